@@ -19,15 +19,14 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu"]
 PATIENCE = 600_000  # ms until the page must be ready, and until it must be printed
 
-# What a style cannot do: leave out what needs a screen (the explorer, the reference of every
-# function), print the rules of claims once, list all pages, open the folds, lead links that stay in
-# the book to their place in it, take off those to files beside the pages; let an interval stand
-# below its value where a table would be too wide. Then it counts.
+# What a style cannot do: leave out the reference of every function, print the rules of claims once,
+# list all pages, open the folds, lead links that stay in the book to their place in it, take off
+# those to files beside the pages; let an interval stand below its value where a table would be too
+# wide. Then it counts.
 PREPARE = """async () => {
   document.documentElement.dataset.theme = "light";
-  for (const name of ["explorer", "api"])
-    for (const place of document.querySelectorAll(`span[id^="document-book/${name}"]`))
-      place.nextElementSibling.remove();
+  for (const place of document.querySelectorAll('span[id^="document-book/api"]'))
+    place.nextElementSibling.remove();
   const rules = document.querySelector('span[id="document-book/claims"]')?.nextElementSibling;
   for (const fold of document.querySelectorAll("table.claims details"))
     if (rules && !rules.contains(fold)) fold.remove();

@@ -29,7 +29,6 @@ from fedbook_data import (
     table,
     warn,
 )
-from fedbook_study import explorer_link
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxRole
@@ -127,7 +126,6 @@ class Claims(BookDirective):
     def details(self, e: Row) -> list[nodes.Node]:
         """The rules by which it is judged and their last change, folded away."""
         claim = e.claim
-        runs = explorer_link(self.env, e.study, claim.all_runs) if claim.all_runs else []
         rules = {claim.reading: claim.rule} | {one.name: one.rule for one in claim.readings}
         return [
             raw("<details><summary>Rule</summary>"),
@@ -136,7 +134,6 @@ class Claims(BookDirective):
                 for name, rule in rules.items()
             ),
             *last_change(self, e.study, claim.id),
-            *([paragraph(*runs)] if runs else []),
             raw("</details>"),
         ]
 

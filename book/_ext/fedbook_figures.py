@@ -20,7 +20,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import fedbook_study
 from docutils import nodes
 from docutils.parsers.rst import directives
 from fedbook_data import (
@@ -172,8 +171,6 @@ def fold(
         else:
             continue
         line += [link, nodes.Text(" ")]
-    if runs:
-        line += fedbook_study.explorer_link(env, name, runs)
     line += [nodes.Text(" "), nodes.literal("", commands_of(env, name)[0])]
     return [
         raw(f'<details class="figure-files"><summary>{title}{SUMMARY}</summary>'),
@@ -199,9 +196,8 @@ def settings(env: BuildEnvironment, study: str, runs: list[str]) -> list[nodes.N
 
 def flat(config: Mapping[str, Any]) -> dict[str, str]:
     """A configuration as label -> text: the main ones first, then every other by its own name."""
-    from papers.kit.explore import method_of
-
-    whole = {**config, "method": method_of(config)}
+    inner = config["algorithm"].get("method")  # of a method that is followed by something around it
+    whole = {**config, "method": inner if isinstance(inner, Mapping) else config["algorithm"]}
     parts = {f"{part}.{k}": v for part in ("method", "problem") for k, v in whole[part].items()}
     parts |= {k: whole[k] for k in ("rounds", "seeds")}
     found = {}

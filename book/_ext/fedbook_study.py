@@ -1,38 +1,23 @@
-"""Directives about one study: provenance, downloads; the explorer of all runs.
-
-Directive ``explorer`` makes the controls; `explorer.js` fills them. The drawing is a Vega-Altair
-chart whose data the browser puts in. Curves are scripts and not JSON, one file a study, because a
-page opened from a folder may not fetch other files.
-"""
+"""Directives about one study: provenance and downloads."""
 
 from __future__ import annotations
 
-import json
 import shutil
-from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
 
 from docutils import nodes
 from fedbook_data import (
     BookDirective,
     commands_of,
     download_link,
-    files_of,
     folder_of,
     health_of,
     provenance_of,
-    raw,
     runs_in,
     runs_of,
     shown,
 )
 from sphinx.application import Sphinx
-from sphinx.environment import BuildEnvironment
-
-if TYPE_CHECKING:
-    from papers.kit.study import Study
 
 FIELDS = {
     "commit": "Commit", "device": "Device", "runs": "Runs", "seeds": "Seeds a run", "date": "Date",
@@ -101,8 +86,6 @@ class NotebookLinks(BookDirective):
             nodes.literal("", f"results/{name}.json"),
             nodes.Text(", their curves in "),
             nodes.literal("", f"results/{name}.npz"),
-            nodes.Text(" "),
-            *explorer_link(self.env, name, []),
         ]
 
     def entry(self, label: str, files: list[Path]) -> nodes.list_item:
@@ -114,132 +97,17 @@ class NotebookLinks(BookDirective):
         return nodes.list_item("", line)
 
 
-PAGE = "book/explorer"
-MOST_LINKED = 10  # runs that a link under a figure chooses
-
-
-class Explorer(BookDirective):
-    """``{explorer}``: the scripts that fill the page's controls."""
-
-    kind = "explorer"
-
-    def build(self) -> list[nodes.Node]:
-        """What they begin with; the scripts are of this page alone."""
-        from papers import STUDIES
-        from papers.kit.explore import AXES
-
-        titles = {name: study.title for name, study in STUDIES.items()}
-        start = json.dumps({"studies": titles, "axes": AXES, "chart": chart()})
-        return [
-            raw(
-                f"<script>window.fedExplorer = {start};</script>"
-                '<script src="../_static/vendor/vega.js" defer></script>'
-                '<script src="../_static/explorer.js" defer></script>'
-            )
-        ]
-
-
-def chart() -> dict[str, Any]:
-    """The chart as Vega-Lite: mean and band a run; the browser adds data, titles and scales."""
-    import altair as alt
-
-    from papers.kit.plot import COLORS
-
-    near = alt.selection_point(
-        name="near", on="pointerover", nearest=True, fields=["run"], empty=False, clear="pointerout"
-    )
-    empty = alt.Data(name="curves")
-    color = alt.Color("run:N", sort=None, scale=alt.Scale(range=list(COLORS))).legend(
-        orient="bottom",
-        columns=3,
-        labelLimit=260,
-        title=None,
-        symbolType="stroke",
-        symbolOpacity=1,
-        symbolStrokeWidth=3,
-    )
-    base = alt.Chart(empty).encode(x=alt.X("x:Q"), color=color)
-    band = base.mark_area(opacity=0.18).encode(y=alt.Y("low:Q"), y2="high:Q")
-    line = base.mark_line().encode(
-        y=alt.Y("mean:Q"), strokeWidth=alt.when(near).then(alt.value(3.5)).otherwise(alt.value(1.7))
-    )
-    points = base.mark_point(opacity=0, size=60).encode(y="mean:Q").add_params(near)
-    layers = alt.layer(band, line, points)
-    made: dict[str, Any] = layers.properties(height=380).to_dict()
-    return made
-
-
-def curves_of(study: Study) -> dict[str, Any]:
-    """Everything that the explorer draws of a study; settings that all runs share stand once."""
-    from fedbook_figures import flat
-
-    from papers.kit.explore import thinned
-
-    traces = study.load("full")
-    settings = {name: flat(trace.config) for name, trace in traces.items()}
-    first = next(iter(settings.values()))
-    shared = {k: v for k, v in first.items() if all(one.get(k) == v for one in settings.values())}
-    return {
-        "title": study.title,
-        "shared": shared,
-        "runs": {
-            name: {
-                **thinned(trace),
-                "set": {k: v for k, v in settings[name].items() if k not in shared},
-            }
-            for name, trace in traces.items()
-            if trace.metrics or trace.info
-        },
-    }
-
-
-def explorer_link(env: BuildEnvironment, study: str, runs: Iterable[str]) -> list[nodes.Node]:
-    """A link to the explorer with the choice in its address; nothing in a book without it."""
-    if PAGE not in env.found_docs:
-        return []
-    chosen = list(runs)[:MOST_LINKED]
-    asked = {"study": study, **({"runs": ",".join(chosen)} if chosen else {})}
-    query = urlencode(asked, safe=",")
-    top = "../" * env.docname.count("/")
-    text = "explore these runs" if chosen else "explore them"
-    return [nodes.reference(text, text, refuri=f"{top}{PAGE}.html?{query}", classes=["explore"])]
-
-
-def write_explorer(app: Sphinx, error: Exception | None) -> None:
-    """Writes Vega's scripts and the curves of every study beside the pages."""
+def drop_what_nobody_reads(app: Sphinx, error: Exception | None) -> None:
+    """Remove the maps of the theme's scripts, a tenth of the book, and its translations."""
+    del error
     for path in (Path(app.outdir) / "_static").rglob("*.map"):
-        path.unlink()  # of the theme's scripts, for those who change them: a tenth of the book
-    shutil.rmtree(Path(app.outdir) / "_static" / "locales", ignore_errors=True)  # of the theme
-    if error is not None or app.builder.name != "html" or PAGE not in app.env.found_docs:
-        return
-    import vl_convert
-
-    from papers import STUDIES
-
-    folder = Path(app.outdir) / "_static"
-    vega = folder / "vendor" / "vega.js"
-    if not vega.is_file():
-        bundle = vl_convert.javascript_bundle()  # its short names are those of other scripts too
-        vega.write_text(f"(() => {{{bundle}}})();\n", encoding="utf-8")
-    (folder / "runs").mkdir(exist_ok=True)
-    for name, study in STUDIES.items():
-        path = folder / "runs" / f"{name}.js"
-        stored = max(p.stat().st_mtime for p in files_of(name))
-        if path.is_file() and path.stat().st_mtime > stored:
-            continue
-        path.write_text(script(name, curves_of(study)), encoding="utf-8")
-
-
-def script(name: str, data: Mapping[str, Any]) -> str:
-    """A script that hands the data of a study to the page."""
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return f"window.fedRuns({json.dumps(name)}, {text});\n"
+        path.unlink()
+    shutil.rmtree(Path(app.outdir) / "_static" / "locales", ignore_errors=True)
 
 
 DIRECTIVES: dict[str, type[BookDirective]] = {
     "provenance": Provenance,
     "notebook-links": NotebookLinks,
-    "explorer": Explorer,
 }
 
 
@@ -247,4 +115,4 @@ def setup(app: Sphinx) -> None:
     """Registers the directives."""
     for name, directive in DIRECTIVES.items():
         app.add_directive(name, directive)
-    app.connect("build-finished", write_explorer)
+    app.connect("build-finished", drop_what_nobody_reads)

@@ -52,15 +52,13 @@ test_molecules = None  # test molecules on which the losses of the figures are m
 evaluate_every = 1  # rounds between two evaluations
 objectives = None  # numbers of objectives M of the one-round runs whose uploads are counted: full 2, 5, 11, 40; quick 2
 count_dim = None  # parameters d of the model in these: full 20000; quick 2000
-code_rounds = None  # rounds of the runs whose code is watched: full 8; quick 1
-code_batch = None  # their molecules of a minibatch: full 8; quick 2
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
 # %% tags=["remove-input"]
 from fedlib import Adam, FedCMOO
 from papers import STUDIES
-from papers.fedcmoo.qm9.figures import codes_of, targets_of, uploads_of
+from papers.fedcmoo.qm9.figures import uploads_of
 from papers.fedcmoo.standin import source_text
 from papers.kit import plot, report
 from papers.kit.claims import check
@@ -138,60 +136,7 @@ plot.show(
     size=(9.2, 4.2),
 )
 
-# %% tags=["remove-input"]
-targets_of(numbers, traces)
-
 # %% [markdown]
-# ## Why FSMGDA stops learning
-#
-# Nine of its eleven losses that stay constant say that the network gives every molecule the same code. The code
-# has 64 units, each the relu of a sum; a unit that is zero for every molecule has no gradient and stays so. In
-# six more runs of one seed, all from the same start, the code is watched: FSMGDA once more, then with one thing changed
-# at a time, FedCMOO and FedCMOO-Pref. A unit *lives* if one of the test molecules at least puts it above zero.
-
-# %% tags=["remove-input"]
-plot.show(
-    page.figures["codes"](traces),
-    alt="Two panels against rounds, six curves: units of the code that live, and how much a unit varies from "
-    "molecule to molecule, as a share of the start. FSMGDA falls to almost nothing in three rounds, also with "
-    "another activation, which comes back, or smaller targets; so does FedCMOO-Pref. With a tenth of the step size it does not, nor does FedCMOO.",
-    caption="FSMGDA's network dies: its code becomes constant within three rounds unless the steps are "
-    "ten times smaller. Living units of the code, and their deviation over the test molecules; "
-    "one seed.",
-    size=(8.6, 3.8),
-)
-
-# %% tags=["remove-input"]
-codes_of(numbers, traces)
-
-# %% [markdown]
-# - **The step size does it.** Adam starts anew in every round, and its fourteen steps of 0.01 can move a parameter by
-#   0.14. The weights start within 0.09 of zero where a map has 128 inputs, and FSMGDA takes each of eleven networks that far, every one for
-#   a target of its own, before it averages them. Of {result}`cmoo_qm9/code_fsmgda.alive_start:.0f` living units
-#   {result}`cmoo_qm9/code_fsmgda.alive_1:.0f` are left after one round and
-#   {result}`cmoo_qm9/code_fsmgda.alive:.0f` after {result}`cmoo_qm9/code_fsmgda.rounds:.0f`. With a tenth of the step
-#   {result}`cmoo_qm9/code_fsmgda_lr.alive:.0f` live in the end, they tell molecules apart
-#   {result}`cmoo_qm9/code_fsmgda_lr.spread:.1f` times as much as at the start, and the loss falls, slowly, to
-#   {result}`cmoo_qm9/code_fsmgda_lr.loss:.3f`.
-# - **The relu keeps it so.** With a slope of 0.01 below zero every unit falls below zero too, but has a gradient there:
-#   {result}`cmoo_qm9/code_fsmgda_slope.alive:.0f` are back after {result}`cmoo_qm9/code_fsmgda_slope.rounds:.0f`
-#   rounds, and the loss begins to fall.
-# - **The scale of the targets does not.** With targets
-#   a tenth as large none is left after {result}`cmoo_qm9/code_fsmgda_targets.rounds:.0f`, and the direction is zero from round
-#   {result}`cmoo_qm9/code_fsmgda_targets.still:.0f` on.
-# - **FedCMOO loses units as well**, {result}`cmoo_qm9/code_fedcmoo.alive:.0f` are left, but with these steps all targets
-#   move one network together, and what is left of the code varies
-#   {result}`cmoo_qm9/code_fedcmoo.spread:.1f` times as much as at the start.
-# - **FedCMOO-Pref is not safe.** Here {result}`cmoo_qm9/code_pref.alive:.0f` units are left, and its direction is zero from
-#   round {result}`cmoo_qm9/code_pref.still:.0f` on, though its run of Figure 3 goes on to learn.
-#
-# In which round a code ends, and with FedCMOO-Pref whether it does, is a matter of rounding. A run of Figure 3 and the
-# one watched here differ in nothing else. The direction of FSMGDA is exactly zero from the fifth round on in the first
-# and still moves in the other, and neither has learned anything; with FedCMOO-Pref it is the other way round, and one
-# of the two learns. The likely reason: Adam's first step of a round has the same size in every coordinate, however small
-# the gradient, down to its own $\epsilon$, so that last digits of what is nearly zero decide where it goes. One run says
-# little, then, of any of the three with this step size. It is the printed one, of the paper's table for FSMGDA on QM9.
-#
 # ## What is uploaded
 #
 # FSMGDA uploads $Md$ numbers a client and round. FedCMOO uploads a sketch of about $d$ numbers of the
@@ -227,9 +172,11 @@ if 2 in page.objectives:
 # The rule of each part and the runs behind it are on the [claims page](../book/claims.md). What is uploaded is
 # counted, so that one run decides it. The losses are not judged: one seed, the beginning of the training (the
 # authors' code has 200 rounds by default), batches of {result}`cmoo_qm9/fedcmoo.batch:.0f` molecules where the paper
-# has 128; and with these FSMGDA is no baseline. Its encoder dies in an early round ([why](#why-fsmgda-stops-learning)): nine of its eleven losses stay
+# has 128; and with these FSMGDA is no baseline. Its encoder dies in an early round: nine of its eleven losses stay
 # constant from there on, its direction is exactly zero, and its mean loss of
-# {result}`cmoo_qm9/rounds.fsmgda.loss:.3f` is near the 1 of always answering the mean.
+# {result}`cmoo_qm9/rounds.fsmgda.loss:.3f` is near the 1 of always answering the mean. The step size is the printed
+# one, of the paper's table for FSMGDA on QM9: Adam starts anew in every round, and its fourteen steps of 0.01 can move
+# a parameter by 0.14, where the weights start within 0.09 of zero.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)

@@ -69,7 +69,6 @@ recompute = False  # compute even what is stored
 from fedlib import FedFW, FedFWPlus
 from papers import STUDIES
 from papers.fedfw.cells import COLUMNS, METHODS, NORMS, column_text
-from papers.fedfw.tables.numbers import LEVELS
 from papers.fedfw.tables.report import of_cells, summary, three_columns
 from papers.kit import plot, report
 from papers.kit.claims import check
@@ -122,33 +121,7 @@ plot.show(
 
 # %% [markdown]
 # The accuracy of a Frank-Wolfe model may change by points from one round to the next, so the table has the best one
-# beside the last one. What is ahead on training loss need not be ahead on accuracy; differences on the same seeds:
-
-# %% tags=["remove-input"]
-shown = {c: column_text(c, page.pictures) for c in COLUMNS}
-pairs = {"fedfw_vs_feddr": "FedFW - FedDR", "plus_vs_fedfw": "FedFW+ - FedFW"}
-labels = {
-    f"{NORMS[k]} {text}: {x}": f"{c}_{k}_{pair}"
-    for k in NORMS
-    for c, text in shown.items()
-    for pair, x in pairs.items()
-}
-report.runs_table(
-    numbers,
-    labels,
-    {"accuracy": "final accuracy", "late": "accuracy, last three", "loss": "training loss"},
-    health,
-)
-
-# %% [markdown]
-# With one local step a round FedDR is far from its proximal points. With five, at five times the work of FedFW
-# (FedFW minus that FedDR):
-
-# %% tags=["remove-input"]
-more = {
-    f"{NORMS[k]} {text}": f"{c}_{k}_fedfw_vs_feddr5" for k in NORMS for c, text in shown.items()
-}
-report.runs_table(numbers, more, {"accuracy": "final accuracy", "loss": "training loss"}, health)
+# beside the last one. What is ahead on training loss need not be ahead on accuracy.
 
 # %% [markdown]
 # ## Table 2: networks
@@ -239,20 +212,11 @@ plot.show(
 # reached, so that the printed tables compare FedFW with itself.)
 
 # %% tags=["remove-input"]
+shown = {c: column_text(c, page.pictures) for c in COLUMNS}
 faster = {
     f"{NORMS[k]} {text}": f"{c}_{k}_plus_vs_fedfw" for k in NORMS for c, text in shown.items()
 }
 report.runs_table(numbers, faster, {"rounds": "FedFW+ minus FedFW"}, health)
-
-# %% tags=["remove-input"]
-grid = {
-    f"{NORMS[k]} {text}, {METHODS[m]}, λ₀ = {x:g}": f"{c}_{k}_{m}_{x:g}"
-    for k in NORMS
-    for c, text in shown.items()
-    for x in page.lambdas
-    for m in ("fedfw", "plus")
-}
-report.runs_table(numbers, grid, {f"rounds_{x:g}": f"to {x:g}" for x in LEVELS}, health)
 
 # %% tags=["nbval-check-output", "remove-input"]
 inside = all(t.metrics["size"].max() <= 1 + 1e-5 for t in traces.values() if "size" in t.metrics)

@@ -14,7 +14,6 @@ from collections.abc import Callable
 import torch
 from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
-from torch.nn.functional import leaky_relu
 
 from fedlib import checks
 
@@ -166,14 +165,12 @@ class MessagePassing(nn.Module):
     A is a matrix of 64 x 64 that a network of two layers, 5-128-4096, makes of an edge. It is
     linear in the 128 numbers $a_{uv}$ of the hidden layer, so the sum over u is taken first:
     $\sum_u A(e_{uv})h_u = \sum_k A_k\sum_u a_{uvk}h_u + A_0\sum_u h_u$, which needs no matrix
-    for an edge. A `slope` lets through that share of what the last relu would make zero.
+    for an edge.
     """
 
-    def __init__(
-        self, dim: int = 64, width: int = 128, rounds: int = 3, slope: float = 0.0
-    ) -> None:
+    def __init__(self, dim: int = 64, width: int = 128, rounds: int = 3) -> None:
         super().__init__()
-        self.dim, self.rounds, self.slope = dim, rounds, slope
+        self.dim, self.rounds = dim, rounds
         self.first = nn.Linear(ATOM, dim)
         self.edge = nn.Linear(BONDS, width)
         self.matrix = nn.Linear(width, dim * dim)  # [from, to] of the message, row by row
@@ -197,7 +194,7 @@ class MessagePassing(nn.Module):
         for _ in range(self.rounds):
             h = self.gated(torch.relu(self.root(h) + self.messages(hidden, share, h)), h)
         code = self.last(self.pool(h, real))
-        return leaky_relu(code, self.slope) if self.slope else torch.relu(code)
+        return torch.relu(code)
 
     def messages(
         self,
@@ -246,9 +243,7 @@ class Set2Set(nn.Module):
         return both
 
 
-def molecule_network(
-    rng: torch.Generator | None = None, *, decoders: int = 11, slope: float = 0.0
-) -> Tasks:
+def molecule_network(rng: torch.Generator | None = None, *, decoders: int = 11) -> Tasks:
     """Message passing on molecules and linear decoders 64-1; 617,675 parameters for 11 targets.
 
     The encoder has 616,960: linear 11-64; three rounds of messages with one edge network 5-128-4096
@@ -257,7 +252,7 @@ def molecule_network(
 
     def make() -> Tasks:
         parts = _several("molecule_network", decoders, 1, lambda: nn.Linear(64, 1))
-        return Tasks(MessagePassing(slope=slope), parts)
+        return Tasks(MessagePassing(), parts)
 
     return started(make, rng)
 

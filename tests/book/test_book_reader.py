@@ -1,8 +1,7 @@
-"""Settings under figures, the explorer's data and links, the API's pages."""
+"""Settings under figures, the API's pages."""
 
 import json
 import re
-from types import SimpleNamespace
 
 import pytest
 import test_book_figures
@@ -44,35 +43,6 @@ def test_many_values_are_abridged(extension):
     listed = extension("fedbook_figures").listed
     assert listed(["0.1", "0.3"]) == "0.1, 0.3"
     assert listed([str(n) for n in range(20)]) == "0, 1, … 19 (20 values)"
-
-
-def test_a_link_to_the_explorer_has_the_choice_in_its_address(extension):
-    env = SimpleNamespace(docname="notebooks/toy", found_docs={"book/explorer"})
-    (link,) = extension("fedbook_study").explorer_link(env, "toy", ["hard", "soft_K0.1"])
-    assert link["refuri"] == "../book/explorer.html?study=toy&runs=hard,soft_K0.1"
-    env.found_docs = set()
-    assert extension("fedbook_study").explorer_link(env, "toy", ["hard"]) == []
-
-
-def test_the_explorers_data_are_a_script_with_shared_settings_once(extension):
-    from papers import STUDIES
-
-    module = extension("fedbook_study")
-    text = module.script("np_workshop", module.curves_of(STUDIES["np_workshop"]))
-    data = json.loads(text.removeprefix('window.fedRuns("np_workshop", ').removesuffix(");\n"))
-    assert data["shared"]["data"] == "breast_cancer"
-    assert all("data" not in run["set"] for run in data["runs"].values())
-    assert data["runs"]["hard_lr0.5"]["set"]["step size"] == "0.5"
-    assert data["runs"]["hard"]["y"]["g"][1][0] == 0.69315
-
-
-def test_the_chart_is_one_that_vega_draws(extension):
-    import vl_convert
-
-    chart = extension("fedbook_study").chart()
-    rows = [{"run": "a", "x": x, "mean": x, "low": x - 1, "high": x + 1} for x in range(3)]
-    svg = vl_convert.vegalite_to_svg({**chart, "width": 300, "datasets": {"curves": rows}})
-    assert svg.count("mark-area") == svg.count("mark-line") == 1
 
 
 LISTED = """# API

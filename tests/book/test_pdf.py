@@ -78,7 +78,7 @@ def test_the_rules_of_claims_are_printed_once_and_pages_of_a_screen_not_at_all(f
     from playwright.sync_api import sync_playwright
 
     page = folder() / "book" / "index.html"
-    names = {"fedsgm/came_out": CLAIM.format("one"), "claims": CLAIM.format("all"), "explorer": "E"}
+    names = {"fedsgm/came_out": CLAIM.format("one"), "claims": CLAIM.format("all"), "api": "E"}
     pages = "".join(
         f'<span id="document-book/{name}"></span><section>{text}</section>'
         for name, text in names.items()

@@ -18,7 +18,7 @@ from built_book import AXE, HTML, IN_A_BROWSER, NARROW, pages, url
 pytestmark = IN_A_BROWSER
 PAGES = pages("book/**/*.html", "notebooks/**/*.html", "search.html", "genindex.html")
 #: Always these and every ninth other: all pages take six minutes. FIT=all looks at all.
-ALWAYS = [f"book/{name}.html" for name in ("index", "claims", "which", "explorer")]
+ALWAYS = [f"book/{name}.html" for name in ("index", "claims", "which")]
 LOOKED_AT = (
     PAGES if os.environ.get("FIT") == "all" else [*ALWAYS, *sorted({*PAGES} - {*ALWAYS})[::9]]
 )
@@ -64,8 +64,6 @@ def test_nothing_is_clipped_or_tiny_and_axe_finds_nothing(tab, name):
     assert axe(page, runOnly=["color-contrast"]) == []
     page.set_viewport_size(NARROW)
     assert page.evaluate(CLIPPED) == []
-    if name == "book/explorer.html":
-        drawn(page)  # anew, for this width
     assert small_letters(page) == []
 
 
@@ -85,55 +83,6 @@ def test_what_is_clipped_and_what_axe_refuses_would_be_seen(tab):
     assert "cut off here" in found
     page.evaluate((Path(AXE.origin).parent / "axe.min.js").read_text(encoding="utf-8"))
     assert any(one.startswith("button-name") for one in axe(page))
-
-
-CHOICE = "book/explorer.html?study=np_workshop&runs=hard,soft&metric=g&axis=bits_up&log=1"
-
-
-def drawn(page):
-    page.wait_for_selector(".explorer-chart[data-drawn] svg")
-    return page.inner_text(".explorer-chart")
-
-
-def test_the_explorer_draws_what_its_address_says_and_says_what_it_draws(tab):
-    page = tab(CHOICE)
-    assert "bits up" in drawn(page)
-    assert page.evaluate("[...document.querySelector('[name=runs]').selectedOptions].length") == 2
-    rows = page.evaluate(
-        "fetch(document.querySelector('.explorer-csv').href).then((r) => r.text())"
-    ).splitlines()
-    assert rows[0] == "run,bits_up,mean,std"
-    assert {row.partition(",")[0] for row in rows[1:]} == {"hard", "soft"}
-    assert page.get_attribute(".explorer-png", "href").startswith("data:image/png")
-    assert "bits%20up" in page.get_attribute(".explorer-svg", "href")
-    page.select_option("[name=axis]", "round")
-    page.wait_for_function("document.querySelector('.explorer-chart').innerText.includes('rounds')")
-    assert "axis=round" in page.evaluate("location.hash")
-    page.select_option("[name=study]", "fw_rates")
-    page.wait_for_function("location.hash.includes('study=fw_rates')")
-    assert "fw_rates" in page.inner_text(".explorer-code")
-
-
-def test_a_run_under_the_pointer_tells_its_configuration(tab):
-    page = tab(CHOICE.replace("soft", "hard_lr0.5"))
-    drawn(page)
-    box = page.query_selector(".explorer-chart svg").bounding_box()
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    page.mouse.move(box["x"] + box["width"] / 2 + 3, box["y"] + box["height"] / 2)
-    page.wait_for_selector("#vg-tooltip-element.visible")
-    assert "step size" in page.inner_text("#vg-tooltip-element")
-    assert "method" in page.inner_text(".explorer-settings")
-
-
-def test_the_code_of_the_explorer_runs_as_it_stands(tab, tmp_path, monkeypatch):
-    page = tab(CHOICE)
-    drawn(page)
-    code = page.text_content(".explorer-code")
-    monkeypatch.chdir(tmp_path)
-    exec(compile(code, "explorer", "exec"), {})
-    assert (tmp_path / "np_workshop-g.svg").stat().st_size
-    head = (tmp_path / "np_workshop-g.csv").read_text(encoding="utf-8").splitlines()[0]
-    assert head == "run,seed,bits_up,g"
 
 
 @pytest.mark.parametrize("asked", ["paper-f", "claim-partly"])
@@ -187,7 +136,6 @@ def found(page, words):
     [
         ("which method", "book/which.html"),
         ("rerun", "book/rerun.html"),
-        ("explorer", "book/explorer.html"),
     ],
 )
 def test_the_search_finds_plain_words_first(tab, words, wanted):

@@ -25,9 +25,8 @@ from papers.kit.study import Params, Study, parameters
 from papers.kit.tolerance import Tolerance
 from papers.kit.watch import Watch, Watches, nothing
 
-__all__ = ["STUDY", "counted_problem", "generated_problem", "molecule_problem", "watched_problem"]
+__all__ = ["STUDY", "counted_problem", "generated_problem", "molecule_problem"]
 
-SLOPE, SCALE = 0.01, 0.1  # of the code's activation below zero; of the targets
 GENERATED = "generated graphs whose targets follow a known rule"
 
 PARAMETERS = parameters(
@@ -50,8 +49,6 @@ PARAMETERS = parameters(
         (2,),
     ),
     count_dim=("parameters d of the model in these", 20_000, 2000),
-    code_rounds=("rounds of the runs whose code is watched", 8, 1),
-    code_batch=("their molecules of a minibatch", 8, 2),
 )
 
 
@@ -78,25 +75,6 @@ def generated_problem(seed: int, *, clients: int, molecules: int, test_molecules
     train, test = generated(molecules, test_molecules)
     told = {"dim": sizes()[0], "tasks": list(RULE), "stand_in": GENERATED}
     return qm9(train, test, clients=clients, seed=seed, config=told)
-
-
-@lru_cache(maxsize=1)
-def watched_problem(
-    seed: int,
-    *,
-    clients: int,
-    molecules: int,
-    test_molecules: int,
-    stand_in: bool,
-    slope: float = 0.0,
-    scale: float = 1.0,
-) -> Problem:
-    """Either problem with `scale` times its targets; its metrics say what becomes of the code."""
-    make = generated if stand_in else molecule_sets
-    train, test = (x._replace(targets=scale * x.targets) for x in make(molecules, test_molecules))
-    told: dict[str, Any] = {"dim": sizes()[0], "slope": slope, "scale": scale}
-    told |= {"tasks": list(RULE), "stand_in": GENERATED} if stand_in else {}
-    return qm9(train, test, clients=clients, seed=seed, slope=slope, watched=True, config=told)
 
 
 @lru_cache(maxsize=8)
@@ -127,27 +105,7 @@ def specs(p: Params) -> dict[str, Spec]:
         "qm9_pref": replace(main, algorithm=preferred),
         "qm9_fsmgda": replace(main, algorithm=FSMGDA(**common), rounds=p["fsmgda_rounds"]),
     }
-    watched = partial(watched_problem, stand_in=stand_in, **held)
-    return found | _watched(p, common, watched) | _counted(p)
-
-
-def _watched(p: Params, common: dict[str, Any], problem: Any) -> dict[str, Spec]:
-    """What may be behind the end of FSMGDA's encoder, one thing changed at a time."""
-    lr, rounds = common["lr"], p["code_rounds"]
-    keep = (*LOSSES, "alive", "spread", "direction")
-    common = {**common, "batch_size": p["code_batch"]}
-    short = {**common, "lr": lr / 10}
-    plain = Spec(FSMGDA(**common), problem, rounds, (0,), 1, keep)
-    return {
-        "code_fsmgda": plain,
-        "code_fsmgda_lr": replace(plain, algorithm=FSMGDA(**short)),
-        "code_fsmgda_slope": replace(plain, problem=partial(problem, slope=SLOPE)),
-        "code_fsmgda_targets": replace(plain, problem=partial(problem, scale=SCALE)),
-        "code_fedcmoo": replace(plain, algorithm=FedCMOO(**common)),
-        "code_pref": replace(
-            plain, algorithm=FedCMOOPref(**common, value_batch_size=p["loss_rows"])
-        ),
-    }
+    return found | _counted(p)
 
 
 def _counted(p: Params) -> dict[str, Spec]:
@@ -172,7 +130,6 @@ def _counted(p: Params) -> dict[str, Spec]:
 
 WATCH: Watches = {
     "count_*": nothing("one round, whose uploads are counted"),
-    "code_*": nothing("its code is watched, dead or alive"),
     "*": (Watch("loss"), Watch("loss_*")),
 }
 

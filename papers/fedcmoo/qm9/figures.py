@@ -20,7 +20,7 @@ from papers.fedcmoo.qm9.numbers import (
 )
 from papers.kit import plot
 from papers.kit.numbers import Number
-from papers.kit.panels import Layer, legend_below, on, panel, row
+from papers.kit.panels import Layer, on, panel, row
 from papers.kit.study import Traces
 
 if TYPE_CHECKING:
@@ -152,84 +152,4 @@ def uploads_of(numbers: Mapping[str, Number]) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def targets_of(numbers: Mapping[str, Number], traces: Traces) -> pd.DataFrame:
-    """A table: the test loss of every target, a column for every method and way of comparing."""
-    import pandas as pd
-
-    columns = {
-        f"{name}, {text}": [f"{numbers[f'{kind}.{m}.loss_{k}'].value:.3f}" for k in TASKS]
-        for kind, text in KINDS.items()
-        for m, name in NAMES.items()
-    }
-    return pd.DataFrame(columns, index=target_names(traces))
-
-
-#: What differs from FSMGDA as it is run above.
-CHANGED = {
-    "fsmgda": "FSMGDA",
-    "fsmgda_lr": "step size {lr:g}",
-    "fsmgda_slope": "activation with slope {slope:g} below zero",
-    "fsmgda_targets": "targets times {scale:g}",
-    "fedcmoo": "FedCMOO",
-    "pref": "FedCMOO-Pref",
-}
-
-
-def changed(traces: Traces) -> dict[str, str]:
-    """A label for each of the runs whose code is watched."""
-    found = {}
-    for name, text in CHANGED.items():
-        config = traces[f"code_{name}"].config
-        method, problem = config["algorithm"], config["problem"]
-        found[name] = text.format(
-            lr=method["lr"],
-            slope=problem["slope"],
-            scale=problem["scale"],
-        )
-    return found
-
-
-def codes(traces: Traces) -> plot.Drawing:
-    """Living units of the code, and how it varies from molecule to molecule, against rounds."""
-    labels, lines = changed(traces), ("-", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), "-", "--")
-
-    def against(metric: str, share: bool, **frame: Any) -> Layer:
-        def draw(ax: Axes) -> None:
-            for (name, label), line, color in zip(labels.items(), lines, plot.COLORS, strict=False):
-                trace = traces[f"code_{name}"]
-                (y,) = trace.metrics[metric]
-                ax.plot(
-                    trace.rounds, y / y[0] if share else y, ls=line, color=color, marker=".",
-                    label=label,
-                )  # fmt: skip
-
-        return panel(draw, xlabel="round", **frame)
-
-    panels = row(
-        against("alive", False, ylabel="living units of 64"),
-        against("spread", True, ylabel="deviation over molecules / at the start"),
-    )
-    return legend_below(panels, columns=3)
-
-
-def codes_of(numbers: Mapping[str, Number], traces: Traces) -> pd.DataFrame:
-    """A table: what became of the code in each of these runs."""
-    import pandas as pd
-
-    rows = {}
-    for name, label in changed(traces).items():
-        own = {k: numbers[f"code_{name}.{k}"].value for k in ("rounds", "alive_1", "alive")}
-        spread, loss = (numbers[f"code_{name}.{k}"].value for k in ("spread", "loss"))
-        zero = numbers.get(f"code_{name}.still")
-        rows[label] = {
-            "rounds": f"{own['rounds']:g}",
-            "living units, after one round": f"{own['alive_1']:g}",
-            "after the last": f"{own['alive']:g}",
-            "deviation over molecules, share of the start's": f"{spread:.3g}",
-            "loss": f"{loss:.3f}",
-            "direction zero from round": "never" if zero is None else f"{zero.value:g}",
-        }
-    return pd.DataFrame.from_dict(rows, orient="index")
-
-
-FIGURES = {"figure_3": figure_3, "figure_12": figure_12, "uploads": uploads, "codes": codes}
+FIGURES = {"figure_3": figure_3, "figure_12": figure_12, "uploads": uploads}

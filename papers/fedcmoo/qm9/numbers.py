@@ -12,8 +12,6 @@ from papers.kit.study import Params, Traces
 METHODS = ("fsmgda", "fedcmoo", "pref")
 TASKS = tuple(range(1, 12))
 LOSSES = ("loss", *(f"loss_{k}" for k in TASKS))
-CODES = ("fsmgda", "fsmgda_lr", "fsmgda_slope", "fsmgda_targets", "fedcmoo", "pref")
-STILL = 1e-6  # a direction that is this share of the first one, or less, is none
 SLACK = 0.01  # by how much more, relative, an upload may be and still count as equal
 FLOAT_BITS = 32
 
@@ -38,32 +36,7 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
     for m, at in last.items():
         numbers[f"upload.{m}.at"] = exact(at, "rounds")
     numbers["rounds.largest_gap"] = mean(largest_gap(runs["fedcmoo"], runs["fsmgda"]))
-    for name in CODES:
-        numbers |= {f"code_{name}.{k}": n for k, n in code(traces[f"code_{name}"]).items()}
     return numbers | counted(traces, p)
-
-
-def code(trace: Trace) -> dict[str, Number]:
-    """How many units of the code live, how it varies over molecules, when nothing moves any more.
-
-    `still` is the first round whose direction is zero beside the first one's, if there is one;
-    losses are those of targets of deviation one.
-    """
-    (alive,), (spread,), (loss,) = (trace.metrics[k] for k in ("alive", "spread", "loss"))
-    loss = loss / trace.config["problem"]["scale"] ** 2
-    found = {
-        "rounds": exact(trace.rounds[-1], "rounds"),
-        "alive_start": exact(alive[0], "units"),
-        "alive_1": exact(alive[1], "units"),
-        "alive": exact(alive[-1], "units"),
-        "spread": exact(spread[-1] / spread[0]),
-        "loss_start": exact(loss[0]),
-        "loss": exact(loss[-1]),
-    }
-    (size,) = np.abs(trace.info["direction"])
-    if len(zero := np.flatnonzero(size <= STILL * size[0])):
-        found["still"] = exact(1 + zero[0], "round")
-    return found
 
 
 def upload(trace: Trace) -> float:

@@ -110,32 +110,6 @@ def test_losses_and_metrics(few):
     assert float(values["loss_7"]) == pytest.approx(float(error[:, 6].square().mean()), rel=1e-4)
 
 
-@pytest.mark.parametrize("slope", [0.0, 0.25])
-def test_what_becomes_of_the_code_is_watched(few, slope):
-    test = small(few, 2)
-    problem = qm9(small(few), test, clients=4, slope=slope, watched=True)
-    module = networks.molecule_network()
-    w = problem.w0.clone()
-    torch.nn.utils.vector_to_parameters(w, module.parameters())
-    encoder = module.encoder
-    coded = []
-    encoder.last.register_forward_hook(lambda *given: coded.append(given[2].detach()))
-    inputs = test.atoms.float(), molecules.edges(test.bonds, test.positions), test.real
-    with torch.no_grad():
-        encoder(*inputs)
-    (before,) = coded
-    code = torch.where(before > 0, before, slope * before)
-    found = problem.metrics(w, problem)
-    assert 0 < float(found["alive"]) < 64
-    assert float(found["alive"]) == sum(bool((unit > 0).any()) for unit in before.T)
-    assert float(found["spread"]) == pytest.approx(
-        float(code.std(0, correction=0).mean()), rel=1e-4
-    )
-    plain = qm9(small(few), test, clients=4).metrics(w, problem)
-    assert (found["loss"] == plain["loss"]) == (slope == 0)
-    assert not {"alive", "spread"} & {*plain}
-
-
 def test_fedcmoo_runs_on_molecules(few):
     problem = qm9(small(few), small(few, 1), clients=2)
     method = FedCMOO(0.01, 1, 1, batch_size=2, gram=OneWay(), shared=1000)
@@ -148,7 +122,6 @@ def test_fedcmoo_runs_on_molecules(few):
 def test_errors(few):
     refuses("qm9: clients must lie in 1..12", qm9, small(few), small(few), clients=13)
     refuses("qm9: evaluate must be at least 1", qm9, small(few), small(few), clients=2, evaluate=0)
-    refuses("qm9: slope must be", qm9, small(few), small(few), clients=2, slope=-0.1)
 
 
 # ---- real files -----------------------------------------------------------------------------

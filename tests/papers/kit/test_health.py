@@ -203,6 +203,6 @@ def test_the_command_line_lists_runs_that_are_not_healthy(capsys):
     assert main(["health", "cmoo_qm9"]) == 0
     lines = capsys.readouterr().out.splitlines()
     dead = "cmoo_qm9/qm9_fsmgda: dead: loss_2 and 8 more constant from round 5"
-    assert lines == [dead, "cmoo_qm9: 1 of 21 runs not healthy"]
+    assert lines == [dead, "cmoo_qm9: 1 of 15 runs not healthy"]
     assert main(["health", "cmoo_qm9", "--all"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 22
+    assert len(capsys.readouterr().out.splitlines()) == 16
