@@ -136,7 +136,7 @@ clients_table(page.params)
 # IPP ConEx {cite}`boob2023stochastic`, which the paper names without settings, solves a sequence of proximal problems
 # $\min f+\mu\lVert w-u\rVert^2$ subject to $g+\mu\lVert w-u\rVert^2\le\epsilon$; inside, a multiplier $y$ is
 # raised along an *extrapolated* linear model of the constraint and the model steps along
-# $\nabla f+y\nabla g$. It is one of the double-loop baselines of {cite}`huang2023oracle`.
+# $\nabla f+y\nabla g$. The paper overlays centralized and federated curves; here each kind has a row. It is one of the double-loop baselines of {cite}`huang2023oracle`.
 
 # %% tags=["remove-input"]
 plot.show(
