@@ -127,7 +127,7 @@ plot.show(
 # %% [markdown]
 # This is the term $2\sigma\sqrt{\tfrac2n\log\tfrac{6T}{\delta}}$ of the theorems for partial
 # participation made visible: the switching value $\hat G$ of ten clients is a noisy estimate of
-# $g$, because $g$ is carried by few clients: late in a run with all clients the largest $g_j$ is
+# $g$, because a few clients have most of the constraint loss: late in a run with all clients the largest $g_j$ is
 # {result}`np_unified/hard_all.g_max:.2f`, against a mean of {result}`np_unified/hard_all.g:.2f`.
 # Averaging over rounds does not remove that noise, because the rule uses only whether the estimate is above the threshold.
 #
