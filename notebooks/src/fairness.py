@@ -306,7 +306,7 @@ signs |= {"soft: client's sign - pooled sign": "soft_client_vs_soft"}
 report.runs_table(numbers, signs, gained, health)
 
 # %% tags=["remove-input", "nbval-check-output"]
-level, late = 1.05 * page.tolerance, {m: numbers[f"{m}.g"].value for m in traces}
+level, late = 1.05 * page.tolerance, {m: numbers[f"{m}.g"].value for m in traces if f"{m}.g" in numbers}
 smallest, largest = (f"penalty_rho{pick(page.params['rhos']):g}" for pick in (min, max))
 check("without the constraint the mean late gap exceeds twice the level", late["fedavg"] > 2 * level)
 check("mean late gap of hard and of soft at most 1.05 epsilon", max(late["hard"], late["soft"]) <= level)

@@ -38,8 +38,9 @@ def second_half(trace: Trace, name: str) -> Array:
 
 
 def oscillation(trace: Trace, name: str = "g") -> Array:
-    """Per seed, the mean |g(w_t+1) - g(w_t)| over the second half, in thousandths."""
-    return np.asarray(1e3 * np.abs(np.diff(second_half(trace, name), axis=1)).mean(1))
+    """Per seed, the mean |g(w_t+1) - g(w_t)| over the second half, in thousandths; NaN of one."""
+    changes = 1e3 * np.abs(np.diff(second_half(trace, name), axis=1))
+    return changes.mean(1) if changes.shape[1] else np.full(len(changes), np.nan)
 
 
 def jitter(trace: Trace, rounds: int = 20) -> Array:

@@ -261,7 +261,7 @@ class Rule:
             if c.holds(numbers) is None and c.gap:
                 gap = c.gap(numbers)
                 effect = printed.get(c.keys[0], gap.value)
-                if len(gap.per_seed) > 1:
+                if len(gap.per_seed) > 1 and np.isfinite(gap.per_seed).all() and effect:
                     needed.append(seeds_for(np.asarray(gap.per_seed), effect))
         return max(needed)
 

@@ -78,6 +78,6 @@ C22 = multiverse.rule(
     "the largest of the four ratios of soft switching's gap and loss to those of its rivals",
     0.0,
     "hard switching in the place of soft",
-    "The rivals are hard switching and, at each step size, the best penalty of three. With Adam hard"
-    " switching predicts no better than the majority on two of three seeds; the setting counts.",
+    "The rivals are hard switching and, at each step size, the best penalty of three. With Adam "
+    "hard switching predicts no better than the majority on two of three seeds; the setting counts.",
 )
