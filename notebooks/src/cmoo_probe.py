@@ -181,8 +181,7 @@ plot.show(
     "accuracy, a column for each data set; three curves each: FedCMOO, FSMGDA with each objective alone, and "
     "the client's share of FSMGDA's step.",
     caption="With the printed step sizes FSMGDA's local training gains more. Gains of one round of local "
-    "training on the client's own rows, running means over ten rounds; the paper's are over "
-    "forty.",
+    "training on the client's own rows, running means; the paper's are over forty rounds.",
     size=(8.4, 4.8),
 )
 

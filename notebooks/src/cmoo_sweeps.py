@@ -94,7 +94,7 @@ plot.show(
     page.figures["figure_2"](traces),
     alt="Two panels, final mean test accuracy against the number of local steps on a logarithmic axis, a "
     "line for FedCMOO and one for FSMGDA; left MultiMNIST, right MNIST with Fashion-MNIST.",
-    caption="In these short runs of one seed the two methods come closer as local steps increase; the "
+    caption="In these short runs the two methods come closer as local steps increase; the "
     "paper's growing lead is not seen yet. Final mean test accuracy of both tasks against the "
     "number of local steps.",
     size=(7.6, 3.2),

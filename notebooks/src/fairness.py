@@ -143,7 +143,7 @@ plot.show(
     page.figures["figure_7"](traces),
     alt="Four panels against rounds. Above, federated: the losses of hard and soft FedSGM and of the "
     "tuned penalty fall together to about 0.36, that of FedAvg without constraint lower; FedAvg's gap "
-    "leaves the frame within 60 rounds, those of the others are ragged and mostly below the level, soft "
+    "soon leaves the frame, those of the others are ragged and mostly below the level, soft "
     "lowest. Below, centralized and dashed: the same losses with thin bands, gaps of hard, soft and "
     "penalty below the level, soft lowest, and the two IPP ConEx curves, slower in the loss, at the level.",
     caption="Without the constraint the gap is large; every tuned method meets the level, soft switching "

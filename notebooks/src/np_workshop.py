@@ -116,7 +116,7 @@ numbers, health = page.numbers, page.health
 # %% tags=["remove-input"]
 plot.show(
     page.figures["figure_1"](traces),
-    alt="Three panels over 100 rounds. Left: the objective falls under both rules, under hard "
+    alt="Three panels over the rounds. Left: the objective falls under both rules, under hard "
     "switching a little lower. Middle: hard switching rides on the level, soft settles below it. "
     "Right: violations keep growing under hard switching and stop early under soft.",
     caption="Hard switching rides on the level and keeps violating it; soft switching settles below it, "

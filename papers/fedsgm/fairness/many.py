@@ -79,5 +79,5 @@ C22 = multiverse.rule(
     0.0,
     "hard switching in the place of soft",
     "The rivals are hard switching and, at each step size, the best penalty of three. With Adam "
-    "hard switching predicts no better than the majority on two of three seeds; the setting counts.",
+    "hard switching predicts no better than the majority on two of three seeds; it counts.",
 )
