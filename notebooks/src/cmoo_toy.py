@@ -302,7 +302,7 @@ _ = check("FSMGDA's upload over FedCMOO's is M / 2, within 2 %", all(abs(x / (M 
 # %% [markdown]
 # ## What the paper and its code say otherwise
 #
-# Small computations to which the [list of differences](../book/fedcmoo/errata.md) refers.
+# Small computations to which the [list of differences](../book/errata.md#fedcmoo) refers.
 #
 # **Table 3, row means.** The mean of the four printed entries beside the printed one:
 
