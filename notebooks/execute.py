@@ -43,6 +43,7 @@ SENTENCES = ("ValueError", "TypeError", "OSError", "PermissionError", "Diverged"
 ABSOLUTE = re.compile(
     r"(?<![\w.:/~-])/(?:home|root|Users|tmp|opt|usr|var|work|mnt|private)/[^\s'\"<>]*"
 )
+PACKAGES = re.compile(r"[^\s'\"]*/site-packages/")  # of whatever environment
 ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,}")  # of an object whose type has no better text
 NUMBER = re.compile(r"\{result\}`([^`/]+)/([^`:]+):([^`]+)`")  # a stored number in a sentence
 
@@ -162,10 +163,10 @@ def with_numbers(text: str) -> str:
 
 
 def relative(value: object) -> object:
-    """`value` with the repository's own folder and addresses in memory cut off from its texts."""
+    """`value` without the repository's folder, the environment's, and addresses in memory."""
     if isinstance(value, str):
-        shown = value.replace(f"{ROOT}{os.sep}", "").replace(str(ROOT), ".")
-        return ADDRESS.sub("at 0x0", shown)
+        text = value.replace(f"{ROOT}{os.sep}", "").replace(str(ROOT), ".")
+        return ADDRESS.sub("at 0x0", PACKAGES.sub("", text))
     if isinstance(value, dict):
         for key in value:
             value[key] = relative(value[key])

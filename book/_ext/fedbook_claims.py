@@ -111,7 +111,7 @@ class Claims(BookDirective):
         claim, outcome = e.claim, e.outcome
         measured = [
             nodes.paragraph("", text)
-            for text in (outcome.measured, outcome.reason, outcome.size)
+            for text in (outcome.measured, outcome.reason, outcome.size, power_of(e))
             if text
         ]
         return [
@@ -147,6 +147,19 @@ def verdict_of(e: Row) -> list[nodes.Node]:
     if size := e.outcome.size:
         found.append(nodes.paragraph("", size.partition(":")[0], classes=["quiet"]))
     return found
+
+
+def power_of(e: Row) -> str:
+    """How many seeds would decide an undecided claim, and what they cost."""
+    from papers.kit.shortfall import hours_for
+
+    if e.outcome.verdict != "undecided" or not e.outcome.seeds:
+        return ""
+    hours = hours_for(study_of(e.study), e.claim, e.outcome.seeds)
+    return (
+        f"With 90 % power {e.outcome.seeds} seeds would see the "
+        f"{'printed' if e.outcome.size else 'measured'} difference: {hours:.2g} core-hours."
+    )
 
 
 def paragraph(*children: nodes.Node) -> nodes.paragraph:

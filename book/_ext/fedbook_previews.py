@@ -3,7 +3,8 @@
 After the pages are written, the targets of their links are cut out of them into one file,
 `_static/preview-data.js`, which `previews.js` loads when a reader first hovers over such a link.
 It is a script and not JSON because a page opened from a folder may not fetch other files.
-The search learns claims by their number and figures as the papers name them (`names_of`).
+The search looks at prose alone, not at code and formulas, and learns claims by their number,
+figures as the papers name them, and what `index_terms.toml` says that a page is about.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from __future__ import annotations
 import json
 import posixpath
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote
 
+from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.search import js_index
+from sphinx.search import IndexBuilder, js_index
 
 LINK = re.compile(r'<a class="[^"]*\binternal\b[^"]*" href="([^"#]*)#([^"]+)"')
 TARGET = re.compile(
@@ -109,6 +112,27 @@ def names_of(docname: str, anchor: str) -> Iterator[str]:
             yield from (name, f"{paper} {name}", f"{found[1]} {name}")
 
 
+NO_PROSE = (nodes.literal_block, nodes.math, nodes.math_block, nodes.raw)
+feed = IndexBuilder.feed
+
+
+def feed_prose(
+    index: IndexBuilder, docname: str, filename: str, title: str, doctree: nodes.document
+) -> None:
+    """What the search's index takes of a page: no code, no formulas, no pictures as text."""
+    prose = doctree.deepcopy()
+    for node in [*prose.findall(lambda one: isinstance(one, NO_PROSE))]:
+        node.parent.remove(node)
+    feed(index, docname, filename, title, prose)
+
+
+def terms_of(docname: str) -> list[str]:
+    """What a page is about, in words that a reader may look for."""
+    path = Path(__file__).resolve().parents[1] / "index_terms.toml"
+    terms: dict[str, list[str]] = tomllib.loads(path.read_text(encoding="utf-8"))
+    return terms.get(docname, [])
+
+
 def add_names(app: Sphinx, error: Exception | None) -> None:
     """Puts the names of all places into the search's index, as if an index directive gave them.
 
@@ -120,16 +144,19 @@ def add_names(app: Sphinx, error: Exception | None) -> None:
     path = Path(app.outdir) / "searchindex.js"
     held = js_index.loads(path.read_text(encoding="utf-8"))
     numbers = {docname: number for number, docname in enumerate(held["docnames"])}
-    for docname, anchor in sorted(app.env.get_domain("std").anonlabels.values()):
-        for name in names_of(docname, anchor):
-            places = held["indexentries"].setdefault(name.lower(), [])
-            if (place := [numbers[docname], anchor, True]) not in places:
-                places.append(place)
+    places = sorted(app.env.get_domain("std").anonlabels.values())
+    names = [(doc, anchor, name) for doc, anchor in places for name in names_of(doc, anchor)]
+    names += [(doc, "", name) for doc in numbers for name in terms_of(doc)]
+    for docname, anchor, name in names:
+        found = held["indexentries"].setdefault(name.lower(), [])
+        if (place := [numbers[docname], anchor, True]) not in found:
+            found.append(place)
     path.write_text(js_index.dumps(held), encoding="utf-8")
 
 
 def setup(app: Sphinx) -> None:
     """After everything else is written."""
+    IndexBuilder.feed = feed_prose  # type: ignore[method-assign]
     app.add_js_file("previews.js", loading_method="defer")
     app.connect("build-finished", write)
     app.connect("build-finished", add_names)

@@ -117,15 +117,15 @@
         const plane = panel(svg, { x: 8, y: 26, width: 330, height: 295, xs: [-1.2, 2.8], ys: [-0.4, 3.1], title: "the model's two parameters", clip: "sgm1" });
         plane.line([[-3, level + 3], [5, level - 5], [5, 9], [-3, 9]], { fill: RED, "fill-opacity": 0.12 });
         plane.line([[-3, level + 3], [5, level - 5]], { stroke: RED, "stroke-width": 1.5 });
-        plane.say([1.3, 2.9], "constraint violated", { fill: RED });
+        plane.say([1.3, 2.9], "violated", { fill: RED });
         goals.forEach((a, j) => { plane.dot(a, { fill: "none", stroke: "currentColor" }); plane.say([a[0] - 0.15, a[1] - 0.22], `client ${j + 1}`); });
         plane.dot([0.95, 1.25], { r: 6, fill: "none", stroke: GREEN, "stroke-width": 2 });
         plane.say([0.1, 0.95], "solution", { fill: GREEN });
         plane.line(s.path, { stroke: BLUE, "stroke-width": 2 });
         plane.dot(s.w, { fill: BLUE });
-        const right = panel(svg, { x: 372, y: 26, width: 260, height: 120, xs: [0, 90], ys: [-0.1, 1.1], title: "switch: 0 objective, 1 constraint", clip: "sgm2" });
+        const right = panel(svg, { x: 372, y: 26, width: 260, height: 120, xs: [0, 90], ys: [-0.1, 1.1], title: "0: objective, 1: constraint", clip: "sgm2" });
         s.switched.forEach(([v], t) => right.line([[t + 0.5, 0], [t + 0.5, v]], { stroke: ORANGE, "stroke-width": 2.4 }));
-        const below = panel(svg, { x: 372, y: 186, width: 260, height: 135, xs: [0, 90], ys: [-0.6, 0.25], title: "constraint g, violated above the line", clip: "sgm3" });
+        const below = panel(svg, { x: 372, y: 186, width: 260, height: 135, xs: [0, 90], ys: [-0.6, 0.25], title: "g, violated above the line", clip: "sgm3" });
         below.line([[0, 0], [90, 0]], { stroke: RED });
         below.line(s.switched.map(([, z], t) => [t + 1, z]), { stroke: BLUE, "stroke-width": 1.6 });
         const over = s.switched.filter(([, z]) => z > 1e-9).length;
@@ -158,7 +158,7 @@
       },
       draw: (svg, s) => {
         svg.replaceChildren();
-        const set = panel(svg, { x: 8, y: 26, width: 330, height: 295, xs: [-1.35, 1.35], ys: [-1.2, 1.2], title: "the set, the clients' corners, the mean model", clip: "fw1" });
+        const set = panel(svg, { x: 8, y: 26, width: 330, height: 295, xs: [-1.35, 1.35], ys: [-1.2, 1.2], title: "set, clients' corners, mean", clip: "fw1" });
         set.line([[1, 0], [0, 1], [-1, 0], [0, -1], [1, 0]], { stroke: "currentColor", fill: "currentColor", "fill-opacity": 0.06 });
         set.dot(best, { r: 6, fill: "none", stroke: GREEN, "stroke-width": 2 });
         set.say([0.72, 0.42], "optimum", { fill: GREEN });
@@ -169,7 +169,7 @@
           if (s.mode === "fedfw") set.dot(s.x[j], { r: 4, fill: "none", stroke: [BLUE, ORANGE][j], "stroke-width": 2 });
         });
         set.dot(s.w, { r: 6, fill: "currentColor" });
-        const gap = panel(svg, { x: 372, y: 26, width: 260, height: 295, xs: [0, 120], ys: [0, 1.3], title: "distance of the mean from the optimum", clip: "fw2" });
+        const gap = panel(svg, { x: 372, y: 26, width: 260, height: 295, xs: [0, 120], ys: [0, 1.3], title: "distance to the optimum", clip: "fw2" });
         gap.line(s.gaps.map((v, t) => [t + 1, v]), { stroke: "currentColor", "stroke-width": 1.8 });
         const far = s.gaps.length ? s.gaps.at(-1) : Math.hypot(...best);
         return `round ${s.t}: distance ${far.toFixed(2)}`;
@@ -200,7 +200,7 @@
       },
       draw: (svg, s) => {
         svg.replaceChildren();
-        const plane = panel(svg, { x: 8, y: 26, width: 330, height: 295, xs: [-2.1, 2.2], ys: [-1.6, 2.1], title: "the model, two steps downhill, the shortest mixture", clip: "cm1" });
+        const plane = panel(svg, { x: 8, y: 26, width: 330, height: 295, xs: [-2.1, 2.2], ys: [-1.6, 2.1], title: "downhill steps, shortest mixture", clip: "cm1" });
         plane.line(front, { stroke: "currentColor", "stroke-opacity": 0.4, "stroke-width": 5 });
         plane.dot(a, { fill: BLUE }); plane.say([a[0] - 0.25, a[1] - 0.3], "best for 1", { fill: BLUE });
         plane.dot(b, { fill: ORANGE }); plane.say([b[0] - 0.1, b[1] + 0.2], "best for 2", { fill: ORANGE });
@@ -239,14 +239,14 @@
       },
       draw: (svg, s) => {
         svg.replaceChildren();
-        const left = panel(svg, { x: 8, y: 26, width: 380, height: 295, xs: [-4.2, 4.2], ys: [0, 4], title: "loss (black) and averaged surrogate (orange)", clip: "ss1" });
+        const left = panel(svg, { x: 8, y: 26, width: 380, height: 295, xs: [-4.2, 4.2], ys: [0, 4], title: "loss (black), surrogate (orange)", clip: "ss1" });
         left.line(curve(f, [-4.2, 4.2]), { stroke: "currentColor", "stroke-width": 2 });
         if (s.t) {
           left.line(curve((x) => s.A + s.B * x + tau * x * x, [-4.2, 4.2]), { stroke: ORANGE, "stroke-width": 2 });
           left.dot([s.bar, s.A + s.B * s.bar + tau * s.bar * s.bar], { fill: ORANGE });
         }
         left.dot([s.x, f(s.x)], { fill: BLUE, r: 6 });
-        const right = panel(svg, { x: 420, y: 26, width: 212, height: 295, xs: [0, 90], ys: [-4.2, 4.2], title: "the model over the rounds", clip: "ss2" });
+        const right = panel(svg, { x: 420, y: 26, width: 212, height: 295, xs: [0, 90], ys: [-4.2, 4.2], title: "model by round", clip: "ss2" });
         right.line(s.path.map((v, t) => [t, v]), { stroke: BLUE, "stroke-width": 1.8 });
         return `round ${s.t}: loss ${f(s.x).toFixed(2)}, slope ${df(s.x).toFixed(2)}`;
       },

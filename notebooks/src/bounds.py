@@ -80,11 +80,11 @@ numbers, health = page.numbers, page.health
 plot.show(
     page.figures["rounds"](traces),
     alt="Nine panels, one a theorem, each with the accuracy that was reached and its bound against the number of rounds on logarithmic axes. For F 3, F 5, F 6, F 2 and W 1 both fall in parallel, what is "
-    "reached a little below the bound with hard switching and at half of it with soft. For F 4 what is reached is level up to 300 rounds and falls then; for F 1 and F 9 it is nearly level, far below the bound except at the end. In the panel of "
-    "F 10 the distance to the prox point is level until 1000 rounds and falls then, far below its bound. With a tenth of the threshold, in the first panel, the accuracy is five to ten times smaller.",
+    "reached a little below the bound with hard switching and at half of it with soft. For F 4 what is reached is level at first and falls then; for F 1 and F 9 it is nearly level, far below the bound except at the end. In the panel of "
+    "F 10 the distance to the prox point is level at first and falls then, far below its bound. With a tenth of the threshold, in the first panel, the accuracy is five to ten times smaller.",
     caption="Every promise is kept: in five theorems what is reached falls in parallel with the bound, in"
     " the others it lies far below. Reached and promised accuracy against T, one theorem a panel "
-    "(E = 2, Top-K and Rand-K with K/d = 1/2, five of ten clients). Grey: slope -1/2, and the "
+    "(the settings stand in the cell above). Grey: slope -1/2, and the "
     "mean of max(f gap, g) at the start. In the last panel the bound has slope -1/4.",
     size=(8.6, 7.2),
 )

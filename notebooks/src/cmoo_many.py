@@ -145,7 +145,7 @@ plot.show(
     alt="Two panels against the number of tasks 2, 5 and 40. Left, three "
     "lines of FedCMOO's lead in points, at equal rounds, gradients and uploads, with a thin line at "
     "zero. Right, a line for each method with the standard deviation of the final losses.",
-    caption="FedCMOO's lead over FSMGDA grows with the number of tasks in this stand-in, on one seed. "
+    caption="FedCMOO's lead over FSMGDA grows with the number of tasks in this stand-in. "
     "Left: FedCMOO minus FSMGDA in mean test accuracy. Right: how far the final test losses of "
     "the tasks lie apart.",
     size=(8.2, 3.4),

@@ -94,7 +94,7 @@ plot.show(
     page.figures["figure_2"](traces),
     alt="Two panels, final mean test accuracy against the number of local steps on a logarithmic axis, a "
     "line for FedCMOO and one for FSMGDA; left MultiMNIST, right MNIST with Fashion-MNIST.",
-    caption="In these short runs of one seed the two methods come closer as local steps increase; the "
+    caption="In these short runs the two methods come closer as local steps increase; the "
     "paper's growing lead is not seen yet. Final mean test accuracy of both tasks against the "
     "number of local steps.",
     size=(7.6, 3.2),
@@ -190,7 +190,7 @@ report.runs_table(numbers, narrow, balanced | {"accuracy": "mean accuracy"}, hea
 # FedCMOO is still at chance on MultiMNIST ({result}`cmoo_sweeps/multi_mnist_fedcmoo_steps1.accuracy:.1%`). What
 # they show so far: from one local step to twenty FedCMOO's lead goes from
 # {result}`cmoo_sweeps/multi_mnist.lead1:.1f` to {result}`cmoo_sweeps/multi_mnist.lead20:.1f` points on
-# MultiMNIST, which is less of an arrear and not a lead, and from
+# MultiMNIST, so it is less far behind but not ahead, and from
 # {result}`cmoo_sweeps/mnist_fashion.lead1:.1f` to {result}`cmoo_sweeps/mnist_fashion.lead20:.1f` on
 # MNIST + FMNIST. The losses follow the preference on both data sets, at times more closely than the paper says of
 # its own: for $r_2/r_1=\frac14$ on MultiMNIST to a divergence of

@@ -109,8 +109,8 @@ plot.show(
     "places, those of the preferences farthest apart. Middle, the same paths in the plane of both losses, "
     "ending near the grey curve of Pareto optimal values. Right, the weight of objective 1 against rounds.",
     caption="All methods reach the Pareto front; where on it depends on the weights, and preferences end "
-    "farthest apart. Left and middle: one seed, dots where the methods end. Right: mean over the "
-    "seeds and over five rounds in a row.",
+    "farthest apart. Left and middle: the first seed, dots where the methods end. Right: mean over the "
+    "seeds and over a few rounds in a row.",
     size=(9.6, 4.0),
 )
 
@@ -302,7 +302,7 @@ _ = check("FSMGDA's upload over FedCMOO's is M / 2, within 2 %", all(abs(x / (M 
 # %% [markdown]
 # ## What the paper and its code say otherwise
 #
-# Small computations to which the [list of differences](../book/fedcmoo/errata.md) refers.
+# Small computations to which the [list of differences](../book/errata.md#fedcmoo) refers.
 #
 # **Table 3, row means.** The mean of the four printed entries beside the printed one:
 

@@ -192,7 +192,7 @@ report.runs_table(
 )
 
 # %% [markdown]
-# *The most there is* is what no model in the set can exceed, whatever trained it: $\log10$, and the largest difference of two classes' scores, 10 in the
+# *The most there is* is the largest value that any model in the set can have: $\log10$, and the largest difference of two classes' scores, 10 in the
 # $\ell_1$ and $10\sqrt{130}$ in the $\ell_2$ ball. The bound is larger, and it falls with $t$: **in no round could any run break it**. It is
 # kept, but that is no test, and the claim is *not judged* here. What the theorem says is proved in [the note](note_fedfw.ipynb), with
 # a shorter bound, and a problem on which $t^{-1/2}$ is seen exactly.

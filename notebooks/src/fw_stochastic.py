@@ -19,7 +19,7 @@
 # $\ell_2$ ball of radius 10, on EMNIST, generated data and CIFAR-10, IID and non-IID. FedFW-sto is printed
 # ahead in all eight columns; is it (claim C9)? The claim has two readings, which differ here: peaks of traced settings, or last values of settings chosen by training loss.
 #
-# EMNIST could not be had for these runs. MNIST stands in for EMNIST-10, its digits; the two columns of EMNIST-62, letters and
+# We did not have EMNIST. MNIST stands in for EMNIST-10, its digits; the two columns of EMNIST-62, letters and
 # digits, are left out. As for [Tables 1 and 2](fw_tables.ipynb), each column is shown three times:
 #
 # * **(a) as written**: the model after 300 rounds, one ball around the whole vector; $\lambda_0$ and FedDR's step size have

@@ -197,7 +197,7 @@ summary(numbers)
 plot.show(
     page.figures["penalties"](traces),
     alt="Training loss at the end against lambda_0 on a logarithmic axis, a panel for each cell of Table 1: FedFW and FedFW+ as dots "
-    "joined by lines, FedDR with one and with five local steps, at its best setting, as horizontal lines.",
+    "joined by lines, FedDR with one and with several local steps, at its best setting, as horizontal lines.",
     caption="Mean over the seeds and one standard deviation.",
     size=(12.0, 5.2),
 )

@@ -249,7 +249,7 @@
 # * **F Theorem 1 (ii)** claims $g(\bar w)-g(w^*)\le\epsilon$. The proof gives $g(\bar w)\le\epsilon$, which is weaker, since $g(w^*)\le0$; the note on compression has an example on which the claim is false.
 # * **Slip.** F's third contribution normalizes $\Gamma=1$ without compression, the theorems $\Gamma=2E^2$.
 #
-# All differences are on [one page](../book/fedsgm/errata.md).
+# All differences are on [one page](../book/errata.md#fedsgm).
 # ```
 
 # %% [markdown]

@@ -95,17 +95,12 @@ import pandas as pd
 from fedlib import data
 from papers.kit import plot
 from papers.kit.claims import check
-from papers.ssca.leaks import combined, fibre, network_gradients, recover
+from papers.ssca.leaks import case, combined, fibre, network_gradients, rank, recover
 
 instances = instances or {"quick": 4, "full": 20}[profile]
 pictures = pictures or {"quick": "digits", "full": "mnist"}[profile]
 hidden = hidden or {"quick": 32, "full": 128}[profile]
 rng = np.random.default_rng(seed)
-
-
-def case(J, K, L, B):  # a random network and a random batch
-    W1, W2 = rng.uniform(-1, 1, (J, K)) / K**0.5, rng.uniform(-1, 1, (L, J)) / J**0.5
-    return W1, W2, rng.random((B, K)), np.eye(L)[rng.integers(L, size=B)]
 
 
 # %% [markdown]
@@ -114,14 +109,14 @@ def case(J, K, L, B):  # a random network and a random batch
 # %% tags=["remove-input"]
 parallel, found = [], []
 for _ in range(instances):
-    W1, W2, X, Y = case(12, 20, 5, 1)
+    W1, W2, X, Y = case(rng, 12, 20, 5, 1)
     first, second = network_gradients(W1, W2, X, Y)
     parallel.append(np.linalg.svd(first, compute_uv=False)[1] / np.linalg.norm(first))
     found.append(np.abs(recover(W1, W2, first, second, 20**0.5) - X[0]).max())
 outside = {}
 for B in (1, 4, 12, 15):
     for _ in range(instances):
-        W1, W2, X, Y = case(12, 20, 5, B)
+        W1, W2, X, Y = case(rng, 12, 20, 5, B)
         rows = np.linalg.svd(network_gradients(W1, W2, X, Y)[0])[2][: min(B, 12)]
         rest = np.linalg.norm(X - X @ rows.T @ rows, axis=1) / np.linalg.norm(X, axis=1)
         outside.setdefault(B, []).append(rest.max())
@@ -138,19 +133,13 @@ _ = check("B = 15 > J: they do not", min(outside[15]) > 1e-3)
 # %% tags=["remove-input"]
 ranks = {}
 for B in (1, 2, 4, 8, 9, 10, 12):
-    W1, W2, X, Y = case(6, 5, 3, B)
-    W1, W2, X, columns = 3 * W1, 3 * W2, 4 * X - 2, []
-    for k in range(X.size):
-        h = 1e-5 * np.eye(X.size)[k].reshape(X.shape)
-        ends = [np.concatenate([g.ravel() for g in network_gradients(W1, W2, X + s * h, Y)]) for s in (1, -1)]
-        columns.append((ends[0] - ends[1]) / 2e-5)
-    sizes = np.linalg.svd(np.array(columns), compute_uv=False)
-    ranks[B] = int((sizes > 1e-7 * sizes[0]).sum())
+    W1, W2, X, Y = case(rng, 6, 5, 3, B)
+    ranks[B] = rank(3 * W1, 3 * W2, 4 * X - 2, Y)
 d, K = 128 * 784 + 10 * 128, 784
 free = {B: 78 * (128 + B) - (78 * (128 + B - 78) if min(128, B) >= 78 else 128 * B) for B in (10, 100, 1000)}
 
 # %% tags=["remove-input", "nbval-check-output"]
-check("the rank is the smaller of the number of pixels, 5 B, and d - J = 42", all(rank == min(5 * B, 42) for B, rank in ranks.items()))
+check("the rank is the smaller of the number of pixels, 5 B, and d - J = 42", all(r == min(5 * B, 42) for B, r in ranks.items()))
 check("Y's network: d = 101632, and 784 B <= d - 128 up to B = 129", d == 101632 and (d - 128) // K == 129)
 _ = check("    free dimensions of the clients' view for B = 10, 100, 1000: 9484, 6084, 6084", list(free.values()) == [9484, 6084, 6084])
 

@@ -118,7 +118,7 @@ plot.show(
 )
 
 # %% [markdown]
-# Theorem 5 lets one expect one curve and not two: a solution of either form is a stationary point of the other.
+# By Theorem 5 both formulations trace the same curve: a solution of either form is a stationary point of the other.
 # Where the constrained runs end within the costs of the regularized ones, their squared norm is this multiple of
 # the one on the other curve at the same cost (between its points $\log\lVert w\rVert^2$ is taken to be linear):
 

@@ -39,7 +39,14 @@ def second_half(trace: Trace, name: str) -> Array:
 
 def oscillation(trace: Trace, name: str = "g") -> Array:
     """Per seed, the mean |g(w_t+1) - g(w_t)| over the second half, in thousandths."""
-    return np.asarray(1e3 * np.abs(np.diff(second_half(trace, name), axis=1)).mean(1))
+    return 1e3 * mean_change(second_half(trace, name))
+
+
+def mean_change(values: Array) -> Array:
+    """Per row the mean absolute change from an entry to the next; NaN where there is one alone."""
+    steps = np.abs(np.diff(values, axis=1))
+    with np.errstate(invalid="ignore"):
+        return np.asarray(steps.sum(1) / np.float64(steps.shape[1]))
 
 
 def jitter(trace: Trace, rounds: int = 20) -> Array:

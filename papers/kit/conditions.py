@@ -35,13 +35,15 @@ class Condition:
     """Something that holds of the numbers, does not, or is undecided.
 
     `form` says it with `{}` in the place of each key (or of all in a row); conditions of one form
-    are told together, also those of which a condition consists (`inner`).
+    are told together, also those of which a condition consists (`inner`). `gap` is what a
+    comparison compares with zero.
     """
 
     form: str
     keys: tuple[str, ...]
     holds: Callable[[Numbers], State]
     inner: tuple[Condition, ...] = ()
+    gap: Callable[[Numbers], Number] | None = None
 
     def __and__(self, other: Condition) -> Condition:
         return all_of(self, other)
@@ -219,10 +221,21 @@ def _compared(a: Term, how: str, b: Term | float) -> Condition:
     decide = partial(_sign, how)
     if isinstance(b, Term):
         form, keys = f"{a.form} {how} {b.form}", a.keys + b.keys
-        return Condition(form, keys, lambda n: decide(_minus(a.read(n), b.read(n))))
+        other = b
+
+        def apart(n: Numbers) -> Number:
+            return _minus(a.read(n), other.read(n))
+
+        return Condition(form, keys, lambda n: decide(apart(n)), gap=apart)
     bound = b
     form = compared(a.kind, a.form, how, bound)
-    return Condition(form, a.keys, lambda n: decide(a.read(n), bound))
+
+    def above(n: Numbers) -> Number:
+        x = a.read(n)
+        each = tuple(v - bound for v in x.per_seed)
+        return Number(x.value - bound, x.low - bound, x.high - bound, each)
+
+    return Condition(form, a.keys, lambda n: decide(a.read(n), bound), gap=above)
 
 
 def _sign(how: str, x: Number, bound: float = 0.0) -> State:

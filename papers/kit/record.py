@@ -167,8 +167,10 @@ def _deciding(name: str, rule: Rule, needs: Needs) -> dict[str, Any]:
         parts += [[text, cell, condition.words] for cell, condition in cells.items()]
     parts += [["given", why, condition.words] for why, condition in rule.proviso.items()]
     found = {"name": name, "parts": parts, "note": rule.note, "needs": asdict(needs)}
-    own = {"control": rule.control, "size": rule.size}
-    return found | {key: asdict(one) for key, one in own.items() if one}
+    if rule.control:
+        found["control"] = asdict(rule.control)
+    sizes = [asdict(size) for size in rule.sizes]
+    return found | ({"size": sizes[0] if len(sizes) == 1 else sizes} if sizes else {})
 
 
 def due(study: Study, reason: str = "") -> Iterator[tuple[str, Entry]]:

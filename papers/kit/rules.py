@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
+import numpy as np
+
 from fedlib import checks
 from papers.kit.conditions import (
     Condition,
@@ -37,6 +39,7 @@ from papers.kit.conditions import (
     value,
     within,
 )
+from papers.kit.intervals import seeds_for
 from papers.kit.numbers import Number, exact
 
 __all__ = [
@@ -97,7 +100,8 @@ class Outcome:
     """What a rule says of the numbers: the verdict, what was measured, why, and each part.
 
     `control` says what the rule gives of its negative control, `size` whether the printed size of
-    an effect is ours; both are empty where there is none.
+    an effect is ours; both are empty where there is none. `seeds` is how many would decide the
+    undecided parts, 0 where none is undecided or its scatter over seeds is not known.
     """
 
     verdict: Verdict
@@ -106,6 +110,7 @@ class Outcome:
     parts: tuple[Part, ...] = ()
     control: str = ""
     size: str = ""
+    seeds: int = 0
 
     @property
     def share(self) -> str:
@@ -175,12 +180,25 @@ class Size:
     def __post_init__(self) -> None:
         checks.fields(self)
 
-    def says(self, numbers: Numbers) -> str:
-        """Whether the printed value lies in our interval, with both."""
+    def word(self, numbers: Numbers) -> str:
+        """Whether the printed value lies in our interval."""
         ours = numbers[self.key]
         there = ours.low <= self.printed <= ours.high
-        word = "size undecided" if ours.once else "size as printed" if there else "another size"
-        return f"{word}: printed {self.printed:g} ({self.place}), ours {ours.text()}"
+        return "size undecided" if ours.once else "size as printed" if there else "another size"
+
+    def both(self, numbers: Numbers) -> str:
+        """The printed value and ours."""
+        return f"printed {self.printed:g} ({self.place}), ours {numbers[self.key].text()}"
+
+
+def sizes_say(sizes: tuple[Size, ...], numbers: Numbers) -> str:
+    """How many of the printed sizes are ours, with all of them; empty where none is printed."""
+    if not sizes:
+        return ""
+    words = [size.word(numbers) for size in sizes]
+    count = f" in {words.count('size as printed')} of {len(sizes)}" if len(sizes) > 1 else ""
+    told = "; ".join(size.both(numbers) for size in sizes)
+    return f"{'size as printed' if count else words[0]}{count}: {told}"
 
 
 @dataclass(frozen=True)
@@ -201,7 +219,7 @@ class Rule:
     proviso : what must hold for the rule to be a judgement at all, such as that a bound is one that
         a run could break: why it is none otherwise -> the condition. Then nothing is judged.
     control : numbers that the rule must not pass.
-    size : the printed size of the effect, judged beside its direction.
+    sizes : the printed sizes of the effect, judged beside its direction.
     """
 
     primary: Parts
@@ -210,7 +228,7 @@ class Rule:
     observations: Parts = field(default_factory=dict)
     proviso: Mapping[str, Condition] = field(default_factory=dict)
     control: Control | None = None
-    size: Size | None = None
+    sizes: tuple[Size, ...] = ()
 
     def __post_init__(self) -> None:
         checks.fields(self)
@@ -231,14 +249,27 @@ class Rule:
             f"not judged, because {'; '.join(idle)}" if idle else _reason(deciding),
             (*deciding, *seen),
             f"{self.control.what}: {control or 'not among these runs'}" if self.control else "",
-            self.size.says(numbers) if self.size else "",
+            sizes_say(self.sizes, numbers),
+            self._seeds(numbers),
         )
+
+    def _seeds(self, numbers: Numbers) -> int:
+        """How many seeds see effects of the printed size, else of the measured one, at 90 %."""
+        printed = {size.key: size.printed for size in self.sizes}
+        needed = [0]
+        for _, c in _leaves(self.primary):
+            if c.holds(numbers) is None and c.gap:
+                gap = c.gap(numbers)
+                effect = printed.get(c.keys[0], gap.value)
+                if len(gap.per_seed) > 1 and np.isfinite(gap.per_seed).all() and effect:
+                    needed.append(seeds_for(np.asarray(gap.per_seed), effect))
+        return max(needed)
 
     def controlled(self, numbers: Numbers) -> Verdict | None:
         """The verdict on the negative control; None where its runs are not among these."""
         if self.control is None:
             return None
-        rule = replace(self, control=None, size=None, observations={}, measured="")
+        rule = replace(self, control=None, sizes=(), observations={}, measured="")
         try:
             return rule(self.control.of(numbers)).verdict
         except KeyError:

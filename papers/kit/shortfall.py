@@ -106,6 +106,17 @@ def work(spec: Spec) -> float:
     return float(spec.rounds * len(spec.seeds) * (batch or rows))
 
 
+def hours_for(study: Study, claim: Claim, seeds: int) -> float:
+    """Core-hours that the runs behind a claim take with so many seeds."""
+    total = 0.0
+    for name in claim.runs:
+        paths = [store.run_path(study.name, profile, name) for profile in (PAPER, "full")]
+        path = next(path for path in paths if archive.exists(path))
+        config = archive.read(path, "run", curves=False)["config"]
+        total += _took(path) / len(config["seeds"])
+    return seeds * total / HOUR
+
+
 def decided(study: Study, claim: Claim) -> bool:
     """Whether what is stored decides a claim."""
     if not archive.exists(store.run_path(study.name, "full", "numbers")):

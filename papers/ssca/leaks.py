@@ -10,6 +10,9 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from fedlib.core.trace import Array
+from papers.kit.numbers import Number, mean
+
+BATCHES = (2, 4, 8)  # for 6 cells, 5 inputs and 3 outputs: fewer pixels than equations
 
 
 def network_gradients(W1: Array, W2: Array, X: Array, Y: Array) -> tuple[Array, Array]:
@@ -47,6 +50,29 @@ def recover(W1: Array, W2: Array, first: Array, second: Array, longest: float) -
     return np.asarray(best.x * unit)
 
 
+def case(rng: np.random.Generator, J: int, K: int, L: int, B: int) -> tuple[Array, ...]:
+    """A random network and a random batch: W1, W2, X, Y."""
+    W1, W2 = rng.uniform(-1, 1, (J, K)) / K**0.5, rng.uniform(-1, 1, (L, J)) / J**0.5
+    return W1, W2, rng.random((B, K)), np.eye(L)[rng.integers(L, size=B)]
+
+
+def rank(W1: Array, W2: Array, X: Array, Y: Array) -> int:
+    """Rank of the derivative of both gradients by the samples, labels known: central differences.
+
+    Where it is the number of entries of X, no other batch near X has the same message.
+    """
+    columns = []
+    for k in range(X.size):
+        h = 1e-5 * np.eye(X.size)[k].reshape(X.shape)
+        ends = [
+            np.concatenate([g.ravel() for g in network_gradients(W1, W2, X + s * h, Y)])
+            for s in (1, -1)
+        ]
+        columns.append((ends[0] - ends[1]) / 2e-5)
+    sizes = np.linalg.svd(np.array(columns), compute_uv=False)
+    return int((sizes > 1e-7 * sizes[0]).sum())
+
+
 def combined(first: Array) -> Array:
     """The largest row of `first`, one combination of the batch, with entries from 0 to 1, `[K]`.
 
@@ -63,3 +89,24 @@ def fibre(W: Array, X: Array) -> int:
     left = np.kron(W, np.eye(X.shape[1]))  # derivative of W X by X
     right = np.kron(np.eye(W.shape[0]), X.T)  # and by W
     return W.size + X.size - int(np.linalg.matrix_rank(np.hstack([right, left])))
+
+
+def leaked(networks: int = 10) -> dict[str, Number]:
+    """What messages leave open on random networks, each a value: C13 of SSCA.
+
+    The largest error of the one sample that is read off, and how many directions a larger batch may
+    be changed in without a change of the message; the same of the other clients' view.
+    """
+    rng = np.random.default_rng(0)
+    found: dict[str, list[float]] = {}
+    for _ in range(networks):
+        W1, W2, X, Y = case(rng, 12, 20, 5, 1)
+        read = recover(W1, W2, *network_gradients(W1, W2, X, Y), 20**0.5)
+        found.setdefault("error_B1", []).append(float(np.abs(read - X[0]).max()))
+        for B in BATCHES:
+            W1, W2, X, Y = case(rng, 6, 5, 3, B)
+            left = X.size - rank(3 * W1, 3 * W2, 4 * X - 2, Y)
+            found.setdefault(f"free_B{B}", []).append(left)
+        own = rng.standard_normal((5, 3)), rng.standard_normal((3, 20))
+        found.setdefault("free_clients", []).append(fibre(*own))
+    return {f"privacy.{key}": mean(x) for key, x in found.items()}

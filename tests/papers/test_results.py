@@ -15,6 +15,7 @@ from papers.__main__ import main
 from papers.kit import ledger, store
 from papers.kit import recheck as kit
 from papers.kit.ledger import RunPrefix
+from papers.kit.numbers import Number
 from papers.kit.recheck import Comparison, recompute, sample
 from papers.kit.rules import VERDICTS
 from papers.kit.run_schema import lint_folder, lint_study
@@ -158,7 +159,7 @@ def test_a_run_that_contradicts_itself_is_not_read(tmp_path, monkeypatch, change
 def test_every_claim_has_a_verdict_by_rule_from_runs_that_exist():
     ids = [claim.id for _, claim in all_claims()]
     expected = {f"fedsgm/C{i}" for i in range(1, 35)} | {f"fedsgm/P{i}" for i in (1, 2, 3)}
-    expected |= {f"fedcmoo/C{i}" for i in range(1, 21)} | {f"ssca/C{i}" for i in range(1, 13)}
+    expected |= {f"fedcmoo/C{i}" for i in range(1, 21)} | {f"ssca/C{i}" for i in range(1, 14)}
     expected |= {f"fedfw/C{i}" for i in range(1, 18)}
     assert expected == set(ids)
     assert len(ids) == len(set(ids))
@@ -173,8 +174,10 @@ def test_a_verdict_changes_with_the_numbers():
     numbers = store.read_numbers("np_workshop")
     (c4,) = (c for c in study.claims if c.id == "fedsgm/C4")
     assert c4.judge(numbers).verdict == "not reproduced"
-    free = {f"{run}.f": numbers["hard.f"] for run in ("soft", "soft_beta40", "soft_beta60")}
-    assert c4.judge({**numbers, **free}).verdict == "reproduced"
+    most, half = (Number(x, x, x, ()) for x in (0.95, 0.6))
+    assert c4.judge({**numbers, "C4.share": most}).verdict == "reproduced"
+    assert c4.judge({**numbers, "C4.share": half}).verdict == "partly"
+    assert c4.judge({**numbers, "C4.control": most, "C4.share": most}).verdict == "not judged"
 
 
 def test_the_command_line_lists_one_line_a_claim(capsys):

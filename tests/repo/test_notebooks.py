@@ -1,5 +1,6 @@
 """Notebook sources, their experiments, and whether the committed notebooks are their executions."""
 
+import ast
 import contextlib
 import io
 import re
@@ -207,3 +208,24 @@ def test_a_source_links_to_pages_that_are_there(source):
     for link in re.findall(r"\]\(([\w./]+\.(?:md|ipynb))", text):
         path = (ROOT / "notebooks" / link).resolve()
         assert path.is_file(), link
+
+
+COUNT = r"(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|twenty|fifty|sixty|hundred)"
+TYPED = (
+    rf"\b{COUNT}(?:,? (?:to|of|and) {COUNT})* (?:clients|participants|rounds|seeds?|local steps)\b"
+)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_captions_take_counts_from_the_parameters(name):
+    """A typed count of what a parameter sets would be wrong once it is changed."""
+    texts = [
+        part.value
+        for call in ast.walk(
+            ast.parse(SOURCES[0].with_name(f"{name}.py").read_text(encoding="utf-8"))
+        )
+        if isinstance(call, ast.keyword) and call.arg in ("caption", "alt")
+        for part in ast.walk(call.value)
+        if isinstance(part, ast.Constant)
+    ]
+    assert not [found[0] for text in texts for found in re.finditer(TYPED, text)]

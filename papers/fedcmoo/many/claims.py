@@ -1,29 +1,16 @@
-"""FedCMOO's claims about many objectives, and the rules that judge them."""
+"""FedCMOO's claim about many objectives, and the rule that judges it."""
 
 from __future__ import annotations
 
 from papers.fedcmoo.common import cmoo
-from papers.fedcmoo.many.numbers import METHODS, SETS
+from papers.fedcmoo.many.numbers import SETS
 from papers.kit.claims import PaperValue
 from papers.kit.needs import Needs
-from papers.kit.rules import EXCHANGED, Condition, Control, Rule, of, told, told_value
+from papers.kit.rules import EXCHANGED, Rule, of, told
 
 #: What the paper's runs have: its data, and the rounds that its authors' code has by default.
 NEEDS = Needs(paper={"rounds": 200, "problem.data": "celeba", "algorithm.participants": 10})
 STAND_IN = "Forty attributes of a digit and an item in place of CelebA's."
-#: C17: against which method and with how many tasks -> the two runs, as the numbers name them.
-AGAINST = {
-    (text, SETS[tasks]): f"{tasks}_pref_vs_{name}"
-    for tasks in ("groups", "attributes")
-    for name, text in (("fedcmoo", "FedCMOO"), ("fsmgda", "FSMGDA"))
-}
-
-
-def more_even(measure: str) -> dict[str, Condition]:
-    return {
-        f"than {text} with {count} tasks": of(f"{key}.{measure}") < 1
-        for (text, count), key in AGAINST.items()
-    }
 
 
 C2 = Rule(
@@ -39,22 +26,6 @@ C2 = Rule(
     },
     control=EXCHANGED,
 )
-C17 = Rule(
-    {"more even": more_even("alike")},
-    "deviation of FedCMOO-Pref's losses over tasks, at the same mean loss (and at the end): "
-    + "; ".join(
-        f"M = {count}, {told_value(f'{key}.alike', '.2f')} ({told_value(f'{key}.deviation', '.2f')}"
-        f") times {text}'s"
-        for (text, count), key in AGAINST.items()
-    ),
-    note="Compared at the same mean loss, because a model that has learnt nothing has losses that "
-    "are all alike.",
-    observations={"more even at the end": more_even("deviation")},
-    control=Control(
-        "the other method under both names", {f"{key}.alike": 1.0 for key in AGAINST.values()}
-    ),
-)
-
 CLAIMS = (
     cmoo(
         id="fedcmoo/C2",
@@ -69,20 +40,6 @@ CLAIMS = (
         rule=C2,
         runs=tuple(f"{tasks}_{name}" for tasks in SETS for name in ("fedcmoo", "fsmgda")),
         figure="gap_by_tasks",
-        needs=NEEDS,
-    ),
-    cmoo(
-        id="fedcmoo/C17",
-        place="Figure 8, caption",
-        wording="FedCMOO-Pref with equal preference trains the tasks more evenly than FedCMOO and "
-        "FSMGDA.",
-        measure="Standard deviation of the test losses over the tasks, FedCMOO-Pref's divided by "
-        "another method's, where the mean test loss of each first is the larger one of their final "
-        "ones (alike), and at the end (deviation: last fifth of the evaluations), with M = 5 "
-        "(groups) and M = 40 tasks (attributes); one seed. " + STAND_IN,
-        rule=C17,
-        runs=tuple(f"{tasks}_{name}" for tasks in ("groups", "attributes") for name in METHODS),
-        figure="figure_10",
         needs=NEEDS,
     ),
 )

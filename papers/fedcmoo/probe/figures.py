@@ -35,7 +35,7 @@ ROWS = {
     "unscaled": "random, unscaled",
 }
 BELOW = 0.32  # of a row: how far the paper's values lie below ours
-CURVES = {"block": "low rank", "largest16": "largest, 16 bits", "masked": "random, scaled"}
+CURVES = {"block": "low rank", "largest16": "largest, 16 bits", "unscaled": "random"}
 TRAINED = {
     "method": "FedCMOO",
     "alone": "FSMGDA, each objective alone",

@@ -25,14 +25,14 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
 def errors(trace: Trace) -> dict[str, Number]:
     """Per estimate the mean nRMSE over the rounds in percent, and in how many an order holds.
 
-    `two_way_order`: largest < low rank < masked, the paper's for two tasks; `two_way_best`: low
+    `two_way_order`: largest < low rank < random, the paper's for two tasks; `two_way_best`: low
     rank below both, the paper's for forty. The same with `one_way_`; `two_way_gain`: in how many
     rounds the second exchange lowers the error of the low-rank sketch.
     """
     each = {k.removeprefix("nrmse_"): v for k, v in trace.info.items()}
     found = {k: mean(100 * v.mean(1), "%") for k, v in each.items()}
     for way in WAYS:
-        largest, low, masked = (each[f"{way}_{k}"] for k in ("largest16", "block", "masked"))
+        largest, low, masked = (each[f"{way}_{k}"] for k in ("largest16", "block", "unscaled"))
         ordered, best = (largest < low) & (low < masked), low < np.minimum(largest, masked)
         found[f"{way}_order"] = mean(ordered.mean(1), "of rounds")
         found[f"{way}_best"] = mean(best.mean(1), "of rounds")

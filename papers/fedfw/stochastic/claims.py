@@ -7,7 +7,7 @@ from papers.fedfw.stochastic.numbers import METHODS_3, TABLE_3
 from papers.fedfw.tables.claims import listed
 from papers.kit.claims import Claim, PaperValue, Reading
 from papers.kit.needs import Needs
-from papers.kit.rules import EXCHANGED, Rule, average, of, told
+from papers.kit.rules import EXCHANGED, Rule, Size, average, of, told
 
 #: The columns whose data are the paper's; MNIST only stands in for EMNIST-10.
 JUDGED = ("mclr_synthetic_iid", "mclr_synthetic_labels", "mclr_cifar10_iid", "mclr_cifar10_labels")
@@ -47,6 +47,11 @@ def rule(form: str, coded: bool) -> Rule:
             "MNIST for EMNIST-10": {text: of(key) > 0 for text, key in stands.items()},
         },
         control=EXCHANGED,
+        sizes=tuple(
+            Size(key, round(TABLE_3[c][1] - TABLE_3[c][0], 2), f"Table 3, {text}")
+            for c in JUDGED
+            for text, key in keys((c,)).items()
+        ),
     )
 
 

@@ -24,7 +24,7 @@ from papers.fedfw.cells import (
 from papers.fedfw.tables.numbers import code_run
 from papers.kit.claims import Claim, PaperValue, Reading
 from papers.kit.needs import Needs
-from papers.kit.rules import EXCHANGED, Rule, of, told, told_value
+from papers.kit.rules import EXCHANGED, Rule, Size, of, told, told_value
 
 # Grids of the full profile.
 LAMBDAS, SHORT = (1e-4, 1e-3, 1e-2, 1e-1), (1e-3, 1e-2, 1e-1)
@@ -94,6 +94,17 @@ def differences(
     return {words(read(c)): form.format(read(c), norm, method) for c in columns}
 
 
+def sizes(kind: str, norm: str, columns: Iterable[str]) -> tuple[Size, ...]:
+    """What the tables print between FedFW and FedDR, a column each."""
+    found = []
+    for column in columns:
+        ((text, key),) = differences(kind, norm, (column,)).items()
+        theirs, ours = TABLES[column, norm][:2]
+        place = f"Table {COLUMNS[column].table}, {text}"
+        found.append(Size(key, round(ours - theirs, 2), place))
+    return tuple(found)
+
+
 def c7(kind: str, note: str) -> Rule:
     """Three sentences of the text about the l2 ball, each a mean over its columns by seed."""
     ahead = {
@@ -118,6 +129,7 @@ def c7(kind: str, note: str) -> Rule:
             for text, key in keys.items()
         },
         control=EXCHANGED,
+        sizes=sizes(kind, "l2", (*NON_IID, *SYNTHETIC, *BEST_FEDDR)),
     )
 
 
@@ -129,6 +141,7 @@ def c8(kind: str, note: str) -> Rule:
         f"FedFW minus FedDR, points: {said}",
         note,
         control=EXCHANGED,
+        sizes=sizes(kind, "l1", COLUMNS_C8),
     )
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
+from papers.fedsgm.curves import mean_change
 from papers.kit.numbers import Number, exact, measured
 from papers.kit.study import Params, Traces
 
@@ -74,7 +75,7 @@ def first_success(trace: Trace, budget: float = BUDGET) -> Array:
 
 def cost_scatter(trace: Trace) -> Array:
     """Per seed the mean absolute change of the cost between evaluations in the second half."""
-    return np.asarray(np.abs(np.diff(second_half(trace.metrics["cost"]), axis=1)).mean(1))
+    return mean_change(second_half(trace.metrics["cost"]))
 
 
 def area(trace: Trace) -> Array:

@@ -12,7 +12,7 @@ from fedlib.core import Problem
 from fedlib.problems import fairness
 from fedlib.steps import Adam, Hard, Soft
 from fedlib.steps.switching import Switch
-from papers.fedsgm.fairness import claims, figures
+from papers.fedsgm.fairness import claims, figures, many
 from papers.fedsgm.fairness.numbers import METRICS, derive
 from papers.kit import census as adult
 from papers.kit.store import Spec
@@ -50,6 +50,7 @@ PARAMETERS = parameters(
     conex_duals=("the dual step of each", (1.0, 10.0, 100.0, 100.0, 1.0, 10.0), (1.0,)),
     printed_lr=("the step size that the paper prints", 0.0001),
     epoch_steps=("local steps that are two epochs of a client of mean size", 94, 4),
+    many=("whether the settings that the paper leaves open are run", True, False),
     stand_in_rows=("0: the official files of Adult; else that many generated rows", 0, 2000),
 )
 
@@ -118,7 +119,8 @@ def specs(p: Params) -> dict[str, Spec]:
     found |= _central(p, modes)
     found["fedavg"] = base(FedAvg(**local), p)
     main = {k: found[k] for k in ("hard", "soft", "fedavg")}
-    return found | _sweeps(main, p) | _readings(main, p) | _conex(found, p)
+    extra = many.specs(found["hard"]) if p["many"] else {}
+    return found | _sweeps(main, p) | _readings(main, p) | _conex(found, p) | extra
 
 
 def base(algorithm: Any, p: Params, clients: int | None = None) -> Spec:

@@ -9,6 +9,7 @@ import numpy as np
 from fedlib.core import Trace
 from fedlib.core.trace import Array
 from papers.fedsgm.curves import FEASIBLE, oscillation, tuned
+from papers.fedsgm.fairness import many
 from papers.kit.numbers import Number, exact, mean, measured
 from papers.kit.study import Params, Traces
 
@@ -17,8 +18,10 @@ METRICS = ("f", "f_clients", "g", "test_loss", "test_accuracy", "test_gap", "tes
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
     """Measures of every run, the tuned penalties, and differences paired by seed."""
+    in_all = many.derive(traces, p["tolerance"]) if p["many"] else {}
+    traces = {name: trace for name, trace in traces.items() if name not in many.RUNS}
     measures = _measures(float(p["tolerance"]))
-    numbers = measured(traces, measures)
+    numbers = in_all | measured(traces, measures)
     best = {}
     for group in ("penalty", "central_penalty"):
         runs = [f"{group}_rho{rho:g}" for rho in p["rhos"]]

@@ -14,7 +14,7 @@ from fedlib.core import Problem
 from fedlib.problems import neyman_pearson
 from fedlib.steps import Hard, Soft
 from fedlib.steps.switching import Switch
-from papers.fedsgm.np_unified import claims, figures
+from papers.fedsgm.np_unified import claims, figures, many
 from papers.fedsgm.np_unified.numbers import derive
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
@@ -44,6 +44,8 @@ PARAMETERS = parameters(
     fraction=("K/d of Top-K, uplink and downlink", 0.1),
     fractions=("K/d in the sweep", (0.04, 0.25, 0.5, 1.0), (1.0,)),
     rhos=("penalties of Penalty-FedAvg", (0.001, 0.5, 2.0, 20.0, 100.0), (0.5, 20.0)),
+    fresh=("splits that C26 alone is judged by", tuple(range(100, 420)), (100, 101)),
+    many=("whether the settings that the paper leaves open are run", True, False),
 )
 
 
@@ -109,6 +111,11 @@ def specs(p: Params) -> dict[str, Spec]:
             found[f"{mode}_{name}"] = replace(base, algorithm=replace(main, **change))
         central = SGM(lr=main.lr, tolerance=main.tolerance, steps=main.local_steps, switch=switch)
         found[f"{mode}_central"] = replace(base, algorithm=central, problem=pooled)
+        for name in (f"{mode}_all", f"{mode}_central"):
+            found[f"fresh_{name}"] = replace(
+                found[name], seeds=p["fresh"], evaluate_every=10, keep=("f", "g")
+            )
+    found |= many.specs(found["soft"]) if p["many"] else {}
     return found | _penalties(found["hard"], p)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from papers.fedsgm.np_unified import rules
+from papers.fedsgm.np_unified import many, rules
 from papers.fedsgm.np_unified.rules import FRACTIONS, MEMBERS, MODES, RHOS, SETTINGS, STEPS
 from papers.kit.claims import Claim, PaperValue, Reading
 from papers.kit.needs import Needs
@@ -68,7 +68,7 @@ CLAIMS = (
         place="Figure 2, row 2",
         wording="Higher participation converges faster and more steadily, for both modes.",
         measure="Mean of f + 4 max(0, g - epsilon) over all rounds (merit), mean excess of g over "
-        "epsilon in the second half (excess), oscillation, at m = 2, 5, 10, 15, 20, by seed.",
+        "epsilon in the second half (excess), oscillation, at n = 2, 5, 10, 15, 20, by seed.",
         rule=rules.C8,
         runs=runs(MODES, MEMBERS),
         figure="participation",
@@ -142,9 +142,17 @@ CLAIMS = (
         "(band_f_more), in thousandths, and both divided by late f (relative), with 10 and with "
         "all "
         "clients.",
-        rule=rules.C14,
-        runs=runs(("soft", "soft_all"), ("", "_beta20")),
+        rule=many.C14,
+        runs=many.RUNS,
         figure="figure_5",
+        reading="in all settings that the paper leaves open",
+        readings=(
+            Reading(
+                "at the main setting",
+                rules.C14,
+                runs(("soft", "soft_all"), ("", "_beta20")),
+            ),
+        ),
     ),
     full(
         id="fedsgm/C15",
@@ -183,7 +191,7 @@ CLAIMS = (
         measure="Late f and g with all clients against the centralized runs of as many steps, "
         "paired by split.",
         rule=rules.C26,
-        runs=runs(MODES, ("_all", "_central")),
+        runs=tuple(f"fresh_{run}" for run in runs(MODES, ("_all", "_central"))),
         figure="figure_1",
     ),
     full(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fedlib.core import Trace
 from papers.fedsgm.curves import tolerance_of, tuned
 from papers.kit import plot
 from papers.kit.numbers import mean
@@ -32,29 +34,37 @@ def both(shown: Traces, limit: Layer) -> plot.Drawing:
     )
 
 
+def some_of(trace: Trace) -> str:
+    """How many clients of how many take part in a round."""
+    config = trace.config
+    return f"{config['algorithm']['participants']} of {config['problem']['clients']}"
+
+
 def figure_1(traces: Traces) -> plot.Drawing:
-    """Objective and constraint of both modes, with 10 clients, all clients, and centralized."""
-    groups = {"": "10 of 20", "_all": "all clients", "_central": "centralized"}
+    """Objective and constraint of both modes, with some clients, all clients, and centralized."""
+    groups = {"": some_of(traces["hard"]), "_all": "all clients", "_central": "centralized"}
     shown = {f"{m}, {text}": traces[f"{m}{g}"] for g, text in groups.items() for m in MODES}
     return both(shown, level(traces))
 
 
-def sweep(names: Mapping[str, str]) -> Callable[[Traces], plot.Drawing]:
+def sweep(ends: str, label: Callable[[Trace], tuple[float, str]]) -> Callable[..., plot.Drawing]:
     """Figure 2's rows: objective above, feasibility below, hard left, soft right.
 
-    `names` maps a label to the suffix of the runs, the same for both modes.
+    `ends` is a pattern of how the runs' names go on behind their mode; `label` gives the value by
+    which they are sorted, and its text.
     """
 
     def figure(traces: Traces) -> plot.Drawing:
         above, below = [], []
         for mode in MODES:
-            runs = {label: f"{mode}{end}" for label, end in names.items()}
-            shown = {label: traces[name] for label, name in runs.items() if name in traces}
+            runs = [t for n, t in traces.items() if re.fullmatch(f"{mode}({ends})?", n)]
+            labelled = sorted(((*label(trace), trace) for trace in runs), key=lambda x: x[:2])
+            shown = {text: trace for _, text, trace in labelled}
             f, g = (on(plot.bands, shown, metric, log=True) for metric in "fg")
             first = mode == MODES[0]
-            label = "objective f" if first else ""
+            ylabel = "objective f" if first else ""
             above.append(
-                panel(f, title=f"{mode} switching", xlabel="", ylabel=label, legend=not first)
+                panel(f, title=f"{mode} switching", xlabel="", ylabel=ylabel, legend=not first)
             )
             below.append(
                 panel(g, level(traces), ylim=HEIGHT, ylabel="constraint g" if first else "")
@@ -62,6 +72,22 @@ def sweep(names: Mapping[str, str]) -> Callable[[Traces], plot.Drawing]:
         return grid(above, below, sharex=True, sharey="row")
 
     return figure
+
+
+def local_steps(trace: Trace) -> tuple[float, str]:
+    steps = trace.config["algorithm"]["local_steps"]
+    return steps, f"E = {steps}"
+
+
+def participants(trace: Trace) -> tuple[float, str]:
+    return trace.config["algorithm"]["participants"], some_of(trace)
+
+
+def compression(trace: Trace) -> tuple[float, str]:
+    method = trace.config["algorithm"]
+    fraction = method["uplink"].get("fraction", 1)
+    text = f"K/d = {fraction:g}"
+    return fraction, text if method["error_feedback"] else f"{text}, no feedback"
 
 
 def figure_5(traces: Traces) -> plot.Drawing:
@@ -101,7 +127,7 @@ def figure_6(traces: Traces) -> plot.Drawing:
 
 
 def splits(traces: Traces) -> plot.Drawing:
-    """Late constraint of every split: 10 of 20 clients against all, hard and soft."""
+    """Late constraint of every split: some clients against all, hard and soft."""
 
     def split(mode: str) -> Layer:
         some, everyone = traces[mode].late("g"), traces[f"{mode}_all"].late("g")
@@ -109,7 +135,13 @@ def splits(traces: Traces) -> plot.Drawing:
 
         def points(ax: Axes) -> None:
             x, seeds = np.arange(len(order)), [str(traces[mode].seeds[i]) for i in order]
-            ax.plot(x, some[order], "o", color=plot.COLORS[0], label="10 of 20 clients a round")
+            ax.plot(
+                x,
+                some[order],
+                "o",
+                color=plot.COLORS[0],
+                label=f"{some_of(traces[mode])} clients a round",
+            )
             ax.plot(x, everyone[order], "s", color=plot.COLORS[1], label="all clients")
             ax.set_xticks(x, seeds)
 
@@ -126,8 +158,8 @@ def splits(traces: Traces) -> plot.Drawing:
 
 
 def learning_rates(traces: Traces) -> plot.Drawing:
-    """Late objective and constraint against the step size, 10 clients and all."""
-    groups = {"": "10 of 20", "_all": "all"}
+    """Late objective and constraint against the step size, some clients and all."""
+    groups = {"": some_of(traces["hard"]), "_all": "all"}
 
     def late(metric: str, title: str, *more: Layer, legend: bool = False) -> Layer:
         shown = {
@@ -152,20 +184,9 @@ def rates(traces: Traces, name: str) -> dict[float, str]:
 
 FIGURES = {
     "figure_1": figure_1,
-    "local_steps": sweep(
-        {"E = 1": "_E1", "E = 2": "_E2", "E = 5": "", "E = 10": "_E10", "E = 20": "_E20"}
-    ),
-    "participation": sweep({"2": "_m2", "5": "_m5", "10": "", "15": "_m15", "all 20": "_all"}),
-    "compression": sweep(
-        {
-            "K/d = 0.04": "_K0.04",
-            "0.1": "",
-            "0.25": "_K0.25",
-            "0.5": "_K0.5",
-            "1": "_K1",
-            "0.1, no feedback": "_nofeedback",
-        }
-    ),
+    "local_steps": sweep("_E.*", local_steps),
+    "participation": sweep("_m.*|_all", participants),
+    "compression": sweep("_K.*|_nofeedback", compression),
     "figure_5": figure_5,
     "figure_6": figure_6,
     "splits": splits,

@@ -23,6 +23,7 @@ from papers.fedsgm.curves import (
     tuned,
     violations,
 )
+from papers.fedsgm.np_unified import many
 from papers.fedsgm.skewness import client_gradients, multiplier, skewness
 from papers.kit.numbers import Number, exact, mean, measured, ratio, share
 from papers.kit.study import Params, Traces
@@ -33,8 +34,10 @@ GOOD = 1.25  # a penalty is right if its late f is at most this times that of so
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
     """Measures of every run, tuned settings, paired differences, skewness and prediction P3."""
+    in_all = many.derive(traces) if p["many"] else {}
+    traces = {name: trace for name, trace in traces.items() if name not in many.RUNS}
     tolerance = float(p["tolerance"])
-    numbers: dict[str, Number] = {}
+    numbers: dict[str, Number] = in_all
     for name, trace in traces.items():
         numbers |= _measures(name, trace, tolerance)
     for group in ("", "_all"):

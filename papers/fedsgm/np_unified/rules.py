@@ -127,7 +127,7 @@ C8 = Rule(
         MODES,
         f"$: f + 4 max(0, g - epsilon) {told_along(MEMBERS, 'merit', '.3f')}, excess "
         f"{told_along(MEMBERS, 'excess')} x 1e-3, oscillation "
-        f"{told_along(MEMBERS, 'oscillation')} x 1e-3 at m = 2, 5, 10, 15, 20",
+        f"{told_along(MEMBERS, 'oscillation')} x 1e-3 at n = 2, 5, 10, 15, 20",
     ),
     "The objective alone is no measure of speed here: with few clients it is lower because the "
     "constraint is violated. So speed is the mean over all rounds of f + 4 max(0, g - epsilon); 4 "
@@ -320,16 +320,21 @@ C24 = Rule(
 )
 C26 = Rule(
     {
-        "late f within 10 %": {m: alike(f"{m}_all.f", f"{m}_central.f", 0.1) for m in MODES},
-        "late g within 5 %": {m: alike(f"{m}_all.g", f"{m}_central.g", 0.05) for m in MODES},
+        "late f within 10 %": {
+            m: alike(f"fresh_{m}_all.f", f"fresh_{m}_central.f", 0.1) for m in MODES
+        },
+        "late g within 5 %": {
+            m: alike(f"fresh_{m}_all.g", f"fresh_{m}_central.g", 0.05) for m in MODES
+        },
     },
     over(
         MODES,
-        f"$: f {told('$_all.f')}, centralized {told('$_central.f')}; g {told('$_all.g')}, "
-        f"centralized {told('$_central.g')}",
+        f"$: f {told('fresh_$_all.f')}, centralized {told('fresh_$_central.f')}; g "
+        f"{told('fresh_$_all.g')}, centralized {told('fresh_$_central.g')}",
     ),
-    "The margins are ours: 10 % is what printed values are given, 5 % what feasible is.",
-    control=Control("two of 20 clients", {f"{m}_all": f"{m}_m2" for m in MODES}),
+    "The margins are ours: 10 % is what printed values are given, 5 % what feasible is. On 320 "
+    "splits that nothing else uses; so many see what ten had of the margin with 90 % power.",
+    control=Control("two of 20 clients", {f"fresh_{m}_all": f"{m}_m2" for m in MODES}),
 )
 C27 = Rule(
     {

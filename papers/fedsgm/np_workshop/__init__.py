@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache, partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from fedlib.problems import neyman_pearson
 from fedlib.steps import Hard, Soft
 from fedlib.steps.switching import Switch
 from papers.fedsgm.curves import after_feasible, band, jitter, violations
-from papers.fedsgm.np_workshop import claims, figures
+from papers.fedsgm.np_workshop import claims, figures, many
 from papers.fedsgm.skewness import multiplier
 from papers.kit.numbers import Number, exact, mean, measured, ratio
 from papers.kit.store import Spec
@@ -41,7 +42,9 @@ PARAMETERS = parameters(
     fraction=("K/d of the Rand-K uplink", 0.1),
     fractions=("K/d of the sweep", (0.3, 0.5, 1.0), (1.0,)),
     local_steps=("local steps E", 5),
+    fresh=("seeds that C25 alone is judged by", tuple(range(1000, 1400)), (1000, 1001, 1002)),
     settle_rounds=("rounds of the uncompressed runs behind P1 and P2", 2000, 600),
+    many=("whether the settings that the paper leaves open are run", True, False),
 )
 
 
@@ -74,6 +77,7 @@ def specs(p: Params) -> dict[str, Spec]:
         base = Spec(main, of, p["rounds"], p["seeds"], keep=("f", "g", "sigma"))
         thin = replace(base, keep=("f", "g"))
         found[mode] = base
+        found[f"fresh_{mode}"] = replace(thin, seeds=p["fresh"], evaluate_every=5)
         for x in p["lrs"]:
             found[f"{mode}_lr{x:g}"] = replace(thin, algorithm=replace(main, lr=float(x)))
         for x in p["betas"] if mode == "soft" else ():
@@ -88,12 +92,14 @@ def specs(p: Params) -> dict[str, Spec]:
             rounds=p["settle_rounds"],
             evaluate_every=5,
         )
-    return found
+    return found | (many.specs(found["hard"], of) if p["many"] else {})
 
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
     """Violations, late values and jitter of every run, ratios hard/soft, and P1, P2."""
     tolerance = float(p["tolerance"])
+    in_all = many.derive(traces) if p["many"] else {}
+    traces = {name: trace for name, trace in traces.items() if name not in many.RUNS}
     curves = {name: trace for name, trace in traces.items() if not name.endswith("_settled")}
     measures = {
         "violations": (lambda t: violations(t, tolerance), "rounds"),
@@ -113,6 +119,9 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
             numbers[f"ratio.{label}"] = ratio(pair[0], pair[1])
             late = [traces[x].late("f", LATE) for x in (other, name)]
             numbers[f"loss_ratio.{label}"] = ratio(late[0], late[1])
+    for k, (label, start) in product("fg", {"main": "", "fresh": "fresh_"}.items()):
+        apart = band(traces[f"{start}soft"], k) - band(traces[f"{start}hard"], k)
+        numbers[f"{label}.band_{k}_more"] = mean(apart, "1e-3")
     for name in traces:
         if name.startswith("soft_beta"):
             label = name.removeprefix("soft_")
@@ -120,7 +129,7 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
             numbers[f"ratio.{label}"] = ratio(pair[0], pair[1])
             late = [traces[x].late("f", LATE) for x in (name, "hard")]
             numbers[f"loss_ratio.{label}"] = ratio(late[0], late[1])
-    return numbers | _predictions(traces, p)
+    return numbers | _predictions(traces, p) | in_all
 
 
 def _predictions(traces: Traces, p: Params) -> dict[str, Number]:

@@ -13,6 +13,7 @@ from papers.kit.numbers import Number, exact, mean
 from papers.kit.study import Params, Traces
 from papers.ssca.common import SPLITS
 from papers.ssca.convergence.counts import counted, megabits
+from papers.ssca.leaks import leaked
 
 LOOKS = (10, 30, 50, 100)  # rounds whose cost is recorded
 CROSSED = (1.0, 0.5, 0.4)  # costs to which rounds are counted
@@ -113,7 +114,7 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
     wide = {n.removeprefix(HE): t for n, t in traces.items() if n.startswith(HE)}
     numbers = compared(curves, p) | {f"{HE}{k}": x for k, x in compared(wide, p).items()}
     numbers |= megabits({**curves, **baselines(curves)}, p)
-    return numbers | walls(curves) | in_file(traces) | counted()
+    return numbers | walls(curves) | in_file(traces) | counted() | leaked()
 
 
 def compared(curves: Traces, p: Params) -> dict[str, Number]:

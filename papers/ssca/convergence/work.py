@@ -7,9 +7,10 @@ from functools import partial
 
 from papers.kit.claims import Claim
 from papers.kit.needs import Needs
-from papers.kit.rules import Condition, Control, Rule, all_of, value, within
+from papers.kit.rules import Condition, Control, Rule, all_of, least, value, within
 from papers.ssca.common import SPLITS
 from papers.ssca.convergence.names import LIMITS, NUMBER, OWN, SEARCHED, grid, values
+from papers.ssca.leaks import BATCHES
 
 NEAR_LINEAR = 0.05  # C8: how far the growth of the server's work may be from proportional
 ALIKE = 1.5  # C8: so many times the work of SGD's clients is of the same order
@@ -71,6 +72,27 @@ C12 = Rule(
         "one message more than the list has", {f"alg_{k}.wrong_messages": 1.0 for k in ALGORITHMS}
     ),
 )
+LEFT = {f"B = {b}": f"privacy.free_B{b}" for b in BATCHES}
+C13 = Rule(
+    {
+        "one sample is not found": least("privacy.error_B1") > 0.01,
+        "a batch is not isolated": {text: least(key) >= 1 for text, key in LEFT.items()},
+    },
+    lambda n: (
+        f"largest error of the sample read off {max(n['privacy.error_B1'].per_seed):.0e}; "
+        "directions in which a batch can change without a change of its message, "
+        + ", ".join(f"{text}: {n[key].value:g}" for text, key in LEFT.items())
+        + f"; in the other clients' view {n['privacy.free_clients'].value:g}"
+    ),
+    note="The paper calls a message safe if its equations have infinitely many solutions. For one "
+    "sample the note proves that they have one; larger batches are tried on small networks, with "
+    "known labels.",
+    observations={"safe from the other clients": least("privacy.free_clients") >= 1},
+    control=Control(
+        "messages that are the samples",
+        {"privacy.error_B1": 0.0} | dict.fromkeys(LEFT.values(), 0.0),
+    ),
+)
 
 claim = partial(Claim, paper="Y")
 
@@ -107,5 +129,17 @@ CLAIMS = (
         runs=(*OWN["samples"], *OWN["features"], *LIMITS),
         needs=Needs(exact=True),
         kind="counted",
+    ),
+    claim(
+        id="ssca/C13",
+        place="abstract; security analysis, samples split",
+        wording="The messages of a client do not give its samples away.",
+        measure="On ten random networks: the error of the sample that is read off the gradients of "
+        "a batch of one (error_B1), and for larger batches the number of pixels less the rank of "
+        "the messages' derivative by them (free); the dimension of the features and weights that "
+        "give the messages to the other clients where features are split (free_clients).",
+        rule=C13,
+        runs=("samples_ssca_B1",),
+        needs=Needs(exact=True),
     ),
 )

@@ -197,12 +197,15 @@ def test_a_rule_is_read_on_its_control_and_loses_its_word_where_that_passes_too(
 
 
 def test_the_size_of_an_effect_has_a_word_of_its_own():
-    def size(printed, key="b"):
-        return Rule({"x": of("b") > 1}, "", size=Size(key, printed, "Table 1"))(N).size
+    def size(*printed, key="b"):
+        sizes = tuple(Size(key, x, "Table 1") for x in printed)
+        return Rule({"x": of("b") > 1}, "", sizes=sizes)(N).size
 
     assert size(2.1).startswith("size as printed: printed 2.1 (Table 1), ours 2 [1.75, 2.5]")
     assert size(3.0).startswith("another size")
-    assert size(1.0, "one seed").startswith("size undecided")
+    assert size(1.0, key="one seed").startswith("size undecided")
+    assert size(2.1, 3.0).startswith("size as printed in 1 of 2: printed 2.1 (Table 1), ours 2")
+    assert size() == ""
 
 
 def test_no_difference_is_a_quarter_of_the_effect_at_most():
