@@ -151,7 +151,7 @@ def verdict_of(e: Row) -> list[nodes.Node]:
 
 def power_of(e: Row) -> str:
     """How many seeds would decide an undecided claim, and what they cost."""
-    from papers.kit.shortfall import hours_for
+    from papers.kit.run_groups import hours_for
 
     if e.outcome.verdict != "undecided" or not e.outcome.seeds:
         return ""
