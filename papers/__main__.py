@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import papers
 from fedlib import __version__
-from papers.kit import archive, record, shortfall
+from papers.kit import archive, record, run_groups
 from papers.kit.commands import Parser, carried_out, known
 from papers.kit.rules import VERDICTS
 from papers.kit.store import PAPER, results_dir
@@ -148,9 +148,9 @@ def reproduce(study: str, profile: str, **options: Any) -> None:
 def show_runs(study: str, profile: str, *, as_json: bool) -> None:
     """Print the groups of runs that are to be computed."""
     if as_json:
-        print(json.dumps(shortfall.for_snakemake(chosen(study), profile)))
+        print(json.dumps(run_groups.for_snakemake(chosen(study), profile)))
     else:
-        print("\n".join(shortfall.listed(chosen(study), profile)))
+        print("\n".join(run_groups.listed(chosen(study), profile)))
 
 
 def chosen(study: str) -> list[papers.Study]:

@@ -6,6 +6,7 @@ print, it is whole.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -36,7 +37,7 @@ from sphinx.util.docutils import SphinxRole
 if TYPE_CHECKING:
     from papers.kit.claims import Claim
     from papers.kit.record import Entry
-    from papers.kit.rules import Outcome
+    from papers.kit.rules import Outcome, Rule
     from papers.kit.study import Study
 
 
@@ -130,12 +131,24 @@ class Claims(BookDirective):
         return [
             raw("<details><summary>Rule</summary>"),
             *(
-                titled(f"{name}: " if name else "", *self.inline(rule.words))
-                for name, rule in rules.items()
+                titled(f"{name}: " if name else "", *self.inline(words))
+                for name, words in once(rules).items()
             ),
             *last_change(self, e.study, claim.id),
             raw("</details>"),
         ]
+
+
+def once(rules: Mapping[str, Rule]) -> dict[str, str]:
+    """The words of each reading's rule, once where two differ in the names of their runs alone."""
+    found: dict[str, str] = {}
+    seen: dict[str, str] = {}
+    for name, rule in rules.items():
+        form = re.sub(r"(`[^`]*`(, | and )?)+", "X ", rule.words).partition(". ")[0].rstrip(".")
+        again = f"the rule of “{seen[form]}”, on its own runs." if form in seen else ""
+        found[name] = again or rule.words
+        seen.setdefault(form, name)
+    return found
 
 
 def verdict_of(e: Row) -> list[nodes.Node]:
@@ -151,7 +164,7 @@ def verdict_of(e: Row) -> list[nodes.Node]:
 
 def power_of(e: Row) -> str:
     """How many seeds would decide an undecided claim, and what they cost."""
-    from papers.kit.shortfall import hours_for
+    from papers.kit.run_groups import hours_for
 
     if e.outcome.verdict != "undecided" or not e.outcome.seeds:
         return ""

@@ -70,7 +70,7 @@ from papers import STUDIES
 from papers.fedsgm.cartpole import PolicyFedSGM
 from papers.fedsgm.cartpole.simulator import CartPole, cartpole
 from papers.fedsgm.cartpole.trpo import fisher_product
-from papers.kit import plot, report, scale
+from papers.kit import paper_profile, plot, report
 from papers.kit.claims import check
 
 page = STUDIES["cartpole"].page(globals())
@@ -312,7 +312,7 @@ plot.show(
 # clients and {result}`cartpole@paper/half_n10.area:.0f` with 10: five seeds do not decide it here either.
 
 # %% tags=["remove-input"]
-longer = scale.traces(page.study)
+longer = paper_profile.traces(page.study)
 parts = {"half_n3", "half_n5", "soft_top0.5", "half_n10"}
 plot.show(
     page.figures["figure_4"](longer),

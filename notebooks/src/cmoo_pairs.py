@@ -77,7 +77,7 @@ from papers.fedcmoo.pairs.figures import authors_table, gallery_text, step_table
 from papers.fedcmoo.pairs.numbers import DATA, GREY, METHODS, MIXED, decline
 from papers.fedcmoo.pairs.rules import TABLE_1
 from papers.fedcmoo.standin import source_text
-from papers.kit import plot, report, scale
+from papers.kit import paper_profile, plot, report
 from papers.kit.claims import check
 
 page = STUDIES["cmoo_pairs"].page(globals())
@@ -255,7 +255,7 @@ report.scale_table(page.study, dropped, {"growth": "growth of the test loss"})
 # stored runs of 500 rounds with dropout.
 
 # %% tags=["hide-input"]
-longer = scale.traces(page.study)
+longer = paper_profile.traces(page.study)
 compared = {f"{d}_{m}_dropout" for d in GREY for m in METHODS}
 plot.show(
     page.figures["overlay"](longer),
@@ -266,7 +266,7 @@ plot.show(
 ) if compared <= longer.keys() else None
 
 # %% tags=["hide-input"]
-authors_table(scale.numbers_of(page.study))
+authors_table(paper_profile.numbers_of(page.study))
 
 # %% [markdown]
 # *Farthest apart* is the largest distance, in points, between a diamond and our mean of the same rounds, the first thirty
@@ -310,7 +310,7 @@ report.runs_table(numbers, variants, measures | {"rounds_75": "to 75 %"}, health
 # What the paper prints, beside these runs:
 
 # %% tags=["remove-input"]
-report.paper_table(page.study, scale.numbers_of(page.study))
+report.paper_table(page.study, paper_profile.numbers_of(page.study))
 
 # %% [markdown]
 # These runs beside those of the rest of the page:
@@ -329,7 +329,7 @@ report.scale_table(page.study, dropped, ends)
 # Table 1 was taken is not printed; the claims are judged at the end.
 
 # %% tags=["remove-input"]
-longer = scale.traces(page.study)
+longer = paper_profile.traces(page.study)
 compared = {f"{d}_{m}_dropout" for d in GREY for m in METHODS}
 plot.show(
     page.figures["leads"](longer),

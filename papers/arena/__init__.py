@@ -12,10 +12,10 @@ from papers.arena.problems import LEVELS, NAMES, arena_problem
 from papers.arena.reference import Resting, solved
 from papers.arena.rules import SHARE
 from papers.arena.stopped import Stopped
+from papers.kit.health_checks import HealthCheck, HealthChecks, nothing
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.tolerance import Tolerance
-from papers.kit.watch import Watch, Watches, nothing
 
 __all__ = ["STUDY", "evaluations", "specs"]
 
@@ -87,9 +87,9 @@ def evaluations(rounds: int, paid: int) -> int:
     return min(choices, key=lambda n: paid % n)
 
 
-WATCH: Watches = {
+WATCH: HealthChecks = {
     "*_reference": nothing("the optimum, solved beforehand"),
-    **{f"{name}_*": Watch("f", guard="g", level=LEVELS[name]) for name in NAMES},
+    **{f"{name}_*": HealthCheck("f", guard="g", level=LEVELS[name]) for name in NAMES},
 }
 
 

@@ -1,7 +1,7 @@
 """Health of runs: finite, moved, better than chance or than the start, settled or not, not dead.
 
-A run is judged by the curves that a `Watch` names: a pure function of what is stored. What a claim
-says of a method means nothing where the method never trained; `Health.wrong` says so in words.
+A run is judged by the curves that a `HealthCheck` names: a pure function of what is stored. What a
+claim says of a method means nothing where the method never trained; `Health.wrong` says so.
 
 >>> curve = np.array([[1.0, 0.6, 0.4, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3]])
 >>> of_run(Trace({"loss": curve}, {}, np.arange(11), (0,), {})).text
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from fedlib.core import Trace
-from papers.kit.courses import (
+from papers.kit.curve_stats import (
     DIGIT,
     Curve,
     PerSeed,
@@ -30,9 +30,9 @@ from papers.kit.courses import (
     stretch,
     way,
 )
-from papers.kit.watch import COUNTS, Watch, by_name, opened, stem
+from papers.kit.health_checks import COUNTS, HealthCheck, by_name, opened, stem
 
-__all__ = ["Health", "Watch", "of_run"]
+__all__ = ["Health", "HealthCheck", "of_run"]
 
 AWAY = 0.05  # of the way from chance to the best there is: whoever is nearer to chance is at it
 STEP = "direction"  # what a method reports of the length of its step
@@ -73,7 +73,7 @@ class Health:
         return dict(vars(self))
 
 
-def of_run(trace: Trace, watches: Sequence[Watch] = ()) -> Health:
+def of_run(trace: Trace, watches: Sequence[HealthCheck] = ()) -> Health:
     """The health of one run, by some watches, or by its first metric of a known name."""
     judged = [one for watch in watches or by_name(trace) for one in opened(trace, watch)]
     seeds = len(trace.seeds)
@@ -93,7 +93,7 @@ def of_run(trace: Trace, watches: Sequence[Watch] = ()) -> Health:
     return Health(True, not still.any(), int(above.sum()), seeds, course, wrong)
 
 
-def not_finite(trace: Trace, watches: Sequence[Watch]) -> str:
+def not_finite(trace: Trace, watches: Sequence[HealthCheck]) -> str:
     """From which round in how many seeds a curve is not finite; empty if all are.
 
     A metric that nobody watches may be undefined from the start.
@@ -107,13 +107,13 @@ def not_finite(trace: Trace, watches: Sequence[Watch]) -> str:
     return phrase(f"not finite from round {first}", np.asarray(bad.any(axis=1)))
 
 
-def moved(trace: Trace, watch: Watch) -> Seeds:
+def moved(trace: Trace, watch: HealthCheck) -> Seeds:
     """Seeds in which the metric, or its constraint, left its start by more than rounding."""
     curves = [trace.metrics[name] for name in (watch.metric, watch.guard) if name]
     return np.asarray(np.any([moves(x) for x in curves], axis=0))
 
 
-def dead(trace: Trace, watches: Sequence[Watch]) -> str:
+def dead(trace: Trace, watches: Sequence[HealthCheck]) -> str:
     """From which round in how many seeds a watched curve is exactly constant, short of an optimum.
 
     Constant over the last fifth at least, and abruptly so: the step before was more than a
@@ -140,7 +140,7 @@ def stopped(trace: Trace) -> Seeds:
     return np.asarray((steps[:, -stretch(steps) :] == 0).all(1) & abruptly(steps))
 
 
-def rests(trace: Trace, watch: Watch) -> Seeds:
+def rests(trace: Trace, watch: HealthCheck) -> Seeds:
     """Seeds whose metric is constant over the last fifth at least, and not at the best there is.
 
     Of counts, which can rest while the model moves, all metrics have to.
@@ -152,7 +152,7 @@ def rests(trace: Trace, watch: Watch) -> Seeds:
     return np.asarray(constant & ~at_best(x[:, -1], watch))
 
 
-def at_best(last: PerSeed, watch: Watch) -> Seeds:
+def at_best(last: PerSeed, watch: HealthCheck) -> Seeds:
     """Seeds that end at the best there is."""
     if watch.best is None:
         return np.zeros(len(last), bool)
@@ -161,7 +161,7 @@ def at_best(last: PerSeed, watch: Watch) -> Seeds:
     )
 
 
-def is_above(trace: Trace, watch: Watch) -> Seeds:
+def is_above(trace: Trace, watch: HealthCheck) -> Seeds:
     """Seeds that end better than chance or, where none is known, than their start."""
     x = trace.metrics[watch.metric]
     sign = 1.0 if watch.better == "lower" else -1.0
@@ -174,7 +174,7 @@ def is_above(trace: Trace, watch: Watch) -> Seeds:
     return np.asarray(gained | watch.task)
 
 
-def below(trace: Trace, watch: Watch) -> str:
+def below(trace: Trace, watch: HealthCheck) -> str:
     """That a run ends at chance, or no better than its start, and in how many seeds."""
     seeds = ~is_above(trace, watch)
     if not seeds.any() or (watch.chance is None and 2 * seeds.sum() < len(seeds)):
@@ -188,7 +188,7 @@ def below(trace: Trace, watch: Watch) -> str:
     return phrase(f"no better than its start: {what}", seeds)
 
 
-def course_of(trace: Trace, watch: Watch) -> str:
+def course_of(trace: Trace, watch: HealthCheck) -> str:
     """Where a run goes at its end; with a constraint, the metric or the violation."""
     sign = 1.0 if watch.better == "lower" else -1.0
     ways = [way(sign * trace.metrics[watch.metric])]
@@ -198,7 +198,7 @@ def course_of(trace: Trace, watch: Watch) -> str:
     return min(ways, key=order.index)
 
 
-def violation(trace: Trace, watch: Watch) -> Curve:
+def violation(trace: Trace, watch: HealthCheck) -> Curve:
     """By how much the constraint is exceeded."""
     return np.maximum(trace.metrics[watch.guard] - watch.level, 0.0)
 
@@ -213,7 +213,7 @@ def names(metrics: Sequence[str]) -> str:
     return metrics[0] + (f" and {len(metrics) - 1} more" if len(metrics) > 1 else "")
 
 
-def shown(x: float, watch: Watch) -> str:
+def shown(x: float, watch: HealthCheck) -> str:
     """A share as per cent, anything else with four digits, for losses differ in the third."""
     return f"{100 * x:.3g} %" if stem(watch.metric).endswith("accuracy") else f"{x:.4g}"
 

@@ -85,7 +85,7 @@ class Page:
         self.__dict__.pop("numbers", None)
         ledger.notify(self.study.name, self.profile, self.traces)
         changed = {name: value for name, value in self.params.items() if value != base[name]}
-        print(said(specs, own_specs, self.profile, changed))
+        print(summary_line(specs, own_specs, self.profile, changed))
         return self.traces
 
     @cached_property
@@ -109,7 +109,7 @@ class Page:
         return self.study.health(self.traces)
 
 
-def said(
+def summary_line(
     specs: Mapping[str, Spec], own: Mapping[str, Spec], profile: str, changed: Mapping[str, Any]
 ) -> str:
     """One line: how many runs are the study's own, and in what the first of the others differs."""

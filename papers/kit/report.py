@@ -10,8 +10,8 @@ import pandas as pd
 from papers.kit import store
 from papers.kit.health import Health
 from papers.kit.numbers import Number
-from papers.kit.scale import numbers_of
-from papers.kit.shortfall import Group, groups_of
+from papers.kit.paper_profile import numbers_of
+from papers.kit.run_groups import Group, groups_of
 from papers.kit.study import Params, Study, Traces
 
 Numbers = Mapping[str, Number]

@@ -83,6 +83,7 @@ Parts = Mapping[str, Condition | Mapping[str, Condition]]
 
 STATES: dict[State, str] = {True: "holds", False: "fails", None: "undecided"}
 PRIMARY = 3  # parts that may decide a claim
+FEW = 4  # printed sizes that a sentence lists
 TOKEN = re.compile(r"\{([^{}|]+)\|(=?)([^{}]*)\}")
 
 
@@ -192,13 +193,14 @@ class Size:
 
 
 def sizes_say(sizes: tuple[Size, ...], numbers: Numbers) -> str:
-    """How many of the printed sizes are ours, with all of them; empty where none is printed."""
+    """How many of the printed sizes are ours, with some of them; empty where none is printed."""
     if not sizes:
         return ""
     words = [size.word(numbers) for size in sizes]
     count = f" in {words.count('size as printed')} of {len(sizes)}" if len(sizes) > 1 else ""
-    told = "; ".join(size.both(numbers) for size in sizes)
-    return f"{'size as printed' if count else words[0]}{count}: {told}"
+    listed = "; ".join(size.both(numbers) for size in sizes[:FEW])
+    more = f"; and {len(sizes) - FEW} more" if len(sizes) > FEW else ""
+    return f"{'size as printed' if count else words[0]}{count}: {listed}{more}"
 
 
 @dataclass(frozen=True)

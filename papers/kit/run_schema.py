@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from fedlib.core.describe import describe
 from fedlib.core.files import digest
 from fedlib.provenance import ROOT
-from papers.kit import archive, runfile, scale, store
+from papers.kit import archive, paper_profile, runfile, store
 from papers.kit.numbers import Number
 
 if TYPE_CHECKING:
@@ -254,7 +254,7 @@ def _derived(study: Study, profile: str, payloads: Payloads) -> Iterator[str]:
     """The numbers, what stands beside them, and the runs that they were derived from."""
     held = archive.read(store.run_path(study.name, profile, NUMBERS))
     if profile == store.PAPER:
-        payloads = {name: archive.read(path) for name, path in scale.held(study).items()}
+        payloads = {name: archive.read(path) for name, path in paper_profile.held(study).items()}
     traces = {name: runfile.to_trace(payload) for name, payload in payloads.items()}
     numbers, health = study.numbers(traces, profile), study.health(traces)
     now = store.numbers_content(study.name, profile, numbers, payloads, health)

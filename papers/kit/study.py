@@ -11,10 +11,11 @@ from typing import Any, TypedDict
 from fedlib import checks
 from fedlib.core import Trace
 from fedlib.run import check_seeds, resolve_device
-from papers.kit import archive, ledger, runfile, scale, store
+from papers.kit import archive, ledger, paper_profile, runfile, store
 from papers.kit.claims import PAPERS, Claim, PaperValue
 from papers.kit.commands import nearest
 from papers.kit.health import Health, of_run
+from papers.kit.health_checks import HealthChecks, watches_of
 from papers.kit.numbers import Number
 from papers.kit.page import Page
 from papers.kit.plot import Drawing
@@ -22,7 +23,6 @@ from papers.kit.rules import Outcome
 from papers.kit.run_schema import Payload, config_of, load_run
 from papers.kit.store import Spec
 from papers.kit.tolerance import Tolerance
-from papers.kit.watch import Watches, watches_of
 
 INTERACTIVE = ("In", "Out", "exit", "quit")  # names that IPython puts into every notebook
 ALL = "all"  # in place of a paper's letter: a study of all papers' methods
@@ -96,7 +96,7 @@ class Study:
     paper_values: tuple[PaperValue, ...] = ()
     figures: Mapping[str, Callable[[Traces], Drawing]] = field(default_factory=dict)
     data: tuple[str, ...] = ()
-    watch: Watches = field(default_factory=dict)
+    watch: HealthChecks = field(default_factory=dict)
     tolerances: Mapping[str, Tolerance] = field(default_factory=dict)
     at_paper: Mapping[str, Any] = field(default_factory=dict)
 
@@ -221,7 +221,7 @@ class Study:
         In the paper's setting as many as can be had from those that are.
         """
         if profile == store.PAPER:
-            return scale.settle(self)
+            return paper_profile.settle(self)
         specs = self.specs(self.resolve(profile))
         if not all(self._has(profile, n, spec) for n, spec in specs.items()):
             return None
@@ -301,7 +301,7 @@ class Study:
 
     def _or_at_scale(self, claim: Claim, found: dict[str, Outcome]) -> dict[str, Outcome]:
         """Outcomes by reading, those at the paper's scale where they say at least as much."""
-        for name, larger in scale.at_scale(self, claim).items():
+        for name, larger in paper_profile.at_scale(self, claim).items():
             if larger.parts or not found[name].parts:
                 found[name] = larger
         return found

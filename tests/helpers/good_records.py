@@ -33,9 +33,9 @@ from papers.fedfw.theory_fw import Constants
 from papers.fedsgm.cartpole.method import PolicyFedSGM
 from papers.fedsgm.cartpole.simulator import CartPole
 from papers.fedsgm.theory import Setting
+from papers.kit.health_checks import HealthCheck
 from papers.kit.needs import Needs
 from papers.kit.store import Spec
-from papers.kit.watch import Watch
 from papers.ssca.long.problem import OneConstraint
 from papers.ssca.tradeoff.theorem import Handover
 
@@ -95,7 +95,7 @@ def of_studies() -> Iterator[Any]:
     yield from (OneConstraint(constrained), Handover(constrained, fl.SSCA(1.0, RHO, GAMMA), 3))
     yield from (Setting(D=1.0, G=1.0, E=2, T=5, N=4, n=2), MultiSetting(1.0, N=4, n=2, n_gram=2))
     yield Constants(L=1.0, D=1.0, N=2, lam0=0.1)
-    yield from (Needs(parameters=("rounds",)), Watch(metric="f", best=0.5))
+    yield from (Needs(parameters=("rounds",)), HealthCheck(metric="f", best=0.5))
     yield Spec(several, problem_of, rounds=3, seeds=(0, 1))
     yield problem_of(0)
 

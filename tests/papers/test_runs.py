@@ -10,7 +10,7 @@ import pytest
 from papers import STUDIES
 from papers.__main__ import main
 from papers.kit import archive, store
-from papers.kit.shortfall import for_snakemake, groups_of, listed, to_do
+from papers.kit.run_groups import for_snakemake, groups_of, listed, to_do
 
 STUDY = STUDIES["cmoo_sweeps"]
 

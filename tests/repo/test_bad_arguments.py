@@ -22,7 +22,7 @@ INTERNAL = {
         "papers.kit.reproduce_check:Reproduced",
         "papers.kit.recheck:Comparison",
     ),
-    "papers.kit.shortfall:Group",
+    "papers.kit.run_groups:Group",
     *("fedlib.core.client:Client", "fedlib.core.trace:Trace", "fedlib.core.schedule:Schedule"),
     *("papers.fedcmoo.data.molecules:Molecules", "fedlib.data.sources:Source"),
     *("papers.arena.methods:Entry", "papers.compare:Comparison"),

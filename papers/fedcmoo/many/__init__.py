@@ -24,10 +24,10 @@ from papers.fedcmoo.many import claims, figures
 from papers.fedcmoo.many.numbers import METHODS, SETS, derive, per_task
 from papers.fedcmoo.problems.attributes import attributes
 from papers.fedcmoo.standin import noted
+from papers.kit.health_checks import HealthCheck, HealthChecks
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, Traces, parameters
 from papers.kit.tolerance import Tolerance
-from papers.kit.watch import Watch, Watches
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -181,8 +181,12 @@ def attribute_table(p: Params, traces: Traces) -> pd.DataFrame:
     return table
 
 
-WATCH: Watches = {
-    "*": (Watch("loss"), Watch("loss_*"), Watch("accuracy", chance="problem.majority")),
+WATCH: HealthChecks = {
+    "*": (
+        HealthCheck("loss"),
+        HealthCheck("loss_*"),
+        HealthCheck("accuracy", chance="problem.majority"),
+    ),
 }
 
 

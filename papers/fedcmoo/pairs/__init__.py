@@ -31,10 +31,10 @@ from papers.fedcmoo.standin import (
     stands_in,
     valued_standin,
 )
+from papers.kit.health_checks import HealthCheck, HealthChecks, learning
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.tolerance import Tolerance
-from papers.kit.watch import Watch, Watches, learning
 
 CURVES = ("loss", "loss_1", "loss_2", "accuracy", "accuracy_1", "accuracy_2")
 KEEP = (
@@ -141,9 +141,12 @@ def specs(p: Params) -> dict[str, Spec]:
     return found
 
 
-WATCH: Watches = {
-    **{f"*_single_{k}": (Watch(f"loss_{k}"), Watch(f"accuracy_{k}", chance=0.1)) for k in (1, 2)},
-    "*": (*learning(0.1), Watch("loss_*"), Watch("accuracy_*", chance=0.1)),
+WATCH: HealthChecks = {
+    **{
+        f"*_single_{k}": (HealthCheck(f"loss_{k}"), HealthCheck(f"accuracy_{k}", chance=0.1))
+        for k in (1, 2)
+    },
+    "*": (*learning(0.1), HealthCheck("loss_*"), HealthCheck("accuracy_*", chance=0.1)),
 }
 
 

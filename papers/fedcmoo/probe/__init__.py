@@ -18,10 +18,10 @@ from papers.fedcmoo.probe.methods import ERRORS, GramProbe, ProgressProbe
 from papers.fedcmoo.probe.numbers import derive
 from papers.fedcmoo.problems.attributes import attributes
 from papers.fedcmoo.standin import noted, stands_in
+from papers.kit.health_checks import HealthChecks, learning, nothing
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.tolerance import Tolerance
-from papers.kit.watch import Watches, learning, nothing
 
 __all__ = ["STUDY", "attribute_problem", "specs"]
 
@@ -102,7 +102,7 @@ def of_attributes(p: Params) -> Spec:
     return Spec(GramProbe(pref), partial(made, **task(p)), rounds, seeds, p["evaluate_every"])
 
 
-WATCH: Watches = {
+WATCH: HealthChecks = {
     "gram_*": nothing("estimates of Gram matrices along a few rounds, whatever these gain"),
     "*": learning(0.1),
 }

@@ -20,10 +20,10 @@ from papers.fedcmoo.problems.qm9 import qm9
 from papers.fedcmoo.qm9 import claims, figures
 from papers.fedcmoo.qm9.numbers import LOSSES, derive
 from papers.fedcmoo.standin import noted, stands_in
+from papers.kit.health_checks import HealthCheck, HealthChecks, nothing
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.tolerance import Tolerance
-from papers.kit.watch import Watch, Watches, nothing
 
 __all__ = ["STUDY", "counted_problem", "generated_problem", "molecule_problem"]
 
@@ -128,9 +128,9 @@ def _counted(p: Params) -> dict[str, Spec]:
     }
 
 
-WATCH: Watches = {
+WATCH: HealthChecks = {
     "count_*": nothing("one round, whose uploads are counted"),
-    "*": (Watch("loss"), Watch("loss_*")),
+    "*": (HealthCheck("loss"), HealthCheck("loss_*")),
 }
 
 

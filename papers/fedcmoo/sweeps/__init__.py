@@ -10,10 +10,10 @@ from papers.fedcmoo.pairs import base
 from papers.fedcmoo.standin import noted
 from papers.fedcmoo.sweeps import claims, figures
 from papers.fedcmoo.sweeps.numbers import derive
+from papers.kit.health_checks import HealthCheck, HealthChecks, learning
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.tolerance import Tolerance
-from papers.kit.watch import Watch, Watches, learning
 
 __all__ = ["STUDY", "ratios", "specs"]
 
@@ -56,7 +56,9 @@ def specs(p: Params) -> dict[str, Spec]:
     return found
 
 
-WATCH: Watches = {"*": (*learning(0.1), Watch("loss_*"), Watch("accuracy_*", chance=0.1))}
+WATCH: HealthChecks = {
+    "*": (*learning(0.1), HealthCheck("loss_*"), HealthCheck("accuracy_*", chance=0.1))
+}
 
 
 STUDY = Study(

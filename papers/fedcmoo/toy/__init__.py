@@ -20,9 +20,9 @@ from papers.fedcmoo.theory import Setting, corollary
 from papers.fedcmoo.toy import claims, figures
 from papers.fedcmoo.toy.numbers import derive, edge_ratios
 from papers.fedcmoo.toy.problems import CLIENTS, DirectionProbe, federation, plane
+from papers.kit.health_checks import HealthCheck, HealthChecks, nothing
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
-from papers.kit.watch import Watch, Watches, nothing
 
 __all__ = ["STUDY"]
 
@@ -197,11 +197,13 @@ def _probe(p: Params) -> dict[str, Spec]:
     }
 
 
-WATCH: Watches = {
+WATCH: HealthChecks = {
     "probe_*": nothing("directions at random models"),
-    "rate_*": Watch("g_12"),  # the inner product of both gradients, which end opposed
-    "guard_*": Watch("f"),
-    "*": Watch("stationarity", exact="exact gradients of quadratics come to rest within one look"),
+    "rate_*": HealthCheck("g_12"),  # the inner product of both gradients, which end opposed
+    "guard_*": HealthCheck("f"),
+    "*": HealthCheck(
+        "stationarity", exact="exact gradients of quadratics come to rest within one look"
+    ),
 }
 
 

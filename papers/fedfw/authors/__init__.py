@@ -17,9 +17,9 @@ from papers.fedfw.authors.cells import SPLITS, lambdas
 from papers.fedfw.authors.loop import NORMS, AuthorsFedDR, AuthorsFW
 from papers.fedfw.authors.numbers import derive
 from papers.fedfw.authors.rows import NETS, authors_problem, our_problem
+from papers.kit.health_checks import HealthChecks, learning
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
-from papers.kit.watch import Watches, learning
 
 __all__ = ["STUDY", "specs"]
 
@@ -95,7 +95,7 @@ def between(p: Params) -> Iterator[tuple[str, Any, Any, int, int]]:
 
 
 #: Guessing is to answer the most frequent label: of ten users, and of a hundred.
-WATCH: Watches = {
+WATCH: HealthChecks = {
     "many_classes_*": learning(0.384),
     "many_iid_*": learning(0.421),
     "*_classes_*": learning(0.660),

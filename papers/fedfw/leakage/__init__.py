@@ -11,10 +11,10 @@ from papers.fedfw.leakage.attacks import Attacker, Reader, Shown
 from papers.fedfw.leakage.gradients import Oracle, SmoothL1, Whole
 from papers.fedfw.leakage.numbers import derive
 from papers.fedfw.leakage.problem import DATA, Network, leak_problem
+from papers.kit.health_checks import HealthCheck, HealthChecks, nothing
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.tolerance import Tolerance
-from papers.kit.watch import Watch, Watches, nothing
 
 __all__ = ["STUDY", "network", "specs"]
 
@@ -61,10 +61,10 @@ def specs(p: Params) -> dict[str, Spec]:
     return found
 
 
-WATCH: Watches = {
+WATCH: HealthChecks = {
     "*_shown": nothing("the pictures themselves"),
     "*_read_*": nothing("read off one message in closed form"),
-    "*": Watch("psnr", exact="the attacker searches with exact gradients until none is left"),
+    "*": HealthCheck("psnr", exact="the attacker searches with exact gradients until none is left"),
 }
 
 

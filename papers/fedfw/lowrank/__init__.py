@@ -21,10 +21,10 @@ from papers.fedfw.lowrank.problems import (
     task_problem,
 )
 from papers.fedfw.lowrank.watched import Accelerated, Clock, Watched
+from papers.kit.health_checks import HealthCheck, HealthChecks, nothing
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.tolerance import Tolerance
-from papers.kit.watch import Watch, Watches, nothing
 
 __all__ = ["STUDY", "specs"]
 
@@ -136,10 +136,10 @@ def clocks(p: Params) -> dict[str, Spec]:
     return found
 
 
-WATCH: Watches = {
+WATCH: HealthChecks = {
     "clock_*": nothing("times of single oracle calls"),
     "messages_*": nothing("messages of a run, which are counted"),
-    "*": Watch("loss"),
+    "*": HealthCheck("loss"),
 }
 
 

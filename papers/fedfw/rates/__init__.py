@@ -20,10 +20,10 @@ from papers.fedfw.rates.problems import (
     nonconvex_reference,
     pair,
 )
+from papers.kit.health_checks import HealthCheck, HealthChecks, learning, nothing
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.tolerance import Tolerance
-from papers.kit.watch import Watch, Watches, learning, nothing
 
 __all__ = ["STUDY", "specs"]
 
@@ -166,13 +166,13 @@ def penalties(p: Params) -> dict[str, Spec]:
     return found
 
 
-WATCH: Watches = {
+WATCH: HealthChecks = {
     "*_reference": nothing("constants of a problem"),
-    "nonconvex_*": Watch("fw_gap", best=0.0),
-    "nuclear_*": Watch("loss"),
+    "nonconvex_*": HealthCheck("fw_gap", best=0.0),
+    "nuclear_*": HealthCheck("loss"),
     "penalty_mclr_*": learning(0.1),
     **{f"{part}_*": learning(guessing(0.34, 0.41)) for part in ("penalty", "share")},
-    "*": Watch("excess"),
+    "*": HealthCheck("excess"),
 }
 
 

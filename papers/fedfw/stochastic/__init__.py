@@ -10,10 +10,10 @@ from fedlib.algorithms.fedfw import FedFWSto
 from papers.fedfw.cells import CODE_FEDDR, COLUMNS, ETA, KEEP, guessing, make_problem
 from papers.fedfw.stochastic import claims, figures
 from papers.fedfw.stochastic.numbers import COLUMNS_3, TRACED_3, derive
+from papers.kit.health_checks import HealthChecks, learning
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.tolerance import Tolerance
-from papers.kit.watch import Watches, learning
 
 __all__ = ["STUDY", "specs"]
 
@@ -85,7 +85,7 @@ def as_printed(name: str, p: Params) -> dict[str, Any]:
     return {"code_sto": FedFWSto(TRACED_3[name], p["batch"]), "code_feddr": baseline}
 
 
-WATCH: Watches = {"*_synthetic_*": learning(guessing(0.39, 0.41)), "*": learning(0.1)}
+WATCH: HealthChecks = {"*_synthetic_*": learning(guessing(0.39, 0.41)), "*": learning(0.1)}
 
 
 STUDY = Study(

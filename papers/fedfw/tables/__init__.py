@@ -25,10 +25,10 @@ from papers.fedfw.cells import (
 )
 from papers.fedfw.tables import claims, figures
 from papers.fedfw.tables.numbers import derive
+from papers.kit.health_checks import HealthChecks, learning
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.tolerance import Tolerance
-from papers.kit.watch import Watches, learning
 
 __all__ = ["STUDY", "columns", "specs"]
 
@@ -161,7 +161,7 @@ def as_printed(name: str, norm: str, data: Params, p: Params) -> dict[str, Spec]
 
 CODE = ("loss", "accuracy")
 
-WATCH: Watches = {
+WATCH: HealthChecks = {
     "*_synthetic_classes_*": learning(guessing(0.46, 0.58)),
     "*_synthetic_*": learning(guessing(0.33, 0.41)),
     "*": learning(0.1),

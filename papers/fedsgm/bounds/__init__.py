@@ -5,9 +5,9 @@ from __future__ import annotations
 from papers.fedsgm.bounds import figures
 from papers.fedsgm.bounds.numbers import derive
 from papers.fedsgm.bounds.runs import plans
+from papers.kit.health_checks import HealthCheck, HealthChecks
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
-from papers.kit.watch import Watch, Watches
 
 __all__ = ["STUDY"]
 
@@ -46,7 +46,7 @@ def specs(p: Params) -> dict[str, Spec]:
     return {name: planned.spec for name, planned in plans(p).items()}
 
 
-WATCH: Watches = {"weak_*": Watch("g"), "*": Watch("f_gap", guard="g")}
+WATCH: HealthChecks = {"weak_*": HealthCheck("g"), "*": HealthCheck("f_gap", guard="g")}
 
 
 STUDY = Study(

@@ -18,10 +18,10 @@ from papers.fedsgm.cartpole.cart import HORIZON
 from papers.fedsgm.cartpole.method import PolicyFedSGM
 from papers.fedsgm.cartpole.numbers import BUDGET, derive
 from papers.fedsgm.cartpole.simulator import cartpole
+from papers.kit.health_checks import HealthCheck, HealthChecks
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.tolerance import Tolerance
-from papers.kit.watch import Watch, Watches
 
 __all__ = ["STUDY"]
 
@@ -152,7 +152,7 @@ def variants(soft: PolicyFedSGM, sweep: Spec, federated: Callable[..., Problem])
     }
 
 
-WATCH: Watches = {"*": Watch("reward", best=float(HORIZON), guard="cost", level=BUDGET)}
+WATCH: HealthChecks = {"*": HealthCheck("reward", best=float(HORIZON), guard="cost", level=BUDGET)}
 
 
 STUDY = Study(

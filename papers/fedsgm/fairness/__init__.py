@@ -15,9 +15,9 @@ from fedlib.steps.switching import Switch
 from papers.fedsgm.fairness import claims, figures, many
 from papers.fedsgm.fairness.numbers import METRICS, derive
 from papers.kit import census as adult
+from papers.kit.health_checks import HealthCheck, HealthChecks
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
-from papers.kit.watch import Watch, Watches
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -210,10 +210,10 @@ def _conex(found: dict[str, Spec], p: Params) -> dict[str, Spec]:
 
 
 LEVEL = PARAMETERS["profiles"]["full"]["tolerance"]
-WATCH: Watches = {
+WATCH: HealthChecks = {
     "*": (
-        Watch("f", guard="g", level=LEVEL),
-        Watch("test_accuracy", "higher", chance="problem.majority", best=1.0),
+        HealthCheck("f", guard="g", level=LEVEL),
+        HealthCheck("test_accuracy", "higher", chance="problem.majority", best=1.0),
     )
 }
 

@@ -16,9 +16,9 @@ from fedlib.steps import Hard, Soft
 from fedlib.steps.switching import Switch
 from papers.fedsgm.np_unified import claims, figures, many
 from papers.fedsgm.np_unified.numbers import derive
+from papers.kit.health_checks import HealthCheck, HealthChecks
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
-from papers.kit.watch import Watch, Watches
 
 __all__ = ["STUDY", "problem"]
 
@@ -157,7 +157,7 @@ def _penalties(hard: Spec, p: Params) -> dict[str, Spec]:
 
 
 LEVEL = PARAMETERS["profiles"]["full"]["tolerance"]
-WATCH: Watches = {"*": Watch("f", guard="g", level=LEVEL)}
+WATCH: HealthChecks = {"*": HealthCheck("f", guard="g", level=LEVEL)}
 
 
 STUDY = Study(

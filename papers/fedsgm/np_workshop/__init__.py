@@ -20,10 +20,10 @@ from fedlib.steps.switching import Switch
 from papers.fedsgm.curves import after_feasible, band, jitter, violations
 from papers.fedsgm.np_workshop import claims, figures, many
 from papers.fedsgm.skewness import multiplier
+from papers.kit.health_checks import HealthCheck, HealthChecks
 from papers.kit.numbers import Number, exact, mean, measured, ratio
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, Traces, parameters
-from papers.kit.watch import Watch, Watches
 
 __all__ = ["STUDY"]
 
@@ -167,7 +167,7 @@ def _multipliers(trace: Trace, clients: int) -> Any:
 
 
 LEVEL = PARAMETERS["profiles"]["full"]["tolerance"]
-WATCH: Watches = {"*": Watch("f", guard="g", level=LEVEL)}
+WATCH: HealthChecks = {"*": HealthCheck("f", guard="g", level=LEVEL)}
 
 
 STUDY = Study(

@@ -10,8 +10,8 @@ from papers import STUDIES
 from papers.__main__ import main
 from papers.kit import report, runfile, store
 from papers.kit.health import of_run
+from papers.kit.health_checks import HealthCheck, learning, nothing
 from papers.kit.study import Study
-from papers.kit.watch import Watch, learning, nothing
 
 ROUNDS = np.arange(41)  # 0 to 40
 FALLING = 1 / (1 + ROUNDS / 4)
@@ -77,12 +77,12 @@ PLANTED = {
     ),
     "at chance: accuracy 70.5 % against 70 %": (
         run_of(accuracy=np.where(ROUNDS < 9, 0.2, 0.705) - ROUNDS / 1e5),
-        (Watch("accuracy", chance="problem.share"),),
+        (HealthCheck("accuracy", chance="problem.share"),),
     ),
     "no better than its start: loss 1.962 after 1": (run_of(loss=1 + ROUNDS / 40), ()),
     "no better than its start: reward 1.038 after 2": (
         run_of(reward=2 - ROUNDS / 40),
-        (Watch("reward"),),
+        (HealthCheck("reward"),),
     ),
 }
 
@@ -109,10 +109,10 @@ def test_one_seed_that_does_not_gain_is_told_and_one_that_died_is_a_fault():
 
 
 RESTING = {
-    "it slowed down before": (np.round(np.exp(-ROUNDS / 1.2), 5), Watch("f")),
-    "nothing better is left": (stopping(1 - ROUNDS / 10, 10), Watch("f_gap")),
-    "the constraint holds": (np.ones(41), Watch("f", guard="g")),
-    "its gradients are exact": (stopping(FALLING, 5), Watch("f", exact="exact gradients")),
+    "it slowed down before": (np.round(np.exp(-ROUNDS / 1.2), 5), HealthCheck("f")),
+    "nothing better is left": (stopping(1 - ROUNDS / 10, 10), HealthCheck("f_gap")),
+    "the constraint holds": (np.ones(41), HealthCheck("f", guard="g")),
+    "its gradients are exact": (stopping(FALLING, 5), HealthCheck("f", exact="exact gradients")),
     "nothing is to be trained": (np.ones(41), nothing("a probe")),
 }
 
@@ -125,28 +125,28 @@ def test_a_run_that_rests_for_a_reason_is_not_dead(why):
 
 def test_a_rising_objective_is_excused_by_a_violation_that_falls():
     run = run_of(f=1 - FALLING, g=FALLING)
-    assert of_run(run, (Watch("f"),)).wrong
-    assert not of_run(run, (Watch("f", guard="g", level=0.1),)).wrong
-    assert of_run(run, (Watch("f", guard="g", level=2.0),)).wrong  # it held from the start
+    assert of_run(run, (HealthCheck("f"),)).wrong
+    assert not of_run(run, (HealthCheck("f", guard="g", level=0.1),)).wrong
+    assert of_run(run, (HealthCheck("f", guard="g", level=2.0),)).wrong  # it held from the start
 
 
 def test_tasks_may_give_and_take_but_not_die():
     run = run_of(loss=FALLING, loss_1=FALLING, loss_2=2 - FALLING)
     assert not of_run(run).wrong
-    assert of_run(run, (Watch("loss_2"),)).wrong
+    assert of_run(run, (HealthCheck("loss_2"),)).wrong
 
 
 def test_a_watch_that_names_nothing_is_refused():
-    with pytest.raises(ValueError, match="Watch: metric must be among f, got 'loss'"):
-        of_run(run_of(f=FALLING), (Watch("loss"),))
-    with pytest.raises(ValueError, match="Watch: best must be given with chance"):
-        of_run(run_of(f=FALLING), (Watch("f", chance=0.5),))
+    with pytest.raises(ValueError, match="HealthCheck: metric must be among f, got 'loss'"):
+        of_run(run_of(f=FALLING), (HealthCheck("loss"),))
+    with pytest.raises(ValueError, match="HealthCheck: best must be given with chance"):
+        of_run(run_of(f=FALLING), (HealthCheck("f", chance=0.5),))
 
 
 def test_the_first_pattern_that_fits_counts_and_tables_mark_the_run():
     study = Study(
         "toy", "", "W", {}, {}, dict, lambda *_: {},
-        watch={"probe_*": nothing("a probe"), "*": Watch("loss")},
+        watch={"probe_*": nothing("a probe"), "*": HealthCheck("loss")},
     )  # fmt: skip
     dead = run_of(loss=stopping(FALLING, 5))
     traces = {"probe_a": dead, "a": dead, "b": run_of(loss=FALLING)}

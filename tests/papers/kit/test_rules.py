@@ -1,10 +1,13 @@
 """Rules do what they say: every condition at its border, its words, what decides."""
 
+from dataclasses import replace
 from math import nan
 
+import numpy as np
 import pytest
 
-from papers.kit.numbers import Number
+from papers.kit.intervals import seeds_for
+from papers.kit.numbers import Number, mean
 from papers.kit.rules import (
     Control,
     Outcome,
@@ -211,3 +214,12 @@ def test_the_size_of_an_effect_has_a_word_of_its_own():
 def test_no_difference_is_a_quarter_of_the_effect_at_most():
     assert alike(of("x"), of("y"), of("c")).holds(N) is True  # 0.15 beside 3
     assert alike(of("a"), of("c"), of("c")).holds(N) is False
+
+
+def test_an_undecided_difference_says_how_many_seeds_would_decide_it():
+    x = mean([0.5, -0.3, 0.4, -0.2])
+    rule = Rule({"above": of("x") > 0}, "")
+    assert rule({"x": x}).seeds == seeds_for(np.array(x.per_seed), 0.1)
+    printed = replace(rule, sizes=(Size("x", 0.5, "Table 1"),))
+    assert printed({"x": x}).seeds == seeds_for(np.array(x.per_seed), 0.5)
+    assert rule({"x": mean([0.5, 0.3, 0.4])}).seeds == 0  # decided

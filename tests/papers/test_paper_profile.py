@@ -10,16 +10,16 @@ from fedlib import FedSGM, data
 from fedlib.problems import neyman_pearson
 from papers import STUDIES
 from papers.__main__ import main
-from papers.kit import archive, ledger, report, scale, store
+from papers.kit import archive, ledger, paper_profile, report, store
 from papers.kit.claims import Claim, Reading
+from papers.kit.health_checks import HealthCheck
 from papers.kit.needs import Needs
 from papers.kit.numbers import measured
 from papers.kit.rules import Rule, of, told
+from papers.kit.run_groups import groups_of, listed
 from papers.kit.run_schema import lint_study
-from papers.kit.shortfall import groups_of, listed
 from papers.kit.store import Spec
 from papers.kit.study import Study, parameters
-from papers.kit.watch import Watch
 
 RATES = (0.1, 0.3)
 
@@ -49,7 +49,7 @@ STUDY = Study(
     derive=lambda traces, _: measured(traces, {"f": lambda t: t.late("f")}),
     claims=(CLAIM,),
     at_paper={"rounds": 8, "seeds": (0, 1, 2)},
-    watch={"*": Watch("f")},
+    watch={"*": HealthCheck("f")},
     **parameters(
         seeds=("seeds", (0,), (0,)), rounds=("rounds", 4, 2), lrs=("step sizes", RATES)
     ),
@@ -120,7 +120,7 @@ def test_runs_that_are_the_same_at_both_scales_are_the_full_profiles(own):
 
 def test_a_grid_of_which_a_point_is_missing_decides_nothing(own):
     at_paper(own, "E2_0.1")
-    assert not scale.held(own)
+    assert not paper_profile.held(own)
     assert outcome(own).verdict == "not judged"
     at_paper(own, "E2_*")
     assert {*store.read_marks("own", "paper")} == {"E2_0.1", "E2_0.3"}  # E1 is not there
@@ -155,7 +155,9 @@ def test_a_damaged_run_is_refused(own):
 
 
 def test_a_run_that_does_not_train_is_not_judged_at_any_scale(own):
-    guessing = replace(own, watch={"*": Watch("f", chance=lambda c: c["rounds"] * 0.0, best=-1.0)})
+    guessing = replace(
+        own, watch={"*": HealthCheck("f", chance=lambda c: c["rounds"] * 0.0, best=-1.0)}
+    )
     at_paper(guessing)
     assert outcome(guessing).reason.startswith(
         "at the paper's scale (rounds 8, seeds 3) not judged, because E2_0.1 is not healthy: "
@@ -210,4 +212,4 @@ def test_it_lists_what_is_left_and_who_waits_for_it(own, monkeypatch):
 def test_seeds_that_are_runs_of_their_own_are_counted_together():
     study = STUDIES["fw_stochastic"]
     claim = next(c for c in study.claims if c.id == "fedfw/C9")
-    assert scale.said(study, claim.runs).startswith("rounds 300, seeds 3, ")
+    assert paper_profile.setting_text(study, claim.runs).startswith("rounds 300, seeds 3, ")

@@ -31,7 +31,7 @@ COUNTS = ("accuracy", "reward")  # can rest while the model moves
 
 
 @dataclass(frozen=True)
-class Watch:
+class HealthCheck:
     """What tells whether a run is healthy.
 
     Attributes
@@ -69,23 +69,23 @@ class Watch:
         return self.better or by_name[0], by_name[1] if self.best is None else self.best
 
 
-Watches = Mapping[str, Watch | tuple[Watch, ...]]
+HealthChecks = Mapping[str, HealthCheck | tuple[HealthCheck, ...]]
 
 
-def nothing(why: str) -> Watch:
+def nothing(why: str) -> HealthCheck:
     """For runs that optimize nothing: closed forms, probes, optima known beforehand."""
-    return Watch(rests=why)
+    return HealthCheck(rests=why)
 
 
-def learning(chance: float | Callable[[Mapping[str, Any]], float]) -> tuple[Watch, ...]:
+def learning(chance: float | Callable[[Mapping[str, Any]], float]) -> tuple[HealthCheck, ...]:
     """For runs of a classifier: training loss, and test accuracy beyond that of guessing.
 
     Where classes differ in size, guessing is to answer the most frequent one.
     """
-    return Watch("loss"), Watch("accuracy", chance=chance)
+    return HealthCheck("loss"), HealthCheck("accuracy", chance=chance)
 
 
-def watches_of(run: str, watch: Watches) -> tuple[Watch, ...]:
+def watches_of(run: str, watch: HealthChecks) -> tuple[HealthCheck, ...]:
     """What a study watches of a run: the first pattern that its name fits; empty if none does."""
     for pattern, found in watch.items():
         if fnmatchcase(run, pattern):
@@ -93,16 +93,16 @@ def watches_of(run: str, watch: Watches) -> tuple[Watch, ...]:
     return ()
 
 
-def by_name(trace: Trace) -> tuple[Watch, ...]:
+def by_name(trace: Trace) -> tuple[HealthCheck, ...]:
     """What is watched where a study says nothing: the first known name, and its tasks."""
     for name in BY_NAME:
         if name in trace.metrics:
             tasks = any(fnmatchcase(m, f"{name}_[0-9]*") for m in trace.metrics)
-            return Watch(name), *([Watch(f"{name}_[0-9]*")] if tasks else [])
+            return HealthCheck(name), *([HealthCheck(f"{name}_[0-9]*")] if tasks else [])
     return ()
 
 
-def opened(trace: Trace, watch: Watch) -> Iterator[Watch]:
+def opened(trace: Trace, watch: HealthCheck) -> Iterator[HealthCheck]:
     """A watch with all values for every metric that its pattern fits; refused if there is none."""
     if watch.rests:
         yield watch
@@ -111,7 +111,7 @@ def opened(trace: Trace, watch: Watch) -> Iterator[Watch]:
     for name in [watch.guard] if fitting else [watch.metric]:
         if name not in ("", *trace.metrics):
             there = ", ".join(trace.metrics)
-            raise ValueError(f"Watch: metric must be among {there}, got {name!r}.")
+            raise ValueError(f"HealthCheck: metric must be among {there}, got {name!r}.")
     better, best = watch.known
     chance = watch.chance
     if isinstance(chance, str):
@@ -122,7 +122,9 @@ def opened(trace: Trace, watch: Watch) -> Iterator[Watch]:
     elif callable(chance):
         chance = chance(trace.config)
     if chance is not None and best is None:
-        raise ValueError(f"Watch: best must be given with chance, got None for {watch.metric}.")
+        raise ValueError(
+            f"HealthCheck: best must be given with chance, got None for {watch.metric}."
+        )
     task = watch.task or "*" in watch.metric
     for metric in fitting:
         yield replace(watch, metric=metric, better=better, best=best, chance=chance, task=task)

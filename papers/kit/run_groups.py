@@ -9,7 +9,7 @@ from typing import Any
 
 from papers.kit import archive, store
 from papers.kit.claims import Claim
-from papers.kit.scale import apart, differing, facts
+from papers.kit.paper_profile import differ, differing, facts
 from papers.kit.store import PAPER, Spec
 from papers.kit.study import Study
 
@@ -57,7 +57,7 @@ def groups_of(study: Study, profile: str = PAPER) -> list[Group]:
     waiting = {claim.id: {*claim.all_runs} for claim in study.claims if not decided(study, claim)}
     found = []
     for group in store.groups(specs):
-        names = [n for n in group if profile != PAPER or n not in full or apart(full[n], group[n])]
+        names = [n for n in group if profile != PAPER or n not in full or differ(full[n], group[n])]
         if names:
             first = next((name for name in names if name in full), names[0])
             here = facts(full[first]) if first in full else {}

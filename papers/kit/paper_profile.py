@@ -35,12 +35,12 @@ LEFT_OUT = {*SIZES, "measured"} - {"rows"}  # said once, and rows for the curves
 ALL = "all"  # rows, where a study names no number
 
 
-def apart(one: Spec, other: Spec) -> bool:
+def differ(one: Spec, other: Spec) -> bool:
     """Whether two specs are of different runs."""
-    return what(one) != what(other)
+    return identity(one) != identity(other)
 
 
-def what(spec: Spec) -> str:
+def identity(spec: Spec) -> str:
     """All of a spec that decides its numbers, without building its problem."""
     how = (spec.rounds, spec.seeds, spec.evaluate_every, spec.keep)
     return repr((describe(spec.algorithm), spec.maker(), how))
@@ -78,7 +78,7 @@ def differing(now: Mapping[str, Any], paper: Mapping[str, Any]) -> tuple[dict[st
     return {k: now[k] for k in names if k in now}, {k: paper[k] for k in names}
 
 
-def said(study: Study, runs: Iterable[str]) -> str:
+def setting_text(study: Study, runs: Iterable[str]) -> str:
     """The paper's setting of some runs in words: rounds, seeds, and what the full one has less."""
     full, paper = (study.specs(study.resolve(profile)) for profile in ("full", PAPER))
     found: dict[str, dict[Any, None]] = {"rounds": {}, "seeds": {}}
@@ -113,7 +113,7 @@ def _place(study: Study, name: str, paper: Spec, full: Spec | None) -> Path | No
     if archive.exists(own):
         return own if store.is_stored(study.name, PAPER, name, paper) else None
     shared = store.run_path(study.name, "full", name)
-    alike = full is not None and not apart(full, paper)
+    alike = full is not None and not differ(full, paper)
     return shared if alike and archive.exists(shared) else None
 
 
@@ -177,7 +177,7 @@ def at_scale(study: Study, claim: Claim) -> dict[str, Outcome]:
         configs = {name: run.config for name, run in runs.items()}
         wrong = {name: ill[name].wrong for name in runs}
         outcome = reading.judged(known, configs, configs, {}, wrong)
-        found[reading.name] = _named(outcome, said(study, reading.runs))
+        found[reading.name] = _named(outcome, setting_text(study, reading.runs))
     return found
 
 
