@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from papers.fedcmoo.common import cmoo
@@ -130,7 +131,7 @@ CLAIMS = (
         rule=rules.C11,
         runs=tuple(f"mixed_{m}" for m in MIXED),
         figure="mixed",
-        needs=GREY_NEEDS,
+        needs=replace(GREY_NEEDS, dead=("mixed_*",)),  # a task that is not trained is the claim
         reading=AUTHORS,
     ),
     cmoo(

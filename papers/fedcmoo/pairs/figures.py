@@ -283,6 +283,9 @@ def step_table(numbers: Mapping[str, Number]) -> pd.DataFrame:
         if lead in numbers:
             cells = {text: numbers[key].text(".1f") for text, key in keys.items()}
             cells["FedCMOO - FSMGDA"] = numbers[lead].text(".1f")
+            cells["FedCMOO - plain average"] = numbers[lead.replace("fsmgda", "scalarized")].text(
+                ".1f"
+            )
             rows[f"server {server_lr:g}, clients {lr:g}"] = cells
     return pd.DataFrame.from_dict(rows, orient="index")
 

@@ -119,7 +119,7 @@ def at_equal_steps() -> Rule:
     return Rule(
         {"a higher accuracy at the end": {text: of(key) > 0 for text, key in keys.items()}},
         "FedCMOO minus FSMGDA on MNIST + Fashion-MNIST, "
-        + "; ".join(f"{text}: {told(key)} points" for text, key in keys.items()),
+        + "; ".join(f"{text}: {told(key)}" for text, key in keys.items()),
         note="The three pairs are those that the paper gives FSMGDA, FedCMOO-Pref and FedCMOO; one "
         "data set was run.",
         control=EXCHANGED,
