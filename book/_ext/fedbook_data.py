@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
@@ -135,11 +134,6 @@ def study_of(name: str) -> Study:
     return STUDIES[name]
 
 
-def shown(value: object) -> str:
-    """A number with four digits, anything else as it prints."""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
 def badge(text: str, kind: str) -> nodes.inline:
     """A short coloured word; the colour repeats what the word says."""
     return nodes.inline(text, text, classes=["badge-fed", f"is-{slug(kind)}"])
@@ -196,19 +190,9 @@ def figure_anchor(name: str) -> str:
     return f"figure-{name}".lower()
 
 
-def commands_of(env: BuildEnvironment, name: str) -> list[str]:
-    """The commands that execute a notebook: as the page shows it, and small with other seeds."""
-    commands = [f'make notebook NAME={name} ARGS="-p profile full"']
-    source = Path(env.srcdir) / f"notebooks/src/{name}.py"
-    if not source.is_file():
-        return commands
-    _, _, cell = source.read_text(encoding="utf-8").partition('"parameters"')
-    declared = set(re.findall(r"^(\w+) = ", cell.partition("# %%")[0], flags=re.M))
-    for parameter, value in (("seed", "3"), ("seeds", "[3,4]")):
-        if parameter in declared:
-            change = f"-p profile quick -p {parameter} {value}"
-            return [*commands, f'make notebook NAME={name} ARGS="{change}"']
-    return commands
+def command_of(name: str) -> str:
+    """The command that executes a notebook as the page shows it."""
+    return f'make notebook NAME={name} ARGS="-p profile full"'
 
 
 def cell_nodes(cell: Cell) -> list[nodes.Node]:

@@ -24,7 +24,7 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from fedbook_data import (
     BookError,
-    commands_of,
+    command_of,
     download_link,
     figure_anchor,
     files_of,
@@ -171,7 +171,7 @@ def fold(
         else:
             continue
         line += [link, nodes.Text(" ")]
-    line += [nodes.Text(" "), nodes.literal("", commands_of(env, name)[0])]
+    line += [nodes.Text(" "), nodes.literal("", command_of(name))]
     return [
         raw(f'<details class="figure-files"><summary>{title}{SUMMARY}</summary>'),
         line,

@@ -8,14 +8,13 @@ from pathlib import Path
 from docutils import nodes
 from fedbook_data import (
     BookDirective,
-    commands_of,
+    command_of,
     download_link,
     folder_of,
     health_of,
     provenance_of,
     runs_in,
     runs_of,
-    shown,
 )
 from sphinx.application import Sphinx
 
@@ -43,7 +42,7 @@ class Provenance(BookDirective):
         fields = nodes.field_list(classes=["provenance"])
         for key, label in FIELDS.items():
             if record.get(key) not in (None, ""):
-                fields += field(label, nodes.Text(shown(record[key])))
+                fields += field(label, nodes.Text(str(record[key])))
         self.env.note_dependency(str(ledger.path()))
         fields += field("State", nodes.Text(ledger.summary(ledger.of_study(name).values())))
         health = health_of(self.env, name)
@@ -59,13 +58,13 @@ def field(label: str, value: nodes.Node) -> nodes.field:
 
 
 class NotebookLinks(BookDirective):
-    """``{notebook-links} NAME``: source, notebook, stored results, and the commands to re-run."""
+    """``{notebook-links} NAME``: source, notebook, stored results, and the command to re-run."""
 
     required_arguments = 1
     kind = "notebook-links"
 
     def build(self) -> list[nodes.Node]:
-        """A short list of downloads and the commands."""
+        """A short list of downloads and the command."""
         name, root = self.arguments[0], Path(self.env.srcdir)
         files = [root / f"notebooks/src/{name}.py", root / f"notebooks/{name}.ipynb"]
         stored = runs_in(folder_of(name))
@@ -73,7 +72,7 @@ class NotebookLinks(BookDirective):
         if stored:
             line = nodes.paragraph("", "", *self.where(name, len(stored)))
             entries.append(nodes.list_item("", line))
-        command = "\n".join(commands_of(self.env, name))
+        command = command_of(name)
         return [
             nodes.bullet_list("", *entries, classes=["notebook-links"]),
             nodes.literal_block(command, command, language="bash"),

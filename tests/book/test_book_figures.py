@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import toy_book
 
-from papers import STUDIES, all_claims
+from papers import all_claims
 from papers.kit import plot
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -118,26 +118,11 @@ def test_a_figure_of_a_note_brings_its_files_along(build, tmp_path):
     assert re.findall(r'id="(figure-note-\d)"', page) == ["figure-note-1", "figure-note-2"]
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda p: p.stem)
-def test_commands_under_figures_are_accepted(source, driver, extension):
-    for arguments in arguments_of(source.stem, extension):
-        options = driver.parse([source.stem, *arguments])
-        given = {key: driver.literal(value) for key, value in options.parameters}
-        notebook = driver.read_source(source.stem)
-        assert given.keys() <= driver.declared_parameters(notebook).keys() | {"profile"}
-        if source.stem in STUDIES:
-            changes = {key: value for key, value in given.items() if key != "profile"}
-            STUDIES[source.stem].resolve(given.get("profile", "full"), **changes)
-
-
-def arguments_of(name, extension):
-    """What the commands under the figures of a page give to the driver."""
-    data = extension("fedbook_data")
-    env = type("Env", (), {"srcdir": str(ROOT)})()
-    for command in data.commands_of(env, name):
-        make, target, named, arguments = shlex.split(command)
-        assert (make, target, named) == ("make", "notebook", f"NAME={name}")
-        yield shlex.split(arguments.removeprefix("ARGS="))
+def test_the_command_under_figures_is_accepted(driver, extension):
+    make, target, named, arguments = shlex.split(extension("fedbook_data").command_of("bounds"))
+    assert (make, target, named) == ("make", "notebook", "NAME=bounds")
+    options = driver.parse(["bounds", *shlex.split(arguments.removeprefix("ARGS="))])
+    assert options.parameters == [["profile", "full"]]
 
 
 def test_the_figure_of_a_claim_is_shown_on_its_page():
