@@ -15,7 +15,6 @@ from papers import all_claims
 from papers.kit import plot
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = sorted((ROOT / "notebooks" / "src").glob("*.py"))
 SHOW = (
     'plot.show(\n    study.figures["curve"](traces),\n    alt="A curve.",\n    size=(6.0, 2.0),\n)'
 )
