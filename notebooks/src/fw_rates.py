@@ -391,12 +391,6 @@ report.claims_table(page.study, traces, numbers, page.params)
 # | clients overwritten by the server's model in the code | the paper's Algorithm 1: clients keep their models |
 # | a fixed number of clients drawn in the code | independent coins with probability $p$, as in the text |
 #
-# What of it is stored as the paper has it (*rows*: of generated data the most of a client):
-
-# %% tags=["remove-input"]
-report.shortfall_table(page.study)
-
-# %% [markdown]
 # ```{provenance} fw_rates
 # ```
 #

@@ -180,7 +180,7 @@ written_so = {
     for c, text in stored_so.items()
     for m in METHODS
 }
-report.scale_table(page.study, printed_so | written_so, {"accuracy": "final accuracy", "best": "best"})
+report.scale_table(page.study, printed_so | written_so, {"best": "best"})
 
 # %% [markdown]
 # What follows for the shortened runs, counted over the cells that have all three methods:
@@ -251,12 +251,6 @@ report.claims_table(page.study, traces, numbers, page.params)
 # | $\lambda_0$ of some cells cannot be traced | (b): $10^{-3}$ there |
 # | best over every round | best over the evaluated rounds, every tenth in (b) |
 #
-# What of it is stored as the paper has it (*rows*: of generated data the most of a client):
-
-# %% tags=["remove-input"]
-report.shortfall_table(page.study)
-
-# %% [markdown]
 # ```{provenance} fw_tables
 # ```
 #

@@ -11,7 +11,6 @@ from papers.kit import store
 from papers.kit.health import Health
 from papers.kit.numbers import Number
 from papers.kit.paper_profile import numbers_of
-from papers.kit.run_groups import Group, groups_of
 from papers.kit.study import Params, Study, Traces
 
 Numbers = Mapping[str, Number]
@@ -42,27 +41,6 @@ def claims_table(study: Study, traces: Traces, numbers: Numbers, params: Params)
             rows.append((name, claim.wording, found.label, found.reason))
     columns = ["claim", "the paper says", "verdict", "why"]
     return pd.DataFrame(rows, columns=columns).set_index("claim").rename_axis(None)
-
-
-def shortfall_table(study: Study) -> pd.DataFrame:
-    """What the runs of the full profile have, what the paper has, and how many are stored so."""
-    alike: dict[str, list[Group]] = {}
-    for group in groups_of(study):
-        alike.setdefault(repr((group.now, group.paper)), []).append(group)
-    rows = []
-    for some in alike.values():
-        names = [name for group in some for name in group.names]
-        done = sum(len(group.names) for group in some if group.done)
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        sizes = [listed(facts) or "nothing" for facts in (some[0].now, some[0].paper)]
-        rows.append((f"{names[0]}{more}", *sizes, f"{done} of {len(names)}"))
-    columns = ["runs", "stored now", "the paper", "stored as the paper has it"]
-    return pd.DataFrame(rows, columns=columns).set_index("runs").rename_axis(None)
-
-
-def listed(facts: Mapping[str, object]) -> str:
-    """Rounds, seeds, rows and what else there is of some runs."""
-    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in facts.items())
 
 
 def scale_table(study: Study, runs: Mapping[str, str], measures: Mapping[str, str]) -> pd.DataFrame:

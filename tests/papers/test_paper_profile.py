@@ -178,10 +178,6 @@ def test_a_page_shows_both_settings(own):
     full, paper = (store.read_numbers("own", p)["E2_0.1.f"].text(".3g") for p in ("full", "paper"))
     assert [text.replace("\N{NO-BREAK SPACE}", " ") for text in table.loc["small"]] == [full, paper]
     assert [*table.index] == ["small"]
-    stored = report.shortfall_table(own)
-    assert [*stored.loc["E2_0.1 and 1 more"]] == [
-        *("rounds 4, seeds 1, rows all", "rounds 8, seeds 3", "2 of 2")
-    ]
 
 
 def test_runs_of_the_papers_setting_are_recomputed_too(own, monkeypatch, capsys):

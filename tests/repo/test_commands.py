@@ -173,7 +173,8 @@ def test_a_study_without_jupyter(tmp_path, monkeypatch):
     study = STUDIES[line[4]]
 
     def few(params):
-        return dict(list(study.specs({**params, "rounds": 2, "seeds": (0, 1)}).items())[:2])
+        specs = study.specs({**params, "rounds": 2, "seeds": (0, 1)})
+        return {name: spec for name, spec in specs.items() if name in ("hard", "soft")}
 
     small = replace(study, specs=few, derive=lambda *_: {})
     monkeypatch.setitem(STUDIES, study.name, small)
