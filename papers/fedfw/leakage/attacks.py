@@ -19,10 +19,10 @@ from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info
 from papers.fedfw.leakage.gradients import (
     Oracle,
+    Signal,
     SmoothL1,
     Whole,
     attack,
-    input_of_linear_layer,
     leaked_gradient,
 )
 from papers.fedfw.leakage.problem import Network, dummies
@@ -84,30 +84,32 @@ class Attacker:
 
     def search(self, problem: Problem, state: State) -> State:
         truth, label, weights, number = problem.heldout
-        found = attack(
+        guesses, mismatch = attack(
             self.network,
             weights,
             truth,
-            label,
-            10,
+            one_hot(label),
             signal=self.signal,
-            guess=self.guess,
+            guess=self.guess or self.signal,
             rng=dummies(number),
             steps=self.steps,
         )
         sent = message(self.network, self.signal, problem)
         path, last = [], state.w
-        for picture in found.guesses[1:]:
+        for picture in guesses[1:]:
             last = picture.flatten() if bool(picture.isfinite().all()) else last
             path.append(last)
-        apart = found.mismatch[1:] / sent.square().sum()
+        apart = mismatch[1:] / sent.square().sum()
         return state._replace(path=torch.stack(path), mismatch=apart)
 
 
-def message(network: Network, signal: Whole | Oracle | SmoothL1, problem: Problem) -> Tensor:
+def message(network: Network, signal: Signal, problem: Problem) -> Tensor:
     truth, label, weights, _ = problem.heldout
-    hot = nn.functional.one_hot(label, 10).double()
-    return signal(leaked_gradient(network, weights, truth, hot).detach())
+    return signal(leaked_gradient(network, weights, truth, one_hot(label)).detach())
+
+
+def one_hot(label: Tensor) -> Tensor:
+    return nn.functional.one_hot(label, 10).double()
 
 
 class Found(NamedTuple):
@@ -120,8 +122,9 @@ class Found(NamedTuple):
 class Reader:
     """No search: the picture as the ratio of the first layer's weight and bias gradients.
 
-    For an mlp. Info: `silent`, whether the message has no bias entry, so that nothing can be read;
-    the picture is then 0.
+    The gradient by weight row k is (gradient by bias k) times the input, so that the ratio at the
+    bias of largest gradient is the input; a common factor cancels. For an mlp. Info: `silent`,
+    whether the message has no bias entry, so that nothing can be read; the picture is then 0.
     """
 
     network: Network
@@ -144,25 +147,10 @@ class Reader:
         del draw
         sent = message(self.network, self.signal, fed.problem)
         count = self.network.hidden * self.network.pixels
+        rows = sent[:count].view(self.network.hidden, -1)
         biases = sent[count : count + self.network.hidden]
-        silent = bool((biases == 0).all())
+        place = biases.abs().argmax()
+        silent = biases[place] == 0
         if not silent:
-            rows = sent[:count].view(self.network.hidden, -1)
-            state = Found(input_of_linear_layer(rows, biases))
-        return state, fed.info(silent=torch.tensor(float(silent), dtype=torch.float64))
-
-
-@dataclass(frozen=True)
-class Shown:
-    """The client's picture itself, to be shown beside what is found."""
-
-    def init(self, problem: Problem) -> Found:
-        return Found(torch.zeros_like(problem.w0))
-
-    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        del rng
-        return Draw(torch.arange(problem.num_clients))
-
-    def round(self, fed: Federation, state: Found, draw: Draw) -> tuple[Found, Info]:
-        del state, draw
-        return Found(fed.problem.heldout[0].flatten()), fed.info()
+            state = Found(rows[place] / biases[place])
+        return state, fed.info(silent=silent.double())

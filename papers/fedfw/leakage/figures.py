@@ -67,7 +67,8 @@ def figure_1(traces: Traces) -> plot.Drawing:
 
     def line(place: str, k: int) -> list[Layer]:
         name = place.rsplit("_", 1)[0]
-        runs = [traces[f"{name}_shown"], *(traces[f"{place}_{s}"] for s in LABELS)]
+        read = traces[f"{name}_read_gradient"]  # to rounding the client's own
+        runs = [read, *(traces[f"{place}_{s}"] for s in LABELS)]
         top = [t.replace(", ", ",\n") if (place, k) == (where[0], 0) else "" for t in heads]
         side = [title(place).replace(", ", "\n"), *[""] * len(LABELS)]
         return [
