@@ -61,9 +61,8 @@ recompute = False  # compute even what is stored
 # %%
 from fedlib import FedFWSto
 from papers import STUDIES
-from papers.fedfw.cells import column_text
-from papers.fedfw.stochastic.numbers import COLUMNS_3
-from papers.fedfw.tables.report import summary_3, three_columns_3
+from papers.fedfw.cells import COLUMNS_3, column_text
+from papers.fedfw.tables.report import summary, three_columns_3
 from papers.kit import plot, report
 from papers.kit.claims import check
 
@@ -108,9 +107,7 @@ plot.show(
 
 # %% tags=["remove-input"]
 apart = {column_text(c, page.pictures): f"{c}_sto_vs_feddr" for c in COLUMNS_3}
-report.runs_table(
-    numbers, apart, {"accuracy": "final accuracy", "best": "best accuracy", "loss": "training loss"}, health
-)
+report.runs_table(numbers, apart, {"accuracy": "final accuracy", "best": "best accuracy"}, health)
 
 # %% tags=["remove-input"]
 coded = {column_text(c, page.pictures): f"{c}_code_sto_vs_feddr" for c in COLUMNS_3}
@@ -120,7 +117,7 @@ report.runs_table(numbers, coded, {"best": "best accuracy", "accuracy": "final a
 # What follows, counted over the columns:
 
 # %% tags=["remove-input"]
-summary_3(numbers)
+summary(numbers, "FedFW-sto", "ahead")
 
 # %% [markdown]
 # ## At the paper's scale

@@ -27,7 +27,7 @@
 #
 # * **(a) as written**: the model after 100 rounds; one ball of radius 10 around the whole parameter vector; FedFW as in
 #   the paper's Algorithm 1; every method has one full gradient a client and round. $\lambda_0$, and FedDR's step
-#   size and $\eta$, have the lowest training loss of a grid, never the best test accuracy.
+#   size and $\eta$, have the lowest training loss of a grid (mean of the last three evaluated models), never the best test accuracy.
 # * **(b) as traced**: the best of 1000 rounds, the radius and $\lambda_0$ of the traced file, a ball for every
 #   tensor, clients that start from the global model in every round, minibatches, FedDR with one minibatch a round, test
 #   rows from the clients' own. The published code runs FedFW under the name FedFW+ too, and so does this column.
@@ -57,7 +57,6 @@ cnn_seeds = None  # seeds of the CNN: full 0; paper 0, 1, 2
 lambdas = None  # grid of lambda_0: full 0.0001, 0.001, 0.01, 0.1; quick 0.001, 0.1; paper 1e-05, 0.0001, 0.001, 0.01, 0.1
 short_lambdas = None  # grid of lambda_0 for CIFAR-10 and the CNN: full 0.001, 0.01, 0.1
 etas = None  # grid of FedDR's eta; for CIFAR-10 and the CNN it is 10: full 1, 10, 100; quick 10
-more_steps = None  # local steps of a second FedDR; 0: without: full 5; quick 0
 code_seeds = None  # seeds of the protocol behind the printed values: full 0; paper 0, 1, 2
 code_rounds = None  # rounds there, the best of which counts: full 1000; quick 40
 code_steps = None  # minibatches of a client in a round there: full 3; paper 94
@@ -69,7 +68,7 @@ recompute = False  # compute even what is stored
 from fedlib import FedFW, FedFWPlus
 from papers import STUDIES
 from papers.fedfw.cells import COLUMNS, METHODS, NORMS, column_text
-from papers.fedfw.tables.report import of_cells, summary, three_columns
+from papers.fedfw.tables.report import summary, three_columns
 from papers.kit import plot, report
 from papers.kit.claims import check
 
@@ -88,8 +87,7 @@ for x in page.lambdas:
     runs[f"{cell}_fedfw_{x:g}"] = FedFW(x)
     runs[f"{cell}_plus_{x:g}"] = FedFWPlus(x)
 traces = page.run(**runs)
-numbers = page.numbers
-health = of_cells(page.health, numbers)
+numbers, health = page.numbers, page.health
 
 # %% [markdown]
 # Non-IID data have three labels a client. For generated data the authors' code takes the three as the number of
@@ -110,15 +108,6 @@ three_columns(numbers, "l1", 1, page.pictures, health)
 # %% [markdown]
 # (The first table has the $\ell_2$ ball, the second the $\ell_1$ ball.)
 
-# %% tags=["remove-input"]
-plot.show(
-    page.figures["table_1"](traces),
-    alt="Test accuracy against the rounds by protocol (a), the l2 ball above, the l1 ball below, a panel for "
-    "each column of Table 1, with one curve each for FedDR, FedFW and FedFW+.",
-    caption="Mean over the seeds and one standard deviation; settings chosen by training loss.",
-    size=(12.0, 5.2),
-)
-
 # %% [markdown]
 # The accuracy of a Frank-Wolfe model may change by points from one round to the next, so the table has the best one
 # beside the last one. What is ahead on training loss need not be ahead on accuracy.
@@ -137,26 +126,17 @@ three_columns(numbers, "l2", 2, page.pictures, health)
 # %% tags=["remove-input"]
 three_columns(numbers, "l1", 2, page.pictures, health)
 
-# %% tags=["remove-input"]
-plot.show(
-    page.figures["table_2"](traces),
-    alt="Test accuracy against the rounds by protocol (a), the l2 ball above, the l1 ball below, a panel for "
-    "each column of Table 2 among these runs, with one curve each for FedDR, FedFW and FedFW+.",
-    caption="Mean over the seeds and one standard deviation; settings chosen by training loss.",
-    size=(10.0, 5.2),
-)
-
 # %% [markdown]
 # ## The two protocols and the printed values
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["protocols"](traces),
-    alt="A line for each column of the tables, left with the l2 ball, right with the l1 ball, and test accuracy to the right. Each "
-    "of the three methods has a filled dot for the final value as written, an open square for the best value by the "
+    alt="Test accuracy, above with the l2 ball, below with the l1 ball, a group of marks for each column of the tables. Each "
+    "of the three methods, a colour each, has a filled dot for the final value as written, an open square for the best value by the "
     "protocol behind the tables, and a cross for the printed value.",
-    caption="Bars: one standard deviation over the seeds.",
-    size=(10.0, 7.0),
+    caption="The best values by the protocol behind the tables lie nearer to the printed ones than the final ones as written. Bars: 95 % intervals over the seeds.",
+    size=(11.0, 7.0),
 )
 
 # %% [markdown]
@@ -186,21 +166,7 @@ report.scale_table(page.study, printed_so | written_so, {"best": "best"})
 # What follows for the shortened runs, counted over the cells that have all three methods:
 
 # %% tags=["remove-input"]
-summary(numbers)
-
-# %% [markdown]
-# ## The penalty
-#
-# $\lambda_0$ was chosen by the training loss at the end (mean of the last three evaluated models), for each cell.
-
-# %% tags=["remove-input"]
-plot.show(
-    page.figures["penalties"](traces),
-    alt="Training loss at the end against lambda_0 on a logarithmic axis, a panel for each cell of Table 1: FedFW and FedFW+ as dots "
-    "joined by lines, FedDR with one and with several local steps, at its best setting, as horizontal lines.",
-    caption="Mean over the seeds and one standard deviation.",
-    size=(12.0, 5.2),
-)
+summary(numbers, "FedFW", "fedfw_ahead")
 
 # %% [markdown]
 # ## Is FedFW+ faster?
@@ -216,7 +182,7 @@ shown = {c: column_text(c, page.pictures) for c in COLUMNS}
 faster = {
     f"{NORMS[k]} {text}": f"{c}_{k}_plus_vs_fedfw" for k in NORMS for c, text in shown.items()
 }
-report.runs_table(numbers, faster, {"rounds": "FedFW+ minus FedFW"}, health)
+report.runs_table(numbers, faster, {"rounds": "FedFW+ minus FedFW"})
 
 # %% tags=["nbval-check-output", "remove-input"]
 inside = all(t.metrics["size"].max() <= 1 + 1e-5 for t in traces.values() if "size" in t.metrics)

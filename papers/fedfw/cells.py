@@ -1,10 +1,15 @@
-"""The cells of FedFW's three tables: what is printed, what the authors' files trace it to, data."""
+"""The cells of FedFW's three tables: what is printed, what the authors' files trace it to, data.
+
+`printed.csv` has all printed values.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import csv
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch.nn.functional as F
@@ -24,7 +29,7 @@ SHARE = 0.25  # of a client's rows that the authors' code tests on
 WHOLE = 100_000  # generated rows: no client has as many
 PADDING = 4  # scikit-learn's digits around, for convolutions
 NORMS = {"l2": "ℓ2", "l1": "ℓ1"}
-#: FedDR's step sizes by data and model; the first is the one with five local steps.
+#: FedDR's step sizes by data.
 RATES = {"pictures": (0.01, 0.05), "cifar10": (0.01, 0.05), "synthetic": (0.5, 0.05)}
 CNN_RATES = (0.2, 0.1, 0.05)
 KEEP = ("loss", "accuracy", "gap", "size")
@@ -34,6 +39,7 @@ CODE_FEDDR = {"lr": 0.05, "eta": 100.0, "relaxation": 0.01, "local_steps": 1}
 #: A point of the grid that left the finite numbers in round 64; it cannot be chosen.
 DIVERGED = ("cnn_pictures_iid_l2_feddr_0.2_10",)
 METHODS = {"feddr": "FedDR", "fedfw": "FedFW", "plus": "FedFW+"}
+METHODS_3 = {"feddr": "FedDR", "sto": "FedFW-sto"}
 
 
 class Column(NamedTuple):
@@ -75,64 +81,71 @@ CELLS = tuple(
     if (column.net == "mclr" or (column.net, norm) == ("dnn", "l2")) and column.split != "classes"
 )
 
-#: Printed test accuracy in %: column, norm -> FedDR, FedFW, FedFW+.
-TABLES = {
-    ("mclr_pictures_iid", "l2"): (89.59, 86.96, 86.50),
-    ("mclr_synthetic_iid", "l2"): (78.24, 80.20, 79.96),
-    ("mclr_cifar10_iid", "l2"): (39.95, 36.30, 36.30),
-    ("mclr_pictures_labels", "l2"): (83.72, 86.95, 86.98),
-    ("mclr_synthetic_labels", "l2"): (92.97, 94.81, 94.56),
-    ("mclr_cifar10_labels", "l2"): (37.79, 38.13, 37.20),
-    ("mclr_pictures_iid", "l1"): (72.18, 78.07, 69.17),
-    ("mclr_synthetic_iid", "l1"): (79.00, 81.63, 81.92),
-    ("mclr_cifar10_iid", "l1"): (23.25, 21.86, 21.99),
-    ("mclr_pictures_labels", "l1"): (74.29, 80.54, 71.32),
-    ("mclr_synthetic_labels", "l1"): (93.81, 90.84, 91.20),
-    ("mclr_cifar10_labels", "l1"): (24.77, 25.08, 25.16),
-    ("cnn_pictures_iid", "l2"): (96.89, 95.87, 95.05),
-    ("dnn_synthetic_iid", "l2"): (75.96, 81.70, 81.96),
-    ("cnn_pictures_labels", "l2"): (88.93, 92.70, 91.79),
-    ("dnn_synthetic_labels", "l2"): (93.85, 96.13, 96.08),
-    ("cnn_pictures_iid", "l1"): (11.72, 23.88, 20.40),
-    ("dnn_synthetic_iid", "l1"): (78.59, 75.52, 76.44),
-    ("cnn_pictures_labels", "l1"): (16.75, 37.62, 36.27),
-    ("dnn_synthetic_labels", "l1"): (93.51, 91.53, 91.96),
-}
-TABLES |= {  # one printed column, two readings of it
-    (f"{net}_synthetic_classes", norm): TABLES[f"{net}_synthetic_labels", norm]
-    for net in ("mclr", "dnn")
-    for norm in NORMS
-}
 
-#: lambda_0 and radius that the authors' files trace a cell to, for FedFW and "FedFW+".
-TRACED = {
-    ("mclr_pictures_iid", "l2"): ((1e-3, 10.0), (1e-3, 10.0)),
-    ("mclr_pictures_labels", "l2"): ((1e-1, 10.0), (1e-1, 10.0)),
-    ("mclr_cifar10_iid", "l2"): ((1e-2, 10.0), (1e-2, 10.0)),
-    ("mclr_cifar10_labels", "l2"): ((1e-2, 10.0), (1e-1, 10.0)),
-    ("mclr_pictures_iid", "l1"): ((1e-2, 100.0), (1e-3, 10.0)),
-    ("mclr_pictures_labels", "l1"): ((1e-4, 100.0), (1e-3, 10.0)),
-    ("mclr_synthetic_iid", "l1"): ((1e-2, 10.0), (1e-3, 10.0)),
-    ("mclr_synthetic_classes", "l1"): ((1e-2, 10.0), (1e-2, 10.0)),
-    ("mclr_cifar10_iid", "l1"): ((1e-2, 10.0), (1e-2, 10.0)),
-    ("mclr_cifar10_labels", "l1"): ((1e-2, 10.0), (1e-2, 10.0)),
+class Printed(NamedTuple):
+    """A printed test accuracy in %, and what the authors' file says that it is the maximum of.
+
+    The column, norm (none in Table 3) and method say which; `at_100` and `last` are the file's
+    values after round 100 and at the end, `lam` and `radius` its setting. None where no file tells.
+    """
+
+    table: int
+    column: str
+    norm: str
+    method: str
+    value: float
+    at_100: float | None
+    last: float | None
+    lam: float | None
+    radius: float | None
+
+
+def _read() -> Iterator[Printed]:
+    with Path(__file__).with_name("printed.csv").open(encoding="utf-8", newline="") as file:
+        for table, column, norm, method, *numbers in list(csv.reader(file))[1:]:
+            value, *told = (float(x) if x else None for x in numbers)
+            assert value is not None
+            yield Printed(int(table), column, norm, method, value, *told)
+
+
+#: Every value of Tables 1 to 3.
+PRINTED = tuple(_read())
+
+
+def as_coded(column: str) -> str:
+    """The column by the authors' reading: non-IID generated data have three classes."""
+    return column.replace("synthetic_labels", "synthetic_classes")
+
+
+def _cells(*tables: int) -> dict[tuple[str, str], tuple[float, ...]]:
+    """Column and norm -> printed values by method; one column has two readings."""
+    found: dict[tuple[str, str], tuple[float, ...]] = {}
+    for x in PRINTED:
+        if x.table in tables:
+            cell = x.column, x.norm
+            found[cell] = (*found.get(cell, ()), x.value)
+    return found | {(as_coded(c), norm): x for (c, norm), x in found.items() if as_coded(c) != c}
+
+
+#: Column, norm -> FedDR, FedFW, FedFW+.
+TABLES = _cells(1, 2)
+#: Column -> FedDR, FedFW-sto; EMNIST-10 beside MNIST, its stand-in here.
+TABLE_3 = {c.replace("emnist_10", "mclr_pictures"): x for (c, _), x in _cells(3).items()}
+COLUMNS_3 = tuple(c for c in COLUMNS if c in TABLE_3)
+USUAL = 1e-3  # lambda_0 where no file tells it
+SETTINGS = {
+    (as_coded(x.column), x.norm, x.method): (x.lam or USUAL, x.radius or RADIUS) for x in PRINTED
 }
-CODED = ("synthetic", "labels")
-UNTRACED = ((1e-3, RADIUS), (1e-3, RADIUS))  # and the value of all other traced cells
 
 DATA = {"digits": "digits", "mnist": "MNIST", "synthetic": "synthetic", "cifar10": "CIFAR-10"}
 SPLITS = {"iid": "IID", "labels": "3 labels a client", "classes": "3 classes"}
 NETS = {"mclr": "", "cnn": "CNN, ", "dnn": "60-20-10, "}
 
 
-def as_coded(column: str) -> str:
-    """The column by the authors' reading: non-IID generated data have three classes."""
-    _, source, split, _ = COLUMNS[column]
-    return column.replace("labels", "classes") if (source, split) == CODED else column
-
-
-def traced(column: str, norm: str) -> tuple[tuple[float, float], tuple[float, float]]:
-    return TRACED.get((column, norm), UNTRACED)
+def traced(column: str, norm: str, method: str) -> tuple[float, float]:
+    """lambda_0 and radius that the authors' files trace a cell to; in Table 3 there is no norm."""
+    own = column if norm else column.replace("mclr_pictures", "emnist_10")
+    return SETTINGS[as_coded(own), norm, method]
 
 
 def guessing(usual: float, whole: float) -> Callable[[Mapping[str, Any]], float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import scipy
@@ -74,6 +74,21 @@ def way(y: Curve) -> Way:
     if abs(change.mean()) <= max(SMALL * progress, spread, DIGIT * np.abs(y).max()):
         return "settled"
     return "still improving" if change.mean() < 0 else "worsening"
+
+
+def first_below(t: NDArray[Any], x: Curve, level: PerSeed | float) -> PerSeed:
+    """The round at which each curve first falls to its level; the last one if it never does.
+
+    Between two evaluations, at the rounds `t [T]`, a curve is taken as straight.
+    """
+    goals = np.broadcast_to(level, len(x))
+    found = np.full(len(x), float(t[-1]))
+    for s, (curve, goal) in enumerate(zip(x, goals, strict=True)):
+        below = np.flatnonzero(curve <= goal)
+        if len(below):
+            two = slice(max(below[0] - 1, 0), below[0] + 1)
+            found[s] = np.interp(-goal, -curve[two], t[two])
+    return found
 
 
 def rests_from(x: Curve) -> NDArray[np.int64]:

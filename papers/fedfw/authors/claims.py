@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from papers.fedfw.authors.cells import lambdas
-from papers.fedfw.cells import TABLES
-from papers.fedfw.stochastic.numbers import TABLE_3
+from papers.fedfw.cells import TABLE_3, TABLES
 from papers.kit.claims import Claim
 from papers.kit.needs import Needs
 from papers.kit.rules import EXCHANGED, Rule, Size, of, told

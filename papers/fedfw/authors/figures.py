@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from papers.fedfw.authors.cells import printed
+from papers.fedfw.authors.cells import run_of
 from papers.fedfw.authors.numbers import STEPS, waterfall
+from papers.fedfw.cells import PRINTED
 from papers.fedfw.tables.numbers import percent
 from papers.kit import plot
 from papers.kit.study import Traces
@@ -49,14 +50,14 @@ def cells(traces: Traces) -> plot.Drawing:
 
     def draw(fig: Figure) -> None:
         axes = fig.subplots(1, 2)
-        shown = [x for x in printed() if x.run in traces]
+        shown = [x for x in PRINTED if run_of(x) in traces]
         for ax, iid, (low, high) in zip(axes, (True, False), ((65, 84), (80, 98)), strict=True):
             ends = np.array([low, high])
             ax.plot(ends, ends, color="#888888", lw=0.8)
             ax.fill_between(ends, ends - 1, ends + 1, color="#888888", alpha=0.2, lw=0)
             for method, (text, mark, color) in MARKS.items():
                 own = [x for x in shown if (x.method, x.column.endswith("_iid")) == (method, iid)]
-                ours = [percent(traces[x.run]).max(1).mean() for x in own]
+                ours = [percent(traces[run_of(x)]).max(1).mean() for x in own]
                 ax.plot([x.value for x in own], ours, mark, color=color, label=text)
             ax.set(xlim=(low, high), ylim=(low, high), xlabel="printed (%)")
         axes[0].set(title="IID", ylabel="the authors' rows and loop, best (%)")

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from papers.fedfw.authors.cells import NEAR, SAME, SPLITS, lambdas, printed
+from papers.fedfw.authors.cells import NEAR, SAME, SPLITS, lambdas, run_of
 from papers.fedfw.authors.loop import NORMS
 from papers.fedfw.authors.rows import NETS
-from papers.fedfw.tables.numbers import late, percent
+from papers.fedfw.cells import PRINTED
+from papers.fedfw.tables.numbers import MEASURES, apart, late, percent
 from papers.kit.numbers import Number, exact, mean, measured
 from papers.kit.study import Params, Traces
 
-MEASURES: dict[str, tuple[Callable[[Trace], Array], str]] = {
-    "best": (lambda t: percent(t).max(1), "%"),
-    "accuracy": (lambda t: percent(t)[:, -1], "%"),
-}
 #: The steps from the text's protocol to the authors', each a change of one thing, in words.
 STEPS = {
     "text": "as the text, our rows",
@@ -38,7 +35,8 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
     cells = {n: t for n, t in traces.items() if not n.startswith("step_")}
     found = measured(cells, MEASURES)
     for pair, (one, other) in pairs(traces).items():
-        found |= apart(pair, traces[one], traces[other])
+        gaps = {key: apart(traces[one], traces[other], key) for key in MEASURES}
+        found |= {f"{pair}.{key}": gap for key, gap in gaps.items()}
     found |= counted(found)
     for step, gap in waterfall(traces, p["text_rounds"]).items():
         found[f"waterfall_{step}.gap"] = mean(gap, "points")
@@ -58,13 +56,9 @@ def pairs(traces: Traces) -> dict[str, tuple[str, str]]:
     return {pair: runs for pair, runs in found.items() if all(run in traces for run in runs)}
 
 
-def apart(pair: str, one: Trace, other: Trace) -> dict[str, Number]:
-    return {f"{pair}.{k}": mean(of(one) - of(other), "points") for k, (of, _) in MEASURES.items()}
-
-
 def counted(found: Mapping[str, Number]) -> dict[str, Number]:
     """How many printed values are the same, near and apart, and how many have no run."""
-    ours = [(x, found.get(f"{x.run}.best")) for x in printed()]
+    ours = [(x, found.get(f"{run_of(x)}.best")) for x in PRINTED]
     far = np.array([abs(own.value - x.value) for x, own in ours if own is not None])
     counts = {
         "same": (far <= SAME).sum(),

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from papers.fedfw.authors.cells import NEAR, SAME, Printed, printed
+from papers.fedfw.authors.cells import NEAR, SAME, run_of
 from papers.fedfw.authors.numbers import STEPS
-from papers.fedfw.cells import METHODS, NORMS, column_text
+from papers.fedfw.cells import METHODS, METHODS_3, NORMS, PRINTED, Printed, column_text
 from papers.kit.numbers import Number
 from papers.kit.report import unbroken
 
@@ -23,15 +23,15 @@ def forensics(n: Numbers, text: Numbers, tables: tuple[int, ...] = (1, 2, 3)) ->
     `text` are the numbers of the studies that follow the paper's text.
     """
     rows = {}
-    for x in printed():
+    for x in PRINTED:
         if x.table not in tables:
             continue
-        own, words = n.get(f"{x.run}.best"), text.get(written(x))
+        own, words = n.get(f"{run_of(x)}.best"), text.get(written(x))
         rows[label(x)] = {
             "printed": f"{x.value:.2f}",
-            "authors' file": "no artefact is public" if x.file is None else "the maximum",
-            "file, round 100": ABSENT if x.file is None else f"{x.file.at_100:.2f}",
-            "file, last": ABSENT if x.file is None else f"{x.file.last:.2f}",
+            "authors' file": "no artefact is public" if x.last is None else "the maximum",
+            "file, round 100": ABSENT if x.at_100 is None else f"{x.at_100:.2f}",
+            "file, last": ABSENT if x.last is None else f"{x.last:.2f}",
             "their rows and loop: best": ABSENT if own is None else f"{own.value:.1f}",
             "distance": ABSENT if own is None else f"{own.value - x.value:+.1f} {far(own, x)}",
             "as the text: final": ABSENT if words is None else f"{words.value:.1f}",
@@ -40,7 +40,7 @@ def forensics(n: Numbers, text: Numbers, tables: tuple[int, ...] = (1, 2, 3)) ->
 
 
 def label(x: Printed) -> str:
-    method = "FedFW-sto" if x.method == "sto" else METHODS[x.method]
+    method = (METHODS | METHODS_3)[x.method]
     name, _, split = x.column.rpartition("_")
     column = column_text(x.column, "mnist") if name not in EMNIST else EMNIST[name]
     if name in EMNIST:

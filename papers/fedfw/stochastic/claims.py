@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from papers.fedfw.cells import as_coded, column_text
-from papers.fedfw.stochastic.numbers import METHODS_3, TABLE_3
+from papers.fedfw.cells import METHODS_3, TABLE_3, as_coded, column_text
 from papers.fedfw.tables.claims import listed
 from papers.kit.claims import Claim, PaperValue, Reading
 from papers.kit.needs import Needs

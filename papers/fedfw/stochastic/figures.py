@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from papers.fedfw.stochastic.numbers import COLUMNS_3, METHODS_3, merged
-from papers.fedfw.tables.figures import in_percent, title
+from papers.fedfw.cells import COLUMNS_3, METHODS_3
+from papers.fedfw.stochastic.numbers import merged
+from papers.fedfw.tables.figures import title
 from papers.fedfw.tables.numbers import picked, settings
 from papers.kit import plot
 from papers.kit.panels import Layer, grid, legend_below, on, panel
 from papers.kit.study import Traces
 
-LABELS = {"accuracy": "test accuracy (%)", "loss": "training loss"}
+LABELS = {"accuracy": "test accuracy", "loss": "training loss"}
 
 
 def table_3(traces: Traces) -> plot.Drawing:
@@ -20,7 +21,7 @@ def table_3(traces: Traces) -> plot.Drawing:
 
     def one(column: str, metric: str) -> Layer:
         best = picked(runs, column, METHODS_3)
-        curves = {text: in_percent(best[m]) for m, text in METHODS_3.items()}
+        curves = {text: best[m] for m, text in METHODS_3.items()}
         frame: dict[str, Any] = {"xlabel": "round"}
         if metric == "accuracy":
             frame = {"xlabel": "", "title": title(column, traces)}

@@ -55,7 +55,6 @@ PARAMETERS = parameters(
     lambdas=("grid of lambda_0", claims.LAMBDAS, (1e-3, 1e-1)),
     short_lambdas=("grid of lambda_0 for CIFAR-10 and the CNN", claims.SHORT),
     etas=("grid of FedDR's eta; for CIFAR-10 and the CNN it is 10", claims.ETAS, (10.0,)),
-    more_steps=("local steps of a second FedDR; 0: without", 5, 0),
     code_seeds=("seeds of the protocol behind the printed values", claims.CODE_SEEDS),
     code_rounds=("rounds there, the best of which counts", 1000, 40),
     code_steps=("minibatches of a client in a round there", 3),
@@ -69,7 +68,6 @@ class Grid(NamedTuple):
     lambdas: tuple[float, ...]
     rates: tuple[float, ...]
     etas: tuple[float, ...]
-    more: int  # local steps of a second FedDR, or 0
     seeds: tuple[int, ...]
     every: int
     sizes: dict[str, int]
@@ -98,7 +96,6 @@ def grid(column: Column, p: Params) -> Grid:
         lambdas=lambdas[:2] if cnn else lambdas,  # the traced cells have the smallest
         rates=CNN_RATES if cnn else RATES[column.data],
         etas=(ETA,) if few else tuple(map(float, p["etas"])),
-        more=0 if cnn else int(p["more_steps"]),
         seeds=tuple(p["cnn_seeds" if cnn else "seeds"]),
         every=p["evaluate_every"] * (2 if cnn else 1),
         sizes={"rows": rows, "tested": tested, "clients": p["clients"]},
@@ -132,8 +129,6 @@ def as_written(g: Grid) -> Iterator[tuple[str, Any]]:
     for lr in g.rates:
         for eta in g.etas:
             yield f"feddr_{lr:g}_{eta:g}", FedDR(lr, 1, eta=eta)
-    if g.more:
-        yield f"feddr5_{g.rates[0]:g}_{ETA:g}", FedDR(g.rates[0], g.more, eta=ETA)
 
 
 def as_printed(name: str, norm: str, data: Params, p: Params) -> dict[str, Spec]:
@@ -149,7 +144,7 @@ def as_printed(name: str, norm: str, data: Params, p: Params) -> dict[str, Spec]
     rounds, seeds, batch = p["code_rounds"], tuple(p["code_seeds"]), p["batch"]
     every = max(1, rounds // CODE_EVERY)
     made: dict[str, Spec] = {}
-    for lam, radius in dict.fromkeys(traced(name, norm)):
+    for lam, radius in dict.fromkeys(traced(name, norm, m) for m in ("fedfw", "plus")):
         problem = partial(make_problem, **data, code=True, radius=radius, tensors=True)
         algorithm = FedFWReset(lam, batch_size=batch, local_steps=p["code_steps"])
         made[f"code_fw_{lam:g}_r{radius:g}"] = Spec(algorithm, problem, rounds, seeds, every, CODE)

@@ -20,12 +20,12 @@ from papers.fedfw.cells import (
     as_coded,
     traced,
 )
+from papers.kit.curve_stats import first_below
 from papers.kit.numbers import Number, exact, mean, measured, share
 from papers.kit.study import Params, Traces
 
 LATE = 3  # evaluated models, the last ones, whose mean training loss decides about a setting
 LEVELS = (0.9, 0.75, 0.5)  # of the start's training loss, to which rounds are counted
-ALL_METHODS = (*METHODS, "feddr5")
 Measure = Callable[[Trace], Array]
 
 
@@ -33,21 +33,16 @@ def percent(trace: Trace) -> Array:
     return np.asarray(100 * trace.metrics["accuracy"])
 
 
-def late(trace: Trace, metric: str = "loss") -> Array:
-    """Per seed, the mean over the last evaluated models, `[S]`."""
-    return np.asarray(trace.metrics[metric][:, -LATE:].mean(1))
+def late(trace: Trace) -> Array:
+    """Per seed the training loss, its mean over the last evaluated models, `[S]`."""
+    return np.asarray(trace.metrics["loss"][:, -LATE:].mean(1))
 
 
-#: Of a chosen run, with units.
+#: Of a run, with units.
 MEASURES: dict[str, tuple[Measure, str]] = {
     "accuracy": (lambda t: percent(t)[:, -1], "%"),
-    "late": (lambda t: percent(t)[:, -LATE:].mean(1), "%"),
     "best": (lambda t: percent(t).max(1), "%"),
-    "loss": (late, ""),
-    "gap": (lambda t: late(t, "gap"), ""),
 }
-#: Of a run by the protocol behind the printed values.
-PRINTED = {k: MEASURES[k] for k in ("best", "accuracy")}
 #: FedFW, or FedFW+, minus FedDR by both protocols: a column and a method -> the number.
 DIFFERENCES = {"written": "{}_l2_{}_vs_feddr.accuracy", "code": "{}_l2_code_{}_vs_feddr.best"}
 
@@ -74,16 +69,11 @@ def picked(traces: Traces, cell: str, methods: Iterable[str]) -> dict[str, Trace
     return {m: own[chosen(traces, cell, m)] for m, own in runs.items() if own}
 
 
-def source(traces: Traces) -> str:
-    first = next(t for n, t in traces.items() if n.split("_")[1] == "pictures")
-    return str(first.config["problem"]["data"])
-
-
 def code_run(column: str, norm: str, method: str) -> str:
     cell = f"{column}_{norm}"
     if method == "feddr":
         return f"{cell}_code_feddr"
-    lam, radius = traced(column, norm)[method == "plus"]
+    lam, radius = traced(column, norm, method)
     return f"{cell}_code_fw_{lam:g}_r{radius:g}"
 
 
@@ -91,63 +81,45 @@ def derive(traces: Traces, _: Params) -> dict[str, Number]:
     """Every cell by both protocols, differences by seed, rounds to levels, and counts."""
     found: dict[str, Number] = {}
     for column, norm, cell in cells(traces):
-        best = picked(traces, cell, ALL_METHODS)
-        for m, trace in best.items():
-            found |= measured({f"{cell}_{m}": trace}, MEASURES)
-            names = {"feddr": ("lr", "eta"), "feddr5": ()}.get(m, ("lam",))
+        best = picked(traces, cell, METHODS)
+        for m in best:
+            names = ("lr", "eta") if m == "feddr" else ("lam",)
             values = map(float, chosen(traces, cell, m).split("_"))
-            found |= {f"{cell}_{m}.{k}": exact(x) for k, x in zip(names, values, strict=False)}
-        pairs = [(a, b) for a in ("fedfw", "plus") for b in ("feddr", "feddr5")]
-        for a, b in (*pairs, ("plus", "fedfw")):
-            if a in best and b in best:
-                pair = f"{cell}_{a}_vs_{b}"
-                found |= apart(pair, best[a], best[b], ("accuracy", "late", "loss"))
-        coded = {m: traces.get(code_run(column, norm, m)) for m in METHODS}
-        run = {m: t for m, t in coded.items() if t is not None}
-        found |= measured({f"{cell}_code_{m}": t for m, t in run.items()}, PRINTED)
-        for a in ("fedfw", "plus"):
-            if a in run and "feddr" in run:
-                found |= apart(f"{cell}_code_{a}_vs_feddr", run[a], run["feddr"], PRINTED)
+            found |= {f"{cell}_{m}.{k}": exact(x) for k, x in zip(names, values, strict=True)}
+        coded = {m: code_run(column, norm, m) for m in METHODS}
+        run = {m: traces[name] for m, name in coded.items() if name in traces}
+        for start, shown, key in ((cell, best, "accuracy"), (f"{cell}_code", run, "best")):
+            found |= measured({f"{start}_{m}": t for m, t in shown.items()}, MEASURES)
+            for m in ("fedfw", "plus"):
+                if m in shown and "feddr" in shown:
+                    gap = apart(shown[m], shown["feddr"], key)
+                    found[f"{start}_{m}_vs_feddr.{key}"] = gap
         found |= levels(traces, cell)
     return found | counts(found) | pooled(found) | faster(found)
 
 
-def apart(pair: str, a: Trace, b: Trace, measures: Iterable[str]) -> dict[str, Number]:
-    chosen = {k: MEASURES[k] for k in measures}
-    return {
-        f"{pair}.{k}": mean(of(a) - of(b), "points" if unit else "")
-        for k, (of, unit) in chosen.items()
-    }
-
-
-def first_below(trace: Trace, level: float) -> Array:
-    """Per seed the round in which the training loss first falls to a share of the start's, `[S]`.
-
-    Between two evaluations the curve is taken as straight; T if it never does.
-    """
-    t, curves = trace.rounds.astype(float), trace.metrics["loss"]
-    found = np.full(len(curves), t[-1])
-    for s, x in enumerate(curves):
-        goal = level * x[0]
-        below = np.flatnonzero(x <= goal)
-        if len(below):
-            two = slice(below[0] - 1, below[0] + 1)
-            found[s] = np.interp(-goal, -x[two], t[two])
-    return found
+def apart(a: Trace, b: Trace, key: str) -> Number:
+    of, _ = MEASURES[key]
+    return mean(of(a) - of(b), "points")
 
 
 def levels(traces: Traces, cell: str) -> dict[str, Number]:
+    """FedFW+ minus FedFW: rounds to a share of the start's loss, mean over levels and lambda_0."""
     one, other = settings(traces, cell, "fedfw"), settings(traces, cell, "plus")
-    found, differences = {}, []
-    for lam in [x for x in one if x in other]:
-        for level in LEVELS:
-            plain, plus = first_below(one[lam], level), first_below(other[lam], level)
-            differences.append(plus - plain)
-            for m, rounds in (("fedfw", plain), ("plus", plus)):
-                found[f"{cell}_{m}_{lam}.rounds_{level:g}"] = mean(rounds, "rounds")
-    if differences:
-        found[f"{cell}_plus_vs_fedfw.rounds"] = mean(np.mean(differences, 0), "rounds")
-    return found
+    differences = [
+        rounds_to(other[lam], level) - rounds_to(one[lam], level)
+        for lam in one
+        if lam in other
+        for level in LEVELS
+    ]
+    if not differences:
+        return {}
+    return {f"{cell}_plus_vs_fedfw.rounds": mean(np.mean(differences, 0), "rounds")}
+
+
+def rounds_to(trace: Trace, level: float) -> Array:
+    loss = trace.metrics["loss"]
+    return first_below(trace.rounds, loss, level * loss[:, 0])
 
 
 def pooled(found: Mapping[str, Number]) -> dict[str, Number]:
@@ -198,13 +170,13 @@ def counts(found: Mapping[str, Number]) -> dict[str, Number]:
     numbers: dict[str, Number] = {}
     printed = {f"{column}_{norm}": values for (column, norm), values in TABLES.items()}
     for kind, ours, theirs in counted(found, printed, METHODS):
-        for who, table in ((kind, ours), (f"{kind}_printed", theirs)):
-            numbers[f"count_{who}.cells"] = exact(len(table), "cells")
-            for k, (a, b) in {"fedfw_ahead": (1, 0), "plus_ahead": (2, 1)}.items():
-                numbers[f"count_{who}.{k}"] = exact(sum(x[a] > x[b] for x in table), "cells")
-        same = [(x[1] > x[0]) == (y[1] > y[0]) for x, y in zip(ours, theirs, strict=True)]
-        numbers[f"count_{kind}.distance"] = distance(ours, theirs)
+        ahead, as_printed = ([x[1] > x[0] for x in values] for values in (ours, theirs))
+        same = [a == b for a, b in zip(ahead, as_printed, strict=True)]
+        numbers[f"count_{kind}.cells"] = exact(len(ours), "cells")
+        numbers[f"count_{kind}.fedfw_ahead"] = exact(sum(ahead), "cells")
+        numbers[f"count_{kind}_printed.fedfw_ahead"] = exact(sum(as_printed), "cells")
         numbers[f"count_{kind}.same_order"] = exact(sum(same), "cells")
+        numbers[f"count_{kind}.distance"] = distance(ours, theirs)
     return numbers
 
 

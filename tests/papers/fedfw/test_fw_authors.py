@@ -14,13 +14,15 @@ from fedlib.data.split import padded
 from fedlib.problems import classifier
 from fedlib.problems.classification import Samples, linear_model, mlp_model
 from papers import STUDIES
-from papers.fedfw.authors.cells import FILES, printed
+from papers.fedfw.authors.cells import run_of
 from papers.fedfw.authors.loop import AuthorsFedDR, AuthorsFW, generator, random_models, shapes_of
 from papers.fedfw.authors.numbers import STEPS, counted, waterfall
 from papers.fedfw.authors.report import forensics, steps
 from papers.fedfw.authors.rows import authors_problem, authors_rows
+from papers.fedfw.cells import PRINTED
 from papers.kit.numbers import exact, mean
 
+FILES = 57  # values that a file of the authors is the source of
 SIZES = (9545, 855, 2180, 24380, 11685, 285, 2075, 450, 470, 870)
 TEN = [17913, 1645, 477, 9060, 1725, 172, 116, 3636, 1376, 16675]
 HUNDRED = [8053, 31459, 4708, 20330, 1657, 20785, 3043, 18260, 10962, 86538]
@@ -173,29 +175,25 @@ def test_the_authors_feddr_is_the_one_by_hand(norm, order):
 
 
 def test_every_printed_value_is_there_once_and_has_the_run_of_its_setting():
-    found, study = printed(), STUDIES["fw_authors"]
-    assert [sum(x.table == k for x in found) for k in (1, 2, 3)] == [36, 24, 16]
-    assert len({x[:4] for x in found}) == 76
-    assert {x[1:4] for x in found if x.file} == {*FILES}
-    specs = study.specs(study.resolve("full"))
-    runs = {x.run for x in found if x.run}
-    assert runs <= {*specs}
-    assert {(x.column, x.norm, x.method): x.run for x in found}[
-        "mclr_synthetic_iid", "l1", "plus"
-    ] == "mclr_iid_l1_fw_0.001"
+    study = STUDIES["fw_authors"]
+    assert [sum(x.table == k for x in PRINTED) for k in (1, 2, 3)] == [36, 24, 16]
+    assert len({x[:4] for x in PRINTED}) == 76
+    assert sum(x.last is not None for x in PRINTED) == FILES
+    runs = {x[1:4]: run_of(x) for x in PRINTED if run_of(x)}
+    assert {*runs.values()} <= {*study.specs(study.resolve("full"))}
+    assert runs["mclr_synthetic_iid", "l1", "plus"] == "mclr_iid_l1_fw_0.001"
     # FedFW+ is FedFW's run where the files have the same lambda_0, which is all but one column
-    assert sum(bool(x.run) for x in found) == 28
-    assert len(runs) == 21
+    assert (len(runs), len({*runs.values()})) == (28, 21)
 
 
 def test_values_are_counted_within_one_point_and_three():
-    x = next(x for x in printed() if x.run == "dnn_iid_l2_feddr")
-    one = {f"{x.run}.best": exact(x.value + 1.0)}
+    x = next(x for x in PRINTED if run_of(x) == "dnn_iid_l2_feddr")
+    one = {f"{run_of(x)}.best": exact(x.value + 1.0)}
     counts = {k: v.value for k, v in counted(one).items()}
     assert (counts["count.same"], counts["count.near"], counts["count.apart"]) == (1, 0, 0)
-    counts = {k: v.value for k, v in counted({f"{x.run}.best": exact(x.value - 1.1)}).items()}
+    counts = {k: v.value for k, v in counted({f"{run_of(x)}.best": exact(x.value - 1.1)}).items()}
     assert (counts["count.same"], counts["count.near"], counts["count.apart"]) == (0, 1, 0)
-    counts = {k: v.value for k, v in counted({f"{x.run}.best": exact(x.value - 3.1)}).items()}
+    counts = {k: v.value for k, v in counted({f"{run_of(x)}.best": exact(x.value - 3.1)}).items()}
     assert (counts["count.near"], counts["count.apart"], counts["count.without"]) == (0, 1, 75)
 
 
@@ -237,7 +235,7 @@ def test_the_table_tells_where_a_printed_value_is_from():
     )
     line = found.loc["Table 3, ℓ2 EMNIST-62, 20 labels a client: FedFW-sto"]
     assert list(line)[:4] == ["60.51", "the maximum", "59.92", "56.95"]
-    assert (found["authors' file"] == "no artefact is public").sum() == 76 - len(FILES)
+    assert (found["authors' file"] == "no artefact is public").sum() == 76 - FILES
 
 
 def test_the_table_of_steps_has_what_each_change_did():

@@ -24,6 +24,7 @@ from papers.fedfw.cells import (
 from papers.fedfw.stochastic import numbers as numbers_3
 from papers.fedfw.tables import numbers
 from papers.fedfw.tables import report as tables
+from papers.fedfw.tables.figures import KINDS
 from papers.kit import plot, store
 from papers.kit.numbers import Number
 
@@ -78,7 +79,6 @@ def test_both_protocols_are_what_they_say():
     assert "tensors" not in baseline.problem.keywords
     gradients = {s.algorithm.local_steps for n, s in specs.items() if "_feddr_" in n}
     assert gradients == {1}
-    assert {s.algorithm.local_steps for n, s in specs.items() if "_feddr5_" in n} == {5}
 
 
 def test_columns_without_rows_are_left_out():
@@ -116,18 +116,18 @@ def test_the_setting_has_the_lowest_late_loss_whatever_its_accuracy():
     assert numbers.chosen(runs, "c_l2", "feddr") == "0.1_10"
 
 
-def test_final_late_and_best_accuracy():
+def test_final_and_best_accuracy():
     trace = curve([0.1, 0.8, 0.3, 0.6, 0.5], [2.0] * 5)
-    wanted = {"accuracy": 51, "best": 81, "late": 100 * 1.4 / 3 + 1, "loss": 2}
+    wanted = {"accuracy": 51, "best": 81}
     for key, value in wanted.items():
         assert numbers.MEASURES[key][0](trace).mean() == pytest.approx(value)
 
 
 def test_rounds_to_a_level_by_hand():
     trace = curve([0.1] * 5, [2.0, 1.9, 1.7, 1.0, 1.0], seeds=(0,))
-    assert numbers.first_below(trace, 0.9) == pytest.approx([7.5])
-    assert numbers.first_below(trace, 0.5) == pytest.approx([15])
-    assert numbers.first_below(trace, 0.4) == pytest.approx([20])
+    assert numbers.rounds_to(trace, 0.9) == pytest.approx([7.5])
+    assert numbers.rounds_to(trace, 0.5) == pytest.approx([15])
+    assert numbers.rounds_to(trace, 0.4) == pytest.approx([20])
     slow = curve([0.1] * 5, [2.0, 2.0, 2.0, 1.7, 1.0], seeds=(0,))
     found = numbers.levels({"c_fedfw_1": slow, "c_plus_1": trace, "c_plus_2": trace}, "c")
     wanted = np.mean([7.5 - 40 / 3, (10 + 2 / 7 * 5) - (15 + 2 / 7 * 5), 15 - 20])
@@ -136,11 +136,10 @@ def test_rounds_to_a_level_by_hand():
 
 def test_differences_are_paired_by_seed(found):
     cell = "mclr_cifar10_iid_l2"
-    a, b, c = (found[f"{cell}_{m}.accuracy"].value for m in ("fedfw", "feddr", "plus"))
+    a, b = (found[f"{cell}_{m}.accuracy"].value for m in ("fedfw", "feddr"))
     pair = found[f"{cell}_fedfw_vs_feddr.accuracy"]
     assert pair.value == pytest.approx(a - b)
     assert pair.low == pytest.approx(pair.high)  # the same shift in every seed cancels
-    assert found[f"{cell}_plus_vs_fedfw.accuracy"].value == pytest.approx(c - a)
 
 
 def test_sentences_about_the_l2_ball_are_means_over_columns(found):
@@ -181,7 +180,7 @@ def test_counts_are_over_the_printed_cells(found):
     assert found["count_written_printed.fedfw_ahead"].value == sum(
         TABLES[c][1] > TABLES[c][0] for c in kept
     )
-    assert found["count_written_printed.plus_ahead"].value == 8  # as the paper's tables have it
+    assert 0 < found["count_written.same_order"].value < 20
     assert found["count_code.cells"].value == 16
 
 
@@ -193,7 +192,7 @@ def test_derive_works_for_a_shortened_list_of_runs():
 
 
 def test_the_table_has_a_line_a_method_and_three_columns(found):
-    frame = tables.three_columns(found, "l2", 1, "mnist")
+    frame = tables.three_columns(found, "l2", 1, "mnist", {})
     assert len(frame) == 3 * 7
     line = frame.loc["MNIST, 3 labels a client: FedFW"]
     assert line.iloc[-1] == "86.95"
@@ -203,7 +202,7 @@ def test_the_table_has_a_line_a_method_and_three_columns(found):
     assert words.iloc[2] == "-"
     third = tables.three_columns_3(numbers_3.derive(fake(STUDY_3, QUICK_3), QUICK_3), "digits")
     assert list(third.iloc[:, -1]) == ["92.18", "93.79", "85.70", "91.88"]
-    assert len(tables.summary(found)) == 4
+    assert len(tables.summary(found, "FedFW", "fedfw_ahead")) == 3
 
 
 def test_the_table_says_which_cells_are_not_healthy():
@@ -211,8 +210,6 @@ def test_the_table_says_which_cells_are_not_healthy():
     table = tables.three_columns(n, "l2", 2, "mnist", health)
     assert table.loc["CNN, MNIST, IID: FedFW", "not healthy"].startswith("(a) at chance")
     assert table.loc["CNN, MNIST, IID: FedDR", "not healthy"] == ""
-    cells = tables.of_cells(health, n)
-    assert cells["cnn_pictures_iid_l2_fedfw_vs_feddr"] == cells["cnn_pictures_iid_l2_fedfw"]
 
 
 def test_seeds_that_ran_alone_are_put_together():
@@ -234,23 +231,15 @@ def test_table_3_has_its_columns_and_settings(found_3):
     assert "mclr_synthetic_classes_code_sto.best" in found_3
 
 
-@pytest.mark.parametrize("name", list(STUDY.figures))
-def test_figures_show_every_method(name, traces):
-    picture = plot.export(STUDY.figures[name](traces), (10, 8))[0].decode()
-    wanted = ["FedFW", "FedFW+", "FedDR"] + (["printed"] if name == "protocols" else [])
-    assert all(f">{x}<" in picture for x in wanted)
-
-
-def test_a_table_without_runs_says_so():
-    short = fake(STUDY, QUICK)
-    picture = plot.export(STUDY.figures["table_2"](short))[0].decode()
-    assert "not among these runs" in picture
+def test_the_figure_shows_every_method_and_protocol(traces):
+    picture = plot.export(STUDY.figures["protocols"](traces), (10, 8))[0].decode()
+    for m in METHODS.values():
+        assert all(f">{m}, {kind}<" in picture for _, kind, _ in KINDS)
 
 
 def test_figures_of_shortened_studies_can_be_drawn(traces_3):
     short = fake(STUDY, {**QUICK, "most": 0})
-    for make in STUDY.figures.values():
-        assert len(plot.render(make(short))) > 1000
+    assert len(plot.render(STUDY.figures["protocols"](short))) > 1000
     picture = plot.export(STUDY_3.figures["table_3"](traces_3), (10, 5))[0].decode()
     assert ">FedFW-sto<" in picture
     assert ">FedDR<" in picture
