@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from math import ceil, log2
-from typing import Any
+from collections.abc import Callable
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedlib.compress.compressors import FLOAT_BITS
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from papers.kit.numbers import Number, exact, mean, measured, over_seeds, ratio
+from papers.kit.numbers import Number, exact, mean, measured, ratio, share
 from papers.kit.study import Params, Traces
 
 TASKS = ("regression", "completion")
@@ -20,8 +18,8 @@ FRANK_WOLFE = ("fedfw", "plus")
 PROJECTIONS = ("avg1", "avg5", "dr")
 LEVELS = (10.0, 1.0)  # % of the excess loss at the start
 RADIUS = 10.0  # of the sets whose messages are looked at
+UNITS = {"rounds": "rounds", "mbit": "Mbit", "seconds": "s"}
 Measure = Callable[[Trace], Array]
-UNITS = {"rounds": "rounds", "reached": "%", "mbit": "Mbit", "seconds": "s", "parallel": "s"}
 
 
 def best_runs(traces: Traces) -> dict[str, str]:
@@ -30,14 +28,10 @@ def best_runs(traces: Traces) -> dict[str, str]:
     for task in TASKS:
         for method in (*FRANK_WOLFE, *PROJECTIONS):
             kind = f"{task}_{method}"
-            ends = {n: t.metrics["loss"][:, -1].mean() for n, t in traces.items() if of(n, kind)}
-            if ends:
-                found[kind] = min(ends, key=ends.__getitem__)
+            own = [n for n in traces if n.startswith(f"{kind}_")]
+            if own:
+                found[kind] = min(own, key=lambda n: traces[n].metrics["loss"][:, -1].mean())
     return found
-
-
-def of(name: str, kind: str) -> bool:
-    return name.startswith(f"{kind}_")
 
 
 def excess(trace: Trace, reference: Trace) -> Array:
@@ -48,33 +42,17 @@ def excess(trace: Trace, reference: Trace) -> Array:
     return np.asarray(100 * (loss - floor) / (loss[:, :1] - floor))
 
 
-def first_below(rounds: Array, values: Array, level: float) -> tuple[Array, NDArray[np.bool_]]:
-    """Per seed the first evaluated round at or below a level, else the last; whether there is one.
+def pace(traces: Traces, trace: Trace, method: str) -> dict[str, float]:
+    """What a round costs: one round, what all clients send, and the seconds of its oracle calls.
 
-    A curve that is not finite there has not reached it.
+    Every client of a Frank-Wolfe method asks its oracle once, one after another; the others project
+    at the server. Seconds are medians of the clock.
     """
-    good = values <= level
-    there = np.asarray(good.any(1))
-    found = np.where(there, good.argmax(1), values.shape[1] - 1)
-    return rounds[found], there
-
-
-def oracle_seconds(traces: Traces, task: str, p: Params) -> tuple[float, float] | None:
-    """Seconds of one LMO and of one projection for the task's matrix, medians of the clock."""
-    name = "clock_{}x{}".format(*map(int, p[task]))
-    if name not in traces:
-        return None
-    info = traces[name].info
-    return float(np.median(info["lmo"])), float(np.median(info["project"]))
-
-
-def costs(method: str, seconds: tuple[float, float], clients: int) -> tuple[float, float]:
-    """Oracle seconds of a round: of all clients and the server, and with the clients in parallel.
-
-    Every client of a Frank-Wolfe method asks its oracle once; the others project at the server.
-    """
-    lmo, project = seconds
-    return (clients * lmo, lmo) if method in FRANK_WOLFE else (project, project)
+    problem = trace.config["problem"]
+    clock = traces["clock_{rows}x{columns}".format(**problem["set"])].info
+    lmo, project = (float(np.median(clock[k])) for k in ("lmo", "project"))
+    seconds = problem["clients"] * lmo if method in FRANK_WOLFE else project
+    return {"rounds": 1.0, "mbit": trace.config["bits"]["bits_up"] / 1e6, "seconds": seconds}
 
 
 def last(metric: str) -> Measure:
@@ -103,106 +81,54 @@ WORST: dict[str, Measure] = {
 }
 
 
-def derive(traces: Traces, p: Params) -> dict[str, Number]:
+def derive(traces: Traces, _: Params) -> dict[str, Number]:
     """Where every run ends; rounds, bits and seconds to two levels; messages; the clock.
 
-    Keys are `run.measure`; `TASK_METHOD.measure` is that of the method's best run, and
-    `TASK.FW_vs_OTHER.measure` the ratio of two methods by seed.
-    """
-    references = {n: t for task in TASKS for n in [f"{task}_reference"] if (t := traces.get(n))}
-    numbers = measured(references, REFERENCE)
-    spent: dict[str, dict[str, NDArray[Any]]] = {}
-    for kind, name in best_runs(traces).items():
-        task, method = kind.split("_")
-        trace, reference = traces[name], references.get(f"{task}_reference")
-        if reference is None:
-            continue
-        seconds = oracle_seconds(traces, task, p)
-        spent[kind] = reach(trace, reference, method, seconds, p["clients"])
-        numbers[f"{kind}.excess"] = mean(excess(trace, reference)[:, -1], "%")
-        own = {k: last(k) for k in ("error", "rank", "heldout") if k in trace.metrics}
-        numbers |= measured({kind: trace}, own)
-        numbers[f"{kind}.kbit"] = exact(trace.config["bits"]["bits_up"] / 1e3, "kbit")
-        units = {k: UNITS[k.partition("_")[0]] for k in spent[kind]}
-        numbers |= {f"{kind}.{k}": over_seeds(x, units[k]) for k, x in spent[kind].items()}
-        numbers[f"{kind}.grid"] = exact(float(name.rsplit("_", 1)[1][1:]))
-    numbers |= ratios(spent, numbers) | looks(traces) | ticks(traces)
-    walls = [float(t.provenance.get("wall_s") or 0) for t in traces.values()]
-    return numbers | {"all.wall": exact(sum(walls) / 60, "min")}
-
-
-def reach(
-    trace: Trace, reference: Trace, method: str, seconds: tuple[float, float] | None, clients: int
-) -> dict[str, NDArray[Any]]:
-    found: dict[str, NDArray[Any]] = {}
-    values, bits = excess(trace, reference), trace.config["bits"]["bits_up"] / 1e6
-    for level in LEVELS:
-        rounds, there = first_below(np.asarray(trace.rounds, float), values, level)
-        found |= {f"rounds_{level:g}": rounds, f"reached_{level:g}": there}
-        found[f"mbit_{level:g}"] = bits * rounds
-        if seconds is not None:
-            everybody, parallel = costs(method, seconds, clients)
-            found[f"seconds_{level:g}"] = everybody * rounds
-            found[f"parallel_{level:g}"] = parallel * rounds
-    return found
-
-
-def ratios(
-    spent: Mapping[str, Mapping[str, NDArray[Any]]], numbers: Mapping[str, Number]
-) -> dict[str, Number]:
-    """The better Frank-Wolfe method of each task against every method with projections.
-
-    NaN where one of its seeds does not reach the level.
+    Keys are `run.measure`; `TASK_METHOD.measure` is that of the method's best run.
     """
     found: dict[str, Number] = {}
-    for task in TASKS:
-        kinds = [f"{task}_{m}" for m in FRANK_WOLFE if f"{task}_{m}" in spent]
-        if not kinds:
-            continue
-        fw = min(kinds, key=lambda kind: numbers[f"{kind}.excess"].value)
+    for kind, name in best_runs(traces).items():
+        task, method = kind.split("_")
+        trace, reference = traces[name], traces[f"{task}_reference"]
+        found |= measured({f"{task}_reference": reference}, REFERENCE)
+        found |= measured({kind: trace}, {"error": last("error"), "rank": last("rank")})
+        found[f"{kind}.excess"] = mean(excess(trace, reference)[:, -1], "%")
+        found[f"{kind}.kbit"] = exact(trace.config["bits"]["bits_up"] / 1e3, "kbit")
+        found[f"{kind}.grid"] = exact(float(name.rsplit("_", 1)[1][1:]))
         for level in LEVELS:
-            reached = f"reached_{level:g}"
-            found[f"{task}.{reached}"] = over_seeds(spent[fw][reached], "%")
-        for other in PROJECTIONS:
-            for k, x in spent.get(f"{task}_{other}", {}).items():
-                there = spent[fw]["reached_" + k.partition("_")[2]]
-                if not k.startswith("reached") and x.min() > 0:
-                    cost = np.where(there, spent[fw][k], np.nan)
-                    found[f"{task}.fw_vs_{other}.{k}"] = ratio(cost, x)
-    return found
+            rounds, there = first_at(trace, excess(trace, reference), level)
+            found[f"{kind}.reached_{level:g}"] = share(there, "%")
+            for unit, cost in pace(traces, trace, method).items():
+                found[f"{kind}.{unit}_{level:g}"] = mean(cost * rounds, UNITS[unit])
+    return found | looks(traces) | ticks(traces)
+
+
+def first_at(trace: Trace, values: Array, level: float) -> tuple[Array, NDArray[np.bool_]]:
+    """Per seed the first evaluated round at or below a level, else the last; whether there is one.
+
+    A curve that is not finite there has not reached it.
+    """
+    good = values <= level
+    there = np.asarray(good.any(1))
+    return np.asarray(trace.rounds[np.where(there, good.argmax(1), -1)], float), there
 
 
 def looks(traces: Traces) -> dict[str, Number]:
+    """What all messages of a run look like, and the bits of one."""
     found: dict[str, Number] = {}
     for name, trace in traces.items():
         if name.startswith("messages_"):
-            bits, d = per_message(trace)
+            problem = trace.config["problem"]
+            shapes = problem.get("shapes") or [[problem["features"], problem["tasks"]]]
             found |= measured({name: trace}, WORST)
+            found[f"{name}.entries"] = exact(sum(map(prod, shapes)))
+            bits = trace.config["bits"]["bits_up"] / problem["clients"]
             found[f"{name}.bits"] = exact(bits, "bits")
-            found[f"{name}.bits_off"] = exact(bits - formula(trace, d), "bits")
-            found[f"{name}.entries"] = exact(d)
     return found
 
 
-def per_message(trace: Trace) -> tuple[float, int]:
-    """Bits of one message of a run, and the entries of its vector; all clients send one a round."""
-    problem = trace.config["problem"]
-    matrix = [[problem["features"], problem["tasks"]]] if "tasks" in problem else problem["shapes"]
-    d = sum(int(np.prod(shape)) for shape in matrix)
-    return trace.config["bits"]["bits_up"] / problem["clients"], d
-
-
-def formula(trace: Trace, d: int) -> float:
-    """Bits by the set: index and sign, index, a bit an entry, two vectors, all entries."""
-    problem = trace.config["problem"]
-    index = ceil(log2(d))
-    if "tasks" in problem:
-        return float(FLOAT_BITS * (problem["features"] + problem["tasks"]))
-    by_set = {"L1Ball": index + 1, "Simplex": index, "Box": d, "Ball": FLOAT_BITS * d}
-    return float(by_set[problem["set"]["type"]])
-
-
 def ticks(traces: Traces) -> dict[str, Number]:
+    """Times of the two oracles by size, and how long a dense message is beside one of rank one."""
     found: dict[str, Number] = {}
     for name, trace in traces.items():
         if name.startswith("clock_"):

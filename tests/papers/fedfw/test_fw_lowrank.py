@@ -6,19 +6,17 @@ from planted import drawn, fails_alone
 
 from fedlib.core import Trace
 from papers.fedfw.lowrank import STUDY
-from papers.fedfw.lowrank.claims import C11, WINS, wins_table
+from papers.fedfw.lowrank.claims import C11
 from papers.fedfw.lowrank.figures import FIGURES
 from papers.fedfw.lowrank.numbers import (
     FRANK_WOLFE,
-    LEVELS,
     PROJECTIONS,
     TASKS,
     best_runs,
     derive,
     excess,
-    first_below,
+    first_at,
 )
-from papers.kit.numbers import Number
 
 FULL = STUDY.resolve("full")
 
@@ -44,7 +42,7 @@ def message_run(name, most, bits, second=0.0, off=0.0, wire=0.0):
     return Trace({}, info, np.array([0]), (0, 1), config)
 
 
-def whole(fw=4.0, projection=2.0, bits=1e6, messages=None):
+def whole(messages=None):
     """All that the full profile's numbers are made of, with a run for every method."""
     traces = {}
     for task in TASKS:
@@ -54,10 +52,10 @@ def whole(fw=4.0, projection=2.0, bits=1e6, messages=None):
         floor.metrics["gap"] = np.full((2, 6), 1e-4)
         traces[f"{task}_reference"] = floor
         for m in FRANK_WOLFE:
-            traces[f"{task}_{m}_l1"] = curve(fw if m == "plus" else 1.01, bits)
-            traces[f"{task}_{m}_l2"] = curve(1.001, bits)
+            traces[f"{task}_{m}_l1"] = curve(4.0 if m == "plus" else 1.01, 1e6)
+            traces[f"{task}_{m}_l2"] = curve(1.001, 1e6)
         for m in PROJECTIONS:
-            traces[f"{task}_{m}_a1"] = curve(projection, 24e6)
+            traces[f"{task}_{m}_a1"] = curve(2.0, 24e6)
     for shape in ("60x40", "100x80"):
         info = {"lmo": np.array([[1e-3, 9.0, 1e-3]]), "project": np.array([[2e-2, 2e-2, 2e-2]])}
         info["reached"] = np.ones((1, 3))
@@ -80,12 +78,12 @@ def test_excess_and_levels_by_hand():
     traces = whole()
     x = excess(traces["regression_avg1_a1"], traces["regression_reference"])
     assert x[0] == pytest.approx([100, 25, 6.25, 1.5625, 0.390625, 0.09765625])
-    rounds, there = first_below(np.arange(0, 12, 2), x, 10)
+    run = traces["regression_avg1_a1"]
+    rounds, there = first_at(run, x, 10)
     assert (rounds.tolist(), there.tolist()) == ([4, 4], [True, True])
-    rounds, there = first_below(np.arange(0, 12, 2), x, 0.01)
+    rounds, there = first_at(run, x, 0.01)
     assert (rounds.tolist(), there.tolist()) == ([10, 10], [False, False])
-    gone = np.array([[100.0, np.nan, np.nan]])
-    assert first_below(np.arange(3), gone, 10)[1].tolist() == [False]
+    assert first_at(run, np.array([[100.0, np.nan, np.nan]]), 10)[1].tolist() == [False]
 
 
 def test_numbers_by_hand():
@@ -97,58 +95,11 @@ def test_numbers_by_hand():
     assert n["regression_avg1.rounds_1"].value == 8
     assert n["regression_avg1.mbit_1"].value == 8 * 24
     assert n["regression_plus.seconds_10"].value == pytest.approx(2 * 10 * 1e-3)
-    assert n["regression_plus.parallel_10"].value == pytest.approx(2e-3)
     assert n["regression_dr.seconds_10"].value == pytest.approx(4 * 2e-2)
-    assert n["regression.fw_vs_dr.rounds_10"].value == 0.5
-    assert n["completion.fw_vs_avg5.mbit_1"].value == pytest.approx(4 / (8 * 24))
     assert n["regression_fedfw.reached_10"].value == 0
-    assert np.isnan(numbers(fw=1.4)["regression.fw_vs_dr.mbit_1"].value)
-    assert n["regression.reached_10"].value == 100
     assert n["regression_reference.gap"].value == pytest.approx(0.01)
     assert n["messages_l1.bits"].value == 11
     assert n["clock_60x40.shorter"].value == 24
-
-
-ALL = {f"{task}, to {level:g} %, {other}" for task in TASKS for level in LEVELS
-       for other in ("FedAvg, 1 step", "FedAvg, 5 steps", "FedDR")}  # fmt: skip
-TO_1 = {part for part in ALL if " 1 %" in part}
-
-
-@pytest.mark.parametrize(
-    ("changes", "lost"),
-    [
-        ({}, {}),
-        # to 10 % in 8 rounds for 4, with shorter messages; to 1 % never
-        ({"fw": 1.4}, {"rounds": ALL, "mbit": TO_1, "seconds": ALL, "parallel": TO_1}),
-        ({"bits": 1e9}, {"mbit": ALL}),
-    ],
-)
-def test_frank_wolfe_wins_where_it_is_faster_shorter_and_cheaper(changes, lost):
-    n = numbers(**changes)
-    for measure, claim in WINS.items():
-        done = claim.judge(n)
-        failing = set(done.reason.removeprefix("does not hold: ").split("; ")) - {""}
-        assert failing == set(lost.get(measure, ())), measure
-        assert ("not always reached" in done.measured) is bool(changes.get("fw"))
-
-
-def test_the_whole_interval_of_a_ratio_must_lie_below_one():
-    n = numbers()
-    n["regression.fw_vs_dr.mbit_1"] = Number(0.9, 0.7, 1.1, (0.9,))
-    done = WINS["mbit"].judge(n)
-    assert (done.verdict, done.reason) == ("undecided", "undecided: regression, to 1 %, FedDR")
-
-
-def test_the_table_of_wins_judges_the_papers_setting_alone():
-    traces = STUDY.load()
-    column, found = "does Frank-Wolfe win?", derive(traces, FULL)
-    judged = wins_table(STUDY, traces, found, FULL)
-    assert set(judged[column]) <= {"yes", "in part", "no", "undecided"}
-    other = wins_table(STUDY, traces, found, {**FULL, "rates": (0.3, 1.0)})
-    del traces["regression_dr_e1"]
-    for table, text in ((other, "rates is"), (wins_table(STUDY, traces, found, FULL), "dr_e1")):
-        assert set(table[column]) == {"not judged"}
-        assert all(text in reason for reason in table["where not"])
 
 
 def test_c11_holds_for_vertices():
@@ -170,19 +121,10 @@ def test_each_part_of_c11_can_fail(name, run, failing):
     fails_alone(C11, numbers(messages={name: run}), failing)
 
 
-@pytest.mark.parametrize(
-    ("name", "run"),
-    [
-        ("l1", message_run("L1Ball", 1, 12)),
-        ("simplex", message_run("Simplex", 1, 10, wire=1.0)),
-        ("nuclear", message_run("NuclearBall", 9, 32 * 2400)),
-        ("box", message_run("Box", 650, 32 * 650)),
-    ],
-)
-def test_bits_that_are_off_are_observed(name, run):
-    done = C11(numbers(messages={name: run}))
+def test_what_is_lost_on_the_wire_is_observed():
+    done = C11(numbers(messages={"simplex": message_run("Simplex", 1, 10, wire=1.0)}))
     failing = [p.name for p in done.parts if p.state == "fails"]
-    assert (done.verdict, failing) == ("reproduced", [f"bits counted, and nothing lost, {name}"])
+    assert (done.verdict, failing) == ("reproduced", ["nothing lost on the wire, simplex"])
 
 
 def test_figures_draw_one_task_or_two():
