@@ -330,7 +330,7 @@ plot.show(
 )
 
 # %% [markdown]
-# For the gap of the surrogate all comparisons of neighbouring $\lambda_0$ hold, in all four panels: the penalty itself enlarges it, whatever the model is
+# The gap of the surrogate rises with $\lambda_0$ in all four panels: the penalty itself enlarges it, whatever the model is
 # worth. For the gap (11) of the text the trend over $\lambda_0$ has either sign. The powers of $\lambda_0$ in both:
 
 # %% tags=["remove-input"]

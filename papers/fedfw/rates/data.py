@@ -8,15 +8,13 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from fedlib import data
 from fedlib.core import Problem
 from fedlib.metrics import fw_gap
 from fedlib.sets import NuclearBall
+from papers.fedfw.cells import tables
 from papers.fedfw.feasible_data import constrained_pictures, constrained_synthetic
 from papers.fedfw.matrices import multi_task_regression
 from papers.fedfw.rates.problems import SETS
-
-HELD = 297  # digits of scikit-learn that are for testing
 
 
 @lru_cache(maxsize=64)
@@ -28,27 +26,12 @@ def generated(seed: int, *, model: str, norm: str, most: int) -> Problem:
 
 @lru_cache(maxsize=64)
 def photographed(seed: int, *, data: str, norm: str, pictures: int, tested: int) -> Problem:
-    """Logistic regression on pictures, ten clients with three labels each.
-
-    Of scikit-learn's digits, which have no test pictures, the last ones are those.
-    """
+    """Logistic regression on pictures, ten clients with three labels each."""
     train, test = tables(data)
     made = constrained_pictures(
         train, test, data=data, labels=3, seed=seed, train_rows=pictures, test_rows=tested
     )
     return made.within(SETS[norm])
-
-
-@lru_cache(maxsize=2)
-def tables(name: str) -> tuple[data.Table, data.Table]:
-    if name == "mnist":
-        return data.mnist("train"), data.mnist("test")
-    whole = data.digits()
-    return part(whole, slice(-HELD)), part(whole, slice(-HELD, None))
-
-
-def part(table: data.Table, rows: slice) -> data.Table:
-    return replace(table, X=table.X[rows], y=table.y[rows])
 
 
 @lru_cache(maxsize=64)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 from math import log, sqrt
 from typing import Any
 
@@ -39,8 +38,8 @@ def norms(p: Params) -> list[str]:
     return [f"l{int(k)}" for k in p["balls"]]
 
 
-def last(metric: str, factor: float = 1.0) -> Measure:
-    return lambda t: np.asarray(factor * t.metrics[metric][:, -1])
+def last(metric: str) -> Measure:
+    return lambda t: np.asarray(t.metrics[metric][:, -1])
 
 
 def over(metric: str) -> Measure:
@@ -91,15 +90,6 @@ TO_THE_LEAST = {
     "fw_gap": last("fw_gap"),
     "slope": lambda t: power(t.rounds, t.metrics["excess"]),
 }
-OF_GAP = {"least_gap": least_gaps, "late_gap": lambda t: t.late("fw_gap"), "fw_gap": last("fw_gap")}
-CURVES = {
-    "loss": last("loss"),
-    "gap": last("gap"),
-    "accuracy": (last("accuracy", 100), "%"),
-    "best_accuracy": (lambda t: 100 * t.metrics["accuracy"].max(1), "%"),
-    "mean_loss": over("loss"),
-    "mean_accuracy": (lambda t: 100 * over("accuracy")(t), "%"),
-}
 #: The measures of a run by the first word of its name.
 MEASURES: dict[str, dict[str, Any]] = {
     "pair": {
@@ -111,28 +101,18 @@ MEASURES: dict[str, dict[str, Any]] = {
     },
     "convex": TO_THE_LEAST,
     "sto": TO_THE_LEAST,
-    "wrong": TO_THE_LEAST,
-    "nonconvex": OF_GAP,
-    "nuclear": OF_GAP,
-    "share": CURVES,
-    "penalty": CURVES | {"early_gap": early_gap, "early_surrogate": early_surrogate},
-}
-#: What is compared between neighbours of a sweep: measure, factor, unit.
-BY_SHARE: dict[str, tuple[Measure, float, str]] = {
-    "mean_loss": (over("loss"), 1, ""),
-    "mean_accuracy": (over("accuracy"), 100, "points"),
-}
-BY_PENALTY: dict[str, tuple[Measure, float, str]] = {
-    "early_gap": (early_gap, 1, ""),
-    "early_surrogate": (early_surrogate, 1, ""),
+    "wrong": {},
+    "nonconvex": {"least_gap": least_gaps},
+    "nuclear": {"late_gap": lambda t: t.late("fw_gap")},
+    "share": {"mean_loss": over("loss")},
+    "penalty": {"early_gap": early_gap, "early_surrogate": early_surrogate},
 }
 
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
     """Where runs end, how fast they get there, and how far below the bounds they are.
 
-    Keys are `run.measure`; differences of two runs, paired by seed, `run_vs_value.measure`. A
-    number whose runs are missing is missing too.
+    Keys are `run.measure`. A number whose runs are missing is missing too.
     """
     found: dict[str, Number] = {}
     for name, trace in traces.items():
@@ -140,8 +120,7 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
             found |= {f"{name}.{k}": mean(v[:, 0]) for k, v in trace.metrics.items()}
         else:
             found |= measured({name: trace}, MEASURES[name.partition("_")[0]])
-    found |= beside_bounds(traces, p) | rates(traces, p) | errors(traces)
-    return found | apart(traces, p) | trends(traces, p)
+    return found | beside_bounds(traces, p) | trends(traces, p) | errors(traces)
 
 
 def bounds(bound: Bound, reference: Trace, lam: float, rounds: Any, batch: int = 1) -> Array:
@@ -184,7 +163,8 @@ def beside_bounds(traces: Traces, p: Params) -> dict[str, Number]:
                 found[f"{run}.ratio"] = mean(shares.max(1))
         known = traces[f"nonconvex_{norm}_reference"]
         for lam in p["nonconvex_penalties"]:
-            for T, run in horizons(traces, norm, lam).items():
+            for T in map(int, along(traces, f"nonconvex_{norm}_L{lam:g}_T")):
+                run = f"nonconvex_{norm}_L{lam:g}_T{T}"
                 above = bounds(theory_fw.nonconvex_gap, known, float(lam), np.array([T - 1]))[:, 0]
                 found[f"{run}.bound"] = mean(above)
                 found[f"{run}.by_most"] = mean(above / MOST["gap"][norm])
@@ -197,65 +177,36 @@ def beside_bounds(traces: Traces, p: Params) -> dict[str, Number]:
     return found
 
 
-def horizons(traces: Traces, norm: str, lam: float) -> dict[int, str]:
-    start = f"nonconvex_{norm}_L{lam:g}_T"
-    return dict(sorted((int(n.removeprefix(start)), n) for n in traces if n.startswith(start)))
-
-
-def rates(traces: Traces, p: Params) -> dict[str, Number]:
-    """Theorem 2: the slope of the smallest gap by T, both logarithmic, per seed."""
-    found = {}
-    for norm in norms(p):
-        for lam in p["nonconvex_penalties"]:
-            runs = horizons(traces, norm, lam)
-            if len(runs) > 1:
-                gaps = np.array([least_gaps(traces[n]) for n in runs.values()])
-                slopes = np.polyfit(np.log([*runs]), np.log(np.maximum(gaps, 1e-15)), 1)[0]
-                found[f"nonconvex_{norm}_L{lam:g}.slope"] = mean(slopes)
-    return found
-
-
 def along(names: Traces, start: str) -> list[float]:
+    """The values of a sweep: what the names of its runs end with."""
     return sorted(float(n.removeprefix(start)) for n in names if n.startswith(start))
 
 
-def sweeps(p: Params) -> tuple[list[str], list[str]]:
-    """How the runs of Figures 2 and 3 begin, before p, and those of Figure 4, before lambda_0."""
-    shares = [f"share_mclr_L{lam:g}_p" for lam in p["share_penalties"]]
-    shares += ["share_fedfw_p", "share_plus_p"]
-    return shares, [f"penalty_{model}_{norm}_L" for model in ("mclr", "net") for norm in norms(p)]
-
-
-def apart(traces: Traces, p: Params) -> dict[str, Number]:
-    """Neighbours in p and in lambda_0, the larger minus the smaller, paired by seed."""
-    found: dict[str, Number] = {}
-    for starts, measures in zip(sweeps(p), (BY_SHARE, BY_PENALTY), strict=True):
-        for start in starts:
-            for small, large in pairwise(along(traces, start)):
-                a, b = traces[f"{start}{large:g}"], traces[f"{start}{small:g}"]
-                for k, (of, factor, unit) in measures.items():
-                    gain = mean(factor * (of(a) - of(b)), unit)
-                    found[f"{start}{large:g}_vs_{small:g}.{k}"] = gain
-    return found
-
-
 def trends(traces: Traces, p: Params) -> dict[str, Number]:
-    """Per seed the slope over a whole sweep: of losses by p, of logarithms of gaps by log lambda_0.
+    """Per seed the slope over a whole sweep, by least squares.
 
-    Keys are what the names of the runs have in common, such as `share_fedfw.trend`.
+    Of losses by p (`trend`), and between logarithms of gaps by lambda_0 (`trend_gap`) and of
+    Theorem 2's smallest gap by T (`slope`). Keys are what the names of the runs have in common,
+    such as `share_fedfw.trend`.
     """
-    shares, penalties = sweeps(p)
-    by_share = {"trend": over("loss"), "trend_last": last("loss")}
-    by_penalty = {"trend_gap": early_gap, "trend_surrogate": early_surrogate}
+    by_share: dict[str, Measure] = {"trend": over("loss"), "trend_last": last("loss")}
+    by_penalty: dict[str, Measure] = {"trend_gap": early_gap, "trend_surrogate": early_surrogate}
+    sweeps: list[tuple[str, dict[str, Measure], bool]] = [
+        *((f"share_mclr_L{lam:g}_p", by_share, False) for lam in p["share_penalties"]),
+        *((f"share_{method}_p", by_share, False) for method in ("fedfw", "plus")),
+    ]
+    for norm in norms(p):
+        sweeps += [(f"penalty_{model}_{norm}_L", by_penalty, True) for model in ("mclr", "net")]
+        starts = [f"nonconvex_{norm}_L{lam:g}_T" for lam in p["nonconvex_penalties"]]
+        sweeps += [(start, {"slope": least_gaps}, True) for start in starts]
     found: dict[str, Number] = {}
-    for starts, measures, logs in ((shares, by_share, False), (penalties, by_penalty, True)):
-        for start in starts:
-            x = np.array(along(traces, start))
-            if len(x) > 1:
-                for k, of in measures.items():
-                    y = np.array([of(traces[f"{start}{one:g}"]) for one in x])
-                    a, b = (np.log(x), np.log(np.maximum(y, 1e-15))) if logs else (x, y)
-                    found[f"{start.rpartition('_')[0]}.{k}"] = mean(np.polyfit(a, b, 1)[0])
+    for start, measures, logs in sweeps:
+        x = np.array(along(traces, start))
+        if len(x) > 1:
+            for k, of in measures.items():
+                y = np.array([of(traces[f"{start}{one:g}"]) for one in x])
+                a, b = (np.log(x), np.log(np.maximum(y, 1e-15))) if logs else (x, y)
+                found[f"{start.rpartition('_')[0]}.{k}"] = mean(np.polyfit(a, b, 1)[0])
     return found
 
 
