@@ -108,7 +108,7 @@ reproduce: $(STAMP)
 	$(NAMED)$(BIN)/python -m papers reproduce $(NAME) --profile $(PROFILE) $(ARGS)
 
 claims: $(STAMP)
-	$(BIN)/python -m papers claims
+	$(BIN)/python -m papers claims $(ARGS)
 
 # Snakemake is installed here, and only here. CORES groups at a time.
 runs: $(STAMP)

@@ -8,6 +8,7 @@ import pkgutil
 import re
 import sys
 from importlib import import_module
+from pathlib import Path
 
 from papers.kit.claims import PAPERS, Claim
 from papers.kit.study import ALL, Evaluated, Study
@@ -15,7 +16,10 @@ from papers.kit.study import ALL, Evaluated, Study
 #: All studies by name. They are imported when somebody asks for it: help needs none of them.
 STUDIES: dict[str, Study]
 
-__all__ = ["STUDIES", "Evaluated", "Study", "all_claims"]
+#: The snapshot of all rules and verdicts, which `papers claims --store` writes and a test compares.
+VERDICTS = Path(__file__).with_name("verdicts.json")
+
+__all__ = ["STUDIES", "Evaluated", "Study", "all_claims", "verdicts"]
 
 
 def __getattr__(name: str) -> dict[str, Study]:
@@ -46,3 +50,14 @@ def all_claims() -> list[tuple[Study, Claim]]:
     """Every claim with the study that measures it, in the order of the papers."""
     studies = sys.modules[__name__].STUDIES.values()
     return [(study, claim) for study in studies for claim in study.claims]
+
+
+def verdicts() -> dict[str, dict[str, str]]:
+    """The verdict on every reading of every claim from the stored runs, and the rule behind it."""
+    found = {}
+    for study, claim in all_claims():
+        outcomes = study.outcomes(claim)
+        for reading in claim.each:
+            name = f"{claim.id}: {reading.name}" if reading.name else claim.id
+            found[name] = {"verdict": outcomes[reading.name].label, "rule": reading.rule.words}
+    return found

@@ -1,4 +1,4 @@
-"""The command line of the studies: runs, verdicts and their record, health, comparisons."""
+"""The command line of the studies: runs, verdicts, health, comparisons."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import papers
 from fedlib import __version__
-from papers.kit import archive, record, run_groups
+from fedlib.core.files import atomic_write
+from papers.kit import archive, run_groups
 from papers.kit.commands import Parser, carried_out, known
 from papers.kit.rules import VERDICTS
 from papers.kit.store import PAPER, results_dir
@@ -31,7 +32,6 @@ def parser() -> argparse.ArgumentParser:
     commands = whole.add_subparsers(dest="command", required=True)
     _that_compute(commands)
     _that_look(commands)
-    _that_enter(commands)
     return whole
 
 
@@ -67,20 +67,14 @@ def _that_compute(commands: Commands) -> None:
 
 
 def _that_look(commands: Commands) -> None:
-    commands.add_parser("claims", help="one line a claim, from stored runs")
+    zero = commands.add_parser("claims", help="one line a claim, from stored runs")
+    zero.add_argument("--store", action="store_true", help="write papers/verdicts.json")
     one = commands.add_parser("health", help="stored runs that are not healthy, and why")
     one.add_argument("study", nargs="?", default="all", help="its name; all if none")
     one.add_argument("--all", action="store_true", help="the healthy ones too")
     two = commands.add_parser("compare", help="two runs, and what differs in their configuration")
     two.add_argument("first", help="STUDY/RUN, STUDY/RUN@PROFILE, or a file of Trace.save")
     two.add_argument("second", help="as first")
-
-
-def _that_enter(commands: Commands) -> None:
-    one = commands.add_parser("record", help="enter rules and verdicts that changed, with a reason")
-    one.add_argument("name", nargs="*", help="claims such as fedsgm/C4, or studies; all if none")
-    one.add_argument("--reason", default="", help="why they changed; refused without")
-    one.add_argument("--amend", action="store_true", help="in place of an entry of the same day")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -99,10 +93,11 @@ def carry_out(given: argparse.Namespace) -> int:
     elif given.command == "claims":
         with garbage_kept():
             list_claims()
+            if given.store:
+                text = json.dumps(papers.verdicts(), indent=1, ensure_ascii=False)
+                atomic_write(papers.VERDICTS, lambda file: file.write(f"{text}\n".encode()))
     elif given.command == "health":
         list_health(given.study, every=given.all)
-    elif given.command == "record":
-        enter(given.name, given.reason, given.amend)
     elif given.command == "recheck":
         for name in given.study:
             known("recheck", "study", name, papers.STUDIES)
@@ -206,16 +201,6 @@ def list_health(study: str, *, every: bool) -> None:
                 print(f"{name}/{run}: {health.text}")
         ill = sum(bool(health.wrong) for health in found.values())
         print(f"{name}: {ill} of {len(found)} runs not healthy")
-
-
-def enter(names: list[str], reason: str, amend: bool) -> None:
-    """Bring the record of rules up to date, for all claims or for some."""
-    there = {*papers.STUDIES, *(claim.id for _, claim in papers.all_claims())}
-    there |= {name for study in papers.STUDIES.values() for name in record.read(study)}
-    for name in names:
-        known("record", "name", name, sorted(there))
-    done = record.add(papers.STUDIES.values(), names, reason, amend=amend)
-    print(f"{len(done)} entries" + (f": {', '.join(done)}" if done else ""))
 
 
 def program() -> None:

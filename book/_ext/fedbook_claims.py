@@ -36,7 +36,6 @@ from sphinx.util.docutils import SphinxRole
 
 if TYPE_CHECKING:
     from papers.kit.claims import Claim
-    from papers.kit.record import Entry
     from papers.kit.rules import Outcome, Rule
     from papers.kit.study import Study
 
@@ -125,7 +124,7 @@ class Claims(BookDirective):
         ]  # fmt: skip
 
     def details(self, e: Row) -> list[nodes.Node]:
-        """The rules by which it is judged and their last change, folded away."""
+        """The rules by which it is judged, folded away."""
         claim = e.claim
         rules = {claim.reading: claim.rule} | {one.name: one.rule for one in claim.readings}
         return [
@@ -134,7 +133,6 @@ class Claims(BookDirective):
                 titled(f"{name}: " if name else "", *self.inline(words))
                 for name, words in once(rules).items()
             ),
-            *last_change(self, e.study, claim.id),
             raw("</details>"),
         ]
 
@@ -285,31 +283,9 @@ class ClaimRole(SphinxRole):
         return [claim_link(self.env, self.text)], []
 
 
-def entries_of(directive: BookDirective, study: Study) -> dict[str, list[Entry]]:
-    """The record of a study; the page is built again when it changes."""
-    from papers.kit import record
-
-    found = record.read(study)
-    if found:
-        directive.env.note_dependency(str(record.path_of(study)))
-    return found
-
-
 def titled(title: str, *children: nodes.Node) -> nodes.paragraph:
     """A paragraph with a title in bold."""
     return nodes.paragraph("", "", nodes.strong(title, title), *children)
-
-
-def last_change(directive: BookDirective, study: str, claim: str) -> list[nodes.Node]:
-    """When today's rule of a claim was fixed or changed; nothing without a record."""
-    from papers.kit.record import RUNS
-
-    entries = entries_of(directive, study_of(study)).get(claim)
-    if not entries:
-        return []
-    last = entries[-1]
-    head = "Fixed: " if len(entries) == 1 else "Last changed: "
-    return [titled(head, nodes.Text(f"{last.date}, {RUNS[last.runs]}."))]
 
 
 def setup(app: Sphinx) -> None:

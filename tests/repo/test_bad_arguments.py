@@ -33,7 +33,7 @@ INTERNAL = {
     *("papers.fedsgm.bounds.runs:Plan", "papers.fedsgm.theory:Rate"),
     *("papers.kit.conditions:Condition", "papers.kit.conditions:Term"),
     *("papers.kit.health:Health", "papers.kit.numbers:Number"),
-    *("papers.kit.record:Entry", "papers.kit.rules:Outcome", "papers.kit.rules:Part"),
+    *("papers.kit.rules:Outcome", "papers.kit.rules:Part"),
     "papers.kit.page:Page",
     *("papers.kit.study:Evaluated", "papers.ssca.checks:Program", "papers.ssca.checks:Ripples"),
     *("fedlib.vertical:Party", "fedlib.models:ModuleFunction", "fedlib.problems.own:OwnFunctions"),
