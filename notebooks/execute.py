@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from importlib import metadata
@@ -133,7 +134,7 @@ def cleaned(
         if cell.cell_type == "markdown":
             cell.source = with_numbers(cell.source)
         if cell.cell_type == "code":
-            cell.outputs = [o for o in map(relative, cell.outputs) if kept(o, pictures)]
+            cell.outputs = joined(o for o in map(relative, cell.outputs) if kept(o, pictures))
             if found := ABSOLUTE.search("\n".join(texts(cell.outputs))):
                 raise NotebookError(
                     f"{name}: an output shows the path {found.group()!r} of this machine; "
@@ -177,7 +178,7 @@ def relative(value: object) -> object:
 
 def kept(output: NotebookNode, pictures: bool) -> bool:
     """Whether an output stays: no progress bar, and without `pictures` none of their kinds."""
-    if output.get("name") == "stderr" and "%|" in output.get("text", ""):
+    if output.get("name") == "stderr" and ("%|" in output.text or not output.text.strip()):
         return False
     if pictures or "data" not in output:
         return True
@@ -185,6 +186,17 @@ def kept(output: NotebookNode, pictures: bool) -> bool:
     for kind in [k for k in output.data if k.startswith("image/") or k == "text/html"]:
         del output.data[kind]
     return bool(output.data)
+
+
+def joined(outputs: Iterable[NotebookNode]) -> list[NotebookNode]:
+    """The outputs, each run of pieces of one stream as one: a progress bar had divided them."""
+    whole: list[NotebookNode] = []
+    for output in outputs:
+        if whole and "name" in output and whole[-1].get("name") == output.name:
+            whole[-1].text += output.text
+        else:
+            whole.append(output)
+    return whole
 
 
 def texts(outputs: list[NotebookNode]) -> list[str]:

@@ -172,6 +172,19 @@ def test_two_executions_leave_the_same_but_for_their_times(driver, small):
     assert "<b>x</b>" in shown  # a reader's own run shows its pictures
 
 
+def test_a_progress_bar_of_a_slow_machine_leaves_no_trace(driver, small):
+    bar = "import sys, time\nprint('a')\nsys.stdout.flush()\n{}\nprint('b', lr)"
+    slow = "print(' 50%|##  |', end='', file=sys.stderr, flush=True)\ntime.sleep(0.5)\n"
+    slow += "print(file=sys.stderr)"
+    cells = []
+    for code in (bar.format(slow), bar.format("pass")):
+        folder = small(code)
+        assert driver.main(["small", "-p", "lr", "2", "--out", str(folder)]) == 0
+        cells.append(outputs(nbformat.read(folder / "small.ipynb", as_version=4)))
+    assert cells[0] == cells[1]
+    assert cells[0][-1].text == "a\nb 2\n"
+
+
 def test_own_runs_do_not_overwrite_one_another(driver):
     paths = {driver.target("np_workshop", "quick", {"lr": x}, None) for x in (0.1, 0.2)}
     assert len(paths) == 2
