@@ -101,7 +101,7 @@ def carry_out(given: argparse.Namespace) -> int:
     elif given.command == "recheck":
         for name in given.study:
             known("recheck", "study", name, papers.STUDIES)
-        from papers.recheck import recheck
+        from papers.kit.reproduce import recheck
 
         return recheck(papers.STUDIES, given.study, given.seconds, given.seed, store=given.store)
     elif given.numbers_only:
@@ -119,18 +119,10 @@ def carry_out(given: argparse.Namespace) -> int:
 
 def compute_again(study: str, profile: str, runs: str, device: str) -> int:
     """Compute the stored runs of one study, or of all, again; 1 if one is not what it was."""
-    from papers.kit.reproduce_check import check_runs, summary  # as below: help needs none of it
+    from papers.kit.reproduce import check_study  # as below: help needs none of it
 
-    every = []
-    for name in papers.STUDIES if study == "all" else (study,):
-        done = []
-        for one in check_runs(papers.STUDIES[name], profile, runs, device):
-            done.append(one)
-            for sentence in one.found.wrong if one.found else ():
-                print(sentence, file=sys.stderr)
-        print(summary(name, done), flush=True)
-        every += done
-    return int(not all(one.equal for one in every))
+    equal = [check_study(one, profile, runs, device) for one in chosen(study)]
+    return int(not all(equal))
 
 
 def reproduce(study: str, profile: str, **options: Any) -> None:

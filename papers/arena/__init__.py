@@ -15,7 +15,6 @@ from papers.arena.stopped import Stopped
 from papers.kit.health_checks import HealthCheck, HealthChecks, nothing
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
-from papers.kit.tolerance import Tolerance
 
 __all__ = ["STUDY", "evaluations", "specs"]
 
@@ -102,6 +101,5 @@ STUDY = Study(
     derive=derive,
     figures=figures.FIGURES,
     watch=WATCH,
-    tolerances={"sparse_reference": Tolerance(blurred=("residual",))},  # 1e-14, of a solver
     **PARAMETERS,
 )

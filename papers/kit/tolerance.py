@@ -17,15 +17,12 @@ class Tolerance:
         or doubles in a network every few steps; None where it is the same to the end.
     rtol, atol : how much a value may differ, of itself and of the largest of its curve.
     timed : curves that are measured times, which are never the same.
-    blurred : patterns of curves whose last entry does not follow from a model of six digits, such
-        as how exactly a picture was recovered.
     """
 
     rounds: int | None = None
     rtol: float = 2e-3
     atol: float = 1e-5
     timed: tuple[str, ...] = ()
-    blurred: tuple[str, ...] = ()
 
 
 def tolerance_of(run: str, tolerances: Mapping[str, Tolerance]) -> Tolerance:

@@ -10,13 +10,12 @@ from expect import refuses
 
 from fedlib.core.files import read_json
 from papers import STUDIES, all_claims
-from papers import recheck as command
 from papers.__main__ import main
 from papers.kit import ledger, store
-from papers.kit import recheck as kit
+from papers.kit import reproduce as kit
 from papers.kit.ledger import RunPrefix
 from papers.kit.numbers import Number
-from papers.kit.recheck import Comparison, recompute, sample
+from papers.kit.reproduce import Comparison, recompute, sample
 from papers.kit.rules import VERDICTS
 from papers.kit.run_schema import lint_folder, lint_study
 
@@ -64,7 +63,7 @@ class TestRecomputing:
             (lambda held: held["metrics"]["g"][4].__setitem__(95, 0.123), "g must be what .* 95"),
             (lambda held: held["info"]["sigma"][3].__setitem__(99, 0.5), "sigma must .* 99"),
             (lambda held: held["bits"].update(bits_up=1281.0), "bits_up must be 1280, got 1281"),
-            (lambda held: held["final_w"][3].__setitem__(7, 0.5), "final model,? must"),
+            (lambda held: held["final_w"][3].__setitem__(7, 0.5), "final model must"),
             (lambda held: held["output_w"][3].__setitem__(7, 0.5), "the output must"),
         ],
     )
@@ -85,7 +84,7 @@ class TestRecomputing:
         assert parts == drawn(0) != drawn(1)
 
     def test_what_nobody_has_recomputed_may_come_first(self):
-        runs = [f"np_workshop/{name}" for _, name, _ in kit.stored(WORKSHOP)]
+        runs = [f"np_workshop/{name}" for _, name, _ in kit.stored_runs(WORKSHOP)]
         rng = np.random.default_rng(0)
         drawn = [part.run for *_, part in sample([WORKSHOP], rng, 10.0, set(runs[5:]))]
         assert set(drawn[:5]) == set(runs[:5])
@@ -104,13 +103,9 @@ class TestRecomputing:
         out = capsys.readouterr().out
         (run,) = re.findall(r"np_workshop/(\S+): \d+ of \d+ rounds, seeds \d+, \d+", out)[:1]
         runs = ledger.of_study("np_workshop")
-        never = [*runs.values()].count(None)
-        unseen = f"recomputed by nobody yet: {never} runs (np_workshop {never})"
-        assert (unseen in out) == (never > 0)
         assert runs[run].rounds <= runs[run].of
         assert runs[run].within
         assert runs[run].difference < 1e-4
-        assert {*runs[run].sources} >= {"fedlib/algorithms/fedsgm.py"}
         content = read_json(store.run_path("np_workshop", "full", "numbers"))
         content["runs"][run] = "stored anew"
         monkeypatch.setattr(ledger.archive, "read", lambda _: content)
@@ -126,7 +121,7 @@ class TestRecomputing:
                 return found
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(command, "recompute", once)
+        monkeypatch.setattr(kit, "recompute", once)
         assert main(["recheck", "np_workshop", "--store"]) == 130
         assert [*ledger.of_study("np_workshop").values()].count(None) == len(
             WORKSHOP.specs(WORKSHOP.resolve("full"))
@@ -134,7 +129,7 @@ class TestRecomputing:
 
     def test_the_command_fails_where_a_run_is_not_what_the_code_gives(self, monkeypatch, capsys):
         wrong = Comparison(["np_workshop/x: f must be."], 0.5)
-        monkeypatch.setattr(command, "recompute", lambda *_: wrong)
+        monkeypatch.setattr(kit, "recompute", lambda *_: wrong)
         assert main(["recheck", "np_workshop", "--seconds", "0.5"]) == 2
         assert "np_workshop/x: f must be." in capsys.readouterr().err
 

@@ -18,10 +18,7 @@ INTERNAL = {
         "papers.kit.ledger:RunPrefix",
         "papers.kit.ledger:CheckedRun",
     ),
-    *(
-        "papers.kit.reproduce_check:Reproduced",
-        "papers.kit.recheck:Comparison",
-    ),
+    "papers.kit.reproduce:Comparison",
     "papers.kit.run_groups:Group",
     *("fedlib.core.client:Client", "fedlib.core.trace:Trace", "fedlib.core.schedule:Schedule"),
     *("papers.fedcmoo.data.molecules:Molecules", "fedlib.data.sources:Source"),

@@ -75,6 +75,6 @@ STUDY = Study(
     claims=claims.CLAIMS,
     figures=figures.FIGURES,
     watch=WATCH,
-    tolerances={"*": Tolerance(rounds=1, blurred=("psnr",))},
+    tolerances={"*": Tolerance(rounds=1)},
     **PARAMETERS,
 )

@@ -23,7 +23,6 @@ from papers.fedfw.rates.problems import (
 from papers.kit.health_checks import HealthCheck, HealthChecks, learning, nothing
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
-from papers.kit.tolerance import Tolerance
 
 __all__ = ["STUDY", "specs"]
 
@@ -186,7 +185,6 @@ STUDY = Study(
     claims=claims.CLAIMS,
     figures=figures.FIGURES,
     watch=WATCH,
-    tolerances={"nuclear_*": Tolerance(blurred=("fw_gap",))},
     at_paper={"pictures": 60_000, "tested": 10_000, "most": 100_000},
     **PARAMETERS,
 )

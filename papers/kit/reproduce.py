@@ -1,16 +1,17 @@
-"""Stored runs recomputed and compared: a sample of them, as far as the time allows.
+"""Stored runs computed again and compared: all of a study, or a sample, as far as time allows.
 
-A run is drawn at random and computed again from its start: all of it where it fits, else some of
-its seeds for as many rounds as fit. Every stored curve, the bits and, at the end, the models must
-be what is stored, up to rounding: a run is computed alone here, and was computed in a grid. What
-lies beyond the prefix, or in other seeds, is not seen; `papers.kit.ledger` has how far anyone came.
+Every stored curve, the bits and, at the end, the models must be what is stored, up to rounding.
+Of a sample each run is computed alone: all of it where it fits, else some of its seeds for as many
+rounds as fit. What lies beyond, or in other seeds, is not seen; `papers.kit.ledger` has how far
+anyone came. No run is written here.
 """
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fedlib import run
+from fedlib import data, run
 from fedlib.core import Problem, Trace
-from papers.kit import archive, runfile, store
+from fedlib.core.files import digest
+from fedlib.provenance import versions
+from papers.kit import archive, ledger, runfile, store
 from papers.kit.ledger import RunPrefix, run_name
 from papers.kit.store import Spec, problems
 from papers.kit.study import Study
@@ -33,12 +36,117 @@ SEEDS = 2  # of a run, that are computed again
 SHARE = 5  # of the time, one part of so many goes to one run at most,
 MOST_S = 6.0  # and so many seconds
 ROUND_S = 0.004  # a round alone takes as long at least, whatever its share of a grid was
+START_S = 0.5  # to make a problem and record its round
 SHIFT = 1e-6  # of start and data, as much as the digits of a float32 come to in some rounds
 NOTHING = 1e-12  # smaller numbers are zeros, rounded
-ROUGH = 1e-5  # what six digits of a model come to
 ENDS = ("the final model", "the output")
-NUMBERS = "numbers"  # the file beside the runs
-START_S = 0.5  # to make a problem and record its round
+NAMED = 5  # runs that are not stored and are listed
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A sentence for each part of a stored run that is not what was computed now.
+
+    `difference` is the largest of all, as a share of the largest entry of its curve.
+    """
+
+    wrong: list[str]
+    difference: float
+
+
+def check_study(study: Study, profile: str, runs: str, device: str) -> bool:
+    """Compute the stored runs with such names again as they were: with their grids, all seeds.
+
+    Whether all are stored and what the code gives. Runs of which only the first rounds follow the
+    stored ones are computed that far. What was compared is entered in the ledger.
+    """
+    specs = study.specs(study.resolve(profile))
+    chosen = study.chosen(specs, runs)
+    stored = {n: s for n, s in chosen.items() if store.is_stored(study.name, profile, n, s)}
+    done = list[tuple[RunPrefix, Comparison]]()
+    for group in store.groups({name: _cut(study, name, spec) for name, spec in specs.items()}):
+        if stored.keys().isdisjoint(group):
+            continue
+        now = list[tuple[RunPrefix, Comparison]]()
+        for name, trace in store.compute(group, device, progress=True).items():
+            if spec := stored.get(name):
+                rounds = group[name].rounds
+                part = RunPrefix(study.name, name, rounds, spec.rounds, spec.seeds, profile)
+                now.append((part, compare(study, spec, part, trace)))
+                _say_wrong(now[-1][1])
+        ledger.enter((part, found.difference, not found.wrong) for part, found in now)
+        done += now
+    equal = [found.difference for _, found in done if not found.wrong]
+    largest = max(equal, default=0.0)
+    print(f"{study.name}: {len(equal)} of {len(chosen)} runs equal within {largest:.1g}")
+    if begun := sum(part.rounds < part.of for part, _ in done):
+        print(f"{study.name}: {begun} of them over their first rounds alone, no farther")
+    if lacking := [name for name in chosen if name not in stored]:
+        names = ", ".join(lacking[:NAMED]) + ", ..." * (len(lacking) > NAMED)
+        count = f"{len(lacking)} not stored as declared ({names})"
+        print(f"{study.name}: {count}; --missing stores them", flush=True)
+    return len(equal) == len(chosen)
+
+
+def _cut(study: Study, name: str, spec: Spec) -> Spec:
+    """A run as far as it can be compared: to the end, for most."""
+    rounds = tolerance_of(name, study.tolerances).rounds
+    return spec if rounds is None else replace(spec, rounds=min(rounds, spec.rounds))
+
+
+def _say_wrong(found: Comparison) -> None:
+    for sentence in found.wrong:
+        print(sentence, file=sys.stderr)
+
+
+def recheck(
+    studies: Mapping[str, Study],
+    names: Sequence[str],
+    seconds: float,
+    seed: int | None,
+    *,
+    store: bool,
+) -> int:
+    """Recompute stored runs drawn at random; 2 if one is not what the code gives.
+
+    By default the seed of the draw is of this commit and day. With `store` the ledger gets an
+    entry for each, and runs without one are drawn first.
+    """
+    asked = [studies[name] for name in names or studies]
+    chosen = [study for study in asked if all(map(data.available, study.data))]
+    if seed is None:
+        made = versions()
+        seed = int(digest([made["commit"], made["date"]])[:8], 16)
+    print(f"recheck: seed {seed}, {seconds:g} s", flush=True)
+    began, done = time.monotonic(), list[tuple[RunPrefix, Comparison]]()
+    last = {run for study in chosen for run in known(study)} if store else set()
+    try:
+        for study, spec, part in sample(chosen, np.random.default_rng(seed), seconds, last):
+            if time.monotonic() - began > seconds:
+                break
+            found = recompute(study, spec, part)
+            drawn = ", ".join(map(str, part.seeds))
+            print(f"  {part.run}: {part.rounds} of {part.of} rounds, seeds {drawn}", flush=True)
+            _say_wrong(found)
+            done.append((part, found))
+    finally:  # stopped by hand too
+        if store:
+            ledger.enter((part, found.difference, not found.wrong) for part, found in done)
+    equal = [part for part, found in done if not found.wrong]
+    complete = sum(part.rounds == part.of for part in equal)
+    print(
+        f"recheck: {len(equal)} runs of {len({p.study for p in equal})} studies are what the code "
+        f"gives, {complete} of them to the end, {len(done) - len(equal)} are not "
+        f"({time.monotonic() - began:.0f} s)"
+    )
+    if away := [study.name for study in asked if study not in chosen]:
+        print(f"recheck: not checked here, without their data: {', '.join(away)}")
+    return 2 if len(equal) < len(done) else 0
+
+
+def known(study: Study) -> list[str]:
+    """The stored runs of a study that have been recomputed as they are, `study/run`."""
+    return [f"{study.name}/{name}" for name, one in ledger.of_study(study.name).items() if one]
 
 
 def sample(
@@ -50,7 +158,7 @@ def sample(
     """
     left = {}
     for study in studies:
-        runs = stored(study)
+        runs = stored_runs(study)
         drawn = [runs[i] for i in rng.permutation(len(runs))]
         # the next one is taken from the end
         drawn.sort(key=lambda one: f"{study.name}/{run_name(one[1], one[0])}" not in last)
@@ -65,13 +173,13 @@ def sample(
                 del left[name]
 
 
-def stored(study: Study) -> list[tuple[str, str, Spec]]:
+def stored_runs(study: Study) -> list[tuple[str, str, Spec]]:
     """The runs of a study with their profiles: all of the full one, and the paper's that are there.
 
     A run that both settings share is the full profile's.
     """
     runs = [("full", *one) for one in study.specs(study.resolve("full")).items()]
-    if archive.exists(store.run_path(study.name, store.PAPER, NUMBERS)):
+    if archive.exists(store.run_path(study.name, store.PAPER, "numbers")):
         for name, spec in study.specs(study.resolve(store.PAPER)).items():
             if archive.exists(store.run_path(study.name, store.PAPER, name)):
                 runs.append((store.PAPER, name, spec))
@@ -92,21 +200,10 @@ def prefix_of(
     """
     took = float(study.payload(name, profile)["provenance"]["wall_s"])
     fits = int((seconds - START_S) / max(took / spec.rounds, ROUND_S))
-    most = min(tolerance_of(name, study.tolerances).rounds or spec.rounds, spec.rounds)
+    most = _cut(study, name, spec).rounds
     drawn = rng.permutation(spec.seeds)[: SEEDS if fits < spec.rounds else None]
     rounds, seeds = max(1, min(fits, most)), tuple(sorted(drawn.tolist()))
     return RunPrefix(study.name, name, rounds, spec.rounds, seeds, profile)
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """A sentence for each part of a stored run that is not what was computed now.
-
-    `difference` is the largest of all, as a share of the largest entry of its curve.
-    """
-
-    wrong: list[str]
-    difference: float
 
 
 def recompute(study: Study, spec: Spec, part: RunPrefix) -> Comparison:
@@ -136,19 +233,13 @@ def compare(study: Study, spec: Spec, part: RunPrefix, trace: Trace) -> Comparis
     # a difference that rounding alone may lead to does not count
     counted = [one | ~now for one, now in zip(first, near, strict=True)]
     apart = (_apart(*p[1:], one) for p, one in zip(pairs, counted, strict=True))
-    difference = max(apart, default=0.0)
-    places = [(what, one, part.seeds) for (what, _, _), one in zip(pairs, near, strict=True)]
-    for name, now, then in _ends(held, spec):
-        if not any(fnmatchcase(name, pattern) for pattern in tolerance.blurred):
-            what = f"the last {name}, of the final model,"
-            places.append((what, _near(now, then, tolerance, ROUGH), held.seeds))
     wrong = [
         f"{part.run}: {what} must be what the code gives, it is not at entry {at} of seed "
-        f"{seeds[row]}; find out why, or reproduce it."
-        for what, one, seeds in places
+        f"{part.seeds[row]}; find out why, or reproduce it."
+        for (what, _, _), one in zip(pairs, near, strict=True)
         for row, at in np.argwhere(~one)[:1]
     ]
-    return Comparison([*wrong, *_bits(trace, payload, part)], difference)
+    return Comparison([*wrong, *_bits(trace, payload, part)], max(apart, default=0.0))
 
 
 def _computed(spec: Spec, part: RunPrefix, shift: float = 0.0) -> Trace:
@@ -187,51 +278,32 @@ def _shifted(problem: Problem, shift: float, seed: int) -> Problem:
 def _pairs(trace: Trace, held: Trace, part: RunPrefix) -> list[tuple[str, Array, Array]]:
     """What was computed beside what is stored: curves, and models where the end is reached."""
     rows = [held.seeds.index(seed) for seed in part.seeds]
-    models = _models(trace, held, rows) if part.rounds == part.of else ()
-    return [*_curves(trace, held, rows), *models]
-
-
-def _curves(trace: Trace, held: Trace, rows: Sequence[int]) -> Iterator[tuple[str, Array, Array]]:
-    """Each stored curve as it is now and as it is stored, where both were evaluated."""
     there = {int(t): i for i, t in enumerate(held.rounds)}
     columns = [i for i, t in enumerate(trace.rounds) if int(t) in there]
     stored = [there[int(trace.rounds[i])] for i in columns]
-    for name, curve in held.metrics.items():
-        yield name, trace.metrics[name][:, columns], curve[rows][:, stored]
-    for name, curve in held.info.items():
-        yield name, trace.info[name], curve[rows][:, : trace.rounds[-1]]
+    found = [
+        (name, trace.metrics[name][:, columns], curve[rows][:, stored])
+        for name, curve in held.metrics.items()
+    ]
+    found += [
+        (name, trace.info[name], curve[rows][:, : trace.rounds[-1]])
+        for name, curve in held.info.items()
+    ]
+    if part.rounds == part.of and held.state is not None:
+        found.append((ENDS[0], trace.state.w.double().numpy(), held.state[rows]))
+    if part.rounds == part.of and held.output is not None and trace.output is not None:
+        found.append((ENDS[1], trace.output, held.output[rows]))
+    return found
 
 
-def _models(trace: Trace, held: Trace, rows: Sequence[int]) -> Iterator[tuple[str, Array, Array]]:
-    if held.state is not None:
-        yield ENDS[0], trace.state.w.double().numpy(), held.state[rows]
-    if held.output is not None and trace.output is not None:
-        yield ENDS[1], trace.output, held.output[rows]
-
-
-def _ends(held: Trace, spec: Spec) -> Iterator[tuple[str, Array, Array]]:
-    """The last entry of every curve as it follows from the stored final models of all seeds."""
-    if held.state is None or not held.metrics:
-        return
-    each = []
-    for seed, model in zip(held.seeds, held.state, strict=True):
-        problem = spec.problem(seed)
-        w = torch.tensor(model, dtype=problem.w0.dtype)
-        each.append({k: float(v) for k, v in problem.metrics(w, problem).items()})
-    for name, curve in held.metrics.items():
-        # the curve goes with it, for its size: an entry near zero is rounded as the others are
-        now = np.concatenate([curve[:, :-1], [[one[name]] for one in each]], axis=1)
-        yield name, now, curve
-
-
-def _near(now: Array, then: Array, tolerance: Tolerance, least: float = NOTHING) -> Flags:
+def _near(now: Array, then: Array, tolerance: Tolerance) -> Flags:
     """Where two curves, a row a seed, differ by no more than rounding does."""
     if now.shape != then.shape:
         return np.zeros((1, 1), bool)
     size = np.max(np.abs(then), axis=1, initial=0.0, keepdims=True, where=np.isfinite(then))
     both = np.isfinite(now) & np.isfinite(then)
     with np.errstate(invalid="ignore"):
-        near = abs(now - then) <= tolerance.rtol * abs(then) + tolerance.atol * size + least
+        near = abs(now - then) <= tolerance.rtol * abs(then) + tolerance.atol * size + NOTHING
     return np.where(both, near, ~np.isfinite(now) & ~np.isfinite(then))
 
 
@@ -247,13 +319,13 @@ def _apart(now: Array, then: Array, counted: Flags) -> float:
 def _steady(shifted: Array, now: Array, tolerance: Tolerance, *, ends: bool) -> Flags:
     """Where a shifted problem has led to the same so far; of a model, in all of it.
 
-    To a tenth of what rounding may do: two ways may part slowly, and a third stand between.
+    A curve to a tenth of what rounding may do: two ways may part slowly, and a third stand between.
     """
-    tenth = replace(tolerance, rtol=tolerance.rtol / 10, atol=tolerance.atol / 10)
-    same = _near(shifted, now, tenth)
     if ends:
+        same = _near(shifted, now, tolerance)
         return np.broadcast_to(same.all(axis=1, keepdims=True), same.shape)
-    return np.logical_and.accumulate(same, axis=1)
+    tenth = replace(tolerance, rtol=tolerance.rtol / 10, atol=tolerance.atol / 10)
+    return np.logical_and.accumulate(_near(shifted, now, tenth), axis=1)
 
 
 def _bits(trace: Trace, payload: Mapping[str, Any], part: RunPrefix) -> Iterator[str]:

@@ -62,7 +62,6 @@ def test_runs_are_computed_again_and_files_left_alone(small, tmp_path, monkeypat
     for one in ledger.entries().values():
         assert (one.rounds, one.of, one.seeds, one.within) == (4, 4, (0, 1), True)
         assert one.difference <= 1e-5
-        assert "papers/fedsgm/np_workshop/__init__.py" in one.sources
 
 
 def test_a_stored_number_that_the_code_does_not_give_is_named(small, tmp_path, capsys):
@@ -95,7 +94,7 @@ def test_a_run_is_followed_as_far_as_it_can_be_compared(small, monkeypatch, caps
         replace(small, tolerances={"hard": Tolerance(rounds=2), "*": Tolerance()}),
     )
     assert main(["reproduce", "np_workshop"]) == 0
-    assert "1 of them over their first rounds alone (2 to 2)" in capsys.readouterr().out
+    assert "1 of them over their first rounds alone" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["cmoo_pairs", "cmoo_qm9", "fairness", "ssca_long", "fw_leakage"])
