@@ -1,18 +1,25 @@
 """The ledger of recomputations: of every stored run, when it was last computed again and agreed.
 
 A stored run is as fresh as its last recomputation. `results/recheck.json` has one entry a run,
-which `papers recheck --store` and `papers reproduce` write.
+which `papers recheck --store` and `papers reproduce` write. No test and no verdict looks at source
+code: where a source file of a run has changed since, loading the run says so, and nothing more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 
+from fedlib.core import Trace
 from fedlib.core.files import SCHEMA, digest, read_json, write_json
 from fedlib.provenance import versions
-from papers.kit import archive, runfile, store
+from papers.kit import archive, runfile, sources, store
+from papers.kit.store import Spec
+
+FEW = 3  # commits that a notice names
 
 
 @dataclass(frozen=True)
@@ -45,6 +52,7 @@ class CheckedRun:
     difference : the largest, as a share of the largest entry of its curve; None in entries that
         are older than this field.
     within : whether it is within the study's tolerance.
+    sources : the run's source files then, each with its SHA-256.
     """
 
     rounds: int
@@ -55,6 +63,12 @@ class CheckedRun:
     commit: str | None
     difference: float | None = None
     within: bool = True
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def share(self) -> float:
+        """Of the rounds."""
+        return self.rounds / self.of
 
 
 def run_name(name: str, profile: str) -> str:
@@ -78,22 +92,24 @@ def _read(place: Path) -> dict[str, CheckedRun]:
     return {run: CheckedRun(**{**one, "seeds": (*one["seeds"],)}) for run, one in runs.items()}
 
 
-def enter(done: Iterable[tuple[RunPrefix, float, bool]]) -> None:
+def enter(done: Iterable[tuple[RunPrefix, Spec, float, bool]]) -> None:
     """Add recomputed runs, each with the largest difference and whether it is within tolerance.
 
     Of one run that agrees the furthest stays, of equals the latest.
     """
     made, found = versions(), entries()
-    for part, difference, within in done:
-        place = store.stored_path(part.study, part.profile, part.name)
-        mark = runfile.mark(archive.read(place, "run", curves=False))
-        old = found.get(part.run)
-        if old and old.mark == mark and old.within and within and old.rounds > part.rounds:
-            continue
-        found[part.run] = CheckedRun(
+    for part, spec, difference, within in done:
+        mark = runfile.mark(
+            archive.read(store.stored_path(part.study, part.profile, part.name), "run")
+        )
+        new = CheckedRun(
             part.rounds, part.of, part.seeds, mark, made["date"], made["commit"],
-            float(f"{difference:.2g}"), within,
+            float(f"{difference:.2g}"), within, spec.sources(),
         )  # fmt: skip
+        old = found.get(part.run)
+        if old and old.mark == mark and old.within and within and old.rounds > new.rounds:
+            continue
+        found[part.run] = new
     runs = {run: asdict(one) for run, one in sorted(found.items())}
     content = {"schema": SCHEMA, "kind": "recheck", "runs": runs}
     write_json(path(), {**content, "digest": digest(content)})
@@ -127,3 +143,47 @@ def summary(runs: Iterable[CheckedRun | None]) -> str:
         + (f", largest relative difference {max(known):.1g}" if known else "")
         + (f", {beyond} beyond the study's tolerance" if beyond else "")
     )
+
+
+def notify(study: str, profile: str, traces: Mapping[str, Trace]) -> None:
+    """Say in one sentence which source files of loaded runs changed since; once a process."""
+    found, files, places = entries(), dict[str, None](), dict[str, None]()
+    count = 0
+    for name, trace in traces.items():
+        stored = trace.provenance.get("sources", {})
+        if stored and not sources.changed(stored):
+            continue
+        what, commit, recorded = "stored", trace.provenance["commit"], stored
+        last = found.get(f"{study}/{run_name(name, profile)}")
+        if last and last.within and last.sources and _is_of_now(study, profile, name, last):
+            what, commit, recorded = "recomputed", last.commit, last.sources
+        if now := sources.changed(recorded):
+            files |= dict.fromkeys(now)
+            places[f"{what} at commit {commit}"] = None
+            count += 1
+    if count:
+        has = "has" if len(files) == 1 else "have"
+        when = " or ".join([*places][:FEW]) + " or others" * (len(places) > FEW)
+        _say(
+            f"{study}: {', '.join(files)} {has} changed since {count} of {len(traces)} runs were "
+            f"{when}; recompute=True computes them anew."
+        )
+
+
+def _is_of_now(study: str, profile: str, name: str, last: CheckedRun) -> bool:
+    """Whether an entry is of the run as it is stored now."""
+    place = store.stored_path(study, profile, name)
+    return archive.exists(place) and runfile.mark(archive.read(place, "run")) == last.mark
+
+
+@cache
+def _say(sentence: str) -> None:
+    """Once a process; on a page as an output that comparisons of pages leave out."""
+    ipython = sys.modules.get("IPython")
+    if ipython is not None and ipython.get_ipython() is not None:
+        from IPython.display import display
+
+        notice = {"notice": True}
+        display({"text/plain": sentence}, raw=True, metadata=notice)  # type: ignore[no-untyped-call]
+    else:
+        print(sentence, file=sys.stderr)

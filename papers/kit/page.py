@@ -11,7 +11,7 @@ from fedlib import checks
 from fedlib.core import Problem, Trace
 from fedlib.core.algorithm import Algorithm
 from fedlib.core.describe import describe
-from papers.kit import store
+from papers.kit import ledger, store
 from papers.kit.health import Health
 from papers.kit.needs import differences
 from papers.kit.numbers import Number
@@ -83,6 +83,7 @@ class Page:
             device=self.device,
         )
         self.__dict__.pop("numbers", None)
+        ledger.notify(self.study.name, self.profile, self.traces)
         changed = {name: value for name, value in self.params.items() if value != base[name]}
         print(summary_line(specs, own_specs, self.profile, changed))
         return self.traces

@@ -63,23 +63,23 @@ def check_study(study: Study, profile: str, runs: str, device: str) -> bool:
     specs = study.specs(study.resolve(profile))
     chosen = study.chosen(specs, runs)
     stored = {n: s for n, s in chosen.items() if store.is_stored(study.name, profile, n, s)}
-    done = list[tuple[RunPrefix, Comparison]]()
+    done = list[tuple[RunPrefix, Spec, Comparison]]()
     for group in store.groups({name: _cut(study, name, spec) for name, spec in specs.items()}):
         if stored.keys().isdisjoint(group):
             continue
-        now = list[tuple[RunPrefix, Comparison]]()
+        now = list[tuple[RunPrefix, Spec, Comparison]]()
         for name, trace in store.compute(group, device, progress=True).items():
             if spec := stored.get(name):
                 rounds = group[name].rounds
                 part = RunPrefix(study.name, name, rounds, spec.rounds, spec.seeds, profile)
-                now.append((part, compare(study, spec, part, trace)))
-                _say_wrong(now[-1][1])
-        ledger.enter((part, found.difference, not found.wrong) for part, found in now)
+                now.append((part, spec, compare(study, spec, part, trace)))
+                _say_wrong(now[-1][-1])
+        ledger.enter((p, spec, found.difference, not found.wrong) for p, spec, found in now)
         done += now
-    equal = [found.difference for _, found in done if not found.wrong]
+    equal = [found.difference for *_, found in done if not found.wrong]
     largest = max(equal, default=0.0)
     print(f"{study.name}: {len(equal)} of {len(chosen)} runs equal within {largest:.1g}")
-    if begun := sum(part.rounds < part.of for part, _ in done):
+    if begun := sum(part.rounds < part.of for part, *_ in done):
         print(f"{study.name}: {begun} of them over their first rounds alone, no farther")
     if lacking := [name for name in chosen if name not in stored]:
         names = ", ".join(lacking[:NAMED]) + ", ..." * (len(lacking) > NAMED)
@@ -118,7 +118,7 @@ def recheck(
         made = versions()
         seed = int(digest([made["commit"], made["date"]])[:8], 16)
     print(f"recheck: seed {seed}, {seconds:g} s", flush=True)
-    began, done = time.monotonic(), list[tuple[RunPrefix, Comparison]]()
+    began, done = time.monotonic(), list[tuple[RunPrefix, Spec, Comparison]]()
     last = {run for study in chosen for run in known(study)} if store else set()
     try:
         for study, spec, part in sample(chosen, np.random.default_rng(seed), seconds, last):
@@ -128,11 +128,11 @@ def recheck(
             drawn = ", ".join(map(str, part.seeds))
             print(f"  {part.run}: {part.rounds} of {part.of} rounds, seeds {drawn}", flush=True)
             _say_wrong(found)
-            done.append((part, found))
+            done.append((part, spec, found))
     finally:  # stopped by hand too
         if store:
-            ledger.enter((part, found.difference, not found.wrong) for part, found in done)
-    equal = [part for part, found in done if not found.wrong]
+            ledger.enter((p, spec, found.difference, not found.wrong) for p, spec, found in done)
+    equal = [part for part, _, found in done if not found.wrong]
     complete = sum(part.rounds == part.of for part in equal)
     print(
         f"recheck: {len(equal)} runs of {len({p.study for p in equal})} studies are what the code "

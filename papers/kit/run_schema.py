@@ -79,7 +79,7 @@ class Provenance(Part):
     threads: Count
     wall_s: Annotated[float, Field(gt=0)]
     compiled: Count = 1
-    sources: dict[str, str] = {}  # of runs that were stored before December 2026
+    sources: dict[str, Annotated[str, Field(pattern="^[0-9a-f]{64}$")]] = {}
 
 
 class Run(Part):

@@ -41,7 +41,7 @@ def to_payload(study: str, profile: str, name: str, spec: Spec, trace: Trace) ->
         "bits": {k: float(trace.info[k].mean()) for k in ("bits_up", "bits_down")},
         "final_w": models(trace.state.w.double(), always="final_w" in spec.keep),
         "output_w": None if trace.output is None else models(trace.output),
-        "provenance": provenance(trace),
+        "provenance": provenance(trace, spec.sources()),
     }
     return {**content, "digest": digest(content)}
 
@@ -66,7 +66,7 @@ def to_trace(payload: Mapping[str, Any]) -> Trace:
     )
 
 
-def provenance(trace: Trace) -> dict[str, Any]:
+def provenance(trace: Trace, sources: Mapping[str, str]) -> dict[str, Any]:
     """Where a run comes from; no name of a host or a person.
 
     How many of its rounds were compiled is said of runs with such: their last digits are others.
@@ -74,6 +74,7 @@ def provenance(trace: Trace) -> dict[str, Any]:
     compiled = trace.provenance.get("compiled", 0)
     return {
         **versions(),
+        "sources": dict(sources),
         "device": trace.provenance["device"],
         "threads": trace.provenance["threads"],
         "wall_s": significant(trace.provenance["wall_s"], 3),

@@ -25,11 +25,12 @@ from fedlib.core.algorithm import Algorithm
 from fedlib.core.describe import describe
 from fedlib.core.files import SCHEMA, clear_parts, digest, write_json
 from fedlib.engine.stack import floats
-from fedlib.provenance import ROOT, versions
+from fedlib.provenance import ROOT
 from papers.kit import archive
 from papers.kit.health import Health
 from papers.kit.numbers import Number, significant
 from papers.kit.runfile import mark, to_payload, to_trace
+from papers.kit.sources import sources_of
 
 CHECKPOINT = ".checkpoint.pt"  # of a run that is not done
 ONE_RUN = ("wall_s", "compiled", "sources")  # of the provenance of a run alone
@@ -100,6 +101,10 @@ class Spec:
             "seeds": list(self.seeds),
             "evaluate_every": self.evaluate_every,
         }
+
+    def sources(self) -> dict[str, str]:
+        """The source files that the run is computed with, each with its SHA-256."""
+        return sources_of(self.algorithm, self.problem)
 
 
 def results_dir() -> Path:
@@ -213,11 +218,11 @@ def _without(algorithm: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
 
 
 def checkpoint_path(study: str, profile: str, group: Mapping[str, Spec]) -> Path:
-    """Where the progress of a group goes: one file for one configuration and commit."""
-    name = next(iter(group))
+    """Where the progress of a group goes: one file for one configuration and its source files."""
+    name, spec = next(iter(group.items()))
+    code = digest(spec.sources())[:16]
     all_keys = digest({n: s.key() for n, s in group.items()})[:16]
-    commit = versions()["commit"]
-    return run_path(study, profile, name).with_suffix(f".{all_keys}-{commit}{CHECKPOINT}")
+    return run_path(study, profile, name).with_suffix(f".{all_keys}-{code}{CHECKPOINT}")
 
 
 def compute(

@@ -11,7 +11,7 @@ from typing import Any, TypedDict
 from fedlib import checks
 from fedlib.core import Trace
 from fedlib.run import check_seeds, resolve_device
-from papers.kit import archive, paper_profile, runfile, store
+from papers.kit import archive, ledger, paper_profile, runfile, store
 from papers.kit.claims import PAPERS, Claim, PaperValue
 from papers.kit.commands import nearest
 from papers.kit.health import Health, of_run
@@ -174,7 +174,7 @@ class Study:
         resolve_device(device)
         for option, value in (("recompute", recompute), ("keep", keep), ("progress", progress)):
             checks.value(self.name, option, value, bool)
-        return store.compute_or_load(
+        traces = store.compute_or_load(
             self.name,
             profile,
             self.specs(self.resolve(profile, **changes)),
@@ -183,6 +183,8 @@ class Study:
             device=device,
             progress=progress,
         )
+        ledger.notify(self.name, profile, traces)
+        return traces
 
     def numbers(self, traces: Traces, profile: str = "full", **changes: Any) -> dict[str, Number]:
         """The derived numbers of some traces."""
@@ -247,7 +249,9 @@ class Study:
     def load(self, profile: str = "full") -> dict[str, Trace]:
         """All runs of a profile from the results folder alone; refused if one is not there."""
         names = self.specs(self.resolve(profile))
-        return {n: runfile.to_trace(self.payload(n, profile)) for n in names}
+        traces = {n: runfile.to_trace(self.payload(n, profile)) for n in names}
+        ledger.notify(self.name, profile, traces)
+        return traces
 
     def payload(self, run_name: str, profile: str = "full") -> dict[str, Any]:
         """One stored run as it is on disk; refused if it contradicts itself or its place."""

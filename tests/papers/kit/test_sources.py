@@ -1,0 +1,110 @@
+"""Loading a stored run says which source files changed since; nothing else depends on them."""
+
+import shutil
+from dataclasses import replace
+from functools import partial
+from types import FunctionType
+
+import numpy as np
+import pytest
+
+from fedlib import FedSGM, TopK
+from fedlib.provenance import ROOT
+from papers import STUDIES
+from papers.fedsgm.np_workshop import problem
+from papers.kit import ledger, sources
+from papers.kit.run_schema import lint_study
+
+METHOD = "fedlib/algorithms/fedsgm.py"
+SGM = FedSGM(lr=0.1, local_steps=1, participants=4, tolerance=0.1)
+
+
+@pytest.fixture
+def small(tmp_path, monkeypatch):
+    """A study of two short runs, stored, and the sources in a copy that the test may change."""
+    study = STUDIES["np_workshop"]
+
+    def two(params):
+        specs = study.specs({**params, "rounds": 4, "seeds": (0, 1)})
+        return {name: specs[name] for name in ("hard", "soft")}
+
+    for name in sources.sources_of(two(study.resolve("full"))["hard"].algorithm, problem):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path / "results"))
+    made = replace(study, specs=two, derive=lambda *_: {}, claims=())
+    made.reproduce("full", device="cpu", recompute=False)
+    monkeypatch.setattr(sources, "ROOT", tmp_path)
+    ledger._say.cache_clear()
+    return made
+
+
+def change(tmp_path, old, new):
+    path = tmp_path / METHOD
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def test_the_sources_of_a_run_are_those_of_its_algorithm_ingredients_and_problem():
+    found = sources.sources_of(replace(SGM, uplink=TopK(0.1)), partial(problem))
+    assert {*found} == {
+        *(METHOD, "fedlib/compress/compressors.py", "fedlib/steps/local.py"),
+        *("fedlib/steps/switching.py", "papers/fedsgm/np_workshop/__init__.py"),
+    }
+    assert all(len(digest) == 64 for digest in found.values())
+    assert not sources.changed(found)
+    assert sources.changed({METHOD: "0" * 64, "fedlib/gone.py": "0" * 64}) == [
+        METHOD, "fedlib/gone.py"
+    ]  # fmt: skip
+    assert sources.sources_of(SGM, lambda _: None).keys() < found.keys()
+
+
+def test_a_changed_file_is_said_in_one_sentence_and_recomputing_gives_other_numbers(
+    small, tmp_path, monkeypatch, capsys
+):
+    before = small.compute("full", progress=False)
+    assert not capsys.readouterr().err
+    change(tmp_path, "state.x - self.lr *", "state.x - 0.0 *")
+    after = small.compute("full", progress=False)
+    commit = after["hard"].provenance["commit"]
+    assert capsys.readouterr().err == (
+        f"np_workshop: {METHOD} has changed since 2 of 2 runs were stored at commit {commit}; "
+        "recompute=True computes them anew.\n"
+    )
+    small.load()
+    assert not capsys.readouterr().err  # once a process
+    np.testing.assert_array_equal(before["hard"].metrics["f"], after["hard"].metrics["f"])
+    source = (tmp_path / METHOD).read_text(encoding="utf-8")
+    there = {"__name__": "fedlib.algorithms.fedsgm"}
+    exec(compile(source, METHOD, "exec", dont_inherit=True), there)
+    changed = FunctionType(there["FedSGM"].round.__code__, FedSGM.round.__globals__)
+    monkeypatch.setattr(FedSGM, "round", changed)
+    anew = small.compute("full", recompute=True, progress=False)
+    assert not np.allclose(before["hard"].metrics["f"], anew["hard"].metrics["f"])
+
+
+def test_a_renamed_variable_is_said_and_changes_nothing_else(small, tmp_path, capsys):
+    assert lint_study(small) == []
+    change(tmp_path, "residual", "error_memory")
+    assert lint_study(small) == []
+    assert small.load()
+    assert METHOD in capsys.readouterr().err
+
+
+def test_runs_that_were_recomputed_since_are_not_mentioned(small, tmp_path, capsys):
+    change(tmp_path, "residual", "error_memory")
+    specs = small.specs(small.resolve("full"))
+    parts = [ledger.RunPrefix("np_workshop", name, 4, 4, (0, 1)) for name in specs]
+    now = {METHOD: sources.sha256(tmp_path / METHOD)}
+
+    class Now:
+        def sources(self):
+            return now
+
+    ledger.enter([(part, Now(), 1e-6, True) for part in parts])
+    small.load()
+    assert not capsys.readouterr().err
+    change(tmp_path, "error_memory", "memory")
+    small.load()
+    assert "2 of 2 runs were recomputed at commit" in capsys.readouterr().err
