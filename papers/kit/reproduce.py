@@ -122,7 +122,7 @@ def recheck(
     last = {run for study in chosen for run in known(study)} if store else set()
     try:
         for study, spec, part in sample(chosen, np.random.default_rng(seed), seconds, last):
-            if time.monotonic() - began > seconds:
+            if done and time.monotonic() - began > seconds:
                 break
             found = recompute(study, spec, part)
             drawn = ", ".join(map(str, part.seeds))
