@@ -7,32 +7,23 @@ each other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from fedlib.core import Trace
 from fedlib.core.describe import describe
 from papers.kit import archive, runfile, store
 from papers.kit.needs import ONE_SEED
 from papers.kit.numbers import Number
-from papers.kit.run_schema import Payload, load_run
+from papers.kit.run_schema import config_of, load_run
 from papers.kit.store import PAPER, Spec
 
 if TYPE_CHECKING:
     from papers.kit.claims import Claim
     from papers.kit.rules import Outcome
     from papers.kit.study import Study
-
-SIZES = (
-    "rows",
-    "pictures",
-    "molecules",
-    "most",
-)  # what a table calls rows; of generated data the most of a client
-LEFT_OUT = {*SIZES, "measured"} - {"rows"}  # said once, and rows for the curves alone
-ALL = "all"  # rows, where a study names no number
 
 
 def differ(one: Spec, other: Spec) -> bool:
@@ -46,53 +37,17 @@ def identity(spec: Spec) -> str:
     return repr((describe(spec.algorithm), spec.maker(), how))
 
 
-def facts(spec: Spec) -> dict[str, Any]:
-    """What a table says of a run."""
-    own = arguments(spec)
-    return {
-        "rounds": spec.rounds,
-        "seeds": len(spec.seeds),
-        "rows": next((own[name] for name in SIZES if name in own), ALL),
-        **own,
-        **dict(numbers(describe(spec.algorithm))),
-    }
-
-
-def arguments(spec: Spec) -> dict[str, int]:
-    """The whole numbers but 0 among the arguments of a problem."""
-    made = getattr(spec.problem, "keywords", {})
-    return {k: v for k, v in made.items() if type(v) is int and v}
-
-
-def numbers(described: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """The whole numbers of a described algorithm; what stands inside others first."""
-    for value in described.values():
-        if isinstance(value, Mapping):
-            yield from numbers(value)
-    yield from ((k, v) for k, v in described.items() if type(v) is int)
-
-
-def differing(now: Mapping[str, Any], paper: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
-    """Entries of two tables of facts that are not equal; each once, rows under that name."""
-    names = [k for k, v in paper.items() if now.get(k) != v and k not in LEFT_OUT]
-    return {k: now[k] for k in names if k in now}, {k: paper[k] for k in names}
-
-
 def setting_text(study: Study, runs: Iterable[str]) -> str:
-    """The paper's setting of some runs in words: rounds, seeds, and what the full one has less."""
-    full, paper = (study.specs(study.resolve(profile)) for profile in ("full", PAPER))
-    found: dict[str, dict[Any, None]] = {"rounds": {}, "seeds": {}}
+    """The paper's setting of some runs in words: how many rounds and seeds."""
+    specs = study.specs(study.resolve(PAPER))
     seeds: dict[str, set[int]] = {}
     for run in (names := tuple(runs)):
-        seeds.setdefault(ONE_SEED.sub("", run), set()).update(paper[run].seeds)
-    for run in names:
-        own = facts(paper[run])
-        _, other = differing(facts(full[run]) if run in full else {}, own)
-        several = len(seeds[ONE_SEED.sub("", run)])
-        for name, value in {"rounds": own["rounds"], **other, "seeds": several}.items():
-            found.setdefault(name, {})[value] = None
-    each = (f"{k.replace('_', ' ')} {' or '.join(map(str, v))}" for k, v in found.items())
-    return ", ".join(each)
+        seeds.setdefault(ONE_SEED.sub("", run), set()).update(specs[run].seeds)
+    found = {
+        "rounds": [specs[run].rounds for run in names],
+        "seeds": [len(seeds[ONE_SEED.sub("", run)]) for run in names],
+    }
+    return ", ".join(f"{k} {' or '.join(map(str, dict.fromkeys(v)))}" for k, v in found.items())
 
 
 def held(study: Study) -> dict[str, Path]:
@@ -164,50 +119,21 @@ def at_scale(study: Study, claim: Claim) -> dict[str, Outcome]:
     None of readings of which the full profile has all runs as the paper has them.
     """
     known = numbers_of(study)
-    if not study.at_paper or not known:
+    if not known:
         return {}
-    ill, marks = store.read_health(study.name, PAPER), store.read_marks(study.name, PAPER)
+    ill, behind = store.read_health(study.name, PAPER), store.read_marks(study.name, PAPER)
     found = {}
     for reading in claim.each:
-        runs = dict(_unchanged(study, reading.runs, marks))
+        paths = {n: store.stored_path(study.name, PAPER, n) for n in reading.runs if n in behind}
         asked = {key for condition in reading.rule.conditions() for key in condition.keys}
-        larger = any(run.at_paper for run in runs.values())
-        if not larger or len(runs) < len(reading.runs) or not asked <= known.keys():
+        larger = any(path.parent.name == PAPER for path in paths.values())
+        if not larger or len(paths) < len(reading.runs) or not asked <= known.keys():
             continue
-        configs = {name: run.config for name, run in runs.items()}
-        wrong = {name: ill[name].wrong for name in runs}
+        configs = {name: config_of(path) for name, path in paths.items()}
+        wrong = {name: ill[name].wrong for name in paths}
         outcome = reading.judged(known, configs, configs, {}, wrong)
         found[reading.name] = _named(outcome, setting_text(study, reading.runs))
     return found
-
-
-class Marked(NamedTuple):
-    """The configuration of a stored run, where it lies, and the mark of its content."""
-
-    config: Payload
-    at_paper: bool
-    mark: str
-
-
-@archive.cached
-def marked(path: Path) -> Marked:
-    """The same of a file, read once with all its checks."""
-    run = load_run(path)
-    return Marked(run["config"], path.parent.name == PAPER, runfile.mark(run))
-
-
-def _unchanged(
-    study: Study, runs: Iterable[str], marks: Mapping[str, str]
-) -> Iterator[tuple[str, Marked]]:
-    """Those of some runs that are as they were when the numbers were derived.
-
-    A run that was removed since is not among them: the full profile's, which would be read in its
-    place, has another mark.
-    """
-    for run in runs:
-        path = store.stored_path(study.name, PAPER, run)
-        if run in marks and archive.exists(path) and marked(path).mark == marks[run]:
-            yield run, marked(path)
 
 
 def _named(outcome: Outcome, setting: str) -> Outcome:

@@ -1,4 +1,4 @@
-"""Runs that are not stored as their paper has them: what differs, what waits, what they cost."""
+"""Runs that are not stored as their paper has them: which claims wait, and what they cost."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from papers.kit import archive, store
 from papers.kit.claims import Claim
-from papers.kit.paper_profile import differ, differing, facts
+from papers.kit.paper_profile import differ
 from papers.kit.store import PAPER, Spec
 from papers.kit.study import Study
 
@@ -28,8 +28,6 @@ class Group:
     names : those that are to be stored.
     seconds : what it will take on one core: the last run's seconds times its share of the work.
     done : whether all of them are stored.
-    now, paper : rounds, seeds, rows and what else differs between the full profile, empty where it
-        lacks the run, and the paper's setting.
     waiting : claims that are not judged or undecided and look at one of the runs.
     """
 
@@ -38,8 +36,6 @@ class Group:
     names: tuple[str, ...]
     seconds: float
     done: bool
-    now: Mapping[str, Any]
-    paper: Mapping[str, Any]
     waiting: tuple[str, ...] = ()
 
     @property
@@ -59,10 +55,6 @@ def groups_of(study: Study, profile: str = PAPER) -> list[Group]:
     for group in store.groups(specs):
         names = [n for n in group if profile != PAPER or n not in full or differ(full[n], group[n])]
         if names:
-            first = next((name for name in names if name in full), names[0])
-            here = facts(full[first]) if first in full else {}
-            now, then = differing(here, facts(specs[first]))
-            now = {k: here[k] for k in ("rounds", "seeds", "rows") if k in here} | now
             found.append(
                 Group(
                     study.name,
@@ -70,8 +62,6 @@ def groups_of(study: Study, profile: str = PAPER) -> list[Group]:
                     tuple(names),
                     sum(predicted(study, name, specs[name], full) for name in group),
                     all(store.is_stored(study.name, profile, n, specs[n]) for n in names),
-                    now,
-                    then,
                     tuple(name for name, runs in waiting.items() if runs & {*names}),
                 )
             )
@@ -100,10 +90,11 @@ def _took(path: Any) -> float:
 
 def work(spec: Spec) -> float:
     """Rounds times seeds times the rows of the data, where the problem names them."""
-    named = facts(spec)
-    rows = next((named[name] for name in ROWS if isinstance(named.get(name), int)), 1)
-    batch = named.get("batch_size") or 0
-    return float(spec.rounds * len(spec.seeds) * (batch or rows))
+    named = getattr(spec.problem, "keywords", {})
+    rows = getattr(spec.algorithm, "batch_size", None) or next(
+        filter(None, map(named.get, ROWS)), 1
+    )
+    return float(spec.rounds * len(spec.seeds) * rows)
 
 
 def hours_for(study: Study, claim: Claim, seeds: int) -> float:
@@ -144,13 +135,11 @@ def for_snakemake(studies: Sequence[Study], profile: str) -> list[dict[str, Any]
 
 
 def listed(studies: Sequence[Study], profile: str) -> Iterator[str]:
-    """Lines of a listing: what each group costs, how many claims wait for it, what differs."""
-    yield "  core-h  decides  group, and what is stored -> what the paper has"
+    """Lines of a listing: what each group costs, how many claims wait for it, its name."""
+    yield "  core-h  decides  group"
     left = to_do(studies, profile)
     for group in left:
-        changes = [f"{k} {group.now.get(k, 'none')} -> {then}" for k, then in group.paper.items()]
-        told = ", ".join(changes) or "not stored"
-        yield f"{group.seconds / HOUR:8.3g}  {len(group.waiting):7}  {group.title}: {told}"
+        yield f"{group.seconds / HOUR:8.3g}  {len(group.waiting):7}  {group.title}"
     claims = sorted({claim for group in left for claim in group.waiting})
     hours = sum(group.seconds for group in left) / HOUR
     yield f"{len(left)} groups are not stored; they take about {hours:.3g} core-hours"

@@ -2,16 +2,14 @@
 
 A digest tells that a file is as it was written; the schema that what was written fits together:
 key, seeds, rounds, shapes and provenance. The lint compares a study's files with what the study
-declares, with the history of the repository, and its numbers with the runs.
+declares, and its numbers with the runs.
 """
 
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, date, datetime
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -20,7 +18,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from fedlib.core.describe import describe
 from fedlib.core.files import digest
-from fedlib.provenance import ROOT
 from papers.kit import archive, paper_profile, runfile, store
 from papers.kit.numbers import Number
 
@@ -35,8 +32,6 @@ Count = Annotated[int, Field(ge=1)]
 Mean = Annotated[float, Field(ge=0, allow_inf_nan=False)]  # of bits, over rounds and seeds
 
 NUMBERS = "numbers"  # the file beside the runs
-#: Commits that runs name and that are in no history: made on a branch that was rewritten.
-LOST = frozenset({"fb19afb2448e"})
 CLOSE = 2e-5  # of a number and of its largest seed: optima differ between processors so much
 REMEDY = "restore the file or reproduce it"
 
@@ -206,7 +201,7 @@ def lint_folder(studies: Iterable[str]) -> list[str]:
 
 
 def _as_declared(spec: Spec, payload: Payload) -> Iterator[str]:
-    """A run against what the study declares under its name, and against the history."""
+    """A run against what the study declares under its name."""
     declared = {
         "algorithm": json.loads(json.dumps(describe(spec.algorithm))),
         "rounds": spec.rounds,
@@ -224,30 +219,6 @@ def _as_declared(spec: Spec, payload: Payload) -> Iterator[str]:
         yield "final_w must be stored, the study keeps it"
     if payload["key"] != spec.key():
         yield f"key must be {spec.key()}, its configuration changed; reproduce it"
-    days, made = commits(), payload["provenance"]
-    commit, day = made["commit"], date.fromisoformat(made["date"])
-    if not days or commit is None:
-        return
-    if commit not in days and commit not in LOST:
-        yield f"commit must be one of the history, got {commit}"
-    elif not days.get(commit, day) <= day <= datetime.now(UTC).date():
-        yield f"date must be between that of its commit {commit} and today, got {day}"
-
-
-@lru_cache(maxsize=1)
-def commits() -> Mapping[str, date]:
-    """All commits of this history and their days; nothing without git, or with a part of it."""
-    if not (ROOT / ".git").exists():
-        return {}
-    git = partial(subprocess.run, cwd=ROOT, capture_output=True, encoding="utf-8", check=False)
-    try:
-        if git(("git", "rev-parse", "--is-shallow-repository")).stdout.strip() != "false":
-            return {}
-        lines = git(("git", "log", "--format=%H %cI")).stdout.splitlines()
-    except OSError:
-        return {}
-    each = (line.split() for line in lines)
-    return {full[:12]: datetime.fromisoformat(at).astimezone(UTC).date() for full, at in each}
 
 
 def _derived(study: Study, profile: str, payloads: Payloads) -> Iterator[str]:

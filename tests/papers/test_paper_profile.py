@@ -130,20 +130,10 @@ def test_a_grid_of_which_a_point_is_missing_decides_nothing(own):
     assert not lint_study(own, "paper")
 
 
-def test_a_run_that_is_not_the_one_of_the_numbers_decides_nothing(own):
+def test_a_run_that_is_not_the_one_of_the_numbers_is_told(own):
     at_paper(own)
     changed("E2_0.1", lambda held: held["metrics"]["f"][0].__setitem__(2, 0.5))
-    assert outcome(own).verdict == "not judged"
     assert lint_study(own, "paper")
-
-
-def test_a_run_that_was_removed_is_not_replaced_by_that_of_the_full_profile(own):
-    at_paper(own)
-    loose.spread("own")
-    store.run_path("own", "paper", "E2_0.1").unlink()
-    assert outcome(own).reason.startswith("not judged, because E2_0.1 has 1 seed")
-    own.settle("paper")
-    assert "E2_0.1" not in store.read_marks("own", "paper")
 
 
 def test_a_damaged_run_is_refused(own):
@@ -195,7 +185,7 @@ def test_runs_of_the_papers_setting_are_recomputed_too(own, monkeypatch, capsys)
 def test_it_lists_what_is_left_and_who_waits_for_it(own, monkeypatch):
     monkeypatch.setitem(STUDIES, own.name, own)
     lines = "\n".join(listed([own], "paper"))
-    assert "own/paper/E2_0.1 and 1 more: rounds 4 -> 8, seeds 1 -> 3" in lines
+    assert "own/paper/E2_0.1 and 1 more" in lines
     assert "1 claims wait: own/C1" in lines
     at_paper(own, "E2_*")
     lines = "\n".join(listed([own], "paper"))
@@ -208,4 +198,4 @@ def test_it_lists_what_is_left_and_who_waits_for_it(own, monkeypatch):
 def test_seeds_that_are_runs_of_their_own_are_counted_together():
     study = STUDIES["fw_stochastic"]
     claim = next(c for c in study.claims if c.id == "fedfw/C9")
-    assert paper_profile.setting_text(study, claim.runs).startswith("rounds 300, seeds 3, ")
+    assert paper_profile.setting_text(study, claim.runs) == "rounds 300, seeds 3"

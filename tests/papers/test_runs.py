@@ -48,9 +48,6 @@ def stored(study):
 def test_it_finds_what_is_shorter_than_the_paper_and_who_waits():
     found = {group.names[0]: group for group in groups_of(STUDY)}
     one = found["multi_mnist_fedcmoo_steps20"]
-    assert (one.now["rounds"], one.paper["rounds"]) == (30, 500)
-    assert (one.now["seeds"], one.paper["seeds"]) == (1, 3)
-    assert "rows" not in one.paper
     assert one.waiting == ("fedcmoo/C6",)
     run = archive.read(store.run_path(STUDY.name, "full", one.names[0]))
     assert one.seconds == pytest.approx(50 * run["provenance"]["wall_s"])
