@@ -44,7 +44,7 @@ SENTENCES = ("ValueError", "TypeError", "OSError", "PermissionError", "Diverged"
 ABSOLUTE = re.compile(
     r"(?<![\w.:/~-])/(?:home|root|Users|tmp|opt|usr|var|work|mnt|private)/[^\s'\"<>]*"
 )
-PACKAGES = re.compile(r"[^\s'\"]*/site-packages/")  # of whatever environment
+PACKAGES = re.compile(r"(?<![^\s'\"])[^\s'\"]*/site-packages/")  # of whatever environment
 ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,}")  # of an object whose type has no better text
 NUMBER = re.compile(r"\{result\}`([^`/]+)/([^`:]+):([^`]+)`")  # a stored number in a sentence
 
