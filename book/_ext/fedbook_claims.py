@@ -230,6 +230,36 @@ class Scoreboard(BookDirective):
         return [in_short(done), counts(done)]
 
 
+class NotJudged(BookDirective):
+    """``{not-judged} LETTERS``: claims of these papers that our runs cannot judge, and why."""
+
+    required_arguments = 1
+    kind = "not-judged"
+
+    def build(self) -> list[nodes.Node]:
+        """A line for each claim."""
+        rows = [
+            [
+                [paragraph(claim_link(self.env, e.claim.id))],
+                [paragraph(*self.inline(e.claim.wording))],
+                e.outcome.reason.partition("not judged, because ")[2],
+            ]
+            for paper in self.arguments[0]
+            for e in evaluated(self.env, paper)
+            if e.outcome.verdict == "not judged"
+        ]
+        if not rows:
+            raise BookError(f"every claim of {self.arguments[0]} is judged; drop the directive.")
+        return [
+            table(
+                ("claim", "what the paper says", "what is missing"),
+                rows,
+                (15, 45, 40),
+                "not-judged",
+            )
+        ]
+
+
 def in_short(done: list[Row]) -> nodes.paragraph:
     """How many claims there are, how many of them can be judged, and what comes out."""
     from papers.kit.rules import VERDICTS
@@ -293,4 +323,5 @@ def setup(app: Sphinx) -> None:
     app.add_js_file("claims-filter.js", loading_method="defer")
     app.add_directive("claims", Claims)
     app.add_directive("scoreboard", Scoreboard)
+    app.add_directive("not-judged", NotJudged)
     app.add_role("claim", ClaimRole())

@@ -191,7 +191,20 @@ def settings(env: BuildEnvironment, study: str, runs: list[str]) -> list[nodes.N
             found.setdefault(label, {})[text] = None
     held = {label: listed([*values]) for label, values in found.items()}
     rows = [f"{label} {held[label]}" for label in MAIN if label in held]
-    return [nodes.paragraph("", "", nodes.strong("", "Settings: "), nodes.Text("; ".join(rows)))]
+    line = nodes.paragraph("", "", nodes.strong("", "Settings: "), nodes.Text("; ".join(rows)))
+    line["classes"].append("figure-settings")
+    return [line]
+
+
+def say_once(cells: list[nodes.container]) -> None:
+    """Names the first figure of a page with the same settings where they would come again."""
+    first: dict[str, int] = {}
+    for number, cell in enumerate(cells, start=1):
+        for line in cell.findall(nodes.paragraph):
+            if "figure-settings" in line["classes"]:
+                same = first.setdefault(line.astext(), number)
+                if same < number:
+                    line[1] = nodes.Text(f"as in Fig. {same}.")
 
 
 def flat(config: Mapping[str, Any]) -> dict[str, str]:
@@ -277,6 +290,7 @@ def add_to_notebook(app: Sphinx, doctree: nodes.document) -> None:
             add_files(env, path.stem, number, cell, source)
         except BookError as error:
             warn(error, "figure", env.docname)
+    say_once(cells)
 
 
 def add_files(

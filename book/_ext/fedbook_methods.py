@@ -140,7 +140,7 @@ class Pseudocode(BookDirective):
 
     def origin(self, algorithm: type) -> nodes.paragraph:
         """Where the class is described, with its parameters."""
-        target, text = f"{algorithm.__module__}.{algorithm.__qualname__}", algorithm.__name__
+        target, text = f"fedlib.algorithms.{algorithm.__name__}", algorithm.__name__
         link = addnodes.pending_xref(
             "", nodes.literal(text, text), refdomain="py", reftype="class", refexplicit=True,
             refwarn=True, refdoc=self.env.docname, reftarget=target,

@@ -10,7 +10,7 @@ var Scorer = {
     const drawn = /^#figure-\w+-(figure|table|theorem)_(\d+)$/.exec(anchor);
     if (drawn) result[1] = `${title}: the paper's ${drawn[1]} ${drawn[2]}`;
     if (/^(book\/api|genindex)/.test(page)) return score / 100;
-    if (/^book\/(which|claims|rerun)$/.test(page)) return score + 4;
+    if (/^book\/(methods\/index|claims|rerun)$/.test(page)) return score + 4;
     return score;
   },
   objNameMatch: 11,

@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import toy_book
+from docutils import nodes
 
 from papers import all_claims
 from papers.kit import plot
@@ -158,3 +159,14 @@ def test_previews_hold_what_links_lead_to(extension, tmp_path):
         "b.html#term-drift": "<dl><dt>drift</dt><dd>moves away</dd></dl>",
         "b.html#thm": '<div class="proof theorem admonition"><p>Let it<div>be</div></p></div>',
     }
+
+
+def test_settings_that_come_again_name_their_first_figure(extension):
+    def cell(words):
+        line = nodes.paragraph("", "", nodes.strong("", "Settings: "), nodes.Text(words))
+        line["classes"].append("figure-settings")
+        return nodes.container("", line)
+
+    cells = [cell("rounds T 1"), cell("rounds T 2"), cell("rounds T 1")]
+    extension("fedbook_figures").say_once(cells)
+    assert [c.astext() for c in cells[1:]] == ["Settings: rounds T 2", "Settings: as in Fig. 1."]

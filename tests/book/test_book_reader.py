@@ -1,12 +1,12 @@
 """Settings under figures, the API's pages."""
 
-import json
 import re
+from importlib import import_module
 
-import pytest
 import test_book_figures
-import yaml
 from toy_book import BOOK
+
+import fedlib
 
 extension = test_book_figures.extension
 
@@ -45,47 +45,13 @@ def test_many_values_are_abridged(extension):
     assert listed([str(n) for n in range(20)]) == "0, 1, … 19 (20 values)"
 
 
-LISTED = """# API
-
-### fedlib.core.trace
-
-```{eval-rst}
-.. automodule:: fedlib.core.trace
-   :members:
-```
-
-### fedlib.metrics
-
-```{eval-rst}
-.. automodule:: fedlib.metrics
-```
-"""
-
-
-def test_the_api_is_split_by_package(extension):
-    api = extension("fedbook_api")
-    packages = ["fedlib", "fedlib.core"]
-    links = api.links(LISTED, packages)
-    assert "automodule" not in links
-    assert "* {py:mod}`fedlib.metrics`: " in links
-    assert all(line.endswith(".") for line in links.splitlines() if line.startswith("*"))
-    assert api.part(LISTED, "fedlib.core", packages).startswith("## fedlib.core.trace\n")
-    assert "fedlib.metrics" not in api.part(LISTED, "fedlib.core", packages)
-    with pytest.raises(extension("fedbook_data").BookError, match=r"fedlib\.metrics must have"):
-        api.links(LISTED, ["fedlib.core"])
-
-
-def test_every_file_of_algorithms_is_in_the_api(extension):
-    api = extension("fedbook_api")
-    text = api.listed(BOOK / "api.md")
-    assert api.ALGORITHMS not in text
-    files = (BOOK.parent / "fedlib" / "algorithms").glob("[!_]*.py")
-    modules = [f"fedlib.algorithms.{file.stem}" for file in files]
-    own = api.part(text, "fedlib.algorithms", ["fedlib", "fedlib.algorithms"])
-    assert sorted(re.findall(r"automodule:: (\S+)", own)) == sorted(modules)
-
-
-def test_every_page_of_the_api_is_in_the_table_of_contents():
-    text = json.dumps(yaml.safe_load((BOOK / "_toc.yml").read_text(encoding="utf-8")))
-    for path in (BOOK / "api").glob("*.md"):
-        assert f'"book/api/{path.stem}"' in text
+def test_every_public_name_of_the_library_is_in_the_api():
+    """The pages name packages, of which autodoc takes the public names, or single names."""
+    text = "".join((BOOK / name).read_text(encoding="utf-8") for name in ("api.md", "api_own.md"))
+    offered = {
+        name
+        for module, members in re.findall(r"automodule:: (\S+)\n   :members:(.*)", text)
+        for name in (members.split(",") if members else vars(import_module(module)))
+    }
+    single = {name.rpartition(".")[2] for name in re.findall(r"auto\w+:: (fedlib\S+)", text)}
+    assert {*fedlib.__all__} <= {name.strip() for name in offered} | single

@@ -1,11 +1,11 @@
-"""The programs of the page *Which method?* run as printed, and their constraints are met."""
+"""The programs of the section *Which method?* run as printed, and their constraints are met."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).resolve().parents[2] / "book" / "which.md"
+PAGE = Path(__file__).resolve().parents[2] / "book" / "methods" / "index.md"
 PROGRAMS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.M)
 
 

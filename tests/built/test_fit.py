@@ -133,8 +133,8 @@ def found(page, words):
 
 #: What a reader asks for -> the page that answers.
 QUERIES = {
-    "which method": "book/which",
-    "which method should I use": "book/which",
+    "which method": "book/methods/index",
+    "which method should I use": "book/methods/index",
     "rerun": "book/rerun",
     "soft switching violates 4 times less often": "notebooks/np_workshop",
     "soft switching four times": "notebooks/np_workshop",
@@ -159,7 +159,7 @@ QUERIES = {
     "hyperparameters FedSGM": "notebooks/np_unified",
     "non-iid": "notebooks/fw_tables",
     "cite this book": "book/index",
-    "compression 50 clients one constraint": "book/which",
+    "compression 50 clients one constraint": "book/methods/index",
 }
 
 

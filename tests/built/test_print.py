@@ -8,7 +8,7 @@ from built_book import IN_A_BROWSER, ROOT, url
 SPEC = importlib.util.spec_from_file_location("pdf", ROOT / "book" / "pdf.py")
 pytestmark = IN_A_BROWSER
 PAGES = (
-    "book/claims", "book/which", "book/exercises", "book/methods/fedsgm",
+    "book/claims", "book/methods/index", "book/exercises", "book/methods/fedsgm",
     "notebooks/arena", "notebooks/note_stochastic",
 )  # fmt: skip
 PAPER = {"width": 680, "height": 1000}  # A4 without its margins (print.css), in pixels
