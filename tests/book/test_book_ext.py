@@ -134,24 +134,6 @@ def test_themed_figure_is_one_stable_picture_for_both_themes(build, tmp_path):
     assert "Fig. 1" in page
 
 
-def test_notebook_links_show_the_command(build, tmp_path):
-    (tmp_path / "notebooks" / "src").mkdir(parents=True)
-    (tmp_path / "notebooks" / "src" / "toy.py").write_text("x = 1\n", encoding="utf-8")
-    status, messages, page = build("```{notebook-links} toy\n```")
-    assert status == 0, messages
-    assert re.search(r'href="_downloads/[0-9a-f]+/toy.py"', page)
-    text = re.sub(r"<[^>]*>", "", page)
-    assert "make notebook NAME=toy ARGS=" in text
-
-
-def test_mathematics_comes_from_the_build_itself(build, tmp_path):
-    status, messages, page = build("$x^2$")
-    assert status == 0, messages
-    (address,) = re.findall(r'src="([^"]*mathjax[^"]*)"', page)
-    assert (tmp_path / "out" / address.partition("?")[0]).stat().st_size > 100_000
-    assert list((tmp_path / "out/_static/vendor/mathjax/output/chtml/fonts/woff-v2").glob("*.woff"))
-
-
 def test_docstrings_are_made_safe(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "book" / "_ext")
     import fedbook_api

@@ -25,8 +25,3 @@ def test_no_label_is_given_twice():
     given = labels(page.read_text(encoding="utf-8") for page in pages)
     assert len(given) > 50
     assert [label for label, times in given.items() if times > 1] == []
-
-
-def test_a_label_that_is_given_twice_would_be_seen():
-    first, second = "(a-place)=\n# Title\n$$\nx\n$$ (eq-x)\n", "# :name: A-Place\n# $$ (eq-x)\n"
-    assert labels([first, second]) == {"a-place": 2, "eq-x": 2}

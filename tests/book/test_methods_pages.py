@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
 from fedlib.algorithms import ALGORITHMS
 from papers import STUDIES
@@ -77,21 +76,6 @@ def test_the_overview_has_a_line_for_every_algorithm_and_links_to_its_page():
             assert f"{{round-bits}}`{name} down`" in line
 
 
-def test_the_table_of_contents_has_every_page():
-    toc = yaml.safe_load((BOOK / "_toc.yml").read_text(encoding="utf-8"))
-    (part,) = [p for p in toc["parts"] if p["caption"] == "Methods"]
-    listed = [s["file"] for s in part["chapters"][0]["sections"]]
-    assert sorted(listed) == [f"book/methods/{p.stem}" for p in PAGES]
-    last = [c["file"] for c in toc["parts"][-1]["chapters"]]
-    assert {"book/errata", "book/notation"} <= set(last)
-
-
-def test_names_of_figures_are_used_once():
-    text = "".join(p.read_text(encoding="utf-8") for p in BOOK.rglob("*.md"))
-    names = re.findall(r"^:name: (\S+)", text, re.MULTILINE)
-    assert len(names) == len(set(names))
-
-
 @each_page
 def test_a_page_has_its_parts(page):
     text = page.read_text(encoding="utf-8")
@@ -139,14 +123,6 @@ def test_the_comments_of_the_code_cite_every_line_of_the_pseudocode(ext, name):
         for low, high in re.findall(r"(\d+)(?:-(\d+))?", part):
             cited |= {*range(int(low), int(high or low) + 1)}
     assert cited == {s.number for s in steps}
-
-
-def test_a_method_made_by_dataclass_is_not_shown(ext):
-    text = "\n".join(ext("methods").sources(CLASSES["FedSGM"]))
-    assert "def round(" in text
-    assert "def local_update(" in text
-    assert "def __init__" not in text
-    assert "def __post_init__" not in text
 
 
 @each_class

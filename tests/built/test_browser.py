@@ -60,10 +60,6 @@ def test_page_renders_offline(visit, name):
         assert shown > 0
 
 
-def test_some_page_has_mathematics():
-    assert any('class="math notranslate' in (HTML / p).read_text(encoding="utf-8") for p in PAGES)
-
-
 def test_what_fails_and_a_request_to_outside_would_be_seen(visit):
     page, failed, outside = visit("book/references.html")
     pictures = ["http://outside.invalid/picture.png", url("book/nowhere.png")]
