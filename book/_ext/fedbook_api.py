@@ -57,7 +57,9 @@ def brief(lines: list[str]) -> list[str]:
     text = textwrap.dedent("\n".join(lines)).strip("\n")
     first, *rest = re.split(r"\n(?=\S[^\n]*\n-{3,}\n)", f"\n{text}")
     paragraph = first.strip("\n").partition("\n\n")[0]
-    tables = [part.partition("\n\n")[0] for part in rest if part.partition("\n")[0] in TABLES]
+    tables = [
+        part.partition("\n\n")[0].rstrip() for part in rest if part.partition("\n")[0] in TABLES
+    ]
     return "\n\n".join(filter(None, (paragraph, *tables))).split("\n")
 
 
