@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import papers
@@ -71,7 +69,6 @@ def _that_look(commands: Commands) -> None:
     zero.add_argument("--store", action="store_true", help="write papers/verdicts.json")
     one = commands.add_parser("health", help="stored runs that are not healthy, and why")
     one.add_argument("study", nargs="?", default="all", help="its name; all if none")
-    one.add_argument("--all", action="store_true", help="the healthy ones too")
     two = commands.add_parser("compare", help="two runs, and what differs in their configuration")
     two.add_argument("first", help="STUDY/RUN, STUDY/RUN@PROFILE, or a file of Trace.save")
     two.add_argument("second", help="as first")
@@ -87,17 +84,22 @@ def carry_out(given: argparse.Namespace) -> int:
     if isinstance(getattr(given, "study", None), str):
         known(given.command, "study", given.study, [*papers.STUDIES, "all"])
     if given.command == "compare":
-        show_comparison(given.first, given.second)
+        from papers.compare import compare  # here and below: help needs none of it
+
+        print(compare(given.first, given.second))
     elif given.command == "runs":
-        show_runs(given.study, given.profile, as_json=given.json)
+        studies = chosen(given.study)
+        if given.json:
+            print(json.dumps(run_groups.for_snakemake(studies, given.profile)))
+        else:
+            print("\n".join(run_groups.listed(studies, given.profile)))
     elif given.command == "claims":
-        with garbage_kept():
-            list_claims()
-            if given.store:
-                text = json.dumps(papers.verdicts(), indent=1, ensure_ascii=False)
-                atomic_write(papers.VERDICTS, lambda file: file.write(f"{text}\n".encode()))
+        list_claims()
+        if given.store:
+            text = json.dumps(papers.verdicts(), indent=1, ensure_ascii=False)
+            atomic_write(papers.VERDICTS, lambda file: file.write(f"{text}\n".encode()))
     elif given.command == "health":
-        list_health(given.study, every=given.all)
+        list_health(given.study)
     elif given.command == "recheck":
         for name in given.study:
             known("recheck", "study", name, papers.STUDIES)
@@ -119,7 +121,7 @@ def carry_out(given: argparse.Namespace) -> int:
 
 def compute_again(study: str, profile: str, runs: str, device: str) -> int:
     """Compute the stored runs of one study, or of all, again; 1 if one is not what it was."""
-    from papers.kit.reproduce import check_study  # as below: help needs none of it
+    from papers.kit.reproduce import check_study
 
     equal = [check_study(one, profile, runs, device) for one in chosen(study)]
     return int(not all(equal))
@@ -130,14 +132,6 @@ def reproduce(study: str, profile: str, **options: Any) -> None:
     for one in chosen(study):
         numbers = one.reproduce(profile, **options)
         say_numbers(one.name, options["runs"], numbers)
-
-
-def show_runs(study: str, profile: str, *, as_json: bool) -> None:
-    """Print the groups of runs that are to be computed."""
-    if as_json:
-        print(json.dumps(run_groups.for_snakemake(chosen(study), profile)))
-    else:
-        print("\n".join(run_groups.listed(chosen(study), profile)))
 
 
 def chosen(study: str) -> list[papers.Study]:
@@ -154,23 +148,6 @@ def say_numbers(name: str, runs: str, numbers: Mapping[str, object] | None) -> N
         print(f"{name}: {len(numbers)} numbers stored in {place}")
 
 
-def show_comparison(first: str, second: str) -> None:
-    """Print what differs between two runs."""
-    from papers.compare import compare  # here and above: with all studies, help needs none
-
-    print(compare(first, second))
-
-
-@contextmanager
-def garbage_kept() -> Iterator[None]:
-    """No search for garbage meanwhile: in a short command that reads much, it takes a third."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-
-
 def list_claims() -> None:
     """Print id, verdict, measured value and stored runs of every claim."""
     count = dict.fromkeys(VERDICTS, 0)
@@ -184,22 +161,19 @@ def list_claims() -> None:
     print(", ".join(f"{n} {verdict}" for verdict, n in count.items() if n))
 
 
-def list_health(study: str, *, every: bool) -> None:
-    """Print the stored runs that are not healthy and why, or all, and how many there are."""
-    for name in papers.STUDIES if study == "all" else (study,):
-        found = papers.STUDIES[name].health(papers.STUDIES[name].load())
-        for run, health in found.items():
-            if health.wrong or every:
-                print(f"{name}/{run}: {health.text}")
-        ill = sum(bool(health.wrong) for health in found.values())
-        print(f"{name}: {ill} of {len(found)} runs not healthy")
+def list_health(study: str) -> None:
+    """Print the stored runs that are not healthy and why, and how many there are."""
+    for one in chosen(study):
+        found = one.health(one.load())
+        ill = {run: health.wrong for run, health in found.items() if health.wrong}
+        for run, wrong in ill.items():
+            print(f"{one.name}/{run}: {wrong}")
+        print(f"{one.name}: {len(ill)} of {len(found)} runs not healthy")
 
 
 def program() -> None:
     """The installed command `papers`."""
-    ended = main()
-    gc.freeze()  # else all that was imported is searched for garbage once more: half a second
-    sys.exit(ended)
+    sys.exit(main())
 
 
 if __name__ == "__main__":

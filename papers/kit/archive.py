@@ -31,20 +31,21 @@ POWERS = 22  # of ten, up to which float64 has exactly
 MINUS_ZERO, NAN = 998, 999  # powers that no float64 has
 
 
-def cache_by_file(make: Callable[[Path], T]) -> Callable[[Path], T]:
-    """Decorator: remember what a function makes of a file until the file changes."""
+def cached(make: Callable[[Path], T]) -> Callable[[Path], T]:
+    """Decorator: remember what a function makes of a file, or a stored run, until it changes."""
 
     @cache
-    def remembered(path: Path, state: object) -> T:  # noqa: ARG001 - part of the cache's key
+    def remembered(path: Path, where: Path, state: object) -> T:  # noqa: ARG001 - the cache's key
         return make(path)
 
     @wraps(make)
     def current(path: Path) -> T:
+        where = place(path)
         state: tuple[int, ...] = ()  # changes with the content; none without a file
         with suppress(OSError):
-            stat = path.stat()
+            stat = where.stat()
             state = stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino
-        return remembered(path, state)
+        return remembered(path, where, state)
 
     return current
 
@@ -86,22 +87,6 @@ def read(path: Path, kind: str | None = None, *, curves: bool = True) -> Payload
     flat = _curves(_study_file(path).with_suffix(".npz"))
     whole = {part: {k: _rows(flat, at) for k, at in held[part].items()} for part in CURVES}
     return {**held, **whole, **{part: _rows(flat, held[part]) for part in MODELS}}
-
-
-def cached(make: Callable[[Path], T]) -> Callable[[Path], T]:
-    """Decorator: remember what a function makes of a stored run until its file changes."""
-
-    @cache
-    def remembered(path: Path, where: Path, state: tuple[int, int]) -> T:  # noqa: ARG001 - the key
-        return make(path)
-
-    @wraps(make)
-    def current(path: Path) -> T:
-        where = place(path)
-        stat = where.stat() if where.is_file() else None
-        return remembered(path, where, (stat.st_mtime_ns, stat.st_size) if stat else (0, 0))
-
-    return current
 
 
 def collect(results: Path, study: str) -> None:
@@ -146,13 +131,13 @@ def _archived(path: Path) -> Mapping[str, Payload]:
     return _profiles(file).get(path.parent.name, {}) if file.is_file() else {}
 
 
-@cache_by_file
+@cached
 def _profiles(file: Path) -> Mapping[str, Mapping[str, Payload]]:
     found: Mapping[str, Mapping[str, Payload]] = read_json(file, "study")["profiles"]
     return found
 
 
-@cache_by_file
+@cached
 def _curves(own: Path) -> Curves:
     """All curves of a study, one after another.
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
-from itertools import combinations, pairwise
+from itertools import pairwise
 from math import isclose
 
 import numpy as np
@@ -168,21 +168,6 @@ def falls(*keys: str) -> Condition:
 def rises(*keys: str) -> Condition:
     """Whether values rise, from each to the next."""
     return _ordered("rise", keys, lambda a, b: of(b) > of(a))
-
-
-def same_order(one: Sequence[str], other: Sequence[str]) -> Condition:
-    """Whether two lists of numbers have their values in the same order, pair by pair."""
-    form = " and ".join(", ".join(["{}"] * len(keys)) for keys in (one, other))
-
-    def agree(n: Numbers, i: int, j: int) -> State:
-        below = [(of(keys[i]) < of(keys[j])).holds(n) for keys in (one, other)]
-        return None if None in below else below[0] == below[1]
-
-    return Condition(
-        f"values in the same order: {form}",
-        (*one, *other),
-        lambda n: every(agree(n, i, j) for i, j in combinations(range(len(one)), 2)),
-    )
 
 
 def all_of(*conditions: Condition) -> Condition:

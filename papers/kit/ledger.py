@@ -86,7 +86,7 @@ def entries() -> dict[str, CheckedRun]:
     return dict(_read(path())) if path().exists() else {}
 
 
-@archive.cache_by_file
+@archive.cached
 def _read(place: Path) -> dict[str, CheckedRun]:
     runs = read_json(place, "recheck")["runs"]
     return {run: CheckedRun(**{**one, "seeds": (*one["seeds"],)}) for run, one in runs.items()}

@@ -12,7 +12,7 @@ from typing import Any
 from fedlib.core import Problem
 from fedlib.core.algorithm import Algorithm
 from fedlib.provenance import ROOT
-from papers.kit.archive import cache_by_file
+from papers.kit.archive import cached
 
 PACKAGES = ("fedlib", "papers")
 
@@ -32,7 +32,7 @@ def changed(sources: Mapping[str, str]) -> list[str]:
     return [n for n, p in paths.items() if not p.is_file() or sha256(p) != sources[n]]
 
 
-@cache_by_file
+@cached
 def sha256(path: Path) -> str:
     """The digest of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()

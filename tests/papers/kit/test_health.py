@@ -15,7 +15,6 @@ from papers.kit.study import Study
 
 ROUNDS = np.arange(41)  # 0 to 40
 FALLING = 1 / (1 + ROUNDS / 4)
-studies = pytest.mark.parametrize("study", STUDIES.values(), ids=lambda s: s.name)
 
 
 def run_of(info=None, **curves):
@@ -181,16 +180,6 @@ def test_runs_that_converged_are_healthy(study, pattern):
     assert not [h for run, h in health.items() if pattern in run and h.wrong]
 
 
-@studies
-def test_the_stored_health_is_what_the_runs_give(study):
-    held = store.read_health(study.name)
-    names = list(study.specs(study.resolve("full")))
-    assert list(held) == names
-    ill = [name for name in names if held[name].wrong]
-    traces = {n: runfile.to_trace(study.payload(n)) for n in {*names[::9], *ill[::5]}}
-    assert study.health(traces) == {n: held[n] for n in traces}
-
-
 def test_a_fault_in_a_stored_run_changes_its_health():
     study = STUDIES["np_workshop"]
     trace = runfile.to_trace(study.payload("hard"))
@@ -204,5 +193,3 @@ def test_the_command_line_lists_runs_that_are_not_healthy(capsys):
     lines = capsys.readouterr().out.splitlines()
     dead = "cmoo_qm9/qm9_fsmgda: dead: loss_2 and 8 more constant from round 5"
     assert lines == [dead, "cmoo_qm9: 1 of 15 runs not healthy"]
-    assert main(["health", "cmoo_qm9", "--all"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 16
