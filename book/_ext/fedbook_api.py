@@ -19,6 +19,8 @@ from sphinx.application import Sphinx
 
 TABLES = ("Parameters", "Attributes")
 ANNOTATED = re.compile(r"[~\w.]*\bAnnotated\[(?P<inner>(?:[^\[\]]|\[[^\[\]]*\])*), (?P<name>\w+)\]")
+ARRAY = re.compile(r"[~\w.]*\bndarray\[tuple\[Any, \.\.\.\], [~\w.]*dtype\[[~\w.]*\]\]")
+CLASS = re.compile(r"<class '[\w.]*?(\w+)'>")
 CODE = re.compile(r"(``.+?``|`[^`]+`_{0,2})")
 MARKS = re.compile(r"(?<!\\)([|*]|_(?![\w{]))")
 KEPT = r"(?P<kept>``.+?``|`[^`]+`_{0,2}|^[ ]*(?:>>>|\.\.\.).*?$)"
@@ -111,6 +113,7 @@ def shorten(
 
     if signature:  # "<factory>" is no Python: the whole would stand as it is written, unlinked
         signature = ANNOTATED.sub(short, signature).replace("<factory>", "factory")
+        signature = ARRAY.sub("ndarray", CLASS.sub(r"\1", signature))
     if signature and what in ("function", "method"):
         return untyped(signature), None
     return signature, returns

@@ -176,6 +176,8 @@ def test_formulas_emphasis_and_tables_of_docstrings_are_rendered(monkeypatch):
         ),
         ("(x: float) -> ~a.Annotated[~b.PowerLaw, Averaging]", "(x: float) -> Averaging"),
         ("(x: ~a.Mapping = <factory>)", "(x: ~a.Mapping = factory)"),
+        ("(a=<class 'torch.nn.ReLU'>)", "(a=ReLU)"),
+        ("(x: ~np.ndarray[tuple[Any, ...], ~np.dtype[~np.float64]])", "(x: ndarray)"),
         ("(x: float)", "(x: float)"),
         (None, None),
     ],
