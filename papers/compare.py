@@ -85,7 +85,7 @@ def compare(first: str | Path | Trace, second: str | Path | Trace) -> Comparison
 def find(what: str | Path | Trace, argument: str) -> Trace:
     """The run that is meant; else one sentence with the nearest name."""
     from papers import STUDIES
-    from papers.kit import archive, runfile, store
+    from papers.kit import archive, store
 
     checks.value("compare", argument, what, str | Path | Trace)
     if isinstance(what, Trace):
@@ -105,7 +105,7 @@ def find(what: str | Path | Trace, argument: str) -> Trace:
         make = f"`papers reproduce {study} --profile {profile or 'full'} --missing` makes them"
         hint = nearest(run, there) if there else make
         raise ValueError(checks.sentence("compare", argument, rule, run, hint))
-    return runfile.to_trace(archive.read(path, "run"))
+    return store.to_trace(archive.read(path, "run"))
 
 
 def entries_of(trace: Trace) -> dict[str, Any]:

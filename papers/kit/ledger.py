@@ -16,7 +16,7 @@ from pathlib import Path
 from fedlib.core import Trace
 from fedlib.core.files import SCHEMA, digest, read_json, write_json
 from fedlib.provenance import versions
-from papers.kit import archive, runfile, sources, store
+from papers.kit import archive, sources, store
 from papers.kit.store import Spec
 
 FEW = 3  # commits that a notice names
@@ -99,9 +99,7 @@ def enter(done: Iterable[tuple[RunPrefix, Spec, float, bool]]) -> None:
     """
     made, found = versions(), entries()
     for part, spec, difference, within in done:
-        mark = runfile.mark(
-            archive.read(store.stored_path(part.study, part.profile, part.name), "run")
-        )
+        mark = _mark_of(part.study, part.profile, part.name)
         new = CheckedRun(
             part.rounds, part.of, part.seeds, mark, made["date"], made["commit"],
             float(f"{difference:.2g}"), within, spec.sources(),
@@ -155,7 +153,7 @@ def notify(study: str, profile: str, traces: Mapping[str, Trace]) -> None:
             continue
         what, commit, recorded = "stored", trace.provenance["commit"], stored
         last = found.get(f"{study}/{run_name(name, profile)}")
-        if last and last.within and last.sources and _is_of_now(study, profile, name, last):
+        if last and last.within and last.sources and _mark_of(study, profile, name) == last.mark:
             what, commit, recorded = "recomputed", last.commit, last.sources
         if now := sources.changed(recorded):
             files |= dict.fromkeys(now)
@@ -170,10 +168,12 @@ def notify(study: str, profile: str, traces: Mapping[str, Trace]) -> None:
         )
 
 
-def _is_of_now(study: str, profile: str, name: str, last: CheckedRun) -> bool:
-    """Whether an entry is of the run as it is stored now."""
+def _mark_of(study: str, profile: str, name: str) -> str:
+    """The mark of a run as it is stored now; empty where none is."""
     place = store.stored_path(study, profile, name)
-    return archive.exists(place) and runfile.mark(archive.read(place, "run")) == last.mark
+    if not archive.exists(place):
+        return ""
+    return store.mark(archive.read(place, "run", curves=False))
 
 
 @cache

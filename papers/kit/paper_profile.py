@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from fedlib.core import Trace
 from fedlib.core.describe import describe
-from papers.kit import archive, runfile, store
+from papers.kit import archive, store
 from papers.kit.needs import ONE_SEED
 from papers.kit.numbers import Number
 from papers.kit.run_schema import config_of, load_run
@@ -74,7 +74,7 @@ def _place(study: Study, name: str, paper: Spec, full: Spec | None) -> Path | No
 
 def traces(study: Study) -> dict[str, Trace]:
     """The runs of `held`."""
-    return {name: runfile.to_trace(load_run(path)) for name, path in held(study).items()}
+    return {name: store.to_trace(load_run(path)) for name, path in held(study).items()}
 
 
 def numbers_of(study: Study) -> dict[str, Number]:
@@ -92,25 +92,6 @@ class Some(dict[str, Trace]):
 
     def __missing__(self, name: str) -> NoReturn:
         raise Missing(name)
-
-
-def settle(study: Study) -> dict[str, Number] | None:
-    """Derive numbers from the runs of the paper's setting that are there, and store them.
-
-    None where there are none, and where the study cannot derive any before it has more.
-    """
-    if not study.at_paper or not archive.names(store.run_path(study.name, PAPER, "any").parent):
-        return None
-    payloads = {name: load_run(path) for name, path in held(study).items()}
-    if not any(payload["profile"] == PAPER for payload in payloads.values()):
-        return None
-    traces = Some({name: runfile.to_trace(payload) for name, payload in payloads.items()})
-    try:
-        found = study.numbers(traces, PAPER)
-    except Missing:
-        return None
-    store.write_numbers(study.name, PAPER, found, payloads, study.health(traces))
-    return found
 
 
 def at_scale(study: Study, claim: Claim) -> dict[str, Outcome]:

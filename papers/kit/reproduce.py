@@ -23,7 +23,7 @@ from fedlib import data, run
 from fedlib.core import Problem, Trace
 from fedlib.core.files import digest
 from fedlib.provenance import versions
-from papers.kit import archive, ledger, runfile, store
+from papers.kit import archive, ledger, store
 from papers.kit.ledger import RunPrefix, run_name
 from papers.kit.store import Spec, problems
 from papers.kit.study import Study
@@ -219,7 +219,7 @@ def compare(study: Study, spec: Spec, part: RunPrefix, trace: Trace) -> Comparis
     """
     payload = study.payload(part.name, part.profile)
     tolerance = tolerance_of(part.name, study.tolerances)
-    held = runfile.to_trace(payload)
+    held = store.to_trace(payload)
     pairs = [p for p in _pairs(trace, held, part) if p[0] not in tolerance.timed]
     near = first = [_near(now, then, tolerance) for _, now, then in pairs]
     # both ways, since a tie that rounding decides falls to one side with each

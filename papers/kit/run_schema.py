@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from fedlib.core.describe import describe
 from fedlib.core.files import digest
-from papers.kit import archive, paper_profile, runfile, store
+from papers.kit import archive, paper_profile, store
 from papers.kit.numbers import Number
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ def _derived(study: Study, profile: str, payloads: Payloads) -> Iterator[str]:
     held = archive.read(store.run_path(study.name, profile, NUMBERS))
     if profile == store.PAPER:
         payloads = {name: archive.read(path) for name, path in paper_profile.held(study).items()}
-    traces = {name: runfile.to_trace(payload) for name, payload in payloads.items()}
+    traces = {name: store.to_trace(payload) for name, payload in payloads.items()}
     numbers, health = study.numbers(traces, profile), study.health(traces)
     now = store.numbers_content(study.name, profile, numbers, payloads, health)
     changed = sorted(name for name in now["runs"] if now["runs"][name] != held["runs"].get(name))

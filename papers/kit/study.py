@@ -11,7 +11,7 @@ from typing import Any, TypedDict
 from fedlib import checks
 from fedlib.core import Trace
 from fedlib.run import check_seeds, resolve_device
-from papers.kit import archive, ledger, paper_profile, runfile, store
+from papers.kit import archive, ledger, paper_profile, store
 from papers.kit.claims import PAPERS, Claim, PaperValue
 from papers.kit.commands import nearest
 from papers.kit.health import Health, of_run
@@ -218,16 +218,24 @@ class Study:
     def settle(self, profile: str) -> dict[str, Number] | None:
         """Derive the numbers from the stored runs and store them; None before all are there.
 
-        In the paper's setting as many as can be had from those that are.
+        In the paper's setting as many as can be had from those that are, if that is enough.
         """
         if profile == store.PAPER:
-            return paper_profile.settle(self)
-        specs = self.specs(self.resolve(profile))
-        if not all(self._has(profile, n, spec) for n, spec in specs.items()):
+            if not self.at_paper:
+                return None
+            payloads = {name: load_run(path) for name, path in paper_profile.held(self).items()}
+            if not any(payload["profile"] == profile for payload in payloads.values()):
+                return None
+        else:
+            specs = self.specs(self.resolve(profile))
+            if not all(self._has(profile, n, spec) for n, spec in specs.items()):
+                return None
+            payloads = {name: self.payload(name, profile) for name in specs}
+        traces = paper_profile.Some({n: store.to_trace(held) for n, held in payloads.items()})
+        try:
+            numbers = self.numbers(traces, profile)
+        except paper_profile.Missing:
             return None
-        payloads = {name: self.payload(name, profile) for name in specs}
-        traces = {name: runfile.to_trace(payload) for name, payload in payloads.items()}
-        numbers = self.numbers(traces, profile)
         store.write_numbers(self.name, profile, numbers, payloads, self.health(traces))
         return numbers
 
@@ -249,7 +257,7 @@ class Study:
     def load(self, profile: str = "full") -> dict[str, Trace]:
         """All runs of a profile from the results folder alone; refused if one is not there."""
         names = self.specs(self.resolve(profile))
-        traces = {n: runfile.to_trace(self.payload(n, profile)) for n in names}
+        traces = {n: store.to_trace(self.payload(n, profile)) for n in names}
         ledger.notify(self.name, profile, traces)
         return traces
 

@@ -8,7 +8,7 @@ import pytest
 from fedlib.core import Trace
 from papers import STUDIES
 from papers.__main__ import main
-from papers.kit import report, runfile, store
+from papers.kit import report, store
 from papers.kit.health import of_run
 from papers.kit.health_checks import HealthCheck, learning, nothing
 from papers.kit.study import Study
@@ -182,7 +182,7 @@ def test_runs_that_converged_are_healthy(study, pattern):
 
 def test_a_fault_in_a_stored_run_changes_its_health():
     study = STUDIES["np_workshop"]
-    trace = runfile.to_trace(study.payload("hard"))
+    trace = store.to_trace(study.payload("hard"))
     f = np.where(trace.rounds < 10, trace.metrics["f"], trace.metrics["f"][:, 10:11])
     found = study.health({"hard": replace(trace, metrics={**trace.metrics, "f": f})})
     assert found["hard"].wrong.startswith("dead: f constant from round")
