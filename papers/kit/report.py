@@ -36,9 +36,11 @@ def claims_table(study: Study, traces: Traces, numbers: Numbers, params: Params)
     """
     rows = []
     for claim in study.claims:
+        wording = claim.wording
         for reading, found in study.verdicts(claim, traces, numbers, params).items():
             name = f"{claim.id}: {reading}" if reading else claim.id
-            rows.append((name, claim.wording, found.label, found.reason))
+            rows.append((name, wording, found.label, found.reason))
+            wording = ""  # once, however many readings a claim has
     columns = ["claim", "the paper says", "verdict", "why"]
     return pd.DataFrame(rows, columns=columns).set_index("claim").rename_axis(None)
 
