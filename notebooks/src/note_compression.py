@@ -478,7 +478,7 @@ _ = check(
 )
 
 # %% [markdown]
-# **The rate of the uplink alone**: the exponent of $1/q$ in $B(\Gamma)$ between $q=10^{-3}$ and $10^{-4}$ is $\frac12$ with all clients, and 1 with sampled ones, where the text's $1/q$ belongs. Then F's rate for $E=1$ with compression both ways, $O(DG/\sqrt{q_0qT})$, with its constant.
+# **How the rate depends on the uplink.** Between $q=10^{-3}$ and $10^{-4}$ the bound $B(\Gamma)$ grows like $q^{-1/2}$ with all clients and like $q^{-1}$ with sampled ones; the text's $1/q$ is right for the latter. Below it is F's rate for $E=1$ with compression both ways, $O(DG/\sqrt{q_0qT})$, with its constant.
 
 # %% tags=["remove-input"]
 few, fewer = 1e-3, 1e-4
