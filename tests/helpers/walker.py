@@ -13,7 +13,7 @@ from fedlib.checks import Count
 from fedlib.core.describe import describe
 from fedlib.core.problem import Batch, Problem
 from fedlib.core.sampling import seeded
-from papers.fedsgm.cartpole.trpo import Episodes, Gaussian, Head
+from papers.fedsgm.cartpole.trpo import Episodes, Gaussian
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Walker:
         checks.fields(self)
 
     @property
-    def head(self) -> Head:
+    def head(self) -> Gaussian:
         """The distribution over actions."""
         return Gaussian()
 

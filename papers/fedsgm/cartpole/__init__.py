@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import cast
@@ -11,7 +11,6 @@ from typing import cast
 from fedlib import checks
 from fedlib.compress import Identity, Rounding, TopK
 from fedlib.compress.compressors import Compressor
-from fedlib.core import Problem
 from fedlib.steps import Hard, Soft
 from papers.fedsgm.cartpole import claims, figures
 from papers.fedsgm.cartpole.cart import HORIZON
@@ -25,7 +24,7 @@ from papers.kit.tolerance import Tolerance
 
 __all__ = ["STUDY"]
 
-KEEP = ("reward", "cost", "position", "angle", "time", "g_hat", "sigma")
+KEEP = ("reward", "cost", "g_hat", "sigma")
 #: Names of the paper's number formats -> binary digits after the leading one.
 FORMATS = {16: 10, 8: 3, 4: 1}
 
@@ -36,19 +35,17 @@ PARAMETERS = parameters(
         (0, 1),
     ),
     sweep_seeds=("seeds of the sweeps", tuple(range(5)), (0,)),
-    rounds=("communication rounds T of the main rows", 500, 2),
-    sweep_rounds=("communication rounds of the sweeps", 300, 1),
+    rounds=("communication rounds T", 500, 2),
     free_rounds=("rounds of the run without constraint", 60, 2),
     clients=("clients N, with budgets evenly spaced on [25, 35]", 10, 3),
     participants=("participants n of the main rows (the paper's m)", 7, 2),
     sweep_participants=("participants of the sweep of Figure 4", (3, 5, 10), (1, 3)),
     environments=("parallel environments a client; 200 samples each a round", 5, 2),
     tolerance=("switching threshold epsilon, in units of cost", 0.0),
-    tolerances=("thresholds of the sweep", (-2.5, 2.5), (2.5,)),
     beta=("sharpness of soft switching", 0.2),
     betas=("sharpnesses of the sweep", (0.1, 0.5, 1.0), (1.0,)),
     damping=("damping of the Fisher matrix", 0.1),
-    dampings=("dampings of the sweep", (0.01, 0.03, 1.0), (0.01,)),
+    dampings=("the damping of the sweep", (1.0,)),
     calibration=(
         "dampings of the full runs that try to meet the uncompressed row of Table 1",
         claims.CALIBRATION,
@@ -58,12 +55,6 @@ PARAMETERS = parameters(
     formats=("bits of the number formats of Table 1", (16, 8, 4), (4,)),
     fractions=("K/d of Table 1", (0.5, 0.25), (0.5,)),
     cg_steps=("iterations of conjugate gradient", 10, 3),
-    variants=(
-        "1: also two-logit policy, uplink-only compression, centralized runs with fewer "
-        "samples or curvature states, hard switching without compression; 0: not",
-        1,
-        0,
-    ),
     evaluate_every=("rounds between two evaluations", 10, 2),
 )
 
@@ -81,31 +72,29 @@ def specs(p: Params) -> dict[str, Spec]:
         cg_steps=p["cg_steps"],
     )
     main = Spec(soft, federated, p["rounds"], p["seeds"], p["evaluate_every"], KEEP)
-    sweep = replace(main, rounds=p["sweep_rounds"], seeds=p["sweep_seeds"])
-    at_server = replace(main, algorithm=replace(soft, participants=1), problem=central)
-    half = replace(soft, uplink=TopK(0.5), downlink=TopK(0.5))
     found = {
         f"soft_{name}": replace(main, algorithm=replace(soft, uplink=wire, downlink=wire))
         for name, wire in wires(p).items()
     }
-    found["soft_none"] = replace(found["soft_none"], keep=(*KEEP, "final_w"))
+    half = replace(soft, uplink=TopK(0.5), downlink=TopK(0.5))
     found["hard_top0.5"] = replace(main, algorithm=replace(half, switch=Hard()))
-    # as many curvature states as the clients have together
-    fine = replace(soft, participants=1, curvature_states=clients * soft.curvature_states)
-    found["central_fine_soft"] = replace(at_server, algorithm=fine)
-    found["central_fine_hard"] = replace(at_server, algorithm=replace(fine, switch=Hard()))
+    # with as many curvature states as one client has, and as the clients have together
+    one = replace(soft, participants=1)
+    fine = replace(one, curvature_states=clients * soft.curvature_states)
+    for mode, switch in {"soft": soft.switch, "hard": Hard()}.items():
+        for name, method in {"central": one, "central_fine": fine}.items():
+            at_server = replace(method, switch=switch)
+            found[f"{name}_{mode}"] = replace(main, algorithm=at_server, problem=central)
+    sweep = replace(main, seeds=p["sweep_seeds"])
     free = replace(soft, tolerance=math.inf)
-    found["free"] = replace(sweep, algorithm=free, rounds=p["free_rounds"], keep=(*KEEP, "final_w"))
-    found |= choices(soft, half, sweep, p)
-    found |= calibration(found, p)
-    if p["variants"]:
-        found |= variants(soft, sweep, federated)
-        found["central_soft"] = at_server
-        hard = replace(soft, participants=1, switch=Hard())
-        found["central_hard"] = replace(at_server, algorithm=hard)
-        small = partial(cartpole, clients=1, environments=environments)
-        found["central_small"] = replace(sweep, algorithm=at_server.algorithm, problem=small)
-    return found
+    found["free"] = replace(sweep, algorithm=free, rounds=p["free_rounds"])
+    swept = {
+        **{f"half_n{n}": replace(half, participants=n) for n in p["sweep_participants"]},
+        **{f"beta{x:g}": replace(soft, switch=Soft(float(x))) for x in p["betas"]},
+        **{f"damping{x:g}": replace(soft, damping=float(x)) for x in p["dampings"]},
+    }
+    found |= {name: replace(sweep, algorithm=method) for name, method in swept.items()}
+    return found | calibration(found, p)
 
 
 def wires(p: Params) -> dict[str, Compressor]:
@@ -119,17 +108,6 @@ def wires(p: Params) -> dict[str, Compressor]:
     }
 
 
-def choices(soft: PolicyFedSGM, half: PolicyFedSGM, sweep: Spec, p: Params) -> dict[str, Spec]:
-    """One parameter after the other, along its sweep."""
-    swept: dict[str, PolicyFedSGM] = {
-        **{f"half_n{n}": replace(half, participants=n) for n in p["sweep_participants"]},
-        **{f"beta{x:g}": replace(soft, switch=Soft(float(x))) for x in p["betas"]},
-        **{f"tolerance{x:g}": replace(soft, tolerance=float(x)) for x in p["tolerances"]},
-        **{f"damping{x:g}": replace(soft, damping=float(x)) for x in p["dampings"]},
-    }
-    return {name: replace(sweep, algorithm=algorithm) for name, algorithm in swept.items()}
-
-
 def calibration(rows: Mapping[str, Spec], p: Params) -> dict[str, Spec]:
     """Rows of Table 1 with another damping, everything else as in the main rows."""
     here = (p["calibrated"],)
@@ -139,21 +117,11 @@ def calibration(rows: Mapping[str, Spec], p: Params) -> dict[str, Spec]:
         if (spec := rows.get(f"soft_{row}")) is not None:
             for x in dampings:
                 method = replace(cast(PolicyFedSGM, spec.algorithm), damping=float(x))
-                found[f"{row}_damping{x:g}"] = replace(spec, algorithm=method, keep=KEEP)
+                found[f"{row}_damping{x:g}"] = replace(spec, algorithm=method)
     return found
 
 
-def variants(soft: PolicyFedSGM, sweep: Spec, federated: Callable[..., Problem]) -> dict[str, Spec]:
-    """Hard without compression, a compressed uplink alone, the policy with two logits."""
-    return {
-        "hard_none": replace(sweep, algorithm=replace(soft, switch=Hard())),
-        "uplink_top0.25": replace(sweep, algorithm=replace(soft, uplink=TopK(0.25))),
-        "logits": replace(sweep, problem=partial(federated, head="logits")),
-    }
-
-
 WATCH: HealthChecks = {"*": HealthCheck("reward", best=float(HORIZON), guard="cost", level=BUDGET)}
-
 
 STUDY = Study(
     name="cartpole",
@@ -167,6 +135,5 @@ STUDY = Study(
     watch=WATCH,
     # a third of an environment's step at the least: rounding ends an episode a step earlier
     tolerances={"*": Tolerance(rounds=3, atol=1e-2)},
-    at_paper={"sweep_rounds": 500},
     **PARAMETERS,
 )

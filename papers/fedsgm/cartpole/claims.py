@@ -8,7 +8,7 @@ from papers.fedsgm.cartpole.numbers import BUDGET, PAIRS
 from papers.kit.claims import Claim, PaperValue, Reading
 from papers.kit.conditions import holds
 from papers.kit.needs import Needs
-from papers.kit.rules import Condition, Control, Rule, alike, between, of, told, value
+from papers.kit.rules import Condition, Control, Rule, alike, of, told
 
 #: Table 1: run, its name there, reward and cost at round 100, reward and cost at round 500.
 TABLE_1 = (
@@ -47,11 +47,6 @@ C16 = Rule(
     ),
     "Steady is a cost that changes little from one evaluation to the next. The share of violating "
     "rounds is no measure of it: under hard switching it is one half by construction.",
-    {
-        "fewer violating late rounds": {
-            kind: of(f"{a}.violating") < of(f"{b}.violating") for kind, (a, b) in KINDS.items()
-        }
-    },
     control=Control(
         "hard and soft switching exchanged",
         {a: b for soft, hard in PAIRS for a, b in ((soft, hard), (hard, soft))},
@@ -84,7 +79,6 @@ def ahead(central: str) -> Rule:
             f"round {at}: {told(f'hard_top0.5.reward{at}')}, {told(f'{central}.reward{at}')}"
             for at in rounds
         ),
-        observations={"over the whole run": of("hard_top0.5.area") > of(f"{central}.area")},
         control=Control("the centralized run against itself", {"hard_top0.5": central}),
     )
 
@@ -97,9 +91,6 @@ C18 = Rule(
     },
     f"3 of 10 and all: mean reward {told('half_n3.area')}, {told('half_n10.area')}; scatter of "
     f"cost {told('half_n3.cost_scatter')}, {told('half_n10.cost_scatter')}",
-    observations={
-        "violates in more late rounds": of("half_n3.violating") > of("half_n10.violating")
-    },
     control=Control("all clients under both labels", {"half_n3": "half_n10"}),
 )
 C19 = Rule(
@@ -110,8 +101,7 @@ C19 = Rule(
     "; ".join(f"{x} {told(f'soft_{x}.reward500')} at {told(f'soft_{x}.cost500')}" for x in FORMATS),
     "The reward is 200 at most, so no mean with a scatter over seeds can show more than that "
     "nothing contradicts.",
-    {"more than half of the seeds succeed": {x: value(f"soft_{x}.success") > 0.5 for x in FORMATS}},
-    met("soft_none"),
+    proviso=met("soft_none"),
     control=Control(
         "a policy at round 100, the proviso met",
         {f"soft_{x}.reward500": f"soft_{x}.reward100" for x in FORMATS} | MET,
@@ -128,12 +118,7 @@ C20 = Rule(
     f"{told(f'{HALF}.area')}, none {told(f'{NONE}.area')}",
     "An untrained policy has a reward of 25, so has the paper's Top-K 0.25; nothing learned is "
     f"less than {LEARNED:g}.",
-    {
-        "Top-K 0.5 ends between 105 and 158 (131.6 within a fifth)": between(
-            f"{HALF}.reward500", 105, 158
-        )
-    },
-    met(NONE),
+    proviso=met(NONE),
     control=Control("no compression under every label", {HALF: NONE, QUARTER: NONE}),
 )
 C21 = Rule(
@@ -157,14 +142,7 @@ C28 = Rule(
     },
     "; ".join(f"{x} {told(f'soft_{x}.first')}" for x in FORMATS)
     + f"; none {told('soft_none.first')}",
-    "",
-    {
-        "learns more slowly": {x: of(f"soft_{x}.area") < of("soft_none.area") for x in FORMATS},
-        "ends more than 10 % lower": {
-            x: of(f"soft_{x}.reward500") < 0.9 * of("soft_none.reward500") for x in FORMATS
-        },
-    },
-    met("soft_none"),
+    proviso=met("soft_none"),
     control=Control(
         "success in the first round, the proviso met",
         {f"soft_{x}.first": "control.one" for x in FORMATS} | MET,

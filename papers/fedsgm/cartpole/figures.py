@@ -9,7 +9,7 @@ from fedlib.core import Trace
 from papers.fedsgm.cartpole.claims import TABLE_1
 from papers.fedsgm.cartpole.numbers import BUDGET, around, succeeds
 from papers.kit import plot
-from papers.kit.panels import Layer, grid, on, panel, row
+from papers.kit.panels import Layer, on, panel, row
 from papers.kit.study import Traces
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH = 0.2  # the paper's bands: a fifth of a standard deviation
-SWEEP_END = 300
 CURVES = {
     "federated, soft": "soft_top0.5",
     "federated, hard": "hard_top0.5",
@@ -33,7 +32,7 @@ def narrow(ax: Axes, traces: Traces, metric: str) -> None:
     plot.bands(ax, traces, metric, around=("sd", WIDTH), dashed=central)
 
 
-def reward_and_cost(traces: Traces, shown: Mapping[str, str], **frame: Any) -> plot.Drawing:
+def reward_and_cost(traces: Traces, shown: Mapping[str, str]) -> plot.Drawing:
     """Reward left, cost right, of some runs; labels -> names."""
     there = {label: traces[name] for label, name in shown.items() if name in traces}
 
@@ -41,14 +40,8 @@ def reward_and_cost(traces: Traces, shown: Mapping[str, str], **frame: Any) -> p
         ax.legend(handles=ax.get_lines()[-1:])
 
     return row(
-        panel(
-            on(narrow, there, "reward"),
-            title="episodic reward",
-            ylim=(0, 208),
-            legend=True,
-            **frame,
-        ),
-        panel(on(narrow, there, "cost"), LEVEL, legend, title="episodic cost", **frame),
+        panel(on(narrow, there, "reward"), title="episodic reward", ylim=(0, 208), legend=True),
+        panel(on(narrow, there, "cost"), LEVEL, legend, title="episodic cost"),
     )
 
 
@@ -97,69 +90,12 @@ def table_1(traces: Traces) -> plot.Drawing:
     return draw
 
 
-def endings(traces: Traces) -> plot.Drawing:
-    """How the episodes of every seed end, over the rounds: a success ends by time."""
-    trace = traces["soft_none"]
-    kinds = {"time": "balanced to the end", "position": "ran off the track", "angle": "pole fell"}
-
-    def draw(fig: Figure) -> None:
-        count = len(trace.seeds)
-        columns = min(5, count)
-        lines = -(-count // columns)
-        axes = fig.subplots(lines, columns, sharex=True, sharey=True, squeeze=False).ravel()
-        for ax, seed, k in zip(axes, trace.seeds, range(count), strict=False):
-            parts = [trace.metrics[name][k] for name in kinds]
-            ax.stackplot(
-                trace.rounds, parts, labels=kinds.values(), colors=plot.COLORS[:3], alpha=0.85
-            )
-            ax.set_title(f"seed {seed}", fontsize=9)
-            ax.set_ylim(0, 1)
-            ax.margins(x=0)
-        for ax in axes[count:]:
-            ax.set_visible(False)
-        fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
-        fig.supxlabel("round", fontsize=9)
-        fig.supylabel("share of episodes", fontsize=9)
-
-    return draw
-
-
-def choices(traces: Traces) -> plot.Drawing:
-    """Reward and cost at the end of the sweeps over what the paper leaves open, seed by seed."""
-    base = traces["soft_none"].config["algorithm"]
-    groups = {
-        "damping": sweep(traces, "damping", base["damping"]),
-        "sharpness beta": sweep(traces, "beta", base["switch"]["beta"]),
-        "threshold epsilon": sweep(traces, "tolerance", base["tolerance"]),
-    }
-
-    def points(ax: Axes, runs: Mapping[float, Trace], metric: str) -> None:
-        values = {f"{x:g}": around(trace, metric, SWEEP_END) for x, trace in runs.items()}
-        plot.seeds(ax, values, colors=plot.COLORS[:1])
-
-    above: list[Layer] = []
-    below: list[Layer] = []
-    for title, runs in groups.items():
-        first = not above
-        reward, cost = (on(points, runs, metric) for metric in ("reward", "cost"))
-        above.append(panel(reward, title=title, ylabel="reward" if first else ""))
-        below.append(panel(*(cost, LEVEL), ylabel="cost" if first else "", legend=first))
-    return grid(above, below, sharex="col", sharey="row")
-
-
-def sweep(traces: Traces, prefix: str, base: float) -> dict[float, Trace]:
-    """The runs of a sweep and the main run, by value."""
-    found = {float(n.removeprefix(prefix)): t for n, t in traces.items() if n.startswith(prefix)}
-    return dict(sorted({**found, float(base): traces["soft_none"]}.items()))
-
-
 def participation(traces: Traces) -> plot.Drawing:
     """Figure 4: reward and cost for numbers of participants, soft switching, Top-K 0.5."""
     runs = {int(n.removeprefix("half_n")): n for n in traces if n.startswith("half_n")}
-    end = traces[runs[min(runs)]].rounds[-1]
     runs[int(traces["soft_top0.5"].config["algorithm"]["participants"])] = "soft_top0.5"
     shown = {f"{n} participants": runs[n] for n in sorted(runs)}
-    return reward_and_cost(traces, shown, xlim=(0, end))
+    return reward_and_cost(traces, shown)
 
 
 FIGURES: dict[str, Callable[[Traces], plot.Drawing]] = {
@@ -167,6 +103,4 @@ FIGURES: dict[str, Callable[[Traces], plot.Drawing]] = {
     "every_seed": every_seed,
     "table_1": table_1,
     "figure_4": participation,
-    "endings": endings,
-    "choices": choices,
 }

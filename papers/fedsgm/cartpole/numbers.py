@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from math import inf
 from typing import Any
 
 import numpy as np
@@ -22,33 +21,28 @@ PAIRS = (("soft_top0.5", "hard_top0.5"), ("central_fine_soft", "central_fine_har
 
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
-    """Rewards and costs around four rounds, successes, violations, endings of every run."""
-    numbers: dict[str, Number] = {}
-    for name, trace in traces.items():
-        numbers |= measured({name: trace}, _measures(trace))
+    """Rewards and costs around three rounds, successes and violations of every run."""
+    numbers = {k: x for name, t in traces.items() for k, x in measures(name, t).items()}
     numbers["control.one"] = exact(1.0)
     return numbers | {"soft_level.predicted": exact(BUDGET + p["tolerance"] - 0.5 / p["beta"])}
 
 
-def _measures(trace: Trace) -> dict[str, Any]:
+def measures(name: str, trace: Trace) -> dict[str, Number]:
     """What is measured of a run; late in rounds it does not have, nothing."""
     found: dict[str, Any] = {
         "reward": partial(last, name="reward"),
         "cost": partial(last, name="cost"),
         "success": succeeds,
         "first": (first_success, "rounds"),
-        "balanced": (partial(first_success, budget=inf), "rounds"),
-        "best": lambda t: t.metrics["reward"].max(1),
         "area": area,
         "violating": lambda t: (second_half(t.info["g_hat"]) > 0).mean(1),
         "cost_scatter": cost_scatter,
-        "sigma": lambda t: second_half(t.info["sigma"]).mean(1),
     }
-    for at in (100, 250, 300, 500):
+    for at in (100, 250, 500):
         if trace.rounds[-1] >= at or at == 100:
             for k in ("reward", "cost"):
                 found[f"{k}{at}"] = partial(around, name=k, round_=at)
-    return found | {f"by_{k}": partial(last, name=k) for k in ("position", "angle", "time")}
+    return measured({name: trace}, found)
 
 
 def around(trace: Trace, name: str, round_: int) -> Array:
@@ -67,9 +61,9 @@ def succeeds(trace: Trace) -> NDArray[np.bool_]:
     return (last(trace, "reward") >= SUCCESS) & (last(trace, "cost") <= BUDGET)
 
 
-def first_success(trace: Trace, budget: float = BUDGET) -> Array:
+def first_success(trace: Trace) -> Array:
     """Per seed the first evaluated round with reward >= 190 within the budget; T if none."""
-    good = (trace.metrics["reward"] >= SUCCESS) & (trace.metrics["cost"] <= budget)
+    good = (trace.metrics["reward"] >= SUCCESS) & (trace.metrics["cost"] <= BUDGET)
     return np.asarray(np.where(good.any(1), trace.rounds[good.argmax(1)], trace.rounds[-1]), float)
 
 

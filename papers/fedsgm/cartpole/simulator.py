@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, cast
+from typing import Annotated, ClassVar, cast
 
 import torch
 from jaxtyping import Float
@@ -16,19 +16,18 @@ from fedlib.core.describe import describe
 from fedlib.core.problem import Batch, Problem
 from fedlib.core.sampling import seeded
 from papers.fedsgm.cartpole.cart import FORCE, HORIZON, MAX_ANGLE, MAX_X, ends, forbidden, step
-from papers.fedsgm.cartpole.trpo import Episodes, Gaussian, Head, Logits
+from papers.fedsgm.cartpole.trpo import Episodes, Gaussian
 
 HIDDEN = 128
 SIZES = (4 * HIDDEN, HIDDEN, HIDDEN * HIDDEN, HIDDEN, HIDDEN * 2, 2)
 START_LOG_STD, LAST_SCALE = -0.5, 0.01
-HEADS: dict[str, Head] = {"gaussian": Gaussian(), "logits": Logits()}
 
 
-def parameters(rng: torch.Generator, head: str = "gaussian") -> Float[Tensor, "d"]:
+def parameters(rng: torch.Generator) -> Float[Tensor, "d"]:
     """A start of the policy network 4-128-128-2, 17,410 numbers.
 
     Hidden layers uniform in +-1/sqrt(inputs), the last one a hundred times smaller, so that actions
-    start alike; a Gaussian's log deviation starts at -0.5, two logits at 0, a fair coin.
+    start alike; the log deviation starts at -0.5.
     """
     bounds = (4, 4, HIDDEN, HIDDEN, HIDDEN, HIDDEN)
     parts = [
@@ -36,7 +35,7 @@ def parameters(rng: torch.Generator, head: str = "gaussian") -> Float[Tensor, "d
         for size, inputs in zip(SIZES, bounds, strict=True)
     ]
     parts[4] = parts[4] * LAST_SCALE
-    parts[5] = torch.tensor([0.0, START_LOG_STD if head == "gaussian" else 0.0])
+    parts[5] = torch.tensor([0.0, START_LOG_STD])
     return torch.cat(parts)
 
 
@@ -62,7 +61,8 @@ def _seen(state: Float[Tensor, "*b s"]) -> Float[Tensor, "*b 4"]:
 class CartPole:
     """Parallel environments of 200-step episodes, restarting when they end.
 
-    A state here is the four numbers of the physics and the step within the episode.
+    A state here is the four numbers of the physics and the step within the episode. The force is
+    the action clipped to [-1, 1], times 10 N.
 
     >>> CartPole(environments=2).chance(3, torch.Generator()).shape
     torch.Size([3, 200, 2, 5])
@@ -71,21 +71,14 @@ class CartPole:
     ----------
     steps : T, at least 200, so that every first episode ends.
     environments : e of them a client; `steps * environments` samples a round.
-    head_name : `"gaussian"` (action clipped to [-1, 1], times 10 N) or `"logits"` (+-10 N).
     """
 
     steps: Annotated[int, counted(HORIZON)] = HORIZON
     environments: Count = 5
-    head_name: str = "gaussian"
+    head: ClassVar[Gaussian] = Gaussian()  # the distribution over actions
 
     def __post_init__(self) -> None:
         checks.fields(self)
-        checks.one_of("CartPole", "head_name", self.head_name, tuple(HEADS))
-
-    @property
-    def head(self) -> Head:
-        """The distribution over actions."""
-        return HEADS[self.head_name]
 
     def chance(self, clients: int, rng: torch.Generator) -> Float[Tensor, "n T e 5"]:
         """Per step: where an episode would start (4), and the quantile of the action (1)."""
@@ -93,7 +86,7 @@ class CartPole:
 
     def episodes(self, w: Float[Tensor, "d"], chance: Float[Tensor, "T e 5"]) -> Episodes:
         """One client's steps."""
-        log = simulate(w.unsqueeze(0), chance.unsqueeze(0).unsqueeze(0), self.head_name)[0, 0]
+        log = simulate(w.unsqueeze(0), chance.unsqueeze(0).unsqueeze(0))[0, 0]
         past = log[:-1]
         ended = (past[..., 7] > 0).to(log.dtype)
         earlier = ended.cumsum(0) - ended
@@ -115,14 +108,6 @@ class CartPole:
         episodes = self.episodes(w, chance)
         reward = episodes.per_episode(episodes.reward)
         return torch.stack([-reward, episodes.per_episode(episodes.cost) - budget[0]])
-
-    def endings(self, w: Float[Tensor, "d"], chance: Float[Tensor, "T e 5"]) -> Float[Tensor, "3"]:
-        """Shares `[3]` of first episodes that end by position, by angle, by time."""
-        log = simulate(w.unsqueeze(0), chance.unsqueeze(0).unsqueeze(0), self.head_name)[0, 0]
-        kind = log[:-1, :, 7]
-        ended = (kind > 0).to(log.dtype)
-        firsts = kind * ((ended.cumsum(0) - ended) == 0)
-        return torch.stack([(firsts == k).any(0).to(log.dtype).mean() for k in (1, 2, 3)])
 
     def policy(self, w: Float[Tensor, "d"], states: Float[Tensor, "*b s"]) -> Float[Tensor, "*b 2"]:
         """The network's two outputs."""
@@ -150,7 +135,7 @@ class CartPole:
 
 
 @torch.library.custom_op("fedlib::cartpole", mutates_args=())
-def simulate(w: Tensor, chance: Tensor, head: str) -> Tensor:
+def simulate(w: Tensor, chance: Tensor) -> Tensor:
     """Simulate b policies, each in k groups of e environments.
 
     One operation for `vmap` and for graph capture: two hundred dependent steps would be thousands
@@ -160,19 +145,17 @@ def simulate(w: Tensor, chance: Tensor, head: str) -> Tensor:
     ----------
     w : `[b, d]`.
     chance : `[b, k, T, e, 5]`, uniform in [0, 1).
-    head : name of the distribution over actions.
 
     Returns
     -------
     `[b, k, T + 1, e, 8]`: the state before the step (4), the step within the episode, the action,
-    the cost of the step (of the state that it leads to), and how the episode ended with it: 0 not,
-    1 position, 2 angle, 3 time. Only the first five are meant in the last row.
+    the cost of the step (of the state that it leads to), and whether the episode ended with it.
+    Only the first five are meant in the last row.
     """
     b, k, steps, e, _ = chance.shape
     A, a, B, bias, C, c = _layers(w)
     At, Bt, Ct = A.mT, B.mT, C.mT
     a, bias, c = a.unsqueeze(1), bias.unsqueeze(1), c.unsqueeze(1)
-    act, gaussian = HEADS[head], head == "gaussian"
     draws = chance.permute(2, 0, 1, 3, 4).reshape(steps, b, k * e, 5)
     starts, quantiles = 0.1 * draws[..., :4] - 0.05, draws[..., 4].clamp(1e-6, 1 - 1e-6)
     log = w.new_zeros(steps + 1, b, k * e, 8)
@@ -180,16 +163,13 @@ def simulate(w: Tensor, chance: Tensor, head: str) -> Tensor:
     for t in range(steps):
         h = tanh(torch.baddbmm(a, _seen(state), At))
         out = torch.baddbmm(c, tanh(torch.baddbmm(bias, h, Bt)), Ct)
-        action = act.sample(out, quantiles[t])
-        force = FORCE * (action.clamp(-1, 1) if gaussian else 2 * action - 1)
+        action = CartPole.head.sample(out, quantiles[t])
         now = log[t]
         now[..., :4], now[..., 4], now[..., 5] = state, time, action
-        state, time = step(state, force), time + 1
+        state, time = step(state, FORCE * action.clamp(-1, 1)), time + 1
         out_of_track, fallen = ends(state)
-        late = time >= HORIZON
-        now[..., 6] = forbidden(state)
-        now[..., 7] = torch.where(out_of_track, 1.0, torch.where(fallen, 2.0, 3.0 * late))
-        over = out_of_track | fallen | late
+        over = out_of_track | fallen | (time >= HORIZON)
+        now[..., 6], now[..., 7] = forbidden(state), over
         fresh = starts[(t + 1) % steps]
         state, time = torch.where(over.unsqueeze(-1), fresh, state), time * ~over
     log[steps, ..., :4], log[steps, ..., 4] = state, time
@@ -197,17 +177,16 @@ def simulate(w: Tensor, chance: Tensor, head: str) -> Tensor:
 
 
 @simulate.register_fake
-def _(w: Tensor, chance: Tensor, head: str) -> Tensor:
-    del head
+def _(w: Tensor, chance: Tensor) -> Tensor:
     b, k, steps, e, _ = chance.shape
     return w.new_empty(b, k, steps + 1, e, 8)
 
 
 @simulate.register_vmap
 def _(
-    info: object, in_dims: tuple[int | None, ...], w: Tensor, chance: Tensor, head: str
+    info: object, in_dims: tuple[int | None, ...], w: Tensor, chance: Tensor
 ) -> tuple[Tensor, int]:
-    w_dim, chance_dim, _ = in_dims
+    w_dim, chance_dim = in_dims
     size = cast(int, getattr(info, "batch_size"))  # noqa: B009
     many = (
         chance.unsqueeze(0).expand(size, *chance.shape)
@@ -217,10 +196,10 @@ def _(
     b, k = many.shape[1:3]
     if w_dim is None:  # one policy for all: more environments
         inside = many.movedim(0, 1).flatten(1, 2)  # [b, size k, ...]
-        out = simulate(w, inside, head)
+        out = simulate(w, inside)
         return out.unflatten(1, (size, k)), 1
     policies = w.movedim(w_dim, 0).flatten(0, 1)  # [size b, d]
-    out = simulate(policies, many.flatten(0, 1), head)
+    out = simulate(policies, many.flatten(0, 1))
     return out.unflatten(0, (size, b)), 0
 
 
@@ -230,14 +209,13 @@ def cartpole(
     clients: Count = 10,
     budgets: tuple[Nonnegative, Nonnegative] = (25.0, 35.0),
     environments: Count = 5,
-    head: str = "gaussian",
     evaluation: Count = 50,
 ) -> Problem:
     """The federated problem: maximize the reward, keep the mean cost over clients within budget.
 
     Objective `f_j = -E[sum of rewards]`, constraint `g_j = E[sum of costs] - d_j`, no discount;
-    clients differ in `d_j` only. `metrics` are `reward`, `cost` and the shares of episodes ended by
-    `position`, `angle`, `time`, over episodes whose randomness is fixed for the seed. In float32.
+    clients differ in `d_j` only. `metrics` are `reward` and `cost` over episodes whose randomness
+    is fixed for the seed. In float32.
 
     Parameters
     ----------
@@ -245,15 +223,14 @@ def cartpole(
     clients : N.
     budgets : first and last d_j, the others evenly spaced.
     environments : parallel environments a client, 200 samples each a round.
-    head : `"gaussian"` or `"logits"`.
     evaluation : episodes of an evaluation.
 
     Raises ValueError or TypeError for an argument out of range.
     """
     checks.arguments(cartpole, locals())
-    simulator = CartPole(environments=environments, head_name=head)
+    simulator = CartPole(environments=environments)
     rng = seeded(seed, "split")
-    w0 = parameters(rng, head)
+    w0 = parameters(rng)
     fixed = torch.rand(HORIZON, evaluation, 5, generator=rng)
     first, last = budgets
     middle = torch.tensor([(first + last) / 2])
@@ -277,9 +254,5 @@ def cartpole(
 def _metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
     simulator, chance = cast(CartPole, problem.simulator), problem.heldout[0]
     episodes = simulator.episodes(w, chance)
-    endings = simulator.endings(w, chance)
-    return {
-        "reward": episodes.per_episode(episodes.reward),
-        "cost": episodes.per_episode(episodes.cost),
-        **dict(zip(("position", "angle", "time"), endings, strict=True)),
-    }
+    amounts = {"reward": episodes.reward, "cost": episodes.cost}
+    return {name: episodes.per_episode(amount) for name, amount in amounts.items()}

@@ -1,7 +1,7 @@
 """Policies on one flat vector, and the parts of the trust-region step that improves them.
 
-A head turns the two outputs of a policy network into a distribution over one action. `fisher` is
-the Fisher matrix of that distribution in the outputs, so that the Fisher matrix of the policy is
+The two outputs of a policy network make a normal distribution over one action. `fisher` is the
+Fisher matrix of that distribution in the outputs, so that the Fisher matrix of the policy is
 J^T fisher J with J the derivative of the outputs by the parameters. The parts of a step are those
 of one client; `vmap` makes them many.
 
@@ -22,7 +22,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.func import vjp, vmap
 
-__all__ = ["Episodes", "Gaussian", "Head", "Logits", "Simulator"]
+__all__ = ["Episodes", "Gaussian", "Simulator"]
 
 Vector = Float[Tensor, "d"]
 Outputs = Float[Tensor, "*b 2"]  # of the network
@@ -47,23 +47,6 @@ class Episodes(NamedTuple):
         episodes is not (short ones are completed more often).
         """
         return (amount * self.first).sum(0).mean()
-
-
-@runtime_checkable
-class Head(Protocol):
-    """A distribution over one action, given two outputs of a network."""
-
-    def sample(self, outputs: Outputs, u: Values) -> Values:
-        """The action at quantile `u` in (0, 1)."""
-
-    def log_prob(self, outputs: Outputs, action: Values) -> Values:
-        """Log probability (density) of an action, `[*b]`."""
-
-    def kl(self, old: Outputs, new: Outputs) -> Values:
-        """Kullback-Leibler divergence of `new` from `old`, `[*b]`."""
-
-    def fisher(self, outputs: Outputs, v: Outputs) -> Outputs:
-        """The Fisher matrix in the outputs, times `v`, `[*b 2]`."""
 
 
 @dataclass(frozen=True)
@@ -107,43 +90,11 @@ class Gaussian:
         return outputs[..., 0], outputs[..., 1].clamp(*LOG_STD)
 
 
-@dataclass(frozen=True)
-class Logits:
-    """Two actions, 0 and 1, whose log odds are the difference of the outputs.
-
-    >>> Logits().sample(torch.tensor([0.0, 1.0]), torch.tensor(0.5))
-    tensor(1.)
-    """
-
-    def sample(self, outputs: Outputs, u: Values) -> Values:
-        """1 with its probability, else 0."""
-        return (u < torch.sigmoid(self._odds(outputs))).to(u.dtype)
-
-    def log_prob(self, outputs: Outputs, action: Values) -> Values:
-        """Log probability of the action."""
-        return torch.nn.functional.logsigmoid((2 * action - 1) * self._odds(outputs))
-
-    def kl(self, old: Outputs, new: Outputs) -> Values:
-        """Of two Bernoulli distributions."""
-        a, b = self._odds(old), self._odds(new)
-        p, log = torch.sigmoid(a), torch.nn.functional.logsigmoid
-        return p * (log(a) - log(b)) + (1 - p) * (log(-a) - log(-b))
-
-    def fisher(self, outputs: Outputs, v: Outputs) -> Outputs:
-        """P (1 - p) [[1, -1], [-1, 1]]."""
-        p = torch.sigmoid(self._odds(outputs))
-        push = p * (1 - p) * (v[..., 1] - v[..., 0])
-        return torch.stack([-push, push], -1)
-
-    def _odds(self, outputs: Tensor) -> Tensor:
-        return outputs[..., 1] - outputs[..., 0]
-
-
 @runtime_checkable
 class Simulator(Protocol):
     """Environments that a client runs, and the policy that acts in them."""
 
-    head: Head
+    head: Gaussian
 
     def chance(self, clients: int, rng: torch.Generator) -> Float[Tensor, "n *chance"]:
         """All randomness of one round of some clients, `[n, ...]`."""

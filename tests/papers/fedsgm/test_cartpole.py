@@ -14,7 +14,7 @@ from fedlib.core.sampling import seeded
 from papers.fedsgm.cartpole import cart
 from papers.fedsgm.cartpole import simulator as physics
 from papers.fedsgm.cartpole.cart import ends, forbidden, step
-from papers.fedsgm.cartpole.simulator import CartPole, cartpole, simulate
+from papers.fedsgm.cartpole.simulator import CartPole, cartpole
 from papers.fedsgm.cartpole.trpo import Episodes, Simulator
 
 SAFE = 6 * math.pi / 180
@@ -40,10 +40,7 @@ def rewards_and_costs(controller, episodes, seed=0):
     rng = generator(seed)
     starts = 0.1 * torch.rand(episodes, 4, generator=rng, dtype=torch.float64) - 0.05
     _, after, running = episode(controller, starts, rng)
-    near = torch.tensor(cart.CENTRES, dtype=torch.float64)
-    position = ((after[..., :1] - near).abs() <= 0.1).any(-1)
-    angle = after[..., 2].abs() > SAFE
-    rows = (running, running & forbidden(after), running & position, running & angle)
+    rows = (running, running & forbidden(after))
     return [row.double().sum(0) for row in rows]
 
 
@@ -74,12 +71,6 @@ class TestPhysics:
         far = {"random": 1e-13, "balanced": 1e-9}[kind]  # errors grow, the pole is unstable
         assert worst < far
         assert (steps, fallen) == (4000, 0) if kind == "balanced" else fallen == 20
-
-    def test_a_batch_is_every_state_by_itself(self):
-        states, forces = 2 * uniform(3, 5, 4) - 1, 20 * uniform(3, 5, seed=1) - 10
-        together = step(states, forces)
-        alone = [step(s, f) for s, f in zip(states.view(15, 4), forces.view(15), strict=True)]
-        assert torch.equal(together.view(15, 4), torch.stack(alone))
 
     def test_the_constants_are_those_of_gymnasium(self):
         theirs = gymnasium.make("CartPole-v1").unwrapped
@@ -117,36 +108,6 @@ class TestCost:
         assert forbidden(state_at(0.6, sign * (SAFE + 1e-9)))
         assert not forbidden(state_at(0.6, sign * 0.999 * SAFE))
 
-    def test_both_at_once_cost_one(self):
-        w = linear_policy(push=1.0, dtype=torch.float64)  # falls with the cart near the centre
-        log = simulate(w[None], uniform(1, 1, 12, 4, 5), "gaussian")[0, 0]
-        after = log[1:12, :, :4]
-        same = log[:11, :, 7] == 0
-        both = same & (after[..., 0].abs() <= 0.1) & (after[..., 2].abs() > SAFE)
-        assert both.any()
-        assert (log[:11, :, 6][both] == 1).all()
-
-    @pytest.mark.parametrize(
-        ("name", "reward", "cost", "spread"),
-        [("discrete", 22.3, 21.2, (18.0, 7.1)), ("normal", 25.1, 24.0, None),
-         ("uniform", 28.0, 26.4, None)],
-    )  # fmt: skip
-    def test_random_policies_get_what_was_observed_before(self, name, reward, cost, spread):
-        """Mean reward and cost of 2,000 episodes with another implementation."""
-
-        def act(state, rng):
-            options = {"generator": rng, "dtype": torch.float64}
-            if name == "normal":
-                return torch.randn(len(state), **options)
-            u = torch.rand(len(state), **options)
-            return 2 * u - 1 if name == "uniform" else 2.0 * (u < 0.5) - 1
-
-        found = rewards_and_costs(act, 6000)
-        expected = (reward, cost, *(spread or ()))
-        for values, value in zip(found, expected, strict=False):
-            error = values.std() * math.sqrt(1 / 6000 + 1 / 2000)
-            assert abs(values.mean() - value) < 3 * error + 0.05  # 0.05: it was rounded
-
 
 class TestEpisodes:
     def test_horizon_and_what_a_balanced_pole_gets(self):
@@ -163,7 +124,6 @@ class TestEpisodes:
         parked = sim.episodes(away, sim.chance(1, generator())[0])
         assert parked.per_episode(parked.reward) == 200
         assert 25 < parked.per_episode(parked.cost) < 45
-        assert torch.equal(sim.endings(w, sim.chance(1, generator())[0]), torch.eye(3)[2])
 
     def test_restarts_come_from_the_chance_of_their_step(self):
         sim = CartPole(environments=4)
@@ -194,11 +154,6 @@ class TestEpisodes:
         drawn = sim.head.sample(outputs, chance[..., 4])
         assert torch.allclose(episodes.action, drawn, atol=1e-9)
 
-    def test_every_first_episode_ends_within_the_steps(self):
-        sim = CartPole(environments=300)
-        episodes = sim.episodes(linear_policy(), sim.chance(1, generator())[0])
-        assert torch.equal((episodes.first * episodes.ended).sum(0), torch.ones(300))
-
     def test_first_episodes_are_unbiased_and_completed_ones_are_not(self):
         gains, clients, each = (0.0, 0.0, 1.2, 0.25), 800, 5
         sim = CartPole(environments=clients * each)
@@ -208,7 +163,7 @@ class TestEpisodes:
             noise = torch.randn(len(state), generator=rng, dtype=torch.float64)
             return state @ torch.tensor(gains, dtype=torch.float64) + math.exp(-0.5) * noise
 
-        truth = rewards_and_costs(act, 4000, seed=5)[:2]
+        truth = rewards_and_costs(act, 4000, seed=5)
         for amount, exact in zip((episodes.reward, episodes.cost), truth, strict=True):
             total = (amount * episodes.first).sum(0)
             error = math.hypot(float(total.std()), float(exact.std())) / math.sqrt(4000)
@@ -223,7 +178,6 @@ class TestEpisodes:
         for change, text in (
             ({"steps": 199}, "CartPole: steps must be at least 200, got 199"),
             ({"environments": 0}, "CartPole: environments must be at least 1, got 0"),
-            ({"head_name": "tanh"}, "CartPole: head_name must be one of 'gaussian', 'logits'"),
         ):
             with pytest.raises(ValueError, match=text):
                 CartPole(**change)
@@ -253,8 +207,7 @@ class TestProblem:
         assert objective == -episodes.per_episode(episodes.reward)
         assert constraint == episodes.per_episode(episodes.cost) - 25
         found = problem.metrics(problem.w0, problem)
-        assert set(found) == {"reward", "cost", "position", "angle", "time"}
-        assert found["position"] + found["angle"] + found["time"] == pytest.approx(1.0)
+        assert set(found) == {"reward", "cost"}
 
     def test_a_seed_fixes_start_and_evaluation(self):
         a, b, c = cartpole(0), cartpole(0), cartpole(1)
@@ -263,14 +216,8 @@ class TestProblem:
         assert not torch.equal(a.w0, c.w0)
         assert not torch.equal(a.heldout[0], c.heldout[0])
         assert torch.equal(a.w0, physics.parameters(seeded(0, "split")))
-
-    def test_chance_of_a_round(self):
-        sim = CartPole(environments=3)
-        chance = sim.chance(4, generator())
-        assert chance.shape == (4, 200, 3, 5)
-        assert torch.equal(chance, sim.chance(4, generator()))
-        assert (chance >= 0).all()
-        assert (chance < 1).all()
+        w0 = cartpole(3).w0
+        assert float(torch.arange(len(w0)).cos() @ w0) == pytest.approx(-1.04036832, rel=1e-5)
 
     @pytest.mark.parametrize(
         ("change", "text"),
@@ -278,7 +225,6 @@ class TestProblem:
             ({"clients": 0}, "cartpole: clients must be at least 1, got 0"),
             ({"evaluation": 0}, "cartpole: evaluation must be at least 1, got 0"),
             ({"budgets": (-1.0, 3.0)}, r"cartpole: budgets\[0\] must be nonnegative, got -1"),
-            ({"head": "beta"}, "CartPole: head_name must be one of"),
         ],
     )
     def test_arguments_are_checked(self, change, text):

@@ -1,7 +1,6 @@
 """The batched simulation of cartpole for all ways of mapping it, and the policy network in it."""
 
 import math
-from functools import partial
 from itertools import product
 
 import pytest
@@ -12,9 +11,8 @@ from torch import nn
 from torch.func import jvp, vmap
 
 from fedlib import models
-from papers.fedsgm.cartpole import cart
 from papers.fedsgm.cartpole import simulator as physics
-from papers.fedsgm.cartpole.simulator import CartPole, cartpole, simulate
+from papers.fedsgm.cartpole.simulator import CartPole, simulate
 
 #: torch's forward mode warns of itself when it is first used
 FORWARD_MODE = pytest.mark.filterwarnings("ignore:`torch.jit.script` is dep:DeprecationWarning")
@@ -29,8 +27,8 @@ class TestSimulate:
     ])  # fmt: skip
 
     @staticmethod
-    def one(w, chance, head="gaussian"):
-        return simulate(w[None], chance[None, None], head)[0, 0]
+    def one(w, chance):
+        return simulate(w[None], chance[None, None])[0, 0]
 
     def looped(self, levels, w, chance):
         if not levels:
@@ -57,27 +55,11 @@ class TestSimulate:
             assert torch.allclose(together, alone, rtol=0, atol=1e-10), levels
             assert (alone[..., 7] > 0).any()  # some episodes ended and were started again
 
-    @pytest.mark.parametrize("head", ["gaussian", "logits"])
-    def test_other_axes_and_both_heads(self, head):
+    def test_other_axes(self):
         chance, w = uniform(14, 3, 2, 5), self.policies[:3].T.contiguous()
-        together = vmap(partial(self.one, head=head), in_dims=(1, 1), out_dims=1)(w, chance)
-        alone = [self.one(w[:, i], chance[:, i], head) for i in range(3)]
+        together = vmap(self.one, in_dims=(1, 1), out_dims=1)(w, chance)
+        alone = [self.one(w[:, i], chance[:, i]) for i in range(3)]
         assert torch.allclose(together, torch.stack(alone, 1), rtol=0, atol=1e-10)
-
-    def test_in_float32_too(self):
-        w, chance = self.policies[:4].float(), uniform(4, 14, 2, 5).float()
-        together = vmap(self.one)(w, chance)
-        alone = self.looped([(0, 0)], w, chance)
-        assert together.dtype == torch.float32
-        assert torch.allclose(together, alone, rtol=0, atol=1e-5)
-
-    def test_groups_of_environments_are_independent(self):
-        chance = uniform(2, 3, 14, 2, 5)
-        whole = simulate(self.policies[:2], chance, "gaussian")
-        for b, k in product(range(2), range(3)):
-            assert torch.allclose(
-                whole[b, k], self.one(self.policies[b], chance[b, k]), rtol=0, atol=1e-10
-            )
 
     def test_nothing_depends_on_the_future(self):
         chance = uniform(20, 3, 5)
@@ -90,7 +72,7 @@ class TestSimulate:
     def test_op_check(self):
         torch.library.opcheck(
             simulate,
-            (self.policies[:2], uniform(2, 1, 3, 2, 5), "gaussian"),
+            (self.policies[:2], uniform(2, 1, 3, 2, 5)),
             test_utils=("test_schema", "test_faketensor"),
         )
 
@@ -110,14 +92,6 @@ class TestPolicy:
         assert 0.0099 / math.sqrt(128) * 0.95 < parts[4].abs().max() <= 0.01 / math.sqrt(128)
         assert torch.equal(parts[5], torch.tensor([0.0, -0.5]))
 
-    def test_two_logits_start_as_a_fair_coin(self):
-        gaussian, logits = (cartpole(0, head=head).w0 for head in ("gaussian", "logits"))
-        assert torch.equal(gaussian[:-2], logits[:-2])  # the same draws
-        assert torch.equal(logits[-2:], torch.zeros(2))
-        states = uniform(6, 30, 5).float() - 0.5
-        chance = CartPole(head_name="logits").policy(logits, states).softmax(-1)
-        assert torch.allclose(chance, torch.full_like(chance, 0.5), rtol=0, atol=0.005)
-
     def test_is_the_network_with_the_same_vector(self):
         w = physics.parameters(generator()).double()
         states = uniform(6, 3, 5) - 0.5
@@ -133,12 +107,3 @@ class TestPolicy:
         v = torch.randn(17410, generator=generator(1), dtype=torch.float64)
         expected = jvp(lambda u: sim.policy(u, states), (w,), (v,))[1]
         assert torch.allclose(sim.policy_change(w, v, states), expected, rtol=1e-12)
-
-    def test_critics_see_numbers_of_order_one(self):
-        sim = CartPole()
-        episodes = sim.episodes(linear_policy(log_std=-0.5), sim.chance(1, generator())[0])
-        inputs = sim.inputs(episodes.states)
-        assert inputs.shape == (201, 5, 5)
-        assert inputs.abs().max() < 4
-        edge = torch.tensor([2.4, 0, cart.MAX_ANGLE, 0, 200])
-        assert torch.allclose(sim.inputs(edge), torch.tensor([1.0, 0, 1, 0, 1]))

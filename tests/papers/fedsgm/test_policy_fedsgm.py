@@ -113,12 +113,6 @@ def test_both_engines_agree(uplink):
     assert all(info[k] == plain[k] for k in ("bits_up", "bits_down"))
 
 
-def test_seeds_together_equal_seeds_alone():
-    trace = fl.run(ALGORITHM, small, rounds=2, seeds=(0, 3), progress=False)
-    alone = fl.run(ALGORITHM, small, rounds=2, seeds=(3,), progress=False)
-    torch.testing.assert_close(trace.state.w[1], alone.state.w[0], atol=2e-4, rtol=0)
-
-
 @pytest.mark.parametrize("damping", [0.01, 0.1, 1.0])
 def test_the_step_stays_within_its_divergence(damping):
     problem, algorithm = small(), replace(ALGORITHM, damping=damping)
