@@ -25,13 +25,6 @@ def after_feasible(trace: Trace, tolerance: float) -> Array:
     return np.asarray((above & since).sum(1), float)
 
 
-def first_round(trace: Trace, f: float, g: float) -> Array:
-    """Per seed, the first round with both f(w_t) <= f and g(w_t) <= g; T if there is none."""
-    good = (trace.of_rounds("f") <= f) & (trace.of_rounds("g") <= g)
-    found = np.where(good.any(1), good.argmax(1), good.shape[1])
-    return np.asarray(trace.rounds[found], float)
-
-
 def second_half(trace: Trace, name: str) -> Array:
     values = trace.of_rounds(name)
     return np.asarray(values[:, values.shape[1] // 2 :])

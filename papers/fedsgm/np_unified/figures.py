@@ -6,12 +6,9 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from fedlib.core import Trace
 from papers.fedsgm.curves import tolerance_of, tuned
 from papers.kit import plot
-from papers.kit.numbers import mean
 from papers.kit.panels import Layer, grid, on, panel, row
 from papers.kit.study import Traces
 
@@ -126,56 +123,6 @@ def figure_6(traces: Traces) -> plot.Drawing:
     )
 
 
-def splits(traces: Traces) -> plot.Drawing:
-    """Late constraint of every split: some clients against all, hard and soft."""
-
-    def split(mode: str) -> Layer:
-        some, everyone = traces[mode].late("g"), traces[f"{mode}_all"].late("g")
-        order = np.argsort(some)
-
-        def points(ax: Axes) -> None:
-            x, seeds = np.arange(len(order)), [str(traces[mode].seeds[i]) for i in order]
-            ax.plot(
-                x,
-                some[order],
-                "o",
-                color=plot.COLORS[0],
-                label=f"{some_of(traces[mode])} clients a round",
-            )
-            ax.plot(x, everyone[order], "s", color=plot.COLORS[1], label="all clients")
-            ax.set_xticks(x, seeds)
-
-        return panel(
-            points,
-            level(traces),
-            title=f"{mode} switching",
-            xlabel="seed (split), sorted",
-            ylabel="late constraint g" if mode == "hard" else "",
-            legend=mode == "hard",
-        )
-
-    return row(*map(split, MODES), sharey=True)
-
-
-def learning_rates(traces: Traces) -> plot.Drawing:
-    """Late objective and constraint against the step size, some clients and all."""
-    groups = {"": some_of(traces["hard"]), "_all": "all"}
-
-    def late(metric: str, title: str, *more: Layer, legend: bool = False) -> Layer:
-        shown = {
-            f"{m}, {text}": [mean(traces[n].late(metric)) for n in rates(traces, m + g).values()]
-            for g, text in groups.items()
-            for m in MODES
-        }
-        dots = on(plot.dots, list(rates(traces, "hard")), shown)
-        frame = {"title": title, "xscale": "log", "xlabel": "step size"}
-        return panel(dots, on(plot.plain_log), *more, legend=legend, **frame)
-
-    return row(
-        late("f", "late objective f", legend=True), late("g", "late constraint g", level(traces))
-    )
-
-
 def rates(traces: Traces, name: str) -> dict[float, str]:
     """The step sizes of the sweep in increasing order, and their runs."""
     names = [n for n in traces if n == name or n.startswith(f"{name}_lr")]
@@ -189,6 +136,4 @@ FIGURES = {
     "compression": sweep("_K.*|_nofeedback", compression),
     "figure_5": figure_5,
     "figure_6": figure_6,
-    "splits": splits,
-    "learning_rates": learning_rates,
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
@@ -15,9 +14,7 @@ from fedlib.core.trace import Array
 from fedlib.problems import neyman_pearson
 from papers.fedsgm.curves import (
     FEASIBLE,
-    band,
     excess,
-    first_round,
     jitter,
     oscillation,
     tuned,
@@ -25,7 +22,7 @@ from papers.fedsgm.curves import (
 )
 from papers.fedsgm.np_unified import many
 from papers.fedsgm.skewness import client_gradients, multiplier, skewness
-from papers.kit.numbers import Number, exact, mean, measured, ratio, share
+from papers.kit.numbers import Number, exact, mean, measured, share
 from papers.kit.study import Params, Traces
 
 PENALTIES = 200  # the largest penalty over the smallest whose spread is set against that of beta
@@ -42,16 +39,14 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
         numbers |= _measures(name, trace, tolerance)
     for group in ("", "_all"):
         hard, soft = traces[f"hard{group}"], traces[f"soft{group}"]
-        counts = violations(hard, tolerance), violations(soft, tolerance)
-        numbers[f"ratio{group}.violations"] = ratio(*counts)
         for beta in p["betas"]:
-            numbers |= _more(f"soft{group}_beta{beta:g}", traces, soft)
-        limit = traces[f"soft{group}_beta1e+09"]
-        gaps = [np.abs(limit.metrics[k] - hard.metrics[k]).max(1) for k in ("f", "g")]
-        numbers[f"limit{group}.gap"] = mean(np.maximum(*gaps))
-        blunt = traces[f"soft{group}_beta{max(p['betas']):g}"]
-        gaps = [np.abs(blunt.metrics[k] - hard.metrics[k]).max(1) for k in ("f", "g")]
-        numbers[f"control{group}.gap"] = mean(np.maximum(*gaps))
+            run = f"soft{group}_beta{beta:g}"
+            for k in "fg":
+                numbers[f"{run}.{k}_more"] = mean(traces[run].late(k) - soft.late(k))
+        for key, beta in {"limit": 1e9, "control": max(p["betas"])}.items():
+            sharp = traces[f"soft{group}_beta{beta:g}"]
+            gaps = [np.abs(sharp.metrics[k] - hard.metrics[k]).max(1) for k in "fg"]
+            numbers[f"{key}{group}.gap"] = mean(np.maximum(*gaps))
     starts = {f"penalty_rho{rho:g}": f"penalty_rho{rho:g}_" for rho in p["rhos"]}
     starts |= {f"{mode}_tuned": f"{mode}_lr" for mode in ("hard", "soft")}
     best = {}
@@ -60,9 +55,8 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
         best[name] = traces[tuned(traces, names, tolerance)]
         numbers |= _measures(name, best[name], tolerance)
         numbers[f"{name}.lr"] = exact(best[name].config["algorithm"]["lr"])
-    for name in ("hard", "soft", "hard_all", "soft_all"):
-        numbers |= _averaged(name, traces[name])
-        for run in (name, f"{name}_lr{min(p['lrs']):g}"):
+    for mode in ("hard", "soft"):
+        for run in (mode, f"{mode}_all", f"{mode}_lr{min(p['lrs']):g}"):
             numbers[f"{run}.of_three"] = _of_three(traces[run], tolerance)
     numbers |= _right(best, p) | _spreads(traces, p)
     return numbers | _skewness(traces["hard"]) | _penalty_prediction(traces, p)
@@ -112,7 +106,6 @@ def _measures(name: str, trace: Trace, tolerance: float) -> dict[str, Number]:
         "f": lambda t: t.late("f"),
         "g": lambda t: t.late("g"),
         "infeasible": (lambda t: t.late("g") > FEASIBLE * tolerance, "of seeds"),
-        "target": (lambda t: first_round(t, 0.1, 1.1 * tolerance), "rounds"),
     }
     if trace.rounds[1] == 1:  # evaluated every round
         found |= {
@@ -122,27 +115,10 @@ def _measures(name: str, trace: Trace, tolerance: float) -> dict[str, Number]:
             "excess": (lambda t: excess(t, tolerance), "1e-3"),
             "merit": lambda t: over_limit(t, tolerance, 4.0).mean(1),
             "early": lambda t: over_limit(t, tolerance, 1.0)[:, :50].mean(1),
-            "f_early": lambda t: t.metrics["f"][:, min(50, len(t.rounds) - 1)],
         }
-    others = [k for k in ("false_alarm", "miss", "g_max") if k in trace.metrics]
-    return measured({name: trace}, found | {k: lambda t, k=k: t.late(k) for k in others})
-
-
-def _more(name: str, traces: Traces, base: Trace) -> dict[str, Number]:
-    """How much more f, g, oscillation and width of its band a run has than another."""
-    more = {
-        "f_more": lambda t: t.late("f") - base.late("f"),
-        "g_more": lambda t: t.late("g") - base.late("g"),
-        "oscillation_more": (lambda t: oscillation(t) - oscillation(base), "1e-3"),
-        "oscillation_f_more": (lambda t: oscillation(t, "f") - oscillation(base, "f"), "1e-3"),
-        "band_f_more": (lambda t: band(t, "f") - band(base, "f"), "1e-3"),
-        "relative_oscillation_f_more": (
-            lambda t: relative(t, oscillation) - relative(base, oscillation),
-            "1e-3",
-        ),
-        "relative_band_f_more": (lambda t: relative(t, band) - relative(base, band), "1e-3"),
-    }
-    return measured({name: traces[name]}, more)
+    if "g_max" in trace.metrics:
+        found["g_max"] = lambda t: t.late("g_max")
+    return measured({name: trace}, found)
 
 
 def over_limit(trace: Trace, tolerance: float, weight: float) -> Array:
@@ -150,11 +126,6 @@ def over_limit(trace: Trace, tolerance: float, weight: float) -> Array:
     return np.asarray(
         trace.of_rounds("f") + weight * np.maximum(trace.of_rounds("g") - tolerance, 0)
     )
-
-
-def relative(trace: Trace, measure: Callable[[Trace, str], Array]) -> Array:
-    """Per seed, a measure of the scatter of f as a share of late f."""
-    return np.asarray(measure(trace, "f") / trace.late("f"))
 
 
 def _problem(seed: int) -> Any:
@@ -168,23 +139,6 @@ def _final(trace: Trace) -> list[tuple[Any, torch.Tensor]]:
     return [(_problem(s), w) for s, w in zip(trace.seeds, models, strict=True)]
 
 
-def _averaged(name: str, trace: Trace) -> dict[str, Number]:
-    """F and g at the averaged iterate, over the seeds where it is defined."""
-    output = np.asarray(trace.output)
-    defined = np.isfinite(output).all(-1)
-    values = [
-        _problem(seed).mean_losses(torch.as_tensor(w, dtype=torch.float32)).tolist()
-        for seed, w, there in zip(trace.seeds, output, defined, strict=True)
-        if there
-    ]
-    f, g = np.array(values).T if values else np.full((2, 1), np.nan)
-    return {
-        f"{name}.average_f": mean(f),
-        f"{name}.average_g": mean(g),
-        f"{name}.average_defined": share(defined),
-    }
-
-
 def _skewness(trace: Trace) -> dict[str, Number]:
     """Skewness of the clients' gradients at the final models of a run."""
     rows = []
@@ -192,8 +146,8 @@ def _skewness(trace: Trace) -> dict[str, Number]:
         a, b = client_gradients(task, w)
         cosine = torch.cosine_similarity(a.mean(0), b.mean(0), dim=0)
         local, glob, difference, bound = (float(x) for x in skewness(a, b))
-        rows.append((local / glob, bound / difference, float(cosine), glob, local))
-    names = ("local_to_global", "bound_to_difference", "cosine", "global", "local")
+        rows.append((local / glob, bound / difference, float(cosine)))
+    names = ("local_to_global", "bound_to_difference", "cosine")
     return {f"skewness.{n}": mean(c) for n, c in zip(names, np.array(rows).T, strict=True)}
 
 

@@ -40,7 +40,6 @@ PARAMETERS = parameters(
     beta=("sharpness of soft switching", 20.0),
     betas=("sharpnesses of the sweep", (5.0, 10.0, 40.0, 60.0, 200.0), (5.0, 200.0)),
     fraction=("K/d of the Rand-K uplink", 0.1),
-    fractions=("K/d of the sweep", (0.3, 0.5, 1.0), (1.0,)),
     local_steps=("local steps E", 5),
     fresh=("seeds that C25 alone is judged by", tuple(range(1000, 1400)), (1000, 1001, 1002)),
     settle_rounds=("rounds of the uncompressed runs behind P1 and P2", 2000, 600),
@@ -49,17 +48,15 @@ PARAMETERS = parameters(
 
 
 @lru_cache(maxsize=64)
-def problem(
-    seed: int, positive: str = "malignant", bias: bool = False, clients: int = 10
-) -> Problem:
+def problem(seed: int, positive: str = "malignant", clients: int = 10) -> Problem:
     """560 of the 569 samples on equal, stratified clients."""
     table = data.breast_cancer(positive)
     about = {"data": "breast_cancer", "positive": positive}
-    return neyman_pearson(table.X, table.y, clients=clients, seed=seed, bias=bias, config=about)
+    return neyman_pearson(table.X, table.y, clients=clients, seed=seed, config=about)
 
 
 def specs(p: Params) -> dict[str, Spec]:
-    """Hard and soft at the main setting, along each sweep, swapped, with a bias, and settled."""
+    """Hard and soft at the main setting, along each sweep, and settled."""
     tolerance, lr = float(p["tolerance"]), float(p["lr"])
     of = partial(problem, clients=p["clients"])
     modes: dict[str, Switch] = {"hard": Hard(), "soft": Soft(float(p["beta"]))}
@@ -82,10 +79,6 @@ def specs(p: Params) -> dict[str, Spec]:
             found[f"{mode}_lr{x:g}"] = replace(thin, algorithm=replace(main, lr=float(x)))
         for x in p["betas"] if mode == "soft" else ():
             found[f"soft_beta{x:g}"] = replace(thin, algorithm=replace(main, switch=Soft(float(x))))
-        for x in p["fractions"]:
-            found[f"{mode}_K{x:g}"] = replace(thin, algorithm=replace(main, uplink=RandK(float(x))))
-        found[f"{mode}_swapped"] = replace(thin, problem=partial(of, positive="benign"))
-        found[f"{mode}_bias"] = replace(thin, problem=partial(of, bias=True))
         found[f"{mode}_settled"] = replace(
             base,
             algorithm=replace(main, uplink=Identity()),
@@ -111,24 +104,16 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
         "band_g": (lambda t: band(t, "g"), "1e-3"),
     }
     numbers = measured(curves, measures)
-    for name in traces:
-        other = name.replace("hard", "soft")
-        if name.startswith("hard") and not name.endswith("_settled"):
-            pair = [violations(traces[x], tolerance) for x in (name, other)]
-            label = name.removeprefix("hard").removeprefix("_") or "main"
-            numbers[f"ratio.{label}"] = ratio(pair[0], pair[1])
-            late = [traces[x].late("f", LATE) for x in (other, name)]
-            numbers[f"loss_ratio.{label}"] = ratio(late[0], late[1])
+    pairs = {n.partition("_")[2] or "main": (n, "soft" + n[4:]) for n in curves if n[:4] == "hard"}
+    pairs |= {n.removeprefix("soft_"): ("hard", n) for n in curves if n.startswith("soft_beta")}
+    for label, (hard, soft) in pairs.items():
+        one, two = curves[hard], curves[soft]
+        counts = violations(one, tolerance), violations(two, tolerance)
+        numbers[f"ratio.{label}"] = ratio(*counts)
+        numbers[f"loss_ratio.{label}"] = ratio(two.late("f", LATE), one.late("f", LATE))
     for k, (label, start) in product("fg", {"main": "", "fresh": "fresh_"}.items()):
         apart = band(traces[f"{start}soft"], k) - band(traces[f"{start}hard"], k)
         numbers[f"{label}.band_{k}_more"] = mean(apart, "1e-3")
-    for name in traces:
-        if name.startswith("soft_beta"):
-            label = name.removeprefix("soft_")
-            pair = [violations(traces[x], tolerance) for x in ("hard", name)]
-            numbers[f"ratio.{label}"] = ratio(pair[0], pair[1])
-            late = [traces[x].late("f", LATE) for x in (name, "hard")]
-            numbers[f"loss_ratio.{label}"] = ratio(late[0], late[1])
     return numbers | _predictions(traces, p) | in_all
 
 
@@ -146,7 +131,6 @@ def _predictions(traces: Traces, p: Params) -> dict[str, Number]:
     level = soft.late("g", SETTLED)
     expected_level = p["tolerance"] - 1 / (p["beta"] * (1 + lam["soft"]))
     return {
-        "multiplier": mean(lam["soft"]),
         "share.predicted": mean(expected_share),
         "share.measured": mean(share),
         "share.gap": mean(np.abs(share - expected_share)),

@@ -71,14 +71,12 @@ C2 = Rule(
     "; ".join(
         f"{m}: {told(f'{m}.after')} after first feasible, std {told(f'{m}.jitter')}" for m in MAIN
     ),
-    observations={"g scatters less under soft": of("soft.jitter") < of("hard.jitter")},
     control=SWAPPED,
 )
 C3 = Rule(
     {"about four times fewer": between("ratio.lr1", *many.ABOUT)},
     f"step size 1: {told('ratio.lr1', '.2g')}",
     "The full paper's protocol is to try 1, 0.1, 0.01, ... and to draw the best, which is 1 here.",
-    {"fewer": of("ratio.lr1") > 1},
     control=Control("hard switching against itself", {"ratio.lr1": "control.one"}),
     sizes=(Size("ratio.lr1", 4.0, "text on Figure 1"),),
 )
@@ -100,7 +98,6 @@ P1 = Rule(
     },
     predicted("share"),
     "The formula is an approximation: the interval of the difference excludes zero.",
-    {"equal": abs(of("share.measured") - of("share.predicted")) <= 0.005},
     control=Control(
         "one half of the rounds, whatever the multiplier", {"share.predicted": "control.half"}
     ),

@@ -6,7 +6,7 @@ from expect import refuses
 from scipy import stats
 
 from fedlib.core import Trace
-from papers.fedsgm.curves import after_feasible, first_round, jitter, oscillation, violations
+from papers.fedsgm.curves import after_feasible, jitter, oscillation, violations
 from papers.kit.claims import PaperValue, check
 from papers.kit.intervals import difference_ends, mean_ends, ratio_ends, seeds_for, share_ends
 from papers.kit.numbers import (
@@ -172,7 +172,6 @@ def test_six_digits_and_null():
 def test_what_is_read_off_the_curves():
     assert violations(TRACE, 0.5).tolist() == [3, 5]
     assert after_feasible(TRACE, 0.5).tolist() == [2, 0]
-    assert first_round(TRACE, f=0.6, g=0.5).tolist() == [1, 5]
     assert oscillation(TRACE) == pytest.approx([150.0, 50.0])
     assert jitter(TRACE, 2) == pytest.approx([100.0, 0.0])
     assert TRACE.late("g", 0.4).tolist() == pytest.approx([0.6, 0.6])
