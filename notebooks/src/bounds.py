@@ -37,13 +37,10 @@ profile = "full"  # "full": T up to 10000, all sweeps; "quick": T up to 60, shor
 seeds = None  # instances, of twelve kinds in turn; a seed also fixes participants and batches: full 0 to 11; quick 0, 1
 rounds = None  # T where it is not varied: full 1000; quick 60
 horizons = None  # T of the sweep: full 30, 100, 300, 1000, 3000, 10000; quick 20, 40, 60
-local_steps = 2  # E where it is not varied
-local_steps_grid = None  # E of the sweep: full 1, 2, 5, 10; quick 5
+local_steps = 2  # local steps E
 participants = 5  # n of the theorems with sampled clients, of ten
-participants_grid = None  # n of the sweep: full 1, 2, 5, 10; quick 2
-up = 0.5  # K/d of the uplink, Top-K or Rand-K, where it is not varied
-down = 0.5  # K/d of the downlink where it is not varied
-fractions = None  # K/d of the sweeps, one direction at a time: full 0.1, 0.2, 0.5, 1; quick 0.1
+up = 0.5  # K/d of the uplink, Top-K or Rand-K
+down = 0.5  # K/d of the downlink
 threshold_factors = None  # multiples of the prescribed threshold: full 0, 0.03, 0.1, 0.3, 1; quick 0, 0.1, 1
 step_factors = None  # multiples of the prescribed step size: full 1, 3, 10; quick 1
 stairs = None  # T on the hard instance: full 10, 30, 100, 300, 1000; quick 10, 30
@@ -134,24 +131,6 @@ plot.show(
 # The theorem does not allow this: with a threshold below $B(\Gamma)$ its argument does not close, and there may be instances on which it fails.
 
 # %% [markdown]
-# ## Local steps, participation, compression
-
-# %% tags=["remove-input"]
-plot.show(
-    page.figures["settings"](traces),
-    alt="Eight panels with reached accuracy and bound. Both grow with local steps, for our Gamma hardly after two steps; both fall with the share of entries that is sent, up or down. With sampled clients and compression the bounds are many times what is "
-    "reached and the reached values hardly change; with more participants both fall a little.",
-    caption="With sampled clients and compression the bounds are many times what is reached. Reached and "
-    "promised accuracy against E, K/d (one direction at a time) and n. Bands from the smallest to"
-    " the largest instance.",
-    size=(8.8, 5.2),
-)
-
-# %% [markdown]
-# By the printed $\Gamma=2E^2$, local steps do harm: $\epsilon$ grows as $\sqrt E$, and so does the accuracy reached, because a larger threshold is asked for. With $\Gamma=\frac{3E}2-1$ the threshold never exceeds $\sqrt3$ times that of $E=1$, and the accuracy levels off as well. In the same way the price of compression is, on these
-# problems, the price of a threshold that allows for it.
-
-# %% [markdown]
 # ## An instance on which the bound is met
 #
 # Can the constants be improved? For $E=1$ that of {prf:ref}`hard-theorem` with $\Gamma_{\rm direct}$ cannot.
@@ -181,19 +160,8 @@ plot.show(
 # 3. *Average.* All $w_t$, $t<T$, together have touched at most $E(T-1)<d$ coordinates. The others are 0 in $\bar w$ and none is positive, so $f(\bar w)=0$. Last, $f(w^*)=-\frac{DG}{\sqrt d}$.
 # ```
 #
-# With $\Gamma_{\rm direct}$ and $E=1$, $2\Gamma=1$: the bound is attained, for every $T$. The function is the classical one for lower complexity bounds, so that no method that looks at $T$ subgradients can do better on all problems. With local steps $\sqrt{2\Gamma}=\sqrt{3E-2}$ remains open, and the
+# With $\Gamma_{\rm direct}$ and $E=1$, $2\Gamma=1$: the bound is attained, for every $T$; the checks below measure it. The function is the classical one for lower complexity bounds, so that no method that looks at $T$ subgradients can do better on all problems. With local steps $\sqrt{2\Gamma}=\sqrt{3E-2}$ remains open, and the
 # printed $\Gamma=2E^2$ is off by $2E$.
-
-# %% tags=["remove-input"]
-plot.show(
-    page.figures["hard_instance"](traces),
-    alt="Left: bound and measured gap against T; the measured gaps of both versions coincide and lie exactly on the lower bound line, ours. Right: measured gap divided by the bound against the number of local steps: ours falls from 1 at E = 1 to "
-    "0.19 at E = 10, the printed one from one half to 0.05.",
-    caption="On the staircase our bound is met exactly at one local step; the printed one is twice as "
-    "large. Gap of the objective and bound at E = 1 (left), and their ratio for more local steps "
-    "with E T fixed (right).",
-    size=(8.6, 3.2),
-)
 
 # %% [markdown]
 # ## Checks

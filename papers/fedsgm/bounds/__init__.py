@@ -19,13 +19,10 @@ PARAMETERS = parameters(
     ),
     rounds=("T where it is not varied", 1000, 60),
     horizons=("T of the sweep", (30, 100, 300, 1000, 3000, 10000), (20, 40, 60)),
-    local_steps=("E where it is not varied", 2),
-    local_steps_grid=("E of the sweep", (1, 2, 5, 10), (5,)),
+    local_steps=("local steps E", 2),
     participants=("n of the theorems with sampled clients, of N = 10", 5),
-    participants_grid=("n of the sweep", (1, 2, 5, 10), (2,)),
-    up=("K/d of the uplink, Top-K or Rand-K, where it is not varied", 0.5),
-    down=("K/d of the downlink where it is not varied", 0.5),
-    fractions=("K/d of the sweeps, one direction at a time", (0.1, 0.2, 0.5, 1.0), (0.1,)),
+    up=("K/d of the uplink, Top-K or Rand-K", 0.5),
+    down=("K/d of the downlink", 0.5),
     threshold_factors=(
         "multiples of the prescribed threshold",
         (0.0, 0.03, 0.1, 0.3, 1.0),
@@ -42,7 +39,7 @@ PARAMETERS = parameters(
 
 
 def specs(p: Params) -> dict[str, Spec]:
-    """Every theorem along T, some along E, n and the compressors, and the hard instance."""
+    """Every theorem along T, one with other thresholds and steps, and the hard instance."""
     return {name: planned.spec for name, planned in plans(p).items()}
 
 

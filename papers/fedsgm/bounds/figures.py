@@ -61,33 +61,6 @@ def sweep_rounds(traces: Traces) -> plot.Drawing:
     return with_legend(grid(panels[:3], panels[3:6], panels[6:]))
 
 
-def settings(traces: Traces) -> plot.Drawing:
-    """Measured accuracy and bound against E, q, q0 and n."""
-
-    def theorem(ax: Axes, key: str, letter: str) -> None:
-        for version in METHODS[key].versions:
-            runs = along(traces, f"{key}_{version}", letter)
-            curve(ax, list(runs), [reached(n, traces[n]) for n in runs.values()], version)
-        ax.set_title(METHODS[key].label, fontsize=8)
-        frame(ax, list(runs))
-
-    shown = (
-        ("hard", "E", "local steps E"),
-        ("soft", "E", "local steps E"),
-        ("feedback", "up", "uplink K/d"),
-        ("feedback", "down", "downlink K/d"),
-        ("sampled_feedback", "up", "uplink K/d"),
-        ("sampled_feedback", "down", "downlink K/d"),
-        ("sampled", "E", "local steps E"),
-        ("sampled", "n", "participants n of 10"),
-    )
-    panels = [
-        panel(on(theorem, key, letter), xlabel=label, ylabel="" if i % 4 else ACCURACY)
-        for i, (key, letter, label) in enumerate(shown)
-    ]
-    return with_legend(grid(panels[:4], panels[4:]))
-
-
 def scaled(traces: Traces) -> plot.Drawing:
     """The f gap, g and their maximum when threshold and step are not what the theorem says."""
     runs = {n: reached(n, t) for n, t in traces.items() if parts(n)[1] == "scaled"}
@@ -110,49 +83,6 @@ def scaled(traces: Traces) -> plot.Drawing:
             for item in titles.items()
         )
     )
-
-
-def hard_instance(traces: Traces) -> plot.Drawing:
-    """The staircase: objective gap and bound against T at E = 1, their ratio against E."""
-    found = {n: reached(n, t) for n, t in traces.items() if n.startswith("stairs")}
-    sweeps = {v: horizons(f"stairs_{v}", found) for v in ("printed", "ours")}
-
-    def gaps(ax: Axes) -> None:
-        for version, runs in sweeps.items():
-            color, printed = plot.COLORS[SHADES[version]], version == "printed"
-            bounds = [found[n].bound for n in runs.values()]
-            ax.plot(list(runs), bounds, "--", color=color, label=f"bound, {NAMES[version]}")
-            gap = [float(found[n].gap[0]) for n in runs.values()]
-            dot: Any = {"fillstyle": "none" if printed else "full", "ms": 8 if printed else 4}
-            ax.plot(list(runs), gap, "o", color=color, label=f"reached, {NAMES[version]}", **dot)
-        frame(ax, list(sweeps["printed"]))
-
-    def shares(ax: Axes) -> None:
-        for version, runs in sweeps.items():
-            local = {1.0: runs[max(runs)]} | along(traces, f"stairs_{version}", "E")
-            share = [float(found[n].gap[0] / found[n].bound) for n in local.values()]
-            color = plot.COLORS[SHADES[version]]
-            ax.plot(list(local), share, "o-", color=color, label=NAMES[version])
-
-    return row(
-        panel(gaps, title="f gap of the averaged iterate, E = 1", xlabel="rounds T", legend=True),
-        panel(
-            shares,
-            title="f gap / bound at the same number of steps E T",
-            xlabel="local steps E",
-            ylim=(0, 1.05),
-            legend=True,
-        ),
-    )
-
-
-def along(traces: Traces, start: str, letter: str) -> dict[float, str]:
-    """Value -> name of the runs of a sweep, in order."""
-    settings = {n: n.rsplit("_", 1)[1] for n in traces if n.rsplit("_", 1)[0] == start}
-    found = {
-        float(s[len(letter) :]): n for n, s in settings.items() if s.rstrip("0123456789.") == letter
-    }
-    return dict(sorted(found.items()))
 
 
 def curve(ax: Axes, x: Sequence[float], row: Sequence[Reached], version: str) -> None:
@@ -222,7 +152,5 @@ def with_legend(draw: plot.Drawing) -> plot.Drawing:
 
 FIGURES = {
     "rounds": sweep_rounds,
-    "settings": settings,
     "scaled": scaled,
-    "hard_instance": hard_instance,
 }

@@ -1,4 +1,4 @@
-"""The runs of the study on bounds: every theorem along its sweeps, and the hard instance."""
+"""The runs of the study on bounds: every theorem along T, and the hard instance."""
 
 from __future__ import annotations
 
@@ -145,19 +145,8 @@ def plans(p: Params) -> dict[str, Plan]:
     found: dict[str, Plan] = {}
     for name, method in METHODS.items():
         for version in method.versions:
-            make, start = partial(plan, name, version, p), f"{name}_{version}"
             for T in p["horizons"]:
-                found[f"{start}_T{T}"] = make(rounds=T)
-            if name in ("hard", "soft", "sampled"):
-                for E in p["local_steps_grid"]:
-                    found[f"{start}_E{E}"] = make(local_steps=E)
-            if name in ("feedback", "sampled_feedback"):
-                for q in p["fractions"]:
-                    found[f"{start}_up{q:g}"] = make(up=q, down=1.0)
-                    found[f"{start}_down{q:g}"] = make(up=1.0, down=q)
-            if name == "sampled":
-                for n in p["participants_grid"]:
-                    found[f"{start}_n{n}"] = make(participants=n)
+                found[f"{name}_{version}_T{T}"] = plan(name, version, p, rounds=T)
     for T in p["horizons"]:
         found[f"hard_tenth_T{T}"] = plan("hard", "printed", p, rounds=T, threshold=0.1)
     for k in p["step_factors"]:

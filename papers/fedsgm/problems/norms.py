@@ -34,7 +34,6 @@ def norms(
     `g_gap = g(w) - g(solution)`.
     """
     checks.arguments(norms, locals())
-    checks.positive("norms", "c", c)
     for name, value in (("b", b), ("w0", w0.expand_as(a) if w0.shape == a.shape[1:] else w0)):
         if value.shape != a.shape:
             raise ValueError(
@@ -62,7 +61,7 @@ def random_norms(
     clients: Count = 8,
     dim: Count = 3,
     distance: Positive = 1.0,
-    offset: float = 2.0,
+    offset: Nonnegative = 2.0,
     spread: Nonnegative = 1.0,
 ) -> Problem:
     """A random instance with an active constraint, started at a given distance from its solution.
@@ -78,11 +77,6 @@ def random_norms(
             have kinks as sharp as the single losses, the hardest case for a subgradient method.
     """
     checks.arguments(random_norms, locals())
-    checks.count("random_norms", "seed", seed, low=0)
-    checks.count("random_norms", "clients", clients)
-    checks.count("random_norms", "dim", dim)
-    for name, value in (("distance", distance), ("offset", offset), ("spread", spread)):
-        checks.nonnegative("random_norms", name, value)
     rng = torch.Generator().manual_seed(seed)
     a, b = spread * torch.randn(2, clients, dim, generator=rng, dtype=torch.float64)
     away, start = torch.randn(2, dim, generator=rng, dtype=torch.float64)
@@ -132,8 +126,6 @@ def drift_sum(problem: Problem, local_steps: Count, lr: Positive) -> float:
     Lemma 2 bounds it by G^2 E^3 / 3.
     """
     checks.arguments(drift_sum, locals())
-    checks.count("drift_sum", "local_steps", local_steps)
-    checks.positive("drift_sum", "lr", lr)
     clients, objective = problem.all_clients(), problem.w0.new_tensor([1.0, 0.0])
     gradient = torch.func.vmap(_gradient, in_dims=(0, 0, None))
     u, total = problem.w0.expand(problem.num_clients, -1), torch.zeros(())

@@ -36,10 +36,6 @@ def boxed_norms(
         RuntimeError: no solution was found; take another seed.
     """
     checks.arguments(boxed_norms, locals())
-    for name, value in (("clients", clients), ("rows", rows), ("dim", dim)):
-        checks.count("boxed_norms", name, value)
-    checks.count("boxed_norms", "seed", seed, low=0)
-    checks.positive("boxed_norms", "sigma", sigma)
     rng = torch.Generator().manual_seed(seed)
     spread = (1.0, 0.1, 0.001)[seed % 3]
     centres, b = torch.randn(2, clients * rows, dim, generator=rng, dtype=torch.float64)
@@ -108,7 +104,6 @@ def split_objectives(gap: Positive = 0.003) -> Problem:
     `gap` is half the difference of the two constraint values, which is sigma of F-A4 for n = 1.
     """
     checks.arguments(split_objectives, locals())
-    checks.positive("split_objectives", "gap", gap)
     half, slope = 0.35, 0.25
     p = torch.tensor([[-slope, -0.3], [0.13, 0.95]], dtype=torch.float64)
     q = torch.tensor([[slope, 0.0], [slope, 0.0]], dtype=torch.float64)
@@ -126,7 +121,6 @@ def skewed_levels(clients: Count = 10, gap: Positive = 0.002) -> Problem:
     """
     checks.arguments(skewed_levels, locals())
     checks.count("skewed_levels", "clients", clients, low=2)
-    checks.positive("skewed_levels", "gap", gap)
     one = torch.ones(clients, 1, dtype=torch.float64)
     r = gap * one[:, 0]
     r[0] = -gap * (clients - 1)

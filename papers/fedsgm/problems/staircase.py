@@ -29,8 +29,6 @@ def staircase(dim: Count, distance: Positive = 1.0) -> Problem:
         distance: D, the distance of the start from the solution.
     """
     checks.arguments(staircase, locals())
-    checks.count("staircase", "dim", dim)
-    checks.positive("staircase", "distance", distance)
     scale = torch.full((1,), float(distance), dtype=torch.float64)
     solution = torch.full((dim,), -distance / math.sqrt(dim), dtype=torch.float64)
     return Problem(

@@ -35,8 +35,6 @@ def clipped_distances(
     Metrics are `f`, `g` and the coordinates `w1` .. `wd`.
     """
     checks.arguments(clipped_distances, locals())
-    for name, value in (("c", c), ("clip", clip), ("radius", radius)):
-        checks.positive("clipped_distances", name, value)
     if a.dim() != 2 or b.shape != a.shape or w0.shape != a.shape[1:]:
         got = f"{tuple(a.shape)}, {tuple(b.shape)} and {tuple(w0.shape)}"
         raise ValueError(f"clipped_distances: a, b, w0 must be [N, d], [N, d], [d], got {got}.")
@@ -79,11 +77,6 @@ def random_clipped(
     tell g exactly.
     """
     checks.arguments(random_clipped, locals())
-    checks.count("random_clipped", "seed", seed, low=0)
-    checks.count("random_clipped", "clients", clients)
-    checks.count("random_clipped", "dim", dim)
-    checks.positive("random_clipped", "clip", clip)
-    checks.nonnegative("random_clipped", "spread", spread)
     rng = torch.Generator().manual_seed(seed)
     axis = _unit(torch.randn(dim, generator=rng, dtype=torch.float64))
     a = _unit(torch.randn(clients, dim, generator=rng, dtype=torch.float64))
@@ -122,8 +115,6 @@ def multiplier_bound(
     because <u, v> <= |u + v|^2 / 4.
     """
     checks.arguments(multiplier_bound, locals())
-    for name, value in (("D", D), ("G", G), ("rho_hat", rho_hat), ("slack", slack)):
-        checks.positive("multiplier_bound", name, value)
     return (G * D + share * rho_hat * D**2) / slack
 
 
