@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fedlib.algorithms.baselines import SGM, ConEx, FedAvg, PenaltyFedAvg, PenaltySGM
 from fedlib.algorithms.fedsgm import FedSGM
@@ -19,24 +19,18 @@ from papers.kit.health_checks import HealthCheck, HealthChecks
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["STUDY", "clients_table", "people", "problem"]
+__all__ = ["STUDY", "people", "problem"]
 
 PARAMETERS = parameters(
     seeds=("seeds; each fixes start, partition and participants", (0, 1, 2, 3, 4), (0, 1)),
-    sweep_seeds=("seeds of the sweeps over step size, split and sign", (0, 1, 2), (0,)),
+    sweep_seeds=("seeds of what the printed step size may mean", (0, 1, 2), (0,)),
     rounds=("communication rounds T", 500, 20),
-    lr=("step size of all runs but the sweep over step sizes", 0.1, 0.3),
-    lrs=("step sizes of the sweep", (0.0001, 0.01, 0.3, 1.0), (0.0001,)),
+    lr=("step size of all other runs", 0.1, 0.3),
     tolerance=("switching threshold and level of the gap, epsilon", 0.05),
     beta=("sharpness of soft switching", 40.0),
-    betas=("sharpnesses of the sweep", (10.0, 160.0), (160.0,)),
     clients=("clients N", 10),
     participants=("clients a round", 5),
     alpha=("concentration of the Dirichlet split", 2.0),
-    alphas=("concentrations of the sweep", (0.5,)),
     local_steps=("local steps E, a minibatch each", 2),
     batch=("rows of a client's minibatch; a centralized one has that of all participants", 64, 16),
     central_values=("rows of a centralized method's batch for the gap", 1024, 256),
@@ -84,26 +78,8 @@ def problem(
     )
 
 
-def clients_table(p: Params) -> pd.DataFrame:
-    """How unequal the clients of every seed are: rows, and shares of men and of high incomes."""
-    import pandas as pd
-
-    found = {}
-    for seed in p["seeds"]:
-        task = problem(seed, p["clients"], float(p["alpha"]), stand_in_rows=p["stand_in_rows"])
-        own = [task.rows[j, :m] for j, m in enumerate(task.sizes)]
-        men, rich = ([float(x[r].mean()) for r in own] for x in (task.data[2], task.data[1]))
-        found[f"seed {seed}"] = {
-            "smallest client": f"{min(task.sizes)} rows",
-            "largest client": f"{max(task.sizes)} rows",
-            "share of men": f"{min(men):.2f} to {max(men):.2f}",
-            "share above 50K": f"{min(rich):.2f} to {max(rich):.2f}",
-        }
-    return pd.DataFrame.from_dict(found, orient="index")
-
-
 def specs(p: Params) -> dict[str, Spec]:
-    """All runs: Figure 7's curves, the penalties, and sweeps of step size, beta, split, sign."""
+    """All runs: Figure 7's curves, the penalties, and what the printed step size may mean."""
     local: dict[str, Any] = {
         "lr": float(p["lr"]),
         "local_steps": p["local_steps"],
@@ -112,15 +88,14 @@ def specs(p: Params) -> dict[str, Spec]:
     }
     limit: dict[str, Any] = {**local, "tolerance": float(p["tolerance"])}
     modes: dict[str, Switch] = {"hard": Hard(), "soft": Soft(float(p["beta"]))}
-    switches = modes | {f"soft_beta{b:g}": Soft(float(b)) for b in p["betas"]}
-    found = {name: base(FedSGM(**limit, switch=s), p) for name, s in switches.items()}
+    found = {name: base(FedSGM(**limit, switch=s), p) for name, s in modes.items()}
     for rho in p["rhos"]:
         found[f"penalty_rho{rho:g}"] = base(PenaltyFedAvg(**limit, rho=float(rho)), p)
     found |= _central(p, modes)
     found["fedavg"] = base(FedAvg(**local), p)
     main = {k: found[k] for k in ("hard", "soft", "fedavg")}
     extra = many.specs(found["hard"]) if p["many"] else {}
-    return found | _sweeps(main, p) | _readings(main, p) | _conex(found, p) | extra
+    return found | _readings(main, p) | _conex(found, p) | extra
 
 
 def base(algorithm: Any, p: Params, clients: int | None = None) -> Spec:
@@ -151,25 +126,8 @@ def _central(p: Params, modes: dict[str, Switch]) -> dict[str, Spec]:
     return found
 
 
-def _sweeps(main: dict[str, Spec], p: Params) -> dict[str, Spec]:
-    """Step sizes, the client's own sign, and other splits, on fewer seeds."""
-    found: dict[str, Spec] = {}
-    for name, full in main.items():
-        spec = replace(full, seeds=p["sweep_seeds"])
-        for x in p["lrs"]:
-            slow: Any = replace(spec.algorithm, lr=float(x))  # type: ignore[type-var]
-            found[f"{name}_lr{x:g}"] = replace(spec, algorithm=slow)
-        if name == "fedavg":
-            continue
-        task: Any = spec.problem
-        found[f"{name}_client"] = replace(spec, problem=partial(task, sign="client"))
-        for a in p["alphas"]:
-            found[f"{name}_alpha{a:g}"] = replace(spec, problem=partial(task, alpha=float(a)))
-    return found
-
-
 def _readings(main: dict[str, Spec], p: Params) -> dict[str, Spec]:
-    """The printed step size: with Adam, with two epochs a round for two steps, with both.
+    """The printed step size: as it is, with Adam, with two epochs for two steps, with both.
 
     With both also under the client's own sign, which follows the gap within a round.
     """
@@ -179,6 +137,7 @@ def _readings(main: dict[str, Spec], p: Params) -> dict[str, Spec]:
         adam = replace(plain, local=Adam())
         long = {"local_steps": p["epoch_steps"]}
         for reading, method in {
+            f"lr{p['printed_lr']:g}": plain,
             "epochs": replace(plain, **long),
             "adam": adam,
             "adam_epochs": replace(adam, **long),

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from fedlib.core import Trace
 from papers.fedsgm.curves import tolerance_of, tuned
 from papers.kit import plot
-from papers.kit.numbers import mean
 from papers.kit.panels import Layer, grid, on, panel, row
 from papers.kit.study import Traces
 
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-TITLES = {"f": "training loss f", "g": "gap of mean outputs g", "test_accuracy": "test accuracy"}
+TITLES = {"f": "training loss f", "g": "gap of mean outputs g"}
 MODES = ("hard", "soft")
 
 
@@ -119,31 +118,4 @@ def trade_off(traces: Traces) -> plot.Drawing:
     )
 
 
-def readings(traces: Traces) -> plot.Drawing:
-    """Late loss, gap and test accuracy against the step size, with the majority's accuracy."""
-    groups = {"hard": "hard", "soft": "soft", "fedavg": "no constraint"}
-    share = float(traces["hard"].config["problem"]["majority"])
-
-    def majority(ax: Axes) -> None:
-        ax.axhline(share, color="#7d6bb0", linestyle="--", label="majority class")
-
-    def late(metric: str, *more: Layer, legend: Any = False) -> Layer:
-        rates = {text: rates_of(traces, name) for name, text in groups.items()}
-        shown = {text: [mean(t.late(metric)) for _, t in runs] for text, runs in rates.items()}
-        dots = on(plot.dots, [x for x, _ in rates["hard"]], shown)
-        title = f"late {TITLES[metric]}"
-        return panel(dots, *more, title=title, xscale="log", xlabel="step size", legend=legend)
-
-    panels = late("f", legend=True), late("g", level(traces))
-    return marked(
-        traces, row(*panels, late("test_accuracy", majority, legend={"loc": "lower right"}))
-    )
-
-
-def rates_of(traces: Traces, name: str) -> list[tuple[float, Trace]]:
-    """The sweep over step sizes, in increasing order, on the seeds that all have."""
-    runs = [t for n, t in traces.items() if n == name or n.startswith(f"{name}_lr")]
-    return sorted(((float(t.config["algorithm"]["lr"]), t) for t in runs), key=lambda x: x[0])
-
-
-FIGURES = {"figure_7": figure_7, "trade_off": trade_off, "readings": readings}
+FIGURES = {"figure_7": figure_7, "trade_off": trade_off}

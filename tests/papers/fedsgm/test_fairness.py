@@ -10,9 +10,6 @@ from rounds import walk
 import fedlib as fl
 from papers import STUDIES
 from papers.fedsgm.curves import tuned
-from papers.fedsgm.fairness import clients_table
-from papers.fedsgm.fairness.readings import meant_table
-from papers.kit.numbers import exact
 
 
 def plain_direction(problem, u, rows, a, b):
@@ -146,36 +143,6 @@ def test_every_study_of_the_stand_in_says_so():
     quick = study.specs(study.resolve("quick"))["hard"].problem(0).config
     assert quick["data"] == "generated stand-in"
     assert study.resolve("full")["stand_in_rows"] == 0
-
-
-def test_the_table_of_clients_is_that_of_the_split():
-    study = STUDIES["fairness"]
-    params = study.resolve("quick", seeds=[1])
-    task = study.specs(params)["hard"].problem(1)
-    table = clients_table(params).loc["seed 1"]
-    assert table["smallest client"] == f"{min(task.sizes)} rows"
-    men = [float(task.data[2][real_rows(task, j)].mean()) for j in range(10)]
-    assert table["share of men"] == f"{min(men):.2f} to {max(men):.2f}"
-    assert max(men) - min(men) > 0.1
-
-
-def test_a_reading_can_be_meant_if_all_learn_and_both_keep_the_level():
-    good = {"majority": 0.75, "level": 0.05}
-    runs = {f"{m}_x.test_accuracy": 0.77 for m in ("fedavg", "hard", "soft")}
-    runs |= {f"{m}_x.g": 0.0525 for m in ("hard", "soft")}
-    numbers = {k: exact(v) for k, v in (good | runs).items()}
-    table = meant_table(numbers, {"x": "x"}, {"tolerance": 0.05})
-    assert set(table.loc["x"]) == {"yes"}
-    for key, column in {
-        "fedavg_x.test_accuracy": "learns without constraint",
-        "hard_x.test_accuracy": "hard learns",
-        "soft_x.test_accuracy": "soft learns",
-        "soft_x.g": "both keep the level",
-    }.items():
-        worse = 0.0526 if key.endswith("g") else 0.7699
-        changed = meant_table(numbers | {key: exact(worse)}, {"x": "x"}, {"tolerance": 0.05})
-        wrong = [name for name, answer in changed.loc["x"].items() if answer == "no"]
-        assert wrong == [column, "can be meant"]
 
 
 def test_a_grid_of_conex_is_refused_where_its_steps_and_duals_do_not_pair():
