@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from papers.arena import figures
 from papers.arena.contest import derive
 from papers.arena.methods import COUNT, METHODS, applies, form_of, grid
 from papers.arena.multiples import units
 from papers.arena.problems import LEVELS, NAMES, arena_problem
 from papers.arena.reference import Resting, solved
-from papers.arena.rules import SHARE
+from papers.arena.rules import SHARE, passes_on
 from papers.arena.stopped import Stopped
 from papers.kit.health_checks import HealthCheck, HealthChecks, nothing
 from papers.kit.store import Spec
@@ -39,16 +38,15 @@ PARAMETERS = parameters(
 SIDES = ("val_f", "val_g", "test_f", "test_g")
 KEEP = ("f", "g", *SIDES)
 COARSE, FINE = 10, 16  # evaluations of a run, about
-SHORTER = {"np": 0.5}  # of the passes, where they are costly
 
 
 def specs(p: Params) -> dict[str, Spec]:
     """`PROBLEM_METHOD_CONFIGURATION`, from 1 on, and `PROBLEM_reference`."""
     found: dict[str, Spec] = {}
     for name in p["problems"]:
-        own = {**p, "passes": int(SHORTER.get(name, 1.0) * p["passes"])}
+        own = {**p, "passes": passes_on(name, p)}
         for method in p["methods"]:
-            if not applies(method, name):
+            if applies(method, name):
                 found |= grid_of(method, name, own)
         best = partial(solved, name=name, stand_in=p["stand_in"])
         found[f"{name}_reference"] = Spec(Resting(), best, 1, own["seeds"], 1, (*KEEP, "residual"))
@@ -99,7 +97,6 @@ STUDY = Study(
     data=("adult",),
     specs=specs,
     derive=derive,
-    figures=figures.FIGURES,
     watch=WATCH,
     **PARAMETERS,
 )

@@ -1,12 +1,9 @@
 """The derived numbers: methods that keep the constraint, compared in pairs of seeds, all at once.
 
 First is the smallest mean test objective among the methods that are shown to keep. The others that
-keep are compared with it: a difference is shown by a paired t test, equivalence by two one-sided
-paired t tests against the margin (D. J. Schuirmann, *A comparison of the two one-sided tests
-procedure and the power approach for assessing the equivalence of average bioavailability*, Journal
-of Pharmacokinetics and Biopharmaceutics 15, 1987), each with Holm's correction over the methods of
-a contest (S. Holm, *A simple sequentially rejective multiple test procedure*, Scandinavian Journal
-of Statistics 6, 1979).
+keep are compared with it: a difference is shown by a paired t test, with Holm's correction over the
+methods of a contest (S. Holm, *A simple sequentially rejective multiple test procedure*,
+Scandinavian Journal of Statistics 6, 1979).
 """
 
 from __future__ import annotations
@@ -17,15 +14,15 @@ import numpy as np
 import scipy
 
 from fedlib.core.trace import Array
-from papers.arena.rules import BUDGETS, MARGIN, Field, excess, fields, kept
+from papers.arena.rules import BUDGETS, Field, excess, fields, kept
 from papers.kit.numbers import Number, mean
 from papers.kit.study import Params, Traces
 
-ERROR = 0.05  # of a contest, for the differences and for the equivalences
+ERROR = 0.05  # of a contest
 #: From the first to the last, as numbers have them. `winner` is a first that everybody else who
 #: keeps is shown to be behind; `open` and `unclear` are not decided by the seeds: the difference,
 #: and whether the constraint is kept.
-STANDINGS = ("winner", "first", "equivalent", "open", "behind", "unclear", "violates")
+STANDINGS = ("winner", "first", "open", "behind", "unclear", "violates")
 
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
@@ -33,9 +30,8 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
 
     Keys are `PROBLEM_METHOD_BUDGET.measure` and `PROBLEM_reference.measure`.
     """
-    del p
     numbers: dict[str, Number] = {}
-    for field in fields(traces):
+    for field in fields(traces, p):
         numbers |= of_reference(field)
         for budget in BUDGETS:
             numbers |= contest(field, budget)
@@ -43,12 +39,10 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
 
 
 def of_reference(field: Field) -> dict[str, Number]:
-    """The optimum: its losses, how exact it is, and what it violates on other rows."""
+    """How exact the optimum is, and what it violates on test rows."""
     last = {k: v[:, -1] for k, v in field.reference.metrics.items()}
-    found = {k: mean(last[k]) for k in ("f", "test_f")}
-    found["residual"] = mean([last["residual"].max()])
-    for side in ("val", "test"):
-        found[f"{side}_excess"] = mean(excess(last[f"{side}_g"], field.problem), "%")
+    found = {"residual": mean([last["residual"].max()])}
+    found["test_excess"] = mean(excess(last["test_g"], field.problem), "%")
     return {f"{field.problem}_reference.{k}": x for k, x in found.items()}
 
 
@@ -82,13 +76,9 @@ def standings(gaps: Mapping[str, Array], keeps: Mapping[str, bool | None]) -> di
     if not fine:
         return standing
     first, *others = fine
-    pairs = [gaps[m] - gaps[first] for m in others]
-    different = holm([difference(d) for d in pairs])
-    equal = holm([equivalence(d, MARGIN) for d in pairs])
-    for method, one, other in zip(others, different, equal, strict=True):
-        standing[method] = "behind" if one < ERROR else "open"
-        if other < ERROR:
-            standing[method] = "equivalent"
+    different = holm([difference(gaps[m] - gaps[first]) for m in others])
+    for method, p in zip(others, different, strict=True):
+        standing[method] = "behind" if p < ERROR else "open"
     alone = all(standing[m] == "behind" for m in others)
     return standing | {first: "winner" if alone else "first"}
 
@@ -98,15 +88,6 @@ def difference(d: Array) -> float:
     if np.ptp(d) == 0:
         return float(d[0] == 0)
     return float(scipy.stats.ttest_1samp(d, 0.0).pvalue) if len(d) > 1 else 1.0
-
-
-def equivalence(d: Array, margin: float) -> float:
-    """The larger p-value of two one-sided paired t tests of a mean beyond the margin."""
-    if np.ptp(d) == 0:
-        return float(abs(d[0]) >= margin or len(d) < 2)
-    below = scipy.stats.ttest_1samp(d, margin, alternative="less").pvalue
-    above = scipy.stats.ttest_1samp(d, -margin, alternative="greater").pvalue
-    return float(max(below, above))
 
 
 def holm(p: Sequence[float]) -> list[float]:

@@ -33,14 +33,6 @@ SPAN = (0.1, 10.0)  # between which methods with the step size alone have all th
 PENALTIES = (1e-3, 10.0)  # between which Frank-Wolfe methods have their lambda_0
 COUNT = 15  # configurations of a method
 
-#: What the methods were made for; the colour of a method in all figures.
-FAMILIES = {
-    "functional": "constraint as a function",
-    "set": "constraint as a set",
-    "objectives": "constraint as an objective",
-    "none": "no constraint",
-}
-
 KEPT = 0.1  # the share of the entries that Top-K keeps
 LARGEST = 10.0  # the exact penalty of SSCA, in units of f(w0) / level
 RHO = PowerLaw(0.9, 0.3)  # how SSCA averages its surrogates; its iterates fall with FALL
@@ -108,7 +100,6 @@ class Entry:
     """
 
     label: str
-    family: str  # what it was made for, a key of `FAMILIES`
     form: str  # of the problem, one of `problems.FORMS`
     make: Callable[[Units, float, float], Any]
     second: tuple[str, tuple[float, ...]] = ("", ())
@@ -117,10 +108,10 @@ class Entry:
     ratio: bool = False
 
 
-functional = partial(Entry, family="functional", form="constraint")
-with_set = partial(Entry, family="set", form="set")
+functional = partial(Entry, form="constraint")
+with_set = partial(Entry, form="set")
 frank_wolfe = partial(with_set, second=("lambda", ()), passes=lambda _: 1, sent=vertex)
-several = partial(Entry, family="objectives", form="objectives")
+several = partial(Entry, form="objectives")
 SHARPNESS = ("sharpness", (10.0, 1.0, 100.0))
 
 METHODS: dict[str, Entry] = {
@@ -151,7 +142,7 @@ METHODS: dict[str, Entry] = {
         "FedFW+", make=lambda u, x, _: FedFWPlus(x * u.penalty, batch_size=u.batch)
     ),
     "dr": with_set("FedDR", make=splitting, second=("relaxation", (1.0, 0.5, 1.5))),
-    "fedavg": Entry("FedAvg", "none", "constraint", lambda u, x, _: FedAvg(**u.work(x))),
+    "fedavg": Entry("FedAvg", "constraint", lambda u, x, _: FedAvg(**u.work(x))),
     "fedcmoo": several(
         "FedCMOO",
         make=lambda u, x, _: FedCMOO(**u.work(x)),
@@ -192,22 +183,14 @@ def grid(entry: Entry, count: int) -> list[tuple[float, float]]:
     return [(x, 0.0) for x in sorted(found, key=lambda x: abs(np.log(x / middle)))][:count]
 
 
-def applies(method: str, problem: str) -> str:
-    """Why a method cannot take part in a problem; an empty text if it can."""
-    entry = METHODS[method]
-    if entry.form == "set" and problem not in SETS:
-        return "needs a set with a projection or a linear oracle; g is a function of data"
-    return ""
+def applies(method: str, problem: str) -> bool:
+    """Whether a method can take part: some need a set with a projection or a linear oracle."""
+    return METHODS[method].form != "set" or problem in SETS
 
 
 def form_of(method: str, problem: str) -> str:
     """The form in which a method takes a problem: FedAvg projects where it can."""
     return "set" if method == "fedavg" and problem in SETS else METHODS[method].form
-
-
-def family_of(method: str, problem: str) -> str:
-    """What a method works with on a problem: FedAvg with the set, where there is one."""
-    return "set" if form_of(method, problem) == "set" else METHODS[method].family
 
 
 def label_of(method: str, problem: str) -> str:

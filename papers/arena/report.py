@@ -1,34 +1,23 @@
-"""Tables and sentences of the arena's page, all made from its numbers."""
+"""The table of the arena's page, made from its numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
 import pandas as pd
 
 from papers.arena.contest import STANDINGS
-from papers.arena.methods import METHODS, applies, form_of, label_of
+from papers.arena.methods import METHODS, form_of, label_of
 from papers.arena.problems import NAMES
+from papers.arena.rules import BUDGETS
 from papers.kit.health import Health
 from papers.kit.numbers import Number
+from papers.kit.report import unbroken
 
 Numbers = Mapping[str, Number]
 
-WORDS = {
-    "winner": "winner",
-    "first": "first",
-    "equivalent": "equivalent",
-    "open": "not decided",
-    "behind": "behind",
-    "unclear": "violation not decided",
-    "violates": "violates",
-}
-FORMS = {
-    "constraint": "constraint function",
-    "objectives": "second objective",
-    "set": "set",
-}
+WORDS = {"open": "not decided", "unclear": "violation not decided"}
+FORMS = {"constraint": "constraint function", "objectives": "second objective", "set": "set"}
 
 
 def problems(numbers: Numbers) -> list[str]:
@@ -60,69 +49,13 @@ def standings(
     for method in ranked(numbers, problem):
         own = f"{problem}_{method}_grads"
         row = {"takes g as": FORMS[form_of(method, problem)]}
-        row["equal gradients"] = WORDS[standing(numbers, problem, method)]
+        for budget, text in BUDGETS.items():
+            found = standing(numbers, problem, method, budget)
+            row[text] = WORDS.get(found, found)
         for text, key in {"behind, %": "behind", "above optimum, %": "test_gap"}.items():
-            row[text] = brief(numbers[f"{own}.{key}"]) if f"{own}.{key}" in numbers else ""
-        row["violation, %"] = brief(numbers[f"{own}.test_excess"])
-        row["equal bits"] = WORDS[standing(numbers, problem, method, "bits")]
-        if found := (health or {}).get(f"{problem}_{method}_{numbers[f'{own}.config'].value:.0f}"):
-            row["run"] = found.text
+            row[text] = unbroken(numbers[f"{own}.{key}"]) if f"{own}.{key}" in numbers else ""
+        row["violation, %"] = unbroken(numbers[f"{own}.test_excess"])
+        if of_run := (health or {}).get(f"{problem}_{method}_{numbers[f'{own}.config'].value:.0f}"):
+            row["run"] = of_run.text
         rows[label_of(method, problem)] = row
     return pd.DataFrame.from_dict(rows, orient="index")
-
-
-def absent() -> str:
-    """Who does not take part where, and why."""
-    lines = [
-        f"- {entry.label} on {NAMES[problem]}: {why}"
-        for method, entry in METHODS.items()
-        for problem in NAMES
-        if (why := applies(method, problem))
-    ]
-    return "\n".join(lines)
-
-
-def optima(numbers: Numbers) -> pd.DataFrame:
-    """The optimum of every problem, how exact it is, and what it does on other rows."""
-    measures = {"f": "f", "residual": "residual", "test f": "test_f"}
-    measures |= {"violation on test rows, %": "test_excess", "on validation rows, %": "val_excess"}
-    rows = {}
-    for problem in problems(numbers):
-        found = {text: numbers[f"{problem}_reference.{k}"] for text, k in measures.items()}
-        rows[NAMES[problem]] = {text: brief(x) for text, x in found.items()}
-        rows[NAMES[problem]]["residual"] = f"{found['residual'].value:.0e}"
-    return pd.DataFrame.from_dict(rows, orient="index")
-
-
-def in_short(numbers: Numbers) -> str:
-    """Who is first on which problem, and who is not told apart."""
-    lines = []
-    for problem in problems(numbers):
-        first, *others = ranked(numbers, problem)
-        how = standing(numbers, problem, first)
-        if how not in ("winner", "first"):
-            lines.append(f"- **{NAMES[problem]}**: no method is shown to keep the constraint.")
-            continue
-        gap = brief(numbers[f"{problem}_{first}_grads.test_gap"])
-        won = "wins" if how == "winner" else "is first"
-        line = (
-            f"- **{NAMES[problem]}**: {label_of(first, problem)} {won}, {gap} % above the optimum."
-        )
-        near = [m for m in others if standing(numbers, problem, m) in ("equivalent", "open")]
-        if near:
-            names = ", ".join(label_of(m, problem) for m in near)
-            line += f" Not shown to be behind: {names}."
-        lines.append(line)
-    return "\n".join(lines)
-
-
-def brief(n: Number) -> str:
-    """Value and interval, in two digits or all before the point, on one line."""
-    value, low, high = (digits(x) for x in (n.value, n.low, n.high))
-    text = value if n.low == n.high or np.isnan(n.low) else f"{value} [{low}, {high}]"
-    return text.replace(" ", "\N{NO-BREAK SPACE}").replace("-", "\N{MINUS SIGN}")
-
-
-def digits(x: float) -> str:
-    """Two digits, or all before the point; what is below a thousandth is 0."""
-    return f"{x:.0f}" if abs(x) >= 10 else f"{round(x, 3) + 0:.2g}"

@@ -18,8 +18,8 @@ from papers.kit.study import Params, Traces
 BUDGETS = {"grads": "equal gradients", "bits": "equal bits"}
 TOLERANCE = 5.0  # % of the level: a mean violation that is shown to be no larger is none
 ROOM = 2.5  # % of the level: the largest mean violation on validation rows that tuning takes
-MARGIN = 1.0  # % of the optimum's f: a difference that is shown to be smaller is of no account
 SHARE = 0.4  # of FedAvg's rounds, whose messages both ways are the budget of bits
+SHORTER = {"np": 0.5}  # of the passes, where they are costly
 
 
 class Tuned(NamedTuple):
@@ -67,13 +67,19 @@ class Field(NamedTuple):
         return np.asarray(self.reference.metrics[metric][seeds, -1])
 
 
-def fields(traces: Traces) -> list[Field]:
+def passes_on(problem: str, p: Params) -> int:
+    """Gradients of every client in a run."""
+    return int(SHORTER.get(problem, 1.0) * p["passes"])
+
+
+def fields(traces: Traces, p: Params) -> list[Field]:
     """The problems that there are, with the methods that have runs on them."""
     found = []
     for problem in NAMES:
         if f"{problem}_reference" in traces:
-            runs = {m: own for m in METHODS if (own := grid_runs(traces, problem, m))}
-            found.append(Field(problem, traces[f"{problem}_reference"], runs, setting(runs)))
+            runs = {m: one for m in METHODS if (one := grid_runs(traces, problem, m))}
+            own = {**p, "passes": passes_on(problem, p)}
+            found.append(Field(problem, traces[f"{problem}_reference"], runs, own))
     return found
 
 
@@ -81,21 +87,6 @@ def grid_runs(traces: Traces, problem: str, method: str) -> dict[str, Trace]:
     """All configurations of a method that there are, by name."""
     found = [name for name in traces if name.rpartition("_")[0] == f"{problem}_{method}"]
     return {name: traces[name] for name in sorted(found, key=lambda n: int(n.rpartition("_")[2]))}
-
-
-def setting(runs: Mapping[str, Mapping[str, Trace]]) -> Params:
-    """What the rules ask for, read off the runs on a problem: E, and the gradients of a run."""
-    every = [trace for own in runs.values() for trace in own.values()]
-    methods = [trace.config["algorithm"]["method"] for trace in every]
-    steps = [a[k] for a in methods for k in ("local_steps", "steps") if k in a]
-    p: Params = {"local_steps": max(steps, default=1)}
-    spent = [int(t.rounds[-1]) * passes_of(m, p) for m, own in runs.items() for t in own.values()]
-    return {**p, "passes": max(spent, default=1)}
-
-
-def passes_of(method: str, p: Params) -> int:
-    """Gradients of every client in a round."""
-    return METHODS[method].passes(p["local_steps"])
 
 
 def sent(trace: Trace) -> float:

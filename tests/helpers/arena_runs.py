@@ -41,5 +41,5 @@ def ending(f, g, spread=0.0, **more):
 
 
 def field_of(runs):
-    (field,) = fields({**runs, "np_reference": OPTIMUM})
+    (field,) = fields({**runs, "np_reference": OPTIMUM}, P)
     return field

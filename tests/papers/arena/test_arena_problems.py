@@ -19,7 +19,7 @@ from papers.arena.reference import doubled, residual, slope, solved
 
 STAND_IN = 2000
 E = 3  # local steps of the small runs
-CELLS = [(m, p) for p in NAMES for m in METHODS if not applies(m, p)]
+CELLS = [(m, p) for p in NAMES for m in METHODS if applies(m, p)]
 
 
 def problem_of(name, form="constraint", seed=0, **more):
@@ -111,12 +111,6 @@ def test_validation_and_test_are_measured_on_their_own_rows(name):
         torch.testing.assert_close((found[f"{side}_f"], found[f"{side}_g"]), (f, g))
 
 
-def test_every_person_is_in_one_part():
-    problem, whole = problem_of("np"), arena.tasks.people(STAND_IN)
-    used = sum(len(x) for x in (problem.data[0], problem.heldout[0], problem.heldout[3]))
-    assert len(whole.y) - 2 * problem.num_clients < used <= len(whole.y)  # equal clients drop a few
-
-
 # The optimum
 
 
@@ -175,8 +169,8 @@ def test_who_needs_a_set_is_refused_without_one(method):
     of = units("np", 0, E, 64, 0)
     free = replace(problem_of("np"), num_constraints=0)
     refuses("must have a feasible set", METHODS[method].make(of, 1.0, 0.0).init, free)
-    assert "set" in applies(method, "np")
-    assert applies(method, "sparse") == ""
+    assert not applies(method, "np")
+    assert applies(method, "sparse")
 
 
 def test_all_grids_have_as_many_configurations_and_steps_over_the_same_range():
