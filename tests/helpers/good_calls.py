@@ -24,7 +24,7 @@ from papers.fedcmoo.standin import standin_pairs, standin_problem
 from papers.fedfw.authors.rows import authors_problem, our_problem
 from papers.fedfw.feasible_data import constrained_pictures, constrained_synthetic
 from papers.fedfw.gaussian_labels import gaussian_labels
-from papers.fedfw.matrices import matrix_completion, multi_task_regression
+from papers.fedfw.matrices import multi_task_regression
 from papers.fedsgm import skewness
 from papers.fedsgm.cartpole.simulator import cartpole
 from papers.fedsgm.problems import norms, sampled, staircase, weakly_convex
@@ -98,7 +98,6 @@ def of_problems() -> Iterator[Call]:
     yield Call(divided.vertical_network, {"network": network(), "clients": 2, "scale": 16.0})
     low = {"clients": 2, "rows": 3, "features": 3, "tasks": 2, "rank": 1}
     yield Call(multi_task_regression, low)
-    yield Call(matrix_completion, {"clients": 2, "users": 4, "items": 4, "rank": 1})
     yield Call(cartpole, {"seed": 0, "clients": 2, "environments": 1, "evaluation": 1})
     at = {"problem": problem_of(0), "w": torch.zeros(2)}
     for function in (skewness.client_gradients, skewness.multiplier, metrics.mean_gradient):

@@ -26,8 +26,8 @@ from papers.fedfw.authors.loop import AuthorsFedDR, AuthorsFW
 from papers.fedfw.leakage.attacks import Attacker, Reader
 from papers.fedfw.leakage.gradients import Oracle, SmoothL1
 from papers.fedfw.leakage.problem import Network
-from papers.fedfw.lowrank.watched import Accelerated, Watched
 from papers.fedfw.lowrank.watched import Clock as OracleClock
+from papers.fedfw.lowrank.watched import Watched
 from papers.fedfw.rates.oracles import InexactFW
 from papers.fedfw.theory_fw import Constants
 from papers.fedsgm.cartpole.method import PolicyFedSGM
@@ -91,7 +91,7 @@ def of_studies() -> Iterator[Any]:
     yield from (network, SmoothL1(1.0), Oracle(fl.Ball(1.0)), Reader(network, Oracle(fl.Ball(1.0))))
     yield Attacker(network, SmoothL1(1.0), guess=SmoothL1(1.0))
     yield from (AuthorsFW(0.1), AuthorsFedDR())
-    yield from (Accelerated(0.1), Watched(fl.FedFW(0.1)), InexactFW(0.1))
+    yield from (Watched(fl.FedFW(0.1)), InexactFW(0.1))
     yield from (OneConstraint(constrained), Handover(constrained, fl.SSCA(1.0, RHO, GAMMA), 3))
     yield from (Setting(D=1.0, G=1.0, E=2, T=5, N=4, n=2), MultiSetting(1.0, N=4, n=2, n_gram=2))
     yield Constants(L=1.0, D=1.0, N=2, lam0=0.1)

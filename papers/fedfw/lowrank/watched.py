@@ -1,8 +1,4 @@
-"""What the low-rank study runs beside the library's methods: reference, watched messages, clock.
-
-The accelerated method is Beck and Teboulle, *A Fast Iterative Shrinkage-Thresholding Algorithm for
-Linear Inverse Problems*, SIAM Journal on Imaging Sciences 2 (2009), with the projection as prox.
-"""
+"""What the low-rank study runs: FedFW with a look at every message, and a clock."""
 
 from __future__ import annotations
 
@@ -18,55 +14,12 @@ from torch.func import vmap
 
 from fedlib import checks
 from fedlib.algorithms.fedfw import FedFW
-from fedlib.checks import Count, Positive
+from fedlib.checks import Count
 from fedlib.core import Problem
-from fedlib.core.client import Client
 from fedlib.core.federation import Federation
 from fedlib.core.problem import ConvexSet, Draw, Info
 from fedlib.sets import NuclearBall
 from fedlib.sets.vertices import wire_of
-
-
-class Pace(NamedTuple):
-    """What the accelerated method carries."""
-
-    w: Tensor  # [d] feasible
-    v: Tensor  # [d] the extrapolated point
-    theta: Tensor  # the momentum's number
-
-
-@dataclass(frozen=True)
-class Accelerated:
-    r"""Accelerated projected gradient descent, all clients in every round: the reference.
-
-        1  u = project(v - lr mean_i grad f_i(v))
-        2  theta' = (1 + sqrt(1 + 4 theta^2)) / 2
-        3  v = u + (theta - 1) / theta' (u - w);  w = u
-
-    `lr` is one over the smoothness of the mean.
-    """
-
-    lr: Positive
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
-
-    def init(self, problem: Problem) -> Pace:
-        return Pace(problem.w0, problem.w0, torch.ones_like(problem.w0[0]))
-
-    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        del rng
-        return Draw(torch.arange(problem.num_clients))
-
-    def local_update(self, client: Client, v: Tensor) -> Tensor:
-        return client.gradient(v, client.batch(0), client.objective_weights(v))
-
-    def round(self, fed: Federation, state: Pace, draw: Draw) -> tuple[Pace, Info]:
-        slope = fed.ask(self.local_update, fed.clients(draw), state.v).mean(0)
-        u = fed.project(state.v - self.lr * slope)  # 1
-        theta = (1 + torch.sqrt(1 + 4 * state.theta**2)) / 2  # 2
-        v = u + (state.theta - 1) / theta * (u - state.w)  # 3
-        return Pace(u, v, theta), fed.info()
 
 
 class Tap:

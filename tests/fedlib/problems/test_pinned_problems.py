@@ -20,7 +20,7 @@ from fedlib.core.sampling import seeded
 from fedlib.data.loaders import Table
 from fedlib.problems.classification import Samples, classifier, linear_model, mlp_model
 from fedlib.problems.fairness import Rows
-from papers.fedfw.matrices import matrix_completion, multi_task_regression
+from papers.fedfw.matrices import multi_task_regression
 from papers.ssca.network import swish_network
 
 PINS = Path(__file__).with_name("pinned.json")
@@ -79,9 +79,6 @@ CASES = {
     ),
     "multi_task_regression": lambda: multi_task_regression(
         clients=3, rows=4, features=5, tasks=3, rank=2, noise=0.2, spread=0.3, seed=1
-    ),
-    "matrix_completion": lambda: matrix_completion(
-        clients=3, users=6, items=5, rank=2, observed=0.5, noise=0.1, seed=1, dtype=torch.float64
     ),
     "classifier, linear": lambda: constrained(linear_model(3, 3)),
     "classifier, mlp": lambda: constrained(

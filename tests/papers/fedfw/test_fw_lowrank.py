@@ -1,35 +1,22 @@
-"""The low-rank study: numbers by hand, rules both ways, figures."""
+"""The low-rank study: watched messages, the clock, numbers by hand, a rule both ways."""
 
 import numpy as np
 import pytest
+import torch
+from expect import refuses
 from planted import drawn, fails_alone
 
+import fedlib as fl
+from fedlib.algorithms import FedFW
 from fedlib.core import Trace
 from papers.fedfw.lowrank import STUDY
 from papers.fedfw.lowrank.claims import C11
 from papers.fedfw.lowrank.figures import FIGURES
-from papers.fedfw.lowrank.numbers import (
-    FRANK_WOLFE,
-    PROJECTIONS,
-    TASKS,
-    best_runs,
-    derive,
-    excess,
-    first_at,
-)
+from papers.fedfw.lowrank.numbers import derive
+from papers.fedfw.lowrank.problems import clock_problem, pictures_within, tasks_within
+from papers.fedfw.lowrank.watched import Clock, Watched, looked_at
 
 FULL = STUDY.resolve("full")
-
-
-def curve(falls, bits, seeds=2, **more):
-    """Loss 1 + excess, from 2 down to 1 + 1 / falls^t."""
-    t = np.arange(0, 12, 2)
-    loss = 1 + falls ** -t.astype(float)
-    metrics = {"loss": np.repeat(loss[None], seeds, 0), **more}
-    metrics["error"] = metrics["rank"] = np.ones_like(metrics["loss"])
-    problem = {"clients": 10, "rank": 3, "set": {"rows": 60, "columns": 40}}
-    config = {"bits": {"bits_up": bits}, "problem": problem}
-    return Trace(metrics, {}, t, tuple(range(seeds)), config, {"wall_s": 1.0})
 
 
 def message_run(name, most, bits, second=0.0, off=0.0, wire=0.0):
@@ -43,23 +30,11 @@ def message_run(name, most, bits, second=0.0, off=0.0, wire=0.0):
 
 
 def whole(messages=None):
-    """All that the full profile's numbers are made of, with a run for every method."""
-    traces = {}
-    for task in TASKS:
-        floor = curve(2.0, 1.0)
-        floor.metrics["loss"][:] = 1.0
-        floor.metrics["loss"][:, 0] = 2.0
-        floor.metrics["gap"] = np.full((2, 6), 1e-4)
-        traces[f"{task}_reference"] = floor
-        for m in FRANK_WOLFE:
-            traces[f"{task}_{m}_l1"] = curve(4.0 if m == "plus" else 1.01, 1e6)
-            traces[f"{task}_{m}_l2"] = curve(1.001, 1e6)
-        for m in PROJECTIONS:
-            traces[f"{task}_{m}_a1"] = curve(2.0, 24e6)
-    for shape in ("60x40", "100x80"):
-        info = {"lmo": np.array([[1e-3, 9.0, 1e-3]]), "project": np.array([[2e-2, 2e-2, 2e-2]])}
-        info["reached"] = np.ones((1, 3))
-        traces[f"clock_{shape}"] = Trace({}, info, np.array([0]), (0,), {})
+    """All that the full profile's numbers are made of."""
+    info = {"lmo": np.array([[1e-3, 9.0, 1e-3]]), "project": np.array([[2e-2, 2e-2, 2e-2]])}
+    info["reached"] = np.ones((1, 3))
+    clock = Trace({}, info, np.array([0]), (0,), {})
+    traces = {f"clock_{shape}": clock for shape in ("60x40", "50x50", "100x100")}
     sent = {
         "l1": message_run("L1Ball", 1, 11),
         "simplex": message_run("Simplex", 1, 10),
@@ -74,32 +49,12 @@ def numbers(**changes):
     return derive(whole(**changes), FULL)
 
 
-def test_excess_and_levels_by_hand():
-    traces = whole()
-    x = excess(traces["regression_avg1_a1"], traces["regression_reference"])
-    assert x[0] == pytest.approx([100, 25, 6.25, 1.5625, 0.390625, 0.09765625])
-    run = traces["regression_avg1_a1"]
-    rounds, there = first_at(run, x, 10)
-    assert (rounds.tolist(), there.tolist()) == ([4, 4], [True, True])
-    rounds, there = first_at(run, x, 0.01)
-    assert (rounds.tolist(), there.tolist()) == ([10, 10], [False, False])
-    assert first_at(run, np.array([[100.0, np.nan, np.nan]]), 10)[1].tolist() == [False]
-
-
 def test_numbers_by_hand():
     n = numbers()
-    assert best_runs(whole())["regression_plus"] == "regression_plus_l1"
-    assert n["regression_plus.grid"].value == 1
-    assert n["regression_plus.rounds_10"].value == 2
-    assert n["regression_plus.mbit_10"].value == 2
-    assert n["regression_avg1.rounds_1"].value == 8
-    assert n["regression_avg1.mbit_1"].value == 8 * 24
-    assert n["regression_plus.seconds_10"].value == pytest.approx(2 * 10 * 1e-3)
-    assert n["regression_dr.seconds_10"].value == pytest.approx(4 * 2e-2)
-    assert n["regression_fedfw.reached_10"].value == 0
-    assert n["regression_reference.gap"].value == pytest.approx(0.01)
     assert n["messages_l1.bits"].value == 11
+    assert n["messages_nuclear.entries"].value == 2400
     assert n["clock_60x40.shorter"].value == 24
+    assert n["clock_60x40.project"].value == pytest.approx(20)
 
 
 def test_c11_holds_for_vertices():
@@ -127,15 +82,48 @@ def test_what_is_lost_on_the_wire_is_observed():
     assert (done.verdict, failing) == ("reproduced", ["nothing lost on the wire, simplex"])
 
 
-def test_figures_draw_one_task_or_two():
-    traces = whole()
-    traces |= {"clock_100x100": traces["clock_60x40"], "clock_50x50": traces["clock_60x40"]}
-    one = {k: t for k, t in traces.items() if not k.startswith("completion")}
-    for make in FIGURES.values():
-        for some in (traces, one):
-            assert all(ax.lines for ax in drawn(make, some))
+def test_the_figure_draws_the_square_matrices():
+    assert all(len(ax.lines[0].get_xdata()) == 2 for ax in drawn(FIGURES["clock"], whole()))
 
 
-def test_a_matrix_has_rows_and_columns():
-    with pytest.raises(ValueError, match="fw_lowrank: regression must be rows and columns, got"):
-        STUDY.specs(STUDY.resolve("quick", regression=[13]))
+def test_watching_changes_nothing():
+    problem = tasks_within(0, steps=15, clients=3, rows=20, features=6, tasks=5, rank=2)
+    plain = fl.run(FedFW(0.1), problem, rounds=5, progress=False)
+    seen = fl.run(Watched(FedFW(0.1)), problem, rounds=5, progress=False)
+    torch.testing.assert_close(seen.state.w, plain.state.w)
+    assert (seen.info["bits_up"] == plain.info["bits_up"]).all()
+    assert seen.info["second"].max() < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("convex_set", "most", "bits"),
+    [(fl.L1Ball(10.0), 1, 11), (fl.Simplex(10.0), 1, 10), (fl.Box(1.0), 650, 650)],
+    ids=["l1", "simplex", "box"],
+)
+def test_messages_of_the_picture_problem(convex_set, most, bits):
+    problem = pictures_within(0, convex_set=convex_set, rows=100)
+    trace = fl.run(Watched(FedFW(0.01)), problem, rounds=2, progress=False)
+    assert set(trace.info["most"].flatten()) == set(trace.info["fewest"].flatten()) == {most}
+    assert trace.info["bits_up"].mean() == 10 * bits
+    assert trace.info["off"].max() == trace.info["wire"].max() == 0
+
+
+def test_looking_finds_what_is_no_vertex():
+    two = torch.tensor([[3.0, -7.0, 0.0, 0.0], [0.0, 10.0, 0.0, 0.0]])
+    found = looked_at(two, fl.L1Ball(10.0))
+    assert (found["most"], found["fewest"]) == (2, 1)
+    assert found["wire"] == 3  # the format gives (0, -10, 0, 0) back
+    assert looked_at(torch.tensor([[1.0, 0.6]]), fl.Box(1.0))["off"] == pytest.approx(0.4)
+    flat = torch.eye(2).flatten().unsqueeze(0)
+    assert looked_at(flat, fl.NuclearBall(1.0, 2, 2))["second"] == 1
+
+
+def test_the_clock_measures_both_oracles():
+    problem = clock_problem(0, rows=30, columns=20, steps=40)
+    trace = fl.run(Clock(2), problem, rounds=2, progress=False)
+    assert (trace.info["lmo"] > 0).all()
+    assert (trace.info["project"] > 0).all()
+    assert trace.info["reached"] == pytest.approx(1, abs=1e-4)
+    few = fl.run(Clock(), clock_problem(0, rows=30, columns=20, steps=2), rounds=2, progress=False)
+    assert (few.info["reached"] < 0.99).all()
+    refuses("Clock: repeats must be at least 1", Clock, 0)
