@@ -43,7 +43,7 @@ recompute = False  # compute even what is stored
 # %% tags=["remove-input"]
 from papers import STUDIES
 from papers.fedfw.authors.loop import AuthorsFW
-from papers.fedfw.authors.report import forensics, steps
+from papers.fedfw.authors.report import forensics
 from papers.fedfw.authors.rows import authors_rows
 from papers.kit import plot, report, store
 from papers.kit.claims import check
@@ -83,15 +83,6 @@ forensics(numbers, text, (2,))
 # %% tags=["remove-input"]
 forensics(numbers, text, (3,))
 
-# %% tags=["remove-input"]
-plot.show(
-    page.figures["cells"](traces),
-    alt="The best test accuracy by the authors' rows and loop against the printed value, left for IID, right for three classes, with the diagonal "
-    "and a band of one point around it; one mark for each value, a kind of mark for each method.",
-    caption="Mean over the splits. The band is one point wide on either side.",
-    size=(9.0, 4.4),
-)
-
 # %% [markdown]
 # ## What puts FedFW ahead
 #
@@ -108,9 +99,6 @@ plot.show(
     caption="Each bar starts where the one above ends. Dots: the single splits. Dashed: the printed difference.",
     size=(9.0, 4.4),
 )
-
-# %% tags=["remove-input"]
-steps(numbers)
 
 # %% [markdown]
 # The differences of the printed pairs, on the same splits:

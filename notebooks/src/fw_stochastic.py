@@ -62,8 +62,8 @@ recompute = False  # compute even what is stored
 from fedlib import FedFWSto
 from papers import STUDIES
 from papers.fedfw.cells import COLUMNS_3, column_text
-from papers.fedfw.tables.report import summary, three_columns_3
-from papers.kit import plot, report
+from papers.fedfw.tables.report import three_columns
+from papers.kit import report
 from papers.kit.claims import check
 
 page = STUDIES["fw_stochastic"].page(globals())
@@ -91,16 +91,7 @@ numbers, health = page.numbers, page.health
 # the authors' code takes the three as the number of classes of the generator, which is what column (b) has.
 
 # %% tags=["remove-input"]
-three_columns_3(numbers, page.pictures)
-
-# %% tags=["remove-input"]
-plot.show(
-    page.figures["table_3"](traces),
-    alt="Test accuracy above and training loss below against the rounds by protocol (a), a panel for each column of Table 3, "
-    "with one curve for FedDR and one for FedFW-sto.",
-    caption="Mean over the seeds and one standard deviation; settings chosen by training loss.",
-    size=(12.0, 5.0),
-)
+three_columns(numbers, 3, "", page.pictures)
 
 # %% [markdown]
 # FedFW-sto minus FedDR on the same seeds, by (a) and, best against best, by (b):
@@ -112,12 +103,6 @@ report.runs_table(numbers, apart, {"accuracy": "final accuracy", "best": "best a
 # %% tags=["remove-input"]
 coded = {column_text(c, page.pictures): f"{c}_code_sto_vs_feddr" for c in COLUMNS_3}
 report.runs_table(numbers, coded, {"best": "best accuracy", "accuracy": "final accuracy"})
-
-# %% [markdown]
-# What follows, counted over the columns:
-
-# %% tags=["remove-input"]
-summary(numbers, "FedFW-sto", "ahead")
 
 # %% [markdown]
 # ## At the paper's scale

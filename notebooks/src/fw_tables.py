@@ -68,8 +68,8 @@ recompute = False  # compute even what is stored
 from fedlib import FedFW, FedFWPlus
 from papers import STUDIES
 from papers.fedfw.cells import COLUMNS, METHODS, NORMS, column_text
-from papers.fedfw.tables.report import summary, three_columns
-from papers.kit import plot, report
+from papers.fedfw.tables.report import three_columns
+from papers.kit import report
 from papers.kit.claims import check
 
 page = STUDIES["fw_tables"].page(globals())
@@ -100,10 +100,10 @@ numbers, health = page.numbers, page.health
 # pictures the lines name.
 
 # %% tags=["remove-input"]
-three_columns(numbers, "l2", 1, page.pictures, health)
+three_columns(numbers, 1, "l2", page.pictures, health)
 
 # %% tags=["remove-input"]
-three_columns(numbers, "l1", 1, page.pictures, health)
+three_columns(numbers, 1, "l1", page.pictures, health)
 
 # %% [markdown]
 # (The first table has the $\ell_2$ ball, the second the $\ell_1$ ball.)
@@ -121,26 +121,13 @@ three_columns(numbers, "l1", 1, page.pictures, health)
 # {result}`fw_tables/cnn_pictures_iid_l2_fedfw.accuracy:.1f`, both still rising. So no claim is judged on the CNN.
 
 # %% tags=["remove-input"]
-three_columns(numbers, "l2", 2, page.pictures, health)
+three_columns(numbers, 2, "l2", page.pictures, health)
 
 # %% tags=["remove-input"]
-three_columns(numbers, "l1", 2, page.pictures, health)
+three_columns(numbers, 2, "l1", page.pictures, health)
 
 # %% [markdown]
-# ## The two protocols and the printed values
-
-# %% tags=["remove-input"]
-plot.show(
-    page.figures["protocols"](traces),
-    alt="Test accuracy, above with the l2 ball, below with the l1 ball, a group of marks for each column of the tables. Each "
-    "of the three methods, a colour each, has a filled dot for the final value as written, an open square for the best value by the "
-    "protocol behind the tables, and a cross for the printed value.",
-    caption="The best values by the protocol behind the tables lie nearer to the printed ones than the final ones as written. Bars: 95 % intervals over the seeds.",
-    size=(11.0, 7.0),
-)
-
-# %% [markdown]
-# ### At the paper's scale
+# ## At the paper's scale
 #
 # (b) on all rows, with a whole epoch of minibatches in every round and three seeds, and (a) on all rows, in the cells for which the runs
 # are stored. Nothing here is compared across the two settings; what a claim can be judged on only there is
@@ -161,12 +148,6 @@ written_so = {
     for m in METHODS
 }
 report.scale_table(page.study, printed_so | written_so, {"best": "best"})
-
-# %% [markdown]
-# What follows for the shortened runs, counted over the cells that have all three methods:
-
-# %% tags=["remove-input"]
-summary(numbers, "FedFW", "fedfw_ahead")
 
 # %% [markdown]
 # ## Is FedFW+ faster?

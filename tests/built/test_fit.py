@@ -179,7 +179,6 @@ def test_the_search_finds_what_a_reader_asks_for(tab, words):
         ("C12", "book/claims.html", "claim-"),
         ("Figure 2", "notebooks/", "_2"),
         ("FedFW Figure 3", "notebooks/fw_rates.html", "figure-fw_rates-figure_3"),
-        ("FedFW Table 3", "notebooks/fw_stochastic.html", "figure-fw_stochastic-table_3"),
     ],
 )
 def test_the_search_finds_a_claim_and_a_figure_by_name(tab, words, page, anchor):

@@ -94,7 +94,6 @@ class AuthorsFW:
             rule.numpy().astype(np.float32)[:, :, None]
             for rule in (schedule.eta(at, 1.0), lam0 * schedule.growth(at, 1.0), schedule.rho(at))
         )  # 3
-        gap = 0.0
         for step, who, X, y, weight in minibatches(problem, generator(draw), self.epoch):
             own = x[who]
             g = gradients(own, X, y, weight, shapes) / np.float32(n)
@@ -103,12 +102,10 @@ class AuthorsFW:
                 kept[who, 0] = g
             g = g + growth[step, who] * (own - w)
             corner = oracle(g, ends, self.norm, radius)  # 4
-            if step == 0:
-                gap = float((g * (own - corner)).sum())
             x[who] = own + eta[step, who] * (corner - own)
         server, models, averages = map(torch.from_numpy, (x.mean(0), x, kept))
         new = State(server, models, averages, state.t + 1)  # 5
-        return new, fed.info(gap=torch.tensor(gap, dtype=torch.float64))
+        return new, fed.info()
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,8 @@ from collections.abc import Mapping
 import pandas as pd
 
 from papers.fedfw.authors.cells import NEAR, SAME, run_of
-from papers.fedfw.authors.numbers import STEPS
 from papers.fedfw.cells import METHODS, METHODS_3, NORMS, PRINTED, Printed, column_text
 from papers.kit.numbers import Number
-from papers.kit.report import unbroken
 
 Numbers = Mapping[str, Number]
 ABSENT = "-"
@@ -57,14 +55,3 @@ def written(x: Printed) -> str:
 def far(own: Number, x: Printed) -> str:
     apart = abs(own.value - x.value)
     return "same" if apart <= SAME else "near" if apart <= NEAR else "apart"
-
-
-def steps(n: Numbers) -> pd.DataFrame:
-    """The waterfall as a table: the gap after each change, and what the change did."""
-    rows, before = {}, None
-    for step, words in STEPS.items():
-        gap = n[f"waterfall_{step}.gap"]
-        change = ABSENT if before is None else f"{gap.value - before:+.1f}"
-        rows[words] = {"FedFW minus FedDR": unbroken(gap, "+.1f"), "change": change}
-        before = gap.value
-    return pd.DataFrame.from_dict(rows, orient="index")

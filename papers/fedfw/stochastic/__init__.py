@@ -17,12 +17,11 @@ from papers.fedfw.cells import (
     make_problem,
     traced,
 )
-from papers.fedfw.stochastic import claims, figures
+from papers.fedfw.stochastic import claims
 from papers.fedfw.stochastic.numbers import derive
 from papers.kit.health_checks import HealthChecks, learning
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
-from papers.kit.tolerance import Tolerance
 
 __all__ = ["STUDY", "specs"]
 
@@ -106,9 +105,7 @@ STUDY = Study(
     derive=derive,
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
-    figures=figures.FIGURES,
     watch=WATCH,
-    tolerances={"cnn_*": Tolerance(rounds=12)},
     at_paper={"rows": 60_000, "tested": 10_000, "cifar_rows": 50_000, "most": 100_000},
     **PARAMETERS,
 )

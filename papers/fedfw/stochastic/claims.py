@@ -84,7 +84,6 @@ CLAIMS = (
         "client.",
         rule=C9,
         runs=tuple(run for column in JUDGED for run in runs(column)),
-        figure="table_3",
         needs=Needs(
             parameters=("lambdas", "cifar_lambdas", "cifar_rates", "synthetic_rates"),
             paper={"rounds": 300},

@@ -8,7 +8,7 @@ import numpy as np
 
 from fedlib.core import Trace
 from papers.fedfw.cells import COLUMNS_3, METHODS_3, TABLE_3
-from papers.fedfw.tables.numbers import MEASURES, apart, chosen, counted, distance, picked
+from papers.fedfw.tables.numbers import MEASURES, apart, chosen, counted, picked
 from papers.kit.numbers import Number, exact, measured
 from papers.kit.study import Params, Traces
 
@@ -45,8 +45,7 @@ def derive(traces: Traces, _: Params) -> dict[str, Number]:
                 for key in MEASURES:
                     gap = apart(shown["sto"], shown["feddr"], key)
                     found[f"{start}_sto_vs_feddr.{key}"] = gap
-    for kind, ours, theirs in counted(found, {c: TABLE_3[c] for c in COLUMNS_3}, METHODS_3):
+    for kind, ours, _ in counted(found, {c: TABLE_3[c] for c in COLUMNS_3}, METHODS_3):
         found[f"count_{kind}.cells"] = exact(len(ours), "columns")
         found[f"count_{kind}.ahead"] = exact(sum(x[1] > x[0] for x in ours), "columns")
-        found[f"count_{kind}.distance"] = distance(ours, theirs)
     return found

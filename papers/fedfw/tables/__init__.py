@@ -23,7 +23,7 @@ from papers.fedfw.cells import (
     make_problem,
     traced,
 )
-from papers.fedfw.tables import claims, figures
+from papers.fedfw.tables import claims
 from papers.fedfw.tables.numbers import derive
 from papers.kit.health_checks import HealthChecks, learning
 from papers.kit.store import Spec
@@ -172,7 +172,6 @@ STUDY = Study(
     derive=derive,
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
-    figures=figures.FIGURES,
     watch=WATCH,
     tolerances={"cnn_*": Tolerance(rounds=12)},
     # 94 minibatches are an epoch of MNIST at a client; smaller lambda_0 did better; of the authors'

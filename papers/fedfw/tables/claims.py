@@ -220,7 +220,6 @@ CLAIMS = (
         measure=MEASURE,
         rule=C7,
         runs=(*runs("l2", L2, "fedfw"), *runs("l2", BEST_FEDDR, "fedfw", "plus")),
-        figure="protocols",
         needs=GRID,
         reading=WRITTEN,
         readings=(
@@ -238,7 +237,6 @@ CLAIMS = (
         measure=MEASURE,
         rule=C8,
         runs=runs("l1", COLUMNS_C8, "fedfw"),
-        figure="protocols",
         needs=GRID,
         reading=WRITTEN,
         readings=(Reading(TRACED, C8_CODE, coded("l1", COLUMNS_C8, "fedfw"), TEXT_AND_CODE),),
@@ -270,7 +268,6 @@ CLAIMS = (
             for cell in [f"{column}_{norm}"]
             for run in (*frank_wolfe(cell, "fedfw"), *feddr(cell))
         ),
-        figure="protocols",
         needs=Needs(parameters=("short_lambdas",), paper={"rounds": 100}),
     ),
 )

@@ -171,12 +171,11 @@ def counts(found: Mapping[str, Number]) -> dict[str, Number]:
     printed = {f"{column}_{norm}": values for (column, norm), values in TABLES.items()}
     for kind, ours, theirs in counted(found, printed, METHODS):
         ahead, as_printed = ([x[1] > x[0] for x in values] for values in (ours, theirs))
-        same = [a == b for a, b in zip(ahead, as_printed, strict=True)]
         numbers[f"count_{kind}.cells"] = exact(len(ours), "cells")
         numbers[f"count_{kind}.fedfw_ahead"] = exact(sum(ahead), "cells")
         numbers[f"count_{kind}_printed.fedfw_ahead"] = exact(sum(as_printed), "cells")
-        numbers[f"count_{kind}.same_order"] = exact(sum(same), "cells")
-        numbers[f"count_{kind}.distance"] = distance(ours, theirs)
+        far = np.abs(np.array(ours) - np.array(theirs)).mean()
+        numbers[f"count_{kind}.distance"] = exact(far, "points")
     return numbers
 
 
@@ -194,8 +193,3 @@ def counted(
         if there:
             ours = [[found[k].value for k in keys[c]] for c in there]
             yield kind, ours, [printed[c] for c in there]
-
-
-def distance(ours: Values, theirs: Values) -> Number:
-    far = np.abs(np.array(ours) - np.array(theirs)).ravel()
-    return exact(np.mean(far), "points")

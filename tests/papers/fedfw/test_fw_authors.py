@@ -17,10 +17,10 @@ from papers import STUDIES
 from papers.fedfw.authors.cells import run_of
 from papers.fedfw.authors.loop import AuthorsFedDR, AuthorsFW, generator, random_models, shapes_of
 from papers.fedfw.authors.numbers import STEPS, counted, waterfall
-from papers.fedfw.authors.report import forensics, steps
+from papers.fedfw.authors.report import forensics
 from papers.fedfw.authors.rows import authors_problem, authors_rows
 from papers.fedfw.cells import PRINTED
-from papers.kit.numbers import exact, mean
+from papers.kit.numbers import exact
 
 FILES = 57  # values that a file of the authors is the source of
 SIZES = (9545, 855, 2180, 24380, 11685, 285, 2075, 450, 470, 870)
@@ -236,10 +236,3 @@ def test_the_table_tells_where_a_printed_value_is_from():
     line = found.loc["Table 3, ℓ2 EMNIST-62, 20 labels a client: FedFW-sto"]
     assert list(line)[:4] == ["60.51", "the maximum", "59.92", "56.95"]
     assert (found["authors' file"] == "no artefact is public").sum() == 76 - FILES
-
-
-def test_the_table_of_steps_has_what_each_change_did():
-    gaps = {f"waterfall_{step}.gap": mean([k, k + 2.0]) for k, step in enumerate(STEPS)}
-    found = steps(gaps)
-    assert [*found["change"]] == ["-", *["+1.0"] * (len(STEPS) - 1)]
-    assert found["FedFW minus FedDR"].iloc[0].startswith("+1.0")
