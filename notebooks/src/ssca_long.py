@@ -42,8 +42,6 @@ rounds = None  # communication rounds T: full 1000; quick 120
 every = None  # rounds between two evaluations: full 50; quick 20
 batches = None  # rows of a client's batch; the first also for the constrained runs: full 100, 10; quick 100
 levels = None  # levels U of the cost: full 0.3, 0.6; quick 0.6
-scales = None  # step sizes of SGD in the first round: full 0.3, 1; quick 0.3
-exponents = None  # exponents with which they fall: full 0, 0.3
 penalties = None  # first penalties c of the runs in which it grows: full 1, 30; quick 30
 growth = 10  # factor by which it grows, a whole number
 patience = None  # rounds between two looks at the slack: full 50; quick 20
@@ -68,7 +66,6 @@ from papers.ssca.checks import conditions
 from papers.ssca.common import STEPS
 from papers.ssca.long import VALID, long_problem
 from papers.ssca.long.claims import THIRDS
-from papers.ssca.long.figures import METHODS
 
 page = STUDIES["ssca_long"].page(globals())
 
@@ -108,42 +105,12 @@ pd.DataFrame.from_dict(held, orient="index")
 
 # %% [markdown]
 # The last column is not among the paper's conditions, but the lemma on averages that its proof cites needs it
-# ([proofs](note_ssca.ipynb)). *Debiased* runs divide the averaged surrogate by the weight that its zero start has lost, and so minimize
-# exactly what (3) defines. With $\rho_1=1$ nothing of the start is left after one round, and both forms are the same:
+# ([proofs](note_ssca.ipynb)):
 
 # %% tags=["remove-input", "nbval-check-output"]
 paper, valid = (all(c.holds for c in conditions(*pairs[k])) for k in (next(iter(pairs)), "valid"))
 check("the paper's step sizes miss a condition", not paper)
-check("the valid ones satisfy all conditions", valid)
-_ = check("the valid ones forget the start in round 1", VALID["rho"](1) == 1)
-
-# %% [markdown]
-# ## The cost
-#
-# SGD has the best of its step sizes by the mean cost at the end. The grid is small: those of the paper are not known, and this
-# page is about SSCA's limits, not about who is faster.
-
-# %% tags=["remove-input"]
-plot.show(
-    page.figures["cost"](traces),
-    alt="A panel for each batch, training cost on a logarithmic axis against rounds, four falling curves: SSCA "
-    "with the paper's steps, the same debiased and nearly on top of it, SSCA with valid steps, and the best SGD.",
-    caption="Step sizes that satisfy the theorem's conditions are slower than the paper's for long. "
-    "Training cost on a random part of the training pictures; mean and one standard deviation "
-    "over the seeds.",
-    size=(8.2, 3.4),
-)
-
-# %% [markdown]
-# Differences by seed, in the final cost and the final test accuracy:
-
-# %% tags=["remove-input"]
-gaps = {}
-for b in page.batches:
-    gaps |= {f"{text} minus SGD, B = {b}": f"{name}_B{b}_vs_sgd" for name, text in METHODS.items()}
-    gaps |= {f"debiased minus plain, B = {b}": f"debiased_vs_plain_B{b}"}
-    gaps |= {f"valid minus the paper's steps, B = {b}": f"valid_vs_paper_B{b}"}
-report.runs_table(numbers, gaps, {"cost": "training cost", "accuracy": "test accuracy"}, health)
+_ = check("the valid ones satisfy all conditions", valid)
 
 # %% [markdown]
 # ## Stationarity

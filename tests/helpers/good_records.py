@@ -23,7 +23,7 @@ from papers.fedcmoo.probe.methods import GramProbe, ProgressProbe
 from papers.fedcmoo.theory import Setting as MultiSetting
 from papers.fedcmoo.toy.problems import DirectionProbe
 from papers.fedfw.authors.loop import AuthorsFedDR, AuthorsFW
-from papers.fedfw.leakage.attacks import Attacker, Reader
+from papers.fedfw.leakage.attacks import Attacker
 from papers.fedfw.leakage.gradients import Oracle, SmoothL1
 from papers.fedfw.leakage.problem import Network
 from papers.fedfw.lowrank.watched import Clock as OracleClock
@@ -37,7 +37,6 @@ from papers.kit.health_checks import HealthCheck
 from papers.kit.needs import Needs
 from papers.kit.store import Spec
 from papers.ssca.long.problem import OneConstraint
-from papers.ssca.tradeoff.theorem import Handover
 
 WORK: dict[str, Any] = {"lr": 0.1, "local_steps": 2, "participants": 3}
 RHO, GAMMA = fl.PowerLaw(0.6, 0.3), fl.PowerLaw(0.9, 0.35)
@@ -88,11 +87,11 @@ def of_studies() -> Iterator[Any]:
     yield from (OracleClock(), Stopped(several), DirectionProbe(), GramProbe(several))
     yield ProgressProbe(several, fl.FSMGDA(**WORK))
     network = Network("lenet", 1, 8)
-    yield from (network, SmoothL1(1.0), Oracle(fl.Ball(1.0)), Reader(network, Oracle(fl.Ball(1.0))))
+    yield from (network, SmoothL1(1.0), Oracle(fl.Ball(1.0)))
     yield Attacker(network, SmoothL1(1.0), guess=SmoothL1(1.0))
     yield from (AuthorsFW(0.1), AuthorsFedDR())
     yield from (Watched(fl.FedFW(0.1)), InexactFW(0.1))
-    yield from (OneConstraint(constrained), Handover(constrained, fl.SSCA(1.0, RHO, GAMMA), 3))
+    yield OneConstraint(constrained)
     yield from (Setting(D=1.0, G=1.0, E=2, T=5, N=4, n=2), MultiSetting(1.0, N=4, n=2, n_gram=2))
     yield Constants(L=1.0, D=1.0, N=2, lam0=0.1)
     yield from (Needs(parameters=("rounds",)), HealthCheck(metric="f", best=0.5))

@@ -7,11 +7,11 @@ from typing import Any
 
 from fedlib.sets import Ball, Blocks, L1Ball
 from papers.fedfw.leakage import claims, figures
-from papers.fedfw.leakage.attacks import Attacker, Reader
+from papers.fedfw.leakage.attacks import Attacker
 from papers.fedfw.leakage.gradients import Oracle, SmoothL1, Whole
 from papers.fedfw.leakage.numbers import derive
 from papers.fedfw.leakage.problem import DATA, Network, leak_problem
-from papers.kit.health_checks import HealthCheck, HealthChecks, nothing
+from papers.kit.health_checks import HealthCheck, HealthChecks
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.tolerance import Tolerance
@@ -37,7 +37,7 @@ def network(name: str, kind: str, hidden: int) -> Network:
 
 
 def specs(p: Params) -> dict[str, Spec]:
-    """All attacks, `DATA_NETWORK_SIGNAL`; the readings, `DATA_read_SIGNAL`."""
+    """All attacks, `DATA_NETWORK_SIGNAL`."""
     found: dict[str, Spec] = {}
     seeds, radius, steps = tuple(p["seeds"]), float(p["radius"]), p["steps"]
     whole, ball, cross = Whole(), Oracle(Ball(radius)), Oracle(L1Ball(radius))
@@ -53,14 +53,10 @@ def specs(p: Params) -> dict[str, Spec]:
             keep = ("psnr", "cosine", "mismatch", "final_w")
             for signal, attacker in attacks.items():
                 found[f"{name}_{kind}_{signal}"] = Spec(attacker, task, steps, seeds, 1, keep)
-            keep = ("psnr", "cosine", "silent", "final_w")
-            for signal, what in sent.items() if kind == "mlp" else ():
-                found[f"{name}_read_{signal}"] = Spec(Reader(net, what), task, 1, seeds, 1, keep)
     return found
 
 
 WATCH: HealthChecks = {
-    "*_read_*": nothing("read off one message in closed form"),
     "*": HealthCheck("psnr", exact="the attacker searches with exact gradients until none is left"),
 }
 

@@ -66,7 +66,7 @@ CLAIMS = (
         "for each seed the better of two attacks, on the exact answer and on a softened one.",
         rule=C12,
         runs=RUNS,
-        figure="psnr",
+        figure="figure_1",
         needs=NEEDS,
         reading="one ball, as the text",
         readings=(Reading("an l2 ball for each tensor", C12_CODE, RUNS, NEEDS),),

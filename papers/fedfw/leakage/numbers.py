@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from fedlib.core import Trace
 from fedlib.core.trace import Array
 from papers.kit.numbers import Number, mean, measured
 from papers.kit.study import Params, Traces
@@ -19,11 +18,7 @@ SEEN = 25.0  # dB: a picture that one recognizes
 
 def places(traces: Mapping[str, Any]) -> list[str]:
     """Data set and network of all attacks, such as `"mnist_lenet"`."""
-    return [name.removesuffix("_gradient") for name in traces if attacked(name, "gradient")]
-
-
-def attacked(name: str, signal: str) -> bool:
-    return name.endswith(f"_{signal}") and "_read_" not in name
+    return [name.removesuffix("_gradient") for name in traces if name.endswith("_gradient")]
 
 
 def capped(x: Array) -> Array:
@@ -32,15 +27,13 @@ def capped(x: Array) -> Array:
 
 
 def derive(traces: Traces, _: Params) -> dict[str, Number]:
-    """Where every attack ends, differences by seed, and the readings.
+    """Where every attack ends, and differences by seed.
 
     Keys are `run.measure`; `place.a_minus_b` is the difference of two signals' PSNR, each capped at
     60 dB, by seed, where `l1` is for every seed the better of the exact and the softened attack;
     `places.a_minus_b` is its mean over data sets and networks.
     """
-    numbers: dict[str, Number] = {}
-    for name, trace in traces.items():
-        numbers |= measured({name: trace}, measures(trace))
+    numbers = measured(traces, MEASURES)
     each = {place: apart(traces, place) for place in places(traces)}
     for place, pairs in each.items():
         numbers |= {f"{place}.{k}": mean(x, "dB") for k, x in pairs.items()}
@@ -53,24 +46,14 @@ def last(x: Array) -> Array:
     return np.asarray(x[:, -1])
 
 
-def measures(trace: Trace) -> dict[str, Any]:
-    found: dict[str, Any] = {"psnr": (lambda t: last(t.metrics["psnr"]), "dB")}
-    if "cosine" in trace.metrics:
-        found["cosine"] = lambda t: last(t.metrics["cosine"])
-    if "mismatch" in trace.info:
-        found |= ATTACK
-    if "silent" in trace.info:
-        found["silent"] = (lambda t: last(t.info["silent"]) > 0, "%")
-    return found
-
-
 def first_seen(path: Array) -> Array:
     """Per seed, the first step with 25 dB or more; as many as there are if there is none."""
     good = path >= SEEN
     return np.asarray(np.where(good.any(1), good.argmax(1), path.shape[1] - 1), float)
 
 
-ATTACK = {
+MEASURES = {
+    "psnr": (lambda t: last(t.metrics["psnr"]), "dB"),
     "best": (lambda t: t.metrics["psnr"].max(1), "dB"),
     "seen": (lambda t: last(t.metrics["psnr"]) >= SEEN, "%"),
     "steps": (lambda t: first_seen(t.metrics["psnr"]), "steps"),

@@ -45,7 +45,7 @@ def derive(traces: Traces, _: Params) -> dict[str, Number]:
                 for key in MEASURES:
                     gap = apart(shown["sto"], shown["feddr"], key)
                     found[f"{start}_sto_vs_feddr.{key}"] = gap
-    for kind, ours, _ in counted(found, {c: TABLE_3[c] for c in COLUMNS_3}, METHODS_3):
+    for kind, ours, _theirs in counted(found, {c: TABLE_3[c] for c in COLUMNS_3}, METHODS_3):
         found[f"count_{kind}.cells"] = exact(len(ours), "columns")
         found[f"count_{kind}.ahead"] = exact(sum(x[1] > x[0] for x in ours), "columns")
     return found

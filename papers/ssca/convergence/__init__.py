@@ -6,11 +6,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from fedlib.core import Problem
-from fedlib.core.problem import Batch
 from fedlib.steps import PowerLaw
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
@@ -19,10 +15,9 @@ from papers.ssca.common import LEVELS, SPLITS, digits_problem, vertical_problem
 from papers.ssca.convergence import claims, figures, names
 from papers.ssca.convergence.numbers import HE, derive, halves
 
-__all__ = ["STUDY", "he_problem", "ordered_problem", "specs"]
+__all__ = ["STUDY", "he_problem", "specs"]
 
 KEEP = ("cost", "accuracy", "norm")
-CHUNK = 2000  # pictures at a time
 WIDER = 6**0.5  # He's start is uniform, within +-sqrt(6 / inputs) of a layer
 
 PARAMETERS = parameters(
@@ -42,11 +37,6 @@ PARAMETERS = parameters(
     levels=("levels U of the constrained algorithms", LEVELS, (1.0,)),
     rates=("the grid of SGD's first step sizes", names.RATES, (0.3, 3.0)),
     falls=("the grid of the exponents with which they fall", names.FALLS, (0.0,)),
-    order_seeds=(
-        "seeds of the run that is evaluated on all training pictures",
-        (0, 1, 2, 3, 4),
-        (0, 1),
-    ),
     start_seeds=(
         "seeds of the runs from He's start, with the smallest batch",
         tuple(range(10)),
@@ -75,7 +65,7 @@ def specs(p: Params) -> dict[str, Spec]:
         for point, lr in grid(p).items():
             twice = common.sgd("samples", b, 2, lr, clients=n)
             found[f"samples_sgd2_B{b}_{point}"] = base(twice, "samples", p, p["sgd_every"])
-    return found | order(p) | starts(p)
+    return found | starts(p)
 
 
 def grid(p: Params) -> dict[str, PowerLaw]:
@@ -114,44 +104,6 @@ def he_problem(seed: int, *, split: str, **task: Any) -> Problem:
     """The problem of the other runs, its start wider: what the paper may have meant, or not."""
     known = (digits_problem if split == "samples" else vertical_problem)(seed, **task)
     return replace(known, w0=WIDER * known.w0, config={**known.config, "start": "He, uniform"})
-
-
-def order(p: Params) -> dict[str, Spec]:
-    """Algorithm 1 with the largest batch, evaluated at both ends on every training picture."""
-    made = common.ssca("samples", max(map(int, p["batches"])), clients=int(p["clients"]))
-    problem = partial(ordered_problem, **common.task(p))
-    return {"order": Spec(made, problem, p["rounds"], p["order_seeds"], p["rounds"], ORDER)}
-
-
-ORDER = ("cost", "cost_all", "cost_even", "cost_odd")
-
-
-@lru_cache(maxsize=32)
-def ordered_problem(seed: int, **task: Any) -> Problem:
-    """The problem of `digits_problem` with the cost by place in the file.
-
-    `cost_even` is that of the pictures with an even number (0, 2, ...), `cost_odd` that of the
-    others, `cost_all` that of all; `cost` is on the evaluated ones, as in all other runs.
-    """
-    known = digits_problem(seed, **task)
-
-    def place(w: Tensor, problem: Problem, first: int) -> Tensor:
-        pictures, labels = (x[first::2] for x in problem.data)
-        parts = zip(torch.split(pictures, CHUNK), torch.split(labels, CHUNK), strict=True)
-        total = w.new_zeros(())
-        for some, target in parts:
-            weight = torch.ones_like(target, dtype=w.dtype)
-            total = total + problem.losses(w, Batch((some, target), weight))[0]
-        return total / len(labels)
-
-    def metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
-        even, odd = (place(w, problem, first) for first in (0, 1))
-        count = len(problem.data[1])
-        share = (count + 1) // 2 / count  # of the even ones
-        both = {"cost_even": even, "cost_odd": odd, "cost_all": share * even + (1 - share) * odd}
-        return known.metrics(w, problem) | both
-
-    return replace(known, metrics=metrics, config={**known.config, "metrics": "by place in file"})
 
 
 STUDY = Study(

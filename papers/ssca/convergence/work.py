@@ -19,7 +19,7 @@ ALGORITHMS = (1, 2, 3, 4)
 
 def short(split: str) -> Condition:
     """Messages no longer than SGD's."""
-    own, other = (f"{split}_{kind}" for kind in ("ssca_B1", "sgd_B1_last"))
+    own, other = (f"{split}_{kind}" for kind in ("ssca_B1", "sgd_B1"))
     ways = ("up", "down", "between")
     return all_of(*(value(f"{own}.{way}") <= value(f"{other}.{way}") for way in ways))
 

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fedlib.core import Trace
 from papers.kit import plot
-from papers.kit.panels import Layer, columns, on, panel, row
+from papers.kit.panels import columns, row
 from papers.kit.study import Traces
 from papers.ssca.long.claims import TENTH
-from papers.ssca.long.numbers import best_sgd
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-METHODS = {
-    "ssca_paper": "SSCA, the paper's steps",
-    "ssca_paper_debiased": "the same, debiased",
-    "ssca_valid": "SSCA, valid steps",
-}
-CONSTRAINED = {"paper": "the paper's steps", "valid": "valid steps"}
+STEPS = {"paper": "the paper's steps", "valid": "valid steps"}
 FLOOR = 1e-5  # slacks below are drawn here
 
 
@@ -44,33 +36,9 @@ def firsts(traces: Traces) -> list[str]:
     return sorted((n.removeprefix("c") for n in names), key=float)
 
 
-def by_batch(traces: Traces, one: Callable[[int], Layer], ylabel: str) -> plot.Drawing:
-    """A panel for each batch, with one axis of values."""
-    first, *rest = (
-        panel(one(size), title=f"batch {size}", legend=True) for size in batches(traces)
-    )
-    return row(panel(first, ylabel=ylabel), *rest, sharey=True)
-
-
-def cost(traces: Traces) -> plot.Drawing:
-    """Training cost over the rounds, a panel for each batch."""
-
-    def curves(size: int) -> Layer:
-        runs = {text: traces[f"{name}_B{size}"] for name, text in METHODS.items()}
-        best = traces[best_sgd(traces, size)]
-        return on(plot.bands, {**runs, f"SGD, step {rate(best)}": best}, "cost", log=True)
-
-    return by_batch(traces, curves, "training cost")
-
-
-def rate(trace: Trace) -> str:
-    scale, exponent = (trace.config["algorithm"]["lr"][k] for k in ("scale", "exponent"))
-    return f"{scale:g} / t^{exponent:g}" if exponent else f"{scale:g}"
-
-
 def violation(traces: Traces) -> plot.Drawing:
     """F - U on all training pictures over the rounds, a panel for each level."""
-    forms = CONSTRAINED | {f"c{c}": f"c growing from {c}" for c in firsts(traces)}
+    forms = STEPS | {f"c{c}": f"c growing from {c}" for c in firsts(traces)}
 
     def fill(ax: Axes, level: str) -> None:
         for (name, text), color in zip(forms.items(), plot.COLORS, strict=False):
@@ -125,15 +93,14 @@ def middle(trace: Trace, name: str) -> list[float]:
 def gradient(traces: Traces) -> plot.Drawing:
     """The norm of the gradient over the rounds, both axes logarithmic, a panel for each batch."""
 
-    def curves(size: int, ax: Axes) -> None:
-        for i, name in enumerate(("ssca_paper", "ssca_valid")):
-            trace = traces[f"{name}_B{size}"]
-            log_log(ax, trace, METHODS[name], plot.COLORS[2 * i])
-        start = float(trace.metrics["gradient"][:, 0].mean())
+    def curves(ax: Axes, size: str) -> None:
+        for i, (name, text) in enumerate(STEPS.items()):
+            log_log(ax, traces[f"ssca_{name}_B{size}"], text, plot.COLORS[i])
+        start = float(traces[f"ssca_paper_B{size}"].metrics["gradient"][:, 0].mean())
         plot.level(ax, TENTH * start, "a tenth of the start's")
-        ax.set_xlabel("round")
 
-    return by_batch(traces, lambda size: partial(curves, size), "|∇F₀|")
+    titles = {f"{size}": f"batch {size}" for size in batches(traces)}
+    return row(*columns(curves, titles, ylabel="|∇F₀|", legend=True, xlabel="round"), sharey=True)
 
 
 def log_log(ax: Axes, trace: Trace, label: str, color: str) -> None:
@@ -145,4 +112,4 @@ def log_log(ax: Axes, trace: Trace, label: str, color: str) -> None:
     plot.plain_log(ax)
 
 
-FIGURES = {"cost": cost, "violation": violation, "penalty": penalty, "gradient": gradient}
+FIGURES = {"violation": violation, "penalty": penalty, "gradient": gradient}

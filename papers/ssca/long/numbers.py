@@ -6,7 +6,7 @@ import numpy as np
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from papers.kit.numbers import Number, exact, mean
+from papers.kit.numbers import Number, mean
 from papers.kit.study import Params, Traces
 from papers.ssca.long.claims import THIRDS
 
@@ -16,19 +16,15 @@ EARLY = 100  # the paper's number of rounds
 
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
-    """Where every run ends, differences by seed, violations, slacks and gradients."""
+    """Where every run ends, violations, slacks and gradients."""
     numbers: dict[str, Number] = {}
     for name, trace in traces.items():
         found = {k: mean(v[:, -1]) for k, v in trace.metrics.items() if k in METRICS}
-        if p["rounds"] > EARLY:
-            found["early_cost"] = mean(at(trace, "cost", EARLY))
         if "gradient" in trace.metrics:
             found |= stationarity(trace)
         if name.startswith("limit_"):
             found |= constraint(trace, p)
         numbers |= {f"{name}.{k}": v for k, v in found.items()}
-    for batch in p["batches"]:
-        numbers |= compared(traces, batch)
     return numbers
 
 
@@ -75,28 +71,4 @@ def constraint(trace: Trace, p: Params) -> dict[str, Number]:
         found["penalty_end"] = mean(info["penalty"][:, -1])
     if p["rounds"] > EARLY:
         found["violation_early"] = mean(at(trace, "cost_all", EARLY) - level)
-    return found
-
-
-def best_sgd(traces: Traces, batch: int) -> str:
-    runs = [n for n in traces if n.startswith("sgd_") and n.endswith(f"_B{batch}")]
-    return min(runs, key=lambda n: float(traces[n].metrics["cost"][:, -1].mean()))
-
-
-def compared(traces: Traces, batch: int) -> dict[str, Number]:
-    """Differences by seed in the final cost, of SSCA's variants and of them to the best SGD."""
-    best = best_sgd(traces, batch)
-    rule = traces[best].config["algorithm"]["lr"]
-    found = {f"sgd_B{batch}.{k}": exact(float(rule[k])) for k in ("scale", "exponent")}
-    plain = f"ssca_paper_B{batch}"
-    pairs = {
-        f"{name}_vs_sgd": (name, best)
-        for name in (plain, f"ssca_paper_debiased_B{batch}", f"ssca_valid_B{batch}")
-    }
-    pairs[f"debiased_vs_plain_B{batch}"] = f"ssca_paper_debiased_B{batch}", plain
-    pairs[f"valid_vs_paper_B{batch}"] = f"ssca_valid_B{batch}", plain
-    for name, (a, b) in pairs.items():
-        for metric in ("cost", "accuracy"):
-            gap = traces[a].metrics[metric][:, -1] - traces[b].metrics[metric][:, -1]
-            found[f"{name}.{metric}"] = mean(gap)
     return found

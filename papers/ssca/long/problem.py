@@ -14,7 +14,7 @@ from fedlib.algorithms.ssca import ConstrainedSSCA, State
 from fedlib.core import Problem
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Batch, Draw, Info
-from papers.ssca.common import RIDGE, digits_problem
+from papers.ssca.common import RIDGE, constrained, digits_problem
 
 CHUNK = 2000  # rows at a time
 ALSO = ("", "cost_all", "gradient")
@@ -48,6 +48,13 @@ class OneConstraint:
         return state, {**info, **{k: info[k].reshape(()) for k in ("nu", "slack")}}
 
 
+def one_constraint(batch: int, level: float, **changes: Any) -> OneConstraint:
+    """Algorithm 2, with numbers for its multiplier and its slack."""
+    method = constrained("samples", batch, level, **changes)
+    assert isinstance(method, ConstrainedSSCA)
+    return OneConstraint(method)
+
+
 @lru_cache(maxsize=64)
 def long_problem(seed: int, *, also: str = "", **sizes: Any) -> Problem:
     r"""`digits_problem` with one more metric, over all training pictures of all clients.
@@ -69,15 +76,8 @@ def long_problem(seed: int, *, also: str = "", **sizes: Any) -> Problem:
             if also == "cost_all":
                 whole = whole + problem.losses(w, batch)[0]
             else:
-                whole = whole + slope(problem, w, batch)
+                assert problem.gradient is not None
+                whole = whole + problem.gradient(w, batch, w.new_ones(1))
         return {**made.metrics(w, problem), also: whole.norm()}
 
     return replace(made, metrics=metrics, config={**made.config, "also": also})
-
-
-def slope(problem: Problem, w: Tensor, batch: Batch) -> Tensor:
-    """The gradient `[d]` of a problem's one loss on a batch."""
-    if problem.gradient is None:
-        wanted = "have its gradient in closed form"
-        raise TypeError(checks.sentence("long_problem", "problem", wanted, problem.name))
-    return problem.gradient(w, batch, w.new_ones(1))

@@ -9,9 +9,10 @@ from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.ssca import common
 from papers.ssca.common import SPLITS, constrained, digits_problem, ssca, vertical_problem
+from papers.ssca.long.problem import one_constraint
 from papers.ssca.tradeoff import claims, figures
-from papers.ssca.tradeoff.numbers import METRICS, PATH, REPORTS, derive
-from papers.ssca.tradeoff.theorem import handover, theorem_problem
+from papers.ssca.tradeoff.numbers import METRICS, PATH, derive
+from papers.ssca.tradeoff.theorem import STEPS, theorem_problem
 
 __all__ = ["STUDY", "specs"]
 
@@ -33,7 +34,6 @@ PARAMETERS = parameters(
     theorem_hidden=("hidden cells there", 16, 8),
     theorem_levels=("levels U there", claims.THEOREM, (0.6,)),
     theorem_rounds=("rounds of the constrained method there, with full batches", 3000, 200),
-    continued_rounds=("further rounds on the ridge with lambda = 1 / nu", 400, 60),
     **common.TASK | {"evaluate": (common.TASK["evaluate"][0], 60_000, 2_000)},
 )
 
@@ -62,11 +62,10 @@ def specs(p: Params) -> dict[str, Spec]:
         clients=p["theorem_clients"],
         hidden=p["theorem_hidden"],
     )
-    length = p["theorem_rounds"] + p["continued_rounds"]
     for level in p["theorem_levels"]:
-        follow = handover(float(level), p["theorem_rounds"])
-        seeds, keep = p["theorem_seeds"], (*PATH, *REPORTS)
-        found[f"theorem_U{level:g}"] = Spec(follow, task, length, seeds, EVERY, keep)
+        method = one_constraint(p["batch"], float(level), **STEPS)
+        seeds, keep, T = p["theorem_seeds"], (*PATH, "nu"), p["theorem_rounds"]
+        found[f"theorem_U{level:g}"] = Spec(method, task, T, seeds, EVERY, keep)
     return found
 
 
@@ -78,7 +77,6 @@ STUDY = Study(
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,
-    paper_values=claims.PAPER_VALUES,
     figures=figures.FIGURES,
     at_paper={"seeds": tuple(range(100))},
     **PARAMETERS,

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedlib.core import Trace
 from papers.kit import plot
-from papers.kit.panels import panel, row
+from papers.kit.panels import on, panel, row
 from papers.kit.study import Traces
 from papers.ssca.common import SPLITS
 from papers.ssca.tradeoff.numbers import relative_gradient, sweep
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FORMS = {"ssca": ("Algorithm {}, by λ", "o"), "limit": ("Algorithm {}, by U", "s")}
-GREY = "#888888"
 NUMBERS = {"samples": (1, 2), "features": (3, 4)}
 
 
@@ -51,29 +50,8 @@ def curve(ax: Axes, runs: Mapping[float, Trace], label: str, color: str, marker:
     ax.errorbar(x, y, xerr=dx, yerr=below, color=color, label=label, **look)
 
 
-def levels(traces: Traces) -> plot.Drawing:
-    """What U sets: the final cost and the test accuracy."""
-
-    def curves(metric: str, ax: Axes) -> None:
-        for i, split in enumerate(SPLITS):
-            runs = sweep(traces, split, "limit")
-            each = np.array([t.metrics[metric][:, -1] for t in runs.values()])
-            label = f"Algorithm {NUMBERS[split][1]}, {split}"
-            look: Any = {"marker": "os"[i], "markersize": 4, "linestyle": ("-", "--")[i]}
-            look |= {"color": plot.COLORS[i], "capsize": 3}
-            ax.errorbar([*runs], each.mean(1), each.std(1), label=label, **look)
-            if metric == "cost":
-                ax.plot([*runs], [*runs], ":", color="#d62728", label="F = U" if i else None)
-
-    costs, accuracies = (partial(curves, metric) for metric in ("cost", "accuracy"))
-    return row(
-        panel(costs, xlabel="level U", ylabel="training cost F", legend=True),
-        panel(accuracies, xlabel="level U", ylabel="test accuracy"),
-    )
-
-
 def theorem_5(traces: Traces) -> plot.Drawing:
-    """The gradient of (27), the cost, and the way after the handover, by level."""
+    """The gradient of (27) and the cost, by level."""
     start = "theorem_U"
     runs = {"U = " + n[len(start) :]: t for n, t in traces.items() if n.startswith(start)}
     top = max(float(t.metrics["cost"][:, len(t.rounds) // 10 :].max()) for t in runs.values())
@@ -83,24 +61,14 @@ def theorem_5(traces: Traces) -> plot.Drawing:
             rounds, gradient = relative_gradient(trace)
             ax.plot(rounds, gradient.mean(0), color=color, label=label)
             ax.plot(rounds, gradient.T, color=color, linewidth=0.5, alpha=0.5)
-            ax.axvline(handed(trace), color=GREY, linestyle="--", linewidth=1)
         plot.plain_log(ax)
 
-    def bands(metric: str, ax: Axes) -> None:
-        for (label, trace), color in zip(runs.items(), plot.COLORS, strict=False):
-            plot.bands(ax, {label: trace}, metric, each=True, colors=[color])
-            ax.axvline(handed(trace), color=GREY, linestyle="--", linewidth=1)
-
-    cost, moved = (partial(bands, metric) for metric in ("cost", "moved"))
     return row(
         panel(gradients, ylabel="|∇(27)| / |∇F|", xlabel="round", legend=True),
-        panel(cost, ylim=(0, 1.2 * top), ylabel="training cost F", xlabel="round"),
-        panel(moved, ylabel="way since the handover / |w|", xlabel="round"),
+        panel(
+            on(plot.bands, runs, "cost", each=True), ylim=(0, 1.2 * top), ylabel="training cost F"
+        ),
     )
 
 
-def handed(trace: Trace) -> int:
-    return int(trace.config["algorithm"]["rounds"])
-
-
-FIGURES = {"figure_4": figure_4, "levels": levels, "theorem_5": theorem_5}
+FIGURES = {"figure_4": figure_4, "theorem_5": theorem_5}

@@ -1,4 +1,4 @@
-r"""What the check of Theorem 5 runs: from the constrained example (37) over to the ridge (27).
+r"""What the check of Theorem 5 runs: the constrained example (37) with full batches.
 
 Where $w$ solves $\min |w|^2$ subject to $F(w) \le U$ with the multiplier $\nu > 0$, the theorem
 says that the gradient of $F(w) + \lambda |w|^2$ with $\lambda = 1 / \nu$ is zero there.
@@ -6,101 +6,20 @@ says that the gradient of $F(w) + \lambda |w|^2$ with $\lambda = 1 / \nu$ is zer
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
-from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from fedlib import checks
-from fedlib.algorithms.ssca import SSCA, ConstrainedSSCA, State
-from fedlib.checks import Count
 from fedlib.core import Problem
-from fedlib.core.federation import Federation
-from fedlib.core.problem import Batch, Draw, Info
+from fedlib.core.problem import Batch
 from fedlib.steps import PowerLaw
-from papers.ssca.common import SCALES, TAU, constrained, part, tables
+from papers.ssca.common import SCALES, part, tables
 from papers.ssca.network import swish_network
 
-STEPS = PowerLaw(1.0), PowerLaw(0.1)  # full batches: nothing to average, and steps may stay
-DESCENT = PowerLaw(1.0), PowerLaw(0.05)  # afterwards: gradient descent with step 0.05 / 2 tau
-
-
-class HandoverState(NamedTuple):
-    """What the server carries from round to round."""
-
-    w: Tensor  # [d]
-    first: State  # of the constrained method; stands still after the handover
-    then: State  # of the unconstrained one; its w follows the other's before
-    nu: Tensor  # the multiplier of the last constrained round
-
-
-@dataclass(frozen=True)
-class Handover:
-    r"""A constrained method, and after some rounds the unconstrained one from where it has come to.
-
-        1  in rounds 1 .. R: w and nu from a round of `first`
-        2  afterwards: w from a round of `then` (zero surrogate at first), ridge = 1 / nu of round R
-
-    Reports `nu`, the slack of `first`, and `moved`: how far w has gone since round R, as a share of
-    its length there.
-
-    Differs: this is no algorithm of the paper, it follows the statement of Theorem 5, part ii.
-    """
-
-    first: ConstrainedSSCA  # with one constraint
-    then: SSCA  # its ridge does not count
-    rounds: Count  # R
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
-        if self.first.batch_size != self.then.batch_size:
-            wanted = f"be that of first, {self.first.batch_size}"
-            got = self.then.batch_size
-            raise ValueError(checks.sentence("Handover", "then.batch_size", wanted, got))
-
-    def init(self, problem: Problem) -> HandoverState:
-        """Check both against the problem; their zero surrogates."""
-        first, then = self.first.init(problem), self.then.init(problem)
-        if len(first.constant) != 1:
-            wanted = "have one loss, which is the constraint"
-            raise ValueError(checks.sentence("Handover", "problem", wanted, problem.name))
-        return HandoverState(problem.w0, first, then, problem.w0.new_ones(()))
-
-    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """A batch of every client."""
-        return self.first.draw(problem, rng)
-
-    def round(
-        self, fed: Federation, state: HandoverState, draw: Draw
-    ) -> tuple[HandoverState, Info]:
-        """One round at the server; both methods work in it, one of them counts."""
-        early = state.first.t < self.rounds
-        first, one = self.first.round(fed, state.first, draw)
-        ridge: Any = 1 / state.nu
-        then, two = replace(self.then, ridge=ridge).round(fed, state.then, draw)
-        nu = torch.where(early, one["nu"].reshape(()).to(state.nu.dtype), state.nu)  # 1
-        then = chosen(early, state.then._replace(w=first.w), then)  # 2
-        first = chosen(early, first, state.first)
-        way = (then.w - first.w).norm() / first.w.norm()
-        slack = one["slack"].reshape(()) * early
-        bits = {k: torch.where(early, one[k], two[k] - one[k]) for k in ("bits_up", "bits_down")}
-        new = HandoverState(then.w, first, then, nu)
-        return new, {"nu": nu, "slack": slack, "moved": way, **bits}
-
-
-def chosen(when: Tensor, one: State, other: State) -> State:
-    return State(*(torch.where(when, a, b) for a, b in zip(one, other, strict=True)))
-
-
-def handover(level: float, rounds: int) -> Handover:
-    """The constrained example at a level with full batches, then descent on the ridge."""
-    rho, gamma = STEPS
-    first = constrained("samples", 100, level, rho=rho, gamma=gamma, batch_size=None)
-    if not isinstance(first, ConstrainedSSCA):
-        raise TypeError(checks.sentence("handover", "first", "be split by samples", first))
-    return Handover(first, SSCA(tau=TAU, rho=DESCENT[0], gamma=DESCENT[1]), rounds)
+#: With full batches there is nothing to average, and steps may stay.
+STEPS = {"rho": PowerLaw(1.0), "gamma": PowerLaw(0.1), "batch_size": None}
 
 
 @lru_cache(maxsize=32)
@@ -128,7 +47,8 @@ def theorem_problem(seed: int, *, pictures: int, clients: int, hidden: int) -> P
         rows = problem.rows.flatten()
         share = torch.full_like(rows, 1 / len(rows), dtype=w.dtype)
         batch = Batch(tuple(x[rows] for x in problem.data), share)
-        gradient = slope_of(problem, w, batch)
+        assert problem.gradient is not None
+        gradient = problem.gradient(w, batch, w.new_ones(1))
         unit = w / w.norm()
         along = gradient @ unit
         return {
@@ -140,11 +60,3 @@ def theorem_problem(seed: int, *, pictures: int, clients: int, hidden: int) -> P
         }
 
     return replace(made, metrics=metrics)
-
-
-def slope_of(problem: Problem, w: Tensor, batch: Batch) -> Tensor:
-    """The gradient `[d]` of a problem's one loss on a batch."""
-    if problem.gradient is None:
-        wanted = "have its gradient in closed form"
-        raise TypeError(checks.sentence("ssca", "problem", wanted, problem.name))
-    return problem.gradient(w, batch, w.new_ones(1))

@@ -9,13 +9,12 @@ from expect import refuses
 
 from fedlib.core import Trace
 from fedlib.core.describe import describe
-from fedlib.core.sampling import seeded
 from fedlib.steps import PowerLaw
 from papers.kit import plot
 from papers.ssca import common
 from papers.ssca.common import SPLITS, STEPS
-from papers.ssca.convergence import STUDY, counts, he_problem, ordered_problem
-from papers.ssca.convergence.numbers import HE, area, chosen, derive, first_below, halves, measures
+from papers.ssca.convergence import STUDY, counts, he_problem
+from papers.ssca.convergence.numbers import HE, area, chosen, derive, halves, measures
 
 FULL, QUICK = (STUDY.profiles[name] for name in ("full", "quick"))
 
@@ -47,13 +46,9 @@ def all_runs(params):
         trace = run(curve, t, spec.seeds, **own)
         split, limited = name.removeprefix(HE).split("_")[0], "_limit_" in name
         rows = own["batch_size"] if split == "features" else 0
-        bits = counts.up_and_down(split, limited, params, rows) if name != "order" else (0, 0)
+        bits = counts.up_and_down(split, limited, params, rows)
         told = {"bits": dict(zip(("bits_up", "bits_down"), bits, strict=True)), "problem": p}
         trace = replace(trace, config={**trace.config, **told})
-        if name == "order":
-            x = trace.metrics["cost"]
-            more = {"cost_even": x + 0.1, "cost_odd": x - 0.1, "cost_all": x}
-            trace = replace(trace, metrics={**trace.metrics, **more})
         found[name] = trace
     return found
 
@@ -121,55 +116,24 @@ def test_he_start_is_uniform_within_the_root_of_six_over_the_inputs(split, known
     assert wide.metrics(w, wide) == plain.metrics(w, plain)
 
 
-def test_the_cost_by_place_in_the_file():
-    task = {**TINY, "wide": True}
-    problem = ordered_problem(0, **task)
-    known = common.digits_problem(0, **task)
-    X, y = known.data
-    w = torch.randn(known.dim, generator=seeded(0, "rounds"), dtype=torch.float64)
-    first, second = w[: 3 * 64].view(3, 64), w[3 * 64 :].view(10, 3)
-    z = X.double() / 16 @ first.T
-    each = torch.nn.functional.cross_entropy(z * torch.sigmoid(z) @ second.T, y, reduction="none")
-    found = problem.metrics(w, problem)
-    assert float(found["cost_even"]) == pytest.approx(float(each[0::2].mean()))
-    assert float(found["cost_odd"]) == pytest.approx(float(each[1::2].mean()))
-    assert float(found["cost_all"]) == pytest.approx(float(each.mean()))
-    assert found["cost"] == known.metrics(w, known)["cost"]
-
-
-@pytest.mark.parametrize(
-    ("curve", "expected"),
-    [
-        ([2.0, 1.2, 0.8, 0.7], 15),  # half way between rounds 10 and 20
-        ([2.0, 0.9, 1.1, 0.5], 9.0909091),  # below once is below
-        ([0.9, 1.5, 1.5, 1.5], 0),
-        ([2.0, 1.9, 1.8, 1.7], 30),  # never: the last round
-    ],
-)
-def test_rounds_to_a_level(curve, expected):
-    assert first_below(run(curve, [0, 10, 20, 30]), 1.0) == pytest.approx([expected])
-
-
 def test_measures_of_one_run():
     one = run([2.0, 1.0, 0.5], [0, 10, 30])
     assert area(one) == pytest.approx([(10 * 1.5 + 20 * 0.75) / 30])
     found = measures(one)
     assert {k for k in found if k.startswith("cost_")} == {"cost_10", "cost_30"}
-    assert found["cost_30"] == found["cost"] == pytest.approx([0.5])
+    assert found["cost_30"] == pytest.approx([0.5])
     assert found["accuracy"] == pytest.approx([90.0])
-    assert found["rounds_0.5"] == pytest.approx([30.0])
 
 
-def test_sgd_is_chosen_by_the_mean_cost_at_the_round_of_the_criterion():
+def test_sgd_is_chosen_by_the_mean_cost_over_the_rounds():
     t = [0, 30, 100]
     grid = {
         "samples_sgd_B10_a1_p0": run([[2.3, 0.4, 0.3], [2.3, 0.6, 0.5]], t, (0, 1)),
-        "samples_sgd_B10_a0.1_p0": run([[2.3, 0.8, 0.1], [2.3, 0.7, 0.3]], t, (0, 1)),
+        "samples_sgd_B10_a0.1_p0": run([[2.3, 0.3, 0.1], [2.3, 0.4, 0.3]], t, (0, 1)),
         "samples_sgd_B10_a3_p0": run([[2.3, 0.1, 0.1], [2.3, np.nan, np.nan]], t, (0, 1)),
         "samples_sgd_B100_a1_p0": run([[0, 0, 0]], t),
     }
-    assert chosen(grid, "samples_sgd_B10", "last") == "samples_sgd_B10_a0.1_p0"
-    assert chosen(grid, "samples_sgd_B10", "early") == "samples_sgd_B10_a1_p0"
+    assert chosen(grid, "samples_sgd_B10") == "samples_sgd_B10_a0.1_p0"
 
 
 def test_halves():
@@ -188,10 +152,8 @@ def test_differences_are_paired_by_seed(traces):
     assert (x.low, x.high) == pytest.approx((-0.25, -0.25))
 
 
-def test_numbers_of_all_runs(traces, numbers):
-    assert numbers["figure_2.wall"].value == sum(n.startswith("samples") for n in traces)
-    assert numbers["samples_sgd_B10_last.lr"].value in FULL["rates"]
-    assert numbers["order.even_minus_odd"].value == pytest.approx(0.2)
+def test_numbers_of_all_runs(numbers):
+    assert numbers["samples_sgd_B10.lr"].value in FULL["rates"]
     assert numbers["features_ssca_B100.between"].value == pytest.approx(32 * 90 * 1000 * 128 / 1e6)
     assert numbers["samples_ssca_B1.up"].value == pytest.approx(32 * 10 * 101632 / 1e6)
     for pair in ("samples_ssca_B100_vs_B10", "samples_ssca_B10_debiased_vs_plain"):
@@ -206,10 +168,10 @@ def test_runs_from_he_start_are_compared_among_themselves():
         "features_ssca_B1": run([2.3, 2.0, 2.0], t, batch_size=10),
     }
     n = derive(some, FULL)
-    assert n[f"{HE}features_ssca_B1_vs_sgd_last.cost_30"].value == pytest.approx(-0.4)
-    assert n[f"{HE}features_sgd_B1_last.lr"].value == 1
+    assert n[f"{HE}features_ssca_B1_vs_sgd.cost_30"].value == pytest.approx(-0.4)
+    assert n[f"{HE}features_sgd_B1.lr"].value == 1
     assert n["features_ssca_B1.cost_30"].value == 2
-    assert "features_ssca_B1_vs_sgd_last.cost_30" not in n
+    assert "features_ssca_B1_vs_sgd.cost_30" not in n
 
 
 @pytest.mark.parametrize(
@@ -227,10 +189,7 @@ def test_changed_parameters_give_numbers(changes):
     params = {**FULL, "seeds": (0, 1), **changes}
     found = derive(all_runs(params), params)
     runs = (
-        f"{s}_{x}"
-        for s in SPLITS
-        for b in params["batches"]
-        for x in (f"ssca_B{b}", f"sgd_B{b}_last")
+        f"{s}_{x}" for s in SPLITS for b in params["batches"] for x in (f"ssca_B{b}", f"sgd_B{b}")
     )
     assert {f"{run}.area" for run in runs} <= found.keys()
 

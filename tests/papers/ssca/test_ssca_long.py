@@ -13,10 +13,10 @@ from fedlib.core import Trace
 from papers.kit import store
 from papers.ssca.checks import conditions
 from papers.ssca.common import RIDGE, constrained
-from papers.ssca.long import STUDY, VALID, VARIANTS
+from papers.ssca.long import STUDY, VALID
 from papers.ssca.long.claims import BATCHES, LEVELS, PENALTIES
 from papers.ssca.long.figures import FIGURES, batches, firsts, levels
-from papers.ssca.long.numbers import best_sgd, derive
+from papers.ssca.long.numbers import derive
 from papers.ssca.long.problem import OneConstraint, long_problem
 
 FULL = STUDY.resolve("full")
@@ -66,14 +66,8 @@ def test_the_whole_cost_and_the_whole_gradient_are_those_of_all_pictures():
         long_problem(2, also="everything", **SIZES)
 
 
-def test_the_valid_step_sizes_are_valid_and_need_no_debiasing():
+def test_the_valid_step_sizes_are_valid():
     assert all(c.holds for c in conditions(**VALID))
-    problem = long_problem(0, **SIZES)
-    plain = fl.SSCA(tau=0.1, batch_size=10, **VARIANTS["ssca_valid"])
-    runs = [
-        fl.run(a, problem, rounds=5, progress=False) for a in (plain, replace(plain, debias=True))
-    ]
-    np.testing.assert_allclose(runs[0].metrics["cost"], runs[1].metrics["cost"], rtol=1e-9)
 
 
 # Numbers
@@ -85,14 +79,6 @@ def free(end=0.2, fall=-0.5, start=0.4, first=0.2):
     gradient = np.concatenate([[start], first * ROUNDS[1:] ** float(fall)]) * np.ones((2, 1))
     metrics = {"cost": cost, "accuracy": 1 - cost, "norm": 50 * cost, "gradient": gradient}
     return Trace(metrics, {}, ROUNDS, (0, 1), {"problem": {"rows": 60_000}})
-
-
-def sgd(end, scale=0.3, exponent=0.0):
-    trace = free(end)
-    config = {"algorithm": {"lr": {"scale": scale, "exponent": exponent}}, "problem": {}}
-    return replace(
-        trace, metrics={k: trace.metrics[k] for k in ("cost", "accuracy")}, config=config
-    )
 
 
 def limit(level, early=0.02, end=-0.01, slack=0.0, penalty=None):
@@ -113,11 +99,8 @@ def whole(fall=-0.5, start=0.4, early=-0.02, end=-0.01, slack=0.0, printed=None)
     """All runs; `printed`: F - U at round 100 and at the end with the experiments' steps."""
     traces = {}
     for b in BATCHES:
-        traces |= {f"{name}_B{b}": free(0.2 + b / 1000) for name in VARIANTS}
-        del traces[f"ssca_paper_debiased_B{b}"].metrics["gradient"]
+        traces[f"ssca_paper_B{b}"] = free(0.2 + b / 1000)
         traces[f"ssca_valid_B{b}"] = free(0.3, fall, start)
-        for i, (a, x) in enumerate((a, x) for a in FULL["scales"] for x in FULL["exponents"]):
-            traces[f"sgd_a{a:g}_p{x:g}_B{b}"] = sgd((0.5, 0.25, 0.4, 0.6)[i], a, x)
     for u in LEVELS:
         traces[f"limit_valid_U{u:g}"] = limit(u, early, end)
         traces[f"limit_paper_U{u:g}"] = limit(u, *(printed or (early, end)))
@@ -133,7 +116,6 @@ def numbers(**changes):
 def test_numbers_by_hand():
     n = numbers(slack=0.25)
     assert n["ssca_paper_B100.cost"].value == pytest.approx(0.3)
-    assert n["ssca_paper_B100.early_cost"].value == 1
     assert n["ssca_valid_B10.fall"].value == pytest.approx(-0.5)
     assert n["ssca_valid_B10.gradient_share"].value == pytest.approx(0.2 * 1000**-0.5 / 0.4)
     thirds = [n[f"ssca_valid_B10.gradient_{k}"].value for k in ("first", "middle", "last")]
@@ -156,42 +138,19 @@ def test_the_slope_is_that_of_the_second_half():
     assert n["ssca_valid_B10.fall"].value == pytest.approx(-0.5)
 
 
-def test_ssca_is_compared_with_the_best_step_size_by_seed():
-    traces = whole()
-    assert best_sgd(traces, 100) == "sgd_a0.3_p0.3_B100"
-    traces["sgd_a1_p0_B10"] = sgd(0.1, 1.0, 0.0)
-    n = derive(traces, FULL)
-    assert (n["sgd_B100.scale"].value, n["sgd_B100.exponent"].value) == (0.3, 0.3)
-    assert (n["sgd_B10.scale"].value, n["sgd_B10.exponent"].value) == (1, 0)
-    assert n["ssca_paper_B100_vs_sgd.cost"].value == pytest.approx(0.05)
-    assert n["ssca_valid_B10_vs_sgd.accuracy"].value == pytest.approx(-0.2)
-    assert n["valid_vs_paper_B10.cost"].value == pytest.approx(0.09)
-    assert n["debiased_vs_plain_B10.cost"].value == 0
-
-
-# Rules
-
-
-# The study
-
-
 def test_every_run_keeps_what_its_numbers_need():
     for name, spec in STUDY.specs(FULL).items():
         also = spec.problem.keywords["also"]
-        wanted = "cost_all" if name.startswith("limit_") else "gradient"
-        plain = name.startswith("sgd_") or "debiased" in name
-        assert also == ("" if plain else wanted)
+        assert also == ("cost_all" if name.startswith("limit_") else "gradient")
         assert ("penalty" in spec.keep) == (not name.startswith(("limit_paper", "limit_valid")))
 
 
 def test_a_shortened_sweep_still_gives_numbers_and_figures():
-    changes = {"batches": [10], "levels": [0.6], "scales": [1.0], "exponents": [0.0]}
+    changes = {"batches": [10], "levels": [0.6]}
     p = STUDY.resolve("full", penalties=[30.0], **changes)
     some = {n: t for n, t in whole().items() if n in STUDY.specs(p)}
-    assert len(some) == 3 + 1 + 3
-    n = derive(some, p)
-    assert "sgd_B10.scale" in n
-    assert "sgd_B100.scale" not in n
+    assert len(some) == 2 + 3
+    assert "ssca_valid_B10.fall" in derive(some, p)
     assert (batches(some), levels(some), firsts(some)) == ([10], ["0.6"], ["30"])
     for make in FIGURES.values():
         assert all(ax.lines for ax in drawn(make, some))
