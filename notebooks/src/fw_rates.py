@@ -67,7 +67,7 @@ from functools import partial
 
 import torch
 
-from fedlib import FedFW, FedFWPlus
+from fedlib import FedFW
 from papers import STUDIES
 from papers.fedfw.rates import convex_problem
 from papers.fedfw.rates.numbers import norms
@@ -88,7 +88,6 @@ problem = partial(convex_problem, norm="l1", rows=page.rows)
 runs = {}
 for x in page.convex_penalties:
     runs[f"convex_l1_fedfw_L{x:g}"] = FedFW(x)
-    runs[f"convex_l1_plus_L{x:g}"] = FedFWPlus(x)
 traces = page.run(problem, **runs)
 numbers, health = page.numbers, page.health
 sets = norms(page.params)
@@ -168,28 +167,17 @@ report.runs_table(numbers, known, columns | {"slope": "gradient at the minimizer
 plot.show(
     page.figures["theorem_1"](traces),
     alt="The excess of F over its least value against rounds, both axes logarithmic, one panel for each set. A colour "
-    "for each lambda_0: solid FedFW, dashed FedFW+, dotted the bound, which lies far above. A grey line shows "
+    "for each lambda_0: solid FedFW, dotted the bound, which lies far above. A grey line shows "
     "the slope minus one half.",
-    caption="The bound lies far above every run, so no run could break it. F - F* by rounds: FedFW "
-    "(solid), FedFW+ (dashed, without a theorem) and the bound (38) (dotted).",
+    caption="The bound lies far above every run, so no run could break it. F - F* by rounds (solid), and "
+    "the bound (38) (dotted).",
     size=(8.2, 3.8),
 )
 
 # %% tags=["remove-input"]
-runs = {
-    f"{norm}, {names[kind]}, lambda_0 = {lam:g}": f"convex_{norm}_{kind}_L{lam:g}"
-    for norm in sets
-    for kind in ("fedfw", "plus")
-    for lam in page.convex_penalties
-}
-report.runs_table(
-    numbers, runs, {"excess": "F - F* at the end", "slope": "slope", "fw_gap": "gap at the end"}, health
-)
-
-# %% tags=["remove-input"]
-report.runs_table(
-    numbers, runs, {"bound": "bound at the end", "by_most": "by the most there is", "ratio": "largest share of the bound"}, health
-)
+runs = {f"{norm}, lambda_0 = {lam:g}": f"convex_{norm}_fedfw_L{lam:g}" for norm in sets for lam in page.convex_penalties}
+shown = {"excess": "F - F* at the end", "slope": "slope", "by_most": "lowest bound by the most there is", "ratio": "largest share of the bound"}
+report.runs_table(numbers, runs, shown, health)
 
 # %% [markdown]
 # *The most there is* is the largest value that any model in the set can have: $\log10$, and the largest difference of two classes' scores, 10 in the
@@ -207,15 +195,13 @@ report.runs_table(
 # constant, and not convex. The step and the penalty depend on $T$, so every $T$ is a run of its own.
 
 # %% tags=["remove-input"]
-plot.show(
-    page.figures["theorem_2"](traces),
-    alt="The smallest Frank-Wolfe gap against the number of rounds T, both axes logarithmic, one panel for each set, a "
-    "colour for each lambda_0: marks with intervals joined by lines fall as T grows, the dotted bounds far above "
-    "them fall too. A grey line shows the slope minus one third.",
-    caption="The gap falls as T grows; its bound lies far above. The smallest gap (11) of T rounds, with "
-    "its interval, and the bound (62) (dotted).",
-    size=(8.2, 3.4),
-)
+gaps = {
+    f"{norm}, lambda_0 = {lam:g}, T = {T}": f"nonconvex_{norm}_L{lam:g}_T{T}"
+    for norm in sets
+    for lam in page.nonconvex_penalties
+    for T in page.horizons
+}
+report.runs_table(numbers, gaps, {"least_gap": "smallest gap", "by_most": "bound by the most there is", "ratio": "share of the bound"}, health)
 
 # %% tags=["remove-input"]
 sweeps = {
@@ -234,27 +220,12 @@ report.runs_table(numbers, sweeps, {"slope": "slope by T"}, health)
 # FedFW-sto averages minibatch gradients over the rounds. The problem is that of Theorem 1.
 
 # %% tags=["remove-input"]
-plot.show(
-    page.figures["theorem_3"](traces),
-    alt="The excess of F over its least value against rounds for FedFW-sto, both axes logarithmic, one panel for each "
-    "set, a colour for each lambda_0, the dotted bounds far above. A grey line shows the slope minus one third.",
-    caption="FedFW-sto converges, far below its bound. F - F* by rounds, and the bound (68) with "
-    "corrected constants (dotted).",
-    size=(8.2, 3.4),
-)
-
-# %% tags=["remove-input"]
 noisy = {
     f"{norm}, lambda_0 = {lam:g}": f"sto_{norm}_L{lam:g}"
     for norm in sets
     for lam in page.stochastic_penalties
 }
-report.runs_table(
-    numbers,
-    noisy,
-    {"excess": "F - F* at the end", "slope": "slope", "by_most": "bound by the most", "ratio": "largest share of the bound"},
-    health,
-)
+report.runs_table(numbers, noisy, shown, health)
 
 # %% [markdown]
 # ## Figures 2 and 3: participation
@@ -355,17 +326,11 @@ report.runs_table(
 # practice, and is observed: too few Lanczos steps for the leading singular pair, in a nuclear ball.
 
 # %% tags=["remove-input"]
-plot.show(
-    page.figures["oracles"](traces),
-    alt="Three panels. Left: the final excess as a multiple of the exact oracle's, against the attained share of the gap, "
-    "with a dotted grey curve of one over its square. Middle: the final excess against the additive error, both axes "
-    "logarithmic, solid for a constant and dashed for a falling error, the exact oracle dotted. Right: the late gap "
-    "in the nuclear ball against the number of Lanczos steps.",
-    caption="Inexact oracles cost at most what the theorem allows; an error that shrinks with the step "
-    "costs nothing. Left: multiplicative errors, middle: additive ones, right: few steps of "
-    "Lanczos.",
-    size=(9.4, 3.2),
-)
+wrong = {f"quality{m:g}": f"a share {m:g} of the gap" for m in page.qualities}
+wrong |= {f"slip{x:g}": f"an error of {x:g}" for x in page.slips}
+wrong |= {f"falling{x:g}": f"an error of {x:g} times the step" for x in page.slips}
+errors = {f"{norm}, {text}": f"wrong_{norm}_{kind}" for norm in sets for kind, text in wrong.items()}
+report.runs_table(numbers, errors, {"times": "excess by the exact oracle's", "more": "more than it"}, health)
 
 # %% tags=["remove-input"]
 lanczos = {f"{k} steps": f"nuclear_k{k}" for k in page.lanczos}

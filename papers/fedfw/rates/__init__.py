@@ -97,7 +97,6 @@ def theorems(norm: str, p: Params) -> dict[str, Spec]:
     found = {f"convex_{norm}_reference": Spec(NaiveFW(), known, 1, seeds, 1, CONSTANTS)}
     for lam in map(float, p["convex_penalties"]):
         found[f"convex_{norm}_fedfw_L{lam:g}"] = Spec(FedFW(lam), convex, T, seeds, every, keep)
-        found[f"convex_{norm}_plus_L{lam:g}"] = Spec(FedFWPlus(lam), convex, T, seeds, every, keep)
     T = p["stochastic_rounds"]
     for lam in map(float, p["stochastic_penalties"]):
         noisy = FedFWSto(lam, p["batch"])

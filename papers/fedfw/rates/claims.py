@@ -96,7 +96,6 @@ CLAIMS = (
         rule=rules.C3,
         kind="proved",
         runs=tuple(f"nonconvex_{norm}_reference" for norm in NORMS) + rules.LENGTHS,
-        figure="theorem_2",
         needs=Needs(parameters=("horizons",), dead=("nonconvex_l1_L0.1_*",)),
     ),
     paper(
@@ -108,7 +107,6 @@ CLAIMS = (
         rule=rules.C4,
         kind="proved",
         runs=(*KNOWN, *swept("sto_{}_L", rules.STOCHASTIC_PENALTIES)),
-        figure="theorem_3",
     ),
     paper(
         id="fedfw/C5",
@@ -171,7 +169,6 @@ CLAIMS = (
             *swept("wrong_{}_falling", rules.SLIPS),
             *swept("nuclear_k", rules.LANCZOS),
         ),
-        figure="oracles",
         needs=Needs(parameters=("lanczos",)),
     ),
 )

@@ -1,19 +1,17 @@
-"""Figures of the study of FedFW's rates: the theorems, Figures 2 to 4 and the wrong oracles."""
+"""Figures of the study of FedFW's rates: Theorem 1, and the paper's Figures 2 to 4."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fedlib.core import Trace
 from papers.fedfw import theory_fw
-from papers.fedfw.rates.numbers import EARLY, NORMS, Bound, along, bounds, errors, last, least_gaps
+from papers.fedfw.rates.numbers import EARLY, NORMS, along, bounds
 from papers.kit import plot
-from papers.kit.numbers import mean
 from papers.kit.panels import Layer, columns, grid, on, panel, row
 from papers.kit.study import Traces
 
@@ -53,60 +51,25 @@ def band(ax: Axes, trace: Trace, metric: str, color: str, label: str, style: str
     plot.band(ax, trace.rounds[1:], x, color=color, **look)
 
 
-def by_set(traces: Traces, drawing: Callable[[Axes, str], None], x: str, y: str) -> plot.Drawing:
-    """A panel for every set, with a legend in the last; all axes are logarithmic."""
-    titles = {n: text for n, text in TITLES.items() if f"convex_{n}_reference" in traces}
+def theorem_1(traces: Traces) -> plot.Drawing:
+    """F - F* by rounds, a panel for each set, the bound (38) dotted, and its power in grey."""
 
-    def fill(ax: Axes, norm: str) -> None:
-        ax.set_yscale("log")
-        drawing(ax, norm)
-
-    frame: Any = {"xlabel": x, "ylabel": y, "xscale": "log", "legend": True, "at": -1}
-    return row(*columns(fill, titles, **frame), sharey=True)
-
-
-def theorem(starts: tuple[str, ...], bound: Bound, power: float, text: str) -> Figure:
-    """F - F* by rounds, the runs of the first name labelled, and a dotted bound."""
-
-    def drawing(traces: Traces, ax: Axes, norm: str) -> None:
-        names = [start.format(norm) for start in starts]
-        for i, lam in enumerate(along(traces, names[0])):
-            color, label = plot.COLORS[i], f"λ₀ = {lam:g}"
-            for name, style in zip(names, STYLES, strict=False):
-                trace = traces[f"{name}{lam:g}"]
-                band(ax, trace, "excess", color, label if name == names[0] else "", style)
+    def curves(ax: Axes, norm: str) -> None:
+        start = f"convex_{norm}_fedfw_L"
+        for i, lam in enumerate(along(traces, start)):
+            trace, color = traces[f"{start}{lam:g}"], plot.COLORS[i]
+            band(ax, trace, "excess", color, f"λ₀ = {lam:g}", "-")
             some = np.unique(np.geomspace(1, trace.rounds[-1], 40).astype(int))
-            batch = trace.config["algorithm"].get("batch_size") or 1
-            above = bounds(bound, traces[f"convex_{norm}_reference"], lam, some, batch)
+            known = traces[f"convex_{norm}_reference"]
+            above = bounds(theory_fw.convex_excess, known, lam, some)
             ax.plot(some, above.mean(0), ":", color=color, linewidth=1.2)
-        steep(ax, power, text, trace.rounds)
+        t = np.array([0.05, 1]) * trace.rounds[-1]
+        low = min(np.nanmin(np.asarray(x.get_ydata(), float)) for x in ax.lines)
+        ax.plot(t, 3 * low * (t / t[-1]) ** -0.5, color=GREY, linewidth=2, label="t^(-1/2)")
 
-    return lambda traces: by_set(traces, partial(drawing, traces), "round", "F − F*")
-
-
-def steep(ax: Axes, power: float, text: str, rounds: Any) -> None:
-    """A grey line with the theorem's power."""
-    t = np.array([max(0.05 * rounds[-1], rounds[0]), rounds[-1]])
-    low = min(np.nanmin(np.asarray(x.get_ydata(), float)) for x in ax.lines)
-    ax.plot(t, 3 * low * (t / t[-1]) ** power, color=GREY, linewidth=2, label=text)
-
-
-def theorem_2(traces: Traces) -> plot.Drawing:
-    """The smallest gap of T rounds by T, and (62)."""
-
-    def drawing(ax: Axes, norm: str) -> None:
-        known, start = traces[f"nonconvex_{norm}_reference"], f"nonconvex_{norm}_L"
-        runs = [n.removeprefix(start) for n in traces if n.startswith(start)]
-        for i, lam in enumerate(sorted({float(n.split("_")[0]) for n in runs})):
-            T = np.array(along(traces, f"{start}{lam:g}_T"))
-            gaps = [mean(least_gaps(traces[f"{start}{lam:g}_T{t:g}"])) for t in T]
-            color = plot.COLORS[i]
-            plot.dots(ax, [*T], {f"λ₀ = {lam:g}": gaps}, colors=[color], markersize=4)
-            above = bounds(theory_fw.nonconvex_gap, known, lam, T - 1).mean(0)
-            ax.plot(T, above, ":", color=color, linewidth=1.2)
-        steep(ax, -1 / 3, "T^(-1/3)", T)
-
-    return by_set(traces, drawing, "rounds T", "smallest Frank-Wolfe gap")
+    titles = {n: text for n, text in TITLES.items() if f"convex_{n}_reference" in traces}
+    frame: Any = {"xlabel": "round", "ylabel": "F − F*", "xscale": "log", "yscale": "log"}
+    return row(*columns(curves, titles, legend=True, at=-1, **frame), sharey=True)
 
 
 def figure_2(traces: Traces) -> plot.Drawing:
@@ -170,53 +133,10 @@ def figure_4(traces: Traces) -> plot.Drawing:
     return grid(*([on(curves, start, metric) for metric in LABELS] for start in rows))
 
 
-def oracles(traces: Traces) -> plot.Drawing:
-    """What errors of the oracle cost: a share of the gap, an additive error, few Lanczos steps."""
-    numbers = errors(traces)
-    sets = [n for n in TITLES if f"wrong_{n}_exact" in traces]
-
-    def multiplicative(ax: Axes) -> None:
-        shares = along(traces, f"wrong_{sets[0]}_quality")
-        for norm, color in zip(sets, plot.COLORS, strict=False):
-            times = [numbers[f"wrong_{norm}_quality{m:g}.times"] for m in shares]
-            plot.dots(ax, shares, {TITLES[norm]: times}, colors=[color], markersize=4)
-        m = np.linspace(min(shares), 1, 50)
-        ax.plot(m, m**-2.0, color=GREY, linestyle=":", label="1 / m²")
-
-    def additive(ax: Axes) -> None:
-        for norm, color in zip(sets, plot.COLORS, strict=False):
-            for kind, style in (("slip", "-"), ("falling", "--")):
-                sizes = along(traces, f"wrong_{norm}_{kind}")
-                ends = [last("excess")(traces[f"wrong_{norm}_{kind}{x:g}"]).mean() for x in sizes]
-                label = TITLES[norm] if kind == "slip" else ""
-                ax.plot(sizes, ends, style, color=color, marker="o", label=label)
-            exact = last("excess")(traces[f"wrong_{norm}_exact"]).mean()
-            ax.axhline(exact, color=color, linestyle=":", linewidth=1.2)
-
-    def few_steps(ax: Axes) -> None:
-        steps = along(traces, "nuclear_k")
-        gaps = [mean(traces[f"nuclear_k{k:g}"].late("fw_gap")) for k in steps]
-        plot.dots(ax, steps, {"nuclear ball": gaps}, colors=plot.COLORS[2:], markersize=4)
-        plot.log_ticks(ax, steps)
-
-    logs: Any = {"xscale": "log", "yscale": "log", "legend": True}
-    y = ("excess by that of the exact oracle", "F − F* at the end", "late Frank-Wolfe gap")
-    return row(
-        panel(multiplicative, xlabel="share m of the gap", ylabel=y[0], legend=True),
-        panel(additive, xlabel="additive error e", ylabel=y[1], **logs),
-        panel(few_steps, xlabel="steps of Lanczos", ylabel=y[2], ylim=(0, None), legend=True),
-    )
-
-
 FIGURES: dict[str, Figure] = {
     "counterexample": counterexample,
-    "theorem_1": theorem(
-        ("convex_{}_fedfw_L", "convex_{}_plus_L"), theory_fw.convex_excess, -1 / 2, "t^(-1/2)"
-    ),
-    "theorem_2": theorem_2,
-    "theorem_3": theorem(("sto_{}_L",), theory_fw.stochastic_excess, -1 / 3, "t^(-1/3)"),
+    "theorem_1": theorem_1,
     "figure_2": figure_2,
     "figure_3": figure_3,
     "figure_4": figure_4,
-    "oracles": oracles,
 }

@@ -24,14 +24,20 @@ ENTRIES = 65  # of a picture of 8 x 8 with its 1 for the bias, each between -1 a
 #: times the largest entry (l1) or sqrt(2) times 10 times the length (l2) of a row; and the gap of a
 #: loss with a slope of at most 1/4 in the score.
 MOST = {
-    "excess": {"l1": log(10) + 10, "l2": log(10) + 10 * sqrt(2 * ENTRIES)},
-    "gap": {"l1": DIAMETER / 4, "l2": DIAMETER / 4 * sqrt(ENTRIES)},
+    "convex": {"l1": log(10) + 10, "l2": log(10) + 10 * sqrt(2 * ENTRIES)},
+    "nonconvex": {"l1": DIAMETER / 4, "l2": DIAMETER / 4 * sqrt(ENTRIES)},
 }
 WINDOW = 0.05  # slopes are fitted from this share of the rounds on
 EARLY = 20  # rounds that are Figure 4's first ones
 
 Bound = Callable[[Constants, int], float]
 Measure = Callable[[Trace], Array]
+#: How the runs of a theorem begin, its problem, and its bound.
+THEOREMS: dict[str, tuple[str, str, Bound]] = {
+    "convex": ("convex_{}_fedfw_L", "convex", theory_fw.convex_excess),
+    "sto": ("sto_{}_L", "convex", theory_fw.stochastic_excess),
+    "nonconvex": ("nonconvex_{}_L", "nonconvex", theory_fw.nonconvex_gap),
+}
 
 
 def norms(p: Params) -> list[str]:
@@ -87,7 +93,6 @@ def early_surrogate(trace: Trace) -> Array:
 
 TO_THE_LEAST = {
     "excess": last("excess"),
-    "fw_gap": last("fw_gap"),
     "slope": lambda t: power(t.rounds, t.metrics["excess"]),
 }
 #: The measures of a run by the first word of its name.
@@ -150,30 +155,21 @@ def beside_bounds(traces: Traces, p: Params) -> dict[str, Number]:
     a theorem, such as `convex.ratio`: of its runs the lowest such bound, and the largest share.
     """
     found: dict[str, Number] = {}
-    kinds = {"convex_{}_fedfw": theory_fw.convex_excess, "sto_{}": theory_fw.stochastic_excess}
-    for norm in norms(p):
-        known = traces[f"convex_{norm}_reference"]
-        for (form, bound), kind in zip(kinds.items(), ("convex", "stochastic"), strict=True):
-            for lam in p[f"{kind}_penalties"]:
-                run = f"{form.format(norm)}_L{lam:g}"
-                above = bounds(bound, known, float(lam), traces[run].rounds[1:], p["batch"])
-                shares = traces[run].metrics["excess"][:, 1:] / above
-                found[f"{run}.bound"] = mean(above[:, -1])
-                found[f"{run}.by_most"] = mean(above.min(1) / MOST["excess"][norm])
-                found[f"{run}.ratio"] = mean(shares.max(1))
-        known = traces[f"nonconvex_{norm}_reference"]
-        for lam in p["nonconvex_penalties"]:
-            for T in map(int, along(traces, f"nonconvex_{norm}_L{lam:g}_T")):
-                run = f"nonconvex_{norm}_L{lam:g}_T{T}"
-                above = bounds(theory_fw.nonconvex_gap, known, float(lam), np.array([T - 1]))[:, 0]
-                found[f"{run}.bound"] = mean(above)
-                found[f"{run}.by_most"] = mean(above / MOST["gap"][norm])
-                found[f"{run}.ratio"] = mean(least_gaps(traces[run]) / above)
-    for kind in ("convex", "sto", "nonconvex"):
-        for k, worst in (("by_most", np.min), ("ratio", np.max)):
-            own = [n.per_seed for key, n in found.items() if key.startswith(f"{kind}_")
-                   and key.endswith(f".{k}")]  # fmt: skip
-            found[f"{kind}.{k}"] = mean(worst(own, axis=0))
+    for kind, (form, task, bound) in THEOREMS.items():
+        by_most, shares = [], []
+        for norm in norms(p):
+            known = traces[f"{task}_{norm}_reference"]
+            for run in (n for n in traces if n.startswith(form.format(norm))):
+                trace, lam = traces[run], float(run.partition("_L")[2].partition("_")[0])
+                rounds, values = trace.rounds[1:], trace.metrics.get("excess")
+                if values is None:
+                    rounds, values = trace.rounds[-1:] - 1, least_gaps(trace)[:, None]
+                above = bounds(bound, known, lam, rounds, p["batch"])
+                by_most.append(above.min(1) / MOST[task][norm])
+                shares.append((values[:, -len(rounds) :] / above).max(1))
+                found[f"{run}.by_most"], found[f"{run}.ratio"] = mean(by_most[-1]), mean(shares[-1])
+        found[f"{kind}.by_most"] = mean(np.min(by_most, axis=0))
+        found[f"{kind}.ratio"] = mean(np.max(shares, axis=0))
     return found
 
 

@@ -102,12 +102,13 @@ def test_numbers_by_hand(whole):
     assert n["convex_l1_fedfw_L0.01.excess"].value == pytest.approx(4001**-0.6)
     known = theory_fw.Constants(L=10, D=20, N=10, lam0=0.01, dual=0.5, slope=0.6)
     end = theory_fw.convex_excess(known, 4001)
-    assert n["convex_l1_fedfw_L0.01.bound"].value == pytest.approx(end)
+    most = math.log(10) + 10
+    assert n["convex_l1_fedfw_L0.01.by_most"].value == pytest.approx(end / most)
     first = theory_fw.convex_excess(known, 41)
     assert n["convex_l1_fedfw_L0.01.ratio"].value >= 41**-0.6 / first
     assert n["nonconvex_l2_L0.1.slope"].value == pytest.approx(-0.4)
     bound = theory_fw.nonconvex_gap(replace(known, lam0=0.1, spread=0.5), 64)
-    assert n["nonconvex_l2_L0.1_T64.bound"].value == pytest.approx(bound)
+    assert n["nonconvex_l2_L0.1_T64.ratio"].value == pytest.approx(64**-0.4 / bound)
     assert n["share_mclr_L0.01_p0.5.mean_loss"].value == pytest.approx(1.5)
     assert n["penalty_net_l2_L1.early_gap"].value == pytest.approx(5)
     assert n["penalty_net_l2_L1.early_surrogate"].value == pytest.approx(10)
@@ -147,6 +148,4 @@ def test_trends_by_hand(whole):
 def test_figures_draw_what_there_is(profile):
     made = traces(STUDY.resolve(profile))
     for make in FIGURES.values():
-        axes = drawn(make, made)
-        assert all(ax.lines for ax in axes)
-    assert len(axes) == 3
+        assert all(ax.lines for ax in drawn(make, made))
