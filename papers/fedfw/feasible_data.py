@@ -1,19 +1,21 @@
 """The data of the Federated Frank-Wolfe experiments, split over clients: pictures and generated.
 
-Each function makes the problem of one seed; `problem.within(set)` adds the feasible set.
+Each function makes the problem of one seed; `problem.within(set)` adds the feasible set. The
+generator is the one that Dadras et al. (FedFW, ECML PKDD 2024) take from earlier work (pFedMe;
+first in Li et al., *Federated Optimization in Heterogeneous Networks*), with their settings.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Int, Shaped
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.checks import Count, FloatType, Seed
+from fedlib.checks import Count, FloatType, Rng, Seed
 from fedlib.core import Problem
 from fedlib.core.sampling import seeded
 from fedlib.data import Table
@@ -27,17 +29,105 @@ from fedlib.problems.classification import (
     linear_model,
     mlp_model,
 )
-from papers.fedfw.gaussian_labels import gaussian_labels
 
 #: How bytes become inputs, (top, mean, deviation), in the authors' code; of the 8 x 8 digits our
 #: own.
 SCALES = {
     "digits": (16.0, 0.5, 0.5),
     "mnist": (255.0, 0.5, 0.5),
-    "fashion_mnist": (255.0, 0.5, 0.5),
     "cifar10": (255.0, 0.5, 0.5),
 }
+HIDDEN = 20  # cells of the network
+TEST_SHARE = 0.25  # of a client's generated rows
 PRINTED_CLASSES = 3  # of the generator, where the authors' code is told 3 labels a client
+FEATURES = 60  # of the generator
+SPREAD = 0.5  # alpha = beta in the source: the standard deviation of the clients' centres
+LEAST, TIMES = 50, 5  # a client has TIMES * (LEAST + floor(log-normal)) rows
+LOG_MEAN, LOG_DEVIATION = 4.0, 2.0
+DECAY = 1.2  # input j has variance j^-DECAY
+
+
+class Generated(NamedTuple):
+    """Rows of all clients one after another, and how many each has."""
+
+    X: Float[Tensor, "R p"]
+    y: Int[Tensor, " R"]
+    sizes: tuple[int, ...]
+
+
+def gaussian_labels(
+    clients: Count, rng: Rng, *, classes: Count = 10, most: Count | None = None
+) -> Generated:
+    """Inputs x ~ N(v_u, diag(j^-1.2)) of client u, labels arg max(W'x + b).
+
+    W and b are standard normal and shared, v_u = B_u (1, ..., 1) with B_u ~ N(0, 0.5^2). A client
+    has 5 (50 + floor(log-normal(4, 2))) rows, and no more than `most`: very unequal numbers.
+    """
+    checks.arguments(gaussian_labels, locals())
+    log = LOG_MEAN + LOG_DEVIATION * torch.randn(clients, generator=rng, dtype=torch.float64)
+    drawn = [TIMES * (LEAST + int(z)) for z in log.exp()]
+    sizes = drawn if most is None else [min(n, most) for n in drawn]
+    centre = SPREAD * torch.randn(clients, generator=rng)
+    deviation = torch.arange(1, FEATURES + 1, dtype=torch.float32) ** (-DECAY / 2)
+    W, b = torch.randn(FEATURES, classes, generator=rng), torch.randn(classes, generator=rng)
+    X = [
+        v + deviation * torch.randn(n, FEATURES, generator=rng)
+        for v, n in zip(centre, sizes, strict=True)
+    ]
+    y = torch.cat([(own @ W + b).argmax(1) for own in X])
+    return Generated(torch.cat(X), y, tuple(sizes))
+
+
+def constrained_synthetic(
+    *,
+    model: str = "linear",
+    labels: Count | None = None,
+    paper_code: bool = False,
+    clients: Count = 10,
+    seed: Seed = 0,
+    most: Count | None = None,
+    measured: Count | None = None,
+) -> Problem:
+    """Generated rows of 60 numbers, 10 classes; a quarter of every client's rows is for testing.
+
+    Parameters
+    ----------
+    model : `"linear"` or `"mlp"`, 60-20-10.
+    labels : None: every client keeps the rows that were generated for it. Else so many labels a
+        client, u, u + 1, ... of client u, from all rows together: the paper's words.
+    paper_code : with `labels`, what the authors' code does with that number instead: a generator
+        of 3 classes, the same map for all clients, nothing else.
+    clients : N.
+    seed : fixes the split, the test rows and a network's start; the rows are the same for all.
+    most : rows of a client, as in `gaussian_labels`.
+    measured : as in `classifier`.
+
+    Raises
+    ------
+    ValueError
+        for another model, and for counts out of range.
+    """
+    checks.arguments(constrained_synthetic, locals())
+    checks.one_of("constrained_synthetic", "model", model, MODELS[:2])
+    classes = PRINTED_CLASSES if paper_code and labels is not None else 10
+    X, y, counts = gaussian_labels(clients, seeded(0, "split"), classes=classes, most=most)
+    rng = seeded(seed, "split")
+    if labels is None or paper_code:
+        rows, sizes = padded(torch.split(torch.arange(len(y)), list(counts)))
+    else:
+        rows, sizes = label_windows(y, clients, labels, rng)
+    rows, sizes, own = holdout(rows, sizes, TEST_SHARE, rng)
+    choices = {"model": model, "labels": labels, "paper_code": paper_code, "most": most}
+    return classifier(
+        Samples(X, y),
+        Samples(X[own], y[own]),
+        rows,
+        _network(model, X, classes, rng),
+        sizes=sizes,
+        measured=measured,
+        name="constrained_synthetic",
+        config={**choices, "split_by": "seed"},
+    )
 
 
 def constrained_pictures(
@@ -46,7 +136,6 @@ def constrained_pictures(
     *,
     data: str,
     model: str = "linear",
-    hidden: Count = 20,
     labels: Count | None = None,
     clients: Count = 10,
     seed: Seed = 0,
@@ -63,7 +152,7 @@ def constrained_pictures(
     ----------
     train, test : of `fedlib.data`; `test` may be None where `local_test` is given.
     data : its name, a key of `SCALES`.
-    model : `"linear"`, `"mlp"` (one hidden layer of `hidden`), `"cnn"`.
+    model : `"linear"`, `"mlp"` (one hidden layer), `"cnn"`.
     labels : labels a client, u, u + 1, ... of client u; None: rows at random, the IID split.
     clients : N.
     seed : fixes the rows, the split and a network's start.
@@ -78,13 +167,27 @@ def constrained_pictures(
     ValueError
         for a model or data set without a name here, no test rows, and counts out of range.
     """
+    who = "constrained_pictures"
     checks.arguments(constrained_pictures, locals())
-    _check_pictures(test, data, model, local_test)
+    checks.one_of(who, "model", model, MODELS)
+    checks.one_of(who, "data", data, tuple(SCALES))
+    needs = "be a Table, unless local_test is given"
+    checks.require(test is not None or local_test is not None, who, "test", needs, None)
     rng = seeded(seed, "split")
-    dealt = split_rows(train.y, train_rows, labels, clients, rng)
-    whole, tested = _as_inputs(train, test, model)
-    rows, sizes, held = _held_out(whole, tested, dealt, local_test, test_rows, rng)
-    fitted, width = _network(model, whole.X, hidden, len(train.classes), rng)
+    rows, sizes = split_rows(train.y, train_rows, labels, clients, rng)
+    shaped = channels_first if model == "cnn" else flat
+    whole = Samples(shaped(train.X), train.y)
+    if local_test is not None:
+        checks.in_range(who, "local_test", local_test, 0, 1, open_low=True, open_high=True)
+        rows, sizes, own = holdout(rows, sizes, local_test, rng)
+        held = Samples(whole.X[own], whole.y[own])
+    else:
+        assert test is not None
+        held = Samples(shaped(test.X), test.y)
+    if test_rows is not None:
+        checks.count(who, "test_rows", test_rows, 1, len(held.y))
+        held = Samples(held.X[:test_rows], held.y[:test_rows])
+    fitted = _network(model, whole.X, len(train.classes), rng)
     used, back = torch.unique(rows, return_inverse=True)  # rows of nobody take no memory
     choices = {"data": data, "model": model, "labels": labels, "local_test": local_test}
     return classifier(
@@ -96,128 +199,18 @@ def constrained_pictures(
         scale=SCALES[data],
         measured=measured,
         dtype=dtype,
-        name="constrained_pictures",
-        config={**choices, **width, "split_by": "seed", **(config or {})},
-    )
-
-
-def constrained_synthetic(
-    *,
-    model: str = "linear",
-    hidden: Count = 20,
-    labels: Count | None = None,
-    paper_code: bool = False,
-    clients: Count = 10,
-    seed: Seed = 0,
-    data_seed: Seed = 0,
-    samples: Count | None = None,
-    most: Count | None = None,
-    measured: Count | None = None,
-    dtype: FloatType = torch.float32,
-    config: Mapping[str, Any] | None = None,
-) -> Problem:
-    """Generated rows of 60 numbers, 10 classes; a quarter of every client's rows is for testing.
-
-    Parameters
-    ----------
-    model : `"linear"` or `"mlp"`, 60-`hidden`-10.
-    labels : None: every client keeps the rows that were generated for it. Else so many labels a
-        client, u, u + 1, ... of client u, from all rows together: the paper's words.
-    paper_code : with `labels`, what the authors' code does with that number instead: a generator
-        of 3 classes, the same map for all clients, nothing else.
-    clients : N.
-    seed : fixes the split, the test rows and a network's start.
-    data_seed : fixes the generated rows; the authors use one for all runs.
-    samples, most : rows of a client, as in `gaussian_labels`.
-    measured, dtype, config : as in `classifier`.
-
-    Raises
-    ------
-    ValueError
-        for another model, and for counts out of range.
-    """
-    checks.arguments(constrained_synthetic, locals())
-    checks.one_of("constrained_synthetic", "model", model, MODELS[:2])
-    classes = PRINTED_CLASSES if paper_code and labels is not None else 10
-    source = seeded(data_seed, "split")
-    X, y, counts = gaussian_labels(clients, source, classes=classes, samples=samples, most=most)
-    rng = seeded(seed, "split")
-    if labels is None or paper_code:
-        rows, sizes = padded(torch.split(torch.arange(len(y)), list(counts)))
-    else:
-        rows, sizes = label_windows(y, clients, labels, rng)
-    rows, sizes, own = holdout(rows, sizes, 0.25, rng)
-    fitted, width = _network(model, X, hidden, classes, rng)
-    choices = {"model": model, "labels": labels, "paper_code": paper_code, "samples": samples}
-    choices |= {**width, "most": most, "data_seed": data_seed}
-    return classifier(
-        Samples(X, y),
-        Samples(X[own], y[own]),
-        rows,
-        fitted,
-        sizes=sizes,
-        measured=measured,
-        dtype=dtype,
-        name="constrained_synthetic",
+        name=who,
         config={**choices, "split_by": "seed", **(config or {})},
     )
 
 
-def _check_pictures(test: Table | None, data: str, model: str, local_test: float | None) -> None:
-    checks.one_of("constrained_pictures", "model", model, MODELS)
-    checks.one_of("constrained_pictures", "data", data, tuple(SCALES))
-    if test is None and local_test is None:
-        rule = "be a Table, unless local_test is given"
-        raise ValueError(checks.sentence("constrained_pictures", "test", rule, None))
-
-
-def _as_inputs(train: Table, test: Table | None, model: str) -> tuple[Samples, Samples | None]:
-    """Pictures in the shape that a model takes."""
-    shaped = channels_first if model == "cnn" else flat
-    tested = None if test is None else Samples(shaped(test.X), test.y)
-    return Samples(shaped(train.X), train.y), tested
-
-
-def _held_out(
-    train: Samples,
-    test: Samples | None,
-    dealt: tuple[Int[Tensor, "N m"], tuple[int, ...]],
-    share: float | None,
-    count: int | None,
-    rng: torch.Generator,
-) -> tuple[Int[Tensor, "N r"], tuple[int, ...], Samples]:
-    """Every client's rows, their numbers, and for testing `test`, or a `share` of these rows."""
-    rows, sizes = dealt
-    if share is not None:
-        checks.in_range(
-            "constrained_pictures", "local_test", share, 0, 1, open_low=True, open_high=True
-        )
-        rows, sizes, own = holdout(rows, sizes, share, rng)
-        test = Samples(train.X[own], train.y[own])
-    assert test is not None
-    if count is not None:
-        checks.count("constrained_pictures", "test_rows", count, 1, len(test.y))
-        test = Samples(test.X[:count], test.y[:count])
-    return rows, sizes, test
-
-
-def _network(
-    model: str, X: Shaped[Tensor, "R *shape"], hidden: int, classes: int, rng: torch.Generator
-) -> tuple[Model, dict[str, int]]:
-    """The model of a name for rows like X, and what is recorded of its width."""
+def _network(model: str, X: Shaped[Tensor, "R *shape"], classes: int, rng: Rng) -> Model:
+    """The model of a name for rows like X."""
     if model == "cnn":
-        return cnn_model(X.shape[1], X.shape[-1], classes, rng), {}
+        return cnn_model(X.shape[1], X.shape[-1], classes, rng)
     if model == "mlp":
-        return mlp_model(X.shape[1], hidden, classes, rng), {"hidden": hidden}
-    return linear_model(X.shape[1], classes), {}
-
-
-def subset(count: int, wanted: int | None, rng: torch.Generator) -> Int[Tensor, " r"]:
-    """`wanted` of the rows 0 .. count - 1 at random, or all of them."""
-    if wanted is None:
-        return torch.arange(count)
-    checks.count("constrained_pictures", "train_rows", wanted, 1, count, "the training rows")
-    return torch.randperm(count, generator=rng)[:wanted]
+        return mlp_model(X.shape[1], HIDDEN, classes, rng)
+    return linear_model(X.shape[1], classes)
 
 
 def split_rows(
@@ -228,7 +221,11 @@ def split_rows(
     rng: torch.Generator,
 ) -> tuple[Int[Tensor, "N m"], tuple[int, ...]]:
     """Every client's rows and their numbers, of `wanted` rows of all."""
-    chosen = subset(len(y), wanted, rng)
+    chosen = torch.arange(len(y))
+    if wanted is not None:
+        note = "the training rows"
+        checks.count("constrained_pictures", "train_rows", wanted, 1, len(y), note)
+        chosen = torch.randperm(len(y), generator=rng)[:wanted]
     if labels is not None:
         rows, sizes = label_windows(y[chosen], clients, labels, rng)
     else:

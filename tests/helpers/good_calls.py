@@ -22,8 +22,11 @@ from papers.arena.problems import arena_problem
 from papers.fedcmoo.problems.generated_molecules import generated
 from papers.fedcmoo.standin import standin_pairs, standin_problem
 from papers.fedfw.authors.rows import authors_problem, our_problem
-from papers.fedfw.feasible_data import constrained_pictures, constrained_synthetic
-from papers.fedfw.gaussian_labels import gaussian_labels
+from papers.fedfw.feasible_data import (
+    constrained_pictures,
+    constrained_synthetic,
+    gaussian_labels,
+)
 from papers.fedfw.matrices import multi_task_regression
 from papers.fedsgm import skewness
 from papers.fedsgm.cartpole.simulator import cartpole
@@ -112,10 +115,10 @@ def of_papers() -> Iterator[Call]:
     yield Call(arena_problem, {"seed": 0, "name": "sparse"})
     pictures = {"train": table, "test": table, "data": "digits", "train_rows": 60}
     yield Call(constrained_pictures, pictures)
-    yield Call(constrained_synthetic, {"samples": 8, "clients": 2})
+    yield Call(constrained_synthetic, {"most": 8, "clients": 2})
     yield Call(authors_problem, {"seed": 0, "net": "mclr", "classes": 3})
     yield Call(our_problem, {"seed": 0, "most": 8})
-    yield Call(gaussian_labels, {"clients": 2, "samples": 4, "rng": seeded(0, "split")})
+    yield Call(gaussian_labels, {"clients": 2, "most": 4, "rng": seeded(0, "split")})
     yield Call(standin_pairs, {"name": "multi_mnist", "split": "test"})
     yield Call(generated, {"train": 2, "test": 2})
     sizes = {"clients": 2, "alpha": 0.3, "copies": 0, "pictures": 40, "test_pictures": 8}

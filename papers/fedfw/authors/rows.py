@@ -23,22 +23,22 @@ from fedlib.data.split import holdout, padded
 from fedlib.problems import classifier
 from fedlib.problems.classification import Samples, linear_model, mlp_model, row_losses
 from fedlib.sets import Ball
-from papers.fedfw.feasible_data import constrained_synthetic
-from papers.fedfw.gaussian_labels import (
+from papers.fedfw.feasible_data import (
     DECAY,
+    FEATURES,
+    HIDDEN,
     LEAST,
     LOG_DEVIATION,
     LOG_MEAN,
     SPREAD,
+    TEST_SHARE,
     TIMES,
     Generated,
+    constrained_synthetic,
 )
 
 AUTHORS_SEED = 0
 OUTPUTS = 10  # of every model, on three classes too
-HIDDEN = 20
-FEATURES = 60
-TEST_SHARE = 0.25
 NETS = ("mclr", "dnn")
 
 
