@@ -65,18 +65,6 @@ def convex_excess(c: Constants, t: int) -> float:
     return convex_surrogate(c, t - 1) + 2 * c.G / (c.lam0 * sqrt(t)) * (c.dual + root)
 
 
-def partial_surrogate(c: Constants, t: int, share: float, start: float) -> float:
-    """Theorem 1 with participation p = `share`: E F_hat_t(X_{t+1}) - F*, `start` = F(w_1) - F*.
-
-    (43) leaves out the first term, which is 0 for p = 1 alone, and shifts t by one.
-    """
-    checks.in_range("partial_surrogate", "share", share, 0, 1, open_low=True)
-    k = 2 / share - 1
-    forgotten = k * (k - 1) / ((t + k) * (t + k - 1))
-    run = share * (t + k)
-    return forgotten * start + 2 * c.D**2 * (c.L / run + c.N * c.lam0 / sqrt(run))
-
-
 def nonconvex_surrogate(c: Constants, rounds: int) -> float:
     """Theorem 2, (52): the smallest gap of the surrogate in T rounds, sum_i <g_i, x_i - s_i>."""
     cube = float(rounds ** (1 / 3))

@@ -36,8 +36,6 @@ def test_convex_is_below_the_papers_bounds():
         assert theory.convex(CASE, t) < theory_fw.convex_surrogate(CASE, t)
         assert theory.convex(CASE, t) < theory.printed_partial(CASE, t, 1.0)
         assert theory.convex(CASE, t, share=0.3) < theory.printed_partial(CASE, t, 0.3)
-        partial = theory_fw.partial_surrogate(CASE, t, 0.3, 7.0)
-        assert theory.convex(CASE, t, share=0.3, start=7.0) < partial
         assert theory.stochastic(CASE, t) < theory_fw.stochastic_surrogate(CASE, t + 1) / 16
 
 

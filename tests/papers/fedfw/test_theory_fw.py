@@ -9,6 +9,7 @@ from problems import objectives
 
 import fedlib as fl
 from fedlib.metrics import fw_gap
+from papers.fedfw import theory
 from papers.fedfw import theory_fw as th
 
 ONE = th.Constants(L=2.0, D=3.0, N=4, lam0=0.5, dual=1.0, slope=0.25, spread=1.5, sigma=1.0)
@@ -35,19 +36,12 @@ def test_values_by_hand():
     assert th.stochastic_surrogate(noisy, 1) > th.stochastic_surrogate(ONE, 1)
 
 
-def test_everybody_taking_part_is_theorem_1():
-    for t in (1, 5, 100):
-        whole = th.partial_surrogate(ONE, t, 1.0, start=1e9)
-        assert whole == pytest.approx(th.convex_surrogate(ONE, t))
-
-
 def test_the_printed_bound_for_some_clients_is_false_and_the_corrected_one_holds():
     """f(x) = x on [-1, 1] from 1, one client with p = 0.1: the first round mostly does nothing."""
     tiny = th.Constants(L=1e-9, D=2.0, N=1, lam0=1e-9)
     expected = 0.1 * 0 + 0.9 * 2  # of F - F* after the first round, whose step is 1
-    printed = 2 * 4 / 0.1 * (1e-9 / (1 + 20) + 1e-9 / math.sqrt(21))
-    assert printed < 1e-6 < expected
-    assert th.partial_surrogate(tiny, 1, 0.1, start=2.0) >= expected
+    assert theory.printed_partial(tiny, 1, 0.1) < 1e-6 < expected
+    assert theory.convex(tiny, 1, share=0.1, start=2.0) >= expected
 
 
 @pytest.mark.parametrize(
@@ -110,10 +104,8 @@ def test_theorem_1_holds_for_some_clients_and_theorem_3_for_minibatches_of_one_r
     some = run.metrics["excess"].mean(0)
     start = some[0]
     for t in (1, 5, 20, 100):  # convexity: F(w) <= F_hat(X), up to G dist
-        bound = th.partial_surrogate(constants, t, 0.4, start) + constants.G * th.convex_distance(
-            constants, max(1, int(0.4 * t))
-        )
-        assert some[t] <= bound
+        near = constants.G * th.convex_distance(constants, max(1, int(0.4 * t)))
+        assert some[t] <= theory.convex(constants, t, share=0.4, start=start) + near
     constants, run = measured(fl.FedFWSto(0.3, batch_size=1), 100, 0.3)
     for t in (2, 10, 101):
         assert run.metrics["excess"][:, t - 1].mean() <= th.stochastic_excess(constants, t)
@@ -125,4 +117,3 @@ def test_refusals():
     refuses("Constants: N must be at least 1, got 0.", replace, ONE, N=0)
     refuses("Constants: sigma must be nonnegative, got -1.0.", replace, ONE, sigma=-1.0)
     refuses("convex_excess: t must be at least 2, got 1.", th.convex_excess, ONE, 1)
-    refuses("partial_surrogate: share must lie in", th.partial_surrogate, ONE, 1, 0.0, 1.0)
