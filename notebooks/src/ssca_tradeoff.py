@@ -94,6 +94,7 @@ limit = ConstrainedSSCA(
     batch_size=page.batch,
     levels=1.0,
     objective="norm",
+    growth=1,
 )
 runs = {f"samples_limit_U{u:g}": replace(limit, levels=u) for u in page.levels}
 traces = page.run(problem, **runs)
