@@ -48,11 +48,16 @@ recompute = False  # compute even what is stored
 # %% tags=["remove-input"]
 from functools import partial
 
+import torch
+
+from fedlib import Ball
 from papers import STUDIES
-from papers.fedfw.leakage import Attacker, Whole, leak_problem, network
+from papers.fedfw.leakage import Attacker, Oracle, Whole, leak_problem, network
+from papers.fedfw.leakage.attacks import message
 from papers.fedfw.leakage.figures import LABELS, title
 from papers.fedfw.leakage.numbers import places
 from papers.kit import plot, report
+from papers.kit.claims import check
 
 page = STUDIES["fw_leakage"].page(globals())
 
@@ -129,7 +134,17 @@ report.claims_table(page.study, traces, numbers, page.params)
 # bias. A common factor cancels in the ratio of the two, so that the answer of the whole-vector $\ell_2$ oracle, which by its definition only rescales the gradient,
 # is as good as the gradient. And *the server knows every client's model*: FedFW never sends the $x_i$, but
 # $x_i\leftarrow(1-\eta_t)x_i+\eta_ts_i$ has no unknown in it ({prf:ref}`fw-lemma-average`).
-#
+
+# %% tags=["remove-input", "nbval-check-output"]
+small = network("digits", "mlp", 32)
+client = leak_problem(0, name="digits", network=small)
+sent, answer = (message(small, signal, client) for signal in (Whole(), Oracle(Ball(10.0))))
+check("the answer of the l2 ball is the gradient, but for its length", torch.allclose(answer / answer.norm(), -sent / sent.norm()))
+rows, biases = answer[: 32 * small.pixels].view(32, -1), answer[32 * small.pixels :][:32]
+most = biases.abs().argmax()
+_ = check("ratios of its entries are the picture", torch.allclose(rows[most] / biases[most], client.heldout[0].flatten()))
+
+# %% [markdown]
 # So whatever the search says, the $\ell_2$ oracle hides nothing but a length: what differs between the first two columns is how the
 # two functions look to L-BFGS. The $\ell_1$ oracle's answer is a position and a sign, too few bits to hold a picture.
 # But a server that collects such messages for many rounds learns the client's model, and that was trained on the data.
