@@ -16,7 +16,6 @@ from fedlib.core.algorithm import Algorithm
 from fedlib.core.describe import describe
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Problem
-from fedlib.core.schedule import Every, Schedule
 from fedlib.core.trace import Trace
 from fedlib.engine.batch import BatchedRuns, count_threads
 from fedlib.engine.checkpoint import Checkpoint, check_path
@@ -42,7 +41,7 @@ def run(
     *,
     rounds: Count,
     seeds: int | Sequence[int] = (0,),
-    evaluate_every: Every = 1,
+    evaluate_every: Count = 1,
     device: str | torch.device = "cpu",
     checkpoint: Path | str | None = None,
     checkpoint_seconds: Nonnegative = 30.0,
@@ -64,8 +63,6 @@ def run(
         others. One number is one seed: `seeds=3` is seed 3, `seeds=range(3)` are three.
     evaluate_every : rounds between two evaluations of `problem.metrics`, which come before round 0
         and after the last round in any case, and alone if it is no less than `rounds`.
-        `"geometric"`: before every round up to 64, before every second one up to 128, every fourth
-        up to 256 and so on, which shows what every round would and costs little in long runs.
     device : `"cpu"`, `"cuda"`, `"auto"`, `"mps"` for a problem in float32, or a `torch.device`.
     checkpoint : file to resume from if it exists, and to write to (whole or not at all), in a
         folder that exists. With more `rounds` than it has, the run goes on. A file that is damaged
@@ -94,9 +91,7 @@ def run(
     """
     grid, seeds = check_algorithms(algorithms), check_seeds(seeds)
     checks.arguments(run, locals())
-    path, rounds = check_path(checkpoint), int(rounds)  # numpy's, too
-    every = evaluate_every if isinstance(evaluate_every, str) else int(evaluate_every)
-    schedule = Schedule(every)
+    path, rounds, every = check_path(checkpoint), int(rounds), int(evaluate_every)  # numpy's, too
     loop = BatchedRuns(grid, problem, seeds, resolve_device(device), engine, schedules or {})
     config = {
         "algorithms": [describe(a) for a in grid],
@@ -114,8 +109,8 @@ def run(
         if start is not None:
             begin = loop.go_on(begin, start, config)
         begin = saver.resume(begin, rounds)
-        now = RoundLoop(loop, rounds, schedule, callback).run(begin, progress, saver)
-    traces = loop.traces(now, schedule, config | {"rounds": now.round})
+        now = RoundLoop(loop, rounds, every, callback).run(begin, progress, saver)
+    traces = loop.traces(now, every, config | {"rounds": now.round})
     return traces if isinstance(algorithms, Sequence) else traces[0]
 
 

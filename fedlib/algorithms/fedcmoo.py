@@ -66,7 +66,7 @@ class Weighted(checks.Checked):
         """Check against the problem; its start and equal weights."""
         who, count = type(self).__name__, problem.num_objectives
         participants = getattr(self, "participants", problem.num_clients)
-        check_work(who, problem, participants, local=self.local)
+        check_work(who, problem, participants)
         given, rule = problem.num_constraints, "have objectives only"
         checks.require(given == 0, who, "the problem", rule, f"{given} constraints")
         if self.shared is not None:
@@ -90,7 +90,7 @@ class Weighted(checks.Checked):
 
     def update(self, client: Client, gradient: Gradient) -> Vector:
         """At the client: E local steps from the model, as their mean direction."""
-        u = client.local(self.local)(client.model, gradient, self.local_steps, self.lr)
+        u = self.local(client.model, gradient, self.local_steps, self.lr)
         return (client.model - u) / (self.local_steps * self.lr)
 
     def move(self, fed: Federation, w: Vector, delta: Vector) -> Vector:

@@ -107,7 +107,6 @@ class Problem:
     gradient : `(w, Batch, weights [K]) -> [d]`, the gradient of `weights @ losses` in closed form;
         without it autograd is used. Algorithms do not notice.
     heldout : tensors that only `metrics` uses.
-    host_metrics : `(w [d], problem) -> {name: number}`, by any Python, of plain tensors on the CPU.
     set : the feasible set of `w`, if any.
     simulator : environments, for problems whose losses are simulated (`policies.Simulator`).
     pooled : how the constraint's value is formed, where it is not the mean over clients.
@@ -135,7 +134,6 @@ class Problem:
         Callable[[Float[Tensor, "d"], Batch, Float[Tensor, "K"]], Float[Tensor, "d"]] | None
     ) = None
     heldout: tuple[Shaped[Tensor, "..."], ...] = ()
-    host_metrics: 'Callable[[Float[Tensor, "d"], Problem], dict[str, float]] | None' = None
     set: ConvexSet | None = None
     simulator: Any = None
     pooled: Pooled | None = None

@@ -128,21 +128,15 @@ def sample(size: int, count: int, rng: torch.Generator) -> Int[Tensor, "n"]:
 
 
 def check_work(
-    who: str,
-    problem: Problem,
-    participants: int,
-    distinct_batch: int | None = None,
-    local: Any = None,
+    who: str, problem: Problem, participants: int, distinct_batch: int | None = None
 ) -> None:
     """Check what a round asks of the clients against the problem.
 
-    Raises ValueError if there are fewer clients than participants, a batch of distinct rows is
-    larger than a client, or `local` steps that differ by client are of another number of clients.
+    Raises ValueError if there are fewer clients than participants, or a batch of distinct rows is
+    larger than a client.
     """
     n = problem.num_clients
     checks.count(who, "participants", participants, high=n, note="the problem's clients")
-    own = len(getattr(local, "factors", ())) or n
-    checks.require(own == n, who, "local.factors", f"be one for each of {n} clients", own)
     if distinct_batch is not None:
         note, smallest = "its rows are distinct: the smallest client's", min(problem.sizes)
         checks.count(who, "batch_size", distinct_batch, high=smallest, note=note)

@@ -66,18 +66,11 @@ class Trace:
         return self.metrics[name][:, :-1]
 
     def late(self, name: str, share: float = 0.2) -> Array:
-        """Per seed the mean of a metric over the last `share` of the evaluated rounds, `[S]`.
-
-        In a geometric schedule: over the last rounds, an evaluation for all until the next one.
-        """
+        """Per seed the mean of a metric over the last `share` of the evaluated rounds, `[S]`."""
         checks.in_range("late", "share", share, 0, 1, open_low=True)
         x = self.of_rounds(name)
         if np.isnan(x).any():
             warnings.warn(f"late: metric {name!r} is NaN in some rounds.", stacklevel=2)
-        if isinstance(self.config.get("evaluate_every"), str):
-            end = self.rounds[1:]  # of what an evaluation stands for
-            late = np.minimum(np.diff(self.rounds), end - (1 - share) * end[-1]).clip(min=0)
-            return np.asarray(np.average(x, axis=1, weights=late))
         return np.asarray(x[:, -max(1, round(share * x.shape[1])) :].mean(1))
 
     def to_frame(self) -> "pd.DataFrame":

@@ -19,7 +19,6 @@ from fedlib.core.algorithm import Algorithm
 from fedlib.core.federation import Federation, Sequential, Vectorized
 from fedlib.core.problem import Draw, Info, Problem, check_metrics, try_losses
 from fedlib.core.sampling import draw_many, seeded
-from fedlib.core.schedule import Schedule
 from fedlib.core.trace import Trace
 from fedlib.core.trees import explain_map_error, index_tree, loop_map, squeeze_map, stack_trees
 from fedlib.engine.capture import CapturedGradient, capture
@@ -147,17 +146,7 @@ class BatchedRuns:
     def measure(self, w: Float[Tensor, "G S d"]) -> Info:
         """The problem's metrics of every run."""
         values: Info = self._explained("_measure", w)
-        return values | self._measure_on_host(w)
-
-    def _measure_on_host(self, w: Float[Tensor, "G S d"]) -> Info:
-        """The problem's metrics by plain Python, one run after another."""
-        values: dict[str, list[float]] = {}
-        for models in w.detach().cpu():
-            for problem, model in zip(self.problems, models, strict=True):
-                if problem.host_metrics is not None:
-                    for name, value in problem.host_metrics(model, problem).items():
-                        values.setdefault(name, []).append(value)
-        return {k: torch.tensor(v, device=w.device).view(w.shape[:2]) for k, v in values.items()}
+        return values
 
     def _explained(self, name: str, *arguments: Any) -> Any:
         """The value of a mapped function; ValueError for what no map can follow."""
@@ -197,7 +186,7 @@ class BatchedRuns:
         one = (squeeze_map if len(self.seeds) == 1 else mapper)(function, over_seeds)
         return (squeeze_map if len(self.grid) == 1 else self._over_grid)(one, over_grid)
 
-    def speed_up(self, rounds: int, schedule: Schedule) -> CompiledRounds | None:
+    def speed_up(self, rounds: int, every: int) -> CompiledRounds | None:
         """Capture the round of a longer run; compiled calls of some rounds for a long one.
 
         What cannot be captured or compiled is mapped as it is. So are simulators: their steps would
@@ -216,7 +205,7 @@ class BatchedRuns:
         except RuntimeError:  # a server that reads a value, with one seed
             return None
         self._step, self._measure = step, measure
-        call = rounds_per_call(step, rounds, schedule)
+        call = rounds_per_call(step, rounds, every)
         if not call or self.schedules:
             return None
         try:
@@ -225,10 +214,10 @@ class BatchedRuns:
             warnings.warn(f"run: rounds are captured, not compiled: {error!s:.200}", stacklevel=2)
             return None
 
-    def traces(self, now: Progress, schedule: Schedule, config: dict[str, Any]) -> list[Trace]:
+    def traces(self, now: Progress, every: int, config: dict[str, Any]) -> list[Trace]:
         """One Trace a grid point, on the CPU."""
         metrics, info = _as_curves(now.metrics), _as_curves(now.info)
-        evaluated = np.array([*schedule.before(now.round), now.round])
+        evaluated = np.array([*range(0, now.round, every), now.round])
         for name, curves in metrics.items():
             if len(bad := np.argwhere(np.isnan(curves))):
                 _, s, t = bad[bad[:, 2].argmin()]

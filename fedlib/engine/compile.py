@@ -18,7 +18,6 @@ from torch.utils import _pytree as pytree
 from torch.utils.flop_counter import flop_registry
 
 from fedlib.core.problem import Draw
-from fedlib.core.schedule import Schedule
 from fedlib.core.trees import index_tree, stack_trees
 from fedlib.engine.capture import Captured, capture, merge_equal_nodes
 
@@ -54,7 +53,7 @@ def _count_flops(node: Node) -> float:
     return float(counted(*args, **kwargs, out_val=node.meta["val"]))
 
 
-def rounds_per_call(step: Captured, rounds: int, schedule: Schedule) -> int:
+def rounds_per_call(step: Captured, rounds: int, every: int) -> int:
     """The number of rounds in a call: few if they are long, and in step with the evaluations.
 
     None at all if all rounds are too short to earn a compilation back, or hold code of ours, such
@@ -62,12 +61,10 @@ def rounds_per_call(step: Captured, rounds: int, schedule: Schedule) -> int:
     """
     if any(getattr(n.target, "namespace", "") == OWN for n in step.graph.graph.nodes):
         return 0
-    seconds, every = estimate_seconds(step.graph), schedule.every
+    seconds = estimate_seconds(step.graph)
     if rounds * seconds < LONG:
         return 0
     most = MOST if seconds < SMALL else 1
-    if isinstance(every, str):  # a power of 2, as the distances are
-        return most
     return max(k for k in range(1, most + 1) if every % k == 0)
 
 

@@ -6,7 +6,6 @@ anything runs, so that a mistake is one sentence and not a traceback from inside
 """
 
 import hashlib
-import numbers
 import traceback
 import warnings
 from collections import Counter, deque
@@ -128,15 +127,14 @@ def from_frame(
     measures: Mapping[str, Function] | None = None,
     heldout: "pd.DataFrame | None" = None,
     weights: Literal["rows"] | Sequence[float] | None = None,
-    encode: bool = False,
     name: str = "own",
 ) -> Problem:
     """The problem of a data frame whose rows belong to clients.
 
     Parameters
     ----------
-    frame : one row a sample; numbers without gaps (see `encode`), already scaled as the module
-        likes them.
+    frame : one row a sample; numbers without gaps, already scaled as the module likes them (for
+        text see `pandas.get_dummies`).
     client : the column that says whose row it is; clients are numbered in sorted order.
     target : the column to predict; whole numbers stay whole (classes), others become floats.
     module : a network, batch norm in eval mode; its trainable parameters are where methods start,
@@ -145,13 +143,10 @@ def from_frame(
     constraint : `ClientRows -> number`, to be kept below a method's level; or several, or none; or
         a `GroupGap`, for equal treatment of two groups.
     weights : how clients count in averages: None for equally, `"rows"`, or a number each.
-    encode : whether text and categories become numbers: a feature one column of 0 and 1 a value,
-        a target its place among the sorted values, as the configuration's `encoding` says.
     features : columns that the module sees, by default all that are not named elsewhere.
     columns : columns that only the functions see, as `rows.columns[name]`.
     measures : name -> `ClientRows -> number`, reported at every evaluation: of `heldout` if it is
-        given, else of the clients in the mean. A number of Python's, or of numpy's (scikit-learn's
-        AUC, say), is as good as a tensor.
+        given, else of the clients in the mean.
     heldout : rows that no client trains on, with the same columns (that of the client may lack).
     name : what errors and stored runs call the problem.
 
@@ -170,10 +165,6 @@ def from_frame(
         checks.value(who, name_of, given, pd.DataFrame)
     if isinstance(constraint, GroupGap):
         columns = [*dict.fromkeys([*columns, constraint.column])]
-    encoding: dict[str, list[str]] = {}
-    if encode:
-        frames, encoding = encode_columns(who, frames, client, (target, *columns))
-    frame = frames[0]
     if features is None:
         features = [c for c in frame.columns if c not in (client, target, *columns)]
     features, others = [*features], (target, *columns)
@@ -190,9 +181,7 @@ def from_frame(
     clients = {label: tuple(x[own] for x in whole) for label, own in places.items()}
     rest = constraint, measures or {}, columns, weights
     outside = held[0] if held else ()
-    problem = make_problem(who, name, clients, outside, module, objective, *rest)
-    config = {**problem.config, "encoding": encoding} if encoding else problem.config
-    return replace(problem, config=config)
+    return make_problem(who, name, clients, outside, module, objective, *rest)
 
 
 def from_clients(
@@ -325,7 +314,7 @@ def tensors_of(
     find_columns(who, frame, [*features, *others])
     for column in (*features, *others):
         values, what = frame[column], f"column {column!r}"
-        fits, remedy = values.dtype.kind in "biuf", "pass encode=True, or leave it out"
+        fits, remedy = values.dtype.kind in "biuf", "pass it through pandas.get_dummies"
         checks.require(fits, who, what, "hold numbers", values.dtype, remedy)
         floats = torch.tensor(values.to_numpy(dtype="float64", na_value=float("nan")))
         checks.finite(who, what, floats, "drop or impute these rows")
@@ -338,31 +327,6 @@ def tensors_of(
     return inputs, *(as_tensor(who, "a column", x) for x in plain)
 
 
-def encode_columns(
-    who: str, frames: "list[pd.DataFrame]", client: Hashable, single: Sequence[Hashable]
-) -> "tuple[list[pd.DataFrame], dict[str, list[str]]]":
-    """The frames with numbers in place of texts, and the values that each column of the first has.
-
-    Columns in `single` become the place of a value among the sorted ones, others a column a value.
-    Raises ValueError for a value that the first frame has not.
-    """
-    import pandas as pd
-
-    texts = [c for c in frames[0] if c != client and frames[0][c].dtype.kind not in "biuf"]
-    encoding = {str(c): sorted(frames[0][c].astype(str).unique()) for c in texts}
-    encoded = []
-    for one in frames:
-        for label, values in encoding.items():
-            given, rule = one[label].astype(str), f"have values of {values}"
-            unknown = sorted({*given} - {*values})
-            checks.require(not unknown, who, f"column {label!r} of heldout", rule, unknown)
-            places = given.map(values.index) if label in single else pd.Categorical(given, values)
-            one = one.assign(**{label: places})
-        each = [label for label in encoding if label not in single]
-        encoded.append(pd.get_dummies(one, columns=each, prefix_sep="=", dtype=float))
-    return encoded, encoding
-
-
 @dataclass(frozen=True)
 class OwnFunctions:
     """The losses and metrics of a problem of one's own, as methods, so that they can be pickled."""
@@ -370,8 +334,7 @@ class OwnFunctions:
     apply: models.ModuleFunction
     objectives: tuple[Function, ...]
     constraints: tuple[Function, ...]
-    measures: Mapping[str, Function]  # tensors
-    host_measures: Mapping[str, Function]  # numbers of Python's
+    measures: Mapping[str, Function]
     columns: tuple[Hashable, ...]
     group_gap: GroupGap | None = None
 
@@ -421,15 +384,6 @@ class OwnFunctions:
             return measure(self.rows(w, heldout_rows(problem)))  # type: ignore[no-any-return]
         return problem.mean_over_clients(lambda batch: measure(self.rows(w, batch)))
 
-    def on_host(self, w: Vector, problem: Problem) -> dict[str, float]:
-        """The measures that no tensor operation can follow, of plain tensors on the CPU."""
-        batches = [plain_client(problem, j) for j in range(problem.num_clients)]
-        batches = [heldout_rows(problem)] if problem.heldout else batches
-        with torch.no_grad():
-            own = [self.rows(w, batch) for batch in batches]
-            each = {k: [float(m(rows)) for rows in own] for k, m in self.host_measures.items()}
-        return {k: sum(values) / len(values) for k, values in each.items()}
-
 
 def make_problem(
     who: str,
@@ -469,7 +423,7 @@ def make_problem(
         rule = "be 1 for one group and 0 for the other"
         checks.require({*values} == {0, 1}, who, f"column {gap.column!r}", rule, values[:6])
         data.append(torch.tensor(sizes, dtype=w0.dtype).repeat_interleave(torch.tensor(sizes)))
-    functions = OwnFunctions(apply, objectives, constraints, {}, {}, tuple(columns), gap)
+    functions = OwnFunctions(apply, objectives, constraints, {}, tuple(columns), gap)
     problem = Problem(
         name=name,
         data=tuple(data),
@@ -500,15 +454,12 @@ def make_problem(
         for function in several:
             try_function(who, f"{kind} {title(function)!r}", functions, function, problem)
     taken = ("", "seed", "round", *functions.means(w0, problem))
-    kinds: tuple[dict[str, Function], dict[str, Function]] = {}, {}
     for label, measure in measures.items():
         fits, rule = label not in taken, f"be none of {taken}"
         checks.require(fits, who, "the name of a measure", rule, label)
-        tensor = try_measure(who, f"measure {label!r}", functions, measure, problem)
-        kinds[not tensor][label] = measure
-    functions = replace(functions, measures=kinds[0], host_measures=kinds[1])
-    host = functions.on_host if kinds[1] else None
-    problem = replace(problem, metrics=functions.metrics, host_metrics=host)
+        try_measure(who, f"measure {label!r}", functions, measure, problem)
+    functions = replace(functions, measures=measures)
+    problem = replace(problem, metrics=functions.metrics)
     return problem if weights is None else problem.weighted(weights)
 
 
@@ -578,8 +529,8 @@ def check_padding(
 
 def try_measure(
     who: str, name: str, functions: OwnFunctions, measure: Function, problem: Problem
-) -> bool:
-    """Whether a measure gives a tensor; ValueError unless it gives one number of rows."""
+) -> None:
+    """Raise ValueError unless a measure gives one number of rows, a tensor."""
     works = f"{who}: {name} must work on a client's rows, it failed"
     w, held = problem.w0, bool(problem.heldout)
     _SHARES.clear()
@@ -589,15 +540,12 @@ def try_measure(
     what = "the held-out rows" if held else "client 0"
     rule = f"find rows that its condition holds for on {what}"
     checks.require(all(x > 0 for x in _SHARES), who, name, rule, "none")
-    if isinstance(number, numbers.Real) or (isinstance(number, np.ndarray) and not number.ndim):
-        return False
     got = list(number.shape) if isinstance(number, Tensor) else number
     remedy = "take the mean of values that are one a row: rows.mean(values)"
     checks.require(got == [], who, name, "return one number, a tensor of shape []", got, remedy)
     _SHARES.clear()
     value = attempt(works, functions.measured, measure, w, problem)
     checks.require(bool(value.isfinite()), who, name, "be finite where methods start", value)
-    return True
 
 
 def attempt(sentence: str, function: Callable[..., Any], *arguments: Any) -> Any:

@@ -61,7 +61,7 @@ def show(traces, metric):
 # %% [markdown]
 # ## What is minimized, and what is measured
 #
-# Both are plain functions of `rows`, the rows of one client: `rows.output` is what the module makes of them, `rows.target` what it should have been, and `rows.mean` averages one number a row. A *measure* is reported and nothing else; it may be any Python, scikit-learn's `roc_auc_score` say.
+# Both are plain functions of `rows`, the rows of one client: `rows.output` is what the module makes of them, `rows.target` what it should have been, and `rows.mean` averages one number a row. A *measure* is reported and nothing else.
 
 
 # %%
@@ -85,7 +85,7 @@ def right_digit(rows):
 # %% [markdown]
 # ## A table with a client column
 #
-# One row a sample, and a column that says whose row it is. Numbers are taken as they are; text and categories become numbers by `encode=True`.
+# One row a sample, and a column that says whose row it is. Every column is a number: `pandas.get_dummies` makes columns of 0 and 1 from text.
 
 # %%
 table = load_breast_cancer(as_frame=True)
@@ -179,10 +179,9 @@ people["repaid"] = (people.income + r.normal(size=n) > 0).astype(float)
 
 # %% tags=["situation"]
 problem = problems.from_frame(
-    people,
+    pd.get_dummies(people, columns=["job"], dtype=float),
     client="bank",
     target="repaid",
-    encode=True,
     module=models.linear(4, 1),
     objective=two_class_loss,
     constraint=problems.GroupGap("woman"),
@@ -223,7 +222,7 @@ show({"FedCMOO": trace}, "f_2")
 # %% [markdown]
 # ## Go on, stop early, keep the best
 #
-# A finished run goes on with `start=trace`: the whole is what it would have been at once. (`checkpoint="run.pt"` does the same over the end of a process, also with more rounds.) `callback` sees every evaluation; it may stop the run, or keep a copy of the best model. `schedules` multiplies a field by a rule of the round, and `local=fl.ClientRates(...)` gives each client a step size of its own.
+# A finished run goes on with `start=trace`: the whole is what it would have been at once. (`checkpoint="run.pt"` does the same over the end of a process, also with more rounds.) `callback` sees every evaluation; it may stop the run, or keep a copy of the best model. `schedules` multiplies a field by a rule of the round.
 
 # %%
 best = {}

@@ -43,7 +43,7 @@ for convex_set in (fl.L1Ball(2.0), fl.NuclearBall(2.0, 5, 6), fl.Simplex(2.0),
         centres = torch.randn(4, 3, 1, 30, generator=torch.Generator().manual_seed(seed))
         return pareto(centres).within(convex_set)
     methods = (fl.FedFW(0.1, participation=0.5), fl.FedFWPlus(0.1), fl.NaiveFW(),
-               fl.FedFWSto(0.1, batch_size=2), fl.FedDR(0.1, 2), fl.FedProx(0.1, 2, 3))
+               fl.FedFWSto(0.1, batch_size=2), fl.FedDR(0.1, 2))
     for algorithm in methods:
         end = fl.run(algorithm, task, rounds=2, seeds=[0], progress=False, engine=fl.Loop)
     metrics.fw_gap(task(0), end.state.w[0])

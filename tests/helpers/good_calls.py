@@ -87,9 +87,6 @@ def of_problems() -> Iterator[Call]:
     yield Call(P.neyman_pearson, {"X": X, "y": Y, "clients": 4})
     train, test = census.prepared(census.stand_in(400), census.stand_in(200, 1))[:2]
     yield Call(P.fairness, {"train": train, "test": test, "clients": 3, "hidden": (4,)})
-    model = {"X": X, "y": Y, "rows": ROWS, "classes": 2}
-    yield Call(P.softmax_regression, model)
-    yield Call(P.mlp_classification, {**model, "hidden": 2})
     samples, fitted = classification.Samples(X, Y), classification.linear_model(2, 2)
     yield Call(P.classifier, {"train": samples, "test": samples, "rows": ROWS, "model": fitted})
     yield Call(classification.linear_model, {"features": 2, "classes": 2})

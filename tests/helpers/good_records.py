@@ -66,7 +66,7 @@ def ingredients() -> Iterator[Any]:
     yield PerClient((fl.Ball(1.0), fl.Box(1.0)), of=(0, 1, 0))
     yield from (fl.PowerLaw(0.5, 0.5), fl.Convex(), fl.Nonconvex(10), fl.Stochastic())
     yield from (fl.Fixed(0.5), fl.Soft(2.0), fl.Adam(), fl.FindWeights(), fl.Least())
-    yield from (fl.FixedWeights((1.0, 2.0)), fl.ClientRates((1.0, 0.5)))
+    yield fl.FixedWeights((1.0, 2.0))
     yield from (CartPole(), PolicyFedSGM(participants=2, tolerance=0.1))
     yield fl.Preference(ratios=(1.0, 2.0))
     halves = (torch.tensor([0, 2]), torch.tensor([1, 3]))

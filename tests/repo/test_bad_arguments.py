@@ -20,7 +20,7 @@ INTERNAL = {
     ),
     "papers.kit.reproduce:Comparison",
     "papers.kit.run_groups:Group",
-    *("fedlib.core.client:Client", "fedlib.core.trace:Trace", "fedlib.core.schedule:Schedule"),
+    *("fedlib.core.client:Client", "fedlib.core.trace:Trace"),
     *("papers.fedcmoo.data.molecules:Molecules", "fedlib.data.sources:Source"),
     *("papers.arena.methods:Entry", "papers.compare:Comparison"),
     *("papers.fedcmoo.checks:Waves", "papers.fedcmoo.theory:Bound", "papers.fedcmoo.theory:Rates"),

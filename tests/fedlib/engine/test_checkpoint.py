@@ -66,18 +66,13 @@ def stopped(monkeypatch, path, after, **settings):
             quiet(SGM, np_problem, checkpoint=path, checkpoint_seconds=0, **settings)
 
 
-@pytest.mark.parametrize(
-    ("every", "rounds", "first", "held"), [(7, 40, 20, 15), ("geometric", 200, 120, 113)]
-)
-def test_an_interrupted_run_goes_on_to_the_same_numbers(
-    every, rounds, first, held, tmp_path, monkeypatch
-):
+def test_an_interrupted_run_goes_on_to_the_same_numbers(tmp_path, monkeypatch):
     path = tmp_path / "run.pt"
-    settings = {"rounds": rounds, "seeds": [0, 1], "evaluate_every": every}
-    stopped(monkeypatch, path, first, **settings)
-    assert read_sealed(path)["round"] == held
+    settings = {"rounds": 40, "seeds": [0, 1], "evaluate_every": 7}
+    stopped(monkeypatch, path, 20, **settings)
+    assert read_sealed(path)["round"] == 15
     stopped(monkeypatch, path, 10, **settings)
-    assert read_sealed(path)["round"] == held + 7
+    assert read_sealed(path)["round"] == 15 + 7
     same(quiet(SGM, np_problem, checkpoint=path, **settings), quiet(SGM, np_problem, **settings))
 
 

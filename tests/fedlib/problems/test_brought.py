@@ -120,20 +120,6 @@ def test_a_callback_stops_a_run():
     assert (seen, trace.rounds.tolist()) == ([0, 1, 2], [0, 1, 2])
 
 
-def test_measures_may_be_of_plain_numbers():
-    from sklearn.metrics import f1_score
-
-    def f1(rows):
-        return f1_score(rows.target.numpy(), rows.output.argmax(1).numpy(), zero_division=0)
-
-    held = CLIENTS[2]
-    module = network()
-    trace = quiet(FEDAVG, make(module, measures={"f1": f1}, heldout=held))
-    trace.load_into(module)
-    by_hand = f1_score(held[1].numpy(), module(held[0]).argmax(1).numpy())
-    assert trace.metrics["f1"][0, -1] == pytest.approx(by_hand)
-
-
 def test_problems_pickle():
     problem = pickle.loads(pickle.dumps(make()))
     assert torch.equal(problem.mean_losses(problem.w0), make().mean_losses(problem.w0))
@@ -245,18 +231,6 @@ def test_a_schedule_multiplies_the_step_size():
         ValueError, match=r"schedules\['lr'\]\(1\) must be a finite number, got inf"
     ):
         fl.run(grid, problem, schedules={"lr": lambda _: float("inf")}, **options)
-
-
-@pytest.mark.parametrize("engine", [fl.Vectorized, fl.Loop])
-def test_step_sizes_differ_by_client(engine):
-    problem = problems.quadratics(torch.ones(2, 2), torch.zeros(2, 2), level=0.5)
-    method = fl.FedAvg(0.1, 1, 2, local=fl.ClientRates((1.0, 3.0)))
-    w = quiet(method, problem, rounds=1, engine=engine).state.w[0]
-    slope = torch.func.grad(lambda u: problem.mean_losses(u)[0])(problem.w0)
-    torch.testing.assert_close(w, problem.w0 - 0.2 * slope)
-    three = fl.FedAvg(0.1, 1, 2, local=fl.ClientRates((1.0, 3.0, 1.0)))
-    with pytest.raises(ValueError, match="must be one for each of 2 clients, got 3"):
-        quiet(three, problem)
 
 
 def test_objectives_are_brought_to_one_scale():
