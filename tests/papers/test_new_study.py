@@ -81,7 +81,7 @@ def own(tmp_path, monkeypatch):
     (folder / "__init__.py").write_text(STUDY, encoding="utf-8")
     monkeypatch.setattr(papers, "__path__", [*papers.__path__, str(tmp_path)])
     monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path / "results"))
-    yield next(study for study in papers.found() if study.name == "own")
+    yield next(study for study in papers.list_studies() if study.name == "own")
     sys.modules.pop("papers.own_study")
     importlib.invalidate_caches()
 

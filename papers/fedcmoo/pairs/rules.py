@@ -72,7 +72,7 @@ def values(runs: Mapping[str, str], measures: Sequence[str], unit: str = " %") -
     )
 
 
-def shown(data: str, how: str = "", measure: str = "") -> str:
+def measured_values(data: str, how: str = "", measure: str = "") -> str:
     """A measure of the three methods on one data set, else both accuracies."""
     runs = {f"{data}_{m}{how}": text for m, text in METHODS.items()}
     if measure:
@@ -146,7 +146,7 @@ def c3(how: str) -> Rule:
             "FedCMOO-Pref above FSMGDA": cells(BALANCED),
             "FedCMOO above FedCMOO-Pref, on Fashion-MNIST below": last,
         },
-        "; ".join(f"{DATA[data]}: {shown(data, how)}" for data in GREY),
+        "; ".join(f"{DATA[data]}: {measured_values(data, how)}" for data in GREY),
         note=f"{AFTER} {GUARDED}" if how else "",
         control=EXCHANGED,
         sizes=tuple(
@@ -164,12 +164,12 @@ def c4(how: str) -> Rule:
     cost, ratio = (f"{ON}{how}_{STEERED}.{k}" for k in ("accuracy_1", "loss_ratio"))
     return Rule(
         {"best on Fashion-MNIST": best, "at some cost on MNIST": of(cost) < 0},
-        f"{shown(ON, how)}; FedCMOO-Pref on Fashion-MNIST "
+        f"{measured_values(ON, how)}; FedCMOO-Pref on Fashion-MNIST "
         + ", ".join(
             f"less {text} {told(f'{pair}.accuracy_2', '.2g')}" for text, pair in harder.items()
         )
         + f", on MNIST less FedCMOO {told(cost, '.2g')}; ratio of losses "
-        + shown(ON, how, "loss_ratio"),
+        + measured_values(ON, how, "loss_ratio"),
         note=f"{AFTER} {GUARDED}" if how else "",
         observations={"a smaller ratio of the losses than FedCMOO's": of(ratio) < 0},
         control=EXCHANGED,
@@ -204,7 +204,7 @@ def c17(how: str) -> Rule:
     return Rule(
         {"a smaller ratio of the losses": even("loss_ratio")},
         "ratio of the final test losses, second task by first: "
-        + "; ".join(f"{DATA[data]}: {shown(data, how, 'loss_ratio')}" for data in GREY)
+        + "; ".join(f"{DATA[data]}: {measured_values(data, how, 'loss_ratio')}" for data in GREY)
         + f"; FedCMOO-Pref minus FedCMOO, {differences(how, STEERED, {'loss_ratio': ''})}; minus "
         f"FSMGDA, {differences(how, BALANCED, {'loss_ratio': ''})}",
         note=f"All ratios are above one. The caption points to Table 1. {AFTER} {GUARDED}"
@@ -232,7 +232,7 @@ def c18(how: str) -> Rule:
             "FedCMOO-Pref below FSMGDA": cells(BALANCED, smaller=True),
             "FedCMOO below FedCMOO-Pref": cells(STEERED, smaller=False),
         },
-        "; ".join(f"{DATA[data]}: {shown(data, how, 'decline')}" for data in GREY)
+        "; ".join(f"{DATA[data]}: {measured_values(data, how, 'decline')}" for data in GREY)
         + f"; FedCMOO-Pref minus FedCMOO, {differences(how, STEERED, {'decline': ''})}; "
         f"minus FSMGDA, {differences(how, BALANCED, {'decline': ''})}",
         note="The single tasks were trained without dropout: of the order they decide only how "
@@ -261,7 +261,7 @@ C19 = Rule(
             "FedCMOO first on the digit": TWO[2] > 0,
         },
     },
-    shown(COLOUR),
+    measured_values(COLOUR),
     control=EXCHANGED,
 )
 WORST = {text: f"mixed_fedcmoo_vs_{m}.worst" for m, text in MIXED.items() if m != "fedcmoo"}

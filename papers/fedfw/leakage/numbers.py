@@ -41,7 +41,7 @@ def derive(traces: Traces, _: Params) -> dict[str, Number]:
     numbers: dict[str, Number] = {}
     for name, trace in traces.items():
         numbers |= measured({name: trace}, measures(trace))
-    each = {place: apart(traces, place) for place in places(traces)}
+    each = {place: differences(traces, place) for place in places(traces)}
     for place, pairs in each.items():
         numbers |= {f"{place}.{k}": mean(x, "dB") for k, x in pairs.items()}
     for k in next(iter(each.values()), {}):
@@ -77,7 +77,7 @@ ATTACK = {
 }
 
 
-def apart(traces: Traces, place: str) -> dict[str, Array]:
+def differences(traces: Traces, place: str) -> dict[str, Array]:
     end = {s: capped(last(traces[f"{place}_{s}"].metrics["psnr"])) for s in SIGNALS}
     end["l1"] = np.maximum(end["l1"], end["soft"])
     pairs = (("gradient", "l2"), ("gradient", "tensors"), ("l2", "l1"), ("tensors", "l1"))

@@ -20,7 +20,7 @@ from fedlib.core import Problem
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Batch, Draw, Info
 from fedlib.steps import PowerLaw
-from papers.ssca.common import SCALES, TAU, constrained, part, tables
+from papers.ssca.common import SCALES, TAU, constrained, slice_table, tables
 from papers.ssca.network import swish_network
 
 STEPS = PowerLaw(1.0), PowerLaw(0.1)  # full batches: nothing to average, and steps may stay
@@ -113,7 +113,7 @@ def theorem_problem(seed: int, *, pictures: int, clients: int, hidden: int) -> P
     """
     train, test = tables("digits")
     made = swish_network(
-        part(train, slice(pictures)),
+        slice_table(train, slice(pictures)),
         test,
         clients=clients,
         hidden=hidden,
