@@ -19,7 +19,7 @@ from papers.kit import plot
 from papers.kit.claims import Claim
 from papers.kit.numbers import measured
 from papers.kit.panels import on, panel, row
-from papers.kit.rules import Rule, of, told
+from papers.kit.rules import Rule, of, stat
 from papers.kit.store import Spec
 from papers.kit.study import Study, parameters
 
@@ -62,7 +62,7 @@ CLAIM = Claim(
     wording="More local steps bring the objective down faster, and both keep the level.",
     measure="Late f and g.",
     rule=Rule({"faster": of("E2.f") < of("E1.f"), "level kept": of("E2.g") <= 0.4},
-              f"f {told('E1.f')} and {told('E2.f')}"),
+              f"f {stat('E1.f')} and {stat('E2.f')}"),
     runs=("E1", "E2"),
     figure="curves",
 )
