@@ -39,7 +39,6 @@ from fedlib.algorithms import SSCA, FedAvg, FedCMOO, FedFW, FedSGM
 from fedlib.compress import TopK
 from fedlib.core import Problem
 from fedlib.core.files import atomic_write
-from fedlib.core.schedule import Schedule
 from fedlib.core.trees import index_tree
 from fedlib.engine.batch import BatchedRuns
 from fedlib.engine.checkpoint import Progress
@@ -123,7 +122,7 @@ def makers(name: str, common: Work) -> dict[str, Callable[[], Entry]]:
 def ours(grid: list[Any], problem: Problem, seeds: int) -> Entry:
     """Rounds as a long `fedlib.run` does them, drawing for themselves what others are given."""
     runs = BatchedRuns(grid, problem, tuple(range(seeds)), torch.device("cpu"), None)
-    loop, now = RoundLoop(runs, LONG, Schedule(LONG)), runs.start()
+    loop, now = RoundLoop(runs, LONG, LONG), runs.start()
 
     def go(first: int, last: int) -> None:
         end, call = now.round + last - first, loop.compiled.rounds if loop.compiled else 1

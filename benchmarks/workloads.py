@@ -13,8 +13,11 @@ from fedlib import data
 from fedlib.algorithms import FedAvg, FedSGM
 from fedlib.core import Problem
 from fedlib.core.algorithm import Algorithm
+from fedlib.core.problem import Batch
 from fedlib.engine.batch import BatchedRuns
-from fedlib.problems import mlp_classification, neyman_pearson, softmax_regression
+from fedlib.problems import neyman_pearson
+from fedlib.problems.classification import Model, mlp_model, row_losses
+from fedlib.problems.neyman_pearson import class_shares
 from papers.fedcmoo.data.pairs import MNIST_SCALE, Pairs
 from papers.fedcmoo.problems.paired_digits import paired_digits
 
@@ -71,8 +74,8 @@ class Workload:
             return replace(problem, **one) if constrained else problem
         (X, y), classes = digits_like(self.rows), LAST_CLASSES if constrained else ()
         if self.kind == "softmax":
-            return softmax_regression(X, y, dealt(self.rows, 100), 10, constrained=classes)
-        return mlp_classification(X, y, dealt(self.rows, 10), 128, 10, constrained=classes)
+            return by_class(softmax_model(784, 10), X, y, dealt(self.rows, 100), classes)
+        return by_class(mlp_model(784, 128, 10, None), X, y, dealt(self.rows, 10), classes)
 
     def algorithm(self, *, constrained: bool = False) -> Any:
         """FedAvg, or FedSGM with hard switching and as many rows for g's value as for a step."""
@@ -89,6 +92,55 @@ class Workload:
             return [one]
         factors = torch.linspace(0.2, 2.0, self.sizes, dtype=torch.float64).tolist()
         return [replace(one, lr=self.lr * s) for s in factors]
+
+
+def softmax_model(features: int, classes: int) -> Model:
+    """Multinomial logistic regression without bias."""
+
+    def apply(w: Tensor, X: Tensor) -> Tensor:
+        # as a batch of one: else `vmap` folds clients that share w into one tall product, which is
+        # nearly twice as slow on a CPU
+        return torch.bmm(w.view(1, classes, -1), X.T.unsqueeze(0)).squeeze(0).T
+
+    def gradient(w: Tensor, X: Tensor, error: Tensor) -> Tensor:  # noqa: ARG001 - linear
+        return (error.T @ X).flatten()
+
+    return Model(torch.zeros(classes * features), apply, gradient, ((classes, features),))
+
+
+def by_class(
+    model: Model, X: Tensor, y: Tensor, rows: Tensor, constrained: tuple[int, ...] = ()
+) -> Problem:
+    """Cross-entropy, that of some classes a constraint and that of the others the objective."""
+    shares = torch.ones(len(y), 1, dtype=X.dtype)
+    if constrained:
+        groups = torch.isin(y, torch.tensor(constrained)).long()
+        shares = class_shares("by_class", groups, rows).to(X.dtype)
+
+    def losses(w: Tensor, batch: Batch) -> Tensor:
+        inputs, target, share = batch.data
+        return (batch.weight * row_losses(model.apply(w, inputs), target)) @ share
+
+    def gradient(w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
+        inputs, target, share = batch.data
+        return model.pullback(w, inputs, target, batch.weight * (share @ weights))
+
+    def metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
+        mean = problem.mean_losses(w)
+        return dict(zip("fg", mean, strict=False))
+
+    return Problem(
+        name="by_class",
+        data=(X, y, shares),
+        rows=rows,
+        sizes=(rows.shape[1],) * len(rows),
+        losses=losses,
+        gradient=gradient,
+        num_objectives=1,
+        num_constraints=shares.shape[1] - 1,
+        w0=model.w0.to(X.dtype),
+        metrics=metrics,
+    )
 
 
 def digits_like(rows: int) -> tuple[Tensor, Tensor]:

@@ -16,8 +16,6 @@ from fedlib.core.algorithm import Algorithm
 from fedlib.core.describe import describe
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Problem
-from fedlib.core.schedule import Every, Schedule
-from fedlib.core.trace import Trace
 from fedlib.engine.batch import BatchedRuns, count_threads
 from fedlib.engine.checkpoint import Checkpoint, check_path
 from fedlib.engine.loop import Callback, RoundLoop
@@ -42,13 +40,12 @@ def run(
     *,
     rounds: Count,
     seeds: int | Sequence[int] = (0,),
-    evaluate_every: Every = 1,
+    evaluate_every: Count = 1,
     device: str | torch.device = "cpu",
     checkpoint: Path | str | None = None,
     checkpoint_seconds: Nonnegative = 30.0,
     progress: bool = True,
     engine: type[Federation] | None = None,
-    start: Trace | None = None,
     callback: Callback | None = None,
     schedules: Mapping[str, Callable[[int], float]] | None = None,
 ) -> Any:
@@ -64,8 +61,6 @@ def run(
         others. One number is one seed: `seeds=3` is seed 3, `seeds=range(3)` are three.
     evaluate_every : rounds between two evaluations of `problem.metrics`, which come before round 0
         and after the last round in any case, and alone if it is no less than `rounds`.
-        `"geometric"`: before every round up to 64, before every second one up to 128, every fourth
-        up to 256 and so on, which shows what every round would and costs little in long runs.
     device : `"cpu"`, `"cuda"`, `"auto"`, `"mps"` for a problem in float32, or a `torch.device`.
     checkpoint : file to resume from if it exists, and to write to (whole or not at all), in a
         folder that exists. With more `rounds` than it has, the run goes on. A file that is damaged
@@ -74,9 +69,6 @@ def run(
     progress : a bar for runs that take longer than some seconds.
     engine : by default `Vectorized`, but `Sequential` on a CPU for a problem that asks for it;
         `Loop` for tests and debugging.
-    start : the trace of one algorithm that is to go on: its rounds are the first of `rounds`, and
-        the whole is what it would have been at once. For a start from other models give the problem
-        another `w0`, for instance by a trained module.
     callback : called as `callback(round, metrics, state)` after every evaluation but the last, with
         metrics and state `[G, S, ...]` of the grid's algorithms and the seeds; if it returns True
         the run ends there.
@@ -94,9 +86,7 @@ def run(
     """
     grid, seeds = check_algorithms(algorithms), check_seeds(seeds)
     checks.arguments(run, locals())
-    path, rounds = check_path(checkpoint), int(rounds)  # numpy's, too
-    every = evaluate_every if isinstance(evaluate_every, str) else int(evaluate_every)
-    schedule = Schedule(every)
+    path, rounds, every = check_path(checkpoint), int(rounds), int(evaluate_every)  # numpy's, too
     loop = BatchedRuns(grid, problem, seeds, resolve_device(device), engine, schedules or {})
     config = {
         "algorithms": [describe(a) for a in grid],
@@ -108,14 +98,11 @@ def run(
     }
     if schedules:
         config["schedules"] = {k: describe_rule(rule) for k, rule in schedules.items()}
-    saver = Checkpoint(path, config | {"rounds": None}, loop.sample_data, checkpoint_seconds)
+    saver = Checkpoint(path, config | {"rounds": None}, checkpoint_seconds)
     with _threads(loop.problems[0].dim, loop.device):
-        begin = loop.start()
-        if start is not None:
-            begin = loop.go_on(begin, start, config)
-        begin = saver.resume(begin, rounds)
-        now = RoundLoop(loop, rounds, schedule, callback).run(begin, progress, saver)
-    traces = loop.traces(now, schedule, config | {"rounds": now.round})
+        begin = saver.resume(loop.start(), rounds)
+        now = RoundLoop(loop, rounds, every, callback).run(begin, progress, saver)
+    traces = loop.traces(now, every, config | {"rounds": now.round})
     return traces if isinstance(algorithms, Sequence) else traces[0]
 
 

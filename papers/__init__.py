@@ -25,11 +25,11 @@ __all__ = ["STUDIES", "Evaluated", "Study", "all_claims", "verdicts"]
 def __getattr__(name: str) -> dict[str, Study]:
     if name != "STUDIES":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    studies = globals()[name] = {study.name: study for study in found()}
+    studies = globals()[name] = {study.name: study for study in list_studies()}
     return studies
 
 
-def found() -> list[Study]:
+def list_studies() -> list[Study]:
     """The studies of all folders, in the order of the papers and of their first claims."""
     packages = [m.name for m in pkgutil.walk_packages(__path__, f"{__name__}.") if m.ispkg]
     modules = map(import_module, packages)

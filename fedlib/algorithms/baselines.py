@@ -44,8 +44,7 @@ class LocalWork(checks.Checked):
 
     def init(self, problem: Problem) -> State:
         """Check against the problem: it has enough clients."""
-        local = getattr(self, "local", None)
-        check_work(type(self).__name__, problem, self.participants, local=local)
+        check_work(type(self).__name__, problem, self.participants)
         return State(problem.w0)
 
     def sampling(self) -> dict[str, Any]:
@@ -82,7 +81,7 @@ class FedAvg(LocalWork):
     local_steps : E.
     participants : n.
     batch_size : rows of a minibatch, or None for full local gradients.
-    local : the steps of line 3, `SGD()`, `Adam()`, or `ClientRates`.
+    local : the steps of line 3, `SGD()` or `Adam()`.
 
     Differs: clients are weighted equally (the papers' f is the plain mean over clients), and a
     local step is one minibatch, not an epoch.
@@ -97,7 +96,7 @@ class FedAvg(LocalWork):
     def local_update(self, client: Client, w: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
         """At the client: E local steps on the mean of its objectives."""
         weights = client.objective_weights(w)
-        return client.local(self.local)(  # 2, 3
+        return self.local(  # 2, 3
             w, lambda u, t: client.gradient(u, client.batch(t), weights), self.local_steps, self.lr
         )
 
@@ -105,38 +104,6 @@ class FedAvg(LocalWork):
         clients = fed.clients(draw)
         u = fed.ask(self.local_update, clients, state.w)  # 1-3
         return State(fed.project(fed.mean(u, clients))), fed.info()  # 4
-
-
-@dataclass(frozen=True)
-class FedProx(FedAvg):
-    r"""Federated averaging with a proximal term that ties local models to the common one.
-
-        1  sample n distinct clients S; the server sends w to them
-        2  each j in S starts from u = w
-        3      E times: u <- u - lr (grad f_j(u) + mu (u - w))
-        4  w <- project(mean_j u_j)
-
-    Parameters
-    ----------
-    lr, local_steps, participants, batch_size, local : as in `FedAvg`.
-    mu : weight of the proximal term; 0 gives FedAvg.
-
-    Differs: as `FedAvg`; the local problem is solved by a fixed number of steps.
-
-    Reference: Li, Sahu, Zaheer, Sanjabi, Talwalkar, Smith, *Federated Optimization in Heterogeneous
-    Networks*, MLSys 2020, Algorithm 2.
-    """
-
-    mu: Nonnegative = 0.1
-
-    def local_update(self, client: Client, w: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
-        """At the client: E local steps on the mean of its objectives and the proximal term."""
-        weights = client.objective_weights(w)
-
-        def slope(u: Tensor, step: int) -> Tensor:
-            return client.gradient(u, client.batch(step), weights) + self.mu * (u - w)
-
-        return client.local(self.local)(w, slope, self.local_steps, self.lr)  # 2, 3
 
 
 @dataclass(frozen=True)
@@ -188,7 +155,7 @@ class PenaltyFedAvg(LocalWork):
         """
         w = client.model  # 4
         weights = loss_weights(w.new_ones(()), on * self.rho)
-        u = client.local(self.local)(  # 5
+        u = self.local(  # 5
             w, lambda u, t: client.gradient(u, client.batch(t), weights), self.local_steps, self.lr
         )
         return w - u
@@ -216,8 +183,6 @@ class Centralized(checks.Checked):
         remedy, n = "build it with clients=1", problem.num_clients
         checks.require(n == 1, who, "problem", "have one client with all data", n, remedy)
         check_work(who, problem, 1)
-        fits = not problem.whole_batches
-        checks.require(fits, who, "problem", "draw batches with replacement", "whole_batches")
         return State(problem.w0)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:

@@ -66,7 +66,7 @@ class Weighted(checks.Checked):
         """Check against the problem; its start and equal weights."""
         who, count = type(self).__name__, problem.num_objectives
         participants = getattr(self, "participants", problem.num_clients)
-        check_work(who, problem, participants, local=self.local)
+        check_work(who, problem, participants)
         given, rule = problem.num_constraints, "have objectives only"
         checks.require(given == 0, who, "the problem", rule, f"{given} constraints")
         if self.shared is not None:
@@ -90,7 +90,7 @@ class Weighted(checks.Checked):
 
     def update(self, client: Client, gradient: Gradient) -> Vector:
         """At the client: E local steps from the model, as their mean direction."""
-        u = client.local(self.local)(client.model, gradient, self.local_steps, self.lr)
+        u = self.local(client.model, gradient, self.local_steps, self.lr)
         return (client.model - u) / (self.local_steps * self.lr)
 
     def move(self, fed: Federation, w: Vector, delta: Vector) -> Vector:
@@ -457,7 +457,6 @@ class Scalarized(Weighted):
     lr, server_lr, local_steps, participants, batch_size : as in `FedCMOO`.
     local : the steps of line 3, `SGD()` or `Adam()`.
     task : the number of the only objective, from 1; None for the mean of all.
-    weights : how much each objective counts, in proportion; none: equally.
     """
 
     lr: Positive
@@ -467,15 +466,9 @@ class Scalarized(Weighted):
     batch_size: Count | None = None
     task: Count | None = None
     local: LocalSteps = added_field(SGD())
-    weights: tuple[Positive, ...] = added_field(())
 
     def init(self, problem: Problem) -> State:
         state = super().init(problem)
-        if self.weights:
-            rule = "be given without task"
-            checks.require(self.task is None, "Scalarized", "weights", rule, self.weights)
-            own = torch.zeros(len(state.weights), len(state.weights)).to(problem.w0)
-            state = state._replace(weights=FixedWeights(self.weights)(own, state.weights))
         if self.task is None:
             return state
         tasks = problem.num_objectives

@@ -73,7 +73,7 @@ class FedSGM(checks.Checked):
     value_batch_size : rows for g_j(w) in line 2, or None for all of the client's.
     resample_for_update : line 2 asks a second sample of n clients, independent of S, as the
         theorems for n < N assume; False is the algorithm as printed, one sample for both.
-    local : the steps of line 5, `SGD()` as printed, `Adam()`, or `ClientRates`.
+    local : the steps of line 5, `SGD()` as printed, or `Adam()`.
 
     Differs: the server sends sigma back in place of g, the same 32 bits. Projection is the
     problem's set, if it has one; local iterates and w are not projected, as in the paper. Where the
@@ -102,7 +102,7 @@ class FedSGM(checks.Checked):
 
     def init(self, problem: Problem) -> State:
         """Check against the problem; all memories are zero."""
-        check_work("FedSGM", problem, self.participants, local=self.local)
+        check_work("FedSGM", problem, self.participants)
         check_constrained("FedSGM", problem)
         check_compressors("FedSGM", self.uplink, self.downlink, self.error_feedback, problem.dim)
         w, memory = problem.w0, problem.dim if self.remembers else 0
@@ -143,7 +143,7 @@ class FedSGM(checks.Checked):
         """
         w = client.model  # 4
         weights = loss_weights(1 - sigma.abs().sum(), sigma)
-        u = client.local(self.local)(  # 5
+        u = self.local(  # 5
             w, lambda u, t: client.gradient(u, client.batch(t), weights), self.local_steps, self.lr
         )
         delta = (w - u) / self.lr  # 6

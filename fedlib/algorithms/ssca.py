@@ -393,9 +393,9 @@ class VerticalSSCA(FreeServer, OverFeatures):
         8  w <- (1 - gamma_t) w + gamma_t w_bar
 
     >>> from fedlib import PowerLaw, VerticalSSCA, run
-    >>> from fedlib.testing.examples import network
+    >>> from fedlib.testing.examples import divided_features
     >>> method = VerticalSSCA(tau=0.1, rho=PowerLaw(0.9, 0.3), gamma=PowerLaw(0.9, 0.35))
-    >>> run(method, network(), rounds=5).late("accuracy").round(1)
+    >>> run(method, divided_features(), rounds=5).late("f").round(1)
     array([0.3])
 
     Parameters

@@ -110,13 +110,6 @@ class Client:
         values = self.losses(w, batch)[self.num_objectives :]
         return values[0] if self.num_constraints == 1 else values
 
-    def local(self, rule: Part) -> Part:
-        """A method's rule of local steps as it is at this client: see `ClientRates`."""
-        if not hasattr(rule, "at"):
-            return rule
-        own: Part = rule.at(present(self.state.who, "number"))
-        return own
-
     def gradient(self, w: Vector, batch: Batch, weights: Float[Tensor, "K"]) -> Vector:
         """Gradient of `weights @ losses(w, batch)`: closed form if the problem states one."""
         return pullback(self.loss_function, self.gradient_function, w, batch, weights)

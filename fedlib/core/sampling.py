@@ -46,8 +46,8 @@ def draw_round(
     return Draw(
         participants=who,
         value_clients=again,
-        batches=_positions(problem, sizes, local_steps, batch_size, rng),
-        values=_squeeze(_positions(problem, asked, 1, value_batch_size, rng), 1),
+        batches=_positions(sizes, local_steps, batch_size, rng),
+        values=_squeeze(_positions(asked, 1, value_batch_size, rng), 1),
         uplink=uplink.draw(participants, problem.dim, rng),
         downlink=_squeeze(downlink.draw(1, problem.dim, rng), 0),
     )
@@ -96,7 +96,7 @@ def draw_coins(
     return Draw(
         participants=torch.arange(n),
         chance=torch.rand(n, generator=rng, dtype=torch.float64),
-        batches=_positions(problem, list(problem.sizes), local_steps, batch_size, rng),
+        batches=_positions(list(problem.sizes), local_steps, batch_size, rng),
     )
 
 
@@ -128,21 +128,15 @@ def sample(size: int, count: int, rng: torch.Generator) -> Int[Tensor, "n"]:
 
 
 def check_work(
-    who: str,
-    problem: Problem,
-    participants: int,
-    distinct_batch: int | None = None,
-    local: Any = None,
+    who: str, problem: Problem, participants: int, distinct_batch: int | None = None
 ) -> None:
     """Check what a round asks of the clients against the problem.
 
-    Raises ValueError if there are fewer clients than participants, a batch of distinct rows is
-    larger than a client, or `local` steps that differ by client are of another number of clients.
+    Raises ValueError if there are fewer clients than participants, or a batch of distinct rows is
+    larger than a client.
     """
     n = problem.num_clients
     checks.count(who, "participants", participants, high=n, note="the problem's clients")
-    own = len(getattr(local, "factors", ())) or n
-    checks.require(own == n, who, "local.factors", f"be one for each of {n} clients", own)
     if distinct_batch is not None:
         note, smallest = "its rows are distinct: the smallest client's", min(problem.sizes)
         checks.count(who, "batch_size", distinct_batch, high=smallest, note=note)
@@ -156,17 +150,13 @@ def check_constrained(who: str, problem: Problem) -> None:
 
 
 def _positions(
-    problem: Problem, sizes: list[int], steps: int, batch: int | None, rng: torch.Generator
+    sizes: list[int], steps: int, batch: int | None, rng: torch.Generator
 ) -> Tensor | tuple[()]:
     if batch is None:
         return ()
     unit = torch.rand(len(sizes), steps, batch, generator=rng, dtype=torch.float64)
     each = torch.tensor(sizes).view(-1, 1, 1)
-    drawn = (unit * each).long()
-    if not problem.whole_batches:
-        return drawn
-    whole = torch.arange(batch).expand_as(drawn)  # places beyond a client's rows weigh nothing
-    return torch.where(each <= batch, torch.minimum(whole, each - 1), drawn)
+    return (unit * each).long()
 
 
 def _squeeze(x: Tensor | tuple[()], axis: int) -> Tensor | tuple[()]:

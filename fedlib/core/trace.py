@@ -66,18 +66,11 @@ class Trace:
         return self.metrics[name][:, :-1]
 
     def late(self, name: str, share: float = 0.2) -> Array:
-        """Per seed the mean of a metric over the last `share` of the evaluated rounds, `[S]`.
-
-        In a geometric schedule: over the last rounds, an evaluation for all until the next one.
-        """
+        """Per seed the mean of a metric over the last `share` of the evaluated rounds, `[S]`."""
         checks.in_range("late", "share", share, 0, 1, open_low=True)
         x = self.of_rounds(name)
         if np.isnan(x).any():
             warnings.warn(f"late: metric {name!r} is NaN in some rounds.", stacklevel=2)
-        if isinstance(self.config.get("evaluate_every"), str):
-            end = self.rounds[1:]  # of what an evaluation stands for
-            late = np.minimum(np.diff(self.rounds), end - (1 - share) * end[-1]).clip(min=0)
-            return np.asarray(np.average(x, axis=1, weights=late))
         return np.asarray(x[:, -max(1, round(share * x.shape[1])) :].mean(1))
 
     def to_frame(self) -> "pd.DataFrame":
@@ -110,7 +103,6 @@ class Trace:
         w = self.model(seed)
         named = {name: p for name, p in module.named_parameters() if p.requires_grad}
         sizes = [p.numel() for p in named.values()]
-        checks.vector("state_dict", "the final model", w, sum(sizes))
         parts = zip(named.items(), torch.split(w, sizes), strict=True)
         own = {name: x.view(p.shape).clone() for (name, p), x in parts}
         return {name: own.get(name, x) for name, x in module.state_dict().items()}
@@ -128,7 +120,6 @@ class Trace:
 
         Raises OSError if the folder cannot be written to.
         """
-        checks.value("Trace.save", "path", path, Path | str)
         w = getattr(self.state, "w", self.state)
         models = None if w is None or w.shape[-1] > LARGEST_MODEL else to_rows(w)
         if w is not None and models is None:
@@ -157,7 +148,6 @@ class Trace:
 
         Raises ValueError for a file that is missing, damaged, or of another kind.
         """
-        checks.value("Trace.load", "path", path, Path | str)
         held = files.read_json(Path(path))
         kind, remedy = held.get("kind"), "stored runs of studies are read with Study.load"
         rule = "be written by Trace.save"

@@ -1,6 +1,5 @@
 """The rounds and evaluations of all runs of one call of `run`: seeds and grid side by side."""
 
-import inspect
 import types
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +18,6 @@ from fedlib.core.algorithm import Algorithm
 from fedlib.core.federation import Federation, Sequential, Vectorized
 from fedlib.core.problem import Draw, Info, Problem, check_metrics, try_losses
 from fedlib.core.sampling import draw_many, seeded
-from fedlib.core.schedule import Schedule
 from fedlib.core.trace import Trace
 from fedlib.core.trees import explain_map_error, index_tree, loop_map, squeeze_map, stack_trees
 from fedlib.engine.capture import CapturedGradient, capture
@@ -68,9 +66,9 @@ class BatchedRuns:
         self.gradient = (
             CapturedGradient(self.one.form.losses) if self.engine is Sequential else None
         )
-        # sizes are looked at where clients of very unequal size are grouped
-        self.in_turn = self.engine.sequential_clients or self.one.form.ragged
+        self.in_turn = self.engine.sequential_clients
         self._over_grid: Callable[..., Any] = loop_map if self.in_turn else vmap
+        self.tried = set[str]()  # whether they draw random numbers
         self._map_runs()
 
     def _map_runs(self) -> None:
@@ -88,34 +86,6 @@ class BatchedRuns:
             lambda x: x.to(self.device).expand(len(self.grid), *x.shape).contiguous(), all_seeds
         )
         return Progress(state, [seeded(seed, "rounds") for seed in self.seeds])
-
-    def go_on(self, now: Progress, trace: Trace, config: dict[str, Any]) -> Progress:
-        """The progress at the end of a trace of this session, to go on from.
-
-        Raises ValueError unless the trace is one of this run, but for its number of rounds, with
-        its state.
-        """
-        own = {"algorithm": config["algorithms"][0], **config, "rounds": None}
-        del own["algorithms"]
-        fits = len(self.grid) == 1 and dict(trace.config) | {"rounds": None} == own
-        rule = "be a trace of this algorithm, problem, seeds and evaluate_every"
-        checks.require(fits, "run", "start", rule, trace.config.get("algorithm"))
-        fits = type(trace.state) is type(now.state)
-        rule, remedy = "hold the run's state", "a file keeps models alone: see `checkpoint`"
-        checks.require(fits, "run", "start", rule, type(trace.state).__name__, remedy)
-        now.state = pytree.tree_map(lambda x: x.unsqueeze(0).to(self.device), trace.state)
-        now.round = int(trace.rounds[-1])
-        for _ in range(now.round):
-            self.draws(now.rngs, 1)
-        parts = ((now.metrics, trace.metrics, -1), (now.info, trace.info, None))
-        for blocks, curves, end in parts:
-            each = {k: torch.as_tensor(v[None, :, :end]) for k, v in curves.items()}
-            blocks.append({k: x.to(self.device) for k, x in each.items()})
-        return now
-
-    def sample_data(self) -> list[Float[Tensor, "n"]]:
-        """Entries of all data, evenly spread, which tell them from other data."""
-        return [_sample_entries(x) for x in (*self.one.own, *self.one.common)]
 
     def draws(self, rngs: list[torch.Generator], rounds: int) -> Draw:
         """The draws of some rounds and all seeds, `[rounds, S, ...]`, on the run's device."""
@@ -147,21 +117,12 @@ class BatchedRuns:
     def measure(self, w: Float[Tensor, "G S d"]) -> Info:
         """The problem's metrics of every run."""
         values: Info = self._explained("_measure", w)
-        return values | self._measure_on_host(w)
-
-    def _measure_on_host(self, w: Float[Tensor, "G S d"]) -> Info:
-        """The problem's metrics by plain Python, one run after another."""
-        values: dict[str, list[float]] = {}
-        for models in w.detach().cpu():
-            for problem, model in zip(self.problems, models, strict=True):
-                if problem.host_metrics is not None:
-                    for name, value in problem.host_metrics(model, problem).items():
-                        values.setdefault(name, []).append(value)
-        return {k: torch.tensor(v, device=w.device).view(w.shape[:2]) for k, v in values.items()}
+        return values
 
     def _explained(self, name: str, *arguments: Any) -> Any:
         """The value of a mapped function; ValueError for what no map can follow."""
-        before = torch.get_rng_state()
+        before = torch.get_rng_state() if name not in self.tried else None
+        self.tried.add(name)
         try:
             result = getattr(self, name)(*self.fixed, *arguments)
         except RuntimeError as error:
@@ -173,7 +134,7 @@ class BatchedRuns:
                 self._map_runs()
                 return self._explained(name, *arguments)
             raise ValueError(f"{type(self.template).__name__}: a round must not {why}.") from error
-        if not torch.equal(before, torch.get_rng_state()):
+        if before is not None and not torch.equal(before, torch.get_rng_state()):
             why = explain_map_error(RuntimeError("random operation"))
             raise ValueError(f"{type(self.template).__name__}: a round must not {why}.")
         return result
@@ -197,7 +158,7 @@ class BatchedRuns:
         one = (squeeze_map if len(self.seeds) == 1 else mapper)(function, over_seeds)
         return (squeeze_map if len(self.grid) == 1 else self._over_grid)(one, over_grid)
 
-    def speed_up(self, rounds: int, schedule: Schedule) -> CompiledRounds | None:
+    def speed_up(self, rounds: int, every: int) -> CompiledRounds | None:
         """Capture the round of a longer run; compiled calls of some rounds for a long one.
 
         What cannot be captured or compiled is mapped as it is. So are simulators: their steps would
@@ -216,7 +177,7 @@ class BatchedRuns:
         except RuntimeError:  # a server that reads a value, with one seed
             return None
         self._step, self._measure = step, measure
-        call = rounds_per_call(step, rounds, schedule)
+        call = rounds_per_call(step, rounds, every)
         if not call or self.schedules:
             return None
         try:
@@ -225,18 +186,10 @@ class BatchedRuns:
             warnings.warn(f"run: rounds are captured, not compiled: {error!s:.200}", stacklevel=2)
             return None
 
-    def traces(self, now: Progress, schedule: Schedule, config: dict[str, Any]) -> list[Trace]:
+    def traces(self, now: Progress, every: int, config: dict[str, Any]) -> list[Trace]:
         """One Trace a grid point, on the CPU."""
         metrics, info = _as_curves(now.metrics), _as_curves(now.info)
-        evaluated = np.array([*schedule.before(now.round), now.round])
-        for name, curves in metrics.items():
-            if len(bad := np.argwhere(np.isnan(curves))):
-                _, s, t = bad[bad[:, 2].argmin()]
-                warnings.warn(
-                    f"run: metric {name!r} is NaN from round {evaluated[t]} on (seed "
-                    f"{self.seeds[s]}); look for a quotient or a logarithm in it.",
-                    stacklevel=3,
-                )
+        evaluated = np.array([*range(0, now.round, every), now.round])
         common = {k: v for k, v in config.items() if k != "algorithms"}
         gpu, output = self.device.type == "cuda", getattr(self.template, "output", None)
         states = [index_tree(now.state, g) for g in range(len(self.grid))]
@@ -262,26 +215,11 @@ class BatchedRuns:
 
 
 def make_problem(problem: Callable[[int], Problem], seed: int) -> Problem:
-    """The problem of a seed; TypeError unless the function makes one of the seed alone."""
-    try:
-        inspect.signature(problem).bind(seed)
-    except TypeError as error:
-        rule = f"be a Problem, or a function of the seed alone ({error})"
-        raise TypeError(checks.sentence("run", "problem", rule, problem)) from None
-    except ValueError:  # some that are not of Python do not tell what they take
-        pass
+    """The problem of a seed; TypeError unless the function makes one."""
     made = problem(seed)
     if not isinstance(made, Problem):
         raise TypeError(checks.sentence("run", f"problem({seed})", "give a Problem", made))
     return made
-
-
-def _sample_entries(x: Shaped[Tensor, "..."], most: int = 1000) -> Float[Tensor, "n"]:
-    """Up to 1000 entries of a tensor from its first to its last."""
-    flat = x.reshape(-1)
-    count = min(most, len(flat))
-    places = torch.arange(count, device=x.device) * (len(flat) - 1) // max(count - 1, 1)
-    return flat[places].double().cpu()
 
 
 def _stack_draws(draws: Sequence[Draw], rounds: int) -> Draw:

@@ -9,7 +9,6 @@ from torch import Tensor
 from tqdm import tqdm
 
 from fedlib.core.problem import Draw
-from fedlib.core.schedule import Schedule
 from fedlib.core.trees import clone_tree, index_tree
 from fedlib.engine.batch import BatchedRuns
 from fedlib.engine.checkpoint import Checkpoint, Progress
@@ -39,11 +38,11 @@ class RoundLoop:
     """The rounds of one call of `run`, from wherever it stands to the last."""
 
     def __init__(
-        self, runs: BatchedRuns, rounds: int, schedule: Schedule, callback: Callback | None = None
+        self, runs: BatchedRuns, rounds: int, every: int, callback: Callback | None = None
     ) -> None:
-        self.runs, self.rounds, self.schedule = runs, rounds, schedule
+        self.runs, self.rounds, self.every = runs, rounds, every
         self.callback, self.stopped = callback, False
-        self.compiled = runs.speed_up(rounds, schedule)
+        self.compiled = runs.speed_up(rounds, every)
 
     def run(self, now: Progress, show: bool, checkpoint: Checkpoint) -> Progress:
         """All remaining rounds, and the evaluation after the last."""
@@ -73,14 +72,15 @@ class RoundLoop:
         count = min(call * length - now.round % call, self.rounds - now.round)
         draws, first = self.runs.draws(now.rngs, count), 0
         while first < count:
-            gap = self.schedule.gap(now.round)
-            if now.round % gap == 0:
+            if now.round % self.every == 0:
                 measured = self.runs.measure(now.state.w)
                 if self.callback and self.callback(now.round, measured, now.state):
                     self.stopped = True
                     return index_tree(draws, slice(first))  # type: ignore[no-any-return]
                 now.metrics.append(stack_rounds([measured]))
-            many = min(count - first, gap - now.round % gap)  # before the next evaluation
+            many = min(
+                count - first, self.every - now.round % self.every
+            )  # before the next evaluation
             whole = many // call * call
             if self.compiled and whole and now.round % call == 0:
                 few = index_tree(draws, slice(first, first + whole))

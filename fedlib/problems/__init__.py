@@ -1,6 +1,6 @@
 """Problems: one file a study problem, and problems of one's own."""
 
-from fedlib.problems.classification import classifier, mlp_classification, softmax_regression
+from fedlib.problems.classification import classifier
 from fedlib.problems.fairness import fairness
 from fedlib.problems.neyman_pearson import neyman_pearson
 from fedlib.problems.own import ClientRows, GroupGap, from_clients, from_frame
@@ -13,9 +13,7 @@ __all__ = [
     "fairness",
     "from_clients",
     "from_frame",
-    "mlp_classification",
     "neyman_pearson",
     "pareto",
     "quadratics",
-    "softmax_regression",
 ]

@@ -1,11 +1,9 @@
-"""Multi-class classification by cross-entropy: over a convex set, or some classes a constraint.
+"""Multi-class classification by cross-entropy over a convex set.
 
 `classifier` makes the experiments of Dadras, Banerjee, Prakhya, Yurtsever, *Federated Frank-Wolfe
 Algorithm*, ECML PKDD 2024, section 4: multinomial logistic regression, a small network and a CNN,
 on pictures or generated data. `problem.within(L1Ball(10.0))` makes the set;
 `Blocks.of_shapes(problem.config["shapes"], ...)` one for every tensor.
-
-`softmax_regression` and `mlp_classification` may keep the loss of some classes as a constraint.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,10 +15,9 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from fedlib import checks, models
-from fedlib.checks import Count, FloatType, Number, Positive, Rng, Whole
+from fedlib.checks import Count, FloatType, Number, Positive, Rng
 from fedlib.core.problem import Batch, Problem
 from fedlib.metrics import fw_gap
-from fedlib.problems.neyman_pearson import class_shares
 from fedlib.sets.vertices import gauge_of
 
 Inputs = Float[Tensor, "B *shape"]
@@ -80,13 +77,9 @@ def linear_model(features: Count, classes: Count) -> Model:
     return Model(torch.zeros(count + classes), apply, gradient, ((classes, features), (classes,)))
 
 
-def mlp_model(
-    features: Count, hidden: Count, classes: Count, rng: Rng | None, activation: str = "relu"
-) -> Model:
+def mlp_model(features: Count, hidden: Count, classes: Count, rng: Rng | None) -> Model:
     """One hidden layer, of ReLU: 60-20-10 on the paper's synthetic data. Random start."""
     checks.arguments(mlp_model, locals())
-    checks.one_of("mlp_model", "activation", activation, tuple(ACTIVATIONS))
-    act, slope = ACTIVATIONS[activation]
     shapes = ((hidden, features), (hidden,), (classes, hidden), (classes,))
     sizes = [hidden * features, hidden, classes * hidden, classes]
     w0, _ = models.ravel(models.mlp((features, hidden, classes), rng=rng))
@@ -97,12 +90,12 @@ def mlp_model(
 
     def apply(w: Tensor, X: Tensor) -> Tensor:
         z, B, b = layers(w, X)
-        return torch.addmm(b, act(z), B.T)
+        return torch.addmm(b, torch.relu(z), B.T)
 
     def gradient(w: Tensor, X: Tensor, error: Tensor) -> Tensor:
         z, B, _ = layers(w, X)
-        back = (error @ B) * slope(z)
-        grads = (back.T @ X, back.sum(0), error.T @ act(z), error.sum(0))
+        back = (error @ B) * (z > 0)
+        grads = (back.T @ X, back.sum(0), error.T @ torch.relu(z), error.sum(0))
         return torch.cat([g.flatten() for g in grads])
 
     return Model(w0, apply, gradient, shapes)
@@ -185,7 +178,7 @@ def classifier(
 
 @dataclass(frozen=True)
 class _Classifier:
-    """The functions of these problems; a third data tensor says what a row counts in each loss."""
+    """The functions of these problems."""
 
     model: Model
     dtype: torch.dtype
@@ -199,23 +192,13 @@ class _Classifier:
         return X if same else (X.to(self.dtype) - top * mean) / (top * deviation)
 
     def losses(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "K"]:
-        X, y, *share = batch.data
+        X, y = batch.data
         each = row_losses(self.model.apply(w, self.prepared(X)), y)
-        return (batch.weight * each) @ share[0] if share else (batch.weight @ each).unsqueeze(0)
+        return (batch.weight @ each).unsqueeze(0)
 
     def gradient(self, w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
-        X, y, *share = batch.data
-        count = share[0] @ weights if share else weights[0]
-        return self.model.pullback(w, self.prepared(X), y, batch.weight * count)
-
-    def pooled_metrics(self, w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
-        inputs, target, share = (x[problem.rows.flatten()] for x in problem.data)
-        out = self.model.apply(w, inputs)
-        each, right = row_losses(out, target), (out.argmax(1) == target).to(out.dtype)
-        means = {"loss": each.mean(), "accuracy": right.mean()}
-        if problem.num_constraints:
-            means |= zip("fg", each @ share / len(share), strict=True)
-        return means
+        X, y = batch.data
+        return self.model.pullback(w, self.prepared(X), y, batch.weight * weights[0])
 
     def metrics(self, w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
         model, measured = self.model, self.measured
@@ -234,132 +217,12 @@ class _Classifier:
         return values
 
 
-def softmax_regression(
-    X: Float[Tensor, "R p"],
-    y: Int[Tensor, "R"],
-    rows: Int[Tensor, "N m"],
-    classes: Count,
-    *,
-    constrained: Sequence[Whole] = (),
-) -> Problem:
-    """Multinomial logistic regression without bias, gradient in closed form; `d = classes * p`.
-
-    Clients of equal size. `metrics` gives `loss` and `accuracy` over all rows of all clients.
-
-    Parameters
-    ----------
-    X, y : features and class numbers.
-    rows : the rows of every client.
-    classes : their number C.
-    constrained : classes whose mean cross-entropy is a constraint; that of the others is the
-        objective then, and `metrics` gives `f` and `g` too. None: one objective, all rows.
-
-    Raises ValueError or TypeError for features that are not finite, labels that are none of the
-    classes, or a client without rows for one of the losses.
-    """
-    checks.arguments(softmax_regression, locals())
-
-    def apply(w: Tensor, inputs: Tensor) -> Tensor:
-        # as a batch of one: else `vmap` folds clients that share w into one tall product, which is
-        # nearly twice as slow on a CPU
-        return torch.bmm(w.view(1, classes, -1), inputs.T.unsqueeze(0)).squeeze(0).T
-
-    def gradient(w: Tensor, inputs: Tensor, error: Tensor) -> Tensor:  # noqa: ARG001 - linear
-        return (error.T @ inputs).flatten()
-
-    shapes = ((classes, X.shape[1]),)
-    model = Model(torch.zeros(classes * X.shape[1]), apply, gradient, shapes)
-    return _by_class("softmax_regression", X, y, rows, model, constrained, {})
-
-
-def mlp_classification(
-    X: Float[Tensor, "R p"],
-    y: Int[Tensor, "R"],
-    rows: Int[Tensor, "N m"],
-    hidden: Count,
-    classes: Count,
-    *,
-    activation: str = "relu",
-    constrained: Sequence[Whole] = (),
-    rng: torch.Generator | None = None,
-) -> Problem:
-    """A network with one hidden layer, gradient in closed form.
-
-    Parameters
-    ----------
-    X, y, rows, constrained : as in `softmax_regression`.
-    hidden, classes : h and C; d = (p + 1) h + (h + 1) C.
-    activation : `"relu"` or `"swish"`, z / (1 + e^-z).
-    rng : draws the start, as in `models.mlp`.
-
-    Raises ValueError or TypeError for another activation, and as `softmax_regression` does.
-    """
-    checks.arguments(mlp_classification, locals())
-    model = mlp_model(X.shape[1], hidden, classes, rng, activation)
-    config = {"hidden": hidden, "activation": activation}
-    return _by_class("mlp_classification", X, y, rows, model, constrained, config)
-
-
-def _by_class(
-    name: str,
-    X: Tensor,
-    y: Tensor,
-    rows: Tensor,
-    model: Model,
-    constrained: Sequence[int],
-    config: Mapping[str, Any],
-) -> Problem:
-    """The problem of a model, some classes' loss a constraint if they are `constrained`."""
-    _check_labels(name, X, y, model.shapes[-1][0])
-    shares = torch.ones(len(y), 1, dtype=X.dtype)
-    if constrained:
-        groups = torch.isin(y, torch.tensor(constrained)).long()
-        shares = class_shares(name, groups, rows).to(X.dtype)
-
-    made = _Classifier(model, X.dtype)
-    own = {"name": name, "clients": len(rows)}
-    own |= {"constrained": list(constrained)} if constrained else {}
-    return Problem(
-        name=name,
-        data=(X, y, shares),
-        rows=rows,
-        sizes=(rows.shape[1],) * len(rows),
-        losses=made.losses,
-        gradient=made.gradient,
-        num_objectives=1,
-        num_constraints=shares.shape[1] - 1,
-        w0=model.w0.to(X.dtype),
-        metrics=made.pooled_metrics,
-        config={**own, **config},
-    )
-
-
 def row_losses(out: Float[Tensor, "B classes"], target: Int[Tensor, "B"]) -> Float[Tensor, "B"]:
     """Cross-entropy of every row."""
     return out.logsumexp(-1) - out.gather(-1, target.unsqueeze(-1)).squeeze(-1)
 
 
-def _swish_slope(z: Tensor) -> Tensor:
-    s = torch.sigmoid(z)
-    return s * (1 + z * (1 - s))
-
-
-Elementwise = Callable[[Tensor], Tensor]
-
-#: Each activation and its derivative.
-ACTIVATIONS: dict[str, tuple[Elementwise, Elementwise]] = {
-    "relu": (torch.relu, lambda z: z > 0),
-    "swish": (torch.nn.functional.silu, _swish_slope),
-}
-
-
-def _check_labels(who: str, X: Tensor, y: Tensor, classes: int | None = None) -> None:
-    """Raise ValueError unless X is finite and y has a label for each of its rows, a class."""
-    if X.is_floating_point():
-        checks.finite(who, "X", X)
+def _check_labels(who: str, X: Tensor, y: Tensor) -> None:
+    """Raise ValueError unless y has a label for each row of X."""
     rule = f"have a label for each of the {len(X)} rows of X"
     checks.require(len(X) == len(y), who, "y", rule, len(y))
-    if classes is not None and len(y):
-        ends = [int(end) for end in y.aminmax()]
-        fits = ends[0] >= 0 and ends[1] < classes
-        checks.require(fits, who, "y", f"lie in 0..{classes - 1} (the classes)", ends)

@@ -1,13 +1,12 @@
 """Local steps, step sizes, switching rules, convex surrogates."""
 
-from fedlib.steps.local import SGD, Adam, ClientRates
+from fedlib.steps.local import SGD, Adam
 from fedlib.steps.schedules import Convex, Fixed, Nonconvex, PowerLaw, Stochastic
 from fedlib.steps.switching import Hard, Soft
 
 __all__ = [
     "SGD",
     "Adam",
-    "ClientRates",
     "Convex",
     "Fixed",
     "Hard",

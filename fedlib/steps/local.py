@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
@@ -15,8 +15,6 @@ from fedlib.checks import Count, Positive
 Beta = Annotated[float, checks.between(0, 1, open_high=True)]
 Point = Float[Tensor, "d"]
 Rate = float | Float[Tensor, ""]
-#: Positive numbers, one or more.
-Factors = Annotated[tuple[Positive, ...], checks.SOME]
 #: Of a point and the number of the step, 0 the first: the gradient there.
 Gradient = Callable[[Point, int], Point]
 
@@ -73,34 +71,3 @@ class Adam(checks.Checked):
             first, second = (1 - beta ** (step + 1) for beta in self.betas)
             u = u - lr * (m / first) / ((v / second).sqrt() + self.eps)  # 3
         return u
-
-
-@dataclass(frozen=True)
-class ClientRates(checks.Checked):
-    """Steps whose size differs by client: that of client j is `factors[j]` times the method's lr.
-
-    >>> second = ClientRates((1.0, 0.5)).at(torch.tensor(1))
-    >>> second(torch.tensor([1.0]), lambda u, t: u, steps=1, lr=0.5)
-    tensor([0.7500])
-
-    Parameters
-    ----------
-    factors : one positive number a client of the problem.
-    steps : how the steps are made, `SGD()` or `Adam()`.
-    """
-
-    factors: Factors
-    steps: LocalSteps = SGD()
-
-    def at(self, client: Int[Tensor, ""]) -> LocalSteps:
-        """The local steps of one client, by its number."""
-
-        def scaled(u: Point, gradient: Gradient, steps: Count, lr: Rate) -> Point:
-            return self.steps(u, gradient, steps, factor * lr)
-
-        factor = torch.tensor(self.factors, device=client.device)[client]
-        return scaled
-
-    def __call__(self, u: Point, gradient: Gradient, steps: Count, lr: Rate) -> Point:
-        """Not without a client: raises TypeError."""
-        raise TypeError("ClientRates: a method must ask it by client.local(self.local).")

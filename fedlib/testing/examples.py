@@ -12,19 +12,17 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import torch
-from torch.nn.functional import silu, softplus
+from torch.nn.functional import softplus
 
 from fedlib import algorithms, data
 from fedlib.compress import Exact, RandK, Rounding, TopK
 from fedlib.core import Problem
 from fedlib.core.problem import ConvexSet
 from fedlib.core.sampling import seeded
-from fedlib.problems import mlp_classification, neyman_pearson, pareto
-from fedlib.problems.classification import row_losses
+from fedlib.problems import neyman_pearson, pareto
 from fedlib.sets import Ball, Box, L1Ball, NuclearBall, Simplex
 from fedlib.steps import PowerLaw, Soft
-from fedlib.vertical import Composite, Partition, VerticalProblem, contiguous
-from fedlib.vertical import vertical as divided
+from fedlib.vertical import Composite, Partition, VerticalProblem, contiguous, vertical
 from fedlib.weights import OneWay
 
 methods: Any = algorithms  # whose names are those of the files of its folder
@@ -66,10 +64,10 @@ def on(problem: Problem, *algorithms: Any) -> Group:
     return (Example(algorithm, problem) for algorithm in algorithms)
 
 
-def classification(clients: int) -> Problem:
+def classification(clients: int, bias: bool = False) -> Problem:
     """Neyman-Pearson classification on the breast cancer data: d = 30, one constraint."""
     table = data.breast_cancer()
-    options: dict[str, Any] = {"train_fraction": 0.8, "dtype": torch.float64}
+    options: dict[str, Any] = {"train_fraction": 0.8, "dtype": torch.float64, "bias": bias}
     return neyman_pearson(table.X, table.y, clients=clients, seed=0, **options)
 
 
@@ -100,12 +98,11 @@ def switching() -> Group:
 
 
 def baselines() -> Group:
-    """Averaging, with and without a term that ties clients together; methods for one machine."""
+    """Averaging; methods for one machine."""
     work: dict[str, Any] = {"lr": 0.1, "local_steps": 5, "participants": 10}
     yield from on(
         classification(CLIENTS),
         *(methods.FedAvg(**work), methods.FedAvg(**work, batch_size=6)),
-        *(methods.FedProx(**work), methods.FedProx(**work, batch_size=6)),
     )
     yield from on(
         classification(1),
@@ -156,10 +153,7 @@ def frank_wolfe() -> Group:
 
 
 def successive() -> Group:
-    """Successive convex approximation and SGD, samples split, and features split.
-
-    The latter on a small network for digits, and on the classification of the former.
-    """
+    """Successive convex approximation and SGD, samples split, and features split."""
     steps: dict[str, Any] = {"tau": 1.0, "rho": RHO, "gamma": GAMMA}
     yield from on(
         classification(CLIENTS),
@@ -170,52 +164,32 @@ def successive() -> Group:
     limited: dict[str, Any] = {**steps, "penalty": 100.0}
     sgd = methods.VerticalSGD(lr=PowerLaw(0.3), batch_size=10)
     yield from on(
-        network(),
+        divided_features(),
         methods.VerticalSSCA(**steps, batch_size=10),
-        methods.ConstrainedVerticalSSCA(**limited, levels=1.0, objective="norm", batch_size=10),
-        sgd,
-    )
-    yield from on(
-        features_of(classification(CLIENTS)),
         methods.VerticalSSCA(**steps, batch_size=100),
+        methods.ConstrainedVerticalSSCA(**limited, levels=0.3, objective="norm", batch_size=10),
         methods.ConstrainedVerticalSSCA(**limited, levels=0.3),
-        replace(sgd, batch_size=100),
+        *(sgd, replace(sgd, batch_size=100)),
     )
 
 
-def network() -> VerticalProblem:
-    """A network with eight hidden units on scikit-learn's digits, pixels split among four clients.
+def divided_features() -> VerticalProblem:
+    """Neyman-Pearson classification, its features split among three clients: a sum of products.
 
-    A client sends its part of the sums into the hidden units; all else is common.
+    The bias is common: the last feature, a constant, is read by nobody.
     """
-    X, y = data.digits().X.flatten(1).double() / 16, data.digits().y
-    J, (R, K), L = 8, X.shape, 10  # hidden units, rows, pixels, classes
-    whole = mlp_classification(X, y, torch.arange(R).unsqueeze(0), J, L, activation="swish")
-    blocks = contiguous(K, 4)
-    columns = [(K * torch.arange(J).unsqueeze(1) + block).flatten() for block in blocks]
-    common = torch.arange(J * K, whole.dim)
+    problem = classification(1, bias=True)
+    size = problem.dim - 1
+    *blocks, last = contiguous(size, 3)
+    bias = torch.tensor([size])
 
-    def outer(w: Any, heard: Any, labels: Any) -> Any:
-        a, B, b = w.split([J, L * J, L])
-        return row_losses(silu(sum(heard) + a) @ B.view(L, J).T + b, labels[0]).unsqueeze(1)
+    def inner(w: Any, x: Any) -> Any:
+        return (x[:, : len(w)] @ w).unsqueeze(-1)
 
-    parameters = Partition("parameters", (common, *columns), whole.dim)
-    form = Composite(
-        Partition("features", blocks, K), parameters, lambda w, x: x @ w.view(J, -1).T, outer
-    )
-    return divided(whole, form)
-
-
-def features_of(problem: Problem) -> VerticalProblem:
-    """Neyman-Pearson classification, its features split among three: a sum of products."""
-    blocks = contiguous(problem.dim, 3)
-    empty = torch.zeros(0, dtype=torch.int64)  # no common parameters
-
-    def outer(_: Any, heard: Any, labels: Any) -> Any:
-        z, (y, shares) = sum(heard).squeeze(-1), labels
+    def outer(w_0: Any, heard: Any, labels: Any) -> Any:
+        z, (y, shares) = sum(heard).squeeze(-1) + w_0, labels
         return (softplus(z) - y * z).unsqueeze(-1) * shares
 
-    features = Partition("features", blocks, problem.dim)
-    parameters = Partition("parameters", (empty, *blocks), problem.dim)
-    form = Composite(features, parameters, lambda w, x: (x @ w).unsqueeze(-1), outer)
-    return divided(problem, form)
+    features = Partition("features", (*blocks, torch.cat([last, bias])), problem.dim)
+    parameters = Partition("parameters", (bias, *blocks, last), problem.dim)
+    return vertical(problem, Composite(features, parameters, inner, outer))

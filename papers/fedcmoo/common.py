@@ -75,7 +75,7 @@ def pair_problem(
     held = None
     if data == "cifar10_mnist":
         kept = len(train.y) - min(HELD, len(train.y) // 5)
-        train, held = part(train, slice(kept)), part(train, slice(kept, None))
+        train, held = slice_pairs(train, slice(kept)), slice_pairs(train, slice(kept, None))
     return paired_digits(
         train,
         _test(data),
@@ -90,7 +90,7 @@ def pair_problem(
     )
 
 
-def part(whole: pairs.Pairs, some: slice) -> pairs.Pairs:
+def slice_pairs(whole: pairs.Pairs, some: slice) -> pairs.Pairs:
     return replace(whole, X=whole.X[some], y=whole.y[some])
 
 

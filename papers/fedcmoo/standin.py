@@ -18,7 +18,7 @@ from torch import Tensor
 from fedlib import checks, data
 from fedlib.checks import Count, Positive, Seed, Whole
 from fedlib.core import Problem
-from papers.fedcmoo.common import part
+from papers.fedcmoo.common import slice_pairs
 from papers.fedcmoo.data.pairs import CIFAR10_SCALE, MNIST_SCALE, NAMES, Pairs, beside, blended
 from papers.fedcmoo.guarded import with_plain_values
 from papers.fedcmoo.problems.paired_digits import paired_digits
@@ -62,7 +62,7 @@ def standin_problem(
     train, held = standin_pairs(data, "train", pictures), None
     if data == "cifar10_mnist":
         kept = len(train.y) - len(train.y) // 5
-        train, held = part(train, slice(kept)), part(train, slice(kept, None))
+        train, held = slice_pairs(train, slice(kept)), slice_pairs(train, slice(kept, None))
     return paired_digits(
         train,
         standin_pairs(data, "test"),

@@ -1,7 +1,7 @@
 """Rules that judge claims: parts that decide, observations that do not, and their words.
 
 >>> rule = Rule({"f is small": of("hard.f") < 0.2, "g kept": of("hard.g") <= 0.1},
-...             measured=f"f {told('hard.f')}")
+...             measured=f"f {stat('hard.f')}")
 >>> rule.words
 '(1) `hard.f` below 0.2; (2) `hard.g` at most 0.1.'
 """
@@ -65,8 +65,8 @@ __all__ = [
     "of",
     "point",
     "rises",
-    "told",
-    "told_value",
+    "stat",
+    "stat_value",
     "value",
     "within",
 ]
@@ -213,7 +213,7 @@ class Rule:
     ----------
     primary : one to three parts that decide: what each says in the paper's words -> its condition,
         or a group of conditions where one sentence is about several cells.
-    measured : what was measured, a text with `told` numbers, or a function of the numbers.
+    measured : what was measured, a text with numbers by `stat`, or a function of the numbers.
     note : what a reader must know of the rule beside its conditions; empty where nothing.
     observations : parts that are shown beside the verdict and do not count.
     proviso : what must hold for the rule to be a judgement at all, such as that a bound is one that
@@ -314,12 +314,12 @@ class Rule:
 EXCHANGED = Control("the compared methods exchanged", negated=True)
 
 
-def told(key: str, spec: str = ".3g") -> str:
+def stat(key: str, spec: str = ".3g") -> str:
     """In the text of what was measured: a number with its interval and unit."""
     return f"{{{key}|{spec}}}"
 
 
-def told_value(key: str, spec: str = ".3g") -> str:
+def stat_value(key: str, spec: str = ".3g") -> str:
     """In the text of what was measured: a value alone."""
     return f"{{{key}|={spec}}}"
 

@@ -64,7 +64,7 @@ def tables(name: str) -> tuple[data.Table, data.Table]:
         train, test = data.mnist("train"), data.mnist("test")
         return flat(train), flat(test)
     whole = flat(data.digits())
-    return part(whole, slice(-HELD)), part(whole, slice(-HELD, None))
+    return slice_table(whole, slice(-HELD)), slice_table(whole, slice(-HELD, None))
 
 
 def flat(table: data.Table) -> data.Table:
@@ -72,7 +72,7 @@ def flat(table: data.Table) -> data.Table:
     return replace(table, X=table.X.flatten(1))
 
 
-def part(table: data.Table, rows: slice) -> data.Table:
+def slice_table(table: data.Table, rows: slice) -> data.Table:
     return replace(table, X=table.X[rows], y=table.y[rows])
 
 

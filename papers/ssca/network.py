@@ -16,13 +16,14 @@ from typing import Any
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn.functional import silu
 
 from fedlib import checks
 from fedlib.checks import Count, FloatType, Positive, Seed
 from fedlib.core.problem import Batch, Problem
 from fedlib.core.sampling import seeded
 from fedlib.data.loaders import Table
-from fedlib.problems.classification import ACTIVATIONS, row_losses
+from fedlib.problems.classification import row_losses
 from fedlib.vertical import Composite, Partition, VerticalProblem, contiguous, vertical
 
 CHUNK = 2000  # rows at a time in the metrics
@@ -205,18 +206,17 @@ class _Halves:
         return x.to(w.dtype) @ (w.view(self.J, -1) / self.scale).T  # [B, J]
 
     def outer(self, w: Tensor, h: tuple[Tensor, ...], labels: tuple[Tensor, ...]) -> Tensor:
-        out = torch.nn.functional.silu(total(h)) @ w.view(self.L, self.J).T  # [B, L]
+        out = silu(total(h)) @ w.view(self.L, self.J).T  # [B, L]
         return row_losses(out, labels[0]).unsqueeze(1)
 
     def outer_pullback(
         self, w: Tensor, h: tuple[Tensor, ...], labels: tuple[Tensor, ...], weights: Tensor
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        act, slope = ACTIVATIONS["swish"]
         W, z = w.view(self.L, self.J), total(h)
-        cells = act(z)
+        cells, s = silu(z), torch.sigmoid(z)
         hit = labels[0].unsqueeze(-1) == torch.arange(self.L, device=w.device)
         error = (torch.softmax(cells @ W.T, -1) - hit.to(w.dtype)) * weights[0]  # [B, L]
-        return (error.T @ cells).flatten(), ((error @ W) * slope(z),) * len(h)
+        return (error.T @ cells).flatten(), ((error @ W) * (s * (1 + z * (1 - s))),) * len(h)
 
     def inner_pullback(self, w: Tensor, x: Tensor, error: Tensor) -> Tensor:
         return ((error / self.scale).T @ x.to(w.dtype)).flatten()

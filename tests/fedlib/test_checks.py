@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal, Protocol, TypedDict, runtime_checkable
 
@@ -16,9 +16,13 @@ from torch import Tensor
 import fedlib as fl
 from fedlib import checks
 from fedlib.checks import SOME, Count, Nonnegative, Positive, Share, Takes, Threshold, Whole
+from fedlib.compress.sketches import Columns, Wire
 from fedlib.core.algorithm import Algorithm
 from fedlib.core.problem import ConvexSet
+from fedlib.sets.blocks import Blocks, PerClient
+from fedlib.sets.vertices import Corner, OneEntry, RankOne, Several
 from fedlib.steps.switching import Switch
+from fedlib.testing.examples import divided_features, examples
 from fedlib.weights.rules import Weights
 
 
@@ -137,34 +141,6 @@ def test_takes(annotation, values):
 def test_refuses(annotation, words, values):
     for value in values:
         refuses(f"A: *{words}", checks.value, "A", "b", value, annotation, error=Refused)
-
-
-class TestProtocols:
-    class Right:
-        size = 1
-
-        def grow(self, by, twice=False, *, fast=False):
-            return by, twice, fast
-
-    class Fewer(Right):
-        def grow(self, *, fast=False):
-            return fast
-
-    class More(Right):
-        def grow(self, by, twice, *, fast=False):
-            return by, twice, fast
-
-    class Slow(Right):
-        def grow(self, by):
-            return by
-
-    def test_what_the_methods_take_counts_not_how_they_call_it(self):
-        checks.value("A", "b", self.Right(), Sized)
-
-    @pytest.mark.parametrize("kind", [Fewer, More, Slow])
-    def test_a_method_that_takes_something_else_is_lacking(self, kind):
-        words = "b must be a Sized*it lacks grow(by, fast)"
-        refuses(words, checks.value, "A", "b", kind(), Sized, error=TypeError)
 
 
 @dataclass(frozen=True)
@@ -289,9 +265,30 @@ def test_ends_of_a_range():
     checks.count("A", "n", 0, low=0)
 
 
-@pytest.mark.parametrize("shape", [(2, 2, 2), (0,), (3,), (0, 1)])
-def test_vectors_and_matrices(shape):
+@pytest.mark.parametrize("shape", [(2, 2, 2), (0,), (3,)])
+def test_vectors(shape):
     checks.vector("A", "w", torch.ones(2), 2)
-    checks.matrix("A", "J", torch.ones(2, 2))
     refuses("A: w must", checks.vector, "A", "w", torch.ones(shape), 2)
-    refuses("A: J must", checks.matrix, "A", "J", torch.ones(shape))
+
+
+COMPOSITE = divided_features().composite
+RECORDS = [
+    *(each[0].algorithm for each in examples().values()),
+    *(fl.TopK(0.5), fl.RandK(0.5), fl.Rounding(3), fl.LowRank(), fl.Largest(), fl.Masked()),
+    *(Columns(), Wire(fl.Exact(), 2), fl.OneWay(), fl.TwoWay(), fl.FindWeights(), fl.Least()),
+    *(fl.Ball(1.0), fl.Box(0.25, 3.0), fl.L1Ball(1.0), fl.Simplex(1.0), fl.NuclearBall(1.0, 2, 2)),
+    *(OneEntry(1.0), Corner(-1.0, 1.0), RankOne(2, 2), Several((OneEntry(1.0),), (4,))),
+    Blocks((fl.Ball(1.0), fl.Box(1.0)), (2, 3)),
+    PerClient((fl.Ball(1.0), fl.Box(1.0)), of=(0, 1, 0)),
+    *(fl.PowerLaw(0.5, 0.5), fl.Convex(), fl.Nonconvex(10), fl.Stochastic(), fl.Fixed(0.5)),
+    *(fl.Soft(2.0), fl.Adam(), fl.FixedWeights((1.0, 2.0)), fl.Preference(ratios=(1.0, 2.0))),
+    *(COMPOSITE, COMPOSITE.features),
+]
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
+def test_every_field_of_a_record_is_checked_by_name(record):
+    who = type(record).__name__
+    for name in (f.name for f in fields(record) if f.init):
+        refuses(f"{who}: {name} must be*", replace, record, **{name: object()}, error=Refused)
+        assert replace(record, **{name: getattr(record, name)}) is not None

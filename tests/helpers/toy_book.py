@@ -29,7 +29,7 @@ numfig = True
 import papers
 from papers.kit.claims import Claim, PaperValue
 from papers.kit.rules import Outcome
-from papers.kit.rules import Rule, of, told
+from papers.kit.rules import Rule, of, stat
 from papers.kit.study import Study
 
 
@@ -42,7 +42,7 @@ def claim(number, runs, bound=1.0, kind=Rule):
     return Claim(
         id=f"toy/C{{number}}", paper="W" if number < 3 else "ours", place="Section 4",
         wording="$f$ goes down", figure="curve" if number == 1 else "",
-        measure="the gap", rule=kind({{"small": of("gap") < bound}}, told("gap")), runs=runs,
+        measure="the gap", rule=kind({{"small": of("gap") < bound}}, stat("gap")), runs=runs,
     )
 
 

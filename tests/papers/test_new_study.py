@@ -19,7 +19,7 @@ from papers.kit import plot
 from papers.kit.claims import Claim
 from papers.kit.numbers import measured
 from papers.kit.panels import on, panel, row
-from papers.kit.rules import Rule, of, told
+from papers.kit.rules import Rule, of, stat
 from papers.kit.store import Spec
 from papers.kit.study import Study, parameters
 
@@ -62,7 +62,7 @@ CLAIM = Claim(
     wording="More local steps bring the objective down faster, and both keep the level.",
     measure="Late f and g.",
     rule=Rule({"faster": of("E2.f") < of("E1.f"), "level kept": of("E2.g") <= 0.4},
-              f"f {told('E1.f')} and {told('E2.f')}"),
+              f"f {stat('E1.f')} and {stat('E2.f')}"),
     runs=("E1", "E2"),
     figure="curves",
 )
@@ -81,7 +81,7 @@ def own(tmp_path, monkeypatch):
     (folder / "__init__.py").write_text(STUDY, encoding="utf-8")
     monkeypatch.setattr(papers, "__path__", [*papers.__path__, str(tmp_path)])
     monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path / "results"))
-    yield next(study for study in papers.found() if study.name == "own")
+    yield next(study for study in papers.list_studies() if study.name == "own")
     sys.modules.pop("papers.own_study")
     importlib.invalidate_caches()
 

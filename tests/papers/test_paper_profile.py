@@ -15,7 +15,7 @@ from papers.kit.claims import Claim, Reading
 from papers.kit.health_checks import HealthCheck
 from papers.kit.needs import Needs
 from papers.kit.numbers import measured
-from papers.kit.rules import Rule, of, told
+from papers.kit.rules import Rule, of, stat
 from papers.kit.run_groups import groups_of, listed
 from papers.kit.run_schema import lint_study
 from papers.kit.store import Spec
@@ -39,7 +39,7 @@ def specs(p):
     }  # fmt: skip
 
 
-RULE = Rule({"falls": of("E2_0.1.f") < 9}, f"f {told('E2_0.1.f')}")
+RULE = Rule({"falls": of("E2_0.1.f") < 9}, f"f {stat('E2_0.1.f')}")
 CLAIM = Claim("own/C1", "ours", "", "It falls.", "Late f.", RULE, ("E2_0.1",))
 STUDY = Study(
     name="own",

@@ -6,7 +6,7 @@ from papers.fedcmoo.common import cmoo
 from papers.fedcmoo.many.numbers import SETS
 from papers.kit.claims import PaperValue
 from papers.kit.needs import Needs
-from papers.kit.rules import EXCHANGED, Rule, of, told
+from papers.kit.rules import EXCHANGED, Rule, of, stat
 
 #: What the paper's runs have: its data, and the rounds that its authors' code has by default.
 NEEDS = Needs(paper={"rounds": 200, "problem.data": "celeba", "algorithm.participants": 10})
@@ -19,7 +19,7 @@ C2 = Rule(
         "by more than with 2": of("attributes_vs_halves.gap") > 0,
     },
     "FedCMOO minus FSMGDA in final accuracy, "
-    + "; ".join(f"M = {count}: {told(f'{tasks}.gap', '.2g')}" for tasks, count in SETS.items()),
+    + "; ".join(f"M = {count}: {stat(f'{tasks}.gap', '.2g')}" for tasks, count in SETS.items()),
     observations={
         "with 5 tasks by more than with 2": of("groups_vs_halves.gap") > 0,
         "and by less than with 40": of("groups.gap") < of("attributes.gap"),

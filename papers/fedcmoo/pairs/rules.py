@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from papers.fedcmoo.pairs.numbers import DATA, GREY, LEVELS, METHODS, MIXED, STEP_SIZES
-from papers.kit.rules import EXCHANGED, Condition, Control, Rule, Size, near, of, told, told_value
+from papers.kit.rules import EXCHANGED, Condition, Control, Rule, Size, near, of, stat, stat_value
 
 MARGIN = 1.0  # points: C12, a third of what Table 1 has between FedCMOO and FSMGDA on that set
 FAILS = 30.0  # %: an accuracy at most this counts as a task that is not learnt, chance being 10 %
@@ -67,12 +67,12 @@ def declines(data: str, how: str, pair: str) -> Size:
 
 def values(runs: Mapping[str, str], measures: Sequence[str], unit: str = " %") -> str:
     return ", ".join(
-        f"{text} {' / '.join(told_value(f'{run}.{k}') for k in measures)}{unit}"
+        f"{text} {' / '.join(stat_value(f'{run}.{k}') for k in measures)}{unit}"
         for run, text in runs.items()
     )
 
 
-def shown(data: str, how: str = "", measure: str = "") -> str:
+def measured_values(data: str, how: str = "", measure: str = "") -> str:
     """A measure of the three methods on one data set, else both accuracies."""
     runs = {f"{data}_{m}{how}": text for m, text in METHODS.items()}
     if measure:
@@ -89,7 +89,7 @@ def differences(how: str, pair: str, measures: Mapping[str, str]) -> str:
     """Of a pair, with their intervals: a data set after another, `measure -> words`."""
     return "; ".join(
         f"{DATA[data]}: "
-        + ", ".join(f"{text}{told(f'{data}{how}_{pair}.{k}')}" for k, text in measures.items())
+        + ", ".join(f"{text}{stat(f'{data}{how}_{pair}.{k}')}" for k, text in measures.items())
         for data in GREY
     )
 
@@ -119,7 +119,7 @@ def at_equal_steps() -> Rule:
     return Rule(
         {"a higher accuracy at the end": {text: of(key) > 0 for text, key in keys.items()}},
         "FedCMOO minus FSMGDA on MNIST + Fashion-MNIST, "
-        + "; ".join(f"{text}: {told(key)}" for text, key in keys.items()),
+        + "; ".join(f"{text}: {stat(key)}" for text, key in keys.items()),
         note="The three pairs are those that the paper gives FSMGDA, FedCMOO-Pref and FedCMOO; one "
         "data set was run.",
         control=EXCHANGED,
@@ -146,7 +146,7 @@ def c3(how: str) -> Rule:
             "FedCMOO-Pref above FSMGDA": cells(BALANCED),
             "FedCMOO above FedCMOO-Pref, on Fashion-MNIST below": last,
         },
-        "; ".join(f"{DATA[data]}: {shown(data, how)}" for data in GREY),
+        "; ".join(f"{DATA[data]}: {measured_values(data, how)}" for data in GREY),
         note=f"{AFTER} {GUARDED}" if how else "",
         control=EXCHANGED,
         sizes=tuple(
@@ -164,12 +164,12 @@ def c4(how: str) -> Rule:
     cost, ratio = (f"{ON}{how}_{STEERED}.{k}" for k in ("accuracy_1", "loss_ratio"))
     return Rule(
         {"best on Fashion-MNIST": best, "at some cost on MNIST": of(cost) < 0},
-        f"{shown(ON, how)}; FedCMOO-Pref on Fashion-MNIST "
+        f"{measured_values(ON, how)}; FedCMOO-Pref on Fashion-MNIST "
         + ", ".join(
-            f"less {text} {told(f'{pair}.accuracy_2', '.2g')}" for text, pair in harder.items()
+            f"less {text} {stat(f'{pair}.accuracy_2', '.2g')}" for text, pair in harder.items()
         )
-        + f", on MNIST less FedCMOO {told(cost, '.2g')}; ratio of losses "
-        + shown(ON, how, "loss_ratio"),
+        + f", on MNIST less FedCMOO {stat(cost, '.2g')}; ratio of losses "
+        + measured_values(ON, how, "loss_ratio"),
         note=f"{AFTER} {GUARDED}" if how else "",
         observations={"a smaller ratio of the losses than FedCMOO's": of(ratio) < 0},
         control=EXCHANGED,
@@ -204,7 +204,7 @@ def c17(how: str) -> Rule:
     return Rule(
         {"a smaller ratio of the losses": even("loss_ratio")},
         "ratio of the final test losses, second task by first: "
-        + "; ".join(f"{DATA[data]}: {shown(data, how, 'loss_ratio')}" for data in GREY)
+        + "; ".join(f"{DATA[data]}: {measured_values(data, how, 'loss_ratio')}" for data in GREY)
         + f"; FedCMOO-Pref minus FedCMOO, {differences(how, STEERED, {'loss_ratio': ''})}; minus "
         f"FSMGDA, {differences(how, BALANCED, {'loss_ratio': ''})}",
         note=f"All ratios are above one. The caption points to Table 1. {AFTER} {GUARDED}"
@@ -232,7 +232,7 @@ def c18(how: str) -> Rule:
             "FedCMOO-Pref below FSMGDA": cells(BALANCED, smaller=True),
             "FedCMOO below FedCMOO-Pref": cells(STEERED, smaller=False),
         },
-        "; ".join(f"{DATA[data]}: {shown(data, how, 'decline')}" for data in GREY)
+        "; ".join(f"{DATA[data]}: {measured_values(data, how, 'decline')}" for data in GREY)
         + f"; FedCMOO-Pref minus FedCMOO, {differences(how, STEERED, {'decline': ''})}; "
         f"minus FSMGDA, {differences(how, BALANCED, {'decline': ''})}",
         note="The single tasks were trained without dropout: of the order they decide only how "
@@ -261,7 +261,7 @@ C19 = Rule(
             "FedCMOO first on the digit": TWO[2] > 0,
         },
     },
-    shown(COLOUR),
+    measured_values(COLOUR),
     control=EXCHANGED,
 )
 WORST = {text: f"mixed_fedcmoo_vs_{m}.worst" for m, text in MIXED.items() if m != "fedcmoo"}
@@ -285,7 +285,7 @@ ONEWAY = {
 C12 = Rule(
     {"nearly the same accuracy": {text: near(key, 0, MARGIN) for text, key in ONEWAY.items()}},
     "; ".join(
-        f"{text}: one-way minus two-way {told_value(key, '.2g')} points"
+        f"{text}: one-way minus two-way {stat_value(key, '.2g')} points"
         for text, key in ONEWAY.items()
     ),
     note="The margin is ours: a third of the 2.95 points that Table 1 has between FedCMOO and "

@@ -8,7 +8,7 @@ from papers.fedcmoo.common import GREY, cmoo
 from papers.fedcmoo.probe.numbers import WAYS
 from papers.kit.claims import PaperValue, Reading
 from papers.kit.needs import Needs
-from papers.kit.rules import EXCHANGED, Condition, Rule, of, rises, told_value, value
+from papers.kit.rules import EXCHANGED, Condition, Rule, of, rises, stat_value, value
 
 MOSTLY = 0.9  # of the rounds, or of the running means: observed only
 PAIRS = {**GREY, "cifar10_mnist": "CIFAR10+MNIST"}
@@ -29,8 +29,8 @@ def c7(suffix: str) -> Rule:
         },
         "gains of FedCMOO against FSMGDA: "
         + "; ".join(
-            f"{what} on {title} {told_value(f'{run}.method_{what}')} against "
-            f"{told_value(f'{run}.share_{what}')}"
+            f"{what} on {title} {stat_value(f'{run}.method_{what}')} against "
+            f"{stat_value(f'{run}.share_{what}')}"
             for title, run in runs.items()
             for what in both
         ),
@@ -61,7 +61,7 @@ def smallest(way: str) -> dict[str, Condition]:
 
 def listed(sets: Mapping[str, str]) -> str:
     return "largest, low rank, masked in %: " + "; ".join(
-        f"{title} {text} " + ", ".join(map(told_value, kinds(data, way)))
+        f"{title} {text} " + ", ".join(map(stat_value, kinds(data, way)))
         for data, title in sets.items()
         for way, text in WAYS.items()
     )

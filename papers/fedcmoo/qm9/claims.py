@@ -5,7 +5,7 @@ from __future__ import annotations
 from papers.fedcmoo.common import cmoo
 from papers.kit.claims import PaperValue
 from papers.kit.needs import Needs
-from papers.kit.rules import EXCHANGED, Control, Rule, near, of, told_value, value, within
+from papers.kit.rules import EXCHANGED, Control, Rule, near, of, stat_value, value, within
 
 CLOSE = 0.05  # of ratios of uploads, relative
 OBJECTIVES = (2, 5, 11, 40)
@@ -20,7 +20,7 @@ QM9_NEEDS = Needs(paper={"rounds": 200, "algorithm.batch_size": 128})
 
 
 def losses(kind: str) -> str:
-    return ", ".join(f"{name} {told_value(f'{kind}.{m}.loss')}" for m, name in NAMES.items())
+    return ", ".join(f"{name} {stat_value(f'{kind}.{m}.loss')}" for m, name in NAMES.items())
 
 
 C8 = Rule(
@@ -35,9 +35,9 @@ C8 = Rule(
             f"target {k}": of(f"rounds.fedcmoo_vs_fsmgda.loss_{k}") < 0 for k in TARGETS
         },
     },
-    f"after {told_value('rounds.at', 'g')} rounds each: {losses('rounds')}; "
-    f"after {told_value('upload.at')} d uploaded: {losses('upload')}; "
-    f"FedCMOO lower on {told_value(LOWER, 'g')} of 11 targets at equal rounds",
+    f"after {stat_value('rounds.at', 'g')} rounds each: {losses('rounds')}; "
+    f"after {stat_value('upload.at')} d uploaded: {losses('upload')}; "
+    f"FedCMOO lower on {stat_value(LOWER, 'g')} of 11 targets at equal rounds",
     control=EXCHANGED,
 )
 C9 = Rule(
@@ -49,9 +49,9 @@ C9 = Rule(
         },
         "FSMGDA uploads M d": {f"M = {k}": near(f"count_{k}.fsmgda", k, 0) for k in OBJECTIVES},
     },
-    f"QM9: FSMGDA {told_value('fsmgda.upload')} d, FedCMOO {told_value('fedcmoo.upload')} d, "
-    f"Pref {told_value('pref.upload')} d a client and round; FSMGDA over FedCMOO "
-    + ", ".join(f"{told_value(f'count_{k}.ratio')} for M = {k}" for k in OBJECTIVES),
+    f"QM9: FSMGDA {stat_value('fsmgda.upload')} d, FedCMOO {stat_value('fedcmoo.upload')} d, "
+    f"Pref {stat_value('pref.upload')} d a client and round; FSMGDA over FedCMOO "
+    + ", ".join(f"{stat_value(f'count_{k}.ratio')} for M = {k}" for k in OBJECTIVES),
     note="Long: without 2 M^2 numbers of the two-way exchange and M losses. Counted, so that no "
     "seed changes them.",
     observations={

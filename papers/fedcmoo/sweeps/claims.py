@@ -5,7 +5,7 @@ from __future__ import annotations
 from papers.fedcmoo.common import GREY, cmoo
 from papers.kit.claims import PaperValue
 from papers.kit.needs import Needs
-from papers.kit.rules import EXCHANGED, Rule, of, rises, told_value
+from papers.kit.rules import EXCHANGED, Rule, of, rises, stat_value
 
 STEPS = (1, 20)  # local steps, the fewest and the most
 EPSILON = 0.01
@@ -29,7 +29,7 @@ def quotient(data: str, second: str) -> str:
 
 
 def listed(data: str, measure: str, spec: str) -> str:
-    return ", ".join(f"{told_value(f'{run(data, r)}.{measure}', spec)} ({r})" for r in ALL)
+    return ", ".join(f"{stat_value(f'{run(data, r)}.{measure}', spec)} ({r})" for r in ALL)
 
 
 LEADS = {title: [f"{data}.lead{steps}" for steps in STEPS] for data, title in GREY.items()}
@@ -42,7 +42,7 @@ C6 = Rule(
     },
     "lead of FedCMOO in points (local steps): "
     + "; ".join(
-        f"{title} " + ", ".join(f"{told_value(k, '.1f')} ({k.rpartition('lead')[2]})" for k in keys)
+        f"{title} " + ", ".join(f"{stat_value(k, '.1f')} ({k.rpartition('lead')[2]})" for k in keys)
         for title, keys in LEADS.items()
     ),
     note="A lead that grows counts only once it is one.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from papers.fedcmoo.common import cmoo
 from papers.kit.claims import PaperValue
 from papers.kit.needs import Needs
-from papers.kit.rules import Control, Numbers, Rule, most, near, of, told, value
+from papers.kit.rules import Control, Numbers, Rule, most, near, of, stat, value
 
 RATE = -0.5  # log-log slope in T
 AROUND = 0.05  # of it, observed
@@ -26,7 +26,7 @@ def points(n: Numbers) -> str:
 
 C15 = Rule(
     {"falls at least like 1 / sqrt(T)": {text: of(k) <= RATE for text, k in SLOPES.items()}},
-    "; ".join(f"{label}: slope {told(key, '.3f')}" for label, key in SLOPES.items()),
+    "; ".join(f"{label}: slope {stat(key, '.3f')}" for label, key in SLOPES.items()),
     note="An upper bound of this order says nothing against a steeper fall.",
     observations={"and hardly faster": {text: near(k, RATE, AROUND) for text, k in SLOPES.items()}},
     control=Control(

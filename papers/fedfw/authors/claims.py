@@ -8,7 +8,7 @@ from papers.fedfw.authors.cells import lambdas
 from papers.fedfw.cells import TABLE_3, TABLES
 from papers.kit.claims import Claim
 from papers.kit.needs import Needs
-from papers.kit.rules import EXCHANGED, Rule, Size, of, told
+from papers.kit.rules import EXCHANGED, Rule, Size, of, stat
 
 NET = {"mclr": "logistic regression", "dnn": "60-20-10"}
 SPLIT = {"iid": "IID", "classes": "three classes"}
@@ -36,7 +36,7 @@ def printed(net: str, split: str) -> float:
 C16 = Rule(
     {"FedFW above FedDR": {text: of(ahead(*cell, "l2")) > 0 for cell, text in CELLS.items()}},
     "best of the rounds, FedFW minus FedDR, points: "
-    + "; ".join(f"{text} {told(ahead(*cell, 'l2'), '+.1f')}" for cell, text in CELLS.items()),
+    + "; ".join(f"{text} {stat(ahead(*cell, 'l2'), '+.1f')}" for cell, text in CELLS.items()),
     "FedFW has 340 of the 1000 rounds, FedDR all. A round of FedFW is an epoch, one of FedDR a "
     "minibatch.",
     {
@@ -61,7 +61,7 @@ C17 = Rule(
     },
     "best of the rounds, FedFW-sto minus FedDR, points: "
     + "; ".join(
-        f"{text} {told(f'many_{split}_sto_vs_feddr.best', '+.1f')}" for split, text in MANY.items()
+        f"{text} {stat(f'many_{split}_sto_vs_feddr.best', '+.1f')}" for split, text in MANY.items()
     ),
     "FedFW-sto has 150 of the 300 rounds, FedDR all. A round of FedFW-sto is an epoch, one of "
     "FedDR a minibatch.",

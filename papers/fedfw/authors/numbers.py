@@ -12,7 +12,7 @@ from papers.fedfw.authors.cells import NEAR, SAME, SPLITS, lambdas, run_of
 from papers.fedfw.authors.loop import NORMS
 from papers.fedfw.authors.rows import NETS
 from papers.fedfw.cells import PRINTED
-from papers.fedfw.tables.numbers import MEASURES, apart, late, percent
+from papers.fedfw.tables.numbers import MEASURES, difference, late, percent
 from papers.kit.numbers import Number, exact, mean, measured
 from papers.kit.study import Params, Traces
 
@@ -35,7 +35,7 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
     cells = {n: t for n, t in traces.items() if not n.startswith("step_")}
     found = measured(cells, MEASURES)
     for pair, (one, other) in pairs(traces).items():
-        gaps = {key: apart(traces[one], traces[other], key) for key in MEASURES}
+        gaps = {key: difference(traces[one], traces[other], key) for key in MEASURES}
         found |= {f"{pair}.{key}": gap for key, gap in gaps.items()}
     found |= counted(found)
     for step, gap in waterfall(traces, p["text_rounds"]).items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from papers.fedfw.leakage.numbers import SIGNALS
 from papers.kit.claims import Claim, Reading
 from papers.kit.needs import Needs
-from papers.kit.rules import EXCHANGED, Rule, of, told, told_value
+from papers.kit.rules import EXCHANGED, Rule, of, stat, stat_value
 
 PLACES = {
     place: place.replace("_", " ")
@@ -21,11 +21,11 @@ def order(l2: str, note: str) -> Rule:
             "from gradients better than from the l2 oracle": of(f"places.{first}") > 0,
             "from the l2 oracle better than from the l1 oracle": of(f"places.{second}") > 0,
         },
-        f"mean over data sets and networks, gradient minus l2 {told(f'places.{first}', '.1f')}, l2 "
-        f"minus l1 {told(f'places.{second}', '.1f')}. Final PSNR in dB, gradient / l2 / l2 of each "
+        f"mean over data sets and networks, gradient minus l2 {stat(f'places.{first}', '.1f')}, l2 "
+        f"minus l1 {stat(f'places.{second}', '.1f')}. Final PSNR in dB, gradient / l2 / l2 of each "
         "tensor / l1 / l1 softened: "
         + "; ".join(
-            f"{words}: {' / '.join(told_value(f'{place}_{s}.psnr') for s in SIGNALS)}"
+            f"{words}: {' / '.join(stat_value(f'{place}_{s}.psnr') for s in SIGNALS)}"
             for place, words in PLACES.items()
         ),
         note,

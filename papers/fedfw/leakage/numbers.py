@@ -34,7 +34,7 @@ def derive(traces: Traces, _: Params) -> dict[str, Number]:
     `places.a_minus_b` is its mean over data sets and networks.
     """
     numbers = measured(traces, MEASURES)
-    each = {place: apart(traces, place) for place in places(traces)}
+    each = {place: differences(traces, place) for place in places(traces)}
     for place, pairs in each.items():
         numbers |= {f"{place}.{k}": mean(x, "dB") for k, x in pairs.items()}
     for k in next(iter(each.values()), {}):
@@ -60,7 +60,7 @@ MEASURES = {
 }
 
 
-def apart(traces: Traces, place: str) -> dict[str, Array]:
+def differences(traces: Traces, place: str) -> dict[str, Array]:
     end = {s: capped(last(traces[f"{place}_{s}"].metrics["psnr"])) for s in SIGNALS}
     end["l1"] = np.maximum(end["l1"], end["soft"])
     pairs = (("gradient", "l2"), ("gradient", "tensors"), ("l2", "l1"), ("tensors", "l1"))

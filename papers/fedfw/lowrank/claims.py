@@ -5,7 +5,7 @@ from __future__ import annotations
 from papers.fedfw.lowrank.numbers import RADIUS
 from papers.kit.claims import Claim
 from papers.kit.needs import Needs
-from papers.kit.rules import Control, Rule, least, most, told_value
+from papers.kit.rules import Control, Rule, least, most, stat_value
 
 EXACT = 1e-5  # of the radius, in float32; and of singular values
 SETS = ("l1", "simplex", "nuclear", "box")
@@ -19,8 +19,8 @@ C11 = Rule(
         "signs, box": most("messages_box.off") <= EXACT,
     },
     "bits of a message: "
-    + ", ".join(f"{s} {told_value(f'messages_{s}.bits', 'g')}" for s in SETS)
-    + f"; without a short form {told_value('messages_l2.bits', 'g')}",
+    + ", ".join(f"{s} {stat_value(f'messages_{s}.bits', 'g')}" for s in SETS)
+    + f"; without a short form {stat_value('messages_l2.bits', 'g')}",
     "Of any message; up to the rounding of 32 bits.",
     {"nothing lost on the wire": {s: most(f"messages_{s}.wire") <= EXACT * RADIUS for s in SETS}},
     control=Control("the messages of the l2 ball", {f"messages_{s}": "messages_l2" for s in SETS}),

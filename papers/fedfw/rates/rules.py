@@ -12,8 +12,8 @@ from papers.kit.rules import (
     most,
     near,
     of,
-    told,
-    told_value,
+    stat,
+    stat_value,
     value,
 )
 
@@ -46,7 +46,7 @@ BOTH = {norm: f"wrong_{norm}" for norm in NORMS}
 
 
 def values(keys: Iterable[str]) -> str:
-    return " / ".join(map(told_value, keys))
+    return " / ".join(map(stat_value, keys))
 
 
 def listed(x: Sequence[float]) -> str:
@@ -84,13 +84,13 @@ def theorem(bound: str, kind: str, power: str, ends: dict[str, str], measure: st
     """
     least = {"1/2": -1 / 2, "1/3": -1 / 3}[power]
     slopes = "; ".join(
-        f"{text}: {told_value(f'{run}{measure}')}, slope {told(f'{run}.slope', '.2f')}"
+        f"{text}: {stat_value(f'{run}{measure}')}, slope {stat(f'{run}.slope', '.2f')}"
         for text, run in ends.items()
     )
     return Rule(
         {f"at most {bound}": most(f"{kind}.ratio") <= 1},
-        f"{bound} is {told_value(f'{kind}.by_most')} times the most that a model in the set can "
-        f"have, or more; the runs reach {told_value(f'{kind}.ratio', '.2g')} of it, or less. At "
+        f"{bound} is {stat_value(f'{kind}.by_most')} times the most that a model in the set can "
+        f"have, or more; the runs reach {stat_value(f'{kind}.ratio', '.2g')} of it, or less. At "
         f"the end {slopes}",
         "An order of decrease implies no slope in a window of rounds. Proofs, with shorter bounds "
         "and runs beside them, are in the notes.",
@@ -132,7 +132,7 @@ def participation(starts: dict[str, str], sentence: str, note: str, more: str = 
         f"mean loss over the rounds, p = {listed(SHARES)}: "
         + "; ".join(
             f"{text}: {values(f'{run}_p{q:g}.mean_loss' for q in SHARES)}, by p "
-            f"{told(f'{run}.trend', '.2g')}"
+            f"{stat(f'{run}.trend', '.2g')}"
             for run, text in starts.items()
         )
         + more,
@@ -147,7 +147,7 @@ C15 = participation(
     NETWORKS,
     "the larger p, the lower the loss",
     " For FedFW+ there is no theorem.",
-    f"; of FedFW+ the last loss by p {told('share_plus.trend_last', '.2g')}",
+    f"; of FedFW+ the last loss by p {stat('share_plus.trend_last', '.2g')}",
 )
 
 
@@ -159,7 +159,7 @@ def by_gap(gap: str, early: str, note: str) -> Rule:
         f"mean gap of the first rounds, lambda_0 = {listed(PENALTIES)}: "
         + "; ".join(
             f"{text}: {values(f'{run}_L{x:g}.{early}' for x in PENALTIES)}, power of lambda_0 "
-            f"{told(f'{run}.trend_{gap}', '.2g')}"
+            f"{stat(f'{run}.trend_{gap}', '.2g')}"
             for run, text in SETTINGS.items()
         ),
         f"{note} The {UNTRAINED} ball trains with no lambda_0, and is observed only.",
@@ -195,7 +195,7 @@ C13 = Rule(
     "; ".join(
         f"{norm}: excess by the exact oracle's with a share {listed(QUALITIES)} of the gap "
         f"{values(f'{run}_quality{m:g}.times' for m in QUALITIES)}, and with a falling error of "
-        f"{listed(SLIPS)} {', '.join(told(f'{run}_falling{x:g}.times', '.3f') for x in SLIPS)}; "
+        f"{listed(SLIPS)} {', '.join(stat(f'{run}_falling{x:g}.times', '.3f') for x in SLIPS)}; "
         f"more than it with a constant one {values(f'{run}_slip{x:g}.more' for x in SLIPS)}"
         for norm, run in BOTH.items()
     )

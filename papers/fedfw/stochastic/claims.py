@@ -6,7 +6,7 @@ from papers.fedfw.cells import METHODS_3, TABLE_3, as_coded, column_text
 from papers.fedfw.tables.claims import listed
 from papers.kit.claims import Claim, PaperValue, Reading
 from papers.kit.needs import Needs
-from papers.kit.rules import EXCHANGED, Rule, Size, average, of, told
+from papers.kit.rules import EXCHANGED, Rule, Size, average, of, stat
 
 #: The columns whose data are the paper's; MNIST only stands in for EMNIST-10.
 JUDGED = ("mclr_synthetic_iid", "mclr_synthetic_labels", "mclr_cifar10_iid", "mclr_cifar10_labels")
@@ -35,7 +35,7 @@ def rule(form: str, coded: bool) -> Rule:
     def keys(columns: tuple[str, ...]) -> dict[str, str]:
         return {column_text(read(c), "mnist"): form.format(read(c)) for c in columns}
 
-    said = "; ".join(f"{text} {told(key, '+.1f')}" for text, key in keys(JUDGED).items())
+    said = "; ".join(f"{text} {stat(key, '+.1f')}" for text, key in keys(JUDGED).items())
     stands = keys(STAND_IN)
     return Rule(
         {"FedFW-sto above FedDR": {text: of(key) > 0 for text, key in keys(JUDGED).items()}},

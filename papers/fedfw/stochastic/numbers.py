@@ -8,7 +8,7 @@ import numpy as np
 
 from fedlib.core import Trace
 from papers.fedfw.cells import COLUMNS_3, METHODS_3, TABLE_3
-from papers.fedfw.tables.numbers import MEASURES, apart, chosen, counted, picked
+from papers.fedfw.tables.numbers import MEASURES, chosen, counted, difference, picked
 from papers.kit.numbers import Number, exact, measured
 from papers.kit.study import Params, Traces
 
@@ -19,10 +19,10 @@ def merged(traces: Traces) -> dict[str, Trace]:
     for name, trace in traces.items():
         parts.setdefault(name.rsplit("_seed", 1)[0], []).append(trace)
     most = max(map(len, parts.values()), default=0)
-    return {name: together(each) for name, each in parts.items() if len(each) == most}
+    return {name: merge_seeds(each) for name, each in parts.items() if len(each) == most}
 
 
-def together(parts: list[Trace]) -> Trace:
+def merge_seeds(parts: list[Trace]) -> Trace:
     first = parts[0]
     metrics = {k: np.concatenate([t.metrics[k] for t in parts]) for k in first.metrics}
     info = {k: np.concatenate([t.info[k] for t in parts]) for k in first.info}
@@ -43,7 +43,7 @@ def derive(traces: Traces, _: Params) -> dict[str, Number]:
             found |= measured({f"{start}_{m}": t for m, t in shown.items()}, MEASURES)
             if len(shown) == len(METHODS_3):
                 for key in MEASURES:
-                    gap = apart(shown["sto"], shown["feddr"], key)
+                    gap = difference(shown["sto"], shown["feddr"], key)
                     found[f"{start}_sto_vs_feddr.{key}"] = gap
     for kind, ours, _theirs in counted(found, {c: TABLE_3[c] for c in COLUMNS_3}, METHODS_3):
         found[f"count_{kind}.cells"] = exact(len(ours), "columns")

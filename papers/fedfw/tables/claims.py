@@ -24,7 +24,7 @@ from papers.fedfw.cells import (
 from papers.fedfw.tables.numbers import code_run
 from papers.kit.claims import Claim, PaperValue, Reading
 from papers.kit.needs import Needs
-from papers.kit.rules import EXCHANGED, Rule, Size, of, told, told_value
+from papers.kit.rules import EXCHANGED, Rule, Size, of, stat, stat_value
 
 # Grids of the full profile.
 LAMBDAS, SHORT = (1e-4, 1e-3, 1e-2, 1e-1), (1e-3, 1e-2, 1e-1)
@@ -82,7 +82,7 @@ def words(column: str) -> str:
 
 
 def listed(keys: Mapping[str, str]) -> str:
-    return "; ".join(f"{text} {told_value(key, '+.1f')}" for text, key in keys.items())
+    return "; ".join(f"{text} {stat_value(key, '+.1f')}" for text, key in keys.items())
 
 
 def differences(
@@ -117,9 +117,9 @@ def c7(kind: str, note: str) -> Rule:
     return Rule(
         {text: of(key) > 0 for text, (key, _) in ahead.items()}
         | {"with IID data of MNIST and CIFAR-10 FedDR is the best": of(best) > 0},
-        f"FedFW minus FedDR, points, non-IID {told(f'{kind}_l2_labels.ahead', '+.1f')}, synthetic "
-        f"IID {told(f'{kind}_l2_synthetic.ahead', '+.1f')}; FedDR minus the better of the others, "
-        f"MNIST and CIFAR-10 IID {told(best, '+.1f')}. Single columns, FedFW minus FedDR: "
+        f"FedFW minus FedDR, points, non-IID {stat(f'{kind}_l2_labels.ahead', '+.1f')}, synthetic "
+        f"IID {stat(f'{kind}_l2_synthetic.ahead', '+.1f')}; FedDR minus the better of the others, "
+        f"MNIST and CIFAR-10 IID {stat(best, '+.1f')}. Single columns, FedFW minus FedDR: "
         + listed(cells | two["fedfw"]),
         note,
         {f"FedFW above FedDR, {text}": of(key) > 0 for text, key in cells.items()}
@@ -135,7 +135,7 @@ def c7(kind: str, note: str) -> Rule:
 
 def c8(kind: str, note: str) -> Rule:
     keys = differences(kind, "l1", COLUMNS_C8)
-    said = "; ".join(f"{text} {told(key, '+.1f')}" for text, key in keys.items())
+    said = "; ".join(f"{text} {stat(key, '+.1f')}" for text, key in keys.items())
     return Rule(
         {"FedFW above FedDR": {text: of(key) > 0 for text, key in keys.items()}},
         f"FedFW minus FedDR, points: {said}",
@@ -170,9 +170,9 @@ C10 = Rule(
         "fewer rounds, mean over all cells": of("plus_vs_fedfw.rounds") < 0,
         "fewer rounds in most cells that differ": of("plus_vs_fedfw.fewer") > 50,
     },
-    f"rounds of FedFW+ minus those of FedFW {told('plus_vs_fedfw.rounds', '+.1f')}; fewer in "
-    f"{told('plus_vs_fedfw.fewer', '.0f')} of the cells that differ, exact ties "
-    f"{told_value('plus_vs_fedfw.ties', '.0f')}: " + listed(ROUNDS),
+    f"rounds of FedFW+ minus those of FedFW {stat('plus_vs_fedfw.rounds', '+.1f')}; fewer in "
+    f"{stat('plus_vs_fedfw.fewer', '.0f')} of the cells that differ, exact ties "
+    f"{stat_value('plus_vs_fedfw.ties', '.0f')}: " + listed(ROUNDS),
     "A tie is a cell in which neither gets to any level; it counts 0 in the mean. In the authors' "
     f"code FedFW+ is never reached, so that their tables compare FedFW with itself. {ROWS}.",
     {"no more rounds": {text: of(key) <= 0 for text, key in ROUNDS.items()}},

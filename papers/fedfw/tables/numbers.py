@@ -92,13 +92,13 @@ def derive(traces: Traces, _: Params) -> dict[str, Number]:
             found |= measured({f"{start}_{m}": t for m, t in shown.items()}, MEASURES)
             for m in ("fedfw", "plus"):
                 if m in shown and "feddr" in shown:
-                    gap = apart(shown[m], shown["feddr"], key)
+                    gap = difference(shown[m], shown["feddr"], key)
                     found[f"{start}_{m}_vs_feddr.{key}"] = gap
         found |= levels(traces, cell)
     return found | counts(found) | pooled(found) | faster(found)
 
 
-def apart(a: Trace, b: Trace, key: str) -> Number:
+def difference(a: Trace, b: Trace, key: str) -> Number:
     of, _ = MEASURES[key]
     return mean(of(a) - of(b), "points")
 

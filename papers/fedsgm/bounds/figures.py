@@ -88,7 +88,7 @@ def scaled(traces: Traces) -> plot.Drawing:
 def curve(ax: Axes, x: Sequence[float], row: Sequence[Reached], version: str) -> None:
     """Measured values with the range over the instances, and the bound as a dashed line."""
     color, width = plot.COLORS[SHADES[version]], 2.2 if version == "printed" else 1.2
-    spread(ax, x, [r.shown for r in row], color, f"reached, {NAMES[version]}", width)
+    spread(ax, x, [r.plotted for r in row], color, f"reached, {NAMES[version]}", width)
     if version != "tenth":
         bounds = [r.gap_bound for r in row]
         ax.plot(x, bounds, "--", color=color, label=f"bound, {NAMES[version]}", linewidth=width)

@@ -36,7 +36,7 @@ class Reached:
         return np.asarray(np.maximum(self.gap, self.g))
 
     @property
-    def shown(self) -> Array:
+    def plotted(self) -> Array:
         """What figures and slopes show: the gap for weakly convex f, else `worst`."""
         return self.worst if self.gap_bound == self.bound else self.gap
 
@@ -109,7 +109,7 @@ def slopes(start: str, found: Mapping[str, Reached]) -> dict[str, Number]:
     if len(runs) < 2:
         return {}
     x = np.log(list(runs))
-    shown = np.array([found[n].shown for n in runs.values()])  # [T, S]
+    shown = np.array([found[n].plotted for n in runs.values()])  # [T, S]
     usable = (shown > 0).all(0)
     promised = np.log([found[n].gap_bound for n in runs.values()])
     bound = {"slope_bound": exact(np.polyfit(x, promised, 1)[0])}

@@ -8,7 +8,7 @@ from papers.fedsgm.cartpole.numbers import BUDGET, PAIRS
 from papers.kit.claims import Claim, PaperValue, Reading
 from papers.kit.conditions import holds
 from papers.kit.needs import Needs
-from papers.kit.rules import Condition, Control, Rule, alike, of, told
+from papers.kit.rules import Condition, Control, Rule, alike, of, stat
 
 #: Table 1: run, its name there, reward and cost at round 100, reward and cost at round 500.
 TABLE_1 = (
@@ -40,9 +40,9 @@ C16 = Rule(
         },
     },
     "; ".join(
-        f"{kind}: mean reward over the run, soft {told(f'{soft}.area')}, hard "
-        f"{told(f'{hard}.area')}; scatter of cost {told(f'{soft}.cost_scatter')} and "
-        f"{told(f'{hard}.cost_scatter')}"
+        f"{kind}: mean reward over the run, soft {stat(f'{soft}.area')}, hard "
+        f"{stat(f'{hard}.area')}; scatter of cost {stat(f'{soft}.cost_scatter')} and "
+        f"{stat(f'{hard}.cost_scatter')}"
         for kind, (soft, hard) in KINDS.items()
     ),
     "Steady is a cost that changes little from one evaluation to the next. The share of violating "
@@ -76,7 +76,7 @@ def ahead(central: str) -> Rule:
         },
         "reward, federated and centralized: "
         + "; ".join(
-            f"round {at}: {told(f'hard_top0.5.reward{at}')}, {told(f'{central}.reward{at}')}"
+            f"round {at}: {stat(f'hard_top0.5.reward{at}')}, {stat(f'{central}.reward{at}')}"
             for at in rounds
         ),
         control=Control("the centralized run against itself", {"hard_top0.5": central}),
@@ -89,8 +89,8 @@ C18 = Rule(
         "slower": of("half_n3.area") < of("half_n10.area"),
         "less stable": of("half_n3.cost_scatter") > of("half_n10.cost_scatter"),
     },
-    f"3 of 10 and all: mean reward {told('half_n3.area')}, {told('half_n10.area')}; scatter of "
-    f"cost {told('half_n3.cost_scatter')}, {told('half_n10.cost_scatter')}",
+    f"3 of 10 and all: mean reward {stat('half_n3.area')}, {stat('half_n10.area')}; scatter of "
+    f"cost {stat('half_n3.cost_scatter')}, {stat('half_n10.cost_scatter')}",
     control=Control("all clients under both labels", {"half_n3": "half_n10"}),
 )
 C19 = Rule(
@@ -98,7 +98,7 @@ C19 = Rule(
         "reward of 197 or more": {x: of(f"soft_{x}.reward500") >= 197 for x in FORMATS},
         "cost of at most 30": {x: of(f"soft_{x}.cost500") <= BUDGET for x in FORMATS},
     },
-    "; ".join(f"{x} {told(f'soft_{x}.reward500')} at {told(f'soft_{x}.cost500')}" for x in FORMATS),
+    "; ".join(f"{x} {stat(f'soft_{x}.reward500')} at {stat(f'soft_{x}.cost500')}" for x in FORMATS),
     "The reward is 200 at most, so no mean with a scatter over seeds can show more than that "
     "nothing contradicts.",
     proviso=met("soft_none"),
@@ -113,9 +113,9 @@ C20 = Rule(
         "Top-K 0.5 is slower than no compression": of(f"{HALF}.area") < of(f"{NONE}.area"),
         "Top-K 0.25 does not learn": of(f"{QUARTER}.reward500") < LEARNED,
     },
-    f"reward at 500: Top-K 0.5 {told(f'{HALF}.reward500')}, "
-    f"Top-K 0.25 {told(f'{QUARTER}.reward500')}; mean reward over the run, Top-K 0.5 "
-    f"{told(f'{HALF}.area')}, none {told(f'{NONE}.area')}",
+    f"reward at 500: Top-K 0.5 {stat(f'{HALF}.reward500')}, "
+    f"Top-K 0.25 {stat(f'{QUARTER}.reward500')}; mean reward over the run, Top-K 0.5 "
+    f"{stat(f'{HALF}.area')}, none {stat(f'{NONE}.area')}",
     "An untrained policy has a reward of 25, so has the paper's Top-K 0.25; nothing learned is "
     f"less than {LEARNED:g}.",
     proviso=met(NONE),
@@ -126,7 +126,7 @@ C21 = Rule(
         "centralized soft violates": of("central_fine_soft.cost500") > BUDGET,
         "federated without compression does not": of("soft_none.cost500") <= BUDGET,
     },
-    f"cost: centralized {told('central_fine_soft.cost500')}, federated {told('soft_none.cost500')}",
+    f"cost: centralized {stat('central_fine_soft.cost500')}, federated {stat('soft_none.cost500')}",
     proviso=met("soft_none"),
     control=Control(
         "the federated run under both labels, the proviso met",
@@ -140,8 +140,8 @@ C28 = Rule(
             for x in FORMATS
         }
     },
-    "; ".join(f"{x} {told(f'soft_{x}.first')}" for x in FORMATS)
-    + f"; none {told('soft_none.first')}",
+    "; ".join(f"{x} {stat(f'soft_{x}.first')}" for x in FORMATS)
+    + f"; none {stat('soft_none.first')}",
     proviso=met("soft_none"),
     control=Control(
         "success in the first round, the proviso met",

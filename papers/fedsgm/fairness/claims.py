@@ -8,7 +8,7 @@ from papers.fedsgm.curves import FEASIBLE
 from papers.fedsgm.fairness import many
 from papers.kit.claims import Claim, PaperValue, Reading
 from papers.kit.needs import Needs
-from papers.kit.rules import Condition, Control, Rule, alike, all_of, any_of, of, told, told_value
+from papers.kit.rules import Condition, Control, Rule, alike, all_of, any_of, of, stat, stat_value
 
 EPSILON = 0.05
 MODES = ("hard", "soft")
@@ -24,7 +24,7 @@ ON_GRID = {
 RHOS = ("0.1", "1", "10")
 PENALTIES = tuple(f"penalty_rho{r}" for r in RHOS)
 CENTRAL = tuple(f"central_{run}" for run in (*MODES, *PENALTIES))
-TUNED = f"penalty {told_value('penalty.rho', 'g')}"
+TUNED = f"penalty {stat_value('penalty.rho', 'g')}"
 #: The federated methods beside soft switching.
 RIVALS = {"hard": "hard", "the tuned penalty": "penalty"}
 #: All methods but IPP ConEx.
@@ -44,10 +44,10 @@ def comparable(a: str, b: str) -> Condition:
 PENALTY = Control("the tuned penalty in the place of soft switching", {"soft": "penalty"})
 
 
-def told_late(runs: dict[str, str]) -> str:
+def late_estimates(runs: dict[str, str]) -> str:
     """Late loss and gap of some runs, each under its label."""
     return "; ".join(
-        f"{text} f {told(f'{run}.f')}, g {told(f'{run}.g', '.2g')}" for text, run in runs.items()
+        f"{text} f {stat(f'{run}.f')}, g {stat(f'{run}.g', '.2g')}" for text, run in runs.items()
     )
 
 
@@ -57,7 +57,7 @@ C22 = Rule(
         "a smaller gap": {text: of("soft.g") < of(f"{x}.g") for text, x in RIVALS.items()},
         "a comparable loss": {text: comparable("soft", x) for text, x in RIVALS.items()},
     },
-    told_late(SOLID),
+    late_estimates(SOLID),
     "Comparable is within a quarter of the constraint's price, the loss above that of FedAvg. Soft "
     "switching has the smaller gap and the larger loss, so neither point is better in both.",
     control=PENALTY,
@@ -71,7 +71,7 @@ C29 = Rule(
         }
     },
     "; ".join(
-        f"{text}: centralized {told(f'central_{x}.mean_f')}, federated {told(f'{x}.mean_f')}"
+        f"{text}: centralized {stat(f'central_{x}.mean_f')}, federated {stat(f'{x}.mean_f')}"
         for x, text in TWINS.items()
     ),
     control=Control("the federated method for its twin", {f"central_{x}": x for x in TWINS}),
@@ -84,7 +84,7 @@ C30 = Rule(
             for text, x in {"hard": "hard", "tuned penalty": "penalty"}.items()
         },
     },
-    told_late({"hard": "hard", TUNED: "penalty"}),
+    late_estimates({"hard": "hard", TUNED: "penalty"}),
     "Comparable is within a quarter of the constraint's price, kept 5 % above the level at most.",
     control=Control("FedAvg, without a constraint", {"hard": "fedavg"}),
 )
@@ -95,7 +95,7 @@ C31 = Rule(
         }
     },
     "; ".join(
-        f"{text}: centralized {told(f'central_{x}.g', '.2g')}, federated {told(f'{x}.g', '.2g')}"
+        f"{text}: centralized {stat(f'central_{x}.g', '.2g')}, federated {stat(f'{x}.g', '.2g')}"
         for x, text in TWINS.items()
     ),
     "Conservative is read as a smaller gap alone: in the same paragraph centralized methods have "
@@ -108,7 +108,7 @@ C32 = Rule(
             *(all_of(*(of(f"{run}.g") < of(f"{x}.g") for x in OTHERS)) for run in ON_GRID)
         )
     },
-    told_late({text: run for run, text in ON_GRID.items()} | SOLID),
+    late_estimates({text: run for run, text in ON_GRID.items()} | SOLID),
     "Every setting that was run and trains; with a step size of 0.03 none does.",
     control=Control("hard FedSGM in the place of ConEx", dict.fromkeys(ON_GRID, "hard")),
 )
@@ -118,7 +118,7 @@ C33 = Rule(
             text: of("soft.oscillation") < of(f"{x}.oscillation") for text, x in RIVALS.items()
         }
     },
-    "; ".join(f"{text} {told(f'{x}.oscillation')}" for text, x in SOLID.items()),
+    "; ".join(f"{text} {stat(f'{x}.oscillation')}" for text, x in SOLID.items()),
     control=PENALTY,
 )
 

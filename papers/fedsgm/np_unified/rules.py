@@ -15,8 +15,8 @@ from papers.kit.rules import (
     most,
     of,
     rises,
-    told,
-    told_value,
+    stat,
+    stat_value,
     value,
 )
 
@@ -41,9 +41,9 @@ def along(start: str, ends: Iterable[str], measure: str) -> tuple[str, ...]:
     return tuple(f"{start}{end}.{measure}" for end in ends)
 
 
-def told_along(ends: Iterable[str], measure: str, spec: str = ".2g") -> str:
+def sweep_values(ends: Iterable[str], measure: str, spec: str = ".2g") -> str:
     """The values of a sweep from `$`, in order."""
-    return ", ".join(told_value(key, spec) for key in along("$", ends, measure))
+    return ", ".join(stat_value(key, spec) for key in along("$", ends, measure))
 
 
 def alike(a: str, b: str, margin: float) -> Condition:
@@ -73,8 +73,8 @@ C5 = Rule(
     },
     over(
         SETTINGS,
-        f"$: f {told('$.f')}, g {told('$.g')}, {told_value('$.infeasible', '.0%')} of seeds "
-        f"infeasible, {told_value('$.of_three', '.0%')} of the means over three seeds feasible",
+        f"$: f {stat('$.f')}, g {stat('$.g')}, {stat_value('$.infeasible', '.0%')} of seeds "
+        f"infeasible, {stat_value('$.of_three', '.0%')} of the means over three seeds feasible",
     ),
     "The paper draws means over three seeds, so the constraint is met if at least 95 % of all "
     "means over three of our ten seeds have a late g of at most 1.05 epsilon. A drawing of three "
@@ -89,7 +89,7 @@ C6 = Rule(
         },
         "the gain diminishes": {text: gains_diminish(run) for run, text in SETTINGS.items()},
     },
-    over(SETTINGS, f"$: f = {told_along(STEPS, 'f', '.3f')} at E = 1, 2, 5, 10, 20"),
+    over(SETTINGS, f"$: f = {sweep_values(STEPS, 'f', '.3f')} at E = 1, 2, 5, 10, 20"),
     control=same(STEPS, SETTINGS, "_E1", "one local step"),
 )
 
@@ -102,7 +102,7 @@ def grows(measure: str) -> Rule:
                 text: rises(*along(run, STEPS, measure)) for run, text in SETTINGS.items()
             }
         },
-        over(SETTINGS, f"$: {told_along(STEPS, measure)} x 1e-3 at E = 1, 2, 5, 10, 20"),
+        over(SETTINGS, f"$: {sweep_values(STEPS, measure)} x 1e-3 at E = 1, 2, 5, 10, 20"),
         control=same(STEPS, SETTINGS, "_E1", "one local step"),
     )
 
@@ -115,9 +115,9 @@ C8 = Rule(
     },
     over(
         MODES,
-        f"$: f + 4 max(0, g - epsilon) {told_along(MEMBERS, 'merit', '.3f')}, excess "
-        f"{told_along(MEMBERS, 'excess')} x 1e-3, oscillation "
-        f"{told_along(MEMBERS, 'oscillation')} x 1e-3 at n = 2, 5, 10, 15, 20",
+        f"$: f + 4 max(0, g - epsilon) {sweep_values(MEMBERS, 'merit', '.3f')}, excess "
+        f"{sweep_values(MEMBERS, 'excess')} x 1e-3, oscillation "
+        f"{sweep_values(MEMBERS, 'oscillation')} x 1e-3 at n = 2, 5, 10, 15, 20",
     ),
     "The objective alone is no measure of speed here: with few clients it is lower because the "
     "constraint is violated. So speed is the mean over all rounds of f + 4 max(0, g - epsilon); 4 "
@@ -131,9 +131,9 @@ C9 = Rule(
     },
     over(
         (*RHOS[:2], "100"),
-        f"rho $: f {told('penalty_rho$.f', '.2g')}, g {told('penalty_rho$.g', '.2g')}",
+        f"rho $: f {stat('penalty_rho$.f', '.2g')}, g {stat('penalty_rho$.g', '.2g')}",
     )
-    + f"; hard FedSGM: f {told('hard_tuned.f', '.2g')}",
+    + f"; hard FedSGM: f {stat('hard_tuned.f', '.2g')}",
     control=Control("rho = 20", {f"penalty_rho{r}": "penalty_rho20" for r in (*RHOS[:2], "100")}),
 )
 C10 = Rule(
@@ -143,8 +143,8 @@ C10 = Rule(
             *(value(f"penalty_rho{r}.right") < 0.9 for r in RHOS)
         ),
     },
-    f"right on a split: {told('penalty.right', '.2f')}; "
-    + over(RHOS, f"rho $ on {told_value('penalty_rho$.right', '.0%')} of splits"),
+    f"right on a split: {stat('penalty.right', '.2f')}; "
+    + over(RHOS, f"rho $ on {stat_value('penalty_rho$.right', '.0%')} of splits"),
     "A penalty is right on a split if it is feasible there with a late f of at most 1.25 times "
     "that of soft FedSGM, both at their tuned step sizes. The first part depends on which five "
     "penalties the paper tries, the second does not.",
@@ -165,9 +165,9 @@ C11 = Rule(
     },
     over(
         MODES,
-        f"$: f {told_value('$_K1.f', '.3f')} uncompressed, {told_value('$.f', '.3f')} at "
-        f"K/d = 0.1, {told_value('$_nofeedback.f', '.3f')} without feedback; mean of f + max(0, "
-        f"g - epsilon) over the first 50 rounds {told('$_K1.early')} and {told('$.early')}",
+        f"$: f {stat_value('$_K1.f', '.3f')} uncompressed, {stat_value('$.f', '.3f')} at "
+        f"K/d = 0.1, {stat_value('$_nofeedback.f', '.3f')} without feedback; mean of f + max(0, "
+        f"g - epsilon) over the first 50 rounds {stat('$_K1.early')} and {stat('$.early')}",
     ),
     "Slower is seen while the runs still descend, in their first 50 of 500 rounds.",
     control=Control(
@@ -191,7 +191,8 @@ def unstable(measure: str) -> Rule:
             },
         },
         over(
-            SETTINGS, f"$: {told_along(FRACTIONS, measure)} x 1e-3 at K/d = 1, 0.5, 0.25, 0.1, 0.04"
+            SETTINGS,
+            f"$: {sweep_values(FRACTIONS, measure)} x 1e-3 at K/d = 1, 0.5, 0.25, 0.1, 0.04",
         ),
         "Compressed is the paper's K/d = 0.1.",
         control=same(FRACTIONS, SETTINGS, "_K1", "the uncompressed run"),
@@ -205,8 +206,8 @@ C13 = Rule(
         "f higher": {text: of(f"soft{g}_beta20.f_more") > 0 for g, text in GROUPS.items()},
     },
     "; ".join(
-        f"{text}: f {told(f'soft{g}_beta20.f_more', '+.2g')}, "
-        f"g {told(f'soft{g}_beta20.g_more', '+.2g')}"
+        f"{text}: f {stat(f'soft{g}_beta20.f_more', '+.2g')}, "
+        f"g {stat(f'soft{g}_beta20.g_more', '+.2g')}"
         for g, text in GROUPS.items()
     ),
     control=Control("beta = 80", {f"soft{g}_beta20": f"soft{g}_beta80" for g in GROUPS}),
@@ -224,8 +225,8 @@ C15 = Rule(
         }
     },
     "; ".join(
-        f"{text} {told_value(f'soft{g}.{k}', '.3f')}, "
-        f"{told_value(f'soft{g}_beta4000.{k}', '.3f')}, hard {told_value(f'hard{g}.{k}', '.3f')}"
+        f"{text} {stat_value(f'soft{g}.{k}', '.3f')}, "
+        f"{stat_value(f'soft{g}_beta4000.{k}', '.3f')}, hard {stat_value(f'hard{g}.{k}', '.3f')}"
         for (g, k), text in LATE.items()
     ),
     control=Control("beta = 40", {f"soft{g}_beta4000": f"soft{g}" for g in GROUPS}),
@@ -246,9 +247,9 @@ C24 = Rule(
         "the clients' skewness is above that of the means": least("skewness.local_to_global") > 1,
         "the bound holds": least("skewness.bound_to_difference") >= 1,
     },
-    f"local/global {told('skewness.local_to_global')}, "
-    f"bound/difference {told('skewness.bound_to_difference')}, "
-    f"cosine {told('skewness.cosine', '.2f')}",
+    f"local/global {stat('skewness.local_to_global')}, "
+    f"bound/difference {stat('skewness.bound_to_difference')}, "
+    f"cosine {stat('skewness.cosine', '.2f')}",
     "The note on skewness has an instance with aligned means, where the sentence is proved.",
     proviso={"the mean gradients are not aligned here": least("skewness.cosine") > 0},
     control=Control(
@@ -267,8 +268,8 @@ C26 = Rule(
     },
     over(
         MODES,
-        f"$: f {told('fresh_$_all.f')}, centralized {told('fresh_$_central.f')}; g "
-        f"{told('fresh_$_all.g')}, centralized {told('fresh_$_central.g')}",
+        f"$: f {stat('fresh_$_all.f')}, centralized {stat('fresh_$_central.f')}; g "
+        f"{stat('fresh_$_all.g')}, centralized {stat('fresh_$_central.g')}",
     ),
     "The margins are ours: 10 % is what printed values are given, 5 % what feasible is. On 320 "
     "splits that nothing else uses; so many see what ten had of the margin with 90 % power.",
@@ -281,7 +282,7 @@ C27 = Rule(
         }
     },
     "; ".join(
-        f"late {k}: {told(f'spread.beta_{k}')} along beta, {told(f'spread.rho_{k}')} along rho"
+        f"late {k}: {stat(f'spread.beta_{k}')} along beta, {stat(f'spread.rho_{k}')} along rho"
         for k in "fg"
     ),
     "Both grids span a factor of 200, beta = 20 to 4000 and rho = 0.5 to 100, at the same step "
@@ -300,8 +301,8 @@ P3 = Rule(
         "right for 90 % a factor 2 away": value("penalty.predicted_clear") >= 0.9,
         "right for all": value("penalty.predicted") >= 1,
     },
-    f"right for {told('penalty.predicted', '.2f')}, a factor 2 away "
-    f"{told('penalty.predicted_clear', '.2f')}; multiplier {told('multiplier')}",
+    f"right for {stat('penalty.predicted', '.2f')}, a factor 2 away "
+    f"{stat('penalty.predicted_clear', '.2f')}; multiplier {stat('multiplier')}",
     control=Control(
         "feasible whatever the penalty",
         {"penalty.predicted": "control.feasible", "penalty.predicted_clear": "control.feasible"},

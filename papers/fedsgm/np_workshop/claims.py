@@ -8,7 +8,7 @@ from math import log
 from papers.fedsgm.np_workshop import many
 from papers.kit.claims import Claim, PaperValue, Reading
 from papers.kit.conditions import Condition
-from papers.kit.rules import Control, Rule, Size, alike, between, most, of, told
+from papers.kit.rules import Control, Rule, Size, alike, between, most, of, stat
 
 EPSILON = 0.1
 START = log(2)  # f and g at w = 0
@@ -22,14 +22,14 @@ ours = partial(Claim, paper="ours", place="prediction")
 def predicted(key: str) -> str:
     """What the two predictions tell."""
     return (
-        f"predicted {told(f'{key}.predicted')}, measured {told(f'{key}.measured')}, "
-        f"mean difference {told(f'{key}.gap')}"
+        f"predicted {stat(f'{key}.predicted')}, measured {stat(f'{key}.measured')}, "
+        f"mean difference {stat(f'{key}.gap')}"
     )
 
 
 FREE = Rule(
     {"late f at most 5 % above hard's": of("soft_beta200.f") <= 1.05 * of("hard.f")},
-    f"late f, soft/hard: {told('loss_ratio.beta200')}",
+    f"late f, soft/hard: {stat('loss_ratio.beta200')}",
     "The 5 % are ours.",
     control=Control("beta = 5 in the place of this", {"soft_beta200": "soft_beta5"}),
 )
@@ -42,7 +42,7 @@ def recovers(soft: str) -> Rule:
             "late f within 5 % of hard's": within_5("f", soft),
             "late g within 5 % of hard's": within_5("g", soft),
         },
-        "; ".join(f"{k}: soft {told(f'{soft}.{k}')}, hard {told(f'hard.{k}')}" for k in "fg"),
+        "; ".join(f"{k}: soft {stat(f'{soft}.{k}')}, hard {stat(f'hard.{k}')}" for k in "fg"),
         "The 5 % are ours.",
         control=Control("beta = 5 in the place of this", {soft: "soft_beta5"}),
     )
@@ -58,7 +58,7 @@ C1 = Rule(
         "f is driven down": {m: of(f"{m}.f") < START / 4 for m in MAIN},
         "g is brought to its level": {m: of(f"{m}.g") <= 1.05 * EPSILON for m in MAIN},
     },
-    "; ".join(f"{m}: f {told(f'{m}.f')}, g {told(f'{m}.g')}" for m in MAIN),
+    "; ".join(f"{m}: f {stat(f'{m}.f')}, g {stat(f'{m}.g')}" for m in MAIN),
     f"Down is a quarter of the value at the start, log 2; to the level is 5 % above {EPSILON:g} at "
     "most.",
     control=Control("the step size 0.01", {m: f"{m}_lr0.01" for m in MAIN}),
@@ -69,13 +69,13 @@ C2 = Rule(
         "soft never does": most("soft.after") <= 0,
     },
     "; ".join(
-        f"{m}: {told(f'{m}.after')} after first feasible, std {told(f'{m}.jitter')}" for m in MAIN
+        f"{m}: {stat(f'{m}.after')} after first feasible, std {stat(f'{m}.jitter')}" for m in MAIN
     ),
     control=SWAPPED,
 )
 C3 = Rule(
     {"about four times fewer": between("ratio.lr1", *many.ABOUT)},
-    f"step size 1: {told('ratio.lr1', '.2g')}",
+    f"step size 1: {stat('ratio.lr1', '.2g')}",
     "The full paper's protocol is to try 1, 0.1, 0.01, ... and to draw the best, which is 1 here.",
     control=Control("hard switching against itself", {"ratio.lr1": "control.one"}),
     sizes=(Size("ratio.lr1", 4.0, "text on Figure 1"),),
@@ -83,8 +83,8 @@ C3 = Rule(
 C25 = Rule(
     {"narrower bands": {k: of(f"fresh_soft.band_{k}") < of(f"fresh_hard.band_{k}") for k in "fg"}},
     "; ".join(
-        f"{k}: soft minus hard {told(f'fresh.band_{k}_more', '+.2f')}, on the 60 seeds of the "
-        f"other claims {told(f'main.band_{k}_more', '+.2f')}"
+        f"{k}: soft minus hard {stat(f'fresh.band_{k}_more', '+.2f')}, on the 60 seeds of the "
+        f"other claims {stat(f'main.band_{k}_more', '+.2f')}"
         for k in "fg"
     ),
     "On 400 seeds that nothing else uses; so many see the difference of those 60 with 90 % power.",

@@ -7,7 +7,7 @@ from functools import partial
 
 from papers.kit.claims import Claim, Reading
 from papers.kit.needs import Needs
-from papers.kit.rules import EXCHANGED, Condition, Control, Rule, of, told, told_value
+from papers.kit.rules import EXCHANGED, Condition, Control, Rule, of, stat, stat_value
 from papers.ssca.common import LEVELS, SPLITS
 from papers.ssca.convergence.names import BATCHES, LIMITS, NUMBER, OWN, SEARCHED, grid, values
 from papers.ssca.convergence.numbers import HE, LOOKS
@@ -75,7 +75,7 @@ def against(pairs: Mapping[str, tuple[str, str]], note: str = "") -> Rule:
         average = f"{run}_vs_{kind}.area"
         primary[text] = of(average) < 0
         curves = (values(*(f"{x}.cost_{r}" for r in LOOKS)) for x in (run, baseline))
-        apart, theirs = told(average, "+.3g"), told_value(f"{baseline}.area")
+        apart, theirs = stat(average, "+.3g"), stat_value(f"{baseline}.area")
         said.append(f"{text}: {apart} to {theirs} ({' against '.join(curves)})")
     when = ", ".join(map(str, LOOKS))
     return Rule(
@@ -119,7 +119,7 @@ C1 = Rule(
     + ": "
     + "; ".join(f"{split} {areas(*OWN[split])}" for split in SPLITS)
     + "; at round 10 with B = 100 minus B = 10: "
-    + ", ".join(told(f"{s}_ssca_B100_vs_B10.cost_10", "+.2g") for s in SPLITS),
+    + ", ".join(stat(f"{s}_ssca_B100_vs_B10.cost_10", "+.2g") for s in SPLITS),
     note="That every round of a larger batch is lower is not asked: the largest overshoots in the "
     "first ten.",
     control=EXCHANGED,
@@ -135,8 +135,8 @@ C5 = Rule(
     {"much the same cost on average over the rounds": {f"B = {b}": alike(b) for b in BATCHES}},
     "mean cost over the rounds, features minus samples: "
     + "; ".join(
-        f"B = {b}: {told(f'features_vs_samples_ssca_B{b}.area', '+.2g')} to "
-        + told_value(f"samples_ssca_B{b}.area")
+        f"B = {b}: {stat(f'features_vs_samples_ssca_B{b}.area', '+.2g')} to "
+        + stat_value(f"samples_ssca_B{b}.area")
         for b in BATCHES
     ),
     note="About as fast means within a tenth, a margin of ours.",

@@ -126,7 +126,7 @@ def debiased(traces: Traces) -> plot.Drawing:
             curve(ax, traces[f"{split}_ssca_B{b}_debiased"], "cost", color, "--")
         ax.plot([], [], "--", color=GREY, label="debiased")
 
-    def together(ax: Axes) -> None:
+    def align_costs(ax: Axes) -> None:
         first, second = ax.figure.axes
         costs([first, second])
 
@@ -134,7 +134,7 @@ def debiased(traces: Traces) -> plot.Drawing:
     legend = {"loc": "upper right"}
     return row(
         panel(one, title="samples split", legend=legend, ylabel=METRICS["cost"]),
-        panel(two, together, title="features split", legend=legend),
+        panel(two, align_costs, title="features split", legend=legend),
         sharey=True,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from papers.kit.rules import told_value
+from papers.kit.rules import stat_value
 from papers.ssca.common import LEVELS, SPLITS
 
 BATCHES = (1, 10, 100)
@@ -19,4 +19,4 @@ def grid(kind: str, *batches: int) -> tuple[str, ...]:
 
 def values(*keys: str) -> str:
     """Some numbers in one text, without intervals."""
-    return " / ".join(map(told_value, keys))
+    return " / ".join(map(stat_value, keys))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from papers.kit.claims import Claim, Reading
-from papers.kit.rules import Control, Numbers, Rule, falls, most, of, told, told_value
+from papers.kit.rules import Control, Numbers, Rule, falls, most, of, stat, stat_value
 
 LEVELS = (0.3, 0.6)
 BATCHES = (100, 10)
@@ -63,8 +63,8 @@ C10 = Rule(
     "gradient in the first / middle / last third of 1000 rounds, its share of that at the start, "
     "log-log slope of the second half: "
     + "; ".join(
-        f"B = {b}: {' / '.join(map(told_value, thirds(f'ssca_valid_B{b}')))}, "
-        f"{told(f'ssca_valid_B{b}.gradient_share')}, {told(f'ssca_valid_B{b}.fall')}"
+        f"B = {b}: {' / '.join(map(stat_value, thirds(f'ssca_valid_B{b}')))}, "
+        f"{stat(f'ssca_valid_B{b}.gradient_share')}, {stat(f'ssca_valid_B{b}.fall')}"
         for b in BATCHES
     ),
     note="A finite run shows no limit: this asks whether it is on the way, and for no share.",
@@ -90,8 +90,8 @@ C11 = Rule(
         },
     },
     "; ".join(
-        f"{where}: slack {told(f'{run}.slack_end')}, at first {told(f'{run}.slack_first')}; "
-        f"last c {told_value(f'{run}.penalty_end')}"
+        f"{where}: slack {stat(f'{run}.slack_end')}, at first {stat(f'{run}.slack_first')}; "
+        f"last c {stat_value(f'{run}.penalty_end')}"
         for where, run in RUNS.items()
     ),
     note="A finite run shows no limit: this asks whether the slack is on the way to zero. c grows "

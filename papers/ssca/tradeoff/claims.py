@@ -12,8 +12,8 @@ from papers.kit.rules import (
     all_of,
     between,
     of,
-    told,
-    told_value,
+    stat,
+    stat_value,
 )
 from papers.ssca.common import SPLITS
 
@@ -42,8 +42,8 @@ def near(split: str) -> Condition:
 
 def by_level(split: str) -> str:
     """The costs and the accuracy by U, in the text of what was measured."""
-    each = ", ".join(f"{told_value(key, '+.3g')} % ({u:g})" for u, key in excess(split).items())
-    accuracy = told(f"{split}_limit.accuracy_order")
+    each = ", ".join(f"{stat_value(key, '+.3g')} % ({u:g})" for u, key in excess(split).items())
+    accuracy = stat(f"{split}_limit.accuracy_order")
     return f"cost above U (at U), {split}: {each}; accuracy by U: {accuracy}"
 
 
@@ -62,7 +62,7 @@ C6 = Rule(
         },
     },
     "rank correlation of |w|^2 and cost, Algorithms 1 / 3 / 2 / 4: "
-    + " / ".join(told_value(f"{split}_{kind}.order") for split, kind in NUMBERS)
+    + " / ".join(stat_value(f"{split}_{kind}.order") for split, kind in NUMBERS)
     + "; "
     + "; ".join(by_level(split) for split in SPLITS),
     note="A rank correlation of -0.9 allows one pair of neighbours to be swapped, and U sets the "
@@ -76,8 +76,8 @@ C9 = Rule(
         }
     },
     "; ".join(
-        f"U = {u:g}: gradient {told(f'theorem_U{u:g}.gradient')} of |grad F|, "
-        f"half way {told_value(f'theorem_U{u:g}.half_gradient')}"
+        f"U = {u:g}: gradient {stat(f'theorem_U{u:g}.gradient')} of |grad F|, "
+        f"half way {stat_value(f'theorem_U{u:g}.half_gradient')}"
         for u in THEOREM
     ),
     note="The theorem is about exact solutions; at an approximate one, zero means at most a tenth "

@@ -15,7 +15,7 @@ from torch import Tensor
 from fedlib.core import Problem
 from fedlib.core.problem import Batch
 from fedlib.steps import PowerLaw
-from papers.ssca.common import SCALES, part, tables
+from papers.ssca.common import SCALES, tables
 from papers.ssca.network import swish_network
 
 #: With full batches there is nothing to average, and steps may stay.
@@ -32,7 +32,7 @@ def theorem_problem(seed: int, *, pictures: int, clients: int, hidden: int) -> P
     """
     train, test = tables("digits")
     made = swish_network(
-        part(train, slice(pictures)),
+        slice_table(train, slice(pictures)),
         test,
         clients=clients,
         hidden=hidden,

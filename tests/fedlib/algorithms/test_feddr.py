@@ -1,4 +1,4 @@
-"""FedDR and FedProx: plain-loop twins, the constrained optimum of quadratics, participation."""
+"""FedDR: its plain-loop twin, the constrained optimum of quadratics, participation."""
 
 import pytest
 import torch
@@ -76,28 +76,3 @@ def test_bits_and_an_empty_round():
         moved = (after.memory != state.memory).any(-1).any(-1)
         assert moved.tolist() == [c < 0.5 for c in coins]
         assert torch.equal(after.w, state.w) == (count == 0)
-
-
-def test_fedprox_equals_its_plain_twin():
-    problem, method = centred(L1), fl.FedProx(0.1, 3, participants=3, mu=0.7, batch_size=2)
-    w = problem.w0
-    for _, draw, state, info in walk(method, problem, 20):
-        ends = []
-        for k, i in enumerate(draw.participants.tolist()):
-            u = w
-            for e in range(3):
-                slope = u - centres(problem)[i, draw.batches[k, e]].mean(0)
-                u = u - 0.1 * (slope + 0.7 * (u - w))
-            ends.append(u)
-        w = problem.set.project(sum(ends) / 3)
-        torch.testing.assert_close(state.w, w, atol=1e-12, rtol=0)
-        assert info["bits_up"] == info["bits_down"] == 3 * 6 * 32
-
-
-def test_fedprox_without_the_term_is_fedavg():
-    problem = centred(L1)
-    a = fl.run(fl.FedProx(0.1, 3, 3, mu=0.0), problem, rounds=15, progress=False)
-    b = fl.run(fl.FedAvg(0.1, 3, 3), problem, rounds=15, progress=False)
-    torch.testing.assert_close(a.state.w, b.state.w, atol=1e-14, rtol=0)
-    c = fl.run(fl.FedProx(0.1, 3, 3, mu=5.0), problem, rounds=15, progress=False)
-    assert (a.state.w - c.state.w).abs().max() > 1e-4

@@ -51,7 +51,6 @@ OTHER = {
     ),
     "FedCMOOTheory": ({"server_lr": 0.7, "local_steps": 3},),
     "FedDR": ({"eta": 3.0, "relaxation": 0.8, "participation": 0.6},),
-    "FedProx": ({"mu": 0.7},),
     "FedFW": ({"batch_size": 2, "participation": 0.7, "schedule": Nonconvex(5)},),
     "FedFWPlus": ({"batch_size": 2, "schedule": Fixed(0.3)},),
     "FedFWSto": ({"participation": 0.7, "schedule": Convex(grows=False)},),

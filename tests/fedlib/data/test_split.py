@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from expect import refuses
 from randoms import generator
 
 from fedlib.data import split
@@ -35,44 +34,10 @@ class TestEverySplit:
         assert not torch.equal(first, make(y, 5, generator(2)))
         assert torch.equal(before, torch.get_rng_state())
 
-    @pytest.mark.parametrize(
-        ("labels", "error", "text"),
-        [
-            (torch.ones(5), ValueError, "labels must be a tensor of "),
-            ([0, 1], TypeError, "labels must be a tensor of "),
-            (torch.zeros(2, 2, dtype=torch.int64), ValueError, r"labels must be .* of shape \[R\]"),
-            (torch.zeros(0, dtype=torch.int64), ValueError, "labels must have rows"),
-        ],
-    )
-    def test_bad_labels(self, make, y, labels, error, text):  # noqa: ARG002
-        with pytest.raises(error, match=text):
-            make(labels, 1, generator())
-
-    def test_bad_clients_and_generator(self, make, y):
-        refuses("clients must be at least 1, got 0", make, y, 0, generator())
-        refuses("clients must be a whole number", make, y, 2.0, generator(), error=TypeError)
-        refuses("rng must be a Generator, got 3", make, y, 2, 3, error=TypeError)
-
 
 def test_iid_gives_every_client_the_same_class_counts():
     counts = class_counts(UNEVEN, split.stratified_iid(UNEVEN, 20, generator()))
     assert (counts == torch.tensor([212 // 20, 357 // 20])).all()
-
-
-def largest_share(alpha, seeds=20):
-    shares = []
-    for seed in range(seeds):
-        counts = class_counts(BALANCED, split.dirichlet(BALANCED, 10, alpha, generator(seed)))
-        shares.append((counts.max(1).values / counts.sum(1)).mean())
-    return float(torch.stack(shares).mean())
-
-
-def test_dirichlet_alpha_sets_the_skew():
-    near_one, middle, alike = largest_share(1e-3), largest_share(0.5), largest_share(1e4)
-    assert near_one > 0.6  # 1 for a client that is alone in wanting its class
-    assert near_one > middle + 0.2
-    assert middle > alike + 0.1
-    assert alike < 0.22  # multinomial noise around 0.1 with 60 rows a client
 
 
 def test_dirichlet_mixtures_have_the_moments_of_their_distribution():
@@ -89,20 +54,6 @@ def test_dirichlet_follows_uneven_classes_in_the_mean():
     share = counts[:, 0] / counts.sum(1)
     assert abs(float(share.mean()) - 212 / 569) < 0.02
     assert float(share.std()) < 0.15  # binomial, 28 rows: 0.09
-
-
-CELLS = labels_of({0: 40, 1: 300, 2: 7, 3: 153})
-
-
-def test_dirichlet_cells_spread_falls_with_alpha_and_follows_the_seed():
-    spread = [
-        torch.tensor(split.dirichlet_cells(BALANCED, 10, a, generator(1))[1]).double().std()
-        for a in (0.3, 3.0, 300.0)
-    ]
-    assert spread[0] > spread[1] > spread[2]
-    a, b, c = (split.dirichlet_cells(CELLS, 5, 2.0, generator(s)) for s in (0, 0, 1))
-    assert torch.equal(a[0], b[0])
-    assert a[1] == b[1] != c[1]
 
 
 def test_dirichlet_cells_shares_have_the_mean_and_variance_of_the_distribution():

@@ -7,12 +7,11 @@ from walker import walkers
 
 import fedlib as fl
 from fedlib.core.problem import Batch
-from fedlib.core.schedule import Schedule
 from fedlib.core.trees import index_tree
 from fedlib.engine import compile as module
 from fedlib.engine.batch import CAPTURE, BatchedRuns
 from fedlib.engine.capture import CapturedGradient, capture, merge_equal_nodes
-from fedlib.problems import quadratics, softmax_regression
+from fedlib.problems import quadratics
 from fedlib.testing.examples import examples
 from papers.fedsgm.cartpole.method import PolicyFedSGM
 
@@ -86,11 +85,6 @@ def compiled(monkeypatch, algorithm, problem, rounds, every=1, **options):
     return fast, plain
 
 
-def digits():
-    X = normal(60, 5).float()
-    return softmax_regression(X, torch.arange(60) % 3, torch.arange(60).view(6, 10), 3)
-
-
 def test_compiled_rounds_agree_with_captured_ones(monkeypatch):
     method = fl.FedSGM(0.1, 2, 3, 0.05, uplink=fl.TopK(0.5))
     problem = quadratics(normal(6, 4), normal(6, 4), level=0.5)
@@ -110,7 +104,7 @@ def test_a_compiler_that_makes_other_numbers_is_not_used(monkeypatch):
 
     monkeypatch.setattr(module, "compile_graph", wrong)
     with pytest.warns(UserWarning, match="captured, not compiled: torch's compiler makes other"):
-        fast, plain = compiled(monkeypatch, fl.FedAvg(0.1, 1, 3), digits(), CAPTURE)
+        fast, plain = compiled(monkeypatch, fl.FedAvg(0.1, 1, 3), quadratics(), CAPTURE)
     assert fast.provenance["compiled"] == 0
     assert torch.equal(fast.state.w, plain.state.w)
 
@@ -118,5 +112,5 @@ def test_a_compiler_that_makes_other_numbers_is_not_used(monkeypatch):
 def test_a_simulator_is_mapped_as_it_is():
     runs, *_ = prepared(PolicyFedSGM(participants=2, tolerance=0.0, cg_steps=3), walkers(3))
     mapped = runs._step
-    assert runs.speed_up(10**9, Schedule(1)) is None
+    assert runs.speed_up(10**9, 1) is None
     assert runs._step is mapped

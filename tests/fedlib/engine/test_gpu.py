@@ -10,7 +10,8 @@ from randoms import generator
 
 import fedlib as fl
 from fedlib.engine.checkpoint import read_sealed, write_sealed
-from fedlib.problems import softmax_regression
+from fedlib.problems import classifier
+from fedlib.problems.classification import Samples, linear_model
 from fedlib.run import resolve_device
 from papers.fedsgm.cartpole.method import PolicyFedSGM
 from papers.fedsgm.cartpole.simulator import cartpole
@@ -38,7 +39,8 @@ def single(seed):
 
 def digits():
     X = torch.rand(200, 12, generator=generator())
-    return softmax_regression(X, torch.arange(200) % 4, torch.arange(200).view(10, 20), 4)
+    rows = Samples(X, torch.arange(200) % 4)
+    return classifier(rows, rows, torch.arange(200).view(10, 20), linear_model(12, 4))
 
 
 def traces(method, device, **options):

@@ -41,11 +41,6 @@ def digits(count, seed):
     return Table(X, y, tuple("abc"))
 
 
-def classes_of(make, **options):
-    X, y = rows(24, 1, classes=3)
-    return make(X, y, torch.arange(24).view(4, 6), classes=3, **options)
-
-
 def constrained(model, inputs=torch.float64, **options):
     parts = rows(24, 1, classes=3), rows(9, 2, classes=3)
     size = 1.0 if inputs.is_floating_point else 40.0
@@ -61,17 +56,6 @@ CASES = {
     ),
     "fairness of clients": lambda: problems.fairness(
         people(40, 0), people(20, 1), clients=2, seed=2, hidden=(3,), sign="client"
-    ),
-    "softmax_regression": lambda: classes_of(problems.softmax_regression),
-    "softmax_regression with a constraint": lambda: classes_of(
-        problems.softmax_regression, constrained=(2,)
-    ),
-    "mlp_classification": lambda: classes_of(
-        problems.mlp_classification, hidden=4, rng=seeded(1, "split")
-    ),
-    "mlp_classification of swish": lambda: classes_of(
-        problems.mlp_classification, hidden=4, activation="swish", constrained=(0, 1),
-        rng=seeded(1, "split"),
     ),
     "swish_network": lambda: swish_network(
         digits(31, 0), digits(12, 1), clients=3, hidden=4, seed=1, evaluate=20, scale=2.0,

@@ -107,7 +107,7 @@ def test_weak_runs_are_measured_by_the_distance_to_the_prox_point(traces):
     r = reached("weak_printed_T20", traces["weak_printed_T20"])
     assert (r.gap > 0).all()
     assert r.gap_bound != r.bound
-    assert (r.shown == r.gap).all()
+    assert (r.plotted == r.gap).all()
 
 
 def test_slopes_of_made_up_values():

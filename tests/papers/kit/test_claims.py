@@ -8,13 +8,13 @@ from papers import STUDIES
 from papers.kit.claims import Claim, Reading
 from papers.kit.needs import Needs, differences
 from papers.kit.numbers import Number
-from papers.kit.rules import Rule, of, told
+from papers.kit.rules import Rule, of, stat
 
 N = {"a": Number(1.0, 0.5, 1.5, (), "rounds")}
 
 
 def claim(**more):
-    rule = Rule({"small": of("a") < 2}, told("a"))
+    rule = Rule({"small": of("a") < 2}, stat("a"))
     return Claim("x/C1", "W", "", "", "", rule, ("run",), **more)
 
 

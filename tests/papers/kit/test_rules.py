@@ -25,8 +25,8 @@ from papers.kit.rules import (
     near,
     of,
     rises,
-    told,
-    told_value,
+    stat,
+    stat_value,
     value,
     within,
 )
@@ -151,7 +151,7 @@ def test_a_rule_that_no_run_could_break_judges_nothing():
 
 
 def test_what_was_measured_is_filled_in():
-    rule = Rule({"x": of("a") > 0}, f"a {told('a')}, b {told_value('b', '.0%')}")
+    rule = Rule({"x": of("a") > 0}, f"a {stat('a')}, b {stat_value('b', '.0%')}")
     assert rule(N).measured == "a 1 [0.5, 1.5] rounds, b 200%"
     assert Rule({"x": of("a") > 0}, lambda n: str(len(n)))(N).measured == str(len(N))
 
