@@ -15,7 +15,7 @@ from torch import Tensor
 from fedlib.core import Problem
 from fedlib.core.problem import Batch
 from fedlib.steps import PowerLaw
-from papers.ssca.common import SCALES, tables
+from papers.ssca.common import SCALES, slice_table, tables
 from papers.ssca.network import swish_network
 
 #: With full batches there is nothing to average, and steps may stay.
