@@ -75,7 +75,7 @@ import numpy as np
 from fedlib import FSMGDA, FedCMOO, Least
 from papers import STUDIES
 from papers.fedcmoo.pairs.claims import TABLE_4
-from papers.fedcmoo.pairs.figures import authors_table, gallery_text, step_table
+from papers.fedcmoo.pairs.figures import authors_table, step_table
 from papers.fedcmoo.pairs.numbers import DATA, GREY, METHODS, MIXED, decline
 from papers.fedcmoo.pairs.rules import TABLE_1
 from papers.fedcmoo.standin import source_text
@@ -111,13 +111,15 @@ print(source_text(traces, "MNIST, Fashion-MNIST and CIFAR-10"))
 # (the paper's text also calls this set CIFAR10+FMNIST; what it describes, and its code, are digits).
 # Clients hold equally many pictures, split by Dirichlet(0.3) over the 100 pairs of labels.
 #
-# The quick profile puts stand-ins in their place, and says so above and on every figure: scikit-learn's
-# digits, combined in the same way, with striped digits for the items and coloured ones for the photographs.
+# The quick profile trains on stand-ins, and says so above and on every other figure: scikit-learn's
+# digits, combined in the same way.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["gallery"](traces),
-    alt=gallery_text(traces),
+    alt="Three rows of six test pictures with their two labels: two overlapping handwritten digits in white on black; "
+    "a digit at the top left and an item of clothing at the bottom right; and small colour photographs with a pale "
+    "digit over their middle.",
     caption="One picture, two labels: what the network must name. The first test pictures of each data "
     "set (the paper's Figures 5 to 7 show others).",
     size=(7.6, 4.6),
@@ -214,17 +216,6 @@ _ = check("all nine numbers of Table 4 follow from those printed in Table 1", al
 # them. Only the half on MultiMNIST was run, for {result}`cmoo_pairs/mixed_fedcmoo.rounds:.0f` rounds.
 
 # %% tags=["remove-input"]
-plot.show(
-    page.figures["mixed"](traces),
-    alt="Three panels against the rounds for Scalarized, FSMGDA and FedCMOO: test accuracy of Digit 1, "
-    "trained with the squared loss, test accuracy of Digit 2, trained with the negative "
-    "log-likelihood, and the weight of Digit 1, which is constant at one half for Scalarized.",
-    caption="With two kinds of loss equal weights train Digit 2 alone, FedCMOO Digit 1 alone, FSMGDA hardly "
-    "either. MultiMNIST; mean over the seeds and one standard deviation.",
-    size=(8.6, 3.0),
-)
-
-# %% tags=["remove-input"]
 labels = {text: f"mixed_{m}" for m, text in MIXED.items()}
 both = {"accuracy_1": "Digit 1, squared", "accuracy_2": "Digit 2, NLL", "worst": "worse digit"}
 report.runs_table(numbers, labels, both | {"accuracy": "mean"}, health)
@@ -283,16 +274,6 @@ authors_table(paper_profile.numbers_of(page.study))
 # weight* 0.1 of FedCMOO-Pref is a practical addition of the paper. MNIST + Fashion-MNIST, with dropout:
 
 # %% tags=["remove-input"]
-plot.show(
-    page.figures["variants"](traces),
-    alt="Mean test accuracy against the rounds on MNIST + Fashion-MNIST. Left: FedCMOO solid "
-    "and its one-way variant dashed. Right: FedCMOO-Pref solid, one-way dashed, without least weight "
-    "dotted.",
-    caption="Neither one-way compression nor the least weight makes a difference that the seeds decide. "
-    "Solid: as in all other runs; dashed: one-way; dotted: no least weight.",
-)
-
-# %% tags=["remove-input"]
 variants = {"FedCMOO: one-way - two-way": "mnist_fashion_dropout_fedcmoo_oneway_vs_fedcmoo"}
 variants |= {"FedCMOO-Pref: one-way - two-way": "mnist_fashion_dropout_pref_oneway_vs_pref"}
 variants |= {"FedCMOO-Pref: no least weight - least weight": "mnist_fashion_dropout_pref_free_vs_pref"}
@@ -330,18 +311,6 @@ report.scale_table(page.study, dropped, ends)
 # {result}`cmoo_pairs@paper/mnist_fashion_dropout_fedcmoo_vs_fsmgda.accuracy_300:.1f` and
 # {result}`cmoo_pairs@paper/mnist_fashion_dropout_fedcmoo_vs_fsmgda.accuracy:.1f`. After how many rounds the paper's
 # Table 1 was taken is not printed; the claims are judged at the end.
-
-# %% tags=["remove-input"]
-longer = paper_profile.traces(page.study)
-compared = {f"{d}_{m}_dropout" for d in GREY for m in METHODS}
-plot.show(
-    page.figures["leads"](longer),
-    alt="Lead of FedCMOO in mean test accuracy over FSMGDA and over FedCMOO-Pref against the rounds, on MultiMNIST "
-    "and on MNIST + Fashion-MNIST. It is largest within the first thirty rounds and falls from then on.",
-    caption="FedCMOO's lead shrinks as training goes on. Mean over the seeds of the difference on the same seed, "
-    "with its 95 % interval; with dropout.",
-    size=(8.6, 3.4),
-) if compared <= longer.keys() else None
 
 # %% [markdown]
 # ## Checks

@@ -53,7 +53,8 @@ from fedlib import FSMGDA, FedCMOO, Least
 from fedlib.weights.gram import combine, gram_of
 from papers import STUDIES
 from papers.fedcmoo.probe import ProgressProbe
-from papers.fedcmoo.probe.figures import GREY, RUNS
+from papers.fedcmoo.probe.claims import TABLE_3
+from papers.fedcmoo.probe.figures import GREY
 from papers.fedcmoo.standin import source_text
 from papers.kit import plot, report
 from papers.kit.claims import check
@@ -129,40 +130,21 @@ plot.show(
     size=(9.6, 3.8),
 )
 
+# %% tags=["remove-input", "nbval-check-output"]
+printed = (24.41, 3.83, 22.97, 4.38, 4.08, 23.19, 6.07)  # the means that the paper's table has
+rows = zip(TABLE_3.values(), printed, strict=True)
+off = {words: round(sum(each) / 4, 4) for (words, each), mean in rows if abs(sum(each) / 4 - mean) > 0.0051}
+_ = check("the printed means agree with their entries but for that of two-way, top-k, 4.3725", off == {"two-way, top-k": 4.3725})
+
 # %% [markdown]
 # The values beside the paper's are [below](#verdicts). The masking of the authors' code is unscaled, and so it is
 # judged. The error of a scaled mask in the one-way estimate depends on how alike the clients' Jacobians are: the mask's own noise
 # falls only with the number of clients. There is room for a share $1/M$ of the entries, half of them with two tasks
 # and one in forty with forty.
-
-# %% tags=["remove-input"]
-plot.show(
-    page.figures["errors_by_round"](traces),
-    alt="Two panels, errors against rounds on a logarithmic axis: low rank, largest entries and random "
-    "entries, two-way solid and one-way dashed, and the clients' own Gram matrices dotted. The largest "
-    "entries run far below the others and leave the frame at the bottom in some rounds.",
-    caption="The largest entries stay best in nearly every round. Error by round; a curve that leaves the"
-    " frame at the bottom has an error below 0.001 %.",
-    size=(9.0, 3.4),
-)
-
-# %% [markdown]
+#
 # The largest entries do so well on two tasks because many gradients are exactly zero: where a unit of the
 # encoder is off for every picture of a minibatch, all that leads to it has no gradient. In a round in
 # which the one-way error is zero, everything that is not zero has fitted into the budget.
-#
-# In how many rounds the orders hold that the paper's table shows: largest below low rank below random for
-# two tasks, low rank below both for forty, and the second exchange lowering the error of the low-rank sketch.
-
-# %% tags=["remove-input"]
-orders = {
-    "two_way_order": "largest < low rank < random, two-way",
-    "one_way_order": "largest < low rank < random, one-way",
-}
-orders |= {"two_way_best": "low rank smallest, two-way", "one_way_best": "low rank smallest, one-way"}
-orders |= {"two_way_gain": "two-way below one-way, low rank"}
-shown = {title: run for run, title in RUNS.items() if run in traces}
-report.runs_table(numbers, shown, orders, health)
 
 # %% [markdown]
 # ## Figure 11: local progress
@@ -214,34 +196,6 @@ plot.show(
 equal = {title: f"progress_{data}_equal" for data, title in GREY.items()}
 report.runs_table(numbers, equal, measured, health).T
 
-# %% tags=["remove-input", "nbval-check-output"]
-grey = [f"gram_{data}" for data in GREY]
-values = {
-    k: [numbers[f"{run}.{k}"].value for run in grey]
-    for k in (
-        "two_way_largest16",
-        "two_way_block",
-        "one_way_unscaled",
-        "own_grams_scaled",
-        "own_grams",
-    )
-}
-check(
-    "two-way, two tasks: the largest entries below low rank",
-    all(a < b for a, b in zip(values["two_way_largest16"], values["two_way_block"], strict=True)),
-)
-check(
-    "two-way, two tasks: low rank below the clients' own Gram matrices",
-    all(a < b for a, b in zip(values["two_way_block"], values["own_grams_scaled"], strict=True)),
-)
-check(
-    "an unscaled mask one-way errs by more than a third", min(values["one_way_unscaled"]) > 100 / 3
-)
-_ = check(
-    "no multiple is worse than the best one",
-    all(a <= b for a, b in zip(values["own_grams_scaled"], values["own_grams"], strict=True)),
-)
-
 # %% [markdown]
 # ## Verdicts
 #
@@ -249,7 +203,7 @@ _ = check(
 # is judged: one seed, the first rounds of training (the authors' demo has 300), no dropout, and for CelebA's
 # attributes a stand-in. Both readings of Figure 11 stand below, since the step size decides it: with the printed
 # steps FSMGDA's local training gains more, with equal ones FedCMOO's. The errors have the order of Table 3 in
-# their means, for two tasks and for forty; in every single round they need not have it (above).
+# their means, for two tasks and for forty.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)

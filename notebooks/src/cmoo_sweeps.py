@@ -35,7 +35,6 @@ step_rounds = None  # communication rounds T of the runs with different local st
 steps = None  # numbers of local steps: full 1, 5, 20; quick 1, 2
 preference_rounds = None  # rounds T of the runs with preferences: full 30; quick 2; paper 300
 ratios = None  # r_2 / r_1 of the preferences: full 0.25, 0.5, 1, 2, 4; quick 0.5, 1
-tolerances = None  # thresholds of the divergence below which FedCMOO-Pref stops balancing: full 0.01, 0.0001; quick 0.01, 0.001
 source = None  # 0: the paper's pictures, 2: stand-ins of scikit-learn's digits, without a download: full 0; quick 2
 clients = None  # clients N: full 100; quick 6
 participants = None  # clients a round: full 10; quick 2
@@ -51,16 +50,11 @@ device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
 # %% tags=["remove-input"]
-import torch
-
 from fedlib import FSMGDA, FedCMOO, Least
-from fedlib.weights import Preference
-from fedlib.weights.rules import balancing
 from papers import STUDIES
 from papers.fedcmoo.standin import source_text
 from papers.fedcmoo.sweeps.figures import GREY
 from papers.kit import plot, report
-from papers.kit.claims import check
 
 page = STUDIES["cmoo_sweeps"].page(globals())
 
@@ -100,16 +94,6 @@ plot.show(
     size=(7.6, 3.2),
 )
 
-# %% tags=["remove-input"]
-plot.show(
-    page.figures["curves"](traces),
-    alt="Two panels, mean test accuracy against rounds, a colour for each number of local steps, FedCMOO "
-    "solid and FSMGDA dashed.",
-    caption="The curves still rise at the end, so the figure above is about speed. Mean test accuracy "
-    "over the rounds, a colour for each number of local steps.",
-    size=(8.8, 3.4),
-)
-
 # %% [markdown]
 # The lead of FedCMOO in points of mean accuracy, and how much larger it is with the most local steps
 # than with the fewest:
@@ -123,21 +107,8 @@ report.runs_table(numbers, {title: data for data, title in GREY.items()}, leads,
 #
 # FedCMOO-Pref aims at $r_1F_1=r_2F_2$: a larger $r_k$ asks for a smaller $F_k$. Its programme balances as long
 # as the divergence $\mu$ of $(r_1F_1,r_2F_2)$ from equal shares exceeds $\epsilon$, and descends otherwise, so
-# that it may stop anywhere between the two edges of that tolerance. For two objectives and $\epsilon=0.01$ they
-# are at $r_1F_1/r_2F_2$ about 0.753 and 1.329:
-
-# %% tags=["remove-input", "nbval-check-output"]
-edges = torch.tensor([[0.753, 1.0], [1.329, 1.0]], dtype=torch.float64)
-mus = [float(balancing(F, torch.ones(2, dtype=torch.float64))[1]) for F in edges]
-check("at both edges mu is 0.01", max(abs(mu - 0.01) for mu in mus) < 1e-4)
-gram, losses = torch.eye(2, dtype=torch.float64), torch.tensor([1.0, 0.4], dtype=torch.float64)
-weights = [Preference(ratios=r)(gram, losses).weights for r in ((1.0, 1.0), (1.0, 4.0))]
-_ = check(
-    "the weight is on the first loss for equal preference, on the second for 1 : 4",
-    weights[0][0] > 0.5 > weights[1][0],
-)
-
-# %% [markdown]
+# that it may stop anywhere between [the two edges of that tolerance](cmoo_toy.ipynb).
+#
 # In these runs no least weight is imposed, as in the paper's figure. The rays are the points that meet the
 # preference; the faint lines are the way of the test losses from the start, where both are near $\ln10$.
 
@@ -151,36 +122,6 @@ plot.show(
     "losses by preference, with the ray r1 F1 = r2 F2 of each in its colour.",
     size=(9.0, 4.0),
 )
-
-# %% [markdown]
-# ## The tolerance
-#
-# With equal preference, a smaller $\epsilon$ narrows the band in which the programme stops balancing:
-
-# %% tags=["remove-input"]
-plot.show(
-    page.figures["tolerances"](traces),
-    alt="Two panels, quotient of the two test losses against rounds, a line for each tolerance, with a dotted "
-    "level at one.",
-    caption="How closely the two losses agree depends on the tolerance. Quotient of the test losses with "
-    "equal preference.",
-    size=(7.8, 3.2),
-)
-
-# %% tags=["remove-input"]
-balanced = {"loss_1": "F1", "loss_2": "F2", "quotient": "F1 / F2", "mu": "mu", "late_mu": "mu, reported"}
-balanced |= {"fallback": "fall-back"}
-narrow = {
-    f"{title}, tolerance {e:g}": f"{data}_ratio1_tolerance{e:g}"
-    for data, title in GREY.items()
-    for e in page.tolerances
-}
-report.runs_table(numbers, narrow, balanced | {"accuracy": "mean accuracy"}, health)
-
-# %% [markdown]
-# *mu* is that of the final test losses, *mu, reported* that of the training losses which the rounds worked with,
-# mean over the last tenth. The *fall-back* is the share of rounds in which the estimated Gram matrix left the
-# programme without a solution and minimum-norm weights took its place.
 
 # %% [markdown]
 # ## Verdicts
@@ -200,9 +141,6 @@ report.runs_table(numbers, narrow, balanced | {"accuracy": "mean accuracy"}, hea
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
-
-# %% tags=["remove-input"]
-report.paper_table(page.study, numbers)
 
 # %% [markdown]
 # ## What the paper leaves open

@@ -13,6 +13,7 @@ from fedlib.core import Problem
 from fedlib.weights import Least
 from papers.fedcmoo.data import pairs
 from papers.fedcmoo.problems.paired_digits import paired_digits
+from papers.fedcmoo.standin import DIGITS, standin_pairs
 from papers.kit.claims import Claim
 from papers.kit.study import Params
 
@@ -68,17 +69,21 @@ def pair_problem(
     pictures: Whole,
     test_pictures: Whole,
     kinds: tuple[str, str] = ("nll", "nll"),
+    stand_in: bool = False,
 ) -> Problem:
     """The two tasks of one composite set, split by the seed; CIFAR-10 with held-out pictures."""
     checks.arguments(pair_problem, locals())
-    train = _train(data, pictures)
+    train, test = (
+        standin_pairs(data, split, limit) if stand_in else _loaded(data, split, limit)
+        for split, limit in (("train", pictures), ("test", 0))
+    )
     held = None
     if data == "cifar10_mnist":
         kept = len(train.y) - min(HELD, len(train.y) // 5)
         train, held = slice_pairs(train, slice(kept)), slice_pairs(train, slice(kept, None))
     return paired_digits(
         train,
-        _test(data),
+        test,
         clients=clients,
         seed=seed,
         alpha=alpha,
@@ -86,7 +91,7 @@ def pair_problem(
         kinds=kinds,
         evaluate=test_pictures or None,
         held=held,
-        config={"data": data},
+        config={"data": data, **({"stand_in": DIGITS} if stand_in else {})},
     )
 
 
@@ -94,18 +99,9 @@ def slice_pairs(whole: pairs.Pairs, some: slice) -> pairs.Pairs:
     return replace(whole, X=whole.X[some], y=whole.y[some])
 
 
-@lru_cache(maxsize=2)
-def _train(data: str, pictures: int) -> pairs.Pairs:
-    return pairs.load(data, "train", pictures or None)
-
-
-@lru_cache(maxsize=2)
-def _test(data: str) -> pairs.Pairs:
-    return pairs.load(data, "test")
-
-
-def test_pictures(data: str) -> pairs.Pairs:
-    return _test(data)
+@lru_cache(maxsize=4)
+def _loaded(data: str, split: str, limit: int) -> pairs.Pairs:
+    return pairs.load(data, split, limit or None)
 
 
 def task(p: Params) -> dict[str, Any]:

@@ -102,55 +102,6 @@ def pair_cnn(rng: torch.Generator | None = None, *, decoders: int = 2, out: int 
     return started(make, rng)
 
 
-class Block(nn.Module):
-    """Two convolutions of 3 x 3 with group norm, and a path around them."""
-
-    def __init__(self, inside: int, outside: int, stride: int) -> None:
-        super().__init__()
-        self.path = nn.Sequential(
-            nn.Conv2d(inside, outside, 3, stride, padding=1, bias=False),
-            nn.GroupNorm(2, outside),
-            nn.ReLU(),
-            nn.Conv2d(outside, outside, 3, padding=1, bias=False),
-            nn.GroupNorm(2, outside),
-        )
-        self.around: nn.Module = nn.Identity()
-        if stride > 1 or inside != outside:
-            self.around = nn.Sequential(
-                nn.Conv2d(inside, outside, 1, stride, bias=False), nn.GroupNorm(2, outside)
-            )
-
-    def forward(self, x: Float[Tensor, "B c h h"]) -> Float[Tensor, "B out g g"]:
-        """The sum of both paths, ReLU."""
-        return torch.relu(self.path(x) + self.around(x))
-
-
-def resnet(rng: torch.Generator | None = None, *, decoders: int = 40, out: int = 2) -> Tasks:
-    """A ResNet-18 for pictures of 3 x 32 x 32 pixels; encoder of 11,168,832 parameters.
-
-    A first convolution of stride 1, stages of 64, 128, 256, 512 channels of two blocks each, group
-    norm with 2 groups. The mean over the first 3 x 3 of the last 4 x 4 pixels is the code, as in
-    the authors' model (their pooling of size 3 never sees the last row and column). Decoders:
-    linear 512-`out`; 40 of them with 2 outputs give 11,209,872 parameters, 5 with 8 give
-    11,189,352.
-    """
-
-    def make() -> Tasks:
-        layers: list[nn.Module] = [
-            nn.Conv2d(3, 64, 3, padding=1, bias=False),
-            nn.GroupNorm(2, 64),
-            nn.ReLU(),
-        ]
-        inside = 64
-        for outside, stride in ((64, 1), (128, 2), (256, 2), (512, 2)):
-            layers += [Block(inside, outside, stride), Block(outside, outside, 1)]
-            inside = outside
-        encoder = nn.Sequential(*layers, nn.AvgPool2d(3), nn.Flatten(-3))
-        return Tasks(encoder, _several("resnet", decoders, out, lambda: nn.Linear(512, out)))
-
-    return started(make, rng)
-
-
 class MessagePassing(nn.Module):
     r"""The encoder for molecules, as complete graphs of at most n atoms; padded atoms are masked.
 
@@ -260,8 +211,7 @@ def molecule_network(rng: torch.Generator | None = None, *, decoders: int = 11) 
 def started(make: Callable[[], Tasks], rng: torch.Generator | None = None) -> Tasks:
     """The network that `make` describes, its start drawn from `rng` (of seed 0 if None).
 
-    Weights and biases of a linear map or convolution are uniform in +-1/sqrt(inputs of a unit);
-    group norms start as the identity.
+    Weights and biases of a linear map or convolution are uniform in +-1/sqrt(inputs of a unit).
     """
     rng = torch.Generator().manual_seed(0) if rng is None else rng
     with torch.device("meta"):  # without storage first: nothing comes from the global generator
@@ -273,9 +223,6 @@ def started(make: Callable[[], Tasks], rng: torch.Generator | None = None) -> Ta
                 bound = 1 / math.sqrt(part.weight[0].numel())
                 for parameter in part.parameters():
                     parameter.uniform_(-bound, bound, generator=rng)
-            elif isinstance(part, nn.GroupNorm):
-                part.weight.fill_(1)
-                part.bias.fill_(0)
     return module
 
 

@@ -10,7 +10,8 @@ import pytest
 from fedlib.data import cache
 from papers import STUDIES
 from papers.__main__ import main
-from papers.fedcmoo.common import test_pictures as pictures_of
+from papers.fedcmoo.common import _loaded
+from papers.fedcmoo.data import pairs
 from papers.fedcmoo.pairs import figures
 from papers.kit import ledger, store
 from papers.kit.numbers import significant
@@ -101,8 +102,7 @@ def test_a_run_is_followed_as_far_as_it_can_be_compared(small, monkeypatch, caps
 def test_a_page_can_be_read_without_its_data(name, tmp_path, monkeypatch):
     monkeypatch.setenv("FEDLIB_DATA", str(tmp_path))
     monkeypatch.setattr(cache, "_stream", lambda *_: pytest.fail("something was fetched"))
-    for cached in (pictures_of.__globals__["_train"], pictures_of.__globals__["_test"]):
-        cached.cache_clear()
+    _loaded.cache_clear()
     monkeypatch.setattr(store, "run", lambda *_, **__: pytest.fail("something was computed"))
     traces = STUDIES[name].compute("full", progress=False)
     assert STUDIES[name].numbers(traces, "full")
@@ -113,7 +113,7 @@ def test_a_page_can_be_read_without_its_data(name, tmp_path, monkeypatch):
 @pytest.mark.parametrize("data", figures.DATA)
 def test_the_pictures_of_the_gallery_are_those_of_the_data(data):
     try:
-        whole = pictures_of(data)
+        whole = pairs.load(data, "test")
     except cache.DataError:
         pytest.skip("the data are not here")
     kept, shown = figures.first_pictures(data)

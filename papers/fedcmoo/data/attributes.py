@@ -1,4 +1,4 @@
-"""Forty binary attributes of a digit and an item, and pictures with attributes in general.
+"""Forty binary attributes of a digit and an item.
 
 CelebA, forty attributes of a face, may not be passed on. The forty attributes here belong to the
 pictures of MNIST with Fashion-MNIST (`pairs.mnist_fashion`): twenty are facts about the digit,
@@ -77,7 +77,6 @@ class Labelled(NamedTuple):
     a: UInt8[Tensor, "R A"]
     cells: Int[Tensor, "R"]
     scale: Scale
-    names: tuple[str, ...]
 
 
 def labelled(pairs: Pairs) -> Labelled:
@@ -86,4 +85,4 @@ def labelled(pairs: Pairs) -> Labelled:
     member = torch.tensor(table, dtype=torch.uint8)  # [A, class]
     digit, item = pairs.y.unbind(1)
     own = member[: len(DIGITS)].T[digit], member[len(DIGITS) :].T[item]
-    return Labelled(pairs.X, torch.cat(own, 1), pairs.cells(), pairs.scale, NAMES)
+    return Labelled(pairs.X, torch.cat(own, 1), pairs.cells(), pairs.scale)

@@ -17,7 +17,6 @@ import torch
 from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor
 
-from fedlib import checks
 from fedlib.data.cache import get
 from fedlib.data.sources import SOURCES
 
@@ -48,8 +47,6 @@ class Molecules:
     atom_offset: Int[Tensor, "R+1"]
     bonds: UInt8[Tensor, "bonds 3"]  # i, j (within the molecule), order; 4 is aromatic
     bond_offset: Int[Tensor, "R+1"]
-    index: Int[Tensor, "R"]  # number in GDB-9
-    smiles: tuple[str, ...]
 
 
 def qm9() -> Molecules:
@@ -69,8 +66,6 @@ def qm9() -> Molecules:
         _offsets(raw["n_atoms"]),
         torch.from_numpy(raw["bonds"]),
         _offsets(raw["n_bonds"]),
-        torch.from_numpy(raw["index"]),
-        tuple(raw["smiles"].tobytes().decode().split("\n")),
     )
 
 
@@ -105,17 +100,11 @@ def sets(
 
     Raises
     ------
-    ValueError
-        for numbers that do not fit the set.
     DataError
         if QM9 is not in the cache.
     """
     whole = qm9()
-    total = len(whole.targets)
-    checks.count("sets", "held", held, 2, total - 1, "the molecules but one")
-    checks.count("sets", "train", train, high=total - held, note="what is not held out")
-    checks.count("sets", "test", test, high=held // 2, note="half of those held out")
-    order = torch.randperm(total, generator=torch.Generator().manual_seed(seed))
+    order = torch.randperm(len(whole.targets), generator=torch.Generator().manual_seed(seed))
     y = targets(whole)
     y = ((y - y.mean(0)) / y.std(0)).float()
     some = order[held : held + train], order[:test]
@@ -140,18 +129,7 @@ def targets(molecules: Molecules) -> Float[Tensor, "R 11"]:
 def graphs(
     molecules: Molecules, rows: Int[Tensor, "R"], y: Float[Tensor, "all 11"], size: int = ATOMS
 ) -> Graphs:
-    """Some molecules as padded graphs of `size` atoms, with their rows of `y`.
-
-    Raises
-    ------
-    ValueError
-        for a molecule with more atoms, or one asked for twice.
-    """
-    if len(torch.unique(rows)) < len(rows):
-        raise ValueError("graphs: rows must be different molecules, got one of them twice.")
-    most = int((molecules.atom_offset.diff())[rows].max())
-    if most > size:
-        raise ValueError(checks.sentence("graphs", "size", f"be at least {most}", size))
+    """Some molecules, each once, as padded graphs of `size` atoms, with their rows of `y`."""
     slot = torch.full((len(molecules.targets),), -1)
     slot[rows] = torch.arange(len(rows))
     start = molecules.atom_offset

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from papers.fedcmoo.common import cmoo
 from papers.fedcmoo.many.numbers import SETS
-from papers.kit.claims import PaperValue
 from papers.kit.needs import Needs
 from papers.kit.rules import EXCHANGED, Rule, of, stat
 
@@ -39,18 +38,7 @@ CLAIMS = (
         + STAND_IN,
         rule=C2,
         runs=tuple(f"{tasks}_{name}" for tasks in SETS for name in ("fedcmoo", "fsmgda")),
-        figure="gap_by_tasks",
+        figure="progress",
         needs=NEEDS,
     ),
-)
-
-#: The paper shows its results with many objectives as curves and radial plots only.
-PAPER_VALUES = tuple(
-    PaperValue(f"{what}, M = {count}", f"{tasks}.{k}", None, "curve only", "C, Figures 1 and 8")
-    for tasks, count in SETS.items()
-    if count > 2
-    for k, what in (
-        ("gap", "FedCMOO - FSMGDA in accuracy (points)"),
-        ("gap_upload", "the same at equal uploads"),
-    )
 )

@@ -24,13 +24,7 @@ from papers.fedcmoo.pairs.numbers import (
     derive,
 )
 from papers.fedcmoo.problems.paired_dropout import dropped
-from papers.fedcmoo.standin import (
-    dropped_standin,
-    noted,
-    standin_problem,
-    stands_in,
-    valued_standin,
-)
+from papers.fedcmoo.standin import stands_in
 from papers.kit.health_checks import HealthCheck, HealthChecks, learning
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
@@ -71,13 +65,11 @@ def base(
     **more: Any,
 ) -> Spec:
     """A run on two tasks; with dropout FedCMOO-Pref is that of the authors' code."""
-    own = stands_in("cmoo", p)
-    made: Any = standin_problem if own else pair_problem
+    made: Any = dropped_problem if dropout else pair_problem
     if dropout and isinstance(algorithm, FedCMOOPref):
-        algorithm = guarded(algorithm, p)
-        made = valued_standin if own else valued_problem
-    elif dropout:
-        made = dropped_standin if own else dropped_problem
+        algorithm, made = guarded(algorithm, p), valued_problem
+    if stands_in("cmoo", p):
+        more["stand_in"] = True
     problem = partial(made, data=data, copies=p["copies"], **task(p), **more)
     return Spec(algorithm, problem, rounds, tuple(seeds), p["evaluate_every"], KEEP)
 
@@ -159,7 +151,7 @@ STUDY = Study(
     derive=derive,
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
-    figures=noted(figures.FIGURES),
+    figures=figures.FIGURES,
     watch=WATCH,
     tolerances={"*": Tolerance(rounds=1)},
     at_paper={  # rounds as printed for Figure 2, and the authors' default on CIFAR-10 + MNIST

@@ -130,7 +130,6 @@ CLAIMS = (
         f"{PAIRED}.",
         rule=rules.C11,
         runs=tuple(f"mixed_{m}" for m in MIXED),
-        figure="mixed",
         needs=replace(GREY_NEEDS, dead=("mixed_*",)),  # a task that is not trained is the claim
         reading=AUTHORS,
     ),
@@ -142,7 +141,6 @@ CLAIMS = (
         measure=f"Final mean test accuracy ({LATE}), MNIST + Fashion-MNIST, 3 seeds; {PAIRED}.",
         rule=rules.C12,
         runs=tuple(f"{ON}_{m}{x}_dropout" for m in ("fedcmoo", "pref") for x in ("", "_oneway")),
-        figure="variants",
         needs=GREY_NEEDS,
         reading=AUTHORS,
     ),
@@ -154,7 +152,6 @@ CLAIMS = (
         wording="A small least weight makes FedCMOO-Pref faster.",
         measure=f"{CROSSING}; MNIST + Fashion-MNIST, with least weight 0.1 (pref) and without "
         f"(pref_free); {PAIRED}.",
-        figure="variants",
     ),
     read_twice(
         rules.c17,

@@ -16,18 +16,15 @@ from papers.fedcmoo.pairs.numbers import (
     DATA,
     GREY,
     METHODS,
-    MIXED,
     STEP_SIZES,
     STEPPED,
-    VARIANTS,
     at_step,
 )
 from papers.fedcmoo.pairs.rules import TABLE_1
-from papers.fedcmoo.standin import standin_pairs, what
+from papers.fedcmoo.standin import noted
 from papers.kit import plot
-from papers.kit.intervals import mean_ends
 from papers.kit.numbers import Number
-from papers.kit.panels import Layer, columns, grid, legend_below, on, panel, row
+from papers.kit.panels import columns, grid, row
 from papers.kit.study import Traces
 
 if TYPE_CHECKING:
@@ -35,7 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLOR = dict(zip((*METHODS.values(), "Scalarized"), plot.COLORS, strict=False))
+COLOR = dict(zip(METHODS.values(), plot.COLORS, strict=False))
 SINGLE = "#8c8c8c"  # of single-task training
 SHOWN = 6  # pictures of a data set in the gallery
 KINDS = {  # what the two labels of a picture are
@@ -67,8 +64,7 @@ def tasks(traces: Traces) -> plot.Drawing:
         alone = {"that task alone": percent(traces[f"{data}_single_{task}"])}
         plot.bands(ax, alone, f"accuracy_{task}", colors=(SINGLE,))
         ax.lines[-1].set_linestyle("--")
-        name = task_names(traces, data)[task - 1]
-        ax.text(0.04, 0.9, name, transform=ax.transAxes, style="italic")
+        ax.text(0.04, 0.9, TASKS[data][task - 1], transform=ax.transAxes, style="italic")
         whole_rounds(ax)
 
     titles = {data: DATA[data] for data in GREY}
@@ -78,52 +74,9 @@ def tasks(traces: Traces) -> plot.Drawing:
     return grid(above, below, sharex="col")
 
 
-def task_names(traces: Traces, data: str) -> tuple[str, str]:
-    if what(traces) is None:
-        return TASKS[data]
-    first, second = traces[f"{data}_fedcmoo"].config["problem"]["tasks"]
-    return str(first), str(second)
-
-
 def whole_rounds(ax: Axes) -> None:
     ax.set_xlabel("round")
     ax.locator_params(axis="x", integer=True)
-
-
-def mixed(traces: Traces) -> plot.Drawing:
-    """Table 2's first half as curves: accuracy of both digits, and the first one's weight."""
-    runs = {text: percent(traces[f"mixed_{m}"]) for m, text in MIXED.items()}
-    weighted = {text: run for text, run in runs.items() if "weight_1" in run.info}
-
-    def fill(ax: Axes, metric: str) -> None:
-        shown = weighted if metric == "weight_1" else runs
-        plot.bands(ax, shown, metric, colors=[COLOR[t] for t in shown])
-        if metric == "weight_1":
-            ax.axhline(0.5, color=COLOR["Scalarized"], linewidth=1.5)
-        ax.set_ylim((-0.03, 1.03) if metric == "weight_1" else (0, 100))
-
-    titles = {"accuracy_1": "Digit 1, squared loss", "accuracy_2": "Digit 2, NLL"}
-    titles["weight_1"] = "weight of Digit 1"
-    return legend_below(row(*columns(fill, titles, ylabel="test accuracy (%)")), 3)
-
-
-def variants(traces: Traces) -> plot.Drawing:
-    """Ways to estimate the Gram matrix, and the least weight: mean accuracy, with dropout."""
-    same = {text: percent(traces[f"mnist_fashion_{name}"]) for name, text in VARIANTS.items()}
-
-    def some(pref: bool, colors: tuple[str, ...], **frame: Any) -> Layer:
-        shown = {text: run for text, run in same.items() if ("Pref" in text) == pref}
-        curves = on(plot.bands, shown, "accuracy", colors=colors)
-        return panel(curves, in_styles, legend={"loc": "lower right"}, **frame)
-
-    label = "mean test accuracy (%)"
-    one, other = plot.COLORS[1::4], plot.COLORS[2:]
-    return row(some(False, one, ylabel=label), some(True, other), sharey=True)
-
-
-def in_styles(ax: Any) -> None:
-    for line, style in zip(ax.lines, ("-", "--", ":"), strict=False):
-        line.set_linestyle(style)
 
 
 def dropout(traces: Traces) -> plot.Drawing:
@@ -144,30 +97,6 @@ def dropout(traces: Traces) -> plot.Drawing:
     titles = {data: DATA[data] for data in GREY}
     label, corner = "mean test accuracy (%)", {"loc": "lower right"}
     return row(*columns(fill, titles, ylabel=label, legend=corner), sharey=True)
-
-
-def leads(traces: Traces) -> plot.Drawing:
-    """By how much one method with dropout is ahead of another in mean accuracy; a column a set."""
-    pairs = {"FedCMOO - FSMGDA": ("fedcmoo", "fsmgda"), "FedCMOO - Pref": ("fedcmoo", "pref")}
-
-    def fill(ax: Axes, data: str) -> None:
-        for (text, (one, other)), color in zip(pairs.items(), plot.COLORS, strict=False):
-            first, second = (percent(traces[f"{data}_{m}_dropout"]) for m in (one, other))
-            lead = first.metrics["accuracy"] - second.metrics["accuracy"]
-            shown = replace(first, metrics={"lead": lead})
-            plot.bands(ax, {text: shown}, "lead", around=interval, colors=[color])
-        ax.axhline(0, color=SINGLE, linewidth=0.8)
-        whole_rounds(ax)
-
-    titles = {data: DATA[data] for data in GREY}
-    frame: Any = {"ylim": (-3, 12), "legend": {"loc": "upper right"}}
-    return row(*columns(fill, titles, ylabel="lead (points)", **frame), sharey=True)
-
-
-def interval(x: Any) -> tuple[float, float]:
-    """The ends of the 95 % interval of a mean over seeds."""
-    low, high = mean_ends(np.asarray(x))
-    return float(low), float(high)
 
 
 def overlay(traces: Traces) -> plot.Drawing:
@@ -218,14 +147,12 @@ def authors_table(numbers: Mapping[str, Number]) -> pd.DataFrame:
 
 def gallery(traces: Traces) -> plot.Drawing:
     """Figures 5-7: the first test pictures of every data set, with both labels."""
-    there = [data for data in DATA if f"{data}_fedcmoo" in traces]
-    own = what(traces) is None
-    sets = {data: first_pictures(data) if own else standin_pictures(data) for data in there}
+    del traces
 
     def draw(fig: Figure) -> None:
-        axes = fig.subplots(len(there), SHOWN, squeeze=False)
-        for line, data in zip(axes, there, strict=True):
-            pictures, shown = sets[data]
+        axes = fig.subplots(len(DATA), SHOWN, squeeze=False)
+        for line, data in zip(axes, DATA, strict=True):
+            pictures, shown = first_pictures(data)
             for i, ax in enumerate(line):
                 x = pictures[i].transpose(1, 2, 0)
                 ax.imshow(x if x.shape[-1] == 3 else x[..., 0], cmap="gray", vmin=0, vmax=255)
@@ -244,25 +171,6 @@ def first_pictures(data: str) -> tuple[Any, list[str]]:
     """
     with np.load(Path(__file__).with_name("pictures.npz")) as kept:
         return kept[data], [labels(KINDS[data], y) for y in kept[f"{data}_labels"].tolist()]
-
-
-def standin_pictures(data: str) -> tuple[Any, list[str]]:
-    standin = standin_pairs(data, "test")
-    return standin.X.numpy(), [labels(standin.names, y) for y in standin.y[:SHOWN].tolist()]
-
-
-def gallery_text(traces: Traces) -> str:
-    rows = "Three rows of six test pictures with their two labels: "
-    if what(traces) is not None:
-        return rows + (
-            "two overlapping coarse digits in white on black; a digit at the top left and one with "
-            "dim stripes at the bottom right; and large coloured digits with a pale one on top."
-        )
-    return rows + (
-        "two overlapping handwritten digits in white on black; a digit at the top left and an item "
-        "of clothing at the bottom right; and small colour photographs with a pale digit over "
-        "their middle."
-    )
 
 
 def labels(names: tuple[str, str], y: list[int]) -> str:
@@ -290,12 +198,4 @@ def step_table(numbers: Mapping[str, Number]) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-FIGURES = {
-    "tasks": tasks,
-    "mixed": mixed,
-    "variants": variants,
-    "dropout": dropout,
-    "overlay": overlay,
-    "leads": leads,
-    "gallery": gallery,
-}
+FIGURES = {**noted({"tasks": tasks, "dropout": dropout, "overlay": overlay}), "gallery": gallery}

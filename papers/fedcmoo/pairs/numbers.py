@@ -20,24 +20,17 @@ DATA = {
     "cifar10_mnist": "CIFAR-10 + MNIST",
 }
 GREY = ("multi_mnist", "mnist_fashion")
-HOW = {"": "", "_dropout": ", dropout"}  # how the grey runs are trained: name, label
+HOW = ("", "_dropout")  # how the grey runs are trained: without dropout, or with it
 METHODS = {"fsmgda": "FSMGDA", "fedcmoo": "FedCMOO", "pref": "FedCMOO-Pref"}
 MIXED = {"scalarized": "Scalarized", "fsmgda": "FSMGDA", "fedcmoo": "FedCMOO"}
-VARIANTS = {
-    "fedcmoo_dropout": "FedCMOO",
-    "fedcmoo_oneway_dropout": "FedCMOO, one-way",
-    "pref_dropout": "FedCMOO-Pref",
-    "pref_oneway_dropout": "FedCMOO-Pref, one-way",
-    "pref_free_dropout": "FedCMOO-Pref, no least weight",
-}
 #: Step sizes of server and clients: those that the paper gives FSMGDA, FedCMOO-Pref and FedCMOO.
 STEP_SIZES = ((2.0, 0.1), (1.6, 0.3), (1.2, 0.5))
 STEPPED = {"scalarized": "plain average", "fsmgda": "FSMGDA", "fedcmoo": "FedCMOO"}
 
-DEMO = END  # rounds of the authors' demo on these pictures; longer runs are looked at then, too
 FINAL = 0.1  # the share of the rounds at the end whose mean is a final value
 LEVELS = (60, 75)  # mean test accuracies, in %, to which rounds are counted
 
+BySeed = dict[int, float]
 CURVES = ("accuracy", "accuracy_1", "accuracy_2", "loss", "loss_1", "loss_2")
 UNITS = {
     "loss": "",
@@ -45,7 +38,6 @@ UNITS = {
     "worst": "%",
     "gap": "points",
     "rounds": "rounds",
-    "reached": "of seeds",
     "decline": "%",
     "from": "points",
 }
@@ -60,9 +52,11 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
     del p
     found = {name: measures(trace) for name, trace in traces.items()}
     for data in GREY:
-        add_single(found, traces, data)
+        add_single(found, data)
     numbers = {
-        f"{run}.{k}": over_seeds(v, unit(k)) for run, each in found.items() for k, v in each.items()
+        f"{run}.{k}": over_seeds([*each.values()], unit(k))
+        for run, of_run in found.items()
+        for k, each in of_run.items()
     }
     numbers |= {f"{run}.rounds": exact(t.rounds[-1], "rounds") for run, t in traces.items()}
     numbers |= {f"{run}.growth": exact(growth(t)) for run, t in traces.items()}
@@ -75,7 +69,7 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
         numbers |= {f"{run}.{k}": x for k, x in of_guard(traces[run]).items()}
     for name, (a, b) in pairs().items():
         if a in found and b in found:
-            numbers |= differences(name, found[a], found[b], traces[a].seeds, traces[b].seeds)
+            numbers |= differences(name, found[a], found[b])
     return numbers
 
 
@@ -136,24 +130,19 @@ def of_guard(trace: Trace) -> dict[str, Number]:
     }
 
 
-def measures(trace: Trace) -> dict[str, Array]:
+def measures(trace: Trace) -> dict[str, BySeed]:
     found: dict[str, Array] = {}
     for name in [f"{prefix}{curve}" for prefix in ("", "held_") for curve in CURVES]:
         if name in trace.metrics:
             found[name] = (100 if "accuracy" in name else 1) * final(trace, name)
-    if trace.rounds[-1] > DEMO:
+    if trace.rounds[-1] > END:
         for name in ("accuracy", "accuracy_1", "accuracy_2"):
-            found[f"{name}_{DEMO}"] = 100 * final(trace, name, DEMO)
+            found[f"{name}_{END}"] = 100 * final(trace, name, END)
     one, two = found["accuracy_1"], found["accuracy_2"]
     found["worst"], found["gap"] = np.minimum(one, two), one - two
     found["loss_ratio"] = found["loss_2"] / found["loss_1"]
-    for level in LEVELS:
-        found[f"rounds_{level}"] = rounds_to(trace, level)
-        best = 100 * trace.metrics["accuracy"].max(1)
-        found[f"reached_{level}"] = best >= level
-    if "weight_1" in trace.info:
-        found["weight_1"] = trace.info["weight_1"].mean(1)
-    return found
+    found |= {f"rounds_{level}": rounds_to(trace, level) for level in LEVELS}
+    return {k: dict(zip(trace.seeds, x.tolist(), strict=True)) for k, x in found.items()}
 
 
 def decline(own: Sequence[ArrayLike], alone: Sequence[ArrayLike]) -> Array:
@@ -165,24 +154,21 @@ def decline(own: Sequence[ArrayLike], alone: Sequence[ArrayLike]) -> Array:
     return np.asarray(100 * np.mean(loss, axis=0))
 
 
-def add_single(found: dict[str, dict[str, Array]], traces: Traces, data: str) -> None:
+def add_single(found: dict[str, dict[str, BySeed]], data: str) -> None:
     """Accuracies of single-task training as one run, and Delta_M of the methods on its seeds.
 
     Single tasks have no dropout; the methods are measured by them with and without it.
     """
-    alone = [f"{data}_single_{k}" for k in (1, 2)]
-    if not all(run in found for run in alone):
+    alone = [found.get(f"{data}_single_{k}", {}).get(f"accuracy_{k}", {}) for k in (1, 2)]
+    if not all(alone):
         return
-    seeds = traces[alone[0]].seeds
-    if traces[alone[1]].seeds != seeds:
-        return
-    single = [found[run][f"accuracy_{k}"] for k, run in enumerate(alone, 1)]
-    found[f"{data}_single"] = {"accuracy_1": single[0], "accuracy_2": single[1]}
+    found[f"{data}_single"] = {f"accuracy_{k}": x for k, x in enumerate(alone, 1)}
     for run in (f"{data}_{m}{how}" for m in METHODS for how in HOW):
-        if run in found and set(seeds) <= set(traces[run].seeds):
-            rows = [traces[run].seeds.index(s) for s in seeds]
-            own = [found[run][f"accuracy_{k}"][rows] for k in (1, 2)]
-            found[run]["decline"] = decline(own, single)
+        own = [found.get(run, {}).get(f"accuracy_{k}", {}) for k in (1, 2)]
+        seeds = [s for s in alone[0] if all(s in x for x in (alone[1], *own))]
+        if seeds:
+            each = {s: decline([x[s] for x in own], [x[s] for x in alone]) for s in seeds}
+            found[run]["decline"] = {s: float(x) for s, x in each.items()}
 
 
 def pairs() -> dict[str, tuple[str, str]]:
@@ -204,21 +190,10 @@ def pairs() -> dict[str, tuple[str, str]]:
     return found
 
 
-def differences(
-    name: str,
-    a: Mapping[str, Array],
-    b: Mapping[str, Array],
-    seeds_a: Sequence[int],
-    seeds_b: Sequence[int],
-) -> dict[str, Number]:
-    seeds = [s for s in seeds_a if s in seeds_b]
-    if not seeds:
-        return {}
-    one, other = ([list(of).index(s) for s in seeds] for of in (seeds_a, seeds_b))
-    alike = [k for k in a if k in b and not k.startswith("reached")]
-    whole = [k for k in alike if len(a[k]) == len(seeds_a) and len(b[k]) == len(seeds_b)]
-    apart = {k: a[k][one] - b[k][other] for k in whole}
-    if "decline" in alike and len(a["decline"]) == len(b["decline"]):
-        apart["decline"] = a["decline"] - b["decline"]  # both on the seeds of single-task runs
-    points = {k: "points" if unit(k) == "%" else unit(k) for k in apart}
-    return {f"{name}.{k}": mean(x, points[k]) for k, x in apart.items()}
+def differences(name: str, a: Mapping[str, BySeed], b: Mapping[str, BySeed]) -> dict[str, Number]:
+    found = {}
+    for k, first in a.items():
+        apart = [x - b[k][s] for s, x in first.items() if s in b.get(k, {})]
+        if apart:
+            found[f"{name}.{k}"] = mean(apart, "points" if unit(k) == "%" else unit(k))
+    return found

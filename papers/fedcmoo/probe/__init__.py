@@ -9,9 +9,7 @@ from typing import Any
 from fedlib.algorithms.fedcmoo import FedCMOOPref
 from fedlib.core import Problem
 from papers.fedcmoo.common import ENCODERS, GREY, method, shared, task, work
-from papers.fedcmoo.data import pairs
-from papers.fedcmoo.data.attributes import labelled
-from papers.fedcmoo.many import many_problem
+from papers.fedcmoo.many import STAND_IN, many_problem, own_pictures
 from papers.fedcmoo.pairs import base
 from papers.fedcmoo.probe import claims, figures
 from papers.fedcmoo.probe.methods import ERRORS, GramProbe, ProgressProbe
@@ -51,8 +49,8 @@ def attribute_problem(
     seed: int, *, clients: int, alpha: float, pictures: int, test_pictures: int
 ) -> Problem:
     return attributes(
-        labelled(pairs.load("mnist_fashion", "train", pictures or None)),
-        labelled(pairs.load("mnist_fashion", "test")),
+        own_pictures("mnist_fashion", "train", pictures),
+        own_pictures("mnist_fashion", "test", 0),
         clients=clients,
         seed=seed,
         alpha=alpha,
@@ -97,7 +95,7 @@ def of_attributes(p: Params) -> Spec:
     )
     made: Any = attribute_problem
     if stands_in("cmoo_probe", p):
-        made = partial(many_problem, source="stand-in", tasks="attributes")
+        made = partial(many_problem, source=STAND_IN, tasks="attributes")
     rounds, seeds = p["attribute_rounds"], tuple(p["seeds"])
     return Spec(GramProbe(pref), partial(made, **task(p)), rounds, seeds, p["evaluate_every"])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from papers.fedcmoo.common import GREY
 from papers.fedcmoo.probe.claims import PAPER_VALUES
 from papers.fedcmoo.probe.numbers import WAYS, running
 from papers.kit import plot
-from papers.kit.panels import columns, grid, legend_below, row
+from papers.kit.panels import columns, grid, legend_below
 from papers.kit.study import Traces
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ ROWS = {
     "unscaled": "random, unscaled",
 }
 BELOW = 0.32  # of a row: how far the paper's values lie below ours
-CURVES = {"block": "low rank", "largest16": "largest, 16 bits", "unscaled": "random"}
 TRAINED = {
     "method": "FedCMOO",
     "alone": "FSMGDA, each objective alone",
@@ -87,38 +87,9 @@ def points(ax: Axes, trace: Trace, run: str) -> None:
     ax.scatter([printed_own], [own + BELOW], marker="x", s=22, color=plot.COLORS[2])
 
 
-def errors_by_round(traces: Traces) -> plot.Drawing:
-    def fill(ax: Axes, data: str) -> None:
-        info = traces[f"gram_{data}"].info
-
-        def curve(key: str, style: str, label: str, color: str, **more: Any) -> None:
-            x = 100 * info[f"nrmse_{key}"].mean(0)
-            ax.plot(x, f".{style}", markersize=3, color=color, label=label, **more)
-
-        for (name, label), color in zip(CURVES.items(), plot.COLORS, strict=False):
-            for (way, text), style in zip(WAYS.items(), ("-", "--"), strict=True):
-                curve(f"{way}_{name}", style, f"{label}, {text}", color, linewidth=1.5)
-        curve("own_grams_scaled", ":", "clients' own, scaled", plot.COLORS[3])
-        ax.set_yscale("log")
-        ax.set_ylim(0.001, 100)  # the largest entries may be all that are not zero
-        ax.yaxis.set_major_formatter("{x:g}")
-
-    outside = {"loc": "upper left", "bbox_to_anchor": (1, 1.03)}
-    frame: Any = {"ylabel": "error of G in %", "xlabel": "round"}
-    return row(*columns(fill, GREY, legend=outside, at=-1, **frame), sharey=True)
-
-
-def figure_11(traces: Traces) -> plot.Drawing:
-    """Gains of local training in loss and accuracy, running means, both data sets."""
-    return gained(traces, "")
-
-
-def equal_steps(traces: Traces) -> plot.Drawing:
-    """The same with FedCMOO's step size in both local trainings, round by round."""
-    return gained(traces, "_equal")
-
-
 def gained(traces: Traces, suffix: str) -> plot.Drawing:
+    """Gains of local training in loss and accuracy, both data sets; equal steps round by round."""
+
     def fill(ax: Axes, data: str, what: str, unit: float) -> None:
         info = traces[f"progress_{data}{suffix}"].info
         for (who, label), color in zip(TRAINED.items(), plot.COLORS, strict=False):
@@ -140,9 +111,8 @@ def gained(traces: Traces, suffix: str) -> plot.Drawing:
     )
 
 
-FIGURES = {
+FIGURES: dict[str, Callable[[Traces], plot.Drawing]] = {
     "errors": errors,
-    "errors_by_round": errors_by_round,
-    "figure_11": figure_11,
-    "equal_steps": equal_steps,
+    "figure_11": partial(gained, suffix=""),
+    "equal_steps": partial(gained, suffix="_equal"),
 }

@@ -19,7 +19,7 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.algorithms.fedcmoo import State
+from fedlib.algorithms.fedcmoo import FSMGDA, FedCMOO, FedCMOOPref, State
 from fedlib.compress import Largest, LowRank, Masked
 from fedlib.compress.sketches import Sketch
 from fedlib.core import Problem
@@ -28,7 +28,6 @@ from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info
 from fedlib.weights import MeanOfGrams, OneWay, TwoWay
 from fedlib.weights.gram import gram_of
-from papers.fedcmoo.probe.probed import Alone, Probed, Trained
 
 #: Sketches of one budget, d numbers of a client: the paper's low rank in three orders of folding,
 #: the largest entries (a number of 32 bits, or of 16 as the authors count), and random entries.
@@ -80,7 +79,7 @@ class GramProbe:
         as `method`.
     """
 
-    method: Probed
+    method: FedCMOO | FedCMOOPref
 
     def __post_init__(self) -> None:
         checks.fields(self)
@@ -189,8 +188,8 @@ class ProgressProbe:
         those of `problems.tasks` on rows of the data.
     """
 
-    method: Trained
-    rival: Alone
+    method: FedCMOO
+    rival: FSMGDA
 
     def __post_init__(self) -> None:
         checks.fields(self)
@@ -239,7 +238,7 @@ class ProgressProbe:
         measured = aside.ask(gains, whole).mean(0)  # 5
         return after, info | named(measured)
 
-    def scale(self, method: Trained | Alone) -> float:
+    def scale(self, method: FedCMOO | FSMGDA) -> float:
         """What an update is multiplied by: `E lr`."""
         return method.local_steps * method.lr
 

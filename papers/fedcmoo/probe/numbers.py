@@ -23,38 +23,21 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
 
 
 def errors(trace: Trace) -> dict[str, Number]:
-    """Per estimate the mean nRMSE over the rounds in percent, and in how many an order holds.
-
-    `two_way_order`: largest < low rank < random, the paper's for two tasks; `two_way_best`: low
-    rank below both, the paper's for forty. The same with `one_way_`; `two_way_gain`: in how many
-    rounds the second exchange lowers the error of the low-rank sketch.
-    """
+    """Per estimate the mean nRMSE over the rounds in percent."""
     each = {k.removeprefix("nrmse_"): v for k, v in trace.info.items()}
-    found = {k: mean(100 * v.mean(1), "%") for k, v in each.items()}
-    for way in WAYS:
-        largest, low, masked = (each[f"{way}_{k}"] for k in ("largest16", "block", "unscaled"))
-        ordered, best = (largest < low) & (low < masked), low < np.minimum(largest, masked)
-        found[f"{way}_order"] = mean(ordered.mean(1), "of rounds")
-        found[f"{way}_best"] = mean(best.mean(1), "of rounds")
-    helps = each["two_way_block"] < each["one_way_block"]
-    found["two_way_gain"] = mean(helps.mean(1), "of rounds")
-    return found
+    return {k: mean(100 * v.mean(1), "%") for k, v in each.items()}
 
 
 def gains(trace: Trace) -> dict[str, Number]:
-    """Mean gains in loss, and in accuracy in percentage points, and the method's lead.
+    """Mean gains in loss, and in accuracy in percentage points.
 
-    `loss_alone` is the gain of FedCMOO minus that of FSMGDA's models of one objective each,
-    `loss_alone_ahead` the share of running means over `WINDOW` rounds in which it is positive; the
-    same against `share`, a client's share of FSMGDA's step, and for `accuracy`.
+    `loss_share` is the gain of FedCMOO minus that of a client's share of FSMGDA's step; the same
+    for `accuracy`.
     """
     found = {k: in_points(k, v) for k, v in trace.info.items()}
     for what in ("loss", "accuracy"):
-        for other in ("alone", "share"):
-            lead = trace.info[f"method_{what}"] - trace.info[f"{other}_{what}"]
-            found[f"{what}_{other}"] = in_points(what, lead)
-            ahead = (running(lead) > 0).mean(1)
-            found[f"{what}_{other}_ahead"] = mean(ahead, "of running means")
+        lead = trace.info[f"method_{what}"] - trace.info[f"share_{what}"]
+        found[f"{what}_share"] = in_points(what, lead)
     return found
 
 

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Shaped
 from torch import Tensor
 from torch.nn.functional import softplus
 
 from fedlib import checks, models
 from fedlib.checks import Count, Positive, Seed
 from fedlib.core import Problem
-from fedlib.core.problem import Batch
 from fedlib.core.sampling import seeded
 from fedlib.data import split
 from fedlib.problems.classification import row_losses
 from papers.fedcmoo import networks
 from papers.fedcmoo.data.attributes import Labelled
-from papers.fedcmoo.data.pairs import Scale
-from papers.fedcmoo.problems.tasks import task_metrics, task_problem
+from papers.fedcmoo.problems.tasks import task_problem
 
 CHUNK = 500  # test pictures at a time
 
@@ -30,7 +27,7 @@ def attributes(
     train: Labelled,
     test: Labelled,
     *,
-    groups: Sequence[Sequence[int]] | None = None,
+    groups: tuple[tuple[int, ...], ...] | None = None,
     clients: Count = 100,
     seed: Seed = 0,
     alpha: Positive = 0.3,
@@ -42,7 +39,7 @@ def attributes(
     Without groups a task is one attribute, with a decoder of two outputs and their negative
     log-likelihood. With groups a task is all attributes of a group: a decoder of one output for
     each, the mean of their binary cross-entropies. Decoders are single linear maps on the encoder
-    of `networks.pair_lenet` (pictures of one channel) or `networks.resnet` (three).
+    of `networks.pair_lenet`.
 
     `metrics`, on test pictures alone: `loss_k` and `accuracy_k` (with groups the share of right
     attributes), `loss` and `accuracy`, their means over tasks.
@@ -57,80 +54,38 @@ def attributes(
     evaluate : only the first so many test pictures; all by default.
     config : entries to add to the stored configuration, such as the data set's name.
 
-    Raises
-    ------
-    ValueError
-        for groups of different or no length, attributes that there are not, and parameters out of
-        range.
-
     Reference: sections 7.1 and D of the paper (CelebA and CelebA-5).
     """
     checks.arguments(attributes, locals())
-    count = train.a.shape[1]
+    count, grouped = train.a.shape[1], groups is not None
     taken, of_test = train.a, test.a
     if groups is not None:
-        index = group_index(groups, count)
+        index = torch.tensor(groups)
         taken, of_test = taken[:, index], of_test[:, index]  # [R, M, members]
-    tasks, out = taken.shape[1], 2 if groups is None else taken.shape[2]
+    tasks, out = taken.shape[1], taken.shape[2] if grouped else 2
     rng = seeded(seed, "split")
-    module = _network(rng, train.X.shape[1], decoders=tasks, out=out)
+    module = networks.pair_lenet(rng, decoders=tasks, out=out, hidden=0)
     w0, apply = models.ravel(module)
-    rows = split.dirichlet(train.cells, clients, alpha, rng)
-    if evaluate is not None:
-        checks.count("attributes", "evaluate", evaluate, high=len(test.a), note="the test pictures")
-    of_rows = _Rows(apply, train.scale, groups is not None)
     held = test.X[:evaluate], of_test[:evaluate]
     choices = {"clients": clients, "alpha": alpha, "attributes": count, "objectives": tasks}
     sizes = {"pictures": len(taken), "evaluate": len(held[0])}
     own = {**choices, **sizes, "shared": networks.encoder_size(module)}
+
+    def values(w: Tensor, data: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+        pictures, target = data
+        return attribute_values(apply(w, train.scale(pictures)), target, grouped)
+
     return task_problem(
         "attributes",
-        of_rows.losses,
-        of_rows.metrics,
+        values,
+        CHUNK,
         data=(train.X, taken),
-        rows=rows,
+        rows=split.dirichlet(train.cells, clients, alpha, rng),
         heldout=held,
         w0=w0,
         tasks=tasks,
         config={**own, "split_by": "seed", **(config or {})},
     )
-
-
-def _network(rng: torch.Generator, channels: int, *, decoders: int, out: int) -> networks.Tasks:
-    if channels == 1:
-        return networks.pair_lenet(rng, decoders=decoders, out=out, hidden=0)
-    return networks.resnet(rng, decoders=decoders, out=out)
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """What pictures add to losses and metrics, by the network `apply` of the scaled pictures."""
-
-    apply: Callable[..., Tensor]
-    scale: Scale
-    grouped: bool
-
-    def values(self, w: Tensor, data: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-        pictures, target = data
-        return attribute_values(self.apply(w, self.scale(pictures)), target, self.grouped)
-
-    def losses(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "M"]:
-        return batch.weight @ self.values(w, batch.data)[0]
-
-    def metrics(self, w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
-        return task_metrics(w, problem.heldout, self.values, CHUNK)
-
-
-def group_index(groups: Sequence[Sequence[int]], count: int) -> Int[Tensor, "M members"]:
-    """The groups as a tensor `[M, members]`, after checks."""
-    lengths = {len(group) for group in groups}
-    if len(lengths) != 1 or 0 in lengths:
-        rule = "hold groups of equal length, one attribute at least"
-        raise ValueError(checks.sentence("attributes", "groups", rule, [list(g) for g in groups]))
-    for group in groups:
-        for k in group:
-            checks.count("attributes", "groups", k, 0, count - 1, "the attributes")
-    return torch.tensor([list(group) for group in groups])
 
 
 def attribute_values(

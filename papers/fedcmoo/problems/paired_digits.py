@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -13,17 +12,16 @@ from torch import Tensor
 from fedlib import checks, models
 from fedlib.checks import Count, Positive, Seed, Whole
 from fedlib.core import Problem
-from fedlib.core.problem import Batch
 from fedlib.core.sampling import seeded
 from fedlib.data import split
 from fedlib.problems.classification import row_losses
 from papers.fedcmoo import networks
-from papers.fedcmoo.data.pairs import Pairs, Scale, augmented
-from papers.fedcmoo.problems.tasks import task_metrics, task_problem, with_copies
+from papers.fedcmoo.data.pairs import Pairs, augmented
+from papers.fedcmoo.problems.tasks import task_problem
 
-#: Losses of a task: negative log-likelihood; the mean square, or the Euclidean norm, of the
-#: difference between softmax outputs and the class as a vector.
-LOSSES = ("nll", "squared", "norm")
+#: Losses of a task: negative log-likelihood; the mean square of the difference between softmax
+#: outputs and the class as a vector.
+LOSSES = ("nll", "squared")
 
 CLASSES = 10
 CHUNK = 1000  # test pictures at a time
@@ -37,7 +35,7 @@ def paired_digits(
     seed: Seed = 0,
     alpha: Positive = 0.3,
     copies: Whole = 0,
-    kinds: Sequence[str] = ("nll", "nll"),
+    kinds: tuple[str, str] = ("nll", "nll"),
     evaluate: Count | None = None,
     held: Pairs | None = None,
     config: Mapping[str, Any] | None = None,
@@ -66,32 +64,37 @@ def paired_digits(
     held : further pictures to evaluate on, such as some of a training set that no client has.
     config : entries to add to the stored configuration, such as the data set's name.
 
-    Raises
-    ------
-    ValueError
-        for a loss that is not in `LOSSES`, and parameters out of range.
-
-    Reference: sections 7.1 and D of the paper; "squared" and "norm" for Table 2.
+    Reference: sections 7.1 and D of the paper; "squared" for Table 2.
     """
     checks.arguments(paired_digits, locals())
-    _check_kinds(kinds)
-    checks.count("paired_digits", "copies", copies, low=0)
+    for kind in kinds:
+        checks.one_of("paired_digits", "kinds", kind, LOSSES)
     rng = seeded(seed, "split")
     make = networks.pair_lenet if train.X.shape[1] == 1 else networks.pair_cnn
     module = make(rng, decoders=2, out=CLASSES)
     w0, apply = models.ravel(module)
-    data, rows = _dealt(train, clients, alpha, copies, rng)
-    of_rows = _Rows(apply, train.scale, tuple(kinds))
+    rows = split.dirichlet(train.cells(), clients, alpha, rng)
+    data = train.X, train.y
+    if copies:
+        data = augmented(train, copies, rng), train.y.repeat(copies, 1)
+        rows = torch.cat([rows + k * len(train.y) for k in range(copies)], dim=1)
     of_test = judged(test, evaluate)
     choices = {"clients": clients, "alpha": alpha, "copies": copies, "kinds": list(kinds)}
     sizes = {"pictures": len(train.y), "evaluate": len(of_test[0])}
     if held is not None:
         sizes["held"] = len(held.y)
     own = {**choices, **sizes, "shared": networks.encoder_size(module), "tasks": list(train.names)}
+
+    def values(w: Tensor, data: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+        pictures, labels = data
+        out = apply(w, train.scale(pictures))
+        each = [kind_losses(out[..., k, :], labels[..., k], kind) for k, kind in enumerate(kinds)]
+        return torch.stack(each, -1), (out.argmax(-1) == labels).to(out.dtype)
+
     return task_problem(
         "paired_digits",
-        of_rows.losses,
-        of_rows.metrics,
+        values,
+        CHUNK,
         data=data,
         rows=rows,
         heldout=of_test if held is None else (*of_test, held.X, held.y),
@@ -101,48 +104,6 @@ def paired_digits(
     )
 
 
-def _check_kinds(kinds: Sequence[str]) -> None:
-    if len(kinds) != 2:
-        raise ValueError(checks.sentence("paired_digits", "kinds", "hold two losses", list(kinds)))
-    for kind in kinds:
-        checks.one_of("paired_digits", "kinds", kind, LOSSES)
-
-
-def _dealt(
-    train: Pairs, clients: int, alpha: float, copies: int, rng: torch.Generator
-) -> tuple[tuple[Tensor, Tensor], Int[Tensor, "N m"]]:
-    """The training pictures or their turned copies, with labels, and every client's rows."""
-    rows = split.dirichlet(train.cells(), clients, alpha, rng)
-    if not copies:
-        return (train.X, train.y), rows
-    data = augmented(train, copies, rng), train.y.repeat(copies, 1)
-    return data, with_copies(rows, len(train.y), copies)
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """What pictures add to losses and metrics, by the network `apply` of the scaled pictures."""
-
-    apply: Callable[..., Tensor]
-    scale: Scale
-    kinds: tuple[str, ...]
-
-    def values(self, w: Tensor, data: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-        pictures, labels = data
-        out = self.apply(w, self.scale(pictures))
-        each = [kind_losses(out[..., k, :], labels[..., k], self.kinds[k]) for k in range(2)]
-        return torch.stack(each, -1), (out.argmax(-1) == labels).to(out.dtype)
-
-    def losses(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "2"]:
-        return batch.weight @ self.values(w, batch.data)[0]
-
-    def metrics(self, w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
-        pictures, labels, *more = problem.heldout
-        found = task_metrics(w, (pictures, labels), self.values, CHUNK)
-        further = task_metrics(w, tuple(more), self.values, CHUNK) if more else {}
-        return found | {f"held_{name}": value for name, value in further.items()}
-
-
 def judged(
     test: Pairs, evaluate: int | None
 ) -> tuple[Shaped[Tensor, "R c h w"], Int[Tensor, "R 2"]]:
@@ -150,7 +111,6 @@ def judged(
     X, y = test.X, test.y
     if evaluate is None:
         return (X, y) if test.exact is None else (X[test.exact], y[test.exact])
-    checks.count("paired_digits", "evaluate", evaluate, high=len(y), note="the test pictures")
     return X[:evaluate], y[:evaluate]
 
 
@@ -161,5 +121,4 @@ def kind_losses(
     if kind == "nll":
         return row_losses(out, target)
     hit = target.unsqueeze(-1) == torch.arange(out.shape[-1], device=out.device)
-    error = torch.softmax(out, -1) - hit.to(out.dtype)
-    return error.square().mean(-1) if kind == "squared" else error.norm(dim=-1)
+    return (torch.softmax(out, -1) - hit.to(out.dtype)).square().mean(-1)

@@ -1,4 +1,4 @@
-"""What problems with several tasks share: their form, metrics, and rows with turned copies."""
+"""What problems with several tasks share: their form and metrics."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ RowValues = Callable[[Tensor, tuple[Tensor, ...]], tuple[Tensor, Tensor | None]]
 
 def task_problem(
     name: str,
-    losses: Callable[[Tensor, Batch], Tensor],
-    metrics: Callable[[Tensor, Problem], dict[str, Tensor]],
+    values: RowValues,
+    chunk: int,
     *,
     data: tuple[Shaped[Tensor, "R ..."], ...],
     rows: Int[Tensor, "N m"],
@@ -28,7 +28,21 @@ def task_problem(
     tasks: int,
     config: Mapping[str, Any],
 ) -> Problem:
-    """An objective for each of so many `tasks`; every client has m rows."""
+    """An objective for each of so many `tasks`: the mean of a task's values on a client's rows.
+
+    Every client has m rows. Metrics are those of `task_metrics` on the rows held out; if these are
+    two sets, one after the other, those of the second begin with `held_`.
+    """
+
+    def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "M"]:
+        return batch.weight @ values(w, batch.data)[0]
+
+    def metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+        first, second = problem.heldout[: len(data)], problem.heldout[len(data) :]
+        further = task_metrics(w, second, values, chunk) if second else {}
+        found = task_metrics(w, first, values, chunk)
+        return found | {f"held_{k}": value for k, value in further.items()}
+
     return Problem(
         name=name,
         data=data,
@@ -68,8 +82,3 @@ def task_metrics(
         found[name] = mean.mean()
         found |= {f"{name}_{k + 1}": mean[k] for k in range(len(mean))}
     return found
-
-
-def with_copies(rows: Int[Tensor, "N m"], count: int, copies: int) -> Int[Tensor, "N more"]:
-    """A client's rows in every copy of a data set of `count` rows, one copy after another."""
-    return torch.cat([rows + k * count for k in range(copies)], dim=1)

@@ -1,4 +1,4 @@
-"""Study of FedCMOO's Figures 3 and 12 (eleven properties of molecules) and of what is uploaded."""
+"""Study of FedCMOO's Figure 3 (eleven properties of molecules) and of what is uploaded."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.tolerance import Tolerance
 
-__all__ = ["STUDY", "counted_problem", "generated_problem", "molecule_problem"]
+__all__ = ["STUDY", "counted_problem", "molecule_problem"]
 
 GENERATED = "generated graphs whose targets follow a known rule"
 
@@ -64,17 +64,14 @@ def molecule_sets(count: int, test: int) -> tuple[molecules.Graphs, molecules.Gr
 
 
 @lru_cache(maxsize=2)
-def molecule_problem(seed: int, *, clients: int, molecules: int, test_molecules: int) -> Problem:
-    train, test = molecule_sets(molecules, test_molecules)
-    return qm9(train, test, clients=clients, seed=seed, config={"dim": sizes()[0]})
-
-
-@lru_cache(maxsize=2)
-def generated_problem(seed: int, *, clients: int, molecules: int, test_molecules: int) -> Problem:
-    """The eleven targets of generated graphs; the graphs are the same for every seed."""
-    train, test = generated(molecules, test_molecules)
-    told = {"dim": sizes()[0], "tasks": list(RULE), "stand_in": GENERATED}
-    return qm9(train, test, clients=clients, seed=seed, config=told)
+def molecule_problem(
+    seed: int, *, clients: int, molecules: int, test_molecules: int, stand_in: bool = False
+) -> Problem:
+    """The eleven targets of molecules or, as a stand-in, of generated graphs."""
+    sets = generated if stand_in else molecule_sets
+    train, test = sets(molecules, test_molecules)
+    made = {"tasks": list(RULE), "stand_in": GENERATED} if stand_in else {}
+    return qm9(train, test, clients=clients, seed=seed, config={"dim": sizes()[0], **made})
 
 
 @lru_cache(maxsize=8)
@@ -93,9 +90,10 @@ def specs(p: Params) -> dict[str, Spec]:
         "shared": sizes()[1],
         "local": Adam(),
     }
-    stand_in = stands_in("cmoo_qm9", p)
-    held = {k: p[k] for k in ("clients", "molecules", "test_molecules")}
-    problem = partial(generated_problem if stand_in else molecule_problem, **held)
+    held: dict[str, Any] = {k: p[k] for k in ("clients", "molecules", "test_molecules")}
+    if stands_in("cmoo_qm9", p):
+        held["stand_in"] = True
+    problem = partial(molecule_problem, **held)
     keep = (*LOSSES, "direction", "mu", "fallback", *(f"weight_{k}" for k in range(1, 12)))
     seeds, every = tuple(p["seeds"]), p["evaluate_every"]
     main = Spec(FedCMOO(**common), problem, p["rounds"], seeds, every, keep)

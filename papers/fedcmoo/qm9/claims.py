@@ -105,10 +105,4 @@ PAPER_VALUES = (
     PaperValue(
         "upload on QM9, FSMGDA (in d)", "fsmgda.upload", 11.0, "11", "C, Proposition 1", rtol=0.001
     ),
-    *(
-        PaperValue(
-            f"test loss after the run, {text}", f"{m}.loss", None, "curve only", "C, Figure 3"
-        )
-        for m, text in (("fsmgda", "FSMGDA"), ("fedcmoo", "FedCMOO"), ("pref", "Pref"))
-    ),
 )

@@ -20,7 +20,6 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
     runs = {m: traces[f"qm9_{m}"] for m in METHODS}
     numbers: dict[str, Number] = {}
     for m, trace in runs.items():
-        numbers |= {f"{m}.{k}": mean(trace.metrics[k][:, -1]) for k in LOSSES}
         numbers[f"{m}.upload"] = exact(upload(trace), "d")
         numbers[f"{m}.rounds"] = exact(trace.rounds[-1], "rounds")
         numbers[f"{m}.start"] = mean(trace.metrics["loss"][:, 0])
@@ -33,8 +32,6 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
     numbers["upload.at"] = exact(room, "d")
     last = {m: int(t.rounds[within(t, room)]) for m, t in runs.items()}
     numbers |= compared(runs, last, "upload")
-    for m, at in last.items():
-        numbers[f"upload.{m}.at"] = exact(at, "rounds")
     numbers["rounds.largest_gap"] = mean(largest_gap(runs["fedcmoo"], runs["fsmgda"]))
     return numbers | counted(traces, p)
 
@@ -81,7 +78,7 @@ def compared(runs: Traces, rounds: dict[str, int], kind: str) -> dict[str, Numbe
     found: dict[str, Number] = {}
     at = {m: {k: at_round(runs[m], k, rounds[m]) for k in LOSSES} for m in METHODS}
     for m in METHODS:
-        found |= {f"{kind}.{m}.{k}": mean(at[m][k]) for k in LOSSES}
+        found[f"{kind}.{m}.loss"] = mean(at[m]["loss"])
     for m in ("fedcmoo", "pref"):
         gaps = {k: at[m][k] - at["fsmgda"][k] for k in LOSSES}
         found |= {f"{kind}.{m}_vs_fsmgda.{k}": mean(gaps[k]) for k in LOSSES}

@@ -9,6 +9,7 @@ from papers.fedcmoo.common import GREY, method, shared
 from papers.fedcmoo.pairs import base
 from papers.fedcmoo.standin import noted
 from papers.fedcmoo.sweeps import claims, figures
+from papers.fedcmoo.sweeps.claims import EPSILON
 from papers.fedcmoo.sweeps.numbers import derive
 from papers.kit.health_checks import HealthCheck, HealthChecks, learning
 from papers.kit.store import Spec
@@ -23,11 +24,6 @@ PARAMETERS = parameters(
     steps=("numbers of local steps", (1, 5, 20), (1, 2)),
     preference_rounds=("rounds T of the runs with preferences", 30, 2),
     ratios=("r_2 / r_1 of the preferences", (0.25, 0.5, 1.0, 2.0, 4.0), (0.5, 1.0)),
-    tolerances=(
-        "thresholds of the divergence below which FedCMOO-Pref stops balancing",
-        (0.01, 0.0001),
-        (0.01, 0.001),
-    ),
     **shared(),
 )
 
@@ -46,13 +42,10 @@ def specs(p: Params) -> dict[str, Spec]:
                 run = base(made, data, p, p["seeds"], p["step_rounds"])
                 found[f"{data}_{name}_steps{steps}"] = run
         for second in p["ratios"]:
-            for tolerance in p["tolerances"]:
-                if second != 1 and tolerance != p["tolerances"][0]:
-                    continue  # other tolerances for equal preference alone
-                rule = Preference(ratios=ratios(float(second)), epsilon=float(tolerance))
-                made = method("pref", data, p, preference=rule, least=None)
-                name = f"{data}_ratio{second:g}_tolerance{tolerance:g}"
-                found[name] = base(made, data, p, p["seeds"], p["preference_rounds"])
+            rule = Preference(ratios=ratios(float(second)), epsilon=EPSILON)
+            made = method("pref", data, p, preference=rule, least=None)
+            name = f"{data}_ratio{second:g}_tolerance{EPSILON:g}"
+            found[name] = base(made, data, p, p["seeds"], p["preference_rounds"])
     return found
 
 
@@ -69,7 +62,6 @@ STUDY = Study(
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,
-    paper_values=claims.PAPER_VALUES,
     figures=noted(figures.FIGURES),
     watch=WATCH,
     tolerances={"*": Tolerance(rounds=1)},

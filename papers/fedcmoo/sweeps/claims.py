@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from papers.fedcmoo.common import GREY, cmoo
-from papers.kit.claims import PaperValue
 from papers.kit.needs import Needs
 from papers.kit.rules import EXCHANGED, Rule, of, rises, stat_value
 
 STEPS = (1, 20)  # local steps, the fewest and the most
-EPSILON = 0.01
+EPSILON = 0.01  # the divergence below which FedCMOO-Pref stops balancing
 NEAR = 2 * EPSILON  # divergence of final test losses that is called near to the preference
 MODERATE = ("0.5", "1", "2")  # r_2 / r_1
 STRONG = ("0.25", "4")
@@ -101,26 +100,5 @@ CLAIMS = (
         figure="figure_4",
         needs=PREFERENCE_NEEDS,
         reading=PRINTED,
-    ),
-)
-
-PAPER_VALUES = (
-    *(
-        PaperValue(
-            f"{title}: lead with {steps} local steps",
-            f"{data}.lead{steps}",
-            None,
-            "curve only",
-            "Figure 2",
-        )
-        for data, title in GREY.items()
-        for steps in STEPS
-    ),
-    *(
-        PaperValue(
-            f"{title}: F1/F2 for r2/r1 = {r}", quotient(data, r), None, "points only", "Figure 4"
-        )
-        for data, title in GREY.items()
-        for r in ALL
     ),
 )

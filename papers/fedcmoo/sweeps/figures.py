@@ -29,21 +29,10 @@ def by_steps(traces: Traces, data: str, name: str) -> dict[int, Trace]:
 
 
 def by_preference(traces: Traces, data: str) -> dict[str, Trace]:
-    """The runs with different preferences, all at one tolerance, as `r_1 : r_2`."""
-    runs = {n: t for n, t in traces.items() if n.startswith(f"{data}_ratio")}
-    first = tolerance(next(iter(runs.values())))
-    some = [t for t in runs.values() if tolerance(t) == first]
-    ordered = sorted(some, key=lambda t: ratios_of(t)[1] / ratios_of(t)[0])
+    """The runs with different preferences, as `r_1 : r_2`."""
+    runs = [t for n, t in traces.items() if n.startswith(f"{data}_ratio")]
+    ordered = sorted(runs, key=lambda t: ratios_of(t)[1] / ratios_of(t)[0])
     return {"{:g} : {:g}".format(*ratios_of(t)): t for t in ordered}
-
-
-def by_tolerance(traces: Traces, data: str) -> dict[float, Trace]:
-    runs = [t for n, t in traces.items() if n.startswith(f"{data}_ratio1_")]
-    return {tolerance(t): t for t in sorted(runs, key=tolerance, reverse=True)}
-
-
-def tolerance(trace: Trace) -> float:
-    return float(trace.config["algorithm"]["preference"]["epsilon"])
 
 
 def figure_2(traces: Traces) -> plot.Drawing:
@@ -56,21 +45,6 @@ def figure_2(traces: Traces) -> plot.Drawing:
 
     frame: Any = {"ylabel": "final mean test accuracy", "xlabel": "local steps"}
     return row(*columns(fill, GREY, legend=True, **frame), sharey=True)
-
-
-def curves(traces: Traces) -> plot.Drawing:
-    """Mean test accuracy over rounds by local steps; FedCMOO solid, FSMGDA dashed."""
-
-    def fill(ax: Axes, data: str) -> None:
-        for (name, label), style in zip(METHODS.items(), ("-", "--"), strict=True):
-            for i, (steps, trace) in enumerate(by_steps(traces, data, name).items()):
-                look: Any = {"color": plot.COLORS[i], "label": f"{label}, {steps}"}
-                x = trace.metrics["accuracy"].mean(0)
-                ax.plot(trace.rounds, x, style, linewidth=1.4, **look)
-
-    outside = {"title": "local steps", "loc": "upper left", "bbox_to_anchor": (1, 1.03)}
-    frame: Any = {"ylabel": "mean test accuracy", "xlabel": "round"}
-    return row(*columns(fill, GREY, legend=outside, at=-1, **frame), sharey=True)
 
 
 def figure_4(traces: Traces) -> plot.Drawing:
@@ -97,17 +71,4 @@ def preferred(ax: Axes, trace: Trace, label: str, color: str, top: float) -> Non
     ax.scatter(final(trace, "loss_1"), final(trace, "loss_2"), color=color, label=label, zorder=3)
 
 
-def tolerances(traces: Traces) -> plot.Drawing:
-    """Quotient of the test losses over rounds for equal preference, by tolerance."""
-
-    def fill(ax: Axes, data: str) -> None:
-        for i, (epsilon, trace) in enumerate(by_tolerance(traces, data).items()):
-            quotient = (trace.metrics["loss_1"] / trace.metrics["loss_2"]).mean(0)
-            ax.plot(trace.rounds, quotient, color=plot.COLORS[i], label=f"ε = {epsilon:g}")
-        plot.level(ax, 1, "F₁ = F₂")
-
-    frame: Any = {"ylabel": "test loss F₁ / F₂", "xlabel": "round"}
-    return row(*columns(fill, GREY, legend=True, **frame), sharey=True)
-
-
-FIGURES = {"figure_2": figure_2, "curves": curves, "figure_4": figure_4, "tolerances": tolerances}
+FIGURES = {"figure_2": figure_2, "figure_4": figure_4}

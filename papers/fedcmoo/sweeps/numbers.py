@@ -13,7 +13,7 @@ from papers.kit.numbers import Number, mean
 from papers.kit.study import Params, Traces
 
 LATE = 0.9  # final: the mean over the evaluations from this share of the rounds on
-CURVES = ("loss", "loss_1", "loss_2", "accuracy", "accuracy_1", "accuracy_2")
+CURVES = ("accuracy", "accuracy_1", "accuracy_2")
 
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
@@ -46,19 +46,12 @@ def ratios_of(trace: Trace) -> tuple[float, float]:
 def balance(trace: Trace) -> dict[str, Number]:
     """How near the final test losses are to the preference.
 
-    `quotient` is F_1 / F_2, `ratio` r_1 F_1 / (r_2 F_2), `mu` the divergence of (r_1 F_1, r_2 F_2)
-    from equal shares; `late_mu` is what the rounds reported of the training losses at the end.
+    `quotient` is F_1 / F_2, `mu` the divergence of (r_1 F_1, r_2 F_2) from equal shares.
     """
-    r = ratios_of(trace)
+    r = torch.tensor(ratios_of(trace)).double()
     losses = np.stack([final(trace, "loss_1"), final(trace, "loss_2")], 1)  # [S, 2]
-    quotient = losses[:, 0] / losses[:, 1]
-    pairs = [balancing(torch.tensor(row), torch.tensor(r).double())[1] for row in losses]
-    reported = trace.info["mu"]
-    late = reported[:, int(LATE * reported.shape[1]) :]
+    pairs = [balancing(torch.tensor(row), r)[1] for row in losses]
     return {
-        "quotient": mean(quotient),
-        "ratio": mean(quotient * r[0] / r[1]),
+        "quotient": mean(losses[:, 0] / losses[:, 1]),
         "mu": mean([float(mu) for mu in pairs]),
-        "late_mu": mean(late.mean(1)),
-        "fallback": mean(trace.info["fallback"].mean(1), "of rounds"),
     }

@@ -5,21 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from fedlib.algorithms.fedcmoo import (
-    FSMGDA,
-    MGDA,
-    FedCMOO,
-    FedCMOOPref,
-    FedCMOOTheory,
-    Scalarized,
-)
+from fedlib.algorithms.fedcmoo import FSMGDA, FedCMOO, FedCMOOPref, FedCMOOTheory, Scalarized
 from fedlib.compress import Exact, Identity, RandK
 from fedlib.compress.compressors import Compressor
 from fedlib.weights import MinNorm, OneWay, Preference
 from papers.fedcmoo.theory import Setting, corollary
 from papers.fedcmoo.toy import claims, figures
 from papers.fedcmoo.toy.numbers import derive, edge_ratios
-from papers.fedcmoo.toy.problems import CLIENTS, DirectionProbe, federation, plane
+from papers.fedcmoo.toy.problems import CLIENTS, DirectionProbe, federation
 from papers.kit.health_checks import HealthCheck, HealthChecks, nothing
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
@@ -29,8 +22,6 @@ __all__ = ["STUDY"]
 PARAMETERS = parameters(
     seeds=("seeds; each fixes the instance, participants and batches", tuple(range(10)), (0, 1)),
     lr=("client step size but for the rate", 0.1),
-    plane_rounds=("rounds in the plane", 60, 8),
-    plane_ratios=("preferences r_2 in the plane, with r_1 = 1", (0.25, 1.0, 4.0), (1.0,)),
     rounds=("rounds of the sweep over local steps", 400, 20),
     edge_rounds=("rounds of the sweeps over tolerance and scale", 150, 20),
     local_steps_grid=("local steps E of the sweep", (1, 5, 10, 20, 50), (1, 10)),
@@ -45,43 +36,19 @@ PARAMETERS = parameters(
     tolerances=("FedCMOO-Pref's epsilon", (0.1, 0.01, 0.001, 0.0001), (0.1, 0.01)),
     objectives=("M of the sweep over tolerances and of the direction", (2, 5), (2,)),
     scale=("factor of objective 1 in the scale mismatch", 20.0),
-    guard_steps=(
-        "server steps of the guard, with 5 local steps",
-        (1.0, 2.0, 4.0, 6.0, 7.0, 8.0),
-        (2.0, 8.0),
-    ),
-    guard_rounds=("rounds there", 60, 10),
     points=("random models and preferences a seed, for the direction", 100, 10),
 )
 EXACT = OneWay(Exact())
-GUARD_STEPS = 5  # local steps of the runs that the guard watches
 ENDS = ("f_1", "f_2", "stationarity", "distance")
 
 
 def specs(p: Params) -> dict[str, Spec]:
-    parts = (_plane, _drift, _rate, _edge, _scale, _guard, _probe)
+    parts = (_drift, _rate, _edge, _scale, _probe)
     return {name: spec for part in parts for name, spec in part(p).items()}
 
 
 def _spec(p: Params, algorithm: Any, task: Any, rounds: int, looks: int, *keep: str) -> Spec:
     return Spec(algorithm, task, rounds, tuple(p["seeds"]), max(1, rounds // looks), keep)
-
-
-def _plane(p: Params) -> dict[str, Spec]:
-    """Every method from the same start in the plane, half of the clients a round, E = 5."""
-    work: dict[str, Any] = {"lr": float(p["lr"]), "local_steps": 5, "participants": 5}
-    methods: dict[str, Any] = {
-        "fedcmoo": FedCMOO(**work, gram=EXACT),
-        "fsmgda": FSMGDA(**work),
-        "scalarized": Scalarized(**work),
-        "mgda": MGDA(lr=5 * float(p["lr"])),
-    }
-    for r in p["plane_ratios"]:
-        towards = Preference(ratios=(1.0, float(r)), epsilon=1e-3)
-        methods[f"pref{r:g}"] = FedCMOOPref(**work, gram=EXACT, preference=towards, least=None)
-    keep = (*ENDS, "w_1", "w_2", "weight_1")
-    rounds = p["plane_rounds"]
-    return {f"plane_{k}": _spec(p, m, plane, rounds, rounds, *keep) for k, m in methods.items()}
 
 
 def _drift(p: Params) -> dict[str, Spec]:
@@ -170,23 +137,6 @@ def _scale(p: Params) -> dict[str, Spec]:
     }
 
 
-def _guard(p: Params) -> dict[str, Spec]:
-    """Server steps up to and beyond the edge of stability, minibatches of one row of four."""
-    task, found = partial(federation, spread=0.5, noise=1.0, rows=4), {}
-    for step in p["guard_steps"]:
-        work: dict[str, Any] = {"lr": float(p["lr"]), "server_lr": float(step), "batch_size": 1}
-        work |= {"local_steps": GUARD_STEPS, "participants": CLIENTS // 2}
-        both: dict[str, Any] = {
-            "fedcmoo": FedCMOO(**work, gram=EXACT, weights=MinNorm()),
-            "fsmgda": FSMGDA(**work),
-        }
-        rounds = p["guard_rounds"]
-        for name, method in both.items():
-            spec = _spec(p, method, task, rounds, rounds, "f", "stationarity")
-            found[f"guard_{name}_x{step:g}"] = spec
-    return found
-
-
 def _probe(p: Params) -> dict[str, Spec]:
     keep = ("mu", "slope", "error", "change", "change_1", "change_2", "change_3")
     return {
@@ -200,7 +150,6 @@ def _probe(p: Params) -> dict[str, Spec]:
 WATCH: HealthChecks = {
     "probe_*": nothing("directions at random models"),
     "rate_*": HealthCheck("g_12"),  # the inner product of both gradients, which end opposed
-    "guard_*": HealthCheck("f"),
     "*": HealthCheck(
         "stationarity", exact="exact gradients of quadratics come to rest within one look"
     ),

@@ -1,9 +1,8 @@
-"""Small computations beside FedCMOO's toys: its printed tables, its sketch, its weight rule."""
+"""Small computations beside FedCMOO's toys: its sketch, its weight rule."""
 
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import torch
 from torch import Tensor
 
@@ -12,34 +11,6 @@ from fedlib.compress.sketches import Sketch, folded_shape, unfold
 from fedlib.weights import FindWeights
 from fedlib.weights.gram import combine, gram_of, symmetric
 from fedlib.weights.rules import minimum_norm
-from papers.fedcmoo.pairs.numbers import METHODS, decline
-from papers.fedcmoo.pairs.rules import TABLE_1, TABLE_4
-from papers.fedcmoo.probe.claims import PAIRS, TABLE_3
-
-#: The means that Table 3 prints, a row each.
-MEANS_3 = (24.41, 3.83, 22.97, 4.38, 4.08, 23.19, 6.07)
-
-
-def table_3() -> pd.DataFrame:
-    """The paper's Table 3: the mean of the four printed entries beside the printed mean, in %."""
-    found = {
-        words: {"mean of the entries": float(np.mean(entries)), "printed": printed}
-        for (words, entries), printed in zip(TABLE_3.values(), MEANS_3, strict=True)
-    }
-    return pd.DataFrame.from_dict(found, orient="index")
-
-
-def table_4() -> pd.DataFrame:
-    """The paper's Table 4, in %: recomputed from Table 1 and single-task values, and printed."""
-    rows = {
-        f"{method}, {PAIRS[data]}": {
-            "from Table 1": float(decline(own[m], own["single"])),
-            "printed": TABLE_4[data][m],
-        }
-        for m, method in METHODS.items()
-        for data, own in TABLE_1.items()
-    }
-    return pd.DataFrame.from_dict(rows, orient="index")
 
 
 def related_jacobians(

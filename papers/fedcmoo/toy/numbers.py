@@ -7,25 +7,19 @@ from functools import partial
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from fedlib.compress import LowRank
-from fedlib.compress.compressors import FLOAT_BITS
 from fedlib.core import Trace
 from fedlib.core.trace import Array
+from papers.fedcmoo.pref_checks import balance
 from papers.kit.numbers import Number, exact, mean, over_seeds, ratio
 from papers.kit.study import Params, Traces
 
-GUARD = 1.5  # the authors' code rolls back a model whose loss exceeds the last one so many times
-#: Objectives and encoder parameters of the paper's networks: a picture pair, CelebA-5, QM9, CelebA.
-NETWORKS = {2: 28_515, 5: 11_168_832, 11: 616_960, 40: 11_168_832}
-
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
-    found = each(traces, "plane", plane) | drift(traces) | rate(traces)
-    found |= each(traces, "guard", guard) | each(traces, "probe", probe)
+    found = drift(traces) | rate(traces) | each(traces, "probe", probe)
     found |= each(traces, "edge", edge) | allowed(p)
-    return found | each(traces, "scale", partial(scale, factor=float(p["scale"]))) | uploads()
+    return found | each(traces, "scale", partial(scale, factor=float(p["scale"])))
 
 
 def each(
@@ -50,13 +44,6 @@ def end(trace: Trace, name: str) -> Array:
     return np.asarray(values[name][:, -1])
 
 
-def imbalance(losses: Array, ratios: Array) -> Array:
-    """mu, the divergence of the shares of `r_k F_k`, `[..., M]`, from equal ones."""
-    scaled = losses * ratios
-    u = scaled / scaled.sum(-1, keepdims=True)
-    return np.asarray((u * np.log(np.maximum(u, 1e-300) * u.shape[-1])).sum(-1))
-
-
 def edge_ratios(tasks: int) -> tuple[float, ...]:
     """The preferences of the sweep over tolerances, evenly from 1 to 2."""
     return tuple(1 + k / (tasks - 1) for k in range(tasks))
@@ -64,22 +51,12 @@ def edge_ratios(tasks: int) -> tuple[float, ...]:
 
 def tolerated(epsilon: float) -> float:
     """The largest ratio of two losses whose imbalance is `epsilon`; the least is its inverse."""
-    if not 0 < epsilon < np.log(2):
-        raise ValueError(f"tolerated: epsilon must be in (0, log 2), got {epsilon}.")
     both = np.ones(2)
 
     def excess(x: float) -> float:
-        return float(imbalance(np.array([np.exp(x), 1.0]), both)) - epsilon
+        return float(balance(both, np.array([np.exp(x), 1.0]))[0]) - epsilon
 
-    return float(np.exp(scipy.optimize.brentq(excess, 0, 700)))
-
-
-def plane(name: str, trace: Trace) -> dict[str, Array]:
-    found = {k: end(trace, k) for k in ("f_1", "f_2", "distance", "stationarity")}
-    r = float(name[4:]) if name.startswith("pref") else 1.0
-    both = np.stack([found["f_1"], found["f_2"]], -1)
-    ratios = both[:, 0] / (r * both[:, 1])
-    return found | {"ratio": ratios, "mu": imbalance(both, np.array([1.0, r]))}
+    return float(np.exp(scipy.optimize.brentq(excess, 0, 100)))
 
 
 def drift(traces: Traces) -> dict[str, Number]:
@@ -123,7 +100,7 @@ def edge(_: str, trace: Trace) -> dict[str, Array]:
     losses = np.stack([end(trace, f"f_{k + 1}") for k in range(count)], -1)
     scaled = losses * edge_ratios(count)
     return {
-        "mu": imbalance(losses, np.array(edge_ratios(count))),
+        "mu": balance(np.array(edge_ratios(count)), losses)[0],
         "spread": scaled.max(-1) / scaled.min(-1),
         "stationarity": end(trace, "stationarity"),
         "fallback": trace.info["fallback"].mean(1),
@@ -141,44 +118,8 @@ def scale(_: str, trace: Trace, factor: float) -> dict[str, Array]:
     return {"f_1": end(trace, "f_1") / factor, "f_2": end(trace, "f_2"), "weight_1": weight}
 
 
-def firings(loss: Array, ratio: float = GUARD) -> NDArray[np.bool_]:
-    """At which rounds a loss exceeds `ratio` times the last accepted one, `[S, T]` of `[S, T+1]`.
-
-    Nothing is rolled back here: the next model is compared with the same accepted value again.
-    """
-    accepted = loss[:, 0].copy()
-    found = np.zeros((len(loss), loss.shape[1] - 1), dtype=bool)
-    for t in range(1, loss.shape[1]):
-        found[:, t - 1] = ~(loss[:, t] <= ratio * accepted)
-        accepted = np.where(found[:, t - 1], accepted, loss[:, t])
-    return found
-
-
-def guard(_: str, trace: Trace) -> dict[str, ArrayLike]:
-    """In how many rounds the guard would fire, in how many seeds at all, and how the runs end."""
-    loss = trace.metrics["f"]
-    fired = firings(loss)
-    return {"rounds": fired.sum(1), "seeds": fired.any(1), "end": loss[:, -1] / loss[:, 0]}
-
-
 def probe(_: str, trace: Trace) -> dict[str, ArrayLike]:
     """The measured slope of mu against the formula, and how often mu falls, per seed."""
     error = trace.info["error"]
     falls = {f"falls{n}": (trace.info[f"change{n}"] < 0).mean(1) for n in ("", "_1", "_2", "_3")}
     return {"points": exact(error.size), "error": error.max(1), **falls}
-
-
-def uploads(networks: Mapping[int, int] = NETWORKS) -> dict[str, Number]:
-    """What a client uploads in a round, in units of the shared model, from the wire formats.
-
-    FedCMOO: the compressed Jacobian, `2 M^2` numbers of the second exchange, one update. With a
-    preference also M losses. FSMGDA: M updates. Heads, which no method compresses, are left out.
-    """
-    found: dict[str, Number] = {}
-    for M, d in networks.items():
-        jacobian = LowRank().bits(M, d) / FLOAT_BITS
-        two_way = jacobian + 2 * M**2 + d
-        sent = {"fedcmoo": two_way, "pref": two_way + M, "fsmgda": float(M * d)}
-        found |= {f"upload_{m}.M{M}": exact(x / d) for m, x in sent.items()}
-        found[f"upload_saving.M{M}"] = exact(sent["fsmgda"] / sent["fedcmoo"])
-    return found

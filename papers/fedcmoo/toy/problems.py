@@ -25,26 +25,9 @@ from fedlib.problems.quadratics import pareto_metrics, pareto_point
 from fedlib.weights.rules import balancing
 
 CLIENTS = 20
-PLANE_CLIENTS = 10
 LEAST = 0.25  # least curvature of a client; the largest is 1
 FRONT = 501  # points of the front
 LONGER = (0.01, 0.1, 1.0)  # lengths of the steps that the probe also tries
-
-
-@lru_cache(maxsize=32)
-def plane(seed: int) -> Problem:
-    """Two objectives in the plane, ten clients around the same two centres, a curved front."""
-    rng = torch.Generator().manual_seed(seed)
-    around = 0.15 * torch.randn(PLANE_CLIENTS, 1, 2, 2, generator=rng, dtype=torch.float64)
-    middle = torch.tensor([[-1.0, -0.8], [1.0, 0.8]], dtype=torch.float64)
-    curvature = torch.tensor([[1.0, 0.15], [0.15, 1.0]], dtype=torch.float64)
-    start = torch.tensor([-1.8, 0.4], dtype=torch.float64)
-    made = pareto(middle + around - around.mean(0), curvature, w0=start)
-    return replace(made, metrics=plane_metrics, config={**made.config, "kind": "plane"})
-
-
-def plane_metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
-    return {**pareto_metrics(w, problem), "w_1": w[0], "w_2": w[1]}
 
 
 @lru_cache(maxsize=128)

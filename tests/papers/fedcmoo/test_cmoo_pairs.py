@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from fedlib.core import Trace
 from papers.fedcmoo.pairs import STUDY, figures, rules
@@ -91,14 +90,6 @@ def test_rounds_to_a_level(curve, expected):
     assert rounds_to(run([curve], [0, 10, 20, 30]), 60) == pytest.approx([expected])
 
 
-def test_whether_a_level_was_reached_is_told_apart_from_reaching_it_last():
-    never, last = ([0.1, 0.2, 0.59], [0.1, 0.2, 0.6])
-    t = [0, 10, 20]
-    found = derive({"mixed_fedcmoo": run([never, last], t, seeds=(0, 1))}, FULL)
-    assert found["mixed_fedcmoo.rounds_60"].per_seed == pytest.approx((20, 20))
-    assert found["mixed_fedcmoo.reached_60"].per_seed == (0, 1)
-
-
 def test_table_4_follows_from_table_1():
     for data, rows in rules.TABLE_1.items():
         for m in METHODS:
@@ -110,9 +101,9 @@ def test_table_4_follows_from_table_1():
     assert of_seeds == pytest.approx([10, 0])
 
 
-def test_accuracies_are_in_percent_and_weights_are_means():
+def test_accuracies_are_in_percent():
     t = [0, 5, 10]
-    trace = run([[0.1, 0.5, 0.8]], t, weight_1=[[0.1, 0.9, 0.5, 0.3]])
+    trace = run([[0.1, 0.5, 0.8]], t)
     trace.metrics["accuracy_2"] = np.array([[0.1, 0.2, 0.6]])
     found = derive({"mnist_fashion_fedcmoo": trace}, FULL)
     run_name = "mnist_fashion_fedcmoo"
@@ -121,7 +112,6 @@ def test_accuracies_are_in_percent_and_weights_are_means():
     assert found[f"{run_name}.worst"].value == pytest.approx(60)
     assert found[f"{run_name}.gap"].value == pytest.approx(20)
     assert found[f"{run_name}.loss"].value == pytest.approx(1.6)
-    assert found[f"{run_name}.weight_1"].value == pytest.approx(0.45)
 
 
 def test_differences_are_paired_on_common_seeds():
@@ -144,17 +134,16 @@ def test_every_printed_value_has_its_number(numbers):
     assert value.status(mean([2.0])) == "differs"
 
 
-def test_delta_is_that_of_the_single_task_runs_of_the_same_seed(traces, numbers):
-    run_name = "multi_mnist_pref"
+@pytest.mark.parametrize("how", ["", "_dropout"])
+def test_delta_is_by_the_single_task_runs_of_the_same_seed(how, traces, numbers):
     alone = [final(traces[f"multi_mnist_single_{k}"], f"accuracy_{k}") for k in (1, 2)]
-    own = [final(traces[run_name], f"accuracy_{k}") for k in (1, 2)]
-    expected = [100 * np.mean([(b - a) / b for a, b in pairs]) for pairs in by_seed(own, alone)]
-    assert numbers[f"{run_name}.decline"].per_seed == pytest.approx(expected)
-
-
-def by_seed(own, alone):
-    both = [list(zip(a, b, strict=True)) for a, b in zip(own, alone, strict=True)]
-    return list(zip(*both, strict=True))
+    both = [f"multi_mnist_{m}{how}" for m in ("fedcmoo", "fsmgda")]
+    found = [numbers[f"{run}.decline"].per_seed for run in both]
+    for run, each in zip(both, found, strict=True):
+        own = [final(traces[run], f"accuracy_{k}") for k in (1, 2)]
+        assert each == pytest.approx(decline(own, alone))
+    apart = numbers[f"multi_mnist{how}_fedcmoo_vs_fsmgda.decline"].per_seed
+    assert apart == pytest.approx(np.subtract(*found))
 
 
 @pytest.mark.parametrize(
@@ -172,25 +161,12 @@ def test_other_parameters_and_the_quick_profile_have_numbers():
         assert derive(all_runs(params), params)["multi_mnist_pref.accuracy"].value > 0
 
 
-def test_delta_of_a_run_with_dropout_is_by_the_same_single_tasks(traces, numbers):
-    alone = [final(traces[f"multi_mnist_single_{k}"], f"accuracy_{k}") for k in (1, 2)]
-    own = [final(traces["multi_mnist_fedcmoo_dropout"], f"accuracy_{k}") for k in (1, 2)]
-    found = numbers["multi_mnist_fedcmoo_dropout.decline"].per_seed
-    assert found == pytest.approx(decline(own, alone))
-    other = numbers["multi_mnist_fsmgda_dropout.decline"].per_seed
-    apart = numbers["multi_mnist_dropout_fedcmoo_vs_fsmgda.decline"].per_seed
-    assert apart == pytest.approx(np.subtract(found, other))
-
-
 @pytest.mark.parametrize("name", list(STUDY.figures))
 def test_figures_show_every_data_set_and_method(name, traces):
     picture = plot.export(STUDY.figures[name](traces), (9, 5))[0].decode()
     expected = {
         "gallery": [*DATA.values(), *(figures.first_pictures(data)[1][0] for data in DATA)],
-        "mixed": ["Scalarized", "FSMGDA", "FedCMOO", "Digit 1, squared loss", "weight of Digit 1"],
-        "variants": ["FedCMOO, one-way", "FedCMOO-Pref, no least weight"],
         "dropout": ["MultiMNIST", "without dropout", "FedCMOO"],
-        "leads": ["MultiMNIST", "MNIST + Fashion-MNIST", "FedCMOO - FSMGDA", "FedCMOO - Pref"],
         "overlay": ["MultiMNIST", "MNIST + Fashion-MNIST", "FSMGDA", "the authors' code"],
         "tasks": ["MultiMNIST", "MNIST + Fashion-MNIST", "that task alone", "item"],
     }
@@ -208,14 +184,3 @@ def test_every_method_is_shown_at_the_step_sizes_of_each(numbers):
     at, own = "server 1.2, clients 0.5", "mnist_fashion_fedcmoo_dropout.accuracy"
     assert table.loc[at, "FedCMOO"] == numbers[own].text(".1f")
     assert figures.step_table({}).empty
-
-
-def test_a_lead_is_what_fedcmoo_has_more_and_its_band_the_interval(traces):
-    fig = Figure()
-    STUDY.figures["leads"](traces)(fig)
-    for ax, data in zip(fig.axes, ("multi_mnist", "mnist_fashion"), strict=True):
-        own = 100 * traces[f"{data}_fedcmoo_dropout"].metrics["accuracy"]
-        for line, other in zip(ax.lines, ("fsmgda", "pref"), strict=False):
-            less = 100 * traces[f"{data}_{other}_dropout"].metrics["accuracy"]
-            assert line.get_ydata() == pytest.approx((own - less).mean(0))
-    assert figures.interval([1.0, 2.0, 3.0]) == pytest.approx((-0.484, 4.484), abs=1e-3)  # 2 +- t s

@@ -1,7 +1,5 @@
 """The QM9 study: what is compared at equal rounds and uploads, counted bits, and its rules."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -9,7 +7,6 @@ import fedlib as fl
 from fedlib import data
 from fedlib.core import Trace
 from papers.fedcmoo.qm9 import STUDY, molecule_problem
-from papers.fedcmoo.qm9.figures import uploads_of
 from papers.fedcmoo.qm9.numbers import (
     METHODS,
     TASKS,
@@ -64,9 +61,8 @@ def test_losses_are_compared_after_equal_rounds_and_equal_uploads(numbers):
     assert numbers["rounds.pref_vs_fsmgda.loss"].value == pytest.approx(0.04 * 8 - 0.028 * 8)
     assert numbers["rounds.pref_vs_fsmgda.lower"].value == 0
     assert numbers["upload.at"].value == pytest.approx(22 * 1.99609)
-    assert [numbers[f"upload.{m}.at"].value for m in METHODS] == [4, 22, 22]  # 44 d is 1 % of 43.9
-    assert numbers["upload.fsmgda.loss"].value == pytest.approx(0.84)
-    assert numbers["upload.pref.loss_6"].value == pytest.approx(1 - 0.028 * 22)
+    assert numbers["upload.fsmgda.loss"].value == pytest.approx(0.84)  # 44 d is 1 % of 43.9
+    assert numbers["upload.pref.loss"].value == pytest.approx(1 - 0.028 * 22)
     assert numbers["upload.pref_vs_fsmgda.lower"].value == 11
 
 
@@ -82,18 +78,6 @@ def test_uploads_are_in_model_sizes_a_client(numbers):
     assert numbers["count_5.pref_long"].value == pytest.approx(1.99 - 5 / 20_000)
 
 
-def test_several_seeds_have_intervals_and_rare_evaluations_are_met():
-    rare = trace(1 - 0.04 * np.arange(9), 11.0, seeds=3)
-    columns = [0, 3, 6, 8]
-    thin = {k: v[:, columns] + 0.01 * np.arange(3)[:, None] for k, v in rare.metrics.items()}
-    rare = replace(rare, metrics=thin, rounds=np.array(columns))
-    more = {f"qm9_{m}": trace(np.linspace(1, 0.5, 23), 2.0, seeds=3) for m in ("fedcmoo", "pref")}
-    n = STUDY.derive(traces(**more, qm9_fsmgda=rare), FULL)
-    assert n["rounds.at"].value == 8
-    assert n["upload.fsmgda.at"].value == 3
-    assert n["rounds.fsmgda.loss"].low < n["rounds.fsmgda.loss"].value
-
-
 def test_the_largest_gap_is_over_the_rounds_that_both_have():
     ours = trace([1.0, 0.9, 0.8, 0.5, 0.1], 2.0)
     theirs = trace([1.0, 0.95, 0.7, 0.6], 11.0)
@@ -101,20 +85,10 @@ def test_the_largest_gap_is_over_the_rounds_that_both_have():
     assert largest_gap(theirs, ours) == pytest.approx([0.1])  # after the third
 
 
-def test_fewer_objectives_have_fewer_numbers():
-    found = STUDY.derive(traces(), STUDY.resolve("full", objectives=[2, 11]))
-    assert [k for k in found if k.endswith(".fedcmoo_long")] == [
-        f"count_{k}.fedcmoo_long" for k in (2, 11)
-    ]
-
-
-def test_figures_draw_and_tables_hold_what_was_measured(numbers):
+def test_figures_draw():
     runs = traces()
     for figure in STUDY.figures.values():
         assert len(plot.render(figure(runs))) > 5000
-    table = uploads_of(numbers)
-    assert table.loc["FSMGDA", "rounds, equal upload"] == "4"
-    assert table.loc["FedCMOO-Pref", "targets lower, equal rounds"] == "0 of 11"
 
 
 def test_the_runs_are_those_of_the_paper_but_for_their_size():

@@ -8,20 +8,20 @@ import pytest
 from fedlib.core import Trace
 from papers.fedcmoo.sweeps import STUDY, ratios
 from papers.fedcmoo.sweeps.claims import C10
-from papers.fedcmoo.sweeps.figures import by_preference, by_tolerance
+from papers.fedcmoo.sweeps.figures import by_preference
 from papers.fedcmoo.sweeps.numbers import CURVES, derive, final
 
 FULL = STUDY.resolve("full")
 ROUNDS = np.arange(0, 61, 5)
 
 
-def made(loss_1=1.0, loss_2=1.0, accuracy=0.5, rule=None, mu=0.0):
+def made(loss_1=1.0, loss_2=1.0, accuracy=0.5, rule=None):
     """A run whose last tenth has these values in both seeds, with other ones before."""
     late = ROUNDS >= 54
     values = {"loss_1": loss_1, "loss_2": loss_2, "accuracy": accuracy}
-    metrics = {k: np.tile(np.where(late, values.get(k, 0.0), 9.0), (2, 1)) for k in CURVES}
-    info = {"mu": np.full((2, 60), mu), "fallback": np.zeros((2, 60))}
-    return Trace(metrics, info, ROUNDS, (0, 1), {"algorithm": {"preference": rule}})
+    names = (*CURVES, "loss_1", "loss_2")
+    metrics = {k: np.tile(np.where(late, values.get(k, 0.0), 9.0), (2, 1)) for k in names}
+    return Trace(metrics, {}, ROUNDS, (0, 1), {"algorithm": {"preference": rule}})
 
 
 def whole(lead=None, quotients=None, fashion=None):
@@ -33,10 +33,8 @@ def whole(lead=None, quotients=None, fashion=None):
             traces[f"{data}_fsmgda_steps{steps}"] = made(accuracy=0.5)
             traces[f"{data}_fedcmoo_steps{steps}"] = made(accuracy=0.5 + lead[steps] / 100)
         for second in FULL["ratios"]:
-            for e in FULL["tolerances"] if second == 1 else FULL["tolerances"][:1]:
-                rule = {"ratios": list(ratios(second)), "epsilon": e}
-                run = made((of or {}).get(second, 1.0), 1.0, rule=rule)
-                traces[f"{data}_ratio{second:g}_tolerance{e:g}"] = run
+            run = made((of or {}).get(second, 1.0), 1.0, rule={"ratios": list(ratios(second))})
+            traces[f"{data}_ratio{second:g}_tolerance0.01"] = run
     return traces
 
 
@@ -59,11 +57,9 @@ def test_balance_by_hand():
     n = derive(whole(quotients=MET, fashion=MNIST), FULL)
     run = "multi_mnist_ratio4_tolerance0.01"
     assert n[f"{run}.quotient"].value == pytest.approx(2.5)
-    assert n[f"{run}.ratio"].value == pytest.approx(2.5 / 4)
     u = 2.5 / 6.5
     mu = u * math.log(2 * u) + (1 - u) * math.log(2 * (1 - u))
     assert n[f"{run}.mu"].value == pytest.approx(mu)
-    assert n["multi_mnist_ratio0.25_tolerance0.01.ratio"].value == pytest.approx(4 * 0.4)
     assert n["mnist_fashion.lead5"].value == pytest.approx(1)
     assert n["mnist_fashion.growth"].value == pytest.approx(3)
 
@@ -93,11 +89,10 @@ def test_figures_find_their_runs():
     traces = whole(quotients=MET, fashion=MNIST)
     ordered = ["4 : 1", "2 : 1", "1 : 1", "1 : 2", "1 : 4"]
     assert list(by_preference(traces, "multi_mnist")) == ordered
-    assert list(by_tolerance(traces, "mnist_fashion")) == list(FULL["tolerances"])
 
 
 def test_a_shortened_sweep_still_gives_numbers():
-    p = STUDY.resolve("full", steps=[5], ratios=[2.0], tolerances=[0.01])
+    p = STUDY.resolve("full", steps=[5], ratios=[2.0])
     names = set(STUDY.specs(p))
     some = {n: t for n, t in whole(quotients=MET, fashion=MNIST).items() if n in names}
     assert len(some) == len(names) == 6

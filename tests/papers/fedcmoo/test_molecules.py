@@ -5,7 +5,7 @@ import torch
 from expect import refuses
 from problems import batches
 
-from fedlib import FedCMOO, OneWay, models, run
+from fedlib import models
 from papers.fedcmoo import networks
 from papers.fedcmoo.data import molecules
 from papers.fedcmoo.problems.qm9 import qm9
@@ -32,8 +32,6 @@ def few():
         offsets([3, 4, 5]),
         torch.tensor(bonds, dtype=torch.uint8),
         offsets([2, 3, 4]),
-        torch.arange(3),
-        ("C#N", "C=O", "C"),
     )
 
 
@@ -76,13 +74,6 @@ def test_energies_are_those_of_atomization(few):
     assert torch.equal(y[:, 10], few.targets[:, NAMES.index("cv")])
 
 
-def test_a_molecule_that_does_not_fit(few):
-    graphs, rest = molecules.graphs, torch.zeros(3, 11)
-    words = "graphs: size must be at least 5, got 4"
-    refuses(words, graphs, few, torch.tensor([0, 2]), rest, size=4)
-    refuses("graphs: rows must be different molecules", graphs, few, torch.tensor([0, 0]), rest)
-
-
 def small(few, repeats=4):
     y = torch.randn(3, 11, generator=torch.Generator().manual_seed(1))
     one = molecules.graphs(few, torch.arange(3), y, size=6)
@@ -110,18 +101,8 @@ def test_losses_and_metrics(few):
     assert float(values["loss_7"]) == pytest.approx(float(error[:, 6].square().mean()), rel=1e-4)
 
 
-def test_fedcmoo_runs_on_molecules(few):
-    problem = qm9(small(few), small(few, 1), clients=2)
-    method = FedCMOO(0.01, 1, 1, batch_size=2, gram=OneWay(), shared=1000)
-    trace = run(method, problem, rounds=1)
-    moved = trace.state.w.squeeze() - problem.w0
-    assert moved.isfinite().all()
-    assert (moved != 0).double().mean() > 0.5
-
-
 def test_errors(few):
     refuses("qm9: clients must lie in 1..12", qm9, small(few), small(few), clients=13)
-    refuses("qm9: evaluate must be at least 1", qm9, small(few), small(few), clients=2, evaluate=0)
 
 
 # ---- real files -----------------------------------------------------------------------------
@@ -131,7 +112,7 @@ def test_real_molecules(real):
     real("qm9")
     whole = molecules.qm9()
     y = molecules.targets(whole)
-    methane = y[whole.smiles.index("C"), molecules.TARGETS.index("u0")]
+    methane = y[0, molecules.TARGETS.index("u0")]
     assert float(methane) * 627.5095 == pytest.approx(-395.999, abs=0.01)  # kcal/mol, published
     energies = y[:, 6:10]
     assert (energies < 0).all()  # every molecule is bound
@@ -143,7 +124,6 @@ def test_real_molecules(real):
     assert 0.5 < float(train.targets.std(0).min()) <= float(train.targets.std(0).max()) < 1.6
     codes = {tuple(x.flatten().tolist()) for x in train.positions}
     assert not codes & {tuple(x.flatten().tolist()) for x in test.positions}
-    refuses("sets: test must lie in", molecules.sets, 10, 10_001)
 
 
 def test_the_loader_gives_the_tables_of_qm9(real):
@@ -151,7 +131,6 @@ def test_the_loader_gives_the_tables_of_qm9(real):
     whole = molecules.qm9()
     assert whole.targets.shape == (130831, 15)
     assert whole.targets.dtype == torch.float64
-    assert len(whole.smiles) == len(whole.index) == 130831
     assert whole.z.bincount()[[1, 6, 7, 8, 9]].tolist() == [
         *(1208486, 831925, 132498),
         *(183265, 3036),
@@ -164,4 +143,3 @@ def test_the_loader_gives_the_tables_of_qm9(real):
     assert float((lumo - homo - gap).abs().max()) < 2e-4  # printed with four decimals
     first = slice(int(whole.atom_offset[0]), int(whole.atom_offset[1]))
     assert sorted(whole.z[first].tolist()) == [1, 1, 1, 1, 6]  # methane
-    assert whole.smiles[0] == "C"

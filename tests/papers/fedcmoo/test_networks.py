@@ -16,8 +16,6 @@ from papers.fedcmoo import networks
     [
         (networks.pair_lenet, {}, 34_635, 28_515),
         (networks.pair_cnn, {}, 1_726_508, 1_685_888),
-        (networks.resnet, {}, 11_209_872, 11_168_832),
-        (networks.resnet, {"decoders": 5, "out": 8}, 11_189_352, 11_168_832),
         (networks.molecule_network, {}, 617_675, 616_960),
     ],
 )
@@ -36,7 +34,6 @@ def test_numbers_of_parameters_are_those_of_the_paper(make, options, whole, enco
     [
         (networks.pair_lenet, (3, 1, 28, 28), (3, 2, 10)),
         (networks.pair_cnn, (3, 3, 32, 32), (3, 2, 10)),
-        (lambda rng: networks.resnet(rng, decoders=3), (2, 3, 32, 32), (2, 3, 2)),
     ],
 )
 def test_pictures_alone_and_under_vmap(make, shape, out):
@@ -61,16 +58,6 @@ def test_lenet_has_the_layers_of_the_sheet():
     assert models.ravel(small)[0].shape == (28_515 + 40 * 102,)
 
 
-def test_resnet_does_not_see_the_last_row_and_column_of_its_code():
-    encoder = networks.resnet(generator()).encoder
-    last = torch.randn(2, 512, 4, 4, generator=generator(1))
-    other = last.clone()
-    other[..., 3, :] = other[..., :, 3] = 7
-    pool = nn.Sequential(*encoder[-2:])
-    assert torch.equal(pool(last), pool(other))
-    assert torch.allclose(pool(last), last[..., :3, :3].mean((-1, -2)), atol=1e-6)
-
-
 def test_start_is_drawn_from_the_generator():
     before = torch.get_rng_state()
     first, again = networks.pair_lenet(generator()), networks.pair_lenet(generator())
@@ -80,14 +67,11 @@ def test_start_is_drawn_from_the_generator():
     assert not torch.equal(models.ravel(first)[0], other)
     weight = first.encoder[7].weight.detach().abs()
     assert 0.99 < float(weight.max()) * 540**0.5 <= 1
-    norms = [p for p in networks.resnet().modules() if isinstance(p, nn.GroupNorm)]
-    assert len(norms) == 20
-    assert all((p.weight == 1).all() and (p.bias == 0).all() and p.num_groups == 2 for p in norms)
 
 
 def test_errors():
     refuses("pair_lenet: decoders must be at least 1", networks.pair_lenet, decoders=0)
-    refuses("resnet: out must be at least 1", networks.resnet, out=0)
+    refuses("pair_cnn: out must be at least 1", networks.pair_cnn, out=0)
 
 
 # ---- molecules ------------------------------------------------------------------------------

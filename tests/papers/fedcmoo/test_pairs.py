@@ -29,14 +29,6 @@ def test_beside_pixel_by_pixel(side, offset):
             assert torch.equal(made[:, r, c], values), (r, c)
 
 
-def test_beside_keeps_a_black_corner_only_where_no_picture_lies():
-    white = torch.full((1, 28, 28), 255, dtype=torch.uint8)
-    made = pairs.beside(white, white, 42, 14)[0]
-    assert (made[:19, :19] == 255).all()  # the digit: 28 of 42 pixels, 18.7 of 28
-    assert (made[:9, 19:] == 0).all()
-    assert (made[19:, :9] == 0).all()
-
-
 def test_blended_hides_where_the_digit_is_and_nowhere_else():
     below, digit = noise(3, 3, 32, 32), noise(3, 28, 28, seed=1)
     digit[digit < 128] = 0
@@ -93,11 +85,6 @@ def test_augmented_mirrors_a_share():
     assert 0.3 < 1 - kept.double().mean() < 0.5  # 4 deviations are 0.098
 
 
-def test_whole_angles_reach_both_ends():
-    share = torch.tensor([0.0, 0.999999])
-    assert (torch.floor(61 * share) - 30).tolist() == [-30, 30]
-
-
 def test_scale_and_cells():
     set_ = sample()
     assert torch.allclose(set_.scale(set_.X), (set_.X / 255 - 0.1307) / 0.3081)
@@ -106,7 +93,6 @@ def test_scale_and_cells():
 
 def test_errors():
     refuses("load: name must be one of 'multi_mnist'", pairs.load, "mnist", "train")
-    refuses("augmented: copies must be at least 1", pairs.augmented, sample(), 0, generator())
 
 
 # ---- real files -----------------------------------------------------------------------------
@@ -139,9 +125,8 @@ def test_mnist_fashion_uses_every_item_once(real):
 
 def test_cifar10_mnist_knows_its_exact_pictures(real):
     real("cifar10", "mnist")
-    made = pairs.cifar10_mnist("test", 200, exact_only=True)
+    made, table = pairs.load("cifar10_mnist", "test", 200), data.cifar10("test")
     assert made.X.shape == (200, 3, 32, 32)
-    assert made.exact.all()
-    table = data.cifar10("test", exact_only=True)
+    assert torch.equal(made.exact, table.exact[:200])
     assert torch.equal(made.X[:, :, :2], table.X[:200].permute(0, 3, 1, 2)[:, :, :2])
     assert torch.equal(made.y[:, 1], data.mnist("test").y[:200])
