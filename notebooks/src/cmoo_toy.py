@@ -64,8 +64,9 @@ from functools import partial
 import numpy as np
 import torch
 
-from fedlib import Exact, FedCMOO, OneWay
+from fedlib import FSMGDA, Exact, FedCMOO, OneWay
 from fedlib.compress import LowRank, Masked
+from fedlib.weights import MinNorm
 from papers import STUDIES
 from papers.fedcmoo import theory as theory_cmoo
 from papers.fedcmoo.toy import checks as cmoo_toy_checks

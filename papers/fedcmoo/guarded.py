@@ -16,7 +16,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from fedlib import checks
 from fedlib.algorithms import fedcmoo
 from fedlib.algorithms.fedcmoo import FedCMOOPref
 from fedlib.checks import Count, Positive
@@ -72,7 +71,7 @@ class GuardedFedCMOOPref(FedCMOOPref):
 
     >>> from fedlib import problems, run
     >>> problem = problems.pareto(torch.eye(4).view(2, 1, 2, 4))
-    >>> method = GuardedFedCMOOPref(lr=0.1, local_steps=2, participants=2, judges=2)
+    >>> method = GuardedFedCMOOPref(lr=0.1, local_steps=2, participants=2, judges=2, judge_rows=1)
     >>> run(method, problem, rounds=20, progress=False).info["rejected"].sum()
     np.float64(0.0)
 
@@ -80,7 +79,7 @@ class GuardedFedCMOOPref(FedCMOOPref):
     ----------
     ratio : by how much the loss may grow in a round.
     judges : how many of the first clients are asked.
-    judge_rows : on how many of its first rows each evaluates its losses, or None for all of them.
+    judge_rows : on how many of its first rows each evaluates its losses.
 
     All others are those of `FedCMOOPref`. The losses of its line 2 and those of the guard are
     `plain_values`. Reports `rejected`, 1 where the model was set back, and `accepted`.
@@ -88,20 +87,15 @@ class GuardedFedCMOOPref(FedCMOOPref):
     Raises
     ------
     ValueError, TypeError
-        as `FedCMOOPref`; in `init` also for more judges or rows than there are.
+        as `FedCMOOPref`.
     """
 
     ratio: Positive = 1.5
     judges: Count = 10
-    judge_rows: Count | None = None
+    judge_rows: Count = 600
 
     def init(self, problem: Problem) -> State:  # type: ignore[override]
-        """Check against the problem; equal weights, and no loss that was accepted."""
-        who, most, least = "GuardedFedCMOOPref", problem.num_clients, min(problem.sizes)
-        checks.count(who, "judges", self.judges, 1, most, "the problem's clients")
-        if self.judge_rows is not None:
-            note = "the rows of the smallest client"
-            checks.count(who, "judge_rows", self.judge_rows, 1, least, note)
+        """Equal weights, and no loss that was accepted."""
         start = super().init(problem)
         return State(start.w, start.weights, start.w.new_full((), torch.inf))
 
@@ -112,9 +106,7 @@ class GuardedFedCMOOPref(FedCMOOPref):
     def judged(self, fed: Federation, w: Float[Tensor, "d"]) -> Float[Tensor, ""]:
         """The mean loss of a model at the first clients."""
         who = torch.arange(self.judges, device=w.device)
-        rows: Tensor | tuple[()] = ()
-        if self.judge_rows is not None:
-            rows = torch.arange(self.judge_rows, device=w.device).expand(self.judges, -1)
+        rows = torch.arange(self.judge_rows, device=w.device).expand(self.judges, -1)
         w = fed.broadcast(Identity(), w, receivers=self.judges)  # 2
         clients = fed.clients(Draw(participants=who, values=rows), model=w)
         losses: Tensor = fed.ask(self.loss_values, clients)  # 2

@@ -15,8 +15,6 @@ import torch
 from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 
-from fedlib import checks
-
 BONDS = 5  # numbers of an edge: four kinds of bond, and the distance
 ATOM = 11  # numbers of an atom
 
@@ -61,7 +59,6 @@ def pair_lenet(
     max-pooling of 2 and ReLU; linear 540-50, ReLU. Decoders: linear 50-`hidden`, ReLU, linear
     `hidden`-`out`; one linear map 50-`out` if `hidden` is 0. With the defaults 34,635 in all.
     """
-    checks.count("pair_lenet", "hidden", hidden, low=0)
 
     def decoder() -> nn.Module:
         if not hidden:
@@ -74,7 +71,7 @@ def pair_lenet(
             *(nn.Conv2d(10, 15, 3), nn.MaxPool2d(2), nn.ReLU()),
             *(nn.Flatten(-3), nn.Linear(540, 50), nn.ReLU()),
         )
-        return Tasks(encoder, _several("pair_lenet", decoders, out, decoder))
+        return Tasks(encoder, [decoder() for _ in range(decoders)])
 
     return started(make, rng)
 
@@ -94,7 +91,7 @@ def pair_cnn(rng: torch.Generator | None = None, *, decoders: int = 2, out: int 
             *(nn.Conv2d(64, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
             *(nn.Flatten(-3), nn.Linear(4096, 384), nn.ReLU(), nn.Linear(384, 192), nn.ReLU()),
         )
-        return Tasks(encoder, _several("pair_cnn", decoders, out, decoder))
+        return Tasks(encoder, [decoder() for _ in range(decoders)])
 
     def decoder() -> nn.Module:
         return nn.Sequential(nn.Linear(192, 100), nn.Linear(100, out))
@@ -202,8 +199,7 @@ def molecule_network(rng: torch.Generator | None = None, *, decoders: int = 11) 
     """
 
     def make() -> Tasks:
-        parts = _several("molecule_network", decoders, 1, lambda: nn.Linear(64, 1))
-        return Tasks(MessagePassing(), parts)
+        return Tasks(MessagePassing(), [nn.Linear(64, 1) for _ in range(decoders)])
 
     return started(make, rng)
 
@@ -224,9 +220,3 @@ def started(make: Callable[[], Tasks], rng: torch.Generator | None = None) -> Ta
                 for parameter in part.parameters():
                     parameter.uniform_(-bound, bound, generator=rng)
     return module
-
-
-def _several(who: str, decoders: int, out: int, make: Callable[[], nn.Module]) -> list[nn.Module]:
-    checks.count(who, "decoders", decoders)
-    checks.count(who, "out", out)
-    return [make() for _ in range(decoders)]

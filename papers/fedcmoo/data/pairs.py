@@ -93,10 +93,9 @@ def multi_mnist(split: str, limit: int | None = None) -> Pairs:
     limit : only the first so many pictures; partners still come from the whole split.
     """
     table = data.mnist(split)
-    count = _count("multi_mnist", limit, len(table.y))
-    partner = torch.randint(len(table.y), (len(table.y),), generator=_rng(split))[:count]
-    X = beside(table.X[:count], table.X[partner], side=36, offset=6)
-    y = torch.stack([table.y[:count], table.y[partner]], 1)
+    partner = torch.randint(len(table.y), (len(table.y),), generator=_rng(split))[:limit]
+    X = beside(table.X[:limit], table.X[partner], side=36, offset=6)
+    y = torch.stack([table.y[:limit], table.y[partner]], 1)
     return Pairs(X.unsqueeze(1), y, ("left digit", "right digit"), MNIST_SCALE)
 
 
@@ -108,10 +107,9 @@ def mnist_fashion(split: str, limit: int | None = None) -> Pairs:
     random permutation: each is used once. Parameters as in `multi_mnist`.
     """
     digit, item = data.mnist(split), data.fashion_mnist(split)
-    count = _count("mnist_fashion", limit, len(digit.y))
-    partner = torch.randperm(len(item.y), generator=_rng(split))[:count]
-    X = beside(digit.X[:count], item.X[partner], side=42, offset=14)
-    y = torch.stack([digit.y[:count], item.y[partner]], 1)
+    partner = torch.randperm(len(item.y), generator=_rng(split))[:limit]
+    X = beside(digit.X[:limit], item.X[partner], side=42, offset=14)
+    y = torch.stack([digit.y[:limit], item.y[partner]], 1)
     return Pairs(X.unsqueeze(1), y, ("digit", "item"), MNIST_SCALE)
 
 
@@ -128,10 +126,9 @@ def cifar10_mnist(split: str, limit: int | None = None) -> Pairs:
     limit : only the first so many pictures.
     """
     table, digit = data.cifar10(split), data.mnist(split)
-    count = _count("cifar10_mnist", limit, len(table.y))
-    X = blended(table.X[:count].permute(0, 3, 1, 2), digit.X[:count])
-    y = torch.stack([table.y[:count], digit.y[:count]], 1)
-    exact = None if table.exact is None else table.exact[:count]
+    X = blended(table.X[:limit].permute(0, 3, 1, 2), digit.X[:limit])
+    y = torch.stack([table.y[:limit], digit.y[:limit]], 1)
+    exact = None if table.exact is None else table.exact[:limit]
     names = ("object", "digit")
     return Pairs(X, y, names, CIFAR10_SCALE, angle=30, nearest=True, mirror=0.4, exact=exact)
 
@@ -229,12 +226,6 @@ def augmented(pairs: Pairs, copies: int, rng: torch.Generator) -> UInt8[Tensor, 
             X = torch.where(flip.view(-1, 1, 1, 1), X.flip(-1), X)
         turned.append(X)
     return torch.cat(turned)
-
-
-def _count(who: str, limit: int | None, rows: int) -> int:
-    if limit is not None:
-        checks.count(who, "limit", limit, high=rows, note="the pictures of the split")
-    return rows if limit is None else limit
 
 
 def _rng(split: str) -> torch.Generator:

@@ -123,7 +123,7 @@ def of_guard(trace: Trace) -> dict[str, Number]:
     """In how many rounds it set a model back: of all seeds, and of the seed with the most."""
     each = trace.info["rejected"].sum(1)
     return {
-        "judge_rows": exact(trace.config["algorithm"]["judge_rows"] or 0, "rows"),
+        "judge_rows": exact(trace.config["algorithm"]["judge_rows"], "rows"),
         "rejected": exact(each.sum(), "rounds"),
         "rejected_most": exact(each.max(), "rounds"),
         "all_rounds": exact(trace.info["rejected"].size, "rounds"),

@@ -50,11 +50,10 @@ def attribute_problem(
 ) -> Problem:
     return attributes(
         own_pictures("mnist_fashion", "train", pictures),
-        own_pictures("mnist_fashion", "test", 0),
+        own_pictures("mnist_fashion", "test", test_pictures),
         clients=clients,
         seed=seed,
         alpha=alpha,
-        evaluate=test_pictures or None,
         config={"data": "mnist_fashion attributes"},
     )
 

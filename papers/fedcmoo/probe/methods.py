@@ -184,8 +184,7 @@ class ProgressProbe:
     Raises
     ------
     ValueError, TypeError
-        as both; for clients with different numbers of rows, and a problem whose metrics are not
-        those of `problems.tasks` on rows of the data.
+        as both; for a problem whose metrics are not those of `problems.tasks` on rows of the data.
     """
 
     method: FedCMOO
@@ -195,12 +194,7 @@ class ProgressProbe:
         checks.fields(self)
 
     def init(self, problem: Problem) -> State:
-        """That of the method."""
-        if len(set(problem.sizes)) > 1:
-            raise ValueError(
-                f"ProgressProbe: the clients must have equally many rows, {problem.name} has "
-                f"clients of {min(problem.sizes)} to {max(problem.sizes)}."
-            )
+        """That of the method; all clients have equally many rows."""
         self.rival.init(problem)
         return self.method.init(problem)
 
@@ -209,8 +203,6 @@ class ProgressProbe:
         twin = torch.Generator()
         twin.set_state(rng.get_state())
         draw, other = self.method.draw(problem, rng), self.rival.draw(problem, twin)
-        if not torch.equal(draw.participants, other.participants):
-            raise ValueError("ProgressProbe: rival must have as many participants as method.")
         return draw._replace(chance=other.batches)
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:

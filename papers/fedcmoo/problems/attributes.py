@@ -31,7 +31,6 @@ def attributes(
     clients: Count = 100,
     seed: Seed = 0,
     alpha: Positive = 0.3,
-    evaluate: Count | None = None,
     config: Mapping[str, Any] | None = None,
 ) -> Problem:
     r"""Objectives $f_{jk}$ = mean loss of task k on the pictures of client j, k = 1, ..., M.
@@ -51,7 +50,6 @@ def attributes(
     clients : N.
     seed : fixes the start and the split.
     alpha : concentration of the split by the pictures' cells.
-    evaluate : only the first so many test pictures; all by default.
     config : entries to add to the stored configuration, such as the data set's name.
 
     Reference: sections 7.1 and D of the paper (CelebA and CelebA-5).
@@ -66,9 +64,8 @@ def attributes(
     rng = seeded(seed, "split")
     module = networks.pair_lenet(rng, decoders=tasks, out=out, hidden=0)
     w0, apply = models.ravel(module)
-    held = test.X[:evaluate], of_test[:evaluate]
     choices = {"clients": clients, "alpha": alpha, "attributes": count, "objectives": tasks}
-    sizes = {"pictures": len(taken), "evaluate": len(held[0])}
+    sizes = {"pictures": len(taken), "evaluate": len(of_test)}
     own = {**choices, **sizes, "shared": networks.encoder_size(module)}
 
     def values(w: Tensor, data: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
@@ -81,7 +78,7 @@ def attributes(
         CHUNK,
         data=(train.X, taken),
         rows=split.dirichlet(train.cells, clients, alpha, rng),
-        heldout=held,
+        heldout=(test.X, of_test),
         w0=w0,
         tasks=tasks,
         config={**own, "split_by": "seed", **(config or {})},

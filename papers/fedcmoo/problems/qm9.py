@@ -25,7 +25,6 @@ def qm9(
     *,
     clients: Count = 20,
     seed: Seed = 0,
-    evaluate: Count | None = None,
     config: Mapping[str, Any] | None = None,
 ) -> Problem:
     r"""Objectives $f_{jk}$ = mean squared error of target k on the molecules of client j, M = 11.
@@ -38,7 +37,6 @@ def qm9(
     train, test : `molecules.sets()`.
     clients : N.
     seed : fixes the start and the split.
-    evaluate : only the first so many test molecules; all by default.
     config : entries to add to the stored configuration.
 
     Raises
@@ -63,8 +61,7 @@ def qm9(
         return (out.squeeze(-1) - target).square(), None
 
     rows = torch.randperm(count, generator=rng)[: clients * own].view(clients, own)
-    held = tuple(x[:evaluate] for x in test)
-    sizes = {"molecules": count, "evaluate": len(held[-1]), "clients": clients}
+    sizes = {"molecules": count, "evaluate": len(test.targets), "clients": clients}
     told = {"shared": shared, "tasks": list(TARGETS)}
     return task_problem(
         "qm9",
@@ -72,7 +69,7 @@ def qm9(
         CHUNK,
         data=tuple(train),
         rows=rows,
-        heldout=held,
+        heldout=tuple(test),
         w0=w0,
         tasks=train.targets.shape[1],
         config={**sizes, **told, "split_by": "seed", **(config or {})},

@@ -151,15 +151,6 @@ class TestProgressProbe:
         assert torch.equal(twin.participants, draw.participants)
         assert torch.equal(twin.batches, draw.chance)
 
-    def test_refusals(self):
-        problem = pictures()
-        unequal = type(problem)(**{**vars(problem), "sizes": (14, *problem.sizes[1:])})
-        with pytest.raises(ValueError, match="equally many rows, paired_digits has clients of 14"):
-            ProgressProbe(CMOO, RIVAL).init(unequal)
-        other = FSMGDA(lr=0.1, local_steps=2, participants=3, batch_size=4)
-        with pytest.raises(ValueError, match="as many participants as method"):
-            ProgressProbe(CMOO, other).draw(problem, seeded(0, "rounds"))
-
 
 def by_hand(problem, state, lam, draw):
     """The gains of both local trainings with modules of torch and their own backward passes."""

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from expect import refuses
 from randoms import generator
 from torch import nn
 from torch.func import grad, vmap
@@ -67,11 +66,6 @@ def test_start_is_drawn_from_the_generator():
     assert not torch.equal(models.ravel(first)[0], other)
     weight = first.encoder[7].weight.detach().abs()
     assert 0.99 < float(weight.max()) * 540**0.5 <= 1
-
-
-def test_errors():
-    refuses("pair_lenet: decoders must be at least 1", networks.pair_lenet, decoders=0)
-    refuses("pair_cnn: out must be at least 1", networks.pair_cnn, out=0)
 
 
 # ---- molecules ------------------------------------------------------------------------------
