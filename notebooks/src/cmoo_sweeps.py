@@ -50,11 +50,15 @@ device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
 # %% tags=["remove-input"]
+import torch
+
 from fedlib import FSMGDA, FedCMOO, Least
+from fedlib.weights import Preference
 from papers import STUDIES
 from papers.fedcmoo.standin import source_text
 from papers.fedcmoo.sweeps.figures import GREY
 from papers.kit import plot, report
+from papers.kit.claims import check
 
 page = STUDIES["cmoo_sweeps"].page(globals())
 
@@ -108,7 +112,16 @@ report.runs_table(numbers, {title: data for data, title in GREY.items()}, leads,
 # FedCMOO-Pref aims at $r_1F_1=r_2F_2$: a larger $r_k$ asks for a smaller $F_k$. Its programme balances as long
 # as the divergence $\mu$ of $(r_1F_1,r_2F_2)$ from equal shares exceeds $\epsilon$, and descends otherwise, so
 # that it may stop anywhere between [the two edges of that tolerance](cmoo_toy.ipynb).
-#
+
+# %% tags=["remove-input", "nbval-check-output"]
+gram, losses = torch.eye(2, dtype=torch.float64), torch.tensor([1.0, 0.4], dtype=torch.float64)
+weights = [Preference(ratios=r)(gram, losses).weights for r in ((1.0, 1.0), (1.0, 4.0))]
+_ = check(
+    "the weight is on the first loss for equal preference, on the second for 1 : 4",
+    weights[0][0] > 0.5 > weights[1][0],
+)
+
+# %% [markdown]
 # In these runs no least weight is imposed, as in the paper's figure. The rays are the points that meet the
 # preference; the faint lines are the way of the test losses from the start, where both are near $\ln10$.
 
