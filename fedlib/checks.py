@@ -130,6 +130,12 @@ def vector(who: str, name: str, given: Any, dim: int | None = None) -> None:
     require(fits, who, name, f"be a vector of floats of {dim or 'some'} entries", given)
 
 
+def matrix(who: str, name: str, given: Any) -> None:
+    """Require a matrix of floats, not empty; its values are not read."""
+    value(who, name, given, Float[Tensor, "m d"])
+    require(given.numel(), who, name, "not be empty", given)
+
+
 class Takes:
     """The check of a field, in its annotation: `check(who, name, value)` raises one sentence.
 
@@ -354,22 +360,31 @@ def _instance(who: str, name: str, given: Any, kind: Any) -> None:
 def _lacking(given: Any, protocol: Any) -> list[str]:
     """Members of a run-time protocol that a value has not, or methods that take something else."""
     bases = [b for b in protocol.__mro__ if getattr(b, "_is_runtime_protocol", False)]
+    kind: Any = type(given)
     lacking = []
-    for name in dict.fromkeys(n for b in bases for n in (*vars(b), *inspect.get_annotations(b))):
+    members = dict.fromkeys(n for b in bases for n in (*vars(b), *inspect.get_annotations(b)))
+    alone = all(n.startswith("_") for n in members)  # a call alone: names must tell it from others
+    for name in members:
         wanted = getattr(protocol, name, None)
         if name.startswith("_") and name != "__call__":
             continue
         if not inspect.isfunction(wanted):
             lacking += [] if hasattr(given, name) else [name]
             continue
-        taken = _names(wanted)
-        if _names(getattr(type(given), name, None))[: len(taken)] != taken:
-            lacking += [f"{name}({', '.join(taken)})"]
+        taken = tuple(inspect.signature(wanted).parameters.values())[1:]
+        if not _takes(kind, name, taken, alone):
+            lacking += [f"{name}({', '.join(p.name for p in taken)})"]
     return lacking
 
 
-def _names(method: Any) -> list[str]:
-    """The arguments that a method takes; none for what is no method, or tells nothing."""
-    with suppress(TypeError, ValueError):
-        return [*inspect.signature(method).parameters][1:]
-    return []
+@cache
+def _takes(kind: Any, name: str, wanted: tuple[inspect.Parameter, ...], by_name: bool) -> bool:
+    """Whether a class has a method that takes such arguments, by name or in this order."""
+    places = [p.name for p in wanted if p.kind is not p.KEYWORD_ONLY]
+    others = {p.name: None for p in wanted if p.kind is p.KEYWORD_ONLY}
+    try:
+        own = inspect.signature(getattr(kind, name))
+        own.bind(None, *places, **others)
+    except (AttributeError, ValueError, TypeError):  # not there, no function, or of C
+        return False
+    return not by_name or [*own.parameters][1:] == [p.name for p in wanted]

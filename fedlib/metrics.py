@@ -15,6 +15,7 @@ from fedlib.core.problem import Problem, objective_weights, pullback
 def mean_gradient(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
     """The gradient at `w` of the mean over clients of their mean objectives, on all rows."""
     checks.arguments(mean_gradient, locals())
+    checks.vector("mean_gradient", "w", w, problem.dim)
     weights = objective_weights(problem.num_objectives, problem.num_constraints, w)
     each = partial(pullback, problem.losses, problem.gradient, w, weights=weights)
     return problem.mean_over_clients(each)

@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeGuard
 
 import torch
 from jaxtyping import Float, Int, Shaped
@@ -22,22 +23,30 @@ class ModuleFunction:
     Frozen parameters and buffers keep the values that they had. It is pure, works under `vmap` and
     `grad`, and takes its dtype and device from `w` (the inputs must agree with it); ValueError if
     `w` is not a vector of length d.
+
+    `dropout` names the layers with dropout. Their coins are a hash of `w`, the row and its place:
+    they fall anew whenever the model has moved, and are the same whenever it has not.
     """
 
     module: nn.Module
     shapes: dict[str, torch.Size]
     constants: dict[str, Shaped[Tensor, "..."]]
+    dropout: tuple[str, ...] = ()
 
     def __call__(
-        self, w: Float[Tensor, " d"], *inputs: Shaped[Tensor, "..."]
+        self, w: Float[Tensor, " d"], *inputs: Shaped[Tensor, "..."], train: bool = True
     ) -> Shaped[Tensor, "..."]:
-        """The module's output."""
+        """The module's output; without dropout unless `train`."""
         sizes = [shape.numel() for shape in self.shapes.values()]
         checks.vector("apply", "w", w, sum(sizes))
         parts = zip(self.shapes.items(), torch.split(w, sizes), strict=True)
         values = {name: part.view(shape) for (name, shape), part in parts}
         for name, x in self.constants.items():
             values[name] = x.to(w.device, w.dtype if x.is_floating_point() else x.dtype)
+        if self.dropout and train:
+            coins = row_hashes(w, inputs[0])
+            each = {f"{name}.coins": mixed(coins + k) for k, name in enumerate(self.dropout)}
+            values |= each
         result: Tensor = functional_call(self.module, values, inputs)
         return result
 
@@ -46,21 +55,62 @@ def ravel(module: nn.Module) -> tuple[Float[Tensor, " d"], ModuleFunction]:
     """A module as `(w0 [d], apply)` with `apply(w, *inputs)` the module at parameters w.
 
     `w0` is a detached copy of the trainable parameters in the order of `module.named_parameters()`.
-    What is frozen (`requires_grad_(False)`), a buffer, or in eval mode stays as it is now.
+    What is frozen (`requires_grad_(False)`), a buffer, or in eval mode stays as it is now. For
+    `nn.Dropout` in training mode see `ModuleFunction`.
 
     Raises TypeError for what is no module; ValueError for no trainable parameters, some of several
     dtypes or not yet initialized, batch norm in training mode (a state beside w, which no round
-    carries), or dropout in training mode, whose coins no draw has.
+    carries), or dropout inside of attention or a recurrent layer, or of whole channels.
     """
     checks.arguments(ravel, locals())
     _check_pure(module)
     module = copy.deepcopy(module)
+    layers = {name: part.p for name, part in module.named_modules() if _drops(part)}
+    for name, p in layers.items():
+        parent, _, own = name.rpartition(".")
+        setattr(module.get_submodule(parent), own, HashedDropout(p))
     named = {name: p for name, p in module.named_parameters() if p.requires_grad}
     constants = {name: p.detach() for name, p in module.named_parameters() if name not in named}
     constants |= {name: x.detach() for name, x in module.named_buffers()}
     w0 = torch.cat([p.detach().reshape(-1) for p in named.values()])
     shapes = {name: p.shape for name, p in named.items()}
-    return w0, ModuleFunction(module, shapes, constants)
+    return w0, ModuleFunction(module, shapes, constants, tuple(layers))
+
+
+class HashedDropout(nn.Module):
+    """Dropout whose coins are a hash of a number a row, `coins [B]`; none: nothing is dropped."""
+
+    coins: Int[Tensor, " B"]
+
+    def __init__(self, p: float) -> None:
+        super().__init__()
+        self.p = p
+        self.register_buffer("coins", torch.zeros(0, dtype=torch.int64))
+
+    def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B ..."]:
+        """The layer's input `[B, ...]`, a share p of it zero and the rest divided by 1 - p."""
+        if not len(self.coins):
+            return x
+        rule, got = f"see one of {len(self.coins)} rows a line", list(x.shape)
+        checks.require(len(x) == len(self.coins), "ravel", "dropout", rule, got)
+        place = torch.arange(x[0].numel(), device=x.device) * 104_729
+        uniform = (mixed(self.coins.unsqueeze(1) + place) >> 17 & 0xFFFFFF).to(x.dtype) / 2**24
+        keep = (uniform >= self.p).to(x.dtype).view(x.shape)
+        return x * keep / (1 - self.p)
+
+
+def row_hashes(w: Float[Tensor, " d"], rows: Shaped[Tensor, "B ..."]) -> Int[Tensor, " B"]:
+    """A number a row `[B]`: a hash of the model, the row and its place, in whole numbers."""
+
+    def total(x: Shaped[Tensor, "B n"]) -> Int[Tensor, " B"]:
+        x = x.detach()
+        if x.is_floating_point():
+            x = x.contiguous().view({2: torch.int16, 4: torch.int32, 8: torch.int64}[x.itemsize])
+        odd = torch.arange(x.shape[1], device=x.device) * 2 + 1
+        return (x.long() * odd).sum(1)
+
+    place = torch.arange(len(rows), device=rows.device) * 7_919
+    return mixed(total(w.unsqueeze(0)) + total(rows.reshape(len(rows), -1)) * 1_000_003 + place)
 
 
 def mixed(x: Int[Tensor, "*b"]) -> Int[Tensor, "*b"]:
@@ -95,9 +145,11 @@ def mlp(
         rng: draws the start, uniform in +-1/sqrt(inputs of the layer); a generator of seed 0 if
             none is given (at zero a network with hidden layers has no useful gradient).
 
-    Raises ValueError or TypeError for a size that is no count.
+    Raises ValueError or TypeError for fewer than two sizes, or a size that is no count.
     """
     checks.arguments(mlp, locals())
+    rule = "hold the input and the output size at least"
+    checks.require(len(sizes) > 1, "mlp", "sizes", rule, list(sizes))
     rng = torch.Generator().manual_seed(0) if rng is None else rng
     layers: list[nn.Module] = []
     for inside, outside in pairwise(sizes):
@@ -146,6 +198,11 @@ def _started(module: nn.Sequential, rng: torch.Generator) -> nn.Sequential:
     return module
 
 
+def _drops(part: nn.Module) -> TypeGuard[nn.Dropout]:
+    """Whether a layer drops units one by one, at random."""
+    return type(part) is nn.Dropout and part.training and 0 < part.p < 1
+
+
 def _check_pure(module: nn.Module) -> None:
     """Raise ValueError for what a function of the parameters cannot be."""
     for name, part in module.named_modules():
@@ -156,6 +213,7 @@ def _check_pure(module: nn.Module) -> None:
         layer = isinstance(part, nn.modules.dropout._DropoutNd)  # else attention, recurrent nets
         option = getattr(part, "p" if layer else "dropout", 0)
         random = isinstance(option, (int, float)) and option > 0 and part.training
+        random = random and not _drops(part)
         rule, remedy = "be deterministic", "leave it out, or call module.eval()"
         checks.require(not random, "ravel", "module", rule, f"dropout in {where}", remedy)
         norm = isinstance(part, nn.modules.batchnorm._NormBase)

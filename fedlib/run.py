@@ -16,6 +16,7 @@ from fedlib.core.algorithm import Algorithm
 from fedlib.core.describe import describe
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Problem
+from fedlib.core.trace import Trace
 from fedlib.engine.batch import BatchedRuns, count_threads
 from fedlib.engine.checkpoint import Checkpoint, check_path
 from fedlib.engine.loop import Callback, RoundLoop
@@ -46,6 +47,7 @@ def run(
     checkpoint_seconds: Nonnegative = 30.0,
     progress: bool = True,
     engine: type[Federation] | None = None,
+    start: Trace | None = None,
     callback: Callback | None = None,
     schedules: Mapping[str, Callable[[int], float]] | None = None,
 ) -> Any:
@@ -69,6 +71,9 @@ def run(
     progress : a bar for runs that take longer than some seconds.
     engine : by default `Vectorized`, but `Sequential` on a CPU for a problem that asks for it;
         `Loop` for tests and debugging.
+    start : the trace of one algorithm that is to go on: its rounds are the first of `rounds`, and
+        the whole is what it would have been at once. For a start from other models give the problem
+        another `w0`, for instance by a trained module.
     callback : called as `callback(round, metrics, state)` after every evaluation but the last, with
         metrics and state `[G, S, ...]` of the grid's algorithms and the seeds; if it returns True
         the run ends there.
@@ -98,9 +103,12 @@ def run(
     }
     if schedules:
         config["schedules"] = {k: describe_rule(rule) for k, rule in schedules.items()}
-    saver = Checkpoint(path, config | {"rounds": None}, checkpoint_seconds)
+    saver = Checkpoint(path, config | {"rounds": None}, loop.sample_data, checkpoint_seconds)
     with _threads(loop.problems[0].dim, loop.device):
-        begin = saver.resume(loop.start(), rounds)
+        begin = loop.start()
+        if start is not None:
+            begin = loop.go_on(begin, start, config)
+        begin = saver.resume(begin, rounds)
         now = RoundLoop(loop, rounds, every, callback).run(begin, progress, saver)
     traces = loop.traces(now, every, config | {"rounds": now.round})
     return traces if isinstance(algorithms, Sequence) else traces[0]

@@ -183,6 +183,8 @@ class Centralized(checks.Checked):
         remedy, n = "build it with clients=1", problem.num_clients
         checks.require(n == 1, who, "problem", "have one client with all data", n, remedy)
         check_work(who, problem, 1)
+        fits = not problem.whole_batches
+        checks.require(fits, who, "problem", "draw batches with replacement", "whole_batches")
         return State(problem.w0)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:

@@ -457,6 +457,7 @@ class Scalarized(Weighted):
     lr, server_lr, local_steps, participants, batch_size : as in `FedCMOO`.
     local : the steps of line 3, `SGD()` or `Adam()`.
     task : the number of the only objective, from 1; None for the mean of all.
+    weights : how much each objective counts, in proportion; none: equally.
     """
 
     lr: Positive
@@ -466,9 +467,15 @@ class Scalarized(Weighted):
     batch_size: Count | None = None
     task: Count | None = None
     local: LocalSteps = added_field(SGD())
+    weights: tuple[Positive, ...] = added_field(())
 
     def init(self, problem: Problem) -> State:
         state = super().init(problem)
+        if self.weights:
+            rule = "be given without task"
+            checks.require(self.task is None, "Scalarized", "weights", rule, self.weights)
+            own = torch.zeros(len(state.weights), len(state.weights)).to(problem.w0)
+            state = state._replace(weights=FixedWeights(self.weights)(own, state.weights))
         if self.task is None:
             return state
         tasks = problem.num_objectives

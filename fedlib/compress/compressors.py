@@ -76,6 +76,7 @@ class Identity(Compressor):
 
     def encode(self, x: Vector, noise: Noise = ()) -> Message:
         """All entries."""
+        checks.vector("Identity", "x", x)
         return Message(x)
 
     def decode(self, message: Message, like: Vector, noise: Noise = ()) -> Vector:
@@ -110,6 +111,7 @@ class TopK(checks.Checked, Compressor):
 
     def encode(self, x: Vector, noise: Noise = ()) -> Message:
         """The K largest entries and where they stand."""
+        checks.vector("TopK", "x", x)
         positions = x.abs().topk(count_entries(self.fraction, x.shape[-1])).indices
         return Message(x.gather(-1, positions), positions)
 
@@ -152,6 +154,7 @@ class RandK(checks.Checked, Compressor):
 
     def __call__(self, x: Vector, noise: Noise = ()) -> Vector:
         """K entries at the drawn positions, scaled if asked, zeros elsewhere."""
+        checks.vector("RandK", "x", x)
         factor = x.shape[-1] / count_entries(self.fraction, x.shape[-1]) if self.scaled else 1.0
         return self.decode(self.encode(x * factor, noise), x, noise)
 
@@ -200,6 +203,7 @@ class Rounding(checks.Checked, Compressor):
 
     def encode(self, x: Vector, noise: Noise = ()) -> Message:
         """Sign, exponent and leading digits of every entry, as integers."""
+        checks.vector("Rounding", "x", x)
         integer, digits = SIGNIFICAND[x.dtype]
         drop = digits - self.mantissa_bits
         code = x.view(integer)

@@ -67,6 +67,7 @@ class Flat(Sketch, Protocol):
 
     def __call__(self, x: Jacobian, noise: Noise = ()) -> Jacobian:
         """The compressed vector in the Jacobian's shape."""
+        checks.matrix(type(self).__name__, "x", x)
         return self.rule(len(x))(x.flatten(), noise).view(x.shape)
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> Noise:
@@ -145,6 +146,7 @@ class Largest(checks.Checked, Sketch):
 
     def encode(self, x: Jacobian, noise: Noise = ()) -> Message:
         """The k largest entries and where they stand."""
+        checks.matrix("Largest", "x", x)
         flat = x.flatten()
         positions = flat.abs().topk(self.count_entries(*x.shape)).indices
         return Message(flat.gather(0, positions), positions)
@@ -175,6 +177,7 @@ class Columns(checks.Checked, Sketch):
 
     def __call__(self, x: Jacobian, noise: Noise = ()) -> Jacobian:
         """Every gradient compressed."""
+        checks.matrix("Columns", "x", x)
         return vmap(self.compressor)(x, noise)
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> Noise:
@@ -345,6 +348,7 @@ class LowRank(checks.Checked, Sketch):
 
     def __call__(self, x: Jacobian, noise: Noise = ()) -> Jacobian:
         """The best rank-r matrix that the drawn subspace holds."""
+        checks.matrix("LowRank", "x", x)
         tasks, dim = x.shape
         matrix, test = fold(x, self.order), require_noise("LowRank", noise).to(x)
         left, right = randomized_svd(matrix, test, self.rank(tasks, dim), self.iterations)

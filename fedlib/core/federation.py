@@ -137,7 +137,13 @@ class Federation:
             return ()
         p, size = self.problem, positions.shape[-1]
         rows = p.row_numbers(who, positions.flatten(1)).view(positions.shape)
-        return Batch(p.data_at(rows), torch.ones_like(rows, dtype=p.w0.dtype) / size)
+        weight = torch.ones_like(rows, dtype=p.w0.dtype) / size
+        if p.whole_batches:
+            own = torch.tensor(p.sizes, device=who.device)[who].clamp(max=size)
+            own = own.view(-1, *(1,) * (positions.dim() - 1))
+            real = torch.arange(size, device=who.device) < own
+            weight = (real.to(p.w0.dtype) / own).expand(positions.shape)
+        return Batch(p.data_at(rows), weight)
 
     def ask(
         self,
@@ -213,8 +219,8 @@ class Federation:
         bits = {"bits_up": like + self.bits_up, "bits_down": like + self.bits_down}
         return {**metrics, **bits}
 
-    def client(self, state: ClientState) -> Client:
-        """One client: its own tensors, and the form of the losses."""
+    def client(self, state: ClientState, most: int | None = None) -> Client:
+        """One client: its own tensors, `most` rows or less, and the form of the losses."""
         p = self.problem
         return Client(
             state,
@@ -225,7 +231,7 @@ class Federation:
             p.pooled,
             p.simulator,
             self.sequential_clients,
-            partial(p.rows_of_client, present(state.who, "number")),
+            partial(p.rows_of_client, present(state.who, "number"), most),
         )
 
     def only_client(self, draw: Draw) -> Client:
@@ -251,8 +257,23 @@ class Vectorized(Federation):
         # One model for all keeps its products with the data whole: no axis for it, 0 for the rest.
         axes = ClientState._make((None, *(0,) * (len(ClientState._fields) - 1)))
 
-        each = vmap(lambda state: method(self.client(state), *broadcast), in_dims=(axes,))
-        return each(clients)
+        def answers(clients: ClientState, most: int | None = None) -> Any:
+            each = vmap(lambda state: method(self.client(state, most), *broadcast), in_dims=(axes,))
+            return each(clients)
+
+        if not self.problem.ragged:
+            return answers(clients)
+        numbers = torch.as_tensor(clients.who).tolist()
+        groups = self.problem.size_groups(numbers)
+        parts = [
+            answers(
+                index_tree(clients._replace(model=()), group)._replace(model=clients.model),
+                max(self.problem.sizes[numbers[place]] for place in group),
+            )
+            for group in groups
+        ]
+        order = torch.tensor([place for group in groups for place in group]).argsort()
+        return pytree.tree_map(lambda *x: torch.cat(x)[order], *parts)
 
 
 class Sequential(Federation):

@@ -6,8 +6,8 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -28,20 +28,27 @@ def atomic_write(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         clear_parts(path.parent)
-        name = path.parent / f"{PART}{secrets.token_hex(8)}"
-        try:
-            with open(name, "xb") as file:
-                write(file)
-                file.flush()
-                os.fsync(file.fileno())  # else a crash can leave the new name with no data
+        with temporary_file(path.parent) as (name, file):
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())  # else a crash can leave the new name with no data
             os.replace(name, path)
-        finally:
-            name.unlink(missing_ok=True)
     except OSError as error:
         raise OSError(
             f"atomic_write: the folder of {path.name} must be writable, got "
             f"{error.strerror or error}; nothing was written."
         ) from error
+
+
+@contextmanager
+def temporary_file(folder: Path) -> Iterator[tuple[Path, IO[bytes]]]:
+    """A new file in a folder, removed afterwards unless it has another name by then."""
+    name = folder / f"{PART}{secrets.token_hex(8)}"
+    try:
+        with open(name, "xb") as file:
+            yield name, file
+    finally:
+        name.unlink(missing_ok=True)
 
 
 def clear_parts(folder: Path) -> None:
@@ -66,7 +73,9 @@ def read_json(path: Path, kind: str | None = None) -> dict[str, Any]:
             f"{what} exist, it is not there; make it with `papers reproduce`, set FEDLIB_RESULTS "
             "to a folder that has it, or use Trace.save for a run of your own."
         ) from None
-    except (OSError, ValueError, RecursionError) as error:  # not UTF-8, not JSON, or too deep
+    except OSError as error:
+        raise ValueError(f"{what} be a file that can be read, got {error.strerror!r}.") from error
+    except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, too long or too deep
         why = str(error).partition("\n")[0]
         text = f"{what} be whole JSON, it is damaged ({why}); delete it and reproduce."
         raise ValueError(text) from None

@@ -20,7 +20,7 @@ from torch.utils import _pytree as pytree
 from fedlib import checks
 from fedlib.checks import Count, Positive, Whole
 from fedlib.core.describe import describe
-from fedlib.core.trees import loop_map
+from fedlib.core.trees import explain_map_error, loop_map
 
 Info = dict[str, Tensor]
 #: Names that a metric cannot have: columns of `Trace.to_frame`.
@@ -96,7 +96,8 @@ class Problem:
     name : what errors and stored runs call it.
     data : tensors `[R, ...]`; row r of all of them is one sample. One copy, on one device.
     rows : `[N, m]`, the row indices of every client, padded by repetition; or those of one client
-        after another `[sum(sizes)]`, which are padded only while a method reads all of them.
+        after another `[sum(sizes)]`, for clients of very unequal size: rows are then padded for
+        clients of similar size together, and only while a method reads all of them.
     sizes : how many of a client's rows are real, N numbers.
     losses : `(w [d], Batch) -> [K]`, objectives first, then constraints (each required `<= level`).
     num_objectives : M, at least 1.
@@ -106,12 +107,15 @@ class Problem:
     gradient : `(w, Batch, weights [K]) -> [d]`, the gradient of `weights @ losses` in closed form;
         without it autograd is used. Algorithms do not notice.
     heldout : tensors that only `metrics` uses.
+    host_metrics : `(w [d], problem) -> {name: number}`, by any Python, of plain tensors on the CPU.
     set : the feasible set of `w`, if any.
     simulator : environments, for problems whose losses are simulated (`policies.Simulator`).
     pooled : how the constraint's value is formed, where it is not the mean over clients.
     lengths : `[N]`, `sizes` as a tensor, where it differs from seed to seed (`run` sees to it).
     sequential_clients : whether clients go one after another on a CPU, as convolutions do better.
     client_weights : how much each client counts in averages, N positive numbers; none: equally.
+    whole_batches : whether a client with fewer rows than a minibatch takes each of them once; else
+        it draws as many as all do, with replacement.
     config : what a stored run records about it, JSON values only.
 
     Raises TypeError or ValueError at construction, one sentence that names the field. What the
@@ -131,12 +135,14 @@ class Problem:
         Callable[[Float[Tensor, "d"], Batch, Float[Tensor, "K"]], Float[Tensor, "d"]] | None
     ) = None
     heldout: tuple[Shaped[Tensor, "..."], ...] = ()
+    host_metrics: 'Callable[[Float[Tensor, "d"], Problem], dict[str, float]] | None' = None
     set: ConvexSet | None = None
     simulator: Any = None
     pooled: Pooled | None = None
     lengths: Int[Tensor, "N"] | tuple[()] = ()
     sequential_clients: bool = False
     client_weights: tuple[Positive, ...] = ()
+    whole_batches: bool = False
     config: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -156,6 +162,24 @@ class Problem:
         """The number of parameters, d."""
         return self.w0.shape[-1]
 
+    @property
+    def ragged(self) -> bool:
+        """Whether rows padded to the largest client would be more than four times as many."""
+        return self.rows.dim() == 1 and self.num_clients * max(self.sizes) > 4 * sum(self.sizes)
+
+    def size_groups(self, clients: Sequence[int] | None = None) -> list[list[int]]:
+        """Places of some clients (all) in groups of similar size: one, unless sizes are `ragged`.
+
+        The largest client of a group has at most twice the rows of the smallest.
+        """
+        chosen = range(self.num_clients) if clients is None else clients
+        if not self.ragged:
+            return [[*range(len(chosen))]]
+        groups = dict[int, list[int]]()
+        for place, j in enumerate(chosen):
+            groups.setdefault(self.sizes[j].bit_length(), []).append(place)
+        return [groups[bits] for bits in sorted(groups)]
+
     def all_clients(self) -> Batch:
         """Every client's rows at once: data `[N, m, ...]`, weight `[N, m]`."""
         return self.rows_of(range(self.num_clients))
@@ -167,12 +191,18 @@ class Problem:
         first = sum(self.sizes[:client])
         return self.rows[first : first + self.sizes[client]]
 
-    def rows_of(self, clients: Int[Tensor, "n"] | Sequence[int]) -> Batch:
-        """All rows of some clients: data `[n, m, ...]`, weight `[n, m]`, zero on padding."""
+    def rows_of(self, clients: Int[Tensor, "n"] | Sequence[int], most: int | None = None) -> Batch:
+        """All rows of some clients: data `[n, m, ...]`, weight `[n, m]`, zero on padding.
+
+        `most` is m where it is less than the rows of the largest of all clients.
+        """
         clients = torch.as_tensor(clients, device=self.rows.device)
-        table = self.rows.dim() == 2
-        most = self.rows.shape[-1] if table else max(self.sizes)
-        place = torch.arange(most, device=self.rows.device)
+        if self.rows.dim() == 2:
+            most = self.rows.shape[-1]
+        elif most is None:
+            many = self.ragged and _has_values(clients)
+            most = max(self.sizes[j] for j in clients.tolist()) if many else max(self.sizes)
+        table, place = self.rows.dim() == 2, torch.arange(most, device=self.rows.device)
         if not isinstance(self.lengths, Tensor) and min(self.sizes) == most:  # no padding anywhere
             rows = self.rows[clients] if table else self.row_numbers(clients, place)
             weight = torch.full_like(rows, 1 / most, dtype=self.w0.dtype)
@@ -197,9 +227,9 @@ class Problem:
         rows: Tensor = self.rows[first + positions]
         return rows
 
-    def rows_of_client(self, client: Int[Tensor, ""]) -> Batch:
+    def rows_of_client(self, client: Int[Tensor, ""], most: int | None = None) -> Batch:
         """All rows of one client: data `[m, ...]`, weight `[m]`."""
-        data, weight = self.rows_of(client.view(1))
+        data, weight = self.rows_of(client.view(1), most)
         return Batch(tuple(x[0] for x in data), weight[0])
 
     def data_at(self, rows: Int[Tensor, "*b"]) -> tuple[Shaped[Tensor, "..."], ...]:
@@ -216,8 +246,9 @@ class Problem:
     ) -> Shaped[Tensor, "..."]:
         """The mean over all clients of `value(rows of a client)`, by `client_weights`."""
         over_clients = loop_map if self.sequential_clients else torch.func.vmap
-        each = over_clients(value, (0,))(self.all_clients())
-        return self.mean(each, [*range(self.num_clients)])
+        groups = self.size_groups()
+        each = [over_clients(value, (0,))(self.rows_of(group)) for group in groups]
+        return self.mean(torch.cat(each), [j for group in groups for j in group])
 
     def mean(
         self, answers: Float[Tensor, "n *x"], clients: Sequence[int] | Int[Tensor, "n"]
@@ -307,40 +338,46 @@ def pullback(
     """Gradient of `weights @ losses(w, batch)`, by `gradient` if there is one, else autograd."""
     if gradient is None:
         gradient = grad(lambda u, batch, weights: (weights * losses(u, batch)).sum())
-    return gradient(w, batch, weights)
+    result = gradient(w, batch, weights)
+    rule = f"give a tensor of floats {list(w.shape)}, as long as w0"
+    fits = getattr(result, "shape", None) == w.shape
+    checks.require(fits, "Problem", "gradient", rule, result)
+    return result
 
 
 def try_losses(problem: Problem) -> None:
-    """Call losses and gradient once, on a client's rows, unless they need a simulator's episodes.
+    """Call the losses once, on the first client's rows, unless they need a simulator's episodes.
 
-    Raises ValueError unless they give K and d numbers.
+    Raises ValueError unless they give K numbers.
     """
     if problem.simulator is not None:
         return
     batch = problem.rows_of_client(torch.tensor(0, device=problem.rows.device))
     who, k = f"losses of {problem.name}", problem.num_objectives + problem.num_constraints
-    with torch.no_grad():
-        losses: object = problem.losses(problem.w0, batch)
+    try:
+        with torch.no_grad():
+            losses: object = problem.losses(problem.w0, batch)
+    except Exception as error:
+        if isinstance(error, RuntimeError) and explain_map_error(error):
+            raise
+        rule = "work on the rows of client 0"
+        raise ValueError(checks.sentence("run", who, rule, error)) from error
     fits = isinstance(losses, Tensor) and losses.is_floating_point() and losses.shape == (k,)
     rule = f"give a tensor of floats [{k}], the objectives and then the constraints"
     checks.require(fits, "run", who, rule, losses)
-    if problem.gradient is not None:
-        result: object = problem.gradient(problem.w0, batch, problem.w0.new_ones(k))
-        rule = f"give a tensor of floats [{problem.dim}], as long as w0"
-        fits = getattr(result, "shape", None) == problem.w0.shape
-        checks.require(fits, "run", f"gradient of {problem.name}", rule, result)
 
 
 def check_metrics(problem: Problem, metrics: object) -> None:
     """Raise ValueError unless `metrics` gave a dict of names to 0-d tensors."""
+    who = f"metrics of {problem.name}"
     fits: object = isinstance(metrics, dict) and metrics
-    rule = "give a dict of numbers, not empty"
-    checks.require(fits, "run", f"metrics of {problem.name}", rule, metrics)
+    checks.require(fits, "run", who, "give a dict of numbers, not empty", metrics)
     for name, value in cast("dict[Any, Any]", metrics).items():
-        fits = isinstance(name, str) and isinstance(value, Tensor) and not value.dim()
-        rule = f"be a tensor of one number, by a name that is not {' or '.join(TAKEN)}"
+        fits = isinstance(name, str) and name and name not in TAKEN
+        checks.require(fits, "run", who, f"have texts as names, not {' or '.join(TAKEN)}", name)
+        fits = isinstance(value, Tensor) and not value.dim() and not value.is_complex()
         metric = f"metric {name!r} of {problem.name}"
-        checks.require(fits and name not in TAKEN, "run", metric, rule, value)
+        checks.require(fits, "run", metric, "be a tensor of one number, shape []", value)
 
 
 def _require(fits: object, name: str, rule: str, value: object) -> None:
@@ -350,6 +387,7 @@ def _require(fits: object, name: str, rule: str, value: object) -> None:
 def _check_shapes(problem: Problem) -> None:
     """Check what is known of tensors whose values cannot be read: inside a map or a recording."""
     data, rows, w0, sizes = problem.data, problem.rows, problem.w0, problem.sizes
+    _require(problem.name, "name", "be a text that is not empty", problem.name)
     got = [list(x.shape) for x in data]
     _require(len({len(x) for x in data}) == 1, "data", "hold tensors with equally many rows", got)
     _require(len(w0), "w0", "be a vector [d], d at least 1", w0)
@@ -366,6 +404,8 @@ def _check_shapes(problem: Problem) -> None:
         _require(fits, "sizes", f"lie in 1..{m} (the columns of rows)", sizes)
     weights = problem.client_weights
     _require(len(weights) in (0, n), "client_weights", f"be {n} numbers, one a client", weights)
+    fits = not isinstance(problem.lengths, Tensor) or problem.lengths.shape == (n,)
+    _require(fits, "lengths", f"be whole numbers [{n}]", problem.lengths)
 
 
 def _check_values(problem: Problem) -> None:
@@ -373,6 +413,9 @@ def _check_values(problem: Problem) -> None:
     count, ends = len(problem.data[0]), [int(x) for x in problem.rows.aminmax()]
     fits = min(ends) >= 0 and max(ends) < count
     _require(fits, "rows", f"lie in 0..{count - 1} (the rows of data)", ends)
+    if isinstance(problem.lengths, Tensor):
+        got = problem.lengths.tolist()
+        _require(got == [*problem.sizes], "lengths", "agree with sizes", got)
     for name in ("w0", "data", "heldout"):
         for x in pytree.tree_leaves(getattr(problem, name)):
             limits = x.aminmax() if x.is_floating_point() and x.numel() else ()

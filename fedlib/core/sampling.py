@@ -46,8 +46,8 @@ def draw_round(
     return Draw(
         participants=who,
         value_clients=again,
-        batches=_positions(sizes, local_steps, batch_size, rng),
-        values=_squeeze(_positions(asked, 1, value_batch_size, rng), 1),
+        batches=_positions(problem, sizes, local_steps, batch_size, rng),
+        values=_squeeze(_positions(problem, asked, 1, value_batch_size, rng), 1),
         uplink=uplink.draw(participants, problem.dim, rng),
         downlink=_squeeze(downlink.draw(1, problem.dim, rng), 0),
     )
@@ -96,7 +96,7 @@ def draw_coins(
     return Draw(
         participants=torch.arange(n),
         chance=torch.rand(n, generator=rng, dtype=torch.float64),
-        batches=_positions(list(problem.sizes), local_steps, batch_size, rng),
+        batches=_positions(problem, list(problem.sizes), local_steps, batch_size, rng),
     )
 
 
@@ -150,13 +150,17 @@ def check_constrained(who: str, problem: Problem) -> None:
 
 
 def _positions(
-    sizes: list[int], steps: int, batch: int | None, rng: torch.Generator
+    problem: Problem, sizes: list[int], steps: int, batch: int | None, rng: torch.Generator
 ) -> Tensor | tuple[()]:
     if batch is None:
         return ()
     unit = torch.rand(len(sizes), steps, batch, generator=rng, dtype=torch.float64)
     each = torch.tensor(sizes).view(-1, 1, 1)
-    return (unit * each).long()
+    drawn = (unit * each).long()
+    if not problem.whole_batches:
+        return drawn
+    whole = torch.arange(batch).expand_as(drawn)  # places beyond a client's rows weigh nothing
+    return torch.where(each <= batch, torch.minimum(whole, each - 1), drawn)
 
 
 def _squeeze(x: Tensor | tuple[()], axis: int) -> Tensor | tuple[()]:

@@ -103,6 +103,7 @@ class Trace:
         w = self.model(seed)
         named = {name: p for name, p in module.named_parameters() if p.requires_grad}
         sizes = [p.numel() for p in named.values()]
+        checks.vector("state_dict", "the final model", w, sum(sizes))
         parts = zip(named.items(), torch.split(w, sizes), strict=True)
         own = {name: x.view(p.shape).clone() for (name, p), x in parts}
         return {name: own.get(name, x) for name, x in module.state_dict().items()}
@@ -120,6 +121,7 @@ class Trace:
 
         Raises OSError if the folder cannot be written to.
         """
+        checks.value("Trace.save", "path", path, Path | str)
         w = getattr(self.state, "w", self.state)
         models = None if w is None or w.shape[-1] > LARGEST_MODEL else to_rows(w)
         if w is not None and models is None:
@@ -148,6 +150,7 @@ class Trace:
 
         Raises ValueError for a file that is missing, damaged, or of another kind.
         """
+        checks.value("Trace.load", "path", path, Path | str)
         held = files.read_json(Path(path))
         kind, remedy = held.get("kind"), "stored runs of studies are read with Study.load"
         rule = "be written by Trace.save"

@@ -51,6 +51,10 @@ class Table:
         checks.fields(self)
         rule = f"have a label for each of the {len(self.X)} rows of X"
         checks.require(len(self.y) == len(self.X), "Table", "y", rule, len(self.y))
+        if self.classes and len(self.y):
+            ends, most = [int(self.y.min()), int(self.y.max())], len(self.classes) - 1
+            fits = ends[0] >= 0 and ends[1] <= most
+            checks.require(fits, "Table", "y", f"lie in 0..{most} (the classes)", ends)
 
 
 def breast_cancer(positive: Diagnosis = "malignant") -> Table:

@@ -158,6 +158,8 @@ def holdout(
     ValueError for a client of a single row.
     """
     checks.arguments(holdout, locals())
+    rule = f"have {len(rows)} entries, one for each line of rows"
+    checks.require(len(sizes) == len(rows), "holdout", "sizes", rule, sizes)
     stay, test = [], []
     for own, size in zip(rows, sizes, strict=True):
         checks.count("holdout", "sizes", size, 2, len(own), "the columns of rows")

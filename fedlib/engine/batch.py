@@ -1,5 +1,6 @@
 """The rounds and evaluations of all runs of one call of `run`: seeds and grid side by side."""
 
+import inspect
 import types
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -66,9 +67,9 @@ class BatchedRuns:
         self.gradient = (
             CapturedGradient(self.one.form.losses) if self.engine is Sequential else None
         )
-        self.in_turn = self.engine.sequential_clients
+        # sizes are looked at where clients of very unequal size are grouped
+        self.in_turn = self.engine.sequential_clients or self.one.form.ragged
         self._over_grid: Callable[..., Any] = loop_map if self.in_turn else vmap
-        self.tried = set[str]()  # whether they draw random numbers
         self._map_runs()
 
     def _map_runs(self) -> None:
@@ -86,6 +87,34 @@ class BatchedRuns:
             lambda x: x.to(self.device).expand(len(self.grid), *x.shape).contiguous(), all_seeds
         )
         return Progress(state, [seeded(seed, "rounds") for seed in self.seeds])
+
+    def go_on(self, now: Progress, trace: Trace, config: dict[str, Any]) -> Progress:
+        """The progress at the end of a trace of this session, to go on from.
+
+        Raises ValueError unless the trace is one of this run, but for its number of rounds, with
+        its state.
+        """
+        own = {"algorithm": config["algorithms"][0], **config, "rounds": None}
+        del own["algorithms"]
+        fits = len(self.grid) == 1 and dict(trace.config) | {"rounds": None} == own
+        rule = "be a trace of this algorithm, problem, seeds and evaluate_every"
+        checks.require(fits, "run", "start", rule, trace.config.get("algorithm"))
+        fits = type(trace.state) is type(now.state)
+        rule, remedy = "hold the run's state", "a file keeps models alone: see `checkpoint`"
+        checks.require(fits, "run", "start", rule, type(trace.state).__name__, remedy)
+        now.state = pytree.tree_map(lambda x: x.unsqueeze(0).to(self.device), trace.state)
+        now.round = int(trace.rounds[-1])
+        for _ in range(now.round):
+            self.draws(now.rngs, 1)
+        parts = ((now.metrics, trace.metrics, -1), (now.info, trace.info, None))
+        for blocks, curves, end in parts:
+            each = {k: torch.as_tensor(v[None, :, :end]) for k, v in curves.items()}
+            blocks.append({k: x.to(self.device) for k, x in each.items()})
+        return now
+
+    def sample_data(self) -> list[Float[Tensor, "n"]]:
+        """Entries of all data, evenly spread, which tell them from other data."""
+        return [_sample_entries(x) for x in (*self.one.own, *self.one.common)]
 
     def draws(self, rngs: list[torch.Generator], rounds: int) -> Draw:
         """The draws of some rounds and all seeds, `[rounds, S, ...]`, on the run's device."""
@@ -117,12 +146,21 @@ class BatchedRuns:
     def measure(self, w: Float[Tensor, "G S d"]) -> Info:
         """The problem's metrics of every run."""
         values: Info = self._explained("_measure", w)
-        return values
+        return values | self._measure_on_host(w)
+
+    def _measure_on_host(self, w: Float[Tensor, "G S d"]) -> Info:
+        """The problem's metrics by plain Python, one run after another."""
+        values: dict[str, list[float]] = {}
+        for models in w.detach().cpu():
+            for problem, model in zip(self.problems, models, strict=True):
+                if problem.host_metrics is not None:
+                    for name, value in problem.host_metrics(model, problem).items():
+                        values.setdefault(name, []).append(value)
+        return {k: torch.tensor(v, device=w.device).view(w.shape[:2]) for k, v in values.items()}
 
     def _explained(self, name: str, *arguments: Any) -> Any:
         """The value of a mapped function; ValueError for what no map can follow."""
-        before = torch.get_rng_state() if name not in self.tried else None
-        self.tried.add(name)
+        before = torch.get_rng_state()
         try:
             result = getattr(self, name)(*self.fixed, *arguments)
         except RuntimeError as error:
@@ -134,7 +172,7 @@ class BatchedRuns:
                 self._map_runs()
                 return self._explained(name, *arguments)
             raise ValueError(f"{type(self.template).__name__}: a round must not {why}.") from error
-        if before is not None and not torch.equal(before, torch.get_rng_state()):
+        if not torch.equal(before, torch.get_rng_state()):
             why = explain_map_error(RuntimeError("random operation"))
             raise ValueError(f"{type(self.template).__name__}: a round must not {why}.")
         return result
@@ -190,6 +228,14 @@ class BatchedRuns:
         """One Trace a grid point, on the CPU."""
         metrics, info = _as_curves(now.metrics), _as_curves(now.info)
         evaluated = np.array([*range(0, now.round, every), now.round])
+        for name, curves in metrics.items():
+            if len(bad := np.argwhere(np.isnan(curves))):
+                _, s, t = bad[bad[:, 2].argmin()]
+                warnings.warn(
+                    f"run: metric {name!r} is NaN from round {evaluated[t]} on (seed "
+                    f"{self.seeds[s]}); look for a quotient or a logarithm in it.",
+                    stacklevel=3,
+                )
         common = {k: v for k, v in config.items() if k != "algorithms"}
         gpu, output = self.device.type == "cuda", getattr(self.template, "output", None)
         states = [index_tree(now.state, g) for g in range(len(self.grid))]
@@ -215,11 +261,26 @@ class BatchedRuns:
 
 
 def make_problem(problem: Callable[[int], Problem], seed: int) -> Problem:
-    """The problem of a seed; TypeError unless the function makes one."""
+    """The problem of a seed; TypeError unless the function makes one of the seed alone."""
+    try:
+        inspect.signature(problem).bind(seed)
+    except TypeError as error:
+        rule = f"be a Problem, or a function of the seed alone ({error})"
+        raise TypeError(checks.sentence("run", "problem", rule, problem)) from None
+    except ValueError:  # some that are not of Python do not tell what they take
+        pass
     made = problem(seed)
     if not isinstance(made, Problem):
         raise TypeError(checks.sentence("run", f"problem({seed})", "give a Problem", made))
     return made
+
+
+def _sample_entries(x: Shaped[Tensor, "..."], most: int = 1000) -> Float[Tensor, "n"]:
+    """Up to 1000 entries of a tensor from its first to its last."""
+    flat = x.reshape(-1)
+    count = min(most, len(flat))
+    places = torch.arange(count, device=x.device) * (len(flat) - 1) // max(count - 1, 1)
+    return flat[places].double().cpu()
 
 
 def _stack_draws(draws: Sequence[Draw], rounds: int) -> Draw:

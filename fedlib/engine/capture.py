@@ -26,13 +26,18 @@ Losses = Callable[[Float[Tensor, "d"], Batch], Float[Tensor, "K"]]
 class Captured:
     """The operations `graph` of one call, as a function of trees of tensors."""
 
-    def __init__(self, graph: GraphModule, outputs: Any) -> None:
-        self.graph, self.outputs = graph, outputs
+    def __init__(self, graph: GraphModule, inputs: Any, outputs: Any) -> None:
+        self.graph, self.inputs, self.outputs = graph, inputs, outputs
 
     def __call__(self, *arguments: Any) -> Any:
-        """The function's value, by the operations that were captured."""
-        results = self.graph(*pytree.tree_leaves(arguments))
-        return pytree.tree_unflatten(list(results), self.outputs)
+        """The function's value, by the operations that were captured.
+
+        Raises ValueError for arguments of another structure than the example's.
+        """
+        leaves, structure = pytree.tree_flatten(arguments)
+        if structure != self.inputs:
+            raise ValueError(f"capture: arguments must be like {self.inputs}, got {structure}.")
+        return pytree.tree_unflatten(list(self.graph(*leaves)), self.outputs)
 
 
 def capture(function: Callable[..., Any], *example: Any, passes: Sequence[Pass] = ()) -> Captured:
@@ -65,7 +70,7 @@ def capture(function: Callable[..., Any], *example: Any, passes: Sequence[Pass] 
     for shorten in passes:
         shorten(graph.graph)
     graph.recompile()
-    return Captured(graph, outputs[-1])
+    return Captured(graph, inputs, outputs[-1])
 
 
 def merge_equal_nodes(graph: Graph) -> None:

@@ -4,7 +4,7 @@ import hashlib
 import io
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,10 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from fedlib import checks
-from fedlib.core.files import atomic_write
+from fedlib.core.files import atomic_write, temporary_file
 
-FORMAT = b"fedlib checkpoint 5, sha256 "  # what a file begins with; then the digest of the rest
+FORMAT = b"fedlib checkpoint 4, sha256 "  # what a file begins with; then the digest of the rest
+CLOSE = 1e-3  # another machine may round data otherwise; other data differ by more
 
 CURVES = ("metrics", "info")
 
@@ -66,47 +67,76 @@ class Progress:
 def check_path(given: Path | str | None) -> Path | None:
     """The path that `run` was given for its checkpoint, None for none.
 
-    Raises ValueError unless it is a file, or a name in a folder that exists.
+    Raises ValueError or OSError unless it is a file, or a name in a folder where a file can be
+    written.
     """
     if given is None:
         return None
     path = Path(given)
-    fits = path.is_file() or (path.parent.is_dir() and not path.exists())
-    checks.require(fits, "run", "checkpoint", "be a file in a folder that exists", given)
+    try:
+        fits = path.is_file() or not path.exists()
+        checks.require(fits, "run", "checkpoint", "be the path of a file", given, "name a file")
+        rule, remedy = "lie in a folder that exists", "make the folder"
+        checks.require(path.parent.is_dir(), "run", "checkpoint", rule, given, remedy)
+        with temporary_file(path.parent):
+            pass
+    except OSError as error:
+        rule, why = "be a path that can be written to", f"{given!s:.60} ({error.strerror})"
+        raise OSError(checks.sentence("run", "checkpoint", rule, why, "name another")) from error
     return path
 
 
 class Checkpoint:
     """The checkpoint of one run: resumes from a file that belongs to it, writes not too often.
 
-    `path` is None for no checkpoints; `config` says what the run is, but for its number of rounds;
-    `seconds` is the least time between two writes.
+    `path` is None for no checkpoints; `config` says what the run is, but for its number of rounds,
+    `data` gives some entries of its data; `seconds` is the least time between two writes.
     """
 
-    def __init__(self, path: Path | None, config: Mapping[str, Any], seconds: float) -> None:
-        self.path, self.seconds, self.last = path, seconds, time.monotonic()
+    def __init__(
+        self,
+        path: Path | None,
+        config: Mapping[str, Any],
+        data: Callable[[], list[Float[Tensor, "n"]]],
+        seconds: float,
+    ) -> None:
+        self.path, self.data = path, data
+        self.seconds, self.last = seconds, time.monotonic()
         # as text: counts and numbers may be numpy's, and a file holds tensors and plain values
         self.config = json.dumps(config, sort_keys=True, default=lambda x: x.item())
 
     def resume(self, start: Progress, rounds: int) -> Progress:
         """The progress in the file, on the device of `start`; `start` itself if there is no file.
 
-        Raises ValueError if the file does not belong to the run, is past its `rounds`, or cannot be
-        read.
+        Raises ValueError or OSError if the file does not belong to the run or is past its `rounds`,
+        or cannot be read.
         """
-        if self.path is None or not self.path.exists():
+        if self.path is None:
             return start
         try:
-            return self._progress(read_sealed(self.path), start, rounds)
-        except (OSError, ValueError, LookupError, TypeError, RuntimeError) as error:
-            why = error if isinstance(error, Misfit) else "hold what run writes, it cannot be read"
-            text = f"run: checkpoint {self.path.name} must {why}; name another, or remove it."
-            raise ValueError(text) from error
+            content = read_sealed(self.path)
+            try:
+                return self._progress(content, start, rounds)
+            except (KeyError, TypeError, AttributeError, RuntimeError) as error:
+                raise Misfit("hold what run writes, it holds something else") from error
+        except FileNotFoundError:
+            return start
+        except (OSError, Misfit) as error:
+            name, why = f"checkpoint {self.path.name}", error
+            if isinstance(error, OSError):
+                why = Misfit(f"be a file that can be read, got {error.strerror}")
+            kind = OSError if isinstance(error, OSError) else ValueError
+            raise kind(f"run: {name} must {why}; name another, or remove it.") from error
 
     def _progress(self, content: Any, start: Progress, rounds: int) -> Progress:
         """The content of a file as the progress of this run; raises Misfit."""
         if not isinstance(content, dict) or content.get("config") != self.config:
             raise Misfit("belong to this run, it was written with other parameters")
+        for x, y in zip(content["data"], self.data(), strict=True):
+            far = CLOSE * float(y.nan_to_num(0, 0, 0).abs().max()) if y.numel() else 0.0
+            same = x.shape == y.shape
+            if not (same and torch.allclose(x, y, rtol=CLOSE, atol=far, equal_nan=True)):
+                raise Misfit("belong to this run, it was written with other data")
         if content["round"] > rounds:
             raise Misfit(f"have at most the run's {rounds} rounds, it has {content['round']}")
         leaves, spec = pytree.tree_flatten(start.state)
@@ -131,6 +161,7 @@ class Checkpoint:
             return
         content = {
             "config": self.config,
+            "data": self.data(),
             "state": [x.cpu() for x in pytree.tree_leaves(now.state)],
             "rngs": [rng.get_state() for rng in now.rngs],
             "round": now.round,
@@ -138,7 +169,14 @@ class Checkpoint:
             "compiled": now.compiled,
             **{part: join_blocks(getattr(now, part)) for part in CURVES},
         }
-        write_sealed(self.path, content)
+        try:
+            write_sealed(self.path, content)
+        except OSError as error:
+            raise OSError(
+                f"run: checkpoint {self.path.name} must be written after round {now.round}, got "
+                f"{error.__cause__ or error}; what was there before is whole, make room and start "
+                "again."
+            ) from error
         self.last = time.monotonic()
 
 

@@ -32,13 +32,23 @@ def stack(
     for a, own in zip(algorithms, numbers, strict=True):
         alike = type(a) is type(template) and own.keys() == numbers[0].keys()
         fits = alike and fill(a, numbers[0]) == template
-        rule, which = "differ in float parameters only", "the algorithms of one grid"
-        checks.require(fits, "run", which, rule, a, "run them one by one")
+        rule = "differ in float parameters only"
+        got = describe_difference(template, a) if not fits else ""
+        checks.require(fits, "run", "the algorithms of one grid", rule, got, "run them one by one")
     differing = [k for k in numbers[0] if len({own[k] for own in numbers}) > 1]
     return template, {
         k: torch.tensor([x[k] for x in numbers], dtype=like.dtype, device=like.device)
         for k in differing
     }
+
+
+def describe_difference(a: Algorithm, b: Algorithm) -> str:
+    """In what two algorithms differ, floats aside: their types, or the first field."""
+    if type(a) is not type(b):
+        return f"{type(a).__name__} and {type(b).__name__}"
+    named = [(f.name, getattr(a, f.name), getattr(b, f.name)) for f in fields(a)]  # type: ignore[arg-type]
+    other = [(n, x, y) for n, x, y in named if x != y and {type(x), type(y)} != {float}]
+    return "{} {!r:.60} and {!r:.60}".format(*other[0]) if other else "equal ones"
 
 
 def fill(algorithm: Any, values: Mapping[str, Any]) -> Any:
@@ -141,7 +151,7 @@ def _shapes(problem: Problem) -> dict[str, Any]:
     """
     names = [
         *("name", "num_objectives", "num_constraints", "num_clients", "client_weights"),
-        "sequential_clients",
+        *("sequential_clients", "whole_batches"),
     ]
     alike = {name: getattr(problem, name) for name in names}
     if (own := problem.set) is not None:

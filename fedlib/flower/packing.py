@@ -25,11 +25,12 @@ from fedlib.compress.compressors import (
     count_entries,
     index_bits,
 )
-from fedlib.compress.sketches import Columns, Flat, Wire
+from fedlib.compress.sketches import Columns, Flat, Largest, Wire
 from fedlib.sets.vertices import Corner, OneEntry, RankOne, Several
 
-#: float32; sign, exponent and leading digits; -1 or 1; 0 or 1; an index.
-Kind = Literal["number", "digits", "sign", "flag", "position"]
+#: float32; sign, exponent and leading digits; -1 or 1; 0 or 1; an index; the indices that are set.
+Kind = Literal["number", "digits", "sign", "flag", "position", "map"]
+PLACES = ("position", "map")
 
 
 class Field(NamedTuple):
@@ -41,8 +42,8 @@ class Field(NamedTuple):
 
     @property
     def length(self) -> int:
-        """Bits of all of them."""
-        return self.many * self.bits
+        """Bits of all of them; a map has one for everything that could be meant."""
+        return self.bits if self.kind == "map" else self.many * self.bits
 
 
 class Garbled(ValueError):
@@ -74,6 +75,14 @@ def layout(wire: Any, dim: int) -> tuple[Field, ...]:
             return layout(sketch.rule(tasks), dim)
         case Wire(Columns() as sketch, tasks):
             return layout(sketch.compressor, dim // tasks) * tasks
+        case Wire(Largest() as sketch, tasks):  # other value_bits only count as the authors' code
+            rule, bits = f"be {FLOAT_BITS} to be sent", sketch.value_bits
+            checks.require(bits == FLOAT_BITS, "Largest", "value_bits", rule, bits)
+            count = sketch.count_entries(tasks, dim // tasks)
+            places = Field("position", count, index_bits(dim))
+            if places.length > dim:
+                places = Field("map", count, dim)
+            return Field("number", count, FLOAT_BITS), places
         case Wire():
             return layout(wire.sketch, dim)
     rule = "be a format of the library or have a method layout(dim) that gives its fields"
@@ -91,8 +100,11 @@ def pack(wire: Compressor, message: Message, dim: int) -> bytes:
     """
     values, positions = entries_of(message.values), entries_of(message.positions)
     fields, bits = layout(wire, dim), []
+    if any(field.kind == "map" for field in fields):
+        order = np.argsort(positions)
+        values, positions = values[order], positions[order]
     for field in fields:
-        if field.kind == "position":
+        if field.kind in PLACES:
             some, positions = np.split(positions, [field.many])
         else:
             some, values = np.split(values, [field.many])
@@ -114,7 +126,7 @@ def unpack(wire: Compressor, data: bytes, like: Float[Tensor, "d"]) -> Message:
     for field in fields:
         some, bits = np.split(bits, [field.length])
         entries = from_bits(some, field, like.dtype).to(like.device)
-        (positions if field.kind == "position" else values).append(entries)
+        (positions if field.kind in PLACES else values).append(entries)
     # a matrix of gradients stays one: its format looks at a gradient at a time
     rows = isinstance(wire, Wire) and isinstance(wire.sketch, Columns)
     shape = (wire.tasks, -1) if rows else (-1,)  # type: ignore[attr-defined]
@@ -146,6 +158,8 @@ def entries_of(x: Noise) -> Any:
 
 def to_bits(some: Any, field: Field) -> Any:
     """The bits of some numbers or positions, the first bit of each first."""
+    if field.kind == "map":
+        return np.bincount(some, minlength=field.bits).astype(np.uint8)
     codes = some < 0 if field.kind == "sign" else some
     if field.kind == "digits":
         dtype = torch.float32 if some.dtype == np.int32 else torch.float64
@@ -159,6 +173,8 @@ def to_bits(some: Any, field: Field) -> Any:
 
 def from_bits(some: Any, field: Field, dtype: torch.dtype) -> Shaped[Tensor, "n"]:
     """Inverse of `to_bits`, the numbers in `dtype`."""
+    if field.kind == "map":
+        return torch.from_numpy(some.nonzero()[0])
     words = np.zeros((field.many, 64), np.uint8)
     words[:, 64 - field.bits :] = some.reshape(field.many, field.bits)
     codes = np.packbits(words, axis=1).view(">u8").flatten()

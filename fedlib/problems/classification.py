@@ -223,6 +223,8 @@ def row_losses(out: Float[Tensor, "B classes"], target: Int[Tensor, "B"]) -> Flo
 
 
 def _check_labels(who: str, X: Tensor, y: Tensor) -> None:
-    """Raise ValueError unless y has a label for each row of X."""
+    """Raise ValueError unless X is finite and y has a label for each of its rows."""
+    if X.is_floating_point():
+        checks.finite(who, "X", X)
     rule = f"have a label for each of the {len(X)} rows of X"
     checks.require(len(X) == len(y), who, "y", rule, len(y))

@@ -78,6 +78,7 @@ def fairness(
         )
         rule = f"be floats {shape}, with a group for every row"
         checks.require(fits, "fairness", f"{name}.X", rule, list(part.X.shape))
+        checks.finite("fairness", f"{name}.X", part.X, "drop or impute these rows")
         checks.labels01("fairness", f"{name}.y", part.y)
         checks.labels01("fairness", f"{name}.group", part.group)
     groups = sorted(set(train.group.tolist()))

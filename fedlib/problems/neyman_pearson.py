@@ -51,6 +51,7 @@ def neyman_pearson(
     client without one of the classes, and parameters out of range.
     """
     checks.arguments(neyman_pearson, locals())
+    checks.finite("neyman_pearson", "X", X, "drop or impute these rows")
     checks.labels01("neyman_pearson", "y", y, "recode them, class 0 is the objective")
     rule = f"have a label for each of the {len(X)} rows of X"
     checks.require(len(X) == len(y), "neyman_pearson", "y", rule, len(y))

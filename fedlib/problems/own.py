@@ -6,10 +6,15 @@ anything runs, so that a mistake is one sentence and not a traceback from inside
 """
 
 import hashlib
+import numbers
+import traceback
+import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -133,8 +138,8 @@ def from_frame(
         text see `pandas.get_dummies`).
     client : the column that says whose row it is; clients are numbered in sorted order.
     target : the column to predict; whole numbers stay whole (classes), others become floats.
-    module : a network, batch norm and dropout in eval mode; its trainable parameters are where
-        methods start, frozen ones stay as they are.
+    module : a network, batch norm in eval mode; its trainable parameters are where methods start,
+        frozen ones stay as they are. Dropout is for training: metrics are without it.
     objective : `ClientRows -> number`, minimized in the mean over clients; or several.
     constraint : `ClientRows -> number`, to be kept below a method's level; or several, or none; or
         a `GroupGap`, for equal treatment of two groups.
@@ -142,7 +147,8 @@ def from_frame(
     features : columns that the module sees, by default all that are not named elsewhere.
     columns : columns that only the functions see, as `rows.columns[name]`.
     measures : name -> `ClientRows -> number`, reported at every evaluation: of `heldout` if it is
-        given, else of the clients in the mean.
+        given, else of the clients in the mean. A number of Python's, or of numpy's (scikit-learn's
+        AUC, say), is as good as a tensor.
     heldout : rows that no client trains on, with the same columns (that of the client may lack).
     name : what errors and stored runs call the problem.
 
@@ -237,10 +243,8 @@ def as_rows(who: str, label: str, given: Any, columns: Sequence[Hashable]) -> Ro
     numbers.
     """
     names = ("inputs", "target", *columns)
-    if isinstance(given, DataLoader):
-        given = given.collate_fn([*map(given.dataset.__getitem__, range(len(given.dataset)))])  # type: ignore[arg-type]
-    if isinstance(given, Dataset):
-        given = default_collate([*map(given.__getitem__, range(len(given)))])  # type: ignore[arg-type]
+    if isinstance(given, (Dataset, DataLoader)):
+        given = _collated(given)
     if isinstance(given, Mapping):
         first = [key for key in given if key not in columns]
         rule = f"have two entries beside {list(columns)}: inputs and target"
@@ -254,8 +258,10 @@ def as_rows(who: str, label: str, given: Any, columns: Sequence[Hashable]) -> Ro
 
 def as_tensor(who: str, name: str, given: Any) -> Shaped[Tensor, "m ..."]:
     """A tensor, an array or a list of numbers as a dense tensor on the CPU."""
-    if isinstance(given, np.ndarray):  # a copy: torch warns of an array that is not to be written
+    if isinstance(given, np.ndarray) and not given.dtype.isnative:
         given = given.astype(given.dtype.newbyteorder("="))
+    if isinstance(given, np.ndarray) and not given.flags.writeable:
+        given = given.copy()  # torch warns of an array that must not be written to
     try:
         x = torch.as_tensor(given)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -266,6 +272,20 @@ def as_tensor(who: str, name: str, given: Any) -> Shaped[Tensor, "m ..."]:
     checks.require(dense, who, name, rule, x.layout if not x.is_nested else "nested", remedy)
     checks.require(x.dim(), who, name, "have a row a sample", list(x.shape))
     return x.detach().cpu()
+
+
+def _collated(given: Any) -> Any:
+    """All samples of a Dataset or a DataLoader as one batch."""
+    if isinstance(given, DataLoader):
+        collate, dataset = given.collate_fn, given.dataset
+    else:
+        collate, dataset = default_collate, given
+    if hasattr(dataset, "__len__"):
+        return collate([dataset[i] for i in range(len(dataset))])
+    batches = list(given)
+    if isinstance(batches[0], Mapping):
+        return {key: torch.cat([b[key] for b in batches]) for key in batches[0]}
+    return [torch.cat([torch.as_tensor(x) for x in part]) for part in zip(*batches, strict=True)]
 
 
 def cast(x: Shaped[Tensor, "*b"], dtype: torch.dtype, *, whole: bool = True) -> Any:
@@ -282,8 +302,10 @@ def find_columns(who: str, frame: "pd.DataFrame", wanted: Sequence[Hashable]) ->
     """Raise unless the frame has all these columns, once."""
     labels = [*frame.columns]
     for column in wanted:
-        rule = f"hold one column {column!r}"
-        checks.require(labels.count(column) == 1, who, "the frame", rule, labels)
+        near = ", ".join(map(repr, get_close_matches(str(column), map(str, labels), n=3)))
+        rule = f"hold {'one' if column in labels else 'the'} column {column!r}"
+        remedy = f"nearest: {near}" if near else ""
+        checks.require(labels.count(column) == 1, who, "the frame", rule, labels, remedy)
 
 
 def tensors_of(
@@ -314,19 +336,20 @@ class OwnFunctions:
     apply: models.ModuleFunction
     objectives: tuple[Function, ...]
     constraints: tuple[Function, ...]
-    measures: Mapping[str, Function]
+    measures: Mapping[str, Function]  # tensors
+    host_measures: Mapping[str, Function]  # numbers of Python's
     columns: tuple[Hashable, ...]
     group_gap: GroupGap | None = None
 
-    def rows(self, w: Vector, batch: Batch) -> ClientRows:
-        """A batch as the functions get it."""
+    def rows(self, w: Vector, batch: Batch, *, train: bool = False) -> ClientRows:
+        """A batch as the functions get it; with dropout, if the module has any, to `train`."""
         inputs, goal, *more = batch.data
         extra = dict(zip(self.columns, more, strict=False))  # a client's size may follow
-        return ClientRows(self.apply(w, inputs), goal, extra, batch.weight)
+        return ClientRows(self.apply(w, inputs, train=train), goal, extra, batch.weight)
 
-    def losses(self, w: Vector, batch: Batch) -> Float[Tensor, "K"]:
+    def losses(self, w: Vector, batch: Batch, *, train: bool = True) -> Float[Tensor, "K"]:
         """Objectives, then constraints."""
-        rows = self.rows(w, batch)
+        rows = self.rows(w, batch, train=train)
         values = [function(rows) for function in (*self.objectives, *self.constraints)]
         if self.group_gap is not None:
             values.append(group_gap(self.group_gap.four(rows, rows.weight.new_ones(()))))
@@ -339,10 +362,13 @@ class OwnFunctions:
 
     def means(self, w: Vector, problem: Problem) -> dict[str, Float[Tensor, ""]]:
         """The mean objective, the largest constraint, and each where there are several."""
-        mean, m = problem.mean_losses(w), problem.num_objectives
+        exact = partial(self.losses, w, train=False)
+        mean, m = problem.mean_over_clients(exact), problem.num_objectives
         f, g = mean[:m], mean[m:]
         if self.group_gap is not None:
-            sent = vmap(partial(self.statistics, w))(problem.all_clients())
+            groups = problem.size_groups()
+            own = vmap(partial(self.statistics, w))
+            sent = torch.cat([own(problem.rows_of(group)) for group in groups])
             g = combine_gaps(sent)[0].unsqueeze(0)
         values = {"f": f.mean()} | ({"g": g.max()} if len(g) else {})
         for letter, each in (("f", f), ("g", g)):
@@ -360,6 +386,15 @@ class OwnFunctions:
         if problem.heldout:
             return measure(self.rows(w, heldout_rows(problem)))  # type: ignore[no-any-return]
         return problem.mean_over_clients(lambda batch: measure(self.rows(w, batch)))
+
+    def on_host(self, w: Vector, problem: Problem) -> dict[str, float]:
+        """The measures that no tensor operation can follow, of plain tensors on the CPU."""
+        batches = [plain_client(problem, j) for j in range(problem.num_clients)]
+        batches = [heldout_rows(problem)] if problem.heldout else batches
+        with torch.no_grad():
+            own = [self.rows(w, batch) for batch in batches]
+            each = {k: [float(m(rows)) for rows in own] for k, m in self.host_measures.items()}
+        return {k: sum(values) / len(values) for k, values in each.items()}
 
 
 def make_problem(
@@ -385,6 +420,11 @@ def make_problem(
     for label, own in clients.items():
         remedy = "leave it out (of a category: frame[...].cat.remove_unused_categories())"
         checks.require(len(own[0]), who, f"client {label!r}", "have rows", 0, remedy)
+    if any(map(nn.parameter.is_lazy, module.parameters())):
+        dtype = torch.get_default_dtype()
+        with torch.no_grad():
+            inputs = cast(next(iter(clients.values()))[0][:2], dtype, whole=False)
+            attempt(f"{who}: module must take the inputs, it failed with", module, inputs)
     w0, apply = models.ravel(module)
     sizes = tuple(len(own[0]) for own in clients.values())
     parts = [torch.cat(x) for x in zip(*clients.values(), strict=True)]
@@ -395,7 +435,7 @@ def make_problem(
         rule = "be 1 for one group and 0 for the other"
         checks.require({*values} == {0, 1}, who, f"column {gap.column!r}", rule, values[:6])
         data.append(torch.tensor(sizes, dtype=w0.dtype).repeat_interleave(torch.tensor(sizes)))
-    functions = OwnFunctions(apply, objectives, constraints, {}, tuple(columns), gap)
+    functions = OwnFunctions(apply, objectives, constraints, {}, {}, tuple(columns), gap)
     problem = Problem(
         name=name,
         data=tuple(data),
@@ -426,12 +466,15 @@ def make_problem(
         for function in several:
             try_function(who, f"{kind} {title(function)!r}", functions, function, problem)
     taken = ("", "seed", "round", *functions.means(w0, problem))
+    kinds: tuple[dict[str, Function], dict[str, Function]] = {}, {}
     for label, measure in measures.items():
         fits, rule = label not in taken, f"be none of {taken}"
         checks.require(fits, who, "the name of a measure", rule, label)
-        try_measure(who, f"measure {label!r}", functions, measure, problem)
-    functions = replace(functions, measures=measures)
-    problem = replace(problem, metrics=functions.metrics)
+        tensor = try_measure(who, f"measure {label!r}", functions, measure, problem)
+        kinds[not tensor][label] = measure
+    functions = replace(functions, measures=kinds[0], host_measures=kinds[1])
+    host = functions.on_host if kinds[1] else None
+    problem = replace(problem, metrics=functions.metrics, host_metrics=host)
     return problem if weights is None else problem.weighted(weights)
 
 
@@ -440,8 +483,8 @@ def try_function(
 ) -> None:
     """Raise ValueError unless a loss gives one finite number, by rows that count alone.
 
-    It is tried where methods start and at a random point: at a symmetric start all rows may have
-    one loss.
+    Warn where its gradient is zero on the rows of every client. Both are looked at where methods
+    start and at a random point: at a symmetric start all rows may have one loss.
     """
     over_clients = loop_map if problem.sequential_clients else vmap
     works = f"{who}: {name} must work on a client's rows, it failed"
@@ -460,21 +503,31 @@ def try_function(
     checks.require(got == [], who, name, "return one number, a tensor of shape []", got, remedy)
     rng = torch.Generator().manual_seed(0)
     other = problem.w0 + SPREAD * torch.randn(problem.dim, generator=rng).to(problem.w0)
+    flat = True
     for w in (problem.w0, other):
-        batch = problem.all_clients()
-        each, shares = attempt(works, over_clients(partial(with_shares, w), (0,)), batch)
-        bad = f"none on client {int(shares.argmin())}"
-        remedy = "leave such clients out, or take a GroupGap, which pools them"
-        rule = "find rows that its condition holds for on every client"
-        checks.require(bool((shares > 0).all()), who, name, rule, bad, remedy)
-        slopes = attempt(works, over_clients(partial(grad(value), w), (0,)), batch)
-        if w is problem.w0:
-            check_finite(who, name, each)
-            check_finite(who, f"the gradient of {name}", slopes)
-        size, place = min((size, j) for j, size in enumerate(problem.sizes))
-        if size < batch.weight.shape[1]:
-            padded = Batch(tuple(x[place] for x in batch.data), batch.weight[place])
-            check_padding(who, name, value, w, plain_client(problem, place), padded)
+        for group in problem.size_groups():
+            batch = problem.rows_of(group)
+            each, shares = attempt(works, over_clients(partial(with_shares, w), (0,)), batch)
+            bad = f"none on client {group[int(shares.argmin())]}"
+            remedy = "leave such clients out, or take a GroupGap, which pools them"
+            rule = "find rows that its condition holds for on every client"
+            checks.require(bool((shares > 0).all()), who, name, rule, bad, remedy)
+            slopes = attempt(works, over_clients(partial(grad(value), w), (0,)), batch)
+            if w is problem.w0:
+                check_finite(who, name, each, group)
+                check_finite(who, f"the gradient of {name}", slopes, group)
+            flat = flat and not bool(slopes.nan_to_num().any())
+            size, place = min((problem.sizes[j], k) for k, j in enumerate(group))
+            if size < batch.weight.shape[1]:
+                own = plain_client(problem, group[place])
+                padded = Batch(tuple(x[place] for x in batch.data), batch.weight[place])
+                check_padding(who, name, value, w, own, padded)
+    if flat:
+        warnings.warn(
+            f"{who}: the gradient of {name} is zero on the rows of every client, so that no method "
+            "can lower it; pass a loss in its place, and this as a measure.",
+            stacklevel=4,
+        )
 
 
 def check_padding(
@@ -491,16 +544,26 @@ def check_padding(
 
 def try_measure(
     who: str, name: str, functions: OwnFunctions, measure: Function, problem: Problem
-) -> None:
-    """Raise ValueError unless a measure gives one number of rows, a tensor."""
-    works, w = f"{who}: {name} must work on a client's rows, it failed", problem.w0
-    first = heldout_rows(problem) if problem.heldout else plain_client(problem, 0)
-    number = attempt(works, measure, functions.rows(w, first))
+) -> bool:
+    """Whether a measure gives a tensor; ValueError unless it gives one number of rows."""
+    works = f"{who}: {name} must work on a client's rows, it failed"
+    w, held = problem.w0, bool(problem.heldout)
+    _SHARES.clear()
+    with torch.no_grad():
+        first = heldout_rows(problem) if held else plain_client(problem, 0)
+        number = attempt(works, measure, functions.rows(w, first))
+    what = "the held-out rows" if held else "client 0"
+    rule = f"find rows that its condition holds for on {what}"
+    checks.require(all(x > 0 for x in _SHARES), who, name, rule, "none")
+    if isinstance(number, numbers.Real) or (isinstance(number, np.ndarray) and not number.ndim):
+        return False
     got = list(number.shape) if isinstance(number, Tensor) else number
     remedy = "take the mean of values that are one a row: rows.mean(values)"
     checks.require(got == [], who, name, "return one number, a tensor of shape []", got, remedy)
+    _SHARES.clear()
     value = attempt(works, functions.measured, measure, w, problem)
     checks.require(bool(value.isfinite()), who, name, "be finite where methods start", value)
+    return True
 
 
 def attempt(sentence: str, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -508,40 +571,48 @@ def attempt(sentence: str, function: Callable[..., Any], *arguments: Any) -> Any
     try:
         return function(*arguments)
     except Exception as error:
-        text = str(error).strip()
+        text, line = str(error).strip(), user_line(error)
         dynamic = any(words in text for words in ("dynamic shape", "nonzero", "masked_select"))
         if dynamic or explain_map_error(error):
             cause = "draw random numbers" if "random operation" in text else "look at values"
             raise ValueError(
-                f"{sentence.partition(' must ')[0]} must not {cause}: one recording serves "
+                f"{sentence.partition(' must ')[0]} must not {cause}{line}: one recording serves "
                 "all clients; write rows.mean(values, where=condition), torch.where(condition, a, "
                 "b), or for F.one_hot(target, k): torch.eye(k)[target]."
             ) from error
         lines = text.splitlines() or [type(error).__name__]
-        raise ValueError(f"{sentence}: {lines[0].rstrip('.')}.") from error
+        casts = any(words in text for words in ("Long", "scalar type", "dtype", "Byte", "type"))
+        remedy = "; if it wants floats, write rows.target.float()" if casts else ""
+        raise ValueError(f"{sentence}{line}: {lines[0].rstrip('.')}{remedy}.") from error
 
 
-def check_finite(who: str, name: str, values: Shaped[Tensor, "n *d"]) -> None:
+def user_line(error: Exception) -> str:
+    """The last line of a traceback that is neither torch's nor ours."""
+    own = str(Path(__file__).parents[1]), str(Path(torch.__file__).parent)
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.endswith(".py")]
+    theirs = [f for f in frames if not f.filename.startswith(own) and f.line]
+    return f" at `{str(theirs[-1].line)[:80]}`" if theirs else ""
+
+
+def check_finite(who: str, name: str, values: Shaped[Tensor, "n *d"], clients: list[int]) -> None:
     """Raise ValueError unless every client's values are finite; names the first that are not."""
     bad = (~torch.isfinite(values)).flatten(1).any(1) if values.dim() > 1 else ~values.isfinite()
     rule, remedy = "be finite where methods start", "look for a logarithm, a root or a quotient"
-    client = f"NaN or infinity on client {int(bad.int().argmax())}"
+    client = f"NaN or infinity on client {clients[int(bad.int().argmax())]}"
     checks.require(not bad.any(), who, name, rule, client, remedy)
 
 
 def plain_client(problem: Problem, client: int) -> Batch:
     """One client's rows without padding."""
-    return equal_rows(problem.data_at(problem.own_rows(client)), problem.w0)
+    rows = problem.own_rows(client)
+    weight = problem.w0.new_full((len(rows),), 1 / len(rows))
+    return Batch(problem.data_at(rows), weight)
 
 
 def heldout_rows(problem: Problem) -> Batch:
     """The rows that nobody trains on."""
-    return equal_rows(problem.heldout, problem.w0)
-
-
-def equal_rows(data: tuple[Shaped[Tensor, "B ..."], ...], like: Vector) -> Batch:
-    """Rows that all count equally."""
-    return Batch(data, like.new_full((len(data[0]),), 1 / len(data[0])))
+    count = len(problem.heldout[0])
+    return Batch(problem.heldout, problem.w0.new_full((count,), 1 / count))
 
 
 def title(function: Function) -> str:
@@ -553,5 +624,6 @@ def digest(tensors: Sequence[Shaped[Tensor, "..."]]) -> str:
     """SHA-256 of the rows, so that a stored run knows other data from these."""
     sha = hashlib.sha256()
     for x in tensors:
+        x = x.float() if x.dtype == torch.bfloat16 else x  # which numpy does not know
         sha.update(f"{x.dtype} {list(x.shape)}".encode() + x.contiguous().numpy().tobytes())
     return sha.hexdigest()[:16]

@@ -33,6 +33,7 @@ class NormBall(checks.Checked):
 
     def contains(self, x: Float[Tensor, " d"], tol: float = 1e-6) -> Bool[Tensor, ""]:
         """Whether ||x|| <= (1 + tol) radius; a 0-d bool tensor."""
+        checks.vector(type(self).__name__, "x", x)
         return self.size(x) <= (1 + tol) * self.radius
 
     def diameter(self, dim: int) -> float:
@@ -58,6 +59,7 @@ class Ball(NormBall):
 
     def project(self, x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
         """The nearest point of the set: x itself, or radius x / ||x||."""
+        checks.vector("Ball", "x", x)
         unit, norm, scale = _normalized(x)
         return torch.where(scale * norm <= self.radius, x, self.radius * unit)
 
@@ -66,6 +68,7 @@ class Ball(NormBall):
 
         For direction 0 every point is one; the centre is returned.
         """
+        checks.vector("Ball", "direction", direction)
         unit, _, _ = _normalized(direction)
         return -self.radius * unit
 
@@ -105,15 +108,18 @@ class Box:
 
     def project(self, x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
         """The nearest point of the set: every coordinate clipped to [low, high]."""
+        checks.vector("Box", "x", x)
         return x.clamp(min=self.low).clamp(max=self._high)
 
     def contains(self, x: Float[Tensor, " d"], tol: float = 1e-6) -> Bool[Tensor, ""]:
         """Whether every coordinate lies in [low, high], up to tol (high - low); 0-d bool."""
+        checks.vector("Box", "x", x)
         slack = tol * (self._high - self.low)
         return ((x >= self.low - slack) & (x <= self._high + slack)).all()
 
     def lmo(self, direction: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
         """A vertex that minimizes <direction, s>: low where direction > 0, high elsewhere."""
+        checks.vector("Box", "direction", direction)
         zero = torch.zeros_like(direction)
         vertex = torch.where(direction > 0, zero + self.low, zero + self._high)
         return torch.where(direction.isnan(), direction, vertex)
@@ -157,6 +163,7 @@ class L1Ball(Sparse):
 
         At most `theta` each, such that the absolute values then sum to the radius.
         """
+        checks.vector("L1Ball", "x", x)
         size = x.abs()
         return torch.where(size.sum() <= self.radius, x, x.sign() * onto_simplex(size, self.radius))
 
@@ -165,6 +172,7 @@ class L1Ball(Sparse):
 
         Its entry is -radius sign(direction_j); for direction 0, -radius.
         """
+        checks.vector("L1Ball", "direction", direction)
         place = direction.abs().argmax()
         there = direction.gather(0, place.unsqueeze(0))
         size = torch.ones_like(there) * self.radius  # two numbers would meet in float32
@@ -190,15 +198,18 @@ class Simplex(Sparse):
 
     def project(self, x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
         """The nearest point of the set: max(x - theta, 0), theta such that the sum is right."""
+        checks.vector("Simplex", "x", x)
         return onto_simplex(x, self.radius)
 
     def contains(self, x: Float[Tensor, " d"], tol: float = 1e-6) -> Bool[Tensor, ""]:
         """Whether no entry is below -tol radius and the sum is radius up to tol; 0-d bool."""
+        checks.vector("Simplex", "x", x)
         slack = tol * self.radius
         return (x >= -slack).all() & ((x.sum() - self.radius).abs() <= slack)
 
     def lmo(self, direction: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
         """The vertex that minimizes <direction, s>: radius at the smallest entry, the first."""
+        checks.vector("Simplex", "direction", direction)
         place = direction.argmin()
         there = direction.gather(0, place.unsqueeze(0))
         value = torch.ones_like(there) * self.radius

@@ -24,6 +24,7 @@ class Vertex(checks.Checked, Compressor):
 
     def __call__(self, x: Vector, noise: Noise = ()) -> Vector:
         """The point itself."""
+        checks.vector(type(self).__name__, "x", x)
         return x
 
     def contraction(self, dim: int) -> float | None:

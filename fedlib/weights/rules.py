@@ -139,6 +139,10 @@ class FixedWeights(checks.Checked):
 
     def __call__(self, gram: Gram, before: Simplex) -> Simplex:
         """The values, which add up to one."""
+        n, own = len(before), len(self.values)
+        checks.require(
+            own == n, "FixedWeights", "values", f"hold a number for each of {n} objectives", own
+        )
         weights = torch.tensor(self.values, dtype=gram.dtype, device=gram.device)
         return weights / weights.sum()
 

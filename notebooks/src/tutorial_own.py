@@ -85,7 +85,7 @@ def right_digit(rows):
 # %% [markdown]
 # ## A table with a client column
 #
-# One row a sample, and a column that says whose row it is. Every column is a number: `pandas.get_dummies` makes columns of 0 and 1 from text.
+# One row a sample, and a column that says whose row it is. Every column is a number: `pandas.get_dummies` turns a column of text into columns of numbers.
 
 # %%
 table = load_breast_cancer(as_frame=True)
@@ -108,7 +108,7 @@ show({"FedAvg": fl.run(method, problem, **often)}, "accuracy")
 # %% [markdown]
 # ## A list of DataLoaders, and a module
 #
-# `from_clients` takes one entry a client: a DataLoader or a Dataset (read once, with its `collate_fn`), a pair of tensors or arrays, or a dict of inputs and labels. The module is any `nn.Module` that gives the same output for the same input: without dropout, or in eval mode.
+# `from_clients` takes one entry a client: a DataLoader or a Dataset (read once, with its `collate_fn`), a pair of tensors or arrays, or a dict of inputs and labels. The module is any `nn.Module`; dropout is for training, and measures are taken without it.
 
 # %%
 x, y = load_digits(return_X_y=True)
@@ -119,7 +119,7 @@ loaders = [
     DataLoader(TensorDataset(pictures[k], labels[k]), batch_size=16) for k in parts
 ]
 first, last = models.mlp((64, 32)), models.mlp((32, 10))
-module = nn.Sequential(nn.Flatten(), first, nn.ReLU(), last)
+module = nn.Sequential(nn.Flatten(), first, nn.ReLU(), nn.Dropout(0.2), last)
 
 # %% tags=["situation"]
 problem = problems.from_clients(
@@ -144,7 +144,7 @@ print(abs(share - trace.metrics["accuracy"][0, -1]) < 0.01)
 # %% [markdown]
 # ## Clients of very unequal size
 #
-# A minibatch may be larger than a client, which then draws its rows with replacement. The papers count every client equally. `weights="rows"` counts every *row* equally, as McMahan's averaging does {cite}`mcmahan2017fedavg`; a list of numbers weighs clients as you like.
+# Rows are kept one after another, and padded only for clients of similar size together. A minibatch may be larger than a client, which then draws its rows with replacement (`replace(problem, whole_batches=True)`: each of them once). The papers count every client equally. `weights="rows"` counts every *row* equally, as McMahan's averaging does {cite}`mcmahan2017fedavg`; a list of numbers weighs clients as you like.
 
 # %%
 sizes = [800, 500, 200, 100, 80, 40, 20, 10, 5, 2, 40]
@@ -220,9 +220,9 @@ trace = fl.run(method, problem.scaled(), **often)
 show({"FedCMOO": trace}, "f_2")
 
 # %% [markdown]
-# ## Stop early, keep the best, go on
+# ## Go on, stop early, keep the best
 #
-# A run with `checkpoint="run.pt"` goes on from there, also over the end of a process and with more rounds; the whole is what it would have been at once. `callback` sees every evaluation; it may stop the run, or keep a copy of the best model. `schedules` multiplies a field by a rule of the round.
+# A finished run goes on with `start=trace`: the whole is what it would have been at once. (`checkpoint="run.pt"` does the same over the end of a process, also with more rounds.) `callback` sees every evaluation; it may stop the run, or keep a copy of the best model. `schedules` multiplies a field by a rule of the round.
 
 # %%
 best = {}
@@ -238,7 +238,8 @@ def keep_best(round_, metrics, state):
 halved = {"lr": lambda t: 0.5 ** (t // 50)}
 method = fl.FedAvg(lr=0.3, local_steps=5, participants=4)
 once = {"seeds": [0], "progress": False, "schedules": halved}
-whole = fl.run(method, problem, rounds=20, callback=keep_best, **once)
+half = fl.run(method, problem, rounds=10, **once)
+whole = fl.run(method, problem, rounds=20, start=half, callback=keep_best, **once)
 
 # %% tags=["nbval-check-output"]
 print(whole.rounds[-1], sorted(best))

@@ -48,7 +48,7 @@ print(hospitals.agg(["size", "sum"]).astype(int))
 # %% [markdown]
 # ## A network, and two plain functions
 #
-# Any `nn.Module` serves that is deterministic; frozen parameters stay as they are, and batch norm and dropout are taken in eval mode (its running statistics would be a state beside the parameters). (`models.mlp` is an `nn.Sequential` whose start is drawn from a generator of its own, so that the numbers of this page repeat.) What is minimized and what is constrained are functions of `rows`, the rows of one client:
+# Any `nn.Module` serves, with dropout or without; frozen parameters stay as they are, and batch norm is taken in eval mode (its running statistics would be a state beside the parameters). (`models.mlp` is an `nn.Sequential` whose start is drawn from a generator of its own, so that the numbers of this page repeat.) What is minimized and what is constrained are functions of `rows`, the rows of one client:
 #
 # * `rows.output` is what the network makes of them, `rows.target` what it should have been, `rows.columns[name]` a further column;
 # * `rows.mean(values)` averages one number a row, `rows.mean(values, where=condition)` over some rows only. It knows which rows are padding (hospitals have different numbers of them), which `values.mean()` would not.

@@ -76,9 +76,8 @@ def _coordinates(*blocks: Float[Tensor, "N d"]) -> list[Float[Tensor, "N r"]]:
 
 
 def _check_pair(who: str, a: Tensor, b: Tensor) -> None:
-    for name, block in (("a", a), ("b", b)):
-        checks.value(who, name, block, Float[Tensor, "N d"])
-        checks.require(block.numel(), who, name, "not be empty", block)
+    checks.matrix(who, "a", a)
+    checks.matrix(who, "b", b)
     checks.require(a.shape == b.shape, who, "b", f"have the shape {list(a.shape)} of a", b)
 
 

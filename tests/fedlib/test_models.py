@@ -83,8 +83,8 @@ def test_tied_parameters_are_one():
             "got 'BatchNorm1d (1)'; take nn.GroupNorm",
         ),
         (
-            nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.1)),
-            "got 'dropout in Dropout (1)'; leave",
+            nn.Sequential(nn.Linear(2, 2), nn.Dropout1d(0.1)),
+            "got 'dropout in Dropout1d (1)'; leave",
         ),
         (nn.MultiheadAttention(4, 2, dropout=0.1), "got 'dropout in MultiheadAttention"),
         (nn.LSTM(2, 2, num_layers=2, dropout=0.5), "got 'dropout in LSTM"),

@@ -90,6 +90,7 @@ def test_the_last_finite_state_has_the_memories_of_its_round():
     [
         ({"rounds": 0}, "run: rounds must"),
         ({"rounds": 5, "evaluate_every": 0}, "run: evaluate_every must"),
+        ({"rounds": 5, "evaluate_every": "often"}, "run: evaluate_every must"),
         ({"rounds": 5, "seeds": []}, "seeds must not be empty"),
         ({"rounds": 5, "seeds": [-1]}, r"run: seeds\[0\] must"),
         ({"rounds": 5, "device": "tpu"}, "device must"),
@@ -97,7 +98,7 @@ def test_the_last_finite_state_has_the_memories_of_its_round():
     ],
 )
 def test_bad_input_is_refused_before_the_first_round(options, sentence):
-    with pytest.raises(ValueError, match=sentence):
+    with pytest.raises((TypeError, ValueError), match=sentence):
         quiet(SGM, np_problem(), **options)
 
 

@@ -19,6 +19,8 @@ WRONG = {
         lambda _, __: None,
         lambda w, b: list(F(w, b)),
         lambda w, b: F(w, b).long(),
+        lambda w, _: w @ torch.ones(5),
+        lambda _, b: b.data[7],
     ],
     "gradient": [
         lambda w, b, v: G(w, b, v)[:1],
@@ -32,6 +34,7 @@ WRONG = {
         lambda _, __: {"f": 1.0},
         lambda w, _: {3: w.sum()},
         lambda w, _: {"seed": w.sum()},
+        lambda w, _: {"": w.sum()},
         lambda w, p: {**M(w, p), "bad": None},
     ],
     "num_objectives": [2],

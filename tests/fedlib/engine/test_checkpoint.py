@@ -136,21 +136,32 @@ def test_a_finished_run_goes_on_when_more_rounds_are_asked_for(every, tmp_path):
     assert list(more.rounds) == list(whole.rounds)
 
 
+def test_a_checkpoint_of_other_data_is_refused(tmp_path):
+    path = tmp_path / "run.pt"
+    quiet(AVG, checkpoint=path)
+    near = quadratics(A * (1 + 1e-12), 0 * A, level=0.5)  # as another machine may round
+    quiet(AVG, near, checkpoint=path)
+    refuses("other data", quiet, AVG, quadratics(1.1 * A, 0 * A, level=0.5), checkpoint=path)
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [
         (5, "must be a Path or a text or None, got 5"),
         (b"run.pt", "must be a Path or a text or None"),
-        ("", "must be a file in a folder that exists"),
-        (".", "must be a file in a folder that exists"),
-        ("/dev/null", "must be a file in a folder that exists"),
-        ("no/run.pt", "must be a file in a folder that exists, got 'no/run.pt'"),
+        ("", "must be the path of a file"),
+        (".", "must be the path of a file"),
+        ("/dev/null", "must be the path of a file"),
+        ("no/run.pt", "must lie in a folder that exists, got 'no/run.pt'"),
+        ("300 letters", "must be a path that can be written to"),
+        ("/proc/run.pt", "must be a path that can be written to"),
     ],
 )
 def test_paths_are_checked_before_the_first_round(tmp_path, monkeypatch, name, words):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(BatchedRuns, "__init__", None)
-    refuses(words, quiet, AVG, checkpoint=name, error=(TypeError, ValueError))
+    name = "x" * 300 if name == "300 letters" else name
+    refuses(words, quiet, AVG, checkpoint=name, error=(TypeError, ValueError, OSError))
     assert names(tmp_path) == []
 
 
@@ -162,7 +173,7 @@ def test_a_full_disk_ends_in_one_sentence_and_the_checkpoint_before_is_whole(tmp
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
-        words = "the folder of run.pt must be writable, got File too large; nothing was written"
+        words = "run: checkpoint run.pt must be written after round*File too large; what was there"
         options = {"checkpoint": path, "checkpoint_seconds": 0, **settings}
         refuses(words, quiet, AVG, error=OSError, **options)
     finally:

@@ -4,7 +4,7 @@ import pytest
 import torch
 from expect import refuses
 
-from fedlib.compress import Exact, Identity, LowRank, Masked, RandK, Rounding, TopK
+from fedlib.compress import Exact, Identity, Largest, LowRank, Masked, RandK, Rounding, TopK
 from fedlib.compress.sketches import Columns, Wire
 from fedlib.flower.packing import Garbled, layout, pack, receive, send, unpack
 from fedlib.sets.vertices import Corner, OneEntry, RankOne, Several
@@ -19,6 +19,7 @@ FORMATS = {
     Identity(): None, TopK(0.1): None, TopK(1.0): None, RandK(0.2): None, RandK(0.5, False): None,
     Rounding(1): None, Rounding(3): None, Rounding(22): None,
     Wire(Exact(), TASKS): None, Wire(LowRank(), TASKS): None, Wire(Masked(), TASKS): None,
+    Wire(Largest(0.5), TASKS): None, Wire(Largest(2.0), TASKS): None,
     Wire(Columns(TopK(0.3)), TASKS): None, Wire(Columns(RandK(0.3)), TASKS): None,
     OneEntry(2.0): -2 * AT, OneEntry(2.0, signed=False): 2 * AT, Corner(-1.0, 1.0): CORNER,
     RankOne(5, 6): RANKED,
@@ -72,3 +73,6 @@ def test_a_shape_is_kept_and_other_formats_say_their_own():
 
     assert torch.equal(receive(Halves(), send(Halves(), x), x), x)
     refuses("wire must be a format of the library or have", layout, object(), 3)
+    refuses(
+        "value_bits must be 32 to be sent, got 16", layout, Wire(Largest(value_bits=16), TASKS), DIM
+    )

@@ -102,6 +102,13 @@ def test_averages_weighted_by_rows_are_those_of_pooled_gradients():
     torch.testing.assert_close(w, step)
 
 
+def test_a_run_goes_on_as_if_it_had_not_stopped():
+    first = quiet(FEDAVG, make(), rounds=3)
+    on, whole = quiet(FEDAVG, make(), rounds=6, start=first), quiet(FEDAVG, make(), rounds=6)
+    np.testing.assert_array_equal(on.metrics["f"], whole.metrics["f"])
+    assert torch.equal(on.state.w, whole.state.w)
+
+
 def test_a_callback_stops_a_run():
     seen = []
 
@@ -113,9 +120,31 @@ def test_a_callback_stops_a_run():
     assert (seen, trace.rounds.tolist()) == ([0, 1, 2], [0, 1, 2])
 
 
+def test_measures_may_be_of_plain_numbers():
+    from sklearn.metrics import f1_score
+
+    def f1(rows):
+        return f1_score(rows.target.numpy(), rows.output.argmax(1).numpy(), zero_division=0)
+
+    held = CLIENTS[2]
+    module = network()
+    trace = quiet(FEDAVG, make(module, measures={"f1": f1}, heldout=held))
+    trace.load_into(module)
+    by_hand = f1_score(held[1].numpy(), module(held[0]).argmax(1).numpy())
+    assert trace.metrics["f1"][0, -1] == pytest.approx(by_hand)
+
+
 def test_problems_pickle():
     problem = pickle.loads(pickle.dumps(make()))
     assert torch.equal(problem.mean_losses(problem.w0), make().mean_losses(problem.w0))
+
+
+def test_a_loss_without_slope_is_warned_of():
+    def rate(rows):
+        return rows.mean((rows.output.argmax(1) == rows.target).float())
+
+    with pytest.warns(UserWarning, match="the gradient of constraint 'rate' is zero"):
+        make(constraint=rate)
 
 
 def test_padding_is_found_where_the_start_is_symmetric():
@@ -142,6 +171,38 @@ def test_a_gap_between_groups_is_pooled():
     p = torch.sigmoid(layer(x)).squeeze(-1).detach()
     by_hand = (p[g == 1].mean() - p[g == 0].mean()).abs()
     torch.testing.assert_close(problem.metrics(problem.w0, problem)["g"], by_hand)
+
+
+def test_dropout_trains_with_coins_and_measures_without():
+    module = network(nn.Dropout(0.5))
+    problem = make(module, measures={"accuracy": accuracy})
+    plain = make()
+    w = problem.w0
+    torch.testing.assert_close(problem.metrics(w, problem)["f"], plain.metrics(w, plain)["f"])
+    batch = problem.rows_of_client(torch.tensor(2))
+    losses = torch.stack([problem.losses(w + k * 1e-6, batch)[0] for k in range(200)])
+    assert torch.equal(losses[0], problem.losses(w, batch)[0])  # the same model, the same coins
+    assert losses.unique().numel() > 190
+    module.train()
+    torch.manual_seed(0)  # noqa: TID251  nn.Dropout draws from torch's own generator
+    x, y = CLIENTS[2]
+    with torch.no_grad():
+        torchs = torch.stack([cross_entropy(module(x), y) for _ in range(200)])
+    assert losses.mean().item() == pytest.approx(torchs.mean().item(), rel=0.03)
+    assert losses.std().item() == pytest.approx(torchs.std().item(), rel=0.3)
+    trace = quiet(FEDAVG, problem, rounds=40, seeds=(0, 1))
+    assert (trace.metrics["f"][:, -1] < 0.9 * trace.metrics["f"][:, 0]).all()
+
+
+def test_coins_of_dropout_fall_in_the_share_that_was_asked_for():
+    layer = fl.models.HashedDropout(0.2)
+    rows = torch.randn(2000, 5, generator=RNG)
+    layer.coins = fl.models.row_hashes(torch.ones(3), rows)
+    dropped = (layer(torch.ones(2000, 50)) == 0).double()
+    assert dropped.mean().item() == pytest.approx(0.2, abs=0.01)
+    assert dropped.mean(0).max() < 0.25
+    assert np.abs(np.corrcoef(dropped.T)[np.triu_indices(50, 1)]).max() < 0.11
+    assert layer(torch.ones(2000, 50)).max().item() == 1.25
 
 
 def test_the_largest_of_several_constraints_is_the_one_that_counts():

@@ -171,8 +171,8 @@ def a_typo(rows):
 
 
 MISTAKES = {
-    "missing column": ({"client": "clinic"}, r"must hold one column 'clinic', got \['age'"),
-    "a misspelt feature": ({"features": ["age", "dosis"]}, "must hold one column 'dosis'"),
+    "missing column": ({"client": "clinic"}, r"must hold the column 'clinic', got \['age'"),
+    "a misspelt feature": ({"features": ["age", "dosis"]}, "column 'dosis', .*nearest: 'dose'"),
     "a text column": ({"client": "age", "features": ["hospital"]}, "'hospital' must hold numbers"),
     "two uses": (
         {"features": ["hospital"]},
@@ -180,7 +180,7 @@ MISTAKES = {
     ),
     "no features": ({"features": []}, "features must hold a column at least"),
     "wrong width": ({"module": net(3)}, r"take inputs of shape \[7, 2\], it failed with: mat1"),
-    "dropout": ({"module": nn.Sequential(net(), nn.Dropout(0.5))}, "must be deterministic"),
+    "dropout": ({"module": nn.Sequential(net(), nn.AlphaDropout(0.5))}, "must be deterministic"),
     "a vector": ({"constraint": no_mean}, r"constraint 'no_mean' must return one number.*\[7\]"),
     "padding": (
         {"constraint": plain_mean},
@@ -189,7 +189,7 @@ MISTAKES = {
     "a spare axis": ({"objective": unsqueezed}, r"one number a row, shape \[7\], got \[7, 1\]"),
     "branching": (
         {"constraint": branching},
-        "'branching' must not look at values: .*torch.where",
+        "'branching' must not look at values at `return missed.*torch.where",
     ),
     "no tensor": ({"objective": a_float}, "must return one number, .*got 0.5"),
     "infinite": ({"objective": logarithm}, "must be finite where methods start.*on client 0"),
