@@ -76,3 +76,17 @@ def test_a_label_that_goes_and_a_stripe_that_hides_the_shadow_would_be_seen(tab)
     found = " ".join(page.evaluate(SCROLLED)[1])
     assert "gone: FedSGM hard" in found
     assert "no shadow" in found
+
+
+LINES = """() => [...document.querySelectorAll("table.dataframe th")].map((th) => {
+  const words = document.createRange();
+  words.selectNodeContents(th);
+  return new Set([...words.getClientRects()].map((line) => Math.round(line.top))).size;
+})"""
+
+
+def test_words_have_room_beside_values_that_never_wrap(tab):
+    page = tab("notebooks/fairness.html")
+    page.set_viewport_size(NARROW)
+    lines = page.evaluate(LINES)
+    assert max(lines) <= 5
