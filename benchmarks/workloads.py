@@ -11,8 +11,9 @@ from torch import Tensor
 
 from fedlib import data
 from fedlib.algorithms import FedAvg, FedSGM
-from fedlib.core import Batch, Problem
+from fedlib.core import Problem
 from fedlib.core.algorithm import Algorithm
+from fedlib.core.problem import Batch
 from fedlib.engine.batch import BatchedRuns
 from fedlib.problems import neyman_pearson
 from fedlib.problems.classification import Model, mlp_model, row_losses
