@@ -133,7 +133,7 @@ def test_every_picture_has_a_text(path):
 def test_figures_are_one_picture_for_both_themes():
     images = [a for path in PAGES for tag, a in page(path).tags if tag == "img"]
     drawn = [i for i in images if "fig" in (i.get("class") or "").split()]
-    assert len(drawn) > 100
+    assert len(drawn) > 60
     alone = [i for i in drawn if not i["src"].endswith(".svg")]
     assert len(alone) < 5  # films and other pictures that are none of matplotlib's
 
