@@ -105,4 +105,4 @@ def test_a_folder_is_a_study(own):
 def test_two_studies_of_one_name_are_refused(own, monkeypatch, tmp_path):
     (tmp_path / "another").mkdir()
     (tmp_path / "another" / "__init__.py").write_text(STUDY, encoding="utf-8")
-    refuses("names of studies must differ, got twice: own", papers.found)
+    refuses("names of studies must differ, got twice: own", papers.list_studies)

@@ -14,7 +14,7 @@ STUDY = STUDIES["np_workshop"]
 
 @pytest.fixture
 def page():
-    small = {"rounds": 4, "seeds": 2, "lrs": [0.1], "betas": [5.0], "fractions": [1.0]}
+    small = {"rounds": 4, "seeds": 2, "lrs": [0.1], "betas": [5.0]}
     return STUDY.open("quick", settle_rounds=10, device="cpu", **small)
 
 
