@@ -395,8 +395,8 @@ class VerticalSSCA(FreeServer, OverFeatures):
     >>> from fedlib import PowerLaw, VerticalSSCA, run
     >>> from fedlib.testing.examples import divided_features
     >>> method = VerticalSSCA(tau=0.1, rho=PowerLaw(0.9, 0.3), gamma=PowerLaw(0.9, 0.35))
-    >>> run(method, divided_features(), rounds=5).late("f").round(1)
-    array([0.3])
+    >>> run(method, divided_features(), rounds=5).late("f").round(2)
+    array([0.03])
 
     Parameters
     ----------
