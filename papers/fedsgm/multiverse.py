@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from papers.kit.conditions import Condition, State
 from papers.kit.numbers import Number
-from papers.kit.rules import Control, Numbers, Rule, of
+from papers.kit.rules import Condition, Control, Numbers, Rule, State, of
 
 Cell = tuple[State, float]
 

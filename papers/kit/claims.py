@@ -151,7 +151,7 @@ class Claim:
         A theorem is proved in a note whether or not runs could have told otherwise; the outcome
         still says where they could not.
         """
-        deciding = [part.state for part in outcome.parts if part.primary]
+        deciding = [part.state for part in outcome.parts]
         holds = {*deciding} == {"holds"}
         if self.kind == "measured" or not holds:
             return outcome

@@ -43,6 +43,20 @@ class Number:
         """Whether it was measured on a single seed, which gives no interval."""
         return len(self.per_seed) == 1 and bool(np.isfinite(self.value) and np.isnan(self.low))
 
+    def __rmul__(self, factor: float) -> Number:
+        low, high = sorted((factor * self.low, factor * self.high))
+        per_seed = tuple(factor * x for x in self.per_seed)
+        return Number(factor * self.value, low, high, per_seed)
+
+    def __abs__(self) -> Number:
+        low, high = sorted((abs(self.low), abs(self.high)))
+        return Number(abs(self.value), 0.0 if self.low < 0 < self.high else low, high, ())
+
+    def shifted(self, by: float) -> Number:
+        """The number with a constant added."""
+        per_seed = tuple(x + by for x in self.per_seed)
+        return Number(self.value + by, self.low + by, self.high + by, per_seed)
+
     def to_json(self) -> dict[str, Any]:
         """Plain values, rounded to six significant digits."""
         return {

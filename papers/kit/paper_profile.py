@@ -106,7 +106,7 @@ def at_scale(study: Study, claim: Claim) -> dict[str, Outcome]:
     found = {}
     for reading in claim.each:
         paths = {n: store.stored_path(study.name, PAPER, n) for n in reading.runs if n in behind}
-        asked = {key for condition in reading.rule.conditions() for key in condition.keys}
+        asked = reading.rule.keys()
         larger = any(path.parent.name == PAPER for path in paths.values())
         if not larger or len(paths) < len(reading.runs) or not asked <= known.keys():
             continue

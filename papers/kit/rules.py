@@ -1,5 +1,13 @@
-"""Rules that judge claims: parts that decide, observations that do not, and their words.
+"""Rules that judge claims: conditions on numbers, the parts that decide, and their words.
 
+A condition compares terms, a term reads something of a `Number`; both keep what they say beside
+what they do. An interval decides: a statement holds if all of the interval satisfies it, fails if
+all of it contradicts it, and is undecided in between.
+
+>>> statement = of("soft.f") < 0.2
+>>> [statement.holds({"soft.f": Number(0.15, low, high, ())})
+...  for low, high in ((0.1, 0.19), (0.1, 0.3), (0.21, 0.3))]
+[True, None, False]
 >>> rule = Rule({"f is small": of("hard.f") < 0.2, "g kept": of("hard.g") <= 0.1},
 ...             measured=f"f {stat('hard.f')}")
 >>> rule.words
@@ -8,68 +16,31 @@
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from math import isclose, isnan
 from typing import Literal, get_args
 
 import numpy as np
 
 from fedlib import checks
-from papers.kit.conditions import (
-    Condition,
-    Numbers,
-    State,
-    Term,
-    alike,
-    all_of,
-    any_of,
-    average,
-    between,
-    falls,
-    least,
-    most,
-    near,
-    of,
-    point,
-    rises,
-    scaled,
-    told_together,
-    value,
-    within,
-)
 from papers.kit.intervals import seeds_for
-from papers.kit.numbers import Number, exact
+from papers.kit.numbers import Number, exact, mean
 
-__all__ = [
-    "EXCHANGED",
-    "VERDICTS",
-    "Condition",
-    "Control",
-    "Numbers",
-    "Outcome",
-    "Part",
-    "Rule",
-    "Size",
-    "Term",
-    "Verdict",
-    "alike",
-    "all_of",
-    "any_of",
-    "average",
-    "between",
-    "falls",
-    "least",
-    "most",
-    "near",
-    "of",
-    "point",
-    "rises",
-    "stat",
-    "stat_value",
-    "value",
-    "within",
-]
+Numbers = Mapping[str, Number]
+#: Whether a statement holds; None where the numbers do not decide.
+State = bool | None
+#: What counts as no difference, as a share of the effect that it is held against.
+MARGIN = 0.25
+COMPARISONS: dict[str, Callable[[float, float], bool]] = {
+    "below": operator.lt,
+    "at most": operator.le,
+    "above": operator.gt,
+    "at least": operator.ge,
+}
 
 #: `reproduced` is said of what was measured; a theorem is `proved`, and what follows from the
 #: definition of a message, a set or a count is `counted`.
@@ -77,7 +48,7 @@ Verdict = Literal[
     "not reproduced", "partly", "undecided", "reproduced", "counted", "proved", "not judged"
 ]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-Parts = Mapping[str, Condition | Mapping[str, Condition]]
+Parts = Mapping[str, "Condition | Mapping[str, Condition]"]
 
 STATES: dict[State, str] = {True: "holds", False: "fails", None: "undecided"}
 PRIMARY = 3  # parts that may decide a claim
@@ -86,12 +57,201 @@ TOKEN = re.compile(r"\{([^{}|]+)\|(=?)([^{}]*)\}")
 
 
 @dataclass(frozen=True)
+class Condition:
+    """Something that holds of the numbers, does not, or is undecided.
+
+    `words` say it, `keys` are the numbers that it reads, `gap` is what a comparison compares with
+    zero.
+    """
+
+    words: str
+    keys: tuple[str, ...]
+    holds: Callable[[Numbers], State]
+    gap: Callable[[Numbers], Number] | None = None
+
+    def __and__(self, other: Condition) -> Condition:
+        return all_of(self, other)
+
+
+@dataclass(frozen=True)
+class Term:
+    """A value with its interval, read from the numbers; comparing terms is a condition.
+
+    Two terms of the same seeds are compared seed by seed: the interval is that of the mean of
+    their differences (a paired t test). Others are compared by the ends of their intervals.
+    """
+
+    words: str
+    keys: tuple[str, ...]
+    read: Callable[[Numbers], Number]
+
+    def __lt__(self, other: Term | float) -> Condition:
+        return _compare(self, "below", other)
+
+    def __le__(self, other: Term | float) -> Condition:
+        return _compare(self, "at most", other)
+
+    def __gt__(self, other: Term | float) -> Condition:
+        return _compare(self, "above", other)
+
+    def __ge__(self, other: Term | float) -> Condition:
+        return _compare(self, "at least", other)
+
+    def __rmul__(self, factor: float) -> Term:
+        words = self.words if len(self.keys) == 1 else f"({self.words})"
+        return Term(f"{factor:.6g} times {words}", self.keys, lambda n: factor * self.read(n))
+
+    def __sub__(self, other: Term) -> Term:
+        words, keys = f"{self.words} minus {other.words}", self.keys + other.keys
+        return Term(words, keys, lambda n: _subtract(self.read(n), other.read(n)))
+
+    def __abs__(self) -> Term:
+        return Term(f"size of {self.words}", self.keys, lambda n: abs(self.read(n)))
+
+
+def of(key: str) -> Term:
+    """A number with its interval."""
+    return Term(f"`{key}`", (key,), lambda n: n[key])
+
+
+def value(key: str) -> Term:
+    """The value alone, whatever its interval: for what is exact, or a sentence about means."""
+    return Term(f"value of `{key}`", (key,), lambda n: point(n[key].value))
+
+
+def most(key: str) -> Term:
+    """The largest value of any seed."""
+    return Term(f"largest `{key}` of any seed", (key,), lambda n: point(max(n[key].per_seed)))
+
+
+def least(key: str) -> Term:
+    """The smallest value of any seed."""
+    return Term(f"smallest `{key}` of any seed", (key,), lambda n: point(min(n[key].per_seed)))
+
+
+def alike(one: Term, other: Term, effect: Term) -> Condition:
+    """Whether two terms differ by at most a quarter (`MARGIN`) of the size of an effect.
+
+    The effect is what the compared methods achieve, such as the fall of a loss from its start, not
+    a level that is mostly irreducible.
+    """
+    return abs(one - other) <= MARGIN * abs(effect)
+
+
+def between(key: str, bottom: float, top: float) -> Condition:
+    """Whether a value lies in `[bottom, top]`."""
+    return _inside(key, bottom, top, f"between {bottom:.6g} and {top:.6g}")
+
+
+def near(key: str, target: float, margin: float) -> Condition:
+    """Whether a value is `target` but for a margin: equivalence, which a wide interval never is."""
+    return _inside(key, target - margin, target + margin, f"within {margin:.6g} of {target:.6g}")
+
+
+def within(key: str, target: float, share: float) -> Condition:
+    """Whether a value is within a share of a target."""
+    margin = share * abs(target)
+    words = f"within {100 * share:.6g} % of {target:.6g}"
+    return _inside(key, target - margin, target + margin, words)
+
+
+def holds(key: str, target: float) -> Condition:
+    """Whether a value's interval holds the target: nothing seen contradicts it."""
+    words = f"the interval of `{key}` holds {target:.6g}"
+    return Condition(words, (key,), lambda n: bool(n[key].low <= target <= n[key].high))
+
+
+def falls(*keys: str) -> Condition:
+    """Whether values fall, from each to the next."""
+    steps = [of(b) < of(a) for a, b in pairwise(keys)]
+    return replace(all_of(*steps), words=f"values fall: {_listed(keys)}", keys=keys)
+
+
+def rises(*keys: str) -> Condition:
+    """Whether values rise, from each to the next."""
+    steps = [of(b) > of(a) for a, b in pairwise(keys)]
+    return replace(all_of(*steps), words=f"values rise: {_listed(keys)}", keys=keys)
+
+
+def all_of(*conditions: Condition) -> Condition:
+    """Whether all hold: one that fails decides, else one that is undecided."""
+    return _join(" and ", False, conditions)
+
+
+def any_of(*conditions: Condition) -> Condition:
+    """Whether any holds: one that does decides, else one that is undecided."""
+    return _join(" or ", True, conditions)
+
+
+def point(x: float) -> Number:
+    """A number without an interval."""
+    return Number(x, x, x, ())
+
+
+def _listed(keys: Sequence[str]) -> str:
+    return ", ".join(f"`{key}`" for key in keys)
+
+
+def _join(word: str, decisive: bool, conditions: Sequence[Condition]) -> Condition:
+    def decide(n: Numbers) -> State:
+        states = [c.holds(n) for c in conditions]
+        return decisive if decisive in states else None if None in states else not decisive
+
+    keys = tuple(key for c in conditions for key in c.keys)
+    return Condition(word.join(c.words for c in conditions), keys, decide)
+
+
+def _compare(a: Term, how: str, b: Term | float) -> Condition:
+    if not isinstance(b, Term):
+        bound = b
+        words, keys = f"{bound:.6g}", a.keys
+
+        def gap(n: Numbers) -> Number:
+            return a.read(n).shifted(-bound)
+
+    else:
+        other = b
+        words, keys = other.words, a.keys + other.keys
+
+        def gap(n: Numbers) -> Number:
+            return _subtract(a.read(n), other.read(n))
+
+    def decide(n: Numbers) -> State:
+        x = gap(n)
+        ends = {COMPARISONS[how](end, 0.0) for end in (x.low, x.high)}
+        return None if isnan(x.low) or isnan(x.high) or len(ends) > 1 else ends.pop()
+
+    return Condition(f"{a.words} {how} {words}", keys, decide, gap)
+
+
+def _inside(key: str, bottom: float, top: float, words: str) -> Condition:
+    def decide(n: Numbers) -> State:
+        x = n[key]
+        if bottom <= x.low and x.high <= top:
+            return True
+        return False if x.low > top or x.high < bottom else None
+
+    return Condition(f"`{key}` {words}", (key,), decide)
+
+
+def _subtract(a: Number, b: Number) -> Number:
+    if _is_mean(a) and _is_mean(b) and len(a.per_seed) == len(b.per_seed):
+        return mean(np.subtract(a.per_seed, b.per_seed))
+    return Number(a.value - b.value, a.low - b.high, a.high - b.low, ())
+
+
+def _is_mean(x: Number) -> bool:
+    """Whether a number is the mean of its values per seed (a ratio of means is not)."""
+    several = len(x.per_seed) > 1
+    return several and isclose(float(np.mean(x.per_seed)), x.value, rel_tol=1e-4, abs_tol=1e-12)
+
+
+@dataclass(frozen=True)
 class Part:
-    """What became of one condition: its name, `holds`, `fails` or `undecided`, if it decides."""
+    """What became of one condition: its name, and `holds`, `fails` or `undecided`."""
 
     name: str
     state: str
-    primary: bool
 
 
 @dataclass(frozen=True)
@@ -112,15 +272,11 @@ class Outcome:
     seeds: int = 0
 
     @property
-    def share(self) -> str:
-        """How many of the deciding parts hold, such as `7 of 9`; empty if nothing was judged."""
-        deciding = [part.state for part in self.parts if part.primary]
-        return f"{deciding.count('holds')} of {len(deciding)}" if deciding else ""
-
-    @property
     def label(self) -> str:
         """The verdict as it is shown: `partly` never stands without its share."""
-        return f"{self.verdict} ({self.share})" if self.verdict == "partly" else self.verdict
+        states = [part.state for part in self.parts]
+        share = f" ({states.count('holds')} of {len(states)})"
+        return self.verdict + share * (self.verdict == "partly")
 
 
 @dataclass(frozen=True)
@@ -144,21 +300,19 @@ class Control:
 
     def of(self, numbers: Numbers) -> dict[str, Number]:
         """The numbers with those of the control in their places."""
-        found = {key: self._read(self._key(key), numbers) for key in numbers}
-        sign = -1.0 if self.negated else 1.0
-        return {key: scaled(sign, x) for key, x in found.items() if x is not None}
-
-    def _read(self, key: str | float, numbers: Numbers) -> Number | None:
-        return numbers.get(key) if isinstance(key, str) else exact(key)
+        found = {}
+        for key in numbers:
+            other = self._key(key)
+            x = numbers.get(other) if isinstance(other, str) else exact(other)
+            if x is not None:
+                found[key] = -1.0 * x if self.negated else x
+        return found
 
     def _key(self, key: str) -> str | float:
         if key in self.instead:
             return self.instead[key]
-        runs = [run for run in self.instead if key.startswith(f"{run}.")]
-        if not runs:
-            return key
-        run = max(runs, key=len)
-        return f"{self.instead[run]}{key.removeprefix(run)}"
+        run = max((run for run in self.instead if key.startswith(f"{run}.")), key=len, default="")
+        return f"{self.instead[run]}{key.removeprefix(run)}" if run else key
 
 
 @dataclass(frozen=True)
@@ -190,7 +344,7 @@ class Size:
         return f"printed {self.printed:g} ({self.place}), ours {numbers[self.key].text()}"
 
 
-def sizes_say(sizes: tuple[Size, ...], numbers: Numbers) -> str:
+def compare_sizes(sizes: tuple[Size, ...], numbers: Numbers) -> str:
     """How many of the printed sizes are ours, with some of them; empty where none is printed."""
     if not sizes:
         return ""
@@ -205,9 +359,9 @@ def sizes_say(sizes: tuple[Size, ...], numbers: Numbers) -> str:
 class Rule:
     """When the verdict on a claim is what.
 
-    Reproduced if every primary part holds, partly if some hold and some fail, not reproduced if
-    some fail and none holds, undecided where none fails and some are undecided. The parts of a
-    group count one by one. A rule that its control passes too has no power: nothing is judged.
+    Reproduced if every part holds, partly if some hold and some fail, not reproduced if some fail
+    and none holds, undecided where none fails and some are undecided. The parts of a group count
+    one by one. A rule that its control passes too has no power: nothing is judged.
 
     Attributes
     ----------
@@ -215,7 +369,6 @@ class Rule:
         or a group of conditions where one sentence is about several cells.
     measured : what was measured, a text with numbers by `stat`, or a function of the numbers.
     note : what a reader must know of the rule beside its conditions; empty where nothing.
-    observations : parts that are shown beside the verdict and do not count.
     proviso : what must hold for the rule to be a judgement at all, such as that a bound is one that
         a run could break: why it is none otherwise -> the condition. Then nothing is judged.
     control : numbers that the rule must not pass.
@@ -225,7 +378,6 @@ class Rule:
     primary: Parts
     measured: str | Callable[[Numbers], str]
     note: str = ""
-    observations: Parts = field(default_factory=dict)
     proviso: Mapping[str, Condition] = field(default_factory=dict)
     control: Control | None = None
     sizes: tuple[Size, ...] = ()
@@ -235,21 +387,18 @@ class Rule:
 
     def __call__(self, numbers: Numbers) -> Outcome:
         """The verdict, what was measured, and the parts that fail or are undecided."""
-        deciding = [Part(name, STATES[c.holds(numbers)], True) for name, c in _leaves(self.primary)]
-        seen = [
-            Part(name, STATES[c.holds(numbers)], False) for name, c in _leaves(self.observations)
-        ]
+        parts = tuple(Part(name, STATES[c.holds(numbers)]) for name, c in flatten(self.primary))
         idle = [why for why, c in self.proviso.items() if c.holds(numbers) is not True]
         control = self.controlled(numbers)
         if control == "reproduced":
             idle.append("it is no test: its negative control passes as well")
         return Outcome(
-            "not judged" if idle else _verdict([part.state for part in deciding]),
+            "not judged" if idle else _verdict({part.state for part in parts}),
             self._measured(numbers),
-            f"not judged, because {'; '.join(idle)}" if idle else _reason(deciding),
-            (*deciding, *seen),
+            f"not judged, because {'; '.join(idle)}" if idle else _reason(parts),
+            parts,
             f"{self.control.what}: {control or 'not among these runs'}" if self.control else "",
-            sizes_say(self.sizes, numbers),
+            compare_sizes(self.sizes, numbers),
             self._seeds(numbers),
         )
 
@@ -257,7 +406,7 @@ class Rule:
         """How many seeds see effects of the printed size, else of the measured one, at 90 %."""
         printed = {size.key: size.printed for size in self.sizes}
         needed = [0]
-        for _, c in _leaves(self.primary):
+        for _, c in flatten(self.primary):
             if c.holds(numbers) is None and c.gap:
                 gap = c.gap(numbers)
                 effect = printed.get(c.keys[0], gap.value)
@@ -269,7 +418,7 @@ class Rule:
         """The verdict on the negative control; None where its runs are not among these."""
         if self.control is None:
             return None
-        rule = replace(self, control=None, sizes=(), observations={}, measured="")
+        rule = replace(self, control=None, sizes=(), measured="")
         try:
             return rule(self.control.of(numbers)).verdict
         except KeyError:
@@ -277,27 +426,18 @@ class Rule:
 
     @property
     def words(self) -> str:
-        """The rule as sentences, made from its conditions; those of one form stand together."""
-        given = f"Judged only given that {_sentence(self.proviso)}" if self.proviso else ""
-        return " ".join(filter(None, [_sentence(self.primary), given, self.note]))
+        """The rule as sentences, made from its conditions."""
+        told = ["; ".join(c.words for _, c in flatten({"": x})) for x in self.primary.values()]
+        if len(told) > 1:
+            told = [f"({i}) {text}" for i, text in enumerate(told, 1)]
+        given = "; ".join(c.words for c in self.proviso.values())
+        only = f" Judged only given that {given}." if given else ""
+        return f"{'; '.join(told)}.{only} {self.note}".rstrip()
 
-    @property
-    def observed(self) -> str:
-        """The observations as a sentence; empty where there are none."""
-        return _sentence(self.observations) if self.observations else ""
-
-    @property
-    def names(self) -> str:
-        """What the primary parts say, in the paper's words."""
-        return "; ".join(
-            name if isinstance(part, Condition) else f"{name} ({', '.join(part)})"
-            for name, part in self.primary.items()
-        )
-
-    def conditions(self) -> list[Condition]:
-        """All conditions, those in groups, the observations and the proviso included."""
-        every = (self.primary, self.observations, self.proviso)
-        return [c for parts in every for _, c in _leaves(parts)]
+    def keys(self) -> set[str]:
+        """The numbers that it reads."""
+        every = [*(c for _, c in flatten(self.primary)), *self.proviso.values()]
+        return {key for c in every for key in c.keys}
 
     def _measured(self, numbers: Numbers) -> str:
         def replaced(token: re.Match[str]) -> str:
@@ -308,6 +448,17 @@ class Rule:
         if callable(self.measured):
             return self.measured(numbers)
         return TOKEN.sub(replaced, self.measured)
+
+
+def flatten(parts: Parts) -> list[tuple[str, Condition]]:
+    """Names and conditions, those of groups one by one."""
+    found: list[tuple[str, Condition]] = []
+    for name, part in parts.items():
+        if isinstance(part, Condition):
+            found.append((name, part))
+        else:
+            found += [(f"{name}, {cell}" if name else cell, c) for cell, c in part.items()]
+    return found
 
 
 #: The control of rules about differences and orders.
@@ -324,35 +475,17 @@ def stat_value(key: str, spec: str = ".3g") -> str:
     return f"{{{key}|={spec}}}"
 
 
-def _verdict(states: list[str]) -> Verdict:
-    there = {*states}
-    if there == {"holds"}:
+def _verdict(states: set[str]) -> Verdict:
+    if states == {"holds"}:
         return "reproduced"
-    if "fails" in there:
-        return "partly" if "holds" in there else "not reproduced"
+    if "fails" in states:
+        return "partly" if "holds" in states else "not reproduced"
     return "undecided"
 
 
-def _reason(parts: list[Part]) -> str:
+def _reason(parts: Iterable[Part]) -> str:
     told = []
     for state, words in (("fails", "does not hold"), ("undecided", "undecided")):
         if names := [part.name for part in parts if part.state == state]:
             told.append(f"{words}: {'; '.join(names)}")
     return ". ".join(told)
-
-
-def _leaves(parts: Parts) -> list[tuple[str, Condition]]:
-    found: list[tuple[str, Condition]] = []
-    for name, part in parts.items():
-        if isinstance(part, Condition):
-            found.append((name, part))
-        else:
-            found += [(f"{name}, {cell}" if name else cell, c) for cell, c in part.items()]
-    return found
-
-
-def _sentence(parts: Parts) -> str:
-    told = told_together([c for _, c in _leaves(parts)])
-    if len(told) > 1:
-        told = [f"({i}) {text}" for i, text in enumerate(told, 1)]
-    return f"{'; '.join(told)}."

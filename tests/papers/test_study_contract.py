@@ -94,8 +94,7 @@ def test_a_rule_is_total_and_says_itself(study, claim):
     for rule in (claim.rule, *(reading.rule for reading in claim.readings)):
         assert isinstance(rule, Rule)
         assert 1 <= len(rule.primary) <= PRIMARY, f"{claim.id}: one to three parts decide"
-        asked = {key for c in rule.conditions() for key in c.keys}
-        assert asked <= numbers.keys()
+        assert rule.keys() <= numbers.keys()
         assert rule.words.endswith(".")
         outcome = rule(numbers)
         assert any(character.isdigit() for character in outcome.measured)

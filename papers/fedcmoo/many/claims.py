@@ -19,10 +19,6 @@ C2 = Rule(
     },
     "FedCMOO minus FSMGDA in final accuracy, "
     + "; ".join(f"M = {count}: {stat(f'{tasks}.gap', '.2g')}" for tasks, count in SETS.items()),
-    observations={
-        "with 5 tasks by more than with 2": of("groups_vs_halves.gap") > 0,
-        "and by less than with 40": of("groups.gap") < of("attributes.gap"),
-    },
     control=EXCHANGED,
 )
 CLAIMS = (

@@ -12,7 +12,6 @@ from papers.fedcmoo.pairs.numbers import DATA, GREY, LEVELS, METHODS, MIXED, STE
 from papers.kit.rules import EXCHANGED, Condition, Control, Rule, Size, near, of, stat, stat_value
 
 MARGIN = 1.0  # points: C12, a third of what Table 1 has between FedCMOO and FSMGDA on that set
-FAILS = 30.0  # %: an accuracy at most this counts as a task that is not learnt, chance being 10 %
 ON, COLOUR = "mnist_fashion", "cifar10_mnist"
 AFTER = "The runs with dropout were added after shorter ones had been looked at."
 GUARDED = (
@@ -161,7 +160,7 @@ def c3(how: str) -> Rule:
 def c4(how: str) -> Rule:
     harder = {"FedCMOO": f"{ON}{how}_{STEERED}", "FSMGDA": f"{ON}{how}_{BALANCED}"}
     best = {f"above {text}": of(f"{pair}.accuracy_2") > 0 for text, pair in harder.items()}
-    cost, ratio = (f"{ON}{how}_{STEERED}.{k}" for k in ("accuracy_1", "loss_ratio"))
+    cost = f"{ON}{how}_{STEERED}.accuracy_1"
     return Rule(
         {"best on Fashion-MNIST": best, "at some cost on MNIST": of(cost) < 0},
         f"{measured_values(ON, how)}; FedCMOO-Pref on Fashion-MNIST "
@@ -171,7 +170,6 @@ def c4(how: str) -> Rule:
         + f", on MNIST less FedCMOO {stat(cost, '.2g')}; ratio of losses "
         + measured_values(ON, how, "loss_ratio"),
         note=f"{AFTER} {GUARDED}" if how else "",
-        observations={"a smaller ratio of the losses than FedCMOO's": of(ratio) < 0},
         control=EXCHANGED,
         sizes=(*sizes(ON, how, STEERED, 1, 2), *sizes(ON, how, BALANCED, 2)),
     )
@@ -210,7 +208,6 @@ def c17(how: str) -> Rule:
         note=f"All ratios are above one. The caption points to Table 1. {AFTER} {GUARDED}"
         if how
         else "All ratios are above one. The caption points to Table 1.",
-        observations={"a smaller gap of the accuracies": even("gap")},
         control=EXCHANGED,
     )
 
@@ -221,11 +218,6 @@ def c18(how: str) -> Rule:
         gaps = {DATA[data]: of(f"{data}{how}_{pair}.decline") for data in GREY}
         return {text: gap < 0 if smaller else gap > 0 for text, gap in gaps.items()}
 
-    alike = {
-        f"{DATA[data]}: {text}": of(f"{data}{how}_{pair}.accuracy") > 0
-        for data in GREY
-        for pair, text in ((FIRST, "FedCMOO above FSMGDA"), (BALANCED, "FedCMOO-Pref above FSMGDA"))
-    }
     return Rule(
         {
             "FedCMOO below FSMGDA": cells(FIRST, smaller=True),
@@ -239,7 +231,6 @@ def c18(how: str) -> Rule:
         f"much each task counts, which is nearly equal. {AFTER} {GUARDED}"
         if how
         else "",
-        observations={"mean accuracy, which needs no single task": alike},
         control=EXCHANGED,
         sizes=tuple(
             declines(data, how, pair) for data in GREY for pair in (FIRST, BALANCED, STEERED)
@@ -276,7 +267,6 @@ C11 = Rule(
     values({f"mixed_{m}": text for m, text in MIXED.items()}, ("accuracy_1", "accuracy_2")),
     note="The paper does not define its squared loss; the plain norm was not tried. The half of "
     "the table with CIFAR-10 was not run.",
-    observations={"Scalarized fails on its worse digit": of("mixed_scalarized.worst") < FAILS},
     control=EXCHANGED,
 )
 ONEWAY = {

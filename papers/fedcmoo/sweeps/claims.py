@@ -9,9 +9,7 @@ from papers.kit.rules import EXCHANGED, Rule, of, rises, stat_value
 STEPS = (1, 20)  # local steps, the fewest and the most
 EPSILON = 0.01  # the divergence below which FedCMOO-Pref stops balancing
 NEAR = 2 * EPSILON  # divergence of final test losses that is called near to the preference
-MODERATE = ("0.5", "1", "2")  # r_2 / r_1
-STRONG = ("0.25", "4")
-ALL = ("0.25", "0.5", "1", "2", "4")
+ALL = ("0.25", "0.5", "1", "2", "4")  # r_2 / r_1
 PRINTED = "the network as printed, without dropout"
 #: Figure 2 has 500 rounds; those of Figure 4 are not printed, their authors' demo has 300.
 STEP_NEEDS = Needs(paper={"rounds": 500, "algorithm.batch_size": 128})
@@ -57,18 +55,7 @@ C10 = Rule(
     + "; ".join(f"{title} {listed(data, 'quotient', '.2f')}" for data, title in GREY.items())
     + f"; mu on MultiMNIST {listed('multi_mnist', 'mu', '.2g')}",
     note="How near to the preference is not said in the paper, and a run that meets it better than "
-    f"the paper's does not contradict it: both are observed. {NEAR:g} is twice the tolerance.",
-    observations={
-        "moderate preferences met on MultiMNIST": {
-            f"r2/r1 = {r}": of(f"{run('multi_mnist', r)}.mu") <= NEAR for r in MODERATE
-        },
-        "strong ones met in part only": {
-            f"r2/r1 = {r}": of(f"{run('multi_mnist', r)}.mu") > NEAR for r in STRONG
-        },
-        "the smaller loss on MNIST beside FMNIST": {
-            f"r2/r1 = {r}": of(quotient("mnist_fashion", r)) < 1 for r in ALL
-        },
-    },
+    f"the paper's does not contradict it: neither is judged. {NEAR:g} is twice the tolerance.",
     control=EXCHANGED,
 )
 

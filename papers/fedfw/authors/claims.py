@@ -13,9 +13,6 @@ from papers.kit.rules import EXCHANGED, Rule, Size, of, stat
 NET = {"mclr": "logistic regression", "dnn": "60-20-10"}
 SPLIT = {"iid": "IID", "classes": "three classes"}
 CELLS = {(n, s): f"{NET[n]}, {SPLIT[s]}" for n in NET for s in SPLIT}
-#: Who is printed ahead with the l1 ball; not part of a claim.
-L1 = {("mclr", "iid"): "FedFW", ("mclr", "classes"): "FedDR"}
-L1 |= {("dnn", "iid"): "FedDR", ("dnn", "classes"): "FedDR"}
 MANY = {"iid": "IID", "classes": "three classes"}
 
 
@@ -39,17 +36,6 @@ C16 = Rule(
     + "; ".join(f"{text} {stat(ahead(*cell, 'l2'), '+.1f')}" for cell, text in CELLS.items()),
     "FedFW has 340 of the 1000 rounds, FedDR all. A round of FedFW is an epoch, one of FedDR a "
     "minibatch.",
-    {
-        "of the last models FedFW above FedDR": {
-            text: of(f"{pair(*cell, 'l2')}.accuracy") > 0 for cell, text in CELLS.items()
-        },
-        "l1, as printed": {
-            f"{L1[cell]} ahead, {text}": (
-                of(ahead(*cell, "l1")) > 0 if L1[cell] == "FedFW" else of(ahead(*cell, "l1")) < 0
-            )
-            for cell, text in CELLS.items()
-        },
-    },
     control=EXCHANGED,
     sizes=tuple(Size(ahead(*c, "l2"), printed(*c), f"Tables 1, 2, {t}") for c, t in CELLS.items()),
 )
@@ -65,11 +51,6 @@ C17 = Rule(
     ),
     "FedFW-sto has 150 of the 300 rounds, FedDR all. A round of FedFW-sto is an epoch, one of "
     "FedDR a minibatch.",
-    {
-        "of the last models FedFW-sto above FedDR": {
-            text: of(f"many_{split}_sto_vs_feddr.accuracy") > 0 for split, text in MANY.items()
-        }
-    },
     control=EXCHANGED,
     sizes=tuple(
         Size(

@@ -29,13 +29,6 @@ def order(l2: str, note: str) -> Rule:
             for place, words in PLACES.items()
         ),
         note,
-        {
-            text: {words: of(f"{place}.{pair}") >= 0 for place, words in PLACES.items()}
-            for text, pair in (
-                ("gradient no worse than l2", first),
-                ("l2 no worse than l1", second),
-            )
-        },
         control=EXCHANGED,
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from papers.fedfw.lowrank.numbers import RADIUS
 from papers.kit.claims import Claim
 from papers.kit.needs import Needs
 from papers.kit.rules import Control, Rule, least, most, stat_value
@@ -22,7 +21,6 @@ C11 = Rule(
     + ", ".join(f"{s} {stat_value(f'messages_{s}.bits', 'g')}" for s in SETS)
     + f"; without a short form {stat_value('messages_l2.bits', 'g')}",
     "Of any message; up to the rounding of 32 bits.",
-    {"nothing lost on the wire": {s: most(f"messages_{s}.wire") <= EXACT * RADIUS for s in SETS}},
     control=Control("the messages of the l2 ball", {f"messages_{s}": "messages_l2" for s in SETS}),
 )
 

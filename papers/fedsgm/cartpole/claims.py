@@ -6,9 +6,8 @@ from functools import partial
 
 from papers.fedsgm.cartpole.numbers import BUDGET, PAIRS
 from papers.kit.claims import Claim, PaperValue, Reading
-from papers.kit.conditions import holds
 from papers.kit.needs import Needs
-from papers.kit.rules import Condition, Control, Rule, alike, of, stat
+from papers.kit.rules import Condition, Control, Rule, alike, holds, of, stat
 
 #: Table 1: run, its name there, reward and cost at round 100, reward and cost at round 500.
 TABLE_1 = (

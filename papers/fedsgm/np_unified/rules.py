@@ -49,7 +49,7 @@ def sweep_values(ends: Iterable[str], measure: str, spec: str = ".2g") -> str:
 def alike(a: str, b: str, margin: float) -> Condition:
     """Whether the mean of `a` is that of `b` but for a share of it: equivalence, seed by seed."""
     inside = (of(a) <= (1 + margin) * of(b)) & (of(a) >= (1 - margin) * of(b))
-    return Condition(f"{{}} within {100 * margin:.3g} % of {{}}", (a, b), inside.holds)
+    return Condition(f"`{a}` within {100 * margin:.3g} % of `{b}`", (a, b), inside.holds)
 
 
 def gains_diminish(run: str) -> Condition:

@@ -7,8 +7,7 @@ from math import log
 
 from papers.fedsgm.np_workshop import many
 from papers.kit.claims import Claim, PaperValue, Reading
-from papers.kit.conditions import Condition
-from papers.kit.rules import Control, Rule, Size, alike, between, most, of, stat
+from papers.kit.rules import Condition, Control, Rule, Size, alike, between, most, of, stat
 
 EPSILON = 0.1
 START = log(2)  # f and g at w = 0

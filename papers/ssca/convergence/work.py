@@ -7,21 +7,14 @@ from functools import partial
 
 from papers.kit.claims import Claim
 from papers.kit.needs import Needs
-from papers.kit.rules import Condition, Control, Rule, all_of, least, value, within
+from papers.kit.rules import Condition, Control, Rule, least, value, within
 from papers.ssca.common import SPLITS
-from papers.ssca.convergence.names import LIMITS, NUMBER, OWN, SEARCHED, grid, values
+from papers.ssca.convergence.names import LIMITS, OWN, SEARCHED, grid, values
 from papers.ssca.leaks import BATCHES
 
 NEAR_LINEAR = 0.05  # C8: how far the growth of the server's work may be from proportional
 ALIKE = 1.5  # C8: so many times the work of SGD's clients is of the same order
 ALGORITHMS = (1, 2, 3, 4)
-
-
-def short(split: str) -> Condition:
-    """Messages no longer than SGD's."""
-    own, other = (f"{split}_{kind}" for kind in ("ssca_B1", "sgd_B1"))
-    ways = ("up", "down", "between")
-    return all_of(*(value(f"{own}.{way}") <= value(f"{other}.{way}") for way in ways))
 
 
 def by_number(condition: Callable[[int], Condition], *numbers: int) -> dict[str, Condition]:
@@ -46,11 +39,6 @@ C8 = Rule(
     + each("client_ratio", *ALGORITHMS),
     note=f"Of one order means at most {ALIKE:g} times as much. SGD's messages also carry its step "
     "size, so that SSCA's may be shorter.",
-    observations={
-        "messages no longer than SGD's": {
-            f"Algorithm {NUMBER[split][0]}": short(split) for split in SPLITS
-        }
-    },
     control=Control(
         "work that grows like the square of d, and clients that work twice as long",
         {f"alg_{k}.linearity": 2.0 for k in ALGORITHMS}
@@ -87,7 +75,6 @@ C13 = Rule(
     note="The paper calls a message safe if its equations have infinitely many solutions. For one "
     "sample the note proves that they have one; larger batches are tried on small networks, with "
     "known labels.",
-    observations={"safe from the other clients": least("privacy.free_clients") >= 1},
     control=Control(
         "messages that are the samples",
         {"privacy.error_B1": 0.0} | dict.fromkeys(LEFT.values(), 0.0),

@@ -68,14 +68,6 @@ C10 = Rule(
         for b in BATCHES
     ),
     note="A finite run shows no limit: this asks whether it is on the way, and for no share.",
-    observations={
-        "the log-log slope of the second half negative": {
-            f"B = {b}": of(f"ssca_valid_B{b}.fall") < 0 for b in BATCHES
-        },
-        "the gradient below a tenth of that at the start": {
-            f"B = {b}": of(f"ssca_valid_B{b}.gradient_share") < TENTH for b in BATCHES
-        },
-    },
     control=Control(
         "step sizes that break (6)", {f"ssca_valid_B{b}": f"ssca_paper_B{b}" for b in BATCHES}
     ),

@@ -82,12 +82,6 @@ C9 = Rule(
     ),
     note="The theorem is about exact solutions; at an approximate one, zero means at most a tenth "
     "of the gradient of F.",
-    observations={
-        "the gradient still falling": {
-            f"U = {u:g}": of(f"theorem_U{u:g}.gradient") < of(f"theorem_U{u:g}.half_gradient")
-            for u in THEOREM
-        },
-    },
     control=Control(
         "a point where the gradient is that of F alone",
         {f"theorem_U{u:g}.gradient": 1.0 for u in THEOREM},

@@ -188,14 +188,10 @@ def test_each_part_of_c12_can_fail(rule, ends, failing):
     assert {text for text in (GRADIENT, ORACLE) if text in done.reason} == set(failing)
 
 
-def test_a_mean_over_the_places_decides_and_each_of_them_is_seen():
+def test_a_mean_over_the_places_decides():
     traces = whole()
     traces["mnist_mlp_gradient"] = path(-1.0, 3.0, 41.0)  # 4 dB worse; 10 better elsewhere
-    done = C12(derive(traces, FULL))
-    assert done.verdict == "reproduced"
-    assert [p.name for p in done.parts if p.state == "fails"] == [
-        "gradient no worse than l2, mnist mlp"
-    ]
+    assert C12(derive(traces, FULL)).verdict == "reproduced"
 
 
 def test_c12_fails_where_all_are_alike():

@@ -76,12 +76,6 @@ def test_each_part_of_c11_can_fail(name, run, failing):
     fails_alone(C11, numbers(messages={name: run}), failing)
 
 
-def test_what_is_lost_on_the_wire_is_observed():
-    done = C11(numbers(messages={"simplex": message_run("Simplex", 1, 10, wire=1.0)}))
-    failing = [p.name for p in done.parts if p.state == "fails"]
-    assert (done.verdict, failing) == ("reproduced", ["nothing lost on the wire, simplex"])
-
-
 def test_the_figure_draws_the_square_matrices():
     assert all(len(ax.lines[0].get_xdata()) == 2 for ax in drawn(FIGURES["clock"], whole()))
 
