@@ -15,8 +15,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from fedlib import checks
-from fedlib.checks import Positive, Seed, Whole
 from fedlib.core import Problem
 from fedlib.core.problem import Batch, ConvexSet
 from fedlib.sets import L1Ball
@@ -50,7 +48,7 @@ FUNCTIONS: dict[str, tuple[Losses, Gradient]] = {
 
 @lru_cache(maxsize=64)
 def arena_problem(
-    seed: Seed, *, name: str, form: str = "constraint", stand_in: Whole = 0, ratio: Positive = 1.0
+    seed: int, *, name: str, form: str = "constraint", stand_in: int = 0, ratio: float = 1.0
 ) -> Problem:
     """A problem of the arena.
 
@@ -59,10 +57,6 @@ def arena_problem(
     `stand_in` so many generated people take the place of Adult's files; `ratio` is the weight of g
     over that of f among two objectives.
     """
-    checks.arguments(arena_problem, locals())
-    checks.one_of("arena_problem", "name", name, tuple(NAMES))
-    checks.one_of("arena_problem", "form", form, FORMS if name in SETS else FORMS[:-1])
-    checks.positive("arena_problem", "ratio", ratio)
     return shaped(assembled(name, *TASKS[name](seed, stand_in)), form, ratio)
 
 

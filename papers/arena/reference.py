@@ -12,8 +12,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from fedlib import checks
-from fedlib.checks import Seed, Whole
 from fedlib.core import Problem
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Batch, Draw, Info
@@ -50,13 +48,12 @@ class Resting:
 
 
 @lru_cache(maxsize=64)
-def solved(seed: Seed, *, name: str, stand_in: Whole = 0) -> Problem:
+def solved(seed: int, *, name: str, stand_in: int = 0) -> Problem:
     """The problem in float64 whose start is its solution.
 
     `metrics` also gives `residual`. SLSQP with exact gradients; for the ball an
     accelerated projected gradient method.
     """
-    checks.arguments(solved, locals())
     form = "set" if name in SETS else "constraint"
     problem = doubled(arena_problem(seed, name=name, form=form, stand_in=stand_in))
     w = accelerated(problem) if name in SETS else slsqp(problem, LEVELS[name])

@@ -10,7 +10,6 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
-from fedlib import checks
 from fedlib.core import Problem
 from fedlib.core.algorithm import Algorithm
 from fedlib.core.federation import Federation
@@ -39,9 +38,6 @@ class Stopped:
     """
 
     method: Algorithm
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def init(self, problem: Problem) -> State:
         """The method's start."""

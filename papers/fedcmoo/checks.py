@@ -13,7 +13,6 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from fedlib import checks
 from papers.fedcmoo.theory import Rates, Setting
 
 Array = NDArray[np.float64]
@@ -59,16 +58,9 @@ def gram_factor(gradients: Array, s: Setting, rng: Generator, *, common: bool = 
         s: n', sigma_l and q are used.
         rng: source of the draws.
         common: the same noise and the same kept entries for all columns of a client.
-
-    Raises:
-        ValueError: d / (1 + q) is not a whole number from 1 on.
     """
     runs, clients, dim, objectives = gradients.shape
     kept = round(dim / (1 + s.q))
-    if kept < 1 or abs(kept * (1 + s.q) - dim) > 1e-9 * dim:
-        raise ValueError(
-            checks.sentence("gram_factor", "q", f"be {dim} / K - 1, K a whole number", s.q)
-        )
     who = rng.random((runs, clients)).argsort(1)[:, : s.n_gram]
     columns = 1 if common else objectives
     shape = (runs, s.n_gram, dim, columns)

@@ -6,9 +6,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
-from fedlib import checks
 from fedlib.algorithms.fedcmoo import FSMGDA, FedCMOO, FedCMOOPref, Scalarized
-from fedlib.checks import Count, Positive, Seed, Whole
 from fedlib.core import Problem
 from fedlib.weights import Least
 from papers.fedcmoo.data import pairs
@@ -60,19 +58,18 @@ def shared(**quick: int) -> dict[str, tuple[Any, ...]]:
 
 @lru_cache(maxsize=3)
 def pair_problem(
-    seed: Seed,
+    seed: int,
     *,
     data: str,
-    clients: Count,
-    alpha: Positive,
-    copies: Whole,
-    pictures: Whole,
-    test_pictures: Whole,
+    clients: int,
+    alpha: float,
+    copies: int,
+    pictures: int,
+    test_pictures: int,
     kinds: tuple[str, str] = ("nll", "nll"),
     stand_in: bool = False,
 ) -> Problem:
     """The two tasks of one composite set, split by the seed; CIFAR-10 with held-out pictures."""
-    checks.arguments(pair_problem, locals())
     train, test = (
         standin_pairs(data, split, limit) if stand_in else _loaded(data, split, limit)
         for split, limit in (("train", pictures), ("test", 0))

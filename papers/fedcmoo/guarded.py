@@ -18,7 +18,6 @@ from torch import Tensor
 
 from fedlib.algorithms import fedcmoo
 from fedlib.algorithms.fedcmoo import FedCMOOPref
-from fedlib.checks import Count, Positive
 from fedlib.compress.compressors import Identity
 from fedlib.core import Problem
 from fedlib.core.client import Client
@@ -90,9 +89,9 @@ class GuardedFedCMOOPref(FedCMOOPref):
         as `FedCMOOPref`.
     """
 
-    ratio: Positive = 1.5
-    judges: Count = 10
-    judge_rows: Count = 600
+    ratio: float = 1.5
+    judges: int = 10
+    judge_rows: int = 600
 
     def init(self, problem: Problem) -> State:  # type: ignore[override]
         """Equal weights, and no loss that was accepted."""

@@ -13,8 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog, nnls
 
-from fedlib import checks
-
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
@@ -35,13 +33,7 @@ def balance(r: Array, losses: Array) -> tuple[Array, Array]:
     Args:
         r: preferences, positive, `[M]`.
         losses: F, positive, `[..., M]`.
-
-    Raises:
-        ValueError: an entry is not positive.
     """
-    if not (np.all(r > 0) and np.all(losses > 0)):
-        least = min(np.min(r), np.min(losses))
-        raise ValueError(checks.sentence("balance", "r and losses", "be positive", least))
     u = r * losses / (r * losses).sum(-1, keepdims=True)
     log = np.log(u.shape[-1] * u)
     mu = (u * log).sum(-1)
@@ -56,9 +48,6 @@ def preference_program(r: Array, losses: Array, G: Array, tolerance: float = 0.0
         losses: F, `[M]`.
         G: `[M, M]`, any square matrix.
         tolerance: epsilon, above which mu is to be lowered.
-
-    Raises:
-        ValueError: an argument out of range.
     """
     mu, a = balance(r, losses)
     rate, v = a @ G, r * losses  # rate_k = a^T g_k

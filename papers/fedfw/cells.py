@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 import torch.nn.functional as F
 
-from fedlib import checks, data
-from fedlib.checks import Count, Positive, Seed
+from fedlib import data
 from fedlib.core import Problem
 from fedlib.core.problem import ConvexSet
 from fedlib.sets import Ball, Blocks, L1Ball
@@ -172,7 +171,6 @@ def tables(name: str, padding: int = 0) -> tuple[data.Table, data.Table]:
     """
     if name == "mnist":
         return data.mnist("train"), data.mnist("test")
-    checks.one_of("fw_tables", "pictures", name, ("digits", "cifar10"))
     whole = data.digits() if name == "digits" else data.cifar10("train")
     held = DIGITS_HELD if name == "digits" else HELD
     X = F.pad(whole.X, (padding,) * 4) if padding else whole.X
@@ -185,16 +183,16 @@ def tables(name: str, padding: int = 0) -> tuple[data.Table, data.Table]:
 
 @lru_cache(maxsize=3)
 def make_problem(
-    seed: Seed,
+    seed: int,
     *,
     column: Column,
     norm: str,
     pictures: str,
-    rows: Count,
-    tested: Count,
-    clients: Count = 10,
-    measured: Count | None = None,
-    radius: Positive = RADIUS,
+    rows: int,
+    tested: int,
+    clients: int = 10,
+    measured: int | None = None,
+    radius: float = RADIUS,
     code: bool = False,
     tensors: bool = False,
 ) -> Problem:
@@ -211,7 +209,6 @@ def make_problem(
     code : test on a quarter of every client's own rows, as the authors' code does.
     tensors : a ball for every tensor in place of one for the whole vector.
     """
-    checks.arguments(make_problem, locals())
     labels = None if column.split == "iid" else LABELS
     model = {"mclr": "linear", "cnn": "cnn", "dnn": "mlp"}[column.net]
     common: dict[str, Any] = {"model": model, "labels": labels, "clients": clients}
@@ -232,6 +229,5 @@ def make_problem(
             config={"held": len(test.y)},
             **common,
         )
-    checks.one_of("fw_tables", "norm", norm, tuple(NORMS))
     ball: ConvexSet = Ball(radius) if norm == "l2" else L1Ball(radius)
     return made.within(Blocks.of_shapes(made.config["shapes"], ball) if tensors else ball)

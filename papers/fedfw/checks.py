@@ -15,8 +15,6 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from fedlib import checks
-
 Array = NDArray[np.float64]
 Oracle = Callable[[Array], Array]
 
@@ -118,10 +116,7 @@ class Bowls:
         return float((single.min(0) - steepest * step / 2).sum(-1).mean())
 
     def minimizer(self, radius: float, norm: int) -> Array:
-        """x* of F on the l1 or l2 ball, `[d]`, by bisection; ValueError with ripples."""
-        checks.one_of("minimizer", "norm", norm, (1, 2))
-        if self.s:
-            raise ValueError(checks.sentence("minimizer", "s", "be 0 (convex bowls)", self.s))
+        """x* of F on the l1 or l2 ball, `[d]`, by bisection; without ripples."""
         h, b = self.h.mean(0), (self.h * self.a).mean(0)
 
         def at(nu: float) -> Array:
@@ -159,9 +154,6 @@ class Schedule(NamedTuple):
 
 def schedule(kind: str, rounds: int, lam0: float, share: float = 1.0) -> Schedule:
     """The paper's: "convex" and "nonconvex" with participation `share`, or "stochastic"."""
-    checks.one_of("schedule", "kind", kind, ("convex", "nonconvex", "stochastic"))
-    checks.count("schedule", "rounds", rounds)
-    checks.in_range("schedule", "share", share, 0, 1, open_low=True)
     t, ones = np.arange(1.0, rounds + 1), np.ones(rounds)
     if kind == "convex":
         u = share * (t - 1) + 2

@@ -14,15 +14,12 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
-from fedlib import checks
-from fedlib.checks import Count, FloatType, Rng, Seed
 from fedlib.core import Problem
 from fedlib.core.sampling import seeded
 from fedlib.data import Table
 from fedlib.data.split import holdout, label_windows, padded, random_equal
 from fedlib.problems import classifier
 from fedlib.problems.classification import (
-    MODELS,
     Model,
     Samples,
     cnn_model,
@@ -56,14 +53,13 @@ class Generated(NamedTuple):
 
 
 def gaussian_labels(
-    clients: Count, rng: Rng, *, classes: Count = 10, most: Count | None = None
+    clients: int, rng: torch.Generator, *, classes: int = 10, most: int | None = None
 ) -> Generated:
     """Inputs x ~ N(v_u, diag(j^-1.2)) of client u, labels arg max(W'x + b).
 
     W and b are standard normal and shared, v_u = B_u (1, ..., 1) with B_u ~ N(0, 0.5^2). A client
     has 5 (50 + floor(log-normal(4, 2))) rows, and no more than `most`: very unequal numbers.
     """
-    checks.arguments(gaussian_labels, locals())
     log = LOG_MEAN + LOG_DEVIATION * torch.randn(clients, generator=rng, dtype=torch.float64)
     drawn = [TIMES * (LEAST + int(z)) for z in log.exp()]
     sizes = drawn if most is None else [min(n, most) for n in drawn]
@@ -81,12 +77,12 @@ def gaussian_labels(
 def constrained_synthetic(
     *,
     model: str = "linear",
-    labels: Count | None = None,
+    labels: int | None = None,
     paper_code: bool = False,
-    clients: Count = 10,
-    seed: Seed = 0,
-    most: Count | None = None,
-    measured: Count | None = None,
+    clients: int = 10,
+    seed: int = 0,
+    most: int | None = None,
+    measured: int | None = None,
 ) -> Problem:
     """Generated rows of 60 numbers, 10 classes; a quarter of every client's rows is for testing.
 
@@ -101,14 +97,7 @@ def constrained_synthetic(
     seed : fixes the split, the test rows and a network's start; the rows are the same for all.
     most : rows of a client, as in `gaussian_labels`.
     measured : as in `classifier`.
-
-    Raises
-    ------
-    ValueError
-        for another model, and for counts out of range.
     """
-    checks.arguments(constrained_synthetic, locals())
-    checks.one_of("constrained_synthetic", "model", model, MODELS[:2])
     classes = PRINTED_CLASSES if paper_code and labels is not None else 10
     X, y, counts = gaussian_labels(clients, seeded(0, "split"), classes=classes, most=most)
     rng = seeded(seed, "split")
@@ -136,14 +125,14 @@ def constrained_pictures(
     *,
     data: str,
     model: str = "linear",
-    labels: Count | None = None,
-    clients: Count = 10,
-    seed: Seed = 0,
-    train_rows: Count | None = None,
-    test_rows: Count | None = None,
+    labels: int | None = None,
+    clients: int = 10,
+    seed: int = 0,
+    train_rows: int | None = None,
+    test_rows: int | None = None,
     local_test: float | None = None,
-    measured: Count | None = None,
-    dtype: FloatType = torch.float32,
+    measured: int | None = None,
+    dtype: torch.dtype = torch.float32,
     config: Mapping[str, Any] | None = None,
 ) -> Problem:
     """Pictures over clients, for a linear model, a network or a CNN.
@@ -161,31 +150,18 @@ def constrained_pictures(
     local_test : this share of every client's rows is for testing, all together, as in the authors'
         code (0.25); the test rows then have the clients' mixture of labels.
     measured, dtype, config : as in `classifier`.
-
-    Raises
-    ------
-    ValueError
-        for a model or data set without a name here, no test rows, and counts out of range.
     """
-    who = "constrained_pictures"
-    checks.arguments(constrained_pictures, locals())
-    checks.one_of(who, "model", model, MODELS)
-    checks.one_of(who, "data", data, tuple(SCALES))
-    needs = "be a Table, unless local_test is given"
-    checks.require(test is not None or local_test is not None, who, "test", needs, None)
     rng = seeded(seed, "split")
     rows, sizes = split_rows(train.y, train_rows, labels, clients, rng)
     shaped = channels_first if model == "cnn" else flat
     whole = Samples(shaped(train.X), train.y)
     if local_test is not None:
-        checks.in_range(who, "local_test", local_test, 0, 1, open_low=True, open_high=True)
         rows, sizes, own = holdout(rows, sizes, local_test, rng)
         held = Samples(whole.X[own], whole.y[own])
     else:
         assert test is not None
         held = Samples(shaped(test.X), test.y)
     if test_rows is not None:
-        checks.count(who, "test_rows", test_rows, 1, len(held.y))
         held = Samples(held.X[:test_rows], held.y[:test_rows])
     fitted = _network(model, whole.X, len(train.classes), rng)
     used, back = torch.unique(rows, return_inverse=True)  # rows of nobody take no memory
@@ -199,12 +175,14 @@ def constrained_pictures(
         scale=SCALES[data],
         measured=measured,
         dtype=dtype,
-        name=who,
+        name="constrained_pictures",
         config={**choices, "split_by": "seed", **(config or {})},
     )
 
 
-def _network(model: str, X: Shaped[Tensor, "R *shape"], classes: int, rng: Rng) -> Model:
+def _network(
+    model: str, X: Shaped[Tensor, "R *shape"], classes: int, rng: torch.Generator
+) -> Model:
     """The model of a name for rows like X."""
     if model == "cnn":
         return cnn_model(X.shape[1], X.shape[-1], classes, rng)
@@ -223,8 +201,6 @@ def split_rows(
     """Every client's rows and their numbers, of `wanted` rows of all."""
     chosen = torch.arange(len(y))
     if wanted is not None:
-        note = "the training rows"
-        checks.count("constrained_pictures", "train_rows", wanted, 1, len(y), note)
         chosen = torch.randperm(len(y), generator=rng)[:wanted]
     if labels is not None:
         rows, sizes = label_windows(y[chosen], clients, labels, rng)

@@ -10,8 +10,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from fedlib import checks
-from fedlib.checks import Count, FloatType, Nonnegative, Seed
 from fedlib.core.problem import Batch, Problem
 from fedlib.core.sampling import seeded
 from fedlib.sets.balls import NuclearBall
@@ -19,15 +17,15 @@ from fedlib.sets.balls import NuclearBall
 
 def multi_task_regression(
     *,
-    clients: Count = 10,
-    rows: Count = 30,
-    features: Count = 20,
-    tasks: Count = 15,
-    rank: Count = 2,
-    noise: Nonnegative = 0.1,
-    spread: Nonnegative = 0.5,
-    seed: Seed = 0,
-    dtype: FloatType = torch.float32,
+    clients: int = 10,
+    rows: int = 30,
+    features: int = 20,
+    tasks: int = 15,
+    rank: int = 2,
+    noise: float = 0.1,
+    spread: float = 0.5,
+    seed: int = 0,
+    dtype: torch.dtype = torch.float32,
 ) -> Problem:
     r"""Clients with $f_j(W)$ = mean over rows of $\frac12\|W'x-y\|^2$, W `[features, tasks]`.
 
@@ -43,15 +41,7 @@ def multi_task_regression(
     spread : heterogeneity of the clients' inputs.
     seed : fixes the data.
     dtype : of everything.
-
-    Raises
-    ------
-    ValueError, TypeError
-        for counts out of range, a rank above that of the matrix, negative noise or spread.
     """
-    who = "multi_task_regression"
-    checks.arguments(multi_task_regression, locals())
-    checks.count(who, "rank", rank, 1, min(features, tasks), "the smaller side of the matrix")
     rng = seeded(seed, "split")
     truth = torch.randn(features, rank, generator=rng) @ torch.randn(rank, tasks, generator=rng)
     truth = truth / truth.norm()
@@ -60,7 +50,7 @@ def multi_task_regression(
     Y = X @ truth + noise * torch.randn(len(X), tasks, generator=rng)
     sizes = {"clients": clients, "rows": rows, "features": features, "tasks": tasks, "rank": rank}
     return Problem(
-        name=who,
+        name="multi_task_regression",
         data=(X.to(dtype), Y.to(dtype)),
         rows=torch.arange(len(X)).view(clients, rows),
         sizes=(rows,) * clients,
@@ -71,7 +61,13 @@ def multi_task_regression(
         w0=torch.zeros(truth.numel(), dtype=dtype),
         metrics=_metrics,
         heldout=(truth.to(dtype),),
-        config={"name": who, **sizes, "noise": noise, "spread": spread, "split_by": "seed"},
+        config={
+            "name": "multi_task_regression",
+            **sizes,
+            "noise": noise,
+            "spread": spread,
+            "split_by": "seed",
+        },
     ).within(NuclearBall(float(torch.linalg.svdvals(truth).sum()), features, tasks))
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from math import sqrt
 
-from fedlib import checks
 from papers.fedfw.theory_fw import Constants
 
 
@@ -37,12 +36,7 @@ def convex(
         quality: m, every oracle attains at least this share of its client's gap.
         slip: additive error of all clients together, in every round.
         start: F(x_1) - F*, forgotten at once if share = quality = 1.
-
-    Raises:
-        ValueError, TypeError: an argument out of its range.
     """
-    checks.count("convex", "t", t)
-    _check("convex", share, quality, slip, start)
     q = share * quality
     k = 2 / q - 1
     forgotten = k * (k - 1) / ((t + k) * (t + k - 1))
@@ -69,7 +63,6 @@ def convex_at_mean(
 
 def convex_penalty(c: Constants, zeta: float) -> float:
     """The lambda_0 for which `convex_at_mean` is smallest in the limit: sqrt(3/8) zeta / (N D)."""
-    checks.nonnegative("convex_penalty", "zeta", zeta)
     return sqrt(3 / 8) * zeta / (c.N * c.D)
 
 
@@ -81,8 +74,6 @@ def nonconvex(
     With P = T, or p T + 1 for p = `share` < 1: spread P^(2/3) / (p T) + L D^2 / (2 P^(2/3))
     + N D^2 lam0 / (2 P^(1/3)), then plus `slip`, all divided by `quality`.
     """
-    checks.count("nonconvex", "rounds", rounds)
-    _check("nonconvex", share, quality, slip, 0.0)
     cube = _cube(rounds, share)
     steps = c.L * c.D**2 / (2 * cube**2) + c.N * c.D**2 * c.lam0 / (2 * cube)
     return (c.spread * cube**2 / (share * rounds) + steps + slip) / quality
@@ -104,13 +95,11 @@ def nonconvex_at_mean(
 
 def nonconvex_penalty(c: Constants, zeta: float) -> float:
     """The lambda_0 for which `nonconvex_at_mean` is smallest: (L D + zeta) / (sqrt(2) N D)."""
-    checks.nonnegative("nonconvex_penalty", "zeta", zeta)
     return (c.L * c.D + zeta) / (sqrt(2) * c.N * c.D)
 
 
 def gradient_error(c: Constants, t: int) -> float:
     """E|grad F_hat(X_t) - D_{t+1}|^2 in round t of FedFW-sto, Q / (t + 8)^(2/3)."""
-    checks.count("gradient_error", "t", t)
     return float(_scaled_noise(c) / c.N / (t + 8) ** (2 / 3))
 
 
@@ -120,7 +109,6 @@ def stochastic(c: Constants, t: int) -> float:
     9/8 D sqrt(N Q) / (t + 8)^(1/3) + 81/16 D^2 (N lam0 / (t + 8)^(1/2) + L / (t + 8)) with
     N Q = 16/3 sigma^2 + 27/4 L^2 D^2.
     """
-    checks.count("stochastic", "t", t)
     noise = 9 / 8 * c.D * sqrt(_scaled_noise(c)) / (t + 8) ** (1 / 3)
     return float(noise + 81 / 16 * c.D**2 * (c.N * c.lam0 / sqrt(t + 8) + c.L / (t + 8)))
 
@@ -168,10 +156,3 @@ def _scaled_noise(c: Constants) -> float:
 
 def _cube(rounds: int, share: float) -> float:
     return float((rounds if share == 1 else share * rounds + 1) ** (1 / 3))
-
-
-def _check(who: str, share: float, quality: float, slip: float, start: float) -> None:
-    checks.in_range(who, "share", share, 0, 1, open_low=True)
-    checks.in_range(who, "quality", quality, 0, 1, open_low=True)
-    checks.nonnegative(who, "slip", slip)
-    checks.nonnegative(who, "start", start)

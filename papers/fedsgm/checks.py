@@ -15,7 +15,6 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.func import vmap
 
-from fedlib import checks
 from fedlib.core import Problem, Trace
 from fedlib.core.trace import Array
 from papers.fedsgm.gamma import bound, gamma_local, step_size
@@ -40,11 +39,6 @@ def mean_gaps(trace: Trace, problems: Sequence[Problem]) -> tuple[Array, Array]:
 
     `trace` is of an algorithm with an averaged output, `problems` are those of its seeds.
     """
-    if trace.output is None or len(problems) != len(trace.seeds):
-        raise ValueError(
-            "mean_gaps: the trace must hold averaged iterates, and problems must be one a seed, "
-            f"got {len(problems)} problems for {len(trace.seeds)} seeds."
-        )
     outputs = torch.from_numpy(trace.output)
     found = [p.metrics(w.to(p.w0), p) for w, p in zip(outputs, problems, strict=True)]
     gap, g = (np.array([float(m[name]) for m in found]) for name in ("f_gap", "g"))
@@ -58,11 +52,7 @@ def directions(
 
     `weight` is sigma_t, the share of the constraint; `problem` needs a closed-form gradient.
     """
-    checks.count("directions", "local_steps", local_steps)
-    checks.positive("directions", "lr", lr)
-    checks.in_range("directions", "weight", weight, 0, 1)
-    if problem.gradient is None:
-        raise ValueError("directions: problem must have a gradient in closed form, got none.")
+    assert problem.gradient is not None
     clients, mix = problem.all_clients(), problem.w0.new_tensor([1 - weight, weight])
     gradient = vmap(problem.gradient, in_dims=(0, 0, None))
     u, points, steps = problem.w0.expand(problem.num_clients, -1), [], []
@@ -82,7 +72,6 @@ def lemma_1_sides(
     of lr / alpha |w0 - w_j|^2 + lr alpha + 2 lr (h_j(w*) - h_j(w_j)). w* is the problem's held-out
     solution.
     """
-    checks.positive("lemma_1_sides", "alpha", alpha)
     points, steps = directions(problem, local_steps, lr, weight)
     solution, mix = problem.heldout[0], problem.w0.new_tensor([1 - weight, weight])
     values = vmap(vmap(problem.losses), in_dims=(0, None))(points, problem.all_clients()) @ mix
@@ -127,8 +116,6 @@ def worst_case(
 
     A random search that keeps what is better, 40 generations of `tries` cases.
     """
-    checks.positive("worst_case", "sharpness", sharpness)
-    checks.count("worst_case", "tries", tries, low=2)
     case = (1.0, 1.0, local_steps, rounds, gamma_local(local_steps))
     fixed = (sharpness, local_steps, rounds, bound(*case), step_size(*case))
     rng, width = np.random.default_rng(seed), HIGH - LOW

@@ -14,8 +14,7 @@ import math
 from math import log, sqrt
 from typing import Literal
 
-from fedlib import checks
-from papers.fedsgm.gamma import bound, contraction, gamma_local, step_size
+from papers.fedsgm.gamma import bound, gamma_local, step_size
 from papers.fedsgm.theory import Rate, Setting
 
 Residual = Literal["printed", "corrected", "direct"]
@@ -27,7 +26,6 @@ def sampling_walk(s: Setting, lr: float, proxy: float = 16.0) -> float:
     lr E G D sqrt(2 proxy T / n log(1/delta)). F has proxy 16; Hoeffding's inequality for inner
     products of range 2 E G D needs 4.
     """
-    checks.positive("sampling_walk", "proxy", proxy)
     return lr * s.E * s.G * s.D * sqrt(2 * proxy * s.T / s.participants * log(1 / s.delta))
 
 
@@ -36,8 +34,6 @@ def estimate_error(s: Setting, sigma_b: float = 0.0, value_batch: int = 1) -> fl
 
     sqrt(2/n (sigma^2 + sigma_b^2 / value_batch) log(2T/delta)).
     """
-    checks.nonnegative("estimate_error", "sigma_b", sigma_b)
-    checks.count("estimate_error", "value_batch", value_batch)
     variance = s.sigma**2 + sigma_b**2 / value_batch
     return sqrt(2 / s.participants * variance * log(2 * s.T / s.delta))
 
@@ -49,8 +45,6 @@ def drift_bound(
 
     lr^2 E^3 [2/3 G^2 + k sigma_xi^2 (1 + log(NTE/delta))], k = 1 printed, 2/3 by the proof itself.
     """
-    checks.nonnegative("drift_bound", "sigma_xi", sigma_xi)
-    checks.one_of("drift_bound", "version", version, ("printed", "direct"))
     k = 1.0 if version == "printed" else 2 / 3
     tail = 1 + log(s.N * s.T * s.E / s.delta)
     return lr**2 * s.E**3 * (2 / 3 * s.G**2 + k * sigma_xi**2 * tail)
@@ -62,7 +56,6 @@ def noise_walk(s: Setting, lr: float, sigma_xi: float, proxy: float = 1.0) -> fl
     2 lr D sigma_xi sqrt(2 proxy E T / n log(1/delta)); `proxy` is that of a scalar with
     E exp(X^2) <= e: 1 in F, 3/2 by the textbook inequality.
     """
-    checks.positive("noise_walk", "proxy", proxy)
     spread = 2 * proxy * s.E * s.T / s.participants * log(1 / s.delta)
     return 2 * lr * s.D * sigma_xi * sqrt(spread)
 
@@ -75,8 +68,6 @@ def square_bound(
     Printed: 8 lr^2 E / n (E G^2 + sigma_xi^2) log(4T/delta), from inequalities for scalars. Proved
     (ours): 4 lr^2 / n (E^2 G^2 (1 + sqrt(2 log(2T/delta)))^2 + 3 E sigma_xi^2 log(4T/delta)).
     """
-    checks.nonnegative("square_bound", "sigma_xi", sigma_xi)
-    checks.one_of("square_bound", "version", version, ("printed", "proved"))
     tail, n = log(4 * s.T / s.delta), s.participants
     if version == "printed":
         return 8 * lr**2 * s.E / n * (s.E * s.G**2 + sigma_xi**2) * tail
@@ -92,8 +83,6 @@ def residual_bound(
     Corrected: ratio 2 sqrt(1-q)/q E G. Printed with (E G)^2 for E G (erratum E13). Direct (ours):
     ratio r/(1-r) E G, r = sqrt(1-q), by the triangle inequality.
     """
-    checks.one_of("residual_bound", "version", version, ("printed", "corrected", "direct"))
-    contraction("residual_bound", "q", q)
     r, step = sqrt(1 - q), E * G
     if version == "direct":
         return ratio * r / (1 - r) * step
@@ -107,9 +96,6 @@ def gamma_sampled(E: int, q: float, q0: float, ratio: float) -> float:
     m = (1+r)/(1-r), the longest message in units of E G. At q = q0 = 1 it is 3E/2 - 1, that of
     Theorem 4.
     """
-    contraction("gamma_sampled", "q", q)
-    contraction("gamma_sampled", "q0", q0)
-    checks.in_range("gamma_sampled", "ratio", ratio, 1)
     r, r0 = sqrt(1 - q), sqrt(1 - q0)
     longest = (1 + r) / (1 - r)
     square = E / 2 * (longest**2 - 1)
@@ -145,7 +131,6 @@ def gamma_noisy(s: Setting, sigma_xi: float) -> float:
     every single noise and Q = sqrt(3 E / n log(14T/delta)) sigma_xi the norm of a round's mean
     noise. Without noise it is 3E/2 - 1, that of Theorem 4.
     """
-    checks.nonnegative("gamma_noisy", "sigma_xi", sigma_xi)
     single = sigma_xi * sqrt(1 + log(7 * s.N * s.T * s.E / s.delta))
     mean = sigma_xi * sqrt(3 * s.E / s.participants * log(14 * s.T / s.delta))
     drift = (s.E - 1) * (1 + single / s.G)
@@ -157,8 +142,6 @@ def noisy_rate(s: Setting, sigma_xi: float, sigma_b: float, value_batch: int) ->
 
     Without compression; the other arguments are those of `theory.theorem_9`.
     """
-    checks.nonnegative("noisy_rate", "sigma_b", sigma_b)
-    checks.count("noisy_rate", "value_batch", value_batch)
     n, tail = s.participants, log(7 / s.delta)
     gamma = gamma_noisy(s, sigma_xi)
     walk = 2 * s.G * s.D * sqrt(2 / (n * s.T) * tail)

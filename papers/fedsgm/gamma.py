@@ -6,42 +6,24 @@ D^2 / (2 lr E T) + lr G^2 Gamma; the best `lr` is `step_size`, the value there i
 """
 
 import math
-from collections.abc import Callable
 from math import sqrt
 from typing import Literal
-
-from fedlib import checks
 
 Version = Literal["printed", "corrected"]
 
 
-def each(check: Callable[[str, str, object], None], who: str, **values: float) -> None:
-    """Apply one check to several named values; raises what the check raises."""
-    for name, value in values.items():
-        check(who, name, value)
-
-
-def contraction(who: str, name: str, value: object) -> None:
-    """Require a contraction accuracy, a number in (0, 1] (F-A3); raises as `checks.in_range`."""
-    checks.in_range(who, name, value, 0, 1, open_low=True)
-
-
 def bound(D: float, G: float, E: int, T: int, gamma: float) -> float:
     """B(Gamma) = D G sqrt(2 Gamma / (E T)), the regret bound at the best step size."""
-    _check("bound", D, G, E, T, gamma)
     return D * G * sqrt(2 * gamma / (E * T))
 
 
 def step_size(D: float, G: float, E: int, T: int, gamma: float) -> float:
     """eta(Gamma) = D / (G sqrt(2 E T Gamma)), which balances the two terms of the bound."""
-    _check("step_size", D, G, E, T, gamma)
     return D / (G * sqrt(2 * E * T * gamma))
 
 
 def regret_bound(D: float, G: float, E: int, T: int, gamma: float, lr: float) -> float:
     """D^2 / (2 lr E T) + lr G^2 Gamma: the bound at any step size; `bound` is its minimum."""
-    _check("regret_bound", D, G, E, T, gamma)
-    checks.positive("regret_bound", "lr", lr)
     return D**2 / (2 * lr * E * T) + lr * G**2 * gamma
 
 
@@ -55,8 +37,6 @@ def soft_beta(
     weight sigma is, (1 - sigma) / beta and not 1 / beta. Both are infinite where
     tolerance = regret, which is how F's Theorems 2, 5 and 8 read with Gamma rounded up (E1).
     """
-    each(checks.positive, "soft_beta", tolerance=tolerance, regret=regret)
-    checks.one_of("soft_beta", "version", version, ("papers", "direct"))
     slack = tolerance - regret
     return 1 / (slack if version == "papers" else 4 * slack) if slack > 0 else math.inf
 
@@ -67,8 +47,6 @@ def soft_excess(tolerance: float, regret: float, beta: float) -> float:
     max(0, 1 / beta - 2 sqrt((tolerance - regret) / beta)) below beta = `soft_beta(direct)`, zero
     from there on. `regret` is any bound on the mean regret that does not exceed the tolerance.
     """
-    each(checks.positive, "soft_excess", tolerance=tolerance, regret=regret, beta=beta)
-    checks.in_range("soft_excess", "regret", regret, 0, tolerance)
     if beta >= soft_beta(tolerance, regret, "direct"):
         return 0.0
     return 1 / beta - 2 * sqrt((tolerance - regret) / beta)
@@ -80,15 +58,11 @@ def gamma_local(E: int, version: Literal["stated", "proved", "direct"] = "stated
     Stated: 2 E^2. Proved: Gamma_0 = E/2 + 1 + E^2/3, what the papers' proofs show. Direct (ours):
     3E/2 - 1, with the drift bounded by Cauchy-Schwarz instead of Young's inequality.
     """
-    checks.count("gamma_local", "E", E)
-    checks.one_of("gamma_local", "version", version, ("stated", "proved", "direct"))
     return {"stated": 2.0 * E**2, "proved": E / 2 + 1 + E**2 / 3, "direct": 1.5 * E - 1}[version]
 
 
 def gamma_unbiased(E: int, qu: float, N: int) -> float:
     """2 E^2 + E qu / (2N), W Theorems 1 and 2 (W Theorem 7 prints q for qu)."""
-    checks.nonnegative("gamma_unbiased", "qu", qu)
-    checks.count("gamma_unbiased", "N", N)
     return gamma_local(E) + E * qu / (2 * N)
 
 
@@ -103,13 +77,11 @@ def residual_limit(q: float) -> float:
     The fixed point of x <- (1 - q/2) x + (1-q)(2-q)/q, F Theorem 6's recursion with Young parameter
     q / (2 (1-q)). F's Lemma 9 misprints its root (erratum E13).
     """
-    contraction("residual_limit", "q", q)
     return 2 * (1 - q) * (2 - q) / q**2
 
 
 def gamma_feedback(E: int, q: float, q0: float) -> float:
     """2 E^2 + 2E sqrt(1-q)/q + 4E sqrt(10 (1-q0))/(q0 q), F Theorems 1 (full), 2, 6, 8."""
-    each(contraction, "gamma_feedback", q=q, q0=q0)
     return gamma_local(E) + 2 * E * sqrt(1 - q) / q + 4 * E * sqrt(10 * (1 - q0)) / (q0 * q)
 
 
@@ -119,7 +91,6 @@ def gamma_feedback_direct(E: int, q: float, q0: float) -> float:
     The same proof as `gamma_feedback`, with the triangle inequality (Minkowski's, for random
     compressors) in the place of Young's: |e_t| <= r E G, |v_t| <= (1+s)/(1-s) E G.
     """
-    each(contraction, "gamma_feedback_direct", q=q, q0=q0)
     s, s0 = sqrt(1 - q), sqrt(1 - q0)
     residual, gap = s / (1 - s), s0 / (1 - s0)
     return gamma_local(E, "direct") + E * residual + E * gap * (1 + s) / (1 - s)
@@ -140,10 +111,6 @@ def gamma_partial(
     |v_t| <= 2EG where only 2 sqrt(10) EG / q is shown (E3). Neither version becomes
     2 E^2 at q = q0 = 1: the term 20E/q^2 stays.
     """
-    checks.one_of("gamma_partial", "version", version, ("printed", "corrected"))
-    checks.one_of("gamma_partial", "theorem", theorem, (1, 7))
-    each(contraction, "gamma_partial", q=q, q0=q0)
-    checks.in_range("gamma_partial", "ratio", ratio, 1)
     up, down = sqrt(1 - q), sqrt(1 - q0)
     if version == "corrected":
         third = 80 * E * down / (q0 * q**2)
@@ -161,13 +128,6 @@ def gamma_partial_direct(E: int, q: float, q0: float, ratio: float) -> float:
     <ehat, delta> with |delta| <= EG. So Theorem 1's printed Gamma is valid after all, though E3's
     step is not; the note on compression has the three lines.
     """
-    each(contraction, "gamma_partial_direct", q=q, q0=q0)
-    checks.in_range("gamma_partial_direct", "ratio", ratio, 1)
     down = 4 * E * sqrt(10 * (1 - q0)) / (q0 * q)
     up = ratio * 4 * E * sqrt(10 * (1 - q)) / q**2
     return gamma_local(E) + down + 20 * E / q**2 + up
-
-
-def _check(who: str, D: float, G: float, E: int, T: int, gamma: float) -> None:
-    each(checks.positive, who, D=D, G=G, gamma=gamma)
-    each(checks.count, who, E=E, T=T)

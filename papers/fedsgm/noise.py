@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from torch import Tensor
 
-from fedlib import checks
-
 FAMILIES = ("gaussian", "sphere", "sign", "skewed", "rare", "exponential")
 
 
@@ -27,7 +25,6 @@ def sample_means(
     values: Float[Tensor, "N ..."], n: int, count: int, rng: torch.Generator
 ) -> Float[Tensor, "count ..."]:
     """Means of `values` over `count` independent samples of n distinct clients."""
-    checks.count("sample_means", "n", n, high=len(values), note="the clients")
     order = torch.rand(count, len(values), generator=rng).argsort(dim=1)
     return values[order[:, :n]].mean(1)
 
@@ -41,7 +38,6 @@ def noise(
     with probability 1/10 and short the other way otherwise; zero but for one time in a hundred;
     radius^2 exponential, the heaviest tail that the assumption allows.
     """
-    checks.one_of("noise", "family", family, FAMILIES)
     x = torch.randn(*shape, dim, generator=rng, dtype=torch.float64)
     if family == "gaussian":
         return x * sqrt((1 - math.exp(-2 / dim)) / 2)
@@ -78,8 +74,6 @@ def batch_noise(radius: float, batch: int) -> float:
     min(radius, radius sqrt(2 k / batch)), k = (e+1)/(e-1): by Pinelis' inequality the mean exceeds
     r with probability at most 2 exp(-r^2 batch / (2 radius^2)); integrate that tail.
     """
-    checks.nonnegative("batch_noise", "radius", radius)
-    checks.count("batch_noise", "batch", batch)
     return radius * min(1.0, sqrt(2 * (math.e + 1) / (math.e - 1) / batch))
 
 
@@ -92,7 +86,6 @@ def largest_proxy(
     program. Vector: 2 log E[exp(xR) - xR] / x^2 over laws of a length R >= 0, the number that
     Pinelis' inequality needs.
     """
-    checks.positive("largest_proxy", "x", x)
     grid = np.linspace(0.0 if vector else -reach, reach, points)
     scale = np.exp(-(grid**2))  # in units of mass times exp(grid^2) the program is well scaled
     value = np.exp(x * grid - x * x / 2) - (x * grid * math.exp(-x * x / 2) if vector else 0.0)
@@ -114,8 +107,6 @@ def value_exponent(values: Float[Tensor, "N m"], n: int, batch: int, x: float) -
     Row i of client j has the value `values[j, i]`; n distinct clients are drawn, and each reports
     the mean of `batch` of its rows, drawn with replacement. All samples of clients are listed.
     """
-    checks.count("value_exponent", "n", n, high=len(values), note="the clients")
-    checks.count("value_exponent", "batch", batch)
     y = x / n
     own = batch * (values * (y / batch)).exp().mean(1).log()  # [N], of each client's report
     sums = [float(own[list(who)].sum()) for who in combinations(range(len(values)), n)]

@@ -10,9 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from fedlib import checks
 from fedlib.core.problem import Batch, Problem, pullback
-from fedlib.core.sampling import check_constrained
 
 
 class Skewness(NamedTuple):
@@ -37,11 +35,7 @@ def skewness(a: Float[Tensor, "N d"], b: Float[Tensor, "N d"]) -> Skewness:
 
     Returns:
         Four scalars; V_f and V_g are the mean squared distances of the rows from their mean.
-
-    Raises:
-        ValueError: `a` and `b` are not two matrices of the same shape with a row each at least.
     """
-    _check_pair("skewness", a, b)
     da, db = a - a.mean(0), b - b.mean(0)
     a, b, da, db = _coordinates(a, b, da, db)
     spread = (da.square().sum(-1).mean() * db.square().sum(-1).mean() * 2).sqrt()
@@ -59,11 +53,7 @@ def skew_matrix(a: Float[Tensor, "N d"], b: Float[Tensor, "N d"]) -> Float[Tenso
     Args:
         a: one row a client.
         b: one row a client.
-
-    Raises:
-        ValueError: as `skewness`.
     """
-    _check_pair("skew_matrix", a, b)
     product = a.T @ b / a.shape[0]
     return product - product.T
 
@@ -75,12 +65,6 @@ def _coordinates(*blocks: Float[Tensor, "N d"]) -> list[Float[Tensor, "N r"]]:
     return list(triangular.T.split(blocks[0].shape[0]))
 
 
-def _check_pair(who: str, a: Tensor, b: Tensor) -> None:
-    checks.matrix(who, "a", a)
-    checks.matrix(who, "b", b)
-    checks.require(a.shape == b.shape, who, "b", f"have the shape {list(a.shape)} of a", b)
-
-
 def client_gradients(
     problem: Problem, w: Float[Tensor, "d"]
 ) -> tuple[Float[Tensor, "N d"], Float[Tensor, "N d"]]:
@@ -88,9 +72,6 @@ def client_gradients(
 
     The problem has one objective and one constraint.
     """
-    checks.arguments(client_gradients, locals())
-    checks.vector("client_gradients", "w", w, problem.dim)
-    check_constrained("client_gradients", problem)
     clients = problem.all_clients()
 
     def gradients(batch: Batch) -> tuple[Tensor, Tensor]:
@@ -108,6 +89,5 @@ def multiplier(problem: Problem, w: Float[Tensor, "d"]) -> float:
     At a stationary point of $(1-\sigma)\nabla f + \sigma\nabla g$ it is the multiplier
     $\lambda = \sigma/(1-\sigma)$ of the constraint.
     """
-    checks.arguments(multiplier, locals())
     a, b = client_gradients(problem, w)
     return float(a.mean(0).norm() / b.mean(0).norm())

@@ -16,14 +16,10 @@ the errors named in the docstring are repaired (the book's derivation notes prov
 import math
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import Annotated
 
-from fedlib import checks
-from fedlib.checks import Count, Nonnegative, Positive, Share
 from papers.fedsgm.gamma import (
     Version,
     bound,
-    each,
     gamma_feedback,
     gamma_local,
     gamma_partial,
@@ -31,30 +27,22 @@ from papers.fedsgm.gamma import (
     step_size,
 )
 
-#: In (0, 1).
-Chance = Annotated[float, checks.between(0, 1, open_low=True, open_high=True, name="Chance")]
-
 
 @dataclass(frozen=True)
 class Setting:
     """What a theorem is applied to; a theorem ignores the letters it does not use."""
 
-    D: Positive  # |w0 - w*| (all clients take part) or the diameter of the feasible set
-    G: Positive  # Lipschitz constant of every f_j and g_j
-    E: Count  # local steps
-    T: Count  # rounds
-    N: Count = 1  # clients
-    n: Count | None = None  # participants, None for all
-    q: Share = 1.0  # uplink contraction, E|C(x) - x|^2 <= (1 - q)|x|^2 (F-A3)
-    q0: Share = 1.0  # downlink contraction
-    qu: Nonnegative = 0.0  # variance factor of an unbiased uplink (W-A2)
-    sigma: Nonnegative = 0.0  # the sampled mean of g_j is sigma^2 / n sub-Gaussian (F-A4)
-    delta: Chance = 0.05  # allowed probability of failure
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
-        if self.n is not None:
-            checks.count("Setting", "n", self.n, high=self.N, note="the clients, N")
+    D: float  # |w0 - w*| (all clients take part) or the diameter of the feasible set
+    G: float  # Lipschitz constant of every f_j and g_j
+    E: int  # local steps
+    T: int  # rounds
+    N: int = 1  # clients
+    n: int | None = None  # participants, None for all
+    q: float = 1.0  # uplink contraction, E|C(x) - x|^2 <= (1 - q)|x|^2 (F-A3)
+    q0: float = 1.0  # downlink contraction
+    qu: float = 0.0  # variance factor of an unbiased uplink (W-A2)
+    sigma: float = 0.0  # the sampled mean of g_j is sigma^2 / n sub-Gaussian (F-A4)
+    delta: float = 0.05  # allowed probability of failure
 
     @property
     def participants(self) -> int:
@@ -138,8 +126,6 @@ def theorem_9(
 
     Args: noise levels of gradients and of constraint values (F-A5), rows a value is estimated on.
     """
-    each(checks.nonnegative, "theorem_9", sigma_xi=sigma_xi, sigma_b=sigma_b)
-    checks.count("theorem_9", "value_batch", value_batch)
     n, spread = s.participants, s.E**2 * sigma_xi**2 * (1 + log(7 * s.N * s.T * s.E / s.delta))
     sampled = 4 / n * (s.E * s.G**2 + sigma_xi**2) * log(28 * s.T / s.delta)
     gamma = 3 * s.E**2 + (spread + sampled) / s.G**2
@@ -157,7 +143,6 @@ def theorem_10(s: Setting, rho: float, multiplier: float, version: Version = "pr
     most sqrt((1 + multiplier) accuracy / (rho_hat - 2 rho)). `multiplier` is Lemma 10's Lambda =
     (G D + rho_hat D^2) / -g(Slater point).
     """
-    each(checks.nonnegative, "theorem_10", rho=rho, multiplier=multiplier)
     n = s.participants
     walk = 4 * s.G * s.D / sqrt(n * s.T) * sqrt(2 * log(4 / s.delta))
     estimate = s.sigma * sqrt(2 / n * log(8 * s.T / s.delta)) * (1 + multiplier)
@@ -167,7 +152,6 @@ def theorem_10(s: Setting, rho: float, multiplier: float, version: Version = "pr
 
 def _soft(s: Setting, gamma: float, version: Version) -> Rate:
     """Tolerance B as F states, or 2B as both papers' proofs choose; beta = 2 / tolerance."""
-    checks.one_of("theorem", "version", version, ("printed", "corrected"))
     epsilon = bound(s.D, s.G, s.E, s.T, gamma) * (2 if version == "corrected" else 1)
     return Rate(gamma, step_size(s.D, s.G, s.E, s.T, gamma), epsilon, 2 / epsilon, epsilon)
 
@@ -187,7 +171,6 @@ def _hard(
     s: Setting, gamma: float, extra: float = 0.0, error: float = 0.0, version: Version = "printed"
 ) -> Rate:
     """Promise B + extra + 2 error; threshold the same (printed) or one error less (E4)."""
-    checks.one_of("theorem", "version", version, ("printed", "corrected"))
     accuracy = bound(s.D, s.G, s.E, s.T, gamma) + extra + 2 * error
     tolerance = accuracy - error if version == "corrected" else accuracy
     return Rate(gamma, step_size(s.D, s.G, s.E, s.T, gamma), tolerance, math.inf, accuracy)

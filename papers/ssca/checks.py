@@ -15,7 +15,6 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from fedlib import checks
 from fedlib.core.trace import Array
 from fedlib.steps import PowerLaw
 
@@ -24,7 +23,6 @@ Rows = NDArray[np.intp]
 
 def power_sum(scale: float, exponent: float, terms: int) -> float:
     """The sum of scale t^-exponent over t = 1, ..., terms."""
-    checks.count("power_sum", "terms", terms)
     return float(scale * (np.arange(1, terms + 1, dtype=float) ** -exponent).sum())
 
 

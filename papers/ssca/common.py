@@ -59,7 +59,6 @@ def tables(name: str) -> tuple[data.Table, data.Table]:
 
     Of scikit-learn's digits, which have no test pictures of their own, the last ones are those.
     """
-    checks.one_of("ssca", "data", name, tuple(SCALES))
     if name == "mnist":
         train, test = data.mnist("train"), data.mnist("test")
         return flat(train), flat(test)
@@ -81,7 +80,6 @@ def digits_problem(
     seed: Seed, *, data: str, clients: Count, hidden: Count, evaluate: Count, wide: bool = False
 ) -> Problem:
     """The network of the paper's example, samples split by the seed; `wide`: in float64."""
-    checks.arguments(digits_problem, locals())
     train, test = tables(data)
     return swish_network(
         train,
@@ -101,7 +99,6 @@ def vertical_problem(
     seed: Seed, *, data: str, clients: Count, hidden: Count, evaluate: Count, wide: bool = False
 ) -> VerticalProblem:
     """The same with features split into blocks: the same start, pictures and metrics."""
-    checks.arguments(vertical_problem, locals())
     network = digits_problem(
         seed, data=data, clients=clients, hidden=hidden, evaluate=evaluate, wide=wide
     )
@@ -115,7 +112,6 @@ def task(p: Params) -> dict[str, Any]:
 
 def rows(split: str, batch: int, clients: int) -> int:
     """The rows of one draw: a client's batch, or, over features, that of all clients together."""
-    checks.one_of("ssca", "split", split, SPLITS)
     return batch if split == "samples" else clients * batch
 
 
@@ -149,5 +145,4 @@ def sgd(
     size = rows(split, batch, clients)
     if split == "samples":
         return MiniBatchSGD(lr=lr, local_steps=steps, batch_size=size, ridge=RIDGE)
-    checks.count("ssca", "steps", steps, 1, 1, "one a round over features")
     return VerticalSGD(lr=lr, batch_size=size, ridge=RIDGE)

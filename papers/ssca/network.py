@@ -18,8 +18,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import silu
 
-from fedlib import checks
-from fedlib.checks import Count, FloatType, Positive, Seed
 from fedlib.core.problem import Batch, Problem
 from fedlib.core.sampling import seeded
 from fedlib.data.loaders import Table
@@ -33,12 +31,12 @@ def swish_network(
     train: Table,
     test: Table,
     *,
-    clients: Count = 10,
-    hidden: Count = 128,
-    seed: Seed = 0,
-    evaluate: Count = 10_000,
-    scale: Positive = 255.0,
-    dtype: FloatType = torch.float32,
+    clients: int = 10,
+    hidden: int = 128,
+    seed: int = 0,
+    evaluate: int = 10_000,
+    scale: float = 255.0,
+    dtype: torch.dtype = torch.float32,
     config: Mapping[str, Any] | None = None,
 ) -> Problem:
     r"""One objective, the mean cross-entropy $F(w)$ of (25); clients of equal size, IID.
@@ -62,23 +60,11 @@ def swish_network(
     dtype : of the model.
     config : entries to add to the stored configuration, such as the data set's name.
 
-    Raises
-    ------
-    ValueError
-        for parameters out of range, features that are not finite, test rows of another size.
-
     Reference: (25), (26); the gradient is (33), (34). The paper names neither the start nor the
     split: the start is uniform, $\pm 1/\sqrt K$ and $\pm 1/\sqrt J$.
     """
-    who = "swish_network"
-    checks.arguments(swish_network, locals())
-    checks.count(who, "clients", clients, high=len(train.y), note="the training rows")
     X, held = train.X.flatten(1), test.X.flatten(1)
-    checks.finite(who, "train", X)
-    checks.finite(who, "test", held)
     K, L = X.shape[1], len(train.classes)
-    rule = f"have {K} features as the training rows do"
-    checks.require(held.shape[1] == K, who, "test", rule, held.shape[1])
     rng = seeded(seed, "split")
     rows = torch.randperm(len(X), generator=rng)[: len(X) // clients * clients]
     judged = rows[torch.randperm(len(rows), generator=rng)[:evaluate]]
@@ -86,7 +72,7 @@ def swish_network(
     made = _Network(K, hidden, L, scale)
     sizes = {"clients": clients, "hidden": hidden, "evaluate": len(judged), "rows": len(rows)}
     return Problem(
-        name=who,
+        name="swish_network",
         data=(X, train.y),
         rows=rows.view(clients, -1),
         sizes=(len(rows) // clients,) * clients,
@@ -97,7 +83,7 @@ def swish_network(
         w0=start.to(dtype),
         metrics=made.metrics,
         heldout=(judged, held, test.y),
-        config={"name": who, **sizes, "split_by": "seed", **(config or {})},
+        config={"name": "swish_network", **sizes, "split_by": "seed", **(config or {})},
     )
 
 
@@ -155,8 +141,8 @@ def uniform(shape: tuple[int, int], fan_in: int, rng: torch.Generator) -> Float[
 def vertical_network(
     network: Problem,
     *,
-    clients: Count = 10,
-    scale: Positive = 255.0,
+    clients: int = 10,
+    scale: float = 255.0,
     blocks: Sequence[Int[Tensor, "_"]] | None = None,
 ) -> VerticalProblem:
     """A `swish_network` with features split over clients: the same start, losses and metrics.
@@ -167,16 +153,7 @@ def vertical_network(
     clients : I, with blocks of neighbouring inputs: 784 in 10 give 4 of 79 and 6 of 78.
     scale : as in `swish_network`.
     blocks : each client's inputs, in place of those; the same for all seeds of a run.
-
-    Raises
-    ------
-    ValueError
-        for blocks that overlap or leave an input out, a client without labels, another problem than
-        a `swish_network`, or another scale than its own.
     """
-    checks.arguments(vertical_network, locals())
-    fits = network.name == "swish_network"
-    checks.require(fits, "vertical_network", "network", "be made by swish_network", network.name)
     K, J = network.data[0].shape[1], int(network.config["hidden"])
     parts = contiguous(K, clients) if blocks is None else tuple(blocks)
     features = Partition("features", parts, K)

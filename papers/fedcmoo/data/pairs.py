@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor
 from torch.nn.functional import affine_grid, grid_sample
 
-from fedlib import checks, data
+from fedlib import data
 
 SIDE = 28  # pixels of a digit or an item
 OPACITY = 156  # of 255: how much a digit hides of the picture below it
@@ -66,12 +66,9 @@ def load(name: str, split: str, limit: int | None = None) -> Pairs:
 
     Raises
     ------
-    ValueError
-        for another name or split.
     DataError
         if a file is neither in the cache nor to be had.
     """
-    checks.one_of("load", "name", name, NAMES)
     made = {
         "multi_mnist": multi_mnist,
         "mnist_fashion": mnist_fashion,

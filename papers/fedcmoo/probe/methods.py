@@ -18,7 +18,6 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
-from fedlib import checks
 from fedlib.algorithms.fedcmoo import FSMGDA, FedCMOO, FedCMOOPref, State
 from fedlib.compress import Largest, LowRank, Masked
 from fedlib.compress.sketches import Sketch
@@ -72,17 +71,9 @@ class GramProbe:
     Parameters
     ----------
     method : the algorithm whose run is followed, `FedCMOOPref` in the paper.
-
-    Raises
-    ------
-    ValueError, TypeError
-        as `method`.
     """
 
     method: FedCMOO | FedCMOOPref
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def init(self, problem: Problem) -> State:
         """That of the method."""
@@ -180,18 +171,10 @@ class ProgressProbe:
     method : the algorithm whose run is followed, `FedCMOO`.
     rival : the one that trains every objective by itself, `FSMGDA`; its draws come from a copy of
         the generator, so that it has the same participants.
-
-    Raises
-    ------
-    ValueError, TypeError
-        as both; for a problem whose metrics are not those of `problems.tasks` on rows of the data.
     """
 
     method: FedCMOO
     rival: FSMGDA
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def init(self, problem: Problem) -> State:
         """That of the method; all clients have equally many rows."""

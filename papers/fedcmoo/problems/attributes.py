@@ -10,8 +10,7 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from fedlib import checks, models
-from fedlib.checks import Count, Positive, Seed
+from fedlib import models
 from fedlib.core import Problem
 from fedlib.core.sampling import seeded
 from fedlib.data import split
@@ -28,9 +27,9 @@ def attributes(
     test: Labelled,
     *,
     groups: tuple[tuple[int, ...], ...] | None = None,
-    clients: Count = 100,
-    seed: Seed = 0,
-    alpha: Positive = 0.3,
+    clients: int = 100,
+    seed: int = 0,
+    alpha: float = 0.3,
     config: Mapping[str, Any] | None = None,
 ) -> Problem:
     r"""Objectives $f_{jk}$ = mean loss of task k on the pictures of client j, k = 1, ..., M.
@@ -54,7 +53,6 @@ def attributes(
 
     Reference: sections 7.1 and D of the paper (CelebA and CelebA-5).
     """
-    checks.arguments(attributes, locals())
     count, grouped = train.a.shape[1], groups is not None
     taken, of_test = train.a, test.a
     if groups is not None:

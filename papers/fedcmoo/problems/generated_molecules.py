@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import torch
 
-from fedlib import checks
-from fedlib.checks import Count, Seed
 from papers.fedcmoo.data.molecules import Graphs
 from papers.fedcmoo.networks import ATOM
 
@@ -16,14 +14,11 @@ from papers.fedcmoo.networks import ATOM
 RULE = tuple(f"sum of number {k}" for k in range(1, ATOM + 1))
 
 
-def generated(
-    train: Count, test: Count, *, size: Count = 8, seed: Seed = 0
-) -> tuple[Graphs, Graphs]:
+def generated(train: int, test: int, *, size: int = 8, seed: int = 0) -> tuple[Graphs, Graphs]:
     """Training and test graphs: chains of at most `size` atoms, random numbers, random places.
 
     Targets (`RULE`) have mean 0 and deviation 1 over all graphs together; `seed` fixes them all.
     """
-    checks.arguments(generated, locals())
     rng, count = torch.Generator().manual_seed(seed), train + test
     real = torch.arange(size) < torch.randint(1, size + 1, (count, 1), generator=rng)
     atoms = torch.randint(3, (count, size, ATOM), generator=rng) * real.unsqueeze(-1)

@@ -9,8 +9,7 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
-from fedlib import checks, models
-from fedlib.checks import Count, Positive, Seed, Whole
+from fedlib import models
 from fedlib.core import Problem
 from fedlib.core.sampling import seeded
 from fedlib.data import split
@@ -31,12 +30,12 @@ def paired_digits(
     train: Pairs,
     test: Pairs,
     *,
-    clients: Count = 100,
-    seed: Seed = 0,
-    alpha: Positive = 0.3,
-    copies: Whole = 0,
+    clients: int = 100,
+    seed: int = 0,
+    alpha: float = 0.3,
+    copies: int = 0,
     kinds: tuple[str, str] = ("nll", "nll"),
-    evaluate: Count | None = None,
+    evaluate: int | None = None,
     held: Pairs | None = None,
     config: Mapping[str, Any] | None = None,
 ) -> Problem:
@@ -66,9 +65,6 @@ def paired_digits(
 
     Reference: sections 7.1 and D of the paper; "squared" for Table 2.
     """
-    checks.arguments(paired_digits, locals())
-    for kind in kinds:
-        checks.one_of("paired_digits", "kinds", kind, LOSSES)
     rng = seeded(seed, "split")
     make = networks.pair_lenet if train.X.shape[1] == 1 else networks.pair_cnn
     module = make(rng, decoders=2, out=CLASSES)

@@ -8,8 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fedlib import checks, models
-from fedlib.checks import Count, Seed
+from fedlib import models
 from fedlib.core import Problem
 from fedlib.core.sampling import seeded
 from papers.fedcmoo import networks
@@ -23,8 +22,8 @@ def qm9(
     train: Graphs,
     test: Graphs,
     *,
-    clients: Count = 20,
-    seed: Seed = 0,
+    clients: int = 20,
+    seed: int = 0,
     config: Mapping[str, Any] | None = None,
 ) -> Problem:
     r"""Objectives $f_{jk}$ = mean squared error of target k on the molecules of client j, M = 11.
@@ -39,16 +38,9 @@ def qm9(
     seed : fixes the start and the split.
     config : entries to add to the stored configuration.
 
-    Raises
-    ------
-    ValueError
-        for parameters out of range.
-
     Reference: sections 7.1 and D of the FedCMOO paper.
     """
-    checks.arguments(qm9, locals())
     count = len(train.targets)
-    checks.count("qm9", "clients", clients, high=count, note="the training molecules")
     rng = seeded(seed, "split")
     module = networks.molecule_network(rng, decoders=train.targets.shape[1])
     w0, apply = models.ravel(module)

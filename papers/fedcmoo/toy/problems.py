@@ -14,8 +14,6 @@ import torch
 from torch import Tensor
 from torch.func import jacrev
 
-from fedlib import checks
-from fedlib.checks import Positive
 from fedlib.core import Problem
 from fedlib.core.client import Client
 from fedlib.core.federation import Federation
@@ -108,11 +106,8 @@ class DirectionProbe:
     length : of the short step, in units of the model.
     """
 
-    radius: Positive = 1.0
-    length: Positive = 1e-4
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
+    radius: float = 1.0
+    length: float = 1e-4
 
     def init(self, problem: Problem) -> State:
         return State(problem.w0)

@@ -15,8 +15,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedlib import checks
-from fedlib.checks import Count, Nonnegative, Positive
 from fedlib.core import Problem
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info
@@ -58,17 +56,13 @@ class AuthorsFW:
     averaged : FedFW-sto: line 3 has the client's running mean of gradients, which lives on.
     """
 
-    lam0: Nonnegative
+    lam0: float
     norm: str = "l2"
-    radius: Positive = 10.0
+    radius: float = 10.0
     reset: bool = True
     epoch: bool = True
     tensors: bool = True
     averaged: bool = False
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
-        checks.one_of("AuthorsFW", "norm", self.norm, NORMS)
 
     def init(self, problem: Problem) -> State:
         w, n = problem.w0, problem.num_clients
@@ -125,11 +119,7 @@ class AuthorsFedDR:
     """
 
     norm: str = "l2"
-    radius: Positive = 10.0
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
-        checks.one_of("AuthorsFedDR", "norm", self.norm, NORMS)
+    radius: float = 10.0
 
     def init(self, problem: Problem) -> State:
         w, n = torch.zeros_like(problem.w0), problem.num_clients
@@ -273,7 +263,7 @@ def oracle(g: Array, ends: tuple[tuple[int, int], ...], norm: str, radius: float
 
 
 def random_models(
-    shapes: tuple[tuple[int, ...], ...], clients: Count, rng: np.random.Generator
+    shapes: tuple[tuple[int, ...], ...], clients: int, rng: np.random.Generator
 ) -> Array:
     """Every tensor of a layer uniform within 1 / sqrt(inputs), as torch starts layers."""
     ends = [1 / np.sqrt(shapes[k - k % 2][1]) for k in range(len(shapes))]

@@ -15,8 +15,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from fedlib import checks
-from fedlib.checks import Count, Positive, Seed
 from fedlib.core import Problem
 from fedlib.core.sampling import seeded
 from fedlib.data.split import holdout, padded
@@ -43,17 +41,13 @@ NETS = ("mclr", "dnn")
 
 
 @lru_cache(maxsize=4)
-def authors_rows(users: Count, classes: Count) -> Generated:
+def authors_rows(users: int, classes: int) -> Generated:
     """The rows of all users, as numpy's legacy generator with seed 0 gives them.
 
     Args:
         users: 10 in the paper's Tables 1 and 2, 100 in Table 3.
         classes: of the generator: 10, and 3 in the columns that the paper calls non-IID.
-
-    Raises:
-        ValueError, TypeError: a count that is no whole number from 1 on.
     """
-    checks.arguments(authors_rows, {"users": users, "classes": classes})
     rng = np.random.RandomState(AUTHORS_SEED)
     drawn = rng.lognormal(LOG_MEAN, LOG_DEVIATION, users).astype(int)
     sizes = tuple(int(n) for n in TIMES * (drawn + LEAST))
@@ -84,13 +78,13 @@ class _Measured:
 
 
 def authors_problem(
-    seed: Seed,
+    seed: int,
     *,
     net: str,
-    classes: Count,
-    users: Count = 10,
-    measured: Count = 150,
-    ball: Positive | None = None,
+    classes: int,
+    users: int = 10,
+    measured: int = 150,
+    ball: float | None = None,
 ) -> Problem:
     """A model with ten outputs on the authors' rows; a quarter of each user's rows is for testing.
 
@@ -102,17 +96,11 @@ def authors_problem(
         classes, users: as in `authors_rows`.
         measured: rows of each user, the first, whose mean loss is reported.
         ball: radius of an l2 ball around the whole vector, for methods that ask for a set.
-
-    Raises:
-        ValueError, TypeError: for another net, and for counts out of range.
     """
-    checks.arguments(authors_problem, locals())
-    checks.one_of("authors_problem", "net", net, NETS)
     X, y, counts = authors_rows(users, classes)
     rng = seeded(seed, "split")
     rows, sizes = padded(torch.split(torch.arange(len(y)), list(counts)))
     rows, sizes, tested = holdout(rows, sizes, TEST_SHARE, rng)
-    checks.count("authors_problem", "measured", measured, 1, min(sizes), "the smallest user's rows")
     few = rows[:, :measured].flatten()
     model = (
         linear_model(FEATURES, OUTPUTS)
@@ -137,7 +125,7 @@ def authors_problem(
     return made if ball is None else made.within(Ball(ball))
 
 
-def our_problem(seed: Seed, *, most: Count, ball: Positive | None = None) -> Problem:
+def our_problem(seed: int, *, most: int, ball: float | None = None) -> Problem:
     """Logistic regression on the rows of the study of the tables, IID, one client after another.
 
     Args:
@@ -145,6 +133,5 @@ def our_problem(seed: Seed, *, most: Count, ball: Positive | None = None) -> Pro
         most: rows of a client.
         ball: as in `authors_problem`.
     """
-    checks.arguments(our_problem, locals())
     made = replace(constrained_synthetic(seed=seed, most=most), sequential_clients=True)
     return made if ball is None else made.within(Ball(ball))

@@ -12,8 +12,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from fedlib import checks
-from fedlib.checks import Count
 from fedlib.core import Problem
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info
@@ -60,10 +58,7 @@ class Attacker:
     network: Network
     signal: Whole | Oracle | SmoothL1
     guess: SmoothL1 | None = None
-    steps: Count = 100
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
+    steps: int = 100
 
     def init(self, problem: Problem) -> State:
         w = problem.w0

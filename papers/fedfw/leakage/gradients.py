@@ -14,8 +14,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from fedlib import checks
-from fedlib.checks import Positive
 from fedlib.core.problem import ConvexSet
 
 Apply = Callable[[Tensor, Tensor], Tensor]  # (w [d], X [B, ...]) -> outputs [B, classes]
@@ -42,9 +40,6 @@ class Oracle:
 
     convex_set: ConvexSet
 
-    def __post_init__(self) -> None:
-        checks.fields(self)
-
     def __call__(self, gradient: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
         """The point of the set that minimizes the inner product with the gradient."""
         return self.convex_set.lmo(gradient)
@@ -57,11 +52,8 @@ class SmoothL1:
     A surrogate with derivatives, for the attacker; it tends to the oracle as `sharpness` grows.
     """
 
-    radius: Positive
-    sharpness: Positive = 20.0
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
+    radius: float
+    sharpness: float = 20.0
 
     def __call__(self, gradient: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
         """The softened vertex."""

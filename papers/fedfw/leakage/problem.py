@@ -14,7 +14,6 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from fedlib import checks, data, models
-from fedlib.checks import Count, Seed
 from fedlib.core import Problem
 from fedlib.core.problem import Batch
 from fedlib.core.sampling import seeded
@@ -41,13 +40,9 @@ class Network:
     """
 
     kind: str
-    channels: Count
+    channels: int
     side: Annotated[int, checks.counted(4)]
-    hidden: Count = 32
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
-        checks.one_of("Network", "kind", self.kind, KINDS)
+    hidden: int = 32
 
     @property
     def pixels(self) -> int:
@@ -94,13 +89,12 @@ def pictures(name: str) -> Table:
     return data.mnist("test") if name == "mnist" else data.cifar10("test", exact_only=True)
 
 
-def leak_problem(seed: Seed, *, name: str, network: Network) -> Problem:
+def leak_problem(seed: int, *, name: str, network: Network) -> Problem:
     """One client with one picture: here the picture is the unknown w, in [0, 1].
 
     The seed fixes which picture, the network's parameters and the attackers' dummies, which are the
     start w0. `metrics`: `psnr` of w against the picture in dB, at most 200, and their `cosine`.
     """
-    checks.arguments(leak_problem, locals())
     rng = seeded(seed, "split")
     table, (top, side) = pictures(name), DATA[name]
     which = int(torch.randint(len(table.y), (1,), generator=rng))

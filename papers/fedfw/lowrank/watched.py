@@ -12,9 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.func import vmap
 
-from fedlib import checks
 from fedlib.algorithms.fedfw import FedFW
-from fedlib.checks import Count
 from fedlib.core import Problem
 from fedlib.core.federation import Federation
 from fedlib.core.problem import ConvexSet, Draw, Info
@@ -49,9 +47,6 @@ class Watched:
     """
 
     method: FedFW
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def init(self, problem: Problem) -> Any:
         return self.method.init(problem)
@@ -96,10 +91,7 @@ class Clock:
     that of the best extreme point. The first round also warms up. Works on a CPU.
     """
 
-    repeats: Count = 1
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
+    repeats: int = 1
 
     def init(self, problem: Problem) -> Ticks:
         return Ticks(problem.w0)

@@ -59,9 +59,6 @@ class InexactFW(FedFW):
     slip: Nonnegative = 0.0
     fall: Nonnegative = 0.0
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-
     def local_update(
         self, client: Client, w: Tensor, *, convex_set: ConvexSet, t: Tensor, clients: int
     ) -> Reply:

@@ -14,8 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fedlib import checks, data
-from fedlib.checks import Count, Seed
+from fedlib import data
 from fedlib.core import Problem
 from fedlib.core.problem import Batch, ConvexSet, pullback
 from fedlib.core.sampling import seeded
@@ -36,13 +35,12 @@ SIGMOID = 1 / (6 * sqrt(3))  # the largest second derivative of the sigmoid func
 
 
 @lru_cache(maxsize=32)
-def pair(seed: Seed) -> Problem:
+def pair(seed: int) -> Problem:
     r"""Appendix A: $f_1(x)=(x-3)^2$, $f_2(x)=(x+1)^2$ on $[-1,1]$, with the minimizer 1.
 
-    Seed 0 starts at 0, as in the paper, the others start anywhere. `metrics`: `x`, and `excess`,
+    int 0 starts at 0, as in the paper, the others start anywhere. `metrics`: `x`, and `excess`,
     which is $F(x)-F^*=(x-1)^2$.
     """
-    checks.arguments(pair, locals())
     start = torch.zeros(1, dtype=torch.float64)
     if seed:
         start = 2 * torch.rand(1, generator=seeded(seed, "split"), dtype=torch.float64) - 1
@@ -75,12 +73,11 @@ def pair(seed: Seed) -> Problem:
 
 
 @lru_cache(maxsize=64)
-def convex_problem(seed: Seed, *, norm: str, rows: Count) -> Problem:
+def convex_problem(seed: int, *, norm: str, rows: int) -> Problem:
     """Multinomial logistic regression on 8 x 8 digits, three labels a client, float64.
 
     `metrics`: `excess`, the loss above the least one on the set, and `fw_gap`, both on all rows.
     """
-    checks.arguments(convex_problem, locals())
     digits, rng = data.digits(), seeded(seed, "split")
     chosen = torch.randperm(len(digits.y), generator=rng)[:rows]
     samples = Samples(digits.X[chosen].flatten(1), digits.y[chosen])
@@ -197,13 +194,12 @@ def fixed(problem: Problem, values: dict[str, Tensor]) -> Problem:
 
 
 @lru_cache(maxsize=64)
-def nonconvex_problem(seed: Seed, *, norm: str, rows: Count) -> Problem:
+def nonconvex_problem(seed: int, *, norm: str, rows: int) -> Problem:
     r"""Digits of 5 and more against the others, loss $1/(1+e^{yz})$ of z = x'w + b, float64.
 
     Smooth, between 0 and 1, and not convex; three digits a client. `metrics`: `loss` and `fw_gap`,
     both on all rows.
     """
-    checks.arguments(nonconvex_problem, locals())
     digits, rng = data.digits(), seeded(seed, "split")
     chosen = torch.randperm(len(digits.y), generator=rng)[:rows]
     X = digits.X[chosen].flatten(1).to(torch.float64) / 8 - 1

@@ -53,8 +53,6 @@ def reached(name: str, trace: Trace) -> Reached:
     if parts(name)[0] == "weak":
         gap, g = _good_rounds(planned, trace)
         return Reached(gap, g, planned.stationarity, accuracy)
-    if trace.output is None:
-        raise ValueError(f"{name}: its averaged iterates must be stored, it has none.")
     rows = []
     for seed, w in zip(trace.seeds, torch.from_numpy(trace.output), strict=True):
         problem = planned.spec.problem(seed)

@@ -10,7 +10,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from fedlib import checks
 from fedlib.checks import Count, Nonnegative, Seed, counted
 from fedlib.core.describe import describe
 from fedlib.core.problem import Batch, Problem
@@ -77,9 +76,6 @@ class CartPole:
     environments: Count = 5
     head: ClassVar[Gaussian] = Gaussian()  # the distribution over actions
 
-    def __post_init__(self) -> None:
-        checks.fields(self)
-
     def chance(self, clients: int, rng: torch.Generator) -> Float[Tensor, "n T e 5"]:
         """Per step: where an episode would start (4), and the quantile of the action (1)."""
         return torch.rand(clients, self.steps, self.environments, 5, generator=rng)
@@ -101,9 +97,6 @@ class CartPole:
 
     def losses(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "2"]:
         """Minus the mean reward of an episode, and its mean cost beyond the client's budget."""
-        rule = "hold a budget [1] and chance [T, e, 5]"
-        remedy = "a simulated problem has no rows to estimate losses from"
-        checks.require(len(batch.data) == 2, "cartpole", "batch", rule, len(batch.data), remedy)
         budget, chance = batch.data
         episodes = self.episodes(w, chance)
         reward = episodes.per_episode(episodes.reward)
@@ -224,10 +217,7 @@ def cartpole(
     budgets : first and last d_j, the others evenly spaced.
     environments : parallel environments a client, 200 samples each a round.
     evaluation : episodes of an evaluation.
-
-    Raises ValueError or TypeError for an argument out of range.
     """
-    checks.arguments(cartpole, locals())
     simulator = CartPole(environments=environments)
     rng = seeded(seed, "split")
     w0 = parameters(rng)

@@ -14,8 +14,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from fedlib import checks
-from fedlib.checks import Count, Nonnegative, Positive, Seed
 from fedlib.core import Problem
 from fedlib.core.problem import Batch
 from fedlib.core.trace import Array
@@ -24,7 +22,7 @@ from fedlib.core.trace import Array
 def norms(
     a: Float[Tensor, "N d"],
     b: Float[Tensor, "N d"],
-    c: Positive,
+    c: float,
     w0: Float[Tensor, "d"],
     solution: Float[Tensor, "d"] | None = None,
 ) -> Problem:
@@ -33,12 +31,6 @@ def norms(
     Metrics are `f` and `g`, and with a `solution` also `f_gap = f(w) - f(solution)` and
     `g_gap = g(w) - g(solution)`.
     """
-    checks.arguments(norms, locals())
-    for name, value in (("b", b), ("w0", w0.expand_as(a) if w0.shape == a.shape[1:] else w0)):
-        if value.shape != a.shape:
-            raise ValueError(
-                f"norms: {name} must fit a of shape {tuple(a.shape)}, got {tuple(value.shape)}."
-            )
     count = a.shape[0]
     return Problem(
         name="norms",
@@ -57,12 +49,12 @@ def norms(
 
 
 def random_norms(
-    seed: Seed,
-    clients: Count = 8,
-    dim: Count = 3,
-    distance: Positive = 1.0,
-    offset: Nonnegative = 2.0,
-    spread: Nonnegative = 1.0,
+    seed: int,
+    clients: int = 8,
+    dim: int = 3,
+    distance: float = 1.0,
+    offset: float = 2.0,
+    spread: float = 1.0,
 ) -> Problem:
     """A random instance with an active constraint, started at a given distance from its solution.
 
@@ -76,7 +68,6 @@ def random_norms(
         spread: standard deviation of the clients' centres; near 0 all clients agree, and the means
             have kinks as sharp as the single losses, the hardest case for a subgradient method.
     """
-    checks.arguments(random_norms, locals())
     rng = torch.Generator().manual_seed(seed)
     a, b = spread * torch.randn(2, clients, dim, generator=rng, dtype=torch.float64)
     away, start = torch.randn(2, dim, generator=rng, dtype=torch.float64)
@@ -104,7 +95,6 @@ def reference_solution(problem: Problem) -> Float[Tensor, "d"]:
         RuntimeError: no point was found that satisfies the optimality conditions, for instance
             because the minimizer is one of the centres, where the objective has a kink.
     """
-    checks.arguments(reference_solution, locals())
     data = [x.double().numpy() for x in problem.data]
     safe = data[1].mean(0)
     tries = [_solve(data, start) for start in (safe, 0.5 * (safe + data[0].mean(0)))]
@@ -119,13 +109,12 @@ def reference_solution(problem: Problem) -> Float[Tensor, "d"]:
     return torch.from_numpy(w).to(problem.w0)
 
 
-def drift_sum(problem: Problem, local_steps: Count, lr: Positive) -> float:
+def drift_sum(problem: Problem, local_steps: int, lr: float) -> float:
     """The largest sum over local steps of (|w0 - w_{j,tau}| / lr)^2 over the clients j.
 
     Every client takes its steps on its own objective, from `w0`; the sum is over tau < E. FedSGM's
     Lemma 2 bounds it by G^2 E^3 / 3.
     """
-    checks.arguments(drift_sum, locals())
     clients, objective = problem.all_clients(), problem.w0.new_tensor([1.0, 0.0])
     gradient = torch.func.vmap(_gradient, in_dims=(0, 0, None))
     u, total = problem.w0.expand(problem.num_clients, -1), torch.zeros(())

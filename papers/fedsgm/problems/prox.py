@@ -18,7 +18,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from fedlib import checks
 from fedlib.core import Problem
 from fedlib.core.problem import Batch, pullback
 from fedlib.core.trace import Array
@@ -47,9 +46,7 @@ def prox_point(
         RuntimeError: no point satisfies the optimality conditions to `tolerance`.
     """
     data = [x.double().numpy() for x in problem.data]
-    rho, radius = 1 / float(data[3][0]), float(problem.config["radius"])
-    if rho_hat <= rho:
-        raise ValueError(checks.sentence("prox_point", "rho_hat", f"exceed rho = {rho:g}", rho_hat))
+    radius = float(problem.config["radius"])
     centre = w.double().numpy()
     case = (data, centre, rho_hat, radius)
     best = _certified(case, _solve(case, centre))

@@ -13,8 +13,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from fedlib import checks
-from fedlib.checks import Count, Positive, Seed
 from fedlib.core import Problem
 from fedlib.core.problem import Batch, ConvexSet
 from fedlib.sets import Box
@@ -22,7 +20,7 @@ from papers.fedsgm.problems.norms import norms, reference_solution
 
 
 def boxed_norms(
-    seed: Seed, clients: Count = 8, rows: Count = 1, dim: Count = 3, sigma: Positive = 0.01
+    seed: int, clients: int = 8, rows: int = 1, dim: int = 3, sigma: float = 0.01
 ) -> Problem:
     """A random instance of `norms` in a box, with known constants: G = 1, D = sqrt(dim).
 
@@ -35,7 +33,6 @@ def boxed_norms(
     Raises:
         RuntimeError: no solution was found; take another seed.
     """
-    checks.arguments(boxed_norms, locals())
     rng = torch.Generator().manual_seed(seed)
     spread = (1.0, 0.1, 0.001)[seed % 3]
     centres, b = torch.randn(2, clients * rows, dim, generator=rng, dtype=torch.float64)
@@ -64,18 +61,6 @@ def linear(
 
     Metrics are `f`, `g` and their gaps `f_gap`, `g_gap` to the values at the solution.
     """
-    checks.arguments(linear, locals())
-    parts = {"p": p, "q": q, "r": r, "w0": w0, "solution": solution}
-    for name, value in parts.items():
-        checks.finite("linear", name, value)
-    shapes = [tuple(x.shape) for x in parts.values()]
-    wanted = [shapes[0], shapes[0], shapes[0][:1], shapes[0][1:], shapes[0][1:]]
-    for (name, value), shape in zip(parts.items(), wanted, strict=True):
-        if p.dim() != 2 or tuple(value.shape) != shape:
-            raise ValueError(
-                f"linear: {name} must fit p of shape [N, d], got {tuple(value.shape)} with p of "
-                f"shape {shapes[0]}."
-            )
     return Problem(
         name="linear",
         data=(p, q, r),
@@ -93,7 +78,7 @@ def linear(
     )
 
 
-def split_objectives(gap: Positive = 0.003) -> Problem:
+def split_objectives(gap: float = 0.003) -> Problem:
     """Two clients that agree on the constraint but for a hair, and not on the objective.
 
     G = 1, and the box has diameter D < 1. The client that reports the smaller constraint value
@@ -103,7 +88,6 @@ def split_objectives(gap: Positive = 0.003) -> Problem:
 
     `gap` is half the difference of the two constraint values, which is sigma of F-A4 for n = 1.
     """
-    checks.arguments(split_objectives, locals())
     half, slope = 0.35, 0.25
     p = torch.tensor([[-slope, -0.3], [0.13, 0.95]], dtype=torch.float64)
     q = torch.tensor([[slope, 0.0], [slope, 0.0]], dtype=torch.float64)
@@ -112,15 +96,13 @@ def split_objectives(gap: Positive = 0.003) -> Problem:
     return linear(p, q, r, corner, -corner, Box(half))
 
 
-def skewed_levels(clients: Count = 10, gap: Positive = 0.002) -> Problem:
+def skewed_levels(clients: int = 10, gap: float = 0.002) -> Problem:
     """One dimension; all clients but one report a constraint value that is `gap` too small.
 
     The gradients of all clients are the same, so the sample decides the switch and nothing else.
     G < 1, the interval has length D = 1, the solution is 0. A single client's value lies in an
     interval of length `clients * gap` around g, half of which is sigma of F-A4 for n = 1.
     """
-    checks.arguments(skewed_levels, locals())
-    checks.count("skewed_levels", "clients", clients, low=2)
     one = torch.ones(clients, 1, dtype=torch.float64)
     r = gap * one[:, 0]
     r[0] = -gap * (clients - 1)

@@ -15,20 +15,17 @@ import math
 import torch
 from torch import Tensor
 
-from fedlib import checks
-from fedlib.checks import Count, Positive
 from fedlib.core import Problem
 from fedlib.core.problem import Batch
 
 
-def staircase(dim: Count, distance: Positive = 1.0) -> Problem:
+def staircase(dim: int, distance: float = 1.0) -> Problem:
     """The staircase with one client, started at 0; metrics are `f`, `g` and `f_gap = f - f(w*)`.
 
     Args:
         dim: d, one more than the subgradient steps that cannot lower f.
         distance: D, the distance of the start from the solution.
     """
-    checks.arguments(staircase, locals())
     scale = torch.full((1,), float(distance), dtype=torch.float64)
     solution = torch.full((dim,), -distance / math.sqrt(dim), dtype=torch.float64)
     return Problem(

@@ -15,8 +15,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from fedlib import checks
-from fedlib.checks import Count, Nonnegative, Positive, Seed
 from fedlib.core import Problem
 from fedlib.core.problem import Batch
 from fedlib.sets import Ball
@@ -25,22 +23,15 @@ from fedlib.sets import Ball
 def clipped_distances(
     a: Float[Tensor, "N d"],
     b: Float[Tensor, "N d"],
-    c: Positive,
-    clip: Positive,
-    radius: Positive,
+    c: float,
+    clip: float,
+    radius: float,
     w0: Float[Tensor, "d"],
 ) -> Problem:
     """The problem with one row (a_j, b_j) a client, on the ball of a given radius.
 
     Metrics are `f`, `g` and the coordinates `w1` .. `wd`.
     """
-    checks.arguments(clipped_distances, locals())
-    if a.dim() != 2 or b.shape != a.shape or w0.shape != a.shape[1:]:
-        got = f"{tuple(a.shape)}, {tuple(b.shape)} and {tuple(w0.shape)}"
-        raise ValueError(f"clipped_distances: a, b, w0 must be [N, d], [N, d], [d], got {got}.")
-    if not bool(Ball(radius).contains(w0)):
-        rule = f"lie in the ball of radius {radius:g}"
-        raise ValueError(checks.sentence("clipped_distances", "w0", rule, w0.tolist()))
     count, dim = a.shape
     return Problem(
         name="clipped_distances",
@@ -65,7 +56,7 @@ def clipped_distances(
 
 
 def random_clipped(
-    seed: Seed, clients: Count = 10, dim: Count = 2, clip: Positive = 2.0, spread: Nonnegative = 0.0
+    seed: int, clients: int = 10, dim: int = 2, clip: float = 2.0, spread: float = 0.0
 ) -> Problem:
     """A random instance on the unit ball (D = 2, rho = 1 / clip) with an active constraint.
 
@@ -76,7 +67,6 @@ def random_clipped(
     `spread` is the standard deviation of the b_j; 0 makes the g_j equal, so that any participants
     tell g exactly.
     """
-    checks.arguments(random_clipped, locals())
     rng = torch.Generator().manual_seed(seed)
     axis = _unit(torch.randn(dim, generator=rng, dtype=torch.float64))
     a = _unit(torch.randn(clients, dim, generator=rng, dtype=torch.float64))
@@ -95,26 +85,21 @@ def value_spread(problem: Problem) -> float:
     Two g_j differ by at most that distance at every point, so by Hoeffding's inequality (sampling
     without replacement included) the mean over n of them is sigma^2 / n sub-Gaussian.
     """
-    checks.arguments(value_spread, locals())
     b = problem.data[1]
     return float(torch.cdist(b, b).max()) / 2
 
 
 def slater_slack(problem: Problem) -> float:
     """-g at the mean of the b_j, the Slater point of F-A9; positive for the random instances."""
-    checks.arguments(slater_slack, locals())
     return -float(problem.mean_losses(problem.data[1].mean(0))[1])
 
 
-def multiplier_bound(
-    D: Positive, G: Positive, rho_hat: Positive, slack: Positive, share: Positive = 1.0
-) -> float:
+def multiplier_bound(D: float, G: float, rho_hat: float, slack: float, share: float = 1.0) -> float:
     """F Lemma 10: Lambda = (G D + rho_hat D^2) / slack bounds the multiplier of the prox problem.
 
     `slack` is -g at a Slater point, `share` a factor of D^2: 1 is the paper's, 1/4 is enough,
     because <u, v> <= |u + v|^2 / 4.
     """
-    checks.arguments(multiplier_bound, locals())
     return (G * D + share * rho_hat * D**2) / slack
 
 

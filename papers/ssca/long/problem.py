@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fedlib import checks
 from fedlib.algorithms.ssca import ConstrainedSSCA, State
 from fedlib.core import Problem
 from fedlib.core.federation import Federation
@@ -26,17 +25,9 @@ class OneConstraint:
 
     method: ConstrainedSSCA
 
-    def __post_init__(self) -> None:
-        checks.fields(self)
-
     def init(self, problem: Problem) -> State:
         """The method's own state."""
-        state = self.method.init(problem)
-        free = self.method.free(problem.num_objectives)
-        if len(state.constant) - free != 1:
-            wanted, got = "have one constraint", len(state.constant) - free
-            raise ValueError(checks.sentence("OneConstraint", "problem", wanted, got))
-        return state
+        return self.method.init(problem)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         """The method's own draw."""
@@ -62,7 +53,6 @@ def long_problem(seed: int, *, also: str = "", **sizes: Any) -> Problem:
     `also` is `"cost_all"`, the cost F; `"gradient"`, $|\nabla F + 2 \lambda w|$ with the lambda of
     all these studies; or `""`, nothing.
     """
-    checks.one_of("long_problem", "also", also, ALSO)
     made = digits_problem(seed, **sizes)
     if not also:
         return made

@@ -76,10 +76,6 @@ def test_a_set_is_the_constraint(name):
     assert inside.metrics(edge, inside)["g"] == pytest.approx(1, abs=1e-4)
 
 
-def test_a_form_that_does_not_fit_is_refused():
-    refuses("arena_problem: form must be", problem_of, "np", "set")
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_of_training_validation_and_test_are_apart(name):
     problem = problem_of(name)

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from expect import refuses
 from problems import batches
 
 from fedlib import models
@@ -99,10 +98,6 @@ def test_losses_and_metrics(few):
     inputs = test.atoms.float(), molecules.edges(test.bonds, test.positions), test.real
     error = apply(problem.w0, *inputs).squeeze(-1) - test.targets
     assert float(values["loss_7"]) == pytest.approx(float(error[:, 6].square().mean()), rel=1e-4)
-
-
-def test_errors(few):
-    refuses("qm9: clients must lie in 1..12", qm9, small(few), small(few), clients=13)
 
 
 # ---- real files -----------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 import pytest
 import torch
 from composite import random_pairs
-from expect import refuses
 from randoms import generator
 
 from fedlib import data
@@ -89,10 +88,6 @@ def test_scale_and_cells():
     set_ = sample()
     assert torch.allclose(set_.scale(set_.X), (set_.X / 255 - 0.1307) / 0.3081)
     assert set_.cells().tolist() == [10 * a + b for a, b in set_.y.tolist()]
-
-
-def test_errors():
-    refuses("load: name must be one of 'multi_mnist'", pairs.load, "mnist", "train")
 
 
 # ---- real files -----------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 import torch
 from composite import random_pairs
-from expect import refuses
 from problems import batches
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
@@ -80,12 +79,6 @@ def test_three_channels_take_the_larger_network_and_the_exact_pictures():
     assert torch.equal(problem.heldout[0], test.X[:3])
     whole = paired_digits(train, test, clients=2, evaluate=8)
     assert whole.config["evaluate"] == 8
-
-
-def test_errors_of_pairs():
-    who, sets = "paired_digits", (TRAIN, TEST)
-    refuses(f"{who}: kinds must be one of 'nll'", paired_digits, *sets, kinds=("nll", "mse"))
-    refuses(f"{who}: copies must be", paired_digits, *sets, clients=4, copies=-1)
 
 
 def test_fedcmoo_runs_on_pairs():

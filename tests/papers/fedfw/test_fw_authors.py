@@ -52,8 +52,6 @@ def test_a_quarter_of_every_users_rows_is_for_testing_and_the_model_has_ten_outp
     assert len(problem.heldout[1]) == 52_795 - sum(problem.sizes)
     assert problem.dim == 610
     assert authors_problem(1, net="dnn", classes=3).dim == 61 * 20 + 21 * 10
-    with pytest.raises(ValueError, match="authors_problem: net must be one of"):
-        authors_problem(1, net="cnn", classes=3)
 
 
 def small(net="mclr", sizes=(70, 5, 130)):

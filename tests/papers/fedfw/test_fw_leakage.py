@@ -5,13 +5,12 @@ import math
 import numpy as np
 import pytest
 import torch
-from expect import refuses
 from planted import drawn
 
 import fedlib as fl
 from fedlib.core import Trace
 from fedlib.core.sampling import seeded
-from papers.fedfw.leakage import STUDY, network
+from papers.fedfw.leakage import STUDY
 from papers.fedfw.leakage.attacks import Attacker, message, one_hot
 from papers.fedfw.leakage.claims import C12, C12_CODE, PLACES
 from papers.fedfw.leakage.figures import FIGURES
@@ -46,12 +45,6 @@ def test_networks_have_their_size_and_a_start_of_their_own(net, dim):
     assert out.shape == (2, 10)
     torch.testing.assert_close(out[:1], net(w, X[:1]))
     assert not torch.allclose(out, net(w, X.flip(-1)))
-
-
-def test_networks_refuse_another_kind():
-    assert network("cifar10", "lenet", 32).pixels == 768
-    refuses("Network: kind must be one of 'mlp', 'lenet'", Network, "cnn", 1, 8)
-    refuses("Attacker: steps must be at least 1", Attacker, SMALL, Whole(), steps=0)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from expect import refuses
 from randoms import generator as rng
 
 import fedlib as fl
@@ -26,8 +25,3 @@ def test_regression_of_several_tasks():
     truth = small.heldout[0].flatten()
     assert (trace.state.w[0] - truth).norm() < 0.15 * truth.norm()
     assert trace.info["bits_up"][0, 0] == 2 * 32 * sum(small.heldout[0].shape)
-
-
-def test_refusals():
-    refuses("multi_task_regression: rank must lie in 1..15", multi_task_regression, rank=99)
-    refuses("multi_task_regression: noise must be nonneg", multi_task_regression, noise=-1)

@@ -4,7 +4,6 @@ import math
 from dataclasses import replace
 
 import pytest
-from expect import refuses
 from problems import objectives
 
 import fedlib as fl
@@ -110,10 +109,3 @@ def test_theorem_1_holds_for_some_clients_and_theorem_3_for_minibatches_of_one_r
     for t in (2, 10, 101):
         assert run.metrics["excess"][:, t - 1].mean() <= th.stochastic_excess(constants, t)
         assert run.info["distance"][:, t - 2].mean() <= th.stochastic_distance(constants, t - 1)
-
-
-def test_refusals():
-    refuses("Constants: L must be positive, got 0.0.", replace, ONE, L=0.0)
-    refuses("Constants: N must be at least 1, got 0.", replace, ONE, N=0)
-    refuses("Constants: sigma must be nonnegative, got -1.0.", replace, ONE, sigma=-1.0)
-    refuses("convex_excess: t must be at least 2, got 1.", th.convex_excess, ONE, 1)

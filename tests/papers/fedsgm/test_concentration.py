@@ -4,7 +4,6 @@ import math
 from math import log, sqrt
 
 import pytest
-from expect import refuses
 
 from papers.fedsgm import concentration as c
 from papers.fedsgm.gamma import gamma_feedback, gamma_local, gamma_partial_direct
@@ -108,12 +107,3 @@ def test_noisy_rate_by_hand():
     wanted = (1 + mean) / 10 + 2 * sqrt(0.01 * log(10)) + 4 * sqrt(3 / 200 * log(10)) + error
     assert rate.tolerance == pytest.approx(wanted)
     assert rate.accuracy == pytest.approx(wanted + error)
-
-
-def test_errors():
-    refuses("sampling_walk: proxy must be positive", c.sampling_walk, CASE, 0.1, proxy=0.0)
-    refuses("square_bound: version must be one of", c.square_bound, CASE, 0.1, 1.0, "best")
-    refuses("gamma_sampled: q must lie in (0, 1]", c.gamma_sampled, 1, 0.0, 1.0, 1.0)
-    refuses("gamma_sampled: ratio must be at least 1", c.gamma_sampled, 1, 1.0, 1.0, 0.5)
-    refuses("gamma_noisy: sigma_xi must be nonnegative", c.gamma_noisy, CASE, -1.0)
-    refuses("noisy_rate: value_batch must be at least 1", c.noisy_rate, CASE, 1.0, 1.0, 0)

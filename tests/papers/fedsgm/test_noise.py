@@ -7,7 +7,6 @@ from math import log
 import numpy as np
 import pytest
 import torch
-from expect import refuses
 from randoms import generator
 
 from papers.fedsgm import noise as c
@@ -71,10 +70,3 @@ def test_value_exponent_is_the_mean_over_everything_that_can_happen():
     wanted = math.log(np.mean([math.exp(1.5 * (float(r) - 0.5)) for r in reports]))
     assert c.value_exponent(values, 2, 1, 1.5) == pytest.approx(wanted)
     assert c.value_exponent(values, 2, 2, 1.5) < wanted
-
-
-def test_errors():
-    refuses("n must lie in 1..3", c.sample_means, torch.ones(3), 4, 1, generator())
-    refuses("noise: family must be one of", c.noise, "cauchy", (1,), 1, generator())
-    refuses("largest_proxy: x must be positive", c.largest_proxy, 0.0)
-    refuses("n must lie in 1..2", c.value_exponent, torch.ones(2, 2), 3, 1, 1.0)

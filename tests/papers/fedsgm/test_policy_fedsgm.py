@@ -160,4 +160,3 @@ def test_what_does_not_fit_the_problem_is_named():
     refuses("curvature_states must be at most the 400", many.init, small())
     replace(ALGORITHM, curvature_states=400).init(small())
     refuses("contractive", replace(ALGORITHM, uplink=fl.RandK(0.1)).init, small())
-    refuses("chance", small().mean_losses, small().w0)

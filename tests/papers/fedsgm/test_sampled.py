@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from expect import refuses
 from randoms import uniform
 
 from fedlib import run
@@ -53,10 +52,3 @@ def test_boxed_norms_keep_their_constants(seed, rows):
     for w in uniform(300, 3, seed=seed) - 0.5:
         each = (w - problem.data[1]).norm(dim=-1)
         assert each.max() - each.min() <= 0.04 + 1e-12
-
-
-def test_errors():
-    refuses("skewed_levels: clients must be at least 2", skewed_levels, 1)
-    p, three = torch.ones(2, 3), torch.ones(3)
-    refuses("linear: r must fit p", linear, p, p, three, three, three)
-    refuses("linear: q must fit p", linear, p, torch.ones(2, 2), torch.ones(2), three, three)

@@ -5,7 +5,6 @@ import math
 import plain
 import pytest
 import torch
-from expect import refuses
 from problems import np_problem
 from randoms import normal
 
@@ -91,18 +90,6 @@ def test_drift_far_below_the_gradients_keeps_its_digits():
     a, b = instance(3)
     found = skewness(1e6 + a, 1e6 + b).difference
     assert found.item() == pytest.approx(skewness(a, b).difference.item(), rel=1e-8)
-
-
-@pytest.mark.parametrize("bad", [torch.ones(3), torch.ones(0, 2), [1.0], None])
-def test_what_is_no_matrix_is_refused(bad):
-    error = ValueError if isinstance(bad, torch.Tensor) else TypeError
-    refuses("skewness: b must", skewness, torch.ones(2, 2), bad, error=error)
-    refuses("skewness: a must", skewness, bad, torch.ones(2, 2), error=error)
-
-
-def test_matrices_of_two_shapes_are_refused():
-    words = "skewness: b must have the shape [2, 3] of a, got float32 [3, 2]."
-    refuses(words, skewness, torch.ones(2, 3), torch.ones(3, 2))
 
 
 def test_gradients_of_all_clients_and_the_multiplier():

@@ -4,7 +4,6 @@ import itertools
 import math
 
 import pytest
-from expect import refuses
 
 from papers.fedsgm import gamma, theory
 from papers.fedsgm.theory import Setting
@@ -185,16 +184,3 @@ def test_theorem_10_adds_the_curvature():
     assert theory.theorem_10(s, 0.0, 1.0, "corrected").tolerance == pytest.approx(
         flat.accuracy - error
     )
-
-
-def test_errors_are_one_sentence():
-    refuses("Setting: D must be positive, got 0.0.", Setting, D=0.0, G=1.0, E=1, T=1)
-    refuses("Setting: E must be at least 1, got 0", Setting, D=1.0, G=1.0, E=0, T=1)
-    refuses("Setting: n must lie in 1..3", Setting, D=1.0, G=1.0, E=1, T=1, N=3, n=4)
-    refuses("Setting: q must lie in (0, 1]", Setting, D=1.0, G=1.0, E=1, T=1, q=0.0)
-    refuses("delta must lie in (0, 1)", Setting, D=1.0, G=1.0, E=1, T=1, delta=1.0)
-    refuses("gamma_local: version must be one of", gamma.gamma_local, 2, "best")
-    refuses("gamma_partial: ratio must be at least 1", gamma.gamma_partial, 2, 1.0, 1.0, 0.5)
-    refuses("theorem: version must be one of", theory.theorem_4, UNIFIED, "fixed")
-    refuses("regret_bound: lr must be positive", gamma.regret_bound, 1.0, 1.0, 1, 1, 1.0, -1.0)
-    refuses("gamma_feedback: q must lie in (0, 1]", gamma.gamma_feedback, 1, 1.5, 1.0)

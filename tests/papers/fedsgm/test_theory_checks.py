@@ -5,7 +5,6 @@ from math import pi, sqrt
 import numpy as np
 import pytest
 import torch
-from expect import refuses
 
 from fedlib import run
 from fedlib.algorithms import FedSGM
@@ -31,7 +30,6 @@ def test_regret_and_mean_gaps_by_hand():
     assert own.regret(trace) == pytest.approx(np.array([[1.0]]))
     gap, g = own.mean_gaps(trace, [problem])
     assert (gap[0], g[0]) == (pytest.approx(1.0), pytest.approx(-1.0))
-    refuses("one a seed, got 0 problems for 1 seeds", own.mean_gaps, trace, [])
 
 
 def test_no_weight_gives_no_iterate():
@@ -59,7 +57,6 @@ def test_directions_are_those_of_the_drift():
     drift = (points - problem.w0).square().sum(-1).sum(0).max() / 0.05**2
     assert float(drift) == pytest.approx(drift_sum(problem, 5, 0.05))
     assert torch.allclose(steps.norm(dim=-1), torch.ones(5, 8).double())
-    refuses("directions: weight must lie in [0, 1], got 1.5", own.directions, problem, 5, 0.05, 1.5)
 
 
 def test_lemma_1_by_hand():
@@ -102,7 +99,6 @@ def test_soft_beta_and_excess_meet():
     assert its.soft_excess(2.0, 1.0, 0.25 - 1e-9) == pytest.approx(0.0, abs=1e-7)
     assert its.soft_excess(2.0, 1.0, 0.04) == pytest.approx(25 - 2 * sqrt(25))
     assert its.soft_excess(1.0, 1.0, 2.0) == 0.5
-    refuses("soft_excess: regret must lie in", its.soft_excess, 1.0, 2.0, 1.0)
 
 
 def test_the_direct_gamma_with_error_feedback():

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from expect import refuses
 from randoms import normal
 
 from fedlib import run
@@ -158,13 +157,6 @@ def test_theorem_10s_stationarity_falls_along_a_run():
 def test_multiplier_bound_by_hand():
     assert c.multiplier_bound(2.0, 1.0, 3.0, 0.5) == pytest.approx((2 + 12) / 0.5)
     assert c.multiplier_bound(2.0, 1.0, 3.0, 0.5, share=0.25) == pytest.approx((2 + 3) / 0.5)
-
-
-def test_errors():
-    clipped, zero = c.clipped_distances, column(0.0)
-    refuses("a, b, w0 must be", clipped, zero, column(0.0, 1.0), 1.0, 1.0, 1.0, zero[0])
-    refuses("w0 must lie in the ball", clipped, zero, zero, 1.0, 1.0, 1.0, column(3.0)[0])
-    refuses("rho_hat must exceed rho", prox_point, c.random_clipped(0), torch.zeros(2), 0.5)
 
 
 def test_a_problem_that_has_no_feasible_point_is_reported():

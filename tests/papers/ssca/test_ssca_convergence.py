@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from expect import refuses
 
 from fedlib.core import Trace
 from fedlib.core.describe import describe
@@ -82,12 +81,6 @@ def test_methods_know_the_split_and_the_size_of_its_batch(split):
     assert one.ridge == three.ridge == 1e-5
     assert (one.rho, one.gamma) == STEPS[10]
     assert common.ssca(split, 10, debias=True) == replace(one, debias=True)
-
-
-def test_bad_input_of_the_shared_methods():
-    refuses("split must be one of", common.ssca, "rows", 10)
-    refuses("steps", common.sgd, "features", 10, 2, PowerLaw(0.3))
-    refuses("data must be one of", common.tables, "letters")
 
 
 def test_both_splits_have_the_same_start_pictures_and_metrics():

@@ -42,13 +42,6 @@ def test_one_constraint_is_the_method_with_numbers_that_can_be_stored(tmp_path, 
     np.testing.assert_array_equal(again.info["nu"], trace.info["nu"])
 
 
-def test_one_constraint_refuses_two():
-    problem = long_problem(0, **SIZES)
-    two = replace(problem, num_objectives=2, losses=lambda w, b: problem.losses(w, b).repeat(2))
-    with pytest.raises(ValueError, match="OneConstraint: problem must have one constraint, got 2"):
-        OneConstraint(constrained("samples", 10, 0.9, clients=4)).init(two)
-
-
 def test_the_whole_cost_and_the_whole_gradient_are_those_of_all_pictures():
     plain = long_problem(2, **SIZES)
     w = plain.w0 + 0.2 * torch.randn(plain.dim, generator=torch.Generator().manual_seed(0)).double()
@@ -62,8 +55,6 @@ def test_the_whole_cost_and_the_whole_gradient_are_those_of_all_pictures():
     assert {k: float(v) for k, v in base.items()} == {k: float(found[k]) for k in base}
     assert cost.config["also"] == "cost_all"
     assert "also" not in plain.config
-    with pytest.raises(ValueError, match="long_problem: also must be one of"):
-        long_problem(2, also="everything", **SIZES)
 
 
 def test_the_valid_step_sizes_are_valid():

@@ -4,7 +4,7 @@ from dataclasses import replace
 from math import sqrt
 
 import torch
-from expect import close, refuses
+from expect import close
 from networks import small, tiny
 from torch.func import grad
 
@@ -62,17 +62,3 @@ def test_the_cost_on_a_subset_is_computed_in_parts():
 
 
 TABLE = Table(torch.zeros(4, 2), torch.zeros(4).long(), ("a", "b"))
-
-
-def test_bad_tables():
-    who, nan = "swish_network", replace(TABLE, X=torch.full((4, 2), torch.nan))
-    words = f"{who}: clients must lie in 1..4 (the training rows), got"
-    refuses(f"{words} 5.", swish_network, TABLE, TABLE, clients=5)
-    refuses(f"{words} 10.", swish_network, nan, TABLE)
-    wide = replace(TABLE, X=torch.zeros(4, 3))
-    words = "test must have 2 features as the training rows do, got 3."
-    refuses(f"{who}: {words}", swish_network, TABLE, wide, clients=2)
-    words = "train must be finite, got 8 of 8 entries NaN or infinite."
-    refuses(f"{who}: {words}", swish_network, nan, TABLE, clients=2)
-    words = "scale must be positive, got 0.0."
-    refuses(f"{who}: {words}", swish_network, TABLE, TABLE, clients=2, scale=0.0)
