@@ -165,7 +165,7 @@ def list_health(study: str) -> None:
     """Print the stored runs that are not healthy and why, and how many there are."""
     for one in chosen(study):
         found = one.health(one.load())
-        ill = {run: health.wrong for run, health in found.items() if health.wrong}
+        ill = {run: wrong for run, wrong in found.items() if wrong}
         for run, wrong in ill.items():
             print(f"{one.name}/{run}: {wrong}")
         print(f"{one.name}: {len(ill)} of {len(found)} runs not healthy")

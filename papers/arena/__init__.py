@@ -11,7 +11,7 @@ from papers.arena.problems import LEVELS, NAMES, arena_problem
 from papers.arena.reference import Resting, solved
 from papers.arena.rules import SHARE, passes_on
 from papers.arena.stopped import Stopped
-from papers.kit.health_checks import HealthCheck, HealthChecks, nothing
+from papers.kit.health import HealthCheck, HealthChecks, nothing
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 

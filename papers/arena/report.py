@@ -10,7 +10,6 @@ from papers.arena.contest import STANDINGS
 from papers.arena.methods import METHODS, form_of, label_of
 from papers.arena.problems import NAMES
 from papers.arena.rules import BUDGETS
-from papers.kit.health import Health
 from papers.kit.numbers import Number
 from papers.kit.report import unbroken
 
@@ -41,9 +40,7 @@ def ranked(numbers: Numbers, problem: str) -> list[str]:
     return sorted((m for m in METHODS if f"{problem}_{m}_grads.standing" in numbers), key=place)
 
 
-def standings(
-    numbers: Numbers, problem: str, health: Mapping[str, Health] | None = None
-) -> pd.DataFrame:
+def standings(numbers: Numbers, problem: str, health: Mapping[str, str] = {}) -> pd.DataFrame:
     """All methods at equal gradients, the best first, and how they stand at equal bits."""
     rows = {}
     for method in ranked(numbers, problem):
@@ -55,7 +52,8 @@ def standings(
         for text, key in {"behind, %": "behind", "above optimum, %": "test_gap"}.items():
             row[text] = unbroken(numbers[f"{own}.{key}"]) if f"{own}.{key}" in numbers else ""
         row["violation, %"] = unbroken(numbers[f"{own}.test_excess"])
-        if of_run := (health or {}).get(f"{problem}_{method}_{numbers[f'{own}.config'].value:.0f}"):
-            row["run"] = of_run.text
+        run = f"{problem}_{method}_{numbers[f'{own}.config'].value:.0f}"
+        if wrong := health.get(run):
+            row["not healthy"] = wrong
         rows[label_of(method, problem)] = row
-    return pd.DataFrame.from_dict(rows, orient="index")
+    return pd.DataFrame.from_dict(rows, orient="index").fillna("")

@@ -1,104 +1,178 @@
-"""Health of runs: finite, moved, better than chance or than the start, settled or not, not dead.
+"""Health of runs: finite, moved, not dead, better than chance or than their start.
 
 A run is judged by the curves that a `HealthCheck` names: a pure function of what is stored. What a
-claim says of a method means nothing where the method never trained; `Health.wrong` says so.
+claim says of a method means nothing where the method never trained; health says what is wrong.
 
 >>> curve = np.array([[1.0, 0.6, 0.4, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3]])
->>> of_run(Trace({"loss": curve}, {}, np.arange(11), (0,), {})).text
+>>> of_run(Trace({"loss": curve}, {}, np.arange(11), (0,), {}))
 'dead: loss constant from round 4'
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fedlib import checks
 from fedlib.core import Trace
-from papers.kit.curve_stats import (
-    DIGIT,
-    Curve,
-    PerSeed,
-    Seeds,
-    abruptly,
-    gains,
-    late,
-    moves,
-    rests_from,
-    stretch,
-    way,
-)
-from papers.kit.health_checks import COUNTS, HealthCheck, by_name, opened, stem
 
-__all__ = ["Health", "HealthCheck", "of_run"]
+Better = Literal["lower", "higher"]
+Curve = NDArray[np.float64]  # [S, T]: a metric at the evaluated rounds, of every seed
+PerSeed = NDArray[np.float64]  # [S]
+Seeds = NDArray[np.bool_]  # [S]: which of them
 
+#: Names of metrics, a task's number left off: what is better, and the best there is.
+BY_NAME: dict[str, tuple[Better, float | None]] = {
+    "loss": ("lower", 0.0),
+    "cost": ("lower", 0.0),
+    "f": ("lower", None),
+    "f_gap": ("lower", 0.0),
+    "excess": ("lower", 0.0),
+    "stationarity": ("lower", 0.0),
+    "stationary": ("lower", 0.0),
+    "error": ("lower", 0.0),
+    "gap": ("lower", 0.0),
+    "accuracy": ("higher", 1.0),
+    "reward": ("higher", None),
+    "psnr": ("higher", None),
+}
+COUNTS = ("accuracy", "reward")  # can rest while the model moves
 AWAY = 0.05  # of the way from chance to the best there is: whoever is nearer to chance is at it
-STEP = "direction"  # what a method reports of the length of its step
+LATE = 0.1  # share of the evaluated rounds whose mean is where a run ends
+STRETCH = 0.2  # share of the evaluated rounds, the last, that a dead curve rests at least
+ABRUPT = 1e-3  # of the whole range: who comes to rest at an optimum makes smaller steps before
+DIGIT = 1e-5  # curves are stored with six significant digits
+TWICE = 2.0  # standard errors that are more than noise
+FEWEST = 5  # evaluated rounds from which scatter can be read
 
 
 @dataclass(frozen=True)
-class Health:
-    """How a run is; `wrong` is empty if a claim may be judged on it.
+class HealthCheck:
+    """What tells whether a run is healthy.
 
     Attributes
     ----------
-    finite : every watched curve is, in all seeds; and what was finite at the start stayed so.
-    moved : in every seed some watched curve left its start by more than rounding.
-    above : seeds in which every watched curve ends better than chance, or than its start, by more
-        than noise.
-    seeds : how many there are.
-    course : of the first watched curve over the last fifth: `settled`, `still improving`,
-        `worsening`; `unknown` if it was evaluated too seldom, `none` if the run optimizes nothing.
-    wrong : what is wrong, in a few words: not finite or never moved, dead or at chance in some
-        seed, or no better than the start in half of the seeds or more.
+    metric : its name, or a pattern such as `"loss_*"`: then every task is watched for itself.
+    better : where it should go; read off the name where it is empty.
+    chance : its value without learning, or a function of the run's configuration that gives it;
+        the start where None.
+    best : the best that there is, where that is known; read off the name where None.
+    guard, level : a constraint `guard <= level`. A run is then better than its start if the metric
+        is, or if the constraint is violated less.
+    exact : why coming to rest abruptly is no death, such as "exact gradients"; empty where it is.
+    rests : why nothing is asked of these runs but to be finite; empty where something is.
+    task : whether it is one of a pattern's. Without a known chance a task need not gain, since
+        tasks give and take; it must not be dead.
     """
 
-    finite: bool
-    moved: bool
-    above: int
-    seeds: int
-    course: str
-    wrong: str = ""
+    metric: str = ""
+    better: Better | Literal[""] = ""
+    chance: float | Callable[[Mapping[str, Any]], float] | None = None
+    best: float | None = None
+    guard: str = ""
+    level: float = 0.0
+    exact: str = ""
+    rests: str = ""
+    task: bool = False
 
-    @property
-    def text(self) -> str:
-        """One short phrase for tables."""
-        told = {"none": "nothing to train", "unknown": "healthy", "worsening": "healthy, worsening"}
-        return self.wrong or told.get(self.course, f"healthy, {self.course}")
+    def __post_init__(self) -> None:
+        checks.fields(self)
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return dict(vars(self))
+    def opened(self, trace: Trace) -> Iterator[HealthCheck]:
+        """The check with all values for every metric that its pattern fits; refused if none."""
+        if self.rests:
+            yield self
+            return
+        fitting = [m for m in trace.metrics if fnmatchcase(m, self.metric)]
+        if not fitting or self.guard not in ("", *trace.metrics):
+            there = ", ".join(trace.metrics)
+            name = self.guard if fitting else self.metric
+            raise ValueError(f"HealthCheck: metric must be among {there}, got {name!r}.")
+        by_name = BY_NAME.get(stem(self.metric), ("lower", None))
+        better, best = self.better or by_name[0], by_name[1] if self.best is None else self.best
+        chance = self.chance(trace.config) if callable(self.chance) else self.chance
+        if chance is not None and best is None:
+            raise ValueError(
+                f"HealthCheck: best must be given with chance, got None for {self.metric}."
+            )
+        known: Any = {"better": better, "best": best, "chance": chance}
+        for metric in fitting:
+            yield replace(self, metric=metric, task=self.task or "*" in self.metric, **known)
+
+    def falling(self, trace: Trace) -> Curve:
+        """The metric, turned round where more is better."""
+        return trace.metrics[self.metric] * (1.0 if self.better == "lower" else -1.0)
+
+    def violation(self, trace: Trace) -> Curve:
+        """By how much the constraint is exceeded."""
+        return np.maximum(trace.metrics[self.guard] - self.level, 0.0)
+
+    def shown(self, x: float) -> str:
+        """A share as per cent, anything else with four digits, for losses differ in the third."""
+        return f"{100 * x:.3g} %" if stem(self.metric).endswith("accuracy") else f"{x:.4g}"
 
 
-def of_run(trace: Trace, watches: Sequence[HealthCheck] = ()) -> Health:
-    """The health of one run, by some watches, or by its first metric of a known name."""
-    judged = [one for watch in watches or by_name(trace) for one in opened(trace, watch)]
-    seeds = len(trace.seeds)
+HealthChecks = Mapping[str, HealthCheck | tuple[HealthCheck, ...]]
+
+
+def nothing(why: str) -> HealthCheck:
+    """For runs that optimize nothing: closed forms, probes, optima known beforehand."""
+    return HealthCheck(rests=why)
+
+
+def learning(chance: float | Callable[[Mapping[str, Any]], float]) -> tuple[HealthCheck, ...]:
+    """For runs of a classifier: training loss, and test accuracy beyond that of guessing.
+
+    Where classes differ in size, guessing is to answer the most frequent one.
+    """
+    return HealthCheck("loss"), HealthCheck("accuracy", chance=chance)
+
+
+def checks_of(run: str, watch: HealthChecks) -> tuple[HealthCheck, ...]:
+    """What a study watches of a run: the first pattern that its name fits; empty if none does."""
+    found = next((found for pattern, found in watch.items() if fnmatchcase(run, pattern)), ())
+    return found if isinstance(found, tuple) else (found,)
+
+
+def of_run(trace: Trace, watched: Sequence[HealthCheck] = ()) -> str:
+    """What is wrong with a run, by some checks or its first metric of a known name; else empty.
+
+    Not finite or never moved, dead or at chance in some seed, or no better than the start in half
+    of the seeds or more.
+    """
+    judged = [one for check in watched or by_name(trace) for one in check.opened(trace)]
     if broken := not_finite(trace, judged):
-        return Health(False, True, 0, seeds, "unknown", broken)
+        return broken
     if not judged or judged[0].rests:
-        return Health(True, True, seeds, seeds, "none")
-    still = np.asarray(np.all([~moved(trace, watch) for watch in judged], axis=0))
-    above = np.all([is_above(trace, watch) for watch in judged], axis=0)
+        return ""
     faults = (
-        phrase(f"never moved: {names([w.metric for w in judged])} constant", still),
+        never_moved(trace, judged),
         dead(trace, judged),
-        *(below(trace, watch) for watch in sorted(judged, key=lambda w: w.chance is None)),
+        *(no_gain(trace, check) for check in sorted(judged, key=lambda c: c.chance is None)),
     )
-    course = course_of(trace, judged[0])
-    wrong = next(filter(None, faults), "")
-    return Health(True, not still.any(), int(above.sum()), seeds, course, wrong)
+    return next(filter(None, faults), "")
 
 
-def not_finite(trace: Trace, watches: Sequence[HealthCheck]) -> str:
-    """From which round in how many seeds a curve is not finite; empty if all are.
+def by_name(trace: Trace) -> tuple[HealthCheck, ...]:
+    """What is watched where a study says nothing: the first known name, and its tasks."""
+    for name in BY_NAME:
+        if name in trace.metrics:
+            tasks = any(fnmatchcase(m, f"{name}_[0-9]*") for m in trace.metrics)
+            return HealthCheck(name), *([HealthCheck(f"{name}_[0-9]*")] if tasks else [])
+    return ()
+
+
+def not_finite(trace: Trace, judged: Sequence[HealthCheck]) -> str:
+    """From which round in how many seeds a curve is not finite.
 
     A metric that nobody watches may be undefined from the start.
     """
-    watched = {name for watch in watches for name in (watch.metric, watch.guard)}
+    watched = {name for check in judged for name in (check.metric, check.guard)}
     bad = np.zeros((len(trace.seeds), len(trace.rounds)), bool)
     for name, x in trace.metrics.items():
         if name in watched or np.isfinite(x[:, 0]).all():
@@ -107,115 +181,122 @@ def not_finite(trace: Trace, watches: Sequence[HealthCheck]) -> str:
     return phrase(f"not finite from round {first}", np.asarray(bad.any(axis=1)))
 
 
-def moved(trace: Trace, watch: HealthCheck) -> Seeds:
-    """Seeds in which the metric, or its constraint, left its start by more than rounding."""
-    curves = [trace.metrics[name] for name in (watch.metric, watch.guard) if name]
-    return np.asarray(np.any([moves(x) for x in curves], axis=0))
+def never_moved(trace: Trace, judged: Sequence[HealthCheck]) -> str:
+    """In how many seeds no watched curve or constraint left its start by more than rounding."""
+    names = [name for check in judged for name in (check.metric, check.guard) if name]
+    curves = [trace.metrics[name] for name in names]
+    still = [np.abs(x - x[:, :1]).max(1) <= DIGIT * np.abs(x).max(1) for x in curves]
+    constant = listed([check.metric for check in judged])
+    return phrase(f"never moved: {constant} constant", np.all(still, axis=0))
 
 
-def dead(trace: Trace, watches: Sequence[HealthCheck]) -> str:
+def dead(trace: Trace, judged: Sequence[HealthCheck]) -> str:
     """From which round in how many seeds a watched curve is exactly constant, short of an optimum.
 
     Constant over the last fifth at least, and abruptly so: the step before was more than a
-    thousandth of the curve's whole range (a method that comes to rest at an optimum slows down),
-    or the method reports steps that are exactly zero.
+    thousandth of the curve's whole range (a method that comes to rest at an optimum slows down).
     """
-    zero = stopped(trace)
-    resting = {w.metric: rests(trace, w) for w in watches if not w.exact}
+    resting = {c.metric: rests(trace, c) for c in judged if not c.exact}
+    if not resting:
+        return ""
     fell = [rest & abruptly(trace.metrics[name]) for name, rest in resting.items()]
-    seeds = np.asarray(np.any([zero, *fell], axis=0))
-    constant = {name: x & seeds for name, x in resting.items() if (x & seeds).any()}
-    if constant:
-        first = min(int(rests_from(trace.metrics[name])[x].min()) for name, x in constant.items())
-        return phrase(f"dead: {names([*constant])} constant from {after(trace, first)}", seeds)
-    first = int(rests_from(trace.info[STEP])[zero].min()) if zero.any() else 0
-    return phrase(f"dead: {STEP} exactly 0 from round {first + 1}", zero)
+    seeds = np.any(fell, axis=0)
+    constant = {name: rest & seeds for name, rest in resting.items() if (rest & seeds).any()}
+    columns = [rests_from(trace.metrics[name])[rest].min() for name, rest in constant.items()]
+    first = int(trace.rounds[min(columns, default=0)]) + 1
+    return phrase(f"dead: {listed([*constant])} constant from round {first}", seeds)
 
 
-def stopped(trace: Trace) -> Seeds:
-    """Seeds in which the steps that a method reports became exactly zero, and not by and by."""
-    if STEP not in trace.info:
-        return np.zeros(len(trace.seeds), bool)
-    steps = trace.info[STEP]
-    return np.asarray((steps[:, -stretch(steps) :] == 0).all(1) & abruptly(steps))
-
-
-def rests(trace: Trace, watch: HealthCheck) -> Seeds:
+def rests(trace: Trace, check: HealthCheck) -> Seeds:
     """Seeds whose metric is constant over the last fifth at least, and not at the best there is.
 
     Of counts, which can rest while the model moves, all metrics have to.
     """
-    x = trace.metrics[watch.metric]
-    curves = trace.metrics.values() if stem(watch.metric).endswith(COUNTS) else [x]
+    x = trace.metrics[check.metric]
+    curves = trace.metrics.values() if stem(check.metric).endswith(COUNTS) else [x]
     since = np.max([rests_from(curve) for curve in curves], axis=0)
-    constant = (since > 0) & (since < x.shape[1] - stretch(x))
-    return np.asarray(constant & ~at_best(x[:, -1], watch))
+    stretch = max(2, round(STRETCH * (x.shape[1] - 1)))
+    constant = (since > 0) & (since < x.shape[1] - stretch)
+    return np.asarray(constant & ~at_best(x[:, -1], check))
 
 
-def at_best(last: PerSeed, watch: HealthCheck) -> Seeds:
+def at_best(last: PerSeed, check: HealthCheck) -> Seeds:
     """Seeds that end at the best there is."""
-    if watch.best is None:
+    if check.best is None:
         return np.zeros(len(last), bool)
-    return np.asarray(
-        last <= watch.best + DIGIT if watch.better == "lower" else last >= watch.best - DIGIT
-    )
+    sign = 1.0 if check.better == "lower" else -1.0
+    return np.asarray(sign * last <= sign * check.best + DIGIT)
 
 
-def is_above(trace: Trace, watch: HealthCheck) -> Seeds:
+def gained(trace: Trace, check: HealthCheck) -> Seeds:
     """Seeds that end better than chance or, where none is known, than their start."""
-    x = trace.metrics[watch.metric]
-    sign = 1.0 if watch.better == "lower" else -1.0
-    if isinstance(watch.chance, float) and watch.best is not None:
-        away = sign * (watch.chance - late(x))
-        return np.asarray(away > AWAY * abs(watch.chance - watch.best))
-    gained = gains(sign * x) | at_best(late(x), watch)
-    if watch.guard:
-        gained |= gains(violation(trace, watch))
-    return np.asarray(gained | watch.task)
+    x = trace.metrics[check.metric]
+    if isinstance(check.chance, float) and check.best is not None:
+        sign = 1.0 if check.better == "lower" else -1.0
+        away = sign * (check.chance - late(x))
+        return np.asarray(away > AWAY * abs(check.chance - check.best))
+    found = falls(check.falling(trace)) | at_best(late(x), check)
+    if check.guard:
+        found |= falls(check.violation(trace))
+    return np.asarray(found | check.task)
 
 
-def below(trace: Trace, watch: HealthCheck) -> str:
+def no_gain(trace: Trace, check: HealthCheck) -> str:
     """That a run ends at chance, or no better than its start, and in how many seeds."""
-    seeds = ~is_above(trace, watch)
-    if not seeds.any() or (watch.chance is None and 2 * seeds.sum() < len(seeds)):
+    seeds = ~gained(trace, check)
+    if not seeds.any() or (check.chance is None and 2 * seeds.sum() < len(seeds)):
         return ""
-    x = trace.metrics[watch.metric][seeds]
-    now = shown(late(x).mean(), watch)
-    if isinstance(watch.chance, float):
-        what = f"{watch.metric} {now} against {shown(watch.chance, watch)}"
-        return phrase(f"at chance: {what}", seeds)
-    what = f"{watch.metric} {now} after {shown(x[:, 0].mean(), watch)}"
-    return phrase(f"no better than its start: {what}", seeds)
+    x = trace.metrics[check.metric][seeds]
+    now = f"{check.metric} {check.shown(late(x).mean())}"
+    if isinstance(check.chance, float):
+        return phrase(f"at chance: {now} against {check.shown(check.chance)}", seeds)
+    return phrase(f"no better than its start: {now} after {check.shown(x[:, 0].mean())}", seeds)
 
 
-def course_of(trace: Trace, watch: HealthCheck) -> str:
-    """Where a run goes at its end; with a constraint, the metric or the violation."""
-    sign = 1.0 if watch.better == "lower" else -1.0
-    ways = [way(sign * trace.metrics[watch.metric])]
-    if watch.guard:
-        ways.append(way(violation(trace, watch)))
-    order = ("still improving", "worsening", "unknown", "settled")
-    return min(ways, key=order.index)
+def late(x: Curve) -> PerSeed:
+    """The mean over the last tenth."""
+    return np.asarray(x[:, -tenth(x) :].mean(1))
 
 
-def violation(trace: Trace, watch: HealthCheck) -> Curve:
-    """By how much the constraint is exceeded."""
-    return np.maximum(trace.metrics[watch.guard] - watch.level, 0.0)
+def tenth(x: Curve) -> int:
+    """Evaluated rounds in the last tenth of a run, its start left out."""
+    return max(1, round(LATE * (len(x[0]) - 1)))
 
 
-def after(trace: Trace, column: int) -> str:
-    """The first round that changes nothing any more."""
-    return f"round {int(trace.rounds[column]) + 1}"
+def falls(x: Curve) -> Seeds:
+    """Seeds whose curve ends lower than it starts, by more than rounding and noise.
+
+    Noise is the standard error of the mean over the last tenth, from the scatter over the last
+    fifth. Scatter is that from one evaluated round to the next about their common pace, so that a
+    steady course has none; 0 where too few rounds are evaluated to tell.
+    """
+    n = tenth(x)
+    steps = np.diff(x[:, -max(2 * n, 3) - 1 :], axis=1)
+    noise = steps.std(1, ddof=1) / np.sqrt(2.0 * n) if x.shape[1] >= FEWEST else 0.0
+    return np.asarray(x[:, 0] - late(x) > np.maximum(TWICE * noise, DIGIT * np.abs(x).max(1)))
 
 
-def names(metrics: Sequence[str]) -> str:
+def rests_from(x: Curve) -> NDArray[np.int64]:
+    """The column from which each seed's curve is exactly constant to the end, `[S]`."""
+    same = (x == x[:, -1:])[:, ::-1]
+    return np.asarray(np.where(same.all(1), 0, x.shape[1] - same.argmin(1)))
+
+
+def abruptly(x: Curve) -> Seeds:
+    """Seeds whose curve came to rest from a step that was not small."""
+    since, rows = rests_from(x), np.arange(len(x))
+    step = np.abs(x[rows, since] - x[rows, np.maximum(since - 1, 0)])
+    return np.asarray(step > np.maximum(ABRUPT * np.ptp(x, axis=1), DIGIT * np.abs(x[:, -1])))
+
+
+def stem(metric: str) -> str:
+    """The name of a metric without a task's number, or a pattern's end."""
+    return metric.split("[")[0].rstrip("0123456789*").rstrip("_")
+
+
+def listed(metrics: Sequence[str]) -> str:
     """The first of some metrics, and how many more."""
-    return metrics[0] + (f" and {len(metrics) - 1} more" if len(metrics) > 1 else "")
-
-
-def shown(x: float, watch: HealthCheck) -> str:
-    """A share as per cent, anything else with four digits, for losses differ in the third."""
-    return f"{100 * x:.3g} %" if stem(watch.metric).endswith("accuracy") else f"{x:.4g}"
+    return "".join(metrics[:1]) + (f" and {len(metrics) - 1} more" if len(metrics) > 1 else "")
 
 
 def phrase(what: str, seeds: Seeds) -> str:

@@ -12,7 +12,6 @@ from fedlib.core import Problem, Trace
 from fedlib.core.algorithm import Algorithm
 from fedlib.core.describe import describe
 from papers.kit import ledger, store
-from papers.kit.health import Health
 from papers.kit.needs import differences
 from papers.kit.numbers import Number
 from papers.kit.plot import Drawing
@@ -104,8 +103,8 @@ class Page:
         return self.study.figures
 
     @property
-    def health(self) -> dict[str, Health]:
-        """Whether each run is finite, moved, alive, better than its start, and settled."""
+    def health(self) -> dict[str, str]:
+        """What is wrong with each run, empty where nothing is."""
         return self.study.health(self.traces)
 
 

@@ -111,8 +111,7 @@ def at_scale(study: Study, claim: Claim) -> dict[str, Outcome]:
         if not larger or len(paths) < len(reading.runs) or not asked <= known.keys():
             continue
         configs = {name: config_of(path) for name, path in paths.items()}
-        wrong = {name: ill[name].wrong for name in paths}
-        outcome = reading.judged(known, configs, configs, {}, wrong)
+        outcome = reading.judged(known, configs, configs, {}, ill)
         found[reading.name] = _named(outcome, setting_text(study, reading.runs))
     return found
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pandas as pd
 
 from papers.kit import store
-from papers.kit.health import Health
 from papers.kit.numbers import Number
 from papers.kit.paper_profile import numbers_of
 from papers.kit.study import Params, Study, Traces
@@ -66,7 +65,7 @@ def scale_table(study: Study, runs: Mapping[str, str], measures: Mapping[str, st
                 row[f"{head}, stored here"] = unbroken(full[key])
                 row[f"{head}, at the paper's scale"] = unbroken(paper[key])
         if label in rows:
-            rows[label]["not healthy there"] = ill[run].wrong if run in ill else ""
+            rows[label]["not healthy there"] = ill.get(run, "")
     found = pd.DataFrame.from_dict(rows, orient="index")
     return found if not rows or found.iloc[:, -1].any() else found.iloc[:, :-1]
 
@@ -75,7 +74,7 @@ def runs_table(
     numbers: Numbers,
     runs: Mapping[str, str],
     measures: Mapping[str, str],
-    health: Mapping[str, Health] = {},
+    health: Mapping[str, str] = {},
 ) -> pd.DataFrame:
     """Chosen measures of chosen runs: labels down, measures across, each with its interval.
 
@@ -92,10 +91,10 @@ def runs_table(
         }
         for label, run in there.items()
     }
-    wrong = {label: health[run].wrong for label, run in there.items() if run in health}
+    wrong = {label: health.get(run, "") for label, run in there.items()}
     if any(wrong.values()):
         for label in rows:
-            rows[label]["not healthy"] = wrong.get(label, "")
+            rows[label]["not healthy"] = wrong[label]
     return pd.DataFrame.from_dict(rows, orient="index")
 
 

@@ -30,7 +30,6 @@ from fedlib.core.trace import LARGEST_MODEL
 from fedlib.engine.stack import floats
 from fedlib.provenance import ROOT, versions
 from papers.kit import archive
-from papers.kit.health import Health
 from papers.kit.numbers import Number, number, significant
 from papers.kit.sources import sources_of
 
@@ -335,8 +334,8 @@ def read_numbers(study: str, profile: str = "full") -> dict[str, Number]:
     return dict(_derived(run_path(study, profile, "numbers"))[0])
 
 
-def read_health(study: str, profile: str = "full") -> dict[str, Health]:
-    """The health of every run of a study as it was when its numbers were stored."""
+def read_health(study: str, profile: str = "full") -> dict[str, str]:
+    """What was wrong with every run of a study when its numbers were stored."""
     return dict(_derived(run_path(study, profile, "numbers"))[1])
 
 
@@ -346,10 +345,10 @@ def read_marks(study: str, profile: str = "full") -> dict[str, str]:
 
 
 @archive.cached
-def _derived(path: Path) -> tuple[dict[str, Number], dict[str, Health], dict[str, str]]:
+def _derived(path: Path) -> tuple[dict[str, Number], dict[str, str], dict[str, str]]:
     data = archive.read(path, "numbers")
     numbers = {k: Number.from_json(v) for k, v in data["numbers"].items()}
-    return numbers, {k: Health(**v) for k, v in data["health"].items()}, data.get("runs", {})
+    return numbers, data["health"], data.get("runs", {})
 
 
 def write_numbers(
@@ -357,7 +356,7 @@ def write_numbers(
     profile: str,
     numbers: Mapping[str, Number],
     payloads: Mapping[str, Mapping[str, Any]],
-    health: Mapping[str, Health],
+    health: Mapping[str, str],
 ) -> None:
     """Store a study's derived numbers, with health and provenance of the runs they come from."""
     content = numbers_content(study, profile, numbers, payloads, health)
@@ -369,7 +368,7 @@ def numbers_content(
     profile: str,
     numbers: Mapping[str, Number],
     payloads: Mapping[str, Mapping[str, Any]],
-    health: Mapping[str, Health],
+    health: Mapping[str, str],
 ) -> dict[str, Any]:
     """What is stored of a study's derived numbers; `runs` marks what they were derived from."""
     held = [payload["provenance"] for payload in payloads.values()]
@@ -379,7 +378,7 @@ def numbers_content(
         "study": study,
         "profile": profile,
         "numbers": {k: v.to_json() for k, v in numbers.items()},
-        "health": {k: v.to_json() for k, v in health.items()},
+        "health": dict(health),
         "runs": {name: mark(payload) for name, payload in payloads.items()},
         "provenance": {
             **{k: v for k, v in held[0].items() if k not in ONE_RUN},

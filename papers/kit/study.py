@@ -14,8 +14,7 @@ from fedlib.run import check_seeds, resolve_device
 from papers.kit import archive, ledger, paper_profile, store
 from papers.kit.claims import PAPERS, Claim, PaperValue
 from papers.kit.commands import nearest
-from papers.kit.health import Health, of_run
-from papers.kit.health_checks import HealthChecks, watches_of
+from papers.kit.health import HealthChecks, checks_of, of_run
 from papers.kit.numbers import Number
 from papers.kit.page import Page
 from papers.kit.plot import Drawing
@@ -206,9 +205,9 @@ class Study:
         options: Any = {"recompute": recompute, "store": True, "device": device}
         options["among"] = specs
         made = store.compute_or_load(self.name, profile, chosen, **options)
-        for name, health in self.health(made).items():
-            if health.wrong and (recompute or name not in held):
-                print(f"{self.name}/{name} is not healthy: {health.wrong}", file=sys.stderr)
+        for name, wrong in self.health(made).items():
+            if wrong and (recompute or name not in held):
+                print(f"{self.name}/{name} is not healthy: {wrong}", file=sys.stderr)
         if not settle:
             return None
         found = self.settle(profile)
@@ -250,9 +249,9 @@ class Study:
             )
         return found
 
-    def health(self, traces: Traces) -> dict[str, Health]:
-        """Whether each of some runs is finite, moved, alive, better than its start, and settled."""
-        return {name: of_run(t, watches_of(name, self.watch)) for name, t in traces.items()}
+    def health(self, traces: Traces) -> dict[str, str]:
+        """What is wrong with each of some runs, empty where nothing is; see `health.of_run`."""
+        return {name: of_run(t, checks_of(name, self.watch)) for name, t in traces.items()}
 
     def load(self, profile: str = "full") -> dict[str, Trace]:
         """All runs of a profile from the results folder alone; refused if one is not there."""
@@ -276,7 +275,7 @@ class Study:
         Of the paper's scale if its runs are all stored there, else of the full profile.
         """
         configs = self._stored(claim.all_runs)
-        wrong = {name: found.wrong for name, found in store.read_health(self.name).items()}
+        wrong = store.read_health(self.name)
         found = claim.verdicts(store.read_numbers(self.name), configs, configs, health=wrong)
         return self._or_at_scale(claim, found)
 
@@ -291,7 +290,7 @@ class Study:
         stored = self._stored(claim.all_runs)
         configs = {name: trace.config for name, trace in traces.items()}
         behind = {name: traces[name] for name in claim.all_runs if name in traces}
-        wrong = {name: found.wrong for name, found in self.health(behind).items()}
+        wrong = self.health(behind)
         changed = self.changed(params)
         found = claim.verdicts(numbers, configs, stored, changed, wrong)
         return found if changed else self._or_at_scale(claim, found)

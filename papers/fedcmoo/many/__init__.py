@@ -21,7 +21,7 @@ from papers.fedcmoo.many import claims, figures
 from papers.fedcmoo.many.numbers import SETS, derive
 from papers.fedcmoo.problems.attributes import attributes
 from papers.fedcmoo.standin import DIGITS, noted, standin_pairs, stands_in
-from papers.kit.health_checks import HealthCheck, HealthChecks
+from papers.kit.health import HealthCheck, HealthChecks
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.tolerance import Tolerance
@@ -111,7 +111,7 @@ WATCH: HealthChecks = {
     "*": (
         HealthCheck("loss"),
         HealthCheck("loss_*"),
-        HealthCheck("accuracy", chance="problem.majority"),
+        HealthCheck("accuracy", chance=lambda c: c["problem"]["majority"]),
     ),
 }
 

@@ -25,7 +25,7 @@ from papers.fedcmoo.pairs.numbers import (
 )
 from papers.fedcmoo.problems.paired_dropout import dropped
 from papers.fedcmoo.standin import stands_in
-from papers.kit.health_checks import HealthCheck, HealthChecks, learning
+from papers.kit.health import HealthCheck, HealthChecks, learning
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.tolerance import Tolerance

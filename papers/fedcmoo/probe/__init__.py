@@ -16,7 +16,7 @@ from papers.fedcmoo.probe.methods import ERRORS, GramProbe, ProgressProbe
 from papers.fedcmoo.probe.numbers import derive
 from papers.fedcmoo.problems.attributes import attributes
 from papers.fedcmoo.standin import noted, stands_in
-from papers.kit.health_checks import HealthChecks, learning, nothing
+from papers.kit.health import HealthChecks, learning, nothing
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.tolerance import Tolerance

@@ -20,7 +20,7 @@ from papers.fedcmoo.problems.qm9 import qm9
 from papers.fedcmoo.qm9 import claims, figures
 from papers.fedcmoo.qm9.numbers import LOSSES, derive
 from papers.fedcmoo.standin import noted, stands_in
-from papers.kit.health_checks import HealthCheck, HealthChecks, nothing
+from papers.kit.health import HealthCheck, HealthChecks, nothing
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.tolerance import Tolerance

@@ -11,7 +11,7 @@ from papers.fedcmoo.standin import noted
 from papers.fedcmoo.sweeps import claims, figures
 from papers.fedcmoo.sweeps.claims import EPSILON
 from papers.fedcmoo.sweeps.numbers import derive
-from papers.kit.health_checks import HealthCheck, HealthChecks, learning
+from papers.kit.health import HealthCheck, HealthChecks, learning
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.tolerance import Tolerance

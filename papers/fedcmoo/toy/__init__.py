@@ -13,7 +13,7 @@ from papers.fedcmoo.theory import Setting, corollary
 from papers.fedcmoo.toy import claims, figures
 from papers.fedcmoo.toy.numbers import derive, edge_ratios
 from papers.fedcmoo.toy.problems import CLIENTS, DirectionProbe, federation
-from papers.kit.health_checks import HealthCheck, HealthChecks, nothing
+from papers.kit.health import HealthCheck, HealthChecks, nothing
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 

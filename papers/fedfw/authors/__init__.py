@@ -17,7 +17,7 @@ from papers.fedfw.authors.cells import SPLITS, lambdas
 from papers.fedfw.authors.loop import NORMS, AuthorsFedDR, AuthorsFW
 from papers.fedfw.authors.numbers import derive
 from papers.fedfw.authors.rows import NETS, authors_problem, our_problem
-from papers.kit.health_checks import HealthChecks, learning
+from papers.kit.health import HealthChecks, learning
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 

@@ -11,7 +11,7 @@ from papers.fedfw.leakage.attacks import Attacker
 from papers.fedfw.leakage.gradients import Oracle, SmoothL1, Whole
 from papers.fedfw.leakage.numbers import derive
 from papers.fedfw.leakage.problem import DATA, Network, leak_problem
-from papers.kit.health_checks import HealthCheck, HealthChecks
+from papers.kit.health import HealthCheck, HealthChecks
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.tolerance import Tolerance

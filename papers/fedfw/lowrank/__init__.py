@@ -11,7 +11,7 @@ from papers.fedfw.lowrank import claims, figures
 from papers.fedfw.lowrank.numbers import RADIUS, derive
 from papers.fedfw.lowrank.problems import clock_problem, pictures_within, tasks_within
 from papers.fedfw.lowrank.watched import Clock, Watched
-from papers.kit.health_checks import HealthChecks, nothing
+from papers.kit.health import HealthChecks, nothing
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.tolerance import Tolerance

@@ -20,7 +20,7 @@ from papers.fedfw.rates.problems import (
     nonconvex_reference,
     pair,
 )
-from papers.kit.health_checks import HealthCheck, HealthChecks, learning, nothing
+from papers.kit.health import HealthCheck, HealthChecks, learning, nothing
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 

@@ -19,7 +19,7 @@ from papers.fedfw.cells import (
 )
 from papers.fedfw.stochastic import claims
 from papers.fedfw.stochastic.numbers import derive
-from papers.kit.health_checks import HealthChecks, learning
+from papers.kit.health import HealthChecks, learning
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 

@@ -20,7 +20,6 @@ from papers.fedfw.cells import (
     as_coded,
     traced,
 )
-from papers.kit.curve_stats import first_below
 from papers.kit.numbers import Number, exact, mean, measured, share
 from papers.kit.study import Params, Traces
 
@@ -118,8 +117,16 @@ def levels(traces: Traces, cell: str) -> dict[str, Number]:
 
 
 def rounds_to(trace: Trace, level: float) -> Array:
-    loss = trace.metrics["loss"]
-    return first_below(trace.rounds, loss, level * loss[:, 0])
+    """The round at which each loss first falls to a share of its start; the last if it never does.
+
+    Between two evaluations a curve is taken as straight.
+    """
+    t, found = trace.rounds, []
+    for loss in trace.metrics["loss"]:
+        below = np.flatnonzero(loss <= level * loss[0])
+        two = slice(max(below[0] - 1, 0), below[0] + 1) if len(below) else slice(0)
+        found.append(np.interp(-level * loss[0], -loss[two], t[two]) if len(below) else t[-1])
+    return np.array(found, float)
 
 
 def pooled(found: Mapping[str, Number]) -> dict[str, Number]:

@@ -8,7 +8,6 @@ import pandas as pd
 
 from papers.fedfw.cells import COLUMNS, METHODS, METHODS_3, TABLE_3, TABLES, column_text, traced
 from papers.fedfw.tables.numbers import code_run
-from papers.kit.health import Health
 from papers.kit.numbers import Number
 from papers.kit.report import unbroken
 
@@ -18,7 +17,7 @@ ABSENT = "-"
 
 
 def three_columns(
-    n: Numbers, table: int, norm: str, pictures: str, health: Mapping[str, Health] = {}
+    n: Numbers, table: int, norm: str, pictures: str, health: Mapping[str, str] = {}
 ) -> pd.DataFrame:
     """A line a column and method of a table: both protocols and the printed value, in %.
 
@@ -59,9 +58,9 @@ def both(n: Numbers, cell: str, m: str) -> dict[str, str]:
     }
 
 
-def ill(n: Numbers, key: str, code: str, health: Mapping[str, Health]) -> str:
+def ill(n: Numbers, key: str, code: str, health: Mapping[str, str]) -> str:
     """What is wrong with the chosen run of a cell, and with its run behind the printed value."""
     values = [n[f"{key}.{k}"].value for k in SETTINGS if f"{key}.{k}" in n]
     runs = {"(a)": "_".join([key, *(f"{x:g}" for x in values)]), "(b)": code}
-    wrong = {protocol: health[run].wrong for protocol, run in runs.items() if run in health}
+    wrong = {protocol: health[run] for protocol, run in runs.items() if run in health}
     return "; ".join(f"{protocol} {what}" for protocol, what in wrong.items() if what)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from papers.fedsgm.bounds import figures
 from papers.fedsgm.bounds.numbers import derive
 from papers.fedsgm.bounds.runs import plans
-from papers.kit.health_checks import HealthCheck, HealthChecks
+from papers.kit.health import HealthCheck, HealthChecks
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 

@@ -17,7 +17,7 @@ from papers.fedsgm.cartpole.cart import HORIZON
 from papers.fedsgm.cartpole.method import PolicyFedSGM
 from papers.fedsgm.cartpole.numbers import BUDGET, derive
 from papers.fedsgm.cartpole.simulator import cartpole
-from papers.kit.health_checks import HealthCheck, HealthChecks
+from papers.kit.health import HealthCheck, HealthChecks
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.kit.tolerance import Tolerance

@@ -15,7 +15,7 @@ from fedlib.steps.switching import Switch
 from papers.fedsgm.fairness import claims, figures, many
 from papers.fedsgm.fairness.numbers import METRICS, derive
 from papers.kit import census as adult
-from papers.kit.health_checks import HealthCheck, HealthChecks
+from papers.kit.health import HealthCheck, HealthChecks
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 
@@ -172,7 +172,7 @@ LEVEL = PARAMETERS["profiles"]["full"]["tolerance"]
 WATCH: HealthChecks = {
     "*": (
         HealthCheck("f", guard="g", level=LEVEL),
-        HealthCheck("test_accuracy", "higher", chance="problem.majority", best=1.0),
+        HealthCheck("test_accuracy", "higher", lambda c: c["problem"]["majority"], best=1.0),
     )
 }
 

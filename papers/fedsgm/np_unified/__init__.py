@@ -15,7 +15,7 @@ from fedlib.steps import Hard, Soft
 from fedlib.steps.switching import Switch
 from papers.fedsgm.np_unified import claims, figures, many
 from papers.fedsgm.np_unified.numbers import derive
-from papers.kit.health_checks import HealthCheck, HealthChecks
+from papers.kit.health import HealthCheck, HealthChecks
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 

@@ -20,7 +20,7 @@ from fedlib.steps.switching import Switch
 from papers.fedsgm.curves import after_feasible, band, jitter, violations
 from papers.fedsgm.np_workshop import claims, figures, many
 from papers.fedsgm.skewness import multiplier
-from papers.kit.health_checks import HealthCheck, HealthChecks
+from papers.kit.health import HealthCheck, HealthChecks
 from papers.kit.numbers import Number, exact, mean, measured, ratio
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, Traces, parameters
