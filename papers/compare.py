@@ -105,7 +105,7 @@ def find(what: str | Path | Trace, argument: str) -> Trace:
         make = f"`papers reproduce {study} --profile {profile or 'full'} --missing` makes them"
         hint = nearest(run, there) if there else make
         raise ValueError(checks.sentence("compare", argument, rule, run, hint))
-    return store.to_trace(archive.read(path, "run"))
+    return store.to_trace(store.read_run(path))
 
 
 def entries_of(trace: Trace) -> dict[str, Any]:

@@ -104,8 +104,8 @@ def provenance_of(env: BuildEnvironment, study: str) -> dict[str, Any]:
     return read_stored(env, folder_of(study) / "numbers.json")["provenance"]
 
 
-def health_of(env: BuildEnvironment, study: str) -> dict[str, dict[str, Any]]:
-    """The health of every run of a study, as stored with its numbers."""
+def health_of(env: BuildEnvironment, study: str) -> dict[str, str]:
+    """What is wrong with every run of a study, as stored with its numbers."""
     return dict(read_stored(env, folder_of(study) / "numbers.json")["health"])
 
 

@@ -46,7 +46,7 @@ class Provenance(BookDirective):
         self.env.note_dependency(str(ledger.path()))
         fields += field("State", nodes.Text(ledger.summary(ledger.of_study(name).values())))
         health = health_of(self.env, name)
-        ill = sum(bool(one["wrong"]) for one in health.values())
+        ill = sum(map(bool, health.values()))
         fields += field("Not healthy", nodes.Text(f"{ill} of {len(health)} runs"))
         return [fields]
 

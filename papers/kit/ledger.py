@@ -173,7 +173,7 @@ def _mark_of(study: str, profile: str, name: str) -> str:
     place = store.stored_path(study, profile, name)
     if not archive.exists(place):
         return ""
-    return store.mark(archive.read(place, "run", curves=False))
+    return store.mark(archive.read(place, curves=False))
 
 
 @cache

@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from fedlib.core import Trace
 from fedlib.core.describe import describe
 from papers.kit import archive, store
 from papers.kit.needs import ONE_SEED
 from papers.kit.numbers import Number
-from papers.kit.run_schema import config_of, load_run
-from papers.kit.store import PAPER, Spec
+from papers.kit.store import PAPER, Spec, config_of, read_run
 
 if TYPE_CHECKING:
     from papers.kit.claims import Claim
@@ -40,14 +39,12 @@ def identity(spec: Spec) -> str:
 def setting_text(study: Study, runs: Iterable[str]) -> str:
     """The paper's setting of some runs in words: how many rounds and seeds."""
     specs = study.specs(study.resolve(PAPER))
+    rounds = dict.fromkeys(specs[run].rounds for run in runs)
     seeds: dict[str, set[int]] = {}
-    for run in (names := tuple(runs)):
+    for run in runs:
         seeds.setdefault(ONE_SEED.sub("", run), set()).update(specs[run].seeds)
-    found = {
-        "rounds": [specs[run].rounds for run in names],
-        "seeds": [len(seeds[ONE_SEED.sub("", run)]) for run in names],
-    }
-    return ", ".join(f"{k} {' or '.join(map(str, dict.fromkeys(v)))}" for k, v in found.items())
+    counts = dict.fromkeys(map(len, seeds.values()))
+    return f"rounds {' or '.join(map(str, rounds))}, seeds {' or '.join(map(str, counts))}"
 
 
 def held(study: Study) -> dict[str, Path]:
@@ -74,7 +71,7 @@ def _place(study: Study, name: str, paper: Spec, full: Spec | None) -> Path | No
 
 def traces(study: Study) -> dict[str, Trace]:
     """The runs of `held`."""
-    return {name: store.to_trace(load_run(path)) for name, path in held(study).items()}
+    return {name: store.to_trace(read_run(path)) for name, path in held(study).items()}
 
 
 def numbers_of(study: Study) -> dict[str, Number]:
@@ -83,26 +80,14 @@ def numbers_of(study: Study) -> dict[str, Number]:
     return store.read_numbers(study.name, PAPER) if there else {}
 
 
-class Missing(KeyError):
-    """A number asks for a run that is not stored."""
-
-
-class Some(dict[str, Trace]):
-    """Traces of which some are not there."""
-
-    def __missing__(self, name: str) -> NoReturn:
-        raise Missing(name)
-
-
 def at_scale(study: Study, claim: Claim) -> dict[str, Outcome]:
     """What those readings of a claim give whose runs are all stored in the paper's setting.
 
     None of readings of which the full profile has all runs as the paper has them.
     """
-    known = numbers_of(study)
-    if not known:
+    if not numbers_of(study):
         return {}
-    ill, behind = store.read_health(study.name, PAPER), store.read_marks(study.name, PAPER)
+    known, ill, behind = store.read_derived(study.name, PAPER)
     found = {}
     for reading in claim.each:
         paths = {n: store.stored_path(study.name, PAPER, n) for n in reading.runs if n in behind}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -38,18 +39,13 @@ class Group:
     done: bool
     waiting: tuple[str, ...] = ()
 
-    @property
-    def title(self) -> str:
-        """How it is called: by its first run."""
-        more = f" and {len(self.names) - 1} more" if len(self.names) > 1 else ""
-        return f"{self.study}/{self.profile}/{self.names[0]}{more}"
-
 
 def groups_of(study: Study, profile: str = PAPER) -> list[Group]:
     """The groups of a profile; of the paper's those that the full profile does not have."""
     if profile == PAPER and not study.at_paper:
         return []
     full, specs = (study.specs(study.resolve(p)) for p in ("full", profile))
+    took = {name: seconds_of(study, name) for name in full}
     waiting = {claim.id: {*claim.all_runs} for claim in study.claims if not decided(study, claim)}
     found = []
     for group in store.groups(specs):
@@ -60,7 +56,7 @@ def groups_of(study: Study, profile: str = PAPER) -> list[Group]:
                     study.name,
                     profile,
                     tuple(names),
-                    sum(predicted(study, name, specs[name], full) for name in group),
+                    sum(predicted(name, spec, full, took) for name, spec in group.items()),
                     all(store.is_stored(study.name, profile, n, specs[n]) for n in names),
                     tuple(name for name, runs in waiting.items() if runs & {*names}),
                 )
@@ -68,24 +64,23 @@ def groups_of(study: Study, profile: str = PAPER) -> list[Group]:
     return found
 
 
-def predicted(study: Study, name: str, spec: Spec, full: Mapping[str, Spec]) -> float:
-    """Seconds of a run on one core, from the study's stored runs; 0 if there is none."""
-    took = seconds_of(study, full)
-    if name in took:
-        return took[name] * work(spec) / work(full[name])
-    rates = [seconds / work(full[other]) for other, seconds in took.items()]
-    return median(rates) * work(spec) if rates else 0.0
+def predicted(
+    name: str, spec: Spec, full: Mapping[str, Spec], took: Mapping[str, float | None]
+) -> float:
+    """Seconds of a run on one core, from those of the full profile; 0 if none is stored."""
+    rates = {other: t / work(full[other]) for other, t in took.items() if t is not None}
+    return work(spec) * rates.get(name, median(rates.values() or [0.0]))
 
 
-def seconds_of(study: Study, full: Mapping[str, Spec]) -> dict[str, float]:
-    """The seconds that each stored run of the full profile took."""
-    paths = {name: store.run_path(study.name, "full", name) for name in full}
-    return {name: _took(path) for name, path in paths.items() if archive.exists(path)}
+def seconds_of(study: Study, name: str) -> float | None:
+    """The seconds that a stored run of the full profile took."""
+    path = store.run_path(study.name, "full", name)
+    return _seconds(path) if archive.exists(path) else None
 
 
 @archive.cached
-def _took(path: Any) -> float:
-    return float(archive.read(path, "run", curves=False)["provenance"]["wall_s"])
+def _seconds(path: Path) -> float:
+    return float(archive.read(path, curves=False)["provenance"]["wall_s"])
 
 
 def work(spec: Spec) -> float:
@@ -99,26 +94,22 @@ def work(spec: Spec) -> float:
 
 def hours_for(study: Study, claim: Claim, seeds: int) -> float:
     """Core-hours that the runs behind a claim take with so many seeds."""
-    total = 0.0
-    for name in claim.runs:
-        paths = [store.run_path(study.name, profile, name) for profile in (PAPER, "full")]
-        path = next(path for path in paths if archive.exists(path))
-        config = archive.read(path, "run", curves=False)["config"]
-        total += _took(path) / len(config["seeds"])
-    return seeds * total / HOUR
+    paths = [store.stored_path(study.name, PAPER, name) for name in claim.runs]
+    each = [_seconds(path) / len(store.config_of(path)["seeds"]) for path in paths]
+    return seeds * sum(each) / HOUR
 
 
 def decided(study: Study, claim: Claim) -> bool:
     """Whether what is stored decides a claim."""
     if not archive.exists(store.run_path(study.name, "full", "numbers")):
         return False
-    return study.evaluate(claim).outcome.verdict not in OPEN
+    return study.outcomes(claim)[claim.reading].verdict not in OPEN
 
 
 def to_do(studies: Sequence[Study], profile: str) -> list[Group]:
     """The groups that are not stored: those first that claims wait for, then the cheapest."""
     found = [g for study in studies for g in groups_of(study, profile) if not g.done]
-    return sorted(found, key=lambda g: (not g.waiting, g.seconds, g.title))
+    return sorted(found, key=lambda g: (not g.waiting, g.seconds, g.study, g.names))
 
 
 def for_snakemake(studies: Sequence[Study], profile: str) -> list[dict[str, Any]]:
@@ -135,12 +126,10 @@ def for_snakemake(studies: Sequence[Study], profile: str) -> list[dict[str, Any]
 
 
 def listed(studies: Sequence[Study], profile: str) -> Iterator[str]:
-    """Lines of a listing: what each group costs, how many claims wait for it, its name."""
-    yield "  core-h  decides  group"
+    """Lines of a listing: what each group costs, its first run, the claims that wait for it."""
     left = to_do(studies, profile)
     for group in left:
-        yield f"{group.seconds / HOUR:8.3g}  {len(group.waiting):7}  {group.title}"
-    claims = sorted({claim for group in left for claim in group.waiting})
+        title = f"{group.study}/{group.names[0]} ({len(group.names)} runs)"
+        yield f"{group.seconds / HOUR:8.3g} core-hours  {title}  {', '.join(group.waiting)}"
     hours = sum(group.seconds for group in left) / HOUR
     yield f"{len(left)} groups are not stored; they take about {hours:.3g} core-hours"
-    yield f"{len(claims)} claims wait: {', '.join(claims) or 'none'}"

@@ -16,9 +16,17 @@ from dataclasses import dataclass
 from functools import partial, reduce
 from operator import getitem
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
+from pydantic import (
+    BaseModel,
+    Field,
+    NonNegativeFloat,
+    PositiveInt,
+    ValidationError,
+    model_validator,
+)
 
 from fedlib import checks, run
 from fedlib.checks import Count, Whole
@@ -30,13 +38,12 @@ from fedlib.core.trace import LARGEST_MODEL
 from fedlib.engine.stack import floats
 from fedlib.provenance import ROOT, versions
 from papers.kit import archive
-from papers.kit.numbers import Number, number, significant
+from papers.kit.numbers import Number, significant
 from papers.kit.sources import sources_of
 
 CHECKPOINT = ".checkpoint.pt"  # of a run that is not done
 ONE_RUN = ("wall_s", "compiled", "sources")  # of the provenance of a run alone
 PAPER = "paper"  # the profile of the papers' own setting; what it shares with "full" lies there
-BESIDE = ("recheck.json",)  # of the results folder: what is of no study
 
 
 @dataclass(frozen=True)
@@ -84,20 +91,13 @@ class Spec:
     def key(self) -> str | None:
         """A short digest of what is computed; None if the problem has no name. Needs no data."""
         maker = self.maker()
-        content = {
-            "algorithm": describe(self.algorithm),
-            "problem": maker,
-            "rounds": self.rounds,
-            "seeds": list(self.seeds),
-            "evaluate_every": self.evaluate_every,
-        }
-        return None if maker is None else digest(content)[:16]
+        return None if maker is None else digest(self.config(maker))[:16]
 
-    def config(self) -> dict[str, Any]:
-        """What is computed, by what the problem says of itself; it is made for that."""
+    def config(self, problem: dict[str, Any] | None = None) -> dict[str, Any]:
+        """What is computed, the problem by what it says of itself; it is made for that."""
         return {
             "algorithm": describe(self.algorithm),
-            "problem": describe(self.problem(self.seeds[0]).config),
+            "problem": problem or describe(self.problem(self.seeds[0]).config),
             "rounds": self.rounds,
             "seeds": list(self.seeds),
             "evaluate_every": self.evaluate_every,
@@ -106,6 +106,59 @@ class Spec:
     def sources(self) -> dict[str, str]:
         """The source files that the run is computed with, each with its SHA-256."""
         return sources_of(self.algorithm, self.problem)
+
+
+class Config(BaseModel, extra="forbid"):
+    """What was computed."""
+
+    algorithm: dict[str, Any]
+    problem: dict[str, Any]
+    rounds: PositiveInt
+    seeds: list[int] = Field(min_length=1)
+    evaluate_every: PositiveInt
+
+
+class StoredRun(BaseModel, extra="forbid"):
+    """A run as it is stored; `metrics` have an entry for each of `rounds`, `info` one a round."""
+
+    kind: Literal["run"]
+    schema_: int = Field(alias="schema")
+    study: str
+    profile: str
+    name: str
+    key: str | None
+    maker: dict[str, Any] | None
+    config: Config
+    rounds: list[int]
+    seeds: list[int]
+    metrics: dict[str, Any]
+    info: dict[str, Any]
+    bits: dict[Literal["bits_up", "bits_down"], NonNegativeFloat]
+    final_w: Any
+    output_w: Any
+    provenance: dict[str, Any]
+    digest: str
+    place: tuple[str, str, str]
+
+    @model_validator(mode="after")
+    def fits(self) -> Self:
+        """Refuse what is said twice and not alike."""
+        config, last, every = self.config, self.config.rounds, self.config.evaluate_every
+        key = digest({**config.model_dump(), "problem": self.maker})[:16]
+        same: dict[str, tuple[Any, Any]] = {
+            "study, profile and name": ((self.study, self.profile, self.name), self.place),
+            "key": (self.key, key),
+            "seeds": (self.seeds, config.seeds),
+            "rounds": (self.rounds, [*range(0, last, every), last]),
+        }
+        for name, rows in self.metrics.items():
+            same[name] = np.shape(rows), (len(self.seeds), len(self.rounds))
+        for name, rows in self.info.items():
+            same[name] = np.shape(rows), (len(self.seeds), last)
+        for what, (held, wanted) in same.items():
+            if held != wanted:
+                raise ValueError(f"{what} must be {wanted}, got {held}")
+        return self
 
 
 def results_dir() -> Path:
@@ -144,7 +197,7 @@ def compute_or_load(
     traces: dict[str, Trace] = {}
     for name, spec in specs.items():
         if not recompute and is_stored(study, profile, name, spec):
-            traces[name] = to_trace(archive.read(stored_path(study, profile, name), "run"))
+            traces[name] = to_trace(read_run(stored_path(study, profile, name)))
     missing = {name for name in specs if name not in traces}
     for group in groups(among or specs):
         if missing.isdisjoint(group):
@@ -162,13 +215,7 @@ def compute_or_load(
 
 
 def make_room(study: str, profile: str) -> None:
-    """The folder of a study's runs, without what killed processes left half written.
-
-    Raises
-    ------
-    OSError
-        one sentence, if there can be no such folder.
-    """
+    """The folder of a study's runs, without what killed processes left half written."""
     folder = run_path(study, profile, "any").parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -185,7 +232,7 @@ def is_stored(study: str, profile: str, name: str, spec: Spec) -> bool:
     path = stored_path(study, profile, name)
     if not archive.exists(path):
         return False
-    held = archive.read(path, "run", curves=False)
+    held = archive.read(path, curves=False)
     key = spec.key()
     return bool(held["config"] == spec.config() if key is None else held["key"] == key)
 
@@ -246,6 +293,9 @@ def compute(
 
 
 def to_payload(study: str, profile: str, name: str, spec: Spec, trace: Trace) -> dict[str, Any]:
+    final, made = trace.state.w.double(), trace.provenance
+    small = final.shape[-1] <= LARGEST_MODEL
+    compiled = made.get("compiled", 0)  # rounds, whose last digits are others
     content = {
         "schema": SCHEMA,
         "kind": "run",
@@ -254,59 +304,46 @@ def to_payload(study: str, profile: str, name: str, spec: Spec, trace: Trace) ->
         "name": name,
         "key": spec.key(),
         "maker": spec.maker(),
-        "config": {
-            "algorithm": describe(spec.algorithm),
-            "problem": trace.config["problem"],
-            "rounds": spec.rounds,
-            "seeds": list(spec.seeds),
-            "evaluate_every": spec.evaluate_every,
-        },
+        "config": spec.config(trace.config["problem"]),
         "rounds": trace.rounds.tolist(),
         "seeds": list(trace.seeds),
         "metrics": {k: to_lists(v) for k, v in trace.metrics.items() if k in spec.keep},
         "info": {k: to_lists(v) for k, v in trace.info.items() if k in spec.keep},
         "bits": {k: float(trace.info[k].mean()) for k in ("bits_up", "bits_down")},
-        "final_w": models(trace.state.w.double(), always="final_w" in spec.keep),
-        "output_w": None if trace.output is None else models(trace.output),
-        "provenance": provenance(trace, spec.sources()),
+        "final_w": to_lists(final) if small or "final_w" in spec.keep else None,
+        "output_w": None if trace.output is None or not small else to_lists(trace.output),
+        "provenance": {  # no name of a host or a person
+            **versions(),
+            "sources": spec.sources(),
+            "device": made["device"],
+            "threads": made["threads"],
+            "wall_s": significant(made["wall_s"], 3),
+            **({"compiled": compiled} if compiled else {}),
+        },
     }
     return {**content, "digest": digest(content)}
 
 
 def to_trace(payload: Mapping[str, Any]) -> Trace:
     """The Trace of a stored or freshly computed run; `state` is the final models `[S, d]`."""
-    arrays = {
-        part: {
-            k: np.array([[number(x) for x in row] for row in v]) for k, v in payload[part].items()
-        }
-        for part in ("metrics", "info")
-    }
+    metrics, info = (
+        {name: np.array(rows, dtype=float) for name, rows in payload[part].items()}
+        for part in archive.CURVES
+    )
+    state, output = (
+        None if payload[part] is None else np.array(payload[part], dtype=float)
+        for part in archive.MODELS
+    )
     return Trace(
-        metrics=arrays["metrics"],
-        info=arrays["info"],
+        metrics=metrics,
+        info=info,
         rounds=np.array(payload["rounds"]),
         seeds=tuple(payload["seeds"]),
         config={**payload["config"], "bits": payload["bits"]},
         provenance=payload["provenance"],
-        state=to_models(payload["final_w"]),
-        output=to_models(payload["output_w"]),
+        state=state,
+        output=output,
     )
-
-
-def provenance(trace: Trace, sources: Mapping[str, str]) -> dict[str, Any]:
-    """Where a run comes from; no name of a host or a person.
-
-    How many of its rounds were compiled is said of runs with such: their last digits are others.
-    """
-    compiled = trace.provenance.get("compiled", 0)
-    return {
-        **versions(),
-        "sources": dict(sources),
-        "device": trace.provenance["device"],
-        "threads": trace.provenance["threads"],
-        "wall_s": significant(trace.provenance["wall_s"], 3),
-        **({"compiled": compiled} if compiled else {}),
-    }
 
 
 def mark(payload: Mapping[str, Any]) -> str:
@@ -319,51 +356,66 @@ def to_lists(x: Any) -> list[list[float | None]]:
     return [[significant(float(v)) for v in row] for row in x]
 
 
-def to_models(rows: list[list[float | None]] | None) -> Any:
-    """The inverse of `models`."""
-    return None if rows is None else np.array([[number(x) for x in row] for row in rows])
+def read_run(path: Path) -> dict[str, Any]:
+    """One stored run, validated.
+
+    Raises
+    ------
+    ValueError
+        one sentence, for a file that is damaged, or a run that contradicts itself or its place.
+    """
+    held = archive.read(path)
+    try:
+        StoredRun.model_validate({**held, "place": path.with_suffix("").parts[-3:]})
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "it"
+        what = first["msg"].removeprefix("Value error, ")
+        raise ValueError(
+            f"{held['study']}/{held['name']}: {where} must fit the schema of a run ({what}); "
+            "restore the file or reproduce it."
+        ) from None
+    return held
 
 
-def models(w: Any, always: bool = False) -> list[list[float | None]] | None:
-    """Models `[S, d]`, if they are small or asked for."""
-    return to_lists(w) if always or w.shape[-1] <= LARGEST_MODEL else None
+@archive.cached
+def config_of(path: Path) -> dict[str, Any]:
+    """The configuration of a stored run, read with all checks."""
+    config: dict[str, Any] = read_run(path)["config"]
+    return config
+
+
+class Derived(NamedTuple):
+    """What was derived from a study's runs: numbers, what is wrong with each run, runs' marks."""
+
+    numbers: dict[str, Number]
+    health: dict[str, str]
+    runs: dict[str, str]
+
+
+def read_derived(study: str, profile: str = "full") -> Derived:
+    """What is stored beside the runs of a study; nobody may change it."""
+    return _read_derived(run_path(study, profile, "numbers"))
+
+
+@archive.cached
+def _read_derived(path: Path) -> Derived:
+    held = archive.read(path)
+    numbers = {k: Number.from_json(v) for k, v in held["numbers"].items()}
+    return Derived(numbers, held["health"], held.get("runs", {}))
 
 
 def read_numbers(study: str, profile: str = "full") -> dict[str, Number]:
     """The derived numbers of a study, by name."""
-    return dict(_derived(run_path(study, profile, "numbers"))[0])
+    return dict(read_derived(study, profile).numbers)
 
 
 def read_health(study: str, profile: str = "full") -> dict[str, str]:
     """What was wrong with every run of a study when its numbers were stored."""
-    return dict(_derived(run_path(study, profile, "numbers"))[1])
+    return dict(read_derived(study, profile).health)
 
 
-def read_marks(study: str, profile: str = "full") -> dict[str, str]:
-    """The runs that a study's numbers were derived from, each with its `mark` then."""
-    return dict(_derived(run_path(study, profile, "numbers"))[2])
-
-
-@archive.cached
-def _derived(path: Path) -> tuple[dict[str, Number], dict[str, str], dict[str, str]]:
-    data = archive.read(path, "numbers")
-    numbers = {k: Number.from_json(v) for k, v in data["numbers"].items()}
-    return numbers, data["health"], data.get("runs", {})
-
-
-def write_numbers(
-    study: str,
-    profile: str,
-    numbers: Mapping[str, Number],
-    payloads: Mapping[str, Mapping[str, Any]],
-    health: Mapping[str, str],
-) -> None:
-    """Store a study's derived numbers, with health and provenance of the runs they come from."""
-    content = numbers_content(study, profile, numbers, payloads, health)
-    write_json(run_path(study, profile, "numbers"), {**content, "digest": digest(content)})
-
-
-def numbers_content(
+def derived(
     study: str,
     profile: str,
     numbers: Mapping[str, Number],
@@ -372,7 +424,7 @@ def numbers_content(
 ) -> dict[str, Any]:
     """What is stored of a study's derived numbers; `runs` marks what they were derived from."""
     held = [payload["provenance"] for payload in payloads.values()]
-    return {
+    content = {
         "schema": SCHEMA,
         "kind": "numbers",
         "study": study,
@@ -386,6 +438,7 @@ def numbers_content(
             "wall_s": significant(sum(one["wall_s"] for one in held), 3),
         },
     }
+    return {**content, "digest": digest(content)}
 
 
 def run_path(study: str, profile: str, name: str) -> Path:

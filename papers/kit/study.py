@@ -10,6 +10,7 @@ from typing import Any, TypedDict
 
 from fedlib import checks
 from fedlib.core import Trace
+from fedlib.core.files import write_json
 from fedlib.run import check_seeds, resolve_device
 from papers.kit import archive, ledger, paper_profile, store
 from papers.kit.claims import PAPERS, Claim, PaperValue
@@ -19,8 +20,7 @@ from papers.kit.numbers import Number
 from papers.kit.page import Page
 from papers.kit.plot import Drawing
 from papers.kit.rules import Outcome
-from papers.kit.run_schema import Payload, config_of, load_run
-from papers.kit.store import Spec
+from papers.kit.store import Spec, config_of, read_run
 from papers.kit.tolerance import Tolerance
 
 INTERACTIVE = ("In", "Out", "exit", "quit")  # names that IPython puts into every notebook
@@ -222,7 +222,7 @@ class Study:
         if profile == store.PAPER:
             if not self.at_paper:
                 return None
-            payloads = {name: load_run(path) for name, path in paper_profile.held(self).items()}
+            payloads = {name: read_run(path) for name, path in paper_profile.held(self).items()}
             if not any(payload["profile"] == profile for payload in payloads.values()):
                 return None
         else:
@@ -230,12 +230,15 @@ class Study:
             if not all(self._has(profile, n, spec) for n, spec in specs.items()):
                 return None
             payloads = {name: self.payload(name, profile) for name in specs}
-        traces = paper_profile.Some({n: store.to_trace(held) for n, held in payloads.items()})
+        traces = {n: store.to_trace(held) for n, held in payloads.items()}
         try:
             numbers = self.numbers(traces, profile)
-        except paper_profile.Missing:
+        except KeyError as missing:  # a run that is not there
+            if missing.args[0] not in self.specs(self.resolve(profile)):
+                raise
             return None
-        store.write_numbers(self.name, profile, numbers, payloads, self.health(traces))
+        content = store.derived(self.name, profile, numbers, payloads, self.health(traces))
+        write_json(store.run_path(self.name, profile, "numbers"), content)
         return numbers
 
     def chosen(self, specs: Mapping[str, Spec], runs: str) -> dict[str, Spec]:
@@ -262,7 +265,7 @@ class Study:
 
     def payload(self, run_name: str, profile: str = "full") -> dict[str, Any]:
         """One stored run as it is on disk; refused if it contradicts itself or its place."""
-        return load_run(store.stored_path(self.name, profile, run_name))
+        return read_run(store.stored_path(self.name, profile, run_name))
 
     def evaluate(self, claim: Claim) -> Evaluated:
         """The verdict on one claim, from the stored numbers of the paper's setting."""
@@ -316,7 +319,7 @@ class Study:
     def _has(self, profile: str, name: str, spec: Spec) -> bool:
         return store.is_stored(self.name, profile, name, spec)
 
-    def _stored(self, runs: Iterable[str]) -> dict[str, Payload]:
+    def _stored(self, runs: Iterable[str]) -> dict[str, Mapping[str, Any]]:
         """The configurations of those of some runs that are stored with the full profile."""
         paths = {name: store.run_path(self.name, "full", name) for name in runs}
         return {name: config_of(path) for name, path in paths.items() if archive.exists(path)}

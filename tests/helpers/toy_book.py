@@ -72,16 +72,13 @@ PROVENANCE = {
     "numpy": "2.0.0", "python": "3.11.7", "cpu": "x86_64", "date": "2026-02-02",
     "device": "cpu", "threads": 1, "wall_s": 1.5,
 }  # fmt: skip
-HEALTH = {
-    "finite": True, "moved": True, "above": 2, "seeds": 2, "course": "unknown", "wrong": "",
-}  # fmt: skip
 WRONG = {"old": "", "new": "", "grid_3": "dead: f constant from round 2"}
 NUMBERS = {
     "kind": "numbers",
     "numbers": {
         "gap": {"value": 0.512, "low": 0.4, "high": 0.6, "per_seed": [0.4, 0.6], "unit": "nats"}
     },
-    "health": {k: {**HEALTH, "wrong": v} for k, v in WRONG.items()},
+    "health": WRONG,
     "provenance": PROVENANCE,
 }
 

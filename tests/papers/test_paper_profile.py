@@ -13,11 +13,11 @@ from papers.__main__ import main
 from papers.kit import archive, ledger, paper_profile, report, store
 from papers.kit.claims import Claim, Reading
 from papers.kit.health import HealthCheck
+from papers.kit.lint import lint_study
 from papers.kit.needs import Needs
 from papers.kit.numbers import measured
 from papers.kit.rules import Rule, of, stat
 from papers.kit.run_groups import groups_of, listed
-from papers.kit.run_schema import lint_study
 from papers.kit.store import Spec
 from papers.kit.study import Study, parameters
 
@@ -123,7 +123,7 @@ def test_a_grid_of_which_a_point_is_missing_decides_nothing(own):
     assert not paper_profile.held(own)
     assert outcome(own).verdict == "not judged"
     at_paper(own, "E2_*")
-    assert {*store.read_marks("own", "paper")} == {"E2_0.1", "E2_0.3"}  # E1 is not there
+    assert {*store.read_derived("own", "paper").runs} == {"E2_0.1", "E2_0.3"}  # E1 is not there
     assert outcome(own).verdict == "reproduced"
     both = replace(CLAIM, runs=("E1_0.1", "E2_0.1"))
     assert outcome(own, both).reason.endswith("at least 3 are needed (and 1 more)")
@@ -185,13 +185,12 @@ def test_runs_of_the_papers_setting_are_recomputed_too(own, monkeypatch, capsys)
 def test_it_lists_what_is_left_and_who_waits_for_it(own, monkeypatch):
     monkeypatch.setitem(STUDIES, own.name, own)
     lines = "\n".join(listed([own], "paper"))
-    assert "own/paper/E2_0.1 and 1 more" in lines
-    assert "1 claims wait: own/C1" in lines
+    assert "own/E2_0.1 (2 runs)  own/C1" in lines
     at_paper(own, "E2_*")
     lines = "\n".join(listed([own], "paper"))
     assert "E2_0.1" not in lines
     assert "E1_0.1" in lines
-    assert "0 claims wait: none" in lines
+    assert "own/C1" not in lines
     assert [group.done for group in groups_of(own)] == [False, True]
 
 

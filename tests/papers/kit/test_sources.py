@@ -13,7 +13,7 @@ from fedlib.provenance import ROOT
 from papers import STUDIES
 from papers.fedsgm.np_workshop import problem
 from papers.kit import ledger, sources
-from papers.kit.run_schema import lint_study
+from papers.kit.lint import lint_study
 
 METHOD = "fedlib/algorithms/fedsgm.py"
 SGM = FedSGM(lr=0.1, local_steps=1, participants=4, tolerance=0.1)
