@@ -216,7 +216,8 @@ class Round(BookDirective):
         example, log, bits, participants = recorded(self.arguments[0])
         problem = example.problem
         text = (
-            f"One round on `{problem.name}` with {participants} participants and "
+            f"One round on `{problem.name}` with {participants} "
+            f"participant{'s' * (participants != 1)} and "
             f"{problem.dim} parameters"
         )
         if not log:

@@ -124,7 +124,7 @@ class PenaltyFedAvg(LocalWork):
     batch_size, value_batch_size : as in FedSGM.
     local : the steps of line 5, `SGD()` or `Adam()`.
 
-    Differs: as in the paper's appendix G.1, without its optional compression. Where the problem
+    Differs: the optional compression of the paper's appendix G.1 is left out. Where the problem
     pools statistics (`Pooled`), line 2 sends those, and `on` comes back with their slope's sign. Of
     several constraints the largest is g, as in `FedSGM`.
     """
@@ -251,7 +251,7 @@ class SGM(Descent):
     batch_size, value_batch_size : rows of the batch for the gradients and of the one for g(w), both
         drawn anew for every step; None for all rows.
 
-    Differs: nothing crosses a line, so no bits are counted; `sigma` is that of the last step.
+    Differs: nothing crosses a line, so no bits are counted; `sigma` is the last step's.
     """
 
     lr: Positive

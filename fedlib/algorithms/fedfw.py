@@ -188,13 +188,13 @@ class FedFW(Penalized):
     participation : the probability p of line 1.
     schedule : eta_t and lam_t / lambda_0: `Convex()`, `Nonconvex(rounds)`, `Fixed(step)`.
     batch_size : rows of a minibatch for line 3; None, as in the paper: all rows.
-    split : a set for each client in place of the common one; the problem's set is
+    split : a set for each client instead of a common one; the problem's set is
         their intersection, in which w then lies only in the limit.
 
     Info: `gap`, the sum over clients of <g_i, x_i - s_i>, is the Frank-Wolfe gap of the penalized
     surrogate (exact for full batches); `distance` is the root of sum_i |x_i - w|^2; both before the
-    round. They are sums over all N clients, which is why lines 3 and 4 are computed for everybody
-    and only dropped for who does not take part.
+    round. Both sum over all N clients, so lines 3 and 4 are computed for everybody and discarded
+    for clients that do not take part.
 
     Differs: line 7 is, for all clients, the paper's w <- (1 - eta_t) w + eta_t mean_i s_i; for some
     of them the paper prints the same, which is wrong (its own (40) gives line 7). The server knows
@@ -237,8 +237,8 @@ class FedFWPlus(FedFW):
 
     Info: `gap` and `distance` as in `FedFW`, the gap with line 3's direction.
 
-    Differs: as `FedFW`. Who does not take part keeps its multiplier too. The paper has no analysis
-    of this variant.
+    Differs: as `FedFW`. A client that does not take part keeps its multiplier too. The paper has no
+    analysis of this variant.
     """
 
     extras: ClassVar[int] = 1
@@ -309,12 +309,12 @@ class FedFWReset(FrankWolfe):
     ----------
     lam0, participation, batch_size : as in `FedFW`.
     local_steps : E; with one step it is `NaiveFW`, because x_i - w is 0 in line 3.
-    schedule : eta_s and lam_s / lambda_0, as in `FedFW`, by local steps in place of rounds.
+    schedule : eta_s and lam_s / lambda_0, as in `FedFW`, by local steps, not rounds.
 
-    Info: `gap` as in `FedFW`, of the first of the local steps; `distance` is 0, no client keeps a
-    model.
+    Info: `gap` as in `FedFW`, at the first local step; `distance` is always 0, because no client
+    keeps a model.
 
-    Differs: from the paper in lines 2, 3 and 7, as the authors' code does; for comparison only.
+    Differs: lines 2, 3 and 7 follow the authors' code, not the paper; for comparison only.
     """
 
     lam0: Nonnegative
@@ -362,7 +362,7 @@ class NaiveFW(FrankWolfe):
 
     Info: `gap`, the mean of the clients' own Frank-Wolfe gaps at w, before the round.
 
-    Differs: as in the paper, (20).
+    Differs: nowhere; it is the paper's (20).
     """
 
     schedule: Schedule = Convex()

@@ -75,11 +75,11 @@ class FedSGM(checks.Checked):
         theorems for n < N assume; False is the algorithm as printed, one sample for both.
     local : the steps of line 5, `SGD()` as printed, or `Adam()`.
 
-    Differs: the server sends sigma back in place of g, the same 32 bits. Projection is the
+    Differs: the server sends sigma back and not g, in the same 32 bits. Projection is the
     problem's set, if it has one; local iterates and w are not projected, as in the paper. Where the
     problem pools statistics (`Pooled`), line 2 sends those, and sigma comes back with their slope's
-    sign. Of several constraints the largest is the g of lines 3 to 5, the one constraint that they
-    amount to; a client sends all their values, and gets sigma with the largest's place.
+    sign. Of several constraints the largest is the g of lines 3 to 5; a client sends all their
+    values, and gets sigma and the largest constraint's index.
 
     Reference: F, Algorithm 1 (lines 1-9), section 3.1 (line 10); W, Algorithm 1.
     """

@@ -225,8 +225,8 @@ class SSCA(FreeServer, OverSamples):
     ridge : lambda of the term `ridge |w|^2` of the objective.
     debias : whether line 5 divides f by kappa_t = 1 - prod_{s <= t} (1 - rho_s).
 
-    Differs: as in the paper, whose line 5 is not the minimizer of its average (3): the curvature of
-    that is kappa_t tau, because the average starts from zero. `debias` gives the exact minimizer.
+    Differs: by default nowhere. The paper's line 5 is not the minimizer of its average (3), whose
+    curvature is kappa_t tau because the average starts from zero; `debias` gives the exact one.
     With a problem's set, line 5 is the minimizer over the set. Constraints are ignored; of several
     objectives the mean counts.
 
@@ -276,8 +276,8 @@ class ConstrainedSSCA(PenaltyServer, OverSamples):
     patience : rounds between two looks at the slack.
     tolerance : the slack's norm that leaves the penalty as it is.
 
-    Differs: as in the paper, but for its outer loop over penalties: it restarts Algorithm 2 with
-    the next c once that has converged, line 7 goes on from where it is. Line 5 is solved by the
+    Differs: in the outer loop over penalties. The paper restarts Algorithm 2 with the next c once
+    it has converged; line 7 goes on from where it is. Line 5 is solved by the
     formula of Lemma 1, and for several constraints by an interior point method on the dual.
 
     `init` refuses a problem with a set, with a pooled constraint, or without any constraint.

@@ -45,8 +45,8 @@ class Trace:
     seeds : S numbers.
     config : algorithm, problem, rounds: what the stored run is keyed by.
     provenance : versions, device, time.
-    state : the final state, every tensor with leading axis S; of a stored run the final models
-        `[S, d]` alone, or None if they are large.
+    state : the final state, every tensor with leading axis S; a stored run has only the final
+        models `[S, d]`, or None if they are large.
     output : what the algorithm returns as its solution `[S, d]` where that is not the final model
         (FedSGM's averaged iterate; NaN where it is undefined), else None.
     """
