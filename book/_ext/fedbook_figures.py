@@ -14,7 +14,7 @@ import math
 import os
 import re
 from collections import UserDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -184,16 +184,28 @@ def settings(env: BuildEnvironment, study: str, runs: list[str]) -> list[nodes.N
     """What the runs behind a figure were made with, in one line."""
     if not runs:
         return []
-    found: dict[str, dict[str, None]] = {}
+    found: dict[str, dict[str, dict[str, None]]] = {}
     for name in runs:
         run = read_stored(env, folder_of(study) / f"{name}.json")
-        for label, text in flat(run["config"]).items():
-            found.setdefault(label, {})[text] = None
-    held = {label: listed([*values]) for label, values in found.items()}
-    rows = [f"{label} {held[label]}" for label in MAIN if label in held]
+        texts = flat(run["config"])
+        for label in MAIN.keys() & texts:
+            found.setdefault(label, {}).setdefault(texts.get("method", ""), {})[texts[label]] = None
+    methods = found.pop("method", {})
+    rows = [f"method {listed([*methods])}"] * bool(methods)
+    rows += [f"{k} {of_methods(found[k], len(methods) or 1)}" for k in MAIN if k in found]
     line = nodes.paragraph("", "", nodes.strong("", "Settings: "), nodes.Text("; ".join(rows)))
     line["classes"].append("figure-settings")
     return [line]
+
+
+def of_methods(values: Mapping[str, Iterable[str]], count: int) -> str:
+    """The values of a setting, with the methods that have them unless all `count` have the same."""
+    said: dict[str, list[str]] = {}
+    for method, texts in values.items():
+        said.setdefault(listed([*texts]), []).append(method)
+    if [len(names) for names in said.values()] == [count]:
+        return next(iter(said))
+    return ", ".join(f"{text} ({', '.join(names)})" for text, names in said.items())
 
 
 def say_once(cells: list[nodes.container]) -> None:

@@ -28,6 +28,14 @@ for (const cell of document.querySelectorAll("table.dataframe tbody :is(th, td)"
   const words = cell.textContent.trim();
   if (cell.matches("th") || / /.test(words)) cell.style.setProperty("--letters", words.length);
 }
+/* Tables with sentences in them: on a phone their rows are cards, whose lines the heads name. */
+for (const table of document.querySelectorAll(".bd-article table:not(.dataframe, .claims)")) {
+  const heads = [...table.querySelectorAll("thead tr:only-child > *")].map((head) => head.textContent.trim());
+  const cells = [...table.querySelectorAll("tbody td")];
+  if (heads.length < 3 || !cells.some((cell) => cell.textContent.length > 50)) continue;
+  table.classList.add("cards");
+  for (const cell of cells) cell.dataset.head = heads[cell.cellIndex] ?? "";
+}
 /* The bibliography: roles that its entries may not have. */
 for (const entry of document.querySelectorAll(".citation, .citation-list, .citation .backrefs, .citation [role]"))
   entry.removeAttribute("role");

@@ -196,9 +196,9 @@ class FedFW(Penalized):
     round. Both sum over all N clients, so lines 3 and 4 are computed for everybody and discarded
     for clients that do not take part.
 
-    Differs: line 7 is, for all clients, the paper's w <- (1 - eta_t) w + eta_t mean_i s_i; for some
-    of them the paper prints the same, which is wrong (its own (40) gives line 7). The server knows
-    the x_i from the messages.
+    Differs: with all clients line 7 is the paper's w <- (1 - eta_t) w + eta_t mean_i s_i. The paper
+    prints the same for sampled clients, which is wrong (its own (40) gives line 7). The server
+    knows the x_i from the messages.
 
     `init` refuses a problem without a feasible set, with constraints, or with a start outside.
     """

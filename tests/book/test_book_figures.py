@@ -161,6 +161,13 @@ def test_previews_hold_what_links_lead_to(extension, tmp_path):
     }
 
 
+def test_a_setting_names_the_methods_that_have_it_unless_all_have_the_same(extension):
+    said = extension("fedbook_figures").of_methods
+    assert said({"A": ["1", "2"], "B": ["1", "2"]}, 2) == "1, 2"
+    assert said({"A": ["1"], "B": ["2"], "C": ["1"]}, 3) == "1 (A, C), 2 (B)"
+    assert said({"A": ["1"]}, 2) == "1 (A)"
+
+
 def test_settings_that_come_again_name_their_first_figure(extension):
     def cell(words):
         line = nodes.paragraph("", "", nodes.strong("", "Settings: "), nodes.Text(words))

@@ -193,7 +193,7 @@ def test_the_book_is_light():
     for name in PAGES:
         text = (HTML / name).read_text(encoding="utf-8")
         weights.append(weight(HTML / name, text, sizes))
-    assert statistics.median(weights) < 1.5e6
+    assert statistics.median(weights) < 5e5
     total = sum(p.stat().st_size for p in HTML.rglob("*") if p.is_file())
     assert total < 80e6, json.dumps({p.name: p.stat().st_size for p in HTML.iterdir()})
 
