@@ -2,9 +2,8 @@
 
 Only this module and `plot_data` import matplotlib and seaborn. A figure is a function `draw(fig)`
 that fills a matplotlib figure; `show` displays it in a notebook as one picture on white ground, in
-whose place the book puts an SVG with colours for light and dark pages. What is a statistic over
-seeds (bands, dots, cells) seaborn draws from a tidy table; intervals that a study has stored are
-drawn as they are.
+whose place the book puts an SVG with colours for light and dark pages. Intervals that a study has
+stored are drawn as they are.
 """
 
 from __future__ import annotations

@@ -1,14 +1,16 @@
-"""What is drawn of the seeds of a run: bands, dots, points and cells, by seaborn from tidy tables.
+"""What is drawn of the seeds of a run: bands, dots, points and cells.
 
 Intervals that a study has stored are drawn by `plot.dots` as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+
+from fedlib.core.trace import Array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,23 +20,18 @@ if TYPE_CHECKING:
 COLORS = ("#2a7fbf", "#d9782d", "#3a9a5f", "#b5519c", "#8a8a2b", "#c0504d", "#5aa9b8", "#7d6bb0")
 
 #: A band's ends: standard deviations, from the least to the greatest, or none.
-Around = tuple[str, float] | Callable[[Any], tuple[float, float]] | None
+Around = tuple[str, float] | None
 SD, RANGE = ("sd", 1), ("pi", 100)
 
 
-def tidy(x: Any, y: Any) -> pd.DataFrame:
-    """The values `y [S, T]` of all seeds at the places `x [T]`, a row a value.
+def whole(x: Any, y: Any) -> tuple[Array, Array]:
+    """The places `x [T]` and values `y [S, T]` where every seed has a number.
 
-    At a place where a seed has no number there is none of any seed: a mean over those that are left
-    would tell another story.
+    A mean over those that are left elsewhere would tell another story.
     """
-    import pandas as pd
-
     y = np.asarray(y, dtype=float)
-    whole = np.isfinite(y).all(0)
-    x, y = np.asarray(x, dtype=float)[whole], y[:, whole]
-    seed = np.repeat(np.arange(len(y)), y.shape[1])
-    return pd.DataFrame({"x": np.tile(x, len(y)), "y": y.ravel(), "seed": seed})
+    finite = np.isfinite(y).all(0)
+    return np.asarray(x, dtype=float)[finite], y[:, finite]
 
 
 def band(
@@ -44,7 +41,7 @@ def band(
     *,
     color: str,
     around: Around = SD,
-    middle: str = "mean",
+    middle: Literal["mean", "median"] = "mean",
     shade: float = 0.18,
     **style: Any,
 ) -> None:
@@ -52,26 +49,24 @@ def band(
 
     On a logarithmic axis, where it is one already, both are those of the logarithms.
     """
-    import seaborn as sns
-
-    names = ax.get_xlabel(), ax.get_ylabel()
-    look = {"color": color, "linewidth": 1.5, "legend": False, **style}
-    edge = {"alpha": shade, "linewidth": 0}
-    spread = around if len(y) > 1 else None
-    sns.lineplot(
-        tidy(x, y), x="x", y="y", estimator=middle, errorbar=spread, err_kws=edge, ax=ax, **look
-    )
-    ax.set(xlabel=names[0], ylabel=names[1])
+    x, y = whole(x, y)
+    scale = ax.yaxis.get_transform()
+    y = scale.transform(y.ravel()).reshape(y.shape)
+    center = getattr(np, middle)(y, axis=0)
+    edge = {"linewidth": 1.5, "markeredgecolor": "white", "markeredgewidth": 0.75}
+    ax.plot(x, scale.inverted().transform(center), color=color, **{**edge, **style})
+    if around is None or len(y) < 2:
+        return
+    reach = around[1] * y.std(0, ddof=1)
+    ends = (y.min(0), y.max(0)) if around == RANGE else (center - reach, center + reach)
+    low, high = map(scale.inverted().transform, ends)
+    ax.fill_between(x, low, high, color=color, alpha=shade, linewidth=0)
 
 
 def every(ax: Axes, x: Any, y: Any, *, color: str, **style: Any) -> None:
     """A thin line for every seed of `y [S, T]`."""
-    import seaborn as sns
-
-    names = ax.get_xlabel(), ax.get_ylabel()
-    look = {"color": color, "linewidth": 0.5, "alpha": 0.5, "legend": False, **style}
-    sns.lineplot(tidy(x, y), x="x", y="y", units="seed", estimator=None, ax=ax, **look)
-    ax.set(xlabel=names[0], ylabel=names[1])
+    x, y = whole(x, y)
+    ax.plot(x, y.T, **{"color": color, "linewidth": 0.5, "alpha": 0.5, **style})
 
 
 def seeds(
