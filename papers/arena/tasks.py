@@ -19,8 +19,8 @@ from fedlib.data import split
 from fedlib.data.split import holdout
 from fedlib.problems.fairness import Rows
 from fedlib.problems.neyman_pearson import class_shares
+from papers import adult
 from papers.arena.losses import RADIUS
-from papers.kit import census as adult
 
 CLIENTS = {"np": 8, "pair": 10, "sparse": 8}
 VALIDATION = 0.2  # of every client's rows

@@ -26,7 +26,7 @@ ROWS = (
     ("fedlib.flower",),
     ("fedlib.testing",),
     ("fedlib",),
-    ("papers.kit",),
+    ("papers.kit", "papers.adult"),
     ("papers.fedsgm", "papers.fedcmoo", "papers.ssca", "papers.fedfw", "papers.arena"),
     ("papers", "papers.__main__", "papers.overview", "papers.compare"),
 )  # fmt: skip

@@ -12,9 +12,9 @@ from fedlib.core import Problem
 from fedlib.problems import fairness
 from fedlib.steps import Adam, Hard, Soft
 from fedlib.steps.switching import Switch
+from papers import adult
 from papers.fedsgm.fairness import claims, figures, many
 from papers.fedsgm.fairness.numbers import METRICS, derive
-from papers.kit import census as adult
 from papers.kit.health import HealthCheck, HealthChecks
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters

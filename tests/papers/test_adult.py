@@ -5,7 +5,7 @@ import torch
 from expect import refuses
 
 from fedlib import data
-from papers.kit import census as adult
+from papers import adult
 
 
 @pytest.mark.skipif(
