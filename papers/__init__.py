@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 from papers.kit.claims import PAPERS, Claim
-from papers.kit.study import ALL, Evaluated, Study
+from papers.kit.study import ALL, Study
 
 #: All studies by name. They are imported when somebody asks for it: help needs none of them.
 STUDIES: dict[str, Study]
@@ -19,7 +19,7 @@ STUDIES: dict[str, Study]
 #: The snapshot of all rules and verdicts, which `papers claims --store` writes and a test compares.
 VERDICTS = Path(__file__).with_name("verdicts.json")
 
-__all__ = ["STUDIES", "Evaluated", "Study", "all_claims", "verdicts"]
+__all__ = ["STUDIES", "Study", "all_claims", "verdicts"]
 
 
 def __getattr__(name: str) -> dict[str, Study]:

@@ -153,11 +153,11 @@ def list_claims() -> None:
     count = dict.fromkeys(VERDICTS, 0)
     for study, claim in papers.all_claims():
         done = study.evaluate(claim)
-        count[done.outcome.verdict] += 1
+        count[done.verdict] += 1
         runs = f"{study.name}/{claim.runs[0]}" + (
             f" +{len(claim.runs) - 1}" * (len(claim.runs) > 1)
         )
-        print(f"{claim.id:12} {done.outcome.label:16} {done.outcome.measured}  ({runs})")
+        print(f"{claim.id:12} {done.label:16} {done.measured}  ({runs})")
     print(", ".join(f"{n} {verdict}" for verdict, n in count.items() if n))
 
 

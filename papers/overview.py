@@ -67,7 +67,7 @@ def standings() -> list[Standing]:
             continue
         numbers = store.read_numbers(study.name, "full")
         for claim in study.claims:
-            verdict = study.outcomes(claim)[claim.reading].verdict
+            verdict = study.evaluate(claim).verdict
             for paper in PROMISES:
                 if paper in claim.paper and claim.paper != "ours":
                     counts[paper][verdict] += 1

@@ -74,10 +74,10 @@ def evaluate(env: BuildEnvironment, study: Study, claim: Claim) -> Row:
     if is_stored(larger):  # a claim may be judged there
         read_stored(env, larger)
     try:
-        result = study.evaluate(claim)
+        readings = study.outcomes(claim)
     except KeyError as error:
         raise BookError(f"{claim.id}: the rule asks for the number {error}, not stored.") from None
-    return Row(claim, study.name, result.outcome, result.readings)
+    return Row(claim, study.name, readings.pop(claim.reading), readings)
 
 
 class Claims(BookDirective):

@@ -65,11 +65,6 @@ class CheckedRun:
     within: bool = True
     sources: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def share(self) -> float:
-        """Of the rounds."""
-        return self.rounds / self.of
-
 
 def run_name(name: str, profile: str) -> str:
     """A run of a study, with its profile where that is not the full one."""
@@ -115,16 +110,14 @@ def enter(done: Iterable[tuple[RunPrefix, Spec, float, bool]]) -> None:
 
 def of_study(study: str) -> dict[str, CheckedRun | None]:
     """Every stored run of a study with its last recomputation as it is stored now, if ever."""
-    found, marks = entries(), dict[str, str]()
+    found, checked = entries(), dict[str, CheckedRun | None]()
     for profile in ("full", store.PAPER):
-        place = store.run_path(study, profile, "numbers")
-        if archive.exists(place) or profile == "full":
-            for name, mark in archive.read(place).get("runs", {}).items():
-                # numbers at the paper's scale may come from runs of the full profile too
-                if profile == "full" or archive.exists(store.run_path(study, profile, name)):
-                    marks[run_name(name, profile)] = mark
-    checked = {name: found.get(f"{study}/{name}") for name in marks}
-    return {n: one if one and one.mark == marks[n] else None for n, one in checked.items()}
+        there = archive.names(store.run_path(study, profile, "any").parent) - {"numbers"}
+        for name in sorted(there):
+            one = found.get(f"{study}/{run_name(name, profile)}")
+            agrees = one and one.mark == _mark_of(study, profile, name)
+            checked[run_name(name, profile)] = one if agrees else None
+    return checked
 
 
 def summary(runs: Iterable[CheckedRun | None]) -> str:
@@ -134,13 +127,13 @@ def summary(runs: Iterable[CheckedRun | None]) -> str:
     if not done:
         return "never recomputed"
     last = max(done, key=lambda one: one.date)
-    known = [one.difference for one in done if one.difference is not None]
-    beyond = sum(not one.within for one in done)
-    return (
+    told = (
         f"last recomputed at commit {last.commit} on {last.date}, {len(done)} of {len(runs)} runs"
-        + (f", largest relative difference {max(known):.1g}" if known else "")
-        + (f", {beyond} beyond the study's tolerance" if beyond else "")
     )
+    if known := [one.difference for one in done if one.difference is not None]:
+        told += f", largest relative difference {max(known):.1g}"
+    beyond = sum(not one.within for one in done)
+    return told + f", {beyond} beyond the study's tolerance" * bool(beyond)
 
 
 def notify(study: str, profile: str, traces: Mapping[str, Trace]) -> None:
@@ -148,23 +141,20 @@ def notify(study: str, profile: str, traces: Mapping[str, Trace]) -> None:
     found, files, places = entries(), dict[str, None](), dict[str, None]()
     count = 0
     for name, trace in traces.items():
-        stored = trace.provenance.get("sources", {})
-        if stored and not sources.changed(stored):
-            continue
-        what, commit, recorded = "stored", trace.provenance["commit"], stored
-        last = found.get(f"{study}/{run_name(name, profile)}")
-        if last and last.within and last.sources and _mark_of(study, profile, name) == last.mark:
-            what, commit, recorded = "recomputed", last.commit, last.sources
-        if now := sources.changed(recorded):
+        what, commit = "stored", trace.provenance["commit"]
+        now = sources.changed(trace.provenance.get("sources", {}))
+        last = found.get(f"{study}/{run_name(name, profile)}") if now else None
+        if last and last.within and last.sources and last.mark == _mark_of(study, profile, name):
+            what, commit, now = "recomputed", last.commit, sources.changed(last.sources)
+        if now:
             files |= dict.fromkeys(now)
             places[f"{what} at commit {commit}"] = None
             count += 1
     if count:
-        has = "has" if len(files) == 1 else "have"
         when = " or ".join([*places][:FEW]) + " or others" * (len(places) > FEW)
         _say(
-            f"{study}: {', '.join(files)} {has} changed since {count} of {len(traces)} runs were "
-            f"{when}; recompute=True computes them anew."
+            f"{study}: {', '.join(files)} {'has' if len(files) == 1 else 'have'} changed since "
+            f"{count} of {len(traces)} runs were {when}; recompute=True computes them anew."
         )
 
 

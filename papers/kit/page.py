@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fedlib import checks
 from fedlib.core import Problem, Trace
 from fedlib.core.algorithm import Algorithm
-from fedlib.core.describe import describe
 from papers.kit import ledger, store
-from papers.kit.needs import differences
 from papers.kit.numbers import Number
 from papers.kit.plot import Drawing
 from papers.kit.store import Spec
@@ -52,7 +50,7 @@ class Page:
         """All runs of the study, those named with the algorithm (and the problem) given.
 
         What is stored with the same configuration is loaded, anything else is computed. A line
-        says which runs are not the study's own, and in what.
+        says which runs are not the study's own.
 
         Parameters
         ----------
@@ -111,29 +109,9 @@ class Page:
 def summary_line(
     specs: Mapping[str, Spec], own: Mapping[str, Spec], profile: str, changed: Mapping[str, Any]
 ) -> str:
-    """One line: how many runs are the study's own, and in what the first of the others differs."""
-    other = {name: why for name, spec in specs.items() if (why := _differs(spec, own[name]))}
+    """One line: how many runs are the study's own, and which are not."""
+    other = [name for name, spec in specs.items() if not spec.same_as(own[name])]
     those = f"{len(specs) - len(other)} of {len(specs)} runs are the study's, profile {profile!r}"
     if changed:
         those += " with " + ", ".join(f"{name} {value}" for name, value in changed.items())
-    if not other:
-        return f"{those}."
-    name, why = next(iter(other.items()))
-    more = f", and {len(other) - 1} more" if len(other) > 1 else ""
-    return f"{those}; not so {name} ({why}){more}."
-
-
-def _differs(now: Spec, then: Spec) -> str:
-    found = [
-        f"{where} {a!r} in place of {b!r}"
-        for where, (a, b) in differences(describe(now.algorithm), describe(then.algorithm))
-    ]
-    if not _same_problem(now, then):
-        found.append("another problem")
-    return ", ".join(found)
-
-
-def _same_problem(now: Spec, then: Spec) -> bool:
-    if now.problem is then.problem or now.maker() is not None:
-        return now.maker() == then.maker()
-    return bool(now.config()["problem"] == then.config()["problem"])
+    return f"{those}{'; not so ' if other else ''}{', '.join(other)}."

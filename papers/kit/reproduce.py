@@ -54,6 +54,9 @@ class Comparison:
     difference: float
 
 
+Done = list[tuple[RunPrefix, Spec, Comparison]]
+
+
 def check_study(study: Study, profile: str, runs: str, device: str) -> bool:
     """Compute the stored runs with such names again as they were: with their grids, all seeds.
 
@@ -63,40 +66,28 @@ def check_study(study: Study, profile: str, runs: str, device: str) -> bool:
     specs = study.specs(study.resolve(profile))
     chosen = study.chosen(specs, runs)
     stored = {n: s for n, s in chosen.items() if store.is_stored(study.name, profile, n, s)}
-    done = list[tuple[RunPrefix, Spec, Comparison]]()
+    done: Done = []
     for group in store.groups({name: _cut(study, name, spec) for name, spec in specs.items()}):
         if stored.keys().isdisjoint(group):
             continue
-        now = list[tuple[RunPrefix, Spec, Comparison]]()
+        begun = len(done)
         for name, trace in store.compute(group, device, progress=True).items():
             if spec := stored.get(name):
                 rounds = group[name].rounds
                 part = RunPrefix(study.name, name, rounds, spec.rounds, spec.seeds, profile)
-                now.append((part, spec, compare(study, spec, part, trace)))
-                _say_wrong(now[-1][-1])
-        ledger.enter((p, spec, found.difference, not found.wrong) for p, spec, found in now)
-        done += now
+                done.append((part, spec, compare(study, spec, part, trace)))
+                print(*done[-1][-1].wrong, sep="\n", end="", file=sys.stderr)
+        enter(done[begun:])
     equal = [found.difference for *_, found in done if not found.wrong]
     largest = max(equal, default=0.0)
     print(f"{study.name}: {len(equal)} of {len(chosen)} runs equal within {largest:.1g}")
-    if begun := sum(part.rounds < part.of for part, *_ in done):
-        print(f"{study.name}: {begun} of them over their first rounds alone, no farther")
+    if short := sum(part.rounds < part.of for part, *_ in done):
+        print(f"{study.name}: {short} of them over their first rounds alone, no farther")
     if lacking := [name for name in chosen if name not in stored]:
         names = ", ".join(lacking[:NAMED]) + ", ..." * (len(lacking) > NAMED)
         count = f"{len(lacking)} not stored as declared ({names})"
         print(f"{study.name}: {count}; --missing stores them", flush=True)
     return len(equal) == len(chosen)
-
-
-def _cut(study: Study, name: str, spec: Spec) -> Spec:
-    """A run as far as it can be compared: to the end, for most."""
-    rounds = tolerance_of(name, study.tolerances).rounds
-    return spec if rounds is None else replace(spec, rounds=min(rounds, spec.rounds))
-
-
-def _say_wrong(found: Comparison) -> None:
-    for sentence in found.wrong:
-        print(sentence, file=sys.stderr)
 
 
 def recheck(
@@ -113,25 +104,26 @@ def recheck(
     entry for each, and runs without one are drawn first.
     """
     asked = [studies[name] for name in names or studies]
-    chosen = [study for study in asked if all(map(data.available, study.data))]
+    there = [study for study in asked if all(map(data.available, study.data))]
     if seed is None:
         made = versions()
         seed = int(digest([made["commit"], made["date"]])[:8], 16)
     print(f"recheck: seed {seed}, {seconds:g} s", flush=True)
-    began, done = time.monotonic(), list[tuple[RunPrefix, Spec, Comparison]]()
-    last = {run for study in chosen for run in known(study)} if store else set()
+    began, done = time.monotonic(), Done()
+    known = {f"{s.name}/{n}" for s in there for n, one in ledger.of_study(s.name).items() if one}
+    draws = sample(there, np.random.default_rng(seed), seconds, known if store else ())
     try:
-        for study, spec, part in sample(chosen, np.random.default_rng(seed), seconds, last):
+        for study, spec, part in draws:
             if done and time.monotonic() - began > seconds:
                 break
             found = recompute(study, spec, part)
+            done.append((part, spec, found))
             drawn = ", ".join(map(str, part.seeds))
             print(f"  {part.run}: {part.rounds} of {part.of} rounds, seeds {drawn}", flush=True)
-            _say_wrong(found)
-            done.append((part, spec, found))
+            print(*found.wrong, sep="\n", end="", file=sys.stderr)
     finally:  # stopped by hand too
         if store:
-            ledger.enter((p, spec, found.difference, not found.wrong) for p, spec, found in done)
+            enter(done)
     equal = [part for part, _, found in done if not found.wrong]
     complete = sum(part.rounds == part.of for part in equal)
     print(
@@ -139,14 +131,14 @@ def recheck(
         f"gives, {complete} of them to the end, {len(done) - len(equal)} are not "
         f"({time.monotonic() - began:.0f} s)"
     )
-    if away := [study.name for study in asked if study not in chosen]:
+    if away := [study.name for study in asked if study not in there]:
         print(f"recheck: not checked here, without their data: {', '.join(away)}")
     return 2 if len(equal) < len(done) else 0
 
 
-def known(study: Study) -> list[str]:
-    """The stored runs of a study that have been recomputed as they are, `study/run`."""
-    return [f"{study.name}/{name}" for name, one in ledger.of_study(study.name).items() if one]
+def enter(done: Done) -> None:
+    """Enter in the ledger how far recomputed runs agree."""
+    ledger.enter((part, spec, found.difference, not found.wrong) for part, spec, found in done)
 
 
 def sample(
@@ -179,10 +171,10 @@ def stored_runs(study: Study) -> list[tuple[str, str, Spec]]:
     A run that both settings share is the full profile's.
     """
     runs = [("full", *one) for one in study.specs(study.resolve("full")).items()]
-    if archive.exists(store.run_path(study.name, store.PAPER, "numbers")):
-        for name, spec in study.specs(study.resolve(store.PAPER)).items():
-            if archive.exists(store.run_path(study.name, store.PAPER, name)):
-                runs.append((store.PAPER, name, spec))
+    at_paper = archive.names(store.run_path(study.name, store.PAPER, "any").parent)
+    if "numbers" in at_paper:
+        specs = study.specs(study.resolve(store.PAPER))
+        runs += [(store.PAPER, name, spec) for name, spec in specs.items() if name in at_paper]
     return runs
 
 
@@ -206,6 +198,12 @@ def prefix_of(
     return RunPrefix(study.name, name, rounds, spec.rounds, seeds, profile)
 
 
+def _cut(study: Study, name: str, spec: Spec) -> Spec:
+    """A run as far as it can be compared: to the end, for most."""
+    rounds = tolerance_of(name, study.tolerances).rounds
+    return spec if rounds is None else replace(spec, rounds=min(rounds, spec.rounds))
+
+
 def recompute(study: Study, spec: Spec, part: RunPrefix) -> Comparison:
     """Compute a prefix of a stored run again, and compare."""
     return compare(study, spec, part, _computed(spec, part))
@@ -220,26 +218,28 @@ def compare(study: Study, spec: Spec, part: RunPrefix, trace: Trace) -> Comparis
     payload = study.payload(part.name, part.profile)
     tolerance = tolerance_of(part.name, study.tolerances)
     held = store.to_trace(payload)
-    pairs = [p for p in _pairs(trace, held, part) if p[0] not in tolerance.timed]
-    near = first = [_near(now, then, tolerance) for _, now, then in pairs]
+    now = _parts(trace, part, held)
+    then = {what: x for what, x in _stored(held, trace, part).items() if what in now}
+    known = [what for what in then if what not in tolerance.timed]
+    equal = {what: _near(now[what], then[what], tolerance) for what in known}
+    chaotic = {what: np.zeros_like(one) for what, one in equal.items()}
     # both ways, since a tie that rounding decides falls to one side with each
-    for shift in () if all(one.all() for one in near) else (SHIFT, -SHIFT):
-        shifted = _pairs(_computed(spec, part, shift), held, part)
-        other = {what: now for what, now, _ in shifted}
-        near = [
-            one | ~_steady(other[what], now, tolerance, ends=what in ENDS)
-            for one, (what, now, _) in zip(near, pairs, strict=True)
-        ]
-    # a difference that rounding alone may lead to does not count
-    counted = [one | ~now for one, now in zip(first, near, strict=True)]
-    apart = (_apart(*p[1:], one) for p, one in zip(pairs, counted, strict=True))
-    wrong = [
-        f"{part.run}: {what} must be what the code gives, it is not at entry {at} of seed "
-        f"{part.seeds[row]}; find out why, or reproduce it."
-        for (what, _, _), one in zip(pairs, near, strict=True)
-        for row, at in np.argwhere(~one)[:1]
-    ]
-    return Comparison([*wrong, *_bits(trace, payload, part)], max(apart, default=0.0))
+    for shift in () if all(one.all() for one in equal.values()) else (SHIFT, -SHIFT):
+        other = _parts(_computed(spec, part, shift), part, held)
+        for what in known:
+            chaotic[what] = chaotic[what] | ~_steady(other[what], now[what], tolerance, what)
+    wrong, difference = [], 0.0
+    for what in known:
+        for row, at in np.argwhere(~equal[what] & ~chaotic[what])[:1]:
+            wrong.append(
+                f"{part.run}: {what} must be what the code gives, it is not at entry {at} of seed "
+                f"{part.seeds[row]}; find out why, or reproduce it."
+            )
+        if now[what].shape == then[what].shape:
+            apart = np.abs(now[what] - then[what])[equal[what] | ~chaotic[what]]
+            size = np.nanmax(np.abs(then[what]), initial=NOTHING)
+            difference = max(difference, np.nanmax(apart, initial=0.0) / size)
+    return Comparison([*wrong, *_bits(trace, payload, part)], float(difference))
 
 
 def _computed(spec: Spec, part: RunPrefix, shift: float = 0.0) -> Trace:
@@ -275,57 +275,45 @@ def _shifted(problem: Problem, shift: float, seed: int) -> Problem:
     return replace(problem, w0=w0, data=data)
 
 
-def _pairs(trace: Trace, held: Trace, part: RunPrefix) -> list[tuple[str, Array, Array]]:
-    """What was computed beside what is stored: curves, and models where the end is reached."""
+def _parts(trace: Trace, part: RunPrefix, held: Trace) -> dict[str, Array]:
+    """What was computed: curves at the stored rounds, and models where the end is reached."""
+    columns = np.isin(trace.rounds, held.rounds)
+    found = {**{what: x[:, columns] for what, x in trace.metrics.items()}, **trace.info}
+    if part.rounds == part.of:
+        found[ENDS[0]] = trace.state.w.double().numpy()
+        if trace.output is not None:
+            found[ENDS[1]] = trace.output
+    return {what: np.where(np.isfinite(x), x, np.nan) for what, x in found.items()}
+
+
+def _stored(held: Trace, trace: Trace, part: RunPrefix) -> dict[str, Array]:
+    """What is stored of the same seeds and rounds."""
     rows = [held.seeds.index(seed) for seed in part.seeds]
-    there = {int(t): i for i, t in enumerate(held.rounds)}
-    columns = [i for i, t in enumerate(trace.rounds) if int(t) in there]
-    stored = [there[int(trace.rounds[i])] for i in columns]
-    found = [
-        (name, trace.metrics[name][:, columns], curve[rows][:, stored])
-        for name, curve in held.metrics.items()
-    ]
-    found += [
-        (name, trace.info[name], curve[rows][:, : trace.rounds[-1]])
-        for name, curve in held.info.items()
-    ]
-    if part.rounds == part.of and held.state is not None:
-        found.append((ENDS[0], trace.state.w.double().numpy(), held.state[rows]))
-    if part.rounds == part.of and held.output is not None and trace.output is not None:
-        found.append((ENDS[1], trace.output, held.output[rows]))
-    return found
+    columns = np.isin(held.rounds, trace.rounds)
+    found = {what: x[rows][:, columns] for what, x in held.metrics.items()}
+    found |= {what: x[rows][:, : part.rounds] for what, x in held.info.items()}
+    ends = zip(ENDS, (held.state, held.output), strict=True)
+    return found | {what: x[rows] for what, x in ends if x is not None}
 
 
-def _near(now: Array, then: Array, tolerance: Tolerance) -> Flags:
-    """Where two curves, a row a seed, differ by no more than rounding does."""
+def _near(now: Array, then: Array, tolerance: Tolerance, share: float = 1.0) -> Flags:
+    """Where two curves, a row a seed, differ by no more than (a share of) what rounding does."""
     if now.shape != then.shape:
         return np.zeros((1, 1), bool)
-    size = np.max(np.abs(then), axis=1, initial=0.0, keepdims=True, where=np.isfinite(then))
-    both = np.isfinite(now) & np.isfinite(then)
-    with np.errstate(invalid="ignore"):
-        near = abs(now - then) <= tolerance.rtol * abs(then) + tolerance.atol * size + NOTHING
-    return np.where(both, near, ~np.isfinite(now) & ~np.isfinite(then))
+    size = np.nanmax(np.abs(then), axis=1, initial=0.0, keepdims=True)
+    absolute: Any = share * tolerance.atol * size + NOTHING
+    return np.isclose(now, then, share * tolerance.rtol, absolute, equal_nan=True)
 
 
-def _apart(now: Array, then: Array, counted: Flags) -> float:
-    """The largest difference of two curves where it counts, as a share of the largest entry."""
-    if now.shape != then.shape or not counted.any():
-        return 0.0
-    both = counted & np.isfinite(now) & np.isfinite(then)
-    size = np.max(np.abs(then), initial=NOTHING, where=np.isfinite(then))
-    return float(np.max(np.abs(now - then), initial=0.0, where=both) / size)
-
-
-def _steady(shifted: Array, now: Array, tolerance: Tolerance, *, ends: bool) -> Flags:
+def _steady(shifted: Array, now: Array, tolerance: Tolerance, what: str) -> Flags:
     """Where a shifted problem has led to the same so far; of a model, in all of it.
 
     A curve to a tenth of what rounding may do: two ways may part slowly, and a third stand between.
     """
-    if ends:
+    if what in ENDS:
         same = _near(shifted, now, tolerance)
         return np.broadcast_to(same.all(axis=1, keepdims=True), same.shape)
-    tenth = replace(tolerance, rtol=tolerance.rtol / 10, atol=tolerance.atol / 10)
-    return np.logical_and.accumulate(_near(shifted, now, tenth), axis=1)
+    return np.logical_and.accumulate(_near(shifted, now, tolerance, 0.1), axis=1)
 
 
 def _bits(trace: Trace, payload: Mapping[str, Any], part: RunPrefix) -> Iterator[str]:

@@ -103,7 +103,7 @@ def decided(study: Study, claim: Claim) -> bool:
     """Whether what is stored decides a claim."""
     if not archive.exists(store.run_path(study.name, "full", "numbers")):
         return False
-    return study.outcomes(claim)[claim.reading].verdict not in OPEN
+    return study.evaluate(claim).verdict not in OPEN
 
 
 def to_do(studies: Sequence[Study], profile: str) -> list[Group]:

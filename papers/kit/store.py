@@ -103,6 +103,12 @@ class Spec:
             "evaluate_every": self.evaluate_every,
         }
 
+    def same_as(self, other: Spec) -> bool:
+        """Whether both are one run; problems without a name are made and asked for theirs."""
+        if None in (keys := (self.key(), other.key())):
+            return self.config() == other.config()
+        return keys[0] == keys[1]
+
     def sources(self) -> dict[str, str]:
         """The source files that the run is computed with, each with its SHA-256."""
         return sources_of(self.algorithm, self.problem)

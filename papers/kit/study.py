@@ -52,18 +52,6 @@ def parameters(**declared: tuple[Any, ...]) -> Declared:
 
 
 @dataclass(frozen=True)
-class Evaluated:
-    """A claim with its verdict.
-
-    `readings` has the outcome of every other reading of the claim, by its name.
-    """
-
-    claim: Claim
-    outcome: Outcome
-    readings: Mapping[str, Outcome]
-
-
-@dataclass(frozen=True)
 class Study:
     """A figure or a group of figures of a paper, as runs and what is made of them.
 
@@ -200,13 +188,17 @@ class Study:
         """
         resolve_device(device)
         specs = self.specs(self.resolve(profile))
-        chosen = self.chosen(specs, runs)
-        held = {n for n, spec in chosen.items() if self._has(profile, n, spec)}
-        options: Any = {"recompute": recompute, "store": True, "device": device}
-        options["among"] = specs
-        made = store.compute_or_load(self.name, profile, chosen, **options)
+        made = store.compute_or_load(
+            self.name,
+            profile,
+            self.chosen(specs, runs),
+            recompute=recompute,
+            store=True,
+            device=device,
+            among=specs,
+        )
         for name, wrong in self.health(made).items():
-            if wrong and (recompute or name not in held):
+            if wrong:
                 print(f"{self.name}/{name} is not healthy: {wrong}", file=sys.stderr)
         if not settle:
             return None
@@ -227,7 +219,7 @@ class Study:
                 return None
         else:
             specs = self.specs(self.resolve(profile))
-            if not all(self._has(profile, n, spec) for n, spec in specs.items()):
+            if not all(store.is_stored(self.name, profile, n, s) for n, s in specs.items()):
                 return None
             payloads = {name: self.payload(name, profile) for name in specs}
         traces = {n: store.to_trace(held) for n, held in payloads.items()}
@@ -267,10 +259,9 @@ class Study:
         """One stored run as it is on disk; refused if it contradicts itself or its place."""
         return read_run(store.stored_path(self.name, profile, run_name))
 
-    def evaluate(self, claim: Claim) -> Evaluated:
-        """The verdict on one claim, from the stored numbers of the paper's setting."""
-        found = self.outcomes(claim)
-        return Evaluated(claim, found.pop(claim.reading), found)
+    def evaluate(self, claim: Claim) -> Outcome:
+        """The verdict on one claim by its own reading, from stored numbers."""
+        return self.outcomes(claim)[claim.reading]
 
     def outcomes(self, claim: Claim) -> dict[str, Outcome]:
         """What every reading of a claim says of stored numbers.
@@ -278,8 +269,8 @@ class Study:
         Of the paper's scale if its runs are all stored there, else of the full profile.
         """
         configs = self._stored(claim.all_runs)
-        wrong = store.read_health(self.name)
-        found = claim.verdicts(store.read_numbers(self.name), configs, configs, health=wrong)
+        known = store.read_derived(self.name)
+        found = claim.verdicts(known.numbers, configs, configs, health=known.health)
         return self._or_at_scale(claim, found)
 
     def verdicts(
@@ -290,19 +281,11 @@ class Study:
         Where no parameter was changed, it is that of the stored runs at the paper's scale if they
         are all there.
         """
-        stored = self._stored(claim.all_runs)
-        configs = {name: trace.config for name, trace in traces.items()}
         behind = {name: traces[name] for name in claim.all_runs if name in traces}
-        wrong = self.health(behind)
-        changed = self.changed(params)
-        found = claim.verdicts(numbers, configs, stored, changed, wrong)
+        configs = {name: trace.config for name, trace in behind.items()}
+        changed, stored = self.changed(params), self._stored(claim.all_runs)
+        found = claim.verdicts(numbers, configs, stored, changed, self.health(behind))
         return found if changed else self._or_at_scale(claim, found)
-
-    def verdict(
-        self, claim: Claim, traces: Traces, numbers: Mapping[str, Number], params: Params
-    ) -> Outcome:
-        """The verdict by the claim's own reading."""
-        return self.verdicts(claim, traces, numbers, params)[claim.reading]
 
     def changed(self, params: Params) -> dict[str, tuple[Any, Any]]:
         """Parameters that are not the full profile's -> (their value, the profile's)."""
@@ -315,9 +298,6 @@ class Study:
             if larger.parts or not found[name].parts:
                 found[name] = larger
         return found
-
-    def _has(self, profile: str, name: str, spec: Spec) -> bool:
-        return store.is_stored(self.name, profile, name, spec)
 
     def _stored(self, runs: Iterable[str]) -> dict[str, Mapping[str, Any]]:
         """The configurations of those of some runs that are stored with the full profile."""

@@ -90,8 +90,7 @@ def test_a_folder_is_a_study(own):
     assert own.name not in papers.STUDIES
     assert len(STUDY.splitlines()) <= 150
     assert own.reproduce("full", device="cpu", recompute=False)
-    done = own.evaluate(CLAIM := own.claims[0])
-    assert done.outcome.verdict == "reproduced"
+    assert own.evaluate(CLAIM := own.claims[0]).verdict == "reproduced"
     assert CLAIM.rule.words == "(1) `E2.f` below `E1.f`; (2) `E2.g` at most 0.4."
     own.figures["curves"](own.load())(drawn := Figure())
     assert len(drawn.axes) == 2

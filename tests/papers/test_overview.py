@@ -10,7 +10,7 @@ from expect import refuses
 from PIL import Image
 
 from papers import STUDIES, all_claims, overview
-from papers.kit import claims, plot
+from papers.kit import claims, plot, store
 from papers.kit.claims import Claim, PaperValue
 from papers.kit.numbers import Number
 from papers.kit.rules import Rule, value
@@ -34,7 +34,8 @@ def small(monkeypatch):
     claims = (claim("Y", "twice"), claim("Y", "half"), claim("ours", "half"))
     study = replace(STUDIES["ssca_long"], claims=claims, paper_values=values)
     monkeypatch.setattr(overview, "STUDIES", {"ssca_long": study})
-    monkeypatch.setattr(overview.store, "read_numbers", lambda *_: NUMBERS)
+    derived = store.Derived(NUMBERS, {}, {})
+    monkeypatch.setattr(store, "read_derived", lambda *_: derived)
 
 
 def test_counts_and_ratios(small):

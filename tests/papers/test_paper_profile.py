@@ -65,7 +65,7 @@ def own(tmp_path, monkeypatch):
 
 
 def outcome(study, claim=CLAIM):
-    return study.evaluate(claim).outcome
+    return study.evaluate(claim)
 
 
 def at_paper(study, runs="*"):
@@ -87,7 +87,7 @@ def test_what_the_full_profile_cannot_judge_is_judged_where_it_can(own):
     assert found.measured == f"{where}: f {numbers['E2_0.1.f'].text('.3g')}"
     assert len(numbers["E2_0.1.f"].per_seed) == 3
     traces, params = own.load(), own.resolve("full")
-    assert own.verdict(CLAIM, traces, own.numbers(traces), params) == found
+    assert own.verdicts(CLAIM, traces, own.numbers(traces), params)[""] == found
     assert not lint_study(own, "paper")
 
 
@@ -105,9 +105,9 @@ def test_what_is_stored_at_the_papers_scale_is_judged_there_and_every_reading_fo
     at_paper(own, "E2_*")
     assert outcome(own, counted).measured.startswith("at the paper's scale")
     other = Reading("one step", RULE, ("E1_0.1",), Needs(exact=True))
-    done = own.evaluate(replace(CLAIM, reading="two steps", readings=(other,)))
-    assert done.outcome.measured.startswith("at the paper's scale")
-    assert done.readings["one step"].measured.startswith("f ")
+    done = own.outcomes(replace(CLAIM, reading="two steps", readings=(other,)))
+    assert done["two steps"].measured.startswith("at the paper's scale")
+    assert done["one step"].measured.startswith("f ")
 
 
 def test_runs_that_are_the_same_at_both_scales_are_the_full_profiles(own):
