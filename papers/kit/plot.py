@@ -21,9 +21,6 @@ import numpy as np
 
 from fedlib.core import Trace
 from papers.kit.plot_data import figure_data
-from papers.kit.statistics import COLORS, RANGE, SD, Around, band, cells, every, points, seeds
-
-__all__ = ["COLORS", "RANGE", "SD", "band", "cells", "every", "points", "seeds"]
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +30,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Drawing = Callable[["Figure"], None]
+
+#: Distinct for colour-blind readers, and legible on white and on black.
+COLORS = ("#2a7fbf", "#d9782d", "#3a9a5f", "#b5519c", "#8a8a2b", "#c0504d", "#5aa9b8", "#7d6bb0")
+
+#: A band's ends, as seaborn names them: standard deviations, or from the least to the greatest.
+Around = tuple[str, float] | None
+SD, RANGE = ("sd", 1), ("pi", 100)
 
 #: Width and height in inches, where a figure does not ask for others.
 SIZE = (7.5, 3.2)
@@ -160,6 +164,64 @@ def unpacked(text: str) -> bytes:
     return gzip.decompress(base64.b64decode(text))
 
 
+def band(
+    ax: Axes,
+    x: Any,
+    y: Any,
+    *,
+    color: str,
+    around: Around = SD,
+    shade: float = 0.18,
+    **style: Any,
+) -> None:
+    """The mean over seeds of `y [S, T]`, and a band around it if there are more than one.
+
+    On a logarithmic axis, where it is one already, both are those of the logarithms. At a place
+    where a seed has no number there is none: a mean over those that are left would tell another
+    story.
+    """
+    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    whole = np.isfinite(y).all(0)
+    x, y, scale = x[whole], y[:, whole], ax.yaxis.get_transform()
+    y = scale.transform(y.ravel()).reshape(y.shape)
+    center = y.mean(0)
+    edge = {"linewidth": 1.5, "markeredgecolor": "white", "markeredgewidth": 0.75}
+    ax.plot(x, scale.inverted().transform(center), color=color, **{**edge, **style})
+    if around is None or len(y) < 2:
+        return
+    reach = around[1] * y.std(0, ddof=1)
+    ends = (y.min(0), y.max(0)) if around == RANGE else (center - reach, center + reach)
+    low, high = map(scale.inverted().transform, ends)
+    ax.fill_between(x, low, high, color=color, alpha=shade, linewidth=0)
+
+
+def seeds(ax: Axes, groups: Mapping[str, Any]) -> None:
+    """Every seed of some groups as a dot, a row a group, with the mean and its 95 % interval."""
+    import seaborn as sns
+
+    from papers.kit.numbers import mean
+
+    def interval(values: Any) -> tuple[float, float]:
+        found = mean(values)
+        return found.low, found.high
+
+    labels = np.repeat([*groups], [len(values) for values in groups.values()])
+    common: Any = {"x": np.concatenate([*groups.values()]), "y": labels, "hue": labels, "ax": ax}
+    common |= {"palette": [*COLORS[: len(groups)]], "legend": False}
+    sns.swarmplot(size=3.6, alpha=0.6, **common)  # the same places each time, unlike jitter
+    line: Any = {"marker": "|", "markersize": 7, "linewidth": 1.8, "capsize": 0.25}
+    sns.pointplot(errorbar=interval, **line, **common)
+
+
+def points(
+    ax: Axes, groups: Mapping[str, tuple[Any, Any]], *, markers: Sequence[str] = ("o",)
+) -> None:
+    """A dot a seed at `(x [S], y [S])`, by group; markers and colours are repeated."""
+    for i, (label, (x, y)) in enumerate(groups.items()):
+        look: Any = {"color": COLORS[i % len(COLORS)], "marker": markers[i % len(markers)]}
+        ax.scatter(x, y, s=30, edgecolors="white", linewidths=0.4, label=label, **look)
+
+
 def bands(
     ax: Axes,
     traces: Mapping[str, Trace],
@@ -188,7 +250,7 @@ def bands(
         }
         band(ax, t, x, around=None if each else around, shade=shade, label=label, **look)
         if each:
-            every(ax, t, x, color=look["color"])
+            ax.plot(t, x.T, color=look["color"], linewidth=0.5, alpha=0.5)
     ax.set_xlabel("round")
     if log:
         plain_log(ax)

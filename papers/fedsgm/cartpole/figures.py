@@ -55,9 +55,8 @@ def every_seed(traces: Traces) -> plot.Drawing:
 
     def seeds(label: str, trace: Trace, color: str) -> Layer:
         def lines(ax: Axes) -> None:
-            plot.every(
-                ax, trace.rounds, trace.metrics["reward"], color=color, linewidth=0.7, alpha=0.8
-            )
+            rewards = trace.metrics["reward"].T
+            ax.plot(trace.rounds, rewards, color=color, linewidth=0.7, alpha=0.8)
             won = f"\n{int(succeeds(trace).sum())} of {len(trace.seeds)} succeed"
             ax.set_title(label.replace(", ", "\n", 1) + won, fontsize=9)
 
@@ -74,7 +73,7 @@ def table_1(traces: Traces) -> plot.Drawing:
 
     def rows(ax: Axes, metric: str) -> None:
         values = {label: around(traces[run], metric, 500) for run, label, *_ in table}
-        plot.seeds(ax, values, across=True)
+        plot.seeds(ax, values)
         printed = [reward if metric == "reward" else cost for *_, reward, cost in table]
         look: Any = {"color": "none", "markeredgecolor": "#d62728", "ms": 7, "label": "the paper"}
         ax.plot(printed, range(len(table)), "D", **look)
