@@ -12,6 +12,7 @@ import numpy as np
 from fedlib import checks
 from fedlib.core import Trace
 from papers.kit.commands import nearest
+from papers.kit.numbers import exact, mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,10 +126,12 @@ def reported(trace: Trace) -> dict[str, np.ndarray]:
 
 
 def beside(x: np.ndarray, y: np.ndarray, paired: bool) -> list[str]:
-    """Two groups of values, one a seed, and the second minus the first, with their intervals."""
-    from papers.kit.numbers import difference, mean
+    """Two groups of values, one a seed, and the second minus the first.
 
-    found = mean(x), mean(y), mean(y - x) if paired else difference(x, y)
+    With an interval where both have the same seeds: what a seed does to both cancels.
+    """
+    apart = mean(y - x) if paired else exact(y.mean() - x.mean())
+    found = mean(x), mean(y), apart
     return [f"{n.value:.6g}" if n.low == n.high else n.text() for n in found]
 
 

@@ -1,4 +1,8 @@
-"""Numbers with an interval over seeds: what tables, sentences and verdicts are made of."""
+"""Numbers with an interval over seeds: what tables, sentences and verdicts are made of.
+
+The functions of intervals look along the last axis. A quantity that is the same for all seeds has
+an interval of no width; of a single seed there is none, and its ends are NaN.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+import scipy
+from numpy.typing import ArrayLike, NDArray
 
-from papers.kit.intervals import difference_ends, mean_ends, ratio_ends, share_ends
+Array = NDArray[Any]
+Ends = tuple[Array, Array]
 
 DIGITS = 6  # that a number is stored with
+LEVEL = 0.95  # of all intervals
 
 
 @dataclass(frozen=True)
@@ -98,8 +105,8 @@ def share(flags: ArrayLike, unit: str = "of seeds") -> Number:
     if x.ndim != 1 or not x.size or not np.isin(x, (0, 1)).all():
         raise ValueError(f"share: flags must be a truth value for each seed, got {flags!r}.")
     scale = 100.0 if unit == "%" else 1.0
-    ends = share_ends(int(x.sum()), len(x))
-    return _number(scale * x.mean(), (scale * ends[0], scale * ends[1]), scale * x, unit)
+    ends = scipy.stats.binomtest(int(x.sum()), len(x)).proportion_ci(LEVEL, method="exact")
+    return _number(scale * x.mean(), (scale * ends.low, scale * ends.high), scale * x, unit)
 
 
 def ratio(a: ArrayLike, b: ArrayLike, unit: str = "") -> Number:
@@ -107,16 +114,6 @@ def ratio(a: ArrayLike, b: ArrayLike, unit: str = "") -> Number:
     x, y = np.asarray(a, float), np.asarray(b, float)
     with np.errstate(divide="ignore", invalid="ignore"):
         return _number(x.mean() / y.mean(), ratio_ends(x, y), x / y, unit)
-
-
-def difference(a: ArrayLike, b: ArrayLike, unit: str = "") -> Number:
-    """The mean of `b` minus the mean of `a`, of two groups of seeds, with Welch's t interval.
-
-    There is no value per seed: `per_seed` is empty. For the same seeds take `mean(b - a)`, whose
-    interval is narrower because what a seed does to both cancels.
-    """
-    x, y = np.asarray(a, float), np.asarray(b, float)
-    return _number(y.mean() - x.mean(), difference_ends(x, y), (), unit)
 
 
 def over_seeds(values: Number | ArrayLike, unit: str = "") -> Number:
@@ -156,3 +153,57 @@ def significant(x: float, digits: int = DIGITS) -> float | None:
 
 def number(x: float | None) -> float:
     return float("nan") if x is None else float(x)
+
+
+def mean_ends(x: Array) -> Ends:
+    """Student's t about the mean; of paired differences it is the paired t interval."""
+    middle, half = x.mean(-1), _half(x)
+    return middle - half, middle + half
+
+
+def ratio_ends(a: Array, b: Array) -> Ends:
+    """The ratio of the means of pairs, by the delta method with the quantile of Student's t.
+
+    On the log scale where the ratio is positive, which keeps it so; else on the plain one. The
+    other common interval, Fieller's, is often the whole line at three seeds.
+    """
+    top, bottom = a.mean(-1, keepdims=True), b.mean(-1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        r = (top / bottom)[..., 0]
+        relative = np.exp(_half(a / top - b / bottom))
+        plain = _half((a - b * (top / bottom)) / bottom)
+        low, high = (
+            np.where(r > 0, r / relative, r - plain),
+            np.where(r > 0, r * relative, r + plain),
+        )
+    return low, high
+
+
+def seeds_for(x: Array, effect: float, power: float = 0.9) -> int:
+    """The number of seeds at which a t test sees an effect with some power.
+
+    `x` are the values per seed (of a comparison: the paired differences), whose scatter is taken
+    for the true one; counts above 100 are met within 2 %. At least 3, also where nothing scatters.
+    """
+    scatter, n = float(np.std(x, ddof=1)), 3
+    while scatter and effect:
+        free, shift = n - 1, abs(effect) / scatter * np.sqrt(n)
+        if 1 - scipy.special.nctdtr(free, shift, _quantile(free)) >= power:
+            break
+        n = max(n + 1, int(1.02 * n))
+    return n
+
+
+def _quantile(free: int) -> Any:
+    """Of Student's t: what `scipy.stats.t.ppf` calls, which takes long to import."""
+    return scipy.special.stdtrit(free, (1 + LEVEL) / 2)
+
+
+def _half(x: Array) -> Array:
+    """Half the width of the t interval of a mean; NaN for one value, 0 for equal ones."""
+    n = x.shape[-1]
+    if n < 2:
+        return np.full(x.shape[:-1], np.nan)
+    with np.errstate(invalid="ignore"):
+        half = _quantile(n - 1) * x.std(-1, ddof=1) / np.sqrt(n)
+        return np.where(np.ptp(x, -1) == 0, 0.0, half)

@@ -27,8 +27,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from fedlib import checks
-from papers.kit.intervals import seeds_for
-from papers.kit.numbers import Number, exact, mean
+from papers.kit.numbers import Number, exact, mean, seeds_for
 
 Numbers = Mapping[str, Number]
 #: Whether a statement holds; None where the numbers do not decide.

@@ -14,7 +14,7 @@ from fedlib.problems import quadratics
 from papers.__main__ import main
 from papers.compare import compare
 from papers.kit import store
-from papers.kit.numbers import difference, mean
+from papers.kit.numbers import mean
 
 SGM = fl.FedSGM(lr=0.3, local_steps=2, participants=10, tolerance=0.05, uplink=fl.TopK(0.2))
 
@@ -125,15 +125,6 @@ def test_differences_are_paired_by_seed_where_the_seeds_are_equal(two):
     for other in (b, turned):
         found = compare(a, other)
         assert found.finals.loc["f"].iloc[2] == mean(change).text()
-    apart = difference(a.metrics["f"][:, -1], b.metrics["f"][:, -1])
-    assert apart.value == pytest.approx(change.mean())
-
-
-def test_an_interval_of_unpaired_groups_by_hand():
-    n = difference([0.0, 0.0, 1.0, 1.0], [3.0, 3.0])
-    assert n.value == pytest.approx(2.5)
-    half = 3.1824 * (1 / 12) ** 0.5  # t with three degrees of freedom; four values of variance 1/3
-    assert (n.low, n.high) == pytest.approx((2.5 - half, 2.5 + half), abs=1e-4)
 
 
 def test_stored_runs_and_files_are_found_by_name(results, two, tmp_path):

@@ -8,15 +8,16 @@ from scipy import stats
 from fedlib.core import Trace
 from papers.fedsgm.curves import after_feasible, jitter, oscillation, violations
 from papers.kit.claims import PaperValue, check
-from papers.kit.intervals import difference_ends, mean_ends, ratio_ends, seeds_for, share_ends
 from papers.kit.numbers import (
     Number,
-    difference,
     exact,
     mean,
+    mean_ends,
     measured,
     over_seeds,
     ratio,
+    ratio_ends,
+    seeds_for,
     share,
     significant,
 )
@@ -29,7 +30,6 @@ SEEDS = (3, 5, 10, 20)
 KINDS = {  # the interval from two groups of values with a mean of 1, and the true value
     "mean": (lambda a, _: mean_ends(a), 1.0),
     "paired difference": (lambda a, b: mean_ends(b - a), 0.0),
-    "difference of two groups": (difference_ends, 0.0),
     "ratio of means": (ratio_ends, 1.0),
 }
 DRAWS = {
@@ -57,31 +57,18 @@ def test_the_intervals_cover_normal_data_and_not_far_less_skewed_ones(kind, seed
 @pytest.mark.parametrize("seeds", [1, *SEEDS])
 def test_shares_of_seeds_are_covered_whatever_the_share(seeds):
     hits = np.arange(seeds + 1)
-    ends = [share_ends(int(k), seeds) for k in hits]
+    shares = [share(np.arange(seeds) < k) for k in hits]
     for true in np.linspace(0.01, 0.99, 21):
-        held = np.array([low <= true <= high for low, high in ends])
+        held = np.array([n.low <= true <= n.high for n in shares])
         assert stats.binom.pmf(hits, seeds, true) @ held >= 0.95
 
 
 class TestTheIntervalIsThatOfScipy:
-    A, B = np.array([1.0, 4.0, 2.0, 2.5]), np.array([3.0, 5.5, 3.5])
+    A = np.array([1.0, 4.0, 2.0, 2.5])
 
     def test_of_a_mean(self):
         n, wanted = mean(self.A), stats.ttest_1samp(self.A, 0).confidence_interval()
         assert (n.low, n.high) == pytest.approx((wanted.low, wanted.high))
-
-    def test_of_the_difference_of_two_groups(self):
-        n = difference(self.A, self.B)
-        wanted = stats.ttest_ind(self.B, self.A, equal_var=False).confidence_interval()
-        assert (n.low, n.high) == pytest.approx((wanted.low, wanted.high))
-        assert n.value == pytest.approx(4.0 - 2.375)
-        assert n.per_seed == ()
-
-    def test_pairs_are_narrower_than_groups_where_a_seed_moves_both(self):
-        b = self.A + np.array([0.5, 0.6, 0.4, 0.5])
-        paired, apart = mean(b - self.A), difference(self.A, b)
-        assert paired.value == pytest.approx(apart.value)
-        assert 5 * (paired.high - paired.low) < apart.high - apart.low
 
     def test_of_a_share(self):
         n, wanted = share([1, 0, 1, 1]), stats.binomtest(3, 4).proportion_ci(method="exact")
@@ -91,7 +78,6 @@ class TestTheIntervalIsThatOfScipy:
 class TestWithoutAnInterval:
     def test_equal_values_have_a_point(self):
         assert mean([3.0, 3.0, 3.0]) == Number(3.0, 3.0, 3.0, (3.0, 3.0, 3.0))
-        assert difference([1.0, 1.0], [3.0, 3.0]) == Number(2.0, 2.0, 2.0, ())
         assert mean([0.1] * 7).low == mean([0.1] * 7).high
 
     def test_a_single_seed_has_none(self):
@@ -99,7 +85,6 @@ class TestWithoutAnInterval:
             assert n.once
             assert np.isnan([n.low, n.high]).all()
             assert n.text() == "0.82 (one seed)"
-        assert np.isnan(difference([1.0], [2.0, 3.0]).low)
 
     def test_nor_has_a_value_that_is_not_finite(self):
         n = mean([np.inf, 1.0, 2.0])

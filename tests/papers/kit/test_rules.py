@@ -6,8 +6,7 @@ from math import nan
 import numpy as np
 import pytest
 
-from papers.kit.intervals import seeds_for
-from papers.kit.numbers import Number, mean
+from papers.kit.numbers import Number, mean, seeds_for
 from papers.kit.rules import (
     Control,
     Part,
