@@ -6,22 +6,17 @@ of the dark one.
 
 import gzip
 import json
-import os
 import re
 import statistics
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 import pytest
-from built_book import AXE, HTML, IN_A_BROWSER, NARROW, pages, url
+from built_book import AXE, HTML, IN_A_BROWSER, NARROW, pages, sampled, url
 
 pytestmark = IN_A_BROWSER
 PAGES = pages("book/**/*.html", "notebooks/**/*.html", "search.html", "genindex.html")
-#: Always these and every ninth other: all pages take six minutes. FIT=all looks at all.
-ALWAYS = [f"book/{name}.html" for name in ("index", "claims", "methods/index")]
-LOOKED_AT = (
-    PAGES if os.environ.get("FIT") == "all" else [*ALWAYS, *sorted({*PAGES} - {*ALWAYS})[::9]]
-)
+LOOKED_AT = sampled(PAGES, 9)
 
 # In the page: what is cut off, and what axe refuses.
 CLIPPED = Path(__file__).with_name("clipped.js").read_text(encoding="utf-8")

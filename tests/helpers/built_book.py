@@ -1,6 +1,7 @@
 """The built book, and what the tests that look at it with a browser need."""
 
 import importlib.util
+import os
 import shutil
 from pathlib import Path
 
@@ -20,6 +21,7 @@ IN_A_BROWSER = [
     pytest.mark.skipif(BROWSER is None, reason="no chromium on this machine"),
     pytest.mark.skipif(AXE is None, reason="axe-playwright-python is not installed"),
 ]
+EVERY = os.environ.get("PAGES") == "all"
 WIDE, NARROW = {"width": 1400, "height": 1000}, {"width": 390, "height": 844}
 #: Resolves when the formulas are set.
 SET = "() => window.MathJax?.startup?.promise"
@@ -28,6 +30,15 @@ SET = "() => window.MathJax?.startup?.promise"
 def pages(*patterns):
     """The addresses of the pages below the book's folder."""
     return sorted(p.relative_to(HTML).as_posix() for x in patterns for p in HTML.glob(x))
+
+
+def sampled(pages, step):
+    """Those that are looked at in a browser: always these, and every so many of the others.
+
+    All pages take six minutes: PAGES=all looks at all of them.
+    """
+    always = [f"book/{name}.html" for name in ("index", "claims", "methods/index")]
+    return pages if EVERY else [*always, *sorted({*pages} - {*always})[::step]]
 
 
 def url(name):

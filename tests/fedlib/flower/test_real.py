@@ -1,8 +1,7 @@
 """The example's methods on a real SuperLink and four SuperNodes of this machine, with TLS and keys.
 
-Not among the other tests of a directory: `make federation`, which `.ci/run` calls with `DRAW=0`:
-the method with a memory alone. That a federation is the simulation is held of
-every method, without processes, in `tests/fedlib/flower`.
+Not among the other tests of a directory: `make federation`, every week. That a federation is the
+simulation is held of every method, without processes, in the other tests of this folder.
 """
 
 import os
