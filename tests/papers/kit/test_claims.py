@@ -19,14 +19,20 @@ def claim(**more):
 
 
 def config(seeds=5, **algorithm):
-    return {"run": {"algorithm": {"lr": 0.1, **algorithm}, "seeds": [*range(seeds)], "rounds": 9}}
+    return {
+        "run": {
+            "algorithm": {"type": "FedAvg", "lr": 0.1, **algorithm},
+            "seeds": [*range(seeds)],
+            "rounds": 9,
+        }
+    }
 
 
 @pytest.mark.parametrize(
     ("configs", "reason"),
     [
         (config(lr=0.2), "run has algorithm.lr 0.2, the paper's setting 0.1"),
-        (config(seeds=2), "run has 2 seeds, at least 3 are needed"),
+        (config(seeds=2), "a run of FedAvg has 2 seeds, at least 3 are needed"),
         ({}, "the run run is not among these"),
         (config(beta=1.0), "run has algorithm.beta 1.0, the paper's setting none"),
     ],
@@ -40,7 +46,7 @@ def test_a_claim_is_not_judged_on_other_runs(configs, reason):
 def test_a_claim_is_judged_on_the_papers_setting_with_fewer_seeds():
     assert claim().verdict(N, config(seeds=3), config()).verdict == "reproduced"
     few = claim().verdict(N, config(seeds=1), config(seeds=1))
-    assert few.reason == "not judged, because run has 1 seed, at least 3 are needed"
+    assert few.reason == "not judged, because a run of FedAvg has 1 seed, at least 3 are needed"
     exact = claim(needs=Needs(exact=True))
     assert exact.verdict(N, config(seeds=1), config(seeds=1)).verdict == "reproduced"
 
@@ -58,7 +64,7 @@ def test_seeds_that_are_runs_of_their_own_count_together():
     ("paper", "reason"),
     [
         ({"rounds": 27}, ""),
-        ({"rounds": 28}, "run has 9 of the paper's 28 rounds, a third is needed"),
+        ({"rounds": 28}, "a run of FedAvg has 9 of the paper's 28 rounds, a third is needed"),
         ({"algorithm.lr": 0.1}, ""),
         ({"algorithm.lr": 0.3}, "run has algorithm.lr 0.1, the paper 0.3"),
         ({"algorithm.beta": 0.3}, ""),  # of another method's runs
@@ -72,7 +78,10 @@ def test_a_stored_run_that_falls_short_of_the_paper_is_not_judged(paper, reason)
 def test_a_claim_on_a_run_in_ill_health_is_not_judged():
     ill = {"run": "loss constant from round 5"}
     found = claim().verdict(N, config(), config(), health=ill)
-    assert found.reason == "not judged, because run is not healthy: loss constant from round 5"
+    assert (
+        found.reason
+        == "not judged, because a run of FedAvg is not healthy: loss constant from round 5"
+    )
     meant = claim(needs=Needs(dead=("ru*",)))
     assert meant.verdict(N, config(), config(), health=ill).verdict == "reproduced"
     counted = claim(needs=Needs(exact=True))
