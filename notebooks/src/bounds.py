@@ -21,7 +21,7 @@
 # A convergence theorem of FedSGM prescribes a step size $\eta$ and a threshold $\epsilon$, and promises that the averaged iterate $\bar w$ is as good as $\epsilon$. On
 # the papers' own experiments the promised $\epsilon$ is far above everything that is measured, so the theorems cannot be tried there. Here they are taken at
 # their word on problems where all constants are known: every method runs with the step size and the threshold of its own theorem, and what
-# it reaches, $\max\{f(\bar w)-f^*,\,g(\bar w)\}$, is held against what was promised. F and W are {cite}`fedsgm2025` and {cite}`upadhyay2025switching`.
+# it reaches, $\max\{f(\bar w)-f^*,\,g(\bar w)\}$, is compared with what was promised. F and W are {cite}`fedsgm2025` and {cite}`upadhyay2025switching`.
 #
 # Three questions: do the promises hold, are they nearly met, and could one do better with other parameters?
 #

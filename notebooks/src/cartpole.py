@@ -17,7 +17,7 @@
 # {result}`cartpole/soft_none.success:.0%` of the seeds end at the paper's reward of 200, at a cost of
 # {result}`cartpole/soft_none.cost:.0f`. A seed either succeeds or rests for hundreds of rounds on a plateau,
 # which a mean over five seeds hides. What matters is soft against hard switching, the sharpness $\beta$ and two
-# numbers that the paper does not print; the compressors of Table 1 do not stand out of the scatter.
+# numbers that the paper does not print; the compressors of Table 1 make no difference larger than the scatter over seeds.
 #
 # A pole is to be balanced on a cart for 200 steps, and the cart is to keep away from five stretches
 # of its track. The full paper {cite}`fedsgm2025` uses this constrained Markov decision process
@@ -97,7 +97,7 @@ numbers, health = page.numbers, page.health
 # Gaussian whose mean and log deviation come from a network 4-128-128-2, which has exactly the paper's
 # $d=17\,410$ parameters.
 #
-# The paper says "TRPO" and not more. What had to be chosen:
+# The paper says only "TRPO". What had to be chosen:
 #
 # | left open | our choice | why |
 # | --- | --- | --- |
@@ -177,7 +177,7 @@ report.runs_table(numbers, labels, measures, health)
 # every single client does it, the centralized runs hardly learn (reward
 # {result}`cartpole/central_soft.reward:.0f` soft); with 1,000 they do ({result}`cartpole/central_fine_soft.reward:.0f`). A
 # federation averages the natural gradients of its participants, and with them the errors of their
-# Fisher matrices. Part of what looks like an advantage of federated training is this.
+# Fisher matrices. This explains part of what looks like an advantage of federated training.
 #
 # *Violating* is the share of rounds of the second half in which the server's estimate exceeds the budget.
 # Under hard switching that must be about one half: the rule pushes up below the line and
@@ -192,8 +192,7 @@ report.runs_table(numbers, labels, measures, health)
 # The first row to look at is the one without compression: around round 100 its reward is
 # {result}`cartpole/soft_none.reward100:.0f` where the paper has 67.2. The damping decides that, and the paper
 # names none. Until our row without compression matches the paper's, our Top-K rows say nothing about
-# theirs. So this row alone was run again with smaller dampings, and the
-# Top-K rows then with the largest one whose intervals hold both printed rewards of this row, 67.2 at
+# theirs. So this row alone was run again with smaller dampings, and the Top-K rows then with the largest damping whose intervals contain both printed rewards of this row, 67.2 at
 # round 100 and 199.4 at round 500. That is 0.01: with 0.03 the reward at round 100 is
 # {result}`cartpole/none_damping0.03.reward100:.0f`, with 0.01 {result}`cartpole/none_damping0.01.reward100:.0f`, both over ten
 # seeds. Top-K with a quarter of the entries learns there as it does here.

@@ -25,11 +25,9 @@
 # by itself; FedCMOO sends two vectors of the model's size whatever $M$ is, a compressed Gram matrix
 # and one update {cite}`desideri2012mgda`. Does the lead of FedCMOO grow with $M$?
 #
-# **This is a stand-in for CelebA, not CelebA.** The faces may not be passed on. Here stand
-# forty attributes of another kind: a picture shows a digit and an item of clothing, twenty attributes
+# **This is a stand-in for CelebA, not CelebA.** The faces may not be passed on. Forty attributes of another kind take their place: a picture shows a digit and an item of clothing, twenty attributes
 # are facts about the digit and twenty about the item. $M$, the number of attributes in a task, the
-# split, the batch, the local steps and the step sizes are those of CelebA; the pictures, the network
-# and what there is to learn are not.
+# split, the batch, the local steps and the step sizes are as for CelebA; the pictures, the network and what there is to learn are not.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": a digit and an item; "quick": pairs of scikit-learn's digits, two rounds
@@ -79,13 +77,11 @@ print(source_text(traces, "forty attributes of a digit and an item"))
 # one. A task is the mean cross-entropy of its attributes, so the mean loss over the tasks is the mean
 # over all attributes in each of the three, and the mean accuracy is the share of right answers. The
 # encoder is shared; each task has a linear decoder. Clients hold equally many pictures, split by
-# Dirichlet shares over the 100 pairs of classes; the split is drawn after the start of the network, hence another one in each of the
-# three problems. Answering every attribute with its more frequent value gives an accuracy of
+# Dirichlet shares over the 100 pairs of classes; the split is drawn after the start of the network, so each of the three problems has its own. Answering every attribute with its more frequent value gives an accuracy of
 # {result}`cmoo_many/majority:.1f` %.
 #
 # Step sizes $\eta_s/\eta_c$ are the paper's, the same for all methods: 1 / 0.2 for forty tasks, as on
-# CelebA, 1.6 / 0.3 for five, as on CelebA-5. The paper has no such problem with two tasks; it takes
-# those of five here. So the two methods differ in nothing but the method within a problem, while
+# CelebA, 1.6 / 0.3 for five, as on CelebA-5. The paper has no such problem with two tasks; we use the step sizes for five tasks. So the two methods differ in nothing but the method within a problem, while
 # from five tasks to forty the step sizes change as well.
 
 # %% [markdown]
@@ -133,8 +129,7 @@ _ = check("FedCMOO's accuracy rises for 2, 5 and 40 tasks", all((x[:, -1] > x[:,
 # judged on these runs: other pictures than CelebA's, one seed,
 # {result}`cmoo_many/rounds:.0f` rounds where the authors' code has 200 by default. With forty tasks FSMGDA ends at
 # {result}`cmoo_many/attributes_fsmgda.accuracy:.1f` %, little above the
-# {result}`cmoo_many/majority:.1f` % of always answering with the more frequent value, so that FedCMOO's lead there is
-# one over a method that has hardly begun.
+# {result}`cmoo_many/majority:.1f` % of always answering with the more frequent value, so FedCMOO's lead there is over a method that has hardly begun to learn.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)

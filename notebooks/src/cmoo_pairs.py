@@ -15,12 +15,12 @@
 #
 # **Result.** Dropout, which only the authors' code has, decides the comparison: with it FedCMOO leads FSMGDA by
 # {result}`cmoo_pairs/multi_mnist_dropout_fedcmoo_vs_fsmgda.accuracy:.1f` points on MultiMNIST and
-# {result}`cmoo_pairs/mnist_fashion_dropout_fedcmoo_vs_fsmgda.accuracy:.1f` on MNIST + Fashion-MNIST, without it
-# by {result}`cmoo_pairs/multi_mnist_fedcmoo_vs_fsmgda.accuracy:.1f` and
+# {result}`cmoo_pairs/mnist_fashion_dropout_fedcmoo_vs_fsmgda.accuracy:.1f` on MNIST + Fashion-MNIST; without it
+# the differences are {result}`cmoo_pairs/multi_mnist_fedcmoo_vs_fsmgda.accuracy:.1f` and
 # {result}`cmoo_pairs/mnist_fashion_fedcmoo_vs_fsmgda.accuracy:.1f`. The lead shrinks with the rounds: after
 # 500, with dropout, it is {result}`cmoo_pairs@paper/multi_mnist_dropout_fedcmoo_vs_fsmgda.accuracy:.1f` and
-# {result}`cmoo_pairs@paper/mnist_fashion_dropout_fedcmoo_vs_fsmgda.accuracy:.1f`. And the
-# choice of weights is not what leads: where all have FedCMOO's step sizes, a plain average of the two losses is as
+# {result}`cmoo_pairs@paper/mnist_fashion_dropout_fedcmoo_vs_fsmgda.accuracy:.1f`. The lead does not come from the
+# choice of weights: where all have FedCMOO's step sizes, a plain average of the two losses is as
 # accurate ({result}`cmoo_pairs/mnist_fashion_lr0.5_fedcmoo_vs_scalarized.accuracy:.1f` points apart); where all have
 # FSMGDA's, FedCMOO minus FSMGDA is {result}`cmoo_pairs/mnist_fashion_lr0.1_fedcmoo_vs_fsmgda.accuracy:+.1f` points.
 #
@@ -153,15 +153,13 @@ report.runs_table(numbers, pairs, measures, health)
 
 # %% [markdown]
 # Differences on the same seeds, first minus second. *Final* values here and below are means over the models evaluated
-# in the last tenth of the rounds. *To 60 %* is the round in which the mean accuracy first reaches 60 %; a run that
-# never does counts with its last round, so that differences are rather too small.
+# in the last tenth of the rounds. *To 60 %* is the round in which the mean accuracy first reaches 60 %; a run that never does counts with its last round, which makes differences look smaller.
 
 # %% [markdown]
 # ## The method, or its step size?
 #
 # At the printed step sizes FedCMOO's model moves three times as far a round as FSMGDA's. Here every method runs at
-# the step sizes of each, on MNIST + Fashion-MNIST. FedCMOO is nowhere told from a plain average, which has no weights
-# to choose; it is ahead of FSMGDA at the larger steps and behind at FSMGDA's own. Final mean test accuracy in %:
+# the step sizes of each, on MNIST + Fashion-MNIST. At no step size do the seeds tell FedCMOO from a plain average, which has no weights to choose; it is ahead of FSMGDA at the larger steps and behind at FSMGDA's own. Final mean test accuracy in %:
 
 # %% tags=["remove-input"]
 step_table(numbers)
@@ -191,9 +189,7 @@ plot.show(
 # $$
 #
 # is the mean relative loss of accuracy against training in one task alone; smaller is better, and below
-# zero the tasks help each other. It is taken here against runs of the same seed. These have no dropout, also
-# where the methods have it: that shifts all methods alike, and of their order it decides only how much each
-# task counts. The ratio of the final test losses says how evenly the tasks are trained: FedCMOO-Pref aims at one.
+# zero the tasks help each other. Here it is taken against single-task runs of the same seed. Those have no dropout, even where the methods have it. That shifts all methods alike; it affects their order only through the weight of each task. The ratio of the final test losses says how evenly the tasks are trained: FedCMOO-Pref aims at one.
 
 # %% tags=["remove-input"]
 shown = {"accuracy_1": "first task", "accuracy_2": "second task", "decline": "Delta_M"}
@@ -226,17 +222,15 @@ report.runs_table(numbers, labels, both | {"accuracy": "mean"}, health)
 # After every round the authors' code evaluates the training loss on the first ten clients of its list, and sets the
 # model back if it is not finite or more than 1.5 times the last accepted one. The paper does not mention it. Without
 # it, and with losses evaluated with dropout, a run of FedCMOO-Pref over 500 rounds on MNIST + Fashion-MNIST did not
-# stay finite in all of its five seeds (of a run that diverges nothing is stored). With it a model is set back in
+# stay finite in all of its five seeds (a run that diverges is not stored). With it a model is set back in
 # {result}`cmoo_pairs@paper/mnist_fashion_pref_dropout.rejected:.0f` of
 # {result}`cmoo_pairs@paper/mnist_fashion_pref_dropout.all_rounds:.0f` rounds,
 # {result}`cmoo_pairs@paper/mnist_fashion_pref_dropout.rejected_most:.0f` of them in one seed, which ends behind the
 # others; on MultiMNIST in {result}`cmoo_pairs@paper/multi_mnist_pref_dropout.rejected:.0f` of
-# {result}`cmoo_pairs@paper/multi_mnist_pref_dropout.all_rounds:.0f`. On each of the ten clients the guard looks at
-# {result}`cmoo_pairs/mnist_fashion_pref_dropout.judge_rows:.0f` rows, not all.
+# {result}`cmoo_pairs@paper/multi_mnist_pref_dropout.all_rounds:.0f`. Here the guard looks at
+# {result}`cmoo_pairs/mnist_fashion_pref_dropout.judge_rows:.0f` rows of each of the ten clients, not at all of them.
 #
-# FSMGDA and FedCMOO run without. Whether it would act was not tried; their test losses, evaluated every fifth round, do
-# not look like it. *Growth* is the most, over seeds and evaluations, by which the mean test loss multiplied from one
-# evaluation to the next, here and at the paper's scale.
+# FSMGDA and FedCMOO run without the guard. We did not test whether it would act on them; their test losses, evaluated every fifth round, do not suggest so. *Growth* is the largest factor, over seeds and evaluations, between the mean test losses of two successive evaluations, here and at the paper's scale.
 
 # %% tags=["remove-input"]
 report.scale_table(page.study, dropped, {"growth": "growth of the test loss"})
@@ -269,7 +263,7 @@ authors_table(paper_profile.numbers_of(page.study))
 # %% [markdown]
 # ## Variants of the compression and of the weights
 #
-# Two-way compression, the paper's choice and that of all runs above, corrects the compressed Gram matrix
+# Two-way compression, which the paper and all runs above use, corrects the compressed Gram matrix
 # by two small matrices that every client sends once it has seen the compressed sum; one-way does without. The *least
 # weight* 0.1 of FedCMOO-Pref is a practical addition of the paper. MNIST + Fashion-MNIST, with dropout:
 
@@ -286,7 +280,7 @@ report.runs_table(numbers, variants, measures | {"rounds_75": "to 75 %"}, health
 # 500 rounds, as printed for the paper's Figure 2, and five seeds, where such runs are stored, whatever this page
 # runs on. Claims that look at these runs alone are judged on them; the others wait.
 #
-# One group cannot be stored so: on MNIST + Fashion-MNIST, without dropout and at the printed step sizes, FedCMOO's
+# One group is missing: on MNIST + Fashion-MNIST, without dropout and at the printed step sizes, FedCMOO's
 # model overflowed after 280 of 500 rounds in one of its seeds (seed 0), within a single round. With dropout, or with one-way compression on fewer seeds,
 # no run did. Claims that compare this group with others are not judged at 500 rounds.
 

@@ -137,8 +137,7 @@ off = {words: round(sum(each) / 4, 4) for (words, each), mean in rows if abs(sum
 _ = check("the printed means agree with their entries but for that of two-way, top-k, 4.3725", off == {"two-way, top-k": 4.3725})
 
 # %% [markdown]
-# The values beside the paper's are [below](#verdicts). The masking of the authors' code is unscaled, and so it is
-# judged. The error of a scaled mask in the one-way estimate depends on how alike the clients' Jacobians are: the mask's own noise
+# The values beside the paper's are [below](#verdicts). The authors' code masks without scaling, and the claim is judged on that form. The error of a scaled mask in the one-way estimate depends on how alike the clients' Jacobians are: the mask's own noise
 # falls only with the number of clients. There is room for a share $1/M$ of the entries, half of them with two tasks
 # and one in forty with forty.
 #
@@ -178,8 +177,8 @@ report.runs_table(numbers, progress, measured, health).T
 
 # %% [markdown]
 # The two local trainings do not have the same step size: the paper gives FedCMOO $\eta_c=0.5$ and FSMGDA
-# 0.1 on these data; which of them FSMGDA has in Figure 11 is not printed. Whatever the difference above is, it is
-# one of method *and* step size. With FedCMOO's step size in both, over the first rounds of the same run, it is the
+# 0.1 on these data; which of them FSMGDA has in Figure 11 is not printed. So the difference above is due to
+# method *and* step size. With FedCMOO's step size in both, over the first rounds of the same run, it is the
 # other way round:
 
 # %% tags=["remove-input"]

@@ -92,11 +92,11 @@ print(source_text(traces, "QM9"))
 # 617,675 parameters, 616,960 of them shared by all targets; these enter the Gram matrix.
 #
 # A client starts Adam anew in every round (for every objective separately in FSMGDA), so that no moments are
-# kept or sent. The server then moves by the mean of the clients' ways,
+# kept or sent. The server then moves by the mean of the clients' moves,
 # $w\leftarrow w+\eta_s\,\mathrm{mean}_j(u_j-w)$, which for plain gradient steps is line 8 of
 # FedCMOO. The gradients of the Gram step are Adam's first.
 #
-# The quick profile puts generated graphs in the place of the molecules, and says so above and on every
+# The quick profile replaces the molecules by generated graphs, and says so above and on every
 # figure: chains of atoms with random numbers, whose eleven targets are the sums of these over the atoms.
 #
 # ## Figure 3
@@ -117,8 +117,7 @@ plot.show(
 # ## What is uploaded
 #
 # FSMGDA uploads $Md$ numbers a client and round. FedCMOO uploads a sketch of about $d$ numbers of the
-# $M\times d$ Jacobian, two matrices of $M\times M$, and an update of $d$; FedCMOO-Pref moreover $M$
-# loss values. So there is nothing to save with two objectives, and a factor of about $M/2$ with many,
+# $M\times d$ Jacobian, two matrices of $M\times M$, and an update of $d$; FedCMOO-Pref also sends $M$ loss values. So there is nothing to save with two objectives, and a factor of about $M/2$ with many,
 # until $M^2$ is no longer small against $d$. All bits were counted on the line between server and clients; the
 # quadratics stand for models of any size and number of objectives.
 
@@ -151,8 +150,7 @@ if 2 in page.objectives:
 # authors' code has 200 rounds by default), batches of {result}`cmoo_qm9/fedcmoo.batch:.0f` molecules where the paper
 # has 128; and with these FSMGDA is no baseline. Its encoder dies in an early round: nine of its eleven losses stay
 # constant from there on, its direction is exactly zero, and its mean loss of
-# {result}`cmoo_qm9/rounds.fsmgda.loss:.3f` is near the 1 of always answering the mean. The step size is the printed
-# one, of the paper's table for FSMGDA on QM9: Adam starts anew in every round, and its fourteen steps of 0.01 can move
+# {result}`cmoo_qm9/rounds.fsmgda.loss:.3f` is near the 1 of always answering the mean. The step size is the printed one (appendix D.3 of the paper gives one for all methods): Adam starts anew in every round, and its fourteen steps of 0.01 can move
 # a parameter by 0.14, where the weights start within 0.09 of zero.
 
 # %% tags=["remove-input"]

@@ -24,8 +24,7 @@
 # two rounds and FedCMOO trains on the weighted sum; and the final losses of FedCMOO-Pref for several
 # preferences (Figure 4).
 #
-# The runs have one seed and are much shorter than the paper's 500 rounds of Figure 2 (that of Figure 4 is
-# not printed); the cell of parameters says how long they are. They show an early part of training: a method
+# The runs have one seed and are much shorter than the paper's 500 rounds of Figure 2 (Figure 4's number is not printed); the cell of parameters says how long they are. They show an early part of training: a method
 # that is slow at the start is behind here, whatever it would reach.
 
 # %% tags=["parameters"]
@@ -82,7 +81,7 @@ print(source_text(traces, "MNIST and Fashion-MNIST"))
 # %% [markdown]
 # ## Figure 2: local steps
 #
-# Step sizes stay those of the paper for ten local steps, whatever their number. With one local step both methods
+# The step sizes are the paper's for ten local steps, for every number of local steps. With one local step both methods
 # are centralized multiple-gradient descent on minibatches, up to the step sizes and the Gram matrix, which
 # FedCMOO estimates from compressed Jacobians. *Final* is the mean over the evaluations in the last tenth of
 # the rounds.
@@ -146,8 +145,7 @@ plot.show(
 # {result}`cmoo_sweeps/multi_mnist.lead1:.1f` to {result}`cmoo_sweeps/multi_mnist.lead20:.1f` points on
 # MultiMNIST, so it is less far behind but not ahead, and from
 # {result}`cmoo_sweeps/mnist_fashion.lead1:.1f` to {result}`cmoo_sweeps/mnist_fashion.lead20:.1f` on
-# MNIST + FMNIST. The losses follow the preference on both data sets, at times more closely than the paper says of
-# its own: for $r_2/r_1=\frac14$ on MultiMNIST to a divergence of
+# MNIST + FMNIST. The losses follow the preference on both data sets, at times more closely than the paper reports for its own runs: for $r_2/r_1=\frac14$ on MultiMNIST to a divergence of
 # {result}`cmoo_sweeps/multi_mnist_ratio0.25_tolerance0.01.mu:.5f`, and on MNIST + FMNIST the smaller loss does go to
 # the item where it is asked to; for $r_2/r_1=4$ at the price of the digit, which then is hardly learnt
 # ({result}`cmoo_sweeps/mnist_fashion_ratio4_tolerance0.01.accuracy_1:.1%`).

@@ -20,8 +20,7 @@
 #
 # On pictures nobody knows the Pareto front, and so nobody can say how far from it a method ends.
 # With quadratic objectives one knows: the Pareto optimal models are the minimizers of weighted sums,
-# in closed form. Here FedCMOO, its preference variant and what {cite}`askin2025fedcmoo` compares them
-# with run on such problems, to see
+# in closed form. Here FedCMOO, its preference variant and the baselines of {cite}`askin2025fedcmoo` run on such problems. The questions:
 #
 # * what local steps cost, and whether weights that are chosen *before* local training (FedCMOO) cost
 #   less than updates that are weighted *after* it (FSMGDA);

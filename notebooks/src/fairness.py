@@ -24,9 +24,7 @@
 # $\epsilon=0.05$ (demographic parity). Ten clients of unequal size and unequal mixture, five a round,
 # two minibatch steps each.
 #
-# The centralized methods have the faster loss, as the paper says; that they are also more conservative shows under
-# soft switching alone, and five seeds do not decide the rest. IPP ConEx is fast or slow in the loss, and ends near the
-# level or far below it, by two step sizes that the paper does not print.
+# The centralized methods have the faster loss, as the paper says; only under soft switching do they also show to be more conservative, and five seeds do not decide the rest. IPP ConEx is fast or slow in the loss, and ends near the level or far below it, depending on two step sizes that the paper does not print.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": Adult, five seeds; "quick": a generated stand-in, two seeds, short sweeps
@@ -157,8 +155,7 @@ report.runs_table(numbers, labels, training, health)
 # %% [markdown]
 # *Late* is the mean over the last fifth of the rounds, evaluated exactly on all training rows every
 # tenth round; *mean f* the mean loss over all evaluated rounds, lower where the loss falls faster; *oscillation* the
-# mean change of $g$ between two evaluations in the second half, in thousandths. At the test rows no choice has
-# looked; the larger class alone gives an accuracy of {result}`fairness/majority:.3f`.
+# mean change of $g$ between two evaluations in the second half, in thousandths. No choice used the test rows; the larger class alone gives an accuracy of {result}`fairness/majority:.3f`.
 #
 # IPP ConEx has two step sizes that the paper does not print. Over a small grid of them (at step 0.3 a dual step
 # of 100 diverges) it ends anywhere between near the level and far below it, fast or slow. A row is named by its step
@@ -176,7 +173,7 @@ report.runs_table(numbers, settings, ends, health)
 # No setting of the grid has a smaller mean gap than centralized
 # soft switching ({result}`fairness/central_soft.g:.3f`). That ConEx is the most conservative
 # ({claim}`fedsgm/C32`) is judged on every setting that trains, and undecided: the gap of the setting with the largest
-# dual step, {result}`fairness/grid_conex_lr0.1_dual100.g:.3f`, is one that five seeds do not tell from that of soft switching.
+# dual step, {result}`fairness/grid_conex_lr0.1_dual100.g:.3f`, cannot be told from soft switching's with five seeds.
 
 # %% [markdown]
 # ## Loss against gap, and the penalty's sensitivity
@@ -219,8 +216,7 @@ meant = {f"{r}: {m}": f"{m}_{a}" for r, a in readings.items() for m in ("fedavg"
 report.runs_table(numbers, meant, learned, health)
 
 # %% [markdown]
-# No reading gives all of Figure 7 (three seeds each; the intervals are wide): that the network learns, and that both
-# modes of FedSGM meet the level. *Two steps of Adam* comes
+# No reading gives both things that Figure 7 shows, a network that learns and a level that both modes of FedSGM meet (three seeds each; the intervals are wide). *Two steps of Adam* comes
 # nearest: both modes keep the level, and the network is on its way, but 500 rounds of such steps do not bring
 # it far above the larger class. *Two epochs* of plain steps are still too short for the constraint to
 # matter. *Two epochs of Adam* train the network well without the constraint and break with it: hard FedSGM ends at a gap of

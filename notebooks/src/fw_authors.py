@@ -13,7 +13,7 @@
 # %% [markdown]
 # # FedFW: where the printed values are from
 #
-# The tables of the paper on Federated Frank-Wolfe {cite}`dadras2024fedfw` were not made by what its text says
+# The tables of the paper on Federated Frank-Wolfe {cite}`dadras2024fedfw` were not made as its text says
 # ([Tables 1 and 2](fw_tables.ipynb), [Table 3](fw_stochastic.ipynb)). The authors' generated data can be had to the digit: their code
 # draws them from a known generator with a known seed. This page runs *their* loop on *their* rows, and asks which printed values come out
 # of it, and which of its differences from the text puts FedFW ahead of FedDR.
@@ -68,10 +68,8 @@ numbers = page.numbers
 # %% [markdown]
 # ## All printed values
 #
-# *Authors' file*: the printed value is the maximum over the rounds in a result file of theirs, or no such file was found. *File, round 100* is what the same file has after the
-# hundred rounds that the text states, *file, last* after all. *Their rows and loop* is the best test accuracy over the rounds, mean over three splits of ours, because the seed
-# of theirs is not told; *same* is within one point of the printed value, *near* within three. *As the text* is the last value of the studies that follow the
-# text. First Table 1, then Table 2, then Table 3.
+# *Authors' file* says whether the printed value is the maximum over the rounds in one of their result files. *File, round 100* is what the same file has after the
+# hundred rounds that the text states, *file, last* after all. *Their rows and loop* is the best test accuracy over the rounds, mean over three splits of ours, because their seed is unknown; *same* is within one point of the printed value, *near* within three. *As the text* is the final value in the studies that follow the text. First Table 1, then Table 2, then Table 3.
 
 # %% tags=["remove-input"]
 text = {**store.read_numbers("fw_stochastic"), **store.read_numbers("fw_tables")}
@@ -86,9 +84,9 @@ forensics(numbers, text, (3,))
 # %% [markdown]
 # ## What puts FedFW ahead
 #
-# From the text's protocol on rows of ours to the authors' loop on theirs, one change at a time: logistic regression, IID, $\ell_2$ ball. The radius is 10 throughout.
+# From the text's protocol on our rows to the authors' loop on theirs, one change at a time: logistic regression, IID, $\ell_2$ ball. The radius is 10 throughout.
 # By the text FedFW minus FedDR is {result}`fw_authors/waterfall_text.gap:+.1f` points on our rows and {result}`fw_authors/waterfall_rows.gap:+.1f` on the authors': the rows turn the order. What their loop adds at
-# first, up to {result}`fw_authors/waterfall_tensors.gap:+.1f`, is FedDR's lack of work, one minibatch for each epoch of FedFW; with all its rounds FedDR comes near, and {result}`fw_authors/waterfall_rounds.gap:+.1f` are left.
+# first, up to {result}`fw_authors/waterfall_tensors.gap:+.1f`, comes from FedDR's doing less work, one minibatch for each epoch of FedFW; with all its rounds FedDR comes near, and {result}`fw_authors/waterfall_rounds.gap:+.1f` are left.
 # The best round in place of the last, and a choice of $\lambda_0$ by test accuracy, change little here: the file's $\lambda_0$ is the best one anyway.
 
 # %% tags=["remove-input"]

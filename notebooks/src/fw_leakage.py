@@ -14,9 +14,7 @@
 # # What a message gives away
 #
 # **Result.** From the answer of an $\ell_2$ oracle the picture comes back as from the gradient (on MNIST
-# {result}`fw_leakage/mnist_mlp_l2.psnr:.0f` and {result}`fw_leakage/mnist_mlp_gradient.psnr:.0f` dB), from that
-# of an $\ell_1$ oracle it does not ({result}`fw_leakage/mnist_mlp_l1.psnr:.1f` dB). That the $\ell_2$ ball
-# protects better than the gradient, several seeds do not decide. With a ball for each tensor, as in the
+# {result}`fw_leakage/mnist_mlp_l2.psnr:.0f` and {result}`fw_leakage/mnist_mlp_gradient.psnr:.0f` dB), from an $\ell_1$ oracle's answer it does not ({result}`fw_leakage/mnist_mlp_l1.psnr:.1f` dB). Our seeds do not decide whether the $\ell_2$ ball protects better than the gradient. With a ball for each tensor, as in the
 # authors' code, the search is somewhat harder.
 #
 # A client of FedFW {cite}`dadras2024fedfw` sends the answer of a linear minimization oracle and never its

@@ -116,9 +116,9 @@ report.claims_table(page.study, traces, numbers, page.params)
 # %% [markdown]
 # ## What to keep in mind
 #
-# * The bits are those *up*. Downwards every method sends the model, $32\,mn$ bits a client; a server that forwards the
+# * The bits count uploads only. Downwards every method sends the model, $32\,mn$ bits a client; a server that forwards the
 #   messages of FedFW would send less as long as there are few clients.
-# * Seconds are those of one thread of one machine, from runs in which nothing else is timed.
+# * Seconds are CPU seconds of one thread on one machine, with nothing else running.
 # * Lanczos stops after a fixed number of steps, so that an answer is a point of the set but not always the best one.
 #
 # ```{provenance} fw_lowrank

@@ -14,22 +14,22 @@
 # # How fast Federated Frank-Wolfe is
 #
 # **Result.** Averaging the oracle's answers ends at {result}`fw_rates/pair_naive_falling.x:.2f` where the
-# minimizer is 1, FedFW+ at {result}`fw_rates/pair_plus_L0.01.x:.2f`. No run can break the theorems' bounds,
-# which exceed the most that a model in the set can have {result}`fw_rates/convex.by_most:.0f` times or more.
+# minimizer is 1, FedFW+ at {result}`fw_rates/pair_plus_L0.01.x:.2f`. The theorems' bounds are
+# at least {result}`fw_rates/convex.by_most:.0f` times the largest value that a model in the set can have, so no run can break them.
 # More clients are faster on convex problems; a larger $\lambda_0$ means a larger gap only for the surrogate's
 # gap.
 #
 # In FedFW {cite}`dadras2024fedfw` every client keeps a model $x_i$, asks the linear minimization oracle of the feasible set
 # for an extreme point $s_i$, moves towards it and sends it; a penalty $\lambda_t$ draws the clients' models together. This page
-# holds the paper's three theorems against runs, draws its Figures 2 to 4 anew, and asks what oracles
-# that err cost:
+# compares the paper's three theorems with runs, draws its Figures 2 to 4 again, and asks what inexact oracles
+# cost:
 #
 # * Does averaging the oracle's answers alone fail, as appendix A says, and does FedFW repair it?
 # * Can a run break the bounds of Theorems 1 to 3 at all, how loose are they, and what powers of $t$ are seen?
 # * Does taking part more often help, whatever $\lambda_0$, and does a larger $\lambda_0$ mean a larger gap in the first rounds?
 #
-# The paper has no run for its theorems and none for wrong oracles; those problems are ours. The experiments of its
-# figures are shortened, which the end of the page lists.
+# The paper has no run for its theorems and none for wrong oracles; those problems are ours. The end of the page lists how the
+# experiments of its figures are shortened.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": five seeds, both sets; "quick": few rounds, the l1 ball, two seeds
@@ -176,18 +176,18 @@ plot.show(
 
 # %% tags=["remove-input"]
 runs = {f"{norm}, lambda_0 = {lam:g}": f"convex_{norm}_fedfw_L{lam:g}" for norm in sets for lam in page.convex_penalties}
-shown = {"excess": "F - F* at the end", "slope": "slope", "by_most": "lowest bound by the most there is", "ratio": "largest share of the bound"}
+shown = {"excess": "F - F* at the end", "slope": "slope", "by_most": "lowest bound / largest possible", "ratio": "largest share of the bound"}
 report.runs_table(numbers, runs, shown, health)
 
 # %% [markdown]
-# *The most there is* is the largest value that any model in the set can have: $\log10$, and the largest difference of two classes' scores, 10 in the
-# $\ell_1$ and $10\sqrt{130}$ in the $\ell_2$ ball. The bound is larger, and it falls with $t$: **in no round could any run break it**. It is
-# kept, but that is no test, and the claim is *not judged* here. What the theorem says is proved in [the note](note_fedfw.ipynb), with
-# a shorter bound, and a problem on which $t^{-1/2}$ is seen exactly.
+# *Largest possible* is the largest value that any model in the set can have: $\log10$, and the largest difference of two classes' scores, 10 in the
+# $\ell_1$ and $10\sqrt{130}$ in the $\ell_2$ ball. The bound falls with $t$ and is larger in every round: **no run could break it**. That the runs
+# stay below it is therefore no test, and they do not judge the claim. [The note](note_fedfw.ipynb) proves the theorem with
+# a smaller bound, and has a problem on which $t^{-1/2}$ is seen exactly.
 #
-# *Slope* is that of $\log(F-F^*)$ by $\log t$ over the last 95 % of the rounds, an observation: $O(t^{-1/2})$ implies no slope in a window. The second part of
+# *Slope* is the slope of $\log(F-F^*)$ against $\log t$ over the last 95 % of the rounds. It is an observation: $O(t^{-1/2})$ implies no slope in a window. The second part of
 # (38) has $1/\lambda_0$ in front: for a small $\lambda_0$ the clients' models part first, and a run may end before they are
-# drawn together again. Slopes that are flatter than $-1/2$ in these rounds do not contradict the theorem, but say that its limit is far.
+# drawn together again. Slopes flatter than $-1/2$ do not contradict the theorem; these rounds are then far from its limit.
 #
 # ## Theorem 2: problems that are not convex
 #
@@ -201,7 +201,7 @@ gaps = {
     for lam in page.nonconvex_penalties
     for T in page.horizons
 }
-report.runs_table(numbers, gaps, {"least_gap": "smallest gap", "by_most": "bound by the most there is", "ratio": "share of the bound"}, health)
+report.runs_table(numbers, gaps, {"least_gap": "smallest gap", "by_most": "bound / largest possible", "ratio": "share of the bound"}, health)
 
 # %% tags=["remove-input"]
 sweeps = {
@@ -212,8 +212,8 @@ sweeps = {
 report.runs_table(numbers, sweeps, {"slope": "slope by T"}, health)
 
 # %% [markdown]
-# No gap in the set can exceed 5 in the $\ell_1$ and 40 in the $\ell_2$ ball, the diameter times the steepest that the loss can be: this bound too is one that no
-# run could break. The gap is computed in about 256 rounds of a run, so the smallest one of all may be smaller still.
+# No gap in the set can exceed 5 in the $\ell_1$ and 40 in the $\ell_2$ ball, the diameter times the largest slope of the loss, so no
+# run could break this bound either. The gap is computed in about 256 rounds of a run, so the smallest one of all may be smaller still.
 #
 # ## Theorem 3: minibatches
 #
@@ -255,7 +255,7 @@ plot.show(
 )
 
 # %% [markdown]
-# A Frank-Wolfe iterate jumps between neighbouring rounds, so what is judged is the mean loss over the rounds: its slope over $p$, seed by seed. It falls for regression with both
+# A Frank-Wolfe iterate jumps between neighbouring rounds, so what is judged is the mean loss over the rounds: its slope over $p$, seed by seed. For regression the loss falls with $p$ at both
 # $\lambda_0$. The network is not judged: with small $p$ some seeds end at the accuracy of guessing the most frequent class. For FedFW+ the loss at the end even rises with $p$.
 
 # %% tags=["remove-input"]
@@ -268,8 +268,8 @@ report.runs_table(numbers, trends, {"trend": "mean loss, by p", "trend_last": "l
 # ### At the paper's scale
 #
 # The networks ran on all generated rows too, the paper's own amount for this generator, with everything else as above. Runs of the
-# two settings are never compared with each other; each is judged by itself. The most frequent class is a larger share of all rows, so that guessing is right
-# more often there:
+# two settings are never compared with each other; each is judged by itself. Guessing the most frequent class is right
+# more often there, because that class is a larger share of all rows:
 
 # %% tags=["remove-input"]
 report.scale_table(
@@ -280,14 +280,14 @@ report.scale_table(
 
 # %% [markdown]
 # More rows do not help: the best round is as good, and some seeds still end at the accuracy of guessing wherever not all clients take part. So C15 is
-# judged at neither scale. The trends are those of the shortened runs: FedFW's loss falls with $p$, and that of FedFW+ rises at the end.
+# judged at neither scale. The trends are as in the shortened runs: FedFW's loss falls with $p$, and FedFW+'s loss rises at the end.
 
 # %% [markdown]
 # ## Figure 4: the penalty
 #
 # Logistic regression on MNIST with $p=0.5$ and the network on generated data with $p=1$, each on both balls of radius 10. The gap drawn
 # is (11) at the server's model on all training rows. "A larger $\lambda_0$ gives a larger gap in the first rounds" has two readings, because the authors' code plots
-# another gap, close to that of the surrogate, $\sum_i\langle g_i,x_i-s_i\rangle$ with the penalty in $g_i$.
+# another gap, close to the surrogate's, $\sum_i\langle g_i,x_i-s_i\rangle$ with the penalty in $g_i$.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -314,27 +314,27 @@ report.runs_table(
 )
 
 # %% [markdown]
-# The network in the $\ell_1$ ball trains with no $\lambda_0$ in these rounds, so that its panel is observed and not judged.
+# In these rounds the network in the $\ell_1$ ball does not train with any $\lambda_0$, so its panel is shown but not judged.
 #
-# ## Oracles that err
+# ## Inexact oracles
 #
-# The paper mentions that Frank-Wolfe methods tolerate oracles with additive and multiplicative errors, and tries none. Three
-# kinds are tried here on the problem of Theorem 1, each as bad as it is allowed to be: the answer lies on the way from the client's
-# model to the right one, so that it attains only the share $m$ of the client's gap, or misses the best
-# value by $e$ (all clients together), or by $e\,\eta_t$. The step sizes stay those for exact oracles. By {prf:ref}`fws-theorem-oracle` the first may cost a factor $\frac1{m^2}$ and
-# the second $e$; the third costs nothing that seeds could show, which is judged as an equivalence: an excess within 5 % of that with exact oracles. The fourth kind is what happens in
-# practice, and is observed: too few Lanczos steps for the leading singular pair, in a nuclear ball.
+# The paper mentions that Frank-Wolfe methods tolerate oracles with additive and multiplicative errors, and tries none. We try
+# three kinds on the problem of Theorem 1, each at its largest allowed error. The answer lies between the client's model and
+# the exact answer, so that it attains only a share $m$ of the client's gap, or misses the best value by $e$ (all clients
+# together), or by $e\,\eta_t$. The step sizes are the ones for exact oracles. By {prf:ref}`fws-theorem-oracle` the first may cost a factor $\frac1{m^2}$ and
+# the second $e$. The third should cost nothing visible; it is judged as an equivalence, an excess within 5 % of the one with exact
+# oracles. The fourth kind is the usual one in practice, and is only observed: too few Lanczos steps for the leading singular pair, in a nuclear ball.
 
 # %% tags=["remove-input"]
 wrong = {f"quality{m:g}": f"a share {m:g} of the gap" for m in page.qualities}
 wrong |= {f"slip{x:g}": f"an error of {x:g}" for x in page.slips}
 wrong |= {f"falling{x:g}": f"an error of {x:g} times the step" for x in page.slips}
 errors = {f"{norm}, {text}": f"wrong_{norm}_{kind}" for norm in sets for kind, text in wrong.items()}
-report.runs_table(numbers, errors, {"times": "excess by the exact oracle's", "more": "more than it"}, health)
+report.runs_table(numbers, errors, {"times": "excess / exact oracle's", "more": "excess minus exact oracle's"}, health)
 
 # %% tags=["remove-input"]
 lanczos = {f"{k} steps": f"nuclear_k{k}" for k in page.lanczos}
-report.runs_table(numbers, lanczos, {"late_gap": "late gap", "times": "by that of the most steps"}, health)
+report.runs_table(numbers, lanczos, {"late_gap": "late gap", "times": "divided by the gap with most steps"}, health)
 
 # %% [markdown]
 # ## Verdicts

@@ -20,7 +20,7 @@
 # MNIST, generated data and CIFAR-10, a CNN on MNIST and a network 60-20-10 on generated data, each with IID
 # and non-IID clients and with $\ell_2$ and $\ell_1$ balls, 60 cells in all.
 #
-# The text and the tables do not describe the same thing. By the text there are 100 rounds of one
+# The text and the tables describe different experiments. The text has 100 rounds of one
 # local step and one ball of radius 10. The files in the history of the authors' public code allow one to
 # trace nearly every printed value to the *best* test accuracy of (mostly) 1000 rounds of a variant of the method, in
 # two cells with radius 100. So each cell is shown three times:
@@ -34,7 +34,7 @@
 # * **(c) printed**.
 #
 # The questions: is FedFW ahead of FedDR where the tables say so (claims C7 for $\ell_2$, C8 for $\ell_1$, C14 for the CNN), and is
-# FedFW+ faster than FedFW (C10)? C7 and C8 have two readings, the best of the rounds as in (b) and the last one as in (a). (b) ran on one seed, with three minibatches for an epoch, on which nothing is judged; what is stored of it at the paper's scale is [below](#at-the-papers-scale). By (a), FedFW is ahead of FedDR in
+# FedFW+ faster than FedFW (C10)? C7 and C8 have two readings, the best of the rounds as in (b) and the last one as in (a). Protocol (b) ran on one seed, with three minibatches instead of an epoch, so no verdict rests on it; its full-scale runs are [below](#at-the-papers-scale). By (a), FedFW is ahead of FedDR in
 # {result}`fw_tables/count_written.fedfw_ahead:.0f` of {result}`fw_tables/count_written.cells:.0f` cells, in the printed
 # tables in {result}`fw_tables/count_written_printed.fedfw_ahead:.0f`; the mean distance from the printed values is
 # {result}`fw_tables/count_written.distance:.1f` points by (a) and {result}`fw_tables/count_code.distance:.1f` by (b).
@@ -91,8 +91,7 @@ numbers, health = page.numbers, page.health
 
 # %% [markdown]
 # Non-IID data have three labels a client. For generated data the authors' code takes the three as the number of
-# *classes of the generator*, with one labelling rule for all clients; both readings have lines below, and only
-# that one a column (b).
+# *classes of the generator*, with one labelling rule for all clients; both readings have rows below, and only the code's has a column (b).
 #
 # ## Table 1: logistic regression
 #
@@ -116,7 +115,7 @@ three_columns(numbers, 1, "l1", page.pictures, health)
 # ## Table 2: networks
 #
 # The CNN runs on few pictures and one seed, because a full gradient takes long, and has no column (b): a thousand rounds of it would
-# take hours. **It does not train**: the loss of FedFW stays at $\ln10$ and the accuracy at chance with every $\lambda_0$ of the grid, in the $\ell_1$ ball that of FedDR too. The grid
+# take hours. **It does not train**: the loss of FedFW stays at $\ln10$ and the accuracy at chance with every $\lambda_0$ of the grid, and in the $\ell_1$ ball FedDR does not train either. The grid
 # stops at $\lambda_0=10^{-3}$, too early: in the cell IID, $\ell_2$, $10^{-4}$ gives 32.6 % and $10^{-5}$ 40.9 % after the same 100 rounds, where the table below has
 # {result}`fw_tables/cnn_pictures_iid_l2_fedfw.accuracy:.1f`, both still rising. So no claim is judged on the CNN.
 
@@ -130,8 +129,7 @@ three_columns(numbers, 2, "l1", page.pictures, health)
 # ## At the paper's scale
 #
 # (b) on all rows, with a whole epoch of minibatches in every round and three seeds, and (a) on all rows, in the cells for which the runs
-# are stored. Nothing here is compared across the two settings; what a claim can be judged on only there is
-# judged there. FedDR's (b) has one minibatch a round in both.
+# are stored. The two settings are never compared with each other; a claim that only full-scale runs can judge is judged on them. FedDR's (b) has one minibatch a round in both.
 
 # %% tags=["remove-input"]
 stored_so = {c: column_text(c, "mnist") for c in COLUMNS}  # whatever this page runs on
@@ -152,7 +150,7 @@ report.scale_table(page.study, printed_so | written_so, {"best": "best"})
 # %% [markdown]
 # ## Is FedFW+ faster?
 #
-# Rounds until the training loss is below a share of that of the start, at equal $\lambda_0$; a run that never gets
+# Rounds until the training loss has fallen to a share of its starting value, at equal $\lambda_0$; a run that never gets
 # there counts with its last round. The table has the mean over levels and $\lambda_0$ of FedFW+ minus FedFW. Two cells are exact ties, because neither method gets to any level; a tie is
 # no failure. What is judged is the mean over the cells in which FedFW trains at all, {result}`fw_tables/plus_vs_fedfw.rounds:.1f` rounds, and the share of the
 # cells that differ in which FedFW+ needs fewer, {result}`fw_tables/plus_vs_fedfw.fewer:.0f` %. (In the authors' code FedFW+ is never
@@ -191,9 +189,9 @@ report.claims_table(page.study, traces, numbers, page.params)
 # | unequal amounts of pictures, by a log-normal rule | equal shares of each label |
 # | means of 10 runs in some cells, single runs in most | three seeds; one for the CNN and for (b) |
 # | FedDR: $\alpha$, $\eta$, step size not in the text | (a): $\alpha=1$, step size and $\eta$ by training loss; (b): the code's 0.05, $1/\eta=0.01$, $\alpha=0.01$ |
-# | | (a), CNN: 0.2, 0.1, 0.05; with 0.2 FedDR left the finite numbers in the cell IID, $\ell_2$, and 0.1 was added to all cells then |
+# | | (a), CNN: 0.2, 0.1, 0.05; with 0.2 FedDR diverged in the cell IID, $\ell_2$, so 0.1 was added to all cells |
 # | FedDR with $\ell_1$: the code scales instead of projecting | Euclidean projection in both protocols |
-# | a round of the code is an epoch of minibatches, and the step falls with their number | (b): three minibatches of 64, 3,000 in all in the place of tens of thousands |
+# | a round of the code is an epoch of minibatches, and the step falls with their number | (b): three minibatches of 64, 3,000 in all instead of tens of thousands |
 # | | (a): $\lambda_0$ down to $10^{-4}$, for CIFAR-10 and the CNN down to $10^{-3}$ |
 # | $\lambda_0$ of some cells cannot be traced | (b): $10^{-3}$ there |
 # | best over every round | best over the evaluated rounds, every tenth in (b) |

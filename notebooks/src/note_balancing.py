@@ -202,7 +202,7 @@ _ = check(
 )
 
 # %% [markdown]
-# **Feasibility.** The programme on random cases with $M=2,3,5,11$, rank-deficient ones among them: with exact $G$; with an antisymmetric matrix of the same size added; with a symmetric matrix added, which makes it indefinite. The solver's answers are held against the constraints, and against $\operatorname{val}(G)$ of {prf:ref}`pref-theorem-feasible` for equal losses.
+# **Feasibility.** The programme on random cases with $M=2,3,5,11$, rank-deficient ones among them: with exact $G$; with an antisymmetric matrix of the same size added; with a symmetric matrix added, which makes it indefinite. The solver's answers are checked against the constraints, and against $\operatorname{val}(G)$ of {prf:ref}`pref-theorem-feasible` for equal losses.
 
 
 # %% tags=["remove-input"]

@@ -562,7 +562,7 @@ _ = check(
 
 # %% [markdown]
 # **Theorem 1 and Corollary 1.1.** Algorithm 10 on random waves ($b=L=1$, $d=12$, $q=1$, $\sigma_l=\frac12$, $\tau=5$, $\sigma_g\le b$), step sizes of the corollary, 16 runs for every number of rounds $T$; $\delta$ is computed with the lower bound $-\frac{b^2}L$ of the losses.
-# The bounds fall exactly as $T^{-1/2}$. A bound of this order says nothing of the slope of what it bounds; but with these step sizes what is measured should come to the same slope once the start is forgotten, and does, from the flatter side.
+# The bounds fall exactly as $T^{-1/2}$. A bound of this order implies no slope for the measured norm. But with these step sizes the norm should reach the same slope once the start is forgotten, and it does, from the flatter side.
 
 # %% tags=["remove-input"]
 rounds = {"quick": [50, 100, 200], "full": [50, 100, 200, 400, 800, 1600, 3200]}[profile]

@@ -110,13 +110,10 @@ report.runs_table(numbers, {text: run for run, text in labels.items()}, measures
 # *Late* is the mean over the last fifth of the rounds. A seed is called *infeasible* if its late
 # $g$ exceeds $1.05\,\epsilon$; the table gives the share of such seeds.
 #
-# The centralized runs see the same training rows and are matched in the constraint. In the objective soft
-# switching is matched within 10 %. Under hard switching the federated run ends
-# higher by more than that on average, as 320 further splits decide ({claim}`fedsgm/C26`).
+# With all clients the federated runs match the centralized ones, which see the same training rows, in the constraint, and under soft switching also in the objective, within 10 %. Under hard switching the federated objective ends higher by more than that on average, as 320 further splits show ({claim}`fedsgm/C26`).
 #
-# That splits are infeasible with half of the clients and not with all is the term
-# $2\sigma\sqrt{\tfrac2n\log\tfrac{6T}{\delta}}$ of the theorems for partial
-# participation made visible: the switching value $\hat G$ of ten clients is a noisy estimate of
+# Splits are infeasible with half of the clients, and not with all, because of the term
+# $2\sigma\sqrt{\tfrac2n\log\tfrac{6T}{\delta}}$ in the theorems for partial participation: the switching value $\hat G$ of ten clients is a noisy estimate of
 # $g$, because a few clients have most of the constraint loss: late in a run with all clients the largest $g_j$ is
 # {result}`np_unified/hard_all.g_max:.2f`, against a mean of {result}`np_unified/hard_all.g:.2f`.
 # Averaging over rounds does not remove that noise, because the rule uses only whether the estimate is above the threshold.
@@ -163,8 +160,7 @@ plot.show(
 # %% [markdown]
 # Whether compression destabilizes the constraint depends on how instability is measured. From round to round
 # hard switching changes $g$ *less* with $K/d=0.1$ than without compression, because it chatters
-# anyway; the standard deviation of $g$ over the last fifth of the rounds grows with compression, under
-# soft switching surely. Soft switching varies less by both measures ({claim}`fedsgm/C12`).
+# anyway; the standard deviation of $g$ over the last fifth of the rounds grows with compression, clearly so under soft switching. Soft switching varies less by both measures ({claim}`fedsgm/C12`).
 
 # %% [markdown]
 # ## Figure 5: the sharpness of soft switching

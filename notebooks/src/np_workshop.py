@@ -14,7 +14,7 @@
 # # Neyman-Pearson classification, workshop paper
 #
 # **Result.** Both rules bring the constraint to its level. Soft switching has about four times fewer violations
-# at two of seven step sizes, of which the paper prints none. It does compromise the convergence at the
+# at two of the seven step sizes that we tried; the paper prints no step size. It does compromise the convergence at the
 # sharpnesses $\beta$ that the authors name, 20 to 60: the late objective is
 # {result}`np_workshop/loss_ratio.main:.2f` to {result}`np_workshop/loss_ratio.beta60:.2f` times that of hard
 # switching.
@@ -104,7 +104,7 @@ traces = page.run(problem, hard=hard, soft=replace(hard, switch=Soft(page.beta))
 numbers, health = page.numbers, page.health
 
 # %% [markdown]
-# What the paper leaves open stands with our choice in [the last section](#what-the-paper-leaves-open).
+# [The last section](#what-the-paper-leaves-open) lists what the paper leaves open, and what we chose.
 
 # %% [markdown]
 # ## Figure 1: hard against soft

@@ -16,8 +16,7 @@
 # **Result.** Larger batches converge faster, about as fast with samples as with features split.
 # On average over the rounds SSCA is ahead of SGD with batches of 10 and 100 and behind with 1.
 # With batch 100 its cost after 10 and 100 rounds is {result}`ssca_convergence/samples_ssca_B100.cost_10:.2f`
-# and {result}`ssca_convergence/samples_ssca_B100.cost_100:.2f`, that of SGD
-# {result}`ssca_convergence/samples_sgd_B100.cost_10:.2f` and
+# and {result}`ssca_convergence/samples_ssca_B100.cost_100:.2f`, SGD's {result}`ssca_convergence/samples_sgd_B100.cost_10:.2f` and
 # {result}`ssca_convergence/samples_sgd_B100.cost_100:.2f`.
 #
 # Figures 2 and 3 of {cite:t}`ye2021ssca`: a network with 128 hidden cells learns to read MNIST's digits
@@ -185,8 +184,7 @@ report.runs_table(numbers, rows, {"up": "to the server", "down": "from the serve
 
 # %% [markdown]
 # The messages of a recorded round of each algorithm, compared with the steps that the paper lists
-# ([what they give away](note_ssca_privacy.ipynb)), and the work beside that of SGD: numbers that the
-# tensor operations of a round write, on small networks. The server writes
+# ([what they give away](note_ssca_privacy.ipynb)), and the work beside SGD's, counted as the numbers that the tensor operations of a round write, on small networks. The server writes
 # {result}`ssca_convergence/alg_1.per_parameter:.0f` numbers a parameter and round in Algorithm 1 and
 # {result}`ssca_convergence/alg_2.per_parameter:.0f` in Algorithm 2.
 

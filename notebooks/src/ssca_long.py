@@ -17,9 +17,7 @@
 # {result}`ssca_long/ssca_valid_B100.gradient_share:.2f` of its start in 1000 rounds, with the paper's to
 # {result}`ssca_long/ssca_paper_B100.gradient_share:.2f`. At $U=0.3$ the violation $F-U$ on all training
 # pictures ends at {result}`ssca_long/limit_valid_U0.3.violation_end:.4f` with valid steps and at
-# {result}`ssca_long/limit_paper_U0.3.violation_end:.4f` with the paper's, below
-# zero for most seeds with the former alone. A penalty that starts small leaves it broken for long, by
-# {result}`ssca_long/limit_c1_U0.3.violation_early:.1f` after 100 rounds.
+# {result}`ssca_long/limit_paper_U0.3.violation_end:.4f` with the paper's, below zero for most seeds only with valid steps. With a penalty that starts small the constraint stays violated for long, by {result}`ssca_long/limit_c1_U0.3.violation_early:.1f` after 100 rounds.
 #
 # The theorems about SSCA {cite}`ye2021ssca` speak of limits, its experiments stop after 100 rounds. Here the same network goes on for
 # as long as the cell of parameters says, on MNIST with ten clients, to ask three things that only longer runs can answer:
@@ -94,8 +92,7 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## Two kinds of step sizes
 #
-# The surrogates are averaged with $\rho_t=a_1t^{-\alpha}$, the iterates with $\gamma_t=a_2t^{-\beta}$. The paper's
-# choices for these batches, and $t^{-0.6}$ with $t^{-0.65}$, against what the theorems and the lemma behind them ask:
+# The surrogates are averaged with $\rho_t=a_1t^{-\alpha}$, the iterates with $\gamma_t=a_2t^{-\beta}$. The table compares the paper's choices for these batches, and $t^{-0.6}$ with $t^{-0.65}$, with what the theorems and the lemma behind them ask:
 
 # %% tags=["remove-input"]
 pairs = {f"the paper's, B = {b}": STEPS[b] for b in page.batches}
@@ -117,7 +114,7 @@ _ = check("the valid ones satisfy all conditions", valid)
 #
 # The gradient of $F_0(w)=F(w)+\lambda\lVert w\rVert^2$ on all training pictures. A gradient that falls as a power of $t$ is a straight line
 # here. The start is no point of large gradient: small random weights are not far from zero, and zero is a stationary point of
-# this network. So the verdict asks for no share of it, but whether the gradient falls from each third of the run to the next.
+# this network. So the verdict does not compare the gradient with its start; it asks whether the gradient falls from each third of the run to the next.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -126,8 +123,8 @@ plot.show(
     "after the start: the paper's steps and valid steps, both falling, a thin line a seed, and dotted a tenth of "
     "the gradient at the start.",
     caption="The gradient keeps falling over ten times the paper's rounds, with either kind of step. "
-    "Gradient of the objective on all training pictures, after the start; dotted: a tenth of that"
-    " at the start.",
+    "Gradient of the objective on all training pictures, after the start; dotted: a tenth "
+    "of the starting value.",
     size=(8.2, 3.4),
 )
 

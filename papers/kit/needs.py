@@ -64,7 +64,7 @@ class Needs:
         lacking.sort(key=lambda why: "stand_in" not in why.replace("-", "_"))  # tells most
         lacking += self._too_few(runs, configs)
         lacking += [
-            f"{run} is not healthy: {health[run]}"
+            f"{spoken(run, configs.get(run, {}))} is not healthy: {health[run]}"
             for run in runs
             if health.get(run) and not self.exact
             if not any(fnmatch(run, pattern) for pattern in self.dead)
@@ -95,7 +95,8 @@ class Needs:
             have = entry(config, where)
             if where == "rounds":
                 if have < ROUNDS * wanted:
-                    yield f"{run} has {have} of the paper's {wanted} rounds, a third is needed"
+                    said = f"{have} of the paper's {wanted} rounds"
+                    yield f"{spoken(run, config)} has {said}, a third is needed"
             elif have != MISSING and not same(have, wanted):
                 yield f"{run} has {where} {have!r}, the paper {wanted!r}"
 
@@ -108,7 +109,16 @@ class Needs:
         for run, own in seeds.items():
             if len(own) < SEEDS and not self.exact:
                 several = f"{len(own)} seed{'s' * (len(own) != 1)}"
-                yield f"{run} has {several}, at least {SEEDS} are needed"
+                one = next(c for name, c in configs.items() if ONE_SEED.sub("", name) == run)
+                yield f"{spoken(run, one)} has {several}, at least {SEEDS} are needed"
+
+
+def spoken(run: str, config: Config) -> str:
+    """A run by its method; by its name where the configuration has none."""
+    method = entry(config, "algorithm.method.type")
+    if method == MISSING:
+        method = entry(config, "algorithm.type")
+    return run if method == MISSING else f"a run of {method}"
 
 
 def entry(config: Config, where: str) -> Any:
