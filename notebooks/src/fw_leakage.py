@@ -103,8 +103,8 @@ plot.show(
     alt="Rows of small pictures, two for each data set and network: what was found from the gradient, from the l2 oracle, "
     "from the l2 oracle of each tensor, from the l1 oracle and by the softened attack on it. The last two columns "
     "show noise.",
-    caption="What the attacks end with: from the gradient the client's picture to the eye, and from the $\\ell_2$ oracles; "
-    "noise from the $\\ell_1$ oracle. The first seeds, values cut off at 0 and 1.",
+    caption="To the eye, attacks on the gradient and on the $\\ell_2$ oracles end with the client's picture, those on "
+    "the $\\ell_1$ oracle with noise. The first seeds, values cut off at 0 and 1.",
     size=(6.5, 1.25 * min(2, len(page.seeds)) * len(where)),
 )
 

@@ -85,8 +85,7 @@ _ = check("nuclear ball: rank one", numbers["messages_nuclear.second"].high <= 1
 # %% [markdown]
 # ## How the two oracles grow
 #
-# With the side $m$ of a square matrix the oracle's work grows like $m^2$ for a fixed number of steps of Lanczos, that of the
-# decomposition like $m^3$, and the ratio of a dense message to one of rank one like $m/2$. *Reached* is the value that the oracle's answer has as a share of the best,
+# With the side $m$ of a square matrix the oracle's work grows like $m^2$ for a fixed number of steps of Lanczos, the decomposition's work like $m^3$, and the ratio of a dense message to one of rank one like $m/2$. *Reached* is the value that the oracle's answer has as a share of the best,
 # for a matrix of independent normal numbers, the hardest kind: its largest singular values are close together.
 
 # %% tags=["remove-input"]

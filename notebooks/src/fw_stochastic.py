@@ -106,7 +106,7 @@ report.runs_table(numbers, coded, {"best": "best accuracy", "accuracy": "final a
 # %% [markdown]
 # ## At the paper's scale
 #
-# All rows of the same data in place of those of this page. Runs of the two settings are never compared with each other; each is
+# These runs have all rows of the same data. Runs of the two settings are never compared with each other; each is
 # judged by itself. FedFW-sto minus FedDR:
 
 # %% tags=["remove-input"]
