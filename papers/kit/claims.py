@@ -100,10 +100,6 @@ class Claim:
         """Where the claim stands on the claims page."""
         return "claim-" + self.id.replace("/", "-")
 
-    def judge(self, numbers: Numbers) -> Outcome:
-        """What the rule says of numbers that meet the needs."""
-        return self.worded(self.rule(numbers))
-
     @property
     def each(self) -> tuple[Reading, ...]:
         """All readings, the claim's own first."""
@@ -140,10 +136,8 @@ class Claim:
         health: Mapping[str, str] = {},
     ) -> dict[str, Outcome]:
         """The outcome of every reading by its name, the claim's own first."""
-        found = {
-            each.name: each.judged(numbers, configs, stored, changed, health) for each in self.each
-        }
-        return {name: self.worded(outcome) for name, outcome in found.items()}
+        given = numbers, configs, stored, changed, health
+        return {each.name: self.worded(each.judged(*given)) for each in self.each}
 
     def worded(self, outcome: Outcome) -> Outcome:
         """An outcome with the word for this kind of claim: a theorem is not *reproduced*.
@@ -151,13 +145,10 @@ class Claim:
         A theorem is proved in a note whether or not runs could have told otherwise; the outcome
         still says where they could not.
         """
-        deciding = [part.state for part in outcome.parts]
-        holds = {*deciding} == {"holds"}
-        if self.kind == "measured" or not holds:
+        if self.kind == "measured" or {part.state for part in outcome.parts} != {"holds"}:
             return outcome
-        if outcome.verdict == "not judged":
-            return replace(outcome, verdict=self.kind, reason=f"by runs {outcome.reason}")
-        return replace(outcome, verdict=self.kind)
+        by_runs = "by runs " * (outcome.verdict == "not judged")
+        return replace(outcome, verdict=self.kind, reason=f"{by_runs}{outcome.reason}")
 
 
 @dataclass(frozen=True)

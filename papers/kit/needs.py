@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from math import isclose
@@ -62,52 +62,48 @@ class Needs:
             if name in self.parameters
         ]
         lacking.sort(key=lambda why: "stand_in" not in why.replace("-", "_"))  # tells most
-        lacking += self._too_few(runs, configs)
-        lacking += [
-            f"{spoken(run, configs.get(run, {}))} is not healthy: {health[run]}"
-            for run in runs
-            if health.get(run) and not self.exact
-            if not any(fnmatch(run, pattern) for pattern in self.dead)
-        ]
+        if not self.exact:
+            lacking += self._too_few([run for run in runs if run in configs], configs)
+            lacking += [
+                f"{spoken(run, configs.get(run, {}))} is not healthy: {health[run]}"
+                for run in runs
+                if health.get(run) and not any(fnmatch(run, pattern) for pattern in self.dead)
+            ]
         more = f" (and {len(lacking) - 1} more)" if len(lacking) > 1 else ""
         return f"{lacking[0]}{more}" if lacking else ""
 
     def _of_run(
         self, run: str, configs: Mapping[str, Config], stored: Mapping[str, Config]
     ) -> Iterator[str]:
+        """Where a run is not that of the paper's setting, or falls short of the paper itself."""
         if run not in stored:
             yield f"no run {run} of the paper's setting is stored"
-        elif run not in configs:
+            return
+        if run not in configs:
             yield f"the run {run} is not among these"
-        else:
-            now, then = (
-                {k: v for k, v in c[run].items() if k not in ("bits", "seeds")}
-                for c in (configs, stored)
-            )
-            for where, (a, b) in differences(now, then):
-                here, there = (x if x == MISSING else repr(x) for x in (a, b))
-                yield f"{run} has {where} {here}, the paper's setting {there}"
-            yield from self._short(run, now)
-
-    def _short(self, run: str, config: Config) -> Iterator[str]:
-        """Where a run falls short of the paper itself."""
+            return
+        now, then = (
+            {k: v for k, v in c[run].items() if k not in ("bits", "seeds")}
+            for c in (configs, stored)
+        )
+        for where, (a, b) in differences(now, then):
+            here, there = (x if x == MISSING else repr(x) for x in (a, b))
+            yield f"{run} has {where} {here}, the paper's setting {there}"
         for where, wanted in self.paper.items():
-            have = entry(config, where)
+            have = entry(now, where)
             if where == "rounds":
                 if have < ROUNDS * wanted:
                     said = f"{have} of the paper's {wanted} rounds"
-                    yield f"{spoken(run, config)} has {said}, a third is needed"
+                    yield f"{spoken(run, now)} has {said}, a third is needed"
             elif have != MISSING and not same(have, wanted):
                 yield f"{run} has {where} {have!r}, the paper {wanted!r}"
 
-    def _too_few(self, runs: tuple[str, ...], configs: Mapping[str, Config]) -> Iterator[str]:
+    def _too_few(self, runs: Iterable[str], configs: Mapping[str, Config]) -> Iterator[str]:
         seeds: dict[str, set[int]] = {}
         for run in runs:
-            if run in configs:
-                own = seeds.setdefault(ONE_SEED.sub("", run), set())
-                own.update(configs[run].get("seeds", ()))
+            seeds.setdefault(ONE_SEED.sub("", run), set()).update(configs[run].get("seeds", ()))
         for run, own in seeds.items():
-            if len(own) < SEEDS and not self.exact:
+            if len(own) < SEEDS:
                 several = f"{len(own)} seed{'s' * (len(own) != 1)}"
                 one = next(c for name, c in configs.items() if ONE_SEED.sub("", name) == run)
                 yield f"{spoken(run, one)} has {several}, at least {SEEDS} are needed"

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedlib.core import Trace
-from fedlib.core.describe import describe
 from papers.kit import archive, store
 from papers.kit.needs import ONE_SEED
 from papers.kit.numbers import Number
@@ -23,17 +22,6 @@ if TYPE_CHECKING:
     from papers.kit.claims import Claim
     from papers.kit.rules import Outcome
     from papers.kit.study import Study
-
-
-def differ(one: Spec, other: Spec) -> bool:
-    """Whether two specs are of different runs."""
-    return identity(one) != identity(other)
-
-
-def identity(spec: Spec) -> str:
-    """All of a spec that decides its numbers, without building its problem."""
-    how = (spec.rounds, spec.seeds, spec.evaluate_every, spec.keep)
-    return repr((describe(spec.algorithm), spec.maker(), how))
 
 
 def setting_text(study: Study, runs: Iterable[str]) -> str:
@@ -65,7 +53,7 @@ def _place(study: Study, name: str, paper: Spec, full: Spec | None) -> Path | No
     if archive.exists(own):
         return own if store.is_stored(study.name, PAPER, name, paper) else None
     shared = store.run_path(study.name, "full", name)
-    alike = full is not None and not differ(full, paper)
+    alike = full is not None and full.same_as(paper)
     return shared if alike and archive.exists(shared) else None
 
 

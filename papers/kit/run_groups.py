@@ -10,7 +10,6 @@ from typing import Any
 
 from papers.kit import archive, store
 from papers.kit.claims import Claim
-from papers.kit.paper_profile import differ
 from papers.kit.store import PAPER, Spec
 from papers.kit.study import Study
 
@@ -49,7 +48,8 @@ def groups_of(study: Study, profile: str = PAPER) -> list[Group]:
     waiting = {claim.id: {*claim.all_runs} for claim in study.claims if not decided(study, claim)}
     found = []
     for group in store.groups(specs):
-        names = [n for n in group if profile != PAPER or n not in full or differ(full[n], group[n])]
+        shared = full if profile == PAPER else {}
+        names = [n for n, s in group.items() if n not in shared or not s.same_as(shared[n])]
         if names:
             found.append(
                 Group(

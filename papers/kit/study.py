@@ -159,8 +159,6 @@ class Study:
     ) -> dict[str, Trace]:
         """All runs: loaded where stored with the same configuration, else computed (and kept)."""
         resolve_device(device)
-        for option, value in (("recompute", recompute), ("keep", keep), ("progress", progress)):
-            checks.value(self.name, option, value, bool)
         traces = store.compute_or_load(
             self.name,
             profile,

@@ -170,11 +170,11 @@ def test_a_verdict_changes_with_the_numbers():
     study = WORKSHOP
     numbers = store.read_numbers("np_workshop")
     (c4,) = (c for c in study.claims if c.id == "fedsgm/C4")
-    assert c4.judge(numbers).verdict == "not reproduced"
+    assert c4.rule(numbers).verdict == "not reproduced"
     most, half = (Number(x, x, x, ()) for x in (0.95, 0.6))
-    assert c4.judge({**numbers, "C4.share": most}).verdict == "reproduced"
-    assert c4.judge({**numbers, "C4.share": half}).verdict == "partly"
-    assert c4.judge({**numbers, "C4.control": most, "C4.share": most}).verdict == "not judged"
+    assert c4.rule({**numbers, "C4.share": most}).verdict == "reproduced"
+    assert c4.rule({**numbers, "C4.share": half}).verdict == "partly"
+    assert c4.rule({**numbers, "C4.control": most, "C4.share": most}).verdict == "not judged"
 
 
 def test_the_command_line_lists_one_line_a_claim(capsys):

@@ -107,7 +107,7 @@ def test_a_verdict_says_what_a_page_lacks(study, claim):
     numbers = store.read_numbers(study.name)
     configs = {name: study.payload(name)["config"] for name in claim.runs}
     whole = claim.verdict(numbers, configs, configs)
-    assert whole.verdict == "not judged" or whole == claim.judge(numbers)
+    assert whole.verdict == "not judged" or whole == claim.worded(claim.rule(numbers))
     for name in claim.runs[:1]:
         rest = {k: v for k, v in configs.items() if k != name}
         lacking = claim.verdict(numbers, rest, configs)

@@ -9,7 +9,7 @@ from papers.kit.numbers import Number
 
 
 def judged(numbers):
-    return C20.judge({**store.read_numbers("cartpole"), **numbers})
+    return C20.rule({**store.read_numbers("cartpole"), **numbers})
 
 
 def test_the_compressors_are_judged_where_the_uncompressed_row_is_met():
