@@ -27,8 +27,9 @@ def clock(traces: Traces) -> plot.Drawing:
     def seconds(ax: Axes) -> None:
         for i, (oracle, text) in enumerate((("lmo", "LMO"), ("project", "projection by SVD"))):
             each = np.stack([1e3 * squares[m].info[oracle][0] for m in sorted(squares)], 1)
-            look: Any = {"middle": "median", "around": plot.RANGE, "marker": "o", "label": text}
-            plot.band(ax, sides, each, color=plot.COLORS[i], **look)
+            color = plot.COLORS[i]
+            ax.plot(sides, np.median(each, 0), "o-", color=color, label=text)
+            ax.fill_between(sides, each.min(0), each.max(0), color=color, alpha=0.18, linewidth=0)
 
     def bits(ax: Axes) -> None:
         for i, (text, each) in enumerate((("rank one", 64 * sides), ("dense", 32 * sides**2))):
