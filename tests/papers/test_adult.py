@@ -42,25 +42,13 @@ def test_the_stand_in_has_the_schema_and_a_gap():
     refuses("rows must be at least 41", adult.stand_in, 40)
 
 
-def test_a_frame_without_a_column_or_a_row_is_refused():
-    frame = adult.stand_in(60)
-    with pytest.raises(ValueError, match=r"test must lack no column of Adult, got \['age'\]"):
-        adult.prepared(frame, frame.drop(columns="age"))
-    refuses("train must have a row", adult.prepared, frame.assign(age=None), frame)
-
-
-def test_dots_and_blanks_do_no_harm_and_other_codings_are_refused():
+def test_dots_and_blanks_do_no_harm():
     train, test = adult.stand_in(200), adult.stand_in(200, seed=1)
     plain = adult.prepared(train, test)
     texts = [*adult.CATEGORIES, "income"]
     blanks = test.assign(**{c: (" " + test[c]).where(test[c].notna()) for c in texts})
     found = adult.prepared(train, blanks.assign(income=blanks.income + "."))
     assert all(torch.equal(a, b) for a, b in zip(found.test, plain.test, strict=True))
-    coded = test.assign(income=(test.income == ">50K").astype(int))
-    with pytest.raises(ValueError, match=r"every income, got \['0', '1'\]"):
-        adult.prepared(train, coded)
-    with pytest.raises(ValueError, match=r"every sex, got \['female', 'male'\]"):
-        adult.prepared(train, test.assign(sex=test.sex.str.lower()))
 
 
 def test_test_rows_are_scaled_with_the_training_statistics():
