@@ -37,7 +37,7 @@ recompute = False  # compute even what is stored
 from IPython.display import Markdown, display
 
 from papers import STUDIES
-from papers.arena import report as arena_report
+from papers.arena import contest
 from papers.arena.problems import NAMES
 from papers.kit.claims import check
 
@@ -54,8 +54,8 @@ traces = page.run()  # the grids of the rules below; give a run by its name anot
 numbers, health = page.numbers, page.health
 
 # %% tags=["remove-input"]
-for p in arena_report.problems(numbers):
-    display(Markdown(f"**{NAMES[p]}**"), arena_report.standings(numbers, p, health))
+for p in contest.problems(numbers):
+    display(Markdown(f"**{NAMES[p]}**"), contest.table(numbers, p, health))
 
 # %% [markdown]
 # *Behind* is how far the test objective is above the first method's, *above optimum* above that of the optimum of the
@@ -101,9 +101,9 @@ for p in arena_report.problems(numbers):
 # ## Checks
 
 # %% tags=["nbval-check-output", "remove-input"]
-found = arena_report.problems(numbers)
+found = contest.problems(numbers)
 check("every residual of an optimum is below 1e-5", all(abs(numbers[f"{p}_reference.residual"].value) < 1e-5 for p in found))
-_ = check("no problem has two methods that are first", all(sum(arena_report.standing(numbers, p, m) in ("winner", "first") for m in arena_report.ranked(numbers, p)) <= 1 for p in found))
+_ = check("no problem has two methods that are first", all(sum(contest.standing(numbers, p, m) in ("winner", "first") for m in contest.ranked(numbers, p)) <= 1 for p in found))
 
 # %% [markdown]
 # ```{provenance} arena

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from papers.arena.contest import derive
-from papers.arena.methods import COUNT, METHODS, applies, form_of, grid
-from papers.arena.multiples import units
+from papers.arena.contest import SHARE, derive, passes_on
+from papers.arena.methods import COUNT, METHODS, applies, form_of, grid, units
 from papers.arena.problems import LEVELS, NAMES, arena_problem
-from papers.arena.reference import Resting, solved
-from papers.arena.rules import SHARE, passes_on
-from papers.arena.stopped import Stopped
+from papers.arena.reference import Resting, Stopped, solved
 from papers.kit.health import HealthCheck, HealthChecks, nothing
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
@@ -58,7 +55,8 @@ def grid_of(method: str, name: str, p: Params) -> dict[str, Spec]:
     entry, form, found = METHODS[method], form_of(method, name), {}
     of = units(name, p["seeds"][0], p["local_steps"], p["batch"], p["stand_in"])
     rounds = max(1, p["passes"] // entry.passes(p["local_steps"]))
-    every = evaluations(rounds, affordable(method, of.dim, p))
+    budget = SHARE * (p["passes"] // p["local_steps"]) * 2 * of.dim
+    every = evaluations(rounds, int(budget / entry.sent(p["local_steps"], of.dim)))
     for i, (x, y) in enumerate(grid(entry, p["grid"]), start=1):
         make = partial(arena_problem, name=name, form=form, stand_in=p["stand_in"])
         if entry.ratio:
@@ -68,15 +66,11 @@ def grid_of(method: str, name: str, p: Params) -> dict[str, Spec]:
     return found
 
 
-def affordable(method: str, dim: int, p: Params) -> int:
-    """About how many rounds of a method the budget of bits pays for."""
-    steps = p["local_steps"]
-    budget = SHARE * (p["passes"] // steps) * 2 * dim
-    return int(budget / METHODS[method].sent(steps, dim))
-
-
 def evaluations(rounds: int, paid: int) -> int:
-    """Rounds between two evaluations: some `FINE` or fewer of them, one near round `paid`."""
+    """Rounds between two evaluations: some `FINE` or fewer of them, one near round `paid`.
+
+    So many rounds, about, the budget of bits pays for.
+    """
     least, most = max(1, rounds // FINE), max(1, rounds // COARSE)
     if paid < least:
         return max(1, paid)

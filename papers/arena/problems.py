@@ -12,24 +12,66 @@ from dataclasses import replace
 from functools import lru_cache
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn.functional import softplus
 
+from fedlib import data
 from fedlib.core import Problem
 from fedlib.core.problem import Batch, ConvexSet
+from fedlib.core.sampling import seeded
+from fedlib.data import split
+from fedlib.data.split import holdout
+from fedlib.problems.fairness import Rows
+from fedlib.problems.neyman_pearson import class_shares, logistic_gradient, logistic_losses
 from fedlib.sets import L1Ball
-from papers.arena.losses import (
-    RADIUS,
-    class_gradient,
-    class_losses,
-    label_gradient,
-    label_losses,
-    square_gradient,
-    square_loss,
-    square_loss_gradient,
-    square_losses,
-)
-from papers.arena.tasks import CLIENTS, TASKS, Parts
+from papers import adult
+
+RIDGE = 0.03  # f of the two logistic models has RIDGE / 2 |w|^2 in it, for a finite solution
+RADIUS = 10.0  # sparse: the l1 norm of the truth, whose entries are +1, -1 and 0
+
+
+def class_losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "2"]:
+    """np: mean logistic loss of class 0 with the ridge, and of class 1."""
+    return with_ridge(logistic_losses(w, batch), w)
+
+
+def class_gradient(w: Tensor, batch: Batch, weights: Float[Tensor, "2"]) -> Float[Tensor, "d"]:
+    """Gradient of `weights @ class_losses`."""
+    return logistic_gradient(w, batch, weights) + RIDGE * weights[0] * w
+
+
+def label_losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "2"]:
+    """pair: mean logistic losses of the same outputs for two labels, the first with the ridge."""
+    X, Y = batch.data
+    z = X @ w
+    return with_ridge(batch.weight @ (softplus(z).unsqueeze(-1) - z.unsqueeze(-1) * Y), w)
+
+
+def label_gradient(w: Tensor, batch: Batch, weights: Float[Tensor, "2"]) -> Float[Tensor, "d"]:
+    """Gradient of `weights @ label_losses`."""
+    X, Y = batch.data
+    error = weights.sum() * torch.sigmoid(X @ w) - Y @ weights
+    return (batch.weight * error) @ X + RIDGE * weights[0] * w
+
+
+def square_losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "2"]:
+    """sparse: mean of half the squared error, and the l1 norm over the radius."""
+    X, y = batch.data
+    return torch.stack([batch.weight @ (0.5 * (X @ w - y).square()), w.abs().sum() / RADIUS])
+
+
+def square_gradient(w: Tensor, batch: Batch, weights: Float[Tensor, "2"]) -> Float[Tensor, "d"]:
+    """Gradient of `weights @ square_losses`, a subgradient where an entry is 0."""
+    X, y = batch.data
+    slope = (batch.weight * weights[0] * (X @ w - y)) @ X
+    return slope if len(weights) == 1 else slope + weights[1] * w.sign() / RADIUS
+
+
+def with_ridge(losses: Float[Tensor, "2"], w: Float[Tensor, "d"]) -> Float[Tensor, "2"]:
+    """The losses, the ridge added to the first."""
+    return torch.stack([losses[0] + 0.5 * RIDGE * (w @ w), losses[1]])
+
 
 NAMES = {"np": "Neyman-Pearson", "pair": "Two tasks", "sparse": "Sparse regression"}
 LEVELS = {"np": 0.5, "pair": 0.6, "sparse": 1.0}  # of g
@@ -57,14 +99,10 @@ def arena_problem(
     `stand_in` so many generated people take the place of Adult's files; `ratio` is the weight of g
     over that of f among two objectives.
     """
-    return shaped(assembled(name, *TASKS[name](seed, stand_in)), form, ratio)
-
-
-def shaped(problem: Problem, form: str, ratio: float = 1.0) -> Problem:
-    """The same losses in another form."""
-    config, name = {**problem.config, "form": form}, problem.name.removeprefix("arena_")
+    problem = assembled(name, *TASKS[name](seed, stand_in))
+    config = {**problem.config, "form": form}
     if form == "set":
-        alone = replace(problem, losses=square_loss, gradient=square_loss_gradient)
+        alone = replace(problem, losses=lambda w, batch: square_losses(w, batch)[:1])
         return replace(alone, num_constraints=0, config=config).within(SETS[name])
     if form == "objectives":
         return weighted(replace(problem, num_objectives=2, num_constraints=0, config=config), ratio)
@@ -95,12 +133,11 @@ def assembled(
     clients, dim, count = CLIENTS[name], train[0].shape[1], len(train)
 
     def metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
-        held = problem.heldout
-        sides = {"": problem.data, "val_": held[:count], "test_": held[count:]}
-        found = {side: over_rows(losses, w, rows) for side, rows in sides.items()}
-        return {
-            f"{side}{k}": x for side, both in found.items() for k, x in zip("fg", both, strict=True)
-        }
+        held, found = problem.heldout, {}
+        for side, rows in {"": problem.data, "val_": held[:count], "test_": held[count:]}.items():
+            share = w.new_full((len(rows[-1]),), 1 / len(rows[-1]))
+            found[f"{side}f"], found[f"{side}g"] = losses(w, Batch(rows, share))
+        return found
 
     return Problem(
         name=f"arena_{name}",
@@ -118,7 +155,90 @@ def assembled(
     )
 
 
-def over_rows(losses: Losses, w: Float[Tensor, "d"], rows: Parts) -> Float[Tensor, "2"]:
-    """The means f and g over some rows."""
-    count = len(rows[-1])
-    return losses(w, Batch(rows, w.new_full((count,), 1 / count)))
+CLIENTS = {"np": 8, "pair": 10, "sparse": 8}
+VALIDATION = 0.2  # of every client's rows
+TEST = 0.25  # pair: of all rows
+PEOPLE = 4000  # np: the clients' rows of Adult's 45,222, drawn by each seed
+JUDGES = 10000  # validation rows of Adult; all other people are for the test
+ALL = 45222  # of which these are numbers
+FEATURES, NONZERO, ROWS, MORE = 100, 10, 40, 25  # sparse: d, |w|_1, rows, test rows of a client
+SPREAD = 0.5  # sparse: of the logarithm of a client's feature scales
+MIXTURE = 0.5  # pair: concentration of the Dirichlet split over digits
+
+Parts = tuple[Tensor, ...]
+Made = tuple[Parts, Parts, Parts, dict[str, object]]
+
+
+def held_out(
+    rows: Int[Tensor, "N m"], rng: torch.Generator
+) -> tuple[Int[Tensor, "N r"], Int[Tensor, "v"]]:
+    """Every client's training rows, and all clients' validation rows."""
+    kept, _, own = holdout(rows, (rows.shape[1],) * len(rows), VALIDATION, rng)
+    return kept, own
+
+
+@lru_cache(maxsize=2)
+def people(stand_in: int) -> Rows:
+    """All rows of Adult's two files, or of generated people of the same schema."""
+    if stand_in == 0:
+        both = adult.official()
+    else:
+        both = adult.prepared(adult.stand_in(stand_in), adult.stand_in(stand_in // 2, seed=1))
+    return Rows(*(torch.cat(pair) for pair in zip(both.train, both.test, strict=True)))
+
+
+def neyman_pearson_task(seed: int, stand_in: int) -> Made:
+    """Adult: people of low income are the objective, those of high income the constraint."""
+    rows, rng = people(stand_in), seeded(seed, "split")
+    order = torch.randperm(len(rows.y), generator=rng)
+    cut = [int(len(order) * n / ALL) for n in (PEOPLE, JUDGES)]
+    own, val, test = order.split([*cut, len(order) - sum(cut)])  # type: ignore[no-untyped-call]
+    table = own[split.stratified_iid(rows.y[own].long(), CLIENTS["np"], rng)]
+    table = table[:, : len(own) // CLIENTS["np"] - 1]  # as wide for every seed
+    parts = [class_parts(rows, some) for some in (table, val.unsqueeze(0), test.unsqueeze(0))]
+    source = "generated stand-in" if stand_in else "adult"
+    return parts[0], parts[1], parts[2], {"data": source, "split_by": "seed"}
+
+
+def class_parts(rows: Rows, table: Int[Tensor, "N m"]) -> Parts:
+    """Features with a constant, incomes, and what a row counts in the mean of its class."""
+    some = table.flatten()
+    shares = class_shares("neyman_pearson_task", rows.y, table)[some]
+    return with_constant(rows.X[some]), rows.y[some].float(), shares.float()
+
+
+def with_constant(X: Tensor) -> Tensor:
+    return torch.cat([X, torch.ones_like(X[:, :1])], 1)
+
+
+def pair_task(seed: int, _: int) -> Made:
+    """Digits: one linear score for two labels, even or not and five or more; unequal clients."""
+    table, rng = data.digits(), seeded(seed, "split")
+    first, test = split.train_test(table.y, TEST, rng)
+    rows, val = held_out(first[split.dirichlet(table.y[first], CLIENTS["pair"], MIXTURE, rng)], rng)
+    X = with_constant(table.X.flatten(1).float() / table.X.max())
+    Y = torch.stack([table.y % 2 == 0, table.y >= 5], 1).float()
+    parts = [(X[r], Y[r]) for r in (rows.flatten(), val, test)]
+    return parts[0], parts[1], parts[2], {"data": "digits", "split_by": "seed"}
+
+
+def sparse_task(seed: int, _: int) -> Made:
+    """Generated: entries +1 and -1 at ten of a hundred places, clients with scales of their own."""
+    rng, clients = seeded(seed, "split"), CLIENTS["sparse"]
+    truth = torch.zeros(FEATURES)
+    signs = 2.0 * torch.randint(2, (int(RADIUS),), generator=rng) - 1
+    truth[torch.randperm(FEATURES, generator=rng)[: len(signs)]] = signs
+    scale = (SPREAD * torch.randn(clients, 1, FEATURES, generator=rng)).exp()
+    X = (scale * torch.randn(clients, ROWS + MORE, FEATURES, generator=rng)).flatten(0, 1)
+    y = X @ truth + torch.randn(len(X), generator=rng)
+    place = torch.arange(len(X)).view(clients, -1)
+    rows, val = held_out(place[:, :ROWS], rng)
+    parts = [(X[r], y[r]) for r in (rows.flatten(), val, place[:, ROWS:].flatten())]
+    return parts[0], parts[1], parts[2], {"data": "generated", "split_by": "seed"}
+
+
+TASKS: dict[str, Callable[[int, int], Made]] = {
+    "np": neyman_pearson_task,
+    "pair": pair_task,
+    "sparse": sparse_task,
+}

@@ -3,8 +3,8 @@
 import numpy as np
 
 from fedlib.core import Trace
+from papers.arena.contest import fields
 from papers.arena.problems import LEVELS
-from papers.arena.rules import fields
 
 E = 3  # local steps
 SEEDS = (0, 1, 2)

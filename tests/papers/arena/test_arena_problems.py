@@ -11,9 +11,8 @@ from randoms import normal
 import fedlib as fl
 from fedlib import data
 from papers import arena
-from papers.arena import multiples as arena_units
-from papers.arena.methods import COUNT, METHODS, SPAN, STEPS, applies, form_of, grid
-from papers.arena.multiples import units
+from papers.arena import methods as arena_units
+from papers.arena.methods import COUNT, METHODS, SPAN, STEPS, applies, form_of, grid, units
 from papers.arena.problems import BATCHES, LEVELS, NAMES, SETS, arena_problem
 from papers.arena.reference import doubled, residual, slope, solved
 

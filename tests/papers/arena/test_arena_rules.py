@@ -8,9 +8,19 @@ from arena_runs import LEVEL, OPTIMUM, P, ending, field_of, trace_of
 from scipy import stats
 
 from papers import arena
-from papers.arena import report
-from papers.arena.contest import STANDINGS, contest, difference, holm, standings
-from papers.arena.rules import ROOM, TOLERANCE, best_of, column, kept
+from papers.arena.contest import (
+    ROOM,
+    STANDINGS,
+    TOLERANCE,
+    best_of,
+    column,
+    contest,
+    difference,
+    holm,
+    kept,
+    standings,
+)
+from papers.arena.contest import table as standings_table
 from papers.kit.numbers import mean
 
 # Budgets
@@ -158,13 +168,13 @@ def test_the_table_holds_every_method_that_takes_part_and_follows_the_numbers():
         "np_fedavg_1": ending(0.3, 3 * LEVEL),
         "np_reference": OPTIMUM,
     }
-    table = report.standings(arena.derive(runs, P), "np")
+    table = standings_table(arena.derive(runs, P), "np")
     assert [*table.index] == ["FedSGM soft", "Penalty-FedAvg", "FedAvg"]
     for budget in ("equal gradients", "equal bits"):
         assert [*table[budget]] == ["winner", "behind", "violates"]
     runs["np_soft_1"] = ending(0.8, LEVEL)
-    assert report.standings(arena.derive(runs, P), "np").index[0] == "Penalty-FedAvg"
+    assert standings_table(arena.derive(runs, P), "np").index[0] == "Penalty-FedAvg"
     unsure = {"np_soft_1": ending(0.6, LEVEL, spread=LEVEL), "np_reference": OPTIMUM}
-    table = report.standings(arena.derive(unsure, P), "np")
+    table = standings_table(arena.derive(unsure, P), "np")
     assert [*table["equal gradients"]] == ["violation not decided"]
     assert {*table["behind, %"]} == {""}

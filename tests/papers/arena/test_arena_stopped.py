@@ -6,7 +6,7 @@ import torch
 
 import fedlib as fl
 from fedlib import FedAvg, FedSGM, problems
-from papers.arena.stopped import FAR, Stopped
+from papers.arena.reference import FAR, Stopped
 
 
 def toy():
