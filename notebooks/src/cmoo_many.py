@@ -47,8 +47,7 @@ recompute = False  # compute even what is stored
 # %% tags=["remove-input"]
 from fedlib import FSMGDA, FedCMOO, Least
 from papers import STUDIES
-from papers.fedcmoo.many.figures import LABELS
-from papers.fedcmoo.many.numbers import SETS
+from papers.fedcmoo.many import LABELS, SETS
 from papers.fedcmoo.standin import source_text
 from papers.kit import plot, report
 from papers.kit.claims import check

@@ -54,8 +54,8 @@ import torch
 from fedlib import FSMGDA, FedCMOO, Least
 from fedlib.weights import Preference
 from papers import STUDIES
+from papers.fedcmoo.common import GREY
 from papers.fedcmoo.standin import source_text
-from papers.fedcmoo.sweeps.figures import GREY
 from papers.kit import plot, report
 from papers.kit.claims import check
 

@@ -50,10 +50,17 @@ import torch
 
 from fedlib import Ball
 from papers import STUDIES
-from papers.fedfw.leakage import Attacker, Oracle, Whole, leak_problem, network
+from papers.fedfw.leakage import (
+    LABELS,
+    Attacker,
+    Oracle,
+    Whole,
+    leak_problem,
+    network,
+    places,
+    title,
+)
 from papers.fedfw.leakage.attacks import message
-from papers.fedfw.leakage.figures import LABELS, title
-from papers.fedfw.leakage.numbers import places
 from papers.kit import plot, report
 from papers.kit.claims import check
 

@@ -23,7 +23,7 @@ from papers.fedcmoo.pairs.numbers import (
     at_step,
     derive,
 )
-from papers.fedcmoo.problems.paired_dropout import dropped
+from papers.fedcmoo.problems.paired_digits import dropped
 from papers.fedcmoo.standin import stands_in
 from papers.kit.health import HealthCheck, HealthChecks, learning
 from papers.kit.store import Spec

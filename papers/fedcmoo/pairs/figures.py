@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedlib.core import Trace
-from papers.fedcmoo.pairs.authors import BLOCK, BLOCKS, END, PUBLIC, SOURCE
 from papers.fedcmoo.pairs.numbers import (
+    BLOCK,
+    BLOCKS,
     DATA,
+    END,
     GREY,
     METHODS,
+    PUBLIC,
+    SOURCE,
     STEP_SIZES,
     STEPPED,
     at_step,

@@ -15,10 +15,9 @@ from fedlib.problems import pareto
 from fedlib.steps import Adam
 from papers.fedcmoo import networks
 from papers.fedcmoo.data import molecules
-from papers.fedcmoo.problems.generated_molecules import RULE, generated
-from papers.fedcmoo.problems.qm9 import qm9
-from papers.fedcmoo.qm9 import claims, figures
-from papers.fedcmoo.qm9.numbers import LOSSES, derive
+from papers.fedcmoo.problems.qm9 import RULE, generated, qm9
+from papers.fedcmoo.qm9 import claims
+from papers.fedcmoo.qm9.numbers import FIGURES, LOSSES, derive
 from papers.fedcmoo.standin import noted, stands_in
 from papers.kit.health import HealthCheck, HealthChecks, nothing
 from papers.kit.store import Spec
@@ -141,7 +140,7 @@ STUDY = Study(
     derive=derive,
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
-    figures=noted(figures.FIGURES),
+    figures=noted(FIGURES),
     watch=WATCH,
     tolerances={"*": Tolerance(rounds=1)},
     at_paper={"rounds": 200, "fsmgda_rounds": 200, "batch": 128, "seeds": (0, 1, 2)},

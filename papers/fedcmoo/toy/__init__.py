@@ -10,8 +10,8 @@ from fedlib.compress import Exact, Identity, RandK
 from fedlib.compress.compressors import Compressor
 from fedlib.weights import MinNorm, OneWay, Preference
 from papers.fedcmoo.theory import Setting, corollary
-from papers.fedcmoo.toy import claims, figures
-from papers.fedcmoo.toy.numbers import derive, edge_ratios
+from papers.fedcmoo.toy import claims
+from papers.fedcmoo.toy.numbers import FIGURES, derive, edge_ratios
 from papers.fedcmoo.toy.problems import CLIENTS, DirectionProbe, federation
 from papers.kit.health import HealthCheck, HealthChecks, nothing
 from papers.kit.store import Spec
@@ -164,7 +164,7 @@ STUDY = Study(
     derive=derive,
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
-    figures=figures.FIGURES,
+    figures=FIGURES,
     watch=WATCH,
     **PARAMETERS,
 )

@@ -3,18 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from papers.fedfw.authors.cells import NEAR, SAME, SPLITS, lambdas, run_of
 from papers.fedfw.authors.loop import NORMS
 from papers.fedfw.authors.rows import NETS
-from papers.fedfw.cells import PRINTED
+from papers.fedfw.cells import PRINTED, TABLES, Printed, as_coded, traced
 from papers.fedfw.tables.numbers import MEASURES, difference, late, percent
+from papers.kit import plot
 from papers.kit.numbers import Number, exact, mean, measured
 from papers.kit.study import Params, Traces
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+#: Classes of the generator by column; both have one labelling rule for all users.
+SPLITS = {"iid": 10, "classes": 3}
+SAME, NEAR = 1.0, 3.0  # points, fixed before the runs
+
+
+def run_of(x: Printed) -> str:
+    """The run of a printed value; empty where there is none."""
+    net, source, split = as_coded(x.column).split("_")
+    if source != "synthetic":
+        return ""
+    if not x.norm:
+        return f"many_{split}_{x.method}"
+    setting = "" if x.method == "feddr" else f"_{traced(x.column, x.norm, x.method)[0]:g}"
+    return f"{net}_{split}_{x.norm}_{'feddr' if x.method == 'feddr' else 'fw'}{setting}"
+
+
+def lambdas(net: str, split: str, norm: str) -> tuple[float, ...]:
+    """lambda_0 of FedFW's and of FedFW+'s files, which are runs of one code; each once."""
+    cells = (traced(f"{net}_synthetic_{split}", norm, m) for m in ("fedfw", "plus"))
+    return tuple(dict.fromkeys(lam for lam, _ in cells))
+
 
 #: The steps from the text's protocol to the authors', each a change of one thing, in words.
 STEPS = {
@@ -106,3 +133,36 @@ def at(trace: Trace, rounds: int) -> Array:
     """Test accuracy in % after some rounds, or the last of fewer."""
     place = min(int(np.searchsorted(trace.rounds, rounds)), len(trace.rounds) - 1)
     return np.asarray(percent(trace)[:, place])
+
+
+TEXT_ROUNDS = 100
+FEDDR, FEDFW, _ = TABLES["mclr_synthetic_iid", "l2"]
+PRINTED_GAP = FEDFW - FEDDR
+
+
+def steps(traces: Traces) -> plot.Drawing:
+    """FedFW minus FedDR after each change, a bar from the one before, a dot a split."""
+
+    def draw(fig: Figure) -> None:
+        ax = fig.subplots()
+        gaps = waterfall(traces, TEXT_ROUNDS)
+        before = 0.0
+        for i, gap in enumerate(gaps.values()):
+            now = float(gap.mean())
+            color = plot.COLORS[2] if i == 0 else plot.COLORS[0 if now > before else 1]
+            ax.barh(-i, now - before, left=before, color=color, height=0.6)
+            ax.plot(gap, np.full(len(gap), -i), ".", color="black", markersize=5)
+            ax.plot(
+                [now, now], [-i - 0.3, -i - 1.3 if i + 1 < len(gaps) else -i - 0.3], "k:", lw=0.8
+            )
+            before = now
+        ax.axvline(0, color="black", lw=0.8)
+        ax.axvline(PRINTED_GAP, color="#888888", ls="--", lw=1.2, label="printed")
+        ax.set_yticks([-i for i in range(len(gaps))], [STEPS[step] for step in gaps])
+        ax.set_xlabel("FedFW minus FedDR, test accuracy (points)")
+        ax.legend(loc="lower right")
+
+    return draw
+
+
+FIGURES = {"waterfall": steps}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from papers.fedfw.authors.cells import NEAR, SAME, run_of
+from papers.fedfw.authors.numbers import NEAR, SAME, run_of
 from papers.fedfw.cells import METHODS, METHODS_3, NORMS, PRINTED, Printed, column_text
 from papers.kit.numbers import Number
 

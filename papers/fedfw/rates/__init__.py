@@ -9,9 +9,9 @@ from fedlib.algorithms.fedfw import FedFW, FedFWPlus, FedFWReset, FedFWSto, Naiv
 from fedlib.core.algorithm import Algorithm
 from fedlib.steps import Convex, Fixed, Nonconvex
 from papers.fedfw.cells import guessing
-from papers.fedfw.rates import claims, figures, rules
+from papers.fedfw.rates import claims
 from papers.fedfw.rates.data import generated, photographed, tasks
-from papers.fedfw.rates.numbers import derive, norms
+from papers.fedfw.rates.numbers import FIGURES, derive, norms
 from papers.fedfw.rates.oracles import InexactFW
 from papers.fedfw.rates.problems import (
     convex_problem,
@@ -36,28 +36,28 @@ PARAMETERS = parameters(
     seeds=("seeds; each fixes a split, a network's start, coins and batches", (*range(5),), (0, 1)),
     balls=("sets: 1 for the l1 ball, 2 for the l2 ball", (1, 2), (1,)),
     pair_rounds=("rounds on the counterexample", 2000, 100),
-    pair_penalties=("lambda_0 there", rules.PAIR_PENALTIES, (0.1, 1.0)),
+    pair_penalties=("lambda_0 there", claims.PAIR_PENALTIES, (0.1, 1.0)),
     rows=("digits for Theorems 1 to 3, all clients together", 600, 150),
-    convex_rounds=("rounds for Theorem 1 and with wrong oracles", rules.CONVEX_ROUNDS, 60),
-    convex_penalties=("lambda_0 for Theorem 1", rules.CONVEX_PENALTIES, (0.01, 0.1)),
+    convex_rounds=("rounds for Theorem 1 and with wrong oracles", claims.CONVEX_ROUNDS, 60),
+    convex_penalties=("lambda_0 for Theorem 1", claims.CONVEX_PENALTIES, (0.01, 0.1)),
     stochastic_rounds=("rounds for Theorem 3", 10_000, 60),
-    stochastic_penalties=("lambda_0 for Theorem 3", rules.STOCHASTIC_PENALTIES, (0.1,)),
+    stochastic_penalties=("lambda_0 for Theorem 3", claims.STOCHASTIC_PENALTIES, (0.1,)),
     batch=("rows of a client's minibatch there", 10, 4),
-    horizons=("T for Theorem 2", rules.HORIZONS, (16, 64)),
-    nonconvex_penalties=("lambda_0 for Theorem 2", rules.NONCONVEX_PENALTIES, (0.1,)),
-    shares=("participation p", rules.SHARES, (0.5, 1.0)),
-    share_penalties=("lambda_0 of Figure 2", rules.SHARE_PENALTIES),
+    horizons=("T for Theorem 2", claims.HORIZONS, (16, 64)),
+    nonconvex_penalties=("lambda_0 for Theorem 2", claims.NONCONVEX_PENALTIES, (0.1,)),
+    shares=("participation p", claims.SHARES, (0.5, 1.0)),
+    share_penalties=("lambda_0 of Figure 2", claims.SHARE_PENALTIES),
     share_rounds=("rounds of Figures 2 and 3", 300, 15),
     most=("generated rows of a client, at most", 2000, 200),
-    penalties=("lambda_0 of Figure 4", rules.PENALTIES, (0.01, 1.0)),
+    penalties=("lambda_0 of Figure 4", claims.PENALTIES, (0.01, 1.0)),
     penalty_rounds=("rounds of Figure 4", 100, 21),
     data=("pictures of Figure 4", "mnist", "digits"),
     pictures=("training pictures, all clients together", 4000, 300),
     tested=("test pictures", 2000, 60),
     wrong_penalty=("lambda_0 with wrong oracles", 0.01),
-    qualities=("share of the gap that a wrong oracle attains", rules.QUALITIES, (0.5,)),
-    slips=("additive error of the oracles of all clients together", rules.SLIPS, (0.1,)),
-    lanczos=("steps of the nuclear ball's oracle", rules.LANCZOS, (1, 40)),
+    qualities=("share of the gap that a wrong oracle attains", claims.QUALITIES, (0.5,)),
+    slips=("additive error of the oracles of all clients together", claims.SLIPS, (0.1,)),
+    lanczos=("steps of the nuclear ball's oracle", claims.LANCZOS, (1, 40)),
     lanczos_rounds=("rounds there", 1000, 30),
 )
 
@@ -182,7 +182,7 @@ STUDY = Study(
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,
-    figures=figures.FIGURES,
+    figures=FIGURES,
     watch=WATCH,
     at_paper={"pictures": 60_000, "tested": 10_000, "most": 100_000},
     **PARAMETERS,

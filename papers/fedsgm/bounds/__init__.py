@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from papers.fedsgm.bounds import figures
-from papers.fedsgm.bounds.numbers import derive
+from papers.fedsgm.bounds.numbers import FIGURES, derive
 from papers.fedsgm.bounds.runs import plans
 from papers.kit.health import HealthCheck, HealthChecks
 from papers.kit.store import Spec
@@ -52,7 +51,7 @@ STUDY = Study(
     paper="F",
     specs=specs,
     derive=derive,
-    figures=figures.FIGURES,
+    figures=FIGURES,
     watch=WATCH,
     **PARAMETERS,
 )

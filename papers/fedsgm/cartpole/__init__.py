@@ -13,10 +13,9 @@ from fedlib.compress import Identity, Rounding, TopK
 from fedlib.compress.compressors import Compressor
 from fedlib.steps import Hard, Soft
 from papers.fedsgm.cartpole import claims, figures
-from papers.fedsgm.cartpole.cart import HORIZON
 from papers.fedsgm.cartpole.method import PolicyFedSGM
 from papers.fedsgm.cartpole.numbers import BUDGET, derive
-from papers.fedsgm.cartpole.simulator import cartpole
+from papers.fedsgm.cartpole.simulator import HORIZON, cartpole
 from papers.kit.health import HealthCheck, HealthChecks
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters

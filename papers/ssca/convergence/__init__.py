@@ -12,8 +12,8 @@ from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.ssca import common
 from papers.ssca.common import LEVELS, SPLITS, digits_problem, vertical_problem
-from papers.ssca.convergence import claims, figures, names
-from papers.ssca.convergence.numbers import HE, derive, halves
+from papers.ssca.convergence import claims
+from papers.ssca.convergence.numbers import FIGURES, HE, derive, halves
 
 __all__ = ["STUDY", "he_problem", "specs"]
 
@@ -31,12 +31,12 @@ PARAMETERS = parameters(
     sgd_every=("rounds between two evaluations of SGD", 10),
     batches=(
         "batches of a client with samples; over features of all clients together",
-        names.BATCHES,
+        claims.BATCHES,
         (10,),
     ),
     levels=("levels U of the constrained algorithms", LEVELS, (1.0,)),
-    rates=("the grid of SGD's first step sizes", names.RATES, (0.3, 3.0)),
-    falls=("the grid of the exponents with which they fall", names.FALLS, (0.0,)),
+    rates=("the grid of SGD's first step sizes", claims.RATES, (0.3, 3.0)),
+    falls=("the grid of the exponents with which they fall", claims.FALLS, (0.0,)),
     start_seeds=(
         "seeds of the runs from He's start, with the smallest batch",
         tuple(range(10)),
@@ -114,7 +114,7 @@ STUDY = Study(
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,
-    figures=figures.FIGURES,
+    figures=FIGURES,
     at_paper={"seeds": tuple(range(100)), "evaluate": 60_000},
     **PARAMETERS,
 )

@@ -11,8 +11,8 @@ from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.ssca import common
 from papers.ssca.common import ssca
-from papers.ssca.long import claims, figures
-from papers.ssca.long.numbers import METRICS, REPORTS, derive
+from papers.ssca.long import claims
+from papers.ssca.long.numbers import FIGURES, METRICS, REPORTS, derive
 from papers.ssca.long.problem import long_problem, one_constraint
 
 __all__ = ["STUDY", "VALID", "specs"]
@@ -74,6 +74,6 @@ STUDY = Study(
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,
-    figures=figures.FIGURES,
+    figures=FIGURES,
     **PARAMETERS,
 )

@@ -8,9 +8,16 @@ from planted import about
 from fedlib.core import Trace
 from papers.fedcmoo import many as cmoo_many
 from papers.fedcmoo import networks
-from papers.fedcmoo.data.attributes import GROUPS
-from papers.fedcmoo.many import STUDY, many_problem, own_pictures
-from papers.fedcmoo.many.numbers import SETS, final, gap_at_equal_upload, megabytes
+from papers.fedcmoo.many import (
+    SETS,
+    STUDY,
+    final,
+    gap_at_equal_upload,
+    many_problem,
+    megabytes,
+    own_pictures,
+)
+from papers.fedcmoo.problems.attributes import GROUPS
 from papers.fedcmoo.standin import what
 from papers.kit import plot
 

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from fedlib.core import Trace
-from papers.fedcmoo.sweeps import STUDY, ratios
-from papers.fedcmoo.sweeps.figures import by_preference
-from papers.fedcmoo.sweeps.numbers import CURVES, derive, final
+from papers.fedcmoo.sweeps import CURVES, STUDY, by_preference, derive, final, ratios
 
 FULL = STUDY.resolve("full")
 ROUNDS = np.arange(0, 61, 5)

@@ -7,8 +7,7 @@ from fedlib import FSMGDA, FedCMOO, Loop, Vectorized, run
 from fedlib.core.problem import Batch
 from papers.fedcmoo import networks
 from papers.fedcmoo.data.pairs import MNIST_SCALE, Pairs
-from papers.fedcmoo.problems.paired_digits import paired_digits
-from papers.fedcmoo.problems.paired_dropout import coins, dropped
+from papers.fedcmoo.problems.paired_digits import coins, dropped, paired_digits
 
 RNG = torch.Generator().manual_seed(0)
 X = torch.randint(256, (60, 1, 28, 28), generator=RNG, dtype=torch.uint8)

@@ -12,8 +12,7 @@ from fedlib import FedCMOO, Loop, OneWay, Sequential, Vectorized, models, run
 from fedlib.core.sampling import seeded
 from papers.fedcmoo import networks
 from papers.fedcmoo.data import pairs
-from papers.fedcmoo.data.attributes import DIGITS, GROUPS, ITEMS, NAMES, labelled
-from papers.fedcmoo.problems.attributes import attributes
+from papers.fedcmoo.problems.attributes import DIGITS, GROUPS, ITEMS, NAMES, attributes, labelled
 from papers.fedcmoo.problems.paired_digits import paired_digits
 
 TRAIN, TEST = random_pairs(60, 0), random_pairs(30, 1)

@@ -14,9 +14,8 @@ from fedlib.data.split import padded
 from fedlib.problems import classifier
 from fedlib.problems.classification import Samples, linear_model, mlp_model
 from papers import STUDIES
-from papers.fedfw.authors.cells import run_of
 from papers.fedfw.authors.loop import AuthorsFedDR, AuthorsFW, generator, random_models, shapes_of
-from papers.fedfw.authors.numbers import STEPS, counted, waterfall
+from papers.fedfw.authors.numbers import STEPS, counted, run_of, waterfall
 from papers.fedfw.authors.report import forensics
 from papers.fedfw.authors.rows import authors_problem, authors_rows
 from papers.fedfw.cells import PRINTED

@@ -10,12 +10,17 @@ from planted import drawn
 import fedlib as fl
 from fedlib.core import Trace
 from fedlib.core.sampling import seeded
-from papers.fedfw.leakage import STUDY
-from papers.fedfw.leakage.attacks import Attacker, message, one_hot
-from papers.fedfw.leakage.claims import C12, C12_CODE, PLACES
-from papers.fedfw.leakage.figures import FIGURES
-from papers.fedfw.leakage.gradients import Oracle, SmoothL1, Whole, attack, leaked_gradient
-from papers.fedfw.leakage.numbers import SIGNALS, derive, first_seen
+from papers.fedfw.leakage import C12, C12_CODE, FIGURES, PLACES, SIGNALS, STUDY, derive, first_seen
+from papers.fedfw.leakage.attacks import (
+    Attacker,
+    Oracle,
+    SmoothL1,
+    Whole,
+    attack,
+    leaked_gradient,
+    message,
+    one_hot,
+)
 from papers.fedfw.leakage.problem import Network, dummies, leak_problem
 
 FULL = STUDY.resolve("full")

@@ -8,10 +8,7 @@ from planted import drawn, fails_alone
 import fedlib as fl
 from fedlib.algorithms import FedFW
 from fedlib.core import Trace
-from papers.fedfw.lowrank import STUDY
-from papers.fedfw.lowrank.claims import C11
-from papers.fedfw.lowrank.figures import FIGURES
-from papers.fedfw.lowrank.numbers import derive
+from papers.fedfw.lowrank import C11, FIGURES, STUDY, derive
 from papers.fedfw.lowrank.problems import clock_problem, pictures_within, tasks_within
 from papers.fedfw.lowrank.watched import Clock, Watched, looked_at
 

@@ -10,8 +10,7 @@ from planted import drawn
 from fedlib.core import Trace
 from papers.fedfw import theory_fw
 from papers.fedfw.rates import STUDY, specs
-from papers.fedfw.rates.figures import FIGURES
-from papers.fedfw.rates.numbers import bounds, derive, power, trends
+from papers.fedfw.rates.numbers import FIGURES, bounds, derive, power, trends
 
 FULL = STUDY.resolve("full")
 SEEDS = (0, 1, 2)

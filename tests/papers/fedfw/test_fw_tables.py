@@ -7,6 +7,7 @@ import pytest
 from table_runs import STUDY, STUDY_3, curve, fake
 
 import fedlib as fl
+from papers.fedfw import stochastic as numbers_3
 from papers.fedfw import tables as fw_tables
 from papers.fedfw.cells import (
     BEST_FEDDR,
@@ -21,7 +22,6 @@ from papers.fedfw.cells import (
     column_text,
     make_problem,
 )
-from papers.fedfw.stochastic import numbers as numbers_3
 from papers.fedfw.tables import numbers
 from papers.fedfw.tables import report as tables
 from papers.kit import store

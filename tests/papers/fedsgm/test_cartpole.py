@@ -11,10 +11,9 @@ from randoms import generator, uniform
 
 from fedlib.core.problem import Batch
 from fedlib.core.sampling import seeded
-from papers.fedsgm.cartpole import cart
+from papers.fedsgm.cartpole import simulator as cart
 from papers.fedsgm.cartpole import simulator as physics
-from papers.fedsgm.cartpole.cart import ends, forbidden, step
-from papers.fedsgm.cartpole.simulator import CartPole, cartpole
+from papers.fedsgm.cartpole.simulator import CartPole, cartpole, ends, forbidden, step
 from papers.fedsgm.cartpole.trpo import Episodes
 
 SAFE = 6 * math.pi / 180

@@ -15,8 +15,7 @@ from papers.ssca.checks import conditions
 from papers.ssca.common import RIDGE, constrained
 from papers.ssca.long import STUDY, VALID
 from papers.ssca.long.claims import BATCHES, LEVELS, PENALTIES
-from papers.ssca.long.figures import FIGURES, batches, firsts, levels
-from papers.ssca.long.numbers import derive
+from papers.ssca.long.numbers import FIGURES, batches, derive, firsts, levels
 from papers.ssca.long.problem import OneConstraint, long_problem
 
 FULL = STUDY.resolve("full")

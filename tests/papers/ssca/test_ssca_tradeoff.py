@@ -11,10 +11,8 @@ from fedlib.core import Trace
 from fedlib.core.sampling import seeded
 from papers.kit.numbers import Number
 from papers.ssca.long.problem import one_constraint
-from papers.ssca.tradeoff import STUDY
-from papers.ssca.tradeoff.claims import C6, C9, LEVELS, RIDGES
-from papers.ssca.tradeoff.figures import FIGURES
-from papers.ssca.tradeoff.numbers import derive, relative_gradient, sweep
+from papers.ssca.tradeoff import C6, C9, LEVELS, RIDGES, STUDY
+from papers.ssca.tradeoff.numbers import FIGURES, derive, relative_gradient, sweep
 from papers.ssca.tradeoff.theorem import STEPS, theorem_problem
 
 FULL = STUDY.resolve("full")
