@@ -163,12 +163,14 @@ instances = None  # number of random instances; None: 4 in the full profile, 2 i
 horizons = None  # values of T; None: 16 to 4096 in the full profile, 16 to 256 in the quick one
 
 # %% tags=["remove-input"]
+from math import sqrt
+
 import numpy as np
 import pandas as pd
 
 from papers.fedfw import theory as theory_fedfw
 from papers.fedfw import theory_fw
-from papers.fedfw.checks import ball, bowls, cross, distance, fw_gap, run, schedule, surrogate_gap
+from papers.fedfw.checks import ball, bowls, cross, distance, fw_gap, run, schedule
 from papers.fedfw.theory_fw import Constants
 from papers.kit import plot
 from papers.kit.claims import check
@@ -176,6 +178,21 @@ from papers.kit.claims import check
 instances = instances or {"quick": 2, "full": 4}[profile]
 horizons = horizons or {"quick": [16, 64, 256], "full": [16, 64, 256, 1024, 4096]}[profile]
 rng = np.random.default_rng(seed)
+
+
+def surrogate_gap(path):  # sum_i <g_i, x_i - s_i> of every round, [T, R]
+    return (path.g * (path.x[:-1] - path.s)).sum((-2, -1))
+
+
+def best_penalty(c, zeta):  # the lambda_0 for which the bound at the mean is smallest
+    return (c.L * c.D + zeta) / (sqrt(2) * c.N * c.D)
+
+
+def printed_nonconvex(c, T, share):  # (65): spread / (p T)^(1/3) for spread (p T + 1)^(2/3) / (p T)
+    cube = (T if share == 1 else share * T + 1) ** (1 / 3)
+    steps = c.L * c.D**2 / (2 * cube**2) + c.N * c.D**2 * c.lam0 / (2 * cube)
+    return c.spread / (share * T) ** (1 / 3) + steps
+
 
 # %% [markdown]
 # **The lemmas** at random points of the balls of radius 2, for losses with ripples, 5 clients, 3 dimensions, $\lambda$ from 0.1 to 10: quadratics plus $\cos2x_k$, whose second derivative has both signs. The Frank-Wolfe gap of the surrogate is computed with the oracle of every client.
@@ -214,7 +231,7 @@ _ = check("    the gap at the mean exceeds the surrogate's somewhere, by a twent
 rows, curves = [], {}
 for index, (name, part, c, zeta) in enumerate(problems):
     for penalty in ("0.1", "1", "best"):
-        lam0 = theory_fedfw.nonconvex_penalty(c, zeta) if penalty == "best" else float(penalty)
+        lam0 = best_penalty(c, zeta) if penalty == "best" else float(penalty)
         c = Constants(L=c.L, D=c.D, N=5, lam0=lam0, slope=c.slope, spread=c.spread)
         for T in horizons:
             path = run(part, norms[name][1], schedule("nonconvex", T, lam0), np.zeros((1, 3)))
@@ -264,14 +281,14 @@ plot.show(
 # %% tags=["remove-input"]
 ratios, levels, terms = [], {}, []
 for name, part, c, zeta in problems:
-    c = Constants(L=c.L, D=c.D, N=5, lam0=theory_fedfw.nonconvex_penalty(c, zeta), spread=c.spread)
+    c = Constants(L=c.L, D=c.D, N=5, lam0=best_penalty(c, zeta), spread=c.spread)
     for q in (1.0, 0.5, 0.1):
         for T in horizons[-2:]:
             path = run(part, norms[name][1], schedule("nonconvex", T, c.lam0, q), np.zeros((20, 3)), rng, share=q)
             hats, gaps = surrogate_gap(path).mean(), fw_gap(part, norms[name][1], path.server[:-1]).mean(1)
             ratios.append([hats / theory_fedfw.nonconvex(c, T, share=q), gaps.mean() / theory_fedfw.nonconvex_at_mean(c, zeta, T, share=q)])
             levels.setdefault(q, []).append(gaps.min())
-            terms.append(theory_fedfw.printed_nonconvex(c, T, q) / theory_fedfw.nonconvex(c, T, share=q))
+            terms.append(printed_nonconvex(c, T, q) / theory_fedfw.nonconvex(c, T, share=q))
 levels = [np.mean(levels[q]) for q in (1.0, 0.5, 0.1)]
 
 # %% tags=["remove-input", "nbval-check-output"]

@@ -183,6 +183,8 @@ instances = None  # number of random instances; None: 4 in the full profile, 2 i
 runs = None  # of the method, at once; None: 100 in the full profile, 30 in the quick one
 
 # %% tags=["remove-input"]
+from math import sqrt
+
 import numpy as np
 import pandas as pd
 
@@ -200,7 +202,6 @@ from papers.fedfw.checks import (
     run,
     schedule,
     surrogate,
-    tilted,
 )
 from papers.fedfw.theory_fw import Constants
 from papers.kit import plot
@@ -213,6 +214,24 @@ rng = np.random.default_rng(seed)
 
 def each(bound, rounds, *args, **options):  # a bound of theory_fedfw or theory_fw, for all rounds
     return np.array([bound(*args, t, **options) for t in rounds])
+
+
+def gradient_error(c, t):  # E|grad F_hat(X_t) - D_{t+1}|^2 in round t, Q / (t + 8)^(2/3)
+    return (16 / 3 * c.sigma**2 + 27 / 4 * c.L**2 * c.D**2) / c.N / (t + 8) ** (2 / 3)
+
+
+def stochastic_at_mean(c, zeta, t):  # E F(w_{t+1}) - F* after round t
+    return theory_fedfw.stochastic(c, t) + zeta**2 / (2 * c.N * c.lam0 * sqrt(t + 8))
+
+
+def printed_stochastic(c):  # C of Lemma 3: D for sqrt(n) D, and n sigma^2 for sigma^2 / n
+    Q = max(7 ** (2 / 3) * c.first**2, 16 * c.N * c.sigma**2 + 81 * c.L**2 * c.D**2 / c.N)
+    return 81 / 2 * c.N * c.D**2 * (c.L / c.N + c.lam0) + 9 * c.D * sqrt(Q)
+
+
+def tilted(radius, angle):  # a wrong oracle of the ball in the plane: the right point turned
+    turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+    return lambda g: ball(radius)(g) @ turn
 
 
 # %% [markdown]
@@ -234,10 +253,10 @@ for norm in (1, 2) * (instances // 2):
         error = np.square(part.gradients(path.x[:-1]) / 5 - path.d).sum((-2, -1)).mean(1)
         h, excess = surrogate(part, path.x[1:], plan.lam).mean(1) - least, part.value(path.server[1:]).mean(1) - least
         away, limit = distance(path.x[1:]).mean(1), each(theory_fedfw.stochastic, rounds, c)
-        rows.append({"penalty": f"{lam0:g}", "error / ours": (error / each(theory_fedfw.gradient_error, rounds, c)).max(), "h / ours": (h / limit).max()})
+        rows.append({"penalty": f"{lam0:g}", "error / ours": (error / each(gradient_error, rounds, c)).max(), "h / ours": (h / limit).max()})
         rows[-1] |= {"dist / ours": (away / (2 * dual / plan.lam + np.sqrt(2 * limit / plan.lam))).max(), "dist / (67)": (away / each(theory_fw.stochastic_distance, rounds + 1, c)).max()}
-        rows[-1] |= {"excess / ours": (excess / each(theory_fedfw.stochastic_at_mean, rounds, c, part.spread(r))).max(), "excess / (68)": (excess / each(theory_fw.stochastic_excess, rounds + 1, c)).max()}
-        kept[norm, lam0] = error, excess, each(theory_fedfw.gradient_error, rounds, c), each(theory_fedfw.stochastic_at_mean, rounds, c, part.spread(r))
+        rows[-1] |= {"excess / ours": (excess / each(stochastic_at_mean, rounds, c, part.spread(r))).max(), "excess / (68)": (excess / each(theory_fw.stochastic_excess, rounds + 1, c)).max()}
+        kept[norm, lam0] = error, excess, each(gradient_error, rounds, c), each(stochastic_at_mean, rounds, c, part.spread(r))
 table = pd.DataFrame(rows).groupby("penalty", sort=False).max()
 plain = run(part, oracle, Schedule(plan.eta, plan.lam, np.ones(T)), np.zeros((runs, 3)), rng)
 rough = np.square(part.gradients(plain.x[:-1]) / 5 - plain.d).sum((-2, -1)).mean(1)
@@ -287,7 +306,7 @@ for n in (1, 4, 100):
     for sigma, lam0, L, D in rng.lognormal(0, 2, (50, 4)):
         c = Constants(L=L, D=D, N=n, lam0=lam0, sigma=sigma)
         for t in (1, 10, 1000):
-            printed = 9 ** (1 / 3) * theory_fedfw.printed_stochastic(c) / (t + 8) ** (1 / 3)
+            printed = 9 ** (1 / 3) * printed_stochastic(c) / (t + 8) ** (1 / 3)
             smaller.append(theory_fedfw.stochastic(c, t) / min(printed, theory_fw.stochastic_surrogate(c, t + 1)))
 recursion = []
 for kappa in (1 / 3, 1 / 2, 1.0):

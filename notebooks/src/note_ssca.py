@@ -301,7 +301,7 @@ from scipy.optimize import brentq
 
 from papers.kit import plot
 from papers.kit.claims import check
-from papers.ssca.checks import bias, power_sum, ripples, ssca
+from papers.ssca.checks import bias, ripples, ssca
 
 runs = runs or {"quick": 20, "full": 100}[profile]
 rng = np.random.default_rng(seed)
@@ -310,6 +310,10 @@ rng = np.random.default_rng(seed)
 def powers(a1, alpha, a2, beta, T):
     t = np.arange(1.0, T + 1)
     return a1 * t**-alpha, a2 * t**-beta
+
+
+def power_sum(scale, exponent, terms):  # of scale t^-exponent over t = 1, ..., terms
+    return scale * (np.arange(1.0, terms + 1) ** -exponent).sum()
 
 
 def root_mean(x):  # over runs, of vectors

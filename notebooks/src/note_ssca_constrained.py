@@ -277,7 +277,7 @@ from scipy.optimize import brentq, minimize
 from fedlib.steps.surrogate import best_response
 from papers.kit import plot
 from papers.kit.claims import check
-from papers.ssca.checks import Program, dual, lemma_1, minimizer, multipliers, primal, ripples, ssca
+from papers.ssca.checks import Program, dual, minimizer, multipliers, primal, ripples, ssca
 
 instances = instances or {"quick": 300, "full": 1000}[profile]
 rng = np.random.default_rng(seed)
@@ -287,6 +287,12 @@ def programme(R, M, d, exact):  # R random programmes; exact: the objective |w|^
     a0 = np.zeros((R, d)) if exact else rng.standard_normal((R, d))
     A, size = 2 * rng.standard_normal((R, M)), np.exp(rng.standard_normal((R, M, 1)))
     return Program(a0, A, size * rng.standard_normal((R, M, d)), 1.0 if exact else 0.1, 0.1, 5.0)
+
+
+def lemma_1(b, excess, tau, c):  # the paper's nu of (38), from b of (42) and A - U
+    den = b - 4 * tau * excess
+    root = np.sqrt(b / np.where(den > 0, den, 1.0))
+    return np.where(den > 0, np.clip((root - 1) / tau, 0, c), c)
 
 
 def gap(p, nu):  # between primal and dual, relative

@@ -24,12 +24,6 @@ def ball(radius: float) -> Oracle:
     return lambda g: -radius * g / np.maximum(np.linalg.norm(g, axis=-1, keepdims=True), 1e-300)
 
 
-def tilted(radius: float, angle: float) -> Oracle:
-    """A wrong oracle of the ball in two dimensions: the right point turned by `angle` radians."""
-    turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
-    return lambda g: np.asarray(ball(radius)(g) @ turn)
-
-
 def cross(radius: float) -> Oracle:
     """Oracle of the l1 ball, on the last axis; the first of several largest entries."""
 
@@ -242,11 +236,6 @@ def distance(x: Array) -> Array:
 def surrogate(problem: Bowls, x: Array, lam: Array) -> Array:
     """F_hat(X) + lam dist^2 / 2, `[T, R]`, for `x` `[T, R, n, d]` and `lam` `[T]`."""
     return np.asarray(problem.values(x).mean(-1) + lam[:, None] / 2 * distance(x) ** 2)
-
-
-def surrogate_gap(path: Path) -> Array:
-    """sum_i <g_i, x_i - s_i> of every round, `[T, R]`."""
-    return np.asarray((path.g * (path.x[:-1] - path.s)).sum((-2, -1)))
 
 
 def fw_gap(problem: Bowls, oracle: Oracle, x: Array) -> Array:

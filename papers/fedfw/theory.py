@@ -1,10 +1,10 @@
-"""Federated Frank-Wolfe: smaller bounds, participation, wrong oracles, and what is printed.
+"""Federated Frank-Wolfe: smaller bounds, participation and wrong oracles.
 
 Dadras, Banerjee, Prakhya, Yurtsever, *Federated Frank-Wolfe Algorithm*, ECML PKDD 2024 (arXiv
 2408.10090). `papers.fedfw.theory_fw` has the paper's bounds with corrected constants. Here are
 those that the same arguments give with more care, in which n and a dual solution do not occur; zeta
 bounds, over the set, the root of mean_i |grad f_i - grad F|^2. The book's notes on FedFW prove
-them. A function named `printed_...` is what the paper states and its argument does not give.
+them.
 """
 
 from __future__ import annotations
@@ -61,11 +61,6 @@ def convex_at_mean(
     return first + zeta**2 / (2 * c.N * lam)
 
 
-def convex_penalty(c: Constants, zeta: float) -> float:
-    """The lambda_0 for which `convex_at_mean` is smallest in the limit: sqrt(3/8) zeta / (N D)."""
-    return sqrt(3 / 8) * zeta / (c.N * c.D)
-
-
 def nonconvex(
     c: Constants, rounds: int, *, share: float = 1.0, quality: float = 1.0, slip: float = 0.0
 ) -> float:
@@ -93,65 +88,15 @@ def nonconvex_at_mean(
     return first + (c.L * c.D + zeta) ** 2 / (4 * c.N * c.lam0 * _cube(rounds, share))
 
 
-def nonconvex_penalty(c: Constants, zeta: float) -> float:
-    """The lambda_0 for which `nonconvex_at_mean` is smallest: (L D + zeta) / (sqrt(2) N D)."""
-    return (c.L * c.D + zeta) / (sqrt(2) * c.N * c.D)
-
-
-def gradient_error(c: Constants, t: int) -> float:
-    """E|grad F_hat(X_t) - D_{t+1}|^2 in round t of FedFW-sto, Q / (t + 8)^(2/3)."""
-    return float(_scaled_noise(c) / c.N / (t + 8) ** (2 / 3))
-
-
 def stochastic(c: Constants, t: int) -> float:
     """Theorem 3 after round t of FedFW-sto: E F_hat_t(X_{t+1}) - F*, three powers of t + 8.
 
     9/8 D sqrt(N Q) / (t + 8)^(1/3) + 81/16 D^2 (N lam0 / (t + 8)^(1/2) + L / (t + 8)) with
     N Q = 16/3 sigma^2 + 27/4 L^2 D^2.
     """
-    noise = 9 / 8 * c.D * sqrt(_scaled_noise(c)) / (t + 8) ** (1 / 3)
+    scaled = 16 / 3 * c.sigma**2 + 27 / 4 * c.L**2 * c.D**2
+    noise = 9 / 8 * c.D * sqrt(scaled) / (t + 8) ** (1 / 3)
     return float(noise + 81 / 16 * c.D**2 * (c.N * c.lam0 / sqrt(t + 8) + c.L / (t + 8)))
-
-
-def stochastic_at_mean(c: Constants, zeta: float, t: int) -> float:
-    """E F(w_{t+1}) - F* after round t of FedFW-sto."""
-    return stochastic(c, t) + zeta**2 / (2 * c.N * c.lam0 * sqrt(t + 8))
-
-
-def printed_gradient_bound(c: Constants) -> float:
-    """Lemma 2 as stated, L D / N + slope; false (theory_fw.Constants.G has the root of N)."""
-    return c.L * c.D / c.N + c.slope
-
-
-def printed_partial(c: Constants, t: int, share: float) -> float:
-    """(43), without the start; false for share < 1."""
-    shifted = t + 2 / share
-    return 2 * c.N * c.D**2 / share * (c.L / c.N / shifted + c.lam0 / sqrt(shifted))
-
-
-def printed_partial_at_mean(c: Constants, t: int, share: float) -> float:
-    """(44), with its 1 / sqrt(N) on G and without the start, for F(w_t); false for share < 1."""
-    run = share * t + 2 - share
-    root = c.D * sqrt(c.lam0 * (c.L + c.N * c.lam0))
-    second = 2 * c.G / (sqrt(c.N) * c.lam0) * (c.dual + root)
-    return 2 * c.D**2 * c.L / run + (2 * c.N * c.D**2 * c.lam0 + second) / sqrt(run)
-
-
-def printed_nonconvex(c: Constants, rounds: int, share: float) -> float:
-    """(65): with spread / (p T)^(1/3) in the place of spread (p T + 1)^(2/3) / (p T)."""
-    cube = _cube(rounds, share)
-    steps = c.L * c.D**2 / (2 * cube**2) + c.N * c.D**2 * c.lam0 / (2 * cube)
-    return float(c.spread / (share * rounds) ** (1 / 3) + steps)
-
-
-def printed_stochastic(c: Constants) -> float:
-    """C of Lemma 3 as printed: D for sqrt(N) D, and N sigma^2 for sigma^2 / N."""
-    Q = max(7 ** (2 / 3) * c.first**2, 16 * c.N * c.sigma**2 + 81 * c.L**2 * c.D**2 / c.N)
-    return 81 / 2 * c.N * c.D**2 * (c.L / c.N + c.lam0) + 9 * c.D * sqrt(Q)
-
-
-def _scaled_noise(c: Constants) -> float:
-    return 16 / 3 * c.sigma**2 + 27 / 4 * c.L**2 * c.D**2
 
 
 def _cube(rounds: int, share: float) -> float:

@@ -21,11 +21,6 @@ from fedlib.steps import PowerLaw
 Rows = NDArray[np.intp]
 
 
-def power_sum(scale: float, exponent: float, terms: int) -> float:
-    """The sum of scale t^-exponent over t = 1, ..., terms."""
-    return float(scale * (np.arange(1, terms + 1, dtype=float) ** -exponent).sum())
-
-
 def bias(rho: Array) -> Array:
     """1 / kappa_t: by how much (9) is shorter than the minimiser of the averages (3)."""
     return np.asarray(1 / (1 - np.cumprod(1 - rho)))
@@ -77,13 +72,6 @@ def multipliers(p: Program, sweeps: int = 1) -> Array:
             u = p.tau * np.sqrt(gamma / np.where(den > 0, den, 1.0))
             nu[:, m] = np.where(den > 0, np.clip((u - curvature) / p.tau, 0, p.c), p.c)
     return nu
-
-
-def lemma_1(b: Array, excess: Array, tau: float, c: float) -> Array:
-    """The paper's nu of (38), from b of (42) and A - U."""
-    den = b - 4 * tau * excess
-    root = np.sqrt(b / np.where(den > 0, den, 1.0))
-    return np.asarray(np.where(den > 0, np.clip((root - 1) / tau, 0, c), c))
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,6 @@ def program(rng, rows, constraints):
 
 
 def test_sums_and_biases_by_hand():
-    assert c.power_sum(2.0, 1.0, 3) == pytest.approx(2 * (1 + 1 / 2 + 1 / 3))
     assert c.bias(np.array([0.5, 0.5, 1.0])) == pytest.approx([2, 4 / 3, 1])
 
 
@@ -64,16 +63,6 @@ def test_against_a_generic_solver(rng):
             options={"ftol": 1e-13},
         )
         assert found.x[:3] == pytest.approx(w[row], abs=1e-5)
-
-
-def test_lemma_1_is_one_step(rng):
-    p = c.Program(
-        np.zeros((50, 3)), rng.standard_normal((50, 1)), rng.standard_normal((50, 1, 3)), 1, 0.3, 2
-    )
-    nu = c.lemma_1(np.square(p.B[:, 0]).sum(1), p.A[:, 0], 0.3, 2.0)
-    assert c.multipliers(p)[:, 0] == pytest.approx(nu, abs=1e-12)
-    edge = c.lemma_1(np.zeros(3), np.array([-1.0, 0.0, 1.0]), 0.3, 2.0)
-    assert edge == pytest.approx([0, 2, 2])
 
 
 def test_ripples_slope_and_batches(rng):
