@@ -24,9 +24,9 @@ from fedlib.core.federation import Federation
 from fedlib.core.problem import Batch, Draw, Info, Problem
 from fedlib.core.sampling import check_constrained, check_work, draw_round
 from fedlib.steps.switching import Hard, Switch
+from papers.fedsgm.cartpole.simulator import CartPole
 from papers.fedsgm.cartpole.trpo import (
     Episodes,
-    Simulator,
     advantages,
     backtrack,
     conjugate_gradient,
@@ -120,7 +120,7 @@ class PolicyFedSGM(checks.Checked):
         """Check against the problem; memories and critics are zero."""
         who, sim = "PolicyFedSGM", problem.simulator
         rule, remedy = "be simulated (Problem.simulator)", "use FedSGM for losses over rows"
-        checks.require(isinstance(sim, Simulator), who, "problem", rule, problem.name, remedy)
+        checks.require(isinstance(sim, CartPole), who, "problem", rule, problem.name, remedy)
         check_work(who, problem, self.participants)
         check_constrained(who, problem)
         check_compressors(who, self.uplink, self.downlink, self.error_feedback, problem.dim)
@@ -162,7 +162,7 @@ class PolicyFedSGM(checks.Checked):
         basis: Float[Tensor, "k1 width"],
     ) -> Float[Tensor, "d"] | Reply:
         """At the client: one natural-gradient step on the switched advantage, compressed."""
-        w, sim = client.model, cast(Simulator, client.simulator)
+        w, sim = client.model, cast(CartPole, client.simulator)
         episodes = sim.episodes(w, client.chance)
         (A_r, _), (A_c, _) = self._returns(sim, episodes, critics, basis)
         A = (1 - sigma) * normalized(A_r) - sigma * normalized(A_c)  # 4
@@ -202,14 +202,14 @@ class PolicyFedSGM(checks.Checked):
         self, client: Client, *, critics: Float[Tensor, "F 2"], basis: Float[Tensor, "k1 width"]
     ) -> Float[Tensor, "F 2"]:
         """At the client: its own critics, fitted to the returns that it saw."""
-        sim = cast(Simulator, client.simulator)
+        sim = cast(CartPole, client.simulator)
         episodes = sim.episodes(client.model, client.chance)
         returns = [r.flatten() for _, r in self._returns(sim, episodes, critics, basis)]
         features = cosine_features(sim.inputs(episodes.states), basis)[:-1].flatten(0, 1)
         return ridge(features, torch.stack(returns, -1) / SCALE, RIDGE)  # 9
 
     def _returns(
-        self, sim: Simulator, episodes: Episodes, critics: Tensor, basis: Tensor
+        self, sim: CartPole, episodes: Episodes, critics: Tensor, basis: Tensor
     ) -> list[tuple[Tensor, Tensor]]:
         """Advantages and returns of reward and of cost, by the critics of the last round."""
         values = SCALE * cosine_features(sim.inputs(episodes.states), basis) @ critics

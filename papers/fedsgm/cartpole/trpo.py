@@ -15,14 +15,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.func import vjp, vmap
-
-__all__ = ["Episodes", "Gaussian", "Simulator"]
 
 Vector = Float[Tensor, "d"]
 Outputs = Float[Tensor, "*b 2"]  # of the network
@@ -88,30 +86,6 @@ class Gaussian:
 
     def _read(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
         return outputs[..., 0], outputs[..., 1].clamp(*LOG_STD)
-
-
-@runtime_checkable
-class Simulator(Protocol):
-    """Environments that a client runs, and the policy that acts in them."""
-
-    head: Gaussian
-
-    def chance(self, clients: int, rng: torch.Generator) -> Float[Tensor, "n *chance"]:
-        """All randomness of one round of some clients, `[n, ...]`."""
-
-    def episodes(self, w: Float[Tensor, "d"], chance: Float[Tensor, "*chance"]) -> Episodes:
-        """One client's steps with the policy `w`."""
-
-    def policy(self, w: Float[Tensor, "d"], states: Float[Tensor, "*b s"]) -> Outputs:
-        """The network's outputs."""
-
-    def policy_change(
-        self, w: Float[Tensor, "d"], v: Float[Tensor, "d"], states: Float[Tensor, "*b s"]
-    ) -> Outputs:
-        """The derivative of `policy` by `w` in the direction `v`."""
-
-    def inputs(self, states: Float[Tensor, "*b s"]) -> Float[Tensor, "*b k"]:
-        """What a critic sees of a state, each entry of order one."""
 
 
 def discounted(x: Float[Tensor, "T *b"], keep: Float[Tensor, "T *b"]) -> Float[Tensor, "T *b"]:

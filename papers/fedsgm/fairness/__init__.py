@@ -13,8 +13,9 @@ from fedlib.problems import fairness
 from fedlib.steps import Adam, Hard, Soft
 from fedlib.steps.switching import Switch
 from papers import adult
+from papers.fedsgm import multiverse
 from papers.fedsgm.curves import FEASIBLE, oscillation, tuned
-from papers.fedsgm.fairness import claims, figures, many
+from papers.fedsgm.fairness import claims, figures
 from papers.kit.health import HealthCheck, HealthChecks
 from papers.kit.numbers import Number, exact, measured
 from papers.kit.store import Spec
@@ -28,8 +29,8 @@ METRICS = ("f", "f_clients", "g", "test_loss", "test_accuracy", "test_gap")
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
     """Measures of every run, and of the tuned penalties."""
-    in_all = many.derive(traces, p["tolerance"]) if p["many"] else {}
-    traces = {name: trace for name, trace in traces.items() if name not in many.RUNS}
+    in_all = multiverse.fair(traces, p["tolerance"]) if p["many"] else {}
+    traces = {name: trace for name, trace in traces.items() if name not in multiverse.FAIR}
     measures = _measures(float(p["tolerance"]))
     numbers = in_all | measured(traces, measures)
     for group in ("penalty", "central_penalty"):
@@ -122,7 +123,7 @@ def specs(p: Params) -> dict[str, Spec]:
     found |= _central(p, modes)
     found["fedavg"] = base(FedAvg(**local), p)
     main = {k: found[k] for k in ("hard", "soft", "fedavg")}
-    extra = many.specs(found["hard"]) if p["many"] else {}
+    extra = multiverse.fair_specs(found["hard"]) if p["many"] else {}
     return found | _readings(main, p) | _conex(found, p) | extra
 
 

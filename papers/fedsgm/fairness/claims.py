@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+from papers.fedsgm import multiverse
 from papers.fedsgm.curves import FEASIBLE
-from papers.fedsgm.fairness import many
 from papers.kit.claims import Claim, PaperValue, Reading
 from papers.kit.needs import Needs
 from papers.kit.rules import Condition, Control, Rule, alike, all_of, any_of, of, stat, stat_value
@@ -135,8 +135,8 @@ CLAIMS = (
         id="fedsgm/C22",
         wording="Soft FedSGM has the best trade-off of loss and fairness.",
         measure=f"{LATE}; {CHOSEN}.",
-        rule=many.C22,
-        runs=many.RUNS,
+        rule=multiverse.C22,
+        runs=multiverse.FAIR,
         needs=Needs(dead=("many_*_step2",)),
         reading="in all settings that the paper leaves open",
         readings=(

@@ -13,7 +13,8 @@ from fedlib.core import Problem
 from fedlib.problems import neyman_pearson
 from fedlib.steps import Hard, Soft
 from fedlib.steps.switching import Switch
-from papers.fedsgm.np_unified import claims, figures, many
+from papers.fedsgm import multiverse
+from papers.fedsgm.np_unified import claims, figures
 from papers.fedsgm.np_unified.numbers import derive
 from papers.kit.health import HealthCheck, HealthChecks
 from papers.kit.store import Spec
@@ -113,7 +114,7 @@ def specs(p: Params) -> dict[str, Spec]:
             found[f"fresh_{name}"] = replace(
                 found[name], seeds=p["fresh"], evaluate_every=10, keep=("f", "g")
             )
-    found |= many.specs(found["soft"]) if p["many"] else {}
+    found |= multiverse.unified_specs(found["soft"]) if p["many"] else {}
     return found | _penalties(found["hard"], p)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from papers.fedsgm.np_unified import many, rules
+from papers.fedsgm import multiverse
+from papers.fedsgm.np_unified import rules
 from papers.fedsgm.np_unified.rules import FRACTIONS, MEMBERS, MODES, RHOS, SETTINGS, STEPS
 from papers.kit.claims import Claim, PaperValue, Reading
 from papers.kit.needs import Needs
@@ -140,8 +141,8 @@ CLAIMS = (
         measure="Differences between the two, paired by seed: mean |f(w_t+1) - f(w_t)| over the "
         "second half, mean distance from the seeds' median curve of f, both also divided by late "
         "f, and the oscillation of g.",
-        rule=many.C14,
-        runs=many.RUNS,
+        rule=multiverse.C14,
+        runs=multiverse.UNIFIED,
         figure="figure_5",
         reading="in all settings that the paper leaves open",
     ),

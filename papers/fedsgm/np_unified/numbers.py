@@ -12,6 +12,7 @@ from fedlib import data
 from fedlib.core import Trace
 from fedlib.core.trace import Array
 from fedlib.problems import neyman_pearson
+from papers.fedsgm import multiverse
 from papers.fedsgm.curves import (
     FEASIBLE,
     excess,
@@ -20,7 +21,6 @@ from papers.fedsgm.curves import (
     tuned,
     violations,
 )
-from papers.fedsgm.np_unified import many
 from papers.fedsgm.skewness import client_gradients, multiplier, skewness
 from papers.kit.numbers import Number, exact, mean, measured, share
 from papers.kit.study import Params, Traces
@@ -31,8 +31,8 @@ GOOD = 1.25  # a penalty is right if its late f is at most this times that of so
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
     """Measures of every run, tuned settings, paired differences, skewness and prediction P3."""
-    in_all = many.derive(traces) if p["many"] else {}
-    traces = {name: trace for name, trace in traces.items() if name not in many.RUNS}
+    in_all = multiverse.unified(traces) if p["many"] else {}
+    traces = {name: trace for name, trace in traces.items() if name not in multiverse.UNIFIED}
     tolerance = float(p["tolerance"])
     numbers: dict[str, Number] = in_all
     for name, trace in traces.items():

@@ -17,8 +17,9 @@ from fedlib.core import Problem, Trace
 from fedlib.problems import neyman_pearson
 from fedlib.steps import Hard, Soft
 from fedlib.steps.switching import Switch
+from papers.fedsgm import multiverse
 from papers.fedsgm.curves import after_feasible, band, jitter, violations
-from papers.fedsgm.np_workshop import claims, figures, many
+from papers.fedsgm.np_workshop import claims, figures
 from papers.fedsgm.skewness import multiplier
 from papers.kit.health import HealthCheck, HealthChecks
 from papers.kit.numbers import Number, exact, mean, measured, ratio
@@ -85,14 +86,14 @@ def specs(p: Params) -> dict[str, Spec]:
             rounds=p["settle_rounds"],
             evaluate_every=5,
         )
-    return found | (many.specs(found["hard"], of) if p["many"] else {})
+    return found | (multiverse.workshop_specs(found["hard"], of) if p["many"] else {})
 
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
     """Violations, late values and jitter of every run, ratios hard/soft, and P1, P2."""
     tolerance = float(p["tolerance"])
-    in_all = many.derive(traces) if p["many"] else {}
-    traces = {name: trace for name, trace in traces.items() if name not in many.RUNS}
+    in_all = multiverse.workshop(traces) if p["many"] else {}
+    traces = {name: trace for name, trace in traces.items() if name not in multiverse.WORKSHOP}
     curves = {name: trace for name, trace in traces.items() if not name.endswith("_settled")}
     measures = {
         "violations": (lambda t: violations(t, tolerance), "rounds"),

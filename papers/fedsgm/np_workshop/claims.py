@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from math import log
 
-from papers.fedsgm.np_workshop import many
+from papers.fedsgm import multiverse
 from papers.kit.claims import Claim, PaperValue, Reading
 from papers.kit.rules import Condition, Control, Rule, Size, alike, between, most, of, stat
 
@@ -73,7 +73,7 @@ C2 = Rule(
     control=SWAPPED,
 )
 C3 = Rule(
-    {"about four times fewer": between("ratio.lr1", *many.ABOUT)},
+    {"about four times fewer": between("ratio.lr1", *multiverse.ABOUT)},
     f"step size 1: {stat('ratio.lr1', '.2g')}",
     "The full paper's protocol is to try 1, 0.1, 0.01, ... and to draw the best, which is 1 here.",
     control=Control("hard switching against itself", {"ratio.lr1": "control.one"}),
@@ -137,8 +137,8 @@ CLAIMS = (
         wording="Soft switching has about four times fewer violating rounds than hard switching.",
         measure="Violating rounds over all 100, and the sum of what g exceeds the level by, hard "
         "divided by soft.",
-        rule=many.C3,
-        runs=many.RUNS,
+        rule=multiverse.C3,
+        runs=multiverse.WORKSHOP,
         figure="learning_rates",
         reading="in all settings that the paper leaves open",
         readings=(
@@ -156,8 +156,8 @@ CLAIMS = (
         measure="f of soft against f of hard, paired by seed, at beta = 20 to 60: the workshop "
         "paper names no beta, the full paper of the same authors the theory's value, 2/epsilon = "
         "20 here, or two to three times it.",
-        rule=many.C4,
-        runs=many.RUNS,
+        rule=multiverse.C4,
+        runs=multiverse.WORKSHOP,
         figure="sharpness",
         reading="in all settings that the paper leaves open",
         readings=(Reading("late f at beta = 200", FREE, ("hard", "soft_beta200", "soft_beta5")),),

@@ -9,7 +9,7 @@ SETTINGS = [f"setting {i}" for i in range(4)]
 
 def judged(states, control=(False,) * 4):
     cells = [(state, float(i)) for i, state in enumerate(states)]
-    numbers = shares("C", cells, [(state, 0.0) for state in control])
+    numbers = shares("C", zip(cells, [(state, 0.0) for state in control], strict=True))
     return rule("C", SETTINGS, "value", 3.0, "none")(numbers)
 
 
