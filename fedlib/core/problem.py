@@ -109,7 +109,7 @@ class Problem:
     heldout : tensors that only `metrics` uses.
     host_metrics : `(w [d], problem) -> {name: number}`, by any Python, of plain tensors on the CPU.
     set : the feasible set of `w`, if any.
-    simulator : environments, for problems whose losses are simulated (`policies.Simulator`).
+    simulator : environments, for problems whose losses are simulated.
     pooled : how the constraint's value is formed, where it is not the mean over clients.
     lengths : `[N]`, `sizes` as a tensor, where it differs from seed to seed (`run` sees to it).
     sequential_clients : whether clients go one after another on a CPU, as convolutions do better.
