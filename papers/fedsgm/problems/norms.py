@@ -8,6 +8,10 @@ and a constraint on the mean distance to the points b_j.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
 import numpy as np
 import scipy
 import torch
@@ -97,7 +101,8 @@ def reference_solution(problem: Problem) -> Float[Tensor, "d"]:
     """
     data = [x.double().numpy() for x in problem.data]
     safe = data[1].mean(0)
-    tries = [_solve(data, start) for start in (safe, 0.5 * (safe + data[0].mean(0)))]
+    solve = partial(sequential_quadratic, partial(_values, data), ftol=1e-14, maxiter=500)
+    tries = [solve(start) for start in (safe, 0.5 * (safe + data[0].mean(0)))]
     w, residual = min(
         ((_feasible(data, w, safe), _kkt(data, w)) for w in tries), key=lambda p: p[1]
     )
@@ -134,19 +139,18 @@ def _values(data: list[Array], w: Array) -> tuple[float, float, Array, Array]:
     return float(r.mean()), float((s - c).mean()), df, dg
 
 
-def _solve(data: list[Array], start: Array) -> Array:
-    constraint = {
-        "type": "ineq",
-        "fun": lambda w: -_values(data, w)[1],
-        "jac": lambda w: -_values(data, w)[3],
-    }
+def sequential_quadratic(
+    values: Callable[[Array], Sequence[Any]], start: Array, *others: Any, ftol: float, maxiter: int
+) -> Array:
+    """The least f with g <= 0, by scipy's SLSQP; `values(w)` are f, g and their gradients."""
+    constraint = {"type": "ineq", "fun": lambda w: -values(w)[1], "jac": lambda w: -values(w)[3]}
     answer = scipy.optimize.minimize(
-        lambda w: _values(data, w)[0],
+        lambda w: values(w)[0],
         start,
-        jac=lambda w: _values(data, w)[2],
-        constraints=[constraint],
+        jac=lambda w: values(w)[2],
+        constraints=[constraint, *others],
         method="SLSQP",
-        options={"ftol": 1e-14, "maxiter": 500},
+        options={"ftol": ftol, "maxiter": maxiter},
     )
     return np.asarray(answer.x, dtype=np.float64)
 
@@ -175,11 +179,11 @@ def _losses(w: Tensor, batch: Batch) -> Tensor:
 
 def _gradient(w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
     a, b, _ = batch.data
-    units = torch.stack([_unit(w - a), _unit(w - b)])  # [K, B, d]
-    return weights @ (batch.weight @ units)
+    slopes = torch.stack([units(w - a), units(w - b)])  # [K, B, d]
+    return weights @ (batch.weight @ slopes)
 
 
-def _unit(x: Tensor) -> Tensor:
+def units(x: Tensor) -> Tensor:
     """Rows x / |x| along the last axis, zero at zero: a subgradient of the norm everywhere."""
     length: Tensor = x.norm(dim=-1, keepdim=True)
     return x / length.clamp_min(torch.finfo(x.dtype).tiny)

@@ -10,6 +10,7 @@ inequality.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from torch import Tensor
 from fedlib.core import Problem
 from fedlib.core.problem import Batch, pullback
 from fedlib.core.trace import Array
+from papers.fedsgm.problems.norms import sequential_quadratic
 
 
 class Prox(NamedTuple):
@@ -113,23 +115,8 @@ def _values(case: Case, y: Array) -> tuple[float, float, Array, Array]:
 
 def _solve(case: Case, start: Array) -> Array:
     radius = case[3]
-    constraints = [
-        {
-            "type": "ineq",
-            "fun": lambda y: -_values(case, y)[1],
-            "jac": lambda y: -_values(case, y)[3],
-        },
-        {"type": "ineq", "fun": lambda y: radius**2 - y @ y, "jac": lambda y: -2 * y},
-    ]
-    answer = scipy.optimize.minimize(
-        lambda y: _values(case, y)[0],
-        start,
-        jac=lambda y: _values(case, y)[2],
-        constraints=constraints,
-        method="SLSQP",
-        options={"ftol": 1e-13, "maxiter": 200},
-    )
-    return np.asarray(answer.x, dtype=np.float64)
+    ball = {"type": "ineq", "fun": lambda y: radius**2 - y @ y, "jac": lambda y: -2 * y}
+    return sequential_quadratic(partial(_values, case), start, ball, ftol=1e-13, maxiter=200)
 
 
 def _certified(case: Case, y: Array) -> Prox:

@@ -18,6 +18,7 @@ from torch import Tensor
 from fedlib.core import Problem
 from fedlib.core.problem import Batch
 from fedlib.sets import Ball
+from papers.fedsgm.problems.norms import units
 
 
 def clipped_distances(
@@ -68,14 +69,14 @@ def random_clipped(
     tell g exactly.
     """
     rng = torch.Generator().manual_seed(seed)
-    axis = _unit(torch.randn(dim, generator=rng, dtype=torch.float64))
-    a = _unit(torch.randn(clients, dim, generator=rng, dtype=torch.float64))
+    axis = units(torch.randn(dim, generator=rng, dtype=torch.float64))
+    a = units(torch.randn(clients, dim, generator=rng, dtype=torch.float64))
     a = torch.where((a @ axis < 0).unsqueeze(1), -a, a)
     a = a * (0.6 + 0.4 * torch.rand(clients, 1, generator=rng, dtype=torch.float64))
     b = spread * torch.randn(clients, dim, generator=rng, dtype=torch.float64) - 0.3 * axis
     c = 0.5 + (b - b.mean(0)).norm(dim=-1).mean().item()
     side = torch.randn(dim, generator=rng, dtype=torch.float64)
-    side = _unit(_unit(side - (side @ axis) * axis) + 0.2 * axis)
+    side = units(units(side - (side @ axis) * axis) + 0.2 * axis)
     return clipped_distances(a, b, c, clip, 1.0, side)
 
 
@@ -113,14 +114,8 @@ def _losses(w: Tensor, batch: Batch) -> Tensor:
 def _gradient(w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
     a, b, _, clip = batch.data
     slope = 1 - torch.minimum((w - a).norm(dim=-1), clip) / clip
-    units = torch.stack([slope.unsqueeze(-1) * _unit(w - a), _unit(w - b)])  # [2, B, d]
-    return weights @ (batch.weight @ units)
-
-
-def _unit(x: Tensor) -> Tensor:
-    """Rows x / |x| along the last axis, zero at zero: a subgradient of the norm everywhere."""
-    length: Tensor = x.norm(dim=-1, keepdim=True)
-    return x / length.clamp_min(torch.finfo(x.dtype).tiny)
+    slopes = torch.stack([slope.unsqueeze(-1) * units(w - a), units(w - b)])  # [2, B, d]
+    return weights @ (batch.weight @ slopes)
 
 
 def _metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:

@@ -16,7 +16,6 @@ from fedlib.core.problem import Batch, Draw, Info
 from papers.ssca.common import RIDGE, constrained, digits_problem
 
 CHUNK = 2000  # rows at a time
-ALSO = ("", "cost_all", "gradient")
 
 
 @dataclass(frozen=True)
