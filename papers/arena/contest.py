@@ -9,10 +9,9 @@ Scandinavian Journal of Statistics 6, 1979).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pandas as pd
 import scipy
 
 from fedlib.compress.compressors import FLOAT_BITS
@@ -24,6 +23,9 @@ from papers.kit.numbers import Number, mean
 from papers.kit.report import unbroken
 from papers.kit.rules import Numbers
 from papers.kit.study import Params, Traces
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 BUDGETS = {"grads": "equal gradients", "bits": "equal bits"}
 TOLERANCE = 5.0  # % of the level: a mean violation that is shown to be no larger is none
@@ -128,10 +130,8 @@ def best_of(losses: Mapping[str, float], violations: Mapping[str, float]) -> str
 
     If there is none, the smallest mean violation.
     """
-    fine = {name: x for name, x in losses.items() if violations[name] <= ROOM}
-    if fine:
-        return min(fine, key=fine.__getitem__)
-    return min(violations, key=violations.__getitem__)
+    fine = {name: x for name, x in losses.items() if violations[name] <= ROOM} or violations
+    return min(fine, key=fine.__getitem__)
 
 
 ERROR = 0.05  # of a contest
@@ -239,6 +239,8 @@ def ranked(numbers: Numbers, problem: str) -> list[str]:
 
 def table(numbers: Numbers, problem: str, health: Mapping[str, str] = {}) -> pd.DataFrame:
     """All methods at equal gradients, the best first, and how they stand at equal bits."""
+    import pandas as pd
+
     rows = {}
     for method in ranked(numbers, problem):
         own = f"{problem}_{method}_grads"
@@ -249,8 +251,7 @@ def table(numbers: Numbers, problem: str, health: Mapping[str, str] = {}) -> pd.
         for text, key in {"behind, %": "behind", "above optimum, %": "test_gap"}.items():
             row[text] = unbroken(numbers[f"{own}.{key}"]) if f"{own}.{key}" in numbers else ""
         row["violation, %"] = unbroken(numbers[f"{own}.test_excess"])
-        run = f"{problem}_{method}_{numbers[f'{own}.config'].value:.0f}"
-        if wrong := health.get(run):
+        if wrong := health.get(f"{problem}_{method}_{numbers[f'{own}.config'].value:.0f}"):
             row["not healthy"] = wrong
         rows[label_of(method, problem)] = row
     return pd.DataFrame.from_dict(rows, orient="index").fillna("")
