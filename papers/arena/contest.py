@@ -20,7 +20,6 @@ from fedlib.core.trace import Array
 from papers.arena.methods import METHODS, form_of, label_of
 from papers.arena.problems import LEVELS, NAMES
 from papers.kit.numbers import Number, mean
-from papers.kit.report import unbroken
 from papers.kit.rules import Numbers
 from papers.kit.study import Params, Traces
 
@@ -240,6 +239,8 @@ def ranked(numbers: Numbers, problem: str) -> list[str]:
 def table(numbers: Numbers, problem: str, health: Mapping[str, str] = {}) -> pd.DataFrame:
     """All methods at equal gradients, the best first, and how they stand at equal bits."""
     import pandas as pd
+
+    from papers.kit.report import unbroken
 
     rows = {}
     for method in ranked(numbers, problem):
