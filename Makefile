@@ -11,7 +11,9 @@ WORKERS ?= 2
 MINUTES ?= 60
 CORES ?= 1
 STUDY ?= all
-QUICK ?= $(wildcard notebooks/quick/*.ipynb)
+# The notebooks that `make nbval` runs: notes, tutorials and a study of each paper. PAGES=all: all of them.
+QUICK ?= $(wildcard $(addprefix notebooks/quick/,$(addsuffix .ipynb,\
+	$(if $(filter all,$(PAGES)),*,note_* tutorial_* np_workshop cmoo_toy ssca_long fw_lowrank))))
 export OMP_NUM_THREADS ?= 1
 # glibc would give blocks back to the system after every round, and page them in again: keep 256 MB.
 export MALLOC_TRIM_THRESHOLD_ ?= 268435456

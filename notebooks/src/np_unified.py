@@ -31,7 +31,7 @@
 # %% tags=["parameters"]
 profile = "full"  # "full": the paper's setting on ten splits; "quick": three splits, short sweeps
 seeds = None  # seeds; each fixes test split, partition and participants: full 0 to 9; quick 0, 1, 2
-rounds = None  # communication rounds T: full 500; quick 150
+rounds = None  # communication rounds T: full 500; quick 40
 lr = 0.3  # step size of all runs that are not tuned
 lrs = None  # step sizes that are tuned over for Figure 6: full 1, 0.3, 0.1, 0.03, 0.01, 0.001, 0.0001; quick 1, 0.1
 tolerance = 0.05  # switching threshold and level of the constraint, epsilon

@@ -150,7 +150,8 @@ class StoredRun(BaseModel, extra="forbid"):
     def fits(self) -> Self:
         """Refuse what is said twice and not alike."""
         config, last, every = self.config, self.config.rounds, self.config.evaluate_every
-        key = digest({**config.model_dump(), "problem": self.maker})[:16]
+        named = {**config.model_dump(), "problem": self.maker}
+        key = digest(named)[:16] if self.maker else None
         same: dict[str, tuple[Any, Any]] = {
             "study, profile and name": ((self.study, self.profile, self.name), self.place),
             "key": (self.key, key),

@@ -4,7 +4,6 @@ import os
 import shutil
 import sys
 import sysconfig
-from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -43,11 +42,6 @@ def papers(installed, *words, **more):
     return run(installed / "env/bin/papers", *words, cwd=installed / "here", env=env)
 
 
-def test_it_tells_its_version(installed):
-    done = papers(installed, "--version")
-    assert done.stdout.strip() == f"papers of fedlib {metadata.version('fedlib')}", done.stderr
-
-
 def test_what_is_not_there_is_one_sentence_without_make(installed):
     done = papers(installed, "claims")
     assert done.returncode == 2
@@ -65,10 +59,3 @@ def test_results_go_into_the_current_folder(installed):
     again = papers(installed, *words)
     assert again.stdout.startswith("np_workshop: 1 of 1 runs equal within "), again.stderr
     assert sorted(p for p in site.rglob("*") if "__pycache__" not in p.parts) == before
-
-
-def test_stored_runs_are_read_where_they_are(installed):
-    words = ("compare", "np_workshop/hard", "np_workshop/soft")
-    done = papers(installed, *words, FEDLIB_RESULTS=str(ROOT / "results"))
-    assert not done.returncode, done.stderr
-    assert "algorithm.switch" in done.stdout

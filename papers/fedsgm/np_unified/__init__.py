@@ -27,7 +27,7 @@ LIMIT = 1e9  # a sharpness so large that soft is hard
 
 PARAMETERS = parameters(
     seeds=("seeds; each fixes test split, partition and participants", tuple(range(10)), (0, 1, 2)),
-    rounds=("communication rounds T", 500, 150),
+    rounds=("communication rounds T", 500, 40),
     lr=("step size of all runs that are not tuned", 0.3),
     lrs=(
         "step sizes that are tuned over for Figure 6",
