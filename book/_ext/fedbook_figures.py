@@ -181,7 +181,7 @@ def fold(
 
 
 def settings(env: BuildEnvironment, study: str, runs: list[str]) -> list[nodes.Node]:
-    """What the runs behind a figure were made with, in one line."""
+    """What the runs behind a figure were made with, in one line, and what the paper has instead."""
     if not runs:
         return []
     found: dict[str, dict[str, dict[str, None]]] = {}
@@ -190,12 +190,28 @@ def settings(env: BuildEnvironment, study: str, runs: list[str]) -> list[nodes.N
         texts = flat(run["config"])
         for label in MAIN.keys() & texts:
             found.setdefault(label, {}).setdefault(texts.get("method", ""), {})[texts[label]] = None
-    methods = found.pop("method", {})
+    methods, paper = found.pop("method", {}), of_paper(study, runs)
     rows = [f"method {listed([*methods])}"] * bool(methods)
-    rows += [f"{k} {of_methods(found[k], len(methods) or 1)}" for k in MAIN if k in found]
+    for label in filter(found.__contains__, MAIN):
+        ours = of_methods(found[label], len(methods) or 1)
+        theirs = paper.get(label, ours)
+        rows.append(f"{label} {ours}" + f" (the paper: {theirs})" * (theirs != ours))
     line = nodes.paragraph("", "", nodes.strong("", "Settings: "), nodes.Text("; ".join(rows)))
     line["classes"].append("figure-settings")
     return [line]
+
+
+def of_paper(study: str, runs: list[str]) -> dict[str, str]:
+    """The paper's values of settings, as the claims on some of the runs have them, by label."""
+    from papers import STUDIES
+
+    claims = STUDIES[study].claims if study in STUDIES else ()
+    needs = [claim.needs.paper for claim in claims if {*claim.runs} & {*runs}]
+    found: dict[str, dict[str, None]] = {}
+    for place, value in (item for need in needs for item in need.items()):
+        for label in (k for k, v in MAIN.items() if place.replace("algorithm", "method") in v):
+            found.setdefault(label, {})[text_of(value)] = None
+    return {label: listed([*texts]) for label, texts in found.items()}
 
 
 def of_methods(values: Mapping[str, Iterable[str]], count: int) -> str:

@@ -177,3 +177,10 @@ def test_settings_that_come_again_name_their_first_figure(extension):
     cells = [cell("rounds T 1"), cell("rounds T 2"), cell("rounds T 1")]
     extension("fedbook_figures").say_once(cells)
     assert [c.astext() for c in cells[1:]] == ["Settings: rounds T 2", "Settings: as in Fig. 1."]
+
+
+def test_the_papers_settings_are_those_that_claims_on_these_runs_name(extension):
+    figures = extension("fedbook_figures")
+    assert figures.of_paper("cmoo_sweeps", ["multi_mnist_fsmgda_steps1"])["rounds T"] == "500"
+    assert figures.of_paper("cmoo_sweeps", ["no such run"]) == {}
+    assert figures.of_paper("no_study", ["multi_mnist_fsmgda_steps1"]) == {}
