@@ -150,14 +150,14 @@ class StoredRun(BaseModel, extra="forbid"):
     def fits(self) -> Self:
         """Refuse what is said twice and not alike."""
         config, last, every = self.config, self.config.rounds, self.config.evaluate_every
-        named = {**config.model_dump(), "problem": self.maker}
-        key = digest(named)[:16] if self.maker else None
         same: dict[str, tuple[Any, Any]] = {
             "study, profile and name": ((self.study, self.profile, self.name), self.place),
-            "key": (self.key, key),
             "seeds": (self.seeds, config.seeds),
             "rounds": (self.rounds, [*range(0, last, every), last]),
         }
+        if self.maker is not None:
+            named = {**config.model_dump(), "problem": self.maker}
+            same["key"] = self.key, digest(named)[:16]
         for name, rows in self.metrics.items():
             same[name] = np.shape(rows), (len(self.seeds), len(self.rounds))
         for name, rows in self.info.items():
