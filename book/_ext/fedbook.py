@@ -54,7 +54,10 @@ ICONS = {
     ),
     "styles/pydata-sphinx-theme.css": re.compile(r'((?:,?\.fa-[\w-]+:before)+)\{content:"[^"]*"\}'),
 }
-MATHJAX_PARTS = ("tex-mml-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions")
+MATHJAX_PARTS = (
+    *("tex-mml-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions"),
+    "ui/lazy.js",
+)
 
 
 class StoredNumber(nodes.inline):
@@ -162,6 +165,11 @@ def hurry(app: Sphinx) -> None:
     is imported before they part.
     """
     gc.set_threshold(500_000, 20, 100)
+    if (
+        app.builder.name == "html"
+    ):  # set those of hundreds of formulas that come into sight
+        app.config.mathjax3_config["loader"] = {"load": ["ui/lazy"]}
+        app.config.mathjax3_config["options"]["lazyMargin"] = "1000px"
     if sys.platform == "linux":
         for name in ("sphinx_multitoc_numbering", "sphinx_jupyterbook_latex"):
             if name in app.extensions:

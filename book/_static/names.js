@@ -46,6 +46,5 @@ const reach = () => {
   ))
     if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) box.tabIndex = 0;
 };
-addEventListener("load", reach);
-addEventListener("load", () => window.MathJax?.startup?.promise?.then(reach)); // formulas have grown
-addEventListener("resize", reach);
+const article = document.querySelector(".bd-article");
+if (article) new ResizeObserver(reach).observe(article); // formulas grow when they come into sight

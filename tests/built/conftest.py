@@ -1,7 +1,7 @@
 """One browser for all tests of the built book."""
 
 import pytest
-from built_book import BROWSER, SET, WIDE, url
+from built_book import BROWSER, SET, WHOLE, WIDE, url
 
 #: Nothing fades while it is looked at.
 STILL = "*, *::before, *::after { transition: none !important; animation: none !important; }"
@@ -24,6 +24,7 @@ def browser():
 def screen(browser):
     """One page for all: the next one opened in it is there in half the time."""
     with browser.new_page() as page:
+        page.add_init_script(WHOLE)
         yield page
 
 

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from built_book import HTML, IN_A_BROWSER, SET, pages, sampled, url
+from built_book import HTML, IN_A_BROWSER, SET, WHOLE, pages, sampled, url
 
 pytestmark = IN_A_BROWSER
 LOOKED_AT = sampled(pages("book/**/*.html", "notebooks/**/*.html"), 3)
@@ -30,6 +30,7 @@ def visit(browser):
             failed.append(request.url)
 
     with browser.new_page() as page:
+        page.add_init_script(WHOLE)
         page.clock.install()
         page.on("request", asked)
         page.on("requestfailed", missed)
@@ -58,6 +59,17 @@ def test_page_renders_offline(visit, name):
     assert page.locator("mjx-merror, [data-mjx-error]").count() == 0
     if re.search(r'<img [^>]*class="fig\b', source):
         assert shown > 0
+
+
+def test_formulas_are_set_when_they_come_into_sight(browser):
+    unset = "document.querySelectorAll('mjx-lazy').length"
+    with browser.new_page() as page:
+        page.goto(url("notebooks/note_fedfw.html"))
+        page.evaluate(SET)
+        left, whole = page.evaluate(unset), page.locator("mjx-container").count()
+        assert 0 < left < whole
+        page.evaluate("scrollTo(0, document.body.scrollHeight)")
+        page.wait_for_function(f"(left) => {unset} < left", arg=left)
 
 
 def test_what_fails_and_a_request_to_outside_would_be_seen(visit):

@@ -3,7 +3,7 @@
 import importlib.util
 
 import pytest
-from built_book import IN_A_BROWSER, ROOT, url
+from built_book import IN_A_BROWSER, ROOT, WHOLE, url
 
 SPEC = importlib.util.spec_from_file_location("pdf", ROOT / "book" / "pdf.py")
 pytestmark = IN_A_BROWSER
@@ -37,6 +37,7 @@ def printed(browser):
     pdf = importlib.util.module_from_spec(SPEC)
     SPEC.loader.exec_module(pdf)
     with browser.new_page(viewport=PAPER) as page:
+        page.add_init_script(WHOLE)
         page.emulate_media(media="print")
 
         def look(name, script=SEEN):

@@ -25,6 +25,14 @@ EVERY = os.environ.get("PAGES") == "all"
 WIDE, NARROW = {"width": 1400, "height": 1000}, {"width": 390, "height": 844}
 #: Resolves when the formulas are set.
 SET = "() => window.MathJax?.startup?.promise"
+#: Before a page is read: MathJax shall set all formulas at once, not those alone that are in sight.
+WHOLE = """Object.defineProperty(window, "MathJax", {
+  configurable: true,
+  set(value) {
+    delete value.loader;
+    Object.defineProperty(window, "MathJax", { value, writable: true });
+  },
+});"""
 
 
 def pages(*patterns):
