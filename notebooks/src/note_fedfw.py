@@ -220,7 +220,7 @@
 # 4. For $q=1$, $c=1$.
 # ```
 #
-# This contains D's three bounds. (31) is {eq}`eq-fw-theorem` for $q=1$ with $t+1$ for $t+2$ and without the factor $\frac23$; (37) is the second part of {eq}`eq-fw-excess`; (38) uses, in the place of $\frac{\zeta^2}{2n\lambda_t}$, the product of $G$ and (37).
+# This contains D's three bounds. (31) is {eq}`eq-fw-theorem` for $q=1$ with $t+1$ for $t+2$ and without the factor $\frac23$; (37) is the second part of {eq}`eq-fw-excess`; (38) uses, instead of $\frac{\zeta^2}{2n\lambda_t}$, the product of $G$ and (37).
 #
 # ```{prf:corollary} The best penalty
 # :label: fw-corollary-penalty
@@ -270,12 +270,12 @@
 # In steps.
 #
 # 1. $x\mathbf 1^\top\in\prod_i\mathcal D_i$ means $x\in\mathcal D_i$ for all $i$.
-# 2. The proof of {prf:ref}`fw-lemma-step` uses of the sets that $s_i$ is best in $\mathcal D_i$, that $x^\star\in\mathcal D_i$, and $\lVert S-X\rVert^2\le\sum_iD_i^2$. {prf:ref}`fw-lemma-mean` uses that $\bar x$ is in the hull.
+# 2. The proof of {prf:ref}`fw-lemma-step` uses only that $s_i$ is best in $\mathcal D_i$, that $x^\star\in\mathcal D_i$, and $\lVert S-X\rVert^2\le\sum_iD_i^2$. {prf:ref}`fw-lemma-mean` uses that $\bar x$ is in the hull.
 # 3. $\frac{\lambda_t}2\operatorname{dist}^2(X^{t+1})\le h_t+F^\star-\min\hat F$ is bounded, and $\lambda_t\to\infty$. $\lVert\bar x^t-x_i^t\rVert\le\operatorname{dist}(X^t)$ and $x_i^t\in\mathcal D_i$: a limit point of $\bar x^t$ is in all $\mathcal D_i$, so $F\ge F^\star$ there, and by 2 $F\le F^\star$.
 # 4. Step 2 in the proof of {prf:ref}`fw-lemma-dual` with $\frac1n\nabla f_i(x^\star)=-Y_i^\star-\nu_i$, where $\langle\nu_i,x_i-x^\star\rangle\le0$. The $Y_i^\star$ add up to $-\nabla F(x^\star)-\sum_i\nu_i=0$.
 # ```
 #
-# The normals of point 4 exist if the relative interiors of the sets meet, or for polytopes. Without them only 3 is left: two discs that touch in one point have no such $\nu_i$ for most losses. No iterate need be feasible, and $F(\bar x^t)$ can be below $F^\star$ all the time (below). Who needs a point of $\mathcal D$ has to project in the end.
+# The normals of point 4 exist if the relative interiors of the sets meet, or for polytopes. Without them only 3 is left: two discs that touch in one point have no such $\nu_i$ for most losses. No iterate need be feasible, and $F(\bar x^t)$ can be below $F^\star$ all the time (below). Whoever needs a point of $\mathcal D$ has to project at the end.
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
@@ -437,7 +437,7 @@ check(f"F at the mean, with zeta {text}", max(worst["mean"]) <= 1e-12)
 _ = check("    |Y*| <= zeta / sqrt(n), and more than a third of it on some instance", 1 / 3 < max(worst["zeta"]) <= 1)
 
 # %% [markdown]
-# **Theorem 1** on the same instances, all clients, with $\lambda_0=0.01$, that of {prf:ref}`fw-corollary-penalty`, and 1: the largest ratio over all rounds of each quantity to its bound. The bounds are generous, as the table shows.
+# **Theorem 1** on the same instances, all clients, with $\lambda_0=0.01$, with the $\lambda_0$ of {prf:ref}`fw-corollary-penalty`, and with 1: the largest ratio over all rounds of each quantity to its bound. The bounds are generous, as the table shows.
 
 # %% tags=["remove-input"]
 T = {"quick": 200, "full": 2000}[profile]

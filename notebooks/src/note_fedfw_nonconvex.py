@@ -225,7 +225,7 @@ check(f"the gap at the mean, with zeta and with G {text}", max(worst["mean"]) <=
 _ = check("    the gap at the mean exceeds the surrogate's somewhere, by a twentieth of K dist or more", max(worst["near"]) > 0.05)
 
 # %% [markdown]
-# **Theorem 2** on the same instances from the centre, with $\lambda_0=0.1$, 1 and that of {prf:ref}`fwn-corollary`: the largest ratio of each quantity to its bound, and the power of $T$ with which the smallest gap falls. The runs do much better than the bounds.
+# **Theorem 2** on the same instances from the centre, with $\lambda_0=0.1$, with 1 and with the $\lambda_0$ of {prf:ref}`fwn-corollary`: the largest ratio of each quantity to its bound, and the power of $T$ with which the smallest gap falls. The runs do much better than the bounds.
 
 # %% tags=["remove-input"]
 rows, curves = [], {}
