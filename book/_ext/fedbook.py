@@ -165,9 +165,7 @@ def hurry(app: Sphinx) -> None:
     is imported before they part.
     """
     gc.set_threshold(500_000, 20, 100)
-    if (
-        app.builder.name == "html"
-    ):  # set those of hundreds of formulas that come into sight
+    if app.builder.name == "html":  # set those of hundreds of formulas that come into sight
         app.config.mathjax3_config["loader"] = {"load": ["ui/lazy"]}
         app.config.mathjax3_config["options"]["lazyMargin"] = "1000px"
     if sys.platform == "linux":

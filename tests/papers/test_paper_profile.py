@@ -78,7 +78,8 @@ def changed(name, change):
 
 
 def test_what_the_full_profile_cannot_judge_is_judged_where_it_can(own):
-    assert outcome(own).reason == "not judged, because E2_0.1 has 1 seed, at least 3 are needed"
+    short = "a run of FedSGM has 1 seed, at least 3 are needed"
+    assert outcome(own).reason == f"not judged, because {short}"
     at_paper(own)
     found = outcome(own)
     numbers = store.read_numbers("own", "paper")
@@ -150,8 +151,8 @@ def test_a_run_that_does_not_train_is_not_judged_at_any_scale(own):
     )
     at_paper(guessing)
     assert outcome(guessing).reason.startswith(
-        "at the paper's scale (rounds 8, seeds 3) not judged, because E2_0.1 is not healthy: "
-        "at chance: f "
+        "at the paper's scale (rounds 8, seeds 3) not judged, because a run of FedSGM is not "
+        "healthy: at chance: f "
     )
 
 

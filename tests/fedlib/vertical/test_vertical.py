@@ -147,8 +147,6 @@ def blocks(*lists):
 def test_refused_problems():
     words, two = "composite must give the losses of swish_network", {"clients": 2, "scale": 255.0}
     refuses(words, vertical_network, network(), **two)
-    words = "network must be made by swish_network, got 'general'"
-    refuses(words, vertical_network, general())
     form = task(2).composite
     refuses("features must be divided as general has them*[7]", vertical, general(), form)
     seven = replace(form, features=Partition("features", contiguous(7, 2), 7))
