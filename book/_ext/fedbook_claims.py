@@ -21,7 +21,6 @@ from fedbook_data import (
     badge,
     figure_link,
     folder_of,
-    is_stored,
     label_link,
     raw,
     read_stored,
@@ -33,6 +32,12 @@ from fedbook_data import (
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxRole
+
+from papers import STUDIES, all_claims
+from papers.kit import archive
+from papers.kit.claims import PAPERS
+from papers.kit.rules import VERDICTS
+from papers.kit.run_groups import hours_for
 
 if TYPE_CHECKING:
     from papers.kit.claims import Claim
@@ -54,9 +59,6 @@ class Row(NamedTuple):
 
 def evaluated(env: BuildEnvironment, paper: str | None = None) -> list[Row]:
     """All claims of a paper (or of all) with their outcome, failing ones first."""
-    from papers import STUDIES
-    from papers.kit.rules import VERDICTS
-
     rows = [
         evaluate(env, study, claim)
         for study in STUDIES.values()
@@ -71,7 +73,7 @@ def evaluate(env: BuildEnvironment, study: Study, claim: Claim) -> Row:
     for name in ("numbers", *claim.all_runs):
         read_stored(env, folder_of(study.name) / f"{name}.json")
     larger = folder_of(f"{study.name}@paper") / "numbers.json"
-    if is_stored(larger):  # a claim may be judged there
+    if archive.exists(larger):  # a claim may be judged there
         read_stored(env, larger)
     try:
         readings = study.outcomes(claim)
@@ -162,8 +164,6 @@ def verdict_of(e: Row) -> list[nodes.Node]:
 
 def power_of(e: Row) -> str:
     """How many seeds would decide an undecided claim, and what they cost."""
-    from papers.kit.run_groups import hours_for
-
     if e.outcome.verdict != "undecided" or not e.outcome.seeds:
         return ""
     hours = hours_for(study_of(e.study), e.claim, e.outcome.seeds)
@@ -185,16 +185,11 @@ def kinds(e: Row) -> list[str]:
 
 def paper_name(letter: str) -> str:
     """The short name of a paper."""
-    from papers.kit.claims import PAPERS
-
     return PAPERS.get(letter, letter)
 
 
 def groups(done: list[Row]) -> list[str]:
     """Buttons for the paper and for the verdict."""
-    from papers.kit.claims import PAPERS
-    from papers.kit.rules import VERDICTS
-
     papers = Counter(e.claim.paper for e in done)
     verdicts = Counter(e.outcome.verdict for e in done)
     by_verdict = group("Verdict", [(f"claim-{slug(v)}", v) for v in VERDICTS if verdicts[v]])
@@ -262,8 +257,6 @@ class NotJudged(BookDirective):
 
 def in_short(done: list[Row]) -> nodes.paragraph:
     """How many claims there are, how many of them can be judged, and what comes out."""
-    from papers.kit.rules import VERDICTS
-
     found = Counter(e.outcome.verdict for e in done)
     judged = [v for v in reversed(VERDICTS) if v != "not judged"]
     told = ", ".join(f"{found[v]} {v}" for v in judged if found[v])
@@ -280,9 +273,6 @@ def in_short(done: list[Row]) -> nodes.paragraph:
 
 def counts(done: list[Row]) -> nodes.table:
     """How many claims of each paper have which verdict."""
-    from papers.kit.claims import PAPERS
-    from papers.kit.rules import VERDICTS
-
     found = Counter((e.claim.paper, e.outcome.verdict) for e in done)
     papers = sorted({paper for paper, _ in found}, key=[*PAPERS].index)
     heads = [v for v in VERDICTS if any(found[p, v] for p in papers)]
@@ -302,8 +292,6 @@ class ClaimRole(SphinxRole):
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         """A reference; a typed warning when there is no such claim."""
-        from papers import all_claims
-
         known = [claim.id for _, claim in all_claims()]
         if self.text not in known:
             near = ", ".join(get_close_matches(self.text, known, n=4, cutoff=0.4)) or "none"

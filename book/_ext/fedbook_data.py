@@ -15,10 +15,13 @@ from sphinx import addnodes
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
+from papers import STUDIES
+from papers.kit import archive, store
+from papers.kit.numbers import Number
+
 if TYPE_CHECKING:
     from sphinx.environment import BuildEnvironment
 
-    from papers.kit.numbers import Number
     from papers.kit.study import Study
 
 logger = logging.getLogger(__name__)
@@ -36,8 +39,6 @@ def warn(error: Exception, subtype: str, location: object) -> None:
 
 def folder_of(study: str) -> Path:
     """Where a study's runs are: of its full profile, or of another one, as `study@paper`."""
-    from papers.kit import store
-
     name, _, profile = study.partition("@")
     return Path(store.results_dir()) / name / (profile or "full")
 
@@ -45,22 +46,11 @@ def folder_of(study: str) -> Path:
 @cache
 def reader() -> Callable[[Path], dict[str, Any]]:
     """Reads a stored file once: hundreds of places ask for the same, and none for its curves."""
-    from papers.kit import archive
-
     return archive.cached(lambda path: archive.read(path, curves=False))
-
-
-def is_stored(path: Path) -> bool:
-    """Whether a run, or a study's numbers, are stored."""
-    from papers.kit import archive
-
-    return archive.exists(path)
 
 
 def runs_in(folder: Path) -> list[str]:
     """The names of the runs that are stored of a study."""
-    from papers.kit import archive
-
     return sorted(archive.names(folder) - {"numbers"})
 
 
@@ -73,8 +63,6 @@ def files_of(study: str) -> list[Path]:
 
 def read_stored(env: BuildEnvironment, path: Path) -> dict[str, Any]:
     """A stored run without curves, checked against its digest; a page is built again with it."""
-    from papers.kit import archive
-
     env.note_dependency(str(archive.place(path)))
     try:
         return reader()(path)
@@ -84,8 +72,6 @@ def read_stored(env: BuildEnvironment, path: Path) -> dict[str, Any]:
 
 def numbers_of(env: BuildEnvironment, study: str) -> dict[str, Number]:
     """The derived numbers of a study; as `study@paper` those of the paper's setting."""
-    from papers.kit.numbers import Number
-
     stored = read_stored(env, folder_of(study) / "numbers.json")
     return {key: Number.from_json(value) for key, value in stored["numbers"].items()}
 
@@ -118,7 +104,7 @@ def runs_of(env: BuildEnvironment, study: str) -> list[dict[str, Any]]:
 def seeds_of(env: BuildEnvironment, study: str, run: str) -> tuple[int, ...]:
     """The seeds of a stored run of the full profile."""
     path = folder_of(study) / f"{run}.json"
-    if run == "numbers" or not is_stored(path):
+    if run == "numbers" or not archive.exists(path):
         there = runs_in(folder_of(study))
         near = ", ".join(get_close_matches(run, there, n=4, cutoff=0.4)) or "none"
         raise BookError(f"{study} has no run {run!r}; runs that look like it: {near}.")
@@ -127,8 +113,6 @@ def seeds_of(env: BuildEnvironment, study: str, run: str) -> tuple[int, ...]:
 
 def study_of(name: str) -> Study:
     """The study of this name."""
-    from papers import STUDIES
-
     if name not in STUDIES:
         raise BookError(f"there is no study {name!r}; known studies: {', '.join(STUDIES)}.")
     return STUDIES[name]

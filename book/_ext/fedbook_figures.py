@@ -11,12 +11,12 @@ import ast
 import inspect
 import json
 import math
-import os
 import re
 from collections import UserDict
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import partial
+from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,8 @@ from sphinx.application import Sphinx
 from sphinx.directives.patches import Figure
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
+
+from fedlib.core.files import atomic_write
 
 if TYPE_CHECKING:
     from fedlib.core import Trace
@@ -117,22 +119,16 @@ def legible_width(svg: str) -> int:
 
 def write_if_changed(path: Path, content: bytes) -> None:
     """Writes whole, and leaves an equal file alone."""
-    if path.is_file() and path.read_bytes() == content:
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_bytes(content)
-    os.replace(temporary, path)
+    if not path.is_file() or path.read_bytes() != content:
+        atomic_write(path, methodcaller("write", content))
 
 
 def written(env: BuildEnvironment, name: str, svg: bytes, csv: str) -> dict[str, Path]:
     """The picture and, where there are data, the table, as files by their label."""
-    base = Path(env.srcdir) / FIGURES
-    files = {"SVG": base / f"{name}.svg"}
-    write_if_changed(files["SVG"], themed(slim(svg)))
-    if csv:
-        files["CSV"] = base / f"{name}.csv"
-        write_if_changed(files["CSV"], csv.encode())
+    contents = {"SVG": themed(slim(svg))} | ({"CSV": csv.encode()} if csv else {})
+    files = {x: Path(env.srcdir) / FIGURES / f"{name}.{x.lower()}" for x in contents}
+    for label, path in files.items():
+        write_if_changed(path, contents[label])
     return files
 
 
