@@ -147,7 +147,7 @@ _ = check("    free dimensions of the clients' view for B = 10, 100, 1000: 9484,
 pd.DataFrame({"pixels": [5 * B for B in ranks], "equations": 48, "rank": ranks.values()}, index=pd.Index(ranks, name="B"))
 
 # %% [markdown]
-# **Pictures.** The same with real pictures, all at the network's random start, the seed's own: MNIST with $J=128$ in the full profile, 8 x 8 digits with $J=32$ in the quick one. On the left is the first picture of the batch. *Read off*: for $B=1$ the sample recovered from the two gradients and the weights, scale and all; for $B=2,10,100$ the largest row of $\bar B$, one combination of the batch, as if it were a picture. *In the span*: the point of the row space of $\bar B$ that is nearest to the true picture. So much of it the message holds; the server would have to find it among all combinations.
+# **Pictures.** The same with real pictures, all at the network's random start, which the seed decides: MNIST with $J=128$ in the full profile, 8 x 8 digits with $J=32$ in the quick one. On the left is the first picture of the batch. *Read off*: for $B=1$ the sample recovered from the two gradients and the weights, scale and all; for $B=2,10,100$ the largest row of $\bar B$, one combination of the batch, drawn as a picture. *In the span*: the point of the row space of $\bar B$ that is nearest to the true picture. That much of the picture is in the message; the server would have to find it among all combinations.
 
 # %% tags=["remove-input"]
 table = data.digits() if pictures == "digits" else data.mnist("train")

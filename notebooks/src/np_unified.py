@@ -121,7 +121,7 @@ report.runs_table(numbers, {text: run for run, text in labels.items()}, measures
 # ## Figure 2: local steps, participation, compression
 #
 # Rows of the paper's figure, hard left, soft right, at the paper's 10 of 20 clients. More local steps
-# are faster, with diminishing gain, and the constraint oscillates more; so it is with all clients.
+# are faster, with diminishing gain, and the constraint oscillates more. With all clients it is the same.
 
 # %% tags=["remove-input"]
 plot.show(
