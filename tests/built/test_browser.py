@@ -61,15 +61,23 @@ def test_page_renders_offline(visit, name):
         assert shown > 0
 
 
+UNSET = "document.querySelectorAll('mjx-lazy')"
+IN_SIGHT = f"""() => ![...{UNSET}].some((formula) => {{
+  const {{ top, bottom }} = formula.getBoundingClientRect();
+  return formula.checkVisibility() && bottom > 0 && top < innerHeight;
+}})"""
+
+
 def test_formulas_are_set_when_they_come_into_sight(browser):
-    unset = "document.querySelectorAll('mjx-lazy').length"
     with browser.new_page() as page:
         page.goto(url("notebooks/note_fedfw.html"))
         page.evaluate(SET)
-        left, whole = page.evaluate(unset), page.locator("mjx-container").count()
+        page.wait_for_function(IN_SIGHT)
+        left, whole = page.evaluate(f"{UNSET}.length"), page.locator("mjx-container").count()
         assert 0 < left < whole
         page.evaluate("scrollTo(0, document.body.scrollHeight)")
-        page.wait_for_function(f"(left) => {unset} < left", arg=left)
+        page.wait_for_function(f"(left) => {UNSET}.length < left", arg=left)
+        page.wait_for_function(IN_SIGHT)
 
 
 def test_what_fails_and_a_request_to_outside_would_be_seen(visit):
