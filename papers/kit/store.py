@@ -152,12 +152,12 @@ class StoredRun(BaseModel, extra="forbid"):
         config, last, every = self.config, self.config.rounds, self.config.evaluate_every
         same: dict[str, tuple[Any, Any]] = {
             "study, profile and name": ((self.study, self.profile, self.name), self.place),
-            "seeds": (self.seeds, config.seeds),
-            "rounds": (self.rounds, [*range(0, last, every), last]),
         }
         if self.maker is not None:
             named = {**config.model_dump(), "problem": self.maker}
             same["key"] = self.key, digest(named)[:16]
+        same["seeds"] = self.seeds, config.seeds
+        same["rounds"] = self.rounds, [*range(0, last, every), last]
         for name, rows in self.metrics.items():
             same[name] = np.shape(rows), (len(self.seeds), len(self.rounds))
         for name, rows in self.info.items():
