@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import sys
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +61,8 @@ def _that_compute(commands: Commands) -> None:
     three = commands.add_parser("recheck", help="recompute a sample of the stored runs")
     three.add_argument("study", nargs="*", help="of these studies; of all if none")
     three.add_argument("--seconds", type=float, default=60.0, help="how long, about")
-    three.add_argument("--seed", type=int, help="of the draw; by default of this commit and day")
+    today = int(time.strftime("%Y%m%d"))
+    three.add_argument("--seed", type=int, default=today, help="of the draw; the date if none")
     three.add_argument("--store", action="store_true", help="enter it in results/recheck.json")
 
 

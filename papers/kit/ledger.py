@@ -24,13 +24,12 @@ FEW = 3  # commits that a notice names
 
 @dataclass(frozen=True)
 class RunPrefix:
-    """The first rounds of one stored run, and some of its seeds."""
+    """The first rounds of one stored run."""
 
     study: str
     name: str
     rounds: int
     of: int
-    seeds: tuple[int, ...]
     profile: str = "full"
 
     @property
@@ -46,7 +45,6 @@ class CheckedRun:
     Attributes
     ----------
     rounds, of : how many of its first rounds were computed again, and of how many.
-    seeds : in which seeds.
     mark : that of the run as it was then; one that was stored anew since counts as unchecked.
     date, commit : when, and by which code.
     difference : the largest, as a share of the largest entry of its curve; None in entries that
@@ -57,7 +55,6 @@ class CheckedRun:
 
     rounds: int
     of: int
-    seeds: tuple[int, ...]
     mark: str
     date: str
     commit: str | None
@@ -84,25 +81,18 @@ def entries() -> dict[str, CheckedRun]:
 @archive.cached
 def _read(place: Path) -> dict[str, CheckedRun]:
     runs = read_json(place, "recheck")["runs"]
-    return {run: CheckedRun(**{**one, "seeds": (*one["seeds"],)}) for run, one in runs.items()}
+    return {run: CheckedRun(**one) for run, one in runs.items()}
 
 
 def enter(done: Iterable[tuple[RunPrefix, Spec, float, bool]]) -> None:
-    """Add recomputed runs, each with the largest difference and whether it is within tolerance.
-
-    Of one run that agrees the furthest stays, of equals the latest.
-    """
+    """Add recomputed runs, each with the largest difference and whether it is within tolerance."""
     made, found = versions(), entries()
     for part, spec, difference, within in done:
         mark = _mark_of(part.study, part.profile, part.name)
-        new = CheckedRun(
-            part.rounds, part.of, part.seeds, mark, made["date"], made["commit"],
+        found[part.run] = CheckedRun(
+            part.rounds, part.of, mark, made["date"], made["commit"],
             float(f"{difference:.2g}"), within, spec.sources(),
         )  # fmt: skip
-        old = found.get(part.run)
-        if old and old.mark == mark and old.within and within and old.rounds > new.rounds:
-            continue
-        found[part.run] = new
     runs = {run: asdict(one) for run, one in sorted(found.items())}
     content = {"schema": SCHEMA, "kind": "recheck", "runs": runs}
     write_json(path(), {**content, "digest": digest(content)})

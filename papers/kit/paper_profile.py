@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedlib.core import Trace
 from papers.kit import archive, store
 from papers.kit.needs import ONE_SEED
 from papers.kit.numbers import Number
-from papers.kit.store import PAPER, Spec, config_of, read_run
+from papers.kit.store import PAPER, config_of
 
 if TYPE_CHECKING:
     from papers.kit.claims import Claim
@@ -35,31 +34,9 @@ def setting_text(study: Study, runs: Iterable[str]) -> str:
     return f"rounds {' or '.join(map(str, rounds))}, seeds {' or '.join(map(str, counts))}"
 
 
-def held(study: Study) -> dict[str, Path]:
-    """The runs of the paper's setting that are stored, and where; only groups that are whole.
-
-    The points of a grid are one group: none is judged while others, which might be chosen in its
-    place, are missing.
-    """
-    full, paper = (study.specs(study.resolve(profile)) for profile in ("full", PAPER))
-    places = {name: _place(study, name, spec, full.get(name)) for name, spec in paper.items()}
-    groups = [{name: places[name] for name in group} for group in store.groups(paper)]
-    return {n: path for group in groups if all(group.values()) for n, path in group.items() if path}
-
-
-def _place(study: Study, name: str, paper: Spec, full: Spec | None) -> Path | None:
-    """Where a run of the paper's setting is stored: in its place, or as the full profile's."""
-    own = store.run_path(study.name, PAPER, name)
-    if archive.exists(own):
-        return own if store.is_stored(study.name, PAPER, name, paper) else None
-    shared = store.run_path(study.name, "full", name)
-    alike = full is not None and full.same_as(paper)
-    return shared if alike and archive.exists(shared) else None
-
-
 def traces(study: Study) -> dict[str, Trace]:
-    """The runs of `held`."""
-    return {name: store.to_trace(read_run(path)) for name, path in held(study).items()}
+    """The runs of the paper's setting that are stored; only groups that are whole."""
+    return {name: store.to_trace(payload) for name, payload in study.held(PAPER).items()}
 
 
 def numbers_of(study: Study) -> dict[str, Number]:

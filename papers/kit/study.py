@@ -147,42 +147,17 @@ class Study:
                 )
         return self.open(**{name: cell[name] for name in known if name in cell})
 
-    def compute(
-        self,
-        profile: str = "full",
-        *,
-        device: str = "cpu",
-        recompute: bool = False,
-        keep: bool = False,
-        progress: bool = True,
-        **changes: Any,
-    ) -> dict[str, Trace]:
-        """All runs: loaded where stored with the same configuration, else computed (and kept)."""
-        resolve_device(device)
-        traces = store.compute_or_load(
-            self.name,
-            profile,
-            self.specs(self.resolve(profile, **changes)),
-            recompute=recompute,
-            store=keep,
-            device=device,
-            progress=progress,
-        )
-        ledger.notify(self.name, profile, traces)
-        return traces
-
     def numbers(self, traces: Traces, profile: str = "full", **changes: Any) -> dict[str, Number]:
         """The derived numbers of some traces."""
         return self.derive(traces, self.resolve(profile, **changes))
 
     def reproduce(
         self, profile: str, *, device: str, recompute: bool, runs: str = "*", settle: bool = True
-    ) -> dict[str, Number] | None:
-        """Compute what is not stored, store it, and store the derived numbers if `settle`.
+    ) -> dict[str, Any] | None:
+        """Compute what is not stored and store it; then `settle`, unless that is False.
 
         `runs` is a pattern such as `"soft_*"`: only runs with such a name are stored, computed
-        with all others of their groups. The numbers are derived once all runs are stored; None
-        before.
+        with all others of their groups.
         """
         resolve_device(device)
         specs = self.specs(self.resolve(profile))
@@ -198,38 +173,48 @@ class Study:
         for name, wrong in self.health(made).items():
             if wrong:
                 print(f"{self.name}/{name} is not healthy: {wrong}", file=sys.stderr)
-        if not settle:
-            return None
-        found = self.settle(profile)
-        archive.collect(store.results_dir(), self.name)
-        return found
+        return self.settle(profile) if settle else None
 
-    def settle(self, profile: str) -> dict[str, Number] | None:
-        """Derive the numbers from the stored runs and store them; None before all are there.
+    def settle(self, profile: str) -> dict[str, Any] | None:
+        """Store the numbers that the stored runs give, and collect all in the study's two files.
 
-        In the paper's setting as many as can be had from those that are, if that is enough.
+        None before enough runs are there.
         """
-        if profile == store.PAPER:
-            if not self.at_paper:
-                return None
-            payloads = {name: read_run(path) for name, path in paper_profile.held(self).items()}
-            if not any(payload["profile"] == profile for payload in payloads.values()):
-                return None
-        else:
-            specs = self.specs(self.resolve(profile))
-            if not all(store.is_stored(self.name, profile, n, s) for n, s in specs.items()):
-                return None
-            payloads = {name: self.payload(name, profile) for name in specs}
-        traces = {n: store.to_trace(held) for n, held in payloads.items()}
+        content = self.derived(profile)
+        if content is not None:
+            write_json(store.run_path(self.name, profile, "numbers"), content)
+        archive.collect(store.results_dir(), self.name)
+        return None if content is None else content["numbers"]
+
+    def derived(self, profile: str) -> dict[str, Any] | None:
+        """What is to be stored beside the runs of a profile; None before all of them are there.
+
+        In the paper's setting as many numbers as can be had from those that are, if these are
+        enough.
+        """
+        specs, payloads = self.specs(self.resolve(profile)), self.held(profile)
+        own = any(payload["profile"] == profile for payload in payloads.values())
+        if not own or (profile != store.PAPER and len(payloads) < len(specs)):
+            return None
+        traces = {name: store.to_trace(payload) for name, payload in payloads.items()}
         try:
             numbers = self.numbers(traces, profile)
         except KeyError as missing:  # a run that is not there
-            if missing.args[0] not in self.specs(self.resolve(profile)):
+            if missing.args[0] not in specs:
                 raise
             return None
-        content = store.derived(self.name, profile, numbers, payloads, self.health(traces))
-        write_json(store.run_path(self.name, profile, "numbers"), content)
-        return numbers
+        return store.derived(self.name, profile, numbers, payloads, self.health(traces))
+
+    def held(self, profile: str) -> dict[str, dict[str, Any]]:
+        """The runs of a profile that are stored as it declares them; only groups that are whole.
+
+        The points of a grid are one group: none is judged while others, which might be chosen in
+        its place, are missing.
+        """
+        specs = self.specs(self.resolve(profile))
+        lacking = {n for n, s in specs.items() if not store.is_stored(self.name, profile, n, s)}
+        whole = {n for group in store.groups(specs) if lacking.isdisjoint(group) for n in group}
+        return {name: self.payload(name, profile) for name in specs if name in whole}
 
     def chosen(self, specs: Mapping[str, Spec], runs: str) -> dict[str, Spec]:
         """The specs whose names match a pattern, or one of several; refused if none does."""

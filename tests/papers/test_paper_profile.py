@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import loose
 import pytest
+import stored
 from expect import refuses
 
 from fedlib import FedSGM, data
@@ -13,7 +14,6 @@ from papers.__main__ import main
 from papers.kit import archive, ledger, paper_profile, report, store
 from papers.kit.claims import Claim, Reading
 from papers.kit.health import HealthCheck
-from papers.kit.lint import lint_study
 from papers.kit.needs import Needs
 from papers.kit.numbers import measured
 from papers.kit.rules import Rule, of, stat
@@ -89,13 +89,13 @@ def test_what_the_full_profile_cannot_judge_is_judged_where_it_can(own):
     assert len(numbers["E2_0.1.f"].per_seed) == 3
     traces, params = own.load(), own.resolve("full")
     assert own.verdicts(CLAIM, traces, own.numbers(traces), params)[""] == found
-    assert not lint_study(own, "paper")
+    assert not stored.faults(own, "paper")
 
 
 def test_a_page_with_other_parameters_is_not_judged_on_stored_runs(own):
     at_paper(own)
     params = own.resolve("full", rounds=3)
-    traces = own.compute("full", progress=False, rounds=3)
+    traces = own.open("full", rounds=3).run()
     table = report.claims_table(own, traces, own.numbers(traces), params)
     assert [*table["verdict"]] == ["not judged"]
 
@@ -121,20 +121,20 @@ def test_runs_that_are_the_same_at_both_scales_are_the_full_profiles(own):
 
 def test_a_grid_of_which_a_point_is_missing_decides_nothing(own):
     at_paper(own, "E2_0.1")
-    assert not paper_profile.held(own)
+    assert not own.held("paper")
     assert outcome(own).verdict == "not judged"
     at_paper(own, "E2_*")
     assert {*store.read_derived("own", "paper").runs} == {"E2_0.1", "E2_0.3"}  # E1 is not there
     assert outcome(own).verdict == "reproduced"
     both = replace(CLAIM, runs=("E1_0.1", "E2_0.1"))
     assert outcome(own, both).reason.endswith("at least 3 are needed (and 1 more)")
-    assert not lint_study(own, "paper")
+    assert not stored.faults(own, "paper")
 
 
 def test_a_run_that_is_not_the_one_of_the_numbers_is_told(own):
     at_paper(own)
     changed("E2_0.1", lambda held: held["metrics"]["f"][0].__setitem__(2, 0.5))
-    assert lint_study(own, "paper")
+    assert stored.faults(own, "paper")
 
 
 def test_a_damaged_run_is_refused(own):

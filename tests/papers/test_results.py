@@ -2,10 +2,11 @@
 
 import re
 from collections import Counter
+from itertools import islice
 
 import loose
-import numpy as np
 import pytest
+import stored
 from expect import refuses
 
 from papers import STUDIES, all_claims
@@ -13,7 +14,6 @@ from papers.__main__ import main
 from papers.kit import ledger, store
 from papers.kit import reproduce as kit
 from papers.kit.ledger import RunPrefix
-from papers.kit.lint import lint_folder, lint_study
 from papers.kit.numbers import Number
 from papers.kit.reproduce import Comparison, recompute, sample
 from papers.kit.rules import VERDICTS
@@ -28,13 +28,14 @@ WORKSHOP = STUDIES["np_workshop"]
     ids=lambda one: getattr(one, "name", one),
 )
 def test_everything_stored_of_a_study_stands_together(study, profile):
-    wrong = lint_study(study, profile)
+    wrong = stored.faults(study, profile)
     kinds = Counter(sentence.partition(": ")[2][:40] for sentence in wrong)
     assert not wrong, f"{len(wrong)} in {study.name}: {wrong[:3]}; by kind {kinds}"
 
 
 def test_nothing_else_is_among_the_results():
-    assert not lint_folder(STUDIES)
+    own = {f"{name}{end}" for name in STUDIES for end in (".json", ".npz")} | {"recheck.json"}
+    assert {path.name for path in store.results_dir().iterdir()} - {*STUDIES} == own
 
 
 def planted(tmp_path, run, change, study=WORKSHOP):
@@ -44,9 +45,9 @@ def planted(tmp_path, run, change, study=WORKSHOP):
 
 
 def whole(run, study=WORKSHOP):
-    """All rounds of a run, in two seeds."""
+    """All rounds of a run."""
     spec = study.specs(study.resolve("full"))[run]
-    return spec, RunPrefix(study.name, run, spec.rounds, spec.rounds, spec.seeds[3:5])
+    return spec, RunPrefix(study.name, run, spec.rounds, spec.rounds)
 
 
 class TestRecomputing:
@@ -73,21 +74,20 @@ class TestRecomputing:
 
     def test_a_draw_takes_the_studies_in_turn_and_is_the_seeds(self):
         def drawn(seed):
-            rng = np.random.default_rng(seed)
-            each = sample([WORKSHOP, STUDIES["bounds"]], rng, 10.0)
-            return [part for (_, _, part), _ in zip(each, range(6), strict=False)]
+            each = islice(sample([WORKSHOP, STUDIES["bounds"]], seed), 6)
+            return [(study.name, name) for study, _, name, _ in each]
 
-        parts = drawn(0)
-        assert Counter(p.study for p in parts) == {"np_workshop": 3, "bounds": 3}
-        assert all(1 <= p.rounds <= p.of and (len(p.seeds) == 2 or p.rounds == p.of) for p in parts)
-        assert parts == drawn(0) != drawn(1)
+        assert [study for study, _ in drawn(0)] == ["np_workshop", "bounds"] * 3
+        assert drawn(0) == drawn(0) != drawn(1)
 
-    def test_what_nobody_has_recomputed_may_come_first(self):
-        runs = [f"np_workshop/{name}" for _, name, _ in kit.stored_runs(WORKSHOP)]
-        rng = np.random.default_rng(0)
-        drawn = [part.run for *_, part in sample([WORKSHOP], rng, 10.0, set(runs[5:]))]
-        assert set(drawn[:5]) == set(runs[:5])
-        assert set(drawn) == set(runs)
+    def test_a_draw_comes_to_every_run_once(self):
+        runs = [name for _, name, _ in kit.stored_runs(WORKSHOP)]
+        assert sorted(name for _, _, name, _ in sample([WORKSHOP], 0)) == sorted(runs)
+
+    def test_a_run_is_recomputed_as_far_as_the_time_goes(self):
+        spec, part = whole("hard")
+        short, long = (kit.prefix_of(WORKSHOP, "hard", spec, s, "full") for s in (0.0, 1e6))
+        assert (short.rounds, long) == (1, part)
 
     def test_data_that_are_not_there_are_not_downloaded(self, tmp_path, monkeypatch, capsys):
         monkeypatch.setenv("FEDLIB_DATA", str(tmp_path))
@@ -100,7 +100,7 @@ class TestRecomputing:
         line = ["recheck", "np_workshop", "--seconds", "1", "--seed", "3", "--store"]
         assert main(line) == 0
         out = capsys.readouterr().out
-        (run,) = re.findall(r"np_workshop/(\S+): \d+ of \d+ rounds, seeds \d+, \d+", out)[:1]
+        (run,) = re.findall(r"np_workshop/(\S+): \d+ of \d+ rounds", out)[:1]
         runs = ledger.of_study("np_workshop")
         assert runs[run].rounds <= runs[run].of
         assert runs[run].within

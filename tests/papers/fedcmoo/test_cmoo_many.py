@@ -98,7 +98,7 @@ def test_the_three_problems_ask_the_same_of_the_same_pictures():
 
 def test_the_numbers_of_short_runs_and_of_other_parameters():
     changes = {"rounds": 1, "seeds": [0, 1], "local_steps": 1}
-    traces = STUDY.compute("quick", progress=False, **changes)
+    traces = STUDY.open("quick", **changes).run()
     found = STUDY.numbers(traces, "quick", **changes)
     assert what(traces) == "pairs of scikit-learn's digits"
     assert len(found["halves.gap"].per_seed) == 2

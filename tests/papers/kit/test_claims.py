@@ -137,7 +137,7 @@ def test_another_tolerance_is_not_judged_by_the_papers_level():
     study = STUDIES["np_workshop"]
     change = {"tolerance": 0.05, "rounds": 3, "settle_rounds": 5, "seeds": [0, 1, 2]}
     params = study.resolve("full", **change)
-    traces = study.compute("full", progress=False, **change)
+    traces = study.open("full", **change).run()
     numbers = study.numbers(traces, "full", **change)
     found = [study.verdicts(c, traces, numbers, params)[c.reading] for c in study.claims]
     assert {o.verdict for o in found} == {"not judged"}

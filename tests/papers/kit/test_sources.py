@@ -7,13 +7,13 @@ from types import FunctionType
 
 import numpy as np
 import pytest
+import stored
 
 from fedlib import FedSGM, TopK
 from fedlib.provenance import ROOT
 from papers import STUDIES
 from papers.fedsgm.np_workshop import problem
 from papers.kit import ledger, sources
-from papers.kit.lint import lint_study
 
 METHOD = "fedlib/algorithms/fedsgm.py"
 SGM = FedSGM(lr=0.1, local_steps=1, participants=4, tolerance=0.1)
@@ -63,10 +63,10 @@ def test_the_sources_of_a_run_are_those_of_its_algorithm_ingredients_and_problem
 def test_a_changed_file_is_said_in_one_sentence_and_recomputing_gives_other_numbers(
     small, tmp_path, monkeypatch, capsys
 ):
-    before = small.compute("full", progress=False)
+    before = small.open("full").run()
     assert not capsys.readouterr().err
     change(tmp_path, "state.x - self.lr *", "state.x - 0.0 *")
-    after = small.compute("full", progress=False)
+    after = small.open("full").run()
     commit = after["hard"].provenance["commit"]
     assert capsys.readouterr().err == (
         f"np_workshop: {METHOD} has changed since 2 of 2 runs were stored at commit {commit}; "
@@ -80,14 +80,14 @@ def test_a_changed_file_is_said_in_one_sentence_and_recomputing_gives_other_numb
     exec(compile(source, METHOD, "exec", dont_inherit=True), there)
     changed = FunctionType(there["FedSGM"].round.__code__, FedSGM.round.__globals__)
     monkeypatch.setattr(FedSGM, "round", changed)
-    anew = small.compute("full", recompute=True, progress=False)
+    anew = small.open(recompute=True).run()
     assert not np.allclose(before["hard"].metrics["f"], anew["hard"].metrics["f"])
 
 
 def test_a_renamed_variable_is_said_and_changes_nothing_else(small, tmp_path, capsys):
-    assert lint_study(small) == []
+    assert stored.faults(small) == []
     change(tmp_path, "residual", "error_memory")
-    assert lint_study(small) == []
+    assert stored.faults(small) == []
     assert small.load()
     assert METHOD in capsys.readouterr().err
 
@@ -95,7 +95,7 @@ def test_a_renamed_variable_is_said_and_changes_nothing_else(small, tmp_path, ca
 def test_runs_that_were_recomputed_since_are_not_mentioned(small, tmp_path, capsys):
     change(tmp_path, "residual", "error_memory")
     specs = small.specs(small.resolve("full"))
-    parts = [ledger.RunPrefix("np_workshop", name, 4, 4, (0, 1)) for name in specs]
+    parts = [ledger.RunPrefix("np_workshop", name, 4, 4) for name in specs]
     now = {METHOD: sources.sha256(tmp_path / METHOD)}
 
     class Now:
