@@ -38,7 +38,7 @@ help:
 	@echo "make federation                              the example's methods on a real SuperLink with four SuperNodes"
 	@echo "make runs STUDY=cmoo_pairs CORES=4            runs that are not stored as the paper has them (--dry-run: ARGS)"
 	@echo "make claims                                   the verdict of every claim, from the stored runs"
-	@echo "make recheck ARGS='--seconds 600 --store'    recompute a sample of the stored runs (a minute)"
+	@echo "make recheck ARGS='--seconds 600'            recompute a sample of the stored runs (a minute)"
 	@echo "make bench                                    how long a round takes: beside peers, at first, at scale"
 	@echo "make mutants MINUTES=60                       mutants of one token by cosmic-ray that no test notices"
 	@echo "make clean                                    remove what was built (clean-all: .venv too)"

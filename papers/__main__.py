@@ -38,7 +38,7 @@ def _that_compute(commands: Commands) -> None:
     one = commands.add_parser(
         "reproduce",
         help="compute a study's runs again and compare them with the stored ones",
-        description="Compute a study's runs again, compare them with the stored ones, and enter "
+        description="Compute a study's runs again, compare them with the stored ones, and note "
         "in results/recheck.json how far they agree. No run changes but with --store or --missing. "
         "Status 1 if a run differs or is not stored.",
     )
@@ -63,7 +63,6 @@ def _that_compute(commands: Commands) -> None:
     three.add_argument("--seconds", type=float, default=60.0, help="how long, about")
     today = int(time.strftime("%Y%m%d"))
     three.add_argument("--seed", type=int, default=today, help="of the draw; the date if none")
-    three.add_argument("--store", action="store_true", help="enter it in results/recheck.json")
 
 
 def _that_look(commands: Commands) -> None:
@@ -107,7 +106,7 @@ def carry_out(given: argparse.Namespace) -> int:
             known("recheck", "study", name, papers.STUDIES)
         from papers.kit.reproduce import recheck
 
-        return recheck(papers.STUDIES, given.study, given.seconds, given.seed, store=given.store)
+        return recheck(papers.STUDIES, given.study, given.seconds, given.seed)
     elif given.numbers_only:
         for study in chosen(given.study):
             found = study.settle(given.profile)

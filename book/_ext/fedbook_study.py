@@ -31,7 +31,7 @@ class Provenance(BookDirective):
 
     def build(self) -> list[nodes.Node]:
         """A field list from numbers.json, and when the runs were last recomputed."""
-        from papers.kit import ledger
+        from papers.kit import reproduce
 
         name = self.arguments[0]
         record = provenance_of(self.env, name)
@@ -43,8 +43,8 @@ class Provenance(BookDirective):
         for key, label in FIELDS.items():
             if record.get(key) not in (None, ""):
                 fields += field(label, nodes.Text(str(record[key])))
-        self.env.note_dependency(str(ledger.path()))
-        fields += field("State", nodes.Text(ledger.summary(ledger.of_study(name).values())))
+        self.env.note_dependency(str(reproduce.notes_path()))
+        fields += field("State", nodes.Text(reproduce.summary(name)))
         health = health_of(self.env, name)
         ill = sum(map(bool, health.values()))
         fields += field("Not healthy", nodes.Text(f"{ill} of {len(health)} runs"))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fedlib import checks
 from fedlib.core import Problem, Trace
 from fedlib.core.algorithm import Algorithm
-from papers.kit import ledger, store
+from papers.kit import sources, store
 from papers.kit.numbers import Number
 from papers.kit.plot import Drawing
 from papers.kit.store import Spec
@@ -80,7 +80,7 @@ class Page:
             device=self.device,
         )
         self.__dict__.pop("numbers", None)
-        ledger.notify(self.study.name, self.profile, self.traces)
+        sources.notify(self.study.name, self.traces)
         changed = {name: value for name, value in self.params.items() if value != base[name]}
         print(summary_line(specs, own_specs, self.profile, changed))
         return self.traces

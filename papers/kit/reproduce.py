@@ -2,7 +2,8 @@
 
 Every stored curve and, at the end, the bits and the models must be what is stored, within the
 study's tolerance. Of a sample each run is computed alone, for as many rounds as fit; what lies
-beyond is not seen. `papers.kit.ledger` has how far anyone came. No run is written here.
+beyond is not seen. No run is written here; `results/recheck.json` has what came of the last
+comparison of each study.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from math import isclose
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,8 +24,9 @@ from torch import Tensor
 
 from fedlib import data
 from fedlib.core import Problem, Trace
-from papers.kit import archive, ledger, store
-from papers.kit.ledger import RunPrefix
+from fedlib.core.files import SCHEMA, digest, read_json, write_json
+from fedlib.provenance import versions
+from papers.kit import archive, store
 from papers.kit.store import Spec
 from papers.kit.study import Study
 from papers.kit.tolerance import tolerance_of
@@ -52,14 +55,30 @@ class Comparison:
     difference: float
 
 
-Done = list[tuple[RunPrefix, Spec, Comparison]]
+@dataclass(frozen=True)
+class RunPrefix:
+    """The first rounds of one stored run."""
+
+    study: str
+    name: str
+    rounds: int
+    of: int
+    profile: str = "full"
+
+    @property
+    def run(self) -> str:
+        """The run as a sentence names it, with its profile where that is not the full one."""
+        return f"{_named(self.study, self.profile)}/{self.name}"
+
+
+Done = list[tuple[RunPrefix, Comparison]]
 
 
 def check_study(study: Study, profile: str, runs: str, device: str) -> bool:
     """Compute the stored runs with such names again as they were: with their grids, all seeds.
 
     Whether all are stored and what the code gives. Runs of which only the first rounds follow the
-    stored ones are computed that far. What was compared is entered in the ledger.
+    stored ones are computed that far. What came of it is noted in `results/recheck.json`.
     """
     specs = study.specs(study.resolve(profile))
     chosen = study.chosen(specs, runs)
@@ -68,18 +87,17 @@ def check_study(study: Study, profile: str, runs: str, device: str) -> bool:
     for group in store.groups({name: _cut(study, name, spec) for name, spec in specs.items()}):
         if stored.keys().isdisjoint(group):
             continue
-        begun = len(done)
         for name, trace in store.compute(group, device, progress=True).items():
             if spec := stored.get(name):
                 rounds = group[name].rounds
                 part = RunPrefix(study.name, name, rounds, spec.rounds, profile)
-                done.append((part, spec, compare(study, spec, part, trace)))
+                done.append((part, compare(study, spec, part, trace)))
                 print(*done[-1][-1].wrong, sep="\n", end="", file=sys.stderr)
-        enter(done[begun:])
-    equal = [found.difference for *_, found in done if not found.wrong]
+    _note(study.name, profile, done, len(chosen))
+    equal = [found.difference for _, found in done if not found.wrong]
     largest = max(equal, default=0.0)
     print(f"{study.name}: {len(equal)} of {len(chosen)} runs equal within {largest:.1g}")
-    if short := sum(part.rounds < part.of for part, *_ in done):
+    if short := sum(part.rounds < part.of for part, _ in done):
         print(f"{study.name}: {short} of them over their first rounds alone, no farther")
     if lacking := [name for name in chosen if name not in stored]:
         names = ", ".join(lacking[:NAMED]) + ", ..." * (len(lacking) > NAMED)
@@ -88,29 +106,20 @@ def check_study(study: Study, profile: str, runs: str, device: str) -> bool:
     return len(equal) == len(chosen)
 
 
-def recheck(
-    studies: Mapping[str, Study], names: Sequence[str], seconds: float, seed: int, *, store: bool
-) -> int:
-    """Recompute stored runs drawn at random; 2 if one is not what the code gives.
-
-    With `store` the ledger gets an entry for each.
-    """
+def recheck(studies: Mapping[str, Study], names: Sequence[str], seconds: float, seed: int) -> int:
+    """Recompute stored runs drawn at random; 2 if one is not what the code gives."""
     asked = [studies[name] for name in names or studies]
     there = [study for study in asked if all(map(data.available, study.data))]
     print(f"recheck: seed {seed}, {seconds:g} s", flush=True)
     began, done = time.monotonic(), Done()
-    try:
-        for study, profile, name, spec in sample(there, seed):
-            if done and time.monotonic() - began > seconds:
-                break
-            part = prefix_of(study, name, spec, min(seconds / SHARE, MOST_S), profile)
-            done.append((part, spec, recompute(study, spec, part)))
-            print(f"  {part.run}: {part.rounds} of {part.of} rounds", flush=True)
-            print(*done[-1][-1].wrong, sep="\n", end="", file=sys.stderr)
-    finally:  # stopped by hand too
-        if store:
-            enter(done)
-    equal = [part for part, _, found in done if not found.wrong]
+    for study, profile, name, spec in sample(there, seed):
+        if done and time.monotonic() - began > seconds:
+            break
+        part = prefix_of(study, name, spec, min(seconds / SHARE, MOST_S), profile)
+        done.append((part, recompute(study, spec, part)))
+        print(f"  {part.run}: {part.rounds} of {part.of} rounds", flush=True)
+        print(*done[-1][-1].wrong, sep="\n", end="", file=sys.stderr)
+    equal = [part for part, found in done if not found.wrong]
     complete = sum(part.rounds == part.of for part in equal)
     print(
         f"recheck: {len(equal)} runs of {len({p.study for p in equal})} studies are what the code "
@@ -122,9 +131,57 @@ def recheck(
     return 2 if len(equal) < len(done) else 0
 
 
-def enter(done: Done) -> None:
-    """Enter in the ledger how far recomputed runs agree."""
-    ledger.enter((part, spec, found.difference, not found.wrong) for part, spec, found in done)
+def notes() -> dict[str, dict[str, Any]]:
+    """What came of the last comparison of each study, by its name and profile."""
+    place = notes_path()
+    return dict(read_json(place, "recheck")["studies"]) if place.exists() else {}
+
+
+def notes_path() -> Path:
+    """Where that is kept."""
+    return store.results_dir() / "recheck.json"
+
+
+def _note(study: str, profile: str, done: Done, of: int) -> None:
+    """Keep what came of comparing some of a study's runs."""
+    made, name = versions(), _named(study, profile)
+    note = {
+        "date": made["date"],
+        "commit": made["commit"],
+        "runs": len(done),
+        "of": of,
+        "difference": float(f"{max((f.difference for _, f in done), default=0.0):.2g}"),
+        "beyond": sum(bool(found.wrong) for _, found in done),
+        "mark": _mark(study, profile),
+    }
+    studies = dict(sorted({**notes(), name: note}.items()))
+    content = {"schema": SCHEMA, "kind": "recheck", "studies": studies}
+    write_json(notes_path(), {**content, "digest": digest(content)})
+
+
+def summary(study: str) -> str:
+    """What came of the last comparison of a study's stored runs, in one line."""
+    told = []
+    for profile in ("full", store.PAPER):
+        last = notes().get(_named(study, profile))
+        if last and last["mark"] == _mark(study, profile):
+            setting = ", in the paper's setting" * (profile == store.PAPER)
+            line = f"last recomputed{setting} at commit {last['commit']} on {last['date']}"
+            line += f", {last['runs']} of {last['of']} runs"
+            line += f", largest relative difference {last['difference']:.1g}"
+            beyond = f", {last['beyond']} beyond the study's tolerance"
+            told.append(line + beyond * bool(last["beyond"]))
+    return "; ".join(told) or "never recomputed"
+
+
+def _named(study: str, profile: str) -> str:
+    return study if profile == "full" else f"{study}/{profile}"
+
+
+def _mark(study: str, profile: str) -> str:
+    """The mark of a study's stored numbers; others since mean other runs."""
+    place = store.run_path(study, profile, "numbers")
+    return store.mark(archive.read(place)) if archive.exists(place) else ""
 
 
 def sample(studies: Iterable[Study], seed: int) -> Iterator[tuple[Study, str, str, Spec]]:

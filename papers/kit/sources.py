@@ -1,20 +1,27 @@
-"""The source files that a run was computed with: their digests, and which of them changed since."""
+"""The source files that a run was computed with: their digests, and which of them changed since.
+
+No test and no verdict looks at source code: where a source file of a run has changed since, loading
+the run says so, and nothing more.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import inspect
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fedlib.core import Problem
+from fedlib.core import Problem, Trace
 from fedlib.core.algorithm import Algorithm
 from fedlib.provenance import ROOT
 from papers.kit.archive import cached
 
 PACKAGES = ("fedlib", "papers")
+FEW = 3  # commits that a notice names
 
 
 def sources_of(algorithm: Algorithm, maker: Callable[[int], Problem]) -> dict[str, str]:
@@ -30,6 +37,21 @@ def changed(sources: Mapping[str, str]) -> list[str]:
     """The recorded files that are not there any more, or hold another text today."""
     paths = {name: ROOT / name for name in sources}
     return [n for n, p in paths.items() if not p.is_file() or sha256(p) != sources[n]]
+
+
+def notify(study: str, traces: Mapping[str, Trace]) -> None:
+    """Say in one sentence which source files of loaded runs changed since; once a process."""
+    made_by = {name: trace.provenance for name, trace in traces.items()}
+    since = {name: changed(made.get("sources", {})) for name, made in made_by.items()}
+    if files := dict.fromkeys(file for name in since for file in since[name]):
+        runs = [name for name in since if since[name]]
+        commits = [*dict.fromkeys(made_by[name]["commit"] for name in runs)]
+        when = " or ".join(map(str, commits[:FEW])) + " or others" * (len(commits) > FEW)
+        _say(
+            f"{study}: {', '.join(files)} {'has' if len(files) == 1 else 'have'} changed since "
+            f"{len(runs)} of {len(traces)} runs were stored at commit {when}; recompute=True "
+            "computes them anew."
+        )
 
 
 @cached
@@ -58,3 +80,16 @@ def _file(thing: Any) -> Any:
     except TypeError:  # built in
         return None
     return path if any(path.is_relative_to(ROOT / package) for package in PACKAGES) else None
+
+
+@cache
+def _say(sentence: str) -> None:
+    """Once a process; on a page as an output that comparisons of pages leave out."""
+    ipython = sys.modules.get("IPython")
+    if ipython is not None and ipython.get_ipython() is not None:
+        from IPython.display import display
+
+        notice = {"notice": True}
+        display({"text/plain": sentence}, raw=True, metadata=notice)  # type: ignore[no-untyped-call]
+    else:
+        print(sentence, file=sys.stderr)

@@ -12,7 +12,7 @@ from fedlib import checks
 from fedlib.core import Trace
 from fedlib.core.files import write_json
 from fedlib.run import check_seeds, resolve_device
-from papers.kit import archive, ledger, paper_profile, store
+from papers.kit import archive, paper_profile, sources, store
 from papers.kit.claims import PAPERS, Claim, PaperValue
 from papers.kit.commands import nearest
 from papers.kit.health import HealthChecks, checks_of, of_run
@@ -235,7 +235,7 @@ class Study:
         """All runs of a profile from the results folder alone; refused if one is not there."""
         names = self.specs(self.resolve(profile))
         traces = {n: store.to_trace(self.payload(n, profile)) for n in names}
-        ledger.notify(self.name, profile, traces)
+        sources.notify(self.name, traces)
         return traces
 
     def payload(self, run_name: str, profile: str = "full") -> dict[str, Any]:

@@ -13,7 +13,7 @@ from papers.__main__ import main
 from papers.fedcmoo.common import _loaded
 from papers.fedcmoo.data import pairs
 from papers.fedcmoo.pairs import figures
-from papers.kit import ledger, store
+from papers.kit import reproduce, store
 from papers.kit.numbers import significant
 from papers.kit.tolerance import Tolerance
 
@@ -60,9 +60,10 @@ def test_runs_are_computed_again_and_files_left_alone(small, tmp_path, monkeypat
     told = capsys.readouterr().out
     assert told.startswith("np_workshop: 2 of 2 runs equal within ")
     assert float(told.split()[-1]) <= 1e-5
-    for one in ledger.entries().values():
-        assert (one.rounds, one.of, one.within) == (4, 4, True)
-        assert one.difference <= 1e-5
+    (note,) = reproduce.notes().values()
+    assert (note["runs"], note["of"], note["beyond"]) == (2, 2, 0)
+    assert note["difference"] <= 1e-5
+    assert ", 2 of 2 runs, largest relative difference " in reproduce.summary("np_workshop")
 
 
 def test_a_stored_number_that_the_code_does_not_give_is_named(small, tmp_path, capsys):
@@ -73,10 +74,10 @@ def test_a_stored_number_that_the_code_does_not_give_is_named(small, tmp_path, c
     assert "np_workshop: 1 of 2 runs equal within" in told.out
     assert "np_workshop/soft: f must be what the code gives, it is not at entry" in told.err
     assert files(tmp_path) == before
-    assert not ledger.entries()["np_workshop/soft"].within
+    assert "1 beyond the study's tolerance" in reproduce.summary("np_workshop")
     assert main(["reproduce", "np_workshop", "--missing"]) == 0  # it is there, right or wrong
-    assert not ledger.entries()["np_workshop/soft"].within  # though the file has moved
     assert main(["reproduce", "np_workshop", "--store"]) == 0
+    assert reproduce.summary("np_workshop") == "never recomputed"  # as it is stored now
     assert main(["reproduce", "np_workshop"]) == 0
 
 

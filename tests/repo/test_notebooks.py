@@ -11,7 +11,7 @@ import nbformat
 import pytest
 
 from papers import STUDIES
-from papers.kit import ledger, store
+from papers.kit import sources, store
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted((ROOT / "notebooks" / "src").glob("*.py"))
@@ -78,7 +78,7 @@ def experiment(name):
 @pytest.mark.parametrize("name", STUDIES)
 def test_the_experiment_of_a_page_is_the_studys(name, profile, monkeypatch):
     monkeypatch.setattr(store, "compute_or_load", lambda *_, **__: {})
-    monkeypatch.setattr(ledger, "notify", lambda *_: None)
+    monkeypatch.setattr(sources, "notify", lambda *_: None)
     before, run = experiment(name)
     here, said = {"__name__": "page"}, io.StringIO()
     with contextlib.redirect_stdout(said):

@@ -13,7 +13,7 @@ from fedlib import FedSGM, TopK
 from fedlib.provenance import ROOT
 from papers import STUDIES
 from papers.fedsgm.np_workshop import problem
-from papers.kit import ledger, sources
+from papers.kit import sources
 
 METHOD = "fedlib/algorithms/fedsgm.py"
 SGM = FedSGM(lr=0.1, local_steps=1, participants=4, tolerance=0.1)
@@ -35,7 +35,7 @@ def small(tmp_path, monkeypatch):
     made = replace(study, specs=two, derive=lambda *_: {}, claims=())
     made.reproduce("full", device="cpu", recompute=False)
     monkeypatch.setattr(sources, "ROOT", tmp_path)
-    ledger._say.cache_clear()
+    sources._say.cache_clear()
     return made
 
 
@@ -90,21 +90,3 @@ def test_a_renamed_variable_is_said_and_changes_nothing_else(small, tmp_path, ca
     assert stored.faults(small) == []
     assert small.load()
     assert METHOD in capsys.readouterr().err
-
-
-def test_runs_that_were_recomputed_since_are_not_mentioned(small, tmp_path, capsys):
-    change(tmp_path, "residual", "error_memory")
-    specs = small.specs(small.resolve("full"))
-    parts = [ledger.RunPrefix("np_workshop", name, 4, 4) for name in specs]
-    now = {METHOD: sources.sha256(tmp_path / METHOD)}
-
-    class Now:
-        def sources(self):
-            return now
-
-    ledger.enter([(part, Now(), 1e-6, True) for part in parts])
-    small.load()
-    assert not capsys.readouterr().err
-    change(tmp_path, "error_memory", "memory")
-    small.load()
-    assert "2 of 2 runs were recomputed at commit" in capsys.readouterr().err
