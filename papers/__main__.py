@@ -53,7 +53,7 @@ def _that_compute(commands: Commands) -> None:
     half.add_argument("--runs-only", action="store_true", help="derive no numbers")
     half.add_argument("--numbers-only", action="store_true", help="compute nothing")
     two = commands.add_parser(
-        "runs", help="runs that are not stored as their paper has them: cost, what they decide"
+        "runs", help="runs that are not stored as their paper has them, and their cost"
     )
     two.add_argument("study", nargs="?", default="all", help="its name; all if none")
     two.add_argument("--profile", default=PAPER)
@@ -91,7 +91,7 @@ def carry_out(given: argparse.Namespace) -> int:
     elif given.command == "runs":
         studies = chosen(given.study)
         if given.json:
-            print(json.dumps(run_groups.for_snakemake(studies, given.profile)))
+            print(json.dumps(run_groups.to_do(studies, given.profile)))
         else:
             print("\n".join(run_groups.listed(studies, given.profile)))
     elif given.command == "claims":

@@ -179,11 +179,8 @@ def held_out(
 
 @lru_cache(maxsize=2)
 def people(stand_in: int) -> Rows:
-    """All rows of Adult's two files, or of generated people of the same schema."""
-    if stand_in == 0:
-        both = adult.official()
-    else:
-        both = adult.prepared(adult.stand_in(stand_in), adult.stand_in(stand_in // 2, seed=1))
+    """All rows of Adult's two files, or of generated people."""
+    both = adult.stand_in(stand_in) if stand_in else adult.official()
     return Rows(*(torch.cat(pair) for pair in zip(both.train, both.test, strict=True)))
 
 

@@ -51,7 +51,7 @@ class Reading:
         changed: Mapping[str, tuple[Any, Any]],
         health: Mapping[str, str],
     ) -> Outcome:
-        """The rule's outcome, or *not judged* with the reason; see `Claim.verdict`."""
+        """The rule's outcome, or *not judged* with the reason; see `Claim.verdicts`."""
         lacking = self.needs.unmet(self.runs, configs, stored, changed, health)
         if lacking:
             return Outcome("not judged", "", f"not judged, because {lacking}")
@@ -110,23 +110,6 @@ class Claim:
         """The runs behind all readings, each once."""
         return tuple(dict.fromkeys([*self.runs, *(r for x in self.readings for r in x.runs)]))
 
-    def verdict(
-        self,
-        numbers: Numbers,
-        configs: Configs,
-        stored: Configs,
-        changed: Mapping[str, tuple[Any, Any]] = {},
-        health: Mapping[str, str] = {},
-    ) -> Outcome:
-        """The rule's outcome, or *not judged* with the reason where the runs lack what it needs.
-
-        The one place that decides whether a claim may be judged. `configs` are the configurations
-        of the runs that the numbers come from, `stored` those of the setting that the claim is
-        about; `changed` has the parameters that differ, each with its value and the paper's,
-        `health` what is wrong with a run, empty where nothing is.
-        """
-        return self.verdicts(numbers, configs, stored, changed, health)[self.reading]
-
     def verdicts(
         self,
         numbers: Numbers,
@@ -135,7 +118,14 @@ class Claim:
         changed: Mapping[str, tuple[Any, Any]] = {},
         health: Mapping[str, str] = {},
     ) -> dict[str, Outcome]:
-        """The outcome of every reading by its name, the claim's own first."""
+        """The outcome of every reading by its name, the claim's own first.
+
+        *Not judged* with the reason where the runs lack what a reading needs. The one place that
+        decides whether a claim may be judged. `configs` are the configurations of the runs that the
+        numbers come from, `stored` those of the setting that the claim is about; `changed` has the
+        parameters that differ, each with its value and the paper's, `health` what is wrong with a
+        run, empty where nothing is.
+        """
         given = numbers, configs, stored, changed, health
         return {each.name: self.worded(each.judged(*given)) for each in self.each}
 

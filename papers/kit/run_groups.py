@@ -1,9 +1,8 @@
-"""Runs that are not stored as their paper has them: which claims wait, and what they cost."""
+"""Runs that are not stored as their paper has them, in groups that are computed together."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -13,74 +12,42 @@ from papers.kit.claims import Claim
 from papers.kit.store import PAPER, Spec
 from papers.kit.study import Study
 
-OPEN = ("not judged", "undecided")
 HOUR = 3600.0
 ROWS = ("rows", "pictures", "molecules")  # what the data of a run are counted in
 
 
-@dataclass(frozen=True)
-class Group:
-    """Runs of one study that are computed together; the unit of work.
+def to_do(studies: Sequence[Study], profile: str) -> list[dict[str, Any]]:
+    """The groups that lack runs, the cheapest first, as `Snakefile` reads them.
 
-    Attributes
-    ----------
-    study, profile : whose runs.
-    names : those that are to be stored.
-    seconds : what it will take on one core: the last run's seconds times its share of the work.
-    done : whether all of them are stored.
-    waiting : claims that are not judged or undecided and look at one of the runs.
+    Each has a name, its study, the runs that are not stored and the seconds that it will take on
+    one core: of each run those of the last time, times its share of the work.
     """
-
-    study: str
-    profile: str
-    names: tuple[str, ...]
-    seconds: float
-    done: bool
-    waiting: tuple[str, ...] = ()
-
-
-def groups_of(study: Study, profile: str = PAPER) -> list[Group]:
-    """The groups of a profile; of the paper's those that the full profile does not have."""
-    if profile == PAPER and not study.at_paper:
-        return []
-    full, specs = (study.specs(study.resolve(p)) for p in ("full", profile))
-    took = {name: seconds_of(study, name) for name in full}
-    waiting = {claim.id: {*claim.all_runs} for claim in study.claims if not decided(study, claim)}
     found = []
-    for group in store.groups(specs):
-        shared = full if profile == PAPER else {}
-        names = [n for n, s in group.items() if n not in shared or not s.same_as(shared[n])]
-        if names:
-            found.append(
-                Group(
-                    study.name,
-                    profile,
-                    tuple(names),
-                    sum(predicted(name, spec, full, took) for name, spec in group.items()),
-                    all(store.is_stored(study.name, profile, n, specs[n]) for n in names),
-                    tuple(name for name, runs in waiting.items() if runs & {*names}),
-                )
-            )
-    return found
+    for study in studies:
+        if profile == PAPER and not study.at_paper:
+            continue
+        full, specs = (study.specs(study.resolve(p)) for p in ("full", profile))
+        paths = {name: store.run_path(study.name, "full", name) for name in full}
+        rates = {n: _seconds(p) / work(full[n]) for n, p in paths.items() if archive.exists(p)}
+        usual = median(rates.values() or [0.0])
+        for group in store.groups(specs):
+            left = [n for n, s in group.items() if not store.is_stored(study.name, profile, n, s)]
+            if left:
+                seconds = sum(work(spec) * rates.get(n, usual) for n, spec in group.items())
+                name, runs = f"{study.name}.{left[0]}", ",".join(left)
+                one = {"name": name, "study": study.name, "runs": runs, "seconds": round(seconds)}
+                found.append(one)
+    return sorted(found, key=lambda one: (one["seconds"], one["name"]))
 
 
-def predicted(
-    name: str, spec: Spec, full: Mapping[str, Spec], took: Mapping[str, float | None]
-) -> float:
-    """Seconds of a run on one core, from those of the full profile; 0 if none is stored."""
-    rates = {other: t / work(full[other]) for other, t in took.items() if t is not None}
-    return work(spec) * rates.get(name, median(rates.values() or [0.0]))
-
-
-def seconds_of(study: Study, name: str) -> float | None:
-    """The seconds that a stored run of the full profile took."""
-    path = store.run_path(study.name, "full", name)
-    return _seconds(path) if archive.exists(path) else None
-
-
-@archive.cached
-def _seconds(path: Path) -> float:
-    return float(archive.read(path, curves=False)["provenance"]["wall_s"])
+def listed(studies: Sequence[Study], profile: str) -> Iterator[str]:
+    """Lines of a listing: what each group costs, its first run, and how many it lacks."""
+    left = to_do(studies, profile)
+    for one in left:
+        hours, runs = one["seconds"] / HOUR, one["runs"].split(",")
+        yield f"{hours:8.3g} core-hours  {one['study']}/{runs[0]} ({len(runs)} runs)"
+    hours = sum(one["seconds"] for one in left) / HOUR
+    yield f"{len(left)} groups are not stored; they take about {hours:.3g} core-hours"
 
 
 def work(spec: Spec) -> float:
@@ -99,37 +66,7 @@ def hours_for(study: Study, claim: Claim, seeds: int) -> float:
     return seeds * sum(each) / HOUR
 
 
-def decided(study: Study, claim: Claim) -> bool:
-    """Whether what is stored decides a claim."""
-    if not archive.exists(store.run_path(study.name, "full", "numbers")):
-        return False
-    return study.evaluate(claim).verdict not in OPEN
-
-
-def to_do(studies: Sequence[Study], profile: str) -> list[Group]:
-    """The groups that are not stored: those first that claims wait for, then the cheapest."""
-    found = [g for study in studies for g in groups_of(study, profile) if not g.done]
-    return sorted(found, key=lambda g: (not g.waiting, g.seconds, g.study, g.names))
-
-
-def for_snakemake(studies: Sequence[Study], profile: str) -> list[dict[str, Any]]:
-    """The same as JSON has it: a name, the study, its runs and the seconds that it will take."""
-    return [
-        {
-            "name": f"{group.study}.{group.names[0]}",
-            "study": group.study,
-            "runs": ",".join(group.names),
-            "seconds": round(group.seconds),
-        }
-        for group in to_do(studies, profile)
-    ]
-
-
-def listed(studies: Sequence[Study], profile: str) -> Iterator[str]:
-    """Lines of a listing: what each group costs, its first run, the claims that wait for it."""
-    left = to_do(studies, profile)
-    for group in left:
-        title = f"{group.study}/{group.names[0]} ({len(group.names)} runs)"
-        yield f"{group.seconds / HOUR:8.3g} core-hours  {title}  {', '.join(group.waiting)}"
-    hours = sum(group.seconds for group in left) / HOUR
-    yield f"{len(left)} groups are not stored; they take about {hours:.3g} core-hours"
+@archive.cached
+def _seconds(path: Path) -> float:
+    """The seconds that a stored run took."""
+    return float(archive.read(path, curves=False)["provenance"]["wall_s"])

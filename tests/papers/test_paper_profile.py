@@ -17,7 +17,7 @@ from papers.kit.health import HealthCheck
 from papers.kit.needs import Needs
 from papers.kit.numbers import measured
 from papers.kit.rules import Rule, of, stat
-from papers.kit.run_groups import groups_of, listed
+from papers.kit.run_groups import listed
 from papers.kit.store import Spec
 from papers.kit.study import Study, parameters
 
@@ -183,16 +183,14 @@ def test_runs_of_the_papers_setting_are_recomputed_too(own, monkeypatch, capsys)
     assert "own/paper/E2_0.3: f must be what the code gives" in capsys.readouterr().err
 
 
-def test_it_lists_what_is_left_and_who_waits_for_it(own, monkeypatch):
-    monkeypatch.setitem(STUDIES, own.name, own)
+def test_it_lists_what_is_left(own):
     lines = "\n".join(listed([own], "paper"))
-    assert "own/E2_0.1 (2 runs)  own/C1" in lines
+    assert "own/E2_0.1 (2 runs)" in lines
+    assert "E1_0.1" in lines
     at_paper(own, "E2_*")
     lines = "\n".join(listed([own], "paper"))
     assert "E2_0.1" not in lines
     assert "E1_0.1" in lines
-    assert "own/C1" not in lines
-    assert [group.done for group in groups_of(own)] == [False, True]
 
 
 def test_seeds_that_are_runs_of_their_own_are_counted_together():

@@ -106,15 +106,15 @@ def test_a_rule_is_total_and_says_itself(study, claim):
 def test_a_verdict_says_what_a_page_lacks(study, claim):
     numbers = store.read_numbers(study.name)
     configs = {name: study.payload(name)["config"] for name in claim.runs}
-    whole = claim.verdict(numbers, configs, configs)
+    whole = claim.verdicts(numbers, configs, configs)[claim.reading]
     assert whole.verdict == "not judged" or whole == claim.worded(claim.rule(numbers))
     for name in claim.runs[:1]:
         rest = {k: v for k, v in configs.items() if k != name}
-        lacking = claim.verdict(numbers, rest, configs)
+        lacking = claim.verdicts(numbers, rest, configs)[claim.reading]
         assert lacking.verdict == "not judged"
         assert name in lacking.reason
         shorter = {**configs, name: {**configs[name], "rounds": configs[name]["rounds"] - 1}}
-        assert claim.verdict(numbers, shorter, configs).verdict == "not judged"
+        assert claim.verdicts(numbers, shorter, configs)[claim.reading].verdict == "not judged"
 
 
 @claims

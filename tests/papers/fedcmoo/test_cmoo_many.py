@@ -59,13 +59,13 @@ def test_a_stand_in_for_celeba_is_not_judged():
     long = {n: {**c, "rounds": 200, "seeds": [0, 1, 2]} for n, c in runs.items()}
     for c in long.values():
         c["algorithm"] = {**c["algorithm"], "participants": 10}
-    outcome = C2.verdict(numbers(), long, long)
+    outcome = C2.verdicts(numbers(), long, long)[C2.reading]
     assert outcome.verdict == "not judged"
     assert "problem.data 'mnist_fashion', the paper 'celeba'" in outcome.reason
     faces = {n: {**c, "problem": {**c["problem"], "data": "celeba"}} for n, c in long.items()}
-    assert C2.verdict(numbers(), faces, faces).verdict == "reproduced"
+    assert C2.verdicts(numbers(), faces, faces)[C2.reading].verdict == "reproduced"
     short = {n: {**c, "rounds": 66} for n, c in faces.items()}
-    assert "66 of the paper's 200 rounds" in C2.verdict(numbers(), short, short).reason
+    assert "66 of the paper's 200 rounds" in C2.verdicts(numbers(), short, short)[C2.reading].reason
 
 
 def test_the_methods_of_a_problem_have_the_same_step_sizes_and_shared_part():

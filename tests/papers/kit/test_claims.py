@@ -28,6 +28,10 @@ def config(seeds=5, **algorithm):
     }
 
 
+def outcome(claim, *given, **more):
+    return claim.verdicts(*given, **more)[claim.reading]
+
+
 @pytest.mark.parametrize(
     ("configs", "reason"),
     [
@@ -38,25 +42,25 @@ def config(seeds=5, **algorithm):
     ],
 )
 def test_a_claim_is_not_judged_on_other_runs(configs, reason):
-    found = claim().verdict(N, configs, config())
+    found = outcome(claim(), N, configs, config())
     assert (found.verdict, found.reason) == ("not judged", f"not judged, because {reason}")
     assert not found.measured
 
 
 def test_a_claim_is_judged_on_the_papers_setting_with_fewer_seeds():
-    assert claim().verdict(N, config(seeds=3), config()).verdict == "reproduced"
-    few = claim().verdict(N, config(seeds=1), config(seeds=1))
+    assert outcome(claim(), N, config(seeds=3), config()).verdict == "reproduced"
+    few = outcome(claim(), N, config(seeds=1), config(seeds=1))
     assert few.reason == "not judged, because a run of FedAvg has 1 seed, at least 3 are needed"
     exact = claim(needs=Needs(exact=True))
-    assert exact.verdict(N, config(seeds=1), config(seeds=1)).verdict == "reproduced"
+    assert outcome(exact, N, config(seeds=1), config(seeds=1)).verdict == "reproduced"
 
 
 def test_seeds_that_are_runs_of_their_own_count_together():
     runs = tuple(f"run_seed{s}" for s in range(3))
     configs = {r: {"seeds": [s], "rounds": 9} for s, r in enumerate(runs)}
     rule = claim().rule
-    assert Claim("x/C1", "W", "", "", "", rule, runs).verdict(N, configs, configs).reason == ""
-    two = Claim("x/C1", "W", "", "", "", rule, runs[:2]).verdict(N, configs, configs)
+    assert outcome(Claim("x/C1", "W", "", "", "", rule, runs), N, configs, configs).reason == ""
+    two = outcome(Claim("x/C1", "W", "", "", "", rule, runs[:2]), N, configs, configs)
     assert two.reason == "not judged, because run has 2 seeds, at least 3 are needed"
 
 
@@ -71,22 +75,22 @@ def test_seeds_that_are_runs_of_their_own_count_together():
     ],
 )
 def test_a_stored_run_that_falls_short_of_the_paper_is_not_judged(paper, reason):
-    found = claim(needs=Needs(paper=paper)).verdict(N, config(), config())
+    found = outcome(claim(needs=Needs(paper=paper)), N, config(), config())
     assert found.reason == (f"not judged, because {reason}" if reason else "")
 
 
 def test_a_claim_on_a_run_in_ill_health_is_not_judged():
     ill = {"run": "loss constant from round 5"}
-    found = claim().verdict(N, config(), config(), health=ill)
+    found = outcome(claim(), N, config(), config(), health=ill)
     assert (
         found.reason
         == "not judged, because a run of FedAvg is not healthy: loss constant from round 5"
     )
     meant = claim(needs=Needs(dead=("ru*",)))
-    assert meant.verdict(N, config(), config(), health=ill).verdict == "reproduced"
+    assert outcome(meant, N, config(), config(), health=ill).verdict == "reproduced"
     counted = claim(needs=Needs(exact=True))
-    assert counted.verdict(N, config(), config(), health=ill).verdict == "reproduced"
-    assert claim().verdict(N, config(), config(), health={"run": ""}).verdict == "reproduced"
+    assert outcome(counted, N, config(), config(), health=ill).verdict == "reproduced"
+    assert outcome(claim(), N, config(), config(), health={"run": ""}).verdict == "reproduced"
 
 
 def test_every_reading_is_judged_and_the_claims_own_decides():
@@ -97,7 +101,6 @@ def test_every_reading_is_judged_and_the_claims_own_decides():
         ("as in the code", "reproduced"),
         ("as printed", "not reproduced"),
     ]
-    assert one.verdict(N, config(), config()) == found["as in the code"]
     missing = replace(one, readings=(replace(other, runs=("gone",)),))
     assert missing.all_runs == ("run", "gone")
     assert missing.verdicts(N, config(), config())["as printed"].verdict == "not judged"
@@ -106,9 +109,9 @@ def test_every_reading_is_judged_and_the_claims_own_decides():
 def test_parameters_that_stand_in_no_configuration_are_needs_of_their_own():
     one = claim(needs=Needs(parameters=("late",)))
     changed = {"late": (0.5, 0.2), "lrs": ((1,), (1, 2))}
-    found = one.verdict(N, config(), config(), changed)
+    found = outcome(one, N, config(), config(), changed)
     assert found.reason == "not judged, because late is 0.5, the paper's setting 0.2"
-    assert one.verdict(N, config(), config(), {"lrs": (1, 2)}).verdict == "reproduced"
+    assert outcome(one, N, config(), config(), {"lrs": (1, 2)}).verdict == "reproduced"
 
 
 def test_a_list_with_the_papers_values_is_no_change():
@@ -119,13 +122,13 @@ def test_a_list_with_the_papers_values_is_no_change():
 
 
 def test_a_run_that_is_not_stored_cannot_be_compared():
-    found = claim().verdict(N, config(), {})
+    found = outcome(claim(), N, config(), {})
     assert found.reason == "not judged, because no run run of the paper's setting is stored"
 
 
 def test_the_last_bit_of_a_number_is_no_other_setting():
-    assert claim().verdict(N, config(lr=0.1 + 2e-17 + 1e-16), config()).verdict == "reproduced"
-    assert claim().verdict(N, config(lr=0.1 + 1e-8), config()).verdict == "not judged"
+    assert outcome(claim(), N, config(lr=0.1 + 2e-17 + 1e-16), config()).verdict == "reproduced"
+    assert outcome(claim(), N, config(lr=0.1 + 1e-8), config()).verdict == "not judged"
 
 
 def test_differences_go_to_the_innermost_value():
