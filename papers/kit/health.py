@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,26 +21,27 @@ from numpy.typing import NDArray
 from fedlib import checks
 from fedlib.core import Trace
 
-Better = Literal["lower", "higher"]
 Curve = NDArray[np.float64]  # [S, T]: a metric at the evaluated rounds, of every seed
 PerSeed = NDArray[np.float64]  # [S]
 Seeds = NDArray[np.bool_]  # [S]: which of them
 
-#: Names of metrics, a task's number left off: what is better, and the best there is.
-BY_NAME: dict[str, tuple[Better, float | None]] = {
-    "loss": ("lower", 0.0),
-    "cost": ("lower", 0.0),
-    "f": ("lower", None),
-    "f_gap": ("lower", 0.0),
-    "excess": ("lower", 0.0),
-    "stationarity": ("lower", 0.0),
-    "stationary": ("lower", 0.0),
-    "error": ("lower", 0.0),
-    "gap": ("lower", 0.0),
-    "accuracy": ("higher", 1.0),
-    "reward": ("higher", None),
-    "psnr": ("higher", None),
+#: Names of metrics, a task's number left off -> the best there is, where that is known.
+BEST: dict[str, float | None] = {
+    "loss": 0.0,
+    "cost": 0.0,
+    "f": None,
+    "f_gap": 0.0,
+    "excess": 0.0,
+    "stationarity": 0.0,
+    "stationary": 0.0,
+    "error": 0.0,
+    "gap": 0.0,
+    "accuracy": 1.0,
+    "test_accuracy": 1.0,
+    "reward": None,
+    "psnr": None,
 }
+HIGHER = ("accuracy", "reward", "psnr")  # is better; of all other metrics lower is
 COUNTS = ("accuracy", "reward")  # can rest while the model moves
 AWAY = 0.05  # of the way from chance to the best there is: whoever is nearer to chance is at it
 LATE = 0.1  # share of the evaluated rounds whose mean is where a run ends
@@ -58,7 +59,6 @@ class HealthCheck:
     Attributes
     ----------
     metric : its name, or a pattern such as `"loss_*"`: then every task is watched for itself.
-    better : where it should go; read off the name where it is empty.
     chance : its value without learning, or a function of the run's configuration that gives it;
         the start where None.
     best : the best that there is, where that is known; read off the name where None.
@@ -71,7 +71,6 @@ class HealthCheck:
     """
 
     metric: str = ""
-    better: Better | Literal[""] = ""
     chance: float | Callable[[Mapping[str, Any]], float] | None = None
     best: float | None = None
     guard: str = ""
@@ -93,24 +92,21 @@ class HealthCheck:
             there = ", ".join(trace.metrics)
             name = self.guard if fitting else self.metric
             raise ValueError(f"HealthCheck: metric must be among {there}, got {name!r}.")
-        by_name = BY_NAME.get(stem(self.metric), ("lower", None))
-        better, best = self.better or by_name[0], by_name[1] if self.best is None else self.best
-        chance = self.chance(trace.config) if callable(self.chance) else self.chance
-        if chance is not None and best is None:
+        known: Any = {
+            "best": BEST.get(stem(self.metric)) if self.best is None else self.best,
+            "chance": self.chance(trace.config) if callable(self.chance) else self.chance,
+        }
+        if known["chance"] is not None and known["best"] is None:
             raise ValueError(
                 f"HealthCheck: best must be given with chance, got None for {self.metric}."
             )
-        known: Any = {"better": better, "best": best, "chance": chance}
         for metric in fitting:
             yield replace(self, metric=metric, task=self.task or "*" in self.metric, **known)
 
-    def falling(self, trace: Trace) -> Curve:
-        """The metric, turned round where more is better."""
-        return trace.metrics[self.metric] * (1.0 if self.better == "lower" else -1.0)
-
-    def violation(self, trace: Trace) -> Curve:
-        """By how much the constraint is exceeded."""
-        return np.maximum(trace.metrics[self.guard] - self.level, 0.0)
+    @property
+    def sign(self) -> float:
+        """What turns the metric so that lower is better."""
+        return -1.0 if stem(self.metric).endswith(HIGHER) else 1.0
 
     def shown(self, x: float) -> str:
         """A share as per cent, anything else with four digits, for losses differ in the third."""
@@ -160,11 +156,11 @@ def of_run(trace: Trace, watched: Sequence[HealthCheck] = ()) -> str:
 
 def by_name(trace: Trace) -> tuple[HealthCheck, ...]:
     """What is watched where a study says nothing: the first known name, and its tasks."""
-    for name in BY_NAME:
-        if name in trace.metrics:
-            tasks = any(fnmatchcase(m, f"{name}_[0-9]*") for m in trace.metrics)
-            return HealthCheck(name), *([HealthCheck(f"{name}_[0-9]*")] if tasks else [])
-    return ()
+    name = next((name for name in BEST if name in trace.metrics), None)
+    if name is None:
+        return ()
+    tasks = any(fnmatchcase(m, f"{name}_[0-9]*") for m in trace.metrics)
+    return HealthCheck(name), *([HealthCheck(f"{name}_[0-9]*")] if tasks else [])
 
 
 def not_finite(trace: Trace, judged: Sequence[HealthCheck]) -> str:
@@ -222,22 +218,19 @@ def rests(trace: Trace, check: HealthCheck) -> Seeds:
 
 def at_best(last: PerSeed, check: HealthCheck) -> Seeds:
     """Seeds that end at the best there is."""
-    if check.best is None:
-        return np.zeros(len(last), bool)
-    sign = 1.0 if check.better == "lower" else -1.0
-    return np.asarray(sign * last <= sign * check.best + DIGIT)
+    best = -np.inf if check.best is None else check.sign * check.best
+    return np.asarray(check.sign * last <= best + DIGIT)
 
 
 def gained(trace: Trace, check: HealthCheck) -> Seeds:
     """Seeds that end better than chance or, where none is known, than their start."""
     x = trace.metrics[check.metric]
     if isinstance(check.chance, float) and check.best is not None:
-        sign = 1.0 if check.better == "lower" else -1.0
-        away = sign * (check.chance - late(x))
+        away = check.sign * (check.chance - late(x))
         return np.asarray(away > AWAY * abs(check.chance - check.best))
-    found = falls(check.falling(trace)) | at_best(late(x), check)
+    found = falls(check.sign * x) | at_best(late(x), check)
     if check.guard:
-        found |= falls(check.violation(trace))
+        found |= falls(np.maximum(trace.metrics[check.guard] - check.level, 0.0))
     return np.asarray(found | check.task)
 
 

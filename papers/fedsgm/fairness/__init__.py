@@ -197,7 +197,7 @@ LEVEL = PARAMETERS["profiles"]["full"]["tolerance"]
 WATCH: HealthChecks = {
     "*": (
         HealthCheck("f", guard="g", level=LEVEL),
-        HealthCheck("test_accuracy", "higher", lambda c: c["problem"]["majority"], best=1.0),
+        HealthCheck("test_accuracy", chance=lambda c: c["problem"]["majority"]),
     )
 }
 
