@@ -93,7 +93,8 @@ def check_study(study: Study, profile: str, runs: str, device: str) -> bool:
                 part = RunPrefix(study.name, name, rounds, spec.rounds, profile)
                 done.append((part, compare(study, spec, part, trace)))
                 print(*done[-1][-1].wrong, sep="\n", end="", file=sys.stderr)
-    _note(study.name, profile, done, len(chosen))
+    if done:
+        _note(study.name, profile, done, len(chosen))
     equal = [found.difference for _, found in done if not found.wrong]
     largest = max(equal, default=0.0)
     print(f"{study.name}: {len(equal)} of {len(chosen)} runs equal within {largest:.1g}")
