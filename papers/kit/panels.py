@@ -85,14 +85,3 @@ def columns(
         )
         for i, name in enumerate(names)
     ]
-
-
-def legend_below(figure: Drawing, columns: int) -> Drawing:
-    """The figure with the legend of its first panel below all of them."""
-
-    def draw(fig: Figure) -> None:
-        figure(fig)
-        labels = fig.axes[0].get_legend_handles_labels()
-        fig.legend(*labels, loc="outside lower center", ncols=columns)
-
-    return draw

@@ -54,7 +54,7 @@ def scale_table(study: Study, runs: Mapping[str, str], measures: Mapping[str, st
     if not paper:
         return pd.DataFrame()
     full = store.read_numbers(study.name)
-    ill = store.read_health(study.name, store.PAPER)
+    ill = store.read_derived(study.name, store.PAPER).health
     rows: dict[str, dict[str, str]] = {}
     for label, run in runs.items():
         for m, text in measures.items():

@@ -417,11 +417,6 @@ def read_numbers(study: str, profile: str = "full") -> dict[str, Number]:
     return dict(read_derived(study, profile).numbers)
 
 
-def read_health(study: str, profile: str = "full") -> dict[str, str]:
-    """What was wrong with every run of a study when its numbers were stored."""
-    return dict(read_derived(study, profile).health)
-
-
 def derived(
     study: str,
     profile: str,

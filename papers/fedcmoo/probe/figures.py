@@ -13,7 +13,7 @@ from papers.fedcmoo.common import GREY
 from papers.fedcmoo.probe.claims import PAPER_VALUES
 from papers.fedcmoo.probe.numbers import WAYS, running
 from papers.kit import plot
-from papers.kit.panels import columns, grid, legend_below
+from papers.kit.panels import columns, grid
 from papers.kit.study import Traces
 
 if TYPE_CHECKING:
@@ -59,8 +59,10 @@ def errors(traces: Traces) -> plot.Drawing:
             ax.set_xlabel("error of G in %")
         axes[0].set_yticks(range(len(ROWS) + 1), [*ROWS.values(), "clients' own, scaled"])
         axes[0].invert_yaxis()
+        labels = axes[0].get_legend_handles_labels()
+        fig.legend(*labels, loc="outside lower center", ncols=4)
 
-    return legend_below(draw, 4)
+    return draw
 
 
 def points(ax: Axes, trace: Trace, run: str) -> None:

@@ -203,7 +203,7 @@ def test_the_table_has_a_line_a_method_and_three_columns(found):
 
 
 def test_the_table_says_which_cells_are_not_healthy():
-    n, health = store.read_numbers("fw_tables"), store.read_health("fw_tables")
+    n, health = store.read_numbers("fw_tables"), store.read_derived("fw_tables").health
     table = tables.three_columns(n, 2, "l2", "mnist", health)
     assert table.loc["CNN, MNIST, IID: FedFW", "not healthy"].startswith("(a) at chance")
     assert table.loc["CNN, MNIST, IID: FedDR", "not healthy"] == ""

@@ -154,7 +154,7 @@ def test_the_first_pattern_that_fits_counts_and_tables_mark_the_run():
     ],
 )
 def test_runs_known_to_be_dead_are_found(study, run, phrase):
-    assert store.read_health(study)[run].startswith(phrase)
+    assert store.read_derived(study).health[run].startswith(phrase)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_runs_known_to_be_dead_are_found(study, run, phrase):
     [("np_unified", ""), ("np_workshop", ""), ("ssca_long", ""), ("cmoo_toy", "drift")],
 )
 def test_runs_that_converged_are_healthy(study, pattern):
-    health = store.read_health(study)
+    health = store.read_derived(study).health
     assert not [wrong for run, wrong in health.items() if pattern in run and wrong]
 
 

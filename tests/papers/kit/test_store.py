@@ -164,7 +164,7 @@ def test_numbers_round_trip_with_missing_values():
     payloads = {name: read_json(run_path("toy", "full", name)) for name in traces}
     content = store.derived("toy", "full", numbers, payloads, health)
     write_json(run_path("toy", "full", "numbers"), content)
-    assert store.read_health("toy") == health
+    assert store.read_derived("toy").health == health
     back = store.read_numbers("toy")
     assert back["x"] == numbers["x"].from_json(numbers["x"].to_json())
     assert np.isnan(back["y"].value)
