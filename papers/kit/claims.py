@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from fedlib import checks
 from fedlib.checks import Nonnegative
-from papers.kit.needs import Needs
+from papers.kit.health import Needs
 from papers.kit.numbers import Number
 from papers.kit.rules import Numbers, Outcome, Rule
 

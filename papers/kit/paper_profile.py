@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from fedlib.core import Trace
 from papers.kit import archive, store
-from papers.kit.needs import ONE_SEED
+from papers.kit.health import ONE_SEED
 from papers.kit.numbers import Number
 from papers.kit.store import PAPER, config_of
 

@@ -1,6 +1,6 @@
 """Figures of notebooks and of the book.
 
-Only this module and `plot_data` import matplotlib and seaborn. A figure is a function `draw(fig)`
+Only this module imports matplotlib and seaborn. A figure is a function `draw(fig)`
 that fills a matplotlib figure; `show` displays it in a notebook as one picture on white ground, in
 whose place the book puts an SVG with colours for light and dark pages. Intervals that a study has
 stored are drawn as they are.
@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedlib.core import Trace
-from papers.kit.plot_data import figure_data
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +27,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+#: Of the data of a drawn figure, one row a point.
+COLUMNS = ("panel", "kind", "series", "color", "item", "x", "y")
 
 Drawing = Callable[["Figure"], None]
 
@@ -296,3 +298,57 @@ def dots(
         look = {"color": colors[i % len(colors)], "marker": "o", "capsize": 3, **style}
         ax.errorbar(x, value, arms(*numbers), label=label, **look)
     ax.set_ylabel(unit)
+
+
+def figure_data(figure: Figure) -> pd.DataFrame:
+    """What is drawn in a filled matplotlib figure, one row a point, with the columns `COLUMNS`.
+
+    `panel` is the title of the axes, else the label of the vertical axis, else their number.
+    `kind` is `line`, `points`, `outline` (of a band, an interval or a contour) or `bar`, of which
+    the rows are two corners. `series` is the label; what has none has the colour of what it belongs
+    to. `item` numbers the artists of a panel. It is what the eye sees, not the runs behind it;
+    pictures, texts and lines through the whole panel are left out.
+    """
+    import pandas as pd  # studies are imported without it
+
+    rows = []
+    for number, ax in enumerate(figure.axes, 1):
+        panel = ax.get_title() or ax.get_ylabel() or str(number)
+        labels = {part: c.get_label() for c in ax.containers for part in c.get_children()}
+        for item, (kind, artist, points) in enumerate(_drawn(ax), 1):
+            name = str(labels.get(artist, artist.get_label()))
+            series = "" if name.startswith("_") else name
+            for x, y in points[np.isfinite(points).all(1)].tolist():
+                rows.append((panel, kind, series, _color(artist), item, x, y))
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _drawn(ax: Axes) -> Iterator[tuple[str, Any, np.ndarray[Any, Any]]]:
+    """The artists of some axes that hold numbers: kind, itself, and its points `[n, 2]`."""
+    from matplotlib.collections import PathCollection, QuadMesh
+    from matplotlib.patches import Rectangle
+
+    for line in ax.lines:
+        if line.get_transform() is ax.transData:
+            yield "line", line, np.asarray(line.get_xydata(), dtype=float)
+    for patch in ax.patches:
+        if isinstance(patch, Rectangle) and patch.get_data_transform() is ax.transData:
+            yield "bar", patch, patch.get_bbox().get_points()
+    for artist in ax.collections:
+        if isinstance(artist, PathCollection):
+            yield "points", artist, np.ma.filled(artist.get_offsets(), np.nan)
+        elif not isinstance(artist, QuadMesh):
+            for path in artist.get_paths():
+                yield "outline", artist, np.asarray(path.vertices)
+
+
+def _color(artist: Any) -> str:
+    """Its colour without transparency, `#rrggbb`; empty where there are several or none."""
+    from matplotlib.colors import to_hex, to_rgba_array
+
+    for name in ("get_color", "get_facecolor", "get_edgecolor"):
+        if hasattr(artist, name):
+            colors = to_rgba_array(getattr(artist, name)())
+            if len(colors) == 1 and colors[0, 3] > 0:
+                return to_hex(colors[0])
+    return ""

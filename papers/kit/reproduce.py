@@ -28,8 +28,7 @@ from fedlib.core.files import SCHEMA, digest, read_json, write_json
 from fedlib.provenance import versions
 from papers.kit import archive, store
 from papers.kit.store import Spec
-from papers.kit.study import Study
-from papers.kit.tolerance import tolerance_of
+from papers.kit.study import Study, tolerance_of
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]

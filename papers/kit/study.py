@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatch
+from fnmatch import fnmatch, fnmatchcase
 from typing import Any, TypedDict
 
 from fedlib import checks
@@ -21,7 +21,6 @@ from papers.kit.page import Page
 from papers.kit.plot import Drawing
 from papers.kit.rules import Outcome
 from papers.kit.store import Spec, config_of, read_run
-from papers.kit.tolerance import Tolerance
 
 INTERACTIVE = ("In", "Out", "exit", "quit")  # names that IPython puts into every notebook
 ALL = "all"  # in place of a paper's letter: a study of all papers' methods
@@ -49,6 +48,30 @@ def parameters(**declared: tuple[Any, ...]) -> Declared:
             "full": {name: one[1] for name, one in declared.items()},
         },
     }
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far a run that is computed again, alone, elsewhere, is the stored one, and up to what.
+
+    Attributes
+    ----------
+    rounds : how many of the first, where rounding in another order ends an episode a step earlier,
+        or doubles in a network every few steps; None where it is the same to the end.
+    rtol, atol : how much a value may differ, of itself and of the largest of its curve.
+    timed : curves that are measured times, which are never the same.
+    """
+
+    rounds: int | None = None
+    rtol: float = 2e-3
+    atol: float = 1e-5
+    timed: tuple[str, ...] = ()
+
+
+def tolerance_of(run: str, tolerances: Mapping[str, Tolerance]) -> Tolerance:
+    """What a study says of a run: the first pattern that its name fits; the usual if none does."""
+    fits = (one for pattern, one in tolerances.items() if fnmatchcase(run, pattern))
+    return next(fits, Tolerance())
 
 
 @dataclass(frozen=True)

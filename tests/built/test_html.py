@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from built_book import HTML, IS_BUILT
 
-from papers.kit.plot_data import COLUMNS
+from papers.kit.plot import COLUMNS
 
 pytestmark = IS_BUILT
 PAGES = sorted(p for p in HTML.rglob("*.html") if "_static" not in p.parts)

@@ -13,8 +13,7 @@ from papers import STUDIES
 from papers.__main__ import main
 from papers.kit import archive, paper_profile, report, store
 from papers.kit.claims import Claim, Reading
-from papers.kit.health import HealthCheck
-from papers.kit.needs import Needs
+from papers.kit.health import HealthCheck, Needs
 from papers.kit.numbers import measured
 from papers.kit.rules import Rule, of, stat
 from papers.kit.run_groups import listed

@@ -15,7 +15,7 @@ from papers.fedcmoo.data import pairs
 from papers.fedcmoo.pairs import figures
 from papers.kit import reproduce, store
 from papers.kit.numbers import significant
-from papers.kit.tolerance import Tolerance
+from papers.kit.study import Tolerance
 
 
 @pytest.fixture

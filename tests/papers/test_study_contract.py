@@ -9,7 +9,7 @@ from process import python
 from fedlib.core.describe import describe
 from papers import STUDIES, all_claims
 from papers.kit import store
-from papers.kit.needs import MISSING, entry
+from papers.kit.health import MISSING, entry
 from papers.kit.rules import PRIMARY, Rule
 
 CLAIMS = [pytest.param(study, claim, id=claim.id) for study, claim in all_claims()]

@@ -21,14 +21,12 @@ from papers.fedcmoo.data import pairs
 from papers.fedcmoo.problems.attributes import GROUPS, NAMES, Labelled, attributes, labelled
 from papers.fedcmoo.standin import DIGITS, noted, standin_pairs, stands_in
 from papers.kit import plot
-from papers.kit.health import HealthCheck, HealthChecks
-from papers.kit.needs import Needs
+from papers.kit.health import HealthCheck, HealthChecks, Needs
 from papers.kit.numbers import Number, exact, mean
 from papers.kit.panels import columns, row
 from papers.kit.rules import EXCHANGED, Rule, of, stat
 from papers.kit.store import Spec
-from papers.kit.study import Params, Study, Traces, parameters
-from papers.kit.tolerance import Tolerance
+from papers.kit.study import Params, Study, Tolerance, Traces, parameters
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -27,8 +27,7 @@ from papers.fedcmoo.problems.paired_digits import dropped
 from papers.fedcmoo.standin import stands_in
 from papers.kit.health import HealthCheck, HealthChecks, learning
 from papers.kit.store import Spec
-from papers.kit.study import Params, Study, parameters
-from papers.kit.tolerance import Tolerance
+from papers.kit.study import Params, Study, Tolerance, parameters
 
 CURVES = ("loss", "loss_1", "loss_2", "accuracy", "accuracy_1", "accuracy_2")
 KEEP = (

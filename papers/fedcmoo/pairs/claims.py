@@ -11,7 +11,7 @@ from papers.fedcmoo.pairs import rules
 from papers.fedcmoo.pairs.numbers import DATA, GREY, METHODS, MIXED, STEP_SIZES, at_step
 from papers.fedcmoo.pairs.rules import COLOUR, ON, TABLE_1, TABLE_4
 from papers.kit.claims import Claim, PaperValue, Reading
-from papers.kit.needs import Needs
+from papers.kit.health import Needs
 from papers.kit.rules import Rule
 
 #: Table 2's first half, MultiMNIST: method -> accuracy of both digits in %.

@@ -18,8 +18,7 @@ from papers.fedcmoo.problems.attributes import attributes
 from papers.fedcmoo.standin import noted, stands_in
 from papers.kit.health import HealthChecks, learning, nothing
 from papers.kit.store import Spec
-from papers.kit.study import Params, Study, parameters
-from papers.kit.tolerance import Tolerance
+from papers.kit.study import Params, Study, Tolerance, parameters
 
 __all__ = ["STUDY", "attribute_problem", "specs"]
 

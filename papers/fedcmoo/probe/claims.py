@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from papers.fedcmoo.common import GREY, cmoo
 from papers.fedcmoo.probe.numbers import WAYS
 from papers.kit.claims import PaperValue, Reading
-from papers.kit.needs import Needs
+from papers.kit.health import Needs
 from papers.kit.rules import EXCHANGED, Condition, Rule, of, rises, stat_value
 
 PAIRS = {**GREY, "cifar10_mnist": "CIFAR10+MNIST"}

@@ -21,8 +21,7 @@ from papers.fedcmoo.qm9.numbers import FIGURES, LOSSES, derive
 from papers.fedcmoo.standin import noted, stands_in
 from papers.kit.health import HealthCheck, HealthChecks, nothing
 from papers.kit.store import Spec
-from papers.kit.study import Params, Study, parameters
-from papers.kit.tolerance import Tolerance
+from papers.kit.study import Params, Study, Tolerance, parameters
 
 __all__ = ["STUDY", "counted_problem", "molecule_problem"]
 

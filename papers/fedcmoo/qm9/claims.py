@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from papers.fedcmoo.common import cmoo
 from papers.kit.claims import PaperValue
-from papers.kit.needs import Needs
+from papers.kit.health import Needs
 from papers.kit.rules import EXCHANGED, Control, Rule, near, of, stat_value, value
 
 OBJECTIVES = (2, 5, 11, 40)

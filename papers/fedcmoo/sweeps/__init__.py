@@ -15,14 +15,12 @@ from papers.fedcmoo.common import GREY, cmoo, method, shared
 from papers.fedcmoo.pairs import base
 from papers.fedcmoo.standin import noted
 from papers.kit import plot
-from papers.kit.health import HealthCheck, HealthChecks, learning
-from papers.kit.needs import Needs
+from papers.kit.health import HealthCheck, HealthChecks, Needs, learning
 from papers.kit.numbers import Number, mean
 from papers.kit.panels import columns, row
 from papers.kit.rules import EXCHANGED, Rule, of, rises, stat_value
 from papers.kit.store import Spec
-from papers.kit.study import Params, Study, Traces, parameters
-from papers.kit.tolerance import Tolerance
+from papers.kit.study import Params, Study, Tolerance, Traces, parameters
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

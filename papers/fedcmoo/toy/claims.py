@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from papers.fedcmoo.common import cmoo
 from papers.kit.claims import PaperValue
-from papers.kit.needs import Needs
+from papers.kit.health import Needs
 from papers.kit.rules import Control, Numbers, Rule, of, stat, value
 
 RATE = -0.5  # log-log slope in T

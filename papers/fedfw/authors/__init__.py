@@ -17,8 +17,7 @@ from papers.fedfw.authors.numbers import FIGURES, SPLITS, derive, lambdas
 from papers.fedfw.authors.rows import NETS, authors_problem, our_problem
 from papers.fedfw.cells import TABLE_3, TABLES
 from papers.kit.claims import Claim
-from papers.kit.health import HealthChecks, learning
-from papers.kit.needs import Needs
+from papers.kit.health import HealthChecks, Needs, learning
 from papers.kit.rules import EXCHANGED, Rule, Size, of, stat
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters

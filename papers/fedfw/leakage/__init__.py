@@ -14,14 +14,12 @@ from papers.fedfw.leakage.attacks import Attacker, Oracle, SmoothL1, Whole
 from papers.fedfw.leakage.problem import DATA, Network, leak_problem
 from papers.kit import plot
 from papers.kit.claims import Claim, Reading
-from papers.kit.health import HealthCheck, HealthChecks
-from papers.kit.needs import Needs
+from papers.kit.health import HealthCheck, HealthChecks, Needs
 from papers.kit.numbers import Number, mean, measured
 from papers.kit.panels import Layer, grid, on
 from papers.kit.rules import EXCHANGED, Rule, of, stat, stat_value
 from papers.kit.store import Spec
-from papers.kit.study import Params, Study, Traces, parameters
-from papers.kit.tolerance import Tolerance
+from papers.kit.study import Params, Study, Tolerance, Traces, parameters
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,14 +18,12 @@ from papers.fedfw.lowrank.problems import clock_problem, pictures_within, tasks_
 from papers.fedfw.lowrank.watched import Clock, Watched
 from papers.kit import plot
 from papers.kit.claims import Claim
-from papers.kit.health import HealthChecks, nothing
-from papers.kit.needs import Needs
+from papers.kit.health import HealthChecks, Needs, nothing
 from papers.kit.numbers import Number, exact, mean, measured, ratio
 from papers.kit.panels import panel, row
 from papers.kit.rules import Control, Rule, least, most, stat_value
 from papers.kit.store import Spec
-from papers.kit.study import Params, Study, Traces, parameters
-from papers.kit.tolerance import Tolerance
+from papers.kit.study import Params, Study, Tolerance, Traces, parameters
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

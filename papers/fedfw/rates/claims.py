@@ -7,7 +7,7 @@ from functools import partial
 
 from papers.fedfw.rates.numbers import EARLY, NORMS
 from papers.kit.claims import Claim, Reading
-from papers.kit.needs import Needs
+from papers.kit.health import Needs
 from papers.kit.rules import (
     EXCHANGED,
     Control,

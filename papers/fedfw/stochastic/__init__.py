@@ -28,8 +28,7 @@ from papers.fedfw.cells import (
 from papers.fedfw.tables.claims import listed
 from papers.fedfw.tables.numbers import MEASURES, chosen, counted, difference, picked
 from papers.kit.claims import Claim, PaperValue, Reading
-from papers.kit.health import HealthChecks, learning
-from papers.kit.needs import Needs
+from papers.kit.health import HealthChecks, Needs, learning
 from papers.kit.numbers import Number, exact, measured
 from papers.kit.rules import EXCHANGED, Rule, Size, of, stat
 from papers.kit.store import Spec

@@ -27,8 +27,7 @@ from papers.fedfw.tables import claims
 from papers.fedfw.tables.numbers import derive
 from papers.kit.health import HealthChecks, learning
 from papers.kit.store import Spec
-from papers.kit.study import Params, Study, parameters
-from papers.kit.tolerance import Tolerance
+from papers.kit.study import Params, Study, Tolerance, parameters
 
 __all__ = ["STUDY", "columns", "specs"]
 

@@ -23,7 +23,7 @@ from papers.fedfw.cells import (
 )
 from papers.fedfw.tables.numbers import code_run
 from papers.kit.claims import Claim, PaperValue, Reading
-from papers.kit.needs import Needs
+from papers.kit.health import Needs
 from papers.kit.rules import EXCHANGED, Rule, Size, of, stat, stat_value
 
 # Grids of the full profile.

@@ -18,8 +18,7 @@ from papers.fedsgm.cartpole.numbers import BUDGET, derive
 from papers.fedsgm.cartpole.simulator import HORIZON, cartpole
 from papers.kit.health import HealthCheck, HealthChecks
 from papers.kit.store import Spec
-from papers.kit.study import Params, Study, parameters
-from papers.kit.tolerance import Tolerance
+from papers.kit.study import Params, Study, Tolerance, parameters
 
 __all__ = ["STUDY"]
 

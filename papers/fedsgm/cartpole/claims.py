@@ -6,7 +6,7 @@ from functools import partial
 
 from papers.fedsgm.cartpole.numbers import BUDGET, PAIRS
 from papers.kit.claims import Claim, PaperValue, Reading
-from papers.kit.needs import Needs
+from papers.kit.health import Needs
 from papers.kit.rules import Condition, Control, Rule, alike, holds, of, stat
 
 #: Table 1: run, its name there, reward and cost at round 100, reward and cost at round 500.

@@ -7,7 +7,7 @@ from functools import partial
 from papers.fedsgm import multiverse
 from papers.fedsgm.curves import FEASIBLE
 from papers.kit.claims import Claim, PaperValue, Reading
-from papers.kit.needs import Needs
+from papers.kit.health import Needs
 from papers.kit.rules import Condition, Control, Rule, alike, all_of, any_of, of, stat, stat_value
 
 EPSILON = 0.05

@@ -9,7 +9,7 @@ from papers.fedsgm import multiverse
 from papers.fedsgm.np_unified import rules
 from papers.fedsgm.np_unified.rules import FRACTIONS, MEMBERS, MODES, RHOS, SETTINGS, STEPS
 from papers.kit.claims import Claim, PaperValue, Reading
-from papers.kit.needs import Needs
+from papers.kit.health import Needs
 
 RATES = ("0.0001", "0.001", "0.01", "0.03", "0.1", "0.3", "1")
 #: What the tuned methods are chosen from.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from papers.kit.claims import Claim, Reading
-from papers.kit.needs import Needs
+from papers.kit.health import Needs
 from papers.kit.rules import (
     EXCHANGED,
     Condition,

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from papers.kit.claims import Claim
-from papers.kit.needs import Needs
+from papers.kit.health import Needs
 from papers.kit.rules import (
     EXCHANGED,
     Condition,

@@ -6,7 +6,7 @@ import pytest
 
 from papers import STUDIES
 from papers.kit.claims import Claim, Reading
-from papers.kit.needs import Needs, differences
+from papers.kit.health import Needs, differences
 from papers.kit.numbers import Number
 from papers.kit.rules import Rule, of, stat
 

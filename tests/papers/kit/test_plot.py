@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from papers.kit import plot
-from papers.kit.plot_data import COLUMNS, figure_data
+from papers.kit.plot import COLUMNS, figure_data
 
 
 def table_of(draw):
