@@ -339,6 +339,10 @@ def check_one(who: str, name: str, value: Any, examples: Sequence[Any]) -> Any:
     if isinstance(example, str):
         checks.one_of(who, name, value, sorted({*examples}))
         return value
+    if isinstance(example, bool):
+        if not isinstance(value, bool):
+            raise TypeError(f"{who}: {name} must be True or False, got {value!r}.")
+        return value
     if isinstance(example, int):
         checks.count(who, name, value, int(0 not in examples))
         return int(value)
