@@ -11,9 +11,10 @@ WORKERS ?= 2
 MINUTES ?= 60
 CORES ?= 1
 STUDY ?= all
-# The notebooks that `make nbval` runs: notes, tutorials and a study of each paper. PAGES=all: all of them.
+# The notebooks that `make nbval` runs: a study and a note of each paper and the tutorials. PAGES=all: all.
 QUICK ?= $(wildcard $(addprefix notebooks/quick/,$(addsuffix .ipynb,\
-	$(if $(filter all,$(PAGES)),*,note_* tutorial_* np_workshop cmoo_toy ssca_long fw_lowrank))))
+	$(if $(filter all,$(PAGES)),*,np_workshop cmoo_toy ssca_long fw_lowrank tutorial_* \
+	note_hard_switching note_cmoo note_ssca_privacy note_fedfw))))
 export OMP_NUM_THREADS ?= 1
 # glibc would give blocks back to the system after every round, and page them in again: keep 256 MB.
 export MALLOC_TRIM_THRESHOLD_ ?= 268435456
@@ -81,7 +82,7 @@ bytecode: $(STAMP)
 	@$(BIN)/python -m compileall -q fedlib papers
 
 unit: bytecode
-	$(BIN)/python -m pytest -n $(WORKERS) -m 'not flower'
+	$(BIN)/python -m pytest -n $(WORKERS) -m 'not flower$(if $(filter all,$(PAGES)),, and not weekly)'
 
 # Real processes of Flower on the loopback, with both cores for them alone. DRAW=2: the first and two others.
 federation: $(STAMP)

@@ -31,7 +31,7 @@ from fedlib.vertical import VerticalProblem
 
 SLACK = 0.25  # of a step: estimates from sketches change a little, a sum for a mean a whole step
 AGREED = 2  # rounds: what goes wrong with a memory shows in the second
-ROUNDS = 40  # within which a method must have improved something
+ROUNDS = 20  # within which a method must have improved something
 
 
 def check_algorithm(algorithm: Algorithm, problem: Problem) -> None:

@@ -23,7 +23,7 @@ from fedlib.problems import neyman_pearson, pareto
 from fedlib.sets import Ball, Box, L1Ball, NuclearBall, Simplex
 from fedlib.steps import PowerLaw, Soft
 from fedlib.vertical import Composite, Partition, VerticalProblem, contiguous, vertical
-from fedlib.weights import OneWay
+from fedlib.weights import FindWeights, OneWay
 
 methods: Any = algorithms  # whose names are those of the files of its folder
 
@@ -119,7 +119,7 @@ def baselines() -> Group:
 def objectives() -> Group:
     """Three objectives at once."""
     work: dict[str, Any] = {"lr": 0.1, "local_steps": 5, "participants": 5}
-    way = methods.FedCMOO(**work)
+    way = methods.FedCMOO(**work, weights=FindWeights(step=0.01, steps=100))
     theory: dict[str, Any] = {"step": 0.05, "gram_participants": 3, "compressor": RandK(0.5)}
     yield from on(
         several(TASKS, TASK_DIM),

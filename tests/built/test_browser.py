@@ -6,7 +6,7 @@ import pytest
 from built_book import HTML, IN_A_BROWSER, SET, WHOLE, pages, sampled, url
 
 pytestmark = IN_A_BROWSER
-LOOKED_AT = sampled(pages("book/**/*.html", "notebooks/**/*.html"), 3)
+LOOKED_AT = sampled(pages("book/**/*.html", "notebooks/**/*.html"), 6)
 #: Pictures that are shown, and those among them that are not there.
 PICTURES = """async () => {
   for (const i of document.images) i.loading = "eager";

@@ -16,7 +16,7 @@ from built_book import AXE, HTML, IN_A_BROWSER, NARROW, pages, sampled, url
 
 pytestmark = IN_A_BROWSER
 PAGES = pages("book/**/*.html", "notebooks/**/*.html", "search.html", "genindex.html")
-LOOKED_AT = sampled(PAGES, 9)
+LOOKED_AT = sampled(PAGES, 18)
 
 # In the page: what is cut off, and what axe refuses.
 CLIPPED = Path(__file__).with_name("clipped.js").read_text(encoding="utf-8")
@@ -159,8 +159,8 @@ QUERIES = {
 
 
 @pytest.mark.parametrize("words", QUERIES)
-def test_the_search_finds_what_a_reader_asks_for(tab, words):
-    links = [link.partition("#")[0] for link in found(tab("book/index.html"), words)]
+def test_the_search_finds_what_a_reader_asks_for(screen, words):
+    links = [link.partition("#")[0] for link in found(screen, words)]
     assert f"{QUERIES[words]}.html" in links[:3], links[:8]
     ranks = [link.startswith("book/api") for link in links]
     assert ranks == sorted(ranks)  # the API comes last
@@ -176,8 +176,8 @@ def test_the_search_finds_what_a_reader_asks_for(tab, words):
         ("FedFW Figure 3", "notebooks/fw_rates.html", "figure-fw_rates-figure_3"),
     ],
 )
-def test_the_search_finds_a_claim_and_a_figure_by_name(tab, words, page, anchor):
-    first, _, place = found(tab("book/index.html"), words)[0].partition("#")
+def test_the_search_finds_a_claim_and_a_figure_by_name(screen, words, page, anchor):
+    first, _, place = found(screen, words)[0].partition("#")
     assert first.startswith(page)
     assert anchor in place
 

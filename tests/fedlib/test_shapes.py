@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import pytest
 from process import python
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,6 +76,7 @@ check = beartype(conf=BeartypeConf(is_pep484_tower=True))  # an int counts as a 
 """
 
 
+@pytest.mark.weekly
 def test_runs_keep_to_the_shapes_of_their_signatures(tmp_path):
     (tmp_path / "fedlib_checker.py").write_text(CHECKER, encoding="utf-8")
     places = tmp_path, ROOT, ROOT / "tests" / "helpers"

@@ -1,6 +1,7 @@
 """Stored runs as files of their own, so that a test can change one."""
 
 import json
+import shutil
 
 import numpy as np
 
@@ -19,20 +20,20 @@ def plain(held):
     return held
 
 
-def copy(study, folder):
-    """Copies of all that is stored of a study, in another results folder."""
+def spread(study):
+    """Every run of a study as a file of its own, in place of the study's two files."""
     for profile in PROFILES:
         place = store.results_dir() / study / profile
         for name in archive.names(place):
-            held = plain(archive.read(place / f"{name}.json"))
-            write_json(folder / study / profile / f"{name}.json", held)
-
-
-def spread(study):
-    """The same in place of the study's two files."""
-    copy(study, store.results_dir())
+            write_json(place / f"{name}.json", plain(archive.read(place / f"{name}.json")))
     for end in (".json", ".npz"):
         (store.results_dir() / f"{study}{end}").unlink()
+
+
+def copy(study, folder):
+    """A study's two files, in another results folder."""
+    for end in (".json", ".npz"):
+        shutil.copy(store.results_dir() / f"{study}{end}", folder)
 
 
 def change(path, change):

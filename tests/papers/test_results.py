@@ -22,7 +22,9 @@ WORKSHOP = STUDIES["np_workshop"]
 
 @pytest.mark.parametrize(
     ("study", "profile"),
-    [(study, "full") for study in STUDIES.values()]
+    [(study, "full") for study in STUDIES.values() if study.name != "bounds"]
+    # whose numbers are 1,500 solutions of a program
+    + [pytest.param(STUDIES["bounds"], "full", marks=pytest.mark.weekly)]
     + [(study, "paper") for study in STUDIES.values() if study.at_paper],
     ids=lambda one: getattr(one, "name", one),
 )

@@ -6,6 +6,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import pytest
 from process import python, ran
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,6 +62,7 @@ WORDS = (
 )
 
 
+@pytest.mark.weekly
 def test_a_method_is_one_file_and_one_line_and_passes_the_tests_of_all_methods(tmp_path):
     env = copied(tmp_path, "fedlib", "papers", "tests", "book", "benchmarks", "examples")
     for name in ("pyproject.toml", "results", "shared", "README.md"):

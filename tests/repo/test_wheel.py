@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from process import ran as run
 
+pytestmark = pytest.mark.weekly
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -74,7 +74,7 @@ def test_equals_the_plain_recursion(theta, prox):
 @pytest.mark.parametrize("prox", [0.0, 0.2])
 def test_finds_the_solution_and_the_multiplier(prox):
     method = replace(METHOD, prox=prox, constraint_prox=prox, steps=10)
-    trace = fl.run(method, problem(), rounds=200, progress=False)
+    trace = fl.run(method, problem(), rounds=80, progress=False)
     torch.testing.assert_close(trace.state.w[0], SOLUTION, atol=2e-4, rtol=0)
     torch.testing.assert_close(torch.tensor(trace.output[0]), SOLUTION, atol=2e-3, rtol=0)
     assert trace.info["sigma"][0, -1] == pytest.approx(MULTIPLIER, abs=2e-3)

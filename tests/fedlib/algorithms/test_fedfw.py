@@ -226,8 +226,8 @@ def test_the_counterexample():
     assert end([fl.FedFW(x) for x in (0.01, 0.1, 1.0)]) == pytest.approx(
         [0.183, 0.691, 0.957], abs=1e-3
     )
-    assert end([fl.FedFWPlus(x) for x in (0.01, 0.1, 1.0)]) == pytest.approx(
-        [0.987, 0.999, 1.0], abs=1e-3
+    assert end([fl.FedFWPlus(x) for x in (0.01, 0.1, 1.0)], 500) == pytest.approx(
+        [0.909, 0.997, 0.999], abs=1e-3
     )
 
 

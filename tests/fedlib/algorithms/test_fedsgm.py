@@ -147,13 +147,13 @@ def test_reaches_the_known_constrained_optimum(mode, k):
     b = torch.randn(6, 4, generator=rng, dtype=torch.float64)
     problem = quadratics(a, b, level=0.5)
     sgm = fl.FedSGM(
-        lr=0.002, local_steps=2, participants=6, tolerance=0.0, switch=mode, uplink=fl.TopK(k),
+        lr=0.004, local_steps=2, participants=6, tolerance=0.0, switch=mode, uplink=fl.TopK(k),
         downlink=fl.TopK(k),
     )  # fmt: skip
-    trace = fl.run(sgm, problem, rounds=3000, evaluate_every=100)
+    trace = fl.run(sgm, problem, rounds=1200, evaluate_every=400)
     assert trace.metrics["distance"][0, 0] > 0.5
     assert trace.metrics["distance"][0, -1] < 0.05
-    assert abs(trace.metrics["g"][0, -1]) < 0.02
+    assert abs(trace.metrics["g"][0, -1]) < 0.03
 
 
 @pytest.mark.parametrize("set_", [Ball(0.3), Box(0.05)], ids=["ball", "box"])

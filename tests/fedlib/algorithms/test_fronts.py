@@ -75,8 +75,8 @@ class TestKnownFronts:
         problem = objectives(tasks=2, dim=5, spread=0.5, seed=0, w0=2 * torch.ones(5).double())
         for epsilon in (0.01, 1e-4):
             preference = fl.Preference(ratios, epsilon=epsilon)
-            algorithm = fl.FedCMOOPref(0.05, 1, 6, preference=preference, least=None, **EXACT)
-            trace = fl.run(algorithm, problem, rounds=300)
+            algorithm = fl.FedCMOOPref(0.2, 1, 6, preference=preference, least=None, **EXACT)
+            trace = fl.run(algorithm, problem, rounds=80)
             assert trace.info["mu"][0, -1] < 1.2 * epsilon
             assert trace.metrics["distance"][0, -1] < 0.05
             assert trace.info["fallback"].sum() == 0

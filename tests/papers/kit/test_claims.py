@@ -139,6 +139,7 @@ def test_differences_go_to_the_innermost_value():
 def test_another_tolerance_is_not_judged_by_the_papers_level():
     study = STUDIES["np_workshop"]
     change = {"tolerance": 0.05, "rounds": 3, "settle_rounds": 5, "seeds": [0, 1, 2]}
+    change |= {"fresh": [1, 2, 3], "many": False}
     params = study.resolve("full", **change)
     traces = study.open("full", **change).run()
     numbers = study.numbers(traces, "full", **change)
