@@ -19,14 +19,14 @@ made, and under `vmap` a tensor cannot be branched on.
 import dataclasses
 import inspect
 import math
-import sys
 import types
 import typing
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import cache, partial
 from numbers import Integral, Real
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, Literal, NamedTuple, Union
 
 import numpy as np
 import torch
@@ -53,6 +53,14 @@ def require(fits: object, who: str, name: str, rule: str, value: object, remedy:
         raise ValueError(sentence(who, name, rule, value, remedy))
 
 
+#: What a sentence calls the ranges without an upper end that are asked for most.
+HALF_LINES = {
+    (-math.inf, False): "be a finite number",
+    (0, True): "be positive",
+    (0, False): "be nonnegative",
+}
+
+
 def in_range(
     who: str,
     name: str,
@@ -75,13 +83,12 @@ def in_range(
     closed = not ((open_low and x == low) or (open_high and x == high))
     rule = f"lie in {'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
     if high == math.inf:
-        known = {-math.inf: "be a finite number", 0: "be nonnegative"}
-        rule = "be positive" if open_low else known.get(low, f"be at least {low:g}")
+        rule = HALF_LINES.get((low, open_low), rule)
     require(closed and math.isfinite(x) and low <= x <= high, who, name, rule, value)
 
 
 #: Require a finite number, one above 0, one not below 0; all raise as `in_range`.
-number = partial(in_range)
+number = in_range
 positive = partial(in_range, low=0, open_low=True)
 nonnegative = partial(in_range, low=0)
 
@@ -114,6 +121,13 @@ def finite(who: str, name: str, tensor: Shaped[Tensor, "..."], remedy: str = "")
         raise ValueError(f"{who}: {name} must be finite, got {got}.")
 
 
+def labelled(who: str, X: Shaped[Tensor, "R ..."], y: Shaped[Tensor, "R"]) -> None:
+    """Require features without NaN and infinities, and a label for each of their rows."""
+    if X.is_floating_point():
+        finite(who, "X", X, "drop or impute these rows")
+    require(len(X) == len(y), who, "y", f"have a label for each of the {len(X)} rows of X", len(y))
+
+
 def labels01(who: str, name: str, labels: Shaped[Tensor, "..."], remedy: str = "") -> None:
     """Require labels in {0, 1} of any dtype; the ValueError shows the first values."""
     values = sorted(set(labels.flatten().tolist()))
@@ -136,14 +150,14 @@ def matrix(who: str, name: str, given: Any) -> None:
     require(given.numel(), who, name, "not be empty", given)
 
 
-class Takes:
+class Takes(NamedTuple):
     """The check of a field, in its annotation: `check(who, name, value)` raises one sentence.
 
     `name` is what reference pages call the annotation, where it has a name of its own.
     """
 
-    def __init__(self, check: Callable[[str, str, Any], None], name: str = "") -> None:
-        self.check, self.name = check, name
+    check: Callable[[str, str, Any], None]
+    name: str = ""
 
     def __repr__(self) -> str:
         return self.name or "Takes"
@@ -196,27 +210,22 @@ def fields(record: Any) -> None:
     Raises TypeError or ValueError that names the class and the first field that does not fit.
     """
     kind: Any = type(record)
-    for f in dataclasses.fields(kind):
-        if f.init:
-            given = getattr(record, f.name)
-            value(kind.__name__, f.name, given, hints(kind)[f.name])
-            own = _of_python(given)
-            if own is not given:
-                object.__setattr__(record, f.name, own)
+    for name in (f.name for f in dataclasses.fields(kind) if f.init):
+        given = getattr(record, name)
+        value(kind.__name__, name, given, hints(kind)[name])
+        object.__setattr__(record, name, _of_python(given))
 
 
 class Checked:
     """Base of records, dataclasses whose `fields` are checked when they are made."""
 
-    def __post_init__(self) -> None:
-        fields(self)
+    __post_init__ = fields
 
 
 def _of_python(given: Any) -> Any:
     """The same with Python's numbers in place of others."""
     if type(given) is tuple:
-        own = tuple(map(_of_python, given))
-        return given if all(a is b for a, b in zip(own, given, strict=True)) else own
+        return tuple(map(_of_python, given))
     if isinstance(given, np.generic):
         return given.item()
     other = isinstance(given, Real) and not isinstance(given, (int, float))
@@ -236,24 +245,25 @@ def arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> None:
 
 @cache
 def hints(thing: Any) -> dict[str, Any]:
-    """The evaluated annotations of a class or a function; `Any` where a name is unknown there."""
-    with suppress(NameError):
-        return typing.get_type_hints(thing, include_extras=True)
-    known: dict[str, Any] = {}
-    for owner in reversed(thing.__mro__) if isinstance(thing, type) else (inspect.unwrap(thing),):
-        for name, annotation in inspect.get_annotations(owner).items():
-            one: Any = types.SimpleNamespace(__annotations__={name: annotation})
-            known[name] = Any
-            with suppress(NameError):
-                names = vars(sys.modules[owner.__module__])
-                known |= typing.get_type_hints(one, names, include_extras=True)
-    return known
+    """The evaluated annotations of a class or a function; `Any` where a name is unknown there.
+
+    None is known where an attribute of such a name is asked for.
+    """
+    unknown: dict[str, Any] = {}
+    while True:
+        try:
+            return typing.get_type_hints(thing, localns=unknown, include_extras=True)
+        except NameError as error:
+            unknown[str(error.name)] = Any
+        except AttributeError:  # of an unknown name
+            return defaultdict(lambda: Any)
 
 
 #: Plain types: what a sentence calls them, and what is one.
 PLAIN: dict[Any, tuple[str, Callable[[Any], bool]]] = {
     bool: ("True or False", lambda x: isinstance(x, (bool, np.bool_))),
     int: ("a whole number", lambda x: isinstance(x, Integral) and not isinstance(x, bool)),
+    float: ("a number", lambda x: isinstance(x, Real)),
     str: ("a text", lambda x: isinstance(x, str)),
     type(None): ("None", lambda x: x is None),
     type: ("a class", lambda x: isinstance(x, type)),
@@ -296,10 +306,9 @@ def _words(annotation: Any) -> str:
         return " or ".join(map(_words, parts))
     if kind is Literal:
         return f"one of {', '.join(map(repr, parts))}"
-    if kind is float or kind in PLAIN:
-        of = f" of {parts[0].__name__}" if kind is type and parts else ""
-        return "a number" if kind is float else PLAIN[kind][0] + of
-    if isinstance(kind, type) and issubclass(kind, AbstractArray):
+    if kind in PLAIN:
+        return PLAIN[kind][0] + (f" of {parts[0].__name__}" if kind is type and parts else "")
+    if issubclass(kind, AbstractArray):
         what = ENTRIES.get(kind.__name__.partition("[")[0], "numbers")
         return f"a tensor of {what} of shape [{', '.join(kind.dim_str.split())}]"
     return f"{'an' if kind.__name__[0] in 'AEI' else 'a'} {kind.__name__}"
@@ -308,18 +317,14 @@ def _words(annotation: Any) -> str:
 def _any_of(who: str, name: str, given: object, annotation: Any) -> None:
     """A value of the right kind that is out of range says more than one of another kind."""
     error: ValueError | None = None
-    kind: type[Exception] = TypeError
     for part in typing.get_args(annotation):
         try:
             return value(who, name, given, part)
         except TypeError:
             continue
         except ValueError as wrong:
-            if typing.get_origin(part) is Literal:
-                kind = ValueError
-            else:
-                error = error or wrong
-    raise error or kind(sentence(who, name, f"be {_words(annotation)}", given))
+            error = error or (None if typing.get_origin(part) is Literal else wrong)
+    raise error or TypeError(sentence(who, name, f"be {_words(annotation)}", given))
 
 
 def _collection(who: str, name: str, given: Any, annotation: Any) -> None:
@@ -342,49 +347,32 @@ def _collection(who: str, name: str, given: Any, annotation: Any) -> None:
 
 def _instance(who: str, name: str, given: Any, kind: Any) -> None:
     """Check for an instance of a class, of a protocol, or a tensor of jaxtyping's."""
-    protocol, remedy = getattr(kind, "_is_protocol", False), ""
-    if isinstance(given, type):
-        remedy = f"write {given.__name__}(...)" if protocol or issubclass(given, kind) else ""
-    elif protocol:
-        lacking = _lacking(given, kind)
-        if not lacking:
-            return
-        remedy = f"it lacks {', '.join(lacking[:3])}"
-    elif isinstance(given, kind):
+    protocol, a_class = getattr(kind, "_is_protocol", False), isinstance(given, type)
+    lacking = _lacking(given.__class__, kind) if protocol else []
+    if not a_class and (not lacking if protocol else isinstance(given, kind)):
         return
+    remedy = f"it lacks {', '.join(lacking[:3])}" if lacking else ""
+    if a_class:
+        remedy = f"write {given.__name__}(...)" if protocol or issubclass(given, kind) else ""
     tensor = isinstance(given, Tensor) and issubclass(kind, AbstractArray)
     error = ValueError if tensor else TypeError
     raise error(sentence(who, name, f"be {_words(kind)}", given, remedy))
 
 
-def _lacking(given: Any, protocol: Any) -> list[str]:
-    """Members of a run-time protocol that a value has not, or methods that take something else."""
-    bases = [b for b in protocol.__mro__ if getattr(b, "_is_runtime_protocol", False)]
-    kind: Any = type(given)
-    lacking = []
-    members = dict.fromkeys(n for b in bases for n in (*vars(b), *inspect.get_annotations(b)))
-    alone = all(n.startswith("_") for n in members)  # a call alone: names must tell it from others
-    for name in members:
-        wanted = getattr(protocol, name, None)
-        if name.startswith("_") and name != "__call__":
-            continue
-        if not inspect.isfunction(wanted):
-            lacking += [] if hasattr(given, name) else [name]
-            continue
-        taken = tuple(inspect.signature(wanted).parameters.values())[1:]
-        if not _takes(kind, name, taken, alone):
-            lacking += [f"{name}({', '.join(p.name for p in taken)})"]
-    return lacking
-
-
 @cache
-def _takes(kind: Any, name: str, wanted: tuple[inspect.Parameter, ...], by_name: bool) -> bool:
-    """Whether a class has a method that takes such arguments, by name or in this order."""
-    places = [p.name for p in wanted if p.kind is not p.KEYWORD_ONLY]
-    others = {p.name: None for p in wanted if p.kind is p.KEYWORD_ONLY}
-    try:
-        own = inspect.signature(getattr(kind, name))
-        own.bind(None, *places, **others)
-    except (AttributeError, ValueError, TypeError):  # not there, no function, or of C
-        return False
-    return not by_name or [*own.parameters][1:] == [p.name for p in wanted]
+def _lacking(kind: Any, protocol: Any) -> list[str]:
+    """Methods of a run-time protocol that a class has not, or that take something else."""
+    bases = [b for b in protocol.__mro__ if getattr(b, "_is_runtime_protocol", False)]
+    names = dict.fromkeys(n for b in bases for n, x in vars(b).items() if inspect.isfunction(x))
+    wanted = [n for n in names if n == "__call__" or not n.startswith("_")]
+    lacking = []
+    for name in wanted:
+        taken = [*inspect.signature(getattr(protocol, name)).parameters][1:]
+        with suppress(AttributeError, ValueError, TypeError):  # not there, no function, or of C
+            own = inspect.signature(getattr(kind, name))
+            own.bind(None, *taken)
+            # a call alone: names must tell it from others
+            if wanted != ["__call__"] or [*own.parameters][1:] == taken:
+                continue
+        lacking.append(f"{name}({', '.join(taken)})")
+    return lacking

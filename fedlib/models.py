@@ -208,11 +208,11 @@ def _check_pure(module: nn.Module) -> None:
     for name, part in module.named_modules():
         where = f"{type(part).__name__}{f' ({name})' if name else ''}"
         if any(map(nn.parameter.is_lazy, part.parameters(recurse=False))):
-            remedy = "call it once on some inputs"
-            checks.require(False, "ravel", "module", "be initialized", where, remedy)
+            rule = "be initialized: call it once on some inputs"
+            checks.require(False, "ravel", "module", rule, where)
         layer = isinstance(part, nn.modules.dropout._DropoutNd)  # else attention, recurrent nets
         option = getattr(part, "p" if layer else "dropout", 0)
-        random = isinstance(option, (int, float)) and option > 0 and part.training
+        random = part.training and isinstance(option, (int, float)) and option > 0
         random = random and not _drops(part)
         rule, remedy = "be deterministic", "leave it out, or call module.eval()"
         checks.require(not random, "ravel", "module", rule, f"dropout in {where}", remedy)

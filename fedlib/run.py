@@ -125,9 +125,8 @@ def check_algorithms(algorithms: object) -> list[Algorithm]:
     """The algorithms of a grid, or the one; TypeError or ValueError for anything else."""
     grid: list[Any] = [*algorithms] if isinstance(algorithms, Sequence) else [algorithms]
     checks.value("run", "algorithms", grid, Annotated[list[Algorithm], SOME])
-    bare = next((one for one in grid if not is_dataclass(one)), None)
-    remedy = "write @dataclass(frozen=True) above its class"
-    checks.require(bare is None, "run", "algorithms", "be dataclasses", bare, remedy)
+    rule = "be dataclasses: write @dataclass(frozen=True) above their class"
+    checks.require(all(map(is_dataclass, grid)), "run", "algorithms", rule, grid)
     return grid
 
 
@@ -137,9 +136,7 @@ def check_seeds(seeds: object) -> tuple[int, ...]:
     given = given.tolist() if isinstance(given, np.ndarray) else given
     checks.value("run", "seeds", given, Annotated[Sequence[Seed], SOME])
     numbers = tuple(map(int, cast("Sequence[int]", given)))
-    remedy = "a seed that counts twice would narrow every interval"
-    fits = len({*numbers}) == len(numbers)
-    checks.require(fits, "run", "seeds", "be distinct", [*numbers], remedy)
+    checks.require(len({*numbers}) == len(numbers), "run", "seeds", "be distinct", [*numbers])
     return numbers
 
 

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
+from typing import cast
 
 import torch
 from jaxtyping import Float, Int, Shaped
@@ -103,7 +104,7 @@ def contiguous(size: Count, clients: Count) -> tuple[Int[Tensor, "_"], ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Composite:
+class Composite(checks.Checked):
     r"""The form of the losses: `outer(w_0, (inner(w_1, x_1), ..., inner(w_I, x_I)), labels)`.
 
     Parameters
@@ -131,10 +132,9 @@ class Composite:
     inner_pullback: InnerPullback | None = None
 
     def __post_init__(self) -> None:
-        checks.fields(self)
-        parts, wanted = len(self.parameters.parts), 1 + self.clients
-        rule = f"be in {wanted} parts, the common one and one a client"
-        checks.require(parts == wanted, "Composite", "parameters", rule, parts)
+        super().__post_init__()
+        parts, rule = len(self.parameters.parts), f"be in {1 + self.clients} parts, one a client"
+        checks.require(parts == 1 + self.clients, "Composite", "parameters", rule, parts)
 
     @property
     def clients(self) -> int:
@@ -240,12 +240,10 @@ def vertical(problem: Problem, composite: Composite) -> VerticalProblem:
     losses than the problem on its first samples.
     """
     checks.arguments(vertical, locals())
-    for name, part, size in (
-        ("features", composite.features, problem.data[0].shape[1:]),
-        ("parameters", composite.parameters, problem.w0.shape),
-    ):
-        rule = f"be divided as {problem.name} has them, shape {list(size)}"
-        checks.require(list(size) == [part.size], "vertical", name, rule, [part.size])
+    sizes = {"features": problem.data[0].shape[1:], "parameters": problem.w0.shape}
+    for name, size in sizes.items():
+        got, rule = [getattr(composite, name).size], f"be divided as {problem.name} has them"
+        checks.require([*size] == got, "vertical", name, f"{rule}, shape {[*size]}", got)
     x, *labels = (z[problem.own_rows(0)[:2]] for z in problem.data)
     batch = Batch((x, *labels), problem.w0.new_full((len(x),), 1 / len(x)))
     direct = problem.losses(problem.w0, batch)
@@ -315,7 +313,5 @@ class Line:
 
 def check_vertical(who: str, problem: Problem) -> VerticalProblem:
     """The problem itself; raises TypeError unless its features are divided among clients."""
-    if not isinstance(problem, VerticalProblem):
-        rule, remedy = "be a VerticalProblem", "make it one with fedlib.vertical.vertical"
-        raise TypeError(checks.sentence(who, "problem", rule, problem.name, remedy))
-    return problem
+    checks.value(who, "problem", problem, VerticalProblem)
+    return cast("VerticalProblem", problem)

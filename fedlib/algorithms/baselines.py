@@ -21,7 +21,7 @@ from fedlib.core.client import Client
 from fedlib.core.describe import added_field
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Batch, Draw, Info, Problem
-from fedlib.core.sampling import check_constrained, check_work, draw_round
+from fedlib.core.sampling import check_work, draw_round
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.steps.switching import Hard, Switch, loss_weights
 
@@ -140,7 +140,7 @@ class PenaltyFedAvg(LocalWork):
     local: LocalSteps = added_field(SGD())
 
     def init(self, problem: Problem) -> State:
-        check_constrained("PenaltyFedAvg", problem)
+        check_work("PenaltyFedAvg", problem, self.participants, constrained=True)
         return super().init(problem)
 
     def constraint_value(self, client: Client) -> Float[Tensor, "*s"]:
@@ -179,10 +179,9 @@ class Centralized(checks.Checked):
     def init(self, problem: Problem) -> Any:
         """Check against the problem, which must have one client with all data."""
         who = type(self).__name__
-        check_constrained(who, problem)
+        check_work(who, problem, 1, constrained=True)
         remedy, n = "build it with clients=1", problem.num_clients
         checks.require(n == 1, who, "problem", "have one client with all data", n, remedy)
-        check_work(who, problem, 1)
         fits = not problem.whole_batches
         checks.require(fits, who, "problem", "draw batches with replacement", "whole_batches")
         return State(problem.w0)

@@ -66,11 +66,8 @@ class Weighted(checks.Checked):
         """Check against the problem; its start and equal weights."""
         who, count = type(self).__name__, problem.num_objectives
         participants = getattr(self, "participants", problem.num_clients)
-        check_work(who, problem, participants)
-        given, rule = problem.num_constraints, "have objectives only"
-        checks.require(given == 0, who, "the problem", rule, f"{given} constraints")
-        if self.shared is not None:
-            checks.count(who, "shared", self.shared, 1, problem.dim, "the model's parameters")
+        check_work(who, problem, participants, constrained=False)
+        checks.count(who, "shared", self.shared or 1, 1, problem.dim, "the model's parameters")
         return State(problem.w0, problem.w0.new_full((count,), 1 / count))
 
     def batches(self, tasks: int) -> int:  # noqa: ARG002 - of some methods it depends on them
@@ -472,8 +469,8 @@ class Scalarized(Weighted):
     def init(self, problem: Problem) -> State:
         state = super().init(problem)
         if self.weights:
-            rule = "be given without task"
-            checks.require(self.task is None, "Scalarized", "weights", rule, self.weights)
+            fits = self.task is None
+            checks.require(fits, "Scalarized", "weights", "be given without task", self.weights)
             own = torch.zeros(len(state.weights), len(state.weights)).to(problem.w0)
             state = state._replace(weights=FixedWeights(self.weights)(own, state.weights))
         if self.task is None:

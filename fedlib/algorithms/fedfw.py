@@ -62,12 +62,10 @@ class FrankWolfe(checks.Checked):
     def init(self, problem: Problem) -> Any:
         """Check against the problem, which needs a feasible set; one model for all clients."""
         who, n = type(self).__name__, problem.num_clients
-        check_work(who, problem, n)
-        rule, free = "have objectives only", problem.num_constraints == 0
-        checks.require(free, who, "problem", rule, problem.name)
-        rule, remedy = "have a feasible set with its start in it", "build it with problem.within"
+        check_work(who, problem, n, constrained=False)
+        rule, remedy = "have a feasible set with its start in it", "see problem.within"
         inside = problem.set is not None and bool(problem.set.contains(problem.w0))
-        checks.require(inside, who, "problem", rule, problem.name, f"{remedy}(L1Ball(radius))")
+        checks.require(inside, who, "problem", rule, problem.name, remedy)
         of = (0,) * n if self.split is None else self.split.of
         checks.require(len(of) == n, who, "split.of", f"have an entry for each of {n} clients", of)
         return Common(problem.w0, problem.w0.new_zeros(()))

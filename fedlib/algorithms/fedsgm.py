@@ -23,7 +23,7 @@ from fedlib.core.client import Client, Reply
 from fedlib.core.describe import added_field
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info, Problem
-from fedlib.core.sampling import check_constrained, check_work, draw_round
+from fedlib.core.sampling import check_work, draw_round
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.steps.switching import Hard, Switch, loss_weights
 
@@ -102,8 +102,7 @@ class FedSGM(checks.Checked):
 
     def init(self, problem: Problem) -> State:
         """Check against the problem; all memories are zero."""
-        check_work("FedSGM", problem, self.participants)
-        check_constrained("FedSGM", problem)
+        check_work("FedSGM", problem, self.participants, constrained=True)
         check_compressors("FedSGM", self.uplink, self.downlink, self.error_feedback, problem.dim)
         w, memory = problem.w0, problem.dim if self.remembers else 0
         residual = w.new_zeros(problem.num_clients, memory)

@@ -93,11 +93,11 @@ class OverFeatures(checks.Checked):
 
     def check(self, problem: Problem) -> None:
         """Raise ValueError or TypeError unless features are divided, and head and batch fit."""
-        who, size = type(self).__name__, self.batch_size
-        form = check_vertical(who, problem).composite
-        checks.count(who, "head", self.head, 1, form.clients, "the problem's clients")
-        if size is not None:
-            checks.count(who, "batch_size", size, 1, problem.sizes[0], "the problem's samples")
+        who = type(self).__name__
+        most = check_vertical(who, problem).composite.clients
+        checks.count(who, "head", self.head, 1, most, "the problem's clients")
+        size, most = self.batch_size or 1, problem.sizes[0]
+        checks.count(who, "batch_size", size, 1, most, "the problem's samples")
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         """Distinct samples of the pool, the same for all clients; all of them for None."""
@@ -148,8 +148,8 @@ class PenaltyServer:
     def __post_init__(self) -> None:
         checks.fields(self)
         if self.objective == "norm":
-            for level in self.levels if isinstance(self.levels, tuple) else (self.levels,):
-                checks.positive(type(self).__name__, "levels", level)
+            kind = Positive | tuple[Positive, ...]
+            checks.value(type(self).__name__, "levels", self.levels, kind)
 
     def free(self, objectives: int) -> int:
         """Number of losses, the first ones, that are no constraints."""
@@ -163,9 +163,8 @@ class PenaltyServer:
         checks.require(one, who, "the problem", "have one objective", problem.num_objectives)
         remedy = 'pass objective="norm" to constrain its losses'
         checks.require(count, who, "the problem", "have a constraint", problem.name, remedy)
-        free = problem.set is None and problem.pooled is None
-        rule, remedy = "have no set and no pooled constraint", "the server has no closed form there"
-        checks.require(free, who, "the problem", rule, problem.name, remedy)
+        free, rule = problem.set is None and problem.pooled is None, "have no set, nothing pooled"
+        checks.require(free, who, "the problem", rule, problem.name)
         fits = not isinstance(self.levels, tuple) or len(self.levels) == count
         rule = f"hold {count} numbers (the constraints of {problem.name})"
         checks.require(fits, who, "levels", rule, self.levels)

@@ -230,14 +230,12 @@ def check_compressors(
     who: str, uplink: Compressor, downlink: Compressor, error_feedback: bool, dim: int
 ) -> None:
     """Raise ValueError unless the residuals of FedSGM shrink: error feedback up, EF21 down."""
-    fits = not error_feedback or uplink.contraction(dim) is not None
-    rule, remedy = (
-        "be contractive under error feedback",
-        "pass error_feedback=False or scaled=False",
-    )
-    checks.require(fits, who, "uplink", rule, uplink, remedy)
-    rule, remedy = "be contractive (primal EF21)", "take TopK, Rounding or RandK(..., scaled=False)"
-    checks.require(downlink.contraction(dim) is not None, who, "downlink", rule, downlink, remedy)
+    fits, rule = not error_feedback or uplink.contraction(dim) is not None, "be contractive"
+    remedy = "pass error_feedback=False or scaled=False"
+    checks.require(fits, who, "uplink", f"{rule} under error feedback", uplink, remedy)
+    remedy = "take TopK, Rounding or RandK(..., scaled=False)"
+    fits = downlink.contraction(dim) is not None
+    checks.require(fits, who, "downlink", f"{rule} (primal EF21)", downlink, remedy)
 
 
 def count_entries(fraction: float, dim: int) -> int:

@@ -65,30 +65,25 @@ def read_json(path: Path, kind: str | None = None) -> dict[str, Any]:
     Raises ValueError for a file that is missing, damaged, changed by hand, or of another schema or
     kind.
     """
-    what = f"store: {'/'.join(path.parts[-3:])} must"
+    what, again = f"store: {'/'.join(path.parts[-3:])} must", "make it with `papers reproduce`"
     try:
         data: Any = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ValueError(
-            f"{what} exist, it is not there; make it with `papers reproduce`, set FEDLIB_RESULTS "
-            "to a folder that has it, or use Trace.save for a run of your own."
-        ) from None
-    except OSError as error:
-        raise ValueError(f"{what} be a file that can be read, got {error.strerror!r}.") from error
-    except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, too long or too deep
-        why = str(error).partition("\n")[0]
-        text = f"{what} be whole JSON, it is damaged ({why}); delete it and reproduce."
-        raise ValueError(text) from None
-    schema = data.get("schema") if isinstance(data, dict) else None
-    if schema != SCHEMA:
-        raise ValueError(f"{what} have schema {SCHEMA}, got {schema}; reproduce it.")
-    content = {key: value for key, value in data.items() if key != "digest"}
-    if digest(content) != data.get("digest"):
-        changed = "agree with its digest, it was changed after it was written; restore it or"
-        raise ValueError(f"{what} {changed} reproduce it.")
-    if kind not in (None, data.get("kind")):
-        raise ValueError(f"{what} be of kind {kind!r}, got {data.get('kind')!r}; reproduce it.")
-    return {**data}
+        where = "set FEDLIB_RESULTS to a folder that has it, or use Trace.save for your own run"
+        raise ValueError(f"{what} exist, it is not there; {again}, {where}.") from None
+    except (OSError, ValueError, RecursionError) as error:  # or no UTF-8, no JSON, too deep
+        why = getattr(error, "strerror", None) or str(error).partition("\n")[0]
+        raise ValueError(f"{what} be whole JSON, it is damaged ({why}); {again}.") from None
+    held = data if isinstance(data, dict) else {}
+    own = digest({key: value for key, value in held.items() if key != "digest"})
+    for fits, rule in (
+        (held.get("schema") == SCHEMA, f"have schema {SCHEMA}, got {held.get('schema')}"),
+        (own == held.get("digest"), "agree with its digest, it was changed: restore it"),
+        (kind in (None, held.get("kind")), f"be of kind {kind!r}, got {held.get('kind')!r}"),
+    ):
+        if not fits:
+            raise ValueError(f"{what} {rule}, or {again}.")
+    return {**held}
 
 
 def write_json(path: Path, payload: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple, Protocol, cast, runtime_checkable
+from typing import Annotated, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
@@ -20,11 +20,11 @@ from torch.utils import _pytree as pytree
 from fedlib import checks
 from fedlib.checks import Count, Positive, Whole
 from fedlib.core.describe import describe
-from fedlib.core.trees import explain_map_error, loop_map
+from fedlib.core.trees import loop_map
 
 Info = dict[str, Tensor]
 #: Names that a metric cannot have: columns of `Trace.to_frame`.
-TAKEN = ("seed", "round")
+TAKEN = ("seed", "round", "")
 
 
 class Batch(NamedTuple):
@@ -122,14 +122,14 @@ class Problem:
     functions give is checked by `run`, before the first round.
     """
 
-    name: str
+    name: Annotated[str, checks.SOME]
     data: tuple[Shaped[Tensor, "R ..."], ...]
     rows: Int[Tensor, "N m"] | Int[Tensor, "R"]
     sizes: tuple[int, ...]
     losses: Callable[[Float[Tensor, "d"], Batch], Float[Tensor, "K"]]
     num_objectives: Count
     num_constraints: Whole
-    w0: Float[Tensor, "d"]
+    w0: Annotated[Float[Tensor, "d"], checks.SOME]
     metrics: 'Callable[[Float[Tensor, "d"], Problem], dict[str, Float[Tensor, ""]]]'
     gradient: (
         Callable[[Float[Tensor, "d"], Batch, Float[Tensor, "K"]], Float[Tensor, "d"]] | None
@@ -269,9 +269,8 @@ class Problem:
         if isinstance(weights, str):
             checks.one_of("weighted", "weights", weights, ("rows",))
         chosen = self.sizes if isinstance(weights, str) else weights
-        own = tuple(map(float, chosen))
-        rule, n = "hold one number a client", len(self.sizes)
-        checks.require(len(own) == n, "weighted", "weights", f"{rule}, {n}", own)
+        own, n = tuple(map(float, chosen)), self.num_clients
+        checks.require(len(own) == n, "weighted", "weights", f"hold {n} numbers, one a client", own)
         return replace(self, client_weights=own, config={**self.config, "weights": [*own]})
 
     def scaled(self) -> "Problem":
@@ -339,9 +338,8 @@ def pullback(
     if gradient is None:
         gradient = grad(lambda u, batch, weights: (weights * losses(u, batch)).sum())
     result = gradient(w, batch, weights)
-    rule = f"give a tensor of floats {list(w.shape)}, as long as w0"
     fits = getattr(result, "shape", None) == w.shape
-    checks.require(fits, "Problem", "gradient", rule, result)
+    checks.require(fits, "Problem", "gradient", f"give floats {[*w.shape]}, as w0 is", result)
     return result
 
 
@@ -353,31 +351,23 @@ def try_losses(problem: Problem) -> None:
     if problem.simulator is not None:
         return
     batch = problem.rows_of_client(torch.tensor(0, device=problem.rows.device))
-    who, k = f"losses of {problem.name}", problem.num_objectives + problem.num_constraints
+    k = problem.num_objectives + problem.num_constraints
+    who = f"losses of {problem.name}, objectives and then constraints,"
     try:
         with torch.no_grad():
             losses: object = problem.losses(problem.w0, batch)
     except Exception as error:
-        if isinstance(error, RuntimeError) and explain_map_error(error):
-            raise
         rule = "work on the rows of client 0"
         raise ValueError(checks.sentence("run", who, rule, error)) from error
-    fits = isinstance(losses, Tensor) and losses.is_floating_point() and losses.shape == (k,)
-    rule = f"give a tensor of floats [{k}], the objectives and then the constraints"
-    checks.require(fits, "run", who, rule, losses)
+    checks.value("run", who, losses, Float[Tensor, f"{k}"])
 
 
-def check_metrics(problem: Problem, metrics: object) -> None:
-    """Raise ValueError unless `metrics` gave a dict of names to 0-d tensors."""
+def check_metrics(problem: Problem, metrics: Any) -> None:
+    """Raise ValueError or TypeError unless `metrics` gave a dict of names to 0-d tensors."""
     who = f"metrics of {problem.name}"
-    fits: object = isinstance(metrics, dict) and metrics
-    checks.require(fits, "run", who, "give a dict of numbers, not empty", metrics)
-    for name, value in cast("dict[Any, Any]", metrics).items():
-        fits = isinstance(name, str) and name and name not in TAKEN
-        checks.require(fits, "run", who, f"have texts as names, not {' or '.join(TAKEN)}", name)
-        fits = isinstance(value, Tensor) and not value.dim() and not value.is_complex()
-        metric = f"metric {name!r} of {problem.name}"
-        checks.require(fits, "run", metric, "be a tensor of one number, shape []", value)
+    checks.value("run", who, metrics, Annotated[dict[str, Shaped[Tensor, ""]], checks.SOME])
+    for name in metrics:
+        checks.require(name not in TAKEN, "run", who, f"have names other than {TAKEN}", name)
 
 
 def _require(fits: object, name: str, rule: str, value: object) -> None:
@@ -386,26 +376,17 @@ def _require(fits: object, name: str, rule: str, value: object) -> None:
 
 def _check_shapes(problem: Problem) -> None:
     """Check what is known of tensors whose values cannot be read: inside a map or a recording."""
-    data, rows, w0, sizes = problem.data, problem.rows, problem.w0, problem.sizes
-    _require(problem.name, "name", "be a text that is not empty", problem.name)
-    got = [list(x.shape) for x in data]
-    _require(len({len(x) for x in data}) == 1, "data", "hold tensors with equally many rows", got)
-    _require(len(w0), "w0", "be a vector [d], d at least 1", w0)
+    rows, sizes, weights = problem.rows, problem.sizes, problem.client_weights
+    got = [list(x.shape) for x in problem.data]
+    _require(len({len(x) for x in problem.data}) == 1, "data", "have equally many rows", got)
     fits = rows.dtype == torch.int64 and 0 not in rows.shape and rows.dim() in (1, 2)
     _require(fits, "rows", "be int64 [N, m], N and m at least 1, or [sum(sizes)]", rows)
-    if rows.dim() == 1:
-        fits = bool(sizes) and min(sizes) > 0 and sum(sizes) == len(rows)
-        _require(fits, "sizes", f"be positive and add up to the {len(rows)} rows", sizes)
-        n = len(sizes)
-    else:
-        n, m = rows.shape
-        _require(len(sizes) == n, "sizes", f"have {n} entries, one for each line of rows", sizes)
-        fits = all(1 <= size <= m for size in sizes)
-        _require(fits, "sizes", f"lie in 1..{m} (the columns of rows)", sizes)
-    weights = problem.client_weights
+    n, m = rows.shape if rows.dim() == 2 else (len(sizes), len(rows))
+    rule = f"be {n} numbers in 1..{m}" if rows.dim() == 2 else f"be positive and add up to {m}"
+    fits = max(sizes) <= m if rows.dim() == 2 and sizes else sum(sizes) == m
+    fits = fits and len(sizes) == n and min(sizes) > 0
+    _require(fits, "sizes", f"{rule} (the shape of rows)", sizes)
     _require(len(weights) in (0, n), "client_weights", f"be {n} numbers, one a client", weights)
-    fits = not isinstance(problem.lengths, Tensor) or problem.lengths.shape == (n,)
-    _require(fits, "lengths", f"be whole numbers [{n}]", problem.lengths)
 
 
 def _check_values(problem: Problem) -> None:

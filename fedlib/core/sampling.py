@@ -128,25 +128,28 @@ def sample(size: int, count: int, rng: torch.Generator) -> Int[Tensor, "n"]:
 
 
 def check_work(
-    who: str, problem: Problem, participants: int, distinct_batch: int | None = None
+    who: str,
+    problem: Problem,
+    participants: int,
+    distinct_batch: int | None = None,
+    *,
+    constrained: bool | None = None,
 ) -> None:
-    """Check what a round asks of the clients against the problem.
+    """Check what a round asks of the clients and of the losses against the problem.
 
-    Raises ValueError if there are fewer clients than participants, or a batch of distinct rows is
-    larger than a client.
+    Raises ValueError if there are fewer clients than participants, a batch of distinct rows is
+    larger than a client, or the method is for `constrained` problems (one objective, a constraint
+    at least) or for others, and the problem is not one.
     """
-    n = problem.num_clients
+    n, smallest = problem.num_clients, min(problem.sizes)
     checks.count(who, "participants", participants, high=n, note="the problem's clients")
-    if distinct_batch is not None:
-        note, smallest = "its rows are distinct: the smallest client's", min(problem.sizes)
-        checks.count(who, "batch_size", distinct_batch, high=smallest, note=note)
-
-
-def check_constrained(who: str, problem: Problem) -> None:
-    """Raise ValueError unless the problem has one objective, and a constraint at least."""
+    note = "its rows are distinct: the smallest client's"
+    checks.count(who, "batch_size", distinct_batch or 1, high=smallest, note=note)
     kinds = (problem.num_objectives, problem.num_constraints)
-    rule = "have one objective, and one constraint or several"
-    checks.require(kinds[0] == 1 and kinds[1], who, "problem", rule, kinds)
+    fits = kinds[0] == 1 and kinds[1] if constrained else constrained is None or not kinds[1]
+    one = "have one objective, and one constraint or several"
+    rule = one if constrained else "have objectives only"
+    checks.require(fits, who, "problem", rule, "{} and {}".format(*kinds))
 
 
 def _positions(

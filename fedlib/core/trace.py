@@ -100,6 +100,7 @@ class Trace:
 
         Raises ValueError as `model`, or if the module has another number of trainable parameters.
         """
+        checks.arguments(Trace.state_dict, locals())
         w = self.model(seed)
         named = {name: p for name, p in module.named_parameters() if p.requires_grad}
         sizes = [p.numel() for p in named.values()]

@@ -24,7 +24,7 @@ from fedlib.data.cache import get, use_instead
 from fedlib.data.sources import SOURCES
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from pandas import DataFrame
 
 _ADULT_COLUMNS = (
     "age workclass fnlwgt education education_num marital_status occupation relationship race "
@@ -96,7 +96,7 @@ def fashion_mnist(split: Split) -> Table:
     return _idx_table("fashion_mnist", split, tuple(names.split(",")))
 
 
-def adult(split: Split) -> "pd.DataFrame":
+def adult(split: Split) -> "DataFrame":
     """UCI Adult: 32561 ("train") or 16281 ("test") rows of 15 named columns; "?" is missing.
 
     The test file's first line is skipped and the dot after its labels dropped, so that `income`

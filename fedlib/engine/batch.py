@@ -1,6 +1,5 @@
 """The rounds and evaluations of all runs of one call of `run`: seeds and grid side by side."""
 
-import inspect
 import types
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -56,9 +55,8 @@ class BatchedRuns:
         self.hyper = {k: v.to(device) for k, v in values.items()}
         self.schedules, own = dict(schedules), floats(self.template)
         for name in self.schedules:
-            of, each = type(self.template).__name__, [floats(one).get(name) for one in grid]
-            rule = f"name fields of {of} that are floats: {', '.join(own)}"
-            checks.require(name in own, "run", "schedules", rule, name)
+            each = [floats(one).get(name) for one in grid]
+            checks.one_of("run", f"schedules of {type(self.template).__name__}", name, own)
             like = self.problems[0].w0
             self.hyper.setdefault(name, torch.tensor(each, dtype=like.dtype, device=device))
         self.base = {name: self.hyper[name].clone() for name in self.schedules}
@@ -97,11 +95,10 @@ class BatchedRuns:
         own = {"algorithm": config["algorithms"][0], **config, "rounds": None}
         del own["algorithms"]
         fits = len(self.grid) == 1 and dict(trace.config) | {"rounds": None} == own
-        rule = "be a trace of this algorithm, problem, seeds and evaluate_every"
-        checks.require(fits, "run", "start", rule, trace.config.get("algorithm"))
-        fits = type(trace.state) is type(now.state)
-        rule, remedy = "hold the run's state", "a file keeps models alone: see `checkpoint`"
-        checks.require(fits, "run", "start", rule, type(trace.state).__name__, remedy)
+        fits = fits and type(trace.state) is type(now.state)
+        rule = "be a trace of this algorithm, problem, seeds and evaluate_every, with its state"
+        got, remedy = trace.config.get("algorithm"), "a file keeps models alone: see `checkpoint`"
+        checks.require(fits, "run", "start", rule, got, remedy)
         now.state = pytree.tree_map(lambda x: x.unsqueeze(0).to(self.device), trace.state)
         now.round = int(trace.rounds[-1])
         for _ in range(now.round):
@@ -263,15 +260,11 @@ class BatchedRuns:
 def make_problem(problem: Callable[[int], Problem], seed: int) -> Problem:
     """The problem of a seed; TypeError unless the function makes one of the seed alone."""
     try:
-        inspect.signature(problem).bind(seed)
+        made = problem(seed)
     except TypeError as error:
         rule = f"be a Problem, or a function of the seed alone ({error})"
-        raise TypeError(checks.sentence("run", "problem", rule, problem)) from None
-    except ValueError:  # some that are not of Python do not tell what they take
-        pass
-    made = problem(seed)
-    if not isinstance(made, Problem):
-        raise TypeError(checks.sentence("run", f"problem({seed})", "give a Problem", made))
+        raise TypeError(checks.sentence("run", "problem", rule, problem)) from error
+    checks.value("run", f"problem({seed})", made, Problem)
     return made
 
 
@@ -287,10 +280,9 @@ def _stack_draws(draws: Sequence[Draw], rounds: int) -> Draw:
     """The draws of some rounds and all seeds, round after round, as one `[rounds, S, ...]`."""
 
     def stacked(*each: Shaped[Tensor, "..."]) -> Shaped[Tensor, "..."]:
-        shapes = [[*shape] for shape in dict.fromkeys(x.shape for x in each)]
-        rule, remedy = "have one shape", "all rows of unequally many, say: run the seeds one by one"
-        which = "the draws of all seeds"
-        checks.require(len(shapes) == 1, "run", which, rule, shapes[:2], remedy)
+        shapes = [*{x.shape: [*x.shape] for x in each}.values()]
+        rule, remedy = "have one shape", "clients differ in rows, say: run the seeds one by one"
+        checks.require(len(shapes) == 1, "run", "draws of all seeds", rule, shapes[:2], remedy)
         return torch.stack(each).view(rounds, -1, *each[0].shape)
 
     return pytree.tree_map(stacked, *draws)  # type: ignore[no-any-return]

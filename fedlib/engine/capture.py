@@ -30,13 +30,9 @@ class Captured:
         self.graph, self.inputs, self.outputs = graph, inputs, outputs
 
     def __call__(self, *arguments: Any) -> Any:
-        """The function's value, by the operations that were captured.
-
-        Raises ValueError for arguments of another structure than the example's.
-        """
+        """The function's value, by the operations that were captured."""
         leaves, structure = pytree.tree_flatten(arguments)
-        if structure != self.inputs:
-            raise ValueError(f"capture: arguments must be like {self.inputs}, got {structure}.")
+        assert structure == self.inputs
         return pytree.tree_unflatten(list(self.graph(*leaves)), self.outputs)
 
 

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from errno import EISDIR
 from pathlib import Path
 from typing import Any
 
@@ -67,21 +68,18 @@ class Progress:
 def check_path(given: Path | str | None) -> Path | None:
     """The path that `run` was given for its checkpoint, None for none.
 
-    Raises ValueError or OSError unless it is a file, or a name in a folder where a file can be
-    written.
+    Raises OSError unless it is a file, or a name in a folder where a file can be written.
     """
     if given is None:
         return None
     path = Path(given)
     try:
-        fits = path.is_file() or not path.exists()
-        checks.require(fits, "run", "checkpoint", "be the path of a file", given, "name a file")
-        rule, remedy = "lie in a folder that exists", "make the folder"
-        checks.require(path.parent.is_dir(), "run", "checkpoint", rule, given, remedy)
+        if path.exists() and not path.is_file():
+            raise IsADirectoryError(EISDIR, "it is no file")
         with temporary_file(path.parent):
             pass
     except OSError as error:
-        rule, why = "be a path that can be written to", f"{given!s:.60} ({error.strerror})"
+        why, rule = f"{given!s:.60} ({error.strerror})", "be a file in a folder to write to"
         raise OSError(checks.sentence("run", "checkpoint", rule, why, "name another")) from error
     return path
 
@@ -122,11 +120,12 @@ class Checkpoint:
         except FileNotFoundError:
             return start
         except (OSError, Misfit) as error:
-            name, why = f"checkpoint {self.path.name}", error
+            kind: type[Exception] = ValueError
+            why = str(error)
             if isinstance(error, OSError):
-                why = Misfit(f"be a file that can be read, got {error.strerror}")
-            kind = OSError if isinstance(error, OSError) else ValueError
-            raise kind(f"run: {name} must {why}; name another, or remove it.") from error
+                kind, why = OSError, f"be a file that can be read, got {error.strerror}"
+            text = f"run: checkpoint {self.path.name} must {why}; name another, or remove it."
+            raise kind(text) from error
 
     def _progress(self, content: Any, start: Progress, rounds: int) -> Progress:
         """The content of a file as the progress of this run; raises Misfit."""

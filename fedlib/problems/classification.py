@@ -8,7 +8,7 @@ on pictures or generated data. `problem.within(L1Ball(10.0))` makes the set;
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Int, Shaped
@@ -115,7 +115,7 @@ def classifier(
     rows: Int[Tensor, "N m"],
     model: Model,
     *,
-    sizes: Sequence[Count] | None = None,
+    sizes: Annotated[Sequence[Count], checks.SOME] | None = None,
     scale: tuple[Positive, Number, Positive] | None = None,
     measured: Count | None = None,
     dtype: FloatType = torch.float32,
@@ -145,10 +145,9 @@ def classifier(
     checks.arguments(classifier, locals())
     sizes = (rows.shape[1],) * len(rows) if sizes is None else tuple(sizes)
     for samples in (train, test):
-        _check_labels("classifier", samples.X, samples.y)
-    if measured is not None:
-        note = "the rows of the smallest client"
-        checks.count("classifier", "measured", measured, 1, min(sizes), note)
+        checks.labelled("classifier", *samples)
+    note = "the rows of the smallest client"
+    checks.count("classifier", "measured", measured or 1, 1, min(sizes), note)
     fits = scale is None or train.X.dtype == torch.uint8
     checks.require(fits, "classifier", "scale", "be None for inputs that are no bytes", scale)
     made = _Classifier(model, dtype, scale or (1.0, 0.0, 1.0), measured)
@@ -220,11 +219,3 @@ class _Classifier:
 def row_losses(out: Float[Tensor, "B classes"], target: Int[Tensor, "B"]) -> Float[Tensor, "B"]:
     """Cross-entropy of every row."""
     return out.logsumexp(-1) - out.gather(-1, target.unsqueeze(-1)).squeeze(-1)
-
-
-def _check_labels(who: str, X: Tensor, y: Tensor) -> None:
-    """Raise ValueError unless X is finite and y has a label for each of its rows."""
-    if X.is_floating_point():
-        checks.finite(who, "X", X)
-    rule = f"have a label for each of the {len(X)} rows of X"
-    checks.require(len(X) == len(y), who, "y", rule, len(y))

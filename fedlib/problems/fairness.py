@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -17,7 +17,7 @@ from fedlib.core.sampling import seeded
 from fedlib.data import split
 
 #: Whose sign the gradient of an absolute gap takes: that of all participants, or each client's own.
-SIGNS = ("pooled", "client")
+Sign = Literal["pooled", "client"]
 
 
 class Rows(NamedTuple):
@@ -36,7 +36,7 @@ def fairness(
     seed: Seed = 0,
     alpha: Positive = 2.0,
     hidden: Sequence[Count] = (64, 32),
-    sign: str = "pooled",
+    sign: Sign = "pooled",
     config: Mapping[str, Any] | None = None,
 ) -> Problem:
     r"""Federated classification under demographic parity, with a ReLU network.
@@ -70,14 +70,10 @@ def fairness(
     rows of one group only, a client without rows, and parameters out of range.
     """
     checks.arguments(fairness, locals())
-    checks.one_of("fairness", "sign", sign, SIGNS)
     for name, part in (("train", train), ("test", test)):
-        shape = [len(part.y), train.X.shape[-1]]
-        fits = (
-            [*part.X.shape] == shape and part.X.is_floating_point() and len(part.group) == shape[0]
-        )
-        rule = f"be floats {shape}, with a group for every row"
-        checks.require(fits, "fairness", f"{name}.X", rule, list(part.X.shape))
+        shape = f"{len(part.y)} {train.X.shape[-1]}"
+        checks.value("fairness", f"{name}.X", part.X, Float[Tensor, shape])
+        checks.value("fairness", f"{name}.group", part.group, Float[Tensor, f"{len(part.y)}"])
         checks.finite("fairness", f"{name}.X", part.X, "drop or impute these rows")
         checks.labels01("fairness", f"{name}.y", part.y)
         checks.labels01("fairness", f"{name}.group", part.group)

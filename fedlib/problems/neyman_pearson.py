@@ -51,10 +51,8 @@ def neyman_pearson(
     client without one of the classes, and parameters out of range.
     """
     checks.arguments(neyman_pearson, locals())
-    checks.finite("neyman_pearson", "X", X, "drop or impute these rows")
+    checks.labelled("neyman_pearson", X, y)
     checks.labels01("neyman_pearson", "y", y, "recode them, class 0 is the objective")
-    rule = f"have a label for each of the {len(X)} rows of X"
-    checks.require(len(X) == len(y), "neyman_pearson", "y", rule, len(y))
     rng = seeded(seed, "split")
     train, test = torch.arange(len(y)), torch.arange(0)
     if train_fraction < 1:
@@ -101,9 +99,8 @@ def class_shares(
     for j, own in enumerate(rows):
         for c in (0, 1):
             mine = own[labels[own] == c]
-            rule = f"have rows of class {c}, as every client must of both"
             remedy = "use fewer clients, a larger alpha or the IID split"
-            checks.require(len(mine), who, f"client {j}", rule, 0, remedy)
+            checks.require(len(mine), who, f"client {j}", f"have rows of class {c}", 0, remedy)
             shares[mine, c] = len(own) / len(mine)
     return shares
 

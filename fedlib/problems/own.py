@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
-from torch.func import grad, vmap
+from torch.func import grad_and_value, vmap
 from torch.utils.data import DataLoader, Dataset, default_collate
 
 from fedlib import checks, models
@@ -31,7 +31,7 @@ from fedlib.core.trees import explain_map_error, loop_map
 from fedlib.problems.fairness import combine_gaps, group_gap, sums
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from pandas import DataFrame
 
 Vector = Float[Tensor, "d"]
 
@@ -68,12 +68,11 @@ class ClientRows(NamedTuple):
         Raises ValueError unless `values` and `where` are `[B]`: one number a row.
         """
         weight = self.weight
+        rule = f"hold one number a row, shape {list(weight.shape)}"
+        remedy = "drop or reduce the other axes, for instance with squeeze(-1)"
         for name, value in (("values", values), ("where", where)):
-            if value is not None:
-                rule = f"hold one number a row, shape {list(weight.shape)}"
-                fits, got = value.shape == weight.shape, list(value.shape)
-                remedy = "drop or reduce the other axes, for instance with squeeze(-1)"
-                checks.require(fits, "ClientRows.mean", name, rule, got, remedy)
+            fits, got = value is None or value.shape == weight.shape, value
+            checks.require(fits, "ClientRows.mean", name, rule, got, remedy)
         if where is not None:
             chosen = weight * where.to(weight.dtype)
             _SHARES.append(chosen.sum())
@@ -116,7 +115,7 @@ class GroupGap(checks.Checked):
 
 
 def from_frame(
-    frame: "pd.DataFrame",
+    frame: "DataFrame",
     *,
     client: Hashable,
     target: Hashable,
@@ -126,7 +125,7 @@ def from_frame(
     features: Iterable[Hashable] | None = None,
     columns: Sequence[Hashable] = (),
     measures: Mapping[str, Function] | None = None,
-    heldout: "pd.DataFrame | None" = None,
+    heldout: "DataFrame | None" = None,
     weights: Literal["rows"] | Sequence[float] | None = None,
     name: str = "own",
 ) -> Problem:
@@ -161,10 +160,10 @@ def from_frame(
     """
     import pandas as pd
 
-    who, frames = "from_frame", [frame] if heldout is None else [frame, heldout]
+    who = "from_frame"
     checks.arguments(from_frame, locals())
-    for name_of, given in zip(("frame", "heldout"), frames, strict=False):
-        checks.value(who, name_of, given, pd.DataFrame)
+    checks.value(who, "frame", frame, pd.DataFrame)
+    checks.value(who, "heldout", heldout, pd.DataFrame | None)
     if isinstance(constraint, GroupGap):
         columns = [*dict.fromkeys([*columns, constraint.column])]
     if features is None:
@@ -172,17 +171,16 @@ def from_frame(
     features, others = [*features], (target, *columns)
     checks.require(features, who, "features", "hold a column at least", [])
     twice = [k for k, count in Counter([client, *features, *others]).items() if count > 1]
-    rule = "name a column once, for one purpose"
-    checks.require(not twice, who, "client, target, features and columns", rule, twice)
-    find_columns(who, frame, [client])
-    whole, *held = (tensors_of(who, one, features, others) for one in frames)
+    names = "client, target, features and columns"
+    checks.require(not twice, who, names, "name a column once, for one purpose", twice)
+    whole = tensors_of(who, frame, features, others, client)
     nameless = int(frame[client].isna().sum())
     checks.require(not nameless, who, "client", "leave no row without a name", nameless)
+    outside = () if heldout is None else tensors_of(who, heldout, features, others)
     groups = frame.groupby(client, sort=True, observed=False)
     places = {label: groups.indices.get(label, []) for label, _ in groups}
     clients = {label: tuple(x[own] for x in whole) for label, own in places.items()}
     rest = constraint, measures or {}, columns, weights
-    outside = held[0] if held else ()
     return make_problem(who, name, clients, outside, module, objective, *rest)
 
 
@@ -217,17 +215,17 @@ def from_clients(
         columns = [*dict.fromkeys([*columns, str(constraint.column)])]
     clients = [as_rows(who, f"client {j}", own, columns) for j, own in enumerate(clients)]
     held = as_rows(who, "heldout", heldout, columns) if heldout else ()
-    first = [list(x.shape) for x in clients[0]] if clients else []
-    everybody = {f"client {j}": own for j, own in enumerate(clients)} | {"heldout": held}
+    everybody = {f"client {j}": own for j, own in enumerate(clients)}
+    everybody |= {"heldout": held} if heldout else {}
+    first = [list(x.shape) for x in (clients or [held])[0]]
+    rule = "hold equally many rows in all its tensors, shaped as those of client 0"
     for label, own in everybody.items():
-        shapes = [list(x.shape) for x in own]
-        equal = len({shape[0] for shape in shapes}) < 2
-        checks.require(equal, who, label, "hold equally many rows in all its tensors", shapes)
-        same = not own or [shape[1:] for shape in shapes] == [shape[1:] for shape in first]
-        checks.require(same, who, label, f"have rows shaped as client 0, {first}", shapes)
-        for part, x in zip(("inputs", "target", *columns), own, strict=bool(own)):
+        got = [list(x.shape) for x in own]
+        fits = len({m for m, *_ in got}) == 1 and [x[1:] for x in got] == [x[1:] for x in first]
+        checks.require(fits, who, label, rule, got, f"client 0 has {first}")
+        for part, x in zip(("inputs", "target", *columns), own, strict=True):
             checks.finite(who, f"{part} of {label}", x, "drop or impute these rows")
-    checks.require(not held or len(held[0]), who, "heldout", "have rows", 0)
+    checks.require(not heldout or len(held[0]), who, "heldout", "have rows", 0)
     rest = constraint, measures or {}, columns, weights
     return make_problem(who, name, dict(enumerate(clients)), held, module, objective, *rest)
 
@@ -267,10 +265,10 @@ def as_tensor(who: str, name: str, given: Any) -> Shaped[Tensor, "m ..."]:
     except (TypeError, ValueError, RuntimeError) as error:
         why = str(error).partition("\n")[0]
         raise TypeError(checks.sentence(who, name, f"hold numbers ({why})", given)) from None
-    dense = x.layout is torch.strided and not x.is_nested
-    rule, remedy = "be a dense tensor", "call .to_dense(), or pad nested rows"
-    checks.require(dense, who, name, rule, x.layout if not x.is_nested else "nested", remedy)
-    checks.require(x.dim(), who, name, "have a row a sample", list(x.shape))
+    fits = x.layout is torch.strided and not x.is_nested and x.dim()
+    rule, remedy = "be dense, with a row a sample", "call .to_dense(), or pad nested rows"
+    got = "nested" if x.is_nested else (x.layout, *x.shape)
+    checks.require(fits, who, name, rule, got, remedy)
     return x.detach().cpu()
 
 
@@ -298,22 +296,24 @@ def cast(x: Shaped[Tensor, "*b"], dtype: torch.dtype, *, whole: bool = True) -> 
     return x if x.dtype == torch.uint8 and not whole else x.to(torch.int64)
 
 
-def find_columns(who: str, frame: "pd.DataFrame", wanted: Sequence[Hashable]) -> None:
-    """Raise unless the frame has all these columns, once."""
+def tensors_of(
+    who: str,
+    frame: "DataFrame",
+    features: list[Hashable],
+    others: Sequence[Hashable],
+    *also: Hashable,
+) -> Rows:
+    """Features `[R, p]` and other columns `[R]` of a frame; raises unless all are finite.
+
+    The frame must have every column once, those of `also` too, and at least one row.
+    """
+    checks.require(len(frame), who, "a frame", "have rows", 0)
     labels = [*frame.columns]
-    for column in wanted:
-        near = ", ".join(map(repr, get_close_matches(str(column), map(str, labels), n=3)))
+    for column in (*also, *features, *others):
         rule = f"hold {'one' if column in labels else 'the'} column {column!r}"
+        near = ", ".join(map(repr, get_close_matches(str(column), map(str, labels), n=3)))
         remedy = f"nearest: {near}" if near else ""
         checks.require(labels.count(column) == 1, who, "the frame", rule, labels, remedy)
-
-
-def tensors_of(
-    who: str, frame: "pd.DataFrame", features: list[Hashable], others: Sequence[Hashable]
-) -> Rows:
-    """Features `[R, p]` and other columns `[R]` of a frame; raises unless all are finite."""
-    checks.require(len(frame), who, "a frame", "have rows", 0)
-    find_columns(who, frame, [*features, *others])
     for column in (*features, *others):
         values, what = frame[column], f"column {column!r}"
         fits, remedy = values.dtype.kind in "biuf", "pass it through pandas.get_dummies"
@@ -424,7 +424,7 @@ def make_problem(
         dtype = torch.get_default_dtype()
         with torch.no_grad():
             inputs = cast(next(iter(clients.values()))[0][:2], dtype, whole=False)
-            attempt(f"{who}: module must take the inputs, it failed with", module, inputs)
+            attempt(who, "module", module, inputs)
     w0, apply = models.ravel(module)
     sizes = tuple(len(own[0]) for own in clients.values())
     parts = [torch.cat(x) for x in zip(*clients.values(), strict=True)]
@@ -460,16 +460,15 @@ def make_problem(
         },
     )
     first = problem.data[0][problem.own_rows(0)]
-    takes = f"module must take inputs of shape {list(first.shape)}, it failed with"
-    attempt(f"{who}: {takes}", apply, w0, first)
+    attempt(who, f"module, of inputs of shape {list(first.shape)},", apply, w0, first)
     for kind, several in (("objective", objectives), ("constraint", constraints)):
         for function in several:
             try_function(who, f"{kind} {title(function)!r}", functions, function, problem)
     taken = ("", "seed", "round", *functions.means(w0, problem))
     kinds: tuple[dict[str, Function], dict[str, Function]] = {}, {}
     for label, measure in measures.items():
-        fits, rule = label not in taken, f"be none of {taken}"
-        checks.require(fits, who, "the name of a measure", rule, label)
+        named = who, "the name of a measure", f"be none of {taken}", label
+        checks.require(label not in taken, *named)
         tensor = try_measure(who, f"measure {label!r}", functions, measure, problem)
         kinds[not tensor][label] = measure
     functions = replace(functions, measures=kinds[0], host_measures=kinds[1])
@@ -487,41 +486,38 @@ def try_function(
     start and at a random point: at a symmetric start all rows may have one loss.
     """
     over_clients = loop_map if problem.sequential_clients else vmap
-    works = f"{who}: {name} must work on a client's rows, it failed"
 
-    def value(w: Tensor, batch: Batch) -> Any:
-        return function(functions.rows(w, batch))
-
-    def with_shares(w: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+    def value(w: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         _SHARES.clear()
-        loss = value(w, batch)
+        loss = function(functions.rows(w, batch))
         return loss, torch.stack([*_SHARES, loss.new_ones(())]).min()
 
-    alone = attempt(works, value, problem.w0, plain_client(problem, 0))
-    got = list(alone.shape) if isinstance(alone, Tensor) else alone
-    remedy = "take the mean of values that are one a row: rows.mean(values)"
-    checks.require(got == [], who, name, "return one number, a tensor of shape []", got, remedy)
+    plain_number(who, name, function, functions.rows(problem.w0, plain_client(problem, 0)))
     rng = torch.Generator().manual_seed(0)
     other = problem.w0 + SPREAD * torch.randn(problem.dim, generator=rng).to(problem.w0)
-    flat = True
+    slope, flat = grad_and_value(value, has_aux=True), True
     for w in (problem.w0, other):
         for group in problem.size_groups():
             batch = problem.rows_of(group)
-            each, shares = attempt(works, over_clients(partial(with_shares, w), (0,)), batch)
-            bad = f"none on client {group[int(shares.argmin())]}"
-            remedy = "leave such clients out, or take a GroupGap, which pools them"
+            each = attempt(who, name, over_clients(partial(slope, w), (0,)), batch)
+            slopes, (values, shares) = each
             rule = "find rows that its condition holds for on every client"
-            checks.require(bool((shares > 0).all()), who, name, rule, bad, remedy)
-            slopes = attempt(works, over_clients(partial(grad(value), w), (0,)), batch)
-            if w is problem.w0:
-                check_finite(who, name, each, group)
-                check_finite(who, f"the gradient of {name}", slopes, group)
+            got, remedy = f"none on client {group[int(shares.argmin())]}", "or take a GroupGap"
+            checks.require(bool((shares > 0).all()), who, name, rule, got, remedy)
+            bad = ~(values.isfinite() & slopes.isfinite().all(1)) & (w is problem.w0)
+            rule, remedy = "be finite where methods start", "look for a logarithm or a quotient"
+            got = f"NaN or infinity on client {group[int(bad.int().argmax())]}"
+            checks.require(not bad.any(), who, f"{name} and its gradient", rule, got, remedy)
             flat = flat and not bool(slopes.nan_to_num().any())
             size, place = min((problem.sizes[j], k) for k, j in enumerate(group))
             if size < batch.weight.shape[1]:
-                own = plain_client(problem, group[place])
-                padded = Batch(tuple(x[place] for x in batch.data), batch.weight[place])
-                check_padding(who, name, value, w, own, padded)
+                with_it = slopes[place], values[place]
+                without, (alone, _) = slope(w, plain_client(problem, group[place]))
+                close = partial(torch.allclose, rtol=1e-3, atol=1e-5, equal_nan=True)
+                fits = all(map(close, with_it, (without, alone)))
+                got = f"{with_it[1]:.4g} with them and {alone:.4g} without"
+                remedy = "take rows.mean(values) in place of values.mean() or sum()"
+                checks.require(fits, who, name, "not count padding rows", got, remedy)
     if flat:
         warnings.warn(
             f"{who}: the gradient of {name} is zero on the rows of every client, so that no method "
@@ -530,60 +526,54 @@ def try_function(
         )
 
 
-def check_padding(
-    who: str, name: str, value: Callable[..., Any], w: Vector, own: Batch, padded: Batch
-) -> None:
-    """Raise ValueError unless value and gradient are the same with and without padding rows."""
-    for what in (value, grad(value)):
-        with_it, without = what(w, padded), what(w, own)
-        close = torch.allclose(with_it, without, rtol=1e-3, atol=1e-5, equal_nan=True)
-        got = f"{with_it.norm():.4g} with them and {without.norm():.4g} without"
-        remedy = "take rows.mean(values) in place of values.mean() or sum()"
-        checks.require(close, who, name, "not count padding rows", got, remedy)
-
-
 def try_measure(
     who: str, name: str, functions: OwnFunctions, measure: Function, problem: Problem
 ) -> bool:
     """Whether a measure gives a tensor; ValueError unless it gives one number of rows."""
-    works = f"{who}: {name} must work on a client's rows, it failed"
     w, held = problem.w0, bool(problem.heldout)
+    first = heldout_rows(problem) if held else plain_client(problem, 0)
     _SHARES.clear()
-    with torch.no_grad():
-        first = heldout_rows(problem) if held else plain_client(problem, 0)
-        number = attempt(works, measure, functions.rows(w, first))
-    what = "the held-out rows" if held else "client 0"
-    rule = f"find rows that its condition holds for on {what}"
+    number = plain_number(who, name, measure, functions.rows(w, first), host=True)
+    rule = f"find rows that its condition holds for on {'heldout' if held else 'client 0'}"
     checks.require(all(x > 0 for x in _SHARES), who, name, rule, "none")
-    if isinstance(number, numbers.Real) or (isinstance(number, np.ndarray) and not number.ndim):
-        return False
-    got = list(number.shape) if isinstance(number, Tensor) else number
-    remedy = "take the mean of values that are one a row: rows.mean(values)"
-    checks.require(got == [], who, name, "return one number, a tensor of shape []", got, remedy)
-    _SHARES.clear()
-    value = attempt(works, functions.measured, measure, w, problem)
-    checks.require(bool(value.isfinite()), who, name, "be finite where methods start", value)
-    return True
+    if isinstance(number, Tensor):
+        value = attempt(who, name, functions.measured, measure, w, problem)
+        checks.require(bool(value.isfinite()), who, name, "be finite where methods start", value)
+    return isinstance(number, Tensor)
 
 
-def attempt(sentence: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """The result of a function, or ValueError: the sentence and the first line of what happened."""
+def plain_number(
+    who: str, name: str, function: Function, rows: ClientRows, *, host: bool = False
+) -> Any:
+    """The one number of a function of some rows, a tensor or, on the `host`, one of Python's."""
+    with torch.no_grad():
+        found = attempt(who, name, function, rows)
+    plain = isinstance(found, numbers.Real) or (isinstance(found, np.ndarray) and not found.ndim)
+    got = list(found.shape) if isinstance(found, Tensor) else found
+    rule, remedy = "return one number, a tensor of shape []", "rows.mean(values) is a mean of rows"
+    checks.require(got == [] or (host and plain), who, name, rule, got, remedy)
+    return found
+
+
+def attempt(who: str, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """The result of a function, or ValueError with the first line of what happened, and where."""
     try:
         return function(*arguments)
     except Exception as error:
-        text, line = str(error).strip(), user_line(error)
-        dynamic = any(words in text for words in ("dynamic shape", "nonzero", "masked_select"))
-        if dynamic or explain_map_error(error):
+        text, line = str(error).strip() or type(error).__name__, user_line(error)
+        recorded = any(words in text for words in ("dynamic shape", "nonzero", "masked_select"))
+        if recorded or explain_map_error(error):
             cause = "draw random numbers" if "random operation" in text else "look at values"
             raise ValueError(
-                f"{sentence.partition(' must ')[0]} must not {cause}{line}: one recording serves "
-                "all clients; write rows.mean(values, where=condition), torch.where(condition, a, "
-                "b), or for F.one_hot(target, k): torch.eye(k)[target]."
+                f"{who}: {name} must not {cause}{line}: one recording serves all clients; write "
+                "rows.mean(values, where=condition), torch.where(condition, a, b), or for "
+                "F.one_hot(target, k): torch.eye(k)[target]."
             ) from error
-        lines = text.splitlines() or [type(error).__name__]
         casts = any(words in text for words in ("Long", "scalar type", "dtype", "Byte", "type"))
         remedy = "; if it wants floats, write rows.target.float()" if casts else ""
-        raise ValueError(f"{sentence}{line}: {lines[0].rstrip('.')}{remedy}.") from error
+        why = text.splitlines()[0].rstrip(".")
+        works = f"work on rows, it failed{line}: {why}{remedy}"
+        raise ValueError(f"{who}: {name} must {works}.") from error
 
 
 def user_line(error: Exception) -> str:
@@ -592,14 +582,6 @@ def user_line(error: Exception) -> str:
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.endswith(".py")]
     theirs = [f for f in frames if not f.filename.startswith(own) and f.line]
     return f" at `{str(theirs[-1].line)[:80]}`" if theirs else ""
-
-
-def check_finite(who: str, name: str, values: Shaped[Tensor, "n *d"], clients: list[int]) -> None:
-    """Raise ValueError unless every client's values are finite; names the first that are not."""
-    bad = (~torch.isfinite(values)).flatten(1).any(1) if values.dim() > 1 else ~values.isfinite()
-    rule, remedy = "be finite where methods start", "look for a logarithm, a root or a quotient"
-    client = f"NaN or infinity on client {clients[int(bad.int().argmax())]}"
-    checks.require(not bad.any(), who, name, rule, client, remedy)
 
 
 def plain_client(problem: Problem, client: int) -> Batch:

@@ -35,8 +35,7 @@ def quadratics(
     a = torch.ones(4, 2) if a is None else a
     b = torch.zeros_like(a) if b is None else b
     checks.require(a.numel(), "quadratics", "a", "be [N, d], each at least 1", list(a.shape))
-    rule = f"be {list(a.shape)} as a is"
-    checks.require(b.shape == a.shape, "quadratics", "b", rule, list(b.shape))
+    checks.require(b.shape == a.shape, "quadratics", "b", f"be {[*a.shape]} as a is", [*b.shape])
     spread = 0.5 * ((b - b.mean(0)) ** 2).sum(1).mean()
     constant = (spread + level).expand(len(a)).contiguous()
     away = a.mean(0) - b.mean(0)
@@ -110,15 +109,14 @@ def pareto(
     """
     checks.arguments(pareto, locals())
     centres = torch.eye(4).view(2, 1, 2, 4) if centres is None else centres
-    rule = "be [N, m, M, d], each at least 1"
-    checks.require(centres.numel(), "pareto", "centres", rule, list(centres.shape))
+    checks.require(centres.numel(), "pareto", "centres", "be [N, m, M, d], at least 1", centres)
     n, m, tasks, dim = centres.shape
     if curvature is None:
         curvature = centres.new_ones(tasks, dim)
     fits = curvature.shape == (tasks, dim) and (curvature > 0).all()
     checks.require(fits, "pareto", "curvature", f"be positive and [{tasks}, {dim}]", curvature)
-    if w0 is not None:
-        checks.vector("pareto", "w0", w0, dim)
+    w0 = centres.new_zeros(dim) if w0 is None else w0
+    checks.vector("pareto", "w0", w0, dim)
     middle = centres.mean((0, 1))
     shares = torch.linspace(0, 1, FRONT, dtype=centres.dtype)
     lam = torch.stack([1 - shares, shares], -1)
@@ -132,7 +130,7 @@ def pareto(
         gradient=pareto_gradient,
         num_objectives=tasks,
         num_constraints=0,
-        w0=torch.zeros_like(middle[0]) if w0 is None else w0,
+        w0=w0,
         metrics=pareto_metrics,
         heldout=(middle, curvature, front),
         config={"name": "pareto", "clients": n, "rows": m, "objectives": tasks, "dim": dim},

@@ -22,7 +22,7 @@ from fedlib.compress.compressors import Compressor, Identity, check_compressors
 from fedlib.core.client import Client, Reply
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Batch, Draw, Info, Problem
-from fedlib.core.sampling import check_constrained, check_work, draw_round
+from fedlib.core.sampling import check_work, draw_round
 from fedlib.steps.switching import Hard, Switch
 from papers.fedsgm.cartpole.simulator import CartPole
 from papers.fedsgm.cartpole.trpo import (
@@ -121,8 +121,7 @@ class PolicyFedSGM(checks.Checked):
         who, sim = "PolicyFedSGM", problem.simulator
         rule, remedy = "be simulated (Problem.simulator)", "use FedSGM for losses over rows"
         checks.require(sim is not None, who, "problem", rule, problem.name, remedy)
-        check_work(who, problem, self.participants)
-        check_constrained(who, problem)
+        check_work(who, problem, self.participants, constrained=True)
         check_compressors(who, self.uplink, self.downlink, self.error_feedback, problem.dim)
         w, memory = problem.w0, problem.dim if self.remembers else 0
         sample = sim.chance(1, torch.Generator().manual_seed(0))[0].to(w)

@@ -10,6 +10,7 @@ from fedlib.algorithms.baselines import SGM, ConEx, FedAvg, PenaltyFedAvg, Penal
 from fedlib.algorithms.fedsgm import FedSGM
 from fedlib.core import Problem
 from fedlib.problems import fairness
+from fedlib.problems.fairness import Sign
 from fedlib.steps import Adam, Hard, Soft
 from fedlib.steps.switching import Switch
 from papers import adult
@@ -86,7 +87,7 @@ def people(stand_in_rows: int) -> adult.Adult:
 
 @lru_cache(maxsize=64)
 def problem(
-    seed: int, clients: int, alpha: float, sign: str = "pooled", stand_in_rows: int = 0
+    seed: int, clients: int, alpha: float, sign: Sign = "pooled", stand_in_rows: int = 0
 ) -> Problem:
     """The federated problem of a seed; clients = 1 is the centralized one."""
     rows = people(stand_in_rows)

@@ -179,14 +179,20 @@ MISTAKES = {
         r"must name a column once, for one purpose, got \['hospital'\]",
     ),
     "no features": ({"features": []}, "features must hold a column at least"),
-    "wrong width": ({"module": net(3)}, r"take inputs of shape \[7, 2\], it failed with: mat1"),
+    "wrong width": (
+        {"module": net(3)},
+        r"of shape \[7, 2\], must work on rows, it failed: mat1",
+    ),
     "dropout": ({"module": nn.Sequential(net(), nn.AlphaDropout(0.5))}, "must be deterministic"),
     "a vector": ({"constraint": no_mean}, r"constraint 'no_mean' must return one number.*\[7\]"),
     "padding": (
         {"constraint": plain_mean},
         "'plain_mean' must not count padding rows, got .* without",
     ),
-    "a spare axis": ({"objective": unsqueezed}, r"one number a row, shape \[7\], got \[7, 1\]"),
+    "a spare axis": (
+        {"objective": unsqueezed},
+        r"one number a row, .*, got float64 \[7, 1\]",
+    ),
     "branching": (
         {"constraint": branching},
         "'branching' must not look at values at `return missed.*torch.where",

@@ -152,7 +152,7 @@ def test_refused_problems():
     seven = replace(form, features=Partition("features", contiguous(7, 2), 7))
     refuses("parameters must be divided as general has them", vertical, general(3), seven)
     refuses("parameters must be in 3 parts", replace, form, parameters=form.features)
-    words = "problem must be a VerticalProblem, got 'swish_network'"
+    words = "problem must be a VerticalProblem, got Problem(name='swish_network'"
     for algorithm in ALL:
         refuses(words, algorithm.init, network(), error=TypeError)
 
