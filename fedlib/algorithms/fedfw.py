@@ -63,7 +63,7 @@ class FrankWolfe(checks.Checked):
         """Check against the problem, which needs a feasible set; one model for all clients."""
         who, n = type(self).__name__, problem.num_clients
         check_work(who, problem, n, constrained=False)
-        rule, remedy = "have a feasible set with its start in it", "see problem.within"
+        rule, remedy = "have a feasible set with its start in it", "build it with problem.within"
         inside = problem.set is not None and bool(problem.set.contains(problem.w0))
         checks.require(inside, who, "problem", rule, problem.name, remedy)
         of = (0,) * n if self.split is None else self.split.of

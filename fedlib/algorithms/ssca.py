@@ -163,7 +163,7 @@ class PenaltyServer:
         checks.require(one, who, "the problem", "have one objective", problem.num_objectives)
         remedy = 'pass objective="norm" to constrain its losses'
         checks.require(count, who, "the problem", "have a constraint", problem.name, remedy)
-        free, rule = problem.set is None and problem.pooled is None, "have no set, nothing pooled"
+        free, rule = not (problem.set or problem.pooled), "have no set and no pooled constraint"
         checks.require(free, who, "the problem", rule, problem.name)
         fits = not isinstance(self.levels, tuple) or len(self.levels) == count
         rule = f"hold {count} numbers (the constraints of {problem.name})"

@@ -65,24 +65,26 @@ def read_json(path: Path, kind: str | None = None) -> dict[str, Any]:
     Raises ValueError for a file that is missing, damaged, changed by hand, or of another schema or
     kind.
     """
-    what, again = f"store: {'/'.join(path.parts[-3:])} must", "make it with `papers reproduce`"
+    what = f"store: {'/'.join(path.parts[-3:])} must"
     try:
         data: Any = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
+        make = "make it with `papers reproduce`"
         where = "set FEDLIB_RESULTS to a folder that has it, or use Trace.save for your own run"
-        raise ValueError(f"{what} exist, it is not there; {again}, {where}.") from None
+        raise ValueError(f"{what} exist, it is not there; {make}, {where}.") from None
     except (OSError, ValueError, RecursionError) as error:  # or no UTF-8, no JSON, too deep
         why = getattr(error, "strerror", None) or str(error).partition("\n")[0]
-        raise ValueError(f"{what} be whole JSON, it is damaged ({why}); {again}.") from None
+        text = f"{what} be whole JSON that can be read, got {why}; delete it and reproduce."
+        raise ValueError(text) from None
     held = data if isinstance(data, dict) else {}
     own = digest({key: value for key, value in held.items() if key != "digest"})
     for fits, rule in (
-        (held.get("schema") == SCHEMA, f"have schema {SCHEMA}, got {held.get('schema')}"),
-        (own == held.get("digest"), "agree with its digest, it was changed: restore it"),
-        (kind in (None, held.get("kind")), f"be of kind {kind!r}, got {held.get('kind')!r}"),
+        (held.get("schema") == SCHEMA, f"have schema {SCHEMA}, got {held.get('schema')};"),
+        (own == held.get("digest"), "agree with its digest, it was changed; restore it or"),
+        (kind in (None, held.get("kind")), f"be of kind {kind!r}, got {held.get('kind')!r};"),
     ):
         if not fits:
-            raise ValueError(f"{what} {rule}, or {again}.")
+            raise ValueError(f"{what} {rule} reproduce it.")
     return {**held}
 
 

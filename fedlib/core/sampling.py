@@ -149,7 +149,7 @@ def check_work(
     fits = kinds[0] == 1 and kinds[1] if constrained else constrained is None or not kinds[1]
     one = "have one objective, and one constraint or several"
     rule = one if constrained else "have objectives only"
-    checks.require(fits, who, "problem", rule, "{} and {}".format(*kinds))
+    checks.require(fits, who, "problem", rule, "{} objectives, {} constraints".format(*kinds))
 
 
 def _positions(

@@ -79,7 +79,7 @@ def check_path(given: Path | str | None) -> Path | None:
         with temporary_file(path.parent):
             pass
     except OSError as error:
-        why, rule = f"{given!s:.60} ({error.strerror})", "be a file in a folder to write to"
+        why, rule = f"{given!s:.24} ({error.strerror})", "be a file in a folder to write to"
         raise OSError(checks.sentence("run", "checkpoint", rule, why, "name another")) from error
     return path
 

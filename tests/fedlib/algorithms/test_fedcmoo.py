@@ -193,7 +193,10 @@ class TestBits:
 
 
 def test_what_does_not_fit_the_problem_is_named():
-    words, three = "the problem must have objectives only", three_objectives()
+    words, three = (
+        "problem must have objectives only, got '1 objectives, 1 constraints'",
+        three_objectives(),
+    )
     refuses(f"Scalarized: {words}", fl.Scalarized(**WORK).init, np_problem())
     pref = fl.FedCMOOPref(**WORK, preference=fl.Preference((1.0, 2.0)))
     refuses("one for each of the 3 objectives, got (1.0, 2.0)", pref.init, three)

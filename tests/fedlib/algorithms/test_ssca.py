@@ -199,7 +199,7 @@ def test_what_does_not_fit_the_problem():
     words = "got 'swish_network'; pass objective=\"norm\" to constrain its losses."
     free = fl.ConstrainedSSCA(**STEPS, penalty=1.0)
     refuses(f"{who}: the problem must have a constraint, {words}", free.init, tiny())
-    words = "got 'swish_network'; the server has no closed form there."
+    words = "got 'swish_network'."
     within = replace(tiny(), set=Ball(1.0))
     rule = "the problem must have no set and no pooled constraint"
     refuses(f"{who}: {rule}, {words}", fl.ConstrainedSSCA(**NORM).init, within)
