@@ -74,7 +74,7 @@ def read_json(path: Path, kind: str | None = None) -> dict[str, Any]:
         raise ValueError(f"{what} exist, it is not there; {make}, {where}.") from None
     except (OSError, ValueError, RecursionError) as error:  # or no UTF-8, no JSON, too deep
         why = getattr(error, "strerror", None) or str(error).partition("\n")[0]
-        text = f"{what} be whole JSON that can be read, got {why}; delete it and reproduce."
+        text = f"{what} be whole JSON, it is damaged ({why}); delete it and reproduce."
         raise ValueError(text) from None
     held = data if isinstance(data, dict) else {}
     own = digest({key: value for key, value in held.items() if key != "digest"})

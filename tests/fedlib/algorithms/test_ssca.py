@@ -189,7 +189,7 @@ def test_bad_steps_and_levels():
     rho = {"rho": fl.PowerLaw(1.2, 0.4)}
     refuses(f"SSCA: rho must lie in (0, 1] for all t >= 1, got {law}", fl.SSCA, **STEPS | rho)
     zero = NORM | {"levels": (0.1, 0.0)}
-    refuses(f"{who}: levels must be positive, got 0.0.", fl.ConstrainedSSCA, **zero)
+    refuses(f"{who}: levels[1] must be positive, got 0.0.", fl.ConstrainedSSCA, **zero)
 
 
 def test_what_does_not_fit_the_problem():
