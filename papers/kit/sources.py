@@ -77,7 +77,7 @@ def _file(thing: Any) -> Any:
     """The file of our packages that defines a class or a function; None for others."""
     try:
         path = Path(inspect.getsourcefile(inspect.unwrap(thing)) or "").resolve()
-    except TypeError:  # built in
+    except (TypeError, OSError):  # built in, or of a notebook
         return None
     return path if any(path.is_relative_to(ROOT / package) for package in PACKAGES) else None
 

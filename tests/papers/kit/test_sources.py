@@ -8,6 +8,7 @@ from types import FunctionType
 import numpy as np
 import pytest
 import stored
+from process import python
 
 from fedlib import FedSGM, TopK
 from fedlib.provenance import ROOT
@@ -90,3 +91,19 @@ def test_a_renamed_variable_is_said_and_changes_nothing_else(small, tmp_path, ca
     assert stored.faults(small) == []
     assert small.load()
     assert METHOD in capsys.readouterr().err
+
+
+OWN = """
+from fedlib import FedSGM
+from papers.fedsgm.np_workshop import problem
+from papers.kit.sources import sources_of
+class Own(FedSGM):
+    pass
+print(*sources_of(Own(lr=0.1, local_steps=1, participants=4, tolerance=0.1), problem))
+"""
+
+
+def test_a_method_of_a_notebook_has_no_file():
+    done = python("-c", OWN)
+    assert "papers/fedsgm/np_workshop/__init__.py" in done.stdout.split(), done.stderr
+    assert METHOD not in done.stdout
