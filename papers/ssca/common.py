@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from fedlib import checks, data
+from fedlib import data
 from fedlib.algorithms.ssca import (
     SSCA,
     ConstrainedSSCA,
@@ -34,15 +34,28 @@ LATER = 0.05  # by so much gamma's exponent exceeds rho's
 SCALES = {"mnist": 255.0, "digits": 16.0}  # the largest value of a pixel
 HELD = 360  # scikit-learn's digits that are kept for testing
 
-#: rho and gamma by the batch of a client of the sample-based algorithms (section VI of the paper).
-STEPS = {
-    batch: (PowerLaw(a1, alpha), PowerLaw(a2, alpha + LATER))
-    for batch, (a1, a2, alpha) in {
-        1: (0.4, 0.4, 0.4),
-        10: (0.6, 0.9, 0.3),
-        100: (0.9, 0.9, 0.3),
-    }.items()
-}
+
+class StepSizes(dict[int, tuple[PowerLaw, PowerLaw]]):
+    """rho and gamma by the batch; ValueError for one for which the paper prints none."""
+
+    def __missing__(self, batch: int) -> tuple[PowerLaw, PowerLaw]:
+        have = ", ".join(map(str, self))
+        raise ValueError(
+            f"ssca: batch must be one of {have}, for which the paper prints steps, got {batch}."
+        )
+
+
+#: Of the sample-based algorithms, by a client's batch (section VI of the paper).
+STEPS = StepSizes(
+    {
+        batch: (PowerLaw(a1, alpha), PowerLaw(a2, alpha + LATER))
+        for batch, (a1, a2, alpha) in {
+            1: (0.4, 0.4, 0.4),
+            10: (0.6, 0.9, 0.3),
+            100: (0.9, 0.9, 0.3),
+        }.items()
+    }
+)
 
 #: What all these studies let one choose, as `parameters` takes it.
 TASK: dict[str, tuple[Any, ...]] = {
@@ -117,7 +130,6 @@ def rows(split: str, batch: int, clients: int) -> int:
 
 def shared(split: str, batch: int, clients: int) -> dict[str, Any]:
     """The paper's tau and step sizes for the batch of a client of the sample-based algorithms."""
-    checks.one_of("ssca", "batch", batch, tuple(STEPS))
     rho, gamma = STEPS[batch]
     return {"tau": TAU, "rho": rho, "gamma": gamma, "batch_size": rows(split, batch, clients)}
 

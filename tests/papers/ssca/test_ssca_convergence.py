@@ -197,3 +197,9 @@ def test_quick_needs_no_download_and_has_every_kind_of_run():
 def test_figures_of_a_shortened_study_can_be_drawn(figure):
     params = {**QUICK, "batches": (1,)}
     assert len(plot.render(STUDY.figures[figure](all_runs(params)))) > 3000
+
+
+@pytest.mark.parametrize("batch", [2, 101])
+def test_a_batch_for_which_the_paper_prints_no_steps_is_refused(batch):
+    with pytest.raises(ValueError, match=f"batch must be one of 1, 10, 100, .* got {batch}"):
+        common.ssca("samples", batch)
