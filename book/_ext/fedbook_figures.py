@@ -436,7 +436,7 @@ class ThemedFigure(SphinxDirective):
         return exported(self.env, study, figure, None, f"{name}-{figure}-page", profile)
 
     def overview(self) -> tuple[dict[str, Path], list[str]]:
-        """What each paper promises, its verdicts, its printed numbers."""
+        """What each paper promises, and its verdicts."""
         from papers import STUDIES, overview
         from papers.kit import plot
 
