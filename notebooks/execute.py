@@ -84,7 +84,7 @@ def declared_parameters(notebook: NotebookNode) -> Parameters:
 
 def known(what: str, name: str, there: list[str]) -> None:
     """Refuse a name that is not there, with the nearest that is."""
-    from papers.kit.commands import nearest
+    from papers.kit.study import nearest
 
     if name not in there:
         raise NotebookError(f"execute: there is no {what} {name!r}; {nearest(name, there)}.")
@@ -259,7 +259,7 @@ def literal(text: str) -> object:
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     """The command line."""
-    from papers.kit.commands import Parser, count
+    from papers.__main__ import Parser, count
 
     parser = Parser(prog="execute.py", description=__doc__.splitlines()[0])
     parser.add_argument("name", help="a notebook of notebooks/src, or all")
@@ -308,7 +308,7 @@ def carry_out(options: argparse.Namespace) -> int:
 
 def main(arguments: list[str] | None = None) -> int:
     """Command line entry; an error is one sentence on stderr and exit status 1 or 2."""
-    from papers.kit.commands import carried_out
+    from papers.__main__ import carried_out
 
     return carried_out(
         lambda: carry_out(parse(arguments)), "execute", "no notebook is half written"

@@ -5,23 +5,62 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
 
 import papers
-from fedlib import __version__
+from fedlib import __version__, checks
 from fedlib.core.files import atomic_write
-from papers.kit import archive, run_groups
-from papers.kit.commands import Parser, carried_out, known
+from fedlib.data import DataError
+from papers.kit import run_groups
 from papers.kit.rules import VERDICTS
 from papers.kit.store import PAPER, results_dir
 
-if TYPE_CHECKING:
-    Commands = argparse._SubParsersAction[Parser]
-
 AFTER_STOP = "what was stored is whole, and a run goes on from its checkpoint when asked for again"
+WRONG, STOPPED, CLOSED = 2, 130, 141  # exit statuses; the latter two as a shell counts signals
+#: How our refusals read. Any other text of an error comes from the depths and is a bug to be seen.
+SENTENCE = re.compile(r"[^\n:]{1,80}: [^\n]+\.")
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser of arguments that refuses in one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        """End with status 2, without the usage, which `--help` shows."""
+        self.exit(WRONG, f"{self.prog}: {message}; see --help.\n")
+
+
+def count(text: str) -> int:
+    """The type of an option that takes a whole number from 1 on."""
+    if text.isdecimal() and int(text) >= 1:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"must be a whole number, at least 1, got {text!r}")
+
+
+def carried_out(work: Callable[[], int], who: str, after_stop: str) -> int:
+    """The exit status of `work`; what stops it ends in one sentence on stderr.
+
+    `after_stop` says what becomes of work that Ctrl-C has stopped. Errors whose text is no sentence
+    of ours pass.
+    """
+    try:
+        status = work()
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        print(f"{who}: stopped; {after_stop}.", file=sys.stderr)
+        return STOPPED
+    except BrokenPipeError:  # who read the output, such as `head`, has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python would try again
+        return CLOSED
+    except (OSError, ValueError, TypeError, FloatingPointError, DataError) as error:
+        if SENTENCE.fullmatch(str(error)) is None:
+            raise
+        print(error, file=sys.stderr)
+        return WRONG
+    return status
 
 
 def parser() -> argparse.ArgumentParser:
@@ -34,7 +73,7 @@ def parser() -> argparse.ArgumentParser:
     return whole
 
 
-def _that_compute(commands: Commands) -> None:
+def _that_compute(commands: argparse._SubParsersAction[Parser]) -> None:
     one = commands.add_parser(
         "reproduce",
         help="compute a study's runs again and compare them with the stored ones",
@@ -65,7 +104,7 @@ def _that_compute(commands: Commands) -> None:
     three.add_argument("--seed", type=int, default=today, help="of the draw; the date if none")
 
 
-def _that_look(commands: Commands) -> None:
+def _that_look(commands: argparse._SubParsersAction[Parser]) -> None:
     zero = commands.add_parser("claims", help="one line a claim, from stored runs")
     zero.add_argument("--store", action="store_true", help="write papers/verdicts.json")
     one = commands.add_parser("health", help="stored runs that are not healthy, and why")
@@ -83,7 +122,7 @@ def main(arguments: list[str] | None = None) -> int:
 def carry_out(given: argparse.Namespace) -> int:
     """Run the command of a command line."""
     if isinstance(getattr(given, "study", None), str):
-        known(given.command, "study", given.study, [*papers.STUDIES, "all"])
+        checks.one_of(given.command, "study", given.study, [*papers.STUDIES, "all"])
     if given.command == "compare":
         from papers.compare import compare  # here and below: help needs none of it
 
@@ -103,14 +142,13 @@ def carry_out(given: argparse.Namespace) -> int:
         list_health(given.study)
     elif given.command == "recheck":
         for name in given.study:
-            known("recheck", "study", name, papers.STUDIES)
+            checks.one_of("recheck", "study", name, papers.STUDIES)
         from papers.kit.reproduce import recheck
 
         return recheck(papers.STUDIES, given.study, given.seconds, given.seed)
     elif given.numbers_only:
         for study in chosen(given.study):
             found = study.settle(given.profile)
-            archive.collect(results_dir(), study.name)
             say_numbers(study.name, "*", found)
     elif given.store or given.missing:
         options = {"recompute": given.store, "runs": given.runs, "settle": not given.runs_only}

@@ -13,8 +13,8 @@ from fedlib import checks
 from fedlib.core import Trace
 from papers import STUDIES
 from papers.kit import archive, store
-from papers.kit.commands import nearest
 from papers.kit.numbers import exact, mean
+from papers.kit.study import nearest
 
 #: Of the provenance, what may explain a difference.
 MADE_BY = ("fedlib", "commit", "torch", "numpy", "python", "device", "threads")

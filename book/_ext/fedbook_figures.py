@@ -141,10 +141,10 @@ def exported(
     profile: str = "full",
 ) -> tuple[dict[str, Path], list[str]]:
     """Draws a study's figure and writes its files; these by label, and the runs it looks at."""
-    from papers.kit import paper_profile, plot
+    from papers.kit import plot
 
     try:
-        watched = Watched(study.load() if profile == "full" else paper_profile.traces(study))
+        watched = Watched(study.load(profile))
     except ValueError as error:
         raise BookError(str(error)) from None
     svg, data = plot.export(study.figures[figure](watched), size or plot.SIZE)

@@ -79,7 +79,7 @@ from papers.fedcmoo.pairs.figures import authors_table, step_table
 from papers.fedcmoo.pairs.numbers import DATA, GREY, METHODS, MIXED, decline
 from papers.fedcmoo.pairs.rules import TABLE_1
 from papers.fedcmoo.standin import source_text
-from papers.kit import paper_profile, plot, report
+from papers.kit import plot, report, store
 from papers.kit.claims import check
 
 page = STUDIES["cmoo_pairs"].page(globals())
@@ -230,10 +230,11 @@ report.runs_table(numbers, labels, both | {"accuracy": "mean"}, health)
 # {result}`cmoo_pairs@paper/multi_mnist_pref_dropout.all_rounds:.0f`. Here the guard looks at
 # {result}`cmoo_pairs/mnist_fashion_pref_dropout.judge_rows:.0f` rows of each of the ten clients, not at all of them.
 #
-# FSMGDA and FedCMOO run without the guard. We did not test whether it would act on them; their test losses, evaluated every fifth round, do not suggest so. *Growth* is the largest factor, over seeds and evaluations, between the mean test losses of two successive evaluations, here and at the paper's scale.
+# FSMGDA and FedCMOO run without the guard. We did not test whether it would act on them; their test losses, evaluated every fifth round, do not suggest so. *Growth* is the largest factor, over seeds and evaluations, between the mean test losses of two successive evaluations, at the paper's scale.
 
 # %% tags=["remove-input"]
-report.scale_table(page.study, dropped, {"growth": "growth of the test loss"})
+at_paper = store.read_derived("cmoo_pairs", "paper")
+report.runs_table(at_paper.numbers, dropped, {"growth": "growth of the test loss"})
 
 # %% [markdown]
 # ## Beside the authors' own runs
@@ -243,7 +244,7 @@ report.scale_table(page.study, dropped, {"growth": "growth of the test loss"})
 # stored runs of 500 rounds with dropout.
 
 # %% tags=["hide-input"]
-longer = paper_profile.traces(page.study)
+longer = page.study.load("paper")
 compared = {f"{d}_{m}_dropout" for d in GREY for m in METHODS}
 plot.show(
     page.figures["overlay"](longer),
@@ -254,7 +255,7 @@ plot.show(
 ) if compared <= longer.keys() else None
 
 # %% tags=["hide-input"]
-authors_table(paper_profile.numbers_of(page.study))
+authors_table(at_paper.numbers)
 
 # %% [markdown]
 # *Farthest apart* is the largest distance, in points, between a diamond and our mean of the same rounds, the first thirty
@@ -288,14 +289,14 @@ report.runs_table(numbers, variants, measures | {"rounds_75": "to 75 %"}, health
 # What the paper prints, beside these runs:
 
 # %% tags=["remove-input"]
-report.paper_table(page.study, paper_profile.numbers_of(page.study))
+report.paper_table(page.study, at_paper.numbers)
 
 # %% [markdown]
-# These runs beside those of the rest of the page:
+# How these runs end, with dropout:
 
 # %% tags=["remove-input"]
 ends = {"accuracy_1": "first task", "accuracy_2": "second task", "rounds_75": "to 75 %"}
-report.scale_table(page.study, dropped, ends)
+report.runs_table(at_paper.numbers, dropped, ends, at_paper.health)
 
 # %% [markdown]
 # FedCMOO's lead with dropout shrinks as training goes on. Over FSMGDA on MultiMNIST it is, in points,

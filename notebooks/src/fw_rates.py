@@ -72,7 +72,7 @@ from papers import STUDIES
 from papers.fedfw.rates import convex_problem
 from papers.fedfw.rates.numbers import norms
 from papers.fedfw.rates.problems import pair
-from papers.kit import plot, report
+from papers.kit import plot, report, store
 from papers.kit.claims import check
 
 page = STUDIES["fw_rates"].page(globals())
@@ -272,11 +272,9 @@ report.runs_table(numbers, trends, {"trend": "mean loss, by p", "trend_last": "l
 # more often there, because that class is a larger share of all rows:
 
 # %% tags=["remove-input"]
-report.scale_table(
-    page.study,
-    {text: run for text, run in trends.items() if text.startswith("network")},
-    {"trend": "mean loss, by p", "trend_last": "last loss, by p"},
-)
+networks = {text: run for text, run in trends.items() if text.startswith("network")}
+slopes = {"trend": "mean loss, by p", "trend_last": "last loss, by p"}
+report.runs_table(store.read_numbers("fw_rates", "paper"), networks, slopes)
 
 # %% [markdown]
 # More rows do not help: the best round is as good, and some seeds still end at the accuracy of guessing wherever not all clients take part. So C15 is

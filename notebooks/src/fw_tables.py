@@ -69,7 +69,7 @@ from fedlib import FedFW, FedFWPlus
 from papers import STUDIES
 from papers.fedfw.cells import COLUMNS, METHODS, NORMS, column_text
 from papers.fedfw.tables.report import three_columns
-from papers.kit import report
+from papers.kit import report, store
 from papers.kit.claims import check
 
 page = STUDIES["fw_tables"].page(globals())
@@ -145,7 +145,8 @@ written_so = {
     for c, text in stored_so.items()
     for m in METHODS
 }
-report.scale_table(page.study, printed_so | written_so, {"best": "best"})
+at_paper = store.read_derived("fw_tables", "paper")
+report.runs_table(at_paper.numbers, printed_so | written_so, {"best": "best"}, at_paper.health)
 
 # %% [markdown]
 # ## Is FedFW+ faster?

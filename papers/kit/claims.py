@@ -135,7 +135,7 @@ class Claim:
         A theorem is proved in a note whether or not runs could have told otherwise; the outcome
         still says where they could not.
         """
-        if self.kind == "measured" or {part.state for part in outcome.parts} != {"holds"}:
+        if self.kind == "measured" or {*outcome.parts.values()} != {"holds"}:
             return outcome
         by_runs = "by runs " * (outcome.verdict == "not judged")
         return replace(outcome, verdict=self.kind, reason=f"{by_runs}{outcome.reason}")

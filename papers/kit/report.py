@@ -7,9 +7,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from papers.kit import store
 from papers.kit.numbers import Number
-from papers.kit.paper_profile import numbers_of
 from papers.kit.study import Params, Study, Traces
 
 Numbers = Mapping[str, Number]
@@ -42,32 +40,6 @@ def claims_table(study: Study, traces: Traces, numbers: Numbers, params: Params)
             wording = ""  # once, however many readings a claim has
     columns = ["claim", "the paper says", "verdict", "why"]
     return pd.DataFrame(rows, columns=columns).set_index("claim").rename_axis(None)
-
-
-def scale_table(study: Study, runs: Mapping[str, str], measures: Mapping[str, str]) -> pd.DataFrame:
-    """Measures of runs that are stored in the paper's setting too: there beside the full profile.
-
-    `runs` has labels -> what the names of their numbers begin with; those that both settings share
-    have no line. Empty where there are none.
-    """
-    paper = numbers_of(study)
-    if not paper:
-        return pd.DataFrame()
-    full = store.read_numbers(study.name)
-    ill = store.read_derived(study.name, store.PAPER).health
-    rows: dict[str, dict[str, str]] = {}
-    for label, run in runs.items():
-        for m, text in measures.items():
-            key = f"{run}.{m}"
-            if key in full and key in paper and full[key] != paper[key]:
-                row = rows.setdefault(label, {})
-                head = with_unit(text, full[key])
-                row[f"{head}, stored here"] = unbroken(full[key])
-                row[f"{head}, at the paper's scale"] = unbroken(paper[key])
-        if label in rows:
-            rows[label]["not healthy there"] = ill.get(run, "")
-    found = pd.DataFrame.from_dict(rows, orient="index")
-    return found if not rows or found.iloc[:, -1].any() else found.iloc[:, :-1]
 
 
 def runs_table(

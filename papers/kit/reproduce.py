@@ -27,20 +27,18 @@ from fedlib.core import Problem, Trace
 from fedlib.core.files import SCHEMA, digest, read_json, write_json
 from fedlib.provenance import versions
 from papers.kit import archive, store
+from papers.kit.health import listed
 from papers.kit.store import Spec
 from papers.kit.study import Study, tolerance_of
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-SHARE = 5  # of the time, one part of so many goes to one run at most,
-MOST_S = 6.0  # and so many seconds
-ROUND_S = 0.004  # a round alone takes as long at least, whatever its share of a grid was
-START_S = 0.5  # to make a problem and record its round
+SAMPLE_S = 5.0  # of a run that is drawn, as many rounds as it did in so many seconds,
+SAMPLED = 1000  # and so many at most: one of a grid took its share of the grid's time
 SHIFT = 1e-6  # of start and data, as much as the digits of a float32 come to in some rounds
 NOTHING = 1e-7  # curves that are nowhere larger are zeros, rounded
 ENDS = ("the final model", "the output")
-NAMED = 5  # runs that are not stored and are listed
 
 
 @dataclass(frozen=True)
@@ -100,9 +98,7 @@ def check_study(study: Study, profile: str, runs: str, device: str) -> bool:
     if short := sum(part.rounds < part.of for part, _ in done):
         print(f"{study.name}: {short} of them over their first rounds alone, no farther")
     if lacking := [name for name in chosen if name not in stored]:
-        names = ", ".join(lacking[:NAMED]) + ", ..." * (len(lacking) > NAMED)
-        count = f"{len(lacking)} not stored as declared ({names})"
-        print(f"{study.name}: {count}; --missing stores them", flush=True)
+        print(f"{study.name}: {listed(lacking)} not stored as declared; --missing stores them")
     return len(equal) == len(chosen)
 
 
@@ -112,10 +108,10 @@ def recheck(studies: Mapping[str, Study], names: Sequence[str], seconds: float, 
     there = [study for study in asked if all(map(data.available, study.data))]
     print(f"recheck: seed {seed}, {seconds:g} s", flush=True)
     began, done = time.monotonic(), Done()
-    for study, profile, name, spec in sample(there, seed):
+    for study, name, spec in sample(there, seed):
         if done and time.monotonic() - began > seconds:
             break
-        part = prefix_of(study, name, spec, min(seconds / SHARE, MOST_S), profile)
+        part = prefix_of(study, name, spec)
         done.append((part, recompute(study, spec, part)))
         print(f"  {part.run}: {part.rounds} of {part.of} rounds", flush=True)
         print(*done[-1][-1].wrong, sep="\n", end="", file=sys.stderr)
@@ -184,34 +180,21 @@ def _mark(study: str, profile: str) -> str:
     return store.mark(archive.read(place)) if archive.exists(place) else ""
 
 
-def sample(studies: Iterable[Study], seed: int) -> Iterator[tuple[Study, str, str, Spec]]:
-    """Stored runs in a random order, with their profiles, one of each study in turn."""
+def sample(studies: Iterable[Study], seed: int) -> Iterator[tuple[Study, str, Spec]]:
+    """Runs of full profiles in a random order, one of each study in turn."""
     rng, drawn = np.random.default_rng(seed), []
     for study in studies:
-        runs = stored_runs(study)
+        runs = [*study.specs(study.resolve("full")).items()]
         drawn.append([(study, *runs[i]) for i in rng.permutation(len(runs))])
     return filter(None, chain.from_iterable(zip_longest(*drawn)))
 
 
-def stored_runs(study: Study) -> list[tuple[str, str, Spec]]:
-    """The runs of a study with their profiles: all of the full one, and the paper's that are there.
-
-    A run that both settings share is the full profile's.
-    """
-    runs = [("full", *one) for one in study.specs(study.resolve("full")).items()]
-    at_paper = archive.names(store.run_path(study.name, store.PAPER, "any").parent)
-    if "numbers" in at_paper:
-        specs = study.specs(study.resolve(store.PAPER))
-        runs += [(store.PAPER, name, spec) for name, spec in specs.items() if name in at_paper]
-    return runs
-
-
-def prefix_of(study: Study, name: str, spec: Spec, seconds: float, profile: str) -> RunPrefix:
-    """As many rounds of a run as fit the time, by how long it took."""
-    took = float(study.payload(name, profile)["provenance"]["wall_s"])
-    fits = int((seconds - START_S) / max(took / spec.rounds, ROUND_S))
-    rounds = max(1, min(fits, _cut(study, name, spec).rounds))
-    return RunPrefix(study.name, name, rounds, spec.rounds, profile)
+def prefix_of(study: Study, name: str, spec: Spec) -> RunPrefix:
+    """The first rounds of a run, as many as a sample has."""
+    took = float(study.payload(name)["provenance"]["wall_s"])
+    fits = max(1, int(spec.rounds * min(1.0, SAMPLE_S / took)))
+    rounds = min(fits, SAMPLED, _cut(study, name, spec).rounds)
+    return RunPrefix(study.name, name, rounds, spec.rounds)
 
 
 def _cut(study: Study, name: str, spec: Spec) -> Spec:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import isclose, isnan
@@ -51,7 +51,7 @@ Parts = Mapping[str, "Condition | Mapping[str, Condition]"]
 
 STATES: dict[State, str] = {True: "holds", False: "fails", None: "undecided"}
 PRIMARY = 3  # parts that may decide a claim
-FEW = 4  # printed sizes that a sentence lists
+AS_PRINTED = "size as printed"
 TOKEN = re.compile(r"\{([^{}|]+)\|(=?)([^{}]*)\}")
 
 
@@ -115,17 +115,22 @@ def of(key: str) -> Term:
 
 def value(key: str) -> Term:
     """The value alone, whatever its interval: for what is exact, or a sentence about means."""
-    return Term(f"value of `{key}`", (key,), lambda n: point(n[key].value))
+    return Term(f"value of `{key}`", (key,), lambda n: exact(n[key].value))
+
+
+def constant(x: float) -> Term:
+    """A number that is no measurement."""
+    return Term(f"{x:.6g}", (), lambda _: exact(x))
 
 
 def most(key: str) -> Term:
     """The largest value of any seed."""
-    return Term(f"largest `{key}` of any seed", (key,), lambda n: point(max(n[key].per_seed)))
+    return Term(f"largest `{key}` of any seed", (key,), lambda n: exact(max(n[key].per_seed)))
 
 
 def least(key: str) -> Term:
     """The smallest value of any seed."""
-    return Term(f"smallest `{key}` of any seed", (key,), lambda n: point(min(n[key].per_seed)))
+    return Term(f"smallest `{key}` of any seed", (key,), lambda n: exact(min(n[key].per_seed)))
 
 
 def alike(one: Term, other: Term, effect: Term) -> Condition:
@@ -147,13 +152,6 @@ def near(key: str, target: float, margin: float) -> Condition:
     return _inside(key, target - margin, target + margin, f"within {margin:.6g} of {target:.6g}")
 
 
-def within(key: str, target: float, share: float) -> Condition:
-    """Whether a value is within a share of a target."""
-    margin = share * abs(target)
-    words = f"within {100 * share:.6g} % of {target:.6g}"
-    return _inside(key, target - margin, target + margin, words)
-
-
 def holds(key: str, target: float) -> Condition:
     """Whether a value's interval holds the target: nothing seen contradicts it."""
     words = f"the interval of `{key}` holds {target:.6g}"
@@ -162,14 +160,12 @@ def holds(key: str, target: float) -> Condition:
 
 def falls(*keys: str) -> Condition:
     """Whether values fall, from each to the next."""
-    steps = [of(b) < of(a) for a, b in pairwise(keys)]
-    return replace(all_of(*steps), words=f"values fall: {_listed(keys)}", keys=keys)
+    return _ordered("fall", [of(b) < of(a) for a, b in pairwise(keys)], keys)
 
 
 def rises(*keys: str) -> Condition:
     """Whether values rise, from each to the next."""
-    steps = [of(b) > of(a) for a, b in pairwise(keys)]
-    return replace(all_of(*steps), words=f"values rise: {_listed(keys)}", keys=keys)
+    return _ordered("rise", [of(b) > of(a) for a, b in pairwise(keys)], keys)
 
 
 def all_of(*conditions: Condition) -> Condition:
@@ -182,13 +178,9 @@ def any_of(*conditions: Condition) -> Condition:
     return _join(" or ", True, conditions)
 
 
-def point(x: float) -> Number:
-    """A number without an interval."""
-    return Number(x, x, x, ())
-
-
-def _listed(keys: Sequence[str]) -> str:
-    return ", ".join(f"`{key}`" for key in keys)
+def _ordered(how: str, steps: Sequence[Condition], keys: tuple[str, ...]) -> Condition:
+    words = f"values {how}: {', '.join(f'`{key}`' for key in keys)}"
+    return replace(all_of(*steps), words=words, keys=keys)
 
 
 def _join(word: str, decisive: bool, conditions: Sequence[Condition]) -> Condition:
@@ -201,26 +193,17 @@ def _join(word: str, decisive: bool, conditions: Sequence[Condition]) -> Conditi
 
 
 def _compare(a: Term, how: str, b: Term | float) -> Condition:
-    if not isinstance(b, Term):
-        bound = b
-        words, keys = f"{bound:.6g}", a.keys
+    other = b if isinstance(b, Term) else constant(b)
 
-        def gap(n: Numbers) -> Number:
-            return a.read(n).shifted(-bound)
-
-    else:
-        other = b
-        words, keys = other.words, a.keys + other.keys
-
-        def gap(n: Numbers) -> Number:
-            return _subtract(a.read(n), other.read(n))
+    def gap(n: Numbers) -> Number:
+        return _subtract(a.read(n), other.read(n))
 
     def decide(n: Numbers) -> State:
         x = gap(n)
         ends = {COMPARISONS[how](end, 0.0) for end in (x.low, x.high)}
         return None if isnan(x.low) or isnan(x.high) or len(ends) > 1 else ends.pop()
 
-    return Condition(f"{a.words} {how} {words}", keys, decide, gap)
+    return Condition(f"{a.words} {how} {other.words}", a.keys + other.keys, decide, gap)
 
 
 def _inside(key: str, bottom: float, top: float, words: str) -> Condition:
@@ -236,6 +219,8 @@ def _inside(key: str, bottom: float, top: float, words: str) -> Condition:
 def _subtract(a: Number, b: Number) -> Number:
     if _is_mean(a) and _is_mean(b) and len(a.per_seed) == len(b.per_seed):
         return mean(np.subtract(a.per_seed, b.per_seed))
+    if b.low == b.high:
+        return a.shifted(-b.value)
     return Number(a.value - b.value, a.low - b.high, a.high - b.low, ())
 
 
@@ -246,16 +231,8 @@ def _is_mean(x: Number) -> bool:
 
 
 @dataclass(frozen=True)
-class Part:
-    """What became of one condition: its name, and `holds`, `fails` or `undecided`."""
-
-    name: str
-    state: str
-
-
-@dataclass(frozen=True)
 class Outcome:
-    """What a rule says of the numbers: the verdict, what was measured, why, and each part.
+    """What a rule says of the numbers: the verdict, what was measured, why, and each part's state.
 
     `control` says what the rule gives of its negative control, `size` whether the printed size of
     an effect is ours; both are empty where there is none. `seeds` is how many would decide the
@@ -265,15 +242,22 @@ class Outcome:
     verdict: Verdict
     measured: str
     reason: str = ""
-    parts: tuple[Part, ...] = ()
+    parts: Mapping[str, str] = field(default_factory=dict)
     control: str = ""
     size: str = ""
     seeds: int = 0
 
+    def told(self, where: str) -> Outcome:
+        """The outcome, saying in what setting it was come to."""
+        if not self.measured:
+            return replace(self, reason=f"{where} {self.reason}")
+        reason = f"{where}: {self.reason}" if self.reason else ""
+        return replace(self, measured=f"{where}: {self.measured}", reason=reason)
+
     @property
     def label(self) -> str:
         """The verdict as it is shown: `partly` never stands without its share."""
-        states = [part.state for part in self.parts]
+        states = [*self.parts.values()]
         share = f" ({states.count('holds')} of {len(states)})"
         return self.verdict + share * (self.verdict == "partly")
 
@@ -336,22 +320,17 @@ class Size:
         """Whether the printed value lies in our interval."""
         ours = numbers[self.key]
         there = ours.low <= self.printed <= ours.high
-        return "size undecided" if ours.once else "size as printed" if there else "another size"
-
-    def both(self, numbers: Numbers) -> str:
-        """The printed value and ours."""
-        return f"printed {self.printed:g} ({self.place}), ours {numbers[self.key].text()}"
+        return "size undecided" if ours.once else AS_PRINTED if there else "another size"
 
 
 def compare_sizes(sizes: tuple[Size, ...], numbers: Numbers) -> str:
-    """How many of the printed sizes are ours, with some of them; empty where none is printed."""
-    if not sizes:
-        return ""
+    """Whether a printed size is ours, or how many of several; empty where none is printed."""
     words = [size.word(numbers) for size in sizes]
-    count = f" in {words.count('size as printed')} of {len(sizes)}" if len(sizes) > 1 else ""
-    listed = "; ".join(size.both(numbers) for size in sizes[:FEW])
-    more = f"; and {len(sizes) - FEW} more" if len(sizes) > FEW else ""
-    return f"{'size as printed' if count else words[0]}{count}: {listed}{more}"
+    if len(sizes) != 1:
+        return f"size as printed in {words.count(AS_PRINTED)} of {len(sizes)}" if sizes else ""
+    (size,) = sizes
+    ours = numbers[size.key].text()
+    return f"{words[0]}: printed {size.printed:g} ({size.place}), ours {ours}"
 
 
 @dataclass(frozen=True)
@@ -386,13 +365,13 @@ class Rule:
 
     def __call__(self, numbers: Numbers) -> Outcome:
         """The verdict, what was measured, and the parts that fail or are undecided."""
-        parts = tuple(Part(name, STATES[c.holds(numbers)]) for name, c in flatten(self.primary))
+        parts = {name: STATES[c.holds(numbers)] for name, c in flatten(self.primary).items()}
         idle = [why for why, c in self.proviso.items() if c.holds(numbers) is not True]
         control = self.controlled(numbers)
         if control == "reproduced":
             idle.append("it is no test: its negative control passes as well")
         return Outcome(
-            "not judged" if idle else _verdict({part.state for part in parts}),
+            "not judged" if idle else _verdict({*parts.values()}),
             self._measured(numbers),
             f"not judged, because {'; '.join(idle)}" if idle else _reason(parts),
             parts,
@@ -405,7 +384,7 @@ class Rule:
         """How many seeds see effects of the printed size, else of the measured one, at 90 %."""
         printed = {size.key: size.printed for size in self.sizes}
         needed = [0]
-        for _, c in flatten(self.primary):
+        for c in flatten(self.primary).values():
             if c.holds(numbers) is None and c.gap:
                 gap = c.gap(numbers)
                 effect = printed.get(c.keys[0], gap.value)
@@ -426,7 +405,9 @@ class Rule:
     @property
     def words(self) -> str:
         """The rule as sentences, made from its conditions."""
-        told = ["; ".join(c.words for _, c in flatten({"": x})) for x in self.primary.values()]
+        told = [
+            "; ".join(c.words for c in flatten({"": x}).values()) for x in self.primary.values()
+        ]
         if len(told) > 1:
             told = [f"({i}) {text}" for i, text in enumerate(told, 1)]
         given = "; ".join(c.words for c in self.proviso.values())
@@ -435,7 +416,7 @@ class Rule:
 
     def keys(self) -> set[str]:
         """The numbers that it reads."""
-        every = [*(c for _, c in flatten(self.primary)), *self.proviso.values()]
+        every = [*flatten(self.primary).values(), *self.proviso.values()]
         return {key for c in every for key in c.keys}
 
     def _measured(self, numbers: Numbers) -> str:
@@ -449,14 +430,14 @@ class Rule:
         return TOKEN.sub(replaced, self.measured)
 
 
-def flatten(parts: Parts) -> list[tuple[str, Condition]]:
-    """Names and conditions, those of groups one by one."""
-    found: list[tuple[str, Condition]] = []
+def flatten(parts: Parts) -> dict[str, Condition]:
+    """Conditions by name, those of groups one by one."""
+    found: dict[str, Condition] = {}
     for name, part in parts.items():
         if isinstance(part, Condition):
-            found.append((name, part))
+            found[name] = part
         else:
-            found += [(f"{name}, {cell}" if name else cell, c) for cell, c in part.items()]
+            found |= {f"{name}, {cell}" if name else cell: c for cell, c in part.items()}
     return found
 
 
@@ -482,9 +463,9 @@ def _verdict(states: set[str]) -> Verdict:
     return "undecided"
 
 
-def _reason(parts: Iterable[Part]) -> str:
+def _reason(parts: Mapping[str, str]) -> str:
     told = []
     for state, words in (("fails", "does not hold"), ("undecided", "undecided")):
-        if names := [part.name for part in parts if part.state == state]:
+        if names := [name for name, found in parts.items() if found == state]:
             told.append(f"{words}: {'; '.join(names)}")
     return ". ".join(told)

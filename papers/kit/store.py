@@ -19,14 +19,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
-from pydantic import (
-    BaseModel,
-    Field,
-    NonNegativeFloat,
-    PositiveInt,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BaseModel, Field, NonNegativeFloat, ValidationError, model_validator
 
 from fedlib import checks, run
 from fedlib.checks import Count, Whole
@@ -109,20 +102,6 @@ class Spec:
             return self.config() == other.config()
         return keys[0] == keys[1]
 
-    def sources(self) -> dict[str, str]:
-        """The source files that the run is computed with, each with its SHA-256."""
-        return sources_of(self.algorithm, self.problem)
-
-
-class Config(BaseModel, extra="forbid"):
-    """What was computed."""
-
-    algorithm: dict[str, Any]
-    problem: dict[str, Any]
-    rounds: PositiveInt
-    seeds: list[int] = Field(min_length=1)
-    evaluate_every: PositiveInt
-
 
 class StoredRun(BaseModel, extra="forbid"):
     """A run as it is stored; `metrics` have an entry for each of `rounds`, `info` one a round."""
@@ -134,7 +113,7 @@ class StoredRun(BaseModel, extra="forbid"):
     name: str
     key: str | None
     maker: dict[str, Any] | None
-    config: Config
+    config: dict[str, Any]
     rounds: list[int]
     seeds: list[int]
     metrics: dict[str, Any]
@@ -149,14 +128,13 @@ class StoredRun(BaseModel, extra="forbid"):
     @model_validator(mode="after")
     def fits(self) -> Self:
         """Refuse what is said twice and not alike."""
-        config, last, every = self.config, self.config.rounds, self.config.evaluate_every
+        last, every = self.config["rounds"], self.config["evaluate_every"]
         same: dict[str, tuple[Any, Any]] = {
             "study, profile and name": ((self.study, self.profile, self.name), self.place),
         }
         if self.maker is not None:
-            named = {**config.model_dump(), "problem": self.maker}
-            same["key"] = self.key, digest(named)[:16]
-        same["seeds"] = self.seeds, config.seeds
+            same["key"] = self.key, digest({**self.config, "problem": self.maker})[:16]
+        same["seeds"] = self.seeds, self.config["seeds"]
         same["rounds"] = self.rounds, [*range(0, last, every), last]
         for name, rows in self.metrics.items():
             same[name] = np.shape(rows), (len(self.seeds), len(self.rounds))
@@ -174,10 +152,7 @@ def results_dir() -> Path:
     That is the one of the repository; where the package is installed alone, of the current folder.
     """
     home = ROOT if (ROOT / "pyproject.toml").is_file() else Path()
-    folder = Path(os.environ.get("FEDLIB_RESULTS") or home / "results")
-    if folder.is_file():
-        raise ValueError(f"store: FEDLIB_RESULTS must be a folder, got the file {str(folder)!r}.")
-    return folder
+    return Path(os.environ.get("FEDLIB_RESULTS") or home / "results")
 
 
 def compute_or_load(
@@ -244,13 +219,6 @@ def is_stored(study: str, profile: str, name: str, spec: Spec) -> bool:
     return bool(held["config"] == spec.config() if key is None else held["key"] == key)
 
 
-def problems(maker: Callable[[int], Problem], seeds: Iterable[int]) -> dict[int, Problem]:
-    """The problems of seeds; nothing is said of progress bars that a notebook cannot show."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "IProgress not found")
-        return {seed: maker(seed) for seed in seeds}
-
-
 def groups(specs: Mapping[str, Spec]) -> list[dict[str, Spec]]:
     """Specs that can advance as one grid: equal but for floats of the algorithm.
 
@@ -275,7 +243,7 @@ def _without(algorithm: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
 def checkpoint_path(study: str, profile: str, group: Mapping[str, Spec]) -> Path:
     """Where the progress of a group goes: one file for one configuration and its source files."""
     name, spec = next(iter(group.items()))
-    code = digest(spec.sources())[:16]
+    code = digest(sources_of(spec.algorithm, spec.problem))[:16]
     all_keys = digest({n: s.key() for n, s in group.items()})[:16]
     return run_path(study, profile, name).with_suffix(f".{all_keys}-{code}{CHECKPOINT}")
 
@@ -285,7 +253,9 @@ def compute(
 ) -> dict[str, Trace]:
     """The runs of a group, computed together."""
     first = next(iter(group.values()))
-    made = problems(first.problem, first.seeds)
+    with warnings.catch_warnings():  # of progress bars that a notebook cannot show
+        warnings.filterwarnings("ignore", "IProgress not found")
+        made = {seed: first.problem(seed) for seed in first.seeds}
     traces = run(
         [spec.algorithm for spec in group.values()],
         made.__getitem__,
@@ -321,7 +291,7 @@ def to_payload(study: str, profile: str, name: str, spec: Spec, trace: Trace) ->
         "output_w": None if trace.output is None or not small else to_lists(trace.output),
         "provenance": {  # no name of a host or a person
             **versions(),
-            "sources": spec.sources(),
+            "sources": sources_of(spec.algorithm, spec.problem),
             "device": made["device"],
             "threads": made["threads"],
             "wall_s": significant(made["wall_s"], 3),
@@ -401,12 +371,17 @@ class Derived(NamedTuple):
 
 
 def read_derived(study: str, profile: str = "full") -> Derived:
-    """What is stored beside the runs of a study; nobody may change it."""
+    """What is stored beside the runs of a study, of the paper's setting maybe nothing.
+
+    Nobody may change it.
+    """
     return _read_derived(run_path(study, profile, "numbers"))
 
 
 @archive.cached
 def _read_derived(path: Path) -> Derived:
+    if path.parent.name == PAPER and not archive.exists(path):
+        return Derived({}, {}, {})
     held = archive.read(path)
     numbers = {k: Number.from_json(v) for k, v in held["numbers"].items()}
     return Derived(numbers, held["health"], held.get("runs", {}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from fnmatch import fnmatch, fnmatchcase
 from typing import Any, TypedDict
 
@@ -12,15 +13,14 @@ from fedlib import checks
 from fedlib.core import Trace
 from fedlib.core.files import write_json
 from fedlib.run import check_seeds, resolve_device
-from papers.kit import archive, paper_profile, sources, store
-from papers.kit.claims import PAPERS, Claim, PaperValue
-from papers.kit.commands import nearest
-from papers.kit.health import HealthChecks, checks_of, of_run
+from papers.kit import archive, sources, store
+from papers.kit.claims import PAPERS, Claim, Configs, PaperValue
+from papers.kit.health import ONE_SEED, HealthChecks, checks_of, of_run
 from papers.kit.numbers import Number
 from papers.kit.page import Page
 from papers.kit.plot import Drawing
 from papers.kit.rules import Outcome
-from papers.kit.store import Spec, config_of, read_run
+from papers.kit.store import PAPER, Spec, config_of, read_run
 
 INTERACTIVE = ("In", "Out", "exit", "quit")  # names that IPython puts into every notebook
 ALL = "all"  # in place of a paper's letter: a study of all papers' methods
@@ -119,7 +119,7 @@ class Study:
 
         An unknown profile or parameter, or a value of another kind, is refused.
         """
-        paper = {store.PAPER: {**self.profiles["full"], **self.at_paper}} if self.at_paper else {}
+        paper = {PAPER: {**self.profiles["full"], **self.at_paper}} if self.at_paper else {}
         every = {**self.profiles, **paper}
         checks.one_of(self.name, "profile", profile, tuple(every))
         for name in changes:
@@ -217,7 +217,7 @@ class Study:
         """
         specs, payloads = self.specs(self.resolve(profile)), self.held(profile)
         own = any(payload["profile"] == profile for payload in payloads.values())
-        if not own or (profile != store.PAPER and len(payloads) < len(specs)):
+        if not own or (profile != PAPER and len(payloads) < len(specs)):
             return None
         traces = {name: store.to_trace(payload) for name, payload in payloads.items()}
         try:
@@ -255,9 +255,15 @@ class Study:
         return {name: of_run(t, checks_of(name, self.watch)) for name, t in traces.items()}
 
     def load(self, profile: str = "full") -> dict[str, Trace]:
-        """All runs of a profile from the results folder alone; refused if one is not there."""
-        names = self.specs(self.resolve(profile))
-        traces = {n: store.to_trace(self.payload(n, profile)) for n in names}
+        """All runs of a profile from the results folder alone; refused if one is not there.
+
+        Of the paper's setting those that are stored; only groups that are whole.
+        """
+        if profile == PAPER:
+            payloads = self.held(profile)
+        else:
+            payloads = {n: self.payload(n, profile) for n in self.specs(self.resolve(profile))}
+        traces = {name: store.to_trace(payload) for name, payload in payloads.items()}
         sources.notify(self.name, traces)
         return traces
 
@@ -277,7 +283,7 @@ class Study:
         configs = self._stored(claim.all_runs)
         known = store.read_derived(self.name)
         found = claim.verdicts(known.numbers, configs, configs, health=known.health)
-        return self._or_at_scale(claim, found)
+        return found | self._at_scale(claim, found)
 
     def verdicts(
         self, claim: Claim, traces: Traces, numbers: Mapping[str, Number], params: Params
@@ -291,24 +297,55 @@ class Study:
         configs = {name: trace.config for name, trace in behind.items()}
         changed, stored = self.changed(params), self._stored(claim.all_runs)
         found = claim.verdicts(numbers, configs, stored, changed, self.health(behind))
-        return found if changed else self._or_at_scale(claim, found)
+        return found if changed else found | self._at_scale(claim, found)
 
     def changed(self, params: Params) -> dict[str, tuple[Any, Any]]:
         """Parameters that are not the full profile's -> (their value, the profile's)."""
         full = self.profiles["full"]
         return {k: (v, full[k]) for k, v in params.items() if v != full[k]}
 
-    def _or_at_scale(self, claim: Claim, found: dict[str, Outcome]) -> dict[str, Outcome]:
-        """Outcomes by reading, those at the paper's scale where they say at least as much."""
-        for name, larger in paper_profile.at_scale(self, claim).items():
-            if larger.parts or not found[name].parts:
-                found[name] = larger
+    def _at_scale(self, claim: Claim, full: Mapping[str, Outcome]) -> dict[str, Outcome]:
+        """Outcomes of readings whose runs are all stored in the paper's setting, and say so.
+
+        Only where they say at least as much as those of the full profile; not of readings of which
+        that has all runs as the paper has them.
+        """
+        known, found = store.read_derived(self.name, PAPER), {}
+        for reading in claim.each:
+            runs = [name for name in reading.runs if name in known.runs]
+            paths = {name: store.stored_path(self.name, PAPER, name) for name in runs}
+            larger = any(path.parent.name == PAPER for path in paths.values())
+            there = len(runs) == len(reading.runs) and reading.rule.keys() <= known.numbers.keys()
+            if not larger or not there:
+                continue
+            configs = {name: config_of(path) for name, path in paths.items()}
+            outcome = reading.judged(known.numbers, configs, configs, {}, known.health)
+            if outcome.parts or not full[reading.name].parts:
+                found[reading.name] = outcome.told(f"at the paper's scale ({setting(configs)})")
         return found
 
     def _stored(self, runs: Iterable[str]) -> dict[str, Mapping[str, Any]]:
         """The configurations of those of some runs that are stored with the full profile."""
         paths = {name: store.run_path(self.name, "full", name) for name in runs}
         return {name: config_of(path) for name, path in paths.items() if archive.exists(path)}
+
+
+def setting(configs: Configs) -> str:
+    """The setting of some runs in words: how many rounds and seeds."""
+    rounds = dict.fromkeys(config["rounds"] for config in configs.values())
+    seeds: dict[str, set[int]] = {}
+    for run, config in configs.items():
+        seeds.setdefault(ONE_SEED.sub("", run), set()).update(config["seeds"])
+    counts = dict.fromkeys(map(len, seeds.values()))
+    return f"rounds {' or '.join(map(str, rounds))}, seeds {' or '.join(map(str, counts))}"
+
+
+def nearest(name: str, options: Iterable[str]) -> str:
+    """Some of the known names, those that look like `name` first."""
+    every = list(options)
+    close = get_close_matches(name, every, n=3, cutoff=0.5)
+    kind = "nearest" if close else "known" if len(every) <= 6 else "some that are there"
+    return f"{kind}: {', '.join(close or every[:6])}"
 
 
 def check_kind(who: str, name: str, value: Any, examples: Sequence[Any]) -> Any:

@@ -85,7 +85,9 @@ def test_a_run_that_is_not_stored_is_no_success(small, tmp_path, capsys):
     loose.spread("np_workshop")
     (tmp_path / "np_workshop" / "full" / "hard.json").unlink()
     assert main(["reproduce", "np_workshop"]) == 1
-    assert "1 not stored as declared (hard); --missing stores them" in capsys.readouterr().out
+    assert (
+        "np_workshop: hard not stored as declared; --missing stores them" in capsys.readouterr().out
+    )
     assert main(["reproduce", "np_workshop", "--runs", "soft"]) == 0
 
 

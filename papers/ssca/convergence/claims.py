@@ -13,11 +13,11 @@ from papers.kit.rules import (
     Control,
     Rule,
     least,
+    near,
     of,
     stat,
     stat_value,
     value,
-    within,
 )
 from papers.ssca import leaks
 from papers.ssca.common import LEVELS, SPLITS
@@ -56,7 +56,7 @@ def each(measure: str, *numbers: int) -> str:
 C8 = Rule(
     {
         "the server's work proportional to d": by_number(
-            lambda k: within(f"alg_{k}.linearity", 1, NEAR_LINEAR), 1, 2
+            lambda k: near(f"alg_{k}.linearity", 1, NEAR_LINEAR), 1, 2
         ),
         "a client's work of the order of SGD's": by_number(
             lambda k: value(f"alg_{k}.client_ratio") <= ALIKE, *ALGORITHMS

@@ -9,7 +9,6 @@ import pytest
 from papers.kit.numbers import Number, mean, seeds_for
 from papers.kit.rules import (
     Control,
-    Part,
     Rule,
     Size,
     alike,
@@ -25,7 +24,6 @@ from papers.kit.rules import (
     stat,
     stat_value,
     value,
-    within,
 )
 
 N = {
@@ -77,8 +75,6 @@ N = {
         (near("b", 2.2, 0.5), True, "`b` within 0.5 of 2.2"),
         (near("b", 2.2, 0.1), None, "`b` within 0.1 of 2.2"),
         (near("b", 4, 0.1), False, "`b` within 0.1 of 4"),
-        (within("c", 3.1, 0.1), True, "`c` within 10 % of 3.1"),
-        (within("b", -2.2, 0.1), False, "`b` within 10 % of -2.2"),
         (all_of(of("a") > 0, of("b") > 0), True, "`a` above 0 and `b` above 0"),
         (rises("a", "b", "c"), True, "values rise: `a`, `b`, `c`"),
         (rises("a", "c", "c"), False, "values rise: `a`, `c`, `c`"),
@@ -128,7 +124,7 @@ def test_a_rule_that_no_run_could_break_judges_nothing():
     rule = Rule({"kept": of("a") < 9}, "", proviso={"it is vacuous": of("b") < 1}, note="Why.")
     found = rule(N)
     assert (found.verdict, found.reason) == ("not judged", "not judged, because it is vacuous")
-    assert found.parts == (Part("kept", "holds"),)
+    assert found.parts == {"kept": "holds"}
     assert rule.words == "`a` below 9. Judged only given that `b` below 1. Why."
     biting = rule({**N, "b": Number(0.5, 0.4, 0.6, ())})
     assert (biting.verdict, biting.reason) == ("reproduced", "")
@@ -170,7 +166,7 @@ def test_the_size_of_an_effect_has_a_word_of_its_own():
     assert size(2.1).startswith("size as printed: printed 2.1 (Table 1), ours 2 [1.75, 2.5]")
     assert size(3.0).startswith("another size")
     assert size(1.0, key="one seed").startswith("size undecided")
-    assert size(2.1, 3.0).startswith("size as printed in 1 of 2: printed 2.1 (Table 1), ours 2")
+    assert size(2.1, 3.0) == "size as printed in 1 of 2"
     assert size() == ""
 
 
