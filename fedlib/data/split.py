@@ -162,7 +162,8 @@ def holdout(
     checks.require(len(sizes) == len(rows), "holdout", "sizes", rule, sizes)
     stay, test = [], []
     for own, size in zip(rows, sizes, strict=True):
-        checks.count("holdout", "sizes", size, 2, len(own), "the columns of rows")
+        rule = "be 2 or more, a row to keep and one to test, and at most the columns of rows"
+        checks.require(2 <= size <= len(own), "holdout", "every entry of sizes", rule, size)
         cut = min(max(round(fraction * size), 1), size - 1)
         mixed = own[torch.randperm(size, generator=rng)]
         test.append(mixed[:cut])

@@ -82,13 +82,13 @@ page = STUDIES["cmoo_toy"].page(globals())
 # loaded, anything else is computed; the study's other runs repeat it with other values.
 
 # %%
-clients = {"local_steps": 10, "participants": 20}
+steps, spread = page.local_steps_grid[-1], page.spreads[-1]
+clients = {"local_steps": steps, "participants": 20}
 runs = {"fedcmoo": FedCMOO(page.lr, gram=OneWay(Exact()), weights=MinNorm(), **clients)}
 runs["fsmgda"] = FSMGDA(page.lr, **clients)
-spread = page.spreads[-1]
 traces = page.run(
     partial(federation, spread=spread),
-    **{f"drift_{name}_spread{spread:g}_E10": method for name, method in runs.items()},
+    **{f"drift_{name}_spread{spread:g}_E{steps}": method for name, method in runs.items()},
 )
 numbers, health = page.numbers, page.health
 
