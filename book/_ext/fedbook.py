@@ -8,12 +8,8 @@ number.
 from __future__ import annotations
 
 import gc
-import importlib
-import os
 import re
 import shutil
-import sys
-from html import escape
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,9 +24,7 @@ from docutils import nodes
 from fedbook_data import BookError, number_of, provenance_of, seeds_of, warn
 from sphinx.application import Sphinx
 from sphinx.config import Config
-from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxRole
-from sphinx_proof.domain import ProofDomain
 
 if TYPE_CHECKING:
     from papers.kit.numbers import Number
@@ -60,8 +54,9 @@ MATHJAX_PARTS = (
 )
 
 
-class StoredNumber(nodes.inline):
+def with_origin(text: str, title: str) -> nodes.abbreviation:
     """A number in the text, with its interval and origin as title."""
+    return nodes.abbreviation(text, text, explanation=title, classes=["result"])
 
 
 class ResultRole(SphinxRole):
@@ -81,7 +76,7 @@ class ResultRole(SphinxRole):
         except (BookError, ValueError) as error:
             warn(error, "result", self.get_location())
             return [nodes.problematic(self.rawtext, self.text)], []
-        return [StoredNumber(text, text, title=title, classes=["result"])], []
+        return [with_origin(text, title)], []
 
 
 #: A number in a sentence of an executed notebook, which is read everywhere; here it is the role.
@@ -92,13 +87,6 @@ def read_numbers(app: Sphinx, docname: str, source: list[str]) -> None:
     """Reads the numbers of an executed notebook as the roles that they were written from."""
     if "notebooks/" in docname:
         source[0] = WRITTEN.sub(r"{result}`\1`", source[0])
-
-
-class Proofs(ProofDomain):
-    """The domain of theorems, whose pages may be read side by side: it keeps nothing itself."""
-
-    def merge_domaindata(self, docnames: list[str], otherdata: dict[str, object]) -> None:
-        """Its extension hands over its list of theorems in its own way."""
 
 
 class SeedsRole(SphinxRole):
@@ -113,7 +101,7 @@ class SeedsRole(SphinxRole):
             warn(error, "seeds", self.get_location())
             return [nodes.problematic(self.rawtext, self.text)], []
         text, title = str(len(seeds)), f"the seeds {', '.join(map(str, seeds))} of {self.text}"
-        return [StoredNumber(text, text, title=title, classes=["result"])], []
+        return [with_origin(text, title)], []
 
 
 def origin(number: Number, provenance: dict[str, object], spec: str) -> str:
@@ -132,20 +120,6 @@ def origin(number: Number, provenance: dict[str, object], spec: str) -> str:
     return "; ".join(parts)
 
 
-def visit_number(translator: object, node: StoredNumber) -> None:
-    """HTML: a span with a title."""
-    translator.body.append(f'<span class="result" title="{escape(node["title"])}">')
-
-
-def depart_number(translator: object, node: StoredNumber) -> None:
-    """HTML: the end of the span."""
-    translator.body.append("</span>")
-
-
-def plain(translator: object, node: StoredNumber) -> None:
-    """Other builders: the number alone."""
-
-
 def theme_options(app: Sphinx, config: Config) -> None:
     """Adds to jupyter-book's theme options; setting them in _config.yml would replace them all."""
     config.html_theme_options.setdefault("navbar_persistent", [])  # one search bar, not two
@@ -157,30 +131,11 @@ def theme_options(app: Sphinx, config: Config) -> None:
     config.mathjax_path = f"{MATHJAX}/tex-mml-chtml.js"
 
 
-def hurry(app: Sphinx) -> None:
-    """Pages are read and written by all processors, and garbage is looked for less often.
-
-    A book is millions of small objects that live to the end. Two of jupyter-book's extensions do
-    not say that pages may be read side by side; they act before and after. What all processes need
-    is imported before they part.
-    """
-    gc.set_threshold(500_000, 20, 100)
-    if app.builder.name == "html":  # set those of hundreds of formulas that come into sight
+def formulas_in_sight(app: Sphinx) -> None:
+    """Of hundreds of formulas a page sets those that come into sight."""
+    if app.builder.name == "html":
         app.config.mathjax3_config["loader"] = {"load": ["ui/lazy"]}
         app.config.mathjax3_config["options"]["lazyMargin"] = "1000px"
-    if sys.platform == "linux":
-        for name in ("sphinx_multitoc_numbering", "sphinx_jupyterbook_latex"):
-            if name in app.extensions:
-                app.extensions[name].parallel_read_safe = True
-        app.parallel = len(os.sched_getaffinity(0))
-        for name in ("papers", "seaborn", "matplotlib.backends.backend_svg"):
-            importlib.import_module(name)
-
-
-def mix(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
-    """Deals the pages out like cards: notebooks, whose figures take most of the time, to all."""
-    hands = 2 * app.parallel + 1
-    docnames[:] = [name for hand in range(hands) for name in docnames[hand::hands]]
 
 
 def without_thebe(app: Sphinx, config: Config) -> None:
@@ -227,14 +182,7 @@ def drop_unused_icons(app: Sphinx, error: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict[str, object]:
     """Registers everything with Sphinx."""
-    app.add_node(
-        StoredNumber,
-        html=(visit_number, depart_number),
-        latex=(plain, plain),
-        text=(plain, plain),
-        man=(plain, plain),
-        texinfo=(plain, plain),
-    )
+    gc.set_threshold(500_000, 20, 100)  # a book is millions of small objects that live to the end
     app.add_role("result", ResultRole())
     app.add_role("seeds", SeedsRole())
     for module in PARTS:
@@ -247,8 +195,5 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.connect("config-inited", without_thebe)
     app.connect("build-finished", copy_mathjax)
     app.connect("build-finished", drop_unused_icons)
-    app.setup_extension("sphinx_proof")
-    app.add_domain(Proofs, override=True)
-    app.connect("builder-inited", hurry)
-    app.connect("env-before-read-docs", mix)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+    app.connect("builder-inited", formulas_in_sight)
+    return {"env_version": 2, "parallel_read_safe": True, "parallel_write_safe": True}

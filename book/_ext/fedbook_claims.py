@@ -102,7 +102,7 @@ class Claims(BookDirective):
         """Makes the line a target, for links from outside and for the ``claim`` role."""
         name = e.claim.anchor
         row["ids"].append(name)
-        row["classes"] += kinds(e)
+        row["classes"] += [f"claim-{slug(e.outcome.verdict)}", f"paper-{slug(e.claim.paper)}"]
         domain, key = self.env.get_domain("std"), name.lower()
         if not self.arguments or CLAIMS not in self.env.found_docs:  # links go to all claims
             domain.labels[key] = (self.env.docname, name, e.claim.id)
@@ -118,7 +118,7 @@ class Claims(BookDirective):
         ]
         return [
             [paragraph(nodes.strong(claim.id, claim.id)),
-             paragraph(nodes.Text(f"{paper_name(claim.paper)}, "), *self.inline(claim.place)),
+             paragraph(nodes.Text(f"{PAPERS[claim.paper]}, "), *self.inline(claim.place)),
              paragraph(figure_link(self.env, e.study, claim.figure))],
             [paragraph(*self.inline(claim.wording)), *self.details(e)],
             measured,
@@ -132,7 +132,7 @@ class Claims(BookDirective):
         return [
             raw("<details><summary>Rule</summary>"),
             *(
-                titled(f"{name}: " if name else "", *self.inline(words))
+                paragraph(nodes.strong("", f"{name}: " * bool(name)), *self.inline(words))
                 for name, words in once(rules).items()
             ),
             raw("</details>"),
@@ -176,16 +176,6 @@ def power_of(e: Row) -> str:
 def paragraph(*children: nodes.Node) -> nodes.paragraph:
     """A paragraph of inline nodes."""
     return nodes.paragraph("", "", *children)
-
-
-def kinds(e: Row) -> list[str]:
-    """What the filter looks at: the classes of a claim's line."""
-    return [f"claim-{slug(e.outcome.verdict)}", f"paper-{slug(e.claim.paper)}"]
-
-
-def paper_name(letter: str) -> str:
-    """The short name of a paper."""
-    return PAPERS.get(letter, letter)
 
 
 def groups(done: list[Row]) -> list[str]:
@@ -276,7 +266,7 @@ def counts(done: list[Row]) -> nodes.table:
     found = Counter((e.claim.paper, e.outcome.verdict) for e in done)
     papers = sorted({paper for paper, _ in found}, key=[*PAPERS].index)
     heads = [v for v in VERDICTS if any(found[p, v] for p in papers)]
-    rows = [[paper_name(p)] + [str(found[p, v]) for v in heads] for p in papers]
+    rows = [[PAPERS[p]] + [str(found[p, v]) for v in heads] for p in papers]
     total = ["All", *(str(sum(found[p, v] for p in papers)) for v in heads)]
     return table(["Paper", *heads], [*rows, total], (25, *[15] * len(heads)), "scoreboard")
 
@@ -299,11 +289,6 @@ class ClaimRole(SphinxRole):
             warn(error, "claim", self.get_location())
             return [nodes.problematic(self.rawtext, self.text)], []
         return [claim_link(self.env, self.text)], []
-
-
-def titled(title: str, *children: nodes.Node) -> nodes.paragraph:
-    """A paragraph with a title in bold."""
-    return nodes.paragraph("", "", nodes.strong(title, title), *children)
 
 
 def setup(app: Sphinx) -> None:

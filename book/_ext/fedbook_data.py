@@ -90,17 +90,6 @@ def provenance_of(env: BuildEnvironment, study: str) -> dict[str, Any]:
     return read_stored(env, folder_of(study) / "numbers.json")["provenance"]
 
 
-def health_of(env: BuildEnvironment, study: str) -> dict[str, str]:
-    """What is wrong with every run of a study, as stored with its numbers."""
-    return dict(read_stored(env, folder_of(study) / "numbers.json")["health"])
-
-
-def runs_of(env: BuildEnvironment, study: str) -> list[dict[str, Any]]:
-    """All stored runs of a study's full profile."""
-    folder = folder_of(study)
-    return [read_stored(env, folder / f"{name}.json") for name in runs_in(folder)]
-
-
 def seeds_of(env: BuildEnvironment, study: str, run: str) -> tuple[int, ...]:
     """The seeds of a stored run of the full profile."""
     path = folder_of(study) / f"{run}.json"

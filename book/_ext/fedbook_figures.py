@@ -8,14 +8,12 @@ files, the command that draws it with other values, and what the runs behind it 
 from __future__ import annotations
 
 import ast
-import inspect
 import json
 import math
 import re
 from collections import UserDict
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from functools import partial
 from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -379,14 +377,6 @@ def put_pictures(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         node[0] = nodes.Text(CAPTION.sub(lambda found: FORMULA.sub(mark, found[0]), html))
 
 
-def functions(figure: Any) -> list[Any]:
-    """The functions that a figure is made of: itself, or those within a `functools.partial`."""
-    if not isinstance(figure, partial):
-        return [figure]
-    within = [x for x in (figure.func, *figure.args) if callable(x)]
-    return [found for x in within for found in functions(x)]
-
-
 class ThemedFigure(SphinxDirective):
     """``{themed-figure} STUDY/FIGURE`` with ``:alt:``, ``:name:`` and the caption as content.
 
@@ -423,14 +413,11 @@ class ThemedFigure(SphinxDirective):
 
     def drawn(self, name: str, figure: str) -> tuple[dict[str, Path], list[str]]:
         """The files of a study's figure, and its runs."""
-        from papers.kit import plot
-
         study = study_of(name)
         if figure not in study.figures:
             known = ", ".join(study.figures)
             raise BookError(f"{name} has no figure {figure!r}; known figures: {known}.")
-        code = {inspect.getsourcefile(item) for item in (*functions(study.figures[figure]), plot)}
-        for path in [*files_of(name), *code]:
+        for path in files_of(name):
             self.env.note_dependency(str(path))
         profile = self.options.get("profile", "full")
         return exported(self.env, study, figure, None, f"{name}-{figure}-page", profile)

@@ -11,10 +11,8 @@ from fedbook_data import (
     command_of,
     download_link,
     folder_of,
-    health_of,
-    provenance_of,
+    read_stored,
     runs_in,
-    runs_of,
 )
 from sphinx.application import Sphinx
 
@@ -33,9 +31,10 @@ class Provenance(BookDirective):
         """A field list from numbers.json, and when the runs were last recomputed."""
         from papers.kit import reproduce
 
-        name = self.arguments[0]
-        record = provenance_of(self.env, name)
-        runs = runs_of(self.env, name)
+        name, folder = self.arguments[0], folder_of(self.arguments[0])
+        stored = read_stored(self.env, folder / "numbers.json")
+        record, health = dict(stored["provenance"]), stored["health"]
+        runs = [read_stored(self.env, folder / f"{run}.json") for run in runs_in(folder)]
         if record.get("dirty"):
             record["commit"] = f"{record['commit']}, with uncommitted changes"
         record["seeds"] = ", ".join(sorted({str(len(run["seeds"])) for run in runs}, key=int))
@@ -45,7 +44,6 @@ class Provenance(BookDirective):
                 fields += field(label, nodes.Text(str(record[key])))
         self.env.note_dependency(str(reproduce.notes_path()))
         fields += field("State", nodes.Text(reproduce.summary(name)))
-        health = health_of(self.env, name)
         ill = sum(map(bool, health.values()))
         fields += field("Not healthy", nodes.Text(f"{ill} of {len(health)} runs"))
         return [fields]
@@ -67,24 +65,14 @@ class NotebookLinks(BookDirective):
         """A short list of downloads and the command."""
         name, root = self.arguments[0], Path(self.env.srcdir)
         files = [root / f"notebooks/src/{name}.py", root / f"notebooks/{name}.ipynb"]
-        stored = runs_in(folder_of(name))
         entries = [self.entry("Source and notebook", [f for f in files if f.is_file()])]
-        if stored:
-            line = nodes.paragraph("", "", *self.where(name, len(stored)))
-            entries.append(nodes.list_item("", line))
+        if stored := runs_in(folder_of(name)):
+            text = f"{len(stored)} stored runs: `results/{name}.json`, their curves in `{name}.npz`"
+            entries.append(nodes.list_item("", nodes.paragraph("", "", *self.inline(text))))
         command = command_of(name)
         return [
             nodes.bullet_list("", *entries, classes=["notebook-links"]),
             nodes.literal_block(command, command, language="bash"),
-        ]
-
-    def where(self, name: str, count: int) -> list[nodes.Node]:
-        """Where the runs themselves are, and how to look at them."""
-        return [
-            nodes.Text(f"{count} stored runs: "),
-            nodes.literal("", f"results/{name}.json"),
-            nodes.Text(", their curves in "),
-            nodes.literal("", f"results/{name}.npz"),
         ]
 
     def entry(self, label: str, files: list[Path]) -> nodes.list_item:

@@ -19,7 +19,7 @@ def build(tmp_path, monkeypatch):
 def test_result_role_shows_the_number_and_where_it_comes_from(build):
     status, messages, page = build("The gap is {result}`toy/gap:.2f`.")
     assert status == 0, messages
-    (title, text) = re.search(r'<span class="result" title="([^"]*)">([^<]*)</span>', page).groups()
+    (title, text) = re.search(r'<abbr class="result" title="([^"]*)">([^<]*)</abbr>', page).groups()
     assert text == "0.51"
     assert title == ("nats; 95 % interval 0.40 to 0.60; 2 seeds; commit 0123456789ab; device cpu")
 
@@ -31,7 +31,7 @@ def test_result_role_shows_a_number_of_the_papers_setting(build, tmp_path):
     toy_book.seal(path, {**toy_book.NUMBERS, "numbers": {"gap": number}})
     status, messages, page = build("From {result}`toy/gap:.2f` to {result}`toy@paper/gap:.2f`.")
     assert status == 0, messages
-    assert re.findall(r'<span class="result" title="[^"]*">([^<]*)</span>', page) == [
+    assert re.findall(r'<abbr class="result" title="[^"]*">([^<]*)</abbr>', page) == [
         "0.51",
         "0.25",
     ]
@@ -40,7 +40,7 @@ def test_result_role_shows_a_number_of_the_papers_setting(build, tmp_path):
 def test_seeds_role_counts_the_seeds_of_a_stored_run(build):
     status, messages, page = build("Over {seeds}`toy/old` seeds.")
     assert status == 0, messages
-    found = re.search(r'<span class="result" title="([^"]*)">([^<]*)</span>', page).groups()
+    found = re.search(r'<abbr class="result" title="([^"]*)">([^<]*)</abbr>', page).groups()
     assert found == ("the seeds 0, 1, 2 of toy/old", "3")
 
 
