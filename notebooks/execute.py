@@ -257,9 +257,16 @@ def literal(text: str) -> object:
     return [*value] if isinstance(value, tuple) else value  # papermill writes tuples as texts
 
 
+def count(text: str) -> int:
+    """The type of an option that takes a whole number from 1 on."""
+    if text.isdecimal() and int(text) >= 1:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"must be a whole number, at least 1, got {text!r}")
+
+
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     """The command line."""
-    from papers.__main__ import Parser, count
+    from papers.__main__ import Parser
 
     parser = Parser(prog="execute.py", description=__doc__.splitlines()[0])
     parser.add_argument("name", help="a notebook of notebooks/src, or all")

@@ -9,7 +9,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import papers
 from fedlib import __version__, checks
@@ -31,13 +31,6 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """End with status 2, without the usage, which `--help` shows."""
         self.exit(WRONG, f"{self.prog}: {message}; see --help.\n")
-
-
-def count(text: str) -> int:
-    """The type of an option that takes a whole number from 1 on."""
-    if text.isdecimal() and int(text) >= 1:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"must be a whole number, at least 1, got {text!r}")
 
 
 def carried_out(work: Callable[[], int], who: str, after_stop: str) -> int:
@@ -151,26 +144,17 @@ def carry_out(given: argparse.Namespace) -> int:
             found = study.settle(given.profile)
             say_numbers(study.name, "*", found)
     elif given.store or given.missing:
-        options = {"recompute": given.store, "runs": given.runs, "settle": not given.runs_only}
-        reproduce(given.study, given.profile, device=given.device, **options)
+        options = {"device": given.device, "recompute": given.store, "runs": given.runs}
+        for study in chosen(given.study):
+            found = study.reproduce(given.profile, **options, settle=not given.runs_only)
+            say_numbers(study.name, given.runs, found)
     else:
-        return compute_again(given.study, given.profile, given.runs, given.device)
+        from papers.kit.reproduce import check_study
+
+        options = {"runs": given.runs, "device": given.device}
+        equal = [check_study(one, given.profile, **options) for one in chosen(given.study)]
+        return int(not all(equal))
     return 0
-
-
-def compute_again(study: str, profile: str, runs: str, device: str) -> int:
-    """Compute the stored runs of one study, or of all, again; 1 if one is not what it was."""
-    from papers.kit.reproduce import check_study
-
-    equal = [check_study(one, profile, runs, device) for one in chosen(study)]
-    return int(not all(equal))
-
-
-def reproduce(study: str, profile: str, **options: Any) -> None:
-    """Compute and store the runs and the numbers of one study, or of all."""
-    for one in chosen(study):
-        numbers = one.reproduce(profile, **options)
-        say_numbers(one.name, options["runs"], numbers)
 
 
 def chosen(study: str) -> list[papers.Study]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from fedlib import checks
-from fedlib.checks import Nonnegative
 from papers.kit.health import Needs
 from papers.kit.numbers import Number
 from papers.kit.rules import Numbers, Outcome, Rule
@@ -39,9 +38,6 @@ class Reading:
     rule: Rule
     runs: tuple[str, ...]
     needs: Needs = Needs()
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def judged(
         self,
@@ -156,11 +152,8 @@ class PaperValue:
     paper: float | None
     paper_text: str
     place: str
-    rtol: Nonnegative = 0.1
+    rtol: float = 0.1
     at_most: bool = False
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def status(self, ours: Number) -> str:
         """`agrees`, `differs`, `undecided`, or `not printed`."""

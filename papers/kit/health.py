@@ -16,12 +16,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from math import isclose
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedlib import checks
 from fedlib.core import Trace
 
 Curve = NDArray[np.float64]  # [S, T]: a metric at the evaluated rounds, of every seed
@@ -54,6 +53,7 @@ DIGIT = 1e-5  # curves are stored with six significant digits
 TWICE = 2.0  # standard errors that are more than noise
 FEWEST = 5  # evaluated rounds from which scatter can be read
 Config = Mapping[str, Any]
+T = TypeVar("T")
 SEEDS = 3  # fewer give no interval worth the name
 ROUNDS = 1 / 3  # of the rounds that the paper, or its authors' code, runs
 MISSING = "none"
@@ -87,9 +87,6 @@ class HealthCheck:
     rests: str = ""
     task: bool = False
 
-    def __post_init__(self) -> None:
-        checks.fields(self)
-
     def opened(self, trace: Trace) -> Iterator[HealthCheck]:
         """The check with all values for every metric that its pattern fits; refused if none."""
         if self.rests:
@@ -104,10 +101,6 @@ class HealthCheck:
             "best": BEST.get(stem(self.metric)) if self.best is None else self.best,
             "chance": self.chance(trace.config) if callable(self.chance) else self.chance,
         }
-        if known["chance"] is not None and known["best"] is None:
-            raise ValueError(
-                f"HealthCheck: best must be given with chance, got None for {self.metric}."
-            )
         for metric in fitting:
             yield replace(self, metric=metric, task=self.task or "*" in self.metric, **known)
 
@@ -139,8 +132,13 @@ def learning(chance: float | Callable[[Mapping[str, Any]], float]) -> tuple[Heal
 
 def checks_of(run: str, watch: HealthChecks) -> tuple[HealthCheck, ...]:
     """What a study watches of a run: the first pattern that its name fits; empty if none does."""
-    found = next((found for pattern, found in watch.items() if fnmatchcase(run, pattern)), ())
+    found = first_fit(run, watch, ())
     return found if isinstance(found, tuple) else (found,)
+
+
+def first_fit(run: str, patterns: Mapping[str, T], usual: T) -> T:
+    """What stands under the first pattern that a run's name fits; the usual if under none."""
+    return next((one for pattern, one in patterns.items() if fnmatchcase(run, pattern)), usual)
 
 
 def of_run(trace: Trace, watched: Sequence[HealthCheck] = ()) -> str:
@@ -332,9 +330,6 @@ class Needs:
     exact: bool = False
     dead: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        checks.fields(self)
-
     def unmet(
         self,
         runs: tuple[str, ...],
@@ -388,14 +383,19 @@ class Needs:
                 yield f"{run} has {where} {have!r}, the paper {wanted!r}"
 
     def _too_few(self, runs: Iterable[str], configs: Mapping[str, Config]) -> Iterator[str]:
-        seeds: dict[str, set[int]] = {}
-        for run in runs:
-            seeds.setdefault(ONE_SEED.sub("", run), set()).update(configs[run].get("seeds", ()))
-        for run, own in seeds.items():
+        for run, own in seeds_of({run: configs[run] for run in runs}).items():
             if len(own) < SEEDS:
                 several = f"{len(own)} seed{'s' * (len(own) != 1)}"
                 one = next(c for name, c in configs.items() if ONE_SEED.sub("", name) == run)
                 yield f"{spoken(run, one)} has {several}, at least {SEEDS} are needed"
+
+
+def seeds_of(configs: Mapping[str, Config]) -> dict[str, set[int]]:
+    """The seeds of every run, those that are runs of their own together."""
+    seeds: dict[str, set[int]] = {}
+    for run, config in configs.items():
+        seeds.setdefault(ONE_SEED.sub("", run), set()).update(config.get("seeds", ()))
+    return seeds
 
 
 def spoken(run: str, config: Config) -> str:

@@ -77,8 +77,9 @@ class Number:
     @staticmethod
     def from_json(data: dict[str, Any]) -> Number:
         """The inverse of `to_json`; `null` is NaN."""
-        back = {k: number(data[k]) for k in ("value", "low", "high")}
-        return Number(**back, per_seed=tuple(map(number, data["per_seed"])), unit=data["unit"])
+        ends = (data[k] for k in ("value", "low", "high"))
+        value, low, high, *each = (np.nan if x is None else x for x in (*ends, *data["per_seed"]))
+        return Number(value, low, high, tuple(each), data["unit"])
 
 
 def exact(x: float, unit: str = "") -> Number:
@@ -102,8 +103,6 @@ def share(flags: ArrayLike, unit: str = "of seeds") -> Number:
     `flags` is one truth value a seed; with the unit `"%"` everything is in percent.
     """
     x = np.asarray(flags)
-    if x.ndim != 1 or not x.size or not np.isin(x, (0, 1)).all():
-        raise ValueError(f"share: flags must be a truth value for each seed, got {flags!r}.")
     scale = 100.0 if unit == "%" else 1.0
     ends = scipy.stats.binomtest(int(x.sum()), len(x)).proportion_ci(LEVEL, method="exact")
     return _number(scale * x.mean(), (scale * ends.low, scale * ends.high), scale * x, unit)
@@ -149,10 +148,6 @@ def _number(value: Any, ends: tuple[Any, Any], each: Any, unit: str) -> Number:
 def significant(x: float, digits: int = DIGITS) -> float | None:
     """Rounded to some significant digits; None (JSON's null) if it is not finite."""
     return float(f"{x:.{digits}g}") if np.isfinite(x) else None
-
-
-def number(x: float | None) -> float:
-    return float("nan") if x is None else float(x)
 
 
 def mean_ends(x: Array) -> Ends:

@@ -1,6 +1,6 @@
 """Figures of notebooks and of the book.
 
-Only this module imports matplotlib and seaborn. A figure is a function `draw(fig)`
+A figure is a function `draw(fig)`
 that fills a matplotlib figure; `show` displays it in a notebook as one picture on white ground, in
 whose place the book puts an SVG with colours for light and dark pages. Intervals that a study has
 stored are drawn as they are.
@@ -13,7 +13,7 @@ import gzip
 import html
 import io
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,7 @@ Drawing = Callable[["Figure"], None]
 COLORS = ("#2a7fbf", "#d9782d", "#3a9a5f", "#b5519c", "#8a8a2b", "#c0504d", "#5aa9b8", "#7d6bb0")
 
 #: A band's ends, as seaborn names them: standard deviations, or from the least to the greatest.
-Around = tuple[str, float] | None
+Around = tuple[str, float]
 SD, RANGE = ("sd", 1), ("pi", 100)
 
 #: Width and height in inches, where a figure does not ask for others.
@@ -189,30 +189,12 @@ def band(
     center = y.mean(0)
     edge = {"linewidth": 1.5, "markeredgecolor": "white", "markeredgewidth": 0.75}
     ax.plot(x, scale.inverted().transform(center), color=color, **{**edge, **style})
-    if around is None or len(y) < 2:
+    if len(y) < 2:
         return
     reach = around[1] * y.std(0, ddof=1)
     ends = (y.min(0), y.max(0)) if around == RANGE else (center - reach, center + reach)
     low, high = map(scale.inverted().transform, ends)
     ax.fill_between(x, low, high, color=color, alpha=shade, linewidth=0)
-
-
-def seeds(ax: Axes, groups: Mapping[str, Any]) -> None:
-    """Every seed of some groups as a dot, a row a group, with the mean and its 95 % interval."""
-    import seaborn as sns
-
-    from papers.kit.numbers import mean
-
-    def interval(values: Any) -> tuple[float, float]:
-        found = mean(values)
-        return found.low, found.high
-
-    labels = np.repeat([*groups], [len(values) for values in groups.values()])
-    common: Any = {"x": np.concatenate([*groups.values()]), "y": labels, "hue": labels, "ax": ax}
-    common |= {"palette": [*COLORS[: len(groups)]], "legend": False}
-    sns.swarmplot(size=3.6, alpha=0.6, **common)  # the same places each time, unlike jitter
-    line: Any = {"marker": "|", "markersize": 7, "linewidth": 1.8, "capsize": 0.25}
-    sns.pointplot(errorbar=interval, **line, **common)
 
 
 def points(
@@ -229,16 +211,13 @@ def bands(
     traces: Mapping[str, Trace],
     metric: str,
     *,
-    each: bool = False,
     log: bool = False,
-    around: Around = SD,
-    dashed: Collection[str] = (),
     colors: Sequence[str] = COLORS,
 ) -> None:
     """Mean over seeds with a band around it, one curve a trace, by its label.
 
-    `metric` is a metric (at the starts of rounds) or an info. `each` draws every seed as a thin
-    line in place of the band; `colors` are repeated if there are more traces; `dashed` are labels.
+    `metric` is a metric (at the starts of rounds) or an info; `colors` are repeated if there are
+    more traces.
     """
     shade = 0.18 if len(traces) <= 3 else 0.07
     for i, (label, trace) in enumerate(traces.items()):
@@ -246,13 +225,7 @@ def bands(
             t, x = trace.rounds, trace.metrics[metric]
         else:
             t, x = trace.rounds[:1] + np.arange(trace.info[metric].shape[1]), trace.info[metric]
-        look: Any = {
-            "color": colors[i % len(colors)],
-            "linestyle": "--" if label in dashed else "-",
-        }
-        band(ax, t, x, around=None if each else around, shade=shade, label=label, **look)
-        if each:
-            ax.plot(t, x.T, color=look["color"], linewidth=0.5, alpha=0.5)
+        band(ax, t, x, color=colors[i % len(colors)], shade=shade, label=label)
     ax.set_xlabel("round")
     if log:
         plain_log(ax)
@@ -277,12 +250,6 @@ def level(ax: Axes, value: float, label: str) -> None:
     ax.axhline(value, color="#d62728", linestyle=":", linewidth=1.3, label=label)
 
 
-def arms(*numbers: Any) -> Any:
-    """Lengths of both sides of intervals, `[2, n]`; 0 where a single seed has none."""
-    ends = np.array([[n.value - n.low, n.high - n.value] for n in numbers]).T
-    return np.maximum(np.nan_to_num(ends), 0)
-
-
 def dots(
     ax: Axes,
     x: Sequence[float],
@@ -294,9 +261,10 @@ def dots(
 ) -> None:
     """Values with their intervals against a parameter `x`, one line for each label of `rows`."""
     for i, (label, numbers) in enumerate(rows.items()):
-        value = np.array([n.value for n in numbers])
+        value, low, high = np.array([(n.value, n.low, n.high) for n in numbers]).T
+        ends = np.nan_to_num([value - low, high - value])  # none of a single seed
         look = {"color": colors[i % len(colors)], "marker": "o", "capsize": 3, **style}
-        ax.errorbar(x, value, arms(*numbers), label=label, **look)
+        ax.errorbar(x, value, ends, label=label, **look)
     ax.set_ylabel(unit)
 
 

@@ -8,9 +8,8 @@ from dataclasses import replace
 import pandas as pd
 
 from papers.kit.numbers import Number
+from papers.kit.rules import Numbers
 from papers.kit.study import Params, Study, Traces
-
-Numbers = Mapping[str, Number]
 
 pd.set_option("display.max_colwidth", None)  # sentences in these tables are never cut
 
@@ -52,9 +51,6 @@ def runs_table(
 
     With their health a last column says of the runs that are not healthy what is wrong.
     """
-    if len({*measures.values()}) < len(measures):
-        labels = sorted(measures.values())
-        raise ValueError(f"runs_table: measures must have labels of their own, got {labels}.")
     there = {k: v for k, v in runs.items() if all(f"{v}.{m}" in numbers for m in measures)}
     rows = {
         label: {

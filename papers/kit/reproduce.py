@@ -27,9 +27,9 @@ from fedlib.core import Problem, Trace
 from fedlib.core.files import SCHEMA, digest, read_json, write_json
 from fedlib.provenance import versions
 from papers.kit import archive, store
-from papers.kit.health import listed
+from papers.kit.health import first_fit, listed
 from papers.kit.store import Spec
-from papers.kit.study import Study, tolerance_of
+from papers.kit.study import Study, Tolerance
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -177,7 +177,7 @@ def _named(study: str, profile: str) -> str:
 def _mark(study: str, profile: str) -> str:
     """The mark of a study's stored numbers; others since mean other runs."""
     place = store.run_path(study, profile, "numbers")
-    return store.mark(archive.read(place)) if archive.exists(place) else ""
+    return str(archive.read(place)["digest"][:16]) if archive.exists(place) else ""
 
 
 def sample(studies: Iterable[Study], seed: int) -> Iterator[tuple[Study, str, Spec]]:
@@ -199,7 +199,7 @@ def prefix_of(study: Study, name: str, spec: Spec) -> RunPrefix:
 
 def _cut(study: Study, name: str, spec: Spec) -> Spec:
     """A run as far as it can be compared: to the end, for most."""
-    rounds = tolerance_of(name, study.tolerances).rounds
+    rounds = first_fit(name, study.tolerances, Tolerance()).rounds
     return spec if rounds is None else replace(spec, rounds=min(rounds, spec.rounds))
 
 
@@ -236,7 +236,7 @@ def compare(study: Study, spec: Spec, part: RunPrefix, trace: Trace) -> Comparis
     Where a problem that is shifted by rounding leads elsewhere too, nothing is compared: another
     CPU may round so that a switch at its threshold falls to the other side.
     """
-    tolerance = tolerance_of(part.name, study.tolerances)
+    tolerance = first_fit(part.name, study.tolerances, Tolerance())
     held = store.to_trace(study.payload(part.name, part.profile))
 
     def as_stored(made: Trace) -> Trace:

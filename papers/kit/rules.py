@@ -26,7 +26,6 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from fedlib import checks
 from papers.kit.numbers import Number, exact, mean, seeds_for
 
 Numbers = Mapping[str, Number]
@@ -278,9 +277,6 @@ class Control:
     instead: Mapping[str, str | float] = field(default_factory=dict)
     negated: bool = False
 
-    def __post_init__(self) -> None:
-        checks.fields(self)
-
     def of(self, numbers: Numbers) -> dict[str, Number]:
         """The numbers with those of the control in their places."""
         found = {}
@@ -312,9 +308,6 @@ class Size:
     key: str
     printed: float
     place: str
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def word(self, numbers: Numbers) -> str:
         """Whether the printed value lies in our interval."""
@@ -359,9 +352,6 @@ class Rule:
     proviso: Mapping[str, Condition] = field(default_factory=dict)
     control: Control | None = None
     sizes: tuple[Size, ...] = ()
-
-    def __post_init__(self) -> None:
-        checks.fields(self)
 
     def __call__(self, numbers: Numbers) -> Outcome:
         """The verdict, what was measured, and the parts that fail or are undecided."""

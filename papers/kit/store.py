@@ -323,11 +323,6 @@ def to_trace(payload: Mapping[str, Any]) -> Trace:
     )
 
 
-def mark(payload: Mapping[str, Any]) -> str:
-    """A short digest of all of a run."""
-    return str(payload["digest"][:16])
-
-
 def to_lists(x: Any) -> list[list[float | None]]:
     """Rows of numbers with six significant digits."""
     return [[significant(float(v)) for v in row] for row in x]
@@ -408,7 +403,7 @@ def derived(
         "profile": profile,
         "numbers": {k: v.to_json() for k, v in numbers.items()},
         "health": dict(health),
-        "runs": {name: mark(payload) for name, payload in payloads.items()},
+        "runs": {name: payload["digest"][:16] for name, payload in payloads.items()},
         "provenance": {
             **{k: v for k, v in held[0].items() if k not in ONE_RUN},
             "runs": len(held),

@@ -1,41 +1,34 @@
-"""What a study is: runs by profile, numbers, claims, the paper's values, figures."""
+"""What a study is: runs by profile, numbers, claims, the paper's values, figures; and its page."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from fnmatch import fnmatch, fnmatchcase
-from typing import Any, TypedDict
+from fnmatch import fnmatch
+from functools import cached_property
+from typing import Any
 
 from fedlib import checks
-from fedlib.core import Trace
+from fedlib.core import Problem, Trace
+from fedlib.core.algorithm import Algorithm
 from fedlib.core.files import write_json
 from fedlib.run import check_seeds, resolve_device
 from papers.kit import archive, sources, store
 from papers.kit.claims import PAPERS, Claim, Configs, PaperValue
-from papers.kit.health import ONE_SEED, HealthChecks, checks_of, of_run
+from papers.kit.health import HealthChecks, checks_of, of_run, seeds_of
 from papers.kit.numbers import Number
-from papers.kit.page import Page
 from papers.kit.plot import Drawing
 from papers.kit.rules import Outcome
 from papers.kit.store import PAPER, Spec, config_of, read_run
 
-INTERACTIVE = ("In", "Out", "exit", "quit")  # names that IPython puts into every notebook
 ALL = "all"  # in place of a paper's letter: a study of all papers' methods
 Params = dict[str, Any]
 Traces = Mapping[str, Trace]
 
 
-class Declared(TypedDict):
-    """What `Study` is told of its parameters."""
-
-    parameters: dict[str, str]
-    profiles: dict[str, Params]
-
-
-def parameters(**declared: tuple[Any, ...]) -> Declared:
+def parameters(**declared: tuple[Any, ...]) -> dict[str, Any]:
     """The parameters of a study, each as (meaning, full profile's value[, quick profile's]).
 
     >>> parameters(rounds=("rounds T", 100, 5), lr=("step size", 0.1))["profiles"]["quick"]
@@ -66,12 +59,6 @@ class Tolerance:
     rtol: float = 2e-3
     atol: float = 1e-5
     timed: tuple[str, ...] = ()
-
-
-def tolerance_of(run: str, tolerances: Mapping[str, Tolerance]) -> Tolerance:
-    """What a study says of a run: the first pattern that its name fits; the usual if none does."""
-    fits = (one for pattern, one in tolerances.items() if fnmatchcase(run, pattern))
-    return next(fits, Tolerance())
 
 
 @dataclass(frozen=True)
@@ -163,7 +150,7 @@ class Study:
         known = (*self.parameters, *options)
         for name, value in cell.items():
             ours = isinstance(value, bool | int | float | str | list | tuple | dict)
-            if ours and not (name[0] == "_" or name.isupper() or name in (*known, *INTERACTIVE)):
+            if ours and name[0] != "_" and name.islower() and name not in known:
                 raise ValueError(
                     f"{self.name}: parameters must be among its own, got {name!r}; "
                     f"{nearest(name, known)}."
@@ -330,13 +317,108 @@ class Study:
         return {name: config_of(path) for name, path in paths.items() if archive.exists(path)}
 
 
+@dataclass
+class Page:
+    """One execution of a study's notebook; `Study.open` makes it.
+
+    The parameters are attributes: `page.lr` is the step size of the profile, or what was given in
+    its place. `run` has the runs, `numbers` and `health` are of the last run.
+
+    Attributes
+    ----------
+    study, profile, device, recompute : as given to `Study.open`.
+    params : the parameters by name.
+    """
+
+    study: Study
+    profile: str
+    device: str
+    recompute: bool
+    params: dict[str, Any]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in self.__dict__.get("params", {}):
+            known = ", ".join(self.params)
+            raise AttributeError(f"page: parameter must be one of {known}, got {name!r}.")
+        return self.params[name]
+
+    def run(
+        self, problem: Callable[[int], Problem] | None = None, **algorithms: Algorithm
+    ) -> dict[str, Trace]:
+        """All runs of the study, those named with the algorithm (and the problem) given.
+
+        What is stored with the same configuration is loaded, anything else is computed. A line
+        says which runs are not the study's own.
+
+        Parameters
+        ----------
+        problem : seed -> Problem, of the named runs; None for the study's.
+        algorithms : name of a run -> its algorithm. The other runs of the study are as they are.
+
+        Raises
+        ------
+        ValueError
+            if the study has no run of a name.
+        """
+        own_specs = self.study.specs(self.params)
+        specs = dict(own_specs)
+        base = self.study.resolve(self.profile)
+        declared = self.study.specs(base)
+        for name, algorithm in algorithms.items():
+            checks.one_of(f"{self.study.name}.run", "name", name, (*specs, *declared))
+            if name not in specs:
+                continue  # these parameters leave it out
+            own = specs[name]
+            specs[name] = replace(own, algorithm=algorithm, problem=problem or own.problem)
+        self.traces = store.compute_or_load(
+            self.study.name,
+            self.profile,
+            specs,
+            recompute=self.recompute,
+            device=self.device,
+        )
+        self.__dict__.pop("numbers", None)
+        sources.notify(self.study.name, self.traces)
+        changed = {name: value for name, value in self.params.items() if value != base[name]}
+        print(summary_line(specs, own_specs, self.profile, changed))
+        return self.traces
+
+    @cached_property
+    def traces(self) -> dict[str, Trace]:
+        """The runs of the last `run`; the study's own before there was one."""
+        return self.run()
+
+    @cached_property
+    def numbers(self) -> dict[str, Number]:
+        """The derived numbers of the runs."""
+        return self.study.derive(self.traces, self.params)
+
+    @property
+    def figures(self) -> Mapping[str, Callable[[Mapping[str, Trace]], Drawing]]:
+        """The study's figures by name, each a function of the runs."""
+        return self.study.figures
+
+    @property
+    def health(self) -> dict[str, str]:
+        """What is wrong with each run, empty where nothing is."""
+        return self.study.health(self.traces)
+
+
+def summary_line(
+    specs: Mapping[str, Spec], own: Mapping[str, Spec], profile: str, changed: Mapping[str, Any]
+) -> str:
+    """One line: how many runs are the study's own, and which are not."""
+    other = [name for name, spec in specs.items() if not spec.same_as(own[name])]
+    those = f"{len(specs) - len(other)} of {len(specs)} runs are the study's, profile {profile!r}"
+    if changed:
+        those += " with " + ", ".join(f"{name} {value}" for name, value in changed.items())
+    return f"{those}{'; not so ' if other else ''}{', '.join(other)}."
+
+
 def setting(configs: Configs) -> str:
     """The setting of some runs in words: how many rounds and seeds."""
     rounds = dict.fromkeys(config["rounds"] for config in configs.values())
-    seeds: dict[str, set[int]] = {}
-    for run, config in configs.items():
-        seeds.setdefault(ONE_SEED.sub("", run), set()).update(config["seeds"])
-    counts = dict.fromkeys(map(len, seeds.values()))
+    counts = dict.fromkeys(map(len, seeds_of(configs).values()))
     return f"rounds {' or '.join(map(str, rounds))}, seeds {' or '.join(map(str, counts))}"
 
 
@@ -365,9 +447,7 @@ def check_kind(who: str, name: str, value: Any, examples: Sequence[Any]) -> Any:
         raise ValueError(f"{who}: {name} must be a list such as {shown}, got {value!r}.")
     entries = [entry for example in examples for entry in example]
     given = tuple(check_one(who, f"every entry of {name}", x, entries) for x in value)
-    if name == "seeds":
-        check_seeds(given)
-    return given
+    return check_seeds(given) if name == "seeds" else given
 
 
 def check_one(who: str, name: str, value: Any, examples: Sequence[Any]) -> Any:
@@ -375,13 +455,10 @@ def check_one(who: str, name: str, value: Any, examples: Sequence[Any]) -> Any:
     example = examples[0]
     if isinstance(example, str):
         checks.one_of(who, name, value, sorted({*examples}))
-        return value
-    if isinstance(example, bool):
-        if not isinstance(value, bool):
-            raise TypeError(f"{who}: {name} must be True or False, got {value!r}.")
-        return value
-    if isinstance(example, int):
+    elif isinstance(example, bool):
+        checks.value(who, name, value, bool)
+    elif isinstance(example, int):
         checks.count(who, name, value, int(0 not in examples))
-        return int(value)
-    checks.number(who, name, value)
-    return float(value)
+    else:
+        checks.number(who, name, value)
+    return type(example)(value)

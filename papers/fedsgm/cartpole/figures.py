@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from fedlib.core import Trace
 from papers.fedsgm.cartpole.claims import TABLE_1
 from papers.fedsgm.cartpole.numbers import BUDGET, around, succeeds
 from papers.kit import plot
+from papers.kit.numbers import mean
 from papers.kit.panels import Layer, on, panel, row
 from papers.kit.study import Traces
 
@@ -28,8 +31,11 @@ LEVEL = on(plot.level, BUDGET, "mean budget 30")
 
 def narrow(ax: Axes, traces: Traces, metric: str) -> None:
     """Mean and a fifth of a standard deviation, as the paper draws; centralized runs dashed."""
-    central = [label for label in traces if label.startswith("centralized")]
-    plot.bands(ax, traces, metric, around=("sd", WIDTH), dashed=central)
+    for (label, trace), color in zip(traces.items(), plot.COLORS, strict=False):
+        look: Any = {"around": ("sd", WIDTH), "shade": 0.07 if len(traces) > 3 else 0.18}
+        look |= {"linestyle": "--" if label.startswith("centralized") else "-", "label": label}
+        plot.band(ax, trace.rounds, trace.metrics[metric], color=color, **look)
+    ax.set_xlabel("round")
 
 
 def reward_and_cost(traces: Traces, shown: Mapping[str, str]) -> plot.Drawing:
@@ -67,13 +73,29 @@ def every_seed(traces: Traces) -> plot.Drawing:
     return row(*(seeds(text, traces[name], c) for (text, name), c in curves), sharey=True)
 
 
+def swarms(ax: Axes, groups: Mapping[str, Any]) -> None:
+    """Every seed of some groups as a dot, a row a group, with the mean and its 95 % interval."""
+    import seaborn as sns
+
+    def interval(values: Any) -> tuple[float, float]:
+        found = mean(values)
+        return found.low, found.high
+
+    labels = np.repeat([*groups], [len(values) for values in groups.values()])
+    common: Any = {"x": np.concatenate([*groups.values()]), "y": labels, "hue": labels, "ax": ax}
+    common |= {"palette": [*plot.COLORS[: len(groups)]], "legend": False}
+    sns.swarmplot(size=3.6, alpha=0.6, **common)  # the same places each time, unlike jitter
+    line: Any = {"marker": "|", "markersize": 7, "linewidth": 1.8, "capsize": 0.25}
+    sns.pointplot(errorbar=interval, **line, **common)
+
+
 def table_1(traces: Traces) -> plot.Drawing:
     """Reward and cost around round 500 of every row of Table 1, seed by seed, and the paper's."""
     table = [entry for entry in TABLE_1 if entry[0] in traces]
 
     def rows(ax: Axes, metric: str) -> None:
         values = {label: around(traces[run], metric, 500) for run, label, *_ in table}
-        plot.seeds(ax, values)
+        swarms(ax, values)
         printed = [reward if metric == "reward" else cost for *_, reward, cost in table]
         look: Any = {"color": "none", "markeredgecolor": "#d62728", "ms": 7, "label": "the paper"}
         ax.plot(printed, range(len(table)), "D", **look)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from fedlib.core import Trace
 from fedlib.core.trace import Array
 from papers.kit import plot
 from papers.kit.numbers import Number, mean
-from papers.kit.panels import on, panel, row
+from papers.kit.panels import panel, row
 from papers.kit.study import Params, Traces
 from papers.ssca.common import SPLITS
 
@@ -137,18 +137,18 @@ def theorem_5(traces: Traces) -> plot.Drawing:
     runs = {"U = " + n[len(start) :]: t for n, t in traces.items() if n.startswith(start)}
     top = max(float(t.metrics["cost"][:, len(t.rounds) // 10 :].max()) for t in runs.values())
 
-    def gradients(ax: Axes) -> None:
+    def seeds(curves: Callable[[Trace], tuple[Any, Any]], ax: Axes) -> None:
         for (label, trace), color in zip(runs.items(), plot.COLORS, strict=False):
-            rounds, gradient = relative_gradient(trace)
-            ax.plot(rounds, gradient.mean(0), color=color, label=label)
-            ax.plot(rounds, gradient.T, color=color, linewidth=0.5, alpha=0.5)
-        plot.plain_log(ax)
+            rounds, y = curves(trace)
+            ax.plot(rounds, y.mean(0), color=color, label=label)
+            ax.plot(rounds, y.T, color=color, linewidth=0.5, alpha=0.5)
+        ax.set_xlabel("round")
 
+    gradients = partial(seeds, relative_gradient)
+    costs = partial(seeds, lambda trace: (trace.rounds, trace.metrics["cost"]))
     return row(
-        panel(gradients, ylabel="|∇(27)| / |∇F|", xlabel="round", legend=True),
-        panel(
-            on(plot.bands, runs, "cost", each=True), ylim=(0, 1.2 * top), ylabel="training cost F"
-        ),
+        panel(gradients, plot.plain_log, ylabel="|∇(27)| / |∇F|", legend=True),
+        panel(costs, ylim=(0, 1.2 * top), ylabel="training cost F"),
     )
 
 

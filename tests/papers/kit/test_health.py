@@ -124,8 +124,6 @@ def test_tasks_may_give_and_take_but_not_die():
 def test_a_watch_that_names_nothing_is_refused():
     with pytest.raises(ValueError, match="HealthCheck: metric must be among f, got 'loss'"):
         of_run(run_of(f=FALLING), (HealthCheck("loss"),))
-    with pytest.raises(ValueError, match="HealthCheck: best must be given with chance"):
-        of_run(run_of(f=FALLING), (HealthCheck("f", chance=0.5),))
 
 
 def test_the_first_pattern_that_fits_counts_and_tables_mark_the_run():

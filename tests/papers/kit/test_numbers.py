@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from expect import refuses
 from scipy import stats
 
 from fedlib.core import Trace
@@ -130,10 +129,6 @@ class TestShares:
 
     def test_all_of_three_seeds_still_has_a_width(self):
         assert share([1, 1, 1]).low == pytest.approx(0.2924, abs=1e-4)
-
-    @pytest.mark.parametrize("flags", [[], [0.5], [[True]]])
-    def test_anything_else_is_refused(self, flags):
-        refuses("share: flags must be a truth value for each seed", share, flags)
 
 
 def test_a_measure_gives_values_or_truth_values_or_a_number():
