@@ -256,9 +256,6 @@ _ = check("hard FedSGM's mean late test accuracy is 0.02 above the majority's", 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
 
-# %% tags=["remove-input"]
-report.paper_table(page.study, numbers)
-
 # %% [markdown]
 # ## What the paper leaves open
 #

@@ -143,22 +143,19 @@ class PaperValue:
 
     It `agrees` if it is within `rtol` of ours; where the paper states a bound (`at_most`), if our
     value does not exceed it by more than `rtol`. Where it is further away and still in our interval
-    it is `undecided`: a wide interval excludes nothing, and agrees with nothing. `paper` is None
-    where the paper gives words or a curve only; nothing is compared then.
+    it is `undecided`: a wide interval excludes nothing, and agrees with nothing.
     """
 
     label: str
     key: str
-    paper: float | None
+    paper: float
     paper_text: str
     place: str
     rtol: float = 0.1
     at_most: bool = False
 
     def status(self, ours: Number) -> str:
-        """`agrees`, `differs`, `undecided`, or `not printed`."""
-        if self.paper is None:
-            return "not printed"
+        """`agrees`, `differs` or `undecided`."""
         if self.at_most:
             return "agrees" if ours.value <= (1 + self.rtol) * self.paper else "differs"
         if abs(self.paper - ours.value) <= self.rtol * abs(self.paper):

@@ -62,7 +62,6 @@ study = Study(
         PaperValue("inside", "gap", 0.5, "0.5", "Table 1", rtol=0.0),
         PaperValue("near", "gap", 0.62, "0.62", "Table 1", rtol=0.3),
         PaperValue("far", "gap", 0.9, "0.9", "Table 1", rtol=0.1),
-        PaperValue("none", "gap", None, "small", "Table 1"),
     ),
 )
 papers.STUDIES = {{"toy": study}}

@@ -214,7 +214,6 @@ STUDY = Study(
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,
-    paper_values=claims.PAPER_VALUES,
     figures=figures.FIGURES,
     watch=WATCH,
     **PARAMETERS,

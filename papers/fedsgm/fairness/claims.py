@@ -6,7 +6,7 @@ from functools import partial
 
 from papers.fedsgm import multiverse
 from papers.fedsgm.curves import FEASIBLE
-from papers.kit.claims import Claim, PaperValue, Reading
+from papers.kit.claims import Claim, Reading
 from papers.kit.health import Needs
 from papers.kit.rules import Condition, Control, Rule, alike, all_of, any_of, of, stat, stat_value
 
@@ -187,10 +187,4 @@ CLAIMS = (
         rule=C33,
         runs=tuple(f"fresh_{run}" for run in (*MODES, *PENALTIES)),
     ),
-)
-
-PAPER_VALUES = tuple(
-    PaperValue(f"late {what}, {text}", f"{run}.{k}", None, "curve only", "F, Figure 7")
-    for run, text in (("hard", "hard"), ("soft", "soft"), ("penalty", "tuned penalty"))
-    for k, what in (("f", "loss"), ("g", "gap"))
 )

@@ -211,14 +211,11 @@ CLAIMS = (
 )
 
 in_text = partial(PaperValue, place="W, text on Figure 1")
-drawn = partial(PaperValue, place="W, Figure 1")
 
 PAPER_VALUES = (
     in_text("violations, hard / soft", "ratio.main", 4.0, "about 4 times fewer", rtol=0.25),
     in_text("the same at step size 0.1", "ratio.lr0.1", 4.0, "about 4 times", rtol=0.25),
     in_text("the same at step size 1", "ratio.lr1", 4.0, "about 4 times", rtol=0.25),
-    drawn("late constraint, soft", "soft.g", None, "at or below 0.1 (curve)"),
-    drawn("late constraint, hard", "hard.g", None, "around 0.1 (curve)"),
     in_text(
         "late objective, soft / hard, beta = 200",
         "loss_ratio.beta200",
@@ -226,5 +223,4 @@ PAPER_VALUES = (
         "not compromised",
         rtol=0.05,
     ),
-    in_text("the same, beta = 20", "loss_ratio.main", None, "names no beta"),
 )
