@@ -58,8 +58,8 @@ for p in contest.problems(numbers):
     display(Markdown(f"**{NAMES[p]}**"), contest.table(numbers, p, health))
 
 # %% [markdown]
-# *Behind* is how far the test objective is above the first method's, *above optimum* above that of the optimum of the
-# training rows, in % of it. How a method stands is rule 4 below.
+# *Behind* says by how many per cent a method's test objective exceeds the first method's, *above optimum* by how many it
+# exceeds what the best model of the training rows has. Rule 4 below says how the methods are ranked.
 #
 # ## Three problems
 #

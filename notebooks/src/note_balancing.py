@@ -273,7 +273,7 @@ check(f"value of G + E >= nu - |E|_op on {instances} instances", min(slack) >= -
 _ = check("    and negative for an error of 2.02 nu, two equal gradients", two < 0)
 
 # %% [markdown]
-# **What the solution does**, with exact $G$: descent mode (losses nearly balanced) against $M\nu$, also for orthonormal gradients, where it is an equality; balance mode by the number of objectives, with $\mathcal J\ne\emptyset$ and $\mathcal J=\emptyset$. Values are relative to $\max_k\lvert(Ga)_k\rvert$. Last, how often the weights $0.8w+\frac{0.2}M$ break a constraint.
+# **What the solution does**, with exact $G$. In descent mode (losses nearly balanced) the value of the programme is compared with $M\nu$; for orthonormal gradients both are equal. In balance mode the value is a share of $\max_k\lvert(Ga)_k\rvert$: the table says how often it is negative for each number of objectives if $\mathcal J\ne\emptyset$, and a check that no weights lower $\mu$ if $\mathcal J=\emptyset$. The last check says how often the weights $0.8w+\frac{0.2}M$ break a constraint.
 
 # %% tags=["remove-input"]
 descent, modes = [], []
