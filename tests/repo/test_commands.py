@@ -43,7 +43,7 @@ def linked(source):
             arguments=[name],
             env=SimpleNamespace(srcdir=str(ROOT)),
             entry=lambda *_: nodes.list_item("", nodes.paragraph()),
-            where=lambda *_: [],
+            inline=lambda text: [nodes.Text(text)],
         )
         for node in study.NotebookLinks.build(page):
             if isinstance(node, nodes.literal_block):

@@ -30,4 +30,4 @@ def test_figure_7_is_never_judged_on_the_stand_in():
     for claim in study.claims:
         paper = {name: study.payload(name)["config"] for name in claim.runs}
         other = {k: {**v, "problem": {**v["problem"], "data": "x"}} for k, v in paper.items()}
-        assert "problem.data 'x'" in claim.verdicts(numbers, other, paper)[""].reason
+        assert "problem.data 'x'" in claim.verdicts(numbers, other, paper)[claim.reading].reason
