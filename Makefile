@@ -82,7 +82,7 @@ bytecode: $(STAMP)
 	@$(BIN)/python -m compileall -q fedlib papers
 
 unit: bytecode
-	$(BIN)/python -m pytest -n $(WORKERS) -m 'not flower$(if $(filter all,$(PAGES)),, and not weekly)'
+	$(BIN)/python -m pytest -n $(WORKERS) -m 'not flower$(if $(filter all,$(PAGES)),, and not weekly)' $(TESTS)
 
 # Real processes of Flower on the loopback, with both cores for them alone. DRAW=2: the first and two others.
 federation: $(STAMP)

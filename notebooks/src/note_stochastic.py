@@ -435,7 +435,7 @@ check("random signs, all clients: ratio 1, to one part in a thousand", abs(tight
 _ = check("without the term of the batch some case exceeds 1", max(without) > 1)
 
 # %% [markdown]
-# **Lemma 8.** Values $\pm1$ for halves of 400 clients, 30 take part, the noise of each report two rows of $\pm1$ ($\sigma=\sigma_b=1$, $N_b=2$), 50 rounds, $\delta=0.1$.
+# **Lemma 8.** Half of 400 clients have the value $1$, the others $-1$. In each of 50 rounds 30 take part, and the noise of a report is the mean of two rows of $\pm1$ ($\sigma=\sigma_b=1$, $N_b=2$); $\delta=0.1$.
 
 # %% tags=["remove-input"]
 query = Setting(D=1.0, G=1.0, E=1, T=50, N=400, n=30, sigma=1.0, delta=0.1)
