@@ -39,6 +39,7 @@ PARAMETERS = parameters(
     clients=("clients N, with budgets evenly spaced on [25, 35]", 10, 3),
     participants=("participants n of the main rows (the paper's m)", 7, 2),
     sweep_participants=("participants of the sweep of Figure 4", (3, 5, 10), (1, 3)),
+    participation_seeds=("its seeds, which C18 alone is judged by", tuple(range(100, 134)), (100,)),
     environments=("parallel environments a client; 200 samples each a round", 5, 2),
     tolerance=("switching threshold epsilon, in units of cost", 0.0),
     beta=("sharpness of soft switching", 0.2),
@@ -88,11 +89,13 @@ def specs(p: Params) -> dict[str, Spec]:
     free = replace(soft, tolerance=math.inf)
     found["free"] = replace(sweep, algorithm=free, rounds=p["free_rounds"])
     swept = {
-        **{f"half_n{n}": replace(half, participants=n) for n in p["sweep_participants"]},
         **{f"beta{x:g}": replace(soft, switch=Soft(float(x))) for x in p["betas"]},
         **{f"damping{x:g}": replace(soft, damping=float(x)) for x in p["dampings"]},
     }
     found |= {name: replace(sweep, algorithm=method) for name, method in swept.items()}
+    fresh = replace(main, seeds=p["participation_seeds"])
+    for n in p["sweep_participants"]:
+        found[f"half_n{n}"] = replace(fresh, algorithm=replace(half, participants=n))
     return found | calibration(found, p)
 
 
