@@ -53,7 +53,7 @@ def _measures(tolerance: float) -> dict[str, Any]:
 PARAMETERS = parameters(
     seeds=("seeds; each fixes start, partition and participants", (0, 1, 2, 3, 4), (0, 1)),
     sweep_seeds=("seeds of what the printed step size may mean", (0, 1, 2), (0,)),
-    fresh=("seeds that C33 alone is judged by", tuple(range(1000, 1030)), (1000, 1001)),
+    fresh=("seeds that C30 and C33 alone are judged by", tuple(range(1000, 1030)), (1000, 1001)),
     rounds=("communication rounds T", 500, 20),
     lr=("step size of all other runs", 0.1, 0.3),
     tolerance=("switching threshold and level of the gap, epsilon", 0.05),
@@ -123,7 +123,7 @@ def specs(p: Params) -> dict[str, Spec]:
         found[f"penalty_rho{rho:g}"] = base(PenaltyFedAvg(**limit, rho=float(rho)), p)
     found |= _central(p, modes)
     found["fedavg"] = base(FedAvg(**local), p)
-    for name in (*modes, *(f"penalty_rho{rho:g}" for rho in p["rhos"])):
+    for name in (*modes, *(f"penalty_rho{rho:g}" for rho in p["rhos"]), "fedavg"):
         found[f"fresh_{name}"] = replace(found[name], seeds=p["fresh"])
     main = {k: found[k] for k in ("hard", "soft", "fedavg")}
     extra = multiverse.fair_specs(found["hard"]) if p["many"] else {}
