@@ -230,7 +230,7 @@ def say_once(cells: list[nodes.container]) -> None:
 
 
 def flat(config: Mapping[str, Any]) -> dict[str, str]:
-    """A configuration as label -> text: the main ones first, then every other by its own name."""
+    """The main settings of a configuration as label -> text."""
     inner = config["algorithm"].get("method")  # of a method that is followed by something around it
     whole = {**config, "method": inner if isinstance(inner, Mapping) else config["algorithm"]}
     parts = {f"{part}.{k}": v for part in ("method", "problem") for k, v in whole[part].items()}
@@ -242,10 +242,6 @@ def flat(config: Mapping[str, Any]) -> dict[str, str]:
             found[label] = text_of(values[0])
         elif any(p in parts for p in places):
             found[label] = "all"  # no number of participants, no batch: whoever, whatever there is
-    used = {place for places in MAIN.values() for place in places} | {"problem.metrics"}
-    for name, value in parts.items():
-        if name not in used and value is not None:
-            found[name.removeprefix("method.")] = text_of(value)
     return found
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import torch.nn.functional as F
 
-from fedlib import data
+from fedlib import checks, data
 from fedlib.core import Problem
 from fedlib.core.problem import ConvexSet
 from fedlib.sets import Ball, Blocks, L1Ball
@@ -48,6 +48,15 @@ class Column(NamedTuple):
     data: str  # "pictures" (MNIST, or scikit-learn's digits), "synthetic", "cifar10"
     split: str  # "iid", "labels" (three of a client), "classes" (three of the generator)
     table: int
+
+
+def check_rows(who: str, p: Mapping[str, Any]) -> None:
+    """Refuses too few rows to share among the clients; 0 leaves a set out."""
+    for name in ("rows", "cifar_rows", "cnn_rows"):
+        if p.get(name):
+            checks.count(who, name, p[name], low=10 * p["clients"], note="ten a client")
+    if p["most"]:
+        checks.count(who, "most", p["most"], low=4, note="a quarter of them is for testing")
 
 
 #: Columns of Tables 1 and 2. `classes` is the authors' reading of non-IID synthetic data.

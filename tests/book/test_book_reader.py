@@ -35,7 +35,6 @@ def test_settings_stand_in_the_order_in_which_one_asks_for_them(extension):
         ("rounds T", "100"),
         ("seeds", "0 to 2"),
         ("data", "adult"),
-        ("tolerance", "0.05"),
     ]
 
 

@@ -20,6 +20,7 @@ from papers.fedfw.cells import (
     METHODS_3,
     TABLE_3,
     as_coded,
+    check_rows,
     column_text,
     guessing,
     make_problem,
@@ -203,6 +204,7 @@ def specs(p: Params) -> dict[str, Spec]:
 
     Seeds run one by one, and CIFAR-10 has small grids: what runs together must fit into 3 GB.
     """
+    check_rows("fw_stochastic", p)
     found: dict[str, Spec] = {}
     sizes = {"pictures": p["rows"], "cifar10": p["cifar_rows"], "synthetic": p["most"]}
     for name in COLUMNS_3:

@@ -19,6 +19,7 @@ from papers.fedfw.cells import (
     RADIUS,
     RATES,
     Column,
+    check_rows,
     guessing,
     make_problem,
     traced,
@@ -103,6 +104,7 @@ def grid(column: Column, p: Params) -> Grid:
 
 
 def specs(p: Params) -> dict[str, Spec]:
+    check_rows("fw_tables", p)
     found: dict[str, Spec] = {}
     for name, column in columns(p).items():
         for norm in NORMS:

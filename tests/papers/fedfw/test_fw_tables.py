@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from expect import refuses
 from table_runs import STUDY, STUDY_3, curve, fake
 
 import fedlib as fl
@@ -236,3 +237,19 @@ def test_a_quick_run_learns_and_stays_in_the_ball():
     assert trace.metrics["size"].max() <= 1 + 1e-5
     assert replace(spec, rounds=5).key() != spec.key()
     assert [*NORMS] == ["l2", "l1"]
+
+
+@pytest.mark.parametrize(
+    ("study", "change", "rule"),
+    [
+        (STUDY, {"cnn_rows": 1}, "be at least 100 (ten a client), got 1."),
+        (STUDY_3, {"cifar_rows": 99}, "be at least 100 (ten a client), got 99."),
+        (STUDY_3, {"most": 3}, "be at least 4 (a quarter of them is for testing), got 3."),
+    ],
+)
+def test_too_few_rows_are_refused_by_the_name_that_the_page_has(study, change, rule):
+    refuses(
+        f"{study.name}: {next(iter(change))} must {rule}",
+        study.specs,
+        study.resolve("quick", **change),
+    )
