@@ -49,7 +49,6 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 Parts = Mapping[str, "Condition | Mapping[str, Condition]"]
 
 STATES: dict[State, str] = {True: "holds", False: "fails", None: "undecided"}
-PRIMARY = 3  # parts that may decide a claim
 AS_PRINTED = "size as printed"
 TOKEN = re.compile(r"\{([^{}|]+)\|(=?)([^{}]*)\}")
 

@@ -407,12 +407,16 @@ class Page:
 def summary_line(
     specs: Mapping[str, Spec], own: Mapping[str, Spec], profile: str, changed: Mapping[str, Any]
 ) -> str:
-    """One line: how many runs are the study's own, and which are not."""
+    """One line: how many runs are the study's own, which are not, and whose the words are."""
     other = [name for name, spec in specs.items() if not spec.same_as(own[name])]
     those = f"{len(specs) - len(other)} of {len(specs)} runs are the study's, profile {profile!r}"
     if changed:
         those += " with " + ", ".join(f"{name} {value}" for name, value in changed.items())
-    return f"{those}{'; not so ' if other else ''}{', '.join(other)}."
+    line = f"{those}{'; not so ' if other else ''}{', '.join(other)}."
+    of_book = profile == "full" and not changed and not other
+    return (
+        line if of_book else f"{line} The sentences and captions below are about the book's runs."
+    )
 
 
 def setting(configs: Configs) -> str:

@@ -86,7 +86,9 @@ def test_the_experiment_of_a_page_is_the_studys(name, profile, monkeypatch):
             exec(cell.replace('profile = "full"', f'profile = "{profile}"'), here)
         exec(run, here)
     runs = len(STUDIES[name].specs(STUDIES[name].resolve(profile)))
-    assert said.getvalue() == f"{runs} of {runs} runs are the study's, profile {profile!r}.\n"
+    line, _, words = said.getvalue().partition(". ")
+    assert line.strip(".\n") == f"{runs} of {runs} runs are the study's, profile {profile!r}"
+    assert words.endswith("about the book's runs.\n") if profile == "quick" else words == ""
     assert len([x for x in run.splitlines() if x.strip()]) <= 25
 
 
