@@ -12,7 +12,7 @@ import json
 import math
 import re
 from collections import UserDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from operator import methodcaller
 from pathlib import Path
@@ -30,6 +30,7 @@ from fedbook_data import (
     raw,
     read_stored,
     study_of,
+    table,
     warn,
 )
 from sphinx.application import Sphinx
@@ -150,7 +151,12 @@ def exported(
 
 
 def fold(
-    env: BuildEnvironment, name: str, files: Mapping[str, Path], runs: list[str], title: str = ""
+    env: BuildEnvironment,
+    name: str,
+    files: Mapping[str, Path],
+    runs: list[str],
+    profile: str,
+    title: str = "",
 ) -> list[nodes.Node]:
     """The folded lines under a figure of the notebook or study `name`: files, code, settings."""
     root = Path(env.srcdir)
@@ -169,30 +175,34 @@ def fold(
     return [
         raw(f'<details class="figure-files"><summary>{title}{SUMMARY}</summary>'),
         line,
-        *settings(env, name, runs),
+        *settings(env, name, runs, profile),
         raw("</details>"),
     ]
 
 
-def settings(env: BuildEnvironment, study: str, runs: list[str]) -> list[nodes.Node]:
-    """What the runs behind a figure were made with, in one line, and what the paper has instead."""
+def settings(env: BuildEnvironment, study: str, runs: list[str], profile: str) -> list[nodes.Node]:
+    """What the runs behind a figure were made with, a column a method, and what the paper has."""
     if not runs:
         return []
-    found: dict[str, dict[str, dict[str, None]]] = {}
-    for name in runs:
-        run = read_stored(env, folder_of(study) / f"{name}.json")
-        texts = flat(run["config"])
-        for label in MAIN.keys() & texts:
-            found.setdefault(label, {}).setdefault(texts.get("method", ""), {})[texts[label]] = None
-    methods, paper = found.pop("method", {}), of_paper(study, runs)
-    rows = [f"method {listed([*methods])}"] * bool(methods)
-    for label in filter(found.__contains__, MAIN):
-        ours = of_methods(found[label], len(methods) or 1)
-        theirs = paper.get(label, ours)
-        rows.append(f"{label} {ours}" + f" (the paper: {theirs})" * (theirs != ours))
-    line = nodes.paragraph("", "", nodes.strong("", "Settings: "), nodes.Text("; ".join(rows)))
-    line["classes"].append("figure-settings")
-    return [line]
+    folder = folder_of(f"{study}@{profile}")
+    configs = [flat(read_stored(env, folder / f"{name}.json")["config"]) for name in runs]
+    head, *rows = setting_rows(configs, of_paper(study, runs))
+    return [table(head, rows, (1,) * len(head), "figure-settings")]
+
+
+def setting_rows(configs: list[dict[str, str]], paper: dict[str, str]) -> list[list[str]]:
+    """A head and a row a setting; methods that differ in none of them have one column."""
+    columns: dict[tuple[str, ...], list[str]] = {}
+    labels = [x for x in MAIN if x != "method" and any(x in config for config in configs)]
+    for method in dict.fromkeys(config.get("method", "") for config in configs):
+        own = [config for config in configs if config.get("method", "") == method]
+        values = (listed([*dict.fromkeys(c[x] for c in own if x in c)]) for x in labels)
+        columns.setdefault(tuple(values), []).append(method)
+    known = tuple(paper.get(x, "") for x in labels)
+    if any(known):
+        columns.setdefault(known, []).append("the paper or its code")
+    head = ["", *(", ".join(names) for names in columns.values())]
+    return [head, *([x, *row] for x, row in zip(labels, zip(*columns, strict=True), strict=True))]
 
 
 def of_paper(study: str, runs: list[str]) -> dict[str, str]:
@@ -208,25 +218,15 @@ def of_paper(study: str, runs: list[str]) -> dict[str, str]:
     return {label: listed([*texts]) for label, texts in found.items()}
 
 
-def of_methods(values: Mapping[str, Iterable[str]], count: int) -> str:
-    """The values of a setting, with the methods that have them unless all `count` have the same."""
-    said: dict[str, list[str]] = {}
-    for method, texts in values.items():
-        said.setdefault(listed([*texts]), []).append(method)
-    if [len(names) for names in said.values()] == [count]:
-        return next(iter(said))
-    return ", ".join(f"{text} ({', '.join(names)})" for text, names in said.items())
-
-
 def say_once(cells: list[nodes.container]) -> None:
     """Names the first figure of a page with the same settings where they would come again."""
     first: dict[str, int] = {}
     for number, cell in enumerate(cells, start=1):
-        for line in cell.findall(nodes.paragraph):
-            if "figure-settings" in line["classes"]:
-                same = first.setdefault(line.astext(), number)
-                if same < number:
-                    line[1] = nodes.Text(f"as in Fig. {same}.")
+        for rows in [x for x in cell.findall(nodes.table) if "figure-settings" in x["classes"]]:
+            same = first.setdefault(rows.astext(), number)
+            if same < number:
+                line = f"Settings as in Fig. {same}."
+                rows.replace_self(nodes.paragraph("", line))
 
 
 def flat(config: Mapping[str, Any]) -> dict[str, str]:
@@ -341,7 +341,7 @@ def add_files(
         if "fed-figure" in node.astext() and "SVG" in files:
             node["svg"] = str(files["SVG"])
     output.insert(0, nodes.target("", "", ids=[anchor]))
-    output.extend(fold(env, name, files, runs, f"Fig. {number}: "))
+    output.extend(fold(env, name, files, runs, profile, f"Fig. {number}: "))
     domain = env.get_domain("std")
     domain.labels[anchor] = (env.docname, anchor, f"Fig. {number}, {label}")
     domain.anonlabels[anchor] = (env.docname, anchor)
@@ -405,7 +405,8 @@ class ThemedFigure(SphinxDirective):
             "figure", [picture], options, self.content, self.lineno, self.content_offset,
             self.block_text, self.state, self.state_machine,
         ).run()  # fmt: skip
-        return made if name == "overview" else [*made, *fold(self.env, name, files, runs)]
+        profile = self.options.get("profile", "full")
+        return made if name == "overview" else [*made, *fold(self.env, name, files, runs, profile)]
 
     def drawn(self, name: str, figure: str) -> tuple[dict[str, Path], list[str]]:
         """The files of a study's figure, and its runs."""

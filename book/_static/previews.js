@@ -21,8 +21,10 @@
 
   const place = (link) => {
     const at = link.getClientRects()[0] ?? link.getBoundingClientRect();
+    const under = innerHeight - at.bottom;
+    box.style.maxHeight = `min(24rem, ${Math.max(under, at.top) - 18}px)`;
     const left = Math.min(at.left, innerWidth - box.offsetWidth - 12);
-    const below = at.bottom + box.offsetHeight + 12 < innerHeight || at.top < box.offsetHeight + 12;
+    const below = box.offsetHeight + 12 < under || at.top < under;
     box.style.left = `${Math.max(12, left)}px`;
     box.style.top = `${below ? at.bottom + 6 : at.top - box.offsetHeight - 6}px`;
   };
@@ -54,9 +56,9 @@
     box.hidden = false;
     link.setAttribute("aria-describedby", box.id);
     place(link);
-    await window.MathJax?.typesetPromise?.([box]);
-    if (shown === link) place(link);
+    window.MathJax?.typesetPromise?.([box]);
   };
+  new ResizeObserver(() => shown && place(shown)).observe(box); // formulas are set as they come in sight
 
   const soon = (what, wait) => {
     clearTimeout(timer);

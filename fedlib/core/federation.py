@@ -31,8 +31,9 @@ class Sent(NamedTuple):
     """One message, as often as it was sent at once.
 
     `sender` and `receiver` are `"server"`, `"participant"`, `"every client"` or `"client 3"`;
-    `what` is the name of an argument or of a client's method. `floats` and `indices` are the real
-    and the whole numbers that it is about, `bits` what one copy takes on the wire.
+    `what` is the name of an argument or of a client's method, or `broadcast`. `floats` and
+    `indices` are the real and the whole numbers that it is about, `bits` what one copy takes on
+    the wire.
     """
 
     sender: str
@@ -194,7 +195,7 @@ class Federation:
         whom, n = everyone if receivers is None else (PARTICIPANT, receivers)
         bits = wire.bits(message.numel())
         self.bits_down += n * bits
-        self._note(SERVER, whom, "", message, bits, n)
+        self._note(SERVER, whom, "broadcast", message, bits, n)
         return self._carried(wire(message, noise), wire, noise)
 
     def store_memory(

@@ -87,8 +87,9 @@ def test_themed_figure_stands_above_its_files(build, tmp_path):
     assert b"<svg" in files["SVG"]
     data = pd.read_csv(io.BytesIO(files["CSV"]))
     assert data[["x", "y"]].to_numpy().tolist() == [[0, 3], [1, 1]]
-    settings = page.partition("Settings: ")[2].partition("</details>")[0]
-    assert "rounds T 1; seeds 0 to 2" in settings  # of the run it draws
+    settings = page.partition("figure-settings")[2].partition("</table>")[0]
+    words = re.sub(r"<[^>]*>", " ", settings).split()
+    assert "rounds T 1 seeds 0 to 2" in " ".join(words)  # of the run it draws
     assert "make notebook NAME=toy ARGS=" in re.sub(r"<[^>]*>", "", page)
 
 
@@ -161,22 +162,32 @@ def test_previews_hold_what_links_lead_to(extension, tmp_path):
     }
 
 
-def test_a_setting_names_the_methods_that_have_it_unless_all_have_the_same(extension):
-    said = extension("fedbook_figures").of_methods
-    assert said({"A": ["1", "2"], "B": ["1", "2"]}, 2) == "1, 2"
-    assert said({"A": ["1"], "B": ["2"], "C": ["1"]}, 3) == "1 (A, C), 2 (B)"
-    assert said({"A": ["1"]}, 2) == "1 (A)"
+def test_settings_have_a_column_a_method_and_one_for_the_paper(extension):
+    rows = extension("fedbook_figures").setting_rows
+    a, b = (
+        {"method": "A", "rounds T": "100", "step size": "0.1"},
+        {"method": "B", "rounds T": "100"},
+    )
+    assert rows([a, {**a, "step size": "0.3"}, b], {"rounds T": "500"}) == [
+        ["", "A", "B", "the paper or its code"],
+        ["step size", "0.1, 0.3", "", ""],
+        ["rounds T", "100", "100", "500"],
+    ]
+    assert rows([b, {**b, "method": "C"}], {}) == [["", "B, C"], ["rounds T", "100"]]
 
 
 def test_settings_that_come_again_name_their_first_figure(extension):
-    def cell(words):
-        line = nodes.paragraph("", "", nodes.strong("", "Settings: "), nodes.Text(words))
-        line["classes"].append("figure-settings")
-        return nodes.container("", line)
+    figures = extension("fedbook_figures")
 
-    cells = [cell("rounds T 1"), cell("rounds T 2"), cell("rounds T 1")]
-    extension("fedbook_figures").say_once(cells)
-    assert [c.astext() for c in cells[1:]] == ["Settings: rounds T 2", "Settings: as in Fig. 1."]
+    def cell(words):
+        rows = figures.table(("", "A"), [("rounds T", words)], (1, 1), "figure-settings")
+        return nodes.container("", rows)
+
+    cells = [cell("1"), cell("2"), cell("1")]
+    figures.say_once(cells)
+    assert [c.astext().split() for c in cells[1:]] == [
+        ["A", "rounds", "T", "2"], ["Settings", "as", "in", "Fig.", "1."],
+    ]  # fmt: skip
 
 
 def test_the_papers_settings_are_those_that_claims_on_these_runs_name(extension):

@@ -30,7 +30,7 @@ def test_the_messages_of_a_round_by_hand(engine):
         Sent("participant", "server", "constraint_value", 1, 0, 32, 3),
         Sent("server", "participant", "sigma", 1, 0, 32, 3),
         Sent("participant", "server", "local_update", 8, 0, small, 3),
-        Sent("server", "every client", "", 8, 0, small, 5),
+        Sent("server", "every client", "broadcast", 8, 0, small, 5),
     ]
 
 
