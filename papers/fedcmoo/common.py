@@ -13,9 +13,13 @@ from papers.fedcmoo.data import pairs
 from papers.fedcmoo.problems.paired_digits import paired_digits
 from papers.fedcmoo.standin import DIGITS, standin_pairs
 from papers.kit.claims import Claim
+from papers.kit.plot import COLORS
 from papers.kit.study import Params
 
 cmoo = partial(Claim, paper="C")
+
+#: A method has one colour in all figures.
+COLOR = dict(zip(("FSMGDA", "FedCMOO", "FedCMOO-Pref"), COLORS, strict=False))
 
 GREY = {"multi_mnist": "MultiMNIST", "mnist_fashion": "MNIST+FMNIST"}
 HELD = 5000  # training pictures of CIFAR-10 that no client has, for evaluation

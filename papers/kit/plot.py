@@ -198,11 +198,15 @@ def band(
 
 
 def points(
-    ax: Axes, groups: Mapping[str, tuple[Any, Any]], *, markers: Sequence[str] = ("o",)
+    ax: Axes,
+    groups: Mapping[str, tuple[Any, Any]],
+    *,
+    markers: Sequence[str] = ("o",),
+    colors: Sequence[str] = COLORS,
 ) -> None:
     """A dot a seed at `(x [S], y [S])`, by group; markers and colours are repeated."""
     for i, (label, (x, y)) in enumerate(groups.items()):
-        look: Any = {"color": COLORS[i % len(COLORS)], "marker": markers[i % len(markers)]}
+        look: Any = {"color": colors[i % len(colors)], "marker": markers[i % len(markers)]}
         ax.scatter(x, y, s=30, edgecolors="white", linewidths=0.4, label=label, **look)
 
 

@@ -16,7 +16,7 @@ import torch
 from fedlib.algorithms.fedcmoo import FSMGDA, FedCMOO
 from fedlib.core import Problem, Trace
 from fedlib.core.trace import Array
-from papers.fedcmoo.common import CLIPPED, ENCODERS, cmoo, task, work
+from papers.fedcmoo.common import CLIPPED, COLOR, ENCODERS, cmoo, task, work
 from papers.fedcmoo.data import pairs
 from papers.fedcmoo.problems.attributes import GROUPS, NAMES, Labelled, attributes, labelled
 from papers.fedcmoo.standin import DIGITS, noted, standin_pairs, stands_in
@@ -90,8 +90,8 @@ def progress(traces: Traces) -> plot.Drawing:
     majority = 100 * float(traces["halves_fedcmoo"].config["problem"]["majority"])
 
     def fill(ax: Axes, tasks: str) -> None:
-        for (name, label), color in zip(LABELS.items(), plot.COLORS, strict=False):
-            trace = traces[f"{tasks}_{name}"]
+        for name, label in LABELS.items():
+            trace, color = traces[f"{tasks}_{name}"], COLOR[label]
             plot.band(ax, trace.rounds, 100 * trace.metrics["accuracy"], color=color, label=label)
         ax.axhline(majority, color="#7d6bb0", linestyle="--", lw=1, label="always the majority")
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedlib.core import Trace
+from papers.fedcmoo.common import COLOR
 from papers.fedcmoo.pairs.numbers import (
     BLOCK,
     BLOCKS,
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLOR = dict(zip(METHODS.values(), plot.COLORS, strict=False))
 SINGLE = "#8c8c8c"  # of single-task training
 SHOWN = 6  # pictures of a data set in the gallery
 KINDS = {  # what the two labels of a picture are

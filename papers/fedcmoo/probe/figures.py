@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedlib.core import Trace
-from papers.fedcmoo.common import GREY
+from papers.fedcmoo.common import COLOR, GREY
 from papers.fedcmoo.probe.claims import PAPER_VALUES
 from papers.fedcmoo.probe.numbers import WAYS, running
 from papers.kit import plot
@@ -94,11 +94,12 @@ def gained(traces: Traces, suffix: str) -> plot.Drawing:
 
     def fill(ax: Axes, data: str, what: str, unit: float) -> None:
         info = traces[f"progress_{data}{suffix}"].info
-        for (who, label), color in zip(TRAINED.items(), plot.COLORS, strict=False):
+        for who, label in TRAINED.items():
             each = info[f"{who}_{what}"]
             mean = unit * (each if suffix else running(each)).mean(0)
             last = np.arange(each.shape[1] - len(mean), each.shape[1])
-            ax.plot(last, mean, ".-", label=label, color=color, linewidth=1.2)
+            color, mark = COLOR[label.partition(",")[0]], "x" if who == "share" else "."
+            ax.plot(last, mean, f"{mark}-", label=label, color=color, linewidth=1.2)
         ax.axhline(0, color="#888888", linewidth=0.8)
 
     loss, accuracy = (

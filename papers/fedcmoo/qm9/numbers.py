@@ -9,6 +9,7 @@ import numpy as np
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
+from papers.fedcmoo.common import COLOR
 from papers.kit import plot
 from papers.kit.numbers import Number, exact, mean
 from papers.kit.panels import Layer, on, panel, row
@@ -116,7 +117,6 @@ def counted(traces: Traces, p: Params) -> dict[str, Number]:
 
 NAMES = {"fsmgda": "FSMGDA", "fedcmoo": "FedCMOO", "pref": "FedCMOO-Pref"}
 MARKS = {"fsmgda": "o", "fedcmoo": "s", "pref": "^"}
-COLOR = dict(zip(METHODS, plot.COLORS, strict=False))
 
 
 def figure_3(traces: Traces) -> plot.Drawing:
@@ -124,7 +124,7 @@ def figure_3(traces: Traces) -> plot.Drawing:
         curves = []
         for m in METHODS:
             trace = traces[f"qm9_{m}"]
-            style: Any = {"color": COLOR[m], "marker": MARKS[m], "markersize": 3}
+            style: Any = {"color": COLOR[NAMES[m]], "marker": MARKS[m], "markersize": 3}
             loss = trace.metrics["loss"]
             curves.append(on(plot.band, x(trace), loss, label=NAMES[m], **style))
         return panel(*curves, **frame)
@@ -145,8 +145,8 @@ def uploads(traces: Traces) -> plot.Drawing:
         for m in METHODS:
             y = [upload(traces[f"count_{m}_{k}"]) for k in tasks]
             line = "--" if m == "pref" else "-"  # it lies on FedCMOO's
-            ax.plot(tasks, y, line, color=COLOR[m], marker=MARKS[m], label=NAMES[m])
-            ring: dict[str, Any] = {"facecolors": "none", "edgecolors": COLOR[m], "s": 110}
+            ax.plot(tasks, y, line, color=COLOR[NAMES[m]], marker=MARKS[m], label=NAMES[m])
+            ring: dict[str, Any] = {"facecolors": "none", "edgecolors": COLOR[NAMES[m]], "s": 110}
             sent = [upload(traces[f"qm9_{m}"])]
             ax.scatter([len(TASKS)], sent, label=f"{NAMES[m]} on QM9", **ring)
         ax.set_yscale("log")

@@ -11,7 +11,7 @@ from fedlib.core import Trace
 from fedlib.core.trace import Array
 from fedlib.weights import Preference
 from fedlib.weights.rules import balancing
-from papers.fedcmoo.common import GREY, cmoo, method, shared
+from papers.fedcmoo.common import COLOR, GREY, cmoo, method, shared
 from papers.fedcmoo.pairs import base
 from papers.fedcmoo.standin import noted
 from papers.kit import plot
@@ -98,7 +98,7 @@ def figure_2(traces: Traces) -> plot.Drawing:
         runs = {label: by_steps(traces, data, name) for name, label in METHODS.items()}
         steps = list(runs["FedCMOO"])
         rows = {k: [mean(final(t, "accuracy")) for t in v.values()] for k, v in runs.items()}
-        plot.dots(ax, steps, rows)
+        plot.dots(ax, steps, rows, colors=[COLOR[k] for k in rows])
         plot.log_ticks(ax, steps)
 
     frame: Any = {"ylabel": "final mean test accuracy", "xlabel": "local steps"}

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
+from papers.fedcmoo.common import COLOR
 from papers.fedcmoo.pref_checks import balance
 from papers.kit import plot
 from papers.kit.numbers import Number, exact, mean, over_seeds, ratio
@@ -145,7 +146,7 @@ def drift_figure(traces: Traces) -> plot.Drawing:
             label: [mean(end(runs[f"{m}_{spread}_E{E}"], "stationarity")) for E in steps]
             for m, label in NAMES.items()
         }
-        plot.dots(ax, steps, rows)
+        plot.dots(ax, steps, rows, colors=[COLOR[k] for k in rows])
         plot.log_ticks(ax, steps)
 
     titles = {s: f"client optima spread by {s[6:]}" for s in spreads}

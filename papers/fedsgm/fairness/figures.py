@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from fedlib.core import Trace
@@ -58,6 +59,14 @@ def duals(traces: Traces) -> Traces:
     return {f"IPP ConEx, dual step {n.removeprefix('conex_dual')}": traces[n] for n in names}
 
 
+def hues(traces: Traces, labels: Iterable[str]) -> list[str]:
+    """A colour for each label: a method has the same federated and centralized."""
+    rhos = sorted({*penalties(traces, "penalty"), *penalties(traces, "central_penalty")}, key=float)
+    kinds = [*MODES, *(f"penalty {rho}" for rho in rhos), *duals(traces)]
+    hue = dict(zip(kinds, plot.COLORS, strict=False))
+    return [hue.get(x.removeprefix("FedSGM ").removeprefix("centralized "), "gray") for x in labels]
+
+
 def figure_7(traces: Traces) -> plot.Drawing:
     """Loss and gap against rounds: federated solid above, centralized dashed below."""
     above = {f"FedSGM {m}": traces[m] for m in MODES} | dict(best(traces, "penalty"))
@@ -71,7 +80,8 @@ def figure_7(traces: Traces) -> plot.Drawing:
             line.set_linestyle("--")
 
     def pair(shown: Traces, where: str, *style: Layer, **frame: Any) -> list[Layer]:
-        f, g = (on(plot.bands, shown, metric) for metric in "fg")
+        colors = hues(traces, shown)
+        f, g = (on(plot.bands, shown, metric, colors=colors) for metric in "fg")
         titles = [f"{where}: {TITLES[metric]}" for metric in "fg"]
         return [
             panel(f, *style, title=titles[0], ylim=(0.3, 0.6), legend=True, **frame),
@@ -98,7 +108,8 @@ def trade_off(traces: Traces) -> plot.Drawing:
 
     def points(ax: Axes) -> None:
         there = {k: (trace.late("f"), trace.late("g")) for k, (trace, _) in groups.items()}
-        plot.points(ax, there, markers=[marker for _, marker in groups.values()])
+        markers = [marker for _, marker in groups.values()]
+        plot.points(ax, there, markers=markers, colors=hues(traces, there))
 
     shown = points, level(traces)
     xlabel = "late training loss f"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fedlib.core import Trace
 from papers.fedsgm.curves import tolerance_of, tuned
@@ -23,11 +23,11 @@ def level(traces: Traces) -> Layer:
     return on(plot.level, tolerance_of(traces["hard"]), "level")
 
 
-def both(shown: Traces, limit: Layer) -> plot.Drawing:
-    f, g = (on(plot.bands, shown, metric, log=True) for metric in "fg")
+def both(shown: Traces, limit: Layer, *style: Layer, **look: Any) -> plot.Drawing:
+    f, g = (on(plot.bands, shown, metric, log=True, **look) for metric in "fg")
     return row(
-        panel(f, title="objective f", legend=True),
-        panel(g, limit, title="constraint g", ylim=HEIGHT),
+        panel(f, *style, title="objective f", legend=True),
+        panel(g, *style, limit, title="constraint g", ylim=HEIGHT),
     )
 
 
@@ -38,10 +38,15 @@ def some_of(trace: Trace) -> str:
 
 
 def figure_1(traces: Traces) -> plot.Drawing:
-    """Objective and constraint of both modes, with some clients, all clients, and centralized."""
+    """Objective and constraint of both modes, a colour each, a line style for who takes part."""
     groups = {"": some_of(traces["hard"]), "_all": "all clients", "_central": "centralized"}
     shown = {f"{m}, {text}": traces[f"{m}{g}"] for g, text in groups.items() for m in MODES}
-    return both(shown, level(traces))
+
+    def styled(ax: Axes) -> None:
+        for i, line in enumerate(ax.lines):
+            line.set_linestyle(("-", "--", ":")[i // len(MODES)])
+
+    return both(shown, level(traces), styled, colors=plot.COLORS[: len(MODES)])
 
 
 def sweep(ends: str, label: Callable[[Trace], tuple[float, str]]) -> Callable[..., plot.Drawing]:
