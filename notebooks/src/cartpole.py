@@ -147,20 +147,10 @@ plot.show(
 )
 
 # %% [markdown]
-# ### Every seed
+# ### Seeds that succeed
 #
 # Each mean above mixes seeds that learned to balance with seeds that got stuck. A seed *succeeds* if it ends with a reward of
 # at least 190 at a cost of at most 30.
-
-# %% tags=["remove-input"]
-plot.show(
-    page.figures["every_seed"](traces),
-    alt="Reward of every seed of five runs. Single seeds climb to 200 at very different rounds and "
-    "stay there, others remain between 40 and 150.",
-    caption="A seed either climbs to the full reward, at very different rounds, or stays on a plateau: "
-    "the means hide this. Single seeds; titles say how many succeed.",
-    size=(9.2, 3.2),
-)
 
 # %% tags=["remove-input"]
 labels = {"federated, soft": "soft_top0.5", "federated, hard": "hard_top0.5"}

@@ -20,6 +20,7 @@ cmoo = partial(Claim, paper="C")
 
 #: A method has one colour in all figures.
 COLOR = dict(zip(("FSMGDA", "FedCMOO", "FedCMOO-Pref"), COLORS, strict=False))
+TWO = {"fedcmoo": "FedCMOO", "fsmgda": "FSMGDA"}
 
 GREY = {"multi_mnist": "MultiMNIST", "mnist_fashion": "MNIST+FMNIST"}
 HELD = 5000  # training pictures of CIFAR-10 that no client has, for evaluation

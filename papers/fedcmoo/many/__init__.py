@@ -16,7 +16,7 @@ import torch
 from fedlib.algorithms.fedcmoo import FSMGDA, FedCMOO
 from fedlib.core import Problem, Trace
 from fedlib.core.trace import Array
-from papers.fedcmoo.common import CLIPPED, COLOR, ENCODERS, cmoo, task, work
+from papers.fedcmoo.common import CLIPPED, COLOR, ENCODERS, TWO, cmoo, task, work
 from papers.fedcmoo.data import pairs
 from papers.fedcmoo.problems.attributes import GROUPS, NAMES, Labelled, attributes, labelled
 from papers.fedcmoo.standin import DIGITS, noted, standin_pairs, stands_in
@@ -82,15 +82,12 @@ def gap_at_equal_upload(ours: Trace, theirs: Trace) -> Array:
     return np.asarray(100 * (ours.metrics["accuracy"][:, -1] - there))
 
 
-LABELS = {"fedcmoo": "FedCMOO", "fsmgda": "FSMGDA"}
-
-
 def progress(traces: Traces) -> plot.Drawing:
     """Mean test accuracy over the rounds, a panel for every number of tasks."""
     majority = 100 * float(traces["halves_fedcmoo"].config["problem"]["majority"])
 
     def fill(ax: Axes, tasks: str) -> None:
-        for name, label in LABELS.items():
+        for name, label in TWO.items():
             trace, color = traces[f"{tasks}_{name}"], COLOR[label]
             plot.band(ax, trace.rounds, 100 * trace.metrics["accuracy"], color=color, label=label)
         ax.axhline(majority, color="#7d6bb0", linestyle="--", lw=1, label="always the majority")

@@ -11,7 +11,7 @@ from fedlib.core import Trace
 from fedlib.core.trace import Array
 from fedlib.weights import Preference
 from fedlib.weights.rules import balancing
-from papers.fedcmoo.common import COLOR, GREY, cmoo, method, shared
+from papers.fedcmoo.common import COLOR, GREY, TWO, cmoo, method, shared
 from papers.fedcmoo.pairs import base
 from papers.fedcmoo.standin import noted
 from papers.kit import plot
@@ -73,7 +73,6 @@ def balance(trace: Trace) -> dict[str, Number]:
     }
 
 
-METHODS = {"fedcmoo": "FedCMOO", "fsmgda": "FSMGDA"}
 AXES = {
     "multi_mnist": ("F₁, first digit", "F₂, second digit"),
     "mnist_fashion": ("F₁, digit", "F₂, item"),
@@ -95,7 +94,7 @@ def by_preference(traces: Traces, data: str) -> dict[str, Trace]:
 
 def figure_2(traces: Traces) -> plot.Drawing:
     def fill(ax: Axes, data: str) -> None:
-        runs = {label: by_steps(traces, data, name) for name, label in METHODS.items()}
+        runs = {label: by_steps(traces, data, name) for name, label in TWO.items()}
         steps = list(runs["FedCMOO"])
         rows = {k: [mean(final(t, "accuracy")) for t in v.values()] for k, v in runs.items()}
         plot.dots(ax, steps, rows, colors=[COLOR[k] for k in rows])

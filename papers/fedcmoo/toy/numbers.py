@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from papers.fedcmoo.common import COLOR
+from papers.fedcmoo.common import COLOR, TWO
 from papers.fedcmoo.pref_checks import balance
 from papers.kit import plot
 from papers.kit.numbers import Number, exact, mean, over_seeds, ratio
@@ -132,9 +132,6 @@ def probe(_: str, trace: Trace) -> dict[str, ArrayLike]:
     return {"points": exact(error.size), "error": error.max(1), **falls}
 
 
-NAMES = {"fedcmoo": "FedCMOO", "fsmgda": "FSMGDA"}
-
-
 def drift_figure(traces: Traces) -> plot.Drawing:
     """Stationarity at the end against local steps, a panel for every spread."""
     runs = runs_of(traces, "drift")
@@ -144,7 +141,7 @@ def drift_figure(traces: Traces) -> plot.Drawing:
     def fill(ax: Axes, spread: str) -> None:
         rows = {
             label: [mean(end(runs[f"{m}_{spread}_E{E}"], "stationarity")) for E in steps]
-            for m, label in NAMES.items()
+            for m, label in TWO.items()
         }
         plot.dots(ax, steps, rows, colors=[COLOR[k] for k in rows])
         plot.log_ticks(ax, steps)

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedlib.core import Trace
 from papers.fedsgm.cartpole.claims import TABLE_1
-from papers.fedsgm.cartpole.numbers import BUDGET, around, succeeds
+from papers.fedsgm.cartpole.numbers import BUDGET, around
 from papers.kit import plot
 from papers.kit.numbers import mean
-from papers.kit.panels import Layer, on, panel, row
+from papers.kit.panels import on, panel, row
 from papers.kit.study import Traces
 
 if TYPE_CHECKING:
@@ -53,24 +52,6 @@ def reward_and_cost(traces: Traces, shown: Mapping[str, str]) -> plot.Drawing:
 
 def figure_3(traces: Traces) -> plot.Drawing:
     return reward_and_cost(traces, CURVES)
-
-
-def every_seed(traces: Traces) -> plot.Drawing:
-    """Reward of every seed of the four curves, and of the run without compression."""
-    shown = {**CURVES, "federated, soft, no compression": "soft_none"}
-
-    def seeds(label: str, trace: Trace, color: str) -> Layer:
-        def lines(ax: Axes) -> None:
-            rewards = trace.metrics["reward"].T
-            ax.plot(trace.rounds, rewards, color=color, linewidth=0.7, alpha=0.8)
-            won = f"\n{int(succeeds(trace).sum())} of {len(trace.seeds)} succeed"
-            ax.set_title(label.replace(", ", "\n", 1) + won, fontsize=9)
-
-        first = trace is traces["soft_top0.5"]
-        return panel(lines, xlabel="round", ylabel="reward" if first else "", ylim=(0, 208))
-
-    curves = zip(shown.items(), plot.COLORS, strict=False)
-    return row(*(seeds(text, traces[name], c) for (text, name), c in curves), sharey=True)
 
 
 def swarms(ax: Axes, groups: Mapping[str, Any]) -> None:
@@ -121,7 +102,6 @@ def participation(traces: Traces) -> plot.Drawing:
 
 FIGURES: dict[str, Callable[[Traces], plot.Drawing]] = {
     "figure_3": figure_3,
-    "every_seed": every_seed,
     "table_1": table_1,
     "figure_4": participation,
 }
