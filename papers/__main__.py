@@ -1,4 +1,4 @@
-"""The command line of the studies: runs, verdicts, health, comparisons."""
+"""The command line of the studies: runs, verdicts, comparisons."""
 
 from __future__ import annotations
 
@@ -100,8 +100,6 @@ def _that_compute(commands: argparse._SubParsersAction[Parser]) -> None:
 def _that_look(commands: argparse._SubParsersAction[Parser]) -> None:
     zero = commands.add_parser("claims", help="one line a claim, from stored runs")
     zero.add_argument("--store", action="store_true", help="write papers/verdicts.json")
-    one = commands.add_parser("health", help="stored runs that are not healthy, and why")
-    one.add_argument("study", nargs="?", default="all", help="its name; all if none")
     two = commands.add_parser("compare", help="two runs, and what differs in their configuration")
     two.add_argument("first", help="STUDY/RUN, STUDY/RUN@PROFILE, or a file of Trace.save")
     two.add_argument("second", help="as first")
@@ -131,8 +129,6 @@ def carry_out(given: argparse.Namespace) -> int:
         if given.store:
             text = json.dumps(papers.verdicts(), indent=1, ensure_ascii=False)
             atomic_write(papers.VERDICTS, lambda file: file.write(f"{text}\n".encode()))
-    elif given.command == "health":
-        list_health(given.study)
     elif given.command == "recheck":
         for name in given.study:
             checks.one_of("recheck", "study", name, papers.STUDIES)
@@ -182,16 +178,6 @@ def list_claims() -> None:
         )
         print(f"{claim.id:12} {done.label:16} {done.measured}  ({runs})")
     print(", ".join(f"{n} {verdict}" for verdict, n in count.items() if n))
-
-
-def list_health(study: str) -> None:
-    """Print the stored runs that are not healthy and why, and how many there are."""
-    for one in chosen(study):
-        found = one.health(one.load())
-        ill = {run: wrong for run, wrong in found.items() if wrong}
-        for run, wrong in ill.items():
-            print(f"{one.name}/{run}: {wrong}")
-        print(f"{one.name}: {len(ill)} of {len(found)} runs not healthy")
 
 
 def program() -> None:

@@ -7,7 +7,6 @@ import pytest
 
 from fedlib.core import Trace
 from papers import STUDIES
-from papers.__main__ import main
 from papers.kit import report, store
 from papers.kit.health import HealthCheck, learning, nothing, of_run
 from papers.kit.study import Study
@@ -170,10 +169,3 @@ def test_a_fault_in_a_stored_run_changes_its_health():
     f = np.where(trace.rounds < 10, trace.metrics["f"], trace.metrics["f"][:, 10:11])
     found = study.health({"hard": replace(trace, metrics={**trace.metrics, "f": f})})
     assert found["hard"].startswith("dead: f constant from round")
-
-
-def test_the_command_line_lists_runs_that_are_not_healthy(capsys):
-    assert main(["health", "cmoo_qm9"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    dead = "cmoo_qm9/qm9_fsmgda: dead: loss_2 and 8 more constant from round 5"
-    assert lines == [dead, "cmoo_qm9: 1 of 15 runs not healthy"]
