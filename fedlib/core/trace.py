@@ -38,8 +38,8 @@ class Trace:
 
     Attributes
     ----------
-    metrics : name -> `[S, T_eval]`, the problem's exact metrics at the *start* of the rounds in
-        `rounds`; the last column is the final model.
+    metrics : name -> `[S, T_eval]`, the problem's exact metrics at the *start* of the rounds listed
+        in `rounds`; the last column is for the final model.
     info : name -> `[S, T]`, what the rounds reported, among it `bits_up` and `bits_down`.
     rounds : `[T_eval]`, the round numbers of the columns of `metrics`, ending with T.
     seeds : S numbers.

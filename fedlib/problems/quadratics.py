@@ -99,8 +99,8 @@ def pareto(
 
     Parameters
     ----------
-    centres : `c_{jik}`, m rows for each of N clients; by default two clients with one row each, all
-        four centres unit vectors of their own.
+    centres : `c_{jik}`, m rows for each of N clients; by default two clients with one row each; the
+        four centres are four different unit vectors.
     curvature : diagonals of `A_k`, positive; ones by default.
     w0 : where methods start, by default 0.
 
