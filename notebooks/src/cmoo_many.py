@@ -47,7 +47,8 @@ recompute = False  # compute even what is stored
 # %% tags=["remove-input"]
 from fedlib import FSMGDA, FedCMOO, Least
 from papers import STUDIES
-from papers.fedcmoo.many import LABELS, SETS
+from papers.fedcmoo.common import TWO
+from papers.fedcmoo.many import SETS
 from papers.fedcmoo.standin import source_text
 from papers.kit import plot, report
 from papers.kit.claims import check
@@ -97,7 +98,7 @@ plot.show(
 )
 
 # %% tags=["remove-input"]
-runs = {f"{t} tasks, {LABELS[m]}": f"{s}_{m}" for s, t in SETS.items() for m in LABELS}
+runs = {f"{t} tasks, {TWO[m]}": f"{s}_{m}" for s, t in SETS.items() for m in TWO}
 held = {"accuracy": "final accuracy", "upload": "upload a client and round"}
 report.runs_table(numbers, runs, held, health)
 
