@@ -87,6 +87,7 @@ for p in contest.problems(numbers):
 # 3. **Tuning.** Every method has fifteen configurations, with step sizes from $0.1/L$ to $10/L$. The configuration is taken that
 #    has the smallest mean $f$ on the validation rows among those whose mean violation there is at most 2.5 % of the
 #    level; if there is none, the one with the smallest violation. FedCMOO and Scalarized do not get the level; they get a weight for $g$ instead. A run that diverges rests where it was.
+#    Such grids have configurations that end no better than their start: below, *Not healthy* counts them.
 # 4. **Winner.** A method *keeps* the constraint if the whole 95 % interval of its mean violation on test
 #    rows is at most 5 % of the level; it *violates* if the whole interval is above. *First* is the smallest mean test
 #    $f$ among those that keep. Another that keeps is *behind* if a paired $t$ test over the seeds says so, with Holm's

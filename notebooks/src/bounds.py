@@ -157,7 +157,7 @@ plot.show(
 # 1. *Solution.* If $\lVert w\rVert\le D$ then $\max_iw_i\ge-\frac{\lVert w\rVert}{\sqrt d}\ge-\frac D{\sqrt d}$; if $\lVert w\rVert>D$ the second part of the maximum exceeds $-\frac D{\sqrt d}$. At $w^*$ both are equal to it.
 # 2. *Steps.* While the first part is the larger one and some coordinate is still zero, a subgradient is $G$ times the unit vector of such a coordinate: one step lowers it to $-\eta G$ and leaves the maximum at 0. After $k\le ET$ steps
 #    $\lVert w\rVert=\eta G\sqrt k\le\eta G\sqrt{ET}=\frac D{\sqrt{2\Gamma}}\le D$, so the second part is below 0, and $g<0$: no round works on the constraint.
-# 3. *Average.* All $w_t$, $t<T$, together have touched at most $E(T-1)<d$ coordinates. The others are 0 in $\bar w$ and none is positive, so $f(\bar w)=0$. Last, $f(w^*)=-\frac{DG}{\sqrt d}$.
+# 3. *Average.* All $w_t$, $t<T$, together have touched fewer than $d$ coordinates, at most $E(T-1)$. In $\bar w$ the untouched ones are 0 and no coordinate is positive, so $f(\bar w)=0$. Finally, $f(w^*)=-\frac{DG}{\sqrt d}$.
 # ```
 #
 # With $\Gamma_{\rm direct}$ and $E=1$, $2\Gamma=1$: the bound is attained, for every $T$; the checks below measure it. The function is the classical one for lower complexity bounds, so that no method that looks at $T$ subgradients can do better on all problems. With local steps $\sqrt{2\Gamma}=\sqrt{3E-2}$ remains open, and the

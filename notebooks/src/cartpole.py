@@ -16,8 +16,9 @@
 # **Result.** Costs stay at the budget, and with soft switching and no compression
 # {result}`cartpole/soft_none.success:.0%` of the seeds end at the paper's reward of 200, at a cost of
 # {result}`cartpole/soft_none.cost:.0f`. A seed either succeeds or rests for hundreds of rounds on a plateau,
-# which a mean over five seeds hides. What matters is soft against hard switching, the sharpness $\beta$ and two
-# numbers that the paper does not print; the compressors of Table 1 make no difference larger than the scatter over seeds.
+# which a mean over five seeds hides. What matters is soft against hard switching, the sharpness $\beta$, and two
+# numbers that the paper does not print: the damping of the Fisher matrix and the number of states it is averaged
+# over. The compressors of Table 1 make no difference larger than the scatter over seeds.
 #
 # A pole is to be balanced on a cart for 200 steps, and the cart is to keep away from five stretches
 # of its track. The full paper {cite}`fedsgm2025` uses this constrained Markov decision process
@@ -26,9 +27,8 @@
 # server switches between reward and cost by the mean of what the sampled clients report.
 #
 # Balancing at the centre, where a cart starts, costs 1 a step, so the constraint becomes active long before
-# anything is learned. The two unprinted numbers are the damping of the Fisher matrix and the number of states it is averaged over. With the
-# damping of these runs even the row without compression is slower than the paper's, so what Table 1 says of Top-K
-# is not judged on them.
+# anything is learned. With the damping of these runs even the row without compression is slower than the paper's, so
+# what Table 1 says of Top-K is not judged on them.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": the paper's setting, ten seeds; "quick": a few rounds of three clients

@@ -200,9 +200,9 @@ report.runs_table(numbers, equal, measured, health).T
 #
 # The rule of each part and the runs behind it are on the [claims page](../book/claims.md). None of these claims
 # is judged: one seed, the first rounds of training (the authors' demo has 300), no dropout, and for CelebA's
-# attributes a stand-in. Both readings of Figure 11 stand below, since the step size decides it: with the printed
-# steps FSMGDA's local training gains more, with equal ones FedCMOO's. The errors have the order of Table 3 in
-# their means, for two tasks and for forty.
+# attributes a stand-in. The table reads Figure 11 in two ways, because the step size decides the comparison: at the
+# printed step sizes FSMGDA's local training gains more, at equal ones FedCMOO's. The mean errors of the sketches are
+# ordered as in Table 3, for two tasks and for forty.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)

@@ -13,10 +13,9 @@
 # %% [markdown]
 # # FedCMOO where the Pareto front is known
 #
-# **Result.** With ten local steps FedCMOO and FSMGDA both stop short of the Pareto front, and the least norm at
-# FSMGDA's end is {result}`cmoo_toy/drift_gain_spread1_E10.stationarity:.1f`
-# times that at FedCMOO's. The rate of Corollary 1.1 is what one measures, and the imbalance falls along
-# FedCMOO-Pref's balancing direction.
+# **Result.** With ten local steps both methods, FedCMOO and FSMGDA, stop short of the Pareto front; the least norm
+# at which FSMGDA ends is {result}`cmoo_toy/drift_gain_spread1_E10.stationarity:.1f` times FedCMOO's. The measured rate
+# is that of Corollary 1.1, and the imbalance falls along FedCMOO-Pref's balancing direction.
 #
 # On pictures nobody knows the Pareto front, and so nobody can say how far from it a method ends.
 # With quadratic objectives one knows: the Pareto optimal models are the minimizers of weighted sums,

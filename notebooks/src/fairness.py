@@ -87,8 +87,8 @@ numbers, health = page.numbers, page.health
 print(source(traces))
 
 # %% [markdown]
-# The runs at chance are readings of the printed step size. They are shown below for what they are; no verdict
-# rests on them.
+# The runs at chance are readings of the printed step size. They are shown below for what they are. One reading,
+# two steps of Adam, is among the settings of {claim}`fedsgm/C22`; no other verdict rests on them.
 #
 # ## The problem
 #
@@ -198,8 +198,8 @@ plot.show(
 # %% [markdown]
 # The penalty is tuned by a written rule on training curves alone: the smallest mean late $f$ among those
 # with mean late $g\le1.05\,\epsilon$. That picks $\rho=$ {result}`fairness/penalty.rho:.0f`. A penalty
-# ten times smaller is infeasible on {result}`fairness/penalty_rho0.1.infeasible:.0%` of the seeds, one ten
-# times larger costs {result}`fairness/penalty_rho10.f:.3f` in the loss.
+# ten times smaller is infeasible on {result}`fairness/penalty_rho0.1.infeasible:.0%` of the seeds, one ten times
+# larger raises the loss from {result}`fairness/penalty.f:.3f` to {result}`fairness/penalty_rho10.f:.3f`.
 #
 # ## What a step size of $10^{-4}$ can mean
 #

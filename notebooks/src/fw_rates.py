@@ -116,8 +116,8 @@ plot.show(
     "scheme in grey goes to 0 with either step, and FedFW zigzags upwards, higher the larger lambda_0. Middle: FedFW+, "
     "which comes nearer to 1 than FedFW with the same lambda_0. Right: the variant of the published code sinks to 0 for "
     "every lambda_0.",
-    caption="The naive scheme and the published code's variant end at 0, FedFW and FedFW+ go to the "
-    "minimizer 1. x after each round on the problem of appendix A; mean and standard deviation "
+    caption="The naive scheme and the published code's variant end at 0, FedFW+ comes close to the "
+    "minimizer 1, FedFW approaches it, slowly if the penalty is small. x after each round on the problem of appendix A; mean and standard deviation "
     "over the starts.",
     size=(9.4, 3.2),
 )

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # FedCMOO-Pref: balancing, and when its programme can be solved
 #
-# With preferences, {cite}`askin2025fedcmoo` (C below) chooses the weights by a linear programme: lower the imbalance of the losses, or, once they are balanced, lower them all. C takes the idea from {cite}`mahapatra2020preferences`, and asks neither whether the programme has a feasible point nor whether its solution does what it is for. This note answers both.
+# With preferences, {cite:t}`askin2025fedcmoo` (C below) choose the weights by a linear programme: lower the imbalance of the losses, or, once they are balanced, lower them all. C takes the idea from {cite}`mahapatra2020preferences`, and asks neither whether the programme has a feasible point nor whether its solution does what it is for. This note answers both.
 #
 # **Feasible.** The programme has a solution, for all preferences and losses, exactly if a matrix game with the estimated Gram matrix has a value that is not negative ({prf:ref}`pref-theorem-feasible`). Every positive semidefinite estimate is of this kind, and so is one whose only defect is that it is not symmetric. Indefinite ones need not be.
 #

@@ -143,7 +143,7 @@
 # In steps.
 #
 # 1. Convexity at $\bar X$: $F(\bar x)=\hat F(\bar X)\le\hat F(X)+\langle\nabla\hat F(\bar X),\bar X-X\rangle$.
-# 2. The columns of $\bar X-X$ add up to 0. So $\frac1n\nabla F(\bar x)$ may be taken from every column of $\nabla\hat F(\bar X)$, and what is left has length at most $\frac\zeta{\sqrt n}$.
+# 2. The columns of $\bar X-X$ add up to 0. So $\frac1n\nabla F(\bar x)$ may be subtracted from every column of $\nabla\hat F(\bar X)$ without changing the product, and what remains has length at most $\frac\zeta{\sqrt n}$.
 # 3. $2ab\le\lambda a^2+\frac{b^2}\lambda$.
 # ```
 #

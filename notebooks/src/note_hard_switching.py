@@ -194,7 +194,7 @@
 # Nothing about $w^*$ was used except where it is: the inequality holds against every point. From now on $g(w^*)\le0$ is needed as well.
 #
 # ```{prf:proof}
-# *Of {prf:ref}`hard-theorem`.* Since $\Gamma_0\le2E^2$ for $E\ge1$, {eq}`eq-hard-round` also holds with $2E^2$, and the left side of {eq}`eq-hard-regret` is at most $B(\Gamma)=\epsilon$ for the chosen $\eta$.
+# *For {prf:ref}`hard-theorem`:* Since $\Gamma_0\le2E^2$ for $E\ge1$, {eq}`eq-hard-round` also holds with $2E^2$, and the left side of {eq}`eq-hard-regret` is at most $B(\Gamma)=\epsilon$ for the chosen $\eta$.
 #
 # 1. *$\mathcal A$ is not empty.* On $\mathcal B$ we have $g(w_t)-g(w^*)>\epsilon-0$. If all rounds were in $\mathcal B$, the left side of {eq}`eq-hard-regret` would exceed $\epsilon$.
 # 2. *Objective.* The rounds in $\mathcal B$ contribute at least $\epsilon\lvert\mathcal B\rvert/T$ to the left side. Therefore
@@ -245,7 +245,7 @@
 # ```{admonition} Differences from the printed papers
 # :class: warning
 #
-# * **The factor $\sqrt E$** of F Theorem 3 and W appendix A.3 is put down to client drift. It comes from $\alpha=\eta$ in Young's inequality; {prf:ref}`hard-lemma-direct` is without it.
+# * **The factor $\sqrt E$.** The papers attribute it to client drift (F Theorem 3, W appendix A.3). It comes from the choice $\alpha=\eta$ in Young's inequality; {prf:ref}`hard-lemma-direct` avoids it.
 # * **F Theorem 1 (ii)** claims $g(\bar w)-g(w^*)\le\epsilon$. The proof gives $g(\bar w)\le\epsilon$, which is weaker, since $g(w^*)\le0$; the note on compression has an example on which the claim is false.
 # * **Slip.** F's third contribution normalizes $\Gamma=1$ without compression, the theorems $\Gamma=2E^2$.
 #

@@ -266,7 +266,7 @@
 # * **F Theorems 2, 5, 8, threshold.** Printed $\epsilon=B(\Gamma)$, proved with $2B(\Gamma)$. The printed proof has a gap. The statement of Theorem 5 is true ({prf:ref}`soft-corollary-plain`), that of Theorems 2 and 8 up to the factor in {eq}`eq-soft-factor`, which is 1 in most settings and never above $\frac32$.
 # * **How small $\beta$ may be.** $\beta\ge\frac2\epsilon$ is three times what Theorem 5 needs. Below $\frac1{2\epsilon}$ it does fail; the search below finds instances.
 # * **Sampled clients.** Soft switching with $n<N$ has no theorem in either paper, although the experiments use it.
-# * **Slips in the soft proofs.** $g_j,f_j$ stand for their gradients in inner products, "$\sigma_\beta\ge0$" for $\sigma_\beta>0$, and the compression terms of Theorem 8 miss a factor $T$.
+# * **Slips in the soft proofs.** Inner products have $g_j,f_j$ where their gradients are meant; "$\sigma_\beta\ge0$" should be $\sigma_\beta>0$; the compression terms of Theorem 8 lack a factor $T$.
 # ```
 
 # %% [markdown]

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # SSCA: convergence without constraints
 #
-# Stochastic successive convex approximation replaces the loss by a running average of quadratics, and moves towards the minimiser of this average. {cite}`ye2021ssca` (Y below) do so over clients that hold samples (Algorithm 1) or features (Algorithm 3).
+# Stochastic successive convex approximation replaces the loss by a running average of quadratics, and moves towards the minimiser of this average. {cite:t}`ye2021ssca` (Y below) do so over clients that hold samples (Algorithm 1) or features (Algorithm 3).
 # This note proves Lemmas 2 to 4 and Theorems 1 and 3, for the quadratic surrogate that all of Y's experiments use. Equation numbers in plain brackets are Y's.
 #
 # Three findings. **The experiments are outside the theorem**: their step sizes have $\sum_t\gamma_t^2=\infty$. But the theorem holds under less: for the quadratic surrogate $\sum_t\gamma_t\rho_t<\infty$ is enough, and even without it a weighted mean of $\mathbb E\lVert\nabla F\rVert^2$ goes to 0 ({prf:ref}`ssca-theorem-1`), also for Y's own exponents.
@@ -46,7 +46,7 @@
 # 3. $0<\rho_t\le1$, $0<\gamma_t\le1$.
 # ```
 #
-# Y also assumes bounded iterates, and needs it: for the network $\nabla F$ is Lipschitz on bounded sets only. If the iterates stay in a ball, 1 and 2 are to be read there.
+# Y also assumes bounded iterates, and needs it: for the network $\nabla F$ is Lipschitz on bounded sets only. If the iterates stay in a ball, items 1 and 2 need to hold only there.
 #
 # ```{prf:lemma} The round's gradient
 # :label: ssca-lemma-sampling
@@ -142,7 +142,7 @@
 # $x^t=b^t$ and $y^t=\nabla F(w^t)-2\tau w^t$: $\lVert y^t-y^{t-1}\rVert\le(L+2\tau)\gamma_{t-1}\lVert v^{t-1}\rVert$. $e^t=x^t-y^t$.
 # ```
 #
-# Two remarks. (4) does not print $\sum_t\rho_t^2<\infty$; with mini-batches of finitely many samples and bounded iterates the noise is bounded, and point 2 does without: $\rho_t=a\,t^{-\alpha}$ tracks for every $0<\alpha<1$, Y's exponents included. And what counts is $\gamma_{t-1}/\rho_t$, where (6) prints $\gamma_t/\rho_t$; for powers of $t$ there is no difference.
+# Two remarks. First, (4) does not print $\sum_t\rho_t^2<\infty$. Point 2 does not need it: with mini-batches of finitely many samples and bounded iterates the noise is bounded, and $\rho_t=a\,t^{-\alpha}$ tracks for every $0<\alpha<1$, Y's exponents included. Second, the ratio that matters is $\gamma_{t-1}/\rho_t$; (6) prints $\gamma_t/\rho_t$. For powers of $t$ both conditions agree.
 
 # %% [markdown]
 # ## Best response and descent: Lemmas 3 and 4

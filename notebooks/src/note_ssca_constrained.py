@@ -13,9 +13,9 @@
 # %% [markdown]
 # # SSCA with constraints: the server's programme and the penalty
 #
-# With constraints, {cite}`ye2021ssca` (Y below) has the server solve a small convex programme every round, made of averaged quadratics (Algorithms 2 and 4). This note proves Lemmas 1, 5 and 6 and Theorems 2, 4 and 5, for the quadratic surrogate. Equation numbers in plain brackets are Y's.
+# With constraints, {cite:t}`ye2021ssca` (Y below) have the server solve a small convex programme every round, made of averaged quadratics (Algorithms 2 and 4). This note proves Lemmas 1, 5 and 6 and Theorems 2, 4 and 5, for the quadratic surrogate. Equation numbers in plain brackets are Y's.
 #
-# Three findings. **One formula does for any number of constraints**: the dual of the programme is maximised coordinate by coordinate, each step in closed form, and Y's Lemma 1 is a single such step ({prf:ref}`ssca-lemma-dual`). **Theorem 2, ii, lacks a condition** without which it is false ({prf:ref}`ssca-example-penalty`); with it, the slack vanishes already at a finite penalty ({prf:ref}`ssca-theorem-exact`).
+# Three findings. **One formula is enough for any number of constraints**: the dual of the programme is maximised coordinate by coordinate, each step in closed form, and Y's Lemma 1 is a single such step ({prf:ref}`ssca-lemma-dual`). **Theorem 2, ii, lacks a condition** without which it is false ({prf:ref}`ssca-example-penalty`); with it, the slack vanishes already at a finite penalty ({prf:ref}`ssca-theorem-exact`).
 # **Theorem 2, i**, is proved here for step sizes stricter than (6), $\rho_t=t^{-0.6}$ and $\gamma_t=t^{-0.75}$ for instance ({prf:ref}`ssca-theorem-2`).
 
 # %% [markdown]
@@ -199,7 +199,7 @@
 # :label: ssca-example-penalty
 #
 # 1. *No KKT point.* $F_0(w)=w$, $F_1(w)=w^2$. Only $w=0$ is feasible, and $1+\lambda\cdot0=0$ has no solution. $\Phi$ has its minimum at $w_j=-\frac1{2c_j}$, with slack $\frac1{4c_j^2}>0$ for every $c_j$: the slack vanishes in the limit, but never before, and the limit is no KKT point.
-# 2. *The slack stays.* $F_0(w)=\frac{w^2}{20}$, $F_1(w)=\frac{3w^2}{16\pi}+\sin w$. Both gradients are Lipschitz, and the feasible set is an interval $[w_-,0]$ with $F_1(-\frac\pi2)<0$ inside and $F_1'\ne0$ at both ends: compact, and regular at every point. For every $c_j\ge1$ there is a local minimum $w_j$ of $\Phi$ just left of $\frac{4\pi}3$, where $F_1$ has a local minimum; its slack tends to $F_1(\frac{4\pi}3)=\frac\pi3-\frac{\sqrt3}2=0.181$, and the limit is not feasible. Full batches that begin near there do not leave (below).
+# 2. *The slack stays.* $F_0(w)=\frac{w^2}{20}$, $F_1(w)=\frac{3w^2}{16\pi}+\sin w$. Both gradients are Lipschitz, and the feasible set is an interval $[w_-,0]$ with $F_1(-\frac\pi2)<0$ inside and $F_1'\ne0$ at both ends: compact, and regular at every point. For every $c_j\ge1$ there is a local minimum $w_j$ of $\Phi$ just left of $\frac{4\pi}3$, where $F_1$ has a local minimum; its slack tends to $F_1(\frac{4\pi}3)=\frac\pi3-\frac{\sqrt3}2=0.181$, and the limit is not feasible. Full-batch runs that start near $\frac{4\pi}3$ stay there (checked below).
 #
 # The first limit is feasible but no KKT point, the second is not even feasible. What is missing in the second is a condition *outside* the feasible set: $F_1'=0$ at a point where $F_1>0$.
 # ```

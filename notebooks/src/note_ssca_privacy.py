@@ -13,9 +13,9 @@
 # %% [markdown]
 # # SSCA: what the messages give away
 #
-# {cite}`ye2021ssca` (Y below) call a message safe if the equations that it poses have infinitely many solutions in the raw data, and do not verify this for their network. This note does, for both views: the server's in Algorithms 1 and 2, and the other clients' in Algorithms 3 and 4.
+# {cite:t}`ye2021ssca` (Y below) call a message safe if the equations that it poses have infinitely many solutions in the raw data, and do not verify this for their network. This note does, for both views: the server's in Algorithms 1 and 2, and the other clients' in Algorithms 3 and 4.
 #
-# The outcome is mixed. **The server's view fails**: a batch of one sample is given away completely, and larger batches up to a combination of few vectors ({prf:ref}`ssca-lemma-span`). This is the leak of plain SGD, not more and not less. **The clients' view passes** Y's test for every batch size and over all rounds, by an invariance that counting misses ({prf:ref}`ssca-lemma-gauge`).
+# The outcome is mixed. **The server's view fails**: a batch of one sample can be read off completely, and a larger batch is known up to linear combinations of a few vectors ({prf:ref}`ssca-lemma-span`). Plain SGD leaks exactly as much. **The clients' view passes** Y's test for every batch size and over all rounds, because of an invariance that counting equations does not show ({prf:ref}`ssca-lemma-gauge`).
 # **But the test is weak**: whoever knows a client's features of $K_i$ samples can compute those of all others in the batch.
 
 # %% [markdown]

@@ -119,7 +119,7 @@
 # %% [markdown]
 # ## The square: Lemma 6
 #
-# F needs the distance of the full mean $\nu_t=\frac1N\sum_{j,\tau}\nabla h_j(w_{j,\tau})$ from what the server receives, $s_t=\frac1n\sum_{j\in\mathcal S_t,\tau}(\nabla h_j(w_{j,\tau})+\xi_{j,\tau})$: the sampling error $P_t=\nu_t-\bar\Delta_t$ and the noise $Q_t$. It states
+# F has to bound the distance between the full mean $\nu_t=\frac1N\sum_{j,\tau}\nabla h_j(w_{j,\tau})$ and what the server receives, $s_t=\frac1n\sum_{j\in\mathcal S_t,\tau}(\nabla h_j(w_{j,\tau})+\xi_{j,\tau})$. The distance has two parts, the sampling error $P_t=\nu_t-\bar\Delta_t$ and the mean noise $Q_t=\frac1n\sum_{j\in\mathcal S_t,\tau}\xi_{j,\tau}$. F states
 #
 # $$
 # 2\eta^2\lVert\nu_t-s_t\rVert^2\le\frac{8\eta^2E}n(EG^2+\sigma_\xi^2)\log\frac{4T}\delta\quad\text{in all rounds},
@@ -334,7 +334,7 @@ _ = check(
 )
 
 # %% [markdown]
-# **The proxy of a number** with $\mathbb Ee^{X^2}\le e$ and mean zero, and the constant that Pinelis' inequality needs, $\frac2{x^2}\log\mathbb E[e^{xR}-xR]$: the worst laws on a grid, by linear programming, for each $x$.
+# **How small the proxy can be**, for a number $X$ with $\mathbb Ee^{X^2}\le e$ and mean zero, and how small the constant $\frac2{x^2}\log\mathbb E[e^{xR}-xR]$ that Pinelis' inequality needs for a length $R$. For each $x$ linear programming finds the worst distribution on a grid.
 
 # %% tags=["remove-input"]
 scan = np.array([0.1, 0.2, 0.3, 0.5, 0.65, 0.8, 1.0, 1.3, 1.6, 2.0, 2.5, 3.0, 4.0, 5.0])

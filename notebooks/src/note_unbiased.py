@@ -320,7 +320,7 @@ check(
 _ = check("at a kink: left <= right, but not without Young's terms", right - young < left <= right)
 
 # %% [markdown]
-# **Expected regret** (hard: W Theorem 1, $\epsilon=B$; soft: W Theorem 2, $\epsilon=2B$, $\beta=2/\epsilon$): every instance is run with many draws of the compressor. Compared are the mean regret plus three standard errors with $B(\Gamma)$, for the $\Gamma$ of W and for $\Gamma_{\rm direct}$, each with its own step size, and the two sides of {eq}`eq-unb-claim`.
+# **Expected regret** (hard: W Theorem 1, $\epsilon=B$; soft: W Theorem 2, $\epsilon=2B$, $\beta=2/\epsilon$). We run every instance with many draws of the compressor, and compare the mean regret plus three standard errors with $B(\Gamma)$, once for W's $\Gamma$ and once for $\Gamma_{\rm direct}$, each at its own step size. We also compare the two sides of {eq}`eq-unb-claim`.
 
 
 # %% tags=["remove-input"]

@@ -143,7 +143,7 @@ def c3(how: str) -> Rule:
         {
             "FedCMOO above FSMGDA": cells(FIRST),
             "FedCMOO-Pref above FSMGDA": cells(BALANCED),
-            "FedCMOO above FedCMOO-Pref, on Fashion-MNIST below": last,
+            "FedCMOO and FedCMOO-Pref ordered as in Table 1": last,
         },
         "; ".join(f"{DATA[data]}: {measured_values(data, how)}" for data in GREY),
         note=f"{AFTER} {GUARDED}" if how else "",
