@@ -29,6 +29,7 @@ for (const head of document.querySelectorAll(".bd-article th")) {
 for (const cell of document.querySelectorAll("table.dataframe tbody :is(th, td)")) {
   const words = cell.textContent.trim();
   if (cell.matches("th") || / /.test(words)) cell.style.setProperty("--letters", words.length);
+  if (!cell.children.length) cell.textContent = cell.textContent.replaceAll("\u00a0[", " ["); // may wrap there
 }
 /* Tables with sentences in them: on a phone their rows are cards, whose lines the heads name. */
 for (const table of document.querySelectorAll(".bd-article table:not(.dataframe, .claims)")) {
