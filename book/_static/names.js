@@ -7,8 +7,11 @@ for (const summary of document.querySelectorAll(".bd-sidebar-primary details > s
 const side = document.querySelector(".bd-sidebar-primary");
 side?.setAttribute("role", "complementary");
 side?.setAttribute("aria-label", "Book");
-const here = side?.querySelector("a.current.internal[href='#']");
-if (here) side.scrollTop += here.getBoundingClientRect().top - innerHeight / 2; // the menu follows the page
+/* The menu follows the page, wherever the theme left it. */
+addEventListener("load", () => {
+  const here = side?.querySelector("a.current.internal[href='#']");
+  if (here) side.scrollTop += here.getBoundingClientRect().top - innerHeight / 2;
+});
 for (const head of document.querySelectorAll(".bd-article th"))
   if (!head.textContent.trim() && !head.querySelector("img")) {
     const cell = document.createElement("td");
