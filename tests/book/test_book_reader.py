@@ -31,7 +31,7 @@ def test_settings_stand_in_the_order_in_which_one_asks_for_them(extension):
         ("participants n", "all"),
         ("local steps E", "5"),
         ("step size", "0.3"),
-        ("up (K/d)", "TopK (fraction 0.1, scaled yes)"),
+        ("uplink", "TopK (fraction 0.1, scaled yes)"),
         ("rounds T", "100"),
         ("seeds", "0 to 2"),
         ("data", "adult"),
