@@ -65,8 +65,8 @@ class FedDR(checks.Checked):
 
     Info: `drift`, the root mean square over all clients of x_i - w, before the round.
 
-    Differs: the source starts each x_i at an inexact proximal point of the start; here at the start
-    itself, which is one after no steps.
+    Differs: the source starts each x_i at an inexact proximal point of the start; here each x_i
+    starts at the start itself.
     """
 
     client_state: ClassVar[tuple[str, ...]] = ("memory",)

@@ -26,8 +26,8 @@
 # two cells with radius 100. So each cell is shown three times:
 #
 # * **(a) as written**: the model after 100 rounds; one ball of radius 10 around the whole parameter vector; FedFW as in
-#   the paper's Algorithm 1; every method has one full gradient a client and round. $\lambda_0$, and FedDR's step
-#   size and $\eta$, have the lowest training loss of a grid (mean of the last three evaluated models), never the best test accuracy.
+#   the paper's Algorithm 1; every method has one full gradient a client and round. $\lambda_0$, FedDR's step
+#   size and its $\eta$ are those of a grid with the lowest training loss (mean of the last three evaluated models), never those with the best test accuracy.
 # * **(b) as traced**: the best of 1000 rounds, the radius and $\lambda_0$ of the traced file, a ball for every
 #   tensor, clients that start from the global model in every round, minibatches, FedDR with one minibatch a round, test
 #   rows from the clients' own. The published code runs FedFW under the name FedFW+ too, and so does this column.

@@ -323,7 +323,7 @@ columns = {
 pd.DataFrame(columns | {"smallest value": groups.min().round(3) + 0.0}).round(3)
 
 # %% [markdown]
-# **The example**, with losses $F_k+\langle\nabla F_k,x\rangle+\frac12\lVert x\rVert^2$ from $x=0$. The bound of its point 3 is proved by enumeration: $w_1$ and $w_3$ enter through their sum, so a grid of $w_2$ is all there is.
+# **The example** has the losses $F_k+\langle\nabla F_k,x\rangle+\frac12\lVert x\rVert^2$ and starts at $x=0$. The bound of its point 3 is proved by enumeration: $w_1$ and $w_3$ enter through their sum, so a grid of $w_2$ is all there is.
 
 # %% tags=["remove-input"]
 jac, F = np.array([[0.0, 1.0, 0.0], [-1.0, 1.0, -1.0]]), np.array([1.0, 3.0, 6.0])

@@ -437,7 +437,7 @@ check(f"F at the mean, with zeta {text}", max(worst["mean"]) <= 1e-12)
 _ = check("    |Y*| <= zeta / sqrt(n), and more than a third of it on some instance", 1 / 3 < max(worst["zeta"]) <= 1)
 
 # %% [markdown]
-# **Theorem 1** on the same instances, all clients, with $\lambda_0=0.01$, with the $\lambda_0$ of {prf:ref}`fw-corollary-penalty`, and with 1: the largest ratio over all rounds of each quantity to its bound. The bounds are generous, as the table shows.
+# **Theorem 1** is run on the same instances with all clients and three penalties: $\lambda_0=0.01$, that of {prf:ref}`fw-corollary-penalty`, and 1. The table has the largest ratio of each quantity to its bound over all rounds. The bounds are generous.
 
 # %% tags=["remove-input"]
 T = {"quick": 200, "full": 2000}[profile]

@@ -21,7 +21,7 @@
 # %% [markdown]
 # ## Setting
 #
-# As in {eq}`eq-fw-surrogate` and {eq}`eq-fw-round`, with $x^1\in\mathcal D$ for all clients. There are $T$ rounds, and with $P=T$ if all take part, $P=qT+1$ if each does with probability $q<1$,
+# The surrogate and the round are {eq}`eq-fw-surrogate` and {eq}`eq-fw-round`, and all clients start at $x^1\in\mathcal D$. For $T$ rounds let $P=T$ if all clients take part, and $P=qT+1$ if each does with probability $q<1$. Then
 #
 # $$
 # \eta_t=\eta=P^{-2/3},\qquad\lambda_t=\lambda=\lambda_0P^{1/3}.

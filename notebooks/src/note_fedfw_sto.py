@@ -298,7 +298,7 @@ plot.show(
 )
 
 # %% [markdown]
-# **The printed constants**: {eq}`eq-fws-theorem` beside (66) with D's $C$ and with {eq}`eq-fws-printed`, over a grid of constants; the recursion of {prf:ref}`fws-lemma-sum` for three powers, run as equality; and {prf:ref}`fws-example-67`.
+# **The printed constants.** We compare {eq}`eq-fws-theorem` with (66), once with D's $C$ and once with {eq}`eq-fws-printed`, over a grid of constants. We run the recursion of {prf:ref}`fws-lemma-sum` as an equality for three powers, and we run {prf:ref}`fws-example-67`.
 
 # %% tags=["remove-input"]
 smaller = []

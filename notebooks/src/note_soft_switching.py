@@ -127,7 +127,7 @@
 # %% [markdown]
 # ## Closing the gap (ours)
 #
-# Step 2 of the proof forgets how $\sigma_t$ and $g(w_t)$ hang together. On the ramp $\sigma_t=1+\beta(g(w_t)-\epsilon)$ is an equality, and a round that is far below the threshold has a small weight.
+# Step 2 of the proof does not use that $\sigma_t$ depends on $g(w_t)$. On the ramp $\sigma_t=1+\beta(g(w_t)-\epsilon)$ is an equality, and a round that is far below the threshold has a small weight.
 #
 # ```{prf:lemma} The ramp
 # :label: soft-lemma-ramp

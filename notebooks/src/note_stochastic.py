@@ -206,7 +206,7 @@
 # With the threshold $b+r$ and probability at least $1-\delta$: $\mathcal A$ is not empty, $f(\bar w)-f(w^*)\le b$ and $g(\bar w)\le b+2r$.
 # ```
 #
-# F has $G^2\Gamma=G_{\rm eff}=3E^2G^2+E^2\sigma_\xi^2\big(1+\log\frac{7NTE}\delta\big)+\frac4n(EG^2+\sigma_\xi^2)\log\frac{28T}\delta$, $4GD$ for $2GD$, 2 for the 3 under the second root, the threshold $b+2r$ and the claim that both gaps are at most the threshold.
+# F prints other constants: $G^2\Gamma=G_{\rm eff}=3E^2G^2+E^2\sigma_\xi^2\big(1+\log\frac{7NTE}\delta\big)+\frac4n(EG^2+\sigma_\xi^2)\log\frac{28T}\delta$; $4GD$ where we have $2GD$; 2 where we have 3 under the second root; and the threshold $b+2r$, with the claim that both gaps are at most the threshold.
 #
 # ```{prf:proof}
 # In steps.
@@ -309,7 +309,7 @@ rng = seeded(seed, "rounds")
 one = Setting(D=1.0, G=1.0, E=4, T=5, N=8, n=4, delta=0.1)
 
 # %% [markdown]
-# **Lemma 3.** The gradient does not turn (a unit vector), $\sigma_\xi=G=1$, $d=3$, four local steps, 8 clients, 5 rounds, $\delta=0.1$. In each trial the largest drift sum of all rounds and clients.
+# **Lemma 3.** The gradient does not turn (a unit vector), $\sigma_\xi=G=1$, $d=3$, four local steps, 8 clients, 5 rounds, $\delta=0.1$. Each trial gives the largest drift sum over its rounds and clients.
 
 
 # %% tags=["remove-input"]

@@ -371,7 +371,7 @@ table = pd.DataFrame(rows, index=["largest mean regret / B", "largest regret of 
 table.rename_axis(["switching", "Gamma", "E"]).round(2)
 
 # %% [markdown]
-# **The counterexample.** {prf:ref}`unb-example` with $d=10$, $c=2$, run by `fedlib` with 2000 seeds, hard with $T=d+4$ and soft with $T=4(d+3)+1$ rounds, and with memory and unscaled Rand-K (F Theorem 6, $\epsilon=B(\Gamma)$ of {eq}`eq-comp-gamma`).
+# **The counterexample.** `fedlib` runs {prf:ref}`unb-example` with $d=10$, $c=2$ and 2000 seeds: hard switching for $T=d+4$ rounds, soft for $T=4(d+3)+1$, and hard with memory and unscaled Rand-K (F Theorem 6, $\epsilon=B(\Gamma)$ of {eq}`eq-comp-gamma`).
 
 # %% tags=["remove-input"]
 d = 10

@@ -230,7 +230,7 @@
 #
 # 1. As in {prf:ref}`hard-lemma-direct`, $-\eta\langle\nu_{j,\tau},w_t-w_{j,\tau}\rangle\le\eta Gr$ and $\eta(f_j(w_t)-f_j(w_{j,\tau}))\le\eta Gr$: summed over $\tau$ at most $2\eta^2G^2\frac{E(E-1)}2$.
 # 2. $\frac{\eta\rho}2\lVert\hat w_t-w_{j,\tau}\rVert^2\le\frac{\eta\rho}2(d_t+r)^2\le\frac{\eta\rho}2d_t^2+\eta\rho Dr+\frac{\eta\rho}2r^2$, because $d_t\le D$. Summed: $\frac{\eta\rho}2E\,d_t^2$, $\eta^2\rho DG\frac{E(E-1)}2$, and at most $\frac16\eta^3\rho E^3G^2$.
-# 3. The curvature now takes $\frac\rho2+\frac\rho2$ from $\hat\rho$ in step 4 of the proof of {prf:ref}`weak-lemma-regret`. The rest, with the square $\frac12\eta^2E^2G^2$, divided by $\eta E$: $\eta G^2\big(\frac E2+E-1+\frac{(E-1)\rho D}{2G}\big)+\frac16\eta^2\rho E^2G^2$.
+# 3. The curvature now takes $\frac\rho2+\frac\rho2$ from $\hat\rho$ in step 4 of the proof of {prf:ref}`weak-lemma-regret`. The rest and the square $\frac12\eta^2E^2G^2$, divided by $\eta E$, are $\eta G^2\big(\frac E2+E-1+\frac{(E-1)\rho D}{2G}\big)+\frac16\eta^2\rho E^2G^2$.
 # ```
 #
 # For $E=1$ this is $\Gamma_w=\frac12$: the threshold of the centralized method with convex $f$.
