@@ -235,8 +235,8 @@ class FedFWPlus(FedFW):
 
     Info: `gap` and `distance` as in `FedFW`, the gap with line 3's direction.
 
-    Differs: as `FedFW`. A client that does not take part keeps its multiplier too. The paper has no
-    analysis of this variant.
+    Differs: as `FedFW` does. A client that does not take part keeps its multiplier too. The paper
+    has no analysis of this variant.
     """
 
     extras: ClassVar[int] = 1
@@ -271,7 +271,7 @@ class FedFWSto(Penalized):
 
     Info: `gap` and `distance` as in `FedFW`, the gap with line 3's direction.
 
-    Differs: as `FedFW`. The theorem is for all clients in every round.
+    Differs: as `FedFW` does. The theorem is for all clients in every round.
     """
 
     extras: ClassVar[int] = 1

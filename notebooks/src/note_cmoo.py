@@ -240,7 +240,7 @@
 # If $\beta=0$ then $w=u$ in all rounds and the third insertion is zero: this is FedAvg on $\sum_kw_k^{(0)}F_k$.
 # ```
 #
-# The theorem says nothing of the quality of the weights: with $\beta=0$ it is at its best, and the point found is then a stationary point of one fixed sum, which is Pareto stationary. $\beta>0$ is a price here, not a gain.
+# The theorem says nothing about the quality of the weights: with $\beta=0$ it is at its best, and the point found is then a stationary point of one fixed sum, which is Pareto stationary. $\beta>0$ is a price here, not a gain.
 #
 # ```{prf:corollary} C Corollary 1.1, with constants
 # :label: cmoo-corollary

@@ -508,7 +508,7 @@ for lam0 in (1.0, 3.0):
 _ = check("lambda_0 sqrt(t) (F - F*) is 4 at the end, within 5 %, for lambda_0 = 1 and 3", np.allclose(limits, 4, rtol=0.05))
 
 # %% [markdown]
-# **Participation.** The examples, by their exact means and by coins; then means over the runs on random instances from a vertex of the $\ell_1$ ball, with $\lambda_0=0.1$.
+# **Participation.** We check the examples by their exact means and by tossing coins, and then the means over runs on random instances that start at a vertex of the $\ell_1$ ball, with $\lambda_0=0.1$.
 
 # %% tags=["remove-input"]
 slope = Bowls(np.full((4, 1), 1e-9), np.full((4, 1), -1e9))  # f_i = x up to 1e-9, and a constant

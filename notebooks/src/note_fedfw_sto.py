@@ -121,7 +121,7 @@
 # ```{prf:example} (67) is not about the square
 # :label: fws-example-67
 #
-# (67) is printed as a bound of $\mathbb E\operatorname{dist}^2(X^t)$ by $\frac{2\lVert Y^\star\rVert}{\lambda_0\sqrt{t+7}}+\frac{2\sqrt{2\cdot9^{1/3}C/\lambda_0}}{(t+7)^{5/12}}$. Measure $x$ in another unit: $f_i(\cdot/k)$, $kD$, $L/k^2$, $\lambda_0/k^2$. The iterates are multiplied by $k$, so the left side is by $k^2$; the right side is by $k$, as $Y^\star$ goes with $\frac1k$ and $C$ does not change.
+# (67) is printed as a bound of $\mathbb E\operatorname{dist}^2(X^t)$ by $\frac{2\lVert Y^\star\rVert}{\lambda_0\sqrt{t+7}}+\frac{2\sqrt{2\cdot9^{1/3}C/\lambda_0}}{(t+7)^{5/12}}$. Measure $x$ in another unit: $f_i(\cdot/k)$, $kD$, $L/k^2$, $\lambda_0/k^2$. The iterates are multiplied by $k$, so the left side is multiplied by $k^2$, and the right side by $k$, as $Y^\star$ goes with $\frac1k$ and $C$ does not change.
 # So it is false in small units. With the two parabolas of {prf:ref}`fw-example-naive`, $\sigma=0$, $\lambda_0=1$, $k=100$ and $t=2$ the left side is 20000, and the right is about 6100.
 # ```
 

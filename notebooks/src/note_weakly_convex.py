@@ -328,7 +328,7 @@ print("multiplier / bound with a quarter:", *(f"{x:.3f}" for x in sharp))
 _ = check("it comes within 1 % of the bound at rho_hat = 500, and grows", 0.99 < sharp[2] <= 1 and sharp == sorted(sharp))
 
 # %% [markdown]
-# **Lemma 11 and the gain of a good round.** Left and right sides at the same points; for Lemma 11 with $E\in\{1,2,5\}$ and two step sizes. Without the terms that $\rho$ brings, both must fail somewhere.
+# **Lemma 11 and the gain of a good round.** We compare both sides at the same points, those of Lemma 11 for $E\in\{1,2,5\}$ and two step sizes. Without the terms that $\rho$ brings, both must fail somewhere.
 
 # %% tags=["remove-input"]
 cases = list(product(seeds, range(10), (1, 2, 5), (0.01, 0.1)))
