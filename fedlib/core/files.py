@@ -14,6 +14,7 @@ from typing import IO, Any
 PART = ".part-"  # files being written; an old one was left by a process that was killed
 DAY = 24 * 3600
 SCHEMA = 1
+REPAIR = "restore it, or delete it and reproduce it"
 
 
 def atomic_write(path: Path, write: Callable[[IO[bytes]], object]) -> None:
@@ -74,17 +75,16 @@ def read_json(path: Path, kind: str | None = None) -> dict[str, Any]:
         raise ValueError(f"{what} exist, it is not there; {make}, {where}.") from None
     except (OSError, ValueError, RecursionError) as error:  # or no UTF-8, no JSON, too deep
         why = getattr(error, "strerror", None) or str(error).partition("\n")[0]
-        text = f"{what} be whole JSON, it is damaged ({why}); delete it and reproduce."
-        raise ValueError(text) from None
+        raise ValueError(f"{what} be whole JSON, it is damaged ({why}); {REPAIR}.") from None
     held = data if isinstance(data, dict) else {}
     own = digest({key: value for key, value in held.items() if key != "digest"})
     for fits, rule in (
-        (held.get("schema") == SCHEMA, f"have schema {SCHEMA}, got {held.get('schema')};"),
-        (own == held.get("digest"), "agree with its digest, it was changed; restore it or"),
-        (kind in (None, held.get("kind")), f"be of kind {kind!r}, got {held.get('kind')!r};"),
+        (held.get("schema") == SCHEMA, f"have schema {SCHEMA}, got {held.get('schema')}"),
+        (own == held.get("digest"), "agree with its digest, it was changed"),
+        (kind in (None, held.get("kind")), f"be of kind {kind!r}, got {held.get('kind')!r}"),
     ):
         if not fits:
-            raise ValueError(f"{what} {rule} reproduce it.")
+            raise ValueError(f"{what} {rule}; {REPAIR}.")
     return {**held}
 
 

@@ -150,7 +150,7 @@ def _curves(file: Path) -> Curves:
     if _seal(flat) != sealed:
         raise ValueError(
             f"store: {file.name} must agree with the digest in {file.stem}.json, it was changed "
-            "after it was written; restore it or reproduce it."
+            "after it was written; restore it, or delete both and reproduce them."
         )
     return flat
 

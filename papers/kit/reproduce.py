@@ -89,12 +89,17 @@ def check_study(study: Study, profile: str, runs: str, device: str) -> bool:
                 rounds = group[name].rounds
                 part = RunPrefix(study.name, name, rounds, spec.rounds, profile)
                 done.append((part, compare(study, spec, part, trace)))
-                print(*done[-1][-1].wrong, sep="\n", end="", file=sys.stderr)
+                _say(done[-1][-1].wrong)
     if done:
         _note(study.name, profile, done, len(chosen))
     equal = [found.difference for _, found in done if not found.wrong]
     largest = max(equal, default=0.0)
     print(f"{study.name}: {len(equal)} of {len(chosen)} runs equal within {largest:.1g}")
+    if largest:
+        print(
+            f"{study.name}: such differences come of another order of roundings, on this machine "
+            "or in changed code; --store stores today's digits"
+        )
     if short := sum(part.rounds < part.of for part, _ in done):
         print(f"{study.name}: {short} of them over their first rounds alone, no farther")
     if lacking := [name for name in chosen if name not in stored]:
@@ -114,7 +119,7 @@ def recheck(studies: Mapping[str, Study], names: Sequence[str], seconds: float, 
         part = prefix_of(study, name, spec)
         done.append((part, recompute(study, spec, part)))
         print(f"  {part.run}: {part.rounds} of {part.of} rounds", flush=True)
-        print(*done[-1][-1].wrong, sep="\n", end="", file=sys.stderr)
+        _say(done[-1][-1].wrong)
     equal = [part for part, found in done if not found.wrong]
     complete = sum(part.rounds == part.of for part in equal)
     print(
@@ -125,6 +130,11 @@ def recheck(studies: Mapping[str, Study], names: Sequence[str], seconds: float, 
     if away := [study.name for study in asked if study not in there]:
         print(f"recheck: not checked here, without their data: {', '.join(away)}")
     return 2 if len(equal) < len(done) else 0
+
+
+def _say(wrong: Iterable[str]) -> None:
+    for sentence in wrong:
+        print(sentence, file=sys.stderr)
 
 
 def notes() -> dict[str, dict[str, Any]]:

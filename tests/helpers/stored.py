@@ -9,7 +9,7 @@ from papers.kit import archive, store
 from papers.kit.numbers import Number
 
 CLOSE = 2e-5  # of a number and of its largest seed: optima differ between processors so much
-AGAIN = "run `papers reproduce` with --missing"
+AGAIN = "restore it or, if the study changed, run `papers reproduce` with --missing"
 
 
 def faults(study, profile="full"):
@@ -61,7 +61,8 @@ def underived(study, profile):
         return
     for key, number in now["numbers"].items():
         if not same(number, held["numbers"][key]):
-            yield f"{key} must follow from the runs, {number} is not {held['numbers'][key]}"
+            stored = held["numbers"][key]["value"]
+            yield f"{key} must follow from the runs, {number['value']}, got {stored}; {AGAIN}"
 
 
 def same(now, then):

@@ -57,13 +57,18 @@ def test_runs_are_computed_again_and_files_left_alone(small, tmp_path, monkeypat
     assert main(["reproduce", "np_workshop"]) == 0
     assert ran
     assert files(tmp_path) == before
-    told = capsys.readouterr().out
-    assert told.startswith("np_workshop: 2 of 2 runs equal within ")
-    assert float(told.split()[-1]) <= 1e-5
+    within = capsys.readouterr().out.partition("np_workshop: 2 of 2 runs equal within ")[2]
+    assert float(within.split()[0]) <= 1e-5
     (note,) = reproduce.notes().values()
     assert (note["runs"], note["of"], note["beyond"]) == (2, 2, 0)
     assert note["difference"] <= 1e-5
     assert ", 2 of 2 runs, largest relative difference " in reproduce.summary("np_workshop")
+
+
+def test_a_difference_within_the_tolerance_is_told(small, tmp_path, capsys):
+    spoil(tmp_path / "np_workshop" / "full" / "soft.json", 1.0001)
+    assert main(["reproduce", "np_workshop"]) == 0
+    assert "another order of roundings" in capsys.readouterr().out
 
 
 def test_a_stored_number_that_the_code_does_not_give_is_named(small, tmp_path, capsys):
@@ -73,6 +78,7 @@ def test_a_stored_number_that_the_code_does_not_give_is_named(small, tmp_path, c
     told = capsys.readouterr()
     assert "np_workshop: 1 of 2 runs equal within" in told.out
     assert "np_workshop/soft: f must be what the code gives, it is not at entry" in told.err
+    assert told.err.endswith(".\n")
     assert files(tmp_path) == before
     assert "1 beyond the study's tolerance" in reproduce.summary("np_workshop")
     assert main(["reproduce", "np_workshop", "--missing"]) == 0  # it is there, right or wrong

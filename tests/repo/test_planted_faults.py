@@ -12,7 +12,7 @@ from papers import STUDIES
 from papers.kit import store
 
 STUDY = STUDIES["np_workshop"]
-REPAIR = r"restore it or reproduce it|delete it and reproduce|reproduce it with this version"
+REPAIR = "restore it, or delete it and reproduce it"
 
 
 def change_a_digit(text, rng):
