@@ -113,13 +113,14 @@ reproduce: $(STAMP)
 claims: $(STAMP)
 	$(BIN)/python -m papers claims $(ARGS)
 
-# Snakemake is installed here, and only here. CORES groups at a time.
+# Snakemake is installed here, and only here. CORES groups at a time. Its lock would outlive a kill, and our
+# files are written whole: without it, the same command goes on.
 runs: $(STAMP)
 	$(BIN)/pip install --quiet -c constraints.txt -e ".[runs]"
-	$(BIN)/snakemake --cores $(CORES) --keep-going $(ARGS) \
+	$(BIN)/snakemake --cores $(CORES) --keep-going --nolock --rerun-incomplete $(ARGS) \
 		--config study=$(STUDY) profile=$(if $(filter command line,$(origin PROFILE)),$(PROFILE),paper)
 
-# Another sample every day and every commit.
+# Another sample every day; CI draws the same on every change, and another every week.
 recheck: $(STAMP)
 	$(BIN)/python -m papers recheck $(ARGS)
 

@@ -6,15 +6,24 @@
 #
 # Killed, it goes on: a run from its checkpoint, a group from the runs that are stored.
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 PYTHON = config.get("python", sys.executable)
 PROFILE = config.get("profile", "paper")
-listing = [PYTHON, "-m", "papers", "runs", config.get("study", "all"), "--profile", PROFILE, "--json"]
+STUDY = config.get("study", "all")
+listing = [PYTHON, "-m", "papers", "runs", STUDY, "--profile", PROFILE, "--json"]
 JOBS = {job["name"]: job for job in json.loads(subprocess.check_output(listing))}
-STUDIES = sorted({job["study"] for job in JOBS.values()})
+# Studies with runs that lie in no study's file yet: killed before their numbers were derived.
+FOLDERS = Path(os.environ.get("FEDLIB_RESULTS", "results")).glob(f"*/{PROFILE}")
+LEFT = {folder.parent.name for folder in FOLDERS if STUDY in ("all", folder.parent.name)}
+STUDIES = sorted(LEFT.union(job["study"] for job in JOBS.values()))
 DONE = "_build/runs/" + PROFILE
+# What is stored decides, not that it once was.
+for name in [*(f"{name}.group" for name in JOBS), *(f"{study}.numbers" for study in STUDIES)]:
+    Path(DONE, name).unlink(missing_ok=True)
 
 
 rule all:
