@@ -24,11 +24,11 @@ BOOK := $(BIN)/jupyter-book build . --config _config.yml --toc book/_toc.yml --p
 	-W -n --keep-going
 NAMED = $(if $(NAME),,$(error this target needs NAME=..., a file of notebooks/src without .py))
 
-.PHONY: help book html pdf check-book test lint types unit nbval notebook lab notebooks reproduce claims \
+.PHONY: help book pdf check-book test lint types unit nbval notebook lab notebooks reproduce claims \
 	bench federation mutants recheck runs clean clean-all bytecode
 
 help:
-	@echo "make book                                     execute the quick notebooks, build the HTML book"
+	@echo "make book                                     build the HTML book from the committed notebooks"
 	@echo "make test                                     lint, types, unit tests, notebooks against their outputs"
 	@echo "make pdf                                      the whole book as one PDF (needs chromium)"
 	@echo "make check-book                               links, offline and browser tests of the built book"
@@ -52,10 +52,6 @@ $(STAMP): constraints.txt
 	@touch $@
 
 book: $(STAMP)
-	$(RUN) all --profile quick --out _build/quick --jobs $(JOBS)
-	@$(MAKE) --no-print-directory html
-
-html: $(STAMP)
 	$(BOOK)
 	@echo "The book is built: open _build/html/index.html"
 
