@@ -63,7 +63,8 @@ pdf: $(STAMP)
 check-book: $(STAMP)
 	$(BIN)/python -m pytest -n $(WORKERS) tests/built
 
-test: lint types unit nbval
+test: lint unit
+	@$(MAKE) --no-print-directory -j 2 --output-sync types nbval
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -78,7 +79,7 @@ bytecode: $(STAMP)
 	@$(BIN)/python -m compileall -q fedlib papers
 
 unit: bytecode
-	$(BIN)/python -m pytest -n $(WORKERS) -m 'not flower$(if $(filter all,$(PAGES)),, and not weekly)' $(TESTS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not flower$(if $(filter all,$(PAGES)),, and not weekly)' $(TESTS)
 
 # Real processes of Flower on the loopback, with both cores for them alone. DRAW=2: the first and two others.
 federation: $(STAMP)
@@ -87,7 +88,7 @@ federation: $(STAMP)
 # A pytest call of its own: xdist does not get on with nbval. The addopts of pyproject.toml (doctests,
 # import mode) are for Python files, and a kernel's own warnings are not ours.
 nbval: bytecode
-	@printf '%s\n' $(QUICK) | xargs -P $(JOBS) -n 7 $(BIN)/python -m pytest -o addopts= -W default \
+	@printf '%s\n' $(QUICK) | xargs -P $(JOBS) -n 3 $(BIN)/python -m pytest -o addopts= -W default \
 		-p no:cacheprovider --nbval-lax --nbval-current-env --nbval-cell-timeout=300 || { echo "Where a cell differs, the code no longer" \
 		"gives what is committed: find out why; if the code is right: make notebooks"; exit 1; }
 

@@ -69,7 +69,7 @@ class Claim:
     runs : names of the runs behind it.
     figure : name of the study's figure that shows it; empty where none does.
     needs : what those runs must have for a verdict.
-    reading : where there are several, which one the rule is of: what the paper's text states.
+    reading : where there are several, the name of the one that the rule is of, which counts.
     readings : the others, such as what the authors' code implies, judged beside it.
     kind : `measured` by runs, `proved` as a theorem, or `counted`: it follows from a definition.
     """

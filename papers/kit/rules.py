@@ -249,8 +249,7 @@ class Outcome:
         """The outcome, saying in what setting it was come to."""
         if not self.measured:
             return replace(self, reason=f"{where} {self.reason}")
-        reason = f"{where}: {self.reason}" if self.reason else ""
-        return replace(self, measured=f"{where}: {self.measured}", reason=reason)
+        return replace(self, measured=f"{where}: {self.measured}")
 
     @property
     def label(self) -> str:

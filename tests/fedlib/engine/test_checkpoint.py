@@ -96,7 +96,7 @@ LONG = """
 import sys, torch, fedlib as fl
 from fedlib import problems
 a = torch.ones(4, 2, dtype=torch.float64)
-fl.run(fl.FedAvg(0.1, 1, 2), problems.quadratics(a, 0 * a, level=0.5), rounds=2_000,
+fl.run(fl.FedAvg(0.1, 1, 2), problems.quadratics(a, 0 * a, level=0.5), rounds=1_000,
        evaluate_every=100, checkpoint=sys.argv[1], checkpoint_seconds=0.0, progress=False)
 """
 
@@ -112,8 +112,8 @@ def test_a_killed_run_goes_on_to_the_same_numbers(tmp_path):
         child.kill()
         child.wait()
         seen.append(read_sealed(path)["round"])
-    assert 0 < seen[0] < seen[1] <= 2_000
-    options = {"rounds": 2_000, "evaluate_every": 100}
+    assert 0 < seen[0] < seen[1] <= 1_000
+    options = {"rounds": 1_000, "evaluate_every": 100}
     same(quiet(AVG, checkpoint=path, **options), quiet(AVG, **options))
 
 

@@ -30,7 +30,12 @@ def targets(captured):
     return [n.target for n in captured.graph.graph.nodes if n.op == "call_function"]
 
 
-@pytest.mark.parametrize("name", examples())
+SLOW = ("ConstrainedVerticalSSCA",)  # four times as long as any other
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(x, marks=[pytest.mark.weekly] * (x in SLOW)) for x in examples()]
+)
 def test_a_captured_round_gives_the_numbers_of_the_mapped_one_with_fewer_operations(name):
     algorithm, problem = examples()[name][0]
     runs, now, draw = prepared(algorithm, problem)

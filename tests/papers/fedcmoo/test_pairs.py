@@ -117,6 +117,7 @@ def test_mnist_fashion_uses_every_item_once(real):
     assert torch.equal(made.X[:, 0, :9, :9], digit)
 
 
+@pytest.mark.weekly
 def test_cifar10_mnist_knows_its_exact_pictures(real):
     real("cifar10", "mnist")
     made, table = pairs.load("cifar10_mnist", "test", 200), data.cifar10("test")
