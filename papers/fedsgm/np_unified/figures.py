@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 MODES = ("hard", "soft")
 HEIGHT = (0.02, 0.8)  # of the axes of g
+ASIDE = {"loc": "upper left", "bbox_to_anchor": (1, 1)}  # a legend beside its panel
 
 
 def level(traces: Traces) -> Layer:
@@ -66,7 +67,13 @@ def sweep(ends: str, label: Callable[[Trace], tuple[float, str]]) -> Callable[..
             first = mode == MODES[0]
             ylabel = "objective f" if first else ""
             above.append(
-                panel(f, title=f"{mode} switching", xlabel="", ylabel=ylabel, legend=not first)
+                panel(
+                    f,
+                    title=f"{mode} switching",
+                    xlabel="",
+                    ylabel=ylabel,
+                    legend=not first and ASIDE,
+                )
             )
             below.append(
                 panel(g, level(traces), ylim=HEIGHT, ylabel="constraint g" if first else "")
@@ -123,7 +130,7 @@ def figure_6(traces: Traces) -> plot.Drawing:
             xscale="log",
             xlabel="late objective f",
             ylabel="late constraint g",
-            legend={"loc": "upper left", "bbox_to_anchor": (1, 1)},
+            legend=ASIDE,
         )
     )
 
