@@ -13,23 +13,33 @@
 # %% [markdown]
 # # Bound against practice
 #
-# **Result.** Every promise is kept, on every instance; with hard switching the largest instance reaches
-# {result}`bounds/hard_printed_T10000.top:.2f` of its bound. A tenth of the theorem's threshold gives a better
-# model: {result}`bounds/hard_scaled_x0.1s1.share:.2f` of the bound in place of
+# **Result.** Every promise is kept on every instance. With hard switching the worst instance reaches
+# {result}`bounds/hard_printed_T10000.top:.2f` of its bound. A tenth of the theorem's threshold yields a better model,
+# with an accuracy of {result}`bounds/hard_scaled_x0.1s1.share:.2f` of the bound in place of
 # {result}`bounds/hard_scaled_x1s1.share:.2f`. On one instance our smaller bound is met exactly.
 #
-# A convergence theorem of FedSGM prescribes a step size $\eta$ and a threshold $\epsilon$, and promises that the averaged iterate $\bar w$ is as good as $\epsilon$. On
-# the papers' own experiments the promised $\epsilon$ is far above everything that is measured, so the theorems cannot be tried there. Here they are taken at
-# their word on problems where all constants are known: every method runs with the step size and the threshold of its own theorem, and what
-# it reaches, $\max\{f(\bar w)-f^*,\,g(\bar w)\}$, is compared with what was promised. F and W are {cite}`fedsgm2025` and {cite}`upadhyay2025switching`.
+# A convergence theorem of FedSGM prescribes a step size $\eta$ and a threshold $\epsilon$. It promises that the
+# averaged iterate $\bar w$ is $\epsilon$-accurate. In the papers' experiments the promised $\epsilon$ is far above all
+# measurements, so these experiments cannot test the theorems.
 #
-# Three questions: do the promises hold, are they nearly met, and could one do better with other parameters?
+# This page uses problems where all constants are known. Every method runs with the step size and the threshold of its
+# own theorem. We compare the accuracy that it reaches, $\max\{f(\bar w)-f^*,\,g(\bar w)\}$, with the promised accuracy.
+# F and W denote {cite}`fedsgm2025` and {cite}`upadhyay2025switching`.
 #
 # :::{admonition} The problems
 # :class: note
-# Ten clients with $f_j(w)=\lVert w-a_j\rVert$ and $g_j(w)=\lVert w-b_j\rVert-c$ in $\mathbb R^{10}$ (`papers.fedsgm.problems.norms`): convex, 1-Lipschitz, neither smooth nor strongly convex. Twelve kinds of instances, from clients that disagree on
-# the objective to clients that agree, from objectives whose minimum lies far outside the feasible set to ones barely outside. The solution is at 0 and $\lVert w_0\rVert=1$, hence $G=1$, and $D=1$ where everybody takes part. With sampled clients $\mathcal X$ is a ball or, with compression, a box of diameter $D=2$, the switch asks
-# other clients than the update, and $\delta=0.1$. Minibatches are two of four distances a client. F Theorem 10 runs on the clipped distances of the [note on weak convexity](note_weakly_convex.ipynb). The clients agree on the constraint to 0.01, because $\sigma$ enters the sampled theorems in a term that does not fall with $T$.
+# Ten clients have $f_j(w)=\lVert w-a_j\rVert$ and $g_j(w)=\lVert w-b_j\rVert-c$ in $\mathbb R^{10}$
+# (`papers.fedsgm.problems.norms`). These losses are convex and 1-Lipschitz, but neither smooth nor strongly convex. The
+# twelve kinds of instances differ in whether the clients agree on the objective, and in how far its minimum lies
+# outside the feasible set.
+#
+# The solution is at 0 and $\lVert w_0\rVert=1$, hence $G=1$, and $D=1$ where all clients take part. With sampled
+# clients, $\mathcal X$ is a ball or, with compression, a box of diameter $D=2$. The switch then uses other clients than
+# the update, and $\delta=0.1$. A minibatch contains two of the four distances of a client. F Theorem 10 runs on the
+# clipped distances of the [note on weak convexity](note_weakly_convex.ipynb).
+#
+# The clients' constraints agree to 0.01, because $\sigma$ enters the theorems for sampled clients in a term that does
+# not fall with $T$.
 # :::
 
 # %% tags=["parameters"]
@@ -60,8 +70,8 @@ page = STUDIES["bounds"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Change this cell, and what stands below changes with it. What is stored under its configuration is
-# loaded, anything else is computed; the study's other runs repeat it with other values.
+# If you change this cell, the results below change with it. Results that are stored for its configuration are loaded;
+# others are computed. The study's other runs use other values.
 
 # %%
 traces = page.run()  # the theorems choose the steps; give a run by its name another algorithm
@@ -70,19 +80,25 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## Along the number of rounds
 #
-# *Printed* is what the paper states, *corrected* the same with the errata of the notes, *ours* a smaller $\Gamma$ that the notes prove: $\Gamma=\frac{3E}2-1$ in {prf:ref}`hard-theorem`, and {eq}`eq-comp-gamma-partial`. Dots are
-# means over the instances, bands reach from the smallest to the largest. The numbers in the panels are the slopes fitted to $\log\max\{\cdot\}$ against $\log T$, with 95 % intervals over the instances.
+# In the run names, `F 3` is F Theorem 3; *printed* is the theorem as the paper states it, and *corrected* is the
+# theorem with the errata of the notes. *Ours* uses a smaller $\Gamma$ that the notes prove: $\Gamma=\frac{3E}2-1$ in
+# {prf:ref}`hard-theorem`, or {eq}`eq-comp-gamma-partial`.
+#
+# Dots are means over the instances; bands reach from the smallest to the largest instance. The numbers in the panels
+# are the slopes fitted to $\log\max\{\cdot\}$ against $\log T$, with 95 % intervals over the instances.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["rounds"](traces),
-    alt="Nine panels, one a theorem, each with the accuracy that was reached and its bound against the number of rounds on logarithmic axes. For F 3, F 5, F 6, F 2 and W 1 both fall in parallel, what is "
-    "reached a little below the bound with hard switching and at half of it with soft. For F 4 what is reached is level at first and falls then; for F 1 and F 9 it is nearly level, far below the bound except at the end. In the panel of "
-    "F 10 the distance to the prox point is level at first and falls then, far below its bound. With a tenth of the threshold, in the first panel, the accuracy is five to ten times smaller.",
-    caption="Every promise is kept: in five theorems what is reached falls in parallel with the bound, in"
-    " the others it lies far below. Reached and promised accuracy against T, one theorem a panel "
-    "(the settings stand in the cell above). Grey: slope -1/2, and the "
-    "mean of max(f gap, g) at the start. In the last panel the bound has slope -1/4.",
+    alt="Nine panels, one for each theorem, show the reached accuracy and its bound against the number of rounds on logarithmic axes. "
+    "For F 3, F 5, F 6, F 2 and W 1 both fall in parallel; the accuracy lies a little below the bound with hard switching and at half of "
+    "it with soft switching. For F 4 the accuracy is level at first and then falls; for F 1 and F 9 it is nearly level, far below the "
+    "bound except at the end. For F 10 the distance to the prox point is level at first and then falls, far below its bound. In the first "
+    "panel, a tenth of the threshold makes the accuracy five to ten times smaller.",
+    caption="Every promise is kept: in five theorems the accuracy falls in parallel with the bound, in"
+    " the others it lies far below. Each panel shows the reached and the promised accuracy of one theorem against T "
+    "(for the settings see the cell above). Grey lines show the slope -1/2 "
+    "and the mean of max(f gap, g) at the start. In the last panel the bound has slope -1/4.",
     size=(8.6, 7.2),
 )
 
@@ -104,36 +120,45 @@ labels = {
 report.runs_table(numbers, labels, {"slope": "slope reached", "slope_bound": "slope of the bound"}, health)
 
 # %% [markdown]
-# Every promise is kept, on every instance. What is reached stays just below the bound: the largest instance reaches {result}`bounds/hard_printed_T10000.top:.2f` of it at $T=10^4$ (F Theorem 3). This closeness says less than it seems to. Where the objective pulls out of the feasible set, hard
-# switching keeps $g(w_t)$ *at the threshold*, and the threshold is the bound: the accuracy that is reached is the one that was asked for, and its slope is that of the threshold. Slopes nearer to zero than $-\frac12$ come from thresholds so
-# large that $g$ does not get there: at short horizons, and on instances whose objective hardly pulls out of the feasible set. F Theorems 1 and 9 hardly leave this region before $T=10^4$. The sampled bounds also flatten, towards the term with $\sigma$.
+# The reached accuracy stays just below the bound: at $T=10^4$ the worst instance reaches
+# {result}`bounds/hard_printed_T10000.top:.2f` of it (F Theorem 3). Where the objective pulls out of the feasible set,
+# hard switching keeps $g(w_t)$ *at the threshold*, and the threshold is the bound. So the reached accuracy is the
+# requested accuracy, and its slope is the slope of the threshold.
 #
-# So look at the objective alone, and at other thresholds.
+# A slope nearer to zero than $-\frac12$ arises if the threshold is so large that $g$ does not reach it. This happens at
+# short horizons, and on instances whose objective hardly pulls out of the feasible set. F Theorems 1 and 9 hardly leave
+# this region before $T=10^4$. The bounds for sampled clients also flatten, towards the term with $\sigma$.
 
 # %% [markdown]
 # ## Other thresholds, other steps
 #
-# F Theorem 3 at fixed $T$, its threshold and its step size multiplied by factors.
+# We run F Theorem 3 at fixed $T$ and multiply its threshold and its step size by factors.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["scaled"](traces),
-    alt="Three panels against the threshold as a multiple of the bound, three step sizes. The gap of the objective falls with the threshold, from a little above zero to well below; g rises from below zero to the threshold. Their "
-    "maximum is smallest near a tenth of the bound, and there far below it; ten times the step is worse at small thresholds.",
-    caption="A tenth of the theorem's threshold gives a much better model. Gap of the objective, "
-    "constraint, and their maximum at the averaged iterate, divided by the bound of F Theorem 3; "
-    "means over the instances, bands from the smallest to the largest.",
+    alt="Three panels against the threshold as a multiple of the bound, for three step sizes. As the threshold grows, the gap of the "
+    "objective falls from a little above zero to well below it, and g rises from below zero to the threshold. Their maximum is smallest "
+    "near a tenth of the bound, and far below the bound there; ten times the step is worse at small thresholds.",
+    caption="A tenth of the theorem's threshold yields a much better model. The panels show the gap of the objective, the "
+    "constraint, and their maximum at the averaged iterate, divided by the bound of F Theorem 3. "
+    "Lines are means over the instances; bands reach from the smallest to the largest.",
     size=(8.6, 3.2),
 )
 
 # %% [markdown]
-# With a tenth of the threshold the mean accuracy is {result}`bounds/hard_scaled_x0.1s1.share:.2f` of the bound, and {result}`bounds/hard_scaled_x0.1s3.share:.2f` with three times the step, in place of {result}`bounds/hard_scaled_x1s1.share:.2f`. It then falls faster than $T^{-1/2}$ on these instances (table above).
-# The theorem does not allow this: with a threshold below $B(\Gamma)$ its argument does not close, and there may be instances on which it fails.
+# With a tenth of the threshold, the mean accuracy is {result}`bounds/hard_scaled_x0.1s1.share:.2f` of the bound; with
+# three times the step as well, it is {result}`bounds/hard_scaled_x0.1s3.share:.2f`. With the theorem's own values it is
+# {result}`bounds/hard_scaled_x1s1.share:.2f`. With a tenth of the threshold the accuracy also falls faster than
+# $T^{-1/2}$ on these instances (table above).
+#
+# The theorem does not cover such thresholds. Its proof fails for a threshold below $B(\Gamma)$, and there may be
+# instances on which the promise is missed.
 
 # %% [markdown]
 # ## An instance on which the bound is met
 #
-# Can the constants be improved? For $E=1$ that of {prf:ref}`hard-theorem` with $\Gamma_{\rm direct}$ cannot.
+# For $E=1$ the constant of {prf:ref}`hard-theorem` with $\Gamma_{\rm direct}$ cannot be improved.
 #
 # ```{prf:lemma} The staircase
 # :label: bnd-lemma-stairs
@@ -144,7 +169,9 @@ plot.show(
 # f(w)=G\max\Big\{\max_{i\le d}w_i,\;\lVert w\rVert-D-\frac D{\sqrt d}\Big\},\qquad d=ET,\quad w_0=0 .
 # $$ (eq-bnd-stairs)
 #
-# Then $f$ is convex and $G$-Lipschitz, $w^*=-\frac D{\sqrt d}(1,\dots,1)$ is its solution, $\lVert w_0-w^*\rVert=D$, and hard switching with any $\epsilon\ge0$ and $\eta=\eta(\Gamma)$, $\Gamma\ge\frac12$, ends with
+# Then $f$ is convex and $G$-Lipschitz, $w^*=-\frac D{\sqrt d}(1,\dots,1)$ is its solution, and
+# $\lVert w_0-w^*\rVert=D$. Hard switching with any $\epsilon\ge0$ and with $\eta=\eta(\Gamma)$, $\Gamma\ge\frac12$,
+# ends with
 #
 # $$
 # f(\bar w)-f(w^*)=\frac{DG}{\sqrt{ET}}=\frac{B(\Gamma)}{\sqrt{2\Gamma}} .
@@ -152,16 +179,24 @@ plot.show(
 # ```
 #
 # ```{prf:proof}
-# In steps.
+# We proceed in steps.
 #
-# 1. *Solution.* If $\lVert w\rVert\le D$ then $\max_iw_i\ge-\frac{\lVert w\rVert}{\sqrt d}\ge-\frac D{\sqrt d}$; if $\lVert w\rVert>D$ the second part of the maximum exceeds $-\frac D{\sqrt d}$. At $w^*$ both are equal to it.
-# 2. *Steps.* While the first part is the larger one and some coordinate is still zero, a subgradient is $G$ times the unit vector of such a coordinate: one step lowers it to $-\eta G$ and leaves the maximum at 0. After $k\le ET$ steps
-#    $\lVert w\rVert=\eta G\sqrt k\le\eta G\sqrt{ET}=\frac D{\sqrt{2\Gamma}}\le D$, so the second part is below 0, and $g<0$: no round works on the constraint.
-# 3. *Average.* All $w_t$, $t<T$, together have touched fewer than $d$ coordinates, at most $E(T-1)$. In $\bar w$ the untouched ones are 0 and no coordinate is positive, so $f(\bar w)=0$. Finally, $f(w^*)=-\frac{DG}{\sqrt d}$.
+# 1. *Solution.* If $\lVert w\rVert\le D$, then $\max_iw_i\ge-\frac{\lVert w\rVert}{\sqrt d}\ge-\frac D{\sqrt d}$. If
+#    $\lVert w\rVert>D$, the second part of the maximum exceeds $-\frac D{\sqrt d}$. At $w^*$ both parts are equal to
+#    this value.
+# 2. *Steps.* Suppose that the first part is the larger one and that some coordinate is still zero. Then a subgradient
+#    is $G$ times the unit vector of such a coordinate. One step lowers this coordinate to $-\eta G$ and leaves the
+#    maximum at 0. After $k\le ET$ steps $\lVert w\rVert=\eta G\sqrt k\le\eta G\sqrt{ET}=\frac D{\sqrt{2\Gamma}}\le D$.
+#    So the second part is below 0, and $g<0$: no round works on the constraint.
+# 3. *Average.* All $w_t$ with $t<T$ together have changed at most $E(T-1)$ coordinates, which is fewer than $d$. In
+#    $\bar w$ the unchanged coordinates are 0 and no coordinate is positive, so $f(\bar w)=0$. Finally,
+#    $f(w^*)=-\frac{DG}{\sqrt d}$.
 # ```
 #
-# With $\Gamma_{\rm direct}$ and $E=1$, $2\Gamma=1$: the bound is attained, for every $T$; the checks below measure it. The function is the classical one for lower complexity bounds, so that no method that looks at $T$ subgradients can do better on all problems. With local steps $\sqrt{2\Gamma}=\sqrt{3E-2}$ remains open, and the
-# printed $\Gamma=2E^2$ is off by $2E$.
+# With $\Gamma_{\rm direct}$ and $E=1$ we have $2\Gamma=1$. So the bound is attained for every $T$ (checked below). $f$
+# is the classical example for lower complexity bounds: no method that uses $T$ subgradients can do better on all
+# problems. For $E>1$ the factor $\sqrt{2\Gamma}=\sqrt{3E-2}$ remains open, and the printed $\Gamma=2E^2$ is too large
+# by the factor $2E$.
 
 # %% [markdown]
 # ## Checks
@@ -178,12 +213,12 @@ local = [numbers[f"stairs_ours_E{E}.share"].value * sqrt(3 * E - 2) for E in ste
 worst = {k: [numbers[f"hard_{k}_T{T}.worst"] for T in page.horizons] for k in ("tenth", "printed")}
 
 # %% tags=["remove-input", "nbval-check-output"]
-check(f"f gap and g at most their bounds in {kept} of {total} pairs of a run and an instance", kept == total)
-check("    half of the bound would be exceeded in more than a tenth of them", half > 0.1 * total)
-check("staircase, E = 1: reached / bound is 1 with Gamma_direct, for every T", max(abs(x - 1) for x in ours) < 1e-4)
-check("    and 1/2 with the printed Gamma", max(abs(x - 0.5) for x in printed) < 1e-4)
-check(f"staircase: reached / bound is 1 / sqrt(3 E - 2) for E = {steps}", max(abs(x - 1) for x in local) < 1e-4)
-check("a tenth of the threshold is better at every T (intervals apart)", all(a.high < b.low for a, b in zip(*worst.values(), strict=True)))
+check(f"f gap and g are at most their bounds in {kept} of {total} pairs of a run and an instance", kept == total)
+check("    they exceed half of the bound in more than a tenth of the pairs", half > 0.1 * total)
+check("staircase, E = 1: the accuracy is the bound with Gamma_direct, for every T", max(abs(x - 1) for x in ours) < 1e-4)
+check("    and half of the bound with the printed Gamma", max(abs(x - 0.5) for x in printed) < 1e-4)
+check(f"staircase: accuracy / bound is 1 / sqrt(3 E - 2) for E = {steps}", max(abs(x - 1) for x in local) < 1e-4)
+check("a tenth of the threshold is better at every T (disjoint intervals)", all(a.high < b.low for a, b in zip(*worst.values(), strict=True)))
 if len(page.stairs) > 1:
     check("slope on the staircase is -1/2", abs(numbers["stairs_ours.slope"].value + 0.5) < 1e-3)
 if len(page.horizons) > 1:

@@ -13,53 +13,65 @@
 # %% [markdown]
 # # Compression both ways, with error feedback
 #
-# Theorem 6 of {cite}`fedsgm2025` (F below; it is Theorem 1 for all clients) adds compression to
-# {prf:ref}`hard-theorem`: clients send compressed sums of their steps and remember what was left out {cite}`seide2014onebit`, and the server
-# sends compressed differences of the model, in the manner of EF21 {cite}`richtarik2021ef21`. The price is two more terms in $\Gamma$. This note derives them,
-# tries every step on a real run, and shows where F's proof for *sampled* clients goes wrong and how it is mended: the theorem survives, with a smaller constant.
+# Theorem 6 of {cite}`fedsgm2025` (F below; it is F's Theorem 1 for all clients) adds compression to
+# {prf:ref}`hard-theorem`. Clients send compressed sums of their steps and remember what was left out
+# {cite}`seide2014onebit`. The server sends compressed differences of the model, in the manner of EF21
+# {cite}`richtarik2021ef21`. The price is two more terms in $\Gamma$.
 #
-# The notation is that of the note on hard switching: $N$ clients, $E$ local steps, $T$ rounds, $h$ is $f$ or $g$ according to the round, and $B(\Gamma)$, $\eta(\Gamma)$ are as in {eq}`eq-hard-b`.
+# This note derives the two terms and tests every step on a real run. F's proof for *sampled* clients contains an error.
+# We repair it, and the theorem survives with a smaller constant.
+#
+# The notation is that of the [note on hard switching](note_hard_switching.ipynb): $N$ clients, $E$ local steps, $T$
+# rounds, and $h$ is $f$ or $g$ according to the round. $B(\Gamma)$ and $\eta(\Gamma)$ are defined in {eq}`eq-hard-b`.
 
 # %% [markdown]
 # ## Setting
 #
-# In round $t$, client $j$ computes $\Delta_j=\sum_{\tau<E}\nu_{j,\tau}$, the sum of its directions, so that $\lVert\Delta_j\rVert\le EG$. It keeps a residual $e_j$ (at first 0) and sends $v_j$:
+# In round $t$, client $j$ computes $\Delta_j=\sum_{\tau<E}\nu_{j,\tau}$, the sum of its directions, so that
+# $\lVert\Delta_j\rVert\le EG$. It keeps a residual $e_j$ (at first 0) and sends $v_j$:
 #
 # $$
 # v_j=\mathcal C_j(e_j+\Delta_j),\qquad e_j\leftarrow e_j+\Delta_j-v_j .
 # $$ (eq-comp-up)
 #
-# The server holds an exact model $x_t$ (with $x_0=w_0$), the clients a copy $w_t$ of their own; all of them start their local steps at $w_t$:
+# The server holds an exact model $x_t$, with $x_0=w_0$. All clients hold the same copy $w_t$, at which they start their
+# local steps:
 #
 # $$
 # x_{t+1}=x_t-\eta v_t,\quad v_t=\frac1N\sum_jv_j,\qquad\qquad w_{t+1}=w_t+\mathcal C_0(x_{t+1}-w_t) .
 # $$ (eq-comp-down)
 #
-# Three means and differences do the work: $\nu_t=\frac1N\sum_j\Delta_j$, the residual $e_t=\frac1N\sum_je_j^t$, and the gap $\hat e_t=x_t-w_t$, which is the memory of the downlink.
+# The proofs use the mean $\nu_t=\frac1N\sum_j\Delta_j$, the residual $e_t=\frac1N\sum_je_j^t$, and the gap
+# $\hat e_t=x_t-w_t$, which is the memory of the downlink.
 #
 # ```{prf:assumption} F-A3
 # :label: comp-assumption
 #
-# With $q,q_0\in(0,1]$: $\mathbb E\lVert\mathcal C_j(x)-x\rVert^2\le(1-q)\lVert x\rVert^2$ and $\mathbb E\lVert\mathcal C_0(x)-x\rVert^2\le(1-q_0)\lVert x\rVert^2$ for all $x$, where the expectation is over the
+# There are $q,q_0\in(0,1]$ with $\mathbb E\lVert\mathcal C_j(x)-x\rVert^2\le(1-q)\lVert x\rVert^2$ and
+# $\mathbb E\lVert\mathcal C_0(x)-x\rVert^2\le(1-q_0)\lVert x\rVert^2$ for all $x$, where the expectation is over the
 # compressor alone. $q=1$ means no compression. Top-K has $q=K/d$.
 # ```
 #
 # ```{prf:theorem} F Theorem 6
 # :label: comp-theorem
 #
-# Under {prf:ref}`hard-assumption` (F-A1, on $\mathbb R^d$) and {prf:ref}`comp-assumption`, with all clients, hard switching, $\eta=\eta(\Gamma)$, $\epsilon=B(\Gamma)$ and
+# Let {prf:ref}`hard-assumption` (F-A1, on $\mathbb R^d$) and {prf:ref}`comp-assumption` hold. Use all clients and hard
+# switching, with $\eta=\eta(\Gamma)$, $\epsilon=B(\Gamma)$ and
 #
 # $$
-# \Gamma=2E^2+\frac{2E\sqrt{1-q}}q+\frac{4E\sqrt{10(1-q_0)}}{q_0\,q},
+# \Gamma=2E^2+\frac{2E\sqrt{1-q}}q+\frac{4E\sqrt{10(1-q_0)}}{q_0\,q}.
 # $$ (eq-comp-gamma)
 #
-# the expected regret, that is, the expectation of the left side of {eq}`eq-hard-regret`, is at most $B(\Gamma)$. If the compressors are deterministic, the set $\mathcal A$ of good rounds is not empty, and $\bar w$ is an $\epsilon$-solution.
+# Then the expected regret, that is, the expectation of the left side of {eq}`eq-hard-regret`, is at most $B(\Gamma)$.
+# If the compressors are deterministic, the set $\mathcal A$ of good rounds is not empty, and $\bar w$ is an
+# $\epsilon$-solution.
 # ```
 
 # %% [markdown]
 # ## The virtual iterate
 #
-# Compression spoils the steps of $x_t$ and of $w_t$. But what the clients still owe is known, and subtracting it gives a sequence that moves exactly as without compression.
+# Compression changes the steps of $x_t$ and of $w_t$. But subtracting from $x_t$ what the clients have not yet sent
+# yields a sequence that moves exactly as without compression.
 #
 # ```{prf:lemma} Virtual iterate
 # :label: comp-lemma-virtual
@@ -68,8 +80,9 @@
 # ```
 #
 # ```{prf:proof}
-# Averaging {eq}`eq-comp-up` over clients, $e_{t+1}=e_t+\nu_t-v_t$. So $\tilde w_{t+1}=(x_t-\eta v_t)-\eta(e_t+\nu_t-v_t)=x_t-\eta e_t-\eta\nu_t$. A projection in {eq}`eq-comp-down` would break the first step: this is why
-# the theorem wants $\mathbb R^d$.
+# Average {eq}`eq-comp-up` over clients: $e_{t+1}=e_t+\nu_t-v_t$. So
+# $\tilde w_{t+1}=(x_t-\eta v_t)-\eta(e_t+\nu_t-v_t)=x_t-\eta e_t-\eta\nu_t$. A projection in {eq}`eq-comp-down` would
+# break the first equality. This is why the theorem assumes $\mathbb R^d$.
 # ```
 #
 # ```{prf:lemma} One round
@@ -86,11 +99,12 @@
 # ```
 #
 # ```{prf:proof}
-# Expand $\lVert\tilde w_t-\eta\nu_t-w^*\rVert^2$ and write $\tilde w_t-w^*=(w_t-w^*)+\hat e_t-\eta e_t$ in the cross term. The product of $\nu_t$ with $w_t-w^*$, and the square $\eta^2\lVert\nu_t\rVert^2$, are those of
-# {prf:ref}`hard-lemma-round`, because the local steps start at $w_t$. The other two products are the two new terms.
+# Expand $\lVert\tilde w_t-\eta\nu_t-w^*\rVert^2$ and write $\tilde w_t-w^*=(w_t-w^*)+\hat e_t-\eta e_t$ in the cross
+# term. Because the local steps start at $w_t$, {prf:ref}`hard-lemma-round` bounds the product of $\nu_t$ with $w_t-w^*$
+# and the square $\eta^2\lVert\nu_t\rVert^2$. The other two products are the two new terms.
 # ```
 #
-# It remains to bound $\lVert e_t\rVert$ and $\lVert\hat e_t\rVert$; then $\lVert\nu_t\rVert\le EG$ finishes the round.
+# As $\lVert\nu_t\rVert\le EG$, it remains to bound $\lVert e_t\rVert$ and $\lVert\hat e_t\rVert$.
 
 # %% [markdown]
 # ## The residual of the uplink
@@ -106,20 +120,24 @@
 # ```
 #
 # ```{prf:proof}
-# For $q=1$ the residual is zero. Otherwise:
+# For $q=1$ the residual is zero. Otherwise we proceed in steps.
 #
-# 1. By {eq}`eq-comp-up` the new residual is what the compressor leaves out: $\mathbb E\lVert e_j^{t+1}\rVert^2\le(1-q)\,\mathbb E\lVert e_j^t+\Delta_j\rVert^2$.
-# 2. Young's inequality with a number $\gamma>0$: $\lVert e+\Delta\rVert^2\le(1+\gamma)\lVert e\rVert^2+(1+\frac1\gamma)\lVert\Delta\rVert^2$.
+# 1. By {eq}`eq-comp-up` the new residual is what the compressor leaves out:
+#    $\mathbb E\lVert e_j^{t+1}\rVert^2\le(1-q)\,\mathbb E\lVert e_j^t+\Delta_j\rVert^2$.
+# 2. Young's inequality with a number $\gamma>0$ is
+#    $\lVert e+\Delta\rVert^2\le(1+\gamma)\lVert e\rVert^2+(1+\frac1\gamma)\lVert\Delta\rVert^2$.
 # 3. Choose $\gamma=\frac q{2(1-q)}$. Then $(1-q)(1+\gamma)=1-\frac q2$ and $1+\frac1\gamma=\frac{2-q}q$, so
 #
 #    $$
 #    \mathbb E\lVert e_j^{t+1}\rVert^2\le\Big(1-\frac q2\Big)\mathbb E\lVert e_j^t\rVert^2+\frac{(1-q)(2-q)}q\,E^2G^2 .
 #    $$ (eq-comp-recursion)
 #
-# 4. Starting from 0 the recursion climbs to its fixed point, the second term divided by $\frac q2$. Last, $2-q\le2$.
+# 4. Starting from 0, the recursion climbs to its fixed point, which is the second term divided by $\frac q2$. The
+#    second inequality of the lemma follows from $2-q\le2$.
 # ```
 #
-# Hence $\mathbb E\lVert e_t\rVert\le\frac{2\sqrt{1-q}}q\,EG$, and the first new term of {eq}`eq-comp-round` is at most $\frac{4\sqrt{1-q}}q\,\eta^2E^2G^2$ in expectation. The best $\gamma$ would lower the constant
+# Hence $\mathbb E\lVert e_t\rVert\le\frac{2\sqrt{1-q}}q\,EG$, and the first new term of {eq}`eq-comp-round` is at most
+# $\frac{4\sqrt{1-q}}q\,\eta^2E^2G^2$ in expectation. The best $\gamma$ would lower the constant
 # $\frac{2(1-q)(2-q)}{q^2}$ only to $\frac{1-q}{(1-\sqrt{1-q})^2}$: from 342.0 to 341.8 at $q=0.1$.
 
 # %% [markdown]
@@ -128,12 +146,15 @@
 # ```{prf:lemma} Message
 # :label: comp-lemma-message
 #
-# $\mathbb E\lVert v_j\rVert^2\le\frac{8(2-q)^2}{q^2}E^2G^2\le\frac{40}{q^2}E^2G^2$, and the same holds for the mean $v_t$.
+# $\mathbb E\lVert v_j\rVert^2\le\frac{8(2-q)^2}{q^2}E^2G^2\le\frac{40}{q^2}E^2G^2$, and the same holds for the mean
+# $v_t$.
 # ```
 #
 # ```{prf:proof}
-# With $y=e_j+\Delta_j$: $\lVert\mathcal C_j(y)\rVert^2\le2\lVert\mathcal C_j(y)-y\rVert^2+2\lVert y\rVert^2$, in expectation at most $4\lVert y\rVert^2\le8\lVert e_j\rVert^2+8\lVert\Delta_j\rVert^2$. Insert {eq}`eq-comp-residual`: $8\big(\frac{4(1-q)}{q^2}+1\big)=\frac{8(2-q)^2}{q^2}$, which is at most
-# $\frac{32}{q^2}$; F rounds up to 40. For the mean use convexity of the square.
+# Let $y=e_j+\Delta_j$. Then $\lVert\mathcal C_j(y)\rVert^2\le2\lVert\mathcal C_j(y)-y\rVert^2+2\lVert y\rVert^2$. In
+# expectation this is at most $4\lVert y\rVert^2\le8\lVert e_j\rVert^2+8\lVert\Delta_j\rVert^2$. Insert
+# {eq}`eq-comp-residual`: the factor is $8\big(\frac{4(1-q)}{q^2}+1\big)=\frac{8(2-q)^2}{q^2}$, which is at most
+# $\frac{32}{q^2}$. F rounds up to 40. For the mean, use convexity of the square.
 # ```
 #
 # ```{prf:lemma} Gap
@@ -143,47 +164,61 @@
 # ```
 #
 # ```{prf:proof}
-# By {eq}`eq-comp-down`, $\hat e_{t+1}=(x_{t+1}-w_t)-\mathcal C_0(x_{t+1}-w_t)$, and $x_{t+1}-w_t=\hat e_t-\eta v_t$. So $\mathbb E\lVert\hat e_{t+1}\rVert^2\le(1-q_0)\,\mathbb E\lVert\hat e_t-\eta v_t\rVert^2$. This is step 1 of the proof of {prf:ref}`comp-lemma-residual` with $q_0$ for $q$ and $\eta v_t$ for
-# $\Delta_j$; put {prf:ref}`comp-lemma-message` in the place of $E^2G^2$.
+# By {eq}`eq-comp-down`, $\hat e_{t+1}=(x_{t+1}-w_t)-\mathcal C_0(x_{t+1}-w_t)$, and $x_{t+1}-w_t=\hat e_t-\eta v_t$. So
+# $\mathbb E\lVert\hat e_{t+1}\rVert^2\le(1-q_0)\,\mathbb E\lVert\hat e_t-\eta v_t\rVert^2$. Continue as in the proof of
+# {prf:ref}`comp-lemma-residual` from its step 1, with $q_0$ for $q$ and $\eta v_t$ for $\Delta_j$. Use
+# {prf:ref}`comp-lemma-message` in place of the bound $E^2G^2$.
 # ```
 #
 # ```{prf:proof}
-# *Of {prf:ref}`comp-theorem`.*
+# We prove {prf:ref}`comp-theorem`.
 #
 # 1. The first new term of {eq}`eq-comp-round` is at most $2\eta^2\cdot\frac{2\sqrt{1-q}}q\,EG\cdot EG$ in expectation.
 # 2. The second is at most $2\eta\cdot\frac{4\sqrt{10(1-q_0)}}{q_0q}\,\eta EG\cdot EG$, by {prf:ref}`comp-lemma-gap`.
-# 3. Divided by $2\eta E\cdot\eta G^2$ they are $\frac{2E\sqrt{1-q}}q$ and $\frac{4E\sqrt{10(1-q_0)}}{q_0q}$. With $\Gamma_0\le2E^2$ the round costs $2\eta^2EG^2\Gamma$, with $\Gamma$ of {eq}`eq-comp-gamma`.
-# 4. Sum and telescope as in {prf:ref}`hard-lemma-regret`. The regret is taken at the points $w_t$ that the clients hold, which is what the switch looks at.
-# 5. For deterministic compressors all expectations are the things themselves, and the proof of {prf:ref}`hard-theorem` applies word by word.
+# 3. Divided by $2\eta E\cdot\eta G^2$, the two terms are $\frac{2E\sqrt{1-q}}q$ and $\frac{4E\sqrt{10(1-q_0)}}{q_0q}$.
+#    As $\Gamma_0\le2E^2$, the round costs $2\eta^2EG^2\Gamma$, with $\Gamma$ of {eq}`eq-comp-gamma`.
+# 4. Sum and telescope as in {prf:ref}`hard-lemma-regret`. The regret is taken at the clients' points $w_t$, where the
+#    switch evaluates the constraint.
+# 5. For deterministic compressors every expectation is the quantity itself, and the proof of {prf:ref}`hard-theorem`
+#    applies word by word.
 # ```
 #
-# | term of $\Gamma$ | comes from |
+# | term of $\Gamma$ | origin |
 # | --- | --- |
 # | $2E^2$ | local steps, as without compression |
-# | $\frac{2E\sqrt{1-q}}q$ | $2\eta^2\langle e_t,\nu_t\rangle$: the residual of the uplink, limit $\frac{4(1-q)}{q^2}$ |
-# | $\frac{4E\sqrt{10(1-q_0)}}{q_0q}$ | $2\eta\langle\hat e_t,\nu_t\rangle$: the gap of the downlink, driven by messages as large as $\frac{\sqrt{40}}q\,EG$ |
+# | $\frac{2E\sqrt{1-q}}q$ | $2\eta^2\langle e_t,\nu_t\rangle$: residual of the uplink, with $\mathbb E\lVert e_j^t\rVert^2\le\frac{4(1-q)}{q^2}E^2G^2$ |
+# | $\frac{4E\sqrt{10(1-q_0)}}{q_0q}$ | $2\eta\langle\hat e_t,\nu_t\rangle$: gap of the downlink, driven by messages as large as $\frac{\sqrt{40}}q\,EG$ |
 #
-# For $E=1$ this is the rate $O(DG/\sqrt{q_0qT})$ that F states. Without downlink compression $\epsilon=O\big(DG\sqrt{(E+1/q)/T}\big)$.
+# For $E=1$, $B(\Gamma)$ has the rate $O(DG/\sqrt{q_0qT})$ that F states. Without downlink compression
+# $\epsilon=O\big(DG\sqrt{(E+1/q)/T}\big)$.
 
 # %% [markdown]
 # ## Sampled clients: an error and its repair
 #
-# F Theorem 7 (Theorem 1 with $n$ of $N$ clients) has more terms in its $\Gamma$. One of them rests on the claim $\lVert v_t\rVert\le2EG$, which is false.
+# F Theorem 7 (F's Theorem 1 with $n$ of $N$ clients) has more terms in its $\Gamma$. One of them rests on the claim
+# $\lVert v_t\rVert\le2EG$, which is false.
 #
 # ```{prf:lemma} A long message
 # :label: comp-lemma-counterexample
 #
-# Let one client send the same $\Delta=\frac{EG}{\sqrt d}(1,\dots,1)$ in every round through Top-K with error feedback, and let $K$ divide $d$. After the first $d/K$ rounds every message has the norm $EG/\sqrt q$, $q=K/d$.
+# Let one client send the same $\Delta=\frac{EG}{\sqrt d}(1,\dots,1)$ in every round through Top-K with error feedback,
+# and let $K$ divide $d$. After the first $d/K$ rounds every message has the norm $EG/\sqrt q$, $q=K/d$.
 # ```
 #
 # ```{prf:proof}
-# An entry that is not sent grows by the same amount each round, so Top-K sends the $K$ entries that have waited longest, and every entry is sent once in $d/K=1/q$ rounds. It then stands at $\frac1q\cdot\frac{EG}{\sqrt d}$. The norm of $K$ such entries is $\sqrt K\cdot\frac1q\cdot\frac{EG}{\sqrt d}=\frac{EG}{\sqrt q}$.
+# An entry that is not sent grows by the same amount each round. So Top-K sends the $K$ entries that have waited
+# longest, and every entry is sent once in $d/K=1/q$ rounds. When it is sent, its value is
+# $\frac1q\cdot\frac{EG}{\sqrt d}$. The norm of $K$ such entries is
+# $\sqrt K\cdot\frac1q\cdot\frac{EG}{\sqrt d}=\frac{EG}{\sqrt q}$.
 # ```
 #
-# So $\lVert v_t\rVert=3.16\,EG$ at $q=0.1$ and $10\,EG$ at $q=0.01$. Putting the true bound $\frac{2\sqrt{10}}qEG$ of {prf:ref}`comp-lemma-message` into the proof, the term grows from
-# $\frac{8E\sqrt{10(1-q_0)}}{q_0q}$ to $\frac{80E\sqrt{1-q_0}}{q_0q^2}$. But the step can be avoided altogether.
+# So $\lVert v_t\rVert=3.16\,EG$ at $q=0.1$ and $10\,EG$ at $q=0.01$. With the true bound $\frac{2\sqrt{10}}qEG$ of
+# {prf:ref}`comp-lemma-message`, the affected term of $\Gamma$ grows from $\frac{8E\sqrt{10(1-q_0)}}{q_0q}$ to
+# $\frac{80E\sqrt{1-q_0}}{q_0q^2}$. But the step that uses the false claim can be avoided.
 #
-# Let $\mathcal S_t$ be the $n$ distinct participants, $v_t=\frac1n\sum_{\mathcal S_t}v_j$, $\bar\Delta_t=\frac1n\sum_{\mathcal S_t}\Delta_j$ and $\tilde e_t=\frac1n\sum_{j\le N}e_j^t$ (a sum over *all* clients). Those who do not take part keep their residuals, so
+# Let $\mathcal S_t$ be the $n$ distinct participants, $v_t=\frac1n\sum_{\mathcal S_t}v_j$,
+# $\bar\Delta_t=\frac1n\sum_{\mathcal S_t}\Delta_j$ and $\tilde e_t=\frac1n\sum_{j\le N}e_j^t$ (a sum over *all*
+# clients). Clients that do not take part keep their residuals, so
 #
 # $$
 # v_t=\bar\Delta_t+\tilde e_t-\tilde e_{t+1} .
@@ -203,37 +238,55 @@
 # ```
 #
 # ```{prf:proof}
-# Insert {eq}`eq-comp-partial`, and in the product with $\bar\Delta_t$ insert $x_t=w_t+\hat e_t$. The bound is $2\eta\lVert\hat e_t\rVert EG$ with {prf:ref}`comp-lemma-gap`, which holds here as well: with a projection onto $\mathcal X$, $\lVert x_{t+1}-x_t\rVert\le\eta\lVert v_t\rVert$, because $x_t\in\mathcal X$.
+# Insert {eq}`eq-comp-partial`, and in the product with $\bar\Delta_t$ insert $x_t=w_t+\hat e_t$. The last term is at
+# most $2\eta\lVert\hat e_t\rVert EG$; bound $\hat e_t$ by {prf:ref}`comp-lemma-gap`. This lemma also holds with a
+# projection onto $\mathcal X$: because $x_t\in\mathcal X$, $\lVert x_{t+1}-x_t\rVert\le\eta\lVert v_t\rVert$.
 # ```
 #
-# F reaches the same left side by way of $\langle w_t-w^*,v_t\rangle$. It then has *two* products with $\hat e_t$, $-2\eta\langle\hat e_t,v_t\rangle$ and $2\eta\langle\hat e_t,\tilde e_t-\tilde e_{t+1}\rangle$, and bounds them one by one, the first with the false claim. Their sum is $-2\eta\langle\hat e_t,\bar\Delta_t\rangle$. The rest of the proof
-# (summation by parts for the second term of {eq}`eq-comp-cancel`, martingale inequalities for the sample) is untouched. So
+# F treats the left side of {eq}`eq-comp-cancel` by way of $\langle w_t-w^*,v_t\rangle$. F then has *two* products with
+# $\hat e_t$, $-2\eta\langle\hat e_t,v_t\rangle$ and $2\eta\langle\hat e_t,\tilde e_t-\tilde e_{t+1}\rangle$. F bounds
+# them separately, the first by the false claim. But their sum is $-2\eta\langle\hat e_t,\bar\Delta_t\rangle$.
+#
+# The rest of the proof is unchanged: summation by parts for the second term of {eq}`eq-comp-cancel`, and martingale
+# inequalities for the sample. Hence it suffices to take
 #
 # $$
-# \Gamma=2E^2+\frac{4E\sqrt{10(1-q_0)}}{q_0q}+\frac{20E}{q^2}+\frac Nn\cdot\frac{4E\sqrt{10(1-q)}}{q^2}
+# \Gamma=2E^2+\frac{4E\sqrt{10(1-q_0)}}{q_0q}+\frac{20E}{q^2}+\frac Nn\cdot\frac{4E\sqrt{10(1-q)}}{q^2} .
 # $$ (eq-comp-gamma-partial)
 #
-# is enough. It is smaller than the printed $\Gamma$ of F Theorem 1 term by term, hence **the printed $\Gamma$ of Theorem 1 is large enough**, although the printed proof does not show it. (The theorem's other conditions stay: a switch that is
-# independent of the sample that makes the update, F-A4, and models $w_t$ that remain in $\mathcal X$, which the compressed downlink does not guarantee unless $\mathcal X$ is a box and $\mathcal C_0$ copies coordinates.) In F's classification setting ($E=5$, $N/n=2$, $q=q_0=0.1$) the three versions of $\Gamma$ are
-# $4.89\cdot10^5$ as printed, $8.57\cdot10^5$ with the step repaired alone, and $2.8\cdot10^4$ by {eq}`eq-comp-gamma-partial`.
+# Term by term, this is smaller than the printed $\Gamma$ of F Theorem 1. Hence **the printed $\Gamma$ of Theorem 1 is
+# large enough**, although the printed proof does not show it. In F's classification setting ($E=5$, $N/n=2$,
+# $q=q_0=0.1$), $\Gamma$ is $4.89\cdot10^5$ as printed, $8.57\cdot10^5$ with only the false step repaired, and
+# $2.8\cdot10^4$ by {eq}`eq-comp-gamma-partial`.
+#
+# The theorem's other conditions remain. The switch must be independent of the sample that makes the update (F-A4). The
+# models $w_t$ must stay in $\mathcal X$; with a compressed downlink this is guaranteed only if $\mathcal X$ is a box
+# and $\mathcal C_0$ copies coordinates.
 
 # %% [markdown]
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **F Theorem 7, third term of $\Gamma$**: printed with $\sqrt{1-q}$, in the main text and in the proof with $\sqrt{1-q_0}$, which is meant. At $q_0=1$, $q=0.1$, $E=5$ and $N=n$ the first gives 1200 and the second 0.
-# * **The same term** rests on $\lVert v_t\rVert\le2EG$; see {prf:ref}`comp-lemma-counterexample`, {prf:ref}`comp-lemma-cancel`.
-# * **Random compressors.** Theorems 6 and 8 treat $\mathcal A$ as fixed inside an expectation. {prf:ref}`comp-theorem` says what remains: the expected regret.
-# * **Rate of the uplink alone.** The text says $O(\sqrt E/(q\sqrt T))$; its own $\Gamma$ gives $O(\sqrt{(E+1/q)/T})$. The factor $1/q$ belongs to sampled clients (the term $20E/q^2$).
-# * **No reduction.** At $q=q_0=1$ the printed $\Gamma$ for sampled clients is $2E^2+20E$, not the $2E^2$ of Theorem 4, and at $n=N$ it is not that of Theorem 6. The same is true of {eq}`eq-comp-gamma-partial`, whose $\frac{20E}{q^2}$ comes from $\eta^2\lVert v_t\rVert^2$.
-# * **F Theorem 1 (ii)**, all clients, claims $g(\bar w)-g(w^*)\le\epsilon$. Proved is $g(\bar w)\le\epsilon$, which says less where the constraint is not active at $w^*$; the last cells have an instance on which the claim is false.
-# * **F Lemma 9** prints $\sqrt{4(1-q)}E^2G^2/q$; right is $\lVert\tilde e_t\rVert\le\frac Nn\frac{2\sqrt{1-q}}qEG$, {prf:ref}`part-lemma-9`.
+# * **F Theorem 7, third term of $\Gamma$.** The main text prints $\sqrt{1-q}$; the proof has $\sqrt{1-q_0}$, which is
+#   meant. At $q_0=1$, $q=0.1$, $E=5$ and $N=n$ the printed term is 1200 and the intended term is 0. The term also rests
+#   on the false claim $\lVert v_t\rVert\le2EG$ ({prf:ref}`comp-lemma-counterexample`, {prf:ref}`comp-lemma-cancel`).
+# * **Random compressors.** F Theorems 6 and 8 treat $\mathcal A$ as fixed inside an expectation. What remains true is
+#   the bound on the expected regret in {prf:ref}`comp-theorem`.
+# * **Rate of the uplink alone.** F's text says $O(\sqrt E/(q\sqrt T))$, but F's $\Gamma$ yields $O(\sqrt{(E+1/q)/T})$.
+#   The factor $1/q$ belongs to sampled clients (the term $20E/q^2$).
+# * **The printed $\Gamma$ for sampled clients does not reduce to simpler cases.** At $q=q_0=1$ it is $2E^2+20E$, not
+#   the $2E^2$ of Theorem 4; at $n=N$ it is not the $\Gamma$ of Theorem 6. Nor does {eq}`eq-comp-gamma-partial` reduce,
+#   whose $\frac{20E}{q^2}$ comes from $\eta^2\lVert v_t\rVert^2$.
+# * **F Theorem 1 (ii)**, for all clients, claims $g(\bar w)-g(w^*)\le\epsilon$. The proof shows only
+#   $g(\bar w)\le\epsilon$, which says less where the constraint is not active at $w^*$. A check below has an instance
+#   on which the claim is false.
 # ```
 
 # %% [markdown]
 # ## Checks
 #
-# The problem is that of the note on hard switching, $f_j(w)=\lVert w-a_j\rVert$, $g_j(w)=\lVert w-b_j\rVert-c$ ($G=1$), in dimension 20. The method is `fedlib`'s `FedSGM` as it is used in the studies.
+# The problem is that of the note on hard switching, $f_j(w)=\lVert w-a_j\rVert$, $g_j(w)=\lVert w-b_j\rVert-c$ ($G=1$),
+# in dimension 20. The method is `fedlib`'s `FedSGM`, as in the studies.
 
 # %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer and shorter runs
@@ -291,7 +344,9 @@ def plain_step(algorithm, problem, w, draw):
 
 
 # %% [markdown]
-# **The virtual iterate, and its version for sampled clients.** Along a run with Top-K both ways, each round is repeated without compression from the same $w_t$ with the same participants; that gives $w_t-\eta\bar\Delta_t$, the directions of the actual path. Then {eq}`eq-comp-partial`, times $\eta$, says
+# **The virtual iterate, and its version for sampled clients.** We run Top-K both ways and repeat each round without
+# compression, from the same $w_t$ with the same participants. This yields $w_t-\eta\bar\Delta_t$ with the directions of
+# the actual path. Then {eq}`eq-comp-partial`, times $\eta$, says
 #
 # $$
 # x_{t+1}=x_t-\eta\bar\Delta_t-\eta(\tilde e_t-\tilde e_{t+1}) ,
@@ -320,10 +375,11 @@ for n, error in errors.items():
         f"n = {n} of {N}: the virtual iterate moves by the uncompressed step, to 1e-10",
         bool(error < 1e-10),
     )
-_ = check("with the residual's sign turned it does not", bool(min(turned.values()) > 0.1))
+_ = check("with the sign of the residual reversed, this fails", bool(min(turned.values()) > 0.1))
 
 # %% [markdown]
-# **Residual, message and gap** against their bounds, the largest value over all clients and 40 rounds of a run. These lemmas hold for every step size and threshold, so a step is taken that moves the model visibly.
+# **Residual, message and gap.** We compare the largest values over all clients and 40 rounds of a run with their
+# bounds. The bounds hold for every step size and threshold, so we choose a step size that moves the model visibly.
 
 # %% tags=["remove-input"]
 measured, curves, limits = {}, {}, {}
@@ -358,13 +414,13 @@ def draw_residuals(fig):
 
 plot.show(
     draw_residuals,
-    alt="Logarithmic plot against rounds: four measured residual curves that rise for some rounds and settle, "
+    alt="Residuals against rounds, on a logarithmic axis. Four measured curves rise for some rounds and settle, "
     "each well below a dotted horizontal line of its colour.",
     caption="The largest residual of a client, for four accuracies of Top-K, and its limit (dotted).",
 )
 
 # %% [markdown]
-# **The long message.** {prf:ref}`comp-lemma-counterexample` with $EG=1$, $d=100$.
+# **The long message.** We simulate {prf:ref}`comp-lemma-counterexample` with $EG=1$ and $d=100$.
 
 # %% tags=["remove-input"]
 delta = torch.full((100,), 0.1, dtype=torch.float64)  # norm 1
@@ -390,8 +446,9 @@ _ = check(
 )
 
 # %% [markdown]
-# **The theorem.** Every instance is run with $\eta(\Gamma)$ and $\epsilon=B(\Gamma)$. As $D=G=1$, a bound near 1 or above is true of everything, so mild compression, or none on the downlink, is taken: at $q=q_0=0.1$ and $E=5$ the bound
-# falls below 1 only after 2500 rounds.
+# **The theorem.** Every instance is run with $\eta(\Gamma)$ and $\epsilon=B(\Gamma)$. As $D=G=1$, a bound near or above
+# 1 holds trivially: at $q=q_0=0.1$ and $E=5$ the bound falls below 1 only after 2500 rounds. We therefore use mild
+# compression, or none on the downlink.
 
 
 # %% tags=["remove-input"]
@@ -422,19 +479,20 @@ for q, q0, steps in ((0.1, 1.0, 1), (0.5, 0.9, 1), (0.9, 0.9, 1), (0.9, 0.9, 3))
         solved == instances,
     )
     check(
-        "    and the bound says something: it is below the largest gap at the start",
+        "    and the bound is not trivial: it is below the largest gap at the start",
         algorithm.tolerance < trace.metrics["f_gap"][:, 0].max(),
     )
 
 # %% [markdown]
-# **The constants** of F's classification setting, $E=5$, $N/n=2$, $q=q_0=0.1$, and the reductions that hold and fail.
+# **The constants.** We compute $\Gamma$ in F's classification setting ($E=5$, $N/n=2$, $q=q_0=0.1$), and check which
+# reductions hold.
 
 # %% tags=["remove-input", "nbval-check-output"]
 case = (5, 0.1, 0.1, 2.0)
 printed, repaired = gamma.gamma_partial(*case), gamma.gamma_partial(*case, "corrected")
 direct = gamma.gamma_partial_direct(*case)
 check(
-    f"Gamma = {printed:.2e} printed, {repaired:.2e} step repaired, {direct:.1e} ours",
+    f"Gamma is {printed:.2e} as printed, {repaired:.2e} with the step repaired, {direct:.1e} in our bound",
     direct < printed < repaired,
 )
 misprint = gamma.gamma_partial(5, 0.1, 1.0, 1.0, theorem=7) - gamma.gamma_partial(5, 0.1, 1.0, 1.0)
@@ -444,7 +502,7 @@ check(
     gamma.gamma_feedback(5, 1.0, 1.0) == gamma.gamma_local(5),
 )
 check(
-    "Theorem 1 for sampled clients does not become Theorem 4: 20 E is left",
+    "Theorem 1 for sampled clients does not become Theorem 4: 20 E remains",
     gamma.gamma_partial(5, 1.0, 1.0, 1.0) - gamma.gamma_local(5) == 100,
 )
 grid = [
@@ -458,7 +516,9 @@ smaller = all(gamma.gamma_partial_direct(*p) <= gamma.gamma_partial(*p) for p in
 _ = check(f"our Gamma is never above the printed one of Theorem 1 ({len(grid)} settings)", smaller)
 
 # %% [markdown]
-# **F Theorem 1 (ii)** on the line: 20 objectives pull left, 20 pull right and one pulls to $w^*=0$, so that $f$ has the slope $\frac1{41}$; $g(w)=\lvert w\rvert-1$, $g(w^*)=-1$, and $w_0=1$ is feasible. No compression, $E=1$, $T=100$. The model hardly moves.
+# **F Theorem 1 (ii)** is tested on the line. 20 objectives pull left, 20 pull right and one pulls to $w^*=0$, so $f$
+# has the slope $\frac1{41}$. The constraint is $g(w)=\lvert w\rvert-1$, with $g(w^*)=-1$, and $w_0=1$ is feasible.
+# There is no compression, $E=1$ and $T=100$. The model hardly moves.
 
 # %% tags=["remove-input"]
 pulls = torch.tensor([-10.0] * 20 + [10.0] * 20 + [0.0]).double()[:, None]
@@ -473,12 +533,14 @@ check(
     max(at["f_gap"], at["g"]) <= rate.tolerance,
 )
 _ = check(
-    f"g - g(w*) = {at['g_gap']:.2f}, more than four times eps",
+    f"g - g(w*) = {at['g_gap']:.2f} is more than four times eps",
     at["g_gap"] > 4 * rate.tolerance,
 )
 
 # %% [markdown]
-# **How the rate depends on the uplink.** Between $q=10^{-3}$ and $10^{-4}$ the bound $B(\Gamma)$ grows like $q^{-1/2}$ with all clients and like $q^{-1}$ with sampled ones; the text's $1/q$ is right for the latter. Below it is F's rate for $E=1$ with compression both ways, $O(DG/\sqrt{q_0qT})$, with its constant.
+# **How the rate depends on the uplink.** Between $q=10^{-3}$ and $10^{-4}$ the bound $B(\Gamma)$ grows like $q^{-1/2}$
+# with all clients and like $q^{-1}$ with sampled clients. So F's $1/q$ is right for sampled clients. We also compute
+# the constant of F's rate $O(DG/\sqrt{q_0qT})$ for $E=1$ and compression both ways.
 
 # %% tags=["remove-input"]
 few, fewer = 1e-3, 1e-4
@@ -489,12 +551,12 @@ pairs = [(q, q0) for q in np.logspace(-4, 0, 20) for q0 in np.logspace(-4, 0, 20
 constants = [sqrt(2 * gamma.gamma_feedback(1, q, q0) * q0 * q) for q, q0 in pairs]
 
 # %% tags=["remove-input", "nbval-check-output"]
-check(f"all clients: exponent {own:.2f}", abs(own - 0.5) < 0.01)
-check(f"sampled clients: exponent {sampled:.2f}", abs(sampled - 1) < 0.01)
+check(f"all clients: the exponent of 1/q is {own:.2f}", abs(own - 0.5) < 0.01)
+check(f"sampled clients: the exponent of 1/q is {sampled:.2f}", abs(sampled - 1) < 0.01)
 _ = check(
-    "E = 1, both ways: B(Gamma) <= 6 DG / sqrt(q0 q T) in 400 settings, and <= 5 in not all",
+    "E = 1, both ways: B(Gamma) <= 6 DG / sqrt(q0 q T) in 400 settings; 5 is not enough",
     5 < max(constants) <= 6,
 )
 
 # %% [markdown]
-# The cells that make these checks are in {download}`note_compression.py <src/note_compression.py>`.
+# The checks are in {download}`note_compression.py <src/note_compression.py>`.

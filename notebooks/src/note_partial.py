@@ -13,39 +13,51 @@
 # %% [markdown]
 # # Sampled clients
 #
-# If only $n$ of the $N$ clients take part in a round, the server steps along the mean of a sample, and compares the mean of a sample with the threshold. Theorem 4 of
-# {cite}`fedsgm2025` (F below) pays for the first with a martingale inequality and for the second with a tail bound; Theorems 1 and 7 add compression with error feedback both ways.
-# This note proves the three, with the constants as printed, as they hold, and as small as the same argument makes them.
+# If only $n$ of the $N$ clients take part in a round, the server steps along the mean of a sample, and also compares
+# the mean of a sample with the threshold. Theorem 4 of {cite}`fedsgm2025` (F below) bounds the error of the step by a
+# martingale inequality, and the error of the comparison by a tail bound. F's Theorems 1 and 7 add compression with
+# error feedback both ways. This note proves the three theorems with the constants as printed, as they hold, and as
+# small as the same argument makes them.
 #
-# Two findings are worth the reader's time. With one sample for both purposes, which is how F's Algorithm 1 is written, the martingale argument is lost, **and so is the theorem**: there is an instance within all
-# other assumptions on which every run misses the promise ({prf:ref}`part-one-sample`). And the promise $g(\bar w)\le\epsilon$ of Theorems 4 and 7 fails if $\epsilon$ is also the threshold
-# ({prf:ref}`part-threshold`). Both are cured by small changes.
+# F's Algorithm 1 uses one sample for both purposes. This invalidates the martingale argument **and the theorem**: on
+# one instance that satisfies all other assumptions, every run misses the promise ({prf:ref}`part-one-sample`).
+# Moreover, the promise $g(\bar w)\le\epsilon$ of Theorems 4 and 7 fails if $\epsilon$ is also the threshold
+# ({prf:ref}`part-threshold`). Small changes cure both.
 #
-# The notation is that of the notes on hard switching and on compression: $h$ is $f$ on rounds of $\mathcal A$ and $g$ on rounds of $\mathcal B$; $B(\Gamma)$ and $\eta(\Gamma)$ are in {eq}`eq-hard-b`. The papers write $n$ and $m$ for our $N$ and $n$.
+# The notation is that of the notes on [hard switching](note_hard_switching.ipynb) and on
+# [compression](note_compression.ipynb). $h$ is $f$ in rounds of $\mathcal A$ and $g$ in rounds of $\mathcal B$;
+# $B(\Gamma)$ and $\eta(\Gamma)$ are defined in {eq}`eq-hard-b`. The papers write $n$ and $m$ for our $N$ and $n$.
 
 # %% [markdown]
 # ## Setting
 #
-# In round $t$ the server draws a set $\mathcal S_t$ of $n$ *distinct* clients, uniformly. It switches on the mean of their values, $\hat G_t=\frac1n\sum_{j\in\mathcal S_t}g_j(w_t)$, so that $\mathcal A=\{t:\hat G_t\le\epsilon\}$. With
-# $\Delta_j=\sum_{\tau<E}\nu_{j,\tau}$, the sum of client $j$'s directions, let
+# In round $t$ the server draws a set $\mathcal S_t$ of $n$ *distinct* clients, uniformly. It switches on the mean of
+# their values, $\hat G_t=\frac1n\sum_{j\in\mathcal S_t}g_j(w_t)$, so that $\mathcal A=\{t:\hat G_t\le\epsilon\}$. Let
+# $\Delta_j=\sum_{\tau<E}\nu_{j,\tau}$ be the sum of client $j$'s directions, and let
 #
 # $$
 # \nu_t=\frac1N\sum_{j\le N}\Delta_j,\qquad\bar\Delta_t=\frac1n\sum_{j\in\mathcal S_t}\Delta_j,\qquad w_{t+1}=\Pi_{\mathcal X}(w_t-\eta\bar\Delta_t) .
 # $$ (eq-part-update)
 #
-# The $\Delta_j$ of clients that do not take part are what they would have computed. $\bar w$ is the mean of the $w_t$, $t\in\mathcal A$.
+# If client $j$ does not take part, $\Delta_j$ is what it would have computed. $\bar w$ is the mean of the $w_t$ with
+# $t\in\mathcal A$.
 #
 # ```{prf:assumption} F-A1, F-A2, F-A4
 # :label: part-assumption
 #
-# 1. {prf:ref}`hard-assumption`: every $f_j$ and $g_j$ is convex and $G$-Lipschitz. (F asks it on $\mathcal X$ only; local iterates are not projected, so it is needed where they go.)
-# 2. $\mathcal X$ is convex and compact, with diameter at most $D$; it contains $w_0$ and a solution $w^*$.
-# 3. Given $w_t$, $\hat G_t-g(w_t)$ is $\frac{\sigma^2}n$-sub-Gaussian: $\mathbb E\exp(x(\hat G_t-g(w_t)))\le\exp(\frac{x^2\sigma^2}{2n})$ for all $x$.
+# 1. {prf:ref}`hard-assumption` holds: every $f_j$ and $g_j$ is convex and $G$-Lipschitz. (F assumes this on
+#    $\mathcal X$ only. But local iterates are not projected, so it must hold wherever they go.)
+# 2. $\mathcal X$ is convex and compact, with diameter at most $D$. It contains $w_0$ and a solution $w^*$.
+# 3. Given $w_t$, $\hat G_t-g(w_t)$ is $\frac{\sigma^2}n$-sub-Gaussian:
+#    $\mathbb E\exp(x(\hat G_t-g(w_t)))\le\exp(\frac{x^2\sigma^2}{2n})$ for all $x$.
 # 4. The choice between $f$ and $g$ in round $t$ is independent of the sample that makes the step.
 # ```
 #
-# Point 4 is how F words "constraint evaluation and gradient computation are independent". It holds if a second sample is drawn for the query (`FedSGM(resample_for_update=True)`), not for Algorithm 1 as printed.
-# Point 3 is no restriction: if $g_j(w)$ lies for all $j$ in an interval of length $R$, Hoeffding's lemma for samples without replacement gives it with $\sigma=\frac R2$.
+# F words point 4 as "constraint evaluation and gradient computation are independent". It holds if a second sample is
+# drawn for the query (`FedSGM(resample_for_update=True)`), but not for Algorithm 1 as printed.
+#
+# Point 3 is no restriction. If all $g_j(w)$ lie in an interval of length $R$, Hoeffding's lemma for samples without
+# replacement yields it with $\sigma=\frac R2$.
 
 # %% [markdown]
 # ## The step: Lemma 4
@@ -53,16 +65,19 @@
 # ```{prf:lemma} Hoeffding, without replacement
 # :label: part-hoeffding
 #
-# Let $z_1,\dots,z_N$ be numbers in an interval of length $R$, $\bar z$ their mean and $\bar z_{\mathcal S}$ the mean over a uniform set of $n$ of them. For all $x$,
+# Let $z_1,\dots,z_N$ be numbers in an interval of length $R$, $\bar z$ their mean and $\bar z_{\mathcal S}$ the mean
+# over a uniform set of $n$ of them. For all $x$,
 # $\mathbb E\exp\big(x(\bar z-\bar z_{\mathcal S})\big)\le\exp\big(\tfrac{x^2R^2}{8n}\big)$.
 # ```
 #
 # ```{prf:proof}
-# In steps.
+# The expectation of a convex function of the sum is no larger without replacement than with replacement
+# {cite}`hoeffding1963probability`. Indeed, the mean over a set without repetition is the conditional expectation of a
+# suitably arranged mean over draws with replacement. Apply Jensen's inequality. So we may take the $n$ draws as
+# independent.
 #
-# 1. A convex function of a sum has, for a sample without replacement, an expectation no larger than for one with replacement {cite}`hoeffding1963probability`: the mean over a set without repetition is the conditional
-#    expectation of a mean over draws with replacement, suitably arranged, and Jensen's inequality does the rest. So the $n$ draws may be taken independent.
-# 2. For one draw, Hoeffding's lemma: $\mathbb E\exp(y(\bar z-z))\le\exp(\frac{y^2R^2}8)$. Put $y=\frac xn$ and multiply $n$ times: the exponent is $n\cdot\frac{x^2R^2}{8n^2}$.
+# Hoeffding's lemma for one draw is $\mathbb E\exp(y(\bar z-z))\le\exp(\frac{y^2R^2}8)$. Put $y=\frac xn$ and multiply
+# over the $n$ draws: the exponent is $n\cdot\frac{x^2R^2}{8n^2}$.
 # ```
 #
 # ```{prf:lemma} F Lemma 4
@@ -71,25 +86,29 @@
 # Under {prf:ref}`part-assumption`, with probability at least $1-\delta$,
 #
 # $$
-# \sum_{t\in\mathcal A}2\eta\,\langle\nu_t-\bar\Delta_t,\,w_t-w^*\rangle\le2\eta EGD\sqrt{\frac{2T}n\log\frac1\delta} ,
+# \sum_{t\in\mathcal A}2\eta\,\langle\nu_t-\bar\Delta_t,\,w_t-w^*\rangle\le2\eta EGD\sqrt{\frac{2T}n\log\frac1\delta} .
 # $$ (eq-part-lemma4)
 #
-# and the same over $\mathcal B$. F prints twice the right side.
+# The same bound holds for the sum over $\mathcal B$. F prints twice the right side.
 # ```
 #
 # ```{prf:proof}
-# Let $\mathcal F_t$ be everything up to $w_t$, with the choice of round $t$.
+# Let $\mathcal F_t$ contain everything up to $w_t$ and the choice between $f$ and $g$ in round $t$.
 #
-# 1. *One round.* Given $\mathcal F_t$, the numbers $z_j=\langle\Delta_j,w_t-w^*\rangle$ are fixed and $\lvert z_j\rvert\le EG\cdot D$: they lie in an interval of length $R=2EGD$. The sample is uniform given $\mathcal F_t$ (this is point 4). So
-#    {prf:ref}`part-hoeffding` with $2\eta x$ for $x$ says that $Y_t=2\eta\langle\nu_t-\bar\Delta_t,w_t-w^*\rangle$ satisfies
-#    $\mathbb E[e^{xY_t}\mid\mathcal F_t]\le\exp\big(\frac{x^2s}2\big)$ with $s=\frac{4\eta^2R^2}{4n}=\frac{4\eta^2E^2G^2D^2}n$.
-# 2. *All rounds (Azuma).* $\mathbb 1\{t\in\mathcal A\}$ is known given $\mathcal F_t$. Taking conditional expectations from the last round to the first, $\mathbb E\exp\big(x\sum_{t\in\mathcal A}Y_t\big)\le\exp\big(\frac{x^2sT}2\big)$.
-# 3. *Tail.* By Markov's inequality at $x=\frac u{sT}$ the sum exceeds $u$ with probability at most $\exp(-\frac{u^2}{2sT})$, which is $\delta$ for $u=\sqrt{2sT\log\frac1\delta}$.
+# 1. *One round.* Given $\mathcal F_t$, the numbers $z_j=\langle\Delta_j,w_t-w^*\rangle$ are fixed. As
+#    $\lvert z_j\rvert\le EG\cdot D$, they lie in an interval of length $R=2EGD$. By point 4, the sample is uniform
+#    given $\mathcal F_t$. So {prf:ref}`part-hoeffding` with $2\eta x$ for $x$ says that
+#    $Y_t=2\eta\langle\nu_t-\bar\Delta_t,w_t-w^*\rangle$ satisfies
+#    $\mathbb E[e^{xY_t}\mid\mathcal F_t]\le\exp\big(\frac{x^2s}2\big)$ with
+#    $s=\frac{4\eta^2R^2}{4n}=\frac{4\eta^2E^2G^2D^2}n$.
+# 2. *All rounds (Azuma).* The indicator $\mathbb 1\{t\in\mathcal A\}$ is known given $\mathcal F_t$. Take conditional
+#    expectations from the last round to the first:
+#    $\mathbb E\exp\big(x\sum_{t\in\mathcal A}Y_t\big)\le\exp\big(\frac{x^2sT}2\big)$.
+# 3. *Tail.* By Markov's inequality at $x=\frac u{sT}$, the sum exceeds $u$ with probability at most
+#    $\exp(-\frac{u^2}{2sT})$. This is $\delta$ for $u=\sqrt{2sT\log\frac1\delta}$.
 #
-# F has 16 in the place of the 4 in $s$: true, and a factor 2 larger in the end.
+# In $s$, F has 16 in place of the factor 4.
 # ```
-#
-# The number 4 in $s$ is $(2\eta)^2$ from the left side times $R^2=(2EGD)^2$, over the 4 that Hoeffding's lemma has.
 
 # %% [markdown]
 # ## The query: Lemma 7
@@ -105,7 +124,9 @@
 # ```
 #
 # ```{prf:proof}
-# A $v$-sub-Gaussian variable exceeds $u$ with probability at most $\exp(-\frac{u^2}{2v})$, and so does its negative. With $v=\frac{\sigma^2}n$ and $u$ the right side of {eq}`eq-part-lemma7`, each of the two has probability $\frac\delta{2T}$. Add up the $2T$ events.
+# A $v$-sub-Gaussian variable exceeds $u$ with probability at most $\exp(-\frac{u^2}{2v})$, and so does its negative.
+# For $v=\frac{\sigma^2}n$ and $u$ equal to the right side of {eq}`eq-part-lemma7`, each probability is
+# $\frac\delta{2T}$. Take a union bound over the $2T$ events.
 # ```
 
 # %% [markdown]
@@ -114,84 +135,122 @@
 # ```{prf:theorem} F Theorem 4, as it can be proved
 # :label: part-theorem-4
 #
-# Under {prf:ref}`part-assumption`, run without compression, with hard switching, $\Gamma=2E^2$, $\eta=\eta(\Gamma)$, and let
+# Let {prf:ref}`part-assumption` hold. Switch hard, without compression, with $\Gamma=2E^2$ and $\eta=\eta(\Gamma)$, and
+# let
 #
 # $$
 # b=B(\Gamma)+\frac{2GD}{\sqrt{nT}}\sqrt{2\log\frac3\delta},\qquad r=\sigma\sqrt{\frac2n\log\frac{6T}\delta} .
 # $$ (eq-part-b)
 #
-# With the threshold $\epsilon_1=b+r$, and with probability at least $1-\delta$: $\mathcal A$ is not empty, $f(\bar w)-f(w^*)\le b$, and $g(\bar w)\le b+2r$. The same holds for $\Gamma_{\rm direct}=\frac{3E}2-1$.
+# With the threshold $\epsilon_1=b+r$ and probability at least $1-\delta$, the set $\mathcal A$ is not empty,
+# $f(\bar w)-f(w^*)\le b$, and $g(\bar w)\le b+2r$. The same is true with $\Gamma_{\rm direct}=\frac{3E}2-1$ in place of
+# $\Gamma$.
 # ```
 #
-# The printed theorem has $4GD$ for $2GD$ (from Lemma 4), the threshold $\epsilon=b+2r$, and claims $g(\bar w)\le\epsilon$.
+# The printed theorem has $4GD$ for $2GD$ (from Lemma 4) and the threshold $\epsilon=b+2r$, and claims
+# $g(\bar w)\le\epsilon$.
 #
 # ```{prf:proof}
-# In steps.
+# We proceed in steps.
 #
-# 1. *One round.* Projection is nonexpansive and $w^*\in\mathcal X$: $\lVert w_{t+1}-w^*\rVert^2\le\lVert w_t-w^*\rVert^2-2\eta\langle w_t-w^*,\bar\Delta_t\rangle+\eta^2\lVert\bar\Delta_t\rVert^2$. Write $\bar\Delta_t=\nu_t-(\nu_t-\bar\Delta_t)$ in the middle.
-#    The product with $\nu_t$ is that of {prf:ref}`hard-lemma-round`, and $\lVert\bar\Delta_t\rVert\le EG$ as there. Hence {eq}`eq-hard-round` holds with $Y_t$ of the proof of Lemma 4 added on the right.
-# 2. *All rounds.* Sum, telescope, divide by $2\eta ET$. The additional terms are $\sum_{\mathcal A}Y_t+\sum_{\mathcal B}Y_t$, by Lemma 4, used twice with $\frac\delta3$, at most $2\cdot2\eta EGD\sqrt{\frac{2T}n\log\frac3\delta}$. Divided by $2\eta ET$ this is the second term of $b$:
+# 1. *One round.* The projection is nonexpansive and $w^*\in\mathcal X$, so
+#    $\lVert w_{t+1}-w^*\rVert^2\le\lVert w_t-w^*\rVert^2-2\eta\langle w_t-w^*,\bar\Delta_t\rangle+\eta^2\lVert\bar\Delta_t\rVert^2$.
+#    In the middle term write $\bar\Delta_t=\nu_t-(\nu_t-\bar\Delta_t)$. Bound the product with $\nu_t$ and the square,
+#    where $\lVert\bar\Delta_t\rVert\le EG$, as in {prf:ref}`hard-lemma-round`. Hence {eq}`eq-hard-round` holds with the
+#    additional term $Y_t$ of the proof of Lemma 4.
+# 2. *All rounds.* Sum, telescope, and divide by $2\eta ET$. The additional terms are
+#    $\sum_{\mathcal A}Y_t+\sum_{\mathcal B}Y_t$. By Lemma 4, used twice with $\frac\delta3$, they are at most
+#    $2\cdot2\eta EGD\sqrt{\frac{2T}n\log\frac3\delta}$. Divided by $2\eta ET$, this is the second term of $b$:
 #
 #    $$
 #    \frac1T\sum_{t\in\mathcal A}\big(f(w_t)-f(w^*)\big)+\frac1T\sum_{t\in\mathcal B}\big(g(w_t)-g(w^*)\big)\le b .
 #    $$ (eq-part-regret)
 #
-# 3. *From $\hat G$ to $g$.* Lemma 7 with $\frac\delta3$ has the radius $r$. For $t\in\mathcal B$, $g(w_t)\ge\hat G_t-r>\epsilon_1-r=b$. For $t\in\mathcal A$, $g(w_t)\le\epsilon_1+r$.
-# 4. *Conclusion.* Each round of $\mathcal B$ contributes more than $\frac bT$ to {eq}`eq-part-regret`, as $g(w^*)\le0$. If all rounds were in $\mathcal B$ the left side would exceed $b$. Otherwise $\sum_{\mathcal A}(f(w_t)-f(w^*))\le Tb-\lvert\mathcal B\rvert b=\lvert\mathcal A\rvert b$; use Jensen's inequality for $f$ and, with $g(w_t)\le b+2r$, for $g$.
-#
-# The three uses of $\frac\delta3$ are the three events: Lemma 4 on $\mathcal A$, on $\mathcal B$, and Lemma 7. They give $\log\frac3\delta$ and $\log\frac{2T}{\delta/3}=\log\frac{6T}\delta$.
+# 3. *From $\hat G$ to $g$.* By Lemma 7 with $\frac\delta3$, $\hat G_t$ differs from $g(w_t)$ by at most $r$. For
+#    $t\in\mathcal B$, $g(w_t)\ge\hat G_t-r>\epsilon_1-r=b$. For $t\in\mathcal A$, $g(w_t)\le\epsilon_1+r$.
+# 4. *Conclusion.* As $g(w^*)\le0$, each round of $\mathcal B$ contributes more than $\frac bT$ to {eq}`eq-part-regret`.
+#    If all rounds were in $\mathcal B$, the left side would exceed $b$. Hence $\mathcal A$ is not empty, and
+#    $\sum_{\mathcal A}(f(w_t)-f(w^*))\le Tb-\lvert\mathcal B\rvert b=\lvert\mathcal A\rvert b$. Apply Jensen's
+#    inequality to $f$ and, with $g(w_t)\le b+2r$, to $g$.
 # ```
 #
-# With a threshold $\epsilon\ge\epsilon_1$, step 3 gives $g(\bar w)\le\epsilon+r$ and nothing better:
+# With a threshold $\epsilon\ge\epsilon_1$, step 3 yields only $g(\bar w)\le\epsilon+r$. The printed claim
+# $g(\bar w)\le\epsilon$ can fail:
 #
 # ```{prf:lemma} The threshold is not the promise
 # :label: part-threshold
 #
-# There are problems that satisfy {prf:ref}`part-assumption`, on which runs with the printed threshold $\epsilon$ of Theorem 4 end with $g(\bar w)>\epsilon$.
+# There are problems that satisfy {prf:ref}`part-assumption`, on which runs with the printed threshold $\epsilon$ of
+# Theorem 4 end with $g(\bar w)>\epsilon$.
 # ```
 #
 # ```{prf:proof}
-# (By construction; the cell below runs it.) One dimension, $n=1$ of $N=10$; all gradients are the same for all clients, $f_j'=-0.15$ and $g_j'=0.3$, but nine clients report $g-s$ and one reports $g+9s$. The sample then decides the switch and nothing else, so point 4 holds.
-# While $\epsilon<g(w_t)\le\epsilon+s$, nine rounds in ten are in $\mathcal A$ and push $g$ up by $0.3\cdot0.15\,\eta$, one in ten is in $\mathcal B$ and pushes it down by $0.3\cdot0.3\,\eta$: the mean drift is upwards, and $g(w_t)$ settles below $\epsilon+s$, where all clients
-# report more than $\epsilon$.
+# We construct a problem (a cell below runs it). Take one dimension and $n=1$ of $N=10$ clients. All clients have the
+# same gradients, $f_j'=-0.15$ and $g_j'=0.3$, but nine clients report $g-s$ and one reports $g+9s$. The sample then
+# decides the switch and nothing else, so point 4 holds.
+#
+# Let $\epsilon<g(w_t)\le\epsilon+s$. Then nine rounds in ten are in $\mathcal A$ and push $g$ up by
+# $0.3\cdot0.15\,\eta$, and one in ten is in $\mathcal B$ and pushes $g$ down by $0.3\cdot0.3\,\eta$. The mean drift is
+# upwards, and $g(w_t)$ settles below $\epsilon+s$; above this level all clients report more than $\epsilon$.
 # ```
 
 # %% [markdown]
 # ## One sample for the query and the step
 #
-# In Algorithm 1 the clients that report $g_j(w_t)$ also make the step. Then $\mathbb 1\{t\in\mathcal A\}$ depends on $\mathcal S_t$, and step 1 of the proof of Lemma 4 fails: given that the sample says "the constraint is met", it is not a uniform sample.
+# In Algorithm 1 the clients that report $g_j(w_t)$ also make the step. Then $\mathbb 1\{t\in\mathcal A\}$ depends on
+# $\mathcal S_t$, and step 1 of the proof of Lemma 4 fails: given that the sample says "the constraint is met", it is
+# not a uniform sample.
 #
 # ```{prf:lemma} One sample is not enough
 # :label: part-one-sample
 #
-# There are problems with $D,G\le1$ that satisfy points 1 to 3 of {prf:ref}`part-assumption`, and on which Algorithm 1 with one sample misses the promise $f(\bar w)-f(w^*)\le\epsilon$ of Theorem 4, for large enough $T$, with probability near 1.
+# There are problems with $D,G\le1$ that satisfy points 1 to 3 of {prf:ref}`part-assumption`, and on which Algorithm 1
+# with one sample misses the promise $f(\bar w)-f(w^*)\le\epsilon$ of Theorem 4, for large enough $T$, with probability
+# near 1.
 # ```
 #
 # ```{prf:proof}
-# (By construction, and run below.) Two clients, $n=1$, linear losses in a square, $g_1=g-s$ and $g_2=g+s$ with a small $s$. The constraint of both pushes to the left. The objective of client 1 pulls to the right and *up*, that of client 2 to the left and, more strongly, down; their mean
-# pulls to the right and down. So $w_t$ moves right until $g$ is near the threshold. As long as $\lvert g(w_t)-\epsilon\rvert<s$, the round is in $\mathcal A$ exactly if client 1 is drawn: client 2 never works on its objective, and the model goes *up*. The steps are of length $\eta\sim T^{-1/2}$, so for
-# large $T$ the model hardly leaves this band, whose width does not depend on $T$; while the promise, $\frac{12.4}{\sqrt T}+2r$ at $\delta=0.1$, comes down towards $2r=2s\sqrt{2\log(6T/\delta)}$, which is small if $s$ is.
+# We construct a problem (a cell below runs it). Take two clients, $n=1$, and linear losses in a square, with $g_1=g-s$
+# and $g_2=g+s$ for a small $s$. Both constraints push to the left. The objective of client 1 pulls to the right and
+# *up*; the objective of client 2 pulls to the left and, more strongly, down. The mean of the two objectives pulls to
+# the right and down.
+#
+# So $w_t$ moves right until $g$ is near the threshold. As long as $\lvert g(w_t)-\epsilon\rvert<s$, the round is in
+# $\mathcal A$ exactly if client 1 is drawn. Client 2 never works on its objective, and the model goes *up*. The steps
+# have length $\eta\sim T^{-1/2}$, but the width of this band does not depend on $T$. So for large $T$ the model hardly
+# leaves the band. At $\delta=0.1$ the promise is $\frac{12.4}{\sqrt T}+2r$. It decreases towards
+# $2r=2s\sqrt{2\log(6T/\delta)}$, which is small if $s$ is small.
 # ```
 #
-# What survives without the second sample is a bound with a term that does not vanish.
+# Without the second sample, we can prove a bound with a term that does not vanish.
 #
 # ```{prf:theorem} Algorithm 1 as printed (ours)
 # :label: part-theorem-one-sample
 #
-# Under points 1 to 3 of {prf:ref}`part-assumption`, without compression, with $b=B(\Gamma)+GD\sqrt{\frac2n\log\frac{4T}\delta}$, $r=\sigma\sqrt{\frac2n\log\frac{4T}\delta}$ and the threshold $b+r$, the conclusion of {prf:ref}`part-theorem-4` holds.
+# Let points 1 to 3 of {prf:ref}`part-assumption` hold, and run without compression. Let
+# $b=B(\Gamma)+GD\sqrt{\frac2n\log\frac{4T}\delta}$ and $r=\sigma\sqrt{\frac2n\log\frac{4T}\delta}$. With the threshold
+# $b+r$, the conclusion of {prf:ref}`part-theorem-4` holds.
 # ```
 #
 # ```{prf:proof}
-# For each round and for $h=f$ as well as $h=g$, $\mathcal S_t$ is uniform given $w_t$, and step 1 of the proof of Lemma 4 gives $\langle\nu_t-\bar\Delta_t,w_t-w^*\rangle\le EGD\sqrt{\frac2n\log\frac{2T}{\delta'}}$ with probability at least $1-\frac{\delta'}{2T}$: the $2T$ events hold together with probability
-# $1-\delta'$, whichever of $f$ and $g$ the sample then chooses. So $\frac1{2\eta ET}\sum Y_t\le GD\sqrt{\frac2n\log\frac{2T}{\delta'}}$. Take $\delta'=\frac\delta2$, and Lemma 7 with $\frac\delta2$. The rest is as before.
+# For each round, and for $h=f$ as well as $h=g$, $\mathcal S_t$ is uniform given $w_t$. So step 1 of the proof of Lemma
+# 4 yields $\langle\nu_t-\bar\Delta_t,w_t-w^*\rangle\le EGD\sqrt{\frac2n\log\frac{2T}{\delta'}}$ with probability at
+# least $1-\frac{\delta'}{2T}$. These $2T$ events hold together with probability $1-\delta'$, whichever of $f$ and $g$
+# the sample then chooses. Hence $\frac1{2\eta ET}\sum Y_t\le GD\sqrt{\frac2n\log\frac{2T}{\delta'}}$. Use this with
+# $\delta'=\frac\delta2$, and Lemma 7 with $\frac\delta2$. The rest is as for {prf:ref}`part-theorem-4`.
 # ```
 
 # %% [markdown]
 # ## Compression: residuals and messages
 #
-# Now clients keep residuals $e_j$ and the server a gap, as in {eq}`eq-comp-up` and {eq}`eq-comp-down`, with a projection:
-# $x_{t+1}=\Pi_{\mathcal X}(x_t-\eta v_t)$, $v_t=\frac1n\sum_{j\in\mathcal S_t}v_j$, $w_{t+1}=w_t+\mathcal C_0(x_{t+1}-w_t)$. The compressors are deterministic, $\lVert\mathcal C(x)-x\rVert\le\sqrt{1-q}\,\lVert x\rVert$. Write $\varrho=\sqrt{1-q}$ and $\varrho_0=\sqrt{1-q_0}$.
-# {prf:ref}`comp-lemma-residual` works with squares, because it allows random compressors. For deterministic ones the triangle inequality is simpler and better.
+# We now add compression as in {eq}`eq-comp-up` and {eq}`eq-comp-down`. Clients keep residuals $e_j$, the server keeps a
+# gap, and its step is projected:
+# $x_{t+1}=\Pi_{\mathcal X}(x_t-\eta v_t)$, $v_t=\frac1n\sum_{j\in\mathcal S_t}v_j$,
+# $w_{t+1}=w_t+\mathcal C_0(x_{t+1}-w_t)$. The compressors are deterministic, with
+# $\lVert\mathcal C(x)-x\rVert\le\sqrt{1-q}\,\lVert x\rVert$. Write $\varrho=\sqrt{1-q}$ and $\varrho_0=\sqrt{1-q_0}$.
+#
+# {prf:ref}`comp-lemma-residual` works with squares, because it allows random compressors. For deterministic compressors
+# the triangle inequality is simpler and yields better constants.
 #
 # ```{prf:lemma} F Lemma 9, and two companions
 # :label: part-lemma-9
@@ -207,15 +266,25 @@
 # ```
 #
 # ```{prf:proof}
-# In steps.
+# We proceed in steps.
 #
-# 1. A participant's new residual is what its compressor leaves out: $\lVert e_j\rVert\leftarrow\lVert y-\mathcal C(y)\rVert\le\varrho(\lVert e_j\rVert+EG)$ with $y=e_j+\Delta_j$. Others keep theirs. If $\lVert e_j\rVert\le\frac\varrho{1-\varrho}EG$ then the right side is at most $\varrho\big(\frac\varrho{1-\varrho}+1\big)EG=\frac\varrho{1-\varrho}EG$ again.
-# 2. $\frac\varrho{1-\varrho}=\frac{\varrho(1+\varrho)}{1-\varrho^2}=\frac{\varrho(1+\varrho)}q\le\frac{2\varrho}q$: F's constant. The mean over all clients, times $\frac Nn$, is the bound of $\tilde e_t$.
-# 3. $\lVert\mathcal C(y)\rVert\le(1+\varrho)\lVert y\rVert\le(1+\varrho)\big(\frac\varrho{1-\varrho}+1\big)EG=\frac{1+\varrho}{1-\varrho}EG$.
-# 4. As $x_t\in\mathcal X$, $\lVert x_{t+1}-x_t\rVert\le\eta\lVert v_t\rVert$, and $\hat e_{t+1}$ is what $\mathcal C_0$ leaves out of $x_{t+1}-w_t=\hat e_t+(x_{t+1}-x_t)$. This is step 1 with $\varrho_0$ for $\varrho$ and $\eta\lVert v_t\rVert$ for $EG$.
+# 1. A participant's new residual is what its compressor leaves out:
+#    $\lVert e_j\rVert\leftarrow\lVert y-\mathcal C(y)\rVert\le\varrho(\lVert e_j\rVert+EG)$ with $y=e_j+\Delta_j$. The
+#    other clients keep their residuals. If $\lVert e_j\rVert\le\frac\varrho{1-\varrho}EG$, then the right side is at
+#    most $\varrho\big(\frac\varrho{1-\varrho}+1\big)EG=\frac\varrho{1-\varrho}EG$, so the bound holds again.
+# 2. By $\frac\varrho{1-\varrho}=\frac{\varrho(1+\varrho)}{1-\varrho^2}=\frac{\varrho(1+\varrho)}q\le\frac{2\varrho}q$
+#    we obtain F's constant. The bound on $\tilde e_t$ follows, since $\tilde e_t$ is $\frac Nn$ times the mean of all
+#    residuals.
+# 3. For the message,
+#    $\lVert\mathcal C(y)\rVert\le(1+\varrho)\lVert y\rVert\le(1+\varrho)\big(\frac\varrho{1-\varrho}+1\big)EG=\frac{1+\varrho}{1-\varrho}EG$.
+# 4. As $x_t\in\mathcal X$, $\lVert x_{t+1}-x_t\rVert\le\eta\lVert v_t\rVert$. The gap $\hat e_{t+1}$ is what
+#    $\mathcal C_0$ leaves out of $x_{t+1}-w_t=\hat e_t+(x_{t+1}-x_t)$. Repeat step 1 with $\varrho_0$ for $\varrho$ and
+#    $\eta\lVert v_t\rVert$ for $EG$.
 # ```
 #
-# F's proof has $\lVert v_t\rVert\le\frac{\sqrt{40}}qEG$ and $\lVert\hat e_t\rVert\le\frac{2\varrho_0}{q_0}\cdot\frac{\sqrt{40}}q\eta EG$ instead, since $\frac{1+\varrho}{1-\varrho}=\frac{(1+\varrho)^2}q\le\frac4q$.
+# F's proof has $\lVert v_t\rVert\le\frac{\sqrt{40}}qEG$ and
+# $\lVert\hat e_t\rVert\le\frac{2\varrho_0}{q_0}\cdot\frac{\sqrt{40}}q\eta EG$ instead. Our bounds are smaller, since
+# $\frac{1+\varrho}{1-\varrho}=\frac{(1+\varrho)^2}q\le\frac4q$.
 
 # %% [markdown]
 # ## Theorems 1 and 7
@@ -223,17 +292,20 @@
 # ```{prf:theorem} F Theorem 1 (sampled clients) and Theorem 7, as they can be proved
 # :label: part-theorem-1
 #
-# Let {prf:ref}`part-assumption` hold, let the compressors be deterministic, and let all $w_t$ lie in $\mathcal X$. With hard switching, $\eta=\eta(\Gamma)$,
+# Let {prf:ref}`part-assumption` hold, let the compressors be deterministic, and let all $w_t$ lie in $\mathcal X$.
+# Switch hard, with $\eta=\eta(\Gamma)$, and let
 #
 # $$
 # \begin{aligned}
 # b&=B(\Gamma)+\frac Nn\cdot\frac{2DG\sqrt{1-q}}{qT}+\frac{2GD}{\sqrt{nT}}\sqrt{2\log\frac3\delta},\\
-# r&=\sigma\sqrt{\frac2n\log\frac{6T}\delta}
+# r&=\sigma\sqrt{\frac2n\log\frac{6T}\delta} .
 # \end{aligned}
 # $$ (eq-part-b1)
 #
-# and the threshold $b+r$, with probability at least $1-\delta$: $\mathcal A$ is not empty, $f(\bar w)-f(w^*)\le b$ and $g(\bar w)\le b+2r$. This holds with the $\Gamma$ of {eq}`eq-comp-gamma-partial`, hence with the larger one of F Theorem 1; and, with $\frac\varrho{1-\varrho}$ for
-# $\frac{2\sqrt{1-q}}q$ in $b$, with
+# With the threshold $b+r$ and probability at least $1-\delta$, the set $\mathcal A$ is not empty,
+# $f(\bar w)-f(w^*)\le b$, and $g(\bar w)\le b+2r$. This is true with the $\Gamma$ of {eq}`eq-comp-gamma-partial`, hence
+# with the larger $\Gamma$ of F Theorem 1. With $\frac\varrho{1-\varrho}$ for $\frac{2\sqrt{1-q}}q$ in $b$, it is also
+# true with
 #
 # $$
 # \Gamma=E-1+\frac E2\mu^2+E\mu\,\frac{\varrho_0}{1-\varrho_0}+\frac Nn\,E\mu\,\frac\varrho{1-\varrho},\qquad\mu=\frac{1+\varrho}{1-\varrho} .
@@ -241,56 +313,83 @@
 # ```
 #
 # ```{prf:proof}
-# In steps.
+# We proceed in steps.
 #
-# 1. *Direct expansion.* A virtual iterate is of no use here: projection breaks it. Instead, $\lVert x_{t+1}-w^*\rVert^2\le\lVert x_t-w^*\rVert^2-2\eta\langle x_t-w^*,v_t\rangle+\eta^2\lVert v_t\rVert^2$.
-# 2. *Three products.* {prf:ref}`comp-lemma-cancel` writes the cross term as
+# 1. *Direct expansion.* A virtual iterate does not help, because the projection breaks its recursion. Instead, expand
+#    $\lVert x_{t+1}-w^*\rVert^2\le\lVert x_t-w^*\rVert^2-2\eta\langle x_t-w^*,v_t\rangle+\eta^2\lVert v_t\rVert^2$.
+# 2. *Three products.* Clients that do not take part keep their residuals, so
+#    $v_t=\bar\Delta_t+\tilde e_t-\tilde e_{t+1}$, which is {eq}`eq-comp-partial`. By {prf:ref}`comp-lemma-cancel`, the
+#    cross term is
 #
 #    $$
-#    -2\eta\langle w_t-w^*,\bar\Delta_t\rangle-2\eta\langle x_t-w^*,\tilde e_t-\tilde e_{t+1}\rangle-2\eta\langle\hat e_t,\bar\Delta_t\rangle ;
+#    -2\eta\langle w_t-w^*,\bar\Delta_t\rangle-2\eta\langle x_t-w^*,\tilde e_t-\tilde e_{t+1}\rangle-2\eta\langle\hat e_t,\bar\Delta_t\rangle .
 #    $$ (eq-part-products)
 #
-#    its key is $v_t=\bar\Delta_t+\tilde e_t-\tilde e_{t+1}$, {eq}`eq-comp-partial`: those who do not take part keep their residuals.
-# 3. *First product.* As in Theorem 4, with Lemma 4: it needs $\lVert w_t-w^*\rVert\le D$. The local steps cost $2\eta^2EG^2(\Gamma_0-\frac E2)$, or $2\eta^2EG^2(E-1)$ by {prf:ref}`hard-lemma-direct`, where the square term $\frac E2$ is counted apart.
-# 4. *Third product.* At most $2\eta\lVert\hat e_t\rVert EG$. By {prf:ref}`part-lemma-9`, divided by $2\eta E\cdot\eta G^2$: $E\mu\frac{\varrho_0}{1-\varrho_0}$.
-# 5. *Second product: summation by parts.* With $\tilde e_0=0$,
+# 3. *First product.* Bound it as in Theorem 4, with Lemma 4, which needs $\lVert w_t-w^*\rVert\le D$. The local steps
+#    cost $2\eta^2EG^2(\Gamma_0-\frac E2)$, or $2\eta^2EG^2(E-1)$ by {prf:ref}`hard-lemma-direct`. The square term
+#    $\frac E2$ is counted separately in step 6.
+# 4. *Third product.* It is at most $2\eta\lVert\hat e_t\rVert EG$. By {prf:ref}`part-lemma-9`, and divided by
+#    $2\eta E\cdot\eta G^2$, it contributes $E\mu\frac{\varrho_0}{1-\varrho_0}$ to $\Gamma$.
+# 5. *Second product.* Sum by parts, with $\tilde e_0=0$:
 #
 #    $$
 #    -\sum_{t=0}^{T-1}\langle x_t-w^*,\tilde e_t-\tilde e_{t+1}\rangle=\langle x_{T-1}-w^*,\tilde e_T\rangle-\sum_{t=1}^{T-1}\langle x_t-x_{t-1},\tilde e_t\rangle .
 #    $$ (eq-part-abel)
 #
-#    *Boundary term.* It is at most $D\lVert\tilde e_T\rVert$; times $2\eta$ and divided by $2\eta ET$ it is $\frac Nn\frac{DG}T\cdot\frac{2\varrho}q$, the second term of $b$.
-#    *The sum.* $\lVert x_t-x_{t-1}\rVert\le\eta\lVert v_{t-1}\rVert$, so a round costs $2\eta^2\cdot\mu EG\cdot\frac Nn\frac\varrho{1-\varrho}EG$: the last term of $\Gamma$.
-# 6. *Square term.* $\eta^2\lVert v_t\rVert^2\le\eta^2\mu^2E^2G^2$, divided by $2\eta^2EG^2$: $\frac E2\mu^2$.
-# 7. Sum over the rounds; $x_0=w_0$. This is {eq}`eq-part-regret` with the $b$ of the theorem, for the points $w_t$ at which the switch looks. Steps 3 and 4 of the proof of {prf:ref}`part-theorem-4` finish it.
+#    The boundary term is at most $D\lVert\tilde e_T\rVert$. Multiplied by $2\eta$ and divided by $2\eta ET$, it is
+#    $\frac Nn\frac{DG}T\cdot\frac{2\varrho}q$, the second term of $b$.
+#    In the remaining sum, $\lVert x_t-x_{t-1}\rVert\le\eta\lVert v_{t-1}\rVert$. So a round costs
+#    $2\eta^2\cdot\mu EG\cdot\frac Nn\frac\varrho{1-\varrho}EG$, which is the last term of $\Gamma$.
+# 6. *Square term.* We have $\eta^2\lVert v_t\rVert^2\le\eta^2\mu^2E^2G^2$. Divided by $2\eta^2EG^2$, it contributes
+#    $\frac E2\mu^2$ to $\Gamma$.
+# 7. *Conclusion.* Sum over the rounds, with $x_0=w_0$. This yields {eq}`eq-part-regret` with the $b$ of this theorem,
+#    at the points $w_t$ that the switch uses. Conclude by steps 3 and 4 of the proof of {prf:ref}`part-theorem-4`.
 #
-# With F's constants in steps 4 to 6, $\frac{2\varrho_0}{q_0}\cdot\frac{\sqrt{40}}q$, $\frac{\sqrt{40}}q\cdot\frac{2\varrho}q$ and $\frac{40}{q^2}$, the terms are $\frac{4E\sqrt{10(1-q_0)}}{q_0q}$, $\frac Nn\frac{4E\sqrt{10(1-q)}}{q^2}$ and $\frac{20E}{q^2}$, those of {eq}`eq-comp-gamma-partial`.
+# F's constants in steps 4 to 6 are $\frac{2\varrho_0}{q_0}\cdot\frac{\sqrt{40}}q$,
+# $\frac{\sqrt{40}}q\cdot\frac{2\varrho}q$ and $\frac{40}{q^2}$. With them the terms become
+# $\frac{4E\sqrt{10(1-q_0)}}{q_0q}$, $\frac Nn\frac{4E\sqrt{10(1-q)}}{q^2}$ and $\frac{20E}{q^2}$, as in
+# {eq}`eq-comp-gamma-partial`.
 # ```
 #
-# At $q=q_0=1$, {eq}`eq-part-gamma` is $\frac{3E}2-1$: the theorem becomes Theorem 4. Neither the printed $\Gamma$ nor {eq}`eq-comp-gamma-partial` does, since $\frac{20E}{q^2}$ stays.
+# At $q=q_0=1$ the $\Gamma$ of {eq}`eq-part-gamma` is $\frac{3E}2-1$, and the theorem becomes Theorem 4. The printed
+# $\Gamma$ and {eq}`eq-comp-gamma-partial` do not reduce to the $\Gamma$ of Theorem 4, since $\frac{20E}{q^2}$ remains.
 #
-# *If $w_t$ leaves $\mathcal X$.* Only $x_t$ is projected. If $\mathcal X$ is a box and $\mathcal C_0$ is Top-K or unscaled Rand-K, every coordinate of $w_{t+1}$ is one of $x_{t+1}$ or of $w_t$, and $w_t$ stays. In a ball it need not. As $\lVert w_t-x_t\rVert=\lVert\hat e_t\rVert$, the proof remains true with
-# $D+\frac{\varrho_0}{1-\varrho_0}\mu\,\eta EG$ for $D$ in Lemma 4, provided the losses are Lipschitz outside: the harm is of the order of $\eta$, and vanishes as $T$ grows.
+# *Can $w_t$ leave $\mathcal X$?* Only $x_t$ is projected. If $\mathcal X$ is a box and $\mathcal C_0$ is Top-K or
+# unscaled Rand-K, every coordinate of $w_{t+1}$ is a coordinate of $x_{t+1}$ or of $w_t$, so $w_t$ stays in the box. A
+# ball can be left. As $\lVert w_t-x_t\rVert=\lVert\hat e_t\rVert$, the proof then remains true with
+# $D+\frac{\varrho_0}{1-\varrho_0}\mu\,\eta EG$ for $D$ in Lemma 4, provided that the losses are Lipschitz outside
+# $\mathcal X$. The additional cost is of the order of $\eta$ and vanishes as $T$ grows.
 
 # %% [markdown]
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **One sample for both** (Algorithm 1 against F-A4): {prf:ref}`part-one-sample`. Not a matter of taste: the promise is missed. A second sample, or a term that does not vanish ({prf:ref}`part-theorem-one-sample`), repairs it.
-# * **The bound on $g(\bar w)$ comes in four versions**: the contribution list adds $2r$ to $\epsilon$, Theorem 1 adds $\sqrt{\frac{3\sigma^2}n\log\frac T\delta}$, Theorems 4 and 7 add nothing, and the proofs use a threshold with the coefficient 1 of $r$ where the statement has 2. Consistent is: threshold $\epsilon_1=b+r$, promise $b+2r$.
-#   With the printed threshold $b+2r$ what holds is $g(\bar w)\le b+3r$. Theorem 1's term is at least $r$ exactly if $3\log\frac T\delta\ge2\log\frac{6T}\delta$, that is $\frac T\delta\ge36$, so in practice it is true.
-# * **With replacement** (Theorem 7 says so; Theorems 1 and 4 say distinct). A client drawn twice sends its message twice but changes its residual once, and {eq}`eq-comp-partial` fails.
-# * **$w_t\in\mathcal X$** is used in Lemma 4 and not ensured, except in a box with coordinate-wise compressors.
-# * **F Theorem 7** prints $\sqrt{1-q}$ for $\sqrt{1-q_0}$ in its third term, and the proof uses $\lVert v_t\rVert\le2EG$, which is false: {prf:ref}`comp-lemma-counterexample` and what follows there.
-# * **F Lemma 9** prints $\sqrt{4(1-q)}\,E^2G^2/q$; the square does not belong there. For $EG<1$ the printed bound is exceeded.
-# * **F Theorem 1 (ii)**, all clients, prints $g(\bar w)-g(w^*)\le\epsilon$; what follows is $g(\bar w)\le\epsilon$. The printed one fails where the constraint is slack at the solution.
-# * **No reduction.** At $q=q_0=1$ the printed $\Gamma$ is $2E^2+20E$. {eq}`eq-part-gamma` reduces.
+# * **One sample for both purposes.** Algorithm 1 contradicts F-A4, and its promise is missed
+#   ({prf:ref}`part-one-sample`). A second sample, or a term that does not vanish ({prf:ref}`part-theorem-one-sample`),
+#   repairs the theorem.
+# * **The bound on $g(\bar w)$ has four versions.** The contribution list adds $2r$ to $\epsilon$, Theorem 1 adds
+#   $\sqrt{\frac{3\sigma^2}n\log\frac T\delta}$, and Theorems 4 and 7 add nothing. In the threshold, $r$ has the
+#   coefficient 1 in the proofs and 2 in the statements. The threshold $\epsilon_1=b+r$ and the promise $b+2r$ are
+#   consistent.
+#   With the printed threshold $b+2r$, only $g(\bar w)\le b+3r$ holds. Theorem 1's term is at least $r$ exactly if
+#   $3\log\frac T\delta\ge2\log\frac{6T}\delta$, that is $\frac T\delta\ge36$. So in practice this term is large enough.
+# * **Sampling.** Theorem 7 samples with replacement; Theorems 1 and 4 sample distinct clients. A client drawn twice
+#   sends its message twice but changes its residual once, and {eq}`eq-comp-partial` fails.
+# * **$w_t\in\mathcal X$** is used in Lemma 4. It is ensured only in a box with coordinate-wise compressors.
+# * **F Theorem 7** prints $\sqrt{1-q}$ for $\sqrt{1-q_0}$ in its third term. Its proof uses $\lVert v_t\rVert\le2EG$,
+#   which is false ({prf:ref}`comp-lemma-counterexample`).
+# * **F Lemma 9** prints $\sqrt{4(1-q)}\,E^2G^2/q$, with a wrong square. For $EG<1$ the printed bound is exceeded.
+# * **F Theorem 1 (ii)**, for all clients, prints $g(\bar w)-g(w^*)\le\epsilon$. Its proof yields
+#   $g(\bar w)\le\epsilon$. The printed inequality fails where the constraint is slack at the solution.
+# * **The printed $\Gamma$ does not reduce** to Theorem 4: at $q=q_0=1$ it is $2E^2+20E$. {eq}`eq-part-gamma` reduces.
 # ```
 
 # %% [markdown]
 # ## Checks
 #
-# Problems are `papers.fedsgm.problems.sampled`: sums of distances in a cube of side 1 ($G=1$, $D=\sqrt3$), whose constraint values differ from client to client by at most $2\sigma$, and linear losses for the two counterexamples.
+# The problems are those of `papers.fedsgm.problems.sampled`. The random instances are sums of distances in a cube of
+# side 1 ($G=1$, $D=\sqrt3$), whose constraint values differ from client to client by at most $2\sigma$. The two
+# counterexamples have linear losses.
 
 # %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer and shorter runs
@@ -338,7 +437,9 @@ instance = cache(boxed_norms)  # its reference solution is computed once
 rng = seeded(seed, "rounds")
 
 # %% [markdown]
-# **Lemma 4.** Half of 40 clients have the inner product $+EGD$, half $-EGD$, four take part, 100 rounds, $\eta=E=G=D=1$. The indicator of $\mathcal A$ is a coin ("coin"), one in every round ("always"), or depends on the past: the sum so far is not above 0 ("past").
+# **Lemma 4.** Half of 40 clients have the inner product $+EGD$, half $-EGD$. Four take part in each of 100 rounds, and
+# $\eta=E=G=D=1$. The indicator of $\mathcal A$ is a coin ("coin"), one in every round ("always"), or depends on the
+# past ("past"): it is one if the sum so far is not above 0.
 
 # %% tags=["remove-input"]
 plain = Setting(D=1.0, G=1.0, E=1, T=100, N=40, n=4, delta=0.1)
@@ -390,7 +491,7 @@ plot.show(
 )
 
 # %% [markdown]
-# **Lemma 7.** Values $\pm\sigma$ for halves of 400 clients, 30 take part, 100 rounds.
+# **Lemma 7.** Half of 400 clients have the value $\sigma$, half $-\sigma$; 30 take part in each of 100 rounds.
 
 # %% tags=["remove-input"]
 query = Setting(D=1.0, G=1.0, E=1, T=100, N=400, n=30, sigma=1.0, delta=0.1)
@@ -404,8 +505,10 @@ check(f"largest error of 100 rounds within the bound in at least 90 % of {few} t
 _ = check("within half the bound in fewer than 90 %", half < 0.9)
 
 # %% [markdown]
-# **One sample for both: the increment.** On `split_objectives`, at a point with $g(w)=\epsilon$, all samples can be listed, and the mean of $\mathbb 1\{\mathcal S\text{ says }\mathcal A\}\langle\nu-\bar\Delta_{\mathcal S},w-w^*\rangle$ (for $f$) is computed exactly, with the sample itself as
-# judge, and with another one.
+# **One sample for both: the increment.** For `split_objectives`, at a point with $g(w)=\epsilon$, all samples can be
+# listed. We compute the mean of
+# $\mathbb 1\{\mathcal S\text{ says }\mathcal A\}\langle\nu-\bar\Delta_{\mathcal S},w-w^*\rangle$ (for $f$) exactly,
+# once with the sample itself as the judge of the constraint and once with another sample.
 
 # %% tags=["remove-input"]
 split = split_objectives()
@@ -428,7 +531,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **One sample for both: the theorem.** FedSGM on the same problem with the step size and the threshold of Theorem 4, corrected. $D=G=1$ are upper bounds, $\sigma=s$ is exact.
+# **One sample for both: the theorem.** FedSGM runs on `split_objectives` with the corrected step size and threshold of
+# Theorem 4. $D=G=1$ are upper bounds, and $\sigma=s$ is exact.
 
 # %% tags=["remove-input"]
 T, delta, repeats = {"quick": (6_000, 0.5, 2), "full": (20_000, 0.1, 10)}[profile]
@@ -478,7 +582,8 @@ plot.show(
 )
 
 # %% [markdown]
-# **The threshold is not the promise.** `skewed_levels` with the printed threshold of Theorem 4; $\sigma$ is half the length of the interval of the ten values.
+# **The threshold is not the promise.** FedSGM runs on `skewed_levels` with the printed threshold of Theorem 4. $\sigma$
+# is half the length of the interval that contains the ten values.
 
 # %% tags=["remove-input"]
 T, s = {"quick": 4_000, "full": 10_000}[profile], 0.001
@@ -508,7 +613,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **Theorem 4 on random instances**, 4 of 8 clients, a second sample for the query, $\delta=0.1$, $\sigma=0.01$: as printed, corrected, and with our smaller constants.
+# **Theorem 4 on random instances.** We run Theorem 4 as printed, as corrected, and with our smaller constants. In each
+# round 4 of 8 clients take part, and a second sample answers the query; $\delta=0.1$, $\sigma=0.01$.
 
 
 # %% tags=["remove-input"]
@@ -557,7 +663,7 @@ for E, rates in exact.items():
     )
 
 # %% [markdown]
-# **Theorem 1 with sampled clients**: Top-K with $K=2$ of 3 both ways, four times as many rounds.
+# **Theorem 1 with sampled clients.** Both directions use Top-K with $K=2$ of 3. There are four times as many rounds.
 
 # %% tags=["remove-input"]
 setting = box(E=1, T=4 * rounds, q=2 / 3, q0=2 / 3)
@@ -580,7 +686,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **Lemma 9** on runs of FedSGM: 20 clients, $d=20$, $E=5$, Top-K up, 60 rounds; the largest $\lVert\tilde e_t\rVert$, with F's bound and ours. In brackets: measured, ours, F's.
+# **Lemma 9.** FedSGM runs with 20 clients, $d=20$, $E=5$, Top-K on the uplink, and 60 rounds. The brackets contain the
+# largest $\lVert\tilde e_t\rVert$, our bound and F's bound.
 
 
 # %% tags=["remove-input"]
@@ -614,7 +721,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **With replacement.** One round from a state with residuals, in which client 0 is drawn twice, against one with distinct clients: what is left of {eq}`eq-comp-partial`, $v_t-\bar\Delta_t-\tilde e_t+\tilde e_{t+1}$.
+# **With replacement.** From a state with residuals we compute one round in which client 0 is drawn twice, and one with
+# distinct clients. We check the error of {eq}`eq-comp-partial`, $v_t-\bar\Delta_t-\tilde e_t+\tilde e_{t+1}$.
 
 # %% tags=["remove-input"]
 algorithm = FedSGM(lr=0.05, local_steps=2, participants=2, tolerance=0.1, uplink=TopK(0.1))
@@ -634,7 +742,9 @@ check("distinct clients 0 and 1: nothing, to 1e-10", left_over([0, 1]) < 1e-10)
 _ = check("client 0 drawn twice: more than 0.1 is left", left_over([0, 0]) > 0.1)
 
 # %% [markdown]
-# **Leaving the set.** The same run in a ball and in a box around its start that cut off the solution, with Top-K down; and in a box with unscaled Rand-K. Printed is whether some $w_t$ leaves; then 200 random states, one step of the downlink each.
+# **Leaving the set.** FedSGM runs in a ball and in a box around its start that cut off the solution, with Top-K on the
+# downlink; in the box also with unscaled Rand-K. We check whether some $w_t$ leaves the set. Finally, we take one step
+# of the downlink from 200 random states.
 
 # %% tags=["remove-input"]
 inside = {}
@@ -658,7 +768,9 @@ check("a box and unscaled Rand-K: none", inside["box, Rand-K"])
 _ = check("200 random steps w + TopK(x - w) stay in the box", (w + sent).abs().max() <= 0.2 + 1e-12)
 
 # %% [markdown]
-# **Theorem 1 (ii).** One dimension, two clients with $f_j=\lvert w\mp1\rvert$: $f$ is constant on $[-1,1]$ and every feasible point of it is a solution. $g_j=\lvert w+0.1\rvert-1$, $w_0=0.9$, and the solution $w^*=-0.1$ has $g(w^*)=-1$, $D=1$.
+# **Theorem 1 (ii).** In one dimension, two clients have $f_j=\lvert w\mp1\rvert$. Then $f$ is constant on $[-1,1]$, and
+# every feasible point of this interval is a solution. With $g_j=\lvert w+0.1\rvert-1$ and $w_0=0.9$, the solution
+# $w^*=-0.1$ has $g(w^*)=-1$, and $D=1$.
 
 # %% tags=["remove-input"]
 one = torch.tensor([1.0], dtype=torch.float64)
@@ -675,7 +787,9 @@ check(
 _ = check("g(w_bar) - g(w*) <= eps fails: it is 1, eps is 0.2", result["g_gap"] > 4 * rate.tolerance)
 
 # %% [markdown]
-# **The constants** in F's classification setting, $E=5$, $q=q_0=0.1$, $N/n=2$ (for the false step and its repair see the note on compression), the reductions, and where Theorem 1's bound on $g$ is valid.
+# **The constants.** In F's classification setting ($E=5$, $q=q_0=0.1$, $N/n=2$) we compare the versions of $\Gamma$;
+# for the false step and its repair see the [note on compression](note_compression.ipynb). We also check the reductions,
+# and where Theorem 1's bound on $g$ is valid.
 
 # %% tags=["remove-input", "nbval-check-output"]
 at = (5, 0.1, 0.1, 2.0)
@@ -708,4 +822,4 @@ _ = check(
 )
 
 # %% [markdown]
-# The cells that make these checks are in {download}`note_partial.py <src/note_partial.py>`.
+# The checks are in {download}`note_partial.py <src/note_partial.py>`.

@@ -13,29 +13,36 @@
 # %% [markdown]
 # # Skewness: what disagreement between clients adds
 #
-# Section 3.2 and appendix A of {cite}`fedsgm2025` (F below) look at the plane in which the two gradients of a switching method pull. When the gradient of the
-# objective and that of the constraint lie on one line, switching slides back and forth along it; otherwise the pair *turns*, and the turning is measured by an antisymmetric matrix.
-# In a federation every client has a pair of its own. This note proves how far the clients' mean turning can be from the turning of the mean gradients, shows that the constant is the best possible, and
-# that the form printed in section 3.2 is not true.
+# Section 3.2 and appendix A of {cite}`fedsgm2025` (F below) study the plane that is spanned by the two gradients of a
+# switching method. When the gradients of the objective and of the constraint lie on one line, switching slides back and
+# forth along it. Otherwise the pair *turns*, and an antisymmetric matrix measures the turning.
+#
+# In a federation every client has its own pair of gradients. This note bounds the distance between the clients' mean
+# turning and the turning of the mean gradients. The constant is the best possible, and the form printed in section 3.2
+# is false.
 
 # %% [markdown]
 # ## Definitions
 #
-# Fix a point $w$. Let $a_j=\nabla f_j(w)$ and $b_j=\nabla g_j(w)$ for the $N$ clients, with means $a=\frac1N\sum_ja_j$, $b=\frac1N\sum_jb_j$ and drifts $\delta a_j=a_j-a$, $\delta b_j=b_j-b$, so that $\sum_j\delta a_j=\sum_j\delta b_j=0$. For two vectors let
+# Fix a point $w$. Let $a_j=\nabla f_j(w)$ and $b_j=\nabla g_j(w)$ for the $N$ clients, with means $a=\frac1N\sum_ja_j$,
+# $b=\frac1N\sum_jb_j$ and drifts $\delta a_j=a_j-a$, $\delta b_j=b_j-b$, so that $\sum_j\delta a_j=\sum_j\delta b_j=0$.
+# For two vectors let
 #
 # $$
-# x\wedge y=xy^\top-yx^\top ,
+# x\wedge y=xy^\top-yx^\top .
 # $$ (eq-skew-wedge)
 #
-# an antisymmetric matrix, linear in $x$ and in $y$, and zero exactly when $x$ and $y$ are linearly dependent. The two matrices of F are
+# This matrix is antisymmetric, linear in $x$ and in $y$, and zero exactly when $x$ and $y$ are linearly dependent. The
+# two matrices of F are
 #
 # $$
 # K_{\rm glob}=a\wedge b,\qquad K_{\rm loc}=\frac1N\sum_{j=1}^Na_j\wedge b_j .
 # $$ (eq-skew-k)
 #
-# The spread of the gradients is measured by $V_f=\frac1N\sum_j\lVert\delta a_j\rVert^2$ and $V_g=\frac1N\sum_j\lVert\delta b_j\rVert^2$.
+# The spread of the gradients is measured by $V_f=\frac1N\sum_j\lVert\delta a_j\rVert^2$ and
+# $V_g=\frac1N\sum_j\lVert\delta b_j\rVert^2$.
 #
-# No assumption is needed: neither convexity nor a Lipschitz constant enters.
+# The results need neither convexity nor a Lipschitz constant.
 
 # %% [markdown]
 # ## Identity and bound
@@ -55,40 +62,52 @@
 # ```{prf:lemma} Length of a wedge
 # :label: skew-lemma
 #
-# $\lVert x\wedge y\rVert_F^2=2\big(\lVert x\rVert^2\lVert y\rVert^2-\langle x,y\rangle^2\big)\le2\lVert x\rVert^2\lVert y\rVert^2$, with equality if and only if $\langle x,y\rangle=0$.
+# $\lVert x\wedge y\rVert_F^2=2\big(\lVert x\rVert^2\lVert y\rVert^2-\langle x,y\rangle^2\big)\le2\lVert x\rVert^2\lVert y\rVert^2$,
+# with equality if and only if $\langle x,y\rangle=0$.
 # ```
 #
 # ```{prf:proof}
 # Use $\lVert M\rVert_F^2=\operatorname{tr}(M^\top M)$ and expand:
 #
-# 1. $\lVert xy^\top\rVert_F^2=\operatorname{tr}(yx^\top xy^\top)=\lVert x\rVert^2\lVert y\rVert^2$, and the same for $yx^\top$.
-# 2. The mixed term is $-2\operatorname{tr}\big((xy^\top)^\top yx^\top\big)=-2\operatorname{tr}(y\,x^\top y\,x^\top)=-2\langle x,y\rangle^2$.
+# 1. The first square is $\lVert xy^\top\rVert_F^2=\operatorname{tr}(yx^\top xy^\top)=\lVert x\rVert^2\lVert y\rVert^2$;
+#    the square of $yx^\top$ is equal to it.
+# 2. The mixed term is
+#    $-2\operatorname{tr}\big((xy^\top)^\top yx^\top\big)=-2\operatorname{tr}(y\,x^\top y\,x^\top)=-2\langle x,y\rangle^2$.
 # ```
 #
 # ```{prf:proof}
-# *Of {prf:ref}`skew-theorem`.*
+# We prove {prf:ref}`skew-theorem`.
 #
-# 1. *Identity.* By bilinearity $a_j\wedge b_j=a\wedge b+a\wedge\delta b_j+\delta a_j\wedge b+\delta a_j\wedge\delta b_j$. In the mean over $j$ the two middle terms vanish, because the drifts average to zero.
-# 2. *Triangle inequality* and {prf:ref}`skew-lemma`: $\lVert K_{\rm loc}-K_{\rm glob}\rVert_F\le\frac1N\sum_j\lVert\delta a_j\wedge\delta b_j\rVert_F\le\frac{\sqrt2}N\sum_j\lVert\delta a_j\rVert\lVert\delta b_j\rVert$.
-# 3. *Cauchy-Schwarz* over the clients: $\frac1N\sum_j\lVert\delta a_j\rVert\lVert\delta b_j\rVert\le\sqrt{V_f}\sqrt{V_g}$.
+# 1. *Identity.* By bilinearity
+#    $a_j\wedge b_j=a\wedge b+a\wedge\delta b_j+\delta a_j\wedge b+\delta a_j\wedge\delta b_j$. In the mean over $j$ the
+#    two middle terms vanish, because the drifts average to zero.
+# 2. *Triangle inequality.* With {prf:ref}`skew-lemma` it yields
+#    $\lVert K_{\rm loc}-K_{\rm glob}\rVert_F\le\frac1N\sum_j\lVert\delta a_j\wedge\delta b_j\rVert_F\le\frac{\sqrt2}N\sum_j\lVert\delta a_j\rVert\lVert\delta b_j\rVert$.
+# 3. *Cauchy-Schwarz inequality.* Over the clients,
+#    $\frac1N\sum_j\lVert\delta a_j\rVert\lVert\delta b_j\rVert\le\sqrt{V_f}\sqrt{V_g}$.
 # ```
 #
-# The constant $\sqrt2$ comes from {prf:ref}`skew-lemma` alone. Bounding $xy^\top$ and $yx^\top$ one by one would give 2 in its place.
+# The constant $\sqrt2$ comes from {prf:ref}`skew-lemma`. Bounding $xy^\top$ and $yx^\top$ separately would yield the
+# constant 2.
 #
 # ```{prf:proposition} The constant is the best possible
 # :label: skew-tight
 #
-# If $\delta a_j=s_jx$ and $\delta b_j=s_jy$ with $\sum_js_j=0$ and $\langle x,y\rangle=0$, then {eq}`eq-skew-bound` is an equality.
+# If $\delta a_j=s_jx$ and $\delta b_j=s_jy$ with $\sum_js_j=0$ and $\langle x,y\rangle=0$, then {eq}`eq-skew-bound` is
+# an equality.
 # ```
 #
 # ```{prf:proof}
-# With $s^2=\frac1N\sum_js_j^2$, the identity gives $K_{\rm loc}-K_{\rm glob}=s^2\,x\wedge y$, of norm $\sqrt2\,s^2\lVert x\rVert\lVert y\rVert$, while $V_f=s^2\lVert x\rVert^2$ and $V_g=s^2\lVert y\rVert^2$.
+# Let $s^2=\frac1N\sum_js_j^2$. By the identity, $K_{\rm loc}-K_{\rm glob}=s^2\,x\wedge y$, whose norm is
+# $\sqrt2\,s^2\lVert x\rVert\lVert y\rVert$. On the other side, $V_f=s^2\lVert x\rVert^2$ and $V_g=s^2\lVert y\rVert^2$.
 # ```
 
 # %% [markdown]
 # ## The printed form of section 3.2
 #
-# F's section 3.2 bounds $\lVert K_{\rm loc}\rVert_F$ itself by $\sqrt{2V_fV_g}$. That cannot be: if all clients agree, $V_f=V_g=0$, but $K_{\rm loc}=K_{\rm glob}=a\wedge b$ need not vanish. By {eq}`eq-skew-bound` the printed form is right where $K_{\rm glob}=0$, and in general
+# F's section 3.2 bounds $\lVert K_{\rm loc}\rVert_F$ itself by $\sqrt{2V_fV_g}$. This cannot be true: if all clients
+# agree, $V_f=V_g=0$, but $K_{\rm loc}=K_{\rm glob}=a\wedge b$ need not vanish. By {eq}`eq-skew-bound` the printed form
+# is right where $K_{\rm glob}=0$. In general,
 #
 # $$
 # \lVert K_{\rm loc}\rVert_F\le\lVert K_{\rm glob}\rVert_F+\sqrt{2V_fV_g} .
@@ -96,20 +115,28 @@
 #
 # ## Remark 1: aligned on the whole, turning in the parts
 #
-# At a solution of $\min f$ subject to $g\le0$ with an active constraint and $\nabla g\ne0$, the optimality condition $\nabla f+\lambda\nabla g=0$ says that the mean gradients lie on a line: $K_{\rm glob}=0$. What is left is {eq}`eq-skew-identity`, pure
-# disagreement, and in general $K_{\rm loc}\ne0$: near the solution the clients still turn. F's Remark 1 names three cures: fewer local steps, regularized clients, a smaller $\beta$. Under hard switching with all clients and no compression $K_{\rm loc}$ has no effect to be cured ([below](#checks)).
+# Consider a solution of $\min f$ subject to $g\le0$ with an active constraint and $\nabla g\ne0$. The optimality
+# condition $\nabla f+\lambda\nabla g=0$ says that the mean gradients lie on a line, so $K_{\rm glob}=0$. By
+# {eq}`eq-skew-identity`, $K_{\rm loc}$ is then pure disagreement between the clients, and in general $K_{\rm loc}\ne0$:
+# near the solution the clients still turn.
+#
+# F's Remark 1 names three cures: fewer local steps, regularized clients, and a smaller $\beta$. But under hard
+# switching with all clients and no compression, $K_{\rm loc}$ has no effect to be cured ([below](#checks)).
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **Section 3.2** bounds $\lVert K_{\rm loc}\rVert_F$; appendix A bounds $\lVert K_{\rm loc}-K_{\rm glob}\rVert_F$, which is right. The proof is announced for appendix C and stands in A.
-# * **"$K_{\rm glob}=0$ means $\nabla f=\lambda\nabla g$"** needs $\nabla g\ne0$; at $\nabla g=0$ the matrix vanishes for every $\nabla f$.
+# * **Section 3.2** bounds $\lVert K_{\rm loc}\rVert_F$. Appendix A bounds $\lVert K_{\rm loc}-K_{\rm glob}\rVert_F$,
+#   which is right. F announces the proof for appendix C, but it is in appendix A.
+# * **"$K_{\rm glob}=0$ means $\nabla f=\lambda\nabla g$"** needs $\nabla g\ne0$. At $\nabla g=0$ the matrix vanishes
+#   for every $\nabla f$.
 # ```
 
 # %% [markdown]
 # ## Checks
 #
-# `papers.fedsgm.skewness` returns the four norms without forming a $d\times d$ matrix. Random instances have 2 to 8 clients in 2 to 10 dimensions; the ratio of the mean gradients to the drifts varies from 0.1 to 10.
+# `papers.fedsgm.skewness` computes the four norms without forming a $d\times d$ matrix. Random instances have 2 to 8
+# clients in 2 to 10 dimensions; the ratio of the mean gradients to the drifts varies from 0.1 to 10.
 
 # %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer instances
@@ -151,10 +178,11 @@ found = np.array([[float(x) for x in skewness(*pair)] for pair in pairs])
 local, glob, difference, bound = found.T
 
 # %% [markdown]
-# **Identity, bound, and the printed form.** The last line is the planted error: with the sign of {eq}`eq-skew-identity` turned, the check must fail.
+# **Identity, bound, and the printed form.** The last check plants an error: with the sign of {eq}`eq-skew-identity`
+# reversed, the identity must fail.
 
 # %% tags=["remove-input", "nbval-check-output"]
-check(f"identity to 1e-11 on {instances} instances", max(mismatch(a, b) for a, b in pairs) < 1e-11)
+check(f"the identity holds to 1e-11 on {instances} instances", max(mismatch(a, b) for a, b in pairs) < 1e-11)
 check(
     "|K_loc - K_glob| <= sqrt(2 V_f V_g) on all of them",
     bool((difference <= bound * (1 + 1e-12)).all()),
@@ -174,24 +202,26 @@ _ = check(
 )
 
 # %% [markdown]
-# **Tightness.** Drifts along two orthogonal directions, with the same weights, as in {prf:ref}`skew-tight`; and the same with the directions at 60 degrees, where the factor $\sqrt{1-\cos^2}$ of {prf:ref}`skew-lemma` appears.
+# **Tightness.** The drifts lie along two orthogonal directions, with the same weights, as in {prf:ref}`skew-tight`. In
+# the second check the directions are at 60 degrees, and the factor $\sqrt{1-\cos^2}$ of {prf:ref}`skew-lemma` appears.
 
 # %% tags=["remove-input", "nbval-check-output"]
 weights = torch.tensor([[1.0], [-2.0], [4.0], [-3.0]]).double()
 right, up = torch.tensor([[3.0, 0.0, 0.0]]).double(), torch.tensor([[0.0, 0.0, 2.0]]).double()
 tight = skewness(7.0 + weights * right, weights * up - 1.0)
 check(
-    "orthogonal rank-one drifts: ratio 1, to 1e-12",
+    "orthogonal drifts: the ratio to the bound is 1, to 1e-12",
     abs(tight.difference / tight.bound - 1).item() < 1e-12,
 )
 slanted = skewness(7.0 + weights * right, weights * (right / 3 + sqrt(3) * up / 2) - 1.0)
 _ = check(
-    "at 60 degrees: ratio sqrt(3) / 2",
+    "drifts at 60 degrees: the ratio is sqrt(3) / 2",
     abs(slanted.difference / slanted.bound - sqrt(0.75)).item() < 1e-12,
 )
 
 # %% [markdown]
-# **Remark 1.** On the toy problem of the other notes, at the computed solution, the mean gradients are on a line and the clients' are not.
+# **Remark 1.** At the computed solutions of the other notes' random instances, the mean gradients are on a line and the
+# clients' gradients are not.
 
 # %% tags=["remove-input"]
 problems = [random_norms(number) for number in range(seed, seed + 10)]
@@ -200,12 +230,15 @@ solutions = [skewness(*client_gradients(p, p.heldout[0])) for p in problems]
 # %% tags=["remove-input", "nbval-check-output"]
 check("at 10 solutions K_glob is 0, to 1e-4", all(s.glob.item() < 1e-4 for s in solutions))
 _ = check(
-    "and K_loc is not, and is below the bound",
+    "    and K_loc is not 0, and is below the bound",
     all(0.01 < s.local.item() < s.bound.item() + 1e-4 for s in solutions),
 )
 
 # %% [markdown]
-# **Re-pairing.** The constraints are given to other clients: on the breast cancer data each of ten clients keeps its rows of class 0 and takes those of class 1 of another. The sets of objectives and of constraints are the same, $K_{\rm loc}$ is not. No compression, all clients, 100 rounds of FedSGM with step 0.3; the largest change of an entry of the final model.
+# **Re-pairing.** We reassign the constraints to other clients. On the breast cancer data, each of ten clients keeps its
+# rows of class 0 and takes the rows of class 1 of another client. The sets of objectives and of constraints stay the
+# same, but $K_{\rm loc}$ changes. FedSGM runs with all clients, without compression, for 100 rounds with step size 0.3.
+# We compute the largest change of an entry of the final model.
 
 # %% tags=["remove-input"]
 table = data.breast_cancer("malignant")
@@ -225,12 +258,12 @@ for name, switch in {"hard": Hard(), "soft": Soft(20.0)}.items():
 
 # %% tags=["remove-input", "nbval-check-output"]
 check("hard, E = 1, 5, 20: the model is the same, to 1e-12", max(moved["hard", E] for E in (1, 5, 20)) < 1e-12)
-check("    and K_loc is not: its norm changes by a tenth or more", min(turning["hard", E] for E in (1, 5, 20)) > 1.1)
+check("    but the norm of K_loc changes by a tenth or more", min(turning["hard", E] for E in (1, 5, 20)) > 1.1)
 check("soft, E = 1: the model is the same, to 1e-12", moved["soft", 1] < 1e-12)
 _ = check(
-    "soft, E = 5, 20: it is not",
+    "soft, E = 5, 20: the model changes",
     min(moved["soft", E] for E in (5, 20)) > 1e-3,
-    f"it moves by {moved['soft', 5]:.2f} and {moved['soft', 20]:.2f}",
+    f"by {moved['soft', 5]:.2f} and {moved['soft', 20]:.2f}",
 )
 
 # %% tags=["remove-input"]
@@ -253,8 +286,8 @@ def draw(fig):
 
 plot.show(
     draw,
-    alt="Scatter plot on logarithmic axes of norms against the bound, one dot an instance: the dots of K_loc minus "
-    "K_glob all lie below the diagonal, many dots of K_loc lie above it.",
+    alt="Norms against the bound on logarithmic axes, one dot for each instance. All dots of K_loc minus "
+    "K_glob lie below the diagonal; many dots of K_loc lie above it.",
     caption="The bound holds for the difference (appendix A), not for K_loc itself (section 3.2).",
 )
 

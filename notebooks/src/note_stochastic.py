@@ -13,55 +13,75 @@
 # %% [markdown]
 # # Minibatches
 #
-# In appendix D of {cite}`fedsgm2025` (F below) the clients compute gradients on minibatches, and constraint values too. Theorem 9 says what this costs. Its proof adds to that of {prf:ref}`part-theorem-4` four
-# probabilistic lemmas and one proposition, each of which turns an assumption on the noise into a bound that holds in all rounds at once. This note proves all of them, and finds where a constant needs more care than the paper takes:
-# Lemma 6 uses inequalities for numbers where vectors are meant. The theorem survives, because the lemma can be avoided ({prf:ref}`sto-theorem`), with a smaller constant.
+# In appendix D of {cite}`fedsgm2025` (F below) the clients compute gradients and constraint values on minibatches. F's
+# Theorem 9 says what this costs. Its proof extends that of {prf:ref}`part-theorem-4` by four probabilistic lemmas and
+# one proposition. Each turns an assumption on the noise into a bound that holds in all rounds at once. This note proves
+# them.
 #
-# The notation is that of the note on sampled clients: $n$ of $N$ clients, $E$ local steps, $T$ rounds, $h$ is $f$ on rounds of $\mathcal A$ and $g$ on rounds of $\mathcal B$.
+# F's proof of Lemma 6 needs a correction: it applies inequalities for real numbers to vectors. Theorem 9 survives, even
+# with a smaller constant, because Lemma 6 can be avoided ({prf:ref}`sto-theorem`).
+#
+# The notation is that of the [note on sampled clients](note_partial.ipynb): $n$ of $N$ clients take part in each of $T$
+# rounds, with $E$ local steps. $h$ is $f$ in the rounds of $\mathcal A$ and $g$ in the rounds of $\mathcal B$;
+# $B(\Gamma)$ and $\eta(\Gamma)$ are in {eq}`eq-hard-b`.
 
 # %% [markdown]
 # ## Setting
 #
-# A client's local step uses $\nabla h_j(w_{j,\tau})+\xi_{j,\tau}$, the gradient on a minibatch; $\xi_{j,\tau}$ is the noise. The query uses a minibatch of $N_b$ rows: client $j$ reports $g_j(w_t)+\zeta_j$, and the server switches on
+# In a local step, a client uses $\nabla h_j(w_{j,\tau})+\xi_{j,\tau}$, the gradient on a minibatch; the vector
+# $\xi_{j,\tau}$ is the noise. For the query, client $j$ reports $g_j(w_t)+\zeta_j$, computed on a minibatch of $N_b$
+# rows. The server switches on the mean of the reports,
 # $\tilde G_t=\frac1n\sum_{j\in\mathcal S_t}(g_j(w_t)+\zeta_j)$. There is no compression.
 #
 # ```{prf:assumption} F-A5
 # :label: sto-assumption
 #
-# Besides {prf:ref}`part-assumption` (F-A1, F-A2, F-A4):
+# Besides {prf:ref}`part-assumption` (F-A1, F-A2, F-A4), we assume:
 #
-# 1. Given everything before it, $\xi_{j,\tau}$ has mean zero and $\mathbb E\exp\big(\lVert\xi_{j,\tau}\rVert^2/\sigma_\xi^2\big)\le e$. The noises of different clients are independent.
-# 2. Given $w_t$ and the sample, the $\zeta_j$ are independent with mean zero and $\frac{\sigma_b^2}{N_b}$-sub-Gaussian. (F prints $g_i(w,\xi_i)-g(w)$ for $\zeta_i$; $g_i(w)$ is meant.)
-# 3. The rows of the query are drawn independently of those of the gradients.
+# 1. Given everything before it, $\xi_{j,\tau}$ has mean zero and
+#    $\mathbb E\exp\big(\lVert\xi_{j,\tau}\rVert^2/\sigma_\xi^2\big)\le e$. The noises of different clients are
+#    independent.
+# 2. Given $w_t$ and the sample of clients, the $\zeta_j$ are independent, have mean zero, and are
+#    $\frac{\sigma_b^2}{N_b}$-sub-Gaussian.
+# 3. The rows for the query are drawn independently of the rows for the gradients.
 # ```
 #
-# Theorem 9 does not list F-A4, but {prf:ref}`sto-prop-1` needs it.
-#
-# ```{prf:lemma} What point 1 says
+# ```{prf:lemma} Consequences of point 1
 # :label: sto-moments
 #
-# Let $X\ge0$ with $\mathbb E e^{X^2/\sigma^2}\le e$. Then $\mathbb EX^2\le\sigma^2$, and $X^2>\sigma^2(1+u)$ has probability at most $e^{-u}$.
+# Let $X\ge0$ with $\mathbb E e^{X^2/\sigma^2}\le e$. Then $\mathbb EX^2\le\sigma^2$, and $X^2>\sigma^2(1+u)$ has
+# probability at most $e^{-u}$.
 # ```
 #
 # ```{prf:proof}
-# Jensen: $\exp(\mathbb EX^2/\sigma^2)\le e$. Markov: $\mathbb P(e^{X^2/\sigma^2}>e^{1+u})\le e\cdot e^{-1-u}$.
+# Jensen's inequality yields $\exp(\mathbb EX^2/\sigma^2)\le e$. Markov's inequality yields
+# $\mathbb P(e^{X^2/\sigma^2}>e^{1+u})\le e\cdot e^{-1-u}$.
 # ```
 #
 # ```{prf:lemma} Two exponential moments
 # :label: sto-mgf
 #
 # Let $\mathbb E e^{X^2/\sigma^2}\le e$. For all real $x$:
-# (a) if $\mathbb EX=0$, then $\mathbb Ee^{xX}\le\exp(\frac34x^2\sigma^2)$; (b) if $X\ge0$ and $x\ge0$, then $\mathbb E[e^{xX}-xX]\le\exp(\frac34x^2\sigma^2)$.
+#
+# (a) If $\mathbb EX=0$, then $\mathbb Ee^{xX}\le\exp(\frac34x^2\sigma^2)$.
+#
+# (b) If $X\ge0$ and $x\ge0$, then $\mathbb E[e^{xX}-xX]\le\exp(\frac34x^2\sigma^2)$.
 # ```
 #
 # ```{prf:proof}
 # Let $\sigma=1$.
 #
-# 1. *Small $x$,* $x^2\le\frac{16}9$. For every real $y$, $e^y\le y+e^{9y^2/16}$ (a statement about one function of one variable; a cell below looks at it). Hence both left sides are at most $\mathbb Ee^{9x^2X^2/16}$, and Jensen's inequality for the power $\frac{9x^2}{16}\le1$ gives $e^{9x^2/16}\le e^{3x^2/4}$.
-# 2. *Large $x$.* $xy\le\frac38x^2+\frac23y^2$ for every $y$, so $\mathbb Ee^{xX}\le e^{3x^2/8}\,\mathbb Ee^{2X^2/3}\le e^{3x^2/8+2/3}$, and $\frac23\le\frac38x^2$ as soon as $x^2\ge\frac{16}9$.
+# 1. First let $x$ be small, $x^2\le\frac{16}9$. Every real $y$ satisfies $e^y\le y+e^{9y^2/16}$ (a cell below looks at
+#    this function of one variable). Hence both left sides are at most $\mathbb Ee^{9x^2X^2/16}$. By Jensen's inequality
+#    for the power $\frac{9x^2}{16}\le1$, this expectation is at most $e^{9x^2/16}\le e^{3x^2/4}$.
+# 2. Now let $x$ be larger. Every $y$ satisfies $xy\le\frac38x^2+\frac23y^2$, so
+#    $\mathbb Ee^{xX}\le e^{3x^2/8}\,\mathbb Ee^{2X^2/3}\le e^{3x^2/8+2/3}$. The claim follows, since
+#    $\frac23\le\frac38x^2$ as soon as $x^2\ge\frac{16}9$.
 # ```
 #
-# So a number with $\mathbb Ee^{X^2/\sigma^2}\le e$ and mean zero is $\frac32\sigma^2$-sub-Gaussian. F uses $\sigma^2$. For numbers, $\sigma^2$ seems to be right: the worst law can be found by linear programming (below), and its constant never exceeds 1. We have no proof of that, and use $\frac32$.
+# Hence a real random variable with $\mathbb Ee^{X^2/\sigma^2}\le e$ and mean zero is sub-Gaussian with the proxy
+# $\frac32\sigma^2$. F uses the proxy $\sigma^2$. For real variables $\sigma^2$ seems to be right: linear programming
+# finds the worst distribution (below), and its constant never exceeds 1. Having no proof, we use $\frac32$.
 
 # %% [markdown]
 # ## Drift: Lemma 3
@@ -75,23 +95,25 @@
 # \sum_{\tau<E}\lVert w_t-w_{j,\tau}\rVert^2\le\eta^2E^3\Big[\tfrac23G^2+\tfrac23\sigma_\xi^2\Big(1+\log\frac{NTE}\delta\Big)\Big] .
 # $$ (eq-sto-lemma3)
 #
-# F prints 1 for the second $\frac23$ (and $\beta$ for $\delta$ in one of its equations).
+# F prints 1 in place of the second factor $\frac23$.
 # ```
 #
 # ```{prf:proof}
-# In steps.
+# We proceed in steps.
 #
-# 1. There are $NTE$ noises (count also those of clients that are not drawn). By {prf:ref}`sto-moments` with $u=\log\frac{NTE}\delta$ and a union bound, with probability at least $1-\delta$ all of them satisfy
+# 1. Count also the noises of clients that are not drawn: there are $NTE$ in all. By {prf:ref}`sto-moments` with
+#    $u=\log\frac{NTE}\delta$ and a union bound, all of them satisfy, with probability at least $1-\delta$,
 #
 #    $$
 #    \lVert\xi_{j,\tau}\rVert\le R,\qquad R=\sigma_\xi\sqrt{1+\log\tfrac{NTE}\delta} .
 #    $$ (eq-sto-r)
 #
-# 2. $w_t-w_{j,\tau}=\eta\sum_{s<\tau}(\nabla h_j(w_{j,s})+\xi_{j,s})$. The square of a sum of $\tau$ vectors is at most $\tau$ times the sum of squares, and $\lVert u+v\rVert^2\le2\lVert u\rVert^2+2\lVert v\rVert^2$: $\lVert w_t-w_{j,\tau}\rVert^2\le\eta^2\tau^2(2G^2+2R^2)$.
-# 3. $\sum_{\tau<E}\tau^2\le\frac{E^3}3$, as in {prf:ref}`hard-lemma-2`.
+# 2. The drift is $w_t-w_{j,\tau}=\eta\sum_{s<\tau}(\nabla h_j(w_{j,s})+\xi_{j,s})$. The squared norm of a sum of $\tau$
+#    vectors is at most $\tau$ times the sum of their squared norms, and
+#    $\lVert u+v\rVert^2\le2\lVert u\rVert^2+2\lVert v\rVert^2$. Hence
+#    $\lVert w_t-w_{j,\tau}\rVert^2\le\eta^2\tau^2(2G^2+2R^2)$.
+# 3. Sum over $\tau$ with $\sum_{\tau<E}\tau^2\le\frac{E^3}3$, as in {prf:ref}`hard-lemma-2`.
 # ```
-#
-# At $E=1$ the left side is zero.
 
 # %% [markdown]
 # ## The noise along the way: Lemma 5
@@ -102,30 +124,41 @@
 # Let $Q_t=\frac1n\sum_{j\in\mathcal S_t}\sum_{\tau<E}\xi_{j,\tau}$. With probability at least $1-\delta$,
 #
 # $$
-# \sum_{t\in\mathcal A}2\eta\langle-Q_t,w_t-w^*\rangle\le2\eta D\sigma_\xi\sqrt{\kappa\,\frac{2ET}n\log\frac1\delta},\qquad\kappa=\tfrac32,
+# \sum_{t\in\mathcal A}2\eta\langle-Q_t,w_t-w^*\rangle\le2\eta D\sigma_\xi\sqrt{\kappa\,\frac{2ET}n\log\frac1\delta},\qquad\kappa=\tfrac32.
 # $$ (eq-sto-lemma5)
 #
-# and the same over $\mathcal B$. F prints $\kappa=1$.
+# The same bound holds for the sum over $\mathcal B$. F prints $\kappa=1$.
 # ```
 #
 # ```{prf:proof}
-# In steps.
+# Order the noises of all rounds in one sequence: by round, then by client, then by local step. Given the noises before
+# it, each contributes $X=-\frac{2\eta}n\langle\xi_{j,\tau},w_t-w^*\rangle$, which has mean zero. Since
+# $\lvert X\rvert\le\frac{2\eta D}n\lVert\xi_{j,\tau}\rVert$, point 1 of {prf:ref}`sto-assumption` holds for $X$ with
+# $\frac{2\eta D}n\sigma_\xi$ in place of $\sigma_\xi$. The indicator of $\mathcal A$ is known before the noise is
+# drawn.
 #
-# 1. Put the noises of all rounds in one row, round by round, within a round client by client and step by step. Given those before it, each contributes $X=-\frac{2\eta}n\langle\xi_{j,\tau},w_t-w^*\rangle$, which has mean zero; and $\lvert X\rvert\le\frac{2\eta D}n\lVert\xi_{j,\tau}\rVert$, so point 1 of {prf:ref}`sto-assumption`
-#    holds for $X$ with $\frac{2\eta D}n\sigma_\xi$. The indicator of $\mathcal A$ is known before.
-# 2. By {prf:ref}`sto-mgf` (a) each has the proxy $\kappa\frac{4\eta^2D^2}{n^2}\sigma_\xi^2$. There are $nET$ of them, so the sum has the proxy $\kappa\frac{4\eta^2D^2ET}n\sigma_\xi^2$ (Azuma, as in {prf:ref}`part-lemma-4`), and exceeds $\sqrt{2\cdot\text{proxy}\cdot\log\frac1\delta}$ with probability at most $\delta$.
+# By {prf:ref}`sto-mgf` (a) each contribution has the proxy $\kappa\frac{4\eta^2D^2}{n^2}\sigma_\xi^2$. There are $nET$
+# contributions. By Azuma's argument, as in {prf:ref}`part-lemma-4`, their sum has the proxy
+# $\kappa\frac{4\eta^2D^2ET}n\sigma_\xi^2$. It exceeds $\sqrt{2\cdot\text{proxy}\cdot\log\frac1\delta}$ with probability
+# at most $\delta$.
 # ```
 
 # %% [markdown]
 # ## The square: Lemma 6
 #
-# F has to bound the distance between the full mean $\nu_t=\frac1N\sum_{j,\tau}\nabla h_j(w_{j,\tau})$ and what the server receives, $s_t=\frac1n\sum_{j\in\mathcal S_t,\tau}(\nabla h_j(w_{j,\tau})+\xi_{j,\tau})$. The distance has two parts, the sampling error $P_t=\nu_t-\bar\Delta_t$ and the mean noise $Q_t=\frac1n\sum_{j\in\mathcal S_t,\tau}\xi_{j,\tau}$. F states
+# F has to bound the distance between the full mean $\nu_t=\frac1N\sum_{j,\tau}\nabla h_j(w_{j,\tau})$ and the mean that
+# the server receives, $s_t=\frac1n\sum_{j\in\mathcal S_t,\tau}(\nabla h_j(w_{j,\tau})+\xi_{j,\tau})$. This distance has
+# two parts: the sampling error $P_t=\nu_t-\bar\Delta_t$, where $\bar\Delta_t$ is $s_t$ without the noise, and the mean
+# noise $Q_t=\frac1n\sum_{j\in\mathcal S_t,\tau}\xi_{j,\tau}$. F states
 #
 # $$
 # 2\eta^2\lVert\nu_t-s_t\rVert^2\le\frac{8\eta^2E}n(EG^2+\sigma_\xi^2)\log\frac{4T}\delta\quad\text{in all rounds},
 # $$ (eq-sto-lemma6)
 #
-# from $\lVert P_t\rVert^2\le\frac{2E^2G^2}n\log\frac{4T}\delta$ and $\lVert Q_t\rVert^2\le\frac{2E\sigma_\xi^2}n\log\frac{4T}\delta$. For numbers these are Hoeffding's inequality and the tail of a sub-Gaussian sum with proxy $\frac{E\sigma_\xi^2}n$. But $P_t$ and $Q_t$ are vectors. What can be shown for vectors, in any dimension, is a little more:
+# and derives this from $\lVert P_t\rVert^2\le\frac{2E^2G^2}n\log\frac{4T}\delta$ and
+# $\lVert Q_t\rVert^2\le\frac{2E\sigma_\xi^2}n\log\frac{4T}\delta$. For real numbers, the first of these bounds is
+# Hoeffding's inequality, and the second is the tail of a sub-Gaussian sum with proxy $\frac{E\sigma_\xi^2}n$. But $P_t$
+# and $Q_t$ are vectors. For vectors of any dimension we can prove slightly larger bounds:
 #
 # ```{prf:lemma} F Lemma 6, for vectors
 # :label: sto-lemma-6
@@ -138,23 +171,37 @@
 # ```
 #
 # ```{prf:proof}
-# *The sample.*
+# We first bound $P_t$.
 #
-# 1. Let $X_j=\sum_\tau\nabla h_j(w_{j,\tau})$, so $\lVert X_j\rVert\le EG$, and $\bar X$ their mean. The variance of a mean without replacement is at most that with it: $\mathbb E\lVert P_t\rVert\le\sqrt{\mathbb E\lVert P_t\rVert^2}\le\sqrt{\frac1n\cdot\frac1N\sum\lVert X_j-\bar X\rVert^2}\le\frac{EG}{\sqrt n}$.
-# 2. Reveal the clients of the sample one after the other. If one revealed client is exchanged for another, the samples that follow can be paired such that two of a pair differ in one client; then $\lVert P_t\rVert$ changes by at most $\frac{2EG}n$, and so does its conditional expectation.
-#    These conditional expectations form a martingale whose $n$ steps lie in intervals of length $\frac{2EG}n$. Hoeffding's lemma and Azuma's argument: $\mathbb P\big(\lVert P_t\rVert>\mathbb E\lVert P_t\rVert+u\big)\le\exp\big(-\frac{2u^2}{n(2EG/n)^2}\big)=\exp\big(-\frac{nu^2}{2E^2G^2}\big)$.
-# 3. This is $\frac\delta{2T}$ for $u=\frac{EG}{\sqrt n}\sqrt{2\log\frac{2T}\delta}$.
+# 1. Let $X_j=\sum_\tau\nabla h_j(w_{j,\tau})$, so that $\lVert X_j\rVert\le EG$, and let $\bar X$ be the mean of all
+#    $X_j$. The variance of a mean is no larger without replacement than with replacement. Hence
+#    $\mathbb E\lVert P_t\rVert\le\sqrt{\mathbb E\lVert P_t\rVert^2}\le\sqrt{\frac1n\cdot\frac1N\sum\lVert X_j-\bar X\rVert^2}\le\frac{EG}{\sqrt n}$.
+# 2. Reveal the clients of the sample one after the other. Suppose that one revealed client is exchanged for another.
+#    Then the possible samples before and after the exchange can be paired such that the samples of a pair differ in one
+#    client. In each pair $\lVert P_t\rVert$ differs by at most $\frac{2EG}n$, and so do the conditional expectations.
+#    These conditional expectations form a martingale with $n$ steps, each in an interval of length $\frac{2EG}n$.
+#    Hoeffding's lemma and Azuma's argument yield
+#    $\mathbb P\big(\lVert P_t\rVert>\mathbb E\lVert P_t\rVert+u\big)\le\exp\big(-\frac{2u^2}{n(2EG/n)^2}\big)=\exp\big(-\frac{nu^2}{2E^2G^2}\big)$.
+# 3. The last bound is $\frac\delta{2T}$ for $u=\frac{EG}{\sqrt n}\sqrt{2\log\frac{2T}\delta}$.
 #
-# *The noise.*
+# We now bound $Q_t$.
 #
-# 4. Pinelis {cite}`pinelis1994optimum`: for a martingale $M_k$ in a Euclidean space with $M_0=0$ and steps $d_k$, $\mathbb E[\cosh(x\lVert M_k\rVert)\mid\text{past}]\le\cosh(x\lVert M_{k-1}\rVert)\cdot\mathbb E\big[e^{x\lVert d_k\rVert}-x\lVert d_k\rVert\mid\text{past}\big]$.
-# 5. Here $d_k=\frac1n\xi_{j,\tau}$, with $nE$ steps in a round. By {prf:ref}`sto-mgf` (b) the last factor is at most $\exp\big(\frac34x^2\frac{\sigma_\xi^2}{n^2}\big)$, so $\mathbb E\cosh(x\lVert Q_t\rVert)\le\exp\big(\frac34x^2\frac{E\sigma_\xi^2}n\big)$.
-# 6. $e^{xu}\le2\cosh(xu)$ and Markov at $x=\frac{2nu}{3E\sigma_\xi^2}$: $\mathbb P(\lVert Q_t\rVert>u)\le2\exp\big(-\frac{nu^2}{3E\sigma_\xi^2}\big)$, which is $\frac\delta{2T}$ for the second bound.
+# 4. Let $M_k$ be a martingale in a Euclidean space with $M_0=0$ and steps $d_k$. Pinelis {cite}`pinelis1994optimum`
+#    shows that
+#    $\mathbb E[\cosh(x\lVert M_k\rVert)\mid\text{past}]\le\cosh(x\lVert M_{k-1}\rVert)\cdot\mathbb E\big[e^{x\lVert d_k\rVert}-x\lVert d_k\rVert\mid\text{past}\big]$.
+# 5. Apply this inequality to the $nE$ steps $d_k=\frac1n\xi_{j,\tau}$ of a round. By {prf:ref}`sto-mgf` (b) the last
+#    factor is at most $\exp\big(\frac34x^2\frac{\sigma_\xi^2}{n^2}\big)$, so
+#    $\mathbb E\cosh(x\lVert Q_t\rVert)\le\exp\big(\frac34x^2\frac{E\sigma_\xi^2}n\big)$.
+# 6. Use $e^{xu}\le2\cosh(xu)$ and Markov's inequality at $x=\frac{2nu}{3E\sigma_\xi^2}$. They yield
+#    $\mathbb P(\lVert Q_t\rVert>u)\le2\exp\big(-\frac{nu^2}{3E\sigma_\xi^2}\big)$, which is $\frac\delta{2T}$ if $u$ is
+#    the second bound of {eq}`eq-sto-vectors`.
 #
-# Add up the $2T$ events.
+# A union bound over the $2T$ events completes the proof.
 # ```
 #
-# Compared with F's two inequalities, the first square grows from $2\log\frac{4T}\delta$ to $\big(1+\sqrt{2\log\frac{2T}\delta}\big)^2$, 1.4 to 1.6 times, and the second from 2 to 3. No violation of {eq}`eq-sto-lemma6` was found; what is missing is a proof.
+# Compared with F's two inequalities, the factor of $\lVert P_t\rVert^2$ grows from $2\log\frac{4T}\delta$ to
+# $\big(1+\sqrt{2\log\frac{2T}\delta}\big)^2$, which is 1.4 to 1.6 times as large. The factor of $\lVert Q_t\rVert^2$
+# grows from 2 to 3. We found no violation of {eq}`eq-sto-lemma6`; what is missing is a proof.
 
 # %% [markdown]
 # ## The query: Proposition 1 and Lemma 8
@@ -162,21 +209,26 @@
 # ```{prf:proposition} F Proposition 1
 # :label: sto-prop-1
 #
-# Given $w_t$, $\tilde G_t-g(w_t)$ is $\big(\frac{\sigma^2}n+\frac{\sigma_b^2}{nN_b}\big)$-sub-Gaussian.
+# Given $w_t$, the error $\tilde G_t-g(w_t)$ is $\big(\frac{\sigma^2}n+\frac{\sigma_b^2}{nN_b}\big)$-sub-Gaussian.
 # ```
 #
 # ```{prf:proof}
-# $\tilde G_t-g(w_t)=(\hat G_t-g(w_t))+\frac1n\sum_{j\in\mathcal S_t}\zeta_j$. Given the sample, the second part is a sum of $n$ independent terms, and $\mathbb E\exp\big(\frac xn\sum\zeta_j\big)\le\exp\big(n\cdot\frac{x^2}{2n^2}\frac{\sigma_b^2}{N_b}\big)$, whatever the sample. So the expectation over both is at most that factor times $\mathbb E\exp(x(\hat G_t-g(w_t)))\le\exp(\frac{x^2\sigma^2}{2n})$, by F-A4.
+# The error has two parts, $\tilde G_t-g(w_t)=(\hat G_t-g(w_t))+\frac1n\sum_{j\in\mathcal S_t}\zeta_j$. Given the
+# sample, the second part is a sum of $n$ independent terms, so
+# $\mathbb E\exp\big(\frac xn\sum\zeta_j\big)\le\exp\big(n\cdot\frac{x^2}{2n^2}\frac{\sigma_b^2}{N_b}\big)$. This bound
+# is the same for every sample. Multiply it by $\mathbb E\exp(x(\hat G_t-g(w_t)))\le\exp(\frac{x^2\sigma^2}{2n})$, which
+# is F-A4.
 # ```
 #
 # ```{prf:lemma} F Lemma 8
 # :label: sto-lemma-8
 #
-# With probability at least $1-\delta$, in all rounds, $\lvert\tilde G_t-g(w_t)\rvert\le\sqrt{\frac2n\big(\sigma^2+\frac{\sigma_b^2}{N_b}\big)\log\frac{2T}\delta}$.
+# With probability at least $1-\delta$, in all rounds,
+# $\lvert\tilde G_t-g(w_t)\rvert\le\sqrt{\frac2n\big(\sigma^2+\frac{\sigma_b^2}{N_b}\big)\log\frac{2T}\delta}$.
 # ```
 #
 # ```{prf:proof}
-# The proof of {prf:ref}`part-lemma-7`, with the proxy of {prf:ref}`sto-prop-1`.
+# Repeat the proof of {prf:ref}`part-lemma-7` with the proxy of {prf:ref}`sto-prop-1`.
 # ```
 
 # %% [markdown]
@@ -194,7 +246,7 @@
 # \end{aligned}
 # $$ (eq-sto-gamma)
 #
-# $\eta=\eta(\Gamma)$, and
+# let $\eta=\eta(\Gamma)$, and let
 #
 # $$
 # \begin{aligned}
@@ -203,15 +255,19 @@
 # \end{aligned}
 # $$ (eq-sto-b)
 #
-# With the threshold $b+r$ and probability at least $1-\delta$: $\mathcal A$ is not empty, $f(\bar w)-f(w^*)\le b$ and $g(\bar w)\le b+2r$.
+# With the threshold $b+r$ and probability at least $1-\delta$, the set $\mathcal A$ is not empty,
+# $f(\bar w)-f(w^*)\le b$, and $g(\bar w)\le b+2r$.
 # ```
 #
-# F prints other constants: $G^2\Gamma=G_{\rm eff}=3E^2G^2+E^2\sigma_\xi^2\big(1+\log\frac{7NTE}\delta\big)+\frac4n(EG^2+\sigma_\xi^2)\log\frac{28T}\delta$; $4GD$ where we have $2GD$; 2 where we have 3 under the second root; and the threshold $b+2r$, with the claim that both gaps are at most the threshold.
+# F has other constants:
+# $G^2\Gamma=G_{\rm eff}=3E^2G^2+E^2\sigma_\xi^2\big(1+\log\frac{7NTE}\delta\big)+\frac4n(EG^2+\sigma_\xi^2)\log\frac{28T}\delta$,
+# $4GD$ where we have $2GD$, and 2 where we have 3 under the second root. F's threshold is $b+2r$, and F claims that it
+# bounds both gaps.
 #
 # ```{prf:proof}
-# In steps.
+# We proceed in steps.
 #
-# 1. *Expand*, as in step 1 of the proof of {prf:ref}`part-theorem-4`, with $s_t=\bar\Delta_t+Q_t$ for the step:
+# 1. *Expansion.* Expand as in step 1 of the proof of {prf:ref}`part-theorem-4`, with the step $s_t=\bar\Delta_t+Q_t$:
 #
 #    $$
 #    \begin{aligned}
@@ -220,47 +276,74 @@
 #    \end{aligned}
 #    $$ (eq-sto-expand)
 #
-# 2. *Product with $\nu_t$.* These are true gradients, at local iterates that the noise has moved. On the event of {eq}`eq-sto-r` with $\frac\delta7$, $\lVert w_t-w_{j,\tau}\rVert\le\eta\tau(G+R)$. As in {prf:ref}`hard-lemma-direct`, the detour over $w_{j,\tau}$ and back costs $2\cdot2\eta\cdot\eta\tau(G+R)\cdot G$, summed over $\tau$:
-#    $2\eta^2G(G+R)E(E-1)$. What remains is $-2\eta E(h(w_t)-h(w^*))$.
-# 3. *Square.* $\lVert\bar\Delta_t\rVert\le EG$ for every sample, so no inequality for $P_t$ is needed: $\lVert s_t\rVert\le EG+\lVert Q_t\rVert$. By steps 4 to 6 of the proof of {prf:ref}`sto-lemma-6`, now with $T$ events and $\frac\delta7$, $\lVert Q_t\rVert\le Q$.
-# 4. Steps 2 and 3 divided by $2\eta^2EG^2$ are $\Gamma$.
-# 5. *The two sums.* The first product in the second line of {eq}`eq-sto-expand` is that of {prf:ref}`part-lemma-4` (given the noise of all clients, the sample is still uniform), the second that of {prf:ref}`sto-lemma-5`; each on $\mathcal A$ and on $\mathcal B$ with $\frac\delta7$. Divided by $2\eta ET$ the four are the last two terms of $b$.
-# 6. *The query.* {prf:ref}`sto-lemma-8` with $\frac\delta7$ has the radius $r$. The conclusion is that of {prf:ref}`part-theorem-4`.
+# 2. *Product with $\nu_t$.* The sum $\nu_t$ contains true gradients, but at local iterates that the noise has moved. On
+#    the event of {eq}`eq-sto-r` with $\frac\delta7$ for $\delta$, these iterates satisfy
+#    $\lVert w_t-w_{j,\tau}\rVert\le\eta\tau(G+R)$. As in {prf:ref}`hard-lemma-direct`, the detour over $w_{j,\tau}$ and
+#    back costs $2\cdot2\eta\cdot\eta\tau(G+R)\cdot G$. Summed over $\tau$ this is
+#    $2\eta^2G(G+R)E(E-1)$. What remains of the product is $-2\eta E(h(w_t)-h(w^*))$.
+# 3. *Square.* Since $\lVert\bar\Delta_t\rVert\le EG$ for every sample, $\lVert s_t\rVert\le EG+\lVert Q_t\rVert$, and
+#    no bound on $P_t$ is needed. By steps 4 to 6 of the proof of {prf:ref}`sto-lemma-6`, now with $T$ events and
+#    $\frac\delta7$, we have $\lVert Q_t\rVert\le Q$.
+# 4. The costs of steps 2 and 3, divided by $2\eta^2EG^2$, add up to $\Gamma$.
+# 5. *The two sums.* Sum {eq}`eq-sto-expand` over the rounds. {prf:ref}`part-lemma-4` bounds the first product in its
+#    second line, because the sample is still uniform given the noise of all clients. {prf:ref}`sto-lemma-5` bounds the
+#    second product. Apply each lemma to $\mathcal A$ and to $\mathcal B$, with $\frac\delta7$. Divided by $2\eta ET$,
+#    the four bounds add up to the last two terms of $b$.
+# 6. *The query.* By {prf:ref}`sto-lemma-8` with $\frac\delta7$, the error of the query is at most $r$. Conclude as in
+#    the proof of {prf:ref}`part-theorem-4`.
 #
-# Seven events: {eq}`eq-sto-r` (1), Lemma 4 (2), Lemma 5 (2), $\lVert Q_t\rVert\le Q$ (1), Lemma 8 (1).
+# The proof uses seven events: {eq}`eq-sto-r`, Lemma 4 and Lemma 5 (twice each), $\lVert Q_t\rVert\le Q$, and Lemma 8.
 # ```
-#
-# F's own way leads to $G_{\rm eff}$ as follows: $\lVert s_t\rVert^2\le2\lVert\nu_t\rVert^2+2\lVert\nu_t-s_t\rVert^2$ gives $E$ and, by Lemma 6, $\frac4n(E+\sigma_\xi^2/G^2)\log\frac{28T}\delta$; Young's inequality with $\alpha=\eta$ gives 1; Lemma 3 gives $\frac23E^2$ and $E^2\frac{\sigma_\xi^2}{G^2}(1+\log\frac{7NTE}\delta)$; and $E+1+\frac23E^2\le3E^2$.
 #
 # ```{prf:lemma} The printed $G_{\rm eff}$ is large enough
 # :label: sto-printed
 #
-# $G^2\Gamma\le G_{\rm eff}$ always. And the printed threshold terms are at least those of $b$ if $\sigma_\xi\le4.4\sqrt E\,G$.
+# We have $G^2\Gamma\le G_{\rm eff}$. If $\sigma_\xi\le4.4\sqrt E\,G$, the last two terms of $b$ together are at most
+# the corresponding printed terms.
 # ```
 #
 # ```{prf:proof}
-# In steps.
+# Since $(EG+Q)^2\le2E^2G^2+2Q^2$, the last term of $\Gamma$ is at most
+# $E+\frac{Q^2}{EG^2}=E+\frac3n\frac{\sigma_\xi^2}{G^2}\log\frac{14T}\delta$. Since
+# $\frac RG\le\frac12+\frac{R^2}{2G^2}$, the first term is at most $\frac32(E-1)+\frac{E-1}2\frac{R^2}{G^2}$. Compare
+# these bounds term by term with $3E^2$, $E^2\frac{R^2}{G^2}$ and $\frac4n\frac{\sigma_\xi^2}{G^2}\log\frac{28T}\delta$,
+# the terms of $G_{\rm eff}/G^2$.
 #
-# 1. $(EG+Q)^2\le2E^2G^2+2Q^2$, so the last term of $\Gamma$ is at most $E+\frac{Q^2}{EG^2}=E+\frac3n\frac{\sigma_\xi^2}{G^2}\log\frac{14T}\delta$. And $\frac RG\le\frac12+\frac{R^2}{2G^2}$, so the first is at most $\frac32(E-1)+\frac{E-1}2\frac{R^2}{G^2}$. Compare term by term with $3E^2$, $E^2\frac{R^2}{G^2}$ and $\frac4n\frac{\sigma_\xi^2}{G^2}\log\frac{28T}\delta$.
-# 2. What $b$ has more, $2D\sigma_\xi(\sqrt3-\sqrt2)\frac1{\sqrt{nET}}\sqrt{\log\frac7\delta}$, is at most what it has less, $2GD\frac{\sqrt2}{\sqrt{nT}}\sqrt{\log\frac7\delta}$, if $\sigma_\xi\le\frac{\sqrt2}{\sqrt3-\sqrt2}\sqrt E\,G$.
+# One term of $b$ is larger than in the printed threshold, by
+# $2D\sigma_\xi(\sqrt3-\sqrt2)\frac1{\sqrt{nET}}\sqrt{\log\frac7\delta}$. Another is smaller, by
+# $2GD\frac{\sqrt2}{\sqrt{nT}}\sqrt{\log\frac7\delta}$. The excess is at most the deficit if
+# $\sigma_\xi\le\frac{\sqrt2}{\sqrt3-\sqrt2}\sqrt E\,G$.
 # ```
 
 # %% [markdown]
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **Lemma 6** uses scalar inequalities for vectors, and the proxy $\sigma_\xi^2$ where the textbook inequality has $\frac32\sigma_\xi^2$. {prf:ref}`sto-lemma-6` is what we can prove; Theorem 9 does not need it.
-# * **Lemma 5** uses the same proxy. For numbers it seems to be right, see below.
-# * **1 against 2**: the promise on $g(\bar w)$ with the printed threshold is the threshold plus $r$, not the threshold; the consistent reading is that of {prf:ref}`part-theorem-4`.
-# * **One sample for query and step**: as in {prf:ref}`part-one-sample`. The same holds for the batches: point 3.
-# * **Misprints of Theorem 9**: F-A4 is not listed; the $\epsilon$ closes a root in the wrong place; $\log\frac5\delta$, $\log\frac{10T}\delta$ and a $\Gamma$ are left over in one equation, from a count of five events; F-A5 (2) has $g(w)$ for $g_i(w)$; Lemma 3 has $\beta$ for $\delta$. $G_{\rm eff}$ has the unit of $G^2$, the $\Gamma$ of the other theorems has none.
+# * **Lemma 6** uses scalar inequalities for vectors, and the proxy $\sigma_\xi^2$ where the textbook inequality has
+#   $\frac32\sigma_\xi^2$. {prf:ref}`sto-lemma-6` is what we can prove. Theorem 9 does not need it.
+# * **Lemma 5** uses the same proxy $\sigma_\xi^2$, which seems to be right for real variables (see the checks).
+# * **The promise on $g(\bar w)$** does not follow with the printed threshold: the proof yields only the threshold plus
+#   $r$. {prf:ref}`part-theorem-4` has the consistent version.
+# * **Query and step** need different samples of clients ({prf:ref}`part-one-sample`), and different minibatches (point
+#   3 of {prf:ref}`sto-assumption`).
+# * **Theorem 9 has misprints.** It does not list F-A4, which {prf:ref}`sto-prop-1` needs. The $\epsilon$ closes a root
+#   in the wrong place. One equation keeps $\log\frac5\delta$, $\log\frac{10T}\delta$ and a $\Gamma$ from an earlier
+#   count of five events. F-A5 (2) has $g_i(w,\xi_i)-g(w)$ for $\zeta_i$, where $g_i(w)$ is meant. Lemma 3 has $\beta$
+#   for $\delta$ in one equation. $G_{\rm eff}$ has the unit of $G^2$; in the other theorems $\Gamma$ has no unit.
 # * **At $E=1$** there is no drift, but the printed $G_{\rm eff}$ keeps $\sigma_\xi^2(1+\log\frac{7NT}\delta)$.
 # ```
 
 # %% [markdown]
 # ## Checks
 #
-# Six families of noise satisfy $\mathbb Ee^{\lVert\xi\rVert^2}=e$ exactly: Gaussian; uniform on the sphere; a fixed vector with a random sign; a long step with probability 0.1 and a short one the other way ("skewed"); zero but for one time in a hundred ("rare"); and $\lVert\xi\rVert^2$ exponential, the heaviest tail there can be.
+# The checks use six families of noise, all with $\mathbb Ee^{\lVert\xi\rVert^2}=e$ exactly:
+#
+# * Gaussian noise;
+# * a uniform vector on the sphere ("sphere");
+# * a fixed vector with a random sign ("sign");
+# * a long step with probability 0.1 and otherwise a short step the other way ("skewed");
+# * noise that is zero in all but one draw in a hundred ("rare");
+# * noise with exponential $\lVert\xi\rVert^2$, the heaviest possible tail.
 
 # %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer and shorter runs
@@ -309,7 +392,8 @@ rng = seeded(seed, "rounds")
 one = Setting(D=1.0, G=1.0, E=4, T=5, N=8, n=4, delta=0.1)
 
 # %% [markdown]
-# **Lemma 3.** The gradient does not turn (a unit vector), $\sigma_\xi=G=1$, $d=3$, four local steps, 8 clients, 5 rounds, $\delta=0.1$. Each trial gives the largest drift sum over its rounds and clients.
+# **Lemma 3.** All gradients are one constant unit vector. There are four local steps, 8 clients and 5 rounds, with
+# $\sigma_\xi=G=1$, $d=3$ and $\delta=0.1$. Each trial yields the largest drift sum over its rounds and clients.
 
 
 # %% tags=["remove-input"]
@@ -326,15 +410,17 @@ silent = drift_bound(one, 1.0, 0.0) / 2  # that of Lemma 2
 # %% tags=["remove-input", "nbval-check-output"]
 for family, sums in drift.items():
     kept = float((sums <= limit).double().mean())
-    check(f"{family}: within the bound with 2/3 in at least 90 % of {trials} trials", kept >= 0.9)
+    check(f"{family}: the bound with 2/3 holds in at least 90 % of {trials} trials", kept >= 0.9)
 check("the printed bound is larger", drift_bound(one, 1.0, 1.0) > limit)
 _ = check(
-    "Lemma 2's bound, which knows no noise, is missed in more than 10 % by every family",
+    "every family exceeds Lemma 2's bound, which ignores noise, in over 10 % of the trials",
     all(float((sums <= silent).double().mean()) < 0.9 for sums in drift.values()),
 )
 
 # %% [markdown]
-# **How small the proxy can be**, for a number $X$ with $\mathbb Ee^{X^2}\le e$ and mean zero, and how small the constant $\frac2{x^2}\log\mathbb E[e^{xR}-xR]$ that Pinelis' inequality needs for a length $R$. For each $x$ linear programming finds the worst distribution on a grid.
+# **The smallest proxy.** We compute the smallest possible proxy of a real variable $X$ with $\mathbb Ee^{X^2}\le e$ and
+# mean zero. For a length $R\ge0$ we compute the smallest constant $\frac2{x^2}\log\mathbb E[e^{xR}-xR]$ in Pinelis'
+# inequality. For each $x$, linear programming finds the worst distribution on a grid.
 
 # %% tags=["remove-input"]
 scan = np.array([0.1, 0.2, 0.3, 0.5, 0.65, 0.8, 1.0, 1.3, 1.6, 2.0, 2.5, 3.0, 4.0, 5.0])
@@ -345,11 +431,11 @@ spare = {c: (y + np.exp(c * y**2) - np.exp(y)).min() for c in (9 / 16, 1 / 2)}
 
 # %% tags=["remove-input", "nbval-check-output"]
 check("exp(y) <= y + exp(9/16 y^2) on [-3, 2] (beyond, 9/16 y^2 > y)", spare[9 / 16] >= 0)
-check("with 1/2 for 9/16 it fails", spare[1 / 2] < 0)
-check("numbers: never above 1, and above 0.99 for small x", 0.99 < max(scalar) <= 1)
-check("numbers: falling in x", bool((np.diff(scalar) < 0).all()))
+check("with 1/2 in place of 9/16 the inequality fails", spare[1 / 2] < 0)
+check("real variables: the proxy is never above 1, and above 0.99 for small x", 0.99 < max(scalar) <= 1)
+check("real variables: the proxy falls in x", bool((np.diff(scalar) < 0).all()))
 _ = check(
-    "lengths: above 1, but never above 1.12 (3/2 is proved)",
+    "lengths: the constant exceeds 1, but never 1.12 (3/2 is proved)",
     1.1 < max(vector) < 1.12,
 )
 
@@ -359,18 +445,19 @@ def draw_proxies(fig):
     ax = fig.subplots(subplot_kw={"xlabel": "x", "ylabel": "worst proxy / sigma^2"})
     ax.plot(scan, scalar, "o-", scan, vector, "s-", markersize=4)
     ax.axhline(1.5, color=plot.COLORS[5], linestyle=":")
-    ax.legend(["numbers with mean zero", "lengths, for Pinelis' inequality", "3/2"])
+    ax.legend(["real variables with mean zero", "lengths, for Pinelis' inequality", "3/2"])
 
 
 plot.show(
     draw_proxies,
-    alt="Two curves against x: the worst proxy of a number starts at one and falls; that of a length rises to about 1.11 near "
-    "x = 0.65 and falls to the other curve; a dotted line at 1.5 lies above both.",
-    caption="The largest proxy that F-A5 (1) allows, by linear programming, and the textbook constant (dotted).",
+    alt="Two curves against x: the worst proxy of a real variable falls from one; the worst constant of a length rises to about 1.11 near "
+    "x = 0.65 and then falls to the other curve. A dotted line at 1.5 lies above both.",
+    caption="Linear programming finds the largest proxy that F-A5 (1) allows; the textbook constant is dotted.",
 )
 
 # %% [markdown]
-# **Lemma 5.** The sum of $nET=80$ inner products with a unit vector ($\eta=D=1$, $n=4$, scaled by $\frac2n$), against the bound with $\kappa=1$.
+# **Lemma 5.** We compare the sum of $nET=80$ inner products with a unit vector ($\eta=D=1$, $n=4$, each product scaled
+# by $\frac2n$) with the bound for $\kappa=1$.
 
 # %% tags=["remove-input"]
 walks = {f: 0.5 * noise(f, (5 * trials, 80), 1, rng).sum((1, 2)) for f in FAMILIES}
@@ -386,7 +473,10 @@ _ = check(
 )
 
 # %% [markdown]
-# **Lemma 6.** Sums $X_j$ of norm $EG$ for 40 clients, four take part, five rounds: either half $+$, half $-$ the same vector ("line"), or random directions ("round"), with each family of noise, in dimension 1 (line) and 10 (round). In brackets: the 90 % quantile of the largest $2\lVert\nu_t-s_t\rVert^2$ of five rounds, over F's bound.
+# **Lemma 6.** In each of five rounds, four of 40 clients take part; their sums $X_j$ have norm $EG$. In "line"
+# (dimension 1), half of the clients have $+EG$ and half $-EG$. In "round" (dimension 10), the directions are random.
+# Each family of noise is added. The number in brackets is the 90 % quantile of the largest $2\lVert\nu_t-s_t\rVert^2$
+# of five rounds, divided by F's bound.
 
 # %% tags=["remove-input"]
 line = 4 * torch.tensor([1.0, -1.0], dtype=torch.float64).repeat(20)[:, None]
@@ -405,7 +495,7 @@ printed, proved = (square_bound(one, 1.0, 1.0, v) for v in ("printed", "proved")
 # %% tags=["remove-input", "nbval-check-output"]
 for (shape, family), values in square.items():
     part = float(values.quantile(0.9)) / printed
-    check(f"{shape}, {family}: below F's bound", part < 1, f"{part:.1f}")
+    check(f"{shape}, {family}: the quantile is below F's bound", part < 1, f"{part:.1f}")
 check("the proved bound is between 1.5 and 1.6 times F's here", 1.5 < proved / printed < 1.6)
 _ = check(
     "a fifth of F's bound is exceeded (line, sign)",
@@ -413,8 +503,10 @@ _ = check(
 )
 
 # %% [markdown]
-# **Proposition 1**, exactly: for random values of 7 clients with 5 rows each, all samples of 3 clients are listed, and so is what a batch of 2 rows can be. $\sigma$ and $\sigma_b$ are half the ranges of the clients' means and of the rows of a client. The ratio is
-# $\log\mathbb Ee^{x(\tilde G-g)}$ over $\frac{x^2}2\cdot\frac1n(\sigma^2+\frac{\sigma_b^2}{N_b})$.
+# **Proposition 1** is checked exactly. The values of 7 clients with 5 rows each are random; all samples of 3 clients
+# and all batches of 2 rows are listed. $\sigma$ is half the range of the clients' means, and $\sigma_b$ is half the
+# largest range of the rows of a client. We compute the ratio of $\log\mathbb Ee^{x(\tilde G-g)}$ to
+# $\frac{x^2}2\cdot\frac1n(\sigma^2+\frac{\sigma_b^2}{N_b})$.
 
 # %% tags=["remove-input"]
 table = torch.randn(50, 7, 5, generator=rng, dtype=torch.float64)
@@ -430,12 +522,13 @@ extreme = torch.tensor([[1.0, -1.0]] * 4, dtype=torch.float64)  # no sampling er
 tight = value_exponent(extreme, 4, 2, 0.01) / (0.01**2 / 8 / 2)
 
 # %% tags=["remove-input", "nbval-check-output"]
-check(f"ratio at most 1 on {len(ratios)} cases", max(ratios) <= 1)
-check("random signs, all clients: ratio 1, to one part in a thousand", abs(tight - 1) < 1e-3)
-_ = check("without the term of the batch some case exceeds 1", max(without) > 1)
+check(f"the ratio is at most 1 in {len(ratios)} cases", max(ratios) <= 1)
+check("with random signs and all clients the ratio is 1, to one part in a thousand", abs(tight - 1) < 1e-3)
+_ = check("without the term of the minibatch some ratio exceeds 1", max(without) > 1)
 
 # %% [markdown]
-# **Lemma 8.** Half of 400 clients have the value $1$, the others $-1$. In each of 50 rounds 30 take part, and the noise of a report is the mean of two rows of $\pm1$ ($\sigma=\sigma_b=1$, $N_b=2$); $\delta=0.1$.
+# **Lemma 8.** Half of 400 clients have the value $1$, the others $-1$. In each of 50 rounds 30 clients take part. The
+# noise of a report is the mean of two rows of $\pm1$, so $\sigma=\sigma_b=1$ and $N_b=2$; $\delta=0.1$.
 
 # %% tags=["remove-input"]
 query = Setting(D=1.0, G=1.0, E=1, T=50, N=400, n=30, sigma=1.0, delta=0.1)
@@ -446,12 +539,18 @@ wrong = (sample_means(signs, 30, 50 * few, rng) + batch).view(few, 50).abs().ama
 within = {k: float((wrong <= k * estimate_error(query, 1.0, 2)).double().mean()) for k in (1, 0.5)}
 
 # %% tags=["remove-input", "nbval-check-output"]
-check(f"within the bound in at least 90 % of {few} trials", within[1] >= 0.9)
-_ = check("within half of it in fewer than 90 %", within[0.5] < 0.9)
+check(f"the error is within the bound in at least 90 % of {few} trials", within[1] >= 0.9)
+_ = check("it is within half of the bound in fewer than 90 %", within[0.5] < 0.9)
 
 # %% [markdown]
-# **Theorem 9 on a stochastic problem.** `boxed_norms` with 8 clients of 40 rows; 4 take part, minibatches of 32 rows with replacement for gradients and for values, a second sample for the query. All constants are known: $G=1$, $D=\sqrt3$, $\sigma=\sigma_b=0.01$. A row's gradient is a unit vector, so its noise is not longer than 2, and the mean of 32
-# satisfies F-A5 (1) with $\sigma_\xi=2\sqrt{\frac{2(e+1)}{32(e-1)}}$ (`papers.fedsgm.noise.batch_noise`; Pinelis' inequality again). First, the assumption at random points; then the theorem as printed, corrected, and with our constants.
+# **Theorem 9 on a stochastic problem.** The problem `boxed_norms` has 8 clients of 40 rows; 4 clients take part in a
+# round, and a second sample answers the query. Gradients and values come from minibatches of 32 rows, drawn with
+# replacement. All constants are known: $G=1$, $D=\sqrt3$, $\sigma=\sigma_b=0.01$.
+#
+# The gradient of a row is a unit vector, so its noise is not longer than 2. By Pinelis' inequality, the mean of 32 such
+# noises satisfies F-A5 (1) with $\sigma_\xi=2\sqrt{\frac{2(e+1)}{32(e-1)}}$ (`papers.fedsgm.noise.batch_noise`). We
+# first check this assumption at the start and at the solution of every instance, then the theorem as printed,
+# corrected, and with our constants.
 
 # %% tags=["remove-input"]
 instance = cache(lambda s: boxed_norms(s, rows=40))
@@ -503,24 +602,24 @@ start = max(float(instance(s).mean_losses(instance(s).w0)[1]) for s in seeds)
 
 # %% tags=["remove-input", "nbval-check-output"]
 check(f"F-A5 (1) at {len(points)} points: E exp(|noise|^2 / sigma_xi^2) <= e", max(moments) <= e)
-check("    with a twelfth of sigma_xi it fails somewhere", max(small) > e)
+check("    with a twelfth of sigma_xi this fails at some point", max(small) > e)
 for E in steps:
     for name, rate in rates[E].items():
         share = float((measured[E][name] <= rate.accuracy).all(1).mean())
-        check(f"E={E}, {name}: promise met on {share:.0%} of {instances} runs, 90 % wanted", share >= 0.9)
+        check(f"E={E}, {name}: promise kept on {share:.0%} of {instances} runs, 90 % promised", share >= 0.9)
     ours = rates[E]["ours"]
     check(
-        "    ours is less than 3/4 of the printed one, and below the largest g at the start",
+        "    our promise is below 3/4 of the printed one, and below the largest g at the start",
         ours.accuracy < min(0.75 * rates[E]["printed"].accuracy, start),
         f"promises {ours.accuracy:.2f} and {rates[E]['printed'].accuracy:.2f}, start {start:.2f}",
     )
     check(
-        "    half of ours is exceeded by g(w_bar) on more than half of the runs",
+        "    g(w_bar) exceeds half of our promise on more than half of the runs",
         float((measured[E]["ours"][:, 1] > ours.accuracy / 2).mean()) > 0.5,
     )
 
 # %% [markdown]
-# **The constants**: {prf:ref}`sto-printed` on a grid of settings, and the limit without noise.
+# **The constants.** We check {prf:ref}`sto-printed` on a grid of settings, and $\Gamma$ in the limit without noise.
 
 # %% tags=["remove-input", "nbval-check-output"]
 grid = [
@@ -537,11 +636,11 @@ terms = [
     (s, x, theorem_9(s, x, 0.0, 1).accuracy - noisy_rate(s, x, 0.0, 1).accuracy) for s, x in grid
 ]
 kept = [difference > 0 for s, x, difference in terms if x <= 4.4 * sqrt(s.E)]
-check(f"ours <= the printed promise where sigma_xi <= 4.4 sqrt(E) G ({len(kept)} settings)", all(kept))
+check(f"our promise <= the printed one where sigma_xi <= 4.4 sqrt(E) G ({len(kept)} settings)", all(kept))
 _ = check(
     "without noise Gamma is 3E/2 - 1 (E = 1, 5, 50)",
     all(gamma_noisy(replace(one, E=E), 0.0) == 1.5 * E - 1 for E in (1, 5, 50)),
 )
 
 # %% [markdown]
-# The cells that make these checks are in {download}`note_stochastic.py <src/note_stochastic.py>`.
+# The checks are in {download}`note_stochastic.py <src/note_stochastic.py>`.

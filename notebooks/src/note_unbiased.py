@@ -13,18 +13,22 @@
 # %% [markdown]
 # # Unbiased compression, without memory
 #
-# In {cite}`upadhyay2025switching` (W below) the clients send a random, unbiased sketch of what they did, and forget the rest. This note proves the statements of that paper about it: Lemmas 3, 4 and 5, Theorem 1
-# (6 in the appendix, hard switching) and Theorem 2 (7, soft). One number, $q_u$, enters the rate through one term.
+# In {cite}`upadhyay2025switching` (W below) the clients send a random, unbiased sketch of the sum of their steps, and
+# forget the rest. This note proves W's statements about this compression: Lemmas 3, 4 and 5, Theorem 1 (6 in the
+# appendix, hard switching) and Theorem 2 (7, soft switching). The compressor enters the rate through one number, $q_u$,
+# in one term.
 #
-# What the proofs show is a statement about the *mean over the compressor's randomness*. W states more, namely that the averaged iterate exists and is an $\epsilon$-solution. A small example below, in which every
-# probability is computed by hand, shows that this fails on one path in four; what is left, and what it says of the averaged iterate, is stated as a theorem.
+# The proofs bound a *mean over the compressor's randomness*. W claims more, namely that the averaged iterate exists and
+# is an $\epsilon$-solution. A small example below, with all probabilities computed by hand, shows that this fails on
+# one path in four. A theorem then states what holds for the averaged iterate.
 #
-# The notation is that of the note on hard switching.
+# The notation is that of the [note on hard switching](note_hard_switching.ipynb).
 
 # %% [markdown]
 # ## Setting
 #
-# Round $t$ is as in {eq}`eq-hard-update`, except that client $j$ sends $C_j(X_j)$ in the place of $X_j=\sum_{\tau<E}\nu_{j,\tau}$:
+# Round $t$ is as in {eq}`eq-hard-update`, except that client $j$ sends $C_j(X_j)$ in place of
+# $X_j=\sum_{\tau<E}\nu_{j,\tau}$:
 #
 # $$
 # w_{t+1}=w_t-\frac\eta N\sum_{j=1}^NC_j(X_j) .
@@ -33,20 +37,24 @@
 # ```{prf:assumption} W-A2
 # :label: unb-assumption
 #
-# For all $x$, $\mathbb E[C_j(x)]=x$ and $\mathbb E\lVert C_j(x)-x\rVert^2\le q_u\lVert x\rVert^2$ with $q_u\ge0$. The $C_j$ are independent over clients, and over rounds.
+# For all $x$, $\mathbb E[C_j(x)]=x$ and $\mathbb E\lVert C_j(x)-x\rVert^2\le q_u\lVert x\rVert^2$ with $q_u\ge0$. The
+# $C_j$ are independent over clients, and over rounds.
 # ```
 #
 # ```{prf:lemma} Rand-K
 # :label: unb-lemma-randk
 #
-# Keep $K$ of $d$ entries, all sets of $K$ being equally likely, and multiply them by $d/K$. Then {prf:ref}`unb-assumption` holds with $q_u=\frac dK-1$, and its inequality is an equality for every $x$.
+# Keep $K$ of $d$ entries, all sets of $K$ being equally likely, and multiply them by $d/K$. Then
+# {prf:ref}`unb-assumption` holds with $q_u=\frac dK-1$, and its inequality is an equality for every $x$.
 # ```
 #
 # ```{prf:proof}
-# Every entry is kept with probability $p=\frac Kd$, so its mean is $p\cdot\frac{x_i}p=x_i$, and its variance $p\big(\frac{x_i}p\big)^2-x_i^2=\big(\frac1p-1\big)x_i^2$. Sum over $i$.
+# Every entry is kept with probability $p=\frac Kd$. So its mean is $p\cdot\frac{x_i}p=x_i$, and its variance is
+# $p\big(\frac{x_i}p\big)^2-x_i^2=\big(\frac1p-1\big)x_i^2$. Sum over $i$.
 # ```
 #
-# With all clients and no projection, W Lemma 5 is {prf:ref}`hard-lemma-2`: local steps are not compressed. The other two need the expectation $\mathbb E_t$ over the compressors of round $t$, given $w_t$.
+# W Lemma 5 is {prf:ref}`hard-lemma-2` with all clients and no projection, because local steps are not compressed. W
+# Lemmas 3 and 4 need the expectation $\mathbb E_t$ over the compressors of round $t$, given $w_t$.
 #
 # ```{prf:lemma} W Lemma 3
 # :label: unb-lemma-square
@@ -55,23 +63,29 @@
 # ```
 #
 # ```{prf:proof}
-# In steps.
+# We proceed in steps.
 #
 # 1. Write $C_j(X_j)=X_j+\zeta_j$. Given $w_t$ the $X_j$ are fixed, and $\mathbb E_t\zeta_j=0$.
-# 2. The products $\langle X_i,\zeta_j\rangle$ have mean zero. So have $\langle\zeta_i,\zeta_j\rangle$ for $i\ne j$, by independence.
-# 3. What is left is $\lVert\frac1N\sum X_j\rVert^2+\frac1{N^2}\sum_j\mathbb E_t\lVert\zeta_j\rVert^2$. The first is at most $E^2G^2$ since every $\lVert X_j\rVert\le EG$, the second at most $\frac1{N^2}\cdot N\cdot q_uE^2G^2$.
+# 2. The products $\langle X_i,\zeta_j\rangle$ have mean zero. By independence, so do the products
+#    $\langle\zeta_i,\zeta_j\rangle$ for $i\ne j$.
+# 3. What remains is $\lVert\frac1N\sum X_j\rVert^2+\frac1{N^2}\sum_j\mathbb E_t\lVert\zeta_j\rVert^2$. The first term
+#    is at most $E^2G^2$, since every $\lVert X_j\rVert\le EG$. The second is at most
+#    $\frac1{N^2}\cdot N\cdot q_uE^2G^2$.
 # ```
 #
-# It is an equality if all $X_j$ are the same vector of length $EG$ and the compressor is Rand-K. Independence matters: with one common choice of entries for all clients, $\frac{q_u}N$ becomes $q_u$.
+# The lemma is an equality if all $X_j$ are the same vector of length $EG$ and the compressor is Rand-K. If all clients
+# use one common choice of entries, $\frac{q_u}N$ becomes $q_u$.
 #
 # ```{prf:lemma} W Lemma 4
 # :label: unb-lemma-cross
 #
-# For every $\alpha>0$, $-2\eta\,\mathbb E_t\big\langle w_t-w^*,\frac1N\sum_jC_j(X_j)\big\rangle$ is at most the right side of {eq}`eq-hard-lemma1`.
+# For every $\alpha>0$, $-2\eta\,\mathbb E_t\big\langle w_t-w^*,\frac1N\sum_jC_j(X_j)\big\rangle$ is at most the right
+# side of {eq}`eq-hard-lemma1`.
 # ```
 #
 # ```{prf:proof}
-# The product is linear in the $C_j(X_j)$, and $w_t-w^*$ is given: the expectation puts $X_j$ in the place of $C_j(X_j)$. That is the left side of {eq}`eq-hard-lemma1`.
+# The product is linear in the $C_j(X_j)$, and $w_t-w^*$ is given. So the expectation replaces $C_j(X_j)$ by $X_j$, and
+# the result is the left side of {eq}`eq-hard-lemma1`.
 # ```
 
 # %% [markdown]
@@ -96,14 +110,18 @@
 # ```
 #
 # ```{prf:proof}
-# In steps.
+# We proceed in steps.
 #
-# 1. Expand $\mathbb E_t\lVert w_{t+1}-w^*\rVert^2$. The cross term is bounded by {prf:ref}`unb-lemma-cross` as without compression. ($\sigma_t$ is computed from $w_t$, before the compressors are drawn, so $h_j$ is fixed.)
-# 2. The square term is at most $\eta^2E^2G^2+\eta^2E^2G^2\frac{q_u}N$ by {prf:ref}`unb-lemma-square`. The second part is new. Divided by $2\eta^2EG^2$ it is $\frac{Eq_u}{2N}$; the rest is $\Gamma_0\le2E^2$ or $\Gamma_{\rm direct}$ of the note on hard switching.
-# 3. Take the expectation over all rounds; the expected distances telescope as in {prf:ref}`hard-lemma-regret`.
+# 1. Expand $\mathbb E_t\lVert w_{t+1}-w^*\rVert^2$. By {prf:ref}`unb-lemma-cross`, the cross term has the same bound as
+#    without compression. ($\sigma_t$ is computed from $w_t$ before the compressors are drawn, so $h_j$ is fixed.)
+# 2. The square term is at most $\eta^2E^2G^2+\eta^2E^2G^2\frac{q_u}N$ by {prf:ref}`unb-lemma-square`. The second part
+#    is new; divided by $2\eta^2EG^2$ it is $\frac{Eq_u}{2N}$. The other terms add up to $\Gamma_0\le2E^2$ or to
+#    $\Gamma_{\rm direct}$ of the note on hard switching.
+# 3. Take the expectation over all rounds. The expected distances telescope as in {prf:ref}`hard-lemma-regret`.
 # ```
 #
-# This is all that the expectation gives. W goes on as in {prf:ref}`hard-theorem`: "if $\mathcal A$ were empty ...". But now $\mathcal A$ is random, and $\mathbb ER\le\epsilon$ does not bound $R$ on a path.
+# W continues as in {prf:ref}`hard-theorem`: "if $\mathcal A$ were empty ...". But now $\mathcal A$ is random, and
+# $\mathbb ER\le\epsilon$ does not bound $R$ on a single path.
 
 # %% [markdown]
 # ## A path without a good round
@@ -111,17 +129,27 @@
 # ```{prf:example} One client, one coordinate
 # :label: unb-example
 #
-# $N=E=G=D=1$ in dimension $d\ge2$, Rand-K with $K=1$, hard switching, $g(w)=\lVert w\rVert-c$, $f(w)=\lVert w-a\rVert$ with $a=(c+3,0,\dots,0)$. The solution is $w^*=(c,0,\dots,0)$, the start $w_0=(c+1,0,\dots,0)$, and $g(w_0)=1$.
+# Let $N=E=G=D=1$ in dimension $d\ge2$, with hard switching and Rand-K with $K=1$. Let $g(w)=\lVert w\rVert-c$ and
+# $f(w)=\lVert w-a\rVert$ with $a=(c+3,0,\dots,0)$. The solution is $w^*=(c,0,\dots,0)$. The start is
+# $w_0=(c+1,0,\dots,0)$, where $g(w_0)=1$.
 #
-# 1. $q_u=d-1$, $\Gamma=\frac{d+3}2$ and $\epsilon=B(\Gamma)=\sqrt{\frac{d+3}T}$. With $T=d+4$ rounds, $\epsilon<1$.
-# 2. At $w_0$ only the first entry of $\nabla g$ is not zero. As long as the compressor keeps another one, nothing moves, and $g(w_t)=1>\epsilon$.
-# 3. The points $w_0,\dots,w_{T-1}$ depend on $T-1=d+3$ draws. With probability $\big(1-\frac1d\big)^{d+3}$ none of them is the first entry. Then $\mathcal A=\emptyset$, $R=1>\epsilon$, and $\bar w$ is not defined.
+# 1. We have $q_u=d-1$, $\Gamma=\frac{d+3}2$ and $\epsilon=B(\Gamma)=\sqrt{\frac{d+3}T}$. With $T=d+4$ rounds,
+#    $\epsilon<1$.
+# 2. At $w_0$ only the first entry of $\nabla g$ is not zero. As long as the compressor keeps another entry, the model
+#    does not move, and $g(w_t)=1>\epsilon$.
+# 3. The points $w_0,\dots,w_{T-1}$ depend on $T-1=d+3$ draws. With probability $\big(1-\frac1d\big)^{d+3}$, no draw
+#    keeps the first entry. Then $\mathcal A=\emptyset$, $R=1>\epsilon$, and $\bar w$ is not defined.
 #
 # This probability is 0.25 for $d=10$ and tends to $\frac1e=0.37$.
 # ```
 #
-# So W Theorem 1, read as a statement about every path or about almost every path, is false; it is false with a probability that does not become small as $T$ grows with $d$. The soft threshold $2B$ only takes longer to reach: with $T=4(d+3)+1$ the probability is $\big(1-\frac1d\big)^{4(d+3)}$, 0.0042 for $d=10$ and at most $e^{-4}=0.018$.
-# Random *contractive* compressors with memory, which F Theorems 6 and 8 allow, have the same defect: Rand-K without the factor $\frac dK$ stays at $w_0$ just as well.
+# So W Theorem 1 is false if it is read as a statement about every path or about almost every path. The probability of
+# failure does not become small as $T$ grows with $d$. With the soft threshold $2B$, the example only needs more rounds:
+# for $T=4(d+3)+1$ the probability is $\big(1-\frac1d\big)^{4(d+3)}$, which is 0.0042 for $d=10$ and at most
+# $e^{-4}=0.018$.
+#
+# Random *contractive* compressors with memory, which F Theorems 6 and 8 allow ({cite}`fedsgm2025`, called F), have the
+# same defect: Rand-K without the factor $\frac dK$ also leaves runs at $w_0$.
 
 # %% [markdown]
 # ## What holds
@@ -129,13 +157,15 @@
 # ```{prf:theorem} W Theorems 1 and 6, as they can be proved
 # :label: unb-theorem
 #
-# Under {prf:ref}`hard-assumption` and {prf:ref}`unb-assumption`, with hard switching, $\eta=\eta(\Gamma)$ and $\epsilon\ge B(\Gamma)$, either $\Gamma$ of {eq}`eq-unb-gamma`:
+# Let {prf:ref}`hard-assumption` and {prf:ref}`unb-assumption` hold. Switch hard, with $\eta=\eta(\Gamma)$ and
+# $\epsilon\ge B(\Gamma)$, for either $\Gamma$ of {eq}`eq-unb-gamma`. Then
 #
 # $$
 # \mathbb E\Big[\lvert\mathcal A\rvert\,\big(f(\bar w)-f(w^*)-\epsilon\big)\Big]\le T\,(B(\Gamma)-\epsilon)\le0 ,
 # $$ (eq-unb-claim)
 #
-# where the bracket is 0 if $\mathcal A=\emptyset$, and $g(\bar w)\le\epsilon$ on every path with $\mathcal A\ne\emptyset$. If $\lambda\ge0$ is a multiplier, $f(w)+\lambda g(w)\ge f(w^*)$ for all $w$, then
+# where the bracket is 0 if $\mathcal A=\emptyset$, and $g(\bar w)\le\epsilon$ on every path with
+# $\mathcal A\ne\emptyset$. If $\lambda\ge0$ is a multiplier, that is $f(w)+\lambda g(w)\ge f(w^*)$ for all $w$, then
 #
 # $$
 # \mathbb P(\mathcal A\ne\emptyset)\ge\frac{\mathbb E\lvert\mathcal A\rvert}T\ge\frac{1-B(\Gamma)/\epsilon}{1+\lambda} .
@@ -143,31 +173,45 @@
 # ```
 #
 # ```{prf:proof}
-# In steps.
+# We proceed in steps.
 #
-# 1. On $\mathcal B$, $g(w_t)-g(w^*)\ge\epsilon$, so on every path $TR\ge\sum_{\mathcal A}(f(w_t)-f(w^*))+(T-\lvert\mathcal A\rvert)\epsilon=T\epsilon+\sum_{\mathcal A}(f(w_t)-f(w^*)-\epsilon)$.
-# 2. By Jensen's inequality on each path the sum is at least $\lvert\mathcal A\rvert(f(\bar w)-f(w^*)-\epsilon)$. Take expectations and use {prf:ref}`unb-lemma-regret`: {eq}`eq-unb-claim`. Feasibility is Jensen's inequality again.
-# 3. On $\mathcal A$, $f(w_t)-f(w^*)\ge-\lambda g(w_t)\ge-\lambda\epsilon$. So the sum in step 1 is at least $-\lvert\mathcal A\rvert(1+\lambda)\epsilon$, and $T\,B\ge\mathbb E[TR]\ge T\epsilon-(1+\lambda)\epsilon\,\mathbb E\lvert\mathcal A\rvert$.
-# 4. $\lvert\mathcal A\rvert\le T$, and it is zero where $\mathcal A=\emptyset$: $\mathbb E\lvert\mathcal A\rvert\le T\,\mathbb P(\mathcal A\ne\emptyset)$.
+# 1. On $\mathcal B$, $g(w_t)-g(w^*)\ge\epsilon$. So on every path
+#    $TR\ge\sum_{\mathcal A}(f(w_t)-f(w^*))+(T-\lvert\mathcal A\rvert)\epsilon=T\epsilon+\sum_{\mathcal A}(f(w_t)-f(w^*)-\epsilon)$.
+# 2. By Jensen's inequality on each path, the last sum is at least $\lvert\mathcal A\rvert(f(\bar w)-f(w^*)-\epsilon)$.
+#    Take expectations and use {prf:ref}`unb-lemma-regret` to obtain {eq}`eq-unb-claim`. Jensen's inequality for $g$
+#    yields $g(\bar w)\le\epsilon$.
+# 3. On $\mathcal A$, $f(w_t)-f(w^*)\ge-\lambda g(w_t)\ge-\lambda\epsilon$. So the last sum in step 1 is at least
+#    $-\lvert\mathcal A\rvert(1+\lambda)\epsilon$, and
+#    $T\,B\ge\mathbb E[TR]\ge T\epsilon-(1+\lambda)\epsilon\,\mathbb E\lvert\mathcal A\rvert$. This is the second
+#    inequality of {eq}`eq-unb-probability`.
+# 4. As $\lvert\mathcal A\rvert\le T$, with $\lvert\mathcal A\rvert=0$ where $\mathcal A=\emptyset$, we have
+#    $\mathbb E\lvert\mathcal A\rvert\le T\,\mathbb P(\mathcal A\ne\emptyset)$.
 # ```
 #
-# In words: among many runs, each counted as often as it had good rounds, the objective gap is at most $\epsilon$ on average. With $\epsilon=2B$ a run has a good round with probability at least $\frac1{2(1+\lambda)}$; with W's $\epsilon=B(\Gamma)$ and $\eta(\Gamma)$ something positive is left, because at this step size {prf:ref}`unb-lemma-regret` with $\Gamma_{\rm direct}$ gives less than $B(\Gamma)$.
+# In words, if each run is weighted by its number of good rounds, the objective gap is at most $\epsilon$ on average.
+# With $\epsilon=2B$ a run has a good round with probability at least $\frac1{2(1+\lambda)}$. With W's
+# $\epsilon=B(\Gamma)$ and $\eta(\Gamma)$ the lower bound is still positive: at this step size
+# {prf:ref}`unb-lemma-regret` with $\Gamma_{\rm direct}$ bounds the expected regret by less than $B(\Gamma)$.
 #
 # ```{prf:theorem} W Theorems 2 and 7, as they can be proved
 # :label: unb-theorem-soft
 #
-# With soft switching, $\epsilon>B(\Gamma)$ and $\beta\ge\frac1{4(\epsilon-B(\Gamma))}$, which W's $\epsilon=2B(\Gamma)$, $\beta=\frac2\epsilon$ satisfy: with $S=\sum_t(1-\sigma_t)$,
+# Switch softly, with $\epsilon>B(\Gamma)$ and $\beta\ge\frac1{4(\epsilon-B(\Gamma))}$; W's $\epsilon=2B(\Gamma)$,
+# $\beta=\frac2\epsilon$ satisfy this. Let $S=\sum_t(1-\sigma_t)$. Then
 # $\mathbb E\big[S\,(f(\bar w)-f(w^*)-\epsilon)\big]\le0$, and $g(\bar w)\le\epsilon$ on every path with $S>0$.
 # ```
 #
 # ```{prf:proof}
-# With {prf:ref}`soft-lemma-ramp`, $TR\ge\sum(1-\sigma_t)(f(w_t)-f(w^*))+(T-S)\epsilon-\frac1\beta\sum\sigma_t(1-\sigma_t)$ on every path, and the last sum is at most $\frac T4$. So $\mathbb E[S(f(\bar w)-f(w^*)-\epsilon)]\le T\big(B-\epsilon+\frac1{4\beta}\big)\le0$.
+# By {prf:ref}`soft-lemma-ramp`,
+# $TR\ge\sum(1-\sigma_t)(f(w_t)-f(w^*))+(T-S)\epsilon-\frac1\beta\sum\sigma_t(1-\sigma_t)$ on every path. The last sum
+# is at most $\frac T4$. So $\mathbb E[S(f(\bar w)-f(w^*)-\epsilon)]\le T\big(B-\epsilon+\frac1{4\beta}\big)\le0$.
 # ```
 #
 # ```{prf:corollary} No constraint: FedCOM
 # :label: unb-corollary
 #
-# If $g\equiv0$ every round is good, $\bar w$ is the plain average, and $\mathbb Ef(\bar w)-f(w^*)\le B(\Gamma)$. For $E=1$ this is
+# If $g\equiv0$, every round is good, $\bar w$ is the plain average, and $\mathbb Ef(\bar w)-f(w^*)\le B(\Gamma)$. For
+# $E=1$ the bound $B(\Gamma)$ is
 #
 # $$
 # \begin{aligned}
@@ -177,14 +221,16 @@
 # $$ (eq-unb-fedcom)
 # ```
 #
-# The second is the rate that W states for this case, with constant 1.
+# The bound with $\Gamma_{\rm direct}$ is the rate that W states for this case, with constant 1.
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **Random compressors.** W Theorems 1 and 2, and F Theorems 6 and 8, take the expectation and then treat $\mathcal A$ as fixed. {prf:ref}`unb-example` is a counterexample to what they conclude. {prf:ref}`unb-theorem` says what holds.
+# * **Random compressors.** W Theorems 1 and 2, and F Theorems 6 and 8, take the expectation and then treat $\mathcal A$
+#   as fixed. {prf:ref}`unb-example` is a counterexample to their conclusion; {prf:ref}`unb-theorem` states what holds.
 # * **W Theorem 7** prints $\frac{Eq}{2n}$ for $\frac{Eq_u}{2n}$ (W writes $n$ for the number of clients).
-# * **Most displayed formulas of W are lost** in the text that was available; $\Gamma$ of {eq}`eq-unb-gamma` and $\epsilon=2B(\Gamma)$ for soft switching are reconstructed from its proofs.
+# * **Missing formulas.** The available text of W lacks most displayed formulas. $\Gamma$ of {eq}`eq-unb-gamma` and
+#   $\epsilon=2B(\Gamma)$ for soft switching are reconstructed from its proofs.
 # ```
 
 # %% [markdown]
@@ -231,7 +277,7 @@ rounds = rounds or {"quick": 40, "full": 100}[profile]
 instance = cache(varied_norms)  # eight clients in three dimensions, G = D = 1
 
 # %% [markdown]
-# **Rand-K**: mean and variance over *all* sets of $K$ entries, on random vectors in dimension 6.
+# **Rand-K.** We compute its mean and variance over *all* sets of $K$ entries, for random vectors in dimension 6.
 
 # %% tags=["remove-input"]
 x = torch.randn(50, 6, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
@@ -253,7 +299,9 @@ for kept, (bias, spread) in errors.items():
 
 
 # %% [markdown]
-# **W Lemma 3**, by simulation: the ratio of the mean square to $E^2G^2(1+q_u/N)$. First with the directions of the random instances, $E=5$, then with equal directions of length $EG$, where the lemma is an equality; last with one common draw for all clients, against the assumption.
+# **W Lemma 3.** We simulate the ratio of the mean square to $E^2G^2(1+q_u/N)$. First the directions come from the
+# random instances, with $E=5$. Then they are equal and of length $EG$, where the lemma is an equality. Finally all
+# clients use one draw, against the assumption.
 
 
 # %% tags=["remove-input"]
@@ -286,7 +334,10 @@ names = ["directions of an instance, largest", "equal directions", "one draw for
 pd.DataFrame([max(drawn), same, common], names, ["ratio", "standard error"]).round(3)
 
 # %% [markdown]
-# **W Lemma 4 (F Lemma 1).** Both sides for one round from the start of every instance, for three weights $\sigma$, three $\alpha$ and two step sizes; then the left side with 4000 draws of the compressor in the place of its expectation. On the instance of the last lines a client steps across its kink and back, and without Young's terms the inequality is wrong.
+# **W Lemma 4 (F Lemma 1).** We compute both sides for one round from the start of every instance, for three weights
+# $\sigma$, three $\alpha$ and two step sizes. We then replace the expectation on the left side by the mean of 4000
+# draws of the compressor. In the last check a client steps across its kink and back, and without Young's terms the
+# inequality is false.
 
 
 # %% tags=["remove-input"]
@@ -320,7 +371,10 @@ check(
 _ = check("at a kink: left <= right, but not without Young's terms", right - young < left <= right)
 
 # %% [markdown]
-# **Expected regret** (hard: W Theorem 1, $\epsilon=B$; soft: W Theorem 2, $\epsilon=2B$, $\beta=2/\epsilon$). We run every instance with many draws of the compressor, and compare the mean regret plus three standard errors with $B(\Gamma)$, once for W's $\Gamma$ and once for $\Gamma_{\rm direct}$, each at its own step size. We also compare the two sides of {eq}`eq-unb-claim`.
+# **Expected regret.** We run every instance with many draws of the compressor: with hard switching as in W Theorem 1
+# ($\epsilon=B$), and with soft switching as in W Theorem 2 ($\epsilon=2B$, $\beta=2/\epsilon$). The mean regret plus
+# three standard errors is compared with $B(\Gamma)$, once for W's $\Gamma$ and once for $\Gamma_{\rm direct}$, each at
+# its own step size. We also compare the two sides of {eq}`eq-unb-claim`.
 
 
 # %% tags=["remove-input"]
@@ -371,7 +425,9 @@ table = pd.DataFrame(rows, index=["largest mean regret / B", "largest regret of 
 table.rename_axis(["switching", "Gamma", "E"]).round(2)
 
 # %% [markdown]
-# **The counterexample.** `fedlib` runs {prf:ref}`unb-example` with $d=10$, $c=2$ and 2000 seeds: hard switching for $T=d+4$ rounds, soft for $T=4(d+3)+1$, and hard with memory and unscaled Rand-K (F Theorem 6, $\epsilon=B(\Gamma)$ of {eq}`eq-comp-gamma`).
+# **The counterexample.** We run {prf:ref}`unb-example` with `fedlib`, $d=10$, $c=2$ and 2000 seeds. Hard switching
+# takes $T=d+4$ rounds and soft switching $T=4(d+3)+1$. A third run has hard switching, memory and unscaled Rand-K (F
+# Theorem 6, $\epsilon=B(\Gamma)$ of {eq}`eq-comp-gamma`).
 
 # %% tags=["remove-input"]
 d = 10
@@ -435,7 +491,8 @@ plot.show(
 )
 
 # %% [markdown]
-# **FedCOM**: no constraint ($\epsilon=\infty$, which never switches), one local step, $D=1$ from the minimizer, and the step size of $\Gamma_{\rm direct}$.
+# **FedCOM.** There is no constraint ($\epsilon=\infty$, so the method never switches). Each client takes one local
+# step, with the step size of $\Gamma_{\rm direct}$; the start is at distance $D=1$ from the minimizer.
 
 
 # %% tags=["remove-input"]
@@ -474,11 +531,12 @@ _ = check(
 )
 
 # %% [markdown]
-# **The misprint of W Theorem 7** only matters if $q$ is read as a contraction accuracy: for $K$ of $d$ entries that is $\frac Kd$ in the place of $\frac dK-1$.
+# **The misprint of W Theorem 7** matters only if $q$ is read as a contraction accuracy: for $K$ of $d$ entries it is
+# then $\frac Kd$ in place of $\frac dK-1$.
 
 # %% tags=["remove-input", "nbval-check-output"]
 right, wrong = gamma_unbiased(5, 9.0, 10), gamma_unbiased(5, 0.1, 10)
 _ = check(f"E=5, N=10, K/d=0.1: Gamma = {right:.3f}, not {wrong:.3f}", right - wrong > 2)
 
 # %% [markdown]
-# The cells that make these checks are in {download}`note_unbiased.py <src/note_unbiased.py>`.
+# The checks are in {download}`note_unbiased.py <src/note_unbiased.py>`.
