@@ -276,7 +276,7 @@
 #   The factor $1/q$ belongs to sampled clients (the term $20E/q^2$).
 # * **The printed $\Gamma$ for sampled clients does not reduce to simpler cases.** At $q=q_0=1$ it is $2E^2+20E$, not
 #   the $2E^2$ of Theorem 4; at $n=N$ it is not the $\Gamma$ of Theorem 6. Nor does {eq}`eq-comp-gamma-partial` reduce,
-#   whose $\frac{20E}{q^2}$ comes from $\eta^2\lVert v_t\rVert^2$.
+#   whose term $\frac{20E}{q^2}$ comes from $\eta^2\lVert v_t\rVert^2$.
 # * **F Theorem 1 (ii)**, for all clients, claims $g(\bar w)-g(w^*)\le\epsilon$. The proof shows only
 #   $g(\bar w)\le\epsilon$, which says less where the constraint is not active at $w^*$. A check below has an instance
 #   on which the claim is false.
@@ -539,8 +539,8 @@ _ = check(
 
 # %% [markdown]
 # **How the rate depends on the uplink.** Between $q=10^{-3}$ and $10^{-4}$ the bound $B(\Gamma)$ grows like $q^{-1/2}$
-# with all clients and like $q^{-1}$ with sampled clients. So F's $1/q$ is right for sampled clients. We also compute
-# the constant of F's rate $O(DG/\sqrt{q_0qT})$ for $E=1$ and compression both ways.
+# with all clients and like $q^{-1}$ with sampled clients. So the factor $1/q$ in F's text is right for sampled clients.
+# We also compute the constant of F's rate $O(DG/\sqrt{q_0qT})$ for $E=1$ and compression both ways.
 
 # %% tags=["remove-input"]
 few, fewer = 1e-3, 1e-4

@@ -13,11 +13,11 @@
 # %% [markdown]
 # # Sampled clients
 #
-# If only $n$ of the $N$ clients take part in a round, the server steps along the mean of a sample, and also compares
-# the mean of a sample with the threshold. Theorem 4 of {cite}`fedsgm2025` (F below) bounds the error of the step by a
+# If only $n$ of the $N$ clients take part in a round, the server steps along the mean of a sample. It also compares the
+# mean of a sample with the threshold. Theorem 4 of {cite}`fedsgm2025` (F below) bounds the error of the step by a
 # martingale inequality, and the error of the comparison by a tail bound. F's Theorems 1 and 7 add compression with
-# error feedback both ways. This note proves the three theorems with the constants as printed, as they hold, and as
-# small as the same argument makes them.
+# error feedback both ways. This note proves the three theorems. It compares the printed constants with corrected ones,
+# and with the smallest ones that the argument yields.
 #
 # F's Algorithm 1 uses one sample for both purposes. This invalidates the martingale argument **and the theorem**: on
 # one instance that satisfies all other assumptions, every run misses the promise ({prf:ref}`part-one-sample`).
@@ -190,7 +190,7 @@
 # decides the switch and nothing else, so point 4 holds.
 #
 # Let $\epsilon<g(w_t)\le\epsilon+s$. Then nine rounds in ten are in $\mathcal A$ and push $g$ up by
-# $0.3\cdot0.15\,\eta$, and one in ten is in $\mathcal B$ and pushes $g$ down by $0.3\cdot0.3\,\eta$. The mean drift is
+# $0.3\cdot0.15\,\eta$. One in ten is in $\mathcal B$ and pushes $g$ down by $0.3\cdot0.3\,\eta$. The mean drift is
 # upwards, and $g(w_t)$ settles below $\epsilon+s$; above this level all clients report more than $\epsilon$.
 # ```
 
@@ -198,15 +198,14 @@
 # ## One sample for the query and the step
 #
 # In Algorithm 1 the clients that report $g_j(w_t)$ also make the step. Then $\mathbb 1\{t\in\mathcal A\}$ depends on
-# $\mathcal S_t$, and step 1 of the proof of Lemma 4 fails: given that the sample says "the constraint is met", it is
-# not a uniform sample.
+# $\mathcal S_t$, and step 1 of the proof of Lemma 4 fails: a sample that says "the constraint is met" is not uniform.
 #
 # ```{prf:lemma} One sample is not enough
 # :label: part-one-sample
 #
-# There are problems with $D,G\le1$ that satisfy points 1 to 3 of {prf:ref}`part-assumption`, and on which Algorithm 1
-# with one sample misses the promise $f(\bar w)-f(w^*)\le\epsilon$ of Theorem 4, for large enough $T$, with probability
-# near 1.
+# Some problems with $D,G\le1$ satisfy points 1 to 3 of {prf:ref}`part-assumption`, but Algorithm 1 with one sample
+# misses the promise $f(\bar w)-f(w^*)\le\epsilon$ of Theorem 4 on them. For large enough $T$ this happens with
+# probability near 1.
 # ```
 #
 # ```{prf:proof}
@@ -354,9 +353,9 @@
 # At $q=q_0=1$ the $\Gamma$ of {eq}`eq-part-gamma` is $\frac{3E}2-1$, and the theorem becomes Theorem 4. The printed
 # $\Gamma$ and {eq}`eq-comp-gamma-partial` do not reduce to the $\Gamma$ of Theorem 4, since $\frac{20E}{q^2}$ remains.
 #
-# *Can $w_t$ leave $\mathcal X$?* Only $x_t$ is projected. If $\mathcal X$ is a box and $\mathcal C_0$ is Top-K or
-# unscaled Rand-K, every coordinate of $w_{t+1}$ is a coordinate of $x_{t+1}$ or of $w_t$, so $w_t$ stays in the box. A
-# ball can be left. As $\lVert w_t-x_t\rVert=\lVert\hat e_t\rVert$, the proof then remains true with
+# *Can $w_t$ leave $\mathcal X$?* Only $x_t$ is projected. Let $\mathcal X$ be a box and $\mathcal C_0$ Top-K or
+# unscaled Rand-K. Then every coordinate of $w_{t+1}$ is a coordinate of $x_{t+1}$ or of $w_t$, so $w_t$ stays in the
+# box. A ball can be left. As $\lVert w_t-x_t\rVert=\lVert\hat e_t\rVert$, the proof then remains true with
 # $D+\frac{\varrho_0}{1-\varrho_0}\mu\,\eta EG$ for $D$ in Lemma 4, provided that the losses are Lipschitz outside
 # $\mathcal X$. The additional cost is of the order of $\eta$ and vanishes as $T$ grows.
 
@@ -381,7 +380,8 @@
 # * **F Lemma 9** prints $\sqrt{4(1-q)}\,E^2G^2/q$, with a wrong square. For $EG<1$ the printed bound is exceeded.
 # * **F Theorem 1 (ii)**, for all clients, prints $g(\bar w)-g(w^*)\le\epsilon$. Its proof yields
 #   $g(\bar w)\le\epsilon$. The printed inequality fails where the constraint is slack at the solution.
-# * **The printed $\Gamma$ does not reduce** to Theorem 4: at $q=q_0=1$ it is $2E^2+20E$. {eq}`eq-part-gamma` reduces.
+# * **The printed $\Gamma$ does not reduce** to that of Theorem 4: at $q=q_0=1$ it is $2E^2+20E$. Our
+#   {eq}`eq-part-gamma` reduces.
 # ```
 
 # %% [markdown]
@@ -438,8 +438,8 @@ rng = seeded(seed, "rounds")
 
 # %% [markdown]
 # **Lemma 4.** Half of 40 clients have the inner product $+EGD$, half $-EGD$. Four take part in each of 100 rounds, and
-# $\eta=E=G=D=1$. The indicator of $\mathcal A$ is a coin ("coin"), one in every round ("always"), or depends on the
-# past ("past"): it is one if the sum so far is not above 0.
+# $\eta=E=G=D=1$. The indicator of $\mathcal A$ is a coin ("coin"), always one ("always"), or one if the sum so far is
+# not above 0 ("past").
 
 # %% tags=["remove-input"]
 plain = Setting(D=1.0, G=1.0, E=1, T=100, N=40, n=4, delta=0.1)
@@ -507,8 +507,8 @@ _ = check("within half the bound in fewer than 90 %", half < 0.9)
 # %% [markdown]
 # **One sample for both: the increment.** For `split_objectives`, at a point with $g(w)=\epsilon$, all samples can be
 # listed. We compute the mean of
-# $\mathbb 1\{\mathcal S\text{ says }\mathcal A\}\langle\nu-\bar\Delta_{\mathcal S},w-w^*\rangle$ (for $f$) exactly,
-# once with the sample itself as the judge of the constraint and once with another sample.
+# $\mathbb 1\{\mathcal S\text{ says }\mathcal A\}\langle\nu-\bar\Delta_{\mathcal S},w-w^*\rangle$ (for $f$) exactly. The
+# constraint is judged once by $\mathcal S$ itself and once by another sample.
 
 # %% tags=["remove-input"]
 split = split_objectives()
@@ -742,9 +742,9 @@ check("distinct clients 0 and 1: nothing, to 1e-10", left_over([0, 1]) < 1e-10)
 _ = check("client 0 drawn twice: more than 0.1 is left", left_over([0, 0]) > 0.1)
 
 # %% [markdown]
-# **Leaving the set.** FedSGM runs in a ball and in a box around its start that cut off the solution, with Top-K on the
-# downlink; in the box also with unscaled Rand-K. We check whether some $w_t$ leaves the set. Finally, we take one step
-# of the downlink from 200 random states.
+# **Leaving the set.** FedSGM runs in a ball and in a box around its start; both cut off the solution. The downlink uses
+# Top-K, and in the box also unscaled Rand-K. We check whether some $w_t$ leaves the set. Finally, we take one step of
+# the downlink from 200 random states.
 
 # %% tags=["remove-input"]
 inside = {}

@@ -292,4 +292,4 @@ plot.show(
 )
 
 # %% [markdown]
-# The cells that make these checks are in {download}`note_skewness.py <src/note_skewness.py>`.
+# The checks are in {download}`note_skewness.py <src/note_skewness.py>`.

@@ -17,8 +17,8 @@
 # the raw data. They do not verify this condition for their network. This note does, for the server's view in Algorithms
 # 1 and 2 and for the other clients' view in Algorithms 3 and 4.
 #
-# **The server's view fails the condition.** The server can read off a batch of one sample completely, and knows a
-# larger batch up to linear combinations of a few vectors ({prf:ref}`ssca-lemma-span`).
+# **The server's view fails the condition.** The server can read off a batch of one sample completely. It knows a larger
+# batch up to linear combinations of a few vectors ({prf:ref}`ssca-lemma-span`).
 #
 # **The clients' view satisfies the condition** for every batch size and over all rounds. The reason is an invariance
 # that counting equations does not show ({prf:ref}`ssca-lemma-gauge`). **But the condition is weak**: whoever knows a
@@ -100,16 +100,16 @@
 # nothing for $B=1000$. But by point 2 there are 6084 free dimensions for $B=1000$ too, because the equations are
 # dependent. So Y's condition for the clients' view holds.
 #
-# Point 3 shows how weak this condition is. If $J\ge K_i$, as in this network, the others learn $X_i$ up to *one* matrix
-# $G$. They learn which samples are equal and which are mixtures of which. With 78 known samples of a batch of 1000,
-# they learn all the others. Y's two conditions ask only whether the data can be computed from the messages alone; they
-# ignore what an attacker knows besides.
+# Point 3 shows how weak this condition is. If $J\ge K_i$, as in this network, the other clients learn $X_i$ up to *one*
+# matrix $G$. They learn which samples are equal and which are mixtures of which. With 78 known samples of a batch of
+# 1000, they learn all the others. Y's two conditions ask only whether the data can be computed from the messages alone;
+# they ignore what an attacker knows besides.
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **The server's condition** is not verified for the network. It fails for $B=1$, and by counting for all sample-based
-#   batch sizes of Y.
+# * **The server's condition** is not verified by Y. It fails for $B=1$, and by counting for all sample-based batch
+#   sizes of Y.
 # * **The clients' condition** holds for every $B$. It does not protect against a client that knows some samples.
 # * **Labels** of the batch must be known to every client in Algorithms 3 and 4, which Y do not say.
 # ```

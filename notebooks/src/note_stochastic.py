@@ -14,9 +14,9 @@
 # # Minibatches
 #
 # In appendix D of {cite}`fedsgm2025` (F below) the clients compute gradients and constraint values on minibatches. F's
-# Theorem 9 says what this costs. Its proof extends that of {prf:ref}`part-theorem-4` by four probabilistic lemmas and
-# one proposition. Each turns an assumption on the noise into a bound that holds in all rounds at once. This note proves
-# them.
+# Theorem 9 says what this costs. Its proof extends the proof of {prf:ref}`part-theorem-4` by four probabilistic lemmas
+# and one proposition. Each of these statements turns an assumption on the noise into a bound that holds in all rounds
+# at once. This note proves them.
 #
 # F's proof of Lemma 6 needs a correction: it applies inequalities for real numbers to vectors. Theorem 9 survives, even
 # with a smaller constant, because Lemma 6 can be avoided ({prf:ref}`sto-theorem`).
@@ -321,7 +321,7 @@
 #
 # * **Lemma 6** uses scalar inequalities for vectors, and the proxy $\sigma_\xi^2$ where the textbook inequality has
 #   $\frac32\sigma_\xi^2$. {prf:ref}`sto-lemma-6` is what we can prove. Theorem 9 does not need it.
-# * **Lemma 5** uses the same proxy $\sigma_\xi^2$, which seems to be right for real variables (see the checks).
+# * **Lemma 5** also uses the proxy $\sigma_\xi^2$, which seems to be right for real variables (see the checks).
 # * **The promise on $g(\bar w)$** does not follow with the printed threshold: the proof yields only the threshold plus
 #   $r$. {prf:ref}`part-theorem-4` has the consistent version.
 # * **Query and step** need different samples of clients ({prf:ref}`part-one-sample`), and different minibatches (point

@@ -19,8 +19,8 @@
 # in one term.
 #
 # The proofs bound a *mean over the compressor's randomness*. W claims more, namely that the averaged iterate exists and
-# is an $\epsilon$-solution. A small example below, with all probabilities computed by hand, shows that this fails on
-# one path in four. A theorem then states what holds for the averaged iterate.
+# is an $\epsilon$-solution. A small example below, with all probabilities computed by hand, shows that W's claim fails
+# on one path in four. A theorem then states what holds for the averaged iterate.
 #
 # The notation is that of the [note on hard switching](note_hard_switching.ipynb).
 
@@ -190,7 +190,7 @@
 #
 # In words, if each run is weighted by its number of good rounds, the objective gap is at most $\epsilon$ on average.
 # With $\epsilon=2B$ a run has a good round with probability at least $\frac1{2(1+\lambda)}$. With W's
-# $\epsilon=B(\Gamma)$ and $\eta(\Gamma)$ the lower bound is still positive: at this step size
+# $\epsilon=B(\Gamma)$ and $\eta(\Gamma)$ this probability is still positive: at this step size
 # {prf:ref}`unb-lemma-regret` with $\Gamma_{\rm direct}$ bounds the expected regret by less than $B(\Gamma)$.
 #
 # ```{prf:theorem} W Theorems 2 and 7, as they can be proved
