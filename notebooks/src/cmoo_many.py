@@ -13,21 +13,22 @@
 # %% [markdown]
 # # Two, five and forty tasks
 #
-# **Result.** No verdict rests on this page: it is a stand-in for CelebA, with one seed. In it FedCMOO's lead
-# over FSMGDA in mean test accuracy, at equal rounds, is {result}`cmoo_many/halves.gap:.1f` points with two
-# tasks, {result}`cmoo_many/groups.gap:.1f` with five and {result}`cmoo_many/attributes.gap:.1f` with forty; at
-# equal uploads {result}`cmoo_many/halves.gap_upload:.1f`, {result}`cmoo_many/groups.gap_upload:.1f` and
-# {result}`cmoo_many/attributes.gap_upload:.1f`.
+# **Result.** This page supports no verdict, because its problem is a stand-in for CelebA and its runs have one seed. At
+# equal rounds, FedCMOO's lead over FSMGDA in mean test accuracy is {result}`cmoo_many/halves.gap:.1f` points with two
+# tasks, {result}`cmoo_many/groups.gap:.1f` with five and {result}`cmoo_many/attributes.gap:.1f` with forty. At equal
+# uploads it is {result}`cmoo_many/halves.gap_upload:.1f`, {result}`cmoo_many/groups.gap_upload:.1f` and
+# {result}`cmoo_many/attributes.gap_upload:.1f` points.
 #
-# FedCMOO's case for many objectives {cite}`askin2025fedcmoo`: Figures 1, 8 and 9 on CelebA, whose
-# faces have forty binary attributes, each a task, and on CelebA-5, where the same attributes form five
-# tasks of eight. With $M$ tasks FSMGDA sends $M$ updates a client and round and lets every task train
-# by itself; FedCMOO sends two vectors of the model's size whatever $M$ is, a compressed Gram matrix
-# and one update {cite}`desideri2012mgda`. Does the lead of FedCMOO grow with $M$?
+# This page asks whether FedCMOO's lead grows with the number $M$ of tasks, as Figures 1, 8 and 9 of the paper suggest
+# {cite}`askin2025fedcmoo`. These figures use CelebA, whose faces have forty binary attributes, each of them a task, and
+# CelebA-5, where the same attributes form five tasks of eight. Both methods build on multiple-gradient descent
+# {cite}`desideri2012mgda`. FSMGDA trains every task separately, and each client sends $M$ updates in a round. A client
+# of FedCMOO sends two vectors of the model's size for any $M$: a compressed Jacobian and one update.
 #
-# **This is a stand-in for CelebA, not CelebA.** The faces may not be passed on. Forty attributes of another kind take their place: a picture shows a digit and an item of clothing, twenty attributes
-# are facts about the digit and twenty about the item. $M$, the number of attributes in a task, the
-# split, the batch, the local steps and the step sizes are as for CelebA; the pictures, the network and what there is to learn are not.
+# **This problem is a stand-in for CelebA.** We may not redistribute the faces of CelebA, so forty other attributes take
+# their place. A picture shows a digit and an item of clothing. Twenty attributes are facts about the digit, and twenty
+# are facts about the item. The numbers of tasks and of attributes in a task, the split, the batch, the local steps and
+# the step sizes are the same as for CelebA. The pictures, the network and the attributes differ.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": a digit and an item; "quick": pairs of scikit-learn's digits, two rounds
@@ -58,8 +59,8 @@ page = STUDIES["cmoo_many"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Change this cell, and what stands below changes with it. What is stored under its configuration is
-# loaded, anything else is computed; the study's other runs repeat it with other values.
+# If you change this cell, everything below changes with it. Results that are stored for its configuration are loaded;
+# all others are computed. For its other runs, the study repeats the cell with other values.
 
 # %%
 work = {"local_steps": page.local_steps, "participants": page.participants}
@@ -72,17 +73,18 @@ print(source_text(traces, "forty attributes of a digit and an item"))
 # %% [markdown]
 # ## The tasks
 #
-# The same forty attributes make three problems: two tasks of twenty (facts about the digit, facts
-# about the item), five tasks of eight, and forty tasks of
-# one. A task is the mean cross-entropy of its attributes, so the mean loss over the tasks is the mean
-# over all attributes in each of the three, and the mean accuracy is the share of right answers. The
-# encoder is shared; each task has a linear decoder. Clients hold equally many pictures, split by
-# Dirichlet shares over the 100 pairs of classes; the split is drawn after the start of the network, so each of the three problems has its own. Answering every attribute with its more frequent value gives an accuracy of
-# {result}`cmoo_many/majority:.1f` %.
+# The same forty attributes make three problems: two tasks of twenty attributes (one for the digit, one for the item),
+# five tasks of eight, and forty tasks of one. The loss of a task is the mean cross-entropy of its attributes. In all
+# three problems the mean loss over the tasks is therefore the mean over all attributes. The mean accuracy is the share
+# of right answers. The encoder is shared, and each task has a linear decoder. All clients hold equally many pictures,
+# split by Dirichlet shares over the 100 pairs of classes. The three problems have different splits, because each split
+# is drawn after the network has been initialized. If every attribute is answered with its more frequent value, the
+# accuracy is {result}`cmoo_many/majority:.1f` %.
 #
-# Step sizes $\eta_s/\eta_c$ are the paper's, the same for all methods: 1 / 0.2 for forty tasks, as on
-# CelebA, 1.6 / 0.3 for five, as on CelebA-5. The paper has no such problem with two tasks; we use the step sizes for five tasks. So the two methods differ in nothing but the method within a problem, while
-# from five tasks to forty the step sizes change as well.
+# Both methods use the paper's step sizes $\eta_s/\eta_c$: 1 / 0.2 for forty tasks, as on CelebA, and 1.6 / 0.3 for five
+# tasks, as on CelebA-5. The paper has no problem with two tasks of this kind; for it we use the step sizes for five
+# tasks. Within a problem, the methods therefore have equal step sizes. From five tasks to forty, however, the step
+# sizes change as well.
 
 # %% [markdown]
 # ## Accuracy over the rounds
@@ -103,13 +105,13 @@ held = {"accuracy": "final accuracy", "upload": "upload a client and round"}
 report.runs_table(numbers, runs, held, health)
 
 # %% [markdown]
-# *Final* values are means over the last fifth of the evaluations, on test pictures.
+# *Final* values are means over the last fifth of the evaluations on the test pictures.
 #
 # ## The lead and the number of tasks
 #
-# At *equal rounds* both methods have done all their rounds. At *equal uploads* FSMGDA is stopped where it has sent
-# what FedCMOO sends in all its rounds, and FedCMOO's last model is compared with that; for two tasks the uploads
-# are almost the same.
+# In the column *equal rounds* both methods have done all their rounds. In the column *equal uploads* FSMGDA is stopped
+# when it has sent as much as FedCMOO sends in all its rounds, and its accuracy is compared with that of FedCMOO's last
+# model. For two tasks the uploads are almost the same.
 
 # %% tags=["remove-input"]
 leads = {f"{t} tasks": s for s, t in SETS.items()}
@@ -125,29 +127,29 @@ _ = check("FedCMOO's accuracy rises for 2, 5 and 40 tasks", all((x[:, -1] > x[:,
 # %% [markdown]
 # ## Verdicts
 #
-# The rule of each part and the runs behind it are on the [claims page](../book/claims.md). The claim is not
-# judged on these runs: other pictures than CelebA's, one seed,
-# {result}`cmoo_many/rounds:.0f` rounds where the authors' code has 200 by default. With forty tasks FSMGDA ends at
-# {result}`cmoo_many/attributes_fsmgda.accuracy:.1f` %, little above the
-# {result}`cmoo_many/majority:.1f` % of always answering with the more frequent value, so FedCMOO's lead there is over a method that has hardly begun to learn.
+# The [claims page](../book/claims.md) shows the rule of each part and the runs behind it. The claim is not judged on
+# these runs: the pictures are not CelebA's, and there is one seed with {result}`cmoo_many/rounds:.0f` rounds, while the
+# authors' code has 200 by default. With forty tasks FSMGDA ends at {result}`cmoo_many/attributes_fsmgda.accuracy:.1f`
+# %. This is little above the {result}`cmoo_many/majority:.1f` % that constant answers reach. FedCMOO's lead with forty
+# tasks is therefore a lead over a method that has hardly begun to learn.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
 
 # %% [markdown]
-# ## What is other than in the paper
+# ## What differs from the paper
 #
 # | paper | here |
 # | --- | --- |
-# | CelebA, 162,770 training faces of 32 x 32 pixels in colour | 60,000 pictures of a digit and an item, 28 x 28 pixels, grey |
-# | ResNet-18, 11.2 million parameters | LeNet-like encoder of 28,515 parameters, no dropout |
-# | 10 clients a round | 5, of 100 |
-# | rounds not printed | {result}`cmoo_many/rounds:.0f` |
-# | several seeds | one |
+# | CelebA: 162,770 training faces of 32 x 32 pixels in colour | 60,000 grey pictures of a digit and an item, 28 x 28 pixels |
+# | ResNet-18 with 11.2 million parameters | a LeNet-like encoder of 28,515 parameters, without dropout |
+# | 10 clients in a round | 5 of 100 clients in a round |
+# | the number of rounds is not printed | {result}`cmoo_many/rounds:.0f` rounds |
+# | several seeds | one seed |
 # | $M=40$ and $M=5$ | also $M=2$, from the same attributes |
-# | batches of the Gram step | one a task, as in the authors' code |
-# | FSMGDA's weights | exact minimum norm; for two tasks clipped at 0.001 and 0.999, as in the authors' code |
-# | roll-back when the loss grows (authors' code) | none |
+# | the batches of the Gram step | one batch for each task, as in the authors' code |
+# | FSMGDA uses the weights of minimum norm | the same; with two tasks they are clipped at 0.001 and 0.999, as in the authors' code |
+# | the model is reset when the loss grows (authors' code) | the model is never reset |
 #
 # ```{provenance} cmoo_many
 # ```

@@ -13,15 +13,15 @@
 # %% [markdown]
 # # Gram estimates and local progress
 #
-# FedCMOO {cite}`askin2025fedcmoo` finds its weights from a Gram matrix that it never sees: every client
-# compresses the Jacobian of its objectives to the length of one gradient, and the server puts an estimate
-# together. This page measures two things along runs that are otherwise left as they are: how far
-# each estimate is from the exact matrix (the paper's Table 3), and what one round of local training does
-# to the clients' own losses, with FedCMOO's weights and as FSMGDA trains (Figure 11).
+# FedCMOO {cite}`askin2025fedcmoo` computes its weights from a Gram matrix that it only estimates. Every client
+# compresses the Jacobian of its objectives to the length of one gradient, and the server combines these messages to an
+# estimate. This page measures two things along FedCMOO runs. The first is the error of each estimate against the exact
+# matrix (the paper's Table 3). The second is the effect of one round of local training on the clients' own losses, with
+# FedCMOO's training and with FSMGDA's (Figure 11).
 #
-# Both are measured by probes, algorithms that follow another one's run and report more about it. All
-# runs have one seed, so there are no intervals; the runs are shorter than the paper's, whose length in
-# these two experiments is not printed.
+# Both are measured by *probes*. A probe is an algorithm that follows the run of another algorithm without changing it,
+# and reports more about it. All runs have one seed, so there are no confidence intervals. They are shorter than the
+# paper's, although the paper does not print the length of its runs in these two experiments.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": all pictures, 100 clients; "quick": stand-ins, six clients, no CIFAR-10
@@ -64,8 +64,8 @@ page = STUDIES["cmoo_probe"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Change this cell, and what stands below changes with it. What is stored under its configuration is
-# loaded, anything else is computed; the study's other runs repeat it with other values.
+# If you change this cell, everything below changes with it. Results that are stored for its configuration are loaded;
+# all others are computed. For its other runs, the study repeats the cell with other values.
 
 # %%
 work = {"local_steps": page.local_steps, "participants": page.participants}
@@ -81,27 +81,27 @@ print(source_text(traces, "MNIST, Fashion-MNIST and CIFAR-10"))
 # %% [markdown]
 # ## What is compared
 #
-# Client $j$ holds $H_j\in\mathbb R^{M\times d}$, the gradients of its $M$ objectives at the common
-# model, each on a minibatch of its own (on one common minibatch for the forty attributes); $d$ counts the
-# parameters that all objectives share. The server wants
-# $G=\bar H\bar H^\top$ with $\bar H=\frac1n\sum_jH_j$, and the error of an estimate is
-# $\lVert\hat G-G\rVert_F/\lVert G\rVert_F$. Every compressed Jacobian $C_j$ has the length of $d$ numbers:
+# Client $j$ holds the Jacobian $H_j\in\mathbb R^{M\times d}$. Its rows are the gradients of the $M$ objectives at the
+# common model, where $d$ counts the parameters that all objectives share. Each gradient uses its own minibatch; for the
+# forty attributes all use one common minibatch. The server wants $G=\bar H\bar H^\top$ with $\bar H=\frac1n\sum_jH_j$.
+# The error of an estimate $\hat G$ is $\lVert\hat G-G\rVert_F/\lVert G\rVert_F$. Every compressed Jacobian $C_j$ has
+# the length of $d$ numbers. We compare these kinds of compression:
 #
 # | name | what a client sends |
 # | --- | --- |
-# | low rank | a randomized SVD of $H_j$, folded to a nearly square matrix in blocks, rows or columns |
-# | largest | the entries of largest magnitude and their places; numbers of 32 bits, or of 16 as the authors count |
-# | random, scaled | entries at random places, times $M$: unbiased |
-# | random, unscaled | the same entries as they are |
+# | low rank | a randomized SVD of $H_j$, after folding it into a nearly square matrix by blocks, rows or columns |
+# | largest | the entries of largest magnitude and their positions; an entry has 32 bits, or 16 as the authors count |
+# | random, scaled | entries at random positions, multiplied by $M$, which makes them unbiased |
+# | random, unscaled | entries at random positions, unchanged |
 #
-# *One-way* is the Gram matrix of the mean of the $C_j$. *Two-way* sends a compressed sum back and
-# corrects, in two small messages, the products of what a client left out with what the others sent.
-# *Clients' own* is the mean of the $H_jH_j^\top$, without any product between clients, times the
-# best scalar, which is known only with $G$ at hand. All estimates of a round see the same Jacobians; the run
-# itself uses the two-way low-rank estimate with its own noise.
+# The *one-way* estimate is the Gram matrix of the mean of the $C_j$. For the *two-way* estimate the server sends a
+# compressed sum back, and the clients answer with two small messages. These correct the products of what a client left
+# out with what the others sent. *Clients' own* is the mean of the matrices $H_jH_j^\top$, which contains no product
+# between clients, times the best scalar. Computing this scalar requires $G$ itself. In each round all estimates use the
+# same Jacobians. The run itself uses the two-way low-rank estimate with its own noise.
 #
-# Only one term is lost by the second exchange if the sum arrives whole, $\sum_{i\ne j}R_iR_j^\top$
-# with $R_j=H_j-C_j$. A check on random matrices:
+# If the sum is sent back without compression, the two-way estimate misses only the term $\sum_{i\ne j}R_iR_j^\top$ with
+# $R_j=H_j-C_j$. The next cell checks this on random matrices.
 
 # %% tags=["remove-input", "nbval-check-output"]
 H = torch.randn(5, 3, 40, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
@@ -137,23 +137,27 @@ off = {words: round(sum(each) / 4, 4) for (words, each), mean in rows if abs(sum
 _ = check("the printed means agree with their entries but for that of two-way, top-k, 4.3725", off == {"two-way, top-k": 4.3725})
 
 # %% [markdown]
-# The values beside the paper's are [below](#verdicts). The authors' code masks without scaling, and the claim is judged on that form. The error of a scaled mask in the one-way estimate depends on how alike the clients' Jacobians are: the mask's own noise
-# falls only with the number of clients. There is room for a share $1/M$ of the entries, half of them with two tasks
-# and one in forty with forty.
+# The [table under Verdicts](#verdicts) compares the values with the paper's. For random entries the claim is judged
+# without scaling, because the authors' code does not scale them. With scaling, the error of the one-way estimate
+# depends on how similar the clients' Jacobians are, since the noise of the random choice falls only with the number of
+# clients. The budget has room for a share $1/M$ of the entries: half of them with two tasks, and one in forty with
+# forty.
 #
-# The largest entries do so well on two tasks because many gradients are exactly zero: where a unit of the
-# encoder is off for every picture of a minibatch, all that leads to it has no gradient. In a round in
-# which the one-way error is zero, everything that is not zero has fitted into the budget.
+# The largest entries do so well on two tasks because many gradient entries are exactly zero. If a unit of the encoder
+# is inactive for every picture of a minibatch, the gradient of all parameters that lead to it is zero. In a round with
+# zero one-way error, all nonzero entries fit into the budget.
 
 # %% [markdown]
 # ## Figure 11: local progress
 #
-# Along a FedCMOO run, in every round, the same participants also train as FSMGDA does, from the same
-# model: for each objective a model of its own. Before and after, the loss and the accuracy on *all rows of the client
-# itself* are taken, and the difference averaged over participants and objectives. FedCMOO's one model
-# is judged on both objectives; of FSMGDA's models each is judged on the one objective that it was trained
-# for (*alone*), which is the reading that favours it. The *share of its step* is what really enters FSMGDA's next
-# model: the client's models combined with the round's weights, judged on both objectives.
+# In every round of a FedCMOO run, the same participants also train as FSMGDA does, from the same model: they train a
+# separate model for each objective. We take the loss and the accuracy on *all rows of the client itself* before and
+# after local training, and average the difference over participants and objectives. FedCMOO's single model is judged on
+# both objectives. FSMGDA's models are read in two ways:
+#
+# * *FSMGDA alone*: each model is judged only on the objective that it was trained for. This reading favours FSMGDA.
+# * *FSMGDA share*: the client's models are combined with the round's weights, and the result is judged on both
+#   objectives. This combination is the client's share of FSMGDA's next step.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -176,10 +180,10 @@ measured = {
 report.runs_table(numbers, progress, measured, health).T
 
 # %% [markdown]
-# The two local trainings do not have the same step size: the paper gives FedCMOO $\eta_c=0.5$ and FSMGDA
-# 0.1 on these data; which of them FSMGDA has in Figure 11 is not printed. So the difference above is due to
-# method *and* step size. With FedCMOO's step size in both, over the first rounds of the same run, it is the
-# other way round:
+# The two methods do not have the same step size in this comparison. On these data the paper gives $\eta_c=0.5$ for
+# FedCMOO and 0.1 for FSMGDA; it does not print which of them FSMGDA has in Figure 11. The difference above is therefore
+# due to the method *and* the step size. If FSMGDA also uses FedCMOO's step size, over the first rounds of the same run,
+# the order is reversed:
 
 # %% tags=["remove-input"]
 plot.show(
@@ -198,11 +202,11 @@ report.runs_table(numbers, equal, measured, health).T
 # %% [markdown]
 # ## Verdicts
 #
-# The rule of each part and the runs behind it are on the [claims page](../book/claims.md). None of these claims
-# is judged: one seed, the first rounds of training (the authors' demo has 300), no dropout, and for CelebA's
-# attributes a stand-in. The table reads Figure 11 in two ways, because the step size decides the comparison: at the
-# printed step sizes FSMGDA's local training gains more, at equal ones FedCMOO's. The mean errors of the sketches are
-# ordered as in Table 3, for two tasks and for forty.
+# The [claims page](../book/claims.md) shows the rule of each part and the runs behind it. None of these claims is
+# judged. The runs have one seed, cover only the first rounds of training (the authors' demo has 300), and use no
+# dropout; CelebA's attributes are replaced by a stand-in. The table reads Figure 11 in two ways, because the step size
+# decides the comparison. At the printed step sizes FSMGDA's local training gains more; at equal step sizes FedCMOO's
+# does. The mean errors of the kinds of compression have the same order as in Table 3, for two tasks and for forty.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
@@ -215,13 +219,13 @@ report.paper_table(page.study, numbers)
 #
 # | open in the paper | chosen here |
 # | --- | --- |
-# | norm of nRMSE, printed with index 2 | Frobenius, as in the code |
-# | rounds of Table 3 | 30 on the grey pairs, 2 on CIFAR-10 with digits, 3 with forty attributes: from the start of training |
-# | CelebA | forty attributes of the pictures of MNIST+FMNIST, six participants, one minibatch for all objectives, the step sizes of CelebA |
-# | "proper scale" of the sum of Gram matrices | the best multiple in the Frobenius norm |
-# | scaling of random masking | none, as in the authors' code; the unbiased mask, times $M$, is shown beside it |
-# | order of folding | blocks, as in the code; rows and columns beside it |
-# | rounds of Figure 11, and what is compared there | 40 rounds; each of FSMGDA's models on its own objective |
+# | the norm in nRMSE, printed with index 2 | the Frobenius norm, as in the code |
+# | the rounds of Table 3 | the first rounds of training: 30 on MultiMNIST and MNIST + Fashion-MNIST, 2 on CIFAR-10 with digits, 3 with forty attributes |
+# | CelebA | forty attributes of the pictures of MNIST + Fashion-MNIST, with six participants, one minibatch for all objectives, and the step sizes of CelebA |
+# | the "proper scale" of the sum of Gram matrices | the best multiple in the Frobenius norm |
+# | the scaling of random masking | none, as in the authors' code; the unbiased mask, multiplied by $M$, is shown as well |
+# | the order of folding | blocks, as in the code; rows and columns are shown as well |
+# | the rounds of Figure 11, and what it compares | 40 rounds; each of FSMGDA's models is judged on its own objective |
 #
 # ```{provenance} cmoo_probe
 # ```

@@ -13,27 +13,26 @@
 # %% [markdown]
 # # Eleven properties of a molecule
 #
-# **Result.** A client uploads two models' worth of numbers a round with FedCMOO and eleven with FSMGDA, as the
-# paper says. The losses are not judged: one seed, few rounds, and FSMGDA stops learning, at a test loss of
-# {result}`cmoo_qm9/rounds.fsmgda.loss:.3f` where FedCMOO has {result}`cmoo_qm9/rounds.fedcmoo.loss:.3f` and
-# FedCMOO-Pref {result}`cmoo_qm9/rounds.pref.loss:.3f` after {result}`cmoo_qm9/rounds.at:.0f` rounds. At the
-# common upload of {result}`cmoo_qm9/upload.at:.0f` model sizes they are
+# **Result.** In every round a client uploads about two models' worth of numbers with FedCMOO and eleven with FSMGDA, as
+# the paper says. We do not judge the test losses, because the runs have one seed and few rounds, and FSMGDA stops
+# learning. After {result}`cmoo_qm9/rounds.at:.0f` rounds the test loss is {result}`cmoo_qm9/rounds.fsmgda.loss:.3f` for
+# FSMGDA, {result}`cmoo_qm9/rounds.fedcmoo.loss:.3f` for FedCMOO and {result}`cmoo_qm9/rounds.pref.loss:.3f` for
+# FedCMOO-Pref. When each method has uploaded {result}`cmoo_qm9/upload.at:.0f` model sizes, the losses are
 # {result}`cmoo_qm9/upload.fsmgda.loss:.3f`, {result}`cmoo_qm9/upload.fedcmoo.loss:.3f` and
 # {result}`cmoo_qm9/upload.pref.loss:.3f`.
 #
-# Figure 3 of FedCMOO {cite}`askin2025fedcmoo`: one message-passing network with eleven linear
-# decoders predicts eleven properties of the molecules of QM9, which twenty clients share out at random.
-# Four of them take part in a round, with fourteen minibatch steps of Adam each. With many objectives it
-# matters what is sent: *FSMGDA* uploads an update for every objective, *FedCMOO* one compressed Jacobian
-# and one update, however many objectives there are. Two questions: which method has the lower test
-# loss after equally many rounds, and which after equally many numbers sent?
+# This page repeats Figure 3 of the FedCMOO paper {cite}`askin2025fedcmoo`. One message-passing network with eleven
+# linear decoders predicts eleven properties of the molecules of QM9. The molecules are split at random among twenty
+# clients. Four clients take part in a round, and each does fourteen minibatch steps of Adam. *FSMGDA* uploads an update
+# for every objective. *FedCMOO* uploads one compressed Jacobian and one update, however many objectives there are. The
+# page asks which method has the lower test loss after equally many rounds, and which after equally many uploaded
+# numbers.
 #
-# This page is a shortened version, and not the paper's experiment: one seed, batches of
-# {result}`cmoo_qm9/fedcmoo.batch:.0f` molecules (the paper: 128),
-# {result}`cmoo_qm9/fedcmoo.rounds:.0f` rounds of FedCMOO and FedCMOO-Pref and
-# {result}`cmoo_qm9/fsmgda.rounds:.0f` of FSMGDA, whose clients take 154 steps a round against 24. The
-# authors' code has 200 rounds as its default. The losses below belong to the beginning
-# of the training; at the start they are {result}`cmoo_qm9/fedcmoo.start:.3f`.
+# This page is a shortened version of the paper's experiment. It has one seed and batches of
+# {result}`cmoo_qm9/fedcmoo.batch:.0f` molecules (the paper: 128). FedCMOO and FedCMOO-Pref run for
+# {result}`cmoo_qm9/fedcmoo.rounds:.0f` rounds. FSMGDA, whose clients take 154 steps in a round against 24, runs for
+# {result}`cmoo_qm9/fsmgda.rounds:.0f` rounds. The authors' code has 200 rounds by default. The losses on this page
+# therefore belong to the beginning of training. At the start they are {result}`cmoo_qm9/fedcmoo.start:.3f`.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": 40,000 molecules, one seed; "quick": 200 generated graphs, one round
@@ -67,8 +66,8 @@ page = STUDIES["cmoo_qm9"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Change this cell, and what stands below changes with it. What is stored under its configuration is
-# loaded, anything else is computed; the study's other runs repeat it with other values.
+# If you change this cell, everything below changes with it. Results that are stored for its configuration are loaded;
+# all others are computed. For its other runs, the study repeats the cell with other values.
 
 # %%
 fedcmoo = FedCMOO(
@@ -86,18 +85,19 @@ print(source_text(traces, "QM9"))
 # %% [markdown]
 # ## The problem
 #
-# A molecule is a complete graph: eleven numbers for each of its atoms, five for each pair (four kinds of
-# bond and the distance). Objective $k$ is the mean squared error of target $k$, normalized to mean 0 and
-# variance 1 over the whole of QM9. Always answering the mean would therefore give a loss near 1. The network has
-# 617,675 parameters, 616,960 of them shared by all targets; these enter the Gram matrix.
+# A molecule is a complete graph. It has eleven numbers for each of its atoms and five for each pair of atoms (four
+# kinds of bond and the distance). Objective $k$ is the mean squared error of target $k$, which is normalized to mean 0
+# and variance 1 over the whole of QM9. Always predicting the mean would therefore give a loss near 1. The network has
+# 617,675 parameters. All targets share 616,960 of them, and only these enter the Gram matrix.
 #
-# A client starts Adam anew in every round (for every objective separately in FSMGDA), so that no moments are
-# kept or sent. The server then moves by the mean of the clients' moves,
-# $w\leftarrow w+\eta_s\,\mathrm{mean}_j(u_j-w)$, which for plain gradient steps is line 8 of
-# FedCMOO. The gradients of the Gram step are Adam's first.
+# A client restarts Adam in every round, and in FSMGDA for every objective separately, so no moments are kept or sent.
+# The server then moves by the mean of the clients' moves, $w\leftarrow w+\eta_s\,\mathrm{mean}_j(u_j-w)$. For plain
+# gradient steps this is line 8 of FedCMOO's pseudocode. The gradients that a client computes for the Gram matrix also
+# serve as the gradients of its first Adam step.
 #
-# The quick profile replaces the molecules by generated graphs, and says so above and on every
-# figure: chains of atoms with random numbers, whose eleven targets are the sums of these over the atoms.
+# The quick profile of this notebook replaces the molecules by generated graphs, chains of atoms with random numbers.
+# Their eleven targets are the sums of these numbers over the atoms. The line above and every figure say so where
+# generated graphs are used.
 #
 # ## Figure 3
 
@@ -116,10 +116,11 @@ plot.show(
 # %% [markdown]
 # ## What is uploaded
 #
-# FSMGDA uploads $Md$ numbers a client and round. FedCMOO uploads a sketch of about $d$ numbers of the
-# $M\times d$ Jacobian, two matrices of $M\times M$, and an update of $d$; FedCMOO-Pref also sends $M$ loss values. So there is nothing to save with two objectives, and a factor of about $M/2$ with many,
-# until $M^2$ is no longer small against $d$. All bits were counted on the line between server and clients; the
-# quadratics stand for models of any size and number of objectives.
+# FSMGDA uploads $Md$ numbers per client and round. FedCMOO uploads a sketch of the $M\times d$ Jacobian with about $d$
+# numbers, two $M\times M$ matrices, and an update of $d$ numbers. FedCMOO-Pref also sends $M$ loss values. With two
+# objectives FedCMOO therefore saves nothing. With many it saves a factor of about $M/2$, until $M^2$ is no longer small
+# against $d$. We counted all bits that clients and server exchange. Quadratics stand in for models with other sizes and
+# numbers of objectives.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -145,13 +146,16 @@ if 2 in page.objectives:
 # %% [markdown]
 # ## Verdicts
 #
-# The rule of each part and the runs behind it are on the [claims page](../book/claims.md). What is uploaded is
-# counted, so that one run decides it. The losses are not judged: one seed, the beginning of the training (the
-# authors' code has 200 rounds by default), batches of {result}`cmoo_qm9/fedcmoo.batch:.0f` molecules where the paper
-# has 128; and with these FSMGDA is no baseline. Its encoder dies in an early round: nine of its eleven losses stay
-# constant from there on, its direction is exactly zero, and its mean loss of
-# {result}`cmoo_qm9/rounds.fsmgda.loss:.3f` is near the 1 of always answering the mean. The step size is the printed one (appendix D.3 of the paper gives one for all methods): Adam starts anew in every round, and its fourteen steps of 0.01 can move
-# a parameter by 0.14, where the weights start within 0.09 of zero.
+# The [claims page](../book/claims.md) shows the rule of each part and the runs behind it. The uploads are counted, so
+# one run decides the claim about them. The losses are not judged. The runs have one seed, cover only the beginning of
+# training (the authors' code has 200 rounds by default), and use batches of {result}`cmoo_qm9/fedcmoo.batch:.0f`
+# molecules, where the paper has 128.
+#
+# With these batches FSMGDA is also no useful baseline. Its encoder dies in an early round: from then on, nine of its
+# eleven losses stay constant and its direction is exactly zero. Its mean loss of
+# {result}`cmoo_qm9/rounds.fsmgda.loss:.3f` is near the 1 of always predicting the mean. We use the printed step size
+# (appendix D.3 of the paper gives one for all methods). Adam starts anew in every round, and its fourteen steps of 0.01
+# can move a parameter by 0.14. The initial weights are within 0.09 of zero.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
@@ -164,12 +168,12 @@ report.paper_table(page.study, numbers)
 #
 # | in the paper or its code | here |
 # | --- | --- |
-# | batches of 128, several seeds, a GPU | batches, rounds and seeds of the cell of parameters; all of them may be set to the paper's |
-# | validation and test sets of 20,000 together | the same split, the figures' losses on the first test molecules only |
-# | Adam, nothing said about its state | a new one for every client and round (and objective, in FSMGDA) |
-# | losses of FedCMOO-Pref on all of a client's data | on a random batch of it |
-# | hybridization of an atom from a chemistry package | read off its bonds |
-# | model rolled back when the training loss grows by half (code) | never |
+# | batches of 128, several seeds, a GPU | the batches, rounds and seeds of the parameters cell; all of them can be set to the paper's |
+# | 20,000 molecules in the validation and test sets together | the same split, but the losses in the figures use only the first test molecules |
+# | Adam is used; the paper does not mention its state | Adam is restarted for every client and round, and in FSMGDA for every objective |
+# | the losses of FedCMOO-Pref are evaluated on all data of a client | they are evaluated on a random batch of these data |
+# | the hybridization of an atom comes from a chemistry package | it is derived from the bonds of the atom |
+# | the model is reset when the training loss grows by half (code) | the model is never reset |
 #
 # ```{provenance} cmoo_qm9
 # ```

@@ -13,19 +13,19 @@
 # %% [markdown]
 # # Local steps and preferences
 #
-# **Result.** Neither figure is judged: one seed, and less than a third of the paper's rounds. From one local
-# step to twenty FedCMOO's lead over FSMGDA goes from {result}`cmoo_sweeps/multi_mnist.lead1:.1f` to
-# {result}`cmoo_sweeps/multi_mnist.lead20:.1f` points on MultiMNIST and from
-# {result}`cmoo_sweeps/mnist_fashion.lead1:.1f` to {result}`cmoo_sweeps/mnist_fashion.lead20:.1f` on MNIST +
+# **Result.** We judge neither figure, because the runs have one seed and less than a third of the paper's rounds. When
+# the number of local steps rises from one to twenty, FedCMOO's lead over FSMGDA changes from
+# {result}`cmoo_sweeps/multi_mnist.lead1:.1f` to {result}`cmoo_sweeps/multi_mnist.lead20:.1f` points on MultiMNIST and
+# from {result}`cmoo_sweeps/mnist_fashion.lead1:.1f` to {result}`cmoo_sweeps/mnist_fashion.lead20:.1f` on MNIST +
 # Fashion-MNIST. The final losses of FedCMOO-Pref follow the trend of the preference.
 #
-# Two sweeps of the FedCMOO paper {cite}`askin2025fedcmoo` on pictures with two tasks: the final accuracy
-# against the number of local steps (Figure 2), where FSMGDA lets every objective train by itself between
-# two rounds and FedCMOO trains on the weighted sum; and the final losses of FedCMOO-Pref for several
-# preferences (Figure 4).
+# This page repeats two sweeps of the FedCMOO paper {cite}`askin2025fedcmoo` on pictures with two tasks. Figure 2 shows
+# the final accuracy against the number of local steps. Between two rounds, FSMGDA trains every objective separately,
+# while FedCMOO trains the weighted sum. Figure 4 shows the final losses of FedCMOO-Pref for several preferences.
 #
-# The runs have one seed and are much shorter than the paper's 500 rounds of Figure 2 (Figure 4's number is not printed); the cell of parameters says how long they are. They show an early part of training: a method
-# that is slow at the start is behind here, whatever it would reach.
+# The runs are much shorter than the 500 rounds that the paper uses for Figure 2 (it does not print the number for
+# Figure 4). The parameters cell below shows how long they are. They cover an early part of training, so a method that
+# starts slowly is behind here, whatever it would reach later.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": all pictures, 100 clients; "quick": stand-ins, six clients, two rounds
@@ -64,8 +64,8 @@ page = STUDIES["cmoo_sweeps"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Change this cell, and what stands below changes with it. What is stored under its configuration is
-# loaded, anything else is computed; the study's other runs repeat it with other values.
+# If you change this cell, everything below changes with it. Results that are stored for its configuration are loaded;
+# all others are computed. For its other runs, the study repeats the cell with other values.
 
 # %%
 work = {"participants": page.participants, "batch_size": page.batch, "shared": 28_515}
@@ -81,10 +81,10 @@ print(source_text(traces, "MNIST and Fashion-MNIST"))
 # %% [markdown]
 # ## Figure 2: local steps
 #
-# The step sizes are the paper's for ten local steps, for every number of local steps. With one local step both methods
-# are centralized multiple-gradient descent on minibatches, up to the step sizes and the Gram matrix, which
-# FedCMOO estimates from compressed Jacobians. *Final* is the mean over the evaluations in the last tenth of
-# the rounds.
+# The paper chose its step sizes for ten local steps; we use them for every number of local steps. With one local step
+# both methods are centralized multiple-gradient descent on minibatches. They then differ only in their step sizes and
+# in the Gram matrix, which FedCMOO estimates from compressed Jacobians. *Final* values are means over the evaluations
+# in the last tenth of the rounds.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -98,8 +98,8 @@ plot.show(
 )
 
 # %% [markdown]
-# The lead of FedCMOO in points of mean accuracy, and how much larger it is with the most local steps
-# than with the fewest:
+# The table shows FedCMOO's lead over FSMGDA in points of mean accuracy. *Growth* is the lead with the most local steps
+# minus the lead with the fewest.
 
 # %% tags=["remove-input"]
 leads = {f"lead{s}": f"{s} steps" for s in page.steps} | {"growth": "growth"}
@@ -108,9 +108,9 @@ report.runs_table(numbers, {title: data for data, title in GREY.items()}, leads,
 # %% [markdown]
 # ## Figure 4: preferences
 #
-# FedCMOO-Pref aims at $r_1F_1=r_2F_2$: a larger $r_k$ asks for a smaller $F_k$. Its programme balances as long
-# as the divergence $\mu$ of $(r_1F_1,r_2F_2)$ from equal shares exceeds $\epsilon$, and descends otherwise, so
-# that it may stop anywhere between [the two edges of that tolerance](cmoo_toy.ipynb).
+# FedCMOO-Pref aims at $r_1F_1=r_2F_2$, so a larger $r_k$ asks for a smaller $F_k$. Let $\mu$ be the divergence of
+# $(r_1F_1,r_2F_2)$ from equal shares. As long as $\mu$ exceeds $\epsilon$, FedCMOO-Pref balances the losses; otherwise
+# it lowers all of them. A run may therefore stop anywhere between [the two edges of that tolerance](cmoo_toy.ipynb).
 
 # %% tags=["remove-input", "nbval-check-output"]
 gram, losses = torch.eye(2, dtype=torch.float64), torch.tensor([1.0, 0.4], dtype=torch.float64)
@@ -121,8 +121,8 @@ _ = check(
 )
 
 # %% [markdown]
-# In these runs no least weight is imposed, as in the paper's figure. The rays are the points that meet the
-# preference; the faint lines are the way of the test losses from the start, where both are near $\ln10$.
+# As in the paper's figure, these runs impose no least weight. In the plot the rays are the points that meet the
+# preference. The faint lines show the path of the test losses from the start, where both are near $\ln10$.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -138,18 +138,21 @@ plot.show(
 # %% [markdown]
 # ## Verdicts
 #
-# The rule of each part and the runs behind it are on the [claims page](../book/claims.md). Neither claim is
-# judged: the runs have one seed and less than a third of the paper's rounds, no dropout, and with one local step
-# FedCMOO is still at chance on MultiMNIST ({result}`cmoo_sweeps/multi_mnist_fedcmoo_steps1.accuracy:.1%`).
+# The [claims page](../book/claims.md) shows the rule of each part and the runs behind it. Neither claim is judged,
+# because the runs have one seed, less than a third of the paper's rounds, and no dropout. Moreover, with one local step
+# FedCMOO is still at chance level on MultiMNIST (accuracy
+# {result}`cmoo_sweeps/multi_mnist_fedcmoo_steps1.accuracy:.1%`).
 #
-# What they show so far: from one local step to twenty FedCMOO's lead on MultiMNIST changes from
-# {result}`cmoo_sweeps/multi_mnist.lead1:.1f` to {result}`cmoo_sweeps/multi_mnist.lead20:.1f` points, with
-# {result}`cmoo_sweeps/multi_mnist.lead5:.1f` at five: it is closer in the end, but still behind. On MNIST + FMNIST the lead falls from
-# {result}`cmoo_sweeps/mnist_fashion.lead1:.1f` to {result}`cmoo_sweeps/mnist_fashion.lead20:.1f`. The losses follow the
-# preference on both sets, sometimes more closely than the paper reports: for $r_2/r_1=\frac14$ on MultiMNIST the divergence is
-# {result}`cmoo_sweeps/multi_mnist_ratio0.25_tolerance0.01.mu:.5f`. On MNIST + FMNIST the item does get the smaller loss where
-# the preference asks for it; for $r_2/r_1=4$ the digit is then hardly learnt
-# ({result}`cmoo_sweeps/mnist_fashion_ratio4_tolerance0.01.accuracy_1:.1%`).
+# On MultiMNIST, FedCMOO's lead changes from {result}`cmoo_sweeps/multi_mnist.lead1:.1f` points with one local step to
+# {result}`cmoo_sweeps/multi_mnist.lead5:.1f` with five and {result}`cmoo_sweeps/multi_mnist.lead20:.1f` with twenty.
+# FedCMOO comes closer to FSMGDA, but stays behind. On MNIST + Fashion-MNIST the lead falls from
+# {result}`cmoo_sweeps/mnist_fashion.lead1:.1f` to {result}`cmoo_sweeps/mnist_fashion.lead20:.1f`.
+#
+# The losses of FedCMOO-Pref follow the preference on both sets, sometimes more closely than the paper reports. For
+# example, for $r_2/r_1=\frac14$ on MultiMNIST the divergence $\mu$ is
+# {result}`cmoo_sweeps/multi_mnist_ratio0.25_tolerance0.01.mu:.5f`. On MNIST + Fashion-MNIST the item of clothing does
+# get the smaller loss where the preference asks for it. For $r_2/r_1=4$ the digit is then hardly learnt: its accuracy
+# is {result}`cmoo_sweeps/mnist_fashion_ratio4_tolerance0.01.accuracy_1:.1%`.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
@@ -159,12 +162,12 @@ report.claims_table(page.study, traces, numbers, page.params)
 #
 # | open in the paper | chosen here |
 # | --- | --- |
-# | numbers of local steps of Figure 2 | those of the cell of parameters, with the step sizes given for ten |
-# | rounds | see the cell of parameters (the paper: 500 for Figure 2; for Figure 4 not printed) |
-# | seeds | one (the paper: several, their number is not printed) |
-# | preferences of Figure 4 | $r_2/r_1=$ 1/4, 1/2, 1, 2, 4 |
-# | losses that the preference sees | of 600 rows drawn from each participant |
-# | lowest single-task losses, dashed in the paper's figure | not drawn: the single-task runs of this book have another length |
+# | the numbers of local steps in Figure 2 | those of the parameters cell, with the step sizes given for ten |
+# | the number of rounds (500 for Figure 2; not printed for Figure 4) | see the parameters cell |
+# | the number of seeds ("several") | one |
+# | the preferences in Figure 4 | $r_2/r_1=$ 1/4, 1/2, 1, 2, 4 |
+# | the rows on which the losses for the preference are evaluated | 600 rows drawn from each participant |
+# | the lowest single-task losses, dashed in the paper's figure | not drawn, because the single-task runs of this book have another length |
 #
 # ```{provenance} cmoo_sweeps
 # ```

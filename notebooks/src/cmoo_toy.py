@@ -13,29 +13,29 @@
 # %% [markdown]
 # # FedCMOO where the Pareto front is known
 #
-# **Result.** With ten local steps both methods, FedCMOO and FSMGDA, stop short of the Pareto front; the least norm
-# at which FSMGDA ends is {result}`cmoo_toy/drift_gain_spread1_E10.stationarity:.1f` times FedCMOO's. The measured rate
-# is that of Corollary 1.1, and the imbalance falls along FedCMOO-Pref's balancing direction.
+# **Result.** With ten local steps both FedCMOO and FSMGDA stop short of the Pareto front. The smallest norm of a
+# weighted gradient at the end of FSMGDA is {result}`cmoo_toy/drift_gain_spread1_E10.stationarity:.1f` times FedCMOO's.
+# The measured rate is that of Corollary 1.1, and the imbalance of the losses falls along FedCMOO-Pref's balancing
+# direction.
 #
-# On pictures nobody knows the Pareto front, and so nobody can say how far from it a method ends.
-# With quadratic objectives one knows: the Pareto optimal models are the minimizers of weighted sums,
-# in closed form. Here FedCMOO, its preference variant and the baselines of {cite}`askin2025fedcmoo` run on such problems. The questions:
+# On pictures the Pareto front is unknown, so nobody can say how far from it a method ends. With quadratic objectives it
+# is known: the Pareto optimal models are the minimizers of weighted sums, which have a closed form. On this page
+# FedCMOO, its preference variant and the baselines of {cite}`askin2025fedcmoo` run on such problems. The page asks:
 #
-# * what local steps cost, and whether weights that are chosen *before* local training (FedCMOO) cost
-#   less than updates that are weighted *after* it (FSMGDA);
-# * whether the rate of Corollary 1.1 is what one measures ({claim}`fedcmoo/C15`);
-# * where FedCMOO-Pref stops, and whether the imbalance falls along its balancing direction
-#   ({claim}`fedcmoo/C16`);
-# * what an objective on another scale does.
+# * What do local steps cost? Do weights that are chosen *before* local training (FedCMOO) cost less than updates that
+#   are weighted *after* it (FSMGDA)?
+# * Is the rate of Corollary 1.1 the measured rate ({claim}`fedcmoo/C15`)?
+# * Where does FedCMOO-Pref stop, and does the imbalance fall along its balancing direction ({claim}`fedcmoo/C16`)?
+# * What happens if one objective has another scale?
 #
-# The paper has no experiment of this kind. Everything on this page is ours but the two claims.
+# The paper has no experiment of this kind. Only the two claims are the paper's; the rest of this page is ours.
 #
 # :::{admonition} The problems
 # :class: note
-# 20 clients, $f_{jk}(w)=\frac12\lVert w-c_{jk}\rVert^2_{A_{jk}}$ in $\mathbb R^{10}$ with diagonal $A_{jk}$, entries
-# uniform between $\frac14$ and 1, so that $L=1$. The clients differ in curvature, or else local steps would be
-# those of a single client; their centres may be equal or spread. A seed is an instance: centres,
-# curvatures, start.
+# There are 20 clients with $f_{jk}(w)=\frac12\lVert w-c_{jk}\rVert^2_{A_{jk}}$ in $\mathbb R^{10}$. The matrices
+# $A_{jk}$ are diagonal with entries uniform between $\frac14$ and 1, so that $L=1$. The clients differ in curvature,
+# because with equal curvatures local steps would be those of a single client. Their centres may be equal or spread.
+# Each seed draws one instance: the centres, the curvatures and the start.
 # :::
 
 # %% tags=["parameters"]
@@ -77,8 +77,8 @@ page = STUDIES["cmoo_toy"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Change this cell, and what stands below changes with it. What is stored under its configuration is
-# loaded, anything else is computed; the study's other runs repeat it with other values.
+# If you change this cell, everything below changes with it. Results that are stored for its configuration are loaded;
+# all others are computed. For its other runs, the study repeats the cell with other values.
 
 # %%
 steps, spread = page.local_steps_grid[-1], page.spreads[-1]
@@ -94,11 +94,11 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## Local steps
 #
-# All clients take part and gradients and weights are exact, so that what is left at the end is the
-# bias of local steps alone. Two kinds of drift make it up. Clients move towards *their own* optima, in
-# both methods. And in FSMGDA the copies of the model that train on different objectives move apart;
-# FedCMOO's clients train one copy on the weighted sum. The measure is
-# $\min_{w\in\mathcal S_M}\lVert\nabla\mathbf F\,w\rVert$ after the last round, on the same instances.
+# All clients take part, and gradients and weights are exact. What remains at the end is therefore only the bias of
+# local steps. It has two sources. In both methods, clients drift towards *their own* optima. In FSMGDA, the copies of
+# the model that train on different objectives also drift apart; FedCMOO's clients train one copy on the weighted sum.
+# We measure the *least norm* $\min_{w\in\mathcal S_M}\lVert\nabla\mathbf F\,w\rVert$ after the last round, on the same
+# instances.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -111,7 +111,8 @@ plot.show(
 )
 
 # %% [markdown]
-# With a single local step the two are one method ({math}`\Delta_{jk}` is the gradient), and they agree to rounding:
+# With a single local step the update {math}`\Delta_{jk}` is the gradient, and the two methods are the same. Their final
+# norms agree:
 
 # %% tags=["remove-input", "nbval-check-output"]
 single = [traces[n] for n in traces if n.startswith("drift_") and n.endswith("_E1")]
@@ -122,11 +123,12 @@ if single:
 # %% [markdown]
 # ## The rate of Corollary 1.1
 #
-# Algorithm 10, the variant that the theorem is about: unbiased compression, two independent sets of
-# clients for the Gram matrix, one step for the weights, fresh gradients. The step sizes are the
-# corollary's, $\eta_c=\frac1{L\tau\sqrt{\tau T}}$, $\eta_s=\sqrt\tau$, $\beta=\frac1{M\sqrt T}$, so that every $T$ is a run of its own.
-# Minibatches are one row of four. Measured is what the theorem bounds, the mean over the rounds of
-# $\lVert\nabla\mathbf F(x^{(t)})w^{(t)}\rVert^2$, with exact gradients, at fifty rounds of every run.
+# These runs use Algorithm 10, the variant that the theorem is about. It has unbiased compression, two independent sets
+# of clients for the Gram matrix, one step for the weights, and fresh gradients. The step sizes are the corollary's,
+# $\eta_c=\frac1{L\tau\sqrt{\tau T}}$, $\eta_s=\sqrt\tau$, $\beta=\frac1{M\sqrt T}$. They depend on the number of
+# rounds, so every $T$ is a separate run. A minibatch is one of the four rows of a client. We measure the quantity that
+# the theorem bounds: the mean over the rounds of $\lVert\nabla\mathbf F(x^{(t)})w^{(t)}\rVert^2$. It is evaluated with
+# exact gradients at fifty rounds of every run.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -142,11 +144,12 @@ plot.show(
 report.paper_table(page.study, numbers)
 
 # %% [markdown]
-# What falls here is mostly the way to the front: with a step of $\frac1{L\sqrt T}$ a round, $T$ rounds go a distance
-# that grows like $\sqrt T$, so that the share of the rounds before the front is reached falls like
-# $\frac1{\sqrt T}$. The [note](note_cmoo.ipynb) has the bound itself beside runs whose gradients are bounded, as the theorem asks.
+# This rate mostly reflects the way to the front. With a step of $\frac1{L\sqrt T}$ in each round, $T$ rounds cover a
+# distance that grows like $\sqrt T$. The share of the rounds before the front is reached therefore falls like
+# $\frac1{\sqrt T}$. The [note on the convergence theorem](note_cmoo.ipynb) compares the bound itself with runs whose
+# gradients are bounded, as the theorem requires.
 #
-# The corollary needs $\tau T\ge4$, as Lemma 7 asks for $\eta_c\le\frac1{2L\tau}$:
+# The corollary needs $\tau T\ge4$, because Lemma 7 requires $\eta_c\le\frac1{2L\tau}$:
 
 # %% tags=["remove-input", "nbval-check-output"]
 limit = lambda tau, T: (1 / (tau * np.sqrt(tau * T))) / (1 / (2 * tau))
@@ -160,9 +163,11 @@ _ = check("tau T = 4: it is at the limit", abs(limit(2, 2) - 1) < 1e-12)
 # %% [markdown]
 # ## Where preferences stop
 #
-# FedCMOO-Pref lowers the imbalance $\mu$ while it exceeds $\varepsilon$, and all losses below. So it has no reason to
-# come closer to $r_1F_1=\dots=r_MF_M$ than $\mu=\varepsilon$. For two objectives $\mu\le\varepsilon$ allows
-# an interval of ratios, computed here by solving $\mu=\varepsilon$. The preferences are $r=1,\dots,2$, evenly.
+# While the imbalance $\mu$ exceeds $\varepsilon$, FedCMOO-Pref lowers $\mu$. Below $\varepsilon$ it lowers all losses.
+# It therefore has no reason to come closer to $r_1F_1=\dots=r_MF_M$ than $\mu=\varepsilon$. For two objectives,
+# $\mu\le\varepsilon$ allows an interval of ratios, whose end we compute by solving $\mu=\varepsilon$. The preferences
+# $r$ are evenly spaced from 1 to 2. In the table, *mu*, *least norm* and the ratio *largest / smallest r_k F_k* are
+# values at the end of the run.
 
 # %% tags=["remove-input"]
 edges = {f"M = {M}, eps = {e:g}": f"edge_M{M}_eps{e:g}" for M in page.objectives for e in page.tolerances}
@@ -170,21 +175,24 @@ stops = {"mu": "mu", "spread": "largest / smallest r_k F_k", "stationarity": "le
 report.runs_table(numbers, edges, stops, health)
 
 # %% [markdown]
-# The allowed ratio, for two objectives, beside the one that was found in the table above:
+# The next table shows the largest ratio that $\varepsilon$ allows for two objectives. Compare it with the ratio in the
+# table above.
 
 # %% tags=["remove-input"]
 report.runs_table(numbers, {k: v for k, v in edges.items() if "M2" in v}, {"allowed": "largest ratio that eps allows"}, health)
 
 # %% [markdown]
-# A test whether the method reaches $r_1F_1=r_2F_2$ must therefore use a small $\varepsilon$, or ask for $\mu\le\varepsilon$ only. At the paper's
-# $\varepsilon=0.01$ a third more of one loss than of the other counts as balanced. A run may also meet the front with $\mu>\varepsilon$ and
-# stay there: the least norm in the table is then small although the preference is not met.
+# A test of whether the method reaches $r_1F_1=r_2F_2$ must therefore use a small $\varepsilon$, or require only
+# $\mu\le\varepsilon$. At the paper's $\varepsilon=0.01$, losses count as balanced even if one is a third larger than
+# the other. A run may also reach the front while $\mu>\varepsilon$ and stay there. The least norm in the table is then
+# small although the preference is not met.
 #
 # ## The balancing direction
 #
-# $\nabla\mu=\nabla\mathbf Fa/\sum_kr_kF_k$ ({prf:ref}`pref-lemma-direction`), so $\mu$ falls along $-\nabla\mathbf Fa$. Tested at random models with random
-# preferences: the central difference of $\mu$ against the formula, and the share of the points at which $\mu$ is lower after
-# steps of four lengths.
+# By {prf:ref}`pref-lemma-direction`, $\nabla\mu=\nabla\mathbf Fa/\sum_kr_kF_k$, so $\mu$ falls along
+# $-\nabla\mathbf Fa$. We test this at random models with random preferences. The table compares the central difference
+# of $\mu$ with the formula. It also shows the share of the points at which $\mu$ is lower after a step, for steps of
+# four lengths.
 
 # %% tags=["remove-input"]
 probes = {f"M = {M}": f"probe_M{M}" for M in page.objectives}
@@ -192,13 +200,14 @@ found = {"error": "largest relative error", "falls": "falls, step 1e-4", "falls_
 report.runs_table(numbers, probes, found | {"falls_2": "step 0.1", "falls_3": "step 1"}, health)
 
 # %% [markdown]
-# It is a statement on small steps. That the *weights* of the programme need not lower $\mu$ from three objectives on, because $a$ has
-# negative entries and weights have none, is in {prf:ref}`pref-example-three`.
+# The lemma is a statement about small steps. With three or more objectives, the *weights* of FedCMOO-Pref's linear
+# programme need not lower $\mu$: $a$ has negative entries, and weights have none. {prf:ref}`pref-example-three` shows
+# such a case.
 #
 # ## An objective on another scale
 #
-# Objective 1 is multiplied; the losses in the table are divided by the factor again. The weight is that of the last round, 1/2 for the
-# scalarized sum.
+# In this experiment objective 1 is multiplied by a factor. In the table its loss is divided by the factor again. The
+# weights are those of the last round; the scalarized sum always has weight 1/2.
 
 # %% tags=["remove-input"]
 names = {"Scalarized": "scalarized", "FedCMOO": "fedcmoo", "FSMGDA": "fsmgda", "Pref, r = (1, 1)": "pref"}
@@ -206,9 +215,9 @@ ends = {"f_1": "F_1 / factor", "f_2": "F_2", "weight_1": "weight of objective 1"
 report.runs_table(numbers, {k: f"scale_{v}" for k, v in names.items()}, ends, health)
 
 # %% [markdown]
-# The sum is governed by the objective with the larger gradients. The shortest convex combination of two gradients is
-# governed by the *shorter* one, so that min-norm methods put nearly all weight on the other objective. This is the mechanism behind the paper's Table 2, in
-# which one of two tasks has another kind of loss.
+# The objective with the larger gradients governs the scalarized sum. The *shorter* gradient governs the shortest convex
+# combination of two gradients, so min-norm methods put nearly all weight on the other objective. This mechanism
+# explains the paper's Table 2, in which one of two tasks has another kind of loss.
 
 # %% tags=["remove-input", "nbval-check-output"]
 at = lambda method, key: numbers[f"scale_{method}.{key}"].value
@@ -217,12 +226,13 @@ check("    and a higher F_2", at("scalarized", "f_2") > max(at("fedcmoo", "f_2")
 _ = check("FedCMOO's and FSMGDA's weight of objective 1 is below 0.1", max(at("fedcmoo", "weight_1"), at("fsmgda", "weight_1")) < 0.1)
 
 # %% [markdown]
-# ## What the paper and its code say otherwise
+# ## Where the paper and its code differ
 #
-# Small computations to which the [list of differences](../book/errata.md#fedcmoo) refers.
+# The [list of differences](../book/errata.md#fedcmoo) refers to the following small computations.
 #
-# **The sketch is biased.** The theorem asks for $\mathbb E\,\mathcal Q(x)=x$. The mean of many randomized SVDs of one Jacobian stays away from it; that of
-# scaled random masks comes closer the more there are.
+# **The sketch is biased.** The theorem requires $\mathbb E\,\mathcal Q(x)=x$. We compress one Jacobian many times and
+# take the mean. With randomized SVDs, this mean does not approach the Jacobian. With scaled random masks, it comes
+# closer with every further draw.
 
 # %% tags=["remove-input", "nbval-check-output"]
 rng = torch.Generator().manual_seed(0)
@@ -235,8 +245,9 @@ check("randomized SVD: ninety draws are no better than ten, within 10 %", abs(ma
 _ = check("scaled masks: nine times the draws, a third of the error, within 10 %", abs(3 * many[Masked()] / few[Masked()] - 1) < 0.1)
 
 # %% [markdown]
-# **The second term of the two-way estimate.** Algorithm 6 takes the sum of all $H_j$, which the server has; the code its compression $h$. Six clients whose Jacobians
-# agree in part, with decaying singular values; relative error of the Gram matrix of the mean.
+# **The second term of the two-way estimate.** Algorithm 6 uses the sum of all $H_j$, which the server has. The code
+# uses a compressed form $h$ of this sum. The table shows the relative error of the Gram matrix of the mean. The six
+# clients have Jacobians that agree in part and have decaying singular values.
 
 # %% tags=["remove-input"]
 import pandas as pd
@@ -255,8 +266,9 @@ check("the code's second term is worse than Algorithm 6's", (code > two).all())
 _ = check("the clients' own Gram matrices alone are worst", (own > one).all())
 
 # %% [markdown]
-# **The weights are not those of the minimum norm.** The code's thousand steps of $10^{-3}$ on the normalised matrix, once, from uniform weights: the share of what could be
-# gained in $w^\top Gw$, median over random matrices with very unequal gradients.
+# **The weights are not those of the minimum norm.** The code takes a thousand steps of $10^{-3}$ on the normalised
+# matrix, starting once from uniform weights. We compute which share of the possible reduction of $w^\top Gw$ this
+# achieves. The check uses the median over random matrices with very unequal gradients.
 
 # %% tags=["remove-input", "nbval-check-output"]
 shares = {M: float(np.median(cmoo_toy_checks.gap_closed(M, 20, np.random.default_rng(0)))) for M in (2, 5, 11)}
@@ -266,7 +278,7 @@ for M, share in shares.items():
 # %% [markdown]
 # ## Verdicts
 #
-# The rule of each part and the runs behind it are on the [claims page](../book/claims.md).
+# The [claims page](../book/claims.md) shows the rule of each part and the runs behind it.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)

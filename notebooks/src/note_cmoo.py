@@ -13,17 +13,28 @@
 # %% [markdown]
 # # FedCMOO: the convergence theorem
 #
-# Many objectives, one model: {cite}`askin2025fedcmoo` (C below) chooses the weights of the objectives from an estimate of their Gram matrix, and lets the clients train on the weighted sum.
-# This note proves C's Lemmas 1 to 7, Theorem 1 and Corollary 1.1, and says where each constant comes from. They are about a variant, C's Algorithm 10, and not about the method as it is run.
+# FedCMOO {cite}`askin2025fedcmoo` chooses the weights of many objectives from an estimate of their Gram matrix, and
+# lets the clients train one model on the weighted sum. Below, C stands for this paper. This note proves C's Lemmas 1 to
+# 7, Theorem 1 and Corollary 1.1, and shows where each constant comes from. These results are about a variant, C's
+# Algorithm 10, and not about the method as it is run.
 #
-# Three findings. **Lemma 6 is false as printed** for more than one local step ({prf:ref}`cmoo-example-6`): the mean and the noise of local gradients are correlated. The repair costs one cross term, and the rate stays what it is. The constant $C_1$, which enters the bound squared,
-# can be replaced by one that is up to two times smaller, and the drift of Lemma 7 by one that is at least $2\sqrt2$ times smaller in its leading part, without a condition on the step size. And the rate of Corollary 1.1 hides the distance to the optimum and mixes units; both are easily mended.
+# The note has three findings.
+#
+# * **Lemma 6 is false as printed** for more than one local step ({prf:ref}`cmoo-example-6`), because the mean and the
+#   noise of local gradients are correlated. The repair adds one cross term to the bound and leaves the rate as it is.
+# * Two constants can be smaller. The constant $C_1$, which enters the bound squared, can be replaced by one that is up
+#   to two times smaller. The leading part of the drift in Lemma 7 can be reduced by a factor of at least $2\sqrt2$,
+#   without a condition on the step size.
+# * The rate of Corollary 1.1 hides the distance to the optimum and mixes units. Both defects are easily mended.
 
 # %% [markdown]
 # ## Setting
 #
-# $M$ objectives, $N$ clients, $F_k=\frac1N\sum_if_{i,k}$, and the Jacobian as a tall matrix, $J(x)=[\nabla F_1(x),\dots,\nabla F_M(x)]\in\mathbb R^{d\times M}$. (C writes $\nabla\mathbf F$ for $J$, and $\mathbf F(x)w$ where it means $\mathbf F(x)^\top w$.) $\mathcal S_M$ is the probability simplex,
-# $G=J^\top J$ the Gram matrix, with columns $g_k$; where a single objective is meant, $\nabla F_k$ is written out. A round of Algorithm 10, from the model $x$ and the weights $w$:
+# There are $M$ objectives and $N$ clients, with $F_k=\frac1N\sum_if_{i,k}$. We write the Jacobian as a tall matrix,
+# $J(x)=[\nabla F_1(x),\dots,\nabla F_M(x)]\in\mathbb R^{d\times M}$. (C writes $\nabla\mathbf F$ for $J$, and
+# $\mathbf F(x)w$ where it means $\mathbf F(x)^\top w$.) $\mathcal S_M$ is the probability simplex, and $G=J^\top J$ is
+# the Gram matrix with columns $g_k$. The gradient of a single objective is written $\nabla F_k$. From the model $x$ and
+# the weights $w$, a round of Algorithm 10 computes:
 #
 # $$
 # \begin{aligned}
@@ -33,7 +44,10 @@
 # \end{aligned}
 # $$ (eq-cmoo-round)
 #
-# $\mathcal A_1,\mathcal A_2$ are sets of $n'$ distinct clients, $\mathcal B$ one of $n$, each uniform and all three independent. $\tilde H_i^{(j)}\in\mathbb R^{d\times M}$ are client $i$'s stochastic gradients at $x$, fresh for every use, and $\mathcal Q$ acts on every column by itself. $\mathbb E$ is the expectation given $x$ and $w$.
+# Here $\mathcal A_1,\mathcal A_2$ are sets of $n'$ distinct clients, and $\mathcal B$ is a set of $n$. Each set is
+# drawn uniformly, and all three are independent. The columns of $\tilde H_i^{(j)}\in\mathbb R^{d\times M}$ are client
+# $i$'s stochastic gradients at $x$, drawn anew for every use. The compressor $\mathcal Q$ acts on every column
+# separately. $\mathbb E$ is the expectation given $x$ and $w$.
 #
 # ```{prf:assumption} C-A1 to C-A5
 # :label: cmoo-assumption
@@ -45,43 +59,59 @@
 # 5. $\mathbb E\mathcal Q(y)=y$ and $\mathbb E\lVert\mathcal Q(y)-y\rVert^2\le q\lVert y\rVert^2$, independently over clients.
 # ```
 #
-# Random masking that keeps $K$ of $d$ entries and rescales has $q=\frac dK-1$ ({prf:ref}`unb-lemma-randk`). The randomized SVD with which the method is run is not unbiased; nothing below covers it. Throughout, for $n'$ of $N$ clients,
+# Random masking that keeps $K$ of $d$ entries and rescales them has $q=\frac dK-1$ ({prf:ref}`unb-lemma-randk`). The
+# method as it is run uses the randomized SVD. It is not unbiased, and none of the following results covers it.
+# Throughout, we write for $n'$ of $N$ clients
 #
 # $$
 # S_1=\frac{1+q}{n'}\sigma_l^2+\frac q{n'}b^2+\frac{N-n'}{n'(N-1)}\sigma_g^2,\qquad C_1=\big(\sqrt{S_1}+b\big)^2,\qquad C_2=S_1+b^2 .
 # $$ (eq-cmoo-constants)
 #
-# $C_1$ is C's; $C_2$ is ours, and $\frac12C_1\le C_2\le C_1$.
+# $C_1$ is C's constant. $C_2$ is ours, and $\frac12C_1\le C_2\le C_1$.
 
 # %% [markdown]
 # ## The direction: MGDA
 #
-# For one client and exact gradients the weights of {cite}`desideri2012mgda` are those of the shortest vector $Jw$. Why this one:
+# For one client and exact gradients, the weights of the multiple-gradient descent algorithm (MGDA)
+# {cite}`desideri2012mgda` are those of the shortest vector $Jw$. The following lemma explains this choice.
 #
 # ```{prf:lemma} The minimum-norm problem
 # :label: cmoo-lemma-mgda
 #
-# Let $w^\circ\in\mathcal S_M$ minimise $\lVert Jw\rVert$, and $v^\circ=Jw^\circ$. Then $\langle\nabla F_k,v^\circ\rangle\ge\lVert v^\circ\rVert^2$ for every $k$, with equality where $w^\circ_k>0$, and
+# Let $w^\circ\in\mathcal S_M$ minimise $\lVert Jw\rVert$, and let $v^\circ=Jw^\circ$. Then
+# $\langle\nabla F_k,v^\circ\rangle\ge\lVert v^\circ\rVert^2$ for every $k$, with equality if $w^\circ_k>0$. Moreover,
 #
 # $$
 # \max_v\min_k\Big\{\langle v,\nabla F_k\rangle-\frac12\lVert v\rVert^2\Big\}=\frac12\min_{w\in\mathcal S_M}\lVert Jw\rVert^2 ,
 # $$ (eq-cmoo-mgda)
 #
-# the maximum being at $v^\circ$. If the $F_k$ are $L$-smooth, $F_k(x-\eta v^\circ)\le F_k(x)-\eta\big(1-\frac{L\eta}2\big)\lVert v^\circ\rVert^2$ for every $k$.
+# and the maximum is attained at $v^\circ$. If the $F_k$ are $L$-smooth, then
+# $F_k(x-\eta v^\circ)\le F_k(x)-\eta\big(1-\frac{L\eta}2\big)\lVert v^\circ\rVert^2$ for every $k$.
 # ```
 #
 # ```{prf:proof}
-# In steps.
+# We proceed in steps.
 #
-# 1. *Optimality.* For $w\in\mathcal S_M$ the points $w^\circ+\epsilon(w-w^\circ)$ are in $\mathcal S_M$. The derivative of $\frac12\lVert J\cdot\rVert^2$ there at $\epsilon=0$ is not negative: $\langle J(w-w^\circ),v^\circ\rangle\ge0$. With $w=e_k$: $\langle\nabla F_k,v^\circ\rangle\ge\lVert v^\circ\rVert^2$. The mean of these with weights $w^\circ_k$ is an equality, so each with
-#    $w^\circ_k>0$ is one.
-# 2. *The value is at least* $\frac12\lVert v^\circ\rVert^2$: take $v=v^\circ$ and use step 1.
-# 3. *It is at most that*: for any $v$, a minimum over $k$ is at most the mean with weights $w^\circ$, $\langle v,v^\circ\rangle-\frac12\lVert v\rVert^2=\frac12\lVert v^\circ\rVert^2-\frac12\lVert v-v^\circ\rVert^2$.
-# 4. *Descent.* $F_k(x-\eta v)\le F_k(x)-\eta\langle\nabla F_k,v\rangle+\frac{L\eta^2}2\lVert v\rVert^2$, and step 1.
+# 1. *Optimality.* For $w\in\mathcal S_M$ the points $w^\circ+\epsilon(w-w^\circ)$ with $0\le\epsilon\le1$ are in
+#    $\mathcal S_M$. The derivative of $\frac12\lVert J\cdot\rVert^2$ along them at $\epsilon=0$ is therefore not
+#    negative: $\langle J(w-w^\circ),v^\circ\rangle\ge0$. Choose $w=e_k$ to obtain
+#    $\langle\nabla F_k,v^\circ\rangle\ge\lVert v^\circ\rVert^2$. The mean of these inequalities with weights
+#    $w^\circ_k$ is an equality, so each inequality with $w^\circ_k>0$ is an equality.
+# 2. *The value is at least* $\frac12\lVert v^\circ\rVert^2$: choose $v=v^\circ$ and use step 1.
+# 3. *The value is at most* $\frac12\lVert v^\circ\rVert^2$: for any $v$, the minimum over $k$ is at most the mean with
+#    weights $w^\circ$. This mean is
+#    $\langle v,v^\circ\rangle-\frac12\lVert v\rVert^2=\frac12\lVert v^\circ\rVert^2-\frac12\lVert v-v^\circ\rVert^2$.
+# 4. *Descent.* By smoothness, $F_k(x-\eta v)\le F_k(x)-\eta\langle\nabla F_k,v\rangle+\frac{L\eta^2}2\lVert v\rVert^2$.
+#    Insert $v=v^\circ$ and use step 1.
 # ```
 #
-# C exchanges minimum and maximum by a minimax theorem; steps 2 and 3 do without. A point where $v^\circ=0$ is *Pareto stationary*. If noisy gradients choose the weights and make the step, the step is biased: with two objectives on a line, $\nabla F_1=1$, $\nabla F_2=-2$ and noise $\pm3$ on the second, the point is Pareto stationary,
-# but the mean of the minimum-norm step is $\frac12$ (below). Hence the two independent factors in {eq}`eq-cmoo-round`.
+# C exchanges minimum and maximum by a minimax theorem. Steps 2 and 3 do not need it. A point with $v^\circ=0$ is *Pareto
+# stationary*.
+#
+# If the same noisy gradients choose the weights and make the step, the step is biased. Consider two objectives on a
+# line with $\nabla F_1=1$ and $\nabla F_2=-2$, and noise $\pm3$ on the second gradient. The point is Pareto stationary,
+# but the mean of the minimum-norm step is $\frac12$ (checked below). This is why {eq}`eq-cmoo-round` uses two
+# independent factors.
 
 # %% [markdown]
 # ## The weights: Lemmas 1 to 5
@@ -89,50 +119,74 @@
 # ```{prf:lemma} C Lemma 1
 # :label: cmoo-lemma-1
 #
-# If the columns of $A\in\mathbb R^{d\times M}$ have length at most $b$ and $w\in\mathcal S_M$: $\lVert Aw\rVert\le b$, $\lVert A\rVert_{\rm op}\le b\sqrt M$ and $\lVert A^\top Aw\rVert\le\sqrt Mb^2$.
+# Let the columns of $A\in\mathbb R^{d\times M}$ have length at most $b$ and let $w\in\mathcal S_M$. Then
+# $\lVert Aw\rVert\le b$, $\lVert A\rVert_{\rm op}\le b\sqrt M$ and $\lVert A^\top Aw\rVert\le\sqrt Mb^2$.
 # ```
 #
 # ```{prf:proof}
-# The norm is convex; $\lVert A\rVert_{\rm op}\le\lVert A\rVert_F\le\sqrt{Mb^2}$; the last is the product of the two. Equal columns attain all three.
+# The first bound holds because the norm is convex. The second is
+# $\lVert A\rVert_{\rm op}\le\lVert A\rVert_F\le\sqrt{Mb^2}$. The third is the product of the first two. If all columns
+# are equal and have length $b$, all three are equalities.
 # ```
 #
 # ```{prf:lemma} C Lemmas 2 and 3
 # :label: cmoo-lemma-2
 #
-# Let $E_j=Y_j-J$. Every column of $E_j$ has mean zero and $\mathbb E\lVert E_je_k\rVert^2\le S_1$. Hence $\mathbb E\lVert E_j\rVert_F^2\le MS_1$, $\mathbb E\lVert E_j\rVert_{\rm op}\le\sqrt{MS_1}$, and for $w\in\mathcal S_M$ that is fixed given the past, $\mathbb E\lVert E_jw\rVert^2\le S_1$.
+# Let $E_j=Y_j-J$. Every column of $E_j$ has mean zero, and $\mathbb E\lVert E_je_k\rVert^2\le S_1$. Hence
+# $\mathbb E\lVert E_j\rVert_F^2\le MS_1$ and $\mathbb E\lVert E_j\rVert_{\rm op}\le\sqrt{MS_1}$. If $w\in\mathcal S_M$
+# is fixed given the past, then $\mathbb E\lVert E_jw\rVert^2\le S_1$.
 # ```
 #
 # ```{prf:proof}
-# Fix a column, write $h_i$ for $\nabla f_{i,k}(x)$, $\bar h=\nabla F_k(x)$ and $\tilde h_i=h_i+\xi_i$.
+# Fix a column $k$. Write $h_i$ for $\nabla f_{i,k}(x)$, $\bar h=\nabla F_k(x)$ and $\tilde h_i=h_i+\xi_i$ with the
+# noise $\xi_i$.
 #
-# 1. *Three errors.* $Y_je_k-\bar h=\frac1{n'}\sum_{\mathcal A}(\mathcal Q(\tilde h_i)-\tilde h_i)+\frac1{n'}\sum_{\mathcal A}\xi_i+\frac1{n'}\sum_{\mathcal A}(h_i-\bar h)$. The first has mean zero given $\mathcal A$ and the $\xi_i$, the second given $\mathcal A$, the third in the mean over $\mathcal A$. So they are uncorrelated and their mean squares add up.
-# 2. *Compression.* Independent over clients: $\frac1{n'^2}\sum_{\mathcal A}q\,\mathbb E\lVert\tilde h_i\rVert^2\le\frac q{n'}(b^2+\sigma_l^2)$.
-# 3. *Noise.* Likewise $\frac{\sigma_l^2}{n'}$. Together with step 2, this is where $1+q$ comes from.
-# 4. *Sampling.* For $n'$ of $N$ without replacement, $\mathbb P(i\in\mathcal A)=\frac{n'}N$ and $\mathbb P(i,l\in\mathcal A)=\frac{n'(n'-1)}{N(N-1)}$. Since $\sum_i(h_i-\bar h)=0$, the products $\langle h_i-\bar h,h_l-\bar h\rangle$, $i\ne l$, add up to $-\sum_i\lVert h_i-\bar h\rVert^2\ge-N\sigma_g^2$.
-#    So the mean square is $\frac1{n'^2}\big(\frac{n'}N-\frac{n'(n'-1)}{N(N-1)}\big)\sum_i\lVert h_i-\bar h\rVert^2\le\frac{N-n'}{n'(N-1)}\sigma_g^2$.
-# 5. *All columns.* Add them up; $\lVert\cdot\rVert_{\rm op}\le\lVert\cdot\rVert_F$, and Jensen's inequality for the square root. For $E_jw=\sum_kw_kE_je_k$, Jensen's inequality for the square: no $M$ here.
+# 1. *Three errors.*
+#    $Y_je_k-\bar h=\frac1{n'}\sum_{\mathcal A}(\mathcal Q(\tilde h_i)-\tilde h_i)+\frac1{n'}\sum_{\mathcal A}\xi_i+\frac1{n'}\sum_{\mathcal A}(h_i-\bar h)$.
+#    The first sum has mean zero given $\mathcal A$ and the $\xi_i$, the second given $\mathcal A$, and the third on
+#    average over $\mathcal A$. The three sums are therefore uncorrelated, and their mean squares add up.
+# 2. *Compression.* The compressors are independent over clients, so the first mean square is at most
+#    $\frac1{n'^2}\sum_{\mathcal A}q\,\mathbb E\lVert\tilde h_i\rVert^2\le\frac q{n'}(b^2+\sigma_l^2)$.
+# 3. *Noise.* In the same way, the second mean square is at most $\frac{\sigma_l^2}{n'}$. Together with step 2, this
+#    yields the factor $1+q$.
+# 4. *Sampling.* When $n'$ of $N$ clients are drawn without replacement, $\mathbb P(i\in\mathcal A)=\frac{n'}N$ and
+#    $\mathbb P(i,l\in\mathcal A)=\frac{n'(n'-1)}{N(N-1)}$. Since $\sum_i(h_i-\bar h)=0$, the products
+#    $\langle h_i-\bar h,h_l-\bar h\rangle$ with $i\ne l$ add up to $-\sum_i\lVert h_i-\bar h\rVert^2\ge-N\sigma_g^2$.
+#    The third mean square is therefore
+#    $\frac1{n'^2}\big(\frac{n'}N-\frac{n'(n'-1)}{N(N-1)}\big)\sum_i\lVert h_i-\bar h\rVert^2\le\frac{N-n'}{n'(N-1)}\sigma_g^2$.
+# 5. *All columns.* Add up the bounds of all columns. Use $\lVert\cdot\rVert_{\rm op}\le\lVert\cdot\rVert_F$, and
+#    Jensen's inequality for the square root. For $E_jw=\sum_kw_kE_je_k$ use Jensen's inequality for the square; no
+#    factor $M$ appears.
 # ```
 #
-# If all $\lVert h_i\rVert=b$ and the noise has variance exactly $\sigma_l^2$, steps 2 to 4 are equalities. The same noise and mask for all columns, and equal columns, make Lemma 3 one.
+# If all $\lVert h_i\rVert=b$ and the noise has variance exactly $\sigma_l^2$, steps 2 to 4 are equalities. If moreover
+# all columns are equal and share their noise and mask, Lemma 3 is an equality.
 #
 # ```{prf:lemma} C Lemma 4
 # :label: cmoo-lemma-4
 #
-# $\mathbb E\lVert w'-w\rVert\le\beta\sqrt MC_1$, and even $\mathbb E\lVert w'-w\rVert^2\le\beta^2MC_2^2$.
+# $\mathbb E\lVert w'-w\rVert\le\beta\sqrt MC_1$. The stronger bound $\mathbb E\lVert w'-w\rVert^2\le\beta^2MC_2^2$ also
+# holds.
 # ```
 #
 # ```{prf:proof}
-# In steps.
+# We proceed in steps.
 #
-# 1. $\Pi_{\mathcal S_M}$ is nonexpansive and $\Pi_{\mathcal S_M}(w)=w$, so $\lVert w'-w\rVert\le\beta\lVert Y_1^\top Y_2w\rVert$.
-# 2. *C.* $Y_1^\top Y_2w=(J+E_1)^\top(J+E_2)w$ has four terms. Their mean norms are at most $\sqrt Mb^2$ (Lemma 1), $\sqrt{MS_1}\,b$ and $b\sqrt M\cdot\sqrt{S_1}$ (Lemmas 1, 2, 3), and $\sqrt{MS_1}\sqrt{S_1}$ (independence of $E_1$ and $E_2$). The sum is $\sqrt M(b^2+2b\sqrt{S_1}+S_1)=\sqrt MC_1$.
-# 3. *Directly.* $\mathbb E\lVert Y_1^\top y\rVert^2\le\mathbb E\lVert Y_1\rVert_F^2\lVert y\rVert^2$, and by independence
+# 1. Since $\Pi_{\mathcal S_M}$ is nonexpansive and $\Pi_{\mathcal S_M}(w)=w$,
+#    $\lVert w'-w\rVert\le\beta\lVert Y_1^\top Y_2w\rVert$.
+# 2. *C's bound.* $Y_1^\top Y_2w=(J+E_1)^\top(J+E_2)w$ has four terms. By Lemma 1, the first has norm at most
+#    $\sqrt Mb^2$. By Lemmas 1, 2 and 3, the mean norms of the two mixed terms are at most $\sqrt{MS_1}\,b$ and
+#    $b\sqrt M\cdot\sqrt{S_1}$. Because $E_1$ and $E_2$ are independent, that of the last is at most
+#    $\sqrt{MS_1}\sqrt{S_1}$. The sum is $\sqrt M(b^2+2b\sqrt{S_1}+S_1)=\sqrt MC_1$.
+# 3. *Our bound.* For every vector $y$,
+#    $\mathbb E\lVert Y_1^\top y\rVert^2\le\mathbb E\lVert Y_1\rVert_F^2\lVert y\rVert^2$. By independence,
 #
 #    $$
 #    \mathbb E\lVert Y_1^\top Y_2w\rVert^2\le\mathbb E\lVert Y_1\rVert_F^2\;\mathbb E\lVert Y_2w\rVert^2\le M(b^2+S_1)\cdot(b^2+S_1)=MC_2^2 ,
 #    $$ (eq-cmoo-square)
 #
-#    because $\mathbb E\lVert J+E_1\rVert_F^2=\lVert J\rVert_F^2+\mathbb E\lVert E_1\rVert_F^2$: the cross terms, which make $C_1$ out of $C_2$, have mean zero in squares.
+#    because $\mathbb E\lVert J+E_1\rVert_F^2=\lVert J\rVert_F^2+\mathbb E\lVert E_1\rVert_F^2$. The cross terms, which
+#    make $C_1$ larger than $C_2$, have mean zero in the square.
 # ```
 #
 # ```{prf:lemma} C Lemma 5
@@ -146,43 +200,61 @@
 # ```
 #
 # ```{prf:proof}
-# In steps.
+# We proceed in steps.
 #
-# 1. $\Pi_{\mathcal S_M}$ is nonexpansive and $\Pi_{\mathcal S_M}(u)=u$: $\lVert w'-u\rVert^2\le\lVert w-u\rVert^2-2\beta\langle w-u,Y_1^\top Y_2w\rangle+\beta^2\lVert Y_1^\top Y_2w\rVert^2$.
-# 2. Take $\mathbb E$. The factors are independent and unbiased, so $\mathbb E[Y_1^\top Y_2]=J^\top J$, and the product is $\langle J(w-u),Jw\rangle$. The square is {eq}`eq-cmoo-square`.
+# 1. Since $\Pi_{\mathcal S_M}$ is nonexpansive and $\Pi_{\mathcal S_M}(u)=u$,
+#    $\lVert w'-u\rVert^2\le\lVert w-u\rVert^2-2\beta\langle w-u,Y_1^\top Y_2w\rangle+\beta^2\lVert Y_1^\top Y_2w\rVert^2$.
+# 2. Take $\mathbb E$. The factors are independent and unbiased, so $\mathbb E[Y_1^\top Y_2]=J^\top J$, and the mean of
+#    the inner product is $\langle J(w-u),Jw\rangle$. The last term is bounded by {eq}`eq-cmoo-square`.
 # 3. Divide by $2\beta$.
 # ```
 #
-# Step 2 is where one and the same factor, $Y_1=Y_2=Y$, will not do: $\mathbb E[Y^\top Y]=G+\mathbb E[E^\top E]$, whose trace is too large by $\mathbb E\lVert E\rVert_F^2$.
+# Step 2 fails if the same factor is used twice, $Y_1=Y_2=Y$. Then $\mathbb E[Y^\top Y]=G+\mathbb E[E^\top E]$, whose
+# trace is too large by $\mathbb E\lVert E\rVert_F^2$.
 
 # %% [markdown]
 # ## The step: Lemmas 6 and 7
 #
-# $\Delta_i=\frac1\tau\sum_{s<\tau}(m_i^s+\xi_i^s)$ with $m_i^s=\sum_kw'_k\nabla f_{i,k}(x_i^s)$ and the noise $\xi_i^s$. Then $\lVert m_i^s\rVert\le b$ and $\mathbb E\lVert\xi_i^s\rVert^2\le\sum_kw'_k\sigma_l^2=\sigma_l^2$, both by Jensen's inequality; it needs $w'$ to be independent of the $\xi_i^s$.
+# We write $\Delta_i=\frac1\tau\sum_{s<\tau}(m_i^s+\xi_i^s)$ with $m_i^s=\sum_kw'_k\nabla f_{i,k}(x_i^s)$ and the noise
+# $\xi_i^s$. By Jensen's inequality, $\lVert m_i^s\rVert\le b$ and
+# $\mathbb E\lVert\xi_i^s\rVert^2\le\sum_kw'_k\sigma_l^2=\sigma_l^2$. The second bound requires that $w'$ is independent
+# of the $\xi_i^s$.
 #
 # ```{prf:lemma} C Lemma 6, as it can be proved
 # :label: cmoo-lemma-6
 #
-# $\mathbb E\lVert\bar\Delta\rVert^2\le\big(b+\frac{\sigma_l}{\sqrt{n\tau}}\big)^2$. If $\tau=1$, then $\mathbb E\lVert\bar\Delta\rVert^2\le b^2+\frac{\sigma_l^2}n$. (C prints $b^2+\frac{\sigma_l^2}{n\tau}$ for every $\tau$.)
+# $\mathbb E\lVert\bar\Delta\rVert^2\le\big(b+\frac{\sigma_l}{\sqrt{n\tau}}\big)^2$. If $\tau=1$, then
+# $\mathbb E\lVert\bar\Delta\rVert^2\le b^2+\frac{\sigma_l^2}n$. (C prints $b^2+\frac{\sigma_l^2}{n\tau}$ for every
+# $\tau$.)
 # ```
 #
 # ```{prf:proof}
-# In steps.
+# We proceed in steps.
 #
-# 1. $\bar\Delta=\bar m+\bar\xi$, the means of the $n\tau$ vectors $m_i^s$ and $\xi_i^s$. $\lVert\bar m\rVert\le b$.
-# 2. Given all that came before it, $\xi_i^s$ has mean zero; given $\mathcal B$, the noises of different clients are independent. So the $\xi_i^s$ are uncorrelated, and $\mathbb E\lVert\bar\xi\rVert^2\le\frac{n\tau\sigma_l^2}{(n\tau)^2}$.
-# 3. Minkowski's inequality in $L^2$: $\sqrt{\mathbb E\lVert\bar m+\bar\xi\rVert^2}\le b+\frac{\sigma_l}{\sqrt{n\tau}}$.
-# 4. If $\tau=1$, $\bar m$ is fixed given $\mathcal B$, $\mathbb E\langle\bar m,\bar\xi\rangle=0$, and the squares add up. If $\tau>1$ the later $m_i^s$ depend on earlier noise, and this product need not vanish.
+# 1. $\bar\Delta=\bar m+\bar\xi$, where $\bar m$ and $\bar\xi$ are the means of the $n\tau$ vectors $m_i^s$ and
+#    $\xi_i^s$. The first satisfies $\lVert\bar m\rVert\le b$.
+# 2. Given all that came before it, $\xi_i^s$ has mean zero. Given $\mathcal B$, the noises of different clients are
+#    independent. The $\xi_i^s$ are therefore uncorrelated, and
+#    $\mathbb E\lVert\bar\xi\rVert^2\le\frac{n\tau\sigma_l^2}{(n\tau)^2}$.
+# 3. By Minkowski's inequality in $L^2$,
+#    $\sqrt{\mathbb E\lVert\bar m+\bar\xi\rVert^2}\le b+\frac{\sigma_l}{\sqrt{n\tau}}$.
+# 4. If $\tau=1$, then $\bar m$ is fixed given $\mathcal B$. Hence $\mathbb E\langle\bar m,\bar\xi\rangle=0$, and the
+#    squares add up. If $\tau>1$, the later $m_i^s$ depend on earlier noise, and $\mathbb E\langle\bar m,\bar\xi\rangle$
+#    need not vanish.
 # ```
 #
 # ```{prf:example} C Lemma 6 as printed fails
 # :label: cmoo-example-6
 #
-# One client, one objective, $\nabla f(x)=-Lx$ cut off at $\pm b$, so that 1 and 4 of {prf:ref}`cmoo-assumption` hold. Start at $x=0$ with $\tau=2$, noise $\pm\sigma_l$ with $\sigma_l=4b$, and $\eta_c=\frac1{2L\tau}=\frac1{4L}$.
+# Consider one client and one objective. The gradient is $\nabla f(x)=-Lx$, cut off at $\pm b$, so that points 1 and 4
+# of {prf:ref}`cmoo-assumption` hold. Start at $x=0$ with $\tau=2$, $\eta_c=\frac1{2L\tau}=\frac1{4L}$, and noise
+# $\pm\sigma_l$ with $\sigma_l=4b$.
 #
-# 1. The first gradient is 0. The step goes to $x=-\eta_c\xi^0=\mp\frac bL$, where the gradient is $\pm b$: the sign of $\xi^0$.
-# 2. $2\Delta=\xi^0+\operatorname{sign}(\xi^0)\,b+\xi^1$, with mean square $(4b+b)^2+16b^2=41b^2$.
-# 3. $\mathbb E\Delta^2=10.25\,b^2$. Printed is $b^2+\frac{16b^2}2=9\,b^2$; {prf:ref}`cmoo-lemma-6` has $(1+\sqrt8)^2b^2=14.7\,b^2$.
+# 1. The first gradient is 0. The step leads to $x=-\eta_c\xi^0=\mp\frac bL$. There the gradient is $\pm b$, with the
+#    sign of $\xi^0$.
+# 2. Hence $2\Delta=\xi^0+\operatorname{sign}(\xi^0)\,b+\xi^1$, which has mean square $(4b+b)^2+16b^2=41b^2$.
+# 3. So $\mathbb E\Delta^2=10.25\,b^2$. The printed bound is $b^2+\frac{16b^2}2=9\,b^2$. The bound of
+#    {prf:ref}`cmoo-lemma-6` is $(1+\sqrt8)^2b^2=14.7\,b^2$.
 # ```
 #
 # ```{prf:lemma} C Lemma 7, with smaller constants
@@ -194,18 +266,26 @@
 # \mathbb E\langle Ju,\,Jw'-\bar\Delta\rangle\le L\eta_cb\Big(\frac{\tau-1}2\,b+\sqrt{\frac{\tau-1}2}\,\sigma_l\Big) .
 # $$ (eq-cmoo-lemma7)
 #
-# C has $L\eta_cb\big(\sqrt{2\tau(\tau-1)}\,b+\sqrt\tau\,\sigma_l\big)$, for $\eta_c\le\frac1{2L\tau}$.
+# C's bound is $L\eta_cb\big(\sqrt{2\tau(\tau-1)}\,b+\sqrt\tau\,\sigma_l\big)$, for $\eta_c\le\frac1{2L\tau}$.
 # ```
 #
 # ```{prf:proof}
-# In steps.
+# We proceed in steps.
 #
-# 1. *Means.* $w'$ does not depend on $\mathcal B$, nor on the noise of local steps. Given $w'$, the mean of $\bar\Delta$ is $\frac1{N\tau}\sum_{i,s}\mathbb Em_i^s$ and $Jw'=\frac1N\sum_im_i^0$.
-# 2. *Smoothness.* $\lVert m_i^0-m_i^s\rVert\le L\lVert x_i^s-x\rVert$, since $\sum_kw'_kf_{i,k}$ is $L$-smooth. With $\lVert Ju\rVert\le b$ (Lemma 1) the left side is at most $\frac{bL}{N\tau}\sum_{i,s}\mathbb E\lVert x_i^s-x\rVert$.
-# 3. *Drift.* $x_i^s-x=-\eta_c\sum_{r<s}(m_i^r+\xi_i^r)$. As in Lemma 6, $\mathbb E\lVert x_i^s-x\rVert\le\eta_c(sb+\sqrt s\,\sigma_l)$.
-# 4. *Sum.* $\frac1\tau\sum_{s<\tau}s=\frac{\tau-1}2$, and $\frac1\tau\sum_{s<\tau}\sqrt s\le\sqrt{\frac{\tau-1}2}$ by Jensen's inequality.
+# 1. *Means.* The weights $w'$ depend neither on $\mathcal B$ nor on the noise of local steps. Given $w'$, the mean of
+#    $\bar\Delta$ is $\frac1{N\tau}\sum_{i,s}\mathbb Em_i^s$, and $Jw'=\frac1N\sum_im_i^0$.
+# 2. *Smoothness.* Since $\sum_kw'_kf_{i,k}$ is $L$-smooth, $\lVert m_i^0-m_i^s\rVert\le L\lVert x_i^s-x\rVert$. With
+#    $\lVert Ju\rVert\le b$ (Lemma 1), the left side is at most
+#    $\frac{bL}{N\tau}\sum_{i,s}\mathbb E\lVert x_i^s-x\rVert$.
+# 3. *Drift.* $x_i^s-x=-\eta_c\sum_{r<s}(m_i^r+\xi_i^r)$. As in the proof of Lemma 6,
+#    $\mathbb E\lVert x_i^s-x\rVert\le\eta_c(sb+\sqrt s\,\sigma_l)$.
+# 4. *Sum.* Use $\frac1\tau\sum_{s<\tau}s=\frac{\tau-1}2$, and $\frac1\tau\sum_{s<\tau}\sqrt s\le\sqrt{\frac{\tau-1}2}$
+#    by Jensen's inequality.
 #
-# C bounds the drift by a recursion, for which the step must be short: with $y=L^2\eta_c^2\tau(\tau-1)\le\frac14$ it has $\frac{L^2\eta_c^2\tau}{2(1-y)}\sigma_l^2+\frac{L^2\eta_c^2\tau(\tau-1)}{1-y}b^2$ under a root, then $1-y\ge\frac12$. With bounded gradients no recursion is needed. {eq}`eq-cmoo-lemma7` is smaller than C's bound for every $\tau$, so this proves C's lemma too.
+# C bounds the drift by a recursion, which needs short steps. With $y=L^2\eta_c^2\tau(\tau-1)\le\frac14$, C has the root
+# of $\frac{L^2\eta_c^2\tau}{2(1-y)}\sigma_l^2+\frac{L^2\eta_c^2\tau(\tau-1)}{1-y}b^2$ and then uses $1-y\ge\frac12$.
+# With bounded gradients no recursion is needed. {eq}`eq-cmoo-lemma7` is smaller than C's bound for every $\tau$, so
+# this also proves C's lemma.
 # ```
 
 # %% [markdown]
@@ -223,24 +303,36 @@
 # \end{aligned}
 # $$ (eq-cmoo-theorem)
 #
-# with $\eta=\eta_s\eta_c\tau$ and $C=C_2$. The same holds for the smaller $\min_{w\in\mathcal S_M}\lVert J(x^{(t)})w\rVert^2$ on the left.
+# with $\eta=\eta_s\eta_c\tau$ and $C=C_2$. The same bound holds if the left side is replaced by the smaller
+# $\min_{w\in\mathcal S_M}\lVert J(x^{(t)})w\rVert^2$.
 # ```
 #
-# Printed are $C=C_1$, $b^2+\frac{\sigma_l^2}{n\tau}$ in the third term, and C's drift of {prf:ref}`cmoo-lemma-7` in the last. Only the third term has to be changed.
+# The printed theorem has $C=C_1$, it has $b^2+\frac{\sigma_l^2}{n\tau}$ in the third term, and it has C's drift of
+# {prf:ref}`cmoo-lemma-7` in the last term. Only the third term has to be corrected.
 #
 # ```{prf:proof}
-# Fix $u\in\mathcal S_M$; $\phi(x)=\sum_ku_kF_k(x)$ is $L$-smooth with gradient $Ju$.
+# Fix $u\in\mathcal S_M$. The function $\phi(x)=\sum_ku_kF_k(x)$ is $L$-smooth with gradient $Ju$.
 #
-# 1. *One round.* $\mathbb E\phi(x')\le\phi(x)-\eta\,\mathbb E\langle Ju,\bar\Delta\rangle+\frac{L\eta^2}2\mathbb E\lVert\bar\Delta\rVert^2$. The last is Lemma 6.
-# 2. *Three insertions.* $-\langle Ju,\bar\Delta\rangle=\langle Ju,Jw'-\bar\Delta\rangle+\langle Ju,J(w-w')\rangle+\langle J(w-u),Jw\rangle-\lVert Jw\rVert^2$. (Write out the right side: everything but the left cancels.)
-# 3. *Their means.* The first is Lemma 7. The second is at most $\lVert J^\top Ju\rVert\,\mathbb E\lVert w'-w\rVert\le\sqrt Mb^2\cdot\beta\sqrt MC=\beta MCb^2$ by Lemmas 1 and 4. The third is Lemma 5.
-# 4. *All rounds.* Divide by $\eta$ and take the mean over $t<T$. The $\phi$ telescope to at most $\frac{\phi(x^{(0)})-\inf\phi}{T\eta}$, the distances to $\frac{\lVert w^{(0)}-u\rVert^2}{2\beta T}$.
-# 5. *Choice.* $u=w^{(0)}$ makes the latter zero, and $\phi(x^{(0)})-\inf\phi\le\delta$.
+# 1. *One round.* By smoothness,
+#    $\mathbb E\phi(x')\le\phi(x)-\eta\,\mathbb E\langle Ju,\bar\Delta\rangle+\frac{L\eta^2}2\mathbb E\lVert\bar\Delta\rVert^2$.
+#    Lemma 6 bounds the last term.
+# 2. *Three insertions.* The middle term is
+#    $-\langle Ju,\bar\Delta\rangle=\langle Ju,Jw'-\bar\Delta\rangle+\langle Ju,J(w-w')\rangle+\langle J(w-u),Jw\rangle-\lVert Jw\rVert^2$.
+#    (If the right side is multiplied out, everything but the left side cancels.)
+# 3. *Their means.* Lemma 7 bounds the first product. By Lemmas 1 and 4, the second is at most
+#    $\lVert J^\top Ju\rVert\,\mathbb E\lVert w'-w\rVert\le\sqrt Mb^2\cdot\beta\sqrt MC=\beta MCb^2$. Lemma 5 bounds the
+#    third.
+# 4. *All rounds.* Divide by $\eta$ and take the mean over $t<T$. The differences of $\phi$ telescope to at most
+#    $\frac{\phi(x^{(0)})-\inf\phi}{T\eta}$. The squared distances telescope to at most
+#    $\frac{\lVert w^{(0)}-u\rVert^2}{2\beta T}$.
+# 5. *Choice of $u$.* For $u=w^{(0)}$ the squared distance is zero, and $\phi(x^{(0)})-\inf\phi\le\delta$.
 #
-# If $\beta=0$ then $w=u$ in all rounds and the third insertion is zero: this is FedAvg on $\sum_kw_k^{(0)}F_k$.
+# If $\beta=0$, then $w=u$ in all rounds and the third product is zero. The algorithm is then FedAvg on
+# $\sum_kw_k^{(0)}F_k$.
 # ```
 #
-# The theorem says nothing about the quality of the weights: with $\beta=0$ it is at its best, and the point found is then a stationary point of one fixed sum, which is Pareto stationary. $\beta>0$ is a price here, not a gain.
+# The theorem says nothing about the quality of the weights. Its bound is smallest for $\beta=0$. The algorithm then
+# finds a stationary point of one fixed sum, which is Pareto stationary. In this bound $\beta>0$ is a price, not a gain.
 #
 # ```{prf:corollary} C Corollary 1.1, with constants
 # :label: cmoo-corollary
@@ -251,25 +343,33 @@
 # \frac1{\sqrt T}\bigg[L\delta+Cb^2+\frac{C^2}2+\frac12\Big(b+\frac{\sigma_l}{\sqrt{n\tau}}\Big)^2+\frac{b^2}{2\sqrt\tau}+\frac{b\,\sigma_l}\tau\bigg] .
 # $$ (eq-cmoo-corollary)
 #
-# With $\beta=\frac1{MC\sqrt T}$, in the place of $Cb^2+\frac{C^2}2$ there is $b^2+\frac C2$.
+# With $\beta=\frac1{MC\sqrt T}$, the terms $Cb^2+\frac{C^2}2$ are replaced by $b^2+\frac C2$.
 # ```
 #
 # ```{prf:proof}
-# $\eta=\sqrt\tau\cdot\tau\cdot\frac1{L\tau\sqrt{\tau T}}=\frac1{L\sqrt T}$ and $L\eta_c=\frac1{\tau\sqrt{\tau T}}$. So the drift is $\frac b{\sqrt T}\cdot\frac1{\tau\sqrt\tau}\big(\frac{\tau-1}2b+\sqrt{\frac{\tau-1}2}\sigma_l\big)$. Use $\tau-1\le\tau$ in both.
+# The step sizes yield $\eta=\sqrt\tau\cdot\tau\cdot\frac1{L\tau\sqrt{\tau T}}=\frac1{L\sqrt T}$ and
+# $L\eta_c=\frac1{\tau\sqrt{\tau T}}$. The drift is therefore
+# $\frac b{\sqrt T}\cdot\frac1{\tau\sqrt\tau}\big(\frac{\tau-1}2b+\sqrt{\frac{\tau-1}2}\sigma_l\big)$. Use
+# $\tau-1\le\tau$ in both terms.
 # ```
 #
-# By $2uv\le u^2+v^2$ this is $O\big(\frac{L\delta+b^2+C^2}{\sqrt T}\big)+O\big(\frac{\sigma_l^2}{\tau\sqrt T}(\frac1n+\frac1\tau)\big)$, as $Cb^2\le C^2$. C's form has no $L\delta$, which is right for one problem and $T\to\infty$, and wrong as a bound that is uniform in $\delta$: a model that starts far away on a slope $b$ stays on it for $T$ rounds (below).
-# And $b^2+C^2$ adds squares to fourth powers of a gradient, since $\beta$ has the units of $\frac1{\text{gradient}^2}$. The second $\beta$ has these units.
+# By $2uv\le u^2+v^2$ and $Cb^2\le C^2$, the bound is
+# $O\big(\frac{L\delta+b^2+C^2}{\sqrt T}\big)+O\big(\frac{\sigma_l^2}{\tau\sqrt T}(\frac1n+\frac1\tau)\big)$. C's form
+# has no $L\delta$. This is right for one problem and $T\to\infty$, but wrong as a bound that is uniform in $\delta$: a
+# model that starts far away on a slope $b$ stays on it for $T$ rounds (checked below). The printed bound also adds
+# squares of a gradient to fourth powers in $b^2+C^2$, because $\beta$ should have the units of
+# $\frac1{\text{gradient}^2}$. The second choice of $\beta$ has these units.
 
 # %% [markdown]
 # ## The two-way estimate
 #
-# The method as it is run estimates $G$ once, from biased compression. Client $i$ sends $H_i$, a low-rank approximation of $\tilde H_i=H_i+R_i$.
+# The method as it is run estimates $G$ only once, and its compression is biased. Client $i$ sends $H_i$, a low-rank
+# approximation of $\tilde H_i=H_i+R_i$.
 #
 # ```{prf:lemma} C equations 13 and 14
 # :label: cmoo-lemma-two-way
 #
-# Let $\operatorname{sym}X=\frac12(X+X^\top)$, $H=\sum_iH_i$. Then
+# Let $\operatorname{sym}X=\frac12(X+X^\top)$ and $H=\sum_iH_i$. Then
 #
 # $$
 # \Big(\sum_i\tilde H_i\Big)^\top\Big(\sum_i\tilde H_i\Big)=\operatorname{sym}\Big[\sum_i\tilde H_i^\top\tilde H_i+\sum_{i\ne j}H_i^\top H_j+2\sum_iR_i^\top(H-H_i)\Big]+\sum_{i\ne j}R_i^\top R_j .
@@ -277,21 +377,32 @@
 # ```
 #
 # ```{prf:proof}
-# The terms $i=j$ of the left side are the first sum. For $i\ne j$, $\tilde H_i^\top\tilde H_j=H_i^\top H_j+H_i^\top R_j+R_i^\top H_j+R_i^\top R_j$. $\sum_{i\ne j}H_i^\top R_j$ is the transpose of $\sum_{i\ne j}R_i^\top H_j=\sum_iR_i^\top(H-H_i)=Z$, so both together are $Z+Z^\top=\operatorname{sym}(2Z)$. The other sums are symmetric.
+# The terms $i=j$ of the left side make up the first sum. For $i\ne j$, expand
+# $\tilde H_i^\top\tilde H_j=H_i^\top H_j+H_i^\top R_j+R_i^\top H_j+R_i^\top R_j$. Let
+# $Z=\sum_{i\ne j}R_i^\top H_j=\sum_iR_i^\top(H-H_i)$. Its transpose is $\sum_{i\ne j}H_i^\top R_j$, so both sums
+# together are $Z+Z^\top=\operatorname{sym}(2Z)$. The other sums are symmetric.
 # ```
 #
-# C drops the last sum and leaves out $\operatorname{sym}$, that is, it writes $2Z$ for $Z+Z^\top$. The quadratic form $w^\top Gw$ does not see this, the step $w-\beta Gw$ does.
+# C drops the last sum and leaves out $\operatorname{sym}$: it writes $2Z$ for $Z+Z^\top$. This does not change the
+# quadratic form $w^\top Gw$, but it changes the step $w-\beta Gw$.
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **Lemma 6** (eq. 21) is false for $\tau>1$: {prf:ref}`cmoo-example-6`. Theorem 1 then needs $\big(b+\frac{\sigma_l}{\sqrt{n\tau}}\big)^2$. We know no run that breaks the printed theorem; its proof does not go through.
-# * **Assumption 3** compares $\nabla f_{i,k}$ with $F_k$; meant is $\nabla F_k$.
-# * **Lemmas 2, 4, 5**: some displays have $\frac{1+q}{n'}$ for $\frac{1+q}{n'}\sigma_l^2$. The lemmas are then false for $\sigma_l>1$ (below).
-# * **Equations 13, 14**: the two forms of the mixed sum differ by a transpose, and each is right after symmetrisation only.
-# * **Corollary 1.1** needs $\tau T\ge4$ for $\eta_c\le\frac1{2L\tau}$ (not with {eq}`eq-cmoo-lemma7`), hides $L\delta$, and has a $\beta$ with units.
-# * **$\mathbf F(x)w$** stands for $\mathbf F(x)^\top w$.
-# * **What is not covered:** compression by randomized SVD (biased), one set of clients for the Gram matrix and the step, $K>1$ steps for the weights, gradients used twice. The method as run does all of these.
+# * **Lemma 6** (eq. 21) is false for $\tau>1$ ({prf:ref}`cmoo-example-6`). Theorem 1 then needs
+#   $\big(b+\frac{\sigma_l}{\sqrt{n\tau}}\big)^2$. We know no run that violates the printed theorem, but its proof does
+#   not go through.
+# * **Assumption 3** compares $\nabla f_{i,k}$ with $F_k$. It should compare it with $\nabla F_k$.
+# * **Lemmas 2, 4 and 5** have $\frac{1+q}{n'}$ for $\frac{1+q}{n'}\sigma_l^2$ in some displays. The lemmas are then
+#   false for $\sigma_l>1$ (checked below).
+# * **Equations 13 and 14** contain the mixed sum in two forms, which differ by a transpose. Each form is right only
+#   after symmetrisation.
+# * **Corollary 1.1** needs $\tau T\ge4$ for $\eta_c\le\frac1{2L\tau}$ (not with {eq}`eq-cmoo-lemma7`). It hides
+#   $L\delta$, and its $\beta$ has the wrong units.
+# * **The symbol $\mathbf F(x)w$** is used for $\mathbf F(x)^\top w$.
+# * **The theorem does not cover** compression by randomized SVD (which is biased), one set of clients for the Gram
+#   matrix and the step, $K>1$ steps for the weights, and gradients that are used twice. The method as it is run does
+#   all of these.
 # ```
 
 # %% [markdown]
@@ -340,7 +451,10 @@ draws = draws or {"quick": 2000, "full": 20_000}[profile]
 rng = np.random.default_rng(seed)
 
 # %% [markdown]
-# **MGDA**: random Jacobians with $d=6$ and $M=2,3,5,11$, whose columns have very different lengths. {eq}`eq-cmoo-mgda` is tested with 2000 random directions near $v^\circ$; then one step of length $\frac1L$ on random waves (below). Last, the biased step, with both values of the noise.
+# **MGDA.** We draw random Jacobians with $d=6$ and $M=2,3,5,11$, whose columns have very different lengths. We test
+# {eq}`eq-cmoo-mgda` with 2000 random directions near $v^\circ$. We then take one step of length $\frac1L$ on random
+# waves, which are defined under Lemma 6. The last check computes the mean of the biased step over both values of the
+# noise.
 
 # %% tags=["remove-input"]
 optimal, largest, reached = [], [], []
@@ -372,7 +486,8 @@ check("not always by |v|^2 / L", min(falls) < 1)
 _ = check("a Pareto stationary point: the mean of the noisy step is 1/2", abs(biased - 0.5) < 1e-12)
 
 # %% [markdown]
-# **Lemma 1**: random matrices, equal columns, and what a missing $\sqrt M$ would do.
+# **Lemma 1.** We check the three bounds on random matrices, their equality for equal columns, and the effect of a
+# missing $\sqrt M$.
 
 
 # %% tags=["remove-input"]
@@ -396,7 +511,10 @@ check(f"all three hold on {3 * instances} instances", np.max(tried) <= 1)
 _ = check("equal columns: three equalities to 1e-12", np.abs(np.array(equal) - 1).max() < 1e-12)
 
 # %% [markdown]
-# **Lemmas 2 and 3.** Clients with gradients of length $b=1$, 4 of 10 for the factor, $d=12$, $M=4$, Rand-K with half of the entries ($q=1$), $\sigma_l=2$. The exact variance of every column (a formula, held against simulation), with the $\sigma_g$ of the instance; then the two lemmas by simulation, with independent and with common randomness of the columns.
+# **Lemmas 2 and 3.** The clients have gradients of length $b=1$ with $d=12$, $M=4$ and $\sigma_l=2$. Each factor uses 4
+# of 10 clients and Rand-K with half of the entries ($q=1$). We compute the exact variance of every column by a formula,
+# with the $\sigma_g$ of the instance, and compare it with a simulation. We then simulate the two lemmas, with
+# independent and with common randomness of the columns.
 
 
 # %% tags=["remove-input"]
@@ -446,8 +564,11 @@ _ = check(
 )
 
 # %% [markdown]
-# **Lemmas 4 and 5.** The same instances with $\sigma_l=\frac12$, random $w$, $\beta=0.05$. Both sides of {eq}`eq-cmoo-lemma5` are affine in $u$ once $\lVert u\rVert^2$ cancels, so the vertices $u=e_k$ stand for all of $\mathcal S_M$. Then two objectives along $+v$ and two along $-v$, exact, with the weights on the first two, where both lemmas are equalities;
-# and the bias of a single factor.
+# **Lemmas 4 and 5.** We use the same instances with $\sigma_l=\frac12$, random $w$ and $\beta=0.05$. Both sides of
+# {eq}`eq-cmoo-lemma5` are affine in $u$ once $\lVert u\rVert^2$ cancels, so it suffices to check the vertices $u=e_k$
+# of $\mathcal S_M$. Both lemmas are equalities in a second example: it has two objectives with gradient $+v$ and two
+# with $-v$, exact gradients, and the weights on the first two. The last check measures the bias that arises if a single
+# factor is used twice.
 
 
 # %% tags=["remove-input"]
@@ -499,7 +620,10 @@ _ = check(
 )
 
 # %% [markdown]
-# **Lemma 6.** The example by listing its four outcomes; then random waves, $f_{i,k}(x)=\frac{b^2}L\sin(\frac Lbu_{ik}\cdot x+\varphi_{ik})$ with unit vectors $u_{ik}$: they are $L$-smooth with gradients of length at most $b$, everywhere. $b=L=1$, 3 objectives, 4 of 10 clients, $\tau=5$, $\sigma_l=2$, $\eta_c=\frac1{2L\tau}$.
+# **Lemma 6.** We check the example by listing its four outcomes. We then check the bound on random waves,
+# $f_{i,k}(x)=\frac{b^2}L\sin(\frac Lbu_{ik}\cdot x+\varphi_{ik})$ with unit vectors $u_{ik}$. These functions are
+# $L$-smooth and have gradients of length at most $b$ everywhere. We use $b=L=1$, 3 objectives, 4 of 10 clients,
+# $\tau=5$, $\sigma_l=2$, $\eta_c=\frac1{2L\tau}$.
 
 # %% tags=["remove-input"]
 case = Setting(b=1.0, sigma_l=4.0, tau=2)
@@ -528,7 +652,9 @@ check("    and a single step keeps the printed one", 16 <= step_square(replace(c
 _ = check(f"random waves: below the corrected bound {text}", max(squares) <= 1)
 
 # %% [markdown]
-# **Lemma 7.** The same waves with $\sigma_l=\frac12$; both sides are affine in $u$, so again $u=e_k$. Then $f(x)=\frac L2x^2$ from $x=\frac bL$ without noise, where the gradients of the local steps are $b(1-L\eta_c)^s$: with short steps, {eq}`eq-cmoo-lemma7` becomes an equality.
+# **Lemma 7.** We use the same waves with $\sigma_l=\frac12$. Both sides are affine in $u$, so we again check $u=e_k$.
+# We then check $f(x)=\frac L2x^2$ from $x=\frac bL$ without noise. The gradients of its local steps are
+# $b(1-L\eta_c)^s$, so {eq}`eq-cmoo-lemma7` approaches an equality for short steps.
 
 # %% tags=["remove-input"]
 calm, lefts = replace(crowd, sigma_l=0.5), []
@@ -561,8 +687,11 @@ _ = check(
 )
 
 # %% [markdown]
-# **Theorem 1 and Corollary 1.1.** Algorithm 10 on random waves ($b=L=1$, $d=12$, $q=1$, $\sigma_l=\frac12$, $\tau=5$, $\sigma_g\le b$), step sizes of the corollary, 16 runs for every number of rounds $T$; $\delta$ is computed with the lower bound $-\frac{b^2}L$ of the losses.
-# The bounds fall exactly as $T^{-1/2}$. A bound of this order implies no slope for the measured norm. But with these step sizes the norm should reach the same slope once the start is forgotten, and it does, from the flatter side.
+# **Theorem 1 and Corollary 1.1.** We run Algorithm 10 on random waves ($b=L=1$, $d=12$, $q=1$, $\sigma_l=\frac12$,
+# $\tau=5$, $\sigma_g\le b$) with the step sizes of the corollary. There are 16 runs for every number of rounds $T$. We
+# compute $\delta$ with the lower bound $-\frac{b^2}L$ of the losses. The bounds fall exactly as $T^{-1/2}$. A bound of
+# this order implies no slope for the measured norm. With these step sizes, however, the norm should reach the same
+# slope once the start is forgotten. It does so, coming from flatter slopes.
 
 # %% tags=["remove-input"]
 rounds = {"quick": [50, 100, 200], "full": [50, 100, 200, 400, 800, 1600, 3200]}[profile]
@@ -631,7 +760,9 @@ plot.show(
 )
 
 # %% [markdown]
-# **What the rate hides.** One client, one objective with slope 1 as far as $\lvert x\rvert\ge1$ (Huber's function, $L=b=C_1=1$, no noise, $\tau=1$), step size of the corollary, started at $x=2\sqrt T$.
+# **What the rate hides.** We use one client and one objective, Huber's function, which has slope 1 for
+# $\lvert x\rvert\ge1$ ($L=b=C_1=1$, no noise, $\tau=1$). The step size is that of the corollary, and the run starts at
+# $x=2\sqrt T$.
 
 # %% tags=["remove-input"]
 hidden = {}
@@ -657,7 +788,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **The two-way estimate**: random $H_i$ and $R_i$, 5 clients, $d=8$, $M=4$; the largest error relative to the largest entry.
+# **The two-way estimate.** We draw random $H_i$ and $R_i$ for 5 clients with $d=8$ and $M=4$. The errors below are the
+# largest errors of an entry, relative to the largest entry.
 
 # %% tags=["remove-input"]
 errors = []
@@ -687,4 +819,4 @@ check("    the error is antisymmetric, to 1e-12", errors[:, 2].max() < 1e-12)
 _ = check("    and w'Gw does not see it, to 1e-12", errors[:, 3].max() < 1e-12)
 
 # %% [markdown]
-# The cells that make these checks are in {download}`note_cmoo.py <src/note_cmoo.py>`.
+# The code of these checks is in {download}`note_cmoo.py <src/note_cmoo.py>`.
