@@ -59,8 +59,7 @@ page = STUDIES["cmoo_many"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# If you change this cell, everything below changes with it. Results that are stored for its configuration are loaded;
-# all others are computed. For its other runs, the study repeats the cell with other values.
+# If you change this cell, everything below changes with it. Stored results are loaded; all others are computed.
 
 # %%
 work = {"local_steps": page.local_steps, "participants": page.participants}
@@ -93,15 +92,16 @@ print(source_text(traces, "forty attributes of a digit and an item"))
 plot.show(
     page.figures["progress"](traces),
     alt="Three panels of mean test accuracy against the rounds, for 2, 5 and 40 tasks. The curves of FedCMOO and "
-    "FSMGDA start together and rise; with 40 tasks FSMGDA's hardly does. A dashed level line is the same in all panels.",
-    caption="With forty tasks FSMGDA learns least per round. Mean test accuracy; dashed: every attribute answered "
-    "with its more frequent value.",
+    "FSMGDA start together and rise; with 40 tasks FSMGDA's hardly does. A dashed level line is the same in all "
+    "panels.",
+    caption="With forty tasks FSMGDA learns least per round. The dashed line is the accuracy that is reached if every "
+    "attribute is answered with its more frequent value.",
     size=(9.0, 3.2),
 )
 
 # %% tags=["remove-input"]
 runs = {f"{t} tasks, {TWO[m]}": f"{s}_{m}" for s, t in SETS.items() for m in TWO}
-held = {"accuracy": "final accuracy", "upload": "upload a client and round"}
+held = {"accuracy": "final accuracy", "upload": "upload per client and round"}
 report.runs_table(numbers, runs, held, health)
 
 # %% [markdown]

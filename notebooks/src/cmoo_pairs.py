@@ -41,10 +41,6 @@
 # * *FedCMOO-Pref* chooses the weights so that the losses approach a given ratio {cite}`mahapatra2020preferences`. On
 #   this page the two losses should become equal.
 #
-# The page asks four questions. Which method reaches the highest accuracy? Which one is fastest? How much accuracy does
-# the shared network lose against a network that is trained for a single task? What happens if the two tasks have
-# different kinds of loss?
-#
 # **Two networks.** The authors' code trains with dropout, which switches off half of the units; the paper's text does
 # not mention it. Unless stated otherwise, this page shows the authors' network. A section compares it with
 # [the network without dropout](#accuracy-over-the-rounds). All runs have
@@ -98,8 +94,7 @@ page = STUDIES["cmoo_pairs"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# If you change this cell, everything below changes with it. Results that are stored for its configuration are loaded;
-# all others are computed. For its other runs, the study repeats the cell with other values.
+# If you change this cell, everything below changes with it. Stored results are loaded; all others are computed.
 
 # %%
 work = {"local_steps": page.local_steps, "participants": page.participants}
@@ -131,8 +126,8 @@ plot.show(
     alt="Three rows of six test pictures with their two labels: two overlapping handwritten digits in white on black; "
     "a digit at the top left and an item of clothing at the bottom right; and small colour photographs with a pale "
     "digit over their middle.",
-    caption="One picture, two labels: what the network must name. The first test pictures of each data "
-    "set (the paper's Figures 5 to 7 show others).",
+    caption="Every picture has two labels, which the network must predict. The rows show the first test pictures of "
+    "each data set (the paper's Figures 5 to 7 show others).",
     size=(7.6, 4.6),
 )
 
@@ -147,10 +142,10 @@ plot.show(
 # %% tags=["remove-input"]
 plot.show(
     page.figures["dropout"](traces),
-    alt="Mean test accuracy against the rounds on MultiMNIST and on MNIST + Fashion-MNIST, one curve for "
-    "each of FSMGDA, FedCMOO and FedCMOO-Pref with dropout, and dotted the same methods without it.",
-    caption="With dropout FedCMOO and FedCMOO-Pref lead, without it (dotted) they do not. Mean test "
-    "accuracy over the seeds and one standard deviation.",
+    alt="Mean test accuracy against the rounds on MultiMNIST and on MNIST + Fashion-MNIST. Solid curves show FSMGDA, "
+    "FedCMOO and FedCMOO-Pref with dropout, dotted curves the same methods without it.",
+    caption="With dropout FedCMOO and FedCMOO-Pref lead; without it (dotted) they do not. The curves are means of the "
+    "test accuracy over the seeds, the bands one standard deviation.",
     size=(8.6, 3.2),
 )
 
@@ -191,11 +186,11 @@ step_table(numbers)
 # %% tags=["remove-input"]
 plot.show(
     page.figures["tasks"](traces),
-    alt="Test accuracy of the first task above and of the second below against the rounds, a column a "
-    "data set, one curve a method; a dashed grey curve shows training in that task alone. All curves "
-    "rise, and the second task of MNIST + Fashion-MNIST, the item, stays lowest.",
-    caption="The item of MNIST + Fashion-MNIST is the hardest task for all methods. Test accuracy task by"
-    " task, mean over the seeds and one standard deviation. Dashed: one task alone.",
+    alt="Test accuracy against the rounds, of the first task above and of the second below, with a column for each "
+    "data set and a curve for each method. A dashed grey curve shows training on that task alone. All curves rise, "
+    "and the second task of MNIST + Fashion-MNIST, the item, stays lowest.",
+    caption="The item of MNIST + Fashion-MNIST is the hardest task for all methods. The curves are means of the test "
+    "accuracy over the seeds, the bands one standard deviation. The dashed curves are trained on one task alone.",
     size=(9.0, 5.0),
 )
 
@@ -279,7 +274,7 @@ plot.show(
     page.figures["overlay"](longer),
     alt="Mean test accuracy against the rounds on MultiMNIST and on MNIST + Fashion-MNIST; the diamonds of the "
     "authors' code lie on our curves of the three methods from round thirty on.",
-    caption="Our runs lie on the authors' own. Band: from the lowest to the highest seed.",
+    caption="Our runs agree with the authors' own. The bands reach from the lowest to the highest seed.",
     size=(8.6, 3.4),
 ) if compared <= longer.keys() else None
 
@@ -308,9 +303,8 @@ report.runs_table(numbers, variants, measures | {"rounds_75": "to 75 %"}, health
 # %% [markdown]
 # ## At the paper's scale
 #
-# This section shows the stored runs with five seeds and 500 rounds, the number that the paper prints for its Figure 2.
-# These runs are shown whatever profile the page uses. Claims whose runs are all stored at this length are judged on
-# them; the other claims are not yet judged at 500 rounds.
+# Every profile of this page shows the stored runs with five seeds and 500 rounds, the number that the paper prints for
+# its Figure 2. Claims that use only these runs are judged on them; the other claims are not yet judged at this length.
 #
 # One run is missing: FedCMOO on MNIST + Fashion-MNIST without dropout, at the printed step sizes. With seed 0 its model
 # overflowed within a single round, after 280 of 500 rounds. No run of FedCMOO with dropout overflowed. Neither did any
@@ -331,13 +325,13 @@ ends = {"accuracy_1": "first task", "accuracy_2": "second task", "rounds_75": "t
 report.runs_table(at_paper.numbers, dropped, ends, at_paper.health)
 
 # %% [markdown]
-# FedCMOO's lead with dropout shrinks as training goes on. On MultiMNIST its lead over FSMGDA is
-# {result}`cmoo_pairs@paper/multi_mnist_dropout_fedcmoo_vs_fsmgda.accuracy_300:.2f` points after 300 rounds, the length
-# of the authors' demo, and {result}`cmoo_pairs@paper/multi_mnist_dropout_fedcmoo_vs_fsmgda.accuracy:.2f` points after
-# 500 rounds. Five seeds do not distinguish the latter from zero. On MNIST + Fashion-MNIST the lead is
-# {result}`cmoo_pairs@paper/mnist_fashion_dropout_fedcmoo_vs_fsmgda.accuracy_300:.1f` points after 300 rounds and
-# {result}`cmoo_pairs@paper/mnist_fashion_dropout_fedcmoo_vs_fsmgda.accuracy:.1f` after 500. The paper does not print
-# the number of rounds of its Table 1. Our verdicts use the values at the end.
+# After 300 rounds, the length of the authors' demo, FedCMOO leads FSMGDA by
+# {result}`cmoo_pairs@paper/multi_mnist_dropout_fedcmoo_vs_fsmgda.accuracy_300:.2f` points on MultiMNIST and by
+# {result}`cmoo_pairs@paper/mnist_fashion_dropout_fedcmoo_vs_fsmgda.accuracy_300:.1f` on MNIST + Fashion-MNIST. After
+# 500 rounds these leads are {result}`cmoo_pairs@paper/multi_mnist_dropout_fedcmoo_vs_fsmgda.accuracy:.2f` and
+# {result}`cmoo_pairs@paper/mnist_fashion_dropout_fedcmoo_vs_fsmgda.accuracy:.1f` points, and five seeds do not
+# distinguish the first from zero. The paper does not print the number of rounds of its Table 1. Our verdicts use the
+# values at the end.
 
 # %% [markdown]
 # ## Checks
@@ -358,10 +352,6 @@ _ = check("at the start the squared loss is less than a tenth of the negative lo
 # and MNIST + Fashion-MNIST have several readings. The first is the authors' network, judged on 500 rounds and five
 # seeds if all of its runs are stored at this length. The second is the network as the paper prints it, without dropout.
 # A difference that the seeds do not settle is *undecided*.
-#
-# Claims are *not judged* if their runs are shorter than a third of the authors' runs (300 rounds on these two sets, 200
-# by default). This concerns the two kinds of loss and CIFAR-10 + MNIST. The one-way variants are not judged either,
-# because they have one seed.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
@@ -380,7 +370,7 @@ report.paper_table(page.study, numbers)
 # | the number of rounds is not printed (500 in Figure 2; 300 in the authors' demo) | {result}`cmoo_pairs/mnist_fashion_fedcmoo.rounds:.0f` rounds on the grey pictures (MultiMNIST, MNIST + Fashion-MNIST), {result}`cmoo_pairs/mixed_fedcmoo.rounds:.0f` with two kinds of loss, {result}`cmoo_pairs/cifar10_mnist_fedcmoo.rounds:.0f` on CIFAR-10 + MNIST |
 # | "several" seeds | 3 seeds; one for CIFAR-10 + MNIST |
 # | a picture is rotated anew whenever it is read | 3 rotated copies of every training picture, drawn once |
-# | dropout 0.5 (in the code) | FSMGDA, FedCMOO and FedCMOO-Pref run with and without dropout on the grey pictures; other runs on the grey pictures have it, except for the single tasks; CIFAR-10 + MNIST has no dropout |
+# | dropout 0.5 (in the code) | with dropout; FSMGDA, FedCMOO and FedCMOO-Pref on the grey pictures also without it; single tasks and CIFAR-10 + MNIST only without it |
 # | 20 % of the training pictures are held out to choose the step sizes | we use the printed step sizes and hold out none of the grey pictures |
 # | the step sizes of the scalarized sum and of the single tasks are not printed | the scalarized sum has FedCMOO's; the single tasks have those of FedCMOO-Pref, because a run on Fashion-MNIST alone diverged at FedCMOO's |
 # | the losses for FedCMOO-Pref are evaluated on all pictures of a client (code) | they are evaluated on 600 pictures, drawn anew in every round |

@@ -64,8 +64,7 @@ page = STUDIES["cmoo_probe"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# If you change this cell, everything below changes with it. Results that are stored for its configuration are loaded;
-# all others are computed. For its other runs, the study repeats the cell with other values.
+# If you change this cell, everything below changes with it. Stored results are loaded; all others are computed.
 
 # %%
 work = {"local_steps": page.local_steps, "participants": page.participants}
@@ -120,13 +119,12 @@ _ = check(
 # %% tags=["remove-input"]
 plot.show(
     page.figures["errors"](traces),
-    alt="A panel for each data set, a row for each kind of compression, the error of the Gram matrix on a "
-    "logarithmic horizontal axis: two-way as filled and one-way as hollow circles, the clients' own Gram "
-    "matrices as a diamond, and, except for the forty attributes, the paper's printed values as crosses below.",
-    caption="The kind of compression decides the error: for two tasks the largest entries are best, "
-    "random ones worst. Mean error of the Gram matrix over the measured rounds; crosses are the "
-    "paper's Table 3. Its CelebA has no counterpart: the forty attributes are of a digit and an "
-    "item.",
+    alt="The error of the Gram matrix on a logarithmic horizontal axis, with a panel for each data set and a row for "
+    "each kind of compression. Filled circles are two-way, hollow circles one-way, and a diamond shows the clients' "
+    "own Gram matrices. Crosses below them are the paper's printed values, except for the forty attributes.",
+    caption="The kind of compression decides the error: for two tasks the largest entries are best, random ones "
+    "worst. Circles and diamonds are mean errors of the Gram matrix over the measured rounds, crosses are the paper's "
+    "Table 3. The forty attributes have no crosses, because they replace those of the paper's CelebA.",
     size=(9.6, 3.8),
 )
 
@@ -162,11 +160,11 @@ _ = check("the printed means agree with their entries but for that of two-way, t
 # %% tags=["remove-input"]
 plot.show(
     page.figures["figure_11"](traces),
-    alt="Four panels against rounds, above the fall of the clients' own loss, below the rise of their own "
-    "accuracy, a column for each data set; three curves each: FedCMOO, FSMGDA with each objective alone, and "
-    "the client's share of FSMGDA's step.",
-    caption="With the printed step sizes FSMGDA's local training gains more. Gains of one round of local "
-    "training on the client's own rows, running means; the paper's are over forty rounds.",
+    alt="Four panels against rounds, with a column for each data set. The upper ones show the fall of the clients' "
+    "own loss, the lower ones the rise of their own accuracy. Each has three curves: FedCMOO, FSMGDA with each "
+    "objective alone, and the client's share of FSMGDA's step.",
+    caption="With the printed step sizes FSMGDA's local training gains more. The curves are running means of what one "
+    "round of local training gains on the client's own rows. The paper takes these means over forty rounds.",
     size=(8.4, 4.8),
 )
 
@@ -190,8 +188,8 @@ plot.show(
     page.figures["equal_steps"](traces),
     alt="The same four panels round by round for the first rounds, with equal step sizes: FedCMOO, FSMGDA "
     "with each objective alone, and the client's share of FSMGDA's step.",
-    caption="With equal step sizes FedCMOO's local training gains more: the step size decides the "
-    "comparison. As above with FedCMOO's step size in both, round by round.",
+    caption="With equal step sizes FedCMOO's local training gains more: the step size decides the comparison. The "
+    "curves show the gains of each round if both methods use FedCMOO's step size.",
     size=(8.4, 4.8),
 )
 

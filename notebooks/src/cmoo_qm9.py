@@ -66,8 +66,7 @@ page = STUDIES["cmoo_qm9"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# If you change this cell, everything below changes with it. Results that are stored for its configuration are loaded;
-# all others are computed. For its other runs, the study repeats the cell with other values.
+# If you change this cell, everything below changes with it. Stored results are loaded; all others are computed.
 
 # %%
 fedcmoo = FedCMOO(
@@ -104,12 +103,12 @@ print(source_text(traces, "QM9"))
 # %% tags=["remove-input"]
 plot.show(
     page.figures["figure_3"](traces),
-    alt="Two panels of the mean test loss, one curve a method, all from the same start. Left against "
-    "rounds: the curve of FSMGDA ends long before those of FedCMOO and FedCMOO-Pref. Right against the "
-    "upload: FSMGDA's few marks lie far apart, the curves of the other two are pressed together at the "
-    "left and end at about half of FSMGDA's upload.",
+    alt="Two panels of the mean test loss, with one curve for each method, all from the same start. Against the "
+    "rounds (left), the curve of FSMGDA ends long before those of FedCMOO and FedCMOO-Pref. Against the upload "
+    "(right), FSMGDA's few marks lie far apart. The curves of the other two are pressed together at the left and end "
+    "at about half of FSMGDA's upload.",
     caption="FSMGDA stops learning after a few rounds, while FedCMOO goes on at a fraction of its upload."
-    " Mean test loss of the eleven targets; a mark for every evaluated model.",
+    " The curves show the mean test loss of the eleven targets, with a mark for every evaluated model.",
     size=(7.8, 3.3),
 )
 
@@ -125,11 +124,11 @@ plot.show(
 # %% tags=["remove-input"]
 plot.show(
     page.figures["uploads"](traces),
-    alt="Upload of a client and round in model sizes against the number of objectives, both axes "
-    "logarithmic. FSMGDA rises in a straight line with slope one; FedCMOO and FedCMOO-Pref lie on each "
-    "other, start where FSMGDA does at two objectives, and stay almost level. Rings mark the runs on QM9.",
+    alt="Upload per client and round in model sizes against the number of objectives, on two logarithmic axes. FSMGDA "
+    "rises in a straight line with slope one. FedCMOO and FedCMOO-Pref lie on each other, start where FSMGDA does at "
+    "two objectives, and stay almost level. Rings mark the runs on QM9.",
     caption="FSMGDA's upload grows with the number of objectives, FedCMOO's stays near two models. "
-    "Counted uploads: one round on quadratics, and the runs on QM9.",
+    "The uploads are counted in one round on quadratics and in the runs on QM9.",
     size=(6.4, 3.4),
 )
 
@@ -147,15 +146,14 @@ if 2 in page.objectives:
 # ## Verdicts
 #
 # The [claims page](../book/claims.md) shows the rule of each part and the runs behind it. The uploads are counted, so
-# one run decides the claim about them. The losses are not judged. The runs have one seed, cover only the beginning of
-# training (the authors' code has 200 rounds by default), and use batches of {result}`cmoo_qm9/fedcmoo.batch:.0f`
-# molecules, where the paper has 128.
+# one run decides the claim about them. The losses are not judged, because the runs have one seed, few rounds and small
+# batches.
 #
-# With these batches FSMGDA is also no useful baseline. Its encoder dies in an early round: from then on, nine of its
-# eleven losses stay constant and its direction is exactly zero. Its mean loss of
-# {result}`cmoo_qm9/rounds.fsmgda.loss:.3f` is near the 1 of always predicting the mean. We use the printed step size
-# (appendix D.3 of the paper gives one for all methods). Adam starts anew in every round, and its fourteen steps of 0.01
-# can move a parameter by 0.14. The initial weights are within 0.09 of zero.
+# FSMGDA is also no useful baseline in these runs. Its encoder dies in an early round: from then on, nine of its eleven
+# losses stay constant and its direction is exactly zero. Its mean loss of {result}`cmoo_qm9/rounds.fsmgda.loss:.3f` is
+# near the 1 of always predicting the mean. We use the printed step size (appendix D.3 of the paper gives one for all
+# methods). Adam starts anew in every round, and its fourteen steps of 0.01 can move a parameter by 0.14. The initial
+# weights are within 0.09 of zero.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)

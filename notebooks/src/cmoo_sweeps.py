@@ -64,8 +64,7 @@ page = STUDIES["cmoo_sweeps"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# If you change this cell, everything below changes with it. Results that are stored for its configuration are loaded;
-# all others are computed. For its other runs, the study repeats the cell with other values.
+# If you change this cell, everything below changes with it. Stored results are loaded; all others are computed.
 
 # %%
 work = {"participants": page.participants, "batch_size": page.batch, "shared": 28_515}
@@ -92,8 +91,8 @@ plot.show(
     alt="Two panels, final mean test accuracy against the number of local steps on a logarithmic axis, a "
     "line for FedCMOO and one for FSMGDA; left MultiMNIST, right MNIST with Fashion-MNIST.",
     caption=f"After {page.step_rounds} rounds the two methods are closest at {max(page.steps)} local "
-    "steps; the paper's growing lead is not seen yet. Final mean test accuracy of both tasks against "
-    "the number of local steps.",
+    "steps; they do not show the paper's growing lead yet. The dots are final mean test accuracies "
+    "of both tasks.",
     size=(7.6, 3.2),
 )
 
@@ -130,8 +129,8 @@ plot.show(
     alt="Two panels with the test loss of the first task on the horizontal and that of the second on the "
     "vertical axis, equally scaled: for every preference a dashed ray from the origin, a faint path from a "
     "common start on the diagonal, and a dot where the run ends, in one colour.",
-    caption="A stronger preference moves the end point towards its ray, not all the way. Final test "
-    "losses by preference, with the ray r1 F1 = r2 F2 of each in its colour.",
+    caption="A stronger preference moves the end point towards its ray, but not all the way. The dots are final test "
+    "losses. Each dashed ray is r1 F1 = r2 F2 for the preference of the same colour.",
     size=(9.0, 4.0),
 )
 
@@ -143,9 +142,9 @@ plot.show(
 # FedCMOO is still at chance level on MultiMNIST (accuracy
 # {result}`cmoo_sweeps/multi_mnist_fedcmoo_steps1.accuracy:.1%`).
 #
-# On MultiMNIST, FedCMOO's lead changes from {result}`cmoo_sweeps/multi_mnist.lead1:.1f` points with one local step to
+# On MultiMNIST, FedCMOO's lead is {result}`cmoo_sweeps/multi_mnist.lead1:.1f` points with one local step,
 # {result}`cmoo_sweeps/multi_mnist.lead5:.1f` with five and {result}`cmoo_sweeps/multi_mnist.lead20:.1f` with twenty.
-# FedCMOO comes closer to FSMGDA, but stays behind. On MNIST + Fashion-MNIST the lead falls from
+# FedCMOO comes closer, but stays behind. On MNIST + Fashion-MNIST the lead falls from
 # {result}`cmoo_sweeps/mnist_fashion.lead1:.1f` to {result}`cmoo_sweeps/mnist_fashion.lead20:.1f`.
 #
 # The losses of FedCMOO-Pref follow the preference on both sets, sometimes more closely than the paper reports. For

@@ -77,8 +77,7 @@ page = STUDIES["cmoo_toy"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# If you change this cell, everything below changes with it. Results that are stored for its configuration are loaded;
-# all others are computed. For its other runs, the study repeats the cell with other values.
+# If you change this cell, everything below changes with it. Stored results are loaded; all others are computed.
 
 # %%
 steps, spread = page.local_steps_grid[-1], page.spreads[-1]
@@ -104,9 +103,9 @@ numbers, health = page.numbers, page.health
 plot.show(
     page.figures["drift"](traces),
     alt="Two panels against the number of local steps, for equal and for spread client optima: the least norm at "
-    "the end is zero for one step for both methods, and grows with more steps, for FSMGDA to more.",
-    caption="With one local step both methods are exact; with more, both stop short of the front, FSMGDA "
-    "farther. Mean over the instances with 95 % intervals.",
+    "the end is zero for one step for both methods, and grows with more steps, most for FSMGDA.",
+    caption="With one local step both methods are exact. With more steps both stop short of the front, and FSMGDA "
+    "stops farther away. The dots are means over the instances with 95 % intervals.",
     size=(7.4, 3.2),
 )
 
@@ -135,8 +134,8 @@ plot.show(
     page.figures["rate"](traces),
     alt="Mean squared norm against the number of rounds, both axes logarithmic: two nearly straight falling "
     "lines on top of each other, uncompressed and Rand-K, above a dashed line of slope minus one half.",
-    caption="The measured rate is that of Corollary 1.1, compressed or not. Mean squared norm over the "
-    "instances with 95 % intervals; dashed: slope minus one half.",
+    caption="The measured rate is that of Corollary 1.1, with and without compression. The dots are means of the "
+    "squared norm over the instances with 95 % intervals. The dashed line has slope minus one half.",
     size=(6.4, 3.6),
 )
 
@@ -166,12 +165,11 @@ _ = check("tau T = 4: it is at the limit", abs(limit(2, 2) - 1) < 1e-12)
 # While the imbalance $\mu$ exceeds $\varepsilon$, FedCMOO-Pref lowers $\mu$. Below $\varepsilon$ it lowers all losses.
 # It therefore has no reason to come closer to $r_1F_1=\dots=r_MF_M$ than $\mu=\varepsilon$. For two objectives,
 # $\mu\le\varepsilon$ allows an interval of ratios, whose end we compute by solving $\mu=\varepsilon$. The preferences
-# $r$ are evenly spaced from 1 to 2. In the table, *mu*, *least norm* and the ratio *largest / smallest r_k F_k* are
-# values at the end of the run.
+# $r=1,\dots,2$ are evenly spaced. The table shows values at the end of the runs.
 
 # %% tags=["remove-input"]
 edges = {f"M = {M}, eps = {e:g}": f"edge_M{M}_eps{e:g}" for M in page.objectives for e in page.tolerances}
-stops = {"mu": "mu", "spread": "largest / smallest r_k F_k", "stationarity": "least norm", "fallback": "fall-backs a round"}
+stops = {"mu": "mu", "spread": "largest / smallest r_k F_k", "stationarity": "least norm", "fallback": "fall-backs per round"}
 report.runs_table(numbers, edges, stops, health)
 
 # %% [markdown]
@@ -196,7 +194,7 @@ report.runs_table(numbers, {k: v for k, v in edges.items() if "M2" in v}, {"allo
 
 # %% tags=["remove-input"]
 probes = {f"M = {M}": f"probe_M{M}" for M in page.objectives}
-found = {"error": "largest relative error", "falls": "falls, step 1e-4", "falls_1": "step 0.01"}
+found = {"error": "largest relative error", "falls": "share that falls, step 1e-4", "falls_1": "step 0.01"}
 report.runs_table(numbers, probes, found | {"falls_2": "step 0.1", "falls_3": "step 1"}, health)
 
 # %% [markdown]
@@ -206,7 +204,7 @@ report.runs_table(numbers, probes, found | {"falls_2": "step 0.1", "falls_3": "s
 #
 # ## An objective on another scale
 #
-# In this experiment objective 1 is multiplied by a factor. In the table its loss is divided by the factor again. The
+# Objective 1 is multiplied by a factor in this experiment. In the table its loss is divided by the factor again. The
 # weights are those of the last round; the scalarized sum always has weight 1/2.
 
 # %% tags=["remove-input"]

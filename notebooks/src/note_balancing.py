@@ -13,46 +13,67 @@
 # %% [markdown]
 # # FedCMOO-Pref: balancing, and when its programme can be solved
 #
-# With preferences, {cite:t}`askin2025fedcmoo` (C below) choose the weights by a linear programme: lower the imbalance of the losses, or, once they are balanced, lower them all. C takes the idea from {cite}`mahapatra2020preferences`, and asks neither whether the programme has a feasible point nor whether its solution does what it is for. This note answers both.
+# With preferences, {cite:t}`askin2025fedcmoo` (C below) choose the weights by a linear programme. It lowers the
+# imbalance of the losses, or, once they are balanced, all of the losses. The idea is from
+# {cite}`mahapatra2020preferences`. C asks neither whether the programme has a feasible point nor whether its solution
+# does what it is meant to do. This note answers both questions.
 #
-# **Feasible.** The programme has a solution, for all preferences and losses, exactly if a matrix game with the estimated Gram matrix has a value that is not negative ({prf:ref}`pref-theorem-feasible`). Every positive semidefinite estimate is of this kind, and so is one whose only defect is that it is not symmetric. Indefinite ones need not be.
+# **Feasible.** The programme has a solution for all preferences and losses if and only if the matrix game of the
+# estimated Gram matrix has a nonnegative value ({prf:ref}`pref-theorem-feasible`). This holds for every positive
+# semidefinite estimate, and for every estimate whose only defect is a lack of symmetry. It need not hold for an
+# indefinite estimate.
 #
-# **Not always balancing.** For two objectives the solution does not raise the imbalance, to first order, if any mixture of the gradients lowers it. For three objectives this is false: in {prf:ref}`pref-example-three`, with exact gradients, all weights that the programme allows raise it.
+# **Not always balancing.** For two objectives, if any mixture of the gradients lowers the imbalance, the solution does
+# not raise it to first order. For three objectives this is false. In {prf:ref}`pref-example-three`, with exact
+# gradients, all weights that the programme allows raise the imbalance.
 
 # %% [markdown]
 # ## The balancing direction
 #
-# The notation is that of the note on FedCMOO's theorem. The losses $F_k>0$ and preferences $r_k>0$ give $v_k=r_kF_k$, $S=\sum_kv_k$, $u=\frac vS\in\mathcal S_M$, the imbalance and the direction
+# The notation is that of [the note on FedCMOO's theorem](note_cmoo.ipynb). For losses $F_k>0$ and preferences $r_k>0$
+# let $v_k=r_kF_k$, $S=\sum_kv_k$ and $u=\frac vS\in\mathcal S_M$. The imbalance $\mu$ and the balancing direction $a$
+# are
 #
 # $$
 # \mu=\sum_ku_k\log(Mu_k),\qquad a_k=r_k\big(\log(Mu_k)-\mu\big).
 # $$ (eq-pref-mu)
 #
-# $\mu$ is the divergence of $u$ from the uniform distribution: $\mu\ge0$, with equality exactly if all $r_kF_k$ are equal.
+# The imbalance $\mu$ is the divergence of $u$ from the uniform distribution. Hence $\mu\ge0$, with equality if and only
+# if all $r_kF_k$ are equal.
 #
 # ```{prf:lemma} C Appendix C.2
 # :label: pref-lemma-direction
 #
-# 1. $\nabla\mu=\frac1SJa$. So for smooth losses, $\mu(x-\eta Ja)=\mu(x)-\frac\eta S\lVert Ja\rVert^2+O(\eta^2)$.
+# 1. $\nabla\mu=\frac1SJa$. For smooth losses, therefore,
+#    $\mu(x-\eta Ja)=\mu(x)-\frac\eta S\lVert Ja\rVert^2+O(\eta^2)$.
 # 2. For weights $w$, $\mu(x-\eta Jw)=\mu(x)-\frac\eta S\,w^\top Ga+O(\eta^2)$.
-# 3. $a^\top\mathbf F=0$. The worst objectives, where $r_kF_k$ is largest, have $a_k\ge0$. Unless $\mu=0$, these $a_k$ are positive and some other $a_k$ is negative.
+# 3. $a^\top\mathbf F=0$. The worst objectives, whose $r_kF_k$ is largest, have $a_k\ge0$. Unless $\mu=0$, these $a_k$
+#    are positive and some other $a_k$ is negative.
 # ```
 #
 # ```{prf:proof}
-# In steps.
+# We proceed in steps.
 #
-# 1. $d\mu=\sum_k(\log(Mu_k)+1)\,du_k=\sum_k\log(Mu_k)\,du_k$, because $\sum_kdu_k=0$. With $du_k=\frac1S\big(dv_k-u_k\sum_jdv_j\big)$ this is $\frac1S\sum_k\big(\log(Mu_k)-\sum_ju_j\log(Mu_j)\big)dv_k=\frac1S\sum_k\big(\log(Mu_k)-\mu\big)r_k\,dF_k=\frac1Sa^\top d\mathbf F$,
-#    and $d\mathbf F=J^\top dx$.
-# 2. The first-order change along $-\eta Jw$ is $-\eta\langle\frac1SJa,Jw\rangle=-\frac\eta Sw^\top Ga$. With $w=a$ (no weights, but the formula is the same) it is $-\frac\eta S\lVert Ja\rVert^2$.
-# 3. $a^\top\mathbf F=\sum_kv_k(\log(Mu_k)-\mu)=S(\mu-\mu)=0$. $\mu$ is the mean of the numbers $\log(Mu_k)$ with positive weights $u_k$; the largest of them is at least the mean, and above it unless all are equal. $F_k>0$ and $a^\top\mathbf F=0$ then ask for a negative $a_k$.
+# 1. Since $\sum_kdu_k=0$, $d\mu=\sum_k(\log(Mu_k)+1)\,du_k=\sum_k\log(Mu_k)\,du_k$. Insert
+#    $du_k=\frac1S\big(dv_k-u_k\sum_jdv_j\big)$ to obtain
+#    $\frac1S\sum_k\big(\log(Mu_k)-\sum_ju_j\log(Mu_j)\big)dv_k=\frac1S\sum_k\big(\log(Mu_k)-\mu\big)r_k\,dF_k=\frac1Sa^\top d\mathbf F$.
+#    Then use $d\mathbf F=J^\top dx$.
+# 2. The first-order change along $-\eta Jw$ is $-\eta\langle\frac1SJa,Jw\rangle=-\frac\eta Sw^\top Ga$. The formula
+#    also holds for $w=a$, although $a$ is no vector of weights, and is then $-\frac\eta S\lVert Ja\rVert^2$.
+# 3. $a^\top\mathbf F=\sum_kv_k(\log(Mu_k)-\mu)=S(\mu-\mu)=0$. The imbalance $\mu$ is the mean of the numbers
+#    $\log(Mu_k)$ with positive weights $u_k$. The largest of these numbers is at least $\mu$, and larger than $\mu$
+#    unless all are equal. Since $F_k>0$, $a^\top\mathbf F=0$ then requires a negative $a_k$.
 # ```
 #
-# So $-Ja$ balances, but it is no direction of weights: $a$ has entries of both signs. C's programme looks for weights $w\in\mathcal S_M$ that come close.
+# A step along $-Ja$ therefore balances the losses. However, $a$ has entries of both signs, so it is no vector of
+# weights. C's programme looks for weights $w\in\mathcal S_M$ that come close to it.
 
 # %% [markdown]
 # ## The programme
 #
-# With any square $G$, columns $g_k$ (in the method an estimate; $(Ga)_k$ and $a^\top g_k$ agree if it is symmetric): $\mathcal J=\{k:a^\top g_k>0\}$, $\bar{\mathcal J}$ the others, $\mathcal J^*=\arg\max_kr_kF_k$. C's equation (19) is
+# Let $G$ be any square matrix with columns $g_k$; in the method it is an estimate. If $G$ is symmetric, $(Ga)_k$ and
+# $a^\top g_k$ agree. Let $\mathcal J=\{k:a^\top g_k>0\}$, let $\bar{\mathcal J}$ be its complement, and let
+# $\mathcal J^*=\arg\max_kr_kF_k$. C's equation (19) is
 #
 # $$
 # \begin{aligned}
@@ -62,7 +83,9 @@
 # \end{aligned}
 # $$ (eq-pref-programme)
 #
-# To first order $w^\top g_k$ is the decrease of $F_k$: the worst objectives must not grow, and the others not faster than along $a$. $\varepsilon=0.01$ in C; for two objectives, $\mu\le0.01$ leaves $\frac{r_1F_1}{r_2F_2}$ anywhere between 0.75 and 1.33.
+# To first order, $w^\top g_k$ is the decrease of $F_k$. The worst objectives must not grow, and the objectives in
+# $\bar{\mathcal J}$ must not grow faster than along $a$. C uses $\varepsilon=0.01$. For two objectives, $\mu\le0.01$
+# allows any $\frac{r_1F_1}{r_2F_2}$ between 0.75 and 1.33.
 #
 # ```{prf:theorem} Feasibility
 # :label: pref-theorem-feasible
@@ -70,42 +93,63 @@
 # Let $\operatorname{val}(G)=\max_{w\in\mathcal S_M}\min_kw^\top g_k$.
 #
 # 1. {eq}`eq-pref-programme` is feasible for all $r$ and $\mathbf F$ if and only if $\operatorname{val}(G)\ge0$.
-# 2. $\operatorname{val}(G)\ge\min_{p\in\mathcal S_M}p^\top Gp$. In particular it is feasible if $G$ is positive semidefinite, or the sum of such a matrix and an antisymmetric one, or has no negative entry.
-# 3. If $G=J^\top J$ with $\nu=\min_{w\in\mathcal S_M}\lVert Jw\rVert^2$, it is feasible for every estimate $\hat G$ with $\lVert\hat G-G\rVert_{\rm op}\le\nu$.
+# 2. $\operatorname{val}(G)\ge\min_{p\in\mathcal S_M}p^\top Gp$. In particular, the programme is feasible if $G$ is
+#    positive semidefinite, or is the sum of such a matrix and an antisymmetric one, or has no negative entry.
+# 3. If $G=J^\top J$ with $\nu=\min_{w\in\mathcal S_M}\lVert Jw\rVert^2$, the programme is feasible for every estimate
+#    $\hat G$ with $\lVert\hat G-G\rVert_{\rm op}\le\nu$.
 # ```
 #
 # ```{prf:proof}
-# In steps.
+# We proceed in steps.
 #
-# 1. *If.* All right sides are at most 0: $a^\top g_k\le0$ on $\bar{\mathcal J}$. A $w$ with $w^\top g_k\ge0$ for all $k$ meets all constraints. *Only if.* With $r_kF_k$ all equal, $\mathcal J^*$ is everything, and the constraints are $w^\top g_k\ge0$ for all $k$.
-# 2. $\min_kw^\top g_k=\min_{p\in\mathcal S_M}w^\top Gp$. By von Neumann's minimax theorem, $\operatorname{val}(G)=\min_p\max_ww^\top Gp$, and $w=p$ makes $w^\top Gp$ at least $p^\top Gp$. An antisymmetric part does not change $p^\top Gp$.
-# 3. $p^\top\hat Gp\ge p^\top Gp-\lVert\hat G-G\rVert_{\rm op}\lVert p\rVert^2\ge\nu-\nu$, because $\lVert p\rVert\le1$ on $\mathcal S_M$.
+# 1. *If.* All right sides are at most 0, because $a^\top g_k\le0$ on $\bar{\mathcal J}$. A $w$ with $w^\top g_k\ge0$
+#    for all $k$ therefore satisfies all constraints. *Only if.* If all $r_kF_k$ are equal, $\mathcal J^*$ contains all
+#    objectives, and the constraints are $w^\top g_k\ge0$ for all $k$.
+# 2. The minimum over $k$ is $\min_kw^\top g_k=\min_{p\in\mathcal S_M}w^\top Gp$. By von Neumann's minimax theorem,
+#    $\operatorname{val}(G)=\min_p\max_ww^\top Gp$. The choice $w=p$ shows that the inner maximum is at least
+#    $p^\top Gp$. An antisymmetric part does not change $p^\top Gp$.
+# 3. $p^\top\hat Gp\ge p^\top Gp-\lVert\hat G-G\rVert_{\rm op}\lVert p\rVert^2\ge\nu-\nu$, because $\lVert p\rVert\le1$
+#    on $\mathcal S_M$. Now use point 2.
 # ```
 #
-# For $G=J^\top J$ a feasible point can be named: the minimum-norm weights $w^\circ$, since $(Gw^\circ)_k\ge\nu\ge0$ for all $k$ by {prf:ref}`cmoo-lemma-mgda`. This makes them the natural fall-back, with the positive semidefinite part of an indefinite estimate. Point 3 says when trouble is to be expected: near the Pareto front $\nu\to0$, and any error may do it.
+# For $G=J^\top J$ the minimum-norm weights $w^\circ$ are a feasible point, since $(Gw^\circ)_k\ge\nu\ge0$ for all $k$
+# by {prf:ref}`cmoo-lemma-mgda`. They are therefore the natural fall-back. For an indefinite estimate they are computed
+# from its positive semidefinite part. Point 3 shows when the programme may be infeasible: near the Pareto front
+# $\nu\to0$, and any error may exceed $\nu$.
 
 # %% [markdown]
 # ## What the solution does
 #
-# From here on $G=J^\top J$ is exact, and $w$ solves {eq}`eq-pref-programme`.
+# From here on, $G=J^\top J$ is exact and $w$ solves {eq}`eq-pref-programme`.
 #
 # ```{prf:theorem} First-order behaviour
 # :label: pref-theorem-behaviour
 #
-# 1. *Descent mode*, $\mu\le\varepsilon$: the sum of the losses falls at the rate $\sum_k(Gw)_k\ge M\nu$, so it falls unless the point is Pareto stationary.
-# 2. *If $\mathcal J=\emptyset$*, no loss grows: $(Gw)_k\ge0$ for all $k$. But no weights in $\mathcal S_M$ lower $\mu$, not even the programme's.
-# 3. *Balance mode, two objectives*: if $\mathcal J\ne\emptyset$, then $w^\top Ga\ge0$, so $\mu$ does not grow.
+# 1. *Descent mode*, $\mu\le\varepsilon$. The sum of the losses falls at the rate $\sum_k(Gw)_k\ge M\nu$. It therefore
+#    falls unless the point is Pareto stationary.
+# 2. *Empty $\mathcal J$.* If $\mathcal J=\emptyset$, no loss grows: $(Gw)_k\ge0$ for all $k$. However, no weights in
+#    $\mathcal S_M$ lower $\mu$, not even the programme's.
+# 3. *Balance mode, two objectives.* If $\mathcal J\ne\emptyset$, then $w^\top Ga\ge0$, so $\mu$ does not grow.
 # ```
 #
 # ```{prf:proof}
-# In steps.
+# We proceed in steps.
 #
-# 1. $w^\circ$ is feasible, and $(Gw^\circ)_k\ge\nu$. The optimum is at least $w^{\circ\top}G\mathbf 1\ge M\nu$.
-# 2. Then $\bar{\mathcal J}$ is everything, and all right sides are 0. And $w^\top Ga=\sum_kw_k(Ga)_k\le0$ for $w\in\mathcal S_M$.
-# 3. Let $r_1F_1>r_2F_2$ (if they are equal, $a=0$). So $a=(\alpha,-\gamma)$ with $\alpha,\gamma>0$ by {prf:ref}`pref-lemma-direction`, and $\mathcal J^*=\{1\}$. Write $g_{kl}$ for the entries of $G$.
-#    * *$2\in\mathcal J$ implies $1\in\mathcal J$.* Suppose $\alpha g_{12}>\gamma g_{22}$ and $\alpha g_{11}\le\gamma g_{12}$. Then $g_{12}>0$, $g_{22}<\frac\alpha\gamma g_{12}$ and $g_{11}\le\frac\gamma\alpha g_{12}$. The product, $g_{11}g_{22}<g_{12}^2$, is impossible for a Gram matrix. So $1\in\mathcal J$.
-#    * *If $w=(1,0)$ is feasible*, the optimum is at least $(Ga)_1>0$. This is so if $2\in\mathcal J$, or $g_{12}\ge(Ga)_2$.
-#    * *Otherwise* $g_{12}<(Ga)_2\le0$, and $g_{22}>0$, as $g_{12}\ne0$. Take $w=(g_{22},-g_{12})/(g_{22}-g_{12})$: $(Gw)_2=0$ and $(Gw)_1=\frac{g_{11}g_{22}-g_{12}^2}{g_{22}-g_{12}}\ge0$. It is feasible, and $a^\top Gw=\alpha(Gw)_1\ge0$.
+# 1. $w^\circ$ is feasible, and $(Gw^\circ)_k\ge\nu$. The optimum is therefore at least
+#    $w^{\circ\top}G\mathbf 1\ge M\nu$.
+# 2. If $\mathcal J=\emptyset$, then $\bar{\mathcal J}$ contains all objectives, and all right sides are 0. Moreover,
+#    $w^\top Ga=\sum_kw_k(Ga)_k\le0$ for $w\in\mathcal S_M$.
+# 3. Let $r_1F_1>r_2F_2$ (if they are equal, $a=0$). By {prf:ref}`pref-lemma-direction`, $a=(\alpha,-\gamma)$ with
+#    $\alpha,\gamma>0$, and $\mathcal J^*=\{1\}$. Write $g_{kl}$ for the entries of $G$.
+#    * *$2\in\mathcal J$ implies $1\in\mathcal J$.* Suppose instead that $\alpha g_{12}>\gamma g_{22}$ and
+#      $\alpha g_{11}\le\gamma g_{12}$. Then $g_{12}>0$, $g_{22}<\frac\alpha\gamma g_{12}$ and
+#      $g_{11}\le\frac\gamma\alpha g_{12}$. Multiply the last two to obtain $g_{11}g_{22}<g_{12}^2$, which is impossible
+#      for a Gram matrix. So $1\in\mathcal J$.
+#    * *If $w=(1,0)$ is feasible*, the optimum is at least $(Ga)_1>0$. This is the case if $2\in\mathcal J$ or
+#      $g_{12}\ge(Ga)_2$.
+#    * *Otherwise* $g_{12}<(Ga)_2\le0$, and $g_{22}>0$ because $g_{12}\ne0$. Take $w=(g_{22},-g_{12})/(g_{22}-g_{12})$.
+#      Then $(Gw)_2=0$ and $(Gw)_1=\frac{g_{11}g_{22}-g_{12}^2}{g_{22}-g_{12}}\ge0$. So $w$ is feasible, and
+#      $a^\top Gw=\alpha(Gw)_1\ge0$.
 # ```
 #
 # ```{prf:example} Three objectives
@@ -113,22 +157,34 @@
 #
 # Let $r=\mathbf 1$, $\mathbf F=(1,3,6)$, $\nabla F_1=\nabla F_3=(0,-1)$ and $\nabla F_2=(1,1)$.
 #
-# 1. $u=(0.1,0.3,0.6)$, so $\mu=0.20$, far above $\varepsilon$; $a_2=\log0.9-\mu<0$ and $a_1<0<a_3$. With $c=a_1+a_3$: $(Ga)_1=(Ga)_3=c-a_2$ and $(Ga)_2=2a_2-c$.
-# 2. $c=-1.02$, so $(Ga)_1<0<(Ga)_2$: $\mathcal J=\{2\}$, and $\mathcal J^*=\{3\}$. The constraint for objective 3 is $w_1-w_2+w_3\ge0$, that is, $w_2\le\frac12$. That for objective 1 has the same left side and a negative right side.
-# 3. The programme maximises $(1-w_2)(Ga)_1+w_2(Ga)_2$, which grows with $w_2$. The optimum is at $w_2=\frac12$, with value $\frac12\big((Ga)_1+(Ga)_2\big)=\frac12a_2=-0.15$.
+# 1. $u=(0.1,0.3,0.6)$, so $\mu=0.20$, far above $\varepsilon$. Moreover, $a_2=\log0.9-\mu<0$ and $a_1<0<a_3$. With
+#    $c=a_1+a_3$, $(Ga)_1=(Ga)_3=c-a_2$ and $(Ga)_2=2a_2-c$.
+# 2. Since $c=-1.02$, $(Ga)_1<0<(Ga)_2$. Hence $\mathcal J=\{2\}$ and $\mathcal J^*=\{3\}$. The constraint for objective
+#    3 is $w_1-w_2+w_3\ge0$, that is, $w_2\le\frac12$. The constraint for objective 1 has the same left side and a
+#    negative right side.
+# 3. The programme maximises $(1-w_2)(Ga)_1+w_2(Ga)_2$, which grows with $w_2$. The optimum is at $w_2=\frac12$, with
+#    value $\frac12\big((Ga)_1+(Ga)_2\big)=\frac12a_2=-0.15$.
 #
-# All feasible weights raise $\mu$, at a rate of at least $\frac{0.15}S$. The best direction, $Jw=(\frac12,0)$, leaves the worst and the best loss as they are, and lowers the one between.
+# All feasible weights raise $\mu$, at a rate of at least $\frac{0.15}S$. The best direction, $Jw=(\frac12,0)$, leaves
+# the largest and the smallest loss as they are and lowers the loss between them.
 # ```
 #
-# The reason is the constraint for $\mathcal J^*$: without it, $w=(0,1,0)$ would lower $\mu$, and raise the worst loss. It is one objective of C's against another, "the worst must not grow" against "balance", and the programme gives the former precedence. No loss grows here, to first order; on random instances this happens in about one case in a hundred (table below).
+# The constraint for $\mathcal J^*$ is the reason. Without it, $w=(0,1,0)$ would lower $\mu$ and raise the worst loss.
+# Two aims of C conflict: the worst loss must not grow, and the losses should be balanced. The programme gives
+# precedence to the first. To first order no loss grows in this example. On random instances such cases make up about
+# one in a hundred (table below).
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **Feasibility** is assumed in C. {prf:ref}`pref-theorem-feasible` says when it holds. With the two-way estimate, which can be indefinite, it may not.
-# * **Symmetry.** The missing symmetrisation ({prf:ref}`cmoo-lemma-two-way`) does no harm to feasibility; it changes $a^\top g_k$, and with it the sets and the solution.
-# * **Balance mode** need not balance for $M\ge3$, and not if $\mathcal J=\emptyset$. That $\mu$ falls along $-Ja$ says nothing of $-Jw$.
-# * **The minimum weight** ($w$ is mixed with uniform weights) is applied after the programme; the mixture need not keep its constraints (below).
+# * **Feasibility** is assumed in C. {prf:ref}`pref-theorem-feasible` shows when it holds. It may fail with the two-way
+#   estimate, which can be indefinite.
+# * **Symmetry.** The missing symmetrisation ({prf:ref}`cmoo-lemma-two-way`) does not affect feasibility. It changes
+#   $a^\top g_k$, and with it the sets and the solution.
+# * **Balance mode** need not balance for $M\ge3$, or if $\mathcal J=\emptyset$. That $\mu$ falls along $-Ja$ implies
+#   nothing about $-Jw$.
+# * **The minimum weight** (a mixture of $w$ with uniform weights) is applied after the programme. The mixture need not
+#   satisfy the constraints (checked below).
 # * **The method stops at the edge** $\mu=\varepsilon$, not at $r_1F_1=\dots=r_MF_M$.
 # ```
 
@@ -160,7 +216,10 @@ def random_case(M):  # a Jacobian with columns of different lengths, preferences
 
 
 # %% [markdown]
-# **The direction.** $\frac{\partial\mu}{\partial F_k}=\frac{a_k}S$ by central differences, and $a^\top\mathbf F=0$, for $M=2,5,40$. Then quadratic losses: the remainder of point 1 must fall a hundredfold when $\eta$ falls tenfold; and along $-Ja$ a long step need not lower $\mu$.
+# **The direction.** We check $\frac{\partial\mu}{\partial F_k}=\frac{a_k}S$ by central differences, and
+# $a^\top\mathbf F=0$, for $M=2,5,40$. We then use quadratic losses. The remainder in point 1 of
+# {prf:ref}`pref-lemma-direction` must fall a hundredfold when $\eta$ falls tenfold. A long step along $-Ja$ need not
+# lower $\mu$.
 
 # %% tags=["remove-input"]
 slopes, products, signs = [], [], []
@@ -202,7 +261,10 @@ _ = check(
 )
 
 # %% [markdown]
-# **Feasibility.** The programme on random cases with $M=2,3,5,11$, rank-deficient ones among them: with exact $G$; with an antisymmetric matrix of the same size added; with a symmetric matrix added, which makes it indefinite. The solver's answers are checked against the constraints, and against $\operatorname{val}(G)$ of {prf:ref}`pref-theorem-feasible` for equal losses.
+# **Feasibility.** We solve the programme on random cases with $M=2,3,5,11$, some of them rank-deficient. We use the
+# exact $G$, then add an antisymmetric matrix of the same size, then a symmetric one, which makes $G$ indefinite. We
+# check the solver's answers against the constraints. For equal losses we also check them against
+# $\operatorname{val}(G)$ of {prf:ref}`pref-theorem-feasible`.
 
 
 # %% tags=["remove-input"]
@@ -273,7 +335,11 @@ check(f"value of G + E >= nu - |E|_op on {instances} instances", min(slack) >= -
 _ = check("    and negative for an error of 2.02 nu, two equal gradients", two < 0)
 
 # %% [markdown]
-# **What the solution does**, with exact $G$. In descent mode (losses nearly balanced) the value of the programme is compared with $M\nu$; for orthonormal gradients both are equal. In balance mode the value is a share of $\max_k\lvert(Ga)_k\rvert$: the table says how often it is negative for each number of objectives if $\mathcal J\ne\emptyset$, and a check that no weights lower $\mu$ if $\mathcal J=\emptyset$. The last check says how often the weights $0.8w+\frac{0.2}M$ break a constraint.
+# **What the solution does.** We use the exact $G$. In descent mode (losses nearly balanced) we compare the value of the
+# programme with $M\nu$. Both are equal for orthonormal gradients. In balance mode we measure the value as a share of
+# $\max_k\lvert(Ga)_k\rvert$. If $\mathcal J\ne\emptyset$, the table shows how often the value is negative for each
+# number of objectives. If $\mathcal J=\emptyset$, we check that no weights lower $\mu$. The last check shows how often
+# the weights $0.8w+\frac{0.2}M$ violate a constraint.
 
 # %% tags=["remove-input"]
 descent, modes = [], []
@@ -323,7 +389,8 @@ columns = {
 pd.DataFrame(columns | {"smallest value": groups.min().round(3) + 0.0}).round(3)
 
 # %% [markdown]
-# **The example** has the losses $F_k+\langle\nabla F_k,x\rangle+\frac12\lVert x\rVert^2$ and starts at $x=0$. The bound of its point 3 is proved by enumeration: $w_1$ and $w_3$ enter through their sum, so a grid of $w_2$ is all there is.
+# **The example** has the losses $F_k+\langle\nabla F_k,x\rangle+\frac12\lVert x\rVert^2$ and starts at $x=0$. We check
+# the bound of its point 3 by enumeration. Since $w_1$ and $w_3$ enter only through their sum, a grid of $w_2$ suffices.
 
 # %% tags=["remove-input"]
 jac, F = np.array([[0.0, 1.0, 0.0], [-1.0, 1.0, -1.0]]), np.array([1.0, 3.0, 6.0])
@@ -385,4 +452,4 @@ plot.show(
 )
 
 # %% [markdown]
-# The cells that make these checks are in {download}`note_balancing.py <src/note_balancing.py>`.
+# The code of these checks is in {download}`note_balancing.py <src/note_balancing.py>`.

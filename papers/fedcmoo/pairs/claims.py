@@ -93,8 +93,9 @@ CLAIMS = (
         grey(*METHODS),
         id="fedcmoo/C3",
         place="Table 1, grey pictures",
-        wording="Final accuracy of each task: FedCMOO first on both digits of MultiMNIST and on "
-        "the digit beside an item, FedCMOO-Pref first on Fashion-MNIST, FSMGDA last everywhere.",
+        wording="In the final accuracy of each task, FedCMOO is first on both digits of MultiMNIST "
+        "and on the digit beside an item. FedCMOO-Pref is first on Fashion-MNIST, and FSMGDA is "
+        "last everywhere.",
         measure=f"Final test accuracy ({LATE}) of each task (accuracy_1, accuracy_2), {BOTH}; "
         f"{PAIRED}. The table's third data set is C19.",
         figure="tasks",
@@ -123,8 +124,9 @@ CLAIMS = (
     cmoo(
         id="fedcmoo/C11",
         place="Table 2",
-        wording="With a squared loss for one task and NLL for the other Scalarized trains one task "
-        "alone, FSMGDA mainly the other, and FedCMOO has the best accuracy in its worse task.",
+        wording="One task has a squared loss, the other the negative log-likelihood. Scalarized "
+        "then trains only one task, and FSMGDA mainly the other one. FedCMOO has the best accuracy "
+        "in its worse task.",
         measure=f"Final test accuracies ({LATE}) on MultiMNIST, squared loss for Digit 1; the "
         "first minus the second (gap) and the smaller of the two (worst); 100 rounds, 3 seeds; "
         f"{PAIRED}.",
@@ -179,8 +181,8 @@ CLAIMS = (
     cmoo(
         id="fedcmoo/C19",
         place="Table 1, CIFAR-10 + MNIST",
-        wording="On CIFAR-10 with a digit FedCMOO-Pref is best on the object at some cost on the "
-        "digit; FSMGDA is before FedCMOO on the object and behind it on the digit.",
+        wording="On CIFAR-10 with a digit, FedCMOO-Pref is best on the object at some cost on the "
+        "digit. FSMGDA is ahead of FedCMOO on the object and behind it on the digit.",
         measure=f"Final test accuracy ({LATE}) of the object (1) and the digit (2) on the 5,000 "
         f"training pictures that no client has (held); one seed, 3 rounds; {PAIRED}.",
         rule=rules.C19,

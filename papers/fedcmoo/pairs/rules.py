@@ -13,11 +13,12 @@ from papers.kit.rules import EXCHANGED, Condition, Control, Rule, Size, near, of
 
 MARGIN = 1.0  # points: C12, a third of what Table 1 has between FedCMOO and FSMGDA on that set
 ON, COLOUR = "mnist_fashion", "cifar10_mnist"
-AFTER = "The runs with dropout were added after shorter ones had been looked at."
+AFTER = "We added the runs with dropout after we had seen shorter ones."
 GUARDED = (
-    "FedCMOO-Pref with dropout has two things of the authors' code: its losses are evaluated "
-    "without, and the model is set back where they grow by half; test losses of the other two "
-    "never do. Its programme is the paper's, the code's has other constraints in descent mode."
+    "FedCMOO-Pref with dropout takes two things from the authors' code. It evaluates its losses "
+    "without dropout, and it resets the model when the loss grows by half. The test losses of the "
+    "other two methods never grow by half. The linear programme is the paper's; the code's has "
+    "other constraints in descent mode."
 )
 
 #: Table 1, final test accuracy in %: data -> method -> first and second task.
@@ -106,7 +107,8 @@ def c1(how: str) -> Rule:
             },
         },
         "FedCMOO minus FSMGDA, " + differences(how, FIRST, {"accuracy": "at the end "} | to),
-        note=f"Both levels are ours; every run reaches them. {AFTER if how else ''}".strip(),
+        note="Both accuracy levels are ours, and every run reaches them. "
+        f"{AFTER if how else ''}".strip(),
         control=EXCHANGED,
         sizes=tuple(x for data in GREY for x in sizes(data, how, FIRST)),
     )
@@ -119,8 +121,8 @@ def at_equal_steps() -> Rule:
         {"a higher accuracy at the end": {text: of(key) > 0 for text, key in keys.items()}},
         "FedCMOO minus FSMGDA on MNIST + Fashion-MNIST, "
         + "; ".join(f"{text}: {stat(key)}" for text, key in keys.items()),
-        note="The three pairs are those that the paper gives FSMGDA, FedCMOO-Pref and FedCMOO; one "
-        "data set was run.",
+        note="The three pairs of step sizes are those that the paper gives for FSMGDA, "
+        "FedCMOO-Pref and FedCMOO. We ran them on one data set.",
         control=EXCHANGED,
     )
 
@@ -163,11 +165,11 @@ def c4(how: str) -> Rule:
     cost = f"{ON}{how}_{STEERED}.accuracy_1"
     return Rule(
         {"best on Fashion-MNIST": best, "at some cost on MNIST": of(cost) < 0},
-        f"{measured_values(ON, how)}; FedCMOO-Pref on Fashion-MNIST "
+        f"{measured_values(ON, how)}; on Fashion-MNIST FedCMOO-Pref "
         + ", ".join(
-            f"less {text} {stat(f'{pair}.accuracy_2', '.2g')}" for text, pair in harder.items()
+            f"minus {text} {stat(f'{pair}.accuracy_2', '.2g')}" for text, pair in harder.items()
         )
-        + f", on MNIST less FedCMOO {stat(cost, '.2g')}; ratio of losses "
+        + f"; on MNIST FedCMOO-Pref minus FedCMOO {stat(cost, '.2g')}; ratio of losses "
         + measured_values(ON, how, "loss_ratio"),
         note=f"{AFTER} {GUARDED}" if how else "",
         control=EXCHANGED,
@@ -185,7 +187,7 @@ def c5(how: str) -> Rule:
     return Rule(
         {"more rounds": later},
         "FedCMOO-Pref minus FedCMOO, " + differences(how, STEERED, to),
-        note="Both levels are ours; every run reaches them. "
+        note="Both accuracy levels are ours, and every run reaches them. "
         f"{f'{AFTER} {GUARDED}' if how else ''}".strip(),
         control=EXCHANGED,
     )
@@ -227,8 +229,8 @@ def c18(how: str) -> Rule:
         "; ".join(f"{DATA[data]}: {measured_values(data, how, 'decline')}" for data in GREY)
         + f"; FedCMOO-Pref minus FedCMOO, {differences(how, STEERED, {'decline': ''})}; "
         f"minus FSMGDA, {differences(how, BALANCED, {'decline': ''})}",
-        note="The single tasks were trained without dropout: of the order they decide only how "
-        f"much each task counts, which is nearly equal. {AFTER} {GUARDED}"
+        note="The single tasks were trained without dropout. They affect the order of the methods "
+        f"only through how much each task counts, which is nearly equal. {AFTER} {GUARDED}"
         if how
         else "",
         control=EXCHANGED,
@@ -265,8 +267,8 @@ C11 = Rule(
         },
     },
     values({f"mixed_{m}": text for m, text in MIXED.items()}, ("accuracy_1", "accuracy_2")),
-    note="The paper does not define its squared loss; the plain norm was not tried. The half of "
-    "the table with CIFAR-10 was not run.",
+    note="The paper does not define its squared loss. We did not try the plain norm, and we did "
+    "not run the CIFAR-10 half of the table.",
     control=EXCHANGED,
 )
 ONEWAY = {
@@ -278,8 +280,8 @@ C12 = Rule(
         f"{text}: one-way minus two-way {stat_value(key, '.2g')} points"
         for text, key in ONEWAY.items()
     ),
-    note="The margin is ours: a third of the 2.95 points that Table 1 has between FedCMOO and "
-    "FSMGDA on this data set.",
+    note="The margin is ours. It is a third of the 2.95 points by which FedCMOO leads FSMGDA in "
+    "Table 1 on this data set.",
     control=Control(
         "FSMGDA in the place of one-way compression",
         dict.fromkeys(ONEWAY.values(), f"{ON}_dropout_{FIRST}.accuracy"),
@@ -292,10 +294,10 @@ def c14(how: str) -> Rule:
     return Rule(
         {"faster": {f"to {x} %": of(key) > 0 for x, key in more.items()}},
         lambda n: "; ".join(
-            f"to {x} %: {n[f'{ON}_pref_free{how}.rounds_{x}'].value:.3g} rounds without, "
-            f"{n[key].value:.3g} fewer with"
+            f"to {x} %: {n[f'{ON}_pref_free{how}.rounds_{x}'].value:.3g} rounds without a least "
+            f"weight, {n[key].value:.3g} fewer with one"
             for x, key in more.items()
         ),
-        note=f"Both levels are ours. {GUARDED if how else ''}".strip(),
+        note=f"Both accuracy levels are ours. {GUARDED if how else ''}".strip(),
         control=EXCHANGED,
     )

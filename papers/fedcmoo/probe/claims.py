@@ -33,7 +33,7 @@ def c7(suffix: str) -> Rule:
             for title, run in runs.items()
             for what in both
         ),
-        note="Both networks are without the dropout of the authors' code.",
+        note="The runs on both data sets use the network without the dropout of the authors' code.",
         control=EXCHANGED,
     )
 
@@ -52,7 +52,7 @@ def smallest(way: str) -> dict[str, Condition]:
 
 
 def listed(sets: Mapping[str, str]) -> str:
-    return "largest, low rank, masked in %: " + "; ".join(
+    return "errors in % of largest entries, low rank, random entries: " + "; ".join(
         f"{title} {text} " + ", ".join(map(stat_value, kinds(data, way)))
         for data, title in sets.items()
         for way, text in WAYS.items()
@@ -102,8 +102,8 @@ CLAIMS = (
     cmoo(
         id="fedcmoo/C13",
         place="Table 3, two tasks",
-        wording="At the same upload the error of the Gram matrix of two tasks grows from the "
-        "largest entries over the randomized SVD to random entries.",
+        wording="At the same upload, the error of the Gram matrix of two tasks is smallest with "
+        "the largest entries, larger with the randomized SVD, and largest with random entries.",
         measure=ERROR,
         rule=C13,
         runs=tuple(f"gram_{data}" for data in PAIRS),
@@ -113,8 +113,8 @@ CLAIMS = (
     cmoo(
         id="fedcmoo/C20",
         place="Table 3, CelebA",
-        wording="At the same upload the error of the Gram matrix of forty tasks is smallest with "
-        "the randomized SVD, below that of the largest and of random entries.",
+        wording="At the same upload, the error of the Gram matrix of forty tasks is smaller with "
+        "the randomized SVD than with the largest entries or with random entries.",
         measure=f"{ERROR} For CelebA's forty attributes stand forty attributes of a digit and an "
         "item.",
         rule=C20,

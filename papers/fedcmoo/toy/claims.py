@@ -25,7 +25,7 @@ def points(n: Numbers) -> str:
 C15 = Rule(
     {"falls at least like 1 / sqrt(T)": {text: of(k) <= RATE for text, k in SLOPES.items()}},
     "; ".join(f"{label}: slope {stat(key, '.3f')}" for label, key in SLOPES.items()),
-    note="An upper bound of this order says nothing against a steeper fall.",
+    note="An upper bound of this order does not contradict a steeper fall.",
     control=Control(
         "fixed equal weights, which look at no Gram matrix",
         dict.fromkeys(SLOPES.values(), "rate_plain.slope"),
@@ -34,7 +34,7 @@ C15 = Rule(
 C16 = Rule(
     {"mu does not grow": {f"M = {M}": value(f"probe_M{M}.falls") >= 1 for M in OBJECTIVES}},
     points,
-    note="At every point, by a step of 1e-4.",
+    note="This must hold at every point, for a step of 1e-4.",
     control=Control("a step the other way", negated=True),
 )
 
