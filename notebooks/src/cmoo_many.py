@@ -81,9 +81,8 @@ print(source_text(traces, "forty attributes of a digit and an item"))
 # accuracy is {result}`cmoo_many/majority:.1f` %.
 #
 # Both methods use the paper's step sizes $\eta_s/\eta_c$: 1 / 0.2 for forty tasks, as on CelebA, and 1.6 / 0.3 for five
-# tasks, as on CelebA-5. The paper has no problem with two tasks of this kind; for it we use the step sizes for five
-# tasks. Within a problem, the methods therefore have equal step sizes. From five tasks to forty, however, the step
-# sizes change as well.
+# tasks, as on CelebA-5. For two tasks, which the paper does not have, we use the step sizes for five. Within a problem,
+# the methods therefore have equal step sizes. From five tasks to forty, however, the step sizes change as well.
 
 # %% [markdown]
 # ## Accuracy over the rounds
@@ -137,7 +136,7 @@ _ = check("FedCMOO's accuracy rises for 2, 5 and 40 tasks", all((x[:, -1] > x[:,
 report.claims_table(page.study, traces, numbers, page.params)
 
 # %% [markdown]
-# ## What differs from the paper
+# ## What is other than in the paper
 #
 # | paper | here |
 # | --- | --- |

@@ -43,11 +43,10 @@
 #
 # **Two networks.** The authors' code trains with dropout, which switches off half of the units; the paper's text does
 # not mention it. Unless stated otherwise, this page shows the authors' network. A section compares it with
-# [the network without dropout](#accuracy-over-the-rounds). All runs have
+# [the network without dropout](#accuracy-over-the-rounds). The main runs have
 # {result}`cmoo_pairs/mnist_fashion_fedcmoo_dropout.rounds:.0f` rounds. The paper does not print its number of rounds;
 # the demo of the authors' code has 300. On CIFAR-10 + MNIST we ran only
-# {result}`cmoo_pairs/cifar10_mnist_fedcmoo.rounds:.0f` rounds with one seed. These runs are too short for a result, and
-# the page does not show them.
+# {result}`cmoo_pairs/cifar10_mnist_fedcmoo.rounds:.0f` rounds with one seed, too few to be shown.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": all pictures; "quick": stand-ins that need no download, two rounds
@@ -117,8 +116,7 @@ print(source_text(traces, "MNIST, Fashion-MNIST and CIFAR-10"))
 # picture. The paper's text also calls this set CIFAR10+FMNIST, but its description and the authors' code use digits.
 # All clients hold equally many pictures, which are split by Dirichlet(0.3) over the 100 pairs of labels.
 #
-# The quick profile of this notebook trains on stand-ins: scikit-learn's digits, combined in the same way. The line
-# above and every other figure say so where stand-ins are used.
+# The quick profile of this notebook uses scikit-learn's digits instead, combined in the same way.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -136,8 +134,8 @@ plot.show(
 #
 # The panels correspond to the paper's Figures 8 and 9; the panel of MNIST + Fashion-MNIST is also its Figure 1. Our
 # dropout derives the units that are switched off from the model and the picture, so that the loss remains a function of
-# these two. FedCMOO-Pref runs as in the authors' code. The clients evaluate the losses that it balances without
-# dropout, and the server uses [a guard against growing losses](#the-guard).
+# these two. FedCMOO-Pref runs as in the authors' code. The clients switch dropout off when they evaluate the losses
+# that it balances, and the server uses [a guard against growing losses](#the-guard).
 
 # %% tags=["remove-input"]
 plot.show(
@@ -160,9 +158,9 @@ report.runs_table(numbers, pairs, measures, health)
 
 # %% [markdown]
 # The table shows differences on the same seeds, the first method minus the second. *Final* values, here and below, are
-# means over the models that were evaluated in the last tenth of the rounds. *To 60 %* is the
-# first round in which the mean accuracy reaches 60 %. A run that never reaches it counts with its last round, which
-# makes the differences look smaller.
+# means over the models that were evaluated in the last tenth of the rounds. *To 60 %* is the first round in which the
+# mean accuracy reaches 60 %. A run that never reaches it counts with its last round, which makes the differences look
+# smaller.
 
 # %% [markdown]
 # ## The method, or its step size?
@@ -243,9 +241,9 @@ report.runs_table(numbers, labels, both | {"accuracy": "mean"}, health)
 # loss on the first ten clients of its list. If this loss is not finite, or more than 1.5 times the last accepted one,
 # the code resets the model to its state before the round.
 #
-# We use the guard for FedCMOO-Pref with dropout. Without the guard, and with losses evaluated with dropout,
-# FedCMOO-Pref did not stay finite in all five seeds of 500 rounds on MNIST + Fashion-MNIST (a run that diverges is not
-# stored). With the guard, the model is reset in {result}`cmoo_pairs@paper/mnist_fashion_pref_dropout.rejected:.0f` of
+# We use the guard for FedCMOO-Pref with dropout. Without the guard, and with dropout also in the losses that choose the
+# weights, it diverged in at least one of five seeds of 500 rounds on MNIST + Fashion-MNIST. (A run that diverges is not
+# stored.) With the guard, the model is reset in {result}`cmoo_pairs@paper/mnist_fashion_pref_dropout.rejected:.0f` of
 # {result}`cmoo_pairs@paper/mnist_fashion_pref_dropout.all_rounds:.0f` rounds on this set. Of these resets,
 # {result}`cmoo_pairs@paper/mnist_fashion_pref_dropout.rejected_most:.0f` fall into one seed, which ends behind the
 # others. On MultiMNIST the model is reset in {result}`cmoo_pairs@paper/multi_mnist_pref_dropout.rejected:.0f` of
@@ -288,10 +286,10 @@ authors_table(at_paper.numbers)
 # %% [markdown]
 # ## Variants of the compression and of the weights
 #
-# The paper uses two-way compression, and so do all runs above. It corrects the compressed Gram matrix by two small
-# matrices, which every client sends after it has received the compressed sum. One-way compression omits this
-# correction. The *least weight* 0.1 of FedCMOO-Pref is an addition that the paper makes in practice. All runs of this
-# table are on MNIST + Fashion-MNIST with dropout.
+# All runs above use two-way compression, as the paper does. Every client sends two small matrices after it has received
+# the compressed sum, and these correct the compressed Gram matrix. One-way compression omits this correction. In
+# practice the paper keeps all weights of FedCMOO-Pref above a *least weight*, here 0.1. All runs of this table are on
+# MNIST + Fashion-MNIST with dropout.
 
 # %% tags=["remove-input"]
 variants = {"FedCMOO: one-way - two-way": "mnist_fashion_dropout_fedcmoo_oneway_vs_fedcmoo"}
@@ -303,8 +301,9 @@ report.runs_table(numbers, variants, measures | {"rounds_75": "to 75 %"}, health
 # %% [markdown]
 # ## At the paper's scale
 #
-# Every profile of this page shows the stored runs with five seeds and 500 rounds, the number that the paper prints for
-# its Figure 2. Claims that use only these runs are judged on them; the other claims are not yet judged at this length.
+# Whatever the settings above, this section shows the stored runs with five seeds and 500 rounds, the number that the
+# paper prints for its Figure 2. Claims that use only these runs are judged on them; the other claims are not yet judged
+# at this length.
 #
 # One run is missing: FedCMOO on MNIST + Fashion-MNIST without dropout, at the printed step sizes. With seed 0 its model
 # overflowed within a single round, after 280 of 500 rounds. No run of FedCMOO with dropout overflowed. Neither did any

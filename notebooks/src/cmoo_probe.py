@@ -14,14 +14,14 @@
 # # Gram estimates and local progress
 #
 # FedCMOO {cite}`askin2025fedcmoo` computes its weights from a Gram matrix that it only estimates. Every client
-# compresses the Jacobian of its objectives to the length of one gradient, and the server combines these messages to an
-# estimate. This page measures two things along FedCMOO runs. The first is the error of each estimate against the exact
-# matrix (the paper's Table 3). The second is the effect of one round of local training on the clients' own losses, with
-# FedCMOO's training and with FSMGDA's (Figure 11).
+# compresses the Jacobian of its objectives to the length of one gradient, and the server combines these messages into
+# an estimate. This page measures two things along FedCMOO runs. The first is the error of each estimate against the
+# exact matrix (the paper's Table 3). The second is the effect of one round of local training on the clients' own
+# losses, with FedCMOO's training and with FSMGDA's (Figure 11).
 #
 # Both are measured by *probes*. A probe is an algorithm that follows the run of another algorithm without changing it,
 # and reports more about it. All runs have one seed, so there are no confidence intervals. They are shorter than the
-# paper's, although the paper does not print the length of its runs in these two experiments.
+# authors' demo; the paper does not print the length of its runs in these two experiments.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": all pictures, 100 clients; "quick": stand-ins, six clients, no CIFAR-10
@@ -82,7 +82,7 @@ print(source_text(traces, "MNIST, Fashion-MNIST and CIFAR-10"))
 #
 # Client $j$ holds the Jacobian $H_j\in\mathbb R^{M\times d}$. Its rows are the gradients of the $M$ objectives at the
 # common model, where $d$ counts the parameters that all objectives share. Each gradient uses its own minibatch; for the
-# forty attributes all use one common minibatch. The server wants $G=\bar H\bar H^\top$ with $\bar H=\frac1n\sum_jH_j$.
+# forty attributes all use one common minibatch. The server needs $G=\bar H\bar H^\top$ with $\bar H=\frac1n\sum_jH_j$.
 # The error of an estimate $\hat G$ is $\lVert\hat G-G\rVert_F/\lVert G\rVert_F$. Every compressed Jacobian $C_j$ has
 # the length of $d$ numbers. We compare these kinds of compression:
 #
@@ -186,8 +186,8 @@ report.runs_table(numbers, progress, measured, health).T
 # %% tags=["remove-input"]
 plot.show(
     page.figures["equal_steps"](traces),
-    alt="The same four panels round by round for the first rounds, with equal step sizes: FedCMOO, FSMGDA "
-    "with each objective alone, and the client's share of FSMGDA's step.",
+    alt="The four panels of the previous figure, round by round for the first rounds and with equal step sizes. The "
+    "curves are FedCMOO, FSMGDA with each objective alone, and the client's share of FSMGDA's step.",
     caption="With equal step sizes FedCMOO's local training gains more: the step size decides the comparison. The "
     "curves show the gains of each round if both methods use FedCMOO's step size.",
     size=(8.4, 4.8),
@@ -203,8 +203,8 @@ report.runs_table(numbers, equal, measured, health).T
 # The [claims page](../book/claims.md) shows the rule of each part and the runs behind it. None of these claims is
 # judged. The runs have one seed, cover only the first rounds of training (the authors' demo has 300), and use no
 # dropout; CelebA's attributes are replaced by a stand-in. The table reads Figure 11 in two ways, because the step size
-# decides the comparison. At the printed step sizes FSMGDA's local training gains more; at equal step sizes FedCMOO's
-# does. The mean errors of the kinds of compression have the same order as in Table 3, for two tasks and for forty.
+# decides the comparison. The mean errors of the kinds of compression have the same order as in Table 3, for two tasks
+# and for forty.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)

@@ -24,9 +24,8 @@
 # This page repeats Figure 3 of the FedCMOO paper {cite}`askin2025fedcmoo`. One message-passing network with eleven
 # linear decoders predicts eleven properties of the molecules of QM9. The molecules are split at random among twenty
 # clients. Four clients take part in a round, and each does fourteen minibatch steps of Adam. *FSMGDA* uploads an update
-# for every objective. *FedCMOO* uploads one compressed Jacobian and one update, however many objectives there are. The
-# page asks which method has the lower test loss after equally many rounds, and which after equally many uploaded
-# numbers.
+# for every objective. *FedCMOO* uploads one compressed Jacobian and one update, however many objectives there are. We
+# compare the test losses after equal rounds and after equal uploads.
 #
 # This page is a shortened version of the paper's experiment. It has one seed and batches of
 # {result}`cmoo_qm9/fedcmoo.batch:.0f` molecules (the paper: 128). FedCMOO and FedCMOO-Pref run for
@@ -95,8 +94,7 @@ print(source_text(traces, "QM9"))
 # serve as the gradients of its first Adam step.
 #
 # The quick profile of this notebook replaces the molecules by generated graphs, chains of atoms with random numbers.
-# Their eleven targets are the sums of these numbers over the atoms. The line above and every figure say so where
-# generated graphs are used.
+# Their eleven targets are the sums of these numbers over the atoms.
 #
 # ## Figure 3
 

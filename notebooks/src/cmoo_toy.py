@@ -28,7 +28,7 @@
 # * Where does FedCMOO-Pref stop, and does the imbalance fall along its balancing direction ({claim}`fedcmoo/C16`)?
 # * What happens if one objective has another scale?
 #
-# The paper has no experiment of this kind. Only the two claims are the paper's; the rest of this page is ours.
+# The paper has no experiment of this kind; only the two claims are its own.
 #
 # :::{admonition} The problems
 # :class: note
@@ -94,10 +94,10 @@ numbers, health = page.numbers, page.health
 # ## Local steps
 #
 # All clients take part, and gradients and weights are exact. What remains at the end is therefore only the bias of
-# local steps. It has two sources. In both methods, clients drift towards *their own* optima. In FSMGDA, the copies of
-# the model that train on different objectives also drift apart; FedCMOO's clients train one copy on the weighted sum.
-# We measure the *least norm* $\min_{w\in\mathcal S_M}\lVert\nabla\mathbf F\,w\rVert$ after the last round, on the same
-# instances.
+# local steps. This bias has two sources. In both methods, clients drift towards *their own* optima. In FSMGDA, the
+# copies of the model that train on different objectives also drift apart; FedCMOO's clients train one copy on the
+# weighted sum. We measure the *least norm* $\min_{w\in\mathcal S_M}\lVert\nabla\mathbf F\,w\rVert$ after the last
+# round, on the same instances.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -173,8 +173,7 @@ stops = {"mu": "mu", "spread": "largest / smallest r_k F_k", "stationarity": "le
 report.runs_table(numbers, edges, stops, health)
 
 # %% [markdown]
-# The next table shows the largest ratio that $\varepsilon$ allows for two objectives. Compare it with the ratio in the
-# table above.
+# The next table shows the largest ratio that $\varepsilon$ allows for two objectives:
 
 # %% tags=["remove-input"]
 report.runs_table(numbers, {k: v for k, v in edges.items() if "M2" in v}, {"allowed": "largest ratio that eps allows"}, health)
@@ -187,10 +186,10 @@ report.runs_table(numbers, {k: v for k, v in edges.items() if "M2" in v}, {"allo
 #
 # ## The balancing direction
 #
-# By {prf:ref}`pref-lemma-direction`, $\nabla\mu=\nabla\mathbf Fa/\sum_kr_kF_k$, so $\mu$ falls along
-# $-\nabla\mathbf Fa$. We test this at random models with random preferences. The table compares the central difference
-# of $\mu$ with the formula. It also shows the share of the points at which $\mu$ is lower after a step, for steps of
-# four lengths.
+# By {prf:ref}`pref-lemma-direction`, $\nabla\mu=\nabla\mathbf Fa/\sum_kr_kF_k$ with FedCMOO-Pref's balancing vector
+# $a$. Hence $\mu$ falls along $-\nabla\mathbf Fa$. We test this at random models with random preferences. The table
+# compares the central difference of $\mu$ with the formula. It also shows the share of the points at which $\mu$ is
+# lower after a step, for steps of four lengths.
 
 # %% tags=["remove-input"]
 probes = {f"M = {M}": f"probe_M{M}" for M in page.objectives}
@@ -205,7 +204,7 @@ report.runs_table(numbers, probes, found | {"falls_2": "step 0.1", "falls_3": "s
 # ## An objective on another scale
 #
 # Objective 1 is multiplied by a factor in this experiment. In the table its loss is divided by the factor again. The
-# weights are those of the last round; the scalarized sum always has weight 1/2.
+# table also shows the weight of objective 1 in the last round, which is always 1/2 for the scalarized sum.
 
 # %% tags=["remove-input"]
 names = {"Scalarized": "scalarized", "FedCMOO": "fedcmoo", "FSMGDA": "fsmgda", "Pref, r = (1, 1)": "pref"}
@@ -224,13 +223,13 @@ check("    and a higher F_2", at("scalarized", "f_2") > max(at("fedcmoo", "f_2")
 _ = check("FedCMOO's and FSMGDA's weight of objective 1 is below 0.1", max(at("fedcmoo", "weight_1"), at("fsmgda", "weight_1")) < 0.1)
 
 # %% [markdown]
-# ## Where the paper and its code differ
+# ## What the paper and its code say otherwise
 #
 # The [list of differences](../book/errata.md#fedcmoo) refers to the following small computations.
 #
 # **The sketch is biased.** The theorem requires $\mathbb E\,\mathcal Q(x)=x$. We compress one Jacobian many times and
 # take the mean. With randomized SVDs, this mean does not approach the Jacobian. With scaled random masks, it comes
-# closer with every further draw.
+# closer the more draws are averaged.
 
 # %% tags=["remove-input", "nbval-check-output"]
 rng = torch.Generator().manual_seed(0)
@@ -243,9 +242,9 @@ check("randomized SVD: ninety draws are no better than ten, within 10 %", abs(ma
 _ = check("scaled masks: nine times the draws, a third of the error, within 10 %", abs(3 * many[Masked()] / few[Masked()] - 1) < 0.1)
 
 # %% [markdown]
-# **The second term of the two-way estimate.** Algorithm 6 uses the sum of all $H_j$, which the server has. The code
-# uses a compressed form $h$ of this sum. The table shows the relative error of the Gram matrix of the mean. The six
-# clients have Jacobians that agree in part and have decaying singular values.
+# **The second term of the two-way estimate.** Algorithm 6 uses the sum of all messages $H_j$, which the server has. The
+# code uses a compressed form $h$ of this sum. The table shows the relative error of the Gram matrix of the mean. The
+# six clients have Jacobians that agree in part and have decaying singular values.
 
 # %% tags=["remove-input"]
 import pandas as pd

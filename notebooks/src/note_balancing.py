@@ -114,8 +114,8 @@
 #
 # For $G=J^\top J$ the minimum-norm weights $w^\circ$ are a feasible point, since $(Gw^\circ)_k\ge\nu\ge0$ for all $k$
 # by {prf:ref}`cmoo-lemma-mgda`. They are therefore the natural fall-back. For an indefinite estimate they are computed
-# from its positive semidefinite part. Point 3 shows when the programme may be infeasible: near the Pareto front
-# $\nu\to0$, and any error may exceed $\nu$.
+# from its positive semidefinite part. Point 3 of the theorem shows when the programme may be infeasible: near the
+# Pareto front $\nu\to0$, and any error may exceed $\nu$.
 
 # %% [markdown]
 # ## What the solution does
@@ -169,10 +169,10 @@
 # the largest and the smallest loss as they are and lowers the loss between them.
 # ```
 #
-# The constraint for $\mathcal J^*$ is the reason. Without it, $w=(0,1,0)$ would lower $\mu$ and raise the worst loss.
-# Two aims of C conflict: the worst loss must not grow, and the losses should be balanced. The programme gives
-# precedence to the first. To first order no loss grows in this example. On random instances such cases make up about
-# one in a hundred (table below).
+# The weights raise $\mu$ because of the constraint for $\mathcal J^*$. Without this constraint, $w=(0,1,0)$ would lower
+# $\mu$ and raise the worst loss. Two aims of C conflict: the worst loss must not grow, and the losses should be
+# balanced. The programme gives precedence to the first. To first order no loss grows in this example. On random
+# instances the programme raises $\mu$ in about one case in a hundred (see the last table).
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning

@@ -60,8 +60,8 @@
 # ```
 #
 # Random masking that keeps $K$ of $d$ entries and rescales them has $q=\frac dK-1$ ({prf:ref}`unb-lemma-randk`). The
-# method as it is run uses the randomized SVD. It is not unbiased, and none of the following results covers it.
-# Throughout, we write for $n'$ of $N$ clients
+# method as it is run uses the randomized SVD, which is biased. None of the following results covers it. Throughout, we
+# write for $n'$ of $N$ clients
 #
 # $$
 # S_1=\frac{1+q}{n'}\sigma_l^2+\frac q{n'}b^2+\frac{N-n'}{n'(N-1)}\sigma_g^2,\qquad C_1=\big(\sqrt{S_1}+b\big)^2,\qquad C_2=S_1+b^2 .
@@ -147,8 +147,8 @@
 #    average over $\mathcal A$. The three sums are therefore uncorrelated, and their mean squares add up.
 # 2. *Compression.* The compressors are independent over clients, so the first mean square is at most
 #    $\frac1{n'^2}\sum_{\mathcal A}q\,\mathbb E\lVert\tilde h_i\rVert^2\le\frac q{n'}(b^2+\sigma_l^2)$.
-# 3. *Noise.* In the same way, the second mean square is at most $\frac{\sigma_l^2}{n'}$. Together with step 2, this
-#    yields the factor $1+q$.
+# 3. *Noise.* In the same way, the second mean square is at most $\frac{\sigma_l^2}{n'}$. Together with the $\sigma_l^2$
+#    of step 2, this yields the factor $1+q$ in $S_1$.
 # 4. *Sampling.* When $n'$ of $N$ clients are drawn without replacement, $\mathbb P(i\in\mathcal A)=\frac{n'}N$ and
 #    $\mathbb P(i,l\in\mathcal A)=\frac{n'(n'-1)}{N(N-1)}$. Since $\sum_i(h_i-\bar h)=0$, the products
 #    $\langle h_i-\bar h,h_l-\bar h\rangle$ with $i\ne l$ add up to $-\sum_i\lVert h_i-\bar h\rVert^2\ge-N\sigma_g^2$.
@@ -282,10 +282,10 @@
 # 4. *Sum.* Use $\frac1\tau\sum_{s<\tau}s=\frac{\tau-1}2$, and $\frac1\tau\sum_{s<\tau}\sqrt s\le\sqrt{\frac{\tau-1}2}$
 #    by Jensen's inequality.
 #
-# C bounds the drift by a recursion, which needs short steps. With $y=L^2\eta_c^2\tau(\tau-1)\le\frac14$, C has the root
-# of $\frac{L^2\eta_c^2\tau}{2(1-y)}\sigma_l^2+\frac{L^2\eta_c^2\tau(\tau-1)}{1-y}b^2$ and then uses $1-y\ge\frac12$.
-# With bounded gradients no recursion is needed. {eq}`eq-cmoo-lemma7` is smaller than C's bound for every $\tau$, so
-# this also proves C's lemma.
+# C bounds the drift by a recursion, which needs short steps. With $y=L^2\eta_c^2\tau(\tau-1)\le\frac14$, C's bound is
+# the square root of $\frac{L^2\eta_c^2\tau}{2(1-y)}\sigma_l^2+\frac{L^2\eta_c^2\tau(\tau-1)}{1-y}b^2$. C then uses
+# $1-y\ge\frac12$. With bounded gradients no recursion is needed. {eq}`eq-cmoo-lemma7` is smaller than C's bound for
+# every $\tau$, so this also proves C's lemma.
 # ```
 
 # %% [markdown]
@@ -397,8 +397,8 @@
 #   false for $\sigma_l>1$ (checked below).
 # * **Equations 13 and 14** contain the mixed sum in two forms, which differ by a transpose. Each form is right only
 #   after symmetrisation.
-# * **Corollary 1.1** needs $\tau T\ge4$ for $\eta_c\le\frac1{2L\tau}$ (not with {eq}`eq-cmoo-lemma7`). It hides
-#   $L\delta$, and its $\beta$ has the wrong units.
+# * **Corollary 1.1** needs $\tau T\ge4$, because the printed Lemma 7 requires $\eta_c\le\frac1{2L\tau}$;
+#   {eq}`eq-cmoo-lemma7` does not. The corollary also hides $L\delta$, and its $\beta$ has the wrong units.
 # * **The symbol $\mathbf F(x)w$** is used for $\mathbf F(x)^\top w$.
 # * **The theorem does not cover** compression by randomized SVD (which is biased), one set of clients for the Gram
 #   matrix and the step, $K>1$ steps for the weights, and gradients that are used twice. The method as it is run does

@@ -48,7 +48,7 @@ def kinds(data: str, way: str) -> list[str]:
 
 def smallest(way: str) -> dict[str, Condition]:
     largest, low, masked = (of(k) for k in kinds("attributes", way))
-    return {"than of the largest": low < largest, "than of random ones": low < masked}
+    return {"than the largest entries": low < largest, "than random entries": low < masked}
 
 
 def listed(sets: Mapping[str, str]) -> str:
