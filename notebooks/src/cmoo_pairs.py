@@ -281,7 +281,7 @@ authors_table(at_paper.numbers)
 
 # %% [markdown]
 # The column *farthest apart* shows the largest distance, in points, between a diamond and our mean over the same
-# rounds. The first thirty rounds are left out.
+# rounds, without the first thirty.
 
 # %% [markdown]
 # ## Variants of the compression and of the weights

@@ -204,7 +204,7 @@ report.runs_table(numbers, probes, found | {"falls_2": "step 0.1", "falls_3": "s
 # ## An objective on another scale
 #
 # Objective 1 is multiplied by a factor in this experiment. In the table its loss is divided by the factor again. The
-# table also shows the weight of objective 1 in the last round, which is always 1/2 for the scalarized sum.
+# table also shows the weight of this objective in the last round. The scalarized sum always has 1/2.
 
 # %% tags=["remove-input"]
 names = {"Scalarized": "scalarized", "FedCMOO": "fedcmoo", "FSMGDA": "fsmgda", "Pref, r = (1, 1)": "pref"}

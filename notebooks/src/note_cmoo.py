@@ -25,7 +25,7 @@
 # * Two constants can be smaller. The constant $C_1$, which enters the bound squared, can be replaced by one that is up
 #   to two times smaller. The leading part of the drift in Lemma 7 can be reduced by a factor of at least $2\sqrt2$,
 #   without a condition on the step size.
-# * The rate of Corollary 1.1 hides the distance to the optimum and mixes units. Both defects are easily mended.
+# * The rate of Corollary 1.1 hides the distance to the optimum and mixes units. Both can be mended.
 
 # %% [markdown]
 # ## Setting
@@ -176,7 +176,7 @@
 #    $\lVert w'-w\rVert\le\beta\lVert Y_1^\top Y_2w\rVert$.
 # 2. *C's bound.* $Y_1^\top Y_2w=(J+E_1)^\top(J+E_2)w$ has four terms. By Lemma 1, the first has norm at most
 #    $\sqrt Mb^2$. By Lemmas 1, 2 and 3, the mean norms of the two mixed terms are at most $\sqrt{MS_1}\,b$ and
-#    $b\sqrt M\cdot\sqrt{S_1}$. Because $E_1$ and $E_2$ are independent, that of the last is at most
+#    $b\sqrt M\cdot\sqrt{S_1}$. Because $E_1$ and $E_2$ are independent, the mean norm of the last is at most
 #    $\sqrt{MS_1}\sqrt{S_1}$. The sum is $\sqrt M(b^2+2b\sqrt{S_1}+S_1)=\sqrt MC_1$.
 # 3. *Our bound.* For every vector $y$,
 #    $\mathbb E\lVert Y_1^\top y\rVert^2\le\mathbb E\lVert Y_1\rVert_F^2\lVert y\rVert^2$. By independence,
@@ -316,7 +316,7 @@
 # 1. *One round.* By smoothness,
 #    $\mathbb E\phi(x')\le\phi(x)-\eta\,\mathbb E\langle Ju,\bar\Delta\rangle+\frac{L\eta^2}2\mathbb E\lVert\bar\Delta\rVert^2$.
 #    Lemma 6 bounds the last term.
-# 2. *Three insertions.* The middle term is
+# 2. *Three insertions.* Write the inner product as
 #    $-\langle Ju,\bar\Delta\rangle=\langle Ju,Jw'-\bar\Delta\rangle+\langle Ju,J(w-w')\rangle+\langle J(w-u),Jw\rangle-\lVert Jw\rVert^2$.
 #    (If the right side is multiplied out, everything but the left side cancels.)
 # 3. *Their means.* Lemma 7 bounds the first product. By Lemmas 1 and 4, the second is at most

@@ -81,8 +81,7 @@ CLAIMS = (
         place="Figures 1, 8, 9",
         wording="FedCMOO reaches a higher mean test accuracy than FSMGDA, and reaches it earlier.",
         measure=f"Final mean test accuracy ({LATE}) and rounds to 60 and 75 % (rounds_60, "
-        f"rounds_75), T if never; {BOTH}; {PAIRED}. Of the figures' other panels CIFAR-10 + MNIST "
-        "is looked at in C19, many tasks in C2; CelebA is not at hand.",
+        f"rounds_75), T if never; {BOTH}; {PAIRED}.",
         figure="dropout",
         also=(
             Reading(EQUAL, rules.at_equal_steps(), tuple(stepped("fsmgda", "fedcmoo")), GREY_NEEDS),
@@ -163,7 +162,7 @@ CLAIMS = (
         wording="FedCMOO-Pref with equal preference trains the tasks more evenly than FedCMOO and "
         "FSMGDA (Table 1).",
         measure=f"Ratio of the final test losses ({LATE}), second task by first (loss_ratio), and "
-        f"the first accuracy minus the second (gap), {BOTH}; {PAIRED}. CelebA is not at hand.",
+        f"the first accuracy minus the second (gap), {BOTH}; {PAIRED}.",
         figure="tasks",
     ),
     read_twice(
