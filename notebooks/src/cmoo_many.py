@@ -136,7 +136,7 @@ _ = check("FedCMOO's accuracy rises for 2, 5 and 40 tasks", all((x[:, -1] > x[:,
 report.claims_table(page.study, traces, numbers, page.params)
 
 # %% [markdown]
-# ## What is other than in the paper
+# ## What differs from the paper
 #
 # | paper | here |
 # | --- | --- |

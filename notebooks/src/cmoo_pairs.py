@@ -271,7 +271,7 @@ compared = {f"{d}_{m}_dropout" for d in GREY for m in METHODS}
 plot.show(
     page.figures["overlay"](longer),
     alt="Mean test accuracy against the rounds on MultiMNIST and on MNIST + Fashion-MNIST; the diamonds of the "
-    "authors' code lie on our curves of the three methods from round thirty on.",
+    "authors' code lie on our curves of the same methods from round thirty on.",
     caption="Our runs agree with the authors' own. The bands reach from the lowest to the highest seed.",
     size=(8.6, 3.4),
 ) if compared <= longer.keys() else None

@@ -126,8 +126,8 @@ if single:
 # of clients for the Gram matrix, one step for the weights, and fresh gradients. The step sizes are the corollary's,
 # $\eta_c=\frac1{L\tau\sqrt{\tau T}}$, $\eta_s=\sqrt\tau$, $\beta=\frac1{M\sqrt T}$. They depend on the number of
 # rounds, so every $T$ is a separate run. A minibatch is one of the four rows of a client. We measure the quantity that
-# the theorem bounds: the mean over the rounds of $\lVert\nabla\mathbf F(x^{(t)})w^{(t)}\rVert^2$. It is evaluated with
-# exact gradients at fifty rounds of every run.
+# the theorem bounds: the mean over the rounds of $\lVert\nabla\mathbf F(x^{(t)})w^{(t)}\rVert^2$. Exact
+# gradients evaluate it in every round.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -223,7 +223,7 @@ check("    and a higher F_2", at("scalarized", "f_2") > max(at("fedcmoo", "f_2")
 _ = check("FedCMOO's and FSMGDA's weight of objective 1 is below 0.1", max(at("fedcmoo", "weight_1"), at("fsmgda", "weight_1")) < 0.1)
 
 # %% [markdown]
-# ## What the paper and its code say otherwise
+# ## Where the paper and its code differ
 #
 # The [list of differences](../book/errata.md#fedcmoo) refers to the following small computations.
 #

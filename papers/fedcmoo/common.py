@@ -22,7 +22,7 @@ cmoo = partial(Claim, paper="C")
 COLOR = dict(zip(("FSMGDA", "FedCMOO", "FedCMOO-Pref"), COLORS, strict=False))
 TWO = {"fedcmoo": "FedCMOO", "fsmgda": "FSMGDA"}
 
-GREY = {"multi_mnist": "MultiMNIST", "mnist_fashion": "MNIST+FMNIST"}
+GREY = {"multi_mnist": "MultiMNIST", "mnist_fashion": "MNIST + Fashion-MNIST"}
 HELD = 5000  # training pictures of CIFAR-10 that no client has, for evaluation
 
 #: Server and client step sizes of the paper (section D), by data set and method.

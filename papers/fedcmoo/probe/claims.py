@@ -136,7 +136,7 @@ TABLE_3 = {
 COLUMNS = {
     "gram_attributes": "CelebA (here forty attributes of digit and item)",
     "gram_cifar10_mnist": "CIFAR10+MNIST",
-    "gram_mnist_fashion": "MNIST+FMNIST",
+    "gram_mnist_fashion": "MNIST + Fashion-MNIST",
     "gram_multi_mnist": "MultiMNIST",
 }
 

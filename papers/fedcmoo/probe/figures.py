@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 RUNS = {
     "gram_multi_mnist": "MultiMNIST",
-    "gram_mnist_fashion": "MNIST+FMNIST",
+    "gram_mnist_fashion": "MNIST + Fashion-MNIST",
     "gram_cifar10_mnist": "CIFAR-10+MNIST",
     "gram_attributes": "forty attributes",
 }
