@@ -13,31 +13,38 @@
 # %% [markdown]
 # # FedFW: Tables 1 and 2
 #
-# Federated Frank-Wolfe {cite}`dadras2024fedfw` trains over a ball without projections: every client
-# asks for the point of the ball that minimizes a linear function, and sends that point
-# ([proofs](note_fedfw.ipynb)). Tables 1 and 2 of the paper compare test accuracies of *FedFW*, of its
-# augmented Lagrangian form *FedFW+*, and of *FedDR*, which projects at the server: logistic regression on
-# MNIST, generated data and CIFAR-10, a CNN on MNIST and a network 60-20-10 on generated data, each with IID
-# and non-IID clients and with $\ell_2$ and $\ell_1$ balls, 60 cells in all.
+# Federated Frank-Wolfe {cite}`dadras2024fedfw` trains over a ball without projections: every client finds the point of
+# the ball that minimizes a linear function, and sends this point ([proofs](note_fedfw.ipynb)). Tables 1 and 2 of the
+# paper compare test accuracies of *FedFW*, of its augmented Lagrangian form *FedFW+*, and of *FedDR*, which projects at
+# the server. The models are logistic regression on MNIST, generated data and CIFAR-10, a CNN on MNIST, and a network
+# 60-20-10 on generated data. Each is trained with IID and non-IID clients and with $\ell_2$ and $\ell_1$ balls, which
+# makes 60 cells in all.
 #
-# The text and the tables describe different experiments. The text has 100 rounds of one
-# local step and one ball of radius 10. The files in the history of the authors' public code allow one to
-# trace nearly every printed value to the *best* test accuracy of (mostly) 1000 rounds of a variant of the method, in
-# two cells with radius 100. So each cell is shown three times:
+# The text and the tables describe different experiments. The text states 100 rounds of one local step and one ball of
+# radius 10. From the history of the authors' public code, nearly every printed value can be traced to the *best* test
+# accuracy of (mostly) 1000 rounds of a variant of the method. In two cells the radius is 100. So we show each cell
+# three times:
 #
-# * **(a) as written**: the model after 100 rounds; one ball of radius 10 around the whole parameter vector; FedFW as in
-#   the paper's Algorithm 1; every method has one full gradient a client and round. $\lambda_0$, FedDR's step
-#   size and its $\eta$ are those of a grid with the lowest training loss (mean of the last three evaluated models), never those with the best test accuracy.
-# * **(b) as traced**: the best of 1000 rounds, the radius and $\lambda_0$ of the traced file, a ball for every
-#   tensor, clients that start from the global model in every round, minibatches, FedDR with one minibatch a round, test
-#   rows from the clients' own. The published code runs FedFW under the name FedFW+ too, and so does this column.
-# * **(c) printed**.
+# * **(a) as written**: the model after 100 rounds. One ball of radius 10 surrounds the whole parameter vector, FedFW is
+#   the paper's Algorithm 1, and every method computes one full gradient per client and round. A grid search selects
+#   $\lambda_0$ and FedDR's step size and $\eta$ by the lowest training loss (mean of the last three evaluated models),
+#   never by test accuracy.
+# * **(b) as traced**: the best of 1000 rounds, with the radius and $\lambda_0$ of the traced file. Every tensor has its
+#   own ball, clients start from the global model in every round, and test rows are taken from the clients' own rows.
+#   FedFW uses minibatches, and FedDR one minibatch a round. The published code runs FedFW under the name FedFW+ too,
+#   and so does this column.
+# * **(c) printed**: the value in the paper.
 #
-# The questions: is FedFW ahead of FedDR where the tables say so (claims C7 for $\ell_2$, C8 for $\ell_1$, C14 for the CNN), and is
-# FedFW+ faster than FedFW (C10)? C7 and C8 have two readings, the best of the rounds as in (b) and the last one as in (a). Protocol (b) ran on one seed, with three minibatches instead of an epoch, so no verdict rests on it; its full-scale runs are [below](#at-the-papers-scale). By (a), FedFW is ahead of FedDR in
-# {result}`fw_tables/count_written.fedfw_ahead:.0f` of {result}`fw_tables/count_written.cells:.0f` cells, in the printed
-# tables in {result}`fw_tables/count_written_printed.fedfw_ahead:.0f`; the mean distance from the printed values is
-# {result}`fw_tables/count_written.distance:.1f` points by (a) and {result}`fw_tables/count_code.distance:.1f` by (b).
+# Is FedFW ahead of FedDR where the tables say so (claims C7 for $\ell_2$, C8 for $\ell_1$, C14 for the CNN)? Is FedFW+
+# faster than FedFW (C10)? C7 and C8 have two readings: one compares the best rounds, as in (b), and one the last
+# rounds, as in (a).
+#
+# Our runs of (b) use one seed and three minibatches instead of an epoch, so no verdict rests on them. The runs of (b)
+# at full scale are [below](#at-the-papers-scale). By (a), FedFW is ahead of FedDR in
+# {result}`fw_tables/count_written.fedfw_ahead:.0f` of {result}`fw_tables/count_written.cells:.0f` cells; in the paper's
+# tables it is ahead in {result}`fw_tables/count_written_printed.fedfw_ahead:.0f`. The mean distance from the printed
+# values is {result}`fw_tables/count_written.distance:.1f` points for (a) and
+# {result}`fw_tables/count_code.distance:.1f` for (b).
 
 # %% tags=["parameters"]
 profile = "full"  # "full": MNIST, CIFAR-10, generated data; "quick": scikit-learn's digits
@@ -77,8 +84,8 @@ page = STUDIES["fw_tables"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Change this cell, and what stands below changes with it. What is stored under its configuration is
-# loaded, anything else is computed; the study's other runs repeat it with other values.
+# Change this cell, and the results below change with it. Runs that are stored under its configuration are loaded, all
+# others are computed. The study's other runs repeat these with other values.
 
 # %%
 cell = "mclr_pictures_labels_l2"  # a column and a ball of Table 1
@@ -90,13 +97,15 @@ traces = page.run(**runs)
 numbers, health = page.numbers, page.health
 
 # %% [markdown]
-# Non-IID data have three labels a client. For generated data the authors' code takes the three as the number of
-# *classes of the generator*, with one labelling rule for all clients; both readings have rows below, and only the code's has a column (b).
+# In non-IID data each client has three labels. For generated data, the authors' code instead generates three *classes*
+# in total, with one labelling rule for all clients. The tables have rows for both readings, but only the code's reading
+# has a column (b).
 #
 # ## Table 1: logistic regression
 #
-# All values are test accuracies in %, (a) with the interval over the seeds. In the quick profile scikit-learn's digits
-# stand beside the values that are printed for MNIST.
+# All values are test accuracies in %; those of (a) have an interval over the seeds. Of two
+# tables, the first is for the $\ell_2$ ball and the second for the $\ell_1$ ball. In the quick profile the digits of
+# scikit-learn replace MNIST, beside the values printed for MNIST.
 
 # %% tags=["remove-input"]
 three_columns(numbers, 1, "l2", page.pictures, health)
@@ -105,19 +114,20 @@ three_columns(numbers, 1, "l2", page.pictures, health)
 three_columns(numbers, 1, "l1", page.pictures, health)
 
 # %% [markdown]
-# (The first table has the $\ell_2$ ball, the second the $\ell_1$ ball.)
 
 # %% [markdown]
-# The accuracy of a Frank-Wolfe model may change by points from one round to the next, so the table has the best one
-# beside the last one. What is ahead on training loss need not be ahead on accuracy.
+# The accuracy of a Frank-Wolfe model may change by points from one round to the next, so the table shows the best
+# accuracy beside the last one. The method with the lower training loss need not have the higher accuracy.
 
 # %% [markdown]
 # ## Table 2: networks
 #
-# The CNN runs on few pictures and one seed, because a full gradient takes long, and has no column (b): a thousand rounds of it would
-# take hours. **It does not train**: the loss of FedFW stays at $\ln10$ and the accuracy at chance with every $\lambda_0$ of the grid, and in the $\ell_1$ ball FedDR does not train either. The grid
-# stops at $\lambda_0=10^{-3}$, too early: in the cell IID, $\ell_2$, $10^{-4}$ gives 32.6 % and $10^{-5}$ 40.9 % after the same 100 rounds, where the table below has
-# {result}`fw_tables/cnn_pictures_iid_l2_fedfw.accuracy:.1f`, both still rising. So no claim is judged on the CNN.
+# The CNN runs on few pictures and one seed, because a full gradient takes long. It has no column (b), because a
+# thousand rounds would take hours. **The CNN does not train with FedFW**: the loss stays at $\ln10$ and the accuracy at
+# chance with every $\lambda_0$ of the grid. In the $\ell_1$ ball FedDR does not train either. The smallest
+# $\lambda_0=10^{-3}$ of the grid is too large: in the IID cell with the $\ell_2$ ball, $10^{-4}$ yields 32.6 % and
+# $10^{-5}$ 40.9 % after the same 100 rounds, both still rising, while the table below shows
+# {result}`fw_tables/cnn_pictures_iid_l2_fedfw.accuracy:.1f`. So no claim is judged on the CNN.
 
 # %% tags=["remove-input"]
 three_columns(numbers, 2, "l2", page.pictures, health)
@@ -128,8 +138,9 @@ three_columns(numbers, 2, "l1", page.pictures, health)
 # %% [markdown]
 # ## At the paper's scale
 #
-# (b) on all rows, with a whole epoch of minibatches in every round and three seeds, and (a) on all rows, in the cells for which the runs
-# are stored. The two settings are never compared with each other; a claim that only full-scale runs can judge is judged on them. FedDR's (b) has one minibatch a round in both.
+# This table shows the cells of which we have full-scale runs. These runs use all rows; (b) also has a whole epoch of
+# minibatches in every round and three seeds. FedDR's (b) has one minibatch a round in both settings. We never compare
+# the two settings with each other. A claim that only full-scale runs can judge is judged on them.
 
 # %% tags=["remove-input"]
 stored_so = {c: column_text(c, "mnist") for c in COLUMNS}  # whatever this page runs on
@@ -146,23 +157,28 @@ written_so = {
     for m in METHODS
 }
 at_paper = store.read_derived("fw_tables", "paper")
-report.runs_table(at_paper.numbers, printed_so | written_so, {"best": "best"}, at_paper.health)
+report.runs_table(at_paper.numbers, printed_so | written_so, {"best": "best test accuracy"}, at_paper.health)
 
 # %% [markdown]
 # ## Is FedFW+ faster?
 #
-# Rounds until the training loss has fallen to a share of its starting value, at equal $\lambda_0$; a run that never gets
-# there counts with its last round. The table has the mean over levels and $\lambda_0$ of FedFW+ minus FedFW. What is judged is the mean over the cells in which FedFW trains at all, {result}`fw_tables/plus_vs_fedfw.rounds:.1f` rounds, and the share of the
-# cells that differ in which FedFW+ needs fewer, {result}`fw_tables/plus_vs_fedfw.fewer:.0f` %. A zero in the table is a tie: neither method gets to any level. Of the zeros
-# {result}`fw_tables/plus_vs_fedfw.ties:.0f` are among the cells judged, and a tie is no failure; the others are of the CNN, which FedFW does not train. (In the authors' code FedFW+ is never
-# reached, so that the printed tables compare FedFW with itself.)
+# We count the rounds until the training loss has fallen to a given share of its starting value, at equal $\lambda_0$. A
+# run that never reaches this level counts with its last round. The table shows FedFW+ minus FedFW, averaged over levels
+# and $\lambda_0$. The claim is judged by two numbers. The first is the mean over the cells in which FedFW trains at
+# all, {result}`fw_tables/plus_vs_fedfw.rounds:.1f` rounds. The second is the share of cells with a difference in which
+# FedFW+ needs fewer rounds, {result}`fw_tables/plus_vs_fedfw.fewer:.0f` %.
+#
+# A zero in the table is a tie: neither method reaches any level. Of the judged cells
+# {result}`fw_tables/plus_vs_fedfw.ties:.0f` are ties, which do not count as failures. The other zeros are those of the
+# CNN, which FedFW does not train. (The authors' code never runs FedFW+, so the printed tables compare FedFW with
+# itself.)
 
 # %% tags=["remove-input"]
 shown = {c: column_text(c, page.pictures) for c in COLUMNS}
 faster = {
     f"{NORMS[k]} {text}": f"{c}_{k}_plus_vs_fedfw" for k in NORMS for c, text in shown.items()
 }
-report.runs_table(numbers, faster, {"rounds": "FedFW+ minus FedFW"})
+report.runs_table(numbers, faster, {"rounds": "rounds of FedFW+ minus rounds of FedFW"})
 
 # %% tags=["nbval-check-output", "remove-input"]
 inside = all(t.metrics["size"].max() <= 1 + 1e-5 for t in traces.values() if "size" in t.metrics)
@@ -173,8 +189,8 @@ _ = check("no Frank-Wolfe gap is negative", gaps)
 # %% [markdown]
 # ## Verdicts
 #
-# The rule of each part and the runs behind it are on the [claims page](../book/claims.md). Runs on other pictures, on fewer rows
-# or with fewer rounds than those of the full profile are never judged.
+# The [claims page](../book/claims.md) states the rule of each part and the runs behind it. Runs on other pictures, on
+# fewer rows or with fewer rounds than in the full profile are never judged.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
@@ -184,18 +200,18 @@ report.claims_table(page.study, traces, numbers, page.params)
 #
 # | in the paper or its code | here |
 # | --- | --- |
-# | MNIST, CIFAR-10: all pictures | 6,000 of 60,000 and 2,000 of 50,000 training pictures, drawn by each seed; 400 for the CNN |
-# | test rows: the clients' own | (a): the first 5,000 (CNN: 1,000) of MNIST's test set, 2,000 training pictures of CIFAR-10 that no client has; (b): a quarter of the clients' rows |
-# | generated data: up to 24,380 rows a client | at most 1,000, a quarter of them for testing; one data set for all seeds |
-# | unequal amounts of pictures, by a log-normal rule | equal shares of each label |
-# | means of 10 runs in some cells, single runs in most | three seeds; one for the CNN and for (b) |
-# | FedDR: $\alpha$, $\eta$, step size not in the text | (a): $\alpha=1$, step size and $\eta$ by training loss; (b): the code's 0.05, $1/\eta=0.01$, $\alpha=0.01$ |
-# | | (a), CNN: 0.2, 0.1, 0.05; with 0.2 FedDR diverged in the cell IID, $\ell_2$, so 0.1 was added to all cells |
-# | FedDR with $\ell_1$: the code scales instead of projecting | Euclidean projection in both protocols |
-# | a round of the code is an epoch of minibatches, and the step falls with their number | (b): three minibatches of 64, 3,000 in all instead of tens of thousands |
-# | | (a): $\lambda_0$ down to $10^{-4}$, for CIFAR-10 and the CNN down to $10^{-3}$ |
-# | $\lambda_0$ of some cells cannot be traced | (b): $10^{-3}$ there |
-# | best over every round | best over the evaluated rounds, every tenth in (b) |
+# | MNIST and CIFAR-10 have all their pictures. | Each seed draws 6,000 of 60,000 and 2,000 of 50,000 training pictures; the CNN has 400. |
+# | Test rows are the clients' own. | (a) tests on the first 5,000 (CNN: 1,000) of MNIST's test set, and on 2,000 training pictures of CIFAR-10 that no client has; (b) tests on a quarter of the clients' rows. |
+# | A client has up to 24,380 generated rows. | A client has at most 1,000 generated rows, a quarter of them for testing; all seeds share one data set. |
+# | A log-normal rule makes the clients' amounts of pictures unequal. | Each client has an equal share of each of its labels. |
+# | Some cells are means of 10 runs, most are single runs. | We run three seeds, and one for the CNN and for (b). |
+# | The text does not state FedDR's $\alpha$, $\eta$ and step size. | (a) has $\alpha=1$, and step size and $\eta$ by training loss; (b) has the code's 0.05, $1/\eta=0.01$, $\alpha=0.01$. |
+# | | For the CNN, (a) has the step sizes 0.2, 0.1 and 0.05; with 0.2 FedDR diverged in the IID cell with the $\ell_2$ ball, so we added 0.1 to all cells. |
+# | FedDR with the $\ell_1$ ball: the code scales instead of projecting. | Both protocols use the Euclidean projection. |
+# | A round of the code is an epoch of minibatches, and the step falls with their number. | (b) has three minibatches of 64, that is 3,000 in all instead of tens of thousands. |
+# | | The grid of (a) has $\lambda_0$ down to $10^{-4}$, for CIFAR-10 and the CNN down to $10^{-3}$. |
+# | In some cells $\lambda_0$ cannot be traced. | (b) has $10^{-3}$ in these cells. |
+# | The tables show the best over every round. | We show the best over the evaluated rounds, every tenth in (b). |
 #
 # ```{provenance} fw_tables
 # ```
