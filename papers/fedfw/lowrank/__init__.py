@@ -108,17 +108,17 @@ EXACT = 1e-5  # of the radius, in float32; and of singular values
 SHORT = ("l1", "simplex", "nuclear", "box")
 C11 = Rule(
     {
-        "one entry": {
+        "a message is one entry": {
             s: (most(f"messages_{s}.most") <= 1) & (least(f"messages_{s}.fewest") >= 1)
             for s in ("l1", "simplex")
         },
-        "rank one, nuclear ball": most("messages_nuclear.second") <= EXACT,
-        "signs, box": most("messages_box.off") <= EXACT,
+        "a message for the nuclear ball has rank one": most("messages_nuclear.second") <= EXACT,
+        "a message for the box is a row of signs": most("messages_box.off") <= EXACT,
     },
-    "bits of a message: "
+    "Bits of a message: "
     + ", ".join(f"{s} {stat_value(f'messages_{s}.bits', 'g')}" for s in SHORT)
-    + f"; without a short form {stat_value('messages_l2.bits', 'g')}",
-    "Of any message; up to the rounding of 32 bits.",
+    + f"; without a short form (l2): {stat_value('messages_l2.bits', 'g')}",
+    "The rule holds for every single message, up to the rounding of 32 bits.",
     control=Control("the messages of the l2 ball", {f"messages_{s}": "messages_l2" for s in SHORT}),
 )
 
@@ -128,13 +128,14 @@ CLAIMS = (
         id="fedfw/C11",
         paper="D",
         place="Linear minimization oracles",
-        wording="A client's message is sparse or of low rank: one entry for the l1 ball and the "
-        "simplex, rank one for the nuclear ball, signs for a box.",
-        measure="Every message of 100 rounds of FedFW, five seeds: ten clients with scikit-learn's "
-        "digits and a linear model in the l1 ball, the simplex, a box; multi-task regression in "
-        "the nuclear ball. The most and the fewest entries that are not 0 (most, fewest), the "
-        "second singular value by the first (second), the distance of an entry from an end of the "
-        "box (off), and what the wire format does not give back (wire).",
+        wording="A client's message is sparse or of low rank. It is one entry for the l1 ball and "
+        "the simplex, has rank one for the nuclear ball, and consists of signs for a box.",
+        measure="We inspect every message of 100 rounds of FedFW with five seeds. Ten clients "
+        "train a linear model on scikit-learn's digits in the l1 ball, the simplex or a box, or "
+        "solve multi-task regression in the nuclear ball. We measure the most and the fewest "
+        "nonzero entries (most, fewest), the second singular value divided by the first (second), "
+        "the distance of an entry from an end of the box (off), and the error after decoding the "
+        "wire format (wire).",
         rule=C11,
         runs=tuple(f"messages_{s}" for s in (*SHORT, "l2")),
         figure="clock",

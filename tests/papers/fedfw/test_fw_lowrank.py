@@ -62,10 +62,14 @@ def test_c11_holds_for_vertices():
 @pytest.mark.parametrize(
     ("name", "run", "failing"),
     [
-        ("l1", message_run("L1Ball", 2, 11), "one entry, l1"),
-        ("simplex", message_run("Simplex", 0, 10), "one entry, simplex"),
-        ("nuclear", message_run("NuclearBall", 9, 3200, second=1e-3), "rank one, nuclear ball"),
-        ("box", message_run("Box", 650, 650, off=0.1), "signs, box"),
+        ("l1", message_run("L1Ball", 2, 11), "a message is one entry, l1"),
+        ("simplex", message_run("Simplex", 0, 10), "a message is one entry, simplex"),
+        (
+            "nuclear",
+            message_run("NuclearBall", 9, 3200, second=1e-3),
+            "a message for the nuclear ball has rank one",
+        ),
+        ("box", message_run("Box", 650, 650, off=0.1), "a message for the box is a row of signs"),
     ],
 )
 def test_each_part_of_c11_can_fail(name, run, failing):
