@@ -70,8 +70,7 @@ page = STUDIES["fw_leakage"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Change this cell, and the results below change with it. Runs that are stored under its configuration are loaded, all
-# others are computed. The study's other runs repeat these with other values.
+# Change this cell, and the results below change with it. Stored runs are loaded, and all others are computed.
 
 # %%
 name = page.data[0]

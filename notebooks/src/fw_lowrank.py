@@ -55,8 +55,7 @@ page = STUDIES["fw_lowrank"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Change this cell, and the results below change with it. Runs that are stored under its configuration are loaded, all
-# others are computed. The study's other runs repeat these with other values.
+# Change this cell, and the results below change with it. Stored runs are loaded, and all others are computed.
 
 # %%
 problem = partial(pictures_within, convex_set=L1Ball(10.0), rows=page.pictures)

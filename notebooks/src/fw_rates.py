@@ -82,8 +82,7 @@ page = STUDIES["fw_rates"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Change this cell, and the results below change with it. Runs that are stored under its configuration are loaded, all
-# others are computed. The study's other runs repeat these with other values.
+# Change this cell, and the results below change with it. Stored runs are loaded, and all others are computed.
 
 # %%
 problem = partial(convex_problem, norm="l1", rows=page.rows)

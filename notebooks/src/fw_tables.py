@@ -84,8 +84,7 @@ page = STUDIES["fw_tables"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Change this cell, and the results below change with it. Runs that are stored under its configuration are loaded, all
-# others are computed. The study's other runs repeat these with other values.
+# Change this cell, and the results below change with it. Stored runs are loaded, and all others are computed.
 
 # %%
 cell = "mclr_pictures_labels_l2"  # a column and a ball of Table 1

@@ -14,18 +14,18 @@
 # # FedFW: rates for convex losses
 #
 # In Federated Frank-Wolfe {cite}`dadras2024fedfw`, each client asks a linear minimization oracle and sends its answer,
-# an extreme point of the feasible set. An extreme point can be as short as one index and one sign. Every client keeps a
-# model of its own and pays a growing penalty for its distance from the mean of the models (Algorithm 1). This note
-# proves the paper's Lemmas 1 and 2 and Theorem 1, both for all clients in every round and for clients that take part at
-# random. It also proves what holds if every client has a different set. The paper is called D in the titles of
-# statements; the italic $D$ is a diameter. Equation numbers in plain brackets are the paper's.
+# an extreme point of the feasible set. Every client keeps a model of its own and pays a growing penalty for its
+# distance from the mean of the models (Algorithm 1). This note proves the paper's Lemmas 1 and 2 and Theorem 1, for all
+# clients in every round, for clients that take part at random, and for a different set for each client. The paper is
+# called D in the titles of statements; the italic $D$ is a diameter. Equation numbers in plain brackets are the
+# paper's.
 #
-# There are three findings. First, **the bounds (43) and (44) for sampled clients are false**: after the first round the
-# mean still depends on the start, which they ignore ({prf:ref}`fw-example-43`). One more term repairs both bounds.
+# There are three findings. First, **the bounds (43) and (44) for sampled clients are false**: they ignore the start, on
+# which the mean still depends after the first round ({prf:ref}`fw-example-43`). One more term repairs both bounds.
 # Second, **Lemma 2 is false as stated**, by a factor of $\sqrt n$ ({prf:ref}`fw-example-2`). Third, **Theorem 1 has a
-# shorter form**, without a dual solution and without the bound of the gradients. For the best penalty, the number of
-# clients drops out too: the bound is $\frac{2LD^2}{t+2}+1.64\,\frac{\zeta D}{\sqrt{t+1}}$, where $\zeta$ measures how
-# much the clients' gradients differ ({prf:ref}`fw-corollary-penalty`).
+# shorter form**, without a dual solution or the bound of the gradients. For the best penalty it does not contain the
+# number of clients either: the bound is $\frac{2LD^2}{t+2}+1.64\,\frac{\zeta D}{\sqrt{t+1}}$, where $\zeta$ measures
+# how much the clients' gradients differ ({prf:ref}`fw-corollary-penalty`).
 
 # %% [markdown]
 # ## Setting
@@ -85,8 +85,8 @@
 # claim holds because $x_i^{t+1}$ is a function of $x_i^t$, $\eta_t$ and $s_i$.
 # ```
 #
-# If only some clients take part, step 6 as printed is wrong, whether it averages the received $s_i$ or takes all $n$
-# with zeros for the missing ones. Its result is not the mean of the models in (40), on which the paper's proof rests.
+# If only some clients take part, step 6 as printed is wrong, whether it averages the received $s_i$ or all $n$ with
+# zeros for the missing ones. Its result is not the mean of the models in (40), on which the paper's proof rests.
 #
 # ```{prf:example} The naive scheme (20)
 # :label: fw-example-naive
@@ -161,7 +161,7 @@
 #    $\lVert Y^\star\rVert^2=\frac1{n^2}\sum_i\lVert\nabla f_i(x^\star)-\nabla F(x^\star)\rVert^2\le\frac{\zeta^2}n$.
 # ```
 #
-# The paper takes $Y^\star$ from a saddle point. The lemma has an explicit $Y^\star$: it measures how much the clients'
+# The paper takes $Y^\star$ from a saddle point; this $Y^\star$ is explicit, and measures how much the clients'
 # gradients differ at the optimum.
 #
 # ```{prf:lemma} From the models to their mean
@@ -186,9 +186,9 @@
 # 3. Apply $2ab\le\lambda a^2+\frac{b^2}\lambda$ to the product of $\operatorname{dist}(X)$ and $\frac\zeta{\sqrt n}$.
 # ```
 #
-# The paper bounds the inner product in step 2 with the constant $G$ of Lemma 2. Since
-# $\frac\zeta{\sqrt n}\le\lVert Y^\star\rVert+\frac{LD}{\sqrt n}$, no bound of the gradients at $x^\star$ is needed. For
-# equal clients $\zeta=0$.
+# The paper bounds the inner product in step 2 of this proof with the constant $G$ of Lemma 2. Since
+# $\frac\zeta{\sqrt n}\le\lVert Y^\star\rVert+\frac{LD}{\sqrt n}$, our bound needs no gradient at $x^\star$. For equal
+# clients $\zeta=0$.
 
 # %% [markdown]
 # ## Theorem 1
@@ -283,9 +283,9 @@
 # 4. For $q=1$ we have $c=1$, so the factor of $F(x^1)-F^\star$ vanishes.
 # ```
 #
-# The theorem contains three bounds of the paper. The bound (31) is {eq}`eq-fw-theorem` for $q=1$, with $t+1$ instead of
-# $t+2$ and without the factor $\frac23$. The bound (37) is the second part of {eq}`eq-fw-excess`. The bound (38) has
-# the product of $G$ and (37) instead of our $\frac{\zeta^2}{2n\lambda_t}$.
+# The theorem contains three bounds of the paper. (31) is {eq}`eq-fw-theorem` for $q=1$, with $t+1$ instead of $t+2$ and
+# without the factor $\frac23$. (37) is the second part of {eq}`eq-fw-excess`. (38) has the product of $G$ and (37)
+# instead of our $\frac{\zeta^2}{2n\lambda_t}$.
 #
 # ```{prf:corollary} The best penalty
 # :label: fw-corollary-penalty
@@ -323,16 +323,16 @@
 #    side is 1.8.
 # ```
 #
-# For $q<1$ the factor $1-q\eta_1=1-q$ is not 0, so the influence of the start decays like $t^{-2}$ instead of vanishing
-# at once. The paper does not derive the factor $\frac1{\sqrt n}$ on $G$ in (44); without it the right side in point 2
-# is 2.76. For $q=1$ the bound (43) is true, because {eq}`eq-fw-theorem` is smaller.
+# For $q<1$ the factor $1-q\eta_1=1-q$ is not 0, so the influence of the start decays like $t^{-2}$. The paper does not
+# derive the factor $\frac1{\sqrt n}$ on $G$ in (44); without it the right side in point 2 is 2.76. For $q=1$ the bound
+# (43) is true, because {eq}`eq-fw-theorem` is smaller.
 
 # %% [markdown]
 # ## A set for each client
 #
-# The paper proposes to let client $i$ use a larger set $\mathcal D_i$ for which its oracle or its message is cheap,
-# with $\bigcap_i\mathcal D_i=\mathcal D$. It has no theorem about this. The proofs above yield one if all clients take
-# part in every round.
+# The paper proposes, without a theorem, that client $i$ uses a larger set $\mathcal D_i$ for which its oracle or its
+# message is cheap, with $\bigcap_i\mathcal D_i=\mathcal D$. The proofs above yield a theorem if all clients take part
+# in every round.
 #
 # ```{prf:theorem} Split constraints
 # :label: fw-theorem-split
@@ -374,15 +374,15 @@
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **(43) and (44)** have no term for the start and are false ({prf:ref}`fw-example-43`). The bounds
-#   {eq}`eq-fw-theorem` and {eq}`eq-fw-excess` replace them. (44) also has a factor $\frac1{\sqrt n}$ on $G$, which (38)
-#   does not have. (42) writes expectations given the past where it means total expectations.
+# * **(43) and (44)** ignore the start and are false ({prf:ref}`fw-example-43`). The bounds {eq}`eq-fw-theorem` and
+#   {eq}`eq-fw-excess` replace them. Unlike (38), (44) has a factor $\frac1{\sqrt n}$ on $G$. (42) writes expectations
+#   given the past where it means total expectations.
 # * **Lemma 2** states $\frac{LD}n$ where its proof has $\frac{LD}{\sqrt n}$. It also bounds the gradient at $X^\star$
 #   by $n\lVert\nabla F(x^\star)\rVert$, which is false ({prf:ref}`fw-example-2`).
-# * **(38)** is true with the corrected $G$. The bound {eq}`eq-fw-excess` is smaller on all instances below.
+# * **(38)** is true with the corrected $G$, but {eq}`eq-fw-excess` is smaller on all instances below.
 # * **Step 6** of Algorithm 1 is right only if all clients take part ({prf:ref}`fw-lemma-average`).
 # * **Lemma 1** prints a matrix of ones of size $p\times n$; its size must be $n\times n$.
-# * **FedFW+**, with a multiplier for each client, is analysed neither in the paper nor in this note.
+# * **FedFW+**, with a multiplier for each client, has no analysis in the paper or in this note.
 # ```
 
 # %% [markdown]
@@ -441,8 +441,8 @@ def printed_partial_at_mean(c, t, share):  # (44), with its 1 / sqrt(n) on G, fo
 
 
 # %% [markdown]
-# **The server's model.** We run 200 rounds with 5 clients in 3 dimensions, for $q=1$ and $0.3$. We compare the server's
-# model with the mean of the local models, and with the result of step 6 as printed.
+# **The server's model.** In 200 rounds with 5 clients in 3 dimensions, for $q=1$ and $0.3$, we compare it with the mean
+# of the local models and with step 6 as printed.
 
 # %% tags=["remove-input"]
 off, wrong, plan = [], [], {q: schedule("convex", 200, 0.2, q) for q in (1.0, 0.3)}
@@ -461,7 +461,7 @@ _ = check("    if only some take part, it is off by more than 0.2, whether divid
 
 # %% [markdown]
 # **The naive scheme.** On {prf:ref}`fw-example-naive`, the naive scheme starts from 0 and from 0.3, FedFW and FedFW+
-# from 0, each for 2000 rounds. We compare FedFW with the minimizer of $\hat F_t$ as well.
+# from 0, each for 2000 rounds. We also compare FedFW with the minimizer of $\hat F_t$.
 
 # %% tags=["remove-input"]
 T = 2000
@@ -478,7 +478,7 @@ pulled = [lam / (lam + 2) for lam in np.array([0.01, 0.1, 1.0]) * np.sqrt(T + 1)
 # %% tags=["remove-input", "nbval-check-output"]
 check("the naive scheme stays at 0 from 0, and goes to 0 from 0.3", np.abs(stuck[-1]).max() < 1e-6)
 check("FedFW ends at 0.183, 0.691, 0.957 for lambda_0 = 0.01, 0.1, 1", np.allclose(reached, [0.183, 0.691, 0.957], atol=0.001))
-check("    within 0.01 of lambda / (lambda + 2), the minimizer of the penalized sum", np.allclose(reached, pulled, atol=0.01))
+check("    this is within 0.01 of lambda / (lambda + 2), the minimizer of the penalized sum", np.allclose(reached, pulled, atol=0.01))
 _ = check("FedFW+ ends at 0.987, 0.999, 1.000", np.allclose(plus, [0.987, 0.999, 1.0], atol=0.001))
 
 
@@ -532,14 +532,14 @@ check("    for n = 4 this is twice the printed bound", abs(largest / (case.L * c
 check("two parabolas: the gradient's length is sqrt(2) at the optimum, where grad F = 0", abs(np.linalg.norm(at_best / 2) - 2**0.5) < 1e-12 and abs(at_best.mean()) < 1e-12)
 text = f"at {4000 * instances} random points"
 check(f"the gradient's length is at most G {text}", max(worst["G"]) <= 1)
-check(f"the dual inequality {text}", max(worst["dual"]) <= 1e-12)
-check(f"the bound of F at the mean, with zeta, {text}", max(worst["mean"]) <= 1e-12)
+check(f"the dual inequality holds {text}", max(worst["dual"]) <= 1e-12)
+check(f"the bound of F at the mean, with zeta, holds {text}", max(worst["mean"]) <= 1e-12)
 _ = check("    |Y*| is at most zeta / sqrt(n), and more than a third of it on some instance", 1 / 3 < max(worst["zeta"]) <= 1)
 
 # %% [markdown]
-# **Theorem 1.** We run FedFW on the same instances with all clients and three penalties: $\lambda_0=0.01$, the best
+# **Theorem 1.** On the same instances we run FedFW with all clients and three penalties: $\lambda_0=0.01$, the best
 # penalty of {prf:ref}`fw-corollary-penalty`, and 1. The table shows the largest ratio of each quantity to its bound
-# over all rounds. The bounds are generous.
+# over all rounds; *ours* is our bound, and a number in brackets is the paper's. The bounds are generous.
 
 # %% tags=["remove-input"]
 T = {"quick": 200, "full": 2000}[profile]
@@ -563,7 +563,7 @@ for c, (part, norm, least, zeta) in zip(constants, problems, strict=True):
 table = pd.DataFrame(rows).groupby("penalty", sort=False).max()
 
 # %% tags=["remove-input", "nbval-check-output"]
-check(f"all bounds hold, {6 * instances} runs, {T} rounds each", table.max().max() <= 1)
+check(f"all bounds hold in {6 * instances} runs of {T} rounds each", table.max().max() <= 1)
 check("dist comes within a factor 20 of (37)", table["dist / (37)"].max() > 1 / 20)
 check("our bound at the mean is below (38) in all rounds of all runs", table["ours / (38)"].max() < 1)
 check("    with the best penalty it is below a third of (38)", table["ours / (38)"]["best"] < 1 / 3)
@@ -610,8 +610,8 @@ for lam0 in (1.0, 3.0):
 _ = check("lambda_0 sqrt(t) (F - F*) is 4 at the end, within 5 %, for lambda_0 = 1 and 3", np.allclose(limits, 4, rtol=0.05))
 
 # %% [markdown]
-# **Participation.** We check the examples by their exact means and by tossing coins. Then we average over runs on
-# random instances that start at a vertex of the $\ell_1$ ball, with $\lambda_0=0.1$.
+# **Participation.** We check the examples by their exact means and by tossing coins. Then we average runs on random
+# instances that start at a vertex of the $\ell_1$ ball, with $\lambda_0=0.1$.
 
 # %% tags=["remove-input"]
 slope = Bowls(np.full((4, 1), 1e-9), np.full((4, 1), -1e9))  # f_i = x up to 1e-9, and a constant
@@ -638,8 +638,8 @@ check("    its mean over the coins is 2 prod(1 - q eta) in 50 rounds, within 0.0
 check("    after this round the bound (43) is below 0.001, and (44) is 1.38", printed_partial(small, 1, 0.1) < 1e-3 and abs(printed_partial_at_mean(small, 2, 0.1) - 1.38) < 0.005)
 check("    (44) without 1 / sqrt(n) is 2.76", abs(2 * printed_partial_at_mean(small, 2, 0.1) - 2.76) < 0.01)
 check("    the corrected bound holds", all(left[1:] <= each(theory_fedfw.convex_at_mean, range(1, 51), small, 0.0, share=0.1, start=2.0) + 0.05))
-check(f"random instances: both bounds hold for q = 1, 0.5, 0.2, 0.05, {T} rounds", np.max(ratios) <= 1)
-_ = check("    the fewer take part, the larger the excess, after 100 rounds and at the end", all((a < b).all() for a, b in zip(list(slow.values())[:-1], list(slow.values())[1:], strict=True)))
+check(f"random instances: both bounds hold for q = 1, 0.5, 0.2, 0.05 in {T} rounds", np.max(ratios) <= 1)
+_ = check("    the fewer clients take part, the larger is the excess, after 100 rounds and at the end", all((a < b).all() for a, b in zip(list(slow.values())[:-1], list(slow.values())[1:], strict=True)))
 
 # %% [markdown]
 # **A set for each client.** One client has $f_1=\frac12\lVert x-(3,0)\rVert^2$ and the $\ell_1$ ball of radius $\frac32$;
@@ -660,7 +660,7 @@ h = surrogate(pair, path.x[1:], plan.lam)[:, 0] - least
 away = distance(path.x[1:, 0])
 
 # %% tags=["remove-input", "nbval-check-output"]
-check("the normals add up to -grad F, and the multipliers to 0", np.abs(normals.sum(0) + pair.gradient(best)).max() < 1e-12 and np.abs(Y.sum(0)).max() < 1e-12)
+check("the normals add up to -grad F, and the multipliers add up to 0", np.abs(normals.sum(0) + pair.gradient(best)).max() < 1e-12 and np.abs(Y.sum(0)).max() < 1e-12)
 check("the mean of the models is infeasible in more than 9 of 10 rounds", (outside > 0).mean() > 0.9)
 check("    F at this mean is below the constrained minimum in the last half of the rounds", (pair.value(mean) < least)[T // 2 :].all())
 check("    at the end it is less than 0.1 outside, and within 0.2 of the solution", outside[-1] < 0.1 and np.linalg.norm(mean[-1] - best) < 0.2)

@@ -21,8 +21,8 @@
 #
 # There are two findings. First, **Theorem 2 is right**, except for the constant $G$ of Lemma 2 and, for sampled
 # clients, a factor $\big(1+\frac1{qT}\big)^{2/3}$ in one term of (65). Second, **the theorem has a shorter form**: the
-# surrogate's gap bounds the gap at the mean directly, without a bound of the distance. With the best penalty, the bound
-# does not depend on the number of clients ({prf:ref}`fwn-corollary`).
+# surrogate's gap bounds the gap at the mean directly, without a bound of the distance. For the best penalty this form
+# does not contain the number of clients ({prf:ref}`fwn-corollary`).
 
 # %% [markdown]
 # ## Setting
@@ -82,7 +82,7 @@
 # ```
 #
 # For $q<1$ the first term of $B_T$ is $\mathcal E(qT)^{-1/3}\big(1+\frac1{qT}\big)^{2/3}$. The paper's (65) omits the
-# last factor. The omission is harmless; choosing $P=qT$ would avoid the factor where $qT\ge1$.
+# last factor, which is harmless; $P=qT$ would avoid it where $qT\ge1$.
 #
 # ```{prf:lemma} The distance
 # :label: fwn-lemma-distance
@@ -157,8 +157,8 @@
 # in {eq}`eq-fwn-mean` with $G+\frac{LD}{\sqrt n}$.
 # ```
 #
-# The bound also holds for the mean over the rounds, so a round drawn at random will do. The paper's best round is known
-# only after computing all gaps. The proof needs neither expectations of distances nor $G$.
+# The bound also holds for the mean over the rounds, so a round drawn at random will do; to find the best round one must
+# compute all gaps. The proof needs neither expectations of distances nor $G$.
 #
 # ```{prf:corollary} The best penalty
 # :label: fwn-corollary
@@ -257,14 +257,15 @@ for name in list(norms) * instances:
 
 # %% tags=["remove-input", "nbval-check-output"]
 text = f"at {8000 * instances} points"
-check(f"(55), the distance {text}", max(worst["distance"]) <= 0)
-check(f"the gap at the mean, with zeta and with G {text}", max(worst["mean"]) <= 1e-9 and max(worst["mean, G"]) <= 1e-9)
-_ = check("    the gap at the mean exceeds the surrogate's somewhere, by a twentieth of K dist or more", max(worst["near"]) > 0.05)
+check(f"the bound (55) of the distance holds {text}", max(worst["distance"]) <= 0)
+check(f"the bound of the gap at the mean, with zeta and with G, holds {text}", max(worst["mean"]) <= 1e-9 and max(worst["mean, G"]) <= 1e-9)
+_ = check("    at some points the gap at the mean exceeds the surrogate's gap by a twentieth of K dist or more", max(worst["near"]) > 0.05)
 
 # %% [markdown]
 # **Theorem 2.** We run FedFW on the same instances from the centre, with $\lambda_0=0.1$, with 1, and with the
-# $\lambda_0$ of {prf:ref}`fwn-corollary`. The table shows the largest ratio of each quantity to its bound, the figure
-# how fast the smallest gap falls with $T$. The gaps lie far below the bounds.
+# $\lambda_0$ of {prf:ref}`fwn-corollary`. The table shows the largest ratio of each quantity to its bound; *ours* is
+# our bound, and a number in brackets is the paper's. The figure shows how fast the smallest gap falls with $T$. The
+# gaps lie far below the bounds.
 
 # %% tags=["remove-input"]
 rows, curves = [], {}
@@ -288,8 +289,8 @@ exact = theory_fedfw.nonconvex_at_mean(c, zeta, horizons[-1]) * horizons[-1] ** 
 exact -= c.L * c.D**2 / 2 / horizons[-1] ** (1 / 3)
 
 # %% tags=["remove-input", "nbval-check-output"]
-check(f"all bounds hold, {6 * instances} instances and penalties, {len(horizons)} horizons", table.max().max() <= 1)
-check("our bound at the mean is below half of (62) in all of them", table["ours / (62)"].max() < 0.5)
+check(f"all bounds hold for {6 * instances} pairs of instance and penalty, at {len(horizons)} values of T", table.max().max() <= 1)
+check("our bound at the mean is below half of (62) in all these cases", table["ours / (62)"].max() < 0.5)
 check("the best penalty gives the corollary's constants, to 1e-9", abs(exact) < 1e-9)
 _ = check("the smallest gap falls at least like T^(-1/3) for the penalties 1 and best, in the median", max(powers["1"], powers["best"]) < -1 / 3)
 
@@ -334,7 +335,7 @@ levels = [np.mean(levels[q]) for q in (1.0, 0.5, 0.1)]
 # %% tags=["remove-input", "nbval-check-output"]
 check("both bounds hold for q = 1, 0.5 and 0.1, for the mean over the rounds instead of the smallest gap", np.max(ratios) <= 1)
 check("    (65) is smaller than our bound of the surrogate's gap, by less than a tenth", min(terms) > 0.9 and min(terms) < 0.999)
-_ = check("the fewer take part, the larger the smallest mean gap", levels[0] < levels[1] < levels[2])
+_ = check("the fewer clients take part, the larger is the smallest mean gap", levels[0] < levels[1] < levels[2])
 
 # %% [markdown]
 # The cells that make these checks are in {download}`note_fedfw_nonconvex.py <src/note_fedfw_nonconvex.py>`.
