@@ -93,8 +93,8 @@ forensics(numbers, text, (3,))
 # regression, IID data and the $\ell_2$ ball. The radius is 10 throughout. By the text's protocol, FedFW minus FedDR is
 # {result}`fw_authors/waterfall_text.gap:+.1f` points on our rows and {result}`fw_authors/waterfall_rows.gap:+.1f` on
 # the authors': the rows reverse the order. (The [study of Table 1](fw_tables.ipynb) has
-# {result}`fw_tables/mclr_synthetic_iid_l2_fedfw_vs_feddr.accuracy:+.1f` instead, from the same rows and seeds: at
-# $\eta=10$ and 100 FedDR amplifies rounding differences, and that study selected another $\eta$.)
+# {result}`fw_tables/mclr_synthetic_iid_l2_fedfw_vs_feddr.accuracy:+.1f` from the same rows and seeds, because it
+# selected another $\eta$: at $\eta=10$ and 100 FedDR amplifies rounding differences.)
 #
 # The authors' loop first increases the lead of FedFW up to {result}`fw_authors/waterfall_tensors.gap:+.1f` points,
 # because FedDR does less work, one minibatch for each epoch of FedFW. With all its rounds FedDR catches up to a lead of

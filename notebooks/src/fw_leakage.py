@@ -21,16 +21,12 @@
 # oracle. Figure 1 of the paper concludes that this protects the client's data. Its attack, *deep leakage from
 # gradients* {cite}`zhu2019dlg`, searches for a picture and a label whose gradient is the one that was sent. According
 # to the paper, the attack recovers the picture best from gradients, less well from answers of the $\ell_2$ ball's
-# oracle, and least from answers of the $\ell_1$ ball's. The recovery is measured by the peak signal-to-noise ratio
-# (PSNR), $10\log_{10}(1/\text{mean square error})$ in decibels for pixels between 0 and 1.
+# oracle, and least from answers of the $\ell_1$ ball's. The measure is the peak signal-to-noise ratio (PSNR),
+# $10\log_{10}(1/\text{mean square error})$ in decibels for pixels between 0 and 1.
 #
 # We ask two questions. Does this order hold? Does it reflect the *information* in a message, or only how hard the
 # search is? The answer of the $\ell_2$ ball's oracle is $-r\,g/\lVert g\rVert$: the negative gradient, rescaled to the
 # length $r$.
-#
-# The paper uses two pictures of CIFAR-100 and $10^5$ iterations, and names neither network nor optimizer nor radius. We
-# use several pictures, two networks and L-BFGS, which needs a few thousand evaluations. The radius is 10, as in the
-# paper's other experiments.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": MNIST and CIFAR-10, ten seeds; "quick": 8 x 8 digits, two seeds

@@ -21,8 +21,8 @@
 # Frank-Wolfe methods are made for sets whose linear minimization oracle (LMO) is cheap and whose extreme points are
 # short. The textbook case is the nuclear ball of matrices. Its oracle needs only the leading pair of singular vectors,
 # which is also the whole message, while a projection needs a full singular value decomposition. The paper on FedFW
-# {cite}`dadras2024fedfw` names this case but has no experiment on it. Is a message of FedFW really one entry, one pair
-# of vectors, or a row of signs? And from which size of the matrix on is the oracle cheaper than the projection?
+# {cite}`dadras2024fedfw` names this case but has no experiment on it. Is a message really one entry, one pair of
+# vectors, or a row of signs? And for which matrices is the oracle cheaper than the projection?
 
 # %% tags=["parameters"]
 profile = "full"  # "full" or "quick"
@@ -90,9 +90,8 @@ _ = check("nuclear ball: a message has rank one", numbers["messages_nuclear.seco
 #
 # Let $m$ be the side of a square matrix. With a fixed number of Lanczos steps, the oracle's work grows like $m^2$; the
 # decomposition's work grows like $m^3$. The ratio of the length of a dense message to the length of a rank-one message
-# grows like $m/2$. The column *reached* shows the value of the oracle's answer as a share of the best value. We measure
-# it for a matrix of independent normal numbers. Such a matrix is the hardest kind, because its largest singular values
-# are close together.
+# grows like $m/2$. The column *reached* shows the value of the oracle's answer as a share of the best value. The matrix
+# has independent normal entries, the hardest kind, because its largest singular values are close together.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -125,7 +124,6 @@ report.claims_table(page.study, traces, numbers, page.params)
 #
 # * The bits count uploads only. In the downlink every method sends the model, $32\,mn$ bits a client. A server that
 #   forwards the messages of FedFW would send less as long as there are few clients.
-# * Times are CPU seconds of one thread on one machine, with nothing else running.
 # * Lanczos stops after a fixed number of steps, so an answer is a point of the set but not always the best one.
 #
 # ```{provenance} fw_lowrank

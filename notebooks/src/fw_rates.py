@@ -21,8 +21,8 @@
 #
 # In FedFW {cite}`dadras2024fedfw` every client keeps a model $x_i$. It asks the linear minimization oracle of the
 # feasible set for an extreme point $s_i$, moves towards $s_i$ and sends it. A penalty $\lambda_t$ draws the clients'
-# models together. This page compares the paper's three theorems with runs, repeats its Figures 2 to 4, and measures
-# what inexact oracles cost:
+# models together. This page compares the paper's theorems with runs, repeats its Figures 2 to 4, and tries inexact
+# oracles:
 #
 # * Does averaging the oracle's answers alone fail, as appendix A says, and does FedFW repair the failure?
 # * Can a run break the bounds of Theorems 1 to 3 at all? How loose are the bounds, and with which powers of $t$ do the
@@ -30,8 +30,7 @@
 # * Does more frequent participation help for every $\lambda_0$? Does a larger $\lambda_0$ mean a larger gap in the
 #   first rounds?
 #
-# The paper has no experiment on its theorems and none on inexact oracles; we chose those problems. The table at the end
-# of the page lists how we shortened the experiments of the figures.
+# The paper has no experiment on its theorems or on inexact oracles; we chose those problems.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": five seeds, both sets; "quick": few rounds, the l1 ball, two seeds
@@ -152,7 +151,7 @@ report.runs_table(
 #
 # The problem is logistic regression on digits of 8 by 8 pixels, in double precision, with ten clients that have three
 # labels each. Accelerated projected gradient descent computes the least value $F^*$ on the set. The Frank-Wolfe gap at
-# its solution, which is never below the error, certifies this value:
+# its solution, which is never below the error, certifies it:
 
 # %% tags=["remove-input"]
 known = {norm: f"convex_{norm}_reference" for norm in sets}
@@ -186,14 +185,14 @@ report.runs_table(numbers, runs, shown, health)
 # %% [markdown]
 # *Largest possible* is the largest value that any model in the set can have. It is the sum of $\log10$ and the largest
 # difference of two classes' scores, which is 10 in the $\ell_1$ ball and $10\sqrt{130}$ in the $\ell_2$ ball. The bound
-# falls with $t$, but in every round it exceeds the largest possible value: **no run could break it**. So these runs are
-# no test of the bound, and they do not judge the claim. [The note](note_fedfw.ipynb) proves the theorem with a smaller
-# bound. It also has a problem on which the runs show exactly the power $t^{-1/2}$.
+# falls with $t$, but in every round it exceeds the largest possible value: **no run could break it**. So they do not
+# judge the claim. [The note](note_fedfw.ipynb) proves the theorem with a smaller bound, and has a problem on which runs
+# show exactly the power $t^{-1/2}$.
 #
 # *Slope* is the slope of $\log(F-F^*)$ against $\log t$ over the last 95 % of the rounds. We only observe it, because
-# $O(t^{-1/2})$ implies no slope in a window of rounds. The second part of (38) is proportional to $1/\lambda_0$. For a
-# small $\lambda_0$ the clients' models move apart first, and a run may end before the penalty has drawn them together
-# again. So slopes flatter than $-1/2$ do not contradict the theorem; these runs are then far from the limit.
+# $O(t^{-1/2})$ implies no slope in a window of rounds. For a small $\lambda_0$ the clients' models move apart first,
+# since the second part of (38) is proportional to $1/\lambda_0$. A run may end before the penalty has drawn them
+# together again. So slopes flatter than $-1/2$ do not contradict the theorem.
 #
 # ## Theorem 2: problems that are not convex
 #
@@ -264,10 +263,9 @@ plot.show(
 )
 
 # %% [markdown]
-# A Frank-Wolfe iterate jumps between neighbouring rounds. We therefore judge the mean loss over the rounds, by its
-# slope over $p$ for each seed. For regression the loss falls with $p$ at both $\lambda_0$. The network is not judged:
-# with small $p$ some seeds end at the accuracy of guessing the most frequent class. For FedFW+ the loss at the end even
-# rises with $p$.
+# A Frank-Wolfe iterate jumps between neighbouring rounds. We therefore judge the slope of the mean loss over $p$, for
+# each seed. For regression the loss falls with $p$ at both $\lambda_0$. The network is not judged: with small $p$ some
+# seeds end at the accuracy of guessing the most frequent class. For FedFW+ the loss at the end even rises with $p$.
 
 # %% tags=["remove-input"]
 parts = {f"regression, lambda_0 = {lam:g}": f"mclr_L{lam:g}" for lam in page.share_penalties}
@@ -279,8 +277,8 @@ report.runs_table(numbers, trends, {"trend": "slope of the mean loss over p", "t
 # ### At the paper's scale
 #
 # We also trained the networks on all generated rows, the paper's own amount for this generator, with everything else
-# unchanged. We judge the runs of each setting by themselves and never compare the two settings. Guessing the most
-# frequent class is right more often on all rows, because this class is a larger share of them:
+# unchanged. We never compare the two settings with each other. On all rows, guessing is right more often, because the
+# most frequent class is a larger share of them:
 
 # %% tags=["remove-input"]
 networks = {text: run for text, run in trends.items() if text.startswith("network")}
@@ -288,9 +286,9 @@ slopes = {"trend": "slope of the mean loss over p", "trend_last": "slope of the 
 report.runs_table(store.read_numbers("fw_rates", "paper"), networks, slopes)
 
 # %% [markdown]
-# More rows do not help. The best round is as good as in the shortened runs, and some seeds still end at the accuracy of
-# guessing unless all clients take part. So C15 is judged at neither scale. The trends agree with the shortened runs:
-# the loss of FedFW falls with $p$, and the loss of FedFW+ at the end rises.
+# More rows do not help: the best round is as good, and some seeds still end at the accuracy of guessing unless all
+# clients take part. So C15 is judged at neither scale. As in the shortened runs, the loss of FedFW falls with $p$, and
+# the loss of FedFW+ at the end rises.
 
 # %% [markdown]
 # ## Figure 4: the penalty

@@ -20,8 +20,8 @@
 # ahead in all eight columns. Is it (claim C9)? The claim has two readings, which differ in our runs: the best rounds
 # with traced settings, or the last rounds with settings chosen by training loss.
 #
-# We did not have EMNIST. MNIST replaces EMNIST-10, its digits. We omit the two columns of EMNIST-62, its letters and
-# digits. As for [Tables 1 and 2](fw_tables.ipynb), each column is shown three times:
+# We did not have EMNIST. MNIST replaces EMNIST-10, its digits; we omit EMNIST-62, its letters and digits. As for
+# [Tables 1 and 2](fw_tables.ipynb), each column is shown three times:
 #
 # * **(a) as written**: the model after 300 rounds, with one ball around the whole vector. A grid search selects
 #   $\lambda_0$ and FedDR's step size by the lowest training loss.

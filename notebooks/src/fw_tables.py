@@ -21,9 +21,8 @@
 # makes 60 cells in all.
 #
 # The text and the tables describe different experiments. The text states 100 rounds of one local step and one ball of
-# radius 10. From the history of the authors' public code, nearly every printed value can be traced to the *best* test
-# accuracy of (mostly) 1000 rounds of a variant of the method. In two cells the radius is 100. So we show each cell
-# three times:
+# radius 10. The history of the authors' public code traces nearly every printed value to the *best* test accuracy of
+# (mostly) 1000 rounds of a variant of the method, in two cells with radius 100. So we show each cell three times:
 #
 # * **(a) as written**: the model after 100 rounds. One ball of radius 10 surrounds the whole parameter vector, FedFW is
 #   the paper's Algorithm 1, and every method computes one full gradient per client and round. A grid search selects
@@ -116,17 +115,17 @@ three_columns(numbers, 1, "l1", page.pictures, health)
 
 # %% [markdown]
 # The accuracy of a Frank-Wolfe model may change by points from one round to the next, so the table shows the best
-# accuracy beside the last one. The method with the lower training loss need not have the higher accuracy.
+# accuracy beside the last one.
 
 # %% [markdown]
 # ## Table 2: networks
 #
-# The CNN runs on few pictures and one seed, because a full gradient takes long. It has no column (b), because a
-# thousand rounds would take hours. **The CNN does not train with FedFW**: the loss stays at $\ln10$ and the accuracy at
-# chance with every $\lambda_0$ of the grid. In the $\ell_1$ ball FedDR does not train either. The smallest
-# $\lambda_0=10^{-3}$ of the grid is too large: in the IID cell with the $\ell_2$ ball, $10^{-4}$ yields 32.6 % and
-# $10^{-5}$ 40.9 % after the same 100 rounds, both still rising, while the table below shows
-# {result}`fw_tables/cnn_pictures_iid_l2_fedfw.accuracy:.1f`. So no claim is judged on the CNN.
+# The CNN runs on few pictures and one seed and has no column (b), because its gradients take long. **The CNN does not
+# train with FedFW**: the loss stays at $\ln10$ and the accuracy at chance with every $\lambda_0$ of the grid. In the
+# $\ell_1$ ball FedDR does not train either. The smallest $\lambda_0=10^{-3}$ of the grid is too large: in the IID cell
+# with the $\ell_2$ ball, $10^{-4}$ yields 32.6 % and $10^{-5}$ 40.9 % after the same 100 rounds, both still rising,
+# while the table below shows {result}`fw_tables/cnn_pictures_iid_l2_fedfw.accuracy:.1f`. So no claim is judged on the
+# CNN.
 
 # %% tags=["remove-input"]
 three_columns(numbers, 2, "l2", page.pictures, health)
@@ -138,8 +137,8 @@ three_columns(numbers, 2, "l1", page.pictures, health)
 # ## At the paper's scale
 #
 # This table shows the cells of which we have full-scale runs. These runs use all rows; (b) also has a whole epoch of
-# minibatches in every round and three seeds. FedDR's (b) has one minibatch a round in both settings. We never compare
-# the two settings with each other. A claim that only full-scale runs can judge is judged on them.
+# minibatches in every round and three seeds. FedDR's (b) has one minibatch a round in both settings. A claim that only
+# full-scale runs can judge is judged on them.
 
 # %% tags=["remove-input"]
 stored_so = {c: column_text(c, "mnist") for c in COLUMNS}  # whatever this page runs on

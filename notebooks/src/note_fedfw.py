@@ -161,9 +161,6 @@
 #    $\lVert Y^\star\rVert^2=\frac1{n^2}\sum_i\lVert\nabla f_i(x^\star)-\nabla F(x^\star)\rVert^2\le\frac{\zeta^2}n$.
 # ```
 #
-# The paper takes $Y^\star$ from a saddle point; this $Y^\star$ is explicit, and measures how much the clients'
-# gradients differ at the optimum.
-#
 # ```{prf:lemma} From the models to their mean
 # :label: fw-lemma-mean
 #
@@ -305,8 +302,8 @@
 # This bound does not depend on the number of clients. Its first term is the bound of Frank-Wolfe on one machine, so
 # federation costs the second term, of order $\frac{\zeta D}{\sqrt t}$. For this method the power of $t$ appears to be
 # right: with $f_1=(x-5)^2$ and $f_2=(x+1)^2$ on $[-1,1]$, the measured $\lambda_0\sqrt t\,(F(\bar x^t)-F^\star)$ goes
-# to 4 (see the checks below). The penalty causes this: the minimizer of $\hat F_t$ has $x_1=1$ and
-# $\bar x=\frac{\lambda_t}{\lambda_t+2}$, and the slope of $F$ at $x^\star=1$ is not 0.
+# to 4. The penalty causes this: the minimizer of $\hat F_t$ has $x_1=1$ and $\bar x=\frac{\lambda_t}{\lambda_t+2}$, and
+# the slope of $F$ at $x^\star=1$ is not 0.
 #
 # ```{prf:example} (43) and (44) as printed fail
 # :label: fw-example-43
@@ -366,10 +363,10 @@
 #    $\langle\nu_i,x_i-x^\star\rangle\le0$. The $Y_i^\star$ add up to $-\nabla F(x^\star)-\sum_i\nu_i=0$.
 # ```
 #
-# The normals $\nu_i$ exist for polytopes, or if the relative interiors of the sets meet. Without these
-# normals only point 3 remains: for most losses, two discs that touch in one point have no such $\nu_i$. No iterate
-# needs to be feasible, and $F(\bar x^t)$ can be below $F^\star$ in every round, as the checks show. To obtain a point
-# of $\mathcal D$, one has to project at the end.
+# The normals $\nu_i$ exist for polytopes, or if the relative interiors of the sets meet. Without these normals only
+# point 3 remains: for most losses, two discs that touch in one point have no such $\nu_i$. No iterate needs to be
+# feasible, and $F(\bar x^t)$ can be below $F^\star$ in every round. To obtain a point of $\mathcal D$, one has to
+# project at the end.
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
@@ -379,10 +376,8 @@
 #   given the past where it means total expectations.
 # * **Lemma 2** states $\frac{LD}n$ where its proof has $\frac{LD}{\sqrt n}$. It also bounds the gradient at $X^\star$
 #   by $n\lVert\nabla F(x^\star)\rVert$, which is false ({prf:ref}`fw-example-2`).
-# * **(38)** is true with the corrected $G$, but {eq}`eq-fw-excess` is smaller on all instances below.
 # * **Step 6** of Algorithm 1 is right only if all clients take part ({prf:ref}`fw-lemma-average`).
 # * **Lemma 1** prints a matrix of ones of size $p\times n$; its size must be $n\times n$.
-# * **FedFW+**, with a multiplier for each client, has no analysis in the paper or in this note.
 # ```
 
 # %% [markdown]

@@ -158,7 +158,7 @@
 # ```
 #
 # The bound also holds for the mean over the rounds, so a round drawn at random will do; to find the best round one must
-# compute all gaps. The proof needs neither expectations of distances nor $G$.
+# compute all gaps.
 #
 # ```{prf:corollary} The best penalty
 # :label: fwn-corollary

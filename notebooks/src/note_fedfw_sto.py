@@ -228,7 +228,6 @@
 # * **(68)** has the product of $G$ and (67) where {eq}`eq-fws-excess` has $\frac{\zeta^2}{2n\lambda_t}$.
 # * **The averaged gradient $d_i$** starts at index 0 in the text and at 1 in the algorithm; since $\rho_1=1$, this does
 #   not matter.
-# * **Inexact oracles** are only mentioned in the paper; {prf:ref}`fws-theorem-oracle` is ours.
 # ```
 
 # %% [markdown]

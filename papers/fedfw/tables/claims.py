@@ -194,13 +194,12 @@ C14 = Rule(
 )
 
 MEASURE = (
-    "We measure FedFW minus FedDR in test accuracy, in points, paired by seed (vs), with 10 "
-    "clients. As traced, we take the best of 1000 rounds with the radius and the lambda_0 of the "
-    "files behind the tables, with one seed (at the paper's scale three). As written, we take the "
-    "model after 100 rounds, with one full gradient a client and round for every method, one ball "
-    "of radius 10 around the whole vector, and three seeds. Then lambda_0, and FedDR's step size "
-    "and eta, have the lowest mean training loss of a grid. In non-IID data a client has three of "
-    "ten labels; as traced, generated data have three classes in all."
+    "Test accuracy in points, FedFW minus FedDR, paired by seed (vs); 10 clients. As traced: the "
+    "best of 1000 rounds with the radius and the lambda_0 of the files behind the tables, one "
+    "seed (at the paper's scale three). As written: the model after 100 rounds, one full gradient "
+    "a client and round for every method, ball of radius 10 around the whole vector, three seeds; "
+    "lambda_0, and FedDR's step size and eta, have the lowest mean training loss of a grid. "
+    "Non-IID: three of ten labels a client; as traced, three classes in all for generated data."
 )
 TRACED, WRITTEN = "as traced: best of 1000 rounds", "as written: after 100 rounds"
 GRID = Needs(parameters=("lambdas", "short_lambdas", "etas"), paper={"rounds": 100}, dead=UNTRAINED)
@@ -241,12 +240,12 @@ CLAIMS = (
         id="fedfw/C10",
         place="Conclusions",
         wording="FedFW+ converges faster than FedFW.",
-        measure="We count the rounds until the training loss is at most 0.9, 0.75 and 0.5 of its "
-        "starting value, or T = 100 if it never is, at equal lambda_0. We average over the levels "
-        "and the grid of lambda_0, in each of the 14 cells of Tables 1 and 2 in which FedFW trains "
-        "with some lambda_0. This excludes the CNN, and the network 60-20-10 with the l1 ball. We "
-        "measure FedFW+ minus FedFW, paired by seed (rounds), and the share of the cells with a "
-        "difference in which it is negative, with the exact binomial interval (fewer).",
+        measure="Rounds until the training loss is at most 0.9, 0.75 and 0.5 of that of the start, "
+        "T = 100 if never, at equal lambda_0; mean over the levels and the grid of lambda_0, in "
+        "each of the 14 cells of Tables 1 and 2 in which FedFW trains with some lambda_0: not "
+        "those of the CNN, and of the network 60-20-10 with the l1 ball; FedFW+ minus FedFW, "
+        "paired by seed (rounds), and the share of the cells that differ in which it is negative, "
+        "with the exact binomial interval (fewer).",
         rule=C10,
         runs=tuple(run for c, norm in CELLS for run in frank_wolfe(f"{c}_{norm}", "fedfw", "plus")),
         needs=GRID,
@@ -256,7 +255,7 @@ CLAIMS = (
         place="Table 2",
         wording="With the CNN on MNIST FedFW is ahead of FedDR, except for IID data with the l2 "
         "ball.",
-        measure="We measure FedFW minus FedDR in test accuracy after 100 rounds, by the protocol "
+        measure="Test accuracy of the model after 100 rounds, FedFW minus FedDR, by the protocol "
         "of the text (vs).",
         rule=C14,
         runs=tuple(
