@@ -147,7 +147,7 @@ report.claims_table(page.study, traces, numbers, page.params)
 # | FedFW has 1000 rounds in Tables 1 and 2, FedFW-sto 300 in Table 3. | FedFW has a third and FedFW-sto half of these rounds, because each is an epoch. |
 # | the shuffle that cuts off the test rows has no seed | three splits of ours |
 # | FedDR's clients start at random models. | Each client starts at a random model of its own, as torch starts a layer, and the server at 0. FedDR's runs of 60-20-10 differ by many points from split to split. We did not try one common start. |
-# | Printed value for FedFW with the $\ell_1$ ball and IID data | Both networks stay points below it; we have no explanation. |
+# | Printed value for FedFW with the $\ell_1$ ball and IID data | Both networks stay some points below it; we have no explanation. |
 # | Treatment of FedFW-sto's running gradient | We keep it over the rounds. |
 # | Participation and penalty (Figures 2 to 4) | We did not run this loop for them. |
 #

@@ -133,10 +133,10 @@ report.claims_table(page.study, traces, numbers, page.params)
 # %% [markdown]
 # ## What the messages hold
 #
-# A linear layer with bias reveals its input without a search: the gradient by a row of its weights is the input times
-# the gradient by this row's bias. In the ratio of the two gradients a common factor cancels. So the answer of the
-# whole-vector $\ell_2$ oracle, which only rescales the gradient, reveals as much as the gradient. In addition, *the
-# server knows every client's model*: FedFW never sends the $x_i$, but the server can compute
+# A linear layer with bias reveals its input without a search: the gradient with respect to a row of its weights is the
+# input times the gradient with respect to this row's bias. In the ratio of the two gradients a common factor cancels.
+# So the answer of the whole-vector $\ell_2$ oracle, which only rescales the gradient, reveals as much as the gradient.
+# In addition, *the server knows every client's model*: FedFW never sends the $x_i$, but the server can compute
 # $x_i\leftarrow(1-\eta_t)x_i+\eta_ts_i$ from the messages ({prf:ref}`fw-lemma-average`).
 
 # %% tags=["remove-input", "nbval-check-output"]

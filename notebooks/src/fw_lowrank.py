@@ -71,8 +71,8 @@ numbers, health = page.numbers, page.health
 #
 # For the $\ell_1$ ball, the simplex, the box and the $\ell_2$ ball (which has no short form), a linear model is trained
 # on digits with three labels a client. For the nuclear ball, the problem is regression on generated data whose true
-# matrix has low rank and lies on the boundary of the ball. Each task is a column of this matrix. Each client has rows of all tasks, and
-# its inputs have standard deviations of its own.
+# matrix has low rank and lies on the boundary of the ball. Each task is a column of this matrix. Each client has rows
+# of all tasks; the standard deviations of its inputs differ from those of the other clients.
 
 # %% tags=["remove-input"]
 kinds = {"l1 ball": "l1", "simplex": "simplex", "nuclear ball": "nuclear", "box": "box", "l2 ball": "l2"}

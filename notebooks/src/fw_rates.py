@@ -20,7 +20,7 @@
 # enlarges the gap of the surrogate, but not always the gap of the loss.
 #
 # In FedFW {cite}`dadras2024fedfw` every client keeps a model $x_i$. It asks the linear minimization oracle of the
-# feasible set for an extreme point $s_i$, moves towards $s_i$ and sends it. A penalty $\lambda_t$ draws the clients'
+# feasible set for an extreme point $s_i$, moves towards $s_i$ and sends $s_i$. A penalty $\lambda_t$ draws the clients'
 # models together. This page compares the paper's theorems with runs, repeats its Figures 2 to 4, and tries inexact
 # oracles:
 #
@@ -185,14 +185,14 @@ report.runs_table(numbers, runs, shown, health)
 # %% [markdown]
 # *Largest possible* is the largest value that any model in the set can have. It is the sum of $\log10$ and the largest
 # difference of two classes' scores, which is 10 in the $\ell_1$ ball and $10\sqrt{130}$ in the $\ell_2$ ball. The bound
-# falls with $t$, but in every round it exceeds the largest possible value: **no run could break it**. So they do not
-# judge the claim. [The note](note_fedfw.ipynb) proves the theorem with a smaller bound, and has a problem on which runs
-# show exactly the power $t^{-1/2}$.
+# falls with $t$, but in every round it exceeds the largest possible value: **no run could break it**. So these runs do
+# not judge the claim. [The note](note_fedfw.ipynb) proves the theorem with a smaller bound, and has a problem on which
+# runs show exactly the power $t^{-1/2}$.
 #
 # *Slope* is the slope of $\log(F-F^*)$ against $\log t$ over the last 95 % of the rounds. We only observe it, because
-# $O(t^{-1/2})$ implies no slope in a window of rounds. For a small $\lambda_0$ the clients' models move apart first,
-# since the second part of (38) is proportional to $1/\lambda_0$. A run may end before the penalty has drawn them
-# together again. So slopes flatter than $-1/2$ do not contradict the theorem.
+# $O(t^{-1/2})$ does not determine the slope in a window of rounds. For a small $\lambda_0$ the clients' models move
+# apart first, since the second part of (38) is proportional to $1/\lambda_0$. A run may end before the penalty has
+# drawn them together again. So slopes flatter than $-1/2$ do not contradict the theorem.
 #
 # ## Theorem 2: problems that are not convex
 #
@@ -277,7 +277,7 @@ report.runs_table(numbers, trends, {"trend": "slope of the mean loss over p", "t
 # ### At the paper's scale
 #
 # We also trained the networks on all generated rows, the paper's own amount for this generator, with everything else
-# unchanged. We never compare the two settings with each other. On all rows, guessing is right more often, because the
+# unchanged. We never compare these runs with the shortened ones. On all rows, guessing is right more often, because the
 # most frequent class is a larger share of them:
 
 # %% tags=["remove-input"]

@@ -108,8 +108,8 @@ report.runs_table(numbers, coded, {"best": "best accuracy", "accuracy": "final a
 # %% [markdown]
 # ## At the paper's scale
 #
-# These runs use all rows of the same data sets. We judge the runs of each setting by themselves and never compare the
-# two settings. The table shows FedFW-sto minus FedDR:
+# These runs use all rows of the same data sets. We judge them by themselves and never compare them with the runs above.
+# The table shows FedFW-sto minus FedDR:
 
 # %% tags=["remove-input"]
 differences = {f"{text}, (a)": key for text, key in apart.items()}
@@ -126,7 +126,7 @@ _ = check("all models lie in their balls", inside)
 # ## Verdict
 #
 # The [claims page](../book/claims.md) states the rule of each part and the runs behind it. Four of the paper's eight
-# columns have the paper's own data in our study, and only these are judged. MNIST, which replaces EMNIST-10, is
+# columns have the paper's own data in our study, and only these are judged. MNIST, which replaces EMNIST-10, is only
 # observed.
 
 # %% tags=["remove-input"]

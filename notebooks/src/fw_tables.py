@@ -21,8 +21,9 @@
 # makes 60 cells in all.
 #
 # The text and the tables describe different experiments. The text states 100 rounds of one local step and one ball of
-# radius 10. The history of the authors' public code traces nearly every printed value to the *best* test accuracy of
-# (mostly) 1000 rounds of a variant of the method, in two cells with radius 100. So we show each cell three times:
+# radius 10. According to the history of the authors' public code, nearly every printed value is the *best* test
+# accuracy of (mostly) 1000 rounds of a variant of the method, in two cells with radius 100. So we show each cell three
+# times:
 #
 # * **(a) as written**: the model after 100 rounds. One ball of radius 10 surrounds the whole parameter vector, FedFW is
 #   the paper's Algorithm 1, and every method computes one full gradient per client and round. A grid search selects
@@ -207,7 +208,7 @@ report.claims_table(page.study, traces, numbers, page.params)
 # | | For the CNN, (a) has the step sizes 0.2, 0.1 and 0.05; with 0.2 FedDR diverged in the IID cell with the $\ell_2$ ball, so we added 0.1 to all cells. |
 # | FedDR with the $\ell_1$ ball: the code scales instead of projecting. | Both protocols use the Euclidean projection. |
 # | A round of the code is an epoch of minibatches, and the step falls with their number. | (b) has three minibatches of 64, that is 3,000 in all instead of tens of thousands. |
-# | | The grid of (a) has $\lambda_0$ down to $10^{-4}$, for CIFAR-10 and the CNN down to $10^{-3}$. |
+# | | The grid of (a) has $\lambda_0$ down to $10^{-4}$, and for CIFAR-10 and the CNN only down to $10^{-3}$. |
 # | In some cells $\lambda_0$ cannot be traced. | (b) has $10^{-3}$ in these cells. |
 # | The tables show the best over every round. | We show the best over the evaluated rounds, every tenth in (b). |
 #

@@ -281,7 +281,7 @@
 # ```
 #
 # The theorem contains three bounds of the paper. (31) is {eq}`eq-fw-theorem` for $q=1$, with $t+1$ instead of $t+2$ and
-# without the factor $\frac23$. (37) is the second part of {eq}`eq-fw-excess`. (38) has the product of $G$ and (37)
+# without the factor $\frac23$. (37) is the second line of {eq}`eq-fw-excess`. (38) has the product of $G$ and (37)
 # instead of our $\frac{\zeta^2}{2n\lambda_t}$.
 #
 # ```{prf:corollary} The best penalty
@@ -314,10 +314,10 @@
 #
 # 1. Since $\eta_1=1$, a client is at $-1$ after the first round with probability 0.1, and otherwise still at 1. So the
 #    left side of (43) is 1.8 at $t=1$, but the right side goes to 0.
-# 2. The bound (44) adds $\frac{2G}{\sqrt n\lambda_0}\big(\lVert Y^\star\rVert+D\sqrt{\lambda_0(L+n\lambda_0)}\big)$ and
-#    has $u_t$ under the root. In this example $G=\frac1{\sqrt n}$ and $Y^\star=0$, so the right side goes to
-#    $\frac{4}{\sqrt{n(qt+2-q)}}$. For $n=4$ and $t=2$, that is after one round, the right side is 1.38 and the left
-#    side is 1.8.
+# 2. To the terms of (43), the bound (44) adds
+#    $\frac{2G}{\sqrt n\lambda_0}\big(\lVert Y^\star\rVert+D\sqrt{\lambda_0(L+n\lambda_0)}\big)$ and has $u_t$ under the
+#    root. In this example $G=\frac1{\sqrt n}$ and $Y^\star=0$, so the right side goes to $\frac{4}{\sqrt{n(qt+2-q)}}$.
+#    For $n=4$ and $t=2$, that is after one round, the right side is 1.38 and the left side is 1.8.
 # ```
 #
 # For $q<1$ the factor $1-q\eta_1=1-q$ is not 0, so the influence of the start decays like $t^{-2}$. The paper does not
@@ -340,11 +340,11 @@
 #
 # 1. The minimizers of $\hat F$ over $\prod_i\mathcal D_i\cap\mathcal C$ are the matrices $x\mathbf 1^\top$ in which $x$
 #    minimizes $F$ over $\mathcal D$.
-# 2. {eq}`eq-fw-theorem` and the first part of {eq}`eq-fw-excess` hold.
+# 2. The bound {eq}`eq-fw-theorem` and the first line of {eq}`eq-fw-excess` hold.
 # 3. $\operatorname{dist}(X^t)\to0$ and $F(\bar x^t)\to F^\star$, and all limit points of $\bar x^t$ are minimizers of
 #    $F$ over $\mathcal D$.
 # 4. Suppose that $-\nabla F(x^\star)=\sum_i\nu_i$ with $\nu_i$ normal to $\mathcal D_i$ at $x^\star$, and let
-#    $Y_i^\star=-\frac1n\nabla f_i(x^\star)-\nu_i$. Then the first line of {eq}`eq-fw-dual` and the second part of
+#    $Y_i^\star=-\frac1n\nabla f_i(x^\star)-\nu_i$. Then the first line of {eq}`eq-fw-dual` and the second line of
 #    {eq}`eq-fw-excess` hold. So the distance of $\bar x^t$ to every $\mathcal D_i$ is $O(t^{-1/2})$.
 # ```
 #
@@ -585,7 +585,7 @@ def draw(fig):
 
 plot.show(
     draw,
-    alt="Excess of the loss at the mean against the round, both axes logarithmic, for two balls. With the smallest penalty the excess falls slowly, with the best one at once, with the largest late. Two bounds lie far above all curves, the paper's bound highest.",
+    alt="Excess of the loss at the mean against the round, both axes logarithmic, for two balls. With the smallest penalty the excess falls slowly, with the best one at once, with the largest late. Two bounds lie far above all curves; the paper's bound is the highest.",
     caption="The excess of FedFW with three penalties lies far below our bound and below the paper's (38), on one instance for each ball. Both bounds are for the best penalty.",
     size=(7.5, 3.8),
 )

@@ -87,7 +87,7 @@
 # ```{prf:lemma} The distance
 # :label: fwn-lemma-distance
 #
-# With $G$ of {prf:ref}`fw-lemma-2`, the paper's (55) holds:
+# With $G$ of {prf:ref}`fw-lemma-2`, the bound (55) holds:
 # $\operatorname{dist}(X^t)\le\frac G\lambda+\sqrt{\widehat{\operatorname{gap}}_t/\lambda}$. If all clients take part
 # and a round $\tilde t$ has $\widehat{\operatorname{gap}}_{\tilde t}\le B_T$, this gives (57):
 #

@@ -192,8 +192,8 @@
 #    +\frac{2D^2}m\bigg(\frac L{rt+2}+\frac{2n\lambda_0}{3\sqrt{r(t-1)+2}}\bigg)+\frac\delta m,
 #    $$ (eq-fws-oracle)
 #
-#    and {eq}`eq-fw-excess` follows as before. If $\delta_t\le\frac{\hat\delta}2\eta_t(LD^2+nD^2\lambda_t)$, the term
-#    $\frac\delta m$ is dropped and the middle term is multiplied by $1+\hat\delta$.
+#    and {eq}`eq-fw-excess` follows as before. If $\delta_t\le\frac{\hat\delta}2\eta_t(LD^2+nD^2\lambda_t)$, the last
+#    term $\frac\delta m$ is dropped, and the middle term of the bound is multiplied by $1+\hat\delta$.
 # 2. *Not convex.* With the schedule {eq}`eq-fwn-schedule` and $\delta_t\le\delta$, {eq}`eq-fwn-surrogate` and
 #    {eq}`eq-fwn-theorem` hold with $\frac{B_T+\delta}m$ instead of $B_T$.
 # ```
@@ -216,8 +216,8 @@
 # ```
 #
 # So a constant additive error adds at most $\frac\delta m$ to the bound, and an error that shrinks with $\eta_t$ costs
-# a factor. A multiplicative error costs a factor too, if the schedule knows a lower bound of $m$. For $m=1$ and
-# $\delta=0$ the theorem becomes {prf:ref}`fw-theorem-1`.
+# a constant factor. A multiplicative error costs a constant factor too, if the schedule knows a lower bound of $m$. For
+# $m=1$ and $\delta=0$ the theorem becomes {prf:ref}`fw-theorem-1`.
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning

@@ -90,7 +90,7 @@ def theorem(bound: str, kind: str, ends: dict[str, str], measure: str) -> Rule:
         f"{bound} is at least {stat_value(f'{kind}.by_most')} times the largest value that a "
         f"model in the set can have. The runs reach at most {stat_value(f'{kind}.ratio', '.2g')} "
         f"of {bound}. Final values and slopes: {slopes}",
-        "An order of decrease implies no slope in a window of rounds. The notes prove the theorem "
+        "A rate does not determine the slope in a window of rounds. The notes prove the theorem "
         "with a shorter bound, and compare it with runs.",
         {
             f"no run could break {bound}: in every round it exceeds the value of every model in "
