@@ -98,7 +98,7 @@ rows = {f"{title(place)}: {text}": f"{place}_{s}" for place in where for s, text
 report.runs_table(numbers, rows, {"psnr": "final PSNR", "best": "best over steps", "seen": "seeds above 25 dB", "steps": "steps to 25 dB"}, health)
 
 # %% [markdown]
-# (If no picture of 25 dB was found, the last step counts in the column of steps.)
+# (If no picture of 25 dB was found, the last step counts.)
 #
 # ## The pictures
 
@@ -158,11 +158,11 @@ _ = check("ratios of entries of this answer are the picture", torch.allclose(row
 #
 # | in the paper | here |
 # | --- | --- |
-# | It uses two pictures of CIFAR-100. | Each seed has a random test picture of MNIST or CIFAR-10; of CIFAR-10, the middle 16 x 16 pixels. |
-# | It runs $10^5$ iterations. | We run as many steps of L-BFGS as the parameters say, up to 20 iterations each. |
-# | It does not state network, optimizer and radius. | We use a sigmoid mlp and a LeNet, L-BFGS in double precision, and the radius 10. |
-# | It does not state whether one ball or one for each tensor is used. | We try both. |
-# | It does not state how an oracle without derivatives is attacked. | We attack it as it is, and softened. |
+# | The paper uses two pictures of CIFAR-100. | Each seed has a random test picture of MNIST or CIFAR-10; of CIFAR-10, the middle 16 x 16 pixels. |
+# | The paper runs $10^5$ iterations. | We run as many steps of L-BFGS as the parameters say, up to 20 iterations each. |
+# | The paper does not state network, optimizer and radius. | We use a sigmoid mlp and a LeNet, L-BFGS in double precision, and the radius 10. |
+# | The paper does not state whether one ball or one for each tensor is used. | We try both. |
+# | The paper does not state how an oracle without derivatives is attacked. | We attack it as it is, and softened. |
 # | Labels of the pictures | The attacker does not know the labels, as in the attack's own paper. |
 #
 # ```{provenance} fw_leakage

@@ -277,8 +277,7 @@ report.runs_table(numbers, trends, {"trend": "slope of the mean loss over p", "t
 # ### At the paper's scale
 #
 # We also trained the networks on all generated rows, the paper's own amount for this generator, with everything else
-# unchanged. We never compare these runs with the shortened ones. On all rows, guessing is right more often, because the
-# most frequent class is a larger share of them:
+# unchanged. On all rows, guessing is right more often, because the most frequent class is a larger share of them:
 
 # %% tags=["remove-input"]
 networks = {text: run for text, run in trends.items() if text.startswith("network")}
@@ -323,7 +322,7 @@ report.runs_table(
 )
 
 # %% [markdown]
-# In these rounds the network in the $\ell_1$ ball trains with no $\lambda_0$, so we show its panel but do not judge it.
+# The network in the $\ell_1$ ball trains with no $\lambda_0$, so its panel is not judged.
 #
 # ## Inexact oracles
 #

@@ -17,8 +17,8 @@
 # gradients over the rounds before it asks for the extreme point. Table 3 of the paper compares its test accuracy with
 # FedDR's, on EMNIST, generated data and CIFAR-10, IID and non-IID. The model is logistic regression in an $\ell_2$ ball
 # of radius 10, with 100 clients, one minibatch of 64 per client and round, and 300 rounds. In the table FedFW-sto is
-# ahead in all eight columns. Is it (claim C9)? The claim has two readings, which differ in our runs: the best rounds
-# with traced settings, or the last rounds with settings chosen by training loss.
+# ahead in all eight columns. Does this hold in our runs (claim C9)? The claim has two readings, which differ: the best
+# rounds with traced settings, or the last rounds with settings chosen by training loss.
 #
 # We did not have EMNIST. MNIST replaces EMNIST-10, its digits; we omit EMNIST-62, its letters and digits. As for
 # [Tables 1 and 2](fw_tables.ipynb), each column is shown three times:
@@ -108,8 +108,7 @@ report.runs_table(numbers, coded, {"best": "best accuracy", "accuracy": "final a
 # %% [markdown]
 # ## At the paper's scale
 #
-# These runs use all rows of the same data sets. We judge them by themselves and never compare them with the runs above.
-# The table shows FedFW-sto minus FedDR:
+# These runs use all rows of the same data sets. The table shows FedFW-sto minus FedDR:
 
 # %% tags=["remove-input"]
 differences = {f"{text}, (a)": key for text, key in apart.items()}
@@ -142,7 +141,7 @@ report.claims_table(page.study, traces, numbers, page.params)
 # | All pictures are used. | Each seed draws 20,000 pictures of MNIST and 10,000 of CIFAR-10. |
 # | Test rows are the clients' own. | (a) tests on the first 2,000 of MNIST's test set, and on 2,000 training pictures of CIFAR-10 that no client has; (b) tests on a quarter of the clients' rows. |
 # | Clients have unequal numbers of generated rows. | Clients have at most as many rows as the parameters say; all seeds share one data set. |
-# | The text does not state FedDR's parameters. | (a) has $\alpha=1$, $\eta=10$, and the step size by training loss; (b) has the code's 0.05, $1/\eta=0.01$, $\alpha=0.01$. |
+# | The text does not state FedDR's parameters. | (a) has $\alpha=1$, $\eta=10$, and a step size chosen by training loss; (b) has the code's 0.05, $1/\eta=0.01$, $\alpha=0.01$. |
 # | In the code, FedFW-sto's clients may start from the global model. | Both protocols run the paper's FedFW-sto. |
 # | The table shows the best over every round. | We show the best over every tenth round. |
 #

@@ -204,7 +204,7 @@ report.claims_table(page.study, traces, numbers, page.params)
 # | A client has up to 24,380 generated rows. | A client has at most 1,000 generated rows, a quarter of them for testing; all seeds share one data set. |
 # | A log-normal rule makes the clients' amounts of pictures unequal. | Each client has an equal share of each of its labels. |
 # | Some cells are means of 10 runs, most are single runs. | We run three seeds, and one for the CNN and for (b). |
-# | The text does not state FedDR's $\alpha$, $\eta$ and step size. | (a) has $\alpha=1$, and step size and $\eta$ by training loss; (b) has the code's 0.05, $1/\eta=0.01$, $\alpha=0.01$. |
+# | The text does not state FedDR's $\alpha$, $\eta$ and step size. | (a) has $\alpha=1$, with step size and $\eta$ chosen by training loss; (b) has the code's 0.05, $1/\eta=0.01$, $\alpha=0.01$. |
 # | | For the CNN, (a) has the step sizes 0.2, 0.1 and 0.05; with 0.2 FedDR diverged in the IID cell with the $\ell_2$ ball, so we added 0.1 to all cells. |
 # | FedDR with the $\ell_1$ ball: the code scales instead of projecting. | Both protocols use the Euclidean projection. |
 # | A round of the code is an epoch of minibatches, and the step falls with their number. | (b) has three minibatches of 64, that is 3,000 in all instead of tens of thousands. |

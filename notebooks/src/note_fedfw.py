@@ -16,9 +16,8 @@
 # In Federated Frank-Wolfe {cite}`dadras2024fedfw`, each client asks a linear minimization oracle and sends its answer,
 # an extreme point of the feasible set. Every client keeps a model of its own and pays a growing penalty for its
 # distance from the mean of the models (Algorithm 1). This note proves the paper's Lemmas 1 and 2 and Theorem 1, for all
-# clients in every round, for clients that take part at random, and for a different set for each client. The paper is
-# called D in the titles of statements; the italic $D$ is a diameter. Equation numbers in plain brackets are the
-# paper's.
+# clients in every round, for clients that take part at random, and for a different set for each client. In titles D is
+# the paper, while the italic $D$ is a diameter; numbers in plain brackets are equations of the paper.
 #
 # There are three findings. First, **the bounds (43) and (44) for sampled clients are false**: they ignore the start, on
 # which the mean still depends after the first round ({prf:ref}`fw-example-43`). One more term repairs both bounds.
@@ -201,7 +200,7 @@
 # ```
 #
 # ```{prf:proof}
-# We argue in steps. $\mathbb E_t$ is the expectation over the coins of round $t$, and $X=X^t$.
+# In the following steps, $\mathbb E_t$ is the expectation over the coins of round $t$, and $X=X^t$.
 #
 # 1. *Smoothness.* Each column moves by $\eta_t(s_i-x_i)$ with probability $q$. So $\mathbb E_tX^{t+1}-X=q\eta_t(S-X)$
 #    and $\mathbb E_t\lVert X^{t+1}-X\rVert^2=q\eta_t^2\lVert S-X\rVert^2\le q\eta_t^2nD^2$. By {prf:ref}`fw-lemma-1`,
@@ -376,6 +375,7 @@
 #   given the past where it means total expectations.
 # * **Lemma 2** states $\frac{LD}n$ where its proof has $\frac{LD}{\sqrt n}$. It also bounds the gradient at $X^\star$
 #   by $n\lVert\nabla F(x^\star)\rVert$, which is false ({prf:ref}`fw-example-2`).
+# * **(38)** is true with the corrected $G$; {eq}`eq-fw-excess` is smaller on all instances below.
 # * **Step 6** of Algorithm 1 is right only if all clients take part ({prf:ref}`fw-lemma-average`).
 # * **Lemma 1** prints a matrix of ones of size $p\times n$; its size must be $n\times n$.
 # ```

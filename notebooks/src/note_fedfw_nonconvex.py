@@ -16,8 +16,8 @@
 # For losses that are not convex, {cite}`dadras2024fedfw` run Federated Frank-Wolfe with a constant step and a constant
 # penalty, both chosen for the number of rounds. Their Theorem 2 bounds the smallest Frank-Wolfe gap. This note proves
 # the theorem, also for clients that take part at random. It uses the setting, the notation and {prf:ref}`fw-lemma-1` to
-# {prf:ref}`fw-lemma-2` of the [note on convex losses](note_fedfw.ipynb). The paper is called D in the titles of
-# statements, and equation numbers in plain brackets are the paper's.
+# {prf:ref}`fw-lemma-2` of the [note on convex losses](note_fedfw.ipynb). In titles D is the paper; numbers in plain
+# brackets are its equations.
 #
 # There are two findings. First, **Theorem 2 is right**, except for the constant $G$ of Lemma 2 and, for sampled
 # clients, a factor $\big(1+\frac1{qT}\big)^{2/3}$ in one term of (65). Second, **the theorem has a shorter form**: the
@@ -119,7 +119,7 @@
 # ```
 #
 # ```{prf:proof}
-# Let $U=u\mathbf 1^\top$ with $u\in\mathcal D$. We argue in steps.
+# Let $U=u\mathbf 1^\top$ with $u\in\mathcal D$.
 #
 # 1. The gap $\operatorname{gap}(\bar x)$ is the largest value over $u$ of
 #    $\langle\nabla F(\bar x),\bar x-u\rangle=\langle\nabla\hat F(\bar X),\bar X-U\rangle$.

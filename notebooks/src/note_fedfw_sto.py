@@ -17,8 +17,7 @@
 # Theorem 3). They also say, without a formal statement, that Frank-Wolfe tolerates oracles that err. This note proves
 # Lemma 3 and Theorem 3. It also proves a theorem on oracles with additive and multiplicative errors, for convex and
 # other losses and for clients that take part at random. Setting, notation and lemmas are those of the
-# [note on convex losses](note_fedfw.ipynb). The paper is called D in the titles of statements, and equation numbers in
-# plain brackets are the paper's.
+# [note on convex losses](note_fedfw.ipynb). In titles D is the paper; numbers in plain brackets are its equations.
 #
 # There are three findings. First, **(67) is printed for the square of the distance**, for which it is false
 # ({prf:ref}`fws-example-67`). It holds for the distance itself, as the paper uses it. Second, **the constants of Lemma
@@ -228,6 +227,7 @@
 # * **(68)** has the product of $G$ and (67) where {eq}`eq-fws-excess` has $\frac{\zeta^2}{2n\lambda_t}$.
 # * **The averaged gradient $d_i$** starts at index 0 in the text and at 1 in the algorithm; since $\rho_1=1$, this does
 #   not matter.
+# * **Inexact oracles** are only mentioned in the paper; {prf:ref}`fws-theorem-oracle` is ours.
 # ```
 
 # %% [markdown]
