@@ -74,7 +74,7 @@ numbers = page.numbers
 # *File, round 100* is the value in this file after the hundred rounds that the text states, and *file, last* is its
 # last value. *Their rows and loop* is our best test accuracy over the rounds, mean over three splits of ours, because
 # their seed is unknown. *Same* means within one point of the printed value, *near* within three. *As the text* is the
-# final value in the studies that follow the text. The three tables correspond to Tables 1, 2 and 3 of the paper.
+# final value in the studies that follow the text. The tables follow the order of the paper's Tables 1, 2 and 3.
 
 # %% tags=["remove-input"]
 text = {**store.read_numbers("fw_stochastic"), **store.read_numbers("fw_tables")}

@@ -169,8 +169,7 @@ report.runs_table(at_paper.numbers, printed_so | written_so, {"best": "best test
 #
 # A zero in the table is a tie: neither method reaches any level. Of the judged cells
 # {result}`fw_tables/plus_vs_fedfw.ties:.0f` are ties, which do not count as failures. The other zeros are those of the
-# CNN, which FedFW does not train. (The authors' code never runs FedFW+, so the printed tables compare FedFW with
-# itself.)
+# CNN, which FedFW does not train.
 
 # %% tags=["remove-input"]
 shown = {c: column_text(c, page.pictures) for c in COLUMNS}

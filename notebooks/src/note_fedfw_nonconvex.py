@@ -157,8 +157,7 @@
 # in {eq}`eq-fwn-mean` with $G+\frac{LD}{\sqrt n}$.
 # ```
 #
-# The bound also holds for the mean over the rounds, so a round drawn at random will do; to find the best round one must
-# compute all gaps.
+# The bound also holds for the mean over the rounds, so a round drawn at random will do.
 #
 # ```{prf:corollary} The best penalty
 # :label: fwn-corollary
