@@ -102,9 +102,9 @@ numbers, health = page.numbers, page.health
 #
 # ## Table 1: logistic regression
 #
-# All values are test accuracies in %; those of (a) have an interval over the seeds. Of two
-# tables, the first is for the $\ell_2$ ball and the second for the $\ell_1$ ball. In the quick profile the digits of
-# scikit-learn replace MNIST, beside the values printed for MNIST.
+# All values are test accuracies in %; those of (a) have an interval over the seeds. In each pair of tables, the first
+# is for the $\ell_2$ ball and the second for the $\ell_1$ ball. In the quick profile the digits of scikit-learn replace
+# MNIST, beside the values printed for MNIST.
 
 # %% tags=["remove-input"]
 three_columns(numbers, 1, "l2", page.pictures, health)
@@ -113,20 +113,18 @@ three_columns(numbers, 1, "l2", page.pictures, health)
 three_columns(numbers, 1, "l1", page.pictures, health)
 
 # %% [markdown]
-
-# %% [markdown]
 # The accuracy of a Frank-Wolfe model may change by points from one round to the next, so the table shows the best
 # accuracy beside the last one.
 
 # %% [markdown]
 # ## Table 2: networks
 #
-# The CNN runs on few pictures and one seed and has no column (b), because its gradients take long. **The CNN does not
-# train with FedFW**: the loss stays at $\ln10$ and the accuracy at chance with every $\lambda_0$ of the grid. In the
-# $\ell_1$ ball FedDR does not train either. The smallest $\lambda_0=10^{-3}$ of the grid is too large: in the IID cell
-# with the $\ell_2$ ball, $10^{-4}$ yields 32.6 % and $10^{-5}$ 40.9 % after the same 100 rounds, both still rising,
-# while the table below shows {result}`fw_tables/cnn_pictures_iid_l2_fedfw.accuracy:.1f`. So no claim is judged on the
-# CNN.
+# The CNN runs on few pictures and one seed and has no column (b), because its gradients are slow to compute. **The CNN
+# does not train with FedFW**: the loss stays at $\ln10$ and the accuracy at chance with every $\lambda_0$ of the grid.
+# In the $\ell_1$ ball FedDR does not train either. The smallest $\lambda_0=10^{-3}$ of the grid is too large: in the
+# IID cell with the $\ell_2$ ball, $10^{-4}$ yields 32.6 % and $10^{-5}$ 40.9 % after the same 100 rounds, both still
+# rising, while the table below shows {result}`fw_tables/cnn_pictures_iid_l2_fedfw.accuracy:.1f`. So no claim is judged
+# on the CNN.
 
 # %% tags=["remove-input"]
 three_columns(numbers, 2, "l2", page.pictures, health)
