@@ -13,12 +13,14 @@
 # %% [markdown]
 # # The arena: one problem, every method that applies
 #
-# The papers of this book never meet: each has problems, budgets and baselines of its own. Here are three
-# small problems of one shape, $\min_w f(w)$ subject to $g(w)\le c$ with $f$ and $g$ means over the clients,
-# and every federated method of the library that can take part, under one protocol. No method comes first
-# everywhere: at equal gradients it is Constrained SSCA on Neyman-Pearson, FedCMOO-Pref on two tasks and projected
-# FedAvg on the sparse problem, and on each of them ten seeds do not tell several methods from the first.
-# A problem hands out the same two losses as a constraint, as a second objective, or as a set where $g$ is a norm.
+# The papers of this book share no experiment: each has problems, budgets and baselines of its own. This page uses three
+# small problems of one form, $\min_w f(w)$ subject to $g(w)\le c$, where $f$ and $g$ are means over the clients. Every
+# federated method of the library that can take part does so, under one protocol. A method receives $g$ as a constraint,
+# as a second objective, or, where $g$ is a norm, as a set.
+#
+# No method comes first everywhere. At equal gradients, Constrained SSCA is first on Neyman-Pearson, FedCMOO-Pref on two
+# tasks, and projected FedAvg on the sparse problem. On each of these problems, ten seeds do not distinguish several
+# methods from the first.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": three problems, ten seeds; "quick": two problems, two methods, short runs
@@ -46,11 +48,11 @@ page = STUDIES["arena"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Change this cell, and what stands below changes with it. What is stored under its configuration is
-# loaded, anything else is computed; the study's other runs repeat it with other values.
+# You can change this cell, and the results below change with it. Runs that are stored under its configuration are
+# loaded, and all others are computed. The study's other runs repeat this cell with other values.
 
 # %%
-traces = page.run()  # the grids of the rules below; give a run by its name another algorithm
+traces = page.run()  # the grids of rule 3; a keyword with the name of a run gives it another algorithm
 numbers, health = page.numbers, page.health
 
 # %% tags=["remove-input"]
@@ -58,45 +60,50 @@ for p in contest.problems(numbers):
     display(Markdown(f"**{NAMES[p]}**"), contest.table(numbers, p, health))
 
 # %% [markdown]
-# *Behind* says by how many per cent a method's test objective exceeds the first method's, *above optimum* by how many it
-# exceeds what the best model of the training rows has. Rule 4 below says how the methods are ranked.
+# The column *behind* shows by how many percent the test objective of a method exceeds that of the first method. The
+# column *above optimum* shows by how many percent it exceeds the test objective of the best model for the training
+# rows. Rule 4 below says how the methods are ranked.
 #
 # ## Three problems
 #
-# | | $f$ | $g\le c$ | clients |
+# | problem | $f$ | $g\le c$ | clients |
 # | --- | --- | --- | --- |
-# | **Neyman-Pearson**, 4,000 people of Adult {cite}`becker1996adult` drawn anew by every seed, $d=88$ | logistic loss of those with low income | that of those with high income, $c=0.5$ | 8, alike; full gradients |
-# | **Two tasks**, scikit-learn's digits, $d=65$ | logistic loss for "even" (one score for both labels) | that for "five or more", $c=0.6$ | 10, unequal in digits; batches of 32 |
-# | **Sparse regression**, generated, $d=100$, ten entries $\pm1$ | half the mean squared error | $\lVert w\rVert_1$ over that of the truth, $c=1$ | 8, with feature scales of their own; full gradients |
+# | **Neyman-Pearson**: 4,000 people of Adult {cite}`becker1996adult`, drawn anew by every seed, $d=88$ | logistic loss of the people with low income | logistic loss of the people with high income, $c=0.5$ | 8 similar clients; full gradients |
+# | **Two tasks**: scikit-learn's digits, $d=65$ | logistic loss for the label "even" (both labels share one score) | logistic loss for the label "five or more", $c=0.6$ | 10 clients with different shares of the digits; batches of 32 |
+# | **Sparse regression**: generated data, $d=100$, true model with ten entries $\pm1$ | half the mean squared error | $\lVert w\rVert_1$ divided by the norm of the true model, $c=1$ | 8 clients, each with its own feature scales; full gradients |
 #
-# The models are linear and start at 0; the logistic losses $f$ have a ridge $\frac{0.03}2\lVert w\rVert^2$, and all
-# problems are convex. The optimum on the training rows comes from SLSQP in float64 (Sparse: accelerated projected
-# gradients); its residual is $\lVert\nabla f+\lambda\nabla g\rVert$ over $\lVert\nabla f(0)\rVert$, on Sparse the
-# Frank-Wolfe gap over $f$. FedFW, FedFW+ and FedDR need a set with a projection or a linear oracle, so they take part
-# in the sparse regression alone.
+# All models are linear and start at 0. The logistic losses $f$ include a ridge $\frac{0.03}2\lVert w\rVert^2$, and all
+# problems are convex. SLSQP in float64 computes the optimum on the training rows. For the sparse regression,
+# accelerated projected gradients do. The residual of an optimum is $\lVert\nabla f+\lambda\nabla g\rVert$ divided by
+# $\lVert\nabla f(0)\rVert$. For the sparse regression it is the Frank-Wolfe gap divided by $f$. FedFW, FedFW+ and FedDR
+# need a set with a projection or a linear oracle, so they take part only in the sparse regression.
 #
 # ## One protocol
 #
-# 1. **Rows.** Test rows are put aside (Adult: everybody else; Digits: a quarter; Sparse: 25 rows of every
-#    client). Validation rows are a fifth of every client's others, on Adult 10,000 other people. Ten seeds; a seed
-#    fixes split or data, and batches. Everybody takes part in every round.
-# 2. **Budget.** A *pass* is one gradient on one batch of every client, of one loss or of a weighted sum: $E$ local steps
-#    are $E$ passes, the Jacobian of two losses is two. Every configuration has the same number of passes (on
-#    Neyman-Pearson half as many). *At equal bits* stops a run when it has sent and received what FedAvg does
-#    in 40 % of its rounds.
-# 3. **Tuning.** Every method has fifteen configurations, with step sizes from $0.1/L$ to $10/L$. The configuration is taken that
-#    has the smallest mean $f$ on the validation rows among those whose mean violation there is at most 2.5 % of the
-#    level; if there is none, the one with the smallest violation. FedCMOO and Scalarized do not get the level; they get a weight for $g$ instead. A run that diverges rests where it was.
-#    Such grids have configurations that end no better than their start: below, *Not healthy* counts them.
-# 4. **Winner.** A method *keeps* the constraint if the whole 95 % interval of its mean violation on test
-#    rows is at most 5 % of the level; it *violates* if the whole interval is above. *First* is the smallest mean test
-#    $f$ among those that keep. Another that keeps is *behind* if a paired $t$ test over the seeds says so, with Holm's
-#    correction {cite}`holm1979simple` at 5 %; else *not decided*. The first is the *winner* if everybody else who keeps
-#    is behind.
+# 1. **Rows.** Test rows are put aside: all other people (Adult), a quarter of the rows (Digits), or 25 rows of every
+#    client (Sparse). Validation rows are a fifth of every client's remaining rows, and 10,000 further people on Adult.
+#    There are ten seeds. A seed fixes the split or the data, and the batches. All clients take part in every round.
+# 2. **Budget.** A *pass* is one gradient on one batch of every client, of one loss or of a weighted sum of losses. So
+#    $E$ local steps are $E$ passes, and the Jacobian of two losses is two passes. Every configuration has the same
+#    number of passes (half as many on Neyman-Pearson). At *equal bits*, a run stops when it has sent and received as
+#    many bits as FedAvg does in 40 % of its rounds.
+# 3. **Tuning.** Every method has fifteen configurations, with step sizes from $0.1/L$ to $10/L$. We consider those
+#    whose mean violation on the validation rows is at most 2.5 % of the level, and choose the one with the smallest
+#    mean $f$ on these rows. If there is none, we choose the configuration with the smallest violation. FedCMOO and
+#    Scalarized do not know the level and have a weight for $g$ instead. A run that diverges stays at its last model
+#    before that. Such grids contain configurations that end no better than their start. The line *Not healthy* below
+#    counts them.
+# 4. **Winner.** A method *keeps* the constraint if the 95 % interval of its mean violation on test rows lies entirely
+#    at or below 5 % of the level. It *violates* the constraint if the interval lies entirely above. The *first* method
+#    has the smallest mean test $f$ among the methods that keep the constraint. Another method that keeps it is *behind*
+#    if a paired $t$ test over the seeds, with Holm's correction {cite}`holm1979simple` at 5 %, shows a difference.
+#    Otherwise the order is *not decided*. The first method is the *winner* if all others that keep the constraint are
+#    behind.
 #
-# These rules are the second version: the first ranked everybody who was not shown to violate, counted uploads alone, and its
-# results were known when this one was written. Three small models are no benchmark of networks, and fifteen configurations are no search; partial participation, the
-# privacy of SSCA's messages and many objectives at once are not asked for.
+# These rules are the second version, and we knew the results of the first version when we wrote it. The first version
+# ranked every method that was not shown to violate the constraint, and it counted uploads only. Three small models are
+# not a benchmark of networks, and fifteen configurations are not a thorough search. The arena does not cover partial
+# participation, the privacy of SSCA's messages, or many objectives at once.
 
 # %% [markdown]
 # ## Checks

@@ -13,16 +13,27 @@
 # %% [markdown]
 # # SSCA: convergence without constraints
 #
-# Stochastic successive convex approximation replaces the loss by a running average of quadratics, and moves towards the minimiser of this average. {cite:t}`ye2021ssca` (Y below) do so over clients that hold samples (Algorithm 1) or features (Algorithm 3).
-# This note proves Lemmas 2 to 4 and Theorems 1 and 3, for the quadratic surrogate that all of Y's experiments use. Equation numbers in plain brackets are Y's.
+# Stochastic successive convex approximation (SSCA) replaces the loss by a running average of quadratics and moves the
+# model towards the minimiser of this average. {cite:t}`ye2021ssca` (Y below) apply it to clients that hold samples
+# (Algorithm 1) or features (Algorithm 3). This note proves Lemmas 2 to 4 and Theorems 1 and 3 of the paper, for the
+# quadratic surrogate that all of its experiments use. Equation numbers in plain brackets are the paper's.
 #
-# Three findings. **The experiments are outside the theorem**: their step sizes have $\sum_t\gamma_t^2=\infty$. But the theorem holds under less: for the quadratic surrogate $\sum_t\gamma_t\rho_t<\infty$ is enough, and even without it a weighted mean of $\mathbb E\lVert\nabla F\rVert^2$ goes to 0 ({prf:ref}`ssca-theorem-1`), also for Y's own exponents.
-# **The proof of Lemma 3 lacks a square**; the lemma is right for gradients, and wrong if only values are close ({prf:ref}`ssca-example-3`). **The start at zero** makes the first minimisers too short, in the first round by a factor of 2.5 ({prf:ref}`ssca-lemma-bias`).
+# There are three findings.
+#
+# * **The experiments are outside the theorem.** Their step sizes have $\sum_t\gamma_t^2=\infty$. But for the quadratic
+#   surrogate the theorem holds under another condition: $\sum_t\gamma_t\rho_t<\infty$ is enough. Even without this
+#   condition a weighted mean of $\mathbb E\lVert\nabla F\rVert^2$ tends to 0 ({prf:ref}`ssca-theorem-1`), also for the
+#   exponents of the paper's experiments.
+# * **The proof of Lemma 3 lacks a square.** The lemma is correct if the gradients of the two functions are close, and
+#   wrong if only their values are close ({prf:ref}`ssca-example-3`).
+# * **The average starts at zero.** Therefore the first minimisers are too short, in the first round by a factor of 2.5
+#   ({prf:ref}`ssca-lemma-bias`).
 
 # %% [markdown]
 # ## Setting
 #
-# $F=\frac1N\sum_nf_n$ on $\mathbb R^d$, in general not convex. $g^t$ is the round's estimate of $\nabla F(w^t)$. With $b^0=0$ and $\tau>0$, a round of Algorithm 1 or 3 is (8), (9), (5):
+# Let $F=\frac1N\sum_nf_n$ on $\mathbb R^d$, which need not be convex, and let $g^t$ be the estimate of $\nabla F(w^t)$
+# in round $t$. Algorithms 1 and 3 start with $b^0=0$ and use a curvature $\tau>0$. One round computes (8), (9) and (5):
 #
 # $$
 # \begin{aligned}
@@ -32,7 +43,8 @@
 # \end{aligned}
 # $$ (eq-ssca-round)
 #
-# Let $v^t=w^t-\bar w^t$, so that $w^{t+1}=w^t-\gamma_tv^t$, and let $e^t=b^t+2\tau w^t-\nabla F(w^t)$ be the error of the averaged surrogate's gradient at $w^t$. Since $b^t+2\tau w^t=2\tau v^t$,
+# Let $v^t=w^t-\bar w^t$, so that $w^{t+1}=w^t-\gamma_tv^t$. The gradient of the averaged surrogate at $w^t$ is
+# $b^t+2\tau w^t$, and its error is $e^t=b^t+2\tau w^t-\nabla F(w^t)$. Since $b^t+2\tau w^t=2\tau v^t$,
 #
 # $$
 # e^t=2\tau v^t-\nabla F(w^t).
@@ -46,30 +58,35 @@
 # 3. $0<\rho_t\le1$, $0<\gamma_t\le1$.
 # ```
 #
-# Y also assumes bounded iterates, and needs it: for the network $\nabla F$ is Lipschitz on bounded sets only. If the iterates stay in a ball, items 1 and 2 need to hold only there.
+# The paper also assumes that the iterates are bounded. It needs this assumption, because the gradient of its network is
+# Lipschitz on bounded sets only. If the iterates stay in a ball, items 1 and 2 need to hold only in this ball.
 #
 # ```{prf:lemma} The round's gradient
 # :label: ssca-lemma-sampling
 #
-# Client $i$ draws $B$ of its $N_i$ samples without replacement. Then $g^t=\sum_i\frac{N_i}{BN}\sum_{n\in\mathcal N_i^t}\nabla f_n(w^t)$ is unbiased, and
+# Client $i$ draws $B$ of its $N_i$ samples without replacement. Then
+# $g^t=\sum_i\frac{N_i}{BN}\sum_{n\in\mathcal N_i^t}\nabla f_n(w^t)$ is unbiased, and
 #
 # $$
 # \mathbb E\lVert g^t-\nabla F\rVert^2=\sum_i\Big(\frac{N_i}N\Big)^2\frac{N_i-B}{B(N_i-1)}\,S_i^2,
 # $$ (eq-ssca-sampling)
 #
-# where $S_i^2$ is the mean of $\lVert\nabla f_n-\nabla F_i\rVert^2$ over client $i$'s samples, $\nabla F_i$ being their mean. Algorithm 3 is the case of a single client.
+# where $\nabla F_i$ is the mean of the gradients $\nabla f_n$ over client $i$'s samples, and $S_i^2$ is the mean of
+# $\lVert\nabla f_n-\nabla F_i\rVert^2$ over the same samples. Algorithm 3 is the case of a single client.
 # ```
 #
 # ```{prf:proof}
-# In steps.
+# The proof has four steps.
 #
-# 1. A client's batch mean has mean $\nabla F_i$, and $\sum_i\frac{N_i}N\nabla F_i=\nabla F$.
-# 2. Its mean square error is $\frac{N_i-B}{B(N_i-1)}S_i^2$: step 4 of the proof of {prf:ref}`cmoo-lemma-2`, for samples instead of clients.
-# 3. The clients draw independently, so the squares add up with the squared weights.
-# 4. The clients of Algorithm 3 assemble, by the chain rule (16), (17), the gradient of the server's batch of $B$ of all $N$ samples.
+# 1. The mean over a client's batch has the expectation $\nabla F_i$, and $\sum_i\frac{N_i}N\nabla F_i=\nabla F$.
+# 2. The mean square error of this batch mean is $\frac{N_i-B}{B(N_i-1)}S_i^2$. This is step 4 of the proof of
+#    {prf:ref}`cmoo-lemma-2`, applied to samples instead of clients.
+# 3. The clients draw independently, so the mean square errors add up with the squared weights.
+# 4. In Algorithm 3 the server draws a batch of $B$ of all $N$ samples. By the chain rule (16), (17), the clients
+#    assemble the gradient of this batch.
 # ```
 #
-# So Theorem 3 is Theorem 1 with another $\sigma^2$.
+# Therefore Theorem 3 is Theorem 1 with another value of $\sigma^2$.
 
 # %% [markdown]
 # ## The start at zero, and momentum
@@ -77,7 +94,9 @@
 # ```{prf:lemma} The start at zero
 # :label: ssca-lemma-bias
 #
-# Let $\kappa_t=1-\prod_{s\le t}(1-\rho_s)$. The average (3), started at the zero function, is $\langle b^t,w\rangle+\kappa_t\tau\lVert w\rVert^2$ up to a constant. Its minimiser is $\bar w^t/\kappa_t$, and not the $\bar w^t$ of (9). Dividing by $\kappa_t$ is the same as the weights
+# Let $\kappa_t=1-\prod_{s\le t}(1-\rho_s)$. The averaged surrogate (3), started at the zero function, is
+# $\langle b^t,w\rangle+\kappa_t\tau\lVert w\rVert^2$ up to a constant. Its minimiser is $\bar w^t/\kappa_t$, and not
+# the $\bar w^t$ of (9). Dividing by $\kappa_t$ has the same effect as replacing the weights $\rho_t$ by
 #
 # $$
 # \tilde\rho_t=\frac{\rho_t}{\kappa_t},\qquad\tilde\rho_1=1 .
@@ -85,18 +104,26 @@
 # ```
 #
 # ```{prf:proof}
-# In steps.
+# The proof has two steps.
 #
-# 1. The quadratic coefficient obeys $k_t=(1-\rho_t)k_{t-1}+\rho_t\tau$, $k_0=0$. So $\tau-k_t=(1-\rho_t)(\tau-k_{t-1})$, and $k_t=\kappa_t\tau$. The minimiser of $\langle b,w\rangle+k\lVert w\rVert^2$ is $-\frac b{2k}$.
-# 2. $\frac{b^t}{\kappa_t}=\frac{(1-\rho_t)\kappa_{t-1}}{\kappa_t}\cdot\frac{b^{t-1}}{\kappa_{t-1}}+\frac{\rho_t}{\kappa_t}(g^t-2\tau w^t)$, and $(1-\rho_t)\kappa_{t-1}=\kappa_t-\rho_t$ by step 1.
+# 1. The quadratic coefficient $k_t$ of the averaged surrogate satisfies $k_t=(1-\rho_t)k_{t-1}+\rho_t\tau$ with
+#    $k_0=0$. So $\tau-k_t=(1-\rho_t)(\tau-k_{t-1})$, and by induction $k_t=\kappa_t\tau$. The minimiser of
+#    $\langle b,w\rangle+k\lVert w\rVert^2$ is $-\frac b{2k}$. Insert $b=b^t$ and $k=\kappa_t\tau$.
+# 2. Dividing the recursion of $b^t$ by $\kappa_t$ gives
+#    $\frac{b^t}{\kappa_t}=\frac{(1-\rho_t)\kappa_{t-1}}{\kappa_t}\cdot\frac{b^{t-1}}{\kappa_{t-1}}+\frac{\rho_t}{\kappa_t}(g^t-2\tau w^t)$.
+#    By step 1, $(1-\rho_t)\kappa_{t-1}=\kappa_t-\rho_t$, so the first factor is $1-\tilde\rho_t$.
 # ```
 #
-# So (9) is too short by $\kappa_t$, a pull to the origin. For $\rho_t=0.4\,t^{-0.4}$ the exact minimiser is longer by the factors 2.5, 1.72, 1.45 (below). $\kappa_t\to1$, as $\sum_t\rho_t=\infty$; and as {eq}`eq-ssca-bias` is a schedule like any other, every statement below holds for the corrected form too. Forcing $\rho_1=1$ also removes the pull, but with other weights on the rounds that follow.
+# So the $\bar w^t$ of (9) is too short by the factor $\kappa_t$, which pulls the model to the origin. For
+# $\rho_t=0.4\,t^{-0.4}$ the exact minimiser is longer by the factors 2.5, 1.72 and 1.45 in the first three rounds (see
+# the checks below). Since $\sum_t\rho_t=\infty$, $\kappa_t\to1$. The weights {eq}`eq-ssca-bias` are a schedule like any
+# other, so every statement below also holds for the corrected form. Setting $\rho_1=1$ also removes the pull, but it
+# gives other weights to the following rounds.
 #
 # ```{prf:lemma} SSCA is momentum SGD
 # :label: ssca-lemma-momentum
 #
-# With $v^0=w^1$ and $\gamma_0=0$, {eq}`eq-ssca-round` is
+# With $v^0=w^1$ and $\gamma_0=0$, the round {eq}`eq-ssca-round` is equivalent to
 #
 # $$
 # v^t=(1-\rho_t)(1-\gamma_{t-1})\,v^{t-1}+\frac{\rho_t}{2\tau}\,g^t,\qquad w^{t+1}=w^t-\gamma_tv^t .
@@ -104,45 +131,74 @@
 # ```
 #
 # ```{prf:proof}
-# $v^t=w^t+\frac{b^t}{2\tau}$, and $\frac{b^{t-1}}{2\tau}=v^{t-1}-w^{t-1}$. So $v^t=w^t+(1-\rho_t)(v^{t-1}-w^{t-1})+\frac{\rho_t}{2\tau}g^t-\rho_tw^t=(1-\rho_t)(v^{t-1}+w^t-w^{t-1})+\frac{\rho_t}{2\tau}g^t$, and $w^t-w^{t-1}=-\gamma_{t-1}v^{t-1}$.
-# For $t=1$: $v^1=(1-\rho_1)w^1+\frac{\rho_1}{2\tau}g^1$, which is $v^0=w^1$, $\gamma_0=0$. (Corrected: $\tilde\rho_1=1$, and $v^0$ does not matter.)
+# By definition $v^t=w^t+\frac{b^t}{2\tau}$, and hence $\frac{b^{t-1}}{2\tau}=v^{t-1}-w^{t-1}$. Insert the recursion of
+# $b^t$:
+# $v^t=w^t+(1-\rho_t)(v^{t-1}-w^{t-1})+\frac{\rho_t}{2\tau}g^t-\rho_tw^t=(1-\rho_t)(v^{t-1}+w^t-w^{t-1})+\frac{\rho_t}{2\tau}g^t$.
+# Then insert $w^t-w^{t-1}=-\gamma_{t-1}v^{t-1}$. For $t=1$, $b^0=0$ gives $v^1=(1-\rho_1)w^1+\frac{\rho_1}{2\tau}g^1$,
+# which is {eq}`eq-ssca-momentum` with $v^0=w^1$ and $\gamma_0=0$. In the corrected form $\tilde\rho_1=1$, so $v^0$ does
+# not matter.
 # ```
 
 # %% [markdown]
 # ## Tracking: Lemma 2
 #
-# Y's proof rests on a lemma of Ruszczyński (1980). We had no copy of it. As the literature on successive convex approximation quotes it: if the estimates are unbiased with bounded variance, $\sum_t\rho_t=\infty$, $\sum_t\rho_t^2<\infty$, and the target moves by $O(\gamma_t)$ a round with $\gamma_t/\rho_t\to0$, then the average converges to its target, almost surely. Here is what is used, with a proof.
+# The paper's proof rests on a lemma of Ruszczyński (1980), of which we had no copy. The literature on successive convex
+# approximation quotes it as follows. Suppose that the estimates are unbiased with bounded variance, that
+# $\sum_t\rho_t=\infty$ and $\sum_t\rho_t^2<\infty$, and that the target moves by $O(\gamma_t)$ per round with
+# $\gamma_t/\rho_t\to0$. Then the average converges to its target almost surely. The next lemma states and proves what
+# we use.
 #
 # ```{prf:lemma} Tracking
 # :label: ssca-lemma-tracking
 #
-# Let $x^t=(1-\rho_t)x^{t-1}+\rho_t(y^t+\xi^t)$, where $y^t$ is known before $\xi^t$ is drawn, $\mathbb E\xi^t=0$ and $\mathbb E\lVert\xi^t\rVert^2\le\sigma^2$ given the past. Let $\sum_t\rho_t=\infty$, $\rho_t\to0$ and $\lVert y^t-y^{t-1}\rVert/\rho_t\to0$. Then $x^t-y^t\to0$ almost surely if
+# Let $x^t=(1-\rho_t)x^{t-1}+\rho_t(y^t+\xi^t)$. Suppose that $y^t$ is known before $\xi^t$ is drawn, and that
+# $\mathbb E\xi^t=0$ and $\mathbb E\lVert\xi^t\rVert^2\le\sigma^2$ given the past. Let $\sum_t\rho_t=\infty$,
+# $\rho_t\to0$ and $\lVert y^t-y^{t-1}\rVert/\rho_t\to0$. Then $x^t-y^t\to0$ almost surely if
 #
 # 1. $\sum_t\rho_t^2<\infty$; or
 # 2. $\lVert\xi^t\rVert$ is bounded, $\rho_t\log t\to0$, and $\rho_{t-1}\le\rho_t(1+\rho_t)$ from some round on.
 # ```
 #
 # ```{prf:proof}
-# In steps.
+# The proof has four steps.
 #
-# 1. *Two parts.* $x^t-y^t=n^t+z^t$ with $n^t=(1-\rho_t)n^{t-1}+\rho_t\xi^t$, $n^0=0$, and $z^t=(1-\rho_t)(z^{t-1}-(y^t-y^{t-1}))$.
-# 2. *Drift.* $\lVert z^t\rVert\le(1-\rho_t)\lVert z^{t-1}\rVert+\rho_td_t$ with $d_t\to0$. For $\varepsilon>0$ and $t$ so large that $d_t\le\varepsilon$: $(\lVert z^t\rVert-\varepsilon)_+\le(1-\rho_t)(\lVert z^{t-1}\rVert-\varepsilon)_+$, and $\prod_t(1-\rho_t)=0$.
-# 3. *Noise, 1.* $\mathbb E\lVert n^t\rVert^2\le(1-\rho_t)\lVert n^{t-1}\rVert^2+\rho_t^2\sigma^2$ given the past. So $\lVert n^t\rVert^2+\sigma^2\sum_{s>t}\rho_s^2$ is a nonnegative supermartingale, which converges almost surely, and with it $\lVert n^t\rVert^2$. The total mean of $\lVert n^t\rVert^2$ goes to 0, by step 2 with $d_t=\rho_t\sigma^2$. So the limit is 0 (Fatou).
-# 4. *Noise, 2.* $n^t=\sum_{s\le t}\varphi_{s,t}\xi^s$ with $\varphi_{s,t}=\rho_s\prod_{r=s+1}^t(1-\rho_r)$. If $q_t=\sum_s\varphi_{s,t}^2$, then $q_t=(1-\rho_t)^2q_{t-1}+\rho_t^2$. From $q_{t-1}\le C\rho_{t-1}$ with $C\ge1$ follows
-#    $q_t\le(1-\rho_t)^2C\rho_t(1+\rho_t)+\rho_t^2\le C\rho_t(1-\rho_t)+\rho_t^2\le C\rho_t$. By Azuma's inequality, entry by entry, $\mathbb P(\lVert n^t\rVert>\varepsilon)\le2d\exp(-c\varepsilon^2/\rho_t)$ with some $c>0$; this is summable, and the lemma of Borel and Cantelli ends the proof.
+# 1. *Two parts.* Write $x^t-y^t=n^t+z^t$. The noise part satisfies $n^t=(1-\rho_t)n^{t-1}+\rho_t\xi^t$ with $n^0=0$,
+#    and the drift part satisfies $z^t=(1-\rho_t)(z^{t-1}-(y^t-y^{t-1}))$.
+# 2. *Drift.* By assumption $\lVert z^t\rVert\le(1-\rho_t)\lVert z^{t-1}\rVert+\rho_td_t$ with $d_t\to0$. Let
+#    $\varepsilon>0$ and let $t$ be so large that $d_t\le\varepsilon$. Then
+#    $(\lVert z^t\rVert-\varepsilon)_+\le(1-\rho_t)(\lVert z^{t-1}\rVert-\varepsilon)_+$, and $\prod_t(1-\rho_t)=0$. So
+#    $\limsup\lVert z^t\rVert\le\varepsilon$.
+# 3. *Noise in case 1.* Given the past,
+#    $\mathbb E\lVert n^t\rVert^2\le(1-\rho_t)\lVert n^{t-1}\rVert^2+\rho_t^2\sigma^2$. So
+#    $\lVert n^t\rVert^2+\sigma^2\sum_{s>t}\rho_s^2$ is a nonnegative supermartingale. It converges almost surely, and
+#    hence $\lVert n^t\rVert^2$ does too. The expectation of $\lVert n^t\rVert^2$ tends to 0, by the argument of step 2
+#    with $d_t=\rho_t\sigma^2$. So the limit is 0 by Fatou's lemma.
+# 4. *Noise in case 2.* Unrolling the recursion gives $n^t=\sum_{s\le t}\varphi_{s,t}\xi^s$ with
+#    $\varphi_{s,t}=\rho_s\prod_{r=s+1}^t(1-\rho_r)$. Let $q_t=\sum_s\varphi_{s,t}^2$, so that
+#    $q_t=(1-\rho_t)^2q_{t-1}+\rho_t^2$. If $q_{t-1}\le C\rho_{t-1}$ with $C\ge1$, then
+#    $q_t\le(1-\rho_t)^2C\rho_t(1+\rho_t)+\rho_t^2\le C\rho_t(1-\rho_t)+\rho_t^2\le C\rho_t$. Azuma's inequality,
+#    applied to every entry of $n^t$, gives $\mathbb P(\lVert n^t\rVert>\varepsilon)\le2d\exp(-c\varepsilon^2/\rho_t)$
+#    with some $c>0$. Since $\rho_t\log t\to0$, these probabilities are summable, and the Borel-Cantelli lemma shows
+#    that $n^t\to0$.
 # ```
 #
 # ```{prf:corollary} Y Lemma 2
 # :label: ssca-lemma-2
 #
-# If $\gamma_{t-1}/\rho_t\to0$ and the $v^t$ are bounded, then $e^t\to0$ almost surely, under 1 or 2 of {prf:ref}`ssca-lemma-tracking`.
+# If $\gamma_{t-1}/\rho_t\to0$ and the $v^t$ are bounded, then $e^t\to0$ almost surely, under 1 or 2 of
+# {prf:ref}`ssca-lemma-tracking`.
 # ```
 #
 # ```{prf:proof}
-# $x^t=b^t$ and $y^t=\nabla F(w^t)-2\tau w^t$: $\lVert y^t-y^{t-1}\rVert\le(L+2\tau)\gamma_{t-1}\lVert v^{t-1}\rVert$. $e^t=x^t-y^t$.
+# Apply {prf:ref}`ssca-lemma-tracking` to $x^t=b^t$ and $y^t=\nabla F(w^t)-2\tau w^t$. Its assumption on $y^t$ holds,
+# since $\lVert y^t-y^{t-1}\rVert\le(L+2\tau)\gamma_{t-1}\lVert v^{t-1}\rVert$. By definition $e^t=x^t-y^t$.
 # ```
 #
-# Two remarks. First, (4) does not print $\sum_t\rho_t^2<\infty$. Point 2 does not need it: with mini-batches of finitely many samples and bounded iterates the noise is bounded, and $\rho_t=a\,t^{-\alpha}$ tracks for every $0<\alpha<1$, Y's exponents included. Second, the ratio that matters is $\gamma_{t-1}/\rho_t$; (6) prints $\gamma_t/\rho_t$. For powers of $t$ both conditions agree.
+# The lemma differs from the paper in two points. First, (4) does not print $\sum_t\rho_t^2<\infty$. Case 2 of the lemma
+# does not need this condition, because the noise of mini-batches from finitely many samples is bounded if the iterates
+# are bounded. Then $\rho_t=a\,t^{-\alpha}$ tracks for every $0<\alpha<1$, which includes the paper's exponents. Second,
+# the ratio that matters is $\gamma_{t-1}/\rho_t$, whereas (6) prints $\gamma_t/\rho_t$. For powers of $t$ the two
+# conditions are equivalent.
 
 # %% [markdown]
 # ## Best response and descent: Lemmas 3 and 4
@@ -156,29 +212,42 @@
 # \mu\,\lVert\bar w_1-\bar w_2\rVert\le\lVert\nabla\Phi_1(\bar w_2)-\nabla\Phi_2(\bar w_2)\rVert .
 # $$ (eq-ssca-lemma3)
 #
-# If only $\lvert\Phi_1-\Phi_2\rvert\le\delta$ is known, $\lVert\bar w_1-\bar w_2\rVert\le\sqrt{2\delta/\mu}$. For {eq}`eq-ssca-round`, $\lVert\bar w^s-\bar w^t\rVert\le\frac{L+2\tau}{2\tau}\lVert w^s-w^t\rVert+\frac{\lVert e^s\rVert+\lVert e^t\rVert}{2\tau}$.
+# If only $\lvert\Phi_1-\Phi_2\rvert\le\delta$ is known, then $\lVert\bar w_1-\bar w_2\rVert\le\sqrt{2\delta/\mu}$. The
+# minimisers of {eq}`eq-ssca-round` satisfy
+# $\lVert\bar w^s-\bar w^t\rVert\le\frac{L+2\tau}{2\tau}\lVert w^s-w^t\rVert+\frac{\lVert e^s\rVert+\lVert e^t\rVert}{2\tau}$.
 # ```
 #
 # ```{prf:proof}
-# In steps.
+# The proof has three steps.
 #
-# 1. Strong monotonicity: $\mu\lVert\bar w_1-\bar w_2\rVert^2\le\langle\nabla\Phi_1(\bar w_2)-\nabla\Phi_1(\bar w_1),\bar w_2-\bar w_1\rangle$. Both $\nabla\Phi_1(\bar w_1)$ and $\nabla\Phi_2(\bar w_2)$ are 0, so the left factor may be replaced by $\nabla\Phi_1(\bar w_2)-\nabla\Phi_2(\bar w_2)$. Divide.
-# 2. $\frac\mu2\lVert\bar w_1-\bar w_2\rVert^2\le\Phi_1(\bar w_2)-\Phi_1(\bar w_1)$, and the same with 1 and 2 exchanged. The sum is at most $2\delta$.
-# 3. $2\tau\bar w^t=-b^t=2\tau w^t-\nabla F(w^t)-e^t$. Subtract, and use that $2\tau w-\nabla F(w)$ is $(L+2\tau)$-Lipschitz.
+# 1. Strong monotonicity of $\nabla\Phi_1$ gives
+#    $\mu\lVert\bar w_1-\bar w_2\rVert^2\le\langle\nabla\Phi_1(\bar w_2)-\nabla\Phi_1(\bar w_1),\bar w_2-\bar w_1\rangle$.
+#    Both $\nabla\Phi_1(\bar w_1)$ and $\nabla\Phi_2(\bar w_2)$ are 0, so the left factor of the inner product equals
+#    $\nabla\Phi_1(\bar w_2)-\nabla\Phi_2(\bar w_2)$. Apply the Cauchy-Schwarz inequality and divide by
+#    $\lVert\bar w_1-\bar w_2\rVert$.
+# 2. Strong convexity of $\Phi_1$ gives $\frac\mu2\lVert\bar w_1-\bar w_2\rVert^2\le\Phi_1(\bar w_2)-\Phi_1(\bar w_1)$.
+#    The same inequality holds with 1 and 2 exchanged. The sum of the two right sides is at most $2\delta$.
+# 3. By {eq}`eq-ssca-error`, $2\tau\bar w^t=-b^t=2\tau w^t-\nabla F(w^t)-e^t$. Subtract this equation for $t$ from the
+#    one for $s$, and use that $2\tau w-\nabla F(w)$ is $(L+2\tau)$-Lipschitz.
 # ```
 #
 # ```{prf:example} Values are not enough
 # :label: ssca-example-3
 #
-# $\Phi_2(w)=\frac12w^2$ and $\Phi_1(w)=\Phi_2(w)+\frac\delta2\sin\frac w{\sqrt\delta}$ differ by at most $\frac\delta2$, and $\Phi_1''\ge\frac12$. $\Phi_1'=0$ where $w=\sqrt\delta\,y$ with $y=-\frac12\cos y$, that is, $y=-0.45$: the minimisers are $0.45\sqrt\delta$ apart.
+# The functions $\Phi_2(w)=\frac12w^2$ and $\Phi_1(w)=\Phi_2(w)+\frac\delta2\sin\frac w{\sqrt\delta}$ differ by at most
+# $\frac\delta2$, and $\Phi_1''\ge\frac12$. The minimiser of $\Phi_2$ is zero. The minimiser of $\Phi_1$ is
+# $w=\sqrt\delta\,y$, where $y=-\frac12\cos y$, that is, $y=-0.45$. So the minimisers are $0.45\sqrt\delta$ apart.
 # ```
 #
-# Y's (47) to (50) argue from values, with $\frac\mu2\lVert\cdot\rVert$ where strong convexity gives $\frac\mu2\lVert\cdot\rVert^2$. With the square they give a root, and the example shows that no better is to be had from values.
+# In (47) to (50) the paper argues from the values of the functions, and it writes $\frac\mu2\lVert\cdot\rVert$ where
+# strong convexity gives $\frac\mu2\lVert\cdot\rVert^2$. With the square, these lines bound the distance by a square
+# root of $\delta$. The example shows that values alone cannot give a better bound.
 #
 # ```{prf:lemma} Y Lemma 4
 # :label: ssca-lemma-4
 #
-# If the averaged surrogate is $\mu$-strongly convex with gradient $\nabla F(w^t)+e^t$ at $w^t$ and minimiser $\bar w^t$, then with $\Delta=\bar w^t-w^t$, $\gamma=\gamma_t$,
+# Suppose that the averaged surrogate is $\mu$-strongly convex, with gradient $\nabla F(w^t)+e^t$ at $w^t$ and minimiser
+# $\bar w^t$. Let $\Delta=\bar w^t-w^t$ and $\gamma=\gamma_t$. Then
 #
 # $$
 # F(w^{t+1})-F(w^t)\le\gamma\lVert e^t\rVert\lVert\Delta\rVert-\gamma\Big(\mu-\frac L2\gamma\Big)\lVert\Delta\rVert^2 .
@@ -186,14 +255,23 @@
 # ```
 #
 # ```{prf:proof}
-# In steps.
+# The proof has two steps.
 #
-# 1. The surrogate's gradient is 0 at $\bar w^t$; strong monotonicity between $\bar w^t$ and $w^t$ is $\langle\nabla F(w^t)+e^t,\Delta\rangle\le-\mu\lVert\Delta\rVert^2$. For {eq}`eq-ssca-round` this is an equality with $\mu=2\tau$.
-# 2. $F(w^t+\gamma\Delta)\le F(w^t)+\gamma\langle\nabla F(w^t),\Delta\rangle+\frac L2\gamma^2\lVert\Delta\rVert^2$; insert step 1.
+# 1. The gradient of the surrogate is 0 at $\bar w^t$. So strong monotonicity between $\bar w^t$ and $w^t$ gives
+#    $\langle\nabla F(w^t)+e^t,\Delta\rangle\le-\mu\lVert\Delta\rVert^2$. For {eq}`eq-ssca-round` this is an equality
+#    with $\mu=2\tau$.
+# 2. Since $\nabla F$ is $L$-Lipschitz,
+#    $F(w^t+\gamma\Delta)\le F(w^t)+\gamma\langle\nabla F(w^t),\Delta\rangle+\frac L2\gamma^2\lVert\Delta\rVert^2$.
+#    Insert step 1.
 # ```
 #
-# From here Y concludes in two steps: $\liminf\lVert\Delta\rVert=0$, else $\sum_t\gamma_t=\infty$ would drive $F$ to $-\infty$; and $\limsup\lVert\Delta\rVert=0$, because every excursion of $\lVert\Delta\rVert$ costs a fixed amount of $F$. The first is sound with $e^t\to0$ alone.
-# The second needs more, as we read it: between the excursions {eq}`eq-ssca-lemma4` allows $F$ to grow by $\frac{\gamma_t}{4(\mu-L\gamma_t/2)}\lVert e^t\rVert^2$ a round, and $e^t\to0$ does not make this summable. The next section takes another way.
+# From this lemma the paper concludes in two steps. It first shows that $\liminf\lVert\Delta\rVert=0$, because otherwise
+# $\sum_t\gamma_t=\infty$ would drive $F$ to $-\infty$. It then shows that $\limsup\lVert\Delta\rVert=0$, because every
+# excursion of $\lVert\Delta\rVert$ lowers $F$ by a fixed amount. The first step needs only $e^t\to0$.
+#
+# As we read it, the second step needs more. Between the excursions {eq}`eq-ssca-lemma4` allows $F$ to grow by
+# $\frac{\gamma_t}{4(\mu-L\gamma_t/2)}\lVert e^t\rVert^2$ per round, and $e^t\to0$ does not make these amounts summable.
+# The next section proves the theorem in another way.
 
 # %% [markdown]
 # ## Theorems 1 and 3
@@ -201,7 +279,8 @@
 # ```{prf:theorem} Stationarity
 # :label: ssca-theorem-1
 #
-# Under {prf:ref}`ssca-assumption`, let $r_t=\gamma_t/\rho_t$ not increase, $\gamma_t\le\tau/L$, $\rho_t\le2\rho_{t+1}$ and $\gamma_t\le2\gamma_{t+1}$. Write $R_T=\sum_{t\le T}\gamma_t\rho_t$ and
+# Under {prf:ref}`ssca-assumption`, suppose that $r_t=\gamma_t/\rho_t$ does not increase, and that $\gamma_t\le\tau/L$,
+# $\rho_t\le2\rho_{t+1}$ and $\gamma_t\le2\gamma_{t+1}$. Write $R_T=\sum_{t\le T}\gamma_t\rho_t$ and
 #
 # $$
 # V_T=\frac2\tau\Big(F(w^1)-F_{\inf}+\tau r_1\lVert w^1\rVert^2+\frac{\sigma^2}{2\tau}R_T\Big).
@@ -218,72 +297,109 @@
 # ```
 #
 # ```{prf:proof}
-# By the momentum form {eq}`eq-ssca-momentum`, with the energy $F(w^{t+1})+\tau r_t\lVert v^t\rVert^2$. Let $q=(1-\rho_t)(1-\gamma_{t-1})$, $\xi=g^t-\nabla F(w^t)$, $r_0=r_1$.
+# The proof uses the momentum form {eq}`eq-ssca-momentum` and the energy $F(w^{t+1})+\tau r_t\lVert v^t\rVert^2$. Let
+# $q=(1-\rho_t)(1-\gamma_{t-1})$, $\xi=g^t-\nabla F(w^t)$ and $r_0=r_1$.
 #
-# 1. *The slope along $v$.* $\nabla F(w^t)=\frac{2\tau}{\rho_t}(v^t-qv^{t-1})-\xi$, and $\langle v-qv',v\rangle\ge\frac12(\lVert v\rVert^2-\lVert v'\rVert^2)+\frac{1-q}2(\lVert v\rVert^2+\lVert v'\rVert^2)$. Also $\mathbb E\langle\xi,v^t\rangle=\frac{\rho_t}{2\tau}\mathbb E\lVert\xi\rVert^2$ and $1-q\ge\rho_t$. So
+# 1. *The slope along $v$.* Solving {eq}`eq-ssca-momentum` for the gradient gives
+#    $\nabla F(w^t)=\frac{2\tau}{\rho_t}(v^t-qv^{t-1})-\xi$. Any vectors $v,v'$ satisfy
+#    $\langle v-qv',v\rangle\ge\frac12(\lVert v\rVert^2-\lVert v'\rVert^2)+\frac{1-q}2(\lVert v\rVert^2+\lVert v'\rVert^2)$.
+#    In $v^t$ only $\frac{\rho_t}{2\tau}\xi$ depends on $\xi$, so
+#    $\mathbb E\langle\xi,v^t\rangle=\frac{\rho_t}{2\tau}\mathbb E\lVert\xi\rVert^2$. Moreover $1-q\ge\rho_t$. Take the
+#    inner product of $\nabla F(w^t)$ with $\gamma_tv^t$:
 #
 #    $$
 #    \gamma_t\mathbb E\langle\nabla F(w^t),v^t\rangle\ge\mathbb E\big[\tau r_t\big(\lVert v^t\rVert^2-\lVert v^{t-1}\rVert^2\big)+\tau\gamma_t\lVert v^t\rVert^2\big]-\frac{\gamma_t\rho_t\sigma^2}{2\tau} .
 #    $$ (eq-ssca-slope)
 #
-# 2. *Energy.* $F(w^{t+1})\le F(w^t)-\gamma_t\langle\nabla F(w^t),v^t\rangle+\frac L2\gamma_t^2\lVert v^t\rVert^2$, with $L\gamma_t\le\tau$ and $r_t\le r_{t-1}$: given the past,
+# 2. *Energy.* By smoothness,
+#    $F(w^{t+1})\le F(w^t)-\gamma_t\langle\nabla F(w^t),v^t\rangle+\frac L2\gamma_t^2\lVert v^t\rVert^2$. Insert
+#    {eq}`eq-ssca-slope`, and use $L\gamma_t\le\tau$ and $r_t\le r_{t-1}$. Given the past,
 #
 #    $$
 #    \mathbb E\big[F(w^{t+1})+\tau r_t\lVert v^t\rVert^2+\tfrac\tau2\gamma_t\lVert v^t\rVert^2\big]\le F(w^t)+\tau r_{t-1}\lVert v^{t-1}\rVert^2+\frac{\gamma_t\rho_t\sigma^2}{2\tau} .
 #    $$ (eq-ssca-energy)
 #
-#    Add up from $t=1$, where $v^0=w^1$. This is point 1.
-# 3. *Error.* As in {prf:ref}`ssca-lemma-2`, $\mathbb E\lVert e^t\rVert^2\le(1-\rho_t)^2\lVert e^{t-1}+y^{t-1}-y^t\rVert^2+\rho_t^2\sigma^2$. Since $\lVert x+y\rVert^2\le(1+\rho)\lVert x\rVert^2+(1+\frac1\rho)\lVert y\rVert^2$ and $(1-\rho)^2(1+\rho)\le1-\rho$,
+#    Sum these inequalities from $t=1$, where $v^0=w^1$. This proves point 1.
+# 3. *Error.* Let $y^t=\nabla F(w^t)-2\tau w^t$ as in {prf:ref}`ssca-lemma-2`. Then
+#    $\mathbb E\lVert e^t\rVert^2\le(1-\rho_t)^2\lVert e^{t-1}+y^{t-1}-y^t\rVert^2+\rho_t^2\sigma^2$. Since
+#    $\lVert x+y\rVert^2\le(1+\rho)\lVert x\rVert^2+(1+\frac1\rho)\lVert y\rVert^2$ and $(1-\rho)^2(1+\rho)\le1-\rho$,
 #
 #    $$
 #    \mathbb E\lVert e^t\rVert^2\le(1-\rho_t)\lVert e^{t-1}\rVert^2+\frac{(L+2\tau)^2\gamma_{t-1}^2}{\rho_t}\lVert v^{t-1}\rVert^2+\rho_t^2\sigma^2 .
 #    $$ (eq-ssca-error-step)
 #
-# 4. *Its sum.* Multiply by $r_t$, and add up over $t=2,\dots,T+1$; $r_t$ does not increase, and $r_t\gamma_{t-1}^2/\rho_t\le2r_1^2\gamma_{t-1}$. This bounds $\sum_{t\le T}\gamma_{t+1}\mathbb E\lVert e^t\rVert^2$, which is at least half of
+# 4. *Sum of the errors.* Multiply {eq}`eq-ssca-error-step` by $r_t$, and sum over $t=2,\dots,T+1$. Use that $r_t$ does
+#    not increase, and that $r_t\gamma_{t-1}^2/\rho_t\le2r_1^2\gamma_{t-1}$. This bounds
+#    $\sum_{t\le T}\gamma_{t+1}\mathbb E\lVert e^t\rVert^2$. Since $\gamma_t\le2\gamma_{t+1}$, the sum with the weights
+#    $\gamma_t$ is at most twice as large:
 #
 #    $$
 #    \sum_{t\le T}\gamma_t\mathbb E\lVert e^t\rVert^2\le2r_1\mathbb E\lVert e^1\rVert^2+4r_1^2(L+2\tau)^2V_T+2\sigma^2(R_{T+1}-\gamma_1\rho_1) .
 #    $$ (eq-ssca-error-sum)
 #
-#    $e^1=(1-\rho_1)(2\tau w^1-\nabla F(w^1))+\rho_1\xi$ gives $2r_1\mathbb E\lVert e^1\rVert^2\le2r_1G_1+2\gamma_1\rho_1\sigma^2$.
-# 5. *Point 2:* $\lVert\nabla F\rVert^2=\lVert2\tau v-e\rVert^2\le8\tau^2\lVert v\rVert^2+2\lVert e\rVert^2$.
-# 6. *Point 3.* Now $\sum\gamma_t\lVert v^t\rVert^2$ and $\sum\gamma_t\lVert\nabla F(w^t)\rVert^2$ are finite almost surely. $\sum\gamma_t=\infty$, so $\lVert\nabla F(w^t)\rVert\le\delta$ infinitely often. If it were also $\ge2\delta$ infinitely often, there would be infinitely many disjoint stretches $s,\dots,u$ on which it goes from $\le\delta$ to $\ge2\delta$ and is $>\delta$ in between. On each,
+#    From $e^1=(1-\rho_1)(2\tau w^1-\nabla F(w^1))+\rho_1\xi$ follows
+#    $2r_1\mathbb E\lVert e^1\rVert^2\le2r_1G_1+2\gamma_1\rho_1\sigma^2$.
+# 5. *Point 2.* By {eq}`eq-ssca-error`,
+#    $\lVert\nabla F\rVert^2=\lVert2\tau v-e\rVert^2\le8\tau^2\lVert v\rVert^2+2\lVert e\rVert^2$. Multiply by
+#    $\gamma_t$, sum, and insert point 1 and {eq}`eq-ssca-error-sum`.
+# 6. *Point 3.* Since $\sum_t\gamma_t\rho_t<\infty$, points 1 and 2 show that $\sum\gamma_t\lVert v^t\rVert^2$ and
+#    $\sum\gamma_t\lVert\nabla F(w^t)\rVert^2$ are finite almost surely. Since $\sum\gamma_t=\infty$, for every
+#    $\delta>0$ there are infinitely many $t$ with $\lVert\nabla F(w^t)\rVert\le\delta$. Suppose that there were also
+#    infinitely many $t$ with $\lVert\nabla F(w^t)\rVert\ge2\delta$. Then there would be infinitely many disjoint
+#    stretches $s,\dots,u$ on which $\lVert\nabla F\rVert$ is at most $\delta$ at $s$, above $\delta$ in between, and at
+#    least $2\delta$ at $u$. On each stretch,
 #
 #    $$
 #    \delta\le L\lVert w^u-w^s\rVert\le L\gamma_s\lVert v^s\rVert+L\Big(\sum_{s<t<u}\gamma_t\Big)^{1/2}\Big(\sum_{s<t<u}\gamma_t\lVert v^t\rVert^2\Big)^{1/2},
 #    $$ (eq-ssca-excursion)
 #
-#    and $\sum_{s<t<u}\gamma_t\le\delta^{-2}\sum_{s<t<u}\gamma_t\lVert\nabla F(w^t)\rVert^2$. All terms on the right go to 0, a contradiction.
+#    and $\sum_{s<t<u}\gamma_t\le\delta^{-2}\sum_{s<t<u}\gamma_t\lVert\nabla F(w^t)\rVert^2$. All terms on the right
+#    tend to 0, which is a contradiction.
 # ```
 #
-# If $\gamma_t\le\tau/L$ holds from some round on only, count from there. Compared with Y's statement: $\gamma_t/\rho_t\to0$ is not needed, only that it does not increase; $\sum_t\gamma_t^2\le r_1\sum_t\gamma_t\rho_t$ is implied; all of $\nabla F(w^t)$ goes to 0, and not only along subsequences; and there is a rate.
+# If $\gamma_t\le\tau/L$ holds only from some round on, start the sums at this round. The theorem differs from the
+# paper's statement in four points. The ratio $\gamma_t/\rho_t$ need not tend to zero, but only must not increase. The
+# condition $\sum_t\gamma_t^2<\infty$ is implied, because $\sum_t\gamma_t^2\le r_1\sum_t\gamma_t\rho_t$. The whole
+# sequence $\nabla F(w^t)$ tends to 0, and not only subsequences of it. Finally, there is a rate.
 #
 # ```{prf:corollary} Powers of $t$
 # :label: ssca-corollary-powers
 #
-# Let $\rho_t=a_1t^{-\alpha}$, $\gamma_t=a_2t^{-\beta}$ with $0<\alpha\le\beta<1$. The mean of $\mathbb E\lVert\nabla F(w^t)\rVert^2$ over $t\le T$ with weights $\gamma_t$ is $O(T^{-\min(\alpha,1-\beta)})$, up to a logarithm if $\alpha+\beta=1$. Almost surely $\nabla F(w^t)\to0$ if $\alpha+\beta>1$.
+# Let $\rho_t=a_1t^{-\alpha}$ and $\gamma_t=a_2t^{-\beta}$ with $0<\alpha\le\beta<1$. The mean of
+# $\mathbb E\lVert\nabla F(w^t)\rVert^2$ over $t\le T$ with the weights $\gamma_t$ is $O(T^{-\min(\alpha,1-\beta)})$, up
+# to a logarithm if $\alpha+\beta=1$. If $\alpha+\beta>1$, then $\nabla F(w^t)\to0$ almost surely.
 # ```
 #
 # ```{prf:proof}
-# $\sum_{t\le T}\gamma_t$ grows like $T^{1-\beta}$, and $R_T$ like $T^{1-\alpha-\beta}$, like $\log T$, or is bounded, as $\alpha+\beta$ is below, at, or above 1.
+# The sum $\sum_{t\le T}\gamma_t$ grows like $T^{1-\beta}$. The sum $R_T$ grows like $T^{1-\alpha-\beta}$ if
+# $\alpha+\beta<1$, grows like $\log T$ if $\alpha+\beta=1$, and is bounded if $\alpha+\beta>1$. Divide
+# {eq}`eq-ssca-mean` by $\sum_{t\le T}\gamma_t$.
 # ```
 #
-# | Y's exponents | $\sum\gamma_t^2<\infty$ | $\sum\rho_t^2<\infty$ | $\sum\gamma_t\rho_t<\infty$ | tracking | rate of the mean |
+# The table lists the exponents $\alpha,\beta$ of the paper's experiments and those that we use to test claim C10. The
+# column *tracking* says whether $e^t\to0$ by {prf:ref}`ssca-lemma-tracking`.
+#
+# | exponents $\alpha,\beta$ | $\sum\gamma_t^2<\infty$ | $\sum\rho_t^2<\infty$ | $\sum\gamma_t\rho_t<\infty$ | tracking | rate of the mean |
 # | --- | --- | --- | --- | --- | --- |
-# | 0.4, 0.45 | no | no | no | yes | $T^{-0.4}$ |
-# | 0.3, 0.35 | no | no | no | yes | $T^{-0.3}$ |
+# | paper: 0.4, 0.45 | no | no | no | yes | $T^{-0.4}$ |
+# | paper: 0.3, 0.35 | no | no | no | yes | $T^{-0.3}$ |
 # | ours for C10: 0.6, 0.65 | yes | yes | yes | yes | $T^{-0.35}$ |
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **Step sizes.** $\sum_t\gamma_t^2<\infty$ in (6) fails in all experiments of Y; Theorem 1 as printed says nothing of them. {eq}`eq-ssca-mean` does.
-# * **(4)** lacks $\sum_t\rho_t^2<\infty$, which the cited lemma asks for (but see {prf:ref}`ssca-lemma-tracking`, point 2).
-# * **(47) to (50)**: the square of the norm is missing. {eq}`eq-ssca-lemma3` repairs Lemma 3.
-# * **$\limsup\lVert\Delta\rVert=0$** needs that the gains of $F$ are summable; {prf:ref}`ssca-theorem-1` proves more without tracking.
-# * **(8) is not (3)** in the first rounds ({prf:ref}`ssca-lemma-bias`).
-# * **Assumption 1** is claimed for the network, whose gradient is Lipschitz on bounded sets only; likewise for items 3 and 4 of Assumption 2 and the quadratic surrogate.
-# * **Indices.** $\mathcal N$ is partitioned into $I$ subsets, not $K$; (20) lacks $\frac1B$; Theorem 4 means Problem 8.
+# * **Step sizes.** In all experiments of the paper $\sum_t\gamma_t^2=\infty$, which violates (6). So Theorem 1 as
+#   printed says nothing about them, but the bound {eq}`eq-ssca-mean` does.
+# * **Condition (4)** lacks $\sum_t\rho_t^2<\infty$, which the cited lemma requires. Case 2 of
+#   {prf:ref}`ssca-lemma-tracking` shows that convergence is possible without it.
+# * **Lines (47) to (50)** lack the square of the norm. {eq}`eq-ssca-lemma3` repairs Lemma 3.
+# * **The conclusion $\limsup\lVert\Delta\rVert=0$** needs that the gains of $F$ are summable. {prf:ref}`ssca-theorem-1`
+#   proves more, without tracking.
+# * **Equation (8)** does not compute the average (3) in the first rounds ({prf:ref}`ssca-lemma-bias`).
+# * **Assumption 1** is claimed for the network, but the network's gradient is Lipschitz on bounded sets only. The same
+#   holds for items 3 and 4 of Assumption 2 and the quadratic surrogate.
+# * **Indices.** The set $\mathcal N$ is partitioned into $I$ subsets, and not into $K$. Equation (20) lacks the factor
+#   $\frac1B$. Theorem 4 refers to Problem 3 where Problem 8 is meant.
 # ```
 
 # %% [markdown]
@@ -321,7 +437,8 @@ def root_mean(x):  # over runs, of vectors
 
 
 # %% [markdown]
-# **Unequal clients**: 3, 7 and 20 samples, $B=2$, all batches listed.
+# **Unequal clients.** Three clients hold 3, 7 and 20 samples. We list all batches of $B=2$ samples and compare mean and
+# variance with {prf:ref}`ssca-lemma-sampling`.
 
 # %% tags=["remove-input"]
 from itertools import combinations, pairwise
@@ -342,7 +459,8 @@ check("the weights N_i / (B N) are unbiased, to 1e-12", np.abs(sum(means) - samp
 _ = check("the variance is the formula's, to 1e-12", abs(variance - formula) < 1e-12)
 
 # %% [markdown]
-# **The start at zero**, Y's three schedules; the average (3) is minimised as it stands, with its own curvature. Then **momentum**: {eq}`eq-ssca-momentum` beside {eq}`eq-ssca-round`, plain and corrected.
+# **The start at zero.** For the paper's three schedules we minimise the average (3) exactly, with its own curvature. **Momentum.**
+# We run {eq}`eq-ssca-momentum` and {eq}`eq-ssca-round` side by side, in the printed and in the corrected form.
 
 # %% tags=["remove-input"]
 printed = {1: (0.4, 0.4, 0.4), 10: (0.6, 0.9, 0.3), 100: (0.9, 0.9, 0.3)}  # B: a1, a2, alpha
@@ -373,7 +491,8 @@ check("the weights rho / kappa give the exact minimiser of (3), to 1e-12", max(e
 _ = check("momentum SGD has the same iterates, plain and corrected, 60 rounds, to 1e-12", max(gaps) < 1e-12)
 
 # %% [markdown]
-# **Step sizes.** Partial sums at $t=10^7$ (quick: $10^6$) and, from the exponents, whether the sums are finite.
+# **Step sizes.** The table shows partial sums at $t=10^7$ ($10^6$ in the quick profile). Whether the infinite sums are
+# finite follows from the exponents.
 
 # %% tags=["remove-input"]
 terms = {"quick": 10**6, "full": 10**7}[profile]
@@ -401,7 +520,9 @@ _ = check("0.6 and 0.65: sum gamma rho converges, to 4.595", abs(limit - 4.5951)
 table.round(2)
 
 # %% [markdown]
-# **Tracking.** $F$ has ripples ($L=1+4\cdot0.5$, not convex), 40 samples, $B=2$, $\tau=\frac12$. The root mean square of $e^t$ over the runs: with the exponents 0.6, 0.75, with Y's (point 2 of the lemma), and without averaging, $\rho_t=1$.
+# **Tracking.** The function $F$ has ripples ($L=1+4\cdot0.5$), so it is not convex. There are 40 samples, $B=2$ and
+# $\tau=\frac12$. We measure the root mean square of $e^t$ over the runs, with the exponents 0.6 and 0.75, with the
+# paper's exponents (case 2 of the lemma), and without averaging, that is, with $\rho_t=1$.
 
 # %% tags=["remove-input"]
 T = {"quick": 1000, "full": 2000}[profile]
@@ -438,7 +559,7 @@ plot.show(
 )
 
 # %% [markdown]
-# **Lemmas 3 and 4** along the runs above, and the example.
+# **Lemmas 3 and 4.** We check both lemmas along the runs above, and the example on values.
 
 # %% tags=["remove-input"]
 worst3, worst4 = [], []
@@ -465,7 +586,10 @@ check("Lemma 4 in all rounds of all runs", max(worst4) <= 1e-12)
 _ = check("the example: minimisers 0.45 sqrt(delta) apart for delta = 1 to 1e-6", np.abs(np.array(list(roots.values())) - 0.45).max() < 0.005)
 
 # %% [markdown]
-# **Theorem 1**, with all constants: $\tau=3$, so that $\gamma_t\le\tau/L$ from the first round on, $\sigma^2$ and $F_{\inf}$ from the instance, the means over all runs; first Y's exponents, then a pair with $\alpha+\beta>1$ but $\sum_t\rho_t^2=\infty$. The constants are generous: {eq}`eq-ssca-mean` is several hundred times too large here.
+# **Theorem 1.** We check the bounds with all their constants. With $\tau=3$, $\gamma_t\le\tau/L$ holds from the first
+# round on. We take $\sigma^2$ and $F_{\inf}$ from the instance, and means over all runs. The first exponents are the
+# paper's. The last pair has $\alpha+\beta>1$ but $\sum_t\rho_t^2=\infty$. The constants are generous: here the bound
+# {eq}`eq-ssca-mean` is several hundred times too large.
 
 # %% tags=["remove-input"]
 T, tau = {"quick": 400, "full": 1000}[profile], 3.0
@@ -510,4 +634,4 @@ _ = check("the weighted mean falls with T, Y's exponents included", (table["weig
 table.drop(columns=["inside", "gamma"]).astype(float).round(3)
 
 # %% [markdown]
-# The cells that make these checks are in {download}`note_ssca.py <src/note_ssca.py>`.
+# The code of these checks is in {download}`note_ssca.py <src/note_ssca.py>`.

@@ -13,15 +13,25 @@
 # %% [markdown]
 # # SSCA with constraints: the server's programme and the penalty
 #
-# With constraints, {cite:t}`ye2021ssca` (Y below) have the server solve a small convex programme every round, made of averaged quadratics (Algorithms 2 and 4). This note proves Lemmas 1, 5 and 6 and Theorems 2, 4 and 5, for the quadratic surrogate. Equation numbers in plain brackets are Y's.
+# With constraints, the server of SSCA solves a small convex programme in every round, which consists of averaged
+# quadratics ({cite:t}`ye2021ssca`, Y below, Algorithms 2 and 4). This note proves Lemmas 1, 5 and 6 and
+# Theorems 2, 4 and 5 of the paper, for the quadratic surrogate. Equation numbers in plain brackets are the paper's.
 #
-# Three findings. **One formula is enough for any number of constraints**: the dual of the programme is maximised coordinate by coordinate, each step in closed form, and Y's Lemma 1 is a single such step ({prf:ref}`ssca-lemma-dual`). **Theorem 2, ii, lacks a condition** without which it is false ({prf:ref}`ssca-example-penalty`); with it, the slack vanishes already at a finite penalty ({prf:ref}`ssca-theorem-exact`).
-# **Theorem 2, i**, is proved here for step sizes stricter than (6), $\rho_t=t^{-0.6}$ and $\gamma_t=t^{-0.75}$ for instance ({prf:ref}`ssca-theorem-2`).
+# There are three findings.
+#
+# * **One formula is enough for any number of constraints.** The dual of the programme is maximised coordinate by
+#   coordinate, each step in closed form. The paper's Lemma 1 is a single such step ({prf:ref}`ssca-lemma-dual`).
+# * **Part ii of Theorem 2 lacks a condition** without which it is false ({prf:ref}`ssca-example-penalty`). With this
+#   condition, the slack vanishes already at a finite penalty ({prf:ref}`ssca-theorem-exact`).
+# * **Part i of Theorem 2** is proved here for step sizes that satisfy more than (6), for instance $\rho_t=t^{-0.6}$ and
+#   $\gamma_t=t^{-0.75}$ ({prf:ref}`ssca-theorem-2`).
 
 # %% [markdown]
 # ## The server's programme
 #
-# The averaged surrogates are $\bar F_m(w)=A_m+\langle B_m,w\rangle+\tau\lVert w\rVert^2$; let the levels $U_m$ be taken off $A_m$. The objective is $\langle a_0,w\rangle+\tau_0\lVert w\rVert^2$: either averaged as well, $\tau_0=\tau$, or kept exactly as in (38), $a_0=0$ and $\tau_0=1$. Problem 5 is
+# The averaged surrogates are $\bar F_m(w)=A_m+\langle B_m,w\rangle+\tau\lVert w\rVert^2$, where the level $U_m$ is
+# subtracted from $A_m$. The objective is $\langle a_0,w\rangle+\tau_0\lVert w\rVert^2$. It is either averaged as well,
+# with $\tau_0=\tau$, or kept exactly as in (38), with $a_0=0$ and $\tau_0=1$. Problem 5 of the paper is
 #
 # $$
 # \min_{w,\,s}\;\langle a_0,w\rangle+\tau_0\lVert w\rVert^2+c\sum_{m=1}^Ms_m\quad\text{s.t.}\quad\bar F_m(w)\le s_m,\;s_m\ge0 .
@@ -36,53 +46,65 @@
 # \max_{0\le\nu\le c}h(\nu),\qquad h(\nu)=\sum_m\nu_mA_m-\frac{\lVert a(\nu)\rVert^2}{4u(\nu)},
 # $$ (eq-ssca-dual)
 #
-# $h$ is concave, there is no duality gap, and with a maximiser $\nu$ the solution is
+# where $h$ is concave. There is no duality gap. With a maximiser $\nu$ of $h$ the solution is
 #
 # $$
 # w=-\frac{a(\nu)}{2u(\nu)},\qquad s_m=\max\{0,\bar F_m(w)\} .
 # $$ (eq-ssca-response)
 #
-# With the other coordinates fixed, let $a'$ and $u'$ be $a$ and $u$ at $\nu_m=0$, $p=a'-\frac{u'}\tau B_m$ and $D=\lVert B_m\rVert^2-4\tau A_m$. A maximiser in $\nu_m$ alone is
+# Fix all coordinates but $\nu_m$. Let $a'$ and $u'$ be the values of $a$ and $u$ at $\nu_m=0$, and let
+# $p=a'-\frac{u'}\tau B_m$ and $D=\lVert B_m\rVert^2-4\tau A_m$. A maximiser of $h$ in $\nu_m$ alone is
 #
 # $$
 # \nu_m=\Big[\frac1\tau\Big(\frac{\tau\lVert p\rVert}{\sqrt D}-u'\Big)\Big]_0^c\ \text{ if }D>0,\qquad\nu_m=c\ \text{ if }D\le0,
 # $$ (eq-ssca-coordinate)
 #
-# and the only one unless $p=0$ and $D=0$.
+# and it is the only one unless $p=0$ and $D=0$.
 # ```
 #
 # ```{prf:proof}
-# In steps.
+# The proof has four steps.
 #
-# 1. *Dual.* With multipliers $\nu_m$ of $\bar F_m\le s_m$ and $\mu_m$ of $s_m\ge0$, the Lagrangian is linear in $s_m$ with slope $c-\nu_m-\mu_m$. Its infimum is finite exactly if this is 0, that is, if $0\le\nu_m\le c$. In $w$ it is $\langle a(\nu),w\rangle+u(\nu)\lVert w\rVert^2+\sum_m\nu_mA_m$, with minimiser {eq}`eq-ssca-response` and minimum $h(\nu)$.
-# 2. *Concave*, as an infimum of functions that are affine in $\nu$. (Y prints "convex".)
-# 3. *No gap:* the programme is convex, and large $s$ is strictly feasible (Slater). It is strongly convex in $w$, so $w$ is unique, and it minimises the Lagrangian at every maximiser $\nu$.
+# 1. *Dual.* Let $\nu_m$ be the multipliers of $\bar F_m\le s_m$ and $\mu_m$ those of $s_m\ge0$. The Lagrangian is
+#    linear in $s_m$ with slope $c-\nu_m-\mu_m$. Its infimum over $s_m$ is finite exactly if this slope is 0, that is,
+#    if $0\le\nu_m\le c$. As a function of $w$ the Lagrangian is
+#    $\langle a(\nu),w\rangle+u(\nu)\lVert w\rVert^2+\sum_m\nu_mA_m$, with the minimiser {eq}`eq-ssca-response` and the
+#    minimum $h(\nu)$.
+# 2. *Concavity.* $h$ is an infimum of functions that are affine in $\nu$. (The paper prints "convex".)
+# 3. *No gap.* The programme is convex, and large $s$ is strictly feasible (Slater). The programme is strongly convex in
+#    $w$, so $w$ is unique, and it minimises the Lagrangian at every maximiser $\nu$.
 # 4. *One coordinate.* Put $u=u'+\tau\nu_m$. Then $a(\nu)=a'+\frac{u-u'}\tau B_m=p+\frac u\tau B_m$, and
 #
 #    $$
 #    h=\text{const}-\frac{\lVert p\rVert^2}{4u}-\frac{u}{4\tau^2}\lVert B_m\rVert^2+\frac u\tau A_m,\qquad\frac{dh}{du}=\frac1{4\tau^2}\Big(\frac{\tau^2\lVert p\rVert^2}{u^2}-D\Big).
 #    $$ (eq-ssca-slope-u)
 #
-#    If $D\le0$, $h$ does not decrease. If $D>0$, it grows up to $u=\tau\lVert p\rVert/\sqrt D$ and falls from there on. It is constant only if $p=0$ and $D=0$.
+#    If $D\le0$, $h$ does not decrease. If $D>0$, $h$ increases up to $u=\tau\lVert p\rVert/\sqrt D$ and then decreases.
+#    It is constant only if $p=0$ and $D=0$.
 # ```
 #
 # ```{prf:corollary} Y Lemma 1
 # :label: ssca-lemma-1
 #
-# For $M=1$, $a_0=0$, $\tau_0=1$, with $b=\lVert B\rVert^2$ and the level written out,
+# Let $M=1$, $a_0=0$, $\tau_0=1$ and $b=\lVert B\rVert^2$, and write out the level. Then
 #
 # $$
 # w=\frac{-\nu B}{2(1+\nu\tau)},\qquad\nu=\Big[\frac1\tau\Big(\sqrt{\frac b{b+4\tau(U-A)}}-1\Big)\Big]_0^c\ \text{ or }\ c,
 # $$ (eq-ssca-lemma1)
 #
-# the latter if $b+4\tau(U-A)\le0$. In particular $A\le U$ gives $w=0$ (and $\nu=0$, unless $b=0$ and $A=U$), and $\nu<c$ implies $s=0$.
+# where $\nu=c$ if $b+4\tau(U-A)\le0$. If $A\le U$, then $w=0$ (and $\nu=0$, unless $b=0$ and $A=U$). If $\nu<c$, then
+# $s=0$.
 # ```
 #
 # ```{prf:proof}
-# $a'=0$ and $u'=1$, so $p=-\frac B\tau$ and $\tau\lVert p\rVert=\sqrt b$. If $A\le U$ and $D>0$ the root is at most 1; if $D=0$ then $b=0$ and $A=U$, where $\nu=c$ gives $w=0$ as well. The last sentence: $\mu=c-\nu>0$ and $\mu s=0$.
+# In {prf:ref}`ssca-lemma-dual`, $a'=0$ and $u'=1$, so $p=-\frac B\tau$ and $\tau\lVert p\rVert=\sqrt b$. If $A\le U$
+# and $D>0$, the root is at most 1. If $A\le U$ and $D=0$, then $b=0$ and $A=U$, where $\nu=c$ gives $w=0$ as well. If
+# $\nu<c$, then $\mu=c-\nu>0$, and $\mu s=0$ implies $s=0$.
 # ```
 #
-# All of this lives in inner products: the $M+1$ vectors enter through $\lVert a_0\rVert^2,\langle a_0,B_m\rangle,\langle B_l,B_m\rangle$, once a round $O(M^2d)$, and a sweep over the coordinates costs $O(M^2)$.
+# The server needs only inner products. The $M+1$ vectors enter through
+# $\lVert a_0\rVert^2,\langle a_0,B_m\rangle,\langle B_l,B_m\rangle$, which cost $O(M^2d)$ once per round. A sweep over
+# all coordinates then costs $O(M^2)$.
 #
 # ```{prf:lemma} Sweeps converge
 # :label: ssca-lemma-sweeps
@@ -91,25 +113,35 @@
 # ```
 #
 # ```{prf:proof}
-# In steps.
+# The proof has three steps.
 #
-# 1. The maximiser in a coordinate is unique, so {eq}`eq-ssca-coordinate` is continuous in the other coordinates, and so is a whole sweep $S$.
-# 2. $h$ grows along the sweeps and is bounded. At a limit point, $h(S(\nu))=h(\nu)$. The first coordinate's step does not raise $h$, so by uniqueness it does not move; likewise the second, and so on: $\nu$ is maximal in each coordinate.
-# 3. $h$ is concave and differentiable on the box $[0,c]^M$, where maximal in each coordinate means that $\nabla h$ satisfies the optimality conditions: $\nu$ is a maximiser. Then $w(\nu)$ is the solution, which is unique, so all of the sequence converges to it.
+# 1. The maximiser in each coordinate is unique, so {eq}`eq-ssca-coordinate` is continuous in the other coordinates.
+#    Hence a whole sweep $S$ is continuous.
+# 2. $h$ does not decrease along the sweeps and is bounded, so $h(S(\nu))=h(\nu)$ at a limit point $\nu$. The step of
+#    the first coordinate does not raise $h$, so by uniqueness it does not move $\nu$. The same holds for the second
+#    coordinate, and so on. So $\nu$ is maximal in each coordinate.
+# 3. $h$ is concave and differentiable on the box $[0,c]^M$. A point that is maximal in each coordinate satisfies the
+#    optimality conditions there, so $\nu$ is a maximiser. Then $w(\nu)$ is the solution. The solution is unique, so the
+#    whole sequence converges to it.
 # ```
 #
-# How many sweeps it takes depends on the instance: a few dozen as a rule, a thousand and more now and then (table below). So sweeps alone are exact for $M\le1$ only; the duality gap says how good they are for $M\ge2$. The library takes one step of the formula for $M=1$, and for $M\ge2$ follows the central path of the dual by Newton steps, an interior point method: forty of them do.
+# The number of sweeps that are needed depends on the instance: a few dozen as a rule, but now and then a thousand or
+# more (see the table below). So the library uses the formula only for $M=1$, where one step is exact. For $M\ge2$ it
+# follows the central path of the dual by forty Newton steps, which is an interior point method. The duality gap shows
+# how accurate the result is.
 
 # %% [markdown]
 # ## Convergence for a fixed penalty: Lemmas 5 and 6, Theorem 2, i
 #
-# Let $F_1,\dots,F_M$ have their levels taken off, and
+# Let the levels be subtracted from $F_1,\dots,F_M$, and let
 #
 # $$
 # \Phi(w)=F_0(w)+c\sum_m[F_m(w)]_+,\qquad\bar\Phi^t(w)=\bar F_0^t(w)+c\sum_m[\bar F_m^t(w)]_+ .
 # $$ (eq-ssca-phi)
 #
-# Eliminating $s$, Problem 4 is to minimise $\Phi$, and the server minimises $\bar\Phi^t$. $\bar w^t$ is the minimiser, $\Delta^t=\bar w^t-w^t$, and the errors are $e_m=\nabla\bar F_m^t(w^t)-\nabla F_m(w^t)$ and $\epsilon_m=\bar F_m^t(w^t)-F_m(w^t)$.
+# After $s$ is eliminated, Problem 4 of the paper is to minimise $\Phi$, and the server minimises $\bar\Phi^t$. Let
+# $\bar w^t$ be the minimiser of $\bar\Phi^t$ and $\Delta^t=\bar w^t-w^t$. The errors of the averaged surrogates are
+# $e_m=\nabla\bar F_m^t(w^t)-\nabla F_m(w^t)$ and $\epsilon_m=\bar F_m^t(w^t)-F_m(w^t)$.
 #
 # ```{prf:assumption}
 # :label: ssca-assumption-2
@@ -117,19 +149,26 @@
 # There are finitely many samples. The iterates stay in a ball, on which every $F_m$ has an $L$-Lipschitz gradient.
 # ```
 #
-# Finitely many samples make everything bounded, the noise too.
+# With finitely many samples everything is bounded, including the noise.
 #
 # ```{prf:lemma} Y Lemma 5
 # :label: ssca-lemma-5
 #
-# If $\gamma_{t-1}/\rho_t\to0$, $\sum_t\rho_t=\infty$, $\rho_t\log t\to0$ and $\rho_{t-1}\le\rho_t(1+\rho_t)$ from some round on, then $e_m\to0$ and $\epsilon_m\to0$ almost surely.
+# If $\gamma_{t-1}/\rho_t\to0$, $\sum_t\rho_t=\infty$, $\rho_t\log t\to0$ and $\rho_{t-1}\le\rho_t(1+\rho_t)$ from some
+# round on, then $e_m\to0$ and $\epsilon_m\to0$ almost surely.
 # ```
 #
 # ```{prf:proof}
-# $(B_m,A_m)$ are averages with the targets $\nabla F_m-2\tau w$ and $F_m-\langle\nabla F_m,w\rangle+\tau\lVert w\rVert^2$ at $w=w^t$. Both are Lipschitz on the ball and move by $O(\gamma_{t-1})$. {prf:ref}`ssca-lemma-tracking`, point 2, applies. $e_m$ is the error of $B_m$, and $\epsilon_m$ that of $A_m$ plus $\langle\cdot,w\rangle$ of that of $B_m$.
+# The pair $(B_m,A_m)$ is an average. Its targets are $\nabla F_m-2\tau w$ and
+# $F_m-\langle\nabla F_m,w\rangle+\tau\lVert w\rVert^2$ at $w=w^t$. Both targets are Lipschitz on the ball and move by
+# $O(\gamma_{t-1})$, so {prf:ref}`ssca-lemma-tracking`, point 2, applies. The error of $B_m$ is $e_m$. The error of
+# $A_m$, plus the inner product of $w$ and the error of $B_m$, is $\epsilon_m$.
 # ```
 #
-# Lemma 6 of Y (the averaged surrogates converge uniformly along a subsequence) needs no theorem of Arzelà and Ascoli here: quadratics with curvature $\tau$ converge uniformly on bounded sets as soon as $A_m$ and $B_m$ do, and by Lemma 5 the limit is the exact surrogate at $w^\star=\lim w^t$, with $\hat F_m(w^\star)=F_m(w^\star)$ and equal gradients.
+# The paper's Lemma 6 says that the averaged surrogates converge uniformly along a subsequence. Here this needs no
+# theorem of Arzelà and Ascoli: quadratics with curvature $\tau$ converge uniformly on bounded sets as soon as $A_m$ and
+# $B_m$ do. By Lemma 5 the limit is the exact surrogate at $w^\star=\lim w^t$, which has the value
+# $\hat F_m(w^\star)=F_m(w^\star)$ and the gradient of $F_m$ there.
 #
 # ```{prf:lemma} Descent of the penalty
 # :label: ssca-lemma-penalty
@@ -145,23 +184,34 @@
 # ```
 #
 # ```{prf:proof}
-# In steps; everything at $w=w^t$.
+# All functions without an argument are taken at $w=w^t$.
 #
-# 1. *Smoothness.* $F_m(w+\gamma\Delta)\le F_m+\gamma\langle\nabla F_m,\Delta\rangle+\frac L2\gamma^2\lVert\Delta\rVert^2$. As $[\cdot]_+$ is convex, grows, and is 1-Lipschitz, $[F_m(w+\gamma\Delta)]_+\le(1-\gamma)[F_m]_++\gamma[F_m+\langle\nabla F_m,\Delta\rangle]_++\frac L2\gamma^2\lVert\Delta\rVert^2$.
-# 2. *Surrogate.* $F_m+\langle\nabla F_m,\Delta\rangle=\bar F_m(\bar w)-\tau\lVert\Delta\rVert^2-\epsilon_m-\langle e_m,\Delta\rangle$, since $\bar F_m$ is quadratic. Likewise $\langle\nabla F_0,\Delta\rangle=\bar F_0(\bar w)-\bar F_0(w)-\tau_0\lVert\Delta\rVert^2-\langle e_0,\Delta\rangle$. And $[F_m]_+\ge[\bar F_m(w)]_+-\lvert\epsilon_m\rvert$.
-# 3. *Sum.* The change of $\Phi$ is at most $\gamma\big(\bar\Phi(\bar w)-\bar\Phi(w)-\tau_0\lVert\Delta\rVert^2\big)$ plus the errors of step 2 and the squares of step 1. $\bar\Phi$ is $2\tau_0$-strongly convex with minimiser $\bar w$: $\bar\Phi(\bar w)-\bar\Phi(w)\le-\tau_0\lVert\Delta\rVert^2$.
+# 1. *Smoothness.*
+#    $F_m(w+\gamma\Delta)\le F_m+\gamma\langle\nabla F_m,\Delta\rangle+\frac L2\gamma^2\lVert\Delta\rVert^2$. Since
+#    $[\cdot]_+$ is convex, increasing and 1-Lipschitz,
+#    $[F_m(w+\gamma\Delta)]_+\le(1-\gamma)[F_m]_++\gamma[F_m+\langle\nabla F_m,\Delta\rangle]_++\frac L2\gamma^2\lVert\Delta\rVert^2$.
+# 2. *Surrogate.* Since $\bar F_m$ is quadratic,
+#    $F_m+\langle\nabla F_m,\Delta\rangle=\bar F_m(\bar w)-\tau\lVert\Delta\rVert^2-\epsilon_m-\langle e_m,\Delta\rangle$.
+#    Likewise
+#    $\langle\nabla F_0,\Delta\rangle=\bar F_0(\bar w)-\bar F_0(w)-\tau_0\lVert\Delta\rVert^2-\langle e_0,\Delta\rangle$.
+#    Moreover $[F_m]_+\ge[\bar F_m(w)]_+-\lvert\epsilon_m\rvert$.
+# 3. *Sum.* Insert step 2 into step 1. Then $\Phi$ changes by at most
+#    $\gamma\big(\bar\Phi(\bar w)-\bar\Phi(w)-\tau_0\lVert\Delta\rVert^2\big)$ plus the errors of step 2 and the squares
+#    of step 1. Since $\bar\Phi$ is $2\tau_0$-strongly convex with minimiser $\bar w$,
+#    $\bar\Phi(\bar w)-\bar\Phi(w)\le-\tau_0\lVert\Delta\rVert^2$.
 # ```
 #
 # ```{prf:theorem} Y Theorems 2 and 4, i
 # :label: ssca-theorem-2
 #
-# Under {prf:ref}`ssca-assumption-2`, let $\rho_t$ be as in {prf:ref}`ssca-lemma-5`, let $r_t=\gamma_t/\rho_t$ not increase, and
+# Under {prf:ref}`ssca-assumption-2`, let $\rho_t$ be as in {prf:ref}`ssca-lemma-5`, let $r_t=\gamma_t/\rho_t$ not
+# increase, and
 #
 # $$
 # \sum_t\gamma_t=\infty,\qquad\sum_t\gamma_t\sqrt{\rho_t}<\infty,\qquad\sum_t\gamma_tr_t^2<\infty .
 # $$ (eq-ssca-steps)
 #
-# Then $\Delta^t\to0$ almost surely, and every limit point $w^\star$ has multipliers $0\le\lambda_m\le c$ with
+# Then $\Delta^t\to0$ almost surely. Every limit point $w^\star$ has multipliers $0\le\lambda_m\le c$ with
 #
 # $$
 # \nabla F_0+\sum_m\lambda_m\nabla F_m=0,\quad\lambda_m=0\text{ where }F_m<0,\quad\lambda_m=c\text{ where }F_m>0,
@@ -171,90 +221,149 @@
 # ```
 #
 # ```{prf:proof}
-# $K$ stands for constants.
+# Here $K$ denotes a constant, which may differ from line to line.
 #
-# 1. *Noise.* As in the proof of {prf:ref}`ssca-lemma-tracking`, the errors are at most $K(\lVert n^t\rVert+\lVert z^t\rVert)$ with $\mathbb E\lVert n^t\rVert^2\le K\rho_t$ and $\lVert z^t\rVert\le(1-\rho_t)\big(\lVert z^{t-1}\rVert+K\gamma_{t-1}\lVert\Delta^{t-1}\rVert\big)$. So $\mathbb E\sum_t\gamma_t\lVert n^t\rVert\le K\sum_t\gamma_t\sqrt{\rho_t}<\infty$.
-# 2. *Drift.* $\rho_t\lVert z^{t-1}\rVert\le\lVert z^{t-1}\rVert-\lVert z^t\rVert+K\gamma_{t-1}\lVert\Delta^{t-1}\rVert$. Times $r_t$, which does not increase, and added up: for every $\eta>0$
+# 1. *Noise.* As in the proof of {prf:ref}`ssca-lemma-tracking`, the errors are at most
+#    $K(\lVert n^t\rVert+\lVert z^t\rVert)$ with $\mathbb E\lVert n^t\rVert^2\le K\rho_t$ and
+#    $\lVert z^t\rVert\le(1-\rho_t)\big(\lVert z^{t-1}\rVert+K\gamma_{t-1}\lVert\Delta^{t-1}\rVert\big)$. So
+#    $\mathbb E\sum_t\gamma_t\lVert n^t\rVert\le K\sum_t\gamma_t\sqrt{\rho_t}<\infty$.
+# 2. *Drift.* The bound on $\lVert z^t\rVert$ gives
+#    $\rho_t\lVert z^{t-1}\rVert\le\lVert z^{t-1}\rVert-\lVert z^t\rVert+K\gamma_{t-1}\lVert\Delta^{t-1}\rVert$.
+#    Multiply by $r_t$, which does not increase, and sum. For every $\eta>0$,
 #
 #    $$
 #    \sum_t\gamma_t\lVert z^{t-1}\rVert\le r_1\lVert z^0\rVert+K\sum_tr_t\gamma_t\lVert\Delta^t\rVert\le K+\eta\sum_t\gamma_t\lVert\Delta^t\rVert^2+\frac{K^2}{4\eta}\sum_t\gamma_tr_t^2 ,
 #    $$ (eq-ssca-drift)
 #
-#    up to any last round. The same, with another $K$, holds for $\sum_t\gamma_t\lVert z^t\rVert$.
-# 3. *Sum of squares.* $\lVert\Delta^t\rVert$ is bounded, so the second line of {eq}`eq-ssca-penalty` is at most $K\gamma(\lVert n^t\rVert+\lVert z^t\rVert)$. Add {eq}`eq-ssca-penalty` up, with $\eta$ so small that step 2 takes at most half of the $\lVert\Delta\rVert^2$; $\gamma_t\to0$ takes care of $\gamma^2$. As $\Phi$ is bounded below on the ball, $\sum_t\gamma_t\lVert\Delta^t\rVert^2<\infty$.
-# 4. *Response.* Let $D(w)$ be $\arg\min\hat\Phi_w-w$ for the exact surrogates at $w$. By {prf:ref}`ssca-lemma-3` (values; its step 2 needs no derivatives), $D$ is continuous on the ball, hence uniformly, and $\Delta^t-D(w^t)\to0$ by Lemma 5.
-# 5. *Limit.* By step 3 and $\sum_t\gamma_t=\infty$, $\lVert\Delta^t\rVert\le\delta$ infinitely often. If also $\ge2\delta$ infinitely often, take stretches $s,\dots,u$ from $\le\delta$ to $\ge2\delta$ with $>\delta$ in between. $\lVert D(w^u)-D(w^s)\rVert\ge\frac\delta2$ in the end, so $\lVert w^u-w^s\rVert$ is at least some fixed number;
-#    but it is at most $\gamma_s\delta+\delta^{-1}\sum_{s<t<u}\gamma_t\lVert\Delta^t\rVert^2\to0$. So $\Delta^t\to0$.
-# 6. *Limit points:* $D(w^\star)=0$, that is, $w^\star$ solves {eq}`eq-ssca-programme` with the exact surrogates at $w^\star$. Their values and gradients there are those of $F_m$; its KKT conditions, with $\nu$ for $\lambda$, are {eq}`eq-ssca-kkt`.
+#    where all sums run up to the same last round. The same bound, with another $K$, holds for
+#    $\sum_t\gamma_t\lVert z^t\rVert$.
+# 3. *Sum of squares.* $\lVert\Delta^t\rVert$ is bounded, so the second line of {eq}`eq-ssca-penalty` is at most
+#    $K\gamma(\lVert n^t\rVert+\lVert z^t\rVert)$. Sum {eq}`eq-ssca-penalty` over the rounds and insert steps 1 and 2.
+#    Choose $\eta$ so small that step 2 takes at most half of the $\lVert\Delta\rVert^2$. Since $\gamma_t\to0$, the term
+#    with $\gamma^2$ is small from some round on. As $\Phi$ is bounded below on the ball,
+#    $\sum_t\gamma_t\lVert\Delta^t\rVert^2<\infty$.
+# 4. *Response.* Let $D(w)=\arg\min\hat\Phi_w-w$, where $\hat\Phi_w$ consists of the exact surrogates at $w$. By the
+#    bound of {prf:ref}`ssca-lemma-3` from values, whose proof needs no derivatives, $D$ is continuous on the ball, and
+#    hence uniformly continuous. By Lemma 5, $\Delta^t-D(w^t)\to0$.
+# 5. *Limit.* By step 3 and $\sum_t\gamma_t=\infty$, for every $\delta>0$ there are infinitely many $t$ with
+#    $\lVert\Delta^t\rVert\le\delta$. Suppose that $\lVert\Delta^t\rVert\ge2\delta$ infinitely often as well. Take
+#    stretches $s,\dots,u$ on which $\lVert\Delta^t\rVert$ is at most $\delta$ at $s$, above $\delta$ in between, and at
+#    least $2\delta$ at $u$. In the end $\lVert D(w^u)-D(w^s)\rVert\ge\frac\delta2$, so $\lVert w^u-w^s\rVert$ is at
+#    least some fixed number. But
+#    $\lVert w^u-w^s\rVert\le\gamma_s\delta+\delta^{-1}\sum_{s<t<u}\gamma_t\lVert\Delta^t\rVert^2\to0$. This
+#    contradiction shows that $\Delta^t\to0$.
+# 6. *Limit points.* By steps 4 and 5, $D(w^\star)=0$. That is, $w^\star$ solves {eq}`eq-ssca-programme` with the exact
+#    surrogates at $w^\star$, whose values and gradients at $w^\star$ are those of $F_m$. The KKT conditions of this
+#    programme, with $\lambda$ for $\nu$, are {eq}`eq-ssca-kkt`.
 # ```
 #
-# For powers $\rho_t=a_1t^{-\alpha}$, $\gamma_t=a_2t^{-\beta}$, {eq}`eq-ssca-steps` reads $\beta\le1$, $\beta+\frac\alpha2>1$ and $3\beta-2\alpha>1$: 0.6 and 0.75 will do, 0.6 and 0.65 will not, nor will Y's. Why more than without constraints: $\epsilon_m$ enters {eq}`eq-ssca-penalty` to the first power, and not squared. We do not know whether the stricter condition is necessary.
+# For powers $\rho_t=a_1t^{-\alpha}$, $\gamma_t=a_2t^{-\beta}$, the conditions {eq}`eq-ssca-steps` are $\beta\le1$,
+# $\beta+\frac\alpha2>1$ and $3\beta-2\alpha>1$. The exponents 0.6 and 0.75 satisfy them. The exponents 0.6 and 0.65 do
+# not, and neither do the paper's. More is needed than without constraints because $\epsilon_m$ enters
+# {eq}`eq-ssca-penalty` to the first power, and not squared. We do not know whether the stricter condition is necessary.
 
 # %% [markdown]
 # ## Exact penalty: Theorem 2, ii
 #
-# Y lets $c_j\to\infty$ and states that the slack vanishes in the limit and the limit is a KKT point; the proof is by citation, without a constraint qualification. One is needed.
+# The paper lets $c_j\to\infty$ and states that the slack vanishes in the limit and that the limit is a KKT point. Its
+# proof is a citation and assumes no constraint qualification. The following examples show that one is needed.
 #
 # ```{prf:example} Without a condition
 # :label: ssca-example-penalty
 #
-# 1. *No KKT point.* $F_0(w)=w$, $F_1(w)=w^2$. Only $w=0$ is feasible, and $1+\lambda\cdot0=0$ has no solution. $\Phi$ has its minimum at $w_j=-\frac1{2c_j}$, with slack $\frac1{4c_j^2}>0$ for every $c_j$: the slack vanishes in the limit, but never before, and the limit is no KKT point.
-# 2. *The slack stays.* $F_0(w)=\frac{w^2}{20}$, $F_1(w)=\frac{3w^2}{16\pi}+\sin w$. Both gradients are Lipschitz, and the feasible set is an interval $[w_-,0]$ with $F_1(-\frac\pi2)<0$ inside and $F_1'\ne0$ at both ends: compact, and regular at every point. For every $c_j\ge1$ there is a local minimum $w_j$ of $\Phi$ just left of $\frac{4\pi}3$, where $F_1$ has a local minimum; its slack tends to $F_1(\frac{4\pi}3)=\frac\pi3-\frac{\sqrt3}2=0.181$, and the limit is not feasible. Full-batch runs that start near $\frac{4\pi}3$ stay there (checked below).
+# 1. *No KKT point.* Let $F_0(w)=w$ and $F_1(w)=w^2$. Only $w=0$ is feasible, and $1+\lambda\cdot0=0$ has no solution.
+#    $\Phi$ has its minimum at $w_j=-\frac1{2c_j}$, with the slack $\frac1{4c_j^2}>0$ for every $c_j$. So the slack
+#    vanishes only in the limit, and the limit is not a KKT point.
+# 2. *The slack stays.* Let $F_0(w)=\frac{w^2}{20}$ and $F_1(w)=\frac{3w^2}{16\pi}+\sin w$. Both gradients are
+#    Lipschitz. The feasible set is an interval $[w_-,0]$ with $F_1(-\frac\pi2)<0$ inside and $F_1'\ne0$ at both ends,
+#    so it is compact, and regular at every point. For every $c_j\ge1$, $\Phi$ has a local minimum $w_j$ just left of
+#    $\frac{4\pi}3$, where $F_1$ has a local minimum. The slack at $w_j$ tends to
+#    $F_1(\frac{4\pi}3)=\frac\pi3-\frac{\sqrt3}2=0.181$, and the limit is not feasible. Full-batch runs that start near
+#    $\frac{4\pi}3$ stay there (see the checks below).
 #
-# The first limit is feasible but no KKT point, the second is not even feasible. What is missing in the second is a condition *outside* the feasible set: $F_1'=0$ at a point where $F_1>0$.
+# The first limit is feasible but not a KKT point. The second limit is not even feasible: there the missing condition is
+# one *outside* the feasible set, since $F_1'=0$ at a point where $F_1>0$.
 # ```
 #
 # ```{prf:theorem} Y Theorems 2 and 4, ii
 # :label: ssca-theorem-exact
 #
-# Let $w_j$ satisfy {eq}`eq-ssca-kkt` with $c_j\to\infty$, and let $w_\infty$ be a limit point of $w_j$ at which the *extended Mangasarian-Fromovitz condition* holds: some $v$ has $\langle\nabla F_m(w_\infty),v\rangle<0$ for all $m$ with $F_m(w_\infty)\ge0$. Then along the subsequence the slack is 0 from some $j$ on, and $w_\infty$ is a KKT point of Problem 3.
+# Let $w_j$ satisfy {eq}`eq-ssca-kkt` with $c_j\to\infty$. Let $w_\infty$ be a limit point of $w_j$ at which the *extended
+# Mangasarian-Fromovitz condition* holds: some $v$ has $\langle\nabla F_m(w_\infty),v\rangle<0$ for all $m$ with
+# $F_m(w_\infty)\ge0$. Then along the subsequence the slack is 0 from some $j$ on, and $w_\infty$ is a KKT point of
+# Problem 3.
 #
-# For convex $F_1,\dots,F_M$ the condition holds everywhere if $F_m(\hat w)<0$ for all $m$ and some $\hat w$ (Slater). If $F_0$ is convex too and $\lambda^\star$ are multipliers of Problem 3, every $c>\max_m\lambda^\star_m$ makes the slack 0.
+# For convex $F_1,\dots,F_M$ the condition holds everywhere if some $\hat w$ has $F_m(\hat w)<0$ for all $m$ (Slater).
+# If $F_0$ is convex too and $\lambda^\star$ are multipliers of Problem 3, every $c>\max_m\lambda^\star_m$ makes the
+# slack 0.
 # ```
 #
 # ```{prf:proof}
-# Along the subsequence $w_j\to w_\infty$.
+# We consider the subsequence with $w_j\to w_\infty$.
 #
-# 1. *Multipliers are bounded.* Otherwise divide {eq}`eq-ssca-kkt` by $\max_m\lambda_m$ and pass to a limit: $\sum_m\hat\lambda_m\nabla F_m(w_\infty)=0$ with $\hat\lambda\ge0$, $\max_m\hat\lambda_m=1$. Where $F_m(w_\infty)<0$, $\lambda_m=0$ in the end. The product with $v$ is a sum of numbers $\le0$, one of them $<0$: a contradiction.
-# 2. *Slack.* $F_m(w_j)>0$ implies $\lambda_m=c_j$, which is beyond the bound in the end. So $s_j=0$, and {eq}`eq-ssca-kkt` passes to the limit: $F_m(w_\infty)\le0$, and $\lambda_m=0$ where $F_m(w_\infty)<0$.
-# 3. *Slater.* $v=\hat w-w$: $\langle\nabla F_m(w),v\rangle\le F_m(\hat w)-F_m(w)<0$ where $F_m(w)\ge0$.
-# 4. *Convex.* Let $w^\star$ solve Problem 3; it minimises $F_0+\sum_m\lambda_m^\star F_m$. So $\Phi(w)\ge F_0(w)+\sum_m\lambda^\star_mF_m(w)+\sum_m(c-\lambda_m^\star)[F_m(w)]_+\ge F_0(w^\star)+\sum_m(c-\lambda^\star_m)[F_m(w)]_+$, and $\Phi(w^\star)=F_0(w^\star)$. Points that satisfy {eq}`eq-ssca-kkt` are minimisers of the convex $\Phi$.
+# 1. *Multipliers are bounded.* Otherwise divide {eq}`eq-ssca-kkt` by $\max_m\lambda_m$ and pass to a limit. This gives
+#    $\sum_m\hat\lambda_m\nabla F_m(w_\infty)=0$ with $\hat\lambda\ge0$ and $\max_m\hat\lambda_m=1$. Where
+#    $F_m(w_\infty)<0$, $\lambda_m=0$ for large $j$. The inner product of this sum with $v$ has only terms $\le0$, and
+#    one of them is $<0$, which is a contradiction.
+# 2. *Slack.* If $F_m(w_j)>0$, then $\lambda_m=c_j$, which exceeds the bound of step 1 for large $j$. So $s_j=0$ for
+#    large $j$. In the limit {eq}`eq-ssca-kkt` holds with $F_m(w_\infty)\le0$, and with $\lambda_m=0$ where
+#    $F_m(w_\infty)<0$.
+# 3. *Slater.* Let $v=\hat w-w$. By convexity $\langle\nabla F_m(w),v\rangle\le F_m(\hat w)-F_m(w)<0$ where
+#    $F_m(w)\ge0$.
+# 4. *Convex.* A solution $w^\star$ of Problem 3 minimises $F_0+\sum_m\lambda_m^\star F_m$. So
+#    $\Phi(w)\ge F_0(w)+\sum_m\lambda^\star_mF_m(w)+\sum_m(c-\lambda_m^\star)[F_m(w)]_+\ge F_0(w^\star)+\sum_m(c-\lambda^\star_m)[F_m(w)]_+$,
+#    and $\Phi(w^\star)=F_0(w^\star)$. Hence every minimiser of $\Phi$ has slack 0. Points that satisfy
+#    {eq}`eq-ssca-kkt` are minimisers of the convex $\Phi$.
 # ```
 #
-# The condition for the network and (37): $\nabla F\ne0$ wherever $F\ge U$ at $w_\infty$. Nothing excludes a poor stationary point of the loss.
+# For the network and the constraint of (37), the condition says that $\nabla F\ne0$ at $w_\infty$ if
+# $F(w_\infty)\ge U$. Nothing excludes a poor stationary point of the loss.
 
 # %% [markdown]
 # ## Penalty or constraint: Theorem 5
 #
-# (27) is $\min F+\lambda\lVert w\rVert^2$, (37) is $\min\lVert w\rVert^2$ s.t. $F\le U$.
+# Problem (27) is to minimise $F+\lambda\lVert w\rVert^2$. Problem (37) is to minimise $\lVert w\rVert^2$ subject to
+# $F\le U$.
 #
 # ```{prf:theorem} Y Theorem 5
 # :label: ssca-theorem-5
 #
-# 1. If $w^*$ is a local minimum of (27) with $\lambda>0$, it is one of (37) with $U=F(w^*)$.
-# 2. If $w^\dagger$ is a local minimum of (37) and $\nabla F(w^\dagger)\ne0$, there is a multiplier $\xi\ge0$; if $\xi>0$, $w^\dagger$ is a stationary point of (27) with $\lambda=\frac1\xi$.
-# 3. In 2, if $F$ is twice continuously differentiable and $\nabla^2F(w^\dagger)+2\lambda I$ is positive definite, $w^\dagger$ is a local minimum of (27). $\nabla^2F(w^\dagger)+\lambda I\succeq0$, as Y has it, suffices. $\nabla^2F(w^\dagger)+2\lambda I\succeq0$ does not.
+# 1. If $w^*$ is a local minimum of (27) with $\lambda>0$, it is also a local minimum of (37) with $U=F(w^*)$.
+# 2. If $w^\dagger$ is a local minimum of (37) and $\nabla F(w^\dagger)\ne0$, there is a multiplier $\xi\ge0$. If
+#    $\xi>0$, $w^\dagger$ is a stationary point of (27) with $\lambda=\frac1\xi$.
+# 3. In 2, suppose that $F$ is twice continuously differentiable. If $\nabla^2F(w^\dagger)+2\lambda I$ is positive
+#    definite, $w^\dagger$ is a local minimum of (27). The paper's condition $\nabla^2F(w^\dagger)+\lambda I\succeq0$
+#    suffices for this. The condition $\nabla^2F(w^\dagger)+2\lambda I\succeq0$ does not.
 # ```
 #
 # ```{prf:proof}
-# In steps.
+# The three parts are proved one by one.
 #
-# 1. For $w$ near $w^*$ with $F(w)\le F(w^*)$: $\lambda\lVert w^*\rVert^2\le F(w)-F(w^*)+\lambda\lVert w\rVert^2\le\lambda\lVert w\rVert^2$.
-# 2. $\nabla F\ne0$ is the constraint qualification, and gives $2w^\dagger+\xi\nabla F(w^\dagger)=0$. Divide by $\xi$.
-# 3. The Hessian of (27) is $\nabla^2F+2\lambda I\succeq\lambda I\succ0$ under Y's condition. That semidefiniteness is too little: $F(w)=(w-1)^3-w^2$ in one dimension, $w^\dagger=1$, $U=-1$. $F'(1)=-2$, so near 1 feasible means $w\ge1$, $w^\dagger$ is a local minimum of (37), $\xi=\lambda=1$, $F''(1)+2\lambda=0$; but (27) is to minimise $(w-1)^3$.
+# 1. For $w$ near $w^*$ with $F(w)\le F(w^*)$, local minimality gives
+#    $\lambda\lVert w^*\rVert^2\le F(w)-F(w^*)+\lambda\lVert w\rVert^2\le\lambda\lVert w\rVert^2$.
+# 2. $\nabla F(w^\dagger)\ne0$ is the constraint qualification, so $2w^\dagger+\xi\nabla F(w^\dagger)=0$ with some
+#    $\xi\ge0$. Divide by $\xi$.
+# 3. Under the paper's condition the Hessian of (27) is $\nabla^2F+2\lambda I\succeq\lambda I\succ0$. A counterexample
+#    shows that $\nabla^2F+2\lambda I\succeq0$ is not enough. In one dimension let $F(w)=(w-1)^3-w^2$, $w^\dagger=1$ and
+#    $U=-1$. Since $F'(1)=-2$, the feasible points near 1 are those with $w\ge1$. So $w^\dagger$ is a local minimum
+#    of (37), with $\xi=\lambda=1$ and $F''(1)+2\lambda=0$. But the objective of (27) is $(w-1)^3$, which has no local
+#    minimum at 1.
 # ```
 #
-# So (37) reaches points that (27) does not: for $F(w)=-w^4$ and $U=-1$, $w^\dagger=1$ is a local minimum of (37), and with $\lambda=2$ a local *maximum* of (27).
+# So (37) has solutions that (27) does not have. For example, let $F(w)=-w^4$ and $U=-1$. Then $w^\dagger=1$ is a local
+# minimum of (37), and with $\lambda=2$ a local *maximum* of (27).
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **Lemma 1**: the dual function is concave; "convex" is printed.
-# * **Theorem 2, ii** needs a constraint qualification, also outside the feasible set ({prf:ref}`ssca-example-penalty`).
-# * **Theorem 2, i** is proved here for {eq}`eq-ssca-steps`, which is more than (4), (6).
-# * **Theorem 4** means the constraint set of Problem 8, not 3.
-# * **(32)** lacks a minus sign before the sum of $y\log Q$.
-# * **The start at zero** shortens $A_m$ and $B_m$ alike by $\kappa_t$ ({prf:ref}`ssca-lemma-bias`), but not $U$: in the first rounds the server believes the loss to be smaller than it is.
+# * **Lemma 1** says that the dual function is convex, but it is concave.
+# * **Part ii of Theorem 2** needs a constraint qualification, also outside the feasible set
+#   ({prf:ref}`ssca-example-penalty`).
+# * **Part i of Theorem 2** is proved here under {eq}`eq-ssca-steps`, which requires more than (4) and (6).
+# * **Theorem 4** refers to the constraint set of Problem 3 where that of Problem 8 is meant.
+# * **Equation (32)** lacks a minus sign before the sum of $y\log Q$.
+# * **The start at zero** shortens $A_m$ and $B_m$ by the same factor $\kappa_t$ ({prf:ref}`ssca-lemma-bias`), but not
+#   $U$. In the first rounds the server therefore underestimates the loss.
 # ```
 
 # %% [markdown]
@@ -300,7 +409,8 @@ def gap(p, nu):  # between primal and dual, relative
 
 
 # %% [markdown]
-# **Lemma 1**: the printed formula, its limits ($b=0$; $A=U$; $D\le0$), and the duality gap, which is 0 only at a solution. The library's own server step beside it.
+# **Lemma 1.** We check the printed formula, its limiting cases ($b=0$; $A=U$; $D\le0$), and the duality gap, which is 0
+# only at a solution. We also compare the formula with the library's server step.
 
 # %% tags=["remove-input"]
 p = programme(instances, 1, 4, True)
@@ -332,7 +442,8 @@ check("the dual is concave: no chord above it", bend.min() > -1e-12)
 _ = check("fedlib.steps.surrogate gives the same w, to 1e-12", apart < 1e-12)
 
 # %% [markdown]
-# **Several constraints**: $d=4$, both forms of the objective. The largest relative duality gap over the instances, and its 99th percentile, after 1 to 1000 sweeps.
+# **Several constraints.** The instances have $d=4$ and both forms of the objective. The table shows the largest
+# relative duality gap over the instances after 1 to 1000 sweeps, and one 99th percentile.
 
 # %% tags=["remove-input"]
 sweeps, rows, monotone, near = (1, 10, 60, 300, 1000), {}, [], []
@@ -359,7 +470,9 @@ _ = check("fedlib.steps.surrogate, by interior points: gap below 1e-9", max(near
 table.map(lambda x: f"{x:.0e}")
 
 # %% [markdown]
-# **Descent and Theorem 2, i.** Finite sums with ripples ($L=1+4\cdot0.2$) around two centres: objective near 2, constraint $F_1\le0$ around 0; $\rho_t=t^{-0.6}$, $\gamma_t=t^{-0.75}$, $\tau=\frac12$, $B=10$ of 40, $c=5$.
+# **Descent and Theorem 2, i.** The functions are finite sums with ripples ($L=1+4\cdot0.2$) around two centres: the
+# objective near 2, the constraint $F_1\le0$ around 0. The settings are $\rho_t=t^{-0.6}$, $\gamma_t=t^{-0.75}$,
+# $\tau=\frac12$, $c=5$, and batches of $B=10$ of 40 samples.
 
 # %% tags=["remove-input"]
 T, R, c, tau = {"quick": 600, "full": 2000}[profile], 20, 5.0, 0.5
@@ -405,7 +518,8 @@ plot.show(
 )
 
 # %% [markdown]
-# **Exact penalty**: the two examples, and a convex problem (no ripples), full batches, with penalties below and above $\lambda^\star$.
+# **Exact penalty.** We check the two examples. Then full-batch runs solve a convex problem (without ripples), with
+# penalties below and above $\lambda^\star$.
 
 # %% tags=["remove-input"]
 penalties = np.array([1.0, 10.0, 100.0, 1000.0])
@@ -461,7 +575,9 @@ check("    c = 1.5 and 20 lambda*: F_1 is 0 to 0.002", max(abs(left[1.5]), abs(l
 _ = check("    all four end within 0.01 of the minimum of F_0 + min(c, lambda*) F_1", max(end.values()) < 0.01)
 
 # %% [markdown]
-# **Theorem 5.** Losses with ripples, shifted to be positive. From a local minimum of (27): random feasible points near it are no shorter. From one of (37), found by SLSQP, back to (27). Then the two examples.
+# **Theorem 5.** The losses have ripples and are shifted to be positive. First we take a local minimum of (27) and check
+# that random feasible points near it are no shorter. Then SLSQP finds a local minimum of (37), and we check that it is
+# a stationary point of (27). The last checks are the two examples.
 
 # %% tags=["remove-input"]
 longer, stationary, sure = [], [], []
@@ -489,4 +605,4 @@ check("    but (27) is lower on its left", (cubic + near**2)[:100].max() < 0)
 _ = check("-w^4: shortest feasible point near 1, and a maximum of (27)", near[quartic <= -1 + 1e-12].min() > 1 - 1e-9 and (quartic + 2 * near**2).max() <= 1 + 1e-12)
 
 # %% [markdown]
-# The cells that make these checks are in {download}`note_ssca_constrained.py <src/note_ssca_constrained.py>`.
+# The code of these checks is in {download}`note_ssca_constrained.py <src/note_ssca_constrained.py>`.

@@ -13,27 +13,29 @@
 # %% [markdown]
 # # SSCA: convergence
 #
-# **Result.** Larger batches converge faster, about as fast with samples as with features split.
-# On average over the rounds SSCA is ahead of SGD with batches of 10 and 100 and behind with 1.
-# With batch 100 its cost after 10 and 100 rounds is {result}`ssca_convergence/samples_ssca_B100.cost_10:.2f`
-# and {result}`ssca_convergence/samples_ssca_B100.cost_100:.2f`, SGD's {result}`ssca_convergence/samples_sgd_B100.cost_10:.2f` and
-# {result}`ssca_convergence/samples_sgd_B100.cost_100:.2f`.
+# **Result.** Larger batches converge faster, and the speed is about the same with samples split and with features
+# split. On average over the rounds SSCA has a lower cost than SGD with batches of 10 and 100, and a higher cost with
+# batches of 1. With batch 100 the cost of SSCA after 10 and 100 rounds is
+# {result}`ssca_convergence/samples_ssca_B100.cost_10:.2f` and
+# {result}`ssca_convergence/samples_ssca_B100.cost_100:.2f`. The cost of SGD is
+# {result}`ssca_convergence/samples_sgd_B100.cost_10:.2f` and {result}`ssca_convergence/samples_sgd_B100.cost_100:.2f`.
 #
-# Figures 2 and 3 of {cite:t}`ye2021ssca`: a network with 128 hidden cells learns to read MNIST's digits
-# in 100 rounds of ten clients. Either every client holds 6,000 pictures (*samples* split), or every
-# client holds 78 or 79 pixels of all pictures (*features* split). Four algorithms are made from one
-# recipe: in every round the loss is replaced by a quadratic around the current model, the quadratics
-# are averaged over the rounds with weights $\rho_t$, and the model moves by $\gamma_t$ towards the
-# minimizer of the average ([proofs](note_ssca.ipynb)). Algorithms 1 (samples) and 3 (features)
-# minimize the loss $F$ with a small ridge $\lambda\lVert w\rVert^2$; Algorithms 2 and 4 minimize
-# $\lVert w\rVert^2$ subject to $F\le U$. The baseline is SGD.
+# This page repeats Figures 2 and 3 of {cite:t}`ye2021ssca`. A network with 128 hidden cells learns to classify MNIST's
+# digits in 100 rounds with ten clients. Either every client holds 6,000 pictures (*samples* split), or every client
+# holds 78 or 79 pixels of all pictures (*features* split).
 #
-# The questions: do larger batches converge faster? Is SSCA faster than SGD on the same batch, and than
-# SGD with two steps on half of it? Does it matter whether samples or features are split? And what do
-# the rounds send?
+# The paper has four algorithms, which follow one scheme. In every round the loss is replaced by a quadratic around the
+# current model, and the quadratics are averaged over the rounds with weights $\rho_t$. The model then moves by the step
+# $\gamma_t$ towards the minimizer of the average (see [proofs](note_ssca.ipynb)). Algorithm 1 (samples) and Algorithm 3
+# (features) minimize the loss $F$ with a small ridge $\lambda\lVert w\rVert^2$. Algorithm 2 (samples) and Algorithm 4
+# (features) minimize $\lVert w\rVert^2$ subject to $F\le U$. The baseline is SGD.
 #
-# The paper searches SGD's step size on a grid and names neither the grid nor the criterion. Here it is the one with
-# the lowest mean cost over the rounds, which is what judges.
+# The page asks four questions. Do larger batches converge faster? Is SSCA faster than SGD with one step on the same
+# batch, and than SGD with two steps on half the batch? Does it matter whether samples or features are split? What do
+# the clients and the server send in a round?
+#
+# The paper searches SGD's step size on a grid, but it names neither the grid nor the criterion. We choose the step size
+# with the lowest mean cost over the rounds, which is also the measure of our verdicts.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": MNIST, 20 seeds; "quick": the 8 x 8 digits of scikit-learn
@@ -70,8 +72,8 @@ page = STUDIES["ssca_convergence"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Change this cell, and what stands below changes with it. What is stored under its configuration is
-# loaded, anything else is computed; the study's other runs repeat it with other values.
+# You can change this cell, and the results below change with it. Runs that are stored under its configuration are
+# loaded, and all others are computed. The study's other runs repeat this cell with other values.
 
 # %%
 problem = partial(
@@ -89,25 +91,26 @@ traces = page.run(problem, **runs)
 numbers, health = page.numbers, page.health
 
 # %% [markdown]
-# Batches are counted as samples of one client. Over features all clients work on one common batch, which
-# is as large as those of all clients together: ten times as many samples, but equally many gradients
-# in all. Step sizes are $\rho_t=a_1/t^{\alpha}$ and $\gamma_t=a_2/t^{\alpha+0.05}$ with the paper's
-# $(a_1,a_2,\alpha)$: $(0.4,0.4,0.4)$ for batch 1, $(0.6,0.9,0.3)$ for 10, $(0.9,0.9,0.3)$ for 100;
-# $\tau=0.1$, and the penalty is $c=10^5$.
+# The batch $B$ counts the samples of one client. With features split, all clients work on one common batch, which is as
+# large as the batches of all clients together. A client then works on ten times as many samples, but the number of
+# gradients in all is the same. The step sizes are $\rho_t=a_1/t^{\alpha}$ and $\gamma_t=a_2/t^{\alpha+0.05}$. The
+# paper's values of $(a_1,a_2,\alpha)$ are $(0.4,0.4,0.4)$ for batch 1, $(0.6,0.9,0.3)$ for batch 10 and $(0.9,0.9,0.3)$
+# for batch 100. The curvature is $\tau=0.1$, and the penalty is $c=10^5$.
 #
 # ## Samples split: Figure 2
 #
-# *Cost* is the mean cross-entropy on 10,000 training pictures that each seed draws, *accuracy* that on
-# all test pictures.
+# *Cost* is the mean cross-entropy on 10,000 training pictures that each seed draws. *Accuracy* is the share of all test
+# pictures that are classified correctly.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["figure_2"](traces),
-    alt="Training cost above and test accuracy below against the rounds, samples split, one colour a "
-    "batch. Left: solid Algorithm 1, dashed SGD with one step a round, dotted SGD with two steps. "
-    "Right: Algorithm 2, one line style a level; the levels are thin grey lines.",
-    caption="Larger batches converge faster; against SGD the answer depends on the batch. Samples split. Mean over the seeds and one standard deviation; costs above "
-    "3 are cut off.",
+    alt="The samples are split. The upper panels show the training cost and the lower panels the test accuracy "
+    "against the rounds, with one colour for each batch. On the left, solid lines show Algorithm 1, dashed lines SGD "
+    "with one step per round, and dotted lines SGD with two steps. On the right, each line style shows Algorithm 2 "
+    "with one level, and thin grey lines mark the levels.",
+    caption="With samples split, larger batches converge faster. Whether SSCA or SGD is faster depends on the batch. "
+    "Curves are means over the seeds with one standard deviation. Costs above 3 are cut off.",
     size=(9.4, 6.0),
 )
 
@@ -126,11 +129,11 @@ report.runs_table(numbers, alone | half, costs | {"area": "mean over rounds", "a
 # %% tags=["remove-input"]
 plot.show(
     page.figures["figure_3"](traces),
-    alt="Training cost above and test accuracy below against the rounds, features split, one colour a "
-    "batch. Left: solid Algorithm 3, dashed SGD. Right: Algorithm 4, one line style a level; the "
-    "levels are thin grey lines.",
-    caption="With features split the picture is the same. Mean over the seeds and one standard deviation;"
-    " costs above 3 are cut off.",
+    alt="The features are split. The upper panels show the training cost and the lower panels the test accuracy "
+    "against the rounds, with one colour for each batch. On the left, solid lines show Algorithm 3 and dashed lines "
+    "SGD. On the right, each line style shows Algorithm 4 with one level, and thin grey lines mark the levels.",
+    caption="With features split, larger batches converge faster as well. Curves are means over the seeds with one "
+    "standard deviation. Costs above 3 are cut off.",
     size=(9.4, 6.0),
 )
 
@@ -145,9 +148,9 @@ apart |= {f"samples, B = {b}, E = 2": f"samples_ssca_B{b}_vs_sgd2" for b in show
 report.runs_table(numbers, apart, costs | {"area": "mean over rounds"}, health)
 
 # %% [markdown]
-# With uniform sampling the two splits differ in the batches only: with samples split, every client
-# contributes equally many. The cost with features split minus that with samples split, from the same
-# start:
+# Both splits use uniform sampling, so they differ only in the batches: with samples split, every client contributes the
+# same number of samples. The next table shows the cost with features split minus the cost with samples split, from the
+# same start.
 
 # %% tags=["remove-input"]
 both = {f"B = {b} and {page.params['clients'] * b}": f"features_vs_samples_ssca_B{b}" for b in shown}
@@ -156,10 +159,11 @@ report.runs_table(numbers, both, costs | {"area": "mean over rounds"}, health)
 # %% [markdown]
 # ## Another start
 #
-# The paper does not print the start of the network. All runs above begin uniformly within $\pm1/\sqrt{\text{inputs}}$
-# of a layer; *He's* start, as common, is $\sqrt6$ times as wide. With the smallest batch, one sample a client, it
-# decides who is faster (SSCA minus SGD on the same seed, both from the same start; SGD's step chosen anew on the
-# same grid):
+# The paper does not print the initialization of the network. All runs above start with weights that are uniform within
+# $\pm1/\sqrt{\text{inputs}}$ of a layer. The common initialization of *He* is $\sqrt6$ times as wide. With the smallest
+# batch, one sample per client, the comparison of SSCA and SGD depends on the initialization. The table shows the cost
+# of SSCA minus the cost of SGD, with the same seed and the same start. For each start SGD's step size is chosen anew
+# from the same grid.
 
 # %% tags=["remove-input"]
 small = min(page.batches)
@@ -168,13 +172,13 @@ apart = {f"{split}, start {x}": f"{before}{split}_ssca_B{small}_vs_sgd" for spli
 report.runs_table(numbers, apart, costs | {"area": "mean over rounds"})
 
 # %% [markdown]
-# So the claim that SSCA is faster cannot be decided for this batch from what is printed. Larger batches were run
-# from the first start only.
+# For this batch, what the paper prints therefore does not decide its claim that SSCA is faster. The runs with larger
+# batches use the first start only.
 #
 # ## What is sent
 #
-# With samples split a client sends a gradient of all $d$ parameters, whatever the batch. With features
-# split the clients together send one such gradient, but each tells every other its share of the
+# With samples split, a client sends a gradient of all $d$ parameters, whatever the batch is. With features split, the
+# clients together send only one such gradient. In addition, each client sends every other client its share of the
 # inputs of all hidden cells for every sample of the batch.
 
 # %% tags=["remove-input"]
@@ -183,34 +187,36 @@ rows = {f"{x}, B = {b if 'samples' in kind else page.params['clients'] * b}": f"
 report.runs_table(numbers, rows, {"up": "to the server", "down": "from the server", "between": "between clients"}, health)
 
 # %% [markdown]
-# The messages of a recorded round of each algorithm, compared with the steps that the paper lists
-# ([what they give away](note_ssca_privacy.ipynb)), and the work beside SGD's, counted as the numbers that the tensor operations of a round write, on small networks. The server writes
-# {result}`ssca_convergence/alg_1.per_parameter:.0f` numbers a parameter and round in Algorithm 1 and
+# The following checks compare the messages of a recorded round of each algorithm with the steps that the paper lists. A
+# [note](note_ssca_privacy.ipynb) examines what these messages reveal. The checks also compare the work of SSCA with
+# that of SGD on small networks. Work is measured as the number of values that the tensor operations of a round write.
+# Per parameter and round the server writes {result}`ssca_convergence/alg_1.per_parameter:.0f` values in Algorithm 1 and
 # {result}`ssca_convergence/alg_2.per_parameter:.0f` in Algorithm 2.
 
 # %% tags=["remove-input", "nbval-check-output"]
 for k in (1, 2, 3, 4):
     check(f"Algorithm {k}: messages as in the paper", numbers[f"alg_{k}.wrong_messages"].value == 0)
-    check(f"Algorithm {k}: bits of its runs as they follow", numbers[f"alg_{k}.bits_off"].value == 0)
+    check(f"Algorithm {k}: bits of its runs as the list implies", numbers[f"alg_{k}.bits_off"].value == 0)
 for k in (1, 2):
     check(f"Algorithm {k}: the server's work grows in proportion to d", abs(numbers[f"alg_{k}.linearity"].value - 1) < 0.05)
-_ = check("work at the clients at most 1.5 times SGD's", all(numbers[f"alg_{k}.client_ratio"].value <= 1.5 for k in (1, 2, 3, 4)))
+_ = check("the clients' work is at most 1.5 times that of SGD", all(numbers[f"alg_{k}.client_ratio"].value <= 1.5 for k in (1, 2, 3, 4)))
 
 # %% [markdown]
 # ## The start of the average
 #
-# The paper's average of quadratics starts at zero, but its minimizer is computed as if the weights of the
-# rounds summed to one. In the first rounds it comes out too short, in the first by the factor $\rho_1$: the gradient
-# counts too little, and the model is pulled to the origin ({prf:ref}`ssca-lemma-bias`). *Debiased* divides
-# by the sum of the weights.
+# The paper's average of quadratics starts at zero, but its minimizer is computed as if the weights of the rounds summed
+# to one. In the first rounds this minimizer is therefore too short, in the first round by the factor $\rho_1$. The
+# gradient counts too little, and the model is pulled to the origin ({prf:ref}`ssca-lemma-bias`). The *debiased* version
+# divides by the sum of the weights.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["debiased"](traces),
-    alt="Training cost against the rounds, left with samples split, right with features split, one "
-    "colour a batch, solid as in the paper and dashed debiased; all begin at one point.",
-    caption="Correcting the start of the average helps small batches, most of all in the first rounds. "
-    "Mean over the seeds and one standard deviation.",
+    alt="Training cost against the rounds, with samples split on the left and features split on the right, and one "
+    "colour for each batch. Solid lines show SSCA as printed, dashed lines the debiased version. All curves begin "
+    "at the same point.",
+    caption="Correcting the start of the average helps small batches, most of all in the first rounds. Curves are "
+    "means over the seeds with one standard deviation.",
 )
 
 # %% tags=["remove-input"]
@@ -218,7 +224,7 @@ bias = {f"{s}, B = {b if s == 'samples' else page.params['clients'] * b}": f"{s}
 report.runs_table(numbers, bias, costs | {"area": "mean over rounds"}, health)
 
 # %% [markdown]
-# (Debiased minus plain, by seed.)
+# The table shows the debiased version minus the printed version, paired by seed.
 
 # %% tags=["remove-input", "nbval-check-output"]
 first = {name: t.metrics["cost"][:, 0] for name, t in traces.items()}
@@ -229,16 +235,16 @@ near = all(np.allclose(x, one, rtol=1e-5) for x in first.values())
 two = next(iter(wide.values()))
 alike = all(np.allclose(x, two, rtol=1e-5) for x in wide.values())
 check("all runs with samples split start at the same costs", same)
-check("and those with features split too, up to rounding", near)
-_ = check("those from He's start at others, also common to all", alike and not np.allclose(two, one[: len(two)], rtol=1e-3))
+check("all runs with features split start at these costs too, up to rounding", near)
+_ = check("all runs from He's start begin at other costs, also common to all", alike and not np.allclose(two, one[: len(two)], rtol=1e-3))
 
 # %% [markdown]
 # ## Verdicts
 #
-# The rule of each part and the runs behind it are on the [claims page](../book/claims.md). Runs in another
-# setting than the paper's, or with fewer than three seeds, are not judged. The paper shows curves and
-# says which converges faster; what decides here is the mean cost over the rounds. A verdict on SSCA against
-# SGD has a part for each batch.
+# The rule of each part and the runs behind it are on the [claims page](../book/claims.md). Runs with fewer than three
+# seeds, or in another setting than the paper's, are not judged. The paper shows curves and states which method
+# converges faster. Our verdicts compare the mean cost over the rounds. A verdict on SSCA against SGD has one part for
+# each batch.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
@@ -246,18 +252,18 @@ report.claims_table(page.study, traces, numbers, page.params)
 # %% [markdown]
 # ## What the paper leaves open, and what is shorter here
 #
-# | in the paper | here |
+# | in the paper | on this page |
 # | --- | --- |
-# | $\lambda$ and $U$ of the figures are not given | $10^{-5}$; 0.4 and 0.6 |
-# | start | uniform within $\pm1/\sqrt{784}$ and $\pm1/\sqrt{128}$, by seed; with the smallest batch also He's |
-# | pixels | divided by 255 |
-# | split | equal, after a random permutation; features in blocks of neighbours |
-# | labels with features split | every client has them: each forms the derivative of the loss |
-# | SGD's grid and criterion are not given | $a\in\{0.1,0.3,1,3\}$, $p\in\{0,0.3\}$; lowest mean cost over the rounds |
-# | two steps a round | with samples split only |
-# | mean of 100 runs | 20 seeds, with one standard deviation |
-# | cost on all pictures | on 10,000 of 60,000, every fifth round, SGD's every tenth |
-# | rounds counted from 1, $T-1$ updates | rounds counted by updates, $T$ of them |
+# | $\lambda$ and $U$ of the figures are not given. | $\lambda$ is $10^{-5}$; $U$ is 0.4 and 0.6. |
+# | The initialization is not given. | It is uniform within $\pm1/\sqrt{784}$ and $\pm1/\sqrt{128}$ and depends on the seed. With the smallest batch we also use He's. |
+# | The scaling of the pixels is not given. | Pixels are divided by 255. |
+# | The split over clients is not given. | It is equal, after a random permutation of the samples. Features are split into blocks of neighbouring pixels. |
+# | Who holds the labels with features split is not given. | Every client has the labels, because each computes the derivative of the loss. |
+# | The grid of SGD's step sizes and the criterion are not given. | The step size is $a/t^p$ with $a\in\{0.1,0.3,1,3\}$ and $p\in\{0,0.3\}$. We choose the one with the lowest mean cost over the rounds. |
+# | SGD also takes two steps per round. | We run this variant with samples split only. |
+# | Curves are means of 100 runs. | Curves are means of 20 seeds, with one standard deviation. |
+# | The cost is computed on all pictures. | It is computed on 10,000 of 60,000 pictures every fifth round, for SGD every tenth round. |
+# | Rounds are counted from 1, so that there are $T-1$ updates. | Rounds are counted by updates, so that there are $T$ of them. |
 #
 # ```{provenance} ssca_convergence
 # ```

@@ -13,24 +13,29 @@
 # %% [markdown]
 # # Ten times as many rounds
 #
-# **Result.** With step sizes that satisfy the theorems' conditions and batch 100 the gradient falls to
-# {result}`ssca_long/ssca_valid_B100.gradient_share:.2f` of its start in 1000 rounds, with the paper's to
-# {result}`ssca_long/ssca_paper_B100.gradient_share:.2f`. At $U=0.3$ the violation $F-U$ on all training
-# pictures ends at {result}`ssca_long/limit_valid_U0.3.violation_end:.4f` with valid steps and at
-# {result}`ssca_long/limit_paper_U0.3.violation_end:.4f` with the paper's, below zero for most seeds only with valid steps. With a penalty that starts small the constraint stays violated for long, by {result}`ssca_long/limit_c1_U0.3.violation_early:.1f` after 100 rounds.
+# **Result.** The first comparison has batch 100 and 1000 rounds. With step sizes that satisfy the theorems' conditions,
+# the gradient falls to {result}`ssca_long/ssca_valid_B100.gradient_share:.2f` of its starting value. With the paper's
+# step sizes it falls to {result}`ssca_long/ssca_paper_B100.gradient_share:.2f`.
 #
-# The theorems about SSCA {cite}`ye2021ssca` speak of limits, its experiments stop after 100 rounds. Here the same network goes on for
-# as long as the cell of parameters says, on MNIST with ten clients, to ask three things that only longer runs can answer:
+# The second comparison has the constraint $F\le U$ with $U=0.3$. The violation $F-U$ on all training pictures ends at
+# {result}`ssca_long/limit_valid_U0.3.violation_end:.4f` with valid step sizes and at
+# {result}`ssca_long/limit_paper_U0.3.violation_end:.4f` with the paper's. Only with valid step sizes do most seeds end
+# below zero. With a penalty that starts small the constraint stays violated for long: after 100 rounds $F-U$ is still
+# {result}`ssca_long/limit_c1_U0.3.violation_early:.1f`.
 #
-# * **Stationarity** (Theorem 1). Does the gradient of the objective go to zero with step sizes that satisfy the theorem's
-#   conditions (4) and (6)? The paper's own step sizes do not satisfy them.
-# * **The constraint** (its conclusion). Do the constrained algorithms return models that strictly satisfy
+# The theorems about SSCA {cite}`ye2021ssca` are about limits, but the paper's experiments stop after 100 rounds. On
+# this page the same network is trained on MNIST with ten clients for as many rounds as the cell of parameters sets.
+# Three questions need these longer runs:
+#
+# * **Stationarity** (Theorem 1). Does the gradient of the objective tend to zero if the step sizes satisfy the
+#   theorem's conditions (4) and (6)? The paper's own step sizes do not satisfy them.
+# * **The constraint** (the paper's conclusion). Do the constrained algorithms return models that strictly satisfy
 #   $F(w)\le U$?
-# * **The penalty** (Theorem 2). Does the slack $s$ of the constraint vanish as the penalty $c$ grows, and where
-#   does the model go meanwhile?
+# * **The penalty** (Theorem 2). Does the slack $s$ of the constraint vanish as the penalty $c$ grows, and where does
+#   the model move meanwhile?
 #
-# None of this is measured in the paper. All runs have the samples divided among the clients; over features the
-# algorithms do the same up to the way in which batches are drawn ([convergence](ssca_convergence.ipynb)).
+# The paper measures none of this. In all runs the samples are divided among the clients. With features divided, the
+# algorithms differ only in the way in which batches are drawn (see [convergence](ssca_convergence.ipynb)).
 
 # %% tags=["parameters"]
 profile = "full"  # "full": MNIST, five or ten seeds; "quick": 8 x 8 digits, four clients, two seeds
@@ -70,8 +75,8 @@ page = STUDIES["ssca_long"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Change this cell, and what stands below changes with it. What is stored under its configuration is
-# loaded, anything else is computed; the study's other runs repeat it with other values.
+# You can change this cell, and the results below change with it. Runs that are stored under its configuration are
+# loaded, and all others are computed. The study's other runs repeat this cell with other values.
 
 # %%
 problem = partial(
@@ -92,7 +97,9 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## Two kinds of step sizes
 #
-# The surrogates are averaged with $\rho_t=a_1t^{-\alpha}$, the iterates with $\gamma_t=a_2t^{-\beta}$. The table compares the paper's choices for these batches, and $t^{-0.6}$ with $t^{-0.65}$, with what the theorems and the lemma behind them ask:
+# The surrogates are averaged with the weights $\rho_t=a_1t^{-\alpha}$, and the iterates move by the steps
+# $\gamma_t=a_2t^{-\beta}$. The table shows which conditions of the theorems hold for the paper's step sizes with these
+# batches, and for the *valid* step sizes $\rho_t=t^{-0.6}$ and $\gamma_t=t^{-0.65}$.
 
 # %% tags=["remove-input"]
 pairs = {f"the paper's, B = {b}": STEPS[b] for b in page.batches}
@@ -101,8 +108,8 @@ held = {k: {c.name: "yes" if c.holds else "no" for c in conditions(*v)} for k, v
 pd.DataFrame.from_dict(held, orient="index")
 
 # %% [markdown]
-# The last column is not among the paper's conditions, but the lemma on averages that its proof cites needs it
-# ([proofs](note_ssca.ipynb)):
+# The condition in the last column is not among the paper's conditions. The lemma on averages that the paper's proof
+# cites needs it (see [proofs](note_ssca.ipynb)).
 
 # %% tags=["remove-input", "nbval-check-output"]
 paper, valid = (all(c.holds for c in conditions(*pairs[k])) for k in (next(iter(pairs)), "valid"))
@@ -112,42 +119,46 @@ _ = check("the valid ones satisfy all conditions", valid)
 # %% [markdown]
 # ## Stationarity
 #
-# The gradient of $F_0(w)=F(w)+\lambda\lVert w\rVert^2$ on all training pictures. A gradient that falls as a power of $t$ is a straight line
-# here. The start is no point of large gradient: small random weights are not far from zero, and zero is a stationary point of
-# this network. So the verdict does not compare the gradient with its start; it asks whether the gradient falls from each third of the run to the next.
+# The figure shows the norm of the gradient of $F_0(w)=F(w)+\lambda\lVert w\rVert^2$ on all training pictures. With both
+# axes logarithmic, a gradient that falls as a power of $t$ is a straight line. The gradient at the start is not large:
+# the small random weights of the start are close to zero, and zero is a stationary point of this network. Therefore the
+# verdict does not compare the gradient with its start. It asks whether the gradient falls from each third of the run to
+# the next.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["gradient"](traces),
-    alt="A panel for each batch, gradient norm against rounds, both axes logarithmic, from the first evaluation "
-    "after the start: the paper's steps and valid steps, both falling, a thin line a seed, and dotted a tenth of "
-    "the gradient at the start.",
-    caption="The gradient keeps falling over ten times the paper's rounds, with either kind of step. "
-    "Gradient of the objective on all training pictures, after the start; dotted: a tenth "
-    "of the starting value.",
+    alt="Each panel shows one batch: the gradient norm against the rounds, with both axes logarithmic, from the "
+    "first evaluation after the start. The curves of the paper's steps and of valid steps both fall. A thin line "
+    "shows one seed, and a dotted line a tenth of the gradient at the start.",
+    caption="With either kind of step size, the gradient keeps falling over ten times the paper's rounds. The "
+    "figure shows the norm of the objective's gradient on all training pictures, without the start. The dotted "
+    "line is a tenth of the starting value.",
     size=(8.2, 3.4),
 )
 
 # %% tags=["remove-input"]
 still = {k: v for k, v in runs.items() if f"{v}.fall" in numbers}
-stationary = {"gradient": "gradient at the end", "gradient_share": "by that at the start"}
-stationary |= {f"gradient_{part}": f"mean, {part} third" for part in THIRDS}
-report.runs_table(numbers, still, stationary | {"fall": "log-log slope, second half"})
+stationary = {"gradient": "gradient at the end", "gradient_share": "share of its start"}
+stationary |= {f"gradient_{part}": f"mean in the {part} third" for part in THIRDS}
+report.runs_table(numbers, still, stationary | {"fall": "log-log slope in the second half"})
 
 # %% [markdown]
 # ## The constraint
 #
-# $F(w)-U$ on all training pictures. The algorithm never sees this number: the server looks at an average of estimates
-# from earlier models, which lags behind, and its quadratics with $\tau=0.1$ are no upper bounds of the loss.
+# The figure shows the violation $F(w)-U$ on all training pictures. The algorithm never sees this number. The server
+# uses an average of estimates at earlier models, and this average lags behind the current model. Moreover, the server's
+# quadratics with $\tau=0.1$ are not upper bounds of the loss.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["violation"](traces),
-    alt="A panel for each level U, F minus U against rounds on an axis that is linear near zero and logarithmic "
-    "beyond, a dotted zero line: the paper's steps, valid steps, and growing penalties, with bands.",
-    caption="With steps that satisfy the conditions the violation ends at zero or below for most seeds, "
-    "with the paper's a little above. Violation on all training pictures, mean and one standard "
-    "deviation; linear within 0.01 of zero.",
+    alt="Each panel shows one level U: F minus U against the rounds, on an axis that is linear near zero and "
+    "logarithmic elsewhere, with a dotted line at zero. The curves with bands belong to the paper's steps, to valid "
+    "steps, and to growing penalties.",
+    caption="With steps that satisfy the conditions, the violation ends at zero or below for most seeds. With the "
+    "paper's steps it ends a little above zero. The figure shows the mean violation on all training pictures with "
+    "one standard deviation. The axis is linear within 0.01 of zero.",
     size=(8.6, 3.6),
 )
 
@@ -160,7 +171,13 @@ above |= {"nu_end": "multiplier", "slack_end": "slack", "norm": "squared norm"}
 report.runs_table(numbers, limits, above, health)
 
 # %% [markdown]
-# The paper's conclusion speaks of the models that are returned, so each of them counts. Those strictly below $U$:
+# In this table, *multiplier* and *slack* are means over the last rounds. The parameter `patience` sets the number of
+# these rounds. If the penalty is $10^5$ from the start, the multiplier ends far below the penalty, and the slack of the
+# server's problem is zero up to rounding, whatever $F-U$ is. A slack of zero says only that the *surrogate* satisfies
+# the constraint.
+#
+# The paper's conclusion is about the models that the algorithms return, so each of these models counts. The next table
+# counts the models that are strictly below $U$.
 
 # %% tags=["remove-input"]
 below = {}
@@ -170,24 +187,22 @@ for text, run in limits.items():
 pd.DataFrame.from_dict(below, orient="index")
 
 # %% [markdown]
-# *Multiplier* and *slack* are means over the last rounds, as many as the patience. With a penalty of $10^5$ from the start the
-# multiplier stays far below it in the end, and the slack of the server's problem is zero up to rounding, whatever $F-U$ is: a
-# slack of zero says that the *surrogate* meets the constraint.
-#
 # ## The penalty
 #
-# Theorem 2 lets $c$ grow from run to run. Here it grows within one run, tenfold whenever the slack exceeds the tolerance at
-# the end of a period. If the first penalty is smaller than the multiplier, violating the constraint
-# is cheaper than meeting it, and a small one drives the model towards zero, where the network's gradient vanishes too.
+# In Theorem 2 the penalty $c$ grows from run to run. In our runs $c$ grows within one run: it is multiplied by ten
+# whenever the slack exceeds the tolerance at the end of a period. If the first penalty is smaller than the multiplier,
+# violating the constraint is cheaper than satisfying it. A small first penalty also drives the model towards zero,
+# where the gradient of the network vanishes as well.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["penalty"](traces),
-    alt="A column for each level U. Above, the slack against rounds on a logarithmic axis, a thin line a seed and "
-    "the median, with the dotted tolerance. Below, penalty dashed, rising in steps, and multiplier solid, which "
-    "follows it at first.",
-    caption="As the penalty grows the slack falls towards zero. Slack (values below 0.00001 drawn there) "
-    "and penalty with multiplier, medians over the seeds.",
+    alt="Each column shows one level U. The upper panel shows the slack against the rounds on a logarithmic axis, "
+    "with a thin line for each seed, the median, and the dotted tolerance. The lower panel shows the penalty, dashed "
+    "and rising in steps, and the multiplier, solid, which follows the penalty at first.",
+    caption="As the penalty grows, the slack falls towards zero. The upper panels show the slack, where values below "
+    "0.00001 are drawn at 0.00001. The lower panels show the penalty and the multiplier. Thick lines are medians "
+    "over the seeds.",
     size=(8.6, 5.0),
 )
 
@@ -197,17 +212,18 @@ growing = {
     for u in page.levels
     for c in page.penalties
 }
-slacks = {"slack_first": "slack, first period", "slack_end": "slack, last period"}
+slacks = {"slack_first": "slack in the first period", "slack_end": "slack in the last period"}
 slacks |= {"penalty_end": "last c", "nu_end": "last multiplier"}
-slacks |= {"violation_patience": "F - U, first period", "violation_end": "F - U, end"}
+slacks |= {"violation_patience": "F - U after the first period", "violation_end": "F - U at the end"}
 report.runs_table(numbers, growing, slacks, health)
 
 # %% [markdown]
 # ## Verdicts
 #
-# The rule of each part and the runs behind it are on the [claims page](../book/claims.md). Two of the claims are about limits, which no finite
-# run shows: their rules ask whether the gradient and the slack are on the way to zero. The one on the constraint has two readings: with step
-# sizes that satisfy (4) and (6), as Algorithm 2 asks for them, and with those of the paper's experiments, which do not.
+# The rule of each part and the runs behind it are on the [claims page](../book/claims.md). Two of the claims are about
+# limits, which no finite run can show. Their rules ask whether the gradient and the slack are on the way to zero. The
+# claim about the constraint is judged twice: once with step sizes that satisfy (4) and (6), as Algorithm 2 requires,
+# and once with the step sizes of the paper's experiments, which do not satisfy (6).
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
@@ -215,16 +231,16 @@ report.claims_table(page.study, traces, numbers, page.params)
 # %% [markdown]
 # ## What is beyond the paper, and what is shorter
 #
-# | here | the paper |
+# | this page | the paper |
 # | --- | --- |
-# | rounds: see the cell of parameters | 100 |
-# | seeds: see the cell of parameters | 100 runs |
-# | valid step sizes | none that satisfy (6) |
-# | $c$ grows within a run and keeps the averages | restart with the next $c$ once Algorithm 2 has converged |
-# | $c$ from 30 | added after one short trial in which $c$ from 1 drove the model to zero; the rule stayed |
-# | five seeds with a constraint, ten without | fewer for the computing time, before any of these runs was looked at |
-# | $\lambda$ and $U$ | not given |
-# | $F-U$ and gradients on all training pictures, costs of the curves on a random part | not said |
+# | The cell of parameters sets the number of rounds. | There are 100 rounds. |
+# | The cell of parameters sets the seeds. | Results are means of 100 runs. |
+# | There are runs with valid step sizes. | None of its step sizes satisfies (6). |
+# | The penalty $c$ grows within a run, which keeps its averages. | Algorithm 2 restarts with the next $c$ once it has converged. |
+# | We added the runs with $c$ from 30 after one short trial, in which $c$ from 1 drove the model to zero. The rule of the verdict stayed as it was. | |
+# | To save computing time there are five seeds with a constraint and ten without. We chose this before we looked at any of these runs. | |
+# | $\lambda$ and $U$ are our choices. | $\lambda$ and $U$ are not given. |
+# | The violation $F-U$ and the gradients use all training pictures. The costs of the curves use a random part of them. | The paper does not say which pictures it uses. |
 #
 # ```{provenance} ssca_long
 # ```

@@ -13,28 +13,29 @@
 # %% [markdown]
 # # Norm against cost, and the two forms
 #
-# **Result.** With samples split, from the smallest to the largest $\lambda$ the squared norm goes from
-# {result}`ssca_tradeoff/samples_ssca_ridge1e-05.norm:.0f` to
-# {result}`ssca_tradeoff/samples_ssca_ridge0.03.norm:.0f` and the cost from
-# {result}`ssca_tradeoff/samples_ssca_ridge1e-05.cost:.2f` to
-# {result}`ssca_tradeoff/samples_ssca_ridge0.03.cost:.2f`. The levels $U$ of 0.3, 0.6 and 1 end at costs of
-# {result}`ssca_tradeoff/samples_limit_U0.3.cost:.3f`, {result}`ssca_tradeoff/samples_limit_U0.6.cost:.3f` and
-# {result}`ssca_tradeoff/samples_limit_U1.cost:.3f`. Where the constrained form has come to rest, the gradient
-# of the regularized one is {result}`ssca_tradeoff/theorem_U0.3.gradient:.3f` ($U=0.3$) and
-# {result}`ssca_tradeoff/theorem_U0.6.gradient:.3f` ($U=0.6$) of that of $F$.
+# **Result.** With samples split, from the smallest to the largest $\lambda$ the squared norm falls from
+# {result}`ssca_tradeoff/samples_ssca_ridge1e-05.norm:.0f` to {result}`ssca_tradeoff/samples_ssca_ridge0.03.norm:.0f`,
+# and the cost rises from {result}`ssca_tradeoff/samples_ssca_ridge1e-05.cost:.2f` to
+# {result}`ssca_tradeoff/samples_ssca_ridge0.03.cost:.2f`. With the limits $U$ of 0.3, 0.6 and 1, the runs end at costs
+# of {result}`ssca_tradeoff/samples_limit_U0.3.cost:.3f`, {result}`ssca_tradeoff/samples_limit_U0.6.cost:.3f` and
+# {result}`ssca_tradeoff/samples_limit_U1.cost:.3f`. At the model where the constrained form has come to rest, the
+# gradient of the regularized form is small. Its norm, divided by the norm of the gradient of $F$, is
+# {result}`ssca_tradeoff/theorem_U0.3.gradient:.3f` for $U=0.3$ and {result}`ssca_tradeoff/theorem_U0.6.gradient:.3f`
+# for $U=0.6$.
 #
-# SSCA {cite}`ye2021ssca` trains the same network in two forms. The regularized one, (27) of the paper, minimizes
-# $F(w)+\lambda\lVert w\rVert^2$, with $F$ the mean cross-entropy; the constrained one, (37), minimizes
-# $\lVert w\rVert^2$ subject to $F(w)\le U$. Two questions are asked here:
+# SSCA {cite}`ye2021ssca` trains the same network in two forms. Let $F$ be the mean cross-entropy. The regularized form,
+# (27) of the paper, minimizes $F(w)+\lambda\lVert w\rVert^2$. The constrained form, (37) of the paper, minimizes
+# $\lVert w\rVert^2$ subject to $F(w)\le U$. This page asks two questions:
 #
-# * **Figure 4.** How does the squared norm fall as more cost is allowed, and does $U$ set the cost as
-#   directly as the constraint suggests? The paper calls $\lVert w\rVert^2$ the *sparsity* of the model; it counts no zeros.
-# * **Theorem 5.** Where the constrained form is solved with the multiplier $\nu$, the gradient of the
-#   regularized form with $\lambda=1/\nu$ should be zero. Is it?
+# * **Figure 4.** How does the squared norm fall as more cost is allowed, and does $U$ determine the cost as directly as
+#   the constraint suggests? The paper calls $\lVert w\rVert^2$ the *sparsity* of the model, although it does not count
+#   zeros.
+# * **Theorem 5.** If the constrained form is solved with the multiplier $\nu$, the gradient of the regularized form
+#   with $\lambda=1/\nu$ should be zero at the solution. Is it zero?
 #
-# The paper prints no number for either. The runs of Figure 4 have its size (MNIST, ten clients, 128 hidden cells,
-# 100 rounds); its values of $\lambda$ and $U$ are not given. This page has ten seeds. The paper's hundred are stored
-# beside them, and the claim is judged on those.
+# The paper prints no number for either question. The runs of Figure 4 have the size that the paper uses (MNIST, ten
+# clients, 128 hidden cells, 100 rounds). The paper does not give its values of $\lambda$ and $U$. This page shows ten
+# seeds. The study also stores runs with the paper's hundred seeds, and the claim is judged on those.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": MNIST, ten seeds; "quick": 8 x 8 digits, four clients, two seeds
@@ -74,8 +75,8 @@ page = STUDIES["ssca_tradeoff"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Change this cell, and what stands below changes with it. What is stored under its configuration is
-# loaded, anything else is computed; the study's other runs repeat it with other values.
+# You can change this cell, and the results below change with it. Runs that are stored under its configuration are
+# loaded, and all others are computed. The study's other runs repeat this cell with other values.
 
 # %%
 problem = partial(
@@ -103,33 +104,35 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## Figure 4: norm against cost
 #
-# Algorithms 1 and 2 have the samples divided among the clients, 3 and 4 the features. Every point is the model
-# after the last round, its cost computed on all training pictures.
+# In Algorithms 1 and 2 the samples are divided among the clients, in Algorithms 3 and 4 the features. Every point of
+# the figure is the model after the last round. Its cost is computed on all training pictures.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["figure_4"](traces),
-    alt="Two panels, samples and features, squared norm on a logarithmic axis against training cost. In each a "
-    "curve of round marks by lambda and one of square marks by U run close together from the upper left to the "
-    "lower right; the bars of the spread over seeds are short.",
-    caption="Both forms trace one curve: more cost, smaller norm. Final models: mean over the seeds with "
-    "one standard deviation both ways, and a faint dot a seed.",
+    alt="Two panels, one for samples and one for features, show the squared norm on a logarithmic axis against the "
+    "training cost. In each panel a curve with round marks (by lambda) and a curve with square marks (by U) run close "
+    "together from the upper left to the lower right. The bars of the spread over seeds are short.",
+    caption="Both forms trace one curve: the more cost is allowed, the smaller is the norm. Marks are means of the "
+    "final models over the seeds, with one standard deviation in both directions. A faint dot is one seed.",
     size=(8.2, 3.6),
 )
 
 # %% [markdown]
 # ## What U sets
 #
-# The use of the constrained form is that $U$ is a cost, while what a $\lambda$ costs must be tried out. *Excess* is how far
-# the final cost lies above $U$; the sheer sign of it is the subject of [the longer runs](ssca_long.ipynb).
+# The constrained form is useful because $U$ is itself a cost. By contrast, only trials show which cost a given
+# $\lambda$ leads to. In the table, *excess* is how far the final cost lies above $U$, in percent of $U$. Whether the
+# excess is positive or negative is examined in [the longer runs](ssca_long.ipynb).
 
 # %% tags=["remove-input"]
 limits = {f"{split}, U = {u:g}": f"{split}_limit_U{u:g}" for split in SPLITS for u in page.levels}
-report.runs_table(numbers, limits, {"cost": "cost", "excess": "excess of it", "accuracy": "test accuracy"}, health)
+report.runs_table(numbers, limits, {"cost": "cost", "excess": "excess over U", "accuracy": "test accuracy"}, health)
 
 # %% [markdown]
-# The rank correlations by which these curves are judged, per seed over the whole sweep: of cost and squared norm
-# along each curve, and of $U$ and test accuracy.
+# These curves are judged by rank correlations, which are computed for each seed over the whole sweep. The first table
+# shows the rank correlation of cost and squared norm along each curve. The second table shows the rank correlation of
+# $U$ and test accuracy.
 
 # %% tags=["remove-input"]
 order = {f"{split}, by lambda": f"{split}_ssca" for split in SPLITS}
@@ -141,52 +144,55 @@ by_level = {split: f"{split}_limit" for split in SPLITS}
 report.runs_table(numbers, by_level, {"accuracy_order": "U and test accuracy"}, health)
 
 # %% [markdown]
-# With the paper's hundred runs the curves are the same. The rank correlation of cost and squared norm is
-# {result}`ssca_tradeoff@paper/samples_ssca.order:.3f` along $\lambda$ and
-# {result}`ssca_tradeoff@paper/samples_limit.order:.3f` along $U$ with samples split,
-# {result}`ssca_tradeoff@paper/features_ssca.order:.3f` and {result}`ssca_tradeoff@paper/features_limit.order:.3f` with features;
-# no excess is half a percent of $U$ away from the one above.
+# With the paper's hundred runs the curves are the same. With samples split, the rank correlation of cost and squared
+# norm is {result}`ssca_tradeoff@paper/samples_ssca.order:.3f` along $\lambda$ and
+# {result}`ssca_tradeoff@paper/samples_limit.order:.3f` along $U$. With features split, it is
+# {result}`ssca_tradeoff@paper/features_ssca.order:.3f` along $\lambda$ and
+# {result}`ssca_tradeoff@paper/features_limit.order:.3f` along $U$. No excess differs from the value in the table above
+# by half a percent of $U$ or more.
 
 # %% [markdown]
 # ## Theorem 5: from the constraint to the ridge
 #
-# If $w$ solves (37) with multiplier $\nu>0$, then $2w+\nu\nabla F(w)=0$; divided by $\nu$ this is the gradient of
-# (27) with $\lambda=1/\nu$. For one quadratic constraint, which is what the server of Algorithm 2 solves in closed form
-# (Lemma 1), it can be checked to rounding:
+# If $w$ solves (37) with the multiplier $\nu>0$, then $2w+\nu\nabla F(w)=0$. Dividing this equation by $\nu$ shows that
+# the gradient of (27) with $\lambda=1/\nu$ is zero at $w$. For one quadratic constraint this can be checked up to
+# rounding, because the server of Algorithm 2 solves that problem in closed form (Lemma 1):
 
 # %% tags=["remove-input", "nbval-check-output"]
 linear = torch.tensor([[1.0, -2.0, 0.5]], dtype=torch.float64)
 A, U, none = torch.ones(1).double(), torch.tensor([0.4]).double(), torch.zeros(3).double()
 found = best_response(none, linear, A, U, tau=0.1, penalty=1e5, curvature=1.0)
 gradient = linear[0] + 2 * 0.1 * found.w + 2 / found.nu * found.w
-check("the constraint is active and its multiplier positive", found.nu > 0 and found.slack < 1e-12)
+check("the constraint is active and its multiplier is positive", found.nu > 0 and found.slack < 1e-12)
 _ = check("the gradient of the regularized form is zero there", gradient.norm() < 1e-12)
 
 # %% [markdown]
-# For the network the constrained form must first be solved. That takes full batches and many rounds, so these runs are
-# small: the first digits of scikit-learn, 8 x 8 pixels, in double precision. With full batches there is no noise to average, and
-# $\rho=1$ and a constant $\gamma=0.1$ replace the falling step sizes.
+# For the network, the constrained form must first be solved numerically, which takes full batches and many rounds.
+# Therefore these runs are small: they use the first digits of scikit-learn, with 8 x 8 pixels, in double precision.
+# With full batches there is no noise to average, so $\rho=1$ and a constant $\gamma=0.1$ replace the decreasing step
+# sizes.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["theorem_5"](traces),
-    alt="Two panels against rounds, a colour for each U, a thin line a seed. Left, logarithmic: the gradient of the "
-    "regularized form as a share of that of F falls from about one. Right: the training cost settles at U.",
-    caption="Where the constrained form rests, the gradient of the regularized one with $\\lambda=1/\\nu$ is small. "
-    "Solving (37); $\\nu$ is that of each round.",
+    alt="Two panels with a colour for each U and a thin line for each seed. On the left, on a logarithmic axis "
+    "against the rounds, the gradient of the regularized form divided by the gradient of F falls from about one. On "
+    "the right, the training cost settles at U.",
+    caption="Where the constrained form (37) comes to rest, the gradient of the regularized form (27) with "
+    "$\\lambda=1/\\nu$ is small. Each round uses its own multiplier $\\nu$.",
     size=(8.2, 3.2),
 )
 
 # %% tags=["remove-input"]
 theorem = {f"U = {u:g}": f"theorem_U{u:g}" for u in page.theorem_levels}
 at_end = {"cost": "cost F", "nu": "multiplier", "slope": "gradient of F"}
-at_end |= {"half_gradient": "share, half way", "gradient": "share, end"}
+at_end |= {"half_gradient": "share half way", "gradient": "share at the end"}
 report.runs_table(numbers, theorem, at_end, health)
 
 # %% [markdown]
-# *Share* is the gradient of (27) by that of $F$ alone: zero at a stationary point, one if the ridge cancels
-# nothing. The theorem is about exact solutions; what the runs can show is that the share is small and
-# still falling.
+# In the table, *share* is the norm of the gradient of (27) divided by the norm of the gradient of $F$. It is zero at a
+# stationary point of (27), and it is one if the ridge cancels nothing. The theorem is about exact solutions. The runs
+# can show only that the share is small and still falling.
 #
 # ## Verdicts
 #
@@ -200,12 +206,12 @@ report.claims_table(page.study, traces, numbers, page.params)
 #
 # | open in the paper | chosen here |
 # | --- | --- |
-# | $\lambda$ and $U$ of Figure 4 | see the cell of parameters; a $U$ below 0.3 is not reached within 100 rounds |
-# | batch size of Figure 4 | 100 a client, over features 1000 in all, with the step sizes that go with it |
-# | start of the network | uniform, $\pm1/\sqrt{784}$ and $\pm1/\sqrt{128}$, by seed |
-# | runs that are averaged | the seeds of the table; 100, as in the paper, for the verdict |
-# | Theorem 5 in numbers | none in the paper: its statement is followed on a small problem |
-# | step sizes and rounds there | chosen after trials with one seed of the same digits, in which falling steps were further from rest; the limits of the verdict were fixed before |
+# | $\lambda$ and $U$ of Figure 4 | The cell of parameters lists them. A $U$ below 0.3 is not reached within 100 rounds. |
+# | batch size of Figure 4 | The batch is 100 per client with samples split and 1000 in all with features split, with the paper's step sizes for this batch. |
+# | start of the network | It is uniform within $\pm1/\sqrt{784}$ and $\pm1/\sqrt{128}$ and depends on the seed. |
+# | runs that are averaged | This page averages the seeds of the cell of parameters. The verdict uses 100 runs, as the paper does. |
+# | a test of Theorem 5 in numbers | The paper has none. We follow the statement of the theorem on a small problem. |
+# | step sizes and rounds of the runs for Theorem 5 | We chose them after trials with one seed of the same digits, in which decreasing steps ended further from rest. The thresholds of the verdict were fixed beforehand. |
 #
 # ```{provenance} ssca_tradeoff
 # ```

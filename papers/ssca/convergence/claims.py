@@ -55,35 +55,35 @@ def each(measure: str, *numbers: int) -> str:
 
 C8 = Rule(
     {
-        "the server's work proportional to d": by_number(
+        "the server's work is proportional to d": by_number(
             lambda k: near(f"alg_{k}.linearity", 1, NEAR_LINEAR), 1, 2
         ),
-        "a client's work of the order of SGD's": by_number(
+        "a client's work is of the order of SGD's": by_number(
             lambda k: value(f"alg_{k}.client_ratio") <= ALIKE, *ALGORITHMS
         ),
     },
-    "numbers written at the server a parameter and round, Algorithms 1 / 2: "
-    f"{each('per_parameter', 1, 2)}; at the clients, beside SGD, Algorithms 1 / 2 / 3 / 4: "
-    + each("client_ratio", *ALGORITHMS),
-    note=f"Of one order means at most {ALIKE:g} times as much. SGD's messages also carry its step "
-    "size, so that SSCA's may be shorter.",
+    "numbers that the server writes per parameter and round, Algorithms 1 / 2: "
+    f"{each('per_parameter', 1, 2)}; numbers that the clients write, divided by those of SGD, "
+    "Algorithms 1 / 2 / 3 / 4: " + each("client_ratio", *ALGORITHMS),
+    note=f"Of the order of SGD's means at most {ALIKE:g} times as much. SGD's messages also carry "
+    "its step size, so SSCA's messages may be shorter.",
     control=Control(
-        "work that grows like the square of d, and clients that work twice as long",
+        "server work that grows like the square of d, and clients that do twice the work of SGD",
         {f"alg_{k}.linearity": 2.0 for k in ALGORITHMS}
         | {f"alg_{k}.client_ratio": 2.0 for k in ALGORITHMS},
     ),
 )
 C12 = Rule(
     {
-        "the messages of the list": by_number(
+        "the messages are those of the paper's list": by_number(
             lambda k: value(f"alg_{k}.wrong_messages") <= 0, *ALGORITHMS
         ),
-        "and the bits that follow": by_number(
+        "the bits of the runs are those that the list implies": by_number(
             lambda k: value(f"alg_{k}.bits_off") <= 0, *ALGORITHMS
         ),
     },
-    f"Algorithms 1 / 2 / 3 / 4: {each('wrong_messages', *ALGORITHMS)} messages and, in the runs, "
-    f"{each('bits_off', *ALGORITHMS)} bits that differ from the list",
+    f"for Algorithms 1 / 2 / 3 / 4, {each('wrong_messages', *ALGORITHMS)} messages and, in the "
+    f"runs, {each('bits_off', *ALGORITHMS)} bits differ from the list",
     control=Control(
         "one message more than the list has", {f"alg_{k}.wrong_messages": 1.0 for k in ALGORITHMS}
     ),
@@ -95,14 +95,16 @@ C13 = Rule(
         "a batch is not isolated": {text: least(key) >= 1 for text, key in LEFT.items()},
     },
     lambda n: (
-        f"largest error of the sample read off {max(n['privacy.error_B1'].per_seed):.0e}; "
-        "directions in which a batch can change without a change of its message, "
-        + ", ".join(f"{text}: {n[key].value:g}" for text, key in LEFT.items())
-        + f"; in the other clients' view {n['privacy.free_clients'].value:g}"
+        "largest error of the sample that is recovered from the message: "
+        f"{max(n['privacy.error_B1'].per_seed):.0e}; number of directions in which a batch can "
+        "change while its message stays the same: "
+        + ", ".join(f"{n[key].value:g} ({text})" for text, key in LEFT.items())
+        + f"; the same number for the messages to the other clients where features are split: "
+        f"{n['privacy.free_clients'].value:g}"
     ),
     note="The paper calls a message safe if its equations have infinitely many solutions. For one "
-    "sample the note proves that they have one; larger batches are tried on small networks, with "
-    "known labels.",
+    "sample we prove that they have exactly one solution. Larger batches are tried on small "
+    "networks with known labels.",
     control=Control(
         "messages that are the samples",
         {"privacy.error_B1": 0.0} | dict.fromkeys(LEFT.values(), 0.0),
@@ -115,13 +117,13 @@ COUNTED = (
     claim(
         id="ssca/C8",
         place="Sections III to V",
-        wording="All updates have closed forms; the server's work is O(d) a round, a client's that "
-        "of SGD.",
-        measure="Bits of the rounds up, down and between clients; numbers that the tensor "
-        "operations of a round of Algorithm k (alg_k) write, at the server and at the clients, "
-        "counted on small networks of 32, 64 and 96 hidden cells: what the second enlargement adds "
-        "to the server's work by what the first adds (linearity); the clients' by those of SGD's, "
-        "for Algorithms 3 and 4 in the whole round (client_ratio).",
+        wording="All updates have closed forms. In a round, the server's work is O(d), and a "
+        "client's work is that of SGD.",
+        measure="The bits of a round up, down and between clients. Work is the number of values "
+        "that the tensor operations of a round of Algorithm k (alg_k) write, counted on small "
+        "networks with 32, 64 and 96 hidden cells. For the server we divide what the second "
+        "enlargement of the network adds by what the first adds (linearity). The clients' work is "
+        "divided by that of SGD, for Algorithms 3 and 4 in the whole round (client_ratio).",
         rule=C8,
         runs=(
             *(f"{s}_ssca_B1" for s in SPLITS),
@@ -133,13 +135,13 @@ COUNTED = (
     claim(
         id="ssca/C12",
         place="Steps 3 to 6 of the algorithms",
-        wording="What a round sends is what the algorithms list: no raw features, and no "
+        wording="A round sends only what the algorithms list. It sends no raw features and no "
         "parameters of other clients.",
-        measure="Senders, receivers, numbers and indices of all messages of a recorded round of "
-        "Algorithms 3 and 4, and a client's numbers up and down of Algorithms 1 and 2, on a small "
-        "network: those that the list does not have, and those of the list that are missing "
-        "(alg_k.wrong_messages); bits up and down of all runs of the four on MNIST against those "
-        "that follow from the list (bits_off).",
+        measure="On a small network we compare a recorded round with the paper's list. Of "
+        "Algorithms 3 and 4 we compare sender, receiver, numbers and indices of all messages, of "
+        "Algorithms 1 and 2 how many numbers a client sends and receives. We count messages that "
+        "the list does not have and entries that are missing (alg_k.wrong_messages). On MNIST we "
+        "compare the bits up and down of all runs with those that the list implies (bits_off).",
         rule=C12,
         runs=(*OWN["samples"], *OWN["features"], *LIMITS),
         needs=Needs(exact=True),
@@ -147,12 +149,13 @@ COUNTED = (
     ),
     claim(
         id="ssca/C13",
-        place="abstract; security analysis, samples split",
-        wording="The messages of a client do not give its samples away.",
-        measure="On ten random networks: the error of the sample that is read off the gradients of "
-        "a batch of one (error_B1), and for larger batches the number of pixels less the rank of "
-        "the messages' derivative by them (free); the dimension of the features and weights that "
-        "give the messages to the other clients where features are split (free_clients).",
+        place="abstract and security analysis, samples split",
+        wording="The messages of a client do not reveal its samples.",
+        measure="Ten random networks are used. For a batch of one sample we measure the error of "
+        "the sample that is recovered from its gradients (error_B1). For larger batches we measure "
+        "the number of pixels minus the rank of the messages' derivative with respect to them "
+        "(free). With features split we measure the dimension of the set of features and weights "
+        "that lead to the same messages to the other clients (free_clients).",
         rule=C13,
         runs=("samples_ssca_B1",),
         needs=Needs(exact=True),
@@ -165,21 +168,22 @@ STEPS = ((1, 10), (10, 100))  # C1: a batch and the next larger one
 TWICE = {10: 5, 100: 50}  # C3: batch -> that of SGD with two steps
 
 COST = (
-    "Training cost on 10,000 pictures of MNIST, 20 seeds: on average over 100 rounds (area), and "
-    "after 10, 30, 50 and 100 (cost_10, ...)"
+    "We measure the training cost on 10,000 pictures of MNIST with 20 seeds, on average over 100 "
+    "rounds (area), and after 10, 30, 50 and 100 rounds (cost_10, ...)"
 )
 GRID = (
-    "SGD with the step a / t^p of the grid a in {0.1, 0.3, 1, 3}, p in {0, 0.3} that has the "
-    "lowest mean cost over the rounds (area), which is what judges"
+    "SGD. Its step size is a / t^p, where a in {0.1, 0.3, 1, 3} and p in {0, 0.3} are the pair "
+    "with the lowest mean cost over the rounds (area), which is also what we compare"
 )
 NEEDS = Needs(parameters=("rates", "falls"), dead=SEARCHED)
-PAIRED = "Differences (a_vs_b: a minus b) are paired by seed."
+PAIRED = "Differences are paired by seed (a_vs_b is a minus b)."
 AVERAGE = (
-    "Faster is a lower cost on average over the rounds: the paper shows curves, and no measure."
+    "Faster means a lower cost on average over the rounds, since the paper shows curves but names "
+    "no measure."
 )
 OPEN = (
-    "The paper does not print the start. At one sample a client the winner depends on it, so that "
-    "this cell cannot be decided from the paper."
+    "The paper does not print the initialization. With one sample per client the winner depends on "
+    "it, so the paper's text does not decide this case."
 )
 STORED, WIDE = (
     "a start uniform within 1 / sqrt(inputs)",
@@ -223,11 +227,12 @@ def against(pairs: Mapping[str, tuple[str, str]], note: str = "") -> Rule:
         primary[text] = of(average) < 0
         curves = (values(*(f"{x}.cost_{r}" for r in LOOKS)) for x in (run, baseline))
         apart, theirs = stat(average, "+.3g"), stat_value(f"{baseline}.area")
-        said.append(f"{text}: {apart} to {theirs} ({' against '.join(curves)})")
+        said.append(f"{text}: {apart}, {theirs} ({' against '.join(curves)})")
     when = ", ".join(map(str, LOOKS))
     return Rule(
         {"a lower cost on average over the rounds": primary},
-        f"mean cost minus that of SGD (in brackets both costs at t = {when}): {'; '.join(said)}",
+        "mean cost of SSCA minus that of SGD, and the mean cost of SGD (in brackets the costs of "
+        f"both at t = {when}): {'; '.join(said)}",
         note=f"{AVERAGE} {note}".strip(),
         control=EXCHANGED,
     )
@@ -265,10 +270,10 @@ C1 = Rule(
     + " / ".join(map(str, BATCHES))
     + ": "
     + "; ".join(f"{split} {areas(*OWN[split])}" for split in SPLITS)
-    + "; at round 10 with B = 100 minus B = 10: "
+    + "; cost at round 10 with B = 100 minus that with B = 10: "
     + ", ".join(stat(f"{s}_ssca_B100_vs_B10.cost_10", "+.2g") for s in SPLITS),
-    note="That every round of a larger batch is lower is not asked: the largest overshoots in the "
-    "first ten.",
+    note="The rule does not ask that the larger batch has the lower cost in every round, because "
+    "the largest batch overshoots in the first ten.",
     control=EXCHANGED,
 )
 C2, C4 = (one_step(split, *BATCHES, note=OPEN) for split in SPLITS)
@@ -280,13 +285,14 @@ C3 = against(
 )
 C5 = Rule(
     {"much the same cost on average over the rounds": {f"B = {b}": alike(b) for b in BATCHES}},
-    "mean cost over the rounds, features minus samples: "
+    "mean cost over the rounds with features split minus that with samples split, and the latter: "
     + "; ".join(
-        f"B = {b}: {stat(f'features_vs_samples_ssca_B{b}.area', '+.2g')} to "
+        f"B = {b}: {stat(f'features_vs_samples_ssca_B{b}.area', '+.2g')}, "
         + stat_value(f"samples_ssca_B{b}.area")
         for b in BATCHES
     ),
-    note="About as fast means within a tenth, a margin of ours.",
+    note="About as fast means that the mean costs differ by less than a tenth. We chose this "
+    "margin.",
     control=Control(
         "another batch in the place of another split",
         {f"features_vs_samples_ssca_B{b}.area": "samples_ssca_B10_vs_B1.area" for b in BATCHES},
@@ -297,8 +303,8 @@ CLAIMS = (
         id="ssca/C1",
         place="Figures 2, 3",
         wording="A larger batch converges faster, for every algorithm.",
-        measure=f"{COST}; of Algorithms 2 and 4, whose cost at the end is set by U, on average "
-        f"alone. {PAIRED}",
+        measure=f"{COST}. For Algorithms 2 and 4, U sets the cost at the end, so only the average "
+        f"counts. {PAIRED}",
         rule=C1,
         runs=(*OWN["samples"], *OWN["features"], *LIMITS),
         figure="figure_2",
@@ -306,9 +312,9 @@ CLAIMS = (
     claim(
         id="ssca/C2",
         place="Figure 2",
-        wording="With samples split, SSCA converges faster than SGD with one step a round on the "
+        wording="With samples split, SSCA converges faster than SGD with one step per round on the "
         "same batch.",
-        measure=f"{COST}; Algorithm 1 against {GRID}. {PAIRED}",
+        measure=f"{COST}. Algorithm 1 is compared with {GRID}. {PAIRED}",
         rule=C2,
         runs=(*OWN["samples"], *grid("samples_sgd", *BATCHES)),
         figure="figure_2",
@@ -319,9 +325,9 @@ CLAIMS = (
     claim(
         id="ssca/C3",
         place="Figure 2",
-        wording="With batch 10 (100) SSCA converges faster than SGD with two steps a round on "
-        "batches of 5 (50), the same number of gradients at the clients.",
-        measure=f"{COST}; Algorithm 1 against {GRID}. {PAIRED}",
+        wording="With batch 10 (100) SSCA converges faster than SGD with two steps per round on "
+        "batches of 5 (50), which uses the same number of gradients at the clients.",
+        measure=f"{COST}. Algorithm 1 is compared with {GRID}. {PAIRED}",
         rule=C3,
         runs=(*(f"samples_ssca_B{b}" for b in TWICE), *grid("samples_sgd2", *TWICE.values())),
         figure="figure_2",
@@ -331,8 +337,8 @@ CLAIMS = (
         id="ssca/C4",
         place="Figure 3",
         wording="With features split, SSCA converges faster than SGD on the same batch.",
-        measure=f"{COST}; Algorithm 3 against {GRID}. {PAIRED} Batches are named by their tenth, "
-        "the samples that a client has of them when samples are split.",
+        measure=f"{COST}. Algorithm 3 is compared with {GRID}. {PAIRED} A batch is named by a "
+        "tenth of its size, which is the batch of one client with samples split.",
         rule=C4,
         runs=(*OWN["features"], *grid("features_sgd", *BATCHES)),
         figure="figure_3",
@@ -345,7 +351,7 @@ CLAIMS = (
         place="Figures 2, 3",
         wording="With equally many gradients in all, SSCA is about as fast with features split as "
         "with samples split.",
-        measure=f"{COST}; Algorithm 3 minus Algorithm 1 from the same start, paired by seed.",
+        measure=f"{COST}. Algorithm 3 is compared with Algorithm 1 from the same start. {PAIRED}",
         rule=C5,
         runs=(*OWN["samples"], *OWN["features"]),
         figure="figure_3",

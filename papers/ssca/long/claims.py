@@ -33,15 +33,15 @@ def kept(steps: str) -> Rule:
         told = []
         for cell, key in cells.items():
             each = n[key].per_seed
-            below = f"{sum(x < 0 for x in each)} of {len(each)} below U"
-            told.append(f"{cell}: {below}, F - U {n[key].text('+.2g')}")
+            below = f"{sum(x < 0 for x in each)} of {len(each)} models below U"
+            told.append(f"{cell}: {below}, mean F - U {n[key].text('+.2g')}")
         return "; ".join(told)
 
     return Rule(
-        {"every model strictly below U": {cell: most(key) < 0 for cell, key in cells.items()}},
+        {"every model is strictly below U": {cell: most(key) < 0 for cell, key in cells.items()}},
         measured,
-        note="The sentence is about the models that are returned, so that each counts, and not "
-        "their mean. U is not printed.",
+        note="The paper's sentence is about the models that are returned. So each of them counts, "
+        "and not their mean. The paper does not print U.",
         control=Control(
             "a penalty that starts at 1, below the multiplier",
             {f"limit_{steps}_U{u:g}": f"limit_c1_U{u:g}" for u in LEVELS},
@@ -56,38 +56,39 @@ def thirds(run: str) -> tuple[str, ...]:
 C7 = kept("paper")
 C10 = Rule(
     {
-        "the gradient falling from each third of the run to the next": {
+        "the gradient falls from each third of the run to the next": {
             f"B = {b}": falls(*thirds(f"ssca_valid_B{b}")) for b in BATCHES
         }
     },
-    "gradient in the first / middle / last third of 1000 rounds, its share of that at the start, "
-    "log-log slope of the second half: "
+    "mean gradient in the first / middle / last third of 1000 rounds, gradient at the end as a "
+    "share of its start, log-log slope of the second half: "
     + "; ".join(
         f"B = {b}: {' / '.join(map(stat_value, thirds(f'ssca_valid_B{b}')))}, "
         f"{stat(f'ssca_valid_B{b}.gradient_share')}, {stat(f'ssca_valid_B{b}.fall')}"
         for b in BATCHES
     ),
-    note="A finite run shows no limit: this asks whether it is on the way, and for no share.",
+    note="A finite run cannot show a limit. The rule asks whether the gradient keeps falling, and "
+    "not by how much.",
     control=Control(
         "step sizes that break (6)", {f"ssca_valid_B{b}": f"ssca_paper_B{b}" for b in BATCHES}
     ),
 )
 C11 = Rule(
     {
-        "the slack falling as c grows": {
+        "the slack falls as c grows": {
             where: of(f"{run}.slack_end") < of(f"{run}.slack_first") for where, run in RUNS.items()
         },
-        f"the last slack below {NO_SLACK:g}, up to which c stays": {
+        f"the last slack is below {NO_SLACK:g}, up to which c stays": {
             where: of(f"{run}.slack_end") < NO_SLACK for where, run in RUNS.items()
         },
     },
     "; ".join(
-        f"{where}: slack {stat(f'{run}.slack_end')}, at first {stat(f'{run}.slack_first')}; "
+        f"{where}: last slack {stat(f'{run}.slack_end')}, first {stat(f'{run}.slack_first')}, "
         f"last c {stat_value(f'{run}.penalty_end')}"
         for where, run in RUNS.items()
     ),
-    note="A finite run shows no limit: this asks whether the slack is on the way to zero. c grows "
-    "within a run, which is not the sequence of limit points that the theorem is about.",
+    note="A finite run cannot show a limit. The rule asks whether the slack is on the way to zero. "
+    "Here c grows within a run, whereas the theorem is about a sequence of limit points.",
     control=Control(
         "the first penalty", {f"{run}.slack_end": f"{run}.slack_first" for run in RUNS.values()}
     ),
@@ -101,9 +102,10 @@ CLAIMS = (
         place="Section VII",
         wording="The constrained algorithms return models that strictly satisfy the constraint "
         "F <= U.",
-        measure="F - U on all training pictures of every seed's model after 100 rounds, as in the "
-        "paper (violation_early), and after 1000 (violation_end), Algorithm 2 with batch 100; with "
-        "rho = t^-0.6 and gamma = t^-0.65, and with the step sizes of the paper's experiments.",
+        measure="F - U on all training pictures, for every seed's model after 100 rounds as in the "
+        "paper (violation_early) and after 1000 rounds (violation_end). The runs use Algorithm 2 "
+        "with batch 100, once with rho = t^-0.6 and gamma = t^-0.65, and once with the step sizes "
+        "of the paper's experiments.",
         rule=C7,
         runs=tuple(f"limit_paper_U{u:g}" for u in LEVELS),
         reading=PRINTED,
@@ -115,11 +117,11 @@ CLAIMS = (
         place="Theorem 1",
         wording="The gradient of the objective tends to zero with step sizes that satisfy (4) and "
         "(6).",
-        measure="Norm of the gradient of F + lambda |w|^2 on all training pictures over 1000 "
-        "rounds, Algorithm 1 with rho = t^-0.6 and gamma = t^-0.65, batches 100 and 10: its mean "
-        "in each third of the rounds (gradient_first, ...), its value at the end by that at the "
-        "start (gradient_share), and the slope of its logarithm over that of t from round 500 on "
-        "(fall).",
+        measure="The norm of the gradient of F + lambda |w|^2 on all training pictures over 1000 "
+        "rounds of Algorithm 1 with rho = t^-0.6, gamma = t^-0.65 and batches 100 and 10. We "
+        "report its mean in each third of the rounds (gradient_first, ...), its value at the end "
+        "divided by its value at the start (gradient_share), and the slope of its logarithm "
+        "against log t from round 500 on (fall).",
         rule=C10,
         runs=tuple(f"ssca_valid_B{b}" for b in BATCHES),
         figure="gradient",
@@ -128,10 +130,10 @@ CLAIMS = (
     claim(
         id="ssca/C11",
         place="Theorem 2",
-        wording="With a growing penalty c the slack of the constraint goes to zero.",
-        measure="Mean slack of the server's problem over the last 50 rounds of 1000 (slack_end), "
-        "in units of the cost; c starts at 1 or at 30 and grows tenfold every 50 rounds as long as "
-        "the slack exceeds 0.001.",
+        wording="As the penalty c grows, the slack of the constraint goes to zero.",
+        measure="The mean slack of the server's problem over the last 50 of 1000 rounds "
+        "(slack_end), in units of the cost. The penalty c starts at 1 or at 30 and grows tenfold "
+        "every 50 rounds as long as the slack exceeds 0.001.",
         rule=C11,
         runs=tuple(RUNS.values()),
         figure="penalty",

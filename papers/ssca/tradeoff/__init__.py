@@ -56,19 +56,19 @@ def by_level(split: str) -> str:
     """The costs and the accuracy by U, in the text of what was measured."""
     each = ", ".join(f"{stat_value(key, '+.3g')} % ({u:g})" for u, key in excess(split).items())
     accuracy = stat(f"{split}_limit.accuracy_order")
-    return f"cost above U (at U), {split}: {each}; accuracy by U: {accuracy}"
+    return f"cost above U with {split} split (U): {each}; correlation of U and accuracy: {accuracy}"
 
 
 C6 = Rule(
     {
-        "|w|^2 falling as the cost rises": {
+        "|w|^2 falls as the cost rises": {
             f"Algorithm {NUMBERS[split, kind]}": of(f"{split}_{kind}.order") <= FALLING
             for split, kind in NUMBERS
         },
-        "U setting the cost": {
+        "U sets the cost": {
             f"Algorithm {NUMBERS[split, 'limit']}": near(split) for split in SPLITS
         },
-        "and the accuracy": {
+        "U sets the accuracy": {
             f"Algorithm {NUMBERS[split, 'limit']}": of(f"{split}_limit.accuracy_order") <= FALLING
             for split in SPLITS
         },
@@ -77,8 +77,8 @@ C6 = Rule(
     + " / ".join(stat_value(f"{split}_{kind}.order") for split, kind in NUMBERS)
     + "; "
     + "; ".join(by_level(split) for split in SPLITS),
-    note="A rank correlation of -0.9 allows one pair of neighbours to be swapped, and U sets the "
-    "cost where it ends within a tenth: both margins are ours.",
+    note="A rank correlation of -0.9 allows one pair of neighbours to be swapped. U sets the cost "
+    "if the cost ends within a tenth of U. We chose both margins.",
     control=EXCHANGED,
 )
 C9 = Rule(
@@ -88,14 +88,15 @@ C9 = Rule(
         }
     },
     "; ".join(
-        f"U = {u:g}: gradient {stat(f'theorem_U{u:g}.gradient')} of |grad F|, "
-        f"half way {stat_value(f'theorem_U{u:g}.half_gradient')}"
+        f"U = {u:g}: gradient of (27) divided by that of F: "
+        f"{stat(f'theorem_U{u:g}.gradient')} at the end, "
+        f"{stat_value(f'theorem_U{u:g}.half_gradient')} half way"
         for u in THEOREM
     ),
-    note="The theorem is about exact solutions; at an approximate one, zero means at most a tenth "
-    "of the gradient of F.",
+    note="The theorem is about exact solutions. At an approximate solution, we count at most a "
+    "tenth of the gradient of F as zero.",
     control=Control(
-        "a point where the gradient is that of F alone",
+        "a point where the gradient of (27) is as large as that of F",
         {f"theorem_U{u:g}.gradient": 1.0 for u in THEOREM},
     ),
 )
@@ -106,11 +107,12 @@ CLAIMS = (
         paper="Y",
         place="Figure 4",
         wording="For every algorithm the squared norm of the model falls as the training cost "
-        "rises; the constrained form sets the cost, and with it the accuracy, directly through U.",
-        measure="Cost on all training pictures, squared norm and test accuracy after 100 rounds, "
-        "batch 100 (over features 1000), for six lambda and six U: per seed the rank correlation "
-        "of cost and squared norm along the curve of lambda (ssca.order) and of U (limit.order), "
-        "and of U and accuracy (accuracy_order); the cost above U in % of it (excess).",
+        "rises. In the constrained form U sets the cost directly, and with it the accuracy.",
+        measure="The cost on all training pictures, the squared norm and the test accuracy after "
+        "100 rounds with batch 100 (1000 with features split), for six lambda and six U. For each "
+        "seed we compute the rank correlation of cost and squared norm along the curves of lambda "
+        "(ssca.order) and U (limit.order), and that of U and accuracy (accuracy_order). The excess "
+        "is the cost minus U, in percent of U (excess).",
         rule=C6,
         runs=tuple(
             name
@@ -127,11 +129,11 @@ CLAIMS = (
         id="ssca/C9",
         paper="Y",
         place="Theorem 5",
-        wording="A solution of the constrained example (37) with multiplier nu is a stationary "
-        "point of the regularized one (27) with lambda = 1 / nu.",
-        measure="300 digits of 8 x 8 pixels, 16 hidden cells, five seeds: Algorithm 2 with full "
-        "batches, 3000 rounds. The gradient of (27) at the end as a share of that of F (gradient), "
-        "and the same at half the rounds (half_gradient).",
+        wording="A solution of the constrained problem (37) with multiplier nu is a stationary "
+        "point of the regularized problem (27) with lambda = 1 / nu.",
+        measure="Algorithm 2 runs for 3000 rounds with full batches, on 300 digits of 8 x 8 pixels "
+        "with 16 hidden cells and five seeds. We divide the gradient of (27) by that of F, at the "
+        "end (gradient) and at half the rounds (half_gradient).",
         rule=C9,
         runs=tuple(f"theorem_U{u:g}" for u in THEOREM),
         figure="theorem_5",
