@@ -48,8 +48,8 @@ page = STUDIES["arena"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# You can change this cell, and the results below change with it. Runs that are stored under its configuration are
-# loaded, and all others are computed. The study's other runs repeat this cell with other values.
+# Change this cell, and the results below change with it. Runs that are stored under its configuration are loaded, and
+# others are computed.
 
 # %%
 traces = page.run()  # the grids of rule 3; a keyword with the name of a run gives it another algorithm
@@ -60,9 +60,8 @@ for p in contest.problems(numbers):
     display(Markdown(f"**{NAMES[p]}**"), contest.table(numbers, p, health))
 
 # %% [markdown]
-# The column *behind* shows by how many percent the test objective of a method exceeds that of the first method. The
-# column *above optimum* shows by how many percent it exceeds the test objective of the best model for the training
-# rows. Rule 4 below says how the methods are ranked.
+# *Behind* is by how many percent a method's test objective exceeds that of the first method. *Above optimum* is by how
+# many percent it exceeds that of the best model for the training rows. Rule 4 below says how the methods are ranked.
 #
 # ## Three problems
 #
@@ -73,8 +72,8 @@ for p in contest.problems(numbers):
 # | **Sparse regression**: generated data, $d=100$, true model with ten entries $\pm1$ | half the mean squared error | $\lVert w\rVert_1$ divided by the norm of the true model, $c=1$ | 8 clients, each with its own feature scales; full gradients |
 #
 # All models are linear and start at 0. The logistic losses $f$ include a ridge $\frac{0.03}2\lVert w\rVert^2$, and all
-# problems are convex. SLSQP in float64 computes the optimum on the training rows. For the sparse regression,
-# accelerated projected gradients do. The residual of an optimum is $\lVert\nabla f+\lambda\nabla g\rVert$ divided by
+# problems are convex. SLSQP in float64 computes the optimum on the training rows (for the sparse regression,
+# accelerated projected gradients). Its residual is $\lVert\nabla f+\lambda\nabla g\rVert$ divided by
 # $\lVert\nabla f(0)\rVert$. For the sparse regression it is the Frank-Wolfe gap divided by $f$. FedFW, FedFW+ and FedDR
 # need a set with a projection or a linear oracle, so they take part only in the sparse regression.
 #
@@ -82,17 +81,16 @@ for p in contest.problems(numbers):
 #
 # 1. **Rows.** Test rows are put aside: all other people (Adult), a quarter of the rows (Digits), or 25 rows of every
 #    client (Sparse). Validation rows are a fifth of every client's remaining rows, and 10,000 further people on Adult.
-#    There are ten seeds. A seed fixes the split or the data, and the batches. All clients take part in every round.
+#    Each of the ten seeds fixes the split or the data, and the batches. All clients take part in every round.
 # 2. **Budget.** A *pass* is one gradient on one batch of every client, of one loss or of a weighted sum of losses. So
-#    $E$ local steps are $E$ passes, and the Jacobian of two losses is two passes. Every configuration has the same
-#    number of passes (half as many on Neyman-Pearson). At *equal bits*, a run stops when it has sent and received as
-#    many bits as FedAvg does in 40 % of its rounds.
-# 3. **Tuning.** Every method has fifteen configurations, with step sizes from $0.1/L$ to $10/L$. We consider those
-#    whose mean violation on the validation rows is at most 2.5 % of the level, and choose the one with the smallest
-#    mean $f$ on these rows. If there is none, we choose the configuration with the smallest violation. FedCMOO and
-#    Scalarized do not know the level and have a weight for $g$ instead. A run that diverges stays at its last model
-#    before that. Such grids contain configurations that end no better than their start. The line *Not healthy* below
-#    counts them.
+#    $E$ local steps are $E$ passes, and the Jacobian of two losses is two. Every configuration has the same number of
+#    passes (half as many on Neyman-Pearson). At *equal bits*, a run stops when it has sent and received as many bits as
+#    FedAvg does in 40 % of its rounds.
+# 3. **Tuning.** Every method has fifteen configurations, with step sizes from $0.1/L$ to $10/L$. Among those whose mean
+#    violation on the validation rows is at most 2.5 % of the level, we choose the one with the smallest mean $f$ there.
+#    If there is none, we choose the smallest violation. FedCMOO and Scalarized do not know the level and have a weight
+#    for $g$ instead. A run that diverges stays at its last model before that. Some configurations end no better than
+#    their start, and the line *Not healthy* below counts them.
 # 4. **Winner.** A method *keeps* the constraint if the 95 % interval of its mean violation on test rows lies entirely
 #    at or below 5 % of the level. It *violates* the constraint if the interval lies entirely above. The *first* method
 #    has the smallest mean test $f$ among the methods that keep the constraint. Another method that keeps it is *behind*
@@ -102,8 +100,8 @@ for p in contest.problems(numbers):
 #
 # These rules are the second version, and we knew the results of the first version when we wrote it. The first version
 # ranked every method that was not shown to violate the constraint, and it counted uploads only. Three small models are
-# not a benchmark of networks, and fifteen configurations are not a thorough search. The arena does not cover partial
-# participation, the privacy of SSCA's messages, or many objectives at once.
+# no benchmark of networks, and fifteen configurations are no thorough search. Partial participation, the privacy of
+# SSCA's messages, and many objectives at once are not covered.
 
 # %% [markdown]
 # ## Checks

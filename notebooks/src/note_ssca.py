@@ -18,22 +18,21 @@
 # (Algorithm 1) or features (Algorithm 3). This note proves Lemmas 2 to 4 and Theorems 1 and 3 of the paper, for the
 # quadratic surrogate that all of its experiments use. Equation numbers in plain brackets are the paper's.
 #
-# There are three findings.
+# We have three findings.
 #
-# * **The experiments are outside the theorem.** Their step sizes have $\sum_t\gamma_t^2=\infty$. But for the quadratic
-#   surrogate the theorem holds under another condition: $\sum_t\gamma_t\rho_t<\infty$ is enough. Even without this
-#   condition a weighted mean of $\mathbb E\lVert\nabla F\rVert^2$ tends to 0 ({prf:ref}`ssca-theorem-1`), also for the
-#   exponents of the paper's experiments.
-# * **The proof of Lemma 3 lacks a square.** The lemma is correct if the gradients of the two functions are close, and
-#   wrong if only their values are close ({prf:ref}`ssca-example-3`).
+# * **The experiments are outside the theorem.** Their step sizes have $\sum_t\gamma_t^2=\infty$. For the quadratic
+#   surrogate $\sum_t\gamma_t\rho_t<\infty$ is enough, and even without it a weighted mean of
+#   $\mathbb E\lVert\nabla F\rVert^2$ tends to 0 ({prf:ref}`ssca-theorem-1`), also for the paper's exponents.
+# * **The proof of Lemma 3 lacks a square.** The lemma is correct if gradients are close, and wrong if only values are
+#   close ({prf:ref}`ssca-example-3`).
 # * **The average starts at zero.** Therefore the first minimisers are too short, in the first round by a factor of 2.5
 #   ({prf:ref}`ssca-lemma-bias`).
 
 # %% [markdown]
 # ## Setting
 #
-# Let $F=\frac1N\sum_nf_n$ on $\mathbb R^d$, which need not be convex, and let $g^t$ be the estimate of $\nabla F(w^t)$
-# in round $t$. Algorithms 1 and 3 start with $b^0=0$ and use a curvature $\tau>0$. One round computes (8), (9) and (5):
+# Let $F=\frac1N\sum_nf_n$ on $\mathbb R^d$, not necessarily convex, and let $g^t$ be round $t$'s estimate of
+# $\nabla F(w^t)$. With $b^0=0$ and $\tau>0$, a round of Algorithm 1 or 3 computes (8), (9) and (5):
 #
 # $$
 # \begin{aligned}
@@ -58,8 +57,8 @@
 # 3. $0<\rho_t\le1$, $0<\gamma_t\le1$.
 # ```
 #
-# The paper also assumes that the iterates are bounded. It needs this assumption, because the gradient of its network is
-# Lipschitz on bounded sets only. If the iterates stay in a ball, items 1 and 2 need to hold only in this ball.
+# The paper also assumes bounded iterates, and needs them: the gradient of its network is Lipschitz on bounded sets
+# only. If the iterates stay in a ball, items 1 and 2 need to hold only there.
 #
 # ```{prf:lemma} The round's gradient
 # :label: ssca-lemma-sampling
@@ -71,19 +70,19 @@
 # \mathbb E\lVert g^t-\nabla F\rVert^2=\sum_i\Big(\frac{N_i}N\Big)^2\frac{N_i-B}{B(N_i-1)}\,S_i^2,
 # $$ (eq-ssca-sampling)
 #
-# where $\nabla F_i$ is the mean of the gradients $\nabla f_n$ over client $i$'s samples, and $S_i^2$ is the mean of
-# $\lVert\nabla f_n-\nabla F_i\rVert^2$ over the same samples. Algorithm 3 is the case of a single client.
+# where $\nabla F_i$ and $S_i^2$ are the means of $\nabla f_n$ and of $\lVert\nabla f_n-\nabla F_i\rVert^2$ over client
+# $i$'s samples. Algorithm 3 is the case of a single client.
 # ```
 #
 # ```{prf:proof}
 # The proof has four steps.
 #
 # 1. The mean over a client's batch has the expectation $\nabla F_i$, and $\sum_i\frac{N_i}N\nabla F_i=\nabla F$.
-# 2. The mean square error of this batch mean is $\frac{N_i-B}{B(N_i-1)}S_i^2$. This is step 4 of the proof of
-#    {prf:ref}`cmoo-lemma-2`, applied to samples instead of clients.
-# 3. The clients draw independently, so the mean square errors add up with the squared weights.
-# 4. In Algorithm 3 the server draws a batch of $B$ of all $N$ samples. By the chain rule (16), (17), the clients
-#    assemble the gradient of this batch.
+# 2. The mean square error of this batch mean is $\frac{N_i-B}{B(N_i-1)}S_i^2$, by step 4 of the proof of
+#    {prf:ref}`cmoo-lemma-2` with samples instead of clients.
+# 3. The clients draw independently, so these errors add up with the squared weights.
+# 4. In Algorithm 3 the clients assemble, by the chain rule (16), (17), the gradient of the server's batch of $B$ of all
+#    $N$ samples.
 # ```
 #
 # Therefore Theorem 3 is Theorem 1 with another value of $\sigma^2$.
@@ -95,8 +94,8 @@
 # :label: ssca-lemma-bias
 #
 # Let $\kappa_t=1-\prod_{s\le t}(1-\rho_s)$. The averaged surrogate (3), started at the zero function, is
-# $\langle b^t,w\rangle+\kappa_t\tau\lVert w\rVert^2$ up to a constant. Its minimiser is $\bar w^t/\kappa_t$, and not
-# the $\bar w^t$ of (9). Dividing by $\kappa_t$ has the same effect as replacing the weights $\rho_t$ by
+# $\langle b^t,w\rangle+\kappa_t\tau\lVert w\rVert^2$ up to a constant. Its minimiser is $\bar w^t/\kappa_t$, not the
+# $\bar w^t$ of (9). Dividing by $\kappa_t$ is equivalent to the weights
 #
 # $$
 # \tilde\rho_t=\frac{\rho_t}{\kappa_t},\qquad\tilde\rho_1=1 .
@@ -109,16 +108,16 @@
 # 1. The quadratic coefficient $k_t$ of the averaged surrogate satisfies $k_t=(1-\rho_t)k_{t-1}+\rho_t\tau$ with
 #    $k_0=0$. So $\tau-k_t=(1-\rho_t)(\tau-k_{t-1})$, and by induction $k_t=\kappa_t\tau$. The minimiser of
 #    $\langle b,w\rangle+k\lVert w\rVert^2$ is $-\frac b{2k}$. Insert $b=b^t$ and $k=\kappa_t\tau$.
-# 2. Dividing the recursion of $b^t$ by $\kappa_t$ gives
+# 2. Divided by $\kappa_t$, the recursion of $b^t$ is
 #    $\frac{b^t}{\kappa_t}=\frac{(1-\rho_t)\kappa_{t-1}}{\kappa_t}\cdot\frac{b^{t-1}}{\kappa_{t-1}}+\frac{\rho_t}{\kappa_t}(g^t-2\tau w^t)$.
 #    By step 1, $(1-\rho_t)\kappa_{t-1}=\kappa_t-\rho_t$, so the first factor is $1-\tilde\rho_t$.
 # ```
 #
 # So the $\bar w^t$ of (9) is too short by the factor $\kappa_t$, which pulls the model to the origin. For
-# $\rho_t=0.4\,t^{-0.4}$ the exact minimiser is longer by the factors 2.5, 1.72 and 1.45 in the first three rounds (see
-# the checks below). Since $\sum_t\rho_t=\infty$, $\kappa_t\to1$. The weights {eq}`eq-ssca-bias` are a schedule like any
-# other, so every statement below also holds for the corrected form. Setting $\rho_1=1$ also removes the pull, but it
-# gives other weights to the following rounds.
+# $\rho_t=0.4\,t^{-0.4}$ the exact minimiser is longer by the factors 2.5, 1.72 and 1.45 in the first three rounds. As
+# $\sum_t\rho_t=\infty$, $\kappa_t\to1$. The weights {eq}`eq-ssca-bias` are a schedule like any other, so every
+# statement below also holds for the corrected form. Setting $\rho_1=1$ also removes the pull, but changes the weights
+# of later rounds.
 #
 # ```{prf:lemma} SSCA is momentum SGD
 # :label: ssca-lemma-momentum
@@ -131,8 +130,7 @@
 # ```
 #
 # ```{prf:proof}
-# By definition $v^t=w^t+\frac{b^t}{2\tau}$, and hence $\frac{b^{t-1}}{2\tau}=v^{t-1}-w^{t-1}$. Insert the recursion of
-# $b^t$:
+# By definition $v^t=w^t+\frac{b^t}{2\tau}$, so $\frac{b^{t-1}}{2\tau}=v^{t-1}-w^{t-1}$. Insert the recursion of $b^t$:
 # $v^t=w^t+(1-\rho_t)(v^{t-1}-w^{t-1})+\frac{\rho_t}{2\tau}g^t-\rho_tw^t=(1-\rho_t)(v^{t-1}+w^t-w^{t-1})+\frac{\rho_t}{2\tau}g^t$.
 # Then insert $w^t-w^{t-1}=-\gamma_{t-1}v^{t-1}$. For $t=1$, $b^0=0$ gives $v^1=(1-\rho_1)w^1+\frac{\rho_1}{2\tau}g^1$,
 # which is {eq}`eq-ssca-momentum` with $v^0=w^1$ and $\gamma_0=0$. In the corrected form $\tilde\rho_1=1$, so $v^0$ does
@@ -142,11 +140,10 @@
 # %% [markdown]
 # ## Tracking: Lemma 2
 #
-# The paper's proof rests on a lemma of Ruszczyński (1980), of which we had no copy. The literature on successive convex
-# approximation quotes it as follows. Suppose that the estimates are unbiased with bounded variance, that
-# $\sum_t\rho_t=\infty$ and $\sum_t\rho_t^2<\infty$, and that the target moves by $O(\gamma_t)$ per round with
-# $\gamma_t/\rho_t\to0$. Then the average converges to its target almost surely. The next lemma states and proves what
-# we use.
+# The paper's proof rests on a lemma of Ruszczyński (1980), of which we had no copy. As the literature quotes it, an
+# average converges to its target almost surely under three conditions: the estimates are unbiased with bounded
+# variance, $\sum_t\rho_t=\infty$ and $\sum_t\rho_t^2<\infty$, and the target moves by $O(\gamma_t)$ per round with
+# $\gamma_t/\rho_t\to0$. We use the next lemma.
 #
 # ```{prf:lemma} Tracking
 # :label: ssca-lemma-tracking
@@ -171,15 +168,14 @@
 # 3. *Noise in case 1.* Given the past,
 #    $\mathbb E\lVert n^t\rVert^2\le(1-\rho_t)\lVert n^{t-1}\rVert^2+\rho_t^2\sigma^2$. So
 #    $\lVert n^t\rVert^2+\sigma^2\sum_{s>t}\rho_s^2$ is a nonnegative supermartingale. It converges almost surely, and
-#    hence $\lVert n^t\rVert^2$ does too. The expectation of $\lVert n^t\rVert^2$ tends to 0, by the argument of step 2
-#    with $d_t=\rho_t\sigma^2$. So the limit is 0 by Fatou's lemma.
+#    so does $\lVert n^t\rVert^2$. The expectation of $\lVert n^t\rVert^2$ tends to 0, by step 2 with
+#    $d_t=\rho_t\sigma^2$. So the limit is 0 by Fatou's lemma.
 # 4. *Noise in case 2.* Unrolling the recursion gives $n^t=\sum_{s\le t}\varphi_{s,t}\xi^s$ with
 #    $\varphi_{s,t}=\rho_s\prod_{r=s+1}^t(1-\rho_r)$. Let $q_t=\sum_s\varphi_{s,t}^2$, so that
 #    $q_t=(1-\rho_t)^2q_{t-1}+\rho_t^2$. If $q_{t-1}\le C\rho_{t-1}$ with $C\ge1$, then
 #    $q_t\le(1-\rho_t)^2C\rho_t(1+\rho_t)+\rho_t^2\le C\rho_t(1-\rho_t)+\rho_t^2\le C\rho_t$. Azuma's inequality,
 #    applied to every entry of $n^t$, gives $\mathbb P(\lVert n^t\rVert>\varepsilon)\le2d\exp(-c\varepsilon^2/\rho_t)$
-#    with some $c>0$. Since $\rho_t\log t\to0$, these probabilities are summable, and the Borel-Cantelli lemma shows
-#    that $n^t\to0$.
+#    with some $c>0$. This is summable since $\rho_t\log t\to0$, so $n^t\to0$ by the Borel-Cantelli lemma.
 # ```
 #
 # ```{prf:corollary} Y Lemma 2
@@ -194,11 +190,10 @@
 # since $\lVert y^t-y^{t-1}\rVert\le(L+2\tau)\gamma_{t-1}\lVert v^{t-1}\rVert$. By definition $e^t=x^t-y^t$.
 # ```
 #
-# The lemma differs from the paper in two points. First, (4) does not print $\sum_t\rho_t^2<\infty$. Case 2 of the lemma
-# does not need this condition, because the noise of mini-batches from finitely many samples is bounded if the iterates
-# are bounded. Then $\rho_t=a\,t^{-\alpha}$ tracks for every $0<\alpha<1$, which includes the paper's exponents. Second,
-# the ratio that matters is $\gamma_{t-1}/\rho_t$, whereas (6) prints $\gamma_t/\rho_t$. For powers of $t$ the two
-# conditions are equivalent.
+# The paper's condition (4) does not include $\sum_t\rho_t^2<\infty$. Case 2 of the lemma does not need it: with bounded
+# iterates, the noise of mini-batches from finitely many samples is bounded, and averages with $\rho_t=a\,t^{-\alpha}$
+# track their targets for every $0<\alpha<1$. The ratio that matters is $\gamma_{t-1}/\rho_t$, whereas (6) prints
+# $\gamma_t/\rho_t$. For powers of $t$ the two conditions are equivalent.
 
 # %% [markdown]
 # ## Best response and descent: Lemmas 3 and 4
@@ -223,7 +218,7 @@
 # 1. Strong monotonicity of $\nabla\Phi_1$ gives
 #    $\mu\lVert\bar w_1-\bar w_2\rVert^2\le\langle\nabla\Phi_1(\bar w_2)-\nabla\Phi_1(\bar w_1),\bar w_2-\bar w_1\rangle$.
 #    Both $\nabla\Phi_1(\bar w_1)$ and $\nabla\Phi_2(\bar w_2)$ are 0, so the left factor of the inner product equals
-#    $\nabla\Phi_1(\bar w_2)-\nabla\Phi_2(\bar w_2)$. Apply the Cauchy-Schwarz inequality and divide by
+#    $\nabla\Phi_1(\bar w_2)-\nabla\Phi_2(\bar w_2)$. Apply Cauchy-Schwarz and divide by
 #    $\lVert\bar w_1-\bar w_2\rVert$.
 # 2. Strong convexity of $\Phi_1$ gives $\frac\mu2\lVert\bar w_1-\bar w_2\rVert^2\le\Phi_1(\bar w_2)-\Phi_1(\bar w_1)$.
 #    The same inequality holds with 1 and 2 exchanged. The sum of the two right sides is at most $2\delta$.
@@ -235,13 +230,13 @@
 # :label: ssca-example-3
 #
 # The functions $\Phi_2(w)=\frac12w^2$ and $\Phi_1(w)=\Phi_2(w)+\frac\delta2\sin\frac w{\sqrt\delta}$ differ by at most
-# $\frac\delta2$, and $\Phi_1''\ge\frac12$. The minimiser of $\Phi_2$ is zero. The minimiser of $\Phi_1$ is
-# $w=\sqrt\delta\,y$, where $y=-\frac12\cos y$, that is, $y=-0.45$. So the minimisers are $0.45\sqrt\delta$ apart.
+# $\frac\delta2$, and $\Phi_1''\ge\frac12$. $\Phi_2$ has the minimiser zero, and $\Phi_1$ has $\sqrt\delta\,y$ with
+# $y=-\frac12\cos y$, that is, $y=-0.45$. So they are $0.45\sqrt\delta$ apart.
 # ```
 #
-# In (47) to (50) the paper argues from the values of the functions, and it writes $\frac\mu2\lVert\cdot\rVert$ where
-# strong convexity gives $\frac\mu2\lVert\cdot\rVert^2$. With the square, these lines bound the distance by a square
-# root of $\delta$. The example shows that values alone cannot give a better bound.
+# In (47) to (50) the paper argues from values, and it writes $\frac\mu2\lVert\cdot\rVert$ where strong convexity gives
+# $\frac\mu2\lVert\cdot\rVert^2$. With the square, these lines bound the distance by a root of $\delta$, and the example
+# shows that values alone give no better bound.
 #
 # ```{prf:lemma} Y Lemma 4
 # :label: ssca-lemma-4
@@ -265,11 +260,10 @@
 #    Insert step 1.
 # ```
 #
-# From this lemma the paper concludes in two steps. It first shows that $\liminf\lVert\Delta\rVert=0$, because otherwise
-# $\sum_t\gamma_t=\infty$ would drive $F$ to $-\infty$. It then shows that $\limsup\lVert\Delta\rVert=0$, because every
-# excursion of $\lVert\Delta\rVert$ lowers $F$ by a fixed amount. The first step needs only $e^t\to0$.
-#
-# As we read it, the second step needs more. Between the excursions {eq}`eq-ssca-lemma4` allows $F$ to grow by
+# From this lemma the paper concludes that $\liminf\lVert\Delta\rVert=0$, because otherwise $\sum_t\gamma_t=\infty$
+# would drive $F$ to $-\infty$. This step needs only $e^t\to0$. The paper then concludes that
+# $\limsup\lVert\Delta\rVert=0$, because every excursion of $\lVert\Delta\rVert$ lowers $F$ by a fixed amount. As we
+# read it, this step needs more. Between the excursions {eq}`eq-ssca-lemma4` allows $F$ to grow by
 # $\frac{\gamma_t}{4(\mu-L\gamma_t/2)}\lVert e^t\rVert^2$ per round, and $e^t\to0$ does not make these amounts summable.
 # The next section proves the theorem in another way.
 
@@ -328,8 +322,8 @@
 #    \mathbb E\lVert e^t\rVert^2\le(1-\rho_t)\lVert e^{t-1}\rVert^2+\frac{(L+2\tau)^2\gamma_{t-1}^2}{\rho_t}\lVert v^{t-1}\rVert^2+\rho_t^2\sigma^2 .
 #    $$ (eq-ssca-error-step)
 #
-# 4. *Sum of the errors.* Multiply {eq}`eq-ssca-error-step` by $r_t$, and sum over $t=2,\dots,T+1$. Use that $r_t$ does
-#    not increase, and that $r_t\gamma_{t-1}^2/\rho_t\le2r_1^2\gamma_{t-1}$. This bounds
+# 4. *Sum of the errors.* Multiply {eq}`eq-ssca-error-step` by $r_t$, and sum over $t=2,\dots,T+1$. Here $r_t$ does not
+#    increase, and $r_t\gamma_{t-1}^2/\rho_t\le2r_1^2\gamma_{t-1}$. This bounds
 #    $\sum_{t\le T}\gamma_{t+1}\mathbb E\lVert e^t\rVert^2$. Since $\gamma_t\le2\gamma_{t+1}$, the sum with the weights
 #    $\gamma_t$ is at most twice as large:
 #
@@ -343,11 +337,11 @@
 #    $\lVert\nabla F\rVert^2=\lVert2\tau v-e\rVert^2\le8\tau^2\lVert v\rVert^2+2\lVert e\rVert^2$. Multiply by
 #    $\gamma_t$, sum, and insert point 1 and {eq}`eq-ssca-error-sum`.
 # 6. *Point 3.* Since $\sum_t\gamma_t\rho_t<\infty$, points 1 and 2 show that $\sum\gamma_t\lVert v^t\rVert^2$ and
-#    $\sum\gamma_t\lVert\nabla F(w^t)\rVert^2$ are finite almost surely. Since $\sum\gamma_t=\infty$, for every
-#    $\delta>0$ there are infinitely many $t$ with $\lVert\nabla F(w^t)\rVert\le\delta$. Suppose that there were also
-#    infinitely many $t$ with $\lVert\nabla F(w^t)\rVert\ge2\delta$. Then there would be infinitely many disjoint
-#    stretches $s,\dots,u$ on which $\lVert\nabla F\rVert$ is at most $\delta$ at $s$, above $\delta$ in between, and at
-#    least $2\delta$ at $u$. On each stretch,
+#    $\sum\gamma_t\lVert\nabla F(w^t)\rVert^2$ are finite almost surely. Since $\sum\gamma_t=\infty$,
+#    $\lVert\nabla F(w^t)\rVert\le\delta$ infinitely often for every $\delta>0$. If
+#    $\lVert\nabla F(w^t)\rVert\ge2\delta$ infinitely often as well, there are infinitely many disjoint stretches
+#    $s,\dots,u$ on which $\lVert\nabla F\rVert$ is at most $\delta$ at $s$, above $\delta$ in between, and at least
+#    $2\delta$ at $u$. On each stretch,
 #
 #    $$
 #    \delta\le L\lVert w^u-w^s\rVert\le L\gamma_s\lVert v^s\rVert+L\Big(\sum_{s<t<u}\gamma_t\Big)^{1/2}\Big(\sum_{s<t<u}\gamma_t\lVert v^t\rVert^2\Big)^{1/2},
@@ -357,10 +351,10 @@
 #    tend to 0, which is a contradiction.
 # ```
 #
-# If $\gamma_t\le\tau/L$ holds only from some round on, start the sums at this round. The theorem differs from the
-# paper's statement in four points. The ratio $\gamma_t/\rho_t$ need not tend to zero, but only must not increase. The
-# condition $\sum_t\gamma_t^2<\infty$ is implied, because $\sum_t\gamma_t^2\le r_1\sum_t\gamma_t\rho_t$. The whole
-# sequence $\nabla F(w^t)$ tends to 0, and not only subsequences of it. Finally, there is a rate.
+# If $\gamma_t\le\tau/L$ holds only from some round on, start the sums there. Unlike in the paper's statement, the ratio
+# $\gamma_t/\rho_t$ need not tend to zero, but only must not increase. The condition $\sum_t\gamma_t^2<\infty$ is
+# implied, because $\sum_t\gamma_t^2\le r_1\sum_t\gamma_t\rho_t$. The whole sequence $\nabla F(w^t)$ tends to 0, not
+# only subsequences. Finally, there is a rate.
 #
 # ```{prf:corollary} Powers of $t$
 # :label: ssca-corollary-powers
@@ -371,13 +365,12 @@
 # ```
 #
 # ```{prf:proof}
-# The sum $\sum_{t\le T}\gamma_t$ grows like $T^{1-\beta}$. The sum $R_T$ grows like $T^{1-\alpha-\beta}$ if
-# $\alpha+\beta<1$, grows like $\log T$ if $\alpha+\beta=1$, and is bounded if $\alpha+\beta>1$. Divide
-# {eq}`eq-ssca-mean` by $\sum_{t\le T}\gamma_t$.
+# The sum $\sum_{t\le T}\gamma_t$ grows like $T^{1-\beta}$. $R_T$ grows like $T^{1-\alpha-\beta}$ if $\alpha+\beta<1$
+# and like $\log T$ if $\alpha+\beta=1$, and is bounded if $\alpha+\beta>1$. Divide {eq}`eq-ssca-mean` by
+# $\sum_{t\le T}\gamma_t$.
 # ```
 #
-# The table lists the exponents $\alpha,\beta$ of the paper's experiments and those that we use to test claim C10. The
-# column *tracking* says whether $e^t\to0$ by {prf:ref}`ssca-lemma-tracking`.
+# In the table, *tracking* says whether $e^t\to0$ by {prf:ref}`ssca-lemma-tracking`.
 #
 # | exponents $\alpha,\beta$ | $\sum\gamma_t^2<\infty$ | $\sum\rho_t^2<\infty$ | $\sum\gamma_t\rho_t<\infty$ | tracking | rate of the mean |
 # | --- | --- | --- | --- | --- | --- |
@@ -388,18 +381,18 @@
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **Step sizes.** In all experiments of the paper $\sum_t\gamma_t^2=\infty$, which violates (6). So Theorem 1 as
-#   printed says nothing about them, but the bound {eq}`eq-ssca-mean` does.
-# * **Condition (4)** lacks $\sum_t\rho_t^2<\infty$, which the cited lemma requires. Case 2 of
-#   {prf:ref}`ssca-lemma-tracking` shows that convergence is possible without it.
-# * **Lines (47) to (50)** lack the square of the norm. {eq}`eq-ssca-lemma3` repairs Lemma 3.
-# * **The conclusion $\limsup\lVert\Delta\rVert=0$** needs that the gains of $F$ are summable. {prf:ref}`ssca-theorem-1`
-#   proves more, without tracking.
-# * **Equation (8)** does not compute the average (3) in the first rounds ({prf:ref}`ssca-lemma-bias`).
-# * **Assumption 1** is claimed for the network, but the network's gradient is Lipschitz on bounded sets only. The same
-#   holds for items 3 and 4 of Assumption 2 and the quadratic surrogate.
-# * **Indices.** The set $\mathcal N$ is partitioned into $I$ subsets, and not into $K$. Equation (20) lacks the factor
-#   $\frac1B$. Theorem 4 refers to Problem 3 where Problem 8 is meant.
+# * **Step sizes.** All experiments violate $\sum_t\gamma_t^2<\infty$ in (6), so Theorem 1 as printed says nothing about
+#   them. {eq}`eq-ssca-mean` does.
+# * **Condition (4)** lacks $\sum_t\rho_t^2<\infty$, which the cited lemma requires, but see case 2 of
+#   {prf:ref}`ssca-lemma-tracking`.
+# * **(47) to (50)** lack the square of the norm. {eq}`eq-ssca-lemma3` repairs them.
+# * **The conclusion $\limsup\lVert\Delta\rVert=0$** needs summable increases of $F$. {prf:ref}`ssca-theorem-1` proves
+#   more, without tracking.
+# * **(8) is not (3)** in the first rounds ({prf:ref}`ssca-lemma-bias`).
+# * **Assumption 1** (for the network) and items 3 and 4 of Assumption 2 (for the quadratic surrogate) hold on bounded
+#   sets only.
+# * **Indices.** $\mathcal N$ is partitioned into $I$ subsets, not $K$. Equation (20) lacks $\frac1B$. Theorem 4 means
+#   Problem 8.
 # ```
 
 # %% [markdown]
@@ -437,8 +430,8 @@ def root_mean(x):  # over runs, of vectors
 
 
 # %% [markdown]
-# **Unequal clients.** Three clients hold 3, 7 and 20 samples. We list all batches of $B=2$ samples and compare mean and
-# variance with {prf:ref}`ssca-lemma-sampling`.
+# **Unequal clients.** Three clients hold 3, 7 and 20 samples. We check {prf:ref}`ssca-lemma-sampling` on all their
+# batches of $B=2$.
 
 # %% tags=["remove-input"]
 from itertools import combinations, pairwise
@@ -459,8 +452,8 @@ check("the weights N_i / (B N) are unbiased, to 1e-12", np.abs(sum(means) - samp
 _ = check("the variance is the formula's, to 1e-12", abs(variance - formula) < 1e-12)
 
 # %% [markdown]
-# **The start at zero.** For the paper's three schedules we minimise the average (3) exactly, with its own curvature. **Momentum.**
-# We run {eq}`eq-ssca-momentum` and {eq}`eq-ssca-round` side by side, in the printed and in the corrected form.
+# **The start at zero.** For the paper's three schedules we minimise the average (3) exactly. **Momentum.** We compare
+# {eq}`eq-ssca-momentum` with {eq}`eq-ssca-round`, printed and corrected.
 
 # %% tags=["remove-input"]
 printed = {1: (0.4, 0.4, 0.4), 10: (0.6, 0.9, 0.3), 100: (0.9, 0.9, 0.3)}  # B: a1, a2, alpha
@@ -491,8 +484,8 @@ check("the weights rho / kappa give the exact minimiser of (3), to 1e-12", max(e
 _ = check("momentum SGD has the same iterates, plain and corrected, 60 rounds, to 1e-12", max(gaps) < 1e-12)
 
 # %% [markdown]
-# **Step sizes.** The table shows partial sums at $t=10^7$ ($10^6$ in the quick profile). Whether the infinite sums are
-# finite follows from the exponents.
+# **Step sizes.** The table shows partial sums at $t=10^7$ (quick profile: $10^6$). The exponents determine whether the
+# sums are finite.
 
 # %% tags=["remove-input"]
 terms = {"quick": 10**6, "full": 10**7}[profile]
@@ -520,9 +513,9 @@ _ = check("0.6 and 0.65: sum gamma rho converges, to 4.595", abs(limit - 4.5951)
 table.round(2)
 
 # %% [markdown]
-# **Tracking.** The function $F$ has ripples ($L=1+4\cdot0.5$), so it is not convex. There are 40 samples, $B=2$ and
-# $\tau=\frac12$. We measure the root mean square of $e^t$ over the runs, with the exponents 0.6 and 0.75, with the
-# paper's exponents (case 2 of the lemma), and without averaging, that is, with $\rho_t=1$.
+# **Tracking.** $F$ has ripples ($L=1+4\cdot0.5$) and is not convex. There are 40 samples, $B=2$ and $\tau=\frac12$. The
+# figure shows the root mean square of $e^t$ over the runs for the exponents 0.6 and 0.75, for the paper's exponents,
+# and without averaging ($\rho_t=1$).
 
 # %% tags=["remove-input"]
 T = {"quick": 1000, "full": 2000}[profile]
@@ -559,7 +552,7 @@ plot.show(
 )
 
 # %% [markdown]
-# **Lemmas 3 and 4.** We check both lemmas along the runs above, and the example on values.
+# **Lemmas 3 and 4.** We check both along the runs above, and then the example.
 
 # %% tags=["remove-input"]
 worst3, worst4 = [], []
@@ -586,10 +579,9 @@ check("Lemma 4 in all rounds of all runs", max(worst4) <= 1e-12)
 _ = check("the example: minimisers 0.45 sqrt(delta) apart for delta = 1 to 1e-6", np.abs(np.array(list(roots.values())) - 0.45).max() < 0.005)
 
 # %% [markdown]
-# **Theorem 1.** We check the bounds with all their constants. With $\tau=3$, $\gamma_t\le\tau/L$ holds from the first
-# round on. We take $\sigma^2$ and $F_{\inf}$ from the instance, and means over all runs. The first exponents are the
-# paper's. The last pair has $\alpha+\beta>1$ but $\sum_t\rho_t^2=\infty$. The constants are generous: here the bound
-# {eq}`eq-ssca-mean` is several hundred times too large.
+# **Theorem 1.** We check the bounds with all constants, and with $\sigma^2$ and $F_{\inf}$ from the instance. With
+# $\tau=3$, $\gamma_t\le\tau/L$ holds from the first round on. The first exponents are the paper's. The last pair has
+# $\alpha+\beta>1$ but $\sum_t\rho_t^2=\infty$. The bound {eq}`eq-ssca-mean` is several hundred times too large here.
 
 # %% tags=["remove-input"]
 T, tau = {"quick": 400, "full": 1000}[profile], 3.0

@@ -13,16 +13,16 @@
 # %% [markdown]
 # # SSCA with constraints: the server's programme and the penalty
 #
-# With constraints, the server of SSCA solves a small convex programme in every round, which consists of averaged
-# quadratics ({cite:t}`ye2021ssca`, Y below, Algorithms 2 and 4). This note proves Lemmas 1, 5 and 6 and
-# Theorems 2, 4 and 5 of the paper, for the quadratic surrogate. Equation numbers in plain brackets are the paper's.
+# With constraints, the server of SSCA solves a small convex programme of averaged quadratics in every round
+# (Algorithms 2 and 4 of {cite:t}`ye2021ssca`, Y below). This note proves Lemmas 1, 5 and 6 and Theorems 2, 4 and 5 of
+# the paper, for the quadratic surrogate. Equation numbers in plain brackets are the paper's.
 #
-# There are three findings.
+# We have three findings.
 #
 # * **One formula is enough for any number of constraints.** The dual of the programme is maximised coordinate by
 #   coordinate, each step in closed form. The paper's Lemma 1 is a single such step ({prf:ref}`ssca-lemma-dual`).
-# * **Part ii of Theorem 2 lacks a condition** without which it is false ({prf:ref}`ssca-example-penalty`). With this
-#   condition, the slack vanishes already at a finite penalty ({prf:ref}`ssca-theorem-exact`).
+# * **Part ii of Theorem 2 lacks a condition** without which it is false ({prf:ref}`ssca-example-penalty`). With it, the
+#   slack vanishes at a finite penalty ({prf:ref}`ssca-theorem-exact`).
 # * **Part i of Theorem 2** is proved here for step sizes that satisfy more than (6), for instance $\rho_t=t^{-0.6}$ and
 #   $\gamma_t=t^{-0.75}$ ({prf:ref}`ssca-theorem-2`).
 
@@ -67,9 +67,8 @@
 #
 # 1. *Dual.* Let $\nu_m$ be the multipliers of $\bar F_m\le s_m$ and $\mu_m$ those of $s_m\ge0$. The Lagrangian is
 #    linear in $s_m$ with slope $c-\nu_m-\mu_m$. Its infimum over $s_m$ is finite exactly if this slope is 0, that is,
-#    if $0\le\nu_m\le c$. As a function of $w$ the Lagrangian is
-#    $\langle a(\nu),w\rangle+u(\nu)\lVert w\rVert^2+\sum_m\nu_mA_m$, with the minimiser {eq}`eq-ssca-response` and the
-#    minimum $h(\nu)$.
+#    if $0\le\nu_m\le c$. In $w$ the Lagrangian is $\langle a(\nu),w\rangle+u(\nu)\lVert w\rVert^2+\sum_m\nu_mA_m$, with
+#    the minimiser {eq}`eq-ssca-response` and the minimum $h(\nu)$.
 # 2. *Concavity.* $h$ is an infimum of functions that are affine in $\nu$. (The paper prints "convex".)
 # 3. *No gap.* The programme is convex, and large $s$ is strictly feasible (Slater). The programme is strongly convex in
 #    $w$, so $w$ is unique, and it minimises the Lagrangian at every maximiser $\nu$.
@@ -97,14 +96,13 @@
 # ```
 #
 # ```{prf:proof}
-# In {prf:ref}`ssca-lemma-dual`, $a'=0$ and $u'=1$, so $p=-\frac B\tau$ and $\tau\lVert p\rVert=\sqrt b$. If $A\le U$
-# and $D>0$, the root is at most 1. If $A\le U$ and $D=0$, then $b=0$ and $A=U$, where $\nu=c$ gives $w=0$ as well. If
-# $\nu<c$, then $\mu=c-\nu>0$, and $\mu s=0$ implies $s=0$.
+# In {prf:ref}`ssca-lemma-dual`, $a'=0$ and $u'=1$, so $p=-\frac B\tau$ and $\tau\lVert p\rVert=\sqrt b$. Let $A\le U$.
+# If $D>0$, the root is at most 1. If $D=0$, then $b=0$ and $A=U$, where $\nu=c$ gives $w=0$ as well. If $\nu<c$, then
+# $\mu=c-\nu>0$, and $\mu s=0$ implies $s=0$.
 # ```
 #
-# The server needs only inner products. The $M+1$ vectors enter through
-# $\lVert a_0\rVert^2,\langle a_0,B_m\rangle,\langle B_l,B_m\rangle$, which cost $O(M^2d)$ once per round. A sweep over
-# all coordinates then costs $O(M^2)$.
+# The $M+1$ vectors enter only through $\lVert a_0\rVert^2,\langle a_0,B_m\rangle,\langle B_l,B_m\rangle$, which cost
+# $O(M^2d)$ once per round. A sweep over the coordinates costs $O(M^2)$.
 #
 # ```{prf:lemma} Sweeps converge
 # :label: ssca-lemma-sweeps
@@ -117,18 +115,17 @@
 #
 # 1. The maximiser in each coordinate is unique, so {eq}`eq-ssca-coordinate` is continuous in the other coordinates.
 #    Hence a whole sweep $S$ is continuous.
-# 2. $h$ does not decrease along the sweeps and is bounded, so $h(S(\nu))=h(\nu)$ at a limit point $\nu$. The step of
-#    the first coordinate does not raise $h$, so by uniqueness it does not move $\nu$. The same holds for the second
-#    coordinate, and so on. So $\nu$ is maximal in each coordinate.
-# 3. $h$ is concave and differentiable on the box $[0,c]^M$. A point that is maximal in each coordinate satisfies the
-#    optimality conditions there, so $\nu$ is a maximiser. Then $w(\nu)$ is the solution. The solution is unique, so the
-#    whole sequence converges to it.
+# 2. $h$ does not decrease along the sweeps and is bounded, so $h(S(\nu))=h(\nu)$ at a limit point $\nu$. The first
+#    coordinate's step does not raise $h$, so by uniqueness it does not move $\nu$. Nor does the second's, and so on. So
+#    $\nu$ is maximal in each coordinate.
+# 3. $h$ is concave and differentiable on the box $[0,c]^M$. There, a point that is maximal in each coordinate satisfies
+#    the optimality conditions, so $\nu$ is a maximiser. Then $w(\nu)$ is the unique solution, so the whole sequence
+#    converges to it.
 # ```
 #
-# The number of sweeps that are needed depends on the instance: a few dozen as a rule, but now and then a thousand or
-# more (see the table below). So the library uses the formula only for $M=1$, where one step is exact. For $M\ge2$ it
-# follows the central path of the dual by forty Newton steps, which is an interior point method. The duality gap shows
-# how accurate the result is.
+# The number of sweeps depends on the instance: a few dozen as a rule, but now and then a thousand or more (see the
+# table below). So the library takes one step of the formula for $M=1$, which is exact. For $M\ge2$ it uses an interior
+# point method, which follows the central path of the dual by forty Newton steps. The duality gap measures the accuracy.
 
 # %% [markdown]
 # ## Convergence for a fixed penalty: Lemmas 5 and 6, Theorem 2, i
@@ -149,7 +146,7 @@
 # There are finitely many samples. The iterates stay in a ball, on which every $F_m$ has an $L$-Lipschitz gradient.
 # ```
 #
-# With finitely many samples everything is bounded, including the noise.
+# So everything is bounded, including the noise.
 #
 # ```{prf:lemma} Y Lemma 5
 # :label: ssca-lemma-5
@@ -159,14 +156,14 @@
 # ```
 #
 # ```{prf:proof}
-# The pair $(B_m,A_m)$ is an average. Its targets are $\nabla F_m-2\tau w$ and
-# $F_m-\langle\nabla F_m,w\rangle+\tau\lVert w\rVert^2$ at $w=w^t$. Both targets are Lipschitz on the ball and move by
+# The pair $(B_m,A_m)$ is an average with the targets $\nabla F_m-2\tau w$ and
+# $F_m-\langle\nabla F_m,w\rangle+\tau\lVert w\rVert^2$ at $w=w^t$. Both are Lipschitz on the ball and move by
 # $O(\gamma_{t-1})$, so {prf:ref}`ssca-lemma-tracking`, point 2, applies. The error of $B_m$ is $e_m$. The error of
 # $A_m$, plus the inner product of $w$ and the error of $B_m$, is $\epsilon_m$.
 # ```
 #
-# The paper's Lemma 6 says that the averaged surrogates converge uniformly along a subsequence. Here this needs no
-# theorem of Arzelà and Ascoli: quadratics with curvature $\tau$ converge uniformly on bounded sets as soon as $A_m$ and
+# The paper's Lemma 6 says that the averaged surrogates converge uniformly along a subsequence. Here this does not need
+# the Arzelà-Ascoli theorem: quadratics with curvature $\tau$ converge uniformly on bounded sets as soon as $A_m$ and
 # $B_m$ do. By Lemma 5 the limit is the exact surrogate at $w^\star=\lim w^t$, which has the value
 # $\hat F_m(w^\star)=F_m(w^\star)$ and the gradient of $F_m$ there.
 #
@@ -221,7 +218,7 @@
 # ```
 #
 # ```{prf:proof}
-# Here $K$ denotes a constant, which may differ from line to line.
+# $K$ denotes constants, which may differ from line to line.
 #
 # 1. *Noise.* As in the proof of {prf:ref}`ssca-lemma-tracking`, the errors are at most
 #    $K(\lVert n^t\rVert+\lVert z^t\rVert)$ with $\mathbb E\lVert n^t\rVert^2\le K\rho_t$ and
@@ -238,18 +235,16 @@
 #    where all sums run up to the same last round. The same bound, with another $K$, holds for
 #    $\sum_t\gamma_t\lVert z^t\rVert$.
 # 3. *Sum of squares.* $\lVert\Delta^t\rVert$ is bounded, so the second line of {eq}`eq-ssca-penalty` is at most
-#    $K\gamma(\lVert n^t\rVert+\lVert z^t\rVert)$. Sum {eq}`eq-ssca-penalty` over the rounds and insert steps 1 and 2.
-#    Choose $\eta$ so small that step 2 takes at most half of the $\lVert\Delta\rVert^2$. Since $\gamma_t\to0$, the term
-#    with $\gamma^2$ is small from some round on. As $\Phi$ is bounded below on the ball,
-#    $\sum_t\gamma_t\lVert\Delta^t\rVert^2<\infty$.
-# 4. *Response.* Let $D(w)=\arg\min\hat\Phi_w-w$, where $\hat\Phi_w$ consists of the exact surrogates at $w$. By the
-#    bound of {prf:ref}`ssca-lemma-3` from values, whose proof needs no derivatives, $D$ is continuous on the ball, and
+#    $K\gamma(\lVert n^t\rVert+\lVert z^t\rVert)$. Sum {eq}`eq-ssca-penalty` and insert steps 1 and 2, with $\eta$ so
+#    small that step 2 takes at most half of the $\lVert\Delta\rVert^2$. Since $\gamma_t\to0$, the term with $\gamma^2$
+#    is small from some round on. As $\Phi$ is bounded below on the ball, $\sum_t\gamma_t\lVert\Delta^t\rVert^2<\infty$.
+# 4. *Response.* Let $D(w)=\arg\min\hat\Phi_w-w$, where $\hat\Phi_w$ consists of the exact surrogates at $w$. By
+#    {prf:ref}`ssca-lemma-3` (the bound from values, which needs no derivatives), $D$ is continuous on the ball, and
 #    hence uniformly continuous. By Lemma 5, $\Delta^t-D(w^t)\to0$.
-# 5. *Limit.* By step 3 and $\sum_t\gamma_t=\infty$, for every $\delta>0$ there are infinitely many $t$ with
-#    $\lVert\Delta^t\rVert\le\delta$. Suppose that $\lVert\Delta^t\rVert\ge2\delta$ infinitely often as well. Take
-#    stretches $s,\dots,u$ on which $\lVert\Delta^t\rVert$ is at most $\delta$ at $s$, above $\delta$ in between, and at
-#    least $2\delta$ at $u$. In the end $\lVert D(w^u)-D(w^s)\rVert\ge\frac\delta2$, so $\lVert w^u-w^s\rVert$ is at
-#    least some fixed number. But
+# 5. *Limit.* By step 3 and $\sum_t\gamma_t=\infty$, $\lVert\Delta^t\rVert\le\delta$ infinitely often for every
+#    $\delta>0$. If $\lVert\Delta^t\rVert\ge2\delta$ infinitely often as well, take stretches $s,\dots,u$ with
+#    $\lVert\Delta^s\rVert\le\delta$, $\lVert\Delta^u\rVert\ge2\delta$ and $\lVert\Delta^t\rVert>\delta$ in between. In
+#    the end $\lVert D(w^u)-D(w^s)\rVert\ge\frac\delta2$, so $\lVert w^u-w^s\rVert$ is at least some fixed number. But
 #    $\lVert w^u-w^s\rVert\le\gamma_s\delta+\delta^{-1}\sum_{s<t<u}\gamma_t\lVert\Delta^t\rVert^2\to0$. This
 #    contradiction shows that $\Delta^t\to0$.
 # 6. *Limit points.* By steps 4 and 5, $D(w^\star)=0$. That is, $w^\star$ solves {eq}`eq-ssca-programme` with the exact
@@ -258,22 +253,22 @@
 # ```
 #
 # For powers $\rho_t=a_1t^{-\alpha}$, $\gamma_t=a_2t^{-\beta}$, the conditions {eq}`eq-ssca-steps` are $\beta\le1$,
-# $\beta+\frac\alpha2>1$ and $3\beta-2\alpha>1$. The exponents 0.6 and 0.75 satisfy them. The exponents 0.6 and 0.65 do
-# not, and neither do the paper's. More is needed than without constraints because $\epsilon_m$ enters
-# {eq}`eq-ssca-penalty` to the first power, and not squared. We do not know whether the stricter condition is necessary.
+# $\beta+\frac\alpha2>1$ and $3\beta-2\alpha>1$. Exponents 0.6 and 0.75 satisfy them. Exponents 0.6 and 0.65 do not, and
+# neither do the paper's. More is needed than without constraints because $\epsilon_m$ enters {eq}`eq-ssca-penalty` to
+# the first power, and not squared. We do not know whether the stricter condition is necessary.
 
 # %% [markdown]
 # ## Exact penalty: Theorem 2, ii
 #
 # The paper lets $c_j\to\infty$ and states that the slack vanishes in the limit and that the limit is a KKT point. Its
-# proof is a citation and assumes no constraint qualification. The following examples show that one is needed.
+# proof is a citation without a constraint qualification, but one is needed.
 #
 # ```{prf:example} Without a condition
 # :label: ssca-example-penalty
 #
 # 1. *No KKT point.* Let $F_0(w)=w$ and $F_1(w)=w^2$. Only $w=0$ is feasible, and $1+\lambda\cdot0=0$ has no solution.
 #    $\Phi$ has its minimum at $w_j=-\frac1{2c_j}$, with the slack $\frac1{4c_j^2}>0$ for every $c_j$. So the slack
-#    vanishes only in the limit, and the limit is not a KKT point.
+#    vanishes only in the limit, which is not a KKT point.
 # 2. *The slack stays.* Let $F_0(w)=\frac{w^2}{20}$ and $F_1(w)=\frac{3w^2}{16\pi}+\sin w$. Both gradients are
 #    Lipschitz. The feasible set is an interval $[w_-,0]$ with $F_1(-\frac\pi2)<0$ inside and $F_1'\ne0$ at both ends,
 #    so it is compact, and regular at every point. For every $c_j\ge1$, $\Phi$ has a local minimum $w_j$ just left of
@@ -281,8 +276,7 @@
 #    $F_1(\frac{4\pi}3)=\frac\pi3-\frac{\sqrt3}2=0.181$, and the limit is not feasible. Full-batch runs that start near
 #    $\frac{4\pi}3$ stay there (see the checks below).
 #
-# The first limit is feasible but not a KKT point. The second limit is not even feasible: there the missing condition is
-# one *outside* the feasible set, since $F_1'=0$ at a point where $F_1>0$.
+# The second example lacks a condition *outside* the feasible set: $F_1'=0$ at a point where $F_1>0$.
 # ```
 #
 # ```{prf:theorem} Y Theorems 2 and 4, ii
@@ -303,8 +297,8 @@
 #
 # 1. *Multipliers are bounded.* Otherwise divide {eq}`eq-ssca-kkt` by $\max_m\lambda_m$ and pass to a limit. This gives
 #    $\sum_m\hat\lambda_m\nabla F_m(w_\infty)=0$ with $\hat\lambda\ge0$ and $\max_m\hat\lambda_m=1$. Where
-#    $F_m(w_\infty)<0$, $\lambda_m=0$ for large $j$. The inner product of this sum with $v$ has only terms $\le0$, and
-#    one of them is $<0$, which is a contradiction.
+#    $F_m(w_\infty)<0$, $\lambda_m=0$ for large $j$. The inner product of this sum with $v$ has only terms $\le0$, one
+#    of them $<0$, which is a contradiction.
 # 2. *Slack.* If $F_m(w_j)>0$, then $\lambda_m=c_j$, which exceeds the bound of step 1 for large $j$. So $s_j=0$ for
 #    large $j$. In the limit {eq}`eq-ssca-kkt` holds with $F_m(w_\infty)\le0$, and with $\lambda_m=0$ where
 #    $F_m(w_\infty)<0$.
@@ -337,30 +331,29 @@
 # ```
 #
 # ```{prf:proof}
-# The three parts are proved one by one.
+# The proof has three parts.
 #
 # 1. For $w$ near $w^*$ with $F(w)\le F(w^*)$, local minimality gives
 #    $\lambda\lVert w^*\rVert^2\le F(w)-F(w^*)+\lambda\lVert w\rVert^2\le\lambda\lVert w\rVert^2$.
 # 2. $\nabla F(w^\dagger)\ne0$ is the constraint qualification, so $2w^\dagger+\xi\nabla F(w^\dagger)=0$ with some
 #    $\xi\ge0$. Divide by $\xi$.
-# 3. Under the paper's condition the Hessian of (27) is $\nabla^2F+2\lambda I\succeq\lambda I\succ0$. A counterexample
-#    shows that $\nabla^2F+2\lambda I\succeq0$ is not enough. In one dimension let $F(w)=(w-1)^3-w^2$, $w^\dagger=1$ and
-#    $U=-1$. Since $F'(1)=-2$, the feasible points near 1 are those with $w\ge1$. So $w^\dagger$ is a local minimum
-#    of (37), with $\xi=\lambda=1$ and $F''(1)+2\lambda=0$. But the objective of (27) is $(w-1)^3$, which has no local
-#    minimum at 1.
+# 3. Under the paper's condition the Hessian of (27) is $\nabla^2F+2\lambda I\succeq\lambda I\succ0$. But
+#    $\nabla^2F+2\lambda I\succeq0$ is not enough. In one dimension let $F(w)=(w-1)^3-w^2$, $w^\dagger=1$ and $U=-1$.
+#    Since $F'(1)=-2$, the feasible points near 1 are those with $w\ge1$. So $w^\dagger$ is a local minimum of (37),
+#    with $\xi=\lambda=1$ and $F''(1)+2\lambda=0$. But the objective of (27) is $(w-1)^3$, without a local minimum at 1.
 # ```
 #
-# So (37) has solutions that (27) does not have. For example, let $F(w)=-w^4$ and $U=-1$. Then $w^\dagger=1$ is a local
-# minimum of (37), and with $\lambda=2$ a local *maximum* of (27).
+# So (37) reaches points that (27) does not. For $F(w)=-w^4$ and $U=-1$, $w^\dagger=1$ is a local minimum of (37), and
+# with $\lambda=2$ a local *maximum* of (27).
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **Lemma 1** says that the dual function is convex, but it is concave.
+# * **Lemma 1**: the dual function is concave, not convex.
 # * **Part ii of Theorem 2** needs a constraint qualification, also outside the feasible set
 #   ({prf:ref}`ssca-example-penalty`).
-# * **Part i of Theorem 2** is proved here under {eq}`eq-ssca-steps`, which requires more than (4) and (6).
-# * **Theorem 4** refers to the constraint set of Problem 3 where that of Problem 8 is meant.
+# * **Part i of Theorem 2** is proved here under {eq}`eq-ssca-steps`, which is more than (4) and (6).
+# * **Theorem 4** means the constraint set of Problem 8, not 3.
 # * **Equation (32)** lacks a minus sign before the sum of $y\log Q$.
 # * **The start at zero** shortens $A_m$ and $B_m$ by the same factor $\kappa_t$ ({prf:ref}`ssca-lemma-bias`), but not
 #   $U$. In the first rounds the server therefore underestimates the loss.
@@ -409,8 +402,8 @@ def gap(p, nu):  # between primal and dual, relative
 
 
 # %% [markdown]
-# **Lemma 1.** We check the printed formula, its limiting cases ($b=0$; $A=U$; $D\le0$), and the duality gap, which is 0
-# only at a solution. We also compare the formula with the library's server step.
+# **Lemma 1.** We check the printed formula, its limiting cases ($b=0$; $A=U$; $D\le0$), the duality gap, which is 0
+# only at a solution, and the library's server step.
 
 # %% tags=["remove-input"]
 p = programme(instances, 1, 4, True)
@@ -443,7 +436,7 @@ _ = check("fedlib.steps.surrogate gives the same w, to 1e-12", apart < 1e-12)
 
 # %% [markdown]
 # **Several constraints.** The instances have $d=4$ and both forms of the objective. The table shows the largest
-# relative duality gap over the instances after 1 to 1000 sweeps, and one 99th percentile.
+# relative duality gap over the instances after 1 to 1000 sweeps, and its 99th percentile.
 
 # %% tags=["remove-input"]
 sweeps, rows, monotone, near = (1, 10, 60, 300, 1000), {}, [], []
@@ -470,9 +463,9 @@ _ = check("fedlib.steps.surrogate, by interior points: gap below 1e-9", max(near
 table.map(lambda x: f"{x:.0e}")
 
 # %% [markdown]
-# **Descent and Theorem 2, i.** The functions are finite sums with ripples ($L=1+4\cdot0.2$) around two centres: the
-# objective near 2, the constraint $F_1\le0$ around 0. The settings are $\rho_t=t^{-0.6}$, $\gamma_t=t^{-0.75}$,
-# $\tau=\frac12$, $c=5$, and batches of $B=10$ of 40 samples.
+# **Descent and Theorem 2, i.** The functions are finite sums with ripples ($L=1+4\cdot0.2$). The objective is centred
+# near 2, the constraint $F_1\le0$ around 0. The settings are $\rho_t=t^{-0.6}$, $\gamma_t=t^{-0.75}$, $\tau=\frac12$,
+# $c=5$, and batches of $B=10$ of 40 samples.
 
 # %% tags=["remove-input"]
 T, R, c, tau = {"quick": 600, "full": 2000}[profile], 20, 5.0, 0.5
@@ -518,8 +511,8 @@ plot.show(
 )
 
 # %% [markdown]
-# **Exact penalty.** We check the two examples. Then full-batch runs solve a convex problem (without ripples), with
-# penalties below and above $\lambda^\star$.
+# **Exact penalty.** We check the two examples, and full-batch runs on a convex problem with penalties below and above
+# $\lambda^\star$.
 
 # %% tags=["remove-input"]
 penalties = np.array([1.0, 10.0, 100.0, 1000.0])
@@ -575,9 +568,9 @@ check("    c = 1.5 and 20 lambda*: F_1 is 0 to 0.002", max(abs(left[1.5]), abs(l
 _ = check("    all four end within 0.01 of the minimum of F_0 + min(c, lambda*) F_1", max(end.values()) < 0.01)
 
 # %% [markdown]
-# **Theorem 5.** The losses have ripples and are shifted to be positive. First we take a local minimum of (27) and check
-# that random feasible points near it are no shorter. Then SLSQP finds a local minimum of (37), and we check that it is
-# a stationary point of (27). The last checks are the two examples.
+# **Theorem 5.** The losses have ripples and are shifted to be positive. Near a local minimum of (27), random feasible
+# points are no shorter. A local minimum of (37), found by SLSQP, is a stationary point of (27). The last checks are the
+# two examples.
 
 # %% tags=["remove-input"]
 longer, stationary, sure = [], [], []

@@ -30,12 +30,11 @@
 # (features) minimize the loss $F$ with a small ridge $\lambda\lVert w\rVert^2$. Algorithm 2 (samples) and Algorithm 4
 # (features) minimize $\lVert w\rVert^2$ subject to $F\le U$. The baseline is SGD.
 #
-# The page asks four questions. Do larger batches converge faster? Is SSCA faster than SGD with one step on the same
-# batch, and than SGD with two steps on half the batch? Does it matter whether samples or features are split? What do
-# the clients and the server send in a round?
+# Do larger batches converge faster? Is SSCA faster than SGD with one step on the same batch, and than SGD with two
+# steps on half the batch? Does it matter whether samples or features are split? What is sent in a round?
 #
-# The paper searches SGD's step size on a grid, but it names neither the grid nor the criterion. We choose the step size
-# with the lowest mean cost over the rounds, which is also the measure of our verdicts.
+# The paper searches SGD's step size on a grid, but names neither grid nor criterion. We choose the one with the lowest
+# mean cost over the rounds, which our verdicts compare.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": MNIST, 20 seeds; "quick": the 8 x 8 digits of scikit-learn
@@ -72,8 +71,8 @@ page = STUDIES["ssca_convergence"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# You can change this cell, and the results below change with it. Runs that are stored under its configuration are
-# loaded, and all others are computed. The study's other runs repeat this cell with other values.
+# Change this cell, and the results below change with it. Runs that are stored under its configuration are loaded, and
+# others are computed.
 
 # %%
 problem = partial(
@@ -91,11 +90,11 @@ traces = page.run(problem, **runs)
 numbers, health = page.numbers, page.health
 
 # %% [markdown]
-# The batch $B$ counts the samples of one client. With features split, all clients work on one common batch, which is as
-# large as the batches of all clients together. A client then works on ten times as many samples, but the number of
-# gradients in all is the same. The step sizes are $\rho_t=a_1/t^{\alpha}$ and $\gamma_t=a_2/t^{\alpha+0.05}$. The
-# paper's values of $(a_1,a_2,\alpha)$ are $(0.4,0.4,0.4)$ for batch 1, $(0.6,0.9,0.3)$ for batch 10 and $(0.9,0.9,0.3)$
-# for batch 100. The curvature is $\tau=0.1$, and the penalty is $c=10^5$.
+# The batch $B$ counts the samples of one client. With features split, all clients work on one common batch, ten times
+# as large. The number of gradients in all is the same. The step sizes are $\rho_t=a_1/t^{\alpha}$ and
+# $\gamma_t=a_2/t^{\alpha+0.05}$. The paper's values of $(a_1,a_2,\alpha)$ are $(0.4,0.4,0.4)$ for batch 1,
+# $(0.6,0.9,0.3)$ for batch 10 and $(0.9,0.9,0.3)$ for batch 100. The curvature is $\tau=0.1$, and the penalty is
+# $c=10^5$.
 #
 # ## Samples split: Figure 2
 #
@@ -105,12 +104,11 @@ numbers, health = page.numbers, page.health
 # %% tags=["remove-input"]
 plot.show(
     page.figures["figure_2"](traces),
-    alt="The samples are split. The upper panels show the training cost and the lower panels the test accuracy "
-    "against the rounds, with one colour for each batch. On the left, solid lines show Algorithm 1, dashed lines SGD "
-    "with one step per round, and dotted lines SGD with two steps. On the right, each line style shows Algorithm 2 "
-    "with one level, and thin grey lines mark the levels.",
-    caption="With samples split, larger batches converge faster. Whether SSCA or SGD is faster depends on the batch. "
-    "Curves are means over the seeds with one standard deviation. Costs above 3 are cut off.",
+    alt="Training cost (above) and test accuracy (below) against the rounds with samples split, one colour for "
+    "each batch. On the left, Algorithm 1 is solid, SGD with one step per round dashed, and SGD with two steps "
+    "dotted. On the right, each line style is Algorithm 2 with one level. The levels are thin grey lines.",
+    caption="With samples split, larger batches converge faster. Whether SSCA or SGD is faster depends on the "
+    "batch. Curves are means over the seeds with one standard deviation. Costs above 3 are cut off.",
     size=(9.4, 6.0),
 )
 
@@ -129,11 +127,11 @@ report.runs_table(numbers, alone | half, costs | {"area": "mean over rounds", "a
 # %% tags=["remove-input"]
 plot.show(
     page.figures["figure_3"](traces),
-    alt="The features are split. The upper panels show the training cost and the lower panels the test accuracy "
-    "against the rounds, with one colour for each batch. On the left, solid lines show Algorithm 3 and dashed lines "
-    "SGD. On the right, each line style shows Algorithm 4 with one level, and thin grey lines mark the levels.",
-    caption="With features split, larger batches converge faster as well. Curves are means over the seeds with one "
-    "standard deviation. Costs above 3 are cut off.",
+    alt="Training cost (above) and test accuracy (below) against the rounds with features split, one colour for "
+    "each batch. On the left, Algorithm 3 is solid and SGD dashed. On the right, each line style is Algorithm 4 "
+    "with one level. The levels are thin grey lines.",
+    caption="With features split, larger batches converge faster as well. Curves are means over the seeds with "
+    "one standard deviation. Costs above 3 are cut off.",
     size=(9.4, 6.0),
 )
 
@@ -148,9 +146,8 @@ apart |= {f"samples, B = {b}, E = 2": f"samples_ssca_B{b}_vs_sgd2" for b in show
 report.runs_table(numbers, apart, costs | {"area": "mean over rounds"}, health)
 
 # %% [markdown]
-# Both splits use uniform sampling, so they differ only in the batches: with samples split, every client contributes the
-# same number of samples. The next table shows the cost with features split minus the cost with samples split, from the
-# same start.
+# Both splits sample uniformly. They differ only in that, with samples split, every client contributes equally many
+# samples. The next table shows the cost with features split minus that with samples split, from the same start.
 
 # %% tags=["remove-input"]
 both = {f"B = {b} and {page.params['clients'] * b}": f"features_vs_samples_ssca_B{b}" for b in shown}
@@ -160,10 +157,9 @@ report.runs_table(numbers, both, costs | {"area": "mean over rounds"}, health)
 # ## Another start
 #
 # The paper does not print the initialization of the network. All runs above start with weights that are uniform within
-# $\pm1/\sqrt{\text{inputs}}$ of a layer. The common initialization of *He* is $\sqrt6$ times as wide. With the smallest
-# batch, one sample per client, the comparison of SSCA and SGD depends on the initialization. The table shows the cost
-# of SSCA minus the cost of SGD, with the same seed and the same start. For each start SGD's step size is chosen anew
-# from the same grid.
+# $\pm1/\sqrt{\text{inputs}}$ of a layer. The common initialization of *He* is $\sqrt6$ times as wide. With one sample
+# per client, the comparison of SSCA and SGD depends on the initialization. The table shows the cost of SSCA minus that
+# of SGD from the same seed and start. For each start, SGD's step size is chosen anew.
 
 # %% tags=["remove-input"]
 small = min(page.batches)
@@ -172,14 +168,14 @@ apart = {f"{split}, start {x}": f"{before}{split}_ssca_B{small}_vs_sgd" for spli
 report.runs_table(numbers, apart, costs | {"area": "mean over rounds"})
 
 # %% [markdown]
-# For this batch, what the paper prints therefore does not decide its claim that SSCA is faster. The runs with larger
-# batches use the first start only.
+# So the paper does not determine whether SSCA is faster with this batch. Larger batches were run from the first start
+# only.
 #
 # ## What is sent
 #
 # With samples split, a client sends a gradient of all $d$ parameters, whatever the batch is. With features split, the
-# clients together send only one such gradient. In addition, each client sends every other client its share of the
-# inputs of all hidden cells for every sample of the batch.
+# clients together send one such gradient. In addition, each client sends every other client its share of the inputs of
+# all hidden cells, for every sample of the batch.
 
 # %% tags=["remove-input"]
 kinds = {"Algorithm 1": "samples_ssca", "Algorithm 3": "features_ssca"}
@@ -187,10 +183,10 @@ rows = {f"{x}, B = {b if 'samples' in kind else page.params['clients'] * b}": f"
 report.runs_table(numbers, rows, {"up": "to the server", "down": "from the server", "between": "between clients"}, health)
 
 # %% [markdown]
-# The following checks compare the messages of a recorded round of each algorithm with the steps that the paper lists. A
-# [note](note_ssca_privacy.ipynb) examines what these messages reveal. The checks also compare the work of SSCA with
-# that of SGD on small networks. Work is measured as the number of values that the tensor operations of a round write.
-# Per parameter and round the server writes {result}`ssca_convergence/alg_1.per_parameter:.0f` values in Algorithm 1 and
+# The following checks compare the messages of a recorded round with the steps that the paper lists. (A
+# [note](note_ssca_privacy.ipynb) examines what these messages reveal.) They also compare the work with that of SGD on
+# small networks, as the number of values that the tensor operations of a round write. Per parameter and round the
+# server writes {result}`ssca_convergence/alg_1.per_parameter:.0f` values in Algorithm 1 and
 # {result}`ssca_convergence/alg_2.per_parameter:.0f` in Algorithm 2.
 
 # %% tags=["remove-input", "nbval-check-output"]
@@ -205,16 +201,15 @@ _ = check("the clients' work is at most 1.5 times that of SGD", all(numbers[f"al
 # ## The start of the average
 #
 # The paper's average of quadratics starts at zero, but its minimizer is computed as if the weights of the rounds summed
-# to one. In the first rounds this minimizer is therefore too short, in the first round by the factor $\rho_1$. The
+# to one. In the first rounds this minimizer is therefore too short, in the first round by the factor $\rho_1$. So the
 # gradient counts too little, and the model is pulled to the origin ({prf:ref}`ssca-lemma-bias`). The *debiased* version
 # divides by the sum of the weights.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["debiased"](traces),
-    alt="Training cost against the rounds, with samples split on the left and features split on the right, and one "
-    "colour for each batch. Solid lines show SSCA as printed, dashed lines the debiased version. All curves begin "
-    "at the same point.",
+    alt="Training cost against the rounds, samples split on the left and features on the right, one colour for "
+    "each batch. Solid lines show SSCA as printed, dashed lines the debiased version. All begin at one point.",
     caption="Correcting the start of the average helps small batches, most of all in the first rounds. Curves are "
     "means over the seeds with one standard deviation.",
 )
@@ -241,10 +236,9 @@ _ = check("all runs from He's start begin at other costs, also common to all", a
 # %% [markdown]
 # ## Verdicts
 #
-# The rule of each part and the runs behind it are on the [claims page](../book/claims.md). Runs with fewer than three
-# seeds, or in another setting than the paper's, are not judged. The paper shows curves and states which method
-# converges faster. Our verdicts compare the mean cost over the rounds. A verdict on SSCA against SGD has one part for
-# each batch.
+# The [claims page](../book/claims.md) has the rules and their runs. Runs with fewer than three seeds, or in another
+# setting than the paper's, are not judged. The paper judges speed by curves, and our verdicts by the mean cost over the
+# rounds. A verdict on SSCA against SGD has one part for each batch.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
@@ -252,18 +246,18 @@ report.claims_table(page.study, traces, numbers, page.params)
 # %% [markdown]
 # ## What the paper leaves open, and what is shorter here
 #
-# | in the paper | on this page |
-# | --- | --- |
-# | $\lambda$ and $U$ of the figures are not given. | $\lambda$ is $10^{-5}$; $U$ is 0.4 and 0.6. |
-# | The initialization is not given. | It is uniform within $\pm1/\sqrt{784}$ and $\pm1/\sqrt{128}$ and depends on the seed. With the smallest batch we also use He's. |
-# | The scaling of the pixels is not given. | Pixels are divided by 255. |
-# | The split over clients is not given. | It is equal, after a random permutation of the samples. Features are split into blocks of neighbouring pixels. |
-# | Who holds the labels with features split is not given. | Every client has the labels, because each computes the derivative of the loss. |
-# | The grid of SGD's step sizes and the criterion are not given. | The step size is $a/t^p$ with $a\in\{0.1,0.3,1,3\}$ and $p\in\{0,0.3\}$. We choose the one with the lowest mean cost over the rounds. |
-# | SGD also takes two steps per round. | We run this variant with samples split only. |
-# | Curves are means of 100 runs. | Curves are means of 20 seeds, with one standard deviation. |
-# | The cost is computed on all pictures. | It is computed on 10,000 of 60,000 pictures every fifth round, for SGD every tenth round. |
-# | Rounds are counted from 1, so that there are $T-1$ updates. | Rounds are counted by updates, so that there are $T$ of them. |
+# | setting | the paper | this page |
+# | --- | --- | --- |
+# | $\lambda$ and $U$ of the figures | not given | $10^{-5}$; 0.4 and 0.6 |
+# | start | not given | uniform within $\pm1/\sqrt{784}$ and $\pm1/\sqrt{128}$, by seed; with the smallest batch also He's |
+# | pixels | scaling not given | divided by 255 |
+# | split | not given | equal, after a random permutation; features in blocks of neighbours |
+# | labels with features split | not mentioned | every client has them, to compute the derivative of the loss |
+# | SGD's step size $a/t^p$ | grid and criterion not given | $a\in\{0.1,0.3,1,3\}$, $p\in\{0,0.3\}$; lowest mean cost over the rounds |
+# | SGD with two steps per round | included | with samples split only |
+# | runs | mean of 100 | 20 seeds, with one standard deviation |
+# | cost | on all pictures | on 10,000 of 60,000, every fifth round, SGD's every tenth |
+# | rounds | counted from 1, $T-1$ updates | counted by updates, $T$ of them |
 #
 # ```{provenance} ssca_convergence
 # ```

@@ -13,19 +13,18 @@
 # %% [markdown]
 # # Ten times as many rounds
 #
-# **Result.** The first comparison has batch 100 and 1000 rounds. With step sizes that satisfy the theorems' conditions,
-# the gradient falls to {result}`ssca_long/ssca_valid_B100.gradient_share:.2f` of its starting value. With the paper's
-# step sizes it falls to {result}`ssca_long/ssca_paper_B100.gradient_share:.2f`.
+# **Result.** With batch 100 and step sizes that satisfy the theorems' conditions, the gradient falls in 1000 rounds to
+# {result}`ssca_long/ssca_valid_B100.gradient_share:.2f` of its starting value. With the paper's step sizes it falls to
+# {result}`ssca_long/ssca_paper_B100.gradient_share:.2f`.
 #
-# The second comparison has the constraint $F\le U$ with $U=0.3$. The violation $F-U$ on all training pictures ends at
+# With the constraint $F\le U$ and $U=0.3$, the violation $F-U$ on all training pictures ends at
 # {result}`ssca_long/limit_valid_U0.3.violation_end:.4f` with valid step sizes and at
 # {result}`ssca_long/limit_paper_U0.3.violation_end:.4f` with the paper's. Only with valid step sizes do most seeds end
-# below zero. With a penalty that starts small the constraint stays violated for long: after 100 rounds $F-U$ is still
-# {result}`ssca_long/limit_c1_U0.3.violation_early:.1f`.
+# below zero. With a penalty that starts small, $F-U$ is still {result}`ssca_long/limit_c1_U0.3.violation_early:.1f`
+# after 100 rounds.
 #
-# The theorems about SSCA {cite}`ye2021ssca` are about limits, but the paper's experiments stop after 100 rounds. On
-# this page the same network is trained on MNIST with ten clients for as many rounds as the cell of parameters sets.
-# Three questions need these longer runs:
+# The theorems about SSCA {cite}`ye2021ssca` are about limits, but the paper's experiments stop after 100 rounds. Here
+# the same network is trained on MNIST with ten clients for more rounds. Three questions need these longer runs:
 #
 # * **Stationarity** (Theorem 1). Does the gradient of the objective tend to zero if the step sizes satisfy the
 #   theorem's conditions (4) and (6)? The paper's own step sizes do not satisfy them.
@@ -34,8 +33,8 @@
 # * **The penalty** (Theorem 2). Does the slack $s$ of the constraint vanish as the penalty $c$ grows, and where does
 #   the model move meanwhile?
 #
-# The paper measures none of this. In all runs the samples are divided among the clients. With features divided, the
-# algorithms differ only in the way in which batches are drawn (see [convergence](ssca_convergence.ipynb)).
+# The paper measures none of this. In all runs the samples are divided among the clients. With features divided, only
+# the way of drawing batches differs (see [convergence](ssca_convergence.ipynb)).
 
 # %% tags=["parameters"]
 profile = "full"  # "full": MNIST, five or ten seeds; "quick": 8 x 8 digits, four clients, two seeds
@@ -75,8 +74,8 @@ page = STUDIES["ssca_long"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# You can change this cell, and the results below change with it. Runs that are stored under its configuration are
-# loaded, and all others are computed. The study's other runs repeat this cell with other values.
+# Change this cell, and the results below change with it. Runs that are stored under its configuration are loaded, and
+# others are computed.
 
 # %%
 problem = partial(
@@ -108,8 +107,8 @@ held = {k: {c.name: "yes" if c.holds else "no" for c in conditions(*v)} for k, v
 pd.DataFrame.from_dict(held, orient="index")
 
 # %% [markdown]
-# The condition in the last column is not among the paper's conditions. The lemma on averages that the paper's proof
-# cites needs it (see [proofs](note_ssca.ipynb)).
+# The last column is not among the paper's conditions, but the lemma on averages that its proof cites needs it (see
+# [proofs](note_ssca.ipynb)).
 
 # %% tags=["remove-input", "nbval-check-output"]
 paper, valid = (all(c.holds for c in conditions(*pairs[k])) for k in (next(iter(pairs)), "valid"))
@@ -120,20 +119,19 @@ _ = check("the valid ones satisfy all conditions", valid)
 # ## Stationarity
 #
 # The figure shows the norm of the gradient of $F_0(w)=F(w)+\lambda\lVert w\rVert^2$ on all training pictures. With both
-# axes logarithmic, a gradient that falls as a power of $t$ is a straight line. The gradient at the start is not large:
-# the small random weights of the start are close to zero, and zero is a stationary point of this network. Therefore the
-# verdict does not compare the gradient with its start. It asks whether the gradient falls from each third of the run to
-# the next.
+# axes logarithmic, a gradient that falls as a power of $t$ is a straight line. The gradient at the start is not large,
+# because the weights start near zero, and zero is a stationary point of this network. Therefore the verdict does not
+# compare the gradient with its start, but asks whether the gradient falls from each third of the run to the next.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["gradient"](traces),
-    alt="Each panel shows one batch: the gradient norm against the rounds, with both axes logarithmic, from the "
-    "first evaluation after the start. The curves of the paper's steps and of valid steps both fall. A thin line "
-    "shows one seed, and a dotted line a tenth of the gradient at the start.",
-    caption="With either kind of step size, the gradient keeps falling over ten times the paper's rounds. The "
-    "figure shows the norm of the objective's gradient on all training pictures, without the start. The dotted "
-    "line is a tenth of the starting value.",
+    alt="Gradient norm against the rounds on logarithmic axes, one panel for each batch, without the start. The "
+    "curves of the paper's steps and of valid steps both fall. Thin lines are single seeds, and a dotted line "
+    "marks a tenth of the gradient at the start.",
+    caption="With either kind of step, the gradient keeps falling over ten times the paper's rounds. The curves "
+    "show the objective's gradient on all training pictures, after the start. The dotted line is a tenth of the "
+    "starting value.",
     size=(8.2, 3.4),
 )
 
@@ -147,18 +145,18 @@ report.runs_table(numbers, still, stationary | {"fall": "log-log slope in the se
 # ## The constraint
 #
 # The figure shows the violation $F(w)-U$ on all training pictures. The algorithm never sees this number. The server
-# uses an average of estimates at earlier models, and this average lags behind the current model. Moreover, the server's
-# quadratics with $\tau=0.1$ are not upper bounds of the loss.
+# uses an average of estimates at earlier models, which lags behind. Moreover, the server's quadratics with $\tau=0.1$
+# are not upper bounds of the loss.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["violation"](traces),
-    alt="Each panel shows one level U: F minus U against the rounds, on an axis that is linear near zero and "
-    "logarithmic elsewhere, with a dotted line at zero. The curves with bands belong to the paper's steps, to valid "
-    "steps, and to growing penalties.",
-    caption="With steps that satisfy the conditions, the violation ends at zero or below for most seeds. With the "
-    "paper's steps it ends a little above zero. The figure shows the mean violation on all training pictures with "
-    "one standard deviation. The axis is linear within 0.01 of zero.",
+    alt="F minus U against the rounds, one panel for each level U, on an axis that is linear near zero and "
+    "logarithmic elsewhere, with a dotted line at zero. Curves with bands show the paper's steps, valid steps, "
+    "and growing penalties.",
+    caption="With steps that satisfy the conditions, the violation ends at zero or below for most seeds, with the "
+    "paper's steps a little above. The curves show the mean on all training pictures with one standard deviation. "
+    "The axis is linear within 0.01 of zero.",
     size=(8.6, 3.6),
 )
 
@@ -171,13 +169,12 @@ above |= {"nu_end": "multiplier", "slack_end": "slack", "norm": "squared norm"}
 report.runs_table(numbers, limits, above, health)
 
 # %% [markdown]
-# In this table, *multiplier* and *slack* are means over the last rounds. The parameter `patience` sets the number of
-# these rounds. If the penalty is $10^5$ from the start, the multiplier ends far below the penalty, and the slack of the
-# server's problem is zero up to rounding, whatever $F-U$ is. A slack of zero says only that the *surrogate* satisfies
-# the constraint.
+# *Multiplier* and *slack* are means over the last rounds, as many as the parameter `patience` says. If the penalty is
+# $10^5$ from the start, the multiplier ends far below the penalty, and the slack of the server's problem is zero up to
+# rounding, whatever $F-U$ is. A slack of zero says only that the *surrogate* satisfies the constraint.
 #
-# The paper's conclusion is about the models that the algorithms return, so each of these models counts. The next table
-# counts the models that are strictly below $U$.
+# The paper's conclusion is about the models that are returned, so each model counts. The next table counts the models
+# strictly below $U$.
 
 # %% tags=["remove-input"]
 below = {}
@@ -191,18 +188,18 @@ pd.DataFrame.from_dict(below, orient="index")
 #
 # In Theorem 2 the penalty $c$ grows from run to run. In our runs $c$ grows within one run: it is multiplied by ten
 # whenever the slack exceeds the tolerance at the end of a period. If the first penalty is smaller than the multiplier,
-# violating the constraint is cheaper than satisfying it. A small first penalty also drives the model towards zero,
-# where the gradient of the network vanishes as well.
+# violating the constraint is cheaper than satisfying it. A small first penalty drives the model towards zero, where the
+# network's gradient vanishes as well.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["penalty"](traces),
-    alt="Each column shows one level U. The upper panel shows the slack against the rounds on a logarithmic axis, "
-    "with a thin line for each seed, the median, and the dotted tolerance. The lower panel shows the penalty, dashed "
-    "and rising in steps, and the multiplier, solid, which follows the penalty at first.",
-    caption="As the penalty grows, the slack falls towards zero. The upper panels show the slack, where values below "
-    "0.00001 are drawn at 0.00001. The lower panels show the penalty and the multiplier. Thick lines are medians "
-    "over the seeds.",
+    alt="One column for each level U. The upper panels show the slack on a logarithmic axis, with a thin line for "
+    "each seed, the median, and the dotted tolerance. The lower panels show the penalty, dashed and rising in "
+    "steps, and the multiplier, solid, which follows it at first.",
+    caption="As the penalty grows, the slack falls towards zero. The upper panels show the slack (values below "
+    "0.00001 are drawn there), the lower panels the penalty and the multiplier. Thick lines are medians over the "
+    "seeds.",
     size=(8.6, 5.0),
 )
 
@@ -220,10 +217,10 @@ report.runs_table(numbers, growing, slacks, health)
 # %% [markdown]
 # ## Verdicts
 #
-# The rule of each part and the runs behind it are on the [claims page](../book/claims.md). Two of the claims are about
-# limits, which no finite run can show. Their rules ask whether the gradient and the slack are on the way to zero. The
-# claim about the constraint is judged twice: once with step sizes that satisfy (4) and (6), as Algorithm 2 requires,
-# and once with the step sizes of the paper's experiments, which do not satisfy (6).
+# The [claims page](../book/claims.md) has the rules and their runs. Two of the claims are about limits, which no finite
+# run can show. Their rules ask whether the gradient and the slack are on the way to zero. The claim about the
+# constraint is judged twice: with step sizes that satisfy (4) and (6), as Algorithm 2 requires, and with those of the
+# paper's experiments, which do not.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
@@ -231,16 +228,15 @@ report.claims_table(page.study, traces, numbers, page.params)
 # %% [markdown]
 # ## What is beyond the paper, and what is shorter
 #
-# | this page | the paper |
-# | --- | --- |
-# | The cell of parameters sets the number of rounds. | There are 100 rounds. |
-# | The cell of parameters sets the seeds. | Results are means of 100 runs. |
-# | There are runs with valid step sizes. | None of its step sizes satisfies (6). |
-# | The penalty $c$ grows within a run, which keeps its averages. | Algorithm 2 restarts with the next $c$ once it has converged. |
-# | We added the runs with $c$ from 30 after one short trial, in which $c$ from 1 drove the model to zero. The rule of the verdict stayed as it was. | |
-# | To save computing time there are five seeds with a constraint and ten without. We chose this before we looked at any of these runs. | |
-# | $\lambda$ and $U$ are our choices. | $\lambda$ and $U$ are not given. |
-# | The violation $F-U$ and the gradients use all training pictures. The costs of the curves use a random part of them. | The paper does not say which pictures it uses. |
+# | setting | this page | the paper |
+# | --- | --- | --- |
+# | rounds | see the cell of parameters | 100 |
+# | seeds | see the cell of parameters; fewer with a constraint, to save computing time, chosen before we looked at these runs | 100 runs |
+# | step sizes | the paper's, and valid ones | none that satisfy (6) |
+# | growth of $c$ | within a run, which keeps its averages | restart with the next $c$ once Algorithm 2 has converged |
+# | runs with $c$ from 30 | added after one short trial in which $c$ from 1 drove the model to zero; the rule stayed | not in the paper |
+# | $\lambda$ and $U$ | our choice | not given |
+# | pictures | all training pictures for $F-U$ and gradients, a random part for the curves of the cost | not given |
 #
 # ```{provenance} ssca_long
 # ```

@@ -18,10 +18,9 @@
 # and the cost rises from {result}`ssca_tradeoff/samples_ssca_ridge1e-05.cost:.2f` to
 # {result}`ssca_tradeoff/samples_ssca_ridge0.03.cost:.2f`. With the limits $U$ of 0.3, 0.6 and 1, the runs end at costs
 # of {result}`ssca_tradeoff/samples_limit_U0.3.cost:.3f`, {result}`ssca_tradeoff/samples_limit_U0.6.cost:.3f` and
-# {result}`ssca_tradeoff/samples_limit_U1.cost:.3f`. At the model where the constrained form has come to rest, the
-# gradient of the regularized form is small. Its norm, divided by the norm of the gradient of $F$, is
-# {result}`ssca_tradeoff/theorem_U0.3.gradient:.3f` for $U=0.3$ and {result}`ssca_tradeoff/theorem_U0.6.gradient:.3f`
-# for $U=0.6$.
+# {result}`ssca_tradeoff/samples_limit_U1.cost:.3f`. Where the constrained form has come to rest, the gradient of the
+# regularized form is small. Divided by the gradient of $F$, it is {result}`ssca_tradeoff/theorem_U0.3.gradient:.3f` for
+# $U=0.3$ and {result}`ssca_tradeoff/theorem_U0.6.gradient:.3f` for $U=0.6$.
 #
 # SSCA {cite}`ye2021ssca` trains the same network in two forms. Let $F$ be the mean cross-entropy. The regularized form,
 # (27) of the paper, minimizes $F(w)+\lambda\lVert w\rVert^2$. The constrained form, (37) of the paper, minimizes
@@ -30,12 +29,12 @@
 # * **Figure 4.** How does the squared norm fall as more cost is allowed, and does $U$ determine the cost as directly as
 #   the constraint suggests? The paper calls $\lVert w\rVert^2$ the *sparsity* of the model, although it does not count
 #   zeros.
-# * **Theorem 5.** If the constrained form is solved with the multiplier $\nu$, the gradient of the regularized form
-#   with $\lambda=1/\nu$ should be zero at the solution. Is it zero?
+# * **Theorem 5.** At a solution of the constrained form with the multiplier $\nu$, is the gradient of the regularized
+#   form with $\lambda=1/\nu$ zero?
 #
-# The paper prints no number for either question. The runs of Figure 4 have the size that the paper uses (MNIST, ten
-# clients, 128 hidden cells, 100 rounds). The paper does not give its values of $\lambda$ and $U$. This page shows ten
-# seeds. The study also stores runs with the paper's hundred seeds, and the claim is judged on those.
+# The paper prints no number for either question. The runs of Figure 4 have the paper's size (MNIST, ten clients, 128
+# hidden cells, 100 rounds), but its values of $\lambda$ and $U$ are not given. This page shows ten seeds. The claim is
+# judged on stored runs with the paper's hundred.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": MNIST, ten seeds; "quick": 8 x 8 digits, four clients, two seeds
@@ -75,8 +74,8 @@ page = STUDIES["ssca_tradeoff"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# You can change this cell, and the results below change with it. Runs that are stored under its configuration are
-# loaded, and all others are computed. The study's other runs repeat this cell with other values.
+# Change this cell, and the results below change with it. Runs that are stored under its configuration are loaded, and
+# others are computed.
 
 # %%
 problem = partial(
@@ -104,35 +103,33 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## Figure 4: norm against cost
 #
-# In Algorithms 1 and 2 the samples are divided among the clients, in Algorithms 3 and 4 the features. Every point of
-# the figure is the model after the last round. Its cost is computed on all training pictures.
+# In Algorithms 1 and 2 the samples are divided among the clients, in Algorithms 3 and 4 the features. Every point is
+# the model after the last round, with its cost on all training pictures.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["figure_4"](traces),
-    alt="Two panels, one for samples and one for features, show the squared norm on a logarithmic axis against the "
-    "training cost. In each panel a curve with round marks (by lambda) and a curve with square marks (by U) run close "
-    "together from the upper left to the lower right. The bars of the spread over seeds are short.",
-    caption="Both forms trace one curve: the more cost is allowed, the smaller is the norm. Marks are means of the "
-    "final models over the seeds, with one standard deviation in both directions. A faint dot is one seed.",
+    alt="Squared norm on a logarithmic axis against training cost, one panel for samples and one for features. In "
+    "each, a curve with round marks (by lambda) and one with square marks (by U) run close together from the "
+    "upper left to the lower right. The bars of the spread over seeds are short.",
+    caption="Both forms trace one curve: the more cost is allowed, the smaller is the norm. Marks are means of "
+    "the final models over the seeds with one standard deviation both ways. Faint dots are single seeds.",
     size=(8.2, 3.6),
 )
 
 # %% [markdown]
 # ## What U sets
 #
-# The constrained form is useful because $U$ is itself a cost. By contrast, only trials show which cost a given
-# $\lambda$ leads to. In the table, *excess* is how far the final cost lies above $U$, in percent of $U$. Whether the
-# excess is positive or negative is examined in [the longer runs](ssca_long.ipynb).
+# The constrained form is useful because $U$ is itself a cost, whereas only trials show which cost a given $\lambda$
+# leads to. *Excess* is how far the final cost lies above $U$. [The longer runs](ssca_long.ipynb) examine its sign.
 
 # %% tags=["remove-input"]
 limits = {f"{split}, U = {u:g}": f"{split}_limit_U{u:g}" for split in SPLITS for u in page.levels}
 report.runs_table(numbers, limits, {"cost": "cost", "excess": "excess over U", "accuracy": "test accuracy"}, health)
 
 # %% [markdown]
-# These curves are judged by rank correlations, which are computed for each seed over the whole sweep. The first table
-# shows the rank correlation of cost and squared norm along each curve. The second table shows the rank correlation of
-# $U$ and test accuracy.
+# Rank correlations judge these curves, per seed over the whole sweep. The first table correlates cost and squared norm
+# along each curve, the second $U$ and test accuracy.
 
 # %% tags=["remove-input"]
 order = {f"{split}, by lambda": f"{split}_ssca" for split in SPLITS}
@@ -154,9 +151,9 @@ report.runs_table(numbers, by_level, {"accuracy_order": "U and test accuracy"}, 
 # %% [markdown]
 # ## Theorem 5: from the constraint to the ridge
 #
-# If $w$ solves (37) with the multiplier $\nu>0$, then $2w+\nu\nabla F(w)=0$. Dividing this equation by $\nu$ shows that
-# the gradient of (27) with $\lambda=1/\nu$ is zero at $w$. For one quadratic constraint this can be checked up to
-# rounding, because the server of Algorithm 2 solves that problem in closed form (Lemma 1):
+# If $w$ solves (37) with the multiplier $\nu>0$, then $2w+\nu\nabla F(w)=0$. Divided by $\nu$, this is the gradient
+# of (27) with $\lambda=1/\nu$. The server of Algorithm 2 solves the case of one quadratic constraint in closed form
+# (Lemma 1), so we can check it up to rounding:
 
 # %% tags=["remove-input", "nbval-check-output"]
 linear = torch.tensor([[1.0, -2.0, 0.5]], dtype=torch.float64)
@@ -168,17 +165,16 @@ _ = check("the gradient of the regularized form is zero there", gradient.norm() 
 
 # %% [markdown]
 # For the network, the constrained form must first be solved numerically, which takes full batches and many rounds.
-# Therefore these runs are small: they use the first digits of scikit-learn, with 8 x 8 pixels, in double precision.
-# With full batches there is no noise to average, so $\rho=1$ and a constant $\gamma=0.1$ replace the decreasing step
-# sizes.
+# Therefore these runs use few digits of scikit-learn, with 8 x 8 pixels, in double precision. With full batches there
+# is no noise to average, so $\rho=1$ and a constant $\gamma=0.1$ replace the decreasing step sizes.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["theorem_5"](traces),
-    alt="Two panels with a colour for each U and a thin line for each seed. On the left, on a logarithmic axis "
-    "against the rounds, the gradient of the regularized form divided by the gradient of F falls from about one. On "
-    "the right, the training cost settles at U.",
-    caption="Where the constrained form (37) comes to rest, the gradient of the regularized form (27) with "
+    alt="Two panels against the rounds, with a colour for each U and a thin line for each seed. On the left, on a "
+    "logarithmic axis, the gradient of the regularized form divided by that of F falls from about one. On the "
+    "right, the training cost settles at U.",
+    caption="Where the constrained form (37) rests, the gradient of the regularized form (27) with "
     "$\\lambda=1/\\nu$ is small. Each round uses its own multiplier $\\nu$.",
     size=(8.2, 3.2),
 )
@@ -190,13 +186,13 @@ at_end |= {"half_gradient": "share half way", "gradient": "share at the end"}
 report.runs_table(numbers, theorem, at_end, health)
 
 # %% [markdown]
-# In the table, *share* is the norm of the gradient of (27) divided by the norm of the gradient of $F$. It is zero at a
-# stationary point of (27), and it is one if the ridge cancels nothing. The theorem is about exact solutions. The runs
-# can show only that the share is small and still falling.
+# *Share* is the norm of the gradient of (27) divided by that of $F$. It is zero at a stationary point, and one if the
+# ridge cancels nothing. The theorem is about exact solutions. The runs can show only that the share is small and still
+# falling.
 #
 # ## Verdicts
 #
-# The rule of each part and the runs behind it are on the [claims page](../book/claims.md).
+# The [claims page](../book/claims.md) has the rules and their runs.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
@@ -206,12 +202,12 @@ report.claims_table(page.study, traces, numbers, page.params)
 #
 # | open in the paper | chosen here |
 # | --- | --- |
-# | $\lambda$ and $U$ of Figure 4 | The cell of parameters lists them. A $U$ below 0.3 is not reached within 100 rounds. |
-# | batch size of Figure 4 | The batch is 100 per client with samples split and 1000 in all with features split, with the paper's step sizes for this batch. |
-# | start of the network | It is uniform within $\pm1/\sqrt{784}$ and $\pm1/\sqrt{128}$ and depends on the seed. |
-# | runs that are averaged | This page averages the seeds of the cell of parameters. The verdict uses 100 runs, as the paper does. |
-# | a test of Theorem 5 in numbers | The paper has none. We follow the statement of the theorem on a small problem. |
-# | step sizes and rounds of the runs for Theorem 5 | We chose them after trials with one seed of the same digits, in which decreasing steps ended further from rest. The thresholds of the verdict were fixed beforehand. |
+# | $\lambda$ and $U$ of Figure 4 | see the cell of parameters; a $U$ below 0.3 is not reached within 100 rounds |
+# | batch size of Figure 4 | 100 per client (1000 in all with features split), with the paper's step sizes for it |
+# | start of the network | uniform within $\pm1/\sqrt{784}$ and $\pm1/\sqrt{128}$, by seed |
+# | number of averaged runs | the seeds of the cell of parameters; 100, as in the paper, for the verdict |
+# | Theorem 5 in numbers | a small problem on which we follow its statement |
+# | step sizes and rounds for Theorem 5 | chosen after trials with one seed, in which decreasing steps ended further from rest; the thresholds of the verdict were fixed before |
 #
 # ```{provenance} ssca_tradeoff
 # ```

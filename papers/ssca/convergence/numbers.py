@@ -208,9 +208,9 @@ def limited(traces: Traces, split: str, ax: Axes, metric: str) -> None:
 
 def convergence(split: str, traces: Traces) -> plot.Drawing:
     """Figure 2 or 3: cost above, accuracy below; beside SGD, and the constrained algorithm."""
-    second = "Algorithm 2" if split == "samples" else "Algorithm 4"
+    first, second = (f"Algorithm {k}" for k in ((1, 2) if split == "samples" else (3, 4)))
     panels: dict[str, Callable[[Axes, str], None]] = {
-        "beside SGD": partial(free, traces, split),
+        f"{first} and SGD": partial(free, traces, split),
         f"{second}, constrained": partial(limited, traces, split),
     }
 

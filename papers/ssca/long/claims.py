@@ -102,10 +102,9 @@ CLAIMS = (
         place="Section VII",
         wording="The constrained algorithms return models that strictly satisfy the constraint "
         "F <= U.",
-        measure="F - U on all training pictures, for every seed's model after 100 rounds as in the "
-        "paper (violation_early) and after 1000 rounds (violation_end). The runs use Algorithm 2 "
-        "with batch 100, once with rho = t^-0.6 and gamma = t^-0.65, and once with the step sizes "
-        "of the paper's experiments.",
+        measure="F - U on all training pictures of every seed's model after 100 rounds, as in the "
+        "paper (violation_early), and after 1000 (violation_end), Algorithm 2 with batch 100; with "
+        "rho = t^-0.6 and gamma = t^-0.65, and with the step sizes of the paper's experiments.",
         rule=C7,
         runs=tuple(f"limit_paper_U{u:g}" for u in LEVELS),
         reading=PRINTED,
@@ -117,11 +116,11 @@ CLAIMS = (
         place="Theorem 1",
         wording="The gradient of the objective tends to zero with step sizes that satisfy (4) and "
         "(6).",
-        measure="The norm of the gradient of F + lambda |w|^2 on all training pictures over 1000 "
-        "rounds of Algorithm 1 with rho = t^-0.6, gamma = t^-0.65 and batches 100 and 10. We "
-        "report its mean in each third of the rounds (gradient_first, ...), its value at the end "
-        "divided by its value at the start (gradient_share), and the slope of its logarithm "
-        "against log t from round 500 on (fall).",
+        measure="Norm of the gradient of F + lambda |w|^2 on all training pictures over 1000 "
+        "rounds, Algorithm 1 with rho = t^-0.6 and gamma = t^-0.65, batches 100 and 10: its mean "
+        "in each third of the rounds (gradient_first, ...), its value at the end by that at the "
+        "start (gradient_share), and the slope of its logarithm over that of t from round 500 on "
+        "(fall).",
         rule=C10,
         runs=tuple(f"ssca_valid_B{b}" for b in BATCHES),
         figure="gradient",
@@ -131,9 +130,9 @@ CLAIMS = (
         id="ssca/C11",
         place="Theorem 2",
         wording="As the penalty c grows, the slack of the constraint goes to zero.",
-        measure="The mean slack of the server's problem over the last 50 of 1000 rounds "
-        "(slack_end), in units of the cost. The penalty c starts at 1 or at 30 and grows tenfold "
-        "every 50 rounds as long as the slack exceeds 0.001.",
+        measure="Mean slack of the server's problem over the last 50 rounds of 1000 (slack_end), "
+        "in units of the cost; c starts at 1 or at 30 and grows tenfold every 50 rounds as long as "
+        "the slack exceeds 0.001.",
         rule=C11,
         runs=tuple(RUNS.values()),
         figure="penalty",

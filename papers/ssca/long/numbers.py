@@ -164,7 +164,7 @@ def gradient(traces: Traces) -> plot.Drawing:
         for i, (name, text) in enumerate(STEPS.items()):
             log_log(ax, traces[f"ssca_{name}_B{size}"], text, plot.COLORS[i])
         start = float(traces[f"ssca_paper_B{size}"].metrics["gradient"][:, 0].mean())
-        plot.level(ax, TENTH * start, "a tenth of the start's")
+        plot.level(ax, TENTH * start, "a tenth of the start")
 
     titles = {f"{size}": f"batch {size}" for size in batches(traces)}
     return row(*columns(curves, titles, ylabel="|∇F₀|", legend=True, xlabel="round"), sharey=True)
