@@ -60,8 +60,8 @@ for p in contest.problems(numbers):
     display(Markdown(f"**{NAMES[p]}**"), contest.table(numbers, p, health))
 
 # %% [markdown]
-# *Behind* is by how many percent a method's test objective exceeds that of the first method. *Above optimum* is by how
-# many percent it exceeds that of the best model for the training rows. Rule 4 below says how the methods are ranked.
+# The column *behind* says by how many percent a method's test objective exceeds that of the first method. The column *above
+# optimum* compares it with the best model for the training rows. Rule 4 below says how the methods are ranked.
 #
 # ## Three problems
 #
@@ -79,18 +79,19 @@ for p in contest.problems(numbers):
 #
 # ## One protocol
 #
-# 1. **Rows.** Test rows are put aside: all other people (Adult), a quarter of the rows (Digits), or 25 rows of every
-#    client (Sparse). Validation rows are a fifth of every client's remaining rows, and 10,000 further people on Adult.
-#    Each of the ten seeds fixes the split or the data, and the batches. All clients take part in every round.
+# 1. **Rows.** Test rows are put aside: a quarter of the rows (Digits), 25 rows of every client (Sparse), or all people
+#    who are not used otherwise (Adult). Validation rows are a fifth of every client's remaining rows, or 10,000 people
+#    who are at no client (Adult). Each of the ten seeds fixes the split or the data, and the batches. All clients take
+#    part in every round.
 # 2. **Budget.** A *pass* is one gradient on one batch of every client, of one loss or of a weighted sum of losses. So
 #    $E$ local steps are $E$ passes, and the Jacobian of two losses is two. Every configuration has the same number of
 #    passes (half as many on Neyman-Pearson). At *equal bits*, a run stops when it has sent and received as many bits as
 #    FedAvg does in 40 % of its rounds.
-# 3. **Tuning.** Every method has fifteen configurations, with step sizes from $0.1/L$ to $10/L$. Among those whose mean
-#    violation on the validation rows is at most 2.5 % of the level, we choose the one with the smallest mean $f$ there.
-#    If there is none, we choose the smallest violation. FedCMOO and Scalarized do not know the level and have a weight
-#    for $g$ instead. A run that diverges stays at its last model before that. Some configurations end no better than
-#    their start, and the line *Not healthy* below counts them.
+# 3. **Tuning.** Every method has fifteen configurations, with step sizes from $0.1/L$ to $10/L$. Among the
+#    configurations whose mean violation on the validation rows is at most 2.5 % of the level, we choose the one with
+#    the smallest mean $f$ there. If there is none, we choose the one with the smallest violation. FedCMOO and
+#    Scalarized do not know the level and have a weight for $g$ instead. A run that diverges stays at its last model
+#    before that. Some configurations end no better than their start, and the line *Not healthy* below counts them.
 # 4. **Winner.** A method *keeps* the constraint if the 95 % interval of its mean violation on test rows lies entirely
 #    at or below 5 % of the level. It *violates* the constraint if the interval lies entirely above. The *first* method
 #    has the smallest mean test $f$ among the methods that keep the constraint. Another method that keeps it is *behind*
@@ -100,8 +101,8 @@ for p in contest.problems(numbers):
 #
 # These rules are the second version, and we knew the results of the first version when we wrote it. The first version
 # ranked every method that was not shown to violate the constraint, and it counted uploads only. Three small models are
-# no benchmark of networks, and fifteen configurations are no thorough search. Partial participation, the privacy of
-# SSCA's messages, and many objectives at once are not covered.
+# not a benchmark of networks, and fifteen configurations are not a thorough search. Partial participation, the privacy
+# of SSCA's messages, and many objectives at once are not covered.
 
 # %% [markdown]
 # ## Checks

@@ -58,7 +58,7 @@
 # ```
 #
 # The paper also assumes bounded iterates, and needs them: the gradient of its network is Lipschitz on bounded sets
-# only. If the iterates stay in a ball, items 1 and 2 need to hold only there.
+# only. If the iterates stay in a ball, items 1 and 2 need to hold only in this ball.
 #
 # ```{prf:lemma} The round's gradient
 # :label: ssca-lemma-sampling
@@ -81,8 +81,8 @@
 # 2. The mean square error of this batch mean is $\frac{N_i-B}{B(N_i-1)}S_i^2$, by step 4 of the proof of
 #    {prf:ref}`cmoo-lemma-2` with samples instead of clients.
 # 3. The clients draw independently, so these errors add up with the squared weights.
-# 4. In Algorithm 3 the clients assemble, by the chain rule (16), (17), the gradient of the server's batch of $B$ of all
-#    $N$ samples.
+# 4. In Algorithm 3 the server draws a batch of $B$ of all $N$ samples, and by the chain rule (16), (17) the clients
+#    assemble the gradient of this batch.
 # ```
 #
 # Therefore Theorem 3 is Theorem 1 with another value of $\sigma^2$.
@@ -95,7 +95,7 @@
 #
 # Let $\kappa_t=1-\prod_{s\le t}(1-\rho_s)$. The averaged surrogate (3), started at the zero function, is
 # $\langle b^t,w\rangle+\kappa_t\tau\lVert w\rVert^2$ up to a constant. Its minimiser is $\bar w^t/\kappa_t$, not the
-# $\bar w^t$ of (9). Dividing by $\kappa_t$ is equivalent to the weights
+# $\bar w^t$ of (9). Dividing by $\kappa_t$ is equivalent to using the weights
 #
 # $$
 # \tilde\rho_t=\frac{\rho_t}{\kappa_t},\qquad\tilde\rho_1=1 .
@@ -143,7 +143,7 @@
 # The paper's proof rests on a lemma of Ruszczyński (1980), of which we had no copy. As the literature quotes it, an
 # average converges to its target almost surely under three conditions: the estimates are unbiased with bounded
 # variance, $\sum_t\rho_t=\infty$ and $\sum_t\rho_t^2<\infty$, and the target moves by $O(\gamma_t)$ per round with
-# $\gamma_t/\rho_t\to0$. We use the next lemma.
+# $\gamma_t/\rho_t\to0$. We use the following lemma instead.
 #
 # ```{prf:lemma} Tracking
 # :label: ssca-lemma-tracking
@@ -231,7 +231,7 @@
 #
 # The functions $\Phi_2(w)=\frac12w^2$ and $\Phi_1(w)=\Phi_2(w)+\frac\delta2\sin\frac w{\sqrt\delta}$ differ by at most
 # $\frac\delta2$, and $\Phi_1''\ge\frac12$. $\Phi_2$ has the minimiser zero, and $\Phi_1$ has $\sqrt\delta\,y$ with
-# $y=-\frac12\cos y$, that is, $y=-0.45$. So they are $0.45\sqrt\delta$ apart.
+# $y=-\frac12\cos y$, that is, $y=-0.45$. So the minimisers are $0.45\sqrt\delta$ apart.
 # ```
 #
 # In (47) to (50) the paper argues from values, and it writes $\frac\mu2\lVert\cdot\rVert$ where strong convexity gives
@@ -351,10 +351,10 @@
 #    tend to 0, which is a contradiction.
 # ```
 #
-# If $\gamma_t\le\tau/L$ holds only from some round on, start the sums there. Unlike in the paper's statement, the ratio
-# $\gamma_t/\rho_t$ need not tend to zero, but only must not increase. The condition $\sum_t\gamma_t^2<\infty$ is
-# implied, because $\sum_t\gamma_t^2\le r_1\sum_t\gamma_t\rho_t$. The whole sequence $\nabla F(w^t)$ tends to 0, not
-# only subsequences. Finally, there is a rate.
+# If $\gamma_t\le\tau/L$ holds only from some round on, start the sums there. Unlike the paper's statement, the theorem
+# does not require that $\gamma_t/\rho_t$ tends to zero, only that it does not increase. The condition
+# $\sum_t\gamma_t^2<\infty$ is implied, because $\sum_t\gamma_t^2\le r_1\sum_t\gamma_t\rho_t$. The whole sequence
+# $\nabla F(w^t)$ tends to 0, not only subsequences. Finally, there is a rate.
 #
 # ```{prf:corollary} Powers of $t$
 # :label: ssca-corollary-powers
@@ -381,18 +381,12 @@
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **Step sizes.** All experiments violate $\sum_t\gamma_t^2<\infty$ in (6), so Theorem 1 as printed says nothing about
-#   them. {eq}`eq-ssca-mean` does.
-# * **Condition (4)** lacks $\sum_t\rho_t^2<\infty$, which the cited lemma requires, but see case 2 of
-#   {prf:ref}`ssca-lemma-tracking`.
-# * **(47) to (50)** lack the square of the norm. {eq}`eq-ssca-lemma3` repairs them.
-# * **The conclusion $\limsup\lVert\Delta\rVert=0$** needs summable increases of $F$. {prf:ref}`ssca-theorem-1` proves
-#   more, without tracking.
-# * **(8) is not (3)** in the first rounds ({prf:ref}`ssca-lemma-bias`).
+# These differences add to those discussed above.
+#
 # * **Assumption 1** (for the network) and items 3 and 4 of Assumption 2 (for the quadratic surrogate) hold on bounded
 #   sets only.
-# * **Indices.** $\mathcal N$ is partitioned into $I$ subsets, not $K$. Equation (20) lacks $\frac1B$. Theorem 4 means
-#   Problem 8.
+# * **Indices.** $\mathcal N$ is partitioned into $I$ subsets, not $K$. Equation (20) lacks $\frac1B$. Theorem 4 should
+#   refer to Problem 8.
 # ```
 
 # %% [markdown]
@@ -453,7 +447,7 @@ _ = check("the variance is the formula's, to 1e-12", abs(variance - formula) < 1
 
 # %% [markdown]
 # **The start at zero.** For the paper's three schedules we minimise the average (3) exactly. **Momentum.** We compare
-# {eq}`eq-ssca-momentum` with {eq}`eq-ssca-round`, printed and corrected.
+# {eq}`eq-ssca-momentum` with {eq}`eq-ssca-round`, in the printed and the corrected form.
 
 # %% tags=["remove-input"]
 printed = {1: (0.4, 0.4, 0.4), 10: (0.6, 0.9, 0.3), 100: (0.9, 0.9, 0.3)}  # B: a1, a2, alpha
@@ -548,11 +542,11 @@ plot.show(
     draw,
     alt="Root mean square error of the averaged surrogate's gradient against the round, both axes logarithmic: level without averaging, falling for all three "
     "pairs of exponents, fastest for 0.6 and 0.75.",
-    caption="Tracking: $\\lVert e^t\\rVert$ for four pairs of exponents of $\\rho$ and $\\gamma$.",
+    caption="With averaging, the error $\\lVert e^t\\rVert$ falls. The labels are the exponents of $\\rho$ and $\\gamma$.",
 )
 
 # %% [markdown]
-# **Lemmas 3 and 4.** We check both along the runs above, and then the example.
+# **Lemmas 3 and 4.** We check both lemmas along the runs of the previous check, and then the example on values.
 
 # %% tags=["remove-input"]
 worst3, worst4 = [], []

@@ -21,10 +21,10 @@
 #
 # * **One formula is enough for any number of constraints.** The dual of the programme is maximised coordinate by
 #   coordinate, each step in closed form. The paper's Lemma 1 is a single such step ({prf:ref}`ssca-lemma-dual`).
-# * **Part ii of Theorem 2 lacks a condition** without which it is false ({prf:ref}`ssca-example-penalty`). With it, the
-#   slack vanishes at a finite penalty ({prf:ref}`ssca-theorem-exact`).
-# * **Part i of Theorem 2** is proved here for step sizes that satisfy more than (6), for instance $\rho_t=t^{-0.6}$ and
-#   $\gamma_t=t^{-0.75}$ ({prf:ref}`ssca-theorem-2`).
+# * **Part ii of Theorem 2 lacks a condition** without which it is false ({prf:ref}`ssca-example-penalty`). With this
+#   condition, the slack vanishes at a finite penalty ({prf:ref}`ssca-theorem-exact`).
+# * **Part i of Theorem 2** is proved here for step sizes that satisfy stronger conditions than (6), for instance
+#   $\rho_t=t^{-0.6}$ and $\gamma_t=t^{-0.75}$ ({prf:ref}`ssca-theorem-2`).
 
 # %% [markdown]
 # ## The server's programme
@@ -69,7 +69,7 @@
 #    linear in $s_m$ with slope $c-\nu_m-\mu_m$. Its infimum over $s_m$ is finite exactly if this slope is 0, that is,
 #    if $0\le\nu_m\le c$. In $w$ the Lagrangian is $\langle a(\nu),w\rangle+u(\nu)\lVert w\rVert^2+\sum_m\nu_mA_m$, with
 #    the minimiser {eq}`eq-ssca-response` and the minimum $h(\nu)$.
-# 2. *Concavity.* $h$ is an infimum of functions that are affine in $\nu$. (The paper prints "convex".)
+# 2. *Concavity.* $h$ is an infimum of functions that are affine in $\nu$. (The paper prints that the dual is convex.)
 # 3. *No gap.* The programme is convex, and large $s$ is strictly feasible (Slater). The programme is strongly convex in
 #    $w$, so $w$ is unique, and it minimises the Lagrangian at every maximiser $\nu$.
 # 4. *One coordinate.* Put $u=u'+\tau\nu_m$. Then $a(\nu)=a'+\frac{u-u'}\tau B_m=p+\frac u\tau B_m$, and
@@ -85,7 +85,7 @@
 # ```{prf:corollary} Y Lemma 1
 # :label: ssca-lemma-1
 #
-# Let $M=1$, $a_0=0$, $\tau_0=1$ and $b=\lVert B\rVert^2$, and write out the level. Then
+# Let $M=1$, $a_0=0$, $\tau_0=1$ and $b=\lVert B\rVert^2$, and let the level $U$ not be subtracted from $A$. Then
 #
 # $$
 # w=\frac{-\nu B}{2(1+\nu\tau)},\qquad\nu=\Big[\frac1\tau\Big(\sqrt{\frac b{b+4\tau(U-A)}}-1\Big)\Big]_0^c\ \text{ or }\ c,
@@ -97,8 +97,8 @@
 #
 # ```{prf:proof}
 # In {prf:ref}`ssca-lemma-dual`, $a'=0$ and $u'=1$, so $p=-\frac B\tau$ and $\tau\lVert p\rVert=\sqrt b$. Let $A\le U$.
-# If $D>0$, the root is at most 1. If $D=0$, then $b=0$ and $A=U$, where $\nu=c$ gives $w=0$ as well. If $\nu<c$, then
-# $\mu=c-\nu>0$, and $\mu s=0$ implies $s=0$.
+# If $D>0$, the root is at most 1, so $\nu=0$ and $w=0$. If $D=0$, then $b=0$ and $A=U$, so $B=0$ and $w=0$ as well. If
+# $\nu<c$, then $\mu=c-\nu>0$, and $\mu s=0$ implies $s=0$.
 # ```
 #
 # The $M+1$ vectors enter only through $\lVert a_0\rVert^2,\langle a_0,B_m\rangle,\langle B_l,B_m\rangle$, which cost
@@ -146,7 +146,7 @@
 # There are finitely many samples. The iterates stay in a ball, on which every $F_m$ has an $L$-Lipschitz gradient.
 # ```
 #
-# So everything is bounded, including the noise.
+# Under this assumption everything is bounded, including the noise.
 #
 # ```{prf:lemma} Y Lemma 5
 # :label: ssca-lemma-5
@@ -164,8 +164,8 @@
 #
 # The paper's Lemma 6 says that the averaged surrogates converge uniformly along a subsequence. Here this does not need
 # the Arzelà-Ascoli theorem: quadratics with curvature $\tau$ converge uniformly on bounded sets as soon as $A_m$ and
-# $B_m$ do. By Lemma 5 the limit is the exact surrogate at $w^\star=\lim w^t$, which has the value
-# $\hat F_m(w^\star)=F_m(w^\star)$ and the gradient of $F_m$ there.
+# $B_m$ do. By Lemma 5 the limit is the exact surrogate $\hat F_m$ at $w^\star=\lim w^t$. There
+# $\hat F_m(w^\star)=F_m(w^\star)$, and the gradients are equal as well.
 #
 # ```{prf:lemma} Descent of the penalty
 # :label: ssca-lemma-penalty
@@ -202,7 +202,7 @@
 # :label: ssca-theorem-2
 #
 # Under {prf:ref}`ssca-assumption-2`, let $\rho_t$ be as in {prf:ref}`ssca-lemma-5`, let $r_t=\gamma_t/\rho_t$ not
-# increase, and
+# increase, and suppose that
 #
 # $$
 # \sum_t\gamma_t=\infty,\qquad\sum_t\gamma_t\sqrt{\rho_t}<\infty,\qquad\sum_t\gamma_tr_t^2<\infty .
@@ -214,7 +214,7 @@
 # \nabla F_0+\sum_m\lambda_m\nabla F_m=0,\quad\lambda_m=0\text{ where }F_m<0,\quad\lambda_m=c\text{ where }F_m>0,
 # $$ (eq-ssca-kkt)
 #
-# all at $w^\star$. If no $F_m(w^\star)$ is positive, $w^\star$ is a KKT point of Problem 3.
+# with all functions taken at $w^\star$. If no $F_m(w^\star)$ is positive, $w^\star$ is a KKT point of Problem 3.
 # ```
 #
 # ```{prf:proof}
@@ -238,13 +238,14 @@
 #    $K\gamma(\lVert n^t\rVert+\lVert z^t\rVert)$. Sum {eq}`eq-ssca-penalty` and insert steps 1 and 2, with $\eta$ so
 #    small that step 2 takes at most half of the $\lVert\Delta\rVert^2$. Since $\gamma_t\to0$, the term with $\gamma^2$
 #    is small from some round on. As $\Phi$ is bounded below on the ball, $\sum_t\gamma_t\lVert\Delta^t\rVert^2<\infty$.
-# 4. *Response.* Let $D(w)=\arg\min\hat\Phi_w-w$, where $\hat\Phi_w$ consists of the exact surrogates at $w$. By
-#    {prf:ref}`ssca-lemma-3` (the bound from values, which needs no derivatives), $D$ is continuous on the ball, and
-#    hence uniformly continuous. By Lemma 5, $\Delta^t-D(w^t)\to0$.
+# 4. *Response.* Let $D(w)=\arg\min\hat\Phi_w-w$, where $\hat\Phi_w$ is $\Phi$ with the exact surrogates at $w$ in place
+#    of the $F_m$. By {prf:ref}`ssca-lemma-3` (the bound from values, which needs no derivatives), $D$ is continuous on
+#    the ball, and hence uniformly continuous. By Lemma 5, $\Delta^t-D(w^t)\to0$.
 # 5. *Limit.* By step 3 and $\sum_t\gamma_t=\infty$, $\lVert\Delta^t\rVert\le\delta$ infinitely often for every
 #    $\delta>0$. If $\lVert\Delta^t\rVert\ge2\delta$ infinitely often as well, take stretches $s,\dots,u$ with
-#    $\lVert\Delta^s\rVert\le\delta$, $\lVert\Delta^u\rVert\ge2\delta$ and $\lVert\Delta^t\rVert>\delta$ in between. In
-#    the end $\lVert D(w^u)-D(w^s)\rVert\ge\frac\delta2$, so $\lVert w^u-w^s\rVert$ is at least some fixed number. But
+#    $\lVert\Delta^s\rVert\le\delta$, $\lVert\Delta^u\rVert\ge2\delta$ and $\lVert\Delta^t\rVert>\delta$ in between. By
+#    step 4, $\lVert D(w^u)-D(w^s)\rVert\ge\frac\delta2$ on late stretches, so $\lVert w^u-w^s\rVert$ is at least some
+#    fixed number. But
 #    $\lVert w^u-w^s\rVert\le\gamma_s\delta+\delta^{-1}\sum_{s<t<u}\gamma_t\lVert\Delta^t\rVert^2\to0$. This
 #    contradiction shows that $\Delta^t\to0$.
 # 6. *Limit points.* By steps 4 and 5, $D(w^\star)=0$. That is, $w^\star$ solves {eq}`eq-ssca-programme` with the exact
@@ -254,8 +255,8 @@
 #
 # For powers $\rho_t=a_1t^{-\alpha}$, $\gamma_t=a_2t^{-\beta}$, the conditions {eq}`eq-ssca-steps` are $\beta\le1$,
 # $\beta+\frac\alpha2>1$ and $3\beta-2\alpha>1$. Exponents 0.6 and 0.75 satisfy them. Exponents 0.6 and 0.65 do not, and
-# neither do the paper's. More is needed than without constraints because $\epsilon_m$ enters {eq}`eq-ssca-penalty` to
-# the first power, and not squared. We do not know whether the stricter condition is necessary.
+# neither do the paper's. The conditions are stricter than without constraints because $\epsilon_m$ enters
+# {eq}`eq-ssca-penalty` to the first power, and not squared. We do not know whether the stricter condition is necessary.
 
 # %% [markdown]
 # ## Exact penalty: Theorem 2, ii
@@ -276,7 +277,8 @@
 #    $F_1(\frac{4\pi}3)=\frac\pi3-\frac{\sqrt3}2=0.181$, and the limit is not feasible. Full-batch runs that start near
 #    $\frac{4\pi}3$ stay there (see the checks below).
 #
-# The second example lacks a condition *outside* the feasible set: $F_1'=0$ at a point where $F_1>0$.
+# In the second example the missing condition concerns points *outside* the feasible set: $F_1'=0$ at a point where
+# $F_1>0$.
 # ```
 #
 # ```{prf:theorem} Y Theorems 2 and 4, ii
@@ -284,8 +286,8 @@
 #
 # Let $w_j$ satisfy {eq}`eq-ssca-kkt` with $c_j\to\infty$. Let $w_\infty$ be a limit point of $w_j$ at which the *extended
 # Mangasarian-Fromovitz condition* holds: some $v$ has $\langle\nabla F_m(w_\infty),v\rangle<0$ for all $m$ with
-# $F_m(w_\infty)\ge0$. Then along the subsequence the slack is 0 from some $j$ on, and $w_\infty$ is a KKT point of
-# Problem 3.
+# $F_m(w_\infty)\ge0$. Then along the subsequence that converges to $w_\infty$ the slack is 0 from some $j$ on, and
+# $w_\infty$ is a KKT point of Problem 3.
 #
 # For convex $F_1,\dots,F_M$ the condition holds everywhere if some $\hat w$ has $F_m(\hat w)<0$ for all $m$ (Slater).
 # If $F_0$ is convex too and $\lambda^\star$ are multipliers of Problem 3, every $c>\max_m\lambda^\star_m$ makes the
@@ -306,12 +308,12 @@
 #    $F_m(w)\ge0$.
 # 4. *Convex.* A solution $w^\star$ of Problem 3 minimises $F_0+\sum_m\lambda_m^\star F_m$. So
 #    $\Phi(w)\ge F_0(w)+\sum_m\lambda^\star_mF_m(w)+\sum_m(c-\lambda_m^\star)[F_m(w)]_+\ge F_0(w^\star)+\sum_m(c-\lambda^\star_m)[F_m(w)]_+$,
-#    and $\Phi(w^\star)=F_0(w^\star)$. Hence every minimiser of $\Phi$ has slack 0. Points that satisfy
-#    {eq}`eq-ssca-kkt` are minimisers of the convex $\Phi$.
+#    and $\Phi(w^\star)=F_0(w^\star)$. Points that satisfy {eq}`eq-ssca-kkt` minimise the convex $\Phi$, so their slack
+#    is 0.
 # ```
 #
-# For the network and the constraint of (37), the condition says that $\nabla F\ne0$ at $w_\infty$ if
-# $F(w_\infty)\ge U$. Nothing excludes a poor stationary point of the loss.
+# For the network and the constraint of (37), the extended Mangasarian-Fromovitz condition says that $\nabla F\ne0$ at
+# $w_\infty$ if $F(w_\infty)\ge U$. Nothing excludes that $w_\infty$ is a poor stationary point of the loss.
 
 # %% [markdown]
 # ## Penalty or constraint: Theorem 5
@@ -325,16 +327,17 @@
 # 1. If $w^*$ is a local minimum of (27) with $\lambda>0$, it is also a local minimum of (37) with $U=F(w^*)$.
 # 2. If $w^\dagger$ is a local minimum of (37) and $\nabla F(w^\dagger)\ne0$, there is a multiplier $\xi\ge0$. If
 #    $\xi>0$, $w^\dagger$ is a stationary point of (27) with $\lambda=\frac1\xi$.
-# 3. In 2, suppose that $F$ is twice continuously differentiable. If $\nabla^2F(w^\dagger)+2\lambda I$ is positive
+# 3. In part 2, suppose that $F$ is twice continuously differentiable. If $\nabla^2F(w^\dagger)+2\lambda I$ is positive
 #    definite, $w^\dagger$ is a local minimum of (27). The paper's condition $\nabla^2F(w^\dagger)+\lambda I\succeq0$
-#    suffices for this. The condition $\nabla^2F(w^\dagger)+2\lambda I\succeq0$ does not.
+#    suffices for this. The condition $\nabla^2F(w^\dagger)+2\lambda I\succeq0$ does not suffice.
 # ```
 #
 # ```{prf:proof}
 # The proof has three parts.
 #
 # 1. For $w$ near $w^*$ with $F(w)\le F(w^*)$, local minimality gives
-#    $\lambda\lVert w^*\rVert^2\le F(w)-F(w^*)+\lambda\lVert w\rVert^2\le\lambda\lVert w\rVert^2$.
+#    $\lambda\lVert w^*\rVert^2\le F(w)-F(w^*)+\lambda\lVert w\rVert^2\le\lambda\lVert w\rVert^2$. So
+#    $\lVert w^*\rVert\le\lVert w\rVert$.
 # 2. $\nabla F(w^\dagger)\ne0$ is the constraint qualification, so $2w^\dagger+\xi\nabla F(w^\dagger)=0$ with some
 #    $\xi\ge0$. Divide by $\xi$.
 # 3. Under the paper's condition the Hessian of (27) is $\nabla^2F+2\lambda I\succeq\lambda I\succ0$. But
@@ -349,11 +352,9 @@
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **Lemma 1**: the dual function is concave, not convex.
-# * **Part ii of Theorem 2** needs a constraint qualification, also outside the feasible set
-#   ({prf:ref}`ssca-example-penalty`).
-# * **Part i of Theorem 2** is proved here under {eq}`eq-ssca-steps`, which is more than (4) and (6).
-# * **Theorem 4** means the constraint set of Problem 8, not 3.
+# These differences add to those discussed above.
+#
+# * **Theorem 4** should refer to the constraint set of Problem 8, not of Problem 3.
 # * **Equation (32)** lacks a minus sign before the sum of $y\log Q$.
 # * **The start at zero** shortens $A_m$ and $B_m$ by the same factor $\kappa_t$ ({prf:ref}`ssca-lemma-bias`), but not
 #   $U$. In the first rounds the server therefore underestimates the loss.
@@ -507,7 +508,7 @@ plot.show(
     draw,
     alt="Three falling curves against the round, both axes logarithmic: the distance of the best response from the iterate, and the errors of the averaged "
     "surrogates' gradients and values at the iterate.",
-    caption="A constrained run: step and tracking errors.",
+    caption="In runs with a constraint, the step to the best response and both tracking errors fall.",
 )
 
 # %% [markdown]
@@ -569,8 +570,8 @@ _ = check("    all four end within 0.01 of the minimum of F_0 + min(c, lambda*) 
 
 # %% [markdown]
 # **Theorem 5.** The losses have ripples and are shifted to be positive. Near a local minimum of (27), random feasible
-# points are no shorter. A local minimum of (37), found by SLSQP, is a stationary point of (27). The last checks are the
-# two examples.
+# points have no smaller norm. A local minimum of (37), found by SLSQP, is a stationary point of (27). The last checks
+# concern the two counterexamples.
 
 # %% tags=["remove-input"]
 longer, stationary, sure = [], [], []

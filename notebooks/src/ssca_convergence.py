@@ -33,8 +33,8 @@
 # Do larger batches converge faster? Is SSCA faster than SGD with one step on the same batch, and than SGD with two
 # steps on half the batch? Does it matter whether samples or features are split? What is sent in a round?
 #
-# The paper searches SGD's step size on a grid, but names neither grid nor criterion. We choose the one with the lowest
-# mean cost over the rounds, which our verdicts compare.
+# The paper searches SGD's step size on a grid, but names neither grid nor criterion. We choose the step size with the
+# lowest mean cost over the rounds, the measure that our verdicts compare.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": MNIST, 20 seeds; "quick": the 8 x 8 digits of scikit-learn
@@ -146,8 +146,9 @@ apart |= {f"samples, B = {b}, E = 2": f"samples_ssca_B{b}_vs_sgd2" for b in show
 report.runs_table(numbers, apart, costs | {"area": "mean over rounds"}, health)
 
 # %% [markdown]
-# Both splits sample uniformly. They differ only in that, with samples split, every client contributes equally many
-# samples. The next table shows the cost with features split minus that with samples split, from the same start.
+# With uniform sampling the two splits differ only in their batches: with samples split, every client contributes
+# equally many samples. The next table shows the cost with features split minus that with samples split, from the same
+# start.
 
 # %% tags=["remove-input"]
 both = {f"B = {b} and {page.params['clients'] * b}": f"features_vs_samples_ssca_B{b}" for b in shown}
@@ -168,8 +169,8 @@ apart = {f"{split}, start {x}": f"{before}{split}_ssca_B{small}_vs_sgd" for spli
 report.runs_table(numbers, apart, costs | {"area": "mean over rounds"})
 
 # %% [markdown]
-# So the paper does not determine whether SSCA is faster with this batch. Larger batches were run from the first start
-# only.
+# So the paper, which prints no initialization, does not determine whether SSCA is faster with this batch. Larger
+# batches were run from the first start only.
 #
 # ## What is sent
 #
@@ -184,9 +185,9 @@ report.runs_table(numbers, rows, {"up": "to the server", "down": "from the serve
 
 # %% [markdown]
 # The following checks compare the messages of a recorded round with the steps that the paper lists. (A
-# [note](note_ssca_privacy.ipynb) examines what these messages reveal.) They also compare the work with that of SGD on
-# small networks, as the number of values that the tensor operations of a round write. Per parameter and round the
-# server writes {result}`ssca_convergence/alg_1.per_parameter:.0f` values in Algorithm 1 and
+# [note](note_ssca_privacy.ipynb) examines what these messages reveal.) They also compare the work on small networks
+# with that of SGD. Work is the number of values that the tensor operations of a round write. Per parameter and round
+# the server writes {result}`ssca_convergence/alg_1.per_parameter:.0f` values in Algorithm 1 and
 # {result}`ssca_convergence/alg_2.per_parameter:.0f` in Algorithm 2.
 
 # %% tags=["remove-input", "nbval-check-output"]
@@ -236,7 +237,7 @@ _ = check("all runs from He's start begin at other costs, also common to all", a
 # %% [markdown]
 # ## Verdicts
 #
-# The [claims page](../book/claims.md) has the rules and their runs. Runs with fewer than three seeds, or in another
+# The [claims page](../book/claims.md) shows the rules and their runs. Runs with fewer than three seeds, or in another
 # setting than the paper's, are not judged. The paper judges speed by curves, and our verdicts by the mean cost over the
 # rounds. A verdict on SSCA against SGD has one part for each batch.
 
@@ -249,14 +250,14 @@ report.claims_table(page.study, traces, numbers, page.params)
 # | setting | the paper | this page |
 # | --- | --- | --- |
 # | $\lambda$ and $U$ of the figures | not given | $10^{-5}$; 0.4 and 0.6 |
-# | start | not given | uniform within $\pm1/\sqrt{784}$ and $\pm1/\sqrt{128}$, by seed; with the smallest batch also He's |
+# | start | not given | uniform within $\pm1/\sqrt{784}$ and $\pm1/\sqrt{128}$, drawn for each seed; with the smallest batch also He's |
 # | pixels | scaling not given | divided by 255 |
 # | split | not given | equal, after a random permutation; features in blocks of neighbours |
 # | labels with features split | not mentioned | every client has them, to compute the derivative of the loss |
 # | SGD's step size $a/t^p$ | grid and criterion not given | $a\in\{0.1,0.3,1,3\}$, $p\in\{0,0.3\}$; lowest mean cost over the rounds |
 # | SGD with two steps per round | included | with samples split only |
 # | runs | mean of 100 | 20 seeds, with one standard deviation |
-# | cost | on all pictures | on 10,000 of 60,000, every fifth round, SGD's every tenth |
+# | cost | on all pictures | on 10,000 of 60,000, every fifth round (for SGD every tenth) |
 # | rounds | counted from 1, $T-1$ updates | counted by updates, $T$ of them |
 #
 # ```{provenance} ssca_convergence

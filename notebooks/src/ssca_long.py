@@ -13,9 +13,9 @@
 # %% [markdown]
 # # Ten times as many rounds
 #
-# **Result.** With batch 100 and step sizes that satisfy the theorems' conditions, the gradient falls in 1000 rounds to
-# {result}`ssca_long/ssca_valid_B100.gradient_share:.2f` of its starting value. With the paper's step sizes it falls to
-# {result}`ssca_long/ssca_paper_B100.gradient_share:.2f`.
+# **Result.** With batch 100 and *valid* step sizes, which satisfy the theorems' conditions, the gradient falls in 1000
+# rounds to {result}`ssca_long/ssca_valid_B100.gradient_share:.2f` of its starting value. With the paper's step sizes it
+# falls to {result}`ssca_long/ssca_paper_B100.gradient_share:.2f`.
 #
 # With the constraint $F\le U$ and $U=0.3$, the violation $F-U$ on all training pictures ends at
 # {result}`ssca_long/limit_valid_U0.3.violation_end:.4f` with valid step sizes and at
@@ -107,8 +107,8 @@ held = {k: {c.name: "yes" if c.holds else "no" for c in conditions(*v)} for k, v
 pd.DataFrame.from_dict(held, orient="index")
 
 # %% [markdown]
-# The last column is not among the paper's conditions, but the lemma on averages that its proof cites needs it (see
-# [proofs](note_ssca.ipynb)).
+# The condition in the last column is not among the paper's, but the lemma on averages that the paper's proof cites
+# needs it (see [proofs](note_ssca.ipynb)).
 
 # %% tags=["remove-input", "nbval-check-output"]
 paper, valid = (all(c.holds for c in conditions(*pairs[k])) for k in (next(iter(pairs)), "valid"))
@@ -145,8 +145,8 @@ report.runs_table(numbers, still, stationary | {"fall": "log-log slope in the se
 # ## The constraint
 #
 # The figure shows the violation $F(w)-U$ on all training pictures. The algorithm never sees this number. The server
-# uses an average of estimates at earlier models, which lags behind. Moreover, the server's quadratics with $\tau=0.1$
-# are not upper bounds of the loss.
+# uses an average of estimates at earlier models, and this average lags behind. Moreover, the server's quadratics with
+# $\tau=0.1$ are not upper bounds of the loss.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -217,8 +217,8 @@ report.runs_table(numbers, growing, slacks, health)
 # %% [markdown]
 # ## Verdicts
 #
-# The [claims page](../book/claims.md) has the rules and their runs. Two of the claims are about limits, which no finite
-# run can show. Their rules ask whether the gradient and the slack are on the way to zero. The claim about the
+# The [claims page](../book/claims.md) shows the rules and their runs. Two of the claims are about limits, which no
+# finite run can show. Their rules ask whether the gradient and the slack are on the way to zero. The claim about the
 # constraint is judged twice: with step sizes that satisfy (4) and (6), as Algorithm 2 requires, and with those of the
 # paper's experiments, which do not.
 
@@ -234,7 +234,7 @@ report.claims_table(page.study, traces, numbers, page.params)
 # | seeds | see the cell of parameters; fewer with a constraint, to save computing time, chosen before we looked at these runs | 100 runs |
 # | step sizes | the paper's, and valid ones | none that satisfy (6) |
 # | growth of $c$ | within a run, which keeps its averages | restart with the next $c$ once Algorithm 2 has converged |
-# | runs with $c$ from 30 | added after one short trial in which $c$ from 1 drove the model to zero; the rule stayed | not in the paper |
+# | runs with $c$ from 30 | added after one short trial in which $c$ from 1 drove the model to zero; the rule of the verdict did not change | not in the paper |
 # | $\lambda$ and $U$ | our choice | not given |
 # | pictures | all training pictures for $F-U$ and gradients, a random part for the curves of the cost | not given |
 #

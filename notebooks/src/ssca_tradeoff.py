@@ -34,7 +34,7 @@
 #
 # The paper prints no number for either question. The runs of Figure 4 have the paper's size (MNIST, ten clients, 128
 # hidden cells, 100 rounds), but its values of $\lambda$ and $U$ are not given. This page shows ten seeds. The claim is
-# judged on stored runs with the paper's hundred.
+# judged on stored runs with the paper's hundred seeds.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": MNIST, ten seeds; "quick": 8 x 8 digits, four clients, two seeds
@@ -103,8 +103,8 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## Figure 4: norm against cost
 #
-# In Algorithms 1 and 2 the samples are divided among the clients, in Algorithms 3 and 4 the features. Every point is
-# the model after the last round, with its cost on all training pictures.
+# In Algorithms 1 and 2 the samples are divided among the clients, in Algorithms 3 and 4 the features. Every point of
+# the figure is the model after the last round, with its cost on all training pictures.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -128,8 +128,8 @@ limits = {f"{split}, U = {u:g}": f"{split}_limit_U{u:g}" for split in SPLITS for
 report.runs_table(numbers, limits, {"cost": "cost", "excess": "excess over U", "accuracy": "test accuracy"}, health)
 
 # %% [markdown]
-# Rank correlations judge these curves, per seed over the whole sweep. The first table correlates cost and squared norm
-# along each curve, the second $U$ and test accuracy.
+# These curves are judged by rank correlations over the whole sweep, for each seed. The first table shows the
+# correlation of cost and squared norm along each curve, the second that of $U$ and test accuracy.
 
 # %% tags=["remove-input"]
 order = {f"{split}, by lambda": f"{split}_ssca" for split in SPLITS}
@@ -165,8 +165,8 @@ _ = check("the gradient of the regularized form is zero there", gradient.norm() 
 
 # %% [markdown]
 # For the network, the constrained form must first be solved numerically, which takes full batches and many rounds.
-# Therefore these runs use few digits of scikit-learn, with 8 x 8 pixels, in double precision. With full batches there
-# is no noise to average, so $\rho=1$ and a constant $\gamma=0.1$ replace the decreasing step sizes.
+# Therefore these runs use only the first digits of scikit-learn, with 8 x 8 pixels, in double precision. With full
+# batches there is no noise to average, so $\rho=1$ and a constant $\gamma=0.1$ replace the decreasing step sizes.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -192,7 +192,7 @@ report.runs_table(numbers, theorem, at_end, health)
 #
 # ## Verdicts
 #
-# The [claims page](../book/claims.md) has the rules and their runs.
+# The [claims page](../book/claims.md) shows the rules and their runs.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
@@ -204,7 +204,7 @@ report.claims_table(page.study, traces, numbers, page.params)
 # | --- | --- |
 # | $\lambda$ and $U$ of Figure 4 | see the cell of parameters; a $U$ below 0.3 is not reached within 100 rounds |
 # | batch size of Figure 4 | 100 per client (1000 in all with features split), with the paper's step sizes for it |
-# | start of the network | uniform within $\pm1/\sqrt{784}$ and $\pm1/\sqrt{128}$, by seed |
+# | start of the network | uniform within $\pm1/\sqrt{784}$ and $\pm1/\sqrt{128}$, drawn for each seed |
 # | number of averaged runs | the seeds of the cell of parameters; 100, as in the paper, for the verdict |
 # | Theorem 5 in numbers | a small problem on which we follow its statement |
 # | step sizes and rounds for Theorem 5 | chosen after trials with one seed, in which decreasing steps ended further from rest; the thresholds of the verdict were fixed before |
