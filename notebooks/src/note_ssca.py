@@ -23,8 +23,8 @@
 # * **The experiments are outside the theorem.** Their step sizes have $\sum_t\gamma_t^2=\infty$. For the quadratic
 #   surrogate $\sum_t\gamma_t\rho_t<\infty$ is enough, and even without it a weighted mean of
 #   $\mathbb E\lVert\nabla F\rVert^2$ tends to 0 ({prf:ref}`ssca-theorem-1`), also for the paper's exponents.
-# * **The proof of Lemma 3 lacks a square.** The lemma is correct if gradients are close, and wrong if only values are
-#   close ({prf:ref}`ssca-example-3`).
+# * **The proof of Lemma 3 lacks a square.** Lemma 3 says that close functions have close minimisers. It is correct if
+#   their gradients are close, and wrong if only their values are close ({prf:ref}`ssca-example-3`).
 # * **The average starts at zero.** Therefore the first minimisers are too short, in the first round by a factor of 2.5
 #   ({prf:ref}`ssca-lemma-bias`).
 
@@ -234,9 +234,9 @@
 # $y=-\frac12\cos y$, that is, $y=-0.45$. So the minimisers are $0.45\sqrt\delta$ apart.
 # ```
 #
-# In (47) to (50) the paper argues from values, and it writes $\frac\mu2\lVert\cdot\rVert$ where strong convexity gives
-# $\frac\mu2\lVert\cdot\rVert^2$. With the square, these lines bound the distance by a root of $\delta$, and the example
-# shows that values alone give no better bound.
+# In (47) to (50) the paper argues from function values, and it writes $\frac\mu2\lVert\cdot\rVert$ where strong
+# convexity gives $\frac\mu2\lVert\cdot\rVert^2$. With the square, these lines bound the distance by a root of $\delta$,
+# and the example shows that values alone give no better bound.
 #
 # ```{prf:lemma} Y Lemma 4
 # :label: ssca-lemma-4
