@@ -145,7 +145,7 @@ def once(rules: Mapping[str, Rule]) -> dict[str, str]:
     seen: dict[str, str] = {}
     for name, rule in rules.items():
         form = re.sub(r"(`[^`]*`(, | and )?)+", "X ", rule.words).partition(". ")[0].rstrip(".")
-        again = f"the rule of “{seen[form]}”, on its own runs." if form in seen else ""
+        again = f"the rule of “{seen[form]}”, applied to other runs." if form in seen else ""
         found[name] = again or rule.words
         seen.setdefault(form, name)
     return found
@@ -168,8 +168,9 @@ def power_of(e: Row) -> str:
         return ""
     hours = hours_for(study_of(e.study), e.claim, e.outcome.seeds)
     return (
-        f"With 90 % power {e.outcome.seeds} seeds would see the "
-        f"{'printed' if e.outcome.size else 'measured'} difference: {hours:.2g} core-hours."
+        f"With 90 % power, {e.outcome.seeds} seeds would detect the "
+        f"{'printed' if e.outcome.size else 'measured'} difference. This takes "
+        f"{hours:.2g} core-hours."
     )
 
 
@@ -251,13 +252,15 @@ def in_short(done: list[Row]) -> nodes.paragraph:
     judged = [v for v in reversed(VERDICTS) if v != "not judged"]
     told = ", ".join(f"{found[v]} {v}" for v in judged if found[v])
     whole = len(done) - found["not judged"]
-    text = f"Of {len(done)} claims the stored runs can judge {whole}: {told}."
-    text += f" The other {found['not judged']} say what is missing."
+    text = f"The stored runs can judge {whole} of {len(done)} claims: {told}."
+    text += f" Each of the other {found['not judged']} claims says what is missing."
     other = Counter(next(iter(e.readings.values()), e.outcome).verdict for e in done)
     told = ", ".join(f"{other[v]} {v}" for v in judged if other[v])
     several = sum(bool(e.readings) for e in done)
     if several:
-        text += f" {several} claims can be read in more than one way; the second gives {told}."
+        text += (
+            f" For {several} claims there is a second reading, with which the counts are {told}."
+        )
     return nodes.paragraph("", text)
 
 

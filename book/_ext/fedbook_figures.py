@@ -225,7 +225,7 @@ def say_once(cells: list[nodes.container]) -> None:
         for rows in [x for x in cell.findall(nodes.table) if "figure-settings" in x["classes"]]:
             same = first.setdefault(rows.astext(), number)
             if same < number:
-                line = f"Settings as in Fig. {same}."
+                line = f"The settings are the same as in Fig. {same}."
                 rows.replace_self(nodes.paragraph("", line))
 
 

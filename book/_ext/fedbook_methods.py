@@ -146,9 +146,16 @@ class Pseudocode(BookDirective):
             refwarn=True, refdoc=self.env.docname, reftarget=target,
         )  # fmt: skip
         lead = nodes.Text(
-            "The comments in the code cite the lines of the pseudocode. Parameters, errors: "
+            "The comments in the code cite the lines of the pseudocode. The API describes "
         )
-        return nodes.paragraph("", "", lead, link, nodes.Text("."), classes=["method-origin"])
+        return nodes.paragraph(
+            "",
+            "",
+            lead,
+            link,
+            nodes.Text(" with its parameters and errors."),
+            classes=["method-origin"],
+        )
 
 
 def pseudo_html(steps: list[Step]) -> str:
@@ -216,20 +223,19 @@ class Round(BookDirective):
         example, log, bits, participants = recorded(self.arguments[0])
         problem = example.problem
         text = (
-            f"One round on `{problem.name}` with {participants} "
-            f"participant{'s' * (participants != 1)} and "
-            f"{problem.dim} parameters"
+            f"In one recorded round on the test problem `{problem.name}`, with {participants} "
+            f"participant{'s' * (participants != 1)} and {problem.dim} parameters,"
         )
         if not log:
-            text += ": nothing crosses a line, all data lie in one place."
+            text += " no message is sent, because all data are in one place."
             return [nodes.paragraph("", "", *self.inline(text))]
-        text += f": {bits['bits_up']:,} bits up, {bits['bits_down']:,} down."
+        text += f" {bits['bits_up']:,} bits are sent up and {bits['bits_down']:,} bits down."
         rows: list[list[Cell]] = []
         for (ends, what, size), group in groupby(log, key=kind_of):
             copies = sum(sent.copies for sent in group)
             share = in_models(size, example)
             rows.append([ends, nodes.literal(what, what), f"{size:,}", share, f"{copies:,}"])
-        head = ("From, to", "Message, as the code names it", "Bits", "in models", "Times")
+        head = ("From and to", "Message, as the code names it", "Bits", "In models", "Times sent")
         widths = (30, 34, 12, 12, 12)
         return [
             nodes.paragraph("", "", *self.inline(text)),

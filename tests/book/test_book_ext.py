@@ -88,7 +88,7 @@ def test_scoreboard_counts_and_claims_can_be_narrowed(build):
         *("this book", "1", "0", "0"),
         *("All", "1", "1", "1"),
     ]
-    assert "Of 3 claims the stored runs can judge 2: 1 reproduced, 1 not reproduced." in page
+    assert "The stored runs can judge 2 of 3 claims: 1 reproduced, 1 not reproduced." in page
     (bar,) = re.findall(r'<div class="claims-filter" hidden>.*?</p></div>', page)
     choices = re.findall(r'data-show="([^"]*)" aria-pressed="(\w+)"', bar)
     assert choices == [
