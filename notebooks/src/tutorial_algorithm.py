@@ -13,7 +13,11 @@
 # %% [markdown]
 # # Bring your own algorithm
 #
-# A method of this library is one file: a frozen dataclass of its parameters with `init`, `draw` and `round`. This page writes one that the library does not have, federated averaging with momentum at the server {cite}`hsu2019measuring`, runs it on many seeds at once, counts what it sends, and puts it through the test that every method of the library must pass. Then it makes six typical mistakes, one line each, and shows what that test says.
+# A method of this library is one file with a frozen dataclass. The fields of the dataclass are the method's parameters,
+# and it has the functions `init`, `draw` and `round`. This page writes a method that the library does not have:
+# federated averaging with momentum at the server {cite}`hsu2019measuring`. It runs the method on many seeds at once,
+# counts the bits that it sends, and applies the test that every method of the library must pass. At the end it makes
+# six typical mistakes, each in one line, and shows how the test reports them.
 
 # %% tags=["parameters"]
 profile = "full"  # "quick": fewer rounds and seeds
@@ -23,11 +27,16 @@ seeds = None  # list of seeds; None: five in the full profile, two in the quick 
 # %% [markdown]
 # ## The whole method
 #
-# The docstring holds the pseudocode, numbered, and the code cites the numbers: whoever reads one finds the other. The three methods have one job each.
+# The docstring contains the numbered pseudocode, and comments in the code cite its line numbers. Each of the three
+# functions has one task.
 #
-# * `init` checks the parameters against the problem and returns the state before round 0, a `NamedTuple` whose first field is the model `w`.
-# * `draw` is the only place for randomness: who takes part, which rows make a minibatch. It gets a generator of the seed.
-# * `round` is the server's program. It reaches clients through `fed.ask(method, clients, *broadcast)` alone: what is broadcast and what comes back is counted there. `method` runs at a client, which sees its own rows and nothing else. The round returns the next state and `fed.info()`.
+# * `init` checks the parameters against the problem. It returns the state before round 0, a `NamedTuple` whose first
+#   field is the model `w`.
+# * `draw` makes all random choices, such as the participating clients and the rows of a minibatch. It gets a random
+#   generator that depends on the seed.
+# * `round` is the server's program. It reaches clients only through `fed.ask(method, clients, *broadcast)`, which also
+#   counts the bits that are broadcast and returned. `method` is a function that runs at a client and sees only that
+#   client's rows. The round returns the next state and `fed.info()`.
 
 # %%
 SOURCE = '''"""Federated averaging with momentum at the server."""
@@ -112,7 +121,7 @@ class FedAvgM:
 '''
 
 # %% [markdown]
-# Save it as a file beside your notebook, here in a temporary folder, and import it:
+# Save the method as a file and import it. You would save it beside your notebook; this page uses a temporary folder.
 
 # %%
 import importlib
@@ -136,7 +145,9 @@ method = FedAvgM(lr=0.05, local_steps=2, participants=5, batch_size=8)
 # %% [markdown]
 # ## Run it
 #
-# Twenty clients with equal parts of the breast cancer data, five a round. A list of methods that differ in numbers only is a grid, and grid and seeds advance as one computation.
+# Twenty clients have equal parts of the breast cancer data, and five of them take part in each round. If you pass a
+# list of methods that differ only in numbers, they form a grid. The library runs the whole grid and all seeds as one
+# computation.
 
 # %%
 from dataclasses import replace
@@ -177,7 +188,10 @@ plot.show(
 )
 
 # %% [markdown]
-# The same draws in another engine: `Loop` takes one client after another in plain Python and sends every message through its wire format. It is slow, and what to debug with: a `print` in `local_change` shows numbers there. Without momentum, the method must be the library's averaging:
+# Another engine must produce the same result from the same random draws. The engine `Loop` runs one client after
+# another in plain Python and encodes and decodes every message. It is slow but useful for debugging, because a `print`
+# in `local_change` shows numbers. A second check is that the method without momentum equals the library's federated
+# averaging:
 
 # %% tags=["nbval-check-output"]
 few = {"rounds": 3, "seeds": seeds, "progress": False}
@@ -200,7 +214,9 @@ _ = check("five models of 32-bit numbers go each way", all(right))
 # %% [markdown]
 # ## The test that every method must pass
 #
-# `fl.check_algorithm(method, problem)` runs a list of checks and raises an error that lists the ones which fail; `findings` gives them by name. Nothing in them knows what your method is about: they look at what a round does when its draw is repeated, when rows are hidden from the server, when every client is there twice.
+# `fl.check_algorithm(method, problem)` runs a list of checks and raises an error that lists the checks that fail.
+# `findings` returns the result of each check by name. The checks do not depend on what your method does. They observe
+# how a round behaves if its draw is repeated, if rows are hidden from the server, or if every client exists twice.
 
 # %% tags=["nbval-check-output"]
 from textwrap import fill
@@ -215,7 +231,7 @@ for name, function in CHECKS.items():
 # %% [markdown]
 # ## Six mistakes
 #
-# Each is the file above with one line changed, and what the checks find.
+# In each of the following cells, one part of the file above is changed. The output shows what the checks find.
 
 # %%
 def mistaken(name, old, new):
@@ -228,7 +244,8 @@ def mistaken(name, old, new):
 
 
 # %% [markdown]
-# **Branching on a tensor.** A round is recorded once and then serves all seeds, so Python cannot decide by a value:
+# **The method branches on a tensor.** A round is recorded once and then used for all seeds, so Python cannot branch on
+# the value of a tensor:
 
 # %% tags=["nbval-check-output"]
 mistaken(
@@ -238,7 +255,8 @@ mistaken(
 )
 
 # %% [markdown]
-# **Random numbers inside a round**, here some noise on what is sent. A run could not be repeated, and a GPU would draw others:
+# **The method draws random numbers inside a round,** in this example noise on the momentum. The run could not be
+# repeated, and a GPU would draw other numbers:
 
 # %% tags=["nbval-check-output"]
 mistaken(
@@ -248,7 +266,9 @@ mistaken(
 )
 
 # %% [markdown]
-# **Something sent that is not counted.** `fed.clients(draw, model=w)` is for models that clients *hold already*, because the last round told it to them with `fed.broadcast`. Here nobody did:
+# **The method sends something that is not counted.** `fed.clients(draw, model=w)` is for models that the clients
+# *already have*, because the previous round sent them with `fed.broadcast`. In this example no round has sent the
+# model:
 
 # %% tags=["nbval-check-output"]
 mistaken(
@@ -260,7 +280,8 @@ mistaken(
 )
 
 # %% [markdown]
-# **The server reads what clients hold.** The problem is in reach of a simulation; in a federation it would not be:
+# **The server reads the clients' data.** A simulation has access to the whole problem, but the server of a real
+# federation has not:
 
 # %% tags=["nbval-check-output"]
 mistaken(
@@ -270,13 +291,15 @@ mistaken(
 )
 
 # %% [markdown]
-# **A sum where a mean belongs.** It acts like a step size that grows with the number of participants, so that nothing tuned on five of them holds for fifty:
+# **The method uses a sum instead of a mean.** The sum acts like a step size that grows with the number of participants,
+# so a step size tuned with five participants is wrong for fifty:
 
 # %% tags=["nbval-check-output"]
 mistaken("summing", "state.w).mean(0)", "state.w).sum(0)")
 
 # %% [markdown]
-# **Writing into the state.** The run loop still needs it, for instance to repeat a round that diverged:
+# **The method overwrites the state.** The run loop still needs the old state, for instance to repeat a round that
+# diverged:
 
 # %% tags=["nbval-check-output"]
 mistaken(
@@ -288,10 +311,15 @@ mistaken(
 # %% [markdown]
 # ## Into the library
 #
-# If the method is to stay:
+# To add the method to the library, take three steps:
 #
-# 1. the file goes to `fedlib/algorithms/`, with the citation at its top and *Differs* in its docstring where it departs from the paper;
-# 2. one line in `fedlib/testing/examples.py`, the method with its settings beside its kin: the list `ALGORITHMS` is read off the folder, and the checks above then run with every `make test`;
-# 3. a test of its own that knows what the method is about: numbers worked out by hand, a plain twin, a solution in closed form.
+# 1. Move the file to `fedlib/algorithms/`. Put the citation at its top. If the method departs from its paper, say so in
+#    the docstring under *Differs*.
+# 2. Add one line with the method and its settings to `fedlib/testing/examples.py`. The list `ALGORITHMS` is read from
+#    the folder, and every `make test` then runs the checks above.
+# 3. Write a test that knows what the method should do. It can use numbers worked out by hand, an independent plain
+#    implementation, or a solution in closed form.
 #
-# Where to look next: the [next page](tutorial_scaffold.ipynb) for clients that remember something between rounds (`Reply`, `fed.store_memory`), [`fedlib/algorithms/fedsgm.py`](../book/api.md) for compression, `baselines.py` for the plainest methods, and the [page before](tutorial_problem.ipynb) for problems of your own.
+# The [next tutorial](tutorial_scaffold.ipynb) treats clients that keep a memory between rounds (`Reply`,
+# `fed.store_memory`). For compression, see [`fedlib/algorithms/fedsgm.py`](../book/api.md). The simplest methods are in
+# `baselines.py`. The [previous tutorial](tutorial_problem.ipynb) treats problems of your own.

@@ -13,7 +13,11 @@
 # %% [markdown]
 # # Bring your own
 #
-# Five situations, each in at most fifteen lines from data to curve: a table with a client column, a list of DataLoaders and a module, clients of very unequal size, a fairness constraint, several objectives. Take the one that is nearest to yours and put your data in place of the example's. The pages after this one go into detail: [a problem with a constraint](tutorial_problem.ipynb), and [a method of your own](tutorial_algorithm.ipynb).
+# This page shows five situations: a table with a client column, a list of DataLoaders and a module, clients of very
+# unequal size, a fairness constraint, and several objectives. In each situation, at most fifteen lines lead from the
+# data to a curve. Choose the situation closest to yours and replace the data of the example by your own. The next
+# tutorials explain [a problem with a constraint](tutorial_problem.ipynb) and [a method of your
+# own](tutorial_algorithm.ipynb) in detail.
 
 # %% tags=["parameters"]
 profile = "full"  # "quick": fewer rounds and seeds
@@ -61,7 +65,9 @@ def show(traces, metric):
 # %% [markdown]
 # ## What is minimized, and what is measured
 #
-# Both are plain functions of `rows`, the rows of one client: `rows.output` is what the module makes of them, `rows.target` what it should have been, and `rows.mean` averages one number a row. A *measure* is reported and nothing else.
+# Objectives and measures are plain functions of `rows`, the rows of one client. `rows.output` is the output of the
+# module for these rows, `rows.target` is the target, and `rows.mean` averages one number per row. A *measure* is only
+# reported. No method minimizes it.
 
 
 # %%
@@ -85,7 +91,8 @@ def right_digit(rows):
 # %% [markdown]
 # ## A table with a client column
 #
-# One row a sample, and a column that says whose row it is. Every column is a number: `pandas.get_dummies` turns a column of text into columns of numbers.
+# The table has one row for each sample, and one column says to which client a row belongs. All columns must be numeric.
+# `pandas.get_dummies` turns a column of text into columns of numbers.
 
 # %%
 table = load_breast_cancer(as_frame=True)
@@ -108,7 +115,9 @@ show({"FedAvg": fl.run(method, problem, **often)}, "accuracy")
 # %% [markdown]
 # ## A list of DataLoaders, and a module
 #
-# `from_clients` takes one entry a client: a DataLoader or a Dataset (read once, with its `collate_fn`), a pair of tensors or arrays, or a dict of inputs and labels. The module is any `nn.Module`; dropout is for training, and measures are taken without it.
+# `from_clients` takes one entry for each client. An entry is a DataLoader or a Dataset (which is read once, with its
+# `collate_fn`), a pair of tensors or arrays, or a dict of inputs and labels. The module can be any `nn.Module`. Dropout
+# is active in training only, so measures are computed without it.
 
 # %%
 x, y = load_digits(return_X_y=True)
@@ -133,7 +142,7 @@ trace = fl.run(method, problem, **often)
 show({"FedAvg": trace}, "accuracy")
 
 # %% [markdown]
-# The way back is one call: `load_into` puts what was learnt into the module that you came with.
+# One call brings the result back: `load_into` copies the trained parameters into your own module.
 
 # %% tags=["nbval-check-output"]
 trace.load_into(module, seed=seeds[0]).eval()
@@ -144,7 +153,11 @@ print(abs(share - trace.metrics["accuracy"][0, -1]) < 0.01)
 # %% [markdown]
 # ## Clients of very unequal size
 #
-# Rows are kept one after another, and padded only for clients of similar size together. A minibatch may be larger than a client, which then draws its rows with replacement (`replace(problem, whole_batches=True)`: each of them once). The papers count every client equally. `weights="rows"` counts every *row* equally, as McMahan's averaging does {cite}`mcmahan2017fedavg`; a list of numbers weighs clients as you like.
+# The rows of all clients are stored one after another, and the library pads only within groups of clients of similar
+# size. If a minibatch is larger than a client's data, the client draws its rows with replacement. With
+# `replace(problem, whole_batches=True)`, it uses each of its rows once instead. The papers weigh all clients equally.
+# `weights="rows"` weighs all *rows* equally, as in McMahan's federated averaging {cite}`mcmahan2017fedavg`. A list of
+# numbers sets arbitrary weights.
 
 # %%
 sizes = [800, 500, 200, 100, 80, 40, 20, 10, 5, 2, 40]
@@ -168,7 +181,11 @@ show({"equal clients": equal_clients, "equal rows": equal_rows}, "accuracy")
 # %% [markdown]
 # ## A fairness constraint
 #
-# The gap between two groups is not the mean of the clients' gaps: a client may have one group only, and gaps of opposite sign would cancel. With `GroupGap` every client sends sums and counts of both groups, and what is compared are the means over all rows of the output's sigmoid: demographic parity, or with `given=1` equal opportunity. FedSGM {cite}`fedsgm2025` keeps the gap below its tolerance. (Other constraints are functions like the objective, one or a list of them, of which the largest counts.)
+# The gap between two groups is not the mean of the clients' gaps, because a client may have only one group, and gaps of
+# opposite sign would cancel. With `GroupGap`, every client sends sums and counts of both groups. The gap then compares,
+# over all rows, the two groups' means of the sigmoid of the output. This is demographic parity, or equal opportunity
+# with `given=1`. FedSGM {cite}`fedsgm2025` keeps the gap below its tolerance. Any other constraint is a function like
+# the objective. If you pass a list of such functions, the largest value counts.
 
 # %%
 r, n = np.random.default_rng(0), 2000
@@ -195,7 +212,10 @@ show(traces, "g")
 # %% [markdown]
 # ## Several objectives
 #
-# `objective` is a list, and FedCMOO {cite}`askin2025fedcmoo` goes where all of them fall. It favours the objectives with short gradients; where losses have very different scale, as here, `problem.scaled()` divides each by its value at the start. `weights=(3, 1)` fixes the weights instead.
+# Pass a list as `objective`, and FedCMOO {cite}`askin2025fedcmoo` moves in a direction in which all objectives
+# decrease. FedCMOO favors objectives with short gradients. If losses have very different scales, as in this example,
+# `problem.scaled()` divides each loss by its value at the start. With `weights=(3, 1)`, FedCMOO uses fixed weights
+# instead.
 
 # %%
 goals = torch.stack([labels % 2, labels // 5], 1).float()
@@ -222,7 +242,10 @@ show({"FedCMOO": trace}, "f_2")
 # %% [markdown]
 # ## Go on, stop early, keep the best
 #
-# A finished run goes on with `start=trace`: the whole is what it would have been at once. (`checkpoint="run.pt"` does the same over the end of a process, also with more rounds.) `callback` sees every evaluation; it may stop the run, or keep a copy of the best model. `schedules` multiplies a field by a rule of the round.
+# To continue a finished run, pass `start=trace`. The result equals that of one longer run. With `checkpoint="run.pt"`,
+# a run also continues after its process has ended, and with more rounds if you wish. A `callback` sees every
+# evaluation. It can stop the run, or keep a copy of the best model. `schedules` multiplies a field of the method by a
+# function of the round.
 
 # %%
 best = {}

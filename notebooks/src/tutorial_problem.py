@@ -13,9 +13,13 @@
 # %% [markdown]
 # # Bring your own problem
 #
-# You have a table whose rows belong to different owners, a network, and something that the trained network must not exceed. This page turns the three into a constrained federated model: about thirty lines, then two methods on it, their curves, and what the library says when a line is wrong.
+# You have a table whose rows belong to different owners, a network, and a limit that the trained network must not
+# exceed. This page turns the three into a constrained federated problem in about thirty lines. It then runs two methods
+# on this problem, plots their curves, and shows the library's error messages for typical mistakes.
 #
-# The example: eight hospitals hold the Breast Cancer Wisconsin data {cite}`wolberg1995breast`. The network is to be good on benign tumours, *while* its loss on malignant ones stays below a level. Scikit-learn ships the data, nothing is downloaded.
+# In the example, eight hospitals hold the Breast Cancer Wisconsin data {cite}`wolberg1995breast`. The network should
+# have a small loss on benign tumors, *while* its loss on malignant tumors stays below a level. The data are part of
+# scikit-learn, so nothing is downloaded.
 
 # %% tags=["parameters"]
 profile = "full"  # "quick": fewer rounds and seeds
@@ -26,7 +30,9 @@ level = 0.1  # what the constraint must stay below
 # %% [markdown]
 # ## A table with a client column
 #
-# One row a sample, numbers only, features scaled as a network likes them. Which hospital a row belongs to is a column like any other; here the tumour's radius decides with some chance, so that hospitals differ in size and in kind. If you have a table of your own, this cell is the one to replace.
+# The table has one row for each sample. It contains only numbers, and the features are standardized. One column says to
+# which hospital a row belongs. In this example the hospital depends on the tumor's radius plus some noise, so that the
+# hospitals differ in size and in their kind of patients. To use a table of your own, replace this cell.
 
 # %%
 import numpy as np
@@ -48,12 +54,19 @@ print(hospitals.agg(["size", "sum"]).astype(int))
 # %% [markdown]
 # ## A network, and two plain functions
 #
-# Any `nn.Module` serves, with dropout or without; frozen parameters stay as they are, and batch norm is taken in eval mode (its running statistics would be a state beside the parameters). (`models.mlp` is an `nn.Sequential` whose start is drawn from a generator of its own, so that the numbers of this page repeat.) What is minimized and what is constrained are functions of `rows`, the rows of one client:
+# You can use any `nn.Module`, with or without dropout. Frozen parameters are not trained. Batch norm always runs in
+# eval mode, because its running statistics would be a state besides the parameters. This page uses `models.mlp`, an
+# `nn.Sequential` that draws its initial parameters from its own generator, so that the numbers on this page are
+# reproducible. The objective and the constraint are functions of `rows`, the rows of one client:
 #
-# * `rows.output` is what the network makes of them, `rows.target` what it should have been, `rows.columns[name]` a further column;
-# * `rows.mean(values)` averages one number a row, `rows.mean(values, where=condition)` over some rows only. It knows which rows are padding (hospitals have different numbers of them), which `values.mean()` would not.
+# * `rows.output` is the output of the network for these rows, `rows.target` is the target, and `rows.columns[name]` is
+#   any other column.
+# * `rows.mean(values)` averages one number per row, and `rows.mean(values, where=condition)` averages over some rows
+#   only. Use it instead of `values.mean()`, because clients of different size are padded to equal length, and
+#   `rows.mean` leaves the padding out.
 #
-# Each function returns *one* number. The methods need gradients, so the constraint is a loss here and not a rate of errors; the rate is a *measure*, which is reported and nothing else.
+# Each function returns *one* number. The methods need gradients, so the constraint is a loss and not an error rate. The
+# error rate is a *measure*, which is only reported.
 
 # %%
 from torch.nn.functional import binary_cross_entropy_with_logits as cross_entropy
@@ -93,7 +106,9 @@ problem = problems.from_frame(
 )
 
 # %% [markdown]
-# `problems.from_frame` has tried all of it out: the network on the first hospital's rows, each function and its gradient on every hospital's. Pictures, sequences and whatever else is no table go through `problems.from_clients`: see [the page before](tutorial_own.ipynb).
+# `problems.from_frame` has already tested everything: the network on the rows of the first hospital, and each function
+# and its gradient on the rows of every hospital. For pictures, sequences and other data that are not a table, use
+# `problems.from_clients`, as in the tutorial [Bring your own](tutorial_own.ipynb).
 
 # %% tags=["nbval-check-output"]
 print(f"{problem.num_clients} clients with {problem.sizes} rows")
@@ -102,7 +117,9 @@ print(f"{problem.dim} parameters, {problem.num_constraints} constraint")
 # %% [markdown]
 # ## Two methods
 #
-# FedSGM {cite}`fedsgm2025` switches to the constraint in rounds that find it violated; averaging {cite}`mcmahan2017fedavg` looks at the objective alone and shows what the constraint costs. Four of eight hospitals take part in a round and make five local steps. All seeds run together as one computation.
+# FedSGM {cite}`fedsgm2025` steps on the constraint in rounds in which it is violated. Federated averaging (FedAvg)
+# {cite}`mcmahan2017fedavg` ignores the constraint, so the comparison shows what the constraint costs. Four of the eight
+# hospitals take part in a round and make five local steps. All seeds run together as one computation.
 
 # %%
 level = float(level)  # a text where it came from YAML, as 1e-1
@@ -117,7 +134,9 @@ traces = {
 }
 
 # %% [markdown]
-# A run leaves a `Trace`: exact values at the start of every round, what the rounds reported, the final models. `to_frame()` makes one tidy table of it, one row a seed and round.
+# A run returns a `Trace`. It contains exact values of all metrics at the start of every round, the values that the
+# rounds reported, and the final models. `to_frame()` turns the trace into one tidy table with a row for each seed and
+# round.
 
 # %%
 traces["FedSGM"].to_frame().tail(3).round(3)
@@ -158,7 +177,8 @@ _ = check("a client sends one number more", bool((more == 4 * 32).all()))
 # %% [markdown]
 # ## Take the model back
 #
-# `load_into` puts the final model of a seed into a module like the one that the problem was made of; `state_dict` gives its numbers alone.
+# `load_into` copies the final model of one seed into a module of the same architecture. `state_dict` returns only the
+# parameters.
 
 # %% tags=["nbval-check-output"]
 network = traces["FedSGM"].load_into(models.mlp((30, 8, 1)), seed=seeds[0])
@@ -170,7 +190,9 @@ print(found.shape, found.dtype)
 # %% [markdown]
 # ## Save and compare
 #
-# A saved run is one file. `compare` takes two, or the names of runs that are stored with this book, and says what differs in their configuration and in their results; `python -m papers compare` is the same [at the command line](../book/rerun.md).
+# A saved run is one file. `compare` takes two such files, or the names of runs that are stored with this book. It shows
+# how the two runs differ in their configuration and in their results. On the [command line](../book/rerun.md), use
+# `python -m papers compare`.
 
 # %%
 import tempfile
@@ -190,7 +212,9 @@ comparison.finals
 # %% [markdown]
 # ## When a line is wrong
 #
-# Every check happens before the first round, and every error is one sentence: who complains, about what, what was given, what to do. Below is the call from above with one argument changed at a time.
+# The library checks its arguments before the first round. Each error is one sentence that says which function
+# complains, about which argument, what was given, and what to do. The cells below repeat the call of
+# `problems.from_frame` with one wrong argument at a time.
 
 # %%
 from functools import partial
@@ -216,13 +240,13 @@ def caught(mistake):
 
 
 # %% [markdown]
-# **A column that is not there**, or was misspelt:
+# **A column is missing**, or its name is misspelled:
 
 # %% tags=["nbval-check-output", "raises"]
 caught(lambda: make(frame, features=["mean area", "mean perimiter"]))
 
 # %% [markdown]
-# **Gaps in the data.** They are not filled in silently:
+# **The data have missing values.** The library does not fill them in silently:
 
 # %% tags=["nbval-check-output", "raises"]
 gaps = frame.copy()
@@ -230,13 +254,14 @@ gaps.loc[gaps.index[:5], "mean area"] = np.nan
 caught(lambda: make(gaps))
 
 # %% [markdown]
-# **A network of the wrong width:**
+# **The network has the wrong input width:**
 
 # %% tags=["nbval-check-output", "raises"]
 caught(lambda: make(frame, module=models.mlp((29, 8, 1))))
 
 # %% [markdown]
-# **Outputs of shape `[B, 1]`** against targets of shape `[B]`, which would broadcast to a matrix:
+# **The outputs have the shape `[B, 1]`** and the targets have the shape `[B]`, so their difference would broadcast to a
+# matrix:
 
 # %% tags=["nbval-check-output", "raises"]
 def squares(rows):
@@ -246,20 +271,21 @@ def squares(rows):
 caught(lambda: make(frame, objective=squares))
 
 # %% [markdown]
-# **A constraint that returns a vector:**
+# **The constraint returns a vector:**
 
 # %% tags=["nbval-check-output", "raises"]
 caught(lambda: make(frame, constraint=losses))
 
 # %% [markdown]
-# **A plain mean**, which would count padding:
+# **The constraint uses a plain mean**, which would count padding:
 
 # %% tags=["nbval-check-output", "raises"]
 caught(lambda: make(frame, constraint=lambda rows: losses(rows).mean()))
 
 
 # %% [markdown]
-# **An `if` on a tensor.** All hospitals are computed at once, and one branch cannot serve them all:
+# **The constraint branches on a tensor.** All hospitals are computed at once, so Python cannot take one branch for some
+# of them and another for the rest:
 
 # %% tags=["nbval-check-output", "raises"]
 def branching(rows):
@@ -271,21 +297,21 @@ def branching(rows):
 caught(lambda: make(frame, constraint=branching))
 
 # %% [markdown]
-# **A hospital without rows**, which a filtered category leaves behind:
+# **A hospital has no rows.** This happens if you filter a table by a categorical column:
 
 # %% tags=["nbval-check-output", "raises"]
 category = frame.astype({"hospital": "category"})
 caught(lambda: make(category[category.hospital != 3]))
 
 # %% [markdown]
-# **More participants than clients:**
+# **The method asks for more participants than there are clients:**
 
 # %% tags=["nbval-check-output", "raises"]
 crowd = fl.FedAvg(lr=0.3, local_steps=5, participants=12)
 caught(lambda: fl.run(crowd, problem, rounds=1))
 
 # %% [markdown]
-# **A step size that is too large** shows only in the run, which stops and says where:
+# **The step size is too large.** Only the run can detect this error. It stops and says in which round it diverged:
 
 # %% tags=["raises"]
 hasty = fl.FedAvg(lr=1e40, local_steps=5, participants=4)
@@ -297,9 +323,11 @@ except fl.Diverged as error:
 # %% [markdown]
 # ## What to change next
 #
-# * **Another level or method**: the [parameters](../book/rerun.md) of this notebook, or any method of the [API page](../book/api.md) that takes one objective and one constraint. `fl.PenaltyFedAvg` is the next to try.
-# * **Less to send**: `uplink=fl.TopK(0.1)` in `fl.FedSGM`; `trace.info["bits_up"]` counts what crosses the line.
-# * **Several objectives**: `objective=[benign, malignant]` without a constraint, and `fl.FedCMOO`.
-# * **Data that no client trains on**: `heldout=other_frame`; measures are then taken there.
-# * **A GPU**: `fl.run(..., device="cuda")`.
-# * **A method of your own**: the [next page](tutorial_algorithm.ipynb).
+# * To try another level, change the [parameters](../book/rerun.md) of this notebook.
+# * To try another method, take any method of the [API page](../book/api.md) that accepts one objective and one
+#   constraint, such as `fl.PenaltyFedAvg`.
+# * To send less, set `uplink=fl.TopK(0.1)` in `fl.FedSGM`. `trace.info["bits_up"]` counts the bits sent to the server.
+# * For several objectives, pass `objective=[benign, malignant]` without a constraint, and use `fl.FedCMOO`.
+# * To compute measures on data that no client trains on, pass `heldout=other_frame`.
+# * To use a GPU, call `fl.run(..., device="cuda")`.
+# * To write your own method, continue with the [next tutorial](tutorial_algorithm.ipynb).

@@ -13,7 +13,13 @@
 # %% [markdown]
 # # Clients that remember: SCAFFOLD
 #
-# Averaging lets every client make several steps before it answers. Where clients hold different data, each walks towards its own solution, and the mean of where they arrive is not the common one: the clients *drift*. SCAFFOLD {cite}`karimireddy2020scaffold` corrects every local step by what the client remembers of its own gradient and what the server knows of all. It is the usual second method that one writes, for it needs what the [page before](tutorial_algorithm.ipynb) does not: a client's memory, two models each way, and an answer that is not what the client keeps. This page writes it, tests it, and shows the drift and its end on a problem whose solution is known.
+# In federated averaging, every client makes several local steps before it answers. If clients hold different data, each
+# client moves towards its own solution. The mean of these local models is then not the common solution: the clients
+# *drift*. SCAFFOLD {cite}`karimireddy2020scaffold` corrects every local step. It subtracts the client's stored estimate
+# of its own gradient and adds the server's estimate of the mean gradient. SCAFFOLD needs three features that the
+# [previous tutorial](tutorial_algorithm.ipynb) does not use: clients with a memory, messages of two models in each
+# direction, and answers that differ from what the client stores. This page implements and tests SCAFFOLD. It shows the
+# drift of federated averaging, and how SCAFFOLD removes it, on a problem whose solution is known.
 
 # %% tags=["parameters"]
 profile = "full"  # "quick": fewer rounds and seeds
@@ -25,12 +31,17 @@ participants = 4  # clients of eight that take part in a round
 # %% [markdown]
 # ## The method
 #
-# What is new beside [averaging with momentum](tutorial_algorithm.ipynb):
+# Compared with [averaging with momentum](tutorial_algorithm.ipynb), four things are new:
 #
-# * The state has a field `memory`, one row a client. The class names such fields in `client_state`, as what clients hold: where clients are [processes of their own](../book/federation.md), the server has no such field.
-# * `fed.clients(draw, memory=state.memory)` hands each participant its row, as `client.memory`.
-# * A client's method returns `Reply(upload, memory)`: what it sends, and what it keeps for its next turn. `fed.ask` then gives both, and `fed.store_memory` puts the new rows among those of the clients that did not take part.
-# * What goes each way is counted from the tensors themselves: two models to a client, two changes back.
+# * The state has a field `memory` with one row for each client. The class lists such fields in `client_state`, which
+#   means that the clients hold them. If clients are [separate processes](../book/federation.md), the server does not
+#   have this field.
+# * `fed.clients(draw, memory=state.memory)` gives each participant its row as `client.memory`.
+# * A client's function returns `Reply(upload, memory)`, that is, what it sends and what it keeps for its next round.
+#   `fed.ask` returns both. `fed.store_memory` then updates the rows of the participants and keeps the rows of all other
+#   clients.
+# * The library counts the bits of the tensors that are sent. In each round, a participant receives two models and
+#   returns two changes of models.
 
 # %%
 SOURCE = '''"""SCAFFOLD: local steps corrected by control variates."""
@@ -143,7 +154,10 @@ Scaffold = from_file("scaffold", SOURCE)
 # %% [markdown]
 # ## A problem with a known solution
 #
-# Eight clinics predict how far diabetes has progressed from five measurements, by least squares; scikit-learn ships the data. A clinic's patients are alike in weight, give or take, so that the clinics' own solutions differ. Least squares has one minimum, and a few steps of L-BFGS on all data find it to the last digit. It serves as a ruler alone: no method sees it.
+# Eight clinics use least squares to predict the progression of diabetes from five measurements. The data are part of
+# scikit-learn. The patients of one clinic have a similar body-mass index, up to noise, so the clinics' own solutions
+# differ. The least-squares problem has one minimum, and a few steps of L-BFGS on all data find it to the last digit.
+# The minimum serves only as a reference, and no method sees it.
 
 # %%
 import numpy as np
@@ -199,7 +213,8 @@ least = float(problem.mean_losses(solution.detach()))
 # %% [markdown]
 # ## Drift, and its end
 #
-# Averaging and SCAFFOLD with the same step size, the same number of local steps and the same draws of clients; then both with all clients in every round.
+# Federated averaging and SCAFFOLD run with the same step size, the same number of local steps and the same draws of
+# clients. Then both methods run with all clients in every round.
 
 # %%
 from papers.kit import plot
@@ -264,7 +279,8 @@ _ = check("two models of 32-bit numbers go each way", all(right))
 # %% [markdown]
 # ## Is it right?
 #
-# Two things have to be shown. First the checks that hold for *every* method, and the other engine, which takes one client after another through real messages:
+# The implementation must be tested in two ways. The first test consists of the checks for *every* method, and of a run
+# in the engine `Loop`, which runs one client after another and sends real messages:
 
 # %% tags=["nbval-check-output"]
 method = Scaffold(
@@ -278,7 +294,9 @@ away = abs(fast.state.w - slow.state.w).max()
 _ = check("both engines agree to 1e-12", float(away) < 1e-12)
 
 # %% [markdown]
-# Then what they cannot know, that this *is* SCAFFOLD: a twin in plain numpy, written from the six lines of pseudocode again, without the library. With all clients there is nothing to draw, so that both must give the same model.
+# These checks cannot know whether the method *is* SCAFFOLD. The second test is therefore an independent implementation
+# in plain numpy, written from the six lines of pseudocode without the library. If all clients take part, nothing is
+# random, and both implementations must compute the same model.
 
 # %% tags=["nbval-check-output"]
 columns = ["age", "sex", "bmi", "bp", "s5"]
@@ -309,7 +327,9 @@ _ = check("the plain twin agrees to 1e-12", abs(ours - w).max() < 1e-12)
 # %% [markdown]
 # ## Two mistakes
 #
-# **Memories that are not kept.** The round forgets to put the new rows in their place. Nothing about that is wrong in itself, so the checks are silent; what one sees is a method that drifts like averaging. It takes the twin, or the figure above, to notice:
+# **The round does not store the new memories.** The result is a valid method, so the checks find nothing. But it is not
+# SCAFFOLD: it drifts like federated averaging. Only the numpy implementation, or a figure like the one above, reveals
+# the mistake:
 
 # %% tags=["nbval-check-output"]
 from fedlib.testing.contract import findings
@@ -333,7 +353,8 @@ left = trace.metrics["f"][:, -1] - least
 _ = check("it does not come to 1e-6 in any seed", left.min() > 1e-6)
 
 # %% [markdown]
-# **The server looks into the clients' memories.** In a simulation they are at hand, and the mean of all of them is just what line 6 keeps track of. In a federation the server has never seen them:
+# **The server reads the clients' memories.** A simulation has access to all memories, and their mean is exactly what
+# line 6 of the pseudocode tracks. In a real federation the server has never seen them:
 
 # %% tags=["nbval-check-output"]
 _ = mistaken(
@@ -345,10 +366,16 @@ _ = mistaken(
 # %% [markdown]
 # ## Try
 #
-# 1. Set `local_steps` to 1. Where does averaging with all clients stop now? Predict it first: what is left of drift if each client makes one step?
-# 2. In line 3, let the new control variate be the client's gradient at $w$ (the paper's option I). How many gradients does a round cost then?
+# 1. Set `local_steps` to 1. At which distance from the minimum does federated averaging with all clients stop now? Make
+#    a prediction first: how much drift is left if each client makes only one step?
+# 2. In line 3 of the pseudocode, let the new control variate be the client's gradient at $w$ (option I in the paper).
+#    How many gradients does each client then compute in a round?
 #
 # :::{dropdown} Solutions
-# 1. Not at all: a mean of single gradient steps is a gradient step on the mean, and with all clients averaging falls like SCAFFOLD, which is then the same method. With four clients of eight it still stops, because their mean changes from round to round.
-# 2. `new = client.gradient(w, client.batch(0), client.objective_weights(w))`, one more gradient a client beside the $E$ of its steps. It costs nothing if the first local step's gradient is kept: that one is taken at $w$.
+# 1. Averaging does not stop at all. A mean of single gradient steps is a gradient step on the mean, so with all clients
+#    averaging and SCAFFOLD are the same method and converge alike. With four of the eight clients, averaging still
+#    stops, because the mean over the participants changes from round to round.
+# 2. Line 3 becomes `new = client.gradient(w, client.batch(0), client.objective_weights(w))`. Each client computes one
+#    gradient more than the $E$ gradients of its local steps. You can avoid it by keeping the gradient of the first
+#    local step, which is also taken at $w$.
 # :::
