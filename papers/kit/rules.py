@@ -49,7 +49,8 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 Parts = Mapping[str, "Condition | Mapping[str, Condition]"]
 
 STATES: dict[State, str] = {True: "holds", False: "fails", None: "undecided"}
-AS_PRINTED = "size as printed"
+AS_PRINTED = "The printed size lies in our interval"
+NOT_AS_PRINTED = "The printed size lies outside our interval"
 TOKEN = re.compile(r"\{([^{}|]+)\|(=?)([^{}]*)\}")
 
 
@@ -311,17 +312,19 @@ class Size:
         """Whether the printed value lies in our interval."""
         ours = numbers[self.key]
         there = ours.low <= self.printed <= ours.high
-        return "size undecided" if ours.once else AS_PRINTED if there else "another size"
+        known = AS_PRINTED if there else NOT_AS_PRINTED
+        return "One seed cannot test the printed size" if ours.once else known
 
 
 def compare_sizes(sizes: tuple[Size, ...], numbers: Numbers) -> str:
     """Whether a printed size is ours, or how many of several; empty where none is printed."""
     words = [size.word(numbers) for size in sizes]
     if len(sizes) != 1:
-        return f"size as printed in {words.count(AS_PRINTED)} of {len(sizes)}" if sizes else ""
+        as_printed = f"{words.count(AS_PRINTED)} of {len(sizes)}"
+        return f"{as_printed} printed sizes lie in our intervals" if sizes else ""
     (size,) = sizes
     ours = numbers[size.key].text()
-    return f"{words[0]}: printed {size.printed:g} ({size.place}), ours {ours}"
+    return f"{words[0]}: the paper prints {size.printed:g} ({size.place}), and ours is {ours}."
 
 
 @dataclass(frozen=True)

@@ -163,10 +163,11 @@ def test_the_size_of_an_effect_has_a_word_of_its_own():
         sizes = tuple(Size(key, x, "Table 1") for x in printed)
         return Rule({"x": of("b") > 1}, "", sizes=sizes)(N).size
 
-    assert size(2.1).startswith("size as printed: printed 2.1 (Table 1), ours 2 [1.75, 2.5]")
-    assert size(3.0).startswith("another size")
-    assert size(1.0, key="one seed").startswith("size undecided")
-    assert size(2.1, 3.0) == "size as printed in 1 of 2"
+    start = "The printed size lies in our interval: the paper prints 2.1 (Table 1), and ours is 2 ["
+    assert size(2.1).startswith(start)
+    assert size(3.0).startswith("The printed size lies outside our interval")
+    assert size(1.0, key="one seed").startswith("One seed cannot test the printed size")
+    assert size(2.1, 3.0) == "1 of 2 printed sizes lie in our intervals"
     assert size() == ""
 
 
