@@ -171,13 +171,13 @@ def summary(study: str) -> str:
     for profile in ("full", store.PAPER):
         last = notes().get(_named(study, profile))
         if last and last["mark"] == _mark(study, profile):
-            setting = ", in the paper's setting" * (profile == store.PAPER)
-            line = f"last recomputed{setting} at commit {last['commit']} on {last['date']}"
-            line += f", {last['runs']} of {last['of']} runs"
-            line += f", largest relative difference {last['difference']:.1g}"
-            beyond = f", {last['beyond']} beyond the study's tolerance"
-            told.append(line + beyond * bool(last["beyond"]))
-    return "; ".join(told) or "never recomputed"
+            setting = " in the paper's setting" * (profile == store.PAPER)
+            line = f"{last['runs']} of {last['of']} runs{setting} were last recomputed on "
+            line += f"{last['date']} at commit {last['commit']}. The largest relative difference "
+            line += f"is {last['difference']:.1g}"
+            beyond = f", and the study's tolerance is exceeded in {last['beyond']} of the runs"
+            told.append(f"{line}{beyond * bool(last['beyond'])}.")
+    return " ".join(told) or "never recomputed"
 
 
 def _named(study: str, profile: str) -> str:
