@@ -182,9 +182,10 @@ show({"equal clients": equal_clients, "equal rows": equal_rows}, "accuracy")
 # ## A fairness constraint
 #
 # The gap between two groups is not the mean of the clients' gaps, because a client may have only one group, and gaps of
-# opposite sign would cancel. With `GroupGap`, every client sends sums and counts of both groups. The gap then compares,
-# over all rows, the two groups' means of the sigmoid of the output. This is demographic parity, or equal opportunity
-# with `given=1`. FedSGM {cite}`fedsgm2025` keeps the gap below its tolerance. Any other constraint is a function like
+# opposite sign would cancel. With `GroupGap`, every client sends sums and counts of both groups. The gap is
+# the absolute difference between the two groups' mean predicted probabilities over all rows. It measures demographic
+# parity, or equal opportunity with `given=1`. FedSGM {cite}`fedsgm2025` keeps the gap below its tolerance. Any other
+# constraint is a function like
 # the objective. If you pass a list of such functions, the largest value counts.
 
 # %%
