@@ -185,8 +185,7 @@ show({"equal clients": equal_clients, "equal rows": equal_rows}, "accuracy")
 # opposite sign would cancel. With `GroupGap`, every client sends sums and counts of both groups. The gap is
 # the absolute difference between the two groups' mean predicted probabilities over all rows. It measures demographic
 # parity, or equal opportunity with `given=1`. FedSGM {cite}`fedsgm2025` keeps the gap below its tolerance. Any other
-# constraint is a function like
-# the objective. If you pass a list of such functions, the largest value counts.
+# constraint is a function like the objective. If you pass a list of such functions, the largest value counts.
 
 # %%
 r, n = np.random.default_rng(0), 2000
