@@ -18,7 +18,7 @@
 # on this problem, plots their curves, and shows the library's error messages for typical mistakes.
 #
 # In the example, eight hospitals hold the Breast Cancer Wisconsin data {cite}`wolberg1995breast`. The network should
-# have a small loss on benign tumors, *while* its loss on malignant tumors stays below a level. The data are part of
+# have a small loss on benign tumours, *while* its loss on malignant tumours stays below a level. The data are part of
 # scikit-learn, so nothing is downloaded.
 
 # %% tags=["parameters"]
@@ -31,7 +31,7 @@ level = 0.1  # what the constraint must stay below
 # ## A table with a client column
 #
 # The table has one row for each sample. It contains only numbers, and the features are standardized. One column says to
-# which hospital a row belongs. In this example the hospital depends on the tumor's radius plus some noise, so that the
+# which hospital a row belongs. In this example the hospital depends on the tumour's radius plus some noise, so that the
 # hospitals differ in size and in their kind of patients. To use a table of your own, replace this cell.
 
 # %%
@@ -155,12 +155,12 @@ def draw(fig):
 
 plot.show(
     draw,
-    alt="Three panels over the rounds. The objective of averaging falls to "
-    "zero at once, that of FedSGM rises first and then falls, slowly. "
-    "The constraint of FedSGM goes down below its level and stays there, that "
-    "of averaging rises. FedSGM misses few tumours, averaging all of them.",
-    caption="Objective, constraint and share of malignant tumours that are "
-    "missed; bands are one standard deviation over seeds.",
+    alt="Three panels over the rounds. The objective of FedAvg falls to "
+    "zero at once. The objective of FedSGM rises first and then falls slowly. "
+    "FedSGM's constraint falls below its level and stays there, while FedAvg's "
+    "constraint rises. FedSGM misses few tumours, FedAvg misses all of them.",
+    caption="The objective f, the constraint g and the share of malignant "
+    "tumours that are missed. Bands are one standard deviation over seeds.",
     size=(8.6, 3.0),
 )
 

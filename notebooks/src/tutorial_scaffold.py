@@ -253,14 +253,14 @@ def draw(fig):
 
 plot.show(
     draw,
-    alt="How far the objective is above its minimum, on a logarithmic "
-    "axis. Both lines of averaging become level, that with four "
-    "clients a round higher; both lines of SCAFFOLD fall straight "
-    "down to rounding.",
-    caption="How far the objective is above its minimum, mean over "
-    "seeds: averaging stops where its clients' drifts balance, "
-    "SCAFFOLD goes on to the rounding of float64; below 1e-14 nothing "
-    "is drawn.",
+    alt="The distance of the objective from its minimum over the rounds, "
+    "on a logarithmic axis. Both lines of averaging become level, and the "
+    "line with four clients in a round stays higher. Both lines of "
+    "SCAFFOLD fall straight down to rounding.",
+    caption="The distance of the objective from its minimum, mean over "
+    "seeds. Averaging stops where its clients' drifts balance. SCAFFOLD "
+    "continues down to the rounding of float64. Values below 1e-14 are "
+    "not drawn.",
     size=(6.4, 3.4),
 )
 
