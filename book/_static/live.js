@@ -224,7 +224,7 @@
   LIVE.ssca = (host) => {
     const f = (x) => 0.12 * x * x + 0.7 * Math.sin(2.1 * x) + 1.2, df = (x) => 0.24 * x + 1.47 * Math.cos(2.1 * x), tau = 0.9;
     player(host, {
-      label: "A loss with several valleys, the parabola that the server averages, its minimiser, and the model that follows it.",
+      label: "A loss with several valleys, the parabola that the server averages, its minimizer, and the model that follows it.",
       width: 640, height: 330, rounds: 90,
       choices: { label: "Start ", of: [["right", "2.6"], ["left", "-3.4"]] },
       start: (from) => ({ x: Number(from), A: 0, B: 0, scale: 0, noise: random(7), path: [Number(from)] }),

@@ -198,7 +198,7 @@ report.runs_table(numbers, probes, found | {"falls_2": "step 0.1", "falls_3": "s
 
 # %% [markdown]
 # The lemma is a statement about small steps. With three or more objectives, the *weights* of FedCMOO-Pref's linear
-# programme need not lower $\mu$: $a$ has negative entries, and weights have none. {prf:ref}`pref-example-three` shows
+# program need not lower $\mu$: $a$ has negative entries, and weights have none. {prf:ref}`pref-example-three` shows
 # such a case.
 #
 # ## An objective on another scale

@@ -11,21 +11,21 @@
 # ---
 
 # %% [markdown]
-# # FedCMOO-Pref: balancing, and when its programme can be solved
+# # FedCMOO-Pref: balancing, and when its program can be solved
 #
-# With preferences, {cite:t}`askin2025fedcmoo` (C below) choose the weights by a linear programme. It lowers the
+# With preferences, {cite:t}`askin2025fedcmoo` (C below) choose the weights by a linear program. It lowers the
 # imbalance of the losses, or, once they are balanced, all of the losses. The idea is from
-# {cite}`mahapatra2020preferences`. C asks neither whether the programme has a feasible point nor whether its solution
+# {cite}`mahapatra2020preferences`. C asks neither whether the program has a feasible point nor whether its solution
 # does what it is meant to do. This note answers both questions.
 #
-# **Feasible.** The programme has a solution for all preferences and losses if and only if the matrix game of the
+# **Feasible.** The program has a solution for all preferences and losses if and only if the matrix game of the
 # estimated Gram matrix has a nonnegative value ({prf:ref}`pref-theorem-feasible`). This holds for every positive
 # semidefinite estimate, and for every estimate whose only defect is a lack of symmetry. It need not hold for an
 # indefinite estimate.
 #
 # **Not always balancing.** For two objectives, if any mixture of the gradients lowers the imbalance, the solution does
 # not raise it to first order. For three objectives this is false. In {prf:ref}`pref-example-three`, with exact
-# gradients, all weights that the programme allows raise the imbalance.
+# gradients, all weights that the program allows raise the imbalance.
 
 # %% [markdown]
 # ## The balancing direction
@@ -66,10 +66,10 @@
 # ```
 #
 # A step along $-Ja$ therefore balances the losses. However, $a$ has entries of both signs, so it is no vector of
-# weights. C's programme looks for weights $w\in\mathcal S_M$ that come close to it.
+# weights. C's program looks for weights $w\in\mathcal S_M$ that come close to it.
 
 # %% [markdown]
-# ## The programme
+# ## The program
 #
 # Let $G$ be any square matrix with columns $g_k$; in the method it is an estimate. If $G$ is symmetric, $(Ga)_k$ and
 # $a^\top g_k$ agree. Let $\mathcal J=\{k:a^\top g_k>0\}$, let $\bar{\mathcal J}$ be its complement, and let
@@ -81,7 +81,7 @@
 # \text{s.t. }\;&w^\top g_k\ge0\quad(k\in\mathcal J^*),\\
 # &w^\top g_k\ge a^\top g_k\,\mathbb 1\{\mathcal J\ne\emptyset\}\quad(k\in\bar{\mathcal J}\setminus\mathcal J^*).
 # \end{aligned}
-# $$ (eq-pref-programme)
+# $$ (eq-pref-program)
 #
 # To first order, $w^\top g_k$ is the decrease of $F_k$. The worst objectives must not grow, and the objectives in
 # $\bar{\mathcal J}$ must not grow faster than along $a$. C uses $\varepsilon=0.01$. For two objectives, $\mu\le0.01$
@@ -92,10 +92,10 @@
 #
 # Let $\operatorname{val}(G)=\max_{w\in\mathcal S_M}\min_kw^\top g_k$.
 #
-# 1. {eq}`eq-pref-programme` is feasible for all $r$ and $\mathbf F$ if and only if $\operatorname{val}(G)\ge0$.
-# 2. $\operatorname{val}(G)\ge\min_{p\in\mathcal S_M}p^\top Gp$. In particular, the programme is feasible if $G$ is
+# 1. {eq}`eq-pref-program` is feasible for all $r$ and $\mathbf F$ if and only if $\operatorname{val}(G)\ge0$.
+# 2. $\operatorname{val}(G)\ge\min_{p\in\mathcal S_M}p^\top Gp$. In particular, the program is feasible if $G$ is
 #    positive semidefinite, or is the sum of such a matrix and an antisymmetric one, or has no negative entry.
-# 3. If $G=J^\top J$ with $\nu=\min_{w\in\mathcal S_M}\lVert Jw\rVert^2$, the programme is feasible for every estimate
+# 3. If $G=J^\top J$ with $\nu=\min_{w\in\mathcal S_M}\lVert Jw\rVert^2$, the program is feasible for every estimate
 #    $\hat G$ with $\lVert\hat G-G\rVert_{\rm op}\le\nu$.
 # ```
 #
@@ -114,13 +114,13 @@
 #
 # For $G=J^\top J$ the minimum-norm weights $w^\circ$ are a feasible point, since $(Gw^\circ)_k\ge\nu\ge0$ for all $k$
 # by {prf:ref}`cmoo-lemma-mgda`. They are therefore the natural fall-back. For an indefinite estimate they are computed
-# from its positive semidefinite part. Point 3 of the theorem shows when the programme may be infeasible: near the
+# from its positive semidefinite part. Point 3 of the theorem shows when the program may be infeasible: near the
 # Pareto front $\nu\to0$, and any error may exceed $\nu$.
 
 # %% [markdown]
 # ## What the solution does
 #
-# From here on, $G=J^\top J$ is exact and $w$ solves {eq}`eq-pref-programme`.
+# From here on, $G=J^\top J$ is exact and $w$ solves {eq}`eq-pref-program`.
 #
 # ```{prf:theorem} First-order behaviour
 # :label: pref-theorem-behaviour
@@ -128,7 +128,7 @@
 # 1. *Descent mode*, $\mu\le\varepsilon$. The sum of the losses falls at the rate $\sum_k(Gw)_k\ge M\nu$. It therefore
 #    falls unless the point is Pareto stationary.
 # 2. *Empty $\mathcal J$.* If $\mathcal J=\emptyset$, no loss grows: $(Gw)_k\ge0$ for all $k$. However, no weights in
-#    $\mathcal S_M$ lower $\mu$, not even the programme's.
+#    $\mathcal S_M$ lower $\mu$, not even the program's.
 # 3. *Balance mode, two objectives.* If $\mathcal J\ne\emptyset$, then $w^\top Ga\ge0$, so $\mu$ does not grow.
 # ```
 #
@@ -162,7 +162,7 @@
 # 2. Since $c=-1.02$, $(Ga)_1<0<(Ga)_2$. Hence $\mathcal J=\{2\}$ and $\mathcal J^*=\{3\}$. The constraint for objective
 #    3 is $w_1-w_2+w_3\ge0$, that is, $w_2\le\frac12$. The constraint for objective 1 has the same left side and a
 #    negative right side.
-# 3. The programme maximises $(1-w_2)(Ga)_1+w_2(Ga)_2$, which grows with $w_2$. The optimum is at $w_2=\frac12$, with
+# 3. The program maximises $(1-w_2)(Ga)_1+w_2(Ga)_2$, which grows with $w_2$. The optimum is at $w_2=\frac12$, with
 #    value $\frac12\big((Ga)_1+(Ga)_2\big)=\frac12a_2=-0.15$.
 #
 # All feasible weights raise $\mu$, at a rate of at least $\frac{0.15}S$. The best direction, $Jw=(\frac12,0)$, leaves
@@ -171,8 +171,8 @@
 #
 # The weights raise $\mu$ because of the constraint for $\mathcal J^*$. Without this constraint, $w=(0,1,0)$ would lower
 # $\mu$ and raise the worst loss. Two aims of C conflict: the worst loss must not grow, and the losses should be
-# balanced. The programme gives precedence to the first. To first order no loss grows in this example. On random
-# instances the programme raises $\mu$ in about one case in a hundred (see the last table).
+# balanced. The program gives precedence to the first. To first order no loss grows in this example. On random
+# instances the program raises $\mu$ in about one case in a hundred (see the last table).
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
@@ -183,7 +183,7 @@
 #   $a^\top g_k$, and with it the sets and the solution.
 # * **Balance mode** need not balance for $M\ge3$, or if $\mathcal J=\emptyset$. That $\mu$ falls along $-Ja$ implies
 #   nothing about $-Jw$.
-# * **The minimum weight** (a mixture of $w$ with uniform weights) is applied after the programme. The mixture need not
+# * **The minimum weight** (a mixture of $w$ with uniform weights) is applied after the program. The mixture need not
 #   satisfy the constraints (checked below).
 # * **The method stops at the edge** $\mu=\varepsilon$, not at $r_1F_1=\dots=r_MF_M$.
 # ```
@@ -261,7 +261,7 @@ _ = check(
 )
 
 # %% [markdown]
-# **Feasibility.** We solve the programme on random cases with $M=2,3,5,11$, some of them rank-deficient. We use the
+# **Feasibility.** We solve the program on random cases with $M=2,3,5,11$, some of them rank-deficient. We use the
 # exact $G$, then add an antisymmetric matrix of the same size, then a symmetric one, which makes $G$ indefinite. We
 # check the solver's answers against the constraints. For equal losses we also check them against
 # $\operatorname{val}(G)$ of {prf:ref}`pref-theorem-feasible`.
@@ -336,7 +336,7 @@ _ = check("    and negative for an error of 2.02 nu, two equal gradients", two <
 
 # %% [markdown]
 # **What the solution does.** We use the exact $G$. In descent mode (losses nearly balanced) we compare the value of the
-# programme with $M\nu$. Both are equal for orthonormal gradients. In balance mode we measure the value as a share of
+# program with $M\nu$. Both are equal for orthonormal gradients. In balance mode we measure the value as a share of
 # $\max_k\lvert(Ga)_k\rvert$. If $\mathcal J\ne\emptyset$, the table shows how often the value is negative for each
 # number of objectives. If $\mathcal J=\emptyset$, we check that no weights lower $\mu$. The last check shows how often
 # the weights $0.8w+\frac{0.2}M$ violate a constraint.
@@ -407,7 +407,7 @@ def along(d):  # losses [101, 3] on the line x = -eta d
     return F + x @ jac + np.square(x).sum(1, keepdims=True) / 2
 
 
-paths = {"along J a": along(jac @ a), "along J w, the programme's": along(jac @ found.weights)}
+paths = {"along J a": along(jac @ a), "along J w, the program's": along(jac @ found.weights)}
 imbalance = {name: balance(np.ones(3), losses)[0] for name, losses in paths.items()}
 
 # %% tags=["remove-input", "nbval-check-output"]
@@ -425,7 +425,7 @@ check(
     (weights[allowed] @ G @ a).max() <= a[1] / 2 + 1e-12 < 0,
 )
 check("    without the constraint for J*, w = (0, 1, 0) has w'Ga > 0.4", (G @ a)[1] > 0.4)
-ahead = imbalance["along J w, the programme's"]
+ahead = imbalance["along J w, the program's"]
 check("mu falls for small steps along -J a", imbalance["along J a"][1] < mu)
 check("mu rises for all 100 steps up to 1/2 along -J w", (np.diff(ahead) > 0).all())
 slope = (ahead[1] - mu) / etas[1]
@@ -448,7 +448,7 @@ plot.show(
     draw,
     alt="Imbalance against the step size: a line along J a falls almost straight from 0.20 to 0.17; a curve along J w rises slowly from the same "
     "start, above a dotted level, to 0.205.",
-    caption="Three objectives: the imbalance after one step along minus J a, and along minus J w with the weights of the programme.",
+    caption="Three objectives: the imbalance after one step along minus J a, and along minus J w with the weights of the program.",
 )
 
 # %% [markdown]

@@ -14,7 +14,7 @@
 # # SSCA: convergence without constraints
 #
 # Stochastic successive convex approximation (SSCA) replaces the loss by a running average of quadratics and moves the
-# model towards the minimiser of this average. {cite:t}`ye2021ssca` (Y below) apply it to clients that hold samples
+# model towards the minimizer of this average. {cite:t}`ye2021ssca` (Y below) apply it to clients that hold samples
 # (Algorithm 1) or features (Algorithm 3). This note proves Lemmas 2 to 4 and Theorems 1 and 3 of the paper, for the
 # quadratic surrogate that all of its experiments use. Equation numbers in plain brackets are the paper's.
 #
@@ -23,9 +23,9 @@
 # * **The experiments are outside the theorem.** Their step sizes have $\sum_t\gamma_t^2=\infty$. For the quadratic
 #   surrogate $\sum_t\gamma_t\rho_t<\infty$ is enough, and even without it a weighted mean of
 #   $\mathbb E\lVert\nabla F\rVert^2$ tends to 0 ({prf:ref}`ssca-theorem-1`), also for the paper's exponents.
-# * **The proof of Lemma 3 lacks a square.** Lemma 3 says that close functions have close minimisers. It is correct if
+# * **The proof of Lemma 3 lacks a square.** Lemma 3 says that close functions have close minimizers. It is correct if
 #   their gradients are close, and wrong if only their values are close ({prf:ref}`ssca-example-3`).
-# * **The average starts at zero.** Therefore the first minimisers are too short, in the first round by a factor of 2.5
+# * **The average starts at zero.** Therefore the first minimizers are too short, in the first round by a factor of 2.5
 #   ({prf:ref}`ssca-lemma-bias`).
 
 # %% [markdown]
@@ -94,7 +94,7 @@
 # :label: ssca-lemma-bias
 #
 # Let $\kappa_t=1-\prod_{s\le t}(1-\rho_s)$. The averaged surrogate (3), started at the zero function, is
-# $\langle b^t,w\rangle+\kappa_t\tau\lVert w\rVert^2$ up to a constant. Its minimiser is $\bar w^t/\kappa_t$, not the
+# $\langle b^t,w\rangle+\kappa_t\tau\lVert w\rVert^2$ up to a constant. Its minimizer is $\bar w^t/\kappa_t$, not the
 # $\bar w^t$ of (9). Dividing by $\kappa_t$ is equivalent to using the weights
 #
 # $$
@@ -106,7 +106,7 @@
 # The proof has two steps.
 #
 # 1. The quadratic coefficient $k_t$ of the averaged surrogate satisfies $k_t=(1-\rho_t)k_{t-1}+\rho_t\tau$ with
-#    $k_0=0$. So $\tau-k_t=(1-\rho_t)(\tau-k_{t-1})$, and by induction $k_t=\kappa_t\tau$. The minimiser of
+#    $k_0=0$. So $\tau-k_t=(1-\rho_t)(\tau-k_{t-1})$, and by induction $k_t=\kappa_t\tau$. The minimizer of
 #    $\langle b,w\rangle+k\lVert w\rVert^2$ is $-\frac b{2k}$. Insert $b=b^t$ and $k=\kappa_t\tau$.
 # 2. Divided by $\kappa_t$, the recursion of $b^t$ is
 #    $\frac{b^t}{\kappa_t}=\frac{(1-\rho_t)\kappa_{t-1}}{\kappa_t}\cdot\frac{b^{t-1}}{\kappa_{t-1}}+\frac{\rho_t}{\kappa_t}(g^t-2\tau w^t)$.
@@ -114,7 +114,7 @@
 # ```
 #
 # So the $\bar w^t$ of (9) is too short by the factor $\kappa_t$, which pulls the model to the origin. For
-# $\rho_t=0.4\,t^{-0.4}$ the exact minimiser is longer by the factors 2.5, 1.72 and 1.45 in the first three rounds. As
+# $\rho_t=0.4\,t^{-0.4}$ the exact minimizer is longer by the factors 2.5, 1.72 and 1.45 in the first three rounds. As
 # $\sum_t\rho_t=\infty$, $\kappa_t\to1$. The weights {eq}`eq-ssca-bias` are a schedule like any other, so every
 # statement below also holds for the corrected form. Setting $\rho_1=1$ also removes the pull, but changes the weights
 # of later rounds.
@@ -201,14 +201,14 @@
 # ```{prf:lemma} Y Lemma 3, repaired
 # :label: ssca-lemma-3
 #
-# Let $\Phi_1,\Phi_2$ be differentiable and $\mu$-strongly convex, with minimisers $\bar w_1,\bar w_2$. Then
+# Let $\Phi_1,\Phi_2$ be differentiable and $\mu$-strongly convex, with minimizers $\bar w_1,\bar w_2$. Then
 #
 # $$
 # \mu\,\lVert\bar w_1-\bar w_2\rVert\le\lVert\nabla\Phi_1(\bar w_2)-\nabla\Phi_2(\bar w_2)\rVert .
 # $$ (eq-ssca-lemma3)
 #
 # If only $\lvert\Phi_1-\Phi_2\rvert\le\delta$ is known, then $\lVert\bar w_1-\bar w_2\rVert\le\sqrt{2\delta/\mu}$. The
-# minimisers of {eq}`eq-ssca-round` satisfy
+# minimizers of {eq}`eq-ssca-round` satisfy
 # $\lVert\bar w^s-\bar w^t\rVert\le\frac{L+2\tau}{2\tau}\lVert w^s-w^t\rVert+\frac{\lVert e^s\rVert+\lVert e^t\rVert}{2\tau}$.
 # ```
 #
@@ -230,8 +230,8 @@
 # :label: ssca-example-3
 #
 # The functions $\Phi_2(w)=\frac12w^2$ and $\Phi_1(w)=\Phi_2(w)+\frac\delta2\sin\frac w{\sqrt\delta}$ differ by at most
-# $\frac\delta2$, and $\Phi_1''\ge\frac12$. $\Phi_2$ has the minimiser zero, and $\Phi_1$ has $\sqrt\delta\,y$ with
-# $y=-\frac12\cos y$, that is, $y=-0.45$. So the minimisers are $0.45\sqrt\delta$ apart.
+# $\frac\delta2$, and $\Phi_1''\ge\frac12$. $\Phi_2$ has the minimizer zero, and $\Phi_1$ has $\sqrt\delta\,y$ with
+# $y=-\frac12\cos y$, that is, $y=-0.45$. So the minimizers are $0.45\sqrt\delta$ apart.
 # ```
 #
 # In (47) to (50) the paper argues from function values, and it writes $\frac\mu2\lVert\cdot\rVert$ where strong
@@ -241,7 +241,7 @@
 # ```{prf:lemma} Y Lemma 4
 # :label: ssca-lemma-4
 #
-# Suppose that the averaged surrogate is $\mu$-strongly convex, with gradient $\nabla F(w^t)+e^t$ at $w^t$ and minimiser
+# Suppose that the averaged surrogate is $\mu$-strongly convex, with gradient $\nabla F(w^t)+e^t$ at $w^t$ and minimizer
 # $\bar w^t$. Let $\Delta=\bar w^t-w^t$ and $\gamma=\gamma_t$. Then
 #
 # $$
@@ -474,7 +474,7 @@ for corrected in (False, True):
 # %% tags=["remove-input", "nbval-check-output"]
 check("1 / kappa_t is 2.50, 1.72, 1.45 for t = 1, 2, 3", np.abs(factors[:3] - [2.5, 1.72, 1.45]).max() < 0.005)
 check("    prod (1 - rho) at t = 20 is 0.017, 3e-4, 4e-7", np.allclose(list(left.values()), [0.017, 3e-4, 4e-7], rtol=0.15))
-check("the weights rho / kappa give the exact minimiser of (3), to 1e-12", max(exact) < 1e-12)
+check("the weights rho / kappa give the exact minimizer of (3), to 1e-12", max(exact) < 1e-12)
 _ = check("momentum SGD has the same iterates, plain and corrected, 60 rounds, to 1e-12", max(gaps) < 1e-12)
 
 # %% [markdown]
@@ -570,7 +570,7 @@ for delta in (1.0, 1e-2, 1e-4, 1e-6):
 # %% tags=["remove-input", "nbval-check-output"]
 check("Lemma 3: the best response is Lipschitz up to errors, on 6000 pairs", max(worst3) <= 1e-12)
 check("Lemma 4 in all rounds of all runs", max(worst4) <= 1e-12)
-_ = check("the example: minimisers 0.45 sqrt(delta) apart for delta = 1 to 1e-6", np.abs(np.array(list(roots.values())) - 0.45).max() < 0.005)
+_ = check("the example: minimizers 0.45 sqrt(delta) apart for delta = 1 to 1e-6", np.abs(np.array(list(roots.values())) - 0.45).max() < 0.005)
 
 # %% [markdown]
 # **Theorem 1.** We check the bounds with all constants, and with $\sigma^2$ and $F_{\inf}$ from the instance. With

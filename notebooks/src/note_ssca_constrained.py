@@ -11,15 +11,15 @@
 # ---
 
 # %% [markdown]
-# # SSCA with constraints: the server's programme and the penalty
+# # SSCA with constraints: the server's program and the penalty
 #
-# With constraints, the server of SSCA solves a small convex programme of averaged quadratics in every round
+# With constraints, the server of SSCA solves a small convex program of averaged quadratics in every round
 # (Algorithms 2 and 4 of {cite:t}`ye2021ssca`, Y below). This note proves Lemmas 1, 5 and 6 and Theorems 2, 4 and 5 of
 # the paper, for the quadratic surrogate. Equation numbers in plain brackets are the paper's.
 #
 # We have three findings.
 #
-# * **One formula is enough for any number of constraints.** The dual of the programme is maximised coordinate by
+# * **One formula is enough for any number of constraints.** The dual of the program is maximised coordinate by
 #   coordinate, each step in closed form. The paper's Lemma 1 is a single such step ({prf:ref}`ssca-lemma-dual`).
 # * **Part ii of Theorem 2 lacks a condition** without which it is false ({prf:ref}`ssca-example-penalty`). With this
 #   condition, the slack vanishes at a finite penalty ({prf:ref}`ssca-theorem-exact`).
@@ -27,7 +27,7 @@
 #   $\rho_t=t^{-0.6}$ and $\gamma_t=t^{-0.75}$ ({prf:ref}`ssca-theorem-2`).
 
 # %% [markdown]
-# ## The server's programme
+# ## The server's program
 #
 # The averaged surrogates are $\bar F_m(w)=A_m+\langle B_m,w\rangle+\tau\lVert w\rVert^2$, where the level $U_m$ is
 # subtracted from $A_m$. The objective is $\langle a_0,w\rangle+\tau_0\lVert w\rVert^2$. It is either averaged as well,
@@ -35,12 +35,12 @@
 #
 # $$
 # \min_{w,\,s}\;\langle a_0,w\rangle+\tau_0\lVert w\rVert^2+c\sum_{m=1}^Ms_m\quad\text{s.t.}\quad\bar F_m(w)\le s_m,\;s_m\ge0 .
-# $$ (eq-ssca-programme)
+# $$ (eq-ssca-program)
 #
 # ```{prf:lemma} The dual, one coordinate at a time
 # :label: ssca-lemma-dual
 #
-# Write $u(\nu)=\tau_0+\tau\sum_m\nu_m$ and $a(\nu)=a_0+\sum_m\nu_mB_m$. The dual of {eq}`eq-ssca-programme` is
+# Write $u(\nu)=\tau_0+\tau\sum_m\nu_m$ and $a(\nu)=a_0+\sum_m\nu_mB_m$. The dual of {eq}`eq-ssca-program` is
 #
 # $$
 # \max_{0\le\nu\le c}h(\nu),\qquad h(\nu)=\sum_m\nu_mA_m-\frac{\lVert a(\nu)\rVert^2}{4u(\nu)},
@@ -68,9 +68,9 @@
 # 1. *Dual.* Let $\nu_m$ be the multipliers of $\bar F_m\le s_m$ and $\mu_m$ those of $s_m\ge0$. The Lagrangian is
 #    linear in $s_m$ with slope $c-\nu_m-\mu_m$. Its infimum over $s_m$ is finite exactly if this slope is 0, that is,
 #    if $0\le\nu_m\le c$. In $w$ the Lagrangian is $\langle a(\nu),w\rangle+u(\nu)\lVert w\rVert^2+\sum_m\nu_mA_m$, with
-#    the minimiser {eq}`eq-ssca-response` and the minimum $h(\nu)$.
+#    the minimizer {eq}`eq-ssca-response` and the minimum $h(\nu)$.
 # 2. *Concavity.* $h$ is an infimum of functions that are affine in $\nu$. (The paper prints that the dual is convex.)
-# 3. *No gap.* The programme is convex, and large $s$ is strictly feasible (Slater). The programme is strongly convex in
+# 3. *No gap.* The program is convex, and large $s$ is strictly feasible (Slater). The program is strongly convex in
 #    $w$, so $w$ is unique, and it minimises the Lagrangian at every maximiser $\nu$.
 # 4. *One coordinate.* Put $u=u'+\tau\nu_m$. Then $a(\nu)=a'+\frac{u-u'}\tau B_m=p+\frac u\tau B_m$, and
 #
@@ -137,7 +137,7 @@
 # $$ (eq-ssca-phi)
 #
 # After $s$ is eliminated, Problem 4 of the paper is to minimise $\Phi$, and the server minimises $\bar\Phi^t$. Let
-# $\bar w^t$ be the minimiser of $\bar\Phi^t$ and $\Delta^t=\bar w^t-w^t$. The errors of the averaged surrogates are
+# $\bar w^t$ be the minimizer of $\bar\Phi^t$ and $\Delta^t=\bar w^t-w^t$. The errors of the averaged surrogates are
 # $e_m=\nabla\bar F_m^t(w^t)-\nabla F_m(w^t)$ and $\epsilon_m=\bar F_m^t(w^t)-F_m(w^t)$.
 #
 # ```{prf:assumption}
@@ -194,7 +194,7 @@
 #    Moreover $[F_m]_+\ge[\bar F_m(w)]_+-\lvert\epsilon_m\rvert$.
 # 3. *Sum.* Insert step 2 into step 1. Then $\Phi$ changes by at most
 #    $\gamma\big(\bar\Phi(\bar w)-\bar\Phi(w)-\tau_0\lVert\Delta\rVert^2\big)$ plus the errors of step 2 and the squares
-#    of step 1. Since $\bar\Phi$ is $2\tau_0$-strongly convex with minimiser $\bar w$,
+#    of step 1. Since $\bar\Phi$ is $2\tau_0$-strongly convex with minimizer $\bar w$,
 #    $\bar\Phi(\bar w)-\bar\Phi(w)\le-\tau_0\lVert\Delta\rVert^2$.
 # ```
 #
@@ -248,9 +248,9 @@
 #    fixed number. But
 #    $\lVert w^u-w^s\rVert\le\gamma_s\delta+\delta^{-1}\sum_{s<t<u}\gamma_t\lVert\Delta^t\rVert^2\to0$. This
 #    contradiction shows that $\Delta^t\to0$.
-# 6. *Limit points.* By steps 4 and 5, $D(w^\star)=0$. That is, $w^\star$ solves {eq}`eq-ssca-programme` with the exact
+# 6. *Limit points.* By steps 4 and 5, $D(w^\star)=0$. That is, $w^\star$ solves {eq}`eq-ssca-program` with the exact
 #    surrogates at $w^\star$, whose values and gradients at $w^\star$ are those of $F_m$. The KKT conditions of this
-#    programme, with $\lambda$ for $\nu$, are {eq}`eq-ssca-kkt`.
+#    program, with $\lambda$ for $\nu$, are {eq}`eq-ssca-kkt`.
 # ```
 #
 # For powers $\rho_t=a_1t^{-\alpha}$, $\gamma_t=a_2t^{-\beta}$, the conditions {eq}`eq-ssca-steps` are $\beta\le1$,
@@ -366,7 +366,7 @@
 # %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer instances, shorter runs
 seed = 0  # of the random instances
-instances = None  # of the programme; None: 1000 in the full profile, 300 in the quick one
+instances = None  # of the program; None: 1000 in the full profile, 300 in the quick one
 
 # %% tags=["remove-input"]
 from dataclasses import replace
@@ -386,7 +386,7 @@ instances = instances or {"quick": 300, "full": 1000}[profile]
 rng = np.random.default_rng(seed)
 
 
-def programme(R, M, d, exact):  # R random programmes; exact: the objective |w|^2
+def program(R, M, d, exact):  # R random programs; exact: the objective |w|^2
     a0 = np.zeros((R, d)) if exact else rng.standard_normal((R, d))
     A, size = 2 * rng.standard_normal((R, M)), np.exp(rng.standard_normal((R, M, 1)))
     return Program(a0, A, size * rng.standard_normal((R, M, d)), 1.0 if exact else 0.1, 0.1, 5.0)
@@ -407,7 +407,7 @@ def gap(p, nu):  # between primal and dual, relative
 # only at a solution, and the library's server step.
 
 # %% tags=["remove-input"]
-p = programme(instances, 1, 4, True)
+p = program(instances, 1, 4, True)
 b = np.square(p.B[:, 0]).sum(1)
 nu = lemma_1(b, p.A[:, 0], p.tau, p.c)
 den = b - 4 * p.tau * p.A[:, 0]
@@ -427,7 +427,7 @@ own = minimizer(p, nu[:, None])
 apart = max(np.abs(library(p, row)[0] - own[row]).max() for row in range(100))
 
 # %% tags=["remove-input", "nbval-check-output"]
-check(f"all branches occur in {instances} programmes", all(x.any() for x in (nu == 0, nu == p.c, (nu > 0) & (nu < p.c), den <= 0)))
+check(f"all branches occur in {instances} programs", all(x.any() for x in (nu == 0, nu == p.c, (nu > 0) & (nu < p.c), den <= 0)))
 check("no duality gap, to 1e-10", np.abs(gap(p, nu[:, None])).max() < 1e-10)
 check("    nor for b = 0 and A = U", np.abs(gap(edge, edge_nu[:, None])).max() < 1e-10)
 check("it is one step of the coordinate formula, to 1e-12", np.abs(multipliers(p)[:, 0] - nu).max() < 1e-12)
@@ -443,7 +443,7 @@ _ = check("fedlib.steps.surrogate gives the same w, to 1e-12", apart < 1e-12)
 sweeps, rows, monotone, near = (1, 10, 60, 300, 1000), {}, [], []
 for M in (2, 3, 5):
     for exact in (True, False):
-        p = programme(instances // 5, M, 4, exact)
+        p = program(instances // 5, M, 4, exact)
         gaps = [gap(p, multipliers(p, s)) for s in sweeps]
         heights = np.array([dual(p, multipliers(p, s)) for s in (1, 2, 3, 10)])
         monotone.append((np.diff(heights, axis=0) / (1 + np.abs(heights[1:]))).min())

@@ -1,4 +1,4 @@
-"""What the note on balancing measures: the imbalance mu, the direction a, the linear programme.
+"""What the note on balancing measures: the imbalance mu, the direction a, the linear program.
 
 Plain NumPy and SciPy, apart from the library's own FedCMOO-Pref. As in the paper, r are the
 preferences, F the losses, G the Gram matrix with columns g_1, ..., g_M; nothing here assumes that G
@@ -18,7 +18,7 @@ Flags = NDArray[np.bool_]
 
 
 class Program(NamedTuple):
-    """The linear programme (19), its sets and its solution; NaN where it is infeasible."""
+    """The linear program (19), its sets and its solution; NaN where it is infeasible."""
 
     weights: Array  # [M]
     value: float  # w^T G a above the tolerance, w^T G 1 below

@@ -1,4 +1,4 @@
-"""What the notes on SSCA measure: small finite sums, plain loops of the method, dual programmes.
+"""What the notes on SSCA measure: small finite sums, plain loops of the method, dual programs.
 
 Plain NumPy, so that a check compares two things that were made apart: nothing here knows the
 library's own SSCA. As in the paper, rho averages surrogates, gamma averages iterates, and tau is
@@ -22,13 +22,13 @@ Rows = NDArray[np.intp]
 
 
 def bias(rho: Array) -> Array:
-    """1 / kappa_t: by how much (9) is shorter than the minimiser of the averages (3)."""
+    """1 / kappa_t: by how much (9) is shorter than the minimizer of the averages (3)."""
     return np.asarray(1 / (1 - np.cumprod(1 - rho)))
 
 
 @dataclass(frozen=True)
 class Program:
-    """Minimise a0'w + tau0 |w|^2 + c sum_m [A_m + B_m'w + tau |w|^2]_+, one programme a row."""
+    """Minimize a0'w + tau0 |w|^2 + c sum_m [A_m + B_m'w + tau |w|^2]_+, one program a row."""
 
     a0: Array  # [R, d]
     A: Array  # [R, M]     constants less levels
@@ -45,7 +45,7 @@ def minimizer(p: Program, nu: Array) -> Array:
 
 
 def primal(p: Program, w: Array) -> Array:
-    """The programme's objective at `w`, `[R]`."""
+    """The program's objective at `w`, `[R]`."""
     square = np.square(w).sum(-1)
     above = p.A + np.einsum("rmd,rd->rm", p.B, w) + p.tau * square[:, None]
     return np.asarray((p.a0 * w).sum(-1) + p.tau0 * square + p.c * np.maximum(above, 0).sum(-1))

@@ -17,7 +17,7 @@ AFTER = "We added the runs with dropout after we had seen shorter ones."
 GUARDED = (
     "FedCMOO-Pref with dropout takes two things from the authors' code. It evaluates its losses "
     "without dropout, and it resets the model when the loss grows by half. The test losses of the "
-    "other two methods never grow by half. The linear programme is the paper's; the code's has "
+    "other two methods never grow by half. The linear program is the paper's; the code's has "
     "other constraints in descent mode."
 )
 

@@ -1,4 +1,4 @@
-"""Weights by preference: the programme against all vertices, sets and directions by hand."""
+"""Weights by preference: the program against all vertices, sets and directions by hand."""
 
 from itertools import combinations, product
 
@@ -13,7 +13,7 @@ from fedlib.weights.rules import balancing, solve
 
 
 def vertices(G, bound):
-    """All vertices of the feasible set of the programme, by solving for every active set."""
+    """All vertices of the feasible set of the program, by solving for every active set."""
     count = len(G)
     rows = np.vstack([np.eye(count), G])
     right = np.append(np.zeros(count), bound)

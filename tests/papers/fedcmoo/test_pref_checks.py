@@ -1,4 +1,4 @@
-"""The balancing direction and the linear programme of the note, by hand."""
+"""The balancing direction and the linear program of the note, by hand."""
 
 from math import log
 

@@ -27,7 +27,7 @@ def test_sums_and_biases_by_hand():
 
 
 def test_program_by_hand():
-    """Minimise w + w^2 / 2 + c [w^2 / 2 - A]_+ on the line."""
+    """Minimize w + w^2 / 2 + c [w^2 / 2 - A]_+ on the line."""
     p = c.Program(np.ones((2, 1)), np.array([[-2.0], [0.0]]), np.zeros((2, 1, 1)), 0.5, 0.5, 3.0)
     assert c.minimizer(p, np.zeros((2, 1)))[:, 0] == pytest.approx([-1, -1])
     assert c.primal(p, np.full((2, 1), -1.0)) == pytest.approx([-0.5, -0.5 + 1.5])
@@ -36,7 +36,7 @@ def test_program_by_hand():
 
 
 @pytest.mark.parametrize(("constraints", "sweeps"), [(0, 1), (1, 1), (2, 300), (3, 600)])
-def test_coordinate_ascent_solves_the_programme(rng, constraints, sweeps):
+def test_coordinate_ascent_solves_the_program(rng, constraints, sweeps):
     p = program(rng, 40, constraints)
     w = c.minimizer(p, c.multipliers(p, sweeps))
     gap = c.primal(p, w) - c.dual(p, c.multipliers(p, sweeps))
