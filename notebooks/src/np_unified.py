@@ -13,20 +13,20 @@
 # %% [markdown]
 # # Neyman-Pearson classification, full paper
 #
-# **Result.** With half of the clients a round hard switching misses the constraint on
-# {result}`np_unified/hard.infeasible:.0%` of the splits, soft switching on {result}`np_unified/soft.infeasible:.0%`.
-# Compression with error feedback slows the first 50 rounds and costs nothing at the end. Splits differ so much
-# that three are too few: of all means over three of the ten, {result}`np_unified/hard.of_three:.0%` are
-# feasible under hard switching and {result}`np_unified/soft.of_three:.0%` under soft.
+# **Result.** With half of the clients per round, hard switching misses the constraint on
+# {result}`np_unified/hard.infeasible:.0%` of the splits and soft switching on {result}`np_unified/soft.infeasible:.0%`.
+# Compression with error feedback slows the first 50 rounds and costs nothing at the end. The splits differ so much
+# that the paper's three are too few. Of all means over three of our ten splits, {result}`np_unified/hard.of_three:.0%`
+# are
+# feasible under hard switching and {result}`np_unified/soft.of_three:.0%` under soft switching.
 #
 # The full paper {cite}`fedsgm2025` puts the method of the [workshop paper](np_workshop) under harder
-# conditions: 20 clients of whom only 10 take part in a round, and Top-K compression to one
-# coordinate in ten *both ways*, with error feedback on the uplink {cite}`seide2014onebit` and primal EF21 on
-# the downlink {cite}`richtarik2021ef21`. Its Figures 1, 2, 5 and 6 are reproduced here on ten train/test splits
-# in place of three, with every sweep that the figures show.
+# conditions. Only 10 of 20 clients take part in a round, and Top-K keeps one
+# coordinate in ten in *both directions*, with error feedback on the uplink {cite}`seide2014onebit` and primal EF21 on
+# the downlink {cite}`richtarik2021ef21`. This page reproduces the paper's Figures 1, 2, 5 and 6, with every sweep that
+# they show, on ten train/test splits in place of three.
 #
-# A few clients have most of the constraint loss, and when they are not sampled, the round works on the objective.
-# Every figure below rests on ten splits.
+# A few clients have most of the constraint loss. When they are not sampled, the round works on the objective.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": the paper's setting on ten splits; "quick": three splits, short sweeps
@@ -64,8 +64,8 @@ page = STUDIES["np_unified"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Change this cell, and what stands below changes with it. What is stored under its configuration is
-# loaded, anything else is computed; the study's other runs repeat it with other values.
+# If you change this cell, the results below change as well. Runs that are stored for this configuration are
+# loaded, all others are computed. The study's other runs vary the settings of this cell.
 
 # %%
 soft = FedSGM(
@@ -83,18 +83,18 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## Figure 1: both modes, and what participation does
 #
-# The centralized curve takes as many steps as the federated one (E a round) on all training data
-# in one place, with the switching value refreshed at every step.
+# The centralized method takes $E$ steps per round, as the federated one does, but on the pooled training data.
+# It recomputes the switching value at every step.
 
 # %% tags=["remove-input"]
 some = some_of(traces["hard"])
 plot.show(
     page.figures["figure_1"](traces),
     alt=f"Objective and constraint over the rounds for hard and soft switching with {some} "
-    "clients, all clients, and centralized. All objectives fall; the constraint reaches the level "
-    "with all clients and stays above it for hard switching with some.",
-    caption=f"With all clients the constraint reaches its level; with {some} hard switching stays "
-    "above it. Mean over the seeds and one standard deviation.",
+    "clients, with all clients, and centralized. All objectives fall. The constraint reaches the level "
+    f"with all clients and stays above it for hard switching with {some} clients.",
+    caption=f"With all clients the constraint reaches its level; with {some} clients hard switching stays "
+    "above it. The curves are means over the seeds, the bands one standard deviation.",
     size=(8.6, 3.6),
 )
 
@@ -107,60 +107,69 @@ measures |= {"infeasible": "infeasible", "oscillation": "oscillation of g"}
 report.runs_table(numbers, {text: run for run, text in labels.items()}, measures, health)
 
 # %% [markdown]
-# *Late* is the mean over the last fifth of the rounds. A seed is called *infeasible* if its late
-# $g$ exceeds $1.05\,\epsilon$; the table gives the share of such seeds.
+# *Late* values are means over the last fifth of the rounds. A seed is *infeasible* if its late
+# $g$ exceeds $1.05\,\epsilon$; the table shows the share of such seeds.
 #
-# With all clients the federated runs match the centralized ones, which see the same training rows, in the constraint, and under soft switching also in the objective, within 10 %. Under hard switching the federated objective ends higher by more than that on average, as 320 further splits show ({claim}`fedsgm/C26`).
+# The centralized runs see the same training rows as the federated runs with all clients. The late constraints of the
+# two agree, and under soft switching the late objectives agree within 10 %. Under hard switching the federated
+# objective ends more than 10 % higher on average, as 320 further splits show ({claim}`fedsgm/C26`).
 #
-# Splits are infeasible with half of the clients, and not with all, because of the term
-# $2\sigma\sqrt{\tfrac2n\log\tfrac{6T}{\delta}}$ in the theorems for partial participation: the switching value $\hat G$ of ten clients is a noisy estimate of
-# $g$, because a few clients have most of the constraint loss: late in a run with all clients the largest $g_j$ is
-# {result}`np_unified/hard_all.g_max:.2f`, against a mean of {result}`np_unified/hard_all.g:.2f`.
-# Averaging over rounds does not remove that noise, because the rule uses only whether the estimate is above the threshold.
+# Some splits are infeasible with half of the clients, but not with all of them, because the switching value $\hat G$ of
+# ten clients is a noisy
+# estimate of $g$. The theorems for partial participation have a term for this noise,
+# $2\sigma\sqrt{\tfrac2n\log\tfrac{6T}{\delta}}$. The noise is large because a few clients have most of the constraint
+# loss: late in a run with all clients the largest $g_j$ is
+# {result}`np_unified/hard_all.g_max:.2f`, whereas the mean is {result}`np_unified/hard_all.g:.2f`.
+# Averaging over rounds does not remove the noise, because the rule uses only whether the estimate is above the
+# threshold.
 #
 # ## Figure 2: local steps, participation, compression
 #
-# Rows of the paper's figure, hard left, soft right, at the paper's 10 of 20 clients. More local steps
-# are faster, with diminishing gain, and the constraint oscillates more. With all clients it is the same.
+# The next three figures show the rows of the paper's Figure 2, with hard switching on the left and soft switching on
+# the right. Unless stated otherwise, 10 of 20 clients take part, as in the paper. More local steps
+# make the runs faster, with diminishing gain, and make the constraint oscillate more. Runs with all clients behave the
+# same way.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["local_steps"](traces),
-    alt="Objective and constraint for several numbers of local steps; more steps fall faster with "
-    "diminishing gain.",
-    caption="More local steps converge faster, with diminishing gain. Objective and constraint, mean over"
-    " the seeds.",
+    alt="Objective and constraint over the rounds for several numbers of local steps. With more steps the objective "
+    "falls faster, with diminishing gain.",
+    caption="With more local steps the runs converge faster, with diminishing gain. The objective is above, the "
+    "constraint below; curves are means over the seeds.",
     size=(8.6, 4.8),
 )
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["participation"](traces),
-    alt="Objective and constraint for several numbers of participants; fewer participants give a "
+    alt="Objective and constraint over the rounds for several numbers of participants. Fewer participants give a "
     "lower objective early, and a noisier constraint.",
-    caption="More participants make the constraint calmer and keep it nearer to the level. Objective and "
-    "constraint by clients a round.",
+    caption="More participants make the constraint steadier and keep it nearer to the level. The objective is above, "
+    "the constraint below, a curve for each number of clients per round.",
     size=(8.6, 4.8),
 )
 
 # %% [markdown]
-# Fewer clients look faster in the objective, because they violate the constraint. What falls with the
-# number of clients is the mean excess of $g$ over $\epsilon$, and its oscillation ({claim}`fedsgm/C8`).
+# With fewer clients the objective falls faster, but only because the constraint is violated. As the
+# number of clients grows, the mean excess of $g$ over $\epsilon$ and the oscillation of $g$ fall ({claim}`fedsgm/C8`).
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["compression"](traces),
-    alt="Objective and constraint for Top-K with several K/d, which lie on top of each "
-    "other, and without error feedback, which is clearly worse.",
-    caption="With error feedback compression changes little; without it the method is clearly"
-    " worse. Objective and constraint for Top-K.",
+    alt="Objective and constraint over the rounds for Top-K. The curves for several K/d lie on top of each "
+    "other; the curve without error feedback is clearly worse.",
+    caption="With error feedback compression changes little; without error feedback the method is clearly"
+    " worse. The objective is above, the constraint below, a curve for each share K/d of Top-K.",
     size=(8.6, 4.8),
 )
 
 # %% [markdown]
-# Whether compression destabilizes the constraint depends on how instability is measured. From round to round
-# hard switching changes $g$ *less* with $K/d=0.1$ than without compression, because it chatters
-# anyway; the standard deviation of $g$ over the last fifth of the rounds grows with compression, clearly so under soft switching. Soft switching varies less by both measures ({claim}`fedsgm/C12`).
+# Whether compression destabilizes the constraint depends on how instability is measured ({claim}`fedsgm/C12`). One
+# measure is the change of $g$ from round to round. Under hard switching this change is *smaller* with $K/d=0.1$ than
+# without compression, because hard switching chatters anyway. The other measure is the standard deviation of $g$ over
+# the last fifth of the rounds. It grows with compression, clearly so under soft switching. By both measures soft
+# switching varies less than hard switching.
 
 # %% [markdown]
 # ## Figure 5: the sharpness of soft switching
@@ -168,34 +177,34 @@ plot.show(
 # %% tags=["remove-input"]
 plot.show(
     page.figures["figure_5"](traces),
-    alt="Objective and constraint under soft switching for several sharpnesses, and hard: larger "
-    "beta gives a lower objective and a larger constraint, which for the largest ends above the level.",
-    caption="A larger sharpness gives a lower objective and a larger constraint, in the end above the "
-    f"level. Soft switching with {some} clients a round, and hard.",
+    alt="Objective and constraint under soft switching for several sharpnesses, and under hard switching. A larger "
+    "beta gives a lower objective and a larger constraint, which ends above the level for the largest beta.",
+    caption="A larger sharpness lowers the objective and raises the constraint, for the largest sharpness above the "
+    f"level. The runs use soft switching with {some} clients per round; hard switching is shown for comparison.",
     size=(8.6, 3.6),
 )
 
 # %% [markdown]
-# That convergence is less stable at $\beta=20$ than at 40 holds in {result}`np_unified/C14.share:.0%` of the settings that
+# Convergence is less stable at $\beta=20$ than at 40 in {result}`np_unified/C14.share:.0%` of the settings that
 # the paper leaves open ({claim}`fedsgm/C14`).
 
 # %% [markdown]
 # ## Figure 6: against a fixed penalty
 #
-# Penalty-FedAvg minimises $f+\rho\,[g-\epsilon]_+$. By exact-penalty theory it can only end
-# feasible if $\rho$ exceeds the multiplier $\lambda$ of the split (prediction **P3**), and
-# $\lambda$ differs from split to split. Step sizes are tuned on the training curves: the smallest
-# mean late $f$ among those with mean late $g\le1.05\,\epsilon$, and if there is none the smallest
-# late $g$.
+# Penalty-FedAvg minimizes $f+\rho\,[g-\epsilon]_+$. By exact-penalty theory it can end
+# feasible only if $\rho$ exceeds the multiplier $\lambda$ of the split (prediction **P3**), and
+# $\lambda$ differs from split to split. We tune each method's step size on the training curves. Among the step sizes
+# with mean late $g\le1.05\,\epsilon$ we choose the one with the smallest mean late $f$; if there is none, the one with
+# the smallest late $g$.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["figure_6"](traces),
-    alt="Scatter of late constraint against late objective, a point a split. Small penalties lie "
-    "far above the level, large ones below it at a larger objective; FedSGM and the penalties 2 "
+    alt="Scatter plot of late constraint against late objective with one point per split. Small penalties lie "
+    "far above the level, large ones below it at a larger objective. FedSGM and the penalties 2 "
     "and 20 lie around the level.",
-    caption="Small penalties violate the constraint, large ones cost objective; FedSGM lies near the "
-    "level without a penalty to tune. One point a split, each method at its tuned step size.",
+    caption="Small penalties violate the constraint, large ones raise the objective; FedSGM ends near the "
+    "level without a penalty to tune. Each point is one split; each method runs at its tuned step size.",
     size=(8.5, 4.0),
 )
 
@@ -206,13 +215,16 @@ columns = {"lr": "step size", "f": "late f", "g": "late g", "infeasible": "infea
 report.runs_table(numbers, tuned, columns, health)
 
 # %% [markdown]
-# A penalty is *right* on a split if it is feasible there at a late $f$ of at most 1.25 times that of soft
-# FedSGM. On a split {result}`np_unified/penalty.right:.0%` of the five are right: 20 on
+# A penalty is *right* on a split if it is feasible there with a late $f$ of at most 1.25 times that of soft
+# FedSGM. On average over the splits, {result}`np_unified/penalty.right:.0%` of the five penalties are right. The
+# penalty 20 is right on
 # {result}`np_unified/penalty_rho20.right:.0%` of the splits, its neighbours 2 and 100 on
 # {result}`np_unified/penalty_rho2.right:.0%` and {result}`np_unified/penalty_rho100.right:.0%`. So one
-# of the five is comparable with FedSGM, and a factor of five or ten from it is not ({claim}`fedsgm/C10`). The sharpness is the easier knob: over a
-# factor of 200 in $\beta$ late $g$ of a split moves by {result}`np_unified/spread.beta_g:.3f` and late $f$ by
-# {result}`np_unified/spread.beta_f:.3f`, over a factor of 200 in $\rho$ (0.5 to 100, same step size) by
+# of the five penalties is comparable with FedSGM, and penalties a factor of five or ten away from it are not
+# ({claim}`fedsgm/C10`).
+# The sharpness is easier to tune. Over a
+# factor of 200 in $\beta$, the late $g$ of a split varies by {result}`np_unified/spread.beta_g:.3f` and its late $f$ by
+# {result}`np_unified/spread.beta_f:.3f`. Over a factor of 200 in $\rho$ (0.5 to 100, same step size), they vary by
 # {result}`np_unified/spread.rho_g:.3f` and {result}`np_unified/spread.rho_f:.2f`.
 
 # %% tags=["remove-input", "nbval-check-output"]
@@ -229,7 +241,8 @@ if {0.5, 20.0} <= {*page.rhos}:
 # %% [markdown]
 # ## The paper against ours
 #
-# For a bound, `agrees` means that our mean does not exceed it by more than 5 %.
+# The paper's values in this table are upper bounds. The status `agrees` means that our mean exceeds the bound by at
+# most 5 %.
 
 # %% tags=["remove-input"]
 report.paper_table(page.study, numbers)
@@ -237,7 +250,7 @@ report.paper_table(page.study, numbers)
 # %% [markdown]
 # ## Verdicts
 #
-# The rule of each claim and the runs behind it are on the [claims page](../book/claims.md).
+# The [claims page](../book/claims.md) has the rule of each claim and the measured values.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
@@ -245,15 +258,15 @@ report.claims_table(page.study, traces, numbers, page.params)
 # %% [markdown]
 # ## What the paper leaves open
 #
-# | open in the paper | chosen here |
+# | Open in the paper | Our choice |
 # | --- | --- |
-# | which class is the majority | class 0 = benign is the objective, malignant the constraint |
-# | split | 80/20 stratified, then 14 benign and 8 malignant rows a client; redrawn for every seed |
-# | learning rate | 0.3; for Figure 6 tuned on a grid from 1 to 1e-4 |
+# | which class is the majority | The benign class, class 0, has the objective, and the malignant class the constraint. |
+# | split | The train/test split is 80/20 and stratified. Each client gets 14 benign and 8 malignant rows. Both are redrawn for every seed. |
+# | learning rate | 0.3, and for Figure 6 tuned on a grid from 1 to 1e-4 |
 # | legends of Figure 2 | E = 1, 2, 5, 10, 20; n = 2, 5, 10, 15, 20; K/d = 0.04, 0.1, 0.25, 0.5, 1 |
 # | axes | logarithmic for f and g |
-# | legend of Figure 5 | beta = 20, 40, 80, 120, 400, and hard |
-# | which side compression acts on | both, as in Algorithm 1 |
+# | legend of Figure 5 | beta = 20, 40, 80, 120, 400, and hard switching |
+# | direction that is compressed | both, as in Algorithm 1 |
 #
 # ```{provenance} np_unified
 # ```

@@ -13,25 +13,26 @@
 # %% [markdown]
 # # Neyman-Pearson classification, workshop paper
 #
-# **Result.** Both rules bring the constraint to its level. Soft switching has about four times fewer violations
-# at two of the seven step sizes that we tried; the paper prints no step size. It does compromise the convergence at the
-# sharpnesses $\beta$ that the authors name, 20 to 60: the late objective is
+# **Result.** Hard and soft switching both bring the constraint to its level. Soft switching has about four times
+# fewer violations at two of the seven step sizes that we tried; the paper prints no step size. Soft switching does
+# compromise the convergence at the sharpnesses $\beta$ that the authors name, 20 to 60. Its late objective is
 # {result}`np_workshop/loss_ratio.main:.2f` to {result}`np_workshop/loss_ratio.beta60:.2f` times that of hard
 # switching.
 #
 # The workshop paper {cite}`upadhyay2025switching` asks for a classifier that is good on the majority
 # class *while* its loss on the minority class stays below a level. Ten clients hold equal parts of
-# the Breast Cancer Wisconsin data {cite}`wolberg1995breast`; every round each of them takes five local
-# steps and sends one in ten coordinates of the result. Two rules decide whether a round works on
-# the objective or on the constraint: **hard** switching (all or nothing) and **soft** switching (a
-# ramp that ends at the level).
+# the Breast Cancer Wisconsin data {cite}`wolberg1995breast`. In every round each client takes five local
+# steps and sends one in ten coordinates of the resulting change. A switching rule decides whether the round works on
+# the objective or on the constraint. **Hard** switching spends the whole round on one of the two. **Soft** switching
+# mixes them, with a weight of the constraint that rises along a ramp and reaches 1 at the level.
 #
-# The paper's Figure 1 has three splits; here there are sixty. Two formulas below say why the
-# runs come out as they do, and the runs follow them.
+# The paper's Figure 1 rests on three splits of the data, ours on sixty. Two formulas below predict how often hard
+# switching violates the constraint and where soft switching settles; the runs agree with them.
 #
 # :::{admonition} The problem
 # :class: note
-# With $\phi(w;x,y)=-y\,w^\top x+\log(1+e^{w^\top x})$ and client $j$'s rows of class 0 and 1,
+# Let $\phi(w;x,y)=-y\,w^\top x+\log(1+e^{w^\top x})$ be the logistic loss and $D_j$ the rows of client $j$. The
+# problem, with the classes 0 and 1, is
 #
 # $$
 # \begin{aligned}
@@ -40,9 +41,9 @@
 # \end{aligned}
 # $$
 #
-# Class 0 is benign (357 rows), class 1 malignant (212 rows); the published text does not say so,
-# and {claim}`fedsgm/C3` is judged with the roles swapped too. Features are z-scored, there is no
-# bias, $w_0=0$, so that $f=g=\log 2$ and every run starts with a constraint phase.
+# Class 0 is benign (357 rows) and class 1 malignant (212 rows). The published text does not say which class is which,
+# so {claim}`fedsgm/C3` is also judged with the roles swapped. Features are z-scored, and the model has no
+# bias. Training starts at $w_0=0$, where $f=g=\log 2$, so every run begins by working on the constraint.
 # :::
 
 # %% tags=["parameters"]
@@ -79,8 +80,8 @@ page = STUDIES["np_workshop"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Change this cell, and the figures below it change. What is stored under its configuration is
-# loaded, anything else is computed; the sweeps repeat the two runs with other values.
+# If you change this cell, the figures below it change as well. Runs that are stored for this configuration are
+# loaded, all others are computed. The sweeps repeat the two runs with other values.
 
 
 # %%
@@ -104,22 +105,22 @@ traces = page.run(problem, hard=hard, soft=replace(hard, switch=Soft(page.beta))
 numbers, health = page.numbers, page.health
 
 # %% [markdown]
-# [The last section](#what-the-paper-leaves-open) lists what the paper leaves open, and what we chose.
+# [The last section](#what-the-paper-leaves-open) lists the settings that the paper leaves open and our choices.
 
 # %% [markdown]
 # ## Figure 1: hard against soft
 #
-# Curves are means over the seeds, bands one standard deviation (left, middle) or the range over
-# seeds (right). Values are exact: $f$ and $g$ over all clients' data at the start of each round.
+# Curves are means over the seeds. Bands show one standard deviation (left, middle) or the range over the
+# seeds (right). Each value of $f$ and $g$ is computed on all clients' data at the start of the round.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["figure_1"](traces),
-    alt="Three panels over the rounds. Left: the objective falls under both rules, under hard "
-    "switching a little lower. Middle: hard switching rides on the level, soft settles below it. "
-    "Right: violations keep growing under hard switching and stop early under soft.",
-    caption="Hard switching rides on the level and keeps violating it; soft switching settles below it, "
-    "at a larger objective. Objective, constraint and running count of violating rounds.",
+    alt="Three panels over the rounds. Left: the objective falls under both rules and ends a little "
+    "lower under hard switching. Middle: the constraint stays near the level under hard switching and settles "
+    "below it under soft switching. Right: violations keep growing under hard switching and stop early under soft.",
+    caption="Hard switching stays near the level and keeps violating it; soft switching settles below it, "
+    "at a larger objective. The panels show the objective, the constraint and the running count of violating rounds.",
     size=(8.6, 3.0),
 )
 
@@ -129,7 +130,7 @@ report.runs_table(
     {"hard": "hard", "soft": "soft"},
     {
         "violations": "violating rounds",
-        "after": "after the first feasible",
+        "after": "violations after first feasible round",
         "f": "late f",
         "g": "late g",
         "jitter": "std of late g",
@@ -140,43 +141,43 @@ report.runs_table(
 # %% [markdown]
 # ## "About four times fewer violations" depends on the step size
 #
-# The count under soft switching is the length of the initial descent, which is shorter the larger
-# the step. The count under hard switching has a second part that does not shrink: the late rounds
-# in which the model is pushed back over the level again and again. So the ratio depends on the
-# step size, which the paper does not report:
+# Under soft switching only the rounds of the initial descent violate the constraint, and a larger step size
+# shortens this descent. Under hard switching late rounds violate it as well, because the objective pushes the model
+# back over the level again and again. A larger step size does not reduce these late violations. The ratio of the two
+# counts therefore depends on the step size, which the paper does not report:
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["learning_rates"](traces),
-    alt="Left: violating rounds against the step size; both fall at first, then hard stays level "
-    "while soft keeps falling. Right: their ratio rises steadily and crosses the paper's 4 once.",
+    alt="Left: violating rounds against the step size. Both counts fall at first; then that of hard switching stays "
+    "level while that of soft switching keeps falling. Right: their ratio rises and crosses the paper's 4 once.",
     caption="The ratio of violations rises with the step size and passes the paper's 4 only once. "
-    "Violating rounds and their ratio; bars are 95 % intervals.",
+    "Left: violating rounds. Right: hard switching's count divided by that of soft switching. Bars are 95 % intervals.",
     size=(8.5, 3.2),
 )
 
 # %% [markdown]
-# The sharpness $\beta$, on the other hand, hardly changes the count. It decides how far below the
-# level soft switching settles, and with it the price in the objective: late objectives of
-# {result}`np_workshop/loss_ratio.main:.2f`, {result}`np_workshop/loss_ratio.beta60:.2f` and
-# {result}`np_workshop/loss_ratio.beta200:.2f` times that of hard switching at 20, 60 and 200. All
-# other figures of this page have $\beta=20$, so what they show of the objective is the price at
-# the smallest sharpness, not the price of soft switching:
+# The sharpness $\beta$, by contrast, hardly changes the number of violations. It decides how far below the
+# level soft switching settles and how much larger the objective becomes. At the sharpnesses 20, 60 and 200 the late
+# objective is {result}`np_workshop/loss_ratio.main:.2f`, {result}`np_workshop/loss_ratio.beta60:.2f` and
+# {result}`np_workshop/loss_ratio.beta200:.2f` times that of hard switching. All
+# other figures of this page use $\beta=20$ and therefore show the objective at the smallest sharpness that the theory
+# allows, where the price is highest:
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["sharpness"](traces),
-    alt="Three panels against beta: the late objective falls, the late constraint rises towards the "
-    "level, the number of violating rounds is constant.",
-    caption="Sharpness trades the objective against the distance from the level and leaves the number of "
-    "violations as it is. Soft switching, late values and count.",
+    alt="Three panels against beta. The late objective falls, the late constraint rises towards the "
+    "level, and the number of violating rounds is constant.",
+    caption="A larger sharpness lowers the late objective, brings the constraint closer to the level and leaves "
+    "the number of violations as it is. All three panels show soft switching.",
     size=(8.6, 3.0),
 )
 
 # %% [markdown]
 # ## Two predictions
 #
-# At a stationary point of the switching dynamics the two pulls cancel,
+# At a stationary point of switching, the step along the objective and the step along the constraint cancel,
 #
 # $$
 # (1-\sigma)\nabla f(w)+\sigma\nabla g(w)=0
@@ -184,18 +185,18 @@ plot.show(
 # \frac{\sigma}{1-\sigma}=\lambda=\frac{\lVert\nabla f(w)\rVert}{\lVert\nabla g(w)\rVert},
 # $$
 #
-# where $\lambda$ is the multiplier of the constraint. Hard switching can only realise
-# $\sigma=\lambda/(1+\lambda)$ as a *share of rounds*: in that share of the late rounds the constraint
-# is violated, so the round works on it (**P1**). Soft switching realises it
-# as a weight, $\sigma=1+\beta(g-\epsilon)$, hence settles at
+# where $\lambda$ is the multiplier of the constraint. Hard switching has only the weights 0 and 1, so it realizes
+# $\sigma=\lambda/(1+\lambda)$ as a *share of rounds*: in this share of the late rounds the constraint
+# is violated and the round works on it (prediction **P1**). Soft switching realizes $\sigma$
+# as a weight. On its ramp $\sigma=1+\beta(g-\epsilon)$; solving for $g$ shows that it settles at
 #
 # $$
 # g=\epsilon-\frac1{\beta(1+\lambda)}<\epsilon ,
 # $$
 #
-# strictly below the level (**P2**), and stops violating. The distance vanishes as $\beta$ grows, and
-# the price in the objective with it. Both are checked on long uncompressed runs, with $\lambda$
-# taken from the gradients at the final model alone.
+# strictly below the level, and stops violating the constraint (prediction **P2**). As $\beta$ grows, the distance to
+# the level vanishes, and so does the price in the objective. We check both predictions on long runs without
+# compression and compute $\lambda$ from the gradients at the final model alone.
 
 # %% tags=["remove-input"]
 report.runs_table(
@@ -220,8 +221,8 @@ if {0.1, 1.0} <= {*page.lrs}:
 # %% [markdown]
 # ## The paper against ours
 #
-# The paper gives curves and one number. `agrees` means that the printed value is within the stated
-# tolerance of ours, `undecided` that it is not and still lies in our 95 % interval over seeds.
+# The paper prints curves and one number. The status `agrees` means that the printed value is within the stated
+# tolerance of ours. `undecided` means that it is outside this tolerance but inside our 95 % interval over the seeds.
 
 # %% tags=["remove-input"]
 report.paper_table(page.study, numbers)
@@ -229,8 +230,8 @@ report.paper_table(page.study, numbers)
 # %% [markdown]
 # ## Verdicts
 #
-# The rule of each claim, the runs behind it, and what the other sharpnesses give are on the
-# [claims page](../book/claims.md).
+# The [claims page](../book/claims.md) has the rule of each claim, the measured values, and the verdicts for other
+# sharpnesses.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
@@ -238,17 +239,17 @@ report.claims_table(page.study, traces, numbers, page.params)
 # %% [markdown]
 # ## What the paper leaves open
 #
-# | open in the paper | chosen here | does it matter? |
+# | Open in the paper | Our choice | Does it matter? |
 # | --- | --- | --- |
-# | which class is the majority | class 0 = benign (357 rows) | both are among the settings of {claim}`fedsgm/C3` |
-# | step size | 0.3: the ratio is near the printed one | decides the ratio, see above |
-# | sharpness $\beta$ | 20, the theory's $2/\epsilon$; 200 for the claim on the price | not for the count; decides the final level and the price |
-# | $K/d$ of Rand-K | 0.1, as in the full paper | 0.1 and 1 are among the settings of {claim}`fedsgm/C3` |
-# | bias | none | not varied here |
-# | standardisation | z-score over the training rows | not varied here |
-# | split | equal sizes and class counts, redrawn for every seed | 35 benign and 21 malignant rows a client |
+# | which class is the majority | class 0 = benign (357 rows) | {claim}`fedsgm/C3` is judged with each of the two classes. |
+# | step size | 0.3, where the ratio of violations is near the printed one | It decides the ratio of violations, see above. |
+# | sharpness $\beta$ | 20, the theory's $2/\epsilon$; 200 for the claim on the price | It does not change the number of violations, but it decides the final level and the price. |
+# | share $K/d$ of coordinates that Rand-K sends | 0.1, as in the full paper | {claim}`fedsgm/C3` is judged with 0.1 and 1. |
+# | bias | none | We did not vary it. |
+# | standardization | z-score over the training rows | We did not vary it. |
+# | split | equal sizes and class counts, redrawn for every seed | Each client has 35 benign and 21 malignant rows. |
 #
-# Averages over the last 20 rounds are called *late*; intervals are 95 % confidence
+# *Late* values are averages over the last 20 rounds. Intervals are 95 % confidence
 # intervals over the seeds.
 #
 # ```{provenance} np_workshop
