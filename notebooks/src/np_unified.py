@@ -17,8 +17,7 @@
 # {result}`np_unified/hard.infeasible:.0%` of the splits and soft switching on {result}`np_unified/soft.infeasible:.0%`.
 # Compression with error feedback slows the first 50 rounds and costs nothing at the end. The splits differ so much
 # that the paper's three are too few. Of all means over three of our ten splits, {result}`np_unified/hard.of_three:.0%`
-# are
-# feasible under hard switching and {result}`np_unified/soft.of_three:.0%` under soft switching.
+# are feasible under hard switching and {result}`np_unified/soft.of_three:.0%` under soft switching.
 #
 # The full paper {cite}`fedsgm2025` puts the method of the [workshop paper](np_workshop) under harder
 # conditions. Only 10 of 20 clients take part in a round, and Top-K keeps one
@@ -120,15 +119,15 @@ report.runs_table(numbers, {text: run for run, text in labels.items()}, measures
 # $2\sigma\sqrt{\tfrac2n\log\tfrac{6T}{\delta}}$. The noise is large because a few clients have most of the constraint
 # loss: late in a run with all clients the largest $g_j$ is
 # {result}`np_unified/hard_all.g_max:.2f`, whereas the mean is {result}`np_unified/hard_all.g:.2f`.
-# Averaging over rounds does not remove the noise, because the rule uses only whether the estimate is above the
-# threshold.
+# Averaging over rounds does not remove the noise, because the rule uses only whether the estimate is above
+# the threshold.
 #
 # ## Figure 2: local steps, participation, compression
 #
 # The next three figures show the rows of the paper's Figure 2, with hard switching on the left and soft switching on
 # the right. Unless stated otherwise, 10 of 20 clients take part, as in the paper. More local steps
-# make the runs faster, with diminishing gain, and make the constraint oscillate more. Runs with all clients behave the
-# same way.
+# make the runs faster, with diminishing gain, and make the constraint oscillate more. Runs with all clients behave
+# the same way.
 
 # %% tags=["remove-input"]
 plot.show(
