@@ -13,22 +13,23 @@
 # %% [markdown]
 # # Constrained cartpole
 #
-# **Result.** Costs stay at the budget, and with soft switching and no compression
+# **Result.** The cost stays at the budget. With soft switching and no compression,
 # {result}`cartpole/soft_none.success:.0%` of the seeds end at the paper's reward of 200, at a cost of
-# {result}`cartpole/soft_none.cost:.0f`. A seed either succeeds or rests for hundreds of rounds on a plateau,
-# which a mean over five seeds hides. What matters is soft against hard switching, the sharpness $\beta$, and two
-# numbers that the paper does not print: the damping of the Fisher matrix and the number of states it is averaged
-# over. The compressors of Table 1 make no difference larger than the scatter over seeds.
+# {result}`cartpole/soft_none.cost:.0f`. A seed either succeeds or stays on a plateau for hundreds of rounds;
+# a mean over five seeds hides this. The result depends on the choice between soft and hard switching, on the sharpness
+# $\beta$, and on two numbers that the paper does not print: the damping of the Fisher matrix and the number of states
+# over which that matrix is averaged. The differences between the compressors of Table 1 are no larger than the scatter
+# over the seeds.
 #
-# A pole is to be balanced on a cart for 200 steps, and the cart is to keep away from five stretches
+# The task is to balance a pole on a cart for 200 steps while the cart keeps away from five stretches
 # of its track. The full paper {cite}`fedsgm2025` uses this constrained Markov decision process
-# {cite}`schulman2015trpo` as its reinforcement-learning example (its Figures 3 and 4 and Table 1). Ten clients run
-# their own environments; each has its own budget of costly steps, between 25 and 35 an episode; the
-# server switches between reward and cost by the mean of what the sampled clients report.
+# {cite}`schulman2015trpo` as its reinforcement-learning example (Figures 3 and 4 and Table 1). Each of ten clients runs
+# its own environments and has its own budget of costly steps, between 25 and 35 per episode. The
+# server switches between reward and cost according to the mean of the costs that the sampled clients report.
 #
-# Balancing at the centre, where a cart starts, costs 1 a step, so the constraint becomes active long before
-# anything is learned. With the damping of these runs even the row without compression is slower than the paper's, so
-# what Table 1 says of Top-K is not judged on them.
+# Balancing at the centre, where the cart starts, costs 1 per step, so the constraint becomes active long before
+# the policy has learned anything. At the damping of our main runs, even training without compression is slower than
+# the paper's. We therefore do not judge the paper's statements on Top-K from these runs.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": the paper's setting, ten seeds; "quick": a few rounds of three clients
@@ -70,8 +71,8 @@ page = STUDIES["cartpole"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Change this cell, and what stands below changes with it. What is stored under its configuration is
-# loaded, anything else is computed; the study's other runs repeat it with other values.
+# If you change this cell, the results below change as well. Runs that are stored for this configuration are
+# loaded, all others are computed. The study's other runs vary the settings of this cell.
 
 # %%
 problem = partial(cartpole, clients=page.clients, environments=page.environments)
@@ -90,34 +91,34 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## The method here
 #
-# The local step is one step of trust-region policy optimization {cite}`schulman2015trpo`: advantages of reward and of
-# cost, each normalized, are combined as $A=(1-\sigma)A_r-\sigma A_c$, and the policy moves along the natural gradient of
-# $\mathbb E[\log\pi\,A]$ until the Kullback-Leibler divergence reaches its limit. FedSGM does the rest as always, with
-# $E=1$ and step size 1: what a client sends is $\Delta_j=w_t-u_j$, compressed with error feedback. Policy: a
-# Gaussian whose mean and log deviation come from a network 4-128-128-2, which has exactly the paper's
-# $d=17\,410$ parameters.
+# The local step is one step of trust-region policy optimization (TRPO) {cite}`schulman2015trpo`. The client normalizes
+# the advantages of reward and of cost and combines them as $A=(1-\sigma)A_r-\sigma A_c$. It then moves the policy along
+# the natural gradient of $\mathbb E[\log\pi\,A]$ until the Kullback-Leibler (KL) divergence reaches its limit. The rest
+# of FedSGM is unchanged, with $E=1$ and step size 1. A client sends $\Delta_j=w_t-u_j$, the difference between the
+# common and its own policy, compressed with error feedback. The policy is a Gaussian. A network 4-128-128-2 computes
+# its mean and the logarithm of its standard deviation and has exactly the paper's $d=17\,410$ parameters.
 #
-# The paper says only "TRPO". What had to be chosen:
+# The paper says only "TRPO". We had to choose the following settings:
 #
-# | left open | our choice | why |
+# | Open in the paper | Our choice | Reason |
 # | --- | --- | --- |
-# | $\epsilon$ and $\beta$ | $\epsilon=0$, $\beta=0.2$ | Table 1's costs lie below the budget; $\beta$ swept below |
-# | Fisher damping, KL limit | 0.1, 0.01 | damping matters most of all; sweep below |
-# | conjugate gradient | 10 iterations on 100 of a client's 1,000 states | usual values |
-# | line search | on the divergence alone | the switched direction ascends no single objective |
-# | advantages | $\lambda=0.97$, $\gamma=1$ | the paper's $\gamma$ |
-# | critics | ridge regression on 100 random cosine features of state and time, averaged over participants | as good as networks here, and fast |
-# | estimate of the cost | first episode of each of 5 environments | unbiased; completed episodes alone are too short and look too cheap |
-# | budgets | evenly spaced on $[25,35]$ | the drawn line is their mean, 30 |
-# | centralized | one client with all 10,000 samples, budget 30, curvature on 1,000 states | the same data a round as all clients together |
-# | number formats of 16, 8 and 4 bits | 10, 3 and 1 bits of mantissa, the exponent is free | the paper names the bits alone |
-# | participants of Table 1 | 7 of 10 | as in Figure 3; the table names none |
-# | Table 1's direction | compressed both ways | Algorithm 1 |
+# | $\epsilon$ and $\beta$ | $\epsilon=0$, $\beta=0.2$ | The costs in Table 1 lie below the budget. Other values of $\beta$ are shown below. |
+# | Fisher damping, KL limit | 0.1, 0.01 | The damping matters most of all settings. Other values are shown below. |
+# | conjugate gradient | 10 iterations on 100 of a client's 1,000 states | These are usual values. |
+# | line search | on the divergence alone | The switched direction ascends no single objective. |
+# | advantages | $\lambda=0.97$, $\gamma=1$ | The paper prints $\gamma$. |
+# | critics | ridge regression on 100 random cosine features of state and time, averaged over the participants | They are as good as networks on this task, and fast. |
+# | estimate of the cost | first episode of each of 5 environments | It is unbiased. Completed episodes alone are too short, so their cost is too low. |
+# | budgets | evenly spaced on $[25,35]$ | The line in the paper's figures is at their mean, 30. |
+# | centralized runs | one client with all 10,000 samples, budget 30, Fisher matrix from 1,000 states | A round uses as much data as all clients together. |
+# | number formats of 16, 8 and 4 bits | 10, 3 and 1 bits of mantissa and an unrestricted exponent | The paper names only the number of bits. |
+# | participants in Table 1 | 7 of 10 | Figure 3 has the same number; the table names none. |
+# | compressed direction in Table 1 | both | Algorithm 1 compresses both. |
 
 # %% [markdown]
 # ### A check before anything else: without the constraint
 #
-# Policy optimization that cannot balance an unconstrained pole says nothing about constraints.
+# If policy optimization could not balance the pole without a constraint, its runs would say nothing about constraints.
 
 # %% tags=["remove-input", "nbval-check-output"]
 _ = check("the policy has 17,410 parameters", cartpole(0).dim == 17_410)
@@ -131,63 +132,68 @@ _ = check("an infinite threshold never switches", never)
 # %% [markdown]
 # ## Figure 3: soft against hard, federated against centralized
 #
-# As in the paper, the bands are a fifth of a standard deviation. Seven of ten clients a round,
-# Top-K with half of the entries both ways.
+# As in the paper, the bands show a fifth of a standard deviation. In the federated runs seven of ten clients take part
+# in a round, and Top-K keeps half of the entries in both directions.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["figure_3"](traces),
     alt="Mean reward and cost of four runs over the rounds. Rewards rise slowly; the federated run "
-    "with soft switching ends at 190, the other three between 125 and 160. Hard switching runs at "
-    "a cost around 30, soft switching two to three below.",
-    caption="Soft switching earns more reward than hard, federated more than centralized, at costs near "
-    "the budget. Mean over seeds, band of 0.2 standard deviations; 50 evaluation episodes a "
-    "point.",
+    "with soft switching ends at 190, the other three between 125 and 160. Hard switching has "
+    "a cost around 30, soft switching a cost two to three lower.",
+    caption="Soft switching earns more reward than hard switching, and federated more than centralized training, at "
+    "costs near the budget. Curves are means over the seeds, bands 0.2 standard deviations; each point has 50 "
+    "evaluation episodes.",
     size=(8.6, 3.6),
 )
 
 # %% [markdown]
 # ### Seeds that succeed
 #
-# Each mean above mixes seeds that learned to balance with seeds that got stuck. A seed *succeeds* if it ends with a reward of
-# at least 190 at a cost of at most 30.
+# Each mean above mixes seeds that learned to balance with seeds that got stuck. We say that a seed *succeeds* if it
+# ends with a reward of at least 190 and a cost of at most 30.
 
 # %% tags=["remove-input"]
 labels = {"federated, soft": "soft_top0.5", "federated, hard": "hard_top0.5"}
 labels |= {"centralized, soft": "central_fine_soft", "centralized, hard": "central_fine_hard"}
-labels |= {"centralized, soft, curvature on 100 states": "central_soft"}
-labels |= {"centralized, hard, curvature on 100 states": "central_hard"}
+labels |= {"centralized, soft, Fisher matrix from 100 states": "central_soft"}
+labels |= {"centralized, hard, Fisher matrix from 100 states": "central_hard"}
 labels |= {"federated, soft, no compression": "soft_none"}
 measures = {"reward": "reward", "cost": "cost", "success": "share that succeeds"}
 measures |= {"first": "first success", "violating": "violating, second half"}
 report.runs_table(numbers, labels, measures, health)
 
 # %% [markdown]
-# The centralized rows hold a surprise. With the Fisher matrix averaged over 100 of the 10,000 states, as
-# every single client does it, the centralized runs hardly learn (reward
-# {result}`cartpole/central_soft.reward:.0f` soft); with 1,000 they do ({result}`cartpole/central_fine_soft.reward:.0f`). A
-# federation averages the natural gradients of its participants, and with them the errors of their
-# Fisher matrices. This explains part of what looks like an advantage of federated training.
+# The centralized rows are a surprise. If the Fisher matrix is averaged over 100 of the 10,000 states, as
+# every single client does, the centralized runs hardly learn. Their reward under soft switching is then
+# {result}`cartpole/central_soft.reward:.0f`; with 1,000 states it is {result}`cartpole/central_fine_soft.reward:.0f`. A
+# federation averages the natural gradients of its participants, which also averages out errors of their
+# Fisher matrices. This explains part of the apparent advantage of federated training.
 #
-# *Violating* is the share of rounds of the second half in which the server's estimate exceeds the budget.
-# Under hard switching that must be about one half: the rule pushes up below the line and
-# down above it. Soft switching balances at $\sigma\approx\frac12$, because both advantages have unit variance, hence at a cost
-# of about $30+\epsilon-\frac1{2\beta}=$ {result}`cartpole/soft_level.predicted:.1f`; measured
-# {result}`cartpole/soft_none.cost:.1f`. The paper's 27.6 without compression is close to that, its 33.2 centralized is not, so
-# Table 1 does not say what its $\epsilon-\frac1{2\beta}$ was.
+# *Violating* is the share of the rounds in the second half in which the server's estimate exceeds the budget.
+# Under hard switching this share must be about one half, because the rule lets the cost rise below the budget and
+# pushes it down above the budget. Soft switching balances at $\sigma\approx\frac12$, because both advantages have unit
+# variance. Its cost should therefore be about $30+\epsilon-\frac1{2\beta}=$
+# {result}`cartpole/soft_level.predicted:.1f`; the measured cost is {result}`cartpole/soft_none.cost:.1f`. In Table 1
+# the cost without compression, 27.6, is close to this value, but the centralized cost, 33.2, is not. Table 1 therefore
+# does not reveal the paper's $\epsilon-\frac1{2\beta}$.
 
 # %% [markdown]
 # ## Table 1: compression
 #
-# The first row to look at is the one without compression: around round 100 its reward is
-# {result}`cartpole/soft_none.reward100:.0f` where the paper has 67.2. The damping decides that, and the paper
-# names none. Until our row without compression matches the paper's, our Top-K rows say nothing about
-# theirs. So this row alone was run again with smaller dampings, and the Top-K rows then with the largest damping whose intervals contain both printed rewards of this row, 67.2 at
-# round 100 and 199.4 at round 500. That is 0.01: with 0.03 the reward at round 100 is
-# {result}`cartpole/none_damping0.03.reward100:.0f`, with 0.01 {result}`cartpole/none_damping0.01.reward100:.0f`, both over ten
-# seeds. Top-K with a quarter of the entries learns there as it does here.
-# All other rows have 0.1. Quantization does no visible harm there; its claims ({claim}`fedsgm/C19`,
-# {claim}`fedsgm/C28`) are not judged, because the row without compression is missed.
+# Our Top-K rows can be compared with the paper's only if our row without compression matches the paper's. With our
+# damping of 0.1 it does not: around round 100 its reward is {result}`cartpole/soft_none.reward100:.0f`, whereas the
+# paper prints 67.2. The damping decides this reward, and the paper does not print its damping.
+#
+# We therefore ran the row without compression again with smaller dampings. For the Top-K rows we then took the largest
+# damping at which our intervals contain both printed rewards of that row, 67.2 at
+# round 100 and 199.4 at round 500. This damping is 0.01. Over ten seeds, the reward at round 100 is
+# {result}`cartpole/none_damping0.03.reward100:.0f` with 0.03 and {result}`cartpole/none_damping0.01.reward100:.0f` with
+# 0.01. Top-K with a quarter of the entries learns at both 0.01 and 0.1.
+#
+# All other rows use a damping of 0.1. Quantization does no visible harm at that damping. We do not judge the claims
+# about quantization ({claim}`fedsgm/C19`, {claim}`fedsgm/C28`), because our row without compression does not match the
+# paper's there.
 
 # %% tags=["remove-input"]
 report.paper_table(page.study, numbers)
@@ -196,10 +202,10 @@ report.paper_table(page.study, numbers)
 plot.show(
     page.figures["table_1"](traces),
     alt="Final reward and cost of every seed for seven rows of Table 1, with the paper's values as "
-    "red diamonds. In every row most seeds stand at 200 and a few below 120; costs lie between 25 "
+    "red diamonds. In every row most seeds have a reward of 200 and a few one below 120; costs lie between 25 "
     "and 30. The diamonds of Top-K 0.5 and 0.25 lie far to the left of all but a few seeds.",
-    caption="No compressor stands out of the scatter over seeds; the paper's Top-K rows lie far below "
-    "ours. Dots: seeds. Bars: 95 % interval of the mean. Diamonds: the paper.",
+    caption="The differences between the compressors are within the scatter over the seeds; the paper's Top-K rows lie "
+    "far below ours. Dots are seeds, bars 95 % intervals of the mean, and diamonds the paper's values.",
     size=(8.6, 3.8),
 )
 
@@ -218,26 +224,26 @@ report.runs_table(numbers, rows, early | measures, health)
 # %% tags=["remove-input"]
 plot.show(
     page.figures["figure_4"](traces),
-    alt="Mean reward and cost for several numbers of participants a round; with all clients the "
-    "reward rises soonest; costs overlap below the budget.",
-    caption="More clients a round learn sooner and more steadily on average; the seeds scatter widely. "
-    "Soft switching, Top-K with half of the entries both ways.",
+    alt="Mean reward and cost for several numbers of participants per round. With all clients the "
+    "reward rises soonest; the costs overlap below the budget.",
+    caption="With more clients per round the policy learns sooner and more steadily on average, but the seeds scatter "
+    "widely. All runs use soft switching and Top-K with half of the entries in both directions.",
     size=(8.6, 3.6),
 )
 
 # %% [markdown]
-# The means are in the paper's order: the mean reward over the run is {result}`cartpole/half_n3.area:.0f` with 3 clients and
-# {result}`cartpole/half_n10.area:.0f` with 10. But five seeds do not decide whether 3 clients are slower ({claim}`fedsgm/C18`).
-# They do violate in more of the late rounds: {result}`cartpole/half_n3.violating:.2f` against
-# {result}`cartpole/half_n10.violating:.2f`.
+# The means have the paper's order: the mean reward over the run is {result}`cartpole/half_n3.area:.0f` with 3 clients
+# and {result}`cartpole/half_n10.area:.0f` with 10. But five seeds do not decide whether training with 3 clients is
+# slower ({claim}`fedsgm/C18`). With 3 clients a larger share of the late rounds violates the budget:
+# {result}`cartpole/half_n3.violating:.2f`, compared with {result}`cartpole/half_n10.violating:.2f` with all clients.
 
 # %% [markdown]
 # ## What the paper leaves open
 #
-# The damping of the Fisher matrix is in no paper's table of settings, and changes the result more than any compressor
-# does: a large one turns the natural gradient into a plain one, and then little is learned. A
-# wide soft band (small $\beta$) learns best of all, at a cost further below the budget. The damping of 1 and the
-# sharpnesses other than 0.2 have five seeds.
+# The paper's settings do not include the damping of the Fisher matrix, but it changes the result more than any
+# compressor does. A large damping turns the natural gradient into the plain gradient, and then little is learned. A
+# small sharpness $\beta$, which makes the ramp of soft switching wide, learns best of all, at a cost further below the
+# budget. The runs with a damping of 1 and those with a sharpness other than 0.2 have five seeds.
 
 # %% tags=["remove-input"]
 swept = {f"damping {x:g}": f"none_damping{x:g}" for x in sorted(page.calibration)}

@@ -108,7 +108,7 @@ print(source(traces))
 #
 # Every participant sends four numbers: the sum of the outputs and the count, for men and for women. The server computes
 # $\hat G$ and sends back the switching weight and the *sign* of the difference inside the bars. Each client then uses
-# the gap on its own rows, with this sign, as its constraint function. It would be wrong to average the
+# the gap on its own minibatch, with this sign, as its constraint function. It would be wrong to average the
 # absolute gaps of the clients, because gaps of opposite sign would not cancel:
 
 # %% tags=["remove-input", "nbval-check-output"]
