@@ -74,7 +74,8 @@ def rule(
         best, worst = (f"{value:.3g} at {words}" for value, words in (ranked[0], ranked[-1]))
         return (
             f"holds in {share.low:.0%} and fails in {1 - share.high:.0%} of {len(settings)} "
-            f"settings; {shown}: most favourable {best}; least favourable {worst}"
+            f"settings; {shown}: the most favourable value is {best}; the least favourable is "
+            f"{worst}"
         )
 
     return Rule(
@@ -83,8 +84,8 @@ def rule(
             "in nine of ten": of(f"{key}.share") >= 0.9,
         },
         measured,
-        f"The settings are all combinations of choices that the paper leaves open; in each, the "
-        f"interval over seeds decides. {note}".strip(),
+        f"The settings are all combinations of choices that the paper leaves open; in each setting "
+        f"the interval over the seeds decides. {note}".strip(),
         control=Control(control, {f"{key}.share": f"{key}.control"}),
     )
 
@@ -163,7 +164,7 @@ C3 = rule(
     "hard divided by soft",
     4.0,
     "hard switching against itself",
-    "About four is nearer to 4 than to 2 or 8.",
+    "A ratio is about four if it is nearer to 4 than to 2 or 8.",
 )
 C4 = rule(
     "C4",
@@ -171,7 +172,8 @@ C4 = rule(
     "soft divided by hard",
     0.0,
     "soft switching with the smallest step size against hard with each",
-    "It holds where f is at most 5 % above that of hard switching; the 5 % are ours.",
+    "The claim holds in a setting if f is at most 5 % above that of hard switching; this margin is "
+    "ours.",
 )
 
 # ---- C14, the full paper --------------------------------------------------------------------
@@ -230,7 +232,8 @@ C14 = rule(
     "beta = 20 divided by beta = 40",
     1e3,
     "beta = 40 against itself",
-    "A difference of beta = 20 and 40 counts by each of five measures of stability.",
+    "Five measures of stability compare beta = 20 with beta = 40, and each of them counts as a "
+    "setting of its own.",
 )
 
 # ---- C22, fair classification ---------------------------------------------------------------
@@ -295,5 +298,6 @@ C22 = rule(
     0.0,
     "hard switching in the place of soft",
     "The rivals are hard switching and, at each step size, the best penalty of three. With Adam "
-    "hard switching predicts no better than the majority on two of three seeds; it counts.",
+    "hard switching predicts no better than the majority on two of three seeds; these settings "
+    "count all the same.",
 )

@@ -44,8 +44,9 @@ C16 = Rule(
         f"{stat(f'{hard}.cost_scatter')}"
         for kind, (soft, hard) in KINDS.items()
     ),
-    "Steady is a cost that changes little from one evaluation to the next. The share of violating "
-    "rounds is no measure of it: under hard switching it is one half by construction.",
+    "A run is steady if its cost changes little from one evaluation to the next. The share of "
+    "violating rounds does not measure this, because under hard switching it is one half by "
+    "construction.",
     control=Control(
         "hard and soft switching exchanged",
         {a: b for soft, hard in PAIRS for a, b in ((soft, hard), (hard, soft))},
@@ -56,7 +57,8 @@ C16 = Rule(
 def met(run: str) -> dict[str, Condition]:
     """That a row without compression has the printed rewards: else no row can be judged."""
     there = holds(f"{run}.reward100", 67.2) & holds(f"{run}.reward500", 199.4)
-    return {"the row without compression is not met, 67.2 at round 100 and 199.4 at 500": there}
+    why = "our run without compression misses the printed rewards, 67.2 at round 100 and 199.4 at "
+    return {f"{why}round 500": there}
 
 
 #: What a control reads for the row without compression, so that the proviso is met.
@@ -88,8 +90,9 @@ C18 = Rule(
         "slower": of("half_n3.area") < of("half_n10.area"),
         "less stable": of("half_n3.cost_scatter") > of("half_n10.cost_scatter"),
     },
-    f"3 of 10 and all: mean reward {stat('half_n3.area')}, {stat('half_n10.area')}; scatter of "
-    f"cost {stat('half_n3.cost_scatter')}, {stat('half_n10.cost_scatter')}",
+    f"mean reward over the run, 3 of 10 clients {stat('half_n3.area')}, all clients "
+    f"{stat('half_n10.area')}; scatter of cost {stat('half_n3.cost_scatter')} and "
+    f"{stat('half_n10.cost_scatter')}",
     control=Control("all clients under both labels", {"half_n3": "half_n10"}),
 )
 C19 = Rule(
@@ -97,9 +100,12 @@ C19 = Rule(
         "reward of 197 or more": {x: of(f"soft_{x}.reward500") >= 197 for x in FORMATS},
         "cost of at most 30": {x: of(f"soft_{x}.cost500") <= BUDGET for x in FORMATS},
     },
-    "; ".join(f"{x} {stat(f'soft_{x}.reward500')} at {stat(f'soft_{x}.cost500')}" for x in FORMATS),
-    "The reward is 200 at most, so no mean with a scatter over seeds can show more than that "
-    "nothing contradicts.",
+    "; ".join(
+        f"{x}: reward {stat(f'soft_{x}.reward500')}, cost {stat(f'soft_{x}.cost500')}"
+        for x in FORMATS
+    ),
+    "The reward is at most 200, so a mean that scatters over the seeds can at best fail to "
+    "contradict the claim.",
     proviso=met("soft_none"),
     control=Control(
         "a policy at round 100, the proviso met",
@@ -112,11 +118,11 @@ C20 = Rule(
         "Top-K 0.5 is slower than no compression": of(f"{HALF}.area") < of(f"{NONE}.area"),
         "Top-K 0.25 does not learn": of(f"{QUARTER}.reward500") < LEARNED,
     },
-    f"reward at 500: Top-K 0.5 {stat(f'{HALF}.reward500')}, "
+    f"reward at round 500: Top-K 0.5 {stat(f'{HALF}.reward500')}, "
     f"Top-K 0.25 {stat(f'{QUARTER}.reward500')}; mean reward over the run, Top-K 0.5 "
     f"{stat(f'{HALF}.area')}, none {stat(f'{NONE}.area')}",
-    "An untrained policy has a reward of 25, so has the paper's Top-K 0.25; nothing learned is "
-    f"less than {LEARNED:g}.",
+    "An untrained policy has a reward of 25, and so has the paper's Top-K 0.25. A run has not "
+    f"learned if its reward stays below {LEARNED:g}.",
     proviso=met(NONE),
     control=Control("no compression under every label", {HALF: NONE, QUARTER: NONE}),
 )
@@ -134,13 +140,14 @@ C21 = Rule(
 )
 C28 = Rule(
     {
-        "as many rounds, but for a quarter": {
+        "a number of rounds within a quarter of that without compression": {
             x: alike(of(f"soft_{x}.first"), of("soft_none.first"), of("soft_none.first"))
             for x in FORMATS
         }
     },
-    "; ".join(f"{x} {stat(f'soft_{x}.first')}" for x in FORMATS)
-    + f"; none {stat('soft_none.first')}",
+    "first success after: "
+    + "; ".join(f"{x} {stat(f'soft_{x}.first')}" for x in FORMATS)
+    + f"; no compression {stat('soft_none.first')}",
     proviso=met("soft_none"),
     control=Control(
         "success in the first round, the proviso met",
@@ -165,16 +172,16 @@ CLAIMS = (
         id="fedsgm/C17",
         place="Figure 3",
         wording="With hard switching the federated run learns the objective better than the "
-        "centralized.",
+        "centralized run.",
         measure="Reward around rounds 100, 250 and 500, federated against centralized on the same "
         "seeds, 10 seeds.",
         rule=C17,
         runs=("hard_top0.5", "central_fine_hard"),
         figure="figure_3",
-        reading="curvature on as many states as the clients have together",
+        reading="Fisher matrix from as many states as the clients use together",
         readings=(
             Reading(
-                "curvature on as many states as one client has",
+                "Fisher matrix from as many states as one client uses",
                 ahead("central_hard"),
                 ("hard_top0.5", "central_hard"),
             ),
@@ -205,8 +212,8 @@ CLAIMS = (
     full(
         id="fedsgm/C20",
         place="Table 1",
-        wording="Top-K with half of the entries is slower (about 130 at round 500); with a quarter "
-        "nothing is learned.",
+        wording="Top-K with half of the entries is slower (a reward of about 130 at round 500); "
+        "with a quarter of the entries nothing is learned.",
         measure="Reward around round 500; mean reward over the run against that without "
         "compression (area); 10 seeds, at the damping at which the row without compression is met.",
         rule=C20,
@@ -216,7 +223,7 @@ CLAIMS = (
     full(
         id="fedsgm/C21",
         place="Table 1",
-        wording="The centralized run violates the budget, the federated one without compression "
+        wording="The centralized run violates the budget; the federated run without compression "
         "does not.",
         measure="Cost, mean over the evaluations of rounds 480 to 500, 10 seeds.",
         rule=C21,
@@ -236,7 +243,7 @@ CLAIMS = (
 )
 
 PAPER_VALUES = tuple(
-    PaperValue(f"{label}: {k} at {at}", f"{run}.{k}{at}", x, f"{x:g}", "Table 1")
+    PaperValue(f"{label}: {k} at round {at}", f"{run}.{k}{at}", x, f"{x:g}", "Table 1")
     for run, label, *row in TABLE_1
     for (at, k), x in zip(
         ((a, k) for a in (100, 500) for k in ("reward", "cost")), row, strict=True

@@ -58,8 +58,9 @@ C22 = Rule(
         "a comparable loss": {text: comparable("soft", x) for text, x in RIVALS.items()},
     },
     late_estimates(SOLID),
-    "Comparable is within a quarter of the constraint's price, the loss above that of FedAvg. Soft "
-    "switching has the smaller gap and the larger loss, so neither point is better in both.",
+    "Two losses are comparable if they differ by at most a quarter of the constraint's price: the "
+    "loss minus that of FedAvg. Soft switching has the smaller gap and the larger loss, so neither "
+    "method is better in both.",
     control=PENALTY,
 )
 C29 = Rule(
@@ -70,7 +71,8 @@ C29 = Rule(
             for y, other in TWINS.items()
         }
     },
-    "; ".join(
+    "mean loss over the run; "
+    + "; ".join(
         f"{text}: centralized {stat(f'central_{x}.mean_f')}, federated {stat(f'{x}.mean_f')}"
         for x, text in TWINS.items()
     ),
@@ -85,7 +87,8 @@ C30 = Rule(
         },
     },
     late_estimates({"hard": "fresh_hard", TUNED: "fresh_penalty"}),
-    "Comparable is within a quarter of the constraint's price, kept 5 % above the level at most.",
+    "Two losses are comparable if they differ by at most a quarter of the constraint's price: the "
+    "loss minus that of FedAvg. A gap is kept if it is at most 5 % above the level.",
     control=Control("FedAvg, without a constraint", {"fresh_hard": "fresh_fedavg"}),
 )
 C31 = Rule(
@@ -94,12 +97,13 @@ C31 = Rule(
             text: of(f"central_{x}.g") < of(f"{x}.g") for x, text in TWINS.items()
         }
     },
-    "; ".join(
+    "late gap; "
+    + "; ".join(
         f"{text}: centralized {stat(f'central_{x}.g', '.2g')}, federated {stat(f'{x}.g', '.2g')}"
         for x, text in TWINS.items()
     ),
-    "Conservative is read as a smaller gap alone: in the same paragraph centralized methods have "
-    "the fastest loss.",
+    "A method is more conservative if its gap is smaller. The loss does not count, because the "
+    "same paragraph says that the centralized methods have the fastest loss.",
     control=Control("the federated method for its twin", {f"central_{x}": x for x in TWINS}),
 )
 C32 = Rule(
@@ -109,7 +113,8 @@ C32 = Rule(
         )
     },
     late_estimates({text: run for run, text in ON_GRID.items()} | SOLID),
-    "Every setting that was run and trains; with a step size of 0.03 none does.",
+    "The rule looks at every setting of ConEx that we ran and that trains; with a step size of "
+    "0.03 none trains.",
     control=Control("hard FedSGM in the place of ConEx", dict.fromkeys(ON_GRID, "hard")),
 )
 C33 = Rule(
@@ -119,7 +124,8 @@ C33 = Rule(
             for text, x in RIVALS.items()
         }
     },
-    "; ".join(f"{text} {stat(f'fresh_{x}.oscillation')}" for text, x in SOLID.items()),
+    "oscillation of the gap: "
+    + "; ".join(f"{text} {stat(f'fresh_{x}.oscillation')}" for text, x in SOLID.items()),
     control=Control("the tuned penalty in the place of soft", {"fresh_soft": "fresh_penalty"}),
 )
 
@@ -181,7 +187,7 @@ CLAIMS = (
     ),
     figure_7(
         id="fedsgm/C33",
-        wording="Soft FedSGM is the stablest of the federated methods.",
+        wording="Soft FedSGM is the most stable of the federated methods.",
         measure="Mean change of g between evaluations in the second half (oscillation), "
         f"{FRESH}, paired by seed; {CHOSEN}.",
         rule=C33,

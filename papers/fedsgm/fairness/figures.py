@@ -119,7 +119,7 @@ def trade_off(traces: Traces) -> plot.Drawing:
             panel(*shown, title="all methods", xlabel=xlabel, ylabel="late gap g"),
             panel(
                 *shown,
-                title="those that keep the level",
+                title="methods that keep the level",
                 xlabel=xlabel,
                 xlim=(min(ends) - 0.003, max(ends) + 0.003),
                 ylim=(0, 1.3 * tolerance),

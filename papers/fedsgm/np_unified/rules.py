@@ -77,9 +77,9 @@ C5 = Rule(
         f"infeasible, {stat_value('$.of_three', '.0%')} of the means over three seeds feasible",
     ),
     "The paper draws means over three seeds, so the constraint is met if at least 95 % of all "
-    "means over three of our ten seeds have a late g of at most 1.05 epsilon. A drawing of three "
-    "seeds may well show a feasible mean under hard switching too. Converged is a late f of less "
-    "than a quarter of log 2, the value at the start.",
+    "means over three of our ten seeds have a late g of at most 1.05 epsilon. A figure of three "
+    "seeds may well show a feasible mean under hard switching too. A method converges if its late "
+    "f is below a quarter of log 2, the value at the start.",
     control=SLOW,
 )
 C6 = Rule(
@@ -119,9 +119,9 @@ C8 = Rule(
         f"{sweep_values(MEMBERS, 'excess')} x 1e-3, oscillation "
         f"{sweep_values(MEMBERS, 'oscillation')} x 1e-3 at n = 2, 5, 10, 15, 20",
     ),
-    "The objective alone is no measure of speed here: with few clients it is lower because the "
-    "constraint is violated. So speed is the mean over all rounds of f + 4 max(0, g - epsilon); 4 "
-    "exceeds every multiplier.",
+    "The objective alone does not measure speed: with few clients it is lower because the "
+    "constraint is violated. Speed is therefore measured by the mean over all rounds of f + 4 "
+    "max(0, g - epsilon), where 4 exceeds every multiplier.",
     control=same(MEMBERS, MODES, "_m2", "two clients a round"),
 )
 C9 = Rule(
@@ -144,10 +144,10 @@ C10 = Rule(
         ),
     },
     f"right on a split: {stat('penalty.right', '.2f')}; "
-    + over(RHOS, f"rho $ on {stat_value('penalty_rho$.right', '.0%')} of splits"),
+    + over(RHOS, f"rho $ is right on {stat_value('penalty_rho$.right', '.0%')} of the splits"),
     "A penalty is right on a split if it is feasible there with a late f of at most 1.25 times "
-    "that of soft FedSGM, both at their tuned step sizes. The first part depends on which five "
-    "penalties the paper tries, the second does not.",
+    "that of soft FedSGM, both at their tuned step sizes. The first condition depends on which "
+    "five penalties the paper tries, the second does not.",
     control=Control(
         "rho = 20 under every label",
         {"penalty.right": "penalty_rho20.right"}
@@ -169,7 +169,7 @@ C11 = Rule(
         f"K/d = 0.1, {stat_value('$_nofeedback.f', '.3f')} without feedback; mean of f + max(0, "
         f"g - epsilon) over the first 50 rounds {stat('$_K1.early')} and {stat('$.early')}",
     ),
-    "Slower is seen while the runs still descend, in their first 50 of 500 rounds.",
+    "Speed is compared while the runs still descend, in the first 50 of 500 rounds.",
     control=Control(
         "the uncompressed run under every label",
         {f"{m}{end}": f"{m}_K1" for m in MODES for end in ("", "_nofeedback")},
@@ -194,7 +194,7 @@ def unstable(measure: str) -> Rule:
             SETTINGS,
             f"$: {sweep_values(FRACTIONS, measure)} x 1e-3 at K/d = 1, 0.5, 0.25, 0.1, 0.04",
         ),
-        "Compressed is the paper's K/d = 0.1.",
+        "The compressed runs use the paper's K/d = 0.1.",
         control=same(FRACTIONS, SETTINGS, "_K1", "the uncompressed run"),
     )
 
@@ -205,7 +205,8 @@ C13 = Rule(
         "g lower": {text: of(f"soft{g}_beta20.g_more") < 0 for g, text in GROUPS.items()},
         "f higher": {text: of(f"soft{g}_beta20.f_more") > 0 for g, text in GROUPS.items()},
     },
-    "; ".join(
+    "late values, beta = 20 minus beta = 40; "
+    + "; ".join(
         f"{text}: f {stat(f'soft{g}_beta20.f_more', '+.2g')}, "
         f"g {stat(f'soft{g}_beta20.g_more', '+.2g')}"
         for g, text in GROUPS.items()
@@ -215,7 +216,7 @@ C13 = Rule(
 LATE = {(g, k): f"{text}: {k}" for g, text in GROUPS.items() for k in "fg"}
 C15 = Rule(
     {
-        "at 4000 as hard, but for a quarter of what beta = 20 changes": {
+        "beta = 4000 within a quarter of beta = 20's distance from hard switching": {
             text: kit.alike(
                 of(f"soft{g}_beta4000.{k}"),
                 of(f"hard{g}.{k}"),
@@ -224,7 +225,8 @@ C15 = Rule(
             for (g, k), text in LATE.items()
         }
     },
-    "; ".join(
+    "late values at beta = 40, at beta = 4000 and under hard switching; "
+    + "; ".join(
         f"{text} {stat_value(f'soft{g}.{k}', '.3f')}, "
         f"{stat_value(f'soft{g}_beta4000.{k}', '.3f')}, hard {stat_value(f'hard{g}.{k}', '.3f')}"
         for (g, k), text in LATE.items()
@@ -238,7 +240,7 @@ C23 = Rule(
         }
     },
     lambda n: "; ".join(
-        f"{text}: {max(n[f'limit{g}.gap'].per_seed):.1e}" for g, text in GROUPS.items()
+        f"largest gap, {text}: {max(n[f'limit{g}.gap'].per_seed):.1e}" for g, text in GROUPS.items()
     ),
     control=Control("beta = 4000", {f"limit{g}.gap": f"control{g}.gap" for g in GROUPS}),
 )
@@ -247,10 +249,10 @@ C24 = Rule(
         "the clients' skewness is above that of the means": least("skewness.local_to_global") > 1,
         "the bound holds": least("skewness.bound_to_difference") >= 1,
     },
-    f"local/global {stat('skewness.local_to_global')}, "
-    f"bound/difference {stat('skewness.bound_to_difference')}, "
-    f"cosine {stat('skewness.cosine', '.2f')}",
-    "The note on skewness has an instance with aligned means, where the sentence is proved.",
+    f"skewness of the clients over that of the means {stat('skewness.local_to_global')}, bound "
+    f"over difference {stat('skewness.bound_to_difference')}, cosine of the mean gradients "
+    f"{stat('skewness.cosine', '.2f')}",
+    "The note on skewness proves the sentence for an instance with aligned mean gradients.",
     proviso={"the mean gradients are not aligned here": least("skewness.cosine") > 0},
     control=Control(
         "one client alone, the proviso met",
@@ -271,8 +273,9 @@ C26 = Rule(
         f"$: f {stat('fresh_$_all.f')}, centralized {stat('fresh_$_central.f')}; g "
         f"{stat('fresh_$_all.g')}, centralized {stat('fresh_$_central.g')}",
     ),
-    "The margins are ours: 10 % is what printed values are given, 5 % what feasible is. On 320 "
-    "splits that nothing else uses; so many see what ten had of the margin with 90 % power.",
+    "The margins are ours: 10 % is the tolerance of printed values, 5 % that of feasibility. The "
+    "rule uses 320 splits that nothing else uses. With 90 % power, so many splits detect the "
+    "distance from the margin that ten splits had.",
     control=Control("two of 20 clients", {f"fresh_{m}_all": f"{m}_m2" for m in MODES}),
 )
 C27 = Rule(
@@ -301,8 +304,9 @@ P3 = Rule(
         "right for 90 % a factor 2 away": value("penalty.predicted_clear") >= 0.9,
         "right for all": value("penalty.predicted") >= 1,
     },
-    f"right for {stat('penalty.predicted', '.2f')}, a factor 2 away "
-    f"{stat('penalty.predicted_clear', '.2f')}; multiplier {stat('multiplier')}",
+    f"the prediction is right for {stat('penalty.predicted', '.2f')}; of those a factor 2 or more "
+    f"from the multiplier, for {stat('penalty.predicted_clear', '.2f')}; multiplier "
+    f"{stat('multiplier')}",
     control=Control(
         "feasible whatever the penalty",
         {"penalty.predicted": "control.feasible", "penalty.predicted_clear": "control.feasible"},

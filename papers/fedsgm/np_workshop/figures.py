@@ -54,7 +54,7 @@ def learning_rates(traces: Traces) -> plot.Drawing:
     means = {mode: [mean(c) for c in each] for mode, each in count.items()}
     against: Any = {"xscale": "log", "xlabel": "step size", "legend": True}
     return row(
-        panel(on(plot.dots, x, means), title="violating rounds of all", **against),
+        panel(on(plot.dots, x, means), title="violating rounds", **against),
         panel(
             on(plot.dots, x, {"hard / soft": pairs}),
             on(plot.level, 4.0, "the paper's 4"),

@@ -20,7 +20,7 @@ def test_the_compressors_are_judged_where_the_uncompressed_row_is_met():
         }
         outcome = judged(off)
         assert outcome.verdict == "not judged"
-        assert "without compression is not met" in outcome.reason
+        assert "run without compression misses" in outcome.reason
     assert C20.runs == (HALF, QUARTER, NONE)
 
 
