@@ -13,16 +13,16 @@
 # %% [markdown]
 # # Hard switching: every client, no compression
 #
-# This note proves the simplest convergence theorem of FedSGM, Theorem 3 of {cite}`fedsgm2025`, which is
-# also the hard-switching statement in appendix A.3 of {cite}`upadhyay2025switching`. Every other theorem of
-# the two papers adds one term to the inequality proved here, so it is worth seeing where each constant
-# of the simple case comes from. Below, F and W stand for the two papers, in this order.
+# This note proves the simplest convergence theorem of FedSGM: Theorem 3 of the full paper {cite}`fedsgm2025` (F below),
+# which is also the hard-switching statement in appendix A.3 of the workshop paper {cite}`upadhyay2025switching` (W
+# below). Every other theorem of the two papers adds one term to the inequality proved here. We therefore show where
+# each constant of the simple case comes from.
 #
-# The proof has four parts: what a client's drift costs ({prf:ref}`hard-lemma-2`), what one round gains
-# ({prf:ref}`hard-lemma-round`), what the rounds together gain ({prf:ref}`hard-lemma-regret`), and why small
-# regret makes the averaged iterate a solution ({prf:ref}`hard-theorem`). After that comes a constant that is better than the printed
-# one. Every inequality is then tried on random instances. Soft switching and W's random compressor have notes of their own
-# ({prf:ref}`soft-theorem`, {prf:ref}`unb-theorem`).
+# The proof has four parts. {prf:ref}`hard-lemma-2` bounds a client's drift, {prf:ref}`hard-lemma-round` the progress of
+# one round, and {prf:ref}`hard-lemma-regret` the regret over all rounds. {prf:ref}`hard-theorem` then shows that a
+# small regret makes the averaged iterate a solution. The note also improves the printed constant and checks every
+# inequality on random instances. Soft switching ({prf:ref}`soft-theorem`) and W's random compressor
+# ({prf:ref}`unb-theorem`) have notes of their own.
 
 # %% [markdown]
 # ## Setting
@@ -34,38 +34,40 @@
 # \min_{w\in\mathbb R^d} f(w)\quad\text{subject to}\quad g(w)\le 0 .
 # $$ (eq-hard-problem)
 #
-# Let $w^*$ be a solution and $D\ge\lVert w_0-w^*\rVert$. Round $t$ starts at $w_t$ and compares $g(w_t)$ with a threshold $\epsilon$. The good
-# rounds $\mathcal A=\{t: g(w_t)\le\epsilon\}$ work on the objective, the others, $\mathcal B$, on the constraint: all local steps of the
-# round use
+# Let $w^*$ be a solution and $D\ge\lVert w_0-w^*\rVert$. Round $t$ starts at $w_t$ and compares $g(w_t)$ with a
+# threshold $\epsilon$. The *good* rounds $\mathcal A=\{t: g(w_t)\le\epsilon\}$ work on the objective; the other rounds,
+# $\mathcal B$, work on the constraint. All local steps of a round use the same function,
 #
 # $$
 # h_j=\begin{cases}f_j,& t\in\mathcal A,\\ g_j,& t\in\mathcal B,\end{cases}\qquad
 # h=\frac1N\sum_{j=1}^Nh_j .
 # $$ (eq-hard-h)
 #
-# Client $j$ starts at $w_{j,0}=w_t$ and takes $E$ steps $w_{j,\tau+1}=w_{j,\tau}-\eta\,\nu_{j,\tau}$ with a subgradient $\nu_{j,\tau}\in\partial h_j(w_{j,\tau})$; the
-# server averages,
+# Client $j$ starts at $w_{j,0}=w_t$ and takes $E$ steps $w_{j,\tau+1}=w_{j,\tau}-\eta\,\nu_{j,\tau}$ with a subgradient
+# $\nu_{j,\tau}\in\partial h_j(w_{j,\tau})$. The server averages the results,
 #
 # $$
 # w_{t+1}=w_t-\frac\eta N\sum_{j=1}^N\sum_{\tau=0}^{E-1}\nu_{j,\tau} .
 # $$ (eq-hard-update)
 #
-# The index $t$ of $w_{j,\tau}$, $\nu_{j,\tau}$ and $h_j$ is left out where one round is looked at.
+# We omit the index $t$ of $w_{j,\tau}$, $\nu_{j,\tau}$ and $h_j$ in statements about a single round.
 #
 # ```{prf:assumption} F-A1 and W-A1
 # :label: hard-assumption
 #
-# Every $f_j$ and every $g_j$ is convex and $G$-Lipschitz on $\mathbb R^d$, so each of their subgradients has norm at most $G$.
+# Every $f_j$ and every $g_j$ is convex and $G$-Lipschitz on $\mathbb R^d$, so each of their subgradients has norm at
+# most $G$.
 # ```
 #
-# Two abbreviations carry all the constants. For a number $\Gamma>0$ let
+# Two abbreviations contain all constants. For a number $\Gamma>0$ let
 #
 # $$
 # B(\Gamma)=DG\sqrt{\frac{2\Gamma}{ET}},\qquad \eta(\Gamma)=\frac{D}{G\sqrt{2ET\,\Gamma}} .
 # $$ (eq-hard-b)
 #
-# They belong together: $\eta(\Gamma)$ minimizes $\eta\mapsto\frac{D^2}{2\eta ET}+\eta G^2\Gamma$, the two terms are then equal, and their sum is $B(\Gamma)$.
-# In the code they are `papers.fedsgm.theory.bound` and `papers.fedsgm.theory.step_size`.
+# The step size $\eta(\Gamma)$ minimizes $\eta\mapsto\frac{D^2}{2\eta ET}+\eta G^2\Gamma$. At this step size the two
+# terms are equal, and their sum is $B(\Gamma)$. Our code computes $B$ and $\eta$ in `papers.fedsgm.theory.bound` and
+# `papers.fedsgm.theory.step_size`.
 
 # %% [markdown]
 # ## The theorem
@@ -73,26 +75,27 @@
 # ```{prf:theorem} F Theorem 3, W appendix A.3
 # :label: hard-theorem
 #
-# Under {prf:ref}`hard-assumption`, run the method with all clients, hard switching and
+# Let {prf:ref}`hard-assumption` hold. Run FedSGM with all clients, hard switching and
 #
 # $$
 # \Gamma=2E^2,\qquad \epsilon=B(\Gamma)=\sqrt{\frac{4D^2G^2E}{T}},\qquad \eta=\eta(\Gamma)=\sqrt{\frac{D^2}{4G^2E^3T}} .
 # $$ (eq-hard-choice)
 #
-# Then $\mathcal A$ is not empty, and $\bar w=\frac1{\lvert\mathcal A\rvert}\sum_{t\in\mathcal A}w_t$ is an $\epsilon$-solution:
+# Then $\mathcal A$ is not empty, and $\bar w=\frac1{\lvert\mathcal A\rvert}\sum_{t\in\mathcal A}w_t$ is an
+# $\epsilon$-solution:
 #
 # $$
 # f(\bar w)-f(w^*)\le\epsilon\qquad\text{and}\qquad g(\bar w)\le\epsilon .
 # $$ (eq-hard-claim)
 #
-# The same holds, with its own $\epsilon=B(\Gamma)$ and $\eta=\eta(\Gamma)$, for the smaller numbers
+# The conclusion also holds if $\Gamma$, in $\epsilon=B(\Gamma)$ and $\eta=\eta(\Gamma)$, is one of the smaller numbers
 #
 # $$
 # \Gamma_0=\frac E2+1+\frac{E^2}3\qquad\text{and}\qquad \Gamma_{\rm direct}=\frac{3E}2-1 .
 # $$ (eq-hard-gammas)
 # ```
 #
-# $\Gamma_0$ is what the papers' proofs show before they round it up to $2E^2$. $\Gamma_{\rm direct}$ is ours.
+# The papers' proofs arrive at $\Gamma_0$ and round it up to $2E^2$. $\Gamma_{\rm direct}$ is ours.
 
 # %% [markdown]
 # ## Two lemmas on local steps
@@ -112,16 +115,20 @@
 # ```
 #
 # ```{prf:proof}
-# Look at one pair $(j,\tau)$ and go from $w_t$ to $w^*$ by way of $w_{j,\tau}$:
+# Fix a pair $(j,\tau)$ and split $w_t-w^*$ at $w_{j,\tau}$:
 #
 # $$
 # -2\eta\langle w_t-w^*,\nu_{j,\tau}\rangle=-2\eta\langle w_t-w_{j,\tau},\nu_{j,\tau}\rangle-2\eta\langle w_{j,\tau}-w^*,\nu_{j,\tau}\rangle .
 # $$ (eq-hard-detour)
 #
-# 1. First term: Young's inequality $-2\langle u,v\rangle\le\frac1\alpha\lVert u\rVert^2+\alpha\lVert v\rVert^2$ and $\lVert\nu_{j,\tau}\rVert\le G$ give $\frac\eta\alpha\lVert w_t-w_{j,\tau}\rVert^2+\eta\alpha G^2$.
-# 2. Second term: $\nu_{j,\tau}$ is a subgradient of the convex $h_j$ at $w_{j,\tau}$, so $h_j(w^*)\ge h_j(w_{j,\tau})+\langle\nu_{j,\tau},w^*-w_{j,\tau}\rangle$, which bounds it by $2\eta(h_j(w^*)-h_j(w_{j,\tau}))$.
+# 1. By Young's inequality $-2\langle u,v\rangle\le\frac1\alpha\lVert u\rVert^2+\alpha\lVert v\rVert^2$ and
+#    $\lVert\nu_{j,\tau}\rVert\le G$, the first term on the right is at most
+#    $\frac\eta\alpha\lVert w_t-w_{j,\tau}\rVert^2+\eta\alpha G^2$.
+# 2. Because $\nu_{j,\tau}$ is a subgradient of the convex $h_j$ at $w_{j,\tau}$, we have
+#    $h_j(w^*)\ge h_j(w_{j,\tau})+\langle\nu_{j,\tau},w^*-w_{j,\tau}\rangle$. The second term is therefore at most
+#    $2\eta(h_j(w^*)-h_j(w_{j,\tau}))$.
 #
-# Sum over $j$ and $\tau$ and divide by $N$.
+# Insert both bounds, sum over $j$ and $\tau$, and divide by $N$.
 # ```
 #
 # ```{prf:lemma} F Lemma 2, drift
@@ -135,9 +142,13 @@
 # ```
 #
 # ```{prf:proof}
-# $w_t-w_{j,\tau}=\eta\sum_{s<\tau}\nu_{j,s}$ is $\eta$ times a sum of $\tau$ vectors of norm at most $G$. Square, sum, and use $\sum_{\tau<E}\tau^2=\frac{(E-1)E(2E-1)}6\le\frac{E^3}3$. The first inequality is
-# an equality for a client whose subgradient does not turn; the second loses only terms of lower order in $E$.
+# The vector $w_t-w_{j,\tau}=\eta\sum_{s<\tau}\nu_{j,s}$ is $\eta$ times a sum of $\tau$ vectors of norm at most $G$, so
+# its norm is at most $\eta\tau G$. Square this bound, sum it over $\tau$, and use
+# $\sum_{\tau<E}\tau^2=\frac{(E-1)E(2E-1)}6\le\frac{E^3}3$.
 # ```
+#
+# The first inequality of {eq}`eq-hard-lemma2` is an equality for a client whose subgradient is constant. The second
+# loses only terms of lower order in $E$.
 
 # %% [markdown]
 # ## One round
@@ -153,21 +164,26 @@
 # ```
 #
 # ```{prf:proof}
-# Step by step:
+# We expand the square and bound its terms.
 #
-# 1. *Expand* {eq}`eq-hard-update`: $\lVert w_{t+1}-w^*\rVert^2=\lVert w_t-w^*\rVert^2-2\eta\langle w_t-w^*,\frac1N\sum\nu_{j,\tau}\rangle+\eta^2\lVert\frac1N\sum\nu_{j,\tau}\rVert^2$.
-# 2. *Square term.* The last norm is that of a mean over clients of sums of $E$ vectors of norm at most $G$, so the term is at most $\eta^2E^2G^2$.
-# 3. *Cross term.* {prf:ref}`hard-lemma-1` bounds it, but with the values $h_j(w_{j,\tau})$ at the local iterates.
-# 4. *Back to $w_t$.* With a subgradient $s$ of $h_j$ at $w_t$, convexity and Young's inequality again,
+# 1. *Expand* {eq}`eq-hard-update`:
+#    $\lVert w_{t+1}-w^*\rVert^2=\lVert w_t-w^*\rVert^2-2\eta\langle w_t-w^*,\frac1N\sum\nu_{j,\tau}\rangle+\eta^2\lVert\frac1N\sum\nu_{j,\tau}\rVert^2$.
+# 2. *Bound the square term.* The vector $\frac1N\sum\nu_{j,\tau}$ is a mean over the clients of sums of $E$ vectors of
+#    norm at most $G$. The square term is therefore at most $\eta^2E^2G^2$.
+# 3. *Bound the cross term.* {prf:ref}`hard-lemma-1` bounds the cross term, but with the values $h_j(w_{j,\tau})$ at the
+#    local iterates.
+# 4. *Return to $w_t$.* Let $s$ be a subgradient of $h_j$ at $w_t$. Convexity and Young's inequality yield
 #    $2\eta(h_j(w_t)-h_j(w_{j,\tau}))\le2\eta\langle s,w_t-w_{j,\tau}\rangle\le\frac\eta\alpha\lVert w_t-w_{j,\tau}\rVert^2+\eta\alpha G^2$.
-#    Hence $2\eta(h_j(w^*)-h_j(w_{j,\tau}))\le-2\eta(h_j(w_t)-h_j(w^*))$ plus the same two terms as in Lemma 1.
-# 5. *Collect* steps 3 and 4, summed over the $E$ local steps and averaged over clients: the cross term is at most
+#    Hence $2\eta(h_j(w^*)-h_j(w_{j,\tau}))\le-2\eta(h_j(w_t)-h_j(w^*))+\frac\eta\alpha\lVert w_t-w_{j,\tau}\rVert^2+\eta\alpha G^2$.
+# 5. *Collect.* Insert step 4 into step 3, sum over the $E$ local steps and average over the clients. The cross term is
+#    at most
 #
 #    $$
 #    -2\eta E\big(h(w_t)-h(w^*)\big)+\frac{2\eta}\alpha\cdot\frac1N\sum_{j,\tau}\lVert w_t-w_{j,\tau}\rVert^2+2\eta\alpha EG^2 .
 #    $$ (eq-hard-collect)
 #
-# 6. *Choose* $\alpha=\eta$ and insert {prf:ref}`hard-lemma-2`: the last two terms are at most $\frac23\eta^2E^3G^2+2\eta^2EG^2$. Together with step 2,
+# 6. *Choose $\alpha=\eta$* and insert {prf:ref}`hard-lemma-2`: the last two terms of {eq}`eq-hard-collect` are at most
+#    $\frac23\eta^2E^3G^2+2\eta^2EG^2$. Add the square term of step 2:
 #    $\eta^2E^2G^2+\frac23\eta^2E^3G^2+2\eta^2EG^2=2\eta^2EG^2\big(\frac E2+\frac{E^2}3+1\big)$.
 # ```
 
@@ -177,7 +193,7 @@
 # ```{prf:lemma} Regret
 # :label: hard-lemma-regret
 #
-# Suppose {eq}`eq-hard-round` holds with some number $\Gamma$ in the place of $\Gamma_0$. Then
+# Suppose that {eq}`eq-hard-round` holds with some number $\Gamma$ in place of $\Gamma_0$. Then
 #
 # $$
 # \frac1T\sum_{t\in\mathcal A}\big(f(w_t)-f(w^*)\big)+\frac1T\sum_{t\in\mathcal B}\big(g(w_t)-g(w^*)\big)\le\frac{D^2}{2\eta ET}+\eta G^2\Gamma ,
@@ -187,76 +203,94 @@
 # ```
 #
 # ```{prf:proof}
-# Sum {eq}`eq-hard-round` over $t$; the distances telescope, $\lVert w_T-w^*\rVert^2\ge0$ is dropped and $\lVert w_0-w^*\rVert\le D$. Divide by $2\eta ET$. Read $h$ as $f$ on $\mathcal A$ and as $g$ on $\mathcal B$. The last
-# statement is the remark after {eq}`eq-hard-b`.
+# Sum {eq}`eq-hard-round` over $t$. The distances telescope; drop $\lVert w_T-w^*\rVert^2\ge0$ and use
+# $\lVert w_0-w^*\rVert\le D$. Divide by $2\eta ET$, and note that $h$ is $f$ in the rounds of $\mathcal A$ and $g$ in
+# those of $\mathcal B$. The last statement is the remark after {eq}`eq-hard-b`.
 # ```
 #
-# Nothing about $w^*$ was used except where it is: the inequality holds against every point. From now on $g(w^*)\le0$ is needed as well.
+# The proof of {prf:ref}`hard-lemma-regret` uses only the distance of $w^*$ from $w_0$, so the inequality holds with any
+# point in place of $w^*$. The proof of the theorem also needs $g(w^*)\le0$.
 #
 # ```{prf:proof}
-# *For {prf:ref}`hard-theorem`:* Since $\Gamma_0\le2E^2$ for $E\ge1$, {eq}`eq-hard-round` also holds with $2E^2$, and the left side of {eq}`eq-hard-regret` is at most $B(\Gamma)=\epsilon$ for the chosen $\eta$.
+# *We prove {prf:ref}`hard-theorem`.* Since $\Gamma_0\le2E^2$ for $E\ge1$, {eq}`eq-hard-round` also holds with $2E^2$.
+# For the chosen $\eta$ the left side of {eq}`eq-hard-regret` is therefore at most $B(\Gamma)=\epsilon$.
 #
-# 1. *$\mathcal A$ is not empty.* On $\mathcal B$ we have $g(w_t)-g(w^*)>\epsilon-0$. If all rounds were in $\mathcal B$, the left side of {eq}`eq-hard-regret` would exceed $\epsilon$.
-# 2. *Objective.* The rounds in $\mathcal B$ contribute at least $\epsilon\lvert\mathcal B\rvert/T$ to the left side. Therefore
+# 1. *$\mathcal A$ is not empty.* In the rounds of $\mathcal B$ we have $g(w_t)-g(w^*)>\epsilon-0$, because
+#    $g(w^*)\le0$. If all rounds were in $\mathcal B$, the left side of {eq}`eq-hard-regret` would exceed $\epsilon$.
+# 2. *Objective.* The rounds in $\mathcal B$ contribute at least $\epsilon\lvert\mathcal B\rvert/T$ to the left side of
+#    {eq}`eq-hard-regret`. Multiply by $T$ to obtain
 #
 #    $$
 #    \sum_{t\in\mathcal A}\big(f(w_t)-f(w^*)\big)\le T\epsilon-\lvert\mathcal B\rvert\,\epsilon=\lvert\mathcal A\rvert\,\epsilon ,
 #    $$ (eq-hard-good-rounds)
 #
-#    and Jensen's inequality gives $f(\bar w)-f(w^*)\le\frac1{\lvert\mathcal A\rvert}\sum_{t\in\mathcal A}(f(w_t)-f(w^*))\le\epsilon$.
-# 3. *Constraint.* $g(w_t)\le\epsilon$ for $t\in\mathcal A$ by definition, and Jensen's inequality gives $g(\bar w)\le\epsilon$.
+#    and Jensen's inequality gives
+#    $f(\bar w)-f(w^*)\le\frac1{\lvert\mathcal A\rvert}\sum_{t\in\mathcal A}(f(w_t)-f(w^*))\le\epsilon$.
+# 3. *Constraint.* By definition $g(w_t)\le\epsilon$ for $t\in\mathcal A$. Jensen's inequality gives
+#    $g(\bar w)\le\epsilon$.
 #
-# The proof for $\Gamma_{\rm direct}$ is the same once {prf:ref}`hard-lemma-direct` below replaces {prf:ref}`hard-lemma-round`.
+# The proof for $\Gamma_{\rm direct}$ is the same, with {prf:ref}`hard-lemma-direct` below in place of
+# {prf:ref}`hard-lemma-round`.
 # ```
 #
-# The terms of $\Gamma_0$, each with its source:
+# The three terms of $\Gamma_0$ come from these steps of the proof of {prf:ref}`hard-lemma-round`:
 #
-# | term of $\Gamma_0$ | in the one-round inequality | comes from |
+# | Term of $\Gamma_0$ | Term in the one-round inequality | Source |
 # | --- | --- | --- |
-# | $\frac E2$ | $\eta^2E^2G^2$ | the square of the step (step 2): $E$ local steps make a server step of length up to $\eta EG$ |
+# | $\frac E2$ | $\eta^2E^2G^2$ | square term (step 2): $E$ local steps make a server step of length up to $\eta EG$ |
 # | $1$ | $2\eta\alpha EG^2$ | Young's inequality, used twice (steps 3 and 4) |
-# | $\frac{E^2}3$ | $\frac{2\eta}\alpha\cdot\frac13\eta^2E^3G^2$ | client drift, $\sum\tau^2\le E^3/3$ |
+# | $\frac{E^2}3$ | $\frac{2\eta}\alpha\cdot\frac13\eta^2E^3G^2$ | client drift, with $\sum\tau^2\le E^3/3$ (step 6) |
 
 # %% [markdown]
 # ## A sharper constant (ours)
 #
-# $\epsilon=2DG\sqrt{E/T}$ grows with $E$: by the printed theorem local steps only do harm. The $\sqrt E$ comes from one choice in the proof, $\alpha=\eta$, and
-# not from drift itself. Young's inequality is not even needed.
+# The threshold of the printed theorem, $\epsilon=2DG\sqrt{E/T}$, grows with $E$, so by that theorem local steps only do
+# harm. The factor $\sqrt E$ comes from the choice $\alpha=\eta$ in the proof, not from drift itself. The proof does not
+# even need Young's inequality.
 #
 # ```{prf:lemma} One round, without Young's inequality
 # :label: hard-lemma-direct
 #
-# {eq}`eq-hard-round` holds with $\Gamma_{\rm direct}=\frac{3E}2-1$ in the place of $\Gamma_0$.
+# The inequality {eq}`eq-hard-round` holds with $\Gamma_{\rm direct}=\frac{3E}2-1$ in place of $\Gamma_0$.
 # ```
 #
 # ```{prf:proof}
-# By Cauchy-Schwarz and {prf:ref}`hard-lemma-2`, $-2\eta\langle w_t-w_{j,\tau},\nu_{j,\tau}\rangle\le2\eta\cdot\eta\tau G\cdot G$. By the Lipschitz property,
-# $2\eta(h_j(w_t)-h_j(w_{j,\tau}))\le2\eta G\cdot\eta\tau G$. Summed over $\tau$ the two cost $4\eta^2G^2\,\frac{E(E-1)}2$, and with the square term
+# In {eq}`eq-hard-detour`, Cauchy-Schwarz and {prf:ref}`hard-lemma-2` yield
+# $-2\eta\langle w_t-w_{j,\tau},\nu_{j,\tau}\rangle\le2\eta\cdot\eta\tau G\cdot G$. By the Lipschitz property,
+# $2\eta(h_j(w_t)-h_j(w_{j,\tau}))\le2\eta G\cdot\eta\tau G$. Sum both bounds over $\tau$ to obtain
+# $4\eta^2G^2\,\frac{E(E-1)}2$, and add the square term:
 #
 # $$
 # \eta^2E^2G^2+2\eta^2G^2E(E-1)=2\eta^2EG^2\Big(\frac E2+E-1\Big) .
 # $$ (eq-hard-direct)
 # ```
 #
-# The threshold becomes $\epsilon=DG\sqrt{(3-2/E)/T}$: never more than $\sqrt3$ times what it is for $E=1$, and for $E=1$ exactly the classical $DG/\sqrt T$ of the
-# switching subgradient method {cite}`polyak1967general,lan2020expectation`. (With Young's inequality one can come close: $\alpha=\eta E/\sqrt3$ minimizes {eq}`eq-hard-collect` and gives $\Gamma=(\frac12+\frac2{\sqrt3})E$.)
+# With $\Gamma_{\rm direct}$ the threshold is $\epsilon=DG\sqrt{(3-2/E)/T}$. It is at most $\sqrt3$ times its value for
+# $E=1$. For $E=1$ it is exactly the classical bound $DG/\sqrt T$ of the switching subgradient method
+# {cite}`polyak1967general,lan2020expectation`. Young's inequality can come close to this result: $\alpha=\eta E/\sqrt3$
+# minimizes {eq}`eq-hard-collect`, and then $\Gamma=(\frac12+\frac2{\sqrt3})E$.
 
 # %% [markdown]
 # ```{admonition} Differences from the printed papers
 # :class: warning
 #
-# * **The factor $\sqrt E$.** The papers attribute it to client drift (F Theorem 3, W appendix A.3). It comes from the choice $\alpha=\eta$ in Young's inequality; {prf:ref}`hard-lemma-direct` avoids it.
-# * **F Theorem 1 (ii)** claims $g(\bar w)-g(w^*)\le\epsilon$. The proof gives $g(\bar w)\le\epsilon$, which is weaker, since $g(w^*)\le0$; the note on compression has an example on which the claim is false.
-# * **Slip.** F's third contribution normalizes $\Gamma=1$ without compression, the theorems $\Gamma=2E^2$.
+# * **The factor $\sqrt E$.** The papers attribute this factor to client drift (F Theorem 3, W appendix A.3). It comes
+#   from the choice $\alpha=\eta$ in Young's inequality, which {prf:ref}`hard-lemma-direct` avoids.
+# * **F Theorem 1 (ii)** claims that $g(\bar w)-g(w^*)\le\epsilon$. Its proof shows only $g(\bar w)\le\epsilon$, which
+#   is weaker, because $g(w^*)\le0$. The note on compression has an example on which the claim is false.
+# * **A slip.** F's third contribution uses the normalization $\Gamma=1$ for runs without compression, but its theorems
+#   use $\Gamma=2E^2$.
 #
-# All differences are on [one page](../book/errata.md#fedsgm).
+# The [errata](../book/errata.md#fedsgm) list all differences.
 # ```
 
 # %% [markdown]
 # ## Checks
 #
-# The instances are $f_j(w)=\lVert w-a_j\rVert$ and $g_j(w)=\lVert w-b_j\rVert-c$ (`papers.fedsgm.problems.norms`): convex, $G=1$, not smooth. A solution is computed by
-# sequential quadratic programming, and every run starts at distance $D=1$ from it. Twelve kinds of instances take turns, from clients that disagree to clients that agree.
+# The instances are $f_j(w)=\lVert w-a_j\rVert$ and $g_j(w)=\lVert w-b_j\rVert-c$ (`papers.fedsgm.problems.norms`).
+# These functions are convex and not smooth, and $G=1$. We compute a solution by sequential quadratic programming and
+# start every run at distance $D=1$ from it. The seeds cycle through twelve kinds of instances, from clients that
+# disagree to clients that agree.
 
 # %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer and shorter runs
@@ -286,8 +320,9 @@ instance = cache(varied_norms)  # its reference solution is computed once
 versions = {"2E^2": "stated", "Gamma_0": "proved", "Gamma_direct": "direct"}
 
 # %% [markdown]
-# **Lemma 2.** One round of local steps on the objective of every client, from the start of every instance; then an instance on which the first inequality of {eq}`eq-hard-lemma2` is nearly an equality
-# (a start so far away that no subgradient turns).
+# **Lemma 2.** From the start of every instance, each client takes one round of local steps on its objective. The last
+# check uses an instance whose start is so far away that the subgradients are nearly constant. There the first
+# inequality of {eq}`eq-hard-lemma2` is nearly an equality.
 
 # %% tags=["remove-input"]
 sums = {E: [drift_sum(instance(s), E, lr=0.05) for s in seeds] for E in (1, 2, 5, 10)}
@@ -307,7 +342,9 @@ _ = check(
 )
 
 # %% [markdown]
-# **Lemma 1.** Both sides for one round from the start of every instance, for $E=5$, two step sizes, three $\alpha$ and three mixtures $(1-\sigma)f_j+\sigma g_j$; then a client that steps across its own kink and back, where Young's two terms are needed.
+# **Lemma 1.** We compare both sides of the lemma for one round from the start of every instance, with $E=5$, two step
+# sizes, three $\alpha$ and three mixtures $(1-\sigma)f_j+\sigma g_j$. The last check uses a client that steps across
+# the kink of its function and back; the lemma would fail for it without the two terms of Young's inequality.
 
 # %% tags=["remove-input"]
 cases = [(5, lr, lr * a, s) for lr in (0.05, 0.3) for a in (0.3, 1.0, 3.0) for s in (0.0, 0.5, 1.0)]
@@ -325,7 +362,8 @@ check(
 _ = check("at a kink: left <= right, but not without Young's terms", right - young < left <= right)
 
 # %% [markdown]
-# **Regret.** Each instance is run with the three values of $\Gamma$, each with its own $\epsilon=B(\Gamma)$ and $\eta=\eta(\Gamma)$, for $E\in\{1,2,5,10\}$. `regret` is the left side of {eq}`eq-hard-regret`, round by round.
+# **Regret.** We run every instance with the three values of $\Gamma$, each with its own $\epsilon=B(\Gamma)$ and
+# $\eta=\eta(\Gamma)$, for $E\in\{1,2,5,10\}$. The regret is the left side of {eq}`eq-hard-regret`.
 
 
 # %% tags=["remove-input"]
@@ -363,7 +401,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **The rates** that the papers quote, as reductions of $B(\Gamma)$: with $\Gamma_{\rm direct}$ and $E=1$ it is the classical $DG/\sqrt T$ of one machine without compression, with $2E^2$ it is $2DG\sqrt{E/T}$.
+# **Rates.** The rates that the papers quote are special cases of $B(\Gamma)$. With $\Gamma_{\rm direct}$ and $E=1$ it
+# is the classical $DG/\sqrt T$ of one machine without compression; with $2E^2$ it is $2DG\sqrt{E/T}$.
 
 # %% tags=["remove-input", "nbval-check-output"]
 check(
@@ -376,14 +415,15 @@ _ = check(
 )
 
 # %% [markdown]
-# **The check of the regret must be able to fail**: a bound with the wrong sign of its second term, $\frac{D^2}{2\eta ET}-\eta G^2\Gamma$, is zero at $\eta(\Gamma)$ and is exceeded on most instances.
+# **A planted error.** The check of the regret must be able to fail. If the second term of the bound has the wrong sign,
+# $\frac{D^2}{2\eta ET}-\eta G^2\Gamma$, the bound is zero at $\eta(\Gamma)$, and the regret exceeds it in most runs.
 
 # %% tags=["remove-input", "nbval-check-output"]
 planted = np.mean([regret(traces[E][0]).mean(-1) > 0 for E in grids])
 _ = check("a planted sign error is caught on more than half of the runs", planted > 0.5)
 
 # %% [markdown]
-# **The theorem itself**: the averaged iterate is an $\epsilon$-solution.
+# **The theorem itself.** The averaged iterate is an $\epsilon$-solution on every instance.
 
 
 # %% tags=["remove-input"]
@@ -401,7 +441,9 @@ for number, name in enumerate(versions):
     )
 
 # %% [markdown]
-# **At the papers' settings the theorems say nothing.** With $G=D=5$ (about right for the breast-cancer data) the prescribed thresholds are far above the values 0.1 and 0.05 that the experiments use, and above $g(w_0)=\log2$.
+# **At the papers' settings the theorems say nothing.** With $G=D=5$, which is about right for the breast-cancer data,
+# the prescribed thresholds are far above the values 0.1 and 0.05 that the papers' experiments use. They are even above
+# $g(w_0)=\log2$.
 
 # %% tags=["remove-input", "nbval-check-output"]
 workshop = workshop_theorem_1(Setting(D=5.0, G=5.0, E=5, T=100, N=10, qu=9.0)).tolerance
@@ -414,8 +456,9 @@ _ = check(
 # %% [markdown]
 # ## The bound on measured runs
 #
-# All instances run with the step size of $\Gamma_{\rm direct}$ for $E=5$. Drawn are the mean regret of the first $t$ rounds and what {prf:ref}`hard-lemma-regret` says about it with each of the three values of $\Gamma$,
-# at this step size.
+# All instances run with the step size of $\Gamma_{\rm direct}$ for $E=5$. The figure shows the mean regret of the first
+# $t$ rounds and the bounds of {prf:ref}`hard-lemma-regret` at this step size, one for each of the three values of
+# $\Gamma$.
 
 # %% tags=["remove-input"]
 E = 5

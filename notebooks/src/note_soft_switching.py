@@ -13,31 +13,36 @@
 # %% [markdown]
 # # Soft switching
 #
-# Hard switching gives a whole round to the objective or to the constraint. Soft switching divides it: the share of the constraint rises along a ramp that ends at the threshold.
-# This note proves what the two papers claim for it: Theorems 2 (8 in the appendix) and 5 of {cite}`fedsgm2025` (F below), Theorem 2 (7 in the appendix) and the soft half of appendix A.3
-# of {cite}`upadhyay2025switching` (W below).
+# Under hard switching a whole round works either on the objective or on the constraint. Under soft switching a round
+# works on a mixture: the weight of the constraint rises along a ramp that ends at the threshold. This note proves what
+# the two papers claim about soft switching. The full paper {cite}`fedsgm2025` (F below) claims Theorems 2 (8 in the
+# appendix) and 5. The workshop paper {cite}`upadhyay2025switching` (W below) claims Theorem 2 (7 in the appendix) and
+# the soft half of appendix A.3.
 #
-# F's statements use a threshold half as large as the one in F's proofs. The note shows where the printed proof stops, closes the gap of Theorem 5 by a better argument, says how far the argument reaches for
-# Theorem 2, and looks for counterexamples where it does not reach. The last section is about sampled clients, for which neither paper has a theorem.
+# F's statements use a threshold half as large as the one in F's proofs. The note shows where the printed proof fails
+# and closes the gap of Theorem 5 by a better argument. It shows how far this argument covers Theorem 2 and searches for
+# counterexamples where it does not. The last section is about sampled clients, for which neither paper has a theorem.
 #
-# The notation, with $B(\Gamma)$ and $\eta(\Gamma)$ of {eq}`eq-hard-b`, is that of the note on hard switching, and {prf:ref}`hard-assumption` holds throughout.
+# The notation is that of the note on hard switching, with $B(\Gamma)$ and $\eta(\Gamma)$ as in {eq}`eq-hard-b`.
+# {prf:ref}`hard-assumption` holds throughout.
 
 # %% [markdown]
 # ## Setting
 #
-# With a threshold $\epsilon$ and a sharpness $\beta>0$, round $t$ has the weight
+# Let $\epsilon$ be the threshold and $\beta>0$ the sharpness. In round $t$ the constraint has the weight
 #
 # $$
 # \sigma_t=\min\big\{1,\,[1+\beta(g(w_t)-\epsilon)]_+\big\},
 # $$ (eq-soft-weight)
 #
-# fixed for all its local steps: client $j$ works on
+# which is the same for all local steps of the round. Client $j$ takes steps on
 #
 # $$
 # h_j=(1-\sigma_t)f_j+\sigma_tg_j ,\qquad h=\frac1N\sum_jh_j=(1-\sigma_t)f+\sigma_tg .
 # $$ (eq-soft-h)
 #
-# Rounds below the threshold are $\mathcal A=\{t:g(w_t)<\epsilon\}$. Outside $\mathcal A$ the weight is 1. The total weight of the objective and the averaged iterate are
+# Let $\mathcal A=\{t:g(w_t)<\epsilon\}$ be the rounds below the threshold. In all other rounds $\sigma_t$ is 1. The
+# total weight $S$ of the objective and the averaged iterate $\bar w$ are
 #
 # $$
 # S=\sum_{t<T}(1-\sigma_t)=\sum_{t\in\mathcal A}(1-\sigma_t),\qquad \bar w=\frac1S\sum_{t\in\mathcal A}(1-\sigma_t)\,w_t .
@@ -46,22 +51,27 @@
 # ```{prf:lemma} Regret of soft switching
 # :label: soft-lemma-regret
 #
-# If one round satisfies {eq}`eq-hard-round` with a number $\Gamma$ for every convex, $G$-Lipschitz $h_j$, then
+# Suppose that, for all convex and $G$-Lipschitz $h_j$, one round satisfies {eq}`eq-hard-round` with a number $\Gamma$.
+# Then
 #
 # $$
 # \frac1T\sum_{t<T}\Big[(1-\sigma_t)\big(f(w_t)-f(w^*)\big)+\sigma_t\big(g(w_t)-g(w^*)\big)\Big]\le\frac{D^2}{2\eta ET}+\eta G^2\Gamma .
 # $$ (eq-soft-regret)
 #
-# Without compression the numbers $2E^2$, $\Gamma_0$ and $\Gamma_{\rm direct}$ of {eq}`eq-hard-gammas` will do, with error feedback both ways $\Gamma$ of {eq}`eq-comp-gamma` (in expectation, if the compressors are random).
+# Without compression $\Gamma$ may be $2E^2$ or one of $\Gamma_0$ and $\Gamma_{\rm direct}$ of {eq}`eq-hard-gammas`.
+# With error feedback in both directions it is the $\Gamma$ of {eq}`eq-comp-gamma`; the inequality then holds in
+# expectation if the compressors are random.
 # ```
 #
 # ```{prf:proof}
-# In steps.
+# We apply the one-round inequality to the mixture and sum over the rounds.
 #
-# 1. A mixture $(1-\sigma_t)f_j+\sigma_tg_j$ with $\sigma_t\in[0,1]$ is convex and $G$-Lipschitz, and what a client steps along is one of its subgradients. So {prf:ref}`hard-lemma-round`, {prf:ref}`hard-lemma-direct` and {prf:ref}`comp-lemma-round` apply as they stand:
-#    their proofs use nothing else about $h_j$, and $\sigma_t$ does not change during the round.
-# 2. $h(w_t)-h(w^*)$ is the bracket in {eq}`eq-soft-regret`.
-# 3. Sum over the rounds; the distances telescope as in {prf:ref}`hard-lemma-regret`.
+# 1. The mixture $(1-\sigma_t)f_j+\sigma_tg_j$ with $\sigma_t\in[0,1]$ is convex and $G$-Lipschitz, and a client steps
+#    along one of its subgradients. The weight $\sigma_t$ does not change during the round. The proofs of
+#    {prf:ref}`hard-lemma-round`, {prf:ref}`hard-lemma-direct` and {prf:ref}`comp-lemma-round` use nothing else about
+#    $h_j$, so these lemmas apply.
+# 2. The difference $h(w_t)-h(w^*)$ in {eq}`eq-hard-round` is the bracket in {eq}`eq-soft-regret`.
+# 3. Sum over the rounds. The distances telescope as in {prf:ref}`hard-lemma-regret`.
 # ```
 
 # %% [markdown]
@@ -70,64 +80,82 @@
 # ```{prf:theorem} W Theorems 2 and 7, W appendix A.3 (soft), F Theorems 2, 5 and 8, as proved
 # :label: soft-theorem
 #
-# Let the left side of {eq}`eq-soft-regret` be at most $B$, let $\epsilon>B$ and
+# Let the left side of {eq}`eq-soft-regret` be at most $B$, let $\epsilon>B$, and let
 #
 # $$
 # \beta\ge\frac1{\epsilon-B} .
 # $$ (eq-soft-beta)
 #
-# Then $S>0$, and $\bar w$ is an $\epsilon$-solution: $f(\bar w)-f(w^*)\le\epsilon$ and $g(\bar w)\le\epsilon$. With $\eta=\eta(\Gamma)$ and $\epsilon=2B(\Gamma)$ the condition is $\beta\ge\frac2\epsilon$.
+# Then $S>0$, and $\bar w$ is an $\epsilon$-solution: $f(\bar w)-f(w^*)\le\epsilon$ and $g(\bar w)\le\epsilon$. With
+# $\eta=\eta(\Gamma)$ and $\epsilon=2B(\Gamma)$ the condition is $\beta\ge\frac2\epsilon$.
 # ```
 #
 # ```{prf:proof}
 # Let $\Sigma=\sum_{t\in\mathcal A}\sigma_t$, so that $\lvert\mathcal A\rvert=S+\Sigma$ and $\Sigma\le T$.
 #
-# 1. *On $\mathcal B=[T]\setminus\mathcal A$* the weight is 1 and $g(w_t)\ge\epsilon$, so with $g(w^*)\le0$ these rounds contribute at least $\lvert\mathcal B\rvert\,\epsilon$ to $\sum_t\sigma_t(g(w_t)-g(w^*))$.
-# 2. *On $\mathcal A$*, $\sigma_t>0$ only if $1+\beta(g(w_t)-\epsilon)>0$, that is $g(w_t)>\epsilon-\frac1\beta$. Hence these rounds contribute at least $\Sigma\,(\epsilon-\frac1\beta)$.
-# 3. *Together*: since $\lvert\mathcal B\rvert+\Sigma=T-S$,
+# 1. *Rounds in $\mathcal B=[T]\setminus\mathcal A$.* The weight is 1, $g(w_t)\ge\epsilon$ and $g(w^*)\le0$. These
+#    rounds contribute at least $\lvert\mathcal B\rvert\,\epsilon$ to the sum $\sum_t\sigma_t(g(w_t)-g(w^*))$.
+# 2. *Rounds in $\mathcal A$.* The weight $\sigma_t$ is positive only if $1+\beta(g(w_t)-\epsilon)>0$, that is,
+#    $g(w_t)>\epsilon-\frac1\beta$. These rounds contribute at least $\Sigma\,(\epsilon-\frac1\beta)$ to the same sum.
+# 3. *All rounds.* Add the two bounds and use $\lvert\mathcal B\rvert+\Sigma=T-S$:
 #
 #    $$
 #    \sum_{t<T}\sigma_t\big(g(w_t)-g(w^*)\big)\ge(T-S)\,\epsilon-\frac\Sigma\beta .
 #    $$ (eq-soft-step3)
 #
-# 4. *$S>0$.* If $S=0$, every $\sigma_t$ is 1 and $\mathcal A$ is empty, because $\sigma_t<1$ there. So $\Sigma=0$ and the left side of {eq}`eq-soft-regret` is at least $\epsilon>B$: a contradiction.
-# 5. *Objective.* Subtract {eq}`eq-soft-step3` from $T$ times {eq}`eq-soft-regret`:
-#    $\sum_{\mathcal A}(1-\sigma_t)(f(w_t)-f(w^*))\le TB-(T-S)\epsilon+\frac\Sigma\beta$. The weights $\frac{1-\sigma_t}S$ of $\bar w$ are nonnegative and add to one, so Jensen's inequality gives
+# 4. *$S>0$.* If $S=0$, every $\sigma_t$ is 1. Then $\mathcal A$ is empty, because $\sigma_t<1$ in the rounds of
+#    $\mathcal A$. Hence $\Sigma=0$, and by {eq}`eq-soft-step3` the left side of {eq}`eq-soft-regret` is at least
+#    $\epsilon>B$, a contradiction.
+# 5. *Objective.* Subtract {eq}`eq-soft-step3` from $T$ times {eq}`eq-soft-regret`, whose right side is at most $B$:
+#    $\sum_{\mathcal A}(1-\sigma_t)(f(w_t)-f(w^*))\le TB-(T-S)\epsilon+\frac\Sigma\beta$. The weights
+#    $\frac{1-\sigma_t}S$ of $\bar w$ are nonnegative and add to one. Divide by $S$ and apply Jensen's inequality to
+#    $f$:
 #
 #    $$
 #    f(\bar w)-f(w^*)\le\epsilon+\frac{T(B-\epsilon)+\Sigma/\beta}{S} .
 #    $$ (eq-soft-gap)
 #
-# 6. *The fraction is not positive*, as $\frac\Sigma\beta\le T(\epsilon-B)$ by {eq}`eq-soft-beta`.
-# 7. *Constraint.* All weight of $\bar w$ lies on rounds with $g(w_t)<\epsilon$. Jensen's inequality for the convex $g$ gives $g(\bar w)\le\epsilon$.
+# 6. *Sign of the fraction.* By {eq}`eq-soft-beta` and $\Sigma\le T$ we have $\frac\Sigma\beta\le T(\epsilon-B)$. The
+#    fraction is therefore not positive, and $f(\bar w)-f(w^*)\le\epsilon$.
+# 7. *Constraint.* The average $\bar w$ has weight only on rounds with $g(w_t)<\epsilon$. Jensen's inequality for the
+#    convex $g$ gives $g(\bar w)\le\epsilon$.
 # ```
 #
-# | theorem | setting | $\Gamma$ | threshold of its proof |
+# The theorem covers these statements of the papers:
+#
+# | Theorem | Setting | $\Gamma$ | Threshold in its proof |
 # | --- | --- | --- | --- |
 # | W A.3, F 5 | no compression | $2E^2$ | $2B(\Gamma)=\sqrt{16D^2G^2E/T}$ |
-# | F 2, F 8 | error feedback both ways | {eq}`eq-comp-gamma` | $2B(\Gamma)$ |
-# | W 2, W 7 | unbiased uplink, no memory | {eq}`eq-unb-gamma` | $2B(\Gamma)$; what holds is {prf:ref}`unb-theorem-soft` |
+# | F 2, F 8 | error feedback in both directions | {eq}`eq-comp-gamma` | $2B(\Gamma)$ |
+# | W 2, W 7 | unbiased uplink, no residuals | {eq}`eq-unb-gamma` | $2B(\Gamma)$; the correct statement is {prf:ref}`unb-theorem-soft` |
 #
-# The two terms that error feedback adds, $\frac{2E\sqrt{1-q}}q$ and $\frac{4E\sqrt{10(1-q_0)}}{q_0q}$, come from {prf:ref}`comp-lemma-residual` and {prf:ref}`comp-lemma-gap`, which do not look at $h_j$ at all.
+# Error feedback adds two terms to $\Gamma$, $\frac{2E\sqrt{1-q}}q$ and $\frac{4E\sqrt{10(1-q_0)}}{q_0q}$. They come
+# from {prf:ref}`comp-lemma-residual` and {prf:ref}`comp-lemma-gap`, which do not depend on $h_j$.
 
 # %% [markdown]
 # ## The threshold that is printed
 #
-# F's Theorems 2, 5 and 8 state $\epsilon=B(\Gamma)$ with $\beta\ge\frac2\epsilon$. With $\epsilon=B$ the numerator of {eq}`eq-soft-gap` is $\Sigma/\beta$, which is positive: no finite $\beta$ closes the proof. There are two repairs within the papers' means.
+# F's Theorems 2, 5 and 8 state $\epsilon=B(\Gamma)$ with $\beta\ge\frac2\epsilon$. With $\epsilon=B$ the numerator of
+# {eq}`eq-soft-gap` is $\Sigma/\beta$, which is positive, so the proof works for no finite $\beta$. The papers' own
+# arguments allow two repairs.
 #
 # 1. Take $\epsilon=2B$, as the proofs do.
-# 2. Keep the printed $\epsilon=B(2E^2)$ and $\eta=\eta(2E^2)$, and use that the proof bounds the regret by less, by its own $\Gamma_0$. The two terms of {eq}`eq-soft-regret` are then $\frac\epsilon2$ and $\frac\epsilon2\cdot\frac{\Gamma_0}{2E^2}$:
+# 2. Keep the printed $\epsilon=B(2E^2)$ and $\eta=\eta(2E^2)$, but bound the regret with the smaller number $\Gamma_0$
+#    that the proof arrives at. The two terms on the right of {eq}`eq-soft-regret` are then $\frac\epsilon2$ and
+#    $\frac\epsilon2\cdot\frac{\Gamma_0}{2E^2}$, and {eq}`eq-soft-beta` becomes
 #
 #    $$
 #    B'=\frac\epsilon2\Big(1+\frac{\Gamma_0}{2E^2}\Big)<\epsilon,\qquad \beta\ge\frac1{\epsilon-B'} .
 #    $$ (eq-soft-slack)
 #
-#    This is $24/\epsilon$ at $E=1$ and $2.62/\epsilon$ at $E=5$, more than the printed $2/\epsilon$.
+#    The smallest such $\beta$ is $24/\epsilon$ at $E=1$ and $2.62/\epsilon$ at $E=5$, more than the printed
+#    $2/\epsilon$.
 
 # %% [markdown]
 # ## Closing the gap (ours)
 #
-# Step 2 of the proof does not use that $\sigma_t$ depends on $g(w_t)$. On the ramp $\sigma_t=1+\beta(g(w_t)-\epsilon)$ is an equality, and a round that is far below the threshold has a small weight.
+# Step 2 of the proof above uses only that $\sigma_t$ is positive. It ignores that on the ramp
+# $\sigma_t=1+\beta(g(w_t)-\epsilon)$, so a round far below the threshold has a small weight. The next lemma uses this.
 #
 # ```{prf:lemma} The ramp
 # :label: soft-lemma-ramp
@@ -136,7 +164,8 @@
 # ```
 #
 # ```{prf:proof}
-# If $\sigma_t=0$ both sides are 0. If $0<\sigma_t<1$, then $g(w_t)=\epsilon-\frac{1-\sigma_t}\beta$, and both sides are equal. If $\sigma_t=1$, then $g(w_t)\ge\epsilon$.
+# If $\sigma_t=0$, both sides are 0. If $0<\sigma_t<1$, then $g(w_t)=\epsilon-\frac{1-\sigma_t}\beta$, and both sides
+# are equal. If $\sigma_t=1$, the inequality reads $g(w_t)\ge\epsilon$, which holds.
 # ```
 #
 # ```{prf:theorem} Soft switching with a smaller sharpness
@@ -152,42 +181,52 @@
 # ```
 #
 # ```{prf:proof}
-# Write $a=S/T$, the mean of the $1-\sigma_t$.
+# Let $a=S/T$ be the mean of the $1-\sigma_t$.
 #
-# 1. Sum {prf:ref}`soft-lemma-ramp`: $\sum_t\sigma_t(g(w_t)-g(w^*))\ge(T-S)\epsilon-\frac1\beta\sum_t\sigma_t(1-\sigma_t)$.
-# 2. $x\mapsto x(1-x)$ is concave, so $\sum_t\sigma_t(1-\sigma_t)\le T\,a(1-a)$.
-# 3. $a>0$ and $g(\bar w)\le\epsilon$ as in steps 4 and 7 of the proof of {prf:ref}`soft-theorem`.
-# 4. As in its step 5, now divided by $S=aT$,
+# 1. Sum {prf:ref}`soft-lemma-ramp` over $t$ and use $g(w^*)\le0$:
+#    $\sum_t\sigma_t(g(w_t)-g(w^*))\ge(T-S)\epsilon-\frac1\beta\sum_t\sigma_t(1-\sigma_t)$.
+# 2. The function $x\mapsto x(1-x)$ is concave, so $\sum_t\sigma_t(1-\sigma_t)\le T\,a(1-a)$ by Jensen's inequality.
+# 3. Steps 4 and 7 of the proof of {prf:ref}`soft-theorem` show that $a>0$ and $g(\bar w)\le\epsilon$.
+# 4. Subtract the bounds of steps 1 and 2 from $T$ times {eq}`eq-soft-regret`, divide by $S=aT$ and apply Jensen's
+#    inequality to $f$:
 #
 #    $$
 #    f(\bar w)-f(w^*)\le\epsilon-\frac{\epsilon-B'}a+\frac{1-a}\beta .
 #    $$ (eq-soft-direct)
 #
-# 5. The right side is at most $\epsilon$ for every $a\in(0,1]$ if $a(1-a)\le\beta(\epsilon-B')$ for all of them, that is if $\frac14\le\beta(\epsilon-B')$.
-# 6. Otherwise maximize over $a$: the derivative vanishes at $a=\sqrt{\beta(\epsilon-B')}<\frac12$, and the value there is {eq}`eq-soft-excess`.
+# 5. The right side is at most $\epsilon$ if $a(1-a)\le\beta(\epsilon-B')$. This holds for every $a\in(0,1]$ if
+#    $\frac14\le\beta(\epsilon-B')$.
+# 6. Otherwise maximize the right side over $a$. Its derivative vanishes at $a=\sqrt{\beta(\epsilon-B')}<\frac12$, and
+#    its value at this $a$ is {eq}`eq-soft-excess`.
 # ```
 #
-# Even without any slack, $B'=\epsilon$, the excess is at most $\frac1\beta$ (if $S>0$): with the printed $\beta=\frac2\epsilon$ the printed promise can fail by a factor $\frac32$ at most.
+# If there is no slack, $B'=\epsilon$, the excess over $\epsilon$ is still at most $\frac1\beta$ (if $S>0$). With the
+# printed $\beta=\frac2\epsilon$ the gap therefore exceeds the printed bound by a factor of at most $\frac32$.
 #
 # ```{prf:corollary} F Theorem 5 as printed is true
 # :label: soft-corollary-plain
 #
-# Without compression, $\epsilon=B(2E^2)$, $\eta=\eta(2E^2)$ and any $\beta\ge\frac2{3\epsilon}$ are enough for every $E$. In particular $\beta\ge\frac2\epsilon$ is.
+# Without compression, let $\epsilon=B(2E^2)$ and $\eta=\eta(2E^2)$. For every $E$ and every
+# $\beta\ge\frac2{3\epsilon}$, and in particular for $\beta\ge\frac2\epsilon$, $\bar w$ is an $\epsilon$-solution.
 # ```
 #
 # ```{prf:proof}
-# By {prf:ref}`hard-lemma-direct` the regret is at most $B'=\frac\epsilon2\big(1+\frac{3E/2-1}{2E^2}\big)$. The fraction is at most $\frac14$, because $E^2-3E+2=(E-1)(E-2)\ge0$ for whole numbers. So $\epsilon-B'\ge\frac38\epsilon$ and $\frac1{4(\epsilon-B')}\le\frac2{3\epsilon}$.
+# By {prf:ref}`hard-lemma-direct` the regret is at most $B'=\frac\epsilon2\big(1+\frac{3E/2-1}{2E^2}\big)$. The fraction
+# is at most $\frac14$, because $E^2-3E+2=(E-1)(E-2)\ge0$ for whole numbers $E$. Hence $\epsilon-B'\ge\frac38\epsilon$
+# and $\frac1{4(\epsilon-B')}\le\frac2{3\epsilon}$, and {prf:ref}`soft-theorem-direct` applies.
 # ```
 
 # %% [markdown]
 # ## With error feedback
 #
-# For Theorem 2 (8) the slack is smaller, since the terms of compression are part of $\Gamma$. They too can be bounded better than they are ({prf:ref}`part-lemma-9` does the same for sampled clients).
+# For F's Theorem 2 (8) the slack is smaller, because $\Gamma$ contains the terms of compression. The next lemma
+# improves F's bounds of these terms; {prf:ref}`part-lemma-9` does the same for sampled clients.
 #
 # ```{prf:lemma} Residual, message and gap by the triangle inequality (ours)
 # :label: soft-lemma-feedback
 #
-# Let $s=\sqrt{1-q}$ and $s_0=\sqrt{1-q_0}$. In the setting of {prf:ref}`comp-theorem`, with $\lVert\cdot\rVert$ read as $(\mathbb E\lVert\cdot\rVert^2)^{1/2}$ if the compressors are random,
+# Let $s=\sqrt{1-q}$ and $s_0=\sqrt{1-q_0}$. If the compressors are random, $\lVert\cdot\rVert$ stands for
+# $(\mathbb E\lVert\cdot\rVert^2)^{1/2}$. In the setting of {prf:ref}`comp-theorem`,
 #
 # $$
 # \lVert e_t\rVert\le\frac s{1-s}\,EG,\quad\lVert v_t\rVert\le\frac{1+s}{1-s}\,EG,\quad\lVert\hat e_t\rVert\le\frac{s_0}{1-s_0}\cdot\frac{1+s}{1-s}\,\eta EG ,
@@ -201,78 +240,118 @@
 # ```
 #
 # ```{prf:proof}
-# In steps.
+# We bound the residual, the message and the gap in turn and insert the bounds into the one-round inequality.
 #
-# 1. $\lVert e_j^{t+1}\rVert\le s\,\lVert e_j^t+\Delta_j\rVert\le s\,(\lVert e_j^t\rVert+EG)$; from 0 this climbs to $\frac s{1-s}EG$. (F squares and uses Young's inequality at this point.)
-# 2. $\lVert v_j\rVert\le\lVert e_j+\Delta_j\rVert+\lVert\mathcal C_j(e_j+\Delta_j)-(e_j+\Delta_j)\rVert\le(1+s)\big(\frac s{1-s}+1\big)EG$.
-# 3. $\lVert\hat e_{t+1}\rVert\le s_0(\lVert\hat e_t\rVert+\eta\lVert v_t\rVert)$, the recursion of step 1 with other letters.
-# 4. In {eq}`eq-comp-round` the two new terms are at most $2\eta^2\lVert e_t\rVert EG$ and $2\eta\lVert\hat e_t\rVert EG$. Divide by $2\eta^2EG^2$, and take $\Gamma_{\rm direct}$ in the place of $\Gamma_0$.
+# 1. *Residual.* By the triangle inequality
+#    $\lVert e_j^{t+1}\rVert\le s\,\lVert e_j^t+\Delta_j\rVert\le s\,(\lVert e_j^t\rVert+EG)$. This recursion starts at
+#    0 and stays below its fixed point $\frac s{1-s}EG$. (F squares and uses Young's inequality at this point.)
+# 2. *Message.* Similarly
+#    $\lVert v_j\rVert\le\lVert e_j+\Delta_j\rVert+\lVert\mathcal C_j(e_j+\Delta_j)-(e_j+\Delta_j)\rVert\le(1+s)\big(\frac s{1-s}+1\big)EG$.
+# 3. *Gap.* The recursion $\lVert\hat e_{t+1}\rVert\le s_0(\lVert\hat e_t\rVert+\eta\lVert v_t\rVert)$ has the form of
+#    that in step 1, so $\lVert\hat e_t\rVert$ stays below its fixed point as well.
+# 4. *One round.* The two terms that compression adds to {eq}`eq-comp-round` are at most $2\eta^2\lVert e_t\rVert EG$
+#    and $2\eta\lVert\hat e_t\rVert EG$. Divide them by $2\eta^2EG^2$, insert steps 1 to 3, and take
+#    $\Gamma_{\rm direct}$ in place of $\Gamma_0$.
 # ```
 #
 # ```{prf:corollary} How far F Theorems 2 and 8 hold as printed
 # :label: soft-corollary-feedback
 #
-# Let the compressors be deterministic, $\Gamma$ that of {eq}`eq-comp-gamma`, $\epsilon=B(\Gamma)$, $\eta=\eta(\Gamma)$, $\beta=\frac2\epsilon$, and let $\theta=1-\frac{\Gamma'}\Gamma>0$ be the slack. Then $g(\bar w)\le\epsilon$ and
+# Let the compressors be deterministic and $\Gamma$ the number in {eq}`eq-comp-gamma`. Let $\epsilon=B(\Gamma)$,
+# $\eta=\eta(\Gamma)$ and $\beta=\frac2\epsilon$, and let $\theta=1-\frac{\Gamma'}\Gamma>0$ be the slack. Then
+# $g(\bar w)\le\epsilon$ and
 #
 # $$
 # f(\bar w)-f(w^*)\le\epsilon\,\Big(1+\big[\tfrac12-\sqrt\theta\,\big]_+\Big) .
 # $$ (eq-soft-factor)
 #
-# The printed statement is true wherever $\theta\ge\frac14$.
+# The printed statement is true if $\theta\ge\frac14$.
 # ```
 #
 # ```{prf:proof}
-# $B'=\frac\epsilon2(1+\frac{\Gamma'}\Gamma)$, so $\epsilon-B'=\frac{\epsilon\theta}2$. Put this and $\beta=\frac2\epsilon$ into {prf:ref}`soft-theorem-direct`: the condition is $\frac2\epsilon\ge\frac1{2\epsilon\theta}$, and the excess is $\frac\epsilon2-2\sqrt{\epsilon^2\theta/4}$.
+# By {prf:ref}`soft-lemma-feedback` the regret is at most $B'=\frac\epsilon2(1+\frac{\Gamma'}\Gamma)$, so
+# $\epsilon-B'=\frac{\epsilon\theta}2$. Insert this and $\beta=\frac2\epsilon$ into {prf:ref}`soft-theorem-direct`. Its
+# condition becomes $\frac2\epsilon\ge\frac1{2\epsilon\theta}$, and its excess
+# $\frac\epsilon2-2\sqrt{\epsilon^2\theta/4}$.
 # ```
 #
-# At $E=5$, $q=q_0=0.1$, F's classification setting, $\theta=0.41$. The slack is below $\frac14$ only where the uplink is compressed strongly and the downlink not at all, or hardly, as at $E=1$, $q=0.1$, $q_0=1$: there the factor is 1.19. It falls as $E$ grows.
+# In F's classification setting, $E=5$ and $q=q_0=0.1$, the slack is $\theta=0.41$. The slack is below $\frac14$ only if
+# the uplink is compressed strongly and the downlink hardly or not at all. An example is $E=1$, $q=0.1$, $q_0=1$, where
+# the factor in {eq}`eq-soft-factor` is 1.19. The factor falls as $E$ grows.
 
 # %% [markdown]
 # ## Sampled clients
 #
-# Both papers run soft switching with $n<N$ clients a round, and neither has a theorem for it. {prf:ref}`soft-lemma-ramp` says what such a theorem looks like. Let $\hat\sigma_t$ be the weight computed from the estimate $\hat G$ of $g(w_t)$.
+# Neither paper has a theorem for soft switching with $n<N$ clients per round, although F's experiments use it.
+# {prf:ref}`soft-lemma-ramp` leads to such a theorem. Let $\hat\sigma_t$ be the weight computed from the estimate
+# $\hat G$ of $g(w_t)$.
 #
 # ```{prf:theorem} Soft switching with an independent estimate (ours)
 # :label: soft-theorem-partial
 #
-# Suppose that with probability $1-\delta$, in all rounds, $\lvert\hat G(w_t)-g(w_t)\rvert\le\kappa$, and
+# Suppose that, with probability $1-\delta$, $\lvert\hat G(w_t)-g(w_t)\rvert\le\kappa$ in all rounds and
 #
 # $$
 # \frac1T\sum_{t<T}\Big[(1-\hat\sigma_t)\big(f(w_t)-f(w^*)\big)+\hat\sigma_t\big(g(w_t)-g(w^*)\big)\Big]\le B .
 # $$ (eq-soft-partial)
 #
-# If $\epsilon>B+\kappa$ and $\beta\ge\frac1{4(\epsilon-B-\kappa)}$, then with that probability $S=\sum_t(1-\hat\sigma_t)>0$, $f(\bar w)-f(w^*)\le\epsilon$ and $g(\bar w)\le\epsilon+\kappa$.
+# If $\epsilon>B+\kappa$ and $\beta\ge\frac1{4(\epsilon-B-\kappa)}$, then with the same probability
+# $S=\sum_t(1-\hat\sigma_t)>0$, $f(\bar w)-f(w^*)\le\epsilon$ and $g(\bar w)\le\epsilon+\kappa$.
 # ```
 #
 # ```{prf:proof}
-# {prf:ref}`soft-lemma-ramp` holds for $\hat\sigma_t$ and $\hat G(w_t)$, and $\hat\sigma_tg(w_t)\ge\hat\sigma_t\hat G(w_t)-\hat\sigma_t\kappa$. So the lemma holds for $g(w_t)$ with $\epsilon-\kappa$ on the right where it had $\epsilon$. Repeat the proof of {prf:ref}`soft-theorem-direct`:
-# $S\,(f(\bar w)-f(w^*))\le TB-(T-S)(\epsilon-\kappa)+\frac T\beta a(1-a)\le S(\epsilon-\kappa)+T\big(B+\kappa-\epsilon+\frac1{4\beta}\big)$. If $S=0$, all $\hat G(w_t)\ge\epsilon$ and the left side of {eq}`eq-soft-partial` is at least $\epsilon-\kappa>B$. For the constraint, all weight lies where $\hat G(w_t)<\epsilon$.
+# {prf:ref}`soft-lemma-ramp` holds for $\hat\sigma_t$ and $\hat G(w_t)$, and
+# $\hat\sigma_tg(w_t)\ge\hat\sigma_t\hat G(w_t)-\hat\sigma_t\kappa$. So the lemma holds for $\hat\sigma_t$ and $g(w_t)$
+# if $\epsilon-\kappa$ replaces $\epsilon$ on its right side.
+#
+# 1. *Objective.* Repeat the proof of {prf:ref}`soft-theorem-direct` with this inequality:
+#    $S\,(f(\bar w)-f(w^*))\le TB-(T-S)(\epsilon-\kappa)+\frac T\beta a(1-a)\le S(\epsilon-\kappa)+T\big(B+\kappa-\epsilon+\frac1{4\beta}\big)$.
+#    By the condition on $\beta$ the last bracket is not positive.
+# 2. *$S>0$.* If $S=0$, all $\hat G(w_t)\ge\epsilon$, and the left side of {eq}`eq-soft-partial` is at least
+#    $\epsilon-\kappa>B$, a contradiction.
+# 3. *Constraint.* The average $\bar w$ has weight only on rounds with $\hat G(w_t)<\epsilon$, where
+#    $g(w_t)\le\epsilon+\kappa$. Apply Jensen's inequality to $g$.
 # ```
 #
-# The two suppositions are those of hard switching: the estimate is {prf:ref}`part-lemma-7`, the regret {prf:ref}`part-lemma-4`, whose martingale argument works for any weights $\hat\sigma_t$ that are *independent of the sample that makes the update*. F-A4 demands this, Algorithm 1 does not do it: one sample does both, and for hard switching {prf:ref}`part-one-sample` shows that the promise is then missed.
-# For soft switching two clients on the line show it, of whom one is sampled.
+# The theorem needs a bound on the estimate and a bound on the regret. Both are known from hard switching:
+# {prf:ref}`part-lemma-7` bounds the estimate and {prf:ref}`part-lemma-4` the regret. The martingale argument of the
+# latter works for all weights $\hat\sigma_t$ that are *independent of the sample that makes the update*. F-A4 assumes
+# this independence, but in Algorithm 1 one sample of clients determines both the weight and the update. For hard
+# switching, {prf:ref}`part-one-sample` shows that the theorem's conclusion then fails. The next example shows this for
+# soft switching, with two clients on the line, of whom one is sampled.
 #
 # ```{prf:example} The client that votes is the client that moves
 # :label: soft-example
 #
-# $f_1(w)=\lvert w-3\rvert$, $g_1(w)=\lvert w\rvert-6$, $f_2(w)=\lvert w+3\rvert$, $g_2(w)=\lvert w-10\rvert-6$. Everything between 0 and 10 is feasible with $g=-1$, and $f^*=3$ is attained on $[0,3]$, for instance at $w^*=3$. But for $3<w<4-\epsilon$ client 1 says $g_1<0$ and steps along $\nabla f_1=1$, and client 2 says $g_2>\epsilon$ and steps along
-# $\nabla g_2=-1$. The model wanders between 3 and 4 for ever, whatever $\epsilon$ and $\eta$ are, and $f=w$ there. With all clients the constraint never interferes.
+# Let $f_1(w)=\lvert w-3\rvert$, $g_1(w)=\lvert w\rvert-6$, $f_2(w)=\lvert w+3\rvert$, $g_2(w)=\lvert w-10\rvert-6$.
+# Every $w$ between 0 and 10 is feasible with $g=-1$, and $f^*=3$ is attained on $[0,3]$, for instance at $w^*=3$.
+#
+# Now let $3<w<4-\epsilon$. If client 1 is sampled, it reports $g_1<0$, and the model takes a step along
+# $-\nabla f_1=-1$. If client 2 is sampled, it reports $g_2>\epsilon$, and the model takes a step along $-\nabla g_2=1$.
+# For all $\epsilon$ and $\eta$ the model therefore wanders between 3 and 4 for ever, where $f(w)=w$ exceeds $f^*$. If
+# all clients take part, the constraint is never active.
 # ```
 
 # %% [markdown]
 # ```{admonition} Differences from the printed papers
 # :class: warning
 #
-# * **F Theorems 2, 5, 8, threshold.** Printed $\epsilon=B(\Gamma)$, proved with $2B(\Gamma)$. The printed proof has a gap. The statement of Theorem 5 is true ({prf:ref}`soft-corollary-plain`), that of Theorems 2 and 8 up to the factor in {eq}`eq-soft-factor`, which is 1 in most settings and never above $\frac32$.
-# * **How small $\beta$ may be.** $\beta\ge\frac2\epsilon$ is three times what Theorem 5 needs. Below $\frac1{2\epsilon}$ it does fail; the search below finds instances.
-# * **Sampled clients.** Soft switching with $n<N$ has no theorem in either paper, although the experiments use it.
-# * **Slips in the soft proofs.** Inner products have $g_j,f_j$ where their gradients are meant; "$\sigma_\beta\ge0$" should be $\sigma_\beta>0$; the compression terms of Theorem 8 lack a factor $T$.
+# * **Threshold in F Theorems 2, 5 and 8.** The statements print $\epsilon=B(\Gamma)$, but the proofs need $2B(\Gamma)$.
+#   The printed proof therefore has a gap. The statement of Theorem 5 is true nevertheless
+#   ({prf:ref}`soft-corollary-plain`). The statements of Theorems 2 and 8 are true up to the factor in
+#   {eq}`eq-soft-factor`, which is 1 in most settings and never above $\frac32$.
+# * **Smallest $\beta$.** The printed condition $\beta\ge\frac2\epsilon$ is three times as strict as Theorem 5 needs.
+#   Below $\frac1{2\epsilon}$ the theorem's conclusion does fail: the search below finds instances.
+# * **Sampled clients.** Neither paper has a theorem for soft switching with $n<N$, although F's experiments use it.
+# * **Slips in the proofs for soft switching.** Inner products contain $g_j,f_j$ in place of their gradients.
+#   "$\sigma_\beta\ge0$" should be $\sigma_\beta>0$. The compression terms of Theorem 8 lack a factor $T$.
 # ```
 
 # %% [markdown]
 # ## Checks
 #
-# Random instances are those of the note on hard switching: $f_j(w)=\lVert w-a_j\rVert$, $g_j(w)=\lVert w-b_j\rVert-c$, $G=D=1$, eight clients.
+# The random instances are those of the note on hard switching: $f_j(w)=\lVert w-a_j\rVert$ and
+# $g_j(w)=\lVert w-b_j\rVert-c$, with $G=D=1$ and eight clients.
 
 # %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer and shorter runs
@@ -317,7 +396,8 @@ instance = cache(varied_norms)  # its reference solution is computed once
 
 
 # %% [markdown]
-# **The repairs of the printed threshold**, computed from $\epsilon$ and from a bound $B'$ on the regret at the printed step size. The last line is the proof's own statement with $B'=\epsilon$.
+# **The repairs of the printed threshold.** We compute the smallest sharpness from $\epsilon$ and from a bound $B'$ on
+# the regret at the printed step size. The last line checks that the papers' proof allows no $\beta$ if $B'=\epsilon$.
 
 
 # %% tags=["remove-input"]
@@ -340,7 +420,9 @@ check(
 _ = check("with B' = eps no beta is enough", soft_beta(1.0, 1.0) == np.inf)
 
 # %% [markdown]
-# **The lemma and the excess**, by brute force. Random sequences of $g(w_t)$ around the threshold test {prf:ref}`soft-lemma-ramp`; a grid of $a$ tests that {eq}`eq-soft-excess` is the maximum of {eq}`eq-soft-direct`.
+# **The lemma on the ramp and the excess.** Random sequences of $g(w_t)$ around the threshold test
+# {prf:ref}`soft-lemma-ramp`. A grid of values of $a$ tests that {eq}`eq-soft-excess` is the maximum of
+# {eq}`eq-soft-direct`.
 
 # %% tags=["remove-input"]
 values = np.random.default_rng(seed).normal(1.0, 1.0, 100_000)  # of g, with eps = 1
@@ -367,7 +449,8 @@ miss = max(abs(max(0, v) - soft_excess(1.0, x, b)) for (b, x), v in peaks.items(
 _ = check(f"the excess is the maximum over a in all {len(peaks)} cases, to 1e-6", miss < 1e-6)
 
 # %% [markdown]
-# **F Theorem 5 and W A.3 on random instances**, printed ($\epsilon=B$, $\beta=2/\epsilon$) and as proved ($\epsilon=2B$, $\beta=2/\epsilon$).
+# **F Theorem 5 and W appendix A.3 on random instances.** We run each instance with the printed threshold ($\epsilon=B$,
+# $\beta=2/\epsilon$) and with the corrected one, which the proofs use ($\epsilon=2B$, $\beta=2/\epsilon$).
 
 
 # %% tags=["remove-input"]
@@ -408,7 +491,8 @@ table = pd.DataFrame(rows, index=["regret / eps", "f gap / eps", "g / eps"]).T
 table.rename_axis(["largest over the instances", "E"]).round(2)
 
 # %% [markdown]
-# **F Theorem 2 (8): error feedback both ways**, in dimension 20, with Top-K, on instances with alternating spread of the clients.
+# **F Theorem 2 (8), error feedback in both directions.** The runs use Top-K in dimension 20. The spread of the clients
+# alternates between a large and a small one from instance to instance.
 
 
 # %% tags=["remove-input"]
@@ -444,7 +528,8 @@ for (version, q, q0, E), (soft, trace, (mean, gap, g)) in compressed.items():
         check("    and eps is below the largest gap at the start", soft.tolerance < start)
 
 # %% [markdown]
-# **The factor** of {prf:ref}`soft-corollary-feedback` at $\beta=2/\epsilon$, from $\epsilon$ and the bound on the regret, over a grid.
+# **The factor of {prf:ref}`soft-corollary-feedback`.** We compute this factor at $\beta=2/\epsilon$ from $\epsilon$ and
+# the bound on the regret, for a grid of $E$, $q$ and $q_0$.
 
 
 # %% tags=["remove-input"]
@@ -480,8 +565,12 @@ shown[shown.max(axis=1) > 1].round(2)
 # %% [markdown]
 # ## A search for counterexamples
 #
-# One client in the plane, $f(w)=s\lvert w-a\rvert$, $g(w)=k(\lvert w\rvert-c)$ with slopes $s,k\le1$: five numbers describe the instance and its start at distance $D=1$ from the solution. Random changes that make the printed promise worse are kept, for 40 generations.
-# The threshold and the step are those printed in F Theorem 5; the sharpness varies. Bound and search are apart by little: the theorem is known to hold from $\beta\epsilon=\frac23$ on, and to fail up to $\frac12$.
+# The search uses one client in the plane with $f(w)=s\lvert w-a\rvert$ and $g(w)=k(\lvert w\rvert-c)$, where the slopes
+# satisfy $s,k\le1$. Five numbers describe the instance and its start at distance $D=1$ from the solution. Over 40
+# generations the search changes these numbers at random and keeps the changes that increase the objective gap of
+# $\bar w$. Threshold and step size are those printed in F Theorem 5; the sharpness varies. The theorem's conclusion
+# provably holds for $\beta\epsilon\ge\frac23$, and the search finds instances on which it fails for $\beta\epsilon$ up
+# to $\frac12$. Only the range between the two values is undecided.
 
 # %% tags=["remove-input"]
 sharpnesses = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 2 / 3, 0.8, 1.0, 2.0, 24.0)
@@ -532,7 +621,9 @@ plot.show(
 # %% [markdown]
 # ## Soft switching with sampled clients, measured
 #
-# **On random instances** the threshold $\epsilon=2B(2E^2)$, $\beta=2/\epsilon$, made for all clients, is kept while fewer take part. No theorem promises anything, and all instances are solved; the threshold is large compared with what sampling does.
+# **Random instances.** We keep the threshold $\epsilon=2B(2E^2)$ and $\beta=2/\epsilon$ of the theorem for all clients,
+# but let fewer clients take part. No theorem covers these runs, but all instances are solved: the error caused by
+# sampling is small compared with the threshold.
 
 
 # %% tags=["remove-input"]
@@ -551,7 +642,9 @@ for n, (epsilon, gap, g) in fewer.items():
     check(f"n = {n} of 8: eps-solution on {solved} of {instances} instances", solved == instances)
 
 # %% [markdown]
-# **On {prf:ref}`soft-example`** the gap stays while the threshold falls; with a second sample for the query (`resample_for_update=True`) it does not.
+# **The instance of {prf:ref}`soft-example`.** If one sample of clients determines both the weight and the update, the
+# objective gap stays large while the threshold falls with $T$. If the update uses a second sample
+# (`resample_for_update=True`), the gap stays below the threshold.
 
 # %% tags=["remove-input"]
 line = norms(
