@@ -282,7 +282,7 @@
 # %% [markdown]
 # ## Sampled clients
 #
-# Neither paper has a theorem for soft switching with $n<N$ clients per round, although F's experiments use it.
+# Neither paper has a theorem for soft switching with $n<N$ clients per round, although the experiments use it.
 # {prf:ref}`soft-lemma-ramp` leads to such a theorem. Let $\hat\sigma_t$ be the weight computed from the estimate
 # $\hat G$ of $g(w_t)$.
 #
@@ -340,9 +340,9 @@
 #   The printed proof therefore has a gap. The statement of Theorem 5 is true nevertheless
 #   ({prf:ref}`soft-corollary-plain`). The statements of Theorems 2 and 8 are true up to the factor in
 #   {eq}`eq-soft-factor`, which is 1 in most settings and never above $\frac32$.
-# * **Smallest $\beta$.** The printed condition $\beta\ge\frac2\epsilon$ is three times as strict as Theorem 5 needs.
+# * **Smallest $\beta$.** The printed condition $\beta\ge\frac2\epsilon$ is three times what Theorem 5 needs.
 #   Below $\frac1{2\epsilon}$ the theorem's conclusion does fail: the search below finds instances.
-# * **Sampled clients.** Neither paper has a theorem for soft switching with $n<N$, although F's experiments use it.
+# * **Sampled clients.** Neither paper has a theorem for soft switching with $n<N$, although the experiments use it.
 # * **Slips in the proofs for soft switching.** Inner products contain $g_j,f_j$ in place of their gradients.
 #   "$\sigma_\beta\ge0$" should be $\sigma_\beta>0$. The compression terms of Theorem 8 lack a factor $T$.
 # ```

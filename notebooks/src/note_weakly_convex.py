@@ -13,16 +13,19 @@
 # %% [markdown]
 # # Weakly convex objectives
 #
-# Theorem 10 of {cite}`fedsgm2025` (F below) leaves convexity of the objective: $f_j$ may curve downwards, if not too much. What is then approached is
-# no minimizer but a stationary point of the constrained problem, and how near one is to it is measured through a convex problem around $w_t$. This note proves the
-# theorem with all constants, finds that two of its conditions ask for more than is needed, and tries every step on random instances.
+# Theorem 10 of {cite}`fedsgm2025` (F below) does not require convex objectives: every $f_j$ need only be weakly convex.
+# The method then approaches a stationary point of the constrained problem instead of a minimizer. The distance of $w_t$
+# from the solution of a convex problem around $w_t$ measures how close it is. This note proves the theorem with all
+# constants, shows that two of its conditions are stricter than necessary, and checks every step on random instances.
 #
-# The notation is that of the note on hard switching: $N$ clients of whom $n$ take part (the papers write $n$ and $m$), $E$ local steps, $T$ rounds, $B(\Gamma)$ and $\eta(\Gamma)$ as in {eq}`eq-hard-b`.
+# The notation is that of the note on hard switching. There are $N$ clients, of whom $n$ take part (the papers write $n$
+# and $m$), $E$ local steps and $T$ rounds; $B(\Gamma)$ and $\eta(\Gamma)$ are as in {eq}`eq-hard-b`.
 
 # %% [markdown]
 # ## Setting
 #
-# A function $h$ is $\rho$-*weakly convex* if $h+\frac\rho2\lVert\cdot\rVert^2$ is convex. Its subgradients are those of that convex function at $w$, less $\rho w$, and satisfy
+# A function $h$ is $\rho$-*weakly convex* if $h+\frac\rho2\lVert\cdot\rVert^2$ is convex. The subgradients $s$ of $h$
+# at $w$ are the subgradients of this convex function minus $\rho w$. They satisfy
 #
 # $$
 # h(y)\ge h(w)+\langle s,y-w\rangle-\frac\rho2\lVert y-w\rVert^2\qquad\text{for all }y .
@@ -31,8 +34,11 @@
 # ```{prf:assumption} F-A2, F-A4, F-A6 to F-A9
 # :label: weak-assumption
 #
-# $\mathcal X$ is convex and compact with diameter at most $D$. Every $f_j$ is $\rho$-weakly convex, every $g_j$ is convex, all are $G$-Lipschitz wherever the local iterates go. There is a Slater point
-# $w_{\rm feas}$ in the relative interior of $\mathcal X$ with $g(w_{\rm feas})<0$. The sampled value $\hat G(w_t)-g(w_t)$ is $\sigma^2/n$-sub-Gaussian, and the clients that are asked for it are drawn independently of those that make the update.
+# The set $\mathcal X$ is convex and compact with diameter at most $D$. Every $f_j$ is $\rho$-weakly convex, every $g_j$
+# is convex, and all of them are $G$-Lipschitz wherever the local iterates go. There is a Slater point $w_{\rm feas}$ in
+# the relative interior of $\mathcal X$ with $g(w_{\rm feas})<0$. The error $\hat G(w_t)-g(w_t)$ of the sampled
+# constraint value is $\sigma^2/n$-sub-Gaussian. The clients that report the constraint are drawn independently of those
+# that make the update.
 # ```
 #
 # For $\hat\rho>\rho$ and a point $w$ let
@@ -41,13 +47,16 @@
 # \hat w(w)=\arg\min_{y\in\mathcal X,\;g(y)\le0}\Big\{f(y)+\frac{\hat\rho}2\lVert y-w\rVert^2\Big\} ,\qquad \varphi(w)\ \text{the minimum}.
 # $$ (eq-weak-prox)
 #
-# The minimized function is $(\hat\rho-\rho)$-strongly convex, so $\hat w(w)$ is unique; and $\hat w(w)=w$ exactly if $w$ satisfies the first-order conditions of the constrained problem. The distance $\lVert w-\hat w(w)\rVert$ measures stationarity.
-# Write $\hat w_t=\hat w(w_t)$, $d_t=\lVert w_t-\hat w_t\rVert$, and $\hat\lambda_t\ge0$ for the multiplier of $g(y)\le0$ at $\hat w_t$.
+# The minimized function is $(\hat\rho-\rho)$-strongly convex, so $\hat w(w)$ is unique. We call it the *prox point* of
+# $w$. A point $w$ equals its prox point exactly if $w$ satisfies the first-order conditions of the constrained problem,
+# so the distance $\lVert w-\hat w(w)\rVert$ measures stationarity. We write $\hat w_t=\hat w(w_t)$ and
+# $d_t=\lVert w_t-\hat w_t\rVert$. The multiplier of $g(y)\le0$ at $\hat w_t$ is $\hat\lambda_t\ge0$.
 #
 # ```{prf:theorem} F Theorem 10, as its proof shows it
 # :label: weak-theorem
 #
-# Under {prf:ref}`weak-assumption` and $\hat\rho>\frac32\rho$, run hard switching without compression with $\Gamma=2E^2$, $\eta=\eta(\Gamma)=\sqrt{D^2/(4G^2E^3T)}$ and, for $\delta\in(0,1)$,
+# Let {prf:ref}`weak-assumption` hold, and let $\hat\rho>\frac32\rho$ and $\delta\in(0,1)$. Run hard switching without
+# compression with $\Gamma=2E^2$ and $\eta=\eta(\Gamma)=\sqrt{D^2/(4G^2E^3T)}$. Let
 #
 # $$
 # \begin{aligned}
@@ -56,7 +65,8 @@
 # \end{aligned}
 # $$ (eq-weak-epsilon)
 #
-# with the threshold $\epsilon_1=B_w+s$. With probability at least $1-\delta$ the set $\mathcal A$ of good rounds is not empty, and
+# and let the threshold be $\epsilon_1=B_w+s$. With probability at least $1-\delta$ the set $\mathcal A$ of good rounds
+# is not empty, and
 #
 # $$
 # \frac1{\lvert\mathcal A\rvert}\sum_{t\in\mathcal A}d_t\le\sqrt{\frac{(1+\Lambda)\,\epsilon}{\hat\rho-\frac32\rho}} ,\qquad \frac1{\lvert\mathcal A\rvert}\sum_{t\in\mathcal A}g(w_t)\le\epsilon ,
@@ -65,7 +75,8 @@
 # where $\Lambda$ is the bound on the multipliers in {prf:ref}`weak-lemma-10`.
 # ```
 #
-# F prints $\hat\rho>2\rho$ and $\hat\rho-2\rho$, and $2s(1+\Lambda)$ for $2s$; see the [box](#weak-differences) below.
+# F prints $\hat\rho>2\rho$ and $\hat\rho-2\rho$ in place of $\hat\rho>\frac32\rho$ and $\hat\rho-\frac32\rho$, and
+# $2s(1+\Lambda)$ in place of $2s$. The [box](#weak-differences) below lists all differences.
 
 # %% [markdown]
 # ## The multiplier is bounded
@@ -79,27 +90,38 @@
 # \hat\lambda\le\Lambda=\frac{GD+\hat\rho D^2}{-g(w_{\rm feas})} ,
 # $$ (eq-weak-lambda)
 #
-# and even $\hat\lambda\le\Lambda_{1/4}$, which has $\frac14\hat\rho D^2$ in the place of $\hat\rho D^2$ (ours).
+# and even $\hat\lambda\le\Lambda_{1/4}$, where $\Lambda_{1/4}$ has $\frac14\hat\rho D^2$ in place of $\hat\rho D^2$
+# (ours).
 # ```
 #
 # ```{prf:proof}
-# Write $\hat y=\hat w(w)$.
+# Let $\hat y=\hat w(w)$.
 #
-# 1. Because of the Slater point there are a multiplier $\hat\lambda\ge0$ with $\hat\lambda g(\hat y)=0$, subgradients $s\in\partial f(\hat y)$, $s'\in\partial g(\hat y)$ and a vector $u$ of the normal cone of $\mathcal X$ at $\hat y$ with $s+\hat\rho(\hat y-w)+\hat\lambda s'+u=0$.
-# 2. Take the product with $w_{\rm feas}-\hat y$. By convexity of $g$, $\hat\lambda\langle s',w_{\rm feas}-\hat y\rangle\le\hat\lambda\big(g(w_{\rm feas})-g(\hat y)\big)=\hat\lambda g(w_{\rm feas})$, and $\langle u,w_{\rm feas}-\hat y\rangle\le0$. Hence
+# 1. Because of the Slater point, the optimality conditions of {eq}`eq-weak-prox` hold: there are a multiplier
+#    $\hat\lambda\ge0$ with $\hat\lambda g(\hat y)=0$, subgradients $s\in\partial f(\hat y)$ and
+#    $s'\in\partial g(\hat y)$, and a vector $u$ in the normal cone of $\mathcal X$ at $\hat y$ with
+#    $s+\hat\rho(\hat y-w)+\hat\lambda s'+u=0$.
+# 2. Take the inner product of this equation with $w_{\rm feas}-\hat y$. By convexity of $g$,
+#    $\hat\lambda\langle s',w_{\rm feas}-\hat y\rangle\le\hat\lambda\big(g(w_{\rm feas})-g(\hat y)\big)=\hat\lambda g(w_{\rm feas})$.
+#    By definition of the normal cone, $\langle u,w_{\rm feas}-\hat y\rangle\le0$. Hence
 #
 #    $$
 #    \hat\lambda\,\big(-g(w_{\rm feas})\big)\le\langle s,w_{\rm feas}-\hat y\rangle+\hat\rho\,\langle\hat y-w,w_{\rm feas}-\hat y\rangle .
 #    $$ (eq-weak-kkt)
 #
-# 3. The first product is at most $GD$, the second at most $D\cdot D$: this is $\Lambda$.
-# 4. The two vectors of the second product add up to $w_{\rm feas}-w$, and $\langle u,v\rangle\le\frac14\lVert u+v\rVert^2$, so it is even at most $\frac14D^2$.
+# 3. The first inner product on the right is at most $GD$ and the second at most $D\cdot D$. Divide by
+#    $-g(w_{\rm feas})$ to obtain $\hat\lambda\le\Lambda$.
+# 4. The two vectors in the second inner product add up to $w_{\rm feas}-w$. By
+#    $\langle u,v\rangle\le\frac14\lVert u+v\rVert^2$ this product is even at most $\frac14D^2$, which yields
+#    $\Lambda_{1/4}$.
 # ```
 
 # %% [markdown]
 # ## One round
 #
-# Let $\zeta_t=\frac1N\sum_j\sum_{\tau<E}\nu_{j,\tau}$ be the sum of the directions that all clients would take from $w_t$, and $\Delta_t$ the same mean over the participants, so that $w_{t+1}=\Pi_{\mathcal X}(w_t-\eta\Delta_t)$.
+# Let $\zeta_t=\frac1N\sum_j\sum_{\tau<E}\nu_{j,\tau}$ be the mean over all clients of the summed directions that they
+# would take from $w_t$. Let $\Delta_t$ be the mean over the participants, so that
+# $w_{t+1}=\Pi_{\mathcal X}(w_t-\eta\Delta_t)$.
 #
 # ```{prf:lemma} F Lemma 11
 # :label: weak-lemma-11
@@ -113,25 +135,36 @@
 # \end{aligned}
 # $$ (eq-weak-lemma11)
 #
-# In the other rounds the same holds with $g_j$ for $f_j$ and $\rho=0$.
+# In the other rounds the same inequality holds with $g_j$ in place of $f_j$ and $\rho=0$.
 # ```
 #
 # ```{prf:proof}
-# Look at one pair $(j,\tau)$.
+# Fix a pair $(j,\tau)$.
 #
-# 1. $-\eta\langle\nu_{j,\tau},w_t-\hat w_t\rangle=-\eta\langle\nu_{j,\tau},w_t-w_{j,\tau}\rangle-\eta\langle\nu_{j,\tau},w_{j,\tau}-\hat w_t\rangle$. Young's inequality bounds the first product by $\frac\eta{2\alpha}\lVert w_t-w_{j,\tau}\rVert^2+\frac{\eta\alpha}2G^2$.
-# 2. By {eq}`eq-weak-subgradient` the second is at most $\eta(f_j(\hat w_t)-f_j(w_{j,\tau}))+\frac{\eta\rho}2\lVert\hat w_t-w_{j,\tau}\rVert^2$, and $\lVert\hat w_t-w_{j,\tau}\rVert^2\le2d_t^2+2\lVert w_t-w_{j,\tau}\rVert^2$: here $\eta\rho\,d_t^2$ and $\eta\rho$ of the $\frac{3\eta\rho}2$ appear.
-# 3. Back to $w_t$: with a subgradient at $w_t$, {eq}`eq-weak-subgradient` and Young's inequality again, $\eta(f_j(w_t)-f_j(w_{j,\tau}))\le\frac\eta{2\alpha}\lVert w_t-w_{j,\tau}\rVert^2+\frac{\eta\alpha}2G^2+\frac{\eta\rho}2\lVert w_t-w_{j,\tau}\rVert^2$: the last half of $\eta\rho$.
+# 1. *Split*
+#    $-\eta\langle\nu_{j,\tau},w_t-\hat w_t\rangle=-\eta\langle\nu_{j,\tau},w_t-w_{j,\tau}\rangle-\eta\langle\nu_{j,\tau},w_{j,\tau}-\hat w_t\rangle$.
+#    Young's inequality bounds the first term on the right by
+#    $\frac\eta{2\alpha}\lVert w_t-w_{j,\tau}\rVert^2+\frac{\eta\alpha}2G^2$.
+# 2. *Bound the second term.* By {eq}`eq-weak-subgradient` it is at most
+#    $\eta(f_j(\hat w_t)-f_j(w_{j,\tau}))+\frac{\eta\rho}2\lVert\hat w_t-w_{j,\tau}\rVert^2$. Insert
+#    $\lVert\hat w_t-w_{j,\tau}\rVert^2\le2d_t^2+2\lVert w_t-w_{j,\tau}\rVert^2$. This yields $\eta\rho\,d_t^2$ and the
+#    part $\eta\rho$ of the coefficient $\frac{3\eta\rho}2$.
+# 3. *Return to $w_t$.* Apply {eq}`eq-weak-subgradient` with a subgradient at $w_t$, and Young's inequality:
+#    $\eta(f_j(w_t)-f_j(w_{j,\tau}))\le\frac\eta{2\alpha}\lVert w_t-w_{j,\tau}\rVert^2+\frac{\eta\alpha}2G^2+\frac{\eta\rho}2\lVert w_t-w_{j,\tau}\rVert^2$.
+#    This yields the remaining $\frac{\eta\rho}2$. Add the three bounds.
 # ```
 #
 # ```{prf:lemma} What a good round gains
 # :label: weak-lemma-lagrangian
 #
-# $f(w_t)-f(\hat w_t)\ge-\hat\lambda_t\,g(w_t)+\big(\hat\rho-\frac\rho2\big)d_t^2$.
+# In every round $f(w_t)-f(\hat w_t)\ge-\hat\lambda_t\,g(w_t)+\big(\hat\rho-\frac\rho2\big)d_t^2$.
 # ```
 #
 # ```{prf:proof}
-# $L(y)=f(y)+\frac{\hat\rho}2\lVert y-w_t\rVert^2+\hat\lambda_tg(y)$ is $(\hat\rho-\rho)$-strongly convex and $\hat w_t$ minimizes it over $\mathcal X$. So $L(w_t)\ge L(\hat w_t)+\frac{\hat\rho-\rho}2d_t^2$. On the left the prox term is zero, on the right it is $\frac{\hat\rho}2d_t^2$, and $\hat\lambda_tg(\hat w_t)=0$.
+# The Lagrangian $L(y)=f(y)+\frac{\hat\rho}2\lVert y-w_t\rVert^2+\hat\lambda_tg(y)$ is $(\hat\rho-\rho)$-strongly
+# convex, and $\hat w_t$ minimizes it over $\mathcal X$. Hence $L(w_t)\ge L(\hat w_t)+\frac{\hat\rho-\rho}2d_t^2$. The
+# prox term is zero in $L(w_t)$ and $\frac{\hat\rho}2d_t^2$ in $L(\hat w_t)$. Insert both, and
+# $\hat\lambda_tg(\hat w_t)=0$.
 # ```
 
 # %% [markdown]
@@ -140,7 +173,7 @@
 # ```{prf:lemma} Regret
 # :label: weak-lemma-regret
 #
-# For every $\eta$ and every threshold, with $\Gamma_0=\frac E2+1+\frac{E^2}3$,
+# Let $\Gamma_0=\frac E2+1+\frac{E^2}3$. For every $\eta$ and every threshold,
 #
 # $$
 # \begin{aligned}
@@ -152,9 +185,10 @@
 # ```
 #
 # ```{prf:proof}
-# Step by step:
+# We follow the potential $\varphi(w_t)$ from round to round.
 #
-# 1. *Potential.* $\hat w_t$ is a candidate in the minimum that defines $\varphi(w_{t+1})$, and projecting does not increase the distance to it:
+# 1. *Potential.* The point $\hat w_t$ is feasible for the minimum that defines $\varphi(w_{t+1})$, and projection does
+#    not increase the distance to $\hat w_t$. Hence
 #
 #    $$
 #    \begin{aligned}
@@ -163,35 +197,58 @@
 #    \end{aligned}
 #    $$ (eq-weak-potential)
 #
-# 2. *Square.* $\lVert\Delta_t\rVert\le EG$. Divided by $\hat\rho$ the last term is at most $\frac12\eta^2E^2G^2$.
-# 3. *Cross term.* Write $\Delta_t=\zeta_t-(\zeta_t-\Delta_t)$. {prf:ref}`weak-lemma-11` with $\alpha=\eta$ and the drift bound $\frac13\eta^2E^3G^2$ of {prf:ref}`hard-lemma-2`: the costs are
-#    $\big(1+\frac{3\eta\rho}2\big)\frac13\eta^2E^3G^2+\eta^2EG^2$, without $\rho$ in the rounds of $\mathcal B$.
-# 4. *Gain.* On $\mathcal A$, $\eta E\big(f(\hat w_t)-f(w_t)+\rho\,d_t^2\big)\le\eta E\big[\hat\lambda_tg(w_t)-(\hat\rho-\frac32\rho)d_t^2\big]$ by {prf:ref}`weak-lemma-lagrangian`. On $\mathcal B$, $\eta E(g(\hat w_t)-g(w_t))\le-\eta E\,g(w_t)$, since $\hat w_t$ is feasible.
-# 5. *Sum and divide by $\hat\rho\,\eta ET$.* The potential telescopes, and $\varphi(w_0)\le f(\hat w_T)+\frac{\hat\rho}2\lVert\hat w_T-w_0\rVert^2\le\varphi(w_T)+\frac{\hat\rho}2D^2$, which gives $\frac{D^2}{2\eta ET}$. The costs of steps 2 and 3 give $\eta G^2\big(\frac E2+\frac{E^2}3+1\big)$ and $\frac12\eta^2\rho E^2G^2$.
+# 2. *Square term.* Since $\lVert\Delta_t\rVert\le EG$, the last term divided by $\hat\rho$ is at most
+#    $\frac12\eta^2E^2G^2$.
+# 3. *Cross term.* Write $\Delta_t=\zeta_t-(\zeta_t-\Delta_t)$ and apply {prf:ref}`weak-lemma-11` with $\alpha=\eta$ to
+#    the part with $\zeta_t$. Insert the drift bound $\frac13\eta^2E^3G^2$ of {prf:ref}`hard-lemma-2`. The first two
+#    terms of the lemma then contribute at most $\big(1+\frac{3\eta\rho}2\big)\frac13\eta^2E^3G^2+\eta^2EG^2$; in the
+#    rounds of $\mathcal B$ the term with $\rho$ is missing.
+# 4. *Gain.* In the rounds of $\mathcal A$, {prf:ref}`weak-lemma-lagrangian` bounds the remaining terms:
+#    $\eta E\big(f(\hat w_t)-f(w_t)+\rho\,d_t^2\big)\le\eta E\big[\hat\lambda_tg(w_t)-(\hat\rho-\frac32\rho)d_t^2\big]$.
+#    In the rounds of $\mathcal B$, $\eta E(g(\hat w_t)-g(w_t))\le-\eta E\,g(w_t)$, because $\hat w_t$ is feasible.
+# 5. *Sum and divide by $\hat\rho\,\eta ET$.* The potential telescopes. By
+#    $\varphi(w_0)\le f(\hat w_T)+\frac{\hat\rho}2\lVert\hat w_T-w_0\rVert^2\le\varphi(w_T)+\frac{\hat\rho}2D^2$ it
+#    contributes at most $\frac{D^2}{2\eta ET}$. Steps 2 and 3 contribute $\eta G^2\big(\frac E2+\frac{E^2}3+1\big)$ and
+#    $\frac12\eta^2\rho E^2G^2$.
 # ```
 #
 # ```{prf:lemma} Sampling, F Lemmas 4 and 7
 # :label: weak-lemma-sampling
 #
-# Each of the following holds with probability at least $1-\frac\delta4$:
-# $\frac1{ET}\sum_{t\in\mathcal A}\langle\zeta_t-\Delta_t,w_t-\hat w_t\rangle\le\frac{2GD}{\sqrt{nT}}\sqrt{2\log\frac4\delta}$; the same for $\mathcal B$; and $\lvert\hat G(w_t)-g(w_t)\rvert\le s$ for all $t$.
+# Each of these three events has probability at least $1-\frac\delta4$:
+#
+# * $\frac1{ET}\sum_{t\in\mathcal A}\langle\zeta_t-\Delta_t,w_t-\hat w_t\rangle\le\frac{2GD}{\sqrt{nT}}\sqrt{2\log\frac4\delta}$,
+# * the same inequality with $\mathcal B$ in place of $\mathcal A$,
+# * $\lvert\hat G(w_t)-g(w_t)\rvert\le s$ for all $t$.
 # ```
 #
 # ```{prf:proof}
-# In steps.
+# Steps 1 and 2 prove the inequalities for $\mathcal A$ and $\mathcal B$, step 3 that for $\hat G$.
 #
-# 1. Given the past and the switch, the summand is the mean of $N$ numbers $\langle\sum_\tau\nu_{j,\tau},w_t-\hat w_t\rangle\in[-EGD,EGD]$ less the mean over $n$ of them, drawn without replacement. By Hoeffding's inequality it is sub-Gaussian with variance proxy $\frac{(2EGD)^2}{4n}=\frac{E^2G^2D^2}n$ and has mean zero.
-# 2. Azuma's argument: a sum of at most $T$ of them exceeds $EGD\sqrt{\frac{2T}n\log\frac4\delta}$ with probability at most $\frac\delta4$. Divided by $ET$ this is half of what the lemma says.
-# 3. A $\frac{\sigma^2}n$-sub-Gaussian number exceeds $\sigma\sqrt{\frac2n\log\frac{8T}\delta}$ in absolute value with probability at most $2\cdot\frac\delta{8T}$. There are $T$ rounds.
+# 1. Consider one summand, given the past and the choice between objective and constraint. It is the mean of $N$ numbers
+#    $\langle\sum_\tau\nu_{j,\tau},w_t-\hat w_t\rangle\in[-EGD,EGD]$ minus the mean of $n$ of them, drawn without
+#    replacement. It has mean zero and, by Hoeffding's inequality, is sub-Gaussian with variance proxy
+#    $\frac{(2EGD)^2}{4n}=\frac{E^2G^2D^2}n$.
+# 2. By the argument of Azuma's inequality, a sum of at most $T$ such terms exceeds
+#    $EGD\sqrt{\frac{2T}n\log\frac4\delta}$ with probability at most $\frac\delta4$. Division by $ET$ yields half of the
+#    bound in the lemma.
+# 3. A $\frac{\sigma^2}n$-sub-Gaussian number exceeds $\sigma\sqrt{\frac2n\log\frac{8T}\delta}$ in absolute value with
+#    probability at most $2\cdot\frac\delta{8T}$. Apply the union bound to the $T$ rounds.
 # ```
 #
 # ```{prf:proof}
-# *Of {prf:ref}`weak-theorem`.* Let the three events of {prf:ref}`weak-lemma-sampling` hold.
+# *We prove {prf:ref}`weak-theorem`.* Let the three events of {prf:ref}`weak-lemma-sampling` hold.
 #
-# 1. *Constants.* At $\eta=\eta(\Gamma)$, $\frac{D^2}{2\eta ET}+\eta G^2\Gamma=B(\Gamma)=\sqrt{4D^2G^2E/T}$, and $\Gamma_0\le\Gamma$. Also $\frac12\eta^2\rho E^2G^2=\frac{D^2\rho E}{4T\Gamma}=\frac{D^2\rho}{8ET}$ with $\Gamma=2E^2$. So the right side of {eq}`eq-weak-regret` is at most $B_w$.
-# 2. *Good rounds* have $g(w_t)\le\epsilon_1+s=\epsilon$, the others $g(w_t)>\epsilon_1-s=B_w$. The first is the claim on $g$.
-# 3. *$\mathcal A$ is not empty*: else the left side of {eq}`eq-weak-regret` would exceed $B_w$.
-# 4. *Stationarity.* On $\mathcal A$, $\hat\lambda_tg(w_t)\le\Lambda\epsilon$ by {prf:ref}`weak-lemma-10` (if $g(w_t)<0$ the left side is not positive). Hence
+# 1. *Constants.* At $\eta=\eta(\Gamma)$ we have $\frac{D^2}{2\eta ET}+\eta G^2\Gamma=B(\Gamma)=\sqrt{4D^2G^2E/T}$, and
+#    $\Gamma_0\le\Gamma$. With $\Gamma=2E^2$ also
+#    $\frac12\eta^2\rho E^2G^2=\frac{D^2\rho E}{4T\Gamma}=\frac{D^2\rho}{8ET}$. The right side of {eq}`eq-weak-regret`
+#    is therefore at most $B_w$.
+# 2. *Constraint.* Good rounds have $g(w_t)\le\epsilon_1+s=\epsilon$, which proves the bound on $g$. All other rounds
+#    have $g(w_t)>\epsilon_1-s=B_w$.
+# 3. *$\mathcal A$ is not empty.* Otherwise the left side of {eq}`eq-weak-regret` would exceed $B_w$.
+# 4. *Stationarity.* In the rounds of $\mathcal A$ we have $\hat\lambda_tg(w_t)\le\Lambda\epsilon$ by
+#    {prf:ref}`weak-lemma-10`; if $g(w_t)<0$, the left side is not positive. Insert this bound and that of step 2 into
+#    {eq}`eq-weak-regret`:
 #
 #    $$
 #    \begin{aligned}
@@ -200,25 +257,31 @@
 #    \end{aligned}
 #    $$ (eq-weak-end)
 #
-# 5. The mean of $d_t$ is at most the root of the mean of $d_t^2$.
+# 5. Divide by $\lvert\mathcal A\rvert\,(\hat\rho-\frac32\rho)$. The mean of $d_t$ is at most the root of the mean of
+#    $d_t^2$.
 # ```
 #
-# | term of $\epsilon$ | comes from |
+# The terms of $\epsilon$ come from these sources:
+#
+# | Term of $\epsilon$ | Source |
 # | --- | --- |
-# | $\sqrt{4D^2G^2E/T}$ | $B(2E^2)$, as for convex $f$; $\frac{\hat\rho}2D^2$ of the potential takes the place of $\lVert w_0-w^*\rVert^2$ |
-# | $\frac{D^2\rho}{8ET}$ | drift times curvature, $\frac{3\eta\rho}2\cdot\frac13\eta^2E^3G^2$ (step 3), at $\eta^2=\frac{D^2}{4G^2E^3T}$ |
-# | $\frac{4GD}{\sqrt{nT}}\sqrt{2\log\frac4\delta}$ | sampled clients in the update, $\mathcal A$ and $\mathcal B$ |
-# | $2s$ | sampled clients in the switch: once in the threshold, once in $g(w_t)\le\hat G(w_t)+s$ |
+# | $\sqrt{4D^2G^2E/T}$ | $B(2E^2)$, as for convex $f$, with $\frac{\hat\rho}2D^2$ of the potential in place of $\lVert w_0-w^*\rVert^2$ |
+# | $\frac{D^2\rho}{8ET}$ | drift times curvature, $\frac{3\eta\rho}2\cdot\frac13\eta^2E^3G^2$ (step 3 of the proof of {prf:ref}`weak-lemma-regret`), at $\eta^2=\frac{D^2}{4G^2E^3T}$ |
+# | $\frac{4GD}{\sqrt{nT}}\sqrt{2\log\frac4\delta}$ | clients sampled for the update, in the rounds of $\mathcal A$ and of $\mathcal B$ |
+# | $2s$ | clients sampled for the switch: $s$ is part of the threshold, and a second $s$ comes from $g(w_t)\le\hat G(w_t)+s$ |
 
 # %% [markdown]
 # ## Any $\hat\rho>\rho$ will do (ours)
 #
-# F asks for $\hat\rho>2\rho$, its proof needs $\frac32\rho$, and even that comes from $\lVert u+v\rVert^2\le2\lVert u\rVert^2+2\lVert v\rVert^2$ in step 2 of {prf:ref}`weak-lemma-11`. Nothing is lost in the rate without it.
+# F assumes $\hat\rho>2\rho$, but its proof needs only $\hat\rho>\frac32\rho$. Even this condition comes only from the
+# inequality $\lVert u+v\rVert^2\le2\lVert u\rVert^2+2\lVert v\rVert^2$ in step 2 of the proof of
+# {prf:ref}`weak-lemma-11`. Without that inequality any $\hat\rho>\rho$ suffices, and the rate stays the same.
 #
 # ```{prf:lemma} Regret for every $\hat\rho>\rho$
 # :label: weak-lemma-direct
 #
-# {eq}`eq-weak-regret` holds with $\hat\rho-\rho$ for $\hat\rho-\frac32\rho$, with $\frac16\eta^2\rho E^2G^2$ for $\frac12\eta^2\rho E^2G^2$, and with
+# The inequality {eq}`eq-weak-regret` holds with $\hat\rho-\rho$ in place of $\hat\rho-\frac32\rho$, with
+# $\frac16\eta^2\rho E^2G^2$ in place of $\frac12\eta^2\rho E^2G^2$, and with
 #
 # $$
 # \Gamma_w=\frac{3E}2-1+\frac{(E-1)\,\rho D}{2G}\qquad\text{for }\Gamma_0 .
@@ -226,34 +289,54 @@
 # ```
 #
 # ```{prf:proof}
-# Let $r=\lVert w_t-w_{j,\tau}\rVert\le\eta\tau G$.
+# Let $r=\lVert w_t-w_{j,\tau}\rVert\le\eta\tau G$. We bound the terms in the proof of {prf:ref}`weak-lemma-11` without
+# Young's inequality.
 #
-# 1. As in {prf:ref}`hard-lemma-direct`, $-\eta\langle\nu_{j,\tau},w_t-w_{j,\tau}\rangle\le\eta Gr$ and $\eta(f_j(w_t)-f_j(w_{j,\tau}))\le\eta Gr$: summed over $\tau$ at most $2\eta^2G^2\frac{E(E-1)}2$.
-# 2. $\frac{\eta\rho}2\lVert\hat w_t-w_{j,\tau}\rVert^2\le\frac{\eta\rho}2(d_t+r)^2\le\frac{\eta\rho}2d_t^2+\eta\rho Dr+\frac{\eta\rho}2r^2$, because $d_t\le D$. Summed: $\frac{\eta\rho}2E\,d_t^2$, $\eta^2\rho DG\frac{E(E-1)}2$, and at most $\frac16\eta^3\rho E^3G^2$.
-# 3. The curvature now takes $\frac\rho2+\frac\rho2$ from $\hat\rho$ in step 4 of the proof of {prf:ref}`weak-lemma-regret`. The rest and the square $\frac12\eta^2E^2G^2$, divided by $\eta E$, are $\eta G^2\big(\frac E2+E-1+\frac{(E-1)\rho D}{2G}\big)+\frac16\eta^2\rho E^2G^2$.
+# 1. As in {prf:ref}`hard-lemma-direct`, $-\eta\langle\nu_{j,\tau},w_t-w_{j,\tau}\rangle\le\eta Gr$ and
+#    $\eta(f_j(w_t)-f_j(w_{j,\tau}))\le\eta Gr$. Summed over $\tau$, both together are at most
+#    $2\eta^2G^2\frac{E(E-1)}2$.
+# 2. Because $d_t\le D$, we have
+#    $\frac{\eta\rho}2\lVert\hat w_t-w_{j,\tau}\rVert^2\le\frac{\eta\rho}2(d_t+r)^2\le\frac{\eta\rho}2d_t^2+\eta\rho Dr+\frac{\eta\rho}2r^2$.
+#    Summed over $\tau$, the three terms are $\frac{\eta\rho}2E\,d_t^2$, at most $\eta^2\rho DG\frac{E(E-1)}2$, and at
+#    most $\frac16\eta^3\rho E^3G^2$.
+# 3. In step 4 of the proof of {prf:ref}`weak-lemma-regret` the coefficient of $d_t^2$ is now
+#    $\hat\rho-\frac\rho2-\frac\rho2$. Add the other terms of steps 1 and 2 to the square term $\frac12\eta^2E^2G^2$ and
+#    divide by $\eta E$: the sum is at most
+#    $\eta G^2\big(\frac E2+E-1+\frac{(E-1)\rho D}{2G}\big)+\frac16\eta^2\rho E^2G^2$.
 # ```
 #
-# For $E=1$ this is $\Gamma_w=\frac12$: the threshold of the centralized method with convex $f$.
+# For $E=1$ we have $\Gamma_w=\frac12$, so the threshold is that of the centralized method with convex $f$.
 
 # %% [markdown]
 # (weak-differences)=
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **Threshold and accuracy.** F prints one $\epsilon$ with $2s(1+\Lambda)$ in it, uses it as the threshold, and claims the mean of $g$ to be at most $\epsilon$. With this threshold the proof gives $\epsilon+s$ only; the proof itself has the factor 1, not 2, in its last term. As in {prf:ref}`weak-theorem`: threshold and accuracy differ by $s$.
-# * **The factor $1+\Lambda$ on $s$** is not needed: it only serves to write the result with the threshold in place of the accuracy under the root. As $s$ does not fall with $T$, this matters: with $\Lambda=16$ the part of $\epsilon$ that stays is 17 times too large.
-# * **$\hat\rho>2\rho$**: $\frac32\rho$ is what the proof uses, $\rho$ is enough by {prf:ref}`weak-lemma-direct`.
-# * **Lemma 10** mentions a constant $M$, which is $G$. Its $\hat\rho D^2$ may be divided by 4, and no more (checked below).
-# * **Lemma 4** is loose by a factor of two, and one event for all rounds would replace two.
-# * **Local iterates** are not projected, so the Lipschitz constant is needed outside $\mathcal X$ as well.
+# * **Threshold and accuracy.** F prints one $\epsilon$, which contains $2s(1+\Lambda)$, uses it as the threshold, and
+#   claims that the mean of $g$ is at most $\epsilon$. With this threshold the proof yields only $\epsilon+s$, and the
+#   last term in the proof has the factor 1, not 2. In {prf:ref}`weak-theorem` threshold and accuracy differ by $s$.
+# * **The factor $1+\Lambda$ on $s$** is not needed. It only allows F to write the threshold in place of the accuracy
+#   under the root. The factor matters because $s$ does not fall with $T$: with $\Lambda=16$ the part of $\epsilon$ that
+#   remains for large $T$ is 17 times too large.
+# * **The condition $\hat\rho>2\rho$.** The proof uses only $\hat\rho>\frac32\rho$, and by {prf:ref}`weak-lemma-direct`
+#   $\hat\rho>\rho$ is enough.
+# * **Lemma 10** mentions a constant $M$, which is $G$. Its term $\hat\rho D^2$ may be divided by 4, but by no larger
+#   number (checked below).
+# * **Lemma 4** is loose by a factor of two. One event for all rounds could replace its two events for $\mathcal A$ and
+#   $\mathcal B$.
+# * **Local iterates** are not projected, so the functions must be $G$-Lipschitz outside $\mathcal X$ as well.
 # ```
 
 # %% [markdown]
 # ## Checks
 #
-# The instances are clipped distances (`papers.fedsgm.problems.weakly_convex`) in the plane: $f_j(w)=\phi(\lVert w-a_j\rVert)$ with $\phi(r)=r-\frac{r^2}{2\theta}$ up to $r=\theta$ and $\frac\theta2$ beyond, $g_j(w)=\lVert w-b_j\rVert-c$, on the unit ball.
-# All losses are 1-Lipschitz on the whole plane, $\rho=1/\theta=\frac12$ (no smaller number will do), $D=2$, and $w_{\rm feas}$ is the mean of the $b_j$. The prox problem is solved by sequential quadratic programming, and every solution is certified by what is left of its optimality conditions
-# (a test holds the solver against a grid).
+# The instances are clipped distances in the plane, restricted to the unit ball
+# (`papers.fedsgm.problems.weakly_convex`). The objectives are $f_j(w)=\phi(\lVert w-a_j\rVert)$ with
+# $\phi(r)=r-\frac{r^2}{2\theta}$ for $r\le\theta$ and $\phi(r)=\frac\theta2$ for larger $r$. The constraints are
+# $g_j(w)=\lVert w-b_j\rVert-c$. All these functions are 1-Lipschitz on the whole plane. The weak convexity is
+# $\rho=1/\theta=\frac12$ (no smaller number is valid), the diameter is $D=2$, and $w_{\rm feas}$ is the mean of the
+# $b_j$. We solve the prox problem by sequential quadratic programming and certify every solution by the residual of its
+# optimality conditions. A test compares the solver with a grid search.
 
 # %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer and shorter runs
@@ -294,7 +377,8 @@ rng = torch.Generator().manual_seed(seed)
 points = [instance(0).set.project(torch.randn(2, generator=rng).double()) for _ in range(10)]
 
 # %% [markdown]
-# **Lemma 10.** The prox problem of every instance at ten points of the ball, for three weights.
+# **Lemma 10.** We solve the prox problem of every instance at ten points of the ball, for three weights $\hat\rho$, and
+# compare the multiplier with its bounds.
 
 # %% tags=["remove-input"]
 weights = (1.1 * rho, 3 * rho, 20 * rho)
@@ -313,7 +397,8 @@ check(f"multiplier <= Lambda in all {total}", 0 < printed <= 1)
 _ = check(f"multiplier <= Lambda with rho_hat D^2 / 4 in all {total}", printed < quarter <= 1)
 
 # %% [markdown]
-# The quarter cannot be improved: on the segment $[-1,1]$ with a flat objective, $w=1$, and the constraint that cuts the segment in the middle, the multiplier is $\hat\rho$ and $\frac14\hat\rho D^2=\hat\rho$.
+# The factor $\frac14$ cannot be improved. Take the segment $[-1,1]$ with a flat objective, $w=1$, and a constraint that
+# cuts the segment in the middle. The multiplier is then $\hat\rho$, and so is $\frac14\hat\rho D^2$.
 
 # %% tags=["remove-input"]
 one = torch.ones(1, 1).double()
@@ -328,7 +413,8 @@ print("multiplier / bound with a quarter:", *(f"{x:.3f}" for x in sharp))
 _ = check("it comes within 1 % of the bound at rho_hat = 500, and grows", 0.99 < sharp[2] <= 1 and sharp == sorted(sharp))
 
 # %% [markdown]
-# **Lemma 11 and the gain of a good round.** We compare both sides at the same points, those of Lemma 11 for $E\in\{1,2,5\}$ and two step sizes. Without the terms that $\rho$ brings, both must fail somewhere.
+# **Lemma 11 and the gain of a good round.** We compare both sides of the two inequalities at the same points, for Lemma
+# 11 with $E\in\{1,2,5\}$ and two step sizes. Without their terms with $\rho$, both inequalities must fail somewhere.
 
 # %% tags=["remove-input"]
 cases = list(product(seeds, range(10), (1, 2, 5), (0.01, 0.1)))
@@ -352,7 +438,10 @@ check(f"gain of a good round on {held} of {total} prox problems", held == total)
 _ = check("    with rho_hat in the place of rho_hat - rho / 2 it fails on some", (gained < too_much - 1e-7).any())
 
 # %% [markdown]
-# **Regret**, {eq}`eq-weak-regret`, along runs with all clients ($\zeta_t=\Delta_t$) and a threshold small enough that both kinds of rounds occur. The prox problem is solved in every round. `proved` is the lemma with $\Gamma_0$, `direct` {prf:ref}`weak-lemma-direct`; the third weight, $\hat\rho=1.2\rho$, is one of which F says nothing.
+# **Regret.** We check {eq}`eq-weak-regret` along runs with all clients ($\zeta_t=\Delta_t$) and solve the prox problem
+# in every round. The threshold is so small that both kinds of rounds occur. In the output, `proved` stands for
+# {prf:ref}`weak-lemma-regret` with $\Gamma_0$ and `direct` for {prf:ref}`weak-lemma-direct`. F makes no statement for
+# the weight $\hat\rho=1.2\rho$.
 
 # %% tags=["remove-input"]
 horizon = {"quick": 40, "full": 150}[profile]
@@ -393,7 +482,8 @@ for (E, r), pair in ratios.items():
     print(f"E={E}, rho_hat = {r:g} rho: largest regret / bound {pair[0]:.2f} proved, {pair[1]:.2f} direct")
 
 # %% [markdown]
-# **Where $\frac{D^2\rho}{8ET}$ comes from**, at random values of the letters.
+# **The term $\frac{D^2\rho}{8ET}$.** We check the last equation of step 1 in the proof of {prf:ref}`weak-theorem` at
+# random values of its symbols.
 
 # %% tags=["remove-input", "nbval-check-output"]
 letters = np.random.default_rng(seed).uniform(0.1, 10, (100, 3))
@@ -404,8 +494,10 @@ errors = [
 _ = check("eta^2 rho E^2 G^2 / 2 = D^2 rho / (8 E T) at Gamma = 2 E^2, 100 draws", np.abs(errors).max() < 1e-12)
 
 # %% [markdown]
-# **Theorem 10.** Five of ten clients take part, the switch asks five others. In the first case all $g_j$ are equal, $\sigma=0$, and the printed theorem and ours have the same threshold. In the second the clients differ, $\sigma>0$: run with F's threshold and with $\epsilon_1$ of {prf:ref}`weak-theorem`.
-# The mean of $d_t$ is taken over some 50 good rounds a seed, evenly spaced; that of $g$ over all of them.
+# **Theorem 10.** Five of ten clients make the update, and a second sample of five reports the constraint. In the first
+# case all $g_j$ are equal, so $\sigma=0$, and the printed theorem and ours have the same threshold. In the second case
+# the clients differ, so $\sigma>0$; we run it with F's threshold and with $\epsilon_1$ of {prf:ref}`weak-theorem`. The
+# mean of $d_t$ is taken over some 50 evenly spaced good rounds per seed, the mean of $g$ over all good rounds.
 
 # %% tags=["remove-input"]
 rho_hat, n, E, spread = 3 * rho, 5, 1, 0.01
@@ -450,7 +542,10 @@ check("our accuracy is below the printed one when sigma > 0", results["sigma > 0
 _ = check("    and so is the distance to the prox points", results["sigma > 0, ours"][0].mean() < results["sigma > 0, printed"][0].mean())
 
 # %% [markdown]
-# The numbers behind it. The bound on the distance is compared with the diameter of the ball, $D=2$, which every distance keeps: the theorem says something about stationarity only from the number of rounds in the last line on, and then little, although the runs do well. With the printed threshold and $\sigma>0$ no round works on the constraint.
+# The next output lists the numbers behind these checks. No distance in the ball exceeds the diameter $D=2$, so the
+# bound on the distance says nothing unless it is below 2. It falls below 2 only from the number of rounds in the last
+# line on, and even then says little, although the runs do well. With the printed threshold and $\sigma>0$ no round
+# works on the constraint.
 
 # %% tags=["remove-input"]
 print("                     mean distance  its bound  mean of g  its bound  share of other rounds")
@@ -469,7 +564,9 @@ print(f"Lambda = {Lambda:.1f}, sigma = {sigma:.3f}; bound below D from T = {firs
 # %% [markdown]
 # ## A run
 #
-# Left: one instance, the ball $\mathcal X$ with the level lines of the weakly convex $f$, the circle $g=0$, and the path of $w_t$ with the thresholds of the theorem. Right: the distance to the prox point and $g$ along the path, for every instance with $\sigma=0$.
+# The left panel shows one instance: the ball $\mathcal X$ with the level lines of the weakly convex $f$, the circle
+# $g=0$, and the path of $w_t$ for the threshold of the theorem. The right panel shows the distance to the prox point
+# and $g$ along the path, for every instance with $\sigma=0$.
 
 # %% tags=["remove-input"]
 s, trace = runs[0], traces["sigma = 0, printed"]
