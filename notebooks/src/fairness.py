@@ -206,7 +206,7 @@ plot.show(
     "penalty 10 lies far below the level and has the largest losses. Between them, centralized hard, soft and penalty 1 "
     "form tight clusters on the left. Federated hard and soft lie to their right, and IPP ConEx at the level.",
     caption="Soft switching has a smaller gap at the price of a larger loss; only one of the three penalties has "
-    "both a feasible gap and a small loss. Each point is one seed. Circles show FedSGM, crosses federated penalties, "
+    "both a feasible gap and a small loss. Each point is a seed. Circles show FedSGM, crosses federated penalties, "
     "squares and diamonds centralized methods, and triangles IPP ConEx.",
     size=(9.4, 4.0),
 )
@@ -257,13 +257,13 @@ report.runs_table(numbers, meant, learned, health)
 # %% tags=["remove-input", "nbval-check-output"]
 level, late = 1.05 * page.tolerance, {m: numbers[f"{m}.g"].value for m in traces if f"{m}.g" in numbers}
 smallest, largest = (f"penalty_rho{pick(page.params['rhos']):g}" for pick in (min, max))
-check("without the constraint the mean late gap exceeds twice the level", late["fedavg"] > 2 * level)
-check("mean late gap of hard and of soft at most 1.05 epsilon", max(late["hard"], late["soft"]) <= level)
-check("mean late gap of soft below that of hard", late["soft"] < late["hard"])
-check("smallest penalty ends above the level, largest below", late[smallest] > level > late[largest])
+check("without the constraint the mean late gap is above twice the level", late["fedavg"] > 2 * level)
+check("the mean late gaps of hard and soft FedSGM are at most 1.05 epsilon", max(late["hard"], late["soft"]) <= level)
+check("the mean late gap of soft FedSGM is below that of hard FedSGM", late["soft"] < late["hard"])
+check("the smallest penalty ends above the level, the largest below it", late[smallest] > level > late[largest])
 slow = [numbers[f"{m}_lr{page.printed_lr:g}.test_accuracy"].value for m in ("hard", "soft", "fedavg")]
-check("at step 1e-4 no mean late test accuracy is 0.005 above the majority's", max(slow) < numbers["majority"].value + 0.005)
-_ = check("hard FedSGM's mean late test accuracy is 0.02 above the majority's", numbers["hard.test_accuracy"].value > numbers["majority"].value + 0.02)
+check("at step 1e-4 no mean late test accuracy is 0.005 above that of the majority class", max(slow) < numbers["majority"].value + 0.005)
+_ = check("hard FedSGM's mean late test accuracy is 0.02 above that of the majority class", numbers["hard.test_accuracy"].value > numbers["majority"].value + 0.02)
 
 # %% [markdown]
 # ## Verdicts

@@ -86,7 +86,7 @@ page = STUDIES["np_workshop"].page(globals())
 
 # %%
 def problem(seed):
-    """560 of the 569 patients on equal clients, redrawn for every seed."""
+    """560 of the 569 patients, split equally over the clients anew for every seed."""
     table = data.breast_cancer("malignant")
     about = {"data": "breast_cancer", "positive": "malignant"}
     return neyman_pearson(table.X, table.y, clients=page.clients, seed=seed, config=about)
@@ -208,15 +208,15 @@ report.runs_table(
 
 # %% tags=["remove-input", "nbval-check-output"]
 check("soft switching has fewer violating rounds", numbers["ratio.main"].low > 1)
-check("no violation after the first feasible round (soft)", numbers["soft.after"].value == 0)
-check("hard switching does violate again", numbers["hard.after"].low > 0)
-check("late g of soft below the level", numbers["soft.g"].high < page.tolerance)
-check("late objective of soft at the main beta larger than hard's", numbers["loss_ratio.main"].low > 1)
-check("P1: share predicted within 0.1", numbers["share.gap"].value <= 0.1)
-check("P2: level predicted within epsilon/10", numbers["level.gap"].value <= 0.01)
+check("soft switching has no violation after its first feasible round", numbers["soft.after"].value == 0)
+check("hard switching violates again after its first feasible round", numbers["hard.after"].low > 0)
+check("the late g of soft switching is below the level", numbers["soft.g"].high < page.tolerance)
+check("at the main beta the late objective of soft switching is larger", numbers["loss_ratio.main"].low > 1)
+check("P1: the predicted share is within 0.1 of the measured one", numbers["share.gap"].value <= 0.1)
+check("P2: the predicted level is within epsilon/10 of the measured one", numbers["level.gap"].value <= 0.01)
 if {0.1, 1.0} <= {*page.lrs}:
     fast, slow = numbers["soft_lr1.violations"], numbers["soft_lr0.1.violations"]
-    check("fewer violations at step size 1 than at 0.1 (soft)", fast.high < slow.low)
+    check("soft switching has fewer violations at step size 1 than at 0.1", fast.high < slow.low)
 
 # %% [markdown]
 # ## The paper against ours
