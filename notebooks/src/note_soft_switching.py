@@ -59,7 +59,7 @@
 # $$ (eq-soft-regret)
 #
 # Without compression $\Gamma$ may be $2E^2$ or one of $\Gamma_0$ and $\Gamma_{\rm direct}$ of {eq}`eq-hard-gammas`.
-# With error feedback in both directions it is the $\Gamma$ of {eq}`eq-comp-gamma`; the inequality then holds in
+# With error feedback in both directions $\Gamma$ is the number in {eq}`eq-comp-gamma`; the inequality then holds in
 # expectation if the compressors are random.
 # ```
 #

@@ -134,8 +134,8 @@ plot.show(
     page.figures["local_steps"](traces),
     alt="Objective and constraint over the rounds for several numbers of local steps. With more steps the objective "
     "falls faster, with diminishing gain.",
-    caption="With more local steps the runs converge faster, with diminishing gain. The objective is above, the "
-    "constraint below; curves are means over the seeds.",
+    caption="With more local steps the runs converge faster, with diminishing gain. The upper panels show the objective, "
+    "the lower ones the constraint; curves are means over the seeds.",
     size=(8.6, 4.8),
 )
 
@@ -144,8 +144,8 @@ plot.show(
     page.figures["participation"](traces),
     alt="Objective and constraint over the rounds for several numbers of participants. Fewer participants give a "
     "lower objective early, and a noisier constraint.",
-    caption="More participants make the constraint steadier and keep it nearer to the level. The objective is above, "
-    "the constraint below, a curve for each number of clients per round.",
+    caption="More participants make the constraint steadier and keep it nearer to the level. The upper panels show "
+    "the objective, the lower ones the constraint, with one curve for each number of clients per round.",
     size=(8.6, 4.8),
 )
 
@@ -159,7 +159,8 @@ plot.show(
     alt="Objective and constraint over the rounds for Top-K. The curves for several K/d lie on top of each "
     "other; the curve without error feedback is clearly worse.",
     caption="With error feedback compression changes little; without error feedback the method is clearly"
-    " worse. The objective is above, the constraint below, a curve for each share K/d of Top-K.",
+    " worse. The upper panels show the objective, the lower ones the constraint, with one curve for each share K/d "
+    "of the entries that Top-K sends.",
     size=(8.6, 4.8),
 )
 
@@ -178,8 +179,8 @@ plot.show(
     page.figures["figure_5"](traces),
     alt="Objective and constraint under soft switching for several sharpnesses, and under hard switching. A larger "
     "beta gives a lower objective and a larger constraint, which ends above the level for the largest beta.",
-    caption="A larger sharpness lowers the objective and raises the constraint, for the largest sharpness above the "
-    f"level. The runs use soft switching with {some} clients per round; hard switching is shown for comparison.",
+    caption="A larger sharpness lowers the objective and raises the constraint; with the largest sharpness the "
+    f"constraint ends above the level. The runs use soft switching with {some} clients per round; hard switching is shown for comparison.",
     size=(8.6, 3.6),
 )
 

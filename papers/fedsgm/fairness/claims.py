@@ -15,11 +15,11 @@ MODES = ("hard", "soft")
 DUALS = ("conex_dual1", "conex_dual10")
 #: Settings of IPP ConEx that train -> step size and dual step.
 ON_GRID = {
-    "conex_dual1": "ConEx 0.1, 1",
-    "conex_dual10": "ConEx 0.1, 10",
-    "grid_conex_lr0.1_dual100": "ConEx 0.1, 100",
-    "grid_conex_lr0.3_dual1": "ConEx 0.3, 1",
-    "grid_conex_lr0.3_dual10": "ConEx 0.3, 10",
+    "conex_dual1": "ConEx, step 0.1, dual step 1",
+    "conex_dual10": "ConEx, step 0.1, dual step 10",
+    "grid_conex_lr0.1_dual100": "ConEx, step 0.1, dual step 100",
+    "grid_conex_lr0.3_dual1": "ConEx, step 0.3, dual step 1",
+    "grid_conex_lr0.3_dual10": "ConEx, step 0.3, dual step 10",
 }
 RHOS = ("0.1", "1", "10")
 PENALTIES = tuple(f"penalty_rho{r}" for r in RHOS)
@@ -47,7 +47,8 @@ PENALTY = Control("the tuned penalty in the place of soft switching", {"soft": "
 def late_estimates(runs: dict[str, str]) -> str:
     """Late loss and gap of some runs, each under its label."""
     return "; ".join(
-        f"{text} f {stat(f'{run}.f')}, g {stat(f'{run}.g', '.2g')}" for text, run in runs.items()
+        f"{text}: late f {stat(f'{run}.f')}, late g {stat(f'{run}.g', '.2g')}"
+        for text, run in runs.items()
     )
 
 

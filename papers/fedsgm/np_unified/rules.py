@@ -274,8 +274,8 @@ C26 = Rule(
         f"{stat('fresh_$_all.g')}, centralized {stat('fresh_$_central.g')}",
     ),
     "The margins are ours: 10 % is the tolerance of printed values, 5 % that of feasibility. The "
-    "rule uses 320 splits that nothing else uses. With 90 % power, so many splits detect the "
-    "distance from the margin that ten splits had.",
+    "rule uses 320 splits that nothing else uses. They detect, with 90 % power, the distance from "
+    "the margin that the ten splits of the other claims showed.",
     control=Control("two of 20 clients", {f"fresh_{m}_all": f"{m}_m2" for m in MODES}),
 )
 C27 = Rule(

@@ -18,16 +18,16 @@ workshop = partial(Claim, paper="W")
 ours = partial(Claim, paper="ours", place="prediction")
 
 
-def predicted(key: str) -> str:
+def predicted(what: str, key: str) -> str:
     """What the two predictions tell."""
     return (
-        f"predicted {stat(f'{key}.predicted')}, measured {stat(f'{key}.measured')}, "
-        f"mean difference {stat(f'{key}.gap')}"
+        f"{what}: predicted {stat(f'{key}.predicted')}, measured {stat(f'{key}.measured')}, "
+        f"mean absolute difference {stat(f'{key}.gap')}"
     )
 
 
 FREE = Rule(
-    {"late f at most 5 % above hard's": of("soft_beta200.f") <= 1.05 * of("hard.f")},
+    {"late f at most 5 % above hard switching": of("soft_beta200.f") <= 1.05 * of("hard.f")},
     f"late f of soft switching divided by that of hard switching: {stat('loss_ratio.beta200')}",
     "The margin of 5 % is ours.",
     control=Control("beta = 5 in the place of this", {"soft_beta200": "soft_beta5"}),
@@ -38,8 +38,8 @@ def recovers(soft: str) -> Rule:
     """That soft switching behaves as hard switching does."""
     return Rule(
         {
-            "late f within 5 % of hard's": within_5("f", soft),
-            "late g within 5 % of hard's": within_5("g", soft),
+            "late f within 5 % of hard switching": within_5("f", soft),
+            "late g within 5 % of hard switching": within_5("g", soft),
         },
         "; ".join(f"late {k}: soft {stat(f'{soft}.{k}')}, hard {stat(f'hard.{k}')}" for k in "fg"),
         "The margin of 5 % is ours.",
@@ -89,8 +89,8 @@ C25 = Rule(
         f"other claims {stat(f'main.band_{k}_more', '+.2f')}"
         for k in "fg"
     ),
-    "The rule uses 400 seeds that nothing else uses. With 90 % power, so many seeds detect the "
-    "difference that was measured on the 60 seeds.",
+    "The rule uses 400 seeds that nothing else uses. They detect, with 90 % power, the difference "
+    "that the 60 seeds of the other claims showed.",
     control=Control("hard switching in the place of soft", {"fresh_soft": "fresh_hard"}),
 )
 P1 = Rule(
@@ -99,7 +99,7 @@ P1 = Rule(
             of("share.measured"), of("share.predicted"), of("share.predicted")
         )
     },
-    predicted("share"),
+    predicted("share of constraint rounds", "share"),
     "The formula is an approximation: the interval of the difference excludes zero.",
     control=Control(
         "one half of the rounds, whatever the multiplier", {"share.predicted": "control.half"}
@@ -110,7 +110,7 @@ P2 = Rule(
         "difference at most 0.01": of("level.gap") <= 0.1 * EPSILON,
         "no violation after the first feasible round": most("settled.after") <= 0,
     },
-    predicted("level"),
+    predicted("g", "level"),
     control=Control("a level of epsilon itself", {"level.gap": "control.level_gap"}),
 )
 
