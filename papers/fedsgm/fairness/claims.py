@@ -60,8 +60,8 @@ C22 = Rule(
     },
     late_estimates(SOLID),
     "Two losses are comparable if they differ by at most a quarter of the constraint's price: the "
-    "loss minus that of FedAvg. Soft switching has the smaller gap and the larger loss, so neither "
-    "method is better in both.",
+    "rise of the loss above that of FedAvg. Soft switching has the smaller gap and the larger "
+    "loss, so neither method is better in both.",
     control=PENALTY,
 )
 C29 = Rule(
@@ -89,7 +89,7 @@ C30 = Rule(
     },
     late_estimates({"hard": "fresh_hard", TUNED: "fresh_penalty"}),
     "Two losses are comparable if they differ by at most a quarter of the constraint's price: the "
-    "loss minus that of FedAvg. A gap is kept if it is at most 5 % above the level.",
+    "rise of the loss above that of FedAvg. A gap is kept if it is at most 5 % above the level.",
     control=Control("FedAvg, without a constraint", {"fresh_hard": "fresh_fedavg"}),
 )
 C31 = Rule(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import log
 
 from papers.kit import rules as kit
@@ -29,11 +29,17 @@ RHOS = ("0.001", "0.5", "2", "20", "100")
 STEPS = ("_E1", "_E2", "", "_E10", "_E20")
 FRACTIONS = ("_K1", "_K0.5", "_K0.25", "", "_K0.04")
 MEMBERS = ("_m2", "_m5", "", "_m15", "_all")
+#: What the measures of instability are.
+WORDS = {
+    "oscillation": "mean change of g from round to round",
+    "scatter": "standard deviation of late g",
+}
 
 
 def over(names: Iterable[str], text: str) -> str:
-    """A text for every name, which stands in place of `$`."""
-    return "; ".join(text.replace("$", name) for name in names)
+    """A text for every name, which stands in place of `$`; its label stands in place of `@`."""
+    label = names if isinstance(names, Mapping) else {}
+    return "; ".join(text.replace("@", label.get(name, name)).replace("$", name) for name in names)
 
 
 def along(start: str, ends: Iterable[str], measure: str) -> tuple[str, ...]:
@@ -73,8 +79,8 @@ C5 = Rule(
     },
     over(
         SETTINGS,
-        f"$: f {stat('$.f')}, g {stat('$.g')}, {stat_value('$.infeasible', '.0%')} of seeds "
-        f"infeasible, {stat_value('$.of_three', '.0%')} of the means over three seeds feasible",
+        f"@: late f {stat('$.f')}, late g {stat('$.g')}, {stat_value('$.infeasible', '.0%')} of "
+        f"seeds infeasible, {stat_value('$.of_three', '.0%')} of the means over three seeds feasible",
     ),
     "The paper draws means over three seeds, so the constraint is met if at least 95 % of all "
     "means over three of our ten seeds have a late g of at most 1.05 epsilon. A figure of three "
@@ -89,7 +95,7 @@ C6 = Rule(
         },
         "the gain diminishes": {text: gains_diminish(run) for run, text in SETTINGS.items()},
     },
-    over(SETTINGS, f"$: f = {sweep_values(STEPS, 'f', '.3f')} at E = 1, 2, 5, 10, 20"),
+    over(SETTINGS, f"@: late f = {sweep_values(STEPS, 'f', '.3f')} at E = 1, 2, 5, 10, 20"),
     control=same(STEPS, SETTINGS, "_E1", "one local step"),
 )
 
@@ -102,7 +108,8 @@ def grows(measure: str) -> Rule:
                 text: rises(*along(run, STEPS, measure)) for run, text in SETTINGS.items()
             }
         },
-        over(SETTINGS, f"$: {sweep_values(STEPS, measure)} x 1e-3 at E = 1, 2, 5, 10, 20"),
+        f"{WORDS[measure]}; "
+        + over(SETTINGS, f"@: {sweep_values(STEPS, measure)} x 1e-3 at E = 1, 2, 5, 10, 20"),
         control=same(STEPS, SETTINGS, "_E1", "one local step"),
     )
 
@@ -131,9 +138,9 @@ C9 = Rule(
     },
     over(
         (*RHOS[:2], "100"),
-        f"rho $: f {stat('penalty_rho$.f', '.2g')}, g {stat('penalty_rho$.g', '.2g')}",
+        f"rho $: late f {stat('penalty_rho$.f', '.2g')}, late g {stat('penalty_rho$.g', '.2g')}",
     )
-    + f"; hard FedSGM: f {stat('hard_tuned.f', '.2g')}",
+    + f"; hard FedSGM: late f {stat('hard_tuned.f', '.2g')}",
     control=Control("rho = 20", {f"penalty_rho{r}": "penalty_rho20" for r in (*RHOS[:2], "100")}),
 )
 C10 = Rule(
@@ -143,7 +150,7 @@ C10 = Rule(
             *(value(f"penalty_rho{r}.right") < 0.9 for r in RHOS)
         ),
     },
-    f"right on a split: {stat('penalty.right', '.2f')}; "
+    f"on average {stat('penalty.right', '.2f')} are right on a split; "
     + over(RHOS, f"rho $ is right on {stat_value('penalty_rho$.right', '.0%')} of the splits"),
     "A penalty is right on a split if it is feasible there with a late f of at most 1.25 times "
     "that of soft FedSGM, both at their tuned step sizes. The first condition depends on which "
@@ -167,7 +174,8 @@ C11 = Rule(
         MODES,
         f"$: f {stat_value('$_K1.f', '.3f')} uncompressed, {stat_value('$.f', '.3f')} at "
         f"K/d = 0.1, {stat_value('$_nofeedback.f', '.3f')} without feedback; mean of f + max(0, "
-        f"g - epsilon) over the first 50 rounds {stat('$_K1.early')} and {stat('$.early')}",
+        f"g - epsilon) over the first 50 rounds {stat('$_K1.early')} uncompressed, "
+        f"{stat('$.early')} at K/d = 0.1",
     ),
     "Speed is compared while the runs still descend, in the first 50 of 500 rounds.",
     control=Control(
@@ -190,9 +198,10 @@ def unstable(measure: str) -> Rule:
                 for g, text in GROUPS.items()
             },
         },
-        over(
+        f"{WORDS[measure]}; "
+        + over(
             SETTINGS,
-            f"$: {sweep_values(FRACTIONS, measure)} x 1e-3 at K/d = 1, 0.5, 0.25, 0.1, 0.04",
+            f"@: {sweep_values(FRACTIONS, measure)} x 1e-3 at K/d = 1, 0.5, 0.25, 0.1, 0.04",
         ),
         "The compressed runs use the paper's K/d = 0.1.",
         control=same(FRACTIONS, SETTINGS, "_K1", "the uncompressed run"),
@@ -270,7 +279,8 @@ C26 = Rule(
     },
     over(
         MODES,
-        f"$: f {stat('fresh_$_all.f')}, centralized {stat('fresh_$_central.f')}; g "
+        f"$: late f with all clients {stat('fresh_$_all.f')}, centralized "
+        f"{stat('fresh_$_central.f')}; late g with all clients "
         f"{stat('fresh_$_all.g')}, centralized {stat('fresh_$_central.g')}",
     ),
     "The margins are ours: 10 % is the tolerance of printed values, 5 % that of feasibility. The "
@@ -285,7 +295,7 @@ C27 = Rule(
         }
     },
     "; ".join(
-        f"late {k}: {stat(f'spread.beta_{k}')} along beta, {stat(f'spread.rho_{k}')} along rho"
+        f"spread of late {k}: {stat(f'spread.beta_{k}')} along beta, {stat(f'spread.rho_{k}')} along rho"
         for k in "fg"
     ),
     "Both grids span a factor of 200, beta = 20 to 4000 and rho = 0.5 to 100, at the same step "
@@ -301,12 +311,12 @@ C27 = Rule(
 )
 P3 = Rule(
     {
-        "right for 90 % a factor 2 away": value("penalty.predicted_clear") >= 0.9,
-        "right for all": value("penalty.predicted") >= 1,
+        "right for 90 % of the penalties a factor 2 away": value("penalty.predicted_clear") >= 0.9,
+        "right for all penalties": value("penalty.predicted") >= 1,
     },
-    f"the prediction is right for {stat('penalty.predicted', '.2f')}; of those a factor 2 or more "
-    f"from the multiplier, for {stat('penalty.predicted_clear', '.2f')}; multiplier "
-    f"{stat('multiplier')}",
+    f"the prediction is right for {stat('penalty.predicted', '.2f')}, and for "
+    f"{stat('penalty.predicted_clear', '.2f')} that are a factor 2 or more from the multiplier; "
+    f"multiplier {stat('multiplier')}",
     control=Control(
         "feasible whatever the penalty",
         {"penalty.predicted": "control.feasible", "penalty.predicted_clear": "control.feasible"},
