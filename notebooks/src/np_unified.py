@@ -114,8 +114,7 @@ report.runs_table(numbers, {text: run for run, text in labels.items()}, measures
 # objective ends more than 10 % higher on average, as 320 further splits show ({claim}`fedsgm/C26`).
 #
 # Some splits are infeasible with half of the clients, but not with all of them, because the switching value $\hat G$ of
-# ten clients is a noisy
-# estimate of $g$. The theorems for partial participation have a term for this noise,
+# ten clients is a noisy estimate of $g$. The theorems for partial participation have a term for this noise,
 # $2\sigma\sqrt{\tfrac2n\log\tfrac{6T}{\delta}}$. The noise is large because a few clients have most of the constraint
 # loss: late in a run with all clients the largest $g_j$ is
 # {result}`np_unified/hard_all.g_max:.2f`, whereas the mean is {result}`np_unified/hard_all.g:.2f`.

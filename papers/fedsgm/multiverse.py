@@ -81,7 +81,7 @@ def rule(
     return Rule(
         {
             "in half of the settings": of(f"{key}.share") >= 0.5,
-            "in nine of ten": of(f"{key}.share") >= 0.9,
+            "in nine of ten settings": of(f"{key}.share") >= 0.9,
         },
         measured,
         f"The settings are all combinations of choices that the paper leaves open; in each setting "

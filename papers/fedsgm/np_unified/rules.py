@@ -80,7 +80,8 @@ C5 = Rule(
     over(
         SETTINGS,
         f"@: late f {stat('$.f')}, late g {stat('$.g')}, {stat_value('$.infeasible', '.0%')} of "
-        f"seeds infeasible, {stat_value('$.of_three', '.0%')} of the means over three seeds feasible",
+        f"seeds infeasible, {stat_value('$.of_three', '.0%')} of the means over three seeds "
+        "feasible",
     ),
     "The paper draws means over three seeds, so the constraint is met if at least 95 % of all "
     "means over three of our ten seeds have a late g of at most 1.05 epsilon. A figure of three "
@@ -295,7 +296,8 @@ C27 = Rule(
         }
     },
     "; ".join(
-        f"spread of late {k}: {stat(f'spread.beta_{k}')} along beta, {stat(f'spread.rho_{k}')} along rho"
+        f"spread of late {k}: {stat(f'spread.beta_{k}')} along beta, {stat(f'spread.rho_{k}')} "
+        "along rho"
         for k in "fg"
     ),
     "Both grids span a factor of 200, beta = 20 to 4000 and rho = 0.5 to 100, at the same step "
