@@ -15,11 +15,10 @@
 #
 # **Result.** The cost stays at the budget. With soft switching and no compression,
 # {result}`cartpole/soft_none.success:.0%` of the seeds end at the paper's reward of 200, at a cost of
-# {result}`cartpole/soft_none.cost:.0f`. A seed either succeeds or stays on a plateau for hundreds of rounds;
-# a mean over five seeds hides this. The result depends on the choice between soft and hard switching, on the sharpness
-# $\beta$, and on two numbers that the paper does not print: the damping of the Fisher matrix and the number of states
-# over which that matrix is averaged. The differences between the compressors of Table 1 are no larger than the scatter
-# over the seeds.
+# {result}`cartpole/soft_none.cost:.0f`. A seed either succeeds or stays on a plateau for hundreds of rounds. The result
+# depends on the choice between soft and hard switching, on the sharpness $\beta$, and on two numbers that the paper
+# does not print: the damping of the Fisher matrix and the number of states over which that matrix is averaged. The
+# differences between the compressors of Table 1 are no larger than the scatter over the seeds.
 #
 # The task is to balance a pole on a cart for 200 steps while the cart keeps away from five stretches
 # of its track. The full paper {cite}`fedsgm2025` uses this constrained Markov decision process
@@ -27,8 +26,7 @@
 # its own environments and has its own budget of costly steps, between 25 and 35 per episode. The
 # server switches between reward and cost according to the mean of the costs that the sampled clients report.
 #
-# Balancing at the centre, where the cart starts, costs 1 per step, so the constraint becomes active long before
-# the policy has learned anything. At the damping of our main runs, even training without compression is slower than
+# At the damping of our main runs, even training without compression is slower than
 # the paper's. We therefore do not judge the paper's statements on Top-K from these runs.
 
 # %% tags=["parameters"]
@@ -71,8 +69,7 @@ page = STUDIES["cartpole"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# If you change this cell, the results below change as well. Runs that are stored for this configuration are
-# loaded, all others are computed. The study's other runs vary the settings of this cell.
+# Changing this cell changes the results below. Stored runs are loaded, all others are computed.
 
 # %%
 problem = partial(cartpole, clients=page.clients, environments=page.environments)
@@ -102,8 +99,8 @@ numbers, health = page.numbers, page.health
 #
 # | Open in the paper | Our choice | Reason |
 # | --- | --- | --- |
-# | $\epsilon$ and $\beta$ | $\epsilon=0$, $\beta=0.2$ | The costs in Table 1 lie below the budget. Other values of $\beta$ are shown below. |
-# | Fisher damping, KL limit | 0.1, 0.01 | The damping matters most of all settings. Other values are shown below. |
+# | $\epsilon$ and $\beta$ | $\epsilon=0$, $\beta=0.2$ | The costs in Table 1 lie below the budget. |
+# | Fisher damping, KL limit | 0.1, 0.01 | Other dampings are shown below. |
 # | conjugate gradient | 10 iterations on 100 of a client's 1,000 states | These are usual values. |
 # | line search | on the divergence alone | The switched direction ascends no single objective. |
 # | advantages | $\lambda=0.97$, $\gamma=1$ | The paper prints $\gamma$. |
@@ -118,7 +115,7 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ### A check before anything else: without the constraint
 #
-# If policy optimization could not balance the pole without a constraint, its runs would say nothing about constraints.
+# A method that cannot balance the pole without a constraint says nothing about constraints.
 
 # %% tags=["remove-input", "nbval-check-output"]
 _ = check("the policy has 17,410 parameters", cartpole(0).dim == 17_410)
@@ -142,8 +139,7 @@ plot.show(
     "with soft switching ends at 190, the other three between 125 and 160. Hard switching has "
     "a cost around 30, soft switching a cost two to three lower.",
     caption="Soft switching earns more reward than hard switching, and federated more than centralized training, at "
-    "costs near the budget. Curves are means over the seeds, bands 0.2 standard deviations; each point has 50 "
-    "evaluation episodes.",
+    "costs near the budget. Curves are means over the seeds; each point has 50 evaluation episodes.",
     size=(8.6, 3.6),
 )
 
@@ -164,7 +160,7 @@ measures |= {"first": "first success", "violating": "share violating, second hal
 report.runs_table(numbers, labels, measures, health)
 
 # %% [markdown]
-# The centralized rows are a surprise. If the Fisher matrix is averaged over 100 of the 10,000 states, as
+# If the Fisher matrix is averaged over 100 of the 10,000 states, as
 # every single client does, the centralized runs hardly learn. Their reward under soft switching is then
 # {result}`cartpole/central_soft.reward:.0f`; with 1,000 states it is {result}`cartpole/central_fine_soft.reward:.0f`. A
 # federation averages the natural gradients of its participants, which also averages out errors of their
@@ -175,8 +171,7 @@ report.runs_table(numbers, labels, measures, health)
 # pushes it down above the budget. Soft switching balances at $\sigma\approx\frac12$, because both advantages have unit
 # variance. Its cost should therefore be about $30+\epsilon-\frac1{2\beta}=$
 # {result}`cartpole/soft_level.predicted:.1f`; the measured cost is {result}`cartpole/soft_none.cost:.1f`. In Table 1
-# the cost without compression, 27.6, is close to this value, but the centralized cost, 33.2, is not. Table 1 therefore
-# does not reveal the paper's $\epsilon-\frac1{2\beta}$.
+# the cost without compression, 27.6, is close to this value, but the centralized cost, 33.2, is not.
 
 # %% [markdown]
 # ## Table 1: compression
@@ -185,7 +180,7 @@ report.runs_table(numbers, labels, measures, health)
 # damping of 0.1 it does not: around round 100 its reward is {result}`cartpole/soft_none.reward100:.0f`, whereas the
 # paper prints 67.2. The damping decides this reward, and the paper does not print its damping.
 #
-# We therefore ran the row without compression again with smaller dampings. For the Top-K rows we then took the largest
+# We therefore ran the row without compression again with smaller dampings. For the Top-K rows we took the largest
 # damping at which our intervals contain both printed rewards of that row, 67.2 at
 # round 100 and 199.4 at round 500. This damping is 0.01. Over ten seeds, the reward at round 100 is
 # {result}`cartpole/none_damping0.03.reward100:.0f` with 0.03 and {result}`cartpole/none_damping0.01.reward100:.0f` with
@@ -243,7 +238,7 @@ plot.show(
 # The paper's settings do not include the damping of the Fisher matrix, but it changes the result more than any
 # compressor does. A large damping turns the natural gradient into the plain gradient, and then little is learned. A
 # small sharpness $\beta$, which makes the ramp of soft switching wide, learns best of all, at a cost further below the
-# budget. The runs with a damping of 1 and those with a sharpness other than 0.2 have five seeds.
+# budget. The runs with damping 1 or a sharpness other than 0.2 have five seeds.
 
 # %% tags=["remove-input"]
 swept = {f"damping {x:g}": f"none_damping{x:g}" for x in sorted(page.calibration)}

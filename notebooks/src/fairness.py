@@ -27,8 +27,7 @@
 #
 # The loss of the centralized methods falls faster than that of the federated ones, as the paper says. The
 # centralized methods are also more conservative under soft switching; for the other methods five seeds do not decide
-# this. IPP ConEx reduces the loss fast or slowly, and ends near the level or far below it, depending on two step sizes
-# that the paper does not print.
+# this.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": Adult, five seeds; "quick": a generated stand-in, two seeds, short sweeps
@@ -75,8 +74,7 @@ page = STUDIES["fairness"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# If you change this cell, the results below change as well. Runs that are stored for this configuration are
-# loaded, all others are computed. The study's other runs vary the settings of this cell.
+# Changing this cell changes the results below. Stored runs are loaded, all others are computed.
 
 # %%
 problem = partial(
@@ -91,9 +89,8 @@ numbers, health = page.numbers, page.health
 print(source(traces))
 
 # %% [markdown]
-# Some runs below predict no better than chance. They test what the printed step size may mean, and the table of these
-# runs says so. One such meaning, two steps of Adam, is among the settings of {claim}`fedsgm/C22`; no other verdict
-# rests on these runs.
+# Some runs below predict no better than chance: they test readings of the printed step size. One of these readings, two
+# steps of Adam, is among the settings of {claim}`fedsgm/C22`; no other verdict rests on them.
 #
 # ## The problem
 #
@@ -118,12 +115,11 @@ check("two clients with gaps +0.5 and -0.5: their mean absolute gap is 0.5", sum
 _ = check("the pooled gap of the same two clients is 0", combine_gaps(answers)[0] == 0)
 
 # %% [markdown]
-# This has two consequences. First, the pooled $g$ is not an average of client functions $g_j$, and the gap of a
-# network's outputs is not convex. None of the theorems therefore applies to this figure as stated. Second, the loss $f$
-# can be averaged in two ways. Federated methods minimize the mean of the *clients'* means, as the paper defines $f$;
-# centralized methods minimize the mean over all *rows*. With clients this unequal the two means differ: for
-# hard FedSGM they are {result}`fairness/hard.f_clients:.3f` (clients) and {result}`fairness/hard.f:.3f` (rows). Figures
-# and tables show the mean over rows, so that all methods are compared by the same measure.
+# The pooled $g$ is not an average of client functions $g_j$, and the gap of a network's outputs is not convex. None of
+# the theorems therefore applies to this figure as stated. The loss $f$ can be averaged in two ways. Federated methods
+# minimize the mean of the *clients'* means, as the paper defines $f$; centralized methods minimize the mean over all
+# *rows*. With clients this unequal the two means differ: for hard FedSGM they are {result}`fairness/hard.f_clients:.3f`
+# (clients) and {result}`fairness/hard.f:.3f` (rows). Figures and tables show the mean over rows for all methods.
 
 # %% [markdown]
 # ## Figure 7
@@ -136,8 +132,6 @@ _ = check("the pooled gap of the same two clients is 0", combine_gaps(answers)[0
 # $\min f+\mu\lVert w-u\rVert^2$ subject to $g+\mu\lVert w-u\rVert^2\le\epsilon$. Its inner loop updates a multiplier
 # $y$ with an *extrapolated* linear model of the constraint and moves the network's weights along
 # $-(\nabla f+y\nabla g)$.
-#
-# The paper draws centralized and federated curves in the same panels; our figure gives each kind a row.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -145,12 +139,11 @@ plot.show(
     alt="Four panels against rounds. Above are the federated methods. The losses of hard and soft FedSGM and of the "
     "tuned penalty fall together to about 0.36; the loss of FedAvg without the constraint falls lower. FedAvg's gap "
     "soon leaves the frame; the other gaps are ragged and mostly below the level, that of soft FedSGM "
-    "lowest. Below are the centralized methods, dashed. Their losses fall as above, with thin bands. The gaps of hard, "
-    "soft and penalty lie below the level, that of soft lowest. The two IPP ConEx curves end at the level, and their "
-    "losses fall more slowly.",
+    "lowest. Below are the centralized methods, dashed. The gaps of hard, soft and penalty lie below the level, those of "
+    "the two IPP ConEx curves at the level.",
     caption="Without the constraint the gap is large. Every tuned method meets the level; soft switching has "
     "the smallest gap but not the smallest loss. Curves are means over the seeds, bands one standard "
-    "deviation. Federated methods are solid, centralized ones dashed. The gap of FedAvg leaves the frame.",
+    "deviation. The gap of FedAvg leaves the frame.",
     size=(8.6, 5.4),
 )
 
@@ -165,7 +158,7 @@ training |= {"test_accuracy": "test accuracy"}
 report.runs_table(numbers, labels, training, health)
 
 # %% [markdown]
-# Every tenth round the loss and the gap are evaluated on all training rows. *Late* values are means over the last fifth
+# Loss and gap are evaluated on all training rows every tenth round. *Late* values are means over the last fifth
 # of the rounds. *Mean f* is the mean loss over all evaluated rounds; it is lower if the loss falls faster.
 # *Oscillation* is the mean change of $g$ between two evaluations in the second half, in thousandths.
 #
@@ -177,8 +170,7 @@ report.runs_table(numbers, labels, training, health)
 #
 # IPP ConEx has two step sizes that the paper does not print, one for the network and one for the multiplier (the dual
 # step). We ran a small grid of both; at step 0.3 a dual step of 100 diverges. Depending on the two, IPP ConEx ends near
-# the level or far below it, and its loss falls fast or slowly. The rows of the next table are named by step and dual
-# step.
+# the level or far below it, and its loss falls fast or slowly.
 
 # %% tags=["remove-input"]
 grid = {(page.lr, dual): f"conex_dual{dual:g}" for dual in page.duals}
@@ -192,8 +184,8 @@ report.runs_table(numbers, settings, ends, health)
 # No setting of the grid has a smaller mean gap than centralized
 # soft switching ({result}`fairness/central_soft.g:.3f`). The paper says that ConEx is the most conservative method. We
 # judge this claim on every setting that trains, and it is undecided ({claim}`fedsgm/C32`): the setting with the largest
-# dual step has a gap of {result}`fairness/grid_conex_lr0.1_dual100.g:.3f`, and five seeds cannot distinguish it from
-# the gap of soft switching.
+# dual step has a gap of {result}`fairness/grid_conex_lr0.1_dual100.g:.3f`, which five seeds cannot distinguish from
+# that of soft switching.
 
 # %% [markdown]
 # ## Loss against gap, and the penalty's sensitivity
@@ -206,8 +198,7 @@ plot.show(
     "penalty 10 lies far below the level and has the largest losses. Between them, centralized hard, soft and penalty 1 "
     "form tight clusters on the left. Federated hard and soft lie to their right, and IPP ConEx at the level.",
     caption="Soft switching has a smaller gap at the price of a larger loss; only one of the three penalties has "
-    "both a feasible gap and a small loss. Each point is a seed. Circles show FedSGM, crosses federated penalties, "
-    "squares and diamonds centralized methods, and triangles IPP ConEx.",
+    "both a feasible gap and a small loss. Each point is a seed.",
     size=(9.4, 4.0),
 )
 
@@ -222,7 +213,7 @@ plot.show(
 # The paper states $E=2$ and $\eta=10^{-4}$. If these are two minibatch steps, training has a thousand steps of
 # $10^{-4}$, and the network stays where it starts. Its gap is then near zero, so it is always feasible. Its
 # accuracy is {result}`fairness/hard_lr0.0001.test_accuracy:.2f`, far below that of always predicting the larger
-# class. A small gap is worth nothing at such an accuracy. All figures
+# class. All figures
 # use a step size of 0.1.
 #
 # Three other readings keep the two printed numbers: Adam in place of plain gradient steps, two *epochs* in
@@ -241,7 +232,7 @@ report.runs_table(numbers, meant, learned, health)
 #
 # * *Two steps of Adam* come nearest. Both modes meet the constraint and the network learns, but after 500 rounds its
 #   accuracy is not far above that of the larger class.
-# * *Two epochs* of plain steps move the network too little for the constraint to matter.
+# * *Two epochs* of plain steps are too few for the constraint to matter.
 # * *Two epochs of Adam* train the network well without the constraint, but fail with it: hard FedSGM ends at a gap of
 #   {result}`fairness/hard_adam_epochs.g:.2f`, no smaller than without any constraint
 #   ({result}`fairness/fedavg_adam_epochs.g:.2f`).
@@ -251,8 +242,7 @@ report.runs_table(numbers, meant, learned, health)
 # client uses the sign on its own minibatch instead, hard FedSGM ends at a gap of
 # {result}`fairness/hard_adam_epochs_client.g:.3f` and soft FedSGM at {result}`fairness/soft_adam_epochs_client.g:.3f`,
 # but their losses are {result}`fairness/hard_adam_epochs_client.f:.2f` and
-# {result}`fairness/soft_adam_epochs_client.f:.2f`. On this problem, long local work does not go together with a switch
-# that is fixed for the round.
+# {result}`fairness/soft_adam_epochs_client.f:.2f`.
 
 # %% tags=["remove-input", "nbval-check-output"]
 level, late = 1.05 * page.tolerance, {m: numbers[f"{m}.g"].value for m in traces if f"{m}.g" in numbers}
@@ -268,8 +258,7 @@ _ = check("hard FedSGM's mean late test accuracy is 0.02 above that of the major
 # %% [markdown]
 # ## Verdicts
 #
-# The paper says several things about Figure 7 in one paragraph; we judge each as a claim of its own. The
-# [claims page](../book/claims.md) has the rule of each claim and the measured values. Runs on the generated
+# The [claims page](../book/claims.md) has the rule of each claim and the measured values. Runs on the generated
 # stand-in for the Adult data are never judged.
 
 # %% tags=["remove-input"]
@@ -285,7 +274,7 @@ report.claims_table(page.study, traces, numbers, page.params)
 # | network | 87-64-32-1 with ReLU and a sigmoid output, which enters both the loss and the gap |
 # | "Dirichlet, 2.0" | The rows of each combination of label and group are split over the clients by Dirichlet(2) shares of their own. |
 # | $E=2$, $\eta=10^{-4}$ | two minibatch steps of 64 rows with step size 0.1 (see above) |
-# | rows for the switching value | We use all rows of the participants. A batch of 64 rows (43 men, 21 women) would be too noisy. If the outputs have standard deviation $s$, its gap has standard deviation $s\sqrt{1/43+1/21}=0.27\,s$, which for $s=0.2$ is as large as the level. |
+# | rows for the switching value | We use all rows of the participants. A batch of 64 rows (43 men, 21 women) is too noisy: for outputs of standard deviation $s$ its gap has standard deviation $s\sqrt{1/43+1/21}=0.27\,s$. For $s=0.2$ this is as much as the level. |
 # | sign of $\nabla g_j$ | the sign of the pooled gap |
 # | IPP ConEx | 100 inner steps, proximal weight 0.05 for objective and constraint, primal step 0.1, and dual steps 1 and 10 in the figure; the grid of both steps is above |
 #

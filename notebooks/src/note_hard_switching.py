@@ -15,14 +15,12 @@
 #
 # This note proves the simplest convergence theorem of FedSGM: Theorem 3 of the full paper {cite}`fedsgm2025` (F below),
 # which is also the hard-switching statement in appendix A.3 of the workshop paper {cite}`upadhyay2025switching` (W
-# below). Every other theorem of the two papers adds one term to the inequality proved here. We therefore show where
-# each constant of the simple case comes from.
+# below). Every other theorem of the two papers adds one term to the inequality proved here.
 #
-# The proof has four parts. {prf:ref}`hard-lemma-2` bounds a client's drift, {prf:ref}`hard-lemma-round` the progress of
-# one round, and {prf:ref}`hard-lemma-regret` the regret over all rounds. {prf:ref}`hard-theorem` then shows that a
-# small regret makes the averaged iterate a solution. The note also improves the printed constant and checks every
-# inequality on random instances. Soft switching ({prf:ref}`soft-theorem`) and W's random compressor
-# ({prf:ref}`unb-theorem`) have notes of their own.
+# {prf:ref}`hard-lemma-2` bounds a client's drift, {prf:ref}`hard-lemma-round` one round, and
+# {prf:ref}`hard-lemma-regret` the regret over all rounds. {prf:ref}`hard-theorem` follows. The note also improves the
+# printed constant and checks every inequality on random instances. Soft switching ({prf:ref}`soft-theorem`) and W's
+# random compressor ({prf:ref}`unb-theorem`) have notes of their own.
 
 # %% [markdown]
 # ## Setting
@@ -66,8 +64,7 @@
 # $$ (eq-hard-b)
 #
 # The step size $\eta(\Gamma)$ minimizes $\eta\mapsto\frac{D^2}{2\eta ET}+\eta G^2\Gamma$. At this step size the two
-# terms are equal, and their sum is $B(\Gamma)$. Our code computes $B$ and $\eta$ in `papers.fedsgm.theory.bound` and
-# `papers.fedsgm.theory.step_size`.
+# terms are equal, and their sum is $B(\Gamma)$.
 
 # %% [markdown]
 # ## The theorem
@@ -147,8 +144,7 @@
 # $\sum_{\tau<E}\tau^2=\frac{(E-1)E(2E-1)}6\le\frac{E^3}3$.
 # ```
 #
-# The first inequality of {eq}`eq-hard-lemma2` is an equality for a client whose subgradient is constant. The second
-# loses only terms of lower order in $E$.
+# The first inequality of {eq}`eq-hard-lemma2` is an equality for a client whose subgradient is constant.
 
 # %% [markdown]
 # ## One round
@@ -415,8 +411,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **A planted error.** The check of the regret must be able to fail. If the second term of the bound has the wrong sign,
-# $\frac{D^2}{2\eta ET}-\eta G^2\Gamma$, the bound is zero at $\eta(\Gamma)$, and the regret exceeds it in most runs.
+# **A planted error.** With the wrong sign of its second term, $\frac{D^2}{2\eta ET}-\eta G^2\Gamma$, the bound is zero
+# at $\eta(\Gamma)$, and the regret exceeds it in most runs.
 
 # %% tags=["remove-input", "nbval-check-output"]
 planted = np.mean([regret(traces[E][0]).mean(-1) > 0 for E in grids])

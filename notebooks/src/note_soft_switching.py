@@ -19,9 +19,9 @@
 # appendix) and 5. The workshop paper {cite}`upadhyay2025switching` (W below) claims Theorem 2 (7 in the appendix) and
 # the soft half of appendix A.3.
 #
-# F's statements use a threshold half as large as the one in F's proofs. The note shows where the printed proof fails
-# and closes the gap of Theorem 5 by a better argument. It shows how far this argument covers Theorem 2 and searches for
-# counterexamples where it does not. The last section is about sampled clients, for which neither paper has a theorem.
+# F's statements use a threshold half as large as the one in F's proofs. The note closes this gap for Theorem 5 by a
+# better argument, shows how far the argument covers Theorem 2, and searches for counterexamples elsewhere. The last
+# section is about sampled clients.
 #
 # The notation is that of the note on hard switching, with $B(\Gamma)$ and $\eta(\Gamma)$ as in {eq}`eq-hard-b`.
 # {prf:ref}`hard-assumption` holds throughout.
@@ -64,7 +64,7 @@
 # ```
 #
 # ```{prf:proof}
-# We apply the one-round inequality to the mixture and sum over the rounds.
+# The proof has three steps.
 #
 # 1. The mixture $(1-\sigma_t)f_j+\sigma_tg_j$ with $\sigma_t\in[0,1]$ is convex and $G$-Lipschitz, and a client steps
 #    along one of its subgradients. The weight $\sigma_t$ does not change during the round. The proofs of
@@ -121,16 +121,13 @@
 #    convex $g$ gives $g(\bar w)\le\epsilon$.
 # ```
 #
-# The theorem covers these statements of the papers:
+# The theorem covers these statements:
 #
 # | Theorem | Setting | $\Gamma$ | Threshold in its proof |
 # | --- | --- | --- | --- |
 # | W A.3, F 5 | no compression | $2E^2$ | $2B(\Gamma)=\sqrt{16D^2G^2E/T}$ |
 # | F 2, F 8 | error feedback in both directions | {eq}`eq-comp-gamma` | $2B(\Gamma)$ |
 # | W 2, W 7 | unbiased uplink, no residuals | {eq}`eq-unb-gamma` | $2B(\Gamma)$; the correct statement is {prf:ref}`unb-theorem-soft` |
-#
-# Error feedback adds two terms to $\Gamma$, $\frac{2E\sqrt{1-q}}q$ and $\frac{4E\sqrt{10(1-q_0)}}{q_0q}$. They come
-# from {prf:ref}`comp-lemma-residual` and {prf:ref}`comp-lemma-gap`, which do not depend on $h_j$.
 
 # %% [markdown]
 # ## The threshold that is printed
@@ -154,8 +151,8 @@
 # %% [markdown]
 # ## Closing the gap (ours)
 #
-# Step 2 of the proof above uses only that $\sigma_t$ is positive. It ignores that on the ramp
-# $\sigma_t=1+\beta(g(w_t)-\epsilon)$, so a round far below the threshold has a small weight. The next lemma uses this.
+# Step 2 of the proof above uses only that $\sigma_t$ is positive. On the ramp $\sigma_t=1+\beta(g(w_t)-\epsilon)$, so a
+# round far below the threshold has a small weight.
 #
 # ```{prf:lemma} The ramp
 # :label: soft-lemma-ramp
@@ -240,11 +237,11 @@
 # ```
 #
 # ```{prf:proof}
-# We bound the residual, the message and the gap in turn and insert the bounds into the one-round inequality.
+# We bound three vectors and insert the bounds.
 #
 # 1. *Residual.* By the triangle inequality
 #    $\lVert e_j^{t+1}\rVert\le s\,\lVert e_j^t+\Delta_j\rVert\le s\,(\lVert e_j^t\rVert+EG)$. This recursion starts at
-#    0 and stays below its fixed point $\frac s{1-s}EG$. (F squares and uses Young's inequality at this point.)
+#    0 and stays below its fixed point $\frac s{1-s}EG$.
 # 2. *Message.* Similarly
 #    $\lVert v_j\rVert\le\lVert e_j+\Delta_j\rVert+\lVert\mathcal C_j(e_j+\Delta_j)-(e_j+\Delta_j)\rVert\le(1+s)\big(\frac s{1-s}+1\big)EG$.
 # 3. *Gap.* The recursion $\lVert\hat e_{t+1}\rVert\le s_0(\lVert\hat e_t\rVert+\eta\lVert v_t\rVert)$ has the form of
@@ -283,8 +280,8 @@
 # ## Sampled clients
 #
 # Neither paper has a theorem for soft switching with $n<N$ clients per round, although the experiments use it.
-# {prf:ref}`soft-lemma-ramp` leads to such a theorem. Let $\hat\sigma_t$ be the weight computed from the estimate
-# $\hat G$ of $g(w_t)$.
+# {prf:ref}`soft-lemma-ramp` leads to one. Let $\hat\sigma_t$ be the weight computed from the estimate $\hat G$ of
+# $g(w_t)$.
 #
 # ```{prf:theorem} Soft switching with an independent estimate (ours)
 # :label: soft-theorem-partial
@@ -309,16 +306,15 @@
 #    By the condition on $\beta$ the last bracket is not positive.
 # 2. *$S>0$.* If $S=0$, all $\hat G(w_t)\ge\epsilon$, and the left side of {eq}`eq-soft-partial` is at least
 #    $\epsilon-\kappa>B$, a contradiction.
-# 3. *Constraint.* The average $\bar w$ has weight only on rounds with $\hat G(w_t)<\epsilon$, where
-#    $g(w_t)\le\epsilon+\kappa$. Apply Jensen's inequality to $g$.
+# 3. *Constraint.* All weight of $\bar w$ is on rounds with $\hat G(w_t)<\epsilon$, where $g(w_t)\le\epsilon+\kappa$.
+#    Apply Jensen's inequality.
 # ```
 #
-# The theorem needs a bound on the estimate and a bound on the regret. Both are known from hard switching:
-# {prf:ref}`part-lemma-7` bounds the estimate and {prf:ref}`part-lemma-4` the regret. The martingale argument of the
-# latter works for all weights $\hat\sigma_t$ that are *independent of the sample that makes the update*. F-A4 assumes
-# this independence, but in Algorithm 1 one sample of clients determines both the weight and the update. For hard
-# switching, {prf:ref}`part-one-sample` shows that the theorem's conclusion then fails. The next example shows this for
-# soft switching, with two clients on the line, of whom one is sampled.
+# {prf:ref}`part-lemma-7` bounds the error of the estimate and {prf:ref}`part-lemma-4` the regret, as for hard
+# switching. The martingale argument of the latter works for all weights $\hat\sigma_t$ that are *independent of the
+# sample that makes the update*. F-A4 assumes this independence, but in Algorithm 1 one sample of clients determines
+# both the weight and the update. For hard switching, {prf:ref}`part-one-sample` shows that the theorem's conclusion
+# then fails. The next example shows this for soft switching, with two clients on the line, of whom one is sampled.
 #
 # ```{prf:example} The client that votes is the client that moves
 # :label: soft-example
@@ -337,12 +333,10 @@
 # :class: warning
 #
 # * **Threshold in F Theorems 2, 5 and 8.** The statements print $\epsilon=B(\Gamma)$, but the proofs need $2B(\Gamma)$.
-#   The printed proof therefore has a gap. The statement of Theorem 5 is true nevertheless
-#   ({prf:ref}`soft-corollary-plain`). The statements of Theorems 2 and 8 are true up to the factor in
-#   {eq}`eq-soft-factor`, which is 1 in most settings and never above $\frac32$.
+#   The statement of Theorem 5 is true nevertheless ({prf:ref}`soft-corollary-plain`). The statements of Theorems 2 and
+#   8 are true up to the factor in {eq}`eq-soft-factor`, which is 1 in most settings and never above $\frac32$.
 # * **Smallest $\beta$.** The printed condition $\beta\ge\frac2\epsilon$ is three times what Theorem 5 needs.
 #   Below $\frac1{2\epsilon}$ the theorem's conclusion does fail: the search below finds instances.
-# * **Sampled clients.** Neither paper has a theorem for soft switching with $n<N$, although the experiments use it.
 # * **Slips in the proofs for soft switching.** Inner products contain $g_j,f_j$ in place of their gradients.
 #   "$\sigma_\beta\ge0$" should be $\sigma_\beta>0$. The compression terms of Theorem 8 lack a factor $T$.
 # ```
@@ -420,9 +414,8 @@ check(
 _ = check("with B' = eps no beta is enough", soft_beta(1.0, 1.0) == np.inf)
 
 # %% [markdown]
-# **The lemma on the ramp and the excess.** Random sequences of $g(w_t)$ around the threshold test
-# {prf:ref}`soft-lemma-ramp`. A grid of values of $a$ tests that {eq}`eq-soft-excess` is the maximum of
-# {eq}`eq-soft-direct`.
+# **The lemma on the ramp and the excess.** Random values of $g(w_t)$ test {prf:ref}`soft-lemma-ramp`, and a grid of $a$
+# tests that {eq}`eq-soft-excess` is the maximum of {eq}`eq-soft-direct`.
 
 # %% tags=["remove-input"]
 values = np.random.default_rng(seed).normal(1.0, 1.0, 100_000)  # of g, with eps = 1
@@ -450,7 +443,7 @@ _ = check(f"the excess is the maximum over a in all {len(peaks)} cases, to 1e-6"
 
 # %% [markdown]
 # **F Theorem 5 and W appendix A.3 on random instances.** We run each instance with the printed threshold ($\epsilon=B$,
-# $\beta=2/\epsilon$) and with the corrected one, which the proofs use ($\epsilon=2B$, $\beta=2/\epsilon$).
+# $\beta=2/\epsilon$) and with that of the proofs ($\epsilon=2B$, $\beta=2/\epsilon$).
 
 
 # %% tags=["remove-input"]
@@ -491,8 +484,8 @@ table = pd.DataFrame(rows, index=["regret / eps", "f gap / eps", "g / eps"]).T
 table.rename_axis(["largest over the instances", "E"]).round(2)
 
 # %% [markdown]
-# **F Theorem 2 (8), error feedback in both directions.** The runs use Top-K in dimension 20. The spread of the clients
-# alternates between a large and a small one from instance to instance.
+# **F Theorem 2 (8), error feedback in both directions.** The runs use Top-K in dimension 20; the spread of the clients
+# alternates between two values.
 
 
 # %% tags=["remove-input"]
@@ -570,7 +563,7 @@ shown[shown.max(axis=1) > 1].round(2)
 # generations the search changes these numbers at random and keeps the changes that increase the objective gap of
 # $\bar w$. Threshold and step size are those printed in F Theorem 5; the sharpness varies. The theorem's conclusion
 # provably holds for $\beta\epsilon\ge\frac23$, and the search finds instances on which it fails for $\beta\epsilon$ up
-# to $\frac12$. Only the range between the two values is undecided.
+# to $\frac12$.
 
 # %% tags=["remove-input"]
 sharpnesses = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 2 / 3, 0.8, 1.0, 2.0, 24.0)
@@ -622,8 +615,7 @@ plot.show(
 # ## Soft switching with sampled clients, measured
 #
 # **Random instances.** We keep the threshold $\epsilon=2B(2E^2)$ and $\beta=2/\epsilon$ of the theorem for all clients,
-# but let fewer clients take part. No theorem covers these runs, but all instances are solved: the error caused by
-# sampling is small compared with the threshold.
+# but let fewer clients take part. No theorem covers these runs, but all instances are solved.
 
 
 # %% tags=["remove-input"]

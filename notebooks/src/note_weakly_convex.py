@@ -14,9 +14,9 @@
 # # Weakly convex objectives
 #
 # Theorem 10 of {cite}`fedsgm2025` (F below) does not require convex objectives: every $f_j$ need only be weakly convex.
-# The method then approaches a stationary point of the constrained problem instead of a minimizer. The distance of $w_t$
-# from the solution of a convex problem around $w_t$ measures how close it is. This note proves the theorem with all
-# constants, shows that two of its conditions are stricter than necessary, and checks every step on random instances.
+# The method then approaches a stationary point of the constrained problem instead of a minimizer. This note proves the
+# theorem with all constants, shows that two of its conditions are stricter than necessary, and checks every step on
+# random instances.
 #
 # The notation is that of the note on hard switching. There are $N$ clients, of whom $n$ take part (the papers write $n$
 # and $m$), $E$ local steps and $T$ rounds; $B(\Gamma)$ and $\eta(\Gamma)$ are as in {eq}`eq-hard-b`.
@@ -75,8 +75,7 @@
 # where $\Lambda$ is the bound on the multipliers in {prf:ref}`weak-lemma-10`.
 # ```
 #
-# F prints $\hat\rho>2\rho$ and $\hat\rho-2\rho$ in place of $\hat\rho>\frac32\rho$ and $\hat\rho-\frac32\rho$, and
-# $2s(1+\Lambda)$ in place of $2s$. The [box](#weak-differences) below lists all differences.
+# The [box](#weak-differences) below lists the differences from the printed theorem.
 
 # %% [markdown]
 # ## The multiplier is bounded
@@ -185,7 +184,7 @@
 # ```
 #
 # ```{prf:proof}
-# We follow the potential $\varphi(w_t)$ from round to round.
+# We follow $\varphi(w_t)$ from round to round.
 #
 # 1. *Potential.* The point $\hat w_t$ is feasible for the minimum that defines $\varphi(w_{t+1})$, and projection does
 #    not increase the distance to $\hat w_t$. Hence
@@ -223,7 +222,7 @@
 # ```
 #
 # ```{prf:proof}
-# Steps 1 and 2 prove the inequalities for $\mathcal A$ and $\mathcal B$, step 3 that for $\hat G$.
+# Steps 1 and 2 concern $\mathcal A$ and $\mathcal B$, step 3 concerns $\hat G$.
 #
 # 1. Consider one summand, given the past and the choice between objective and constraint. It is the mean of $N$ numbers
 #    $\langle\sum_\tau\nu_{j,\tau},w_t-\hat w_t\rangle\in[-EGD,EGD]$ minus the mean of $n$ of them, drawn without
@@ -275,7 +274,7 @@
 #
 # F assumes $\hat\rho>2\rho$, but its proof needs only $\hat\rho>\frac32\rho$. Even this condition comes only from the
 # inequality $\lVert u+v\rVert^2\le2\lVert u\rVert^2+2\lVert v\rVert^2$ in step 2 of the proof of
-# {prf:ref}`weak-lemma-11`. Without that inequality any $\hat\rho>\rho$ suffices, and the rate stays the same.
+# {prf:ref}`weak-lemma-11`. Without it any $\hat\rho>\rho$ suffices, at the same rate.
 #
 # ```{prf:lemma} Regret for every $\hat\rho>\rho$
 # :label: weak-lemma-direct
@@ -289,8 +288,7 @@
 # ```
 #
 # ```{prf:proof}
-# Let $r=\lVert w_t-w_{j,\tau}\rVert\le\eta\tau G$. We bound the terms in the proof of {prf:ref}`weak-lemma-11` without
-# Young's inequality.
+# Let $r=\lVert w_t-w_{j,\tau}\rVert\le\eta\tau G$. We avoid Young's inequality.
 #
 # 1. As in {prf:ref}`hard-lemma-direct`, $-\eta\langle\nu_{j,\tau},w_t-w_{j,\tau}\rangle\le\eta Gr$ and
 #    $\eta(f_j(w_t)-f_j(w_{j,\tau}))\le\eta Gr$. Summed over $\tau$, both together are at most
@@ -315,15 +313,13 @@
 # * **Threshold and accuracy.** F prints one $\epsilon$, which contains $2s(1+\Lambda)$, uses it as the threshold, and
 #   claims that the mean of $g$ is at most $\epsilon$. With this threshold the proof yields only $\epsilon+s$, and the
 #   last term in the proof has the factor 1, not 2. In {prf:ref}`weak-theorem` threshold and accuracy differ by $s$.
-# * **The factor $1+\Lambda$ on $s$** is not needed. It only allows F to write the threshold in place of the accuracy
-#   under the root. The factor matters because $s$ does not fall with $T$: with $\Lambda=16$ the part of $\epsilon$ that
-#   remains for large $T$ is 17 times too large.
-# * **The condition $\hat\rho>2\rho$.** The proof uses only $\hat\rho>\frac32\rho$, and by {prf:ref}`weak-lemma-direct`
-#   $\hat\rho>\rho$ is enough.
+# * **The factor $1+\Lambda$ on $s$** is not needed. It matters because $s$ does not fall with $T$: with $\Lambda=16$
+#   the part of $\epsilon$ that remains for large $T$ is 17 times too large.
+# * **The condition $\hat\rho>2\rho$** is stricter than necessary: $\hat\rho>\rho$ is enough
+#   ({prf:ref}`weak-lemma-direct`).
 # * **Lemma 10** mentions a constant $M$, which is $G$. Its term $\hat\rho D^2$ may be divided by 4, but by no larger
 #   number (checked below).
-# * **Lemma 4** is loose by a factor of two. One event for all rounds could replace its two events for $\mathcal A$ and
-#   $\mathcal B$.
+# * **Lemma 4** is loose by a factor of two, and one event for all rounds could replace its two.
 # * **Local iterates** are not projected, so the functions must be $G$-Lipschitz outside $\mathcal X$ as well.
 # ```
 
@@ -336,7 +332,7 @@
 # $g_j(w)=\lVert w-b_j\rVert-c$. All these functions are 1-Lipschitz on the whole plane. The weak convexity is
 # $\rho=1/\theta=\frac12$ (no smaller number is valid), the diameter is $D=2$, and $w_{\rm feas}$ is the mean of the
 # $b_j$. We solve the prox problem by sequential quadratic programming and certify every solution by the residual of its
-# optimality conditions. A test compares the solver with a grid search.
+# optimality conditions.
 
 # %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer and shorter runs
@@ -377,8 +373,7 @@ rng = torch.Generator().manual_seed(seed)
 points = [instance(0).set.project(torch.randn(2, generator=rng).double()) for _ in range(10)]
 
 # %% [markdown]
-# **Lemma 10.** We solve the prox problem of every instance at ten points of the ball, for three weights $\hat\rho$, and
-# compare the multiplier with its bounds.
+# **Lemma 10.** We solve the prox problem of every instance at ten points for three weights $\hat\rho$.
 
 # %% tags=["remove-input"]
 weights = (1.1 * rho, 3 * rho, 20 * rho)
@@ -397,8 +392,8 @@ check(f"multiplier <= Lambda in all {total}", 0 < printed <= 1)
 _ = check(f"multiplier <= Lambda with rho_hat D^2 / 4 in all {total}", printed < quarter <= 1)
 
 # %% [markdown]
-# The factor $\frac14$ cannot be improved. Take the segment $[-1,1]$ with a flat objective, $w=1$, and a constraint that
-# cuts the segment in the middle. The multiplier is then $\hat\rho$, and so is $\frac14\hat\rho D^2$.
+# The factor $\frac14$ cannot be improved. On the segment $[-1,1]$ with a flat objective, $w=1$, and a constraint that
+# cuts the segment in the middle, both the multiplier and $\frac14\hat\rho D^2$ are $\hat\rho$.
 
 # %% tags=["remove-input"]
 one = torch.ones(1, 1).double()
@@ -439,9 +434,9 @@ _ = check("    with rho_hat in the place of rho_hat - rho / 2 it fails on some",
 
 # %% [markdown]
 # **Regret.** We check {eq}`eq-weak-regret` along runs with all clients ($\zeta_t=\Delta_t$) and solve the prox problem
-# in every round. The threshold is so small that both kinds of rounds occur. In the output, `proved` stands for
-# {prf:ref}`weak-lemma-regret` with $\Gamma_0$ and `direct` for {prf:ref}`weak-lemma-direct`. F makes no statement for
-# the weight $\hat\rho=1.2\rho$.
+# in every round. In the output, `proved` stands for
+# {prf:ref}`weak-lemma-regret` with $\Gamma_0$ and `direct` for {prf:ref}`weak-lemma-direct`. F does not cover
+# $\hat\rho=1.2\rho$.
 
 # %% tags=["remove-input"]
 horizon = {"quick": 40, "full": 150}[profile]
@@ -542,10 +537,9 @@ check("our accuracy is below the printed one when sigma > 0", results["sigma > 0
 _ = check("    and so is the distance to the prox points", results["sigma > 0, ours"][0].mean() < results["sigma > 0, printed"][0].mean())
 
 # %% [markdown]
-# The next output lists the numbers behind these checks. No distance in the ball exceeds the diameter $D=2$, so the
-# bound on the distance says nothing unless it is below 2. It falls below 2 only from the number of rounds in the last
-# line on, and even then says little, although the runs do well. With the printed threshold and $\sigma>0$ no round
-# works on the constraint.
+# The next output lists the numbers behind these checks. The bound on the distance says nothing unless it is below the
+# diameter $D=2$ of the ball. This takes at least the number of rounds in the last line. With the printed threshold and
+# $\sigma>0$ no round works on the constraint.
 
 # %% tags=["remove-input"]
 print("                     mean distance  its bound  mean of g  its bound  share of other rounds")

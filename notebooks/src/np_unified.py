@@ -22,10 +22,8 @@
 # The full paper {cite}`fedsgm2025` puts the method of the [workshop paper](np_workshop) under harder
 # conditions. Only 10 of 20 clients take part in a round, and Top-K keeps one
 # coordinate in ten in *both directions*, with error feedback on the uplink {cite}`seide2014onebit` and primal EF21 on
-# the downlink {cite}`richtarik2021ef21`. This page reproduces the paper's Figures 1, 2, 5 and 6, with every sweep that
-# they show, on ten train/test splits in place of three.
-#
-# A few clients have most of the constraint loss. When they are not sampled, the round works on the objective.
+# the downlink {cite}`richtarik2021ef21`. This page reproduces the paper's Figures 1, 2, 5 and 6 on ten train/test
+# splits in place of three.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": the paper's setting on ten splits; "quick": three splits, short sweeps
@@ -63,8 +61,7 @@ page = STUDIES["np_unified"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# If you change this cell, the results below change as well. Runs that are stored for this configuration are
-# loaded, all others are computed. The study's other runs vary the settings of this cell.
+# Changing this cell changes the results below. Stored runs are loaded, all others are computed.
 
 # %%
 soft = FedSGM(
@@ -123,18 +120,17 @@ report.runs_table(numbers, {text: run for run, text in labels.items()}, measures
 #
 # ## Figure 2: local steps, participation, compression
 #
-# The next three figures show the rows of the paper's Figure 2, with hard switching on the left and soft switching on
-# the right. Unless stated otherwise, 10 of 20 clients take part, as in the paper. More local steps
-# make the runs faster, with diminishing gain, and make the constraint oscillate more. Runs with all clients behave
-# the same way.
+# The next three figures show the rows of the paper's Figure 2, hard switching on the left and soft switching on the
+# right, with 10 of 20 clients. More local steps make the runs faster, with diminishing gain, and make the constraint
+# oscillate more. With all clients they do so as well.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["local_steps"](traces),
     alt="Objective and constraint over the rounds for several numbers of local steps. With more steps the objective "
     "falls faster, with diminishing gain.",
-    caption="With more local steps the runs converge faster, with diminishing gain. The upper panels show the objective, "
-    "the lower ones the constraint; curves are means over the seeds.",
+    caption="With more local steps the runs converge faster, with diminishing gain. Curves are means "
+    "over the seeds.",
     size=(8.6, 4.8),
 )
 
@@ -143,8 +139,8 @@ plot.show(
     page.figures["participation"](traces),
     alt="Objective and constraint over the rounds for several numbers of participants. Fewer participants give a "
     "lower objective early, and a noisier constraint.",
-    caption="More participants make the constraint steadier and keep it nearer to the level. The upper panels show "
-    "the objective, the lower ones the constraint, with one curve for each number of clients per round.",
+    caption="More participants make the constraint steadier and keep it nearer to the level. Each curve "
+    "is for one number of clients per round.",
     size=(8.6, 4.8),
 )
 
@@ -158,8 +154,7 @@ plot.show(
     alt="Objective and constraint over the rounds for Top-K. The curves for several K/d lie on top of each "
     "other; the curve without error feedback is clearly worse.",
     caption="With error feedback compression changes little; without error feedback the method is clearly"
-    " worse. The upper panels show the objective, the lower ones the constraint, with one curve for each share K/d "
-    "of the entries that Top-K sends.",
+    " worse. Top-K sends a share K/d of the entries.",
     size=(8.6, 4.8),
 )
 
@@ -259,8 +254,8 @@ report.claims_table(page.study, traces, numbers, page.params)
 #
 # | Open in the paper | Our choice |
 # | --- | --- |
-# | which class is the majority | The benign class, class 0, has the objective, and the malignant class the constraint. |
-# | split | The train/test split is 80/20 and stratified. Each client gets 14 benign and 8 malignant rows. Both are redrawn for every seed. |
+# | which class is the majority | class 0 = benign for the objective, malignant for the constraint |
+# | split | 80/20 stratified, then 14 benign and 8 malignant rows per client; redrawn for every seed |
 # | learning rate | 0.3, and for Figure 6 tuned on a grid from 1 to 1e-4 |
 # | legends of Figure 2 | E = 1, 2, 5, 10, 20; n = 2, 5, 10, 15, 20; K/d = 0.04, 0.1, 0.25, 0.5, 1 |
 # | axes | logarithmic for f and g |

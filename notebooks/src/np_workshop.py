@@ -24,7 +24,7 @@
 # the Breast Cancer Wisconsin data {cite}`wolberg1995breast`. In every round each client takes five local
 # steps and sends one in ten coordinates of the resulting change. A switching rule decides whether the round works on
 # the objective or on the constraint. **Hard** switching spends the whole round on one of the two. **Soft** switching
-# mixes them, with a weight of the constraint that rises along a ramp and reaches 1 at the level.
+# mixes them; the weight of the constraint rises along a ramp to 1 at the level.
 #
 # The paper's Figure 1 rests on three splits of the data, ours on sixty. Two formulas below predict how often hard
 # switching violates the constraint and where soft switching settles; the runs agree with them.
@@ -80,8 +80,7 @@ page = STUDIES["np_workshop"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# If you change this cell, the figures below it change as well. Runs that are stored for this configuration are
-# loaded, all others are computed. The sweeps repeat the two runs with other values.
+# Changing this cell changes the results below. Stored runs are loaded, all others are computed.
 
 
 # %%
@@ -143,8 +142,8 @@ report.runs_table(
 #
 # Under soft switching only the rounds of the initial descent violate the constraint, and a larger step size
 # shortens this descent. Under hard switching late rounds violate it as well, because the objective pushes the model
-# back over the level again and again. A larger step size does not reduce these late violations. The ratio of the two
-# counts therefore depends on the step size, which the paper does not report:
+# back over the level again and again. A larger step size does not reduce these late violations, so the ratio of the two
+# counts depends on the step size:
 
 # %% tags=["remove-input"]
 plot.show(
@@ -160,9 +159,8 @@ plot.show(
 # The sharpness $\beta$, by contrast, hardly changes the number of violations. It decides how far below the
 # level soft switching settles and how much larger the objective becomes. At the sharpnesses 20, 60 and 200 the late
 # objective is {result}`np_workshop/loss_ratio.main:.2f`, {result}`np_workshop/loss_ratio.beta60:.2f` and
-# {result}`np_workshop/loss_ratio.beta200:.2f` times that of hard switching. All
-# other figures of this page use $\beta=20$ and therefore show the objective at the smallest sharpness that the theory
-# allows, where the price is highest:
+# {result}`np_workshop/loss_ratio.beta200:.2f` times that of hard switching. All other figures of this page use
+# $\beta=20$, where this price is higher than at any larger sharpness:
 
 # %% tags=["remove-input"]
 plot.show(
@@ -195,8 +193,8 @@ plot.show(
 # $$
 #
 # strictly below the level, and stops violating the constraint (prediction **P2**). As $\beta$ grows, the distance to
-# the level vanishes, and so does the price in the objective. We check both predictions on long runs without
-# compression and compute $\lambda$ from the gradients at the final model alone.
+# the level vanishes, and so does the price in the objective. We check both predictions on long uncompressed runs;
+# $\lambda$ comes from the gradients at the final model.
 
 # %% tags=["remove-input"]
 report.runs_table(
@@ -242,11 +240,11 @@ report.claims_table(page.study, traces, numbers, page.params)
 # | Open in the paper | Our choice | Does it matter? |
 # | --- | --- | --- |
 # | which class is the majority | class 0 = benign (357 rows) | {claim}`fedsgm/C3` is judged with each of the two classes. |
-# | step size | 0.3, where the ratio of violations is near the printed one | It decides the ratio of violations, see above. |
-# | sharpness $\beta$ | 20, the theory's $2/\epsilon$; 200 for the claim on the price | It does not change the number of violations, but it decides the final level and the price. |
+# | step size | 0.3, where the ratio of violations is near the printed one | It decides the ratio of violations. |
+# | sharpness $\beta$ | 20, the theory's $2/\epsilon$; 200 for the claim on the price | It decides the final level and the price. |
 # | share $K/d$ of coordinates that Rand-K sends | 0.1, as in the full paper | {claim}`fedsgm/C3` is judged with 0.1 and 1. |
-# | bias | none | We did not vary it. |
-# | standardization | z-score over the training rows | We did not vary it. |
+# | bias | none | not varied |
+# | standardization | z-score over the training rows | not varied |
 # | split | equal sizes and class counts, redrawn for every seed | Each client has 35 benign and 21 malignant rows. |
 #
 # *Late* values are averages over the last 20 rounds. Intervals are 95 % confidence

@@ -84,9 +84,8 @@ C5 = Rule(
         "feasible",
     ),
     "The paper draws means over three seeds, so the constraint is met if at least 95 % of all "
-    "means over three of our ten seeds have a late g of at most 1.05 epsilon. A figure of three "
-    "seeds may well show a feasible mean under hard switching too. A method converges if its late "
-    "f is below a quarter of log 2, the value at the start.",
+    "means over three of our ten seeds have a late g of at most 1.05 epsilon. A method "
+    "converges if its late f is below a quarter of log 2, the value at the start.",
     control=SLOW,
 )
 C6 = Rule(

@@ -157,9 +157,9 @@ CLAIMS = (
         id="fedsgm/C4",
         place="text on Figure 1",
         wording="The gain in feasibility does not compromise the convergence behaviour.",
-        measure="f of soft against f of hard, paired by seed, at beta = 20 to 60. The workshop "
-        "paper names no beta; the full paper of the same authors names the theory's value, "
-        "2/epsilon = 20 here, and two to three times that value.",
+        measure="f of soft against f of hard, paired by seed, at beta = 20 to 60: the workshop "
+        "paper names no beta, the full paper the theory's value, 2/epsilon = 20 here, or two to "
+        "three times it.",
         rule=multiverse.C4,
         runs=multiverse.WORKSHOP,
         figure="sharpness",
