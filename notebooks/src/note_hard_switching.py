@@ -411,8 +411,9 @@ _ = check(
 )
 
 # %% [markdown]
-# **A planted error.** With the wrong sign of its second term, $\frac{D^2}{2\eta ET}-\eta G^2\Gamma$, the bound is zero
-# at $\eta(\Gamma)$, and the regret exceeds it in most runs.
+# **A planted error.** To show that the check of the regret can fail, we plant a wrong sign in the second term of the
+# bound. The bound $\frac{D^2}{2\eta ET}-\eta G^2\Gamma$ is zero at $\eta(\Gamma)$, and the regret exceeds it in most
+# runs.
 
 # %% tags=["remove-input", "nbval-check-output"]
 planted = np.mean([regret(traces[E][0]).mean(-1) > 0 for E in grids])

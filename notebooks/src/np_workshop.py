@@ -104,9 +104,6 @@ traces = page.run(problem, hard=hard, soft=replace(hard, switch=Soft(page.beta))
 numbers, health = page.numbers, page.health
 
 # %% [markdown]
-# [The last section](#what-the-paper-leaves-open) lists the settings that the paper leaves open and our choices.
-
-# %% [markdown]
 # ## Figure 1: hard against soft
 #
 # Curves are means over the seeds. Bands show one standard deviation (left, middle) or the range over the
