@@ -27,7 +27,7 @@
 # server switches between reward and cost according to the mean of the costs that the sampled clients report.
 #
 # At the damping of our main runs, even training without compression is slower than
-# the paper's. We therefore do not judge the paper's statements on Top-K from these runs.
+# the paper's. We do not judge the paper's statements on Top-K from these runs.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": the paper's setting, ten seeds; "quick": a few rounds of three clients
@@ -180,7 +180,7 @@ report.runs_table(numbers, labels, measures, health)
 # damping of 0.1 it does not: around round 100 its reward is {result}`cartpole/soft_none.reward100:.0f`, whereas the
 # paper prints 67.2. The damping decides this reward, and the paper does not print its damping.
 #
-# We therefore ran the row without compression again with smaller dampings. For the Top-K rows we took the largest
+# We ran the row without compression again with smaller dampings. For the Top-K rows we took the largest
 # damping at which our intervals contain both printed rewards of that row, 67.2 at
 # round 100 and 199.4 at round 500. This damping is 0.01. Over ten seeds, the reward at round 100 is
 # {result}`cartpole/none_damping0.03.reward100:.0f` with 0.03 and {result}`cartpole/none_damping0.01.reward100:.0f` with

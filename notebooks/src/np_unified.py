@@ -213,8 +213,7 @@ report.runs_table(numbers, tuned, columns, health)
 # FedSGM. On average over the splits, {result}`np_unified/penalty.right:.0%` of the five penalties are right. The
 # penalty 20 is right on
 # {result}`np_unified/penalty_rho20.right:.0%` of the splits, its neighbours 2 and 100 on
-# {result}`np_unified/penalty_rho2.right:.0%` and {result}`np_unified/penalty_rho100.right:.0%`. So one
-# of the five penalties is comparable with FedSGM, and penalties a factor of five or ten away from it are not
+# {result}`np_unified/penalty_rho2.right:.0%` and {result}`np_unified/penalty_rho100.right:.0%`. One of the five penalties is comparable with FedSGM, and penalties a factor of five or ten away from it are not
 # ({claim}`fedsgm/C10`).
 # The sharpness is easier to tune. Over a
 # factor of 200 in $\beta$, the late $g$ of a split varies by {result}`np_unified/spread.beta_g:.3f` and its late $f$ by

@@ -153,7 +153,7 @@ plot.show(
 )
 
 # %% [markdown]
-# The sharpness $\beta$, by contrast, hardly changes the number of violations. It decides how far below the
+# The sharpness $\beta$ hardly changes the number of violations. It decides how far below the
 # level soft switching settles and how much larger the objective becomes. At the sharpnesses 20, 60 and 200 the late
 # objective is {result}`np_workshop/loss_ratio.main:.2f`, {result}`np_workshop/loss_ratio.beta60:.2f` and
 # {result}`np_workshop/loss_ratio.beta200:.2f` times that of hard switching. All other figures of this page use
