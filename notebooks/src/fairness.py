@@ -89,7 +89,7 @@ numbers, health = page.numbers, page.health
 print(source(traces))
 
 # %% [markdown]
-# Some runs below predict no better than chance: they test readings of the printed step size. One of these readings, two
+# Some runs below predict no better than chance; they test readings of the printed step size. One of these readings, two
 # steps of Adam, is among the settings of {claim}`fedsgm/C22`; no other verdict rests on them.
 #
 # ## The problem
@@ -127,7 +127,7 @@ _ = check("the pooled gap of the same two clients is 0", combine_gaps(answers)[0
 # The centralized methods train on the pooled rows. They take as many steps as the federated ones (two per round), on
 # batches as large as those of all participants together. At every step they estimate the gap on a fresh batch.
 #
-# The paper names IPP ConEx {cite}`boob2023stochastic` as a baseline but prints no settings. It is also one of the
+# The paper names IPP ConEx {cite}`boob2023stochastic` as a baseline but prints no settings. It is one of the
 # double-loop baselines of {cite}`huang2023oracle`. IPP ConEx solves a sequence of proximal problems
 # $\min f+\mu\lVert w-u\rVert^2$ subject to $g+\mu\lVert w-u\rVert^2\le\epsilon$. Its inner loop updates a multiplier
 # $y$ with an *extrapolated* linear model of the constraint and moves the network's weights along

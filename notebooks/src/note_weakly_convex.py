@@ -538,8 +538,8 @@ _ = check("    and so is the distance to the prox points", results["sigma > 0, o
 
 # %% [markdown]
 # The next output lists the numbers behind these checks. The bound on the distance says nothing unless it is below the
-# diameter $D=2$ of the ball. This takes at least the number of rounds in the last line. With the printed threshold and
-# $\sigma>0$ no round works on the constraint.
+# diameter $D=2$ of the ball. It falls below $D$ from the number of rounds in the last line on. With the printed
+# threshold and $\sigma>0$ no round works on the constraint.
 
 # %% tags=["remove-input"]
 print("                     mean distance  its bound  mean of g  its bound  share of other rounds")
