@@ -122,7 +122,7 @@
 #    $\lVert\nu_{j,\tau}\rVert\le G$, the first term on the right is at most
 #    $\frac\eta\alpha\lVert w_t-w_{j,\tau}\rVert^2+\eta\alpha G^2$.
 # 2. Because $\nu_{j,\tau}$ is a subgradient of the convex $h_j$ at $w_{j,\tau}$, we have
-#    $h_j(w^*)\ge h_j(w_{j,\tau})+\langle\nu_{j,\tau},w^*-w_{j,\tau}\rangle$. The second term is therefore at most
+#    $h_j(w^*)\ge h_j(w_{j,\tau})+\langle\nu_{j,\tau},w^*-w_{j,\tau}\rangle$. The second term is at most
 #    $2\eta(h_j(w^*)-h_j(w_{j,\tau}))$.
 #
 # Insert both bounds, sum over $j$ and $\tau$, and divide by $N$.

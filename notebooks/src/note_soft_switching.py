@@ -126,7 +126,7 @@
 # | Theorem | Setting | $\Gamma$ | Threshold in its proof |
 # | --- | --- | --- | --- |
 # | W A.3, F 5 | no compression | $2E^2$ | $2B(\Gamma)=\sqrt{16D^2G^2E/T}$ |
-# | F 2, F 8 | error feedback in both directions | {eq}`eq-comp-gamma` | $2B(\Gamma)$ |
+# | F 2, F 8 | error feedback in both directions ({prf:ref}`comp-lemma-residual`, {prf:ref}`comp-lemma-gap`) | {eq}`eq-comp-gamma` | $2B(\Gamma)$ |
 # | W 2, W 7 | unbiased uplink, no residuals | {eq}`eq-unb-gamma` | $2B(\Gamma)$; the correct statement is {prf:ref}`unb-theorem-soft` |
 
 # %% [markdown]
@@ -324,7 +324,7 @@
 #
 # Now let $3<w<4-\epsilon$. If client 1 is sampled, it reports $g_1<0$, and the model takes a step along
 # $-\nabla f_1=-1$. If client 2 is sampled, it reports $g_2>\epsilon$, and the model takes a step along $-\nabla g_2=1$.
-# For all $\epsilon$ and $\eta$ the model therefore wanders between 3 and 4 for ever, where $f(w)=w$ exceeds $f^*$. If
+# For all $\epsilon$ and $\eta$ the model wanders between 3 and 4 for ever, where $f(w)=w$ exceeds $f^*$. If
 # all clients take part, the constraint is never active.
 # ```
 
