@@ -1,4 +1,4 @@
-"""fedlib: constrained and multi-objective federated optimization, as the papers write it."""
+"""fedlib: constrained and multi-objective federated optimization, as five papers describe it."""
 
 from fedlib import algorithms, compress, core, sets, steps, testing, weights
 from fedlib.algorithms import *

@@ -1,6 +1,6 @@
-"""All algorithms, one file per paper or family of baselines.
+"""All algorithms, in one file for each paper or family of baselines.
 
-The list of them is read off the folder: the dataclasses with a round that its files define.
+`ALGORITHMS` is read off the folder: it lists the dataclasses with a method `round`.
 """
 
 from dataclasses import is_dataclass
@@ -15,7 +15,7 @@ _OWN: list[Any] = [
     x for f in _FILES for x in vars(f).values() if getattr(x, "__module__", "") == f.__name__
 ]
 
-#: Every algorithm; the common test holds each of them to account.
+#: Every algorithm of the library; one common test checks all of them.
 ALGORITHMS: tuple[Any, ...] = tuple(x for x in _OWN if is_dataclass(x) and hasattr(x, "round"))
 globals().update({method.__name__: method for method in ALGORITHMS})
 __all__ = sorted(method.__name__ for method in ALGORITHMS)

@@ -1,9 +1,9 @@
-"""Baselines of FedSGM and FedCMOO: averaging, penalties, and all data in one place.
+"""Baselines of FedSGM and FedCMOO: averaging, penalties, and methods for data in one place.
 
 References: McMahan, Moore, Ramage, Hampson, Arcas, *Communication-Efficient Learning of Deep
 Networks from Decentralized Data*, AISTATS 2017, Algorithm 1 (FedAvg). FedSGM (full paper),
-appendix G.1 (Penalty-FedAvg) and Figure 1 (centralized curves). Polyak (1967) for the switching
-subgradient method itself.
+appendix G.1 (Penalty-FedAvg) and Figure 1 (centralized curves). Polyak (1967) introduced the
+switching subgradient method.
 """
 
 from abc import abstractmethod
@@ -29,13 +29,13 @@ Scalar = Float[Tensor, ""]
 
 
 class State(NamedTuple):
-    """All that these methods carry is the model."""
+    """The state of these methods, which is the model alone."""
 
     w: Float[Tensor, "d"]
 
 
 class LocalWork(checks.Checked):
-    """Base of the averaging methods: some of the clients make local steps in every round."""
+    """Base of the averaging methods: a sample of clients makes local steps in every round."""
 
     local_steps: int
     participants: int
@@ -43,7 +43,7 @@ class LocalWork(checks.Checked):
     value_batch_size: int | None = None
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem: it has enough clients."""
+        """Check that the problem has enough clients; return the first state."""
         check_work(type(self).__name__, problem, self.participants)
         return State(problem.w0)
 
@@ -57,13 +57,13 @@ class LocalWork(checks.Checked):
         }
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """Participants and their batches."""
+        """Draw the participants and their batches."""
         return draw_round(problem, rng, **self.sampling())  # 1
 
 
 @dataclass(frozen=True)
 class FedAvg(LocalWork):
-    r"""Federated averaging of the mean of the objectives; constraints are ignored.
+    r"""Federated averaging, which minimizes the mean of the objectives and ignores constraints.
 
         1  sample n distinct clients S; the server sends w to them
         2  each j in S starts from u = w
@@ -77,14 +77,14 @@ class FedAvg(LocalWork):
 
     Parameters
     ----------
-    lr : step size.
-    local_steps : E.
-    participants : n.
-    batch_size : rows of a minibatch, or None for full local gradients.
-    local : the steps of line 3, `SGD()` or `Adam()`.
+    lr : the step size of the local steps.
+    local_steps : E, the number of local steps in a round.
+    participants : n, the number of clients in a round.
+    batch_size : the number of rows in a minibatch, or None for full local gradients.
+    local : the rule for the steps of line 3, `SGD()` or `Adam()`.
 
-    Differs: clients are weighted equally (the papers' f is the plain mean over clients), and a
-    local step is one minibatch, not an epoch.
+    Differs: all clients have equal weights, because the papers define f as the plain mean over
+    clients. A local step uses one minibatch; in the original method it is an epoch.
     """
 
     lr: Positive
@@ -94,7 +94,7 @@ class FedAvg(LocalWork):
     local: LocalSteps = added_field(SGD())
 
     def local_update(self, client: Client, w: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
-        """At the client: E local steps on the mean of its objectives."""
+        """At the client: make E local steps on the mean of its objectives."""
         weights = client.objective_weights(w)
         return self.local(  # 2, 3
             w, lambda u, t: client.gradient(u, client.batch(t), weights), self.local_steps, self.lr
@@ -108,7 +108,7 @@ class FedAvg(LocalWork):
 
 @dataclass(frozen=True)
 class PenaltyFedAvg(LocalWork):
-    r"""FedAvg on `f(w) + rho [g(w) - level - tolerance]_+`, the hinge fixed for the round.
+    r"""FedAvg on `f(w) + rho [g(w) - level - tolerance]_+`; a round fixes the hinge's active side.
 
         1  sample n distinct clients S
         2  each j in S sends g_j(w); the server forms g = mean_j g_j(w)
@@ -120,13 +120,13 @@ class PenaltyFedAvg(LocalWork):
     Parameters
     ----------
     lr, local_steps, participants, tolerance, level : as in FedSGM.
-    rho : penalty; the run can only end feasible if it exceeds the problem's multiplier.
+    rho : the penalty factor; the run can only end feasible if rho exceeds the problem's multiplier.
     batch_size, value_batch_size : as in FedSGM.
-    local : the steps of line 5, `SGD()` or `Adam()`.
+    local : the rule for the steps of line 5, `SGD()` or `Adam()`.
 
-    Differs: the optional compression of the paper's appendix G.1 is left out. Where the problem
-    pools statistics (`Pooled`), line 2 sends those, and `on` comes back with their slope's sign. Of
-    several constraints the largest is g, as in `FedSGM`.
+    Differs: the optional compression of the paper's appendix G.1 is left out. If the problem pools
+    statistics (`Pooled`), the clients send these statistics in line 2, and `on` is multiplied by
+    the sign of their slope. If there are several constraints, g is the largest, as in `FedSGM`.
     """
 
     lr: Positive
@@ -144,14 +144,14 @@ class PenaltyFedAvg(LocalWork):
         return super().init(problem)
 
     def constraint_value(self, client: Client) -> Float[Tensor, "*s"]:
-        """At the client: g_j(w), or its statistics."""
+        """At the client: return g_j(w), or the statistics for it."""
         return client.constraint(client.model, client.value_batch())
 
     def local_update(self, client: Client, on: Float[Tensor, "*C"]) -> Float[Tensor, "d"]:
-        """At the client: E local steps on the penalized objective; sends the change.
+        """At the client: make E local steps on the penalized objective, and send the change.
 
-        `on` in {-1, 0, 1} comes with the sign of the constraint's slope; of several constraints it
-        is 0 for all but the largest.
+        `on` in {-1, 0, 1} is multiplied by the sign of the constraint's slope. If there are several
+        constraints, `on` is 0 for all but the largest.
         """
         w = client.model  # 4
         weights = loss_weights(w.new_ones(()), on * self.rho)
@@ -170,14 +170,14 @@ class PenaltyFedAvg(LocalWork):
 
 
 class Centralized(checks.Checked):
-    """Base of the methods for data in one place: one client, fresh batches for every step."""
+    """Base of the methods for data in one place: one client draws fresh batches for every step."""
 
     steps: int
     batch_size: int | None
     value_batch_size: int | None
 
     def init(self, problem: Problem) -> Any:
-        """Check against the problem, which must have one client with all data."""
+        """Check that the problem has one client, which holds all data."""
         who = type(self).__name__
         check_work(who, problem, 1, constrained=True)
         remedy, n = "build it with clients=1", problem.num_clients
@@ -187,7 +187,7 @@ class Centralized(checks.Checked):
         return State(problem.w0)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """The batches of every step; those for loss values lie one after another in `values`."""
+        """Draw every step's batches; those for loss values lie one after another in `values`."""
         size = self.value_batch_size
         return draw_round(  # 1
             problem,
@@ -199,7 +199,7 @@ class Centralized(checks.Checked):
         )
 
     def values(self, pool: Client, step: int) -> Batch:
-        """The batch for loss values of a step, or all rows."""
+        """The batch on which a step computes loss values; all rows if no batch size is set."""
         rows = pool.value_batch()
         if self.value_batch_size is None:
             return rows
@@ -217,7 +217,7 @@ class Descent(Centralized):
         """`sigma` and the weights of grad f and grad g, from the constraint's value and slope."""
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
-        """`steps` steps on the pooled data."""
+        """Make `steps` steps on the pooled data."""
         pool, w = fed.only_client(draw), state.w
         for step in range(self.steps):  # 1
             values = pool.constraint(w, self.values(pool, step))
@@ -229,14 +229,14 @@ class Descent(Centralized):
 
 @dataclass(frozen=True)
 class SGM(Descent):
-    r"""Centralized switching (sub)gradient method: all data in one place.
+    r"""The switching (sub)gradient method with all data in one place.
 
         1  `steps` times, each with fresh values and fresh batches:
         2      sigma = switch(g(w) - level - tolerance)
         3      w <- project(w - lr ((1 - sigma) grad f(w) + sigma grad g(w)))
 
-    Run it on a problem with one client (`neyman_pearson(..., clients=1)`). A round is `steps`
-    steps, so that T rounds are the T x E steps of the papers' centralized curves.
+    Run this method on a problem with one client (`neyman_pearson(..., clients=1)`). A round makes
+    `steps` steps; with E steps a round, T rounds make the T x E steps of the papers' curves.
 
     >>> from fedlib import SGM, problems, run
     >>> problem = problems.quadratics(torch.ones(1, 2), torch.zeros(1, 2), level=0.5)
@@ -246,11 +246,11 @@ class SGM(Descent):
     Parameters
     ----------
     lr, tolerance, level, switch : as in FedSGM.
-    steps : steps a round.
-    batch_size, value_batch_size : rows of the batch for the gradients and of the one for g(w), both
-        drawn anew for every step; None for all rows.
+    steps : the number of steps in a round.
+    batch_size, value_batch_size : the rows of the batch for the gradients and of the batch for
+        g(w), both drawn anew for every step; None for all rows.
 
-    Differs: nothing crosses a line, so no bits are counted; `sigma` is the last step's.
+    Differs: no message is sent, so no bits are counted. The reported `sigma` is the last step's.
     """
 
     lr: Positive
@@ -262,14 +262,14 @@ class SGM(Descent):
     value_batch_size: Count | None = None
 
     def weigh(self, g: Scalar, slope: Float[Tensor, "*C"]) -> tuple[Scalar, Float[Tensor, "K"]]:
-        """The objective's gradient or the constraint's, by the switch."""
+        """Select the objective's gradient or the constraint's, by the switch."""
         sigma = self.switch(g - self.level - self.tolerance)  # 2
         return sigma, loss_weights(1 - sigma, slope * sigma)
 
 
 @dataclass(frozen=True)
 class PenaltySGM(Descent):
-    r"""Centralized penalty method: (sub)gradients of `f(w) + rho [g(w) - level - tolerance]_+`.
+    r"""(Sub)gradients of `f(w) + rho [g(w) - level - tolerance]_+` with all data in one place.
 
         1  `steps` times, each with fresh values and fresh batches:
         2      on = 1{g(w) > level + tolerance}
@@ -278,9 +278,9 @@ class PenaltySGM(Descent):
     Parameters
     ----------
     lr, tolerance, rho, level : as in `PenaltyFedAvg`.
-    steps, batch_size, value_batch_size : as in `SGM`, as is what to run it on.
+    steps, batch_size, value_batch_size : as in `SGM`; the problem must have one client, too.
 
-    Differs: nothing crosses a line, so no bits are counted; `sigma` is `on` of the last step.
+    Differs: no message is sent, so no bits are counted. The reported `sigma` is the last `on`.
     """
 
     lr: Positive
@@ -292,7 +292,7 @@ class PenaltySGM(Descent):
     value_batch_size: Count | None = None
 
     def weigh(self, g: Scalar, slope: Float[Tensor, "*C"]) -> tuple[Scalar, Float[Tensor, "K"]]:
-        """The objective's gradient, and the constraint's where it is violated."""
+        """Take the objective's gradient, and add the constraint's where it is violated."""
         on = (g - self.level - self.tolerance > 0).to(g.dtype)  # 2
         return on, loss_weights(torch.ones_like(on), slope * on * self.rho)
 
@@ -308,13 +308,13 @@ class ConExState(NamedTuple):
     model: Float[Tensor, ""]  # l_{t-1}, the last linear model's value
     y: Float[Tensor, ""]  # the multiplier
     total: Float[Tensor, "d"]  # sum of gamma_t w_{t+1}, scaled so that the last gamma is 1
-    weight: Float[Tensor, ""]  # the same sum of gamma_t
+    weight: Float[Tensor, ""]  # sum of gamma_t, scaled in the same way
     step: Float[Tensor, ""]  # inner steps done since the last restart
 
 
 @dataclass(frozen=True)
 class ConEx(Centralized):
-    r"""Constraint extrapolation inside a proximal-point loop, on all data in one place.
+    r"""Constraint extrapolation inside a proximal-point loop, with all data in one place.
 
     With phi_0(w) = f(w) + mu_0 |w - u|^2 and phi_1(w) = g(w) + mu_1 |w - u|^2:
 
@@ -335,27 +335,27 @@ class ConEx(Centralized):
 
     Parameters
     ----------
-    lr : primal step, 1 / eta of the source.
-    dual_lr : dual step, 1 / tau of the source.
+    lr : the primal step, 1 / eta in the source.
+    dual_lr : the dual step, 1 / tau in the source.
     tolerance, level : the constraint is g <= level + tolerance.
-    theta : extrapolation in (0, 1]; gamma_t theta = gamma_{t-1} fixes the average's weights.
-    inner_steps : N, steps between two moves of the proximal centre.
+    theta : the extrapolation in (0, 1]; the averaging weights satisfy gamma_t theta = gamma_{t-1}.
+    inner_steps : N, the number of steps between two moves of the proximal centre.
     prox : mu_0.
-    constraint_prox : mu_1; 0 is allowed where g is convex.
-    steps : steps a round, E for the papers' centralized curves.
-    batch_size, value_batch_size : rows of the batch for grad f, and of the one for g and grad g,
-        drawn anew for every step; None for all rows.
+    constraint_prox : mu_1, which may be 0 if g is convex.
+    steps : the number of steps in a round; take E for the papers' centralized curves.
+    batch_size, value_batch_size : the rows of the batch for grad f, and of the batch for g and
+        grad g, both drawn anew for every step; None for all rows.
 
-    Run it on a problem with one client. Metrics are those of w_t, not of the average.
+    Run this method on a problem with one client. The metrics describe w_t, not the average.
 
-    Differs: constant steps, the source's family theta = gamma = 1 unless `theta` is less; the
-    multiplier is kept over restarts; value and gradient of g come from one batch, where the source
-    draws two. Nothing crosses a line, so no bits are counted.
+    Differs: the step sizes are constant, and theta = gamma = 1 as in the source unless `theta` is
+    smaller. A restart keeps the multiplier. One batch yields both the value and the gradient of g;
+    the source draws two. No message is sent, so no bits are counted.
 
     Reference: Boob, Deng, Lan, *Stochastic first-order methods for convex and nonconvex functional
     constrained optimization*, Mathematical Programming 197, 2023: ConEx, and the proximal-point
-    method around it. The full FedSGM paper names it as a baseline of its Figure 7, without
-    settings.
+    method around it. The full FedSGM paper names ConEx as a baseline of its Figure 7, but states
+    no settings.
     """
 
     lr: Positive
@@ -371,13 +371,13 @@ class ConEx(Centralized):
     value_batch_size: Count | None = None
 
     def init(self, problem: Problem) -> ConExState:
-        """Check against the problem; the multiplier starts at 0."""
+        """Check the problem; the multiplier starts at 0."""
         w = super().init(problem).w
         zero, none = w.new_zeros(()), torch.zeros_like(w)
         return ConExState(w, w, w, zero, none, zero, zero, none, zero, zero)
 
     def round(self, fed: Federation, state: ConExState, draw: Draw) -> tuple[ConExState, Info]:
-        """`steps` steps on the pooled data."""
+        """Make `steps` steps on the pooled data."""
         pool, now = fed.only_client(draw), state
         for step in range(self.steps):  # 1
             now = self.restarted(now)
@@ -402,7 +402,7 @@ class ConEx(Centralized):
         return now, fed.info(g_hat=g, sigma=y)
 
     def restarted(self, now: ConExState) -> ConExState:
-        """The state itself, or that of a new inner loop if the last one is complete."""
+        """Start a new inner loop if the last one is complete; else return the state unchanged."""
         done = now.step >= self.inner_steps  # 2
         center = torch.where(done, self.output(now), now.center)
         fresh = torch.where(done, 0.0, 1.0).to(now.step.dtype)
@@ -415,6 +415,6 @@ class ConEx(Centralized):
         )
 
     def output(self, state: ConExState) -> Float[Tensor, "d"]:
-        """The average `[d]` of the inner loop under way; the centre before its first step."""
+        """The average `[d]` of the current inner loop; before its first step the centre."""
         started = state.weight > 0
         return torch.where(started, state.total / state.weight.clamp(min=1), state.center)  # 8

@@ -1,14 +1,14 @@
-"""FedCMOO and what it is compared with: federated optimization of several objectives.
+"""FedCMOO and its baselines: federated optimization of several objectives.
 
 Askin, Sharma, Joshi, Joe-Wong, *Federated Communication-Efficient Multi-Objective Optimization*,
 AISTATS 2025 (arXiv 2410.16398): Algorithms 1-3 and 6 (FedCMOO), 4, 7 and 8 (FedCMOO-Pref), 9 and 10
-(the variant of the convergence theorem). The others are, as that paper writes and runs them
+(the variant of the convergence theorem). The baselines follow that paper's descriptions
 (Algorithm 5, sections 2 and 7): Yang, Liu, Liu, Liu, Momma, *Federated Multi-Objective Learning*,
 NeurIPS 2023 (FSMGDA); FedAvg on the mean of the objectives; Desideri, *Multiple-gradient descent
 algorithm*, Comptes Rendus 2012 (MGDA).
 
-Paper -> here: x -> `w`, w -> `lam` (weights), tau -> E (`local_steps`), n of N clients -> the same,
-B -> S, eta_c -> `lr`, eta_s -> `server_lr`, beta and K -> fields of `FindWeights`.
+Paper's symbol -> name here: x -> `w`, w -> `lam` (weights), tau -> E (`local_steps`), n of N
+clients -> the same, B -> S, eta_c -> `lr`, eta_s -> `server_lr`, beta, K -> fields of FindWeights.
 """
 
 from dataclasses import dataclass
@@ -44,14 +44,14 @@ Vector = Float[Tensor, "d"]
 
 
 class State(NamedTuple):
-    """State of all these methods."""
+    """The state of all methods of this file."""
 
     w: Vector  # the model
     weights: Float[Tensor, "M"]  # lam, the objectives' weights of the last round
 
 
 class Weighted(checks.Checked):
-    """Base of these methods: first state, draw, local steps, step of the server."""
+    """Base of all methods of this file: their first state, draw, local steps and server step."""
 
     lr: float
     local_steps: int
@@ -63,7 +63,7 @@ class Weighted(checks.Checked):
     local: LocalSteps = SGD()
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem; its start and equal weights."""
+        """Check the problem; start at its start with equal weights."""
         who, count = type(self).__name__, problem.num_objectives
         participants = getattr(self, "participants", problem.num_clients)
         check_work(who, problem, participants, constrained=False)
@@ -71,11 +71,11 @@ class Weighted(checks.Checked):
         return State(problem.w0, problem.w0.new_full((count,), 1 / count))
 
     def batches(self, tasks: int) -> int:  # noqa: ARG002 - of some methods it depends on them
-        """The number of minibatches of a participant."""
+        """The number of minibatches that a participant draws."""
         return self.local_steps
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """Participants and their minibatches."""
+        """Draw the participants and their minibatches."""
         return draw_round(  # 1
             problem,
             rng,
@@ -86,19 +86,19 @@ class Weighted(checks.Checked):
         )
 
     def update(self, client: Client, gradient: Gradient) -> Vector:
-        """At the client: E local steps from the model, as their mean direction."""
+        """At the client: make E local steps from the model and return their mean direction."""
         u = self.local(client.model, gradient, self.local_steps, self.lr)
         return (client.model - u) / (self.local_steps * self.lr)
 
     def move(self, fed: Federation, w: Vector, delta: Vector) -> Vector:
-        """The server's step along a mean direction."""
+        """Make the server's step along a mean direction."""
         return fed.project(w - self.server_lr * self.lr * self.local_steps * delta)
 
 
 def task_batches(client: Client, count: int) -> tuple[Batch, int | None]:
-    """The client's first `count` batches on a leading axis, or all its rows, with none.
+    """The client's first `count` batches, and the axis that `client.each` maps over.
 
-    The second entry is the axis for `client.each`.
+    If the client uses all its rows, there is one batch and the axis is None.
     """
     batches = client.state.batches
     if not isinstance(batches, Batch):
@@ -107,14 +107,14 @@ def task_batches(client: Client, count: int) -> tuple[Batch, int | None]:
 
 
 def select(batches: Batch, index: int | slice) -> Batch:
-    """One of several batches on a leading axis, or a slice of them."""
+    """Select one of several batches on a leading axis, or a slice of them."""
     return Batch(tuple(x[index] for x in batches.data), batches.weight[index])
 
 
 def task_gradients(client: Client, w: Vector, separate: bool = True) -> Float[Tensor, "M d"]:
-    """At the client: the gradients `[M, d]` of its objectives at `w`.
+    """At the client: compute the gradients `[M, d]` of its objectives at `w`.
 
-    Objective k is differentiated on batch k of the round if `separate`, else all on batch 0.
+    With `separate`, objective k is differentiated on batch k of the round, else on batch 0.
     """
     count = client.num_objectives
     batch, axis = task_batches(client, count) if separate else (client.batch(0), None)
@@ -124,7 +124,7 @@ def task_gradients(client: Client, w: Vector, separate: bool = True) -> Float[Te
 
 
 def weight_info(gram: Float[Tensor, "M M"], weights: Float[Tensor, "M"]) -> Info:
-    """The weights, and the squared norm of the direction that they promise."""
+    """Report the weights, and the squared norm of the direction that they predict."""
     each = {f"weight_{k}": weights[k - 1] for k in range(1, len(weights) + 1)}
     return {"direction": weights @ (gram @ weights), **each}
 
@@ -144,30 +144,30 @@ class GramWeighted(Weighted):
     local: LocalSteps = added_field(SGD())
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """Participants; one batch an objective (or one for all), then those of steps 2 .. E; noise.
+        """Draw participants, batches for step 1 and for steps 2 .. E, and the sketches' noise.
 
-        The noise is that of the sketches, the server's in `downlink`.
+        `downlink` holds the noise of the server's sketch.
         """
         draw, size = super().draw(problem, rng), self.shared or problem.dim
         noise = self.gram.draw(self.participants, problem.num_objectives, size, rng)
         return draw._replace(uplink=noise.up, downlink=noise.down)
 
     def batches(self, tasks: int) -> int:
-        """Those of step 1, and one for each further step."""
+        """The number of batches for step 1, plus one for each further step."""
         return self.first_batches(tasks) + self.local_steps - 1
 
     def first_batches(self, tasks: int) -> int:
-        """The number of batches for step 1; those of steps 2 .. E follow them."""
+        """The number of batches for step 1; the batches of steps 2 .. E follow them."""
         return 1 if self.shared_batch else tasks
 
     def task_gradients(self, client: Client) -> Float[Tensor, "M d"]:
-        """At the client: the gradients of its objectives."""
+        """At the client: compute the gradients of its objectives."""
         return task_gradients(client, client.model, not self.shared_batch)
 
     def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Vector:
-        """At the client: E steps on the weighted objectives, the first with what it remembers.
+        """At the client: make E steps on the weighted objectives.
 
-        It remembers the gradients that it has sent for the Gram matrix.
+        The first step uses the remembered gradients, which the client sent for the Gram matrix.
         """
         before = self.first_batches(len(lam))
 
@@ -181,13 +181,13 @@ class GramWeighted(Weighted):
 
 @dataclass(frozen=True)
 class FedCMOO(GramWeighted):
-    r"""Federated multi-objective optimization with weights from a compressed Gram matrix.
+    r"""Federated multi-objective optimization; its weights come from a compressed Gram matrix.
 
         1  sample n distinct clients S; the server sends w to them; initially lam = (1, ..., 1) / M
         2  each j in S: H_j = the gradients of f_j1, ..., f_jM at w, each on a batch of its own
         3  G = estimate of (mean_j H_j) (mean_j H_j)' from what the clients send of their H_j
         4  lam <- weights(G, lam), sent to S
-        5  each j in S: u = w - lr sum_k lam_k H_jk, the gradients of line 2 as the first step
+        5  each j in S: u = w - lr sum_k lam_k H_jk, so the first step uses line 2's gradients
         6      E - 1 times: u <- u - lr sum_k lam_k grad f_jk(u)
         7      Delta_j = (w - u) / (E lr) is sent
         8  w <- project(w - server_lr lr E mean_j Delta_j)
@@ -199,23 +199,24 @@ class FedCMOO(GramWeighted):
 
     Parameters
     ----------
-    lr, server_lr : client and server step size.
-    local_steps : E.
-    participants : n.
-    batch_size : rows of every minibatch, or None for full local gradients.
-    gram : how G is estimated (`OneWay`, `TwoWay`, `MeanOfGrams`), and in it the sketch.
-    weights : the rule of line 4, `FindWeights`, `MinNorm` or `FixedWeights`, for which plain
-        numbers may stand.
-    shared : the first parameters of the model, which all objectives share (the encoder): they alone
-        enter G; None for all. The weights multiply the gradients of all parameters.
-    shared_batch : one batch for all objectives in line 2, in place of one each.
-    local : the steps of lines 5 and 6, `SGD()`, or `Adam()` as the paper trains on QM9 (section D).
+    lr, server_lr : the step sizes of the clients and of the server.
+    local_steps : E, the number of local steps in a round.
+    participants : n, the number of clients in a round.
+    batch_size : the number of rows in a minibatch, or None for full local gradients.
+    gram : the estimate of G (`OneWay`, `TwoWay` or `MeanOfGrams`), which contains the sketch.
+    weights : the rule of line 4: `FindWeights`, `MinNorm` or `FixedWeights`; a tuple of numbers
+        means `FixedWeights`.
+    shared : how many parameters, from the first one on, all objectives share (the encoder). Only
+        these enter G; None for all. The weights multiply the gradients of all parameters.
+    shared_batch : whether all objectives use one batch in line 2, in place of one batch each.
+    local : the rule for the steps of lines 5 and 6: `SGD()`, or `Adam()`, with which the paper
+        trains on QM9 (section D).
 
-    Differs: projection onto the problem's set, if it has one, as everywhere in this library; the
-    authors' code rolls the model back when the loss grows, which is not done here.
+    Differs: if the problem has a feasible set, the server projects onto it, as all methods of this
+    library do. The authors' code rolls the model back when the loss grows; this class does not.
 
-    The weights favour the objectives with short gradients, so that losses of a much larger scale
-    hardly fall: `problem.scaled()` brings all to one scale first. `init` refuses constraints.
+    The weights favour objectives with short gradients, so losses of a much larger scale hardly
+    fall. `problem.scaled()` brings all losses to one scale first. `init` refuses constraints.
 
     Reference: Algorithm 1 (all lines), sections 4 and 7 (line 5 and the batches of line 2).
     """
@@ -240,14 +241,14 @@ class FedCMOO(GramWeighted):
 
 @dataclass(frozen=True)
 class FedCMOOPref(GramWeighted):
-    r"""FedCMOO towards a preference: the losses in a given ratio, `r_1 F_1 = ... = r_M F_M`.
+    r"""FedCMOO with a preference: it aims at losses in a given ratio, `r_1 F_1 = ... = r_M F_M`.
 
         1  sample n distinct clients S; the server sends w to them
         2  each j in S sends its losses f_j1(w), ..., f_jM(w); the server forms their means F
         3  each j in S: H_j = the gradients of its objectives at w, each on a batch of its own
         4  G = estimate of (mean_j H_j) (mean_j H_j)' from what the clients send of their H_j
         5  lam = preference(G, F), then least(lam), sent to S
-        6  each j in S: u = w - lr sum_k lam_k H_jk, the gradients of line 3 as the first step
+        6  each j in S: u = w - lr sum_k lam_k H_jk, so the first step uses line 3's gradients
         7      E - 1 times: u <- u - lr sum_k lam_k grad f_jk(u)
         8      Delta_j = (w - u) / (E lr) is sent
         9  w <- project(w - server_lr lr E mean_j Delta_j)
@@ -256,12 +257,14 @@ class FedCMOOPref(GramWeighted):
     ----------
     lr, server_lr, local_steps, participants, batch_size, gram, shared, shared_batch, local : as in
         `FedCMOO`.
-    preference : the linear programme of line 5 and its ratios r.
-    least : the smallest weight, or None; the paper's experiments have `Least(0.2)` but for Fig. 4.
-    value_batch_size : rows of the batch for the losses of line 2, or None for all of the client's.
+    preference : the linear programme of line 5 with its ratios r.
+    least : the rule for the smallest weight, or None. The paper's experiments use `Least(0.2)`,
+        except in Fig. 4.
+    value_batch_size : the rows of the batch for the losses of line 2; None for all the client's.
 
-    Differs: where an indefinite estimate leaves the programme without a solution, minimum-norm
-    weights take its place and the round reports `fallback` 1 (the paper is silent, the code stops).
+    Differs: an indefinite estimate of G can leave the programme without a solution. The method then
+    takes minimum-norm weights and reports `fallback` 1; the authors' code stops, and the paper does
+    not mention the case.
 
     Reference: Algorithm 7 with Algorithm 8 in line 5.
     """
@@ -275,7 +278,7 @@ class FedCMOOPref(GramWeighted):
         return super().init(problem)
 
     def loss_values(self, client: Client) -> Float[Tensor, "M"]:
-        """At the client: its M losses."""
+        """At the client: compute its M losses."""
         return client.losses(client.model, client.value_batch())  # 2
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
@@ -292,7 +295,7 @@ class FedCMOOPref(GramWeighted):
 
 @dataclass(frozen=True)
 class FedCMOOTheory(Weighted):
-    r"""The variant of FedCMOO that the convergence theorem is about.
+    r"""The variant of FedCMOO to which the convergence theorem applies.
 
         1  sample S (n clients), A_1 and A_2 (n' clients each), independently; lam = (1, ..., 1) / M
         2  each i in A_j, j = 1, 2: compresses every gradient of its H_i at w and sends them
@@ -306,9 +309,9 @@ class FedCMOOTheory(Weighted):
     Parameters
     ----------
     lr, server_lr, local_steps, participants, batch_size : as in `FedCMOO`.
-    step : beta, of the one step of line 4.
+    step : beta, the step size of line 4.
     gram_participants : n'.
-    compressor : unbiased (`Identity()`, `RandK(fraction)`), applied to one gradient at a time.
+    compressor : an unbiased compressor (`Identity()`, `RandK(fraction)`) for single gradients.
 
     Reference: Algorithms 9 (lines 2, 3) and 10.
     """
@@ -331,7 +334,7 @@ class FedCMOOTheory(Weighted):
         return super().init(problem)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """S and its batches; A_1 and A_2, with what they compress with, as `others`."""
+        """Draw S and its batches; `others` holds A_1 and A_2 with their compressors' noise."""
         size, tasks, count = self.batch_size, problem.num_objectives, self.gram_participants
         both = [
             draw_round(problem, rng, participants=count, local_steps=tasks, batch_size=size)  # 1
@@ -345,12 +348,12 @@ class FedCMOOTheory(Weighted):
         )
 
     def task_gradients(self, client: Client) -> Float[Tensor, "Md"]:
-        """At a client of A_1 or A_2: its gradients, each compressed, in one row."""
+        """At a client of A_1 or A_2: compress each of its gradients; return them in one row."""
         sketch = Columns(self.compressor)
         return sketch(task_gradients(client, client.model), client.noise).flatten()  # 2
 
     def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Vector:
-        """At a client of S: E steps on the weighted objectives."""
+        """At a client of S: make E steps on the weighted objectives."""
         return self.update(client, lambda u, t: client.gradient(u, client.batch(t), lam))  # 5-7
 
     def mean_gradients(self, fed: Federation, w: Vector, some: Draw) -> Float[Tensor, "M d"]:
@@ -374,7 +377,7 @@ class FedCMOOTheory(Weighted):
 
 @dataclass(frozen=True)
 class FSMGDA(Weighted):
-    r"""Federated stochastic MGDA: every objective trains by itself, the updates are weighted.
+    r"""Federated stochastic MGDA: it trains every objective separately and weights the updates.
 
         1  sample n distinct clients S; the server sends w to them
         2  each j in S, each objective k by itself: u = w
@@ -387,10 +390,11 @@ class FSMGDA(Weighted):
     Parameters
     ----------
     lr, server_lr, local_steps, participants, batch_size, shared : as in `FedCMOO`.
-    local : the steps of line 3, `SGD()` or `Adam()`, whose moments every objective has for itself.
+    local : the rule for the steps of line 3, `SGD()` or `Adam()`; each objective has its own
+        moments.
     weights : the rule of line 6.
-    least : the smallest weight, or None; for two objectives the authors' code clips at 0.001,
-        `Least(0.002, mixture=False)`.
+    least : the rule for the smallest weight, or None. For two objectives the authors' code clips
+        the weights at 0.001, which is `Least(0.002, mixture=False)`.
     """
 
     lr: Positive
@@ -404,11 +408,11 @@ class FSMGDA(Weighted):
     local: LocalSteps = added_field(SGD())
 
     def batches(self, tasks: int) -> int:
-        """E an objective, one objective after another."""
+        """E batches for each objective, one objective after another."""
         return tasks * self.local_steps
 
     def local_updates(self, client: Client) -> Float[Tensor, "Md"]:
-        """At the client: the M updates, one after another `[M d]`."""
+        """At the client: compute the M updates, one after another `[M d]`."""
         tasks, steps = client.num_objectives, self.local_steps
         own, axis = task_batches(client, tasks * steps)
         if axis is not None:  # [M, E, ...]
@@ -438,7 +442,7 @@ class FSMGDA(Weighted):
 
 @dataclass(frozen=True)
 class Scalarized(Weighted):
-    r"""FedAvg on the mean of the objectives, with a server step: equal weights in every round.
+    r"""FedAvg on the mean of the objectives, with a server step and weights that stay fixed.
 
         1  sample n distinct clients S; the server sends w to them
         2  each j in S starts from u = w
@@ -446,15 +450,15 @@ class Scalarized(Weighted):
         4      Delta_j = (w - u) / (E lr) is sent
         5  w <- project(w - server_lr lr E mean_j Delta_j)
 
-    It is `FedCMOO` with weights that do not move, without the Gram matrix. With `task` k all weight
-    is on objective k: the single-task training that multi-task methods are compared with.
+    This method is `FedCMOO` with fixed weights and without the Gram matrix. If `task` is k, all
+    weight is on objective k; this is the single-task baseline of multi-task methods.
 
     Parameters
     ----------
     lr, server_lr, local_steps, participants, batch_size : as in `FedCMOO`.
-    local : the steps of line 3, `SGD()` or `Adam()`.
-    task : the number of the only objective, from 1; None for the mean of all.
-    weights : how much each objective counts, in proportion; none: equally.
+    local : the rule for the steps of line 3, `SGD()` or `Adam()`.
+    task : the number of the only objective, counted from 1; None for the mean of all.
+    weights : the objectives' relative weights; if left out, they are equal.
     """
 
     lr: Positive
@@ -480,12 +484,12 @@ class Scalarized(Weighted):
         return state._replace(weights=torch.eye(tasks).to(problem.w0)[self.task - 1])
 
     def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Vector:
-        """At the client: E local steps on its weighted objectives."""
+        """At the client: make E local steps on its weighted objectives."""
         return self.update(client, lambda u, t: client.gradient(u, client.batch(t), lam))  # 2-4
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         w = fed.broadcast(Identity(), state.w, receivers=self.participants)  # 1
-        # the weights are part of the method and not sent
+        # clients know the weights, which are part of the method, so they are not sent
         update = partial(self.local_update, lam=state.weights)
         clients = fed.clients(draw, model=w)
         delta = fed.mean(fed.ask(update, clients), clients)  # 2-4
@@ -494,22 +498,22 @@ class Scalarized(Weighted):
 
 @dataclass(frozen=True)
 class MGDA(Weighted):
-    r"""Multiple-gradient descent: one step along the shortest convex combination of gradients.
+    r"""Multiple-gradient descent: one step along the shortest convex combination of the gradients.
 
         1  every client sends its M gradients at w;  g_k = their means
         2  lam = weights(G, lam) with G the Gram matrix of the g_k
         3  w <- project(w - lr sum_k lam_k g_k)
 
-    The method for all data in one place; with many clients their gradients are averaged, which is
-    the same up to the bits. Along the direction of line 3 the objective that falls least falls
-    most (to first order, for a step of its length).
+    MGDA was written for data in one place. With many clients, the server averages their gradients;
+    the step is the same, but bits are counted. The direction of line 3 maximizes, to first order
+    and among steps of equal length, the decrease of the objective that falls least.
 
     Parameters
     ----------
-    lr : step size.
-    batch_size : rows of a client's batch for each objective, or None for full gradients. With
-        minibatches the direction is biased: the weights depend on the same noise.
-    weights : the rule of line 2, the exact minimizer by default.
+    lr : the step size.
+    batch_size : the rows of a client's batch for each objective, or None for full gradients. With
+        minibatches the direction is biased, because the weights depend on the gradients' noise.
+    weights : the rule of line 2, by default the exact minimizer.
     """
 
     lr: Positive
@@ -517,7 +521,7 @@ class MGDA(Weighted):
     weights: Weights = MinNorm()
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """All clients, and a batch for each objective."""
+        """Draw a batch for each objective at all clients."""
         return draw_round(
             problem,
             rng,
@@ -527,7 +531,7 @@ class MGDA(Weighted):
         )
 
     def task_gradients(self, client: Client) -> Float[Tensor, "Md"]:
-        """At the client: its M gradients, one after another `[M d]`."""
+        """At the client: compute its M gradients, one after another `[M d]`."""
         return task_gradients(client, client.model).flatten()  # 1
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:

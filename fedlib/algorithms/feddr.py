@@ -3,8 +3,8 @@
 Tran-Dinh, Pham, Phan, Nguyen, *FedDR: Randomized Douglas-Rachford Splitting Algorithms for
 Nonconvex Federated Composite Optimization*, NeurIPS 2021, Algorithm 1.
 
-FedDR -> here: x-bar -> `w`, x-tilde -> `x`, alpha -> `relaxation`; its g is the indicator of the
-feasible set, so that prox_g is the projection.
+Symbol in the source -> name here: x-bar -> `w`, x-tilde -> `x`, alpha -> `relaxation`. The source's
+g is the indicator of the feasible set, so prox_g is the projection.
 """
 
 from dataclasses import dataclass
@@ -28,9 +28,9 @@ Relaxation = Annotated[
 
 
 class State(NamedTuple):
-    """State of FedDR."""
+    """The state of FedDR."""
 
-    w: Float[Tensor, "d"]  # x-bar, the projection of x: feasible, what the clients are sent
+    w: Float[Tensor, "d"]  # x-bar, the projection of x; the server sends it to the clients
     x: Float[Tensor, "d"]  # x-tilde, the mean of the last known x-hat_i
     memory: Float[Tensor, "N 3 d"]  # y_i, x_i, x-hat_i
 
@@ -43,9 +43,9 @@ class FedDR(checks.Checked):
            initially y_i = x_i = xhat_i = x = w
         2  the server sends w; each such client i:
         3      y_i <- y_i + relaxation (w - x_i)
-        4      x_i <- about the minimizer of f_i(u) + |u - y_i|^2 / (2 eta): from u = x_i,
+        4      x_i <- an approximate minimizer of f_i(u) + |u - y_i|^2 / (2 eta): from u = x_i,
                E times u <- u - lr (grad f_i(u) + (u - y_i) / eta)
-        5      xhat_i <- 2 x_i - y_i, and sends its change
+        5      xhat_i <- 2 x_i - y_i, and i sends the change of xhat_i
         6  x <- x + (sum of the changes) / N, so that x stays the mean of all xhat_i
         7  w <- project(x)
 
@@ -56,17 +56,17 @@ class FedDR(checks.Checked):
 
     Parameters
     ----------
-    lr : step size of line 4.
-    local_steps : E.
-    eta : weight of the proximal term is 1 / eta.
+    lr : the step size of line 4.
+    local_steps : E, the number of local steps in a round.
+    eta : the proximal term has weight 1 / eta.
     relaxation : alpha, in (0, 2).
-    participation : probability of taking part.
-    batch_size : rows of a minibatch, drawn anew for every local step; None: all rows.
+    participation : the probability that a client takes part in a round.
+    batch_size : the rows of a minibatch, drawn anew for every local step; None for all rows.
 
-    Info: `drift`, the root mean square over all clients of x_i - w, before the round.
+    Info: `drift`, the root mean square over all clients of x_i - w before the round.
 
-    Differs: the source starts each x_i at an inexact proximal point of the start; here each x_i
-    starts at the start itself.
+    Differs: in the source, each x_i starts at an inexact proximal point of the start. Here each
+    x_i starts at the start itself.
     """
 
     client_state: ClassVar[tuple[str, ...]] = ("memory",)
@@ -79,7 +79,7 @@ class FedDR(checks.Checked):
     batch_size: Count | None = None
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem; everybody starts at its start."""
+        """Check the problem; all clients begin at its start."""
         check_work("FedDR", problem, problem.num_clients)
         w = problem.w0
         return State(w, w, w.repeat(problem.num_clients, 3, 1))
@@ -90,7 +90,7 @@ class FedDR(checks.Checked):
         )
 
     def local_update(self, client: Client, w: Float[Tensor, "d"]) -> Reply:
-        """At the client: an inexact proximal step; it sends the change of its reflected point."""
+        """At the client: make an inexact proximal step; send the change of the reflected point."""
         y, x, before = client.memory
         y = y + self.relaxation * (w - x)  # 3
         weights = client.objective_weights(w)

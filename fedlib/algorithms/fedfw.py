@@ -1,11 +1,12 @@
-"""Federated Frank-Wolfe: clients ask a linear minimization oracle and send one extreme point.
+"""Federated Frank-Wolfe: each client calls a linear minimization oracle, sends an extreme point.
 
 Dadras, Banerjee, Prakhya, Yurtsever, *Federated Frank-Wolfe Algorithm*, ECML PKDD 2024 (arXiv
 2408.10090): Algorithm 1 and its variants FedFW+ and FedFW-sto, with partial participation and split
-constraints; the scheme of its appendix A that does not converge; and what its authors published as
-code, which differs from Algorithm 1.
+constraints; the scheme of its appendix A that does not converge; and the authors' published code,
+which differs from Algorithm 1.
 
-Paper -> here: n clients -> N, p parameters -> d, participation p -> `participation`, x-bar -> `w`.
+Paper's symbol -> here: n clients -> N, p parameters -> d, participation p -> `participation`,
+x-bar -> `w`.
 """
 
 from abc import abstractmethod
@@ -35,7 +36,7 @@ Vectors = Float[Tensor, "k d"]
 
 
 class State(NamedTuple):
-    """State of the methods with a model at every client."""
+    """The state of the methods with a model at every client."""
 
     w: Float[Tensor, "d"]  # the server's model, the mean of the clients'
     x: Float[Tensor, "N d"]  # the clients' models; their messages tell the server what they are
@@ -44,14 +45,14 @@ class State(NamedTuple):
 
 
 class Common(NamedTuple):
-    """State of the methods with one model for all."""
+    """The state of the methods with one common model."""
 
     w: Float[Tensor, "d"]
     t: Float[Tensor, ""]  # the number of rounds done
 
 
 class FrankWolfe(checks.Checked):
-    """Base of the family: the feasible set, the coins, the question to every client's oracle."""
+    """Base of the family: it checks the set, draws the coins and calls every client's oracle."""
 
     schedule: Schedule
     batch_size: int | None
@@ -60,7 +61,7 @@ class FrankWolfe(checks.Checked):
     split: PerClient | None = None
 
     def init(self, problem: Problem) -> Any:
-        """Check against the problem, which needs a feasible set; one model for all clients."""
+        """Check that the problem has a feasible set; all clients share one model."""
         who, n = type(self).__name__, problem.num_clients
         check_work(who, problem, n, constrained=False)
         rule, remedy = "have a feasible set with its start in it", "build it with problem.within"
@@ -71,7 +72,7 @@ class FrankWolfe(checks.Checked):
         return Common(problem.w0, problem.w0.new_zeros(()))
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """A coin for every client, and the rows of its minibatches."""
+        """Draw a coin and the rows of the minibatches for every client."""
         return draw_coins(  # 1
             problem, rng, local_steps=self.local_steps, batch_size=self.batch_size
         )
@@ -88,8 +89,8 @@ class FrankWolfe(checks.Checked):
     ) -> Any:
         """Send w and run `update(client, w, convex_set=...)` at each client, with its own set.
 
-        The answer is that of `fed.ask`. Uploads are extreme points and travel in their set's format
-        unless they are `dense`. Clients with the same set are asked together.
+        Returns what `fed.ask` returns. Uploads are extreme points in their set's wire format, or
+        vectors if they are `dense`. Clients with the same set are asked together.
         """
 
         def ask(convex_set: ConvexSet, draw: Draw, active: Bool[Tensor, "n"]) -> Any:
@@ -111,9 +112,9 @@ class FrankWolfe(checks.Checked):
 
 
 class Penalized(FrankWolfe):
-    """Base of the methods whose clients have models of their own, which a penalty draws together.
+    """Base of the methods that penalize the distances between the clients' own models.
 
-    A variant of Algorithm 1 says in `direction` what a client asks its oracle, line 3.
+    A variant of Algorithm 1 overrides `direction`, the query of line 3 to the client's oracle.
     """
 
     client_state: ClassVar[tuple[str, ...]] = ("extra",)
@@ -122,7 +123,7 @@ class Penalized(FrankWolfe):
     lam0: float
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem; all clients start at its start, what is beside it at 0."""
+        """Check the problem; all clients begin at its start, with zeros in `extra`."""
         w, t = super().init(problem)
         n = problem.num_clients
         return State(w, w.repeat(n, 1), w.new_zeros(n, self.extras, problem.dim), t)
@@ -135,12 +136,12 @@ class Penalized(FrankWolfe):
     def direction(
         self, gradient: Vector, away: Vector, extra: Vectors, t: Scalar, clients: int
     ) -> tuple[Vector, Vectors]:
-        """g_i from grad f_i(x_i) and x_i - w, and what the client keeps beside its model."""
+        """Compute g_i from grad f_i(x_i), x_i - w, and the client's `extra`."""
 
     def local_update(
         self, client: Client, w: Vector, *, convex_set: ConvexSet, t: Scalar, clients: int
     ) -> Reply:
-        """At the client: one step on its own model; it keeps that, and sends the extreme point."""
+        """At the client: step on its own model, keep that model, and send the extreme point."""
         x, extra = client.memory[0], client.memory[1:]
         gradient = client.gradient(x, client.batch(0), client.objective_weights(w))
         g, extra = self.direction(gradient, x - w, extra, t, clients)  # 3
@@ -156,7 +157,7 @@ class Penalized(FrankWolfe):
         s, new, gap = self.ask(fed, draw, update, w, active, memory)  # 2-6
         who, eta = active.to(w.dtype), self.schedule.eta(t, self.participation)
         w_next = w + eta * (who @ s - who @ x) / fed.problem.num_clients  # 7
-        x_next = on_active(active, torch.lerp(x, s, eta), x)  # 5, as the messages tell
+        x_next = on_active(active, torch.lerp(x, s, eta), x)  # 5, as the server infers it
         extra = on_active(active, new[:, 1:], state.extra)
         info = fed.info(gap=gap.sum(), distance=torch.linalg.vector_norm(x - w))
         return State(w_next, x_next, extra, t), info
@@ -164,7 +165,7 @@ class Penalized(FrankWolfe):
 
 @dataclass(frozen=True)
 class FedFW(Penalized):
-    r"""Federated Frank-Wolfe with a growing penalty on disagreement.
+    r"""Federated Frank-Wolfe with a growing penalty on the disagreement of the clients' models.
 
         1  t = 1, 2, ...: each client takes part with probability `participation`, by its own coin;
            initially all x_i = w
@@ -184,21 +185,22 @@ class FedFW(Penalized):
     ----------
     lam0 : lambda_0, the penalty's factor.
     participation : the probability p of line 1.
-    schedule : eta_t and lam_t / lambda_0: `Convex()`, `Nonconvex(rounds)`, `Fixed(step)`.
-    batch_size : rows of a minibatch for line 3; None, as in the paper: all rows.
-    split : a set for each client instead of a common one; the problem's set is
-        their intersection, in which w then lies only in the limit.
+    schedule : the rule for eta_t and lam_t / lambda_0: `Convex()`, `Nonconvex(rounds)` or
+        `Fixed(step)`.
+    batch_size : the rows of a minibatch for line 3; None, as in the paper, for all rows.
+    split : a set for each client in place of a common set. The problem's set is the intersection
+        of these sets, and w lies in it only in the limit.
 
-    Info: `gap`, the sum over clients of <g_i, x_i - s_i>, is the Frank-Wolfe gap of the penalized
-    surrogate (exact for full batches); `distance` is the root of sum_i |x_i - w|^2; both before the
-    round. Both sum over all N clients, so lines 3 and 4 are computed for everybody and discarded
-    for clients that do not take part.
+    Info: `gap` is the sum over clients of <g_i, x_i - s_i>, the Frank-Wolfe gap of the penalized
+    surrogate (exact for full batches). `distance` is the root of sum_i |x_i - w|^2. Both describe
+    the state before the round and sum over all N clients. Lines 3 and 4 are therefore computed for
+    all clients, and discarded for those that do not take part.
 
-    Differs: with all clients line 7 is the paper's w <- (1 - eta_t) w + eta_t mean_i s_i. The paper
-    prints the same for sampled clients, which is wrong (its own (40) gives line 7). The server
-    knows the x_i from the messages.
+    Differs: if all clients take part, line 7 is the paper's w <- (1 - eta_t) w + eta_t mean_i s_i.
+    The paper prints this formula for sampled clients, too, where it is wrong: the paper's (40)
+    implies line 7. The server knows the x_i from the messages.
 
-    `init` refuses a problem without a feasible set, with constraints, or with a start outside.
+    `init` refuses a problem with constraints, without a feasible set, or with a start outside it.
     """
 
     lam0: Nonnegative
@@ -210,13 +212,13 @@ class FedFW(Penalized):
     def direction(
         self, gradient: Vector, away: Vector, extra: Vectors, t: Scalar, clients: int
     ) -> tuple[Vector, Vectors]:
-        """Gradient and penalty."""
+        """Add the gradient and the penalty."""
         return gradient / clients + self.penalty(t) * away, extra  # 3
 
 
 @dataclass(frozen=True)
 class FedFWPlus(FedFW):
-    r"""FedFW+, the augmented Lagrangian form: a multiplier for every client's disagreement.
+    r"""FedFW+, the augmented Lagrangian form with a multiplier for every client's disagreement.
 
         1  t = 1, 2, ...: each client takes part with probability `participation`, by its own coin;
            initially all x_i = w, y_i = 0
@@ -233,10 +235,10 @@ class FedFWPlus(FedFW):
     lam0 : lambda_0, the penalty's factor and the step of the multipliers.
     participation, schedule, batch_size, split : as in `FedFW`.
 
-    Info: `gap` and `distance` as in `FedFW`, the gap with line 3's direction.
+    Info: `gap` and `distance` as in `FedFW`; the gap uses this method's g_i.
 
-    Differs: as `FedFW` does. A client that does not take part keeps its multiplier too. The paper
-    has no analysis of this variant.
+    Differs: as `FedFW`. A client that does not take part keeps its multiplier, too. The paper does
+    not analyse this variant.
     """
 
     extras: ClassVar[int] = 1
@@ -244,14 +246,14 @@ class FedFWPlus(FedFW):
     def direction(
         self, gradient: Vector, away: Vector, extra: Vectors, t: Scalar, clients: int
     ) -> tuple[Vector, Vectors]:
-        """Gradient, penalty and multiplier."""
+        """Add the gradient, the penalty and the multiplier."""
         y = extra + self.lam0 * away  # 3
         return gradient / clients + self.penalty(t) * away + y[0], y  # 3
 
 
 @dataclass(frozen=True)
 class FedFWSto(Penalized):
-    r"""FedFW-sto: minibatch gradients, averaged over the rounds.
+    r"""FedFW-sto, which averages minibatch gradients over the rounds.
 
         1  t = 1, 2, ...: each client takes part with probability `participation`, by its own coin;
            initially all x_i = w, d_i = 0
@@ -266,12 +268,12 @@ class FedFWSto(Penalized):
     Parameters
     ----------
     lam0, participation, split : as in `FedFW`.
-    batch_size : rows of a minibatch, drawn with replacement.
-    schedule : eta_t, lam_t / lambda_0 and rho_t; Theorem 3's by default.
+    batch_size : the rows of a minibatch, drawn with replacement.
+    schedule : the rule for eta_t, lam_t / lambda_0 and rho_t, by default that of Theorem 3.
 
-    Info: `gap` and `distance` as in `FedFW`, the gap with line 3's direction.
+    Info: `gap` and `distance` as in `FedFW`; the gap uses this method's g_i.
 
-    Differs: as `FedFW` does. The theorem is for all clients in every round.
+    Differs: as `FedFW`. The theorem assumes that all clients take part in every round.
     """
 
     extras: ClassVar[int] = 1
@@ -285,7 +287,7 @@ class FedFWSto(Penalized):
     def direction(
         self, gradient: Vector, away: Vector, extra: Vectors, t: Scalar, clients: int
     ) -> tuple[Vector, Vectors]:
-        """Averaged gradient and penalty."""
+        """Add the averaged gradient and the penalty."""
         rho = self.schedule.rho(t)
         d = (1 - rho) * extra + rho * gradient / clients  # 3
         return d[0] + self.penalty(t) * away, d  # 3
@@ -293,7 +295,7 @@ class FedFWSto(Penalized):
 
 @dataclass(frozen=True)
 class FedFWReset(FrankWolfe):
-    r"""FedFW of the published code: several steps from w in every round, then a mean of models.
+    r"""FedFW as in the authors' code: in every round several steps from w, then a mean of models.
 
         1  round t = 1, 2, ...: each client takes part with probability `participation`
         2  the server sends w; each such client i starts from x_i = w
@@ -306,13 +308,13 @@ class FedFWReset(FrankWolfe):
     Parameters
     ----------
     lam0, participation, batch_size : as in `FedFW`.
-    local_steps : E; with one step it is `NaiveFW`, because x_i - w is 0 in line 3.
-    schedule : eta_s and lam_s / lambda_0, as in `FedFW`, by local steps, not rounds.
+    local_steps : E; with one step the method is `NaiveFW`, because x_i - w is 0 in line 3.
+    schedule : the rule for eta_s and lam_s / lambda_0 as in `FedFW`; s counts local steps.
 
-    Info: `gap` as in `FedFW`, at the first local step; `distance` is always 0, because no client
+    Info: `gap` as in `FedFW`, at the first local step. `distance` is always 0, because no client
     keeps a model.
 
-    Differs: lines 2, 3 and 7 follow the authors' code, not the paper; for comparison only.
+    Differs: lines 2, 3 and 7 follow the authors' code, not the paper. Use it for comparison only.
     """
 
     lam0: Nonnegative
@@ -324,7 +326,7 @@ class FedFWReset(FrankWolfe):
     def local_update(
         self, client: Client, w: Vector, *, convex_set: ConvexSet, t: Scalar, clients: int
     ) -> Reply:
-        """At the client: E steps from w; it sends where they end."""
+        """At the client: make E steps from w and send the last point."""
         x, p, gaps = w, self.participation, []  # 2
         for step in range(self.local_steps):
             s = (t - 1) * self.local_steps + step + 1
@@ -355,19 +357,19 @@ class NaiveFW(FrankWolfe):
 
     Parameters
     ----------
-    schedule : eta_t, as in `FedFW`.
-    batch_size : rows of a minibatch for line 2; None: all rows.
+    schedule : the rule for eta_t, as in `FedFW`.
+    batch_size : the rows of a minibatch for line 2; None for all rows.
 
-    Info: `gap`, the mean of the clients' own Frank-Wolfe gaps at w, before the round.
+    Info: `gap`, the mean of the clients' own Frank-Wolfe gaps at w before the round.
 
-    Differs: nowhere; it is the paper's (20).
+    Differs: nowhere; this is the paper's (20).
     """
 
     schedule: Schedule = Convex()
     batch_size: Count | None = None
 
     def local_update(self, client: Client, w: Vector, *, convex_set: ConvexSet) -> Reply:
-        """At the client: the extreme point for its gradient at w."""
+        """At the client: find the extreme point for its gradient at w."""
         g = client.gradient(w, client.batch(0), client.objective_weights(w))
         s = convex_set.lmo(g)  # 2
         return Reply(s, (), g @ (w - s))

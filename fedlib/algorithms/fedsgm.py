@@ -1,12 +1,12 @@
 """FedSGM: switching gradients for constrained federated optimization.
 
-Two papers, one algorithm. W: Upadhyay, Moon, Hashemi, *Switching Gradient Methods for Constrained
+Two papers describe it. W: Upadhyay, Moon, Hashemi, *Switching Gradient Methods for Constrained
 Federated Optimization*, OPT 2025, Algorithm 1 (all clients, unbiased uplink, no memory).
 F: *FedSGM: A Unified Framework for Constraint Aware, Bidirectionally Compressed, Multi-step
 Federated Optimization*, Algorithm 1 (participation, contractive compression both ways with error
 feedback).
 
-F -> here: n clients of whom m take part -> N and n (`participants`); E -> `local_steps`.
+Symbol in F -> name here: m of n clients take part -> n of N (`participants`); E -> `local_steps`.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from fedlib.steps.switching import Hard, Switch, loss_weights
 
 
 class State(NamedTuple):
-    """State of FedSGM."""
+    """The state of FedSGM."""
 
     w: Float[Tensor, "d"]  # the model that every client holds
     x: Float[Tensor, "d"]  # the server's uncompressed, projected model
@@ -40,7 +40,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class FedSGM(checks.Checked):
-    r"""Federated switching gradient method.
+    r"""The federated switching gradient method, for one objective under constraints.
 
         1   sample n distinct clients S; initially x = w, e_j = 0 for all N clients
         2   each j in S sends g_j(w); the server forms g = mean_j g_j(w) and sends it back
@@ -60,26 +60,27 @@ class FedSGM(checks.Checked):
 
     Parameters
     ----------
-    lr : step size, eta.
-    local_steps : E.
-    participants : n, clients a round (the papers' m).
-    tolerance : switching threshold epsilon.
-    level : c of the constraint `g <= c`; the papers' experiments have c = 0.
+    lr : eta, the step size of the local steps.
+    local_steps : E, the number of local steps in a round.
+    participants : n, the number of clients in a round (m in the papers).
+    tolerance : epsilon, the threshold at which the method switches.
+    level : c in the constraint `g <= c`; the papers' experiments set c = 0.
     switch : `Hard()` or `Soft(beta)`.
-    uplink : C_j. Contractive with error feedback; unbiased (scaled Rand-K) without.
+    uplink : C_j, contractive with error feedback, unbiased (scaled Rand-K) without it.
     downlink : C_0, contractive.
-    error_feedback : whether clients keep what the uplink dropped; False is the workshop paper.
-    batch_size : rows of a minibatch, or None for full local gradients.
-    value_batch_size : rows for g_j(w) in line 2, or None for all of the client's.
-    resample_for_update : line 2 asks a second sample of n clients, independent of S, as the
-        theorems for n < N assume; False is the algorithm as printed, one sample for both.
-    local : the steps of line 5, `SGD()` as printed, or `Adam()`.
+    error_feedback : whether clients keep what the uplink dropped; False is the workshop paper's.
+    batch_size : the rows of a minibatch, or None for full local gradients.
+    value_batch_size : the rows for g_j(w) in line 2, or None for all rows of the client.
+    resample_for_update : True lets line 2 ask a second sample of n clients, independent of S, as
+        the theorems for n < N assume; False is the printed algorithm, where S serves both lines.
+    local : the rule for the steps of line 5: `SGD()` as in the papers, or `Adam()`.
 
-    Differs: the server sends sigma back and not g, in the same 32 bits. Projection is the
-    problem's set, if it has one; local iterates and w are not projected, as in the paper. Where the
-    problem pools statistics (`Pooled`), line 2 sends those, and sigma comes back with their slope's
-    sign. Of several constraints the largest is the g of lines 3 to 5; a client sends all their
-    values, and gets sigma and the largest constraint's index.
+    Differs: the server sends back sigma in place of g, which takes the same 32 bits. The projection
+    is onto the problem's set, if it has one; as in the paper, local iterates and w are not
+    projected. If the problem pools statistics (`Pooled`), the clients send these in line 2, and
+    sigma is multiplied by the sign of their slope. If there are several constraints, the g of lines
+    3 to 5 is the largest. A client then sends all their values, and receives sigma and the index of
+    the largest constraint.
 
     Reference: F, Algorithm 1 (lines 1-9), section 3.1 (line 10); W, Algorithm 1.
     """
@@ -89,7 +90,7 @@ class FedSGM(checks.Checked):
     lr: Positive
     local_steps: Count
     participants: Count
-    tolerance: Threshold  # infinite: never switches
+    tolerance: Threshold  # infinity: the method never switches
     level: float = 0.0
     switch: Switch = Hard()
     uplink: Compressor = Identity()
@@ -101,7 +102,7 @@ class FedSGM(checks.Checked):
     local: LocalSteps = added_field(SGD())
 
     def init(self, problem: Problem) -> State:
-        """Check against the problem; all memories are zero."""
+        """Check the problem; all memories start at zero."""
         check_work("FedSGM", problem, self.participants, constrained=True)
         check_compressors("FedSGM", self.uplink, self.downlink, self.error_feedback, problem.dim)
         w, memory = problem.w0, problem.dim if self.remembers else 0
@@ -110,7 +111,7 @@ class FedSGM(checks.Checked):
 
     @property
     def remembers(self) -> bool:
-        """Whether clients need a memory: something is dropped, and it is to be sent later."""
+        """Whether clients need a memory, for what the uplink drops and they send later."""
         return self.error_feedback and not isinstance(self.uplink, Identity)
 
     def sampling(self) -> dict[str, Any]:
@@ -129,16 +130,16 @@ class FedSGM(checks.Checked):
         return draw_round(problem, rng, **self.sampling())  # 1
 
     def constraint_value(self, client: Client) -> Float[Tensor, "*s"]:
-        """At the client: g_j(w), or its statistics."""
+        """At the client: return g_j(w), or the statistics for it."""
         return client.constraint(client.model, client.value_batch())
 
     def local_update(
         self, client: Client, sigma: Float[Tensor, "*C"]
     ) -> Float[Tensor, "d"] | Reply:
-        """At the client: E local steps, then the compressed sum of their directions.
+        """At the client: make E local steps, then compress the sum of their directions.
 
-        `sigma` in [-1, 1] comes with the sign of the constraint's slope; of several constraints it
-        is 0 for all but the largest.
+        `sigma` in [-1, 1] is multiplied by the sign of the constraint's slope. If there are several
+        constraints, `sigma` is 0 for all but the largest.
         """
         w = client.model  # 4
         weights = loss_weights(1 - sigma.abs().sum(), sigma)
@@ -169,5 +170,5 @@ class FedSGM(checks.Checked):
         return State(w_next, x, residual, weighted, weight), fed.info(g_hat=g, sigma=sigma)
 
     def output(self, state: State) -> Float[Tensor, "d"]:
-        """The averaged iterate `[d]`; NaN if no round worked on the objective."""
+        """The averaged iterate `[d]`; NaN if no round stepped on the objective."""
         return state.weighted / state.weight  # 10
