@@ -1,19 +1,20 @@
-"""Argument checks, declared in annotations; every refusal is one sentence of one form.
+"""Argument checks that annotations declare; every error message is one sentence of this form.
 
     FedSGM: participants must lie in 1..20 (the problem's clients), got 25.
 
-A record of hyperparameters, a `Checked`, says `lr: Positive`, `local_steps: Count`; a function
-calls `checks.arguments(function, locals())` in its first line. An annotation asks for:
+A record of hyperparameters derives from `Checked` and annotates its fields, as in `lr: Positive`. A
+function calls `checks.arguments(function, locals())` in its first line. The annotation decides:
 
-- `bool`, `int`, `float`, `str`, `Literal`: such a value, not what Python would take for one;
-- a class: an instance, not the class itself; a protocol: its members, methods with arguments of the
-  same names; a tensor of jaxtyping's: its dtype and number of axes;
-- `X | Y`: one of them; `tuple[X, ...]`, `Sequence[X]`, `Mapping[K, V]`: every entry;
-- `Annotated[X, Takes(check)]` (`Positive`, `Count`, ...): an X, and what the check says.
+- `bool`, `int`, `float`, `str`, `Literal`: the value has this type; nothing is converted;
+- a class: the value is an instance of it; a protocol: the value has its methods, with arguments of
+  the same names; a jaxtyping tensor: the value has its dtype and number of axes;
+- `X | Y`: the value fits one of them; `tuple[X, ...]`, `Sequence[X]`, `Mapping[K, V]`: every entry
+  fits;
+- `Annotated[X, Takes(check)]` (`Positive`, `Count`, ...): the value is an X and passes the check.
 
-Others are not checked; what annotations cannot say is one call of `require`. A 0-d tensor passes
-where a number is meant: the run loop stacks hyperparameters that were checked when each record was
-made, and under `vmap` a tensor cannot be branched on.
+Other annotations are not checked; `require` states what annotations cannot. A 0-d tensor passes as
+a number: the run loop stacks hyperparameters that were checked before, and code under `vmap` cannot
+branch on a tensor.
 """
 
 import dataclasses
@@ -35,12 +36,12 @@ from torch import Tensor
 
 
 def sentence(who: str, name: str, rule: str, value: object, remedy: str = "") -> str:
-    """The error sentence, `WHO: NAME must RULE, got VALUE; REMEDY`, with its full stop."""
+    """The error message `WHO: NAME must RULE, got VALUE; REMEDY.`"""
     return f"{who}: {name} must {rule}, got {short(value)}{f'; {remedy}' if remedy else ''}."
 
 
 def short(value: object) -> str:
-    """A value in at most 60 characters; a tensor with axes by its dtype and shape."""
+    """A value in at most 60 characters; a tensor with axes is shown by its dtype and shape."""
     if isinstance(value, Tensor) and value.ndim:
         return f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}"
     text = repr(value).replace("\n", " ")
@@ -53,7 +54,7 @@ def require(fits: object, who: str, name: str, rule: str, value: object, remedy:
         raise ValueError(sentence(who, name, rule, value, remedy))
 
 
-#: What a sentence calls the ranges without an upper end that are asked for most.
+#: What error messages call the most frequent ranges without an upper end.
 HALF_LINES = {
     (-math.inf, False): "be a finite number",
     (0, True): "be positive",
@@ -71,9 +72,9 @@ def in_range(
     open_low: bool = False,
     open_high: bool = False,
 ) -> None:
-    """Require a finite number between two ends, which are allowed unless they are open.
+    """Require a finite number in an interval, which includes its ends unless they are open.
 
-    Raises TypeError for what is no number and ValueError for one out of range.
+    Raises TypeError for a value that is not a number, ValueError for a number out of range.
     """
     if isinstance(value, Tensor) and value.ndim == 0 and value.dtype != torch.bool:
         return
@@ -87,7 +88,7 @@ def in_range(
     require(closed and math.isfinite(x) and low <= x <= high, who, name, rule, value)
 
 
-#: Require a finite number, one above 0, one not below 0; all raise as `in_range`.
+#: Require a finite number, a positive one, a nonnegative one; they raise the errors of `in_range`.
 number = in_range
 positive = partial(in_range, low=0, open_low=True)
 nonnegative = partial(in_range, low=0)
@@ -96,10 +97,10 @@ nonnegative = partial(in_range, low=0)
 def count(
     who: str, name: str, value: object, low: int = 1, high: int | None = None, note: str = ""
 ) -> None:
-    """Require a whole number from `low` on, up to `high` if given; `note` says what that is.
+    """Require a whole number from `low` on, up to `high` if given; `note` explains the range.
 
-    Raises TypeError for what is no integer (a bool, a tensor or a float such as 3.0 is none),
-    ValueError for one out of range.
+    Raises TypeError for a value that is not an integer (such as a bool, a tensor or the float 3.0),
+    ValueError for an integer out of range.
     """
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(sentence(who, name, "be a whole number", value))
@@ -109,20 +110,20 @@ def count(
 
 
 def one_of(who: str, name: str, value: object, options: Collection[object]) -> None:
-    """Require one of a few options, equal and of the same type; raises ValueError otherwise."""
+    """Require one of the options, equal and of the same type; raises ValueError otherwise."""
     fits = any(type(value) is type(option) and value == option for option in options)
     require(fits, who, name, f"be one of {', '.join(map(repr, options))}", value)
 
 
 def finite(who: str, name: str, tensor: Shaped[Tensor, "..."], remedy: str = "") -> None:
-    """Require a tensor without NaN and infinities; the ValueError counts them."""
+    """Require a tensor without NaN and infinity; the ValueError says how many entries are bad."""
     if bad := int((~torch.isfinite(tensor)).sum()):
         got = f"{bad} of {tensor.numel()} entries NaN or infinite{f'; {remedy}' if remedy else ''}"
         raise ValueError(f"{who}: {name} must be finite, got {got}.")
 
 
 def labelled(who: str, X: Shaped[Tensor, "R ..."], y: Shaped[Tensor, "R"]) -> None:
-    """Require features without NaN and infinities, and a label for each of their rows."""
+    """Require features without NaN and infinity, and a label for each of their rows."""
     if X.is_floating_point():
         finite(who, "X", X, "drop or impute these rows")
     require(len(X) == len(y), who, "y", f"have a label for each of the {len(X)} rows of X", len(y))
@@ -135,9 +136,9 @@ def labels01(who: str, name: str, labels: Shaped[Tensor, "..."], remedy: str = "
 
 
 def vector(who: str, name: str, given: Any, dim: int | None = None) -> None:
-    """Require a vector of floats, not empty, of `dim` entries if given; its values are not read.
+    """Require a nonempty vector of floats, of `dim` entries if given; its values are not read.
 
-    Shapes are known under `vmap` and while a round is recorded, so methods may ask for them.
+    Shapes are known under `vmap` and while a round is recorded, so methods may check them.
     """
     value(who, name, given, Float[Tensor, "d"])
     fits = len(given) and dim in (None, len(given))
@@ -145,15 +146,15 @@ def vector(who: str, name: str, given: Any, dim: int | None = None) -> None:
 
 
 def matrix(who: str, name: str, given: Any) -> None:
-    """Require a matrix of floats, not empty; its values are not read."""
+    """Require a nonempty matrix of floats; its values are not read."""
     value(who, name, given, Float[Tensor, "m d"])
     require(given.numel(), who, name, "not be empty", given)
 
 
 class Takes(NamedTuple):
-    """The check of a field, in its annotation: `check(who, name, value)` raises one sentence.
+    """A check inside a field's annotation: `check(who, name, value)` raises one sentence.
 
-    `name` is what reference pages call the annotation, where it has a name of its own.
+    `name` is the annotation's name on the reference pages, if it has one.
     """
 
     check: Callable[[str, str, Any], None]
@@ -164,12 +165,12 @@ class Takes(NamedTuple):
 
 
 def between(low: float, high: float = math.inf, *, name: str = "", **ends: bool) -> Takes:
-    """Takes a number between two ends, as `in_range` does; `ends` are `open_low`, `open_high`."""
+    """Accept a number between two ends, as `in_range` does; `ends` are `open_low`, `open_high`."""
     return Takes(partial(in_range, low=low, high=high, **ends), name)  # type: ignore[arg-type]
 
 
 def counted(low: int, high: int | None = None, name: str = "") -> Takes:
-    """Takes a whole number not below `low`, nor above `high`."""
+    """Accept a whole number that is at least `low` and at most `high`."""
     return Takes(partial(count, low=low, high=high), name)
 
 
@@ -191,22 +192,22 @@ Threshold = Annotated[float, Takes(_threshold, "Threshold")]
 Count = Annotated[int, Takes(count, "Count")]
 #: 0, 1, 2, ...
 Whole = Annotated[int, counted(0, name="Whole")]
-#: A whole number that a generator can be seeded with: it takes twice a seed and one.
+#: A whole number from which `seeded` can make a seed: it takes twice the number, plus one.
 Seed = Annotated[int, counted(0, 2**63 - 1, name="Seed")]
-#: A generator on the CPU; torch refuses another where it draws.
+#: A generator on the CPU; torch raises an error where another device's generator is used.
 Rng = torch.Generator
 #: torch.float32 or torch.float64.
 FloatType = Annotated[
     torch.dtype, Takes(partial(one_of, options=(torch.float32, torch.float64)), "FloatType")
 ]
-#: Takes what is not empty, beside another annotation.
+#: Used beside another annotation: requires that the value is not empty.
 SOME = Takes(lambda who, name, x: require(len(x), who, name, "not be empty", x))
 
 
 def fields(record: Any) -> None:
     """Check all fields of a dataclass against their annotations.
 
-    Numbers of numpy's, also in tuples, become Python's: stored configurations know no others.
+    numpy's numbers, also in tuples, become Python's, because stored configurations hold only these.
     Raises TypeError or ValueError that names the class and the first field that does not fit.
     """
     kind: Any = type(record)
@@ -217,13 +218,13 @@ def fields(record: Any) -> None:
 
 
 class Checked:
-    """Base of records, dataclasses whose `fields` are checked when they are made."""
+    """Base of dataclasses whose `fields` are checked when an object is made."""
 
     __post_init__ = fields
 
 
 def _of_python(given: Any) -> Any:
-    """The same with Python's numbers in place of others."""
+    """Replace all numbers by numbers of Python's types."""
     if type(given) is tuple:
         return tuple(map(_of_python, given))
     if isinstance(given, np.generic):
@@ -233,7 +234,7 @@ def _of_python(given: Any) -> Any:
 
 
 def arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> None:
-    """Check what a function was given, `locals()` in its first line, against its annotations.
+    """Check a function's arguments against its annotations; call it with `locals()` first.
 
     Raises TypeError or ValueError that names the function and the first argument that does not fit.
     """
@@ -245,9 +246,9 @@ def arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> None:
 
 @cache
 def hints(thing: Any) -> dict[str, Any]:
-    """The evaluated annotations of a class or a function; `Any` where a name is unknown there.
+    """The evaluated annotations of a class or a function; unknown names become `Any`.
 
-    None is known where an attribute of such a name is asked for.
+    If an annotation takes an attribute of an unknown name, all annotations become `Any`.
     """
     unknown: dict[str, Any] = {}
     while True:
@@ -255,11 +256,11 @@ def hints(thing: Any) -> dict[str, Any]:
             return typing.get_type_hints(thing, localns=unknown, include_extras=True)
         except NameError as error:
             unknown[str(error.name)] = Any
-        except AttributeError:  # of an unknown name
+        except AttributeError:  # an annotation takes an attribute of an unknown name
             return defaultdict(lambda: Any)
 
 
-#: Plain types: what a sentence calls them, and what is one.
+#: Plain types: their name in an error message, and the test that a value passes.
 PLAIN: dict[Any, tuple[str, Callable[[Any], bool]]] = {
     bool: ("True or False", lambda x: isinstance(x, (bool, np.bool_))),
     int: ("a whole number", lambda x: isinstance(x, Integral) and not isinstance(x, bool)),
@@ -274,11 +275,11 @@ ENTRIES = {"Float": "floats", "Int": "whole numbers", "Bool": "truth values"}
 
 
 def value(who: str, name: str, given: Any, annotation: Any) -> None:
-    """Check one value against an annotation; raises as `fields`."""
+    """Check one value against an annotation; raises the errors of `fields`."""
     kind, parts = typing.get_origin(annotation) or annotation, typing.get_args(annotation)
     if kind is Annotated:
         marks = [part for part in parts[1:] if isinstance(part, Takes)]
-        if not marks or parts[0] not in (int, float):  # whose marks ask for the kind themselves
+        if not marks or parts[0] not in (int, float):  # the marks of numbers check the type, too
             value(who, name, given, parts[0])
         for mark in marks:
             mark.check(who, name, given)
@@ -298,7 +299,7 @@ def value(who: str, name: str, given: Any, annotation: Any) -> None:
 
 
 def _words(annotation: Any) -> str:
-    """An annotation in words: "a tuple", "a FedSGM", "an Algorithm"."""
+    """An annotation in words, such as "a tuple", "a FedSGM", "an Algorithm"."""
     kind, parts = typing.get_origin(annotation) or annotation, typing.get_args(annotation)
     if kind is Annotated:
         return _words(parts[0])
@@ -315,7 +316,7 @@ def _words(annotation: Any) -> str:
 
 
 def _any_of(who: str, name: str, given: object, annotation: Any) -> None:
-    """A value of the right kind that is out of range says more than one of another kind."""
+    """Require one of several types; a value out of range is reported before a wrong type."""
     error: ValueError | None = None
     for part in typing.get_args(annotation):
         try:
@@ -328,7 +329,7 @@ def _any_of(who: str, name: str, given: object, annotation: Any) -> None:
 
 
 def _collection(who: str, name: str, given: Any, annotation: Any) -> None:
-    """Check the kind of a collection and each of its entries; of a mapping its keys and values."""
+    """Check the type of a collection and of each entry; in a mapping, of each key and value."""
     origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
     if not isinstance(given, origin or annotation) or isinstance(given, (str, bytes)):
         raise TypeError(sentence(who, name, f"be {_words(annotation)}", given))
@@ -346,7 +347,7 @@ def _collection(who: str, name: str, given: Any, annotation: Any) -> None:
 
 
 def _instance(who: str, name: str, given: Any, kind: Any) -> None:
-    """Check for an instance of a class, of a protocol, or a tensor of jaxtyping's."""
+    """Require an instance of a class, an object that fits a protocol, or a jaxtyping tensor."""
     protocol, a_class = getattr(kind, "_is_protocol", False), isinstance(given, type)
     lacking = _lacking(given.__class__, kind) if protocol else []
     if not a_class and (not lacking if protocol else isinstance(given, kind)):
@@ -361,17 +362,17 @@ def _instance(who: str, name: str, given: Any, kind: Any) -> None:
 
 @cache
 def _lacking(kind: Any, protocol: Any) -> list[str]:
-    """Methods of a run-time protocol that a class has not, or that take something else."""
+    """The methods of a runtime protocol that a class lacks or defines with other arguments."""
     bases = [b for b in protocol.__mro__ if getattr(b, "_is_runtime_protocol", False)]
     names = dict.fromkeys(n for b in bases for n, x in vars(b).items() if inspect.isfunction(x))
     wanted = [n for n in names if n == "__call__" or not n.startswith("_")]
     lacking = []
     for name in wanted:
         taken = [*inspect.signature(getattr(protocol, name)).parameters][1:]
-        with suppress(AttributeError, ValueError, TypeError):  # not there, no function, or of C
+        with suppress(AttributeError, ValueError, TypeError):  # missing, no function, or from C
             own = inspect.signature(getattr(kind, name))
             own.bind(None, *taken)
-            # a call alone: names must tell it from others
+            # a protocol of `__call__` alone is told from others by its argument names only
             if wanted != ["__call__"] or [*own.parameters][1:] == taken:
                 continue
         lacking.append(f"{name}({', '.join(taken)})")

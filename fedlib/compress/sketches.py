@@ -1,10 +1,10 @@
-"""Compressed Jacobians: what fits of `[M, d]` numbers into about `d` on the wire.
+"""Sketches: compressors of Jacobians, which fit `[M, d]` numbers into about `d` on the wire.
 
-A sketch is a frozen dataclass that maps a Jacobian `[M, d]` to what the receiver will hold, in the
-same shape. Like a `Compressor`, which acts on vectors, it draws its randomness beforehand and says
-how its message travels; `Wire` makes it one, for `fed.ask` and `fed.broadcast`. Its budget is
-counted in multiples of `d` float32 numbers. FedCMOO's own is `LowRank`: a component of rank one of
-a Jacobian costs `M + d` numbers, one of its entries in a nearly square matrix `2 sqrt(d M)`.
+A sketch is a frozen dataclass that maps a Jacobian `[M, d]` to the Jacobian that the receiver will
+hold. Like a `Compressor` of vectors, it draws its randomness beforehand and defines its message;
+`Wire` turns it into a `Compressor` for `fed.ask` and `fed.broadcast`. Its budget counts multiples
+of `d` float32 numbers. FedCMOO's own sketch is `LowRank`: a rank-one component costs `M + d`
+numbers in the Jacobian itself, and `2 sqrt(d M)` in a nearly square matrix with the same entries.
 """
 
 from dataclasses import dataclass, field
@@ -39,7 +39,7 @@ Order = Literal["block", "row", "column"]
 
 @runtime_checkable
 class Sketch(Protocol):
-    """Compressor of Jacobians and its wire format; bodies here are defaults to inherit."""
+    """A compressor of Jacobians and its wire format; the bodies here are defaults to inherit."""
 
     def __call__(self, x: Jacobian, noise: Noise = ()) -> Jacobian:
         """The Jacobian that the receiver will hold."""
@@ -50,13 +50,13 @@ class Sketch(Protocol):
         return ()
 
     def encode(self, x: Jacobian, noise: Noise = ()) -> Message:
-        """The message for a Jacobian that is already compressed."""
+        """Make the message for a Jacobian that is already compressed."""
 
     def decode(self, message: Message, like: Jacobian, noise: Noise = ()) -> Jacobian:
-        """The Jacobian of a message."""
+        """Rebuild the Jacobian from a message."""
 
     def bits(self, tasks: int, dim: int) -> int:
-        """The length of one message, in bits."""
+        """The number of bits in one message."""
 
 
 class Flat(Sketch, Protocol):
@@ -66,7 +66,7 @@ class Flat(Sketch, Protocol):
         """The compressor of the flattened Jacobian."""
 
     def __call__(self, x: Jacobian, noise: Noise = ()) -> Jacobian:
-        """The compressed vector in the Jacobian's shape."""
+        """Return the compressed vector in the Jacobian's shape."""
         checks.matrix(type(self).__name__, "x", x)
         return self.rule(len(x))(x.flatten(), noise).view(x.shape)
 
@@ -75,11 +75,11 @@ class Flat(Sketch, Protocol):
         return self.rule(tasks).draw(count, tasks * dim, rng)
 
     def encode(self, x: Jacobian, noise: Noise = ()) -> Message:
-        """The compressor's message."""
+        """Make the compressor's message."""
         return self.rule(len(x)).encode(x.flatten(), noise)
 
     def decode(self, message: Message, like: Jacobian, noise: Noise = ()) -> Jacobian:
-        """The vector of a message in the Jacobian's shape."""
+        """Return the vector of a message in the Jacobian's shape."""
         return self.rule(len(like)).decode(message, like.flatten(), noise).view(like.shape)
 
     def bits(self, tasks: int, dim: int) -> int:
@@ -89,7 +89,7 @@ class Flat(Sketch, Protocol):
 
 @dataclass(frozen=True)
 class Exact(Flat):
-    """Everything is sent: `M d` float32 numbers.
+    """No compression: the message holds all `M d` entries as float32 numbers.
 
     >>> Exact().bits(tasks=2, dim=100)
     6400
@@ -102,9 +102,9 @@ class Exact(Flat):
 
 @dataclass(frozen=True)
 class Masked(checks.Checked, Flat):
-    """Entries at random positions that both sides know, `budget d` of the `M d`.
+    """Keep `budget d` of the `M d` entries, at random positions that both sides know.
 
-    With `scaled` they are multiplied by `M / budget`, which makes the sketch unbiased. The
+    If `scaled`, the entries are multiplied by `M / budget`, which makes the sketch unbiased. The
     positions follow from the common seed and are not sent.
 
     >>> masked = Masked()
@@ -117,17 +117,17 @@ class Masked(checks.Checked, Flat):
     scaled: bool = True
 
     def rule(self, tasks: int) -> RandK:
-        """Random entries of the flattened Jacobian, a share `budget / M` of them."""
+        """Keep random entries of the flattened Jacobian, a share `budget / M` of them."""
         return RandK(min(self.budget / tasks, 1.0), scaled=self.scaled)
 
 
 @dataclass(frozen=True)
 class Largest(checks.Checked, Sketch):
-    """The k entries of largest magnitude, with k such that numbers and positions fit the budget.
+    """Keep the k entries of largest magnitude; k is the largest number that fits the budget.
 
-    A number costs `value_bits`; the positions cost `ceil(log2(d M))` bits each as a list, or one
-    bit for every entry of the Jacobian as a map, whichever allows more. The authors' code counts
-    numbers of 16 bits (and a budget of d such numbers).
+    A number costs `value_bits`. The positions are either a list, at `ceil(log2(d M))` bits each, or
+    a map with one bit for every entry of the Jacobian, whichever allows more entries. The authors'
+    code counts numbers of 16 bits, and a budget of d such numbers.
 
     >>> Largest(budget=0.5)(torch.tensor([[3.0, 1.0, 0.0, 2.0], [0.0, -5.0, 0.0, 0.0]]))
     tensor([[ 0.,  0.,  0.,  0.],
@@ -145,27 +145,27 @@ class Largest(checks.Checked, Sketch):
         return min(max(1, listed, mapped), entries)
 
     def encode(self, x: Jacobian, noise: Noise = ()) -> Message:
-        """The k largest entries and where they stand."""
+        """Send the k largest entries and their positions."""
         checks.matrix("Largest", "x", x)
         flat = x.flatten()
         positions = flat.abs().topk(self.count_entries(*x.shape)).indices
         return Message(flat.gather(0, positions), positions)
 
     def decode(self, message: Message, like: Jacobian, noise: Noise = ()) -> Jacobian:
-        """The entries at their positions."""
+        """Put the entries at their positions."""
         assert isinstance(message.positions, Tensor)
         flat = torch.zeros_like(like).flatten()
         return flat.scatter(0, message.positions, message.values).view(like.shape)
 
     def bits(self, tasks: int, dim: int) -> int:
-        """The numbers and the cheaper of list and map."""
+        """Count the numbers, and the list or the map, whichever is cheaper."""
         count, entries = self.count_entries(tasks, dim), tasks * dim
         return self.value_bits * count + min(count * index_bits(entries), entries)
 
 
 @dataclass(frozen=True)
 class Columns(checks.Checked, Sketch):
-    """A compressor applied to each of the M gradients by itself, as the theory assumes.
+    """Apply a compressor to each of the M gradients separately, as the theory assumes.
 
     >>> from fedlib import TopK
     >>> Columns(TopK(0.5))(torch.tensor([[3.0, 1.0], [0.0, -5.0]]))
@@ -176,25 +176,25 @@ class Columns(checks.Checked, Sketch):
     compressor: Compressor = Identity()
 
     def __call__(self, x: Jacobian, noise: Noise = ()) -> Jacobian:
-        """Every gradient compressed."""
+        """Compress every gradient."""
         checks.matrix("Columns", "x", x)
         return vmap(self.compressor)(x, noise)
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> Noise:
-        """The compressor's randomness for `count` times `tasks` vectors."""
+        """Draw the compressor's randomness for `count` times `tasks` vectors."""
         noise = self.compressor.draw(count * tasks, dim, rng)
         return noise.view(count, tasks, -1) if isinstance(noise, Tensor) else ()
 
     def encode(self, x: Jacobian, noise: Noise = ()) -> Message:
-        """The messages of all gradients."""
+        """Make the messages of all gradients."""
         return vmap(self.compressor.encode)(x, noise)
 
     def decode(self, message: Message, like: Jacobian, noise: Noise = ()) -> Jacobian:
-        """All gradients."""
+        """Rebuild all gradients."""
         return vmap(self.compressor.decode)(message, like, noise)
 
     def bits(self, tasks: int, dim: int) -> int:
-        """That of `tasks` messages."""
+        """The length of `tasks` messages of the compressor."""
         return tasks * self.compressor.bits(dim)
 
 
@@ -202,8 +202,8 @@ class Columns(checks.Checked, Sketch):
 class Wire(checks.Checked, Compressor):
     """A sketch of `[tasks, d]` as the wire format of the flattened Jacobian.
 
-    It is not applied again: who sends through it has sketched already. The server, which sends a
-    sum of sketches, calls it.
+    A client sketches its Jacobian before it sends it, so `fed.ask` does not call the format. The
+    server sends a sum of sketches, and `fed.broadcast` does call it.
 
     >>> Wire(Exact(), tasks=2).bits(200)
     6400
@@ -229,7 +229,7 @@ class Wire(checks.Checked, Compressor):
         return self.sketch.decode(message, like.view(self.tasks, -1), noise).flatten()
 
     def bits(self, dim: int) -> int:
-        """The sketch's."""
+        """The length of the sketch's message."""
         return self.sketch.bits(self.tasks, dim // self.tasks)
 
 
@@ -247,10 +247,10 @@ def folded_shape(tasks: int, dim: int, order: str = "block") -> tuple[int, int]:
 
 
 def fold(x: Float[Tensor, "M d"], order: str = "block") -> Matrix:
-    """The entries of a Jacobian in a nearly square matrix, zeros where none are left.
+    """Put the entries of a Jacobian into a nearly square matrix, padded with zeros.
 
-    `"block"`: the `d x M` matrix is cut into blocks of `r = floor(sqrt(d M))` rows, which are put
-    side by side. `"row"` and `"column"`: its entries fill a square row after row, read along its
+    `"block"` cuts the `d x M` matrix into blocks of `r = floor(sqrt(d M))` rows and puts them side
+    by side. `"row"` and `"column"` fill a square row after row with its entries, read along its
     rows or down its columns.
     """
     tasks, dim = x.shape
@@ -264,7 +264,7 @@ def fold(x: Float[Tensor, "M d"], order: str = "block") -> Matrix:
 
 
 def unfold(matrix: Matrix, tasks: int, dim: int, order: str = "block") -> Float[Tensor, "M d"]:
-    """The Jacobian `[tasks, dim]` whose folded form is `matrix`; what was padding is dropped."""
+    """The Jacobian `[tasks, dim]` whose folded form is `matrix`; padding is dropped."""
     rows, columns = matrix.shape
     if order == "block":
         cube = matrix.view(rows, columns // tasks, tasks)
@@ -279,8 +279,8 @@ def randomized_svd(
     """Two factors of rank p = `rank` whose product is close to the matrix.
 
     Halko, Martinsson, Tropp (2011), algorithm 5.1: `Q` spans the matrix times the Gaussian `test`,
-    after `iterations` subspace iterations with a QR after each half step; then the SVD of `Q' A`,
-    cut at `rank`. A matrix that is not finite gives NaN.
+    after `iterations` subspace iterations with a QR after each half step. The SVD of `Q' A` is then
+    cut at `rank`. A matrix that is not finite yields NaN.
     """
     finite = torch.isfinite(matrix).all()
     A = torch.where(finite, matrix, torch.zeros_like(matrix))  # LAPACK raises on NaN
@@ -293,10 +293,10 @@ def randomized_svd(
 
 
 def completed(matrix: Matrix, tasks: int, dim: int, order: str, rank: int) -> Matrix:
-    """A folded matrix whose padding is filled so that its rank is that of what was sketched.
+    """Fill the padding of a folded matrix so that it has the rank of the sketched matrix.
 
-    Unfolding drops the padding, where a product of factors need not be zero. The columns (for
-    `"block"`; rows otherwise) without padding span the factor; the others are continued in it.
+    Unfolding drops the padding, so a product of factors need not be zero there. The columns (for
+    `"block"`, else rows) without padding span the factor; the other columns are continued in it.
     """
     rows, columns = matrix.shape
     if order == "block":
@@ -314,12 +314,12 @@ def completed(matrix: Matrix, tasks: int, dim: int, order: str, rank: int) -> Ma
 
 @dataclass(frozen=True)
 class LowRank(checks.Checked, Sketch):
-    r"""Randomized truncated SVD of the Jacobian, folded to a nearly square matrix.
+    r"""A randomized truncated SVD of the Jacobian, which is folded to a nearly square matrix.
 
-    The rank is $r = \max(1, \lfloor D / (2 \sqrt{d M}) \rfloor)$ for a budget of $D$ numbers. On
-    the wire: both factors, the singular values multiplied into one of them; the folded matrix is
-    not quite $\sqrt{d M}$ square, so that they may be a little longer than the budget
-    (one rank more than fits for d = 1,685,888 and M = 2).
+    The rank is $r = \max(1, \lfloor D / (2 \sqrt{d M}) \rfloor)$ for a budget of $D$ numbers. The
+    message holds both factors, with the singular values multiplied into one of them. The folded
+    matrix is not exactly $\sqrt{d M}$ square, so the message may exceed the budget slightly (by
+    one rank for d = 1,685,888 and M = 2).
 
     >>> sketch, rows = LowRank(), torch.outer(torch.tensor([1.0, 2.0]), torch.ones(8))
     >>> noise = sketch.draw(1, 2, 8, torch.Generator().manual_seed(0))[0]
@@ -331,10 +331,10 @@ class LowRank(checks.Checked, Sketch):
     Parameters
     ----------
     budget : D / d.
-    order : how the entries fill the matrix, see `fold`; `"block"` is the authors' code's.
-    iterations : subspace iterations.
+    order : how the entries fill the matrix, see `fold`; the authors' code uses `"block"`.
+    iterations : the number of subspace iterations.
 
-    The oversampling is r / 10, rounded down, as in the code.
+    The oversampling is r / 10, rounded down, as in the authors' code.
     """
 
     budget: Positive = field(default=1.0, metadata={"shape": True})
@@ -342,12 +342,12 @@ class LowRank(checks.Checked, Sketch):
     iterations: Whole = 2
 
     def rank(self, tasks: int, dim: int) -> int:
-        """The number of components that the budget buys: at least one, at most all."""
+        """The number of components that the budget allows: at least one, at most all."""
         bought = int(self.budget * dim / (2 * (dim * tasks) ** 0.5))
         return min(max(1, bought), *folded_shape(tasks, dim, self.order))
 
     def __call__(self, x: Jacobian, noise: Noise = ()) -> Jacobian:
-        """The best rank-r matrix that the drawn subspace holds."""
+        """The best rank-r approximation within the drawn subspace."""
         checks.matrix("LowRank", "x", x)
         tasks, dim = x.shape
         matrix, test = fold(x, self.order), require_noise("LowRank", noise).to(x)
@@ -355,13 +355,13 @@ class LowRank(checks.Checked, Sketch):
         return unfold(left @ right, tasks, dim, self.order)
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> Noise:
-        """A Gaussian test matrix for each of `count` messages, `[count, columns, r + r / 10]`."""
+        """Draw a Gaussian test matrix for each message, `[count, columns, r + r / 10]`."""
         rank, (rows, columns) = self.rank(tasks, dim), folded_shape(tasks, dim, self.order)
         width = min(rank + rank // 10, rows, columns)
         return torch.randn(count, columns, width, generator=rng)
 
     def encode(self, x: Jacobian, noise: Noise = ()) -> Message:
-        """The two factors of a folded matrix of rank r, one after the other."""
+        """Send the two factors of a folded matrix of rank r, one after the other."""
         tasks, dim = x.shape
         rank = self.rank(tasks, dim)
         matrix = completed(fold(x, self.order), tasks, dim, self.order, rank)
@@ -369,7 +369,7 @@ class LowRank(checks.Checked, Sketch):
         return Message(torch.cat([(U * S)[:, :rank].flatten(), Vh[:rank].flatten()]))
 
     def decode(self, message: Message, like: Jacobian, noise: Noise = ()) -> Jacobian:
-        """The product of the factors, unfolded."""
+        """Multiply the factors and unfold the product."""
         tasks, dim = like.shape
         rank, (rows, columns) = self.rank(tasks, dim), folded_shape(tasks, dim, self.order)
         left = message.values[: rows * rank].view(rows, rank)
@@ -377,5 +377,5 @@ class LowRank(checks.Checked, Sketch):
         return unfold(left @ right, tasks, dim, self.order)
 
     def bits(self, tasks: int, dim: int) -> int:
-        """32 bits an entry of the factors: `32 r (rows + columns)`."""
+        """Each entry of the factors needs 32 bits: `32 r (rows + columns)`."""
         return FLOAT_BITS * self.rank(tasks, dim) * sum(folded_shape(tasks, dim, self.order))

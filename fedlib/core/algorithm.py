@@ -1,4 +1,4 @@
-"""The interface of an algorithm."""
+"""The interface of an algorithm: the three methods that `run` calls."""
 
 from typing import Any, Protocol, runtime_checkable
 
@@ -10,18 +10,18 @@ from fedlib.core.problem import Draw, Info, Problem
 
 @runtime_checkable
 class Algorithm(Protocol):
-    """A frozen dataclass of hyperparameters with three methods; a round is pure given its draw.
+    """A frozen dataclass of hyperparameters with three methods; a round is a function of its draw.
 
-    Making one raises ValueError or TypeError for a parameter out of range, `init` for one, or for a
-    problem, that does not fit. Where clients remember something, the class variable `client_state`
-    names the fields of the state that live at the clients, a row each, its own at every client.
+    The constructor raises ValueError or TypeError for a parameter out of range; `init` raises them
+    if the parameters do not fit the problem. If clients keep a memory, the class variable
+    `client_state` names the fields of the state that hold it, with one row for each client.
     """
 
     def init(self, problem: Problem) -> Any:
-        """Check the parameters against the problem; the state before round 0 (first field `w`)."""
+        """Check the parameters against the problem; return the first state (first field `w`)."""
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """All randomness of one round."""
+        """Draw all randomness of one round."""
 
     def round(self, fed: Federation, state: Any, draw: Draw) -> tuple[Any, Info]:
-        """One communication round at the server."""
+        """Run one communication round at the server."""

@@ -1,4 +1,4 @@
-"""A client: what it has, what it can reach, and what it answers with."""
+"""A client: its data, the operations that its code can use, and the form of its answers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,25 +18,25 @@ Part = TypeVar("Part")
 
 
 class ClientState(NamedTuple):
-    """The tensors a client has: what the server has sent, its own rows, its memory, its randomness.
+    """The tensors of a client: the server's messages, its rows, its memory and its randomness.
 
-    Absent parts are empty tuples. At the server all parts but the model have a leading axis n.
+    Absent parts are empty tuples. At the server, all parts except the model have a leading axis n.
     """
 
-    model: Vector | tuple[()]  # the common model, as the last downlink left it
-    batches: Batch | tuple[()]  # [E, B] one minibatch a local step
+    model: Vector | tuple[()]  # the common model after the last downlink message
+    batches: Batch | tuple[()]  # [E, B], one minibatch for each local step
     values: Batch | tuple[()]  # a separate batch for estimating loss values
-    memory: Float[Tensor, "..."] | tuple[()]  # what the client remembers between its rounds
-    noise: Shaped[Tensor, "..."] | tuple[()]  # what its compressor draws
-    chance: Shaped[Tensor, "..."] | tuple[()] = ()  # what its simulator draws
-    who: Int[Tensor, ""] | tuple[()] = ()  # its number, 0 .. N - 1; at the server [n]
+    memory: Float[Tensor, "..."] | tuple[()]  # what the client keeps between its rounds
+    noise: Shaped[Tensor, "..."] | tuple[()]  # the randomness of its compressor
+    chance: Shaped[Tensor, "..."] | tuple[()] = ()  # the randomness of its simulator
+    who: Int[Tensor, ""] | tuple[()] = ()  # its number, 0 .. N - 1; [n] at the server
 
 
 @dataclass(frozen=True)
 class Client:
-    """Everything that a client's half of an algorithm can reach: its tensors and the losses' form.
+    """Everything that an algorithm's code at a client can use: its tensors and the losses.
 
-    It is made inside the map over clients, so a method of a client never sees another client.
+    The map over clients makes this object, so a client's method never sees another client.
     """
 
     state: ClientState
@@ -56,30 +56,30 @@ class Client:
 
     @cached_property
     def rows(self) -> Batch:
-        """All rows of the client, gathered when they are first read."""
+        """All rows of the client, which are gathered at the first access."""
         return self.gather_rows()
 
     @property
     def memory(self) -> Float[Tensor, "*memory"]:
-        """The client's memory of its last round."""
+        """The client's memory from its last round."""
         return present(self.state.memory, "memory")
 
     @property
     def noise(self) -> Shaped[Tensor, "*noise"] | tuple[()]:
-        """The randomness of its compressor."""
+        """The randomness of the client's compressor."""
         return self.state.noise
 
     @property
     def chance(self) -> Shaped[Tensor, "*chance"]:
-        """The randomness of its simulator."""
+        """The randomness of the client's simulator."""
         return present(self.state.chance, "chance")
 
     def objective_weights(self, w: Vector) -> Float[Tensor, "K"]:
-        """The weights whose gradient is that of the mean objective: 1/M on them, 0 elsewhere."""
+        """The weights of the mean objective's gradient: 1/M for objectives, 0 for constraints."""
         return objective_weights(self.num_objectives, self.num_constraints, w)
 
     def each(self, function: Callable[..., Any], in_dims: tuple[Any, ...]) -> Callable[..., Any]:
-        """`torch.func.vmap`, or a plain loop where the engine takes one thing after another.
+        """`torch.func.vmap`, or a plain loop if the engine works sequentially.
 
         `in_dims` has 0 or None for every argument.
         """
@@ -93,17 +93,17 @@ class Client:
         return self.rows
 
     def value_batch(self) -> Batch:
-        """The rows on which the client estimates its loss values: a drawn batch, or all."""
+        """The rows for estimates of loss values: a drawn batch, or all rows."""
         return self.state.values if isinstance(self.state.values, Batch) else self.rows
 
     def losses(self, w: Vector, batch: Batch) -> Float[Tensor, "K"]:
-        """The client's objectives and constraints at `w`."""
+        """The client's objectives and constraints at `w`, `[K]`."""
         return self.loss_function(w, batch)
 
     def constraint(self, w: Vector, batch: Batch) -> Float[Tensor, "*s"]:
         """The client's message about its constraints at `w`: their values, or statistics.
 
-        One constraint is a number, several are `[C]`.
+        The value of one constraint is a number; the values of several are `[C]`.
         """
         if self.pooled is not None:
             return self.pooled.statistics(w, batch)
@@ -111,23 +111,23 @@ class Client:
         return values[0] if self.num_constraints == 1 else values
 
     def gradient(self, w: Vector, batch: Batch, weights: Float[Tensor, "K"]) -> Vector:
-        """Gradient of `weights @ losses(w, batch)`: closed form if the problem states one."""
+        """The gradient of `weights @ losses(w, batch)`, in closed form if the problem has one."""
         return pullback(self.loss_function, self.gradient_function, w, batch, weights)
 
 
 class Reply(NamedTuple):
-    """The result of a client's method with more than an upload: a memory, a report.
+    """An answer of a client's method that has a memory, and perhaps a report, beside the upload.
 
-    A report is for tables and figures alone: nothing that a round hands on may depend on it.
+    A report is only for tables and figures; no state of the algorithm may depend on it.
     """
 
     upload: Float[Tensor, "..."]
-    memory: Float[Tensor, "..."] | tuple[Float[Tensor, "..."], ...]  # a tuple for several things
+    memory: Float[Tensor, "..."] | tuple[Float[Tensor, "..."], ...]  # a tuple: several tensors
     report: Float[Tensor, "..."] | tuple[()] = ()
 
 
 def present(part: Part | tuple[()], name: str) -> Part:
-    """The part itself, or a ValueError if it did not come with this round."""
+    """Return the part; raise ValueError if it was not drawn or passed for this round."""
     if part == ():
         raise ValueError(f"Client: its {name} did not come with this round; see fed.clients().")
     return part  # type: ignore[return-value]

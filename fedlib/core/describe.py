@@ -1,4 +1,4 @@
-"""Descriptions of algorithms and problems in stored runs: dataclasses as plain JSON values."""
+"""Descriptions of algorithms and problems for stored runs: dataclasses as plain JSON values."""
 
 from collections.abc import Mapping
 from dataclasses import field, fields, is_dataclass
@@ -8,15 +8,15 @@ import numpy as np
 
 
 def added_field(default: Any) -> Any:
-    """Field added after runs were stored; `describe` omits it at its default.
+    """A field that was added after runs had been stored; `describe` omits its default value.
 
-    The class then does what it did before, so that keys of stored runs stay valid.
+    With the default the class behaves as before, so the keys of stored runs stay valid.
     """
     return field(default=default, metadata={"later": True})
 
 
 def describe(value: Any) -> Any:
-    """A JSON value that names a dataclass and its fields, recursively; see also `added_field`."""
+    """A JSON value that names a dataclass and its fields recursively; see also `added_field`."""
     if is_dataclass(value) and not isinstance(value, type):
         inner = {
             f.name: describe(x)
@@ -29,7 +29,7 @@ def describe(value: Any) -> Any:
         return {str(k): describe(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [describe(v) for v in value]
-    if isinstance(value, np.generic):  # one of numpy's numbers, as that of Python
+    if isinstance(value, np.generic):  # a number of numpy's becomes one of Python's
         return describe(value.item())
     if value is None or isinstance(value, (bool, int, float, str)):
         return value

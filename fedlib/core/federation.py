@@ -1,11 +1,10 @@
-"""The line between server and clients: `ask`, `broadcast`, and the bits that cross it.
+"""The line between server and clients: `ask`, `broadcast`, and the count of the bits they send.
 
-An algorithm is a program at the server. It reaches its clients through a Federation only, which
-maps a client's method over the round's participants. Three engines share one interface:
-`Vectorized` maps with `torch.func.vmap`; `Sequential` takes one participant after another, which is
-faster for convolutions on a CPU; `Loop` is the plain twin of both, which moreover sends every
-message through the wire format's `encode` and `decode`, so that a format which cannot carry its
-message shows.
+An algorithm is a program at the server. It reaches its clients only through a `Federation`, which
+maps a client's method over the round's participants. Three engines share this interface.
+`Vectorized` maps with `torch.func.vmap`. `Sequential` takes one participant after another, which is
+faster for convolutions on a CPU. `Loop` also takes one after another and passes every message
+through the wire format's `encode` and `decode`, to show a format that cannot carry its message.
 """
 
 import inspect
@@ -28,12 +27,11 @@ SERVER, PARTICIPANT, EVERYONE = "server", "participant", "every client"
 
 
 class Sent(NamedTuple):
-    """One message, as often as it was sent at once.
+    """One message, with the number of copies that were sent.
 
-    `sender` and `receiver` are `"server"`, `"participant"`, `"every client"` or `"client 3"`;
-    `what` is the name of an argument or of a client's method, or `broadcast`. `floats` and
-    `indices` are the real and the whole numbers that it is about, `bits` what one copy takes on
-    the wire.
+    `sender` and `receiver` are `"server"`, `"participant"`, `"every client"` or `"client 3"`.
+    `what` names an argument or a client's method, or is `broadcast`. `floats` and `indices` count
+    the real and the whole numbers in the message; `bits` is the length of one copy on the wire.
     """
 
     sender: str
@@ -46,20 +44,20 @@ class Sent(NamedTuple):
 
 
 class Federation:
-    """One round's access to the clients of `problem`; engines say how a method is mapped.
+    """One round's access to the clients of `problem`; an engine defines how a method is mapped.
 
-    `bits_up` and `bits_down` are what has crossed the line so far in this round, all clients
-    together: uploads and `broadcast` by their wire format, what `ask` sends at 32 bits a number. A
-    list in `log` receives every message as a `Sent`.
+    `bits_up` and `bits_down` count the bits of this round so far, summed over all clients. Uploads
+    and `broadcast` count in their wire format; messages of `ask` count 32 bits a number. If `log`
+    is a list, every message is appended to it as a `Sent`.
     """
 
-    gradient: Callable[..., Any] | None = None  # of losses that state none, where it is captured
-    sequential_clients = False  # whether clients, and what a client maps over, are taken in a loop
+    gradient: Callable[..., Any] | None = None  # the captured gradient, if the problem has none
+    sequential_clients = False  # whether a plain loop replaces every map over clients
     log: list[Sent] | None = None
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.averaged = False  # whether the method has asked for the clients' `mean`
+        self.averaged = False  # whether the method has called `mean` in this round
         self.bits_up: int | Tensor = 0
         self.bits_down: int | Tensor = 0
 
@@ -69,10 +67,10 @@ class Federation:
         model: Float[Tensor, "d"] | tuple[()] = (),
         memory: Float[Tensor, "N *memory"] | tuple[()] = (),
     ) -> ClientState:
-        """The participants of this round; every part but the common model has a leading axis n.
+        """The participants of this round; every part except the common model has a leading axis n.
 
-        `model [d]` is what every client already holds; `memory [N, ...]` is cut to participants.
-        Drawn minibatches are gathered here, all rows of a client only when its method reads them.
+        `model [d]` is the model that every client already holds. `memory [N, ...]` is restricted to
+        the participants. Minibatches are gathered now, all rows of a client at their first use.
         """
         who = draw.participants
         return ClientState(
@@ -88,7 +86,7 @@ class Federation:
     def value_clients(
         self, draw: Draw, clients: ClientState, model: Float[Tensor, "d"]
     ) -> ClientState:
-        """The clients that are asked for loss values: the participants, or those the draw names."""
+        """The clients that send loss values: the participants, or other clients of the draw."""
         if not isinstance(draw.value_clients, Tensor):
             return clients
         asked = Draw(participants=draw.value_clients, values=draw.values)
@@ -97,11 +95,11 @@ class Federation:
     def constraint(
         self, answers: Float[Tensor, "n *s"], clients: ClientState | None = None
     ) -> tuple[Float[Tensor, ""], Float[Tensor, "*C"]]:
-        """The constraint's value from what the clients sent about it, and its slope.
+        """The constraint's value and its slope, computed from the clients' messages about it.
 
-        The mean over clients and 1, unless the problem pools statistics (`Pooled`). Of several
-        constraints the largest, as if their maximum were the one constraint: its slope is `[C]`, 1
-        for that constraint and 0 for the others.
+        Without pooled statistics (`Pooled`), the value is the mean over clients and the slope is 1.
+        Several constraints count as one, their maximum: the value is the largest of them, and the
+        slope `[C]` is 1 for this constraint and 0 for the others.
         """
         if self.problem.pooled is not None:
             return self.problem.pooled.combine(answers)
@@ -113,9 +111,9 @@ class Federation:
         return means.amax(), (place == means.argmax()).to(means.dtype)
 
     def mean(self, answers: Float[Tensor, "n *x"], clients: ClientState) -> Float[Tensor, "*x"]:
-        """The mean of what some clients have sent, by the problem's `client_weights`.
+        """The mean of the clients' messages, weighted by the problem's `client_weights`.
 
-        Where there are any, a client sends its own along, once a round: one number more.
+        If the problem has such weights, each client also sends its weight once in a round.
         """
         who = torch.as_tensor(clients.who)
         if self.problem.client_weights and not self.averaged:
@@ -128,7 +126,7 @@ class Federation:
     def _note(
         self, sender: str, receiver: str, what: str, part: Tensor, bits: int, copies: Any
     ) -> None:
-        """Log a message that is one tensor, where there is a log."""
+        """Append a message of one tensor to the log, if there is a log."""
         if self.log is not None:
             sizes = count_numbers([part])
             self.log.append(Sent(sender, receiver, what, *sizes, bits, int(copies)))
@@ -154,13 +152,13 @@ class Federation:
         wire: Compressor | None = None,
         active: Bool[Tensor, "n"] | None = None,
     ) -> Any:
-        """Send `broadcast` to the participants, run `method` at each, gather what they upload.
+        """Send `broadcast` to the participants, run `method` at each, and collect their uploads.
 
-        Returns the uploads `[n, ...]`, or `(uploads, memories)` if the method returns a `Reply`,
-        and `(uploads, memories, reports)` if that has a report, which is not counted.
-        The uploads are counted in the wire format `wire` (32 bits a number if none is named).
-        Where coins decide who takes part, `active [n]` says who does: all are computed, but only
-        the messages from and to these are counted, and the caller drops the others' answers.
+        Returns the uploads `[n, ...]`; if the method returns a `Reply`, `(uploads, memories)`; if
+        the reply has a report, `(uploads, memories, reports)`. Reports are not counted. Uploads are
+        counted in the wire format `wire`, by default at 32 bits a number. If coins decide who takes
+        part, `active [n]` marks these clients. All answers are computed, but only the messages from
+        and to active clients are counted; the caller must drop the other answers.
         """
         wire = Identity() if wire is None else wire
         answer = self._map(method, clients, broadcast, wire)
@@ -187,9 +185,9 @@ class Federation:
         noise: Shaped[Tensor, "*noise"] | tuple[()] = (),
         receivers: int | None = None,
     ) -> Float[Tensor, "d"]:
-        """Send one message through `wire` to some `receivers`, by default all N clients.
+        """Send one message in the format `wire`, by default to all N clients.
 
-        Returns what they receive.
+        `receivers` is the number of clients that get it. Returns the message as they receive it.
         """
         everyone = (EVERYONE, self.problem.num_clients)
         whom, n = everyone if receivers is None else (PARTICIPANT, receivers)
@@ -201,27 +199,27 @@ class Federation:
     def store_memory(
         self, memory: Float[Tensor, "N *memory"], draw: Draw, new: Float[Tensor, "n *memory"]
     ) -> Float[Tensor, "N *memory"]:
-        """The memories `[N, ...]` after the participants have replaced theirs by `new [n, ...]`."""
+        """The memories `[N, ...]` after `new [n, ...]` has replaced those of the participants."""
         index = draw.participants.view(-1, *(1,) * (new.dim() - 1)).expand_as(new)
         return memory.scatter(0, index, new)
 
     def project(self, x: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
-        """The projection onto the problem's feasible set, or `x` itself if it has none."""
+        """Project onto the problem's feasible set; without a set, return `x`."""
         return x if self.problem.set is None else self.problem.set.project(x)
 
     def info(self, **metrics: Shaped[Tensor, "..."]) -> Info:
-        """The round's report: `metrics`, and the bits that crossed the line in it."""
+        """The round's report: `metrics`, and the bits that were sent in the round."""
         if self.problem.client_weights and not self.averaged:
             raise ValueError(
-                "run: the method must average by the problem's client_weights, it weighs clients "
-                "in its own way; give the problem without weights."
+                "run: the method must average by the problem's client_weights, but it weights "
+                "clients in its own way; use the problem without weights."
             )
         like = torch.zeros((), dtype=torch.float64, device=self.problem.w0.device)
         bits = {"bits_up": like + self.bits_up, "bits_down": like + self.bits_down}
         return {**metrics, **bits}
 
     def client(self, state: ClientState, most: int | None = None) -> Client:
-        """One client: its own tensors, `most` rows or less, and the form of the losses."""
+        """The object for one client: its tensors, at most `most` rows, and the losses."""
         p = self.problem
         return Client(
             state,
@@ -236,26 +234,26 @@ class Federation:
         )
 
     def only_client(self, draw: Draw) -> Client:
-        """The one client of a centralized problem, at the server: nothing is sent or counted."""
+        """The one client of a centralized problem, at the server; no message is sent or counted."""
         return self.client(index_tree(self.clients(draw), 0))
 
     def _carried(self, x: Tensor, wire: Compressor, noise: Any) -> Tensor:
-        """A compressed message as it arrives."""
+        """A compressed message as the receiver gets it."""
         del wire, noise
         return x
 
     def _map(self, method: Any, clients: ClientState, broadcast: Any, wire: Compressor) -> Any:
-        """The answers of all participants, stacked; an engine's own."""
+        """The stacked answers of all participants; each engine defines this method."""
         del method, clients, broadcast, wire
         raise TypeError("Federation: this is the interface; use Vectorized, Sequential or Loop.")
 
 
 class Vectorized(Federation):
-    """All participants at once, by `torch.func.vmap`."""
+    """The engine that runs all participants at once, by `torch.func.vmap`."""
 
     def _map(self, method: Any, clients: ClientState, broadcast: Any, wire: Compressor) -> Any:
-        del wire  # only the plain twin sends real messages
-        # One model for all keeps its products with the data whole: no axis for it, 0 for the rest.
+        del wire  # only `Loop` encodes messages
+        # The common model has no mapped axis, so products with the data stay whole.
         axes = ClientState._make((None, *(0,) * (len(ClientState._fields) - 1)))
 
         def answers(clients: ClientState, most: int | None = None) -> Any:
@@ -278,9 +276,9 @@ class Vectorized(Federation):
 
 
 class Sequential(Federation):
-    """One participant after another, each message arriving as it was sent.
+    """The engine that runs one participant after another.
 
-    `run` captures the gradient of losses that state none, and replays it.
+    `run` captures the gradient of a problem that has no closed form, and replays it.
     """
 
     sequential_clients = True
@@ -298,7 +296,7 @@ class Sequential(Federation):
 
 
 class Loop(Sequential):
-    """The plain twin: one after another, each upload sent through the wire's encode and decode.
+    """The sequential engine that passes each upload through the wire's `encode` and `decode`.
 
     >>> from fedlib import FedAvg, problems, run
     >>> end = run(FedAvg(0.1, 2, 4), problems.quadratics(), rounds=5, engine=Loop)
@@ -311,6 +309,6 @@ class Loop(Sequential):
 
 
 def count_numbers(parts: Sequence[Shaped[Tensor, "..."]]) -> tuple[int, int]:
-    """The number of real and of whole numbers in some tensors."""
+    """Count the real numbers and the whole numbers in some tensors."""
     floats = sum(x.numel() for x in parts if x.is_floating_point())
     return floats, sum(x.numel() for x in parts) - floats

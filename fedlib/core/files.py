@@ -1,4 +1,4 @@
-"""Atomic file writes, and JSON files that are sealed by a digest."""
+"""Atomic file writes, and JSON files whose content is checked by a digest."""
 
 import hashlib
 import json
@@ -11,20 +11,20 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-PART = ".part-"  # files being written; an old one was left by a process that was killed
+PART = ".part-"  # prefix of files being written; an old one was left by a killed process
 DAY = 24 * 3600
 SCHEMA = 1
 REPAIR = "restore it, or delete it and reproduce it"
 
 
 def atomic_write(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    """Call `write` on a temporary file beside `path`, and move it there once it is on the disk.
+    """Call `write` on a temporary file beside `path`, and rename it to `path` once it is complete.
 
-    The file has the rights that the umask gives a new one. Such files that killed processes left in
-    the folder are removed after a day.
+    The file has the access rights that the umask gives to a new file. Temporary files that killed
+    processes left in the folder are removed after a day.
 
-    Raises OSError if the folder cannot be written to or the disk is full; nothing is left behind,
-    and what was at `path` before is untouched.
+    Raises OSError if the folder is not writable or the disk is full; then no file is left behind,
+    and a file that was at `path` before is unchanged.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -43,7 +43,7 @@ def atomic_write(path: Path, write: Callable[[IO[bytes]], object]) -> None:
 
 @contextmanager
 def temporary_file(folder: Path) -> Iterator[tuple[Path, IO[bytes]]]:
-    """A new file in a folder, removed afterwards unless it has another name by then."""
+    """A new file in a folder, which is removed afterwards unless it has been renamed."""
     name = folder / f"{PART}{secrets.token_hex(8)}"
     try:
         with open(name, "xb") as file:
@@ -53,7 +53,7 @@ def temporary_file(folder: Path) -> Iterator[tuple[Path, IO[bytes]]]:
 
 
 def clear_parts(folder: Path) -> None:
-    """Remove files that killed processes left half written: those that are older than a day."""
+    """Remove unfinished files that killed processes left, if they are older than a day."""
     with suppress(OSError):
         for path in folder.glob(f"{PART}*"):
             if time.time() - path.stat().st_mtime > DAY:
@@ -61,7 +61,7 @@ def clear_parts(folder: Path) -> None:
 
 
 def read_json(path: Path, kind: str | None = None) -> dict[str, Any]:
-    """Read a stored file and check its schema, its digest and, if one is named, its kind.
+    """Read a stored file and check its schema, its digest and, if `kind` is given, its kind.
 
     Raises ValueError for a file that is missing, damaged, changed by hand, or of another schema or
     kind.
@@ -72,15 +72,15 @@ def read_json(path: Path, kind: str | None = None) -> dict[str, Any]:
     except FileNotFoundError:
         make = "make it with `papers reproduce`"
         where = "set FEDLIB_RESULTS to a folder that has it, or use Trace.save for your own run"
-        raise ValueError(f"{what} exist, it is not there; {make}, {where}.") from None
-    except (OSError, ValueError, RecursionError) as error:  # or no UTF-8, no JSON, too deep
+        raise ValueError(f"{what} exist, but it is missing; {make}, {where}.") from None
+    except (OSError, ValueError, RecursionError) as error:  # not UTF-8, not JSON, or nested deeply
         why = getattr(error, "strerror", None) or str(error).partition("\n")[0]
-        raise ValueError(f"{what} be whole JSON, it is damaged ({why}); {REPAIR}.") from None
+        raise ValueError(f"{what} be complete JSON, but is damaged ({why}); {REPAIR}.") from None
     held = data if isinstance(data, dict) else {}
     own = digest({key: value for key, value in held.items() if key != "digest"})
     for fits, rule in (
         (held.get("schema") == SCHEMA, f"have schema {SCHEMA}, got {held.get('schema')}"),
-        (own == held.get("digest"), "agree with its digest, it was changed"),
+        (own == held.get("digest"), "agree with its digest, but it was changed"),
         (kind in (None, held.get("kind")), f"be of kind {kind!r}, got {held.get('kind')!r}"),
     ):
         if not fits:
@@ -89,7 +89,7 @@ def read_json(path: Path, kind: str | None = None) -> dict[str, Any]:
 
 
 def write_json(path: Path, payload: Mapping[str, Any]) -> None:
-    """Write a JSON file atomically, one line a seed, so that a change shows as one line."""
+    """Write a JSON file atomically, with one line for each seed, so that differences are short."""
     text = json_text(payload)
     atomic_write(path, lambda file: file.write(text.encode()))
 
@@ -101,6 +101,6 @@ def json_text(payload: Mapping[str, Any]) -> str:
 
 
 def digest(content: Any) -> str:
-    """SHA-256 of canonical JSON."""
+    """The SHA-256 digest of canonical JSON."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

@@ -1,7 +1,7 @@
-"""The nouns of the library: Problem, Batch, Draw, and the sets that problems may name.
+"""The central data types of the library: Problem, Batch, Draw, and the interface of convex sets.
 
-Letters, once for the whole library: N clients, n participants, d parameters, K losses (M objectives
-first, then C constraints), E local steps, B batch rows, m rows per client (padded), S seeds,
+The whole library uses these letters: N clients, n participants, d parameters, K losses (M
+objectives, then C constraints), E local steps, B batch rows, m rows of a client (padded), S seeds,
 G grid points, T rounds.
 """
 
@@ -23,15 +23,15 @@ from fedlib.core.describe import describe
 from fedlib.core.trees import loop_map
 
 Info = dict[str, Tensor]
-#: Names that a metric cannot have: columns of `Trace.to_frame`.
+#: Names that a metric cannot have, because they are columns of `Trace.to_frame`.
 TAKEN = ("seed", "round", "")
 
 
 class Batch(NamedTuple):
-    """Some rows of one client, and how much each counts.
+    """Some rows of one client, and the weight of each row.
 
-    `data` holds the problem's tensors restricted to these rows, each `[B, ...]`; `weight [B]` sums
-    to one (padding rows weigh nothing), so that a mean over the batch is `weight @ row_values`.
+    `data` holds these rows of the problem's tensors, each `[B, ...]`. The entries of `weight [B]`
+    sum to one, and padding rows have weight 0, so a mean over the batch is `weight @ row_values`.
     """
 
     data: tuple[Shaped[Tensor, "..."], ...]
@@ -39,9 +39,9 @@ class Batch(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """All randomness of one round, drawn on the CPU before it starts.
+    """All randomness of one round, drawn on the CPU before the round starts.
 
-    Positions count within a client (0 .. its size - 1). Parts a round does not need are `()`.
+    Positions count the rows within a client, from 0. Parts that a round does not need are `()`.
     """
 
     participants: Int[Tensor, "n"]
@@ -49,17 +49,17 @@ class Draw(NamedTuple):
     values: Int[Tensor, "n B"] | tuple[()] = ()
     uplink: Shaped[Tensor, "n ..."] | tuple[()] = ()
     downlink: Shaped[Tensor, "..."] | tuple[()] = ()
-    value_clients: Int[Tensor, "n"] | tuple[()] = ()  # asked for values, if others
-    chance: Shaped[Tensor, "n ..."] | tuple[()] = ()  # what the clients' simulators or coins draw
-    others: "tuple[Draw, ...]" = ()  # of clients that are asked for something else
+    value_clients: Int[Tensor, "n"] | tuple[()] = ()  # clients that send values, if others
+    chance: Shaped[Tensor, "n ..."] | tuple[()] = ()  # randomness of clients' simulators or coins
+    others: "tuple[Draw, ...]" = ()  # draws for clients with other tasks
 
 
 class Pooled(NamedTuple):
     """A constraint whose value is not the mean of the clients' values.
 
-    `statistics(w, Batch) -> [s]` is what a client sends in its place; the server forms
-    `combine([n, s]) -> (value, slope)`, where `slope` multiplies every client's constraint gradient
-    (the sign of what is inside an absolute value, say).
+    A client sends `statistics(w, Batch) -> [s]` in place of a value. The server computes
+    `combine([n, s]) -> (value, slope)`, where `slope` multiplies every client's constraint
+    gradient; for an absolute value it is the sign of the argument.
     """
 
     statistics: Callable[[Float[Tensor, "d"], Batch], Float[Tensor, "s"]]
@@ -68,7 +68,7 @@ class Pooled(NamedTuple):
 
 @runtime_checkable
 class ConvexSet(Protocol):
-    """A closed convex set with the three oracles that methods ask for."""
+    """A closed convex set with the three operations that methods need."""
 
     def project(self, x: Float[Tensor, "*b d"]) -> Float[Tensor, "*b d"]:
         """The nearest point of the set."""
@@ -82,7 +82,7 @@ class ConvexSet(Protocol):
 
 @dataclass(frozen=True)
 class Problem:
-    """Objectives, constraints and the clients' data.
+    """The objectives, the constraints and the clients' data.
 
     >>> from fedlib import problems
     >>> problem = problems.quadratics()
@@ -93,33 +93,34 @@ class Problem:
 
     Parameters
     ----------
-    name : what errors and stored runs call it.
-    data : tensors `[R, ...]`; row r of all of them is one sample. One copy, on one device.
-    rows : `[N, m]`, the row indices of every client, padded by repetition; or those of one client
-        after another `[sum(sizes)]`, for clients of very unequal size: rows are then padded for
-        clients of similar size together, and only while a method reads all of them.
-    sizes : how many of a client's rows are real, N numbers.
+    name : the problem's name in error messages and stored runs.
+    data : tensors `[R, ...]`; row r of all tensors together is one sample. All clients share one
+        copy on one device.
+    rows : `[N, m]`, the row indices of every client, padded by repetition. For clients of very
+        unequal size, `[sum(sizes)]`, one client after another; rows are then padded only among
+        clients of similar size, and only while a method reads all of them.
+    sizes : the number of each client's rows without padding, N numbers.
     losses : `(w [d], Batch) -> [K]`, objectives first, then constraints (each required `<= level`).
     num_objectives : M, at least 1.
     num_constraints : C; K = M + C.
-    w0 : `[d]`, where methods start.
+    w0 : `[d]`, the start of all methods.
     metrics : `(w [d], problem) -> {name: scalar}`, exact values for curves and tables.
     gradient : `(w, Batch, weights [K]) -> [d]`, the gradient of `weights @ losses` in closed form;
-        without it autograd is used. Algorithms do not notice.
+        without it autograd is used. Algorithms need no change.
     heldout : tensors that only `metrics` uses.
-    host_metrics : `(w [d], problem) -> {name: number}`, by any Python, of plain tensors on the CPU.
+    host_metrics : `(w [d], problem) -> {name: number}`; may run any Python code on CPU tensors.
     set : the feasible set of `w`, if any.
-    simulator : environments, for problems whose losses are simulated.
-    pooled : how the constraint's value is formed, where it is not the mean over clients.
-    lengths : `[N]`, `sizes` as a tensor, where it differs from seed to seed (`run` sees to it).
-    sequential_clients : whether clients go one after another on a CPU, as convolutions do better.
-    client_weights : how much each client counts in averages, N positive numbers; none: equally.
-    whole_batches : whether a client with fewer rows than a minibatch takes each of them once; else
-        it draws as many as all do, with replacement.
-    config : what a stored run records about it, JSON values only.
+    simulator : the environments, if the losses are simulated.
+    pooled : the rule for the constraint's value, if it is not the mean over clients.
+    lengths : `[N]`, `sizes` as a tensor if it differs between seeds; `run` sets it.
+    sequential_clients : whether clients run one after another on a CPU, which suits convolutions.
+    client_weights : each client's weight in averages, N positive numbers; if empty, all are equal.
+    whole_batches : whether a client with fewer rows than a minibatch uses each row once; otherwise
+        it draws a full minibatch with replacement.
+    config : the problem's record in a stored run, JSON values only.
 
-    Raises TypeError or ValueError at construction, one sentence that names the field. What the
-    functions give is checked by `run`, before the first round.
+    The constructor raises TypeError or ValueError that names the wrong field. `run` checks the
+    results of the functions before the first round.
     """
 
     name: Annotated[str, checks.SOME]
@@ -147,14 +148,14 @@ class Problem:
 
     def __post_init__(self) -> None:
         checks.fields(self)
-        describe(self.config)  # refuses what JSON has no word for
+        describe(self.config)  # raises TypeError for values that are not JSON
         _check_shapes(self)
         if all(map(_has_values, pytree.tree_leaves(self.tensors()))):
             _check_values(self)
 
     @property
     def num_clients(self) -> int:
-        """N."""
+        """The number of clients, N."""
         return len(self.sizes)
 
     @property
@@ -164,13 +165,14 @@ class Problem:
 
     @property
     def ragged(self) -> bool:
-        """Whether rows padded to the largest client would be more than four times as many."""
+        """Whether padding every client to the largest would more than quadruple the rows."""
         return self.rows.dim() == 1 and self.num_clients * max(self.sizes) > 4 * sum(self.sizes)
 
     def size_groups(self, clients: Sequence[int] | None = None) -> list[list[int]]:
-        """Places of some clients (all) in groups of similar size: one, unless sizes are `ragged`.
+        """Group the given clients (by default all) by size; one group unless sizes are `ragged`.
 
-        The largest client of a group has at most twice the rows of the smallest.
+        The groups hold places in the list of clients. The largest client of a group has at most
+        twice the rows of the smallest.
         """
         chosen = range(self.num_clients) if clients is None else clients
         if not self.ragged:
@@ -181,7 +183,7 @@ class Problem:
         return [groups[bits] for bits in sorted(groups)]
 
     def all_clients(self) -> Batch:
-        """Every client's rows at once: data `[N, m, ...]`, weight `[N, m]`."""
+        """All rows of every client: data `[N, m, ...]`, weight `[N, m]`."""
         return self.rows_of(range(self.num_clients))
 
     def own_rows(self, client: int) -> Int[Tensor, "m"]:
@@ -194,7 +196,7 @@ class Problem:
     def rows_of(self, clients: Int[Tensor, "n"] | Sequence[int], most: int | None = None) -> Batch:
         """All rows of some clients: data `[n, m, ...]`, weight `[n, m]`, zero on padding.
 
-        `most` is m where it is less than the rows of the largest of all clients.
+        `most` replaces m if it is smaller than the number of rows of the largest client.
         """
         clients = torch.as_tensor(clients, device=self.rows.device)
         if self.rows.dim() == 2:
@@ -213,7 +215,7 @@ class Problem:
         size = lengths[clients].unsqueeze(-1)
         places = torch.minimum(place, size - 1)
         rows = self.rows[clients] if table else self.row_numbers(clients, places)
-        weight = (place < size).to(self.w0.dtype) / size  # whole numbers alone: in float32
+        weight = (place < size).to(self.w0.dtype) / size  # whole numbers would divide in float32
         return Batch(self.data_at(rows), weight)
 
     def row_numbers(
@@ -233,7 +235,7 @@ class Problem:
         return Batch(tuple(x[0] for x in data), weight[0])
 
     def data_at(self, rows: Int[Tensor, "*b"]) -> tuple[Shaped[Tensor, "..."], ...]:
-        """The tensors of the data at some rows; whole rows are copied, which is fast."""
+        """The data tensors at some rows; whole rows are copied, which is fast."""
         flat = rows.flatten()
         return tuple(x.index_select(0, flat).view(*rows.shape, *x.shape[1:]) for x in self.data)
 
@@ -244,7 +246,7 @@ class Problem:
     def mean_over_clients(
         self, value: Callable[[Batch], Shaped[Tensor, "..."]]
     ) -> Shaped[Tensor, "..."]:
-        """The mean over all clients of `value(rows of a client)`, by `client_weights`."""
+        """The mean over all clients of `value(rows of a client)`, weighted by `client_weights`."""
         over_clients = loop_map if self.sequential_clients else torch.func.vmap
         groups = self.size_groups()
         each = [over_clients(value, (0,))(self.rows_of(group)) for group in groups]
@@ -253,7 +255,7 @@ class Problem:
     def mean(
         self, answers: Float[Tensor, "n *x"], clients: Sequence[int] | Int[Tensor, "n"]
     ) -> Float[Tensor, "*x"]:
-        """The mean of some clients' answers, by their `client_weights`."""
+        """The mean of some clients' answers, weighted by their `client_weights`."""
         if not self.client_weights:
             return answers.mean(0)
         every = torch.tensor(self.client_weights, dtype=answers.dtype, device=answers.device)
@@ -262,9 +264,9 @@ class Problem:
         return (weights.view(-1, *(1,) * (answers.dim() - 1)) * answers).sum(0)
 
     def weighted(self, weights: Literal["rows"] | Sequence[float]) -> "Problem":
-        """The same problem with clients that count by their `"rows"`, or by N positive numbers.
+        """The same problem with weighted clients: by their `"rows"`, or by N positive numbers.
 
-        Averages of clients' models, steps and losses then weigh them so, as in McMahan's FedAvg.
+        The weights enter the averages of models, steps and losses, as in McMahan's FedAvg.
         """
         if isinstance(weights, str):
             checks.one_of("weighted", "weights", weights, ("rows",))
@@ -276,11 +278,11 @@ class Problem:
     def scaled(self) -> "Problem":
         """The same problem with every objective divided by its mean at the start.
 
-        For objectives of very different scale: a method that weighs their gradients by length
-        trains the smallest first. Constraints, and metrics that do not ask for losses, are as
-        before.
+        Use it for objectives of very different scale: a method that weights gradients by their
+        length trains the smallest objective first. Constraints are not scaled, nor are metrics that
+        do not use the losses.
 
-        Raises ValueError unless all objectives are positive there.
+        Raises ValueError unless all objectives are positive at the start.
         """
         start = self.mean_losses(self.w0)[: self.num_objectives]
         rule = "have objectives that are positive at the start"
@@ -297,13 +299,13 @@ class Problem:
         return replace(self, set=convex_set, w0=start, config=config)
 
     def tensors(self) -> dict[str, Any]:
-        """The tensors, without the functions: they may differ from seed to seed."""
+        """The problem's tensors, which may differ between seeds, without its functions."""
         return {name: getattr(self, name) for name in ("data", "rows", "w0", "heldout", "lengths")}
 
     def with_tensors(self, tensors: Mapping[str, Any]) -> "Problem":
-        """The same problem over other tensors (another seed's split, another device).
+        """The same problem with other tensors (another seed's split, another device).
 
-        They are not checked: it is called in every round, inside of maps.
+        The tensors are not checked, because every round calls this method inside maps.
         """
         other = copy.copy(self)
         vars(other).update(tensors)
@@ -317,13 +319,13 @@ class Problem:
 def objective_weights(
     objectives: int, constraints: int, like: Shaped[Tensor, "..."]
 ) -> Float[Tensor, "K"]:
-    """The weights whose gradient is that of the mean objective: 1/M on objectives, 0 elsewhere."""
+    """The weights of the mean objective's gradient: 1/M for objectives, 0 for constraints."""
     weights = [1 / objectives] * objectives + [0.0] * constraints
     return torch.tensor(weights, dtype=like.dtype, device=like.device)
 
 
 def _over(problem: Problem, scales: tuple[float, ...], w: Tensor, batch: Batch) -> Tensor:
-    """The losses of a problem, each divided by a number."""
+    """The losses of a problem, each divided by its scale."""
     return problem.losses(w, batch) / w.new_tensor(scales)
 
 
@@ -334,7 +336,7 @@ def pullback(
     batch: Batch,
     weights: Float[Tensor, "K"],
 ) -> Float[Tensor, "d"]:
-    """Gradient of `weights @ losses(w, batch)`, by `gradient` if there is one, else autograd."""
+    """The gradient of `weights @ losses(w, batch)`, by `gradient` if it is given, else autograd."""
     if gradient is None:
         gradient = grad(lambda u, batch, weights: (weights * losses(u, batch)).sum())
     result = gradient(w, batch, weights)
@@ -344,9 +346,9 @@ def pullback(
 
 
 def try_losses(problem: Problem) -> None:
-    """Call the losses once, on the first client's rows, unless they need a simulator's episodes.
+    """Call the losses once on the first client's rows, unless they need a simulator's episodes.
 
-    Raises ValueError unless they give K numbers.
+    Raises ValueError unless they return K numbers.
     """
     if problem.simulator is not None:
         return

@@ -1,4 +1,4 @@
-"""Draw the randomness of a round, and check what several algorithms ask of a problem."""
+"""Functions that draw the randomness of a round, and checks that several algorithms share."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -13,7 +13,7 @@ from fedlib.compress.compressors import Compressor, Identity
 from fedlib.core.problem import Draw, Problem
 
 IDENTITY = Identity()
-MANY = 1000  # more clients are not permuted to draw a few of them
+MANY = 1000  # with more clients than this, a few of them are drawn without a permutation
 
 
 def draw_round(
@@ -28,15 +28,15 @@ def draw_round(
     downlink: Compressor = IDENTITY,
     resample: bool = False,
 ) -> Draw:
-    """Distinct participants, uniformly; their minibatches with replacement; compressors' noise.
+    """Draw distinct participants uniformly, their minibatches with replacement, and the noise.
 
     The order of the draws from `rng`, the seed's generator, is part of the format of stored runs.
 
     Parameters
     ----------
-    participants, local_steps, batch_size : n, E and B; no B for full batches.
-    value_batch_size : rows of the separate batch for loss values, or None for all rows.
-    uplink, downlink : asked for the randomness of n messages and of one.
+    participants, local_steps, batch_size : n, E and B; None as B means full batches.
+    value_batch_size : the rows of the separate batch for loss values, or None for all rows.
+    uplink, downlink : compressors; noise is drawn for n messages of `uplink`, one of `downlink`.
     resample : whether loss values come from a second, independent sample of n clients.
     """
     who = sample(problem.num_clients, participants, rng)
@@ -56,11 +56,10 @@ def draw_round(
 def draw_many(
     algorithm: Any, problems: Sequence[Problem], rngs: Sequence[torch.Generator], rounds: int
 ) -> Draw | None:
-    """The draws of many rounds at once, `[rounds, S, ...]`: those of one draw after another.
+    """Draw many rounds at once, `[rounds, S, ...]`, with the result of one draw after another.
 
-    For a method whose `sampling()` says what its `draw` asks `draw_round` for, if that is
-    participants alone; None for any other. In long runs of small rounds a draw a round would take
-    as long as the round.
+    This works for methods whose `sampling()` asks `draw_round` for participants only; for others it
+    returns None. In long runs of short rounds, separate draws would take as long as the rounds.
     """
     owner = next(kind for kind in type(algorithm).__mro__ if "draw" in vars(kind))
     settings = algorithm.sampling() if "sampling" in vars(owner) else {"batch_size": 1}
@@ -86,11 +85,11 @@ def draw_coins(
     local_steps: int = 1,
     batch_size: int | None = None,
 ) -> Draw:
-    """All clients, and in `chance` a uniform number in [0, 1) for each: the coin of `active`.
+    """Draw one uniform number in [0, 1) for every client, the coin that `active_clients` reads.
 
-    A client takes part with probability p if its number is below p, independently of the others; a
-    round may have nobody. The same numbers serve every p, so that runs with different p share
-    their randomness.
+    A client takes part with probability p, if its number is below p, independently of the others; a
+    round may have no participants. Runs with different p share the same numbers. They are stored in
+    `chance`, and all clients are participants of the draw.
     """
     n = problem.num_clients
     return Draw(
@@ -101,7 +100,7 @@ def draw_coins(
 
 
 def active_clients(draw: Draw, participation: float | Float[Tensor, ""]) -> Bool[Tensor, "N"]:
-    """The clients that take part, a boolean `[N]`: each by its own coin."""
+    """The clients that take part, as a boolean `[N]`; each has its own coin."""
     assert isinstance(draw.chance, Tensor)
     return draw.chance < participation
 
@@ -109,19 +108,19 @@ def active_clients(draw: Draw, participation: float | Float[Tensor, ""]) -> Bool
 def on_active(
     active: Bool[Tensor, "N"], new: Float[Tensor, "N *x"], old: Float[Tensor, "N *x"]
 ) -> Float[Tensor, "N *x"]:
-    """`new [N, ...]` for those who take part, `old [N, ...]` for the others."""
+    """Select `new [N, ...]` for clients that take part, `old [N, ...]` for the others."""
     return torch.where(active.view(-1, *(1,) * (new.dim() - 1)), new, old)
 
 
 def sample(size: int, count: int, rng: torch.Generator) -> Int[Tensor, "n"]:
-    """Distinct numbers below `size`, all ordered choices equally likely, as participants are drawn.
+    """Draw distinct numbers below `size`, such as participants; every ordered choice is as likely.
 
-    The first of a permutation. A few of more than `MANY` are drawn with replacement, and the first
-    of equal ones are taken: the time does not grow with `size`.
+    The numbers are the start of a permutation. From more than `MANY`, a few are drawn with
+    replacement and repetitions are skipped, so the time does not grow with `size`.
     """
     if size <= MANY or 4 * count > size:
         return torch.randperm(size, generator=rng)[:count]
-    chosen = dict[int, None]()  # a dictionary keeps the order
+    chosen = dict[int, None]()  # a dictionary, because it keeps the order
     while len(chosen) < count:
         chosen |= dict.fromkeys(torch.randint(size, (count,), generator=rng).tolist())
     return torch.tensor(list(chosen)[:count])
@@ -135,11 +134,11 @@ def check_work(
     *,
     constrained: bool | None = None,
 ) -> None:
-    """Check what a round asks of the clients and of the losses against the problem.
+    """Check the problem against what a round needs from its clients and losses.
 
-    Raises ValueError if there are fewer clients than participants, a batch of distinct rows is
-    larger than a client, or the method is for `constrained` problems (one objective, a constraint
-    at least) or for others, and the problem is not one.
+    Raises ValueError if there are fewer clients than participants, or if a batch of distinct rows
+    is larger than a client. If `constrained` is given, the problem must have one objective and at
+    least one constraint (True), or objectives only (False).
     """
     n, smallest = problem.num_clients, min(problem.sizes)
     checks.count(who, "participants", participants, high=n, note="the problem's clients")
@@ -162,7 +161,7 @@ def _positions(
     drawn = (unit * each).long()
     if not problem.whole_batches:
         return drawn
-    whole = torch.arange(batch).expand_as(drawn)  # places beyond a client's rows weigh nothing
+    whole = torch.arange(batch).expand_as(drawn)  # places beyond a client's rows have weight 0
     return torch.where(each <= batch, torch.minimum(whole, each - 1), drawn)
 
 
@@ -171,9 +170,9 @@ def _squeeze(x: Tensor | tuple[()], axis: int) -> Tensor | tuple[()]:
 
 
 def seeded(seed: Seed, stream: Literal["split", "rounds"]) -> torch.Generator:
-    """A CPU generator of its own for one seed and one purpose: `"split"` or `"rounds"`.
+    """A CPU generator for one seed and one purpose: `"split"` or `"rounds"`.
 
-    Raises ValueError if the seed is negative or the stream unknown.
+    Raises ValueError if the seed is negative or the stream is unknown.
     """
     checks.arguments(seeded, locals())
     return torch.Generator().manual_seed(2 * seed + (stream == "rounds"))

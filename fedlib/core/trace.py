@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-KIND = "trace"  # of a file: a run of one's own; stored runs of studies say "run"
-LARGEST_MODEL = 1000  # final models up to this many parameters are saved
+KIND = "trace"  # the kind of files that `Trace.save` writes; stored runs of studies have "run"
+LARGEST_MODEL = 1000  # final models with at most this many parameters are saved
 
 
 @dataclass(frozen=True)
 class Trace:
-    """Curves of one configuration over S seeds.
+    """The curves of one configuration over S seeds.
 
     >>> import torch
     >>> from fedlib import FedAvg, problems, run
@@ -38,17 +38,17 @@ class Trace:
 
     Attributes
     ----------
-    metrics : name -> `[S, T_eval]`, the problem's exact metrics at the *start* of the rounds listed
-        in `rounds`; the last column is for the final model.
-    info : name -> `[S, T]`, what the rounds reported, among it `bits_up` and `bits_down`.
-    rounds : `[T_eval]`, the round numbers of the columns of `metrics`, ending with T.
-    seeds : S numbers.
-    config : algorithm, problem, rounds: what the stored run is keyed by.
-    provenance : versions, device, time.
-    state : the final state, every tensor with leading axis S; a stored run has only the final
+    metrics : name -> `[S, T_eval]`, the problem's exact metrics at the *start* of the rounds in
+        `rounds`; the last column describes the final model.
+    info : name -> `[S, T]`, the reports of the rounds, among them `bits_up` and `bits_down`.
+    rounds : `[T_eval]`, the round numbers of the columns of `metrics`; the last is T.
+    seeds : the S seeds.
+    config : the algorithm, the problem and the rounds, by which a stored run is found.
+    provenance : versions, device and time.
+    state : the final state, every tensor with leading axis S. A stored run has only the final
         models `[S, d]`, or None if they are large.
-    output : what the algorithm returns as its solution `[S, d]` where that is not the final model
-        (FedSGM's averaged iterate; NaN where it is undefined), else None.
+    output : the algorithm's solution `[S, d]` if that is not the final model, else None. For FedSGM
+        it is the averaged iterate, NaN if undefined.
     """
 
     metrics: Mapping[str, Array]
@@ -61,12 +61,12 @@ class Trace:
     output: Array | None = None
 
     def of_rounds(self, name: str) -> Array:
-        """A metric at the starts of rounds only, without the final model: `[S, T_eval - 1]`."""
+        """A metric at the starts of the rounds, without the final model: `[S, T_eval - 1]`."""
         checks.one_of("Trace", "the name of a metric", name, self.metrics.keys())
         return self.metrics[name][:, :-1]
 
     def late(self, name: str, share: float = 0.2) -> Array:
-        """Per seed the mean of a metric over the last `share` of the evaluated rounds, `[S]`."""
+        """The mean of a metric over the last `share` of the evaluated rounds, per seed `[S]`."""
         checks.in_range("late", "share", share, 0, 1, open_low=True)
         x = self.of_rounds(name)
         if np.isnan(x).any():
@@ -74,7 +74,7 @@ class Trace:
         return np.asarray(x[:, -max(1, round(share * x.shape[1])) :].mean(1))
 
     def to_frame(self) -> "pd.DataFrame":
-        """A tidy frame: one row a seed and evaluated round, one column a metric."""
+        """A tidy data frame: a row per seed and evaluated round, a column per metric."""
         import pandas as pd
 
         s, t = len(self.seeds), len(self.rounds)
@@ -82,7 +82,7 @@ class Trace:
         return pd.DataFrame({**columns, **{k: x.reshape(-1) for k, x in self.metrics.items()}})
 
     def model(self, seed: int | None = None) -> Float[Tensor, "d"]:
-        """The final model `[d]` of a seed; the seed may be left out where there is one.
+        """The final model `[d]` of a seed; the argument may be left out if there is one seed.
 
         Raises ValueError for a seed that was not run, or a trace without models.
         """
@@ -96,9 +96,9 @@ class Trace:
     def state_dict(
         self, module: nn.Module, seed: int | None = None
     ) -> dict[str, Shaped[Tensor, "..."]]:
-        """The `state_dict` of the module that the problem was made of, at the final model.
+        """The `state_dict` at the final model of the module that defines the problem.
 
-        Raises ValueError as `model`, or if the module has another number of trainable parameters.
+        Raises ValueError as `model` does, or if the module's trainable parameters do not fit.
         """
         checks.arguments(Trace.state_dict, locals())
         w = self.model(seed)
@@ -110,17 +110,17 @@ class Trace:
         return {name: own.get(name, x) for name, x in module.state_dict().items()}
 
     def load_into(self, module: nn.Module, seed: int | None = None) -> nn.Module:
-        """The module, its parameters set to the final model; raises as `state_dict`."""
+        """Set the module's parameters to the final model; raises the errors of `state_dict`."""
         module.load_state_dict(self.state_dict(module, seed))
         return module
 
     def save(self, path: Path | str) -> None:
-        """Write curves, configuration and provenance as one JSON file, whole or not at all.
+        """Write curves, configuration and provenance to one JSON file, completely or not at all.
 
-        The final models `[S, d]` go with them where d is at most 1000; larger ones are kept by
-        `torch.save(trace.state_dict(module, seed), path)`. Numbers keep all their digits.
+        The file contains the final models `[S, d]` if d is at most 1000. To keep larger models,
+        call `torch.save(trace.state_dict(module, seed), path)`. Numbers keep all their digits.
 
-        Raises OSError if the folder cannot be written to.
+        Raises OSError if the folder is not writable.
         """
         checks.value("Trace.save", "path", path, Path | str)
         w = getattr(self.state, "w", self.state)
@@ -147,7 +147,7 @@ class Trace:
 
     @staticmethod
     def load(path: Path | str) -> "Trace":
-        """The inverse of `save`; `state` is then the final models `[S, d]`, or None.
+        """Read a file that `save` wrote; `state` is then the final models `[S, d]`, or None.
 
         Raises ValueError for a file that is missing, damaged, or of another kind.
         """
@@ -169,10 +169,10 @@ class Trace:
 
 
 def to_rows(x: Any) -> list[list[float | None]]:
-    """A matrix as lists; what is not finite becomes None, JSON's null."""
+    """A matrix as lists; NaN and infinity become None, JSON's null."""
     return [[float(v) if math.isfinite(v) else None for v in row] for row in x]
 
 
 def from_rows(rows: list[list[float | None]]) -> Array:
-    """The inverse of `to_rows`; null is NaN."""
+    """The inverse of `to_rows`; null becomes NaN."""
     return np.array([[math.nan if v is None else v for v in row] for row in rows], dtype=float)

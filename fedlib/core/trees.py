@@ -1,4 +1,4 @@
-"""Stack, index and map trees of tensors, beside `torch.func.vmap`."""
+"""Functions that stack, index and map trees of tensors."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,17 +13,17 @@ def index_tree(tree: Any, index: Any) -> Any:
 
 
 def clone_tree(tree: Any) -> Any:
-    """The tree with every tensor in memory of its own."""
+    """A copy of the tree with every tensor in memory of its own."""
     return pytree.tree_map(torch.clone, tree)
 
 
 def stack_trees(trees: Sequence[Any]) -> Any:
-    """Trees of one structure as one tree, every tensor with a leading axis."""
+    """Stack trees of one structure: every tensor of the result has a leading axis."""
     return pytree.tree_map(lambda *xs: torch.stack(xs), *trees)
 
 
 def squeeze_map(function: Callable[..., Any], in_dims: tuple[Any, ...]) -> Callable[..., Any]:
-    """`torch.func.vmap` over an axis of length one: drop it, and put it back."""
+    """`torch.func.vmap` for an axis of length one, which it removes and adds again."""
 
     def one(*arguments: Any) -> Any:
         pairs = zip(arguments, in_dims, strict=True)
@@ -47,11 +47,11 @@ def loop_map(function: Callable[..., Any], in_dims: tuple[Any, ...]) -> Callable
 
 
 def explain_map_error(error: Exception) -> str:
-    """The reason why no map can follow a function; the empty text for any other error."""
+    """The reason why a map cannot follow a function, or "" for any other error."""
     text = str(error)
     if any(words in text for words in ("data-dependent", ".item()", "access data pointer")):
         return (
-            "branch on a tensor's value or read it, one recording serves all seeds and clients; "
+            "branch on a tensor's value or read it: one recording serves all seeds and clients; "
             "write torch.where(condition, a, b)"
         )
     if "random operation" in text:
