@@ -36,7 +36,7 @@ from torch import Tensor
 
 
 def sentence(who: str, name: str, rule: str, value: object, remedy: str = "") -> str:
-    """The error message `WHO: NAME must RULE, got VALUE; REMEDY.`"""
+    """The error message `WHO: NAME must RULE, got VALUE; REMEDY`, with its full stop."""
     return f"{who}: {name} must {rule}, got {short(value)}{f'; {remedy}' if remedy else ''}."
 
 

@@ -1,4 +1,4 @@
-"""Numbers computed from a model or from gradients, as pure functions of tensors.
+"""Measures of a model that are computed from a problem's exact gradient.
 
 The Frank-Wolfe gap is (11) of "Federated Frank-Wolfe Algorithm" (ECML PKDD 2024).
 """
@@ -13,7 +13,7 @@ from fedlib.core.problem import Problem, objective_weights, pullback
 
 
 def mean_gradient(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
-    """The gradient at `w` of the mean over clients of their mean objectives, on all rows."""
+    """The gradient at `w` of the clients' mean objectives, averaged over clients, on all rows."""
     checks.arguments(mean_gradient, locals())
     checks.vector("mean_gradient", "w", w, problem.dim)
     weights = objective_weights(problem.num_objectives, problem.num_constraints, w)
@@ -24,8 +24,8 @@ def mean_gradient(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, "d"]
 def fw_gap(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, ""]:
     """The Frank-Wolfe gap, the largest <grad F(w), w - u> over the points u of the feasible set.
 
-    Never negative for a feasible w, and 0 exactly at stationary points; for convex F it is no less
-    than F(w) - F*. All rows of all clients.
+    It is nonnegative for a feasible w, and 0 exactly at stationary points. For convex F it is at
+    least F(w) - F*. All rows of all clients enter the gradient.
 
     Raises ValueError unless the problem has a feasible set.
     """

@@ -1,4 +1,4 @@
-"""Torch modules as functions of one vector: what any module becomes, and two networks."""
+"""Torch modules as functions of one parameter vector, and some networks."""
 
 import copy
 import math
@@ -18,14 +18,14 @@ from fedlib.checks import Count, Rng
 
 @dataclass(frozen=True)
 class ModuleFunction:
-    """A module as a function of its trainable parameters, one vector `w [d]`, and of its inputs.
+    """A module as a function of its inputs and of its trainable parameters, one vector `w [d]`.
 
-    Frozen parameters and buffers keep the values that they had. It is pure, works under `vmap` and
-    `grad`, and takes its dtype and device from `w` (the inputs must agree with it); ValueError if
-    `w` is not a vector of length d.
+    Frozen parameters and buffers keep their values. The function is pure, works under `vmap` and
+    `grad`, and takes its dtype and device from `w`, which the inputs must match. It raises
+    ValueError if `w` is not a vector of length d.
 
-    `dropout` names the layers with dropout. Their coins are a hash of `w`, the row and its place:
-    they fall anew whenever the model has moved, and are the same whenever it has not.
+    `dropout` names the layers with dropout. Their masks are a hash of `w`, the row and its place,
+    so they change whenever the model changes, and only then.
     """
 
     module: nn.Module
@@ -36,7 +36,7 @@ class ModuleFunction:
     def __call__(
         self, w: Float[Tensor, " d"], *inputs: Shaped[Tensor, "..."], train: bool = True
     ) -> Shaped[Tensor, "..."]:
-        """The module's output; without dropout unless `train`."""
+        """The module's output; dropout is active only if `train`."""
         sizes = [shape.numel() for shape in self.shapes.values()]
         checks.vector("apply", "w", w, sum(sizes))
         parts = zip(self.shapes.items(), torch.split(w, sizes), strict=True)
@@ -52,15 +52,16 @@ class ModuleFunction:
 
 
 def ravel(module: nn.Module) -> tuple[Float[Tensor, " d"], ModuleFunction]:
-    """A module as `(w0 [d], apply)` with `apply(w, *inputs)` the module at parameters w.
+    """A module as a vector `w0 [d]` and a function `apply(w, *inputs)` of any parameters w.
 
     `w0` is a detached copy of the trainable parameters in the order of `module.named_parameters()`.
-    What is frozen (`requires_grad_(False)`), a buffer, or in eval mode stays as it is now. For
-    `nn.Dropout` in training mode see `ModuleFunction`.
+    Frozen parameters (`requires_grad_(False)`), buffers and layers in eval mode stay as they are.
+    For `nn.Dropout` in training mode see `ModuleFunction`.
 
-    Raises TypeError for what is no module; ValueError for no trainable parameters, some of several
-    dtypes or not yet initialized, batch norm in training mode (a state beside w, which no round
-    carries), or dropout inside of attention or a recurrent layer, or of whole channels.
+    Raises TypeError for an argument that is not a module. Raises ValueError if there are no
+    trainable parameters, or if they have several dtypes or are not initialized; for batch norm in
+    training mode, whose statistics no round carries; and for dropout of whole channels or inside
+    attention or a recurrent layer.
     """
     checks.arguments(ravel, locals())
     _check_pure(module)
@@ -78,7 +79,7 @@ def ravel(module: nn.Module) -> tuple[Float[Tensor, " d"], ModuleFunction]:
 
 
 class HashedDropout(nn.Module):
-    """Dropout whose coins are a hash of a number a row, `coins [B]`; none: nothing is dropped."""
+    """Dropout whose mask is a hash of a number per row, `coins [B]`; inactive without them."""
 
     coins: Int[Tensor, " B"]
 
@@ -88,7 +89,7 @@ class HashedDropout(nn.Module):
         self.register_buffer("coins", torch.zeros(0, dtype=torch.int64))
 
     def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B ..."]:
-        """The layer's input `[B, ...]`, a share p of it zero and the rest divided by 1 - p."""
+        """The layer's input `[B, ...]`: a share p becomes zero, the rest is divided by 1 - p."""
         if not len(self.coins):
             return x
         rule, got = f"see one of {len(self.coins)} rows a line", list(x.shape)
@@ -100,7 +101,7 @@ class HashedDropout(nn.Module):
 
 
 def row_hashes(w: Float[Tensor, " d"], rows: Shaped[Tensor, "B ..."]) -> Int[Tensor, " B"]:
-    """A number a row `[B]`: a hash of the model, the row and its place, in whole numbers."""
+    """A hash `[B]` for each row, of the model, the row and its place, in whole numbers."""
 
     def total(x: Shaped[Tensor, "B n"]) -> Int[Tensor, " B"]:
         x = x.detach()
@@ -114,19 +115,19 @@ def row_hashes(w: Float[Tensor, " d"], rows: Shaped[Tensor, "B ..."]) -> Int[Ten
 
 
 def mixed(x: Int[Tensor, "*b"]) -> Int[Tensor, "*b"]:
-    """Integers of 64 bits, scrambled (the finalizer of splitmix64)."""
+    """Scrambled 64-bit integers (the finalizer of splitmix64)."""
     for shift, factor in ((30, -4658895280553007687), (27, -7723592293110705685)):
         x = (x ^ (x >> shift)) * factor
     return x ^ (x >> 31)
 
 
 def is_recurrent(module: nn.Module) -> bool:
-    """Whether it holds an RNN, GRU or LSTM, over which torch cannot map."""
+    """Whether the module holds an RNN, GRU or LSTM, which torch cannot map."""
     return any(isinstance(part, nn.RNNBase) for part in module.modules())
 
 
 def linear(inputs: Count, outputs: Count) -> nn.Linear:
-    """A linear map that starts at zero."""
+    """A linear map whose weights and biases start at zero."""
     checks.arguments(linear, locals())
     layer = nn.Linear(inputs, outputs)
     for parameter in layer.parameters():
@@ -137,13 +138,13 @@ def linear(inputs: Count, outputs: Count) -> nn.Linear:
 def mlp(
     sizes: Sequence[Count], activation: Callable[[], nn.Module] = nn.ReLU, *, rng: Rng | None = None
 ) -> nn.Sequential:
-    """A fully connected network: linear maps between `sizes`, `activation` between them.
+    """A fully connected network with linear maps between `sizes` and `activation` between them.
 
     Args:
-        sizes: input, hidden and output numbers, e.g. (784, 128, 10).
-        activation: makes the activation module, e.g. `nn.ReLU` or `nn.Tanh`.
-        rng: draws the start, uniform in +-1/sqrt(inputs of the layer); a generator of seed 0 if
-            none is given (at zero a network with hidden layers has no useful gradient).
+        sizes: the numbers of inputs, hidden units and outputs, e.g. (784, 128, 10).
+        activation: a class such as `nn.ReLU` or `nn.Tanh`, whose objects are the activations.
+        rng: draws the start, uniform in +-1/sqrt(inputs of the layer); by default a generator of
+            seed 0. At zero, a network with hidden layers would have no useful gradient.
 
     Raises ValueError or TypeError for fewer than two sizes, or a size that is no count.
     """
@@ -160,13 +161,13 @@ def mlp(
 def picture_cnn(
     rng: Rng, *, channels: Count = 1, side: Count = 28, classes: Count = 10
 ) -> nn.Sequential:
-    """Two convolutions of 5 x 5 with max-pooling of 2 and ReLU, then linear maps; 184,586 numbers.
+    """Two convolutions of 5 x 5 with max-pooling of 2 and ReLU, then linear maps; 184,586 weights.
 
-    The network for pictures of the FedFW experiments (the authors' code; the paper says CNN):
-    convolutions `channels`-32-64, linear 1024-128 with ReLU and 128-`classes` (1024 for a side of
-    28). Weights and biases start uniform in +-1/sqrt(inputs of a unit), drawn from `rng`.
+    This is the CNN for pictures of the FedFW experiments, as in the authors' code: convolutions
+    `channels`-32-64, linear 1024-128 with ReLU and 128-`classes` (1024 for a side of 28). Weights
+    and biases start uniform in +-1/sqrt(inputs of a unit), drawn from `rng`.
 
-    Raises ValueError or TypeError for counts out of range; `side` is 16 at least.
+    Raises ValueError or TypeError for counts out of range; `side` is at least 16.
     """
     checks.arguments(picture_cnn, locals())
     checks.count("picture_cnn", "side", side, low=16)
@@ -181,14 +182,14 @@ def picture_cnn(
 
 
 def _blank(kind: type[nn.Module], *sizes: int) -> nn.Module:
-    """A layer whose numbers are not drawn, which would be from the global generator."""
+    """A layer whose parameters are not drawn, since torch would use the global generator."""
     with torch.device("meta"):
         layer = kind(*sizes)
     return layer.to_empty(device="cpu")
 
 
 def _started(module: nn.Sequential, rng: torch.Generator) -> nn.Sequential:
-    """The module, its weights and biases uniform in +-1/sqrt(inputs of a unit)."""
+    """Draw the module's weights and biases uniformly in +-1/sqrt(inputs of a unit)."""
     with torch.no_grad():
         for part in module:
             if isinstance(part, (nn.Conv2d, nn.Linear)):
@@ -199,18 +200,18 @@ def _started(module: nn.Sequential, rng: torch.Generator) -> nn.Sequential:
 
 
 def _drops(part: nn.Module) -> TypeGuard[nn.Dropout]:
-    """Whether a layer drops units one by one, at random."""
+    """Whether a layer drops single units at random."""
     return type(part) is nn.Dropout and part.training and 0 < part.p < 1
 
 
 def _check_pure(module: nn.Module) -> None:
-    """Raise ValueError for what a function of the parameters cannot be."""
+    """Raise ValueError if the module is not a function of its parameters and inputs alone."""
     for name, part in module.named_modules():
         where = f"{type(part).__name__}{f' ({name})' if name else ''}"
         if any(map(nn.parameter.is_lazy, part.parameters(recurse=False))):
             rule = "be initialized: call it once on some inputs"
             checks.require(False, "ravel", "module", rule, where)
-        layer = isinstance(part, nn.modules.dropout._DropoutNd)  # else attention, recurrent nets
+        layer = isinstance(part, nn.modules.dropout._DropoutNd)  # else attention or recurrent
         option = getattr(part, "p" if layer else "dropout", 0)
         random = part.training and isinstance(option, (int, float)) and option > 0
         random = random and not _drops(part)

@@ -1,4 +1,4 @@
-"""Provenance of stored files: versions, commit, kind of machine; no host, no person."""
+"""Provenance of stored files: versions, commit and kind of machine, but no host or person."""
 
 import datetime
 import os
@@ -12,11 +12,11 @@ import numpy as np
 import torch
 
 ROOT = Path(__file__).resolve().parents[1]
-PATIENCE = 20  # seconds for an answer of git
+PATIENCE = 20  # seconds to wait for git
 
 
 def versions() -> dict[str, Any]:
-    """Versions of the library and of what it stands on, the commit, the kind of CPU, the day."""
+    """Versions of the library and its dependencies, the commit, the kind of CPU, the date."""
     from fedlib import __version__
 
     return {
@@ -32,9 +32,9 @@ def versions() -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def _commit() -> dict[str, Any]:
-    """The commit of our own work tree; none where git, or its folder, is not there or not ours.
+    """The commit of this library's work tree; None without git or outside such a work tree.
 
-    Counts as changed where git cannot say.
+    The tree counts as changed if git cannot tell.
     """
     place = _git("rev-parse", "--show-toplevel", "--short=12", "HEAD")
     top, _, head = (place or "").rpartition("\n")
@@ -45,8 +45,8 @@ def _commit() -> dict[str, Any]:
 
 
 def _git(*words: str) -> str | None:
-    """The answer of git in our folder; None if it fails, hangs, or is not installed."""
-    # hooks of other repositories set variables that make git answer for these
+    """The output of git in this folder; None if git fails, hangs, or is not installed."""
+    # hooks of other repositories set variables that make git answer for those repositories
     env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
     command = ("git", "--no-optional-locks", *words)
     try:

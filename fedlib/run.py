@@ -1,4 +1,4 @@
-"""The only loop: rounds x seeds x hyperparameter grid, evaluated, checkpointed, resumable."""
+"""The loop over rounds, seeds and a grid of hyperparameters, with evaluations and checkpoints."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,9 +23,9 @@ from fedlib.engine.loop import Callback, RoundLoop
 
 
 def resolve_device(device: str | torch.device) -> torch.device:
-    """`"auto"` (a GPU if there is one) or a name that torch knows, as a device that exists.
+    """The device for `"auto"` (a GPU if there is one) or for a name that torch knows.
 
-    Raises ValueError for another word, or a GPU that is not there.
+    Raises ValueError for any other word, or if the GPU does not exist.
     """
     gpus = [f"cuda:{i}" for i in range(torch.cuda.device_count() * torch.cuda.is_available())]
     known = ["auto", "cpu", *["cuda"][: len(gpus)], *gpus]
@@ -55,43 +55,44 @@ def run(
 
     Parameters
     ----------
-    algorithms : one algorithm, or a list (a grid).
-    problem : the problem of all seeds, or `seed -> Problem` where the seed fixes the split; the
-        problems of the seeds must have equal shapes.
-    rounds : T.
-    seeds : distinct whole numbers, one stream of draws each; seed 3 alone gives what it gives among
-        others. One number is one seed: `seeds=3` is seed 3, `seeds=range(3)` are three.
-    evaluate_every : rounds between two evaluations of `problem.metrics`, which come before round 0
-        and after the last round in any case, and alone if it is no less than `rounds`.
+    algorithms : one algorithm, or a list of algorithms (a grid).
+    problem : one problem for all seeds, or a function `seed -> Problem` if the seed fixes the
+        split; the problems of all seeds must have equal shapes.
+    rounds : T, the number of rounds.
+    seeds : distinct whole numbers, each with its own random stream, so seed 3 has the same result
+        alone and among others. A single number is one seed: `seeds=3` runs seed 3, `seeds=range(3)`
+        runs three seeds.
+    evaluate_every : the number of rounds between two evaluations of `problem.metrics`. Evaluations
+        before round 0 and after the last round always take place; they are the only ones if the
+        number is not less than `rounds`.
     device : `"cpu"`, `"cuda"`, `"auto"`, `"mps"` for a problem in float32, or a `torch.device`.
-    checkpoint : file to resume from if it exists, and to write to (whole or not at all), in a
-        folder that exists. With more `rounds` than it has, the run goes on. A file that is damaged
-        or of another run is refused.
-    checkpoint_seconds : least time between two checkpoints.
-    progress : a bar for runs that take longer than some seconds.
-    engine : by default `Vectorized`, but `Sequential` on a CPU for a problem that asks for it;
+    checkpoint : a file in an existing folder. The run resumes from it if it exists, and writes to
+        it, completely or not at all. If `rounds` exceeds the file's rounds, the run continues. A
+        file that is damaged or of another run raises ValueError.
+    checkpoint_seconds : the least time between two checkpoints.
+    progress : whether runs that take longer than some seconds show a progress bar.
+    engine : by default `Vectorized`, or `Sequential` on a CPU if the problem asks for it; use
         `Loop` for tests and debugging.
-    start : the trace of one algorithm that is to go on: its rounds are the first of `rounds`, and
-        the whole is what it would have been at once. For a start from other models give the problem
-        another `w0`, for instance by a trained module.
-    callback : called as `callback(round, metrics, state)` after every evaluation but the last, with
-        metrics and state `[G, S, ...]` of the grid's algorithms and the seeds; if it returns True
-        the run ends there.
-    schedules : a field of the algorithm -> rule of the round t = 1, 2, ..., whose value multiplies
-        it: `{"lr": PowerLaw(1.0, 0.5)}`, or `{"lr": lambda t: 0.99**t}`.
+    start : the trace of one algorithm, which the run continues. The trace's rounds are the first of
+        `rounds`, and the result is that of one uninterrupted run. To start from another model, such
+        as a trained module, give the problem another `w0`.
+    callback : a function called as `callback(round, metrics, state)` after every evaluation except
+        the last. Metrics and state are `[G, S, ...]` for the grid's algorithms and the seeds. The
+        run ends if it returns True.
+    schedules : field of the algorithm -> function of the round t = 1, 2, ...; its value multiplies
+        the field, as in `{"lr": PowerLaw(1.0, 0.5)}` or `{"lr": lambda t: 0.99**t}`.
 
     Returns
     -------
-    A `Trace`, or a list of them for a list of algorithms.
+    A `Trace`, or a list of traces for a list of algorithms.
 
-    Raises ValueError or TypeError before the first round, for parameters that make no sense, and
-    for a round that branches on a tensor or draws random numbers; OSError if the checkpoint cannot
-    be written (the one before is then whole); Diverged, with round and seed, if the model is no
-    longer finite.
+    Raises ValueError or TypeError before the first round for invalid parameters, and for a round
+    that branches on a tensor or draws random numbers; OSError if the checkpoint cannot be written
+    (the one before stays complete); Diverged, with round and seed, if the model is not finite.
     """
     grid, seeds = check_algorithms(algorithms), check_seeds(seeds)
     checks.arguments(run, locals())
-    path, rounds, every = check_path(checkpoint), int(rounds), int(evaluate_every)  # numpy's, too
+    path, rounds, every = check_path(checkpoint), int(rounds), int(evaluate_every)  # may be numpy's
     loop = BatchedRuns(grid, problem, seeds, resolve_device(device), engine, schedules or {})
     config = {
         "algorithms": [describe(a) for a in grid],
@@ -115,14 +116,14 @@ def run(
 
 
 def describe_rule(rule: Callable[[int], float]) -> Any:
-    """A schedule as a configuration has it: its fields, or values at some rounds."""
+    """A schedule in a configuration: the fields of a dataclass, or values at some rounds."""
     if is_dataclass(rule):
         return describe(rule)
     return {str(t): float(rule(t)) for t in (1, 2, 3, 10, 100, 1000)}
 
 
 def check_algorithms(algorithms: object) -> list[Algorithm]:
-    """The algorithms of a grid, or the one; TypeError or ValueError for anything else."""
+    """The list of algorithms to run; TypeError or ValueError for anything else."""
     grid: list[Any] = [*algorithms] if isinstance(algorithms, Sequence) else [algorithms]
     checks.value("run", "algorithms", grid, Annotated[list[Algorithm], SOME])
     rule = "be dataclasses: write @dataclass(frozen=True) above their class"
@@ -131,7 +132,7 @@ def check_algorithms(algorithms: object) -> list[Algorithm]:
 
 
 def check_seeds(seeds: object) -> tuple[int, ...]:
-    """Distinct whole numbers of Python; TypeError or ValueError for anything else."""
+    """The seeds as distinct whole numbers of Python; TypeError or ValueError for anything else."""
     given = [seeds] if isinstance(seeds, Integral) else seeds
     given = given.tolist() if isinstance(given, np.ndarray) else given
     checks.value("run", "seeds", given, Annotated[Sequence[Seed], SOME])
@@ -142,7 +143,7 @@ def check_seeds(seeds: object) -> tuple[int, ...]:
 
 @contextmanager
 def _threads(dim: int, device: torch.device) -> Iterator[None]:
-    """One thread for small problems on the CPU; the caller's number afterwards."""
+    """Use one thread for small problems on the CPU; restore the number of threads afterwards."""
     before = torch.get_num_threads()
     torch.set_num_threads(count_threads(dim, device))
     try:

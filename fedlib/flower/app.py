@@ -1,4 +1,4 @@
-"""Flower's half at the server: a ServerApp that runs a job, over a link of Flower's messages.
+"""Flower's server side: a ServerApp that runs a job, over a link of Flower's messages.
 
 The ClientApp is in `examples/federation/client.py`, which imports neither torch nor this library.
 """
@@ -17,39 +17,39 @@ from fedlib.core.files import atomic_write
 from fedlib.flower.job import Job
 from fedlib.flower.server import Server
 
-PAUSE = 0.05  # seconds between two looks for answers
-LOOK = 2.0  # seconds between two looks for new SuperNodes
+PAUSE = 0.05  # seconds between two checks for answers
+LOOK = 2.0  # seconds between two checks for new SuperNodes
 
 Settings = Mapping[str, Any]
 
 
 class Nodes:
-    """A `Link` over Flower's SuperNodes, each of which says which client it is when asked."""
+    """A `Link` over Flower's SuperNodes, each of which tells its client number when asked."""
 
     def __init__(self, grid: Grid) -> None:
-        self.grid, self.method = grid, ""  # the method goes with every message
-        self.node = dict[int, int]()  # of a client that has said who it is
-        self.known = set[int]()  # nodes that were asked who they are
-        self.waiting = dict[int, bytes]()  # for clients that have not
-        self.open = dict[str, int]()  # messages without an answer, and the node
+        self.grid, self.method = grid, ""  # every message contains the method
+        self.node = dict[int, int]()  # client -> node, for clients that have told their number
+        self.known = set[int]()  # nodes that were asked for their client number
+        self.waiting = dict[int, bytes]()  # client -> message, for clients without a known node
+        self.open = dict[str, int]()  # message without an answer -> node
         self.came: list[tuple[int, bytes | None]] = []
         self.looked = 0.0
 
     def send(self, client: int, data: bytes) -> None:
-        """As in `Link`; kept until the client is there."""
+        """Send as in `Link`; the message is kept until the client's node is known."""
         if client in self.node:
             self.push(self.node[client], data)
         else:
             self.waiting[client] = data
 
     def push(self, node: int, data: bytes) -> None:
-        """One message to one node."""
+        """Send one message to one node."""
         content = RecordDict({"message": ConfigRecord({"data": data, "method": self.method})})
         message = Message(content, dst_node_id=node, message_type="query")
         self.open |= dict.fromkeys(self.grid.push_messages([message]), node)
 
     def receive(self, seconds: float) -> tuple[int, bytes | None] | None:
-        """As in `Link`; asks new nodes who they are."""
+        """Receive as in `Link`; new nodes are asked for their client numbers."""
         until = time.monotonic() + seconds
         while True:
             if time.monotonic() > self.looked + LOOK:
@@ -64,11 +64,11 @@ class Nodes:
             time.sleep(PAUSE)
 
     def take(self, message: Message) -> None:
-        """Take one answer."""
+        """Process one answer."""
         node = self.open.pop(message.metadata.reply_to_message_id, None)
         if node is None:
             return
-        if message.has_error():  # its process or its node is gone: it may come back, under a name
+        if message.has_error():  # its process or node is gone, and may come back as another node
             self.known.discard(node)
             gone = [j for j, its in self.node.items() if its == node]
             self.came += [(j, None) for j in gone if self.node.pop(j)]
@@ -86,10 +86,10 @@ def server_app(
     job: Callable[[Settings], Job],
     watch: Callable[[str, int, Server, Settings], None] | None = None,
 ) -> ServerApp:
-    """A ServerApp that runs `job(run_config)`, for one method of the run's `method` after another.
+    """A ServerApp that runs `job(run_config)` for each method that the run's `method` names.
 
-    Of the run's configuration it takes `method` (names between blanks), `deadline` and `folder`,
-    where the last model of each method is then `METHOD.pt`.
+    It reads three entries of the run's configuration: `method` (names separated by blanks),
+    `deadline` and `folder`, where it writes the last model of each method to `METHOD.pt`.
     `watch(method, round, server, run_config)` is called after every round.
     """
     app = ServerApp()

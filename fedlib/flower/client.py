@@ -1,4 +1,4 @@
-"""A client of a federation: it answers requests, by its own rows and its memory."""
+"""A client of a federation, which answers requests from its own rows and its memory."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from fedlib.flower.packing import Garbled, receive, send
 
 
 class Answered(Exception):
-    """A client's answer to the last frame that it has: no error, but the end of its half."""
+    """A client's answer to the last message it has; raised to leave the round, not as an error."""
 
     def __init__(self, upload: bytes) -> None:
         super().__init__("answered")
@@ -20,21 +20,21 @@ class Answered(Exception):
 
 
 class Client:
-    """Client number `me` of a job; one that starts anew gets all that was sent from the server."""
+    """Client number `me` of a job; after a restart, the server sends it the whole log again."""
 
     def __init__(self, job: Job, me: int) -> None:
         self.place, self.me = Place(job, me), me
-        self.base = 0  # where the round that is next begins in the server's log
+        self.base = 0  # the place in the server's log where the next round begins
         self.begin(self.base)
 
     def begin(self, at: int) -> None:
-        """Begin a round, at a place of the server's log."""
+        """Begin a round at a place of the server's log."""
         self.at = at
-        self.frames: list[bytes | None] = []  # what has come of it; None: for others
-        self.answers: dict[int, Any] = {}  # what was answered in it
+        self.frames: list[bytes | None] = []  # the round's messages so far; None: for others
+        self.answers: dict[int, Any] = {}  # the answers given in this round
 
     def handle(self, data: bytes) -> bytes:
-        """The answer to a request; after one that does not fit the round is begun again."""
+        """Answer a request; if it does not fit, begin the round again and say hello."""
         try:
             request, parts = disclose(data)
             if request["run"] != self.place.run:
@@ -43,7 +43,7 @@ class Client:
                 raise Garbled("the request goes on from elsewhere")
             for kind, part in zip(request["events"], parts, strict=True):
                 self.follow(kind, part)
-            if not self.frames:  # it is asked for nothing, but to be up to date
+            if not self.frames:  # the request only brings the client up to date
                 raise Answered(b"")
             ClientEnd(self, over=False).run()
             raise Garbled("the last message asks for nothing")
@@ -52,24 +52,24 @@ class Client:
         except Garbled:
             self.begin(self.base)
             return self.hello()
-        except Exception as error:  # its own data or machine: the others go on
+        except Exception as error:  # a fault of this client's data or machine: the others go on
             why = str(error).strip().splitlines() or [type(error).__name__]
             return self.envelope("failed", why=why[0])
 
     def envelope(self, kind: str, parts: Any = (), **more: Any) -> bytes:
-        """An envelope from this client."""
+        """Make an envelope from this client."""
         return enclose({"run": self.place.run, "client": self.me, "kind": kind, **more}, parts)
 
     def hello(self) -> bytes:
-        """A message that says how far this client is."""
+        """A message that tells how much of the log this client has."""
         return self.envelope("hello", at=self.at)
 
     def follow(self, kind: str, data: bytes | None) -> None:
-        """Take the next event of the server's log."""
+        """Process the next event of the server's log."""
         if kind == "message":
             self.at += 1
             self.frames.append(data)
-        else:  # over
+        else:  # the round is over
             state, _ = ClientEnd(self, over=True).run()
             self.place.go_on(state)
             self.base = self.at + 1
@@ -77,9 +77,9 @@ class Client:
 
 
 class ClientEnd(End):
-    """A client's end: its rows, its memory, the frames that it was sent (None: not it).
+    """A client's end of a round: its rows, its memory and the messages that it was sent.
 
-    At the last frame of a round that is not `over` the client's answer is raised, as `Answered`.
+    At the last message of an unfinished round, it raises the client's answer as `Answered`.
     """
 
     def __init__(self, client: Client, *, over: bool) -> None:
@@ -87,14 +87,14 @@ class ClientEnd(End):
         self.own, self.over = client, over
 
     def frame(self) -> bytes:
-        """The message of this ask or broadcast."""
+        """The message of the current ask or broadcast."""
         data = self.own.frames[self.count] if self.count < len(self.own.frames) else None
         if data is None:
             raise Garbled(f"message {self.count} of the round is missing")
         return data
 
     def _map(self, method: Any, clients: ClientState, broadcast: Any, wire: Compressor) -> Any:
-        """Its own answer, for all."""
+        """Repeat this client's answer for all participants."""
         who, answer = self.asked(clients), self.blank_answer(method, clients, broadcast)
         if self.own.me in who:
             answer = self.own_answer(method, clients, broadcast, wire, who.index(self.own.me))
@@ -105,7 +105,7 @@ class ClientEnd(End):
     def own_answer(
         self, method: Any, clients: ClientState, broadcast: Any, wire: Compressor, at: int
     ) -> Any:
-        """The client's answer, by its own rows and what it was sent."""
+        """The client's answer, computed from its own rows and the messages it was sent."""
         data, sent = self.frame(), []
         for x in broadcast:
             size = FLOAT_BITS // 8 * x.numel()
@@ -126,7 +126,7 @@ class ClientEnd(End):
     def broadcast(
         self, wire: Compressor, message: Any, noise: Any = (), receivers: int | None = None
     ) -> Any:
-        """The message that arrived, or this end's own where the client is not addressed."""
+        """The received message, or this end's own if the client is not addressed."""
         if self.own.me in self.addressed(receivers):
             message = receive(wire, self.frame(), message, noise)
         self.count += 1

@@ -1,9 +1,9 @@
-"""Parts that all ends of a federation share: the job, an end's own data, its round, its envelopes.
+"""What all ends of a federation share: the job, an end's own data, its round, its envelopes.
 
-A round draws nothing and never branches on a tensor, so every end can run `algorithm.round` itself:
-asks and broadcasts come in the same order everywhere. What an end cannot know has a stand-in there:
-NaN for rows and memories at the server, its own answer for the others' at a client. What it must
-not use therefore shows, as NaN or as a wrong model.
+A round draws nothing and never branches on a tensor, so every end can run `algorithm.round` itself,
+with asks and broadcasts in the same order. Stand-ins replace what an end cannot know: NaN for rows
+and memories at the server, and a client's own answer for the other clients' answers. A method that
+uses such values by mistake therefore ends with NaN or with a wrong model.
 """
 
 import copy
@@ -34,15 +34,15 @@ from fedlib.vertical import VerticalProblem
 
 @dataclass(frozen=True)
 class Job:
-    """A run in a federation: the same object at the server and at every client.
+    """A run in a federation; the server and every client hold the same object.
 
     Parameters
     ----------
-    algorithm : any of the library's for samples at clients.
-    problem : `problem(client)`, with the rows of client `client` alone (`with_rows`);
-        `problem(None)` is the server's, with nobody's.
-    rounds : T.
-    seed : of the rounds' randomness, which every end draws for itself.
+    algorithm : any algorithm of the library whose clients hold samples.
+    problem : a function; `problem(client)` holds the rows of client `client` alone (`with_rows`),
+        and `problem(None)`, for the server, holds no rows.
+    rounds : T, the number of rounds.
+    seed : the seed of the rounds' randomness, which every end draws for itself.
     """
 
     algorithm: Algorithm
@@ -55,7 +55,7 @@ class Job:
 
 
 def client_problem(problem: Problem, client: int | None) -> Problem:
-    """The rows of one client (None: of nobody), everybody's sizes, start and losses.
+    """The problem with the rows of one client, or with no rows for None; all else is common.
 
     >>> from fedlib import problems
     >>> everything = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
@@ -89,22 +89,22 @@ def with_rows(
 
 
 def blank(x: Shaped[Tensor, "..."]) -> Shaped[Tensor, "..."]:
-    """NaN in place of floats, 0 in place of whole numbers."""
+    """Replace floats by NaN and whole numbers by 0."""
     return torch.full_like(x, torch.nan) if x.is_floating_point() else torch.zeros_like(x)
 
 
 def samples(draw: Draw) -> list[list[int]]:
-    """The clients of a round: the participants, those asked for values, others."""
+    """The clients of a round: the participants, those asked for values, and others of the draw."""
     groups = [x.tolist() for x in (draw.participants, draw.value_clients) if isinstance(x, Tensor)]
     return groups + [group for other in draw.others for group in samples(other)]
 
 
 class Place:
-    """The position of an end in a run: round, state before it, randomness from it on."""
+    """An end's position in a run: the round, the state before it, and the random generator."""
 
     def __init__(self, job: Job, me: int | None) -> None:
         self.problem, self.algorithm = job.problem(me), job.algorithm
-        self.mine = [] if me is None else [me]  # whose memory is here
+        self.mine = [] if me is None else [me]  # the clients whose memory is at this end
         divided = isinstance(self.problem, VerticalProblem)
         rule, name = "have its samples split among clients", self.problem.name
         checks.require(not divided, "Job", "problem", rule, name, "use run()")
@@ -117,7 +117,7 @@ class Place:
         self.draw: Draw = job.algorithm.draw(self.problem, self.rng)
 
     def own(self, state: Any) -> Any:
-        """A state as this end has it: NaN for the clients' memories but its own."""
+        """The state at this end, with NaN for the memories of other clients."""
         tables = {}
         for name in self.tables:
             x = getattr(state, name)
@@ -126,37 +126,37 @@ class Place:
         return state._replace(**tables)
 
     def go_on(self, state: Any) -> None:
-        """To the next round, from its state."""
+        """Move to the next round with its first state."""
         self.state, self.round = self.own(state), self.round + 1
         self.draw = self.algorithm.draw(self.problem, self.rng)
 
 
 class End(Federation):
-    """One round at an end, the round at which `place` stands.
+    """One round at an end, for the round and state in `place`.
 
-    How a method is mapped, and what becomes of a broadcast, the server's and the clients' ends say.
+    The server's and the clients' ends define how methods are mapped and messages are broadcast.
     """
 
     def __init__(self, place: Place) -> None:
         super().__init__(place.problem)
         self.place, self.draw = place, place.draw
-        self.count = 0  # asks and broadcasts so far
-        self.active: Bool[Tensor, "n"] | None = None  # who of the participants is asked
+        self.count = 0  # the number of asks and broadcasts so far
+        self.active: Bool[Tensor, "n"] | None = None  # the participants that are asked
 
     def run(self) -> Any:
-        """The round at this end, as far as its messages go: the next state, and what it reports."""
+        """Run the round as far as the messages go; return the next state and the report."""
         return self.place.algorithm.round(self, self.place.state, self.draw)
 
     def only_client(self, draw: Draw) -> Any:  # noqa: ARG002 - whatever is drawn
-        """Refused: nothing would cross a line."""
+        """Raise ValueError, because no message would be sent."""
         name = type(self.place.algorithm).__name__
         checks.require(False, "Job", "algorithm", "ask clients", name, "use run()")
 
     def ask(self, method: Any, clients: ClientState, *broadcast: Any, **options: Any) -> Any:
-        """As in `Federation`, with stand-ins for what this end does not know.
+        """Ask as in `Federation`, with stand-ins for what this end does not know.
 
-        At the server these are zeros for who is not asked and NaN for memories; at a client its own
-        answer stands for the others' too.
+        At the server, stand-ins are zeros for clients that are not asked and NaN for memories. At a
+        client, its own answer replaces the others' answers.
         """
         self.active = options.get("active")
         answer = super().ask(method, clients, *broadcast, **options)
@@ -164,17 +164,17 @@ class End(Federation):
         return answer
 
     def addressed(self, receivers: int | None) -> list[int]:
-        """The receivers of a broadcast: all N clients, or all whom the draw names."""
+        """The receivers of a broadcast: all N clients, or all clients in the draw."""
         everybody = [range(self.place.problem.num_clients)]
         return sorted(set().union(*(samples(self.draw) if receivers else everybody)))
 
     def asked(self, clients: ClientState) -> list[int]:
-        """The participants' numbers, -1 for who is not asked."""
+        """The participants' numbers; -1 for a participant that is not asked."""
         who = torch.as_tensor(clients.who)
         return (who if self.active is None else who.where(self.active, -1)).tolist()
 
     def blank_answer(self, method: Any, clients: ClientState, broadcast: Any) -> Any:
-        """One client's answer as NaN in its shape, which is found without computing it."""
+        """One client's answer with NaN entries; its shape is found without computing it."""
         blanks, device = self.place.blanks, self.problem.w0.device
         if self.count not in blanks:
             with FakeTensorMode(allow_non_fake_inputs=True) as mode:
@@ -189,12 +189,12 @@ class End(Federation):
 
 
 def as_reply(answer: Any) -> Reply:
-    """A client's answer with a memory and a report, if they are empty."""
+    """A client's answer as a `Reply`, with an empty memory and report if it has none."""
     return answer if isinstance(answer, Reply) else Reply(answer, ())
 
 
 def enclose(head: dict[str, Any], parts: Sequence[bytes | None] = ()) -> bytes:
-    """A head and some messages in one envelope, behind its check sum."""
+    """Put a head and some messages into one envelope with a check sum."""
     sizes = [None if part is None else len(part) for part in parts]
     text = json.dumps({**head, "sizes": sizes}).encode()
     body = len(text).to_bytes(4) + text + b"".join(part or b"" for part in parts)
@@ -202,7 +202,7 @@ def enclose(head: dict[str, Any], parts: Sequence[bytes | None] = ()) -> bytes:
 
 
 def disclose(data: bytes) -> tuple[dict[str, Any], list[bytes | None]]:
-    """Inverse of `enclose`; raises Garbled for other bytes."""
+    """The inverse of `enclose`; raises Garbled for other bytes."""
     if len(data) < 8 or zlib.crc32(data[4:]).to_bytes(4) != data[:4]:
         raise Garbled("an envelope is damaged")
     at = 8 + int.from_bytes(data[4:8])

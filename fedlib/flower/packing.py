@@ -1,9 +1,8 @@
-"""Messages as bytes: what a wire format's `encode` gives, in as many bits as the format counts.
+"""Messages as bytes: a wire format's encoded message, in as many bits as the format counts.
 
-A message is numbers and positions; `layout` says in what order they stand on the wire and how many
-bits each has. The last byte is filled up with zeros, so that `8 * len(pack(...))` is `bits(dim)`
-rounded up to whole bytes. A format that is not in the library says its layout by a method of that
-name.
+A message consists of numbers and positions; `layout` defines their order on the wire and the bits
+of each. The last byte is padded with zeros, so `8 * len(pack(...))` is `bits(dim)` rounded up to
+whole bytes. A format from outside the library defines its layout in a method `layout`.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -28,13 +27,13 @@ from fedlib.compress.compressors import (
 from fedlib.compress.sketches import Columns, Flat, Largest, Wire
 from fedlib.sets.vertices import Corner, OneEntry, RankOne, Several
 
-#: float32; sign, exponent and leading digits; -1 or 1; 0 or 1; an index; the indices that are set.
+#: float32; sign, exponent and leading digits; -1 or 1; 0 or 1; an index; indices as a bit map.
 Kind = Literal["number", "digits", "sign", "flag", "position", "map"]
 PLACES = ("position", "map")
 
 
 class Field(NamedTuple):
-    """`many` numbers or positions that follow each other on the wire, each of `bits` bits."""
+    """`many` consecutive numbers or positions on the wire, each of `bits` bits."""
 
     kind: Kind
     many: int
@@ -42,12 +41,12 @@ class Field(NamedTuple):
 
     @property
     def length(self) -> int:
-        """Bits of all of them; a map has one for everything that could be meant."""
+        """The number of bits of the field; a map has one bit for each possible position."""
         return self.bits if self.kind == "map" else self.many * self.bits
 
 
 class Garbled(ValueError):
-    """Bytes that are no message."""
+    """Bytes that are not a valid message."""
 
 
 def layout(wire: Any, dim: int) -> tuple[Field, ...]:
@@ -75,7 +74,7 @@ def layout(wire: Any, dim: int) -> tuple[Field, ...]:
             return layout(sketch.rule(tasks), dim)
         case Wire(Columns() as sketch, tasks):
             return layout(sketch.compressor, dim // tasks) * tasks
-        case Wire(Largest() as sketch, tasks):  # other value_bits only count as the authors' code
+        case Wire(Largest() as sketch, tasks):  # other value_bits only imitate the authors' count
             rule, bits = f"be {FLOAT_BITS} to be sent", sketch.value_bits
             checks.require(bits == FLOAT_BITS, "Largest", "value_bits", rule, bits)
             count = sketch.count_entries(tasks, dim // tasks)
@@ -92,7 +91,7 @@ def layout(wire: Any, dim: int) -> tuple[Field, ...]:
 
 
 def pack(wire: Compressor, message: Message, dim: int) -> bytes:
-    """The message of a vector of `dim` numbers, as bytes.
+    """The message of a vector of `dim` numbers as bytes.
 
     >>> top = TopK(0.5)
     >>> len(pack(top, top.encode(torch.tensor([3.0, -5.0, 1.0, 0.5])), 4)), top.bits(4)
@@ -113,7 +112,7 @@ def pack(wire: Compressor, message: Message, dim: int) -> bytes:
 
 
 def unpack(wire: Compressor, data: bytes, like: Float[Tensor, "d"]) -> Message:
-    """The message in some bytes, for `decode`; `like` gives its length, dtype and device.
+    """The message in some bytes, for `decode`; `like` has the vector's length, dtype and device.
 
     Raises Garbled if such a message has another number of bytes.
     """
@@ -127,7 +126,7 @@ def unpack(wire: Compressor, data: bytes, like: Float[Tensor, "d"]) -> Message:
         some, bits = np.split(bits, [field.length])
         entries = from_bits(some, field, like.dtype).to(like.device)
         (positions if field.kind in PLACES else values).append(entries)
-    # a matrix of gradients stays one: its format looks at a gradient at a time
+    # the format of a matrix of gradients needs a matrix, since it reads one gradient at a time
     rows = isinstance(wire, Wire) and isinstance(wire.sketch, Columns)
     shape = (wire.tasks, -1) if rows else (-1,)  # type: ignore[attr-defined]
     where = torch.cat(positions).view(shape) if positions else ()
@@ -135,7 +134,7 @@ def unpack(wire: Compressor, data: bytes, like: Float[Tensor, "d"]) -> Message:
 
 
 def send(wire: Compressor, x: Float[Tensor, "*s"], noise: Noise = ()) -> bytes:
-    """A vector that is already compressed, or a number, or a matrix read row by row, as bytes."""
+    """Convert a compressed vector, a number, or a matrix (read row by row) to bytes."""
     flat = x.detach().flatten()
     return pack(wire, wire.encode(flat, noise), flat.numel())
 
@@ -143,21 +142,21 @@ def send(wire: Compressor, x: Float[Tensor, "*s"], noise: Noise = ()) -> bytes:
 def receive(
     wire: Compressor, data: bytes, like: Float[Tensor, "*s"], noise: Noise = ()
 ) -> Float[Tensor, "*s"]:
-    """Inverse of `send`, in the shape, dtype and device of `like`; raises Garbled."""
+    """The inverse of `send`, in the shape, dtype and device of `like`; raises Garbled."""
     flat = like.flatten()
     try:
         return wire.decode(unpack(wire, data, flat), flat, noise).view(like.shape)
-    except (RuntimeError, IndexError) as error:  # a position outside of the vector
+    except (RuntimeError, IndexError) as error:  # a position outside the vector
         raise Garbled(f"a message of {type(wire).__name__} cannot be decoded") from error
 
 
 def entries_of(x: Noise) -> Any:
-    """The entries as a numpy vector, empty where there is no tensor."""
+    """The entries as a numpy vector, which is empty if there is no tensor."""
     return x.cpu().flatten().numpy() if isinstance(x, Tensor) else np.zeros(0)
 
 
 def to_bits(some: Any, field: Field) -> Any:
-    """The bits of some numbers or positions, the first bit of each first."""
+    """The bits of some numbers or positions, most significant bit first."""
     if field.kind == "map":
         return np.bincount(some, minlength=field.bits).astype(np.uint8)
     codes = some < 0 if field.kind == "sign" else some
@@ -165,14 +164,14 @@ def to_bits(some: Any, field: Field) -> Any:
         dtype = torch.float32 if some.dtype == np.int32 else torch.float64
         some = (torch.from_numpy(some) << dropped(field, dtype)).view(dtype).numpy()
     if field.kind in ("number", "digits"):
-        with np.errstate(over="ignore"):  # what float32 does not hold is infinite on the wire
+        with np.errstate(over="ignore"):  # numbers beyond float32's range become infinite
             codes = some.astype(np.float32).view(np.uint32) >> dropped(field, torch.float32)
     words = np.ascontiguousarray(codes.astype(">u8")).view(np.uint8).reshape(-1, 8)
     return np.unpackbits(words, axis=1)[:, 64 - field.bits :].flatten()
 
 
 def from_bits(some: Any, field: Field, dtype: torch.dtype) -> Shaped[Tensor, "n"]:
-    """Inverse of `to_bits`, the numbers in `dtype`."""
+    """The inverse of `to_bits`, with numbers in `dtype`."""
     if field.kind == "map":
         return torch.from_numpy(some.nonzero()[0])
     words = np.zeros((field.many, 64), np.uint8)

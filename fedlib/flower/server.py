@@ -1,4 +1,4 @@
-"""The server of a federation: all rounds of a job, over a link to the clients."""
+"""The server of a federation, which runs all rounds of a job over a link to the clients."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -20,26 +20,26 @@ class Event(NamedTuple):
     """An entry of a run's log: a message, or the end of a round."""
 
     kind: Literal["message", "over"]
-    clients: Sequence[int] = ()  # who gets the message
+    clients: Sequence[int] = ()  # the receivers of the message
     data: bytes = b""
 
 
 @runtime_checkable
 class Link(Protocol):
-    """The transport between a server and its clients; it knows nothing of a federation."""
+    """The transport between a server and its clients; it does not interpret messages."""
 
     def send(self, client: int, data: bytes) -> None:
-        """Send to a client; an answer need not come."""
+        """Send to a client; the link does not guarantee an answer."""
 
     def receive(self, seconds: float) -> tuple[int, bytes | None] | None:
-        """A client and what it answers, None for what did not reach it; None if nothing comes."""
+        """A client and its answer, which is None if the client was not reached; None on timeout."""
 
 
 class Server:
-    """Runs a job over a link.
+    """The server's side of a job over a link.
 
-    Within `deadline` seconds everybody who is asked must answer, else the run stops. A client that
-    has restarted gets all that it has missed, and is asked again.
+    The run stops unless every asked client answers within `deadline` seconds. A client that has
+    restarted is sent everything that it has missed, and is asked again.
     """
 
     def __init__(self, job: Job, link: Link, deadline: float = 600.0) -> None:
@@ -47,13 +47,13 @@ class Server:
         self.place, self.link, self.rounds = Place(job, None), link, job.rounds
         self.deadline = deadline
         self.log: list[Event] = []
-        self.held = [0] * self.place.problem.num_clients  # events that each client has got
-        self.counted = {"up": 0, "down": 0}  # bits, as the wire formats say
+        self.held = [0] * self.place.problem.num_clients  # the number of events each client has
+        self.counted = {"up": 0, "down": 0}  # bits according to the wire formats
         self.sent = {"up": 0, "down": 0}  # bytes of the messages
-        self.info: Info = {}  # what the last round reported, NaN for what clients alone know
+        self.info: Info = {}  # the last round's report, NaN for what only clients know
 
     def run(self, watch: Callable[[int, Any], None] | None = None) -> Any:
-        """All rounds; the last state. `watch(round, state)` is called after each.
+        """Run all rounds; return the last state. `watch(round, state)` is called after each round.
 
         Raises RuntimeError if a client does not answer, or the model is no longer finite.
         """
@@ -64,18 +64,18 @@ class Server:
             self.log.append(Event("over"))
             if not bool(torch.isfinite(state.w).all()):
                 raise RuntimeError(
-                    f"federation: the model must stay finite, it is not after round "
+                    f"federation: the model must stay finite, but is not finite after round "
                     f"{self.place.round}; take a smaller lr."
                 )
             self.place.go_on(state)
             if self.place.round == self.rounds:
-                self.collect(list(range(len(self.held))))  # all end with the same model
+                self.collect(list(range(len(self.held))))  # so that all clients get the final model
             if watch:
                 watch(self.place.round, state)
         return self.place.state
 
     def collect(self, asked: list[int]) -> dict[int, bytes]:
-        """The answers of those who are asked; raises RuntimeError where one does not come."""
+        """Collect the answers of the asked clients; raises RuntimeError if one is missing."""
         until, got = time.monotonic() + self.deadline, dict[int, bytes]()
         for j in asked:
             self.request(j)
@@ -93,7 +93,7 @@ class Server:
         return got
 
     def answer(self, j: int, data: bytes | None, wanted: bool) -> bytes | None:
-        """The answer in what came from client j, if it is that to what was asked last."""
+        """The answer in data from client j, if it answers the last request; else None."""
         if data is not None:
             head, parts = disclose(data)
             if (head["run"], head["client"]) != (self.place.run, j):
@@ -102,16 +102,16 @@ class Server:
                 raise Garbled(head["why"])
             if head["kind"] == "answer":
                 if not wanted or head["at"] != len(self.log):
-                    return None  # a second answer, or one to an older request
+                    return None  # a repeated answer, or one to an older request
                 self.held[j] = len(self.log)
                 return parts[0]
-            self.held[j] = head["at"]  # it has restarted, or stands elsewhere than was thought
+            self.held[j] = head["at"]  # the client has restarted, or has less than assumed
         if wanted:
             self.request(j)
         return None
 
     def request(self, j: int) -> None:
-        """Send client j all that it has not yet, and with it what it is asked."""
+        """Send client j the events that it lacks, together with the request."""
         since, new = self.held[j], self.log[self.held[j] :]
         parts = [e.data if e.kind == "message" and j in e.clients else None for e in new]
         self.sent["down"] += sum(len(part or b"") for part in parts)
@@ -120,21 +120,21 @@ class Server:
 
 
 def failed(client: int, why: str) -> RuntimeError:
-    """The sentence of a run that stops for want of an answer."""
+    """The error of a run that stops because an answer is missing."""
     return RuntimeError(
         f"federation: client {client} must answer, got: {why}; start again when it is back."
     )
 
 
 class ServerEnd(End):
-    """The server's end of a round: no rows, no memories, clients reached by their requests."""
+    """The server's end of a round: it has no rows or memories, and sends requests to clients."""
 
     def __init__(self, server: Server) -> None:
         super().__init__(server.place)
         self.server = server
 
     def _map(self, method: Any, clients: ClientState, broadcast: Any, wire: Compressor) -> Any:
-        """Send, and gather what comes."""
+        """Send the request, and collect the answers."""
         who, answer = self.asked(clients), self.blank_answer(method, clients, broadcast)
         blank, asked = as_reply(answer), [j for j in who if j >= 0]
         data = b"".join(send(Identity(), x) for x in broadcast)
@@ -156,7 +156,7 @@ class ServerEnd(End):
     def broadcast(
         self, wire: Compressor, message: Any, noise: Any = (), receivers: int | None = None
     ) -> Any:
-        """Send, and receive it as the clients do."""
+        """Send the message, and decode it as the clients do."""
         data = send(wire, super().broadcast(wire, message, noise, receivers), noise)
         self.server.log.append(Event("message", self.addressed(receivers), data))
         self.count += 1

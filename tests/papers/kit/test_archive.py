@@ -88,7 +88,7 @@ def test_a_cache_notices_another_file(tmp_path):
     [
         (lambda _, npz: npz.unlink(), "own.npz must be whole"),
         (lambda _, npz: npz.write_bytes(npz.read_bytes()[:-50]), "own.npz must be"),
-        (lambda json, _: json.write_text(json.read_text("utf-8")[:-9], "utf-8"), "whole JSON"),
+        (lambda json, _: json.write_text(json.read_text("utf-8")[:-9], "utf-8"), "complete JSON"),
         (lambda json, _: json.write_text("{}", "utf-8"), "must have schema 1"),
     ],
 )

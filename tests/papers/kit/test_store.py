@@ -131,7 +131,7 @@ def test_provenance_is_complete_and_names_no_machine():
     ("damage", "sentence"),
     [
         (lambda x: x.replace("0.69314", "0.69315", 1), "a.json must agree with its digest"),
-        (lambda x: x[:500], "must be whole JSON, it is damaged"),
+        (lambda x: x[:500], "must be complete JSON, but is damaged"),
         (lambda x: x.replace('"schema": 1', '"schema": 7', 1), "must have schema 1, got 7"),
     ],
 )
@@ -143,7 +143,7 @@ def test_damage_is_noticed(damage, sentence):
 
 
 def test_a_missing_file_says_how_to_make_it():
-    refuses("it is not there; make it with `papers reproduce`", store.read_numbers, "toy")
+    refuses("it is missing; make it with `papers reproduce`", store.read_numbers, "toy")
 
 
 def test_a_results_folder_that_cannot_be_written_to(results):
