@@ -1,9 +1,9 @@
-"""The data cache: verified files, downloaded with pooch where they are missing.
+"""The data cache: verified files, which pooch downloads if they are missing.
 
-The cache folder is `FEDLIB_DATA`, else the user's cache. A file that is there with the right
-checksum is used without any network (the folder may be read-only); a missing one is downloaded
-where that is possible. Anything else is a `DataError` of one sentence that names the file, its
-URL, its folder and `FEDLIB_DATA`; a file of the cache is never repaired or overwritten in silence.
+The cache folder is `FEDLIB_DATA`, or else the user's cache folder. A file with the right checksum
+is used without any network, so the folder may be read-only. A missing file is downloaded where
+possible. Any other case raises a `DataError` that names the file, its URL, its folder and
+`FEDLIB_DATA`. No file of the cache is repaired or overwritten without notice.
 """
 
 import os
@@ -16,19 +16,19 @@ from fedlib.data.sources import IN_SCIKIT_LEARN, SOURCES, File, Source
 
 
 class DataError(RuntimeError):
-    """A data file is missing, damaged or not to be had; the sentence says what to do."""
+    """A data file is missing, damaged or not available; the message says what to do."""
 
 
 def cache_folder() -> Path:
     """The cache folder: the environment variable `FEDLIB_DATA`, else the user's cache folder."""
-    import pooch  # here and below: problems that need no file are imported without it
+    import pooch  # imported in functions, since problems without data files do not need it
 
     named = os.environ.get("FEDLIB_DATA")
     return Path(named).expanduser().resolve() if named else Path(pooch.os_cache("fedlib"))
 
 
 def available(name: str) -> bool:
-    """Whether a data set can be loaded without network: all files there, checksums right.
+    """Whether a data set can be loaded without network: all files exist with the right checksums.
 
     Raises ValueError for a name that is not in `SOURCES`.
     """
@@ -38,10 +38,10 @@ def available(name: str) -> bool:
 
 
 def fetch(name: str) -> tuple[Path, ...]:
-    """Paths of the verified files of a data set; missing ones are downloaded where possible.
+    """The paths of a data set's verified files; missing files are downloaded where possible.
 
-    Returns nothing for the two sets inside scikit-learn. Raises `DataError` when a file is damaged
-    or cannot be had, ValueError for a name that is not in `SOURCES`.
+    The two sets inside scikit-learn have no files. Raises `DataError` if a file is damaged or not
+    available, ValueError for a name that is not in `SOURCES`.
     """
     checks.one_of("fetch", "name", name, SOURCES)
     source = SOURCES[name]
@@ -50,7 +50,7 @@ def fetch(name: str) -> tuple[Path, ...]:
 
 
 def use_instead(source: Source) -> bool:
-    """Whether to read the files that serve instead: they are there and the usual ones are not."""
+    """Whether to read the substitute files: they exist, and the usual files do not."""
 
     def there(files: tuple[File, ...]) -> bool:
         return any(os.path.exists(cache_folder() / file.path) for file in files)
@@ -59,7 +59,7 @@ def use_instead(source: Source) -> bool:
 
 
 def get(name: str, file: File) -> Path:
-    """Path of one verified file, downloaded if it is missing; raises `DataError`."""
+    """The path of one verified file, downloaded if it is missing; raises `DataError`."""
     cause: Exception | None
     path, direct = cache_folder() / file.path, file in SOURCES[name].files
     remedy = f"get it again from {file.url}" if direct else SOURCES[name].note
@@ -83,7 +83,7 @@ def get(name: str, file: File) -> Path:
 
 
 def _is_intact(file: File) -> bool:
-    """Whether a file is there and has its checksum; hashed once unless the file changes."""
+    """Whether a file exists with its checksum; it is hashed once unless it changes."""
     path, (algorithm, _, digest) = cache_folder() / file.path, file.checksum.rpartition(":")
     if not path.is_file():
         return False
@@ -99,7 +99,7 @@ def _digest(path: str, size: int, modified: int, algorithm: str) -> str:  # noqa
 
 
 def _download(file: File, path: Path) -> Path:
-    """Fetch one file with pooch, which writes beside the target and renames what has its hash."""
+    """Download one file with pooch, which renames it to the target once its hash is right."""
     import pooch
 
     options = {"fname": path.name, "path": path.parent, "downloader": _stream}
@@ -107,7 +107,7 @@ def _download(file: File, path: Path) -> Path:
 
 
 def _stream(url: str, output: str, _pooch: Any) -> None:
-    """Downloader for pooch; its own one leaves the connection open when a download fails."""
+    """A downloader for pooch, whose own leaves the connection open when a download fails."""
     import requests
 
     with requests.get(url, stream=True, timeout=30) as response, open(output, "wb") as file:

@@ -1,8 +1,8 @@
 """Data sets: one loader for each, from the verified files of `fedlib.data.cache`.
 
-Loaders return torch tensors on the CPU (`Table`), Adult a pandas frame. pandas,
-Pillow and scikit-learn are imported by the loaders that need them, so that `import fedlib` stays
-quick. Where files come from, and every fault of theirs: `fedlib.data.sources`, `fedlib.data.cache`.
+Loaders return torch tensors on the CPU (`Table`); Adult is a pandas frame. Loaders import pandas,
+Pillow and scikit-learn only when needed, so `import fedlib` stays quick. `fedlib.data.sources` says
+where files come from, and `fedlib.data.cache` handles their faults.
 """
 
 import gzip
@@ -43,9 +43,9 @@ class Table:
 
     X: Shaped[Tensor, "R *shape"]
     y: Int[Tensor, " R"]
-    classes: tuple[str, ...]  # classes[y] is the name of a label
-    columns: tuple[str, ...] = ()  # names of the features, where they have any
-    exact: Bool[Tensor, " R"] | None = None  # CIFAR-10: which images are the canonical pixels
+    classes: tuple[str, ...]  # classes[y] is the name of label y
+    columns: tuple[str, ...] = ()  # names of the features, if they have names
+    exact: Bool[Tensor, " R"] | None = None  # CIFAR-10: whether an image has its original pixels
 
     def __post_init__(self) -> None:
         checks.fields(self)
@@ -58,11 +58,11 @@ class Table:
 
 
 def breast_cancer(positive: Diagnosis = "malignant") -> Table:
-    """Breast Cancer Wisconsin: X [569, 30] float64 as published (not scaled), y 1 = `positive`.
+    """Breast Cancer Wisconsin: X [569, 30] float64 as published (unscaled), y 1 for `positive`.
 
     Args:
-        positive: the class with label 1, "malignant" (212 rows) or "benign" (357 rows);
-            scikit-learn itself has 1 = benign.
+        positive: the class with label 1, "malignant" (212 rows) or "benign" (357 rows). In
+            scikit-learn the label 1 means benign.
     """
     from sklearn.datasets import load_breast_cancer
 
@@ -75,7 +75,7 @@ def breast_cancer(positive: Diagnosis = "malignant") -> Table:
 
 
 def digits() -> Table:
-    """Handwritten digits of scikit-learn: X [1797, 8, 8] uint8 in 0..16, y 0..9."""
+    """The handwritten digits of scikit-learn: X [1797, 8, 8] uint8 in 0..16, y 0..9."""
     from sklearn.datasets import load_digits
 
     raw = load_digits()
@@ -97,10 +97,10 @@ def fashion_mnist(split: Split) -> Table:
 
 
 def adult(split: Split) -> "DataFrame":
-    """UCI Adult: 32561 ("train") or 16281 ("test") rows of 15 named columns; "?" is missing.
+    """UCI Adult: 32561 ("train") or 16281 ("test") rows of 15 named columns; "?" means missing.
 
-    The test file's first line is skipped and the dot after its labels dropped, so that `income`
-    is "<=50K" or ">50K" in both splits.
+    The first line of the test file and the dot after its labels are dropped, so `income` is "<=50K"
+    or ">50K" in both splits.
     """
     import pandas as pd
 
@@ -119,16 +119,16 @@ def adult(split: Split) -> "DataFrame":
 
 
 def cifar10(split: Split, exact_only: bool = False) -> Table:
-    """CIFAR-10: X [50000 or 10000, 32, 32, 3] uint8, y 0..9, canonical order.
+    """CIFAR-10: X [50000 or 10000, 32, 32, 3] uint8, y 0..9, in the original order.
 
-    The canonical archive is used if it is in the cache, else the packed set, else the archive is
-    downloaded. Of the packed set's test images only 0..999 are the canonical pixels, the others
-    are lossy copies (JPEG, about 7.5 of 255 root mean square): `exact` says which are which, and
-    an accuracy over all 10000 of them is not the canonical one.
+    If the original archive is in the cache, it is used; else the packed set is used; else the
+    archive is downloaded. Only the test images 0..999 of the packed set have their original pixels.
+    The others are lossy copies (JPEG, about 7.5 of 255 root mean square), as `exact` tells, so an
+    accuracy over all 10000 of them is not the standard test accuracy.
 
     Args:
         split: "train" or "test".
-        exact_only: leave out the lossy images (the packed test split then has 1000 rows).
+        exact_only: whether to leave out the lossy images; the packed test split then has 1000 rows.
     """
     checks.arguments(cifar10, locals())
     source = SOURCES["cifar10"]
@@ -147,7 +147,7 @@ def _idx_table(name: str, split: str, classes: tuple[str, ...]) -> Table:
 
 
 def _read_idx(compressed: bytes) -> UInt8[Tensor, "..."]:
-    """An IDX file of bytes: two zeros, type 8, number of axes, then each length as big-endian."""
+    """Read an IDX file of bytes: two zeros, type 8, number of axes, the big-endian lengths."""
     raw = gzip.decompress(compressed)
     shape = np.frombuffer(raw, ">i4", count=raw[3], offset=4)
     values = np.frombuffer(raw, np.uint8, offset=4 + 4 * raw[3])
@@ -155,7 +155,7 @@ def _read_idx(compressed: bytes) -> UInt8[Tensor, "..."]:
 
 
 def _cifar10_archive(path: Path, split: str) -> Table:
-    """The binary version: records of one label byte and 3 x 32 x 32 pixels."""
+    """Read the binary version: each record is a label byte and 3 x 32 x 32 pixels."""
     batches = [f"data_batch_{i}" for i in range(1, 6)] if split == "train" else ["test_batch"]
     raw = b""
     with tarfile.open(path) as archive:
@@ -169,7 +169,7 @@ def _cifar10_archive(path: Path, split: str) -> Table:
 
 
 def _cifar10_packed(split: str, exact_only: bool) -> Table:
-    """Lossless mosaics of 1000 images; the last 9000 test images as JPEG."""
+    """Read lossless mosaics of 1000 images; the last 9000 test images are JPEG files."""
     labels, head, tail, *train = SOURCES["cifar10"].instead
     with np.load(get("cifar10", labels)) as arrays:
         y = torch.from_numpy(arrays[f"y_{split}"].astype(np.int64))
@@ -182,7 +182,7 @@ def _cifar10_packed(split: str, exact_only: bool) -> Table:
 
 
 def _read_mosaic(path: Path) -> UInt8[np.ndarray, "R 32 32 3"]:
-    """Images of a mosaic of 40 a row, in reading order."""
+    """Read the images of a mosaic, 40 in each row, in reading order."""
     from PIL import Image
 
     with Image.open(path) as mosaic:
@@ -192,7 +192,7 @@ def _read_mosaic(path: Path) -> UInt8[np.ndarray, "R 32 32 3"]:
 
 
 def _read_jpegs(path: Path) -> UInt8[np.ndarray, "R 32 32 3"]:
-    """Images stored one after another as JPEG files; file i is bytes offset[i]:offset[i + 1]."""
+    """Read concatenated JPEG files; file i has the bytes offset[i]:offset[i + 1]."""
     from PIL import Image
 
     with np.load(path) as arrays:

@@ -1,6 +1,6 @@
 """The data sets that `fedlib.data` can load: title, licence and files.
 
-Paths inside the cache folder, checksums and addresses are in `registry.txt`, in the form of pooch.
+`registry.txt` lists paths inside the cache folder, checksums and addresses in pooch's format.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class File(NamedTuple):
-    """One file: path inside the cache folder, checksum (sha256), and its URL."""
+    """One file: its path inside the cache folder, its checksum (sha256), and its URL."""
 
     path: str
     checksum: str
@@ -18,13 +18,13 @@ class File(NamedTuple):
 
 @dataclass(frozen=True)
 class Source:
-    """One data set: title, licence, the files to download, and files that serve instead."""
+    """One data set: title, licence, the files to download, and substitute files."""
 
     title: str
     licence: str
     files: tuple[File, ...] = ()  # downloaded when missing
-    instead: tuple[File, ...] = ()  # as good where present, never downloaded
-    note: str = ""  # why nothing is downloaded, or what to do about it
+    instead: tuple[File, ...] = ()  # substitutes that are never downloaded
+    note: str = ""  # why there is no download, or what to do
 
 
 _LINES = Path(__file__).with_name("registry.txt").read_text(encoding="utf-8").splitlines()
@@ -32,7 +32,7 @@ _FILES = tuple(File(*line.split()) for line in _LINES)
 
 
 def _files(*starts: str) -> tuple[File, ...]:
-    """The registered files whose paths start so, in the order of the registry."""
+    """The registered files whose paths start with `starts`, in the order of the registry."""
     return tuple(file for file in _FILES if file.path.startswith(starts))
 
 

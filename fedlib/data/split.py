@@ -1,11 +1,11 @@
-"""Splits of the rows of a data set over clients, and into training and test rows.
+"""Splits of a data set's rows over clients, and into training and test rows.
 
-Every split takes a CPU `torch.Generator`, most of them the labels [R], and gives row indices
-Int [N, m]: the same number m of rows for each of the N clients, no row twice. Where clients have
-unequal numbers, rows of smaller clients are padded by repeating their first, and the numbers stand
-beside them. The same generator state gives the same split. Rows of a client come class by class
-from `stratified_iid`, `dirichlet` and `dirichlet_cells`: draw batches from them, do not cut. Every
-split raises ValueError or TypeError for arguments out of range.
+Every split takes a CPU `torch.Generator`; the same generator state yields the same split. Most
+splits take the labels [R]. They return row indices Int [N, m]: m rows for each of the N clients, no
+row twice. If clients have unequal numbers of rows, these numbers are returned, too, and smaller
+clients are padded by repeating their first row. `stratified_iid`, `dirichlet` and `dirichlet_cells`
+order a client's rows by class, so draw batches from them at random. Every split raises ValueError
+or TypeError for arguments out of range.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ Part = Annotated[float, between(0, 1, open_low=True, open_high=True)]
 
 
 def stratified_iid(labels: Labels, clients: Count, rng: Rng) -> Int[Tensor, "N m"]:
-    """Rows at random, equal sizes and equal class counts for all clients.
+    """Random rows with equal sizes and equal class counts for all clients.
 
     Every client gets floor(rows of the class / clients) rows of each class; the rest is dropped.
 
@@ -40,13 +40,13 @@ def stratified_iid(labels: Labels, clients: Count, rng: Rng) -> Int[Tensor, "N m
 
 
 def dirichlet(labels: Labels, clients: Count, alpha: Positive, rng: Rng) -> Int[Tensor, "N m"]:
-    """Class mixtures from a Dirichlet distribution, equal sizes m = floor(R / clients).
+    """Class mixtures from a Dirichlet distribution, with equal sizes m = floor(R / clients).
 
-    Client i draws a mixture q_i ~ Dirichlet(alpha C p) over the C classes, p their frequencies in
-    `labels` (with equal classes, all C parameters are alpha), and takes m rows by it without
-    replacement. Where a class runs out, the clients that still want it (chosen at random) draw
-    again from their mixture over the classes that are left: equal sizes and exact mixtures cannot
-    both be had. Small alpha: nearly one class each; large: all alike.
+    Client i draws a mixture q_i ~ Dirichlet(alpha C p) over the C classes, where p are the class
+    frequencies in `labels` (with equal classes, all C parameters are alpha). It takes m rows by
+    this mixture without replacement. If a class runs out, the clients that still want it (chosen at
+    random) draw again from their mixture over the remaining classes, so mixtures are not exact. For
+    small alpha, a client has nearly one class; for large alpha, all clients are alike.
 
     Raises ValueError for more clients than rows.
     """
@@ -69,14 +69,14 @@ def dirichlet(labels: Labels, clients: Count, alpha: Positive, rng: Rng) -> Int[
 def dirichlet_cells(
     cells: Labels, clients: Count, alpha: Positive, rng: Rng
 ) -> tuple[Int[Tensor, "N m"], tuple[int, ...]]:
-    """Every cell dealt out by its own Dirichlet(alpha) shares of the clients; unequal sizes.
+    """Each cell is dealt out by its own Dirichlet(alpha) shares of the clients; sizes are unequal.
 
-    A cell is whatever `cells` numbers, for instance 2 label + group. All rows are used: those of a
-    cell go, in random order, to client i up to its share, cuts rounded to whole rows. Clients
-    differ in size and in mixture, the more so the smaller alpha.
+    `cells` numbers the cells, for instance 2 label + group. All rows are used. The rows of a cell
+    are shuffled and cut at the clients' shares, rounded to whole rows. The smaller alpha is, the
+    more the clients differ in size and in mixture.
 
-    Returns rows, padded, and the clients' numbers of them. Raises ValueError for a client that gets
-    no row at all.
+    Returns the padded rows, and the number of rows of each client. Raises ValueError if a client
+    gets no row.
     """
     checks.arguments(dirichlet_cells, locals())
     groups = _shuffled_classes("dirichlet_cells", cells, rng).values()
@@ -85,7 +85,7 @@ def dirichlet_cells(
         even = torch.full((clients,), float(alpha), dtype=torch.float64)
         shares = torch.softmax(_log_dirichlet(even, 1, rng)[0], 0)
         ends = (shares.cumsum(0) * len(rows)).round().long()
-        ends[-1] = len(rows)  # rounding of the sum must not lose a row
+        ends[-1] = len(rows)  # so that rounding of the sum loses no row
         for i, part in enumerate(torch.tensor_split(rows, ends[:-1])):
             parts[i].append(part)
     every = [torch.cat(p) for p in parts]
@@ -97,11 +97,11 @@ def dirichlet_cells(
 def train_test(
     labels: Labels, fraction: Part, rng: Rng
 ) -> tuple[Int[Tensor, " train"], Int[Tensor, " test"]]:
-    """Row indices (train, test), sorted, with `fraction` of every class in the test rows.
+    """Row indices (train, test), sorted; the test rows contain `fraction` of every class.
 
-    The number of test rows of a class is rounded to the nearest, and both sides get one at least.
+    The number of test rows of a class is rounded to the nearest; both parts get at least one row.
 
-    Raises ValueError for a class of a single row.
+    Raises ValueError for a class with a single row.
     """
     checks.arguments(train_test, locals())
     train, test = [], []
@@ -127,13 +127,13 @@ def random_equal(count: Count, clients: Count, rng: Rng) -> Int[Tensor, "N m"]:
 def label_windows(
     labels: Labels, clients: Count, k: Count, rng: Rng
 ) -> tuple[Int[Tensor, "N m"], tuple[int, ...]]:
-    """Labels u, u + 1, ..., u + k - 1 for client u, counted round the classes; unequal sizes.
+    """Client u holds the labels u, u + 1, ..., u + k - 1, counted cyclically; sizes are unequal.
 
-    The rows of a class are dealt out evenly, up to one, to the clients that hold it; all rows of
-    classes that somebody holds are used. Rows of a client come in random order.
+    The rows of a class are dealt out to the clients that hold it, in numbers that differ by one at
+    most. All rows of these classes are used. Rows of a client come in random order.
 
-    Returns rows, padded, and the clients' numbers of them. Raises ValueError for a k above the
-    number of classes, or a label with fewer rows than holders.
+    Returns the padded rows, and the number of rows of each client. Raises ValueError if k exceeds
+    the number of classes, or a label has fewer rows than holders.
     """
     checks.arguments(label_windows, locals())
     groups = _shuffled_classes("label_windows", labels, rng)
@@ -152,10 +152,10 @@ def label_windows(
 def holdout(
     rows: Int[Tensor, "N m"], sizes: Sequence[int], fraction: Part, rng: Rng
 ) -> tuple[Int[Tensor, "N m"], tuple[int, ...], Int[Tensor, " test"]]:
-    """Every client's rows cut at random: `fraction` of them (rounded, one at least) for testing.
+    """Cut each client's rows at random: `fraction` of them (rounded, at least one) are test rows.
 
-    Returns the rows that stay, padded, their numbers, and all clients' test rows together. Raises
-    ValueError for a client of a single row.
+    Returns the remaining rows, padded, their numbers, and the test rows of all clients together.
+    Raises ValueError for a client with a single row.
     """
     checks.arguments(holdout, locals())
     rule = f"have {len(rows)} entries, one for each line of rows"
@@ -172,14 +172,14 @@ def holdout(
 
 
 def padded(rows: Sequence[Int[Tensor, " r"]]) -> tuple[Int[Tensor, "N m"], tuple[int, ...]]:
-    """Rows of unequal number as one table, and the numbers."""
+    """Put row lists of unequal length into one padded table; return it with the lengths."""
     sizes = tuple(len(own) for own in rows)
     table = [torch.cat([own, own[:1].expand(max(sizes) - len(own))]) for own in rows]
     return torch.stack(table), sizes
 
 
 def _shuffled_classes(who: str, labels: Tensor, rng: torch.Generator) -> dict[int, Tensor]:
-    """Rows of each class, in random order."""
+    """The rows of each class in random order."""
     checks.require(len(labels), who, "labels", "have rows", labels)
     groups = {}
     for label in sorted(set(labels.tolist())):
@@ -189,7 +189,7 @@ def _shuffled_classes(who: str, labels: Tensor, rng: torch.Generator) -> dict[in
 
 
 def _share(who: str, label: int, rows: int, takers: int) -> int:
-    """Rows of a class for each taker; raises ValueError if there are too few."""
+    """The number of rows of a class for each taker; raises ValueError if there are too few."""
     rule = f"have at least {takers} rows of class {label}, one for each that takes some"
     checks.require(rows >= takers, who, "labels", rule, rows, "use fewer clients or more rows")
     return rows // takers
@@ -198,12 +198,12 @@ def _share(who: str, label: int, rows: int, takers: int) -> int:
 def _log_dirichlet(
     parameters: Float[Tensor, " C"], clients: Count, rng: Rng
 ) -> Float[Tensor, "N C"]:
-    """Logarithms of Dirichlet draws up to a constant a row, safe for tiny parameters.
+    """Logarithms of Dirichlet draws up to a constant a row, accurate for tiny parameters.
 
     A Gamma(a) variable is a Gamma(a + 1) variable times U^(1/a); in logarithms nothing underflows.
     """
     a = parameters.expand(clients, -1)
-    # the sampler behind torch.distributions.Gamma, which itself takes no generator
+    # torch.distributions.Gamma takes no generator, but the sampler that it calls does
     gamma = torch._standard_gamma(a + 1, generator=rng)
     uniform = 1 - torch.rand(a.shape, generator=rng, dtype=a.dtype)  # in (0, 1]
     return gamma.log() + uniform.log() / a
@@ -214,7 +214,7 @@ def _fill(
 ) -> Int[Tensor, "N C"]:
     """The number of rows of each class for each client: `rows` in all, drawn by its mixture.
 
-    Each pass exhausts a class or ends, so there are C + 1 passes at most.
+    Each pass exhausts a class or is the last, so there are at most C + 1 passes.
     """
     counts = torch.zeros(mixtures.shape, dtype=torch.int64)
     left = left.clone()

@@ -1,1 +1,1 @@
-"""The speed: runs side by side, the loop, checkpoints, capture and compilation."""
+"""Fast execution: batched runs, the loop, checkpoints, capture and compilation."""

@@ -1,4 +1,4 @@
-"""The rounds and evaluations of all runs of one call of `run`: seeds and grid side by side."""
+"""The rounds and evaluations of all runs in one call of `run`: seeds and grid side by side."""
 
 import types
 import warnings
@@ -25,12 +25,12 @@ from fedlib.engine.checkpoint import Progress, join_blocks
 from fedlib.engine.compile import CompiledRounds, rounds_per_call
 from fedlib.engine.stack import StackedProblem, check_same_shapes, fill, floats, stack
 
-SMALL = 50_000  # below so many parameters a second thread makes a round slower
-CAPTURE = 200  # rounds from which on they are captured, which takes as long as some tens of them
+SMALL = 50_000  # parameters; below this number a second thread makes a round slower
+CAPTURE = 200  # rounds; shorter runs are not captured, since capturing costs some tens of rounds
 
 
 class BatchedRuns:
-    """The round and the evaluation of all runs together; arguments as `run` has checked them."""
+    """The round and the evaluation of all runs together; `run` has checked the arguments."""
 
     def __init__(
         self,
@@ -65,18 +65,18 @@ class BatchedRuns:
         self.gradient = (
             CapturedGradient(self.one.form.losses) if self.engine is Sequential else None
         )
-        # sizes are looked at where clients of very unequal size are grouped
+        # grouping clients by size reads the sizes, which no map allows
         self.in_turn = self.engine.sequential_clients or self.one.form.ragged
         self._over_grid: Callable[..., Any] = loop_map if self.in_turn else vmap
         self._map_runs()
 
     def _map_runs(self) -> None:
-        """Map the round and the metrics over grid and seeds."""
+        """Map the round and the metrics over the grid and the seeds."""
         self._step = self._map(self._round, (0, 0), (0, None))  # of state and draw
         self._measure = self._map(self._metrics, (0,), (0,))
 
     def start(self) -> Progress:
-        """The states before round 0, `[G, S, ...]`, and a generator a seed."""
+        """The states before round 0, `[G, S, ...]`, and a generator for each seed."""
         one = {id(p): p for p in self.problems}
         for algorithm in self.grid:
             states = {key: algorithm.init(p) for key, p in one.items()}
@@ -87,10 +87,10 @@ class BatchedRuns:
         return Progress(state, [seeded(seed, "rounds") for seed in self.seeds])
 
     def go_on(self, now: Progress, trace: Trace, config: dict[str, Any]) -> Progress:
-        """The progress at the end of a trace of this session, to go on from.
+        """Continue from the end of a trace that this process has computed.
 
-        Raises ValueError unless the trace is one of this run, but for its number of rounds, with
-        its state.
+        Raises ValueError unless the trace belongs to this run, apart from its number of rounds, and
+        has its state.
         """
         own = {"algorithm": config["algorithms"][0], **config, "rounds": None}
         del own["algorithms"]
@@ -110,11 +110,11 @@ class BatchedRuns:
         return now
 
     def sample_data(self) -> list[Float[Tensor, "n"]]:
-        """Entries of all data, evenly spread, which tell them from other data."""
+        """Evenly spread entries of all data, by which a checkpoint recognizes the data."""
         return [_sample_entries(x) for x in (*self.one.own, *self.one.common)]
 
     def draws(self, rngs: list[torch.Generator], rounds: int) -> Draw:
-        """The draws of some rounds and all seeds, `[rounds, S, ...]`, on the run's device."""
+        """The draws of some rounds for all seeds, `[rounds, S, ...]`, on the run's device."""
         drawn = draw_many(self.template, self.problems, rngs, rounds)
         if drawn is None:
             draw, pairs = self.template.draw, list(zip(self.problems, rngs, strict=True))
@@ -122,16 +122,16 @@ class BatchedRuns:
         return pytree.tree_map(self._send, drawn)  # type: ignore[no-any-return]
 
     def _send(self, x: Shaped[Tensor, "..."]) -> Shaped[Tensor, "..."]:
-        """On the run's device; a GPU fetches it while the CPU goes on."""
+        """Move a tensor to the run's device; a GPU copies it while the CPU continues."""
         if self.device.type == "cuda":
             return x.pin_memory().to(self.device, non_blocking=True)
         return x.to(self.device)
 
     def step(self, state: Any, draw: Draw, number: int = 0) -> tuple[Any, Info]:
-        """One round of every run, the first has number 0.
+        """Run one round of every run; `number` counts the rounds from 0.
 
-        Raises ValueError if the round branches on a tensor's value or draws random numbers, or a
-        schedule gives no finite number.
+        Raises ValueError if the round branches on a tensor's value or draws random numbers, or if a
+        schedule's value is not a finite number.
         """
         for name, rule in self.schedules.items():
             factor = rule(number + 1)
@@ -141,12 +141,12 @@ class BatchedRuns:
         return after
 
     def measure(self, w: Float[Tensor, "G S d"]) -> Info:
-        """The problem's metrics of every run."""
+        """The problem's metrics for every run."""
         values: Info = self._explained("_measure", w)
         return values | self._measure_on_host(w)
 
     def _measure_on_host(self, w: Float[Tensor, "G S d"]) -> Info:
-        """The problem's metrics by plain Python, one run after another."""
+        """The problem's metrics, computed by plain Python for one run after another."""
         values: dict[str, list[float]] = {}
         for models in w.detach().cpu():
             for problem, model in zip(self.problems, models, strict=True):
@@ -156,7 +156,7 @@ class BatchedRuns:
         return {k: torch.tensor(v, device=w.device).view(w.shape[:2]) for k, v in values.items()}
 
     def _explained(self, name: str, *arguments: Any) -> Any:
-        """The value of a mapped function; ValueError for what no map can follow."""
+        """The value of a mapped function; raises ValueError if no map can follow the function."""
         before = torch.get_rng_state()
         try:
             result = getattr(self, name)(*self.fixed, *arguments)
@@ -164,7 +164,7 @@ class BatchedRuns:
             if not (why := explain_map_error(error)):
                 if self._over_grid is loop_map or 1 in (len(self.grid), len(self.seeds)):
                     raise
-                # torch's own losses do not broadcast their targets below three maps
+                # torch's losses do not broadcast their targets under fewer than three maps
                 self._over_grid = loop_map
                 self._map_runs()
                 return self._explained(name, *arguments)
@@ -186,7 +186,7 @@ class BatchedRuns:
         return values
 
     def _map(self, function: Callable[..., Any], seed_dims: Any, grid_dims: Any) -> Any:
-        """`function` over grid and seeds, by vmap or plain loops."""
+        """Map `function` over the grid and the seeds, by vmap or plain loops."""
         mapper = loop_map if self.in_turn else vmap
         over_seeds = (None, 0, None, *seed_dims)
         over_grid = (0 if self.hyper else None, None, None, *grid_dims)
@@ -194,22 +194,22 @@ class BatchedRuns:
         return (squeeze_map if len(self.grid) == 1 else self._over_grid)(one, over_grid)
 
     def speed_up(self, rounds: int, every: int) -> CompiledRounds | None:
-        """Capture the round of a longer run; compiled calls of some rounds for a long one.
+        """Capture the round of a longer run; compile several rounds of a long run into one call.
 
-        What cannot be captured or compiled is mapped as it is. So are simulators: their steps would
-        be written down one by one, and their episodes part where a number is rounded otherwise.
+        Rounds that cannot be captured or compiled are mapped as they are. So are simulators: each
+        step would be captured separately, and episodes change when numbers are rounded differently.
         """
         simulated = self.problems[0].simulator is not None
         if self.in_turn or simulated or rounds < CAPTURE:
             return None
         now = self.start()
         draw = index_tree(self.draws(now.rngs, 1), 0)
-        self.step(now.state, draw)  # what a round does wrong, it says in a sentence
+        self.step(now.state, draw)  # raises a readable error for an invalid round
         plain = self._step
         try:
             step = capture(plain, *self.fixed, now.state, draw)
             measure = capture(self._measure, *self.fixed, now.state.w)
-        except RuntimeError:  # a server that reads a value, with one seed
+        except RuntimeError:  # the server reads a value, which is possible with one seed
             return None
         self._step, self._measure = step, measure
         call = rounds_per_call(step, rounds, every)
@@ -217,12 +217,12 @@ class BatchedRuns:
             return None
         try:
             return CompiledRounds(plain, self.fixed, now.state, draw, call)
-        except Exception as error:  # whatever the compiler, or the lack of one, says
+        except Exception as error:  # any fault of the compiler, or no compiler
             warnings.warn(f"run: rounds are captured, not compiled: {error!s:.200}", stacklevel=2)
             return None
 
     def traces(self, now: Progress, every: int, config: dict[str, Any]) -> list[Trace]:
-        """One Trace a grid point, on the CPU."""
+        """One Trace for each grid point, on the CPU."""
         metrics, info = _as_curves(now.metrics), _as_curves(now.info)
         evaluated = np.array([*range(0, now.round, every), now.round])
         for name, curves in metrics.items():
@@ -239,7 +239,7 @@ class BatchedRuns:
         ran_on = {
             "device": torch.cuda.get_device_name(self.device) if gpu else "cpu",
             "threads": count_threads(self.one.form.dim, self.device),
-            "compiled": now.compiled,  # rounds, of all
+            "compiled": now.compiled,  # the number of compiled rounds
             "wall_s": now.seconds / len(self.grid),
         }
         return [
@@ -258,7 +258,7 @@ class BatchedRuns:
 
 
 def make_problem(problem: Callable[[int], Problem], seed: int) -> Problem:
-    """The problem of a seed; TypeError unless the function makes one of the seed alone."""
+    """The problem of a seed; raises TypeError unless the function takes the seed alone."""
     try:
         made = problem(seed)
     except TypeError as error:
@@ -269,7 +269,7 @@ def make_problem(problem: Callable[[int], Problem], seed: int) -> Problem:
 
 
 def _sample_entries(x: Shaped[Tensor, "..."], most: int = 1000) -> Float[Tensor, "n"]:
-    """Up to 1000 entries of a tensor from its first to its last."""
+    """Up to 1000 entries of a tensor, evenly spread."""
     flat = x.reshape(-1)
     count = min(most, len(flat))
     places = torch.arange(count, device=x.device) * (len(flat) - 1) // max(count - 1, 1)
@@ -277,7 +277,7 @@ def _sample_entries(x: Shaped[Tensor, "..."], most: int = 1000) -> Float[Tensor,
 
 
 def _stack_draws(draws: Sequence[Draw], rounds: int) -> Draw:
-    """The draws of some rounds and all seeds, round after round, as one `[rounds, S, ...]`."""
+    """Stack the draws of some rounds and all seeds as one `[rounds, S, ...]`."""
 
     def stacked(*each: Shaped[Tensor, "..."]) -> Shaped[Tensor, "..."]:
         shapes = [*{x.shape: [*x.shape] for x in each}.values()]
@@ -289,10 +289,10 @@ def _stack_draws(draws: Sequence[Draw], rounds: int) -> Draw:
 
 
 def _as_curves(blocks: list[dict[str, Tensor]]) -> dict[str, NDArray[np.float64]]:
-    """Per name `[G, S, T]` in float64."""
+    """Join the blocks: one `[G, S, T]` in float64 for each name."""
     return {k: x.double().numpy() for k, x in join_blocks(blocks).items()}
 
 
 def count_threads(dim: int, device: torch.device) -> int:
-    """The number of threads of a run: one for small problems on the CPU, else the caller's."""
+    """The number of threads: one for small problems on the CPU, else the caller's number."""
     return 1 if device.type == "cpu" and dim < SMALL else torch.get_num_threads()

@@ -1,8 +1,8 @@
-"""Capture: the operations of a pure tensor function, replayed without its Python and `vmap`.
+"""Capture: replay the operations of a pure tensor function without its Python code and `vmap`.
 
-A round is a deterministic function of tensors and never branches on one, so one call performs the
-same operations as every other. `capture` writes them down once with `make_fx` (`vmap` and `grad`
-become plain operations), shortens them by passes, and calls PyTorch's ordinary kernels.
+A round is a deterministic function of tensors and never branches on one, so every call performs the
+same operations. `capture` records them once with `make_fx`, which turns `vmap` and `grad` into
+plain operations. It shortens the record by passes, and calls PyTorch's ordinary kernels.
 """
 
 import operator
@@ -18,37 +18,37 @@ from torch.utils import _pytree as pytree
 from fedlib.core.problem import Batch, pullback
 
 VIEWS = (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default)
-#: Shortens a captured graph in place; values change by rounding only.
+#: A pass shortens a captured graph in place; values may change by rounding only.
 Pass = Callable[[Graph], None]
 Losses = Callable[[Float[Tensor, "d"], Batch], Float[Tensor, "K"]]
 
 
 class Captured:
-    """The operations `graph` of one call, as a function of trees of tensors."""
+    """The recorded operations `graph` of one call, as a function of trees of tensors."""
 
     def __init__(self, graph: GraphModule, inputs: Any, outputs: Any) -> None:
         self.graph, self.inputs, self.outputs = graph, inputs, outputs
 
     def __call__(self, *arguments: Any) -> Any:
-        """The function's value, by the operations that were captured."""
+        """Compute the function's value by the captured operations."""
         leaves, structure = pytree.tree_flatten(arguments)
         assert structure == self.inputs
         return pytree.tree_unflatten(list(self.graph(*leaves)), self.outputs)
 
 
 def capture(function: Callable[..., Any], *example: Any, passes: Sequence[Pass] = ()) -> Captured:
-    """The operations that a pure function performs on arguments of the example's shapes.
+    """Record the operations that a pure function performs on arguments of the example's shapes.
 
     Parameters
     ----------
-    function : takes and returns nested tuples, lists and dicts of tensors. Tensors that it closes
-        over become constants.
-    example : arguments; those of every call must have their structure and shapes.
-    passes : what shortens the graph, in order; values may change by rounding only.
+    function : takes and returns nested tuples, lists and dicts of tensors. Tensors in its closure
+        become constants.
+    example : arguments; the arguments of every call must have the same structure and shapes.
+    passes : functions that shorten the graph, in order; values may change by rounding only.
 
-    Raises RuntimeError of torch, if the function looks at the values of a tensor.
+    Raises torch's RuntimeError if the function reads the values of a tensor.
     """
-    from torch.fx.experimental.proxy_tensor import make_fx  # imports torch's compiler: a second
+    from torch.fx.experimental.proxy_tensor import make_fx  # slow: imports torch's compiler
 
     leaves, inputs = pytree.tree_flatten(example)
     outputs: list[Any] = []
@@ -61,7 +61,7 @@ def capture(function: Callable[..., Any], *example: Any, passes: Sequence[Pass] 
     pure = torch.func.functionalize(flat, remove="mutations")
     graph = make_fx(pure, tracing_mode="fake", _allow_non_fake_inputs=True)(*leaves)
     for node in graph.graph.nodes:
-        if node.target in VIEWS:  # a kernel may lay its result out otherwise than was foreseen
+        if node.target in VIEWS:  # a kernel's result may have another layout than was recorded
             node.target = torch.ops.aten.reshape.default
     for shorten in passes:
         shorten(graph.graph)
@@ -70,10 +70,10 @@ def capture(function: Callable[..., Any], *example: Any, passes: Sequence[Pass] 
 
 
 def merge_equal_nodes(graph: Graph) -> None:
-    """Do an operation once if an earlier one has the same arguments.
+    """Compute an operation once if an earlier one has the same arguments.
 
-    Worth, as the time of compiled rounds without it over that with it: 1.5 on W3 of `benchmarks`
-    with 33 runs at once, 1.34 on W4, 1.17 on W3.
+    It speeds up compiled rounds by 1.5 on W3 of `benchmarks` with 33 runs at once, by 1.34 on W4,
+    by 1.17 on W3.
     """
     first: dict[str, Node] = {}
     for node in graph.nodes:
@@ -86,10 +86,10 @@ def merge_equal_nodes(graph: Graph) -> None:
 
 
 class CapturedGradient:
-    """The gradient of `weights @ losses(w, batch)`, captured once for every shape of its arguments.
+    """The gradient of `weights @ losses(w, batch)`, captured once for each shape of its arguments.
 
-    Where clients are taken one after another, autograd would write the same operations down at
-    every local step. Losses that look at values are differentiated as they are. Worth 1.2 on W2.
+    In a loop over clients, autograd would record the same operations at every local step. Losses
+    that read values are differentiated without capture. The speed-up is 1.2 on W2.
     """
 
     def __init__(self, losses: Losses) -> None:

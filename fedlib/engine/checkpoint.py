@@ -1,4 +1,4 @@
-"""Checkpoints of a run: sealed by a digest, and used only by the run that they belong to."""
+"""Checkpoints of a run, which are checked by a digest and accepted only by the run they fit."""
 
 import hashlib
 import io
@@ -18,8 +18,8 @@ from torch.utils import _pytree as pytree
 from fedlib import checks
 from fedlib.core.files import atomic_write, temporary_file
 
-FORMAT = b"fedlib checkpoint 4, sha256 "  # what a file begins with; then the digest of the rest
-CLOSE = 1e-3  # another machine may round data otherwise; other data differ by more
+FORMAT = b"fedlib checkpoint 4, sha256 "  # the start of a file; the digest of the rest follows
+CLOSE = 1e-3  # machines may round data differently; other data differ by more than this
 
 CURVES = ("metrics", "info")
 
@@ -27,25 +27,25 @@ Named = dict[str, Float[Tensor, "..."]]
 
 
 class Misfit(ValueError):
-    """A file is no checkpoint of this run; the text is the middle of a sentence."""
+    """A file is not a checkpoint of this run; the text is the middle of the error message."""
 
 
 def read_sealed(path: Path) -> Any:
-    """The content of a file whose digest fits; raises Misfit, OSError."""
+    """Read a file and verify its digest; raises Misfit, OSError."""
     head, _, rest = path.read_bytes().partition(b"\n")
     if not head.startswith(FORMAT):
-        raise Misfit("be one that this version of run wrote, it begins otherwise")
+        raise Misfit("be one that this version of run wrote, but it begins otherwise")
     if head[len(FORMAT) :] != hashlib.sha256(rest).hexdigest().encode():
-        raise Misfit("agree with its digest, it is damaged or was changed")
+        raise Misfit("agree with its digest, but it is damaged or was changed")
     try:
         return torch.load(io.BytesIO(rest), map_location="cpu", weights_only=True)
-    except Exception as error:  # whatever torch makes of a file that is not ours
-        raise Misfit("hold plain tensors, it cannot be read") from error
+    except Exception as error:  # torch raises various errors for files of another origin
+        raise Misfit("hold plain tensors, but it cannot be read") from error
 
 
 def write_sealed(path: Path, content: Any) -> None:
-    """Write a file that `read_sealed` reads; raises OSError."""
-    buffer = io.BytesIO()  # on a full disk torch's own writer raises what is no OSError
+    """Write a file that `read_sealed` accepts; raises OSError."""
+    buffer = io.BytesIO()  # on a full disk, torch's own writer does not raise OSError
     torch.save(content, buffer)
     rest = buffer.getbuffer()
     head = FORMAT + hashlib.sha256(rest).hexdigest().encode() + b"\n"
@@ -59,16 +59,16 @@ class Progress:
     state: Any
     rngs: list[torch.Generator]
     round: int = 0
-    metrics: list[Named] = field(default_factory=list)  # of rounds in a row, `[G, S, T]` each
+    metrics: list[Named] = field(default_factory=list)  # blocks of rounds, `[G, S, T]` each
     info: list[Named] = field(default_factory=list)
     seconds: float = 0.0
-    compiled: int = 0  # rounds
+    compiled: int = 0  # the number of compiled rounds
 
 
 def check_path(given: Path | str | None) -> Path | None:
-    """The path that `run` was given for its checkpoint, None for none.
+    """The path of the checkpoint that `run` was given, or None.
 
-    Raises OSError unless it is a file, or a name in a folder where a file can be written.
+    Raises OSError unless it is a file, or a new name in a writable folder.
     """
     if given is None:
         return None
@@ -85,10 +85,10 @@ def check_path(given: Path | str | None) -> Path | None:
 
 
 class Checkpoint:
-    """The checkpoint of one run: resumes from a file that belongs to it, writes not too often.
+    """The checkpoint of one run: it resumes from a file that fits, and limits how often it writes.
 
-    `path` is None for no checkpoints; `config` says what the run is, but for its number of rounds,
-    `data` gives some entries of its data; `seconds` is the least time between two writes.
+    `path` is None for no checkpoints. `config` describes the run without its number of rounds,
+    `data` returns some entries of its data, and `seconds` is the least time between two writes.
     """
 
     def __init__(
@@ -100,14 +100,14 @@ class Checkpoint:
     ) -> None:
         self.path, self.data = path, data
         self.seconds, self.last = seconds, time.monotonic()
-        # as text: counts and numbers may be numpy's, and a file holds tensors and plain values
+        # converted to text: counts may be numpy's, but a file holds tensors and plain values
         self.config = json.dumps(config, sort_keys=True, default=lambda x: x.item())
 
     def resume(self, start: Progress, rounds: int) -> Progress:
         """The progress in the file, on the device of `start`; `start` itself if there is no file.
 
-        Raises ValueError or OSError if the file does not belong to the run or is past its `rounds`,
-        or cannot be read.
+        Raises ValueError or OSError if the file cannot be read, does not belong to the run, or has
+        more than `rounds` rounds.
         """
         if self.path is None:
             return start
@@ -116,7 +116,7 @@ class Checkpoint:
             try:
                 return self._progress(content, start, rounds)
             except (KeyError, TypeError, AttributeError, RuntimeError) as error:
-                raise Misfit("hold what run writes, it holds something else") from error
+                raise Misfit("hold what run writes, but it holds something else") from error
         except FileNotFoundError:
             return start
         except (OSError, Misfit) as error:
@@ -128,16 +128,16 @@ class Checkpoint:
             raise kind(text) from error
 
     def _progress(self, content: Any, start: Progress, rounds: int) -> Progress:
-        """The content of a file as the progress of this run; raises Misfit."""
+        """Convert the content of a file to the progress of this run; raises Misfit."""
         if not isinstance(content, dict) or content.get("config") != self.config:
-            raise Misfit("belong to this run, it was written with other parameters")
+            raise Misfit("belong to this run, but it was written with other parameters")
         for x, y in zip(content["data"], self.data(), strict=True):
             far = CLOSE * float(y.nan_to_num(0, 0, 0).abs().max()) if y.numel() else 0.0
             same = x.shape == y.shape
             if not (same and torch.allclose(x, y, rtol=CLOSE, atol=far, equal_nan=True)):
-                raise Misfit("belong to this run, it was written with other data")
+                raise Misfit("belong to this run, but it was written with other data")
         if content["round"] > rounds:
-            raise Misfit(f"have at most the run's {rounds} rounds, it has {content['round']}")
+            raise Misfit(f"have at most the run's {rounds} rounds, but it has {content['round']}")
         leaves, spec = pytree.tree_flatten(start.state)
         device = leaves[0].device
         for rng, state_of in zip(start.rngs, content["rngs"], strict=True):
@@ -154,7 +154,7 @@ class Checkpoint:
         )
 
     def save(self, now: Progress, *, done: bool) -> None:
-        """Write the file if it is time to, or if the run is done; raises OSError."""
+        """Write the file if enough time has passed or the run is done; raises OSError."""
         due = time.monotonic() - self.last >= self.seconds
         if self.path is None or not (due or done):
             return
@@ -173,12 +173,12 @@ class Checkpoint:
         except OSError as error:
             raise OSError(
                 f"run: checkpoint {self.path.name} must be written after round {now.round}, got "
-                f"{error.__cause__ or error}; what was there before is whole, make room and start "
-                "again."
+                f"{error.__cause__ or error}; the last checkpoint is intact, free some space and "
+                "start again."
             ) from error
         self.last = time.monotonic()
 
 
 def join_blocks(blocks: Sequence[Named]) -> Named:
-    """One tensor `[..., T]` a name in place of its blocks of rounds, on the CPU."""
+    """For each name, join its blocks of rounds into one tensor `[..., T]` on the CPU."""
     return {k: torch.cat([b[k] for b in blocks], -1).cpu() for k in blocks[0]} if blocks else {}

@@ -1,8 +1,8 @@
-"""Compilation: several rounds in one call of `torch.compile`, for runs that earn it back.
+"""Compilation: several rounds in one call of `torch.compile`, for runs that are long enough.
 
-The captured operations of some rounds, one after the other, become few kernels; what is small stays
-in registers, and a GPU gets them in one launch. The compiler takes seconds to minutes. What it made
-is compared with what was captured, in two calls; where they differ, the run is not compiled.
+The compiler turns the captured operations of consecutive rounds into few kernels, so small values
+stay in registers and a GPU needs one launch. Compiling takes seconds to minutes. Two calls compare
+the compiled function with the captured one; if they differ, the run is not compiled.
 """
 
 import warnings
@@ -21,20 +21,20 @@ from fedlib.core.problem import Draw
 from fedlib.core.trees import index_tree, stack_trees
 from fedlib.engine.capture import Captured, capture, merge_equal_nodes
 
-LONG = 60.0  # seconds of all rounds without it, from which on a run is compiled
-MOST = 8  # rounds of one call
-SMALL = 1e-3  # seconds: from there on a round is long beside its call
-#: What captured operations take: each of them, an entry of its result, a multiplication.
+LONG = 60.0  # seconds; a run that would take longer without compilation is compiled
+MOST = 8  # the largest number of rounds in one call
+SMALL = 1e-3  # seconds; the overhead of a call is negligible in rounds that take longer
+#: Cost of captured operations: of each operation, an entry of its result, a multiplication.
 PER_OPERATION, PER_ENTRY, PER_FLOP = 3e-6, 3e-10, 1e-11
-OWN = "fedlib"  # the namespace of operations that are code of this library
+OWN = "fedlib"  # the namespace of this library's own operators
 
 Named = dict[str, Float[Tensor, "..."]]
 
 
 def estimate_seconds(module: GraphModule) -> float:
-    """About how many seconds the operations take, by number and shapes alone.
+    """Estimate the seconds that the operations take, from their number and shapes alone.
 
-    So the same run is treated alike wherever it runs.
+    The estimate is independent of the machine, so the same run is compiled everywhere or nowhere.
     """
     seconds = 0.0
     for node in module.graph.nodes:
@@ -54,10 +54,10 @@ def _count_flops(node: Node) -> float:
 
 
 def rounds_per_call(step: Captured, rounds: int, every: int) -> int:
-    """The number of rounds in a call: few if they are long, and in step with the evaluations.
+    """The number of rounds in a call: a divisor of the evaluation interval, 1 for long rounds.
 
-    None at all if all rounds are too short to earn a compilation back, or hold code of ours, such
-    as a program for weights.
+    It is 0 if all rounds together are too short to justify a compilation, or if they call this
+    library's own operators, such as a solver for weights.
     """
     if any(getattr(n.target, "namespace", "") == OWN for n in step.graph.graph.nodes):
         return 0
@@ -69,12 +69,12 @@ def rounds_per_call(step: Captured, rounds: int, every: int) -> int:
 
 
 class CompiledRounds:
-    """Some rounds `(*fixed, state, draw) -> (state, info)` in one compiled call.
+    """Several rounds `(*fixed, state, draw) -> (state, info)` in one compiled call.
 
-    `state` and `draw` are an example of what a round takes, `fixed` is the same in all rounds.
+    `state` and `draw` are examples of a round's arguments; `fixed` is the same in all rounds.
 
-    Raises Exception of torch's compiler, where no C++ compiler is there or an operation cannot be
-    compiled; RuntimeError if what it made gives other numbers than the operations.
+    Raises an Exception of torch's compiler if there is no C++ compiler or an operation cannot be
+    compiled; RuntimeError if the compiled function returns other numbers than the captured one.
     """
 
     def __init__(
@@ -97,15 +97,15 @@ class CompiledRounds:
         check_same(self, partial(self.captured, fixed), state, draws)
 
     def __call__(self, state: Any, draws: Draw) -> tuple[Any, Named]:
-        """The state after the calls for some draws, and their infos `[G, S, T]`."""
+        """The state after the draws' rounds, and their infos `[G, S, T]`."""
         leaves: Sequence[Tensor] = pytree.tree_leaves(state)
         drawn, count = pytree.tree_leaves(draws), len(leaves)
         calls: list[Sequence[Tensor]] = []
         for first in range(0, len(draws.participants), self.rounds):
             few = [x[first : first + self.rounds] for x in drawn]
-            # compiled for one layout: what a round returns may have another
+            # compiled for one layout, but a round may return another
             results = self.function(*self.fixed, *(x.contiguous() for x in (*leaves, *few)))
-            if self.on_gpu:  # the graph's own memory, which the next call overwrites
+            if self.on_gpu:  # the next call overwrites the graph's own memory
                 results = [x.clone() for x in results]
             leaves = results[:count]
             calls.append(results[count:])
@@ -115,17 +115,17 @@ class CompiledRounds:
 
 
 def compile_graph(graph: GraphModule, on_gpu: bool) -> Callable[..., Any]:
-    """The operations through `torch.compile`, for arguments of the shapes they were captured of."""
+    """Compile the operations with `torch.compile`, for arguments of the captured shapes."""
     ways: dict[str, Any] = {"mode": "reduce-overhead"}
     if not on_gpu:
         options = {
             "guard_filter_fn": torch.compiler.skip_all_guards_unsafe,  # capture fixes the shapes
             "cpp.threads": torch.get_num_threads(),
-            "cpp_wrapper": True,  # buffers are made by C++, not by Python: a quarter less on W3
-            # what several steps read is stored, not computed anew by each: rounds in a row would
-            # otherwise grow with their number
+            "cpp_wrapper": True,  # C++ allocates buffers in place of Python: a quarter less on W3
+            # values that several steps read are stored, not recomputed by each: otherwise
+            # consecutive rounds would grow with their number
             "realize_reads_threshold": 1,
-            "cpp_cache_precompile_headers": False,  # half a minute, the first time
+            "cpp_cache_precompile_headers": False,  # it would take half a minute the first time
         }
         ways = {"options": options}
     compiled: Callable[..., Any] = torch.compile(graph, fullgraph=True, dynamic=False, **ways)
@@ -133,10 +133,10 @@ def compile_graph(graph: GraphModule, on_gpu: bool) -> Callable[..., Any]:
 
 
 def check_same(one: Callable[..., Any], other: Callable[..., Any], state: Any, draws: Draw) -> None:
-    """Raise RuntimeError unless two functions give the same but for rounding, in two calls."""
+    """Raise RuntimeError unless two functions agree up to rounding in two calls."""
     for _ in range(2):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of torch's own lowerings
+            warnings.simplefilter("ignore")  # warnings of torch's own lowerings
             results = one(state, draws)
         expected = other(state, draws)
         for x, y in zip(*map(pytree.tree_leaves, (results, expected)), strict=True):
@@ -146,7 +146,7 @@ def check_same(one: Callable[..., Any], other: Callable[..., Any], state: Any, d
 
 
 def are_close(x: Shaped[Tensor, "..."], expected: Shaped[Tensor, "..."]) -> bool:
-    """Whether they are equal, to half of the digits of the largest entry if they are no counts."""
+    """Whether tensors agree: whole numbers exactly, floats to half of the largest one's digits."""
     if not expected.is_floating_point():
         return torch.equal(x, expected)
     much = torch.finfo(expected.dtype).eps ** 0.5
@@ -156,5 +156,5 @@ def are_close(x: Shaped[Tensor, "..."], expected: Shaped[Tensor, "..."]) -> bool
 
 
 def stack_rounds(rounds: Sequence[Mapping[str, Float[Tensor, "..."]]]) -> Named:
-    """One tensor `[..., T]` a name in place of T a name."""
+    """For each name, stack the rounds' values into one tensor `[..., T]`."""
     return {k: torch.stack([r[k] for r in rounds], -1) for k in rounds[0]}
