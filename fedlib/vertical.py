@@ -1,10 +1,10 @@
-r"""Vertical federation: clients that hold features in place of rows, every one some of each sample.
+r"""Vertical federation: each client holds some features of every sample.
 
-$f(w; x) = g(w_0, (h_i(w_i, x_i))_i)$, equation (2) of Ye and Cui (arXiv 2104.06011): client i has
-the block $x_i$ of every sample and the parameters $w_i$ that belong to it, and $w_0$ is common.
-`Composite` states that form, `Partition` who has what, `Party` is what one client can reach in a
-round. `vertical` gives the form to a problem; every message of a round crosses a `Line`, which
-counts it. Clients are numbered 1 .. I, as in the paper's tables.
+$f(w; x) = g(w_0, (h_i(w_i, x_i))_i)$ is equation (2) of Ye and Cui (arXiv 2104.06011). Client i has
+the block $x_i$ of every sample and its own parameters $w_i$; the parameters $w_0$ are common.
+`Composite` defines this form, and `Partition` who has what. A `Party` holds what one client can use
+in a round. `vertical` adds the form to a problem. Every message of a round crosses a `Line`, which
+counts its bits. Clients are numbered 1 .. I, as in the paper's tables.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ Own = Float[Tensor, "e"]
 
 __all__ = ["Composite", "Partition", "Party", "VerticalProblem", "contiguous", "vertical"]
 
-INDEX_BITS = 32  # a sample's number on the wire
+INDEX_BITS = 32  # bits of a sample's number on the wire
 Pieces = tuple[Tensor, ...]
 Inner = Callable[[Own, Shaped[Tensor, "B k"]], Float[Tensor, "B J"]]
 Outer = Callable[[Own, Pieces, Pieces], Float[Tensor, "B K"]]
@@ -38,7 +38,7 @@ InnerPullback = Callable[[Own, Shaped[Tensor, "B k"], Float[Tensor, "B J"]], Own
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """The numbers 0 .. size - 1 in disjoint parts that leave none out.
+    """A partition of the numbers 0 .. size - 1 into disjoint parts.
 
     >>> halves = Partition("features", (torch.tensor([0, 2]), torch.tensor([1, 3])), 4)
     >>> halves.split(torch.tensor([5, 6, 7, 8]))
@@ -47,11 +47,11 @@ class Partition:
     Raises ValueError for a number that is in no part, in two of them, or outside 0 .. size - 1.
     """
 
-    name: str  # of what is divided, for errors
+    name: str  # names the parts in error messages, such as "features"
     parts: tuple[Int[Tensor, "_"], ...]
     size: Whole
-    order: Int[Tensor, "size"] = field(init=False, repr=False)  # where each number lies in the cat
-    ranges: tuple[slice | None, ...] = field(init=False, repr=False)  # of consecutive numbers
+    order: Int[Tensor, "size"] = field(init=False, repr=False)  # each number's place in the cat
+    ranges: tuple[slice | None, ...] = field(init=False, repr=False)  # parts that are consecutive
 
     def __post_init__(self) -> None:
         checks.fields(self)
@@ -64,34 +64,34 @@ class Partition:
         object.__setattr__(self, "ranges", tuple(map(consecutive, self.parts)))
 
     def cut(self, x: Shaped[Tensor, "*b size"], part: int) -> Shaped[Tensor, "*b k"]:
-        """The entries of one part."""
+        """Select the entries of one part."""
         return x[..., self.ranges[part] or self.parts[part]]
 
     def split(self, x: Shaped[Tensor, "*b size"]) -> Pieces:
-        """All parts."""
+        """Split a vector into all parts."""
         return tuple(self.cut(x, part) for part in range(len(self.parts)))
 
     def join(self, pieces: Sequence[Shaped[Tensor, "*b _"]]) -> Shaped[Tensor, "*b size"]:
-        """The vector from its parts."""
+        """Join the parts to a vector."""
         return torch.cat(list(pieces), -1).index_select(-1, self.order)
 
     def to(self, device: torch.device | str) -> "Partition":
         """The same partition with its tensors on `device`."""
-        moved = copy(self)  # checked already
+        moved = copy(self)  # a copy needs no new check
         object.__setattr__(moved, "parts", tuple(part.to(device) for part in self.parts))
         object.__setattr__(moved, "order", self.order.to(device))
         return moved
 
 
 def consecutive(part: Int[Tensor, "k"]) -> slice | None:
-    """The numbers a, a + 1, ..., b - 1 as `slice(a, b)`, others as None."""
+    """The numbers a, a + 1, ..., b - 1 as `slice(a, b)`; None if they are not consecutive."""
     first = int(part[0]) if len(part) else 0
     last = first + len(part)
     return slice(first, last) if torch.equal(part, torch.arange(first, last)) else None
 
 
 def contiguous(size: Count, clients: Count) -> tuple[Int[Tensor, "_"], ...]:
-    """The numbers 0 .. size - 1 in consecutive blocks, the first ones longer by one if need be.
+    """Divide 0 .. size - 1 into consecutive blocks; the first ones may be longer by one.
 
     >>> [len(block) for block in contiguous(10, 4)]
     [3, 3, 2, 2]
@@ -105,21 +105,21 @@ def contiguous(size: Count, clients: Count) -> tuple[Int[Tensor, "_"], ...]:
 
 @dataclass(frozen=True, eq=False)
 class Composite(checks.Checked):
-    r"""The form of the losses: `outer(w_0, (inner(w_1, x_1), ..., inner(w_I, x_I)), labels)`.
+    r"""The form of the losses, `outer(w_0, (inner(w_1, x_1), ..., inner(w_I, x_I)), labels)`.
 
     Parameters
     ----------
-    features : which features each client has, I parts.
-    parameters : which parameters belong to whom, 1 + I parts: w_0, then w_1, ..., w_I.
+    features : the partition of the features among the clients, I parts.
+    parameters : the partition of the parameters, 1 + I parts: w_0, then w_1, ..., w_I.
     inner : `(w_i [d_i], x_i [B, K_i]) -> h_i [B, J]`, what a client sends to the others.
-    outer : `(w_0 [d_0], (h_1, ..., h_I), labels) -> [B, K]`, every sample's losses.
+    outer : `(w_0 [d_0], (h_1, ..., h_I), labels) -> [B, K]`, the losses of every sample.
     outer_pullback : `(w_0, (h_1, ...), labels, weights [K]) -> ([d_0], (e_1, ..., e_I))`, the
-        derivatives by w_0 and by each h_i of the samples' sum of `weights @ losses`, in closed
+        derivatives of `weights @ losses`, summed over samples, by w_0 and by each h_i in closed
         form; without it autograd is used.
-    inner_pullback : `(w_i, x_i, e_i [B, J]) -> [d_i]`, the derivative by w_i of `(e_i * h_i).sum()`
-        in closed form, if there is `outer_pullback`.
+    inner_pullback : `(w_i, x_i, e_i [B, J]) -> [d_i]`, the derivative of `(e_i * h_i).sum()` by w_i
+        in closed form; it requires `outer_pullback`.
 
-    All clients hold the labels: each of them forms the derivative of the loss.
+    All clients hold the labels, because each of them computes the derivative of the loss.
 
     Raises ValueError if parameters and features are not divided among the same clients.
     """
@@ -138,7 +138,7 @@ class Composite(checks.Checked):
 
     @property
     def clients(self) -> int:
-        """I."""
+        """The number of clients, I."""
         return len(self.features.parts)
 
     @property
@@ -149,14 +149,14 @@ class Composite(checks.Checked):
     def losses(
         self, w: Float[Tensor, "d"], x: Shaped[Tensor, "B f"], labels: Pieces
     ) -> Float[Tensor, "B K"]:
-        """Every sample's losses `[B, K]`, with all features in one place."""
+        """The losses of every sample `[B, K]`, from all features in one place."""
         w_0, *own = self.parameters.split(w)
         return self.outer(w_0, tuple(map(self.inner, own, self.features.split(x))), labels)
 
 
 @dataclass(frozen=True)
 class Party:
-    """All that one client can reach in a round: its block of the batch, and the batch's labels."""
+    """What one client can use in a round: its block of the batch, and the batch's labels."""
 
     number: int
     features: Shaped[Tensor, "B k"]
@@ -164,15 +164,15 @@ class Party:
     form: Composite
 
     def embedding(self, w_i: Own) -> Float[Tensor, "B J"]:
-        """Its message to the other clients: h_i of every sample."""
+        """The client's message to the other clients: h_i of every sample."""
         return self.form.inner(w_i, self.features)
 
     def gradients(
         self, w_0: Float[Tensor, "d_0"], w_i: Own, heard: Pieces, weights: Float[Tensor, "k K"]
     ) -> Float[Tensor, "k e"]:
-        """The derivatives by its own w_i of `weights @ losses`, summed over the batch.
+        """The derivatives of `weights @ losses` by the client's own w_i, summed over the batch.
 
-        `heard` are the embeddings of all clients, its own among them.
+        `heard` holds the embeddings of all clients, including its own.
         """
         form, own = self.form, self.number - 1
         if form.outer_pullback is None or form.inner_pullback is None:
@@ -183,14 +183,14 @@ class Party:
 
             derivative: Tensor = jacrev(combined)(w_i)
             return derivative
-        rows = (weights[k] for k in range(len(weights)))  # equal work of clients is done once
+        rows = (weights[k] for k in range(len(weights)))  # shared work of clients is done once
         errors = [form.outer_pullback(w_0, heard, self.labels, row)[1][own] for row in rows]
         return torch.stack([form.inner_pullback(w_i, self.features, e) for e in errors])
 
     def head_gradients(
         self, w_0: Own, heard: Pieces, weights: Float[Tensor, "k K"]
     ) -> Float[Tensor, "k e"]:
-        """The derivatives by the common w_0 of `weights @ losses`, summed over the batch."""
+        """The derivatives of `weights @ losses` by the common w_0, summed over the batch."""
         pullback = self.form.outer_pullback
         if pullback is None:
             derivative: Tensor = jacrev(lambda u: weights @ self.values(u, heard))(w_0)
@@ -206,14 +206,14 @@ class Party:
 class VerticalProblem(Problem):
     """A problem whose losses have composite form: `data[0]` holds the features, the rest labels.
 
-    `rows [1, R]` is the one pool of samples that all clients have (their own features of), so as an
-    ordinary problem it is the centralized one; the clients are those of `composite`.
+    `rows [1, R]` is the one pool of samples, which all clients share. As an ordinary problem it is
+    therefore centralized; `composite` defines the clients, who hold features.
     """
 
     composite: Composite = field(kw_only=True)
 
     def party(self, number: int, samples: Int[Tensor, "B"]) -> Party:
-        """Client `number`, with what it holds of some samples of the pool."""
+        """Client `number` with its features and the labels of some samples of the pool."""
         rows = self.rows[0][samples]
         features = self.composite.features.cut(self.data[0][rows], number - 1)
         return Party(number, features, tuple(x[rows] for x in self.data[1:]), self.composite)
@@ -228,16 +228,16 @@ class VerticalProblem(Problem):
 
 
 def vertical(problem: Problem, composite: Composite) -> VerticalProblem:
-    """The problem with its samples pooled and its features divided among clients.
+    """Pool a problem's samples and divide its features among clients.
 
     Parameters
     ----------
-    problem : with the features of all samples in `data[0]`, `[R, f]`. Its losses, its metrics and
-        its start remain; how its samples were divided does not matter any more.
+    problem : a problem with the features of all samples in `data[0]`, `[R, f]`. It keeps its
+        losses, metrics and start; the former split of its samples is ignored.
     composite : the form of its losses.
 
-    Raises ValueError if the composite is not for so many features or parameters, or gives other
-    losses than the problem on its first samples.
+    Raises ValueError if the composite does not fit the numbers of features and parameters, or if
+    its losses differ from the problem's on the first samples.
     """
     checks.arguments(vertical, locals())
     sizes = {"features": problem.data[0].shape[1:], "parameters": problem.w0.shape}
@@ -264,17 +264,17 @@ def vertical(problem: Problem, composite: Composite) -> VerticalProblem:
 
 
 def _span(block: Int[Tensor, "k"]) -> list[int] | str:
-    """First and last feature of a block of consecutive ones, as `"0-21"`, or all of them."""
+    """A block as a text `"0-21"` if it is consecutive, else the list of its features."""
     numbers: list[int] = block.tolist()
     return f"{numbers[0]}-{numbers[-1]}" if numbers and consecutive(block) else numbers
 
 
 class Line:
-    """The messages of one round: who sends what to whom, and how many bits.
+    """The messages of one round between the server and the clients, and their bits.
 
-    Bits are counted at 32 a number: those from and to the server by `fed`, the round's federation,
-    whose problem is a `VerticalProblem`, those from client to client in `bits_between`. The
-    federation's log receives every message.
+    A number counts 32 bits. `fed`, the round's federation with a `VerticalProblem`, counts messages
+    from and to the server; `bits_between` counts those from client to client. The federation's log
+    receives every message.
     """
 
     def __init__(self, fed: Federation) -> None:
@@ -282,24 +282,24 @@ class Line:
         self.problem = check_vertical("Line", fed.problem)
 
     def to_client(self, client: int, what: str, *parts: Shaped[Tensor, "..."]) -> Pieces:
-        """From the server to one client."""
+        """Send from the server to one client."""
         self.fed.bits_down += self._sent(SERVER, f"client {client}", what, parts)
         return parts
 
     def to_server(self, client: int, what: str, *parts: Shaped[Tensor, "..."]) -> Pieces:
-        """From one client to the server."""
+        """Send from one client to the server."""
         self.fed.bits_up += self._sent(f"client {client}", SERVER, what, parts)
         return parts
 
     def to_others(self, client: int, what: str, *parts: Shaped[Tensor, "..."]) -> Pieces:
-        """From one client to every other client."""
+        """Send from one client to every other client."""
         for other in self.problem.composite.numbers:
             if other != client:
                 self.bits_between += self._sent(f"client {client}", f"client {other}", what, parts)
         return parts
 
     def info(self, **metrics: Shaped[Tensor, "..."]) -> Info:
-        """The round's report: `metrics`, and the bits that crossed the line in it."""
+        """The round's report: `metrics`, and the bits that were sent in the round."""
         report = self.fed.info(**metrics)
         return {**report, "bits_between": torch.zeros_like(report["bits_up"]) + self.bits_between}
 
@@ -312,6 +312,6 @@ class Line:
 
 
 def check_vertical(who: str, problem: Problem) -> VerticalProblem:
-    """The problem itself; raises TypeError unless its features are divided among clients."""
+    """Return the problem; raise TypeError unless its features are divided among clients."""
     checks.value(who, "problem", problem, VerticalProblem)
     return cast("VerticalProblem", problem)

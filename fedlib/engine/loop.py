@@ -1,4 +1,4 @@
-"""Training loop: runs rounds in chunks, checks for divergence, evaluates, writes checkpoints."""
+"""The training loop: it runs rounds in chunks, checks for divergence, evaluates, checkpoints."""
 
 import time
 from collections.abc import Callable
@@ -14,14 +14,14 @@ from fedlib.engine.batch import BatchedRuns
 from fedlib.engine.checkpoint import Checkpoint, Progress
 from fedlib.engine.compile import stack_rounds
 
-#: `(round, metrics, state) -> whether to stop`.
+#: A function `(round, metrics, state) -> whether to stop the run`.
 Callback = Callable[[int, dict[str, Tensor], Any], bool | None]
-CHUNK = 50  # most rounds between two looks at the state (finite? checkpoint due?)
-SHORT = 5.0  # seconds: while a chunk takes less, the next one is twice as long
+CHUNK = 50  # the most rounds between two checks of the state (is it finite, save it now?)
+SHORT = 5.0  # seconds; after a chunk that takes less, the next chunk is twice as long
 
 
 class Diverged(FloatingPointError):
-    """A state is no longer finite; `state`, `round` and `seed` say where it last was.
+    """The model is no longer finite; `state`, `round`, `seed` describe the last finite state.
 
     >>> from fedlib import FedAvg, problems, run
     >>> run(FedAvg(1e9, 2, 4), problems.quadratics(), rounds=9)  # doctest: +IGNORE_EXCEPTION_DETAIL
@@ -35,7 +35,7 @@ class Diverged(FloatingPointError):
 
 
 class RoundLoop:
-    """The rounds of one call of `run`, from wherever it stands to the last."""
+    """The rounds of one call of `run`, from the current state to the last round."""
 
     def __init__(
         self, runs: BatchedRuns, rounds: int, every: int, callback: Callback | None = None
@@ -45,7 +45,7 @@ class RoundLoop:
         self.compiled = runs.speed_up(rounds, every)
 
     def run(self, now: Progress, show: bool, checkpoint: Checkpoint) -> Progress:
-        """All remaining rounds, and the evaluation after the last."""
+        """Run all remaining rounds, and the evaluation after the last."""
         name, length = type(self.runs.template).__name__, 1
         with tqdm(
             total=self.rounds, initial=now.round, desc=name, delay=3, disable=not show
@@ -66,9 +66,9 @@ class RoundLoop:
         return now
 
     def advance(self, now: Progress, length: int) -> Draw:
-        """Some rounds, `length` of them or as many calls, with their evaluations; their draws."""
+        """Run `length` rounds or compiled calls, with their evaluations; return their draws."""
         call = self.compiled.rounds if self.compiled else 1
-        # up to a multiple of a call's length, so that a resumed run has the same calls
+        # end at a multiple of a call's length, so that a resumed run makes the same calls
         count = min(call * length - now.round % call, self.rounds - now.round)
         draws, first = self.runs.draws(now.rngs, count), 0
         while first < count:
@@ -103,7 +103,7 @@ class RoundLoop:
         for t in range(count):
             after, _ = runs.step(clone_tree(state), index_tree(draws, t), first + t)
             bad = ~torch.isfinite(after.w).flatten(2).all(-1)  # [G, S]
-            if bad.any() or t == count - 1:  # the last, if compiled rounds alone overflow
+            if bad.any() or t == count - 1:  # the last round, if only compiled rounds overflow
                 break
             state = after
         g, s = (int(i) for i in bad.nonzero()[0]) if bad.any() else (0, 0)

@@ -1,4 +1,4 @@
-"""Runs as one: algorithms that differ in numbers, problems that differ in tensors."""
+"""Several runs as one: algorithms that differ in numbers, problems that differ in tensors."""
 
 import types
 import typing
@@ -24,9 +24,8 @@ def stack(
 ) -> tuple[Algorithm, dict[str, Float[Tensor, "G"]]]:
     """The first of some algorithms, and the numbers `[G]` in which they differ.
 
-    By the name of a float field (`"lr"`, `"switch.beta"`), with the dtype and device of `like`.
-
-    Raises ValueError if two of them differ in more than floats.
+    The numbers are found by the name of a float field (`"lr"`, `"switch.beta"`) and have the dtype
+    and device of `like`. Raises ValueError if two algorithms differ in more than floats.
     """
     numbers, template = [floats(a) for a in algorithms], algorithms[0]
     for a, own in zip(algorithms, numbers, strict=True):
@@ -43,7 +42,7 @@ def stack(
 
 
 def describe_difference(a: Algorithm, b: Algorithm) -> str:
-    """In what two algorithms differ, floats aside: their types, or the first field."""
+    """A text on how two algorithms differ beyond floats: in their types, or in a first field."""
     if type(a) is not type(b):
         return f"{type(a).__name__} and {type(b).__name__}"
     named = [(f.name, getattr(a, f.name), getattr(b, f.name)) for f in fields(a)]  # type: ignore[arg-type]
@@ -52,7 +51,7 @@ def describe_difference(a: Algorithm, b: Algorithm) -> str:
 
 
 def fill(algorithm: Any, values: Mapping[str, Any]) -> Any:
-    """The algorithm with the named numbers replaced (by tensors, inside the run)."""
+    """Replace the named numbers of an algorithm; inside a run the new values are tensors."""
     inner: dict[str, dict[str, Any]] = {}
     changes: dict[str, Any] = {}
     for name, value in values.items():
@@ -67,10 +66,10 @@ def fill(algorithm: Any, values: Mapping[str, Any]) -> Any:
 
 
 def floats(value: Any, path: tuple[str, ...] = ()) -> dict[str, float]:
-    """All float fields of a dataclass by dotted name, those of its ingredients included.
+    """All float fields of a dataclass and of its ingredients, by dotted name.
 
-    A field that is declared a float counts as one whatever number stands in it, 1 as much as 1.0.
-    Fields marked `metadata={"shape": True}` decide shapes and stay what they are.
+    A field declared as float counts even if its value is a whole number, such as 1. Fields marked
+    `metadata={"shape": True}` determine shapes and are left out.
     """
     numbers: dict[str, float] = {}
     for f in fields(value):
@@ -83,7 +82,7 @@ def floats(value: Any, path: tuple[str, ...] = ()) -> dict[str, float]:
 
 
 def _is_float(x: Any, record: type, name: str) -> bool:
-    """Whether the value of a field is a float, or a whole number where a float is declared."""
+    """Whether a field's value is a float, or a whole number in a field declared as float."""
     if isinstance(x, bool) or not isinstance(x, Integral):
         return isinstance(x, float)
     kinds = _list_kinds(checks.hints(record).get(name))
@@ -91,7 +90,7 @@ def _is_float(x: Any, record: type, name: str) -> bool:
 
 
 def _list_kinds(annotation: Any) -> set[Any]:
-    """The types among which an annotation lets choose, without what `Annotated` adds."""
+    """The types that an annotation allows, without what `Annotated` adds."""
     origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Annotated:
         return _list_kinds(parts[0])
@@ -101,11 +100,11 @@ def _list_kinds(annotation: Any) -> set[Any]:
 
 
 class StackedProblem:
-    """One form of problem for all seeds, and the tensors in which they differ.
+    """One problem for all seeds, and the tensors in which the seeds differ.
 
-    Functions are those of the first seed; tensors, and the numbers of the feasible set, are each
-    seed's own. `own` has a leading axis S; `common` is what all seeds have at one place in memory,
-    such as their data, once.
+    The functions are the first seed's. Each seed has its own tensors and numbers of the feasible
+    set. `own` has a leading axis S; `common` holds once what all seeds share in memory, such as
+    their data.
     """
 
     def __init__(self, problems: Sequence[Problem], device: torch.device) -> None:
@@ -119,14 +118,14 @@ class StackedProblem:
         self.common: Tensors = [x.to(device) for x in common]
 
     def problem(self, own: Tensors, common: Tensors) -> Problem:
-        """The problem of one seed, of its part of `own` and of `common`."""
+        """The problem of one seed, from its part of `own` and from `common`."""
         tensors, sizes = self.join(own, common)
         problem = self.form.with_tensors(tensors)
         return replace(problem, set=fill(problem.set, sizes)) if sizes else problem
 
 
 def _differing_numbers(problems: Sequence[Problem]) -> list[dict[str, Shaped[Tensor, ""]]]:
-    """The numbers of each seed's feasible set in which these differ, such as a radius."""
+    """The numbers, such as a radius, in which the seeds' feasible sets differ."""
     numbers = [floats(p.set) if p.set is not None else {} for p in problems]
     names = [k for k in numbers[0] if len({own[k] for own in numbers}) > 1]
     dtype = problems[0].w0.dtype
@@ -134,7 +133,7 @@ def _differing_numbers(problems: Sequence[Problem]) -> list[dict[str, Shaped[Ten
 
 
 def check_same_shapes(problems: Sequence[Problem], seeds: Sequence[int]) -> None:
-    """Raise ValueError unless the seeds' problems can be stacked, once their rows are padded."""
+    """Raise ValueError unless the seeds' problems can be stacked after their rows are padded."""
     first = _shapes(problems[0])
     for p, seed in zip(problems, seeds, strict=True):
         own = _shapes(p)
@@ -145,9 +144,9 @@ def check_same_shapes(problems: Sequence[Problem], seeds: Sequence[int]) -> None
 
 
 def _shapes(problem: Problem) -> dict[str, Any]:
-    """The properties that all seeds must share: names, counts, tensors' shapes, the set's kind.
+    """The properties that all seeds must share: names, counts, tensors' shapes, type of the set.
 
-    The number of rows a client is not among them.
+    Clients may have different numbers of rows.
     """
     names = [
         *("name", "num_objectives", "num_constraints", "num_clients", "client_weights"),
@@ -166,7 +165,7 @@ def _shapes(problem: Problem) -> dict[str, Any]:
 
 
 def pad_rows(problems: Sequence[Problem]) -> list[Problem]:
-    """The problems with equally many rows a client, by repetition, and `lengths` that say so."""
+    """Pad all clients to equally many rows, by repetition; `lengths` has their real sizes."""
     most = max(max(p.sizes) for p in problems)
     padded = []
     for p in problems:
@@ -179,10 +178,10 @@ def pad_rows(problems: Sequence[Problem]) -> list[Problem]:
 
 
 def partition_leaves(trees: Sequence[Any]) -> tuple[Tensors, Tensors, Callable[..., Any]]:
-    """Split trees of one structure into leaves that differ, stacked, and leaves that all share.
+    """Split trees of one structure into the stacked leaves that differ, and the shared leaves.
 
     A leaf is shared if it lies at one place in memory. The third result, `merge(own, shared)`,
-    makes a tree of those two parts, or of one entry of the first and the second.
+    makes a tree from these two parts, or from one entry of the first part and the second part.
     """
     columns = list(zip(*(pytree.tree_leaves(tree) for tree in trees), strict=True))
     spec = pytree.tree_structure(trees[0])
@@ -198,7 +197,7 @@ def partition_leaves(trees: Sequence[Any]) -> tuple[Tensors, Tensors, Callable[.
 
 
 def same_memory(x: Shaped[Tensor, "..."], y: Shaped[Tensor, "..."]) -> bool:
-    """Whether two tensors are the same numbers at the same place."""
+    """Whether two tensors are the same numbers at the same place in memory."""
     if x is y:
         return True
     form = (x.shape, x.stride(), x.dtype, x.device) == (y.shape, y.stride(), y.dtype, y.device)

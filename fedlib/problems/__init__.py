@@ -1,4 +1,4 @@
-"""Problems: one file a study problem, and problems of one's own."""
+"""Problems: the studies' problems, one file each, and functions for problems of your own."""
 
 from fedlib.problems.classification import classifier
 from fedlib.problems.fairness import fairness

@@ -2,8 +2,8 @@
 
 `classifier` makes the experiments of Dadras, Banerjee, Prakhya, Yurtsever, *Federated Frank-Wolfe
 Algorithm*, ECML PKDD 2024, section 4: multinomial logistic regression, a small network and a CNN,
-on pictures or generated data. `problem.within(L1Ball(10.0))` makes the set;
-`Blocks.of_shapes(problem.config["shapes"], ...)` one for every tensor.
+on pictures or generated data. `problem.within(L1Ball(10.0))` adds a feasible set, and
+`Blocks.of_shapes(problem.config["shapes"], ...)` is a set for each tensor.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,8 +23,8 @@ from fedlib.sets.vertices import gauge_of
 Inputs = Float[Tensor, "B *shape"]
 
 MODELS = ("linear", "mlp", "cnn")
-CHUNK = 1000  # rows at a time, for convolutions
-LARGE = 2**26  # more numbers than this stay bytes and are converted anew in every round
+CHUNK = 1000  # rows that convolutions evaluate at a time
+LARGE = 2**26  # larger inputs stay bytes and are converted in every round
 
 
 class Samples(NamedTuple):
@@ -35,10 +35,10 @@ class Samples(NamedTuple):
 
 
 class Model(NamedTuple):
-    """A model as functions of one vector.
+    """A model as functions of one parameter vector.
 
-    `gradient(w, X, error)` is the derivative of `sum(error * apply(w, X))`, `[d]`, in closed form,
-    or None.
+    `gradient(w, X, error)` is the derivative `[d]` of `sum(error * apply(w, X))` in closed form; it
+    may be None.
     """
 
     w0: Float[Tensor, "d"]
@@ -56,7 +56,7 @@ class Model(NamedTuple):
     def pullback(
         self, w: Float[Tensor, "d"], X: Inputs, y: Int[Tensor, "B"], weight: Float[Tensor, "B"]
     ) -> Float[Tensor, "d"]:
-        """The derivative by w of `weight @ row_losses(apply(w, X), y)`, in closed form."""
+        """The derivative of `weight @ row_losses(apply(w, X), y)` by w, in closed form."""
         out = torch.softmax(self.apply(w, X), 1)
         hit = y.unsqueeze(1) == torch.arange(out.shape[1], device=out.device)
         assert self.gradient is not None
@@ -64,7 +64,7 @@ class Model(NamedTuple):
 
 
 def linear_model(features: Count, classes: Count) -> Model:
-    """Multinomial logistic regression: weights `[classes, features]`, then biases; starts at 0."""
+    """Multinomial logistic regression from 0: weights `[classes, features]`, then biases."""
     checks.arguments(linear_model, locals())
     count = classes * features
 
@@ -78,7 +78,7 @@ def linear_model(features: Count, classes: Count) -> Model:
 
 
 def mlp_model(features: Count, hidden: Count, classes: Count, rng: Rng | None) -> Model:
-    """One hidden layer, of ReLU: 60-20-10 on the paper's synthetic data. Random start."""
+    """One hidden ReLU layer (60-20-10 on the paper's synthetic data) with a random start."""
     checks.arguments(mlp_model, locals())
     shapes = ((hidden, features), (hidden,), (classes, hidden), (classes,))
     sizes = [hidden * features, hidden, classes * hidden, classes]
@@ -102,7 +102,7 @@ def mlp_model(features: Count, hidden: Count, classes: Count, rng: Rng | None) -
 
 
 def cnn_model(channels: Count, side: Count, classes: Count, rng: Rng) -> Model:
-    """`models.picture_cnn` on pictures `[B, channels, side, side]`. Random start."""
+    """The network `models.picture_cnn` for pictures `[B, channels, side, side]`; random start."""
     checks.arguments(cnn_model, locals())
     module = models.picture_cnn(rng, channels=channels, side=side, classes=classes)
     shapes = tuple(tuple(p.shape) for p in module.parameters())
@@ -122,25 +122,26 @@ def classifier(
     name: str = "classifier",
     config: Mapping[str, Any] | None = None,
 ) -> Problem:
-    r"""Objective $f_j$ = mean cross-entropy of `model` on the rows of client j; no constraint yet.
+    r"""Classification: the objective $f_j$ is the mean cross-entropy on client j's rows.
 
-    `metrics` gives `loss`, the mean of all $f_j$, and `accuracy` on the test rows; with a feasible
-    set also `gap`, the Frank-Wolfe gap (11), and `size`, the norm of w over the set's radius.
+    `metrics` returns `loss`, the mean of all $f_j$, and `accuracy` on the test rows. With a
+    feasible set it also returns `gap`, the Frank-Wolfe gap (11), and `size`, the norm of w divided
+    by the set's radius.
 
     Parameters
     ----------
     train, test : samples; pictures may stay bytes.
     rows : the rows of every client, in random order.
-    model : what is fitted.
-    sizes : how many of a client's rows are real; None: all of them.
-    scale : (top, mean, deviation): bytes x become inputs `(x / top - mean) / deviation`; None for
-        inputs that are no bytes.
-    measured : only so many rows of each client, the first, count in `loss` and `gap`.
-    dtype : of the parameters and of the arithmetic.
+    model : the model to train.
+    sizes : the number of each client's rows without padding; None if there is no padding.
+    scale : (top, mean, deviation): bytes x become inputs `(x / top - mean) / deviation`. It must be
+        None if the inputs are not bytes.
+    measured : how many of each client's first rows enter `loss` and `gap`; by default all.
+    dtype : the dtype of the parameters and of all computations.
     name, config : what a stored run records.
 
-    Raises ValueError for inputs that are not finite, a scale without bytes, or more `measured` rows
-    than the smallest client has.
+    Raises ValueError for inputs that are not finite, a scale for inputs that are not bytes, or
+    `measured` above the number of rows of the smallest client.
     """
     checks.arguments(classifier, locals())
     sizes = (rows.shape[1],) * len(rows) if sizes is None else tuple(sizes)
@@ -177,7 +178,7 @@ def classifier(
 
 @dataclass(frozen=True)
 class _Classifier:
-    """The functions of these problems."""
+    """The losses, gradient and metrics of a `classifier` problem."""
 
     model: Model
     dtype: torch.dtype
@@ -185,7 +186,7 @@ class _Classifier:
     measured: int | None = None
 
     def prepared(self, X: Tensor) -> Tensor:
-        """Inputs in the dtype of the parameters, scaled if they had another."""
+        """Convert the inputs to the parameters' dtype; scale them if they were bytes."""
         top, mean, deviation = self.scale
         same = X.dtype == self.dtype
         return X if same else (X.to(self.dtype) - top * mean) / (top * deviation)
@@ -217,5 +218,5 @@ class _Classifier:
 
 
 def row_losses(out: Float[Tensor, "B classes"], target: Int[Tensor, "B"]) -> Float[Tensor, "B"]:
-    """Cross-entropy of every row."""
+    """The cross-entropy of every row."""
     return out.logsumexp(-1) - out.gather(-1, target.unsqueeze(-1)).squeeze(-1)

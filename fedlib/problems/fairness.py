@@ -1,4 +1,4 @@
-"""Fair classification: a low loss, and equal mean outputs for two groups up to a tolerance."""
+"""Fair classification: a low loss, with mean outputs of two groups that are nearly equal."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from fedlib.core.problem import Batch, Pooled, Problem
 from fedlib.core.sampling import seeded
 from fedlib.data import split
 
-#: Whose sign the gradient of an absolute gap takes: that of all participants, or each client's own.
+#: Whose sign multiplies the gap's gradient: that of all participants, or each client's own.
 Sign = Literal["pooled", "client"]
 
 
@@ -39,31 +39,33 @@ def fairness(
     sign: Sign = "pooled",
     config: Mapping[str, Any] | None = None,
 ) -> Problem:
-    r"""Federated classification under demographic parity, with a ReLU network.
+    r"""Federated classification under demographic parity with a ReLU network.
 
-    Objective: cross-entropy of the outputs $\pi(x; w)$ in (0, 1). Constraint: the absolute
-    difference of the two groups' mean outputs (full FedSGM paper, appendix F.3). Gaps of clients
-    may cancel, so the server pools sums and counts in place of averaging (`Pooled`): a client sends
-    four numbers, and the value is a count-weighted gap over the participants.
+    The objective is the cross-entropy of the outputs $\pi(x; w)$ in (0, 1). The constraint is the
+    absolute difference of the two groups' mean outputs (full FedSGM paper, appendix F.3). Gaps of
+    clients may cancel, so the server does not average them but pools sums and counts (`Pooled`). A
+    client sends four numbers, and the value is a count-weighted gap over the participants.
 
-    A client's constraint function is the *signed* gap of a batch (0 if a group is missing from
-    it); the gradient of the absolute value is its gradient times a sign.
+    A client's constraint function is the *signed* gap of a batch (0 if a group is missing). The
+    gradient of the absolute value is the gradient of the signed gap times a sign.
 
-    `metrics` are exact, over all training rows and all test rows: `f`, the mean loss over the rows;
-    `f_clients`, that of the clients' means (the paper's f, which federated methods minimize); `g`,
-    the absolute gap of mean outputs; `test_gap`, the same on test rows; `test_decision_gap`, that
-    of the rates of outputs above one half; `test_loss` and `test_accuracy`.
+    `metrics` are exact, over all training rows and all test rows. `f` is the mean loss over the
+    rows. `f_clients`, the paper's f, is the mean of the clients' mean losses, which federated
+    methods minimize. `g` is the absolute gap of mean outputs, and `test_gap` the same on test rows.
+    `test_decision_gap` is the gap of the rates of outputs above one half. The other metrics are
+    `test_loss` and `test_accuracy`.
 
     Parameters
     ----------
     train, test : features `[R, p]`, labels and groups in {0, 1}.
-    clients : N; 1 gives the centralized problem.
-    seed : fixes the start and the partition.
-    alpha : concentration of the Dirichlet split over the four (label, group) cells; clients get
-        unequal numbers of rows.
-    hidden : widths of the hidden layers.
-    sign : `"pooled"`: the sign of the pooled gap, which the server sends back. `"client"`: of
-        every client's own gap, on the batch of the step; the pooled value still decides.
+    clients : N; with 1 the problem is centralized.
+    seed : determines the start and the partition.
+    alpha : the concentration of the Dirichlet split over the four (label, group) cells, in which
+        clients get unequal numbers of rows.
+    hidden : the widths of the hidden layers.
+    sign : which sign multiplies the gap's gradient. `"pooled"`: the sign of the pooled gap, which
+        the server sends back. `"client"`: the sign of each client's own gap on the batch of the
+        step; whether the constraint is violated still depends on the pooled value.
     config : entries to add to the stored configuration, such as the data set's name.
 
     Raises ValueError for features that are not finite, labels or groups outside {0, 1}, training
@@ -108,20 +110,20 @@ def fairness(
 
 @dataclass(frozen=True)
 class _Fair:
-    """The functions of a `fairness` problem, whose network has layers of these widths."""
+    """The functions of a `fairness` problem, whose network has layers of the widths `sizes`."""
 
     sizes: tuple[int, ...]
-    own: bool  # whether a client takes the sign of its own gap
+    own: bool  # whether each client uses the sign of its own gap
 
     def losses(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "2"]:
-        """Cross-entropy and signed gap of a batch (its absolute value if the sign is its own)."""
+        """Cross-entropy and signed gap of a batch (absolute gap if `own`)."""
         X, y, group, _ = batch.data
         z = network(w, X, self.sizes)
         gap = group_gap(sums(torch.sigmoid(z), batch.weight, group))
         return torch.stack([batch.weight @ (softplus(z) - y * z), gap.abs() if self.own else gap])
 
     def gradient(self, w: Tensor, batch: Batch, weights: Float[Tensor, "2"]) -> Float[Tensor, "d"]:
-        """Gradient of `weights @ losses` in closed form, by backpropagation."""
+        """The gradient of `weights @ losses` in closed form, by backpropagation."""
         X, y, group, _ = batch.data
         parameters = layers(w, self.sizes)
         *inputs, last = forward(parameters, X)
@@ -135,13 +137,14 @@ class _Fair:
         back, parts = error.unsqueeze(-1), []
         for (A, _), h in zip(reversed(parameters), reversed(inputs), strict=True):
             parts += [back.sum(0), (back.T @ h).flatten()]
-            back = (back @ A) * (h > 0)  # of the first layer: not used
+            back = (back @ A) * (h > 0)  # the value for the first layer is not used
         return torch.cat(parts[::-1])
 
     def statistics(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "4"]:
-        """Sum of outputs and number of rows of group 1, then of group 0; padding does not count.
+        """Sum of outputs and number of rows, for group 1, then for group 0, without padding.
 
-        On a minibatch they are estimates for all rows of the client: each counts (rows) / B times.
+        On a minibatch they estimate the values for all rows of the client: each row counts
+        (rows) / B times.
         """
         X, _, group, size = batch.data
         return sums(torch.sigmoid(network(w, X, self.sizes)), batch.weight * size, group)
@@ -172,9 +175,9 @@ class _Fair:
 def network(
     w: Float[Tensor, "d"], X: Float[Tensor, "R p"], sizes: Sequence[int]
 ) -> Float[Tensor, "R"]:
-    """The outputs before the sigmoid; parameters in the order of `models.ravel(models.mlp(sizes))`.
+    """The outputs before the sigmoid; w has the order of `models.ravel(models.mlp(sizes))`.
 
-    `sizes` are the widths of input, hidden and output (1) layers.
+    `sizes` are the widths of the input, hidden and output (1) layers.
     """
     return forward(layers(w, sizes), X)[-1].squeeze(-1)
 
@@ -183,7 +186,7 @@ Layer = tuple[Float[Tensor, "_ _"], Float[Tensor, "_"]]
 
 
 def layers(w: Float[Tensor, "d"], sizes: Sequence[int]) -> list[Layer]:
-    """Matrix `[out, in]` and bias of every layer."""
+    """The matrix `[out, in]` and the bias of every layer."""
     flat = torch.split(w, [n for a, b in pairwise(sizes) for n in (a * b, b)])
     return [(flat[2 * i].view(b, a), flat[2 * i + 1]) for i, (a, b) in enumerate(pairwise(sizes))]
 
@@ -200,13 +203,13 @@ def forward(parameters: Sequence[Layer], X: Float[Tensor, "R p"]) -> list[Float[
 def sums(
     p: Float[Tensor, "B"], weight: Float[Tensor, "B"], group: Float[Tensor, "B"]
 ) -> Float[Tensor, "4"]:
-    """Weighted sum of p and of ones over group 1, then over group 0."""
+    """The weighted sums of p and of ones over group 1, then over group 0."""
     inside, outside = weight * group, weight * (1 - group)
     return torch.stack([inside @ p, inside.sum(), outside @ p, outside.sum()])
 
 
 def group_gap(four: Float[Tensor, "4"]) -> Float[Tensor, ""]:
-    """Mean of group 1 minus mean of group 0 from their sums and counts; 0 if one is missing."""
+    """Mean of group 1 minus mean of group 0, from sums and counts; 0 if a group is missing."""
     tiny = torch.finfo(four.dtype).tiny
     both = (four[1] > 0) & (four[3] > 0)
     gap = four[0] / four[1].clamp(min=tiny) - four[2] / four[3].clamp(min=tiny)
@@ -214,7 +217,7 @@ def group_gap(four: Float[Tensor, "4"]) -> Float[Tensor, ""]:
 
 
 def combine_gaps(answers: Float[Tensor, "n 4"]) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-    """The absolute gap of the pooled groups from the clients' four numbers, and its sign."""
+    """The absolute gap of the pooled groups and its sign, from the clients' four numbers."""
     gap = group_gap(answers.sum(0))
     return gap.abs(), gap.sign()
 

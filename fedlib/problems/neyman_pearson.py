@@ -1,4 +1,4 @@
-"""Neyman-Pearson classification: a low loss on one class, the other class's loss a constraint."""
+"""Neyman-Pearson classification: minimize the loss of one class under a bound on the other's."""
 
 from typing import Any
 
@@ -30,21 +30,21 @@ def neyman_pearson(
     r"""Federated Neyman-Pearson problem with the logistic loss.
 
     $\phi(w; x, y) = -y\,w^\top x + \log(1 + e^{w^\top x})$; client j's objective is the mean of phi
-    over its rows with y = 0 and its constraint the mean over its rows with y = 1 (both FedSGM
+    over its rows with y = 0, and its constraint the mean over its rows with y = 1 (both FedSGM
     papers, experiments). A minibatch estimates both without bias: a row counts
-    m / (rows of its class) times, so a batch without one of the classes is no error.
+    m / (rows of its class) times. A batch may therefore lack one of the classes.
 
     Parameters
     ----------
     X : features `[R, p]`.
     y : labels in {0, 1}; class 0 is the objective.
-    clients : N; 1 gives the centralized problem.
-    seed : fixes the test split and the partition.
-    train_fraction : share of the rows used for training, the rest (stratified) is held out.
-    alpha : concentration of a Dirichlet split; None for the IID split with equal class ratio.
-    standardize : z-score with the statistics of the training rows.
-    bias : whether to add a constant feature (the papers have none).
-    dtype : of the data and the model.
+    clients : N; with 1 the problem is centralized.
+    seed : determines the test split and the partition.
+    train_fraction : the share of the rows used for training; the rest (stratified) is held out.
+    alpha : the concentration of a Dirichlet split; None for the IID split with equal class ratio.
+    standardize : whether to z-score the features with the statistics of the training rows.
+    bias : whether to add a constant feature, which the papers do not have.
+    dtype : the dtype of the data and the model.
     config : entries to add to the stored configuration, such as the data set's name.
 
     Raises ValueError for NaN or infinite features, labels outside {0, 1}, a split that leaves a
@@ -89,11 +89,10 @@ def neyman_pearson(
 def class_shares(
     who: str, labels: Int[Tensor, "R"], rows: Int[Tensor, "N m"]
 ) -> Float[Tensor, "R 2"]:
-    """Weight of every row in the means over class 0 and class 1 of its client: m / m_class.
+    """The weight of every row in the class means of its client: m / m_class, in two columns.
 
-    Rows of no client weigh nothing.
-
-    Raises ValueError if a client has no row of one of the classes.
+    Rows that belong to no client have weight 0. Raises ValueError if a client has no row of one of
+    the classes.
     """
     shares = torch.zeros(len(labels), 2, dtype=torch.float64)
     for j, own in enumerate(rows):
@@ -109,14 +108,14 @@ def logistic_losses(w: Float[Tensor, "p"], batch: Batch) -> Float[Tensor, "2"]:
     """Mean phi over class 0 (objective) and class 1 (constraint)."""
     X, y, shares = batch.data
     z = X @ w
-    phi = softplus(z, threshold=40) - y * z  # the default, 20, is off by 2e-9 there
+    phi = softplus(z, threshold=40) - y * z  # with the default, 20, the error would be 2e-9
     return (batch.weight * phi) @ shares
 
 
 def logistic_gradient(
     w: Float[Tensor, "p"], batch: Batch, weights: Float[Tensor, "2"]
 ) -> Float[Tensor, "p"]:
-    """Gradient of `weights @ logistic_losses` in closed form."""
+    """The gradient of `weights @ logistic_losses` in closed form."""
     X, y, shares = batch.data
     return (batch.weight * (shares @ weights) * (torch.sigmoid(X @ w) - y)) @ X
 
@@ -124,8 +123,8 @@ def logistic_gradient(
 def exact_metrics(w: Float[Tensor, "p"], problem: Problem) -> dict[str, Float[Tensor, ""]]:
     """Exact f and g over all clients' training rows, the largest g_j, and held-out error rates.
 
-    `false_alarm` is the share of held-out class-0 rows that are flagged, `miss` that of class-1
-    rows that are not; both are absent without held-out rows.
+    `false_alarm` is the share of held-out class-0 rows that are flagged; `miss` is the share of
+    class-1 rows that are not flagged. Without held-out rows, both are left out.
     """
     each = torch.func.vmap(problem.losses, in_dims=(None, 0))(w, problem.all_clients())
     values = {"f": each[:, 0].mean(), "g": each[:, 1].mean(), "g_max": each[:, 1].max()}

@@ -1,8 +1,8 @@
-"""A problem of your own: clients' rows, any module, and plain functions of what it gives.
+"""A problem of your own: clients' rows, any module, and plain functions of the module's output.
 
-`from_frame` takes a pandas data frame with a column that names the client, `from_clients` tensors,
-arrays, Datasets or DataLoaders, one a client. Both try the module and the functions out before
-anything runs, so that a mistake is one sentence and not a traceback from inside a `vmap`.
+`from_frame` takes a pandas data frame with a column that names the client. `from_clients` takes
+tensors, arrays, Datasets or DataLoaders, one for each client. Both test the module and the
+functions before a run, so a mistake raises one sentence and not a traceback from inside a `vmap`.
 """
 
 import hashlib
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 Vector = Float[Tensor, "d"]
 
 
-#: Inputs, target and further columns of some rows.
+#: The inputs, the target and the further columns of some rows.
 Rows = Sequence[Shaped[Tensor, "m ..."]]
 
 
 class ClientRows(NamedTuple):
-    """B rows of one client, as an objective, a constraint or a measure gets them.
+    """B rows of one client, the argument of an objective, a constraint or a measure.
 
-    `output` is what the module makes of them `[B, ...]`, `target [B, ...]` what it should be,
-    `columns` further columns by name, and `weight [B]` how much each row counts: clients with fewer
-    rows than others are padded, and padding weighs nothing. `mean` respects that.
+    `output [B, ...]` is the module's output and `target [B, ...]` the value to predict. `columns`
+    holds further columns by name. `weight [B]` is each row's weight: clients with fewer rows than
+    others are padded, and padding has weight 0. The method `mean` uses these weights.
 
     >>> rows = ClientRows(torch.zeros(3), torch.ones(3), {}, torch.tensor([0.5, 0.5, 0.0]))
     >>> rows.mean(torch.tensor([1.0, 3.0, 100.0]))  # the last row is padding
@@ -60,12 +60,12 @@ class ClientRows(NamedTuple):
     def mean(
         self, values: Shaped[Tensor, "m"], where: Shaped[Tensor, "m"] | None = None
     ) -> Float[Tensor, ""]:
-        """The mean of one number a row, over all rows or those `where` a condition holds.
+        """The mean of one number per row, over all rows or over those `where` a condition holds.
 
-        A client must have rows for which it holds, else the problem is refused. A minibatch may
-        have none, and then counts 0: its mean only estimates that over all such rows.
+        The condition must hold for some row of every client, else the problem raises ValueError. A
+        minibatch may have no such row and then counts 0, so its mean is only an estimate.
 
-        Raises ValueError unless `values` and `where` are `[B]`: one number a row.
+        Raises ValueError unless `values` and `where` are `[B]`: one number per row.
         """
         weight = self.weight
         rule = f"hold one number a row, shape {list(weight.shape)}"
@@ -80,26 +80,26 @@ class ClientRows(NamedTuple):
         return weight @ values.to(weight.dtype)
 
 
-#: The shares of rows that conditions held for, while a function is tried.
+#: While a function is tested: the shares of rows for which conditions held.
 _SHARES = deque[Tensor](maxlen=100)
 
-#: An objective, a constraint or a measure: one number of some rows of one client.
+#: An objective, a constraint or a measure: a function of a client's rows that returns one number.
 Function = Callable[[ClientRows], Any]
 Functions = Function | Sequence[Function]
-SPREAD = 0.1  # of the random point beside the start at which functions are tried
+SPREAD = 0.1  # distance scale of the random point at which functions are tested, beside the start
 
 
 @dataclass(frozen=True)
 class GroupGap(checks.Checked):
-    """Constraint: the absolute gap between two groups' mean outputs, pooled over the clients.
+    """A constraint: the absolute gap between two groups' mean outputs, pooled over the clients.
 
-    A client sends sums and counts of both groups, so that a client without one of them, and gaps
-    of opposite sign, do no harm. The output is a logit; its sigmoid is what is compared.
+    A client sends sums and counts of both groups. It may therefore lack a group, and gaps of
+    opposite sign do not distort the result. The output is a logit, and its sigmoid is compared.
 
     Parameters
     ----------
-    column : the column that says who is in the first group (1) and who is in the second (0).
-    given : compare rows with this target alone: 1 is equal opportunity; None (all rows) is
+    column : the name of the column that is 1 in the first group and 0 in the second.
+    given : the target of the rows to compare: 1 means equal opportunity; None, for all rows, means
         demographic parity.
     """
 
@@ -107,7 +107,7 @@ class GroupGap(checks.Checked):
     given: float | None = None
 
     def four(self, rows: ClientRows, scale: Float[Tensor, "*B"]) -> Float[Tensor, "4"]:
-        """Sum of outputs and number of rows of the first group, then of the second."""
+        """Sum of outputs and number of rows, for the first group, then for the second."""
         weight, group = rows.weight * scale, rows.columns[self.column].to(rows.weight.dtype)
         if self.given is not None:
             weight = weight * (rows.target == self.given)
@@ -129,34 +129,34 @@ def from_frame(
     weights: Literal["rows"] | Sequence[float] | None = None,
     name: str = "own",
 ) -> Problem:
-    """The problem of a data frame whose rows belong to clients.
+    """A problem from a data frame whose rows belong to clients.
 
     Parameters
     ----------
-    frame : one row a sample; numbers without gaps, already scaled as the module likes them (for
-        text see `pandas.get_dummies`).
-    client : the column that says whose row it is; clients are numbered in sorted order.
+    frame : a data frame with one row for each sample: numbers without gaps, scaled as the module
+        needs them (for text see `pandas.get_dummies`).
+    client : the column that names the row's client; clients are numbered in sorted order.
     target : the column to predict; whole numbers stay whole (classes), others become floats.
-    module : a network, batch norm in eval mode; its trainable parameters are where methods start,
-        frozen ones stay as they are. Dropout is for training: metrics are without it.
-    objective : `ClientRows -> number`, minimized in the mean over clients; or several.
-    constraint : `ClientRows -> number`, to be kept below a method's level; or several, or none; or
-        a `GroupGap`, for equal treatment of two groups.
-    weights : how clients count in averages: None for equally, `"rows"`, or a number each.
-    features : columns that the module sees, by default all that are not named elsewhere.
+    module : a network with batch norm in eval mode. Methods start at its trainable parameters;
+        frozen ones do not change. Dropout is active in training, but not in metrics.
+    objective : a function `ClientRows -> number`, whose mean over clients is minimized; or several.
+    constraint : a function `ClientRows -> number`, to be kept below a method's level; or several,
+        or none; or a `GroupGap`, for equal treatment of two groups.
+    weights : the clients' weights: None for equal weights, `"rows"`, or one number for each client.
+    features : the module's input columns, by default all that are not named elsewhere.
     columns : columns that only the functions see, as `rows.columns[name]`.
-    measures : name -> `ClientRows -> number`, reported at every evaluation: of `heldout` if it is
-        given, else of the clients in the mean. A number of Python's, or of numpy's (scikit-learn's
-        AUC, say), is as good as a tensor.
-    heldout : rows that no client trains on, with the same columns (that of the client may lack).
-    name : what errors and stored runs call the problem.
+    measures : name -> `ClientRows -> number`, reported at every evaluation: on `heldout` if it is
+        given, else as a mean over clients. The number may be a tensor, Python's or numpy's (such
+        as scikit-learn's AUC).
+    heldout : rows that no client trains on, with the same columns; the client's may be missing.
+    name : the problem's name in error messages and stored runs.
 
-    Metrics are `f`, the mean of the objectives, and `g`, the largest of the constraints, each in
-    the mean over clients; `f_1`, `g_1`, ... where there are several; and the measures.
+    The metrics are `f`, the mean of the objectives, and `g`, the largest of the constraints, each
+    averaged over clients; `f_1`, `g_1`, ... if there are several; and the measures.
 
-    Raises ValueError or TypeError for a column that is not there, is no number, has gaps or is
-    named for two things, a client without rows, a module that does not take the features, and a
-    function that fails, returns no single finite number, or counts padding rows.
+    Raises ValueError or TypeError for a column that is missing, not numeric, has gaps or is named
+    for two purposes; a client without rows; a module that does not accept the features; and a
+    function that fails, does not return a single finite number, or counts padding rows.
     """
     import pandas as pd
 
@@ -196,7 +196,7 @@ def from_clients(
     weights: Literal["rows"] | Sequence[float] | None = None,
     name: str = "own",
 ) -> Problem:
-    """The problem of clients that hold pictures, sequences, whatever the module takes.
+    """A problem from clients that hold pictures, sequences, or other inputs of a module.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def from_clients(
     heldout : rows that no client trains on, in one of these forms.
     module, objective, constraint, measures, weights, name : as in `from_frame`.
 
-    Raises ValueError or TypeError as `from_frame` does.
+    Raises the errors of `from_frame`.
     """
     who = "from_clients"
     checks.arguments(from_clients, locals())
@@ -237,7 +237,7 @@ def as_rows(who: str, label: str, given: Any, columns: Sequence[Hashable]) -> Ro
     read once from its first sample to its last; or a dict, whose entries other than `columns` are
     the inputs and the target, in this order.
 
-    Raises ValueError or TypeError that names the client, and the part that is no dense tensor of
+    Raises ValueError or TypeError that names the client and the part that is not a dense tensor of
     numbers.
     """
     names = ("inputs", "target", *columns)
@@ -255,11 +255,11 @@ def as_rows(who: str, label: str, given: Any, columns: Sequence[Hashable]) -> Ro
 
 
 def as_tensor(who: str, name: str, given: Any) -> Shaped[Tensor, "m ..."]:
-    """A tensor, an array or a list of numbers as a dense tensor on the CPU."""
+    """Convert a tensor, an array or a list of numbers to a dense tensor on the CPU."""
     if isinstance(given, np.ndarray) and not given.dtype.isnative:
         given = given.astype(given.dtype.newbyteorder("="))
     if isinstance(given, np.ndarray) and not given.flags.writeable:
-        given = given.copy()  # torch warns of an array that must not be written to
+        given = given.copy()  # torch warns of read-only arrays
     try:
         x = torch.as_tensor(given)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -287,9 +287,9 @@ def _collated(given: Any) -> Any:
 
 
 def cast(x: Shaped[Tensor, "*b"], dtype: torch.dtype, *, whole: bool = True) -> Any:
-    """Floats and truth values in the dtype of the parameters, whole numbers as int64.
+    """Convert floats and truth values to the parameters' dtype, whole numbers to int64.
 
-    Bytes of inputs stay bytes where not `whole`: they are pictures.
+    Inputs of bytes are pictures and stay bytes, unless `whole`.
     """
     if x.is_floating_point() or x.dtype == torch.bool:
         return x.to(dtype)
@@ -305,7 +305,7 @@ def tensors_of(
 ) -> Rows:
     """Features `[R, p]` and other columns `[R]` of a frame; raises unless all are finite.
 
-    The frame must have every column once, those of `also` too, and at least one row.
+    The frame must have each column exactly once, those in `also` too, and at least one row.
     """
     checks.require(len(frame), who, "a frame", "have rows", 0)
     labels = [*frame.columns]
@@ -320,7 +320,7 @@ def tensors_of(
         checks.require(fits, who, what, "hold numbers", values.dtype, remedy)
         floats = torch.tensor(values.to_numpy(dtype="float64", na_value=float("nan")))
         checks.finite(who, what, floats, "drop or impute these rows")
-    # pandas' own dtypes, Int64 and the like, have a plain one of the same name
+    # pandas' own dtypes, such as Int64, have a plain dtype of the same name
     plain = (
         x.to_numpy(dtype=getattr(x.dtype, "numpy_dtype", x.dtype))
         for x in (frame[column] for column in others)
@@ -331,24 +331,24 @@ def tensors_of(
 
 @dataclass(frozen=True)
 class OwnFunctions:
-    """The losses and metrics of a problem of one's own, as methods, so that they can be pickled."""
+    """The losses and metrics of a `from_frame` problem, as methods that pickle can store."""
 
     apply: models.ModuleFunction
     objectives: tuple[Function, ...]
     constraints: tuple[Function, ...]
-    measures: Mapping[str, Function]  # tensors
-    host_measures: Mapping[str, Function]  # numbers of Python's
+    measures: Mapping[str, Function]  # these return tensors
+    host_measures: Mapping[str, Function]  # these return Python's numbers
     columns: tuple[Hashable, ...]
     group_gap: GroupGap | None = None
 
     def rows(self, w: Vector, batch: Batch, *, train: bool = False) -> ClientRows:
-        """A batch as the functions get it; with dropout, if the module has any, to `train`."""
+        """A batch as the functions' argument; a module's dropout is active only with `train`."""
         inputs, goal, *more = batch.data
-        extra = dict(zip(self.columns, more, strict=False))  # a client's size may follow
+        extra = dict(zip(self.columns, more, strict=False))  # `more` may end with the client's size
         return ClientRows(self.apply(w, inputs, train=train), goal, extra, batch.weight)
 
     def losses(self, w: Vector, batch: Batch, *, train: bool = True) -> Float[Tensor, "K"]:
-        """Objectives, then constraints."""
+        """The objectives, then the constraints."""
         rows = self.rows(w, batch, train=train)
         values = [function(rows) for function in (*self.objectives, *self.constraints)]
         if self.group_gap is not None:
@@ -356,12 +356,12 @@ class OwnFunctions:
         return torch.stack(values)
 
     def statistics(self, w: Vector, batch: Batch) -> Float[Tensor, "4"]:
-        """A client's statistics for a `GroupGap`; of a minibatch estimates for all its rows."""
+        """A client's statistics for a `GroupGap`; a minibatch estimates those of all its rows."""
         assert self.group_gap is not None
         return self.group_gap.four(self.rows(w, batch), batch.data[-1])
 
     def means(self, w: Vector, problem: Problem) -> dict[str, Float[Tensor, ""]]:
-        """The mean objective, the largest constraint, and each where there are several."""
+        """The mean objective, the largest constraint, and each of them if there are several."""
         exact = partial(self.losses, w, train=False)
         mean, m = problem.mean_over_clients(exact), problem.num_objectives
         f, g = mean[:m], mean[m:]
@@ -377,18 +377,18 @@ class OwnFunctions:
         return values
 
     def metrics(self, w: Vector, problem: Problem) -> dict[str, Float[Tensor, ""]]:
-        """The means, and the measures."""
+        """The means and the measures."""
         values = self.means(w, problem)
         return values | {k: self.measured(m, w, problem) for k, m in self.measures.items()}
 
     def measured(self, measure: Function, w: Vector, problem: Problem) -> Float[Tensor, ""]:
-        """A measure of the rows held out, or in the mean over clients."""
+        """A measure of the held-out rows, or its mean over clients."""
         if problem.heldout:
             return measure(self.rows(w, heldout_rows(problem)))  # type: ignore[no-any-return]
         return problem.mean_over_clients(lambda batch: measure(self.rows(w, batch)))
 
     def on_host(self, w: Vector, problem: Problem) -> dict[str, float]:
-        """The measures that no tensor operation can follow, of plain tensors on the CPU."""
+        """The measures that are not tensor operations, computed from plain tensors on the CPU."""
         batches = [plain_client(problem, j) for j in range(problem.num_clients)]
         batches = [heldout_rows(problem)] if problem.heldout else batches
         with torch.no_grad():
@@ -409,7 +409,7 @@ def make_problem(
     columns: Sequence[Hashable],
     weights: Literal["rows"] | Sequence[float] | None,
 ) -> Problem:
-    """The problem of some clients' tensors, once everything in it has been tried."""
+    """Build the problem from clients' tensors, and test everything in it."""
     gap = constraint if isinstance(constraint, GroupGap) else None
     objectives, constraints = (
         (given,) if callable(given) else tuple(given)
@@ -480,10 +480,10 @@ def make_problem(
 def try_function(
     who: str, name: str, functions: OwnFunctions, function: Function, problem: Problem
 ) -> None:
-    """Raise ValueError unless a loss gives one finite number, by rows that count alone.
+    """Raise ValueError unless a loss returns one finite number that does not depend on padding.
 
-    Warn where its gradient is zero on the rows of every client. Both are looked at where methods
-    start and at a random point: at a symmetric start all rows may have one loss.
+    Warn if its gradient is zero on the rows of every client. Both are tested at the start and at a
+    random point, since all rows may have the same loss at a symmetric start.
     """
     over_clients = loop_map if problem.sequential_clients else vmap
 
@@ -529,7 +529,7 @@ def try_function(
 def try_measure(
     who: str, name: str, functions: OwnFunctions, measure: Function, problem: Problem
 ) -> bool:
-    """Whether a measure gives a tensor; ValueError unless it gives one number of rows."""
+    """Whether a measure returns a tensor; ValueError unless it returns one number."""
     w, held = problem.w0, bool(problem.heldout)
     first = heldout_rows(problem) if held else plain_client(problem, 0)
     _SHARES.clear()
@@ -545,7 +545,7 @@ def try_measure(
 def plain_number(
     who: str, name: str, function: Function, rows: ClientRows, *, host: bool = False
 ) -> Any:
-    """The one number of a function of some rows, a tensor or, on the `host`, one of Python's."""
+    """The single number that a function returns: a tensor or, on the `host`, one of Python's."""
     with torch.no_grad():
         found = attempt(who, name, function, rows)
     plain = isinstance(found, numbers.Real) or (isinstance(found, np.ndarray) and not found.ndim)
@@ -556,7 +556,7 @@ def plain_number(
 
 
 def attempt(who: str, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """The result of a function, or ValueError with the first line of what happened, and where."""
+    """Call a function; a failure raises ValueError with its first line and the user's code line."""
     try:
         return function(*arguments)
     except Exception as error:
@@ -577,7 +577,7 @@ def attempt(who: str, name: str, function: Callable[..., Any], *arguments: Any) 
 
 
 def user_line(error: Exception) -> str:
-    """The last line of a traceback that is neither torch's nor ours."""
+    """The last line of a traceback that is neither in torch nor in this library."""
     own = str(Path(__file__).parents[1]), str(Path(torch.__file__).parent)
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.endswith(".py")]
     theirs = [f for f in frames if not f.filename.startswith(own) and f.line]
@@ -592,7 +592,7 @@ def plain_client(problem: Problem, client: int) -> Batch:
 
 
 def heldout_rows(problem: Problem) -> Batch:
-    """The rows that nobody trains on."""
+    """The rows that no client trains on."""
     count = len(problem.heldout[0])
     return Batch(problem.heldout, problem.w0.new_full((count,), 1 / count))
 
@@ -603,9 +603,9 @@ def title(function: Function) -> str:
 
 
 def digest(tensors: Sequence[Shaped[Tensor, "..."]]) -> str:
-    """SHA-256 of the rows, so that a stored run knows other data from these."""
+    """The SHA-256 digest of the rows, by which a stored run recognizes its data."""
     sha = hashlib.sha256()
     for x in tensors:
-        x = x.float() if x.dtype == torch.bfloat16 else x  # which numpy does not know
+        x = x.float() if x.dtype == torch.bfloat16 else x  # numpy has no bfloat16
         sha.update(f"{x.dtype} {list(x.shape)}".encode() + x.contiguous().numpy().tobytes())
     return sha.hexdigest()[:16]

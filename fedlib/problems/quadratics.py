@@ -1,4 +1,4 @@
-"""Quadratics with a known constrained optimum, or a known Pareto front, for tests and pictures."""
+"""Quadratics with a known constrained optimum or a known Pareto front, for tests and pictures."""
 
 import torch
 from jaxtyping import Float
@@ -11,7 +11,7 @@ from fedlib.weights.rules import min_norm
 
 Vector = Float[Tensor, "d"]
 
-FRONT = 501  # points of the front of two objectives; distances are to the polygon through them
+FRONT = 501  # points on the front of two objectives; distances refer to the polygon through them
 
 
 def quadratics(
@@ -23,13 +23,13 @@ def quadratics(
 ) -> Problem:
     r"""Clients with $f_j(w) = \frac12\|w - a_j\|^2$, $g_j(w) = \frac12\|w - b_j\|^2 - c_j$.
 
-    The levels $c_j$ are such that $g(w) = \frac12\|w - \bar b\|^2 - \text{level}$, hence the
-    optimum is known: the projection of $\bar a$ onto the ball around $\bar b$ of radius
+    The levels $c_j$ are such that $g(w) = \frac12\|w - \bar b\|^2 - \text{level}$. The optimum is
+    therefore the projection of $\bar a$ onto the ball around $\bar b$ of radius
     $\sqrt{2\,\text{level}}$. By default four clients in the plane have all $a_j = (1, 1)$ and
-    $b_j = 0$. `metrics` gives `f` (excess over the optimum), `g`, `distance`.
+    $b_j = 0$. `metrics` returns `f` (excess over the optimum), `g` and `distance`.
 
-    Raises ValueError for a level that is not positive, or centres that do not match or are not
-    finite.
+    Raises ValueError for a level that is not positive, or centres whose shapes differ or that are
+    not finite.
     """
     checks.arguments(quadratics, locals())
     a = torch.ones(4, 2) if a is None else a
@@ -67,7 +67,7 @@ def quadratic_losses(w: Vector, batch: Batch) -> Float[Tensor, "2"]:
 
 
 def quadratic_gradient(w: Vector, batch: Batch, weights: Float[Tensor, "2"]) -> Vector:
-    """Gradient of `weights @ quadratic_losses` in closed form."""
+    """The gradient of `weights @ quadratic_losses` in closed form."""
     a, b, _ = batch.data
     return batch.weight @ (weights[0] * (w - a) + weights[1] * (w - b))
 
@@ -89,23 +89,23 @@ def pareto(
 ) -> Problem:
     r"""Clients with objectives $f_{jk}(w) = \frac1m\sum_i \frac12 \|w - c_{jik}\|_{A_k}^2$.
 
-    `A_k` is diagonal and common to all clients, so that $F_k(w) = \frac12\|w - \bar c_k\|_{A_k}^2$
-    plus a constant, its spread, and the Pareto optimal models are those of `pareto_point`. Rows
-    differ in their centres: minibatches are noisy, by the same amount at every model.
+    `A_k` is diagonal and common to all clients, so $F_k(w) = \frac12\|w - \bar c_k\|_{A_k}^2$ plus
+    a constant, the spread of its centres. `pareto_point` returns the Pareto optimal models. Rows
+    differ in their centres, so minibatches are noisy, by the same amount at every model.
 
-    `metrics` gives `f` (mean of the objectives), `f_1`, `f_2`, ..., `stationarity` (the least norm
-    of a convex combination of the gradients, zero at Pareto optimal models alone) and, for two
-    objectives, `distance` to the front.
+    `metrics` returns `f` (mean of the objectives), `f_1`, `f_2`, ..., and `stationarity`, the least
+    norm of a convex combination of the gradients, which is zero only at Pareto optimal models. For
+    two objectives it also returns `distance`, the distance to the front.
 
     Parameters
     ----------
-    centres : `c_{jik}`, m rows for each of N clients; by default two clients with one row each; the
-        four centres are four different unit vectors.
-    curvature : diagonals of `A_k`, positive; ones by default.
-    w0 : where methods start, by default 0.
+    centres : `c_{jik}`, m rows for each of N clients; by default two clients with one row each,
+        whose four centres are different unit vectors.
+    curvature : the diagonals of `A_k`, positive; by default ones.
+    w0 : the start of all methods, by default 0.
 
-    Raises ValueError for shapes that do not match, entries that are not finite, curvatures that are
-    not positive.
+    Raises ValueError for shapes that do not match, entries that are not finite, or curvatures that
+    are not positive.
     """
     checks.arguments(pareto, locals())
     centres = torch.eye(4).view(2, 1, 2, 4) if centres is None else centres
@@ -151,7 +151,7 @@ def pareto_losses(w: Vector, batch: Batch) -> Float[Tensor, "M"]:
 
 
 def pareto_gradient(w: Vector, batch: Batch, weights: Float[Tensor, "M"]) -> Vector:
-    """Gradient of `weights @ pareto_losses` in closed form."""
+    """The gradient of `weights @ pareto_losses` in closed form."""
     c, A = batch.data
     return batch.weight @ (weights.unsqueeze(-1) * A * (w - c)).sum(-2)
 

@@ -1,9 +1,9 @@
-"""Convex sets: frozen records that can `project`, answer `lmo` and say what they contain.
+"""Convex sets: frozen records with the methods `project`, `lmo` and `contains`.
 
-A set acts on one vector [d]; `torch.func.vmap` gives batches. Nothing branches on a tensor, dtype
-and device are those of the argument, NaN in gives NaN out. A bound may itself be a 0-d tensor,
-which is what a hyperparameter becomes under the `vmap` of the run loop. A bound out of range raises
-ValueError, one that is no number TypeError.
+A set acts on one vector [d]; use `torch.func.vmap` for batches. The methods never branch on a
+tensor, keep the argument's dtype and device, and return NaN for NaN. A bound may be a 0-d tensor,
+as hyperparameters are under the `vmap` of the run loop. A bound out of range raises ValueError, a
+bound that is not a number TypeError.
 """
 
 import math
@@ -19,11 +19,11 @@ from fedlib.checks import Count, Positive
 from fedlib.sets.vertices import Corner, OneEntry, RankOne
 
 GOLDEN = (5**0.5 - 1) / 2
-STALLED = 1000  # units of rounding: a direction with less that is new is noise
+STALLED = 1000  # units of rounding; a direction whose new part is shorter is noise
 
 
 class NormBall(checks.Checked):
-    """Base of the balls {x : ||x|| <= radius}, each with a norm `size` of its own."""
+    """Base of the balls {x : ||x|| <= radius}; each defines its norm in `size`."""
 
     radius: float
 
@@ -37,17 +37,17 @@ class NormBall(checks.Checked):
         return self.size(x) <= (1 + tol) * self.radius
 
     def diameter(self, dim: int) -> float:
-        """The largest distance of two points, 2 radius in every dimension."""
+        """The largest distance between two points, 2 radius in every dimension."""
         return 2 * self.radius
 
     def gauge(self, x: Float[Tensor, " d"]) -> Float[Tensor, ""]:
-        """The norm over the radius."""
+        """The norm divided by the radius."""
         return self.size(x) / self.radius
 
 
 @dataclass(frozen=True)
 class Ball(NormBall):
-    """Euclidean ball {x : ||x||_2 <= radius}.
+    """The Euclidean ball {x : ||x||_2 <= radius}.
 
     >>> Ball(1.0).project(torch.tensor([3.0, -4.0]))
     tensor([ 0.6000, -0.8000])
@@ -66,7 +66,7 @@ class Ball(NormBall):
     def lmo(self, direction: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
         """A minimizer of <direction, s> over the set: -radius direction / ||direction||.
 
-        For direction 0 every point is one; the centre is returned.
+        For direction 0, every point is a minimizer; the centre is returned.
         """
         checks.vector("Ball", "direction", direction)
         unit, _, _ = _normalized(direction)
@@ -80,7 +80,7 @@ class Ball(NormBall):
 
 @dataclass(frozen=True)
 class Box:
-    """Box {x : low <= x_i <= high}; `Box(radius)` is the box from -radius to radius.
+    """The box {x : low <= x_i <= high}; `Box(radius)` is the box from -radius to radius.
 
     >>> Box(1.0).project(torch.tensor([3.0, -0.5]))
     tensor([ 1.0000, -0.5000])
@@ -125,21 +125,21 @@ class Box:
         return torch.where(direction.isnan(), direction, vertex)
 
     def diameter(self, dim: int) -> float:
-        """The largest distance of two points, sqrt(dim) (high - low)."""
+        """The largest distance between two points, sqrt(dim) (high - low)."""
         return math.sqrt(dim) * (self._high - self.low)
 
     def gauge(self, x: Float[Tensor, " d"]) -> Float[Tensor, ""]:
-        """The largest distance of an entry from the middle, over that of the ends."""
+        """The largest distance of an entry from the middle, divided by (high - low) / 2."""
         middle = (self.low + self._high) / 2
         return (x - middle).abs().amax() / (self._high - middle)
 
     def wire(self, dim: int) -> Corner:
-        """A vertex travels as one bit an entry."""
+        """The message of a vertex has one bit for each entry."""
         return Corner(self.low, self._high)
 
 
 class Sparse(NormBall):
-    """Base of the two sets whose extreme points have one entry."""
+    """Base of the two sets whose extreme points have one nonzero entry."""
 
     def size(self, x: Float[Tensor, " d"]) -> Float[Tensor, ""]:
         """The sum of the absolute values."""
@@ -159,28 +159,28 @@ class L1Ball(Sparse):
     radius: Positive
 
     def project(self, x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
-        """The nearest point of the set: x itself, or its entries moved to 0 by the same length.
+        """The nearest point of the set: x itself, or its entries moved towards 0.
 
-        At most `theta` each, such that the absolute values then sum to the radius.
+        Each moves by at most `theta`, such that the absolute values then sum to the radius.
         """
         checks.vector("L1Ball", "x", x)
         size = x.abs()
         return torch.where(size.sum() <= self.radius, x, x.sign() * onto_simplex(size, self.radius))
 
     def lmo(self, direction: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
-        """A vertex that minimizes <direction, s>: at the entry of largest magnitude, the first.
+        """A vertex that minimizes <direction, s>, at the first entry of largest magnitude.
 
-        Its entry is -radius sign(direction_j); for direction 0, -radius.
+        This entry is -radius sign(direction_j); for direction 0 it is -radius.
         """
         checks.vector("L1Ball", "direction", direction)
         place = direction.abs().argmax()
         there = direction.gather(0, place.unsqueeze(0))
-        size = torch.ones_like(there) * self.radius  # two numbers would meet in float32
+        size = torch.ones_like(there) * self.radius  # keeps the dtype; two numbers give float32
         value = torch.where(there < 0, size, -size)
         return _at(place, torch.where(there.isnan(), there, value), direction)
 
     def wire(self, dim: int) -> OneEntry:
-        """A vertex travels as a position and a sign, `ceil(log2 dim) + 1` bits."""
+        """The message of a vertex is a position and a sign, `ceil(log2 dim) + 1` bits."""
         return OneEntry(self.radius)
 
 
@@ -197,7 +197,7 @@ class Simplex(Sparse):
     radius: Positive = 1.0
 
     def project(self, x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
-        """The nearest point of the set: max(x - theta, 0), theta such that the sum is right."""
+        """The nearest point of the set: max(x - theta, 0), whose entries sum to the radius."""
         checks.vector("Simplex", "x", x)
         return onto_simplex(x, self.radius)
 
@@ -208,7 +208,7 @@ class Simplex(Sparse):
         return (x >= -slack).all() & ((x.sum() - self.radius).abs() <= slack)
 
     def lmo(self, direction: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
-        """The vertex that minimizes <direction, s>: radius at the smallest entry, the first."""
+        """The vertex that minimizes <direction, s>: radius at the first smallest entry."""
         checks.vector("Simplex", "direction", direction)
         place = direction.argmin()
         there = direction.gather(0, place.unsqueeze(0))
@@ -216,17 +216,17 @@ class Simplex(Sparse):
         return _at(place, torch.where(there.isnan(), there, value), direction)
 
     def diameter(self, dim: int) -> float:
-        """The largest distance of two points, sqrt(2) radius (0 in one dimension)."""
+        """The largest distance between two points, sqrt(2) radius (0 in one dimension)."""
         return math.sqrt(2) * self.radius if dim > 1 else 0.0
 
     def wire(self, dim: int) -> OneEntry:
-        """A vertex travels as a position, `ceil(log2 dim)` bits."""
+        """The message of a vertex is a position, `ceil(log2 dim)` bits."""
         return OneEntry(self.radius, signed=False)
 
 
 @dataclass(frozen=True)
 class NuclearBall(NormBall):
-    """Matrices whose singular values sum to at most `radius`, each read row by row as a vector.
+    """The matrices with singular values of sum at most `radius`; a vector lists them row by row.
 
     >>> ball = NuclearBall(1.0, rows=2, columns=2)
     >>> ball.project(torch.tensor([3.0, 0.0, 0.0, 0.0]))
@@ -236,10 +236,10 @@ class NuclearBall(NormBall):
 
     Parameters
     ----------
-    radius : of the ball.
-    rows, columns : of the matrix; d = rows * columns.
-    steps : of Lanczos in `lmo`, matrix-vector products in both directions each; exact up to
-        rounding if rows or columns are no more.
+    radius : the largest sum of the singular values.
+    rows, columns : the numbers of rows and columns of the matrix; d = rows * columns.
+    steps : the number of Lanczos steps in `lmo`, each with a matrix-vector product in both
+        directions. `lmo` is exact up to rounding if rows or columns do not exceed it.
     """
 
     radius: Positive
@@ -250,7 +250,7 @@ class NuclearBall(NormBall):
     def project(self, x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
         """The nearest point of the set: x itself, or its singular values projected to the simplex.
 
-        By a full singular value decomposition.
+        It needs a full singular value decomposition.
         """
         A, finite = self._matrix(x)
         U, S, Vh = torch.linalg.svd(A, full_matrices=False)
@@ -265,7 +265,7 @@ class NuclearBall(NormBall):
         return torch.where(finite, norm, torch.full_like(norm, torch.nan))
 
     def lmo(self, direction: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
-        """A minimizer of <direction, s>: -radius u v', u and v the leading singular vectors.
+        """A minimizer of <direction, s>: -radius u v' with the leading singular vectors u and v.
 
         For direction 0 the centre is returned.
         """
@@ -275,11 +275,11 @@ class NuclearBall(NormBall):
         return torch.where(finite, vertex, torch.full_like(vertex, torch.nan))
 
     def wire(self, dim: int) -> RankOne:
-        """A vertex travels as two vectors, `32 (rows + columns)` bits."""
+        """The message of a vertex is two vectors, `32 (rows + columns)` bits."""
         return RankOne(self.rows, self.columns)
 
     def _matrix(self, x: Tensor, name: str = "x") -> tuple[Tensor, Tensor]:
-        """The matrix, with 0 for what is not finite (LAPACK raises on it), and whether all is."""
+        """The matrix, with 0 for NaN and infinity (LAPACK fails on them); whether it had none."""
         checks.vector("NuclearBall", name, x, self.rows * self.columns)
         finite = torch.isfinite(x).all()
         clean = torch.where(finite, x, torch.zeros_like(x))
@@ -289,7 +289,7 @@ class NuclearBall(NormBall):
 def _normalized(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """(x / ||x||, ||x / c||, c) with c = max |x_i|, so that no square over- or underflows.
 
-    For x = 0 the first two are 0.
+    For x = 0 the first two results are 0.
     """
     top = x.abs().amax()
     scale = torch.where(top == 0, torch.ones_like(top), top)
@@ -300,9 +300,9 @@ def _normalized(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 def onto_simplex(x: Float[Tensor, " d"], radius: float) -> Float[Tensor, " d"]:
     """The nearest point to x with entries >= 0 that sum to `radius`, by sorting.
 
-    A common shift of all entries moves only theta, so the largest is taken to 0 first: theta then
-    lies in [-radius, 0), and no digits are lost however large x is. Entries further than `radius`
-    below the largest one get 0 anyway.
+    A common shift of all entries changes only theta, so the largest entry is shifted to 0 first.
+    Then theta lies in [-radius, 0), and no digits are lost however large x is. Entries that are
+    more than `radius` below the largest entry become 0 in any case.
     """
     below = (x - x.amax()).clamp(min=-radius)
     falling = below.sort(descending=True).values
@@ -315,7 +315,7 @@ def onto_simplex(x: Float[Tensor, " d"], radius: float) -> Float[Tensor, " d"]:
 def _at(
     place: Tensor, value: Float[Tensor, " 1"], like: Float[Tensor, " d"]
 ) -> Float[Tensor, " d"]:
-    """A value at a position, 0 elsewhere."""
+    """A vector with a value at one position and 0 elsewhere."""
     return torch.zeros_like(like).scatter(0, place.unsqueeze(0), value)
 
 
@@ -324,10 +324,10 @@ def leading_pair(
 ) -> tuple[Float[Tensor, " m"], Float[Tensor, " n"]]:
     """Unit vectors u, v with u'Av close to the largest singular value of A; zeros for A = 0.
 
-    Lanczos on A'A, with full reorthogonalization: an orthonormal basis Q of the Krylov space of
-    some start after `steps` products with A (finite, of any scale), then the best v in it, from the
-    SVD of the small triangular factor of AQ. The start is A'h with a fixed irregular h, so the
-    result is a function of A; with `steps` not below rows or columns it is exact up to rounding.
+    The method is Lanczos on A'A with full reorthogonalization. `steps` products with A (finite, of
+    any scale) build an orthonormal basis Q of a Krylov space. The best v in it comes from the SVD
+    of the small triangular factor of AQ. The start is A'h with a fixed irregular h, so the result
+    is a function of A. It is exact up to rounding if rows or columns do not exceed `steps`.
     """
     top = A.abs().amax()
     A = A / torch.where(top == 0, torch.ones_like(top), top)
@@ -349,8 +349,8 @@ def _tall_pair(A: Float[Tensor, "m n"], steps: int) -> tuple[Tensor, Tensor]:
             q, Q = _unit(images[-1] @ A), torch.stack(basis)  # Q: [k, n]
             rest = q - (Q @ q) @ Q
             new = torch.linalg.vector_norm(rest) > STALLED * torch.finfo(A.dtype).eps
-            q = torch.where(new, _unit(rest), torch.zeros_like(q))  # the space is complete: stop
-            q = _unit(q - (Q @ q) @ Q)  # twice is enough
+            q = torch.where(new, _unit(rest), torch.zeros_like(q))  # 0 if the space is complete
+            q = _unit(q - (Q @ q) @ Q)  # two orthogonalizations are enough
             basis.append(q)
             images.append(A @ q)
         W, Q = torch.stack(images, 1), torch.stack(basis, 1)
@@ -361,6 +361,6 @@ def _tall_pair(A: Float[Tensor, "m n"], steps: int) -> tuple[Tensor, Tensor]:
 
 
 def _unit(x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
-    """The vector over its norm, or 0."""
+    """The vector divided by its norm, or 0."""
     norm = torch.linalg.vector_norm(x)
     return x / torch.where(norm == 0, torch.ones_like(norm), norm)

@@ -1,4 +1,4 @@
-"""Products of sets, one for each part of the vector, and one set for each client."""
+"""Products of sets, one for each part of a vector, and one set for each client."""
 
 import math
 from collections.abc import Sequence
@@ -18,10 +18,9 @@ from fedlib.sets.vertices import Several, gauge_of, wire_of
 class Blocks:
     """The product of sets: the first `sizes[0]` entries lie in `sets[0]`, and so on.
 
-    A network's constraint tensor by tensor; `of_shapes` makes it. All oracles act part by part.
-
-    Raises ValueError or TypeError for lists of different lengths, or a size that is no whole
-    number from 1 on.
+    It constrains a network tensor by tensor; `of_shapes` makes it. All methods act part by part.
+    Raises ValueError or TypeError for lists of different lengths, or a size that is not a positive
+    whole number.
 
     >>> from fedlib import Ball, Box
     >>> Blocks((Ball(1.0), Box(1.0)), (2, 1)).project(torch.tensor([3.0, -4.0, 5.0]))
@@ -40,9 +39,9 @@ class Blocks:
     def of_shapes(
         cls, shapes: Sequence[Sequence[int]], sets: ConvexSet | Sequence[ConvexSet]
     ) -> "Blocks":
-        """A set for every tensor of a network, or one and the same set for all of them.
+        """A set for every tensor of a network, or one common set for all of them.
 
-        `shapes` as in `[p.shape for p in module.parameters()]`.
+        `shapes` is a list such as `[p.shape for p in module.parameters()]`.
         """
         each = tuple(sets) if isinstance(sets, Sequence) else (sets,) * len(shapes)
         return cls(each, tuple(math.prod(shape) for shape in shapes))
@@ -60,17 +59,17 @@ class Blocks:
         return torch.cat([s.lmo(part) for s, part in self._parts(direction)])
 
     def diameter(self, dim: int) -> float:
-        """The largest distance of two points: the root of the sum of squares over the parts."""
-        # every set of this library says its diameter; the protocol does not ask for it
+        """The largest distance between two points: the root of the parts' sum of squares."""
+        # every set of this library has `diameter`, although the protocol does not require it
         each = [s.diameter(k) for s, k in zip(self.sets, self.sizes, strict=True)]  # type: ignore[attr-defined]
         return math.hypot(*each)
 
     def gauge(self, x: Float[Tensor, " d"]) -> Float[Tensor, ""]:
-        """The largest gauge of a part."""
+        """The largest gauge among the parts."""
         return torch.stack([gauge_of(s, part) for s, part in self._parts(x)]).amax()
 
     def wire(self, dim: int) -> Several:
-        """An extreme point travels part by part."""
+        """The message of an extreme point consists of its parts' messages."""
         return Several(tuple(map(wire_of, self.sets, self.sizes)), self.sizes)
 
     def _parts(self, x: Tensor) -> list[tuple[ConvexSet, Tensor]]:
@@ -80,12 +79,10 @@ class Blocks:
 
 @dataclass(frozen=True)
 class PerClient:
-    """A set for every client (split constraints): client j's is `sets[of[j]]`.
+    """Split constraints: each client has its own set, client j the set `sets[of[j]]`.
 
-    The intersection of the sets is the problem's feasible set.
-
-    Raises ValueError or TypeError unless `of` holds whole numbers that count the sets, and each
-    set has a client.
+    The problem's feasible set is the intersection of these sets. Raises ValueError or TypeError
+    unless `of` holds places in `sets`, and each set has a client.
 
     >>> from fedlib import Ball, Box
     >>> PerClient((Ball(1.0), Box(1.0)), of=(0, 1, 0)).groups()
@@ -101,7 +98,7 @@ class PerClient:
         checks.require(fits, "PerClient", "of", f"hold all of 0..{n - 1} (the sets)", self.of)
 
     def groups(self) -> list[tuple[ConvexSet, list[int]]]:
-        """Every set and its clients, in the order of `sets`."""
+        """Each set with its clients, in the order of `sets`."""
         return [
             (each, [j for j, k in enumerate(self.of) if k == index])
             for index, each in enumerate(self.sets)

@@ -1,9 +1,9 @@
-"""Extreme points of convex sets on the wire: what a Frank-Wolfe client sends, and how long it is.
+"""Wire formats for extreme points of convex sets, which a Frank-Wolfe client sends.
 
-The minimizer that `set.lmo` returns is an extreme point, which has a short name: a position and a
-sign, one bit an entry, two vectors. Each format here is a `Compressor` that changes nothing: it is
-called on an extreme point, `encode` gives its short name, `decode` the point. The set and its
-radius are known to both sides and never travel.
+The minimizer that `set.lmo` returns is an extreme point with a short description: a position and a
+sign, one bit for each entry, or two vectors. Each format is a `Compressor` without loss. Called on
+an extreme point, it returns the point; `encode` makes the short description, and `decode` restores
+the point. Both sides know the set and its radius, which are never sent.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from fedlib.core.problem import ConvexSet
 
 
 class Vertex(checks.Checked, Compressor):
-    """Base of the formats: nothing is lost, nothing is random."""
+    """Base of the formats, which lose nothing and use no randomness."""
 
     def __call__(self, x: Vector, noise: Noise = ()) -> Vector:
         """The point itself."""
@@ -28,19 +28,19 @@ class Vertex(checks.Checked, Compressor):
         return x
 
     def contraction(self, dim: int) -> float | None:
-        """Exact on the points it is made for: `q = 1`."""
+        """The format is exact on its points: `q = 1`."""
         return 1.0
 
     def variance(self, dim: int) -> float | None:
-        """Exact on the points it is made for: `q_u = 0`."""
+        """The format is exact on its points: `q_u = 0`."""
         return 0.0
 
 
 @dataclass(frozen=True)
 class OneEntry(Vertex):
-    """A point with one entry `radius` (or `-radius`, if `signed`) and zeros: the entry's position.
+    """A point with one nonzero entry, `radius` (or `-radius`, if `signed`): its position is sent.
 
-    `ceil(log2 d)` bits, and one for the sign.
+    The message has `ceil(log2 d)` bits, and one more bit for a sign.
 
     >>> one = OneEntry(radius=2.0)
     >>> one.encode(torch.tensor([0.0, -2.0, 0.0]))
@@ -53,23 +53,23 @@ class OneEntry(Vertex):
     signed: bool = True
 
     def encode(self, x: Vector, noise: Noise = ()) -> Message:
-        """The position of the entry and its sign (0 for the point 0, which is no vertex)."""
+        """Send the position of the entry and its sign (0 for the point 0, which is no vertex)."""
         position = x.abs().argmax().unsqueeze(0)
         return Message(x.gather(0, position).sign(), position)
 
     def decode(self, message: Message, like: Vector, noise: Noise = ()) -> Vector:
-        """The vertex."""
+        """Return the vertex."""
         assert isinstance(message.positions, Tensor)
         return torch.zeros_like(like).scatter(0, message.positions, self.radius * message.values)
 
     def bits(self, dim: int) -> int:
-        """A position, and a sign if there is one."""
+        """A position needs `ceil(log2 d)` bits, a sign one bit."""
         return ceil(log2(dim)) + self.signed
 
 
 @dataclass(frozen=True)
 class Corner(Vertex):
-    """A corner of the box from `low` to `high`: one bit an entry.
+    """A corner of the box from `low` to `high`, which is sent as one bit for each entry.
 
     >>> Corner(-1.0, 1.0).encode(torch.tensor([1.0, -1.0])).values
     tensor([1., 0.])
@@ -81,22 +81,22 @@ class Corner(Vertex):
     high: float
 
     def encode(self, x: Vector, noise: Noise = ()) -> Message:
-        """Which entries are high, 1 or 0."""
+        """Send 1 for high entries, 0 for low entries."""
         return Message((x > (self.low + self.high) / 2).to(x.dtype))
 
     def decode(self, message: Message, like: Vector, noise: Noise = ()) -> Vector:
-        """The corner."""
+        """Return the corner."""
         zero = torch.zeros_like(like)
         return torch.where(message.values > 0, zero + self.high, zero + self.low)
 
     def bits(self, dim: int) -> int:
-        """One bit an entry."""
+        """The message has one bit for each entry."""
         return dim
 
 
 @dataclass(frozen=True)
 class RankOne(Vertex):
-    """A matrix of rank one, read row by row: two vectors of float32 numbers.
+    """A matrix of rank one, read row by row, which is sent as two vectors of float32 numbers.
 
     >>> RankOne(rows=2, columns=2).encode(torch.tensor([4.0, 2.0, 2.0, 1.0])).values
     tensor([4.0000, 2.0000, 1.0000, 0.5000])
@@ -106,7 +106,7 @@ class RankOne(Vertex):
     columns: Count
 
     def encode(self, x: Vector, noise: Noise = ()) -> Message:
-        """The matrix's column at its largest entry, and its row there over that entry."""
+        """Send the column and the row of the largest entry; the row is divided by the entry."""
         matrix = x.view(self.rows, self.columns)
         place = x.abs().argmax()
         row, column = place // self.columns, place % self.columns
@@ -115,20 +115,20 @@ class RankOne(Vertex):
         return Message(torch.cat([matrix[:, column], matrix[row] / peak]))
 
     def decode(self, message: Message, like: Vector, noise: Noise = ()) -> Vector:
-        """The product of the two vectors."""
+        """Return the product of the two vectors."""
         left, right = torch.split(message.values, [self.rows, self.columns])
         return torch.outer(left, right).flatten()
 
     def bits(self, dim: int) -> int:
-        """32 bits an entry of the two vectors."""
+        """The message has 32 bits for each entry of the two vectors."""
         return FLOAT_BITS * (self.rows + self.columns)
 
 
 @dataclass(frozen=True)
 class Several(Vertex):
-    """Consecutive parts of a vector, each in a format of its own; the messages follow one another.
+    """Consecutive parts of a vector, each in a format of its own; the messages are concatenated.
 
-    `parts` are the formats, `sizes` the lengths of the parts.
+    `parts` holds the formats, `sizes` the lengths of the parts.
 
     >>> Several((OneEntry(1.0), Corner(-1.0, 1.0)), (8, 8)).bits(16)
     12
@@ -138,19 +138,19 @@ class Several(Vertex):
     sizes: tuple[Count, ...]
 
     def messages(self, x: Vector) -> list[Message]:
-        """The message of every part."""
+        """Make the message of every part."""
         pieces = torch.split(x, list(self.sizes))
         return [part.encode(piece) for part, piece in zip(self.parts, pieces, strict=True)]
 
     def encode(self, x: Vector, noise: Noise = ()) -> Message:
-        """All numbers, then all positions."""
+        """Send all numbers, then all positions."""
         messages = self.messages(x)
         indices = [m.positions for m in messages if isinstance(m.positions, Tensor)]
         values = torch.cat([m.values for m in messages])
         return Message(values, torch.cat(indices) if indices else ())
 
     def decode(self, message: Message, like: Vector, noise: Noise = ()) -> Vector:
-        """The parts, one after another."""
+        """Decode the parts and concatenate them."""
         lengths = [(len(m.values), len(m.positions)) for m in self.messages(like)]
         values = torch.split(message.values, [n for n, _ in lengths])
         indices: list[Tensor | tuple[()]] = [()] * len(lengths)
@@ -161,14 +161,15 @@ class Several(Vertex):
         return torch.cat([part.decode(Message(v, i), piece) for part, v, i, piece in each])
 
     def bits(self, dim: int) -> int:
-        """The sum over the parts."""
+        """The sum of the parts' bits."""
         return sum(p.bits(size) for p, size in zip(self.parts, self.sizes, strict=True))
 
 
 def wire_of(convex_set: ConvexSet, dim: int) -> Compressor:
-    """The wire format of an extreme point of a set in `dim` dimensions.
+    """The wire format of a set's extreme points in `dim` dimensions.
 
-    A set says so by a method `wire(dim)`; without one, as a `Ball`, all entries travel.
+    A set defines it in a method `wire(dim)`; without that method, as in `Ball`, all entries are
+    sent.
     """
     wire: Compressor = convex_set.wire(dim) if hasattr(convex_set, "wire") else Identity()
     return wire
@@ -177,7 +178,8 @@ def wire_of(convex_set: ConvexSet, dim: int) -> Compressor:
 def gauge_of(convex_set: ConvexSet, x: Vector) -> Float[Tensor, ""]:
     """The gauge of a point: at most 1 in the set, 1 on its boundary.
 
-    A set says so by a method `gauge(x)`: the norm whose ball it is, over the radius. NaN without.
+    A ball defines it in a method `gauge(x)`, as its norm over the radius. It is NaN without such a
+    method.
     """
     if hasattr(convex_set, "gauge"):
         size: Tensor = convex_set.gauge(x)

@@ -1,4 +1,4 @@
-"""Local steps, step sizes, switching rules, convex surrogates."""
+"""Local steps, step sizes, switching rules and convex surrogates."""
 
 from fedlib.steps.local import SGD, Adam
 from fedlib.steps.schedules import Convex, Fixed, Nonconvex, PowerLaw, Stochastic

@@ -1,4 +1,4 @@
-"""Local steps of a client: plain gradient steps, or Adam from moments that are zero."""
+"""Local steps of a client: plain gradient steps, or Adam whose moments start at zero."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from fedlib.checks import Count, Positive
 Beta = Annotated[float, checks.between(0, 1, open_high=True)]
 Point = Float[Tensor, "d"]
 Rate = float | Float[Tensor, ""]
-#: Of a point and the number of the step, 0 the first: the gradient there.
+#: The gradient at a point in a given step; steps are counted from 0.
 Gradient = Callable[[Point, int], Point]
 
 
 @runtime_checkable
 class LocalSteps(Protocol):
-    """Goes some steps from a point along gradients."""
+    """A rule that makes some steps from a point along gradients."""
 
     def __call__(self, u: Point, gradient: Gradient, steps: Count, lr: Rate) -> Point:
         """The point after `steps` steps of size `lr` from `u`."""
@@ -29,14 +29,14 @@ class LocalSteps(Protocol):
 
 @dataclass(frozen=True)
 class SGD:
-    """Plain steps, `u <- u - lr gradient(u, t)`: the local steps that the papers write.
+    """Plain gradient steps, `u <- u - lr gradient(u, t)`, which the papers' methods use.
 
     >>> SGD()(torch.tensor([1.0]), lambda u, t: u, steps=2, lr=0.5)
     tensor([0.2500])
     """
 
     def __call__(self, u: Point, gradient: Gradient, steps: Count, lr: Rate) -> Point:
-        """Where the steps end."""
+        """The point after `steps` steps."""
         for step in range(steps):
             u = u - lr * gradient(u, step)
         return u
@@ -44,7 +44,7 @@ class SGD:
 
 @dataclass(frozen=True)
 class Adam(checks.Checked):
-    r"""Adam, begun anew by every client in every round: no moments are kept or sent.
+    r"""Adam, which every client restarts in every round; moments are neither kept nor sent.
 
         1  g = gradient(u, t)
         2  m <- beta_1 m + (1 - beta_1) g;  v <- beta_2 v + (1 - beta_2) g^2
@@ -53,7 +53,7 @@ class Adam(checks.Checked):
     >>> Adam()(torch.tensor([1.0]), lambda u, t: u, steps=2, lr=0.25)
     tensor([0.5044])
 
-    `betas` and `eps` are as in `torch.optim.Adam`, the step size is the method's `lr`.
+    `betas` and `eps` are as in `torch.optim.Adam`; the step size is the method's `lr`.
 
     Reference: Kingma, Ba, "Adam: A Method for Stochastic Optimization", ICLR 2015, Algorithm 1.
     """
@@ -62,7 +62,7 @@ class Adam(checks.Checked):
     eps: Positive = 1e-8
 
     def __call__(self, u: Point, gradient: Gradient, steps: Count, lr: Rate) -> Point:
-        """Where the steps end."""
+        """The point after `steps` steps."""
         m = v = torch.zeros_like(u)
         for step in range(steps):
             g = gradient(u, step)  # 1

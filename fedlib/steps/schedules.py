@@ -1,10 +1,10 @@
-"""Step sizes that fall with the round t = 1, 2, ....
+"""Step sizes that decrease with the round t = 1, 2, ....
 
-Ye and Cui average with two of them, rho the surrogates (3) and gamma the iterates (5): `PowerLaw`.
-A `Schedule` is that of Dadras, Banerjee, Prakhya, Yurtsever, *Federated Frank-Wolfe Algorithm*
-(ECML PKDD 2024, Theorems 1 to 3): the step `eta` in [0, 1], the growth of the penalty,
-lambda_t = lambda_0 `growth`, and the weight `rho` of a new stochastic gradient; `share` is the
-probability with which a client takes part in a round (the paper's p).
+Ye and Cui average the surrogates (3) with a step size rho and the iterates (5) with a step size
+gamma; both are a `PowerLaw`. A `Schedule` belongs to Dadras, Banerjee, Prakhya, Yurtsever,
+*Federated Frank-Wolfe Algorithm* (ECML PKDD 2024, Theorems 1 to 3). It has the step `eta` in
+[0, 1], the `growth` of the penalty, lambda_t = lambda_0 `growth`, and the weight `rho` of a new
+stochastic gradient. `share` is the probability that a client takes part in a round (the paper's p).
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ Round = TypeVar("Round", float, Tensor)
 
 @dataclass(frozen=True)
 class PowerLaw(checks.Checked):
-    """The step size `scale / t ** exponent` of round t = 1, 2, ...; exponent 0 is a constant.
+    """The step size `scale / t ** exponent` of round t = 1, 2, ...; it is constant for exponent 0.
 
     >>> PowerLaw(0.9, 0.5)(4)
     0.45
@@ -43,7 +43,7 @@ def averaging(who: str, name: str, rule: PowerLaw) -> None:
     checks.require(fits, who, name, "lie in (0, 1] for all t >= 1", rule, remedy)
 
 
-#: In (0, 1] in every round.
+#: A law whose values lie in (0, 1] in every round.
 Averaging = Annotated[PowerLaw, checks.Takes(averaging, "Averaging")]
 Number = float | Tensor
 Rounds = Float[Tensor, "*b"]
@@ -51,7 +51,7 @@ Rounds = Float[Tensor, "*b"]
 
 @runtime_checkable
 class Schedule(Protocol):
-    """Step size, penalty and averaging weight of round t, a 0-d tensor."""
+    """The step size, penalty and averaging weight of round t, a 0-d tensor."""
 
     def eta(self, t: Rounds, share: Number) -> Rounds:
         """The step size of round t."""
@@ -67,7 +67,7 @@ class Rho(checks.Checked):
     """Base of the theorems' schedules: checked fields, and one weight of stochastic gradients."""
 
     def rho(self, t: Rounds) -> Rounds:
-        """4 / (t + 7)^(2/3), Theorem 3's: Theorems 1 and 2 have no stochastic gradients."""
+        """4 / (t + 7)^(2/3) as in Theorem 3; Theorems 1 and 2 use no stochastic gradients."""
         return 4 / (t + 7) ** (2 / 3)
 
 
@@ -75,8 +75,8 @@ class Rho(checks.Checked):
 class Convex(Rho):
     r"""Theorem 1: $\eta_t=2/(pt'+2)$, $\lambda_t=\lambda_0\sqrt{pt'+2}$ with $t'=t-1$.
 
-    For p = 1 that is $2/(t+1)$ and $\lambda_0\sqrt{t+1}$. `grows=False` keeps $\lambda_t$ at
-    $\lambda_0$, as the paper's Figure 3 does; no theorem covers it.
+    For p = 1 these are $2/(t+1)$ and $\lambda_0\sqrt{t+1}$. `grows=False` keeps $\lambda_t$ at
+    $\lambda_0$, as in the paper's Figure 3; no theorem covers this choice.
 
     >>> Convex().eta(torch.tensor([1.0, 2.0, 3.0]))
     tensor([1.0000, 0.6667, 0.5000])
@@ -89,15 +89,15 @@ class Convex(Rho):
         return 2 / (share * (t - 1) + 2)
 
     def growth(self, t: Rounds, share: Number = 1.0) -> Rounds:
-        """The root of p (t - 1) + 2."""
+        """The square root of p (t - 1) + 2."""
         return torch.sqrt(share * (t - 1) + 2) if self.grows else torch.ones_like(t)
 
 
 @dataclass(frozen=True)
 class Nonconvex(Rho):
-    r"""Theorem 2, constant: $\eta=T^{-2/3}$, $\lambda=\lambda_0T^{1/3}$ for T rounds.
+    r"""Theorem 2, with constants $\eta=T^{-2/3}$ and $\lambda=\lambda_0T^{1/3}$ for T rounds.
 
-    For p < 1, T is replaced by $pT+1$. `grows=False` leaves the factor $T^{1/3}$ out.
+    For p < 1, $pT+1$ replaces T. `grows=False` leaves out the factor $T^{1/3}$.
 
     >>> Nonconvex(rounds=1000).eta(torch.tensor([1.0, 2.0]))
     tensor([0.0100, 0.0100])
@@ -107,11 +107,11 @@ class Nonconvex(Rho):
     grows: bool = True
 
     def eta(self, t: Rounds, share: Number = 1.0) -> Rounds:
-        """T^(-2/3), or (p T + 1)^(-2/3)."""
+        """T^(-2/3), or (p T + 1)^(-2/3) for p < 1."""
         return self._horizon(t, share) ** (-2 / 3)
 
     def growth(self, t: Rounds, share: Number = 1.0) -> Rounds:
-        """T^(1/3), or (p T + 1)^(1/3)."""
+        """T^(1/3), or (p T + 1)^(1/3) for p < 1."""
         return self._horizon(t, share) ** (1 / 3) if self.grows else torch.ones_like(t)
 
     def _horizon(self, t: Tensor, share: Number) -> Tensor:
@@ -123,7 +123,7 @@ class Nonconvex(Rho):
 class Stochastic(Rho):
     r"""Theorem 3: $\eta_t=9/(t+8)$, $\lambda_t=\lambda_0\sqrt{t+8}$, $\rho_t=4/(t+7)^{2/3}$.
 
-    It has no form for p < 1, so p is ignored. `grows` as in `Convex`.
+    Theorem 3 has no form for p < 1, so p is ignored. `grows` is as in `Convex`.
 
     >>> Stochastic().rho(torch.tensor([1.0, 20.0]))
     tensor([1.0000, 0.4444])
@@ -136,13 +136,13 @@ class Stochastic(Rho):
         return 9 / (t + 8)
 
     def growth(self, t: Rounds, share: Number = 1.0) -> Rounds:
-        """The root of t + 8."""
+        """The square root of t + 8."""
         return torch.sqrt(t + 8) if self.grows else torch.ones_like(t)
 
 
 @dataclass(frozen=True)
 class Fixed(checks.Checked):
-    """The same step, penalty and weight in every round; no theorem covers it.
+    """The same step, penalty and weight in every round; no theorem covers this schedule.
 
     >>> Fixed(0.1).eta(torch.tensor([1.0, 2.0]))
     tensor([0.1000, 0.1000])
@@ -152,13 +152,13 @@ class Fixed(checks.Checked):
     weight: Share = 1.0
 
     def eta(self, t: Rounds, share: Number = 1.0) -> Rounds:
-        """The step."""
+        """The constant step."""
         return torch.ones_like(t) * self.step
 
     def growth(self, t: Rounds, share: Number = 1.0) -> Rounds:
-        """1."""
+        """1 in every round."""
         return torch.ones_like(t)
 
     def rho(self, t: Rounds) -> Rounds:
-        """The weight."""
+        """The constant weight."""
         return torch.ones_like(t) * self.weight

@@ -1,12 +1,12 @@
 r"""The server's step of successive convex approximation: averaged quadratics and their minimizer.
 
-Every loss $F_m$ is replaced by a running average of quadratics around the iterates,
+A running average of quadratics around the iterates replaces every loss $F_m$:
 $\bar F_m(w) = A_m + B_m^\top w + \tau \|w\|^2$ (equations (3), (8), (10), (12) of Ye and Cui; the
-vertical (13), (18), (20), (23) are the same). `Surrogate` is that average, `best_response` solves
-the convex problem that it poses to the server, by a formula where there is one constraint or none.
+vertical (13), (18), (20), (23) are the same). `Surrogate` is that average. `best_response` solves
+the server's convex problem, by a formula if it has at most one constraint.
 
-Paper -> here: $\hat f_{m,1}$ and the pair (B, C) -> a row of `linear`, $\hat f_{m,0}$ and A ->
-an entry of `constant`, $\kappa_t = 1 - \prod_{s \le t} (1 - \rho^{(s)})$ -> 1 - `left`.
+Paper's symbol -> here: $\hat f_{m,1}$ and the pair (B, C) -> a row of `linear`, $\hat f_{m,0}$, A
+-> an entry of `constant`, $\kappa_t = 1 - \prod_{s \le t} (1 - \rho^{(s)})$ -> 1 - `left`.
 """
 
 from typing import NamedTuple
@@ -17,18 +17,18 @@ from torch import Tensor
 
 Scalar = float | Tensor
 
-STEPS = 40  # of the interior point method, where there are two constraints or more
-SHRINK = 0.1  # of the mean complementarity, what a step aims at
-LEAST = 1e-20  # of the first complementarity, below which none is aimed at
-CLOSE = 0.99  # of the way to the next bound, as far as a step goes
+STEPS = 40  # steps of the interior point method, used for two constraints or more
+SHRINK = 0.1  # a step aims at this share of the mean complementarity
+LEAST = 1e-20  # the smallest aim, as a share of the first complementarity
+CLOSE = 0.99  # a step covers at most this share of the way to the next bound
 
 
 class Surrogate(NamedTuple):
-    """Averaged quadratics of K losses, all with the curvature tau, which is not stored."""
+    """The averaged quadratics of K losses, all with the curvature tau, which is not stored."""
 
     linear: Float[Tensor, "K d"]
     constant: Float[Tensor, "K"]
-    left: Float[Tensor, ""]  # prod (1 - rho), how much of the zero start is left
+    left: Float[Tensor, ""]  # prod (1 - rho), the weight of the zero start
 
     @classmethod
     def zero(cls, w: Float[Tensor, "d"], losses: int) -> "Surrogate":
@@ -44,10 +44,10 @@ class Surrogate(NamedTuple):
         rho: Scalar,
         tau: Scalar,
     ) -> "Surrogate":
-        """The average after one round, whose quadratics of curvature tau are made around `w`.
+        """The average after one round, which adds quadratics of curvature tau around `w`.
 
-        `gradients` and `values` are estimates at `w`, one row a loss (a value that nobody needs may
-        be 0), `rho` in (0, 1] is what the new quadratics count in the average.
+        `gradients` and `values` are estimates at `w`, one row for each loss. A value that is not
+        needed may be 0. `rho` in (0, 1] is the weight of the new quadratics in the average.
         """
         constant = values - gradients @ w + tau * (w @ w)
         return Surrogate(
@@ -62,16 +62,16 @@ class Surrogate(NamedTuple):
         return 1 - self.left
 
     def debiased(self) -> "Surrogate":
-        """The average of the quadratics alone: the exact minimizers of (3), (10) belong to it."""
+        """The average of the quadratics alone, whose minimizers are those of (3), (10)."""
         return Surrogate(self.linear / self.kappa, self.constant / self.kappa, self.left)
 
 
 class Response(NamedTuple):
-    """Solution of the server's convex problem."""
+    """The solution of the server's convex problem."""
 
     w: Float[Tensor, "d"]  # the minimizer
     nu: Float[Tensor, "M"]  # the constraints' multipliers, in [0, c]
-    slack: Float[Tensor, "M"]  # by how much each constraint is broken, nonnegative
+    slack: Float[Tensor, "M"]  # by how much each constraint is violated, nonnegative
 
 
 def best_response(
@@ -84,7 +84,7 @@ def best_response(
     penalty: Scalar,
     curvature: Scalar,
 ) -> Response:
-    r"""The exact solution of the server's problem (Problems 2, 5, 7, 10 and (38)), in float64.
+    r"""Solve the server's problem (Problems 2, 5, 7, 10 and (38)) exactly, in float64.
 
     .. math:: \min_{w, s \ge 0} a_0^\top w + \tau_0 \|w\|^2 + c \sum_m s_m \quad\text{s.t.}\quad
         A_m + B_m^\top w + \tau \|w\|^2 \le U_m + s_m .
@@ -95,20 +95,20 @@ def best_response(
     .. math:: \max_{0 \le \nu \le c} \; -\sum_m \nu_m (U_m - A_m)
         - \frac{\|a_0 + B^\top \nu\|^2}{4 (\tau_0 + \tau \sum_m \nu_m)} .
 
-    With one constraint, $u = \tau_0 + \tau \nu$, $p = a_0 - (\tau_0 / \tau) B$, its derivative is
-    $\frac{1}{4 \tau} (\tau^2 \|p\|^2 / u^2 - \|B\|^2 - 4 \tau (U - A))$, which falls in u. So
-    $u = \tau \|p\| / \sqrt{\|B\|^2 + 4 \tau (U - A)}$, clipped to $0 \le \nu \le c$, and
-    $\nu = c$ where the root's argument is not positive; with $a_0 = 0$, $\tau_0 = 1$ it is Lemma 1.
-    With several, Newton's method follows the points at which
-    $z_m \nu_m = z'_m (c - \nu_m) = \mu$ for the slope $z' - z$ of the dual, as $\mu$ goes to 0; the
-    duality gap is $2 M \mu$. Without constraints w is $-a_0 / 2 \tau_0$.
+    With one constraint, set $u = \tau_0 + \tau \nu$ and $p = a_0 - (\tau_0 / \tau) B$. The dual's
+    derivative is $\frac{1}{4 \tau} (\tau^2 \|p\|^2 / u^2 - \|B\|^2 - 4 \tau (U - A))$ and falls in
+    u. So $u = \tau \|p\| / \sqrt{\|B\|^2 + 4 \tau (U - A)}$, clipped to $0 \le \nu \le c$; if the
+    root's argument is not positive, $\nu = c$. For $a_0 = 0$, $\tau_0 = 1$ this is Lemma 1.
+    With several constraints, Newton's method follows the points with
+    $z_m \nu_m = z'_m (c - \nu_m) = \mu$, where $z' - z$ is the slope of the dual, as $\mu$ goes
+    to 0; the duality gap is $2 M \mu$. Without constraints w is $-a_0 / 2 \tau_0$.
 
     Parameters
     ----------
     objective : a_0.
-    linear, constant : B and A; no rows where there are no constraints.
+    linear, constant : B and A, without rows if there are no constraints.
     levels : U.
-    tau, curvature : tau of the constraints and tau_0 of the objective, positive.
+    tau, curvature : tau of the constraints and tau_0 of the objective, both positive.
     penalty : c, positive.
     """
     dual = _Dual(
@@ -129,7 +129,7 @@ def best_response(
 
 
 class _Dual(NamedTuple):
-    """The concave dual of the server's problem, in inner products."""
+    """The concave dual of the server's problem, in terms of inner products."""
 
     gram: Float[Tensor, "M M"]  # B B'
     cross: Float[Tensor, "M"]  # B a_0
@@ -153,12 +153,12 @@ class _Dual(NamedTuple):
         seen = self.cross + self.gram @ nu  # B a, for a = a_0 + B' nu = -2 u w
         length = self.square + nu @ (self.cross + seen)  # |a|^2
         pull = self.tau / u
-        # inner products of the constraints' gradients B_m + 2 tau w: the Hessian is -these / 2 u
+        # inner products of the constraints' gradients B_m + 2 tau w; the Hessian is -these / (2 u)
         inner = self.gram - pull * (seen.unsqueeze(1) + seen) + pull**2 * length
         return -self.gap - seen / (2 * u) + self.tau * length / (4 * u**2), inner / (2 * u)
 
     def central(self) -> Float[Tensor, "M"]:
-        """The end of the central path, by primal-dual steps from a point well inside."""
+        """The end of the central path, by primal-dual steps from an interior point."""
         nu = torch.zeros_like(self.gap) + (self.top / 2).clamp(max=self.curvature / self.tau)
         size = (self.slope(nu)[0].abs() + self.gap.abs()).amax().clamp(min=LEAST)
         low, high = torch.zeros_like(nu) + size, torch.zeros_like(nu) + size
@@ -174,7 +174,7 @@ class _Dual(NamedTuple):
             far = torch.minimum(_reach(nu, step), _reach(room, -step))
             other = torch.minimum(_reach(low, low_step), _reach(high, high_step))
             moved = (nu + far * step, low + other * low_step, high + other * high_step)
-            fine = torch.stack(moved).isfinite().all()  # else the path's end is reached
+            fine = torch.stack(moved).isfinite().all()  # else the end of the path is reached
             nu, low, high = (
                 torch.where(fine, new, old) for new, old in zip(moved, (nu, low, high), strict=True)
             )
@@ -182,6 +182,6 @@ class _Dual(NamedTuple):
 
 
 def _reach(x: Float[Tensor, "M"], step: Float[Tensor, "M"]) -> Tensor:
-    """The largest step length, at most 1, that leaves `x` positive."""
+    """The largest step length, at most 1, that keeps `x` positive."""
     falls = step < 0
     return torch.where(falls, -CLOSE * x / torch.where(falls, step, -1), 1).amin().clamp(max=1)

@@ -1,7 +1,7 @@
-"""Switching weights: how much of a round goes to the constraint.
+"""Switching weights: how much of a round works on the constraint.
 
-With `z` the violation of the threshold, `sigma(z) = 0` means the round works on the objective and
-`sigma(z) = 1` that it works on the constraint (both FedSGM papers, Algorithm 1).
+Let `z` be the violation of the threshold. If `sigma(z) = 0`, the round works on the objective; if
+`sigma(z) = 1`, it works on the constraint (both FedSGM papers, Algorithm 1).
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from fedlib.checks import Positive
 
 @runtime_checkable
 class Switch(Protocol):
-    """Maps a violation to a weight in [0, 1]."""
+    """A rule that maps a violation to a weight in [0, 1]."""
 
     def __call__(self, z: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """The weight of the constraint's gradient."""
@@ -26,13 +26,13 @@ class Switch(Protocol):
 def loss_weights(
     objective: Float[Tensor, ""], constraints: Float[Tensor, "*C"]
 ) -> Float[Tensor, "K"]:
-    """The weights `[1 + C]` of the gradients: of the objective, then of one constraint or more."""
+    """The weights `[1 + C]` of the gradients: the objective's, then those of the constraints."""
     return torch.cat([objective.reshape(1), constraints.reshape(-1)])
 
 
 @dataclass(frozen=True)
 class Hard:
-    """`sigma(z) = 1{z > 0}`: at the threshold itself the round goes to the objective.
+    """`sigma(z) = 1{z > 0}`: at the threshold itself, the round works on the objective.
 
     >>> import torch
     >>> Hard()(torch.tensor([-0.1, 0.0, 0.1]))
@@ -40,16 +40,16 @@ class Hard:
     """
 
     def __call__(self, z: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
-        """One where the threshold is exceeded."""
+        """1 where the threshold is exceeded, else 0."""
         return (z > 0).to(z.dtype)
 
 
 @dataclass(frozen=True)
 class Soft(checks.Checked):
-    """`sigma(z) = min(1, max(0, 1 + beta z))`: the pull starts `1 / beta` below the threshold.
+    """`sigma(z) = min(1, max(0, 1 + beta z))`, positive from `1 / beta` below the threshold on.
 
-    `beta` is the sharpness; the theorems ask for `2 / epsilon` or more. As `beta` grows the rule
-    becomes `Hard`, except at `z = 0`, where it stays one.
+    `beta` is the sharpness; the theorems require at least `2 / epsilon`. As `beta` grows, the rule
+    approaches `Hard`, except at `z = 0`, where the weight stays 1.
 
     >>> import torch
     >>> Soft(beta=5.0)(torch.tensor([-0.3, -0.1, 0.1]))
@@ -59,5 +59,5 @@ class Soft(checks.Checked):
     beta: Positive
 
     def __call__(self, z: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
-        """The weight, linear on `[-1 / beta, 0]`."""
+        """The weight, which is linear on `[-1 / beta, 0]`."""
         return (1 + self.beta * z).clamp(0, 1)

@@ -1,4 +1,4 @@
-"""Checks for algorithms, and a small example of each."""
+"""Checks for algorithms, and a small example of each algorithm."""
 
 from fedlib.testing.contract import check_algorithm
 

@@ -1,8 +1,8 @@
 """Checks that every algorithm must pass, as functions of an algorithm and a problem.
 
-The tests hold all algorithms of the library to these checks; `check_algorithm` does the same for
-one that is not in it. A check raises AssertionError with one sentence. They look at what a round
-does, not at how it is written, so that a method in an unusual form passes if it is right.
+The library's tests run these checks on all its algorithms; `check_algorithm` runs them on your own.
+A check raises AssertionError with one sentence. The checks examine the results of a round and not
+its code, so a method in an unusual form passes if it is right.
 """
 
 import copy
@@ -29,13 +29,13 @@ from fedlib.flower.server import Server
 from fedlib.run import run
 from fedlib.vertical import VerticalProblem
 
-SLACK = 0.25  # of a step: estimates from sketches change a little, a sum for a mean a whole step
-AGREED = 2  # rounds: what goes wrong with a memory shows in the second
-ROUNDS = 20  # within which a method must have improved something
+SLACK = 0.25  # of a step: more than a sketch's error, less than a sum in place of a mean
+AGREED = 2  # rounds to compare; a faulty memory shows in the second
+ROUNDS = 20  # rounds within which a method must improve something
 
 
 def check_algorithm(algorithm: Algorithm, problem: Problem) -> None:
-    """Put an algorithm through all checks, on a problem that it is made for.
+    """Run all checks on an algorithm, with a problem that it is made for.
 
     Raises AssertionError that lists every check which failed, one sentence each.
     """
@@ -45,9 +45,9 @@ def check_algorithm(algorithm: Algorithm, problem: Problem) -> None:
 
 
 def findings(algorithm: Algorithm, problem: Problem) -> dict[str, str]:
-    """The result of each check: a sentence, or the empty text where it passes.
+    """The result of each check: an error sentence, or "" if the check passes.
 
-    After a failure of one of `FIRST` the others are not run: all would fail with it.
+    If a check in `FIRST` fails, the others are skipped, since they would fail for the same reason.
     """
     texts = dict[str, str]()
     for name, check in CHECKS.items():
@@ -56,7 +56,7 @@ def findings(algorithm: Algorithm, problem: Problem) -> dict[str, str]:
             check(algorithm, problem)
         except AssertionError as error:
             texts[name] = str(error)
-        except Exception as error:  # a check must not end the others
+        except Exception as error:  # the other checks must still run
             lines = str(error).strip().splitlines() or [""]
             texts[name] = f"a round stops with {type(error).__name__}: {lines[0]}"
         if name in FIRST and texts[name]:
@@ -65,7 +65,7 @@ def findings(algorithm: Algorithm, problem: Problem) -> dict[str, str]:
 
 
 def is_a_record(algorithm: Algorithm, problem: Problem) -> None:
-    """A frozen dataclass of plain values and ingredients; its state begins with `w`."""
+    """The algorithm is a frozen dataclass, and its state begins with `w`."""
     kind = type(algorithm)
     frozen = is_dataclass(kind) and kind.__dataclass_params__.frozen
     require(frozen, "the class must be a frozen dataclass: @dataclass(frozen=True)")
@@ -77,7 +77,7 @@ def is_a_record(algorithm: Algorithm, problem: Problem) -> None:
 
 
 def is_pure(algorithm: Algorithm, problem: Problem) -> None:
-    """The same state and draw give the same round, and nothing is written to."""
+    """The same state and draw lead to the same round, and the round changes no input."""
     state, draw = algorithm.init(problem), algorithm.draw(problem, seeded(0, "rounds"))
     before = pytree.tree_map(torch.clone, state)
     once, _ = algorithm.round(Vectorized(problem), state, draw)
@@ -89,7 +89,7 @@ def is_pure(algorithm: Algorithm, problem: Problem) -> None:
 
 
 def engines_agree(algorithm: Algorithm, problem: Problem) -> None:
-    """Rounds are the same client by client, with every message through its wire format."""
+    """Both engines compute the same rounds: in a map, and one by one with encoded messages."""
     state, rng = algorithm.init(problem), seeded(3, "rounds")
     for _ in range(5 if problem.w0.dtype == torch.float64 else 1):
         draw = algorithm.draw(problem, rng)
@@ -104,7 +104,7 @@ def engines_agree(algorithm: Algorithm, problem: Problem) -> None:
 
 
 def runs_batched(algorithm: Algorithm, problem: Problem) -> None:
-    """`run`, which records a round and maps it over seeds, gives what plain loops give."""
+    """`run`, which records a round and maps it over seeds, agrees with plain loops."""
     try:
         fast = run(algorithm, problem, rounds=3, seeds=(0, 1), progress=False)
     except ValueError as error:
@@ -115,7 +115,7 @@ def runs_batched(algorithm: Algorithm, problem: Problem) -> None:
 
 
 def counts_its_bits(algorithm: Algorithm, problem: Problem) -> None:
-    """`Info` holds the bits that the federation counted, and something is sent both ways."""
+    """`Info` holds the bits that the federation counted, and messages go both ways."""
     fed = Vectorized(problem)
     _, info = algorithm.round(
         fed, algorithm.init(problem), algorithm.draw(problem, seeded(0, "rounds"))
@@ -128,18 +128,18 @@ def counts_its_bits(algorithm: Algorithm, problem: Problem) -> None:
 
 
 def both_ends_agree(algorithm: Algorithm, problem: Problem) -> None:
-    """Ends that have only their own data run the rounds of the simulation.
+    """The simulation's rounds are reproduced if each end has only its own data.
 
-    The server has no rows and no memories, a client its rows, its memory and what it is sent.
+    The server has no rows and no memories; a client has its rows, its memory and its messages.
     """
     if problem.num_clients == 1 or isinstance(problem, VerticalProblem):
-        return  # nothing to send; or clients meet on a line that keeps a log of every message
+        return  # nothing is sent, or clients exchange messages on a `Line`
     states = walk(algorithm, problem, AGREED)
     t = rounds_alike(algorithm, problem, states)
     require(
         t == AGREED,
-        f"with rows and memories at the clients only, round {t + 1} gives another model; the "
-        "server must use nothing but uploads, a client nothing but its own and what it is sent",
+        f"with rows and memories at the clients only, round {t + 1} has another model; the server "
+        "must use nothing but uploads, a client nothing but its own data and its messages",
     )
     declared = getattr(algorithm, "client_state", ())
     others = {k: x for k, x in states[0]._asdict().items() if k not in declared}
@@ -149,16 +149,16 @@ def both_ends_agree(algorithm: Algorithm, problem: Problem) -> None:
             object.__setattr__(other, "client_state", (*declared, name))
             require(
                 rounds_alike(other, problem, states) < AGREED,
-                f"every end would carry all rows of the state's field {name}, of which the server "
-                "needs none and a client its own; name it in the class: "
+                f"every end would hold all rows of the state's field {name}, but the server needs "
+                "none of them and a client only its own; name the field in the class: "
                 f'client_state: ClassVar[tuple[str, ...]] = ("{name}",)',
             )
 
 
 def rounds_alike(algorithm: Algorithm, problem: Problem, states: list[Any]) -> int:
-    """After how many rounds a federation's model is first another than the simulation's."""
+    """The number of rounds after which a federation's model first differs from the simulation's."""
     ends = list[Any]()
-    with suppress(RuntimeError):  # a model that is not finite, or a client whose answer is not
+    with suppress(RuntimeError):  # the model or a client's answer is not finite
         server = two_ends(Job(algorithm, partial(client_problem, problem), AGREED))
         server.run(lambda _, state: ends.append(state))
     alike = [close(a.w, b.w, 1e-6, 1e-4) for a, b in zip(ends, states, strict=False)]
@@ -166,32 +166,32 @@ def rounds_alike(algorithm: Algorithm, problem: Problem, states: list[Any]) -> i
 
 
 def two_ends(job: Job) -> Server:
-    """A server whose link leads to clients in this process."""
+    """A server with a link to clients in the same process."""
     link = InProcess()
     server = Server(job, link)
     link.clients += [Client(job, j) for j in range(server.place.problem.num_clients)]
-    for client in link.clients:  # found once for all
+    for client in link.clients:  # computed once for all clients
         client.place.blanks = server.place.blanks
     return server
 
 
 class InProcess:
-    """A `Link` to clients in this process."""
+    """A `Link` to clients in the same process."""
 
     def __init__(self) -> None:
         self.clients, self.answers = list[Client](), deque[tuple[int, bytes]]()
 
     def send(self, client: int, data: bytes) -> None:
-        """As in `Link`."""
+        """Send as in `Link`."""
         self.answers.append((client, self.clients[client].handle(data)))
 
     def receive(self, seconds: float) -> tuple[int, bytes] | None:  # noqa: ARG002 - none is late
-        """As in `Link`."""
+        """Receive as in `Link`."""
         return self.answers.popleft() if self.answers else None
 
 
 def averages(algorithm: Algorithm, problem: Problem) -> None:
-    """A federation in which every client is there twice makes the same step."""
+    """The step is the same in a federation that contains every client twice."""
     special = problem.simulator is not None or isinstance(problem, VerticalProblem)
     if problem.num_clients == 1 or special:
         return  # the data are in one place, or cannot be copied
@@ -213,7 +213,7 @@ def averages(algorithm: Algorithm, problem: Problem) -> None:
 
 
 def doubled(draw: Draw, clients: int) -> Draw:
-    """The same draw for every client and, right behind it, for its copy, `clients` further on."""
+    """The draw for a doubled federation: each client is followed by its copy, at +`clients`."""
     new: dict[str, Any] = {"others": tuple(doubled(other, clients) for other in draw.others)}
     for name, x in draw._asdict().items():
         if isinstance(x, Tensor) and name != "downlink":
@@ -223,7 +223,7 @@ def doubled(draw: Draw, clients: int) -> Draw:
 
 
 def uses_the_gradient_given(algorithm: Algorithm, problem: Problem) -> None:
-    """A problem's closed-form gradient and autograd give the same round."""
+    """A problem's closed-form gradient and autograd lead to the same round."""
     if problem.gradient is None or problem.simulator is not None:
         return
     a, b = (walk(algorithm, p, 1)[0] for p in (problem, replace(problem, gradient=None)))
@@ -232,7 +232,7 @@ def uses_the_gradient_given(algorithm: Algorithm, problem: Problem) -> None:
 
 
 def improves(algorithm: Algorithm, problem: Problem) -> None:
-    """Within some rounds the mean objective falls, or the largest constraint does."""
+    """Within some rounds the mean objective or the largest constraint decreases."""
     if problem.simulator is not None:
         return
     w = walk(algorithm, problem, ROUNDS)[-1].w
@@ -247,7 +247,7 @@ def improves(algorithm: Algorithm, problem: Problem) -> None:
     require(bool(better) and bool(w.isfinite().all()), f"{rule} look for a wrong sign")
 
 
-#: Every check by name, in the order in which they are worth reading.
+#: Every check by name, in the order in which their messages should be read.
 CHECKS: Mapping[str, Callable[[Algorithm, Problem], None]] = {
     "is a record": is_a_record,
     "is pure": is_pure,
@@ -261,12 +261,12 @@ CHECKS: Mapping[str, Callable[[Algorithm, Problem], None]] = {
 }
 
 
-#: What the other checks stand on.
+#: The checks on which the others depend.
 FIRST = ("is a record", "is pure")
 
 
 def walk(algorithm: Algorithm, problem: Problem, rounds: int) -> list[Any]:
-    """The states after each of some rounds of a simulation with seed 0."""
+    """The states after each of the first rounds of a simulation with seed 0."""
     state, rng, states = algorithm.init(problem), seeded(0, "rounds"), []
     for _ in range(rounds):
         state, _ = algorithm.round(Vectorized(problem), state, algorithm.draw(problem, rng))
@@ -275,7 +275,7 @@ def walk(algorithm: Algorithm, problem: Problem, rounds: int) -> list[Any]:
 
 
 def messages(algorithm: Any, fed: Federation, rng: torch.Generator) -> list[Sent]:
-    """Everything that is sent in the first round of an algorithm, in order.
+    """All messages of an algorithm's first round, in order.
 
     >>> from fedlib import FedAvg, problems
     >>> from fedlib.core import Vectorized
@@ -292,13 +292,13 @@ def messages(algorithm: Any, fed: Federation, rng: torch.Generator) -> list[Sent
 
 
 def equal(a: Any, b: Any) -> bool:
-    """Equal entries of two trees; NaN equals NaN."""
+    """Whether two trees have equal entries; NaN equals NaN."""
     pairs = zip(pytree.tree_leaves(a), pytree.tree_leaves(b), strict=True)
     return all(bool(((x == y) | (x.isnan() & y.isnan())).all()) for x, y in pairs)
 
 
 def close(a: Float[Tensor, "d"], b: Float[Tensor, "d"], double: float, single: float) -> bool:
-    """Whether two models are finite and no further apart, in any entry, than their dtype allows."""
+    """Whether two models are finite and agree in every entry to the tolerance of their dtype."""
     limit = double if a.dtype == torch.float64 else single
     return a.shape == b.shape and bool(((a - b).abs() <= limit).all())
 

@@ -1,9 +1,8 @@
-"""One small example of every algorithm or more: its settings, and a problem that it is made for.
+"""Small examples of every algorithm: its settings, and a problem that it is made for.
 
-The only list of its kind: the tests hold every example to account, and the book records a round of
-each and prints what crossed the line. The first example of an algorithm is the one whose messages
-the book lists, the others are there for their bits and for the tests. A method that is added to the
-library is added here, in one line, beside its kin.
+The tests check every example. The book records a round of the first example of each algorithm and
+lists its messages; the other examples show further bit counts. To add an algorithm to the library,
+add its example here in one line, beside similar algorithms.
 """
 
 from collections.abc import Iterator
@@ -25,17 +24,17 @@ from fedlib.steps import PowerLaw, Soft
 from fedlib.vertical import Composite, Partition, VerticalProblem, contiguous, vertical
 from fedlib.weights import FindWeights, OneWay
 
-methods: Any = algorithms  # whose names are those of the files of its folder
+methods: Any = algorithms  # its attributes are the algorithms of its folder
 
 CLIENTS = 20
 TASKS, TASK_DIM = 3, 300
-SIDE = 8  # of the square matrices of the Frank-Wolfe problems
+SIDE = 8  # side of the square matrices in the Frank-Wolfe problems
 RADIUS = 4.0
 RHO, GAMMA = PowerLaw(0.6, 0.3), PowerLaw(0.9, 0.35)
 
 
 class Example(NamedTuple):
-    """An algorithm with its parameters, and what it is run on."""
+    """An algorithm with its parameters, and its problem."""
 
     algorithm: Any
     problem: Problem
@@ -60,19 +59,19 @@ def examples() -> dict[str, tuple[Example, ...]]:
 
 
 def on(problem: Problem, *algorithms: Any) -> Group:
-    """Some algorithms on one problem."""
+    """Examples of several algorithms on one problem."""
     return (Example(algorithm, problem) for algorithm in algorithms)
 
 
 def classification(clients: int, bias: bool = False) -> Problem:
-    """Neyman-Pearson classification on the breast cancer data: d = 30, one constraint."""
+    """Neyman-Pearson classification on the breast cancer data, with d = 30 and one constraint."""
     table = data.breast_cancer()
     options: dict[str, Any] = {"train_fraction": 0.8, "dtype": torch.float64, "bias": bias}
     return neyman_pearson(table.X, table.y, clients=clients, seed=0, **options)
 
 
 def several(tasks: int, dim: int, convex_set: ConvexSet | None = None) -> Problem:
-    """Quadratics of eight clients with three rows each, far from the best point at the start."""
+    """Quadratics of eight clients with three rows each; the start is far from the optimum."""
     rng = seeded(0, "split")
     sizes = ((1, 1, tasks, dim), (8, 1, tasks, dim), (8, 3, tasks, dim))
     parts = [torch.randn(size, generator=rng, dtype=torch.float64) for size in sizes]
@@ -84,7 +83,7 @@ def several(tasks: int, dim: int, convex_set: ConvexSet | None = None) -> Proble
 
 
 def switching() -> Group:
-    """FedSGM and its kin, under a constraint."""
+    """FedSGM and related methods under a constraint."""
     hard = methods.FedSGM(lr=0.1, local_steps=5, participants=10, tolerance=0.05)
     top = TopK(0.1)
     yield from on(
@@ -98,7 +97,7 @@ def switching() -> Group:
 
 
 def baselines() -> Group:
-    """Averaging; methods for one machine."""
+    """Averaging methods, and methods for data in one place."""
     work: dict[str, Any] = {"lr": 0.1, "local_steps": 5, "participants": 10}
     yield from on(
         classification(CLIENTS),
@@ -117,7 +116,7 @@ def baselines() -> Group:
 
 
 def objectives() -> Group:
-    """Three objectives at once."""
+    """Methods for three objectives."""
     work: dict[str, Any] = {"lr": 0.1, "local_steps": 5, "participants": 5}
     way = methods.FedCMOO(**work, weights=FindWeights(step=0.01, steps=100))
     theory: dict[str, Any] = {"step": 0.05, "gram_participants": 3, "compressor": RandK(0.5)}
@@ -137,7 +136,7 @@ def objectives() -> Group:
 
 
 def frank_wolfe() -> Group:
-    """FedFW's family in several sets, of which the first is the l1 ball."""
+    """The FedFW family with several sets; the first is the l1 ball."""
     plain, noisy = methods.FedFW(lam0=0.1), methods.FedFWSto(lam0=0.1, batch_size=2)
     yield from on(
         several(1, SIDE**2, L1Ball(RADIUS)),
@@ -153,7 +152,7 @@ def frank_wolfe() -> Group:
 
 
 def successive() -> Group:
-    """Successive convex approximation and SGD, samples split, and features split."""
+    """Successive convex approximation and SGD, with samples or features split over clients."""
     steps: dict[str, Any] = {"tau": 1.0, "rho": RHO, "gamma": GAMMA}
     yield from on(
         classification(CLIENTS),
@@ -174,9 +173,9 @@ def successive() -> Group:
 
 
 def divided_features() -> VerticalProblem:
-    """Neyman-Pearson classification, its features split among three clients: a sum of products.
+    """Neyman-Pearson classification with its features split among three clients: sums of products.
 
-    The bias is common: the last feature, a constant, is read by nobody.
+    The bias is a common parameter, so no client reads the last feature, a constant.
     """
     problem = classification(1, bias=True)
     size = problem.dim - 1

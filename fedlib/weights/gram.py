@@ -1,9 +1,9 @@
 """Estimates of the Gram matrix of the gradients, from what clients send of their Jacobians.
 
-The Jacobian of client j is `H_j [M, d]`, a gradient in each row (the paper's is its transpose). The
-server wants `G = (mean_j H_j)(mean_j H_j)' [M, M]`, and the uplink has room for about `d` numbers
-in place of `M d`. A sketch (`fedlib.compress.sketches`) compresses one Jacobian; an estimate says
-what is sent and how `G` is computed.
+The Jacobian of client j is `H_j [M, d]` with a gradient in each row (the paper transposes it). The
+server needs `G = (mean_j H_j)(mean_j H_j)' [M, M]`, but a client can send only about `d` numbers in
+place of `M d`. A sketch (`fedlib.compress.sketches`) compresses one Jacobian; an estimate defines
+the messages and how `G` is computed.
 
 Askin, Sharma, Joshi, Joe-Wong, *Federated Communication-Efficient Multi-Objective Optimization*,
 AISTATS 2025, Algorithms 3 and 6, eqs. (13), (14).
@@ -30,16 +30,16 @@ Rows = Callable[[Client], Tensor]
 class GramNoise(NamedTuple):
     """The randomness of one round's estimate; `()` where nothing is random."""
 
-    up: Noise = ()  # [n, ...] of the clients' sketches
-    down: Noise = ()  # of the server's sketch
+    up: Noise = ()  # [n, ...], for the clients' sketches
+    down: Noise = ()  # for the server's sketch
 
 
 @runtime_checkable
 class GramEstimate(Protocol):
-    """Exchange of messages that gives the server an estimate of the Gram matrix."""
+    """A message exchange from which the server estimates the Gram matrix."""
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> GramNoise:
-        """The randomness for `count` clients with Jacobians `[tasks, dim]`."""
+        """Draw the randomness for `count` clients with Jacobians `[tasks, dim]`."""
         return GramNoise()
 
     def __call__(
@@ -47,8 +47,8 @@ class GramEstimate(Protocol):
     ) -> tuple[Float[Tensor, "M M"], ClientState]:
         """The estimate `[M, M]`, and the clients, who remember their Jacobians `[n, M, d]`.
 
-        `jacobian` is the client's method that gives its `H_j [M, d]`; the first `shared` columns
-        enter the Gram matrix. `noise` is the server's.
+        `jacobian` is the client's method that computes its `H_j [M, d]`; only the first `shared`
+        columns enter the Gram matrix. `noise` is the noise of the server's sketch.
         """
 
 
@@ -64,15 +64,15 @@ def symmetric(x: Float[Tensor, "*b M M"]) -> Float[Tensor, "*b M M"]:
 
 @dataclass(frozen=True)
 class OneWay(checks.Checked, GramEstimate):
-    """`G = H H'` with `H` the mean of the compressed Jacobians: one message a client.
+    """The Gram matrix `G = H H'` of the mean `H` of the compressed Jacobians: one message a client.
 
-    `OneWay(Exact())` is the exact Gram matrix, at `32 M d` bits a client.
+    `OneWay(Exact())` is the exact Gram matrix, at `32 M d` bits for each client.
     """
 
     sketch: Sketch = LowRank()
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> GramNoise:
-        """The randomness of the clients' sketches."""
+        """Draw the randomness of the clients' sketches."""
         return GramNoise(self.sketch.draw(count, tasks, dim, rng))
 
     def __call__(
@@ -85,15 +85,15 @@ class OneWay(checks.Checked, GramEstimate):
 
 @dataclass(frozen=True)
 class TwoWay(checks.Checked, GramEstimate):
-    r"""A second exchange corrects the products of a client's compression error with the others.
+    r"""A second exchange corrects products of one client's compression error with other clients.
 
         1  each j in S sends the sketch C_j of H_j;  R_j = H_j - C_j is what it left out
         2  h = sketch of sum_j C_j, sent back to S
         3  each j in S sends H_j H_j' and R_j (h - C_j)', 2 M^2 numbers
         4  G = (sum_j H_j H_j' + sum_{i != j} C_i C_j' + 2 sum_j R_j (h - C_j)') / n^2, symmetrized
 
-    With `h` the sum itself, only `sum_{i != j} R_i R_j'` is left out (eq. 13). The paper's formula
-    holds for the symmetric part of the last sum alone, hence the symmetrization.
+    If `h` is the sum itself, only `sum_{i != j} R_i R_j'` is left out (eq. 13). The paper's formula
+    holds only for the symmetric part of the last sum, so the estimate is symmetrized.
 
     >>> from fedlib import FedCMOO, problems, run
     >>> method = FedCMOO(lr=0.1, local_steps=2, participants=2, gram=TwoWay())
@@ -104,7 +104,7 @@ class TwoWay(checks.Checked, GramEstimate):
     sketch: Sketch = LowRank()
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> GramNoise:
-        """The randomness of the clients' sketches, and of the server's."""
+        """Draw the randomness of the clients' sketches and of the server's sketch."""
         up = self.sketch.draw(count, tasks, dim, rng)
         down = self.sketch.draw(1, tasks, dim, rng)
         return GramNoise(up, down[0] if isinstance(down, Tensor) else ())
@@ -118,7 +118,7 @@ class TwoWay(checks.Checked, GramEstimate):
         total = received.sum(0).flatten()
         wire = Wire(self.sketch, tasks)
         h = fed.broadcast(wire, total, noise, receivers=count).view(tasks, -1)  # 2
-        # its own sketch and h are what the client holds already, so nothing more is sent to it
+        # the client already holds its own sketch and h, so nothing more is sent to it
         answer = partial(self.corrections, h=h, shared=shared)
         own, cross = fed.ask(answer, clients).unbind(1)  # 3
         return combine(own, received, cross), clients  # 4
@@ -126,7 +126,7 @@ class TwoWay(checks.Checked, GramEstimate):
     def corrections(
         self, client: Client, *, h: Float[Tensor, "M d"], shared: int
     ) -> Float[Tensor, "2 M M"]:
-        """At the client: `H H'` and `R (h - C)'`, `[2, M, M]`."""
+        """At the client: compute `H H'` and `R (h - C)'`, `[2, M, M]`."""
         H = client.memory[:, :shared]
         C = self.sketch(H, client.noise)
         return torch.stack([gram_of(H), (H - C) @ (h - C).mT])  # 3
@@ -134,9 +134,9 @@ class TwoWay(checks.Checked, GramEstimate):
 
 @dataclass(frozen=True)
 class MeanOfGrams(GramEstimate):
-    r"""`G = mean_j H_j H_j'`, for comparison: the products of different clients are left out.
+    r"""`G = mean_j H_j H_j'`, for comparison: it leaves out the products of different clients.
 
-    `M^2` numbers a client. The scale does not matter to weights that `G` decides.
+    Each client sends `M^2` numbers. The scale of `G` does not change the weights it determines.
     """
 
     def __call__(
@@ -145,7 +145,7 @@ class MeanOfGrams(GramEstimate):
         """The mean of the clients' own Gram matrices."""
 
         def own(client: Client) -> Reply:
-            """At the client: its own Gram matrix; it remembers the Jacobian."""
+            """At the client: compute its own Gram matrix; remember the Jacobian."""
             H = jacobian(client)
             return Reply(upload=gram_of(H[:, :shared]), memory=H)
 
@@ -156,7 +156,7 @@ class MeanOfGrams(GramEstimate):
 def combine(
     own: Float[Tensor, "n M M"], received: Float[Tensor, "n M d"], cross: Float[Tensor, "n M M"]
 ) -> Float[Tensor, "M M"]:
-    """Line 4 of `TwoWay`."""
+    """Compute line 4 of `TwoWay`."""
     between = gram_of(received.sum(0)) - gram_of(received).sum(0)  # sum over i != j
     return symmetric(own.sum(0) + between + 2 * cross.sum(0)) / len(own) ** 2
 
@@ -164,10 +164,10 @@ def combine(
 def gather(
     fed: Federation, clients: ClientState, sketch: Sketch, jacobian: Rows, shared: int
 ) -> tuple[Float[Tensor, "n M s"], ClientState]:
-    """Sketches of all clients' Jacobians, which the clients remember."""
+    """Collect the sketches of all clients' Jacobians, which the clients remember."""
 
     def send(client: Client) -> Reply:
-        """At the client: the sketch of its Jacobian, which it remembers."""
+        """At the client: sketch its Jacobian, and remember the Jacobian."""
         H = jacobian(client)
         return Reply(upload=sketch(H[:, :shared], client.noise).flatten(), memory=H)
 

@@ -1,16 +1,16 @@
 """Task weights from a Gram matrix: projected gradient, minimum norm, a least weight, preferences.
 
-A rule maps the Gram matrix `G [M, M]` of the M gradients, and the weights before, to weights in the
-simplex; it sees neither the model nor the losses. Whatever `G` is, finite in gives a point of the
-simplex out; NaN or infinity gives NaN, so that the model is not finite and `run` names the round.
+A rule maps the Gram matrix `G [M, M]` of the M gradients and the previous weights to weights in the
+simplex; it uses neither the model nor the losses. For every finite `G` the result lies in the
+simplex. NaN or infinity in `G` yields NaN, so the model is not finite and `run` reports the round.
 
-The solvers are custom operators, as they branch on values, which neither `vmap` nor a capture of
-the round can follow: all problems of all seeds are one batch, solved on the CPU in float64.
+The solvers branch on values, which neither `vmap` nor a capture of the round can follow. They are
+therefore custom operators: the problems of all seeds are one batch, solved on the CPU in float64.
 
 Askin, Sharma, Joshi, Joe-Wong, *Federated Communication-Efficient Multi-Objective Optimization*,
 AISTATS 2025, Algorithms 2, 4 and 8, eqs. (5), (15)-(19); Mahapatra and Rajan, ICML 2020, for the
-balancing direction of `Preference`, whose aim is `r_1 F_1 = ... = r_M F_M` along descent
-directions: a larger `r_k` asks for a smaller `F_k`.
+balancing direction of `Preference`. Its aim is `r_1 F_1 = ... = r_M F_M` along descent directions,
+so a larger `r_k` means a smaller `F_k`.
 """
 
 from collections.abc import Callable
@@ -33,10 +33,10 @@ Simplices = Float[Tensor, "b M"]
 
 Array = NDArray[np.float64]
 
-FLOOR = 1e-4  # added to the diagonal before the root, as the authors' code does
-PIVOTS = 100  # steps of the active-set method an objective; it needs about one
-SMALLEST = 1e-12  # of a normalized loss, so that its logarithm is finite
-TIE = 1e-12  # relative: losses so close to the largest are the largest
+FLOOR = 1e-4  # added to the diagonal before the root, as in the authors' code
+PIVOTS = 100  # steps of the active-set method for each objective; it needs about one
+SMALLEST = 1e-12  # lower bound of a normalized loss, so that its logarithm is finite
+TIE = 1e-12  # relative; losses so close to the largest count as the largest
 #: In [0, 1).
 Rest = Annotated[float, checks.between(0, 1, open_high=True, name="Rest")]
 #: Positive numbers, one or more.
@@ -45,17 +45,17 @@ Ratios = Annotated[tuple[Positive, ...], checks.SOME]
 
 @runtime_checkable
 class Weights(Protocol):
-    """Rule that finds the objectives' weights from the Gram matrix of their gradients."""
+    """A rule that finds the objectives' weights from the Gram matrix of their gradients."""
 
     def __call__(self, gram: Gram, before: Simplex) -> Simplex:
-        """Weights `[M]` in the simplex, from the Gram matrix and the weights before."""
+        """Weights `[M]` in the simplex, from the Gram matrix and the previous weights."""
 
 
 def project_simplex(v: Float[Tensor, "*b M"]) -> Float[Tensor, "*b M"]:
     r"""The nearest point of the simplex $\{w \ge 0, \sum_k w_k = 1\}$.
 
-    `w = max(v - theta, 0)`, where theta is the mean excess of the largest `rho` entries and `rho`
-    the last place (in descending order) at which an entry exceeds its theta.
+    `w = max(v - theta, 0)`, where theta is the mean excess of the largest `rho` entries, and `rho`
+    is the last place (in descending order) at which an entry exceeds its theta.
 
     >>> project_simplex(torch.tensor([0.9, 0.5, -1.0]))
     tensor([0.7000, 0.3000, 0.0000])
@@ -68,9 +68,9 @@ def project_simplex(v: Float[Tensor, "*b M"]) -> Float[Tensor, "*b M"]:
 
 
 def normalized(gram: Float[Tensor, "*b M M"]) -> Float[Tensor, "*b M M"]:
-    r"""`G` in units of the squared mean norm, $(\frac1M \sum_k \sqrt{G_{kk} + 10^{-4}})^2$.
+    r"""Divide `G` by the squared mean norm, $(\frac1M \sum_k \sqrt{G_{kk} + 10^{-4}})^2$.
 
-    As in the authors' code; a negative diagonal entry of an estimate counts as zero.
+    The authors' code does this; a negative diagonal entry of an estimate counts as zero.
     """
     lengths = (gram.diagonal(dim1=-2, dim2=-1).clamp_min(0) + FLOOR).sqrt()
     return gram / lengths.mean(-1)[..., None, None] ** 2
@@ -80,9 +80,9 @@ def normalized(gram: Float[Tensor, "*b M M"]) -> Float[Tensor, "*b M M"]:
 class FindWeights(checks.Checked):
     r"""Projected gradient on $\frac12 w^\top G w$: `steps` times `w <- project(w - step G w)`.
 
-    FedCMOO, Algorithm 2 (eq. 5), started at the weights of the round before; the defaults are those
-    of the authors' code. With `steps=1, normalize=False` it is one step of the theory, also for a
-    matrix that is not symmetric.
+    This is FedCMOO's Algorithm 2 (eq. 5) from the weights of the previous round; the defaults are
+    those of the authors' code. With `steps=1, normalize=False` it is one step of the theory, also
+    for a matrix that is not symmetric.
 
     >>> G = torch.tensor([[4.0, 0.0], [0.0, 1.0]])
     >>> FindWeights(step=0.1)(G, torch.tensor([0.5, 0.5]))
@@ -90,9 +90,9 @@ class FindWeights(checks.Checked):
 
     Parameters
     ----------
-    step : beta; 0 leaves the weights as they are.
+    step : beta; 0 leaves the weights unchanged.
     steps : K.
-    normalize : whether `G` is first divided by the squared mean norm of its gradients.
+    normalize : whether `G` is first divided by the squared mean norm of the gradients.
     """
 
     step: Nonnegative = 1e-3
@@ -109,12 +109,12 @@ class FindWeights(checks.Checked):
 
 @dataclass(frozen=True)
 class MinNorm:
-    r"""The exact minimizer of $w^\top G w$ over the simplex, whatever the weights before.
+    r"""The exact minimizer of $w^\top G w$ over the simplex, independent of the previous weights.
 
-    Solved as nonnegative least squares, $\min_{v \ge 0} \|A v\|^2 + (\mathbf 1^\top v - 1)^2$ with
-    $A^\top A = G$ and $w = v / \mathbf 1^\top v$: for $v = s w$ with $s \ge 0$ the best value is
-    $1 - 1 / (1 + w^\top G w)$, increasing in $w^\top G w$. The part of `G` below zero (an estimate
-    may be indefinite) is cut off. Of several minimizers any may come.
+    It solves the nonnegative least squares $\min_{v \ge 0} \|A v\|^2 + (\mathbf 1^\top v - 1)^2$
+    with $A^\top A = G$ and takes $w = v / \mathbf 1^\top v$: for $v = s w$ with $s \ge 0$ the least
+    value is $1 - 1 / (1 + w^\top G w)$, which increases in $w^\top G w$. The negative part of `G`
+    (an estimate may be indefinite) is cut off. If there are several minimizers, it returns any.
 
     >>> G = torch.tensor([[4.0, 0.0], [0.0, 1.0]])
     >>> MinNorm()(G, torch.tensor([0.5, 0.5]))
@@ -129,7 +129,7 @@ class MinNorm:
 
 @dataclass(frozen=True)
 class FixedWeights(checks.Checked):
-    """The same weights in every round, in proportion to `values`, one number an objective.
+    """The same weights in every round, in proportion to `values`, one number for each objective.
 
     >>> FixedWeights((3.0, 1.0))(torch.eye(2), torch.ones(2))
     tensor([0.7500, 0.2500])
@@ -138,7 +138,7 @@ class FixedWeights(checks.Checked):
     values: Ratios
 
     def __call__(self, gram: Gram, before: Simplex) -> Simplex:
-        """The values, which add up to one."""
+        """The values, divided by their sum."""
         n, own = len(before), len(self.values)
         checks.require(
             own == n, "FixedWeights", "values", f"hold a number for each of {n} objectives", own
@@ -149,9 +149,9 @@ class FixedWeights(checks.Checked):
 
 @dataclass(frozen=True)
 class Least(checks.Checked):
-    """No weight below `share / M`, by a mixture with uniform weights or by Euclidean projection.
+    """Raise all weights to at least `share / M`, by mixing with uniform weights or by projection.
 
-    FedCMOO-Pref's experiments have `share = 0.2`, as a mixture in the authors' code; the ends
+    FedCMOO-Pref's experiments use `share = 0.2`, as a mixture in the authors' code. The bounds
     0.001 and 0.999 of their FSMGDA for two objectives are `Least(0.002, mixture=False)`.
 
     >>> Least(0.2)(torch.tensor([1.0, 0.0]))
@@ -162,18 +162,18 @@ class Least(checks.Checked):
     mixture: bool = True
 
     def __call__(self, weights: Simplex) -> Simplex:
-        """The weights, moved into the smaller simplex."""
+        """Move the weights into the smaller simplex."""
         least, rest = self.share / weights.shape[-1], 1 - self.share
         inner = weights if self.mixture else project_simplex((weights - least) / rest)
         return least + rest * inner
 
 
 def batched_operator(schema: str, shape: Callable[[Any], torch.Size]) -> Callable[..., Any]:
-    """Decorator: a function of numbers on the CPU as an operator `fedlib::NAME` of torch.
+    """Decorator that makes a function of numbers on the CPU a torch operator `fedlib::NAME`.
 
-    All tensors that it takes have a leading batch axis, into which its rule under `vmap` puts the
-    mapped axis; `shape` of all arguments gives the result's. (A checker of shapes would hide the
-    annotations that a schema is made from.)
+    All its tensors have a leading batch axis, which absorbs the axis mapped by `vmap`. `shape` maps
+    the arguments to the result's shape. (A shape checker would hide the annotations from which
+    torch makes a schema.)
     """
 
     def decorate(function: Callable[..., Tensor]) -> Any:
@@ -205,9 +205,9 @@ def batched_operator(schema: str, shape: Callable[[Any], torch.Size]) -> Callabl
     lambda given: given[1].shape,
 )
 def descend(gram: Grams, before: Simplices, step: Float[Tensor, "b"], steps: int) -> Simplices:
-    """Projected gradient from `before` on b quadratic forms at once.
+    """Make projected gradient steps from `before` on b quadratic forms at once.
 
-    It stops early where a step changes no weight of any of them, which changes no result.
+    It stops early if a step changes none of the weights, since the result is then final.
     """
     G, w, beta = on_cpu(gram), on_cpu(before), on_cpu(step)[:, None]
     bad = np.logical_not(np.isfinite(G.sum((1, 2)) + w.sum(1)))
@@ -234,7 +234,7 @@ def min_norm(gram: Grams) -> Simplices:
 def minimum_norm(gram: Array) -> Array:
     """Minimum-norm weights `[M]` of the positive part of one symmetric matrix `[M, M]`.
 
-    NaN for a matrix that is not finite.
+    The weights are NaN for a matrix that is not finite.
     """
     from scipy.optimize import nnls
 
@@ -250,24 +250,24 @@ def minimum_norm(gram: Array) -> Array:
 
 
 def on_cpu(x: Shaped[Tensor, "..."]) -> Array:
-    """The values in float64, as numpy has them."""
+    """The values as a numpy array in float64."""
     return np.asarray(x.detach().cpu().double().numpy())
 
 
 class Choice(NamedTuple):
-    """Weights of the preference rule, with the imbalance and whether it fell back."""
+    """The preference rule's weights, the imbalance, and whether the rule used its fallback."""
 
     weights: Simplex
-    mu: Float[Tensor, ""]  # how far the losses are from the preference; 0 if it is met
-    fallback: Float[Tensor, ""]  # 1 if minimum norm took the place of a programme without solution
+    mu: Float[Tensor, ""]  # how far the losses are from the preferred ratio; 0 if they have it
+    fallback: Float[Tensor, ""]  # 1 if minimum norm replaced a programme without solution
 
 
 def balancing(losses: Simplex, ratios: Simplex) -> tuple[Simplex, Float[Tensor, ""]]:
     r"""The balancing weights `a` and the imbalance `mu`.
 
-    With $u_k = r_k F_k / \sum_j r_j F_j$ it is $\mu = \sum_k u_k \log(M u_k)$, the divergence from
-    equal shares, and $a_k = r_k(\log(M u_k) - \mu)$. Then $\nabla\mu = \nabla\mathbf F a / \sum_j
-    r_j F_j$, so that $\mu$ falls along $-\nabla\mathbf F a$. The losses must not be negative.
+    With $u_k = r_k F_k / \sum_j r_j F_j$, the imbalance is $\mu = \sum_k u_k \log(M u_k)$, the
+    divergence from equal shares, and $a_k = r_k(\log(M u_k) - \mu)$. Then $\nabla\mu = \nabla
+    \mathbf F a / \sum_j r_j F_j$, so $\mu$ falls along $-\nabla\mathbf F a$, for losses $\ge 0$.
     """
     scaled = ratios * losses
     u = scaled / scaled.sum(-1, keepdim=True)
@@ -278,7 +278,7 @@ def balancing(losses: Simplex, ratios: Simplex) -> tuple[Simplex, Float[Tensor, 
 
 @dataclass(frozen=True)
 class Preference(checks.Checked):
-    r"""Weights by the linear programme (19), which trades balance against descent.
+    r"""Weights from the linear programme (19), which balances the losses or descends on all.
 
         1  u_k = r_k F_k / sum_j r_j F_j;  mu = sum_k u_k log(M u_k);  a_k = r_k (log(M u_k) - mu)
         2  J = {k : (G a)_k > 0};  Jbar = the others;  J* = argmax_k r_k F_k
@@ -296,15 +296,15 @@ class Preference(checks.Checked):
     ----------
     ratios : r, positive, or None for r = 1 (the uniform preference).
     epsilon : the imbalance that is tolerated; the losses settle at its edge.
-    star_ratio : J* = {k : r_k F_k >= star_ratio max_j r_j F_j}; the paper's argmax is 1, the
-        authors' code has 0.9.
-    dominance : in the descent mode ask (G w)_k >= 0 of all k, as the authors' code does, in place
-        of line 4's constraints, which are the paper's for both modes.
+    star_ratio : J* = {k : r_k F_k >= star_ratio max_j r_j F_j}; 1 is the paper's argmax, the
+        authors' code uses 0.9.
+    dominance : whether descent mode requires (G w)_k >= 0 for all k, as in the authors' code; the
+        paper uses line 4's constraints in both modes.
 
-    For a positive semidefinite `G` the minimum-norm weights satisfy all constraints: a feasible
-    point exists. An indefinite estimate may leave none; then the answer is the minimum-norm weights
-    of its positive part, and `fallback` is 1. Constraints are scaled by `max |G|`; HiGHS satisfies
-    them to 1e-7 of that.
+    For a positive semidefinite `G`, the minimum-norm weights satisfy all constraints, so a feasible
+    point exists. For an indefinite estimate, there may be none; then the result is the minimum-norm
+    weights of its positive part, and `fallback` is 1. Constraints are scaled by `max |G|`; HiGHS
+    satisfies them to 1e-7 of that scale.
     """
 
     ratios: Ratios | None = None
@@ -319,7 +319,7 @@ class Preference(checks.Checked):
         checks.require(fits, who, "preference.ratios", rule, self.ratios)
 
     def __call__(self, gram: Gram, losses: Simplex) -> Choice:
-        """The weights for a Gram matrix and the losses."""
+        """Compute the weights from a Gram matrix and the losses."""
         r = torch.ones_like(losses)
         if self.ratios is not None:
             r = torch.tensor(self.ratios, dtype=losses.dtype, device=losses.device)
@@ -345,16 +345,16 @@ class Preference(checks.Checked):
 def program(gram: Grams, gain: Simplices, bound: Simplices) -> Float[Tensor, "b M+1"]:
     """Maximize `gain' w` over the simplex subject to `gram w >= bound`, for b programmes.
 
-    A loop over the batch on the CPU (HiGHS). `bound` is `-inf` where there is no constraint.
-    Returns the weights, and last 1 if there is no solution (minimum-norm weights then), else 0;
-    NaN throughout for a programme with a NaN in it.
+    HiGHS solves them one by one on the CPU. `bound` is `-inf` where there is no constraint. Returns
+    the weights and a last entry: 0, or 1 for minimum-norm weights if there is no solution. A
+    programme with a NaN has only NaN in its result.
     """
     parts = zip(on_cpu(gram), on_cpu(gain), on_cpu(bound), strict=True)
     return torch.as_tensor(np.stack([solve(*each) for each in parts])).to(gain)
 
 
 def solve(gram: Array, gain: Array, bound: Array) -> Array:
-    """One programme, `[M + 1]`."""
+    """Solve one programme; the result is `[M + 1]`."""
     from scipy.optimize import linprog
 
     if not np.isfinite([*gram.flat, *gain]).all() or np.isnan(bound).any():

@@ -99,7 +99,7 @@ MISTAKES = {
     ),
     "a model that nobody sent": (
         ASK, "fed.ask(lambda c: self.step(c, c.model), fed.clients(draw, model=w))",
-        "both ends agree", "a client nothing but its own and what it is sent",
+        "both ends agree", "a client nothing but its own data and its messages",
     ),
     "the server reads rows": (
         "mean = u.mean(0)",
@@ -207,5 +207,5 @@ def test_a_memory_that_is_not_declared_is_found(made):
     found = findings(scaffold(made, ""), np_problem())
     (failed,) = filter(None, found.values())
     assert failed == found["both ends agree"]
-    assert "every end would carry all rows of the state's field controls" in failed
+    assert "every end would hold all rows of the state's field controls" in failed
     assert 'client_state: ClassVar[tuple[str, ...]] = ("controls",)' in failed
