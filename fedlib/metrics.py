@@ -25,9 +25,8 @@ def fw_gap(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, ""]:
     """The Frank-Wolfe gap, the largest <grad F(w), w - u> over the points u of the feasible set.
 
     It is nonnegative for a feasible w, and 0 exactly at stationary points. For convex F it is at
-    least F(w) - F*. All rows of all clients enter the gradient.
-
-    Raises ValueError unless the problem has a feasible set.
+    least F(w) - F*. All rows of all clients enter the gradient. Raises ValueError unless the
+    problem has a feasible set.
     """
     checks.arguments(fw_gap, locals())
     remedy = "build it with problem.within(L1Ball(radius))"

@@ -56,12 +56,10 @@ def ravel(module: nn.Module) -> tuple[Float[Tensor, " d"], ModuleFunction]:
 
     `w0` is a detached copy of the trainable parameters in the order of `module.named_parameters()`.
     Frozen parameters (`requires_grad_(False)`), buffers and layers in eval mode stay as they are.
-    For `nn.Dropout` in training mode see `ModuleFunction`.
-
-    Raises TypeError for an argument that is not a module. Raises ValueError if there are no
-    trainable parameters, or if they have several dtypes or are not initialized; for batch norm in
-    training mode, whose statistics no round carries; and for dropout of whole channels or inside
-    attention or a recurrent layer.
+    For `nn.Dropout` in training mode see `ModuleFunction`. Raises TypeError for an argument that is
+    not a module. Raises ValueError if there are no trainable parameters, or if they have several
+    dtypes or are not initialized; for batch norm in training mode, whose statistics no round
+    carries; and for dropout of whole channels or inside attention or a recurrent layer.
     """
     checks.arguments(ravel, locals())
     _check_pure(module)
@@ -92,7 +90,7 @@ class HashedDropout(nn.Module):
         """The layer's input `[B, ...]`: a share p becomes zero, the rest is divided by 1 - p."""
         if not len(self.coins):
             return x
-        rule, got = f"see one of {len(self.coins)} rows a line", list(x.shape)
+        rule, got = f"see one of {len(self.coins)} rows in each line", list(x.shape)
         checks.require(len(x) == len(self.coins), "ravel", "dropout", rule, got)
         place = torch.arange(x[0].numel(), device=x.device) * 104_729
         uniform = (mixed(self.coins.unsqueeze(1) + place) >> 17 & 0xFFFFFF).to(x.dtype) / 2**24
@@ -149,7 +147,7 @@ def mlp(
     Raises ValueError or TypeError for fewer than two sizes, or a size that is no count.
     """
     checks.arguments(mlp, locals())
-    rule = "hold the input and the output size at least"
+    rule = "hold at least the input and the output size"
     checks.require(len(sizes) > 1, "mlp", "sizes", rule, list(sizes))
     rng = torch.Generator().manual_seed(0) if rng is None else rng
     layers: list[nn.Module] = []
@@ -165,9 +163,8 @@ def picture_cnn(
 
     This is the CNN for pictures of the FedFW experiments, as in the authors' code: convolutions
     `channels`-32-64, linear 1024-128 with ReLU and 128-`classes` (1024 for a side of 28). Weights
-    and biases start uniform in +-1/sqrt(inputs of a unit), drawn from `rng`.
-
-    Raises ValueError or TypeError for counts out of range; `side` is at least 16.
+    and biases start uniform in +-1/sqrt(inputs of a unit), drawn from `rng`. Raises ValueError or
+    TypeError for counts out of range; `side` is at least 16.
     """
     checks.arguments(picture_cnn, locals())
     checks.count("picture_cnn", "side", side, low=16)

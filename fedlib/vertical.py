@@ -59,7 +59,7 @@ class Partition:
         times, size = Counter(numbers.tolist()), self.size
         wrong = {i: times[i] for i in {*times, *range(size)} if times[i] != (0 <= i < size)}
         rule = f"have each of 0..{size - 1} in one block"
-        checks.require(not wrong, "vertical", self.name, rule, wrong, "of these so many")
+        checks.require(not wrong, "vertical", self.name, rule, wrong, "shown: number of blocks")
         object.__setattr__(self, "order", numbers.argsort())
         object.__setattr__(self, "ranges", tuple(map(consecutive, self.parts)))
 
@@ -119,9 +119,8 @@ class Composite(checks.Checked):
     inner_pullback : `(w_i, x_i, e_i [B, J]) -> [d_i]`, the derivative of `(e_i * h_i).sum()` by w_i
         in closed form; it requires `outer_pullback`.
 
-    All clients hold the labels, because each of them computes the derivative of the loss.
-
-    Raises ValueError if parameters and features are not divided among the same clients.
+    All clients hold the labels, because each of them computes the derivative of the loss. Raises
+    ValueError if parameters and features are not divided among the same clients.
     """
 
     features: Partition

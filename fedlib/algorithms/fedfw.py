@@ -64,7 +64,7 @@ class FrankWolfe(checks.Checked):
         """Check that the problem has a feasible set; all clients share one model."""
         who, n = type(self).__name__, problem.num_clients
         check_work(who, problem, n, constrained=False)
-        rule, remedy = "have a feasible set with its start in it", "build it with problem.within"
+        rule, remedy = "have a feasible set that contains its start", "build it with problem.within"
         inside = problem.set is not None and bool(problem.set.contains(problem.w0))
         checks.require(inside, who, "problem", rule, problem.name, remedy)
         of = (0,) * n if self.split is None else self.split.of

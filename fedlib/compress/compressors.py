@@ -246,7 +246,7 @@ def count_entries(fraction: float, dim: int) -> int:
 def require_noise(who: str, noise: Noise) -> Shaped[Tensor, "..."]:
     """Return the drawn randomness; raise ValueError if there is none."""
     if not isinstance(noise, Tensor):
-        raise ValueError(checks.sentence(who, "noise", "be what draw() gives", noise))
+        raise ValueError(checks.sentence(who, "noise", "be a result of draw()", noise))
     return noise
 
 

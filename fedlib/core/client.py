@@ -129,5 +129,5 @@ class Reply(NamedTuple):
 def present(part: Part | tuple[()], name: str) -> Part:
     """Return the part; raise ValueError if it was not drawn or passed for this round."""
     if part == ():
-        raise ValueError(f"Client: its {name} did not come with this round; see fed.clients().")
+        raise ValueError(f"Client: its {name} is missing in this round; see fed.clients().")
     return part  # type: ignore[return-value]

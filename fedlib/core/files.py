@@ -21,10 +21,9 @@ def atomic_write(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """Call `write` on a temporary file beside `path`, and rename it to `path` once it is complete.
 
     The file has the access rights that the umask gives to a new file. Temporary files that killed
-    processes left in the folder are removed after a day.
-
-    Raises OSError if the folder is not writable or the disk is full; then no file is left behind,
-    and a file that was at `path` before is unchanged.
+    processes left in the folder are removed after a day. Raises OSError if the folder is not
+    writable or the disk is full; then no file is left behind, and a file that was at `path` before
+    is unchanged.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -280,9 +280,7 @@ class Problem:
 
         Use it for objectives of very different scale: a method that weights gradients by their
         length trains the smallest objective first. Constraints are not scaled, nor are metrics that
-        do not use the losses.
-
-        Raises ValueError unless all objectives are positive at the start.
+        do not use the losses. Raises ValueError unless all objectives are positive at the start.
         """
         start = self.mean_losses(self.w0)[: self.num_objectives]
         rule = "have objectives that are positive at the start"
@@ -341,7 +339,7 @@ def pullback(
         gradient = grad(lambda u, batch, weights: (weights * losses(u, batch)).sum())
     result = gradient(w, batch, weights)
     fits = getattr(result, "shape", None) == w.shape
-    checks.require(fits, "Problem", "gradient", f"give floats {[*w.shape]}, as w0 is", result)
+    checks.require(fits, "Problem", "gradient", f"return floats {[*w.shape]}, as w0", result)
     return result
 
 

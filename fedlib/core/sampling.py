@@ -142,11 +142,11 @@ def check_work(
     """
     n, smallest = problem.num_clients, min(problem.sizes)
     checks.count(who, "participants", participants, high=n, note="the problem's clients")
-    note = "its rows are distinct: the smallest client's"
+    note = "a batch has distinct rows of the smallest client"
     checks.count(who, "batch_size", distinct_batch or 1, high=smallest, note=note)
     kinds = (problem.num_objectives, problem.num_constraints)
     fits = kinds[0] == 1 and kinds[1] if constrained else constrained is None or not kinds[1]
-    one = "have one objective, and one constraint or several"
+    one = "have one objective and at least one constraint"
     rule = one if constrained else "have objectives only"
     checks.require(fits, who, "problem", rule, "{} objectives, {} constraints".format(*kinds))
 

@@ -119,7 +119,6 @@ class Trace:
 
         The file contains the final models `[S, d]` if d is at most 1000. To keep larger models,
         call `torch.save(trace.state_dict(module, seed), path)`. Numbers keep all their digits.
-
         Raises OSError if the folder is not writable.
         """
         checks.value("Trace.save", "path", path, Path | str)

@@ -55,5 +55,5 @@ def explain_map_error(error: Exception) -> str:
             "write torch.where(condition, a, b)"
         )
     if "random operation" in text:
-        return "draw random numbers; they belong into draw(), from its generator"
+        return "draw random numbers; draw them in draw(), from its generator"
     return ""

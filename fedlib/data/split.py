@@ -27,7 +27,6 @@ def stratified_iid(labels: Labels, clients: Count, rng: Rng) -> Int[Tensor, "N m
     """Random rows with equal sizes and equal class counts for all clients.
 
     Every client gets floor(rows of the class / clients) rows of each class; the rest is dropped.
-
     Raises ValueError for a class with fewer rows than there are clients.
     """
     checks.arguments(stratified_iid, locals())
@@ -46,9 +45,8 @@ def dirichlet(labels: Labels, clients: Count, alpha: Positive, rng: Rng) -> Int[
     frequencies in `labels` (with equal classes, all C parameters are alpha). It takes m rows by
     this mixture without replacement. If a class runs out, the clients that still want it (chosen at
     random) draw again from their mixture over the remaining classes, so mixtures are not exact. For
-    small alpha, a client has nearly one class; for large alpha, all clients are alike.
-
-    Raises ValueError for more clients than rows.
+    small alpha, a client has nearly one class; for large alpha, all clients are alike. Raises
+    ValueError for more clients than rows.
     """
     checks.arguments(dirichlet, locals())
     groups = list(_shuffled_classes("dirichlet", labels, rng).values())
@@ -100,7 +98,6 @@ def train_test(
     """Row indices (train, test), sorted; the test rows contain `fraction` of every class.
 
     The number of test rows of a class is rounded to the nearest; both parts get at least one row.
-
     Raises ValueError for a class with a single row.
     """
     checks.arguments(train_test, locals())
@@ -162,7 +159,7 @@ def holdout(
     checks.require(len(sizes) == len(rows), "holdout", "sizes", rule, sizes)
     stay, test = [], []
     for own, size in zip(rows, sizes, strict=True):
-        rule = "be 2 or more, a row to keep and one to test, and at most the columns of rows"
+        rule = "be at least 2 (a row to keep, one to test) and at most the columns of rows"
         checks.require(2 <= size <= len(own), "holdout", "every entry of sizes", rule, size)
         cut = min(max(round(fraction * size), 1), size - 1)
         mixed = own[torch.randperm(size, generator=rng)]
@@ -190,7 +187,7 @@ def _shuffled_classes(who: str, labels: Tensor, rng: torch.Generator) -> dict[in
 
 def _share(who: str, label: int, rows: int, takers: int) -> int:
     """The number of rows of a class for each taker; raises ValueError if there are too few."""
-    rule = f"have at least {takers} rows of class {label}, one for each that takes some"
+    rule = f"have at least {takers} rows of class {label}, one for each client that takes some"
     checks.require(rows >= takers, who, "labels", rule, rows, "use fewer clients or more rows")
     return rows // takers
 

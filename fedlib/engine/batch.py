@@ -97,7 +97,7 @@ class BatchedRuns:
         fits = len(self.grid) == 1 and dict(trace.config) | {"rounds": None} == own
         fits = fits and type(trace.state) is type(now.state)
         rule = "be a trace of this algorithm, problem, seeds and evaluate_every, with its state"
-        got, remedy = trace.config.get("algorithm"), "a file keeps models alone: see `checkpoint`"
+        got, remedy = trace.config.get("algorithm"), "a file has models only: use `checkpoint`"
         checks.require(fits, "run", "start", rule, got, remedy)
         now.state = pytree.tree_map(lambda x: x.unsqueeze(0).to(self.device), trace.state)
         now.round = int(trace.rounds[-1])
@@ -281,7 +281,7 @@ def _stack_draws(draws: Sequence[Draw], rounds: int) -> Draw:
 
     def stacked(*each: Shaped[Tensor, "..."]) -> Shaped[Tensor, "..."]:
         shapes = [*{x.shape: [*x.shape] for x in each}.values()]
-        rule, remedy = "have one shape", "clients differ in rows, say: run the seeds one by one"
+        rule, remedy = "have one shape", "if clients differ in rows, run the seeds one by one"
         checks.require(len(shapes) == 1, "run", "draws of all seeds", rule, shapes[:2], remedy)
         return torch.stack(each).view(rounds, -1, *each[0].shape)
 

@@ -75,11 +75,11 @@ def check_path(given: Path | str | None) -> Path | None:
     path = Path(given)
     try:
         if path.exists() and not path.is_file():
-            raise IsADirectoryError(EISDIR, "it is no file")
+            raise IsADirectoryError(EISDIR, "it is not a file")
         with temporary_file(path.parent):
             pass
     except OSError as error:
-        why, rule = f"{given!s:.24} ({error.strerror})", "be a file in a folder to write to"
+        why, rule = f"{given!s:.24} ({error.strerror})", "be a file in a writable folder"
         raise OSError(checks.sentence("run", "checkpoint", rule, why, "name another")) from error
     return path
 

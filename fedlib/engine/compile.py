@@ -72,7 +72,6 @@ class CompiledRounds:
     """Several rounds `(*fixed, state, draw) -> (state, info)` in one compiled call.
 
     `state` and `draw` are examples of a round's arguments; `fixed` is the same in all rounds.
-
     Raises an Exception of torch's compiler if there is no C++ compiler or an operation cannot be
     compiled; RuntimeError if the compiled function returns other numbers than the captured one.
     """

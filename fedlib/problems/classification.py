@@ -150,7 +150,7 @@ def classifier(
     note = "the rows of the smallest client"
     checks.count("classifier", "measured", measured or 1, 1, min(sizes), note)
     fits = scale is None or train.X.dtype == torch.uint8
-    checks.require(fits, "classifier", "scale", "be None for inputs that are no bytes", scale)
+    checks.require(fits, "classifier", "scale", "be None for inputs that are not bytes", scale)
     made = _Classifier(model, dtype, scale or (1.0, 0.0, 1.0), measured)
     train, test = (
         samples if samples.X.numel() > LARGE else Samples(made.prepared(samples.X), samples.y)

@@ -63,9 +63,8 @@ class ClientRows(NamedTuple):
         """The mean of one number per row, over all rows or over those `where` a condition holds.
 
         The condition must hold for some row of every client, else the problem raises ValueError. A
-        minibatch may have no such row and then counts 0, so its mean is only an estimate.
-
-        Raises ValueError unless `values` and `where` are `[B]`: one number per row.
+        minibatch may have no such row and then counts 0, so its mean is only an estimate. Raises
+        ValueError unless `values` and `where` are `[B]`: one number per row.
         """
         weight = self.weight
         rule = f"hold one number a row, shape {list(weight.shape)}"
@@ -152,11 +151,10 @@ def from_frame(
     name : the problem's name in error messages and stored runs.
 
     The metrics are `f`, the mean of the objectives, and `g`, the largest of the constraints, each
-    averaged over clients; `f_1`, `g_1`, ... if there are several; and the measures.
-
-    Raises ValueError or TypeError for a column that is missing, not numeric, has gaps or is named
-    for two purposes; a client without rows; a module that does not accept the features; and a
-    function that fails, does not return a single finite number, or counts padding rows.
+    averaged over clients; `f_1`, `g_1`, ... if there are several; and the measures. Raises
+    ValueError or TypeError for a column that is missing, not numeric, has gaps or is named for two
+    purposes; a client without rows; a module that does not accept the features; and a function that
+    fails, does not return a single finite number, or counts padding rows.
     """
     import pandas as pd
 
@@ -169,10 +167,10 @@ def from_frame(
     if features is None:
         features = [c for c in frame.columns if c not in (client, target, *columns)]
     features, others = [*features], (target, *columns)
-    checks.require(features, who, "features", "hold a column at least", [])
+    checks.require(features, who, "features", "hold at least one column", [])
     twice = [k for k, count in Counter([client, *features, *others]).items() if count > 1]
     names = "client, target, features and columns"
-    checks.require(not twice, who, names, "name a column once, for one purpose", twice)
+    checks.require(not twice, who, names, "name each column once, for one purpose", twice)
     whole = tensors_of(who, frame, features, others, client)
     nameless = int(frame[client].isna().sum())
     checks.require(not nameless, who, "client", "leave no row without a name", nameless)
@@ -235,10 +233,8 @@ def as_rows(who: str, label: str, given: Any, columns: Sequence[Hashable]) -> Ro
 
     `given` is a tuple or list of tensors, arrays or lists; a torch Dataset or DataLoader, which is
     read once from its first sample to its last; or a dict, whose entries other than `columns` are
-    the inputs and the target, in this order.
-
-    Raises ValueError or TypeError that names the client and the part that is not a dense tensor of
-    numbers.
+    the inputs and the target, in this order. Raises ValueError or TypeError that names the client
+    and the part that is not a dense tensor of numbers.
     """
     names = ("inputs", "target", *columns)
     if isinstance(given, (Dataset, DataLoader)):
@@ -501,7 +497,7 @@ def try_function(
             batch = problem.rows_of(group)
             each = attempt(who, name, over_clients(partial(slope, w), (0,)), batch)
             slopes, (values, shares) = each
-            rule = "find rows that its condition holds for on every client"
+            rule = "have rows on every client for which its condition holds"
             got, remedy = f"none on client {group[int(shares.argmin())]}", "or take a GroupGap"
             checks.require(bool((shares > 0).all()), who, name, rule, got, remedy)
             bad = ~(values.isfinite() & slopes.isfinite().all(1)) & (w is problem.w0)
@@ -520,8 +516,8 @@ def try_function(
                 checks.require(fits, who, name, "not count padding rows", got, remedy)
     if flat:
         warnings.warn(
-            f"{who}: the gradient of {name} is zero on the rows of every client, so that no method "
-            "can lower it; pass a loss in its place, and this as a measure.",
+            f"{who}: the gradient of {name} is zero on the rows of every client, so no method "
+            "can lower it; pass a loss in its place, and this function as a measure.",
             stacklevel=4,
         )
 
@@ -534,7 +530,7 @@ def try_measure(
     first = heldout_rows(problem) if held else plain_client(problem, 0)
     _SHARES.clear()
     number = plain_number(who, name, measure, functions.rows(w, first), host=True)
-    rule = f"find rows that its condition holds for on {'heldout' if held else 'client 0'}"
+    rule = f"have rows on {'heldout' if held else 'client 0'} for which its condition holds"
     checks.require(all(x > 0 for x in _SHARES), who, name, rule, "none")
     if isinstance(number, Tensor):
         value = attempt(who, name, functions.measured, measure, w, problem)
@@ -563,7 +559,7 @@ def attempt(who: str, name: str, function: Callable[..., Any], *arguments: Any) 
         text, line = str(error).strip() or type(error).__name__, user_line(error)
         recorded = any(words in text for words in ("dynamic shape", "nonzero", "masked_select"))
         if recorded or explain_map_error(error):
-            cause = "draw random numbers" if "random operation" in text else "look at values"
+            cause = "draw random numbers" if "random operation" in text else "read values"
             raise ValueError(
                 f"{who}: {name} must not {cause}{line}: one recording serves all clients; write "
                 "rows.mean(values, where=condition), torch.where(condition, a, b), or for "
@@ -572,7 +568,7 @@ def attempt(who: str, name: str, function: Callable[..., Any], *arguments: Any) 
         casts = any(words in text for words in ("Long", "scalar type", "dtype", "Byte", "type"))
         remedy = "; if it wants floats, write rows.target.float()" if casts else ""
         why = text.splitlines()[0].rstrip(".")
-        works = f"work on rows, it failed{line}: {why}{remedy}"
+        works = f"work on rows, but failed{line}: {why}{remedy}"
         raise ValueError(f"{who}: {name} must {works}.") from error
 
 

@@ -34,7 +34,7 @@ def quadratics(
     checks.arguments(quadratics, locals())
     a = torch.ones(4, 2) if a is None else a
     b = torch.zeros_like(a) if b is None else b
-    checks.require(a.numel(), "quadratics", "a", "be [N, d], each at least 1", list(a.shape))
+    checks.require(a.numel(), "quadratics", "a", "be [N, d] with N, d at least 1", list(a.shape))
     checks.require(b.shape == a.shape, "quadratics", "b", f"be {[*a.shape]} as a is", [*b.shape])
     spread = 0.5 * ((b - b.mean(0)) ** 2).sum(1).mean()
     constant = (spread + level).expand(len(a)).contiguous()
@@ -109,7 +109,7 @@ def pareto(
     """
     checks.arguments(pareto, locals())
     centres = torch.eye(4).view(2, 1, 2, 4) if centres is None else centres
-    checks.require(centres.numel(), "pareto", "centres", "be [N, m, M, d], at least 1", centres)
+    checks.require(centres.numel(), "pareto", "centres", "be [N, m, M, d], all at least 1", centres)
     n, m, tasks, dim = centres.shape
     if curvature is None:
         curvature = centres.new_ones(tasks, dim)

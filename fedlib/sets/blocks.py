@@ -32,7 +32,7 @@ class Blocks:
 
     def __post_init__(self) -> None:
         checks.fields(self)  # numpy's counts become Python's
-        fits, rule = len(self.sets) == len(self.sizes) > 0, f"be as many as sizes {self.sizes}"
+        fits, rule = len(self.sets) == len(self.sizes) > 0, f"have one set for each of {self.sizes}"
         checks.require(fits, "Blocks", "sets", rule, self.sets)
 
     @classmethod

@@ -81,7 +81,7 @@ def is_pure(algorithm: Algorithm, problem: Problem) -> None:
     state, draw = algorithm.init(problem), algorithm.draw(problem, seeded(0, "rounds"))
     before = pytree.tree_map(torch.clone, state)
     once, _ = algorithm.round(Vectorized(problem), state, draw)
-    rule = "a round must leave the state that it was given alone; write x = x + step, not x += step"
+    rule = "a round must not change the state that it was given; write x = x + step, not x += step"
     require(equal(state, before), rule)
     again, _ = algorithm.round(Vectorized(problem), state, draw)
     rule = "two rounds from one state and one draw must be equal; draw random numbers in draw()"
@@ -110,7 +110,7 @@ def runs_batched(algorithm: Algorithm, problem: Problem) -> None:
     except ValueError as error:
         raise AssertionError(str(error).removeprefix(f"{type(algorithm).__name__}: ")) from error
     slow = run(algorithm, problem, rounds=3, seeds=(0, 1), progress=False, engine=Loop)
-    rule = "the recorded round must give what the plain one gives; look for Python state in round()"
+    rule = "the recorded round must equal the plain one; look for Python state in round()"
     require(close(fast.state.w, slow.state.w, 1e-9, 1e-3), rule)
 
 
@@ -208,8 +208,8 @@ def averages(algorithm: Algorithm, problem: Problem) -> None:
     same, _ = larger.round(Vectorized(twice), larger.init(twice), draw)
     (after,) = walk(algorithm, problem, 1)
     near = bool((same.w - after.w).norm() <= SLACK * (after.w - problem.w0).norm())
-    rule = "a federation with every client twice must give the same step; take the mean over "
-    require(near, f"{rule}clients where a sum stands")
+    rule = "a federation with every client twice must make the same step; take the mean over "
+    require(near, f"{rule}clients in place of a sum")
 
 
 def doubled(draw: Draw, clients: int) -> Draw:

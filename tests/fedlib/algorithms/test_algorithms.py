@@ -49,7 +49,7 @@ def test_refuses_what_the_problem_has_not(name):
     algorithm, problem = examples()[name][0]
     vertical = hasattr(problem, "composite")
     clients = problem.composite.clients if vertical else problem.num_clients
-    distinct = "its rows are distinct: the smallest client's"
+    distinct = "a batch has distinct rows of the smallest client"
     of = "the problem's samples" if vertical else distinct
     most = {
         **dict.fromkeys(("participants", "head"), f"{clients} (the problem's clients)"),

@@ -197,7 +197,7 @@ def test_split_constraints_find_the_minimizer_over_the_intersection():
 
 
 def test_refusals():
-    words = "FedFW: problem must have a feasible set with its start in it, got 'pareto'; build"
+    words = "FedFW: problem must have a feasible set that contains its start, got 'pareto'; build"
     refuses(words, fl.FedFW(1.0).init, objectives(tasks=1))
     outside = replace(task(), w0=torch.ones(6).double())
     refuses("NaiveFW: problem must have a feasible set with", fl.NaiveFW().init, outside)

@@ -27,7 +27,7 @@ def test_exactly_k_survive_ties_and_k_is_at_least_one():
 
 def test_what_is_refused():
     refuses("RandK: fraction must *got 1.5", RandK, 1.5)
-    refuses("RandK: noise must be what draw() gives", RandK(0.5), torch.ones(4))
+    refuses("RandK: noise must be a result of draw()", RandK(0.5), torch.ones(4))
     refuses("TopK: x must be a tensor of floats of shape [d]", TopK(0.5), torch.ones(2, 2))
 
 

@@ -149,12 +149,12 @@ def test_a_checkpoint_of_other_data_is_refused(tmp_path):
     [
         (5, "must be a Path or a text or None, got 5"),
         (b"run.pt", "must be a Path or a text or None"),
-        ("", "must be a file in a folder to write to, got ' (it is no file)'"),
-        (".", "must be a file in a folder to write to, got '. (it is no file)'"),
-        ("/dev/null", "got '/dev/null (it is no file)'; name another"),
+        ("", "must be a file in a writable folder, got ' (it is not a file)'"),
+        (".", "must be a file in a writable folder, got '. (it is not a file)'"),
+        ("/dev/null", "got '/dev/null (it is not a file)'; name another"),
         ("no/run.pt", "got 'no/run.pt (No such file or directory)'; name another"),
-        ("300 letters", "must be a file in a folder to write to, got 'xxx*(File name too long)'"),
-        ("/proc/run.pt", "must be a file in a folder to write to, got '/proc/run.pt (*)'"),
+        ("300 letters", "must be a file in a writable folder, got 'xxx*(File name too long)'"),
+        ("/proc/run.pt", "must be a file in a writable folder, got '/proc/run.pt (*)'"),
     ],
 )
 def test_paths_are_checked_before_the_first_round(tmp_path, monkeypatch, name, words):

@@ -176,12 +176,12 @@ MISTAKES = {
     "a text column": ({"client": "age", "features": ["hospital"]}, "'hospital' must hold numbers"),
     "two uses": (
         {"features": ["hospital"]},
-        r"must name a column once, for one purpose, got \['hospital'\]",
+        r"must name each column once, for one purpose, got \['hospital'\]",
     ),
-    "no features": ({"features": []}, "features must hold a column at least"),
+    "no features": ({"features": []}, "features must hold at least one column"),
     "wrong width": (
         {"module": net(3)},
-        r"of shape \[7, 2\], must work on rows, it failed: mat1",
+        r"of shape \[7, 2\], must work on rows, but failed: mat1",
     ),
     "dropout": ({"module": nn.Sequential(net(), nn.AlphaDropout(0.5))}, "must be deterministic"),
     "a vector": ({"constraint": no_mean}, r"constraint 'no_mean' must return one number.*\[7\]"),
@@ -195,7 +195,7 @@ MISTAKES = {
     ),
     "branching": (
         {"constraint": branching},
-        "'branching' must not look at values at `return missed.*torch.where",
+        "'branching' must not read values at `return missed.*torch.where",
     ),
     "no tensor": ({"objective": a_float}, "must return one number, .*got 0.5"),
     "infinite": ({"objective": logarithm}, "must be finite where methods start.*on client 0"),

@@ -83,7 +83,7 @@ MISTAKES = {
     ),
     "in place": (
         "mean = u.mean(0)", "state.past.add_(1.0); mean = u.mean(0)",
-        "is pure", "leave the state that it was given alone",
+        "is pure", "not change the state that it was given",
     ),
     "branching": (
         "mean = u.mean(0)", "mean = u.mean(0) if w.norm() < 1 else w",

@@ -163,7 +163,7 @@ class TestEstimates:
 
 
 def test_errors_are_one_sentence():
-    refuses("LowRank: noise must be what draw() gives", LowRank(), normal(2, 9))
+    refuses("LowRank: noise must be a result of draw()", LowRank(), normal(2, 9))
     refuses("Masked: x must be a tensor of floats of shape [m, d]", Masked(), normal(9))
     assert Wire(Exact(), 2).variance(4) is None is Wire(Exact(), 2).contraction(4)
     assert torch.equal(Columns(Identity())(normal(2, 3)), normal(2, 3))
