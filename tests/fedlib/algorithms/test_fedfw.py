@@ -200,7 +200,7 @@ def test_refusals():
     words = "FedFW: problem must have a feasible set that contains its start, got 'pareto'; build"
     refuses(words, fl.FedFW(1.0).init, objectives(tasks=1))
     outside = replace(task(), w0=torch.ones(6).double())
-    refuses("NaiveFW: problem must have a feasible set with", fl.NaiveFW().init, outside)
+    refuses("NaiveFW: problem must have a feasible set that contains", fl.NaiveFW().init, outside)
     split = fl.FedFW(1.0, split=fl.PerClient((fl.Ball(1.0),), (0, 0)))
     words = "FedFW: split.of must have an entry for each of 5 clients, got (0, 0)."
     refuses(words, split.init, task())
