@@ -214,7 +214,7 @@ class Descent(Centralized):
 
     @abstractmethod
     def weigh(self, g: Scalar, slope: Float[Tensor, "*C"]) -> tuple[Scalar, Float[Tensor, "K"]]:
-        """`sigma` and the weights of grad f and grad g, from the constraint's value and slope."""
+        """Compute `sigma` and the weights of grad f and grad g from g and its slope."""
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         """Make `steps` steps on the pooled data."""
@@ -340,8 +340,8 @@ class ConEx(Centralized):
     tolerance, level : the constraint is g <= level + tolerance.
     theta : the extrapolation in (0, 1]; the averaging weights satisfy gamma_t theta = gamma_{t-1}.
     inner_steps : N, the number of steps between two moves of the proximal centre.
-    prox : mu_0.
-    constraint_prox : mu_1, which may be 0 if g is convex.
+    prox : mu_0, the weight of the proximal term of f.
+    constraint_prox : mu_1, the weight of the proximal term of g, which may be 0 if g is convex.
     steps : the number of steps in a round; take E for the papers' centralized curves.
     batch_size, value_batch_size : the rows of the batch for grad f, and of the batch for g and
         grad g, both drawn anew for every step; None for all rows.

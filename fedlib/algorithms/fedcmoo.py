@@ -310,7 +310,7 @@ class FedCMOOTheory(Weighted):
     ----------
     lr, server_lr, local_steps, participants, batch_size : as in `FedCMOO`.
     step : beta, the step size of line 4.
-    gram_participants : n'.
+    gram_participants : n', the number of clients in A_1, and in A_2.
     compressor : an unbiased compressor (`Identity()`, `RandK(fraction)`) for single gradients.
 
     Reference: Algorithms 9 (lines 2, 3) and 10.

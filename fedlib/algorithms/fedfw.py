@@ -237,7 +237,7 @@ class FedFWPlus(FedFW):
 
     Info: `gap` and `distance` as in `FedFW`; the gap uses this method's g_i.
 
-    Differs: as `FedFW`. A client that does not take part keeps its multiplier, too. The paper does
+    Differs: as stated for `FedFW`. A client that does not take part keeps its multiplier, too. The paper does
     not analyse this variant.
     """
 
@@ -273,7 +273,7 @@ class FedFWSto(Penalized):
 
     Info: `gap` and `distance` as in `FedFW`; the gap uses this method's g_i.
 
-    Differs: as `FedFW`. The theorem assumes that all clients take part in every round.
+    Differs: as stated for `FedFW`. The theorem assumes that all clients take part in every round.
     """
 
     extras: ClassVar[int] = 1

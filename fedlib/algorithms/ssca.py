@@ -1,11 +1,11 @@
-"""Successive convex approximation by mini-batches, samples or features split over the clients.
+"""Successive convex approximation with mini-batches; samples or features are split over clients.
 
 Ye, Cui, *Sample-based and Feature-based Federated Learning via Mini-batch SSCA* (arXiv 2104.06011):
-Algorithms 1 and 2 (samples) with the surrogates of (7), (11), Algorithms 3 and 4 (features) with
-those of (15), (22), and their SGD baselines. The server's half is the same for samples and
-features; every message between clients that hold features crosses a `vertical.Line`.
+Algorithms 1 and 2 (samples) with the surrogates (7), (11), Algorithms 3 and 4 (features) with the
+surrogates (15), (22), and their SGD baselines. The server's half is the same for samples and
+features. Every message between clients that hold features crosses a `vertical.Line`.
 
-Paper -> here: I -> N, N_i of N samples -> the shares pi_i, omega -> w, with features
+Paper's symbol -> here: I -> N, N_i of N samples -> the shares pi_i, omega -> w, with features
 (w_0, w_1, ..., w_I): the common parameters and those of each client; h_{m,i} -> h_i, one for all
 losses m; bar omega -> the best response, c -> `penalty`, U -> `levels`, lambda -> `ridge`,
 bar a / t^bar alpha -> `lr`, the fastest client -> `head`.
@@ -32,7 +32,7 @@ from fedlib.vertical import Line, check_vertical
 Vector = Float[Tensor, "d"]
 Scalar = Float[Tensor, ""]
 
-#: One level for all constraints, or one each.
+#: One level for all constraints, or one level for each.
 Levels = float | Annotated[tuple[float, ...], checks.SOME]
 NO_LOSS = slice(0)
 #: At least 1.
@@ -40,18 +40,18 @@ Growth = Annotated[float, checks.between(1, name="Growth")]
 
 
 class State(NamedTuple):
-    """Server state of the SSCA methods."""
+    """The server's state in the SSCA methods."""
 
     w: Vector
     linear: Float[Tensor, "K d"]  # the averaged surrogates
     constant: Float[Tensor, "K"]
     left: Scalar  # prod (1 - rho)
-    factor: Scalar  # what the penalty has been multiplied by
-    t: Scalar  # rounds done
+    factor: Scalar  # the product of all increases of the penalty
+    t: Scalar  # the number of rounds done
 
     @classmethod
     def start(cls, problem: Problem, losses: int) -> "State":
-        """The problem's start, the zero surrogate of `losses` losses, round 0."""
+        """The problem's start with zero surrogates of `losses` losses, at round 0."""
         w = problem.w0
         return cls(w, *Surrogate.zero(w, losses), w.new_ones(()), w.new_zeros(()))
 
@@ -62,20 +62,20 @@ class State(NamedTuple):
 
 
 class Iterate(NamedTuple):
-    """Server state of SGD."""
+    """The server's state in SGD."""
 
     w: Vector
-    t: Scalar  # rounds done
+    t: Scalar  # the number of rounds done
 
 
 class OverSamples(checks.Checked):
-    """Base of the methods over samples: all clients, batches of distinct rows."""
+    """Base of the methods over samples: all clients draw batches of distinct rows."""
 
     batch_size: Count | None
     local_steps: int = 1
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """All clients, and their batches of every step: rows of a batch are distinct."""
+        """Draw each step's batches for all clients; the rows of a batch are distinct."""
         who, sizes = torch.arange(problem.num_clients), problem.sizes
         if self.batch_size is None:
             return Draw(participants=who)  # 1
@@ -86,7 +86,7 @@ class OverSamples(checks.Checked):
 
 
 class OverFeatures(checks.Checked):
-    """Base of the methods over features: one pool of samples, of which every client has a part."""
+    """Base of the methods over features: each client has some features of every pooled sample."""
 
     batch_size: Count | None
     head: Count
@@ -100,7 +100,7 @@ class OverFeatures(checks.Checked):
         checks.count(who, "batch_size", size, 1, most, "the problem's samples")
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """Distinct samples of the pool, the same for all clients; all of them for None."""
+        """Draw distinct samples of the pool for all clients; take all if `batch_size` is None."""
         count, size = problem.sizes[0], self.batch_size
         samples = torch.arange(count) if size is None else distinct(count, (size,), rng)  # 1
         return Draw(participants=torch.zeros(1, dtype=torch.int64), batches=samples.view(1, 1, -1))
@@ -108,7 +108,7 @@ class OverFeatures(checks.Checked):
 
 @dataclass(frozen=True)
 class FreeServer(checks.Checked):
-    """Parameters and server's half of SSCA without constraints."""
+    """The parameters and the server's half of SSCA without constraints."""
 
     tau: Positive
     rho: Averaging
@@ -118,10 +118,10 @@ class FreeServer(checks.Checked):
     debias: bool = False
 
     def server_step(self, fed: Federation, state: State, g: Vector) -> tuple[State, Scalar]:
-        """Average the surrogate, minimize it, move w; the new state and kappa."""
+        """Average the surrogate, minimize it, move w; return the new state and kappa."""
         w, t = state.w, state.t + 1
         rho, gamma = self.rho(t), self.gamma(t)
-        unused = g.new_zeros(1)  # the surrogate's constant, which changes no minimizer
+        unused = g.new_zeros(1)  # the surrogate's constant, which does not change the minimizer
         average = state.surrogate.averaged(w, g.unsqueeze(0), unused, rho=rho, tau=self.tau)
         f = (average.debiased() if self.debias else average).linear[0]
         w_bar = fed.project(-f / (2 * self.tau))
@@ -131,7 +131,7 @@ class FreeServer(checks.Checked):
 
 @dataclass(frozen=True)
 class PenaltyServer:
-    """Parameters and server's half of SSCA with constraints."""
+    """The parameters and the server's half of SSCA with constraints."""
 
     tau: Positive
     rho: Averaging
@@ -152,11 +152,11 @@ class PenaltyServer:
             checks.value(type(self).__name__, "levels", self.levels, kind)
 
     def free(self, objectives: int) -> int:
-        """Number of losses, the first ones, that are no constraints."""
+        """The number of losses, counted from the first, that are not constraints."""
         return 0 if self.objective == "norm" else objectives
 
     def start(self, problem: Problem) -> State:
-        """The first state; ValueError for a problem whose constraints do not fit."""
+        """The first state; raises ValueError for a problem whose constraints do not fit."""
         who, losses = type(self).__name__, problem.num_objectives + problem.num_constraints
         count = losses - self.free(problem.num_objectives)
         one = self.objective == "norm" or problem.num_objectives == 1
@@ -173,9 +173,9 @@ class PenaltyServer:
     def server_step(
         self, state: State, g: Float[Tensor, "K d"], values: Float[Tensor, "M"]
     ) -> tuple[State, Info]:
-        """Average the surrogates, solve the penalty problem, move w; the new state and report.
+        """Average the surrogates, solve the penalty problem, move w; return state and report.
 
-        `values` are those of the M constraints, the last of the K losses.
+        `values` are the values of the M constraints, which are the last of the K losses.
         """
         w, t = state.w, state.t + 1
         rho, gamma, free = self.rho(t), self.gamma(t), len(g) - len(values)
@@ -202,7 +202,7 @@ class PenaltyServer:
 
 @dataclass(frozen=True)
 class SSCA(FreeServer, OverSamples):
-    r"""Mini-batch successive convex approximation, without constraints.
+    r"""Mini-batch successive convex approximation without constraints; clients hold samples.
 
         1  the server sends w to all N clients; each draws a batch without replacement
         2  each client i sends g_i, its batch's mean gradient
@@ -218,16 +218,16 @@ class SSCA(FreeServer, OverSamples):
 
     Parameters
     ----------
-    tau : curvature of the surrogates, positive.
-    rho, gamma : step sizes of lines 4 and 6, in (0, 1].
-    batch_size : B, rows of a client's batch, at most its number of rows; None for all of them.
-    ridge : lambda of the term `ridge |w|^2` of the objective.
+    tau : the curvature of the surrogates, positive.
+    rho, gamma : the step sizes of lines 4 and 6, in (0, 1].
+    batch_size : B, the rows of a client's batch, at most its number of rows; None for all rows.
+    ridge : lambda in the term `ridge |w|^2` of the objective.
     debias : whether line 5 divides f by kappa_t = 1 - prod_{s <= t} (1 - rho_s).
 
-    Differs: by default nowhere. The paper's line 5 is not the minimizer of its average (3), whose
-    curvature is kappa_t tau because the average starts from zero; `debias` gives the exact one.
-    With a problem's set, line 5 is the minimizer over the set. Constraints are ignored; of several
-    objectives the mean counts.
+    Differs: by default nowhere. The paper's line 5 does not minimize its average (3), because the
+    average starts from zero and has the curvature kappa_t tau; with `debias` line 5 is the exact
+    minimizer. If the problem has a feasible set, line 5 minimizes over this set. Constraints are
+    ignored, and several objectives count by their mean.
 
     Reference: Algorithm 1 with (8), (9); (28)-(31), (35), (36) for the network with a ridge.
     """
@@ -237,7 +237,7 @@ class SSCA(FreeServer, OverSamples):
         return State.start(problem, 1)
 
     def mean_gradient(self, client: Client, w: Vector) -> Vector:
-        """At the client: the gradient of the mean objective on its batch."""
+        """At the client: compute the gradient of the mean objective on its batch."""
         return client.gradient(w, client.batch(0), client.objective_weights(w))  # 2
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
@@ -249,11 +249,11 @@ class SSCA(FreeServer, OverSamples):
 
 @dataclass(frozen=True)
 class ConstrainedSSCA(PenaltyServer, OverSamples):
-    r"""Mini-batch successive convex approximation with an exact penalty on constraints.
+    r"""Mini-batch successive convex approximation with an exact penalty on the constraints.
 
         1  the server sends w to all N clients; each draws a batch without replacement
-        2  each client i sends the mean gradients of its losses on the batch, and of every
-               constraint the mean value
+        2  each client i sends the mean gradients of its losses on the batch, and the mean value of
+               every constraint
         3  g_m, v_m = sum_i pi_i of what was sent, with pi_i client i's share of all samples
         4  the surrogate of loss m, A_m + B_m' w + tau |w|^2, is averaged (all 0 before round 1):
                B_m <- (1 - rho_t) B_m + rho_t (g_m - 2 tau w)
@@ -266,18 +266,18 @@ class ConstrainedSSCA(PenaltyServer, OverSamples):
     Parameters
     ----------
     tau, rho, gamma, batch_size, debias : as in `SSCA`; `debias` divides A and B by kappa_t.
-    penalty : c of round 1, positive.
-    levels : U, a number for all constraints or one for each.
-    objective : `"problem"`: the surrogate of the problem's objective, its constraints are the
-        constraints. `"norm"`: |w|^2 itself, all losses of the problem are constraints (the
-        paper's example (37)); their levels are positive.
-    growth : factor of line 7, at least 1; 1 leaves the penalty as it is.
-    patience : rounds between two looks at the slack.
-    tolerance : the slack's norm that leaves the penalty as it is.
+    penalty : c in round 1, positive.
+    levels : U, one number for all constraints, or one for each.
+    objective : `"problem"` uses the surrogate of the problem's objective, under the problem's
+        constraints. `"norm"` minimizes |w|^2 and treats all losses of the problem as constraints
+        with positive levels (the paper's example (37)).
+    growth : the factor of line 7, at least 1; with 1 the penalty stays constant.
+    patience : the number of rounds between two checks of the slack.
+    tolerance : the penalty stays constant while the slack's norm does not exceed this number.
 
-    Differs: in the outer loop over penalties. The paper restarts Algorithm 2 with the next c once
-    it has converged; line 7 goes on from where it is. Line 5 is solved by the
-    formula of Lemma 1, and for several constraints by an interior point method on the dual.
+    Differs: in the outer loop over penalties. The paper restarts Algorithm 2 with the next c after
+    convergence; line 7 continues from the current w. Line 5 is solved by the formula of Lemma 1,
+    and for several constraints by an interior point method on the dual.
 
     `init` refuses a problem with a set, with a pooled constraint, or without any constraint.
 
@@ -289,7 +289,7 @@ class ConstrainedSSCA(PenaltyServer, OverSamples):
         return self.start(problem)
 
     def statistics(self, client: Client, w: Vector) -> Float[Tensor, "s"]:
-        """At the client: K gradients, one after another, and the constraints' values."""
+        """At the client: compute the K gradients, one after another, and the constraint values."""
         batch = client.batch(0)
         count = client.num_objectives + client.num_constraints
         each = torch.eye(count, dtype=w.dtype, device=w.device)
@@ -308,7 +308,7 @@ class ConstrainedSSCA(PenaltyServer, OverSamples):
 
 @dataclass(frozen=True)
 class MiniBatchSGD(OverSamples):
-    r"""Mini-batch SGD over samples, the baseline of `SSCA`: all clients, averaged by their sizes.
+    r"""Mini-batch SGD over samples, the baseline of `SSCA`; models are averaged by sample counts.
 
         1  the server sends w to all N clients, each starts from u_i = w
         2      E times, on a fresh batch: u_i <- u_i - lr_t (grad f_i(u_i) + 2 ridge u_i)
@@ -316,12 +316,12 @@ class MiniBatchSGD(OverSamples):
 
     Parameters
     ----------
-    lr : step size of round t, a `PowerLaw`.
-    local_steps : E.
-    batch_size : B, rows of a batch, drawn without replacement; None for all of a client's.
-    ridge : lambda of the term `ridge |w|^2` of the objective.
+    lr : the step size of round t, a `PowerLaw`.
+    local_steps : E, the number of local steps in a round.
+    batch_size : B, the rows of a batch, drawn without replacement; None for all the client's rows.
+    ridge : lambda in the term `ridge |w|^2` of the objective.
 
-    Differs: as the paper describes it; it gives neither the grid of lr nor how it was searched.
+    Differs: nowhere; but the paper states neither its grid of lr nor how it chose from the grid.
 
     Reference: section VI of the paper, with McMahan et al. (2017) for E > 1.
     """
@@ -336,7 +336,7 @@ class MiniBatchSGD(OverSamples):
         return Iterate(problem.w0, problem.w0.new_zeros(()))
 
     def local_update(self, client: Client, w: Vector, lr: Scalar) -> Vector:
-        """At the client: E steps from w."""
+        """At the client: make E steps from w."""
         u, weights = w, client.objective_weights(w)  # 1
         for step in range(self.local_steps):
             g = client.gradient(u, client.batch(step), weights)
@@ -350,10 +350,10 @@ class MiniBatchSGD(OverSamples):
 
 
 def distinct(size: int, shape: tuple[int, ...], rng: torch.Generator) -> Int[Tensor, "*b B"]:
-    """Numbers below `size`, distinct along the last axis, all ordered choices equally likely.
+    """Numbers below `size`, distinct along the last axis; all ordered choices are equally likely.
 
-    Few of many are drawn with replacement, and all but the first of equal ones again until none
-    are left. That looks at equality alone, so no choice is preferred to another.
+    Small choices are drawn with replacement; of equal numbers, all but the first are drawn again
+    until none are left. Only equality matters here, so no choice is preferred to another.
     """
     count = shape[-1]
     if 4 * count > size:
@@ -369,7 +369,7 @@ def distinct(size: int, shape: tuple[int, ...], rng: torch.Generator) -> Int[Ten
 
 
 def shares(problem: Problem) -> Float[Tensor, "N"]:
-    """Each client's share of all samples, N_i / N in the paper's letters."""
+    """Each client's share of all samples, which is N_i / N in the paper."""
     sizes = problem.lengths
     if not isinstance(sizes, Tensor):
         sizes = torch.tensor(problem.sizes, device=problem.rows.device)
@@ -379,11 +379,11 @@ def shares(problem: Problem) -> Float[Tensor, "N"]:
 
 @dataclass(frozen=True)
 class VerticalSSCA(FreeServer, OverFeatures):
-    r"""Mini-batch successive convex approximation over features, without constraints.
+    r"""Mini-batch successive convex approximation without constraints; clients hold features.
 
         1  the server draws a batch of B samples without replacement and sends every client i their
                numbers, w_0 and w_i
-        2  each client i sends h_i, of every sample of the batch, to all other clients
+        2  each client i sends h_i for every sample of the batch to all other clients
         3  each client i sends the gradient by w_i, summed over the batch
         4  client `head` also sends the gradient by w_0, summed over the batch
         5  g = (what was sent, put together) / B + 2 ridge w
@@ -399,12 +399,13 @@ class VerticalSSCA(FreeServer, OverFeatures):
 
     Parameters
     ----------
-    tau : curvature of the surrogates, positive.
-    rho, gamma : step sizes of lines 6 and 8, in (0, 1].
-    batch_size, ridge, debias : as in `SSCA`, of the samples of the pool.
-    head : the client of line 4, 1 .. I.
+    tau : the curvature of the surrogates, positive.
+    rho, gamma : the step sizes of lines 6 and 8, in (0, 1].
+    batch_size, ridge, debias : as in `SSCA`; the batch is drawn from the pool of samples.
+    head : the number of the client in line 4, 1 .. I.
 
-    Differs: as `SSCA`. Line 3 needs the labels at every client, which the paper does not say.
+    Differs: as stated for `SSCA`. Line 3 needs the labels at every client; the paper does not say
+    this.
 
     Reference: Algorithm 3 with (15)-(19); (28)-(31), (33)-(36) for the network with a ridge.
     """
@@ -425,13 +426,13 @@ class VerticalSSCA(FreeServer, OverFeatures):
 
 @dataclass(frozen=True)
 class ConstrainedVerticalSSCA(PenaltyServer, OverFeatures):
-    r"""Mini-batch successive convex approximation over features, with an exact penalty.
+    r"""Mini-batch successive convex approximation with an exact penalty; clients hold features.
 
         1  the server draws a batch of B samples without replacement and sends every client i their
                numbers, w_0 and w_i
-        2  each client i sends h_i, of every sample of the batch, to all other clients
-        3  each client i sends the gradients by w_i of all losses, summed over the batch
-        4  client `head` also sends the gradients by w_0, and of every constraint the value, summed
+        2  each client i sends h_i for every sample of the batch to all other clients
+        3  each client i sends the gradients of all losses by w_i, summed over the batch
+        4  client `head` also sends the gradients by w_0 and the value of every constraint, summed
                over the batch
         5  g_m, v_m = (what was sent, put together) / B
         6  the surrogate of loss m, A_m + B_m' w + tau |w|^2, is averaged (all 0 before round 1):
@@ -447,7 +448,7 @@ class ConstrainedVerticalSSCA(PenaltyServer, OverFeatures):
     tau, rho, gamma, batch_size, head : as in `VerticalSSCA`.
     penalty, levels, objective, growth, patience, tolerance, debias : as in `ConstrainedSSCA`.
 
-    Differs: as `ConstrainedSSCA` and `VerticalSSCA`.
+    Differs: as stated for `ConstrainedSSCA` and `VerticalSSCA`.
 
     Reference: Algorithm 4 with (22)-(24); (37)-(42) and Lemma 1 for `objective="norm"`.
     """
@@ -469,11 +470,11 @@ class ConstrainedVerticalSSCA(PenaltyServer, OverFeatures):
 
 @dataclass(frozen=True)
 class VerticalSGD(OverFeatures):
-    r"""Mini-batch SGD over features, the baseline of `VerticalSSCA`, with the same messages.
+    r"""Mini-batch SGD over features, the baseline of `VerticalSSCA`, which sends the same messages.
 
         1  the server draws a batch of B samples without replacement and sends every client i their
                numbers, w_0 and w_i
-        2  each client i sends h_i, of every sample of the batch, to all other clients
+        2  each client i sends h_i for every sample of the batch to all other clients
         3  each client i sends the gradient by w_i, summed over the batch
         4  client `head` also sends the gradient by w_0, summed over the batch
         5  g = (what was sent, put together) / B + 2 ridge w
@@ -481,10 +482,10 @@ class VerticalSGD(OverFeatures):
 
     Parameters
     ----------
-    lr : step size of round t, a `PowerLaw`.
+    lr : the step size of round t, a `PowerLaw`.
     batch_size, ridge, head : as in `VerticalSSCA`.
 
-    Differs: as the paper describes it; it gives neither the grid of lr nor how it was searched.
+    Differs: nowhere; but the paper states neither its grid of lr nor how it chose from the grid.
 
     Reference: section VI of the paper, after the feature-based methods that it cites.
     """

@@ -330,7 +330,7 @@ class LowRank(checks.Checked, Sketch):
 
     Parameters
     ----------
-    budget : D / d.
+    budget : D / d, the numbers of a message for each parameter.
     order : how the entries fill the matrix, see `fold`; the authors' code uses `"block"`.
     iterations : the number of subspace iterations.
 

@@ -101,8 +101,8 @@ class Problem:
         clients of similar size, and only while a method reads all of them.
     sizes : the number of each client's rows without padding, N numbers.
     losses : `(w [d], Batch) -> [K]`, objectives first, then constraints (each required `<= level`).
-    num_objectives : M, at least 1.
-    num_constraints : C; K = M + C.
+    num_objectives : M, the number of objectives, at least 1.
+    num_constraints : C, the number of constraints; K = M + C.
     w0 : `[d]`, the start of all methods.
     metrics : `(w [d], problem) -> {name: scalar}`, exact values for curves and tables.
     gradient : `(w, Batch, weights [K]) -> [d]`, the gradient of `weights @ losses` in closed form;

@@ -58,7 +58,7 @@ def fairness(
     Parameters
     ----------
     train, test : features `[R, p]`, labels and groups in {0, 1}.
-    clients : N; with 1 the problem is centralized.
+    clients : N, the number of clients; with 1 the problem is centralized.
     seed : determines the start and the partition.
     alpha : the concentration of the Dirichlet split over the four (label, group) cells, in which
         clients get unequal numbers of rows.

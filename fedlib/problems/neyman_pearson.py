@@ -38,7 +38,7 @@ def neyman_pearson(
     ----------
     X : features `[R, p]`.
     y : labels in {0, 1}; class 0 is the objective.
-    clients : N; with 1 the problem is centralized.
+    clients : N, the number of clients; with 1 the problem is centralized.
     seed : determines the test split and the partition.
     train_fraction : the share of the rows used for training; the rest (stratified) is held out.
     alpha : the concentration of a Dirichlet split; None for the IID split with equal class ratio.

@@ -32,7 +32,7 @@ class NormBall(checks.Checked):
         """The norm ||x||."""
 
     def contains(self, x: Float[Tensor, " d"], tol: float = 1e-6) -> Bool[Tensor, ""]:
-        """Whether ||x|| <= (1 + tol) radius; a 0-d bool tensor."""
+        """Whether ||x|| <= (1 + tol) radius, as a 0-d bool tensor."""
         checks.vector(type(self).__name__, "x", x)
         return self.size(x) <= (1 + tol) * self.radius
 
@@ -112,7 +112,7 @@ class Box:
         return x.clamp(min=self.low).clamp(max=self._high)
 
     def contains(self, x: Float[Tensor, " d"], tol: float = 1e-6) -> Bool[Tensor, ""]:
-        """Whether every coordinate lies in [low, high], up to tol (high - low); 0-d bool."""
+        """Whether every coordinate lies in [low, high] up to tol (high - low), as a 0-d bool."""
         checks.vector("Box", "x", x)
         slack = tol * (self._high - self.low)
         return ((x >= self.low - slack) & (x <= self._high + slack)).all()
@@ -202,7 +202,7 @@ class Simplex(Sparse):
         return onto_simplex(x, self.radius)
 
     def contains(self, x: Float[Tensor, " d"], tol: float = 1e-6) -> Bool[Tensor, ""]:
-        """Whether no entry is below -tol radius and the sum is radius up to tol; 0-d bool."""
+        """Whether no entry is below -tol radius and the sum is radius up to tol, as a 0-d bool."""
         checks.vector("Simplex", "x", x)
         slack = tol * self.radius
         return (x >= -slack).all() & ((x.sum() - self.radius).abs() <= slack)

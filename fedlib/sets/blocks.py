@@ -51,7 +51,7 @@ class Blocks:
         return torch.cat([s.project(part) for s, part in self._parts(x)])
 
     def contains(self, x: Float[Tensor, " d"], tol: float = 1e-6) -> Bool[Tensor, ""]:
-        """Whether every part lies in its set up to `tol`; a 0-d bool tensor."""
+        """Whether every part lies in its set up to `tol`, as a 0-d bool tensor."""
         return torch.stack([s.contains(part, tol) for s, part in self._parts(x)]).all()
 
     def lmo(self, direction: Float[Tensor, " d"]) -> Float[Tensor, " d"]:

@@ -105,11 +105,11 @@ def best_response(
 
     Parameters
     ----------
-    objective : a_0.
-    linear, constant : B and A, without rows if there are no constraints.
-    levels : U.
-    tau, curvature : tau of the constraints and tau_0 of the objective, both positive.
-    penalty : c, positive.
+    objective : a_0, the linear part of the objective.
+    linear, constant : B and A of the constraints, without rows if there are no constraints.
+    levels : U, the constraints' levels.
+    tau, curvature : the curvatures tau of the constraints and tau_0 of the objective, positive.
+    penalty : c, the positive weight of the slacks.
     """
     dual = _Dual(
         (linear @ linear.T).double(),

@@ -173,7 +173,7 @@ def successive() -> Group:
 
 
 def divided_features() -> VerticalProblem:
-    """Neyman-Pearson classification with its features split among three clients: sums of products.
+    """Neyman-Pearson classification with its features split among three clients.
 
     The bias is a common parameter, so no client reads the last feature, a constant.
     """

@@ -90,8 +90,8 @@ class FindWeights(checks.Checked):
 
     Parameters
     ----------
-    step : beta; 0 leaves the weights unchanged.
-    steps : K.
+    step : beta, the step size; 0 leaves the weights unchanged.
+    steps : K, the number of steps.
     normalize : whether `G` is first divided by the squared mean norm of the gradients.
     """
 
