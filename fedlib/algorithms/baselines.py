@@ -81,7 +81,7 @@ class FedAvg(LocalWork):
     local_steps : E, the number of local steps in a round.
     participants : n, the number of clients in a round.
     batch_size : the number of rows in a minibatch, or None for full local gradients.
-    local : the rule for the steps of line 3, `SGD()` or `Adam()`.
+    local : the rule for the local steps, `SGD()` or `Adam()`.
 
     Differs: all clients have equal weights, because the papers define f as the plain mean over
     clients. A local step uses one minibatch; in the original method it is an epoch.
@@ -108,7 +108,7 @@ class FedAvg(LocalWork):
 
 @dataclass(frozen=True)
 class PenaltyFedAvg(LocalWork):
-    r"""FedAvg on `f(w) + rho [g(w) - level - tolerance]_+`; a round fixes the hinge's active side.
+    r"""FedAvg on `f(w) + rho [g(w) - level - tolerance]_+`; a round keeps the hinge on or off.
 
         1  sample n distinct clients S
         2  each j in S sends g_j(w); the server forms g = mean_j g_j(w)
@@ -122,7 +122,7 @@ class PenaltyFedAvg(LocalWork):
     lr, local_steps, participants, tolerance, level : as in FedSGM.
     rho : the penalty factor; the run can only end feasible if rho exceeds the problem's multiplier.
     batch_size, value_batch_size : as in FedSGM.
-    local : the rule for the steps of line 5, `SGD()` or `Adam()`.
+    local : the rule for the local steps, `SGD()` or `Adam()`.
 
     Differs: the optional compression of the paper's appendix G.1 is left out. If the problem pools
     statistics (`Pooled`), the clients send these statistics in line 2, and `on` is multiplied by
@@ -269,7 +269,7 @@ class SGM(Descent):
 
 @dataclass(frozen=True)
 class PenaltySGM(Descent):
-    r"""(Sub)gradients of `f(w) + rho [g(w) - level - tolerance]_+` with all data in one place.
+    r"""(Sub)gradient steps on `f(w) + rho [g(w) - level - tolerance]_+` with all data in one place.
 
         1  `steps` times, each with fresh values and fresh batches:
         2      on = 1{g(w) > level + tolerance}

@@ -203,14 +203,14 @@ class FedCMOO(GramWeighted):
     local_steps : E, the number of local steps in a round.
     participants : n, the number of clients in a round.
     batch_size : the number of rows in a minibatch, or None for full local gradients.
-    gram : the estimate of G (`OneWay`, `TwoWay` or `MeanOfGrams`), which contains the sketch.
-    weights : the rule of line 4: `FindWeights`, `MinNorm` or `FixedWeights`; a tuple of numbers
-        means `FixedWeights`.
+    gram : the estimate of the Gram matrix G (`OneWay`, `TwoWay` or `MeanOfGrams`) with its sketch.
+    weights : the rule for the objectives' weights: `FindWeights`, `MinNorm` or `FixedWeights`; a
+        tuple of numbers means `FixedWeights`.
     shared : how many parameters, from the first one on, all objectives share (the encoder). Only
         these enter G; None for all. The weights multiply the gradients of all parameters.
-    shared_batch : whether all objectives use one batch in line 2, in place of one batch each.
-    local : the rule for the steps of lines 5 and 6: `SGD()`, or `Adam()`, with which the paper
-        trains on QM9 (section D).
+    shared_batch : whether one batch yields all objectives' first gradients, not one batch each.
+    local : the rule for the local steps: `SGD()`, or `Adam()`, with which the paper trains on QM9
+        (section D).
 
     Differs: if the problem has a feasible set, the server projects onto it, as all methods of this
     library do. The authors' code rolls the model back when the loss grows; this class does not.
@@ -257,10 +257,10 @@ class FedCMOOPref(GramWeighted):
     ----------
     lr, server_lr, local_steps, participants, batch_size, gram, shared, shared_batch, local : as in
         `FedCMOO`.
-    preference : the linear programme of line 5 with its ratios r.
+    preference : the linear programme for the weights, with its ratios r.
     least : the rule for the smallest weight, or None. The paper's experiments use `Least(0.2)`,
         except in Fig. 4.
-    value_batch_size : the rows of the batch for the losses of line 2; None for all the client's.
+    value_batch_size : the rows of the batch for the loss values; None for all the client's rows.
 
     Differs: an indefinite estimate of G can leave the programme without a solution. The method then
     takes minimum-norm weights and reports `fallback` 1; the authors' code stops, and the paper does
@@ -309,8 +309,8 @@ class FedCMOOTheory(Weighted):
     Parameters
     ----------
     lr, server_lr, local_steps, participants, batch_size : as in `FedCMOO`.
-    step : beta, the step size of line 4.
-    gram_participants : n', the number of clients in A_1, and in A_2.
+    step : beta, the step size of the weights.
+    gram_participants : n', the number of clients in each of the two samples for the Gram matrix.
     compressor : an unbiased compressor (`Identity()`, `RandK(fraction)`) for single gradients.
 
     Reference: Algorithms 9 (lines 2, 3) and 10.
@@ -390,9 +390,8 @@ class FSMGDA(Weighted):
     Parameters
     ----------
     lr, server_lr, local_steps, participants, batch_size, shared : as in `FedCMOO`.
-    local : the rule for the steps of line 3, `SGD()` or `Adam()`; each objective has its own
-        moments.
-    weights : the rule of line 6.
+    local : the rule for the local steps, `SGD()` or `Adam()`; each objective has its own moments.
+    weights : the rule that finds the weights from the Gram matrix of the mean updates.
     least : the rule for the smallest weight, or None. For two objectives the authors' code clips
         the weights at 0.001, which is `Least(0.002, mixture=False)`.
     """
@@ -456,7 +455,7 @@ class Scalarized(Weighted):
     Parameters
     ----------
     lr, server_lr, local_steps, participants, batch_size : as in `FedCMOO`.
-    local : the rule for the steps of line 3, `SGD()` or `Adam()`.
+    local : the rule for the local steps, `SGD()` or `Adam()`.
     task : the number of the only objective, counted from 1; None for the mean of all.
     weights : the objectives' relative weights; if left out, they are equal.
     """
@@ -513,7 +512,7 @@ class MGDA(Weighted):
     lr : the step size.
     batch_size : the rows of a client's batch for each objective, or None for full gradients. With
         minibatches the direction is biased, because the weights depend on the gradients' noise.
-    weights : the rule of line 2, by default the exact minimizer.
+    weights : the rule for the weights, by default the exact minimizer of the direction's norm.
     """
 
     lr: Positive

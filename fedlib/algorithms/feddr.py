@@ -56,14 +56,14 @@ class FedDR(checks.Checked):
 
     Parameters
     ----------
-    lr : the step size of line 4.
+    lr : the step size of the local steps.
     local_steps : E, the number of local steps in a round.
     eta : the proximal term has weight 1 / eta.
     relaxation : alpha, in (0, 2).
     participation : the probability that a client takes part in a round.
     batch_size : the rows of a minibatch, drawn anew for every local step; None for all rows.
 
-    Info: `drift`, the root mean square over all clients of x_i - w before the round.
+    Info: `drift` is the root mean square over all clients of x_i - w before the round.
 
     Differs: in the source, each x_i starts at an inexact proximal point of the start. Here each
     x_i starts at the start itself.

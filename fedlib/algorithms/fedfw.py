@@ -184,10 +184,10 @@ class FedFW(Penalized):
     Parameters
     ----------
     lam0 : lambda_0, the penalty's factor.
-    participation : the probability p of line 1.
+    participation : the probability p that a client takes part in a round.
     schedule : the rule for eta_t and lam_t / lambda_0: `Convex()`, `Nonconvex(rounds)` or
         `Fixed(step)`.
-    batch_size : the rows of a minibatch for line 3; None, as in the paper, for all rows.
+    batch_size : the rows of a gradient's minibatch; None, as in the paper, for all rows.
     split : a set for each client in place of a common set. The problem's set is the intersection
         of these sets, and w lies in it only in the limit.
 
@@ -235,10 +235,10 @@ class FedFWPlus(FedFW):
     lam0 : lambda_0, the penalty's factor and the step of the multipliers.
     participation, schedule, batch_size, split : as in `FedFW`.
 
-    Info: `gap` and `distance` as in `FedFW`; the gap uses this method's g_i.
+    Info: `gap` and `distance` are those of `FedFW`; the gap uses this method's g_i.
 
-    Differs: as stated for `FedFW`. A client that does not take part keeps its multiplier, too. The paper does
-    not analyse this variant.
+    Differs: the differences of `FedFW` apply here, too. A client that does not take part keeps its
+    multiplier. The paper does not analyse this variant.
     """
 
     extras: ClassVar[int] = 1
@@ -271,9 +271,10 @@ class FedFWSto(Penalized):
     batch_size : the rows of a minibatch, drawn with replacement.
     schedule : the rule for eta_t, lam_t / lambda_0 and rho_t, by default that of Theorem 3.
 
-    Info: `gap` and `distance` as in `FedFW`; the gap uses this method's g_i.
+    Info: `gap` and `distance` are those of `FedFW`; the gap uses this method's g_i.
 
-    Differs: as stated for `FedFW`. The theorem assumes that all clients take part in every round.
+    Differs: the differences of `FedFW` apply here, too. The theorem assumes that all clients take
+    part in every round.
     """
 
     extras: ClassVar[int] = 1
@@ -295,7 +296,7 @@ class FedFWSto(Penalized):
 
 @dataclass(frozen=True)
 class FedFWReset(FrankWolfe):
-    r"""FedFW as in the authors' code: in every round several steps from w, then a mean of models.
+    r"""FedFW as in the authors' code: a round makes several steps from w and averages the models.
 
         1  round t = 1, 2, ...: each client takes part with probability `participation`
         2  the server sends w; each such client i starts from x_i = w
@@ -308,11 +309,11 @@ class FedFWReset(FrankWolfe):
     Parameters
     ----------
     lam0, participation, batch_size : as in `FedFW`.
-    local_steps : E; with one step the method is `NaiveFW`, because x_i - w is 0 in line 3.
+    local_steps : E; with one step the method is `NaiveFW`, because the penalty has no effect.
     schedule : the rule for eta_s and lam_s / lambda_0 as in `FedFW`; s counts local steps.
 
-    Info: `gap` as in `FedFW`, at the first local step. `distance` is always 0, because no client
-    keeps a model.
+    Info: `gap` is that of `FedFW` at the first local step. `distance` is always 0, because no
+    client keeps a model.
 
     Differs: lines 2, 3 and 7 follow the authors' code, not the paper. Use it for comparison only.
     """
@@ -358,11 +359,11 @@ class NaiveFW(FrankWolfe):
     Parameters
     ----------
     schedule : the rule for eta_t, as in `FedFW`.
-    batch_size : the rows of a minibatch for line 2; None for all rows.
+    batch_size : the rows of a gradient's minibatch; None for all rows.
 
-    Info: `gap`, the mean of the clients' own Frank-Wolfe gaps at w before the round.
+    Info: `gap` is the mean of the clients' own Frank-Wolfe gaps at w before the round.
 
-    Differs: nowhere; this is the paper's (20).
+    Differs: there is no difference; this method is the paper's (20).
     """
 
     schedule: Schedule = Convex()

@@ -66,14 +66,14 @@ class FedSGM(checks.Checked):
     tolerance : epsilon, the threshold at which the method switches.
     level : c in the constraint `g <= c`; the papers' experiments set c = 0.
     switch : `Hard()` or `Soft(beta)`.
-    uplink : C_j, contractive with error feedback, unbiased (scaled Rand-K) without it.
-    downlink : C_0, contractive.
-    error_feedback : whether clients keep what the uplink dropped; False is the workshop paper's.
+    uplink : the clients' compressor C_j: contractive with error feedback, else unbiased.
+    downlink : the server's compressor C_0, which must be contractive.
+    error_feedback : whether clients keep what the uplink dropped; the workshop paper has False.
     batch_size : the rows of a minibatch, or None for full local gradients.
-    value_batch_size : the rows for g_j(w) in line 2, or None for all rows of the client.
-    resample_for_update : True lets line 2 ask a second sample of n clients, independent of S, as
-        the theorems for n < N assume; False is the printed algorithm, where S serves both lines.
-    local : the rule for the steps of line 5: `SGD()` as in the papers, or `Adam()`.
+    value_batch_size : the rows for the constraint value g_j(w), or None for all the client's rows.
+    resample_for_update : whether a second, independent sample of n clients sends the constraint
+        values, as the theorems for n < N assume. False is the printed algorithm with one sample.
+    local : the rule for the local steps: `SGD()` as in the papers, or `Adam()`.
 
     Differs: the server sends back sigma in place of g, which takes the same 32 bits. The projection
     is onto the problem's set, if it has one; as in the paper, local iterates and w are not

@@ -219,15 +219,15 @@ class SSCA(FreeServer, OverSamples):
     Parameters
     ----------
     tau : the curvature of the surrogates, positive.
-    rho, gamma : the step sizes of lines 4 and 6, in (0, 1].
+    rho, gamma : the step sizes of the surrogates' average and of w, in (0, 1].
     batch_size : B, the rows of a client's batch, at most its number of rows; None for all rows.
     ridge : lambda in the term `ridge |w|^2` of the objective.
-    debias : whether line 5 divides f by kappa_t = 1 - prod_{s <= t} (1 - rho_s).
+    debias : whether the surrogate is divided by its weight kappa_t = 1 - prod_{s <= t} (1 - rho_s).
 
-    Differs: by default nowhere. The paper's line 5 does not minimize its average (3), because the
-    average starts from zero and has the curvature kappa_t tau; with `debias` line 5 is the exact
-    minimizer. If the problem has a feasible set, line 5 minimizes over this set. Constraints are
-    ignored, and several objectives count by their mean.
+    Differs: by default there is no difference. The paper's line 5 does not minimize its average
+    (3): the average starts from zero, so its curvature is kappa_t tau. With `debias`, line 5 is the
+    exact minimizer. If the problem has a feasible set, line 5 minimizes over this set. Constraints
+    are ignored, and several objectives count by their mean.
 
     Reference: Algorithm 1 with (8), (9); (28)-(31), (35), (36) for the network with a ridge.
     """
@@ -265,19 +265,19 @@ class ConstrainedSSCA(PenaltyServer, OverSamples):
 
     Parameters
     ----------
-    tau, rho, gamma, batch_size, debias : as in `SSCA`; `debias` divides A and B by kappa_t.
-    penalty : c in round 1, positive.
-    levels : U, one number for all constraints, or one for each.
+    tau, rho, gamma, batch_size, debias : as in `SSCA`; `debias` divides all surrogates.
+    penalty : c, the positive factor of the penalty in round 1.
+    levels : U, the upper bound of all constraints, or one bound for each.
     objective : `"problem"` uses the surrogate of the problem's objective, under the problem's
         constraints. `"norm"` minimizes |w|^2 and treats all losses of the problem as constraints
         with positive levels (the paper's example (37)).
-    growth : the factor of line 7, at least 1; with 1 the penalty stays constant.
+    growth : the factor by which the penalty grows, at least 1; with 1 it stays constant.
     patience : the number of rounds between two checks of the slack.
     tolerance : the penalty stays constant while the slack's norm does not exceed this number.
 
-    Differs: in the outer loop over penalties. The paper restarts Algorithm 2 with the next c after
-    convergence; line 7 continues from the current w. Line 5 is solved by the formula of Lemma 1,
-    and for several constraints by an interior point method on the dual.
+    Differs: the paper's outer loop restarts Algorithm 2 with the next penalty c after convergence;
+    line 7 continues from the current w. For one constraint, line 5 is solved by the formula of
+    Lemma 1; for several, by an interior point method on the dual.
 
     `init` refuses a problem with a set, with a pooled constraint, or without any constraint.
 
@@ -321,7 +321,7 @@ class MiniBatchSGD(OverSamples):
     batch_size : B, the rows of a batch, drawn without replacement; None for all the client's rows.
     ridge : lambda in the term `ridge |w|^2` of the objective.
 
-    Differs: nowhere; but the paper states neither its grid of lr nor how it chose from the grid.
+    Differs: there is no difference. The paper states neither its grid of lr nor its search.
 
     Reference: section VI of the paper, with McMahan et al. (2017) for E > 1.
     """
@@ -400,12 +400,12 @@ class VerticalSSCA(FreeServer, OverFeatures):
     Parameters
     ----------
     tau : the curvature of the surrogates, positive.
-    rho, gamma : the step sizes of lines 6 and 8, in (0, 1].
+    rho, gamma : the step sizes of the surrogates' average and of w, in (0, 1].
     batch_size, ridge, debias : as in `SSCA`; the batch is drawn from the pool of samples.
-    head : the number of the client in line 4, 1 .. I.
+    head : the number, 1 .. I, of the client that also sends the gradient of the common parameters.
 
-    Differs: as stated for `SSCA`. Line 3 needs the labels at every client; the paper does not say
-    this.
+    Differs: the differences of `SSCA` apply here, too. Line 3 needs the labels at every client; the
+    paper does not say this.
 
     Reference: Algorithm 3 with (15)-(19); (28)-(31), (33)-(36) for the network with a ridge.
     """
@@ -448,7 +448,7 @@ class ConstrainedVerticalSSCA(PenaltyServer, OverFeatures):
     tau, rho, gamma, batch_size, head : as in `VerticalSSCA`.
     penalty, levels, objective, growth, patience, tolerance, debias : as in `ConstrainedSSCA`.
 
-    Differs: as stated for `ConstrainedSSCA` and `VerticalSSCA`.
+    Differs: the differences of `ConstrainedSSCA` and `VerticalSSCA` apply here, too.
 
     Reference: Algorithm 4 with (22)-(24); (37)-(42) and Lemma 1 for `objective="norm"`.
     """
@@ -485,7 +485,7 @@ class VerticalSGD(OverFeatures):
     lr : the step size of round t, a `PowerLaw`.
     batch_size, ridge, head : as in `VerticalSSCA`.
 
-    Differs: nowhere; but the paper states neither its grid of lr nor how it chose from the grid.
+    Differs: there is no difference. The paper states neither its grid of lr nor its search.
 
     Reference: section VI of the paper, after the feature-based methods that it cites.
     """

@@ -1,4 +1,4 @@
-"""The ideas: problems, clients, the line between client and server, traces."""
+"""The core of the library: problems, clients, the line between client and server, traces."""
 
 from fedlib.core.federation import Loop, Sequential, Vectorized
 from fedlib.core.problem import Problem

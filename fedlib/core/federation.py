@@ -185,7 +185,7 @@ class Federation:
         noise: Shaped[Tensor, "*noise"] | tuple[()] = (),
         receivers: int | None = None,
     ) -> Float[Tensor, "d"]:
-        """Send one message in the format `wire`, by default to all N clients.
+        """Send one message from the server in the format `wire`, by default to all N clients.
 
         `receivers` is the number of clients that get it. Returns the message as they receive it.
         """

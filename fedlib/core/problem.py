@@ -108,7 +108,7 @@ class Problem:
     gradient : `(w, Batch, weights [K]) -> [d]`, the gradient of `weights @ losses` in closed form;
         without it autograd is used. Algorithms need no change.
     heldout : tensors that only `metrics` uses.
-    host_metrics : `(w [d], problem) -> {name: number}`; may run any Python code on CPU tensors.
+    host_metrics : `(w [d], problem) -> {name: number}`, any Python code on CPU tensors.
     set : the feasible set of `w`, if any.
     simulator : the environments, if the losses are simulated.
     pooled : the rule for the constraint's value, if it is not the mean over clients.
@@ -117,7 +117,7 @@ class Problem:
     client_weights : each client's weight in averages, N positive numbers; if empty, all are equal.
     whole_batches : whether a client with fewer rows than a minibatch uses each row once; otherwise
         it draws a full minibatch with replacement.
-    config : the problem's record in a stored run, JSON values only.
+    config : the description of the problem in stored runs, in JSON values.
 
     The constructor raises TypeError or ValueError that names the wrong field. `run` checks the
     results of the functions before the first round.

@@ -34,7 +34,8 @@ def draw_round(
 
     Parameters
     ----------
-    participants, local_steps, batch_size : n, E and B; None as B means full batches.
+    participants, local_steps, batch_size : the numbers n of clients, E of local steps and B of a
+        batch's rows; None as B means full batches.
     value_batch_size : the rows of the separate batch for loss values, or None for all rows.
     uplink, downlink : compressors; noise is drawn for n messages of `uplink`, one of `downlink`.
     resample : whether loss values come from a second, independent sample of n clients.
@@ -113,7 +114,7 @@ def on_active(
 
 
 def sample(size: int, count: int, rng: torch.Generator) -> Int[Tensor, "n"]:
-    """Draw distinct numbers below `size`, such as participants; every ordered choice is as likely.
+    """Draw `count` distinct numbers below `size`; all ordered choices are equally likely.
 
     The numbers are the start of a permutation. From more than `MANY`, a few are drawn with
     replacement and repetitions are skipped, so the time does not grow with `size`.

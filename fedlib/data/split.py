@@ -24,7 +24,7 @@ Part = Annotated[float, between(0, 1, open_low=True, open_high=True)]
 
 
 def stratified_iid(labels: Labels, clients: Count, rng: Rng) -> Int[Tensor, "N m"]:
-    """Random rows with equal sizes and equal class counts for all clients.
+    """Deal out random rows, with equal sizes and equal class counts for all clients.
 
     Every client gets floor(rows of the class / clients) rows of each class; the rest is dropped.
     Raises ValueError for a class with fewer rows than there are clients.
@@ -39,7 +39,7 @@ def stratified_iid(labels: Labels, clients: Count, rng: Rng) -> Int[Tensor, "N m
 
 
 def dirichlet(labels: Labels, clients: Count, alpha: Positive, rng: Rng) -> Int[Tensor, "N m"]:
-    """Class mixtures from a Dirichlet distribution, with equal sizes m = floor(R / clients).
+    """Draw class mixtures from a Dirichlet distribution; clients have m = floor(R / clients) rows.
 
     Client i draws a mixture q_i ~ Dirichlet(alpha C p) over the C classes, where p are the class
     frequencies in `labels` (with equal classes, all C parameters are alpha). It takes m rows by
@@ -67,7 +67,7 @@ def dirichlet(labels: Labels, clients: Count, alpha: Positive, rng: Rng) -> Int[
 def dirichlet_cells(
     cells: Labels, clients: Count, alpha: Positive, rng: Rng
 ) -> tuple[Int[Tensor, "N m"], tuple[int, ...]]:
-    """Each cell is dealt out by its own Dirichlet(alpha) shares of the clients; sizes are unequal.
+    """Deal out each cell by Dirichlet(alpha) shares of the clients, whose sizes are unequal.
 
     `cells` numbers the cells, for instance 2 label + group. All rows are used. The rows of a cell
     are shuffled and cut at the clients' shares, rounded to whole rows. The smaller alpha is, the
@@ -95,7 +95,7 @@ def dirichlet_cells(
 def train_test(
     labels: Labels, fraction: Part, rng: Rng
 ) -> tuple[Int[Tensor, " train"], Int[Tensor, " test"]]:
-    """Row indices (train, test), sorted; the test rows contain `fraction` of every class.
+    """Return sorted row indices (train, test); the test rows contain `fraction` of every class.
 
     The number of test rows of a class is rounded to the nearest; both parts get at least one row.
     Raises ValueError for a class with a single row.
@@ -111,7 +111,7 @@ def train_test(
 
 
 def random_equal(count: Count, clients: Count, rng: Rng) -> Int[Tensor, "N m"]:
-    """Rows 0 .. count - 1 at random, m = floor(count / N) for each client, whatever their labels.
+    """Deal out rows 0 .. count - 1 at random, m = floor(count / N) for each client.
 
     Raises ValueError for more clients than rows.
     """
@@ -124,7 +124,7 @@ def random_equal(count: Count, clients: Count, rng: Rng) -> Int[Tensor, "N m"]:
 def label_windows(
     labels: Labels, clients: Count, k: Count, rng: Rng
 ) -> tuple[Int[Tensor, "N m"], tuple[int, ...]]:
-    """Client u holds the labels u, u + 1, ..., u + k - 1, counted cyclically; sizes are unequal.
+    """Give client u the labels u, u + 1, ..., u + k - 1, counted cyclically; sizes are unequal.
 
     The rows of a class are dealt out to the clients that hold it, in numbers that differ by one at
     most. All rows of these classes are used. Rows of a client come in random order.

@@ -138,7 +138,7 @@ def classifier(
         None if the inputs are not bytes.
     measured : how many of each client's first rows enter `loss` and `gap`; by default all.
     dtype : the dtype of the parameters and of all computations.
-    name, config : what a stored run records.
+    name, config : the problem's name and its configuration in stored runs.
 
     Raises ValueError for inputs that are not finite, a scale for inputs that are not bytes, or
     `measured` above the number of rows of the smallest client.

@@ -39,7 +39,7 @@ def fairness(
     sign: Sign = "pooled",
     config: Mapping[str, Any] | None = None,
 ) -> Problem:
-    r"""Federated classification under demographic parity with a ReLU network.
+    r"""Federated binary classification under demographic parity with a ReLU network.
 
     The objective is the cross-entropy of the outputs $\pi(x; w)$ in (0, 1). The constraint is the
     absolute difference of the two groups' mean outputs (full FedSGM paper, appendix F.3). Gaps of

@@ -27,7 +27,7 @@ def neyman_pearson(
     dtype: FloatType = torch.float32,
     config: dict[str, Any] | None = None,
 ) -> Problem:
-    r"""Federated Neyman-Pearson problem with the logistic loss.
+    r"""The federated Neyman-Pearson problem with the logistic loss.
 
     $\phi(w; x, y) = -y\,w^\top x + \log(1 + e^{w^\top x})$; client j's objective is the mean of phi
     over its rows with y = 0, and its constraint the mean over its rows with y = 1 (both FedSGM

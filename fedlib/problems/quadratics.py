@@ -21,7 +21,7 @@ def quadratics(
     level: Positive = 0.5,
     set: ConvexSet | None = None,
 ) -> Problem:
-    r"""Clients with $f_j(w) = \frac12\|w - a_j\|^2$, $g_j(w) = \frac12\|w - b_j\|^2 - c_j$.
+    r"""A problem with $f_j(w) = \frac12\|w - a_j\|^2$, $g_j(w) = \frac12\|w - b_j\|^2 - c_j$.
 
     The levels $c_j$ are such that $g(w) = \frac12\|w - \bar b\|^2 - \text{level}$. The optimum is
     therefore the projection of $\bar a$ onto the ball around $\bar b$ of radius
@@ -87,7 +87,7 @@ def pareto(
     *,
     w0: Vector | None = None,
 ) -> Problem:
-    r"""Clients with objectives $f_{jk}(w) = \frac1m\sum_i \frac12 \|w - c_{jik}\|_{A_k}^2$.
+    r"""A problem with objectives $f_{jk}(w) = \frac1m\sum_i \frac12 \|w - c_{jik}\|_{A_k}^2$.
 
     `A_k` is diagonal and common to all clients, so $F_k(w) = \frac12\|w - \bar c_k\|_{A_k}^2$ plus
     a constant, the spread of its centres. `pareto_point` returns the Pareto optimal models. Rows

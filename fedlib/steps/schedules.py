@@ -73,7 +73,7 @@ class Rho(checks.Checked):
 
 @dataclass(frozen=True)
 class Convex(Rho):
-    r"""Theorem 1: $\eta_t=2/(pt'+2)$, $\lambda_t=\lambda_0\sqrt{pt'+2}$ with $t'=t-1$.
+    r"""Theorem 1's schedule $\eta_t=2/(pt'+2)$, $\lambda_t=\lambda_0\sqrt{pt'+2}$ with $t'=t-1$.
 
     For p = 1 these are $2/(t+1)$ and $\lambda_0\sqrt{t+1}$. `grows=False` keeps $\lambda_t$ at
     $\lambda_0$, as in the paper's Figure 3; no theorem covers this choice.
@@ -95,7 +95,7 @@ class Convex(Rho):
 
 @dataclass(frozen=True)
 class Nonconvex(Rho):
-    r"""Theorem 2, with constants $\eta=T^{-2/3}$ and $\lambda=\lambda_0T^{1/3}$ for T rounds.
+    r"""Theorem 2's constants for T rounds, $\eta=T^{-2/3}$ and $\lambda=\lambda_0T^{1/3}$.
 
     For p < 1, $pT+1$ replaces T. `grows=False` leaves out the factor $T^{1/3}$.
 
@@ -121,7 +121,7 @@ class Nonconvex(Rho):
 
 @dataclass(frozen=True)
 class Stochastic(Rho):
-    r"""Theorem 3: $\eta_t=9/(t+8)$, $\lambda_t=\lambda_0\sqrt{t+8}$, $\rho_t=4/(t+7)^{2/3}$.
+    r"""Theorem 3's $\eta_t=9/(t+8)$, $\lambda_t=\lambda_0\sqrt{t+8}$ and $\rho_t=4/(t+7)^{2/3}$.
 
     Theorem 3 has no form for p < 1, so p is ignored. `grows` is as in `Convex`.
 

@@ -64,7 +64,7 @@ def symmetric(x: Float[Tensor, "*b M M"]) -> Float[Tensor, "*b M M"]:
 
 @dataclass(frozen=True)
 class OneWay(checks.Checked, GramEstimate):
-    """The Gram matrix `G = H H'` of the mean `H` of the compressed Jacobians: one message a client.
+    """The Gram matrix `G = H H'` of the mean `H` of the Jacobians, which each client compresses.
 
     `OneWay(Exact())` is the exact Gram matrix, at `32 M d` bits for each client.
     """
@@ -85,7 +85,7 @@ class OneWay(checks.Checked, GramEstimate):
 
 @dataclass(frozen=True)
 class TwoWay(checks.Checked, GramEstimate):
-    r"""A second exchange corrects products of one client's compression error with other clients.
+    r"""An estimate of the Gram matrix in which a second exchange corrects compression errors.
 
         1  each j in S sends the sketch C_j of H_j;  R_j = H_j - C_j is what it left out
         2  h = sketch of sum_j C_j, sent back to S
@@ -134,7 +134,7 @@ class TwoWay(checks.Checked, GramEstimate):
 
 @dataclass(frozen=True)
 class MeanOfGrams(GramEstimate):
-    r"""`G = mean_j H_j H_j'`, for comparison: it leaves out the products of different clients.
+    r"""The mean of the clients' Gram matrices, for comparison: it omits products of two clients.
 
     Each client sends `M^2` numbers. The scale of `G` does not change the weights it determines.
     """

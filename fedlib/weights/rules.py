@@ -295,11 +295,11 @@ class Preference(checks.Checked):
     Parameters
     ----------
     ratios : r, positive, or None for r = 1 (the uniform preference).
-    epsilon : the imbalance that is tolerated; the losses settle at its edge.
-    star_ratio : J* = {k : r_k F_k >= star_ratio max_j r_j F_j}; 1 is the paper's argmax, the
-        authors' code uses 0.9.
+    epsilon : the tolerated imbalance, at which the losses settle.
+    star_ratio : objective k counts as a largest one, in J*, if r_k F_k >= star_ratio max_j r_j F_j;
+        1 is the paper's argmax, the authors' code uses 0.9.
     dominance : whether descent mode requires (G w)_k >= 0 for all k, as in the authors' code; the
-        paper uses line 4's constraints in both modes.
+        paper has the same constraints in both modes.
 
     For a positive semidefinite `G`, the minimum-norm weights satisfy all constraints, so a feasible
     point exists. For an indefinite estimate, there may be none; then the result is the minimum-norm
