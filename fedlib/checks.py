@@ -182,15 +182,15 @@ def _threshold(who: str, name: str, value: object) -> None:
 Number = Annotated[float, Takes(number, "Number")]
 Positive = Annotated[float, Takes(positive, "Positive")]
 Nonnegative = Annotated[float, Takes(nonnegative, "Nonnegative")]
-#: In (0, 1].
+#: A number in (0, 1].
 Share = Annotated[float, between(0, 1, open_low=True, name="Share")]
-#: In [0, 1].
+#: A number in [0, 1].
 Fraction = Annotated[float, between(0, 1, name="Fraction")]
 #: A finite number, or infinity for "never".
 Threshold = Annotated[float, Takes(_threshold, "Threshold")]
-#: 1, 2, ...
+#: A positive whole number.
 Count = Annotated[int, Takes(count, "Count")]
-#: 0, 1, 2, ...
+#: A nonnegative whole number.
 Whole = Annotated[int, counted(0, name="Whole")]
 #: A whole number from which `seeded` can make a seed: it takes twice the number, plus one.
 Seed = Annotated[int, counted(0, 2**63 - 1, name="Seed")]

@@ -144,7 +144,7 @@ def mlp(
         rng: draws the start, uniform in +-1/sqrt(inputs of the layer); by default a generator of
             seed 0. At zero, a network with hidden layers would have no useful gradient.
 
-    Raises ValueError or TypeError for fewer than two sizes, or a size that is no count.
+    Raises ValueError or TypeError for fewer than two sizes, or sizes that are not counts.
     """
     checks.arguments(mlp, locals())
     rule = "hold at least the input and the output size"

@@ -50,7 +50,7 @@ class Partition:
     name: str  # names the parts in error messages, such as "features"
     parts: tuple[Int[Tensor, "_"], ...]
     size: Whole
-    order: Int[Tensor, "size"] = field(init=False, repr=False)  # each number's place in the cat
+    order: Int[Tensor, "size"] = field(init=False, repr=False)  # places in the joined parts
     ranges: tuple[slice | None, ...] = field(init=False, repr=False)  # parts that are consecutive
 
     def __post_init__(self) -> None:

@@ -21,7 +21,7 @@ from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info, Problem
 from fedlib.core.sampling import active_clients, check_work, draw_coins, on_active
 
-#: In (0, 2).
+#: A number in (0, 2).
 Relaxation = Annotated[
     float, checks.between(0, 2, open_low=True, open_high=True, name="Relaxation")
 ]

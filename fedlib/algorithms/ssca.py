@@ -35,7 +35,7 @@ Scalar = Float[Tensor, ""]
 #: One level for all constraints, or one level for each.
 Levels = float | Annotated[tuple[float, ...], checks.SOME]
 NO_LOSS = slice(0)
-#: At least 1.
+#: A number that is at least 1.
 Growth = Annotated[float, checks.between(1, name="Growth")]
 
 
@@ -520,7 +520,7 @@ def exchange(
     head: int,
     valued: slice = NO_LOSS,
 ) -> tuple[Float[Tensor, "k d"], Float[Tensor, "V"]]:
-    """Exchange a round's messages between clients with features; the server's mean gradients.
+    """Exchange a round's messages between clients that hold features; return the mean gradients.
 
     Returns the gradients `[k, d]` of the mean over the batch of `weights [k, K] @ losses`, and the
     means of the losses named by `valued`, which client `head` sends with the gradient by w_0.

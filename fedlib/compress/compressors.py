@@ -22,7 +22,7 @@ from fedlib import checks
 from fedlib.checks import Share
 
 FLOAT_BITS = 32  # a number is sent as a float32, whatever the dtype of the simulation
-EXPONENT_BITS = 8  # of a float32
+EXPONENT_BITS = 8  # bits of a float32's exponent
 SIGNIFICAND = {torch.float32: (torch.int32, 23), torch.float64: (torch.int64, 52)}
 
 Vector = Float[Tensor, "d"]

@@ -363,7 +363,7 @@ def try_losses(problem: Problem) -> None:
 
 
 def check_metrics(problem: Problem, metrics: Any) -> None:
-    """Raise ValueError or TypeError unless `metrics` gave a dict of names to 0-d tensors."""
+    """Raise ValueError or TypeError unless `metrics` is a dict of names to 0-d tensors."""
     who = f"metrics of {problem.name}"
     checks.value("run", who, metrics, Annotated[dict[str, Shaped[Tensor, ""]], checks.SOME])
     for name in metrics:

@@ -58,7 +58,7 @@ class Table:
 
 
 def breast_cancer(positive: Diagnosis = "malignant") -> Table:
-    """Breast Cancer Wisconsin: X [569, 30] float64 as published (unscaled), y 1 for `positive`.
+    """Load Breast Cancer Wisconsin: X [569, 30] float64 as published, unscaled; y 1 for `positive`.
 
     Args:
         positive: the class with label 1, "malignant" (212 rows) or "benign" (357 rows). In
@@ -75,7 +75,7 @@ def breast_cancer(positive: Diagnosis = "malignant") -> Table:
 
 
 def digits() -> Table:
-    """The handwritten digits of scikit-learn: X [1797, 8, 8] uint8 in 0..16, y 0..9."""
+    """Load the handwritten digits of scikit-learn: X [1797, 8, 8] uint8 in 0..16, y 0..9."""
     from sklearn.datasets import load_digits
 
     raw = load_digits()
@@ -84,20 +84,20 @@ def digits() -> Table:
 
 
 def mnist(split: Split) -> Table:
-    """MNIST: X [60000 or 10000, 28, 28] uint8, y 0..9, for split "train" or "test"."""
+    """Load MNIST: X [60000 or 10000, 28, 28] uint8, y 0..9, for split "train" or "test"."""
     checks.arguments(mnist, locals())
     return _idx_table("mnist", split, tuple("0123456789"))
 
 
 def fashion_mnist(split: Split) -> Table:
-    """Fashion-MNIST: X [60000 or 10000, 28, 28] uint8, y 0..9, for split "train" or "test"."""
+    """Load Fashion-MNIST: X [60000 or 10000, 28, 28] uint8, y 0..9, for split "train" or "test"."""
     names = "T-shirt/top,Trouser,Pullover,Dress,Coat,Sandal,Shirt,Sneaker,Bag,Ankle boot"
     checks.arguments(fashion_mnist, locals())
     return _idx_table("fashion_mnist", split, tuple(names.split(",")))
 
 
 def adult(split: Split) -> "DataFrame":
-    """UCI Adult: 32561 ("train") or 16281 ("test") rows of 15 named columns; "?" means missing.
+    """Load UCI Adult: 32561 ("train") or 16281 ("test") rows of 15 named columns; "?" is missing.
 
     The first line of the test file and the dot after its labels are dropped, so `income` is "<=50K"
     or ">50K" in both splits.
@@ -119,7 +119,7 @@ def adult(split: Split) -> "DataFrame":
 
 
 def cifar10(split: Split, exact_only: bool = False) -> Table:
-    """CIFAR-10: X [50000 or 10000, 32, 32, 3] uint8, y 0..9, in the original order.
+    """Load CIFAR-10: X [50000 or 10000, 32, 32, 3] uint8, y 0..9, in the original order.
 
     If the original archive is in the cache, it is used; else the packed set is used; else the
     archive is downloaded. Only the test images 0..999 of the packed set have their original pixels.

@@ -19,7 +19,7 @@ from fedlib import checks
 from fedlib.checks import Count, Positive, Rng, between
 
 Labels = Integer[Tensor, " R"] | Bool[Tensor, " R"]
-#: In (0, 1).
+#: A number in (0, 1).
 Part = Annotated[float, between(0, 1, open_low=True, open_high=True)]
 
 

@@ -120,9 +120,9 @@ def compile_graph(graph: GraphModule, on_gpu: bool) -> Callable[..., Any]:
         options = {
             "guard_filter_fn": torch.compiler.skip_all_guards_unsafe,  # capture fixes the shapes
             "cpp.threads": torch.get_num_threads(),
-            "cpp_wrapper": True,  # C++ allocates buffers in place of Python: a quarter less on W3
+            "cpp_wrapper": True,  # C++ allocates the buffers: a quarter less time on W3
             # values that several steps read are stored, not recomputed by each: otherwise
-            # consecutive rounds would grow with their number
+            # a call's rounds would become slower with their number
             "realize_reads_threshold": 1,
             "cpp_cache_precompile_headers": False,  # it would take half a minute the first time
         }

@@ -1,1 +1,1 @@
-"""Flower between the two ends of a federation."""
+"""Flower as the link between the server and the clients of a federation."""

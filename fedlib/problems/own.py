@@ -198,9 +198,9 @@ def from_clients(
 
     Parameters
     ----------
-    clients : per client `(inputs [m, ...], target [m, ...], further columns [m, ...])`, tensors or
-        arrays; or a torch Dataset or DataLoader of such samples, read once; or a dict of them. m
-        may differ from client to client.
+    clients : for each client `(inputs [m, ...], target [m, ...], further columns [m, ...])` as a
+        tuple of tensors or arrays, a torch Dataset or DataLoader, which is read once, or a dict of
+        tensors. m may differ between clients.
     columns : the names of the further columns, in their order.
     heldout : rows that no client trains on, in one of these forms.
     module, objective, constraint, measures, weights, name : as in `from_frame`.

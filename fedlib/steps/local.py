@@ -11,7 +11,7 @@ from torch import Tensor
 from fedlib import checks
 from fedlib.checks import Count, Positive
 
-#: In [0, 1).
+#: A number in [0, 1).
 Beta = Annotated[float, checks.between(0, 1, open_high=True)]
 Point = Float[Tensor, "d"]
 Rate = float | Float[Tensor, ""]

@@ -37,9 +37,9 @@ FLOOR = 1e-4  # added to the diagonal before the root, as in the authors' code
 PIVOTS = 100  # steps of the active-set method for each objective; it needs about one
 SMALLEST = 1e-12  # lower bound of a normalized loss, so that its logarithm is finite
 TIE = 1e-12  # relative; losses so close to the largest count as the largest
-#: In [0, 1).
+#: A number in [0, 1).
 Rest = Annotated[float, checks.between(0, 1, open_high=True, name="Rest")]
-#: Positive numbers, one or more.
+#: One or more positive numbers.
 Ratios = Annotated[tuple[Positive, ...], checks.SOME]
 
 
