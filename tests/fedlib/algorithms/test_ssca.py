@@ -204,6 +204,6 @@ def test_what_does_not_fit_the_problem():
     rule = "the problem must have no set and no pooled constraint"
     refuses(f"{who}: {rule}, {words}", fl.ConstrainedSSCA(**NORM).init, within)
     refuses(
-        "SSCA: batch_size must lie in 1..3 (a batch has distinct rows of the smallest client), got 4.",
+        "SSCA: batch_size must lie in 1..3 (a batch has distinct rows*, got 4.",
         *(fl.SSCA(**STEPS, batch_size=4).init, tiny()),
     )

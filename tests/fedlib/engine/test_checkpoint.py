@@ -173,7 +173,7 @@ def test_a_full_disk_ends_in_one_sentence_and_the_checkpoint_before_is_whole(tmp
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
-        words = "run: checkpoint run.pt must be written after round*File too large; the last checkpoint is"
+        words = "run: checkpoint run.pt must be written*File too large; the last checkpoint is"
         options = {"checkpoint": path, "checkpoint_seconds": 0, **settings}
         refuses(words, quiet, AVG, error=OSError, **options)
     finally:
