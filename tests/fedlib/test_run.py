@@ -150,8 +150,8 @@ class Rolling(fl.FedAvg):
     [
         (Branching, [0, 1], "Branching: a round must not branch on a tensor's value .*torch.where"),
         (Reading, [0, 1], "Reading: a round must not branch on a tensor's value or read it"),
-        (Rolling, [0, 1], r"Rolling: a round must not draw random numbers; .*into draw\(\)"),
-        (Rolling, [0], r"Rolling: a round must not draw random numbers; .*into draw\(\)"),
+        (Rolling, [0, 1], r"Rolling: a round must not draw random numbers; .*in draw\(\)"),
+        (Rolling, [0], r"Rolling: a round must not draw random numbers; .*in draw\(\)"),
     ],
 )
 def test_a_round_that_no_map_can_follow_is_one_sentence(method, seeds, sentence):
