@@ -257,12 +257,12 @@ class FedCMOOPref(GramWeighted):
     ----------
     lr, server_lr, local_steps, participants, batch_size, gram, shared, shared_batch, local : as in
         `FedCMOO`.
-    preference : the linear programme for the weights, with its ratios r.
+    preference : the linear program for the weights, with its ratios r.
     least : the rule for the smallest weight, or None. The paper's experiments use `Least(0.2)`,
         except in Fig. 4.
     value_batch_size : the rows of the batch for the loss values; None for all the client's rows.
 
-    Differs: an indefinite estimate of G can leave the programme without a solution. The method then
+    Differs: an indefinite estimate of G can leave the program without a solution. The method then
     takes minimum-norm weights and reports `fallback` 1; the authors' code stops, and the paper does
     not mention the case.
 

@@ -259,7 +259,7 @@ class Choice(NamedTuple):
 
     weights: Simplex
     mu: Float[Tensor, ""]  # how far the losses are from the preferred ratio; 0 if they have it
-    fallback: Float[Tensor, ""]  # 1 if minimum norm replaced a programme without solution
+    fallback: Float[Tensor, ""]  # 1 if minimum norm replaced a program without solution
 
 
 def balancing(losses: Simplex, ratios: Simplex) -> tuple[Simplex, Float[Tensor, ""]]:
@@ -278,7 +278,7 @@ def balancing(losses: Simplex, ratios: Simplex) -> tuple[Simplex, Float[Tensor, 
 
 @dataclass(frozen=True)
 class Preference(checks.Checked):
-    r"""Weights from the linear programme (19), which balances the losses or descends on all.
+    r"""Weights from the linear program (19), which balances the losses or descends on all.
 
         1  u_k = r_k F_k / sum_j r_j F_j;  mu = sum_k u_k log(M u_k);  a_k = r_k (log(M u_k) - mu)
         2  J = {k : (G a)_k > 0};  Jbar = the others;  J* = argmax_k r_k F_k
@@ -343,18 +343,18 @@ class Preference(checks.Checked):
     lambda given: torch.Size((len(given[0]), len(given[0][0]) + 1)),
 )
 def program(gram: Grams, gain: Simplices, bound: Simplices) -> Float[Tensor, "b M+1"]:
-    """Maximize `gain' w` over the simplex subject to `gram w >= bound`, for b programmes.
+    """Maximize `gain' w` over the simplex subject to `gram w >= bound`, for b programs.
 
     HiGHS solves them one by one on the CPU. `bound` is `-inf` where there is no constraint. Returns
     the weights and a last entry: 0, or 1 for minimum-norm weights if there is no solution. A
-    programme with a NaN has only NaN in its result.
+    program with a NaN has only NaN in its result.
     """
     parts = zip(on_cpu(gram), on_cpu(gain), on_cpu(bound), strict=True)
     return torch.as_tensor(np.stack([solve(*each) for each in parts])).to(gain)
 
 
 def solve(gram: Array, gain: Array, bound: Array) -> Array:
-    """Solve one programme; the result is `[M + 1]`."""
+    """Solve one program; the result is `[M + 1]`."""
     from scipy.optimize import linprog
 
     if not np.isfinite([*gram.flat, *gain]).all() or np.isnan(bound).any():
