@@ -64,7 +64,6 @@ class Claim:
     paper : one of `PAPERS`.
     place : figure, table or section.
     wording : what the paper says, in our words.
-    measure : what is measured.
     rule : when the verdict is what.
     runs : names of the runs behind it.
     figure : name of the study's figure that shows it; empty where none does.
@@ -78,7 +77,6 @@ class Claim:
     paper: str
     place: str
     wording: str
-    measure: str
     rule: Rule
     runs: tuple[str, ...]
     figure: str = ""

@@ -42,7 +42,7 @@ def claim(number, runs, bound=1.0, kind=Rule):
     return Claim(
         id=f"toy/C{{number}}", paper="W" if number < 3 else "ours", place="Section 4",
         wording="$f$ goes down", figure="curve" if number == 1 else "",
-        measure="the gap", rule=kind({{"small": of("gap") < bound}}, stat("gap")), runs=runs,
+        rule=kind({{"small": of("gap") < bound}}, stat("gap")), runs=runs,
     )
 
 

@@ -60,7 +60,6 @@ CLAIM = Claim(
     paper="ours",
     place="nowhere",
     wording="More local steps bring the objective down faster, and both keep the level.",
-    measure="Late f and g.",
     rule=Rule({"faster": of("E2.f") < of("E1.f"), "level kept": of("E2.g") <= 0.4},
               f"f {stat('E1.f')} and {stat('E2.f')}"),
     runs=("E1", "E2"),

@@ -32,13 +32,6 @@ GREY_NEEDS = Needs(
 COLOUR_NEEDS = Needs(paper={**GREY_NEEDS.paper, "rounds": 200})
 AUTHORS, PRINTED = "the authors' network, with dropout", "the network as printed, without dropout"
 EQUAL = "both methods at equal step sizes, with dropout"
-LATE = "mean over the models evaluated in the last tenth of the rounds"
-BOTH = "MultiMNIST and MNIST + Fashion-MNIST"
-CROSSING = (
-    "Rounds until the mean test accuracy of the two tasks reaches 60 and 75 % (rounds_60, "
-    "rounds_75), T if never"
-)
-PAIRED = "a_vs_b is a minus b, paired by seed"
 
 
 def read_twice(
@@ -80,8 +73,6 @@ CLAIMS = (
         id="fedcmoo/C1",
         place="Figures 1, 8, 9",
         wording="FedCMOO reaches a higher mean test accuracy than FSMGDA, and reaches it earlier.",
-        measure=f"Final mean test accuracy ({LATE}) and rounds to 60 and 75 % (rounds_60, "
-        f"rounds_75), T if never; {BOTH}; {PAIRED}.",
         figure="dropout",
         also=(
             Reading(EQUAL, rules.at_equal_steps(), tuple(stepped("fsmgda", "fedcmoo")), GREY_NEEDS),
@@ -95,8 +86,6 @@ CLAIMS = (
         wording="In the final accuracy of each task, FedCMOO is first on both digits of MultiMNIST "
         "and on the digit beside an item. FedCMOO-Pref is first on Fashion-MNIST, and FSMGDA is "
         "last everywhere.",
-        measure=f"Final test accuracy ({LATE}) of each task (accuracy_1, accuracy_2), {BOTH}; "
-        f"{PAIRED}. The table's third data set is C19.",
         figure="tasks",
     ),
     read_twice(
@@ -106,9 +95,6 @@ CLAIMS = (
         place="Table 1, MNIST + Fashion-MNIST",
         wording="With uniform preference FedCMOO-Pref is best on the harder task, Fashion-MNIST, "
         "at some cost on the easier one.",
-        measure="Final test accuracies and ratio of the final test losses, item by digit "
-        f"({LATE}), MNIST + Fashion-MNIST (1: digit, 2: item); {PAIRED}. "
-        "CIFAR-10, the paper's other harder task, is C19.",
         figure="tasks",
     ),
     read_twice(
@@ -117,7 +103,6 @@ CLAIMS = (
         id="fedcmoo/C5",
         place="Figures 1, 8",
         wording="FedCMOO-Pref needs more rounds than FedCMOO.",
-        measure=f"{CROSSING}; {BOTH}; {PAIRED}.",
         figure="dropout",
     ),
     cmoo(
@@ -126,9 +111,6 @@ CLAIMS = (
         wording="One task has a squared loss, the other the negative log-likelihood. Scalarized "
         "then trains only one task, and FSMGDA mainly the other one. FedCMOO has the best accuracy "
         "in its worse task.",
-        measure=f"Final test accuracies ({LATE}) on MultiMNIST, squared loss for Digit 1; the "
-        "first minus the second (gap) and the smaller of the two (worst); 100 rounds, 3 seeds; "
-        f"{PAIRED}.",
         rule=rules.C11,
         runs=tuple(f"mixed_{m}" for m in MIXED),
         needs=replace(GREY_NEEDS, dead=("mixed_*",)),  # a task that is not trained is the claim
@@ -139,7 +121,6 @@ CLAIMS = (
         place="Text beside Algorithm 6",
         wording="One-way and two-way compression of the Jacobian give nearly the same final "
         "accuracy.",
-        measure=f"Final mean test accuracy ({LATE}), MNIST + Fashion-MNIST, 3 seeds; {PAIRED}.",
         rule=rules.C12,
         runs=tuple(f"{ON}_{m}{x}_dropout" for m in ("fedcmoo", "pref") for x in ("", "_oneway")),
         needs=GREY_NEEDS,
@@ -151,8 +132,6 @@ CLAIMS = (
         id="fedcmoo/C14",
         place="Text beside Algorithm 8",
         wording="A small least weight makes FedCMOO-Pref faster.",
-        measure=f"{CROSSING}; MNIST + Fashion-MNIST, with least weight 0.1 (pref) and without "
-        f"(pref_free); {PAIRED}.",
     ),
     read_twice(
         rules.c17,
@@ -161,8 +140,6 @@ CLAIMS = (
         place="Figure 8, caption",
         wording="FedCMOO-Pref with equal preference trains the tasks more evenly than FedCMOO and "
         "FSMGDA (Table 1).",
-        measure=f"Ratio of the final test losses ({LATE}), second task by first (loss_ratio), and "
-        f"the first accuracy minus the second (gap), {BOTH}; {PAIRED}.",
         figure="tasks",
     ),
     read_twice(
@@ -172,9 +149,6 @@ CLAIMS = (
         place="Table 4, grey pictures",
         wording="The mean relative loss of accuracy against training in one task alone is smallest "
         "for FedCMOO and largest for FSMGDA (MultiMNIST, MNIST + Fashion-MNIST).",
-        measure=f"Delta_M of the final test accuracies ({LATE}) with single-task runs of the same "
-        f"seed and data (decline), {BOTH}; single tasks with FedCMOO-Pref's step sizes and "
-        f"without dropout; {PAIRED}.",
         figure="tasks",
     ),
     cmoo(
@@ -182,8 +156,6 @@ CLAIMS = (
         place="Table 1, CIFAR-10 + MNIST",
         wording="On CIFAR-10 with a digit, FedCMOO-Pref is best on the object at some cost on the "
         "digit. FSMGDA is ahead of FedCMOO on the object and behind it on the digit.",
-        measure=f"Final test accuracy ({LATE}) of the object (1) and the digit (2) on the 5,000 "
-        f"training pictures that no client has (held); one seed, 3 rounds; {PAIRED}.",
         rule=rules.C19,
         runs=tuple(f"{COLOUR}_{m}" for m in METHODS),
         figure="tasks",

@@ -66,10 +66,6 @@ CLAIMS = (
         wording="On QM9 the mean test loss of FedCMOO is below FSMGDA's in every round. At equal "
         "upload FedCMOO and FedCMOO-Pref are far below FSMGDA. FedCMOO's loss is lower on every "
         "target.",
-        measure="Test loss (mean of 11 normalized squared errors, and each of them), one seed, "
-        "batches of 8 molecules, after as many rounds as all methods have (rounds; largest_gap: "
-        "FedCMOO minus FSMGDA after the round in which it is largest), and at the largest upload "
-        "that all have reached (upload).",
         rule=C8,
         runs=MAIN,
         figure="figure_3",
@@ -81,9 +77,6 @@ CLAIMS = (
         wording="A client uploads 2 d + O(M^2) numbers in a round with FedCMOO and FedCMOO-Pref, "
         "and M d with FSMGDA. FSMGDA uploads as much for two objectives, and M / 2 times as much "
         "in general.",
-        measure="Counted bits of actual runs over 32 d, a client and round: QM9 (M = 11), and one "
-        "round on quadratics with M = 2, 5, 11, 40 (count; long: less 2 M^2 numbers, and M losses "
-        "of FedCMOO-Pref); FSMGDA over FedCMOO (ratio).",
         rule=C9,
         runs=(*MAIN, *COUNTED),
         figure="uploads",

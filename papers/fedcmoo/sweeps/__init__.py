@@ -188,9 +188,6 @@ CLAIMS = (
         id="fedcmoo/C6",
         place="Figure 2",
         wording="With more local steps FSMGDA falls behind FedCMOO.",
-        measure="Final mean test accuracy (evaluations of the last tenth of the rounds, far fewer "
-        "than the paper's 500), FedCMOO minus FSMGDA, with 1 and with 20 local steps (lead1, "
-        "lead20), and the latter minus the former (growth); fixed step sizes, one seed.",
         rule=C6,
         runs=tuple(f"{d}_{m}_steps{s}" for d in GREY for m in ("fsmgda", "fedcmoo") for s in STEPS),
         figure="figure_2",
@@ -203,9 +200,6 @@ CLAIMS = (
         wording="The final losses of FedCMOO-Pref reflect the trend of the preference. On "
         "MultiMNIST they are near r1 F1 = r2 F2 for moderate preferences, and follow strongly "
         "unequal ones in part. On MNIST + Fashion-MNIST the smaller loss stays with MNIST.",
-        measure="Final test losses (evaluations of the last tenth of the rounds) for r2/r1 = 1/4, "
-        "1/2, 1, 2, 4 (ratio), tolerance 0.01, no least weight, one seed: their quotient F1/F2, "
-        "and the divergence mu of (r1 F1, r2 F2) from equal shares.",
         rule=C10,
         runs=tuple(run(d, r) for d in GREY for r in ALL),
         figure="figure_4",

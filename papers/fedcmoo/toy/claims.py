@@ -44,10 +44,6 @@ CLAIMS = (
         place="Corollary 1.1",
         wording="The mean of the squared norm of the weighted gradient falls like one over the "
         "square root of the number of rounds, also with unbiased compression.",
-        measure="Algorithm 10 on ten quadratic federations (20 clients, d = 10, M = 2, 5 local "
-        "steps on minibatches, 10 clients a round) with the step sizes of Corollary 1.1, T = 50 to "
-        "1600: per instance, the log-log slope of the mean over rounds of |grad F(x) w|^2 against "
-        "T, uncompressed (exact) and with Rand-K of half of the entries (q = 1).",
         rule=C15,
         runs=tuple(f"rate_{k}_T{T}" for k in ("exact", "randk", "plain") for T in HORIZONS),
         figure="rate",
@@ -59,10 +55,6 @@ CLAIMS = (
         place="Appendix C.2",
         wording="A step along minus grad F a does not raise the imbalance mu of the weighted "
         "losses.",
-        measure="mu around 100 random models with random preferences on each of ten instances, "
-        "M = 2 and 5: its central difference over 1e-4 along the unit vector of minus grad F a "
-        "against minus |grad F a| / sum r_k F_k (error: the largest relative one of an instance), "
-        "and its change by that step (falls: the share of points where mu is lower).",
         rule=C16,
         runs=tuple(f"probe_M{M}" for M in OBJECTIVES),
         kind="proved",

@@ -84,7 +84,10 @@ LOOP = (
     "model, an epoch of minibatches, a ball of radius 10 for every tensor; FedDR a minibatch "
     "a round, and one ball. Best over all rounds, lambda_0 of the authors' files."
 )
-paper = partial(Claim, paper="D", measure=LOOP)
+paper = partial(
+    Claim,
+    paper="D",
+)
 CLAIMS = (
     paper(
         id="fedfw/C16",

@@ -175,13 +175,6 @@ CLAIMS = (
         place="Figure 1",
         wording="From gradients a picture is recovered best, from answers of the l2 ball's oracle "
         "less well, from those of the l1 ball's least.",
-        measure="Deep leakage with 100 steps of L-BFGS on one picture, ten seeds (picture, "
-        "network, dummies), of MNIST and of CIFAR-10 cropped to 16 x 16, for a sigmoid network "
-        "with one hidden layer (mlp) and a LeNet without pooling: final PSNR, where everything "
-        "above 60 dB (an error of a thousandth of the range) counts as 60; differences paired by "
-        "seed, means over the four (places), with l2 as one ball for the whole vector (l2: the "
-        "algorithm of the paper) and as a ball for each tensor (tensors: the authors' code); l1 is "
-        "for each seed the better of two attacks, on the exact answer and on a softened one.",
         rule=C12,
         runs=RUNS,
         figure="figure_1",

@@ -130,11 +130,6 @@ CLAIMS = (
         place="Linear minimization oracles",
         wording="A client's message is sparse or of low rank. It is one entry for the l1 ball and "
         "the simplex, has rank one for the nuclear ball, and consists of signs for a box.",
-        measure="Every message of 100 rounds of FedFW, five seeds: ten clients with scikit-learn's "
-        "digits and a linear model in the l1 ball, the simplex, a box; multi-task regression in "
-        "the nuclear ball. The most and the fewest entries that are not 0 (most, fewest), the "
-        "second singular value by the first (second), the distance of an entry from an end of the "
-        "box (off), and what the wire format does not give back (wire).",
         rule=C11,
         runs=tuple(f"messages_{s}" for s in (*SHORT, "l2")),
         figure="clock",

@@ -193,14 +193,6 @@ C14 = Rule(
     control=EXCHANGED,
 )
 
-MEASURE = (
-    "Test accuracy in points, FedFW minus FedDR, paired by seed (vs); 10 clients. As traced: the "
-    "best of 1000 rounds with the radius and the lambda_0 of the files behind the tables, one "
-    "seed (at the paper's scale three). As written: the model after 100 rounds, one full gradient "
-    "a client and round for every method, ball of radius 10 around the whole vector, three seeds; "
-    "lambda_0, and FedDR's step size and eta, have the lowest mean training loss of a grid. "
-    "Non-IID: three of ten labels a client; as traced, three classes in all for generated data."
-)
 TRACED, WRITTEN = "as traced: best of 1000 rounds", "as written: after 100 rounds"
 GRID = Needs(parameters=("lambdas", "short_lambdas", "etas"), paper={"rounds": 100}, dead=UNTRAINED)
 TEXT_AND_CODE = Needs(paper={"rounds": 1000})
@@ -212,7 +204,6 @@ CLAIMS = (
         id="fedfw/C7",
         wording="With the l2 ball FedFW is ahead of FedDR in the non-IID columns and on synthetic "
         "data. For MNIST and CIFAR-10 with IID data FedDR is better than FedFW and FedFW+.",
-        measure=MEASURE,
         rule=C7,
         runs=(*runs("l2", L2, "fedfw"), *runs("l2", BEST_FEDDR, "fedfw", "plus")),
         needs=GRID,
@@ -229,7 +220,6 @@ CLAIMS = (
     paper(
         id="fedfw/C8",
         wording="With the l1 ball FedFW is ahead of FedDR on MNIST, with logistic regression.",
-        measure=MEASURE,
         rule=C8,
         runs=runs("l1", COLUMNS_C8, "fedfw"),
         needs=GRID,
@@ -240,12 +230,6 @@ CLAIMS = (
         id="fedfw/C10",
         place="Conclusions",
         wording="FedFW+ converges faster than FedFW.",
-        measure="Rounds until the training loss is at most 0.9, 0.75 and 0.5 of that of the start, "
-        "T = 100 if never, at equal lambda_0; mean over the levels and the grid of lambda_0, in "
-        "each of the 14 cells of Tables 1 and 2 in which FedFW trains with some lambda_0: not "
-        "those of the CNN, and of the network 60-20-10 with the l1 ball; FedFW+ minus FedFW, "
-        "paired by seed (rounds), and the share of the cells that differ in which it is negative, "
-        "with the exact binomial interval (fewer).",
         rule=C10,
         runs=tuple(run for c, norm in CELLS for run in frank_wolfe(f"{c}_{norm}", "fedfw", "plus")),
         needs=GRID,
@@ -255,8 +239,6 @@ CLAIMS = (
         place="Table 2",
         wording="With the CNN on MNIST FedFW is ahead of FedDR, except for IID data with the l2 "
         "ball.",
-        measure="Test accuracy of the model after 100 rounds, FedFW minus FedDR, by the protocol "
-        "of the text (vs).",
         rule=C14,
         runs=tuple(
             run

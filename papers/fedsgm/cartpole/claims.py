@@ -161,9 +161,6 @@ CLAIMS = (
         place="Figure 3",
         wording="Soft switching converges faster and more steadily than hard switching on "
         "cartpole.",
-        measure="Mean reward over all evaluations (area), soft against hard on the same seeds; "
-        "mean change of the cost between evaluations in the second half (cost_scatter). "
-        "Federated (7 of 10 clients, Top-K 0.5 both ways) and centralized, 10 seeds.",
         rule=C16,
         runs=tuple(run for pair in PAIRS for run in pair),
         figure="figure_3",
@@ -173,8 +170,6 @@ CLAIMS = (
         place="Figure 3",
         wording="With hard switching the federated run learns the objective better than the "
         "centralized run.",
-        measure="Reward around rounds 100, 250 and 500, federated against centralized on the same "
-        "seeds, 10 seeds.",
         rule=C17,
         runs=("hard_top0.5", "central_fine_hard"),
         figure="figure_3",
@@ -191,9 +186,6 @@ CLAIMS = (
         id="fedsgm/C18",
         place="Figure 4",
         wording="Lower participation is slower and less stable.",
-        measure="3 of 10 clients against all, Top-K 0.5 both ways, soft, 5 seeds: mean "
-        "reward over the run (area), mean change of the cost between evaluations in the second "
-        "half (cost_scatter).",
         rule=C18,
         runs=("half_n3", "half_n10"),
         figure="figure_4",
@@ -204,7 +196,6 @@ CLAIMS = (
         place="Table 1",
         wording="With quantization to 16, 8 and 4 bits the reward reaches 197 or more by round 500 "
         "at a cost of at most 30.",
-        measure="Reward and cost, mean over the evaluations of rounds 480 to 500, 10 seeds.",
         rule=C19,
         runs=tuple(f"soft_{name}" for name in FORMATS),
         figure="table_1",
@@ -214,8 +205,6 @@ CLAIMS = (
         place="Table 1",
         wording="Top-K with half of the entries is slower (a reward of about 130 at round 500); "
         "with a quarter of the entries nothing is learned.",
-        measure="Reward around round 500; mean reward over the run against that without "
-        "compression (area); 10 seeds, at the damping at which the row without compression is met.",
         rule=C20,
         runs=(HALF, QUARTER, NONE),
         figure="table_1",
@@ -225,7 +214,6 @@ CLAIMS = (
         place="Table 1",
         wording="The centralized run violates the budget; the federated run without compression "
         "does not.",
-        measure="Cost, mean over the evaluations of rounds 480 to 500, 10 seeds.",
         rule=C21,
         runs=("central_fine_soft", "soft_none"),
         figure="table_1",
@@ -234,8 +222,6 @@ CLAIMS = (
         id="fedsgm/C28",
         place="Table 1",
         wording="Quantization has minimal impact on the number of rounds.",
-        measure="First evaluated round with a reward of 190 within the budget (first; the last "
-        "round if none) with 16, 8 and 4 bits against that without compression, 10 seeds.",
         rule=C28,
         runs=(*(f"soft_{name}" for name in FORMATS), "soft_none"),
         figure="table_1",

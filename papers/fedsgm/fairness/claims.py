@@ -130,11 +130,6 @@ C33 = Rule(
     control=Control("the tuned penalty in the place of soft", {"fresh_soft": "fresh_penalty"}),
 )
 
-LATE = "Late means of training loss f and gap g (last 100 of 500 rounds), 5 seeds, paired by seed"
-FRESH = "30 fresh seeds"
-CHOSEN = (
-    "penalty tuned on training curves: smallest late f among those with mean late g <= 1.05 epsilon"
-)
 figure_7 = partial(
     Claim, paper="F", place="Figure 7", figure="trade_off", needs=Needs(parameters=("rhos",))
 )
@@ -143,7 +138,6 @@ CLAIMS = (
     figure_7(
         id="fedsgm/C22",
         wording="Soft FedSGM has the best trade-off of loss and fairness.",
-        measure=f"{LATE}; {CHOSEN}.",
         rule=multiverse.C22,
         runs=multiverse.FAIR,
         needs=Needs(dead=("many_*_step2",)),
@@ -160,37 +154,30 @@ CLAIMS = (
     figure_7(
         id="fedsgm/C29",
         wording="Centralized methods converge fastest in the loss.",
-        measure="Training loss, mean over all evaluated rounds (mean_f), of the centralized "
-        f"against the federated method on the same seeds, 5 seeds; {CHOSEN}.",
         rule=C29,
         runs=(*MODES, *PENALTIES, *CENTRAL, *DUALS),
     ),
     figure_7(
         id="fedsgm/C30",
         wording="Hard FedSGM is comparable with the tuned penalty.",
-        measure=f"{LATE.replace('5 seeds', FRESH)}; {CHOSEN}.",
         rule=C30,
         runs=tuple(f"fresh_{run}" for run in ("hard", *PENALTIES, "fedavg")),
     ),
     figure_7(
         id="fedsgm/C31",
         wording="Centralized methods are more conservative.",
-        measure=f"{LATE}; {CHOSEN}.",
         rule=C31,
         runs=(*MODES, *PENALTIES, *CENTRAL),
     ),
     figure_7(
         id="fedsgm/C32",
         wording="IPP ConEx is the most conservative.",
-        measure=f"{LATE}; {CHOSEN}.",
         rule=C32,
         runs=(*MODES, *PENALTIES, *CENTRAL, *ON_GRID),
     ),
     figure_7(
         id="fedsgm/C33",
         wording="Soft FedSGM is the most stable of the federated methods.",
-        measure="Mean change of g between evaluations in the second half (oscillation), "
-        f"{FRESH}, paired by seed; {CHOSEN}.",
         rule=C33,
         runs=tuple(f"fresh_{run}" for run in (*MODES, *PENALTIES)),
     ),

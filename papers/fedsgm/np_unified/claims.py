@@ -31,8 +31,6 @@ CLAIMS = (
         id="fedsgm/C5",
         place="Figure 1",
         wording="Hard and soft switching both converge and satisfy the constraint.",
-        measure="Late means of f and g (last 100 of 500 rounds), 10 splits, 10 of 20 clients; a "
-        "seed, or a mean over three, is infeasible if its late g exceeds 1.05 epsilon.",
         rule=rules.C5,
         runs=tuple(SETTINGS),
         figure="figure_1",
@@ -41,7 +39,6 @@ CLAIMS = (
         id="fedsgm/C6",
         place="Figure 2, row 1",
         wording="More local steps converge faster, with diminishing gain.",
-        measure="Late f at E = 1, 2, 5, 10, 20, 10 of 20 and all clients, paired by seed.",
         rule=rules.C6,
         runs=runs(SETTINGS, STEPS),
         figure="local_steps",
@@ -50,8 +47,6 @@ CLAIMS = (
         id="fedsgm/C7",
         place="Figure 2, row 1",
         wording="The oscillation of the constraint around its level grows with the local steps.",
-        measure="Mean |g(w_t+1) - g(w_t)| over the second half (oscillation), 10 of 20 and all "
-        "clients, paired by seed.",
         rule=rules.C7,
         runs=runs(SETTINGS, STEPS),
         figure="local_steps",
@@ -68,8 +63,6 @@ CLAIMS = (
         id="fedsgm/C8",
         place="Figure 2, row 2",
         wording="Higher participation converges faster and more steadily, for both modes.",
-        measure="Mean of f + 4 max(0, g - epsilon) over all rounds (merit), mean excess of g over "
-        "epsilon in the second half (excess), oscillation, at n = 2, 5, 10, 15, 20, by seed.",
         rule=rules.C8,
         runs=runs(MODES, MEMBERS),
         figure="participation",
@@ -79,8 +72,6 @@ CLAIMS = (
         place="Figure 6",
         wording="Penalty-FedAvg with rho = 0.001 or 0.5 is infeasible, with rho = 100 slow or "
         "poor.",
-        measure="Late f and share of infeasible seeds (late g > 1.05 epsilon) at the step size "
-        "tuned on the training curves, 10 seeds.",
         rule=rules.C9,
         runs=TUNING,
         figure="figure_6",
@@ -90,7 +81,6 @@ CLAIMS = (
         id="fedsgm/C10",
         place="Figure 6",
         wording="The right penalty is hard to find.",
-        measure="Share of the five penalties of the grid that are right on a split (right).",
         rule=rules.C10,
         runs=TUNING,
         figure="figure_6",
@@ -100,8 +90,6 @@ CLAIMS = (
         id="fedsgm/C11",
         place="Figure 2, row 3",
         wording="With K/d = 0.1 the method converges thanks to error feedback, but more slowly.",
-        measure="Late f compressed with and without feedback; mean of f + max(0, g - epsilon) over "
-        "the first 50 rounds (early), compressed and not (K1); 10 of 20 clients, paired by seed.",
         rule=rules.C11,
         runs=(*runs(MODES, ("", "_K1", "_nofeedback")), *runs(MODES, ("_all", "_all_K1"))),
         figure="compression",
@@ -110,8 +98,6 @@ CLAIMS = (
         id="fedsgm/C12",
         place="Figure 2, row 3",
         wording="Compression makes the constraint unstable; soft switching mitigates it.",
-        measure="Oscillation of g at K/d = 1, 0.5, 0.25, 0.1, 0.04, 10 of 20 and all clients, "
-        "paired by seed.",
         rule=rules.C12,
         runs=runs(SETTINGS, FRACTIONS),
         figure="compression",
@@ -128,8 +114,6 @@ CLAIMS = (
         id="fedsgm/C13",
         place="Figure 5",
         wording="beta = 20 is more conservative than beta = 40.",
-        measure="Differences of late f and g between the two, paired by seed (f_more, g_more), "
-        "with 10 and with all clients.",
         rule=rules.C13,
         runs=runs(("soft", "soft_all"), ("", "_beta20")),
         figure="figure_5",
@@ -138,9 +122,6 @@ CLAIMS = (
         id="fedsgm/C14",
         place="Figure 5",
         wording="Convergence is less stable with beta = 20 than with beta = 40.",
-        measure="Differences between the two, paired by seed: mean |f(w_t+1) - f(w_t)| over the "
-        "second half, mean distance from the seeds' median curve of f, both also divided by late "
-        "f, and the oscillation of g.",
         rule=multiverse.C14,
         runs=multiverse.UNIFIED,
         figure="figure_5",
@@ -150,8 +131,6 @@ CLAIMS = (
         id="fedsgm/C15",
         place="Figure 5",
         wording="A large beta approaches hard switching.",
-        measure="Late f and g at beta = 40 and 4000 against hard, with 10 and with all clients, "
-        "paired by seed.",
         rule=rules.C15,
         runs=(*SETTINGS, *runs(("soft", "soft_all"), ("_beta20", "_beta4000"))),
         figure="figure_5",
@@ -160,8 +139,6 @@ CLAIMS = (
         id="fedsgm/C23",
         place="switching rule",
         wording="Soft switching equals hard switching in the limit of large beta.",
-        measure="Largest difference between the curves of f and g at beta = 1e9 and of hard, every "
-        "seed (gap).",
         rule=rules.C23,
         runs=("hard", "hard_all", "soft_beta1e+09", "soft_all_beta1e+09"),
         kind="proved",
@@ -171,8 +148,6 @@ CLAIMS = (
         place="Section 3.2",
         wording="Even if the mean gradients are aligned, the drift of the clients leaves a "
         "skewness.",
-        measure="Skewness of the clients' full gradients at the final models of hard FedSGM: local "
-        "over global norm, and the bound of appendix A over what it bounds, on every seed.",
         rule=rules.C24,
         runs=("hard",),
     ),
@@ -180,8 +155,6 @@ CLAIMS = (
         id="fedsgm/C26",
         place="Figure 2, row 2",
         wording="With all clients the method matches the centralized case.",
-        measure="Late f and g with all clients against the centralized runs of as many steps, "
-        "paired by split.",
         rule=rules.C26,
         runs=tuple(f"fresh_{run}" for run in runs(MODES, ("_all", "_central"))),
         figure="figure_1",
@@ -190,8 +163,6 @@ CLAIMS = (
         id="fedsgm/C27",
         place="Figures 5 and 6",
         wording="beta is far easier to tune than rho.",
-        measure="Largest minus smallest late f and g of a split along a grid of beta (soft FedSGM) "
-        "and of rho (Penalty-FedAvg), 10 of 20 clients (spread).",
         rule=rules.C27,
         runs=(
             *runs(("soft",), ("", *(f"_beta{b}" for b in ("20", "80", "120", "400", "4000")))),
@@ -205,9 +176,6 @@ CLAIMS = (
         paper="ours",
         place="prediction",
         wording="A fixed penalty ends feasible exactly if it exceeds the multiplier of its split.",
-        measure="Feasibility of Penalty-FedAvg with all clients against rho >= lambda, five "
-        "penalties and 10 splits; lambda from the soft run; also of those with rho a factor 2 or "
-        "more away from lambda (predicted_clear).",
         rule=rules.P3,
         runs=(*(f"penalty_all_rho{r}" for r in RHOS), "soft_all"),
         needs=Needs(parameters=("rhos",)),

@@ -120,7 +120,6 @@ CLAIMS = (
         place="Figure 1",
         wording="Hard and soft switching both drive the objective down and bring the constraint "
         "to its level.",
-        measure="f and g averaged over the last 20 of 100 rounds, 60 seeds.",
         rule=C1,
         runs=MAIN,
         figure="figure_1",
@@ -129,8 +128,6 @@ CLAIMS = (
         id="fedsgm/C2",
         place="Figure 1",
         wording="Hard switching oscillates around the level, soft switching stays feasible.",
-        measure="Violating rounds after the first feasible one (after); standard deviation of g, "
-        "last 20 rounds (jitter).",
         rule=C2,
         runs=MAIN,
         figure="figure_1",
@@ -139,8 +136,6 @@ CLAIMS = (
         id="fedsgm/C3",
         place="text on Figure 1",
         wording="Soft switching has about four times fewer violating rounds than hard switching.",
-        measure="Violating rounds over all 100, and the sum of what g exceeds the level by, hard "
-        "divided by soft.",
         rule=multiverse.C3,
         runs=multiverse.WORKSHOP,
         figure="learning_rates",
@@ -157,9 +152,6 @@ CLAIMS = (
         id="fedsgm/C4",
         place="text on Figure 1",
         wording="The gain in feasibility does not compromise the convergence behaviour.",
-        measure="f of soft against f of hard, paired by seed, at beta = 20 to 60: the workshop "
-        "paper names no beta, the full paper the theory's value, 2/epsilon = 20 here, or two to "
-        "three times it.",
         rule=multiverse.C4,
         runs=multiverse.WORKSHOP,
         figure="sharpness",
@@ -170,7 +162,6 @@ CLAIMS = (
         id="fedsgm/C34",
         place="Section 1",
         wording="Soft switching recovers the hard regime once beta is at least 2/epsilon.",
-        measure="Late f and g at beta = 2/epsilon = 20 against hard switching, paired by seed.",
         rule=recovers("soft"),
         runs=(*MAIN, "soft_beta5"),
         figure="sharpness",
@@ -187,8 +178,6 @@ CLAIMS = (
         id="fedsgm/C25",
         place="text on Figure 1",
         wording="Soft switching has narrower bands over the seeds.",
-        measure="Mean distance of a seed's curve from the median curve over all rounds, in "
-        "thousandths (band_f, band_g), paired by seed.",
         rule=C25,
         runs=("fresh_hard", "fresh_soft"),
         figure="figure_1",
@@ -197,9 +186,6 @@ CLAIMS = (
         id="fedsgm/P1",
         wording="Hard switching spends a share lambda/(1 + lambda) of its late rounds on the "
         "constraint.",
-        measure="Share of constraint rounds in the second half of long uncompressed runs, and its "
-        "mean absolute difference from the formula (gap); lambda is the ratio of the gradients' "
-        "norms at the final model.",
         rule=P1,
         runs=("hard_settled",),
     ),
@@ -207,8 +193,6 @@ CLAIMS = (
         id="fedsgm/P2",
         wording="Soft switching settles at g = epsilon - 1/(beta (1 + lambda)), below the level, "
         "so that violations stop after the descent.",
-        measure="Mean g in the second half of long uncompressed runs against the formula, mean "
-        "absolute difference over seeds (gap); violations after the first feasible round (after).",
         rule=P2,
         runs=("soft_settled",),
     ),

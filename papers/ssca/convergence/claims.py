@@ -119,11 +119,6 @@ COUNTED = (
         place="Sections III to V",
         wording="All updates have closed forms. In a round, the server's work is O(d), and a "
         "client's work is that of SGD.",
-        measure="Bits of the rounds up, down and between clients; numbers that the tensor "
-        "operations of a round of Algorithm k (alg_k) write, at the server and at the clients, "
-        "counted on small networks of 32, 64 and 96 hidden cells: what the second enlargement adds "
-        "to the server's work by what the first adds (linearity); the clients' by those of SGD's, "
-        "for Algorithms 3 and 4 in the whole round (client_ratio).",
         rule=C8,
         runs=(
             *(f"{s}_ssca_B1" for s in SPLITS),
@@ -137,11 +132,6 @@ COUNTED = (
         place="Steps 3 to 6 of the algorithms",
         wording="A round sends only what the algorithms list. It sends no raw features and no "
         "parameters of other clients.",
-        measure="Senders, receivers, numbers and indices of all messages of a recorded round of "
-        "Algorithms 3 and 4, and a client's numbers up and down of Algorithms 1 and 2, on a small "
-        "network: those that the list does not have, and those of the list that are missing "
-        "(alg_k.wrong_messages); bits up and down of all runs of the four on MNIST against those "
-        "that follow from the list (bits_off).",
         rule=C12,
         runs=(*OWN["samples"], *OWN["features"], *LIMITS),
         needs=Needs(exact=True),
@@ -151,10 +141,6 @@ COUNTED = (
         id="ssca/C13",
         place="abstract and security analysis, samples split",
         wording="The messages of a client do not reveal its samples.",
-        measure="On ten random networks: the error of the sample that is read off the gradients of "
-        "a batch of one (error_B1), and for larger batches the number of pixels less the rank of "
-        "the messages' derivative by them (free); the dimension of the features and weights that "
-        "give the messages to the other clients where features are split (free_clients).",
         rule=C13,
         runs=("samples_ssca_B1",),
         needs=Needs(exact=True),
@@ -166,16 +152,7 @@ CLOSE = 0.1  # C5: share of the mean cost by which the two splits may differ
 STEPS = ((1, 10), (10, 100))  # C1: a batch and the next larger one
 TWICE = {10: 5, 100: 50}  # C3: batch -> that of SGD with two steps
 
-COST = (
-    "Training cost on 10,000 pictures of MNIST, 20 seeds: on average over 100 rounds (area), and "
-    "after 10, 30, 50 and 100 (cost_10, ...)"
-)
-GRID = (
-    "SGD with the step a / t^p of the grid a in {0.1, 0.3, 1, 3}, p in {0, 0.3} that has the "
-    "lowest mean cost over the rounds (area), which is what judges"
-)
 NEEDS = Needs(parameters=("rates", "falls"), dead=SEARCHED)
-PAIRED = "Differences (a_vs_b: a minus b) are paired by seed."
 AVERAGE = (
     "Faster means a lower cost on average over the rounds, since the paper shows curves but names "
     "no measure."
@@ -302,8 +279,6 @@ CLAIMS = (
         id="ssca/C1",
         place="Figures 2, 3",
         wording="A larger batch converges faster, for every algorithm.",
-        measure=f"{COST}; of Algorithms 2 and 4, whose cost at the end is set by U, on average "
-        f"alone. {PAIRED}",
         rule=C1,
         runs=(*OWN["samples"], *OWN["features"], *LIMITS),
         figure="figure_2",
@@ -313,7 +288,6 @@ CLAIMS = (
         place="Figure 2",
         wording="With samples split, SSCA converges faster than SGD with one step per round on the "
         "same batch.",
-        measure=f"{COST}; Algorithm 1 against {GRID}. {PAIRED}",
         rule=C2,
         runs=(*OWN["samples"], *grid("samples_sgd", *BATCHES)),
         figure="figure_2",
@@ -326,7 +300,6 @@ CLAIMS = (
         place="Figure 2",
         wording="With batch 10 (100) SSCA converges faster than SGD with two steps per round on "
         "batches of 5 (50), which uses the same number of gradients at the clients.",
-        measure=f"{COST}; Algorithm 1 against {GRID}. {PAIRED}",
         rule=C3,
         runs=(*(f"samples_ssca_B{b}" for b in TWICE), *grid("samples_sgd2", *TWICE.values())),
         figure="figure_2",
@@ -336,8 +309,6 @@ CLAIMS = (
         id="ssca/C4",
         place="Figure 3",
         wording="With features split, SSCA converges faster than SGD on the same batch.",
-        measure=f"{COST}; Algorithm 3 against {GRID}. {PAIRED} Batches are named by their tenth, "
-        "the samples that a client has of them when samples are split.",
         rule=C4,
         runs=(*OWN["features"], *grid("features_sgd", *BATCHES)),
         figure="figure_3",
@@ -350,7 +321,6 @@ CLAIMS = (
         place="Figures 2, 3",
         wording="With equally many gradients in all, SSCA is about as fast with features split as "
         "with samples split.",
-        measure=f"{COST}; Algorithm 3 minus Algorithm 1 from the same start, paired by seed.",
         rule=C5,
         runs=(*OWN["samples"], *OWN["features"]),
         figure="figure_3",

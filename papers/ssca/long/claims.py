@@ -102,9 +102,6 @@ CLAIMS = (
         place="Section VII",
         wording="The constrained algorithms return models that strictly satisfy the constraint "
         "F <= U.",
-        measure="F - U on all training pictures of every seed's model after 100 rounds, as in the "
-        "paper (violation_early), and after 1000 (violation_end), Algorithm 2 with batch 100; with "
-        "rho = t^-0.6 and gamma = t^-0.65, and with the step sizes of the paper's experiments.",
         rule=C7,
         runs=tuple(f"limit_paper_U{u:g}" for u in LEVELS),
         reading=PRINTED,
@@ -116,11 +113,6 @@ CLAIMS = (
         place="Theorem 1",
         wording="The gradient of the objective tends to zero with step sizes that satisfy (4) and "
         "(6).",
-        measure="Norm of the gradient of F + lambda |w|^2 on all training pictures over 1000 "
-        "rounds, Algorithm 1 with rho = t^-0.6 and gamma = t^-0.65, batches 100 and 10: its mean "
-        "in each third of the rounds (gradient_first, ...), its value at the end by that at the "
-        "start (gradient_share), and the slope of its logarithm over that of t from round 500 on "
-        "(fall).",
         rule=C10,
         runs=tuple(f"ssca_valid_B{b}" for b in BATCHES),
         figure="gradient",
@@ -130,9 +122,6 @@ CLAIMS = (
         id="ssca/C11",
         place="Theorem 2",
         wording="As the penalty c grows, the slack of the constraint goes to zero.",
-        measure="Mean slack of the server's problem over the last 50 rounds of 1000 (slack_end), "
-        "in units of the cost; c starts at 1 or at 30 and grows tenfold every 50 rounds as long as "
-        "the slack exceeds 0.001.",
         rule=C11,
         runs=tuple(RUNS.values()),
         figure="penalty",

@@ -108,10 +108,6 @@ CLAIMS = (
         place="Figure 4",
         wording="For every algorithm the squared norm of the model falls as the training cost "
         "rises. In the constrained form U sets the cost directly, and with it the accuracy.",
-        measure="Cost on all training pictures, squared norm and test accuracy after 100 rounds, "
-        "batch 100 (over features 1000), for six lambda and six U: per seed the rank correlation "
-        "of cost and squared norm along the curve of lambda (ssca.order) and of U (limit.order), "
-        "and of U and accuracy (accuracy_order); the cost above U in % of it (excess).",
         rule=C6,
         runs=tuple(
             name
@@ -130,9 +126,6 @@ CLAIMS = (
         place="Theorem 5",
         wording="A solution of the constrained problem (37) with multiplier nu is a stationary "
         "point of the regularized problem (27) with lambda = 1 / nu.",
-        measure="300 digits of 8 x 8 pixels, 16 hidden cells, five seeds: Algorithm 2 with full "
-        "batches, 3000 rounds. The gradient of (27) at the end as a share of that of F (gradient), "
-        "and the same at half the rounds (half_gradient).",
         rule=C9,
         runs=tuple(f"theorem_U{u:g}" for u in THEOREM),
         figure="theorem_5",
