@@ -20,7 +20,7 @@ NUMBERS = {"twice": Number(2.0, 2.0, 2.0, (2.0,)), "half": Number(0.5, 0.5, 0.5,
 
 def claim(paper: str, key: str) -> Claim:
     """A claim that holds if a number is above one."""
-    return Claim(f"x/{paper}{key}", paper, "", "", "", Rule({"": value(key) > 1}, ""), ())
+    return Claim(f"x/{paper}{key}", paper, "", "", Rule({"": value(key) > 1}, ""), ())
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ def specs(p):
 
 
 RULE = Rule({"falls": of("E2_0.1.f") < 9}, f"f {stat('E2_0.1.f')}")
-CLAIM = Claim("own/C1", "ours", "", "It falls.", "Late f.", RULE, ("E2_0.1",))
+CLAIM = Claim("own/C1", "ours", "", "It falls.", RULE, ("E2_0.1",))
 STUDY = Study(
     name="own",
     title="Local steps",

@@ -15,7 +15,7 @@ N = {"a": Number(1.0, 0.5, 1.5, (), "rounds")}
 
 def claim(**more):
     rule = Rule({"small": of("a") < 2}, stat("a"))
-    return Claim("x/C1", "W", "", "", "", rule, ("run",), **more)
+    return Claim("x/C1", "W", "", "", rule, ("run",), **more)
 
 
 def config(seeds=5, **algorithm):
@@ -59,8 +59,8 @@ def test_seeds_that_are_runs_of_their_own_count_together():
     runs = tuple(f"run_seed{s}" for s in range(3))
     configs = {r: {"seeds": [s], "rounds": 9} for s, r in enumerate(runs)}
     rule = claim().rule
-    assert outcome(Claim("x/C1", "W", "", "", "", rule, runs), N, configs, configs).reason == ""
-    two = outcome(Claim("x/C1", "W", "", "", "", rule, runs[:2]), N, configs, configs)
+    assert outcome(Claim("x/C1", "W", "", "", rule, runs), N, configs, configs).reason == ""
+    two = outcome(Claim("x/C1", "W", "", "", rule, runs[:2]), N, configs, configs)
     assert two.reason == "not judged, because run has 2 seeds, at least 3 are needed"
 
 
