@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -79,6 +80,12 @@ def pairs(traces: Traces) -> dict[str, tuple[str, str]]:
                 cell = f"{net}_{split}_{norm}"
                 lam = lambdas(net, split, norm)[0]
                 found[f"{cell}_fw_vs_feddr"] = f"{cell}_fw_{lam:g}", f"{cell}_feddr"
+    found |= {
+        f"fresh_{net}_{split}_fw_vs_feddr": tuple(
+            f"fresh_{net}_{split}_{m}" for m in ("fw", "feddr")
+        )
+        for net, split in product(NETS, SPLITS)
+    }
     found |= {f"many_{s}_sto_vs_feddr": (f"many_{s}_sto", f"many_{s}_feddr") for s in SPLITS}
     return {pair: runs for pair, runs in found.items() if all(run in traces for run in runs)}
 
