@@ -33,6 +33,7 @@
 profile = "full"  # "full": the paper's setting, ten seeds; "quick": a few rounds of three clients
 seeds = None  # seeds of the main rows; each fixes the policy's start and all simulations: full 0 to 9; quick 0, 1
 sweep_seeds = None  # seeds of the sweeps: full 0 to 4; quick 0
+fresh = None  # seeds that C18 alone is judged by: full 100 to 133; quick 100
 rounds = None  # communication rounds T: full 500; quick 2
 free_rounds = None  # rounds of the run without constraint: full 60; quick 2
 clients = None  # clients N, with budgets evenly spaced on [25, 35]: full 10; quick 3

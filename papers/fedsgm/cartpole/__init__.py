@@ -33,6 +33,7 @@ PARAMETERS = parameters(
         (0, 1),
     ),
     sweep_seeds=("seeds of the sweeps", tuple(range(5)), (0,)),
+    fresh=("seeds that C18 alone is judged by", tuple(range(100, 134)), (100,)),
     rounds=("communication rounds T", 500, 2),
     free_rounds=("rounds of the run without constraint", 60, 2),
     clients=("clients N, with budgets evenly spaced on [25, 35]", 10, 3),
@@ -92,6 +93,8 @@ def specs(p: Params) -> dict[str, Spec]:
         **{f"damping{x:g}": replace(soft, damping=float(x)) for x in p["dampings"]},
     }
     found |= {name: replace(sweep, algorithm=method) for name, method in swept.items()}
+    for n in {min(p["sweep_participants"]), max(p["sweep_participants"])}:
+        found[f"fresh_n{n}"] = replace(found[f"half_n{n}"], seeds=p["fresh"])
     return found | calibration(found, p)
 
 
