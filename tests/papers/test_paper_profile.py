@@ -141,7 +141,7 @@ def test_a_damaged_run_is_refused(own):
     loose.spread("own")
     path = store.run_path("own", "paper", "E2_0.1")
     path.write_text(path.read_text(encoding="utf-8")[:-9], encoding="utf-8")
-    refuses("own/paper/E2_0.1.json must be whole JSON", outcome, own)
+    refuses("own/paper/E2_0.1.json must be complete JSON", outcome, own)
 
 
 def test_a_run_that_does_not_train_is_not_judged_at_any_scale(own):
