@@ -228,7 +228,7 @@ plot.show(
 )
 
 # %% [markdown]
-# The figure shows five seeds, which are too few for a verdict. On 34 fresh seeds the paper's order holds
+# The figure shows five seeds, which are too few for a verdict. On thirty-four fresh seeds the paper's order holds
 # ({claim}`fedsgm/C18`): the mean reward over the run is {result}`cartpole/fresh_n3.area:.0f` with 3 clients and
 # {result}`cartpole/fresh_n10.area:.0f` with 10, and the cost changes by {result}`cartpole/fresh_n3.cost_scatter:.1f` and
 # {result}`cartpole/fresh_n10.cost_scatter:.1f` from one late evaluation to the next. With 3 clients a larger share of the
