@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import re
 import shutil
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -120,6 +121,35 @@ def origin(number: Number, provenance: dict[str, object], spec: str) -> str:
     return "; ".join(parts)
 
 
+#: The first cell of a line of the errata, and such a name in the table of statements.
+ERRATUM = re.compile(r"\b[EMYD]\d+\b")
+
+
+def link_errata(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Makes each line of the errata a target, and its name in the table of statements a link."""
+    if app.builder.format != "html":
+        return
+    if docname == "book/errata":
+        for row in doctree.findall(nodes.row):
+            name = row[0].astext()
+            if ERRATUM.fullmatch(name):
+                row["ids"].append(f"erratum-{name}")
+    if docname == "book/statements":
+        for text in [x for row in doctree.findall(nodes.row) for x in row.findall(nodes.Text)]:
+            if not isinstance(text.parent, nodes.math | nodes.reference):
+                text.parent.replace(text, [*linked(str(text))])
+
+
+def linked(text: str) -> Iterator[nodes.Node]:
+    """A text whose names of errata are links."""
+    end = 0
+    for found in ERRATUM.finditer(text):
+        yield nodes.Text(text[end : found.start()])
+        name, end = found[0], found.end()
+        yield nodes.reference("", name, refuri=f"errata.html#erratum-{name}", internal=True)
+    yield nodes.Text(text[end:])
+
+
 def theme_options(app: Sphinx, config: Config) -> None:
     """Adds to jupyter-book's theme options; setting them in _config.yml would replace them all."""
     config.html_theme_options.setdefault("navbar_persistent", [])  # one search bar, not two
@@ -193,6 +223,7 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.connect("source-read", read_numbers)
     app.connect("config-inited", theme_options)
     app.connect("config-inited", without_thebe)
+    app.connect("doctree-resolved", link_errata)
     app.connect("build-finished", copy_mathjax)
     app.connect("build-finished", drop_unused_icons)
     app.connect("builder-inited", formulas_in_sight)

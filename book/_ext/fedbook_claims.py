@@ -6,7 +6,6 @@ print, it is whole.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -36,12 +35,12 @@ from sphinx.util.docutils import SphinxRole
 from papers import STUDIES, all_claims
 from papers.kit import archive
 from papers.kit.claims import PAPERS
-from papers.kit.rules import VERDICTS
+from papers.kit.rules import VERDICTS, Condition
 from papers.kit.run_groups import hours_for
 
 if TYPE_CHECKING:
     from papers.kit.claims import Claim
-    from papers.kit.rules import Outcome, Rule
+    from papers.kit.rules import Outcome
     from papers.kit.study import Study
 
 
@@ -126,29 +125,40 @@ class Claims(BookDirective):
         ]  # fmt: skip
 
     def details(self, e: Row) -> list[nodes.Node]:
-        """The rules by which it is judged, folded away."""
+        """The parts of its rule, what must be known of it, and its control, folded away."""
         claim = e.claim
-        rules = {claim.reading: claim.rule} | {one.name: one.rule for one in claim.readings}
-        return [
-            raw("<details><summary>Rule</summary>"),
-            *(
-                paragraph(nodes.strong("", f"{name}: " * bool(name)), *self.inline(words))
-                for name, words in once(rules).items()
-            ),
-            raw("</details>"),
-        ]
+        found: list[nodes.Node] = []
+        shown: set[str] = set()
+        for name, rule, outcome in (
+            (claim.reading, claim.rule, e.outcome),
+            *((one.name, one.rule, e.readings[one.name]) for one in claim.readings),
+        ):
+            parts = [part_of(*item) for item in rule.primary.items()]
+            control = f"Control, {outcome.control}." if outcome.control else ""
+            if (labels := str([*rule.primary])) not in shown:
+                if claim.readings:
+                    found.append(paragraph(nodes.strong("", name or "The text")))
+                found += parts
+            texts = [x for x in (rule.note, control) if x and x not in shown]
+            found += [paragraph(*self.inline(text)) for text in texts]
+            shown |= {labels, *texts}
+        return [raw("<details><summary>Rule</summary>"), *found, raw("</details>")]
 
 
-def once(rules: Mapping[str, Rule]) -> dict[str, str]:
-    """The words of each reading's rule, once where two differ in the names of their runs alone."""
-    found: dict[str, str] = {}
-    seen: dict[str, str] = {}
-    for name, rule in rules.items():
-        form = re.sub(r"(`[^`]*`(, | and )?)+", "X ", rule.words).partition(". ")[0].rstrip(".")
-        again = f"the rule of “{seen[form]}”, applied to other runs." if form in seen else ""
-        found[name] = again or rule.words
-        seen.setdefault(form, name)
-    return found
+def part_of(label: str, part: Condition | Mapping[str, Condition]) -> nodes.paragraph:
+    """A part of a rule with its cells; the title of each cell is its formal condition."""
+    if isinstance(part, Condition):
+        return paragraph(conditioned(label, part), nodes.Text("."))
+    cells = [conditioned(*item) for item in part.items()]
+    between = [nodes.Text(x) for x in [": ", *[", "] * (len(cells) - 1)]]
+    pairs = zip(between, cells, strict=True)
+    return paragraph(nodes.Text(label), *(x for pair in pairs for x in pair), nodes.Text("."))
+
+
+def conditioned(text: str, condition: Condition) -> nodes.abbreviation:
+    """Words whose title is a formal condition."""
+    words = condition.words.replace("`", "")
+    return nodes.abbreviation(text, text, explanation=words, classes=["result"])
 
 
 def verdict_of(e: Row) -> list[nodes.Node]:

@@ -66,13 +66,17 @@ MAIN = {
     "participants n": ("method.participants", "method.participation"),
     "local steps E": ("method.local_steps",),
     "step size": ("method.lr", "method.eta", "method.step", "method.gamma"),
+    "server's step size": ("method.server_lr",),
+    "least weight": ("method.least",),
     "uplink": ("method.uplink", "method.compressor", "method.gram"),
     "downlink": ("method.downlink",),
     "batch": ("method.batch_size",),
     "rounds T": ("rounds",),
     "seeds": ("seeds",),
     "data": ("problem.data", "problem.name"),
+    "Dirichlet split": ("problem.alpha",),
 }
+WHOLE = ("participants n", "batch")  # where no value means all clients, or all rows
 MOST = 3  # different values that are listed
 
 
@@ -240,8 +244,8 @@ def flat(config: Mapping[str, Any]) -> dict[str, str]:
         values = [parts[p] for p in places if parts.get(p) is not None]
         if values:
             found[label] = text_of(values[0])
-        elif any(p in parts for p in places):
-            found[label] = "all"  # no number of participants, no batch: whoever, whatever there is
+        elif label in WHOLE and any(p in parts for p in places):
+            found[label] = "all"
     return found
 
 
