@@ -381,7 +381,7 @@ class ThemedFigure(SphinxDirective):
     """``{themed-figure} STUDY/FIGURE`` with ``:alt:``, ``:name:`` and the caption as content.
 
     ``:profile: paper`` draws the runs at the paper's scale; ``{themed-figure} overview`` is the
-    picture of all papers.
+    picture of the verdicts.
     """
 
     required_arguments = 1
@@ -424,14 +424,14 @@ class ThemedFigure(SphinxDirective):
         return exported(self.env, study, figure, None, f"{name}-{figure}-page", profile)
 
     def overview(self) -> tuple[dict[str, Path], list[str]]:
-        """What each paper promises, and its verdicts."""
+        """The verdicts on each paper."""
         from papers import STUDIES, overview
         from papers.kit import plot
 
         for path in (path for study in STUDIES for path in files_of(study)):
             self.env.note_dependency(str(path))
         found = overview.standings()
-        svg, data = plot.export(lambda fig: overview.draw(fig, found), (8.2, 4.3))
+        svg, data = plot.export(lambda fig: overview.draw(fig, found), (4.8, 3.6))
         return written(self.env, "overview", svg, plot.to_csv(data)), []
 
 
