@@ -77,6 +77,7 @@ def test_claims_stand_failing_first_with_anchors(build):
     assert 'href="#claim-toy-C1"' in page
     assert 'class="badge-fed is-not-reproduced">not reproduced<' in page
     assert "<summary>Rule</summary>" in page
+    assert 'title="gap below 1">small</abbr>.' in page
 
 
 def test_scoreboard_counts_and_claims_can_be_narrowed(build):

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -194,3 +195,19 @@ def test_the_papers_settings_are_those_that_claims_on_these_runs_name(extension)
     assert figures.of_paper("cmoo_sweeps", ["multi_mnist_fsmgda_steps1"])["rounds T"] == "500"
     assert figures.of_paper("cmoo_sweeps", ["no such run"]) == {}
     assert figures.of_paper("no_study", ["multi_mnist_fsmgda_steps1"]) == {}
+
+
+def test_a_line_of_the_errata_is_a_target_and_its_name_a_link(extension):
+    book = extension("fedbook")
+    rows = [
+        nodes.row("", *(nodes.entry("", nodes.paragraph("", x)) for x in line))
+        for line in (("Y1", "printed"), ("X", "right (Y1, Y12)"))
+    ]
+    app = SimpleNamespace(builder=SimpleNamespace(format="html"))
+    errata, statements = (nodes.container("", *(row.deepcopy() for row in rows)) for _ in range(2))
+    book.link_errata(app, errata, "book/errata")
+    assert [row["ids"] for row in errata] == [["erratum-Y1"], []]
+    book.link_errata(app, statements, "book/statements")
+    links = [(x.astext(), x["refuri"]) for x in statements[1].findall(nodes.reference)]
+    assert links == [(n, f"errata.html#erratum-{n}") for n in ("Y1", "Y12")]
+    assert statements[1][1].astext() == "right (Y1, Y12)"
