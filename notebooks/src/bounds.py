@@ -32,13 +32,13 @@
 # twelve kinds of instances differ in whether the clients agree on the objective, and in how far its minimum lies
 # outside the feasible set.
 #
-# The solution is at 0 and $\lVert w_0\rVert=1$, hence $G=1$, and $D=1$ where all clients take part. With sampled
-# clients, $\mathcal X$ is a ball or, with compression, a box of diameter $D=2$; the switch uses other clients than the
-# update, and $\delta=0.1$. A minibatch contains two of a client's four distances. F Theorem 10 runs on the clipped
-# distances of the [note on weak convexity](note_weakly_convex.ipynb).
+# The Lipschitz constant is $G=1$. The solution is at 0 and $\lVert w_0\rVert=1$, so $D=1$ where all clients take part.
+# With sampled clients, the domain $\mathcal X$ is a ball or, with compression, a box of diameter $D=2$; the switch uses
+# other clients than the update, and $\delta=0.1$. A minibatch contains two of a client's four distances. F Theorem 10
+# runs on the clipped distances of the [note on weak convexity](note_weakly_convex.ipynb).
 #
-# The clients' constraints agree to 0.01, because $\sigma$ enters the theorems for sampled clients in a term that does
-# not fall with $T$.
+# The clients' constraints agree to 0.01, because their spread $\sigma$ enters the theorems for sampled clients in a
+# term that does not fall with $T$.
 # :::
 
 # %% tags=["parameters"]
@@ -80,7 +80,7 @@ numbers, health = page.numbers, page.health
 #
 # In the run names, `F 3` is F Theorem 3. *Printed* is the theorem as the paper states it, and *corrected* is the
 # theorem with the errata of the notes. *Ours* uses a smaller constant $\Gamma$ that the notes prove:
-# $\Gamma=\frac{3E}2-1$ in {prf:ref}`hard-theorem`, or {eq}`eq-comp-gamma-partial`.
+# $\Gamma=\frac{3E}2-1$ in {prf:ref}`hard-theorem` or, for F Theorem 1, {eq}`eq-comp-gamma-partial`.
 #
 # Dots are means over the instances; bands reach from the smallest to the largest instance. The panels print the slopes
 # of $\log\max\{\cdot\}$ against $\log T$, with 95 % intervals over the instances.

@@ -101,7 +101,7 @@ numbers, health = page.numbers, page.health
 # | Fisher damping, KL limit | 0.1, 0.01 | Other dampings are shown below. |
 # | conjugate gradient | 10 iterations on 100 of a client's 1,000 states | These are usual values. |
 # | line search | on the divergence alone | The switched direction ascends no single objective. |
-# | advantages | $\lambda=0.97$, $\gamma=1$ | The paper prints $\gamma$. |
+# | generalized advantages | $\lambda=0.97$, $\gamma=1$ | The paper prints $\gamma$. |
 # | critics | ridge regression on 100 random cosine features of state and time, averaged over the participants | They are as good as networks on this task, and fast. |
 # | estimate of the cost | first episode of each of 5 environments | It is unbiased. Completed episodes alone are too short, so their cost is too low. |
 # | budgets | evenly spaced on $[25,35]$ | The line in the paper's figures is at their mean, 30. |
@@ -225,10 +225,10 @@ plot.show(
 # %% [markdown]
 # The figure shows five seeds, too few for a verdict. On thirty-four fresh seeds the paper's order holds
 # ({claim}`fedsgm/C18`). The mean reward over the run is {result}`cartpole/fresh_n3.area:.0f` with 3 clients and
-# {result}`cartpole/fresh_n10.area:.0f` with 10. The cost changes by {result}`cartpole/fresh_n3.cost_scatter:.1f` and
-# {result}`cartpole/fresh_n10.cost_scatter:.1f` from one late evaluation to the next. Shares of
-# {result}`cartpole/fresh_n3.violating:.2f` and {result}`cartpole/fresh_n10.violating:.2f` of the late rounds violate
-# the budget.
+# {result}`cartpole/fresh_n10.area:.0f` with 10. In this order, the cost changes by
+# {result}`cartpole/fresh_n3.cost_scatter:.1f` and {result}`cartpole/fresh_n10.cost_scatter:.1f` from one late
+# evaluation to the next, and shares of {result}`cartpole/fresh_n3.violating:.2f` and
+# {result}`cartpole/fresh_n10.violating:.2f` of the late rounds violate the budget.
 
 # %% [markdown]
 # ## What the paper leaves open

@@ -74,9 +74,8 @@ print(source_text(traces, "forty attributes of a digit and an item"))
 # The same forty attributes make three problems: two tasks of twenty attributes (one for the digit, one for the item),
 # five tasks of eight, and forty tasks of one. The loss of a task is the mean cross-entropy of its attributes, so the
 # mean loss over the tasks is the same in all three problems. The mean accuracy is the share of right answers. The tasks
-# share the encoder, and each has a linear decoder. All clients hold equally many pictures, split by Dirichlet shares
-# over the 100 pairs of classes. Each problem has its own split, because the split is drawn after the network has been
-# initialized.
+# share the encoder, and each has a linear decoder. All clients hold equally many pictures, and a Dirichlet split deals
+# out the 100 pairs of classes. The three problems have different splits.
 #
 # Both methods use the paper's step sizes $\eta_s/\eta_c$: 1 / 0.2 for forty tasks, as on CelebA, and 1.6 / 0.3 for five
 # tasks, as on CelebA-5. For two tasks, which the paper does not have, we use the step sizes for five. Within a problem,
@@ -107,8 +106,7 @@ report.runs_table(numbers, runs, held, health)
 # ## The lead and the number of tasks
 #
 # In the column *equal rounds* both methods have done all their rounds. In the column *equal uploads* FSMGDA stops when
-# it has sent as much as FedCMOO in all its rounds, and its accuracy is compared with that of FedCMOO's last model. For
-# two tasks the uploads are almost the same.
+# it has sent as much as FedCMOO in all its rounds, and its accuracy is compared with that of FedCMOO's last model.
 
 # %% tags=["remove-input"]
 leads = {f"{t} tasks": s for s, t in SETS.items()}

@@ -20,8 +20,8 @@
 # FedCMOO {cite}`askin2025fedcmoo` computes its weights from an estimated Gram matrix: every client compresses the
 # Jacobian of its objectives to the length of one gradient, and the server estimates the matrix from these messages.
 # Along FedCMOO runs, this page compares the estimates with the exact matrix (the paper's Table 3). It also compares
-# what a round of local training gains on the clients' own rows with FedCMOO and with FSMGDA (Figure 11). A *probe*
-# measures both: an algorithm that follows the run of another one without changing it, and reports more about it.
+# what a round of local training gains on the clients' own rows with FedCMOO and with FSMGDA (Figure 11). A *probe*, an
+# algorithm that follows another's run without changing it, measures both.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": all pictures, 100 clients; "quick": stand-ins, six clients, no CIFAR-10
@@ -214,10 +214,10 @@ report.paper_table(page.study, numbers)
 #
 # | open in the paper | chosen here |
 # | --- | --- |
-# | the norm in nRMSE, printed with index 2 | the Frobenius norm, as in the code |
+# | the norm in the error (nRMSE), printed with index 2 | the Frobenius norm, as in the code |
 # | the rounds of Table 3 | the first rounds of training: 30 on MultiMNIST and MNIST + Fashion-MNIST, 2 on CIFAR-10 with digits, 3 with forty attributes |
 # | CelebA | forty attributes of the pictures of MNIST + Fashion-MNIST, with six participants, one minibatch for all objectives, and the step sizes of CelebA |
-# | the "proper scale" of the sum of Gram matrices | the best multiple in the Frobenius norm |
+# | the "proper scale" of the sum of the clients' Gram matrices | the best multiple in the Frobenius norm |
 # | the order of folding | blocks, as in the code; rows and columns are shown as well |
 # | the rounds of Figure 11, and what it compares | 40 rounds; each of FSMGDA's models is judged on its own objective |
 #

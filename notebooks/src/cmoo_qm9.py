@@ -159,7 +159,7 @@ report.paper_table(page.study, numbers)
 # | in the paper or its code | here |
 # | --- | --- |
 # | 20,000 molecules in the validation and test sets together | the same split, but the losses in the figures use only the first test molecules |
-# | the losses of FedCMOO-Pref are evaluated on all data of a client | on a random batch of these data |
+# | the losses of FedCMOO-Pref are evaluated on all data of a client | we evaluate them on a random batch |
 # | the hybridization of an atom comes from a chemistry package | it is derived from the bonds of the atom |
 # | the model is reset when the training loss grows by half (code) | the model is never reset |
 #

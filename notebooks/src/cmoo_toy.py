@@ -218,9 +218,9 @@ _ = check("FedCMOO's and FSMGDA's weight of objective 1 is below 0.1", max(at("f
 #
 # The [list of differences](../book/errata.md#fedcmoo) refers to these small computations.
 #
-# **The sketch is biased.** The theorem requires $\mathbb E\,\mathcal Q(x)=x$. We compress one Jacobian many times and
-# take the mean. With randomized SVDs, this mean does not approach the Jacobian. With scaled random masks, it comes
-# closer the more draws are averaged.
+# **The sketch is biased.** The theorem requires $\mathbb E\,\mathcal Q(x)=x$. With randomized SVDs, the mean of many
+# compressions of one Jacobian does not approach this Jacobian. With scaled random masks, it comes closer the more draws
+# are averaged.
 
 # %% tags=["remove-input", "nbval-check-output"]
 rng = torch.Generator().manual_seed(0)

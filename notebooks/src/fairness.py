@@ -15,7 +15,7 @@
 #
 # **Result.** Without the constraint, the network's mean outputs for men and for women differ by
 # {result}`fairness/fedavg.g:.2f`. Every tuned method meets the constraint on this gap at the price of one or two points
-# of accuracy. Soft FedSGM has the smallest gap of the federated methods, but not the smallest loss: its loss is
+# of accuracy. Soft FedSGM has the smallest gap of the tuned federated methods, but not the smallest loss: its loss is
 # {result}`fairness/soft.f:.3f`, that of hard FedSGM {result}`fairness/hard.f:.3f` and that of the tuned penalty
 # {result}`fairness/penalty.f:.3f`. The paper says that soft FedSGM is better in both gap and loss
 # ({claim}`fedsgm/C22`). With the paper's step size of $10^{-4}$, read as plain gradient steps, the constraint holds

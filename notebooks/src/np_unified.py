@@ -176,8 +176,8 @@ plot.show(
 )
 
 # %% [markdown]
-# Convergence is less stable at $\beta=20$ than at 40 in {result}`np_unified/C14.share:.0%` of the settings that the
-# paper leaves open ({claim}`fedsgm/C14`).
+# The paper says that convergence is less stable at $\beta=20$ than at 40. This holds in
+# {result}`np_unified/C14.share:.0%` of the settings that the paper leaves open ({claim}`fedsgm/C14`).
 
 # %% [markdown]
 # ## Figure 6: against a fixed penalty

@@ -21,9 +21,9 @@
 # The workshop paper {cite}`upadhyay2025switching` asks for a classifier that is good on the majority class *while* its
 # loss on the minority class stays below a level. Ten clients hold equal parts of the Breast Cancer Wisconsin data
 # {cite}`wolberg1995breast`. In every round each client takes five local steps and sends one in ten coordinates of the
-# resulting change. A switching rule determines what a round works on: **hard** switching spends it on the objective or
-# on the constraint, **soft** switching on a mixture. In the mixture the weight of the constraint rises along a ramp to
-# 1 at the level.
+# change of its model. A switching rule determines what a round works on: **hard** switching spends it on the objective
+# or on the constraint, **soft** switching on a mixture. In the mixture the weight of the constraint rises along a ramp
+# to 1 at the level.
 #
 # The paper's Figure 1 averages over three splits of the data, ours over sixty. Two formulas below predict how often
 # hard switching violates the constraint and where soft switching settles; the runs agree with them.
