@@ -28,14 +28,14 @@
 # :::{admonition} The problems
 # :class: note
 # Ten clients have $f_j(w)=\lVert w-a_j\rVert$ and $g_j(w)=\lVert w-b_j\rVert-c$ in $\mathbb R^{10}$
-# (`papers.fedsgm.problems.norms`). These losses are convex and 1-Lipschitz, but neither smooth nor strongly convex. The
-# twelve kinds of instances differ in whether the clients agree on the objective, and in how far its minimum lies
-# outside the feasible set.
+# (`papers.fedsgm.problems.norms`). These losses are convex and 1-Lipschitz ($G=1$), but neither smooth nor strongly
+# convex. The twelve kinds of instances differ in whether the clients agree on the objective, and in how far its minimum
+# lies outside the feasible set.
 #
-# The Lipschitz constant is $G=1$. The solution is at 0 and $\lVert w_0\rVert=1$, so $D=1$ where all clients take part.
-# With sampled clients, the domain $\mathcal X$ is a ball or, with compression, a box of diameter $D=2$; the switch uses
-# other clients than the update, and $\delta=0.1$. A minibatch contains two of a client's four distances. F Theorem 10
-# runs on the clipped distances of the [note on weak convexity](note_weakly_convex.ipynb).
+# The solution is at 0 and $\lVert w_0\rVert=1$, so $D=1$ where all clients take part. With sampled clients, the domain
+# $\mathcal X$ is a ball or, with compression, a box of diameter $D=2$; the switch uses other clients than the update,
+# and $\delta=0.1$. A minibatch contains two of a client's four distances. F Theorem 10 runs on the clipped distances of
+# the [note on weak convexity](note_weakly_convex.ipynb).
 #
 # The clients' constraints agree to 0.01, because their spread $\sigma$ enters the theorems for sampled clients in a
 # term that does not fall with $T$.
@@ -123,7 +123,8 @@ report.runs_table(numbers, labels, {"slope": "slope reached", "slope_bound": "sl
 #
 # The slope is nearer to zero than $-\frac12$ if the threshold is so large that $g$ does not reach it. This happens at
 # short horizons, and on instances whose objective hardly pulls out of the feasible set. The runs of F Theorems 1 and 9
-# hardly leave this regime before $T=10^4$. The bounds for sampled clients also flatten, towards the term with $\sigma$.
+# hardly leave this regime before $T=10^4$. The bounds for sampled clients also flatten, because their term with
+# $\sigma$ does not fall with $T$.
 
 # %% [markdown]
 # ## Other thresholds, other steps
@@ -180,9 +181,9 @@ plot.show(
 #    maximum exceeds $-\frac D{\sqrt d}$. At $w^*$ both parts are equal to this value.
 # 2. *Steps.* Suppose that the first part is the larger one and that some coordinate is still zero. Then a subgradient
 #    is $G$ times the unit vector of such a coordinate. One step lowers this coordinate to $-\eta G$ and leaves the
-#    maximum at 0. After $k\le ET$ steps, $\eta=\eta(\Gamma)$ and $\Gamma\ge\frac12$ imply $\lVert w\rVert=\eta G\sqrt
-#    k\le\eta G\sqrt{ET}=\frac D{\sqrt{2\Gamma}}\le D$. So the second part is below 0, and $g<0$: no round works on the
-#    constraint.
+#    maximum at 0. After $k\le ET$ steps, $\eta=\eta(\Gamma)$ and $\Gamma\ge\frac12$ imply
+#    $\lVert w\rVert=\eta G\sqrt k\le\eta G\sqrt{ET}=\frac D{\sqrt{2\Gamma}}\le D$. So the second part is below 0, and
+#    $g<0$: no round works on the constraint.
 # 3. *Average.* All $w_t$ with $t<T$ together have changed at most $E(T-1)$ coordinates, which is fewer than $d$. In
 #    $\bar w$ the unchanged coordinates are 0 and no coordinate is positive, so $f(\bar w)=0$. Finally,
 #    $f(w^*)=-\frac{DG}{\sqrt d}$.
@@ -190,8 +191,8 @@ plot.show(
 #
 # With $\Gamma_{\rm direct}$ and $E=1$ we have $2\Gamma=1$. By {eq}`eq-bnd-gap` the bound is then attained for every $T$
 # (checked below). $f$ is the classical example for lower complexity bounds: no method that uses $T$ subgradients can do
-# better on all problems. For $E>1$ the factor $\sqrt{2\Gamma}=\sqrt{3E-2}$ remains open. With the printed $\Gamma=2E^2$
-# this factor is $2E$.
+# better on all problems. For $E>1$ bound and staircase differ by the factor $\sqrt{2\Gamma}=\sqrt{3E-2}$, and whether
+# the bound can be improved remains open. With the printed $\Gamma=2E^2$ this factor is $2E$.
 
 # %% [markdown]
 # ## Checks

@@ -93,7 +93,7 @@ numbers, health = page.numbers, page.health
 # common and its own policy, compressed with error feedback. The policy is a Gaussian, whose mean and logarithmic
 # standard deviation come from a network 4-128-128-2 with exactly the paper's $d=17\,410$ parameters.
 #
-# The paper says only "TRPO", so we had to choose these settings:
+# The paper says only "TRPO"; we chose these settings:
 #
 # | Open in the paper | Our choice | Reason |
 # | --- | --- | --- |

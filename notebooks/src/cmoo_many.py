@@ -138,7 +138,7 @@ report.claims_table(page.study, traces, numbers, page.params)
 # | --- | --- |
 # | CelebA: 162,770 training faces in colour, 32 x 32 pixels | 60,000 grey pictures of a digit and an item, 28 x 28 pixels |
 # | ResNet-18 with 11.2 million parameters | a LeNet-like encoder of 28,515 parameters, without dropout |
-# | 10 clients in a round | 5 of 100 clients in a round |
+# | 10 clients in a round | 5 of 100 |
 # | the number of rounds is not printed | {result}`cmoo_many/rounds:.0f` rounds |
 # | $M=40$ and $M=5$ | also $M=2$, from the same attributes |
 # | the batches of the Gram step | one batch for each task, as in the authors' code |

@@ -156,7 +156,7 @@ report.runs_table(numbers, pairs, measures, health)
 # ## The method, or its step size?
 #
 # With the step sizes that the paper prints, FedCMOO's model moves three times as far in a round as FSMGDA's. The table
-# therefore runs every method with the step sizes of all three, on MNIST + Fashion-MNIST. At none of them do the seeds
+# therefore runs every method with the step sizes of all three, on MNIST + Fashion-MNIST. At no step sizes do the seeds
 # show a difference between FedCMOO and a plain average of the losses. FedCMOO is ahead of FSMGDA at the two larger
 # client step sizes and behind it at FSMGDA's own.
 

@@ -180,7 +180,7 @@ report.runs_table(numbers, {k: v for k, v in edges.items() if "M2" in v}, {"allo
 # By {prf:ref}`pref-lemma-direction`, $\nabla\mu=\nabla\mathbf Fa/\sum_kr_kF_k$ with FedCMOO-Pref's balancing vector
 # $a$. Hence $\mu$ falls along $-\nabla\mathbf Fa$. We test this at random models with random preferences. The table
 # compares the central difference of $\mu$ with the formula. It also shows the share of the models at which $\mu$ is
-# lower after a step, for four lengths of the step.
+# lower after steps of four lengths.
 
 # %% tags=["remove-input"]
 probes = {f"M = {M}": f"probe_M{M}" for M in page.objectives}
