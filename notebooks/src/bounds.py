@@ -13,33 +13,32 @@
 # %% [markdown]
 # # Bound against practice
 #
-# **Result.** Every promise is kept on every instance. With hard switching the worst instance reaches
-# {result}`bounds/hard_printed_T10000.top:.2f` of its bound. A tenth of the theorem's threshold yields a better model,
-# with an accuracy of {result}`bounds/hard_scaled_x0.1s1.share:.2f` of the bound in place of
-# {result}`bounds/hard_scaled_x1s1.share:.2f`. On one instance our smaller bound is met exactly.
+# **Result.** On every instance, every method of FedSGM reaches the accuracy that its theorem promises. With hard
+# switching the worst instance reaches {result}`bounds/hard_printed_T10000.top:.2f` of its bound. With a tenth of the
+# theorem's threshold the model is better: its accuracy is {result}`bounds/hard_scaled_x0.1s1.share:.2f` of the bound in
+# place of {result}`bounds/hard_scaled_x1s1.share:.2f`. On one instance our smaller bound is met exactly.
 #
-# A convergence theorem of FedSGM prescribes a step size $\eta$ and a threshold $\epsilon$. It promises that the
-# averaged iterate $\bar w$ is $\epsilon$-accurate. In the papers' experiments the promised $\epsilon$ is far above all
-# measurements, so these experiments cannot test the theorems.
-#
-# This page uses problems where all constants are known. Every method runs with the step size and the threshold of its
-# own theorem. We compare the accuracy that it reaches, $\max\{f(\bar w)-f^*,\,g(\bar w)\}$, with the promised accuracy.
-# F and W denote {cite}`fedsgm2025` and {cite}`upadhyay2025switching`.
+# A convergence theorem of FedSGM prescribes a step size $\eta$ and a threshold $\epsilon$, and promises that the
+# averaged iterate $\bar w$ is $\epsilon$-accurate. The papers' experiments cannot test this promise, because their
+# promised $\epsilon$ is far above all measurements. Here all constants of the problems are known, and every method runs
+# with the step size and the threshold of its own theorem. We compare the accuracy that it reaches,
+# $\max\{f(\bar w)-f^*,\,g(\bar w)\}$, with the promised one. F and W denote {cite}`fedsgm2025` and
+# {cite}`upadhyay2025switching`.
 #
 # :::{admonition} The problems
 # :class: note
 # Ten clients have $f_j(w)=\lVert w-a_j\rVert$ and $g_j(w)=\lVert w-b_j\rVert-c$ in $\mathbb R^{10}$
-# (`papers.fedsgm.problems.norms`). These losses are convex and 1-Lipschitz, but neither smooth nor strongly convex. The
-# twelve kinds of instances differ in whether the clients agree on the objective, and in how far its minimum lies
-# outside the feasible set.
+# (`papers.fedsgm.problems.norms`). These losses are convex and 1-Lipschitz ($G=1$), but neither smooth nor strongly
+# convex. The twelve kinds of instances differ in whether the clients agree on the objective, and in how far its minimum
+# lies outside the feasible set.
 #
-# The solution is at 0 and $\lVert w_0\rVert=1$, hence $G=1$, and $D=1$ where all clients take part. With sampled
-# clients, $\mathcal X$ is a ball or, with compression, a box of diameter $D=2$. The switch then uses other clients than
-# the update, and $\delta=0.1$. A minibatch contains two of the four distances of a client. F Theorem 10 runs on the
-# clipped distances of the [note on weak convexity](note_weakly_convex.ipynb).
+# The solution is at 0 and $\lVert w_0\rVert=1$, so $D=1$ where all clients take part. With sampled clients, the domain
+# $\mathcal X$ is a ball or, with compression, a box of diameter $D=2$; the switch uses other clients than the update,
+# and $\delta=0.1$. A minibatch contains two of a client's four distances. F Theorem 10 runs on the clipped distances of
+# the [note on weak convexity](note_weakly_convex.ipynb).
 #
-# The clients' constraints agree to 0.01, because $\sigma$ enters the theorems for sampled clients in a term that does
-# not fall with $T$.
+# The clients' constraints agree to 0.01, because their spread $\sigma$ enters the theorems for sampled clients in a
+# term that does not fall with $T$.
 # :::
 
 # %% tags=["parameters"]
@@ -70,8 +69,7 @@ page = STUDIES["bounds"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# If you change this cell, the results below change with it. Results that are stored for its configuration are loaded;
-# others are computed. The study's other runs use other values.
+# Changing this cell changes the results below; stored runs are loaded.
 
 # %%
 traces = page.run()  # the theorems choose the steps; give a run by its name another algorithm
@@ -80,12 +78,12 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## Along the number of rounds
 #
-# In the run names, `F 3` is F Theorem 3; *printed* is the theorem as the paper states it, and *corrected* is the
-# theorem with the errata of the notes. *Ours* uses a smaller $\Gamma$ that the notes prove: $\Gamma=\frac{3E}2-1$ in
-# {prf:ref}`hard-theorem`, or {eq}`eq-comp-gamma-partial`.
+# In the run names, `F 3` is F Theorem 3. *Printed* is the theorem as the paper states it, and *corrected* is the
+# theorem with the errata of the notes. *Ours* uses a smaller constant $\Gamma$ that the notes prove:
+# $\Gamma=\frac{3E}2-1$ in {prf:ref}`hard-theorem` or, for F Theorem 1, {eq}`eq-comp-gamma-partial`.
 #
-# Dots are means over the instances; bands reach from the smallest to the largest instance. The numbers in the panels
-# are the slopes fitted to $\log\max\{\cdot\}$ against $\log T$, with 95 % intervals over the instances.
+# Dots are means over the instances; bands reach from the smallest to the largest instance. The panels print the slopes
+# of $\log\max\{\cdot\}$ against $\log T$, with 95 % intervals over the instances.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -120,14 +118,13 @@ labels = {
 report.runs_table(numbers, labels, {"slope": "slope reached", "slope_bound": "slope of the bound"}, health)
 
 # %% [markdown]
-# The reached accuracy stays just below the bound: at $T=10^4$ the worst instance reaches
-# {result}`bounds/hard_printed_T10000.top:.2f` of it (F Theorem 3). Where the objective pulls out of the feasible set,
-# hard switching keeps $g(w_t)$ *at the threshold*, and the threshold is the bound. So the reached accuracy is the
-# requested accuracy, and its slope is the slope of the threshold.
+# Where the objective pulls out of the feasible set, hard switching (F Theorem 3) keeps $g(w_t)$ *at the threshold*, and
+# the threshold is the bound. The reached accuracy is then the requested one, and its slope is that of the threshold.
 #
-# A slope nearer to zero than $-\frac12$ arises if the threshold is so large that $g$ does not reach it. This happens at
-# short horizons, and on instances whose objective hardly pulls out of the feasible set. F Theorems 1 and 9 hardly leave
-# this region before $T=10^4$. The bounds for sampled clients also flatten, towards the term with $\sigma$.
+# The slope is nearer to zero than $-\frac12$ if the threshold is so large that $g$ does not reach it. This happens at
+# short horizons, and on instances whose objective hardly pulls out of the feasible set. The runs of F Theorems 1 and 9
+# hardly leave this regime before $T=10^4$. The bounds for sampled clients also flatten, because their term with
+# $\sigma$ does not fall with $T$.
 
 # %% [markdown]
 # ## Other thresholds, other steps
@@ -147,18 +144,16 @@ plot.show(
 )
 
 # %% [markdown]
-# With a tenth of the threshold, the mean accuracy is {result}`bounds/hard_scaled_x0.1s1.share:.2f` of the bound; with
-# three times the step as well, it is {result}`bounds/hard_scaled_x0.1s3.share:.2f`. With the theorem's own values it is
-# {result}`bounds/hard_scaled_x1s1.share:.2f`. With a tenth of the threshold the accuracy also falls faster than
-# $T^{-1/2}$ on these instances (table above).
-#
-# The theorem does not cover such thresholds. Its proof fails for a threshold below $B(\Gamma)$, and there may be
-# instances on which the promise is missed.
+# With a tenth of the threshold, the mean accuracy is {result}`bounds/hard_scaled_x0.1s1.share:.2f` of the bound, and
+# with three times the step as well {result}`bounds/hard_scaled_x0.1s3.share:.2f`. On these instances the accuracy then
+# also falls faster than $T^{-1/2}$ (table above). The theorem does not cover such thresholds: its proof fails below the
+# bound $B(\Gamma)$, and there may be instances on which the promise is missed.
 
 # %% [markdown]
 # ## An instance on which the bound is met
 #
-# For $E=1$ the constant of {prf:ref}`hard-theorem` with $\Gamma_{\rm direct}$ cannot be improved.
+# For $E=1$ the constant of {prf:ref}`hard-theorem` with $\Gamma_{\rm direct}$ cannot be improved. In this theorem
+# $B(\Gamma)$ is the bound and $\eta(\Gamma)$ the step size.
 #
 # ```{prf:lemma} The staircase
 # :label: bnd-lemma-stairs
@@ -181,22 +176,23 @@ plot.show(
 # ```{prf:proof}
 # We proceed in steps.
 #
-# 1. *Solution.* If $\lVert w\rVert\le D$, then $\max_iw_i\ge-\frac{\lVert w\rVert}{\sqrt d}\ge-\frac D{\sqrt d}$. If
-#    $\lVert w\rVert>D$, the second part of the maximum exceeds $-\frac D{\sqrt d}$. At $w^*$ both parts are equal to
-#    this value.
+# 1. *Solution.* Let $\lVert w\rVert\le D$. Some coordinate has $\lvert w_i\rvert\le\frac{\lVert w\rVert}{\sqrt d}$, so
+#    $\max_iw_i\ge-\frac{\lVert w\rVert}{\sqrt d}\ge-\frac D{\sqrt d}$. If $\lVert w\rVert>D$, the second part of the
+#    maximum exceeds $-\frac D{\sqrt d}$. At $w^*$ both parts are equal to this value.
 # 2. *Steps.* Suppose that the first part is the larger one and that some coordinate is still zero. Then a subgradient
 #    is $G$ times the unit vector of such a coordinate. One step lowers this coordinate to $-\eta G$ and leaves the
-#    maximum at 0. After $k\le ET$ steps $\lVert w\rVert=\eta G\sqrt k\le\eta G\sqrt{ET}=\frac D{\sqrt{2\Gamma}}\le D$.
-#    So the second part is below 0, and $g<0$: no round works on the constraint.
+#    maximum at 0. After $k\le ET$ steps, $\eta=\eta(\Gamma)$ and $\Gamma\ge\frac12$ imply
+#    $\lVert w\rVert=\eta G\sqrt k\le\eta G\sqrt{ET}=\frac D{\sqrt{2\Gamma}}\le D$. So the second part is below 0, and
+#    $g<0$: no round works on the constraint.
 # 3. *Average.* All $w_t$ with $t<T$ together have changed at most $E(T-1)$ coordinates, which is fewer than $d$. In
 #    $\bar w$ the unchanged coordinates are 0 and no coordinate is positive, so $f(\bar w)=0$. Finally,
 #    $f(w^*)=-\frac{DG}{\sqrt d}$.
 # ```
 #
-# With $\Gamma_{\rm direct}$ and $E=1$ we have $2\Gamma=1$. So the bound is attained for every $T$ (checked below). $f$
-# is the classical example for lower complexity bounds: no method that uses $T$ subgradients can do better on all
-# problems. For $E>1$ the factor $\sqrt{2\Gamma}=\sqrt{3E-2}$ remains open, and the printed $\Gamma=2E^2$ is too large
-# by the factor $2E$.
+# With $\Gamma_{\rm direct}$ and $E=1$ we have $2\Gamma=1$. By {eq}`eq-bnd-gap` the bound is then attained for every $T$
+# (checked below). $f$ is the classical example for lower complexity bounds: no method that uses $T$ subgradients can do
+# better on all problems. For $E>1$ bound and staircase differ by the factor $\sqrt{2\Gamma}=\sqrt{3E-2}$, and whether
+# the bound can be improved remains open. With the printed $\Gamma=2E^2$ this factor is $2E$.
 
 # %% [markdown]
 # ## Checks

@@ -15,19 +15,16 @@
 #
 # **Result.** The cost stays at the budget. With soft switching and no compression,
 # {result}`cartpole/soft_none.success:.0%` of the seeds end at the paper's reward of 200, at a cost of
-# {result}`cartpole/soft_none.cost:.0f`. A seed either succeeds or stays on a plateau for hundreds of rounds. The result
-# depends on the choice between soft and hard switching, on the sharpness $\beta$, and on two numbers that the paper
-# does not print: the damping of the Fisher matrix and the number of states over which that matrix is averaged. The
-# differences between the compressors of Table 1 are no larger than the scatter over the seeds.
+# {result}`cartpole/soft_none.cost:.0f`. A seed either succeeds or stays on a plateau for hundreds of rounds. The reward
+# depends on the switching rule, on the sharpness $\beta$, and on two numbers that the paper does not print: the damping
+# of the Fisher matrix and the number of states over which this matrix is averaged. The differences between the
+# compressors of Table 1 are no larger than the scatter over the seeds.
 #
-# The task is to balance a pole on a cart for 200 steps while the cart keeps away from five stretches
-# of its track. The full paper {cite}`fedsgm2025` uses this constrained Markov decision process
-# {cite}`schulman2015trpo` as its reinforcement-learning example (Figures 3 and 4 and Table 1). Each of ten clients runs
-# its own environments and has its own budget of costly steps, between 25 and 35 per episode. The
-# server switches between reward and cost according to the mean of the costs that the sampled clients report.
-#
-# At the damping of our main runs, even training without compression is slower than
-# the paper's. We do not judge the paper's statements on Top-K from these runs.
+# A pole must be balanced on a cart for 200 steps while the cart keeps away from five stretches of its track. This
+# constrained Markov decision process {cite}`schulman2015trpo` is the reinforcement-learning example of the full paper
+# {cite}`fedsgm2025` (Figures 3 and 4 and Table 1). Each of ten clients runs its own environments and has its own budget
+# of costly steps, between 25 and 35 per episode. The server switches between reward and cost according to the mean of
+# the costs that the sampled clients report.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": the paper's setting, ten seeds; "quick": a few rounds of three clients
@@ -70,7 +67,7 @@ page = STUDIES["cartpole"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Changing this cell changes the results below. Stored runs are loaded, all others are computed.
+# Changing this cell changes the results below; stored runs are loaded.
 
 # %%
 problem = partial(cartpole, clients=page.clients, environments=page.environments)
@@ -92,11 +89,11 @@ numbers, health = page.numbers, page.health
 # The local step is one step of trust-region policy optimization (TRPO) {cite}`schulman2015trpo`. The client normalizes
 # the advantages of reward and of cost and combines them as $A=(1-\sigma)A_r-\sigma A_c$. It then moves the policy along
 # the natural gradient of $\mathbb E[\log\pi\,A]$ until the Kullback-Leibler (KL) divergence reaches its limit. The rest
-# of FedSGM is unchanged, with $E=1$ and step size 1. A client sends $\Delta_j=w_t-u_j$, the difference between the
-# common and its own policy, compressed with error feedback. The policy is a Gaussian. A network 4-128-128-2 computes
-# its mean and the logarithm of its standard deviation and has exactly the paper's $d=17\,410$ parameters.
+# of FedSGM is unchanged, with $E=1$ and step size 1: a client sends $\Delta_j=w_t-u_j$, the difference between the
+# common and its own policy, compressed with error feedback. The policy is a Gaussian, whose mean and logarithmic
+# standard deviation come from a network 4-128-128-2 with exactly the paper's $d=17\,410$ parameters.
 #
-# The paper says only "TRPO". We had to choose the following settings:
+# The paper says only "TRPO"; we chose these settings:
 #
 # | Open in the paper | Our choice | Reason |
 # | --- | --- | --- |
@@ -104,7 +101,7 @@ numbers, health = page.numbers, page.health
 # | Fisher damping, KL limit | 0.1, 0.01 | Other dampings are shown below. |
 # | conjugate gradient | 10 iterations on 100 of a client's 1,000 states | These are usual values. |
 # | line search | on the divergence alone | The switched direction ascends no single objective. |
-# | advantages | $\lambda=0.97$, $\gamma=1$ | The paper prints $\gamma$. |
+# | generalized advantages | $\lambda=0.97$, $\gamma=1$ | The paper prints $\gamma$. |
 # | critics | ridge regression on 100 random cosine features of state and time, averaged over the participants | They are as good as networks on this task, and fast. |
 # | estimate of the cost | first episode of each of 5 environments | It is unbiased. Completed episodes alone are too short, so their cost is too low. |
 # | budgets | evenly spaced on $[25,35]$ | The line in the paper's figures is at their mean, 30. |
@@ -115,8 +112,6 @@ numbers, health = page.numbers, page.health
 
 # %% [markdown]
 # ### A check before anything else: without the constraint
-#
-# A method that cannot balance the pole without a constraint says nothing about constraints.
 
 # %% tags=["remove-input", "nbval-check-output"]
 _ = check("the policy has 17,410 parameters", cartpole(0).dim == 17_410)
@@ -130,7 +125,7 @@ _ = check("with an infinite threshold no round works on the cost", never)
 # %% [markdown]
 # ## Figure 3: soft against hard, federated against centralized
 #
-# As in the paper, the bands show a fifth of a standard deviation. In the federated runs seven of ten clients take part
+# The bands show a fifth of a standard deviation, as in the paper. In the federated runs seven of ten clients take part
 # in a round, and Top-K keeps half of the entries in both directions.
 
 # %% tags=["remove-input"]
@@ -147,8 +142,8 @@ plot.show(
 # %% [markdown]
 # ### Seeds that succeed
 #
-# Each mean above mixes seeds that learned to balance with seeds that got stuck. We say that a seed *succeeds* if it
-# ends with a reward of at least 190 and a cost of at most 30.
+# Each mean above mixes seeds that learned to balance with seeds that got stuck. A seed *succeeds* if it ends with a
+# reward of at least 190 and a cost of at most 30.
 
 # %% tags=["remove-input"]
 labels = {"federated, soft": "soft_top0.5", "federated, hard": "hard_top0.5"}
@@ -161,35 +156,35 @@ measures |= {"first": "first success", "violating": "share violating, second hal
 report.runs_table(numbers, labels, measures, health)
 
 # %% [markdown]
-# If the Fisher matrix is averaged over 100 of the 10,000 states, as
-# every single client does, the centralized runs hardly learn. Their reward under soft switching is then
-# {result}`cartpole/central_soft.reward:.0f`; with 1,000 states it is {result}`cartpole/central_fine_soft.reward:.0f`. A
-# federation averages the natural gradients of its participants, which also averages out errors of their
-# Fisher matrices. This explains part of the apparent advantage of federated training.
+# If the Fisher matrix is averaged over 100 of the 10,000 states, as at every single client, the centralized runs hardly
+# learn. Their reward under soft switching is then {result}`cartpole/central_soft.reward:.0f`; with 1,000 states it is
+# {result}`cartpole/central_fine_soft.reward:.0f`. A federation averages the natural gradients of its participants,
+# which also averages out errors of their Fisher matrices. This explains part of the apparent advantage of federated
+# training.
 #
-# *Violating* is the share of the rounds in the second half in which the server's estimate exceeds the budget.
-# Under hard switching this share must be about one half, because the rule lets the cost rise below the budget and
-# pushes it down above the budget. Soft switching balances at $\sigma\approx\frac12$, because both advantages have unit
-# variance. Its cost should therefore be about $30+\epsilon-\frac1{2\beta}=$
-# {result}`cartpole/soft_level.predicted:.1f`; the measured cost is {result}`cartpole/soft_none.cost:.1f`. In Table 1
-# the cost without compression, 27.6, is close to this value, but the centralized cost, 33.2, is not.
+# *Violating* is the share of the rounds in the second half in which the server's estimate exceeds the budget. Under
+# hard switching this share must be about one half, because the rule lets the cost rise below the budget and pushes it
+# down above the budget. Soft switching balances at $\sigma\approx\frac12$, because both advantages have unit variance.
+# Its cost should therefore be about $30+\epsilon-\frac1{2\beta}=$ {result}`cartpole/soft_level.predicted:.1f`; the
+# measured cost is {result}`cartpole/soft_none.cost:.1f`. In the paper's Table 1 the cost without compression, 27.6, is
+# close to this value, but the centralized cost, 33.2, is not.
 
 # %% [markdown]
 # ## Table 1: compression
 #
-# Our Top-K rows can be compared with the paper's only if our row without compression matches the paper's. With our
-# damping of 0.1 it does not: around round 100 its reward is {result}`cartpole/soft_none.reward100:.0f`, whereas the
-# paper prints 67.2. The damping decides this reward, and the paper does not print its damping.
+# Our Top-K rows can be compared with the paper's only if our row without compression matches the paper's. With the
+# damping of our main runs, 0.1, it does not: around round 100 its reward is {result}`cartpole/soft_none.reward100:.0f`,
+# whereas the paper prints 67.2. The damping determines this reward.
 #
-# We ran the row without compression again with smaller dampings. For the Top-K rows we took the largest
-# damping at which our intervals contain both printed rewards of that row, 67.2 at
-# round 100 and 199.4 at round 500. This damping is 0.01. Over ten seeds, the reward at round 100 is
-# {result}`cartpole/none_damping0.03.reward100:.0f` with 0.03 and {result}`cartpole/none_damping0.01.reward100:.0f` with
-# 0.01. Top-K with a quarter of the entries learns at both 0.01 and 0.1.
+# We ran the row without compression again with smaller dampings. For the Top-K rows we took the largest damping at
+# which our intervals contain both printed rewards of this row, 67.2 at round 100 and 199.4 at round 500. This damping
+# is 0.01. Over ten seeds, the reward at round 100 is {result}`cartpole/none_damping0.03.reward100:.0f` with 0.03 and
+# {result}`cartpole/none_damping0.01.reward100:.0f` with 0.01. Top-K with a quarter of the entries learns at both 0.01
+# and 0.1.
 #
-# All other rows use a damping of 0.1. Quantization does no visible harm at that damping. We do not judge the claims
-# about quantization ({claim}`fedsgm/C19`, {claim}`fedsgm/C28`), because our row without compression does not match the
-# paper's there.
+# All other rows use a damping of 0.1, at which quantization does no visible harm. We do not judge the claims about
+# quantization ({claim}`fedsgm/C19`, {claim}`fedsgm/C28`), because there our row without compression does not match the
+# paper's.
 
 # %% tags=["remove-input"]
 report.paper_table(page.study, numbers)
@@ -228,20 +223,20 @@ plot.show(
 )
 
 # %% [markdown]
-# The figure shows five seeds, which are too few for a verdict. On thirty-four fresh seeds the paper's order holds
-# ({claim}`fedsgm/C18`): the mean reward over the run is {result}`cartpole/fresh_n3.area:.0f` with 3 clients and
-# {result}`cartpole/fresh_n10.area:.0f` with 10, and the cost changes by {result}`cartpole/fresh_n3.cost_scatter:.1f` and
-# {result}`cartpole/fresh_n10.cost_scatter:.1f` from one late evaluation to the next. With 3 clients a larger share of the
-# late rounds violates the budget: {result}`cartpole/fresh_n3.violating:.2f`, compared with
-# {result}`cartpole/fresh_n10.violating:.2f` with all clients.
+# The figure shows five seeds, too few for a verdict. On thirty-four fresh seeds the paper's order holds
+# ({claim}`fedsgm/C18`). The mean reward over the run is {result}`cartpole/fresh_n3.area:.0f` with 3 clients and
+# {result}`cartpole/fresh_n10.area:.0f` with 10. In this order, the cost changes by
+# {result}`cartpole/fresh_n3.cost_scatter:.1f` and {result}`cartpole/fresh_n10.cost_scatter:.1f` from one late
+# evaluation to the next, and shares of {result}`cartpole/fresh_n3.violating:.2f` and
+# {result}`cartpole/fresh_n10.violating:.2f` of the late rounds violate the budget.
 
 # %% [markdown]
 # ## What the paper leaves open
 #
-# The paper's settings do not include the damping of the Fisher matrix, but it changes the result more than any
-# compressor does. A large damping turns the natural gradient into the plain gradient, and then little is learned. A
-# small sharpness $\beta$, which makes the ramp of soft switching wide, learns best of all, at a cost further below the
-# budget. The runs with damping 1 or a sharpness other than 0.2 have five seeds.
+# The damping of the Fisher matrix changes the result more than any compressor does. A large damping turns the natural
+# gradient into the plain gradient, and then little is learned. A small sharpness $\beta$, which makes the ramp of soft
+# switching wide, learns best of all, at a cost further below the budget. The runs with damping 1 or a sharpness other
+# than 0.2 have five seeds.
 
 # %% tags=["remove-input"]
 swept = {f"damping {x:g}": f"none_damping{x:g}" for x in sorted(page.calibration)}

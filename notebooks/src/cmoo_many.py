@@ -13,22 +13,21 @@
 # %% [markdown]
 # # Two, five and forty tasks
 #
-# **Result.** This page supports no verdict, because its problem is a stand-in for CelebA and its runs have one seed. At
-# equal rounds, FedCMOO's lead over FSMGDA in mean test accuracy is {result}`cmoo_many/halves.gap:.1f` points with two
-# tasks, {result}`cmoo_many/groups.gap:.1f` with five and {result}`cmoo_many/attributes.gap:.1f` with forty. At equal
-# uploads it is {result}`cmoo_many/halves.gap_upload:.1f`, {result}`cmoo_many/groups.gap_upload:.1f` and
-# {result}`cmoo_many/attributes.gap_upload:.1f` points.
+# **Result.** At equal rounds, FedCMOO's lead over FSMGDA in mean test accuracy is {result}`cmoo_many/halves.gap:.1f`
+# points with two tasks, {result}`cmoo_many/groups.gap:.1f` with five and {result}`cmoo_many/attributes.gap:.1f` with
+# forty. At equal uploads it is {result}`cmoo_many/halves.gap_upload:.1f`, {result}`cmoo_many/groups.gap_upload:.1f` and
+# {result}`cmoo_many/attributes.gap_upload:.1f` points. These values support no [verdict](#verdicts).
 #
 # This page asks whether FedCMOO's lead grows with the number $M$ of tasks, as Figures 1, 8 and 9 of the paper suggest
 # {cite}`askin2025fedcmoo`. These figures use CelebA, whose faces have forty binary attributes, each of them a task, and
 # CelebA-5, where the same attributes form five tasks of eight. Both methods build on multiple-gradient descent
-# {cite}`desideri2012mgda`. FSMGDA trains every task separately, and each client sends $M$ updates in a round. A client
+# {cite}`desideri2012mgda`. FSMGDA trains every task separately, so each client sends $M$ updates in a round. A client
 # of FedCMOO sends two vectors of the model's size for any $M$: a compressed Jacobian and one update.
 #
-# **This problem is a stand-in for CelebA.** We may not redistribute the faces of CelebA, so forty other attributes take
-# their place. A picture shows a digit and an item of clothing. Twenty attributes are facts about the digit, and twenty
-# are facts about the item. The numbers of tasks and of attributes in a task, the split, the batch, the local steps and
-# the step sizes are the same as for CelebA. The pictures, the network and the attributes differ.
+# **This problem is a stand-in for CelebA.** We may not redistribute CelebA's faces, so forty other attributes take
+# their place. A picture shows a digit and an item of clothing; twenty attributes are facts about the digit and twenty
+# about the item. The numbers of tasks and of attributes in a task, the split, the batch, the local steps and the step
+# sizes are the same as for CelebA.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": a digit and an item; "quick": pairs of scikit-learn's digits, two rounds
@@ -59,7 +58,7 @@ page = STUDIES["cmoo_many"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# If you change this cell, everything below changes with it. Stored results are loaded; all others are computed.
+# Changing this cell changes the results below; stored runs are loaded.
 
 # %%
 work = {"local_steps": page.local_steps, "participants": page.participants}
@@ -73,16 +72,14 @@ print(source_text(traces, "forty attributes of a digit and an item"))
 # ## The tasks
 #
 # The same forty attributes make three problems: two tasks of twenty attributes (one for the digit, one for the item),
-# five tasks of eight, and forty tasks of one. The loss of a task is the mean cross-entropy of its attributes. In all
-# three problems the mean loss over the tasks is therefore the mean over all attributes. The mean accuracy is the share
-# of right answers. The encoder is shared, and each task has a linear decoder. All clients hold equally many pictures,
-# split by Dirichlet shares over the 100 pairs of classes. The three problems have different splits, because each split
-# is drawn after the network has been initialized. If every attribute is answered with its more frequent value, the
-# accuracy is {result}`cmoo_many/majority:.1f` %.
+# five tasks of eight, and forty tasks of one. The loss of a task is the mean cross-entropy of its attributes, so the
+# mean loss over the tasks is the same in all three problems. The mean accuracy is the share of right answers. The tasks
+# share the encoder, and each has a linear decoder. All clients hold equally many pictures, and a Dirichlet split deals
+# out the 100 pairs of classes. The three problems have different splits.
 #
 # Both methods use the paper's step sizes $\eta_s/\eta_c$: 1 / 0.2 for forty tasks, as on CelebA, and 1.6 / 0.3 for five
 # tasks, as on CelebA-5. For two tasks, which the paper does not have, we use the step sizes for five. Within a problem,
-# the methods therefore have equal step sizes. From five tasks to forty, however, the step sizes change as well.
+# the methods thus have equal step sizes, but the step sizes change from five tasks to forty.
 
 # %% [markdown]
 # ## Accuracy over the rounds
@@ -108,9 +105,8 @@ report.runs_table(numbers, runs, held, health)
 #
 # ## The lead and the number of tasks
 #
-# In the column *equal rounds* both methods have done all their rounds. In the column *equal uploads* FSMGDA is stopped
-# when it has sent as much as FedCMOO sends in all its rounds, and its accuracy is compared with that of FedCMOO's last
-# model. For two tasks the uploads are almost the same.
+# In the column *equal rounds* both methods have done all their rounds. In the column *equal uploads* FSMGDA stops when
+# it has sent as much as FedCMOO in all its rounds, and its accuracy is compared with that of FedCMOO's last model.
 
 # %% tags=["remove-input"]
 leads = {f"{t} tasks": s for s, t in SETS.items()}
@@ -126,11 +122,11 @@ _ = check("FedCMOO's accuracy rises for 2, 5 and 40 tasks", all((x[:, -1] > x[:,
 # %% [markdown]
 # ## Verdicts
 #
-# The [claims page](../book/claims.md) shows the rule of each part and the runs behind it. The claim is not judged on
-# these runs: the pictures are not CelebA's, and there is one seed with {result}`cmoo_many/rounds:.0f` rounds, while the
-# authors' code has 200 by default. With forty tasks FSMGDA ends at {result}`cmoo_many/attributes_fsmgda.accuracy:.1f`
-# %. This is little above the {result}`cmoo_many/majority:.1f` % that constant answers reach. FedCMOO's lead with forty
-# tasks is therefore a lead over a method that has hardly begun to learn.
+# The claim is not judged on these runs (see the [claims page](../book/claims.md)): the pictures are not CelebA's, and
+# there is one seed with {result}`cmoo_many/rounds:.0f` rounds, while the authors' code has 200 by default. With forty
+# tasks FSMGDA ends at {result}`cmoo_many/attributes_fsmgda.accuracy:.1f` %, little above the
+# {result}`cmoo_many/majority:.1f` % of constant answers. FedCMOO's lead with forty tasks is therefore a lead over a
+# method that has hardly begun to learn.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
@@ -140,11 +136,10 @@ report.claims_table(page.study, traces, numbers, page.params)
 #
 # | paper | here |
 # | --- | --- |
-# | CelebA: 162,770 training faces of 32 x 32 pixels in colour | 60,000 grey pictures of a digit and an item, 28 x 28 pixels |
+# | CelebA: 162,770 training faces in colour, 32 x 32 pixels | 60,000 grey pictures of a digit and an item, 28 x 28 pixels |
 # | ResNet-18 with 11.2 million parameters | a LeNet-like encoder of 28,515 parameters, without dropout |
-# | 10 clients in a round | 5 of 100 clients in a round |
+# | 10 clients in a round | 5 of 100 |
 # | the number of rounds is not printed | {result}`cmoo_many/rounds:.0f` rounds |
-# | several seeds | one seed |
 # | $M=40$ and $M=5$ | also $M=2$, from the same attributes |
 # | the batches of the Gram step | one batch for each task, as in the authors' code |
 # | FSMGDA uses the weights of minimum norm | the same; with two tasks they are clipped at 0.001 and 0.999, as in the authors' code |

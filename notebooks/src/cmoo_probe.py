@@ -13,15 +13,15 @@
 # %% [markdown]
 # # Gram estimates and local progress
 #
-# FedCMOO {cite}`askin2025fedcmoo` computes its weights from a Gram matrix that it only estimates. Every client
-# compresses the Jacobian of its objectives to the length of one gradient, and the server combines these messages into
-# an estimate. This page measures two things along FedCMOO runs. The first is the error of each estimate against the
-# exact matrix (the paper's Table 3). The second is the effect of one round of local training on the clients' own
-# losses, with FedCMOO's training and with FSMGDA's (Figure 11).
+# **Result.** The kind of compression determines the error of FedCMOO's Gram matrix: for two tasks, sending the largest
+# entries is best and sending random entries is worst. In a round of local training FSMGDA gains more than FedCMOO with
+# the printed step sizes, and FedCMOO gains more with equal ones. These runs have one seed, so they support no verdict.
 #
-# Both are measured by *probes*. A probe is an algorithm that follows the run of another algorithm without changing it,
-# and reports more about it. All runs have one seed, so there are no confidence intervals. They are shorter than the
-# authors' demo; the paper does not print the length of its runs in these two experiments.
+# FedCMOO {cite}`askin2025fedcmoo` computes its weights from an estimated Gram matrix: every client compresses the
+# Jacobian of its objectives to the length of one gradient, and the server estimates the matrix from these messages.
+# Along FedCMOO runs, this page compares the estimates with the exact matrix (the paper's Table 3). It also compares
+# what a round of local training gains on the clients' own rows with FedCMOO and with FSMGDA (Figure 11). A *probe*, an
+# algorithm that follows another's run without changing it, measures both.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": all pictures, 100 clients; "quick": stand-ins, six clients, no CIFAR-10
@@ -64,7 +64,7 @@ page = STUDIES["cmoo_probe"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# If you change this cell, everything below changes with it. Stored results are loaded; all others are computed.
+# Changing this cell changes the results below; stored runs are loaded.
 
 # %%
 work = {"local_steps": page.local_steps, "participants": page.participants}
@@ -81,10 +81,10 @@ print(source_text(traces, "MNIST, Fashion-MNIST and CIFAR-10"))
 # ## What is compared
 #
 # Client $j$ holds the Jacobian $H_j\in\mathbb R^{M\times d}$. Its rows are the gradients of the $M$ objectives at the
-# common model, where $d$ counts the parameters that all objectives share. Each gradient uses its own minibatch; for the
-# forty attributes all use one common minibatch. The server needs $G=\bar H\bar H^\top$ with $\bar H=\frac1n\sum_jH_j$.
-# The error of an estimate $\hat G$ is $\lVert\hat G-G\rVert_F/\lVert G\rVert_F$. Every compressed Jacobian $C_j$ has
-# the length of $d$ numbers. We compare these kinds of compression:
+# common model, and $d$ counts the parameters that all objectives share. Each gradient uses its own minibatch; the forty
+# attributes use one common minibatch. From $n$ participants the server needs $G=\bar H\bar H^\top$ with
+# $\bar H=\frac1n\sum_jH_j$. The error of an estimate $\hat G$ is $\lVert\hat G-G\rVert_F/\lVert G\rVert_F$. Every
+# compressed Jacobian $C_j$ has the length of $d$ numbers. We compare these kinds of compression:
 #
 # | name | what a client sends |
 # | --- | --- |
@@ -94,10 +94,10 @@ print(source_text(traces, "MNIST, Fashion-MNIST and CIFAR-10"))
 # | random, unscaled | entries at random positions, unchanged |
 #
 # The *one-way* estimate is the Gram matrix of the mean of the $C_j$. For the *two-way* estimate the server sends a
-# compressed sum back, and the clients answer with two small messages. These correct the products of what a client left
-# out with what the others sent. *Clients' own* is the mean of the matrices $H_jH_j^\top$, which contains no product
-# between clients, times the best scalar. Computing this scalar requires $G$ itself. In each round all estimates use the
-# same Jacobians. The run itself uses the two-way low-rank estimate with its own noise.
+# compressed sum back, and the clients answer with two small messages. These correct the products of what one client
+# left out with what the others sent. *Clients' own* is the mean of the matrices $H_jH_j^\top$, which contains no
+# product between clients, times the scalar that fits $G$ best (computing it requires $G$). In each round all estimates
+# use the same Jacobians. The run itself uses the two-way low-rank estimate with its own random draws.
 #
 # If the sum is sent back without compression, the two-way estimate misses only the term $\sum_{i\ne j}R_iR_j^\top$ with
 # $R_j=H_j-C_j$. The next cell checks this on random matrices.
@@ -136,26 +136,25 @@ _ = check("the printed means agree with their entries but for that of two-way, t
 
 # %% [markdown]
 # The [table under Verdicts](#verdicts) compares the values with the paper's. For random entries the claim is judged
-# without scaling, because the authors' code does not scale them. With scaling, the error of the one-way estimate
-# depends on how similar the clients' Jacobians are, since the noise of the random choice falls only with the number of
-# clients. The budget has room for a share $1/M$ of the entries: half of them with two tasks, and one in forty with
-# forty.
+# without scaling, as in the authors' code. With scaling, the error of the one-way estimate depends on how similar the
+# clients' Jacobians are, because the noise of the random choice falls only with the number of clients. The budget of
+# $d$ numbers has room for a share $1/M$ of the entries: half of them with two tasks, and one in forty with forty.
 #
 # The largest entries do so well on two tasks because many gradient entries are exactly zero. If a unit of the encoder
-# is inactive for every picture of a minibatch, the gradient of all parameters that lead to it is zero. In a round with
+# is inactive for every picture of a minibatch, the gradient of all parameters that lead to it is zero. In rounds with
 # zero one-way error, all nonzero entries fit into the budget.
 
 # %% [markdown]
 # ## Figure 11: local progress
 #
-# In every round of a FedCMOO run, the same participants also train as FSMGDA does, from the same model: they train a
+# In every round of a FedCMOO run, the same participants also train as FSMGDA does: from the same model they train a
 # separate model for each objective. We take the loss and the accuracy on *all rows of the client itself* before and
-# after local training, and average the difference over participants and objectives. FedCMOO's single model is judged on
-# both objectives. FSMGDA's models are read in two ways:
+# after local training, and average the differences over participants and objectives. FedCMOO's single model is judged
+# on both objectives. FSMGDA's models are judged in two ways:
 #
-# * *FSMGDA alone*: each model is judged only on the objective that it was trained for. This reading favours FSMGDA.
-# * *FSMGDA share*: the client's models are combined with the round's weights, and the result is judged on both
-#   objectives. This combination is the client's share of FSMGDA's next step.
+# * *FSMGDA alone*: each model is judged only on the objective that it was trained for, which favours FSMGDA.
+# * *FSMGDA share*: the client's models are combined with the round's weights into the client's share of FSMGDA's next
+#   step, and the result is judged on both objectives.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -178,10 +177,9 @@ measured = {
 report.runs_table(numbers, progress, measured, health).T
 
 # %% [markdown]
-# The two methods do not have the same step size in this comparison. On these data the paper gives $\eta_c=0.5$ for
-# FedCMOO and 0.1 for FSMGDA; it does not print which of them FSMGDA has in Figure 11. The difference above is therefore
-# due to the method *and* the step size. If FSMGDA also uses FedCMOO's step size, over the first rounds of the same run,
-# the order is reversed:
+# On these data the paper prints $\eta_c=0.5$ for FedCMOO and 0.1 for FSMGDA; it does not say which of them FSMGDA has
+# in Figure 11. The difference above is therefore due to the method *and* the step size. If FSMGDA also uses FedCMOO's
+# step size, the order over the first rounds of the same run is reversed:
 
 # %% tags=["remove-input"]
 plot.show(
@@ -200,11 +198,10 @@ report.runs_table(numbers, equal, measured, health).T
 # %% [markdown]
 # ## Verdicts
 #
-# The [claims page](../book/claims.md) shows the rule of each part and the runs behind it. None of these claims is
-# judged. The runs have one seed, cover only the first rounds of training (the authors' demo has 300), and use no
-# dropout; CelebA's attributes are replaced by a stand-in. The table reads Figure 11 in two ways, because the step size
-# decides the comparison. The mean errors of the kinds of compression have the same order as in Table 3, for two tasks
-# and for forty.
+# None of these claims is judged (see the [claims page](../book/claims.md)): the runs have one seed, cover only the
+# first rounds of training (the authors' demo has 300) and use no dropout, and CelebA is replaced by a stand-in. The
+# table reads Figure 11 in two ways, because the step size determines the comparison. The mean errors of the kinds of
+# compression have the same order as in Table 3, for two tasks and for forty.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
@@ -217,11 +214,10 @@ report.paper_table(page.study, numbers)
 #
 # | open in the paper | chosen here |
 # | --- | --- |
-# | the norm in nRMSE, printed with index 2 | the Frobenius norm, as in the code |
+# | the norm in the error (nRMSE), printed with index 2 | the Frobenius norm, as in the code |
 # | the rounds of Table 3 | the first rounds of training: 30 on MultiMNIST and MNIST + Fashion-MNIST, 2 on CIFAR-10 with digits, 3 with forty attributes |
 # | CelebA | forty attributes of the pictures of MNIST + Fashion-MNIST, with six participants, one minibatch for all objectives, and the step sizes of CelebA |
-# | the "proper scale" of the sum of Gram matrices | the best multiple in the Frobenius norm |
-# | the scaling of random masking | none, as in the authors' code; the unbiased mask, multiplied by $M$, is shown as well |
+# | the "proper scale" of the sum of the clients' Gram matrices | the best multiple in the Frobenius norm |
 # | the order of folding | blocks, as in the code; rows and columns are shown as well |
 # | the rounds of Figure 11, and what it compares | 40 rounds; each of FSMGDA's models is judged on its own objective |
 #

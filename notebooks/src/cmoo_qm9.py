@@ -13,25 +13,24 @@
 # %% [markdown]
 # # Eleven properties of a molecule
 #
-# **Result.** In every round a client uploads about two models' worth of numbers with FedCMOO and eleven with FSMGDA, as
-# the paper says. We do not judge the test losses, because the runs have one seed and few rounds, and FSMGDA stops
-# learning. After {result}`cmoo_qm9/rounds.at:.0f` rounds the test loss is {result}`cmoo_qm9/rounds.fsmgda.loss:.3f` for
-# FSMGDA, {result}`cmoo_qm9/rounds.fedcmoo.loss:.3f` for FedCMOO and {result}`cmoo_qm9/rounds.pref.loss:.3f` for
-# FedCMOO-Pref. When each method has uploaded {result}`cmoo_qm9/upload.at:.0f` model sizes, the losses are
-# {result}`cmoo_qm9/upload.fsmgda.loss:.3f`, {result}`cmoo_qm9/upload.fedcmoo.loss:.3f` and
-# {result}`cmoo_qm9/upload.pref.loss:.3f`.
+# **Result.** In every round a client uploads about twice the model's size with FedCMOO and eleven times with FSMGDA, as
+# the paper says. After {result}`cmoo_qm9/rounds.at:.0f` rounds the test loss is
+# {result}`cmoo_qm9/rounds.fsmgda.loss:.3f` for FSMGDA, {result}`cmoo_qm9/rounds.fedcmoo.loss:.3f` for FedCMOO and
+# {result}`cmoo_qm9/rounds.pref.loss:.3f` for FedCMOO-Pref. When each method has uploaded
+# {result}`cmoo_qm9/upload.at:.0f` model sizes, the losses are {result}`cmoo_qm9/upload.fsmgda.loss:.3f`,
+# {result}`cmoo_qm9/upload.fedcmoo.loss:.3f` and {result}`cmoo_qm9/upload.pref.loss:.3f`. We do not judge these losses,
+# because the runs have one seed and few rounds, and FSMGDA stops learning.
 #
 # This page repeats Figure 3 of the FedCMOO paper {cite}`askin2025fedcmoo`. One message-passing network with eleven
-# linear decoders predicts eleven properties of the molecules of QM9. The molecules are split at random among twenty
-# clients. Four clients take part in a round, and each does fourteen minibatch steps of Adam. *FSMGDA* uploads an update
-# for every objective. *FedCMOO* uploads one compressed Jacobian and one update, however many objectives there are. We
-# compare the test losses after equal rounds and after equal uploads.
+# linear decoders predicts eleven properties of the molecules of QM9, which are split at random among twenty clients.
+# Four clients take part in a round, and each does fourteen minibatch steps of Adam. We compare the test losses of
+# *FSMGDA*, *FedCMOO* and *FedCMOO-Pref* after equal rounds and after equal uploads.
 #
-# This page is a shortened version of the paper's experiment. It has one seed and batches of
+# This is a shortened version of the paper's experiment, with one seed and batches of
 # {result}`cmoo_qm9/fedcmoo.batch:.0f` molecules (the paper: 128). FedCMOO and FedCMOO-Pref run for
 # {result}`cmoo_qm9/fedcmoo.rounds:.0f` rounds. FSMGDA, whose clients take 154 steps in a round against 24, runs for
-# {result}`cmoo_qm9/fsmgda.rounds:.0f` rounds. The authors' code has 200 rounds by default. The losses on this page
-# therefore belong to the beginning of training. At the start they are {result}`cmoo_qm9/fedcmoo.start:.3f`.
+# {result}`cmoo_qm9/fsmgda.rounds:.0f` rounds. The authors' code has 200 rounds by default, so our losses belong to the
+# beginning of training. All methods start with a test loss of {result}`cmoo_qm9/fedcmoo.start:.3f`.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": 40,000 molecules, one seed; "quick": 200 generated graphs, one round
@@ -65,7 +64,7 @@ page = STUDIES["cmoo_qm9"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# If you change this cell, everything below changes with it. Stored results are loaded; all others are computed.
+# Changing this cell changes the results below; stored runs are loaded.
 
 # %%
 fedcmoo = FedCMOO(
@@ -83,18 +82,15 @@ print(source_text(traces, "QM9"))
 # %% [markdown]
 # ## The problem
 #
-# A molecule is a complete graph. It has eleven numbers for each of its atoms and five for each pair of atoms (four
-# kinds of bond and the distance). Objective $k$ is the mean squared error of target $k$, which is normalized to mean 0
-# and variance 1 over the whole of QM9. Always predicting the mean would therefore give a loss near 1. The network has
-# 617,675 parameters. All targets share 616,960 of them, and only these enter the Gram matrix.
+# A molecule is a complete graph with eleven numbers for each of its atoms and five for each pair of atoms (four kinds
+# of bond and the distance). Objective $k$ is the mean squared error of target $k$, which is normalized to mean 0 and
+# variance 1 over the whole of QM9, so that always predicting the mean has a loss near 1. The network has 617,675
+# parameters. All targets share 616,960 of them, and only these enter the Gram matrix.
 #
-# A client restarts Adam in every round, and in FSMGDA for every objective separately, so no moments are kept or sent.
-# The server then moves by the mean of the clients' moves, $w\leftarrow w+\eta_s\,\mathrm{mean}_j(u_j-w)$. For plain
-# gradient steps this is line 8 of FedCMOO's pseudocode. The gradients that a client computes for the Gram matrix also
-# serve as the gradients of its first Adam step.
-#
-# The quick profile of this notebook replaces the molecules by generated graphs, chains of atoms with random numbers.
-# Their eleven targets are the sums of these numbers over the atoms.
+# A client restarts Adam in every round, and in FSMGDA for every objective, so no moments are kept or sent (the paper
+# does not mention Adam's state). The server then moves by the mean of the clients' moves,
+# $w\leftarrow w+\eta_s\,\mathrm{mean}_j(u_j-w)$. For plain gradient steps this is line 8 of FedCMOO's pseudocode. A
+# client's gradients for the Gram matrix also serve as those of its first Adam step.
 #
 # ## Figure 3
 
@@ -113,11 +109,10 @@ plot.show(
 # %% [markdown]
 # ## What is uploaded
 #
-# FSMGDA uploads $Md$ numbers per client and round. FedCMOO uploads a sketch of the $M\times d$ Jacobian with about $d$
-# numbers, two $M\times M$ matrices, and an update of $d$ numbers. FedCMOO-Pref also sends $M$ loss values. With two
-# objectives FedCMOO therefore saves nothing. With many it saves a factor of about $M/2$, until $M^2$ is no longer small
-# against $d$. We counted all bits that clients and server exchange. Quadratics stand in for models with other sizes and
-# numbers of objectives.
+# FSMGDA uploads $Md$ numbers per client and round, for $M$ objectives and a model of $d$ parameters. FedCMOO uploads a
+# sketch of the $M\times d$ Jacobian with about $d$ numbers, two $M\times M$ matrices, and an update of $d$ numbers.
+# FedCMOO-Pref also sends $M$ loss values. With two objectives FedCMOO therefore saves nothing. With many it saves a
+# factor of about $M/2$, until $M^2$ is no longer small against $d$.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -143,14 +138,13 @@ if 2 in page.objectives:
 # %% [markdown]
 # ## Verdicts
 #
-# The [claims page](../book/claims.md) shows the rule of each part and the runs behind it. The uploads are counted, so
-# one run decides the claim about them. The losses are not judged, because the runs have one seed, few rounds and small
-# batches.
+# The rules and runs behind these verdicts are on the [claims page](../book/claims.md). The uploads are counted, so one
+# run suffices to judge the claim about them.
 #
 # FSMGDA is also no useful baseline in these runs. Its encoder dies in an early round: from then on, nine of its eleven
 # losses stay constant and its direction is exactly zero. Its mean loss of {result}`cmoo_qm9/rounds.fsmgda.loss:.3f` is
-# near the 1 of always predicting the mean. We use the printed step size (appendix D.3 of the paper gives one for all
-# methods). Adam starts anew in every round, and its fourteen steps of 0.01 can move a parameter by 0.14. The initial
+# near the 1 of always predicting the mean. We use the step size that the paper prints for all methods (appendix D.3).
+# Adam starts anew in every round, and its fourteen steps of 0.01 can move a parameter by 0.14, whereas the initial
 # weights are within 0.09 of zero.
 
 # %% tags=["remove-input"]
@@ -164,10 +158,8 @@ report.paper_table(page.study, numbers)
 #
 # | in the paper or its code | here |
 # | --- | --- |
-# | batches of 128, several seeds, a GPU | the batches, rounds and seeds of the parameters cell; all of them can be set to the paper's |
 # | 20,000 molecules in the validation and test sets together | the same split, but the losses in the figures use only the first test molecules |
-# | Adam is used; the paper does not mention its state | Adam is restarted for every client and round, and in FSMGDA for every objective |
-# | the losses of FedCMOO-Pref are evaluated on all data of a client | they are evaluated on a random batch of these data |
+# | the losses of FedCMOO-Pref are evaluated on all data of a client | we evaluate them on a random batch |
 # | the hybridization of an atom comes from a chemistry package | it is derived from the bonds of the atom |
 # | the model is reset when the training loss grows by half (code) | the model is never reset |
 #

@@ -13,29 +13,23 @@
 # %% [markdown]
 # # FedCMOO where the Pareto front is known
 #
-# **Result.** With ten local steps both FedCMOO and FSMGDA stop short of the Pareto front. The smallest norm of a
-# weighted gradient at the end of FSMGDA is {result}`cmoo_toy/drift_gain_spread1_E10.stationarity:.1f` times FedCMOO's.
-# The measured rate is that of Corollary 1.1, and the imbalance of the losses falls along FedCMOO-Pref's balancing
-# direction.
+# **Result.** With ten local steps both FedCMOO and FSMGDA stop short of the Pareto front. The least norm of a weighted
+# sum of gradients, zero on the front, is {result}`cmoo_toy/drift_gain_spread1_E10.stationarity:.1f` times as large at
+# the end of FSMGDA as at the end of FedCMOO. The measured rate is that of Corollary 1.1, and the imbalance of the
+# losses falls along FedCMOO-Pref's balancing direction.
 #
-# On pictures the Pareto front is unknown, so nobody can say how far from it a method ends. With quadratic objectives it
-# is known: the Pareto optimal models are the minimizers of weighted sums, which have a closed form. On this page
-# FedCMOO, its preference variant and the baselines of {cite}`askin2025fedcmoo` run on such problems. The page asks:
-#
-# * What do local steps cost? Do weights that are chosen *before* local training (FedCMOO) cost less than updates that
-#   are weighted *after* it (FSMGDA)?
-# * Is the rate of Corollary 1.1 the measured rate ({claim}`fedcmoo/C15`)?
-# * Where does FedCMOO-Pref stop, and does the imbalance fall along its balancing direction ({claim}`fedcmoo/C16`)?
-# * What happens if one objective has another scale?
-#
-# The paper has no experiment of this kind; only the two claims are its own.
+# On pictures nobody can say how far from the Pareto front a method ends. With quadratic objectives the front is known:
+# the Pareto optimal models minimize weighted sums, and these minimizers have a closed form. This page runs FedCMOO, its
+# preference variant and the baselines of {cite}`askin2025fedcmoo` on such problems. The paper has no such experiment;
+# only the claims about the rate of Corollary 1.1 ({claim}`fedcmoo/C15`) and about FedCMOO-Pref's balancing direction
+# ({claim}`fedcmoo/C16`) are its own.
 #
 # :::{admonition} The problems
 # :class: note
 # There are 20 clients with $f_{jk}(w)=\frac12\lVert w-c_{jk}\rVert^2_{A_{jk}}$ in $\mathbb R^{10}$. The matrices
 # $A_{jk}$ are diagonal with entries uniform between $\frac14$ and 1, so that $L=1$. The clients differ in curvature,
-# because with equal curvatures local steps would be those of a single client. Their centres may be equal or spread.
-# Each seed draws one instance: the centres, the curvatures and the start.
+# because with equal curvatures local steps would be those of a single client. Their centres $c_{jk}$ are equal or
+# spread. Each seed draws one instance: the centres, the curvatures and the start.
 # :::
 
 # %% tags=["parameters"]
@@ -77,7 +71,7 @@ page = STUDIES["cmoo_toy"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# If you change this cell, everything below changes with it. Stored results are loaded; all others are computed.
+# Changing this cell changes the results below; stored runs are loaded.
 
 # %%
 steps, spread = page.local_steps_grid[-1], page.spreads[-1]
@@ -93,11 +87,10 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## Local steps
 #
-# All clients take part, and gradients and weights are exact. What remains at the end is therefore only the bias of
-# local steps. This bias has two sources. In both methods, clients drift towards *their own* optima. In FSMGDA, the
-# copies of the model that train on different objectives also drift apart; FedCMOO's clients train one copy on the
-# weighted sum. We measure the *least norm* $\min_{w\in\mathcal S_M}\lVert\nabla\mathbf F\,w\rVert$ after the last
-# round, on the same instances.
+# All clients take part, and gradients and weights are exact, so only the bias of local steps remains at the end. In
+# both methods, clients drift towards *their own* optima. In FSMGDA, the copies of the model that train on different
+# objectives also drift apart, whereas FedCMOO's clients train one copy on the weighted sum. We measure the *least norm*
+# $\min_{w\in\mathcal S_M}\lVert\nabla\mathbf F\,w\rVert$ after the last round, on the same instances.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -110,8 +103,7 @@ plot.show(
 )
 
 # %% [markdown]
-# With a single local step the update {math}`\Delta_{jk}` is the gradient, and the two methods are the same. Their final
-# norms agree:
+# With a single local step the update {math}`\Delta_{jk}` is the gradient, so the final norms of the two methods agree:
 
 # %% tags=["remove-input", "nbval-check-output"]
 single = [traces[n] for n in traces if n.startswith("drift_") and n.endswith("_E1")]
@@ -122,12 +114,11 @@ if single:
 # %% [markdown]
 # ## The rate of Corollary 1.1
 #
-# These runs use Algorithm 10, the variant that the theorem is about. It has unbiased compression, two independent sets
-# of clients for the Gram matrix, one step for the weights, and fresh gradients. The step sizes are the corollary's,
-# $\eta_c=\frac1{L\tau\sqrt{\tau T}}$, $\eta_s=\sqrt\tau$, $\beta=\frac1{M\sqrt T}$. They depend on the number of
+# These runs use Algorithm 10, the variant that the theorem covers. It has unbiased compression, two independent sets of
+# clients for the Gram matrix, one step for the weights, and fresh gradients. The step sizes are the corollary's,
+# $\eta_c=\frac1{L\tau\sqrt{\tau T}}$, $\eta_s=\sqrt\tau$, $\beta=\frac1{M\sqrt T}$. They depend on the number $T$ of
 # rounds, so every $T$ is a separate run. A minibatch is one of the four rows of a client. We measure the quantity that
-# the theorem bounds: the mean over the rounds of $\lVert\nabla\mathbf F(x^{(t)})w^{(t)}\rVert^2$. Exact
-# gradients evaluate it in every round.
+# the theorem bounds, the mean over the rounds of $\lVert\nabla\mathbf F(x^{(t)})w^{(t)}\rVert^2$, with exact gradients.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -162,10 +153,10 @@ _ = check("tau T = 4: it is at the limit", abs(limit(2, 2) - 1) < 1e-12)
 # %% [markdown]
 # ## Where preferences stop
 #
-# While the imbalance $\mu$ exceeds $\varepsilon$, FedCMOO-Pref lowers $\mu$. Below $\varepsilon$ it lowers all losses.
+# While the imbalance $\mu$ exceeds $\varepsilon$, FedCMOO-Pref lowers $\mu$; below $\varepsilon$ it lowers all losses.
 # It therefore has no reason to come closer to $r_1F_1=\dots=r_MF_M$ than $\mu=\varepsilon$. For two objectives,
-# $\mu\le\varepsilon$ allows an interval of ratios, whose end we compute by solving $\mu=\varepsilon$. The preferences
-# $r=1,\dots,2$ are evenly spaced. The table shows values at the end of the runs.
+# $\mu\le\varepsilon$ allows an interval of ratios, whose end we compute by solving $\mu=\varepsilon$. The entries of
+# $r=(1,\dots,2)$ are evenly spaced. The table shows values at the end of the runs.
 
 # %% tags=["remove-input"]
 edges = {f"M = {M}, eps = {e:g}": f"edge_M{M}_eps{e:g}" for M in page.objectives for e in page.tolerances}
@@ -179,17 +170,17 @@ report.runs_table(numbers, edges, stops, health)
 report.runs_table(numbers, {k: v for k, v in edges.items() if "M2" in v}, {"allowed": "largest ratio that eps allows"}, health)
 
 # %% [markdown]
-# A test of whether the method reaches $r_1F_1=r_2F_2$ must therefore use a small $\varepsilon$, or require only
+# A test of whether FedCMOO-Pref reaches $r_1F_1=r_2F_2$ must therefore use a small $\varepsilon$, or require only
 # $\mu\le\varepsilon$. At the paper's $\varepsilon=0.01$, losses count as balanced even if one is a third larger than
-# the other. A run may also reach the front while $\mu>\varepsilon$ and stay there. The least norm in the table is then
-# small although the preference is not met.
+# the other. A run may also reach the front while $\mu>\varepsilon$ and stay there. Its least norm is then small
+# although the preference is not met.
 #
 # ## The balancing direction
 #
 # By {prf:ref}`pref-lemma-direction`, $\nabla\mu=\nabla\mathbf Fa/\sum_kr_kF_k$ with FedCMOO-Pref's balancing vector
 # $a$. Hence $\mu$ falls along $-\nabla\mathbf Fa$. We test this at random models with random preferences. The table
-# compares the central difference of $\mu$ with the formula. It also shows the share of the points at which $\mu$ is
-# lower after a step, for steps of four lengths.
+# compares the central difference of $\mu$ with the formula. It also shows the share of the models at which $\mu$ is
+# lower after steps of four lengths.
 
 # %% tags=["remove-input"]
 probes = {f"M = {M}": f"probe_M{M}" for M in page.objectives}
@@ -198,13 +189,13 @@ report.runs_table(numbers, probes, found | {"falls_2": "step 0.1", "falls_3": "s
 
 # %% [markdown]
 # The lemma is a statement about small steps. With three or more objectives, the *weights* of FedCMOO-Pref's linear
-# program need not lower $\mu$: $a$ has negative entries, and weights have none. {prf:ref}`pref-example-three` shows
-# such a case.
+# program need not lower $\mu$, because $a$ has negative entries and weights have none. {prf:ref}`pref-example-three`
+# shows such a case.
 #
 # ## An objective on another scale
 #
-# Objective 1 is multiplied by a factor in this experiment. In the table its loss is divided by the factor again. The
-# table also shows the weight of this objective in the last round. The scalarized sum always has 1/2.
+# Objective 1 is multiplied by a factor in this experiment, and the table divides its loss by the factor again. The last
+# column is its weight in the last round, which the scalarized sum fixes at 1/2.
 
 # %% tags=["remove-input"]
 names = {"Scalarized": "scalarized", "FedCMOO": "fedcmoo", "FSMGDA": "fsmgda", "Pref, r = (1, 1)": "pref"}
@@ -213,8 +204,8 @@ report.runs_table(numbers, {k: f"scale_{v}" for k, v in names.items()}, ends, he
 
 # %% [markdown]
 # The objective with the larger gradients governs the scalarized sum. The *shorter* gradient governs the shortest convex
-# combination of two gradients, so min-norm methods put nearly all weight on the other objective. This mechanism
-# explains the paper's Table 2, in which one of two tasks has another kind of loss.
+# combination of two gradients, so min-norm methods put nearly all weight on its objective. This mechanism explains the
+# paper's Table 2, in which one of two tasks has another kind of loss.
 
 # %% tags=["remove-input", "nbval-check-output"]
 at = lambda method, key: numbers[f"scale_{method}.{key}"].value
@@ -225,11 +216,11 @@ _ = check("FedCMOO's and FSMGDA's weight of objective 1 is below 0.1", max(at("f
 # %% [markdown]
 # ## Where the paper and its code differ
 #
-# The [list of differences](../book/errata.md#fedcmoo) refers to the following small computations.
+# The [list of differences](../book/errata.md#fedcmoo) refers to these small computations.
 #
-# **The sketch is biased.** The theorem requires $\mathbb E\,\mathcal Q(x)=x$. We compress one Jacobian many times and
-# take the mean. With randomized SVDs, this mean does not approach the Jacobian. With scaled random masks, it comes
-# closer the more draws are averaged.
+# **The sketch is biased.** The theorem requires $\mathbb E\,\mathcal Q(x)=x$. With randomized SVDs, the mean of many
+# compressions of one Jacobian does not approach this Jacobian. With scaled random masks, it comes closer the more draws
+# are averaged.
 
 # %% tags=["remove-input", "nbval-check-output"]
 rng = torch.Generator().manual_seed(0)
@@ -243,8 +234,8 @@ _ = check("scaled masks: nine times the draws, a third of the error, within 10 %
 
 # %% [markdown]
 # **The second term of the two-way estimate.** Algorithm 6 uses the sum of all messages $H_j$, which the server has. The
-# code uses a compressed form $h$ of this sum. The table shows the relative error of the Gram matrix of the mean. The
-# six clients have Jacobians that agree in part and have decaying singular values.
+# code uses a compressed form $h$ of this sum. The table shows the relative error of the Gram matrix of the mean, for
+# six clients whose Jacobians agree in part and have decaying singular values.
 
 # %% tags=["remove-input"]
 import pandas as pd
@@ -264,8 +255,9 @@ _ = check("the clients' own Gram matrices alone are worst", (own > one).all())
 
 # %% [markdown]
 # **The weights are not those of the minimum norm.** The code takes a thousand steps of $10^{-3}$ on the normalised
-# matrix, starting once from uniform weights. We compute which share of the possible reduction of $w^\top Gw$ this
-# achieves. The check uses the median over random matrices with very unequal gradients.
+# matrix; in the first round it starts from uniform weights. We compute which share of the possible reduction of
+# $w^\top Gw$ the steps of that round achieve. The check uses the median over random matrices with very unequal
+# gradients.
 
 # %% tags=["remove-input", "nbval-check-output"]
 shares = {M: float(np.median(cmoo_toy_checks.gap_closed(M, 20, np.random.default_rng(0)))) for M in (2, 5, 11)}
@@ -275,7 +267,7 @@ for M, share in shares.items():
 # %% [markdown]
 # ## Verdicts
 #
-# The [claims page](../book/claims.md) shows the rule of each part and the runs behind it.
+# The rules and runs behind these verdicts are on the [claims page](../book/claims.md).
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)

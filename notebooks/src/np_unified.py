@@ -15,15 +15,14 @@
 #
 # **Result.** With half of the clients per round, hard switching misses the constraint on
 # {result}`np_unified/hard.infeasible:.0%` of the splits and soft switching on {result}`np_unified/soft.infeasible:.0%`.
-# Compression with error feedback slows the first 50 rounds and costs nothing at the end. The splits differ so much
-# that the paper's three are too few. Of all means over three of our ten splits, {result}`np_unified/hard.of_three:.0%`
+# Compression with error feedback slows the first 50 rounds and costs nothing at the end. The paper's three splits are
+# too few, because splits differ much: of all means over three of our ten splits, {result}`np_unified/hard.of_three:.0%`
 # are feasible under hard switching and {result}`np_unified/soft.of_three:.0%` under soft switching.
 #
-# The full paper {cite}`fedsgm2025` puts the method of the [workshop paper](np_workshop) under harder
-# conditions. Only 10 of 20 clients take part in a round, and Top-K keeps one
-# coordinate in ten in *both directions*, with error feedback on the uplink {cite}`seide2014onebit` and primal EF21 on
-# the downlink {cite}`richtarik2021ef21`. This page reproduces the paper's Figures 1, 2, 5 and 6 on ten train/test
-# splits in place of three.
+# The full paper {cite}`fedsgm2025` puts the method of the [workshop paper](np_workshop) under harder conditions. Only
+# 10 of 20 clients take part in a round, and Top-K keeps one coordinate in ten in *both directions*, with error feedback
+# on the uplink {cite}`seide2014onebit` and primal EF21 on the downlink {cite}`richtarik2021ef21`. This page reproduces
+# the paper's Figures 1, 2, 5 and 6.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": the paper's setting on ten splits; "quick": three splits, short sweeps
@@ -61,7 +60,7 @@ page = STUDIES["np_unified"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Changing this cell changes the results below. Stored runs are loaded, all others are computed.
+# Changing this cell changes the results below; stored runs are loaded.
 
 # %%
 soft = FedSGM(
@@ -79,8 +78,8 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## Figure 1: both modes, and what participation does
 #
-# The centralized method takes $E$ steps per round, as the federated one does, but on the pooled training data.
-# It recomputes the switching value at every step.
+# The centralized method takes $E$ steps per round, as the federated one does, but on the pooled training data, and
+# recomputes the switching value at every step.
 
 # %% tags=["remove-input"]
 some = some_of(traces["hard"])
@@ -103,26 +102,25 @@ measures |= {"infeasible": "infeasible", "oscillation": "oscillation of g"}
 report.runs_table(numbers, {text: run for run, text in labels.items()}, measures, health)
 
 # %% [markdown]
-# *Late* values are means over the last fifth of the rounds. A seed is *infeasible* if its late
-# $g$ exceeds $1.05\,\epsilon$; the table shows the share of such seeds.
+# *Late* values are means over the last fifth of the rounds. A seed is *infeasible* if its late $g$ exceeds
+# $1.05\,\epsilon$.
 #
-# The centralized runs see the same training rows as the federated runs with all clients. The late constraints of the
-# two agree, and under soft switching the late objectives agree within 10 %. Under hard switching the federated
+# The centralized runs use the same training rows as the federated runs with all clients. The late constraints of the
+# two agree, and under soft switching so do the late objectives, within 10 %. Under hard switching the federated
 # objective ends more than 10 % higher on average, as 320 further splits show ({claim}`fedsgm/C26`).
 #
 # Some splits are infeasible with half of the clients, but not with all of them, because the switching value $\hat G$ of
 # ten clients is a noisy estimate of $g$. The theorems for partial participation have a term for this noise,
 # $2\sigma\sqrt{\tfrac2n\log\tfrac{6T}{\delta}}$. The noise is large because a few clients have most of the constraint
-# loss: late in a run with all clients the largest $g_j$ is
-# {result}`np_unified/hard_all.g_max:.2f`, whereas the mean is {result}`np_unified/hard_all.g:.2f`.
-# Averaging over rounds does not remove the noise, because the rule uses only whether the estimate is above
-# the threshold.
+# loss: late in a run with all clients the largest $g_j$ is {result}`np_unified/hard_all.g_max:.2f`, whereas the mean is
+# {result}`np_unified/hard_all.g:.2f`. Averaging over rounds does not remove the noise, because the rule uses only
+# whether the estimate exceeds the threshold.
 #
 # ## Figure 2: local steps, participation, compression
 #
-# The next three figures show the rows of the paper's Figure 2, hard switching on the left and soft switching on the
-# right, with 10 of 20 clients. More local steps make the runs faster, with diminishing gain, and make the constraint
-# oscillate more. With all clients they do so as well.
+# The next three figures show the rows of the paper's Figure 2, with 10 of 20 clients: hard switching on the left and
+# soft switching on the right. More local steps make the runs faster, with diminishing gain, and make the constraint
+# oscillate more. Both also hold with all clients.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -145,8 +143,8 @@ plot.show(
 )
 
 # %% [markdown]
-# With fewer clients the objective falls faster, but only because the constraint is violated. As the
-# number of clients grows, the mean excess of $g$ over $\epsilon$ and the oscillation of $g$ fall ({claim}`fedsgm/C8`).
+# With fewer clients the objective falls faster, but only because the constraint is violated. With more clients the mean
+# excess of $g$ over $\epsilon$ and the oscillation of $g$ are smaller ({claim}`fedsgm/C8`).
 
 # %% tags=["remove-input"]
 plot.show(
@@ -159,11 +157,10 @@ plot.show(
 )
 
 # %% [markdown]
-# Whether compression destabilizes the constraint depends on how instability is measured ({claim}`fedsgm/C12`). One
-# measure is the change of $g$ from round to round. Under hard switching this change is *smaller* with $K/d=0.1$ than
-# without compression, because hard switching chatters anyway. The other measure is the standard deviation of $g$ over
-# the last fifth of the rounds. It grows with compression, clearly so under soft switching. By both measures soft
-# switching varies less than hard switching.
+# Whether compression destabilizes the constraint depends on the measure of instability ({claim}`fedsgm/C12`). Under
+# hard switching the change of $g$ from round to round is *smaller* with $K/d=0.1$ than without compression, because
+# hard switching chatters anyway. The standard deviation of $g$ over the last fifth of the rounds grows with
+# compression, clearly so under soft switching. By both measures soft switching varies less than hard switching.
 
 # %% [markdown]
 # ## Figure 5: the sharpness of soft switching
@@ -179,17 +176,16 @@ plot.show(
 )
 
 # %% [markdown]
-# Convergence is less stable at $\beta=20$ than at 40 in {result}`np_unified/C14.share:.0%` of the settings that
-# the paper leaves open ({claim}`fedsgm/C14`).
+# The paper says that convergence is less stable at $\beta=20$ than at 40. This holds in
+# {result}`np_unified/C14.share:.0%` of the settings that the paper leaves open ({claim}`fedsgm/C14`).
 
 # %% [markdown]
 # ## Figure 6: against a fixed penalty
 #
-# Penalty-FedAvg minimizes $f+\rho\,[g-\epsilon]_+$. By exact-penalty theory it can end
-# feasible only if $\rho$ exceeds the multiplier $\lambda$ of the split (prediction **P3**), and
-# $\lambda$ differs from split to split. We tune each method's step size on the training curves. Among the step sizes
-# with mean late $g\le1.05\,\epsilon$ we choose the one with the smallest mean late $f$; if there is none, the one with
-# the smallest late $g$.
+# Penalty-FedAvg minimizes $f+\rho\,[g-\epsilon]_+$. By exact-penalty theory it can end feasible only if $\rho$ exceeds
+# the multiplier $\lambda$ of the split (prediction **P3**), and $\lambda$ differs from split to split. We tune each
+# method's step size on the training curves. Among the step sizes with mean late $g\le1.05\,\epsilon$ we choose the one
+# with the smallest mean late $f$; if there is none, the one with the smallest late $g$.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -209,16 +205,15 @@ columns = {"lr": "step size", "f": "late f", "g": "late g", "infeasible": "infea
 report.runs_table(numbers, tuned, columns, health)
 
 # %% [markdown]
-# A penalty is *right* on a split if it is feasible there with a late $f$ of at most 1.25 times that of soft
-# FedSGM. On average over the splits, {result}`np_unified/penalty.right:.0%` of the five penalties are right. The
-# penalty 20 is right on
-# {result}`np_unified/penalty_rho20.right:.0%` of the splits, its neighbours 2 and 100 on
-# {result}`np_unified/penalty_rho2.right:.0%` and {result}`np_unified/penalty_rho100.right:.0%`. One of the five penalties is comparable with FedSGM, and penalties a factor of five or ten away from it are not
-# ({claim}`fedsgm/C10`).
-# The sharpness is easier to tune. Over a
-# factor of 200 in $\beta$, the late $g$ of a split varies by {result}`np_unified/spread.beta_g:.3f` and its late $f$ by
-# {result}`np_unified/spread.beta_f:.3f`. Over a factor of 200 in $\rho$ (0.5 to 100, same step size), they vary by
-# {result}`np_unified/spread.rho_g:.3f` and {result}`np_unified/spread.rho_f:.2f`.
+# A penalty is *right* on a split if it is feasible there with a late $f$ of at most 1.25 times that of soft FedSGM. On
+# average over the splits, {result}`np_unified/penalty.right:.0%` of the five penalties are right. The penalty 20 is
+# right on {result}`np_unified/penalty_rho20.right:.0%` of the splits, its neighbours 2 and 100 on
+# {result}`np_unified/penalty_rho2.right:.0%` and {result}`np_unified/penalty_rho100.right:.0%`. So only one of the five
+# penalties is comparable with FedSGM, and those a factor of five or ten away from it are not ({claim}`fedsgm/C10`). The
+# sharpness is easier to tune. Over a factor of 200 in $\beta$, the late $g$ of a split varies by
+# {result}`np_unified/spread.beta_g:.3f` and its late $f$ by {result}`np_unified/spread.beta_f:.3f`. Over a factor of
+# 200 in $\rho$ (0.5 to 100, same step size), they vary by {result}`np_unified/spread.rho_g:.3f` and
+# {result}`np_unified/spread.rho_f:.2f`.
 
 # %% tags=["remove-input", "nbval-check-output"]
 check("the late g of soft switching is below that of hard switching (10 of 20)", numbers["soft.g"].value < numbers["hard.g"].value)
@@ -234,8 +229,7 @@ if {0.5, 20.0} <= {*page.rhos}:
 # %% [markdown]
 # ## The paper against ours
 #
-# The paper's values in this table are upper bounds. The status `agrees` means that our mean exceeds the bound by at
-# most 5 %.
+# The paper's values in this table are upper bounds; `agrees` means that our mean exceeds the bound by at most 5 %.
 
 # %% tags=["remove-input"]
 report.paper_table(page.study, numbers)
@@ -243,7 +237,7 @@ report.paper_table(page.study, numbers)
 # %% [markdown]
 # ## Verdicts
 #
-# The [claims page](../book/claims.md) has the rule of each claim and the measured values.
+# The rules and runs behind these verdicts are on the [claims page](../book/claims.md).
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
@@ -257,7 +251,6 @@ report.claims_table(page.study, traces, numbers, page.params)
 # | split | 80/20 stratified, then 14 benign and 8 malignant rows per client; redrawn for every seed |
 # | learning rate | 0.3, and for Figure 6 tuned on a grid from 1 to 1e-4 |
 # | legends of Figure 2 | E = 1, 2, 5, 10, 20; n = 2, 5, 10, 15, 20; K/d = 0.04, 0.1, 0.25, 0.5, 1 |
-# | axes | logarithmic for f and g |
 # | legend of Figure 5 | beta = 20, 40, 80, 120, 400, and hard switching |
 # | direction that is compressed | both, as in Algorithm 1 |
 #

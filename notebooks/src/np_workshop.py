@@ -13,21 +13,20 @@
 # %% [markdown]
 # # Neyman-Pearson classification, workshop paper
 #
-# **Result.** Hard and soft switching both bring the constraint to its level. Soft switching has about four times
-# fewer violations at two of the seven step sizes that we tried; the paper prints no step size. Soft switching does
-# compromise the convergence at the sharpnesses $\beta$ that the authors name, 20 to 60. Its late objective is
-# {result}`np_workshop/loss_ratio.main:.2f` to {result}`np_workshop/loss_ratio.beta60:.2f` times that of hard
-# switching.
+# **Result.** Hard and soft switching both bring the constraint to its level. Soft switching has about four times fewer
+# violations at two of the seven step sizes that we tried; the paper prints no step size. At the sharpnesses $\beta$
+# that the authors name, 20 to 60, soft switching compromises the convergence: its late objective is
+# {result}`np_workshop/loss_ratio.main:.2f` to {result}`np_workshop/loss_ratio.beta60:.2f` times that of hard switching.
 #
-# The workshop paper {cite}`upadhyay2025switching` asks for a classifier that is good on the majority
-# class *while* its loss on the minority class stays below a level. Ten clients hold equal parts of
-# the Breast Cancer Wisconsin data {cite}`wolberg1995breast`. In every round each client takes five local
-# steps and sends one in ten coordinates of the resulting change. A switching rule decides whether the round works on
-# the objective or on the constraint. **Hard** switching spends the whole round on one of the two. **Soft** switching
-# mixes them; the weight of the constraint rises along a ramp to 1 at the level.
+# The workshop paper {cite}`upadhyay2025switching` asks for a classifier that is good on the majority class *while* its
+# loss on the minority class stays below a level. Ten clients hold equal parts of the Breast Cancer Wisconsin data
+# {cite}`wolberg1995breast`. In every round each client takes five local steps and sends one in ten coordinates of the
+# change of its model. A switching rule determines what a round works on: **hard** switching spends it on the objective
+# or on the constraint, **soft** switching on a mixture. In the mixture the weight of the constraint rises along a ramp
+# to 1 at the level.
 #
-# The paper's Figure 1 rests on three splits of the data, ours on sixty. Two formulas below predict how often hard
-# switching violates the constraint and where soft switching settles; the runs agree with them.
+# The paper's Figure 1 averages over three splits of the data, ours over sixty. Two formulas below predict how often
+# hard switching violates the constraint and where soft switching settles; the runs agree with them.
 #
 # :::{admonition} The problem
 # :class: note
@@ -42,8 +41,8 @@
 # $$
 #
 # Class 0 is benign (357 rows) and class 1 malignant (212 rows). The published text does not say which class is which,
-# so {claim}`fedsgm/C3` is also judged with the roles swapped. Features are z-scored, and the model has no
-# bias. Training starts at $w_0=0$, where $f=g=\log 2$, so every run begins by working on the constraint.
+# so {claim}`fedsgm/C3` is also judged with the roles swapped. Features are z-scored, and the model has no bias.
+# Training starts at $w_0=0$, where $f=g=\log 2$, so every run begins by working on the constraint.
 # :::
 
 # %% tags=["parameters"]
@@ -80,7 +79,7 @@ page = STUDIES["np_workshop"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Changing this cell changes the results below. Stored runs are loaded, all others are computed.
+# Changing this cell changes the results below; stored runs are loaded.
 
 
 # %%
@@ -106,8 +105,8 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## Figure 1: hard against soft
 #
-# Curves are means over the seeds. Bands show one standard deviation (left, middle) or the range over the
-# seeds (right). Each value of $f$ and $g$ is computed on all clients' data at the start of the round.
+# Curves are means over the seeds. Bands show one standard deviation (left, middle) or the range over the seeds (right).
+# $f$ and $g$ are computed on all clients' data at the start of each round.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -137,10 +136,10 @@ report.runs_table(
 # %% [markdown]
 # ## "About four times fewer violations" depends on the step size
 #
-# Under soft switching only the rounds of the initial descent violate the constraint, and a larger step size
-# shortens this descent. Under hard switching late rounds violate it as well, because the objective pushes the model
-# back over the level again and again. A larger step size does not reduce these late violations, so the ratio of the two
-# counts depends on the step size:
+# Under soft switching only the rounds of the initial descent violate the constraint, and a larger step size shortens
+# this descent. Under hard switching late rounds violate it as well, because the objective pushes the model back over
+# the level again and again. A larger step size does not reduce these late violations, so it raises the ratio of the two
+# counts:
 
 # %% tags=["remove-input"]
 plot.show(
@@ -153,11 +152,11 @@ plot.show(
 )
 
 # %% [markdown]
-# The sharpness $\beta$ hardly changes the number of violations. It decides how far below the
-# level soft switching settles and how much larger the objective becomes. At the sharpnesses 20, 60 and 200 the late
-# objective is {result}`np_workshop/loss_ratio.main:.2f`, {result}`np_workshop/loss_ratio.beta60:.2f` and
+# The sharpness $\beta$ hardly changes the number of violations. It determines how far below the level soft switching
+# settles and how much larger the objective becomes. At the sharpnesses 20, 60 and 200 the late objective is
+# {result}`np_workshop/loss_ratio.main:.2f`, {result}`np_workshop/loss_ratio.beta60:.2f` and
 # {result}`np_workshop/loss_ratio.beta200:.2f` times that of hard switching. All other figures of this page use
-# $\beta=20$, where this price is higher than at any larger sharpness:
+# $\beta=20$.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -181,17 +180,17 @@ plot.show(
 # $$
 #
 # where $\lambda$ is the multiplier of the constraint. Hard switching has only the weights 0 and 1, so it realizes
-# $\sigma=\lambda/(1+\lambda)$ as a *share of rounds*: in this share of the late rounds the constraint
-# is violated and the round works on it (prediction **P1**). Soft switching realizes $\sigma$
-# as a weight. On its ramp $\sigma=1+\beta(g-\epsilon)$; solving for $g$ shows that it settles at
+# $\sigma=\lambda/(1+\lambda)$ as a *share of rounds*: in this share of the late rounds the constraint is violated and
+# the round works on it (prediction **P1**). Soft switching realizes $\sigma$ as a weight. Solving its ramp
+# $\sigma=1+\beta(g-\epsilon)$ for $g$ shows that it settles at
 #
 # $$
 # g=\epsilon-\frac1{\beta(1+\lambda)}<\epsilon ,
 # $$
 #
 # strictly below the level, and stops violating the constraint (prediction **P2**). As $\beta$ grows, the distance to
-# the level vanishes, and so does the price in the objective. We check both predictions on long uncompressed runs;
-# $\lambda$ comes from the gradients at the final model.
+# the level vanishes, and so does the price in the objective. We check both predictions on long uncompressed runs, with
+# $\lambda$ from the gradients at the final model.
 
 # %% tags=["remove-input"]
 report.runs_table(
@@ -216,8 +215,8 @@ if {0.1, 1.0} <= {*page.lrs}:
 # %% [markdown]
 # ## The paper against ours
 #
-# The paper prints curves and one number. The status `agrees` means that the printed value is within the stated
-# tolerance of ours. `undecided` means that it is outside this tolerance but inside our 95 % interval over the seeds.
+# The paper prints curves and one number. `agrees` means that the printed value is within the stated tolerance of ours,
+# `undecided` that it is outside this tolerance but inside our 95 % interval over the seeds.
 
 # %% tags=["remove-input"]
 report.paper_table(page.study, numbers)
@@ -225,8 +224,7 @@ report.paper_table(page.study, numbers)
 # %% [markdown]
 # ## Verdicts
 #
-# The [claims page](../book/claims.md) has the rule of each claim, the measured values, and the verdicts for other
-# sharpnesses.
+# The [claims page](../book/claims.md) also shows the rules and the verdicts for other sharpnesses.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
@@ -234,18 +232,14 @@ report.claims_table(page.study, traces, numbers, page.params)
 # %% [markdown]
 # ## What the paper leaves open
 #
-# | Open in the paper | Our choice | Does it matter? |
+# | Open in the paper | Our choice | Remark |
 # | --- | --- | --- |
-# | which class is the majority | class 0 = benign (357 rows) | {claim}`fedsgm/C3` is judged with each of the two classes. |
-# | step size | 0.3, where the ratio of violations is near the printed one | It decides the ratio of violations. |
-# | sharpness $\beta$ | 20, the theory's $2/\epsilon$; 200 for the claim on the price | It decides the final level and the price. |
+# | step size | 0.3, where the ratio of violations is near the printed one | It determines the ratio of violations. |
+# | sharpness $\beta$ | 20, the theory's $2/\epsilon$; 200 for the claim on the price | It determines the final level and the price. |
 # | share $K/d$ of coordinates that Rand-K sends | 0.1, as in the full paper | {claim}`fedsgm/C3` is judged with 0.1 and 1. |
-# | bias | none | not varied |
-# | standardization | z-score over the training rows | not varied |
 # | split | equal sizes and class counts, redrawn for every seed | Each client has 35 benign and 21 malignant rows. |
 #
-# *Late* values are averages over the last 20 rounds. Intervals are 95 % confidence
-# intervals over the seeds.
+# *Late* values are averages over the last 20 rounds. Intervals are 95 % confidence intervals over the seeds.
 #
 # ```{provenance} np_workshop
 # ```
