@@ -13,14 +13,13 @@
 # %% [markdown]
 # # FedCMOO-Pref: balancing, and when its program can be solved
 #
-# FedCMOO-Pref of {cite:t}`askin2025fedcmoo` (C below) chooses the weights of the objectives by a linear program, an
-# idea of {cite}`mahapatra2020preferences`. The program should lower the imbalance of the losses or, once they are
-# balanced, all losses. C asks neither whether the program is feasible nor whether its solution does this. This note
-# answers both questions.
+# FedCMOO-Pref of {cite:t}`askin2025fedcmoo` (C below) chooses the objectives' weights by a linear program, as in
+# {cite}`mahapatra2020preferences`. The program should lower the imbalance of the losses or, once they are balanced, all
+# losses. C asks neither whether the program is feasible nor whether its solution does this.
 #
 # **Feasible.** The program is feasible for all preferences and losses if and only if the matrix game of the estimated
-# Gram matrix has a nonnegative value ({prf:ref}`pref-theorem-feasible`). The value is nonnegative if the estimate is
-# positive semidefinite, possibly plus an antisymmetric matrix. It can be negative if the estimate is indefinite.
+# Gram matrix has a nonnegative value ({prf:ref}`pref-theorem-feasible`). The value is nonnegative for a positive
+# semidefinite estimate, even plus an antisymmetric matrix, but not for every indefinite one.
 #
 # **Not always balancing.** For two objectives, the solution does not raise the imbalance to first order if any mixture
 # of the gradients lowers it. For three objectives this is false: in {prf:ref}`pref-example-three`, with exact
@@ -56,7 +55,7 @@
 # 1. Since $\sum_kdu_k=0$, $d\mu=\sum_k(\log(Mu_k)+1)\,du_k=\sum_k\log(Mu_k)\,du_k$. Insert
 #    $du_k=\frac1S\big(dv_k-u_k\sum_jdv_j\big)$ to obtain
 #    $\frac1S\sum_k\big(\log(Mu_k)-\sum_ju_j\log(Mu_j)\big)dv_k=\frac1S\sum_k\big(\log(Mu_k)-\mu\big)r_k\,dF_k=\frac1Sa^\top d\mathbf F$.
-#    Then use $d\mathbf F=J^\top dx$.
+#    The claim follows from $d\mathbf F=J^\top dx$.
 # 2. The first-order change along $-\eta Jw$ is $-\eta\langle\frac1SJa,Jw\rangle=-\frac\eta Sw^\top Ga$. For $w=a$ the
 #    change is $-\frac\eta S\lVert Ja\rVert^2$, as in point 1.
 # 3. $a^\top\mathbf F=\sum_kv_k(\log(Mu_k)-\mu)=S(\mu-\mu)=0$. The imbalance $\mu$ is the mean of $\log(Mu_k)$ with
@@ -64,8 +63,8 @@
 #    $F_k>0$, $a^\top\mathbf F=0$ then requires a negative $a_k$.
 # ```
 #
-# A step along $-Ja$ therefore lowers the imbalance. But $a$ has entries of both signs and is no vector of weights. C's
-# program looks for weights $w\in\mathcal S_M$ that come close to $a$.
+# A step along $-Ja$ therefore lowers the imbalance. But $a$ has entries of both signs, so C's program looks for weights
+# $w\in\mathcal S_M$ that come close to $a$.
 
 # %% [markdown]
 # ## The program
@@ -93,7 +92,7 @@
 #
 # 1. {eq}`eq-pref-program` is feasible for all $r$ and $\mathbf F$ if and only if $\operatorname{val}(G)\ge0$.
 # 2. $\operatorname{val}(G)\ge\min_{p\in\mathcal S_M}p^\top Gp$. In particular, the program is feasible if $G$ has no
-#    negative entry, or is positive semidefinite, or is the sum of a positive semidefinite and an antisymmetric matrix.
+#    negative entry, or is a positive semidefinite matrix plus possibly an antisymmetric one.
 # 3. If $G=J^\top J$ with $\nu=\min_{w\in\mathcal S_M}\lVert Jw\rVert^2$, the program is feasible for every estimate
 #    $\hat G$ with $\lVert\hat G-G\rVert_{\rm op}\le\nu$.
 # ```
@@ -109,13 +108,13 @@
 #    $\operatorname{val}(G)=\min_p\max_ww^\top Gp$. The choice $w=p$ shows that the inner maximum is at least
 #    $p^\top Gp$. An antisymmetric part does not change $p^\top Gp$.
 # 3. $p^\top\hat Gp\ge p^\top Gp-\lVert\hat G-G\rVert_{\rm op}\lVert p\rVert^2\ge\nu-\nu$, because $\lVert p\rVert\le1$
-#    on $\mathcal S_M$. Now use point 2.
+#    on $\mathcal S_M$. So $\operatorname{val}(\hat G)\ge0$ by point 2.
 # ```
 #
 # For $G=J^\top J$ the minimum-norm weights $w^\circ$ are feasible, since $(Gw^\circ)_k\ge\nu\ge0$ for all $k$ by
-# {prf:ref}`cmoo-lemma-mgda`. They are the natural fall-back if the program is infeasible. For an indefinite estimate
-# they are computed from its positive semidefinite part. Near the Pareto front $\nu\to0$, so any error of the estimate
-# may exceed $\nu$, and point 3 no longer guarantees feasibility.
+# {prf:ref}`cmoo-lemma-mgda`. So they are the natural fall-back, computed from the positive semidefinite part of an
+# indefinite estimate. Point 3 shows when the program may be infeasible: near the Pareto front $\nu\to0$, and any error
+# may exceed $\nu$.
 
 # %% [markdown]
 # ## What the solution does
@@ -125,11 +124,12 @@
 # ```{prf:theorem} First-order behaviour
 # :label: pref-theorem-behaviour
 #
-# 1. *Descent mode*, $\mu\le\varepsilon$. The sum of the losses falls at the rate $\sum_k(Gw)_k\ge M\nu$, which is
+# 1. *Descent mode.* If $\mu\le\varepsilon$, the sum of the losses falls at the rate $\sum_k(Gw)_k\ge M\nu$, which is
 #    positive unless the point is Pareto stationary.
 # 2. *Empty $\mathcal J$.* If $\mathcal J=\emptyset$, no loss grows: $(Gw)_k\ge0$ for all $k$. However, no weights in
 #    $\mathcal S_M$ lower $\mu$.
-# 3. *Balance mode, two objectives.* If $\mathcal J\ne\emptyset$, then $w^\top Ga\ge0$, so $\mu$ does not grow.
+# 3. *Balance mode, two objectives.* If $\mu>\varepsilon$ and $\mathcal J\ne\emptyset$, then $w^\top Ga\ge0$, so $\mu$
+#    does not grow.
 # ```
 #
 # ```{prf:proof}
@@ -169,9 +169,9 @@
 # lowers only the middle loss, to first order.
 # ```
 #
-# The constraint for $\mathcal J^*$ causes this. Without it, $w=(0,1,0)$ would lower $\mu$ but raise the worst loss. Two
-# aims of C conflict: balanced losses, and a worst loss that does not grow. The program puts the worst loss first. On
-# random instances the program raises $\mu$ in about one case in a hundred (see the table below).
+# The constraint for $\mathcal J^*$ causes this. Without this constraint, $w=(0,1,0)$ would lower $\mu$ but raise the
+# worst loss. Two aims of C conflict, and the program puts the worst loss before balance. On random instances the
+# program raises $\mu$ in about one case in a hundred (see the table below).
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
@@ -217,7 +217,7 @@ def random_case(M):  # a Jacobian with columns of different lengths, preferences
 # %% [markdown]
 # **The direction.** We check $\frac{\partial\mu}{\partial F_k}=\frac{a_k}S$ by central differences, and
 # $a^\top\mathbf F=0$, for $M=2,5,40$. For quadratic losses, the remainder in point 1 of {prf:ref}`pref-lemma-direction`
-# must fall a hundredfold when $\eta$ falls tenfold. A long step along $-Ja$ need not lower $\mu$.
+# must fall a hundredfold when $\eta$ falls tenfold.
 
 # %% tags=["remove-input"]
 slopes, products, signs = [], [], []
@@ -259,9 +259,10 @@ _ = check(
 )
 
 # %% [markdown]
-# **Feasibility.** We solve the program on random cases with $M=2,3,5,11$, some of them rank-deficient. $G$ is exact, or
-# exact plus an antisymmetric or a symmetric random matrix of the same size. The symmetric one makes $G$ indefinite. We
-# check the solutions against the constraints, and for equal losses feasibility against $\operatorname{val}(G)$.
+# **Feasibility.** We solve the program on random cases with $M=2,3,5,11$. We use the exact $G$ and add a random matrix
+# of the same size, either antisymmetric or symmetric. The symmetric matrix makes $G$ indefinite. We check the solutions
+# against the constraints. For equal losses we also check feasibility against $\operatorname{val}(G)$ of
+# {prf:ref}`pref-theorem-feasible`.
 
 
 # %% tags=["remove-input"]
@@ -332,11 +333,10 @@ check(f"value of G + E >= nu - |E|_op on {instances} instances", min(slack) >= -
 _ = check("    and negative for an error of 2.02 nu, two equal gradients", two < 0)
 
 # %% [markdown]
-# **What the solution does.** We use the exact $G$. In descent mode (losses nearly balanced) we compare the value of the
-# program with $M\nu$; the two are equal for orthonormal gradients. In balance mode we divide the value by
-# $\max_k\lvert(Ga)_k\rvert$. The table shows how often the value is negative if $\mathcal J\ne\emptyset$. If
-# $\mathcal J=\emptyset$, we check that no weights lower $\mu$. The last check counts how often the weights
-# $0.8w+\frac{0.2}M$ violate a constraint.
+# **What the solution does.** We use the exact $G$. In descent mode (losses nearly balanced) we compare the program's
+# value with $M\nu$. In balance mode we divide the value by $\max_k\lvert(Ga)_k\rvert$. The table shows how often the
+# value is negative if $\mathcal J\ne\emptyset$. The last check counts how often the weights $0.8w+\frac{0.2}M$ violate
+# a constraint.
 
 # %% tags=["remove-input"]
 descent, modes = [], []
@@ -387,8 +387,7 @@ pd.DataFrame(columns | {"smallest value": groups.min().round(3) + 0.0}).round(3)
 
 # %% [markdown]
 # **The example.** We run {prf:ref}`pref-example-three` with the losses
-# $F_k+\langle\nabla F_k,x\rangle+\frac12\lVert x\rVert^2$ from $x=0$. We check the bound of point 3 on a grid of $w_2$,
-# since $w_1$ and $w_3$ enter only through their sum.
+# $F_k+\langle\nabla F_k,x\rangle+\frac12\lVert x\rVert^2$ from $x=0$. We check the bound of point 3 on a grid of $w_2$.
 
 # %% tags=["remove-input"]
 jac, F = np.array([[0.0, 1.0, 0.0], [-1.0, 1.0, -1.0]]), np.array([1.0, 3.0, 6.0])

@@ -13,23 +13,22 @@
 # %% [markdown]
 # # FedCMOO: the convergence theorem
 #
-# FedCMOO {cite}`askin2025fedcmoo` (C below) weights many objectives according to an estimate of their gradients' Gram
-# matrix, and lets the clients train one model on the weighted sum. This note proves C's Lemmas 1 to 7, Theorem 1 and
-# Corollary 1.1. They concern a variant, C's Algorithm 10, not the method as it is run.
+# FedCMOO {cite}`askin2025fedcmoo` (C below) weights many objectives by an estimate of their gradients' Gram matrix and
+# trains one model on the weighted sum. This note proves C's Lemmas 1 to 7, Theorem 1 and Corollary 1.1. They concern
+# C's Algorithm 10, not the method as it is run.
 #
-# The note has three findings.
+# It has three findings.
 #
 # * **Lemma 6 is false as printed** for more than one local step ({prf:ref}`cmoo-example-6`), because the mean and the
-#   noise of local gradients are correlated. The repair adds a cross term to the bound but keeps the rate.
-# * Two constants can be smaller. We replace $C_1$, which enters the bound squared, by a constant up to two times
-#   smaller. The leading part of the drift in Lemma 7 shrinks by a factor of at least $2\sqrt2$, without a condition on
-#   the step size.
+#   noise of local gradients are correlated. The repair adds a cross term but keeps the rate.
+# * Two constants can be smaller: $C_1$, which enters the bound squared, by a factor of up to two, and the leading part
+#   of the drift in Lemma 7 by a factor of at least $2\sqrt2$, without a condition on the step size.
 # * The rate of Corollary 1.1 hides the distance to the optimum and mixes units. We mend both.
 
 # %% [markdown]
 # ## Setting
 #
-# There are $M$ objectives and $N$ clients, with $F_k=\frac1N\sum_if_{i,k}$. We write the Jacobian as a tall matrix,
+# There are $M$ objectives and $N$ clients, with $F_k=\frac1N\sum_if_{i,k}$. The Jacobian is the tall matrix
 # $J(x)=[\nabla F_1(x),\dots,\nabla F_M(x)]\in\mathbb R^{d\times M}$. (C writes $\nabla\mathbf F$ for $J$.)
 # $\mathcal S_M$ is the probability simplex, and $G=J^\top J$ is the Gram matrix with columns $g_k$. From the model $x$
 # and the weights $w$, a round of Algorithm 10 computes:
@@ -51,15 +50,18 @@
 # :label: cmoo-assumption
 #
 # 1. Every $f_{i,k}$ is $L$-smooth.
-# 2. $\mathbb E\tilde\nabla f_{i,k}(x)=\nabla f_{i,k}(x)$ and $\mathbb E\lVert\tilde\nabla f_{i,k}(x)-\nabla f_{i,k}(x)\rVert^2\le\sigma_l^2$, independently over clients and uses.
+# 2. $\mathbb E\tilde\nabla f_{i,k}(x)=\nabla f_{i,k}(x)$ and
+#    $\mathbb E\lVert\tilde\nabla f_{i,k}(x)-\nabla f_{i,k}(x)\rVert^2\le\sigma_l^2$, independently over clients and
+#    uses.
 # 3. $\frac1N\sum_i\lVert\nabla f_{i,k}(x)-\nabla F_k(x)\rVert^2\le\sigma_g^2$ for every $k$.
 # 4. $\lVert\nabla f_{i,k}(x)\rVert\le b$.
-# 5. $\mathbb E\mathcal Q(y)=y$ and $\mathbb E\lVert\mathcal Q(y)-y\rVert^2\le q\lVert y\rVert^2$, independently over clients.
+# 5. $\mathbb E\mathcal Q(y)=y$ and $\mathbb E\lVert\mathcal Q(y)-y\rVert^2\le q\lVert y\rVert^2$, independently over
+#    clients.
 # ```
 #
 # Random masking that keeps $K$ of $d$ entries and rescales them satisfies point 5 with $q=\frac dK-1$
-# ({prf:ref}`unb-lemma-randk`). The method as it is run compresses by a randomized SVD, which is biased, so no result
-# below covers it. Let
+# ({prf:ref}`unb-lemma-randk`). No result below covers the randomized SVD of the method as it is run, because that
+# compressor is biased. Let
 #
 # $$
 # S_1=\frac{1+q}{n'}\sigma_l^2+\frac q{n'}b^2+\frac{N-n'}{n'(N-1)}\sigma_g^2,\qquad C_1=\big(\sqrt{S_1}+b\big)^2,\qquad C_2=S_1+b^2 .
@@ -95,7 +97,7 @@
 #    negative: $\langle J(w-w^\circ),v^\circ\rangle\ge0$. Choose $w=e_k$ to obtain
 #    $\langle\nabla F_k,v^\circ\rangle\ge\lVert v^\circ\rVert^2$. The mean of these inequalities with weights
 #    $w^\circ_k$ is an equality, so each inequality with $w^\circ_k>0$ is an equality.
-# 2. *The value is at least* $\frac12\lVert v^\circ\rVert^2$: choose $v=v^\circ$ and use step 1.
+# 2. *The value is at least* $\frac12\lVert v^\circ\rVert^2$, by step 1 with $v=v^\circ$.
 # 3. *The value is at most* $\frac12\lVert v^\circ\rVert^2$: for any $v$, the minimum over $k$ is at most the mean with
 #    weights $w^\circ$. This mean is
 #    $\langle v,v^\circ\rangle-\frac12\lVert v\rVert^2=\frac12\lVert v^\circ\rVert^2-\frac12\lVert v-v^\circ\rVert^2$.
@@ -105,10 +107,10 @@
 #
 # C uses a minimax theorem instead of steps 2 and 3. A point with $v^\circ=0$ is *Pareto stationary*.
 #
-# If the same noisy gradients determine the weights and the step, the step is biased. Consider two objectives on a line
-# with $\nabla F_1=1$ and $\nabla F_2=-2$, and noise $\pm3$ on the second gradient. The point is Pareto stationary, but
-# the mean of the minimum-norm step is $\frac12$ (checked below). This is why {eq}`eq-cmoo-round` draws new gradients
-# for $Y_1$, $Y_2$ and the step.
+# If the same noisy gradients determine the weights and the step, the step is biased. For example, let $\nabla F_1=1$
+# and $\nabla F_2=-2$ on a line, with noise $\pm3$ on the second gradient. The point is Pareto stationary, but the mean
+# minimum-norm step is $\frac12$ (checked below). So {eq}`eq-cmoo-round` draws new gradients for $Y_1$, $Y_2$ and the
+# step.
 
 # %% [markdown]
 # ## The weights: Lemmas 1 to 5
@@ -135,25 +137,24 @@
 # ```
 #
 # ```{prf:proof}
-# Fix a column $k$. Write $h_i$ for $\nabla f_{i,k}(x)$, $\bar h=\nabla F_k(x)$ and $\tilde h_i=h_i+\xi_i$ with the
-# noise $\xi_i$.
+# Fix a column $k$. Let $h_i=\nabla f_{i,k}(x)$, $\bar h=\nabla F_k(x)$ and $\tilde h_i=h_i+\xi_i$ with the noise
+# $\xi_i$.
 #
 # 1. *Three errors.*
 #    $Y_je_k-\bar h=\frac1{n'}\sum_{\mathcal A}(\mathcal Q(\tilde h_i)-\tilde h_i)+\frac1{n'}\sum_{\mathcal A}\xi_i+\frac1{n'}\sum_{\mathcal A}(h_i-\bar h)$.
-#    The first sum has mean zero given $\mathcal A$ and the $\xi_i$. The second has mean zero given $\mathcal A$, and
-#    the third has mean zero. The three sums are therefore uncorrelated, and their mean squares add up.
+#    The first sum has mean zero given $\mathcal A$ and the $\xi_i$, the second has mean zero given $\mathcal A$, and
+#    the third has mean zero. The sums are therefore uncorrelated, and their mean squares add up.
 # 2. *Compression.* The compressors are independent over clients, so the first mean square is at most
 #    $\frac1{n'^2}\sum_{\mathcal A}q\,\mathbb E\lVert\tilde h_i\rVert^2\le\frac q{n'}(b^2+\sigma_l^2)$.
-# 3. *Noise.* In the same way, the second mean square is at most $\frac{\sigma_l^2}{n'}$. With the $\sigma_l^2$ of step
-#    2, this explains the factor $1+q$ in $S_1$.
+# 3. *Noise.* The noise is independent over clients, so the second mean square is at most $\frac{\sigma_l^2}{n'}$.
 # 4. *Sampling.* When $n'$ of $N$ clients are drawn without replacement, $\mathbb P(i\in\mathcal A)=\frac{n'}N$ and
 #    $\mathbb P(i,l\in\mathcal A)=\frac{n'(n'-1)}{N(N-1)}$. Since $\sum_i(h_i-\bar h)=0$, the products
 #    $\langle h_i-\bar h,h_l-\bar h\rangle$ with $i\ne l$ add up to $-\sum_i\lVert h_i-\bar h\rVert^2\ge-N\sigma_g^2$.
 #    The third mean square is therefore
 #    $\frac1{n'^2}\big(\frac{n'}N-\frac{n'(n'-1)}{N(N-1)}\big)\sum_i\lVert h_i-\bar h\rVert^2\le\frac{N-n'}{n'(N-1)}\sigma_g^2$.
-# 5. *All columns.* The sum over the columns bounds $\mathbb E\lVert E_j\rVert_F^2$. Then
-#    $\lVert\cdot\rVert_{\rm op}\le\lVert\cdot\rVert_F$ and Jensen's inequality for the square root bound the operator
-#    norm. For $E_jw=\sum_kw_kE_je_k$, Jensen's inequality for the square yields a bound without $M$.
+# 5. *All columns.* Sum over $k$ to bound $\mathbb E\lVert E_j\rVert_F^2$. The bound of the operator norm uses
+#    $\lVert\cdot\rVert_{\rm op}\le\lVert\cdot\rVert_F$ and Jensen's inequality for the square root. The bound of
+#    $E_jw=\sum_kw_kE_je_k$ uses Jensen's inequality for the square.
 # ```
 #
 # Steps 2 to 4 are equalities if all $\lVert h_i\rVert=b$ and the noise has variance exactly $\sigma_l^2$. Lemma 3 is an
@@ -167,15 +168,14 @@
 # ```
 #
 # ```{prf:proof}
-# We proceed in steps.
+# Since $\Pi_{\mathcal S_M}$ is nonexpansive and $\Pi_{\mathcal S_M}(w)=w$,
+# $\lVert w'-w\rVert\le\beta\lVert Y_1^\top Y_2w\rVert$.
 #
-# 1. Since $\Pi_{\mathcal S_M}$ is nonexpansive and $\Pi_{\mathcal S_M}(w)=w$,
-#    $\lVert w'-w\rVert\le\beta\lVert Y_1^\top Y_2w\rVert$.
-# 2. *C's bound.* $Y_1^\top Y_2w=(J+E_1)^\top(J+E_2)w$ has four terms. By Lemma 1, the first has norm at most
+# 1. *C's bound.* $Y_1^\top Y_2w=(J+E_1)^\top(J+E_2)w$ has four terms. By Lemma 1, the first has norm at most
 #    $\sqrt Mb^2$. By Lemmas 1, 2 and 3, the mean norms of the two mixed terms are at most $\sqrt{MS_1}\,b$ and
 #    $b\sqrt M\cdot\sqrt{S_1}$. Because $E_1$ and $E_2$ are independent, the mean norm of the last term is at most
 #    $\sqrt{MS_1}\sqrt{S_1}$. The sum is $\sqrt M(b^2+2b\sqrt{S_1}+S_1)=\sqrt MC_1$.
-# 3. *Our bound.* For every vector $y$,
+# 2. *Our bound.* For every vector $y$,
 #    $\mathbb E\lVert Y_1^\top y\rVert^2\le\mathbb E\lVert Y_1\rVert_F^2\lVert y\rVert^2$. By independence,
 #
 #    $$
@@ -197,17 +197,16 @@
 # ```
 #
 # ```{prf:proof}
-# We proceed in steps.
+# Since $\Pi_{\mathcal S_M}$ is nonexpansive and $\Pi_{\mathcal S_M}(u)=u$,
+# $\lVert w'-u\rVert^2\le\lVert w-u\rVert^2-2\beta\langle w-u,Y_1^\top Y_2w\rangle+\beta^2\lVert Y_1^\top Y_2w\rVert^2$.
 #
-# 1. Since $\Pi_{\mathcal S_M}$ is nonexpansive and $\Pi_{\mathcal S_M}(u)=u$,
-#    $\lVert w'-u\rVert^2\le\lVert w-u\rVert^2-2\beta\langle w-u,Y_1^\top Y_2w\rangle+\beta^2\lVert Y_1^\top Y_2w\rVert^2$.
-# 2. Take $\mathbb E$. The factors $Y_1$ and $Y_2$ are independent and unbiased, so $\mathbb E[Y_1^\top Y_2]=J^\top J$,
-#    and the mean of the inner product is $\langle J(w-u),Jw\rangle$. The last term is bounded by {eq}`eq-cmoo-square`.
-# 3. Divide by $2\beta$.
+# Take $\mathbb E$. Since $Y_1$ and $Y_2$ are independent and unbiased, $\mathbb E[Y_1^\top Y_2]=J^\top J$, and the mean
+# of the inner product is $\langle J(w-u),Jw\rangle$. The last term is bounded by {eq}`eq-cmoo-square`. Divide by
+# $2\beta$.
 # ```
 #
-# Step 2 fails if $Y_1=Y_2=Y$. With $E=Y-J$, $\mathbb E[Y^\top Y]=G+\mathbb E[E^\top E]$, whose trace exceeds that of
-# $G$ by $\mathbb E\lVert E\rVert_F^2$.
+# This proof fails if $Y_1=Y_2=Y$. With $E=Y-J$, $\mathbb E[Y^\top Y]=G+\mathbb E[E^\top E]$, whose trace exceeds that
+# of $G$ by $\mathbb E\lVert E\rVert_F^2$.
 
 # %% [markdown]
 # ## The step: Lemmas 6 and 7
@@ -226,15 +225,14 @@
 # ```
 #
 # ```{prf:proof}
-# We proceed in steps.
+# Write $\bar\Delta=\bar m+\bar\xi$ with the means $\bar m$ and $\bar\xi$ of the $n\tau$ vectors $m_i^s$ and $\xi_i^s$.
+# By convexity of the norm, $\lVert\bar m\rVert\le b$.
 #
-# 1. $\bar\Delta=\bar m+\bar\xi$, where $\bar m$ and $\bar\xi$ are the means of the $n\tau$ vectors $m_i^s$ and
-#    $\xi_i^s$. By convexity of the norm, $\lVert\bar m\rVert\le b$.
-# 2. Given the past, $\xi_i^s$ has mean zero. Given $\mathcal B$, the noise is independent between clients. The
+# 1. Given the past, $\xi_i^s$ has mean zero. Given $\mathcal B$, the noise is independent between clients. The
 #    $\xi_i^s$ are therefore uncorrelated, and $\mathbb E\lVert\bar\xi\rVert^2\le\frac{n\tau\sigma_l^2}{(n\tau)^2}$.
-# 3. By Minkowski's inequality in $L^2$,
+# 2. By Minkowski's inequality in $L^2$,
 #    $\sqrt{\mathbb E\lVert\bar m+\bar\xi\rVert^2}\le b+\frac{\sigma_l}{\sqrt{n\tau}}$.
-# 4. If $\tau=1$, then $\bar m$ is fixed given $\mathcal B$. Hence $\mathbb E\langle\bar m,\bar\xi\rangle=0$, and the
+# 3. If $\tau=1$, then $\bar m$ is fixed given $\mathcal B$. Hence $\mathbb E\langle\bar m,\bar\xi\rangle=0$, and the
 #    squares add up. If $\tau>1$, the later $m_i^s$ depend on earlier noise, and $\mathbb E\langle\bar m,\bar\xi\rangle$
 #    need not vanish.
 # ```
@@ -275,13 +273,13 @@
 #    $\frac{bL}{N\tau}\sum_{i,s}\mathbb E\lVert x_i^s-x\rVert$.
 # 3. *Drift.* $x_i^s-x=-\eta_c\sum_{r<s}(m_i^r+\xi_i^r)$. As in the proof of Lemma 6,
 #    $\mathbb E\lVert x_i^s-x\rVert\le\eta_c(sb+\sqrt s\,\sigma_l)$.
-# 4. *Sum.* Use $\frac1\tau\sum_{s<\tau}s=\frac{\tau-1}2$, and $\frac1\tau\sum_{s<\tau}\sqrt s\le\sqrt{\frac{\tau-1}2}$
-#    by Jensen's inequality.
+# 4. *Sum.* The claim follows from $\frac1\tau\sum_{s<\tau}s=\frac{\tau-1}2$, and
+#    $\frac1\tau\sum_{s<\tau}\sqrt s\le\sqrt{\frac{\tau-1}2}$ by Jensen's inequality.
 #
-# C bounds the drift by a recursion, which needs short steps. With $y=L^2\eta_c^2\tau(\tau-1)\le\frac14$, C's bound is
-# the square root of $\frac{L^2\eta_c^2\tau}{2(1-y)}\sigma_l^2+\frac{L^2\eta_c^2\tau(\tau-1)}{1-y}b^2$. C then uses
-# $1-y\ge\frac12$. Since gradients are bounded, the recursion is unnecessary. {eq}`eq-cmoo-lemma7` is smaller than C's
-# bound for every $\tau$, so C's lemma follows.
+# C bounds the drift by a recursion, which needs short steps and is unnecessary for bounded gradients. With
+# $y=L^2\eta_c^2\tau(\tau-1)\le\frac14$, C's bound is the square root of
+# $\frac{L^2\eta_c^2\tau}{2(1-y)}\sigma_l^2+\frac{L^2\eta_c^2\tau(\tau-1)}{1-y}b^2$. C then uses $1-y\ge\frac12$.
+# {eq}`eq-cmoo-lemma7` is smaller for every $\tau$, so C's lemma follows.
 # ```
 
 # %% [markdown]
@@ -304,7 +302,7 @@
 # ```
 #
 # The printed theorem has $C=C_1$, $b^2+\frac{\sigma_l^2}{n\tau}$ in the third term, and C's bound of
-# {prf:ref}`cmoo-lemma-7` as the last term. Only the third term needs the correction.
+# {prf:ref}`cmoo-lemma-7` as the last term. Only the third term is wrong.
 #
 # ```{prf:proof}
 # Fix $u\in\mathcal S_M$. The function $\phi(x)=\sum_ku_kF_k(x)$ is $L$-smooth with gradient $Ju$.
@@ -314,7 +312,6 @@
 #    {prf:ref}`cmoo-lemma-6` bounds the last term.
 # 2. *Three insertions.* Write the inner product as
 #    $-\langle Ju,\bar\Delta\rangle=\langle Ju,Jw'-\bar\Delta\rangle+\langle Ju,J(w-w')\rangle+\langle J(w-u),Jw\rangle-\lVert Jw\rVert^2$.
-#    (On the right side all other terms cancel.)
 # 3. *Their means.* Lemma 7 bounds the first product. By Lemmas 1 and 4, the second is at most
 #    $\lVert J^\top Ju\rVert\,\mathbb E\lVert w'-w\rVert\le\sqrt Mb^2\cdot\beta\sqrt MC=\beta MCb^2$. Lemma 5 bounds the
 #    third.
@@ -328,13 +325,13 @@
 # ```
 #
 # The theorem says nothing about the quality of the weights. Its bound is smallest for $\beta=0$, where the algorithm
-# finds a stationary point of one fixed sum. Such a point is Pareto stationary. In this bound $\beta>0$ is a price, not
-# a gain.
+# finds a stationary point of one fixed sum. Such a point is Pareto stationary, so in this bound $\beta>0$ only costs.
 #
 # ```{prf:corollary} C Corollary 1.1, with constants
 # :label: cmoo-corollary
 #
-# With $\eta_c=\frac1{L\tau\sqrt{\tau T}}$, $\eta_s=\sqrt\tau$ and $\beta=\frac1{M\sqrt T}$, the right side of {eq}`eq-cmoo-theorem` is at most
+# With $\eta_c=\frac1{L\tau\sqrt{\tau T}}$, $\eta_s=\sqrt\tau$ and $\beta=\frac1{M\sqrt T}$, the right side of
+# {eq}`eq-cmoo-theorem` is at most
 #
 # $$
 # \frac1{\sqrt T}\bigg[L\delta+Cb^2+\frac{C^2}2+\frac12\Big(b+\frac{\sigma_l}{\sqrt{n\tau}}\Big)^2+\frac{b^2}{2\sqrt\tau}+\frac{b\,\sigma_l}\tau\bigg] .
@@ -346,14 +343,14 @@
 # ```{prf:proof}
 # Here $\eta=\sqrt\tau\cdot\tau\cdot\frac1{L\tau\sqrt{\tau T}}=\frac1{L\sqrt T}$ and
 # $L\eta_c=\frac1{\tau\sqrt{\tau T}}$. The drift term is therefore
-# $\frac b{\sqrt T}\cdot\frac1{\tau\sqrt\tau}\big(\frac{\tau-1}2b+\sqrt{\frac{\tau-1}2}\sigma_l\big)$. Use
-# $\tau-1\le\tau$ in both terms.
+# $\frac b{\sqrt T}\cdot\frac1{\tau\sqrt\tau}\big(\frac{\tau-1}2b+\sqrt{\frac{\tau-1}2}\sigma_l\big)$. The claim follows
+# from $\tau-1\le\tau$ in both terms.
 # ```
 #
 # By $2uv\le u^2+v^2$ and $Cb^2\le C^2$, the bound is
 # $O\big(\frac{L\delta+b^2+C^2}{\sqrt T}\big)+O\big(\frac{\sigma_l^2}{\tau\sqrt T}(\frac1n+\frac1\tau)\big)$. C's form
-# omits $L\delta$. The omission is right for one problem and $T\to\infty$, but not uniformly in $\delta$: a model that
-# starts far away on a slope $b$ stays on the slope for $T$ rounds (checked below).
+# omits $L\delta$. This omission is right for one problem and $T\to\infty$, but not uniformly in $\delta$: a model that
+# starts far away on a slope $b$ stays there for $T$ rounds (checked below).
 #
 # The printed bound also adds squares of a gradient to fourth powers in $b^2+C^2$, because $\beta$ lacks the units
 # $\frac1{\text{gradient}^2}$. The second choice of $\beta$ has these units.
@@ -362,7 +359,7 @@
 # ## The two-way estimate
 #
 # The method as it is run forms a single estimate of $G$ from biased messages: client $i$ sends $H_i$, a low-rank
-# approximation of $\tilde H_i=H_i+R_i$.
+# approximation of $\tilde H_i=H_i+R_i$ with the error $R_i$.
 #
 # ```{prf:lemma} C equations 13 and 14
 # :label: cmoo-lemma-two-way
@@ -377,8 +374,8 @@
 # ```{prf:proof}
 # The first sum consists of the terms $i=j$ of the left side. For $i\ne j$, expand
 # $\tilde H_i^\top\tilde H_j=H_i^\top H_j+H_i^\top R_j+R_i^\top H_j+R_i^\top R_j$. Let
-# $Z=\sum_{i\ne j}R_i^\top H_j=\sum_iR_i^\top(H-H_i)$. Its transpose is $\sum_{i\ne j}H_i^\top R_j$, so the two mixed
-# sums add up to $Z+Z^\top=\operatorname{sym}(2Z)$. The other sums are symmetric.
+# $Z=\sum_{i\ne j}R_i^\top H_j=\sum_iR_i^\top(H-H_i)$. Its transpose is $\sum_{i\ne j}H_i^\top R_j$, so the mixed terms
+# add up to $Z+Z^\top=\operatorname{sym}(2Z)$. The other sums are symmetric.
 # ```
 #
 # C drops the last sum and writes $2Z$ for $Z+Z^\top$, without $\operatorname{sym}$. The missing $\operatorname{sym}$
@@ -387,19 +384,18 @@
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **Lemma 6** (eq. 21) is false for $\tau>1$ ({prf:ref}`cmoo-example-6`). Theorem 1 then needs
-#   $\big(b+\frac{\sigma_l}{\sqrt{n\tau}}\big)^2$. We know no run that violates the printed theorem, but its proof
-#   fails.
+# * **Lemma 6** (eq. 21) is false for $\tau>1$ ({prf:ref}`cmoo-example-6`). We know no run that violates the printed
+#   theorem, but its proof fails.
 # * **Assumption 3** compares $\nabla f_{i,k}$ with $F_k$ instead of $\nabla F_k$.
 # * **Lemmas 2, 4 and 5** print $\frac{1+q}{n'}$ instead of $\frac{1+q}{n'}\sigma_l^2$ in some displays, which are then
 #   false for $\sigma_l>1$ (checked below).
 # * **Equations 13 and 14** print the mixed sum $2Z$ in two forms that differ by a transpose. Each is right only after
 #   symmetrisation.
 # * **Corollary 1.1** needs $\tau T\ge4$, because the printed Lemma 7 requires $\eta_c\le\frac1{2L\tau}$;
-#   {eq}`eq-cmoo-lemma7` does not. The corollary also hides $L\delta$, and its $\beta$ has the wrong units.
+#   {eq}`eq-cmoo-lemma7` does not. It also hides $L\delta$, and its $\beta$ has the wrong units.
 # * **The symbol $\mathbf F(x)w$** is used for $\mathbf F(x)^\top w$.
-# * **The theorem does not cover** the method as it is run. That method compresses by randomized SVD, uses one set of
-#   clients for the Gram matrix and the step, takes $K>1$ steps for the weights, and uses gradients twice.
+# * **The theorem does not cover** the method as it is run, with randomized SVD, one set of clients for the Gram matrix
+#   and the step, $K>1$ steps for the weights, and gradients that are used twice.
 # ```
 
 # %% [markdown]
@@ -448,9 +444,9 @@ draws = draws or {"quick": 2000, "full": 20_000}[profile]
 rng = np.random.default_rng(seed)
 
 # %% [markdown]
-# **MGDA.** We draw random Jacobians with $d=6$ and $M=2,3,5,11$, whose columns differ widely in length, and test
+# **MGDA.** For random Jacobians with $d=6$ and $M=2,3,5,11$, whose columns differ widely in length, we test
 # {eq}`eq-cmoo-mgda` with 2000 random directions near $v^\circ$. We then take one step of length $\frac1L$ on random
-# waves (defined under Lemma 6 below). The last check averages the biased step over both values of the noise.
+# waves (defined under Lemma 6 below).
 
 # %% tags=["remove-input"]
 optimal, largest, reached = [], [], []
@@ -507,9 +503,8 @@ _ = check("equal columns: three equalities to 1e-12", np.abs(np.array(equal) - 1
 
 # %% [markdown]
 # **Lemmas 2 and 3.** The clients have gradients of length $b=1$ with $d=12$, $M=4$ and $\sigma_l=2$. Each factor uses 4
-# of 10 clients and Rand-K with half of the entries ($q=1$). We compute the exact variance of every column, with the
-# $\sigma_g$ of the instance, and compare it with a simulation. We then simulate both lemmas, with independent and with
-# common randomness of the columns.
+# of 10 clients and Rand-K with half of the entries ($q=1$). We compare the exact variance of every column, with the
+# $\sigma_g$ of the instance, with a simulation. We then simulate both lemmas.
 
 
 # %% tags=["remove-input"]
@@ -559,10 +554,9 @@ _ = check(
 )
 
 # %% [markdown]
-# **Lemmas 4 and 5.** We use instances of the same kind with $\sigma_l=\frac12$, random $w$ and $\beta=0.05$. Since
-# $\lVert u\rVert^2$ cancels, both sides of {eq}`eq-cmoo-lemma5` are affine in $u$, and it suffices to check the
-# vertices $u=e_k$. Both lemmas are equalities in a second example with exact gradients: two objectives have gradient
-# $+v$, two have $-v$, and the first two carry the weights. The last check measures the bias if $Y_1=Y_2$.
+# **Lemmas 4 and 5.** We use instances of the same kind with $\sigma_l=\frac12$, random $w$ and $\beta=0.05$. Both sides
+# of {eq}`eq-cmoo-lemma5` are affine in $u$, so it suffices to check the vertices $u=e_k$. Both lemmas are equalities
+# for exact gradients $v,v,-v,-v$ with weights on the first two.
 
 
 # %% tags=["remove-input"]
@@ -615,9 +609,9 @@ _ = check(
 
 # %% [markdown]
 # **Lemma 6.** We list the four outcomes of {prf:ref}`cmoo-example-6`. We then check the bound on random waves,
-# $f_{i,k}(x)=\frac{b^2}L\sin(\frac Lbu_{ik}\cdot x+\varphi_{ik})$ with unit vectors $u_{ik}$. These functions are
-# $L$-smooth and have gradients of length at most $b$ everywhere. We use $b=L=1$, 3 objectives, 4 of 10 clients,
-# $\tau=5$, $\sigma_l=2$ and $\eta_c=\frac1{2L\tau}$.
+# $f_{i,k}(x)=\frac{b^2}L\sin(\frac Lbu_{ik}\cdot x+\varphi_{ik})$ with unit vectors $u_{ik}$. They are $L$-smooth with
+# gradients of length at most $b$. We use $b=L=1$, 3 objectives, 4 of 10 clients, $\tau=5$, $\sigma_l=2$ and
+# $\eta_c=\frac1{2L\tau}$.
 
 # %% tags=["remove-input"]
 case = Setting(b=1.0, sigma_l=4.0, tau=2)
@@ -646,9 +640,9 @@ check("    and a single step keeps the printed one", 16 <= step_square(replace(c
 _ = check(f"random waves: below the corrected bound {text}", max(squares) <= 1)
 
 # %% [markdown]
-# **Lemma 7.** We use random waves with $\sigma_l=\frac12$. Both sides are affine in $u$, so we again check $u=e_k$. We
-# also check $f(x)=\frac L2x^2$ from $x=\frac bL$ without noise. Its local gradients are $b(1-L\eta_c)^s$, so
-# {eq}`eq-cmoo-lemma7` approaches an equality for short steps.
+# **Lemma 7.** We check $u=e_k$ on random waves with $\sigma_l=\frac12$. We also check $f(x)=\frac L2x^2$ from
+# $x=\frac bL$ without noise. Its local gradients are $b(1-L\eta_c)^s$, so {eq}`eq-cmoo-lemma7` approaches an equality
+# for short steps.
 
 # %% tags=["remove-input"]
 calm, lefts = replace(crowd, sigma_l=0.5), []
@@ -682,9 +676,9 @@ _ = check(
 
 # %% [markdown]
 # **Theorem 1 and Corollary 1.1.** We run Algorithm 10 on random waves ($b=L=1$, $d=12$, $q=1$, $\sigma_l=\frac12$,
-# $\tau=5$, $\sigma_g\le b$) with the step sizes of the corollary. We make 16 runs for every number of rounds $T$, and
-# compute $\delta$ with the lower bound $-\frac{b^2}L$ of the losses. The bounds fall exactly as $T^{-1/2}$. The
-# measured norm reaches the same slope from flatter ones, once the start is forgotten.
+# $\tau=5$, $\sigma_g\le b$) with the step sizes of the corollary. For every number of rounds $T$ we make 16 runs, and
+# compute $\delta$ with the lower bound $-\frac{b^2}L$ of the losses. The bounds fall exactly as $T^{-1/2}$, and so does
+# the measured norm once the start is forgotten.
 
 # %% tags=["remove-input"]
 rounds = {"quick": [50, 100, 200], "full": [50, 100, 200, 400, 800, 1600, 3200]}[profile]

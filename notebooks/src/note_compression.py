@@ -18,18 +18,16 @@
 # {cite}`seide2014onebit`. The server compresses differences of models, as in EF21 {cite}`richtarik2021ef21`. Each
 # direction adds one term to $\Gamma$.
 #
-# This note derives the two terms. F's proof for *sampled* clients contains an error. Our repair proves the theorem with
-# a smaller constant.
+# F's proof for *sampled* clients contains an error. Our repair proves the theorem with a smaller constant.
 #
-# The notation is that of the [note on hard switching](note_hard_switching.ipynb): there are $N$ clients, $E$ local
-# steps and $T$ rounds, and $h$ is the function, $f$ or $g$, of the round. {eq}`eq-hard-b` defines $B(\Gamma)$ and
-# $\eta(\Gamma)$.
+# The notation is that of the [note on hard switching](note_hard_switching.ipynb). {eq}`eq-hard-b` defines $B(\Gamma)$
+# and $\eta(\Gamma)$.
 
 # %% [markdown]
 # ## Setting
 #
-# In round $t$, client $j$ computes the sum of its directions $\Delta_j=\sum_{\tau<E}\nu_{j,\tau}$, so
-# $\lVert\Delta_j\rVert\le EG$. The client keeps a residual $e_j$ (at first 0) and sends the message $v_j$:
+# In round $t$, client $j$ computes the sum of its directions $\Delta_j=\sum_{\tau<E}\nu_{j,\tau}$, with
+# $\lVert\Delta_j\rVert\le EG$. It sends a message $v_j$ and keeps a residual $e_j$ (at first 0):
 #
 # $$
 # v_j=\mathcal C_j(e_j+\Delta_j),\qquad e_j\leftarrow e_j+\Delta_j-v_j .
@@ -41,15 +39,15 @@
 # x_{t+1}=x_t-\eta v_t,\quad v_t=\frac1N\sum_jv_j,\qquad\qquad w_{t+1}=w_t+\mathcal C_0(x_{t+1}-w_t) .
 # $$ (eq-comp-down)
 #
-# The proofs use the mean $\nu_t=\frac1N\sum_j\Delta_j$, the residual $e_t=\frac1N\sum_je_j^t$, and the gap
-# $\hat e_t=x_t-w_t$, which is the memory of the downlink.
+# The proofs use the mean $\nu_t=\frac1N\sum_j\Delta_j$, the residual $e_t=\frac1N\sum_je_j^t$, and the downlink's gap
+# $\hat e_t=x_t-w_t$.
 #
 # ```{prf:assumption} F-A3
 # :label: comp-assumption
 #
 # There are $q,q_0\in(0,1]$ with $\mathbb E\lVert\mathcal C_j(x)-x\rVert^2\le(1-q)\lVert x\rVert^2$ and
 # $\mathbb E\lVert\mathcal C_0(x)-x\rVert^2\le(1-q_0)\lVert x\rVert^2$ for all $x$. The expectations are over the
-# compressor alone. For $q=1$ there is no compression. Top-K satisfies this with $q=K/d$.
+# compressor alone. For $q=1$ there is no compression; Top-K has $q=K/d$.
 # ```
 #
 # ```{prf:theorem} F Theorem 6
@@ -62,9 +60,8 @@
 # \Gamma=2E^2+\frac{2E\sqrt{1-q}}q+\frac{4E\sqrt{10(1-q_0)}}{q_0\,q}.
 # $$ (eq-comp-gamma)
 #
-# Then the expected regret (the regret is the left side of {eq}`eq-hard-regret`) is at most $B(\Gamma)$. If the
-# compressors are deterministic, the set $\mathcal A$ of good rounds is not empty, and $\bar w$ is an
-# $\epsilon$-solution.
+# Then the expected regret, of {eq}`eq-hard-regret`, is at most $B(\Gamma)$. If the compressors are deterministic, the
+# set $\mathcal A$ of good rounds is not empty, and $\bar w$ is an $\epsilon$-solution.
 # ```
 
 # %% [markdown]
@@ -82,7 +79,7 @@
 # ```{prf:proof}
 # The average of {eq}`eq-comp-up` over clients is $e_{t+1}=e_t+\nu_t-v_t$. So
 # $\tilde w_{t+1}=(x_t-\eta v_t)-\eta(e_t+\nu_t-v_t)=x_t-\eta e_t-\eta\nu_t$. The first equality would fail with a
-# projection in {eq}`eq-comp-down`. This is why the theorem assumes $\mathbb R^d$.
+# projection in {eq}`eq-comp-down`, so the theorem assumes $\mathbb R^d$.
 # ```
 #
 # ```{prf:lemma} One round
@@ -121,7 +118,7 @@
 # ```
 #
 # ```{prf:proof}
-# For $q=1$ the residual is zero. Otherwise we proceed in steps.
+# For $q=1$ the residual is zero. Let $q<1$.
 #
 # 1. By {eq}`eq-comp-up` the new residual is what the compressor leaves out:
 #    $\mathbb E\lVert e_j^{t+1}\rVert^2\le(1-q)\,\mathbb E\lVert e_j^t+\Delta_j\rVert^2$.
@@ -133,8 +130,8 @@
 #    \mathbb E\lVert e_j^{t+1}\rVert^2\le\Big(1-\frac q2\Big)\mathbb E\lVert e_j^t\rVert^2+\frac{(1-q)(2-q)}q\,E^2G^2 .
 #    $$ (eq-comp-recursion)
 #
-# 4. Starting from 0, the recursion never exceeds its fixed point, which is the second term divided by $\frac q2$. This
-#    is the first inequality of the lemma. The second follows from $2-q\le2$.
+# 4. Starting from 0, the recursion never exceeds its fixed point, which is the second term divided by $\frac q2$. The
+#    second inequality of the lemma follows from $2-q\le2$.
 # ```
 #
 # Hence $\mathbb E\lVert e_t\rVert\le\frac{2\sqrt{1-q}}q\,EG$, and the first new term of {eq}`eq-comp-round` is at most
@@ -178,7 +175,8 @@
 #
 # 1. By {prf:ref}`comp-lemma-residual`, the first new term of {eq}`eq-comp-round` is at most
 #    $2\eta^2\cdot\frac{2\sqrt{1-q}}q\,EG\cdot EG$ in expectation.
-# 2. By {prf:ref}`comp-lemma-gap`, the second is at most $2\eta\cdot\frac{4\sqrt{10(1-q_0)}}{q_0q}\,\eta EG\cdot EG$.
+# 2. By {prf:ref}`comp-lemma-gap`, the second new term is at most
+#    $2\eta\cdot\frac{4\sqrt{10(1-q_0)}}{q_0q}\,\eta EG\cdot EG$.
 # 3. Divided by $2\eta E\cdot\eta G^2$, the two terms are $\frac{2E\sqrt{1-q}}q$ and $\frac{4E\sqrt{10(1-q_0)}}{q_0q}$.
 #    Since $\Gamma_0\le2E^2$, the last three terms of {eq}`eq-comp-round` are together at most $2\eta^2EG^2\Gamma$ with
 #    $\Gamma$ of {eq}`eq-comp-gamma`.
@@ -194,7 +192,7 @@
 # %% [markdown]
 # ## Sampled clients: an error and its repair
 #
-# In F Theorem 7 (F's Theorem 1 with $n$ of $N$ clients), $\Gamma$ has more terms. One of them rests on the claim
+# One term of $\Gamma$ in F Theorem 7 (F's Theorem 1 with $n$ of $N$ clients) rests on the claim
 # $\lVert v_t\rVert\le2EG$, which is false.
 #
 # ```{prf:lemma} A long message
@@ -210,13 +208,13 @@
 # $K$ such entries is $\sqrt K\cdot\frac1q\cdot\frac{EG}{\sqrt d}=\frac{EG}{\sqrt q}$.
 # ```
 #
-# So $\lVert v_t\rVert=3.16\,EG$ at $q=0.1$ and $10\,EG$ at $q=0.01$. With the true bound $\frac{2\sqrt{10}}qEG$ of
+# So $\lVert v_t\rVert=3.16\,EG$ at $q=0.1$ and $10\,EG$ at $q=0.01$. With the valid bound $\frac{2\sqrt{10}}qEG$ of
 # {prf:ref}`comp-lemma-message`, the affected term of $\Gamma$ grows from $\frac{8E\sqrt{10(1-q_0)}}{q_0q}$ to
 # $\frac{80E\sqrt{1-q_0}}{q_0q^2}$. The following lemma avoids this bound.
 #
 # Let $\mathcal S_t$ be the set of the $n$ participants, $v_t=\frac1n\sum_{\mathcal S_t}v_j$,
 # $\bar\Delta_t=\frac1n\sum_{\mathcal S_t}\Delta_j$ and $\tilde e_t=\frac1n\sum_{j\le N}e_j^t$ (a sum over *all*
-# clients). Clients outside $\mathcal S_t$ keep their residuals, so
+# clients). Clients outside $\mathcal S_t$ keep their residuals, so {eq}`eq-comp-up` yields
 #
 # $$
 # v_t=\bar\Delta_t+\tilde e_t-\tilde e_{t+1} .
@@ -258,9 +256,9 @@
 # $q=q_0=0.1$), $\Gamma$ is $4.89\cdot10^5$ as printed, $8.57\cdot10^5$ with only the false step repaired, and
 # $2.8\cdot10^4$ by {eq}`eq-comp-gamma-partial`.
 #
-# The theorem's other conditions remain. The switch must be independent of the sample that makes the update (F-A4). The
-# models $w_t$ must stay in $\mathcal X$. With a compressed downlink this is guaranteed only if $\mathcal X$ is a box
-# and $\mathcal C_0$ copies coordinates.
+# The theorem's other conditions remain: the switch must be independent of the sample that makes the update (F-A4), and
+# the models $w_t$ must stay in $\mathcal X$. With a compressed downlink this is guaranteed only if $\mathcal X$ is a
+# box and $\mathcal C_0$ copies coordinates.
 
 # %% [markdown]
 # ```{admonition} Differences from the printed paper
@@ -272,10 +270,10 @@
 # * **Random compressors.** F Theorems 6 and 8 treat $\mathcal A$ as fixed inside an expectation. Only the bound on the
 #   expected regret remains true ({prf:ref}`comp-theorem`).
 # * **Rate of the uplink alone.** F's text says $O(\sqrt E/(q\sqrt T))$, but F's $\Gamma$ yields $O(\sqrt{(E+1/q)/T})$.
-#   The factor $1/q$ in the rate arises only for sampled clients, from the term $20E/q^2$.
+#   The factor $1/q$ arises only for sampled clients, from the term $20E/q^2$.
 # * **The printed $\Gamma$ for sampled clients does not reduce to simpler cases.** At $q=q_0=1$ it is $2E^2+20E$, not
-#   the $2E^2$ of Theorem 4; at $n=N$ it is not the $\Gamma$ of Theorem 6. Nor does {eq}`eq-comp-gamma-partial`, because
-#   of its term $\frac{20E}{q^2}$, which bounds $\eta^2\lVert v_t\rVert^2$.
+#   the $2E^2$ of Theorem 4; at $n=N$ it is not the $\Gamma$ of Theorem 6. Nor does {eq}`eq-comp-gamma-partial` reduce:
+#   its term $\frac{20E}{q^2}$, from $\eta^2\lVert v_t\rVert^2$, remains.
 # * **F Theorem 1 (ii)**, for all clients, claims $g(\bar w)-g(w^*)\le\epsilon$. The proof shows only
 #   $g(\bar w)\le\epsilon$, which is weaker if $g(w^*)<0$. The claim is false on the line instance below.
 # ```
@@ -342,9 +340,8 @@ def plain_step(algorithm, problem, w, draw):
 
 
 # %% [markdown]
-# **The virtual iterate, and its version for sampled clients.** We run Top-K both ways and repeat each round without
-# compression, from the same $w_t$ with the same participants. The repeated round ends at $w_t-\eta\bar\Delta_t$, which
-# yields $\bar\Delta_t$. By {eq}`eq-comp-partial`,
+# **The virtual iterate.** We run Top-K both ways. Repeating each round without compression, from the same $w_t$ with
+# the same participants, yields $\bar\Delta_t$. By {eq}`eq-comp-partial`,
 #
 # $$
 # x_{t+1}=x_t-\eta\bar\Delta_t-\eta(\tilde e_t-\tilde e_{t+1}) .
@@ -376,8 +373,7 @@ for n, error in errors.items():
 _ = check("with the sign of the residual reversed, this fails", bool(min(turned.values()) > 0.1))
 
 # %% [markdown]
-# **Residual, message and gap.** We compare the largest values over all clients and 40 rounds with their bounds. The
-# bounds hold for every step size, so we choose one that moves the model visibly.
+# **Residual, message and gap.** We compare the largest values over all clients and 40 rounds with their bounds.
 
 # %% tags=["remove-input"]
 measured, curves, limits = {}, {}, {}
@@ -482,8 +478,8 @@ for q, q0, steps in ((0.1, 1.0, 1), (0.5, 0.9, 1), (0.9, 0.9, 1), (0.9, 0.9, 3))
     )
 
 # %% [markdown]
-# **The constants.** We compute $\Gamma$ in F's classification setting ($E=5$, $N/n=2$, $q=q_0=0.1$), and check in which
-# special cases one theorem's $\Gamma$ becomes another's.
+# **The constants.** We compute $\Gamma$ in F's classification setting ($E=5$, $N/n=2$, $q=q_0=0.1$), and the special
+# cases in which the theorems should agree.
 
 # %% tags=["remove-input", "nbval-check-output"]
 case = (5, 0.1, 0.1, 2.0)
@@ -514,9 +510,9 @@ smaller = all(gamma.gamma_partial_direct(*p) <= gamma.gamma_partial(*p) for p in
 _ = check(f"our Gamma is never above the printed one of Theorem 1 ({len(grid)} settings)", smaller)
 
 # %% [markdown]
-# **F Theorem 1 (ii)** fails on the following instance on the line. 20 objectives pull left, 20 pull right and one pulls
-# to $w^*=0$, so $f$ has the slope $\frac1{41}$. The constraint is $g(w)=\lvert w\rvert-1$, so $g(w^*)=-1$ and $w_0=1$
-# is feasible. Without compression, with $E=1$ and $T=100$, the model hardly moves.
+# **F Theorem 1 (ii)** fails on this instance on the line: 20 objectives pull left, 20 pull right and one pulls to
+# $w^*=0$, so $f$ has the slope $\frac1{41}$. The constraint is $g(w)=\lvert w\rvert-1$, so $g(w^*)=-1$ and $w_0=1$ is
+# feasible. Without compression, with $E=1$ and $T=100$, the model hardly moves.
 
 # %% tags=["remove-input"]
 pulls = torch.tensor([-10.0] * 20 + [10.0] * 20 + [0.0]).double()[:, None]
@@ -537,8 +533,7 @@ _ = check(
 
 # %% [markdown]
 # **How the rate depends on the uplink.** Between $q=10^{-3}$ and $10^{-4}$ the bound $B(\Gamma)$ grows like $q^{-1/2}$
-# with all clients and like $q^{-1}$ with sampled clients. So F's factor $1/q$ is right only for sampled clients. We
-# also compute the constant of F's rate $O(DG/\sqrt{q_0qT})$ for $E=1$.
+# with all clients and like $q^{-1}$ with sampled clients.
 
 # %% tags=["remove-input"]
 few, fewer = 1e-3, 1e-4

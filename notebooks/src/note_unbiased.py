@@ -14,16 +14,14 @@
 # # Unbiased compression, without memory
 #
 # In FedSGM's workshop paper {cite}`upadhyay2025switching` (W below), clients send a random, unbiased sketch of the sum
-# of their steps and forget what it leaves out. This note proves W's Lemmas 3, 4 and 5, Theorem 1 (hard switching,
-# Theorem 6 in W's appendix) and Theorem 2 (soft switching, Theorem 7 there). The compressor's relative variance $q_u$
-# adds one term to the rate.
+# of their steps and forget what it leaves out. This note proves W's Lemmas 3 to 5 and its Theorems 1 and 2 on hard and
+# soft switching (6 and 7 in W's appendix). The compressor's relative variance $q_u$ adds one term to the rate.
 #
 # W's proofs bound a *mean over the compressor's randomness*, but W claims that the averaged iterate always exists and
 # is an $\epsilon$-solution. In {prf:ref}`unb-example` this claim fails in one run out of four. {prf:ref}`unb-theorem`
 # states what holds for the averaged iterate.
 #
-# The notation ($w_t$, $h_j$, $\mathcal A$, $B(\Gamma)$, $\eta(\Gamma)$, ...) is that of the [note on hard
-# switching](note_hard_switching.ipynb).
+# The notation is that of the [note on hard switching](note_hard_switching.ipynb).
 
 # %% [markdown]
 # ## Setting
@@ -45,13 +43,13 @@
 # ```{prf:lemma} Rand-K
 # :label: unb-lemma-randk
 #
-# Let $C_j$ keep $K$ of $d$ entries, chosen uniformly, and multiply them by $d/K$. Then {prf:ref}`unb-assumption` holds
-# with $q_u=\frac dK-1$, and its inequality is an equality for every $x$.
+# If $C_j$ keeps $K$ of $d$ entries, chosen uniformly, and multiplies them by $d/K$, then {prf:ref}`unb-assumption`
+# holds with $q_u=\frac dK-1$, and its inequality is an equality for every $x$.
 # ```
 #
 # ```{prf:proof}
-# Entry $i$ is kept with probability $p=\frac Kd$. So its mean after compression is $p\cdot\frac{x_i}p=x_i$, and its
-# variance is $p\big(\frac{x_i}p\big)^2-x_i^2=\big(\frac1p-1\big)x_i^2$. Sum the variances over $i$.
+# Entry $i$ is kept with probability $p=\frac Kd$. So its mean is $p\cdot\frac{x_i}p=x_i$, and its variance is
+# $p\big(\frac{x_i}p\big)^2-x_i^2=\big(\frac1p-1\big)x_i^2$. Sum the variances over $i$.
 # ```
 #
 # Local steps are not compressed, so W Lemma 5 is {prf:ref}`hard-lemma-2`. For W Lemmas 3 and 4, let $\mathbb E_t$ be
@@ -64,12 +62,11 @@
 # ```
 #
 # ```{prf:proof}
-# We proceed in steps.
+# Write $C_j(X_j)=X_j+\zeta_j$. Given $w_t$, $X_j$ is fixed, and $\mathbb E_t\zeta_j=0$.
 #
-# 1. Write $C_j(X_j)=X_j+\zeta_j$. Given $w_t$, $X_j$ is fixed, and $\mathbb E_t\zeta_j=0$.
-# 2. Expand the square. The products $\langle X_i,\zeta_j\rangle$ have mean zero, and by independence so do
+# 1. Expand the square. The products $\langle X_i,\zeta_j\rangle$ have mean zero, and by independence so do
 #    $\langle\zeta_i,\zeta_j\rangle$ for $i\ne j$.
-# 3. The terms $\lVert\frac1N\sum X_j\rVert^2+\frac1{N^2}\sum_j\mathbb E_t\lVert\zeta_j\rVert^2$ remain. Since every
+# 2. The terms $\lVert\frac1N\sum X_j\rVert^2+\frac1{N^2}\sum_j\mathbb E_t\lVert\zeta_j\rVert^2$ remain. Since every
 #    $\lVert X_j\rVert\le EG$, the first term is at most $E^2G^2$. By {prf:ref}`unb-assumption`, the second term is at
 #    most $\frac1{N^2}\cdot N\cdot q_uE^2G^2$.
 # ```
@@ -111,11 +108,10 @@
 # ```
 #
 # ```{prf:proof}
-# We proceed in steps.
+# Insert {eq}`eq-unb-update` and expand $\mathbb E_t\lVert w_{t+1}-w^*\rVert^2$.
 #
-# 1. Insert {eq}`eq-unb-update` and expand $\mathbb E_t\lVert w_{t+1}-w^*\rVert^2$. By {prf:ref}`unb-lemma-cross`, the
-#    cross term has the same bound as without compression. (The switch $\sigma_t$ depends only on $w_t$, so $h_j$ is
-#    fixed.)
+# 1. By {prf:ref}`unb-lemma-cross`, the cross term has the same bound as without compression, because $\sigma_t$ depends
+#    only on $w_t$.
 # 2. By {prf:ref}`unb-lemma-square`, the square term is at most $\eta^2E^2G^2+\eta^2E^2G^2\frac{q_u}N$. Only the second
 #    summand is new. Divided by $2\eta^2EG^2$, it is $\frac{Eq_u}{2N}$. The other terms add up to $\Gamma_0\le2E^2$ or
 #    to $\Gamma_{\rm direct}$ of {eq}`eq-hard-gammas`.
@@ -149,8 +145,8 @@
 # $T$ grows with $d$. Soft switching with $\epsilon=2B$ also fails: for $T=4(d+3)+1$ rounds the probability is
 # $\big(1-\frac1d\big)^{4(d+3)}$, which is 0.0042 for $d=10$ and at most $e^{-4}=0.018$.
 #
-# Theorems 6 and 8 of the full paper {cite}`fedsgm2025` (F below) have the same defect. They allow random *contractive*
-# compressors with memory, and Rand-K without the factor $\frac dK$ also leaves runs at $w_0$.
+# Theorems 6 and 8 of the full paper {cite}`fedsgm2025` (F below) also fail on some paths. They allow random
+# *contractive* compressors with memory, such as Rand-K without the factor $\frac dK$, which also leaves runs at $w_0$.
 
 # %% [markdown]
 # ## What holds
@@ -174,23 +170,23 @@
 # ```
 #
 # ```{prf:proof}
-# We proceed in steps.
+# For $t\in\mathcal B$, $g(w_t)-g(w^*)\ge\epsilon$ because $g(w^*)\le0$. So {eq}`eq-unb-r` yields, on every path,
+# $TR\ge\sum_{\mathcal A}(f(w_t)-f(w^*))+(T-\lvert\mathcal A\rvert)\epsilon=T\epsilon+\sum_{\mathcal A}(f(w_t)-f(w^*)-\epsilon)$.
 #
-# 1. For $t\in\mathcal B$, $g(w_t)-g(w^*)\ge\epsilon$ because $g(w^*)\le0$. So {eq}`eq-unb-r` yields, on every path,
-#    $TR\ge\sum_{\mathcal A}(f(w_t)-f(w^*))+(T-\lvert\mathcal A\rvert)\epsilon=T\epsilon+\sum_{\mathcal A}(f(w_t)-f(w^*)-\epsilon)$.
-# 2. By Jensen's inequality on each path, the last sum is at least $\lvert\mathcal A\rvert(f(\bar w)-f(w^*)-\epsilon)$.
+# 1. By Jensen's inequality on each path, the last sum is at least $\lvert\mathcal A\rvert(f(\bar w)-f(w^*)-\epsilon)$.
 #    Take expectations and use {prf:ref}`unb-lemma-regret` to obtain {eq}`eq-unb-claim`. Jensen's inequality for $g$
 #    yields $g(\bar w)\le\epsilon$.
-# 3. For $t\in\mathcal A$, the multiplier yields $f(w_t)-f(w^*)\ge-\lambda g(w_t)\ge-\lambda\epsilon$. So the last sum
-#    in step 1 is at least $-\lvert\mathcal A\rvert(1+\lambda)\epsilon$, and
+# 2. For $t\in\mathcal A$, the multiplier yields $f(w_t)-f(w^*)\ge-\lambda g(w_t)\ge-\lambda\epsilon$. So the last sum
+#    is also at least $-\lvert\mathcal A\rvert(1+\lambda)\epsilon$, and
 #    $T\,B\ge\mathbb E[TR]\ge T\epsilon-(1+\lambda)\epsilon\,\mathbb E\lvert\mathcal A\rvert$. Solving for
 #    $\mathbb E\lvert\mathcal A\rvert$ yields the second inequality of {eq}`eq-unb-probability`.
-# 4. Since $\lvert\mathcal A\rvert\le T$ and an empty $\mathcal A$ contributes nothing,
-#    $\mathbb E\lvert\mathcal A\rvert\le T\,\mathbb P(\mathcal A\ne\emptyset)$. This is the first inequality.
+# 3. Since $\lvert\mathcal A\rvert\le T$ and an empty $\mathcal A$ contributes nothing,
+#    $\mathbb E\lvert\mathcal A\rvert\le T\,\mathbb P(\mathcal A\ne\emptyset)$. This is the first inequality of
+#    {eq}`eq-unb-probability`.
 # ```
 #
-# In words, if each run is weighted by its number of good rounds, the objective gap is at most $\epsilon$ on average.
-# With $\epsilon=2B(\Gamma)$, a run has a good round with probability at least $\frac1{2(1+\lambda)}$. With W's
+# If each run is weighted by its number of good rounds, the objective gap is at most $\epsilon$ on average. With
+# $\epsilon=2B(\Gamma)$, a run has a good round with probability at least $\frac1{2(1+\lambda)}$. With W's
 # $\epsilon=B(\Gamma)$ this probability is still positive: at $\eta(\Gamma)$, {prf:ref}`unb-lemma-regret` with
 # $\Gamma_{\rm direct}$ bounds the expected regret by less than $B(\Gamma)$.
 #
@@ -223,13 +219,13 @@
 # $$ (eq-unb-fedcom)
 # ```
 #
-# The bound with $\Gamma_{\rm direct}$ is W's rate for this case (FedCOM), with constant 1.
+# W states the rate of the second bound for this case; our constant is 1.
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **Random compressors.** W Theorems 1 and 2, and F Theorems 6 and 8, treat $\mathcal A$ as fixed.
-#   {prf:ref}`unb-example` contradicts their conclusion; {prf:ref}`unb-theorem` states what holds.
+# * **Random compressors.** W Theorems 1 and 2, and F Theorems 6 and 8, treat $\mathcal A$ as fixed
+#   ({prf:ref}`unb-example`). {prf:ref}`unb-theorem` states what holds.
 # * **W Theorem 7** prints $\frac{Eq}{2n}$ instead of $\frac{Eq_u}{2n}$, where W's $n$ is our $N$.
 # * **Missing formulas.** The available text of W lacks most displayed formulas. $\Gamma$ of {eq}`eq-unb-gamma` and
 #   $\epsilon=2B(\Gamma)$ for soft switching are reconstructed from its proofs.
@@ -301,9 +297,9 @@ for kept, (bias, spread) in errors.items():
 
 
 # %% [markdown]
-# **W Lemma 3.** We simulate the ratio of the mean square to $E^2G^2(1+q_u/N)$ for $E=5$ in three cases. First, the
-# $X_j$ come from random instances. Second, they are equal and of length $EG$, which makes the lemma an equality. Third,
-# all clients keep the same entries, against the assumption.
+# **W Lemma 3.** We simulate the ratio of the mean square to $E^2G^2(1+q_u/N)$ for $E=5$. First, the $X_j$ come from
+# random instances. Second, they are equal and of length $EG$, which makes the lemma an equality. Third, all clients
+# keep the same entries, against {prf:ref}`unb-assumption`.
 
 
 # %% tags=["remove-input"]
@@ -336,9 +332,8 @@ names = ["directions of an instance, largest", "equal directions", "one draw for
 pd.DataFrame([max(drawn), same, common], names, ["ratio", "standard error"]).round(3)
 
 # %% [markdown]
-# **W Lemma 4 (F Lemma 1).** We compute both sides for the first round of every instance, for three weights $\sigma$,
-# three $\alpha$ and two step sizes. We compare the left side without compression with its mean over 4000 draws of the
-# compressor. In the last check a client steps across its kink and back.
+# **W Lemma 4 (F Lemma 1).** We compute both sides in the first round of every instance, and compare the uncompressed
+# left side with the mean over 4000 draws of the compressor.
 
 
 # %% tags=["remove-input"]
@@ -373,9 +368,8 @@ _ = check("at a kink: left <= right, but not without Young's terms", right - you
 
 # %% [markdown]
 # **Expected regret.** We run every instance with many draws of the compressor, with hard switching ($\epsilon=B$) and
-# with soft switching ($\epsilon=2B$, $\beta=2/\epsilon$). We compare the mean regret plus three standard errors with
-# $B(\Gamma)$, for W's $\Gamma$ and for $\Gamma_{\rm direct}$, each at its own step size. We also check
-# {eq}`eq-unb-claim` and its soft counterpart.
+# soft switching ($\epsilon=2B$, $\beta=2/\epsilon$). We compare the mean regret with $B(\Gamma)$ for both $\Gamma$ of
+# {eq}`eq-unb-gamma`. We also check {eq}`eq-unb-claim` and its soft counterpart.
 
 
 # %% tags=["remove-input"]
@@ -427,8 +421,8 @@ table.rename_axis(["switching", "Gamma", "E"]).round(2)
 
 # %% [markdown]
 # **The counterexample.** We run {prf:ref}`unb-example` with $d=10$, $c=2$ and 2000 seeds. Hard switching takes $T=d+4$
-# rounds, soft switching $T=4(d+3)+1$. A third method, of F Theorem 6, combines hard switching with memory and unscaled
-# Rand-K; its $\epsilon$ is $B(\Gamma)$ for $\Gamma$ of {eq}`eq-comp-gamma`.
+# rounds, soft switching $T=4(d+3)+1$. The third method is that of F Theorem 6, with memory, unscaled Rand-K and
+# $\Gamma$ of {eq}`eq-comp-gamma`.
 
 # %% tags=["remove-input"]
 d = 10
@@ -492,8 +486,8 @@ plot.show(
 )
 
 # %% [markdown]
-# **FedCOM.** Without a constraint ($\epsilon=\infty$), the method never switches. Each client takes one local step of
-# size $\eta(\Gamma_{\rm direct})$, and the runs start at distance $D=1$ from the minimizer.
+# **FedCOM.** Without a constraint ($\epsilon=\infty$), the method never switches. Clients take one local step of size
+# $\eta(\Gamma_{\rm direct})$, starting at distance $D=1$ from the minimizer.
 
 
 # %% tags=["remove-input"]
@@ -532,8 +526,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **The misprint of W Theorem 7** matters only if its $q$ is read as the accuracy of a contractive compressor. For $K$
-# of $d$ entries this accuracy is $\frac Kd$, whereas $q_u=\frac dK-1$.
+# **The misprint of W Theorem 7** matters only if $q$ is read as the accuracy of a contractive compressor. For $K$ of
+# $d$ entries this accuracy is $\frac Kd$, not $\frac dK-1$.
 
 # %% tags=["remove-input", "nbval-check-output"]
 right, wrong = gamma_unbiased(5, 9.0, 10), gamma_unbiased(5, 0.1, 10)
