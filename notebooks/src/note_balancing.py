@@ -13,19 +13,17 @@
 # %% [markdown]
 # # FedCMOO-Pref: balancing, and when its program can be solved
 #
-# With preferences, {cite:t}`askin2025fedcmoo` (C below) choose the weights by a linear program. It lowers the
-# imbalance of the losses, or, once they are balanced, all of the losses. The idea is from
-# {cite}`mahapatra2020preferences`. C asks neither whether the program has a feasible point nor whether its solution
-# does what it is meant to do. This note answers both questions.
+# FedCMOO-Pref of {cite:t}`askin2025fedcmoo` (C below) chooses the objectives' weights by a linear program, as in
+# {cite}`mahapatra2020preferences`. The program should lower the imbalance of the losses or, once they are balanced, all
+# losses. C asks neither whether the program is feasible nor whether its solution does this.
 #
-# **Feasible.** The program has a solution for all preferences and losses if and only if the matrix game of the
-# estimated Gram matrix has a nonnegative value ({prf:ref}`pref-theorem-feasible`). This holds for every positive
-# semidefinite estimate, and for every estimate whose only defect is a lack of symmetry. It need not hold for an
-# indefinite estimate.
+# **Feasible.** The program is feasible for all preferences and losses if and only if the matrix game of the estimated
+# Gram matrix has a nonnegative value ({prf:ref}`pref-theorem-feasible`). The value is nonnegative for a positive
+# semidefinite estimate, even plus an antisymmetric matrix, but not for every indefinite one.
 #
-# **Not always balancing.** For two objectives, if any mixture of the gradients lowers the imbalance, the solution does
-# not raise it to first order. For three objectives this is false. In {prf:ref}`pref-example-three`, with exact
-# gradients, all weights that the program allows raise the imbalance.
+# **Not always balancing.** For two objectives, the solution does not raise the imbalance to first order if any mixture
+# of the gradients lowers it. For three objectives this is false: in {prf:ref}`pref-example-three`, with exact
+# gradients, all feasible weights raise the imbalance.
 
 # %% [markdown]
 # ## The balancing direction
@@ -38,8 +36,8 @@
 # \mu=\sum_ku_k\log(Mu_k),\qquad a_k=r_k\big(\log(Mu_k)-\mu\big).
 # $$ (eq-pref-mu)
 #
-# The imbalance $\mu$ is the divergence of $u$ from the uniform distribution. Hence $\mu\ge0$, with equality if and only
-# if all $r_kF_k$ are equal.
+# The imbalance is the divergence of $u$ from the uniform distribution. Hence $\mu\ge0$, with equality if and only if
+# all $r_kF_k$ are equal.
 #
 # ```{prf:lemma} C Appendix C.2
 # :label: pref-lemma-direction
@@ -47,7 +45,7 @@
 # 1. $\nabla\mu=\frac1SJa$. For smooth losses, therefore,
 #    $\mu(x-\eta Ja)=\mu(x)-\frac\eta S\lVert Ja\rVert^2+O(\eta^2)$.
 # 2. For weights $w$, $\mu(x-\eta Jw)=\mu(x)-\frac\eta S\,w^\top Ga+O(\eta^2)$.
-# 3. $a^\top\mathbf F=0$. The worst objectives, whose $r_kF_k$ is largest, have $a_k\ge0$. Unless $\mu=0$, these $a_k$
+# 3. $a^\top\mathbf F=0$. The worst objectives, those with the largest $r_kF_k$, have $a_k\ge0$. If $\mu>0$, these $a_k$
 #    are positive and some other $a_k$ is negative.
 # ```
 #
@@ -57,22 +55,22 @@
 # 1. Since $\sum_kdu_k=0$, $d\mu=\sum_k(\log(Mu_k)+1)\,du_k=\sum_k\log(Mu_k)\,du_k$. Insert
 #    $du_k=\frac1S\big(dv_k-u_k\sum_jdv_j\big)$ to obtain
 #    $\frac1S\sum_k\big(\log(Mu_k)-\sum_ju_j\log(Mu_j)\big)dv_k=\frac1S\sum_k\big(\log(Mu_k)-\mu\big)r_k\,dF_k=\frac1Sa^\top d\mathbf F$.
-#    Then use $d\mathbf F=J^\top dx$.
-# 2. The first-order change along $-\eta Jw$ is $-\eta\langle\frac1SJa,Jw\rangle=-\frac\eta Sw^\top Ga$. The formula
-#    also holds for $w=a$, although $a$ is no vector of weights, and is then $-\frac\eta S\lVert Ja\rVert^2$.
-# 3. $a^\top\mathbf F=\sum_kv_k(\log(Mu_k)-\mu)=S(\mu-\mu)=0$. The imbalance $\mu$ is the mean of the numbers
-#    $\log(Mu_k)$ with positive weights $u_k$. The largest of these numbers is at least $\mu$, and larger than $\mu$
-#    unless all are equal. Since $F_k>0$, $a^\top\mathbf F=0$ then requires a negative $a_k$.
+#    The claim follows from $d\mathbf F=J^\top dx$.
+# 2. The first-order change along $-\eta Jw$ is $-\eta\langle\frac1SJa,Jw\rangle=-\frac\eta Sw^\top Ga$. For $w=a$ the
+#    change is $-\frac\eta S\lVert Ja\rVert^2$, as in point 1.
+# 3. $a^\top\mathbf F=\sum_kv_k(\log(Mu_k)-\mu)=S(\mu-\mu)=0$. The imbalance $\mu$ is the mean of $\log(Mu_k)$ with
+#    positive weights $u_k$. So the largest $\log(Mu_k)$ is at least $\mu$, and larger unless all are equal. Since
+#    $F_k>0$, $a^\top\mathbf F=0$ then requires a negative $a_k$.
 # ```
 #
-# A step along $-Ja$ therefore balances the losses. However, $a$ has entries of both signs, so it is no vector of
-# weights. C's program looks for weights $w\in\mathcal S_M$ that come close to it.
+# A step along $-Ja$ therefore lowers the imbalance. But $a$ has entries of both signs, so C's program looks for weights
+# $w\in\mathcal S_M$ that come close to $a$.
 
 # %% [markdown]
 # ## The program
 #
-# Let $G$ be any square matrix with columns $g_k$; in the method it is an estimate. If $G$ is symmetric, $(Ga)_k$ and
-# $a^\top g_k$ agree. Let $\mathcal J=\{k:a^\top g_k>0\}$, let $\bar{\mathcal J}$ be its complement, and let
+# Let $G$ be any square matrix with columns $g_k$, such as the method's estimate of $J^\top J$. (If $G$ is symmetric,
+# $(Ga)_k=a^\top g_k$.) Let $\mathcal J=\{k:a^\top g_k>0\}$, let $\bar{\mathcal J}$ be its complement, and let
 # $\mathcal J^*=\arg\max_kr_kF_k$. C's equation (19) is
 #
 # $$
@@ -83,8 +81,8 @@
 # \end{aligned}
 # $$ (eq-pref-program)
 #
-# To first order, $w^\top g_k$ is the decrease of $F_k$. The worst objectives must not grow, and the objectives in
-# $\bar{\mathcal J}$ must not grow faster than along $a$. C uses $\varepsilon=0.01$. For two objectives, $\mu\le0.01$
+# To first order, $w^\top g_k$ is the rate at which $F_k$ decreases. So the worst objectives must not grow, and those in
+# $\bar{\mathcal J}$ must not grow faster than along $-Ja$. C uses $\varepsilon=0.01$. For two objectives, $\mu\le0.01$
 # allows any $\frac{r_1F_1}{r_2F_2}$ between 0.75 and 1.33.
 #
 # ```{prf:theorem} Feasibility
@@ -93,8 +91,8 @@
 # Let $\operatorname{val}(G)=\max_{w\in\mathcal S_M}\min_kw^\top g_k$.
 #
 # 1. {eq}`eq-pref-program` is feasible for all $r$ and $\mathbf F$ if and only if $\operatorname{val}(G)\ge0$.
-# 2. $\operatorname{val}(G)\ge\min_{p\in\mathcal S_M}p^\top Gp$. In particular, the program is feasible if $G$ is
-#    positive semidefinite, or is the sum of such a matrix and an antisymmetric one, or has no negative entry.
+# 2. $\operatorname{val}(G)\ge\min_{p\in\mathcal S_M}p^\top Gp$. In particular, the program is feasible if $G$ has no
+#    negative entry, or is a positive semidefinite matrix plus possibly an antisymmetric one.
 # 3. If $G=J^\top J$ with $\nu=\min_{w\in\mathcal S_M}\lVert Jw\rVert^2$, the program is feasible for every estimate
 #    $\hat G$ with $\lVert\hat G-G\rVert_{\rm op}\le\nu$.
 # ```
@@ -102,34 +100,36 @@
 # ```{prf:proof}
 # We proceed in steps.
 #
-# 1. *If.* All right sides are at most 0, because $a^\top g_k\le0$ on $\bar{\mathcal J}$. A $w$ with $w^\top g_k\ge0$
-#    for all $k$ therefore satisfies all constraints. *Only if.* If all $r_kF_k$ are equal, $\mathcal J^*$ contains all
-#    objectives, and the constraints are $w^\top g_k\ge0$ for all $k$.
-# 2. The minimum over $k$ is $\min_kw^\top g_k=\min_{p\in\mathcal S_M}w^\top Gp$. By von Neumann's minimax theorem,
+# 1. *If.* All right sides are at most 0, because $a^\top g_k\le0$ on $\bar{\mathcal J}$. Any $w$ with $w^\top g_k\ge0$
+#    for all $k$ is therefore feasible. *Only if.* If all $r_kF_k$ are equal, $\mathcal J^*$ contains all objectives,
+#    and the constraints are $w^\top g_k\ge0$ for all $k$.
+# 2. A linear function on $\mathcal S_M$ is smallest at a vertex, so
+#    $\min_kw^\top g_k=\min_{p\in\mathcal S_M}w^\top Gp$. By von Neumann's minimax theorem,
 #    $\operatorname{val}(G)=\min_p\max_ww^\top Gp$. The choice $w=p$ shows that the inner maximum is at least
 #    $p^\top Gp$. An antisymmetric part does not change $p^\top Gp$.
 # 3. $p^\top\hat Gp\ge p^\top Gp-\lVert\hat G-G\rVert_{\rm op}\lVert p\rVert^2\ge\nu-\nu$, because $\lVert p\rVert\le1$
-#    on $\mathcal S_M$. Now use point 2.
+#    on $\mathcal S_M$. So $\operatorname{val}(\hat G)\ge0$ by point 2.
 # ```
 #
-# For $G=J^\top J$ the minimum-norm weights $w^\circ$ are a feasible point, since $(Gw^\circ)_k\ge\nu\ge0$ for all $k$
-# by {prf:ref}`cmoo-lemma-mgda`. They are therefore the natural fall-back. For an indefinite estimate they are computed
-# from its positive semidefinite part. Point 3 of the theorem shows when the program may be infeasible: near the
-# Pareto front $\nu\to0$, and any error may exceed $\nu$.
+# For $G=J^\top J$ the minimum-norm weights $w^\circ$ are feasible, since $(Gw^\circ)_k\ge\nu\ge0$ for all $k$ by
+# {prf:ref}`cmoo-lemma-mgda`. So they are the natural fall-back, computed from the positive semidefinite part of an
+# indefinite estimate. Point 3 shows when the program may be infeasible: near the Pareto front $\nu\to0$, and any error
+# may exceed $\nu$.
 
 # %% [markdown]
 # ## What the solution does
 #
-# From here on, $G=J^\top J$ is exact and $w$ solves {eq}`eq-pref-program`.
+# In this section, $G=J^\top J$ is exact and $w$ solves {eq}`eq-pref-program`.
 #
 # ```{prf:theorem} First-order behaviour
 # :label: pref-theorem-behaviour
 #
-# 1. *Descent mode*, $\mu\le\varepsilon$. The sum of the losses falls at the rate $\sum_k(Gw)_k\ge M\nu$. It therefore
-#    falls unless the point is Pareto stationary.
+# 1. *Descent mode.* If $\mu\le\varepsilon$, the sum of the losses falls at the rate $\sum_k(Gw)_k\ge M\nu$, which is
+#    positive unless the point is Pareto stationary.
 # 2. *Empty $\mathcal J$.* If $\mathcal J=\emptyset$, no loss grows: $(Gw)_k\ge0$ for all $k$. However, no weights in
-#    $\mathcal S_M$ lower $\mu$, not even the program's.
-# 3. *Balance mode, two objectives.* If $\mathcal J\ne\emptyset$, then $w^\top Ga\ge0$, so $\mu$ does not grow.
+#    $\mathcal S_M$ lower $\mu$.
+# 3. *Balance mode, two objectives.* If $\mu>\varepsilon$ and $\mathcal J\ne\emptyset$, then $w^\top Ga\ge0$, so $\mu$
+#    does not grow.
 # ```
 #
 # ```{prf:proof}
@@ -137,14 +137,14 @@
 #
 # 1. $w^\circ$ is feasible, and $(Gw^\circ)_k\ge\nu$. The optimum is therefore at least
 #    $w^{\circ\top}G\mathbf 1\ge M\nu$.
-# 2. If $\mathcal J=\emptyset$, then $\bar{\mathcal J}$ contains all objectives, and all right sides are 0. Moreover,
-#    $w^\top Ga=\sum_kw_k(Ga)_k\le0$ for $w\in\mathcal S_M$.
+# 2. If $\mathcal J=\emptyset$, then $\bar{\mathcal J}$ contains all objectives, and all right sides in
+#    {eq}`eq-pref-program` are 0. Moreover, $w^\top Ga=\sum_kw_k(Ga)_k\le0$ for $w\in\mathcal S_M$.
 # 3. Let $r_1F_1>r_2F_2$ (if they are equal, $a=0$). By {prf:ref}`pref-lemma-direction`, $a=(\alpha,-\gamma)$ with
 #    $\alpha,\gamma>0$, and $\mathcal J^*=\{1\}$. Write $g_{kl}$ for the entries of $G$.
 #    * *$2\in\mathcal J$ implies $1\in\mathcal J$.* Suppose instead that $\alpha g_{12}>\gamma g_{22}$ and
 #      $\alpha g_{11}\le\gamma g_{12}$. Then $g_{12}>0$, $g_{22}<\frac\alpha\gamma g_{12}$ and
-#      $g_{11}\le\frac\gamma\alpha g_{12}$. Multiply the last two to obtain $g_{11}g_{22}<g_{12}^2$, which is impossible
-#      for a Gram matrix. So $1\in\mathcal J$.
+#      $g_{11}\le\frac\gamma\alpha g_{12}$. Multiply the last two inequalities to obtain $g_{11}g_{22}<g_{12}^2$, which
+#      is impossible for a Gram matrix. So $1\in\mathcal J$.
 #    * *If $w=(1,0)$ is feasible*, the optimum is at least $(Ga)_1>0$. This is the case if $2\in\mathcal J$ or
 #      $g_{12}\ge(Ga)_2$.
 #    * *Otherwise* $g_{12}<(Ga)_2\le0$, and $g_{22}>0$ because $g_{12}\ne0$. Take $w=(g_{22},-g_{12})/(g_{22}-g_{12})$.
@@ -157,7 +157,7 @@
 #
 # Let $r=\mathbf 1$, $\mathbf F=(1,3,6)$, $\nabla F_1=\nabla F_3=(0,-1)$ and $\nabla F_2=(1,1)$.
 #
-# 1. $u=(0.1,0.3,0.6)$, so $\mu=0.20$, far above $\varepsilon$. Moreover, $a_2=\log0.9-\mu<0$ and $a_1<0<a_3$. With
+# 1. Here $u=(0.1,0.3,0.6)$, so $\mu=0.20$, far above $\varepsilon$. Moreover, $a_2=\log0.9-\mu<0$ and $a_1<0<a_3$. With
 #    $c=a_1+a_3$, $(Ga)_1=(Ga)_3=c-a_2$ and $(Ga)_2=2a_2-c$.
 # 2. Since $c=-1.02$, $(Ga)_1<0<(Ga)_2$. Hence $\mathcal J=\{2\}$ and $\mathcal J^*=\{3\}$. The constraint for objective
 #    3 is $w_1-w_2+w_3\ge0$, that is, $w_2\le\frac12$. The constraint for objective 1 has the same left side and a
@@ -165,27 +165,26 @@
 # 3. The program maximises $(1-w_2)(Ga)_1+w_2(Ga)_2$, which grows with $w_2$. The optimum is at $w_2=\frac12$, with
 #    value $\frac12\big((Ga)_1+(Ga)_2\big)=\frac12a_2=-0.15$.
 #
-# All feasible weights raise $\mu$, at a rate of at least $\frac{0.15}S$. The best direction, $Jw=(\frac12,0)$, leaves
-# the largest and the smallest loss as they are and lowers the loss between them.
+# So all feasible weights raise $\mu$, at a rate of at least $\frac{0.15}S$. The program's direction, $Jw=(\frac12,0)$,
+# lowers only the middle loss, to first order.
 # ```
 #
-# The weights raise $\mu$ because of the constraint for $\mathcal J^*$. Without this constraint, $w=(0,1,0)$ would lower
-# $\mu$ and raise the worst loss. Two aims of C conflict: the worst loss must not grow, and the losses should be
-# balanced. The program gives precedence to the first. To first order no loss grows in this example. On random
-# instances the program raises $\mu$ in about one case in a hundred (see the last table).
+# The constraint for $\mathcal J^*$ causes this. Without this constraint, $w=(0,1,0)$ would lower $\mu$ but raise the
+# worst loss. Two aims of C conflict, and the program puts the worst loss before balance. On random instances the
+# program raises $\mu$ in about one case in a hundred (see the table below).
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **Feasibility** is assumed in C. {prf:ref}`pref-theorem-feasible` shows when it holds. It may fail with the two-way
-#   estimate, which can be indefinite.
-# * **Symmetry.** The missing symmetrisation ({prf:ref}`cmoo-lemma-two-way`) does not affect feasibility. It changes
-#   $a^\top g_k$, and with it the sets and the solution.
-# * **Balance mode** need not balance for $M\ge3$, or if $\mathcal J=\emptyset$. That $\mu$ falls along $-Ja$ implies
-#   nothing about $-Jw$.
-# * **The minimum weight** (a mixture of $w$ with uniform weights) is applied after the program. The mixture need not
-#   satisfy the constraints (checked below).
-# * **The method stops at the edge** $\mu=\varepsilon$, not at $r_1F_1=\dots=r_MF_M$.
+# * **Feasibility** is assumed in C ({prf:ref}`pref-theorem-feasible`). It may fail with the two-way estimate, which can
+#   be indefinite.
+# * **Symmetry.** C's missing symmetrisation ({prf:ref}`cmoo-lemma-two-way`) does not affect feasibility. But it changes
+#   $a^\top g_k$, hence the set $\mathcal J$ and the solution.
+# * **Balance mode** ($\mu>\varepsilon$) need not lower $\mu$ for $M\ge3$, or if $\mathcal J=\emptyset$. That $\mu$
+#   falls along $-Ja$ implies nothing about $-Jw$.
+# * **Minimum weight.** After the program, C mixes $w$ with uniform weights. The mixture may violate the constraints
+#   (checked below).
+# * **Balancing stops** at $\mu=\varepsilon$, not at $r_1F_1=\dots=r_MF_M$.
 # ```
 
 # %% [markdown]
@@ -217,9 +216,8 @@ def random_case(M):  # a Jacobian with columns of different lengths, preferences
 
 # %% [markdown]
 # **The direction.** We check $\frac{\partial\mu}{\partial F_k}=\frac{a_k}S$ by central differences, and
-# $a^\top\mathbf F=0$, for $M=2,5,40$. We then use quadratic losses. The remainder in point 1 of
-# {prf:ref}`pref-lemma-direction` must fall a hundredfold when $\eta$ falls tenfold. A long step along $-Ja$ need not
-# lower $\mu$.
+# $a^\top\mathbf F=0$, for $M=2,5,40$. For quadratic losses, the remainder in point 1 of {prf:ref}`pref-lemma-direction`
+# must fall a hundredfold when $\eta$ falls tenfold.
 
 # %% tags=["remove-input"]
 slopes, products, signs = [], [], []
@@ -261,10 +259,10 @@ _ = check(
 )
 
 # %% [markdown]
-# **Feasibility.** We solve the program on random cases with $M=2,3,5,11$, some of them rank-deficient. We use the
-# exact $G$, then add an antisymmetric matrix of the same size, then a symmetric one, which makes $G$ indefinite. We
-# check the solver's answers against the constraints. For equal losses we also check them against
-# $\operatorname{val}(G)$ of {prf:ref}`pref-theorem-feasible`.
+# **Feasibility.** We solve the program on random cases with $M=2,3,5,11$. We use the exact $G$ and add a random matrix
+# of the same size, either antisymmetric or symmetric. The symmetric matrix makes $G$ indefinite. We check the solutions
+# against the constraints. For equal losses we also check feasibility against $\operatorname{val}(G)$ of
+# {prf:ref}`pref-theorem-feasible`.
 
 
 # %% tags=["remove-input"]
@@ -335,11 +333,10 @@ check(f"value of G + E >= nu - |E|_op on {instances} instances", min(slack) >= -
 _ = check("    and negative for an error of 2.02 nu, two equal gradients", two < 0)
 
 # %% [markdown]
-# **What the solution does.** We use the exact $G$. In descent mode (losses nearly balanced) we compare the value of the
-# program with $M\nu$. Both are equal for orthonormal gradients. In balance mode we measure the value as a share of
-# $\max_k\lvert(Ga)_k\rvert$. If $\mathcal J\ne\emptyset$, the table shows how often the value is negative for each
-# number of objectives. If $\mathcal J=\emptyset$, we check that no weights lower $\mu$. The last check shows how often
-# the weights $0.8w+\frac{0.2}M$ violate a constraint.
+# **What the solution does.** We use the exact $G$. In descent mode (losses nearly balanced) we compare the program's
+# value with $M\nu$. In balance mode we divide the value by $\max_k\lvert(Ga)_k\rvert$. The table shows how often the
+# value is negative if $\mathcal J\ne\emptyset$. The last check counts how often the weights $0.8w+\frac{0.2}M$ violate
+# a constraint.
 
 # %% tags=["remove-input"]
 descent, modes = [], []
@@ -389,8 +386,8 @@ columns = {
 pd.DataFrame(columns | {"smallest value": groups.min().round(3) + 0.0}).round(3)
 
 # %% [markdown]
-# **The example** has the losses $F_k+\langle\nabla F_k,x\rangle+\frac12\lVert x\rVert^2$ and starts at $x=0$. We check
-# the bound of its point 3 by enumeration. Since $w_1$ and $w_3$ enter only through their sum, a grid of $w_2$ suffices.
+# **The example.** We run {prf:ref}`pref-example-three` with the losses
+# $F_k+\langle\nabla F_k,x\rangle+\frac12\lVert x\rVert^2$ from $x=0$. We check the bound of point 3 on a grid of $w_2$.
 
 # %% tags=["remove-input"]
 jac, F = np.array([[0.0, 1.0, 0.0], [-1.0, 1.0, -1.0]]), np.array([1.0, 3.0, 6.0])
@@ -452,4 +449,4 @@ plot.show(
 )
 
 # %% [markdown]
-# The code of these checks is in {download}`note_balancing.py <src/note_balancing.py>`.
+# The checks are in {download}`note_balancing.py <src/note_balancing.py>`.

@@ -13,28 +13,25 @@
 # %% [markdown]
 # # FedCMOO: the convergence theorem
 #
-# FedCMOO {cite}`askin2025fedcmoo` chooses the weights of many objectives from an estimate of their Gram matrix, and
-# lets the clients train one model on the weighted sum. Below, C stands for this paper. This note proves C's Lemmas 1 to
-# 7, Theorem 1 and Corollary 1.1, and shows where each constant comes from. These results are about a variant, C's
-# Algorithm 10, and not about the method as it is run.
+# FedCMOO {cite}`askin2025fedcmoo` (C below) weights many objectives by an estimate of their gradients' Gram matrix and
+# trains one model on the weighted sum. This note proves C's Lemmas 1 to 7, Theorem 1 and Corollary 1.1. They concern
+# C's Algorithm 10, not the method as it is run.
 #
-# The note has three findings.
+# It has three findings.
 #
 # * **Lemma 6 is false as printed** for more than one local step ({prf:ref}`cmoo-example-6`), because the mean and the
-#   noise of local gradients are correlated. The repair adds one cross term to the bound and leaves the rate as it is.
-# * Two constants can be smaller. The constant $C_1$, which enters the bound squared, can be replaced by one that is up
-#   to two times smaller. The leading part of the drift in Lemma 7 can be reduced by a factor of at least $2\sqrt2$,
-#   without a condition on the step size.
-# * The rate of Corollary 1.1 hides the distance to the optimum and mixes units. Both can be mended.
+#   noise of local gradients are correlated. The repair adds a cross term but keeps the rate.
+# * Two constants can be smaller: $C_1$, which enters the bound squared, by a factor of up to two, and the leading part
+#   of the drift in Lemma 7 by a factor of at least $2\sqrt2$, without a condition on the step size.
+# * The rate of Corollary 1.1 hides the distance to the optimum and mixes units. We mend both.
 
 # %% [markdown]
 # ## Setting
 #
-# There are $M$ objectives and $N$ clients, with $F_k=\frac1N\sum_if_{i,k}$. We write the Jacobian as a tall matrix,
-# $J(x)=[\nabla F_1(x),\dots,\nabla F_M(x)]\in\mathbb R^{d\times M}$. (C writes $\nabla\mathbf F$ for $J$, and
-# $\mathbf F(x)w$ where it means $\mathbf F(x)^\top w$.) $\mathcal S_M$ is the probability simplex, and $G=J^\top J$ is
-# the Gram matrix with columns $g_k$. The gradient of a single objective is written $\nabla F_k$. From the model $x$ and
-# the weights $w$, a round of Algorithm 10 computes:
+# There are $M$ objectives and $N$ clients, with $F_k=\frac1N\sum_if_{i,k}$. The Jacobian is the tall matrix
+# $J(x)=[\nabla F_1(x),\dots,\nabla F_M(x)]\in\mathbb R^{d\times M}$. (C writes $\nabla\mathbf F$ for $J$.)
+# $\mathcal S_M$ is the probability simplex, and $G=J^\top J$ is the Gram matrix with columns $g_k$. From the model $x$
+# and the weights $w$, a round of Algorithm 10 computes:
 #
 # $$
 # \begin{aligned}
@@ -44,36 +41,39 @@
 # \end{aligned}
 # $$ (eq-cmoo-round)
 #
-# Here $\mathcal A_1,\mathcal A_2$ are sets of $n'$ distinct clients, and $\mathcal B$ is a set of $n$. Each set is
-# drawn uniformly, and all three are independent. The columns of $\tilde H_i^{(j)}\in\mathbb R^{d\times M}$ are client
-# $i$'s stochastic gradients at $x$, drawn anew for every use. The compressor $\mathcal Q$ acts on every column
-# separately. $\mathbb E$ is the expectation given $x$ and $w$.
+# The sets $\mathcal A_1,\mathcal A_2$ of $n'$ clients and $\mathcal B$ of $n$ clients are drawn uniformly and
+# independently. The columns of $\tilde H_i^{(j)}\in\mathbb R^{d\times M}$ are client $i$'s stochastic gradients at $x$,
+# drawn anew for every use. The compressor $\mathcal Q$ acts on every column separately. Expectations $\mathbb E$ are
+# given $x$ and $w$.
 #
 # ```{prf:assumption} C-A1 to C-A5
 # :label: cmoo-assumption
 #
 # 1. Every $f_{i,k}$ is $L$-smooth.
-# 2. $\mathbb E\tilde\nabla f_{i,k}(x)=\nabla f_{i,k}(x)$ and $\mathbb E\lVert\tilde\nabla f_{i,k}(x)-\nabla f_{i,k}(x)\rVert^2\le\sigma_l^2$, independently over clients and uses.
+# 2. $\mathbb E\tilde\nabla f_{i,k}(x)=\nabla f_{i,k}(x)$ and
+#    $\mathbb E\lVert\tilde\nabla f_{i,k}(x)-\nabla f_{i,k}(x)\rVert^2\le\sigma_l^2$, independently over clients and
+#    uses.
 # 3. $\frac1N\sum_i\lVert\nabla f_{i,k}(x)-\nabla F_k(x)\rVert^2\le\sigma_g^2$ for every $k$.
 # 4. $\lVert\nabla f_{i,k}(x)\rVert\le b$.
-# 5. $\mathbb E\mathcal Q(y)=y$ and $\mathbb E\lVert\mathcal Q(y)-y\rVert^2\le q\lVert y\rVert^2$, independently over clients.
+# 5. $\mathbb E\mathcal Q(y)=y$ and $\mathbb E\lVert\mathcal Q(y)-y\rVert^2\le q\lVert y\rVert^2$, independently over
+#    clients.
 # ```
 #
-# Random masking that keeps $K$ of $d$ entries and rescales them has $q=\frac dK-1$ ({prf:ref}`unb-lemma-randk`). The
-# method as it is run uses the randomized SVD, which is biased. None of the following results covers it. Throughout, we
-# write for $n'$ of $N$ clients
+# Random masking that keeps $K$ of $d$ entries and rescales them satisfies point 5 with $q=\frac dK-1$
+# ({prf:ref}`unb-lemma-randk`). No result below covers the randomized SVD of the method as it is run, because that
+# compressor is biased. Let
 #
 # $$
 # S_1=\frac{1+q}{n'}\sigma_l^2+\frac q{n'}b^2+\frac{N-n'}{n'(N-1)}\sigma_g^2,\qquad C_1=\big(\sqrt{S_1}+b\big)^2,\qquad C_2=S_1+b^2 .
 # $$ (eq-cmoo-constants)
 #
-# $C_1$ is C's constant. $C_2$ is ours, and $\frac12C_1\le C_2\le C_1$.
+# C uses $C_1$; our $C_2$ satisfies $\frac12C_1\le C_2\le C_1$.
 
 # %% [markdown]
 # ## The direction: MGDA
 #
-# For one client and exact gradients, the weights of the multiple-gradient descent algorithm (MGDA)
-# {cite}`desideri2012mgda` are those of the shortest vector $Jw$. The following lemma explains this choice.
+# With one client and exact gradients, the multiple-gradient descent algorithm (MGDA) {cite}`desideri2012mgda` uses the
+# weights of the shortest vector $Jw$. The following lemma shows that a short step along $-Jw$ raises no objective.
 #
 # ```{prf:lemma} The minimum-norm problem
 # :label: cmoo-lemma-mgda
@@ -93,11 +93,11 @@
 # We proceed in steps.
 #
 # 1. *Optimality.* For $w\in\mathcal S_M$ the points $w^\circ+\epsilon(w-w^\circ)$ with $0\le\epsilon\le1$ are in
-#    $\mathcal S_M$. The derivative of $\frac12\lVert J\cdot\rVert^2$ along them at $\epsilon=0$ is therefore not
+#    $\mathcal S_M$. At $\epsilon=0$ the derivative of $\frac12\lVert J\cdot\rVert^2$ along them is therefore not
 #    negative: $\langle J(w-w^\circ),v^\circ\rangle\ge0$. Choose $w=e_k$ to obtain
 #    $\langle\nabla F_k,v^\circ\rangle\ge\lVert v^\circ\rVert^2$. The mean of these inequalities with weights
 #    $w^\circ_k$ is an equality, so each inequality with $w^\circ_k>0$ is an equality.
-# 2. *The value is at least* $\frac12\lVert v^\circ\rVert^2$: choose $v=v^\circ$ and use step 1.
+# 2. *The value is at least* $\frac12\lVert v^\circ\rVert^2$, by step 1 with $v=v^\circ$.
 # 3. *The value is at most* $\frac12\lVert v^\circ\rVert^2$: for any $v$, the minimum over $k$ is at most the mean with
 #    weights $w^\circ$. This mean is
 #    $\langle v,v^\circ\rangle-\frac12\lVert v\rVert^2=\frac12\lVert v^\circ\rVert^2-\frac12\lVert v-v^\circ\rVert^2$.
@@ -105,13 +105,12 @@
 #    Insert $v=v^\circ$ and use step 1.
 # ```
 #
-# C exchanges minimum and maximum by a minimax theorem. Steps 2 and 3 do not need it. A point with $v^\circ=0$ is *Pareto
-# stationary*.
+# C uses a minimax theorem instead of steps 2 and 3. A point with $v^\circ=0$ is *Pareto stationary*.
 #
-# If the same noisy gradients choose the weights and make the step, the step is biased. Consider two objectives on a
-# line with $\nabla F_1=1$ and $\nabla F_2=-2$, and noise $\pm3$ on the second gradient. The point is Pareto stationary,
-# but the mean of the minimum-norm step is $\frac12$ (checked below). This is why {eq}`eq-cmoo-round` uses two
-# independent factors.
+# If the same noisy gradients determine the weights and the step, the step is biased. For example, let $\nabla F_1=1$
+# and $\nabla F_2=-2$ on a line, with noise $\pm3$ on the second gradient. The point is Pareto stationary, but the mean
+# minimum-norm step is $\frac12$ (checked below). So {eq}`eq-cmoo-round` draws new gradients for $Y_1$, $Y_2$ and the
+# step.
 
 # %% [markdown]
 # ## The weights: Lemmas 1 to 5
@@ -138,29 +137,28 @@
 # ```
 #
 # ```{prf:proof}
-# Fix a column $k$. Write $h_i$ for $\nabla f_{i,k}(x)$, $\bar h=\nabla F_k(x)$ and $\tilde h_i=h_i+\xi_i$ with the
-# noise $\xi_i$.
+# Fix a column $k$. Let $h_i=\nabla f_{i,k}(x)$, $\bar h=\nabla F_k(x)$ and $\tilde h_i=h_i+\xi_i$ with the noise
+# $\xi_i$.
 #
 # 1. *Three errors.*
 #    $Y_je_k-\bar h=\frac1{n'}\sum_{\mathcal A}(\mathcal Q(\tilde h_i)-\tilde h_i)+\frac1{n'}\sum_{\mathcal A}\xi_i+\frac1{n'}\sum_{\mathcal A}(h_i-\bar h)$.
-#    The first sum has mean zero given $\mathcal A$ and the $\xi_i$, the second given $\mathcal A$, and the third on
-#    average over $\mathcal A$. The three sums are therefore uncorrelated, and their mean squares add up.
+#    The first sum has mean zero given $\mathcal A$ and the $\xi_i$, the second has mean zero given $\mathcal A$, and
+#    the third has mean zero. The sums are therefore uncorrelated, and their mean squares add up.
 # 2. *Compression.* The compressors are independent over clients, so the first mean square is at most
 #    $\frac1{n'^2}\sum_{\mathcal A}q\,\mathbb E\lVert\tilde h_i\rVert^2\le\frac q{n'}(b^2+\sigma_l^2)$.
-# 3. *Noise.* In the same way, the second mean square is at most $\frac{\sigma_l^2}{n'}$. Together with the $\sigma_l^2$
-#    of step 2, this yields the factor $1+q$ in $S_1$.
+# 3. *Noise.* The noise is independent over clients, so the second mean square is at most $\frac{\sigma_l^2}{n'}$.
 # 4. *Sampling.* When $n'$ of $N$ clients are drawn without replacement, $\mathbb P(i\in\mathcal A)=\frac{n'}N$ and
 #    $\mathbb P(i,l\in\mathcal A)=\frac{n'(n'-1)}{N(N-1)}$. Since $\sum_i(h_i-\bar h)=0$, the products
 #    $\langle h_i-\bar h,h_l-\bar h\rangle$ with $i\ne l$ add up to $-\sum_i\lVert h_i-\bar h\rVert^2\ge-N\sigma_g^2$.
 #    The third mean square is therefore
 #    $\frac1{n'^2}\big(\frac{n'}N-\frac{n'(n'-1)}{N(N-1)}\big)\sum_i\lVert h_i-\bar h\rVert^2\le\frac{N-n'}{n'(N-1)}\sigma_g^2$.
-# 5. *All columns.* Add up the bounds of all columns. Use $\lVert\cdot\rVert_{\rm op}\le\lVert\cdot\rVert_F$, and
-#    Jensen's inequality for the square root. For $E_jw=\sum_kw_kE_je_k$ use Jensen's inequality for the square; no
-#    factor $M$ appears.
+# 5. *All columns.* Sum over $k$ to bound $\mathbb E\lVert E_j\rVert_F^2$. The bound of the operator norm uses
+#    $\lVert\cdot\rVert_{\rm op}\le\lVert\cdot\rVert_F$ and Jensen's inequality for the square root. The bound of
+#    $E_jw=\sum_kw_kE_je_k$ uses Jensen's inequality for the square.
 # ```
 #
-# If all $\lVert h_i\rVert=b$ and the noise has variance exactly $\sigma_l^2$, steps 2 to 4 are equalities. If moreover
-# all columns are equal and share their noise and mask, Lemma 3 is an equality.
+# Steps 2 to 4 are equalities if all $\lVert h_i\rVert=b$ and the noise has variance exactly $\sigma_l^2$. Lemma 3 is an
+# equality if, moreover, all columns are equal and share their noise and mask.
 #
 # ```{prf:lemma} C Lemma 4
 # :label: cmoo-lemma-4
@@ -170,23 +168,22 @@
 # ```
 #
 # ```{prf:proof}
-# We proceed in steps.
+# Since $\Pi_{\mathcal S_M}$ is nonexpansive and $\Pi_{\mathcal S_M}(w)=w$,
+# $\lVert w'-w\rVert\le\beta\lVert Y_1^\top Y_2w\rVert$.
 #
-# 1. Since $\Pi_{\mathcal S_M}$ is nonexpansive and $\Pi_{\mathcal S_M}(w)=w$,
-#    $\lVert w'-w\rVert\le\beta\lVert Y_1^\top Y_2w\rVert$.
-# 2. *C's bound.* $Y_1^\top Y_2w=(J+E_1)^\top(J+E_2)w$ has four terms. By Lemma 1, the first has norm at most
+# 1. *C's bound.* $Y_1^\top Y_2w=(J+E_1)^\top(J+E_2)w$ has four terms. By Lemma 1, the first has norm at most
 #    $\sqrt Mb^2$. By Lemmas 1, 2 and 3, the mean norms of the two mixed terms are at most $\sqrt{MS_1}\,b$ and
-#    $b\sqrt M\cdot\sqrt{S_1}$. Because $E_1$ and $E_2$ are independent, the mean norm of the last is at most
+#    $b\sqrt M\cdot\sqrt{S_1}$. Because $E_1$ and $E_2$ are independent, the mean norm of the last term is at most
 #    $\sqrt{MS_1}\sqrt{S_1}$. The sum is $\sqrt M(b^2+2b\sqrt{S_1}+S_1)=\sqrt MC_1$.
-# 3. *Our bound.* For every vector $y$,
+# 2. *Our bound.* For every vector $y$,
 #    $\mathbb E\lVert Y_1^\top y\rVert^2\le\mathbb E\lVert Y_1\rVert_F^2\lVert y\rVert^2$. By independence,
 #
 #    $$
 #    \mathbb E\lVert Y_1^\top Y_2w\rVert^2\le\mathbb E\lVert Y_1\rVert_F^2\;\mathbb E\lVert Y_2w\rVert^2\le M(b^2+S_1)\cdot(b^2+S_1)=MC_2^2 ,
 #    $$ (eq-cmoo-square)
 #
-#    because $\mathbb E\lVert J+E_1\rVert_F^2=\lVert J\rVert_F^2+\mathbb E\lVert E_1\rVert_F^2$. The cross terms, which
-#    make $C_1$ larger than $C_2$, have mean zero in the square.
+#    because $\mathbb E\lVert J+E_1\rVert_F^2=\lVert J\rVert_F^2+\mathbb E\lVert E_1\rVert_F^2$. The cross terms that
+#    make $C_1$ larger than $C_2$ have mean zero here.
 # ```
 #
 # ```{prf:lemma} C Lemma 5
@@ -200,24 +197,23 @@
 # ```
 #
 # ```{prf:proof}
-# We proceed in steps.
+# Since $\Pi_{\mathcal S_M}$ is nonexpansive and $\Pi_{\mathcal S_M}(u)=u$,
+# $\lVert w'-u\rVert^2\le\lVert w-u\rVert^2-2\beta\langle w-u,Y_1^\top Y_2w\rangle+\beta^2\lVert Y_1^\top Y_2w\rVert^2$.
 #
-# 1. Since $\Pi_{\mathcal S_M}$ is nonexpansive and $\Pi_{\mathcal S_M}(u)=u$,
-#    $\lVert w'-u\rVert^2\le\lVert w-u\rVert^2-2\beta\langle w-u,Y_1^\top Y_2w\rangle+\beta^2\lVert Y_1^\top Y_2w\rVert^2$.
-# 2. Take $\mathbb E$. The factors are independent and unbiased, so $\mathbb E[Y_1^\top Y_2]=J^\top J$, and the mean of
-#    the inner product is $\langle J(w-u),Jw\rangle$. The last term is bounded by {eq}`eq-cmoo-square`.
-# 3. Divide by $2\beta$.
+# Take $\mathbb E$. Since $Y_1$ and $Y_2$ are independent and unbiased, $\mathbb E[Y_1^\top Y_2]=J^\top J$, and the mean
+# of the inner product is $\langle J(w-u),Jw\rangle$. The last term is bounded by {eq}`eq-cmoo-square`. Divide by
+# $2\beta$.
 # ```
 #
-# Step 2 fails if the same factor is used twice, $Y_1=Y_2=Y$. Then $\mathbb E[Y^\top Y]=G+\mathbb E[E^\top E]$, whose
-# trace is too large by $\mathbb E\lVert E\rVert_F^2$.
+# This proof fails if $Y_1=Y_2=Y$. With $E=Y-J$, $\mathbb E[Y^\top Y]=G+\mathbb E[E^\top E]$, whose trace exceeds that
+# of $G$ by $\mathbb E\lVert E\rVert_F^2$.
 
 # %% [markdown]
 # ## The step: Lemmas 6 and 7
 #
-# We write $\Delta_i=\frac1\tau\sum_{s<\tau}(m_i^s+\xi_i^s)$ with $m_i^s=\sum_kw'_k\nabla f_{i,k}(x_i^s)$ and the noise
-# $\xi_i^s$. By Jensen's inequality, $\lVert m_i^s\rVert\le b$ and
-# $\mathbb E\lVert\xi_i^s\rVert^2\le\sum_kw'_k\sigma_l^2=\sigma_l^2$. The second bound requires that $w'$ is independent
+# Write $\Delta_i=\frac1\tau\sum_{s<\tau}(m_i^s+\xi_i^s)$ with the mean $m_i^s=\sum_kw'_k\nabla f_{i,k}(x_i^s)$ and the
+# noise $\xi_i^s$. By Jensen's inequality, $\lVert m_i^s\rVert\le b$ and
+# $\mathbb E\lVert\xi_i^s\rVert^2\le\sum_kw'_k\sigma_l^2=\sigma_l^2$. The second bound requires that $w'$ be independent
 # of the $\xi_i^s$.
 #
 # ```{prf:lemma} C Lemma 6, as it can be proved
@@ -229,16 +225,14 @@
 # ```
 #
 # ```{prf:proof}
-# We proceed in steps.
+# Write $\bar\Delta=\bar m+\bar\xi$ with the means $\bar m$ and $\bar\xi$ of the $n\tau$ vectors $m_i^s$ and $\xi_i^s$.
+# By convexity of the norm, $\lVert\bar m\rVert\le b$.
 #
-# 1. $\bar\Delta=\bar m+\bar\xi$, where $\bar m$ and $\bar\xi$ are the means of the $n\tau$ vectors $m_i^s$ and
-#    $\xi_i^s$. The first satisfies $\lVert\bar m\rVert\le b$.
-# 2. Given all that came before it, $\xi_i^s$ has mean zero. Given $\mathcal B$, the noises of different clients are
-#    independent. The $\xi_i^s$ are therefore uncorrelated, and
-#    $\mathbb E\lVert\bar\xi\rVert^2\le\frac{n\tau\sigma_l^2}{(n\tau)^2}$.
-# 3. By Minkowski's inequality in $L^2$,
+# 1. Given the past, $\xi_i^s$ has mean zero. Given $\mathcal B$, the noise is independent between clients. The
+#    $\xi_i^s$ are therefore uncorrelated, and $\mathbb E\lVert\bar\xi\rVert^2\le\frac{n\tau\sigma_l^2}{(n\tau)^2}$.
+# 2. By Minkowski's inequality in $L^2$,
 #    $\sqrt{\mathbb E\lVert\bar m+\bar\xi\rVert^2}\le b+\frac{\sigma_l}{\sqrt{n\tau}}$.
-# 4. If $\tau=1$, then $\bar m$ is fixed given $\mathcal B$. Hence $\mathbb E\langle\bar m,\bar\xi\rangle=0$, and the
+# 3. If $\tau=1$, then $\bar m$ is fixed given $\mathcal B$. Hence $\mathbb E\langle\bar m,\bar\xi\rangle=0$, and the
 #    squares add up. If $\tau>1$, the later $m_i^s$ depend on earlier noise, and $\mathbb E\langle\bar m,\bar\xi\rangle$
 #    need not vanish.
 # ```
@@ -246,12 +240,12 @@
 # ```{prf:example} C Lemma 6 as printed fails
 # :label: cmoo-example-6
 #
-# Consider one client and one objective. The gradient is $\nabla f(x)=-Lx$, cut off at $\pm b$, so that points 1 and 4
-# of {prf:ref}`cmoo-assumption` hold. Start at $x=0$ with $\tau=2$, $\eta_c=\frac1{2L\tau}=\frac1{4L}$, and noise
+# Consider one client and one objective with $\nabla f(x)=-Lx$, cut off at $\pm b$, so that points 1 and 4 of
+# {prf:ref}`cmoo-assumption` hold. Start at $x=0$ with $\tau=2$, $\eta_c=\frac1{2L\tau}=\frac1{4L}$, and noise
 # $\pm\sigma_l$ with $\sigma_l=4b$.
 #
-# 1. The first gradient is 0. The step leads to $x=-\eta_c\xi^0=\mp\frac bL$. There the gradient is $\pm b$, with the
-#    sign of $\xi^0$.
+# 1. The first gradient is 0, so the first step leads to $x=-\eta_c\xi^0=\mp\frac bL$. There the gradient is $\pm b$,
+#    with the sign of $\xi^0$.
 # 2. Hence $2\Delta=\xi^0+\operatorname{sign}(\xi^0)\,b+\xi^1$, which has mean square $(4b+b)^2+16b^2=41b^2$.
 # 3. So $\mathbb E\Delta^2=10.25\,b^2$. The printed bound is $b^2+\frac{16b^2}2=9\,b^2$. The bound of
 #    {prf:ref}`cmoo-lemma-6` is $(1+\sqrt8)^2b^2=14.7\,b^2$.
@@ -279,13 +273,13 @@
 #    $\frac{bL}{N\tau}\sum_{i,s}\mathbb E\lVert x_i^s-x\rVert$.
 # 3. *Drift.* $x_i^s-x=-\eta_c\sum_{r<s}(m_i^r+\xi_i^r)$. As in the proof of Lemma 6,
 #    $\mathbb E\lVert x_i^s-x\rVert\le\eta_c(sb+\sqrt s\,\sigma_l)$.
-# 4. *Sum.* Use $\frac1\tau\sum_{s<\tau}s=\frac{\tau-1}2$, and $\frac1\tau\sum_{s<\tau}\sqrt s\le\sqrt{\frac{\tau-1}2}$
-#    by Jensen's inequality.
+# 4. *Sum.* The claim follows from $\frac1\tau\sum_{s<\tau}s=\frac{\tau-1}2$, and
+#    $\frac1\tau\sum_{s<\tau}\sqrt s\le\sqrt{\frac{\tau-1}2}$ by Jensen's inequality.
 #
-# C bounds the drift by a recursion, which needs short steps. With $y=L^2\eta_c^2\tau(\tau-1)\le\frac14$, C's bound is
-# the square root of $\frac{L^2\eta_c^2\tau}{2(1-y)}\sigma_l^2+\frac{L^2\eta_c^2\tau(\tau-1)}{1-y}b^2$. C then uses
-# $1-y\ge\frac12$. With bounded gradients no recursion is needed. {eq}`eq-cmoo-lemma7` is smaller than C's bound for
-# every $\tau$, so this also proves C's lemma.
+# C bounds the drift by a recursion, which needs short steps and is unnecessary for bounded gradients. With
+# $y=L^2\eta_c^2\tau(\tau-1)\le\frac14$, C's bound is the square root of
+# $\frac{L^2\eta_c^2\tau}{2(1-y)}\sigma_l^2+\frac{L^2\eta_c^2\tau(\tau-1)}{1-y}b^2$. C then uses $1-y\ge\frac12$.
+# {eq}`eq-cmoo-lemma7` is smaller for every $\tau$, so C's lemma follows.
 # ```
 
 # %% [markdown]
@@ -307,37 +301,37 @@
 # $\min_{w\in\mathcal S_M}\lVert J(x^{(t)})w\rVert^2$.
 # ```
 #
-# The printed theorem has $C=C_1$, it has $b^2+\frac{\sigma_l^2}{n\tau}$ in the third term, and it has C's drift of
-# {prf:ref}`cmoo-lemma-7` in the last term. Only the third term has to be corrected.
+# The printed theorem has $C=C_1$, $b^2+\frac{\sigma_l^2}{n\tau}$ in the third term, and C's bound of
+# {prf:ref}`cmoo-lemma-7` as the last term. Only the third term is wrong.
 #
 # ```{prf:proof}
 # Fix $u\in\mathcal S_M$. The function $\phi(x)=\sum_ku_kF_k(x)$ is $L$-smooth with gradient $Ju$.
 #
 # 1. *One round.* By smoothness,
 #    $\mathbb E\phi(x')\le\phi(x)-\eta\,\mathbb E\langle Ju,\bar\Delta\rangle+\frac{L\eta^2}2\mathbb E\lVert\bar\Delta\rVert^2$.
-#    Lemma 6 bounds the last term.
+#    {prf:ref}`cmoo-lemma-6` bounds the last term.
 # 2. *Three insertions.* Write the inner product as
 #    $-\langle Ju,\bar\Delta\rangle=\langle Ju,Jw'-\bar\Delta\rangle+\langle Ju,J(w-w')\rangle+\langle J(w-u),Jw\rangle-\lVert Jw\rVert^2$.
-#    (If the right side is multiplied out, everything but the left side cancels.)
 # 3. *Their means.* Lemma 7 bounds the first product. By Lemmas 1 and 4, the second is at most
 #    $\lVert J^\top Ju\rVert\,\mathbb E\lVert w'-w\rVert\le\sqrt Mb^2\cdot\beta\sqrt MC=\beta MCb^2$. Lemma 5 bounds the
 #    third.
 # 4. *All rounds.* Divide by $\eta$ and take the mean over $t<T$. The differences of $\phi$ telescope to at most
-#    $\frac{\phi(x^{(0)})-\inf\phi}{T\eta}$. The squared distances telescope to at most
+#    $\frac{\phi(x^{(0)})-\inf\phi}{T\eta}$, and the squared distances to at most
 #    $\frac{\lVert w^{(0)}-u\rVert^2}{2\beta T}$.
 # 5. *Choice of $u$.* For $u=w^{(0)}$ the squared distance is zero, and $\phi(x^{(0)})-\inf\phi\le\delta$.
 #
-# If $\beta=0$, then $w=u$ in all rounds and the third product is zero. The algorithm is then FedAvg on
+# If $\beta=0$, then $w=u$ in all rounds, the third product is zero, and the algorithm is FedAvg on
 # $\sum_kw_k^{(0)}F_k$.
 # ```
 #
-# The theorem says nothing about the quality of the weights. Its bound is smallest for $\beta=0$. The algorithm then
-# finds a stationary point of one fixed sum, which is Pareto stationary. In this bound $\beta>0$ is a price, not a gain.
+# The theorem says nothing about the quality of the weights. Its bound is smallest for $\beta=0$, where the algorithm
+# finds a stationary point of one fixed sum. Such a point is Pareto stationary, so in this bound $\beta>0$ only costs.
 #
 # ```{prf:corollary} C Corollary 1.1, with constants
 # :label: cmoo-corollary
 #
-# With $\eta_c=\frac1{L\tau\sqrt{\tau T}}$, $\eta_s=\sqrt\tau$ and $\beta=\frac1{M\sqrt T}$, the right side of {eq}`eq-cmoo-theorem` is at most
+# With $\eta_c=\frac1{L\tau\sqrt{\tau T}}$, $\eta_s=\sqrt\tau$ and $\beta=\frac1{M\sqrt T}$, the right side of
+# {eq}`eq-cmoo-theorem` is at most
 #
 # $$
 # \frac1{\sqrt T}\bigg[L\delta+Cb^2+\frac{C^2}2+\frac12\Big(b+\frac{\sigma_l}{\sqrt{n\tau}}\Big)^2+\frac{b^2}{2\sqrt\tau}+\frac{b\,\sigma_l}\tau\bigg] .
@@ -347,24 +341,25 @@
 # ```
 #
 # ```{prf:proof}
-# The step sizes yield $\eta=\sqrt\tau\cdot\tau\cdot\frac1{L\tau\sqrt{\tau T}}=\frac1{L\sqrt T}$ and
-# $L\eta_c=\frac1{\tau\sqrt{\tau T}}$. The drift is therefore
-# $\frac b{\sqrt T}\cdot\frac1{\tau\sqrt\tau}\big(\frac{\tau-1}2b+\sqrt{\frac{\tau-1}2}\sigma_l\big)$. Use
-# $\tau-1\le\tau$ in both terms.
+# Here $\eta=\sqrt\tau\cdot\tau\cdot\frac1{L\tau\sqrt{\tau T}}=\frac1{L\sqrt T}$ and
+# $L\eta_c=\frac1{\tau\sqrt{\tau T}}$. The drift term is therefore
+# $\frac b{\sqrt T}\cdot\frac1{\tau\sqrt\tau}\big(\frac{\tau-1}2b+\sqrt{\frac{\tau-1}2}\sigma_l\big)$. The claim follows
+# from $\tau-1\le\tau$ in both terms.
 # ```
 #
 # By $2uv\le u^2+v^2$ and $Cb^2\le C^2$, the bound is
 # $O\big(\frac{L\delta+b^2+C^2}{\sqrt T}\big)+O\big(\frac{\sigma_l^2}{\tau\sqrt T}(\frac1n+\frac1\tau)\big)$. C's form
-# has no $L\delta$. This is right for one problem and $T\to\infty$, but wrong as a bound that is uniform in $\delta$: a
-# model that starts far away on a slope $b$ stays on it for $T$ rounds (checked below). The printed bound also adds
-# squares of a gradient to fourth powers in $b^2+C^2$, because $\beta$ should have the units of
+# omits $L\delta$. This omission is right for one problem and $T\to\infty$, but not uniformly in $\delta$: a model that
+# starts far away on a slope $b$ stays there for $T$ rounds (checked below).
+#
+# The printed bound also adds squares of a gradient to fourth powers in $b^2+C^2$, because $\beta$ lacks the units
 # $\frac1{\text{gradient}^2}$. The second choice of $\beta$ has these units.
 
 # %% [markdown]
 # ## The two-way estimate
 #
-# The method as it is run estimates $G$ only once, and its compression is biased. Client $i$ sends $H_i$, a low-rank
-# approximation of $\tilde H_i=H_i+R_i$.
+# The method as it is run forms a single estimate of $G$ from biased messages: client $i$ sends $H_i$, a low-rank
+# approximation of $\tilde H_i=H_i+R_i$ with the error $R_i$.
 #
 # ```{prf:lemma} C equations 13 and 14
 # :label: cmoo-lemma-two-way
@@ -377,32 +372,30 @@
 # ```
 #
 # ```{prf:proof}
-# The terms $i=j$ of the left side make up the first sum. For $i\ne j$, expand
+# The first sum consists of the terms $i=j$ of the left side. For $i\ne j$, expand
 # $\tilde H_i^\top\tilde H_j=H_i^\top H_j+H_i^\top R_j+R_i^\top H_j+R_i^\top R_j$. Let
-# $Z=\sum_{i\ne j}R_i^\top H_j=\sum_iR_i^\top(H-H_i)$. Its transpose is $\sum_{i\ne j}H_i^\top R_j$, so both sums
-# together are $Z+Z^\top=\operatorname{sym}(2Z)$. The other sums are symmetric.
+# $Z=\sum_{i\ne j}R_i^\top H_j=\sum_iR_i^\top(H-H_i)$. Its transpose is $\sum_{i\ne j}H_i^\top R_j$, so the mixed terms
+# add up to $Z+Z^\top=\operatorname{sym}(2Z)$. The other sums are symmetric.
 # ```
 #
-# C drops the last sum and leaves out $\operatorname{sym}$: it writes $2Z$ for $Z+Z^\top$. This does not change the
-# quadratic form $w^\top Gw$, but it changes the step $w-\beta Gw$.
+# C drops the last sum and writes $2Z$ for $Z+Z^\top$, without $\operatorname{sym}$. The missing $\operatorname{sym}$
+# does not change the quadratic form $w^\top Gw$, but it changes the step $w-\beta Gw$.
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **Lemma 6** (eq. 21) is false for $\tau>1$ ({prf:ref}`cmoo-example-6`). Theorem 1 then needs
-#   $\big(b+\frac{\sigma_l}{\sqrt{n\tau}}\big)^2$. We know no run that violates the printed theorem, but its proof does
-#   not go through.
-# * **Assumption 3** compares $\nabla f_{i,k}$ with $F_k$. It should compare it with $\nabla F_k$.
-# * **Lemmas 2, 4 and 5** have $\frac{1+q}{n'}$ for $\frac{1+q}{n'}\sigma_l^2$ in some displays. The lemmas are then
+# * **Lemma 6** (eq. 21) is false for $\tau>1$ ({prf:ref}`cmoo-example-6`). We know no run that violates the printed
+#   theorem, but its proof fails.
+# * **Assumption 3** compares $\nabla f_{i,k}$ with $F_k$ instead of $\nabla F_k$.
+# * **Lemmas 2, 4 and 5** print $\frac{1+q}{n'}$ instead of $\frac{1+q}{n'}\sigma_l^2$ in some displays, which are then
 #   false for $\sigma_l>1$ (checked below).
-# * **Equations 13 and 14** contain the mixed sum in two forms, which differ by a transpose. Each form is right only
-#   after symmetrisation.
+# * **Equations 13 and 14** print the mixed sum $2Z$ in two forms that differ by a transpose. Each is right only after
+#   symmetrisation.
 # * **Corollary 1.1** needs $\tau T\ge4$, because the printed Lemma 7 requires $\eta_c\le\frac1{2L\tau}$;
-#   {eq}`eq-cmoo-lemma7` does not. The corollary also hides $L\delta$, and its $\beta$ has the wrong units.
+#   {eq}`eq-cmoo-lemma7` does not. It also hides $L\delta$, and its $\beta$ has the wrong units.
 # * **The symbol $\mathbf F(x)w$** is used for $\mathbf F(x)^\top w$.
-# * **The theorem does not cover** compression by randomized SVD (which is biased), one set of clients for the Gram
-#   matrix and the step, $K>1$ steps for the weights, and gradients that are used twice. The method as it is run does
-#   all of these.
+# * **The theorem does not cover** the method as it is run, with randomized SVD, one set of clients for the Gram matrix
+#   and the step, $K>1$ steps for the weights, and gradients that are used twice.
 # ```
 
 # %% [markdown]
@@ -451,10 +444,9 @@ draws = draws or {"quick": 2000, "full": 20_000}[profile]
 rng = np.random.default_rng(seed)
 
 # %% [markdown]
-# **MGDA.** We draw random Jacobians with $d=6$ and $M=2,3,5,11$, whose columns have very different lengths. We test
+# **MGDA.** For random Jacobians with $d=6$ and $M=2,3,5,11$, whose columns differ widely in length, we test
 # {eq}`eq-cmoo-mgda` with 2000 random directions near $v^\circ$. We then take one step of length $\frac1L$ on random
-# waves, which are defined under Lemma 6. The last check computes the mean of the biased step over both values of the
-# noise.
+# waves (defined under Lemma 6 below).
 
 # %% tags=["remove-input"]
 optimal, largest, reached = [], [], []
@@ -486,8 +478,7 @@ check("not always by |v|^2 / L", min(falls) < 1)
 _ = check("a Pareto stationary point: the mean of the noisy step is 1/2", abs(biased - 0.5) < 1e-12)
 
 # %% [markdown]
-# **Lemma 1.** We check the three bounds on random matrices, their equality for equal columns, and the effect of a
-# missing $\sqrt M$.
+# **Lemma 1.** We check the three bounds on random matrices, and their equality for equal columns.
 
 
 # %% tags=["remove-input"]
@@ -512,9 +503,8 @@ _ = check("equal columns: three equalities to 1e-12", np.abs(np.array(equal) - 1
 
 # %% [markdown]
 # **Lemmas 2 and 3.** The clients have gradients of length $b=1$ with $d=12$, $M=4$ and $\sigma_l=2$. Each factor uses 4
-# of 10 clients and Rand-K with half of the entries ($q=1$). We compute the exact variance of every column by a formula,
-# with the $\sigma_g$ of the instance, and compare it with a simulation. We then simulate the two lemmas, with
-# independent and with common randomness of the columns.
+# of 10 clients and Rand-K with half of the entries ($q=1$). We compare the exact variance of every column, with the
+# $\sigma_g$ of the instance, with a simulation. We then simulate both lemmas.
 
 
 # %% tags=["remove-input"]
@@ -564,11 +554,9 @@ _ = check(
 )
 
 # %% [markdown]
-# **Lemmas 4 and 5.** We use the same instances with $\sigma_l=\frac12$, random $w$ and $\beta=0.05$. Both sides of
-# {eq}`eq-cmoo-lemma5` are affine in $u$ once $\lVert u\rVert^2$ cancels, so it suffices to check the vertices $u=e_k$
-# of $\mathcal S_M$. Both lemmas are equalities in a second example: it has two objectives with gradient $+v$ and two
-# with $-v$, exact gradients, and the weights on the first two. The last check measures the bias that arises if a single
-# factor is used twice.
+# **Lemmas 4 and 5.** We use instances of the same kind with $\sigma_l=\frac12$, random $w$ and $\beta=0.05$. Both sides
+# of {eq}`eq-cmoo-lemma5` are affine in $u$, so it suffices to check the vertices $u=e_k$. Both lemmas are equalities
+# for exact gradients $v,v,-v,-v$ with weights on the first two.
 
 
 # %% tags=["remove-input"]
@@ -620,10 +608,10 @@ _ = check(
 )
 
 # %% [markdown]
-# **Lemma 6.** We check the example by listing its four outcomes. We then check the bound on random waves,
-# $f_{i,k}(x)=\frac{b^2}L\sin(\frac Lbu_{ik}\cdot x+\varphi_{ik})$ with unit vectors $u_{ik}$. These functions are
-# $L$-smooth and have gradients of length at most $b$ everywhere. We use $b=L=1$, 3 objectives, 4 of 10 clients,
-# $\tau=5$, $\sigma_l=2$, $\eta_c=\frac1{2L\tau}$.
+# **Lemma 6.** We list the four outcomes of {prf:ref}`cmoo-example-6`. We then check the bound on random waves,
+# $f_{i,k}(x)=\frac{b^2}L\sin(\frac Lbu_{ik}\cdot x+\varphi_{ik})$ with unit vectors $u_{ik}$. They are $L$-smooth with
+# gradients of length at most $b$. We use $b=L=1$, 3 objectives, 4 of 10 clients, $\tau=5$, $\sigma_l=2$ and
+# $\eta_c=\frac1{2L\tau}$.
 
 # %% tags=["remove-input"]
 case = Setting(b=1.0, sigma_l=4.0, tau=2)
@@ -652,9 +640,9 @@ check("    and a single step keeps the printed one", 16 <= step_square(replace(c
 _ = check(f"random waves: below the corrected bound {text}", max(squares) <= 1)
 
 # %% [markdown]
-# **Lemma 7.** We use the same waves with $\sigma_l=\frac12$. Both sides are affine in $u$, so we again check $u=e_k$.
-# We then check $f(x)=\frac L2x^2$ from $x=\frac bL$ without noise. The gradients of its local steps are
-# $b(1-L\eta_c)^s$, so {eq}`eq-cmoo-lemma7` approaches an equality for short steps.
+# **Lemma 7.** We check $u=e_k$ on random waves with $\sigma_l=\frac12$. We also check $f(x)=\frac L2x^2$ from
+# $x=\frac bL$ without noise. Its local gradients are $b(1-L\eta_c)^s$, so {eq}`eq-cmoo-lemma7` approaches an equality
+# for short steps.
 
 # %% tags=["remove-input"]
 calm, lefts = replace(crowd, sigma_l=0.5), []
@@ -688,10 +676,9 @@ _ = check(
 
 # %% [markdown]
 # **Theorem 1 and Corollary 1.1.** We run Algorithm 10 on random waves ($b=L=1$, $d=12$, $q=1$, $\sigma_l=\frac12$,
-# $\tau=5$, $\sigma_g\le b$) with the step sizes of the corollary. There are 16 runs for every number of rounds $T$. We
-# compute $\delta$ with the lower bound $-\frac{b^2}L$ of the losses. The bounds fall exactly as $T^{-1/2}$. A bound of
-# this order implies no slope for the measured norm. With these step sizes, however, the norm should reach the same
-# slope once the start is forgotten. It does so, coming from flatter slopes.
+# $\tau=5$, $\sigma_g\le b$) with the step sizes of the corollary. For every number of rounds $T$ we make 16 runs, and
+# compute $\delta$ with the lower bound $-\frac{b^2}L$ of the losses. The bounds fall exactly as $T^{-1/2}$, and so does
+# the measured norm once the start is forgotten.
 
 # %% tags=["remove-input"]
 rounds = {"quick": [50, 100, 200], "full": [50, 100, 200, 400, 800, 1600, 3200]}[profile]
@@ -760,9 +747,8 @@ plot.show(
 )
 
 # %% [markdown]
-# **What the rate hides.** We use one client and one objective, Huber's function, which has slope 1 for
-# $\lvert x\rvert\ge1$ ($L=b=C_1=1$, no noise, $\tau=1$). The step size is that of the corollary, and the run starts at
-# $x=2\sqrt T$.
+# **What the rate hides.** One client minimizes Huber's function, which has slope 1 for $\lvert x\rvert\ge1$
+# ($L=b=C_1=1$, no noise, $\tau=1$). The run uses the corollary's step size and starts at $x=2\sqrt T$.
 
 # %% tags=["remove-input"]
 hidden = {}
@@ -788,8 +774,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **The two-way estimate.** We draw random $H_i$ and $R_i$ for 5 clients with $d=8$ and $M=4$. The errors below are the
-# largest errors of an entry, relative to the largest entry.
+# **The two-way estimate.** We draw random $H_i$ and $R_i$ for 5 clients with $d=8$ and $M=4$, and measure the largest
+# error of an entry relative to the largest entry.
 
 # %% tags=["remove-input"]
 errors = []
@@ -819,4 +805,4 @@ check("    the error is antisymmetric, to 1e-12", errors[:, 2].max() < 1e-12)
 _ = check("    and w'Gw does not see it, to 1e-12", errors[:, 3].max() < 1e-12)
 
 # %% [markdown]
-# The code of these checks is in {download}`note_cmoo.py <src/note_cmoo.py>`.
+# The checks are in {download}`note_cmoo.py <src/note_cmoo.py>`.

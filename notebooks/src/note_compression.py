@@ -13,43 +13,41 @@
 # %% [markdown]
 # # Compression both ways, with error feedback
 #
-# Theorem 6 of {cite}`fedsgm2025` (F below; it is F's Theorem 1 for all clients) adds compression to
-# {prf:ref}`hard-theorem`. Clients send compressed sums of their steps and remember what was left out
-# {cite}`seide2014onebit`. The server sends compressed differences of the model, in the manner of EF21
-# {cite}`richtarik2021ef21`. The price is two more terms in $\Gamma$.
+# Theorem 6 of the FedSGM paper {cite}`fedsgm2025` (F below), which is its Theorem 1 for all clients, adds compression
+# to {prf:ref}`hard-theorem`. Clients compress the sums of their steps and remember what was left out
+# {cite}`seide2014onebit`. The server compresses differences of models, as in EF21 {cite}`richtarik2021ef21`. Each
+# direction adds one term to $\Gamma$.
 #
-# This note derives the two terms and tests every step on a real run. F's proof for *sampled* clients contains an error.
-# We repair it, and the theorem survives with a smaller constant.
+# F's proof for *sampled* clients contains an error. Our repair proves the theorem with a smaller constant.
 #
-# The notation is that of the [note on hard switching](note_hard_switching.ipynb): $N$ clients, $E$ local steps, $T$
-# rounds, and $h$ is $f$ or $g$ according to the round. $B(\Gamma)$ and $\eta(\Gamma)$ are defined in {eq}`eq-hard-b`.
+# The notation is that of the [note on hard switching](note_hard_switching.ipynb). {eq}`eq-hard-b` defines $B(\Gamma)$
+# and $\eta(\Gamma)$.
 
 # %% [markdown]
 # ## Setting
 #
-# In round $t$, client $j$ computes $\Delta_j=\sum_{\tau<E}\nu_{j,\tau}$, the sum of its directions, so that
-# $\lVert\Delta_j\rVert\le EG$. It keeps a residual $e_j$ (at first 0) and sends $v_j$:
+# In round $t$, client $j$ computes the sum of its directions $\Delta_j=\sum_{\tau<E}\nu_{j,\tau}$, with
+# $\lVert\Delta_j\rVert\le EG$. It sends a message $v_j$ and keeps a residual $e_j$ (at first 0):
 #
 # $$
 # v_j=\mathcal C_j(e_j+\Delta_j),\qquad e_j\leftarrow e_j+\Delta_j-v_j .
 # $$ (eq-comp-up)
 #
-# The server holds an exact model $x_t$, with $x_0=w_0$. All clients hold the same copy $w_t$, at which they start their
-# local steps:
+# The server holds an exact model $x_t$, with $x_0=w_0$. All clients start their local steps at the same copy $w_t$:
 #
 # $$
 # x_{t+1}=x_t-\eta v_t,\quad v_t=\frac1N\sum_jv_j,\qquad\qquad w_{t+1}=w_t+\mathcal C_0(x_{t+1}-w_t) .
 # $$ (eq-comp-down)
 #
-# The proofs use the mean $\nu_t=\frac1N\sum_j\Delta_j$, the residual $e_t=\frac1N\sum_je_j^t$, and the gap
-# $\hat e_t=x_t-w_t$, which is the memory of the downlink.
+# The proofs use the mean $\nu_t=\frac1N\sum_j\Delta_j$, the residual $e_t=\frac1N\sum_je_j^t$, and the downlink's gap
+# $\hat e_t=x_t-w_t$.
 #
 # ```{prf:assumption} F-A3
 # :label: comp-assumption
 #
 # There are $q,q_0\in(0,1]$ with $\mathbb E\lVert\mathcal C_j(x)-x\rVert^2\le(1-q)\lVert x\rVert^2$ and
-# $\mathbb E\lVert\mathcal C_0(x)-x\rVert^2\le(1-q_0)\lVert x\rVert^2$ for all $x$, where the expectation is over the
-# compressor alone. $q=1$ means no compression. Top-K has $q=K/d$.
+# $\mathbb E\lVert\mathcal C_0(x)-x\rVert^2\le(1-q_0)\lVert x\rVert^2$ for all $x$. The expectations are over the
+# compressor alone. For $q=1$ there is no compression; Top-K has $q=K/d$.
 # ```
 #
 # ```{prf:theorem} F Theorem 6
@@ -62,16 +60,15 @@
 # \Gamma=2E^2+\frac{2E\sqrt{1-q}}q+\frac{4E\sqrt{10(1-q_0)}}{q_0\,q}.
 # $$ (eq-comp-gamma)
 #
-# Then the expected regret, that is, the expectation of the left side of {eq}`eq-hard-regret`, is at most $B(\Gamma)$.
-# If the compressors are deterministic, the set $\mathcal A$ of good rounds is not empty, and $\bar w$ is an
-# $\epsilon$-solution.
+# Then the expected regret, of {eq}`eq-hard-regret`, is at most $B(\Gamma)$. If the compressors are deterministic, the
+# set $\mathcal A$ of good rounds is not empty, and $\bar w$ is an $\epsilon$-solution.
 # ```
 
 # %% [markdown]
 # ## The virtual iterate
 #
-# Compression changes the steps of $x_t$ and of $w_t$. But subtracting from $x_t$ what the clients have not yet sent
-# yields a sequence that moves exactly as without compression.
+# Compression changes the steps of $x_t$ and $w_t$. But $x_t$ minus $\eta$ times what the clients have not yet sent
+# moves exactly as without compression.
 #
 # ```{prf:lemma} Virtual iterate
 # :label: comp-lemma-virtual
@@ -80,9 +77,9 @@
 # ```
 #
 # ```{prf:proof}
-# Average {eq}`eq-comp-up` over clients: $e_{t+1}=e_t+\nu_t-v_t$. So
-# $\tilde w_{t+1}=(x_t-\eta v_t)-\eta(e_t+\nu_t-v_t)=x_t-\eta e_t-\eta\nu_t$. A projection in {eq}`eq-comp-down` would
-# break the first equality. This is why the theorem assumes $\mathbb R^d$.
+# The average of {eq}`eq-comp-up` over clients is $e_{t+1}=e_t+\nu_t-v_t$. So
+# $\tilde w_{t+1}=(x_t-\eta v_t)-\eta(e_t+\nu_t-v_t)=x_t-\eta e_t-\eta\nu_t$. The first equality would fail with a
+# projection in {eq}`eq-comp-down`, so the theorem assumes $\mathbb R^d$.
 # ```
 #
 # ```{prf:lemma} One round
@@ -101,10 +98,11 @@
 # ```{prf:proof}
 # Expand $\lVert\tilde w_t-\eta\nu_t-w^*\rVert^2$ and write $\tilde w_t-w^*=(w_t-w^*)+\hat e_t-\eta e_t$ in the cross
 # term. Because the local steps start at $w_t$, {prf:ref}`hard-lemma-round` bounds the product of $\nu_t$ with $w_t-w^*$
-# and the square $\eta^2\lVert\nu_t\rVert^2$. The other two products are the two new terms.
+# and the square $\eta^2\lVert\nu_t\rVert^2$. The products of $\nu_t$ with $\hat e_t$ and $-\eta e_t$ are the two new
+# terms.
 # ```
 #
-# As $\lVert\nu_t\rVert\le EG$, it remains to bound $\lVert e_t\rVert$ and $\lVert\hat e_t\rVert$.
+# Since $\lVert\nu_t\rVert\le EG$, it remains to bound $\lVert e_t\rVert$ and $\lVert\hat e_t\rVert$.
 
 # %% [markdown]
 # ## The residual of the uplink
@@ -120,7 +118,7 @@
 # ```
 #
 # ```{prf:proof}
-# For $q=1$ the residual is zero. Otherwise we proceed in steps.
+# For $q=1$ the residual is zero. Let $q<1$.
 #
 # 1. By {eq}`eq-comp-up` the new residual is what the compressor leaves out:
 #    $\mathbb E\lVert e_j^{t+1}\rVert^2\le(1-q)\,\mathbb E\lVert e_j^t+\Delta_j\rVert^2$.
@@ -132,13 +130,13 @@
 #    \mathbb E\lVert e_j^{t+1}\rVert^2\le\Big(1-\frac q2\Big)\mathbb E\lVert e_j^t\rVert^2+\frac{(1-q)(2-q)}q\,E^2G^2 .
 #    $$ (eq-comp-recursion)
 #
-# 4. Starting from 0, the recursion climbs to its fixed point, which is the second term divided by $\frac q2$. The
+# 4. Starting from 0, the recursion never exceeds its fixed point, which is the second term divided by $\frac q2$. The
 #    second inequality of the lemma follows from $2-q\le2$.
 # ```
 #
 # Hence $\mathbb E\lVert e_t\rVert\le\frac{2\sqrt{1-q}}q\,EG$, and the first new term of {eq}`eq-comp-round` is at most
 # $\frac{4\sqrt{1-q}}q\,\eta^2E^2G^2$ in expectation. The best $\gamma$ would lower the constant
-# $\frac{2(1-q)(2-q)}{q^2}$ only to $\frac{1-q}{(1-\sqrt{1-q})^2}$: from 342.0 to 341.8 at $q=0.1$.
+# $\frac{2(1-q)(2-q)}{q^2}$ only to $\frac{1-q}{(1-\sqrt{1-q})^2}$. At $q=0.1$ this is 341.8 instead of 342.0.
 
 # %% [markdown]
 # ## The message, and the gap of the downlink
@@ -151,10 +149,12 @@
 # ```
 #
 # ```{prf:proof}
-# Let $y=e_j+\Delta_j$. Then $\lVert\mathcal C_j(y)\rVert^2\le2\lVert\mathcal C_j(y)-y\rVert^2+2\lVert y\rVert^2$. In
-# expectation this is at most $4\lVert y\rVert^2\le8\lVert e_j\rVert^2+8\lVert\Delta_j\rVert^2$. Insert
-# {eq}`eq-comp-residual`: the factor is $8\big(\frac{4(1-q)}{q^2}+1\big)=\frac{8(2-q)^2}{q^2}$, which is at most
-# $\frac{32}{q^2}$. F rounds up to 40. For the mean, use convexity of the square.
+# Let $y=e_j+\Delta_j$. Then $\lVert\mathcal C_j(y)\rVert^2\le2\lVert\mathcal C_j(y)-y\rVert^2+2\lVert y\rVert^2$. By
+# {prf:ref}`comp-assumption` the expectation is at most
+# $4\lVert y\rVert^2\le8\lVert e_j\rVert^2+8\lVert\Delta_j\rVert^2$. Insert {eq}`eq-comp-residual` and
+# $\lVert\Delta_j\rVert\le EG$ to obtain the factor
+# $8\big(\frac{4(1-q)}{q^2}+1\big)=\frac{8(2-q)^2}{q^2}\le\frac{32}{q^2}$, which F rounds up to $\frac{40}{q^2}$. The
+# claim for $v_t$ holds because the square is convex.
 # ```
 #
 # ```{prf:lemma} Gap
@@ -165,37 +165,34 @@
 #
 # ```{prf:proof}
 # By {eq}`eq-comp-down`, $\hat e_{t+1}=(x_{t+1}-w_t)-\mathcal C_0(x_{t+1}-w_t)$, and $x_{t+1}-w_t=\hat e_t-\eta v_t$. So
-# $\mathbb E\lVert\hat e_{t+1}\rVert^2\le(1-q_0)\,\mathbb E\lVert\hat e_t-\eta v_t\rVert^2$. Continue as in the proof of
-# {prf:ref}`comp-lemma-residual` from its step 1, with $q_0$ for $q$ and $\eta v_t$ for $\Delta_j$. Use
-# {prf:ref}`comp-lemma-message` in place of the bound $E^2G^2$.
+# $\mathbb E\lVert\hat e_{t+1}\rVert^2\le(1-q_0)\,\mathbb E\lVert\hat e_t-\eta v_t\rVert^2$. Continue as after step 1 of
+# the proof of {prf:ref}`comp-lemma-residual`, with $q_0$ for $q$ and $\eta v_t$ for $\Delta_j$, and with
+# {prf:ref}`comp-lemma-message` for the bound $E^2G^2$.
 # ```
 #
 # ```{prf:proof}
 # We prove {prf:ref}`comp-theorem`.
 #
-# 1. The first new term of {eq}`eq-comp-round` is at most $2\eta^2\cdot\frac{2\sqrt{1-q}}q\,EG\cdot EG$ in expectation.
-# 2. The second is at most $2\eta\cdot\frac{4\sqrt{10(1-q_0)}}{q_0q}\,\eta EG\cdot EG$, by {prf:ref}`comp-lemma-gap`.
+# 1. By {prf:ref}`comp-lemma-residual`, the first new term of {eq}`eq-comp-round` is at most
+#    $2\eta^2\cdot\frac{2\sqrt{1-q}}q\,EG\cdot EG$ in expectation.
+# 2. By {prf:ref}`comp-lemma-gap`, the second new term is at most
+#    $2\eta\cdot\frac{4\sqrt{10(1-q_0)}}{q_0q}\,\eta EG\cdot EG$.
 # 3. Divided by $2\eta E\cdot\eta G^2$, the two terms are $\frac{2E\sqrt{1-q}}q$ and $\frac{4E\sqrt{10(1-q_0)}}{q_0q}$.
-#    As $\Gamma_0\le2E^2$, the round costs $2\eta^2EG^2\Gamma$, with $\Gamma$ of {eq}`eq-comp-gamma`.
-# 4. Sum and telescope as in {prf:ref}`hard-lemma-regret`. The regret is taken at the clients' points $w_t$, where the
-#    switch evaluates the constraint.
-# 5. For deterministic compressors every expectation is the quantity itself, and the proof of {prf:ref}`hard-theorem`
-#    applies word by word.
+#    Since $\Gamma_0\le2E^2$, the last three terms of {eq}`eq-comp-round` are together at most $2\eta^2EG^2\Gamma$ with
+#    $\Gamma$ of {eq}`eq-comp-gamma`.
+# 4. Sum over $t$ and telescope as in {prf:ref}`hard-lemma-regret`. The regret refers to the clients' copies $w_t$,
+#    where the switch evaluates the constraint.
+# 5. For deterministic compressors the bound holds without expectations, and the proof of {prf:ref}`hard-theorem`
+#    applies.
 # ```
 #
-# | term of $\Gamma$ | origin |
-# | --- | --- |
-# | $2E^2$ | local steps, as without compression |
-# | $\frac{2E\sqrt{1-q}}q$ | $2\eta^2\langle e_t,\nu_t\rangle$: residual of the uplink, with $\mathbb E\lVert e_j^t\rVert^2\le\frac{4(1-q)}{q^2}E^2G^2$ |
-# | $\frac{4E\sqrt{10(1-q_0)}}{q_0q}$ | $2\eta\langle\hat e_t,\nu_t\rangle$: gap of the downlink, driven by messages as large as $\frac{\sqrt{40}}q\,EG$ |
-#
-# For $E=1$, $B(\Gamma)$ has the rate $O(DG/\sqrt{q_0qT})$ that F states. Without downlink compression
-# $\epsilon=O\big(DG\sqrt{(E+1/q)/T}\big)$.
+# For $E=1$, $B(\Gamma)$ is of F's order $O(DG/\sqrt{q_0qT})$. Without downlink compression, it is
+# $O\big(DG\sqrt{(E+1/q)/T}\big)$.
 
 # %% [markdown]
 # ## Sampled clients: an error and its repair
 #
-# F Theorem 7 (F's Theorem 1 with $n$ of $N$ clients) has more terms in its $\Gamma$. One of them rests on the claim
+# One term of $\Gamma$ in F Theorem 7 (F's Theorem 1 with $n$ of $N$ clients) rests on the claim
 # $\lVert v_t\rVert\le2EG$, which is false.
 #
 # ```{prf:lemma} A long message
@@ -206,19 +203,18 @@
 # ```
 #
 # ```{prf:proof}
-# An entry that is not sent grows by the same amount each round. So Top-K sends the $K$ entries that have waited
-# longest, and every entry is sent once in $d/K=1/q$ rounds. When it is sent, its value is
-# $\frac1q\cdot\frac{EG}{\sqrt d}$. The norm of $K$ such entries is
-# $\sqrt K\cdot\frac1q\cdot\frac{EG}{\sqrt d}=\frac{EG}{\sqrt q}$.
+# An unsent entry of $e+\Delta$ grows by the same amount each round. So Top-K sends the $K$ entries that have waited
+# longest, and sends every entry once in $d/K=1/q$ rounds, with the value $\frac1q\cdot\frac{EG}{\sqrt d}$. The norm of
+# $K$ such entries is $\sqrt K\cdot\frac1q\cdot\frac{EG}{\sqrt d}=\frac{EG}{\sqrt q}$.
 # ```
 #
-# So $\lVert v_t\rVert=3.16\,EG$ at $q=0.1$ and $10\,EG$ at $q=0.01$. With the true bound $\frac{2\sqrt{10}}qEG$ of
+# So $\lVert v_t\rVert=3.16\,EG$ at $q=0.1$ and $10\,EG$ at $q=0.01$. With the valid bound $\frac{2\sqrt{10}}qEG$ of
 # {prf:ref}`comp-lemma-message`, the affected term of $\Gamma$ grows from $\frac{8E\sqrt{10(1-q_0)}}{q_0q}$ to
-# $\frac{80E\sqrt{1-q_0}}{q_0q^2}$. But the step that uses the false claim can be avoided.
+# $\frac{80E\sqrt{1-q_0}}{q_0q^2}$. The following lemma avoids this bound.
 #
-# Let $\mathcal S_t$ be the $n$ distinct participants, $v_t=\frac1n\sum_{\mathcal S_t}v_j$,
+# Let $\mathcal S_t$ be the set of the $n$ participants, $v_t=\frac1n\sum_{\mathcal S_t}v_j$,
 # $\bar\Delta_t=\frac1n\sum_{\mathcal S_t}\Delta_j$ and $\tilde e_t=\frac1n\sum_{j\le N}e_j^t$ (a sum over *all*
-# clients). Clients that do not take part keep their residuals, so
+# clients). Clients outside $\mathcal S_t$ keep their residuals, so {eq}`eq-comp-up` yields
 #
 # $$
 # v_t=\bar\Delta_t+\tilde e_t-\tilde e_{t+1} .
@@ -238,17 +234,18 @@
 # ```
 #
 # ```{prf:proof}
-# Insert {eq}`eq-comp-partial`, and in the product with $\bar\Delta_t$ insert $x_t=w_t+\hat e_t$. The last term is at
-# most $2\eta\lVert\hat e_t\rVert EG$; bound $\hat e_t$ by {prf:ref}`comp-lemma-gap`. This lemma also holds with a
-# projection onto $\mathcal X$: because $x_t\in\mathcal X$, $\lVert x_{t+1}-x_t\rVert\le\eta\lVert v_t\rVert$.
+# Insert {eq}`eq-comp-partial` for $v_t$, and $x_t=w_t+\hat e_t$ in the product with $\bar\Delta_t$. The last term is at
+# most $2\eta\lVert\hat e_t\rVert EG$; {prf:ref}`comp-lemma-gap` bounds $\lVert\hat e_t\rVert$. That bound survives a
+# projection of $x_{t+1}$ onto $\mathcal X$, because $x_t\in\mathcal X$ implies
+# $\lVert x_{t+1}-x_t\rVert\le\eta\lVert v_t\rVert$.
 # ```
 #
-# F treats the left side of {eq}`eq-comp-cancel` by way of $\langle w_t-w^*,v_t\rangle$. F then has *two* products with
-# $\hat e_t$, $-2\eta\langle\hat e_t,v_t\rangle$ and $2\eta\langle\hat e_t,\tilde e_t-\tilde e_{t+1}\rangle$. F bounds
-# them separately, the first by the false claim. But their sum is $-2\eta\langle\hat e_t,\bar\Delta_t\rangle$.
+# F first replaces $x_t$ by $w_t$ on the left side of {eq}`eq-comp-cancel`. This creates *two* products with $\hat e_t$,
+# $-2\eta\langle\hat e_t,v_t\rangle$ and $2\eta\langle\hat e_t,\tilde e_t-\tilde e_{t+1}\rangle$. F bounds each
+# separately, the first by the false claim. But their sum is $-2\eta\langle\hat e_t,\bar\Delta_t\rangle$.
 #
-# The rest of the proof is unchanged: summation by parts for the second term of {eq}`eq-comp-cancel`, and martingale
-# inequalities for the sample. Hence it suffices to take
+# The rest of F's proof is unchanged: it uses summation by parts for the second term of {eq}`eq-comp-cancel`, and
+# martingale inequalities for the sample. Hence the theorem holds with
 #
 # $$
 # \Gamma=2E^2+\frac{4E\sqrt{10(1-q_0)}}{q_0q}+\frac{20E}{q^2}+\frac Nn\cdot\frac{4E\sqrt{10(1-q)}}{q^2} .
@@ -259,34 +256,33 @@
 # $q=q_0=0.1$), $\Gamma$ is $4.89\cdot10^5$ as printed, $8.57\cdot10^5$ with only the false step repaired, and
 # $2.8\cdot10^4$ by {eq}`eq-comp-gamma-partial`.
 #
-# The theorem's other conditions remain. The switch must be independent of the sample that makes the update (F-A4). The
-# models $w_t$ must stay in $\mathcal X$; with a compressed downlink this is guaranteed only if $\mathcal X$ is a box
-# and $\mathcal C_0$ copies coordinates.
+# The theorem's other conditions remain: the switch must be independent of the sample that makes the update (F-A4), and
+# the models $w_t$ must stay in $\mathcal X$. With a compressed downlink this is guaranteed only if $\mathcal X$ is a
+# box and $\mathcal C_0$ copies coordinates.
 
 # %% [markdown]
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **F Theorem 7, third term of $\Gamma$.** The main text prints $\sqrt{1-q}$; the proof has $\sqrt{1-q_0}$, which is
-#   meant. At $q_0=1$, $q=0.1$, $E=5$ and $N=n$ the printed term is 1200 and the intended term is 0. The term also rests
-#   on the false claim $\lVert v_t\rVert\le2EG$ ({prf:ref}`comp-lemma-counterexample`, {prf:ref}`comp-lemma-cancel`).
-# * **Random compressors.** F Theorems 6 and 8 treat $\mathcal A$ as fixed inside an expectation. What remains true is
-#   the bound on the expected regret in {prf:ref}`comp-theorem`.
+# * **F Theorem 7, third term of $\Gamma$.** The main text prints $\sqrt{1-q}$ instead of the proof's $\sqrt{1-q_0}$. At
+#   $q_0=1$, $q=0.1$, $E=5$ and $N=n$ the printed term is 1200 and the intended term is 0. The term rests on the false
+#   claim $\lVert v_t\rVert\le2EG$ ({prf:ref}`comp-lemma-counterexample`, {prf:ref}`comp-lemma-cancel`).
+# * **Random compressors.** F Theorems 6 and 8 treat $\mathcal A$ as fixed inside an expectation. Only the bound on the
+#   expected regret remains true ({prf:ref}`comp-theorem`).
 # * **Rate of the uplink alone.** F's text says $O(\sqrt E/(q\sqrt T))$, but F's $\Gamma$ yields $O(\sqrt{(E+1/q)/T})$.
-#   The factor $1/q$ belongs to sampled clients (the term $20E/q^2$).
+#   The factor $1/q$ arises only for sampled clients, from the term $20E/q^2$.
 # * **The printed $\Gamma$ for sampled clients does not reduce to simpler cases.** At $q=q_0=1$ it is $2E^2+20E$, not
-#   the $2E^2$ of Theorem 4; at $n=N$ it is not the $\Gamma$ of Theorem 6. Nor does {eq}`eq-comp-gamma-partial` reduce,
-#   whose term $\frac{20E}{q^2}$ comes from $\eta^2\lVert v_t\rVert^2$.
+#   the $2E^2$ of Theorem 4; at $n=N$ it is not the $\Gamma$ of Theorem 6. Nor does {eq}`eq-comp-gamma-partial` reduce:
+#   its term $\frac{20E}{q^2}$, from $\eta^2\lVert v_t\rVert^2$, remains.
 # * **F Theorem 1 (ii)**, for all clients, claims $g(\bar w)-g(w^*)\le\epsilon$. The proof shows only
-#   $g(\bar w)\le\epsilon$, which says less where the constraint is not active at $w^*$. A check below has an instance
-#   on which the claim is false.
+#   $g(\bar w)\le\epsilon$, which is weaker if $g(w^*)<0$. The claim is false on the line instance below.
 # ```
 
 # %% [markdown]
 # ## Checks
 #
-# The problem is that of the note on hard switching, $f_j(w)=\lVert w-a_j\rVert$, $g_j(w)=\lVert w-b_j\rVert-c$ ($G=1$),
-# in dimension 20. The method is `fedlib`'s `FedSGM`, as in the studies.
+# The checks run `fedlib`'s `FedSGM` on $f_j(w)=\lVert w-a_j\rVert$ and $g_j(w)=\lVert w-b_j\rVert-c$, with $G=1$, in
+# dimension 20.
 
 # %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer and shorter runs
@@ -344,15 +340,14 @@ def plain_step(algorithm, problem, w, draw):
 
 
 # %% [markdown]
-# **The virtual iterate, and its version for sampled clients.** We run Top-K both ways and repeat each round without
-# compression, from the same $w_t$ with the same participants. This yields $w_t-\eta\bar\Delta_t$ with the directions of
-# the actual path. Then {eq}`eq-comp-partial`, times $\eta$, says
+# **The virtual iterate.** We run Top-K both ways. Repeating each round without compression, from the same $w_t$ with
+# the same participants, yields $\bar\Delta_t$. By {eq}`eq-comp-partial`,
 #
 # $$
-# x_{t+1}=x_t-\eta\bar\Delta_t-\eta(\tilde e_t-\tilde e_{t+1}) ,
+# x_{t+1}=x_t-\eta\bar\Delta_t-\eta(\tilde e_t-\tilde e_{t+1}) .
 # $$ (eq-comp-check)
 #
-# which for $n=N$ is {prf:ref}`comp-lemma-virtual`.
+# For $n=N$ this is {prf:ref}`comp-lemma-virtual`.
 
 # %% tags=["remove-input"]
 problem = instance(seed)
@@ -378,8 +373,7 @@ for n, error in errors.items():
 _ = check("with the sign of the residual reversed, this fails", bool(min(turned.values()) > 0.1))
 
 # %% [markdown]
-# **Residual, message and gap.** We compare the largest values over all clients and 40 rounds of a run with their
-# bounds. The bounds hold for every step size and threshold, so we choose a step size that moves the model visibly.
+# **Residual, message and gap.** We compare the largest values over all clients and 40 rounds with their bounds.
 
 # %% tags=["remove-input"]
 measured, curves, limits = {}, {}, {}
@@ -446,9 +440,9 @@ _ = check(
 )
 
 # %% [markdown]
-# **The theorem.** Every instance is run with $\eta(\Gamma)$ and $\epsilon=B(\Gamma)$. As $D=G=1$, a bound near or above
-# 1 holds trivially: at $q=q_0=0.1$ and $E=5$ the bound falls below 1 only after 2500 rounds. We therefore use mild
-# compression, or none on the downlink.
+# **The theorem.** We run every instance with $\eta(\Gamma)$ and $\epsilon=B(\Gamma)$. Since $D=G=1$, a bound of 1 or
+# more holds trivially; at $q=q_0=0.1$ and $E=5$, $B(\Gamma)$ falls below 1 only after 2500 rounds. We therefore use
+# mild compression, or none on the downlink.
 
 
 # %% tags=["remove-input"]
@@ -484,8 +478,8 @@ for q, q0, steps in ((0.1, 1.0, 1), (0.5, 0.9, 1), (0.9, 0.9, 1), (0.9, 0.9, 3))
     )
 
 # %% [markdown]
-# **The constants.** We compute $\Gamma$ in F's classification setting ($E=5$, $N/n=2$, $q=q_0=0.1$), and check which
-# reductions hold.
+# **The constants.** We compute $\Gamma$ in F's classification setting ($E=5$, $N/n=2$, $q=q_0=0.1$), and the special
+# cases in which the theorems should agree.
 
 # %% tags=["remove-input", "nbval-check-output"]
 case = (5, 0.1, 0.1, 2.0)
@@ -516,9 +510,9 @@ smaller = all(gamma.gamma_partial_direct(*p) <= gamma.gamma_partial(*p) for p in
 _ = check(f"our Gamma is never above the printed one of Theorem 1 ({len(grid)} settings)", smaller)
 
 # %% [markdown]
-# **F Theorem 1 (ii)** is tested on the line. 20 objectives pull left, 20 pull right and one pulls to $w^*=0$, so $f$
-# has the slope $\frac1{41}$. The constraint is $g(w)=\lvert w\rvert-1$, with $g(w^*)=-1$, and $w_0=1$ is feasible.
-# There is no compression, $E=1$ and $T=100$. The model hardly moves.
+# **F Theorem 1 (ii)** fails on this instance on the line: 20 objectives pull left, 20 pull right and one pulls to
+# $w^*=0$, so $f$ has the slope $\frac1{41}$. The constraint is $g(w)=\lvert w\rvert-1$, so $g(w^*)=-1$ and $w_0=1$ is
+# feasible. Without compression, with $E=1$ and $T=100$, the model hardly moves.
 
 # %% tags=["remove-input"]
 pulls = torch.tensor([-10.0] * 20 + [10.0] * 20 + [0.0]).double()[:, None]
@@ -539,8 +533,7 @@ _ = check(
 
 # %% [markdown]
 # **How the rate depends on the uplink.** Between $q=10^{-3}$ and $10^{-4}$ the bound $B(\Gamma)$ grows like $q^{-1/2}$
-# with all clients and like $q^{-1}$ with sampled clients. So the factor $1/q$ in F's text is right for sampled clients.
-# We also compute the constant of F's rate $O(DG/\sqrt{q_0qT})$ for $E=1$ and compression both ways.
+# with all clients and like $q^{-1}$ with sampled clients.
 
 # %% tags=["remove-input"]
 few, fewer = 1e-3, 1e-4

@@ -13,26 +13,26 @@
 # %% [markdown]
 # # FedFW: rates for convex losses
 #
-# In Federated Frank-Wolfe {cite}`dadras2024fedfw`, each client asks a linear minimization oracle and sends its answer,
-# an extreme point of the feasible set. Every client keeps a model of its own and pays a growing penalty for its
-# distance from the mean of the models (Algorithm 1). This note proves the paper's Lemmas 1 and 2 and Theorem 1, for all
-# clients in every round, for clients that take part at random, and for a different set for each client. In titles D is
-# the paper, while the italic $D$ is a diameter; numbers in plain brackets are equations of the paper.
+# In Federated Frank-Wolfe (FedFW) {cite}`dadras2024fedfw`, each client sends the answer of its linear minimization
+# oracle, an extreme point of the feasible set. The client keeps its own model and pays a growing penalty for the
+# distance from the mean model (Algorithm 1). This note proves the paper's Lemmas 1 and 2 and Theorem 1 for full and
+# random participation, and for clients with different sets. In titles, D is the paper; italic $D$ is a diameter.
+# Numbers in brackets are the paper's equations.
 #
-# There are three findings. First, **the bounds (43) and (44) for sampled clients are false**: they ignore the start, on
-# which the mean still depends after the first round ({prf:ref}`fw-example-43`). One more term repairs both bounds.
-# Second, **Lemma 2 is false as stated**, by a factor of $\sqrt n$ ({prf:ref}`fw-example-2`). Third, **Theorem 1 has a
-# shorter form**, without a dual solution or the bound of the gradients. For the best penalty it does not contain the
-# number of clients either: the bound is $\frac{2LD^2}{t+2}+1.64\,\frac{\zeta D}{\sqrt{t+1}}$, where $\zeta$ measures
-# how much the clients' gradients differ ({prf:ref}`fw-corollary-penalty`).
+# There are three findings. First, **the bounds (43) and (44) for sampled clients are false**: they ignore the start
+# ({prf:ref}`fw-example-43`). One more term repairs both. Second, **Lemma 2 is false as stated**, by a factor of
+# $\sqrt n$ ({prf:ref}`fw-example-2`). Third, **Theorem 1 has a shorter form**, without a dual solution or the
+# gradients' bound. With the best penalty the number of clients drops out as well: the bound is
+# $\frac{2LD^2}{t+2}+1.64\,\frac{\zeta D}{\sqrt{t+1}}$, where $\zeta$ measures how much the clients' gradients differ
+# ({prf:ref}`fw-corollary-penalty`).
 
 # %% [markdown]
 # ## Setting
 #
 # We minimize $F=\frac1n\sum_if_i$ over a convex compact set $\mathcal D\subset\mathbb R^p$ of diameter $D$. The columns
 # of $X=[x_1,\dots,x_n]$ are the clients' models, $\bar x=\frac1n\sum_ix_i$ is their mean, and
-# $\bar X=\bar x\mathbf 1^\top$. The set $\mathcal C$ contains the matrices with equal columns, and $\bar X$ is the
-# point of $\mathcal C$ nearest to $X$. With $\lVert\cdot\rVert$ for the Frobenius norm, let
+# $\bar X=\bar x\mathbf 1^\top$. Let $\mathcal C$ be the set of matrices with equal columns; $\bar X$ is its point
+# nearest to $X$ in the Frobenius norm $\lVert\cdot\rVert$. Let
 #
 # $$
 # \begin{aligned}
@@ -42,8 +42,8 @@
 # $$ (eq-fw-surrogate)
 #
 # A round of Algorithm 1 starts from $X^t=X$. Client $i$ computes $g_i=\frac1n\nabla f_i(x_i)+\lambda_t(x_i-\bar x)$,
-# the $i$-th column of $\nabla\hat F_t(X)$ (6). It asks its oracle for
-# $s_i\in\arg\min_{s\in\mathcal D}\langle g_i,s\rangle$. The clients that take part send $s_i$ and move:
+# the $i$-th column of $\nabla\hat F_t(X)$ (6). Its oracle returns
+# $s_i\in\arg\min_{s\in\mathcal D}\langle g_i,s\rangle$. The participating clients send $s_i$ and move:
 #
 # $$
 # x_i^{t+1}=\begin{cases}
@@ -51,8 +51,8 @@
 # x_i&\text{otherwise;}\end{cases}\qquad x_i^1=x^1\in\mathcal D .
 # $$ (eq-fw-round)
 #
-# The probability $q$ is the paper's $\mathtt p$; for $q=1$ all clients take part. The schedule is the paper's, written
-# with $u_t=q(t-1)+2$, which equals $t+1$ for $q=1$:
+# The probability $q$ is the paper's $\mathtt p$; for $q=1$ all clients take part. With $u_t=q(t-1)+2$, which equals
+# $t+1$ for $q=1$, the paper's schedule is
 #
 # $$
 # \eta_t=\frac2{u_t},\qquad\lambda_t=\lambda_0\sqrt{u_t},\qquad u_t=q(t-1)+2 .
@@ -61,9 +61,8 @@
 # ```{prf:assumption}
 # :label: fw-assumption
 #
-# Every $f_i$ is differentiable on $\mathcal D$ with an $L$-Lipschitz gradient. Every $f_i$ is also convex where a
-# statement says so. The point $x^\star$ is a minimizer of $F$ on $\mathcal D$, $F^\star=F(x^\star)$,
-# $X^\star=x^\star\mathbf 1^\top$, and
+# Every $f_i$ is differentiable on $\mathcal D$ with an $L$-Lipschitz gradient. Convexity is assumed only where stated.
+# The point $x^\star$ is a minimizer of $F$ on $\mathcal D$, $F^\star=F(x^\star)$, $X^\star=x^\star\mathbf 1^\top$, and
 #
 # $$
 # \zeta^2=\max_{x\in\mathcal D}\;\frac1n\sum_i\lVert\nabla f_i(x)-\nabla F(x)\rVert^2 .
@@ -84,17 +83,17 @@
 # claim holds because $x_i^{t+1}$ is a function of $x_i^t$, $\eta_t$ and $s_i$.
 # ```
 #
-# If only some clients take part, step 6 as printed is wrong, whether it averages the received $s_i$ or all $n$ with
-# zeros for the missing ones. Its result is not the mean of the models in (40), on which the paper's proof rests.
+# If only some clients take part, the printed step 6 is wrong, whether it averages the received $s_i$ or sets the
+# missing $s_i$ to zero. It does not compute the mean of the models in (40), on which the paper's proof rests.
 #
 # ```{prf:example} The naive scheme (20)
 # :label: fw-example-naive
 #
-# Let every client take its gradient at the common model, $s_i=\operatorname{lmo}(\nabla f_i(\bar x))$, and let the
-# server average the clients' steps. On $[-1,1]$ with $f_1=(x-3)^2$ and $f_2=(x+1)^2$ the minimizer of $F$ is 1. For
-# $-1<\bar x\le1$ the first gradient is negative and the second positive. So $s_1=1$, $s_2=-1$, and
-# $\bar x^{t+1}=(1-\eta_t)\bar x^t$ in every round: the models go to 0. Algorithm 1 reduces to this scheme if the common
-# model overwrites the local ones, because then $x_i-\bar x=0$.
+# Let every client use the common model, $s_i=\operatorname{lmo}(\nabla f_i(\bar x))$, and let the server average the
+# steps. On $[-1,1]$ with $f_1=(x-3)^2$ and $f_2=(x+1)^2$ the minimizer of $F$ is 1. For $-1<\bar x\le1$ the first
+# gradient is negative and the second positive, so $s_1=1$ and $s_2=-1$. Hence $\bar x^{t+1}=(1-\eta_t)\bar x^t$, and
+# the model goes to 0. Algorithm 1 reduces to this scheme if the common model overwrites the local ones, because then
+# $x_i-\bar x=0$.
 # ```
 
 # %% [markdown]
@@ -107,16 +106,15 @@
 # ```
 #
 # ```{prf:proof}
-# The columns of $\nabla\hat F$ are $\frac1n\nabla f_i(x_i)$, so $\nabla\hat F$ is $\frac Ln$-Lipschitz. The map
-# $X\mapsto X-\bar X$ is an orthogonal projection, so its norm is 1.
+# The columns of $\nabla\hat F$ are $\frac1n\nabla f_i(x_i)$, so $\nabla\hat F$ is $\frac Ln$-Lipschitz. The penalty's
+# gradient is $\lambda_t(X-\bar X)$, and $X\mapsto X-\bar X$ is an orthogonal projection, which has norm 1.
 # ```
 #
 # ```{prf:lemma} D Lemma 2, corrected
 # :label: fw-lemma-2
 #
 # For any $X^\circ\in\mathcal D^n$,
-# $\lVert\nabla\hat F(X)\rVert\le G=\frac{LD}{\sqrt n}+\lVert\nabla\hat F(X^\circ)\rVert$ on $\mathcal D^n$. (The paper
-# states $\frac{LD}n$ for the first term.)
+# $\lVert\nabla\hat F(X)\rVert\le G=\frac{LD}{\sqrt n}+\lVert\nabla\hat F(X^\circ)\rVert$ on $\mathcal D^n$.
 # ```
 #
 # ```{prf:proof}
@@ -130,14 +128,14 @@
 # 1. Let $f_i(x)=\frac L2x^2$ on $[0,D]$. At $X^\circ=0$ the gradient of $\hat F$ is 0, and at $X=D\mathbf 1^\top$ it
 #    has length $\frac{LD}{\sqrt n}$. So the stated $\frac{LD}n$ is too small by a factor of $\sqrt n$.
 # 2. The paper's proof also uses $\lVert\nabla\hat F(X^\star)\rVert\le n\lVert\nabla F(x^\star)\rVert$. With
-#    $f_1=(x-1)^2$ and $f_2=(x+1)^2$ on $[-2,2]$ the right side is 0 and the left side is $\sqrt2$. Clients that
-#    disagree have nonzero gradients at the common optimum.
+#    $f_1=(x-1)^2$ and $f_2=(x+1)^2$ on $[-2,2]$ the right side is 0 and the left side is $\sqrt2$.
 # ```
 #
 # ```{prf:lemma} A dual solution
 # :label: fw-lemma-dual
 #
-# Let the $f_i$ be convex and $Y^\star_i=\frac1n(\nabla F(x^\star)-\nabla f_i(x^\star))$. Then for all $X\in\mathcal D^n$
+# Let the $f_i$ be convex and $Y^\star_i=\frac1n(\nabla F(x^\star)-\nabla f_i(x^\star))$. Then for all
+# $X\in\mathcal D^n$
 #
 # $$
 # \begin{aligned}
@@ -150,9 +148,9 @@
 # ```{prf:proof}
 # We argue in steps.
 #
-# 1. $\frac1n\nabla f_i(x^\star)=\frac1n\nabla F(x^\star)-Y_i^\star$, and the $Y_i^\star$ add up to 0. Hence
-#    $\langle Y^\star,\bar X\rangle=\langle Y^\star,X^\star\rangle=0$.
-# 2. Convexity of $\hat F$ and step 1 give
+# 1. By definition, $\frac1n\nabla f_i(x^\star)=\frac1n\nabla F(x^\star)-Y_i^\star$, and the $Y_i^\star$ add up to 0.
+#    Hence $\langle Y^\star,\bar X\rangle=\langle Y^\star,X^\star\rangle=0$.
+# 2. Convexity of $\hat F$ and step 1 yield
 #    $\hat F(X)-F^\star\ge\langle\nabla\hat F(X^\star),X-X^\star\rangle=\frac1n\sum_i\langle\nabla F(x^\star),x_i-x^\star\rangle-\langle Y^\star,X\rangle$.
 # 3. The sum over $i$ is not negative, because $x^\star$ minimizes the convex $F$ and $x_i\in\mathcal D$. By step 1,
 #    $\langle Y^\star,X\rangle=\langle Y^\star,X-\bar X\rangle$. This proves the first line of {eq}`eq-fw-dual`.
@@ -174,17 +172,16 @@
 # ```{prf:proof}
 # We argue in steps.
 #
-# 1. Convexity of $\hat F$ at $\bar X$ gives
-#    $F(\bar x)=\hat F(\bar X)\le\hat F(X)+\langle\nabla\hat F(\bar X),\bar X-X\rangle$.
+# 1. Convexity of $\hat F$ yields $F(\bar x)=\hat F(\bar X)\le\hat F(X)+\langle\nabla\hat F(\bar X),\bar X-X\rangle$.
 # 2. The columns of $\bar X-X$ add up to 0. So we may subtract $\frac1n\nabla F(\bar x)$ from every column of
-#    $\nabla\hat F(\bar X)$ without changing the inner product. The remaining matrix has norm at most
-#    $\frac\zeta{\sqrt n}$. The Cauchy-Schwarz inequality gives the first bound.
-# 3. Apply $2ab\le\lambda a^2+\frac{b^2}\lambda$ to the product of $\operatorname{dist}(X)$ and $\frac\zeta{\sqrt n}$.
+#    $\nabla\hat F(\bar X)$ without changing the inner product. By {eq}`eq-fw-zeta`, the remaining matrix has norm at
+#    most $\frac\zeta{\sqrt n}$. The Cauchy-Schwarz inequality yields the first bound.
+# 3. The second bound is $2ab\le\lambda a^2+\frac{b^2}\lambda$ with $a=\operatorname{dist}(X)$ and
+#    $b=\frac\zeta{\sqrt n}$.
 # ```
 #
-# The paper bounds the inner product in step 2 of this proof with the constant $G$ of Lemma 2. Since
-# $\frac\zeta{\sqrt n}\le\lVert Y^\star\rVert+\frac{LD}{\sqrt n}$, our bound needs no gradient at $x^\star$. For equal
-# clients $\zeta=0$.
+# The paper uses the constant $G$ of Lemma 2 instead of $\frac\zeta{\sqrt n}$, which needs no gradient at $x^\star$. We
+# have $\frac\zeta{\sqrt n}\le\lVert Y^\star\rVert+\frac{LD}{\sqrt n}$, and $\zeta=0$ for equal clients.
 
 # %% [markdown]
 # ## Theorem 1
@@ -200,31 +197,31 @@
 # ```
 #
 # ```{prf:proof}
-# In the following steps, $\mathbb E_t$ is the expectation over the coins of round $t$, and $X=X^t$.
+# Let $\mathbb E_t$ be the expectation over the coins of round $t$, $X=X^t$ and $S=[s_1,\dots,s_n]$.
 #
 # 1. *Smoothness.* Each column moves by $\eta_t(s_i-x_i)$ with probability $q$. So $\mathbb E_tX^{t+1}-X=q\eta_t(S-X)$
 #    and $\mathbb E_t\lVert X^{t+1}-X\rVert^2=q\eta_t^2\lVert S-X\rVert^2\le q\eta_t^2nD^2$. By {prf:ref}`fw-lemma-1`,
 #    $\mathbb E_t\hat F_t(X^{t+1})\le\hat F_t(X)+q\eta_t\langle\nabla\hat F_t(X),S-X\rangle+\frac{q\eta_t^2}2\hat L_tnD^2$,
 #    where $\hat L_tnD^2=LD^2+nD^2\lambda_t$.
-# 2. *Oracle and convexity.* The oracle's answer is at least as good as $X^\star$, and $\hat F$ is convex. Moreover,
-#    $\langle X-\bar X,X^\star-X\rangle=-\lVert X-\bar X\rVert^2$, because $X-\bar X$ is orthogonal to $\mathcal C$.
-#    Hence
+# 2. *Oracle and convexity.* The oracle's answer $S$ is at least as good as $X^\star$, and $\hat F$ is convex. Since
+#    $X-\bar X$ is orthogonal to $\mathcal C$, $\langle X-\bar X,X^\star-X\rangle=-\lVert X-\bar X\rVert^2$. Hence
 #    $\langle\nabla\hat F_t(X),S-X\rangle\le\langle\nabla\hat F_t(X),X^\star-X\rangle\le F^\star-\hat F(X)-\lambda_t\operatorname{dist}^2(X)$.
 #    The last expression equals $F^\star-\hat F_t(X)-\frac{\lambda_t}2\operatorname{dist}^2(X)$.
-# 3. *The penalty grows.* $\hat F_t(X)=\hat F_{t-1}(X)+\frac{\lambda_t-\lambda_{t-1}}2\operatorname{dist}^2(X)$. Insert
-#    this and step 2 into step 1. Then $\operatorname{dist}^2(X)$ has the factor
-#    $\frac12\big[(1-q\eta_t)(\lambda_t-\lambda_{t-1})-q\eta_t\lambda_t\big]$, and the lemma holds if this factor is
-#    $\le0$.
-# 4. *The factor is not positive.* For $t=1$, $\operatorname{dist}(X)=0$. For $t\ge2$ let $u=u_t$. Then
-#    $\lambda_t-\lambda_{t-1}=\lambda_0(\sqrt u-\sqrt{u-q})\le\frac{\lambda_0q}{2\sqrt{u-q}}$. Also
+# 3. *The penalty grows.* We have $\hat F_t(X)=\hat F_{t-1}(X)+\frac{\lambda_t-\lambda_{t-1}}2\operatorname{dist}^2(X)$.
+#    Insert this and step 2 into step 1. Then $\operatorname{dist}^2(X)$ has the factor
+#    $\frac12\big[(1-q\eta_t)(\lambda_t-\lambda_{t-1})-q\eta_t\lambda_t\big]$, and the lemma holds if this factor is not
+#    positive.
+# 4. *The factor is not positive.* For $t=1$, $\operatorname{dist}(X)=0$, so the factor does not matter. For $t\ge2$ let
+#    $u=u_t$. Then $\lambda_t-\lambda_{t-1}=\lambda_0(\sqrt u-\sqrt{u-q})\le\frac{\lambda_0q}{2\sqrt{u-q}}$. Also
 #    $\big(1-\frac{2q}u\big)\le\sqrt{\frac{u-q}u}$, because $(u-2q)^2\le u(u-q)$ for $u\ge2\ge\frac43q$. So the bracket
-#    is at most $\frac{\lambda_0q}{\sqrt u}\big(\frac12-2\big)$.
+#    in step 3 is at most $\frac{\lambda_0q}{\sqrt u}\big(\frac12-2\big)<0$.
 # ```
 #
 # ```{prf:lemma} Its sum
 # :label: fw-lemma-sum
 #
-# Let $c\ge1$ and $h_t\le\big(1-\frac2{t+c}\big)h_{t-1}+\frac A{(t+c)^2}+\frac B{(t+c)^{3/2}}$ for $t\ge1$, with $A,B\ge0$. Then
+# Let $c\ge1$ and $h_t\le\big(1-\frac2{t+c}\big)h_{t-1}+\frac A{(t+c)^2}+\frac B{(t+c)^{3/2}}$ for $t\ge1$, with
+# $A,B\ge0$. Then
 #
 # $$
 # h_t\le\frac{c(c-1)}{(t+c)(t+c-1)}\,h_0+\frac A{t+c+1}+\frac{2B}{3\sqrt{t+c}} .
@@ -232,14 +229,14 @@
 # ```
 #
 # ```{prf:proof}
-# We argue in steps.
+# The product $\prod_{i=j+1}^t\big(1-\frac2{i+c}\big)$ telescopes to $\frac{(j+c)(j+c-1)}{(t+c)(t+c-1)}$. With
+# $v=i+c-1\ge1$ and $w=t+c-1$, the unrolled recursion bounds $h_t$ by
+# $\frac{c(c-1)}{w(w+1)}h_0+\frac1{w(w+1)}\sum_{v=c}^w\big(\frac{Av}{v+1}+\frac{Bv}{\sqrt{v+1}}\big)$.
 #
-# 1. $\prod_{i=j+1}^t\big(1-\frac2{i+c}\big)=\frac{(j+c)(j+c-1)}{(t+c)(t+c-1)}$. Let $v=i+c-1\ge1$ and $w=t+c-1$.
-#    Unrolling the recursion gives
-#    $\frac{c(c-1)}{w(w+1)}h_0+\frac1{w(w+1)}\sum_{v=c}^w\big(\frac{Av}{v+1}+\frac{Bv}{\sqrt{v+1}}\big)$.
-# 2. $\sum\frac v{v+1}\le\frac{w(w+1)}{w+2}$ by telescoping, since
+# 1. By telescoping, $\sum\frac v{v+1}\le\frac{w(w+1)}{w+2}$, since
 #    $\frac{v(v+1)}{v+2}-\frac{(v-1)v}{v+1}=\frac{v(v+3)}{(v+1)(v+2)}\ge\frac v{v+1}$.
-# 3. In the same way, $\sum\frac v{\sqrt{v+1}}\le\frac23w\sqrt{w+1}$. Divide the following inequality by $\sqrt{v+1}$:
+# 2. In the same way, $\sum\frac v{\sqrt{v+1}}\le\frac23w\sqrt{w+1}$, by the following inequality divided by
+#    $\sqrt{v+1}$:
 #    $\frac23\big(v(v+1)-(v-1)\sqrt{v(v+1)}\big)\ge\frac23\big(v(v+1)-(v-1)(v+\frac12)\big)=v+\frac13\ge v$.
 # ```
 #
@@ -262,26 +259,27 @@
 # \end{aligned}
 # $$ (eq-fw-excess)
 #
-# For $q=1$ the first term vanishes, and the bounds hold without expectations.
+# For $q=1$ the first term of {eq}`eq-fw-theorem` vanishes, and the bounds hold without expectations.
 # ```
 #
 # ```{prf:proof}
 # We argue in steps.
 #
 # 1. $q\eta_t=\frac{2q}{q(t-1)+2}=\frac2{t+c}$ and $u_t=q(t+c)$. So the last term of {eq}`eq-fw-step` is
-#    $\frac2q\cdot\frac{LD^2}{(t+c)^2}+\frac2{\sqrt q}\cdot\frac{nD^2\lambda_0}{(t+c)^{3/2}}$. Apply {eq}`eq-fw-sum` and
-#    insert $q(t+c+1)=qt+2$.
-# 2. {eq}`eq-fw-mean` with $\lambda=\lambda_t$ gives $F(\bar x^{t+1})\le\hat F_t(X^{t+1})+\frac{\zeta^2}{2n\lambda_t}$.
+#    $\frac2q\cdot\frac{LD^2}{(t+c)^2}+\frac2{\sqrt q}\cdot\frac{nD^2\lambda_0}{(t+c)^{3/2}}$. Apply {eq}`eq-fw-sum`
+#    with $q(t+c+1)=qt+2$ to obtain {eq}`eq-fw-theorem`.
+# 2. {eq}`eq-fw-mean` with $\lambda=\lambda_t$ yields $F(\bar x^{t+1})\le\hat F_t(X^{t+1})+\frac{\zeta^2}{2n\lambda_t}$.
 # 3. By {eq}`eq-fw-dual`,
 #    $\frac{\lambda_t}2\operatorname{dist}^2\le\hat F_t(X^{t+1})-F^\star+\lVert Y^\star\rVert\operatorname{dist}$. Take
-#    expectations and use $(\mathbb E\operatorname{dist})^2\le\mathbb E\operatorname{dist}^2$. Then apply the fact that
-#    $\frac\lambda2z^2\le h+yz$ implies $z\le\frac{2y}\lambda+\sqrt{\frac{2\max(h,0)}\lambda}$.
+#    expectations and use $(\mathbb E\operatorname{dist})^2\le\mathbb E\operatorname{dist}^2$. The second line of
+#    {eq}`eq-fw-excess` follows, because $\frac\lambda2z^2\le h+yz$ implies
+#    $z\le\frac{2y}\lambda+\sqrt{\frac{2\max(h,0)}\lambda}$.
 # 4. For $q=1$ we have $c=1$, so the factor of $F(x^1)-F^\star$ vanishes.
 # ```
 #
-# The theorem contains three bounds of the paper. (31) is {eq}`eq-fw-theorem` for $q=1$, with $t+1$ instead of $t+2$ and
-# without the factor $\frac23$. (37) is the second line of {eq}`eq-fw-excess`. (38) has the product of $G$ and (37)
-# instead of our $\frac{\zeta^2}{2n\lambda_t}$.
+# The theorem contains three bounds of the paper. The bound (31) is {eq}`eq-fw-theorem` for $q=1$, with $t+1$ instead of
+# $t+2$ and without the factor $\frac23$. The bound (37) is the second line of {eq}`eq-fw-excess`. The bound (38) has
+# the product of $G$ and (37) instead of our $\frac{\zeta^2}{2n\lambda_t}$.
 #
 # ```{prf:corollary} The best penalty
 # :label: fw-corollary-penalty
@@ -298,11 +296,12 @@
 # $\sqrt{\frac23}\,\zeta D$.
 # ```
 #
-# This bound does not depend on the number of clients. Its first term is the bound of Frank-Wolfe on one machine, so
-# federation costs the second term, of order $\frac{\zeta D}{\sqrt t}$. For this method the power of $t$ appears to be
-# right: with $f_1=(x-5)^2$ and $f_2=(x+1)^2$ on $[-1,1]$, the measured $\lambda_0\sqrt t\,(F(\bar x^t)-F^\star)$ goes
-# to 4. The penalty causes this: the minimizer of $\hat F_t$ has $x_1=1$ and $\bar x=\frac{\lambda_t}{\lambda_t+2}$, and
-# the slope of $F$ at $x^\star=1$ is not 0.
+# The first term of {eq}`eq-fw-penalty` is the bound of Frank-Wolfe on one machine, so federation costs the second term,
+# of order $\frac{\zeta D}{\sqrt t}$.
+#
+# For this method the power $t^{-1/2}$ appears to be right. With $f_1=(x-5)^2$ and $f_2=(x+1)^2$ on $[-1,1]$, the
+# measured $\lambda_0\sqrt t\,(F(\bar x^t)-F^\star)$ goes to 4. The penalty causes this: the minimizer of $\hat F_t$ has
+# $x_1=1$ and $\bar x=\frac{\lambda_t}{\lambda_t+2}$, and the slope of $F$ at $x^\star=1$ is not 0.
 #
 # ```{prf:example} (43) and (44) as printed fail
 # :label: fw-example-43
@@ -311,24 +310,24 @@
 # $\mathbb E\hat F_t(X^{t+1})-F^\star\le\frac{2nD^2}q\big(\frac{L/n}{t+2/q}+\frac{\lambda_0}{\sqrt{t+2/q}}\big)$. Let
 # $f_i(x)=x$ on $[-1,1]$, $x^1=1$ and $q=0.1$, and let $\lambda_0\to0$ and $L\to0$.
 #
-# 1. Since $\eta_1=1$, a client is at $-1$ after the first round with probability 0.1, and otherwise still at 1. So the
-#    left side of (43) is 1.8 at $t=1$, but the right side goes to 0.
-# 2. To the terms of (43), the bound (44) adds
-#    $\frac{2G}{\sqrt n\lambda_0}\big(\lVert Y^\star\rVert+D\sqrt{\lambda_0(L+n\lambda_0)}\big)$ and has $u_t$ under the
-#    root. In this example $G=\frac1{\sqrt n}$ and $Y^\star=0$, so the right side goes to $\frac{4}{\sqrt{n(qt+2-q)}}$.
-#    For $n=4$ and $t=2$, that is after one round, the right side is 1.38 and the left side is 1.8.
+# 1. Since $\eta_1=1$, each client is at $-1$ after the first round with probability 0.1, and otherwise still at 1. So
+#    at $t=1$ the left side of (43) is 1.8, but the right side goes to 0.
+# 2. The bound (44) divides by $\sqrt{u_t}$, and adds to the numerator
+#    $\frac{2G}{\sqrt n\lambda_0}\big(\lVert Y^\star\rVert+D\sqrt{\lambda_0(L+n\lambda_0)}\big)$. Here
+#    $G=\frac1{\sqrt n}$ and $Y^\star=0$, so the right side goes to $\frac{4}{\sqrt{n(qt+2-q)}}$. For $n=4$ after one
+#    round ($t=2$), the right side is 1.38 and the left side is 1.8.
 # ```
 #
-# For $q<1$ the factor $1-q\eta_1=1-q$ is not 0, so the influence of the start decays like $t^{-2}$. The paper does not
-# derive the factor $\frac1{\sqrt n}$ on $G$ in (44); without it the right side in point 2 is 2.76. For $q=1$ the bound
-# (43) is true, because {eq}`eq-fw-theorem` is smaller.
+# For $q<1$ the factor $1-q\eta_1=1-q$ in {eq}`eq-fw-step` is not 0, so the influence of the start decays only like
+# $t^{-2}$. For $q=1$ the bound (43) is true, because {eq}`eq-fw-theorem` is smaller. Without the factor
+# $\frac1{\sqrt n}$ on $G$ in (44), which (38) lacks and the paper does not derive, the right side in point 2 is 2.76.
 
 # %% [markdown]
 # ## A set for each client
 #
-# The paper proposes, without a theorem, that client $i$ uses a larger set $\mathcal D_i$ for which its oracle or its
-# message is cheap, with $\bigcap_i\mathcal D_i=\mathcal D$. The proofs above yield a theorem if all clients take part
-# in every round.
+# The paper proposes, without a theorem, that client $i$ uses a larger set $\mathcal D_i$ with a cheap oracle or
+# message, where $\bigcap_i\mathcal D_i=\mathcal D$. If all clients take part in every round, the proofs above yield a
+# theorem.
 #
 # ```{prf:theorem} Split constraints
 # :label: fw-theorem-split
@@ -348,36 +347,35 @@
 # ```
 #
 # ```{prf:proof}
-# We argue in steps, one for each claim.
+# The steps prove the points in turn.
 #
-# 1. The matrix $x\mathbf 1^\top$ is in $\prod_i\mathcal D_i$ exactly if $x\in\mathcal D_i$ for all $i$.
+# 1. The matrix $x\mathbf 1^\top$ is in $\prod_i\mathcal D_i$ exactly if $x\in\mathcal D_i$ for all $i$, and
+#    $\hat F(x\mathbf 1^\top)=F(x)$.
 # 2. The proof of {prf:ref}`fw-lemma-step` uses only three facts: $s_i$ is best in $\mathcal D_i$,
 #    $x^\star\in\mathcal D_i$, and $\lVert S-X\rVert^2\le\sum_iD_i^2$. The proof of {prf:ref}`fw-lemma-mean` uses that
 #    $\bar x$ is in the hull.
 # 3. $\frac{\lambda_t}2\operatorname{dist}^2(X^{t+1})\le h_t+F^\star-\min\hat F$ is bounded and $\lambda_t\to\infty$, so
 #    $\operatorname{dist}(X^t)\to0$. Since $\lVert\bar x^t-x_i^t\rVert\le\operatorname{dist}(X^t)$ and
 #    $x_i^t\in\mathcal D_i$, every limit point of $\bar x^t$ is in all $\mathcal D_i$. So $F\ge F^\star$ at the limit
-#    point, and $F\le F^\star$ by step 2.
+#    point, and $F\le F^\star$ there by point 2.
 # 4. Repeat step 2 in the proof of {prf:ref}`fw-lemma-dual` with $\frac1n\nabla f_i(x^\star)=-Y_i^\star-\nu_i$ and
 #    $\langle\nu_i,x_i-x^\star\rangle\le0$. The $Y_i^\star$ add up to $-\nabla F(x^\star)-\sum_i\nu_i=0$.
 # ```
 #
-# The normals $\nu_i$ exist for polytopes, or if the relative interiors of the sets meet. Without these normals only
-# point 3 remains: for most losses, two discs that touch in one point have no such $\nu_i$. No iterate needs to be
-# feasible, and $F(\bar x^t)$ can be below $F^\star$ in every round. To obtain a point of $\mathcal D$, one has to
-# project at the end.
+# The normals $\nu_i$ exist for polytopes, or if the relative interiors of the sets meet. For most losses they do not
+# exist if the sets are two discs that touch in one point. Only point 3 then remains. No iterate needs to be feasible,
+# and $F(\bar x^t)$ can be below $F^\star$ in every round. A point of $\mathcal D$ requires a projection at the end.
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **(43) and (44)** ignore the start and are false ({prf:ref}`fw-example-43`). The bounds {eq}`eq-fw-theorem` and
-#   {eq}`eq-fw-excess` replace them. Unlike (38), (44) has a factor $\frac1{\sqrt n}$ on $G$. (42) writes expectations
-#   given the past where it means total expectations.
-# * **Lemma 2** states $\frac{LD}n$ where its proof has $\frac{LD}{\sqrt n}$. It also bounds the gradient at $X^\star$
-#   by $n\lVert\nabla F(x^\star)\rVert$, which is false ({prf:ref}`fw-example-2`).
+# * **(43) and (44)** are false ({prf:ref}`fw-example-43`); {eq}`eq-fw-theorem` and {eq}`eq-fw-excess` replace them.
+#   (42) writes expectations given the past instead of total expectations.
+# * **Lemma 2** states $\frac{LD}n$ instead of its proof's $\frac{LD}{\sqrt n}$. The proof's bound
+#   $n\lVert\nabla F(x^\star)\rVert$ of the gradient at $X^\star$ is false ({prf:ref}`fw-example-2`).
 # * **(38)** is true with the corrected $G$; {eq}`eq-fw-excess` is smaller on all instances below.
 # * **Step 6** of Algorithm 1 is right only if all clients take part ({prf:ref}`fw-lemma-average`).
-# * **Lemma 1** prints a matrix of ones of size $p\times n$; its size must be $n\times n$.
+# * **Lemma 1** prints a matrix of ones of size $p\times n$ instead of $n\times n$.
 # ```
 
 # %% [markdown]
@@ -436,8 +434,8 @@ def printed_partial_at_mean(c, t, share):  # (44), with its 1 / sqrt(n) on G, fo
 
 
 # %% [markdown]
-# **The server's model.** In 200 rounds with 5 clients in 3 dimensions, for $q=1$ and $0.3$, we compare it with the mean
-# of the local models and with step 6 as printed.
+# **The server's model.** We compare it with the mean of the local models and with the printed step 6, over 200 rounds
+# with 5 clients in 3 dimensions, for $q=1$ and $0.3$.
 
 # %% tags=["remove-input"]
 off, wrong, plan = [], [], {q: schedule("convex", 200, 0.2, q) for q in (1.0, 0.3)}
@@ -455,8 +453,8 @@ check("    step 6 as printed agrees with this mean if all clients take part", wr
 _ = check("    if only some take part, it is off by more than 0.2, whether divided by n or by their number", min(wrong[2:]) > 0.2)
 
 # %% [markdown]
-# **The naive scheme.** On {prf:ref}`fw-example-naive`, the naive scheme starts from 0 and from 0.3, FedFW and FedFW+
-# from 0, each for 2000 rounds. We also compare FedFW with the minimizer of $\hat F_t$.
+# **The naive scheme.** We run {prf:ref}`fw-example-naive` for 2000 rounds. The naive scheme starts from 0 and from 0.3,
+# FedFW and FedFW+ (FedFW with multipliers) from 0. We also compare FedFW with the minimizer of $\hat F_t$.
 
 # %% tags=["remove-input"]
 T = 2000
@@ -494,8 +492,8 @@ plot.show(
 )
 
 # %% [markdown]
-# **Lemma 2.** We check the two examples. Then we draw random points of the Euclidean ball of radius 2, with
-# $X^\circ=X^\star$, and check the gradient's length, {eq}`eq-fw-dual` and {eq}`eq-fw-mean`.
+# **Lemma 2.** We check both points of {prf:ref}`fw-example-2`. At random points of the Euclidean ball of radius 2, we
+# check {prf:ref}`fw-lemma-2` with $X^\circ=X^\star$, {eq}`eq-fw-dual` and {eq}`eq-fw-mean`.
 
 # %% tags=["remove-input"]
 L, n, r = 3.0, 4, 2.0
@@ -532,9 +530,9 @@ check(f"the bound of F at the mean, with zeta, holds {text}", max(worst["mean"])
 _ = check("    |Y*| is at most zeta / sqrt(n), and more than a third of it on some instance", 1 / 3 < max(worst["zeta"]) <= 1)
 
 # %% [markdown]
-# **Theorem 1.** On the same instances we run FedFW with all clients and three penalties: $\lambda_0=0.01$, the best
-# penalty of {prf:ref}`fw-corollary-penalty`, and 1. The table shows the largest ratio of each quantity to its bound
-# over all rounds; *ours* is our bound, and a number in brackets is the paper's. The bounds are generous.
+# **Theorem 1.** On these instances we run FedFW with all clients for three $\lambda_0$: 0.01, the best one of
+# {prf:ref}`fw-corollary-penalty`, and 1. The table shows the largest ratio of each quantity to its bound over all
+# rounds. *Ours* is our bound; a number in brackets is the paper's.
 
 # %% tags=["remove-input"]
 T = {"quick": 200, "full": 2000}[profile]
@@ -605,8 +603,8 @@ for lam0 in (1.0, 3.0):
 _ = check("lambda_0 sqrt(t) (F - F*) is 4 at the end, within 5 %, for lambda_0 = 1 and 3", np.allclose(limits, 4, rtol=0.05))
 
 # %% [markdown]
-# **Participation.** We check the examples by their exact means and by tossing coins. Then we average runs on random
-# instances that start at a vertex of the $\ell_1$ ball, with $\lambda_0=0.1$.
+# **Participation.** We compare the exact mean of {prf:ref}`fw-example-43` with simulated coins. Then we average runs on
+# random instances that start at a vertex of the $\ell_1$ ball, with $\lambda_0=0.1$.
 
 # %% tags=["remove-input"]
 slope = Bowls(np.full((4, 1), 1e-9), np.full((4, 1), -1e9))  # f_i = x up to 1e-9, and a constant
@@ -637,9 +635,9 @@ check(f"random instances: both bounds hold for q = 1, 0.5, 0.2, 0.05 in {T} roun
 _ = check("    the fewer clients take part, the larger is the excess, after 100 rounds and at the end", all((a < b).all() for a, b in zip(list(slow.values())[:-1], list(slow.values())[1:], strict=True)))
 
 # %% [markdown]
-# **A set for each client.** One client has $f_1=\frac12\lVert x-(3,0)\rVert^2$ and the $\ell_1$ ball of radius $\frac32$;
-# the other has $f_2=\frac12\lVert x-(1,2)\rVert^2$ and the box $[-1,1]^2$. The solution on the intersection is
-# $(1,\frac12)$, with the normals $\nu_1=(\frac12,\frac12)$ and $\nu_2=(\frac12,0)$.
+# **A set for each client.** The first client has the loss $f_1=\frac12\lVert x-(3,0)\rVert^2$ and the $\ell_1$ ball of
+# radius $\frac32$. The second has $f_2=\frac12\lVert x-(1,2)\rVert^2$ and the box $[-1,1]^2$. The solution on the
+# intersection is $(1,\frac12)$, with the normals $\nu_1=(\frac12,\frac12)$ and $\nu_2=(\frac12,0)$.
 
 # %% tags=["remove-input"]
 T = {"quick": 500, "full": 3000}[profile]
@@ -663,4 +661,4 @@ check("the bounds hold in all rounds", (h <= each(theory_fedfw.convex, rounds, c
 _ = check("    the distance is at least a tenth of its bound at the end", away[-1] > 0.1 * (2 * c.dual / plan.lam[-1] + (2 * theory_fedfw.convex(c, T) / plan.lam[-1]) ** 0.5))
 
 # %% [markdown]
-# The cells that make these checks are in {download}`note_fedfw.py <src/note_fedfw.py>`.
+# The checks are in {download}`note_fedfw.py <src/note_fedfw.py>`.

@@ -13,14 +13,13 @@
 # %% [markdown]
 # # Unbiased compression, without memory
 #
-# In {cite}`upadhyay2025switching` (W below) the clients send a random, unbiased sketch of the sum of their steps, and
-# forget the rest. This note proves W's statements about this compression: Lemmas 3, 4 and 5, Theorem 1 (6 in the
-# appendix, hard switching) and Theorem 2 (7, soft switching). The compressor enters the rate through one number, $q_u$,
-# in one term.
+# In FedSGM's workshop paper {cite}`upadhyay2025switching` (W below), clients send a random, unbiased sketch of the sum
+# of their steps and forget what it leaves out. This note proves W's Lemmas 3 to 5 and its Theorems 1 and 2 on hard and
+# soft switching (6 and 7 in W's appendix). The compressor's relative variance $q_u$ adds one term to the rate.
 #
-# The proofs bound a *mean over the compressor's randomness*. W claims more, namely that the averaged iterate exists and
-# is an $\epsilon$-solution. A small example below, with all probabilities computed by hand, shows that W's claim fails
-# on one path in four. A theorem then states what holds for the averaged iterate.
+# W's proofs bound a *mean over the compressor's randomness*, but W claims that the averaged iterate always exists and
+# is an $\epsilon$-solution. In {prf:ref}`unb-example` this claim fails in one run out of four. {prf:ref}`unb-theorem`
+# states what holds for the averaged iterate.
 #
 # The notation is that of the [note on hard switching](note_hard_switching.ipynb).
 
@@ -44,17 +43,17 @@
 # ```{prf:lemma} Rand-K
 # :label: unb-lemma-randk
 #
-# Keep $K$ of $d$ entries, all sets of $K$ being equally likely, and multiply them by $d/K$. Then
-# {prf:ref}`unb-assumption` holds with $q_u=\frac dK-1$, and its inequality is an equality for every $x$.
+# If $C_j$ keeps $K$ of $d$ entries, chosen uniformly, and multiplies them by $d/K$, then {prf:ref}`unb-assumption`
+# holds with $q_u=\frac dK-1$, and its inequality is an equality for every $x$.
 # ```
 #
 # ```{prf:proof}
-# Every entry is kept with probability $p=\frac Kd$. So its mean is $p\cdot\frac{x_i}p=x_i$, and its variance is
-# $p\big(\frac{x_i}p\big)^2-x_i^2=\big(\frac1p-1\big)x_i^2$. Sum over $i$.
+# Entry $i$ is kept with probability $p=\frac Kd$. So its mean is $p\cdot\frac{x_i}p=x_i$, and its variance is
+# $p\big(\frac{x_i}p\big)^2-x_i^2=\big(\frac1p-1\big)x_i^2$. Sum the variances over $i$.
 # ```
 #
-# W Lemma 5 is {prf:ref}`hard-lemma-2` with all clients and no projection, because local steps are not compressed. W
-# Lemmas 3 and 4 need the expectation $\mathbb E_t$ over the compressors of round $t$, given $w_t$.
+# Local steps are not compressed, so W Lemma 5 is {prf:ref}`hard-lemma-2`. For W Lemmas 3 and 4, let $\mathbb E_t$ be
+# the expectation over the compressors of round $t$, given $w_t$.
 #
 # ```{prf:lemma} W Lemma 3
 # :label: unb-lemma-square
@@ -63,18 +62,17 @@
 # ```
 #
 # ```{prf:proof}
-# We proceed in steps.
+# Write $C_j(X_j)=X_j+\zeta_j$. Given $w_t$, $X_j$ is fixed, and $\mathbb E_t\zeta_j=0$.
 #
-# 1. Write $C_j(X_j)=X_j+\zeta_j$. Given $w_t$ the $X_j$ are fixed, and $\mathbb E_t\zeta_j=0$.
-# 2. The products $\langle X_i,\zeta_j\rangle$ have mean zero. By independence, so do the products
+# 1. Expand the square. The products $\langle X_i,\zeta_j\rangle$ have mean zero, and by independence so do
 #    $\langle\zeta_i,\zeta_j\rangle$ for $i\ne j$.
-# 3. What remains is $\lVert\frac1N\sum X_j\rVert^2+\frac1{N^2}\sum_j\mathbb E_t\lVert\zeta_j\rVert^2$. The first term
-#    is at most $E^2G^2$, since every $\lVert X_j\rVert\le EG$. The second is at most
-#    $\frac1{N^2}\cdot N\cdot q_uE^2G^2$.
+# 2. The terms $\lVert\frac1N\sum X_j\rVert^2+\frac1{N^2}\sum_j\mathbb E_t\lVert\zeta_j\rVert^2$ remain. Since every
+#    $\lVert X_j\rVert\le EG$, the first term is at most $E^2G^2$. By {prf:ref}`unb-assumption`, the second term is at
+#    most $\frac1{N^2}\cdot N\cdot q_uE^2G^2$.
 # ```
 #
-# The lemma is an equality if all $X_j$ are the same vector of length $EG$ and the compressor is Rand-K. If all clients
-# use one common choice of entries, $\frac{q_u}N$ becomes $q_u$.
+# With Rand-K the lemma is an equality if all $X_j$ are the same vector of length $EG$. If all clients kept the same
+# entries, $\frac{q_u}N$ would become $q_u$.
 #
 # ```{prf:lemma} W Lemma 4
 # :label: unb-lemma-cross
@@ -84,8 +82,8 @@
 # ```
 #
 # ```{prf:proof}
-# The product is linear in the $C_j(X_j)$, and $w_t-w^*$ is given. So the expectation replaces $C_j(X_j)$ by $X_j$, and
-# the result is the left side of {eq}`eq-hard-lemma1`.
+# The inner product is linear in $C_j(X_j)$, and $w_t-w^*$ is fixed given $w_t$. So $\mathbb E_t$ replaces $C_j(X_j)$ by
+# $X_j$, which yields the left side of {eq}`eq-hard-lemma1`.
 # ```
 
 # %% [markdown]
@@ -110,17 +108,17 @@
 # ```
 #
 # ```{prf:proof}
-# We proceed in steps.
+# Insert {eq}`eq-unb-update` and expand $\mathbb E_t\lVert w_{t+1}-w^*\rVert^2$.
 #
-# 1. Expand $\mathbb E_t\lVert w_{t+1}-w^*\rVert^2$. By {prf:ref}`unb-lemma-cross`, the cross term has the same bound as
-#    without compression. ($\sigma_t$ is computed from $w_t$ before the compressors are drawn, so $h_j$ is fixed.)
-# 2. The square term is at most $\eta^2E^2G^2+\eta^2E^2G^2\frac{q_u}N$ by {prf:ref}`unb-lemma-square`. The second part
-#    is new; divided by $2\eta^2EG^2$ it is $\frac{Eq_u}{2N}$. The other terms add up to $\Gamma_0\le2E^2$ or to
-#    $\Gamma_{\rm direct}$ of the note on hard switching.
+# 1. By {prf:ref}`unb-lemma-cross`, the cross term has the same bound as without compression, because $\sigma_t$ depends
+#    only on $w_t$.
+# 2. By {prf:ref}`unb-lemma-square`, the square term is at most $\eta^2E^2G^2+\eta^2E^2G^2\frac{q_u}N$. Only the second
+#    summand is new. Divided by $2\eta^2EG^2$, it is $\frac{Eq_u}{2N}$. The other terms add up to $\Gamma_0\le2E^2$ or
+#    to $\Gamma_{\rm direct}$ of {eq}`eq-hard-gammas`.
 # 3. Take the expectation over all rounds. The expected distances telescope as in {prf:ref}`hard-lemma-regret`.
 # ```
 #
-# W continues as in {prf:ref}`hard-theorem`: "if $\mathcal A$ were empty ...". But now $\mathcal A$ is random, and
+# W concludes, as in {prf:ref}`hard-theorem`, that $\mathcal A$ is not empty. But now $\mathcal A$ is random, and
 # $\mathbb ER\le\epsilon$ does not bound $R$ on a single path.
 
 # %% [markdown]
@@ -130,12 +128,12 @@
 # :label: unb-example
 #
 # Let $N=E=G=D=1$ in dimension $d\ge2$, with hard switching and Rand-K with $K=1$. Let $g(w)=\lVert w\rVert-c$ and
-# $f(w)=\lVert w-a\rVert$ with $a=(c+3,0,\dots,0)$. The solution is $w^*=(c,0,\dots,0)$. The start is
+# $f(w)=\lVert w-a\rVert$ with $a=(c+3,0,\dots,0)$, so the solution is $w^*=(c,0,\dots,0)$. The run starts at
 # $w_0=(c+1,0,\dots,0)$, where $g(w_0)=1$.
 #
 # 1. We have $q_u=d-1$, $\Gamma=\frac{d+3}2$ and $\epsilon=B(\Gamma)=\sqrt{\frac{d+3}T}$. With $T=d+4$ rounds,
 #    $\epsilon<1$.
-# 2. At $w_0$ only the first entry of $\nabla g$ is not zero. As long as the compressor keeps another entry, the model
+# 2. At $w_0$ only the first entry of $\nabla g$ is not zero. Until the compressor first keeps this entry, the model
 #    does not move, and $g(w_t)=1>\epsilon$.
 # 3. The points $w_0,\dots,w_{T-1}$ depend on $T-1=d+3$ draws. With probability $\big(1-\frac1d\big)^{d+3}$, no draw
 #    keeps the first entry. Then $\mathcal A=\emptyset$, $R=1>\epsilon$, and $\bar w$ is not defined.
@@ -143,13 +141,12 @@
 # This probability is 0.25 for $d=10$ and tends to $\frac1e=0.37$.
 # ```
 #
-# So W Theorem 1 is false if it is read as a statement about every path or about almost every path. The probability of
-# failure does not become small as $T$ grows with $d$. With the soft threshold $2B$, the example only needs more rounds:
-# for $T=4(d+3)+1$ the probability is $\big(1-\frac1d\big)^{4(d+3)}$, which is 0.0042 for $d=10$ and at most
-# $e^{-4}=0.018$.
+# So W Theorem 1 is false as a statement about (almost) every path, and the probability of failure does not vanish as
+# $T$ grows with $d$. Soft switching with $\epsilon=2B$ also fails: for $T=4(d+3)+1$ rounds the probability is
+# $\big(1-\frac1d\big)^{4(d+3)}$, which is 0.0042 for $d=10$ and at most $e^{-4}=0.018$.
 #
-# Random *contractive* compressors with memory, which F Theorems 6 and 8 allow ({cite}`fedsgm2025`, called F), have the
-# same defect: Rand-K without the factor $\frac dK$ also leaves runs at $w_0$.
+# Theorems 6 and 8 of the full paper {cite}`fedsgm2025` (F below) also fail on some paths. They allow random
+# *contractive* compressors with memory, such as Rand-K without the factor $\frac dK$, which also leaves runs at $w_0$.
 
 # %% [markdown]
 # ## What holds
@@ -173,25 +170,25 @@
 # ```
 #
 # ```{prf:proof}
-# We proceed in steps.
+# For $t\in\mathcal B$, $g(w_t)-g(w^*)\ge\epsilon$ because $g(w^*)\le0$. So {eq}`eq-unb-r` yields, on every path,
+# $TR\ge\sum_{\mathcal A}(f(w_t)-f(w^*))+(T-\lvert\mathcal A\rvert)\epsilon=T\epsilon+\sum_{\mathcal A}(f(w_t)-f(w^*)-\epsilon)$.
 #
-# 1. On $\mathcal B$, $g(w_t)-g(w^*)\ge\epsilon$. So on every path
-#    $TR\ge\sum_{\mathcal A}(f(w_t)-f(w^*))+(T-\lvert\mathcal A\rvert)\epsilon=T\epsilon+\sum_{\mathcal A}(f(w_t)-f(w^*)-\epsilon)$.
-# 2. By Jensen's inequality on each path, the last sum is at least $\lvert\mathcal A\rvert(f(\bar w)-f(w^*)-\epsilon)$.
+# 1. By Jensen's inequality on each path, the last sum is at least $\lvert\mathcal A\rvert(f(\bar w)-f(w^*)-\epsilon)$.
 #    Take expectations and use {prf:ref}`unb-lemma-regret` to obtain {eq}`eq-unb-claim`. Jensen's inequality for $g$
 #    yields $g(\bar w)\le\epsilon$.
-# 3. On $\mathcal A$, $f(w_t)-f(w^*)\ge-\lambda g(w_t)\ge-\lambda\epsilon$. So the last sum in step 1 is at least
-#    $-\lvert\mathcal A\rvert(1+\lambda)\epsilon$, and
-#    $T\,B\ge\mathbb E[TR]\ge T\epsilon-(1+\lambda)\epsilon\,\mathbb E\lvert\mathcal A\rvert$. This is the second
-#    inequality of {eq}`eq-unb-probability`.
-# 4. As $\lvert\mathcal A\rvert\le T$, with $\lvert\mathcal A\rvert=0$ where $\mathcal A=\emptyset$, we have
-#    $\mathbb E\lvert\mathcal A\rvert\le T\,\mathbb P(\mathcal A\ne\emptyset)$.
+# 2. For $t\in\mathcal A$, the multiplier yields $f(w_t)-f(w^*)\ge-\lambda g(w_t)\ge-\lambda\epsilon$. So the last sum
+#    is also at least $-\lvert\mathcal A\rvert(1+\lambda)\epsilon$, and
+#    $T\,B\ge\mathbb E[TR]\ge T\epsilon-(1+\lambda)\epsilon\,\mathbb E\lvert\mathcal A\rvert$. Solving for
+#    $\mathbb E\lvert\mathcal A\rvert$ yields the second inequality of {eq}`eq-unb-probability`.
+# 3. Since $\lvert\mathcal A\rvert\le T$ and an empty $\mathcal A$ contributes nothing,
+#    $\mathbb E\lvert\mathcal A\rvert\le T\,\mathbb P(\mathcal A\ne\emptyset)$. This is the first inequality of
+#    {eq}`eq-unb-probability`.
 # ```
 #
-# In words, if each run is weighted by its number of good rounds, the objective gap is at most $\epsilon$ on average.
-# With $\epsilon=2B$ a run has a good round with probability at least $\frac1{2(1+\lambda)}$. With W's
-# $\epsilon=B(\Gamma)$ and $\eta(\Gamma)$ this probability is still positive: at this step size
-# {prf:ref}`unb-lemma-regret` with $\Gamma_{\rm direct}$ bounds the expected regret by less than $B(\Gamma)$.
+# If each run is weighted by its number of good rounds, the objective gap is at most $\epsilon$ on average. With
+# $\epsilon=2B(\Gamma)$, a run has a good round with probability at least $\frac1{2(1+\lambda)}$. With W's
+# $\epsilon=B(\Gamma)$ this probability is still positive: at $\eta(\Gamma)$, {prf:ref}`unb-lemma-regret` with
+# $\Gamma_{\rm direct}$ bounds the expected regret by less than $B(\Gamma)$.
 #
 # ```{prf:theorem} W Theorems 2 and 7, as they can be proved
 # :label: unb-theorem-soft
@@ -204,7 +201,8 @@
 # ```{prf:proof}
 # By {prf:ref}`soft-lemma-ramp`,
 # $TR\ge\sum(1-\sigma_t)(f(w_t)-f(w^*))+(T-S)\epsilon-\frac1\beta\sum\sigma_t(1-\sigma_t)$ on every path. The last sum
-# is at most $\frac T4$. So $\mathbb E[S(f(\bar w)-f(w^*)-\epsilon)]\le T\big(B-\epsilon+\frac1{4\beta}\big)\le0$.
+# is at most $\frac T4$. By Jensen's inequality and {prf:ref}`unb-lemma-regret`,
+# $\mathbb E[S(f(\bar w)-f(w^*)-\epsilon)]\le T\big(B-\epsilon+\frac1{4\beta}\big)\le0$.
 # ```
 #
 # ```{prf:corollary} No constraint: FedCOM
@@ -221,14 +219,14 @@
 # $$ (eq-unb-fedcom)
 # ```
 #
-# The bound with $\Gamma_{\rm direct}$ is the rate that W states for this case, with constant 1.
+# W states the rate of the second bound for this case; our constant is 1.
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **Random compressors.** W Theorems 1 and 2, and F Theorems 6 and 8, take the expectation and then treat $\mathcal A$
-#   as fixed. {prf:ref}`unb-example` is a counterexample to their conclusion; {prf:ref}`unb-theorem` states what holds.
-# * **W Theorem 7** prints $\frac{Eq}{2n}$ for $\frac{Eq_u}{2n}$ (W writes $n$ for the number of clients).
+# * **Random compressors.** W Theorems 1 and 2, and F Theorems 6 and 8, treat $\mathcal A$ as fixed
+#   ({prf:ref}`unb-example`). {prf:ref}`unb-theorem` states what holds.
+# * **W Theorem 7** prints $\frac{Eq}{2n}$ instead of $\frac{Eq_u}{2n}$, where W's $n$ is our $N$.
 # * **Missing formulas.** The available text of W lacks most displayed formulas. $\Gamma$ of {eq}`eq-unb-gamma` and
 #   $\epsilon=2B(\Gamma)$ for soft switching are reconstructed from its proofs.
 # ```
@@ -277,7 +275,7 @@ rounds = rounds or {"quick": 40, "full": 100}[profile]
 instance = cache(varied_norms)  # eight clients in three dimensions, G = D = 1
 
 # %% [markdown]
-# **Rand-K.** We compute its mean and variance over *all* sets of $K$ entries, for random vectors in dimension 6.
+# **Rand-K.** For random vectors in dimension 6, we compute Rand-K's mean and variance over *all* sets of $K$ entries.
 
 # %% tags=["remove-input"]
 x = torch.randn(50, 6, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
@@ -299,9 +297,9 @@ for kept, (bias, spread) in errors.items():
 
 
 # %% [markdown]
-# **W Lemma 3.** We simulate the ratio of the mean square to $E^2G^2(1+q_u/N)$. First the directions come from the
-# random instances, with $E=5$. Then they are equal and of length $EG$, where the lemma is an equality. Finally all
-# clients use one draw, against the assumption.
+# **W Lemma 3.** We simulate the ratio of the mean square to $E^2G^2(1+q_u/N)$ for $E=5$. First, the $X_j$ come from
+# random instances. Second, they are equal and of length $EG$, which makes the lemma an equality. Third, all clients
+# keep the same entries, against {prf:ref}`unb-assumption`.
 
 
 # %% tags=["remove-input"]
@@ -334,10 +332,8 @@ names = ["directions of an instance, largest", "equal directions", "one draw for
 pd.DataFrame([max(drawn), same, common], names, ["ratio", "standard error"]).round(3)
 
 # %% [markdown]
-# **W Lemma 4 (F Lemma 1).** We compute both sides for one round from the start of every instance, for three weights
-# $\sigma$, three $\alpha$ and two step sizes. We then replace the expectation on the left side by the mean of 4000
-# draws of the compressor. In the last check a client steps across its kink and back, and without Young's terms the
-# inequality is false.
+# **W Lemma 4 (F Lemma 1).** We compute both sides in the first round of every instance, and compare the uncompressed
+# left side with the mean over 4000 draws of the compressor.
 
 
 # %% tags=["remove-input"]
@@ -371,10 +367,9 @@ check(
 _ = check("at a kink: left <= right, but not without Young's terms", right - young < left <= right)
 
 # %% [markdown]
-# **Expected regret.** We run every instance with many draws of the compressor: with hard switching as in W Theorem 1
-# ($\epsilon=B$), and with soft switching as in W Theorem 2 ($\epsilon=2B$, $\beta=2/\epsilon$). The mean regret plus
-# three standard errors is compared with $B(\Gamma)$, once for W's $\Gamma$ and once for $\Gamma_{\rm direct}$, each at
-# its own step size. We also compare the two sides of {eq}`eq-unb-claim`.
+# **Expected regret.** We run every instance with many draws of the compressor, with hard switching ($\epsilon=B$) and
+# soft switching ($\epsilon=2B$, $\beta=2/\epsilon$). We compare the mean regret with $B(\Gamma)$ for both $\Gamma$ of
+# {eq}`eq-unb-gamma`. We also check {eq}`eq-unb-claim` and its soft counterpart.
 
 
 # %% tags=["remove-input"]
@@ -425,9 +420,9 @@ table = pd.DataFrame(rows, index=["largest mean regret / B", "largest regret of 
 table.rename_axis(["switching", "Gamma", "E"]).round(2)
 
 # %% [markdown]
-# **The counterexample.** We run {prf:ref}`unb-example` with `fedlib`, $d=10$, $c=2$ and 2000 seeds. Hard switching
-# takes $T=d+4$ rounds and soft switching $T=4(d+3)+1$. A third run has hard switching, memory and unscaled Rand-K (F
-# Theorem 6, $\epsilon=B(\Gamma)$ of {eq}`eq-comp-gamma`).
+# **The counterexample.** We run {prf:ref}`unb-example` with $d=10$, $c=2$ and 2000 seeds. Hard switching takes $T=d+4$
+# rounds, soft switching $T=4(d+3)+1$. The third method is that of F Theorem 6, with memory, unscaled Rand-K and
+# $\Gamma$ of {eq}`eq-comp-gamma`.
 
 # %% tags=["remove-input"]
 d = 10
@@ -491,8 +486,8 @@ plot.show(
 )
 
 # %% [markdown]
-# **FedCOM.** There is no constraint ($\epsilon=\infty$, so the method never switches). Each client takes one local
-# step, with the step size of $\Gamma_{\rm direct}$; the start is at distance $D=1$ from the minimizer.
+# **FedCOM.** Without a constraint ($\epsilon=\infty$), the method never switches. Clients take one local step of size
+# $\eta(\Gamma_{\rm direct})$, starting at distance $D=1$ from the minimizer.
 
 
 # %% tags=["remove-input"]
@@ -531,8 +526,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **The misprint of W Theorem 7** matters only if $q$ is read as a contraction accuracy: for $K$ of $d$ entries it is
-# then $\frac Kd$ in place of $\frac dK-1$.
+# **The misprint of W Theorem 7** matters only if $q$ is read as the accuracy of a contractive compressor. For $K$ of
+# $d$ entries this accuracy is $\frac Kd$, not $\frac dK-1$.
 
 # %% tags=["remove-input", "nbval-check-output"]
 right, wrong = gamma_unbiased(5, 9.0, 10), gamma_unbiased(5, 0.1, 10)
