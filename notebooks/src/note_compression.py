@@ -186,6 +186,12 @@
 #    applies.
 # ```
 #
+# | term of $\Gamma$ | origin |
+# | --- | --- |
+# | $2E^2$ | local steps, as without compression |
+# | $\frac{2E\sqrt{1-q}}q$ | $2\eta^2\langle e_t,\nu_t\rangle$: residual of the uplink, with $\mathbb E\lVert e_j^t\rVert^2\le\frac{4(1-q)}{q^2}E^2G^2$ |
+# | $\frac{4E\sqrt{10(1-q_0)}}{q_0q}$ | $2\eta\langle\hat e_t,\nu_t\rangle$: gap of the downlink, driven by messages as large as $\frac{\sqrt{40}}q\,EG$ |
+#
 # For $E=1$, $B(\Gamma)$ is of F's order $O(DG/\sqrt{q_0qT})$. Without downlink compression, it is
 # $O\big(DG\sqrt{(E+1/q)/T}\big)$.
 
