@@ -201,7 +201,7 @@ PARAMETERS = parameters(
     ),
     hidden=("hidden cells of the mlp", 32),
     radius=("radius of the balls", 10.0),
-    sharpness=("of the softened arg max that the attacker of l1 messages uses", 20.0),
+    sharpness=("sharpness of the softened arg max with which l1 messages are attacked", 20.0),
 )
 
 

@@ -139,7 +139,7 @@ EVERY = 20  # rounds between two evaluations of the runs of Theorem 5
 PARAMETERS = parameters(
     seeds=("seeds; each fixes start, split and batches", tuple(range(10)), (0, 1)),
     rounds=("communication rounds T", 100, 40),
-    batch=("rows of a client's batch; over features one batch of so many for each client", 100),
+    batch=("rows of a client's batch; with features split, of the common batch per client", 100),
     ridges=("weights lambda of the ridge in (27)", RIDGES, (1e-4, 1e-2, 3e-2)),
     levels=("levels U of the cost in (37)", LEVELS, (0.4, 0.6, 1.0)),
     theorem_seeds=(
@@ -147,11 +147,11 @@ PARAMETERS = parameters(
         (0, 1, 2, 3, 4),
         (0, 1),
     ),
-    theorem_pictures=("training pictures there", 300, 100),
-    theorem_clients=("clients there", 10, 2),
-    theorem_hidden=("hidden cells there", 16, 8),
-    theorem_levels=("levels U there", THEOREM, (0.6,)),
-    theorem_rounds=("rounds of the constrained method there, with full batches", 3000, 200),
+    theorem_pictures=("training pictures of the runs of Theorem 5", 300, 100),
+    theorem_clients=("clients of the runs of Theorem 5", 10, 2),
+    theorem_hidden=("hidden cells of the runs of Theorem 5", 16, 8),
+    theorem_levels=("levels U of the runs of Theorem 5", THEOREM, (0.6,)),
+    theorem_rounds=("rounds of the runs of Theorem 5, with full batches", 3000, 200),
     **common.TASK | {"evaluate": (common.TASK["evaluate"][0], 60_000, 2_000)},
 )
 
