@@ -70,10 +70,8 @@ def listed(sets: Mapping[str, str]) -> str:
 
 C13 = Rule(
     {
-        f"{text} exchange: the error is smallest with the largest entries, and larger with random "
-        "entries than with the randomized SVD": {
-            title: rises(*kinds(data, way)) for data, title in PAIRS.items()
-        }
+        f"{text} exchange: the error rises from largest entries to randomized SVD to random "
+        "entries": {title: rises(*kinds(data, way)) for data, title in PAIRS.items()}
         for way, text in WAYS.items()
     },
     listed(PAIRS),

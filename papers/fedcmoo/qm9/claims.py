@@ -24,17 +24,14 @@ def losses(kind: str) -> str:
 
 C8 = Rule(
     {
-        "the mean test loss of FedCMOO is below that of FSMGDA after every round": of(
-            "rounds.largest_gap"
-        )
+        "FedCMOO's mean test loss is below FSMGDA's after every round": of("rounds.largest_gap")
         < 0,
-        "at equal upload the mean test loss is below that of FSMGDA, by more than at equal "
-        "rounds": {
+        "at equal upload the mean test loss is below FSMGDA's, by more than at equal rounds": {
             text: (of(f"upload.{m}_vs_fsmgda.loss") < 0)
             & (of(f"upload.{m}_vs_fsmgda.loss") < of(f"rounds.{m}_vs_fsmgda.loss"))
             for m, text in SHORT.items()
         },
-        "at equal rounds the test loss of FedCMOO is below that of FSMGDA": {
+        "at equal rounds FedCMOO's test loss is below FSMGDA's": {
             f"target {k}": of(f"rounds.fedcmoo_vs_fsmgda.loss_{k}") < 0 for k in TARGETS
         },
     },

@@ -107,7 +107,7 @@ def rule(form: str, coded: bool) -> Rule:
     stands = keys(STAND_IN)
     return Rule(
         {
-            "the accuracy of FedFW-sto is above that of FedDR": {
+            "FedFW-sto's accuracy exceeds FedDR's": {
                 text: of(key) > 0 for text, key in keys(JUDGED).items()
             }
         },

@@ -30,7 +30,7 @@ PARAMETERS = parameters(
     step_factors=("multiples of the prescribed step size", (1.0, 3.0, 10.0), (1.0,)),
     stairs=("rounds T on the hard instance", (10, 30, 100, 300, 1000), (10, 30)),
     stairs_local_steps=(
-        "local steps E on the hard instance; E T is the largest entry of stairs",
+        "local steps E on the hard instance; E T is the largest of stairs",
         (2, 5, 10),
         (5,),
     ),

@@ -71,7 +71,7 @@ def ahead(central: str) -> Rule:
     rounds = (100, 250, 500)
     return Rule(
         {
-            "the federated run has a higher reward than the centralized run": {
+            "the federated run has the higher reward": {
                 f"round {at}": of(f"hard_top0.5.reward{at}") > of(f"{central}.reward{at}")
                 for at in rounds
             }
@@ -161,8 +161,7 @@ C21 = Rule(
 )
 C28 = Rule(
     {
-        "the rounds to the first success differ by at most a quarter from those without "
-        "compression": {
+        "the rounds to the first success differ by at most a quarter from no compression": {
             x: alike(of(f"soft_{x}.first"), of("soft_none.first"), of("soft_none.first"))
             for x in FORMATS
         }

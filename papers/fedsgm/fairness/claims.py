@@ -59,7 +59,7 @@ PRICE = (
 )
 C22 = Rule(
     {
-        "the late gap of soft switching is smaller than that of its rival": {
+        "soft switching's late gap is smaller than its rival's": {
             text: of("soft.g") < of(f"{x}.g") for text, x in RIVALS.items()
         },
         "the late losses of both differ by at most a quarter of the price of the constraint": {
@@ -73,7 +73,7 @@ C22 = Rule(
 )
 C29 = Rule(
     {
-        "the mean loss over the run is lower for the centralized than for the federated method": {
+        "the centralized method has the lower mean loss over the run": {
             f"centralized {text}, federated {other}": of(f"central_{x}.mean_f") < of(f"{y}.mean_f")
             for x, text in TWINS.items()
             for y, other in TWINS.items()
@@ -104,7 +104,7 @@ C30 = Rule(
 )
 C31 = Rule(
     {
-        "the late gap of the centralized method is smaller than that of the federated one": {
+        "the centralized method has the smaller late gap": {
             text: of(f"central_{x}.g") < of(f"{x}.g") for x, text in TWINS.items()
         }
     },
@@ -122,8 +122,7 @@ C31 = Rule(
 )
 C32 = Rule(
     {
-        "with some setting of ConEx the late gap is smaller than that of every other "
-        "method": any_of(
+        "some setting of ConEx has a smaller late gap than every other method": any_of(
             *(all_of(*(of(f"{run}.g") < of(f"{x}.g") for x in OTHERS)) for run in ON_GRID)
         )
     },
@@ -134,7 +133,7 @@ C32 = Rule(
 )
 C33 = Rule(
     {
-        "the gap oscillates less under soft switching than with its rival": {
+        "soft switching's gap oscillates less than its rival's": {
             text: of("fresh_soft.oscillation") < of(f"fresh_{x}.oscillation")
             for text, x in RIVALS.items()
         }

@@ -38,6 +38,18 @@ WORDS = {
 }
 
 
+#: The same, as sentences about "more" and "less".
+VARIES = {
+    "oscillation": "the constraint changes $ from round to round",
+    "scatter": "the late constraint scatters $",
+}
+
+
+def varies(measure: str, how: str) -> str:
+    """What a measure of instability says: `how` is "more" or "less"."""
+    return VARIES[measure].replace("$", how)
+
+
 def over(names: Iterable[str], text: str) -> str:
     """A text for every name, which stands in place of `$`; its label stands in place of `@`."""
     label = names if isinstance(names, Mapping) else {}
@@ -77,7 +89,7 @@ def same(ends: Iterable[str], runs: Iterable[str], one: str, what: str) -> Contr
 SLOW = Control("the step size 0.0001", {m: f"{m}_lr0.0001" for m in MODES})
 C5 = Rule(
     {
-        f"the late objective falls below ln2/4 (= {START / 4:.3f}), a quarter of its start": {
+        f"the late objective falls below ln2/4 (= {START / 4:.3f})": {
             text: of(f"{m}.f") < START / 4 for m, text in NAMED.items()
         },
         "at least 95 % of the means over three seeds have a late constraint of at most 0.0525": {
@@ -103,7 +115,8 @@ C6 = Rule(
             text: gains_diminish(run) for run, text in SETTINGS.items()
         },
     },
-    over(SETTINGS, f"@: late objective {sweep_values(STEPS, 'f', '.3f')} at E = 1, 2, 5, 10, 20"),
+    "late objective at E = 1, 2, 5, 10, 20; "
+    + over(SETTINGS, f"@: {sweep_values(STEPS, 'f', '.3f')}"),
     control=same(STEPS, SETTINGS, "_E1", "the run with one local step"),
 )
 
@@ -112,12 +125,12 @@ def grows(measure: str) -> Rule:
     """That the oscillation of the constraint grows with the local steps, by some measure."""
     return Rule(
         {
-            f"the {WORDS[measure]} rises with the local steps E = 1, 2, 5, 10, 20": {
+            f"{varies(measure, 'more')} at each increase of E (1, 2, 5, 10, 20)": {
                 text: rises(*along(run, STEPS, measure)) for run, text in SETTINGS.items()
             }
         },
-        f"{WORDS[measure]}; "
-        + over(SETTINGS, f"@: {sweep_values(STEPS, measure)} x 1e-3 at E = 1, 2, 5, 10, 20"),
+        f"{WORDS[measure]}, times 1000, at E = 1, 2, 5, 10, 20; "
+        + over(SETTINGS, f"@: {sweep_values(STEPS, measure)}"),
         control=same(STEPS, SETTINGS, "_E1", "the run with one local step"),
     )
 
@@ -132,11 +145,12 @@ C8 = Rule(
             text: falls(*along(m, MEMBERS, "oscillation")) for m, text in NAMED.items()
         },
     },
-    over(
+    "with 2, 5, 10, 15, 20 clients; "
+    + over(
         NAMED,
-        f"@: mean of f + 4 max(0, g - epsilon) {sweep_values(MEMBERS, 'merit', '.3f')}, excess of "
-        f"the constraint {sweep_values(MEMBERS, 'excess')} x 1e-3, its oscillation "
-        f"{sweep_values(MEMBERS, 'oscillation')} x 1e-3 with 2, 5, 10, 15, 20 clients",
+        f"@: mean of f + 4 max(0, g - epsilon) {sweep_values(MEMBERS, 'merit', '.3f')}; excess and "
+        f"oscillation of the constraint, times 1000, {sweep_values(MEMBERS, 'excess')} and "
+        f"{sweep_values(MEMBERS, 'oscillation')}",
     ),
     "The objective f alone does not measure speed: with few clients it is lower because the "
     "constraint g is violated. The factor 4 exceeds every multiplier.",
@@ -173,8 +187,8 @@ C10 = Rule(
             *(value(f"penalty_rho{r}.right") < 0.9 for r in RHOS)
         ),
     },
-    f"on average {stat('penalty.right', '.2f')} are right on a split; "
-    + over(RHOS, f"rho = $ is right on {stat_value('penalty_rho$.right', '.0%')} of the splits"),
+    f"on average {stat('penalty.right', '.2f')} are right on a split; splits on which a penalty is "
+    "right: " + over(RHOS, f"rho = $ {stat_value('penalty_rho$.right', '.0%')}"),
     "A penalty is right on a split if it is feasible there with a late objective of at most 1.25 "
     "times that of soft FedSGM, both at their tuned step sizes. The average depends on which five "
     "penalties the paper tries.",
@@ -211,20 +225,17 @@ def unstable(measure: str) -> Rule:
     """That compression makes the constraint unstable and soft switching less so."""
     return Rule(
         {
-            f"the {WORDS[measure]} is larger at K/d = 0.1 than without compression": {
+            f"{varies(measure, 'more')} at K/d = 0.1 than uncompressed": {
                 text: of(f"{run}.{measure}") > of(f"{run}_K1.{measure}")
                 for run, text in SETTINGS.items()
             },
-            f"the {WORDS[measure]} is smaller under soft than under hard switching": {
+            f"{varies(measure, 'less')} under soft than under hard switching": {
                 text: of(f"soft{g}.{measure}") < of(f"hard{g}.{measure}")
                 for g, text in GROUPS.items()
             },
         },
-        f"{WORDS[measure]}; "
-        + over(
-            SETTINGS,
-            f"@: {sweep_values(FRACTIONS, measure)} x 1e-3 at K/d = 1, 0.5, 0.25, 0.1, 0.04",
-        ),
+        f"{WORDS[measure]}, times 1000, at K/d = 1, 0.5, 0.25, 0.1, 0.04; "
+        + over(SETTINGS, f"@: {sweep_values(FRACTIONS, measure)}"),
         control=same(FRACTIONS, SETTINGS, "_K1", "the uncompressed run"),
     )
 

@@ -29,7 +29,7 @@ def predicted(what: str, key: str) -> str:
 
 FREE = Rule(
     {
-        "the late objective with beta = 200 is at most 5 % above that of hard switching": of(
+        "the late objective with beta = 200 is at most 5 % above hard switching's": of(
             "soft_beta200.f"
         )
         <= 1.05 * of("hard.f")
@@ -44,8 +44,8 @@ def recovers(soft: str) -> Rule:
     """That soft switching behaves as hard switching does."""
     return Rule(
         {
-            "the late objective is within 5 % of that of hard switching": within_5("f", soft),
-            "the late constraint is within 5 % of that of hard switching": within_5("g", soft),
+            "the late objective is within 5 % of hard switching's": within_5("f", soft),
+            "the late constraint is within 5 % of hard switching's": within_5("g", soft),
         },
         "; ".join(
             f"late {words}: soft {stat(f'{soft}.{k}')}, hard {stat(f'hard.{k}')}"
@@ -63,7 +63,7 @@ def within_5(k: str, soft: str) -> Condition:
 
 C1 = Rule(
     {
-        f"the late objective falls below ln2/4 (= {START / 4:.3f}), a quarter of its start": {
+        f"the late objective falls below ln2/4 (= {START / 4:.3f})": {
             f"{m} switching": of(f"{m}.f") < START / 4 for m in MAIN
         },
         f"the late constraint is at most {1.05 * EPSILON:g}, 5 % above its level": {
@@ -87,8 +87,8 @@ C2 = Rule(
         <= 0,
     },
     "; ".join(
-        f"{m} switching: {stat(f'{m}.after')} violate the constraint after the first feasible one, "
-        f"and the late constraint has the standard deviation {stat(f'{m}.jitter')}"
+        f"{m} switching: {stat(f'{m}.after')} with a violation after the first feasible one, "
+        f"standard deviation of the late constraint {stat(f'{m}.jitter')}"
         for m in MAIN
     ),
     control=SWAPPED,

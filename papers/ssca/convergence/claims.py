@@ -91,11 +91,9 @@ C12 = Rule(
 LEFT = {f"B = {b}": f"privacy.free_B{b}" for b in leaks.BATCHES}
 C13 = Rule(
     {
-        "the sample recovered from a message with one sample is wrong by more than 0.01": least(
-            "privacy.error_B1"
-        )
+        "a single sample is recovered only with an error above 0.01": least("privacy.error_B1")
         > 0.01,
-        "a batch can change in at least one direction while its message stays the same": {
+        "a batch can change in some direction without changing its message": {
             text: least(key) >= 1 for text, key in LEFT.items()
         },
     },
@@ -208,7 +206,7 @@ def against(pairs: Mapping[str, tuple[str, str]], note: str = "") -> Rule:
         said.append(f"{text}: {apart}, {theirs} ({' against '.join(curves)})")
     when = ", ".join(map(str, LOOKS))
     return Rule(
-        {"the training cost of SSCA, averaged over the rounds, is below that of SGD": primary},
+        {"SSCA's mean cost over the rounds is below SGD's": primary},
         "mean cost of SSCA minus that of SGD, and the mean cost of SGD (in brackets the costs of "
         f"both in rounds {when}): {'; '.join(said)}",
         note=f"{AVERAGE} {note}".strip(),
@@ -227,7 +225,7 @@ def from_he(split: str) -> Reading:
     kind = f"{HE}{split}"
     return Reading(
         WIDE,
-        one_step(split, 1, before=HE, note=OPEN),
+        one_step(split, 1, before=HE),
         (f"{kind}_ssca_B1", *grid(f"{kind}_sgd", 1)),
         NEEDS,
     )
@@ -241,7 +239,7 @@ def alike(batch: int) -> Condition:
 
 C1 = Rule(
     {
-        "the larger batch has the lower cost, averaged over the rounds": both("area"),
+        "the larger batch has the lower mean cost over the rounds": both("area"),
         "the larger batch has the lower cost at round 100": both("cost_100"),
     },
     "mean cost over the rounds at B = "
@@ -263,8 +261,9 @@ C3 = against(
 )
 C5 = Rule(
     {
-        f"the costs of both splits, averaged over the rounds, differ by less than {100 * CLOSE:g} "
-        "%": {f"B = {b}": alike(b) for b in BATCHES}
+        f"the mean costs of both splits over the rounds differ by less than {100 * CLOSE:g} %": {
+            f"B = {b}": alike(b) for b in BATCHES
+        }
     },
     "mean cost over the rounds, features split minus samples split, and with samples split: "
     + "; ".join(
