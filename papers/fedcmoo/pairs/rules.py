@@ -156,7 +156,8 @@ def c3(how: str) -> Rule:
             "FedCMOO-Pref's final accuracy exceeds FSMGDA's": cells(BALANCED),
             "FedCMOO and FedCMOO-Pref are ordered in final accuracy as in Table 1": last,
         },
-        "; ".join(f"{DATA[data]}: {measured_values(data, how)}" for data in GREY),
+        "final accuracies of both tasks; "
+        + "; ".join(f"{DATA[data]}: {measured_values(data, how)}" for data in GREY),
         note=f"{AFTER} {GUARDED}" if how else "",
         control=EXCHANGED,
         sizes=tuple(
@@ -177,7 +178,8 @@ def c4(how: str) -> Rule:
             "FedCMOO-Pref is more accurate on Fashion-MNIST": best,
             "FedCMOO-Pref is less accurate than FedCMOO on MNIST": of(cost) < 0,
         },
-        f"{measured_values(ON, how)}; on Fashion-MNIST FedCMOO-Pref "
+        f"final accuracies of both tasks, {measured_values(ON, how)}; on Fashion-MNIST "
+        "FedCMOO-Pref "
         + ", ".join(
             f"minus {text} {stat(f'{pair}.accuracy_2', '.2g')}" for text, pair in harder.items()
         )
@@ -219,7 +221,9 @@ def c17(how: str) -> Rule:
         + "; ".join(f"{DATA[data]}: {measured_values(data, how, 'loss_ratio')}" for data in GREY)
         + f"; FedCMOO-Pref minus FedCMOO, {differences(how, STEERED, {'loss_ratio': ''})}; minus "
         f"FSMGDA, {differences(how, BALANCED, {'loss_ratio': ''})}",
-        note=f"All ratios are above one. {AFTER} {SEE}" if how else "All ratios are above one.",
+        note=f"All ratios exceed one, so a smaller one is more even. {AFTER} {SEE}"
+        if how
+        else "All ratios exceed one, so a smaller one is more even.",
         control=EXCHANGED,
     )
 
@@ -280,7 +284,8 @@ C11 = Rule(
             f"against {text}": of(key) > 0 for text, key in WORST.items()
         },
     },
-    values({f"mixed_{m}": text for m, text in MIXED.items()}, ("accuracy_1", "accuracy_2")),
+    "final accuracies of both digits, "
+    + values({f"mixed_{m}": text for m, text in MIXED.items()}, ("accuracy_1", "accuracy_2")),
     note="The paper does not define its squared loss. We tried no plain norm and did not run the "
     "CIFAR-10 half of the table.",
     control=EXCHANGED,

@@ -57,8 +57,8 @@ PARAMETERS = parameters(
     etas=("grid of FedDR's eta; for CIFAR-10 and the CNN it is 10", claims.ETAS, (10.0,)),
     code_seeds=("seeds of the protocol behind the printed values", claims.CODE_SEEDS),
     code_rounds=("rounds of the protocol behind the printed values; the best one counts", 1000, 40),
-    code_steps=("minibatches of a client in a round of that protocol", 3),
-    batch=("rows of a minibatch of that protocol", 64, 16),
+    code_steps=("minibatches of a client per round in the protocol behind the printed values", 3),
+    batch=("rows of a minibatch in the protocol behind the printed values", 64, 16),
 )
 
 

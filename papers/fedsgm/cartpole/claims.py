@@ -42,8 +42,8 @@ C16 = Rule(
     },
     "; ".join(
         f"{kind}: mean reward over the run, soft {stat(f'{soft}.area')}, hard "
-        f"{stat(f'{hard}.area')}; change of the cost {stat(f'{soft}.cost_scatter')} and "
-        f"{stat(f'{hard}.cost_scatter')}"
+        f"{stat(f'{hard}.area')}; change of the cost, soft {stat(f'{soft}.cost_scatter')}, "
+        f"hard {stat(f'{hard}.cost_scatter')}"
         for kind, (soft, hard) in KINDS.items()
     ),
     "The share of violating rounds does not measure steadiness, because under hard switching it is "
@@ -96,8 +96,8 @@ C18 = Rule(
         > of("fresh_n10.cost_scatter"),
     },
     f"mean reward over the run, 3 of 10 clients {stat('fresh_n3.area')}, all clients "
-    f"{stat('fresh_n10.area')}; change of the cost {stat('fresh_n3.cost_scatter')} and "
-    f"{stat('fresh_n10.cost_scatter')}",
+    f"{stat('fresh_n10.area')}; change of the cost, 3 of 10 clients "
+    f"{stat('fresh_n3.cost_scatter')}, all clients {stat('fresh_n10.cost_scatter')}",
     "The rule is judged once, on fresh seeds. With 90 % power, these detect the effect that the "
     "first five seeds showed.",
     control=Control("all clients in both runs", {"fresh_n3": "fresh_n10"}),
@@ -161,7 +161,8 @@ C21 = Rule(
 )
 C28 = Rule(
     {
-        "the rounds to the first success differ by at most a quarter from no compression": {
+        "the rounds to the first success differ by at most a quarter from those without "
+        "compression": {
             x: alike(of(f"soft_{x}.first"), of("soft_none.first"), of("soft_none.first"))
             for x in FORMATS
         }

@@ -64,8 +64,7 @@ PARAMETERS = parameters(
     alpha=("concentration of the Dirichlet split", 2.0),
     local_steps=("local steps E, a minibatch each", 2),
     batch=(
-        "rows of a client's minibatch; a centralized batch has as many as all participants "
-        "together",
+        "rows of a client's minibatch; a centralized one has those of all participants",
         64,
         16,
     ),

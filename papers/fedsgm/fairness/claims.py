@@ -100,7 +100,7 @@ C30 = Rule(
     },
     late_estimates({"hard switching": "fresh_hard", TUNED: "fresh_penalty"}),
     PRICE,
-    control=Control("FedAvg, without a constraint", {"fresh_hard": "fresh_fedavg"}),
+    control=Control("FedAvg in the place of hard FedSGM", {"fresh_hard": "fresh_fedavg"}),
 )
 C31 = Rule(
     {

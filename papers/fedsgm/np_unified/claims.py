@@ -38,7 +38,7 @@ CLAIMS = (
     full(
         id="fedsgm/C6",
         place="Figure 2, row 1",
-        wording="More local steps converge faster, with diminishing gain.",
+        wording="With more local steps the methods converge faster, with diminishing gain.",
         rule=rules.C6,
         runs=runs(SETTINGS, STEPS),
         figure="local_steps",

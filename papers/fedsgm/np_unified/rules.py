@@ -86,7 +86,7 @@ def same(ends: Iterable[str], runs: Iterable[str], one: str, what: str) -> Contr
     )
 
 
-SLOW = Control("the step size 0.0001", {m: f"{m}_lr0.0001" for m in MODES})
+SLOW = Control("the step size 0.0001 in the place of 0.3", {m: f"{m}_lr0.0001" for m in MODES})
 C5 = Rule(
     {
         f"the late objective falls below ln2/4 (= {START / 4:.3f})": {

@@ -75,7 +75,7 @@ C1 = Rule(
         for m in MAIN
     ),
     "Late values are means over the last 20 of 100 rounds.",
-    control=Control("the step size 0.01", {m: f"{m}_lr0.01" for m in MAIN}),
+    control=Control("the step size 0.01 in the place of 0.3", {m: f"{m}_lr0.01" for m in MAIN}),
 )
 C2 = Rule(
     {

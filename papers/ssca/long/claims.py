@@ -41,7 +41,7 @@ def kept(steps: str) -> Rule:
         {"every returned model has F < U": {cell: most(key) < 0 for cell, key in cells.items()}},
         measured,
         note="The claim is about the returned models, so each of them counts, and not their mean. "
-        "The paper does not print U.",
+        "The paper does not print U, so the levels are ours.",
         control=Control(
             "a penalty that starts at 1, below the multiplier",
             {f"limit_{steps}_U{u:g}": f"limit_c1_U{u:g}" for u in LEVELS},
