@@ -51,7 +51,7 @@ def run(
     callback: Callback | None = None,
     schedules: Mapping[str, Callable[[int], float]] | None = None,
 ) -> Any:
-    """Run one algorithm, or a grid of them that differ in floats only, for all seeds together.
+    """Run one algorithm, or a grid that differs only in float parameters, for all seeds together.
 
     Parameters
     ----------

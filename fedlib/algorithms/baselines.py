@@ -108,7 +108,7 @@ class FedAvg(LocalWork):
 
 @dataclass(frozen=True)
 class PenaltyFedAvg(LocalWork):
-    r"""FedAvg on `f(w) + rho [g(w) - level - tolerance]_+`; a round keeps the hinge on or off.
+    r"""FedAvg on `f(w) + rho [g(w) - level - tolerance]_+`; the hinge is set once per round.
 
         1  sample n distinct clients S
         2  each j in S sends g_j(w); the server forms g = mean_j g_j(w)

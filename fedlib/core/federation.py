@@ -157,8 +157,8 @@ class Federation:
         Returns the uploads `[n, ...]`; if the method returns a `Reply`, `(uploads, memories)`; if
         the reply has a report, `(uploads, memories, reports)`. Reports are not counted. Uploads are
         counted in the wire format `wire`, by default at 32 bits a number. If coins decide who takes
-        part, `active [n]` marks these clients. All answers are computed, but only the messages from
-        and to active clients are counted; the caller must drop the other answers.
+        part, `active [n]` marks the clients that do. All answers are computed, but only messages
+        from and to active clients are counted. The caller must drop the other answers.
         """
         wire = Identity() if wire is None else wire
         answer = self._map(method, clients, broadcast, wire)

@@ -112,7 +112,7 @@ class Problem:
     set : the feasible set of `w`, if any.
     simulator : the environments, if the losses are simulated.
     pooled : the rule for the constraint's value, if it is not the mean over clients.
-    lengths : `[N]`, `sizes` as a tensor if it differs between seeds; `run` sets it.
+    lengths : `[N]`, one seed's `sizes` as a tensor; `run` sets it if the seeds differ in them.
     sequential_clients : whether clients run one after another on a CPU, which suits convolutions.
     client_weights : each client's weight in averages, N positive numbers; if empty, all are equal.
     whole_batches : whether a client with fewer rows than a minibatch uses each row once; otherwise

@@ -123,7 +123,7 @@ def cifar10(split: Split, exact_only: bool = False) -> Table:
 
     If the original archive is in the cache, it is used; else the packed set is used; else the
     archive is downloaded. Only the test images 0..999 of the packed set have their original pixels.
-    The others are lossy copies (JPEG, about 7.5 of 255 root mean square), as `exact` tells, so an
+    The others are lossy copies (JPEG, about 7.5 of 255 root mean square) with `exact` False, so an
     accuracy over all 10000 of them is not the standard test accuracy.
 
     Args:

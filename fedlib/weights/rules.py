@@ -151,8 +151,8 @@ class FixedWeights(checks.Checked):
 class Least(checks.Checked):
     """Raise all weights to at least `share / M`, by mixing with uniform weights or by projection.
 
-    FedCMOO-Pref's experiments use `share = 0.2`, as a mixture in the authors' code. The bounds
-    0.001 and 0.999 of their FSMGDA for two objectives are `Least(0.002, mixture=False)`.
+    FedCMOO-Pref's experiments use `share = 0.2`, as a mixture in the authors' code. Their FSMGDA
+    clips two weights to [0.001, 0.999], which is `Least(0.002, mixture=False)`.
 
     >>> Least(0.2)(torch.tensor([1.0, 0.0]))
     tensor([0.9000, 0.1000])

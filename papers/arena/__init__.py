@@ -17,7 +17,7 @@ __all__ = ["STUDY", "evaluations", "specs"]
 PARAMETERS = parameters(
     problems=("the problems", tuple(NAMES), ("np", "sparse")),
     methods=(
-        "the methods, those that do not apply left out problem by problem",
+        "the methods; each problem leaves out those that do not apply",
         tuple(METHODS),
         ("soft", "fedfw"),
     ),
@@ -27,7 +27,7 @@ PARAMETERS = parameters(
         (0, 1, 2),
     ),
     passes=("gradients of every client in a run: the budget of every configuration", 1200, 60),
-    local_steps=("local steps E of the methods that have them", 5, 2),
+    local_steps=("local steps E of the methods with local steps", 5, 2),
     batch=("largest batch of a client, on the problems with minibatches", 64),
     grid=("configurations of every method", COUNT, 4),
     stand_in=("0: the files of Adult; else that many generated people in their place", 0, 2000),

@@ -74,18 +74,18 @@ def rule(
         best, worst = (f"{value:.3g} at {words}" for value, words in (ranked[0], ranked[-1]))
         return (
             f"holds in {share.low:.0%} and fails in {1 - share.high:.0%} of {len(settings)} "
-            f"settings; {shown}: the most favourable value is {best}; the least favourable is "
+            f"settings. {shown}: the most favourable value is {best}; the least favourable is "
             f"{worst}"
         )
 
     return Rule(
         {
-            "in half of the settings": of(f"{key}.share") >= 0.5,
-            "in nine of ten settings": of(f"{key}.share") >= 0.9,
+            "the claim holds in at least half of the settings": of(f"{key}.share") >= 0.5,
+            "the claim holds in at least nine of ten settings": of(f"{key}.share") >= 0.9,
         },
         measured,
-        f"The settings are all combinations of choices that the paper leaves open; in each setting "
-        f"the interval over the seeds decides. {note}".strip(),
+        "The settings are all combinations of the choices that the paper leaves open. "
+        f"{note}".strip(),
         control=Control(control, {f"{key}.share": f"{key}.control"}),
     )
 
@@ -99,12 +99,14 @@ BETAS = (20.0, 40.0, 60.0)  # from the theory's value to three times it, as the 
 ABOUT = (4 / sqrt(2), 4 * sqrt(2))  # nearer to 4 than to 2 or 8
 EPSILON = 0.1
 VIOLATIONS: dict[str, Measure] = {
-    "violating rounds": lambda t: violations(t, EPSILON),
-    "the sum of g's excess": lambda t: np.maximum(t.of_rounds("g") - EPSILON, 0).sum(1),
+    "the number of violating rounds": lambda t: violations(t, EPSILON),
+    "the summed excess of the constraint": lambda t: np.maximum(t.of_rounds("g") - EPSILON, 0).sum(
+        1
+    ),
 }
 OBJECTIVE: dict[str, Measure] = {
-    "late f": lambda t: t.late("f", 0.2),
-    "mean f": lambda t: t.of_rounds("f").mean(1),
+    "the late objective": lambda t: t.late("f", 0.2),
+    "the mean objective": lambda t: t.of_rounds("f").mean(1),
 }
 
 
@@ -153,7 +155,7 @@ def workshop(traces: Traces) -> dict[str, Number]:
 def _words(measures: Iterable[str]) -> list[str]:
     """Every setting in words, in the order of the cells."""
     return [
-        f"step {lr:g}, K/d {k:g}, constraint on {c}, beta {b:g}, by {m}"
+        f"step size {lr:g}, K/d = {k:g}, constraint on the {c} class, beta = {b:g}, judged by {m}"
         for (lr, k, c), b, m in product(STARTS, BETAS, measures)
     ]
 
@@ -161,19 +163,19 @@ def _words(measures: Iterable[str]) -> list[str]:
 C3 = rule(
     "C3",
     _words(VIOLATIONS),
-    "hard divided by soft",
+    "Violations under hard switching divided by those under soft switching",
     4.0,
     "hard switching against itself",
-    "A ratio is about four if it is nearer to 4 than to 2 or 8.",
+    "The claim holds in a setting if the ratio of violations is nearer to 4 than to 2 or 8.",
 )
 C4 = rule(
     "C4",
     _words(OBJECTIVE),
-    "soft divided by hard",
+    "Objective under soft switching divided by that under hard switching",
     0.0,
-    "soft switching with the smallest step size against hard with each",
-    "The claim holds in a setting if f is at most 5 % above that of hard switching; this margin is "
-    "ours.",
+    "soft switching with the smallest step size against hard switching with each step size",
+    "The claim holds in a setting if the objective under soft switching is at most 5 % above that "
+    "under hard switching. This margin is ours.",
 )
 
 # ---- C14, the full paper --------------------------------------------------------------------
@@ -181,11 +183,11 @@ C4 = rule(
 #: Step size, clients a round, and K/d both ways.
 SAMPLED = tuple(product((0.1, 0.3, 1.0), (5, 10, 20), (0.1, 1.0)))
 UNSTEADY: dict[str, Measure] = {
-    "oscillation of f": lambda t: oscillation(t, "f"),
-    "bands of f": lambda t: band(t, "f"),
-    "oscillation of f over late f": lambda t: oscillation(t, "f") / t.late("f"),
-    "bands of f over late f": lambda t: band(t, "f") / t.late("f"),
-    "oscillation of g": oscillation,
+    "the oscillation of the objective": lambda t: oscillation(t, "f"),
+    "the band width of the objective": lambda t: band(t, "f"),
+    "the oscillation relative to the late objective": lambda t: oscillation(t, "f") / t.late("f"),
+    "the band width relative to the late objective": lambda t: band(t, "f") / t.late("f"),
+    "the oscillation of the constraint": oscillation,
 }
 
 
@@ -226,20 +228,23 @@ def unified(traces: Traces) -> dict[str, Number]:
 C14 = rule(
     "C14",
     [
-        f"step {lr:g}, {m} of 20 clients, K/d {k:g}, by {words}"
+        f"step size {lr:g}, {m} of 20 clients, K/d = {k:g}, judged by {words}"
         for (lr, m, k), words in product(SAMPLED, UNSTEADY)
     ],
-    "beta = 20 divided by beta = 40",
+    "Instability with beta = 20 divided by that with beta = 40",
     1e3,
     "beta = 40 against itself",
-    "Five measures of stability compare beta = 20 with beta = 40, and each of them counts as a "
-    "setting of its own.",
+    "Each of five measures of stability counts as a setting of its own.",
 )
 
 # ---- C22, fair classification ---------------------------------------------------------------
 
 #: What the printed step size may mean -> the local step and its size.
-MEANT = {"step 0.1": (SGD(), 0.1), "step 0.3": (SGD(), 0.3), "Adam, step 0.0001": (Adam(), 1e-4)}
+MEANT = {
+    "step size 0.1": (SGD(), 0.1),
+    "step size 0.3": (SGD(), 0.3),
+    "Adam with step size 0.0001": (Adam(), 1e-4),
+}
 SHARP = (40.0, 80.0, 120.0)  # from the theory's value to three times it, as the authors say
 RHOS = (0.1, 1.0, 10.0)
 ROWS = {"training rows": ("f", "g"), "test rows": ("test_loss", "test_gap")}
@@ -293,11 +298,12 @@ def fair(traces: Traces, tolerance: float) -> dict[str, Number]:
 
 C22 = rule(
     "C22",
-    [f"{s}, beta {b:g}, on {m}" for s, b, m in product(MEANT, SHARP, ROWS)],
-    "the largest of the four ratios of soft switching's gap and loss to those of its rivals",
+    [f"{s}, beta = {b:g}, on {m}" for s, b, m in product(MEANT, SHARP, ROWS)],
+    "Largest of the four ratios of soft switching's gap and loss to those of its two rivals",
     0.0,
-    "hard switching in the place of soft",
-    "The rivals are hard switching and, at each step size, the best penalty of three. With Adam "
-    "hard switching predicts no better than the majority on two of three seeds; these settings "
-    "count all the same.",
+    "hard switching in the place of soft switching",
+    "The rivals are hard switching and, at each step size, the best of three penalties. The claim "
+    "holds in a setting if soft switching has a smaller gap and no larger loss than either. With "
+    "Adam, hard switching predicts no better than the majority class on two of three seeds; these "
+    "settings still count.",
 )

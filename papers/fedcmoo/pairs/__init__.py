@@ -45,10 +45,18 @@ PARAMETERS = parameters(
     mixed_rounds=("rounds with two kinds of loss, with dropout", 100, 1),
     dropout_seeds=("seeds of the runs with dropout", (0, 1, 2), (0,)),
     dropout_rounds=("rounds with dropout", 100, 1),
-    exchanged=("1: on MNIST + Fashion-MNIST with the others' step sizes too; 0: not", 1, 0),
+    exchanged=(
+        "1: on MNIST + Fashion-MNIST, each method also with the others' step sizes",
+        1,
+        0,
+    ),
     colour_seeds=("seeds on CIFAR-10 with digits", (0,)),
-    colour_rounds=("rounds there", 3, 1),
-    colour_budget=("length of a compressed Jacobian there, in gradients", 1.0, 0.02),
+    colour_rounds=("rounds on CIFAR-10 with digits", 3, 1),
+    colour_budget=(
+        "length of a compressed Jacobian on CIFAR-10 with digits, in gradients",
+        1.0,
+        0.02,
+    ),
     **shared(participants=1, local_steps=1, batch=8, loss_rows=16),
 )
 

@@ -119,7 +119,7 @@ CLAIMS = (
     cmoo(
         id="fedcmoo/C12",
         place="Text beside Algorithm 6",
-        wording="One-way and two-way compression of the Jacobian give nearly the same final "
+        wording="One-way and two-way compression of the Jacobian lead to nearly the same final "
         "accuracy.",
         rule=rules.C12,
         runs=tuple(f"{ON}_{m}{x}_dropout" for m in ("fedcmoo", "pref") for x in ("", "_oneway")),

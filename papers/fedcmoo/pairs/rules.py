@@ -13,13 +13,16 @@ from papers.kit.rules import EXCHANGED, Condition, Control, Rule, Size, near, of
 
 MARGIN = 1.0  # points: C12, a third of what Table 1 has between FedCMOO and FSMGDA on that set
 ON, COLOUR = "mnist_fashion", "cifar10_mnist"
-AFTER = "We added the runs with dropout after we had seen shorter ones."
+AFTER = "We added the runs with dropout after we had seen shorter runs."
 GUARDED = (
-    "FedCMOO-Pref with dropout takes two things from the authors' code. It evaluates its losses "
-    "without dropout, and it resets the model when the loss grows by half. The test losses of the "
-    "other two methods never grow by half. The linear program is the paper's; the code's has "
-    "other constraints in descent mode."
+    "As in the authors' code, FedCMOO-Pref evaluates its losses without dropout and resets the "
+    "model when the loss grows by half. The test losses of the other two methods never grow by "
+    "half. The linear program is the paper's; that of the code has other constraints in descent "
+    "mode."
 )
+
+#: In the place of `GUARDED` under every claim but C3.
+SEE = "With dropout, FedCMOO-Pref follows the authors' code in two details; see C3."
 
 #: Table 1, final test accuracy in %: data -> method -> first and second task.
 TABLE_1 = {
@@ -99,9 +102,11 @@ def c1(how: str) -> Rule:
     to = {f"rounds_{x}": f"to {x} % " for x in LEVELS}
     return Rule(
         {
-            "a higher accuracy at the end": {t: of(f"{p}.accuracy") > 0 for t, p in pairs.items()},
-            "reached earlier": {
-                f"{text}, to {x} %": of(f"{pair}.rounds_{x}") < 0
+            "FedCMOO's final mean accuracy exceeds FSMGDA's": {
+                t: of(f"{p}.accuracy") > 0 for t, p in pairs.items()
+            },
+            "FedCMOO reaches an accuracy earlier than FSMGDA": {
+                f"{text}, {x} %": of(f"{pair}.rounds_{x}") < 0
                 for text, pair in pairs.items()
                 for x in LEVELS
             },
@@ -116,13 +121,17 @@ def c1(how: str) -> Rule:
 
 def at_equal_steps() -> Rule:
     """C1's first part where both methods have the same step sizes, one pair after another."""
-    keys = {f"client step {lr:g}": f"{ON}_lr{lr:g}_{FIRST}.accuracy" for _, lr in STEP_SIZES}
+    keys = {f"client step size {lr:g}": f"{ON}_lr{lr:g}_{FIRST}.accuracy" for _, lr in STEP_SIZES}
     return Rule(
-        {"a higher accuracy at the end": {text: of(key) > 0 for text, key in keys.items()}},
+        {
+            "FedCMOO's final mean accuracy exceeds FSMGDA's": {
+                text: of(key) > 0 for text, key in keys.items()
+            }
+        },
         "FedCMOO minus FSMGDA on MNIST + Fashion-MNIST, "
         + "; ".join(f"{text}: {stat(key)}" for text, key in keys.items()),
-        note="The three pairs of step sizes are those that the paper gives for FSMGDA, "
-        "FedCMOO-Pref and FedCMOO. We ran them on one data set.",
+        note="The paper states the three pairs of step sizes for FSMGDA, FedCMOO-Pref and FedCMOO. "
+        "We ran them on one data set.",
         control=EXCHANGED,
     )
 
@@ -143,11 +152,12 @@ def c3(how: str) -> Rule:
     last = {f"{DATA[data]}, task {k}": order(data, k) for data in GREY for k in (1, 2)}
     return Rule(
         {
-            "FedCMOO above FSMGDA": cells(FIRST),
-            "FedCMOO-Pref above FSMGDA": cells(BALANCED),
-            "FedCMOO and FedCMOO-Pref ordered as in Table 1": last,
+            "FedCMOO's final accuracy exceeds FSMGDA's": cells(FIRST),
+            "FedCMOO-Pref's final accuracy exceeds FSMGDA's": cells(BALANCED),
+            "FedCMOO and FedCMOO-Pref are ordered in final accuracy as in Table 1": last,
         },
-        "; ".join(f"{DATA[data]}: {measured_values(data, how)}" for data in GREY),
+        "final accuracies of both tasks; "
+        + "; ".join(f"{DATA[data]}: {measured_values(data, how)}" for data in GREY),
         note=f"{AFTER} {GUARDED}" if how else "",
         control=EXCHANGED,
         sizes=tuple(
@@ -161,17 +171,21 @@ def c3(how: str) -> Rule:
 
 def c4(how: str) -> Rule:
     harder = {"FedCMOO": f"{ON}{how}_{STEERED}", "FSMGDA": f"{ON}{how}_{BALANCED}"}
-    best = {f"above {text}": of(f"{pair}.accuracy_2") > 0 for text, pair in harder.items()}
+    best = {f"against {text}": of(f"{pair}.accuracy_2") > 0 for text, pair in harder.items()}
     cost = f"{ON}{how}_{STEERED}.accuracy_1"
     return Rule(
-        {"best on Fashion-MNIST": best, "at some cost on MNIST": of(cost) < 0},
-        f"{measured_values(ON, how)}; on Fashion-MNIST FedCMOO-Pref "
+        {
+            "FedCMOO-Pref is more accurate on Fashion-MNIST": best,
+            "FedCMOO-Pref is less accurate than FedCMOO on MNIST": of(cost) < 0,
+        },
+        f"final accuracies of both tasks, {measured_values(ON, how)}; on Fashion-MNIST "
+        "FedCMOO-Pref "
         + ", ".join(
             f"minus {text} {stat(f'{pair}.accuracy_2', '.2g')}" for text, pair in harder.items()
         )
         + f"; on MNIST FedCMOO-Pref minus FedCMOO {stat(cost, '.2g')}; ratio of losses "
         + measured_values(ON, how, "loss_ratio"),
-        note=f"{AFTER} {GUARDED}" if how else "",
+        note=f"{AFTER} {SEE}" if how else "",
         control=EXCHANGED,
         sizes=(*sizes(ON, how, STEERED, 1, 2), *sizes(ON, how, BALANCED, 2)),
     )
@@ -179,16 +193,16 @@ def c4(how: str) -> Rule:
 
 def c5(how: str) -> Rule:
     later = {
-        f"{DATA[data]}, to {x} %": of(f"{data}{how}_{STEERED}.rounds_{x}") > 0
+        f"{DATA[data]}, {x} %": of(f"{data}{how}_{STEERED}.rounds_{x}") > 0
         for data in GREY
         for x in LEVELS
     }
     to = {f"rounds_{x}": f"to {x} % " for x in LEVELS}
     return Rule(
-        {"more rounds": later},
+        {"FedCMOO-Pref reaches an accuracy later than FedCMOO": later},
         "FedCMOO-Pref minus FedCMOO, " + differences(how, STEERED, to),
         note="Both accuracy levels are ours, and every run reaches them. "
-        f"{f'{AFTER} {GUARDED}' if how else ''}".strip(),
+        f"{f'{AFTER} {SEE}' if how else ''}".strip(),
         control=EXCHANGED,
     )
 
@@ -196,20 +210,20 @@ def c5(how: str) -> Rule:
 def c17(how: str) -> Rule:
     def even(measure: str) -> dict[str, Condition]:
         return {
-            f"{DATA[data]}, than {text}": of(f"{data}{how}_{pair}.{measure}") < 0
+            f"{DATA[data]}, against {text}": of(f"{data}{how}_{pair}.{measure}") < 0
             for data in GREY
             for pair, text in ((STEERED, "FedCMOO"), (BALANCED, "FSMGDA"))
         }
 
     return Rule(
-        {"a smaller ratio of the losses": even("loss_ratio")},
+        {"FedCMOO-Pref's ratio of test losses is smaller": even("loss_ratio")},
         "ratio of the final test losses, second task by first: "
         + "; ".join(f"{DATA[data]}: {measured_values(data, how, 'loss_ratio')}" for data in GREY)
         + f"; FedCMOO-Pref minus FedCMOO, {differences(how, STEERED, {'loss_ratio': ''})}; minus "
         f"FSMGDA, {differences(how, BALANCED, {'loss_ratio': ''})}",
-        note=f"All ratios are above one. The caption points to Table 1. {AFTER} {GUARDED}"
+        note=f"All ratios exceed one, so a smaller one is more even. {AFTER} {SEE}"
         if how
-        else "All ratios are above one. The caption points to Table 1.",
+        else "All ratios exceed one, so a smaller one is more even.",
         control=EXCHANGED,
     )
 
@@ -222,15 +236,16 @@ def c18(how: str) -> Rule:
 
     return Rule(
         {
-            "FedCMOO below FSMGDA": cells(FIRST, smaller=True),
-            "FedCMOO-Pref below FSMGDA": cells(BALANCED, smaller=True),
-            "FedCMOO below FedCMOO-Pref": cells(STEERED, smaller=False),
+            "FedCMOO loses less accuracy than FSMGDA": cells(FIRST, smaller=True),
+            "FedCMOO-Pref loses less accuracy than FSMGDA": cells(BALANCED, smaller=True),
+            "FedCMOO loses less accuracy than FedCMOO-Pref": cells(STEERED, smaller=False),
         },
-        "; ".join(f"{DATA[data]}: {measured_values(data, how, 'decline')}" for data in GREY)
+        "mean relative loss of accuracy: "
+        + "; ".join(f"{DATA[data]}: {measured_values(data, how, 'decline')}" for data in GREY)
         + f"; FedCMOO-Pref minus FedCMOO, {differences(how, STEERED, {'decline': ''})}; "
         f"minus FSMGDA, {differences(how, BALANCED, {'decline': ''})}",
         note="The single tasks were trained without dropout. They affect the order of the methods "
-        f"only through how much each task counts, which is nearly equal. {AFTER} {GUARDED}"
+        f"only through the weights of the tasks, which are nearly equal. {AFTER} {SEE}"
         if how
         else "",
         control=EXCHANGED,
@@ -245,13 +260,13 @@ EASY = f"{COLOUR}_{STEERED}.held_accuracy_2"
 TWO = {k: of(f"{COLOUR}_{FIRST}.held_accuracy_{k}") for k in (1, 2)}
 C19 = Rule(
     {
-        "FedCMOO-Pref best on the object": {
-            f"above {text}": of(f"{pair}.held_accuracy_1") > 0 for text, pair in HARD.items()
+        "FedCMOO-Pref is more accurate on the object": {
+            f"against {text}": of(f"{pair}.held_accuracy_1") > 0 for text, pair in HARD.items()
         },
-        "at some cost on the digit": of(EASY) < 0,
-        "FedCMOO and FSMGDA": {
-            "FSMGDA first on the object": TWO[1] < 0,
-            "FedCMOO first on the digit": TWO[2] > 0,
+        "FedCMOO-Pref is less accurate than FedCMOO on the digit": of(EASY) < 0,
+        "FedCMOO and FSMGDA are each more accurate than the other in one task": {
+            "FSMGDA on the object": TWO[1] < 0,
+            "FedCMOO on the digit": TWO[2] > 0,
         },
     },
     measured_values(COLOUR),
@@ -260,28 +275,36 @@ C19 = Rule(
 WORST = {text: f"mixed_fedcmoo_vs_{m}.worst" for m, text in MIXED.items() if m != "fedcmoo"}
 C11 = Rule(
     {
-        "Scalarized trains the digit with NLL": of("mixed_scalarized.gap") < 0,
-        "FSMGDA trains the other": of("mixed_fsmgda.gap") > 0,
-        "FedCMOO best in its worse digit": {
-            f"above {text}": of(key) > 0 for text, key in WORST.items()
+        "Scalarized is more accurate on the digit with the log-likelihood": of(
+            "mixed_scalarized.gap"
+        )
+        < 0,
+        "FSMGDA is more accurate on the digit with the squared loss": of("mixed_fsmgda.gap") > 0,
+        "FedCMOO's accuracy in its worse digit exceeds the other method's": {
+            f"against {text}": of(key) > 0 for text, key in WORST.items()
         },
     },
-    values({f"mixed_{m}": text for m, text in MIXED.items()}, ("accuracy_1", "accuracy_2")),
-    note="The paper does not define its squared loss. We did not try the plain norm, and we did "
-    "not run the CIFAR-10 half of the table.",
+    "final accuracies of both digits, "
+    + values({f"mixed_{m}": text for m, text in MIXED.items()}, ("accuracy_1", "accuracy_2")),
+    note="The paper does not define its squared loss. We tried no plain norm and did not run the "
+    "CIFAR-10 half of the table.",
     control=EXCHANGED,
 )
 ONEWAY = {
     text: f"{ON}_dropout_{m}_oneway_vs_{m}.accuracy" for m, text in METHODS.items() if m != "fsmgda"
 }
 C12 = Rule(
-    {"nearly the same accuracy": {text: near(key, 0, MARGIN) for text, key in ONEWAY.items()}},
+    {
+        f"one-way and two-way compression differ by at most {MARGIN:g} point in final accuracy": {
+            text: near(key, 0, MARGIN) for text, key in ONEWAY.items()
+        }
+    },
     "; ".join(
         f"{text}: one-way minus two-way {stat_value(key, '.2g')} points"
         for text, key in ONEWAY.items()
     ),
-    note="The margin is ours. It is a third of the 2.95 points by which FedCMOO leads FSMGDA in "
-    "Table 1 on this data set.",
+    note="The margin is ours: a third of the 2.95 points by which FedCMOO leads FSMGDA on this "
+    "data set in Table 1.",
     control=Control(
         "FSMGDA in the place of one-way compression",
         dict.fromkeys(ONEWAY.values(), f"{ON}_dropout_{FIRST}.accuracy"),
@@ -292,12 +315,16 @@ C12 = Rule(
 def c14(how: str) -> Rule:
     more = {x: f"{ON}{how}_pref_free_vs_pref.rounds_{x}" for x in LEVELS}
     return Rule(
-        {"faster": {f"to {x} %": of(key) > 0 for x, key in more.items()}},
+        {
+            "with a least weight FedCMOO-Pref reaches an accuracy earlier": {
+                f"{x} %": of(key) > 0 for x, key in more.items()
+            }
+        },
         lambda n: "; ".join(
-            f"to {x} %: {n[f'{ON}_pref_free{how}.rounds_{x}'].value:.3g} rounds without a least "
-            f"weight, {n[key].value:.3g} fewer with one"
+            f"to {x} %: {n[f'{ON}_pref_free{how}.rounds_{x}'].value:.3g} rounds without a "
+            f"least weight, {n[key].value:.3g} fewer with one"
             for x, key in more.items()
         ),
-        note=f"Both accuracy levels are ours. {GUARDED if how else ''}".strip(),
+        note=f"Both accuracy levels are ours. {SEE if how else ''}".strip(),
         control=EXCHANGED,
     )

@@ -34,9 +34,9 @@ CURVES = ("loss", "accuracy")
 PARAMETERS = parameters(
     seeds=("seeds; each fixes start, split, participants and batches", (0,)),
     gram_rounds=("rounds with two grey tasks in which the Gram estimates are measured", 30, 1),
-    colour_rounds=("such rounds on CIFAR-10 with digits; 0: none", 2, 0),
-    attribute_rounds=("such rounds with forty attributes; 0: none", 3, 1),
-    attribute_participants=("clients a round there", 6, 2),
+    colour_rounds=("the same number on CIFAR-10 with digits; 0: none", 2, 0),
+    attribute_rounds=("the same number with forty attributes; 0: none", 3, 1),
+    attribute_participants=("clients a round with forty attributes", 6, 2),
     progress_rounds=("rounds in which local progress is measured", 40, 2),
     equal_rounds=("rounds in which FSMGDA's local training has FedCMOO's step size", 12, 1),
     **shared(),

@@ -46,7 +46,7 @@ PARAMETERS = parameters(
         (2, 5, 11, 40),
         (2,),
     ),
-    count_dim=("parameters d of the model in these", 20_000, 2000),
+    count_dim=("parameters d of the model in the one-round runs", 20_000, 2000),
 )
 
 

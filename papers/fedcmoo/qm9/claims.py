@@ -9,7 +9,7 @@ from papers.kit.rules import EXCHANGED, Control, Rule, near, of, stat_value, val
 
 OBJECTIVES = (2, 5, 11, 40)
 TARGETS = tuple(range(1, 12))
-NAMES = {"fedcmoo": "FedCMOO", "pref": "Pref", "fsmgda": "FSMGDA"}
+NAMES = {"fedcmoo": "FedCMOO", "pref": "FedCMOO-Pref", "fsmgda": "FSMGDA"}
 SHORT = {m: text for m, text in NAMES.items() if m != "fsmgda"}
 MAIN = ("qm9_fsmgda", "qm9_fedcmoo", "qm9_pref")
 COUNTED = tuple(f"count_{m}_{k}" for k in OBJECTIVES for m in ("fsmgda", "fedcmoo", "pref"))
@@ -24,13 +24,14 @@ def losses(kind: str) -> str:
 
 C8 = Rule(
     {
-        "FedCMOO below FSMGDA after every round": of("rounds.largest_gap") < 0,
-        "far below FSMGDA per uploaded number, farther than per round": {
+        "FedCMOO's mean test loss is below FSMGDA's after every round": of("rounds.largest_gap")
+        < 0,
+        "at equal upload the mean test loss is below FSMGDA's, by more than at equal rounds": {
             text: (of(f"upload.{m}_vs_fsmgda.loss") < 0)
             & (of(f"upload.{m}_vs_fsmgda.loss") < of(f"rounds.{m}_vs_fsmgda.loss"))
             for m, text in SHORT.items()
         },
-        "FedCMOO below FSMGDA on every target": {
+        "at equal rounds FedCMOO's test loss is below FSMGDA's": {
             f"target {k}": of(f"rounds.fedcmoo_vs_fsmgda.loss_{k}") < 0 for k in TARGETS
         },
     },
@@ -41,20 +42,22 @@ C8 = Rule(
 )
 C9 = Rule(
     {
-        "FedCMOO and FedCMOO-Pref upload 2 d and O(M^2)": {
+        "besides O(M^2) numbers, a client uploads at most 2 d": {
             f"{text}, M = {k}": value(f"count_{k}.{m}_long") <= 2
             for k in OBJECTIVES
             for m, text in SHORT.items()
         },
-        "FSMGDA uploads M d": {f"M = {k}": near(f"count_{k}.fsmgda", k, 0) for k in OBJECTIVES},
+        "a client of FSMGDA uploads M d numbers": {
+            f"M = {k}": near(f"count_{k}.fsmgda", k, 0) for k in OBJECTIVES
+        },
     },
     f"QM9: FSMGDA {stat_value('fsmgda.upload')} d, FedCMOO {stat_value('fedcmoo.upload')} d, "
-    f"Pref {stat_value('pref.upload')} d a client and round; FSMGDA over FedCMOO "
+    f"FedCMOO-Pref {stat_value('pref.upload')} d per client and round; FSMGDA divided by FedCMOO "
     + ", ".join(f"{stat_value(f'count_{k}.ratio')} for M = {k}" for k in OBJECTIVES),
-    note="Names with long are uploads without the 2 M^2 numbers of the two-way exchange and "
-    "without the M losses of FedCMOO-Pref. Uploads are counted, so no seed changes them.",
+    note="The O(M^2) numbers are the 2 M^2 of the two-way exchange and the M losses of "
+    "FedCMOO-Pref. Uploads are counted, so no seed changes them.",
     control=Control(
-        "FSMGDA's upload in the place of the others'",
+        "the upload of FSMGDA in the place of the others",
         {f"count_{k}.{m}_long": f"count_{k}.fsmgda" for k in OBJECTIVES for m in SHORT},
     ),
 )
@@ -74,9 +77,9 @@ CLAIMS = (
     cmoo(
         id="fedcmoo/C9",
         place="Proposition 1, section 6",
-        wording="A client uploads 2 d + O(M^2) numbers in a round with FedCMOO and FedCMOO-Pref, "
-        "and M d with FSMGDA. FSMGDA uploads as much for two objectives, and M / 2 times as much "
-        "in general.",
+        wording="For M objectives and d parameters, a client uploads 2 d + O(M^2) numbers per "
+        "round with FedCMOO and FedCMOO-Pref, and M d with FSMGDA. FSMGDA thus uploads as much for "
+        "two objectives, and M / 2 times as much in general.",
         rule=C9,
         runs=(*MAIN, *COUNTED),
         figure="uploads",

@@ -21,7 +21,7 @@ __all__ = ["STUDY"]
 
 PARAMETERS = parameters(
     seeds=("seeds; each fixes the instance, participants and batches", tuple(range(10)), (0, 1)),
-    lr=("client step size but for the rate", 0.1),
+    lr=("client step size, except in the runs on the rate", 0.1),
     rounds=("rounds of the sweep over local steps", 400, 20),
     edge_rounds=("rounds of the sweeps over tolerance and scale", 150, 20),
     local_steps_grid=("local steps E of the sweep", (1, 5, 10, 20, 50), (1, 10)),
@@ -30,9 +30,12 @@ PARAMETERS = parameters(
         (0.0, 1.0),
         (0.0,),
     ),
-    horizons=("T of the rate", (50, 100, 200, 400, 800, 1600), (20, 40)),
-    rate_local_steps=("local steps E of the rate", 5),
-    rate_participants=("n of 20 clients, also for each of the two Gram factors", 10),
+    horizons=("rounds T of the runs on the rate", (50, 100, 200, 400, 800, 1600), (20, 40)),
+    rate_local_steps=("local steps E of the runs on the rate", 5),
+    rate_participants=(
+        "clients a round, of 20, of the runs on the rate; also for each of the two Gram factors",
+        10,
+    ),
     tolerances=("FedCMOO-Pref's epsilon", (0.1, 0.01, 0.001, 0.0001), (0.1, 0.01)),
     objectives=("M of the sweep over tolerances and of the direction", (2, 5), (2,)),
     scale=("factor of objective 1 in the scale mismatch", 20.0),

@@ -23,19 +23,27 @@ def points(n: Numbers) -> str:
 
 
 C15 = Rule(
-    {"falls at least like 1 / sqrt(T)": {text: of(k) <= RATE for text, k in SLOPES.items()}},
+    {
+        f"the log-log slope in the number of rounds T is at most {RATE:g}": {
+            text: of(k) <= RATE for text, k in SLOPES.items()
+        }
+    },
     "; ".join(f"{label}: slope {stat(key, '.3f')}" for label, key in SLOPES.items()),
-    note="An upper bound of this order does not contradict a steeper fall.",
+    note="The corollary is an upper bound, so a steeper fall does not contradict it.",
     control=Control(
-        "fixed equal weights, which look at no Gram matrix",
+        "fixed equal weights, which use no Gram matrix",
         dict.fromkeys(SLOPES.values(), "rate_plain.slope"),
     ),
 )
 C16 = Rule(
-    {"mu does not grow": {f"M = {M}": value(f"probe_M{M}.falls") >= 1 for M in OBJECTIVES}},
+    {
+        "the imbalance mu falls at every point": {
+            f"M = {M}": value(f"probe_M{M}.falls") >= 1 for M in OBJECTIVES
+        }
+    },
     points,
-    note="This must hold at every point, for a step of 1e-4.",
-    control=Control("a step the other way", negated=True),
+    note="The step has the size 1e-4.",
+    control=Control("a step in the opposite direction", negated=True),
 )
 
 CLAIMS = (
@@ -53,8 +61,8 @@ CLAIMS = (
     cmoo(
         id="fedcmoo/C16",
         place="Appendix C.2",
-        wording="A step along minus grad F a does not raise the imbalance mu of the weighted "
-        "losses.",
+        wording="A step along minus grad F a, the gradient with the weights a, does not raise the "
+        "imbalance mu of the weighted losses.",
         rule=C16,
         runs=tuple(f"probe_M{M}" for M in OBJECTIVES),
         kind="proved",

@@ -108,18 +108,25 @@ EXACT = 1e-5  # of the radius, in float32; and of singular values
 SHORT = ("l1", "simplex", "nuclear", "box")
 C11 = Rule(
     {
-        "a message is one entry": {
+        "every message has exactly one nonzero entry": {
             s: (most(f"messages_{s}.most") <= 1) & (least(f"messages_{s}.fewest") >= 1)
             for s in ("l1", "simplex")
         },
-        "a message for the nuclear ball has rank one": most("messages_nuclear.second") <= EXACT,
-        "a message for the box is a row of signs": most("messages_box.off") <= EXACT,
+        "every message for the nuclear ball has rank one, up to 1e-5": most(
+            "messages_nuclear.second"
+        )
+        <= EXACT,
+        "every message for the box consists of signs, up to 1e-5": most("messages_box.off")
+        <= EXACT,
     },
     "Bits of a message: "
     + ", ".join(f"{s} {stat_value(f'messages_{s}.bits', 'g')}" for s in SHORT)
     + f"; without a short form (l2): {stat_value('messages_l2.bits', 'g')}",
-    "The rule holds for every single message, up to the rounding of 32 bits.",
-    control=Control("the messages of the l2 ball", {f"messages_{s}": "messages_l2" for s in SHORT}),
+    "The tolerance allows for the rounding of 32 bits.",
+    control=Control(
+        "the messages of the l2 ball in the place of each",
+        {f"messages_{s}": "messages_l2" for s in SHORT},
+    ),
 )
 
 

@@ -36,14 +36,14 @@ PARAMETERS = parameters(
     seeds=("seeds; each fixes a split, a network's start, coins and batches", (*range(5),), (0, 1)),
     balls=("sets: 1 for the l1 ball, 2 for the l2 ball", (1, 2), (1,)),
     pair_rounds=("rounds on the counterexample", 2000, 100),
-    pair_penalties=("lambda_0 there", claims.PAIR_PENALTIES, (0.1, 1.0)),
+    pair_penalties=("lambda_0 on the counterexample", claims.PAIR_PENALTIES, (0.1, 1.0)),
     rows=("digits for Theorems 1 to 3, all clients together", 600, 150),
     convex_rounds=("rounds for Theorem 1 and with wrong oracles", claims.CONVEX_ROUNDS, 60),
     convex_penalties=("lambda_0 for Theorem 1", claims.CONVEX_PENALTIES, (0.01, 0.1)),
     stochastic_rounds=("rounds for Theorem 3", 10_000, 60),
     stochastic_penalties=("lambda_0 for Theorem 3", claims.STOCHASTIC_PENALTIES, (0.1,)),
-    batch=("rows of a client's minibatch there", 10, 4),
-    horizons=("T for Theorem 2", claims.HORIZONS, (16, 64)),
+    batch=("rows of a client's minibatch for Theorem 3", 10, 4),
+    horizons=("rounds T for Theorem 2", claims.HORIZONS, (16, 64)),
     nonconvex_penalties=("lambda_0 for Theorem 2", claims.NONCONVEX_PENALTIES, (0.1,)),
     shares=("participation p", claims.SHARES, (0.5, 1.0)),
     share_penalties=("lambda_0 of Figure 2", claims.SHARE_PENALTIES),
@@ -58,7 +58,7 @@ PARAMETERS = parameters(
     qualities=("share of the gap that a wrong oracle attains", claims.QUALITIES, (0.5,)),
     slips=("additive error of the oracles of all clients together", claims.SLIPS, (0.1,)),
     lanczos=("steps of the nuclear ball's oracle", claims.LANCZOS, (1, 40)),
-    lanczos_rounds=("rounds there", 1000, 30),
+    lanczos_rounds=("rounds with the nuclear ball", 1000, 30),
 )
 
 

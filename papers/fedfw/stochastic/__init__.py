@@ -90,9 +90,9 @@ GRIDS = {
 }
 
 SHORT = (
-    "The other four of the paper's columns are on EMNIST and are not judged. MNIST, which replaces "
-    "EMNIST-10, is not judged either. The paper's setting has all rows; the full profile has "
-    "10,000 of 50,000 rows of CIFAR-10 and at most 600 generated rows a client."
+    "The four columns on EMNIST are not judged, nor is MNIST, which replaces EMNIST-10. The paper "
+    "uses all rows; the full profile uses 10,000 of 50,000 rows of CIFAR-10 and at most 600 "
+    "generated rows per client."
 )
 
 
@@ -106,7 +106,11 @@ def rule(form: str, coded: bool) -> Rule:
     said = "; ".join(f"{text} {stat(key, '+.1f')}" for text, key in keys(JUDGED).items())
     stands = keys(STAND_IN)
     return Rule(
-        {"FedFW-sto is above FedDR": {text: of(key) > 0 for text, key in keys(JUDGED).items()}},
+        {
+            "FedFW-sto's accuracy exceeds FedDR's": {
+                text: of(key) > 0 for text, key in keys(JUDGED).items()
+            }
+        },
         f"FedFW-sto minus FedDR: {said}; {listed(stands)}",
         SHORT,
         control=EXCHANGED,

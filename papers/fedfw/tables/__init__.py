@@ -43,7 +43,7 @@ PARAMETERS = parameters(
     ),
     seeds=("seeds; each fixes rows, split, test rows and batches", (0, 1, 2), (0, 1)),
     rounds=("rounds T of the protocol as written", 100, 20),
-    evaluate_every=("rounds between two evaluations there", 5),
+    evaluate_every=("rounds between two evaluations of the protocol as written", 5),
     clients=("clients", 10),
     rows=("training pictures of all clients, grey ones", 6000, 400),
     tested=("most test pictures", 5000, 360),
@@ -56,9 +56,9 @@ PARAMETERS = parameters(
     short_lambdas=("grid of lambda_0 for CIFAR-10 and the CNN", claims.SHORT),
     etas=("grid of FedDR's eta; for CIFAR-10 and the CNN it is 10", claims.ETAS, (10.0,)),
     code_seeds=("seeds of the protocol behind the printed values", claims.CODE_SEEDS),
-    code_rounds=("rounds there, the best of which counts", 1000, 40),
-    code_steps=("minibatches of a client in a round there", 3),
-    batch=("rows of a minibatch there", 64, 16),
+    code_rounds=("rounds of the protocol behind the printed values; the best one counts", 1000, 40),
+    code_steps=("minibatches of a client per round in the protocol behind the printed values", 3),
+    batch=("rows of a minibatch in the protocol behind the printed values", 64, 16),
 )
 
 

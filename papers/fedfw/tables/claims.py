@@ -108,14 +108,20 @@ def sizes(kind: str, norm: str, columns: Iterable[str]) -> tuple[Size, ...]:
 def c7(kind: str, note: str) -> Rule:
     """Three sentences of the text about the l2 ball, each a mean over its columns by seed."""
     ahead = {
-        "with non-IID data FedFW is ahead": (f"{kind}_l2_labels.ahead", NON_IID),
-        "with synthetic IID data FedFW is ahead": (f"{kind}_l2_synthetic.ahead", SYNTHETIC),
+        "FedFW's mean accuracy exceeds FedDR's in the non-IID columns": (
+            f"{kind}_l2_labels.ahead",
+            NON_IID,
+        ),
+        "FedFW's mean accuracy exceeds FedDR's on synthetic IID data": (
+            f"{kind}_l2_synthetic.ahead",
+            SYNTHETIC,
+        ),
     }
     best = f"{kind}_l2_iid.best"
     cells = differences(kind, "l2", NON_IID + SYNTHETIC)
     return Rule(
         {text: of(key) > 0 for text, (key, _) in ahead.items()}
-        | {"with IID data of MNIST and CIFAR-10 FedDR is the best": of(best) > 0},
+        | {"FedDR's mean accuracy is the highest on IID data of MNIST and CIFAR-10": of(best) > 0},
         f"FedFW minus FedDR is {stat(f'{kind}_l2_labels.ahead', '+.1f')} on non-IID data and "
         f"{stat(f'{kind}_l2_synthetic.ahead', '+.1f')} on synthetic IID data. FedDR minus the "
         f"better of FedFW and FedFW+ is {stat(best, '+.1f')} on IID data of MNIST and CIFAR-10. "
@@ -131,7 +137,7 @@ def c8(kind: str, note: str) -> Rule:
     keys = differences(kind, "l1", COLUMNS_C8)
     said = "; ".join(f"{text} {stat(key, '+.1f')}" for text, key in keys.items())
     return Rule(
-        {"FedFW is above FedDR": {text: of(key) > 0 for text, key in keys.items()}},
+        {"FedFW's accuracy exceeds FedDR's": {text: of(key) > 0 for text, key in keys.items()}},
         f"FedFW minus FedDR: {said}",
         note,
         control=EXCHANGED,
@@ -141,40 +147,48 @@ def c8(kind: str, note: str) -> Rule:
 
 ROWS = (
     "The full profile uses 6,000 of 60,000 rows of MNIST, 2,000 of 50,000 of CIFAR-10, and at most "
-    "1,000 generated rows a client."
+    "1,000 generated rows per client."
 )
 TEXT = (
-    f"{ROWS} The CNN's columns are judged apart (C14), because the CNN did not train with these "
-    "lambda_0."
+    f"{ROWS} The columns of the CNN are judged in C14, because the CNN did not train with this "
+    "grid of lambda_0."
 )
 CODE = (
-    f"{TEXT} In the full profile three minibatches a client and round replace an epoch: 3,000 in "
-    "all, where the authors' runs had tens of thousands, and the step falls with their number. At "
-    "the paper's scale a round is an epoch of MNIST."
+    "In the full profile, three minibatches per client and round replace an epoch. A "
+    "client thus takes 3,000 steps, which shrink with their number; in the authors' runs it takes "
+    "tens of thousands. At the paper's scale a round is an epoch of MNIST."
 )
 C7, C7_CODE = c7("written", TEXT), c7("code", CODE)
 C8 = c8("written", TEXT)
-C8_CODE = c8("code", f"{CODE} The traced runs of FedFW have radius 100, the runs of FedDR 10.")
+C8_CODE = c8(
+    "code", f"{CODE} The traced runs of FedFW have a ball of radius 100, those of FedDR of 10."
+)
 ROUNDS = {
     f"{NORMS[norm]} {words(column)}": f"{column}_{norm}_plus_vs_fedfw.rounds"
     for column, norm in CELLS
 }
 C10 = Rule(
     {
-        "FedFW+ needs fewer rounds in the mean over all cells": of("plus_vs_fedfw.rounds") < 0,
-        "FedFW+ needs fewer rounds in most cells that differ": of("plus_vs_fedfw.fewer") > 50,
+        "FedFW+ needs fewer rounds than FedFW in the mean over all columns": of(
+            "plus_vs_fedfw.rounds"
+        )
+        < 0,
+        "FedFW+ needs fewer rounds than FedFW in more than half of the columns that differ": of(
+            "plus_vs_fedfw.fewer"
+        )
+        > 50,
     },
     f"FedFW+ minus FedFW is {stat('plus_vs_fedfw.rounds', '+.1f')}. FedFW+ needs fewer rounds in "
-    f"{stat('plus_vs_fedfw.fewer', '.0f')} of the cells that differ. Exact ties: "
-    f"{stat_value('plus_vs_fedfw.ties', '.0f')}. Rounds of FedFW+ minus FedFW in single cells: "
+    f"{stat('plus_vs_fedfw.fewer', '.0f')} of the columns that differ. Exact ties: "
+    f"{stat_value('plus_vs_fedfw.ties', '.0f')}. Rounds of FedFW+ minus FedFW in single columns: "
     + listed(ROUNDS),
-    "A tie is a cell in which neither method reaches any level; it counts 0 in the mean. The "
-    f"authors' code never runs FedFW+, so their tables compare FedFW with itself. {ROWS}",
+    "In a tie neither method reaches any level; a tie counts 0 in the mean. The authors' code "
+    f"never runs FedFW+, so the paper's tables compare FedFW with itself. {ROWS}",
     control=EXCHANGED,
 )
 C14 = Rule(
     {
-        "FedFW and FedDR are in the printed order": {
+        "the accuracies of FedFW and FedDR are ordered as in Table 2": {
             f"{NORMS[norm]} {words(column)}, {first} ahead": (
                 of(f"{column}_{norm}_fedfw_vs_feddr.accuracy") > 0
                 if first == "FedFW"
@@ -187,9 +201,9 @@ C14 = Rule(
     + listed(
         {f"{NORMS[norm]} {words(c)}": f"{c}_{norm}_fedfw_vs_feddr.accuracy" for c, norm in CNN}
     ),
-    "The full profile uses 400 of 60,000 rows and one seed; its smallest lambda_0 is 0.001. In the "
-    "IID cell with the l2 ball, 0.0001 yields 32.6 % and 0.00001 40.9 % after the same rounds, "
-    "both still rising.",
+    "The full profile uses 400 of 60,000 rows, one seed, and no lambda_0 below 0.001. On IID data "
+    "with the l2 ball, FedFW reaches 32.6 % with 0.0001 and 40.9 % with 0.00001 after the same "
+    "rounds, and both values still rise.",
     control=EXCHANGED,
 )
 

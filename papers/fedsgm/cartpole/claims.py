@@ -32,21 +32,22 @@ full = partial(Claim, paper="F")
 
 C16 = Rule(
     {
-        "faster": {kind: of(f"{a}.area") > of(f"{b}.area") for kind, (a, b) in KINDS.items()},
-        "more steadily": {
+        "the mean reward over the run is higher under soft than under hard switching": {
+            kind: of(f"{a}.area") > of(f"{b}.area") for kind, (a, b) in KINDS.items()
+        },
+        "the cost changes less between evaluations under soft than under hard switching": {
             kind: of(f"{a}.cost_scatter") < of(f"{b}.cost_scatter")
             for kind, (a, b) in KINDS.items()
         },
     },
     "; ".join(
         f"{kind}: mean reward over the run, soft {stat(f'{soft}.area')}, hard "
-        f"{stat(f'{hard}.area')}; scatter of cost {stat(f'{soft}.cost_scatter')} and "
-        f"{stat(f'{hard}.cost_scatter')}"
+        f"{stat(f'{hard}.area')}; change of the cost, soft {stat(f'{soft}.cost_scatter')}, "
+        f"hard {stat(f'{hard}.cost_scatter')}"
         for kind, (soft, hard) in KINDS.items()
     ),
-    "A run is steady if its cost changes little from one evaluation to the next. The share of "
-    "violating rounds does not measure this, because under hard switching it is one half by "
-    "construction.",
+    "The share of violating rounds does not measure steadiness, because under hard switching it is "
+    "one half by construction.",
     control=Control(
         "hard and soft switching exchanged",
         {a: b for soft, hard in PAIRS for a, b in ((soft, hard), (hard, soft))},
@@ -70,7 +71,7 @@ def ahead(central: str) -> Rule:
     rounds = (100, 250, 500)
     return Rule(
         {
-            "the federated run ahead": {
+            "the federated run has the higher reward": {
                 f"round {at}": of(f"hard_top0.5.reward{at}") > of(f"{central}.reward{at}")
                 for at in rounds
             }
@@ -87,72 +88,91 @@ def ahead(central: str) -> Rule:
 C17 = ahead("central_fine_hard")
 C18 = Rule(
     {
-        "slower": of("fresh_n3.area") < of("fresh_n10.area"),
-        "less stable": of("fresh_n3.cost_scatter") > of("fresh_n10.cost_scatter"),
+        "the mean reward over the run is lower with 3 clients than with all 10": of("fresh_n3.area")
+        < of("fresh_n10.area"),
+        "the cost changes more between evaluations with 3 clients than with all 10": of(
+            "fresh_n3.cost_scatter"
+        )
+        > of("fresh_n10.cost_scatter"),
     },
     f"mean reward over the run, 3 of 10 clients {stat('fresh_n3.area')}, all clients "
-    f"{stat('fresh_n10.area')}; scatter of cost {stat('fresh_n3.cost_scatter')} and "
-    f"{stat('fresh_n10.cost_scatter')}",
-    "The rule is judged once, by as many fresh seeds as see the effect of the first five at 90 % "
-    "power.",
-    control=Control("all clients under both labels", {"fresh_n3": "fresh_n10"}),
+    f"{stat('fresh_n10.area')}; change of the cost, 3 of 10 clients "
+    f"{stat('fresh_n3.cost_scatter')}, all clients {stat('fresh_n10.cost_scatter')}",
+    "The rule is judged once, on fresh seeds. With 90 % power, these detect the effect that the "
+    "first five seeds showed.",
+    control=Control("all clients in both runs", {"fresh_n3": "fresh_n10"}),
 )
 C19 = Rule(
     {
-        "reward of 197 or more": {x: of(f"soft_{x}.reward500") >= 197 for x in FORMATS},
-        "cost of at most 30": {x: of(f"soft_{x}.cost500") <= BUDGET for x in FORMATS},
+        "the reward at round 500 is at least 197": {
+            x: of(f"soft_{x}.reward500") >= 197 for x in FORMATS
+        },
+        "the cost at round 500 is at most 30": {
+            x: of(f"soft_{x}.cost500") <= BUDGET for x in FORMATS
+        },
     },
     "; ".join(
         f"{x}: reward {stat(f'soft_{x}.reward500')}, cost {stat(f'soft_{x}.cost500')}"
         for x in FORMATS
     ),
-    "The reward is at most 200, so a mean that scatters over the seeds can at best fail to "
-    "contradict the claim.",
+    "No reward exceeds 200. If the rewards scatter over the seeds, the claim can therefore be "
+    "undecided at best.",
     proviso=met("soft_none"),
     control=Control(
-        "a policy at round 100, the proviso met",
+        "the rewards of round 100 in the place of those of round 500",
         {f"soft_{x}.reward500": f"soft_{x}.reward100" for x in FORMATS} | MET,
     ),
 )
 NONE, HALF, QUARTER = (f"{row}_damping{CALIBRATED:g}" for row in ("none", "top0.5", "top0.25"))
 C20 = Rule(
     {
-        "Top-K 0.5 is slower than no compression": of(f"{HALF}.area") < of(f"{NONE}.area"),
-        "Top-K 0.25 does not learn": of(f"{QUARTER}.reward500") < LEARNED,
+        "the mean reward over the run is lower with Top-K 0.5 than without compression": of(
+            f"{HALF}.area"
+        )
+        < of(f"{NONE}.area"),
+        f"with Top-K 0.25 the reward at round 500 is below {LEARNED:g}": of(f"{QUARTER}.reward500")
+        < LEARNED,
     },
     f"reward at round 500: Top-K 0.5 {stat(f'{HALF}.reward500')}, "
     f"Top-K 0.25 {stat(f'{QUARTER}.reward500')}; mean reward over the run, Top-K 0.5 "
-    f"{stat(f'{HALF}.area')}, none {stat(f'{NONE}.area')}",
-    "An untrained policy has a reward of 25, and so has the paper's Top-K 0.25. A run has not "
-    f"learned if its reward stays below {LEARNED:g}.",
+    f"{stat(f'{HALF}.area')}, no compression {stat(f'{NONE}.area')}",
+    "The paper's run with Top-K 0.25 has a reward of 25, which is that of an untrained policy.",
     proviso=met(NONE),
-    control=Control("no compression under every label", {HALF: NONE, QUARTER: NONE}),
+    control=Control("no compression in every run", {HALF: NONE, QUARTER: NONE}),
 )
 C21 = Rule(
     {
-        "centralized soft violates": of("central_fine_soft.cost500") > BUDGET,
-        "federated without compression does not": of("soft_none.cost500") <= BUDGET,
+        f"the cost of the centralized run exceeds {BUDGET:g} at round 500": of(
+            "central_fine_soft.cost500"
+        )
+        > BUDGET,
+        f"the cost of the federated run without compression is at most {BUDGET:g} at round 500": of(
+            "soft_none.cost500"
+        )
+        <= BUDGET,
     },
-    f"cost: centralized {stat('central_fine_soft.cost500')}, federated {stat('soft_none.cost500')}",
+    f"cost at round 500: centralized {stat('central_fine_soft.cost500')}, federated "
+    f"{stat('soft_none.cost500')}",
     proviso=met("soft_none"),
     control=Control(
-        "the federated run under both labels, the proviso met",
+        "the federated run in the place of both",
         {"central_fine_soft": "soft_none"} | MET,
     ),
 )
 C28 = Rule(
     {
-        "a number of rounds within a quarter of that without compression": {
+        "the rounds to the first success differ by at most a quarter from those without "
+        "compression": {
             x: alike(of(f"soft_{x}.first"), of("soft_none.first"), of("soft_none.first"))
             for x in FORMATS
         }
     },
-    "first success after: "
+    "rounds to the first evaluation with a reward of 190 or more within the budget: "
     + "; ".join(f"{x} {stat(f'soft_{x}.first')}" for x in FORMATS)
     + f"; no compression {stat('soft_none.first')}",
     proviso=met("soft_none"),
     control=Control(
-        "success in the first round, the proviso met",
+        "success in the first round",
         {f"soft_{x}.first": "control.one" for x in FORMATS} | MET,
     ),
 )
@@ -187,7 +207,7 @@ CLAIMS = (
     full(
         id="fedsgm/C18",
         place="Figure 4",
-        wording="Lower participation is slower and less stable.",
+        wording="With fewer clients per round, learning is slower and less stable.",
         rule=C18,
         runs=("fresh_n3", "fresh_n10"),
         figure="figure_4",
@@ -223,7 +243,7 @@ CLAIMS = (
     full(
         id="fedsgm/C28",
         place="Table 1",
-        wording="Quantization has minimal impact on the number of rounds.",
+        wording="Quantization has minimal impact on the number of rounds that learning takes.",
         rule=C28,
         runs=(*(f"soft_{name}" for name in FORMATS), "soft_none"),
         figure="table_1",

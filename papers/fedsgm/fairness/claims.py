@@ -15,21 +15,21 @@ MODES = ("hard", "soft")
 DUALS = ("conex_dual1", "conex_dual10")
 #: Settings of IPP ConEx that train -> step size and dual step.
 ON_GRID = {
-    "conex_dual1": "ConEx, step 0.1, dual step 1",
-    "conex_dual10": "ConEx, step 0.1, dual step 10",
-    "grid_conex_lr0.1_dual100": "ConEx, step 0.1, dual step 100",
-    "grid_conex_lr0.3_dual1": "ConEx, step 0.3, dual step 1",
-    "grid_conex_lr0.3_dual10": "ConEx, step 0.3, dual step 10",
+    "conex_dual1": "ConEx with step size 0.1 and dual step 1",
+    "conex_dual10": "ConEx with step size 0.1 and dual step 10",
+    "grid_conex_lr0.1_dual100": "ConEx with step size 0.1 and dual step 100",
+    "grid_conex_lr0.3_dual1": "ConEx with step size 0.3 and dual step 1",
+    "grid_conex_lr0.3_dual10": "ConEx with step size 0.3 and dual step 10",
 }
 RHOS = ("0.1", "1", "10")
 PENALTIES = tuple(f"penalty_rho{r}" for r in RHOS)
 CENTRAL = tuple(f"central_{run}" for run in (*MODES, *PENALTIES))
-TUNED = f"penalty {stat_value('penalty.rho', 'g')}"
+TUNED = f"tuned penalty (rho = {stat_value('penalty.rho', 'g')})"
 #: The federated methods beside soft switching.
-RIVALS = {"hard": "hard", "the tuned penalty": "penalty"}
+RIVALS = {"hard switching": "hard", "the tuned penalty": "penalty"}
 #: All methods but IPP ConEx.
 OTHERS = (*MODES, "penalty", *(f"central_{m}" for m in (*MODES, "penalty")))
-TWINS = {"hard": "hard", "soft": "soft", "penalty": "tuned penalty"}
+TWINS = {"hard": "hard switching", "soft": "soft switching", "penalty": "tuned penalty"}
 
 
 def comparable(a: str, b: str, free: str = "fedavg") -> Condition:
@@ -47,27 +47,34 @@ PENALTY = Control("the tuned penalty in the place of soft switching", {"soft": "
 def late_estimates(runs: dict[str, str]) -> str:
     """Late loss and gap of some runs, each under its label."""
     return "; ".join(
-        f"{text}: late f {stat(f'{run}.f')}, late g {stat(f'{run}.g', '.2g')}"
+        f"{text}: late loss {stat(f'{run}.f')}, late gap {stat(f'{run}.g', '.2g')}"
         for text, run in runs.items()
     )
 
 
-SOLID = {"soft": "soft", "hard": "hard", TUNED: "penalty"}
+SOLID = {"soft switching": "soft", "hard switching": "hard", TUNED: "penalty"}
+PRICE = (
+    "The price of the constraint is the rise of the loss above that of FedAvg, which has no "
+    "constraint."
+)
 C22 = Rule(
     {
-        "a smaller gap": {text: of("soft.g") < of(f"{x}.g") for text, x in RIVALS.items()},
-        "a comparable loss": {text: comparable("soft", x) for text, x in RIVALS.items()},
+        "soft switching's late gap is smaller than its rival's": {
+            text: of("soft.g") < of(f"{x}.g") for text, x in RIVALS.items()
+        },
+        "the late losses of both differ by at most a quarter of the price of the constraint": {
+            text: comparable("soft", x) for text, x in RIVALS.items()
+        },
     },
     late_estimates(SOLID),
-    "Two losses are comparable if they differ by at most a quarter of the constraint's price: the "
-    "rise of the loss above that of FedAvg. Soft switching has the smaller gap and the larger "
-    "loss, so neither method is better in both.",
+    f"{PRICE} Soft switching has the smaller gap and the larger loss, so no method is better in "
+    "both.",
     control=PENALTY,
 )
 C29 = Rule(
     {
-        "a lower mean loss than every federated method": {
-            f"{text}, federated {other}": of(f"central_{x}.mean_f") < of(f"{y}.mean_f")
+        "the centralized method has the lower mean loss over the run": {
+            f"centralized {text}, federated {other}": of(f"central_{x}.mean_f") < of(f"{y}.mean_f")
             for x, text in TWINS.items()
             for y, other in TWINS.items()
         }
@@ -77,24 +84,27 @@ C29 = Rule(
         f"{text}: centralized {stat(f'central_{x}.mean_f')}, federated {stat(f'{x}.mean_f')}"
         for x, text in TWINS.items()
     ),
-    control=Control("the federated method for its twin", {f"central_{x}": x for x in TWINS}),
+    control=Control(
+        "the federated method in the place of its centralized twin",
+        {f"central_{x}": x for x in TWINS},
+    ),
 )
 C30 = Rule(
     {
-        "comparable losses": comparable("fresh_hard", "fresh_penalty", "fresh_fedavg"),
-        "both keep the gap": {
-            text: of(f"fresh_{x}.g") <= FEASIBLE * EPSILON
-            for text, x in {"hard": "hard", "tuned penalty": "penalty"}.items()
+        "the late losses differ by at most a quarter of the price of the constraint": comparable(
+            "fresh_hard", "fresh_penalty", "fresh_fedavg"
+        ),
+        f"the late gap is at most {FEASIBLE * EPSILON:g}, 5 % above its level": {
+            text: of(f"fresh_{x}.g") <= FEASIBLE * EPSILON for text, x in RIVALS.items()
         },
     },
-    late_estimates({"hard": "fresh_hard", TUNED: "fresh_penalty"}),
-    "Two losses are comparable if they differ by at most a quarter of the constraint's price: the "
-    "rise of the loss above that of FedAvg. A gap is kept if it is at most 5 % above the level.",
-    control=Control("FedAvg, without a constraint", {"fresh_hard": "fresh_fedavg"}),
+    late_estimates({"hard switching": "fresh_hard", TUNED: "fresh_penalty"}),
+    PRICE,
+    control=Control("FedAvg in the place of hard FedSGM", {"fresh_hard": "fresh_fedavg"}),
 )
 C31 = Rule(
     {
-        "a smaller gap than its federated twin": {
+        "the centralized method has the smaller late gap": {
             text: of(f"central_{x}.g") < of(f"{x}.g") for x, text in TWINS.items()
         }
     },
@@ -104,30 +114,35 @@ C31 = Rule(
         for x, text in TWINS.items()
     ),
     "A method is more conservative if its gap is smaller. The loss does not count, because the "
-    "same paragraph says that the centralized methods have the fastest loss.",
-    control=Control("the federated method for its twin", {f"central_{x}": x for x in TWINS}),
+    "same paragraph says that it falls fastest with the centralized methods.",
+    control=Control(
+        "the federated method in the place of its centralized twin",
+        {f"central_{x}": x for x in TWINS},
+    ),
 )
 C32 = Rule(
     {
-        "the smallest gap, with some setting of ConEx": any_of(
+        "some setting of ConEx has a smaller late gap than every other method": any_of(
             *(all_of(*(of(f"{run}.g") < of(f"{x}.g") for x in OTHERS)) for run in ON_GRID)
         )
     },
     late_estimates({text: run for run, text in ON_GRID.items()} | SOLID),
-    "The rule looks at every setting of ConEx that we ran and that trains; with a step size of "
-    "0.03 none trains.",
+    "The rule considers every setting in which ConEx trains. With a step size of 0.03 it never "
+    "does.",
     control=Control("hard FedSGM in the place of ConEx", dict.fromkeys(ON_GRID, "hard")),
 )
 C33 = Rule(
     {
-        "its gap oscillates less": {
+        "soft switching's gap oscillates less than its rival's": {
             text: of("fresh_soft.oscillation") < of(f"fresh_{x}.oscillation")
             for text, x in RIVALS.items()
         }
     },
     "oscillation of the gap: "
     + "; ".join(f"{text} {stat(f'fresh_{x}.oscillation')}" for text, x in SOLID.items()),
-    control=Control("the tuned penalty in the place of soft", {"fresh_soft": "fresh_penalty"}),
+    control=Control(
+        "the tuned penalty in the place of soft switching", {"fresh_soft": "fresh_penalty"}
+    ),
 )
 
 figure_7 = partial(
@@ -165,7 +180,7 @@ CLAIMS = (
     ),
     figure_7(
         id="fedsgm/C31",
-        wording="Centralized methods are more conservative.",
+        wording="Centralized methods are more conservative than federated ones.",
         rule=C31,
         runs=(*MODES, *PENALTIES, *CENTRAL),
     ),

@@ -38,7 +38,7 @@ CLAIMS = (
     full(
         id="fedsgm/C6",
         place="Figure 2, row 1",
-        wording="More local steps converge faster, with diminishing gain.",
+        wording="With more local steps the methods converge faster, with diminishing gain.",
         rule=rules.C6,
         runs=runs(SETTINGS, STEPS),
         figure="local_steps",
@@ -62,7 +62,8 @@ CLAIMS = (
     full(
         id="fedsgm/C8",
         place="Figure 2, row 2",
-        wording="Higher participation converges faster and more steadily, for both modes.",
+        wording="With more clients per round, both switching modes converge faster and more "
+        "steadily.",
         rule=rules.C8,
         runs=runs(MODES, MEMBERS),
         figure="participation",
@@ -70,8 +71,8 @@ CLAIMS = (
     full(
         id="fedsgm/C9",
         place="Figure 6",
-        wording="Penalty-FedAvg with rho = 0.001 or 0.5 is infeasible, with rho = 100 slow or "
-        "poor.",
+        wording="Penalty-FedAvg is infeasible with rho = 0.001 or 0.5, and slow or poor with rho = "
+        "100.",
         rule=rules.C9,
         runs=TUNING,
         figure="figure_6",
@@ -80,7 +81,7 @@ CLAIMS = (
     full(
         id="fedsgm/C10",
         place="Figure 6",
-        wording="The right penalty is hard to find.",
+        wording="The right penalty rho of Penalty-FedAvg is hard to find.",
         rule=rules.C10,
         runs=TUNING,
         figure="figure_6",
@@ -89,7 +90,8 @@ CLAIMS = (
     full(
         id="fedsgm/C11",
         place="Figure 2, row 3",
-        wording="With K/d = 0.1 the method converges thanks to error feedback, but more slowly.",
+        wording="With Top-K at K/d = 0.1 the method converges thanks to error feedback, but more "
+        "slowly.",
         rule=rules.C11,
         runs=(*runs(MODES, ("", "_K1", "_nofeedback")), *runs(MODES, ("_all", "_all_K1"))),
         figure="compression",
@@ -113,7 +115,7 @@ CLAIMS = (
     full(
         id="fedsgm/C13",
         place="Figure 5",
-        wording="beta = 20 is more conservative than beta = 40.",
+        wording="Soft switching is more conservative with beta = 20 than with beta = 40.",
         rule=rules.C13,
         runs=runs(("soft", "soft_all"), ("", "_beta20")),
         figure="figure_5",
@@ -130,7 +132,7 @@ CLAIMS = (
     full(
         id="fedsgm/C15",
         place="Figure 5",
-        wording="A large beta approaches hard switching.",
+        wording="Soft switching with a large beta approaches hard switching.",
         rule=rules.C15,
         runs=(*SETTINGS, *runs(("soft", "soft_all"), ("_beta20", "_beta4000"))),
         figure="figure_5",
@@ -146,15 +148,15 @@ CLAIMS = (
     full(
         id="fedsgm/C24",
         place="Section 3.2",
-        wording="Even if the mean gradients are aligned, the drift of the clients leaves a "
-        "skewness.",
+        wording="Even if the mean gradients of objective and constraint are aligned, the drift of "
+        "the clients leaves a skewness.",
         rule=rules.C24,
         runs=("hard",),
     ),
     full(
         id="fedsgm/C26",
         place="Figure 2, row 2",
-        wording="With all clients the method matches the centralized case.",
+        wording="With all clients per round the method matches centralized training.",
         rule=rules.C26,
         runs=tuple(f"fresh_{run}" for run in runs(MODES, ("_all", "_central"))),
         figure="figure_1",
@@ -162,7 +164,7 @@ CLAIMS = (
     full(
         id="fedsgm/C27",
         place="Figures 5 and 6",
-        wording="beta is far easier to tune than rho.",
+        wording="The sharpness beta is far easier to tune than the penalty rho.",
         rule=rules.C27,
         runs=(
             *runs(("soft",), ("", *(f"_beta{b}" for b in ("20", "80", "120", "400", "4000")))),
@@ -175,7 +177,8 @@ CLAIMS = (
         id="fedsgm/P3",
         paper="ours",
         place="prediction",
-        wording="A fixed penalty ends feasible exactly if it exceeds the multiplier of its split.",
+        wording="A run with a fixed penalty ends feasible exactly if the penalty exceeds the "
+        "multiplier of the data split.",
         rule=rules.P3,
         runs=(*(f"penalty_all_rho{r}" for r in RHOS), "soft_all"),
         needs=Needs(parameters=("rhos",)),

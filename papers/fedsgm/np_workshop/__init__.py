@@ -42,8 +42,8 @@ PARAMETERS = parameters(
     betas=("sharpnesses of the sweep", (5.0, 10.0, 40.0, 60.0, 200.0), (5.0, 200.0)),
     fraction=("K/d of the Rand-K uplink", 0.1),
     local_steps=("local steps E", 5),
-    fresh=("seeds that C25 alone is judged by", tuple(range(1000, 1400)), (1000, 1001)),
-    settle_rounds=("rounds of the uncompressed runs behind P1 and P2", 2000, 120),
+    fresh=("seeds that judge claim C25 alone", tuple(range(1000, 1400)), (1000, 1001)),
+    settle_rounds=("rounds of the uncompressed runs for predictions P1 and P2", 2000, 120),
     many=("whether the settings that the paper leaves open are run", True, False),
 )
 

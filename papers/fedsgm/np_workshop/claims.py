@@ -12,6 +12,7 @@ from papers.kit.rules import Condition, Control, Rule, Size, alike, between, mos
 EPSILON = 0.1
 START = log(2)  # f and g at w = 0
 MAIN = ("hard", "soft")
+CURVES = {"f": "objective", "g": "constraint"}
 SWAPPED = Control("hard and soft switching exchanged", {"hard": "soft", "soft": "hard"})
 
 workshop = partial(Claim, paper="W")
@@ -27,10 +28,15 @@ def predicted(what: str, key: str) -> str:
 
 
 FREE = Rule(
-    {"late f at most 5 % above hard switching": of("soft_beta200.f") <= 1.05 * of("hard.f")},
-    f"late f of soft switching divided by that of hard switching: {stat('loss_ratio.beta200')}",
+    {
+        "the late objective with beta = 200 is at most 5 % above hard switching's": of(
+            "soft_beta200.f"
+        )
+        <= 1.05 * of("hard.f")
+    },
+    f"late objective, soft switching divided by hard switching: {stat('loss_ratio.beta200')}",
     "The margin of 5 % is ours.",
-    control=Control("beta = 5 in the place of this", {"soft_beta200": "soft_beta5"}),
+    control=Control("beta = 5 in the place of beta = 200", {"soft_beta200": "soft_beta5"}),
 )
 
 
@@ -38,12 +44,15 @@ def recovers(soft: str) -> Rule:
     """That soft switching behaves as hard switching does."""
     return Rule(
         {
-            "late f within 5 % of hard switching": within_5("f", soft),
-            "late g within 5 % of hard switching": within_5("g", soft),
+            "the late objective is within 5 % of hard switching's": within_5("f", soft),
+            "the late constraint is within 5 % of hard switching's": within_5("g", soft),
         },
-        "; ".join(f"late {k}: soft {stat(f'{soft}.{k}')}, hard {stat(f'hard.{k}')}" for k in "fg"),
+        "; ".join(
+            f"late {words}: soft {stat(f'{soft}.{k}')}, hard {stat(f'hard.{k}')}"
+            for k, words in CURVES.items()
+        ),
         "The margin of 5 % is ours.",
-        control=Control("beta = 5 in the place of this", {soft: "soft_beta5"}),
+        control=Control("beta = 5 in the place of the larger beta", {soft: "soft_beta5"}),
     )
 
 
@@ -54,64 +63,85 @@ def within_5(k: str, soft: str) -> Condition:
 
 C1 = Rule(
     {
-        "f is driven down": {m: of(f"{m}.f") < START / 4 for m in MAIN},
-        "g is brought to its level": {m: of(f"{m}.g") <= 1.05 * EPSILON for m in MAIN},
+        f"the late objective falls below ln2/4 (= {START / 4:.3f})": {
+            f"{m} switching": of(f"{m}.f") < START / 4 for m in MAIN
+        },
+        f"the late constraint is at most {1.05 * EPSILON:g}, 5 % above its level": {
+            f"{m} switching": of(f"{m}.g") <= 1.05 * EPSILON for m in MAIN
+        },
     },
-    "; ".join(f"{m}: late f {stat(f'{m}.f')}, late g {stat(f'{m}.g')}" for m in MAIN),
-    "The objective is driven down if it ends below a quarter of log 2, its value at the start. The "
-    f"constraint is at its level if it is at most 5 % above {EPSILON:g}.",
-    control=Control("the step size 0.01", {m: f"{m}_lr0.01" for m in MAIN}),
+    "; ".join(
+        f"{m} switching: late objective {stat(f'{m}.f')}, late constraint {stat(f'{m}.g')}"
+        for m in MAIN
+    ),
+    "Late values are means over the last 20 of 100 rounds.",
+    control=Control("the step size 0.01 in the place of 0.3", {m: f"{m}_lr0.01" for m in MAIN}),
 )
 C2 = Rule(
     {
-        "hard violates again after its first feasible round": of("hard.after") > 0,
-        "soft never does": most("soft.after") <= 0,
+        "hard switching violates the constraint after its first feasible round": of("hard.after")
+        > 0,
+        "soft switching never violates the constraint after its first feasible round": most(
+            "soft.after"
+        )
+        <= 0,
     },
     "; ".join(
-        f"{m}: {stat(f'{m}.after')} that violate after the first feasible one, standard deviation "
-        f"of late g {stat(f'{m}.jitter')}"
+        f"{m} switching: {stat(f'{m}.after')} with a violation after the first feasible one, "
+        f"standard deviation of the late constraint {stat(f'{m}.jitter')}"
         for m in MAIN
     ),
     control=SWAPPED,
 )
 C3 = Rule(
-    {"about four times fewer": between("ratio.lr1", *multiverse.ABOUT)},
+    {
+        "hard switching has 2.83 to 5.66 times the violating rounds of soft switching": between(
+            "ratio.lr1", *multiverse.ABOUT
+        )
+    },
     f"violating rounds at step size 1, hard divided by soft: {stat('ratio.lr1', '.2g')}",
-    "The full paper tries the step sizes 1, 0.1, 0.01, ... and draws the best, which is 1 here.",
+    "The full paper tries the step sizes 1, 0.1, 0.01, ... and plots the best, which is 1 here.",
     control=Control("hard switching against itself", {"ratio.lr1": "control.one"}),
     sizes=(Size("ratio.lr1", 4.0, "text on Figure 1"),),
 )
 C25 = Rule(
-    {"narrower bands": {k: of(f"fresh_soft.band_{k}") < of(f"fresh_hard.band_{k}") for k in "fg"}},
-    "distance of the seeds' curves from their median, soft minus hard: "
+    {
+        "the seeds' curves are closer to their median with soft than with hard switching": {
+            words: of(f"fresh_soft.band_{k}") < of(f"fresh_hard.band_{k}")
+            for k, words in CURVES.items()
+        }
+    },
+    "mean distance of the seeds' curves from their median, soft minus hard: "
     + "; ".join(
-        f"{k} {stat(f'fresh.band_{k}_more', '+.2f')}, on the 60 seeds of the "
+        f"{words} {stat(f'fresh.band_{k}_more', '+.2f')}, on the 60 seeds of the "
         f"other claims {stat(f'main.band_{k}_more', '+.2f')}"
-        for k in "fg"
+        for k, words in CURVES.items()
     ),
-    "The rule uses 400 seeds that nothing else uses. They detect, with 90 % power, the difference "
-    "that the 60 seeds of the other claims showed.",
+    "The rule uses 400 seeds of its own. With 90 % power they detect the difference that the 60 "
+    "seeds of the other claims showed.",
     control=Control("hard switching in the place of soft", {"fresh_soft": "fresh_hard"}),
 )
 P1 = Rule(
     {
-        "within a quarter of the predicted share": alike(
+        "the share of constraint rounds is within a quarter of its prediction": alike(
             of("share.measured"), of("share.predicted"), of("share.predicted")
         )
     },
     predicted("share of constraint rounds", "share"),
-    "The formula is an approximation: the interval of the difference excludes zero.",
+    "The formula is only an approximation: the interval of measured minus predicted share "
+    "excludes zero.",
     control=Control(
-        "one half of the rounds, whatever the multiplier", {"share.predicted": "control.half"}
+        "a predicted share of one half, whatever the multiplier",
+        {"share.predicted": "control.half"},
     ),
 )
 P2 = Rule(
     {
-        "difference at most 0.01": of("level.gap") <= 0.1 * EPSILON,
-        "no violation after the first feasible round": most("settled.after") <= 0,
+        "the late constraint is within 0.01 of its prediction": of("level.gap") <= 0.1 * EPSILON,
+        "no round after the first feasible one violates the constraint": most("settled.after") <= 0,
     },
-    predicted("g", "level"),
-    control=Control("a level of epsilon itself", {"level.gap": "control.level_gap"}),
+    predicted("late constraint", "level"),
+    control=Control("a predicted level of epsilon itself", {"level.gap": "control.level_gap"}),
 )
 
 CLAIMS = (
@@ -127,7 +157,8 @@ CLAIMS = (
     workshop(
         id="fedsgm/C2",
         place="Figure 1",
-        wording="Hard switching oscillates around the level, soft switching stays feasible.",
+        wording="Hard switching oscillates around the level of the constraint; soft switching "
+        "stays feasible.",
         rule=C2,
         runs=MAIN,
         figure="figure_1",
@@ -151,7 +182,7 @@ CLAIMS = (
     workshop(
         id="fedsgm/C4",
         place="text on Figure 1",
-        wording="The gain in feasibility does not compromise the convergence behaviour.",
+        wording="The gain of soft switching in feasibility does not compromise its convergence.",
         rule=multiverse.C4,
         runs=multiverse.WORKSHOP,
         figure="sharpness",
@@ -177,7 +208,8 @@ CLAIMS = (
     workshop(
         id="fedsgm/C25",
         place="text on Figure 1",
-        wording="Soft switching has narrower bands over the seeds.",
+        wording="The curves of soft switching have narrower bands over the seeds than those of "
+        "hard switching.",
         rule=C25,
         runs=("fresh_hard", "fresh_soft"),
         figure="figure_1",
@@ -185,14 +217,14 @@ CLAIMS = (
     ours(
         id="fedsgm/P1",
         wording="Hard switching spends a share lambda/(1 + lambda) of its late rounds on the "
-        "constraint.",
+        "constraint, where lambda is the multiplier of the constraint.",
         rule=P1,
         runs=("hard_settled",),
     ),
     ours(
         id="fedsgm/P2",
-        wording="Soft switching settles at g = epsilon - 1/(beta (1 + lambda)), below the level, "
-        "so that violations stop after the descent.",
+        wording="Soft switching settles at g = epsilon - 1/(beta (1 + lambda)), where lambda is "
+        "the multiplier. This is below the level, so violations stop after the descent.",
         rule=P2,
         runs=("soft_settled",),
     ),

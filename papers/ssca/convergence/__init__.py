@@ -30,13 +30,13 @@ PARAMETERS = parameters(
     evaluate_every=("rounds between two evaluations", 5),
     sgd_every=("rounds between two evaluations of SGD", 10),
     batches=(
-        "batches of a client with samples; over features of all clients together",
+        "batch of a client, or of all clients if features are split",
         claims.BATCHES,
         (10,),
     ),
     levels=("levels U of the constrained algorithms", LEVELS, (1.0,)),
     rates=("the grid of SGD's first step sizes", claims.RATES, (0.3, 3.0)),
-    falls=("the grid of the exponents with which they fall", claims.FALLS, (0.0,)),
+    falls=("the grid of the exponents with which SGD's step sizes fall", claims.FALLS, (0.0,)),
     start_seeds=(
         "seeds of the runs from He's start, with the smallest batch",
         tuple(range(10)),

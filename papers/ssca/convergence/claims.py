@@ -55,18 +55,18 @@ def each(measure: str, *numbers: int) -> str:
 
 C8 = Rule(
     {
-        "the server's work is proportional to d": by_number(
+        f"the work of the server is proportional to d within {100 * NEAR_LINEAR:g} %": by_number(
             lambda k: near(f"alg_{k}.linearity", 1, NEAR_LINEAR), 1, 2
         ),
-        "a client's work is of the order of SGD's": by_number(
+        f"the work of a client is at most {ALIKE:g} times that of SGD": by_number(
             lambda k: value(f"alg_{k}.client_ratio") <= ALIKE, *ALGORITHMS
         ),
     },
     "numbers that the server writes per parameter and round, Algorithms 1 / 2: "
     f"{each('per_parameter', 1, 2)}; numbers that the clients write, divided by those of SGD, "
     "Algorithms 1 / 2 / 3 / 4: " + each("client_ratio", *ALGORITHMS),
-    note=f"Of the order of SGD's means at most {ALIKE:g} times as much. SGD's messages also carry "
-    "its step size, so SSCA's messages may be shorter.",
+    note="The factor is ours. The messages of SGD also carry its step size, so those of SSCA may "
+    "be shorter.",
     control=Control(
         "server work that grows like the square of d, and clients that do twice the work of SGD",
         {f"alg_{k}.linearity": 2.0 for k in ALGORITHMS}
@@ -75,10 +75,10 @@ C8 = Rule(
 )
 C12 = Rule(
     {
-        "the messages are those of the paper's list": by_number(
+        "the messages of a round are those that the paper lists": by_number(
             lambda k: value(f"alg_{k}.wrong_messages") <= 0, *ALGORITHMS
         ),
-        "the bits of the runs are those that the list implies": by_number(
+        "the number of bits that the runs send follows from the list": by_number(
             lambda k: value(f"alg_{k}.bits_off") <= 0, *ALGORITHMS
         ),
     },
@@ -91,8 +91,11 @@ C12 = Rule(
 LEFT = {f"B = {b}": f"privacy.free_B{b}" for b in leaks.BATCHES}
 C13 = Rule(
     {
-        "one sample is not found": least("privacy.error_B1") > 0.01,
-        "a batch is not isolated": {text: least(key) >= 1 for text, key in LEFT.items()},
+        "a single sample is recovered only with an error above 0.01": least("privacy.error_B1")
+        > 0.01,
+        "a batch can change in some direction without changing its message": {
+            text: least(key) >= 1 for text, key in LEFT.items()
+        },
     },
     lambda n: (
         "largest error of the sample that is recovered from the message: "
@@ -102,11 +105,11 @@ C13 = Rule(
         + f"; the same number for the messages to the other clients where features are split: "
         f"{n['privacy.free_clients'].value:g}"
     ),
-    note="The paper calls a message safe if its equations have infinitely many solutions. For one "
-    "sample we prove that they have exactly one solution. Larger batches are tried on small "
-    "networks with known labels.",
+    note="The paper calls a message safe if its equations have infinitely many solutions. We prove "
+    "that they have only one for a single sample. Larger batches are tried on small networks with "
+    "known labels.",
     control=Control(
-        "messages that are the samples",
+        "messages that consist of the samples",
         {"privacy.error_B1": 0.0} | dict.fromkeys(LEFT.values(), 0.0),
     ),
 )
@@ -153,13 +156,10 @@ STEPS = ((1, 10), (10, 100))  # C1: a batch and the next larger one
 TWICE = {10: 5, 100: 50}  # C3: batch -> that of SGD with two steps
 
 NEEDS = Needs(parameters=("rates", "falls"), dead=SEARCHED)
-AVERAGE = (
-    "Faster means a lower cost on average over the rounds, since the paper shows curves but names "
-    "no measure."
-)
+AVERAGE = "The paper shows curves, but names no measure of speed."
 OPEN = (
-    "The paper does not print the initialization. With one sample per client the winner depends on "
-    "it, so the paper's text does not decide this case."
+    "The paper does not print the initialization, on which the winner depends for one sample per "
+    "client."
 )
 STORED, WIDE = (
     "a start uniform within 1 / sqrt(inputs)",
@@ -180,7 +180,7 @@ def steps(split: str, measure: str) -> Parts:
     if not measure.startswith("cost"):  # that of the constrained algorithms is held at U
         kinds |= {f"Algorithm {limited}, U = {u:g}": f"limit_U{u:g}" for u in LEVELS}
     return {
-        f"{text}, B = {large} below B = {small}": of(
+        f"{text}, B = {large} against B = {small}": of(
             f"{split}_{kind}_B{large}_vs_B{small}.{measure}"
         )
         < 0
@@ -206,9 +206,9 @@ def against(pairs: Mapping[str, tuple[str, str]], note: str = "") -> Rule:
         said.append(f"{text}: {apart}, {theirs} ({' against '.join(curves)})")
     when = ", ".join(map(str, LOOKS))
     return Rule(
-        {"a lower cost on average over the rounds": primary},
+        {"SSCA's mean cost over the rounds is below SGD's": primary},
         "mean cost of SSCA minus that of SGD, and the mean cost of SGD (in brackets the costs of "
-        f"both at t = {when}): {'; '.join(said)}",
+        f"both in rounds {when}): {'; '.join(said)}",
         note=f"{AVERAGE} {note}".strip(),
         control=EXCHANGED,
     )
@@ -225,7 +225,7 @@ def from_he(split: str) -> Reading:
     kind = f"{HE}{split}"
     return Reading(
         WIDE,
-        one_step(split, 1, before=HE, note=OPEN),
+        one_step(split, 1, before=HE),
         (f"{kind}_ssca_B1", *grid(f"{kind}_sgd", 1)),
         NEEDS,
     )
@@ -239,8 +239,8 @@ def alike(batch: int) -> Condition:
 
 C1 = Rule(
     {
-        "a lower cost on average over the rounds": both("area"),
-        "a lower cost at round 100": both("cost_100"),
+        "the larger batch has the lower mean cost over the rounds": both("area"),
+        "the larger batch has the lower cost at round 100": both("cost_100"),
     },
     "mean cost over the rounds at B = "
     + " / ".join(map(str, BATCHES))
@@ -248,8 +248,8 @@ C1 = Rule(
     + "; ".join(f"{split} {areas(*OWN[split])}" for split in SPLITS)
     + "; cost at round 10 with B = 100 minus that with B = 10: "
     + ", ".join(stat(f"{s}_ssca_B100_vs_B10.cost_10", "+.2g") for s in SPLITS),
-    note="The rule does not ask that the larger batch has the lower cost in every round, because "
-    "the largest batch overshoots in the first ten.",
+    note="The rule does not compare single rounds, because the largest batch overshoots in the "
+    "first ten.",
     control=EXCHANGED,
 )
 C2, C4 = (one_step(split, *BATCHES, note=OPEN) for split in SPLITS)
@@ -260,17 +260,20 @@ C3 = against(
     }
 )
 C5 = Rule(
-    {"much the same cost on average over the rounds": {f"B = {b}": alike(b) for b in BATCHES}},
-    "mean cost over the rounds with features split minus that with samples split, and the latter: "
+    {
+        f"the mean costs of both splits over the rounds differ by less than {100 * CLOSE:g} %": {
+            f"B = {b}": alike(b) for b in BATCHES
+        }
+    },
+    "mean cost over the rounds, features split minus samples split, and with samples split: "
     + "; ".join(
         f"B = {b}: {stat(f'features_vs_samples_ssca_B{b}.area', '+.2g')}, "
         + stat_value(f"samples_ssca_B{b}.area")
         for b in BATCHES
     ),
-    note="About as fast means that the mean costs differ by less than a tenth. We chose this "
-    "margin.",
+    note="The margin is ours.",
     control=Control(
-        "another batch in the place of another split",
+        "the effect of another batch in the place of that of another split",
         {f"features_vs_samples_ssca_B{b}.area": "samples_ssca_B10_vs_B1.area" for b in BATCHES},
     ),
 )
@@ -278,7 +281,7 @@ CLAIMS = (
     claim(
         id="ssca/C1",
         place="Figures 2, 3",
-        wording="A larger batch converges faster, for every algorithm.",
+        wording="With a larger batch every algorithm of the paper converges faster.",
         rule=C1,
         runs=(*OWN["samples"], *OWN["features"], *LIMITS),
         figure="figure_2",
@@ -319,8 +322,8 @@ CLAIMS = (
     claim(
         id="ssca/C5",
         place="Figures 2, 3",
-        wording="With equally many gradients in all, SSCA is about as fast with features split as "
-        "with samples split.",
+        wording="With the same total number of gradients, SSCA is about as fast with features "
+        "split as with samples split.",
         rule=C5,
         runs=(*OWN["samples"], *OWN["features"]),
         figure="figure_3",

@@ -31,10 +31,10 @@ PARAMETERS = parameters(
         (100,),
     ),
     levels=("levels U of the cost", claims.LEVELS, (0.6,)),
-    penalties=("first penalties c of the runs in which it grows", claims.PENALTIES, (30.0,)),
-    growth=("factor by which it grows, a whole number", 10),
-    patience=("rounds between two looks at the slack", 50, 20),
-    tolerance=("slack up to which it stays", 1e-3),
+    penalties=("first penalties c of the runs in which c grows", claims.PENALTIES, (30.0,)),
+    growth=("factor by which c grows, a whole number", 10),
+    patience=("rounds between two checks of the slack", 50, 20),
+    tolerance=("slack up to which c stays", 1e-3),
     **common.TASK,
 )
 

@@ -38,10 +38,10 @@ def kept(steps: str) -> Rule:
         return "; ".join(told)
 
     return Rule(
-        {"every model is strictly below U": {cell: most(key) < 0 for cell, key in cells.items()}},
+        {"every returned model has F < U": {cell: most(key) < 0 for cell, key in cells.items()}},
         measured,
-        note="The paper's sentence is about the models that are returned. So each of them counts, "
-        "and not their mean. The paper does not print U.",
+        note="The claim is about the returned models, so each of them counts, and not their mean. "
+        "The paper does not print U, so the levels are ours.",
         control=Control(
             "a penalty that starts at 1, below the multiplier",
             {f"limit_{steps}_U{u:g}": f"limit_c1_U{u:g}" for u in LEVELS},
@@ -56,7 +56,7 @@ def thirds(run: str) -> tuple[str, ...]:
 C7 = kept("paper")
 C10 = Rule(
     {
-        "the gradient falls from each third of the run to the next": {
+        "the mean gradient falls from each third of the run to the next": {
             f"B = {b}": falls(*thirds(f"ssca_valid_B{b}")) for b in BATCHES
         }
     },
@@ -67,18 +67,18 @@ C10 = Rule(
         f"{stat(f'ssca_valid_B{b}.gradient_share')}, {stat(f'ssca_valid_B{b}.fall')}"
         for b in BATCHES
     ),
-    note="A finite run cannot show a limit. The rule asks whether the gradient keeps falling, and "
-    "not by how much.",
+    note="A finite run cannot show a limit, so the rule only asks whether the gradient keeps "
+    "falling.",
     control=Control(
         "step sizes that break (6)", {f"ssca_valid_B{b}": f"ssca_paper_B{b}" for b in BATCHES}
     ),
 )
 C11 = Rule(
     {
-        "the slack falls as c grows": {
+        "the last slack of the run is below the first": {
             where: of(f"{run}.slack_end") < of(f"{run}.slack_first") for where, run in RUNS.items()
         },
-        f"the last slack is below {NO_SLACK:g}, up to which c stays": {
+        f"the last slack is below {NO_SLACK:g}, where c stops growing": {
             where: of(f"{run}.slack_end") < NO_SLACK for where, run in RUNS.items()
         },
     },
@@ -87,10 +87,11 @@ C11 = Rule(
         f"last c {stat_value(f'{run}.penalty_end')}"
         for where, run in RUNS.items()
     ),
-    note="A finite run cannot show a limit. The rule asks whether the slack is on the way to zero. "
+    note="A finite run cannot show a limit, so the rule asks whether the slack approaches zero. "
     "Here c grows within a run, whereas the theorem is about a sequence of limit points.",
     control=Control(
-        "the first penalty", {f"{run}.slack_end": f"{run}.slack_first" for run in RUNS.values()}
+        "the slack at the first penalty",
+        {f"{run}.slack_end": f"{run}.slack_first" for run in RUNS.values()},
     ),
 )
 

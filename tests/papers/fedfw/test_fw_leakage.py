@@ -156,7 +156,7 @@ def test_the_first_step_with_a_picture():
 # The rule
 
 
-GRADIENT, ORACLE = "from gradients better than from", "from the l2 oracle better than from"
+GRADIENT, ORACLE = "higher from gradients than from", "higher from answers of the l2 oracle than"
 
 
 @pytest.mark.parametrize("rule", [C12, C12_CODE])
