@@ -364,7 +364,7 @@ class Rule:
         return Outcome(
             "not judged" if idle else _verdict({*parts.values()}),
             self._measured(numbers),
-            f"not judged, because {'; '.join(idle)}" if idle else _reason(parts),
+            f"not judged, because {'; '.join(idle)}" if idle else _reason(self.primary, parts),
             parts,
             f"{self.control.what}: {control or 'not among these runs'}" if self.control else "",
             compare_sizes(self.sizes, numbers),
@@ -454,9 +454,19 @@ def _verdict(states: set[str]) -> Verdict:
     return "undecided"
 
 
-def _reason(parts: Mapping[str, str]) -> str:
+def _reason(primary: Parts, states: Mapping[str, str]) -> str:
+    """The parts that fail or are undecided; of a group its cells, unless all of them do."""
     told = []
     for state, words in (("fails", "does not hold"), ("undecided", "undecided")):
-        if names := [name for name, found in parts.items() if found == state]:
+        names = []
+        for label, part in primary.items():
+            if isinstance(part, Condition):
+                names += [label] * (states[label] == state)
+                continue
+            keys = dict(zip(part, flatten({label: part}), strict=True))
+            cells = [cell for cell, key in keys.items() if states[key] == state]
+            some = ", ".join(cells) if len(cells) < len(part) or not label else ""
+            names += [": ".join(filter(None, (label, some)))] * bool(cells)
+        if names:
             told.append(f"{words}: {'; '.join(names)}")
     return ". ".join(told)
