@@ -25,10 +25,10 @@
 # %% tags=["parameters"]
 profile = "full"  # "full": three problems, ten seeds; "quick": two problems, two methods, short runs
 problems = None  # the problems: full np, pair, sparse; quick np, sparse
-methods = None  # the methods, those that do not apply left out problem by problem: full hard, soft, ... scalar; quick soft, fedfw
+methods = None  # the methods; each problem leaves out those that do not apply: full hard, soft, ... scalar; quick soft, fedfw
 seeds = None  # seeds; each fixes the data or their split, and the batches: full 0 to 9; quick 0, 1, 2
 passes = None  # gradients of every client in a run: the budget of every configuration: full 1200; quick 60
-local_steps = None  # local steps E of the methods that have them: full 5; quick 2
+local_steps = None  # local steps E of the methods with local steps: full 5; quick 2
 batch = 64  # largest batch of a client, on the problems with minibatches
 grid = None  # configurations of every method: full 15; quick 4
 stand_in = None  # 0: the files of Adult; else that many generated people in their place: full 0; quick 2000

@@ -44,16 +44,16 @@
 # %% tags=["parameters"]
 profile = "full"  # "full": T up to 10000, all sweeps; "quick": T up to 60, short sweeps
 seeds = None  # instances, of twelve kinds in turn; a seed also fixes participants and batches: full 0 to 11; quick 0, 1
-rounds = None  # T where it is not varied: full 1000; quick 60
-horizons = None  # T of the sweep: full 30, 100, 300, 1000, 3000, 10000; quick 20, 40, 60
+rounds = None  # rounds T where T is not varied: full 1000; quick 60
+horizons = None  # rounds T of the sweep over T: full 30, 100, 300, 1000, 3000, 10000; quick 20, 40, 60
 local_steps = 2  # local steps E
-participants = 5  # n of the theorems with sampled clients, of ten
+participants = 5  # clients a round, of 10, for the theorems with sampled clients
 up = 0.5  # K/d of the uplink, Top-K or Rand-K
 down = 0.5  # K/d of the downlink
 threshold_factors = None  # multiples of the prescribed threshold: full 0, 0.03, 0.1, 0.3, 1; quick 0, 0.1, 1
 step_factors = None  # multiples of the prescribed step size: full 1, 3, 10; quick 1
-stairs = None  # T on the hard instance: full 10, 30, 100, 300, 1000; quick 10, 30
-stairs_local_steps = None  # E on the hard instance, where E T is the largest of these T: full 2, 5, 10; quick 5
+stairs = None  # rounds T on the hard instance: full 10, 30, 100, 300, 1000; quick 10, 30
+stairs_local_steps = None  # local steps E on the hard instance; E T is the largest of stairs: full 2, 5, 10; quick 5
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 

@@ -27,9 +27,9 @@
 profile = "full"  # "full": all pictures, 100 clients; "quick": stand-ins, six clients, no CIFAR-10
 seeds = None  # seeds; each fixes start, split, participants and batches: full 0; paper 0, 1, 2
 gram_rounds = None  # rounds with two grey tasks in which the Gram estimates are measured: full 30; quick 1; paper 300
-colour_rounds = None  # such rounds on CIFAR-10 with digits; 0: none: full 2; quick 0; paper 300
-attribute_rounds = None  # such rounds with forty attributes; 0: none: full 3; quick 1; paper 300
-attribute_participants = None  # clients a round there: full 6; quick 2; paper 10
+colour_rounds = None  # the same number on CIFAR-10 with digits; 0: none: full 2; quick 0; paper 300
+attribute_rounds = None  # the same number with forty attributes; 0: none: full 3; quick 1; paper 300
+attribute_participants = None  # clients a round with forty attributes: full 6; quick 2; paper 10
 progress_rounds = None  # rounds in which local progress is measured: full 40; quick 2; paper 300
 equal_rounds = None  # rounds in which FSMGDA's local training has FedCMOO's step size: full 12; quick 1; paper 300
 source = None  # 0: the paper's pictures, 2: stand-ins of scikit-learn's digits, without a download: full 0; quick 2

@@ -48,7 +48,7 @@ molecules = None  # training molecules of all clients together: full 40000; quic
 test_molecules = None  # test molecules on which the losses of the figures are measured: full 500; quick 20
 evaluate_every = 1  # rounds between two evaluations
 objectives = None  # numbers of objectives M of the one-round runs whose uploads are counted: full 2, 5, 11, 40; quick 2
-count_dim = None  # parameters d of the model in these: full 20000; quick 2000
+count_dim = None  # parameters d of the model in the one-round runs: full 20000; quick 2000
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 

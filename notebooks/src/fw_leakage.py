@@ -36,7 +36,7 @@ data = None  # data sets: full mnist, cifar10; quick digits
 networks = None  # networks: one hidden layer of sigmoids, and a LeNet without pooling: full mlp, lenet
 hidden = 32  # hidden cells of the mlp
 radius = 10.0  # radius of the balls
-sharpness = 20.0  # of the softened arg max that the attacker of l1 messages uses
+sharpness = 20.0  # sharpness of the softened arg max with which l1 messages are attacked
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
