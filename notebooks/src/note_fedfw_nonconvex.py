@@ -13,16 +13,16 @@
 # %% [markdown]
 # # FedFW: rates for losses that are not convex
 #
-# For losses that are not convex, {cite}`dadras2024fedfw` run Federated Frank-Wolfe with a constant step and a constant
-# penalty, which depend on the number of rounds. Their Theorem 2 bounds the smallest Frank-Wolfe gap. This note proves
-# the theorem, also for clients that take part at random. It uses the setting, the notation and {prf:ref}`fw-lemma-1` to
-# {prf:ref}`fw-lemma-2` of the [note on convex losses](note_fedfw.ipynb). In titles D is the paper; numbers in plain
-# brackets are its equations.
+# For losses that are not convex, {cite}`dadras2024fedfw` run Federated Frank-Wolfe with a constant step and penalty,
+# chosen for the number of rounds. This note proves their Theorem 2, a bound of the smallest Frank-Wolfe gap, also for
+# clients that take part at random. It uses the setting, the notation and {prf:ref}`fw-lemma-1` to {prf:ref}`fw-lemma-2`
+# of the [note on convex losses](note_fedfw.ipynb). In titles D is the paper; numbers in plain brackets are its
+# equations.
 #
 # There are two findings. First, **Theorem 2 is right**, except for the constant $G$ of Lemma 2 and, for sampled
-# clients, a factor $\big(1+\frac1{qT}\big)^{2/3}$ in one term of (65). Second, **the theorem has a shorter form**, in
-# which the surrogate's gap bounds the gap at the mean directly, without a bound of the distance. For the best penalty
-# this form does not contain the number of clients ({prf:ref}`fwn-corollary`).
+# clients, a factor $\big(1+\frac1{qT}\big)^{2/3}$ in one term of (65). Second, **the theorem has a shorter form**,
+# without a bound of the distance. For the best penalty this form does not contain the number of clients
+# ({prf:ref}`fwn-corollary`).
 
 # %% [markdown]
 # ## Setting
@@ -35,8 +35,8 @@
 # \eta_t=\eta=P^{-2/3},\qquad\lambda_t=\lambda=\lambda_0P^{1/3}.
 # $$ (eq-fwn-schedule)
 #
-# With a constant penalty, the surrogate $\hat F_t=\hat F_T$ is the same function in all rounds. The losses $f_i$ are
-# $L$-smooth on $\mathcal D$ and need not be convex. Let
+# So the surrogate $\hat F_t=\hat F_T$ is the same in all rounds. The losses $f_i$ are $L$-smooth on $\mathcal D$ and
+# need not be convex. Let
 #
 # $$
 # \mathcal E=F(x^1)-\frac1n\sum_i\min_{\mathcal D}f_i .
@@ -100,8 +100,8 @@
 # ```{prf:proof}
 # Since $\bar X\in\mathcal D^n$,
 # $\widehat{\operatorname{gap}}\ge\langle\nabla\hat F_T(X),X-\bar X\rangle=\langle\nabla\hat F(X),X-\bar X\rangle+\lambda\operatorname{dist}^2\ge-G\operatorname{dist}+\lambda\operatorname{dist}^2$.
-# Solve this quadratic inequality for the distance and use $\sqrt{a+b}\le\sqrt a+\sqrt b$. To obtain
-# {eq}`eq-fwn-distance`, insert $\widehat{\operatorname{gap}}\le B_T$.
+# Solve for the distance and use $\sqrt{a+b}\le\sqrt a+\sqrt b$. For {eq}`eq-fwn-distance`, insert
+# $\widehat{\operatorname{gap}}\le B_T$.
 # ```
 #
 # ```{prf:lemma} From the models to their mean
@@ -139,7 +139,8 @@
 # ```{prf:theorem} D Theorem 2, with participation
 # :label: fwn-theorem
 #
-# With the schedule {eq}`eq-fwn-schedule` and $B_T$ of {eq}`eq-fwn-surrogate`,
+# Let the $f_i$ be $L$-smooth on $\mathcal D$. With the schedule {eq}`eq-fwn-schedule` and $B_T$ of
+# {eq}`eq-fwn-surrogate`,
 #
 # $$
 # \min_{t\le T}\mathbb E\operatorname{gap}(\bar x^t)
@@ -181,9 +182,8 @@
 # * **The constant $G$** of {prf:ref}`fw-lemma-2` contains $\frac{LD}{\sqrt n}$ instead of the stated $\frac{LD}n$. The
 #   paper cites Lemma 1 for $G$, but means Lemma 2.
 # * **(62)** contains $G+LD$, but the proof yields $G+\frac{LD}{\sqrt n}$.
-# * **(65)** contains $\mathcal E(\mathtt pT)^{-1/3}$ instead of $\mathcal E(\mathtt pT+1)^{2/3}/(\mathtt pT)$. The
-#   probability $\mathtt p$ is our $q$.
-# * **The schedule for sampled clients** contains $T+1$ at $\mathtt p=1$, but the schedule for all clients contains $T$.
+# * **Sampled clients.** The paper's $\mathtt p$ is our $q$. At $\mathtt p=1$ its schedule contains $T+1$, whereas the
+#   schedule for all clients contains $T$.
 # * **The experiments** train networks with the schedule of Theorem 1 or with a fixed $\lambda$. No theorem covers them.
 # ```
 
@@ -260,7 +260,7 @@ check(f"the bound of the gap at the mean, with zeta and with G, holds {text}", m
 _ = check("    at some points the gap at the mean exceeds the surrogate's gap by a twentieth of K dist or more", max(worst["near"]) > 0.05)
 
 # %% [markdown]
-# **Theorem 2.** We run FedFW on the same instances from the centre, with $\lambda_0=0.1$, $\lambda_0=1$, and the best
+# **Theorem 2.** We run FedFW on the same instances, from the centre, with $\lambda_0=0.1$, with 1, and with the best
 # $\lambda_0$ of {prf:ref}`fwn-corollary`. The table shows the largest ratio of each quantity to its bound. *Ours* is
 # our bound; a number in brackets is the paper's.
 
@@ -313,8 +313,7 @@ plot.show(
 )
 
 # %% [markdown]
-# **Participation.** With the best penalty we repeat the runs for $q=0.5$ and $0.1$, and average the gaps over the
-# rounds and over 20 runs.
+# **Participation.** With the best penalty and $q=0.5$ and $0.1$, we average the gaps over the rounds and over 20 runs.
 
 # %% tags=["remove-input"]
 ratios, levels, terms = [], {}, []

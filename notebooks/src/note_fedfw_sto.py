@@ -14,18 +14,17 @@
 # # FedFW: stochastic gradients, and oracles that err
 #
 # In FedFW-sto {cite}`dadras2024fedfw`, each client calls its Frank-Wolfe oracle with an average of all its past
-# stochastic gradients. This note proves Lemma 3 and Theorem 3 of the paper. The paper also says, without a formal
-# statement, that Frank-Wolfe tolerates oracles that err. We prove a theorem on oracles with additive and multiplicative
-# errors, for convex and nonconvex losses and clients that take part at random. Setting, notation and lemmas are those
-# of the [note on convex losses](note_fedfw.ipynb). In titles D is the paper; numbers in plain brackets are its
-# equations.
+# stochastic gradients. This note proves Lemma 3 and Theorem 3 of the paper. The paper also mentions that Frank-Wolfe
+# tolerates oracles that err. We prove this for additive and multiplicative errors, convex and nonconvex losses, and
+# clients that take part at random. Setting, notation and lemmas are those of the
+# [note on convex losses](note_fedfw.ipynb). In titles D is the paper; numbers in plain brackets are its equations.
 #
 # There are three findings. First, **(67) is printed for the square of the distance**, for which it is false
-# ({prf:ref}`fws-example-67`). It holds for the distance itself, and the paper uses only this. Second, **the constants
-# of Lemma 3** contain wrong powers of $n$ and are 16 times larger than necessary. In our bound, two of the three terms
+# ({prf:ref}`fws-example-67`). The paper uses it only for the distance, for which it holds. Second, **the constants of
+# Lemma 3** contain wrong powers of $n$ and are 16 times larger than necessary. In our bound, two of the three terms
 # fall faster than $t^{-1/3}$ ({prf:ref}`fws-theorem`). Third, **an oracle may attain only a share $m$ of its client's
-# gap**. Such an oracle costs no more than client participation with probability $m$ and a set that is $m^{-1/2}$ times
-# as wide ({prf:ref}`fws-theorem-oracle`).
+# gap**. This costs no more than client participation with probability $m$ and a set that is $m^{-1/2}$ times as wide
+# ({prf:ref}`fws-theorem-oracle`).
 
 # %% [markdown]
 # ## Setting
@@ -51,8 +50,8 @@
 # :label: fws-assumption
 #
 # Given the past, $\mathbb E\nabla f_i(x_i^t,\omega_i^t)=\nabla f_i(x_i^t)$ and
-# $\mathbb E\lVert\nabla f_i(x_i^t,\omega_i^t)-\nabla f_i(x_i^t)\rVert^2\le\sigma^2$ (14). The draws of different
-# clients may depend on each other.
+# $\mathbb E\lVert\nabla f_i(x_i^t,\omega_i^t)-\nabla f_i(x_i^t)\rVert^2\le\sigma^2$ (14). The clients' draws may be
+# dependent.
 # ```
 #
 # Since $\eta_1=1$ and $\rho_1=1$, the first round discards the starting models and $V^1$.
@@ -79,7 +78,7 @@
 #    $e_t\le(1-\rho_t)^2\,\mathbb E\lVert\nabla\hat F(X^t)-V^t\rVert^2+\rho_t^2\frac{\sigma^2}n$.
 # 2. *The gradient changes.* By smoothness,
 #    $\lVert\nabla\hat F(X^t)-\nabla\hat F(X^{t-1})\rVert\le\frac Ln\eta_{t-1}\sqrt nD$, because each model moves by at
-#    most $\eta_{t-1}D$. Apply $\lVert a+b\rVert^2\le(1+\rho)\lVert a\rVert^2+(1+\frac1\rho)\lVert b\rVert^2$ with
+#    most $\eta_{t-1}D$. Apply $\lVert a+b\rVert^2\le(1+\rho)\lVert a\rVert^2+(1+\frac1\rho)\lVert b\rVert^2$,
 #    $(1-\rho)^2(1+\rho)\le1-\rho$ and $(1-\rho)^2(1+\frac1\rho)\le\frac1\rho$. For $t\ge2$ this yields
 #    $e_t\le(1-\rho_t)e_{t-1}+\rho_t^2\frac{\sigma^2}n+\frac{L^2D^2\eta_{t-1}^2}{n\rho_t}$.
 # 3. *The schedule.* Insert $\rho_t=4s^{-2/3}$ and $\eta_{t-1}=\frac9s$. Then $e_t\le(1-4s^{-2/3})e_{t-1}+3Qs^{-4/3}$,
@@ -101,7 +100,7 @@
 # that $h_{t-1}\le\frac a8(s-1)^{-\kappa}$. Use $(s-1)^{-\kappa}\le s^{-\kappa}\frac s{s-1}$ and
 # $(1-\frac9s)\frac s{s-1}=\frac{s-9}{s-1}\le1-\frac8s$. So
 # $h_t\le\frac a8s^{-\kappa}(1-\frac8s)+as^{-1-\kappa}=\frac a8s^{-\kappa}$. The bounds add up because the recursion is
-# linear in $h$ and $a$.
+# linear.
 # ```
 #
 # ```{prf:theorem} D Lemma 3 and Theorem 3
@@ -142,8 +141,8 @@
 # ```
 #
 # The paper derives Lemma 3 from a theorem of Locatello and others (2019) by substitution:
-# $\mathbb E\hat F(X^t)-F^\star\le9^{1/3}C(t+7)^{-1/3}$ (66). The diameter of $\mathcal D^n$ is $\sqrt nD$ and the
-# variance of the noise is $\frac{\sigma^2}n$, so the constants must be
+# $\mathbb E\hat F(X^t)-F^\star\le9^{1/3}C(t+7)^{-1/3}$ (66). Since $\mathcal D^n$ has diameter $\sqrt nD$ and the noise
+# has variance $\frac{\sigma^2}n$, the constants must be
 #
 # $$
 # \begin{aligned}
@@ -153,18 +152,18 @@
 # $$ (eq-fws-printed)
 #
 # The paper prints $D$ for $\sqrt nD$ and $16n\sigma^2$ for $\frac{16\sigma^2}n$. Because $9^{1/3}\ge2$ and
-# $\sqrt{a+b}\ge\frac{\sqrt a+\sqrt b}{\sqrt2}$, each term of {eq}`eq-fws-theorem` is smaller than in (66) with the
-# printed or the corrected constants. So (66) is true with both. The first entry of the maximum in $Q_0$ is not needed,
-# because $\rho_1=1$.
+# $\sqrt{a+b}\ge\frac{\sqrt a+\sqrt b}{\sqrt2}$, each term of {eq}`eq-fws-theorem` is smaller than in (66), and (66) is
+# true with the printed and the corrected constants. As $\rho_1=1$, the first entry of the maximum in $Q_0$ is not
+# needed.
 #
 # ```{prf:example} (67) is not about the square
 # :label: fws-example-67
 #
-# (67) is printed as a bound of $\mathbb E\operatorname{dist}^2(X^t)$ by
+# (67) bounds $\mathbb E\operatorname{dist}^2(X^t)$ by
 # $\frac{2\lVert Y^\star\rVert}{\lambda_0\sqrt{t+7}}+\frac{2\sqrt{2\cdot9^{1/3}C/\lambda_0}}{(t+7)^{5/12}}$. Measure $x$
 # in another unit, that is, take $f_i(\cdot/k)$, $kD$, $L/k^2$ and $\lambda_0/k^2$. This multiplies the iterates by $k$
 # and $Y^\star$ by $\frac1k$, and leaves $C$ unchanged. So it multiplies the left side by $k^2$, but the right side only
-# by $k$. Hence the bound is false for large $k$. With the two parabolas of {prf:ref}`fw-example-naive`, $\sigma=0$,
+# by $k$, and (67) is false for large $k$. With the two parabolas of {prf:ref}`fw-example-naive`, $\sigma=0$,
 # $\lambda_0=1$, $k=100$ and $t=2$, the left side is 20000 and the right side is about 6100.
 # ```
 
@@ -218,21 +217,20 @@
 #    stated, $q\eta_t\delta_t\le\hat\delta\,\frac{q\eta_t^2}2(LD^2+nD^2\lambda_t)$.
 # 3. *Not convex.* Step 1 in the proof of {prf:ref}`fwn-lemma-gap` becomes
 #    $\mathbb E_t\hat F_T(X^{t+1})\le\hat F_T(X^t)-q\eta(m\,\widehat{\operatorname{gap}}_t-\delta)+\frac{q\eta^2}2(LD^2+nD^2\lambda)$.
-#    The gap in this bound, as in {eq}`eq-fwn-mean`, is the one of the exact oracle.
+#    Here and in {eq}`eq-fwn-mean`, the gap is the one of the exact oracle.
 # ```
 #
-# So a constant additive error adds at most $\frac\delta m$ to the bound, and an error that shrinks with $\eta_t$ costs
-# a constant factor. A multiplicative error also costs a constant factor, if the schedule uses a lower bound of $m$. For
-# $m=1$ and $\delta=0$ part 1 is {prf:ref}`fw-theorem-1`.
+# So a constant additive error adds at most $\frac\delta m$ to the bound. An additive error that shrinks with $\eta_t$
+# costs a constant factor, and so does a multiplicative error if the schedule uses a lower bound of $m$. For $m=1$ and
+# $\delta=0$ the convex case is {prf:ref}`fw-theorem-1`.
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# These differences add to those discussed above.
+# Further differences:
 #
 # * **(68)** contains the product of $G$ and (67) instead of our $\frac{\zeta^2}{2n\lambda_t}$ in {eq}`eq-fws-excess`.
-# * **The averaged gradient $d_i$** starts at index 0 in the text and at 1 in the algorithm, which does not matter since
-#   $\rho_1=1$.
+# * **The averaged gradient $d_i$** starts at index 0 in the text and at 1 in the algorithm, which agree as $\rho_1=1$.
 # ```
 
 # %% [markdown]
@@ -297,9 +295,9 @@ def tilted(radius, angle):  # a wrong oracle of the ball in the plane: the right
 
 
 # %% [markdown]
-# **Theorem 3.** For three penalties, we minimize quadratics over balls of radius 2. The 5 clients have 6 samples each
-# and draw one sample a round. The table shows the largest ratio of each quantity, a mean over the runs, to its bound.
-# *Ours* is our bound; a number in brackets is the paper's. We also repeat one instance without averaging ($\rho_t=1$).
+# **Theorem 3.** We minimize quadratics over balls of radius 2. The 5 clients have 6 samples each and draw one sample a
+# round. For three penalties, the table shows the largest ratio of each mean over the runs to its bound. *Ours* is our
+# bound; a number in brackets is the paper's. We also repeat one instance without averaging ($\rho_t=1$).
 
 # %% tags=["remove-input"]
 T = {"quick": 200, "full": 1000}[profile]
@@ -362,9 +360,9 @@ plot.show(
 )
 
 # %% [markdown]
-# **The printed constants.** For many constants, we compare {eq}`eq-fws-theorem` with (66), both with the paper's $C$
-# and with the corrected {eq}`eq-fws-printed`. We run the recursion of {prf:ref}`fws-lemma-sum` as an equality for three
-# powers $\kappa$, and {prf:ref}`fws-example-67`.
+# **The printed constants.** We compare {eq}`eq-fws-theorem` with (66), both with the paper's $C$ and with
+# {eq}`eq-fws-printed`. We run the recursion of {prf:ref}`fws-lemma-sum` as an equality for three powers $\kappa$, and
+# {prf:ref}`fws-example-67`.
 
 # %% tags=["remove-input"]
 smaller = []
@@ -394,8 +392,8 @@ check("    and it comes within 10 % of this bound", max(recursion[1990:2000]) > 
 _ = check("(67): dist^2 is 20000, and the right side is 6100 within 100", abs(left - 20_000) < 1e-6 and abs(right - 6100) < 100)
 
 # %% [markdown]
-# **Oracles that err.** These runs use exact gradients and $\lambda_0=0.1$. We move each oracle's answer towards $x_i$
-# until {prf:ref}`fws-assumption-oracle` just holds. The shares are $m=1,\frac12,\frac15$, and $m=\frac12$ also with
+# **Oracles that err.** With exact gradients and $\lambda_0=0.1$, we move each oracle's answer towards $x_i$ until
+# {prf:ref}`fws-assumption-oracle` just holds. The shares are $m=1,\frac12,\frac15$, and $m=\frac12$ also with
 # $q=\frac12$. An additive error is either constant ($\delta=0.1$) or shrinks ($\hat\delta=1$). In the plane we also
 # rotate the answer of the ball's oracle by 0.3 and measure the resulting additive error.
 
