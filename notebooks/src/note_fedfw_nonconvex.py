@@ -132,8 +132,8 @@
 #    first bound.
 # 4. The second bound holds because $Kz-\lambda z^2\le\frac{K^2}{4\lambda}$ for all $z$.
 # 5. *With $G$.* Write the difference in step 3 as
-#    $\langle\nabla\hat F(\bar X)-\nabla\hat F(X),\bar X-U\rangle+\langle\nabla\hat F(X),\bar X-X\rangle$. The second
-#    summand is now at most $G\operatorname{dist}$.
+#    $\langle\nabla\hat F(\bar X)-\nabla\hat F(X),\bar X-U\rangle+\langle\nabla\hat F(X),\bar X-X\rangle$. By
+#    {prf:ref}`fw-lemma-2` the second summand is now at most $G\operatorname{dist}$.
 # ```
 #
 # ```{prf:theorem} D Theorem 2, with participation
@@ -158,7 +158,7 @@
 # in {eq}`eq-fwn-mean` with $G+\frac{LD}{\sqrt n}$.
 # ```
 #
-# Since {eq}`eq-fwn-theorem` bounds the mean over the rounds, a round drawn at random satisfies it in expectation.
+# A round drawn at random satisfies {eq}`eq-fwn-theorem` in expectation.
 #
 # ```{prf:corollary} The best penalty
 # :label: fwn-corollary
@@ -261,8 +261,8 @@ _ = check("    at some points the gap at the mean exceeds the surrogate's gap by
 
 # %% [markdown]
 # **Theorem 2.** We run FedFW on the same instances, from the centre, with $\lambda_0=0.1$, with 1, and with the best
-# $\lambda_0$ of {prf:ref}`fwn-corollary`. The table shows the largest ratio of each quantity to its bound. *Ours* is
-# our bound; a number in brackets is the paper's.
+# $\lambda_0$ of {prf:ref}`fwn-corollary`. The table shows the largest ratio of each quantity to its bound (*ours*, or
+# the paper's in brackets).
 
 # %% tags=["remove-input"]
 rows, curves = [], {}

@@ -178,8 +178,8 @@
 # $\delta_i\ge0$ and $\sum_i\delta_i\le\delta_t$ in round $t$.
 # ```
 #
-# Here $m$ is a multiplicative error and $\delta_t$ an additive error. Some oracles, such as a power method for the
-# nuclear ball, bound the relative error of their *value*:
+# So $m$ is the share of the gap that the oracle attains, up to an additive error. Some oracles, such as a power method
+# for the nuclear ball, bound the relative error of their *value*:
 # $\langle g,s\rangle\le(1-\varepsilon)\min_u\langle g,u\rangle$. This error is additive, with $m=1$ and
 # $\delta_i=-\varepsilon\min_u\langle g_i,u\rangle$.
 #
@@ -212,9 +212,10 @@
 #    $h_t\le(1-r\eta_t)h_{t-1}+\frac{q\eta_t^2}2(LD^2+nD^2\lambda_t)+q\eta_t\delta_t$. The factor of
 #    $\operatorname{dist}^2$ is the one in that proof, with $r$ instead of $q$.
 # 2. *Sum.* Since $r\eta_t=\frac2{t+c}$, we have $\frac{q\eta_t^2}2=\frac1m\cdot\frac2{r(t+c)^2}$. This is $\frac1m$
-#    times the factor in the proof of {prf:ref}`fw-theorem-1`. The errors add up to at most $\frac\delta m$, because
+#    times its value in the proof of {prf:ref}`fw-theorem-1`. The errors add up to at most $\frac\delta m$, because
 #    $q\eta_t\delta\le\frac\delta m\,r\eta_t$ and $\sum_ir\eta_i\prod_{j>i}(1-r\eta_j)\le1$. If $\delta_t$ shrinks as
-#    stated, $q\eta_t\delta_t\le\hat\delta\,\frac{q\eta_t^2}2(LD^2+nD^2\lambda_t)$.
+#    stated, $q\eta_t\delta_t\le\hat\delta\,\frac{q\eta_t^2}2(LD^2+nD^2\lambda_t)$, which multiplies the middle term by
+#    $1+\hat\delta$.
 # 3. *Not convex.* Step 1 in the proof of {prf:ref}`fwn-lemma-gap` becomes
 #    $\mathbb E_t\hat F_T(X^{t+1})\le\hat F_T(X^t)-q\eta(m\,\widehat{\operatorname{gap}}_t-\delta)+\frac{q\eta^2}2(LD^2+nD^2\lambda)$.
 #    Here and in {eq}`eq-fwn-mean`, the gap is the one of the exact oracle.
@@ -296,8 +297,8 @@ def tilted(radius, angle):  # a wrong oracle of the ball in the plane: the right
 
 # %% [markdown]
 # **Theorem 3.** We minimize quadratics over balls of radius 2. The 5 clients have 6 samples each and draw one sample a
-# round. For three penalties, the table shows the largest ratio of each mean over the runs to its bound. *Ours* is our
-# bound; a number in brackets is the paper's. We also repeat one instance without averaging ($\rho_t=1$).
+# round. For three penalties, the table shows the largest ratio of each quantity, averaged over the runs, to its bound
+# (*ours*, or the paper's in brackets). We also repeat one instance without averaging ($\rho_t=1$).
 
 # %% tags=["remove-input"]
 T = {"quick": 200, "full": 1000}[profile]
@@ -395,7 +396,7 @@ _ = check("(67): dist^2 is 20000, and the right side is 6100 within 100", abs(le
 # **Oracles that err.** With exact gradients and $\lambda_0=0.1$, we move each oracle's answer towards $x_i$ until
 # {prf:ref}`fws-assumption-oracle` just holds. The shares are $m=1,\frac12,\frac15$, and $m=\frac12$ also with
 # $q=\frac12$. An additive error is either constant ($\delta=0.1$) or shrinks ($\hat\delta=1$). In the plane we also
-# rotate the answer of the ball's oracle by 0.3 and measure the resulting additive error.
+# rotate the answer of the ball's oracle by 0.3 and measure its additive error.
 
 # %% tags=["remove-input"]
 cases, ratios, ends = {"m = 1": (1.0, 1.0, 0.0), "m = 1/2": (1.0, 0.5, 0.0), "m = 1/5": (1.0, 0.2, 0.0), "m = q = 1/2": (0.5, 0.5, 0.0), "constant error": (1.0, 1.0, 0.1), "shrinking error": (1.0, 1.0, None)}, {}, {}

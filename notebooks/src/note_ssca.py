@@ -63,7 +63,7 @@
 # ```{prf:lemma} The round's gradient
 # :label: ssca-lemma-sampling
 #
-# Let client $i$ draw $B$ of its $N_i$ samples without replacement. Then the estimate
+# Let client $i$ draw $B$ of its $N_i$ samples without replacement. Then
 # $g^t=\sum_i\frac{N_i}{BN}\sum_{n\in\mathcal N_i^t}\nabla f_n(w^t)$ is unbiased, and
 #
 # $$

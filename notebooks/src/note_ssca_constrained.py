@@ -311,9 +311,8 @@
 #    $c>\max_m\lambda^\star_m$ their slack is 0.
 # ```
 #
-# For the network and the constraint $F\le U$ of (37), the extended Mangasarian-Fromovitz condition says that
-# $\nabla F(w_\infty)\ne0$ if $F(w_\infty)\ge U$. We cannot rule out that $w_\infty$ violates this condition as a
-# stationary point with too high a loss.
+# For the network and the constraint $F\le U$ of (37), this extended condition says that $\nabla F(w_\infty)\ne0$ if
+# $F(w_\infty)\ge U$. We cannot rule out that $w_\infty$ is a stationary point with too high a loss, which violates it.
 
 # %% [markdown]
 # ## Penalty or constraint: Theorem 5

@@ -50,14 +50,14 @@
 # is $r_jx^\top$.
 # ```
 #
-# Pixels are not negative, so the sign of the sample is known too. The server also knows $W_1$ and $W_2$, because it
-# sent them. On random networks a search over the label and the scale recovers the sample to eight digits (below).
+# Pixels are not negative, so the sign is known too. The server also knows $W_1$ and $W_2$, because it sent them. On
+# random networks a search over the label and the scale recovers the sample to eight digits (below).
 #
 # **Counting.** A batch poses $d=JK+LJ$ equations to $KB$ unknown pixels. For Y's network, $d=101632$ and $K=784$. So
 # there are at least as many equations as unknowns for $B\le129$. This includes all sample-based batch sizes of Y: 1, 10
 # and 100. (The rows of $\bar C$ add up to 0, so $J$ equations are redundant. The other $d-J=101504$ still allow 129.)
 #
-# Counting alone proves nothing. But at random points the derivative of the messages with respect to the pixels has the
+# Counting proves nothing, but at random points the derivative of the messages with respect to the pixels has the
 # largest possible rank, $\min(KB,d-J)$ (below). So up to this limit no other batch near the true one fits the messages.
 #
 # With the quadratic surrogate (7) the message of Algorithm 1 is the gradient, so plain SGD with one local step leaks
@@ -97,14 +97,14 @@
 # point 2, dependent equations still leave 6084 free dimensions for $B=1000$. So Y's condition for the clients' view
 # holds.
 #
-# Point 3 shows how weak this condition is. If $J\ge K_i$, as in this network, the other clients learn $X_i$ up to *one*
-# matrix $G$. So they learn which samples are equal or linear combinations of others. If they know 78 samples of a batch
-# of 1000, they learn all the others. Y's condition ignores such prior knowledge.
+# But Y's condition is weak. If $J\ge K_i$, as in this network, the other clients learn $X_i$ up to *one* matrix $G$. So
+# they learn which samples are equal or linear combinations of others. By point 3, 78 known samples of a batch of 1000
+# reveal all the others. Y's condition ignores such prior knowledge.
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# Apart from the points above, Y do not say that every client must know the **labels** of the batch in Algorithms 3 and 4.
+# Y do not say that every client must know the **labels** of the batch in Algorithms 3 and 4.
 # ```
 
 # %% [markdown]
@@ -133,8 +133,8 @@ rng = np.random.default_rng(seed)
 
 
 # %% [markdown]
-# **One sample, and spans.** With $K=20$, $J=12$ and $L=5$, we recover a sample from its messages. Then we compute the
-# distance of the samples from the row space of $\bar B$, for $B=1,4,12$ and, larger than $J$, 15.
+# **One sample, and spans.** With $K=20$, $J=12$ and $L=5$, we recover a sample from its messages. We compute the
+# distance of the samples from the row space of $\bar B$, for $B=1,4,12$ and, above $J$, 15.
 
 # %% tags=["remove-input"]
 parallel, found = [], []
@@ -159,7 +159,7 @@ _ = check("B = 15 > J: the samples do not", min(outside[15]) > 1e-3)
 
 # %% [markdown]
 # **Counting and rank.** With $J=6$, $K=5$ and $L=3$ there are $d=48$ equations. For known labels we compute the rank of
-# the derivative of the messages with respect to the pixels, by central differences.
+# the derivative of the messages with respect to the pixels.
 
 # %% tags=["remove-input"]
 ranks = {}
@@ -179,8 +179,7 @@ pd.DataFrame({"pixels": [5 * B for B in ranks], "equations": 48, "rank": ranks.v
 
 # %% [markdown]
 # **Pictures.** We repeat the first checks with real pictures at the random start of the network. The full profile uses
-# MNIST with $J=128$, the quick profile 8 x 8 digits with $J=32$. The leftmost picture is the true one, the first of the
-# batch.
+# MNIST with $J=128$, the quick profile 8 x 8 digits with $J=32$. The leftmost picture is the true one.
 #
 # *Read off* is the recovered sample for $B=1$, and for $B=2,10,100$ the largest row of $\bar B$, a linear combination
 # of the batch.

@@ -91,8 +91,7 @@ numbers, health = page.numbers, page.health
 #
 # ## Samples split: Figure 2
 #
-# *Cost* is the mean cross-entropy on 10,000 training pictures, drawn for each seed. *Accuracy* is measured on all test
-# pictures.
+# *Cost* is the mean cross-entropy on 10,000 training pictures, drawn for each seed. *Accuracy* is on all test pictures.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -139,8 +138,8 @@ apart |= {f"samples, B = {b}, E = 2": f"samples_ssca_B{b}_vs_sgd2" for b in show
 report.runs_table(numbers, apart, costs | {"area": "mean over rounds"}, health)
 
 # %% [markdown]
-# The two splits differ only in their batches: with samples split, every client contributes equally many samples. The
-# table shows the cost with features split minus the cost with samples split, from the same start.
+# The splits differ only in their batches: with samples split, every client contributes equally many samples. The table
+# shows the cost with features split minus that with samples split, from the same start.
 
 # %% tags=["remove-input"]
 both = {f"B = {b} and {page.params['clients'] * b}": f"features_vs_samples_ssca_B{b}" for b in shown}
@@ -167,8 +166,8 @@ report.runs_table(numbers, apart, costs | {"area": "mean over rounds"})
 # ## What is sent
 #
 # With samples split, each client sends a gradient of all $d$ parameters. With features split, the clients together send
-# one such gradient. In addition, for every sample of the batch, each client sends every other client its share of the
-# inputs of all hidden cells.
+# one such gradient. For every sample of the batch, each client also sends every other client its share of the inputs of
+# all hidden cells.
 
 # %% tags=["remove-input"]
 kinds = {"Algorithm 1": "samples_ssca", "Algorithm 3": "features_ssca"}
@@ -193,9 +192,9 @@ _ = check("the clients' work is at most 1.5 times that of SGD", all(numbers[f"al
 # %% [markdown]
 # ## The start of the average
 #
-# The paper's average of quadratics starts at zero, but its minimizer is computed as if the weights of the rounds summed
-# to one. In the first rounds this minimizer is therefore too short, in the first round by the factor $\rho_1$. So the
-# model is pulled to the origin ({prf:ref}`ssca-lemma-bias`). The *debiased* version divides by the sum of the weights.
+# The paper's average of quadratics starts at zero, but its minimizer is computed as if the weights summed to one. So
+# the first minimizers are too short, in the first round by the factor $\rho_1$, and pull the model to the origin
+# ({prf:ref}`ssca-lemma-bias`). The *debiased* version divides by the sum of the weights.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -228,8 +227,8 @@ _ = check("all runs from He's start begin at other costs, also common to all", a
 # %% [markdown]
 # ## Verdicts
 #
-# The [claims page](../book/claims.md) shows the rules and their runs. The paper compares speed by curves, and our
-# verdicts use the mean cost over the rounds. The verdict on SSCA against SGD has one part for each batch.
+# The [claims page](../book/claims.md) shows the rules and their runs. Our verdicts on speed compare the mean cost over
+# the rounds. For SSCA against SGD, each batch is a separate part.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
@@ -243,7 +242,7 @@ report.claims_table(page.study, traces, numbers, page.params)
 # | start | not given | uniform within $\pm1/\sqrt{784}$ and $\pm1/\sqrt{128}$, drawn for each seed; for the smallest batch also He's |
 # | pixels | scaling not given | divided by 255 |
 # | split | not given | equal, after a random permutation; features in blocks of neighbours |
-# | labels with features split | not mentioned | known to every client, for the derivative of the loss |
+# | labels with features split | not mentioned | known to every client |
 # | SGD's step size $a/t^p$ | grid and criterion not given | $a\in\{0.1,0.3,1,3\}$, $p\in\{0,0.3\}$; lowest mean cost over the rounds |
 # | SGD with two steps per round | included | with samples split only |
 # | runs | mean of 100 | 20 seeds, with one standard deviation |

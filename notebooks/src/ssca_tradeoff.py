@@ -23,8 +23,8 @@
 # {result}`ssca_tradeoff/theorem_U0.3.gradient:.3f` for $U=0.3$ and {result}`ssca_tradeoff/theorem_U0.6.gradient:.3f`
 # for $U=0.6$.
 #
-# SSCA {cite}`ye2021ssca` trains a network in two forms. Let $F$ be the mean cross-entropy. The regularized form (27)
-# minimizes $F(w)+\lambda\lVert w\rVert^2$. The constrained form (37) minimizes $\lVert w\rVert^2$ subject to
+# SSCA {cite}`ye2021ssca` trains a network in two forms. The loss $F$ is the mean cross-entropy. The regularized form
+# (27) minimizes $F(w)+\lambda\lVert w\rVert^2$. The constrained form (37) minimizes $\lVert w\rVert^2$ subject to
 # $F(w)\le U$. This page asks two questions:
 #
 # * **Figure 4.** How does the squared norm fall as more cost is allowed, and is the final cost close to $U$? (The paper
@@ -33,8 +33,7 @@
 #   form with $\lambda=1/\nu$ zero?
 #
 # The paper prints no number for either question. The runs of Figure 4 have the paper's size (MNIST, ten clients, 128
-# hidden cells, 100 rounds). This page shows ten seeds. The claim is judged on runs with a hundred seeds, as in the
-# paper.
+# hidden cells, 100 rounds). This page shows ten seeds. The claim is judged on a hundred, as in the paper.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": MNIST, ten seeds; "quick": 8 x 8 digits, four clients, two seeds
@@ -120,7 +119,7 @@ plot.show(
 # ## What U sets
 #
 # The constrained form is useful because $U$ is itself a cost, whereas only trials show which cost a given $\lambda$
-# leads to. *Excess* is the final cost minus $U$. [The longer runs](ssca_long.ipynb) examine its sign.
+# leads to. *Excess* is the final cost minus $U$. [Longer runs](ssca_long.ipynb) show when it is negative.
 
 # %% tags=["remove-input"]
 limits = {f"{split}, U = {u:g}": f"{split}_limit_U{u:g}" for split in SPLITS for u in page.levels}
@@ -140,7 +139,7 @@ by_level = {split: f"{split}_limit" for split in SPLITS}
 report.runs_table(numbers, by_level, {"accuracy_order": "U and test accuracy"}, health)
 
 # %% [markdown]
-# With a hundred seeds the curves are the same. With samples split, the rank correlation of cost and squared norm is
+# With a hundred seeds and samples split, the rank correlation of cost and squared norm is
 # {result}`ssca_tradeoff@paper/samples_ssca.order:.3f` along $\lambda$ and
 # {result}`ssca_tradeoff@paper/samples_limit.order:.3f` along $U$. With features split, it is
 # {result}`ssca_tradeoff@paper/features_ssca.order:.3f` along $\lambda$ and
@@ -150,9 +149,9 @@ report.runs_table(numbers, by_level, {"accuracy_order": "U and test accuracy"}, 
 # %% [markdown]
 # ## Theorem 5: from the constraint to the ridge
 #
-# If $w$ solves (37) with the multiplier $\nu>0$, then $2w+\nu\nabla F(w)=0$. Divided by $\nu$, this is the gradient of
-# (27) with $\lambda=1/\nu$. For one quadratic constraint, the server of Algorithm 2 solves the problem in closed form
-# (Lemma 1), so we can check this up to rounding:
+# If $w$ solves (37) with the multiplier $\nu>0$, then $2w+\nu\nabla F(w)=0$. Divided by $\nu$, the left side is the
+# gradient of (27) with $\lambda=1/\nu$. For one quadratic constraint, the solution has a closed form (Lemma 1), so we
+# can check this up to rounding:
 
 # %% tags=["remove-input", "nbval-check-output"]
 linear = torch.tensor([[1.0, -2.0, 0.5]], dtype=torch.float64)
@@ -186,7 +185,7 @@ report.runs_table(numbers, theorem, at_end, health)
 
 # %% [markdown]
 # *Share* is the norm of the gradient of (27) divided by that of $F$. It is zero at a stationary point of (27). The
-# theorem is about exact solutions, so the runs can show only that the share is small and still falling.
+# theorem is about exact solutions, so runs can show only a small and falling share.
 #
 # ## Verdicts
 #
