@@ -18,7 +18,7 @@
 # (Algorithm 1) or features (Algorithm 3). This note proves Lemmas 2 to 4 and Theorems 1 and 3 for their quadratic
 # surrogate. Equation numbers in plain brackets are the paper's.
 #
-# Our findings are:
+# Our findings:
 #
 # * **Theorem 1 does not cover the experiments.** Their step sizes have $\sum_t\gamma_t^2=\infty$. For the quadratic
 #   surrogate $\sum_t\gamma_t\rho_t<\infty$ is enough. For the paper's exponents, a weighted mean of

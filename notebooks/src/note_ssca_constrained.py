@@ -17,7 +17,7 @@
 # quadratics in every round. This note proves Lemmas 1, 5 and 6 and Theorems 2, 4 and 5 for the quadratic surrogate.
 # Equation numbers in plain brackets are the paper's.
 #
-# Our findings are:
+# Our findings:
 #
 # * **One formula is enough for any number of constraints.** The dual of the program is maximised coordinate by
 #   coordinate, in closed form. The paper's Lemma 1 is a single such step ({prf:ref}`ssca-lemma-dual`).
@@ -568,7 +568,7 @@ _ = check("    all four end within 0.01 of the minimum of F_0 + min(c, lambda*) 
 
 # %% [markdown]
 # **Theorem 5.** The losses have ripples and are shifted to be positive. We compare local minima of (27) with random
-# feasible points nearby, evaluate the gradient of (27) at local minima of (37) that SLSQP finds, and check the two
+# feasible points nearby, evaluate the gradient of (27) at local minima of (37) that SLSQP finds, and check both
 # counterexamples.
 
 # %% tags=["remove-input"]

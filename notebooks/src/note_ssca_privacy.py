@@ -74,7 +74,7 @@
 # :label: ssca-lemma-gauge
 #
 # 1. For every invertible $G\in\mathbb R^{K_i\times K_i}$, $(W_iG^{-1},GX_i)$ yields the same message as $(W_i,X_i)$.
-#    One $G$ works for any number of rounds together, with any weights and batches.
+#    One $G$ works for any number of rounds, with any weights and batches.
 # 2. If $W_i$ or $X_i$ has rank $K_i$, different $G$ yield different pairs. So for every $B$ the set of solutions near
 #    $(W_i,X_i)$ has at least $K_i^2$ dimensions. At generic points its dimension is $K_i^2$ if $K_i\le\min(J,B)$, and
 #    $K_i(J+B)-JB$ otherwise.
@@ -98,8 +98,8 @@
 # holds.
 #
 # But Y's condition is weak. If $J\ge K_i$, as in this network, the other clients learn $X_i$ up to *one* matrix $G$. So
-# they learn which samples are equal or linear combinations of others. By point 3, 78 known samples of a batch of 1000
-# reveal all the others. Y's condition ignores such prior knowledge.
+# they learn which samples are equal or linear combinations of others. By point 3, knowing 78 samples of a batch of 1000
+# reveals all the others. Y's condition ignores such prior knowledge.
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning

@@ -33,7 +33,7 @@
 # * **The penalty** (Theorem 2). Does the slack $s$ of the constraint vanish as the penalty $c$ grows, and where does
 #   the model move?
 #
-# In all our runs the samples are divided among the clients. With features divided, only the batches differ (see
+# In all runs the samples are divided among the clients. With features divided, only the batches differ (see
 # [convergence](ssca_convergence.ipynb)).
 
 # %% tags=["parameters"]
