@@ -13,16 +13,16 @@
 # %% [markdown]
 # # FedFW: rates for losses that are not convex
 #
-# For losses that are not convex, {cite}`dadras2024fedfw` run Federated Frank-Wolfe with a constant step and a constant
-# penalty, both chosen for the number of rounds. Their Theorem 2 bounds the smallest Frank-Wolfe gap. This note proves
-# the theorem, also for clients that take part at random. It uses the setting, the notation and {prf:ref}`fw-lemma-1` to
-# {prf:ref}`fw-lemma-2` of the [note on convex losses](note_fedfw.ipynb). In titles D is the paper; numbers in plain
-# brackets are its equations.
+# For losses that are not convex, {cite}`dadras2024fedfw` run Federated Frank-Wolfe with a constant step and penalty,
+# chosen for the number of rounds. This note proves their Theorem 2, a bound of the smallest Frank-Wolfe gap, also for
+# clients that take part at random. It uses the setting, the notation and {prf:ref}`fw-lemma-1` to {prf:ref}`fw-lemma-2`
+# of the [note on convex losses](note_fedfw.ipynb). In titles D is the paper; numbers in plain brackets are its
+# equations.
 #
 # There are two findings. First, **Theorem 2 is right**, except for the constant $G$ of Lemma 2 and, for sampled
-# clients, a factor $\big(1+\frac1{qT}\big)^{2/3}$ in one term of (65). Second, **the theorem has a shorter form**: the
-# surrogate's gap bounds the gap at the mean directly, without a bound of the distance. For the best penalty this form
-# does not contain the number of clients ({prf:ref}`fwn-corollary`).
+# clients, a factor $\big(1+\frac1{qT}\big)^{2/3}$ in one term of (65). Second, **the theorem has a shorter form**,
+# without a bound of the distance. For the best penalty this form does not contain the number of clients
+# ({prf:ref}`fwn-corollary`).
 
 # %% [markdown]
 # ## Setting
@@ -35,8 +35,8 @@
 # \eta_t=\eta=P^{-2/3},\qquad\lambda_t=\lambda=\lambda_0P^{1/3}.
 # $$ (eq-fwn-schedule)
 #
-# So $\hat F_t=\hat F_T$ is the same function in all rounds. The $f_i$ are $L$-smooth on $\mathcal D$ and need not be
-# convex. Let
+# So the surrogate $\hat F_t=\hat F_T$ is the same in all rounds. The losses $f_i$ are $L$-smooth on $\mathcal D$ and
+# need not be convex. Let
 #
 # $$
 # \mathcal E=F(x^1)-\frac1n\sum_i\min_{\mathcal D}f_i .
@@ -52,8 +52,8 @@
 # \end{aligned}
 # $$ (eq-fwn-gap)
 #
-# The gap is never negative, and it is 0 exactly at the stationary points. For convex $F$,
-# $\operatorname{gap}(x)\ge F(x)-F^\star$.
+# The gap is never negative, and it is 0 exactly at the stationary points. For convex $F$, it is at least
+# $F(x)-F^\star$.
 
 # %% [markdown]
 # ## Theorem 2
@@ -66,30 +66,30 @@
 # :=\frac{\mathcal EP^{2/3}}{qT}+\frac{nD^2\lambda_0}{2P^{1/3}}+\frac{LD^2}{2P^{2/3}} .
 # $$ (eq-fwn-surrogate)
 #
-# If all clients take part, this bound is (52):
+# If all clients take part, {eq}`eq-fwn-surrogate` is (52):
 # $B_T=\big(\mathcal E+\frac{nD^2\lambda_0}2\big)T^{-1/3}+\frac{LD^2}2T^{-2/3}$.
 # ```
 #
 # ```{prf:proof}
 # We argue in steps.
 #
-# 1. *One round.* Step 1 in the proof of {prf:ref}`fw-lemma-step` does not use convexity. It gives
+# 1. *One round.* Step 1 in the proof of {prf:ref}`fw-lemma-step` does not use convexity. It yields
 #    $\mathbb E_t\hat F_T(X^{t+1})\le\hat F_T(X^t)-q\eta\,\widehat{\operatorname{gap}}_t+\frac{q\eta^2}2\big(LD^2+nD^2\lambda\big)$.
-# 2. *All rounds.* Take total expectations and add up over the rounds. The start has $\hat F_T(X^1)=F(x^1)$, since
-#    $X^1\in\mathcal C$. The end has $\hat F_T(X^{T+1})\ge\hat F(X^{T+1})\ge\frac1n\sum_i\min_{\mathcal D}f_i$. So
+# 2. *All rounds.* Take total expectations and sum over the rounds. At the start $\hat F_T(X^1)=F(x^1)$, since
+#    $X^1\in\mathcal C$. At the end $\hat F_T(X^{T+1})\ge\hat F(X^{T+1})\ge\frac1n\sum_i\min_{\mathcal D}f_i$. So
 #    $q\eta\sum_t\mathbb E\,\widehat{\operatorname{gap}}_t\le\mathcal E+\frac{qT\eta^2}2(LD^2+nD^2\lambda)$.
 # 3. Divide by $q\eta T$, and insert {eq}`eq-fwn-schedule`.
 # ```
 #
 # For $q<1$ the first term of $B_T$ is $\mathcal E(qT)^{-1/3}\big(1+\frac1{qT}\big)^{2/3}$. The paper's (65) omits the
-# last factor, which is harmless; $P=qT$ would avoid it where $qT\ge1$.
+# last factor. The schedule $P=qT$ would avoid this factor if $qT\ge1$.
 #
 # ```{prf:lemma} The distance
 # :label: fwn-lemma-distance
 #
-# With $G$ of {prf:ref}`fw-lemma-2`, the bound (55) holds:
+# With $G$ from {prf:ref}`fw-lemma-2`, the bound (55) holds:
 # $\operatorname{dist}(X^t)\le\frac G\lambda+\sqrt{\widehat{\operatorname{gap}}_t/\lambda}$. If all clients take part
-# and a round $\tilde t$ has $\widehat{\operatorname{gap}}_{\tilde t}\le B_T$, this gives (57):
+# and $\widehat{\operatorname{gap}}_{\tilde t}\le B_T$ in round $\tilde t$, then (57) holds:
 #
 # $$
 # \operatorname{dist}(X^{\tilde t})\le\frac G{\lambda_0T^{1/3}}
@@ -100,8 +100,8 @@
 # ```{prf:proof}
 # Since $\bar X\in\mathcal D^n$,
 # $\widehat{\operatorname{gap}}\ge\langle\nabla\hat F_T(X),X-\bar X\rangle=\langle\nabla\hat F(X),X-\bar X\rangle+\lambda\operatorname{dist}^2\ge-G\operatorname{dist}+\lambda\operatorname{dist}^2$.
-# Solve this quadratic inequality for the distance and use $\sqrt{a+b}\le\sqrt a+\sqrt b$. To obtain
-# {eq}`eq-fwn-distance`, insert $\widehat{\operatorname{gap}}\le B_T$.
+# Solve for the distance and use $\sqrt{a+b}\le\sqrt a+\sqrt b$. For {eq}`eq-fwn-distance`, insert
+# $\widehat{\operatorname{gap}}\le B_T$.
 # ```
 #
 # ```{prf:lemma} From the models to their mean
@@ -115,7 +115,7 @@
 # \le\widehat{\operatorname{gap}}+\frac{K^2}{4\lambda}.
 # $$ (eq-fwn-mean)
 #
-# The same holds with $G+\frac{LD}{\sqrt n}$ instead of $K$.
+# Both bounds also hold with $G+\frac{LD}{\sqrt n}$ instead of $K$.
 # ```
 #
 # ```{prf:proof}
@@ -123,16 +123,17 @@
 #
 # 1. The gap $\operatorname{gap}(\bar x)$ is the largest value over $u$ of
 #    $\langle\nabla F(\bar x),\bar x-u\rangle=\langle\nabla\hat F(\bar X),\bar X-U\rangle$.
-# 2. $\langle X-\bar X,X-U\rangle=\operatorname{dist}^2$, since $\bar X-U\in\mathcal C$. So $\widehat{\operatorname{gap}}\ge\langle\nabla\hat F(X),X-U\rangle+\lambda\operatorname{dist}^2$.
+# 2. Since $\bar X-U\in\mathcal C$, $\langle X-\bar X,X-U\rangle=\operatorname{dist}^2$. So
+#    $\widehat{\operatorname{gap}}\ge\langle\nabla\hat F(X),X-U\rangle+\lambda\operatorname{dist}^2$.
 # 3. The two inner products in steps 1 and 2 differ by
-#    $\langle\nabla\hat F(\bar X)-\nabla\hat F(X),X-U\rangle+\langle\nabla\hat F(\bar X),\bar X-X\rangle$. The first
-#    summand is at most $\frac Ln\operatorname{dist}\cdot\sqrt nD$. The second is at most
+#    $\langle\nabla\hat F(\bar X)-\nabla\hat F(X),X-U\rangle+\langle\nabla\hat F(\bar X),\bar X-X\rangle$. By smoothness
+#    the first summand is at most $\frac Ln\operatorname{dist}\cdot\sqrt nD$. The second is at most
 #    $\frac\zeta{\sqrt n}\operatorname{dist}$, as in step 2 of the proof of {prf:ref}`fw-lemma-mean`. This proves the
 #    first bound.
-# 4. The second bound holds because the largest value of $Kz-\lambda z^2$ is $\frac{K^2}{4\lambda}$.
+# 4. The second bound holds because $Kz-\lambda z^2\le\frac{K^2}{4\lambda}$ for all $z$.
 # 5. *With $G$.* Write the difference in step 3 as
-#    $\langle\nabla\hat F(\bar X)-\nabla\hat F(X),\bar X-U\rangle+\langle\nabla\hat F(X),\bar X-X\rangle$. The second
-#    summand is at most $G\operatorname{dist}$.
+#    $\langle\nabla\hat F(\bar X)-\nabla\hat F(X),\bar X-U\rangle+\langle\nabla\hat F(X),\bar X-X\rangle$. By
+#    {prf:ref}`fw-lemma-2` the second summand is now at most $G\operatorname{dist}$.
 # ```
 #
 # ```{prf:theorem} D Theorem 2, with participation
@@ -157,7 +158,7 @@
 # in {eq}`eq-fwn-mean` with $G+\frac{LD}{\sqrt n}$.
 # ```
 #
-# The bound also holds for the mean over the rounds, so a round drawn at random will do.
+# A round drawn at random satisfies {eq}`eq-fwn-theorem` in expectation.
 #
 # ```{prf:corollary} The best penalty
 # :label: fwn-corollary
@@ -171,20 +172,19 @@
 # ```
 #
 # ```{prf:proof}
-# With this $\lambda_0$, the terms $\frac{nD^2\lambda_0}2$ and $\frac{(LD+\zeta)^2}{4n\lambda_0}$ are equal.
+# With this $\lambda_0$, the terms $\frac{nD^2\lambda_0}2$ and $\frac{(LD+\zeta)^2}{4n\lambda_0}$ in
+# {eq}`eq-fwn-theorem` are equal, and their sum is $\frac{D(LD+\zeta)}{\sqrt2}$.
 # ```
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **The constant $G$** is the one of {prf:ref}`fw-lemma-2`, with $\frac{LD}{\sqrt n}$ instead of the stated
-#   $\frac{LD}n$. The paper cites Lemma 1 for $G$, but means Lemma 2.
-# * **(62)** has $G+LD$, but the argument gives $G+\frac{LD}{\sqrt n}$.
-# * **(65)** has $\mathcal E(\mathtt pT)^{-1/3}$ instead of $\mathcal E(\mathtt pT+1)^{2/3}/(\mathtt pT)$.
-# * **The schedule for sampled clients** at $\mathtt p=1$ differs from the schedule for all clients: it has $T+1$
-#   instead of $T$.
-# * **The experiments** train networks with the schedule of Theorem 1 or with a fixed $\lambda$. No theorem covers these
-#   runs.
+# * **The constant $G$** of {prf:ref}`fw-lemma-2` contains $\frac{LD}{\sqrt n}$ instead of the stated $\frac{LD}n$. The
+#   paper cites Lemma 1 for $G$, but means Lemma 2.
+# * **(62)** contains $G+LD$, but the proof yields $G+\frac{LD}{\sqrt n}$.
+# * **Sampled clients.** The paper's $\mathtt p$ is our $q$. At $\mathtt p=1$ its schedule contains $T+1$, whereas the
+#   schedule for all clients contains $T$.
+# * **The experiments** train networks with the schedule of Theorem 1 or with a fixed $\lambda$. No theorem covers them.
 # ```
 
 # %% [markdown]
@@ -230,8 +230,7 @@ def printed_nonconvex(c, T, share):  # (65): spread / (p T)^(1/3) for spread (p 
 
 # %% [markdown]
 # **The lemmas.** We check the lemmas at random points of the balls of radius 2, for 5 clients in 3 dimensions and
-# $\lambda$ from 0.1 to 10. Each loss is a quadratic plus $\cos2x_k$, whose second derivative has both signs. The
-# Frank-Wolfe gap of the surrogate is computed with the oracle of every client.
+# $\lambda$ from 0.1 to 10. Each loss is a quadratic plus $\sum_k\cos2x_k$, and is not convex.
 
 # %% tags=["remove-input"]
 r, norms = 2.0, {"l1": (1, cross(2.0)), "l2": (2, ball(2.0))}
@@ -261,10 +260,9 @@ check(f"the bound of the gap at the mean, with zeta and with G, holds {text}", m
 _ = check("    at some points the gap at the mean exceeds the surrogate's gap by a twentieth of K dist or more", max(worst["near"]) > 0.05)
 
 # %% [markdown]
-# **Theorem 2.** We run FedFW on the same instances from the centre, with $\lambda_0=0.1$, with 1, and with the
-# $\lambda_0$ of {prf:ref}`fwn-corollary`. The table shows the largest ratio of each quantity to its bound; *ours* is
-# our bound, and a number in brackets is the paper's. The figure shows how fast the smallest gap falls with $T$. The
-# gaps lie far below the bounds.
+# **Theorem 2.** We run FedFW on the same instances, from the centre, with $\lambda_0=0.1$, with 1, and with the best
+# $\lambda_0$ of {prf:ref}`fwn-corollary`. The table shows the largest ratio of each quantity to its bound (*ours*, or
+# the paper's in brackets).
 
 # %% tags=["remove-input"]
 rows, curves = [], {}
@@ -315,8 +313,7 @@ plot.show(
 )
 
 # %% [markdown]
-# **Participation.** We repeat the runs with $q=0.5$ and $0.1$ and the best penalty, and average the gaps over the
-# rounds and over 20 runs.
+# **Participation.** With the best penalty and $q=0.5$ and $0.1$, we average the gaps over the rounds and over 20 runs.
 
 # %% tags=["remove-input"]
 ratios, levels, terms = [], {}, []
@@ -337,4 +334,4 @@ check("    (65) is smaller than our bound of the surrogate's gap, by less than a
 _ = check("the fewer clients take part, the larger is the smallest mean gap", levels[0] < levels[1] < levels[2])
 
 # %% [markdown]
-# The cells that make these checks are in {download}`note_fedfw_nonconvex.py <src/note_fedfw_nonconvex.py>`.
+# The code of these checks is in {download}`note_fedfw_nonconvex.py <src/note_fedfw_nonconvex.py>`.

@@ -13,25 +13,25 @@
 # %% [markdown]
 # # FedFW: stochastic gradients, and oracles that err
 #
-# With minibatches, {cite}`dadras2024fedfw` ask the oracle with an average of all past stochastic gradients (FedFW-sto,
-# Theorem 3). They also say, without a formal statement, that Frank-Wolfe tolerates oracles that err. This note proves
-# Lemma 3 and Theorem 3. It also proves a theorem on oracles with additive and multiplicative errors, for convex and
-# other losses and for clients that take part at random. Setting, notation and lemmas are those of the
+# In FedFW-sto {cite}`dadras2024fedfw`, each client calls its Frank-Wolfe oracle with an average of all its past
+# stochastic gradients. This note proves Lemma 3 and Theorem 3 of the paper. The paper also mentions that Frank-Wolfe
+# tolerates oracles that err. We prove this for additive and multiplicative errors, convex and nonconvex losses, and
+# clients that take part at random. Setting, notation and lemmas are those of the
 # [note on convex losses](note_fedfw.ipynb). In titles D is the paper; numbers in plain brackets are its equations.
 #
 # There are three findings. First, **(67) is printed for the square of the distance**, for which it is false
-# ({prf:ref}`fws-example-67`). It holds for the distance itself, as the paper uses it. Second, **the constants of Lemma
-# 3** mix up powers of $n$, and are 16 times larger than necessary: two of the three terms fall faster than $t^{-1/3}$
-# ({prf:ref}`fws-theorem`). Third, **an oracle may attain only a share $m$ of its client's gap**. It then costs no more
-# than a client that takes part with probability $m$ and a set that is $m^{-1/2}$ times as wide
+# ({prf:ref}`fws-example-67`). The paper uses it only for the distance, for which it holds. Second, **the constants of
+# Lemma 3** contain wrong powers of $n$ and are 16 times larger than necessary. In our bound, two of the three terms
+# fall faster than $t^{-1/3}$ ({prf:ref}`fws-theorem`). Third, **an oracle may attain only a share $m$ of its client's
+# gap**. This costs no more than client participation with probability $m$ and a set that is $m^{-1/2}$ times as wide
 # ({prf:ref}`fws-theorem-oracle`).
 
 # %% [markdown]
 # ## Setting
 #
-# We use {eq}`eq-fw-surrogate`, {eq}`eq-fw-round` and {prf:ref}`fw-assumption`, with convex $f_i$ and all clients in
-# every round. The columns of $V^t=[d_1^t,\dots,d_n^t]$ are the averaged gradients, with $V^1=0$. In round $t$ client
-# $i$ draws $\omega_i^t$ and computes (15)
+# We use the surrogate {eq}`eq-fw-surrogate`, the round {eq}`eq-fw-round` and {prf:ref}`fw-assumption`, with convex
+# $f_i$ and all clients in every round. The columns of $V^t=[d_1^t,\dots,d_n^t]$ are the clients' averaged gradients,
+# with $V^1=0$. In round $t$ client $i$ draws $\omega_i^t$ and computes (15)
 #
 # $$
 # \begin{aligned}
@@ -40,7 +40,7 @@
 # \end{aligned}
 # $$ (eq-fws-round)
 #
-# It then asks its oracle with $g_i$ and moves as before. The schedule is
+# The client then calls its oracle with $g_i$ and moves its model as in {eq}`eq-fw-round`. The schedule is
 #
 # $$
 # \eta_t=\frac9{t+8},\qquad\lambda_t=\lambda_0\sqrt{t+8},\qquad\rho_t=\frac4{(t+7)^{2/3}} .
@@ -50,11 +50,11 @@
 # :label: fws-assumption
 #
 # Given the past, $\mathbb E\nabla f_i(x_i^t,\omega_i^t)=\nabla f_i(x_i^t)$ and
-# $\mathbb E\lVert\nabla f_i(x_i^t,\omega_i^t)-\nabla f_i(x_i^t)\rVert^2\le\sigma^2$ (14). Clients need not draw
-# independently of each other.
+# $\mathbb E\lVert\nabla f_i(x_i^t,\omega_i^t)-\nabla f_i(x_i^t)\rVert^2\le\sigma^2$ (14). The clients' draws may be
+# dependent.
 # ```
 #
-# Since $\eta_1=1$ and $\rho_1=1$, the first round forgets the start and $V^1$.
+# Since $\eta_1=1$ and $\rho_1=1$, the first round discards the starting models and $V^1$.
 
 # %% [markdown]
 # ## Lemma 3 and Theorem 3
@@ -69,36 +69,38 @@
 # ```
 #
 # ```{prf:proof}
-# Let $e_t$ be the left side and $s=t+7$. Let $\Xi$ be the noise of round $t$, with columns
+# Let $e_t$ be the left side of {eq}`eq-fws-noise` and $s=t+7$. Let $\Xi$ be the noise of round $t$, with columns
 # $\frac1n(\nabla f_i(x_i^t,\omega_i^t)-\nabla f_i(x_i^t))$.
 #
-# 1. *Recursion.* $\nabla\hat F(X^t)-V^{t+1}=(1-\rho_t)(\nabla\hat F(X^t)-V^t)-\rho_t\Xi$. Given the past, $\Xi$ has
-#    mean zero, and $\mathbb E\lVert\Xi\rVert^2\le n\cdot\frac{\sigma^2}{n^2}$. So
+# 1. *Recursion.* By {eq}`eq-fws-round`, $\nabla\hat F(X^t)-V^{t+1}=(1-\rho_t)(\nabla\hat F(X^t)-V^t)-\rho_t\Xi$. Given
+#    the past, $\Xi$ has mean zero and $\mathbb E\lVert\Xi\rVert^2\le n\cdot\frac{\sigma^2}{n^2}$
+#    ({prf:ref}`fws-assumption`). So
 #    $e_t\le(1-\rho_t)^2\,\mathbb E\lVert\nabla\hat F(X^t)-V^t\rVert^2+\rho_t^2\frac{\sigma^2}n$.
-# 2. *The gradient changes.* From round to round,
-#    $\lVert\nabla\hat F(X^t)-\nabla\hat F(X^{t-1})\rVert\le\frac Ln\eta_{t-1}\sqrt nD$. Apply
-#    $\lVert a+b\rVert^2\le(1+\rho)\lVert a\rVert^2+(1+\frac1\rho)\lVert b\rVert^2$ with $(1-\rho)^2(1+\rho)\le1-\rho$
-#    and $(1-\rho)^2(1+\frac1\rho)\le\frac1\rho$. For $t\ge2$ this gives
+# 2. *The gradient changes.* By smoothness,
+#    $\lVert\nabla\hat F(X^t)-\nabla\hat F(X^{t-1})\rVert\le\frac Ln\eta_{t-1}\sqrt nD$, because each model moves by at
+#    most $\eta_{t-1}D$. Apply $\lVert a+b\rVert^2\le(1+\rho)\lVert a\rVert^2+(1+\frac1\rho)\lVert b\rVert^2$,
+#    $(1-\rho)^2(1+\rho)\le1-\rho$ and $(1-\rho)^2(1+\frac1\rho)\le\frac1\rho$. For $t\ge2$ this yields
 #    $e_t\le(1-\rho_t)e_{t-1}+\rho_t^2\frac{\sigma^2}n+\frac{L^2D^2\eta_{t-1}^2}{n\rho_t}$.
 # 3. *The schedule.* Insert $\rho_t=4s^{-2/3}$ and $\eta_{t-1}=\frac9s$. Then $e_t\le(1-4s^{-2/3})e_{t-1}+3Qs^{-4/3}$,
 #    because $3Q=\frac1n(16\sigma^2+\frac{81}4L^2D^2)$.
 # 4. *Induction.* The start is $e_1\le\frac{\sigma^2}n\le\frac Q{9^{2/3}}$, since $\rho_1=1$ and $9^{2/3}\le\frac{16}3$.
-#    If $e_{t-1}\le Qs^{-2/3}$, then $e_t\le Qs^{-2/3}-Qs^{-4/3}$. This is at most $Q(s+1)^{-2/3}$, because
+#    If $e_{t-1}\le Qs^{-2/3}$, then $e_t\le Qs^{-2/3}-Qs^{-4/3}$. This is at most $Q(s+1)^{-2/3}$, because by convexity
 #    $(s+1)^{-2/3}\ge s^{-2/3}-\frac23s^{-5/3}\ge s^{-2/3}-s^{-4/3}$.
 # ```
 #
 # ```{prf:lemma} The recursion of the method
 # :label: fws-lemma-sum
 #
-# Let $0<\kappa\le1$, $a\ge0$ and $h_t\le\big(1-\frac9{t+8}\big)h_{t-1}+\frac a{(t+8)^{1+\kappa}}$ for $t\ge1$. Then $h_t\le\frac a{8(t+8)^\kappa}$. If there are several such terms, their bounds add up.
+# Let $0<\kappa\le1$, $a\ge0$ and $h_t\le\big(1-\frac9{t+8}\big)h_{t-1}+\frac a{(t+8)^{1+\kappa}}$ for $t\ge1$. Then
+# $h_t\le\frac a{8(t+8)^\kappa}$. With several such terms, their bounds add up.
 # ```
 #
 # ```{prf:proof}
-# Let $s=t+8$. For $s=9$ the factor of $h_{t-1}$ is 0, and $9^{-1-\kappa}\le\frac18\,9^{-\kappa}$. For $s\ge10$ let
-# $h_{t-1}\le\frac a8(s-1)^{-\kappa}$. Use $(s-1)^{-\kappa}\le s^{-\kappa}\frac s{s-1}$ and
+# Let $s=t+8$. For $s=9$ the factor of $h_{t-1}$ is 0, and $9^{-1-\kappa}\le\frac18\,9^{-\kappa}$. For $s\ge10$ suppose
+# that $h_{t-1}\le\frac a8(s-1)^{-\kappa}$. Use $(s-1)^{-\kappa}\le s^{-\kappa}\frac s{s-1}$ and
 # $(1-\frac9s)\frac s{s-1}=\frac{s-9}{s-1}\le1-\frac8s$. So
 # $h_t\le\frac a8s^{-\kappa}(1-\frac8s)+as^{-1-\kappa}=\frac a8s^{-\kappa}$. The bounds add up because the recursion is
-# linear in $h$ and $a$.
+# linear.
 # ```
 #
 # ```{prf:theorem} D Lemma 3 and Theorem 3
@@ -122,15 +124,16 @@
 # ```
 #
 # ```{prf:proof}
-# Let $X=X^t$ and $\Delta=\nabla\hat F(X)-V^{t+1}$. The oracle is asked with $\nabla\hat F_t(X)-\Delta$.
+# Let $X=X^t$ and $\Delta=\nabla\hat F(X)-V^{t+1}$. The oracles are called with the columns of
+# $\nabla\hat F_t(X)-\Delta$.
 #
-# 1. *Oracle.* The oracle's answer satisfies $\langle\nabla\hat F_t(X)-\Delta,S-X^\star\rangle\le0$. So
+# 1. *Oracle.* The answers $S$ satisfy $\langle\nabla\hat F_t(X)-\Delta,S-X^\star\rangle\le0$. So
 #    $\langle\nabla\hat F_t(X),S-X\rangle\le\langle\nabla\hat F_t(X),X^\star-X\rangle+\langle\Delta,S-X^\star\rangle$,
-#    and the last summand is at most $\lVert\Delta\rVert\sqrt nD$.
-# 2. *One round.* Proceed as in the proof of {prf:ref}`fw-lemma-step` for $q=1$ and use
+#    whose last summand is at most $\lVert\Delta\rVert\sqrt nD$ by Cauchy-Schwarz.
+# 2. *One round.* Proceed as in the proof of {prf:ref}`fw-lemma-step` for $q=1$. By {prf:ref}`fws-lemma-noise`,
 #    $\mathbb E\lVert\Delta\rVert\le\sqrt Q(t+8)^{-1/3}$. The result is
-#    $h_t\le(1-\eta_t)h_{t-1}+\eta_t\frac{D\sqrt{nQ}}{(t+8)^{1/3}}+\frac{\eta_t^2}2(LD^2+nD^2\lambda_t)$. For $t\ge2$
-#    and $s=t+8$, the factor of $\frac12\operatorname{dist}^2$ is negative:
+#    $h_t\le(1-\eta_t)h_{t-1}+\eta_t\frac{D\sqrt{nQ}}{(t+8)^{1/3}}+\frac{\eta_t^2}2(LD^2+nD^2\lambda_t)$. This drops the
+#    term with $\frac12\operatorname{dist}^2$, whose factor is negative for $t\ge2$ and $s=t+8$:
 #    $(1-\frac9s)\lambda_0(\sqrt s-\sqrt{s-1})-\frac{9\lambda_0}{\sqrt s}\le\frac{\lambda_0}{\sqrt s}(\frac12-9)$.
 # 3. *Sum.* The three terms that are added in a round are $9D\sqrt{nQ}\,s^{-4/3}$, $\frac{81}2nD^2\lambda_0s^{-3/2}$ and
 #    $\frac{81}2LD^2s^{-2}$. Apply {prf:ref}`fws-lemma-sum` with $\kappa=\frac13,\frac12,1$.
@@ -138,8 +141,8 @@
 # ```
 #
 # The paper derives Lemma 3 from a theorem of Locatello and others (2019) by substitution:
-# $\mathbb E\hat F(X^t)-F^\star\le9^{1/3}C(t+7)^{-1/3}$ (66). The diameter of $\mathcal D^n$ is $\sqrt nD$ and the
-# variance of the noise is $\frac{\sigma^2}n$, so the constants must be
+# $\mathbb E\hat F(X^t)-F^\star\le9^{1/3}C(t+7)^{-1/3}$ (66). Since $\mathcal D^n$ has diameter $\sqrt nD$ and the noise
+# has variance $\frac{\sigma^2}n$, the constants must be
 #
 # $$
 # \begin{aligned}
@@ -149,18 +152,18 @@
 # $$ (eq-fws-printed)
 #
 # The paper prints $D$ for $\sqrt nD$ and $16n\sigma^2$ for $\frac{16\sigma^2}n$. Because $9^{1/3}\ge2$ and
-# $\sqrt{a+b}\ge\frac{\sqrt a+\sqrt b}{\sqrt2}$, each term of {eq}`eq-fws-theorem` is smaller than in (66) with the
-# printed or the corrected constants. So (66) is true with both. The first entry of the maximum is not needed, because
-# $\rho_1=1$.
+# $\sqrt{a+b}\ge\frac{\sqrt a+\sqrt b}{\sqrt2}$, each term of {eq}`eq-fws-theorem` is smaller than in (66), and (66) is
+# true with the printed and the corrected constants. As $\rho_1=1$, the first entry of the maximum in $Q_0$ is not
+# needed.
 #
 # ```{prf:example} (67) is not about the square
 # :label: fws-example-67
 #
-# (67) is printed as a bound of $\mathbb E\operatorname{dist}^2(X^t)$ by
+# (67) bounds $\mathbb E\operatorname{dist}^2(X^t)$ by
 # $\frac{2\lVert Y^\star\rVert}{\lambda_0\sqrt{t+7}}+\frac{2\sqrt{2\cdot9^{1/3}C/\lambda_0}}{(t+7)^{5/12}}$. Measure $x$
-# in another unit, that is, take $f_i(\cdot/k)$, $kD$, $L/k^2$ and $\lambda_0/k^2$. This multiplies the iterates by $k$,
-# $Y^\star$ by $\frac1k$, and leaves $C$ unchanged. So it multiplies the left side by $k^2$, but the right side only by
-# $k$. Hence the bound is false in small units. With the two parabolas of {prf:ref}`fw-example-naive`, $\sigma=0$,
+# in another unit, that is, take $f_i(\cdot/k)$, $kD$, $L/k^2$ and $\lambda_0/k^2$. This multiplies the iterates by $k$
+# and $Y^\star$ by $\frac1k$, and leaves $C$ unchanged. So it multiplies the left side by $k^2$, but the right side only
+# by $k$, and (67) is false for large $k$. With the two parabolas of {prf:ref}`fw-example-naive`, $\sigma=0$,
 # $\lambda_0=1$, $k=100$ and $t=2$, the left side is 20000 and the right side is about 6100.
 # ```
 
@@ -170,12 +173,14 @@
 # ```{prf:assumption} The oracle
 # :label: fws-assumption-oracle
 #
-# Client $i$ receives an $s_i\in\mathcal D$ with $\langle g_i,x_i-s_i\rangle\ge m\max_{s\in\mathcal D}\langle g_i,x_i-s\rangle-\delta_i$, where $0<m\le1$, $\delta_i\ge0$ and $\sum_i\delta_i\le\delta_t$ in round $t$.
+# The oracle of client $i$ returns an $s_i\in\mathcal D$ with
+# $\langle g_i,x_i-s_i\rangle\ge m\max_{s\in\mathcal D}\langle g_i,x_i-s\rangle-\delta_i$, where $0<m\le1$,
+# $\delta_i\ge0$ and $\sum_i\delta_i\le\delta_t$ in round $t$.
 # ```
 #
-# Here $m$ is a multiplicative error and $\delta_t$ an additive one. Some oracles, such as a power method for the
-# nuclear ball, are right up to a relative error of their *value*:
-# $\langle g,s\rangle\le(1-\varepsilon)\min_u\langle g,u\rangle$. Their error is additive, with $m=1$ and
+# So $m$ is the share of the gap that the oracle attains, up to an additive error. Some oracles, such as a power method
+# for the nuclear ball, bound the relative error of their *value*:
+# $\langle g,s\rangle\le(1-\varepsilon)\min_u\langle g,u\rangle$. This error is additive, with $m=1$ and
 # $\delta_i=-\varepsilon\min_u\langle g_i,u\rangle$.
 #
 # ```{prf:theorem} Inexact oracles
@@ -191,8 +196,9 @@
 #    +\frac{2D^2}m\bigg(\frac L{rt+2}+\frac{2n\lambda_0}{3\sqrt{r(t-1)+2}}\bigg)+\frac\delta m,
 #    $$ (eq-fws-oracle)
 #
-#    and {eq}`eq-fw-excess` follows as before. If $\delta_t\le\frac{\hat\delta}2\eta_t(LD^2+nD^2\lambda_t)$, the last
-#    term $\frac\delta m$ is dropped, and the middle term of the bound is multiplied by $1+\hat\delta$.
+#    and {eq}`eq-fw-excess` follows as in {prf:ref}`fw-theorem-1`. If
+#    $\delta_t\le\frac{\hat\delta}2\eta_t(LD^2+nD^2\lambda_t)$, the last term $\frac\delta m$ is dropped, and the middle
+#    term of the bound is multiplied by $1+\hat\delta$.
 # 2. *Not convex.* With the schedule {eq}`eq-fwn-schedule` and $\delta_t\le\delta$, {eq}`eq-fwn-surrogate` and
 #    {eq}`eq-fwn-theorem` hold with $\frac{B_T+\delta}m$ instead of $B_T$.
 # ```
@@ -202,32 +208,30 @@
 #
 # 1. *One round, convex.* Sum {prf:ref}`fws-assumption-oracle` over the clients, with $X^\star$ in the maximum:
 #    $\langle\nabla\hat F_t(X),S-X\rangle\le m\langle\nabla\hat F_t(X),X^\star-X\rangle+\delta_t$. Inserted into the
-#    proof of {prf:ref}`fw-lemma-step`, this gives
+#    proof of {prf:ref}`fw-lemma-step`, this yields
 #    $h_t\le(1-r\eta_t)h_{t-1}+\frac{q\eta_t^2}2(LD^2+nD^2\lambda_t)+q\eta_t\delta_t$. The factor of
 #    $\operatorname{dist}^2$ is the one in that proof, with $r$ instead of $q$.
-# 2. *Sum.* Since $r\eta_t=\frac2{t+c}$ and $u_t=r(t+c)$, we have $\frac{q\eta_t^2}2=\frac1m\cdot\frac2{r(t+c)^2}$. This
-#    is $\frac1m$ times the factor in the proof of {prf:ref}`fw-theorem-1`. For the error,
+# 2. *Sum.* Since $r\eta_t=\frac2{t+c}$, we have $\frac{q\eta_t^2}2=\frac1m\cdot\frac2{r(t+c)^2}$. This is $\frac1m$
+#    times its value in the proof of {prf:ref}`fw-theorem-1`. The errors add up to at most $\frac\delta m$, because
 #    $q\eta_t\delta\le\frac\delta m\,r\eta_t$ and $\sum_ir\eta_i\prod_{j>i}(1-r\eta_j)\le1$. If $\delta_t$ shrinks as
-#    stated, $q\eta_t\delta_t\le\hat\delta\,\frac{q\eta_t^2}2(LD^2+nD^2\lambda_t)$.
+#    stated, $q\eta_t\delta_t\le\hat\delta\,\frac{q\eta_t^2}2(LD^2+nD^2\lambda_t)$, which multiplies the middle term by
+#    $1+\hat\delta$.
 # 3. *Not convex.* Step 1 in the proof of {prf:ref}`fwn-lemma-gap` becomes
 #    $\mathbb E_t\hat F_T(X^{t+1})\le\hat F_T(X^t)-q\eta(m\,\widehat{\operatorname{gap}}_t-\delta)+\frac{q\eta^2}2(LD^2+nD^2\lambda)$.
-#    The gap in this bound, as in {eq}`eq-fwn-mean`, is the one of the exact oracle.
+#    Here and in {eq}`eq-fwn-mean`, the gap is the one of the exact oracle.
 # ```
 #
-# So a constant additive error adds at most $\frac\delta m$ to the bound, and an error that shrinks with $\eta_t$ costs
-# a constant factor. A multiplicative error costs a constant factor too, if the schedule knows a lower bound of $m$. For
-# $m=1$ and $\delta=0$ the theorem becomes {prf:ref}`fw-theorem-1`.
+# So a constant additive error adds at most $\frac\delta m$ to the bound. An additive error that shrinks with $\eta_t$
+# costs a constant factor, and so does a multiplicative error if the schedule uses a lower bound of $m$. For $m=1$ and
+# $\delta=0$ the convex case is {prf:ref}`fw-theorem-1`.
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **(67)** is printed for $\operatorname{dist}^2$, but holds for the distance ({prf:ref}`fws-example-67`).
-# * **Lemma 3** has $D$ for $\sqrt nD$ and $16n\sigma^2$ for $\frac{16\sigma^2}n$ in $C$ and $Q$. By
-#   {prf:ref}`fws-theorem` it is true nevertheless.
-# * **(68)** has the product of $G$ and (67) where {eq}`eq-fws-excess` has $\frac{\zeta^2}{2n\lambda_t}$.
-# * **The averaged gradient $d_i$** starts at index 0 in the text and at 1 in the algorithm; since $\rho_1=1$, this does
-#   not matter.
-# * **Inexact oracles** are only mentioned in the paper; {prf:ref}`fws-theorem-oracle` is ours.
+# Further differences:
+#
+# * **(68)** contains the product of $G$ and (67) instead of our $\frac{\zeta^2}{2n\lambda_t}$ in {eq}`eq-fws-excess`.
+# * **The averaged gradient $d_i$** starts at index 0 in the text and at 1 in the algorithm, which agree as $\rho_1=1$.
 # ```
 
 # %% [markdown]
@@ -292,10 +296,9 @@ def tilted(radius, angle):  # a wrong oracle of the ball in the plane: the right
 
 
 # %% [markdown]
-# **Theorem 3.** We minimize quadratics over balls of radius 2, with 5 clients that have 6 samples each and draw one
-# sample a round, for three penalties. $\sigma$, $L$, $D$ and the solution are known. The table shows the largest ratio
-# of each quantity, a mean over the runs, to its bound; *ours* is our bound, and a number in brackets is the paper's. We
-# also repeat one instance without averaging the gradients, $\rho_t=1$.
+# **Theorem 3.** We minimize quadratics over balls of radius 2. The 5 clients have 6 samples each and draw one sample a
+# round. For three penalties, the table shows the largest ratio of each quantity, averaged over the runs, to its bound
+# (*ours*, or the paper's in brackets). We also repeat one instance without averaging ($\rho_t=1$).
 
 # %% tags=["remove-input"]
 T = {"quick": 200, "full": 1000}[profile]
@@ -358,9 +361,9 @@ plot.show(
 )
 
 # %% [markdown]
-# **The printed constants.** We compare {eq}`eq-fws-theorem` with (66), with the paper's $C$ and with
-# {eq}`eq-fws-printed`, over a grid of constants. We run the recursion of {prf:ref}`fws-lemma-sum` as an equality for
-# three powers, and we run {prf:ref}`fws-example-67`.
+# **The printed constants.** We compare {eq}`eq-fws-theorem` with (66), both with the paper's $C$ and with
+# {eq}`eq-fws-printed`. We run the recursion of {prf:ref}`fws-lemma-sum` as an equality for three powers $\kappa$, and
+# {prf:ref}`fws-example-67`.
 
 # %% tags=["remove-input"]
 smaller = []
@@ -390,10 +393,10 @@ check("    and it comes within 10 % of this bound", max(recursion[1990:2000]) > 
 _ = check("(67): dist^2 is 20000, and the right side is 6100 within 100", abs(left - 20_000) < 1e-6 and abs(right - 6100) < 100)
 
 # %% [markdown]
-# **Oracles that err.** These runs use exact gradients and $\lambda_0=0.1$. We move each answer towards $x_i$ until
-# {prf:ref}`fws-assumption-oracle` just holds. The shares are $m=1,\frac12,\frac15$, one of them also with $q=\frac12$. The
-# additive error is constant, $\delta=0.1$, or it shrinks, with $\hat\delta=1$. In the plane we also turn the answer of
-# the ball's oracle by 0.3 and measure its additive error.
+# **Oracles that err.** With exact gradients and $\lambda_0=0.1$, we move each oracle's answer towards $x_i$ until
+# {prf:ref}`fws-assumption-oracle` just holds. The shares are $m=1,\frac12,\frac15$, and $m=\frac12$ also with
+# $q=\frac12$. An additive error is either constant ($\delta=0.1$) or shrinks ($\hat\delta=1$). In the plane we also
+# rotate the answer of the ball's oracle by 0.3 and measure its additive error.
 
 # %% tags=["remove-input"]
 cases, ratios, ends = {"m = 1": (1.0, 1.0, 0.0), "m = 1/2": (1.0, 0.5, 0.0), "m = 1/5": (1.0, 0.2, 0.0), "m = q = 1/2": (0.5, 0.5, 0.0), "constant error": (1.0, 1.0, 0.1), "shrinking error": (1.0, 1.0, None)}, {}, {}
@@ -444,8 +447,8 @@ plot.show(
 )
 
 # %% [markdown]
-# **Not convex.** We use losses with ripples, $T$ rounds of {eq}`eq-fwn-schedule` and $\lambda_0=1$, for $q=1$ and
-# $\frac12$. The oracle has both errors, $m=\frac12$ and $\delta=0.05$.
+# **Not convex.** The losses now have ripples, and the schedule is {eq}`eq-fwn-schedule` with $\lambda_0=1$, for $q=1$
+# and $\frac12$. The oracle has both errors: $m=\frac12$ and $\delta=0.05$.
 
 # %% tags=["remove-input"]
 seen = []
@@ -462,4 +465,4 @@ for norm in (1, 2) * (instances // 2):
 _ = check("both bounds hold, for the means over the rounds", np.max(seen) <= 1)
 
 # %% [markdown]
-# The cells that make these checks are in {download}`note_fedfw_sto.py <src/note_fedfw_sto.py>`.
+# The code of these checks is in {download}`note_fedfw_sto.py <src/note_fedfw_sto.py>`.

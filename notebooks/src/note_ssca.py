@@ -14,19 +14,19 @@
 # # SSCA: convergence without constraints
 #
 # Stochastic successive convex approximation (SSCA) replaces the loss by a running average of quadratics and moves the
-# model towards the minimizer of this average. {cite:t}`ye2021ssca` (Y below) apply it to clients that hold samples
-# (Algorithm 1) or features (Algorithm 3). This note proves Lemmas 2 to 4 and Theorems 1 and 3 of the paper, for the
-# quadratic surrogate that all of its experiments use. Equation numbers in plain brackets are the paper's.
+# model towards the minimizer of this average. {cite:t}`ye2021ssca` (Y below) apply SSCA to clients that hold samples
+# (Algorithm 1) or features (Algorithm 3). This note proves Lemmas 2 to 4 and Theorems 1 and 3 for their quadratic
+# surrogate. Equation numbers in plain brackets are the paper's.
 #
-# We have three findings.
+# Our findings:
 #
-# * **The experiments are outside the theorem.** Their step sizes have $\sum_t\gamma_t^2=\infty$. For the quadratic
-#   surrogate $\sum_t\gamma_t\rho_t<\infty$ is enough, and even without it a weighted mean of
-#   $\mathbb E\lVert\nabla F\rVert^2$ tends to 0 ({prf:ref}`ssca-theorem-1`), also for the paper's exponents.
-# * **The proof of Lemma 3 lacks a square.** Lemma 3 says that close functions have close minimizers. It is correct if
-#   their gradients are close, and wrong if only their values are close ({prf:ref}`ssca-example-3`).
-# * **The average starts at zero.** Therefore the first minimizers are too short, in the first round by a factor of 2.5
-#   ({prf:ref}`ssca-lemma-bias`).
+# * **Theorem 1 does not cover the experiments.** Their step sizes have $\sum_t\gamma_t^2=\infty$. For the quadratic
+#   surrogate $\sum_t\gamma_t\rho_t<\infty$ is enough. For the paper's exponents, a weighted mean of
+#   $\mathbb E\lVert\nabla F\rVert^2$ still tends to 0 ({prf:ref}`ssca-theorem-1`).
+# * **The proof of Lemma 3 lacks a square.** Its bound on the distance between the minimizers of two close functions
+#   holds if their gradients are close, but not if only their values are close ({prf:ref}`ssca-example-3`).
+# * **The average of the quadratics starts at zero.** Therefore its first minimizers are too short, in the first round
+#   by a factor of 2.5 ({prf:ref}`ssca-lemma-bias`).
 
 # %% [markdown]
 # ## Setting
@@ -43,7 +43,7 @@
 # $$ (eq-ssca-round)
 #
 # Let $v^t=w^t-\bar w^t$, so that $w^{t+1}=w^t-\gamma_tv^t$. The gradient of the averaged surrogate at $w^t$ is
-# $b^t+2\tau w^t$, and its error is $e^t=b^t+2\tau w^t-\nabla F(w^t)$. Since $b^t+2\tau w^t=2\tau v^t$,
+# $b^t+2\tau w^t=2\tau v^t$. Its error is
 #
 # $$
 # e^t=2\tau v^t-\nabla F(w^t).
@@ -57,35 +57,35 @@
 # 3. $0<\rho_t\le1$, $0<\gamma_t\le1$.
 # ```
 #
-# The paper also assumes bounded iterates, and needs them: the gradient of its network is Lipschitz on bounded sets
-# only. If the iterates stay in a ball, items 1 and 2 need to hold only in this ball.
+# The paper also assumes bounded iterates, because the gradient of its network is Lipschitz on bounded sets only. If the
+# iterates stay in a ball, items 1 and 2 need to hold only in this ball.
 #
 # ```{prf:lemma} The round's gradient
 # :label: ssca-lemma-sampling
 #
-# Client $i$ draws $B$ of its $N_i$ samples without replacement. Then
+# Let client $i$ draw $B$ of its $N_i$ samples without replacement. Then
 # $g^t=\sum_i\frac{N_i}{BN}\sum_{n\in\mathcal N_i^t}\nabla f_n(w^t)$ is unbiased, and
 #
 # $$
 # \mathbb E\lVert g^t-\nabla F\rVert^2=\sum_i\Big(\frac{N_i}N\Big)^2\frac{N_i-B}{B(N_i-1)}\,S_i^2,
 # $$ (eq-ssca-sampling)
 #
-# where $\nabla F_i$ and $S_i^2$ are the means of $\nabla f_n$ and of $\lVert\nabla f_n-\nabla F_i\rVert^2$ over client
-# $i$'s samples. Algorithm 3 is the case of a single client.
+# where $\nabla F_i$ and $S_i^2$ are the means of $\nabla f_n$ and of $\lVert\nabla f_n-\nabla F_i\rVert^2$ over the
+# samples of client $i$. Algorithm 3 is the case of a single client that holds all samples.
 # ```
 #
 # ```{prf:proof}
 # The proof has four steps.
 #
-# 1. The mean over a client's batch has the expectation $\nabla F_i$, and $\sum_i\frac{N_i}N\nabla F_i=\nabla F$.
+# 1. The expected mean over a client's batch is $\nabla F_i$, and $\sum_i\frac{N_i}N\nabla F_i=\nabla F$.
 # 2. The mean square error of this batch mean is $\frac{N_i-B}{B(N_i-1)}S_i^2$, by step 4 of the proof of
 #    {prf:ref}`cmoo-lemma-2` with samples instead of clients.
-# 3. The clients draw independently, so these errors add up with the squared weights.
-# 4. In Algorithm 3 the server draws a batch of $B$ of all $N$ samples, and by the chain rule (16), (17) the clients
-#    assemble the gradient of this batch.
+# 3. The clients draw independently, so the mean square errors add up with the squared weights $(N_i/N)^2$.
+# 4. In Algorithm 3 the server draws $B$ of all $N$ samples, and the clients assemble the gradient by the chain rule
+#    (16), (17).
 # ```
 #
-# Therefore Theorem 3 is Theorem 1 with another value of $\sigma^2$.
+# Therefore Theorem 3 (features) is Theorem 1 (samples) with another value of $\sigma^2$.
 
 # %% [markdown]
 # ## The start at zero, and momentum
@@ -93,7 +93,7 @@
 # ```{prf:lemma} The start at zero
 # :label: ssca-lemma-bias
 #
-# Let $\kappa_t=1-\prod_{s\le t}(1-\rho_s)$. The averaged surrogate (3), started at the zero function, is
+# Let $\kappa_t=1-\prod_{s\le t}(1-\rho_s)$. Started at the zero function, the averaged surrogate (3) is
 # $\langle b^t,w\rangle+\kappa_t\tau\lVert w\rVert^2$ up to a constant. Its minimizer is $\bar w^t/\kappa_t$, not the
 # $\bar w^t$ of (9). Dividing by $\kappa_t$ is equivalent to using the weights
 #
@@ -106,18 +106,17 @@
 # The proof has two steps.
 #
 # 1. The quadratic coefficient $k_t$ of the averaged surrogate satisfies $k_t=(1-\rho_t)k_{t-1}+\rho_t\tau$ with
-#    $k_0=0$. So $\tau-k_t=(1-\rho_t)(\tau-k_{t-1})$, and by induction $k_t=\kappa_t\tau$. The minimizer of
-#    $\langle b,w\rangle+k\lVert w\rVert^2$ is $-\frac b{2k}$. Insert $b=b^t$ and $k=\kappa_t\tau$.
+#    $k_0=0$. So $\tau-k_t=(1-\rho_t)(\tau-k_{t-1})$, and by induction $k_t=\kappa_t\tau$. Therefore the minimizer is
+#    $-\frac{b^t}{2\kappa_t\tau}=\bar w^t/\kappa_t$.
 # 2. Divided by $\kappa_t$, the recursion of $b^t$ is
 #    $\frac{b^t}{\kappa_t}=\frac{(1-\rho_t)\kappa_{t-1}}{\kappa_t}\cdot\frac{b^{t-1}}{\kappa_{t-1}}+\frac{\rho_t}{\kappa_t}(g^t-2\tau w^t)$.
 #    By step 1, $(1-\rho_t)\kappa_{t-1}=\kappa_t-\rho_t$, so the first factor is $1-\tilde\rho_t$.
 # ```
 #
-# So the $\bar w^t$ of (9) is too short by the factor $\kappa_t$, which pulls the model to the origin. For
-# $\rho_t=0.4\,t^{-0.4}$ the exact minimizer is longer by the factors 2.5, 1.72 and 1.45 in the first three rounds. As
-# $\sum_t\rho_t=\infty$, $\kappa_t\to1$. The weights {eq}`eq-ssca-bias` are a schedule like any other, so every
-# statement below also holds for the corrected form. Setting $\rho_1=1$ also removes the pull, but changes the weights
-# of later rounds.
+# So $\bar w^t$ is too short by the factor $\kappa_t$, which pulls the model to the origin. For $\rho_t=0.4\,t^{-0.4}$
+# the exact minimizer is longer by the factors 2.5, 1.72 and 1.45 in the first three rounds. As $\sum_t\rho_t=\infty$,
+# $\kappa_t\to1$. The weights {eq}`eq-ssca-bias` are themselves a schedule, so every statement below also holds for the
+# corrected form. Setting $\rho_1=1$ also removes the pull, but changes later weights.
 #
 # ```{prf:lemma} SSCA is momentum SGD
 # :label: ssca-lemma-momentum
@@ -130,20 +129,17 @@
 # ```
 #
 # ```{prf:proof}
-# By definition $v^t=w^t+\frac{b^t}{2\tau}$, so $\frac{b^{t-1}}{2\tau}=v^{t-1}-w^{t-1}$. Insert the recursion of $b^t$:
+# By definition $v^t=w^t+\frac{b^t}{2\tau}$, so $\frac{b^{t-1}}{2\tau}=v^{t-1}-w^{t-1}$. With the recursion of $b^t$,
 # $v^t=w^t+(1-\rho_t)(v^{t-1}-w^{t-1})+\frac{\rho_t}{2\tau}g^t-\rho_tw^t=(1-\rho_t)(v^{t-1}+w^t-w^{t-1})+\frac{\rho_t}{2\tau}g^t$.
-# Then insert $w^t-w^{t-1}=-\gamma_{t-1}v^{t-1}$. For $t=1$, $b^0=0$ gives $v^1=(1-\rho_1)w^1+\frac{\rho_1}{2\tau}g^1$,
-# which is {eq}`eq-ssca-momentum` with $v^0=w^1$ and $\gamma_0=0$. In the corrected form $\tilde\rho_1=1$, so $v^0$ does
-# not matter.
+# Then insert $w^t-w^{t-1}=-\gamma_{t-1}v^{t-1}$. For $t=1$, $b^0=0$ implies
+# $v^1=(1-\rho_1)w^1+\frac{\rho_1}{2\tau}g^1$, which is {eq}`eq-ssca-momentum` with $v^0=w^1$ and $\gamma_0=0$.
 # ```
 
 # %% [markdown]
 # ## Tracking: Lemma 2
 #
-# The paper's proof rests on a lemma of Ruszczyński (1980), of which we had no copy. As the literature quotes it, an
-# average converges to its target almost surely under three conditions: the estimates are unbiased with bounded
-# variance, $\sum_t\rho_t=\infty$ and $\sum_t\rho_t^2<\infty$, and the target moves by $O(\gamma_t)$ per round with
-# $\gamma_t/\rho_t\to0$. We use the following lemma instead.
+# The paper's proof cites a lemma of Ruszczyński (1980), which we know only from quotations. That lemma needs
+# $\sum_t\rho_t^2<\infty$, which the paper's condition (4) does not include. We use the following lemma instead.
 #
 # ```{prf:lemma} Tracking
 # :label: ssca-lemma-tracking
@@ -161,28 +157,29 @@
 #
 # 1. *Two parts.* Write $x^t-y^t=n^t+z^t$. The noise part satisfies $n^t=(1-\rho_t)n^{t-1}+\rho_t\xi^t$ with $n^0=0$,
 #    and the drift part satisfies $z^t=(1-\rho_t)(z^{t-1}-(y^t-y^{t-1}))$.
-# 2. *Drift.* By assumption $\lVert z^t\rVert\le(1-\rho_t)\lVert z^{t-1}\rVert+\rho_td_t$ with $d_t\to0$. Let
-#    $\varepsilon>0$ and let $t$ be so large that $d_t\le\varepsilon$. Then
+# 2. *Drift.* By assumption $\lVert z^t\rVert\le(1-\rho_t)\lVert z^{t-1}\rVert+\rho_td_t$ with $d_t\to0$. For every
+#    $\varepsilon>0$ and large $t$, $d_t\le\varepsilon$ implies
 #    $(\lVert z^t\rVert-\varepsilon)_+\le(1-\rho_t)(\lVert z^{t-1}\rVert-\varepsilon)_+$, and $\prod_t(1-\rho_t)=0$. So
 #    $\limsup\lVert z^t\rVert\le\varepsilon$.
 # 3. *Noise in case 1.* Given the past,
 #    $\mathbb E\lVert n^t\rVert^2\le(1-\rho_t)\lVert n^{t-1}\rVert^2+\rho_t^2\sigma^2$. So
-#    $\lVert n^t\rVert^2+\sigma^2\sum_{s>t}\rho_s^2$ is a nonnegative supermartingale. It converges almost surely, and
-#    so does $\lVert n^t\rVert^2$. The expectation of $\lVert n^t\rVert^2$ tends to 0, by step 2 with
-#    $d_t=\rho_t\sigma^2$. So the limit is 0 by Fatou's lemma.
+#    $\lVert n^t\rVert^2+\sigma^2\sum_{s>t}\rho_s^2$ is a nonnegative supermartingale, and $\lVert n^t\rVert^2$
+#    converges almost surely. By the argument of step 2 with $d_t=\rho_t\sigma^2$, its expectation tends to 0. By
+#    Fatou's lemma the limit is 0.
 # 4. *Noise in case 2.* Unrolling the recursion gives $n^t=\sum_{s\le t}\varphi_{s,t}\xi^s$ with
 #    $\varphi_{s,t}=\rho_s\prod_{r=s+1}^t(1-\rho_r)$. Let $q_t=\sum_s\varphi_{s,t}^2$, so that
 #    $q_t=(1-\rho_t)^2q_{t-1}+\rho_t^2$. If $q_{t-1}\le C\rho_{t-1}$ with $C\ge1$, then
 #    $q_t\le(1-\rho_t)^2C\rho_t(1+\rho_t)+\rho_t^2\le C\rho_t(1-\rho_t)+\rho_t^2\le C\rho_t$. Azuma's inequality,
 #    applied to every entry of $n^t$, gives $\mathbb P(\lVert n^t\rVert>\varepsilon)\le2d\exp(-c\varepsilon^2/\rho_t)$
-#    with some $c>0$. This is summable since $\rho_t\log t\to0$, so $n^t\to0$ by the Borel-Cantelli lemma.
+#    with some $c>0$. These probabilities are summable since $\rho_t\log t\to0$, so $n^t\to0$ by the Borel-Cantelli
+#    lemma.
 # ```
 #
 # ```{prf:corollary} Y Lemma 2
 # :label: ssca-lemma-2
 #
-# If $\gamma_{t-1}/\rho_t\to0$ and the $v^t$ are bounded, then $e^t\to0$ almost surely, under 1 or 2 of
-# {prf:ref}`ssca-lemma-tracking`.
+# If $\gamma_{t-1}/\rho_t\to0$, the $v^t$ are bounded, and condition 1 or 2 of {prf:ref}`ssca-lemma-tracking` holds,
+# then $e^t\to0$ almost surely.
 # ```
 #
 # ```{prf:proof}
@@ -190,10 +187,9 @@
 # since $\lVert y^t-y^{t-1}\rVert\le(L+2\tau)\gamma_{t-1}\lVert v^{t-1}\rVert$. By definition $e^t=x^t-y^t$.
 # ```
 #
-# The paper's condition (4) does not include $\sum_t\rho_t^2<\infty$. Case 2 of the lemma does not need it: with bounded
-# iterates, the noise of mini-batches from finitely many samples is bounded, and averages with $\rho_t=a\,t^{-\alpha}$
-# track their targets for every $0<\alpha<1$. The ratio that matters is $\gamma_{t-1}/\rho_t$, whereas (6) prints
-# $\gamma_t/\rho_t$. For powers of $t$ the two conditions are equivalent.
+# Case 2 does not need $\sum_t\rho_t^2<\infty$. With bounded iterates and finitely many samples, the noise is bounded,
+# so averages with $\rho_t=a\,t^{-\alpha}$ track their targets for every $0<\alpha<1$. The proof needs
+# $\gamma_{t-1}/\rho_t\to0$, whereas (6) prints $\gamma_t/\rho_t$. For powers of $t$ both are equivalent.
 
 # %% [markdown]
 # ## Best response and descent: Lemmas 3 and 4
@@ -208,7 +204,7 @@
 # $$ (eq-ssca-lemma3)
 #
 # If only $\lvert\Phi_1-\Phi_2\rvert\le\delta$ is known, then $\lVert\bar w_1-\bar w_2\rVert\le\sqrt{2\delta/\mu}$. The
-# minimizers of {eq}`eq-ssca-round` satisfy
+# $\bar w^t$ of {eq}`eq-ssca-round` satisfy
 # $\lVert\bar w^s-\bar w^t\rVert\le\frac{L+2\tau}{2\tau}\lVert w^s-w^t\rVert+\frac{\lVert e^s\rVert+\lVert e^t\rVert}{2\tau}$.
 # ```
 #
@@ -217,26 +213,26 @@
 #
 # 1. Strong monotonicity of $\nabla\Phi_1$ gives
 #    $\mu\lVert\bar w_1-\bar w_2\rVert^2\le\langle\nabla\Phi_1(\bar w_2)-\nabla\Phi_1(\bar w_1),\bar w_2-\bar w_1\rangle$.
-#    Both $\nabla\Phi_1(\bar w_1)$ and $\nabla\Phi_2(\bar w_2)$ are 0, so the left factor of the inner product equals
+#    Since $\nabla\Phi_1(\bar w_1)=\nabla\Phi_2(\bar w_2)=0$, the left factor equals
 #    $\nabla\Phi_1(\bar w_2)-\nabla\Phi_2(\bar w_2)$. Apply Cauchy-Schwarz and divide by
 #    $\lVert\bar w_1-\bar w_2\rVert$.
 # 2. Strong convexity of $\Phi_1$ gives $\frac\mu2\lVert\bar w_1-\bar w_2\rVert^2\le\Phi_1(\bar w_2)-\Phi_1(\bar w_1)$.
-#    The same inequality holds with 1 and 2 exchanged. The sum of the two right sides is at most $2\delta$.
+#    Add the same inequality with 1 and 2 exchanged. The sum of the right sides is at most $2\delta$.
 # 3. By {eq}`eq-ssca-error`, $2\tau\bar w^t=-b^t=2\tau w^t-\nabla F(w^t)-e^t$. Subtract this equation for $t$ from the
-#    one for $s$, and use that $2\tau w-\nabla F(w)$ is $(L+2\tau)$-Lipschitz.
+#    one for $s$. The map $2\tau w-\nabla F(w)$ is $(L+2\tau)$-Lipschitz.
 # ```
 #
 # ```{prf:example} Values are not enough
 # :label: ssca-example-3
 #
 # The functions $\Phi_2(w)=\frac12w^2$ and $\Phi_1(w)=\Phi_2(w)+\frac\delta2\sin\frac w{\sqrt\delta}$ differ by at most
-# $\frac\delta2$, and $\Phi_1''\ge\frac12$. $\Phi_2$ has the minimizer zero, and $\Phi_1$ has $\sqrt\delta\,y$ with
-# $y=-\frac12\cos y$, that is, $y=-0.45$. So the minimizers are $0.45\sqrt\delta$ apart.
+# $\frac\delta2$, and $\Phi_1''\ge\frac12$. The minimizer of $\Phi_2$ is 0, and that of $\Phi_1$ is $\sqrt\delta\,y$
+# with $y=-\frac12\cos y$, that is, $y=-0.45$. So the minimizers are $0.45\sqrt\delta$ apart.
 # ```
 #
-# In (47) to (50) the paper argues from function values, and it writes $\frac\mu2\lVert\cdot\rVert$ where strong
-# convexity gives $\frac\mu2\lVert\cdot\rVert^2$. With the square, these lines bound the distance by a root of $\delta$,
-# and the example shows that values alone give no better bound.
+# In (47) to (50) the paper argues from function values, and prints $\frac\mu2\lVert\cdot\rVert$ where strong convexity
+# yields $\frac\mu2\lVert\cdot\rVert^2$. With the square, the bound becomes a multiple of $\sqrt\delta$. By
+# {prf:ref}`ssca-example-3`, function values alone imply no better bound.
 #
 # ```{prf:lemma} Y Lemma 4
 # :label: ssca-lemma-4
@@ -252,7 +248,7 @@
 # ```{prf:proof}
 # The proof has two steps.
 #
-# 1. The gradient of the surrogate is 0 at $\bar w^t$. So strong monotonicity between $\bar w^t$ and $w^t$ gives
+# 1. The gradient of the surrogate is 0 at $\bar w^t$. So strong monotonicity between $\bar w^t$ and $w^t$ yields
 #    $\langle\nabla F(w^t)+e^t,\Delta\rangle\le-\mu\lVert\Delta\rVert^2$. For {eq}`eq-ssca-round` this is an equality
 #    with $\mu=2\tau$.
 # 2. Since $\nabla F$ is $L$-Lipschitz,
@@ -260,12 +256,10 @@
 #    Insert step 1.
 # ```
 #
-# From this lemma the paper concludes that $\liminf\lVert\Delta\rVert=0$, because otherwise $\sum_t\gamma_t=\infty$
-# would drive $F$ to $-\infty$. This step needs only $e^t\to0$. The paper then concludes that
+# From Lemma 4 and $e^t\to0$ the paper concludes that $\liminf\lVert\Delta\rVert=0$, and then that
 # $\limsup\lVert\Delta\rVert=0$, because every excursion of $\lVert\Delta\rVert$ lowers $F$ by a fixed amount. As we
-# read it, this step needs more. Between the excursions {eq}`eq-ssca-lemma4` allows $F$ to grow by
+# read it, the second conclusion needs more. Between the excursions {eq}`eq-ssca-lemma4` allows $F$ to grow by
 # $\frac{\gamma_t}{4(\mu-L\gamma_t/2)}\lVert e^t\rVert^2$ per round, and $e^t\to0$ does not make these amounts summable.
-# The next section proves the theorem in another way.
 
 # %% [markdown]
 # ## Theorems 1 and 3
@@ -294,10 +288,10 @@
 # The proof uses the momentum form {eq}`eq-ssca-momentum` and the energy $F(w^{t+1})+\tau r_t\lVert v^t\rVert^2$. Let
 # $q=(1-\rho_t)(1-\gamma_{t-1})$, $\xi=g^t-\nabla F(w^t)$ and $r_0=r_1$.
 #
-# 1. *The slope along $v$.* Solving {eq}`eq-ssca-momentum` for the gradient gives
+# 1. *The slope along $v$.* Solving {eq}`eq-ssca-momentum` for the gradient yields
 #    $\nabla F(w^t)=\frac{2\tau}{\rho_t}(v^t-qv^{t-1})-\xi$. Any vectors $v,v'$ satisfy
 #    $\langle v-qv',v\rangle\ge\frac12(\lVert v\rVert^2-\lVert v'\rVert^2)+\frac{1-q}2(\lVert v\rVert^2+\lVert v'\rVert^2)$.
-#    In $v^t$ only $\frac{\rho_t}{2\tau}\xi$ depends on $\xi$, so
+#    Only the summand $\frac{\rho_t}{2\tau}\xi$ of $v^t$ depends on $\xi$, so
 #    $\mathbb E\langle\xi,v^t\rangle=\frac{\rho_t}{2\tau}\mathbb E\lVert\xi\rVert^2$. Moreover $1-q\ge\rho_t$. Take the
 #    inner product of $\nabla F(w^t)$ with $\gamma_tv^t$:
 #
@@ -322,8 +316,8 @@
 #    \mathbb E\lVert e^t\rVert^2\le(1-\rho_t)\lVert e^{t-1}\rVert^2+\frac{(L+2\tau)^2\gamma_{t-1}^2}{\rho_t}\lVert v^{t-1}\rVert^2+\rho_t^2\sigma^2 .
 #    $$ (eq-ssca-error-step)
 #
-# 4. *Sum of the errors.* Multiply {eq}`eq-ssca-error-step` by $r_t$, and sum over $t=2,\dots,T+1$. Here $r_t$ does not
-#    increase, and $r_t\gamma_{t-1}^2/\rho_t\le2r_1^2\gamma_{t-1}$. This bounds
+# 4. *Sum of the errors.* Multiply {eq}`eq-ssca-error-step` by $r_t$, and sum over $t=2,\dots,T+1$. Since $r_t$ does not
+#    increase and $r_t\gamma_{t-1}^2/\rho_t\le2r_1^2\gamma_{t-1}$, this bounds
 #    $\sum_{t\le T}\gamma_{t+1}\mathbb E\lVert e^t\rVert^2$. Since $\gamma_t\le2\gamma_{t+1}$, the sum with the weights
 #    $\gamma_t$ is at most twice as large:
 #
@@ -340,21 +334,21 @@
 #    $\sum\gamma_t\lVert\nabla F(w^t)\rVert^2$ are finite almost surely. Since $\sum\gamma_t=\infty$,
 #    $\lVert\nabla F(w^t)\rVert\le\delta$ infinitely often for every $\delta>0$. If
 #    $\lVert\nabla F(w^t)\rVert\ge2\delta$ infinitely often as well, there are infinitely many disjoint stretches
-#    $s,\dots,u$ on which $\lVert\nabla F\rVert$ is at most $\delta$ at $s$, above $\delta$ in between, and at least
-#    $2\delta$ at $u$. On each stretch,
+#    $s,\dots,u$ of rounds such that $\lVert\nabla F\rVert$ is at most $\delta$ at $s$, above $\delta$ in between, and
+#    at least $2\delta$ at $u$. On each stretch,
 #
 #    $$
 #    \delta\le L\lVert w^u-w^s\rVert\le L\gamma_s\lVert v^s\rVert+L\Big(\sum_{s<t<u}\gamma_t\Big)^{1/2}\Big(\sum_{s<t<u}\gamma_t\lVert v^t\rVert^2\Big)^{1/2},
 #    $$ (eq-ssca-excursion)
 #
-#    and $\sum_{s<t<u}\gamma_t\le\delta^{-2}\sum_{s<t<u}\gamma_t\lVert\nabla F(w^t)\rVert^2$. All terms on the right
-#    tend to 0, which is a contradiction.
+#    and $\sum_{s<t<u}\gamma_t\le\delta^{-2}\sum_{s<t<u}\gamma_t\lVert\nabla F(w^t)\rVert^2$. So the right side tends to
+#    0, which is a contradiction.
 # ```
 #
-# If $\gamma_t\le\tau/L$ holds only from some round on, start the sums there. Unlike the paper's statement, the theorem
-# does not require that $\gamma_t/\rho_t$ tends to zero, only that it does not increase. The condition
-# $\sum_t\gamma_t^2<\infty$ is implied, because $\sum_t\gamma_t^2\le r_1\sum_t\gamma_t\rho_t$. The whole sequence
-# $\nabla F(w^t)$ tends to 0, not only subsequences. Finally, there is a rate.
+# If $\gamma_t\le\tau/L$ holds only from some round on, start the sums in this round. Unlike the paper, we do not
+# require that $\gamma_t/\rho_t$ tends to zero, only that it does not increase. The paper's condition
+# $\sum_t\gamma_t^2<\infty$ follows from ours, because $\sum_t\gamma_t^2\le r_1\sum_t\gamma_t\rho_t$. The whole sequence
+# $\nabla F(w^t)$ tends to 0, not only subsequences.
 #
 # ```{prf:corollary} Powers of $t$
 # :label: ssca-corollary-powers
@@ -370,23 +364,23 @@
 # $\sum_{t\le T}\gamma_t$.
 # ```
 #
-# In the table, *tracking* says whether $e^t\to0$ by {prf:ref}`ssca-lemma-tracking`.
+# *Tracking* says whether $e^t\to0$ by {prf:ref}`ssca-lemma-tracking`.
 #
 # | exponents $\alpha,\beta$ | $\sum\gamma_t^2<\infty$ | $\sum\rho_t^2<\infty$ | $\sum\gamma_t\rho_t<\infty$ | tracking | rate of the mean |
 # | --- | --- | --- | --- | --- | --- |
 # | paper: 0.4, 0.45 | no | no | no | yes | $T^{-0.4}$ |
 # | paper: 0.3, 0.35 | no | no | no | yes | $T^{-0.3}$ |
-# | ours for C10: 0.6, 0.65 | yes | yes | yes | yes | $T^{-0.35}$ |
+# | our valid steps: 0.6, 0.65 | yes | yes | yes | yes | $T^{-0.35}$ |
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# These differences add to those discussed above.
+# Further differences:
 #
 # * **Assumption 1** (for the network) and items 3 and 4 of Assumption 2 (for the quadratic surrogate) hold on bounded
 #   sets only.
-# * **Indices.** $\mathcal N$ is partitioned into $I$ subsets, not $K$. Equation (20) lacks $\frac1B$. Theorem 4 should
-#   refer to Problem 8.
+# * **Indices.** The set $\mathcal N$ is partitioned into $I$ subsets, not $K$. Equation (20) lacks $\frac1B$. Theorem 4
+#   should refer to Problem 8.
 # ```
 
 # %% [markdown]
@@ -424,8 +418,8 @@ def root_mean(x):  # over runs, of vectors
 
 
 # %% [markdown]
-# **Unequal clients.** Three clients hold 3, 7 and 20 samples. We check {prf:ref}`ssca-lemma-sampling` on all their
-# batches of $B=2$.
+# **Unequal clients.** We check {prf:ref}`ssca-lemma-sampling` on all batches of size $B=2$ of three clients with 3, 7
+# and 20 samples.
 
 # %% tags=["remove-input"]
 from itertools import combinations, pairwise
@@ -446,8 +440,8 @@ check("the weights N_i / (B N) are unbiased, to 1e-12", np.abs(sum(means) - samp
 _ = check("the variance is the formula's, to 1e-12", abs(variance - formula) < 1e-12)
 
 # %% [markdown]
-# **The start at zero.** For the paper's three schedules we minimise the average (3) exactly. **Momentum.** We compare
-# {eq}`eq-ssca-momentum` with {eq}`eq-ssca-round`, in the printed and the corrected form.
+# **The start at zero, and momentum.** For the paper's three schedules we minimise (3) exactly. We compare
+# {eq}`eq-ssca-momentum` with {eq}`eq-ssca-round`, as printed and with the weights {eq}`eq-ssca-bias`.
 
 # %% tags=["remove-input"]
 printed = {1: (0.4, 0.4, 0.4), 10: (0.6, 0.9, 0.3), 100: (0.9, 0.9, 0.3)}  # B: a1, a2, alpha
@@ -478,8 +472,7 @@ check("the weights rho / kappa give the exact minimizer of (3), to 1e-12", max(e
 _ = check("momentum SGD has the same iterates, plain and corrected, 60 rounds, to 1e-12", max(gaps) < 1e-12)
 
 # %% [markdown]
-# **Step sizes.** The table shows partial sums at $t=10^7$ (quick profile: $10^6$). The exponents determine whether the
-# sums are finite.
+# **Step sizes.** The table shows partial sums at $t=10^7$ (quick profile: $10^6$).
 
 # %% tags=["remove-input"]
 terms = {"quick": 10**6, "full": 10**7}[profile]
@@ -507,9 +500,8 @@ _ = check("0.6 and 0.65: sum gamma rho converges, to 4.595", abs(limit - 4.5951)
 table.round(2)
 
 # %% [markdown]
-# **Tracking.** $F$ has ripples ($L=1+4\cdot0.5$) and is not convex. There are 40 samples, $B=2$ and $\tau=\frac12$. The
-# figure shows the root mean square of $e^t$ over the runs for the exponents 0.6 and 0.75, for the paper's exponents,
-# and without averaging ($\rho_t=1$).
+# **Tracking.** The loss $F$ has ripples ($L=1+4\cdot0.5$) and is not convex. There are 40 samples, $B=2$ and
+# $\tau=\frac12$. The figure shows the root mean square of $e^t$ over the runs. Without averaging, $\rho_t=1$.
 
 # %% tags=["remove-input"]
 T = {"quick": 1000, "full": 2000}[profile]
@@ -546,7 +538,7 @@ plot.show(
 )
 
 # %% [markdown]
-# **Lemmas 3 and 4.** We check both lemmas along the runs of the previous check, and then the example on values.
+# **Lemmas 3 and 4.** We check both lemmas along the runs above, and {prf:ref}`ssca-example-3`.
 
 # %% tags=["remove-input"]
 worst3, worst4 = [], []
@@ -573,9 +565,9 @@ check("Lemma 4 in all rounds of all runs", max(worst4) <= 1e-12)
 _ = check("the example: minimizers 0.45 sqrt(delta) apart for delta = 1 to 1e-6", np.abs(np.array(list(roots.values())) - 0.45).max() < 0.005)
 
 # %% [markdown]
-# **Theorem 1.** We check the bounds with all constants, and with $\sigma^2$ and $F_{\inf}$ from the instance. With
-# $\tau=3$, $\gamma_t\le\tau/L$ holds from the first round on. The first exponents are the paper's. The last pair has
-# $\alpha+\beta>1$ but $\sum_t\rho_t^2=\infty$. The bound {eq}`eq-ssca-mean` is several hundred times too large here.
+# **Theorem 1.** We evaluate the bounds with $\sigma^2$ and $F_{\inf}$ of the instance. With $\tau=3$,
+# $\gamma_t\le\tau/L$ holds from the first round on. The last pair of exponents has $\alpha+\beta>1$ although
+# $\sum_t\rho_t^2=\infty$. The bound {eq}`eq-ssca-mean` is several hundred times too large here.
 
 # %% tags=["remove-input"]
 T, tau = {"quick": 400, "full": 1000}[profile], 3.0

@@ -13,25 +13,26 @@
 # %% [markdown]
 # # SSCA with constraints: the server's program and the penalty
 #
-# With constraints, the server of SSCA solves a small convex program of averaged quadratics in every round
-# (Algorithms 2 and 4 of {cite:t}`ye2021ssca`, Y below). This note proves Lemmas 1, 5 and 6 and Theorems 2, 4 and 5 of
-# the paper, for the quadratic surrogate. Equation numbers in plain brackets are the paper's.
+# In Algorithms 2 and 4 of {cite:t}`ye2021ssca` (Y below), the server solves a small convex program of averaged
+# quadratics in every round. This note proves Lemmas 1, 5 and 6 and Theorems 2, 4 and 5 for the quadratic surrogate.
+# Equation numbers in plain brackets are the paper's.
 #
-# We have three findings.
+# Our findings:
 #
 # * **One formula is enough for any number of constraints.** The dual of the program is maximised coordinate by
-#   coordinate, each step in closed form. The paper's Lemma 1 is a single such step ({prf:ref}`ssca-lemma-dual`).
-# * **Part ii of Theorem 2 lacks a condition** without which it is false ({prf:ref}`ssca-example-penalty`). With this
+#   coordinate, in closed form. The paper's Lemma 1 is a single such step ({prf:ref}`ssca-lemma-dual`).
+# * **Part ii of Theorem 2 is false without a further condition** ({prf:ref}`ssca-example-penalty`). With this
 #   condition, the slack vanishes at a finite penalty ({prf:ref}`ssca-theorem-exact`).
-# * **Part i of Theorem 2** is proved here for step sizes that satisfy stronger conditions than (6), for instance
-#   $\rho_t=t^{-0.6}$ and $\gamma_t=t^{-0.75}$ ({prf:ref}`ssca-theorem-2`).
+# * **Part i of Theorem 2** is proved here under stronger step-size conditions than (6), which $\rho_t=t^{-0.6}$ and
+#   $\gamma_t=t^{-0.75}$ satisfy ({prf:ref}`ssca-theorem-2`).
 
 # %% [markdown]
 # ## The server's program
 #
-# The averaged surrogates are $\bar F_m(w)=A_m+\langle B_m,w\rangle+\tau\lVert w\rVert^2$, where the level $U_m$ is
-# subtracted from $A_m$. The objective is $\langle a_0,w\rangle+\tau_0\lVert w\rVert^2$. It is either averaged as well,
-# with $\tau_0=\tau$, or kept exactly as in (38), with $a_0=0$ and $\tau_0=1$. Problem 5 of the paper is
+# The averaged surrogates of the constraints are $\bar F_m(w)=A_m+\langle B_m,w\rangle+\tau\lVert w\rVert^2$, where the
+# level $U_m$ is already subtracted from $A_m$. The objective is $\langle a_0,w\rangle+\tau_0\lVert w\rVert^2$. It is
+# either an averaged surrogate as well ($\tau_0=\tau$), or the exact $\lVert w\rVert^2$ of (38) ($a_0=0$, $\tau_0=1$).
+# With slacks $s_m$ and a penalty $c$, Problem 5 of the paper is
 #
 # $$
 # \min_{w,\,s}\;\langle a_0,w\rangle+\tau_0\lVert w\rVert^2+c\sum_{m=1}^Ms_m\quad\text{s.t.}\quad\bar F_m(w)\le s_m,\;s_m\ge0 .
@@ -46,7 +47,7 @@
 # \max_{0\le\nu\le c}h(\nu),\qquad h(\nu)=\sum_m\nu_mA_m-\frac{\lVert a(\nu)\rVert^2}{4u(\nu)},
 # $$ (eq-ssca-dual)
 #
-# where $h$ is concave. There is no duality gap. With a maximiser $\nu$ of $h$ the solution is
+# where $h$ is concave. There is no duality gap. For a maximiser $\nu$ of $h$, the solution of {eq}`eq-ssca-program` is
 #
 # $$
 # w=-\frac{a(\nu)}{2u(\nu)},\qquad s_m=\max\{0,\bar F_m(w)\} .
@@ -59,27 +60,28 @@
 # \nu_m=\Big[\frac1\tau\Big(\frac{\tau\lVert p\rVert}{\sqrt D}-u'\Big)\Big]_0^c\ \text{ if }D>0,\qquad\nu_m=c\ \text{ if }D\le0,
 # $$ (eq-ssca-coordinate)
 #
-# and it is the only one unless $p=0$ and $D=0$.
+# which is unique unless $p=0$ and $D=0$.
 # ```
 #
 # ```{prf:proof}
 # The proof has four steps.
 #
 # 1. *Dual.* Let $\nu_m$ be the multipliers of $\bar F_m\le s_m$ and $\mu_m$ those of $s_m\ge0$. The Lagrangian is
-#    linear in $s_m$ with slope $c-\nu_m-\mu_m$. Its infimum over $s_m$ is finite exactly if this slope is 0, that is,
-#    if $0\le\nu_m\le c$. In $w$ the Lagrangian is $\langle a(\nu),w\rangle+u(\nu)\lVert w\rVert^2+\sum_m\nu_mA_m$, with
-#    the minimizer {eq}`eq-ssca-response` and the minimum $h(\nu)$.
-# 2. *Concavity.* $h$ is an infimum of functions that are affine in $\nu$. (The paper prints that the dual is convex.)
-# 3. *No gap.* The program is convex, and large $s$ is strictly feasible (Slater). The program is strongly convex in
-#    $w$, so $w$ is unique, and it minimises the Lagrangian at every maximiser $\nu$.
+#    linear in $s_m$ with slope $c-\nu_m-\mu_m$. Its infimum over $s_m$ is finite exactly if this slope is 0, which
+#    requires $0\le\nu_m\le c$. As a function of $w$ the Lagrangian is
+#    $\langle a(\nu),w\rangle+u(\nu)\lVert w\rVert^2+\sum_m\nu_mA_m$, with the minimizer {eq}`eq-ssca-response` and the
+#    minimum $h(\nu)$.
+# 2. *Concavity.* $h$ is an infimum of affine functions of $\nu$. (The paper calls the dual convex.)
+# 3. *No gap.* The program is convex, and large $s_m$ are strictly feasible (Slater). It is strongly convex in $w$, so
+#    the optimal $w$ is unique. This $w$ minimises the Lagrangian at every maximiser $\nu$.
 # 4. *One coordinate.* Put $u=u'+\tau\nu_m$. Then $a(\nu)=a'+\frac{u-u'}\tau B_m=p+\frac u\tau B_m$, and
 #
 #    $$
 #    h=\text{const}-\frac{\lVert p\rVert^2}{4u}-\frac{u}{4\tau^2}\lVert B_m\rVert^2+\frac u\tau A_m,\qquad\frac{dh}{du}=\frac1{4\tau^2}\Big(\frac{\tau^2\lVert p\rVert^2}{u^2}-D\Big).
 #    $$ (eq-ssca-slope-u)
 #
-#    If $D\le0$, $h$ does not decrease. If $D>0$, $h$ increases up to $u=\tau\lVert p\rVert/\sqrt D$ and then decreases.
-#    It is constant only if $p=0$ and $D=0$.
+#    If $D\le0$, $h$ does not decrease in $u$. If $D>0$, $h$ increases up to $u=\tau\lVert p\rVert/\sqrt D$ and then
+#    decreases. It is constant only if $p=0$ and $D=0$.
 # ```
 #
 # ```{prf:corollary} Y Lemma 1
@@ -91,41 +93,40 @@
 # w=\frac{-\nu B}{2(1+\nu\tau)},\qquad\nu=\Big[\frac1\tau\Big(\sqrt{\frac b{b+4\tau(U-A)}}-1\Big)\Big]_0^c\ \text{ or }\ c,
 # $$ (eq-ssca-lemma1)
 #
-# where $\nu=c$ if $b+4\tau(U-A)\le0$. If $A\le U$, then $w=0$ (and $\nu=0$, unless $b=0$ and $A=U$). If $\nu<c$, then
+# where $\nu=c$ if $b+4\tau(U-A)\le0$. If $A\le U$, then $w=0$, and $\nu=0$ unless $b=0$ and $A=U$. If $\nu<c$, then
 # $s=0$.
 # ```
 #
 # ```{prf:proof}
 # In {prf:ref}`ssca-lemma-dual`, $a'=0$ and $u'=1$, so $p=-\frac B\tau$ and $\tau\lVert p\rVert=\sqrt b$. Let $A\le U$.
-# If $D>0$, the root is at most 1, so $\nu=0$ and $w=0$. If $D=0$, then $b=0$ and $A=U$, so $B=0$ and $w=0$ as well. If
-# $\nu<c$, then $\mu=c-\nu>0$, and $\mu s=0$ implies $s=0$.
+# If $D>0$, the root in {eq}`eq-ssca-lemma1` is at most 1, so $\nu=0$ and $w=0$. If $D=0$, then $b=0$ and $A=U$, so
+# $B=0$ and $w=0$ as well. If $\nu<c$, the multiplier $\mu=c-\nu$ of $s\ge0$ is positive, and $\mu s=0$ implies $s=0$.
 # ```
 #
-# The $M+1$ vectors enter only through $\lVert a_0\rVert^2,\langle a_0,B_m\rangle,\langle B_l,B_m\rangle$, which cost
-# $O(M^2d)$ once per round. A sweep over the coordinates costs $O(M^2)$.
+# The vectors $a_0$ and $B_m$ enter only through $\lVert a_0\rVert^2$, $\langle a_0,B_m\rangle$ and
+# $\langle B_l,B_m\rangle$, which cost $O(M^2d)$ once per round. Each sweep over the coordinates then costs $O(M^2)$.
 #
 # ```{prf:lemma} Sweeps converge
 # :label: ssca-lemma-sweeps
 #
-# If no $D_m$ is 0, then every limit point of the sweeps is a maximiser of $h$, and $w$ converges to the solution.
+# If $D\ne0$ for every coordinate, every limit point of the sweeps is a maximiser of $h$, and $w$ converges to the
+# solution.
 # ```
 #
 # ```{prf:proof}
 # The proof has three steps.
 #
-# 1. The maximiser in each coordinate is unique, so {eq}`eq-ssca-coordinate` is continuous in the other coordinates.
-#    Hence a whole sweep $S$ is continuous.
-# 2. $h$ does not decrease along the sweeps and is bounded, so $h(S(\nu))=h(\nu)$ at a limit point $\nu$. The first
-#    coordinate's step does not raise $h$, so by uniqueness it does not move $\nu$. Nor does the second's, and so on. So
-#    $\nu$ is maximal in each coordinate.
-# 3. $h$ is concave and differentiable on the box $[0,c]^M$. There, a point that is maximal in each coordinate satisfies
-#    the optimality conditions, so $\nu$ is a maximiser. Then $w(\nu)$ is the unique solution, so the whole sequence
+# 1. The maximiser in each coordinate is unique, so {eq}`eq-ssca-coordinate` and a whole sweep $S$ are continuous.
+# 2. $h$ does not decrease along the sweeps and is bounded, so $h(S(\nu))=h(\nu)$ at a limit point $\nu$. Hence no step
+#    of the sweep from $\nu$ raises $h$. By uniqueness, no step moves $\nu$, so $\nu$ is maximal in each coordinate.
+# 3. $h$ is concave and differentiable on the box $[0,c]^M$. On a box, a point that is maximal in each coordinate
+#    satisfies the optimality conditions, so $\nu$ is a maximiser. Then $w(\nu)$ is the unique solution, and $w$
 #    converges to it.
 # ```
 #
-# The number of sweeps depends on the instance: a few dozen as a rule, but now and then a thousand or more (see the
-# table below). So the library takes one step of the formula for $M=1$, which is exact. For $M\ge2$ it uses an interior
-# point method, which follows the central path of the dual by forty Newton steps. The duality gap measures the accuracy.
+# Most instances need a few dozen sweeps, but some need a thousand or more (see the table below). So the library uses
+# the formula only for $M=1$, where one step is exact. For $M\ge2$ an interior point method follows the central path of
+# the dual by forty Newton steps.
 
 # %% [markdown]
 # ## Convergence for a fixed penalty: Lemmas 5 and 6, Theorem 2, i
@@ -137,16 +138,16 @@
 # $$ (eq-ssca-phi)
 #
 # After $s$ is eliminated, Problem 4 of the paper is to minimise $\Phi$, and the server minimises $\bar\Phi^t$. Let
-# $\bar w^t$ be the minimizer of $\bar\Phi^t$ and $\Delta^t=\bar w^t-w^t$. The errors of the averaged surrogates are
+# $\bar w^t$ be this minimizer and $\Delta^t=\bar w^t-w^t$. The errors of the averaged surrogates are
 # $e_m=\nabla\bar F_m^t(w^t)-\nabla F_m(w^t)$ and $\epsilon_m=\bar F_m^t(w^t)-F_m(w^t)$.
 #
 # ```{prf:assumption}
 # :label: ssca-assumption-2
 #
-# There are finitely many samples. The iterates stay in a ball, on which every $F_m$ has an $L$-Lipschitz gradient.
+# There are finitely many samples. The iterates stay in a ball, on which every $\nabla F_m$ is $L$-Lipschitz.
 # ```
 #
-# Under this assumption everything is bounded, including the noise.
+# Under this assumption all functions, gradients and noise terms are bounded.
 #
 # ```{prf:lemma} Y Lemma 5
 # :label: ssca-lemma-5
@@ -157,15 +158,14 @@
 #
 # ```{prf:proof}
 # The pair $(B_m,A_m)$ is an average with the targets $\nabla F_m-2\tau w$ and
-# $F_m-\langle\nabla F_m,w\rangle+\tau\lVert w\rVert^2$ at $w=w^t$. Both are Lipschitz on the ball and move by
-# $O(\gamma_{t-1})$, so {prf:ref}`ssca-lemma-tracking`, point 2, applies. The error of $B_m$ is $e_m$. The error of
-# $A_m$, plus the inner product of $w$ and the error of $B_m$, is $\epsilon_m$.
+# $F_m-\langle\nabla F_m,w\rangle+\tau\lVert w\rVert^2$ at $w=w^t$. Both targets are Lipschitz in $w$ on the ball and
+# move by $O(\gamma_{t-1})$ per round, so point 2 of {prf:ref}`ssca-lemma-tracking` applies. The error of $B_m$ is
+# $e_m$. The error of $A_m$ plus $\langle e_m,w\rangle$ is $\epsilon_m$.
 # ```
 #
-# The paper's Lemma 6 says that the averaged surrogates converge uniformly along a subsequence. Here this does not need
-# the Arzelà-Ascoli theorem: quadratics with curvature $\tau$ converge uniformly on bounded sets as soon as $A_m$ and
-# $B_m$ do. By Lemma 5 the limit is the exact surrogate $\hat F_m$ at $w^\star=\lim w^t$. There
-# $\hat F_m(w^\star)=F_m(w^\star)$, and the gradients are equal as well.
+# By the paper's Lemma 6 the averaged surrogates converge uniformly along a subsequence. For quadratics with curvature
+# $\tau$ this needs no Arzelà-Ascoli theorem, only that $A_m$ and $B_m$ converge. By Lemma 5 the limit is the exact
+# surrogate $\hat F_m$ at $w^\star=\lim w^t$, which has the value and the gradient of $F_m$ at $w^\star$.
 #
 # ```{prf:lemma} Descent of the penalty
 # :label: ssca-lemma-penalty
@@ -181,7 +181,7 @@
 # ```
 #
 # ```{prf:proof}
-# All functions without an argument are taken at $w=w^t$.
+# Functions without an argument are evaluated at $w=w^t$.
 #
 # 1. *Smoothness.*
 #    $F_m(w+\gamma\Delta)\le F_m+\gamma\langle\nabla F_m,\Delta\rangle+\frac L2\gamma^2\lVert\Delta\rVert^2$. Since
@@ -192,10 +192,10 @@
 #    Likewise
 #    $\langle\nabla F_0,\Delta\rangle=\bar F_0(\bar w)-\bar F_0(w)-\tau_0\lVert\Delta\rVert^2-\langle e_0,\Delta\rangle$.
 #    Moreover $[F_m]_+\ge[\bar F_m(w)]_+-\lvert\epsilon_m\rvert$.
-# 3. *Sum.* Insert step 2 into step 1. Then $\Phi$ changes by at most
-#    $\gamma\big(\bar\Phi(\bar w)-\bar\Phi(w)-\tau_0\lVert\Delta\rVert^2\big)$ plus the errors of step 2 and the squares
-#    of step 1. Since $\bar\Phi$ is $2\tau_0$-strongly convex with minimizer $\bar w$,
-#    $\bar\Phi(\bar w)-\bar\Phi(w)\le-\tau_0\lVert\Delta\rVert^2$.
+# 3. *Sum.* Insert step 2 into step 1. Then $\Phi$ grows by at most
+#    $\gamma\big(\bar\Phi(\bar w)-\bar\Phi(w)-\tau_0\lVert\Delta\rVert^2\big)$ plus the terms of step 2 with $e_m$ and
+#    $\epsilon_m$ and the terms of step 1 with $\gamma^2$. Since $\bar\Phi$ is $2\tau_0$-strongly convex with minimizer
+#    $\bar w$, $\bar\Phi(\bar w)-\bar\Phi(w)\le-\tau_0\lVert\Delta\rVert^2$.
 # ```
 #
 # ```{prf:theorem} Y Theorems 2 and 4, i
@@ -214,7 +214,7 @@
 # \nabla F_0+\sum_m\lambda_m\nabla F_m=0,\quad\lambda_m=0\text{ where }F_m<0,\quad\lambda_m=c\text{ where }F_m>0,
 # $$ (eq-ssca-kkt)
 #
-# with all functions taken at $w^\star$. If no $F_m(w^\star)$ is positive, $w^\star$ is a KKT point of Problem 3.
+# with all functions evaluated at $w^\star$. If no $F_m(w^\star)$ is positive, $w^\star$ is a KKT point of Problem 3.
 # ```
 #
 # ```{prf:proof}
@@ -224,7 +224,7 @@
 #    $K(\lVert n^t\rVert+\lVert z^t\rVert)$ with $\mathbb E\lVert n^t\rVert^2\le K\rho_t$ and
 #    $\lVert z^t\rVert\le(1-\rho_t)\big(\lVert z^{t-1}\rVert+K\gamma_{t-1}\lVert\Delta^{t-1}\rVert\big)$. So
 #    $\mathbb E\sum_t\gamma_t\lVert n^t\rVert\le K\sum_t\gamma_t\sqrt{\rho_t}<\infty$.
-# 2. *Drift.* The bound on $\lVert z^t\rVert$ gives
+# 2. *Drift.* The bound on $\lVert z^t\rVert$ yields
 #    $\rho_t\lVert z^{t-1}\rVert\le\lVert z^{t-1}\rVert-\lVert z^t\rVert+K\gamma_{t-1}\lVert\Delta^{t-1}\rVert$.
 #    Multiply by $r_t$, which does not increase, and sum. For every $\eta>0$,
 #
@@ -232,53 +232,52 @@
 #    \sum_t\gamma_t\lVert z^{t-1}\rVert\le r_1\lVert z^0\rVert+K\sum_tr_t\gamma_t\lVert\Delta^t\rVert\le K+\eta\sum_t\gamma_t\lVert\Delta^t\rVert^2+\frac{K^2}{4\eta}\sum_t\gamma_tr_t^2 ,
 #    $$ (eq-ssca-drift)
 #
-#    where all sums run up to the same last round. The same bound, with another $K$, holds for
-#    $\sum_t\gamma_t\lVert z^t\rVert$.
+#    where all sums have the same last round. With another $K$, this also bounds $\sum_t\gamma_t\lVert z^t\rVert$.
 # 3. *Sum of squares.* $\lVert\Delta^t\rVert$ is bounded, so the second line of {eq}`eq-ssca-penalty` is at most
 #    $K\gamma(\lVert n^t\rVert+\lVert z^t\rVert)$. Sum {eq}`eq-ssca-penalty` and insert steps 1 and 2, with $\eta$ so
-#    small that step 2 takes at most half of the $\lVert\Delta\rVert^2$. Since $\gamma_t\to0$, the term with $\gamma^2$
-#    is small from some round on. As $\Phi$ is bounded below on the ball, $\sum_t\gamma_t\lVert\Delta^t\rVert^2<\infty$.
+#    small that the drift cancels at most half of the negative terms $-2\tau_0\gamma\lVert\Delta\rVert^2$. Since
+#    $\gamma_t\to0$, the term with $\gamma^2$ is small from some round on. As $\Phi$ is bounded below on the ball,
+#    $\sum_t\gamma_t\lVert\Delta^t\rVert^2<\infty$.
 # 4. *Response.* Let $D(w)=\arg\min\hat\Phi_w-w$, where $\hat\Phi_w$ is $\Phi$ with the exact surrogates at $w$ in place
-#    of the $F_m$. By {prf:ref}`ssca-lemma-3` (the bound from values, which needs no derivatives), $D$ is continuous on
-#    the ball, and hence uniformly continuous. By Lemma 5, $\Delta^t-D(w^t)\to0$.
+#    of the $F_m$. By the bound from function values in {prf:ref}`ssca-lemma-3`, $D$ is continuous on the ball, and
+#    hence uniformly continuous. By the same bound and Lemma 5, $\Delta^t-D(w^t)\to0$.
 # 5. *Limit.* By step 3 and $\sum_t\gamma_t=\infty$, $\lVert\Delta^t\rVert\le\delta$ infinitely often for every
-#    $\delta>0$. If $\lVert\Delta^t\rVert\ge2\delta$ infinitely often as well, take stretches $s,\dots,u$ with
+#    $\delta>0$. If $\lVert\Delta^t\rVert\ge2\delta$ infinitely often as well, take stretches $s,\dots,u$ of rounds with
 #    $\lVert\Delta^s\rVert\le\delta$, $\lVert\Delta^u\rVert\ge2\delta$ and $\lVert\Delta^t\rVert>\delta$ in between. By
 #    step 4, $\lVert D(w^u)-D(w^s)\rVert\ge\frac\delta2$ on late stretches, so $\lVert w^u-w^s\rVert$ is at least some
 #    fixed number. But
 #    $\lVert w^u-w^s\rVert\le\gamma_s\delta+\delta^{-1}\sum_{s<t<u}\gamma_t\lVert\Delta^t\rVert^2\to0$. This
 #    contradiction shows that $\Delta^t\to0$.
 # 6. *Limit points.* By steps 4 and 5, $D(w^\star)=0$. That is, $w^\star$ solves {eq}`eq-ssca-program` with the exact
-#    surrogates at $w^\star$, whose values and gradients at $w^\star$ are those of $F_m$. The KKT conditions of this
-#    program, with $\lambda$ for $\nu$, are {eq}`eq-ssca-kkt`.
+#    surrogates, whose values and gradients at $w^\star$ are those of $F_m$. The KKT conditions of this program, with
+#    $\lambda$ for $\nu$, are {eq}`eq-ssca-kkt`.
 # ```
 #
 # For powers $\rho_t=a_1t^{-\alpha}$, $\gamma_t=a_2t^{-\beta}$, the conditions {eq}`eq-ssca-steps` are $\beta\le1$,
-# $\beta+\frac\alpha2>1$ and $3\beta-2\alpha>1$. Exponents 0.6 and 0.75 satisfy them. Exponents 0.6 and 0.65 do not, and
-# neither do the paper's. The conditions are stricter than without constraints because $\epsilon_m$ enters
-# {eq}`eq-ssca-penalty` to the first power, and not squared. We do not know whether the stricter condition is necessary.
+# $\beta+\frac\alpha2>1$ and $3\beta-2\alpha>1$. The pair 0.6, 0.75 satisfies them, but 0.6, 0.65 and the paper's
+# exponents do not. These conditions are stricter than without constraints because $\epsilon_m$ enters
+# {eq}`eq-ssca-penalty` to the first power. We do not know whether they are necessary.
 
 # %% [markdown]
 # ## Exact penalty: Theorem 2, ii
 #
-# The paper lets $c_j\to\infty$ and states that the slack vanishes in the limit and that the limit is a KKT point. Its
-# proof is a citation without a constraint qualification, but one is needed.
+# The paper lets $c_j\to\infty$ and states that the slack vanishes in the limit and that the limit is a KKT point. It
+# cites a proof, but states no constraint qualification. Two examples show that one is needed.
 #
 # ```{prf:example} Without a condition
 # :label: ssca-example-penalty
 #
 # 1. *No KKT point.* Let $F_0(w)=w$ and $F_1(w)=w^2$. Only $w=0$ is feasible, and $1+\lambda\cdot0=0$ has no solution.
-#    $\Phi$ has its minimum at $w_j=-\frac1{2c_j}$, with the slack $\frac1{4c_j^2}>0$ for every $c_j$. So the slack
-#    vanishes only in the limit, which is not a KKT point.
+#    $\Phi$ is smallest at $w_j=-\frac1{2c_j}$, with the slack $\frac1{4c_j^2}>0$ for every $c_j$. So the slack vanishes
+#    only in the limit, and the limit is not a KKT point.
 # 2. *The slack stays.* Let $F_0(w)=\frac{w^2}{20}$ and $F_1(w)=\frac{3w^2}{16\pi}+\sin w$. Both gradients are
-#    Lipschitz. The feasible set is an interval $[w_-,0]$ with $F_1(-\frac\pi2)<0$ inside and $F_1'\ne0$ at both ends,
-#    so it is compact, and regular at every point. For every $c_j\ge1$, $\Phi$ has a local minimum $w_j$ just left of
-#    $\frac{4\pi}3$, where $F_1$ has a local minimum. The slack at $w_j$ tends to
-#    $F_1(\frac{4\pi}3)=\frac\pi3-\frac{\sqrt3}2=0.181$, and the limit is not feasible. Full-batch runs that start near
-#    $\frac{4\pi}3$ stay there (see the checks below).
+#    Lipschitz. The feasible set is an interval $[w_-,0]$. Since $F_1(-\frac\pi2)<0$ and $F_1'\ne0$ at both ends, every
+#    feasible point is regular. For every $c_j\ge1$, $\Phi$ has a local minimum $w_j$ just left of $\frac{4\pi}3$, where
+#    $F_1$ has a local minimum. The slack at $w_j$ tends to $F_1(\frac{4\pi}3)=\frac\pi3-\frac{\sqrt3}2=0.181$, so the
+#    limit is not feasible.
 #
-# In the second example the missing condition concerns points *outside* the feasible set: $F_1'=0$ at a point where
-# $F_1>0$.
+# In the second example the slack stays because $F_1'=0$ at an *infeasible* point. So regularity at feasible points is
+# not enough.
 # ```
 #
 # ```{prf:theorem} Y Theorems 2 and 4, ii
@@ -297,10 +296,10 @@
 # ```{prf:proof}
 # We consider the subsequence with $w_j\to w_\infty$.
 #
-# 1. *Multipliers are bounded.* Otherwise divide {eq}`eq-ssca-kkt` by $\max_m\lambda_m$ and pass to a limit. This gives
-#    $\sum_m\hat\lambda_m\nabla F_m(w_\infty)=0$ with $\hat\lambda\ge0$ and $\max_m\hat\lambda_m=1$. Where
-#    $F_m(w_\infty)<0$, $\lambda_m=0$ for large $j$. The inner product of this sum with $v$ has only terms $\le0$, one
-#    of them $<0$, which is a contradiction.
+# 1. *Multipliers are bounded.* Otherwise divide {eq}`eq-ssca-kkt` by $\max_m\lambda_m$ and pass to a limit:
+#    $\sum_m\hat\lambda_m\nabla F_m(w_\infty)=0$ with $\hat\lambda\ge0$ and $\max_m\hat\lambda_m=1$. If
+#    $F_m(w_\infty)<0$, then $\lambda_m=0$ for large $j$, so $\hat\lambda_m=0$. Therefore, in the inner product of this
+#    sum with $v$, no term is positive and one is negative, which is a contradiction.
 # 2. *Slack.* If $F_m(w_j)>0$, then $\lambda_m=c_j$, which exceeds the bound of step 1 for large $j$. So $s_j=0$ for
 #    large $j$. In the limit {eq}`eq-ssca-kkt` holds with $F_m(w_\infty)\le0$, and with $\lambda_m=0$ where
 #    $F_m(w_\infty)<0$.
@@ -308,18 +307,17 @@
 #    $F_m(w)\ge0$.
 # 4. *Convex.* A solution $w^\star$ of Problem 3 minimises $F_0+\sum_m\lambda_m^\star F_m$. So
 #    $\Phi(w)\ge F_0(w)+\sum_m\lambda^\star_mF_m(w)+\sum_m(c-\lambda_m^\star)[F_m(w)]_+\ge F_0(w^\star)+\sum_m(c-\lambda^\star_m)[F_m(w)]_+$,
-#    and $\Phi(w^\star)=F_0(w^\star)$. Points that satisfy {eq}`eq-ssca-kkt` minimise the convex $\Phi$, so their slack
-#    is 0.
+#    and $\Phi(w^\star)=F_0(w^\star)$. Points that satisfy {eq}`eq-ssca-kkt` minimise the convex $\Phi$. So for
+#    $c>\max_m\lambda^\star_m$ their slack is 0.
 # ```
 #
-# For the network and the constraint of (37), the extended Mangasarian-Fromovitz condition says that $\nabla F\ne0$ at
-# $w_\infty$ if $F(w_\infty)\ge U$. Nothing excludes that $w_\infty$ is a poor stationary point of the loss.
+# For the network and the constraint $F\le U$ of (37), this extended condition says that $\nabla F(w_\infty)\ne0$ if
+# $F(w_\infty)\ge U$. We cannot rule out that $w_\infty$ is a stationary point with too high a loss, which violates it.
 
 # %% [markdown]
 # ## Penalty or constraint: Theorem 5
 #
-# Problem (27) is to minimise $F+\lambda\lVert w\rVert^2$. Problem (37) is to minimise $\lVert w\rVert^2$ subject to
-# $F\le U$.
+# Problem (27) minimises $F+\lambda\lVert w\rVert^2$. Problem (37) minimises $\lVert w\rVert^2$ subject to $F\le U$.
 #
 # ```{prf:theorem} Y Theorem 5
 # :label: ssca-theorem-5
@@ -329,35 +327,35 @@
 #    $\xi>0$, $w^\dagger$ is a stationary point of (27) with $\lambda=\frac1\xi$.
 # 3. In part 2, suppose that $F$ is twice continuously differentiable. If $\nabla^2F(w^\dagger)+2\lambda I$ is positive
 #    definite, $w^\dagger$ is a local minimum of (27). The paper's condition $\nabla^2F(w^\dagger)+\lambda I\succeq0$
-#    suffices for this. The condition $\nabla^2F(w^\dagger)+2\lambda I\succeq0$ does not suffice.
+#    suffices for this, but $\nabla^2F(w^\dagger)+2\lambda I\succeq0$ does not.
 # ```
 #
 # ```{prf:proof}
 # The proof has three parts.
 #
-# 1. For $w$ near $w^*$ with $F(w)\le F(w^*)$, local minimality gives
+# 1. For $w$ near $w^*$ with $F(w)\le F(w^*)$, local minimality implies
 #    $\lambda\lVert w^*\rVert^2\le F(w)-F(w^*)+\lambda\lVert w\rVert^2\le\lambda\lVert w\rVert^2$. So
 #    $\lVert w^*\rVert\le\lVert w\rVert$.
-# 2. $\nabla F(w^\dagger)\ne0$ is the constraint qualification, so $2w^\dagger+\xi\nabla F(w^\dagger)=0$ with some
-#    $\xi\ge0$. Divide by $\xi$.
+# 2. Since $\nabla F(w^\dagger)\ne0$ is a constraint qualification, $2w^\dagger+\xi\nabla F(w^\dagger)=0$ with some
+#    $\xi\ge0$. If $\xi>0$, divide by $\xi$.
 # 3. Under the paper's condition the Hessian of (27) is $\nabla^2F+2\lambda I\succeq\lambda I\succ0$. But
-#    $\nabla^2F+2\lambda I\succeq0$ is not enough. In one dimension let $F(w)=(w-1)^3-w^2$, $w^\dagger=1$ and $U=-1$.
-#    Since $F'(1)=-2$, the feasible points near 1 are those with $w\ge1$. So $w^\dagger$ is a local minimum of (37),
-#    with $\xi=\lambda=1$ and $F''(1)+2\lambda=0$. But the objective of (27) is $(w-1)^3$, without a local minimum at 1.
+#    $\nabla^2F+2\lambda I\succeq0$ is not enough. Let $F(w)=(w-1)^3-w^2$, $w^\dagger=1$ and $U=-1$. Since $F'(1)=-2$,
+#    the feasible points near 1 are those with $w\ge1$. So $w^\dagger$ is a local minimum of (37), with $\xi=\lambda=1$
+#    and $F''(1)+2\lambda=0$. But the objective of (27), $(w-1)^3$, has no local minimum at 1.
 # ```
 #
-# So (37) reaches points that (27) does not. For $F(w)=-w^4$ and $U=-1$, $w^\dagger=1$ is a local minimum of (37), and
-# with $\lambda=2$ a local *maximum* of (27).
+# So a local minimum of (37) need not be one of (27). For $F(w)=-w^4$ and $U=-1$, $w^\dagger=1$ is a local minimum of
+# (37), but a local *maximum* of (27) with $\lambda=2$.
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# These differences add to those discussed above.
+# Further differences:
 #
-# * **Theorem 4** should refer to the constraint set of Problem 8, not of Problem 3.
+# * **Theorem 4** should refer to the constraints of Problem 8, not of Problem 3.
 # * **Equation (32)** lacks a minus sign before the sum of $y\log Q$.
-# * **The start at zero** shortens $A_m$ and $B_m$ by the same factor $\kappa_t$ ({prf:ref}`ssca-lemma-bias`), but not
-#   $U$. In the first rounds the server therefore underestimates the loss.
+# * **The start at zero** scales $A_m$ and $B_m$ by the factor $\kappa_t$ ({prf:ref}`ssca-lemma-bias`), but not $U$. In
+#   the first rounds the server therefore underestimates the loss.
 # ```
 
 # %% [markdown]
@@ -403,8 +401,8 @@ def gap(p, nu):  # between primal and dual, relative
 
 
 # %% [markdown]
-# **Lemma 1.** We check the printed formula, its limiting cases ($b=0$; $A=U$; $D\le0$), the duality gap, which is 0
-# only at a solution, and the library's server step.
+# **Lemma 1.** We check the printed formula and its limiting cases ($b=0$; $A=U$; $D\le0$), by the duality gap and
+# against the library's server step.
 
 # %% tags=["remove-input"]
 p = program(instances, 1, 4, True)
@@ -436,8 +434,8 @@ check("the dual is concave: no chord above it", bend.min() > -1e-12)
 _ = check("fedlib.steps.surrogate gives the same w, to 1e-12", apart < 1e-12)
 
 # %% [markdown]
-# **Several constraints.** The instances have $d=4$ and both forms of the objective. The table shows the largest
-# relative duality gap over the instances after 1 to 1000 sweeps, and its 99th percentile.
+# **Several constraints.** For $d=4$ and both forms of the objective, the table shows the largest relative duality gap
+# over the instances after 1 to 1000 sweeps, and the 99th percentile.
 
 # %% tags=["remove-input"]
 sweeps, rows, monotone, near = (1, 10, 60, 300, 1000), {}, [], []
@@ -465,8 +463,8 @@ table.map(lambda x: f"{x:.0e}")
 
 # %% [markdown]
 # **Descent and Theorem 2, i.** The functions are finite sums with ripples ($L=1+4\cdot0.2$). The objective is centred
-# near 2, the constraint $F_1\le0$ around 0. The settings are $\rho_t=t^{-0.6}$, $\gamma_t=t^{-0.75}$, $\tau=\frac12$,
-# $c=5$, and batches of $B=10$ of 40 samples.
+# near 2, and $F_1$ around 0. The settings are $\rho_t=t^{-0.6}$, $\gamma_t=t^{-0.75}$, $\tau=\frac12$, $c=5$, and
+# batches of $B=10$ of 40 samples.
 
 # %% tags=["remove-input"]
 T, R, c, tau = {"quick": 600, "full": 2000}[profile], 20, 5.0, 0.5
@@ -512,8 +510,8 @@ plot.show(
 )
 
 # %% [markdown]
-# **Exact penalty.** We check the two examples, and full-batch runs on a convex problem with penalties below and above
-# $\lambda^\star$.
+# **Exact penalty.** We check {prf:ref}`ssca-example-penalty`, and full-batch runs on a convex problem with penalties
+# below and above $\lambda^\star$.
 
 # %% tags=["remove-input"]
 penalties = np.array([1.0, 10.0, 100.0, 1000.0])
@@ -569,9 +567,9 @@ check("    c = 1.5 and 20 lambda*: F_1 is 0 to 0.002", max(abs(left[1.5]), abs(l
 _ = check("    all four end within 0.01 of the minimum of F_0 + min(c, lambda*) F_1", max(end.values()) < 0.01)
 
 # %% [markdown]
-# **Theorem 5.** The losses have ripples and are shifted to be positive. Near a local minimum of (27), random feasible
-# points have no smaller norm. A local minimum of (37), found by SLSQP, is a stationary point of (27). The last checks
-# concern the two counterexamples.
+# **Theorem 5.** The losses have ripples and are shifted to be positive. We compare local minima of (27) with random
+# feasible points nearby, evaluate the gradient of (27) at local minima of (37) that SLSQP finds, and check both
+# counterexamples.
 
 # %% tags=["remove-input"]
 longer, stationary, sure = [], [], []

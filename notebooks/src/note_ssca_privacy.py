@@ -13,23 +13,23 @@
 # %% [markdown]
 # # SSCA: what the messages give away
 #
-# {cite:t}`ye2021ssca` (Y below) call a message safe if the equations that it poses have infinitely many solutions in
-# the raw data. They do not verify this condition for their network. This note does, for the server's view in Algorithms
-# 1 and 2 and for the other clients' view in Algorithms 3 and 4.
+# {cite:t}`ye2021ssca` (Y below) call a message safe if its equations for the raw data have infinitely many solutions.
+# They do not verify this condition for their network. This note examines it for the server's view in Algorithms 1 and 2
+# and for the other clients' view in Algorithms 3 and 4.
 #
-# **The server's view fails the condition.** The server can read off a batch of one sample completely. It knows a larger
-# batch up to linear combinations of a few vectors ({prf:ref}`ssca-lemma-span`).
+# **The server's view fails the condition.** The server can recover a batch of one sample completely. Of a larger batch
+# it learns the space that the samples span ({prf:ref}`ssca-lemma-span`).
 #
-# **The clients' view satisfies the condition** for every batch size and over all rounds. The reason is an invariance
-# that counting equations does not show ({prf:ref}`ssca-lemma-gauge`). **But the condition is weak**: whoever knows a
-# client's features of $K_i$ samples can compute its features of all other samples in the batch.
+# **The clients' view satisfies the condition** for every batch size and over all rounds. The reason is an invariance,
+# which counting equations does not reveal ({prf:ref}`ssca-lemma-gauge`). **But the condition is weak**: an attacker who
+# knows a client's features of $K_i$ samples can compute its features of the whole batch.
 
 # %% [markdown]
 # ## The server's view
 #
 # The network has weights $W_1\in\mathbb R^{J\times K}$ and $W_2\in\mathbb R^{L\times J}$, swish $S$, softmax $Q$, and
-# no biases. In Algorithm 1 a client sends Y's gradients (33), (34) over its batch. With $z_n=W_1x_n$ and the entrywise
-# product $\odot$, they are
+# no biases. In Algorithm 1 a client sends Y's gradients (33), (34) over its batch of $B$ samples $x_n$ with labels
+# $y_n$ and weights $\pi_n$. With $z_n=W_1x_n$ and the entrywise product $\odot$, these gradients are
 #
 # $$
 # \bar B=\sum_nr_nx_n^\top,\quad r_n=\pi_nS'(z_n)\odot W_2^\top(Q_n-y_n),\qquad\bar C=\sum_n\pi_n(Q_n-y_n)S(z_n)^\top .
@@ -41,8 +41,7 @@
 # 1. Every row of $\bar B$ is a linear combination of the $B$ samples. If the $r_n\in\mathbb R^J$ are linearly
 #    independent (so $B\le J$), the rows of $\bar B$ span the same space as the samples.
 # 2. For $B=1$ every row of $\bar B$ is a multiple of the sample, so one nonzero row determines the sample up to its
-#    scale. The label and the scale are then two unknowns, one of $L$ values and one real number, in the $LJ$ equations
-#    for $\bar C$.
+#    scale. Only the label and the scale remain unknown, in $LJ$ equations for $\bar C$.
 # ```
 #
 # ```{prf:proof}
@@ -51,21 +50,19 @@
 # is $r_jx^\top$.
 # ```
 #
-# Pixels are not negative, so the sign of the sample is known too. The server also knows $W_1,W_2$, because it sent
-# them. On random networks a search over $L$ labels and one length finds the sample to eight digits (below), so "up to
-# scale" is no protection.
+# Pixels are not negative, so the sign is known too. The server also knows $W_1$ and $W_2$, because it sent them. On
+# random networks a search over the label and the scale recovers the sample to eight digits (below).
 #
 # **Counting.** A batch poses $d=JK+LJ$ equations to $KB$ unknown pixels. For Y's network, $d=101632$ and $K=784$. So
-# there are at least as many equations as unknowns for $B\le129$, and so for all sample-based batch sizes of Y: 1, 10
-# and 100. ($J$ equations are redundant: the rows of $\bar C$ add up to 0, because the entries of $Q_n-y_n$ do. Even
-# $d-J=101504$ equations allow 129.)
+# there are at least as many equations as unknowns for $B\le129$. This includes all sample-based batch sizes of Y: 1, 10
+# and 100. (The rows of $\bar C$ add up to 0, so $J$ equations are redundant. The other $d-J=101504$ still allow 129.)
 #
-# Counting alone proves nothing. But at random points the derivative of the messages by the pixels has the largest
-# possible rank, $\min(KB,d-J)$ (below). So up to the limit no other batch near the true one fits the messages.
+# Counting proves nothing, but at random points the derivative of the messages with respect to the pixels has the
+# largest possible rank, $\min(KB,d-J)$ (below). So up to this limit no other batch near the true one fits the messages.
 #
 # With the quadratic surrogate (7) the message of Algorithm 1 is the gradient, so plain SGD with one local step leaks
-# exactly as much. In Y's (9), $\bar w^t$ is linear in the messages. Hence sums under encryption would protect them, and
-# Y propose this. In Algorithm 2, (40) and (41) are not linear, and Y propose nothing.
+# exactly as much. In Y's (9), $\bar w^t$ is linear in the messages. Hence encrypted sums would protect them, as Y
+# propose. In Algorithm 2, (40) and (41) are not linear, and Y propose no protection.
 
 # %% [markdown]
 # ## The clients' view
@@ -76,10 +73,10 @@
 # ```{prf:lemma} A gauge freedom
 # :label: ssca-lemma-gauge
 #
-# 1. For every invertible $G\in\mathbb R^{K_i\times K_i}$, $(W_iG^{-1},GX_i)$ yields the same message. The same $G$
-#    works for any number of rounds together, with other weights and other batches in each.
-# 2. If $W_i$ or $X_i$ has rank $K_i$, different $G$ yield different pairs. So the solutions near $(W_i,X_i)$ have at
-#    least $K_i^2$ dimensions, for every $B$. At generic points the dimension is $K_i^2$ if $K_i\le\min(J,B)$, and
+# 1. For every invertible $G\in\mathbb R^{K_i\times K_i}$, $(W_iG^{-1},GX_i)$ yields the same message as $(W_i,X_i)$.
+#    One $G$ works for any number of rounds, with any weights and batches.
+# 2. If $W_i$ or $X_i$ has rank $K_i$, different $G$ yield different pairs. So for every $B$ the set of solutions near
+#    $(W_i,X_i)$ has at least $K_i^2$ dimensions. At generic points its dimension is $K_i^2$ if $K_i\le\min(J,B)$, and
 #    $K_i(J+B)-JB$ otherwise.
 # 3. Let $W_i$ have rank $K_i\le J$. If $K_i$ linearly independent columns of $X_i$ are known, all of $X_i$ and $W_i$
 #    follow from $H_i$.
@@ -91,27 +88,23 @@
 # 1. We have $W_iG^{-1}GX_i=W_iX_i$. Use the same $G$ for the features of all samples and the weights of all rounds.
 # 2. The equations $GX_i=X_i$ and $W_iG^{-1}=W_i$ imply $G=I$ if either matrix has rank $K_i$. For $K_i\le\min(J,B)$,
 #    the products $W_iX_i$ are the matrices of rank at most $K_i$, which have dimension $K_i(J+B-K_i)$. Otherwise they
-#    are all $J\times B$ matrices. Subtract this dimension from the number of unknowns, $K_i(J+B)$.
+#    are all $J\times B$ matrices. Subtract the dimension of the products from $K_i(J+B)$, the number of unknowns.
 # 3. Let the square matrix $X_i'$ contain the known columns of $X_i$, and $H_i'$ the same columns of $H_i$. Then
 #    $W_i=H_i'X_i'^{-1}$ and $X_i=W_i^+H_i$.
 # ```
 #
-# Let $J=128$ and $K_i=78$. Counting $BJ$ equations against $K_i(J+B)$ unknowns suggests "safe" for $B<200$ and decides
-# nothing for $B=1000$. But by point 2 there are 6084 free dimensions for $B=1000$ too, because the equations are
-# dependent. So Y's condition for the clients' view holds.
+# Let $J=128$ and $K_i=78$. The $K_i(J+B)$ unknowns outnumber the $BJ$ equations for $B<200$, but not for $B=1000$. By
+# point 2, dependent equations still leave 6084 free dimensions for $B=1000$. So Y's condition for the clients' view
+# holds.
 #
-# Point 3 shows how weak this condition is. If $J\ge K_i$, as in this network, the other clients learn $X_i$ up to *one*
-# matrix $G$. They learn which samples are equal and which are mixtures of which. With 78 known samples of a batch of
-# 1000, they learn all the others. Y's two conditions ask only whether the data can be computed from the messages alone;
-# they ignore what an attacker knows besides.
+# But Y's condition is weak. If $J\ge K_i$, as in this network, the other clients learn $X_i$ up to *one* matrix $G$. So
+# they learn which samples are equal or linear combinations of others. By point 3, knowing 78 samples of a batch of 1000
+# reveals all the others. Y's condition ignores such prior knowledge.
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **The server's condition** is not verified by Y. It fails for $B=1$, and by counting for all sample-based batch
-#   sizes of Y.
-# * **The clients' condition** holds for every $B$. It does not protect against a client that knows some samples.
-# * **Labels** of the batch must be known to every client in Algorithms 3 and 4, which Y do not say.
+# Y do not say that every client must know the **labels** of the batch in Algorithms 3 and 4.
 # ```
 
 # %% [markdown]
@@ -140,8 +133,8 @@ rng = np.random.default_rng(seed)
 
 
 # %% [markdown]
-# **One sample.** With $K=20$, $J=12$ and $L=5$, a sample is recovered from its messages. **Spans.** We compute the
-# distance of the samples from the row space of $\bar B$, for $B=1,4,12$ and, beyond $J$, 15.
+# **One sample, and spans.** With $K=20$, $J=12$ and $L=5$, we recover a sample from its messages. We compute the
+# distance of the samples from the row space of $\bar B$, for $B=1,4,12$ and, above $J$, 15.
 
 # %% tags=["remove-input"]
 parallel, found = [], []
@@ -165,8 +158,8 @@ check("B = 4, 12: the samples lie in the row space, to 1e-6", max(max(outside[B]
 _ = check("B = 15 > J: the samples do not", min(outside[15]) > 1e-3)
 
 # %% [markdown]
-# **Counting and rank.** With $J=6$, $K=5$ and $L=3$ there are $d=48$ equations. We compute the rank of the derivative
-# of the messages by the pixels, by central differences with known labels.
+# **Counting and rank.** With $J=6$, $K=5$ and $L=3$ there are $d=48$ equations. For known labels we compute the rank of
+# the derivative of the messages with respect to the pixels.
 
 # %% tags=["remove-input"]
 ranks = {}
@@ -185,14 +178,14 @@ _ = check("    the clients' view has 9484, 6084, 6084 free dimensions for B = 10
 pd.DataFrame({"pixels": [5 * B for B in ranks], "equations": 48, "rank": ranks.values()}, index=pd.Index(ranks, name="B"))
 
 # %% [markdown]
-# **Pictures.** We repeat both checks with real pictures, all at the random start of the network. The full profile uses
-# MNIST with $J=128$, the quick one 8 x 8 digits with $J=32$. The leftmost picture is the first of the batch.
+# **Pictures.** We repeat the first checks with real pictures at the random start of the network. The full profile uses
+# MNIST with $J=128$, the quick profile 8 x 8 digits with $J=32$. The leftmost picture is the true one.
 #
-# *Read off*: for $B=1$ this is the sample recovered from the two gradients and the weights, including its scale. For
-# $B=2,10,100$ it is the largest row of $\bar B$, one combination of the batch, drawn as a picture.
+# *Read off* is the recovered sample for $B=1$, and for $B=2,10,100$ the largest row of $\bar B$, a linear combination
+# of the batch.
 #
-# *In the span*: this is the point of the row space of $\bar B$ that is nearest to the true picture. The message
-# contains that much of the picture, but the server would have to find it among all combinations.
+# *In the span* is the point of the row space of $\bar B$ nearest to the true picture. The server would have to find it
+# among all linear combinations.
 
 # %% tags=["remove-input"]
 table = data.digits() if pictures == "digits" else data.mnist("train")
@@ -246,8 +239,8 @@ check("B = 2, 10, 100: the largest row is not the picture", max(np.abs(row[B] - 
 _ = check("B = 2, 10: the picture lies in the span, to 1e-4", max(error[B] for B in (2, 10)) < 1e-4)
 
 # %% [markdown]
-# **The gauge.** For random matrices we compute the dimension of the solutions by rank, also for two rounds with the
-# same features and other weights. Finally, 3 known samples reveal a batch of 40.
+# **The gauge.** For random matrices we compute the dimension of the solutions, also for two rounds with the same
+# features and different weights. Finally, 3 known samples reveal a batch of 40.
 
 # %% tags=["remove-input"]
 dims = {(J, K, B): fibre(rng.standard_normal((J, K)), rng.standard_normal((K, B))) for J, K, B in ((5, 3, 2), (5, 3, 4), (5, 3, 20), (2, 3, 4))}
@@ -266,4 +259,4 @@ check("another pair yields the same messages, to 1e-9", np.abs(W @ np.linalg.inv
 _ = check("3 known samples reveal all 40, to 1e-9", np.abs(read - X).max() < 1e-9)
 
 # %% [markdown]
-# The checks are in {download}`note_ssca_privacy.py <src/note_ssca_privacy.py>`.
+# The code of these checks is in {download}`note_ssca_privacy.py <src/note_ssca_privacy.py>`.

@@ -13,28 +13,22 @@
 # %% [markdown]
 # # SSCA: convergence
 #
-# **Result.** Larger batches converge faster, and the speed is about the same with samples split and with features
-# split. On average over the rounds SSCA has a lower cost than SGD with batches of 10 and 100, and a higher cost with
-# batches of 1. With batch 100 the cost of SSCA after 10 and 100 rounds is
-# {result}`ssca_convergence/samples_ssca_B100.cost_10:.2f` and
+# **Result.** Larger batches converge faster, and about equally fast with samples split and with features split. Averaged
+# over the rounds, SSCA has a lower cost than SGD for batches of 10 and 100, and a higher cost for batch 1. With batch 100
+# the cost of SSCA after 10 and 100 rounds is {result}`ssca_convergence/samples_ssca_B100.cost_10:.2f` and
 # {result}`ssca_convergence/samples_ssca_B100.cost_100:.2f`. The cost of SGD is
 # {result}`ssca_convergence/samples_sgd_B100.cost_10:.2f` and {result}`ssca_convergence/samples_sgd_B100.cost_100:.2f`.
 #
 # This page repeats Figures 2 and 3 of {cite:t}`ye2021ssca`. A network with 128 hidden cells learns to classify MNIST's
-# digits in 100 rounds with ten clients. Either every client holds 6,000 pictures (*samples* split), or every client
-# holds 78 or 79 pixels of all pictures (*features* split).
+# digits in 100 rounds with ten clients. Every client holds either 6,000 pictures (*samples* split) or 78 or 79 pixels
+# of all pictures (*features* split).
 #
-# The paper has four algorithms, which follow one scheme. In every round the loss is replaced by a quadratic around the
-# current model, and the quadratics are averaged over the rounds with weights $\rho_t$. The model then moves by the step
-# $\gamma_t$ towards the minimizer of the average (see [proofs](note_ssca.ipynb)). Algorithm 1 (samples) and Algorithm 3
-# (features) minimize the loss $F$ with a small ridge $\lambda\lVert w\rVert^2$. Algorithm 2 (samples) and Algorithm 4
-# (features) minimize $\lVert w\rVert^2$ subject to $F\le U$. The baseline is SGD.
-#
-# Do larger batches converge faster? Is SSCA faster than SGD with one step on the same batch, and than SGD with two
-# steps on half the batch? Does it matter whether samples or features are split? What is sent in a round?
-#
-# The paper searches SGD's step size on a grid, but names neither grid nor criterion. We choose the step size with the
-# lowest mean cost over the rounds, the measure that our verdicts compare.
+# In every round, the paper's four algorithms replace the loss by a quadratic around the current model, and average
+# these quadratics over the rounds with weights $\rho_t$. The model then moves by the step $\gamma_t$ towards the
+# minimizer of the average (see [proofs](note_ssca.ipynb)). Algorithm 1 (samples) and Algorithm 3 (features) minimize
+# the loss $F$ with a small ridge $\lambda\lVert w\rVert^2$. Algorithm 2 (samples) and Algorithm 4 (features) minimize
+# $\lVert w\rVert^2$ subject to $F\le U$. The baselines are SGD with one step on the same batch and with two steps on
+# half the batch.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": MNIST, 20 seeds; "quick": the 8 x 8 digits of scikit-learn
@@ -71,8 +65,7 @@ page = STUDIES["ssca_convergence"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Change this cell, and the results below change with it. Runs that are stored under its configuration are loaded, and
-# others are computed.
+# Changing this cell changes the results below. Stored runs are loaded; others are computed.
 
 # %%
 problem = partial(
@@ -90,16 +83,15 @@ traces = page.run(problem, **runs)
 numbers, health = page.numbers, page.health
 
 # %% [markdown]
-# The batch $B$ counts the samples of one client. With features split, all clients work on one common batch, ten times
-# as large. The number of gradients in all is the same. The step sizes are $\rho_t=a_1/t^{\alpha}$ and
+# With samples split, $B$ is the batch size of one client. With features split, all clients work on one common batch,
+# ten times as large, so the total number of gradients is the same. The step sizes are $\rho_t=a_1/t^{\alpha}$ and
 # $\gamma_t=a_2/t^{\alpha+0.05}$. The paper's values of $(a_1,a_2,\alpha)$ are $(0.4,0.4,0.4)$ for batch 1,
 # $(0.6,0.9,0.3)$ for batch 10 and $(0.9,0.9,0.3)$ for batch 100. The curvature is $\tau=0.1$, and the penalty is
 # $c=10^5$.
 #
 # ## Samples split: Figure 2
 #
-# *Cost* is the mean cross-entropy on 10,000 training pictures that each seed draws. *Accuracy* is the share of all test
-# pictures that are classified correctly.
+# *Cost* is the mean cross-entropy on 10,000 training pictures, drawn for each seed. *Accuracy* is on all test pictures.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -146,9 +138,8 @@ apart |= {f"samples, B = {b}, E = 2": f"samples_ssca_B{b}_vs_sgd2" for b in show
 report.runs_table(numbers, apart, costs | {"area": "mean over rounds"}, health)
 
 # %% [markdown]
-# With uniform sampling the two splits differ only in their batches: with samples split, every client contributes
-# equally many samples. The next table shows the cost with features split minus that with samples split, from the same
-# start.
+# The splits differ only in their batches: with samples split, every client contributes equally many samples. The table
+# shows the cost with features split minus that with samples split, from the same start.
 
 # %% tags=["remove-input"]
 both = {f"B = {b} and {page.params['clients'] * b}": f"features_vs_samples_ssca_B{b}" for b in shown}
@@ -158,9 +149,9 @@ report.runs_table(numbers, both, costs | {"area": "mean over rounds"}, health)
 # ## Another start
 #
 # The paper does not print the initialization of the network. All runs above start with weights that are uniform within
-# $\pm1/\sqrt{\text{inputs}}$ of a layer. The common initialization of *He* is $\sqrt6$ times as wide. With one sample
-# per client, the comparison of SSCA and SGD depends on the initialization. The table shows the cost of SSCA minus that
-# of SGD from the same seed and start. For each start, SGD's step size is chosen anew.
+# $\pm1/\sqrt{\text{inputs}}$ of a layer. The initialization of *He* is $\sqrt6$ times as wide. With one sample per
+# client, the table shows the cost of SSCA minus that of SGD from the same seed and start. SGD's step size is chosen for
+# each initialization.
 
 # %% tags=["remove-input"]
 small = min(page.batches)
@@ -169,14 +160,14 @@ apart = {f"{split}, start {x}": f"{before}{split}_ssca_B{small}_vs_sgd" for spli
 report.runs_table(numbers, apart, costs | {"area": "mean over rounds"})
 
 # %% [markdown]
-# So the paper, which prints no initialization, does not determine whether SSCA is faster with this batch. Larger
-# batches were run from the first start only.
+# So the initialization determines whether SSCA is faster than SGD with one sample per client. Larger batches were run
+# from the first start only.
 #
 # ## What is sent
 #
-# With samples split, a client sends a gradient of all $d$ parameters, whatever the batch is. With features split, the
-# clients together send one such gradient. In addition, each client sends every other client its share of the inputs of
-# all hidden cells, for every sample of the batch.
+# With samples split, each client sends a gradient of all $d$ parameters. With features split, the clients together send
+# one such gradient. For every sample of the batch, each client also sends every other client its share of the inputs of
+# all hidden cells.
 
 # %% tags=["remove-input"]
 kinds = {"Algorithm 1": "samples_ssca", "Algorithm 3": "features_ssca"}
@@ -184,10 +175,10 @@ rows = {f"{x}, B = {b if 'samples' in kind else page.params['clients'] * b}": f"
 report.runs_table(numbers, rows, {"up": "to the server", "down": "from the server", "between": "between clients"}, health)
 
 # %% [markdown]
-# The following checks compare the messages of a recorded round with the steps that the paper lists. (A
-# [note](note_ssca_privacy.ipynb) examines what these messages reveal.) They also compare the work on small networks
-# with that of SGD. Work is the number of values that the tensor operations of a round write. Per parameter and round
-# the server writes {result}`ssca_convergence/alg_1.per_parameter:.0f` values in Algorithm 1 and
+# The checks compare the messages of a recorded round with the paper's list. (A [note](note_ssca_privacy.ipynb) examines
+# what the messages reveal.) On small networks they also compare the clients' work with that of SGD. *Work* is the
+# number of values that tensor operations write. Per parameter and round the server writes
+# {result}`ssca_convergence/alg_1.per_parameter:.0f` values in Algorithm 1 and
 # {result}`ssca_convergence/alg_2.per_parameter:.0f` in Algorithm 2.
 
 # %% tags=["remove-input", "nbval-check-output"]
@@ -201,10 +192,9 @@ _ = check("the clients' work is at most 1.5 times that of SGD", all(numbers[f"al
 # %% [markdown]
 # ## The start of the average
 #
-# The paper's average of quadratics starts at zero, but its minimizer is computed as if the weights of the rounds summed
-# to one. In the first rounds this minimizer is therefore too short, in the first round by the factor $\rho_1$. So the
-# gradient counts too little, and the model is pulled to the origin ({prf:ref}`ssca-lemma-bias`). The *debiased* version
-# divides by the sum of the weights.
+# The paper's average of quadratics starts at zero, but its minimizer is computed as if the weights summed to one. So
+# the first minimizers are too short, in the first round by the factor $\rho_1$, and pull the model to the origin
+# ({prf:ref}`ssca-lemma-bias`). The *debiased* version divides by the sum of the weights.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -220,7 +210,7 @@ bias = {f"{s}, B = {b if s == 'samples' else page.params['clients'] * b}": f"{s}
 report.runs_table(numbers, bias, costs | {"area": "mean over rounds"}, health)
 
 # %% [markdown]
-# The table shows the debiased version minus the printed version, paired by seed.
+# The table shows the cost of the debiased version minus that of the printed version, paired by seed.
 
 # %% tags=["remove-input", "nbval-check-output"]
 first = {name: t.metrics["cost"][:, 0] for name, t in traces.items()}
@@ -237,9 +227,8 @@ _ = check("all runs from He's start begin at other costs, also common to all", a
 # %% [markdown]
 # ## Verdicts
 #
-# The [claims page](../book/claims.md) shows the rules and their runs. Runs with fewer than three seeds, or in another
-# setting than the paper's, are not judged. The paper judges speed by curves, and our verdicts by the mean cost over the
-# rounds. A verdict on SSCA against SGD has one part for each batch.
+# The [claims page](../book/claims.md) shows the rules and their runs. Our verdicts on speed compare the mean cost over
+# the rounds. For SSCA against SGD, each batch is a separate part.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
@@ -250,15 +239,15 @@ report.claims_table(page.study, traces, numbers, page.params)
 # | setting | the paper | this page |
 # | --- | --- | --- |
 # | $\lambda$ and $U$ of the figures | not given | $10^{-5}$; 0.4 and 0.6 |
-# | start | not given | uniform within $\pm1/\sqrt{784}$ and $\pm1/\sqrt{128}$, drawn for each seed; with the smallest batch also He's |
+# | start | not given | uniform within $\pm1/\sqrt{784}$ and $\pm1/\sqrt{128}$, drawn for each seed; for the smallest batch also He's |
 # | pixels | scaling not given | divided by 255 |
 # | split | not given | equal, after a random permutation; features in blocks of neighbours |
-# | labels with features split | not mentioned | every client has them, to compute the derivative of the loss |
+# | labels with features split | not mentioned | known to every client |
 # | SGD's step size $a/t^p$ | grid and criterion not given | $a\in\{0.1,0.3,1,3\}$, $p\in\{0,0.3\}$; lowest mean cost over the rounds |
 # | SGD with two steps per round | included | with samples split only |
 # | runs | mean of 100 | 20 seeds, with one standard deviation |
 # | cost | on all pictures | on 10,000 of 60,000, every fifth round (for SGD every tenth) |
-# | rounds | counted from 1, $T-1$ updates | counted by updates, $T$ of them |
+# | rounds | counted from 1, with $T-1$ updates | $T$ updates |
 #
 # ```{provenance} ssca_convergence
 # ```

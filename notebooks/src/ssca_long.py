@@ -14,8 +14,8 @@
 # # Ten times as many rounds
 #
 # **Result.** With batch 100 and *valid* step sizes, which satisfy the theorems' conditions, the gradient falls in 1000
-# rounds to {result}`ssca_long/ssca_valid_B100.gradient_share:.2f` of its starting value. With the paper's step sizes it
-# falls to {result}`ssca_long/ssca_paper_B100.gradient_share:.2f`.
+# rounds to {result}`ssca_long/ssca_valid_B100.gradient_share:.2f` of its starting value. With the paper's step sizes
+# this share is {result}`ssca_long/ssca_paper_B100.gradient_share:.2f`.
 #
 # With the constraint $F\le U$ and $U=0.3$, the violation $F-U$ on all training pictures ends at
 # {result}`ssca_long/limit_valid_U0.3.violation_end:.4f` with valid step sizes and at
@@ -24,17 +24,17 @@
 # after 100 rounds.
 #
 # The theorems about SSCA {cite}`ye2021ssca` are about limits, but the paper's experiments stop after 100 rounds. Here
-# the same network is trained on MNIST with ten clients for more rounds. Three questions need these longer runs:
+# the same network is trained longer, on MNIST with ten clients, to answer three questions:
 #
 # * **Stationarity** (Theorem 1). Does the gradient of the objective tend to zero if the step sizes satisfy the
-#   theorem's conditions (4) and (6)? The paper's own step sizes do not satisfy them.
+#   theorem's conditions (4) and (6)?
 # * **The constraint** (the paper's conclusion). Do the constrained algorithms return models that strictly satisfy
 #   $F(w)\le U$?
 # * **The penalty** (Theorem 2). Does the slack $s$ of the constraint vanish as the penalty $c$ grows, and where does
-#   the model move meanwhile?
+#   the model move?
 #
-# The paper measures none of this. In all runs the samples are divided among the clients. With features divided, only
-# the way of drawing batches differs (see [convergence](ssca_convergence.ipynb)).
+# In all runs the samples are divided among the clients. With features divided, only the batches differ (see
+# [convergence](ssca_convergence.ipynb)).
 
 # %% tags=["parameters"]
 profile = "full"  # "full": MNIST, five or ten seeds; "quick": 8 x 8 digits, four clients, two seeds
@@ -74,8 +74,7 @@ page = STUDIES["ssca_long"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Change this cell, and the results below change with it. Runs that are stored under its configuration are loaded, and
-# others are computed.
+# Changing this cell changes the results below. Stored runs are loaded; others are computed.
 
 # %%
 problem = partial(
@@ -97,8 +96,8 @@ numbers, health = page.numbers, page.health
 # ## Two kinds of step sizes
 #
 # The surrogates are averaged with the weights $\rho_t=a_1t^{-\alpha}$, and the iterates move by the steps
-# $\gamma_t=a_2t^{-\beta}$. The table shows which conditions of the theorems hold for the paper's step sizes with these
-# batches, and for the *valid* step sizes $\rho_t=t^{-0.6}$ and $\gamma_t=t^{-0.65}$.
+# $\gamma_t=a_2t^{-\beta}$. The table shows which conditions of the theorems hold for the paper's step sizes, and for
+# the *valid* step sizes $\rho_t=t^{-0.6}$ and $\gamma_t=t^{-0.65}$.
 
 # %% tags=["remove-input"]
 pairs = {f"the paper's, B = {b}": STEPS[b] for b in page.batches}
@@ -107,8 +106,8 @@ held = {k: {c.name: "yes" if c.holds else "no" for c in conditions(*v)} for k, v
 pd.DataFrame.from_dict(held, orient="index")
 
 # %% [markdown]
-# The condition in the last column is not among the paper's, but the lemma on averages that the paper's proof cites
-# needs it (see [proofs](note_ssca.ipynb)).
+# The paper does not state the condition in the last column, but the lemma that its proof cites needs it (see
+# [proofs](note_ssca.ipynb)).
 
 # %% tags=["remove-input", "nbval-check-output"]
 paper, valid = (all(c.holds for c in conditions(*pairs[k])) for k in (next(iter(pairs)), "valid"))
@@ -118,10 +117,9 @@ _ = check("the valid ones satisfy all conditions", valid)
 # %% [markdown]
 # ## Stationarity
 #
-# The figure shows the norm of the gradient of $F_0(w)=F(w)+\lambda\lVert w\rVert^2$ on all training pictures. With both
-# axes logarithmic, a gradient that falls as a power of $t$ is a straight line. The gradient at the start is not large,
-# because the weights start near zero, and zero is a stationary point of this network. Therefore the verdict does not
-# compare the gradient with its start, but asks whether the gradient falls from each third of the run to the next.
+# The figure shows the norm of the gradient of $F_0(w)=F(w)+\lambda\lVert w\rVert^2$ on all training pictures. The
+# gradient is not large at the start, because the weights start near zero, and zero is a stationary point of this
+# network. Therefore the verdict asks whether the gradient falls from each third of the run to the next.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -144,9 +142,9 @@ report.runs_table(numbers, still, stationary | {"fall": "log-log slope in the se
 # %% [markdown]
 # ## The constraint
 #
-# The figure shows the violation $F(w)-U$ on all training pictures. The algorithm never sees this number. The server
-# uses an average of estimates at earlier models, and this average lags behind. Moreover, the server's quadratics with
-# $\tau=0.1$ are not upper bounds of the loss.
+# The figure shows the violation $F(w)-U$ on all training pictures. The server does not know this violation. It uses an
+# average of estimates at earlier models, which lags behind. Moreover, its quadratics with $\tau=0.1$ are not upper
+# bounds of the loss.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -169,12 +167,11 @@ above |= {"nu_end": "multiplier", "slack_end": "slack", "norm": "squared norm"}
 report.runs_table(numbers, limits, above, health)
 
 # %% [markdown]
-# *Multiplier* and *slack* are means over the last rounds, as many as the parameter `patience` says. If the penalty is
-# $10^5$ from the start, the multiplier ends far below the penalty, and the slack of the server's problem is zero up to
-# rounding, whatever $F-U$ is. A slack of zero says only that the *surrogate* satisfies the constraint.
+# *Multiplier* and *slack* are means over the last `patience` rounds. If the penalty is $10^5$ from the start, the
+# multiplier ends far below the penalty, and the slack is zero up to rounding, whatever $F-U$ is. A slack of zero says
+# only that the *surrogate* satisfies the constraint.
 #
-# The paper's conclusion is about the models that are returned, so each model counts. The next table counts the models
-# strictly below $U$.
+# The paper's conclusion is about each returned model. Therefore the table counts the seeds whose model satisfies $F<U$.
 
 # %% tags=["remove-input"]
 below = {}
@@ -186,10 +183,10 @@ pd.DataFrame.from_dict(below, orient="index")
 # %% [markdown]
 # ## The penalty
 #
-# In Theorem 2 the penalty $c$ grows from run to run. In our runs $c$ grows within one run: it is multiplied by ten
-# whenever the slack exceeds the tolerance at the end of a period. If the first penalty is smaller than the multiplier,
-# violating the constraint is cheaper than satisfying it. A small first penalty drives the model towards zero, where the
-# network's gradient vanishes as well.
+# In Theorem 2 the penalty $c$ grows from run to run, once Algorithm 2 has converged. Our runs multiply $c$ by ten,
+# without a restart, whenever the slack exceeds the tolerance at the end of a period. If the first penalty is smaller
+# than the multiplier, violating the constraint is cheaper than satisfying it. Then the model moves towards zero, where
+# the network's gradient vanishes as well.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -217,10 +214,9 @@ report.runs_table(numbers, growing, slacks, health)
 # %% [markdown]
 # ## Verdicts
 #
-# The [claims page](../book/claims.md) shows the rules and their runs. Two of the claims are about limits, which no
-# finite run can show. Their rules ask whether the gradient and the slack are on the way to zero. The claim about the
-# constraint is judged twice: with step sizes that satisfy (4) and (6), as Algorithm 2 requires, and with those of the
-# paper's experiments, which do not.
+# The [claims page](../book/claims.md) shows the rules and their runs. Two claims are about limits, which no finite run
+# can show. Their rules ask whether the gradient and the slack approach zero. The claim about the constraint is judged
+# both with valid step sizes, as Algorithm 2 requires, and with those of the paper's experiments.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
@@ -230,12 +226,8 @@ report.claims_table(page.study, traces, numbers, page.params)
 #
 # | setting | this page | the paper |
 # | --- | --- | --- |
-# | rounds | see the cell of parameters | 100 |
-# | seeds | see the cell of parameters; fewer with a constraint, to save computing time, chosen before we looked at these runs | 100 runs |
-# | step sizes | the paper's, and valid ones | none that satisfy (6) |
-# | growth of $c$ | within a run, which keeps its averages | restart with the next $c$ once Algorithm 2 has converged |
-# | runs with $c$ from 30 | added after one short trial in which $c$ from 1 drove the model to zero; the rule of the verdict did not change | not in the paper |
-# | $\lambda$ and $U$ | our choice | not given |
+# | seeds | see the cell of parameters; fewer with a constraint, to save computing time (fixed before seeing these runs) | 100 runs |
+# | runs with $c$ from 30 | added after a short trial in which $c$ from 1 drove the model to zero; the verdict's rule did not change | not in the paper |
 # | pictures | all training pictures for $F-U$ and gradients, a random part for the curves of the cost | not given |
 #
 # ```{provenance} ssca_long

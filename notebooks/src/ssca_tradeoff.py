@@ -18,23 +18,22 @@
 # and the cost rises from {result}`ssca_tradeoff/samples_ssca_ridge1e-05.cost:.2f` to
 # {result}`ssca_tradeoff/samples_ssca_ridge0.03.cost:.2f`. With the limits $U$ of 0.3, 0.6 and 1, the runs end at costs
 # of {result}`ssca_tradeoff/samples_limit_U0.3.cost:.3f`, {result}`ssca_tradeoff/samples_limit_U0.6.cost:.3f` and
-# {result}`ssca_tradeoff/samples_limit_U1.cost:.3f`. Where the constrained form has come to rest, the gradient of the
-# regularized form is small. Divided by the gradient of $F$, it is {result}`ssca_tradeoff/theorem_U0.3.gradient:.3f` for
-# $U=0.3$ and {result}`ssca_tradeoff/theorem_U0.6.gradient:.3f` for $U=0.6$.
+# {result}`ssca_tradeoff/samples_limit_U1.cost:.3f`. After long constrained runs on a small problem, the gradient of the
+# regularized form is small: its norm, divided by that of the gradient of $F$, is
+# {result}`ssca_tradeoff/theorem_U0.3.gradient:.3f` for $U=0.3$ and {result}`ssca_tradeoff/theorem_U0.6.gradient:.3f`
+# for $U=0.6$.
 #
-# SSCA {cite}`ye2021ssca` trains the same network in two forms. Let $F$ be the mean cross-entropy. The regularized form,
-# (27) of the paper, minimizes $F(w)+\lambda\lVert w\rVert^2$. The constrained form, (37) of the paper, minimizes
-# $\lVert w\rVert^2$ subject to $F(w)\le U$. This page asks two questions:
+# SSCA {cite}`ye2021ssca` trains a network in two forms. The loss $F$ is the mean cross-entropy. The regularized form
+# (27) minimizes $F(w)+\lambda\lVert w\rVert^2$. The constrained form (37) minimizes $\lVert w\rVert^2$ subject to
+# $F(w)\le U$. This page asks two questions:
 #
-# * **Figure 4.** How does the squared norm fall as more cost is allowed, and does $U$ determine the cost as directly as
-#   the constraint suggests? The paper calls $\lVert w\rVert^2$ the *sparsity* of the model, although it does not count
-#   zeros.
+# * **Figure 4.** How does the squared norm fall as more cost is allowed, and is the final cost close to $U$? (The paper
+#   calls $\lVert w\rVert^2$ the *sparsity* of the model, although the norm does not count zeros.)
 # * **Theorem 5.** At a solution of the constrained form with the multiplier $\nu$, is the gradient of the regularized
 #   form with $\lambda=1/\nu$ zero?
 #
 # The paper prints no number for either question. The runs of Figure 4 have the paper's size (MNIST, ten clients, 128
-# hidden cells, 100 rounds), but its values of $\lambda$ and $U$ are not given. This page shows ten seeds. The claim is
-# judged on stored runs with the paper's hundred seeds.
+# hidden cells, 100 rounds). This page shows ten seeds. The claim is judged on a hundred, as in the paper.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": MNIST, ten seeds; "quick": 8 x 8 digits, four clients, two seeds
@@ -74,8 +73,7 @@ page = STUDIES["ssca_tradeoff"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Change this cell, and the results below change with it. Runs that are stored under its configuration are loaded, and
-# others are computed.
+# Changing this cell changes the results below. Stored runs are loaded; others are computed.
 
 # %%
 problem = partial(
@@ -103,8 +101,8 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## Figure 4: norm against cost
 #
-# In Algorithms 1 and 2 the samples are divided among the clients, in Algorithms 3 and 4 the features. Every point of
-# the figure is the model after the last round, with its cost on all training pictures.
+# In Algorithms 1 and 2 the clients hold different samples, in Algorithms 3 and 4 different features. Costs are on all
+# training pictures.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -121,15 +119,15 @@ plot.show(
 # ## What U sets
 #
 # The constrained form is useful because $U$ is itself a cost, whereas only trials show which cost a given $\lambda$
-# leads to. *Excess* is how far the final cost lies above $U$. [The longer runs](ssca_long.ipynb) examine its sign.
+# leads to. *Excess* is the final cost minus $U$. [Longer runs](ssca_long.ipynb) show when it is negative.
 
 # %% tags=["remove-input"]
 limits = {f"{split}, U = {u:g}": f"{split}_limit_U{u:g}" for split in SPLITS for u in page.levels}
 report.runs_table(numbers, limits, {"cost": "cost", "excess": "excess over U", "accuracy": "test accuracy"}, health)
 
 # %% [markdown]
-# These curves are judged by rank correlations over the whole sweep, for each seed. The first table shows the
-# correlation of cost and squared norm along each curve, the second that of $U$ and test accuracy.
+# For each seed, we compute rank correlations over all values of $\lambda$ or $U$, first of cost and squared norm, then
+# of $U$ and test accuracy.
 
 # %% tags=["remove-input"]
 order = {f"{split}, by lambda": f"{split}_ssca" for split in SPLITS}
@@ -141,19 +139,19 @@ by_level = {split: f"{split}_limit" for split in SPLITS}
 report.runs_table(numbers, by_level, {"accuracy_order": "U and test accuracy"}, health)
 
 # %% [markdown]
-# With the paper's hundred runs the curves are the same. With samples split, the rank correlation of cost and squared
-# norm is {result}`ssca_tradeoff@paper/samples_ssca.order:.3f` along $\lambda$ and
+# With a hundred seeds and samples split, the rank correlation of cost and squared norm is
+# {result}`ssca_tradeoff@paper/samples_ssca.order:.3f` along $\lambda$ and
 # {result}`ssca_tradeoff@paper/samples_limit.order:.3f` along $U$. With features split, it is
 # {result}`ssca_tradeoff@paper/features_ssca.order:.3f` along $\lambda$ and
-# {result}`ssca_tradeoff@paper/features_limit.order:.3f` along $U$. No excess differs from the value in the table above
-# by half a percent of $U$ or more.
+# {result}`ssca_tradeoff@paper/features_limit.order:.3f` along $U$. Every excess differs from the value in the table
+# above by less than half a percent of $U$.
 
 # %% [markdown]
 # ## Theorem 5: from the constraint to the ridge
 #
-# If $w$ solves (37) with the multiplier $\nu>0$, then $2w+\nu\nabla F(w)=0$. Divided by $\nu$, this is the gradient
-# of (27) with $\lambda=1/\nu$. The server of Algorithm 2 solves the case of one quadratic constraint in closed form
-# (Lemma 1), so we can check it up to rounding:
+# If $w$ solves (37) with the multiplier $\nu>0$, then $2w+\nu\nabla F(w)=0$. Divided by $\nu$, the left side is the
+# gradient of (27) with $\lambda=1/\nu$. For one quadratic constraint, the solution has a closed form (Lemma 1), so we
+# can check this up to rounding:
 
 # %% tags=["remove-input", "nbval-check-output"]
 linear = torch.tensor([[1.0, -2.0, 0.5]], dtype=torch.float64)
@@ -164,9 +162,9 @@ check("the constraint is active and its multiplier is positive", found.nu > 0 an
 _ = check("the gradient of the regularized form is zero there", gradient.norm() < 1e-12)
 
 # %% [markdown]
-# For the network, the constrained form must first be solved numerically, which takes full batches and many rounds.
-# Therefore these runs use only the first digits of scikit-learn, with 8 x 8 pixels, in double precision. With full
-# batches there is no noise to average, so $\rho=1$ and a constant $\gamma=0.1$ replace the decreasing step sizes.
+# For the network, solving the constrained form numerically takes full batches and many rounds. Therefore these runs use
+# only the first digits of scikit-learn, with 8 x 8 pixels, in double precision. Full batches have no noise to average,
+# so $\rho=1$ and a constant $\gamma=0.1$ replace the decreasing step sizes.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -186,9 +184,8 @@ at_end |= {"half_gradient": "share half way", "gradient": "share at the end"}
 report.runs_table(numbers, theorem, at_end, health)
 
 # %% [markdown]
-# *Share* is the norm of the gradient of (27) divided by that of $F$. It is zero at a stationary point, and one if the
-# ridge cancels nothing. The theorem is about exact solutions. The runs can show only that the share is small and still
-# falling.
+# *Share* is the norm of the gradient of (27) divided by that of $F$. It is zero at a stationary point of (27). The
+# theorem is about exact solutions, so runs can show only a small and falling share.
 #
 # ## Verdicts
 #
@@ -202,12 +199,10 @@ report.claims_table(page.study, traces, numbers, page.params)
 #
 # | open in the paper | chosen here |
 # | --- | --- |
-# | $\lambda$ and $U$ of Figure 4 | see the cell of parameters; a $U$ below 0.3 is not reached within 100 rounds |
+# | $\lambda$ and $U$ of Figure 4 | see the cell of parameters; 100 rounds do not reach a $U$ below 0.3 |
 # | batch size of Figure 4 | 100 per client (1000 in all with features split), with the paper's step sizes for it |
 # | start of the network | uniform within $\pm1/\sqrt{784}$ and $\pm1/\sqrt{128}$, drawn for each seed |
-# | number of averaged runs | the seeds of the cell of parameters; 100, as in the paper, for the verdict |
-# | Theorem 5 in numbers | a small problem on which we follow its statement |
-# | step sizes and rounds for Theorem 5 | chosen after trials with one seed, in which decreasing steps ended further from rest; the thresholds of the verdict were fixed before |
+# | step sizes and rounds for Theorem 5 | chosen after trials with one seed, in which decreasing steps ended further from stationarity; the verdict's thresholds were fixed before |
 #
 # ```{provenance} ssca_tradeoff
 # ```
