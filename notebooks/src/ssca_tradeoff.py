@@ -119,7 +119,7 @@ plot.show(
 # ## What U sets
 #
 # The constrained form is useful because $U$ is itself a cost, whereas only trials show which cost a given $\lambda$
-# leads to. *Excess* is the final cost minus $U$. [Longer runs](ssca_long.ipynb) show when it is negative.
+# leads to. *Excess* is the final cost minus $U$. [Longer runs](ssca_long.ipynb) examine its sign.
 
 # %% tags=["remove-input"]
 limits = {f"{split}, U = {u:g}": f"{split}_limit_U{u:g}" for split in SPLITS for u in page.levels}
