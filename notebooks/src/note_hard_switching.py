@@ -15,10 +15,10 @@
 #
 # This note proves the simplest convergence theorem of FedSGM, Theorem 3 of the full paper {cite}`fedsgm2025` (F below).
 # It is also the hard-switching statement in appendix A.3 of the workshop paper {cite}`upadhyay2025switching` (W below).
-# Every other theorem of the two papers adds one term to the inequality proved here.
+# The other theorems of the two papers add terms to the bound on the regret that we prove here.
 #
-# The note also improves the printed constant. Other notes treat soft switching ({prf:ref}`soft-theorem`) and W's random
-# compressor ({prf:ref}`unb-theorem`).
+# We also prove F's theorem with a smaller constant. Other notes treat soft switching ({prf:ref}`soft-theorem`) and W's
+# random compressor ({prf:ref}`unb-theorem`).
 
 # %% [markdown]
 # ## Setting
@@ -83,7 +83,7 @@
 # f(\bar w)-f(w^*)\le\epsilon\qquad\text{and}\qquad g(\bar w)\le\epsilon .
 # $$ (eq-hard-claim)
 #
-# The conclusion also holds for $\epsilon=B(\Gamma)$ and $\eta=\eta(\Gamma)$ with one of the smaller numbers
+# With $\epsilon=B(\Gamma)$ and $\eta=\eta(\Gamma)$, the conclusion also holds if $\Gamma$ is one of the smaller numbers
 #
 # $$
 # \Gamma_0=\frac E2+1+\frac{E^2}3\qquad\text{and}\qquad \Gamma_{\rm direct}=\frac{3E}2-1 .
@@ -119,7 +119,7 @@
 # 1. By Young's inequality $-2\langle u,v\rangle\le\frac1\alpha\lVert u\rVert^2+\alpha\lVert v\rVert^2$ and
 #    $\lVert\nu_{j,\tau}\rVert\le G$, the first term on the right is at most
 #    $\frac\eta\alpha\lVert w_t-w_{j,\tau}\rVert^2+\eta\alpha G^2$.
-# 2. Because $\nu_{j,\tau}$ is a subgradient of the convex $h_j$ at $w_{j,\tau}$, we have
+# 2. Because $\nu_{j,\tau}$ is a subgradient of the convex $h_j$ at $w_{j,\tau}$,
 #    $h_j(w^*)\ge h_j(w_{j,\tau})+\langle\nu_{j,\tau},w^*-w_{j,\tau}\rangle$. Hence the second term is at most
 #    $2\eta(h_j(w^*)-h_j(w_{j,\tau}))$.
 #
@@ -141,8 +141,6 @@
 # its norm is at most $\eta\tau G$. Square this bound, sum it over $\tau$, and use
 # $\sum_{\tau<E}\tau^2=\frac{(E-1)E(2E-1)}6\le\frac{E^3}3$.
 # ```
-#
-# The first inequality of {eq}`eq-hard-lemma2` is an equality for a client whose subgradient is constant.
 
 # %% [markdown]
 # ## One round
@@ -164,7 +162,8 @@
 #    $\lVert w_{t+1}-w^*\rVert^2=\lVert w_t-w^*\rVert^2-2\eta\langle w_t-w^*,\frac1N\sum\nu_{j,\tau}\rangle+\eta^2\lVert\frac1N\sum\nu_{j,\tau}\rVert^2$.
 # 2. *Bound the square term.* The vector $\frac1N\sum\nu_{j,\tau}$ is a mean over the clients of sums of $E$ vectors of
 #    norm at most $G$. The square term is therefore at most $\eta^2E^2G^2$.
-# 3. *Bound the cross term* by {prf:ref}`hard-lemma-1`, which involves the values $h_j(w_{j,\tau})$ at local iterates.
+# 3. *Bound the cross term* by {prf:ref}`hard-lemma-1`. This bound contains the values $h_j(w_{j,\tau})$ at local
+#    iterates.
 # 4. *Return to $w_t$.* Let $s$ be a subgradient of $h_j$ at $w_t$. Convexity and Young's inequality yield
 #    $2\eta(h_j(w_t)-h_j(w_{j,\tau}))\le2\eta\langle s,w_t-w_{j,\tau}\rangle\le\frac\eta\alpha\lVert w_t-w_{j,\tau}\rVert^2+\eta\alpha G^2$.
 #    Hence $2\eta(h_j(w^*)-h_j(w_{j,\tau}))\le-2\eta(h_j(w_t)-h_j(w^*))+\frac\eta\alpha\lVert w_t-w_{j,\tau}\rVert^2+\eta\alpha G^2$.
@@ -214,10 +213,10 @@
 #    {eq}`eq-hard-regret`. Multiply by $T$ to obtain
 #
 #    $$
-#    \sum_{t\in\mathcal A}\big(f(w_t)-f(w^*)\big)\le T\epsilon-\lvert\mathcal B\rvert\,\epsilon=\lvert\mathcal A\rvert\,\epsilon .
+#    \sum_{t\in\mathcal A}\big(f(w_t)-f(w^*)\big)\le T\epsilon-\lvert\mathcal B\rvert\,\epsilon=\lvert\mathcal A\rvert\,\epsilon ,
 #    $$ (eq-hard-good-rounds)
 #
-#    By Jensen's inequality
+#    and by Jensen's inequality
 #    $f(\bar w)-f(w^*)\le\frac1{\lvert\mathcal A\rvert}\sum_{t\in\mathcal A}(f(w_t)-f(w^*))\le\epsilon$.
 # 3. *Constraint.* By definition $g(w_t)\le\epsilon$ for $t\in\mathcal A$, so $g(\bar w)\le\epsilon$ by Jensen's
 #    inequality.
@@ -270,8 +269,8 @@
 #
 # The instances are $f_j(w)=\lVert w-a_j\rVert$ and $g_j(w)=\lVert w-b_j\rVert-c$ (`papers.fedsgm.problems.norms`).
 # These functions are convex and not smooth, with $G=1$. We compute a solution by sequential quadratic programming and
-# start every run at distance $D=1$ from it. The seeds cycle through twelve kinds of instances, from clients that
-# disagree to clients that agree.
+# start every run at distance $D=1$ from the solution. The seeds cycle through twelve kinds of instances, from clients
+# that disagree to clients that agree.
 
 # %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer and shorter runs
@@ -383,7 +382,7 @@ _ = check(
 
 # %% [markdown]
 # **Rates.** The rates that the papers quote are special cases of $B(\Gamma)$: the classical $DG/\sqrt T$ with
-# $\Gamma_{\rm direct}$ and $E=1$, and $2DG\sqrt{E/T}$ with $2E^2$.
+# $\Gamma_{\rm direct}$ and $E=1$, and $2DG\sqrt{E/T}$ with $\Gamma=2E^2$.
 
 # %% tags=["remove-input", "nbval-check-output"]
 check(

@@ -25,8 +25,9 @@
 # ({prf:ref}`part-threshold`).
 #
 # The notation is that of the notes on [hard switching](note_hard_switching.ipynb) and on
-# [compression](note_compression.ipynb): $h$ is $f$ in rounds of $\mathcal A$ and $g$ in rounds of $\mathcal B$, and
-# {eq}`eq-hard-b` defines $B(\Gamma)$ and $\eta(\Gamma)$. The papers write $n$ and $m$ for our $N$ and $n$.
+# [compression](note_compression.ipynb): $h$ is $f$ in the rounds $\mathcal A$ that use the objective and $g$ in the
+# other rounds, $\mathcal B$, and {eq}`eq-hard-b` defines $B(\Gamma)$ and $\eta(\Gamma)$. The papers write $n$ and $m$
+# for our $N$ and $n$.
 
 # %% [markdown]
 # ## Setting
@@ -57,8 +58,8 @@
 # 4. The choice between $f$ and $g$ in round $t$ is independent of the sample that makes the step.
 # ```
 #
-# F words point 4 as "constraint evaluation and gradient computation are independent". It holds if the query for the
-# constraint values uses a second sample (`FedSGM(resample_for_update=True)`), but not for Algorithm 1 as printed.
+# F words point 4 as "constraint evaluation and gradient computation are independent". Point 4 holds if the query for
+# the constraint values uses a second sample (`FedSGM(resample_for_update=True)`), but not for Algorithm 1 as printed.
 #
 # Point 3 is no restriction: if all $g_j(w)$ lie in an interval of length $R$, {prf:ref}`part-hoeffding` yields point 3
 # with $\sigma=\frac R2$.
@@ -79,7 +80,7 @@
 # {cite}`hoeffding1963probability`. So we may take the $n$ draws as independent.
 #
 # Hoeffding's lemma for one draw is $\mathbb E\exp(y(\bar z-z))\le\exp(\frac{y^2R^2}8)$. Put $y=\frac xn$ and multiply
-# the bounds of the $n$ draws: the exponent is $n\cdot\frac{x^2R^2}{8n^2}$.
+# the bounds of the $n$ draws.
 # ```
 #
 # ```{prf:lemma} F Lemma 4
@@ -107,7 +108,7 @@
 #    expectations from the last round to the first:
 #    $\mathbb E\exp\big(x\sum_{t\in\mathcal A}Y_t\big)\le\exp\big(\frac{x^2sT}2\big)$.
 # 3. *Tail.* By Markov's inequality at $x=\frac u{sT}$, the sum exceeds $u$ with probability at most
-#    $\exp(-\frac{u^2}{2sT})$. This is $\delta$ for $u=\sqrt{2sT\log\frac1\delta}$.
+#    $\exp(-\frac{u^2}{2sT})$. This bound is $\delta$ for $u=\sqrt{2sT\log\frac1\delta}$.
 #
 # F uses $\frac{16\eta^2E^2G^2D^2}n$ in place of $s$.
 # ```
@@ -165,8 +166,8 @@
 #    $\lVert\bar\Delta_t\rVert\le EG$, as in {prf:ref}`hard-lemma-round`. Hence {eq}`eq-hard-round` holds with the
 #    additional term $Y_t$ of the proof of Lemma 4.
 # 2. *All rounds.* Sum, telescope, and divide by $2\eta ET$. The additional terms are
-#    $\sum_{\mathcal A}Y_t+\sum_{\mathcal B}Y_t$. By Lemma 4, used twice with $\frac\delta3$, they are at most
-#    $2\cdot2\eta EGD\sqrt{\frac{2T}n\log\frac3\delta}$. Divided by $2\eta ET$, this is the second term of $b$:
+#    $\sum_{\mathcal A}Y_t+\sum_{\mathcal B}Y_t$. By Lemma 4, used twice with $\frac\delta3$ for $\delta$, they are at
+#    most $2\cdot2\eta EGD\sqrt{\frac{2T}n\log\frac3\delta}$. Divided by $2\eta ET$, this is the second term of $b$:
 #
 #    $$
 #    \frac1T\sum_{t\in\mathcal A}\big(f(w_t)-f(w^*)\big)+\frac1T\sum_{t\in\mathcal B}\big(g(w_t)-g(w^*)\big)\le b .
@@ -184,19 +185,20 @@
 #    Apply Jensen's inequality to $f$ and, with $g(w_t)\le b+2r$ for $t\in\mathcal A$, to $g$.
 # ```
 #
-# With a threshold $\epsilon\ge\epsilon_1$, step 3 yields only $g(\bar w)\le\epsilon+r$. The printed claim can fail:
+# With a threshold $\epsilon\ge\epsilon_1$, step 3 yields only $g(\bar w)\le\epsilon+r$. The printed claim
+# $g(\bar w)\le\epsilon$ can fail:
 #
 # ```{prf:lemma} The threshold is not the promise
 # :label: part-threshold
 #
-# On some problems that satisfy {prf:ref}`part-assumption`, runs with the printed threshold $\epsilon$ of Theorem 4 end
-# with $g(\bar w)>\epsilon$.
+# On some problems that satisfy {prf:ref}`part-assumption`, runs with the printed threshold $\epsilon$ of Theorem 4
+# violate $g(\bar w)\le\epsilon$.
 # ```
 #
 # ```{prf:proof}
-# A cell below runs the following problem. In one dimension, $n=1$ of $N=10$ clients takes part. All clients have the
-# same gradients, $f_j'=-0.15$ and $g_j'=0.3$, but nine clients report $g-s$ and one reports $g+9s$. The sample thus
-# affects only the switch, so point 4 holds.
+# In one dimension, let $n=1$ of $N=10$ clients take part. All clients have the same gradients, $f_j'=-0.15$ and
+# $g_j'=0.3$, but nine clients report $g-s$ and one reports $g+9s$. The sample thus affects only the switch, so point 4
+# of {prf:ref}`part-assumption` holds.
 #
 # Let $\epsilon<g(w_t)\le\epsilon+s$. On average, nine rounds in ten are then in $\mathcal A$ and push $g$ up by
 # $0.3\cdot0.15\,\eta$. One in ten is in $\mathcal B$ and pushes $g$ down by $0.3\cdot0.3\,\eta$. So $g(w_t)$ drifts
@@ -217,15 +219,15 @@
 # ```
 #
 # ```{prf:proof}
-# A cell below runs the following problem. Two clients, of which $n=1$ takes part, have linear losses in a square, with
-# $g_1=g-s$ and $g_2=g+s$ for a small $s$. Both constraints push to the left. The objective of client 1 pulls to the
-# right and *up*, that of client 2 to the left and, more strongly, down. Their mean pulls to the right and down.
+# Let two clients, of which $n=1$ takes part, have linear losses in a square, with $g_1=g-s$ and $g_2=g+s$ for a small
+# $s$. Both constraints push to the left. The objective of client 1 pulls to the right and *up*, that of client 2 to the
+# left and, more strongly, down. Their mean pulls to the right and down.
 #
 # So $w_t$ moves right until $g$ is near the threshold. In the band $\lvert g(w_t)-\epsilon\rvert<s$ the round is in
 # $\mathcal A$ exactly if client 1 is drawn. Client 2 never works on its objective, and the model goes *up*. The steps
 # have length $\eta\sim T^{-1/2}$, but the width of the band does not depend on $T$. So for large $T$ the model hardly
-# leaves the band. At $\delta=0.1$ the promise is $\frac{12.4}{\sqrt T}+2r$. It decreases towards
-# $2r=2s\sqrt{2\log(6T/\delta)}$, which is small if $s$ is small.
+# leaves the band. At $\delta=0.1$ the promise is $\frac{12.4}{\sqrt T}+2r$, where $2r=2s\sqrt{2\log(6T/\delta)}$ is
+# small if $s$ is small.
 # ```
 #
 # For one sample we can prove a bound with a term that does not vanish as $T$ grows.
@@ -247,15 +249,15 @@
 # $$
 #
 # These $2T$ events hold together with probability $1-\delta'$, whichever of $f$ and $g$ the sample then selects. Hence
-# $\frac1{2\eta ET}\sum Y_t\le GD\sqrt{\frac2n\log\frac{2T}{\delta'}}$. Use this bound with $\delta'=\frac\delta2$, and
-# Lemma 7 with $\frac\delta2$. The rest is as for {prf:ref}`part-theorem-4`.
+# $\frac1{2\eta ET}\sum Y_t\le GD\sqrt{\frac2n\log\frac{2T}{\delta'}}$. Use this bound with $\delta'=\frac\delta2$,
+# Lemma 7 with $\frac\delta2$, and the rest of the proof of {prf:ref}`part-theorem-4`.
 # ```
 
 # %% [markdown]
 # ## Compression: residuals and messages
 #
-# We now add compression. Clients keep residuals $e_j$ and send messages $v_j$ as in {eq}`eq-comp-up`. The server steps
-# as in {eq}`eq-comp-down`, but with the mean over the sample and a projection:
+# With compression, clients keep residuals $e_j$ and send messages $v_j$ as in {eq}`eq-comp-up`. The server steps as in
+# {eq}`eq-comp-down`, but with the mean over the sample and a projection:
 #
 # $$
 # \begin{aligned}
@@ -291,7 +293,7 @@
 #    $\lVert e_j^t\rVert\le\frac\varrho{1-\varrho}EG$, then
 #    $\lVert e_j^{t+1}\rVert\le\varrho\big(\frac\varrho{1-\varrho}+1\big)EG=\frac\varrho{1-\varrho}EG$. So the bound
 #    holds by induction.
-# 2. *F's constant and $\tilde e_t$.* Since $1-\varrho^2=q$, we have
+# 2. *F's constant and $\tilde e_t$.* Since $1-\varrho^2=q$,
 #    $\frac\varrho{1-\varrho}=\frac{\varrho(1+\varrho)}q\le\frac{2\varrho}q$. The bound on $\tilde e_t$ follows, since
 #    $\tilde e_t$ is $\frac Nn$ times the mean of all residuals.
 # 3. *Message.* By the triangle inequality $\lVert\mathcal C_j(y)\rVert\le(1+\varrho)\lVert y\rVert$, and by step 1
@@ -322,9 +324,9 @@
 # $$ (eq-part-b1)
 #
 # With the threshold $b+r$ and probability at least $1-\delta$, the set $\mathcal A$ is not empty,
-# $f(\bar w)-f(w^*)\le b$, and $g(\bar w)\le b+2r$. This is true with the $\Gamma$ of {eq}`eq-comp-gamma-partial`, and
-# hence with the larger $\Gamma$ of F Theorem 1. It is also true if $\frac\varrho{1-\varrho}$ replaces
-# $\frac{2\sqrt{1-q}}q$ in $b$ and
+# $f(\bar w)-f(w^*)\le b$, and $g(\bar w)\le b+2r$. The conclusion holds with the $\Gamma$ of
+# {eq}`eq-comp-gamma-partial`, hence with the larger $\Gamma$ of F Theorem 1. It also holds if $\frac\varrho{1-\varrho}$
+# replaces $\frac{2\sqrt{1-q}}q$ in $b$ and
 #
 # $$
 # \Gamma=E-1+\frac E2\mu^2+E\mu\,\frac{\varrho_0}{1-\varrho_0}+\frac Nn\,E\mu\,\frac\varrho{1-\varrho},\qquad\mu=\frac{1+\varrho}{1-\varrho} .
@@ -334,8 +336,8 @@
 # ```{prf:proof}
 # We proceed in steps.
 #
-# 1. *Direct expansion.* The projection breaks the recursion of the virtual iterate ({prf:ref}`comp-lemma-virtual`). But
-#    the projection is nonexpansive, so
+# 1. *Direct expansion.* The projection breaks the recursion of the virtual iterate ({prf:ref}`comp-lemma-virtual`), but
+#    it is nonexpansive:
 #
 #    $$
 #    \lVert x_{t+1}-w^*\rVert^2\le\lVert x_t-w^*\rVert^2-2\eta\langle x_t-w^*,v_t\rangle+\eta^2\lVert v_t\rVert^2 .
@@ -348,9 +350,9 @@
 #    -2\eta\langle w_t-w^*,\bar\Delta_t\rangle-2\eta\langle x_t-w^*,\tilde e_t-\tilde e_{t+1}\rangle-2\eta\langle\hat e_t,\bar\Delta_t\rangle .
 #    $$ (eq-part-products)
 #
-# 3. *First product.* Bound it as in Theorem 4, with Lemma 4, which needs $\lVert w_t-w^*\rVert\le D$. The local steps
-#    cost $2\eta^2EG^2(\Gamma_0-\frac E2)$, or $2\eta^2EG^2(E-1)$ by {prf:ref}`hard-lemma-direct`. Step 6 counts the
-#    square term $\frac E2$ separately.
+# 3. *First product.* Bound it as in the proof of {prf:ref}`part-theorem-4`. Lemma 4 needs $\lVert w_t-w^*\rVert\le D$.
+#    The local steps cost $2\eta^2EG^2(\Gamma_0-\frac E2)$, or $2\eta^2EG^2(E-1)$ by {prf:ref}`hard-lemma-direct`. Step
+#    6 counts the square term $\frac E2$ separately.
 # 4. *Third product.* It is at most $2\eta\lVert\hat e_t\rVert EG$. Bound $\hat e_t$ by {prf:ref}`part-lemma-9` and
 #    divide by $2\eta^2EG^2$: the contribution to $\Gamma$ is $E\mu\frac{\varrho_0}{1-\varrho_0}$.
 # 5. *Second product.* Sum by parts, with $\tilde e_0=0$:
@@ -366,8 +368,8 @@
 #    $\Gamma$.
 # 6. *Square term.* It is at most $\eta^2\mu^2E^2G^2$. Divided by $2\eta^2EG^2$, it contributes $\frac E2\mu^2$ to
 #    $\Gamma$.
-# 7. *Conclusion.* Sum over the rounds, with $x_0=w_0$. This yields {eq}`eq-part-regret` with the $b$ of this theorem,
-#    at the points $w_t$ that the switch uses. Conclude by steps 3 and 4 of the proof of {prf:ref}`part-theorem-4`.
+# 7. *Conclusion.* Sum over the rounds, with $x_0=w_0$. This yields {eq}`eq-part-regret` with the $b$ of this theorem.
+#    Conclude by steps 3 and 4 of the proof of {prf:ref}`part-theorem-4`.
 #
 # F's constants in steps 4 to 6, $\frac{2\varrho_0}{q_0}\cdot\frac{\sqrt{40}}q$,
 # $\frac{\sqrt{40}}q\cdot\frac{2\varrho}q$ and $\frac{40}{q^2}$, yield the terms of {eq}`eq-comp-gamma-partial`.
@@ -375,9 +377,9 @@
 #
 # At $q=q_0=1$ the $\Gamma$ of {eq}`eq-part-gamma` is $\frac{3E}2-1$, and the theorem becomes Theorem 4.
 #
-# *Can $w_t$ leave $\mathcal X$?* Only $x_t$ is projected. Let $\mathcal X$ be a box and $\mathcal C_0$ Top-K or
-# unscaled Rand-K. Then every coordinate of $w_{t+1}$ is a coordinate of $x_{t+1}$ or of $w_t$, so $w_t$ stays in the
-# box. But $w_t$ can leave a ball. As $\lVert w_t-x_t\rVert=\lVert\hat e_t\rVert$, the proof remains valid with
+# *Can $w_t$ leave $\mathcal X$?* Only $x_t$ is projected. If $\mathcal C_0$ is Top-K or unscaled Rand-K, every
+# coordinate of $w_{t+1}$ is a coordinate of $x_{t+1}$ or of $w_t$. So $w_t$ stays in a box, but it can leave a ball. As
+# $\lVert w_t-x_t\rVert=\lVert\hat e_t\rVert$, the proof remains valid with
 # $D+\frac{\varrho_0}{1-\varrho_0}\mu\,\eta EG$ for $D$ in Lemma 4, provided that the losses are Lipschitz outside
 # $\mathcal X$. The additional cost is of the order of $\eta$, so it vanishes as $T$ grows.
 
@@ -393,8 +395,8 @@
 #   coefficient 1 in the proofs and 2 in the statements. The threshold $b+r$ and the promise $b+2r$ are consistent; the
 #   printed threshold $b+2r$ ensures only $g(\bar w)\le b+3r$. The term of Theorem 1 is at least $r$ exactly if
 #   $\frac T\delta\ge36$, so in practice always.
-# * **Sampling.** Theorem 7 samples with replacement; Theorems 1 and 4 sample distinct clients. A client drawn twice
-#   sends its message twice but changes its residual once, and {eq}`eq-comp-partial` fails.
+# * **Sampling.** Theorem 7 samples with replacement, Theorems 1 and 4 without. A client drawn twice sends its message
+#   twice but changes its residual once, and {eq}`eq-comp-partial` fails.
 # * **$w_t\in\mathcal X$.** Lemma 4 needs this, but it is ensured only in a box with coordinate-wise compressors.
 # * **F Theorem 7** prints $\sqrt{1-q}$ for $\sqrt{1-q_0}$ in its third term. Its proof uses the false bound
 #   $\lVert v_t\rVert\le2EG$ ({prf:ref}`comp-lemma-counterexample`).
@@ -456,9 +458,9 @@ instance = cache(boxed_norms)  # its reference solution is computed once
 rng = seeded(seed, "rounds")
 
 # %% [markdown]
-# **Lemma 4.** Half of 40 clients have the inner product $+EGD$, half $-EGD$. Four take part in each of 100 rounds, and
-# $\eta=E=G=D=1$. Round $t$ is in $\mathcal A$ always ("always"), by a coin flip ("coin"), or if the sum so far is not
-# above 0 ("past").
+# **Lemma 4.** The inner product $\langle\Delta_j,w_t-w^*\rangle$ is $EGD$ for half of 40 clients and $-EGD$ for the
+# others. Four clients take part in each of 100 rounds, and $\eta=E=G=D=1$. Round $t$ is in $\mathcal A$ always
+# ("always"), by a coin flip ("coin"), or if the sum so far is not above 0 ("past").
 
 # %% tags=["remove-input"]
 plain = Setting(D=1.0, G=1.0, E=1, T=100, N=40, n=4, delta=0.1)
@@ -684,7 +686,7 @@ for E, rates in exact.items():
 
 # %% [markdown]
 # **Theorem 1 with sampled clients.** Both directions use Top-K with $K=2$ of 3 coordinates. The runs are four times as
-# long.
+# long as those above.
 
 # %% tags=["remove-input"]
 setting = box(E=1, T=4 * rounds, q=2 / 3, q0=2 / 3)
@@ -742,8 +744,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **With replacement.** From a state with residuals we compute one round in which client 0 is drawn twice, and one with
-# distinct clients. We check the error of {eq}`eq-comp-partial`, $v_t-\bar\Delta_t-\tilde e_t+\tilde e_{t+1}$.
+# **With replacement.** From a state with residuals we compute one round with client 0 drawn twice and one with distinct
+# clients. We check the error of {eq}`eq-comp-partial`, $v_t-\bar\Delta_t-\tilde e_t+\tilde e_{t+1}$.
 
 # %% tags=["remove-input"]
 algorithm = FedSGM(lr=0.05, local_steps=2, participants=2, tolerance=0.1, uplink=TopK(0.1))

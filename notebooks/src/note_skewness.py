@@ -19,8 +19,8 @@
 # antisymmetric matrix.
 #
 # In a federation every client has its own pair of gradients. This note proves F's bound on the distance between the
-# clients' mean turning and the turning of the mean gradients, and that its constant is the best possible. The bound
-# printed in section 3.2 is false.
+# clients' mean turning and the turning of the mean gradients, with the best possible constant. The bound printed in
+# section 3.2 is false.
 
 # %% [markdown]
 # ## Definitions
@@ -127,8 +127,8 @@
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **Section 3.2** bounds $\lVert K_{\rm loc}\rVert_F$. Appendix A rightly bounds
-#   $\lVert K_{\rm loc}-K_{\rm glob}\rVert_F$. F announces the proof for appendix C, but it is in appendix A.
+# * **Section 3.2** bounds $\lVert K_{\rm loc}\rVert_F$ instead of $\lVert K_{\rm loc}-K_{\rm glob}\rVert_F$. F
+#   announces the proof for appendix C, but it is in appendix A.
 # * **"$K_{\rm glob}=0$ means $\nabla f=\lambda\nabla g$"** needs $\nabla g\ne0$. At $\nabla g=0$ the matrix vanishes
 #   for every $\nabla f$.
 # ```

@@ -64,8 +64,8 @@
 # ```{prf:proof}
 # We proceed in steps.
 #
-# 1. As $\sigma_t\in[0,1]$ does not change during the round, $h_j$ is one convex and $G$-Lipschitz function, and client
-#    $j$ steps along its subgradients. The proofs of {prf:ref}`hard-lemma-round`, {prf:ref}`hard-lemma-direct` and
+# 1. As $\sigma_t\in[0,1]$ does not change during the round, client $j$ steps along subgradients of one convex and
+#    $G$-Lipschitz function $h_j$. The proofs of {prf:ref}`hard-lemma-round`, {prf:ref}`hard-lemma-direct` and
 #    {prf:ref}`comp-lemma-round` use nothing else about $h_j$, so these lemmas apply.
 # 2. The difference $h(w_t)-h(w^*)$ in {eq}`eq-hard-round` is the bracket in {eq}`eq-soft-regret`.
 # 3. Sum {eq}`eq-hard-round` over the rounds and divide by $2\eta ET$. The distances telescope as in
@@ -111,8 +111,8 @@
 #    f(\bar w)-f(w^*)\le\epsilon+\frac{T(B-\epsilon)+\Sigma/\beta}{S} .
 #    $$ (eq-soft-gap)
 #
-# 6. *Sign of the fraction.* By {eq}`eq-soft-beta` and $\Sigma\le T$ we have $\frac\Sigma\beta\le T(\epsilon-B)$. The
-#    fraction is therefore not positive, and $f(\bar w)-f(w^*)\le\epsilon$.
+# 6. *Sign of the fraction.* By {eq}`eq-soft-beta` and $\Sigma\le T$, $\frac\Sigma\beta\le T(\epsilon-B)$. The fraction
+#    is therefore not positive, and $f(\bar w)-f(w^*)\le\epsilon$.
 # 7. *Constraint.* The average $\bar w$ has weight only on rounds with $g(w_t)<\epsilon$, so $g(\bar w)\le\epsilon$ by
 #    Jensen's inequality.
 # ```
@@ -179,21 +179,21 @@
 #    $\sum_t\sigma_t(g(w_t)-g(w^*))\ge(T-S)\epsilon-\frac1\beta\sum_t\sigma_t(1-\sigma_t)$.
 # 2. The function $x\mapsto x(1-x)$ is concave, so $\sum_t\sigma_t(1-\sigma_t)\le T\,a(1-a)$ by Jensen's inequality.
 # 3. Steps 4 and 7 of the proof of {prf:ref}`soft-theorem` show that $a>0$ and $g(\bar w)\le\epsilon$.
-# 4. Subtract the bounds of steps 1 and 2 from $T$ times {eq}`eq-soft-regret`, divide by $S=aT$ and apply Jensen's
-#    inequality to $f$:
+# 4. Subtract the bound that steps 1 and 2 yield from $T$ times {eq}`eq-soft-regret`, divide by $S=aT$ and apply
+#    Jensen's inequality to $f$:
 #
 #    $$
 #    f(\bar w)-f(w^*)\le\epsilon-\frac{\epsilon-B'}a+\frac{1-a}\beta .
 #    $$ (eq-soft-direct)
 #
-# 5. The right side is at most $\epsilon$ if $a(1-a)\le\beta(\epsilon-B')$. This holds for every $a\in(0,1]$ if
-#    $\frac14\le\beta(\epsilon-B')$.
+# 5. The right side of {eq}`eq-soft-direct` is at most $\epsilon$ if $a(1-a)\le\beta(\epsilon-B')$. This holds for every
+#    $a\in(0,1]$ if $\frac14\le\beta(\epsilon-B')$.
 # 6. Otherwise maximize the right side over $a$. Its derivative vanishes at $a=\sqrt{\beta(\epsilon-B')}<\frac12$, and
 #    its value at this $a$ is {eq}`eq-soft-excess`.
 # ```
 #
 # Even for $B'=\epsilon$, {eq}`eq-soft-direct` bounds the objective gap by $\epsilon+\frac1\beta$, provided that $S>0$.
-# With the printed $\beta=\frac2\epsilon$ this is $\frac32$ times the printed bound.
+# With the printed $\beta=\frac2\epsilon$ the sum is $\frac32$ times the printed bound $\epsilon$.
 #
 # ```{prf:corollary} F Theorem 5 as printed is true
 # :label: soft-corollary-plain
@@ -244,8 +244,8 @@
 # :label: soft-corollary-feedback
 #
 # Let the compressors be deterministic and $\Gamma$ the number in {eq}`eq-comp-gamma`. Let $\epsilon=B(\Gamma)$,
-# $\eta=\eta(\Gamma)$ and $\beta=\frac2\epsilon$, and let $\theta=1-\frac{\Gamma'}\Gamma>0$ be the slack. Then
-# $g(\bar w)\le\epsilon$ and
+# $\eta=\eta(\Gamma)$ and $\beta=\frac2\epsilon$, and let $\theta=1-\frac{\Gamma'}\Gamma>0$ be the slack, with $\Gamma'$
+# of {eq}`eq-soft-gamma`. Then $g(\bar w)\le\epsilon$ and
 #
 # $$
 # f(\bar w)-f(w^*)\le\epsilon\,\Big(1+\big[\tfrac12-\sqrt\theta\,\big]_+\Big) .
@@ -263,7 +263,7 @@
 #
 # In F's classification setting, $E=5$ and $q=q_0=0.1$, the slack is $\theta=0.41$. It is below $\frac14$ only if the
 # uplink is compressed strongly and the downlink hardly or not at all. For $E=1$, $q=0.1$ and $q_0=1$ the factor in
-# {eq}`eq-soft-factor` is 1.19; it falls as $E$ grows.
+# {eq}`eq-soft-factor` is 1.19, and it falls as $E$ grows.
 
 # %% [markdown]
 # ## Sampled clients
@@ -280,7 +280,7 @@
 # \frac1T\sum_{t<T}\Big[(1-\hat\sigma_t)\big(f(w_t)-f(w^*)\big)+\hat\sigma_t\big(g(w_t)-g(w^*)\big)\Big]\le B .
 # $$ (eq-soft-partial)
 #
-# If $\epsilon>B+\kappa$ and $\beta\ge\frac1{4(\epsilon-B-\kappa)}$, then with the same probability
+# If $\epsilon>B+\kappa$ and $\beta\ge\frac1{4(\epsilon-B-\kappa)}$, then, with probability $1-\delta$,
 # $S=\sum_t(1-\hat\sigma_t)>0$, $f(\bar w)-f(w^*)\le\epsilon$ and $g(\bar w)\le\epsilon+\kappa$.
 # ```
 #
@@ -309,7 +309,8 @@
 # regret. The martingale argument in the proof of {prf:ref}`part-lemma-4` works for all weights $\hat\sigma_t$ that are
 # *independent of the sample that makes the update*. F-A4 assumes this independence, but in Algorithm 1 one sample
 # determines both the weight and the update. For hard switching, the theorem's conclusion then fails
-# ({prf:ref}`part-one-sample`). In the next example, where one of two clients is sampled, it fails for soft switching.
+# ({prf:ref}`part-one-sample`). In the next example, where one of two clients is sampled, the conclusion fails for soft
+# switching.
 #
 # ```{prf:example} The client that votes is the client that moves
 # :label: soft-example
@@ -554,10 +555,11 @@ shown[shown.max(axis=1) > 1].round(2)
 # ## A search for counterexamples
 #
 # The search uses one client in the plane with $f(w)=s\lvert w-a\rvert$ and $g(w)=k(\lvert w\rvert-c)$, where $s,k\le1$.
-# It changes the instance and its start at distance $D=1$ from the solution at random, and over 40 generations keeps the
-# changes that increase the objective gap of $\bar w$. Threshold and step size are those printed in F Theorem 5; the
-# sharpness varies. The theorem's conclusion is proved for $\beta\epsilon\ge\frac23$ ({prf:ref}`soft-corollary-plain`).
-# For $\beta\epsilon$ up to $\frac12$ the search finds instances on which the conclusion fails.
+# The search changes the instance and its start at distance $D=1$ from the solution at random. Over 40 generations it
+# keeps the changes that increase the objective gap of $\bar w$. Threshold and step size are those printed in F Theorem
+# 5; the sharpness varies. The theorem's conclusion is proved for $\beta\epsilon\ge\frac23$
+# ({prf:ref}`soft-corollary-plain`). For $\beta\epsilon$ up to $\frac12$ the search finds instances on which the
+# conclusion fails.
 
 # %% tags=["remove-input"]
 sharpnesses = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 2 / 3, 0.8, 1.0, 2.0, 24.0)

@@ -18,11 +18,11 @@
 # note proves them and the theorem.
 #
 # F's proof of Lemma 6 applies inequalities for real numbers to vectors. Theorem 9 survives, even with a smaller
-# constant, because its proof can avoid Lemma 6 ({prf:ref}`sto-theorem`).
+# constant, because a proof can avoid Lemma 6 ({prf:ref}`sto-theorem`).
 #
 # The notation is that of the [note on sampled clients](note_partial.ipynb): $n$ of $N$ clients take part in each of $T$
-# rounds, with $E$ local steps, $h$ is $f$ in the rounds of $\mathcal A$ and $g$ in those of $\mathcal B$, and
-# {eq}`eq-hard-b` defines $B(\Gamma)$ and $\eta(\Gamma)$.
+# rounds, with $E$ local steps, $h$ is $f$ in the rounds $\mathcal A$ that use the objective and $g$ in the other
+# rounds, $\mathcal B$, and {eq}`eq-hard-b` defines $B(\Gamma)$ and $\eta(\Gamma)$.
 
 # %% [markdown]
 # ## Setting
@@ -70,17 +70,17 @@
 # ```{prf:proof}
 # Let $\sigma=1$.
 #
-# 1. First let $x$ be small, $x^2\le\frac{16}9$. Every real $y$ satisfies $e^y\le y+e^{9y^2/16}$ (checked numerically
-#    below). Hence both left sides are at most $\mathbb Ee^{9x^2X^2/16}$. By Jensen's inequality for the power
-#    $\frac{9x^2}{16}\le1$, this expectation is at most $e^{9x^2/16}\le e^{3x^2/4}$.
+# 1. First let $x^2\le\frac{16}9$. Every real $y$ satisfies $e^y\le y+e^{9y^2/16}$ (checked numerically below). Hence
+#    both left sides are at most $\mathbb Ee^{9x^2X^2/16}$. By Jensen's inequality for the power $\frac{9x^2}{16}\le1$,
+#    this expectation is at most $e^{9x^2/16}\le e^{3x^2/4}$.
 # 2. Now let $x^2\ge\frac{16}9$. Every $y$ satisfies $xy\le\frac38x^2+\frac23y^2$, so
 #    $\mathbb Ee^{xX}\le e^{3x^2/8}\,\mathbb Ee^{2X^2/3}\le e^{3x^2/8+2/3}$. The claim follows, since
 #    $\frac23\le\frac38x^2$.
 # ```
 #
-# Hence a real random variable with $\mathbb Ee^{X^2/\sigma^2}\le e$ and mean zero is sub-Gaussian with the proxy
-# $\frac32\sigma^2$. F uses the proxy $\sigma^2$, which seems to be right: we compute the worst distribution by linear
-# programming (below), and its proxy never exceeds $\sigma^2$. Having no proof, we use $\frac32\sigma^2$.
+# By (a), a real $X$ with $\mathbb Ee^{X^2/\sigma^2}\le e$ and mean zero is sub-Gaussian with the proxy
+# $\frac32\sigma^2$. F uses $\sigma^2$, which seems right: the worst distribution, computed by linear programming below,
+# has a proxy of at most $\sigma^2$. Having no proof, we use $\frac32\sigma^2$.
 
 # %% [markdown]
 # ## Drift: Lemma 3
@@ -172,7 +172,7 @@
 # We first bound $P_t$.
 #
 # 1. Let $X_j=\sum_\tau\nabla h_j(w_{j,\tau})$, so that $\lVert X_j\rVert\le EG$, and let $\bar X$ be the mean of all
-#    $X_j$. The variance of a mean is no larger without replacement than with replacement. Hence
+#    $X_j$. The variance of a mean is no larger without replacement than with. Hence
 #    $\mathbb E\lVert P_t\rVert\le\sqrt{\mathbb E\lVert P_t\rVert^2}\le\sqrt{\frac1n\cdot\frac1N\sum\lVert X_j-\bar X\rVert^2}\le\frac{EG}{\sqrt n}$.
 # 2. Reveal the clients of the sample one after the other. If one revealed client is exchanged for another, the possible
 #    samples before and after the exchange can be paired such that each pair differs in one client. So
@@ -197,9 +197,9 @@
 # A union bound over the $2T$ events completes the proof.
 # ```
 #
-# In F's bound on $\lVert P_t\rVert^2$, $\big(1+\sqrt{2\log\frac{2T}\delta}\big)^2$ replaces $2\log\frac{4T}\delta$ and
-# is 1.4 to 1.6 times as large. In the bound on $\lVert Q_t\rVert^2$, the factor grows from 2 to 3. We know neither a
-# proof nor a violation of {eq}`eq-sto-lemma6`.
+# Our bound on $\lVert P_t\rVert^2$ has $\big(1+\sqrt{2\log\frac{2T}\delta}\big)^2$ in place of F's
+# $2\log\frac{4T}\delta$ and is 1.4 to 1.6 times as large. In the bound on $\lVert Q_t\rVert^2$, 3 replaces 2. We know
+# neither a proof nor a violation of {eq}`eq-sto-lemma6`.
 
 # %% [markdown]
 # ## The query: Proposition 1 and Lemma 8
@@ -280,7 +280,7 @@
 #    the product is $-2\eta E(h(w_t)-h(w^*))$.
 # 3. *Square.* Since $\lVert\bar\Delta_t\rVert\le EG$ for every sample, $\lVert s_t\rVert\le EG+\lVert Q_t\rVert$. So we
 #    need no bound on $P_t$. By steps 4 to 6 of the proof of {prf:ref}`sto-lemma-6`, now with $T$ events and
-#    $\frac\delta7$, we have $\lVert Q_t\rVert\le Q$.
+#    $\frac\delta7$, $\lVert Q_t\rVert\le Q$.
 # 4. The costs of steps 2 and 3, divided by $2\eta^2EG^2$, add up to $\Gamma$.
 # 5. *The two sums.* Sum {eq}`eq-sto-expand` over the rounds. {prf:ref}`part-lemma-4` bounds the first product in its
 #    second line, because the sample is still uniform given the noise of all clients. {prf:ref}`sto-lemma-5` bounds the
@@ -303,7 +303,7 @@
 # Since $(EG+Q)^2\le2E^2G^2+2Q^2$, the last term of $\Gamma$ is at most
 # $E+\frac{Q^2}{EG^2}=E+\frac3n\frac{\sigma_\xi^2}{G^2}\log\frac{14T}\delta$. Since
 # $\frac RG\le\frac12+\frac{R^2}{2G^2}$, the first term is at most $\frac32(E-1)+\frac{E-1}2\frac{R^2}{G^2}$. Compare
-# with $3E^2$, $E^2\frac{R^2}{G^2}$ and $\frac4n\frac{\sigma_\xi^2}{G^2}\log\frac{28T}\delta$, the terms of
+# these bounds with $3E^2$, $E^2\frac{R^2}{G^2}$ and $\frac4n\frac{\sigma_\xi^2}{G^2}\log\frac{28T}\delta$, the terms of
 # $G_{\rm eff}/G^2$.
 #
 # The last term of $b$ exceeds the printed one by
@@ -317,7 +317,7 @@
 # :class: warning
 #
 # * **Lemmas 5 and 6** use the proxy $\sigma_\xi^2$ in place of the textbook's $\frac32\sigma_\xi^2$.
-# * **Lemma 6** uses scalar inequalities for vectors. We can prove {prf:ref}`sto-lemma-6`; Theorem 9 does not need it.
+# * **Lemma 6** uses scalar inequalities for vectors. We prove {prf:ref}`sto-lemma-6`, but Theorem 9 does not need it.
 # * **The promise on $g(\bar w)$** does not follow with the printed threshold: the proof yields only the threshold plus
 #   $r$. {prf:ref}`part-theorem-4` states the consistent version.
 # * **Query and step** need different samples of clients ({prf:ref}`part-one-sample`), and different minibatches (point
@@ -326,7 +326,7 @@
 #   the wrong place. One equation keeps $\log\frac5\delta$, $\log\frac{10T}\delta$ and a $\Gamma$ from an earlier count
 #   of five events. F-A5 (2) prints $\zeta_i$ as $g_i(w,\xi_i)-g(w)$, with $g(w)$ for $g_i(w)$. Lemma 3 prints $\beta$
 #   for $\delta$ in one equation. $G_{\rm eff}$ has the unit of $G^2$; in the other theorems $\Gamma$ has no unit.
-# * **At $E=1$** there is no drift, but the printed $G_{\rm eff}$ keeps $\sigma_\xi^2(1+\log\frac{7NT}\delta)$.
+# * **At $E=1$** there is no drift, but $G_{\rm eff}$ keeps $\sigma_\xi^2(1+\log\frac{7NT}\delta)$.
 # ```
 
 # %% [markdown]
@@ -337,7 +337,7 @@
 # * Gaussian noise;
 # * a uniform vector on the sphere ("sphere");
 # * a fixed vector with a random sign ("sign");
-# * a long step with probability 0.1, otherwise a short step the other way ("skewed");
+# * a long step with probability 0.1 and a short opposite step otherwise ("skewed");
 # * noise that is zero except in one draw in a hundred ("rare");
 # * noise with exponential $\lVert\xi\rVert^2$, the heaviest possible tail.
 
@@ -540,8 +540,8 @@ _ = check("it is within half of the bound in fewer than 90 %", within[0.5] < 0.9
 
 # %% [markdown]
 # **Theorem 9 on a stochastic problem.** The problem `boxed_norms` has 8 clients with 40 rows each. In a round, 4
-# clients make the step and a second sample answers the query. Minibatches have 32 rows, drawn with replacement. All
-# constants are known: $G=1$, $D=\sqrt3$, $\sigma=\sigma_b=0.01$.
+# clients make the step and a second sample answers the query. Minibatches have 32 rows, drawn with replacement. The
+# constants are $G=1$, $D=\sqrt3$, $\sigma=\sigma_b=0.01$.
 #
 # The gradient of a row is a unit vector, so its noise has norm at most 2. By Pinelis' inequality, the mean of 32 such
 # noises satisfies F-A5 (1) with $\sigma_\xi=2\sqrt{\frac{2(e+1)}{32(e-1)}}$ (`papers.fedsgm.noise.batch_noise`). We

@@ -109,7 +109,8 @@
 # 3. By the Cauchy-Schwarz inequality the first inner product on the right is at most $GD$ and the second at most $D^2$.
 #    Divide by $-g(w_{\rm feas})$ to obtain $\hat\lambda\le\Lambda$.
 # 4. The two vectors in the second inner product add up to $w_{\rm feas}-w$. By
-#    $\langle u,v\rangle\le\frac14\lVert u+v\rVert^2$ it is even at most $\frac14D^2$, which yields $\Lambda_{1/4}$.
+#    $\langle u,v\rangle\le\frac14\lVert u+v\rVert^2$ this product is even at most $\frac14D^2$, which yields
+#    $\Lambda_{1/4}$.
 # ```
 
 # %% [markdown]
@@ -193,12 +194,13 @@
 #    \end{aligned}
 #    $$ (eq-weak-potential)
 #
-# 2. *Square term.* Since $\lVert\Delta_t\rVert\le EG$, the last term divided by $\hat\rho$ is at most
-#    $\frac12\eta^2E^2G^2$.
+# 2. *Square term.* Since $\lVert\Delta_t\rVert\le EG$, the last term of {eq}`eq-weak-potential` divided by $\hat\rho$
+#    is at most $\frac12\eta^2E^2G^2$.
 # 3. *Cross term.* Write $\Delta_t=\zeta_t-(\zeta_t-\Delta_t)$ and apply {prf:ref}`weak-lemma-11` with $\alpha=\eta$ to
 #    the part with $\zeta_t$. Insert the drift bound $\frac13\eta^2E^3G^2$ of {prf:ref}`hard-lemma-2`. The first two
-#    terms of the lemma then contribute at most $\big(1+\frac{3\eta\rho}2\big)\frac13\eta^2E^3G^2+\eta^2EG^2$.
-# 4. *Gain.* In $\mathcal A$, {prf:ref}`weak-lemma-lagrangian` bounds the remaining terms of the lemma:
+#    terms of {eq}`eq-weak-lemma11` then contribute at most
+#    $\big(1+\frac{3\eta\rho}2\big)\frac13\eta^2E^3G^2+\eta^2EG^2$.
+# 4. *Gain.* In $\mathcal A$, {prf:ref}`weak-lemma-lagrangian` bounds the remaining terms of {eq}`eq-weak-lemma11`:
 #    $\eta E\big(f(\hat w_t)-f(w_t)+\rho\,d_t^2\big)\le\eta E\big[\hat\lambda_tg(w_t)-(\hat\rho-\frac32\rho)d_t^2\big]$.
 #    In $\mathcal B$, $\eta E(g(\hat w_t)-g(w_t))\le-\eta E\,g(w_t)$, because $\hat w_t$ is feasible.
 # 5. *Sum {eq}`eq-weak-potential` and divide by $\hat\rho\,\eta ET$.* The potential telescopes. By
@@ -218,8 +220,8 @@
 # ```
 #
 # ```{prf:proof}
-# Of $w^*$, the proof of {prf:ref}`part-lemma-4` uses only that $\lVert w_t-w^*\rVert\le D$ and that $w^*$ does not
-# depend on the sample. Both are true of $\hat w_t$. With $\frac\delta4$ for $\delta$, the proof bounds the sums over
+# The proof of {prf:ref}`part-lemma-4` uses two properties of $w^*$: $\lVert w_t-w^*\rVert\le D$, and $w^*$ does not
+# depend on the sample. The point $\hat w_t$ has both. With $\frac\delta4$ for $\delta$, the proof bounds the sums over
 # $\mathcal A$ and $\mathcal B$ by $EGD\sqrt{\frac{2T}n\log\frac4\delta}$. Division by $ET$ yields half of the bound
 # above. The third event is {prf:ref}`part-lemma-7` with $\frac\delta4$ for $\delta$.
 # ```
@@ -227,7 +229,7 @@
 # ```{prf:proof}
 # *We prove {prf:ref}`weak-theorem`.* Let the three events of {prf:ref}`weak-lemma-sampling` hold.
 #
-# 1. *Constants.* At $\eta=\eta(\Gamma)$ we have $\frac{D^2}{2\eta ET}+\eta G^2\Gamma=B(\Gamma)=\sqrt{4D^2G^2E/T}$, and
+# 1. *Constants.* At $\eta=\eta(\Gamma)$, $\frac{D^2}{2\eta ET}+\eta G^2\Gamma=B(\Gamma)=\sqrt{4D^2G^2E/T}$, and
 #    $\Gamma_0\le\Gamma$. With $\Gamma=2E^2$ also
 #    $\frac12\eta^2\rho E^2G^2=\frac{D^2\rho E}{4T\Gamma}=\frac{D^2\rho}{8ET}$. The right side of {eq}`eq-weak-regret`
 #    is therefore at most $B_w$.
@@ -247,9 +249,6 @@
 # 5. Divide by $\lvert\mathcal A\rvert\,(\hat\rho-\frac32\rho)$ and use that the mean of $d_t$ is at most the root of
 #    the mean of $d_t^2$.
 # ```
-#
-# The first term of $\epsilon$ is $B(2E^2)$, as for convex $f$. The second is the cost of drift times curvature, the
-# third that of sampling clients for the update, and $2s$ that of sampling clients for the switch.
 
 # %% [markdown]
 # ## Any $\hat\rho>\rho$ will do (ours)
@@ -274,7 +273,7 @@
 #
 # 1. As in {prf:ref}`hard-lemma-direct`, $-\eta\langle\nu_{j,\tau},w_t-w_{j,\tau}\rangle\le\eta Gr$ and
 #    $\eta(f_j(w_t)-f_j(w_{j,\tau}))\le\eta Gr$. Summed over $\tau$, their sum is at most $2\eta^2G^2\frac{E(E-1)}2$.
-# 2. Because $d_t\le D$, we have
+# 2. Because $d_t\le D$,
 #    $\frac{\eta\rho}2\lVert\hat w_t-w_{j,\tau}\rVert^2\le\frac{\eta\rho}2(d_t+r)^2\le\frac{\eta\rho}2d_t^2+\eta\rho Dr+\frac{\eta\rho}2r^2$.
 #    Summed over $\tau$, the three terms are $\frac{\eta\rho}2E\,d_t^2$, at most $\eta^2\rho DG\frac{E(E-1)}2$, and at
 #    most $\frac16\eta^3\rho E^3G^2$.
@@ -284,7 +283,7 @@
 #    $\eta G^2\big(\frac E2+E-1+\frac{(E-1)\rho D}{2G}\big)+\frac16\eta^2\rho E^2G^2$.
 # ```
 #
-# For $E=1$ we have $\Gamma_w=\frac12$, so the threshold is that of the centralized method with convex $f$.
+# For $E=1$, $\Gamma_w=\frac12$, so the threshold is that of the centralized method for convex $f$.
 
 # %% [markdown]
 # (weak-differences)=
@@ -292,15 +291,15 @@
 # :class: warning
 #
 # * **Threshold and accuracy.** F uses one $\epsilon$, which contains $2s(1+\Lambda)$, as the threshold and as the bound
-#   on the mean of $g$. With this threshold the proof yields only $\epsilon+s$. In the proof, the last term has the
-#   factor 1, not 2. In {prf:ref}`weak-theorem` threshold and accuracy differ by $s$.
+#   on the mean of $g$. With this threshold the proof yields only $\epsilon+s$. In the proof, the last term of
+#   $\epsilon$ has the factor 1, not 2. In {prf:ref}`weak-theorem` threshold and accuracy differ by $s$.
 # * **The factor $1+\Lambda$ on $s$** is not needed. It matters because $s$ does not fall with $T$: with $\Lambda=16$
 #   the limit of $\epsilon$ for large $T$ is 17 times too large.
 # * **The condition $\hat\rho>2\rho$** can be weakened to $\hat\rho>\rho$ ({prf:ref}`weak-lemma-direct`).
 # * **Lemma 10** mentions a constant $M$, which is $G$. Its term $\hat\rho D^2$ may be divided by 4, but by no larger
 #   number (checked below).
 # * **Lemma 4** is loose by a factor of two, and one event for all rounds could replace its two events.
-# * **Local iterates** are not projected, so the functions must be $G$-Lipschitz outside $\mathcal X$, too.
+# * **Local iterates** are not projected, so the functions must be $G$-Lipschitz also outside $\mathcal X$.
 # ```
 
 # %% [markdown]
@@ -309,9 +308,9 @@
 # The instances are clipped distances in the plane, restricted to the unit ball
 # (`papers.fedsgm.problems.weakly_convex`). The objectives are $f_j(w)=\phi(\lVert w-a_j\rVert)$ with
 # $\phi(r)=r-\frac{r^2}{2\theta}$ for $r\le\theta$ and $\phi(r)=\frac\theta2$ for larger $r$. The constraints are
-# $g_j(w)=\lVert w-b_j\rVert-c$. All are 1-Lipschitz on the whole plane. The smallest valid $\rho$ is
-# $1/\theta=\frac12$, the diameter is $D=2$, and $w_{\rm feas}$ is the mean of the $b_j$. We solve the prox problem by
-# sequential quadratic programming and certify every solution by the residual of its optimality conditions.
+# $g_j(w)=\lVert w-b_j\rVert-c$. All are 1-Lipschitz on the plane. The smallest valid $\rho$ is $1/\theta=\frac12$, the
+# diameter is $D=2$, and $w_{\rm feas}$ is the mean of the $b_j$. We solve the prox problem by sequential quadratic
+# programming and certify every solution by the residual of its optimality conditions.
 
 # %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer and shorter runs
@@ -372,7 +371,7 @@ _ = check(f"multiplier <= Lambda with rho_hat D^2 / 4 in all {total}", printed <
 
 # %% [markdown]
 # The factor $\frac14$ cannot be improved: on the segment $[-1,1]$ with a flat objective, $w=1$, and a constraint that
-# cuts the segment in the middle, the multiplier is $\hat\rho=\frac14\hat\rho D^2$.
+# cuts the segment in half, the multiplier is $\hat\rho=\frac14\hat\rho D^2$.
 
 # %% tags=["remove-input"]
 one = torch.ones(1, 1).double()
@@ -455,7 +454,7 @@ for (E, r), pair in ratios.items():
 
 # %% [markdown]
 # **The term $\frac{D^2\rho}{8ET}$.** We check the last equation of step 1 in the proof of {prf:ref}`weak-theorem` at
-# random values of its symbols.
+# random values.
 
 # %% tags=["remove-input", "nbval-check-output"]
 letters = np.random.default_rng(seed).uniform(0.1, 10, (100, 3))
@@ -467,9 +466,9 @@ _ = check("eta^2 rho E^2 G^2 / 2 = D^2 rho / (8 E T) at Gamma = 2 E^2, 100 draws
 
 # %% [markdown]
 # **Theorem 10.** Five of ten clients make the update, and a second sample of five reports the constraint. In the first
-# case all $g_j$ are equal, so $\sigma=0$, and the printed threshold is ours. In the second case $\sigma>0$, and we use
-# F's threshold and $\epsilon_1$ of {prf:ref}`weak-theorem`. We average $d_t$ over some 50 evenly spaced good rounds per
-# seed, and $g$ over all good rounds.
+# case all $g_j$ are equal, so $\sigma=0$, and the printed threshold equals ours. In the second case $\sigma>0$, and we
+# use F's threshold and $\epsilon_1$ of {prf:ref}`weak-theorem`. We average $d_t$ over some 50 evenly spaced good rounds
+# per seed, and $g$ over all good rounds.
 
 # %% tags=["remove-input"]
 rho_hat, n, E, spread = 3 * rho, 5, 1, 0.01
