@@ -119,7 +119,7 @@
 # 1. By Young's inequality $-2\langle u,v\rangle\le\frac1\alpha\lVert u\rVert^2+\alpha\lVert v\rVert^2$ and
 #    $\lVert\nu_{j,\tau}\rVert\le G$, the first term on the right is at most
 #    $\frac\eta\alpha\lVert w_t-w_{j,\tau}\rVert^2+\eta\alpha G^2$.
-# 2. Because $\nu_{j,\tau}$ is a subgradient of the convex $h_j$ at $w_{j,\tau}$,
+# 2. Because $\nu_{j,\tau}$ is a subgradient of the convex $h_j$ at $w_{j,\tau}$, we have
 #    $h_j(w^*)\ge h_j(w_{j,\tau})+\langle\nu_{j,\tau},w^*-w_{j,\tau}\rangle$. Hence the second term is at most
 #    $2\eta(h_j(w^*)-h_j(w_{j,\tau}))$.
 #

@@ -47,7 +47,7 @@
 # :label: part-assumption
 #
 # 1. {prf:ref}`hard-assumption` holds: every $f_j$ and $g_j$ is convex and $G$-Lipschitz. (F assumes this only on
-#    $\mathcal X$. But local iterates are not projected, so it must hold wherever they go.)
+#    $\mathcal X$, but local iterates are not projected and can leave $\mathcal X$.)
 # 2. $\mathcal X$ is convex and compact, with diameter at most $D$. It contains $w_0$ and a solution $w^*$.
 # 3. Given $w_t$, the error $\hat G_t-g(w_t)$ is $\frac{\sigma^2}n$-sub-Gaussian, that is, for all $x$,
 #
@@ -61,7 +61,7 @@
 # F words point 4 as "constraint evaluation and gradient computation are independent". Point 4 holds if the query for
 # the constraint values uses a second sample (`FedSGM(resample_for_update=True)`), but not for Algorithm 1 as printed.
 #
-# Point 3 is no restriction: if all $g_j(w)$ lie in an interval of length $R$, {prf:ref}`part-hoeffding` yields point 3
+# Point 3 is no restriction: if all $g_j(w)$ lie in an interval of length $R$, it follows from {prf:ref}`part-hoeffding`
 # with $\sigma=\frac R2$.
 
 # %% [markdown]
@@ -162,9 +162,9 @@
 #    \lVert w_{t+1}-w^*\rVert^2\le\lVert w_t-w^*\rVert^2-2\eta\langle w_t-w^*,\bar\Delta_t\rangle+\eta^2\lVert\bar\Delta_t\rVert^2 .
 #    $$
 #
-#    In the product write $\bar\Delta_t=\nu_t-(\nu_t-\bar\Delta_t)$. Bound the part with $\nu_t$, and the square, where
-#    $\lVert\bar\Delta_t\rVert\le EG$, as in {prf:ref}`hard-lemma-round`. Hence {eq}`eq-hard-round` holds with the
-#    additional term $Y_t$ of the proof of Lemma 4.
+#    In the product write $\bar\Delta_t=\nu_t-(\nu_t-\bar\Delta_t)$. Bound the part with $\nu_t$ and the square as in
+#    {prf:ref}`hard-lemma-round`, with $\lVert\bar\Delta_t\rVert\le EG$. Hence {eq}`eq-hard-round` holds with the
+#    additional term $Y_t$ of Lemma 4's proof.
 # 2. *All rounds.* Sum, telescope, and divide by $2\eta ET$. The additional terms are
 #    $\sum_{\mathcal A}Y_t+\sum_{\mathcal B}Y_t$. By Lemma 4, used twice with $\frac\delta3$ for $\delta$, they are at
 #    most $2\cdot2\eta EGD\sqrt{\frac{2T}n\log\frac3\delta}$. Divided by $2\eta ET$, this is the second term of $b$:
@@ -230,14 +230,14 @@
 # small if $s$ is small.
 # ```
 #
-# For one sample we can prove a bound with a term that does not vanish as $T$ grows.
+# For one sample we prove a bound with a term that does not vanish as $T$ grows.
 #
 # ```{prf:theorem} Algorithm 1 as printed (ours)
 # :label: part-theorem-one-sample
 #
-# Let points 1 to 3 of {prf:ref}`part-assumption` hold, and run without compression. Let
-# $b=B(\Gamma)+GD\sqrt{\frac2n\log\frac{4T}\delta}$ and $r=\sigma\sqrt{\frac2n\log\frac{4T}\delta}$. With the threshold
-# $b+r$, the conclusion of {prf:ref}`part-theorem-4` holds.
+# Let points 1 to 3 of {prf:ref}`part-assumption` hold, and run without compression, with $\Gamma$ and $\eta$ of
+# {prf:ref}`part-theorem-4`. Let $b=B(\Gamma)+GD\sqrt{\frac2n\log\frac{4T}\delta}$ and
+# $r=\sigma\sqrt{\frac2n\log\frac{4T}\delta}$. With the threshold $b+r$, the conclusion of that theorem holds.
 # ```
 #
 # ```{prf:proof}
@@ -293,7 +293,7 @@
 #    $\lVert e_j^t\rVert\le\frac\varrho{1-\varrho}EG$, then
 #    $\lVert e_j^{t+1}\rVert\le\varrho\big(\frac\varrho{1-\varrho}+1\big)EG=\frac\varrho{1-\varrho}EG$. So the bound
 #    holds by induction.
-# 2. *F's constant and $\tilde e_t$.* Since $1-\varrho^2=q$,
+# 2. *F's constant and $\tilde e_t$.* Since $1-\varrho^2=q$, we have
 #    $\frac\varrho{1-\varrho}=\frac{\varrho(1+\varrho)}q\le\frac{2\varrho}q$. The bound on $\tilde e_t$ follows, since
 #    $\tilde e_t$ is $\frac Nn$ times the mean of all residuals.
 # 3. *Message.* By the triangle inequality $\lVert\mathcal C_j(y)\rVert\le(1+\varrho)\lVert y\rVert$, and by step 1
@@ -635,8 +635,8 @@ _ = check(
 
 # %% [markdown]
 # **Theorem 4 on random instances.** FedSGM runs with the threshold and step size of Theorem 4 as printed, as corrected,
-# and with our constants. In each round 4 of 8 clients make the step and a second sample answers the query; $\delta=0.1$
-# and $\sigma=0.01$.
+# and with our constants. In each round 4 of 8 clients make the step and a second sample answers the query, with
+# $\delta=0.1$ and $\sigma=0.01$.
 
 
 # %% tags=["remove-input"]

@@ -99,8 +99,8 @@
 # ```
 #
 # ```{prf:proof}
-# Let $s^2=\frac1N\sum_js_j^2$. By the identity, $K_{\rm loc}-K_{\rm glob}=s^2\,x\wedge y$, whose norm is
-# $\sqrt2\,s^2\lVert x\rVert\lVert y\rVert$. On the other side, $V_f=s^2\lVert x\rVert^2$ and $V_g=s^2\lVert y\rVert^2$.
+# Let $s^2=\frac1N\sum_js_j^2$. By {eq}`eq-skew-identity`, $K_{\rm loc}-K_{\rm glob}=s^2\,x\wedge y$, whose norm is
+# $\sqrt2\,s^2\lVert x\rVert\lVert y\rVert$. Moreover, $V_f=s^2\lVert x\rVert^2$ and $V_g=s^2\lVert y\rVert^2$.
 # ```
 
 # %% [markdown]
@@ -220,8 +220,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **Remark 1.** At the computed solutions of the other notes' random instances, the mean gradients lie on a line, and
-# the clients' gradients do not.
+# **Remark 1.** At the computed solutions of the other notes' random instances, the mean gradients lie on a line, but
+# the clients' pairs of gradients do not.
 
 # %% tags=["remove-input"]
 problems = [random_norms(number) for number in range(seed, seed + 10)]

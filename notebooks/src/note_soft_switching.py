@@ -439,7 +439,7 @@ _ = check(f"the excess is the maximum over a in all {len(peaks)} cases, to 1e-6"
 
 # %% [markdown]
 # **F Theorem 5 and W appendix A.3 on random instances.** We run each instance with the printed threshold $\epsilon=B$
-# and with the threshold $\epsilon=2B$ of the proofs, both with $\beta=2/\epsilon$.
+# and with $\epsilon=2B$ of the proofs, both with $\beta=2/\epsilon$.
 
 
 # %% tags=["remove-input"]

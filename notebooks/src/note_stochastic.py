@@ -71,8 +71,8 @@
 # Let $\sigma=1$.
 #
 # 1. First let $x^2\le\frac{16}9$. Every real $y$ satisfies $e^y\le y+e^{9y^2/16}$ (checked numerically below). Hence
-#    both left sides are at most $\mathbb Ee^{9x^2X^2/16}$. By Jensen's inequality for the power $\frac{9x^2}{16}\le1$,
-#    this expectation is at most $e^{9x^2/16}\le e^{3x^2/4}$.
+#    the left sides of (a) and (b) are at most $\mathbb Ee^{9x^2X^2/16}$. By Jensen's inequality for the power
+#    $\frac{9x^2}{16}\le1$, this expectation is at most $e^{9x^2/16}\le e^{3x^2/4}$.
 # 2. Now let $x^2\ge\frac{16}9$. Every $y$ satisfies $xy\le\frac38x^2+\frac23y^2$, so
 #    $\mathbb Ee^{xX}\le e^{3x^2/8}\,\mathbb Ee^{2X^2/3}\le e^{3x^2/8+2/3}$. The claim follows, since
 #    $\frac23\le\frac38x^2$.
@@ -130,7 +130,7 @@
 # ```
 #
 # ```{prf:proof}
-# Order the noises of all rounds by round, then by client, then by local step. Each noise contributes
+# Order all noises by round, then client, then local step. Each noise contributes
 # $X=-\frac{2\eta}n\langle\xi_{j,\tau},w_t-w^*\rangle$ to the sum. Given the noises before it, $X$ has mean zero, and
 # whether $t\in\mathcal A$ is known. Since $\lvert X\rvert\le\frac{2\eta D}n\lVert\xi_{j,\tau}\rVert$, point 1 of
 # {prf:ref}`sto-assumption` holds for $X$ with $\frac{2\eta D}n\sigma_\xi$ in place of $\sigma_\xi$.
@@ -190,11 +190,11 @@
 # 5. Apply this inequality to the $nE$ steps $d_k=\frac1n\xi_{j,\tau}$ of a round. By {prf:ref}`sto-mgf` (b) the last
 #    factor is at most $\exp\big(\frac34x^2\frac{\sigma_\xi^2}{n^2}\big)$, so
 #    $\mathbb E\cosh(x\lVert Q_t\rVert)\le\exp\big(\frac34x^2\frac{E\sigma_\xi^2}n\big)$.
-# 6. The inequality $e^{xu}\le2\cosh(xu)$ and Markov's inequality at $x=\frac{2nu}{3E\sigma_\xi^2}$ yield
+# 6. By $e^{xu}\le2\cosh(xu)$ and Markov's inequality at $x=\frac{2nu}{3E\sigma_\xi^2}$, we have
 #    $\mathbb P(\lVert Q_t\rVert>u)\le2\exp\big(-\frac{nu^2}{3E\sigma_\xi^2}\big)$, which is $\frac\delta{2T}$ if $u$ is
 #    the second bound of {eq}`eq-sto-vectors`.
 #
-# A union bound over the $2T$ events completes the proof.
+# Take a union bound over the $2T$ events.
 # ```
 #
 # Our bound on $\lVert P_t\rVert^2$ has $\big(1+\sqrt{2\log\frac{2T}\delta}\big)^2$ in place of F's
@@ -265,7 +265,7 @@
 # ```{prf:proof}
 # We proceed in steps.
 #
-# 1. *Expansion.* Expand as in step 1 of the proof of {prf:ref}`part-theorem-4`, with the step $s_t=\bar\Delta_t+Q_t$:
+# 1. *Expansion.* As in step 1 of the proof of {prf:ref}`part-theorem-4`, with the step $s_t=\bar\Delta_t+Q_t$:
 #
 #    $$
 #    \begin{aligned}
@@ -452,8 +452,8 @@ plot.show(
 )
 
 # %% [markdown]
-# **Lemma 5.** We compare the sum of $nET=80$ inner products with a unit vector ($\eta=D=1$, $n=4$, each product scaled
-# by $\frac2n$) with the bound for $\kappa=1$.
+# **Lemma 5.** We take the inner products of $nET=80$ noises with a unit vector ($\eta=D=1$, $n=4$), scale each by
+# $\frac2n$, and compare their sum with the bound for $\kappa=1$.
 
 # %% tags=["remove-input"]
 walks = {f: 0.5 * noise(f, (5 * trials, 80), 1, rng).sum((1, 2)) for f in FAMILIES}
@@ -470,7 +470,7 @@ _ = check(
 
 # %% [markdown]
 # **Lemma 6.** In each of five rounds, four of 40 clients take part; their sums $X_j$ have norm $EG$. In "line"
-# (dimension 1), half of the clients have $+EG$ and half $-EG$. In "round" (dimension 10), the directions are random. We
+# (dimension 1), half of the clients have $+EG$, half $-EG$. In "round" (dimension 10), the directions are random. We
 # add each family of noise. The number in brackets is the 90 % quantile of the largest $2\lVert\nu_t-s_t\rVert^2$ of
 # five rounds, divided by F's bound.
 
@@ -545,8 +545,8 @@ _ = check("it is within half of the bound in fewer than 90 %", within[0.5] < 0.9
 #
 # The gradient of a row is a unit vector, so its noise has norm at most 2. By Pinelis' inequality, the mean of 32 such
 # noises satisfies F-A5 (1) with $\sigma_\xi=2\sqrt{\frac{2(e+1)}{32(e-1)}}$ (`papers.fedsgm.noise.batch_noise`). We
-# first check this assumption at the start and the solution of every instance, then the theorem as printed, as
-# corrected, and with our constants.
+# first check this assumption at the start and the solution of every instance, then the theorem as printed, corrected,
+# and with our constants.
 
 # %% tags=["remove-input"]
 instance = cache(lambda s: boxed_norms(s, rows=40))

@@ -197,8 +197,8 @@
 # 2. *Square term.* Since $\lVert\Delta_t\rVert\le EG$, the last term of {eq}`eq-weak-potential` divided by $\hat\rho$
 #    is at most $\frac12\eta^2E^2G^2$.
 # 3. *Cross term.* Write $\Delta_t=\zeta_t-(\zeta_t-\Delta_t)$ and apply {prf:ref}`weak-lemma-11` with $\alpha=\eta$ to
-#    the part with $\zeta_t$. Insert the drift bound $\frac13\eta^2E^3G^2$ of {prf:ref}`hard-lemma-2`. The first two
-#    terms of {eq}`eq-weak-lemma11` then contribute at most
+#    the part with $\zeta_t$. Insert the drift bound $\frac13\eta^2E^3G^2$ of {prf:ref}`hard-lemma-2`. Then the first
+#    two terms of {eq}`eq-weak-lemma11` contribute at most
 #    $\big(1+\frac{3\eta\rho}2\big)\frac13\eta^2E^3G^2+\eta^2EG^2$.
 # 4. *Gain.* In $\mathcal A$, {prf:ref}`weak-lemma-lagrangian` bounds the remaining terms of {eq}`eq-weak-lemma11`:
 #    $\eta E\big(f(\hat w_t)-f(w_t)+\rho\,d_t^2\big)\le\eta E\big[\hat\lambda_tg(w_t)-(\hat\rho-\frac32\rho)d_t^2\big]$.
@@ -235,9 +235,9 @@
 #    is therefore at most $B_w$.
 # 2. *Constraint.* By the third event, $g(w_t)\le\epsilon_1+s=\epsilon$ in good rounds, which proves the bound on $g$,
 #    and $g(w_t)>\epsilon_1-s=B_w$ in all other rounds.
-# 3. *$\mathcal A$ is not empty.* Otherwise the left side of {eq}`eq-weak-regret` would exceed $B_w$.
+# 3. *$\mathcal A$ is not empty.* Otherwise, by step 2, the left side of {eq}`eq-weak-regret` would exceed $B_w$.
 # 4. *Stationarity.* In $\mathcal A$, $\hat\lambda_tg(w_t)\le\Lambda\epsilon$ by {prf:ref}`weak-lemma-10` and step 2.
-#    Insert this bound and that of step 2 into {eq}`eq-weak-regret`:
+#    Insert this and the bound of step 2 into {eq}`eq-weak-regret`:
 #
 #    $$
 #    \begin{aligned}
@@ -273,7 +273,7 @@
 #
 # 1. As in {prf:ref}`hard-lemma-direct`, $-\eta\langle\nu_{j,\tau},w_t-w_{j,\tau}\rangle\le\eta Gr$ and
 #    $\eta(f_j(w_t)-f_j(w_{j,\tau}))\le\eta Gr$. Summed over $\tau$, their sum is at most $2\eta^2G^2\frac{E(E-1)}2$.
-# 2. Because $d_t\le D$,
+# 2. Because $d_t\le D$, we have
 #    $\frac{\eta\rho}2\lVert\hat w_t-w_{j,\tau}\rVert^2\le\frac{\eta\rho}2(d_t+r)^2\le\frac{\eta\rho}2d_t^2+\eta\rho Dr+\frac{\eta\rho}2r^2$.
 #    Summed over $\tau$, the three terms are $\frac{\eta\rho}2E\,d_t^2$, at most $\eta^2\rho DG\frac{E(E-1)}2$, and at
 #    most $\frac16\eta^3\rho E^3G^2$.
@@ -283,7 +283,7 @@
 #    $\eta G^2\big(\frac E2+E-1+\frac{(E-1)\rho D}{2G}\big)+\frac16\eta^2\rho E^2G^2$.
 # ```
 #
-# For $E=1$, $\Gamma_w=\frac12$, so the threshold is that of the centralized method for convex $f$.
+# For $E=1$ we have $\Gamma_w=\frac12$, so the threshold is that of the centralized method for convex $f$.
 
 # %% [markdown]
 # (weak-differences)=
@@ -513,9 +513,8 @@ check("our accuracy is below the printed one when sigma > 0", results["sigma > 0
 _ = check("    and so is the distance to the prox points", results["sigma > 0, ours"][0].mean() < results["sigma > 0, printed"][0].mean())
 
 # %% [markdown]
-# In the next output, the bound on the distance is informative only below the diameter $D=2$ of the ball; the last line
-# states the number of rounds $T$ from which it is. With the printed threshold and $\sigma>0$ no round uses the
-# constraint.
+# In the next output, the bound on the distance is informative only below the diameter $D=2$ of the ball. The last line
+# states from which $T$ on it is below $D$. With the printed threshold and $\sigma>0$ no round uses the constraint.
 
 # %% tags=["remove-input"]
 print("                     mean distance  its bound  mean of g  its bound  share of other rounds")
