@@ -13,14 +13,12 @@
 # %% [markdown]
 # # Hard switching: every client, no compression
 #
-# This note proves the simplest convergence theorem of FedSGM: Theorem 3 of the full paper {cite}`fedsgm2025` (F below),
-# which is also the hard-switching statement in appendix A.3 of the workshop paper {cite}`upadhyay2025switching` (W
-# below). Every other theorem of the two papers adds one term to the inequality proved here.
+# This note proves the simplest convergence theorem of FedSGM, Theorem 3 of the full paper {cite}`fedsgm2025` (F below).
+# It is also the hard-switching statement in appendix A.3 of the workshop paper {cite}`upadhyay2025switching` (W below).
+# The other theorems of the two papers add terms to the bound on the regret that we prove here.
 #
-# {prf:ref}`hard-lemma-2` bounds a client's drift, {prf:ref}`hard-lemma-round` one round, and
-# {prf:ref}`hard-lemma-regret` the regret over all rounds. {prf:ref}`hard-theorem` follows. The note also improves the
-# printed constant and checks every inequality on random instances. Soft switching ({prf:ref}`soft-theorem`) and W's
-# random compressor ({prf:ref}`unb-theorem`) have notes of their own.
+# We also prove F's theorem with a smaller constant. Other notes treat soft switching ({prf:ref}`soft-theorem`) and W's
+# random compressor ({prf:ref}`unb-theorem`).
 
 # %% [markdown]
 # ## Setting
@@ -32,9 +30,9 @@
 # \min_{w\in\mathbb R^d} f(w)\quad\text{subject to}\quad g(w)\le 0 .
 # $$ (eq-hard-problem)
 #
-# Let $w^*$ be a solution and $D\ge\lVert w_0-w^*\rVert$. Round $t$ starts at $w_t$ and compares $g(w_t)$ with a
-# threshold $\epsilon$. The *good* rounds $\mathcal A=\{t: g(w_t)\le\epsilon\}$ work on the objective; the other rounds,
-# $\mathcal B$, work on the constraint. All local steps of a round use the same function,
+# Let $w^*$ be a solution and $D\ge\lVert w_0-w^*\rVert$. Round $t$ starts at $w_t$, and the server compares $g(w_t)$
+# with a threshold $\epsilon$. In the *good* rounds $\mathcal A=\{t: g(w_t)\le\epsilon\}$ all local steps use the
+# objective, in the other rounds, $\mathcal B$, the constraint:
 #
 # $$
 # h_j=\begin{cases}f_j,& t\in\mathcal A,\\ g_j,& t\in\mathcal B,\end{cases}\qquad
@@ -57,7 +55,7 @@
 # most $G$.
 # ```
 #
-# Two abbreviations contain all constants. For a number $\Gamma>0$ let
+# For a number $\Gamma>0$ let
 #
 # $$
 # B(\Gamma)=DG\sqrt{\frac{2\Gamma}{ET}},\qquad \eta(\Gamma)=\frac{D}{G\sqrt{2ET\,\Gamma}} .
@@ -85,14 +83,14 @@
 # f(\bar w)-f(w^*)\le\epsilon\qquad\text{and}\qquad g(\bar w)\le\epsilon .
 # $$ (eq-hard-claim)
 #
-# The conclusion also holds if $\Gamma$, in $\epsilon=B(\Gamma)$ and $\eta=\eta(\Gamma)$, is one of the smaller numbers
+# With $\epsilon=B(\Gamma)$ and $\eta=\eta(\Gamma)$, the conclusion also holds if $\Gamma$ is one of the smaller numbers
 #
 # $$
 # \Gamma_0=\frac E2+1+\frac{E^2}3\qquad\text{and}\qquad \Gamma_{\rm direct}=\frac{3E}2-1 .
 # $$ (eq-hard-gammas)
 # ```
 #
-# The papers' proofs arrive at $\Gamma_0$ and round it up to $2E^2$. $\Gamma_{\rm direct}$ is ours.
+# The papers' proofs arrive at $\Gamma_0$ and round it up to $2E^2$. The constant $\Gamma_{\rm direct}$ is ours.
 
 # %% [markdown]
 # ## Two lemmas on local steps
@@ -122,7 +120,7 @@
 #    $\lVert\nu_{j,\tau}\rVert\le G$, the first term on the right is at most
 #    $\frac\eta\alpha\lVert w_t-w_{j,\tau}\rVert^2+\eta\alpha G^2$.
 # 2. Because $\nu_{j,\tau}$ is a subgradient of the convex $h_j$ at $w_{j,\tau}$, we have
-#    $h_j(w^*)\ge h_j(w_{j,\tau})+\langle\nu_{j,\tau},w^*-w_{j,\tau}\rangle$. The second term is at most
+#    $h_j(w^*)\ge h_j(w_{j,\tau})+\langle\nu_{j,\tau},w^*-w_{j,\tau}\rangle$. Hence the second term is at most
 #    $2\eta(h_j(w^*)-h_j(w_{j,\tau}))$.
 #
 # Insert both bounds, sum over $j$ and $\tau$, and divide by $N$.
@@ -143,8 +141,6 @@
 # its norm is at most $\eta\tau G$. Square this bound, sum it over $\tau$, and use
 # $\sum_{\tau<E}\tau^2=\frac{(E-1)E(2E-1)}6\le\frac{E^3}3$.
 # ```
-#
-# The first inequality of {eq}`eq-hard-lemma2` is an equality for a client whose subgradient is constant.
 
 # %% [markdown]
 # ## One round
@@ -166,8 +162,8 @@
 #    $\lVert w_{t+1}-w^*\rVert^2=\lVert w_t-w^*\rVert^2-2\eta\langle w_t-w^*,\frac1N\sum\nu_{j,\tau}\rangle+\eta^2\lVert\frac1N\sum\nu_{j,\tau}\rVert^2$.
 # 2. *Bound the square term.* The vector $\frac1N\sum\nu_{j,\tau}$ is a mean over the clients of sums of $E$ vectors of
 #    norm at most $G$. The square term is therefore at most $\eta^2E^2G^2$.
-# 3. *Bound the cross term.* {prf:ref}`hard-lemma-1` bounds the cross term, but with the values $h_j(w_{j,\tau})$ at the
-#    local iterates.
+# 3. *Bound the cross term* by {prf:ref}`hard-lemma-1`. This bound contains the values $h_j(w_{j,\tau})$ at local
+#    iterates.
 # 4. *Return to $w_t$.* Let $s$ be a subgradient of $h_j$ at $w_t$. Convexity and Young's inequality yield
 #    $2\eta(h_j(w_t)-h_j(w_{j,\tau}))\le2\eta\langle s,w_t-w_{j,\tau}\rangle\le\frac\eta\alpha\lVert w_t-w_{j,\tau}\rVert^2+\eta\alpha G^2$.
 #    Hence $2\eta(h_j(w^*)-h_j(w_{j,\tau}))\le-2\eta(h_j(w_t)-h_j(w^*))+\frac\eta\alpha\lVert w_t-w_{j,\tau}\rVert^2+\eta\alpha G^2$.
@@ -200,19 +196,19 @@
 #
 # ```{prf:proof}
 # Sum {eq}`eq-hard-round` over $t$. The distances telescope; drop $\lVert w_T-w^*\rVert^2\ge0$ and use
-# $\lVert w_0-w^*\rVert\le D$. Divide by $2\eta ET$, and note that $h$ is $f$ in the rounds of $\mathcal A$ and $g$ in
-# those of $\mathcal B$. The last statement is the remark after {eq}`eq-hard-b`.
+# $\lVert w_0-w^*\rVert\le D$. Divide by $2\eta ET$, and use that $h$ is $f$ in $\mathcal A$ and $g$ in $\mathcal B$.
+# The remark after {eq}`eq-hard-b` proves the last statement.
 # ```
 #
-# The proof of {prf:ref}`hard-lemma-regret` uses only the distance of $w^*$ from $w_0$, so the inequality holds with any
-# point in place of $w^*$. The proof of the theorem also needs $g(w^*)\le0$.
+# {prf:ref}`hard-lemma-regret` holds for any point within distance $D$ of $w_0$ in place of $w^*$. Only the proof of the
+# theorem needs $g(w^*)\le0$.
 #
 # ```{prf:proof}
 # *We prove {prf:ref}`hard-theorem`.* Since $\Gamma_0\le2E^2$ for $E\ge1$, {eq}`eq-hard-round` also holds with $2E^2$.
 # For the chosen $\eta$ the left side of {eq}`eq-hard-regret` is therefore at most $B(\Gamma)=\epsilon$.
 #
-# 1. *$\mathcal A$ is not empty.* In the rounds of $\mathcal B$ we have $g(w_t)-g(w^*)>\epsilon-0$, because
-#    $g(w^*)\le0$. If all rounds were in $\mathcal B$, the left side of {eq}`eq-hard-regret` would exceed $\epsilon$.
+# 1. *$\mathcal A$ is not empty.* In $\mathcal B$, $g(w_t)-g(w^*)>\epsilon-0$, because $g(w^*)\le0$. If all rounds were
+#    in $\mathcal B$, the left side of {eq}`eq-hard-regret` would exceed $\epsilon$.
 # 2. *Objective.* The rounds in $\mathcal B$ contribute at least $\epsilon\lvert\mathcal B\rvert/T$ to the left side of
 #    {eq}`eq-hard-regret`. Multiply by $T$ to obtain
 #
@@ -220,29 +216,20 @@
 #    \sum_{t\in\mathcal A}\big(f(w_t)-f(w^*)\big)\le T\epsilon-\lvert\mathcal B\rvert\,\epsilon=\lvert\mathcal A\rvert\,\epsilon ,
 #    $$ (eq-hard-good-rounds)
 #
-#    and Jensen's inequality gives
+#    and by Jensen's inequality
 #    $f(\bar w)-f(w^*)\le\frac1{\lvert\mathcal A\rvert}\sum_{t\in\mathcal A}(f(w_t)-f(w^*))\le\epsilon$.
-# 3. *Constraint.* By definition $g(w_t)\le\epsilon$ for $t\in\mathcal A$. Jensen's inequality gives
-#    $g(\bar w)\le\epsilon$.
+# 3. *Constraint.* By definition $g(w_t)\le\epsilon$ for $t\in\mathcal A$, so $g(\bar w)\le\epsilon$ by Jensen's
+#    inequality.
 #
 # The proof for $\Gamma_{\rm direct}$ is the same, with {prf:ref}`hard-lemma-direct` below in place of
 # {prf:ref}`hard-lemma-round`.
 # ```
-#
-# The three terms of $\Gamma_0$ come from these steps of the proof of {prf:ref}`hard-lemma-round`:
-#
-# | Term of $\Gamma_0$ | Term in the one-round inequality | Source |
-# | --- | --- | --- |
-# | $\frac E2$ | $\eta^2E^2G^2$ | square term (step 2): $E$ local steps make a server step of length up to $\eta EG$ |
-# | $1$ | $2\eta\alpha EG^2$ | Young's inequality, used twice (steps 3 and 4) |
-# | $\frac{E^2}3$ | $\frac{2\eta}\alpha\cdot\frac13\eta^2E^3G^2$ | client drift, with $\sum\tau^2\le E^3/3$ (step 6) |
 
 # %% [markdown]
 # ## A sharper constant (ours)
 #
-# The threshold of the printed theorem, $\epsilon=2DG\sqrt{E/T}$, grows with $E$, so by that theorem local steps only do
-# harm. The factor $\sqrt E$ comes from the choice $\alpha=\eta$ in the proof, not from drift itself. The proof does not
-# even need Young's inequality.
+# The printed threshold $\epsilon=2DG\sqrt{E/T}$ grows with $E$, so by that theorem local steps only do harm. But the
+# factor $\sqrt E$ comes from the choice $\alpha=\eta$ in Young's inequality, which the proof does not need.
 #
 # ```{prf:lemma} One round, without Young's inequality
 # :label: hard-lemma-direct
@@ -261,32 +248,29 @@
 # $$ (eq-hard-direct)
 # ```
 #
-# With $\Gamma_{\rm direct}$ the threshold is $\epsilon=DG\sqrt{(3-2/E)/T}$. It is at most $\sqrt3$ times its value for
-# $E=1$. For $E=1$ it is exactly the classical bound $DG/\sqrt T$ of the switching subgradient method
-# {cite}`polyak1967general,lan2020expectation`. Young's inequality can come close to this result: $\alpha=\eta E/\sqrt3$
-# minimizes {eq}`eq-hard-collect`, and then $\Gamma=(\frac12+\frac2{\sqrt3})E$.
+# With $\Gamma_{\rm direct}$ the threshold is $\epsilon=DG\sqrt{(3-2/E)/T}$. For $E=1$ this is the classical bound
+# $DG/\sqrt T$ of the switching subgradient method {cite}`polyak1967general,lan2020expectation`; for larger $E$ it is at
+# most $\sqrt3$ times as large. Young's inequality comes close to this result with $\alpha=\eta E/\sqrt3$, which
+# minimizes {eq}`eq-hard-collect` and yields $\Gamma=(\frac12+\frac2{\sqrt3})E$.
 
 # %% [markdown]
 # ```{admonition} Differences from the printed papers
 # :class: warning
 #
-# * **The factor $\sqrt E$.** The papers attribute this factor to client drift (F Theorem 3, W appendix A.3). It comes
-#   from the choice $\alpha=\eta$ in Young's inequality, which {prf:ref}`hard-lemma-direct` avoids.
-# * **F Theorem 1 (ii)** claims that $g(\bar w)-g(w^*)\le\epsilon$. Its proof shows only $g(\bar w)\le\epsilon$, which
-#   is weaker, because $g(w^*)\le0$. The note on compression has an example on which the claim is false.
+# * **The factor $\sqrt E$.** The papers attribute this factor to client drift (F Theorem 3, W appendix A.3), but
+#   {prf:ref}`hard-lemma-direct` avoids it.
 # * **A slip.** F's third contribution uses the normalization $\Gamma=1$ for runs without compression, but its theorems
 #   use $\Gamma=2E^2$.
 #
-# The [errata](../book/errata.md#fedsgm) list all differences.
 # ```
 
 # %% [markdown]
 # ## Checks
 #
 # The instances are $f_j(w)=\lVert w-a_j\rVert$ and $g_j(w)=\lVert w-b_j\rVert-c$ (`papers.fedsgm.problems.norms`).
-# These functions are convex and not smooth, and $G=1$. We compute a solution by sequential quadratic programming and
-# start every run at distance $D=1$ from it. The seeds cycle through twelve kinds of instances, from clients that
-# disagree to clients that agree.
+# These functions are convex and not smooth, with $G=1$. We compute a solution by sequential quadratic programming and
+# start every run at distance $D=1$ from the solution. The seeds cycle through twelve kinds of instances, from clients
+# that disagree to clients that agree.
 
 # %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer and shorter runs
@@ -316,9 +300,9 @@ instance = cache(varied_norms)  # its reference solution is computed once
 versions = {"2E^2": "stated", "Gamma_0": "proved", "Gamma_direct": "direct"}
 
 # %% [markdown]
-# **Lemma 2.** From the start of every instance, each client takes one round of local steps on its objective. The last
-# check uses an instance whose start is so far away that the subgradients are nearly constant. There the first
-# inequality of {eq}`eq-hard-lemma2` is nearly an equality.
+# **Lemma 2.** From the start of every instance, each client takes one round of local steps on its objective. In the
+# last check the start is so far from the solution that the subgradients are nearly constant, and the first inequality
+# of {eq}`eq-hard-lemma2` is nearly an equality.
 
 # %% tags=["remove-input"]
 sums = {E: [drift_sum(instance(s), E, lr=0.05) for s in seeds] for E in (1, 2, 5, 10)}
@@ -339,8 +323,8 @@ _ = check(
 
 # %% [markdown]
 # **Lemma 1.** We compare both sides of the lemma for one round from the start of every instance, with $E=5$, two step
-# sizes, three $\alpha$ and three mixtures $(1-\sigma)f_j+\sigma g_j$. The last check uses a client that steps across
-# the kink of its function and back; the lemma would fail for it without the two terms of Young's inequality.
+# sizes, three $\alpha$ and three mixtures $(1-\sigma)f_j+\sigma g_j$. In the last check a client steps across the kink
+# of its function and back.
 
 # %% tags=["remove-input"]
 cases = [(5, lr, lr * a, s) for lr in (0.05, 0.3) for a in (0.3, 1.0, 3.0) for s in (0.0, 0.5, 1.0)]
@@ -397,8 +381,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **Rates.** The rates that the papers quote are special cases of $B(\Gamma)$. With $\Gamma_{\rm direct}$ and $E=1$ it
-# is the classical $DG/\sqrt T$ of one machine without compression; with $2E^2$ it is $2DG\sqrt{E/T}$.
+# **Rates.** The rates that the papers quote are special cases of $B(\Gamma)$: the classical $DG/\sqrt T$ with
+# $\Gamma_{\rm direct}$ and $E=1$, and $2DG\sqrt{E/T}$ with $\Gamma=2E^2$.
 
 # %% tags=["remove-input", "nbval-check-output"]
 check(
@@ -411,9 +395,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **A planted error.** To show that the check of the regret can fail, we plant a wrong sign in the second term of the
-# bound. The bound $\frac{D^2}{2\eta ET}-\eta G^2\Gamma$ is zero at $\eta(\Gamma)$, and the regret exceeds it in most
-# runs.
+# **A planted error.** To show that the check of the regret can fail, we plant a wrong sign in the bound. The wrong
+# bound $\frac{D^2}{2\eta ET}-\eta G^2\Gamma$ is zero at $\eta(\Gamma)$.
 
 # %% tags=["remove-input", "nbval-check-output"]
 planted = np.mean([regret(traces[E][0]).mean(-1) > 0 for E in grids])
@@ -439,7 +422,7 @@ for number, name in enumerate(versions):
 
 # %% [markdown]
 # **At the papers' settings the theorems say nothing.** With $G=D=5$, which is about right for the breast-cancer data,
-# the prescribed thresholds are far above the values 0.1 and 0.05 that the papers' experiments use. They are even above
+# the prescribed thresholds are far above the values 0.1 and 0.05 of the papers' experiments, and even above
 # $g(w_0)=\log2$.
 
 # %% tags=["remove-input", "nbval-check-output"]
@@ -453,9 +436,8 @@ _ = check(
 # %% [markdown]
 # ## The bound on measured runs
 #
-# All instances run with the step size of $\Gamma_{\rm direct}$ for $E=5$. The figure shows the mean regret of the first
-# $t$ rounds and the bounds of {prf:ref}`hard-lemma-regret` at this step size, one for each of the three values of
-# $\Gamma$.
+# All instances run with the step size of $\Gamma_{\rm direct}$. The figure compares the mean regret with the bounds of
+# {prf:ref}`hard-lemma-regret` at this step size.
 
 # %% tags=["remove-input"]
 E = 5
@@ -493,4 +475,4 @@ plot.show(
 )
 
 # %% [markdown]
-# The cells that make these checks are in {download}`note_hard_switching.py <src/note_hard_switching.py>`.
+# The checks are in {download}`note_hard_switching.py <src/note_hard_switching.py>`.

@@ -13,51 +13,56 @@
 # %% [markdown]
 # # Sampled clients
 #
-# If only $n$ of the $N$ clients take part in a round, the server steps along the mean of a sample. It also compares the
-# mean of a sample with the threshold. Theorem 4 of {cite}`fedsgm2025` (F below) bounds the error of the step by a
-# martingale inequality, and the error of the comparison by a tail bound. F's Theorems 1 and 7 add compression with
-# error feedback both ways. This note proves the three theorems. It compares the printed constants with corrected ones,
-# and with the smallest ones that the argument yields.
+# If only $n$ of the $N$ clients take part in a round, the server makes its step with a sample mean of the clients'
+# directions, and compares a sample mean of their constraint values with the threshold. Theorem 4 of {cite}`fedsgm2025`
+# (F below) bounds the error of the step by a martingale inequality, and the error of the comparison by a tail bound.
+# F's Theorems 1 and 7 add compression with error feedback in both directions. This note proves corrected versions of
+# the three theorems with smaller constants.
 #
-# F's Algorithm 1 uses one sample for both purposes. This invalidates the martingale argument **and the theorem**: on
-# one instance that satisfies all other assumptions, every run misses the promise ({prf:ref}`part-one-sample`).
-# Moreover, the promise $g(\bar w)\le\epsilon$ of Theorems 4 and 7 fails if $\epsilon$ is also the threshold
-# ({prf:ref}`part-threshold`). Small changes cure both.
+# F's Algorithm 1 takes both means over one sample. This invalidates the martingale argument **and the theorem**: on one
+# instance that satisfies all other assumptions, every run misses the promised accuracy ({prf:ref}`part-one-sample`).
+# Moreover, the promise $g(\bar w)\le\epsilon$ of Theorems 4 and 7 can fail if $\epsilon$ is also the threshold
+# ({prf:ref}`part-threshold`).
 #
 # The notation is that of the notes on [hard switching](note_hard_switching.ipynb) and on
-# [compression](note_compression.ipynb). $h$ is $f$ in rounds of $\mathcal A$ and $g$ in rounds of $\mathcal B$;
-# $B(\Gamma)$ and $\eta(\Gamma)$ are defined in {eq}`eq-hard-b`. The papers write $n$ and $m$ for our $N$ and $n$.
+# [compression](note_compression.ipynb): $h$ is $f$ in the rounds $\mathcal A$ that use the objective and $g$ in the
+# other rounds, $\mathcal B$, and {eq}`eq-hard-b` defines $B(\Gamma)$ and $\eta(\Gamma)$. The papers write $n$ and $m$
+# for our $N$ and $n$.
 
 # %% [markdown]
 # ## Setting
 #
-# In round $t$ the server draws a set $\mathcal S_t$ of $n$ *distinct* clients, uniformly. It switches on the mean of
-# their values, $\hat G_t=\frac1n\sum_{j\in\mathcal S_t}g_j(w_t)$, so that $\mathcal A=\{t:\hat G_t\le\epsilon\}$. Let
+# In round $t$ the server draws a set $\mathcal S_t$ of $n$ *distinct* clients, uniformly. The mean of their values,
+# $\hat G_t=\frac1n\sum_{j\in\mathcal S_t}g_j(w_t)$, determines the switch: $\mathcal A=\{t:\hat G_t\le\epsilon\}$. Let
 # $\Delta_j=\sum_{\tau<E}\nu_{j,\tau}$ be the sum of client $j$'s directions, and let
 #
 # $$
 # \nu_t=\frac1N\sum_{j\le N}\Delta_j,\qquad\bar\Delta_t=\frac1n\sum_{j\in\mathcal S_t}\Delta_j,\qquad w_{t+1}=\Pi_{\mathcal X}(w_t-\eta\bar\Delta_t) .
 # $$ (eq-part-update)
 #
-# If client $j$ does not take part, $\Delta_j$ is what it would have computed. $\bar w$ is the mean of the $w_t$ with
-# $t\in\mathcal A$.
+# If client $j$ does not take part, $\Delta_j$ is the sum that it would have computed. The output $\bar w$ is the mean
+# of the $w_t$ with $t\in\mathcal A$.
 #
 # ```{prf:assumption} F-A1, F-A2, F-A4
 # :label: part-assumption
 #
-# 1. {prf:ref}`hard-assumption` holds: every $f_j$ and $g_j$ is convex and $G$-Lipschitz. (F assumes this on
-#    $\mathcal X$ only. But local iterates are not projected, so it must hold wherever they go.)
+# 1. {prf:ref}`hard-assumption` holds: every $f_j$ and $g_j$ is convex and $G$-Lipschitz. (F assumes this only on
+#    $\mathcal X$, but local iterates are not projected and can leave $\mathcal X$.)
 # 2. $\mathcal X$ is convex and compact, with diameter at most $D$. It contains $w_0$ and a solution $w^*$.
-# 3. Given $w_t$, $\hat G_t-g(w_t)$ is $\frac{\sigma^2}n$-sub-Gaussian:
-#    $\mathbb E\exp(x(\hat G_t-g(w_t)))\le\exp(\frac{x^2\sigma^2}{2n})$ for all $x$.
+# 3. Given $w_t$, the error $\hat G_t-g(w_t)$ is $\frac{\sigma^2}n$-sub-Gaussian, that is, for all $x$,
+#
+#    $$
+#    \mathbb E\exp\big(x(\hat G_t-g(w_t))\big)\le\exp\Big(\frac{x^2\sigma^2}{2n}\Big) .
+#    $$
+#
 # 4. The choice between $f$ and $g$ in round $t$ is independent of the sample that makes the step.
 # ```
 #
-# F words point 4 as "constraint evaluation and gradient computation are independent". It holds if a second sample is
-# drawn for the query (`FedSGM(resample_for_update=True)`), but not for Algorithm 1 as printed.
+# F words point 4 as "constraint evaluation and gradient computation are independent". Point 4 holds if the query for
+# the constraint values uses a second sample (`FedSGM(resample_for_update=True)`), but not for Algorithm 1 as printed.
 #
-# Point 3 is no restriction. If all $g_j(w)$ lie in an interval of length $R$, Hoeffding's lemma for samples without
-# replacement yields it with $\sigma=\frac R2$.
+# Point 3 is no restriction: if all $g_j(w)$ lie in an interval of length $R$, it follows from {prf:ref}`part-hoeffding`
+# with $\sigma=\frac R2$.
 
 # %% [markdown]
 # ## The step: Lemma 4
@@ -71,13 +76,11 @@
 # ```
 #
 # ```{prf:proof}
-# The expectation of a convex function of the sum is no larger without replacement than with replacement
-# {cite}`hoeffding1963probability`. Indeed, the mean over a set without repetition is the conditional expectation of a
-# suitably arranged mean over draws with replacement. Apply Jensen's inequality. So we may take the $n$ draws as
-# independent.
+# A convex function of the mean has no larger expectation without replacement than with
+# {cite}`hoeffding1963probability`. So we may take the $n$ draws as independent.
 #
 # Hoeffding's lemma for one draw is $\mathbb E\exp(y(\bar z-z))\le\exp(\frac{y^2R^2}8)$. Put $y=\frac xn$ and multiply
-# over the $n$ draws: the exponent is $n\cdot\frac{x^2R^2}{8n^2}$.
+# the bounds of the $n$ draws.
 # ```
 #
 # ```{prf:lemma} F Lemma 4
@@ -96,18 +99,18 @@
 # Let $\mathcal F_t$ contain everything up to $w_t$ and the choice between $f$ and $g$ in round $t$.
 #
 # 1. *One round.* Given $\mathcal F_t$, the numbers $z_j=\langle\Delta_j,w_t-w^*\rangle$ are fixed. As
-#    $\lvert z_j\rvert\le EG\cdot D$, they lie in an interval of length $R=2EGD$. By point 4, the sample is uniform
-#    given $\mathcal F_t$. So {prf:ref}`part-hoeffding` with $2\eta x$ for $x$ says that
-#    $Y_t=2\eta\langle\nu_t-\bar\Delta_t,w_t-w^*\rangle$ satisfies
-#    $\mathbb E[e^{xY_t}\mid\mathcal F_t]\le\exp\big(\frac{x^2s}2\big)$ with
-#    $s=\frac{4\eta^2R^2}{4n}=\frac{4\eta^2E^2G^2D^2}n$.
+#    $\lvert z_j\rvert\le EG\cdot D$, they lie in an interval of length $R=2EGD$. By point 4 of
+#    {prf:ref}`part-assumption`, the sample is uniform given $\mathcal F_t$. Let
+#    $Y_t=2\eta\langle\nu_t-\bar\Delta_t,w_t-w^*\rangle$ and $s=\frac{4\eta^2R^2}{4n}=\frac{4\eta^2E^2G^2D^2}n$. By
+#    {prf:ref}`part-hoeffding` with $2\eta x$ for $x$,
+#    $\mathbb E[e^{xY_t}\mid\mathcal F_t]\le\exp\big(\frac{x^2s}2\big)$.
 # 2. *All rounds (Azuma).* The indicator $\mathbb 1\{t\in\mathcal A\}$ is known given $\mathcal F_t$. Take conditional
 #    expectations from the last round to the first:
 #    $\mathbb E\exp\big(x\sum_{t\in\mathcal A}Y_t\big)\le\exp\big(\frac{x^2sT}2\big)$.
 # 3. *Tail.* By Markov's inequality at $x=\frac u{sT}$, the sum exceeds $u$ with probability at most
-#    $\exp(-\frac{u^2}{2sT})$. This is $\delta$ for $u=\sqrt{2sT\log\frac1\delta}$.
+#    $\exp(-\frac{u^2}{2sT})$. This bound is $\delta$ for $u=\sqrt{2sT\log\frac1\delta}$.
 #
-# In $s$, F has 16 in place of the factor 4.
+# F uses $\frac{16\eta^2E^2G^2D^2}n$ in place of $s$.
 # ```
 
 # %% [markdown]
@@ -147,20 +150,24 @@
 # $\Gamma$.
 # ```
 #
-# The printed theorem has $4GD$ for $2GD$ (from Lemma 4) and the threshold $\epsilon=b+2r$, and claims
+# The printed theorem has $4GD$ in place of $2GD$, because of Lemma 4. It uses the threshold $\epsilon=b+2r$ and claims
 # $g(\bar w)\le\epsilon$.
 #
 # ```{prf:proof}
 # We proceed in steps.
 #
 # 1. *One round.* The projection is nonexpansive and $w^*\in\mathcal X$, so
-#    $\lVert w_{t+1}-w^*\rVert^2\le\lVert w_t-w^*\rVert^2-2\eta\langle w_t-w^*,\bar\Delta_t\rangle+\eta^2\lVert\bar\Delta_t\rVert^2$.
-#    In the middle term write $\bar\Delta_t=\nu_t-(\nu_t-\bar\Delta_t)$. Bound the product with $\nu_t$ and the square,
-#    where $\lVert\bar\Delta_t\rVert\le EG$, as in {prf:ref}`hard-lemma-round`. Hence {eq}`eq-hard-round` holds with the
-#    additional term $Y_t$ of the proof of Lemma 4.
+#
+#       $$
+#    \lVert w_{t+1}-w^*\rVert^2\le\lVert w_t-w^*\rVert^2-2\eta\langle w_t-w^*,\bar\Delta_t\rangle+\eta^2\lVert\bar\Delta_t\rVert^2 .
+#    $$
+#
+#    In the product write $\bar\Delta_t=\nu_t-(\nu_t-\bar\Delta_t)$. Bound the part with $\nu_t$ and the square as in
+#    {prf:ref}`hard-lemma-round`, with $\lVert\bar\Delta_t\rVert\le EG$. Hence {eq}`eq-hard-round` holds with the
+#    additional term $Y_t$ of Lemma 4's proof.
 # 2. *All rounds.* Sum, telescope, and divide by $2\eta ET$. The additional terms are
-#    $\sum_{\mathcal A}Y_t+\sum_{\mathcal B}Y_t$. By Lemma 4, used twice with $\frac\delta3$, they are at most
-#    $2\cdot2\eta EGD\sqrt{\frac{2T}n\log\frac3\delta}$. Divided by $2\eta ET$, this is the second term of $b$:
+#    $\sum_{\mathcal A}Y_t+\sum_{\mathcal B}Y_t$. By Lemma 4, used twice with $\frac\delta3$ for $\delta$, they are at
+#    most $2\cdot2\eta EGD\sqrt{\frac{2T}n\log\frac3\delta}$. Divided by $2\eta ET$, this is the second term of $b$:
 #
 #    $$
 #    \frac1T\sum_{t\in\mathcal A}\big(f(w_t)-f(w^*)\big)+\frac1T\sum_{t\in\mathcal B}\big(g(w_t)-g(w^*)\big)\le b .
@@ -170,8 +177,12 @@
 #    $t\in\mathcal B$, $g(w_t)\ge\hat G_t-r>\epsilon_1-r=b$. For $t\in\mathcal A$, $g(w_t)\le\epsilon_1+r$.
 # 4. *Conclusion.* As $g(w^*)\le0$, each round of $\mathcal B$ contributes more than $\frac bT$ to {eq}`eq-part-regret`.
 #    If all rounds were in $\mathcal B$, the left side would exceed $b$. Hence $\mathcal A$ is not empty, and
-#    $\sum_{\mathcal A}(f(w_t)-f(w^*))\le Tb-\lvert\mathcal B\rvert b=\lvert\mathcal A\rvert b$. Apply Jensen's
-#    inequality to $f$ and, with $g(w_t)\le b+2r$, to $g$.
+#
+#    $$
+#    \sum_{t\in\mathcal A}\big(f(w_t)-f(w^*)\big)\le Tb-\lvert\mathcal B\rvert b=\lvert\mathcal A\rvert b .
+#    $$
+#
+#    Apply Jensen's inequality to $f$ and, with $g(w_t)\le b+2r$ for $t\in\mathcal A$, to $g$.
 # ```
 #
 # With a threshold $\epsilon\ge\epsilon_1$, step 3 yields only $g(\bar w)\le\epsilon+r$. The printed claim
@@ -180,76 +191,86 @@
 # ```{prf:lemma} The threshold is not the promise
 # :label: part-threshold
 #
-# There are problems that satisfy {prf:ref}`part-assumption`, on which runs with the printed threshold $\epsilon$ of
-# Theorem 4 end with $g(\bar w)>\epsilon$.
+# On some problems that satisfy {prf:ref}`part-assumption`, runs with the printed threshold $\epsilon$ of Theorem 4
+# violate $g(\bar w)\le\epsilon$.
 # ```
 #
 # ```{prf:proof}
-# We construct a problem (a cell below runs it). Take one dimension and $n=1$ of $N=10$ clients. All clients have the
-# same gradients, $f_j'=-0.15$ and $g_j'=0.3$, but nine clients report $g-s$ and one reports $g+9s$. The sample then
-# decides the switch and nothing else, so point 4 holds.
+# In one dimension, let $n=1$ of $N=10$ clients take part. All clients have the same gradients, $f_j'=-0.15$ and
+# $g_j'=0.3$, but nine clients report $g-s$ and one reports $g+9s$. The sample thus affects only the switch, so point 4
+# of {prf:ref}`part-assumption` holds.
 #
-# Let $\epsilon<g(w_t)\le\epsilon+s$. Then nine rounds in ten are in $\mathcal A$ and push $g$ up by
-# $0.3\cdot0.15\,\eta$. One in ten is in $\mathcal B$ and pushes $g$ down by $0.3\cdot0.3\,\eta$. The mean drift is
-# upwards, and $g(w_t)$ settles below $\epsilon+s$; above this level all clients report more than $\epsilon$.
+# Let $\epsilon<g(w_t)\le\epsilon+s$. On average, nine rounds in ten are then in $\mathcal A$ and push $g$ up by
+# $0.3\cdot0.15\,\eta$. One in ten is in $\mathcal B$ and pushes $g$ down by $0.3\cdot0.3\,\eta$. So $g(w_t)$ drifts
+# upwards. It settles below $\epsilon+s$, because above this level all clients report more than $\epsilon$.
 # ```
 
 # %% [markdown]
 # ## One sample for the query and the step
 #
 # In Algorithm 1 the clients that report $g_j(w_t)$ also make the step. Then $\mathbb 1\{t\in\mathcal A\}$ depends on
-# $\mathcal S_t$, and step 1 of the proof of Lemma 4 fails: a sample that says "the constraint is met" is not uniform.
+# $\mathcal S_t$, and step 1 of the proof of Lemma 4 fails: given that $t\in\mathcal A$, the sample is not uniform.
 #
 # ```{prf:lemma} One sample is not enough
 # :label: part-one-sample
 #
-# Some problems with $D,G\le1$ satisfy points 1 to 3 of {prf:ref}`part-assumption`, but Algorithm 1 with one sample
-# misses the promise $f(\bar w)-f(w^*)\le\epsilon$ of Theorem 4 on them. For large enough $T$ this happens with
-# probability near 1.
+# Some problems with $D,G\le1$ satisfy points 1 to 3 of {prf:ref}`part-assumption`, but on them Algorithm 1 with one
+# sample misses the promise $f(\bar w)-f(w^*)\le\epsilon$ of Theorem 4 with probability near 1 for large enough $T$.
 # ```
 #
 # ```{prf:proof}
-# We construct a problem (a cell below runs it). Take two clients, $n=1$, and linear losses in a square, with $g_1=g-s$
-# and $g_2=g+s$ for a small $s$. Both constraints push to the left. The objective of client 1 pulls to the right and
-# *up*; the objective of client 2 pulls to the left and, more strongly, down. The mean of the two objectives pulls to
-# the right and down.
+# Let two clients, of which $n=1$ takes part, have linear losses in a square, with $g_1=g-s$ and $g_2=g+s$ for a small
+# $s$. Both constraints push to the left. The objective of client 1 pulls to the right and *up*, that of client 2 to the
+# left and, more strongly, down. Their mean pulls to the right and down.
 #
-# So $w_t$ moves right until $g$ is near the threshold. As long as $\lvert g(w_t)-\epsilon\rvert<s$, the round is in
+# So $w_t$ moves right until $g$ is near the threshold. In the band $\lvert g(w_t)-\epsilon\rvert<s$ the round is in
 # $\mathcal A$ exactly if client 1 is drawn. Client 2 never works on its objective, and the model goes *up*. The steps
-# have length $\eta\sim T^{-1/2}$, but the width of this band does not depend on $T$. So for large $T$ the model hardly
-# leaves the band. At $\delta=0.1$ the promise is $\frac{12.4}{\sqrt T}+2r$. It decreases towards
-# $2r=2s\sqrt{2\log(6T/\delta)}$, which is small if $s$ is small.
+# have length $\eta\sim T^{-1/2}$, but the width of the band does not depend on $T$. So for large $T$ the model hardly
+# leaves the band. At $\delta=0.1$ the promise is $\frac{12.4}{\sqrt T}+2r$, where $2r=2s\sqrt{2\log(6T/\delta)}$ is
+# small if $s$ is small.
 # ```
 #
-# Without the second sample, we can prove a bound with a term that does not vanish.
+# For one sample we prove a bound with a term that does not vanish as $T$ grows.
 #
 # ```{prf:theorem} Algorithm 1 as printed (ours)
 # :label: part-theorem-one-sample
 #
-# Let points 1 to 3 of {prf:ref}`part-assumption` hold, and run without compression. Let
-# $b=B(\Gamma)+GD\sqrt{\frac2n\log\frac{4T}\delta}$ and $r=\sigma\sqrt{\frac2n\log\frac{4T}\delta}$. With the threshold
-# $b+r$, the conclusion of {prf:ref}`part-theorem-4` holds.
+# Let points 1 to 3 of {prf:ref}`part-assumption` hold, and run without compression, with $\Gamma$ and $\eta$ of
+# {prf:ref}`part-theorem-4`. Let $b=B(\Gamma)+GD\sqrt{\frac2n\log\frac{4T}\delta}$ and
+# $r=\sigma\sqrt{\frac2n\log\frac{4T}\delta}$. With the threshold $b+r$, the conclusion of that theorem holds.
 # ```
 #
 # ```{prf:proof}
-# For each round, and for $h=f$ as well as $h=g$, $\mathcal S_t$ is uniform given $w_t$. So step 1 of the proof of Lemma
-# 4 yields $\langle\nu_t-\bar\Delta_t,w_t-w^*\rangle\le EGD\sqrt{\frac2n\log\frac{2T}{\delta'}}$ with probability at
-# least $1-\frac{\delta'}{2T}$. These $2T$ events hold together with probability $1-\delta'$, whichever of $f$ and $g$
-# the sample then chooses. Hence $\frac1{2\eta ET}\sum Y_t\le GD\sqrt{\frac2n\log\frac{2T}{\delta'}}$. Use this with
-# $\delta'=\frac\delta2$, and Lemma 7 with $\frac\delta2$. The rest is as for {prf:ref}`part-theorem-4`.
+# In each round, for $h=f$ as well as for $h=g$, $\mathcal S_t$ is uniform given $w_t$. So step 1 of the proof of Lemma
+# 4 and Markov's inequality yield, with probability at least $1-\frac{\delta'}{2T}$,
+#
+# $$
+# \langle\nu_t-\bar\Delta_t,w_t-w^*\rangle\le EGD\sqrt{\frac2n\log\frac{2T}{\delta'}} .
+# $$
+#
+# These $2T$ events hold together with probability $1-\delta'$, whichever of $f$ and $g$ the sample then selects. Hence
+# $\frac1{2\eta ET}\sum Y_t\le GD\sqrt{\frac2n\log\frac{2T}{\delta'}}$. Use this bound with $\delta'=\frac\delta2$,
+# Lemma 7 with $\frac\delta2$, and the rest of the proof of {prf:ref}`part-theorem-4`.
 # ```
 
 # %% [markdown]
 # ## Compression: residuals and messages
 #
-# We now add compression as in {eq}`eq-comp-up` and {eq}`eq-comp-down`. Clients keep residuals $e_j$, the server keeps a
-# gap, and its step is projected:
-# $x_{t+1}=\Pi_{\mathcal X}(x_t-\eta v_t)$, $v_t=\frac1n\sum_{j\in\mathcal S_t}v_j$,
-# $w_{t+1}=w_t+\mathcal C_0(x_{t+1}-w_t)$. The compressors are deterministic, with
-# $\lVert\mathcal C(x)-x\rVert\le\sqrt{1-q}\,\lVert x\rVert$. Write $\varrho=\sqrt{1-q}$ and $\varrho_0=\sqrt{1-q_0}$.
+# With compression, clients keep residuals $e_j$ and send messages $v_j$ as in {eq}`eq-comp-up`. The server steps as in
+# {eq}`eq-comp-down`, but with the mean over the sample and a projection:
 #
-# {prf:ref}`comp-lemma-residual` works with squares, because it allows random compressors. For deterministic compressors
-# the triangle inequality is simpler and yields better constants.
+# $$
+# \begin{aligned}
+# v_t&=\frac1n\sum_{j\in\mathcal S_t}v_j,\qquad x_{t+1}=\Pi_{\mathcal X}(x_t-\eta v_t),\\
+# w_{t+1}&=w_t+\mathcal C_0(x_{t+1}-w_t) .
+# \end{aligned}
+# $$
+#
+# The compressors are deterministic, with $\lVert\mathcal C(x)-x\rVert\le\sqrt{1-q}\,\lVert x\rVert$. Write
+# $\varrho=\sqrt{1-q}$ and $\varrho_0=\sqrt{1-q_0}$.
+#
+# For these compressors the triangle inequality yields better constants than the squares in
+# {prf:ref}`comp-lemma-residual`.
 #
 # ```{prf:lemma} F Lemma 9, and two companions
 # :label: part-lemma-9
@@ -267,22 +288,23 @@
 # ```{prf:proof}
 # We proceed in steps.
 #
-# 1. A participant's new residual is what its compressor leaves out:
-#    $\lVert e_j\rVert\leftarrow\lVert y-\mathcal C(y)\rVert\le\varrho(\lVert e_j\rVert+EG)$ with $y=e_j+\Delta_j$. The
-#    other clients keep their residuals. If $\lVert e_j\rVert\le\frac\varrho{1-\varrho}EG$, then the right side is at
-#    most $\varrho\big(\frac\varrho{1-\varrho}+1\big)EG=\frac\varrho{1-\varrho}EG$, so the bound holds again.
-# 2. By $\frac\varrho{1-\varrho}=\frac{\varrho(1+\varrho)}{1-\varrho^2}=\frac{\varrho(1+\varrho)}q\le\frac{2\varrho}q$
-#    we obtain F's constant. The bound on $\tilde e_t$ follows, since $\tilde e_t$ is $\frac Nn$ times the mean of all
-#    residuals.
-# 3. For the message,
-#    $\lVert\mathcal C(y)\rVert\le(1+\varrho)\lVert y\rVert\le(1+\varrho)\big(\frac\varrho{1-\varrho}+1\big)EG=\frac{1+\varrho}{1-\varrho}EG$.
-# 4. As $x_t\in\mathcal X$, $\lVert x_{t+1}-x_t\rVert\le\eta\lVert v_t\rVert$. The gap $\hat e_{t+1}$ is what
+# 1. *Residual.* With $y=e_j^t+\Delta_j$, a participant's new residual is $y-\mathcal C_j(y)$, whose norm is at most
+#    $\varrho(\lVert e_j^t\rVert+EG)$. The other clients keep their residuals. If
+#    $\lVert e_j^t\rVert\le\frac\varrho{1-\varrho}EG$, then
+#    $\lVert e_j^{t+1}\rVert\le\varrho\big(\frac\varrho{1-\varrho}+1\big)EG=\frac\varrho{1-\varrho}EG$. So the bound
+#    holds by induction.
+# 2. *F's constant and $\tilde e_t$.* Since $1-\varrho^2=q$, we have
+#    $\frac\varrho{1-\varrho}=\frac{\varrho(1+\varrho)}q\le\frac{2\varrho}q$. The bound on $\tilde e_t$ follows, since
+#    $\tilde e_t$ is $\frac Nn$ times the mean of all residuals.
+# 3. *Message.* By the triangle inequality $\lVert\mathcal C_j(y)\rVert\le(1+\varrho)\lVert y\rVert$, and by step 1
+#    $\lVert y\rVert\le\big(\frac\varrho{1-\varrho}+1\big)EG=\frac1{1-\varrho}EG$.
+# 4. *Gap.* As $x_t\in\mathcal X$, $\lVert x_{t+1}-x_t\rVert\le\eta\lVert v_t\rVert$. The gap $\hat e_{t+1}$ is what
 #    $\mathcal C_0$ leaves out of $x_{t+1}-w_t=\hat e_t+(x_{t+1}-x_t)$. Repeat step 1 with $\varrho_0$ for $\varrho$ and
 #    $\eta\lVert v_t\rVert$ for $EG$.
 # ```
 #
-# F's proof has $\lVert v_t\rVert\le\frac{\sqrt{40}}qEG$ and
-# $\lVert\hat e_t\rVert\le\frac{2\varrho_0}{q_0}\cdot\frac{\sqrt{40}}q\eta EG$ instead. Our bounds are smaller, since
+# F's proof uses the bounds $\lVert v_t\rVert\le\frac{\sqrt{40}}qEG$ and
+# $\lVert\hat e_t\rVert\le\frac{2\varrho_0}{q_0}\cdot\frac{\sqrt{40}}q\eta EG$. Ours are smaller, since
 # $\frac{1+\varrho}{1-\varrho}=\frac{(1+\varrho)^2}q\le\frac4q$.
 
 # %% [markdown]
@@ -302,9 +324,9 @@
 # $$ (eq-part-b1)
 #
 # With the threshold $b+r$ and probability at least $1-\delta$, the set $\mathcal A$ is not empty,
-# $f(\bar w)-f(w^*)\le b$, and $g(\bar w)\le b+2r$. This is true with the $\Gamma$ of {eq}`eq-comp-gamma-partial`, hence
-# with the larger $\Gamma$ of F Theorem 1. With $\frac\varrho{1-\varrho}$ for $\frac{2\sqrt{1-q}}q$ in $b$, it is also
-# true with
+# $f(\bar w)-f(w^*)\le b$, and $g(\bar w)\le b+2r$. The conclusion holds with the $\Gamma$ of
+# {eq}`eq-comp-gamma-partial`, hence with the larger $\Gamma$ of F Theorem 1. It also holds if $\frac\varrho{1-\varrho}$
+# replaces $\frac{2\sqrt{1-q}}q$ in $b$ and
 #
 # $$
 # \Gamma=E-1+\frac E2\mu^2+E\mu\,\frac{\varrho_0}{1-\varrho_0}+\frac Nn\,E\mu\,\frac\varrho{1-\varrho},\qquad\mu=\frac{1+\varrho}{1-\varrho} .
@@ -314,21 +336,25 @@
 # ```{prf:proof}
 # We proceed in steps.
 #
-# 1. *Direct expansion.* A virtual iterate does not help, because the projection breaks its recursion. Instead, expand
-#    $\lVert x_{t+1}-w^*\rVert^2\le\lVert x_t-w^*\rVert^2-2\eta\langle x_t-w^*,v_t\rangle+\eta^2\lVert v_t\rVert^2$.
-# 2. *Three products.* Clients that do not take part keep their residuals, so
-#    $v_t=\bar\Delta_t+\tilde e_t-\tilde e_{t+1}$, which is {eq}`eq-comp-partial`. By {prf:ref}`comp-lemma-cancel`, the
-#    cross term is
+# 1. *Direct expansion.* The projection breaks the recursion of the virtual iterate ({prf:ref}`comp-lemma-virtual`), but
+#    it is nonexpansive:
+#
+#    $$
+#    \lVert x_{t+1}-w^*\rVert^2\le\lVert x_t-w^*\rVert^2-2\eta\langle x_t-w^*,v_t\rangle+\eta^2\lVert v_t\rVert^2 .
+#    $$
+#
+# 2. *Three products.* By {eq}`eq-comp-partial`, $v_t=\bar\Delta_t+\tilde e_t-\tilde e_{t+1}$. By
+#    {prf:ref}`comp-lemma-cancel`, the cross term is
 #
 #    $$
 #    -2\eta\langle w_t-w^*,\bar\Delta_t\rangle-2\eta\langle x_t-w^*,\tilde e_t-\tilde e_{t+1}\rangle-2\eta\langle\hat e_t,\bar\Delta_t\rangle .
 #    $$ (eq-part-products)
 #
-# 3. *First product.* Bound it as in Theorem 4, with Lemma 4, which needs $\lVert w_t-w^*\rVert\le D$. The local steps
-#    cost $2\eta^2EG^2(\Gamma_0-\frac E2)$, or $2\eta^2EG^2(E-1)$ by {prf:ref}`hard-lemma-direct`. The square term
-#    $\frac E2$ is counted separately in step 6.
-# 4. *Third product.* It is at most $2\eta\lVert\hat e_t\rVert EG$. By {prf:ref}`part-lemma-9`, and divided by
-#    $2\eta E\cdot\eta G^2$, it contributes $E\mu\frac{\varrho_0}{1-\varrho_0}$ to $\Gamma$.
+# 3. *First product.* Bound it as in the proof of {prf:ref}`part-theorem-4`. Lemma 4 needs $\lVert w_t-w^*\rVert\le D$.
+#    The local steps cost $2\eta^2EG^2(\Gamma_0-\frac E2)$, or $2\eta^2EG^2(E-1)$ by {prf:ref}`hard-lemma-direct`. Step
+#    6 counts the square term $\frac E2$ separately.
+# 4. *Third product.* It is at most $2\eta\lVert\hat e_t\rVert EG$. Bound $\hat e_t$ by {prf:ref}`part-lemma-9` and
+#    divide by $2\eta^2EG^2$: the contribution to $\Gamma$ is $E\mu\frac{\varrho_0}{1-\varrho_0}$.
 # 5. *Second product.* Sum by parts, with $\tilde e_0=0$:
 #
 #    $$
@@ -336,60 +362,55 @@
 #    $$ (eq-part-abel)
 #
 #    The boundary term is at most $D\lVert\tilde e_T\rVert$. Multiplied by $2\eta$ and divided by $2\eta ET$, it is
-#    $\frac Nn\frac{DG}T\cdot\frac{2\varrho}q$, the second term of $b$.
-#    In the remaining sum, $\lVert x_t-x_{t-1}\rVert\le\eta\lVert v_{t-1}\rVert$. So a round costs
-#    $2\eta^2\cdot\mu EG\cdot\frac Nn\frac\varrho{1-\varrho}EG$, which is the last term of $\Gamma$.
-# 6. *Square term.* We have $\eta^2\lVert v_t\rVert^2\le\eta^2\mu^2E^2G^2$. Divided by $2\eta^2EG^2$, it contributes
-#    $\frac E2\mu^2$ to $\Gamma$.
-# 7. *Conclusion.* Sum over the rounds, with $x_0=w_0$. This yields {eq}`eq-part-regret` with the $b$ of this theorem,
-#    at the points $w_t$ that the switch uses. Conclude by steps 3 and 4 of the proof of {prf:ref}`part-theorem-4`.
+#    $\frac Nn\frac{DG}T\cdot\frac{2\varrho}q$, the second term of $b$. In the remaining sum,
+#    $\lVert x_t-x_{t-1}\rVert\le\eta\lVert v_{t-1}\rVert$. So a round costs at most
+#    $2\eta^2\cdot\mu EG\cdot\frac Nn\frac\varrho{1-\varrho}EG$. Divided by $2\eta^2EG^2$, this is the last term of
+#    $\Gamma$.
+# 6. *Square term.* It is at most $\eta^2\mu^2E^2G^2$. Divided by $2\eta^2EG^2$, it contributes $\frac E2\mu^2$ to
+#    $\Gamma$.
+# 7. *Conclusion.* Sum over the rounds, with $x_0=w_0$. This yields {eq}`eq-part-regret` with the $b$ of this theorem.
+#    Conclude by steps 3 and 4 of the proof of {prf:ref}`part-theorem-4`.
 #
-# F's constants in steps 4 to 6 are $\frac{2\varrho_0}{q_0}\cdot\frac{\sqrt{40}}q$,
-# $\frac{\sqrt{40}}q\cdot\frac{2\varrho}q$ and $\frac{40}{q^2}$. With them the terms become
-# $\frac{4E\sqrt{10(1-q_0)}}{q_0q}$, $\frac Nn\frac{4E\sqrt{10(1-q)}}{q^2}$ and $\frac{20E}{q^2}$, as in
-# {eq}`eq-comp-gamma-partial`.
+# F's constants in steps 4 to 6, $\frac{2\varrho_0}{q_0}\cdot\frac{\sqrt{40}}q$,
+# $\frac{\sqrt{40}}q\cdot\frac{2\varrho}q$ and $\frac{40}{q^2}$, yield the terms of {eq}`eq-comp-gamma-partial`.
 # ```
 #
-# At $q=q_0=1$ the $\Gamma$ of {eq}`eq-part-gamma` is $\frac{3E}2-1$, and the theorem becomes Theorem 4. The printed
-# $\Gamma$ and {eq}`eq-comp-gamma-partial` do not reduce to the $\Gamma$ of Theorem 4, since $\frac{20E}{q^2}$ remains.
+# At $q=q_0=1$ the $\Gamma$ of {eq}`eq-part-gamma` is $\frac{3E}2-1$, and the theorem becomes Theorem 4.
 #
-# *Can $w_t$ leave $\mathcal X$?* Only $x_t$ is projected. Let $\mathcal X$ be a box and $\mathcal C_0$ Top-K or
-# unscaled Rand-K. Then every coordinate of $w_{t+1}$ is a coordinate of $x_{t+1}$ or of $w_t$, so $w_t$ stays in the
-# box. A ball can be left. As $\lVert w_t-x_t\rVert=\lVert\hat e_t\rVert$, the proof then remains true with
+# *Can $w_t$ leave $\mathcal X$?* Only $x_t$ is projected. If $\mathcal C_0$ is Top-K or unscaled Rand-K, every
+# coordinate of $w_{t+1}$ is a coordinate of $x_{t+1}$ or of $w_t$. So $w_t$ stays in a box, but it can leave a ball. As
+# $\lVert w_t-x_t\rVert=\lVert\hat e_t\rVert$, the proof remains valid with
 # $D+\frac{\varrho_0}{1-\varrho_0}\mu\,\eta EG$ for $D$ in Lemma 4, provided that the losses are Lipschitz outside
-# $\mathcal X$. The additional cost is of the order of $\eta$ and vanishes as $T$ grows.
+# $\mathcal X$. The additional cost is of the order of $\eta$, so it vanishes as $T$ grows.
 
 # %% [markdown]
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **One sample for both purposes.** Algorithm 1 contradicts F-A4, and its promise is missed
+# * **One sample for query and step.** Algorithm 1 contradicts F-A4 and misses the promised accuracy
 #   ({prf:ref}`part-one-sample`). A second sample, or a term that does not vanish ({prf:ref}`part-theorem-one-sample`),
 #   repairs the theorem.
-# * **The bound on $g(\bar w)$ has four versions.** The contribution list adds $2r$ to $\epsilon$, Theorem 1 adds
+# * **The bound on $g(\bar w)$ has four versions.** F's list of contributions adds $2r$ to $\epsilon$, Theorem 1 adds
 #   $\sqrt{\frac{3\sigma^2}n\log\frac T\delta}$, and Theorems 4 and 7 add nothing. In the threshold, $r$ has the
-#   coefficient 1 in the proofs and 2 in the statements. The threshold $\epsilon_1=b+r$ and the promise $b+2r$ are
-#   consistent.
-#   With the printed threshold $b+2r$, only $g(\bar w)\le b+3r$ holds. Theorem 1's term is at least $r$ exactly if
-#   $3\log\frac T\delta\ge2\log\frac{6T}\delta$, that is $\frac T\delta\ge36$. So in practice this term is large enough.
-# * **Sampling.** Theorem 7 samples with replacement; Theorems 1 and 4 sample distinct clients. A client drawn twice
-#   sends its message twice but changes its residual once, and {eq}`eq-comp-partial` fails.
-# * **$w_t\in\mathcal X$** is used in Lemma 4. It is ensured only in a box with coordinate-wise compressors.
-# * **F Theorem 7** prints $\sqrt{1-q}$ for $\sqrt{1-q_0}$ in its third term. Its proof uses $\lVert v_t\rVert\le2EG$,
-#   which is false ({prf:ref}`comp-lemma-counterexample`).
-# * **F Lemma 9** prints $\sqrt{4(1-q)}\,E^2G^2/q$, with a wrong square. For $EG<1$ the printed bound is exceeded.
+#   coefficient 1 in the proofs and 2 in the statements. The threshold $b+r$ and the promise $b+2r$ are consistent; the
+#   printed threshold $b+2r$ ensures only $g(\bar w)\le b+3r$. The term of Theorem 1 is at least $r$ exactly if
+#   $\frac T\delta\ge36$, so in practice always.
+# * **Sampling.** Theorem 7 samples with replacement, Theorems 1 and 4 without. A client drawn twice sends its message
+#   twice but changes its residual once, and {eq}`eq-comp-partial` fails.
+# * **$w_t\in\mathcal X$.** Lemma 4 needs this, but it is ensured only in a box with coordinate-wise compressors.
+# * **F Theorem 7** prints $\sqrt{1-q}$ for $\sqrt{1-q_0}$ in its third term. Its proof uses the false bound
+#   $\lVert v_t\rVert\le2EG$ ({prf:ref}`comp-lemma-counterexample`).
+# * **F Lemma 9** prints $\sqrt{4(1-q)}\,E^2G^2/q$, with a wrong square. For $EG<1$ residuals can exceed this bound.
 # * **F Theorem 1 (ii)**, for all clients, prints $g(\bar w)-g(w^*)\le\epsilon$. Its proof yields
 #   $g(\bar w)\le\epsilon$. The printed inequality fails where the constraint is slack at the solution.
-# * **The printed $\Gamma$ does not reduce** to that of Theorem 4: at $q=q_0=1$ it is $2E^2+20E$. Our
-#   {eq}`eq-part-gamma` reduces.
+# * **The printed $\Gamma$ does not reduce** to that of Theorem 4: at $q=q_0=1$ it is $2E^2+20E$.
 # ```
 
 # %% [markdown]
 # ## Checks
 #
-# The problems are those of `papers.fedsgm.problems.sampled`. The random instances are sums of distances in a cube of
-# side 1 ($G=1$, $D=\sqrt3$), whose constraint values differ from client to client by at most $2\sigma$. The two
-# counterexamples have linear losses.
+# The random instances are sums of distances in a cube of side 1 ($G=1$, $D=\sqrt3$), and the clients' constraint values
+# differ by at most $2\sigma$. The two counterexamples have linear losses (`papers.fedsgm.problems.sampled`).
 
 # %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer and shorter runs
@@ -437,9 +458,9 @@ instance = cache(boxed_norms)  # its reference solution is computed once
 rng = seeded(seed, "rounds")
 
 # %% [markdown]
-# **Lemma 4.** Half of 40 clients have the inner product $+EGD$, half $-EGD$. Four take part in each of 100 rounds, and
-# $\eta=E=G=D=1$. The indicator of $\mathcal A$ is a coin ("coin"), always one ("always"), or one if the sum so far is
-# not above 0 ("past").
+# **Lemma 4.** The inner product $\langle\Delta_j,w_t-w^*\rangle$ is $EGD$ for half of 40 clients and $-EGD$ for the
+# others. Four clients take part in each of 100 rounds, and $\eta=E=G=D=1$. Round $t$ is in $\mathcal A$ always
+# ("always"), by a coin flip ("coin"), or if the sum so far is not above 0 ("past").
 
 # %% tags=["remove-input"]
 plain = Setting(D=1.0, G=1.0, E=1, T=100, N=40, n=4, delta=0.1)
@@ -505,9 +526,9 @@ check(f"largest error of 100 rounds within the bound in at least 90 % of {few} t
 _ = check("within half the bound in fewer than 90 %", half < 0.9)
 
 # %% [markdown]
-# **One sample for both: the increment.** For `split_objectives`, at a point with $g(w)=\epsilon$, all samples can be
-# listed. We compute the mean of
-# $\mathbb 1\{\mathcal S\text{ says }\mathcal A\}\langle\nu-\bar\Delta_{\mathcal S},w-w^*\rangle$ (for $f$) exactly. The
+# **One sample for both: the increment.** For `split_objectives`, at a point with $g(w)=\epsilon$, we list all samples
+# and compute the exact mean of
+# $\mathbb 1\{\mathcal S\text{ says }\mathcal A\}\langle\nu-\bar\Delta_{\mathcal S},w-w^*\rangle$ (for $f$). The
 # constraint is judged once by $\mathcal S$ itself and once by another sample.
 
 # %% tags=["remove-input"]
@@ -582,8 +603,8 @@ plot.show(
 )
 
 # %% [markdown]
-# **The threshold is not the promise.** FedSGM runs on `skewed_levels` with the printed threshold of Theorem 4. $\sigma$
-# is half the length of the interval that contains the ten values.
+# **The threshold is not the promise.** FedSGM runs on `skewed_levels` with the printed threshold of Theorem 4. Half the
+# length of the interval that contains the ten reports is $\sigma$.
 
 # %% tags=["remove-input"]
 T, s = {"quick": 4_000, "full": 10_000}[profile], 0.001
@@ -613,8 +634,9 @@ _ = check(
 )
 
 # %% [markdown]
-# **Theorem 4 on random instances.** We run Theorem 4 as printed, as corrected, and with our smaller constants. In each
-# round 4 of 8 clients take part, and a second sample answers the query; $\delta=0.1$, $\sigma=0.01$.
+# **Theorem 4 on random instances.** FedSGM runs with the threshold and step size of Theorem 4 as printed, as corrected,
+# and with our constants. In each round 4 of 8 clients make the step and a second sample answers the query, with
+# $\delta=0.1$ and $\sigma=0.01$.
 
 
 # %% tags=["remove-input"]
@@ -663,7 +685,8 @@ for E, rates in exact.items():
     )
 
 # %% [markdown]
-# **Theorem 1 with sampled clients.** Both directions use Top-K with $K=2$ of 3. There are four times as many rounds.
+# **Theorem 1 with sampled clients.** Both directions use Top-K with $K=2$ of 3 coordinates. The runs are four times as
+# long as those above.
 
 # %% tags=["remove-input"]
 setting = box(E=1, T=4 * rounds, q=2 / 3, q0=2 / 3)
@@ -686,8 +709,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **Lemma 9.** FedSGM runs with 20 clients, $d=20$, $E=5$, Top-K on the uplink, and 60 rounds. The brackets contain the
-# largest $\lVert\tilde e_t\rVert$, our bound and F's bound.
+# **Lemma 9.** FedSGM runs for 60 rounds with 20 clients, $d=20$, $E=5$ and Top-K on the uplink. The brackets contain
+# the largest $\lVert\tilde e_t\rVert$, our bound and F's bound.
 
 
 # %% tags=["remove-input"]
@@ -721,8 +744,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **With replacement.** From a state with residuals we compute one round in which client 0 is drawn twice, and one with
-# distinct clients. We check the error of {eq}`eq-comp-partial`, $v_t-\bar\Delta_t-\tilde e_t+\tilde e_{t+1}$.
+# **With replacement.** From a state with residuals we compute one round with client 0 drawn twice and one with distinct
+# clients. We check the error of {eq}`eq-comp-partial`, $v_t-\bar\Delta_t-\tilde e_t+\tilde e_{t+1}$.
 
 # %% tags=["remove-input"]
 algorithm = FedSGM(lr=0.05, local_steps=2, participants=2, tolerance=0.1, uplink=TopK(0.1))
@@ -742,9 +765,9 @@ check("distinct clients 0 and 1: nothing, to 1e-10", left_over([0, 1]) < 1e-10)
 _ = check("client 0 drawn twice: more than 0.1 is left", left_over([0, 0]) > 0.1)
 
 # %% [markdown]
-# **Leaving the set.** FedSGM runs in a ball and in a box around its start; both cut off the solution. The downlink uses
-# Top-K, and in the box also unscaled Rand-K. We check whether some $w_t$ leaves the set. Finally, we take one step of
-# the downlink from 200 random states.
+# **Leaving the set.** FedSGM runs in a ball and in a box around its start, both without the solution. The downlink uses
+# Top-K, and in the box also unscaled Rand-K. We check whether some $w_t$ leaves the set, also in one step of the
+# downlink from 200 random states.
 
 # %% tags=["remove-input"]
 inside = {}
@@ -768,9 +791,8 @@ check("a box and unscaled Rand-K: none", inside["box, Rand-K"])
 _ = check("200 random steps w + TopK(x - w) stay in the box", (w + sent).abs().max() <= 0.2 + 1e-12)
 
 # %% [markdown]
-# **Theorem 1 (ii).** In one dimension, two clients have $f_j=\lvert w\mp1\rvert$. Then $f$ is constant on $[-1,1]$, and
-# every feasible point of this interval is a solution. With $g_j=\lvert w+0.1\rvert-1$ and $w_0=0.9$, the solution
-# $w^*=-0.1$ has $g(w^*)=-1$, and $D=1$.
+# **Theorem 1 (ii).** Two clients in one dimension have $f_j=\lvert w\mp1\rvert$, so every feasible point of $[-1,1]$ is
+# a solution. With $g_j=\lvert w+0.1\rvert-1$ and $w_0=0.9$, the solution $w^*=-0.1$ has $g(w^*)=-1$, and $D=1$.
 
 # %% tags=["remove-input"]
 one = torch.tensor([1.0], dtype=torch.float64)
@@ -788,8 +810,8 @@ _ = check("g(w_bar) - g(w*) <= eps fails: it is 1, eps is 0.2", result["g_gap"] 
 
 # %% [markdown]
 # **The constants.** In F's classification setting ($E=5$, $q=q_0=0.1$, $N/n=2$) we compare the versions of $\Gamma$;
-# for the false step and its repair see the [note on compression](note_compression.ipynb). We also check the reductions,
-# and where Theorem 1's bound on $g$ is valid.
+# the [note on compression](note_compression.ipynb) explains the false step and its repair. We also check $\Gamma$
+# without compression, and where Theorem 1's bound on $g$ is valid.
 
 # %% tags=["remove-input", "nbval-check-output"]
 at = (5, 0.1, 0.1, 2.0)

@@ -13,13 +13,14 @@
 # %% [markdown]
 # # Skewness: what disagreement between clients adds
 #
-# Section 3.2 and appendix A of {cite}`fedsgm2025` (F below) study the plane that is spanned by the two gradients of a
-# switching method. When the gradients of the objective and of the constraint lie on one line, switching slides back and
-# forth along it. Otherwise the pair *turns*, and an antisymmetric matrix measures the turning.
+# A switching method alternates between steps along the gradient of the objective and along that of the constraint. If
+# the two gradients lie on one line, the model slides back and forth along it. Otherwise the two gradients span a plane,
+# in which the pair *turns*. Section 3.2 and appendix A of {cite}`fedsgm2025` (F below) measure this turning by an
+# antisymmetric matrix.
 #
-# In a federation every client has its own pair of gradients. This note bounds the distance between the clients' mean
-# turning and the turning of the mean gradients. The constant is the best possible, and the form printed in section 3.2
-# is false.
+# In a federation every client has its own pair of gradients. This note proves F's bound on the distance between the
+# clients' mean turning and the turning of the mean gradients, with the best possible constant. The bound printed in
+# section 3.2 is false.
 
 # %% [markdown]
 # ## Definitions
@@ -32,17 +33,15 @@
 # x\wedge y=xy^\top-yx^\top .
 # $$ (eq-skew-wedge)
 #
-# This matrix is antisymmetric, linear in $x$ and in $y$, and zero exactly when $x$ and $y$ are linearly dependent. The
-# two matrices of F are
+# This matrix is antisymmetric, linear in $x$ and in $y$, and zero exactly when $x$ and $y$ are linearly dependent. F
+# compares the two matrices
 #
 # $$
 # K_{\rm glob}=a\wedge b,\qquad K_{\rm loc}=\frac1N\sum_{j=1}^Na_j\wedge b_j .
 # $$ (eq-skew-k)
 #
-# The spread of the gradients is measured by $V_f=\frac1N\sum_j\lVert\delta a_j\rVert^2$ and
-# $V_g=\frac1N\sum_j\lVert\delta b_j\rVert^2$.
-#
-# The results need neither convexity nor a Lipschitz constant.
+# Let $V_f=\frac1N\sum_j\lVert\delta a_j\rVert^2$ and $V_g=\frac1N\sum_j\lVert\delta b_j\rVert^2$ measure the spread of
+# the gradients. The results need neither convexity nor a Lipschitz constant.
 
 # %% [markdown]
 # ## Identity and bound
@@ -53,6 +52,8 @@
 # $$
 # K_{\rm loc}-K_{\rm glob}=\frac1N\sum_{j=1}^N\delta a_j\wedge\delta b_j ,
 # $$ (eq-skew-identity)
+#
+# and hence
 #
 # $$
 # \lVert K_{\rm loc}-K_{\rm glob}\rVert_F\le\sqrt{2V_fV_g} .
@@ -67,10 +68,10 @@
 # ```
 #
 # ```{prf:proof}
-# Use $\lVert M\rVert_F^2=\operatorname{tr}(M^\top M)$ and expand:
+# Expand $\lVert M\rVert_F^2=\operatorname{tr}(M^\top M)$ for $M=xy^\top-yx^\top$:
 #
-# 1. The first square is $\lVert xy^\top\rVert_F^2=\operatorname{tr}(yx^\top xy^\top)=\lVert x\rVert^2\lVert y\rVert^2$;
-#    the square of $yx^\top$ is equal to it.
+# 1. The two squares are
+#    $\lVert xy^\top\rVert_F^2=\operatorname{tr}(yx^\top xy^\top)=\lVert x\rVert^2\lVert y\rVert^2=\lVert yx^\top\rVert_F^2$.
 # 2. The mixed term is
 #    $-2\operatorname{tr}\big((xy^\top)^\top yx^\top\big)=-2\operatorname{tr}(y\,x^\top y\,x^\top)=-2\langle x,y\rangle^2$.
 # ```
@@ -81,7 +82,7 @@
 # 1. *Identity.* By bilinearity
 #    $a_j\wedge b_j=a\wedge b+a\wedge\delta b_j+\delta a_j\wedge b+\delta a_j\wedge\delta b_j$. In the mean over $j$ the
 #    two middle terms vanish, because the drifts average to zero.
-# 2. *Triangle inequality.* With {prf:ref}`skew-lemma` it yields
+# 2. *Triangle inequality.* Together with {prf:ref}`skew-lemma` it yields
 #    $\lVert K_{\rm loc}-K_{\rm glob}\rVert_F\le\frac1N\sum_j\lVert\delta a_j\wedge\delta b_j\rVert_F\le\frac{\sqrt2}N\sum_j\lVert\delta a_j\rVert\lVert\delta b_j\rVert$.
 # 3. *Cauchy-Schwarz inequality.* Over the clients,
 #    $\frac1N\sum_j\lVert\delta a_j\rVert\lVert\delta b_j\rVert\le\sqrt{V_f}\sqrt{V_g}$.
@@ -98,16 +99,16 @@
 # ```
 #
 # ```{prf:proof}
-# Let $s^2=\frac1N\sum_js_j^2$. By the identity, $K_{\rm loc}-K_{\rm glob}=s^2\,x\wedge y$, whose norm is
-# $\sqrt2\,s^2\lVert x\rVert\lVert y\rVert$. On the other side, $V_f=s^2\lVert x\rVert^2$ and $V_g=s^2\lVert y\rVert^2$.
+# Let $s^2=\frac1N\sum_js_j^2$. By {eq}`eq-skew-identity`, $K_{\rm loc}-K_{\rm glob}=s^2\,x\wedge y$, whose norm is
+# $\sqrt2\,s^2\lVert x\rVert\lVert y\rVert$. Moreover, $V_f=s^2\lVert x\rVert^2$ and $V_g=s^2\lVert y\rVert^2$.
 # ```
 
 # %% [markdown]
 # ## The printed form of section 3.2
 #
 # F's section 3.2 bounds $\lVert K_{\rm loc}\rVert_F$ itself by $\sqrt{2V_fV_g}$. This cannot be true: if all clients
-# agree, $V_f=V_g=0$, but $K_{\rm loc}=K_{\rm glob}=a\wedge b$ need not vanish. By {eq}`eq-skew-bound` the printed form
-# is right where $K_{\rm glob}=0$. In general,
+# agree, $V_f=V_g=0$, but $K_{\rm loc}=K_{\rm glob}=a\wedge b$ need not vanish. The printed form is right where
+# $K_{\rm glob}=0$. In general, {eq}`eq-skew-bound` yields
 #
 # $$
 # \lVert K_{\rm loc}\rVert_F\le\lVert K_{\rm glob}\rVert_F+\sqrt{2V_fV_g} .
@@ -117,17 +118,17 @@
 #
 # Consider a solution of $\min f$ subject to $g\le0$ with an active constraint and $\nabla g\ne0$. The optimality
 # condition $\nabla f+\lambda\nabla g=0$ says that the mean gradients lie on a line, so $K_{\rm glob}=0$. By
-# {eq}`eq-skew-identity`, $K_{\rm loc}$ is then pure disagreement between the clients, and in general $K_{\rm loc}\ne0$:
-# near the solution the clients still turn.
+# {eq}`eq-skew-identity`, $K_{\rm loc}$ then contains only the disagreement between the clients. In general it is not
+# zero: near the solution the clients still turn.
 #
 # F's Remark 1 names three cures: fewer local steps, regularized clients, and a smaller $\beta$. But under hard
-# switching with all clients and no compression, $K_{\rm loc}$ has no effect to be cured ([below](#checks)).
+# switching with all clients and no compression, $K_{\rm loc}$ does not affect the model ([below](#checks)).
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **Section 3.2** bounds $\lVert K_{\rm loc}\rVert_F$. Appendix A bounds $\lVert K_{\rm loc}-K_{\rm glob}\rVert_F$,
-#   which is right. F announces the proof for appendix C, but it is in appendix A.
+# * **Section 3.2** bounds $\lVert K_{\rm loc}\rVert_F$ instead of $\lVert K_{\rm loc}-K_{\rm glob}\rVert_F$. F
+#   announces the proof for appendix C, but it is in appendix A.
 # * **"$K_{\rm glob}=0$ means $\nabla f=\lambda\nabla g$"** needs $\nabla g\ne0$. At $\nabla g=0$ the matrix vanishes
 #   for every $\nabla f$.
 # ```
@@ -135,8 +136,8 @@
 # %% [markdown]
 # ## Checks
 #
-# `papers.fedsgm.skewness` computes the four norms without forming a $d\times d$ matrix. Random instances have 2 to 8
-# clients in 2 to 10 dimensions; the ratio of the mean gradients to the drifts varies from 0.1 to 10.
+# Random instances have 2 to 8 clients in 2 to 10 dimensions; the ratio of the mean gradients to the drifts varies from
+# 0.1 to 10.
 
 # %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer instances
@@ -178,8 +179,7 @@ found = np.array([[float(x) for x in skewness(*pair)] for pair in pairs])
 local, glob, difference, bound = found.T
 
 # %% [markdown]
-# **Identity, bound, and the printed form.** The last check plants an error: with the sign of {eq}`eq-skew-identity`
-# reversed, the identity must fail.
+# **Identity, bound, and the printed form.** The last check plants a wrong sign in {eq}`eq-skew-identity`.
 
 # %% tags=["remove-input", "nbval-check-output"]
 check(f"the identity holds to 1e-11 on {instances} instances", max(mismatch(a, b) for a, b in pairs) < 1e-11)
@@ -202,8 +202,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **Tightness.** The drifts lie along two orthogonal directions, with the same weights, as in {prf:ref}`skew-tight`. In
-# the second check the directions are at 60 degrees, and the factor $\sqrt{1-\cos^2}$ of {prf:ref}`skew-lemma` appears.
+# **Tightness.** The drifts are those of {prf:ref}`skew-tight`. In the second check the two directions form an angle of
+# 60 degrees, and the factor $\sqrt{1-\cos^2}$ of {prf:ref}`skew-lemma` appears.
 
 # %% tags=["remove-input", "nbval-check-output"]
 weights = torch.tensor([[1.0], [-2.0], [4.0], [-3.0]]).double()
@@ -220,8 +220,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **Remark 1.** At the computed solutions of the other notes' random instances, the mean gradients are on a line and the
-# clients' gradients are not.
+# **Remark 1.** At the computed solutions of the other notes' random instances, the mean gradients lie on a line, but
+# the clients' pairs of gradients do not.
 
 # %% tags=["remove-input"]
 problems = [random_norms(number) for number in range(seed, seed + 10)]
@@ -235,10 +235,10 @@ _ = check(
 )
 
 # %% [markdown]
-# **Re-pairing.** We reassign the constraints to other clients. On the breast cancer data, each of ten clients keeps its
-# rows of class 0 and takes the rows of class 1 of another client. The sets of objectives and of constraints stay the
-# same, but $K_{\rm loc}$ changes. FedSGM runs with all clients, without compression, for 100 rounds with step size 0.3.
-# We compute the largest change of an entry of the final model.
+# **Re-pairing.** On the breast cancer data, each of ten clients keeps its rows of class 0 and takes the rows of class 1
+# of another client. This pairs objectives with other constraints, so only $K_{\rm loc}$ changes. FedSGM runs with all
+# clients, without compression, for 100 rounds with step size 0.3. We compute the largest change of an entry of the
+# final model.
 
 # %% tags=["remove-input"]
 table = data.breast_cancer("malignant")

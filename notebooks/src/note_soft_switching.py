@@ -13,18 +13,16 @@
 # %% [markdown]
 # # Soft switching
 #
-# Under hard switching a whole round works either on the objective or on the constraint. Under soft switching a round
-# works on a mixture: the weight of the constraint rises along a ramp that ends at the threshold. This note proves what
-# the two papers claim about soft switching. The full paper {cite}`fedsgm2025` (F below) claims Theorems 2 (8 in the
-# appendix) and 5. The workshop paper {cite}`upadhyay2025switching` (W below) claims Theorem 2 (7 in the appendix) and
-# the soft half of appendix A.3.
+# Under hard switching, the local steps of a round use either the objective or the constraint. Under soft switching,
+# they use a mixture of the two, in which the weight of the constraint rises with the constraint value. This note proves
+# the theorems on soft switching in the full paper {cite}`fedsgm2025` (F below) and in the workshop paper
+# {cite}`upadhyay2025switching` (W below).
 #
-# F's statements use a threshold half as large as the one in F's proofs. The note closes this gap for Theorem 5 by a
-# better argument, shows how far the argument covers Theorem 2, and searches for counterexamples elsewhere. The last
-# section is about sampled clients.
+# F's statements use a threshold half as large as the one in F's proofs. A better argument proves F's Theorem 5 with the
+# smaller threshold, and F's Theorem 2 up to a factor.
 #
-# The notation is that of the note on hard switching, with $B(\Gamma)$ and $\eta(\Gamma)$ as in {eq}`eq-hard-b`.
-# {prf:ref}`hard-assumption` holds throughout.
+# We use the notation of the note on hard switching ($B(\Gamma)$ and $\eta(\Gamma)$ are defined in {eq}`eq-hard-b`) and
+# assume {prf:ref}`hard-assumption`.
 
 # %% [markdown]
 # ## Setting
@@ -35,7 +33,7 @@
 # \sigma_t=\min\big\{1,\,[1+\beta(g(w_t)-\epsilon)]_+\big\},
 # $$ (eq-soft-weight)
 #
-# which is the same for all local steps of the round. Client $j$ takes steps on
+# which is the same for all local steps of the round. Client $j$ takes subgradient steps on $h_j$:
 #
 # $$
 # h_j=(1-\sigma_t)f_j+\sigma_tg_j ,\qquad h=\frac1N\sum_jh_j=(1-\sigma_t)f+\sigma_tg .
@@ -51,8 +49,8 @@
 # ```{prf:lemma} Regret of soft switching
 # :label: soft-lemma-regret
 #
-# Suppose that, for all convex and $G$-Lipschitz $h_j$, one round satisfies {eq}`eq-hard-round` with a number $\Gamma$.
-# Then
+# Suppose that, for all convex and $G$-Lipschitz $h_j$, every round satisfies {eq}`eq-hard-round` with a number $\Gamma$
+# in place of $\Gamma_0$. Then
 #
 # $$
 # \frac1T\sum_{t<T}\Big[(1-\sigma_t)\big(f(w_t)-f(w^*)\big)+\sigma_t\big(g(w_t)-g(w^*)\big)\Big]\le\frac{D^2}{2\eta ET}+\eta G^2\Gamma .
@@ -64,14 +62,14 @@
 # ```
 #
 # ```{prf:proof}
-# The proof has three steps.
+# We proceed in steps.
 #
-# 1. The mixture $(1-\sigma_t)f_j+\sigma_tg_j$ with $\sigma_t\in[0,1]$ is convex and $G$-Lipschitz, and a client steps
-#    along one of its subgradients. The weight $\sigma_t$ does not change during the round. The proofs of
-#    {prf:ref}`hard-lemma-round`, {prf:ref}`hard-lemma-direct` and {prf:ref}`comp-lemma-round` use nothing else about
-#    $h_j$, so these lemmas apply.
+# 1. As $\sigma_t\in[0,1]$ does not change during the round, client $j$ steps along subgradients of one convex and
+#    $G$-Lipschitz function $h_j$. The proofs of {prf:ref}`hard-lemma-round`, {prf:ref}`hard-lemma-direct` and
+#    {prf:ref}`comp-lemma-round` use nothing else about $h_j$, so these lemmas apply.
 # 2. The difference $h(w_t)-h(w^*)$ in {eq}`eq-hard-round` is the bracket in {eq}`eq-soft-regret`.
-# 3. Sum over the rounds. The distances telescope as in {prf:ref}`hard-lemma-regret`.
+# 3. Sum {eq}`eq-hard-round` over the rounds and divide by $2\eta ET$. The distances telescope as in
+#    {prf:ref}`hard-lemma-regret`.
 # ```
 
 # %% [markdown]
@@ -87,7 +85,7 @@
 # $$ (eq-soft-beta)
 #
 # Then $S>0$, and $\bar w$ is an $\epsilon$-solution: $f(\bar w)-f(w^*)\le\epsilon$ and $g(\bar w)\le\epsilon$. With
-# $\eta=\eta(\Gamma)$ and $\epsilon=2B(\Gamma)$ the condition is $\beta\ge\frac2\epsilon$.
+# $\eta=\eta(\Gamma)$ and $\epsilon=2B(\Gamma)$, {eq}`eq-soft-beta` reads $\beta\ge\frac2\epsilon$.
 # ```
 #
 # ```{prf:proof}
@@ -103,25 +101,23 @@
 #    \sum_{t<T}\sigma_t\big(g(w_t)-g(w^*)\big)\ge(T-S)\,\epsilon-\frac\Sigma\beta .
 #    $$ (eq-soft-step3)
 #
-# 4. *$S>0$.* If $S=0$, every $\sigma_t$ is 1. Then $\mathcal A$ is empty, because $\sigma_t<1$ in the rounds of
-#    $\mathcal A$. Hence $\Sigma=0$, and by {eq}`eq-soft-step3` the left side of {eq}`eq-soft-regret` is at least
-#    $\epsilon>B$, a contradiction.
+# 4. *$S>0$.* If $S=0$, every $\sigma_t$ is 1, so $\mathcal A$ is empty and $\Sigma=0$. By {eq}`eq-soft-step3` the left
+#    side of {eq}`eq-soft-regret` is then at least $\epsilon>B$, a contradiction.
 # 5. *Objective.* Subtract {eq}`eq-soft-step3` from $T$ times {eq}`eq-soft-regret`, whose right side is at most $B$:
-#    $\sum_{\mathcal A}(1-\sigma_t)(f(w_t)-f(w^*))\le TB-(T-S)\epsilon+\frac\Sigma\beta$. The weights
-#    $\frac{1-\sigma_t}S$ of $\bar w$ are nonnegative and add to one. Divide by $S$ and apply Jensen's inequality to
-#    $f$:
+#    $\sum_{\mathcal A}(1-\sigma_t)(f(w_t)-f(w^*))\le TB-(T-S)\epsilon+\frac\Sigma\beta$. Divide by $S$ and apply
+#    Jensen's inequality to $f$ with the weights $\frac{1-\sigma_t}S$ of $\bar w$:
 #
 #    $$
 #    f(\bar w)-f(w^*)\le\epsilon+\frac{T(B-\epsilon)+\Sigma/\beta}{S} .
 #    $$ (eq-soft-gap)
 #
-# 6. *Sign of the fraction.* By {eq}`eq-soft-beta` and $\Sigma\le T$ we have $\frac\Sigma\beta\le T(\epsilon-B)$. The
-#    fraction is therefore not positive, and $f(\bar w)-f(w^*)\le\epsilon$.
-# 7. *Constraint.* The average $\bar w$ has weight only on rounds with $g(w_t)<\epsilon$. Jensen's inequality for the
-#    convex $g$ gives $g(\bar w)\le\epsilon$.
+# 6. *Sign of the fraction.* By {eq}`eq-soft-beta` and $\Sigma\le T$, $\frac\Sigma\beta\le T(\epsilon-B)$. The fraction
+#    is therefore not positive, and $f(\bar w)-f(w^*)\le\epsilon$.
+# 7. *Constraint.* The average $\bar w$ has weight only on rounds with $g(w_t)<\epsilon$, so $g(\bar w)\le\epsilon$ by
+#    Jensen's inequality.
 # ```
 #
-# The theorem covers these statements:
+# {prf:ref}`soft-theorem` covers these statements:
 #
 # | Theorem | Setting | $\Gamma$ | Threshold in its proof |
 # | --- | --- | --- | --- |
@@ -132,27 +128,26 @@
 # %% [markdown]
 # ## The threshold that is printed
 #
-# F's Theorems 2, 5 and 8 state $\epsilon=B(\Gamma)$ with $\beta\ge\frac2\epsilon$. With $\epsilon=B$ the numerator of
-# {eq}`eq-soft-gap` is $\Sigma/\beta$, which is positive, so the proof works for no finite $\beta$. The papers' own
-# arguments allow two repairs.
+# F's Theorems 2, 5 and 8 state $\epsilon=B(\Gamma)$ with $\beta\ge\frac2\epsilon$. But with $\epsilon=B$ the numerator
+# in {eq}`eq-soft-gap` is $\Sigma/\beta>0$, so the proof works for no finite $\beta$. The papers' arguments allow two
+# repairs:
 #
 # 1. Take $\epsilon=2B$, as the proofs do.
 # 2. Keep the printed $\epsilon=B(2E^2)$ and $\eta=\eta(2E^2)$, but bound the regret with the smaller number $\Gamma_0$
-#    that the proof arrives at. The two terms on the right of {eq}`eq-soft-regret` are then $\frac\epsilon2$ and
-#    $\frac\epsilon2\cdot\frac{\Gamma_0}{2E^2}$, and {eq}`eq-soft-beta` becomes
+#    of {eq}`eq-hard-gammas`. The two terms on the right of {eq}`eq-soft-regret` are then $\frac\epsilon2$ and
+#    $\frac\epsilon2\cdot\frac{\Gamma_0}{2E^2}$. Call their sum $B'$; {eq}`eq-soft-beta` becomes
 #
 #    $$
 #    B'=\frac\epsilon2\Big(1+\frac{\Gamma_0}{2E^2}\Big)<\epsilon,\qquad \beta\ge\frac1{\epsilon-B'} .
 #    $$ (eq-soft-slack)
 #
-#    The smallest such $\beta$ is $24/\epsilon$ at $E=1$ and $2.62/\epsilon$ at $E=5$, more than the printed
-#    $2/\epsilon$.
+#    The smallest such $\beta$, $24/\epsilon$ at $E=1$ and $2.62/\epsilon$ at $E=5$, exceeds the printed $2/\epsilon$.
 
 # %% [markdown]
 # ## Closing the gap (ours)
 #
-# Step 2 of the proof above uses only that $\sigma_t$ is positive. On the ramp $\sigma_t=1+\beta(g(w_t)-\epsilon)$, so a
-# round far below the threshold has a small weight.
+# Step 2 of the proof of {prf:ref}`soft-theorem` uses only that $\sigma_t$ is positive. But where $0<\sigma_t<1$, on the
+# ramp, $\sigma_t=1+\beta(g(w_t)-\epsilon)$: the further $g(w_t)$ is below the threshold, the smaller the weight.
 #
 # ```{prf:lemma} The ramp
 # :label: soft-lemma-ramp
@@ -178,33 +173,33 @@
 # ```
 #
 # ```{prf:proof}
-# Let $a=S/T$ be the mean of the $1-\sigma_t$.
+# Let $a=S/T$, the mean of $1-\sigma_t$ over the rounds.
 #
 # 1. Sum {prf:ref}`soft-lemma-ramp` over $t$ and use $g(w^*)\le0$:
 #    $\sum_t\sigma_t(g(w_t)-g(w^*))\ge(T-S)\epsilon-\frac1\beta\sum_t\sigma_t(1-\sigma_t)$.
 # 2. The function $x\mapsto x(1-x)$ is concave, so $\sum_t\sigma_t(1-\sigma_t)\le T\,a(1-a)$ by Jensen's inequality.
 # 3. Steps 4 and 7 of the proof of {prf:ref}`soft-theorem` show that $a>0$ and $g(\bar w)\le\epsilon$.
-# 4. Subtract the bounds of steps 1 and 2 from $T$ times {eq}`eq-soft-regret`, divide by $S=aT$ and apply Jensen's
-#    inequality to $f$:
+# 4. Subtract the bound that steps 1 and 2 yield from $T$ times {eq}`eq-soft-regret`, divide by $S=aT$ and apply
+#    Jensen's inequality to $f$:
 #
 #    $$
 #    f(\bar w)-f(w^*)\le\epsilon-\frac{\epsilon-B'}a+\frac{1-a}\beta .
 #    $$ (eq-soft-direct)
 #
-# 5. The right side is at most $\epsilon$ if $a(1-a)\le\beta(\epsilon-B')$. This holds for every $a\in(0,1]$ if
-#    $\frac14\le\beta(\epsilon-B')$.
+# 5. The right side of {eq}`eq-soft-direct` is at most $\epsilon$ if $a(1-a)\le\beta(\epsilon-B')$. This holds for every
+#    $a\in(0,1]$ if $\frac14\le\beta(\epsilon-B')$.
 # 6. Otherwise maximize the right side over $a$. Its derivative vanishes at $a=\sqrt{\beta(\epsilon-B')}<\frac12$, and
 #    its value at this $a$ is {eq}`eq-soft-excess`.
 # ```
 #
-# If there is no slack, $B'=\epsilon$, the excess over $\epsilon$ is still at most $\frac1\beta$ (if $S>0$). With the
-# printed $\beta=\frac2\epsilon$ the gap therefore exceeds the printed bound by a factor of at most $\frac32$.
+# Even for $B'=\epsilon$, {eq}`eq-soft-direct` bounds the objective gap by $\epsilon+\frac1\beta$, provided that $S>0$.
+# With the printed $\beta=\frac2\epsilon$ the sum is $\frac32$ times the printed bound $\epsilon$.
 #
 # ```{prf:corollary} F Theorem 5 as printed is true
 # :label: soft-corollary-plain
 #
 # Without compression, let $\epsilon=B(2E^2)$ and $\eta=\eta(2E^2)$. For every $E$ and every
-# $\beta\ge\frac2{3\epsilon}$, and in particular for $\beta\ge\frac2\epsilon$, $\bar w$ is an $\epsilon$-solution.
+# $\beta\ge\frac2{3\epsilon}$, in particular for $\beta\ge\frac2\epsilon$, $\bar w$ is an $\epsilon$-solution.
 # ```
 #
 # ```{prf:proof}
@@ -216,20 +211,21 @@
 # %% [markdown]
 # ## With error feedback
 #
-# For F's Theorem 2 (8) the slack is smaller, because $\Gamma$ contains the terms of compression. The next lemma
-# improves F's bounds of these terms; {prf:ref}`part-lemma-9` does the same for sampled clients.
+# In F's Theorem 2 (8 in the appendix) compression adds terms to $\Gamma$, which reduce the slack $\epsilon-B'$. The
+# next lemma improves F's bounds on these terms.
 #
 # ```{prf:lemma} Residual, message and gap by the triangle inequality (ours)
 # :label: soft-lemma-feedback
 #
-# Let $s=\sqrt{1-q}$ and $s_0=\sqrt{1-q_0}$. If the compressors are random, $\lVert\cdot\rVert$ stands for
-# $(\mathbb E\lVert\cdot\rVert^2)^{1/2}$. In the setting of {prf:ref}`comp-theorem`,
+# Let $s=\sqrt{1-q}$ and $s_0=\sqrt{1-q_0}$. If the compressors are random, $\lVert\cdot\rVert$ denotes
+# $(\mathbb E\lVert\cdot\rVert^2)^{1/2}$. In the setting of {prf:ref}`comp-theorem`, the mean residual $e_t$, the mean
+# message $v_t$ and the gap $\hat e_t$ satisfy
 #
 # $$
 # \lVert e_t\rVert\le\frac s{1-s}\,EG,\quad\lVert v_t\rVert\le\frac{1+s}{1-s}\,EG,\quad\lVert\hat e_t\rVert\le\frac{s_0}{1-s_0}\cdot\frac{1+s}{1-s}\,\eta EG ,
 # $$ (eq-soft-triangle)
 #
-# and {eq}`eq-soft-regret` holds with
+# and {eq}`eq-soft-regret` holds with $\Gamma'$ in place of $\Gamma$, where
 #
 # $$
 # \Gamma'=\frac{3E}2-1+\frac{E\,s}{1-s}+E\,\frac{s_0}{1-s_0}\cdot\frac{1+s}{1-s} .
@@ -237,26 +233,19 @@
 # ```
 #
 # ```{prf:proof}
-# We bound three vectors and insert the bounds.
-#
-# 1. *Residual.* By the triangle inequality
-#    $\lVert e_j^{t+1}\rVert\le s\,\lVert e_j^t+\Delta_j\rVert\le s\,(\lVert e_j^t\rVert+EG)$. This recursion starts at
-#    0 and stays below its fixed point $\frac s{1-s}EG$.
-# 2. *Message.* Similarly
-#    $\lVert v_j\rVert\le\lVert e_j+\Delta_j\rVert+\lVert\mathcal C_j(e_j+\Delta_j)-(e_j+\Delta_j)\rVert\le(1+s)\big(\frac s{1-s}+1\big)EG$.
-# 3. *Gap.* The recursion $\lVert\hat e_{t+1}\rVert\le s_0(\lVert\hat e_t\rVert+\eta\lVert v_t\rVert)$ has the form of
-#    that in step 1, so $\lVert\hat e_t\rVert$ stays below its fixed point as well.
-# 4. *One round.* The two terms that compression adds to {eq}`eq-comp-round` are at most $2\eta^2\lVert e_t\rVert EG$
-#    and $2\eta\lVert\hat e_t\rVert EG$. Divide them by $2\eta^2EG^2$, insert steps 1 to 3, and take
-#    $\Gamma_{\rm direct}$ in place of $\Gamma_0$.
+# The proof of {prf:ref}`part-lemma-9` with $n=N$ yields {eq}`eq-soft-triangle`; it uses only the triangle inequality,
+# which also holds for $(\mathbb E\lVert\cdot\rVert^2)^{1/2}$. By the Cauchy-Schwarz inequality, the two terms with
+# $e_t$ and $\hat e_t$ in {eq}`eq-comp-round` are at most $2\eta^2\lVert e_t\rVert EG$ and
+# $2\eta\lVert\hat e_t\rVert EG$. Divide them by $2\eta^2EG^2$ and insert {eq}`eq-soft-triangle`. By
+# {prf:ref}`hard-lemma-direct`, $\Gamma_{\rm direct}$ may replace $\Gamma_0$.
 # ```
 #
 # ```{prf:corollary} How far F Theorems 2 and 8 hold as printed
 # :label: soft-corollary-feedback
 #
 # Let the compressors be deterministic and $\Gamma$ the number in {eq}`eq-comp-gamma`. Let $\epsilon=B(\Gamma)$,
-# $\eta=\eta(\Gamma)$ and $\beta=\frac2\epsilon$, and let $\theta=1-\frac{\Gamma'}\Gamma>0$ be the slack. Then
-# $g(\bar w)\le\epsilon$ and
+# $\eta=\eta(\Gamma)$ and $\beta=\frac2\epsilon$, and let $\theta=1-\frac{\Gamma'}\Gamma>0$ be the slack, with $\Gamma'$
+# of {eq}`eq-soft-gamma`. Then $g(\bar w)\le\epsilon$ and
 #
 # $$
 # f(\bar w)-f(w^*)\le\epsilon\,\Big(1+\big[\tfrac12-\sqrt\theta\,\big]_+\Big) .
@@ -267,21 +256,20 @@
 #
 # ```{prf:proof}
 # By {prf:ref}`soft-lemma-feedback` the regret is at most $B'=\frac\epsilon2(1+\frac{\Gamma'}\Gamma)$, so
-# $\epsilon-B'=\frac{\epsilon\theta}2$. Insert this and $\beta=\frac2\epsilon$ into {prf:ref}`soft-theorem-direct`. Its
-# condition becomes $\frac2\epsilon\ge\frac1{2\epsilon\theta}$, and its excess
+# $\epsilon-B'=\frac{\epsilon\theta}2$. Insert this and $\beta=\frac2\epsilon$ into {prf:ref}`soft-theorem-direct`. The
+# condition $\beta\ge\frac1{4(\epsilon-B')}$ becomes $\theta\ge\frac14$. The bracket in {eq}`eq-soft-excess` becomes
 # $\frac\epsilon2-2\sqrt{\epsilon^2\theta/4}$.
 # ```
 #
-# In F's classification setting, $E=5$ and $q=q_0=0.1$, the slack is $\theta=0.41$. The slack is below $\frac14$ only if
-# the uplink is compressed strongly and the downlink hardly or not at all. An example is $E=1$, $q=0.1$, $q_0=1$, where
-# the factor in {eq}`eq-soft-factor` is 1.19. The factor falls as $E$ grows.
+# In F's classification setting, $E=5$ and $q=q_0=0.1$, the slack is $\theta=0.41$. It is below $\frac14$ only if the
+# uplink is compressed strongly and the downlink hardly or not at all. For $E=1$, $q=0.1$ and $q_0=1$ the factor in
+# {eq}`eq-soft-factor` is 1.19, and it falls as $E$ grows.
 
 # %% [markdown]
 # ## Sampled clients
 #
-# Neither paper has a theorem for soft switching with $n<N$ clients per round, although the experiments use it.
-# {prf:ref}`soft-lemma-ramp` leads to one. Let $\hat\sigma_t$ be the weight computed from the estimate $\hat G$ of
-# $g(w_t)$.
+# The papers' experiments use soft switching with $n<N$ clients per round, but neither paper has a theorem for it. We
+# prove one. Let $\hat\sigma_t$ be the weight {eq}`eq-soft-weight` computed from an estimate $\hat G(w_t)$ of $g(w_t)$.
 #
 # ```{prf:theorem} Soft switching with an independent estimate (ours)
 # :label: soft-theorem-partial
@@ -292,17 +280,24 @@
 # \frac1T\sum_{t<T}\Big[(1-\hat\sigma_t)\big(f(w_t)-f(w^*)\big)+\hat\sigma_t\big(g(w_t)-g(w^*)\big)\Big]\le B .
 # $$ (eq-soft-partial)
 #
-# If $\epsilon>B+\kappa$ and $\beta\ge\frac1{4(\epsilon-B-\kappa)}$, then with the same probability
+# If $\epsilon>B+\kappa$ and $\beta\ge\frac1{4(\epsilon-B-\kappa)}$, then, with probability $1-\delta$,
 # $S=\sum_t(1-\hat\sigma_t)>0$, $f(\bar w)-f(w^*)\le\epsilon$ and $g(\bar w)\le\epsilon+\kappa$.
 # ```
 #
 # ```{prf:proof}
-# {prf:ref}`soft-lemma-ramp` holds for $\hat\sigma_t$ and $\hat G(w_t)$, and
-# $\hat\sigma_tg(w_t)\ge\hat\sigma_t\hat G(w_t)-\hat\sigma_t\kappa$. So the lemma holds for $\hat\sigma_t$ and $g(w_t)$
-# if $\epsilon-\kappa$ replaces $\epsilon$ on its right side.
+# {prf:ref}`soft-lemma-ramp` holds for $\hat\sigma_t$ and $\hat G(w_t)$. Since
+# $\hat\sigma_tg(w_t)\ge\hat\sigma_t\hat G(w_t)-\hat\sigma_t\kappa$, the lemma also holds for $\hat\sigma_t$ and
+# $g(w_t)$ if $\epsilon-\kappa$ replaces $\epsilon$ on its right side.
 #
-# 1. *Objective.* Repeat the proof of {prf:ref}`soft-theorem-direct` with this inequality:
-#    $S\,(f(\bar w)-f(w^*))\le TB-(T-S)(\epsilon-\kappa)+\frac T\beta a(1-a)\le S(\epsilon-\kappa)+T\big(B+\kappa-\epsilon+\frac1{4\beta}\big)$.
+# 1. *Objective.* Repeat the proof of {prf:ref}`soft-theorem-direct` with this inequality and $a(1-a)\le\frac14$:
+#
+#    $$
+#    \begin{aligned}
+#    S\,(f(\bar w)-f(w^*))&\le TB-(T-S)(\epsilon-\kappa)+\frac T\beta a(1-a)\\
+#    &\le S(\epsilon-\kappa)+T\Big(B+\kappa-\epsilon+\frac1{4\beta}\Big) .
+#    \end{aligned}
+#    $$
+#
 #    By the condition on $\beta$ the last bracket is not positive.
 # 2. *$S>0$.* If $S=0$, all $\hat G(w_t)\ge\epsilon$, and the left side of {eq}`eq-soft-partial` is at least
 #    $\epsilon-\kappa>B$, a contradiction.
@@ -310,22 +305,23 @@
 #    Apply Jensen's inequality.
 # ```
 #
-# {prf:ref}`part-lemma-7` bounds the error of the estimate and {prf:ref}`part-lemma-4` the regret, as for hard
-# switching. The martingale argument of the latter works for all weights $\hat\sigma_t$ that are *independent of the
-# sample that makes the update*. F-A4 assumes this independence, but in Algorithm 1 one sample of clients determines
-# both the weight and the update. For hard switching, {prf:ref}`part-one-sample` shows that the theorem's conclusion
-# then fails. The next example shows this for soft switching, with two clients on the line, of whom one is sampled.
+# As for hard switching, {prf:ref}`part-lemma-7` bounds the error of the estimate and {prf:ref}`part-lemma-4` the
+# regret. The martingale argument in the proof of {prf:ref}`part-lemma-4` works for all weights $\hat\sigma_t$ that are
+# *independent of the sample that makes the update*. F-A4 assumes this independence, but in Algorithm 1 one sample
+# determines both the weight and the update. For hard switching, the theorem's conclusion then fails
+# ({prf:ref}`part-one-sample`). In the next example, where one of two clients is sampled, the conclusion fails for soft
+# switching.
 #
 # ```{prf:example} The client that votes is the client that moves
 # :label: soft-example
 #
 # Let $f_1(w)=\lvert w-3\rvert$, $g_1(w)=\lvert w\rvert-6$, $f_2(w)=\lvert w+3\rvert$, $g_2(w)=\lvert w-10\rvert-6$.
-# Every $w$ between 0 and 10 is feasible with $g=-1$, and $f^*=3$ is attained on $[0,3]$, for instance at $w^*=3$.
+# Every $w\in[0,10]$ is feasible with $g=-1$, and $f^*=3$ is attained on $[0,3]$.
 #
-# Now let $3<w<4-\epsilon$. If client 1 is sampled, it reports $g_1<0$, and the model takes a step along
-# $-\nabla f_1=-1$. If client 2 is sampled, it reports $g_2>\epsilon$, and the model takes a step along $-\nabla g_2=1$.
-# For all $\epsilon$ and $\eta$ the model wanders between 3 and 4 for ever, where $f(w)=w$ exceeds $f^*$. If
-# all clients take part, the constraint is never active.
+# Let $3<w<4-\epsilon$. If client 1 is sampled, it reports $g_1<0$, and the model steps along $-\nabla f_1=-1$. If
+# client 2 is sampled, it reports $g_2>\epsilon$, and the model steps along $-\nabla g_2=1$. For all $\epsilon$ and
+# $\eta$ the model wanders between 3 and 4 for ever, where $f(w)=w$ exceeds $f^*$. If both clients take part, the
+# constraint is never active.
 # ```
 
 # %% [markdown]
@@ -333,12 +329,12 @@
 # :class: warning
 #
 # * **Threshold in F Theorems 2, 5 and 8.** The statements print $\epsilon=B(\Gamma)$, but the proofs need $2B(\Gamma)$.
-#   The statement of Theorem 5 is true nevertheless ({prf:ref}`soft-corollary-plain`). The statements of Theorems 2 and
-#   8 are true up to the factor in {eq}`eq-soft-factor`, which is 1 in most settings and never above $\frac32$.
-# * **Smallest $\beta$.** The printed condition $\beta\ge\frac2\epsilon$ is three times what Theorem 5 needs.
-#   Below $\frac1{2\epsilon}$ the theorem's conclusion does fail: the search below finds instances.
-# * **Slips in the proofs for soft switching.** Inner products contain $g_j,f_j$ in place of their gradients.
-#   "$\sigma_\beta\ge0$" should be $\sigma_\beta>0$. The compression terms of Theorem 8 lack a factor $T$.
+#   Theorem 5 is true nevertheless ({prf:ref}`soft-corollary-plain`), and Theorems 2 and 8 are true up to the factor in
+#   {eq}`eq-soft-factor`, which is 1 in most settings and never above $\frac32$.
+# * **Smallest $\beta$.** The printed condition $\beta\ge\frac2\epsilon$ is three times what Theorem 5 needs. For
+#   $\beta<\frac1{2\epsilon}$ the search below finds instances on which the theorem's conclusion fails.
+# * **Slips in the proofs.** Inner products contain $g_j,f_j$ in place of their gradients, "$\sigma_\beta\ge0$" should
+#   be $\sigma_\beta>0$, and the compression terms of Theorem 8 lack a factor $T$.
 # ```
 
 # %% [markdown]
@@ -390,8 +386,8 @@ instance = cache(varied_norms)  # its reference solution is computed once
 
 
 # %% [markdown]
-# **The repairs of the printed threshold.** We compute the smallest sharpness from $\epsilon$ and from a bound $B'$ on
-# the regret at the printed step size. The last line checks that the papers' proof allows no $\beta$ if $B'=\epsilon$.
+# **The repairs of the printed threshold.** We compute the smallest sharpness from $\epsilon$ and a bound $B'$ on the
+# regret at the printed step size.
 
 
 # %% tags=["remove-input"]
@@ -414,8 +410,8 @@ check(
 _ = check("with B' = eps no beta is enough", soft_beta(1.0, 1.0) == np.inf)
 
 # %% [markdown]
-# **The lemma on the ramp and the excess.** Random values of $g(w_t)$ test {prf:ref}`soft-lemma-ramp`, and a grid of $a$
-# tests that {eq}`eq-soft-excess` is the maximum of {eq}`eq-soft-direct`.
+# **The ramp and the excess.** Random values of $g(w_t)$ test {prf:ref}`soft-lemma-ramp`. A grid of $a$ tests that the
+# right side of {eq}`eq-soft-excess` is the maximum of the right side of {eq}`eq-soft-direct`.
 
 # %% tags=["remove-input"]
 values = np.random.default_rng(seed).normal(1.0, 1.0, 100_000)  # of g, with eps = 1
@@ -442,8 +438,8 @@ miss = max(abs(max(0, v) - soft_excess(1.0, x, b)) for (b, x), v in peaks.items(
 _ = check(f"the excess is the maximum over a in all {len(peaks)} cases, to 1e-6", miss < 1e-6)
 
 # %% [markdown]
-# **F Theorem 5 and W appendix A.3 on random instances.** We run each instance with the printed threshold ($\epsilon=B$,
-# $\beta=2/\epsilon$) and with that of the proofs ($\epsilon=2B$, $\beta=2/\epsilon$).
+# **F Theorem 5 and W appendix A.3 on random instances.** We run each instance with the printed threshold $\epsilon=B$
+# and with $\epsilon=2B$ of the proofs, both with $\beta=2/\epsilon$.
 
 
 # %% tags=["remove-input"]
@@ -484,8 +480,8 @@ table = pd.DataFrame(rows, index=["regret / eps", "f gap / eps", "g / eps"]).T
 table.rename_axis(["largest over the instances", "E"]).round(2)
 
 # %% [markdown]
-# **F Theorem 2 (8), error feedback in both directions.** The runs use Top-K in dimension 20; the spread of the clients
-# alternates between two values.
+# **F Theorem 2 (8), error feedback in both directions.** The runs use Top-K in dimension 20. The instances alternate
+# between two values of the clients' spread.
 
 
 # %% tags=["remove-input"]
@@ -521,8 +517,8 @@ for (version, q, q0, E), (soft, trace, (mean, gap, g)) in compressed.items():
         check("    and eps is below the largest gap at the start", soft.tolerance < start)
 
 # %% [markdown]
-# **The factor of {prf:ref}`soft-corollary-feedback`.** We compute this factor at $\beta=2/\epsilon$ from $\epsilon$ and
-# the bound on the regret, for a grid of $E$, $q$ and $q_0$.
+# **The factor of {prf:ref}`soft-corollary-feedback`.** We compute the factor at $\beta=2/\epsilon$ for a grid of $E$,
+# $q$ and $q_0$.
 
 
 # %% tags=["remove-input"]
@@ -558,12 +554,12 @@ shown[shown.max(axis=1) > 1].round(2)
 # %% [markdown]
 # ## A search for counterexamples
 #
-# The search uses one client in the plane with $f(w)=s\lvert w-a\rvert$ and $g(w)=k(\lvert w\rvert-c)$, where the slopes
-# satisfy $s,k\le1$. Five numbers describe the instance and its start at distance $D=1$ from the solution. Over 40
-# generations the search changes these numbers at random and keeps the changes that increase the objective gap of
-# $\bar w$. Threshold and step size are those printed in F Theorem 5; the sharpness varies. The theorem's conclusion
-# provably holds for $\beta\epsilon\ge\frac23$, and the search finds instances on which it fails for $\beta\epsilon$ up
-# to $\frac12$.
+# The search uses one client in the plane with $f(w)=s\lvert w-a\rvert$ and $g(w)=k(\lvert w\rvert-c)$, where $s,k\le1$.
+# The search changes the instance and its start at distance $D=1$ from the solution at random. Over 40 generations it
+# keeps the changes that increase the objective gap of $\bar w$. Threshold and step size are those printed in F Theorem
+# 5; the sharpness varies. The theorem's conclusion is proved for $\beta\epsilon\ge\frac23$
+# ({prf:ref}`soft-corollary-plain`). For $\beta\epsilon$ up to $\frac12$ the search finds instances on which the
+# conclusion fails.
 
 # %% tags=["remove-input"]
 sharpnesses = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 2 / 3, 0.8, 1.0, 2.0, 24.0)
@@ -614,8 +610,8 @@ plot.show(
 # %% [markdown]
 # ## Soft switching with sampled clients, measured
 #
-# **Random instances.** We keep the threshold $\epsilon=2B(2E^2)$ and $\beta=2/\epsilon$ of the theorem for all clients,
-# but let fewer clients take part. No theorem covers these runs, but all instances are solved.
+# **Random instances.** We let fewer clients take part, but keep $\epsilon=2B(2E^2)$ and $\beta=2/\epsilon$ of
+# {prf:ref}`soft-theorem`. No theorem covers these runs, but $\bar w$ is an $\epsilon$-solution on all instances.
 
 
 # %% tags=["remove-input"]
@@ -634,8 +630,8 @@ for n, (epsilon, gap, g) in fewer.items():
     check(f"n = {n} of 8: eps-solution on {solved} of {instances} instances", solved == instances)
 
 # %% [markdown]
-# **The instance of {prf:ref}`soft-example`.** If one sample of clients determines both the weight and the update, the
-# objective gap stays large while the threshold falls with $T$. If the update uses a second sample
+# **The instance of {prf:ref}`soft-example`.** If one sample of clients determines the weight and the update, the
+# objective gap stays large while the threshold falls with $T$. If a second sample makes the update
 # (`resample_for_update=True`), the gap stays below the threshold.
 
 # %% tags=["remove-input"]
@@ -669,4 +665,4 @@ named = pd.DataFrame(table, index=["eps", "f gap, mean", "f gap, standard deviat
 named.rename_axis(["who takes part", "T"]).round(3)
 
 # %% [markdown]
-# The cells that make these checks are in {download}`note_soft_switching.py <src/note_soft_switching.py>`.
+# The checks are in {download}`note_soft_switching.py <src/note_soft_switching.py>`.

@@ -14,31 +14,30 @@
 # # Minibatches
 #
 # In appendix D of {cite}`fedsgm2025` (F below) the clients compute gradients and constraint values on minibatches. F's
-# Theorem 9 says what this costs. Its proof extends the proof of {prf:ref}`part-theorem-4` by four probabilistic lemmas
-# and one proposition. Each of these statements turns an assumption on the noise into a bound that holds in all rounds
-# at once. This note proves them.
+# Theorem 9 bounds the cost. Its proof adds four lemmas and one proposition to that of {prf:ref}`part-theorem-4`. This
+# note proves them and the theorem.
 #
-# F's proof of Lemma 6 needs a correction: it applies inequalities for real numbers to vectors. Theorem 9 survives, even
-# with a smaller constant, because Lemma 6 can be avoided ({prf:ref}`sto-theorem`).
+# F's proof of Lemma 6 applies inequalities for real numbers to vectors. Theorem 9 survives, even with a smaller
+# constant, because a proof can avoid Lemma 6 ({prf:ref}`sto-theorem`).
 #
 # The notation is that of the [note on sampled clients](note_partial.ipynb): $n$ of $N$ clients take part in each of $T$
-# rounds, with $E$ local steps. $h$ is $f$ in the rounds of $\mathcal A$ and $g$ in the rounds of $\mathcal B$;
-# $B(\Gamma)$ and $\eta(\Gamma)$ are in {eq}`eq-hard-b`.
+# rounds, with $E$ local steps, $h$ is $f$ in the rounds $\mathcal A$ that use the objective and $g$ in the other
+# rounds, $\mathcal B$, and {eq}`eq-hard-b` defines $B(\Gamma)$ and $\eta(\Gamma)$.
 
 # %% [markdown]
 # ## Setting
 #
-# In a local step, a client uses $\nabla h_j(w_{j,\tau})+\xi_{j,\tau}$, the gradient on a minibatch; the vector
-# $\xi_{j,\tau}$ is the noise. For the query, client $j$ reports $g_j(w_t)+\zeta_j$, computed on a minibatch of $N_b$
-# rows. The server switches on the mean of the reports,
-# $\tilde G_t=\frac1n\sum_{j\in\mathcal S_t}(g_j(w_t)+\zeta_j)$. There is no compression.
+# In a local step, client $j$ uses the gradient on a minibatch, $\nabla h_j(w_{j,\tau})+\xi_{j,\tau}$ with the noise
+# $\xi_{j,\tau}$. When the server queries the constraint, client $j$ reports its value on a minibatch of $N_b$ rows,
+# $g_j(w_t)+\zeta_j$. The server compares the mean of the reports,
+# $\tilde G_t=\frac1n\sum_{j\in\mathcal S_t}(g_j(w_t)+\zeta_j)$, with the threshold. There is no compression.
 #
 # ```{prf:assumption} F-A5
 # :label: sto-assumption
 #
 # Besides {prf:ref}`part-assumption` (F-A1, F-A2, F-A4), we assume:
 #
-# 1. Given everything before it, $\xi_{j,\tau}$ has mean zero and
+# 1. Given the past, $\xi_{j,\tau}$ has mean zero and
 #    $\mathbb E\exp\big(\lVert\xi_{j,\tau}\rVert^2/\sigma_\xi^2\big)\le e$. The noises of different clients are
 #    independent.
 # 2. Given $w_t$ and the sample of clients, the $\zeta_j$ are independent, have mean zero, and are
@@ -71,17 +70,17 @@
 # ```{prf:proof}
 # Let $\sigma=1$.
 #
-# 1. First let $x$ be small, $x^2\le\frac{16}9$. Every real $y$ satisfies $e^y\le y+e^{9y^2/16}$ (a cell below looks at
-#    this function of one variable). Hence both left sides are at most $\mathbb Ee^{9x^2X^2/16}$. By Jensen's inequality
-#    for the power $\frac{9x^2}{16}\le1$, this expectation is at most $e^{9x^2/16}\le e^{3x^2/4}$.
-# 2. Now let $x$ be larger. Every $y$ satisfies $xy\le\frac38x^2+\frac23y^2$, so
+# 1. First let $x^2\le\frac{16}9$. Every real $y$ satisfies $e^y\le y+e^{9y^2/16}$ (checked numerically below). Hence
+#    the left sides of (a) and (b) are at most $\mathbb Ee^{9x^2X^2/16}$. By Jensen's inequality for the power
+#    $\frac{9x^2}{16}\le1$, this expectation is at most $e^{9x^2/16}\le e^{3x^2/4}$.
+# 2. Now let $x^2\ge\frac{16}9$. Every $y$ satisfies $xy\le\frac38x^2+\frac23y^2$, so
 #    $\mathbb Ee^{xX}\le e^{3x^2/8}\,\mathbb Ee^{2X^2/3}\le e^{3x^2/8+2/3}$. The claim follows, since
-#    $\frac23\le\frac38x^2$ as soon as $x^2\ge\frac{16}9$.
+#    $\frac23\le\frac38x^2$.
 # ```
 #
-# Hence a real random variable with $\mathbb Ee^{X^2/\sigma^2}\le e$ and mean zero is sub-Gaussian with the proxy
-# $\frac32\sigma^2$. F uses the proxy $\sigma^2$. For real variables $\sigma^2$ seems to be right: linear programming
-# finds the worst distribution (below), and its constant never exceeds 1. Having no proof, we use $\frac32$.
+# By (a), a real $X$ with $\mathbb Ee^{X^2/\sigma^2}\le e$ and mean zero is sub-Gaussian with the proxy
+# $\frac32\sigma^2$. F uses $\sigma^2$, which seems right: the worst distribution, computed by linear programming below,
+# has a proxy of at most $\sigma^2$. Having no proof, we use $\frac32\sigma^2$.
 
 # %% [markdown]
 # ## Drift: Lemma 3
@@ -101,7 +100,7 @@
 # ```{prf:proof}
 # We proceed in steps.
 #
-# 1. Count also the noises of clients that are not drawn: there are $NTE$ in all. By {prf:ref}`sto-moments` with
+# 1. Including those of clients that are not drawn, there are $NTE$ noises. By {prf:ref}`sto-moments` with
 #    $u=\log\frac{NTE}\delta$ and a union bound, all of them satisfy, with probability at least $1-\delta$,
 #
 #    $$
@@ -131,14 +130,13 @@
 # ```
 #
 # ```{prf:proof}
-# Order the noises of all rounds in one sequence: by round, then by client, then by local step. Given the noises before
-# it, each contributes $X=-\frac{2\eta}n\langle\xi_{j,\tau},w_t-w^*\rangle$, which has mean zero. Since
-# $\lvert X\rvert\le\frac{2\eta D}n\lVert\xi_{j,\tau}\rVert$, point 1 of {prf:ref}`sto-assumption` holds for $X$ with
-# $\frac{2\eta D}n\sigma_\xi$ in place of $\sigma_\xi$. The indicator of $\mathcal A$ is known before the noise is
-# drawn.
+# Order all noises by round, then client, then local step. Each noise contributes
+# $X=-\frac{2\eta}n\langle\xi_{j,\tau},w_t-w^*\rangle$ to the sum. Given the noises before it, $X$ has mean zero, and
+# whether $t\in\mathcal A$ is known. Since $\lvert X\rvert\le\frac{2\eta D}n\lVert\xi_{j,\tau}\rVert$, point 1 of
+# {prf:ref}`sto-assumption` holds for $X$ with $\frac{2\eta D}n\sigma_\xi$ in place of $\sigma_\xi$.
 #
-# By {prf:ref}`sto-mgf` (a) each contribution has the proxy $\kappa\frac{4\eta^2D^2}{n^2}\sigma_\xi^2$. There are $nET$
-# contributions. By Azuma's argument, as in {prf:ref}`part-lemma-4`, their sum has the proxy
+# By {prf:ref}`sto-mgf` (a) each contribution has the proxy $\kappa\frac{4\eta^2D^2}{n^2}\sigma_\xi^2$. By Azuma's
+# argument, as in {prf:ref}`part-lemma-4`, the sum of the $nET$ contributions has the proxy
 # $\kappa\frac{4\eta^2D^2ET}n\sigma_\xi^2$. It exceeds $\sqrt{2\cdot\text{proxy}\cdot\log\frac1\delta}$ with probability
 # at most $\delta$.
 # ```
@@ -146,19 +144,19 @@
 # %% [markdown]
 # ## The square: Lemma 6
 #
-# F has to bound the distance between the full mean $\nu_t=\frac1N\sum_{j,\tau}\nabla h_j(w_{j,\tau})$ and the mean that
-# the server receives, $s_t=\frac1n\sum_{j\in\mathcal S_t,\tau}(\nabla h_j(w_{j,\tau})+\xi_{j,\tau})$. This distance has
-# two parts: the sampling error $P_t=\nu_t-\bar\Delta_t$, where $\bar\Delta_t$ is $s_t$ without the noise, and the mean
-# noise $Q_t=\frac1n\sum_{j\in\mathcal S_t,\tau}\xi_{j,\tau}$. F states
+# Let $\nu_t=\frac1N\sum_{j,\tau}\nabla h_j(w_{j,\tau})$ be the mean over all clients and
+# $s_t=\frac1n\sum_{j\in\mathcal S_t,\tau}(\nabla h_j(w_{j,\tau})+\xi_{j,\tau})$ the mean that the server receives.
+# Their distance has two parts: the sampling error $P_t=\nu_t-\bar\Delta_t$, where $\bar\Delta_t$ is $s_t$ without the
+# noise, and the mean noise $Q_t$ of {prf:ref}`sto-lemma-5`. F states
 #
 # $$
 # 2\eta^2\lVert\nu_t-s_t\rVert^2\le\frac{8\eta^2E}n(EG^2+\sigma_\xi^2)\log\frac{4T}\delta\quad\text{in all rounds},
 # $$ (eq-sto-lemma6)
 #
-# and derives this from $\lVert P_t\rVert^2\le\frac{2E^2G^2}n\log\frac{4T}\delta$ and
-# $\lVert Q_t\rVert^2\le\frac{2E\sigma_\xi^2}n\log\frac{4T}\delta$. For real numbers, the first of these bounds is
-# Hoeffding's inequality, and the second is the tail of a sub-Gaussian sum with proxy $\frac{E\sigma_\xi^2}n$. But $P_t$
-# and $Q_t$ are vectors. For vectors of any dimension we can prove slightly larger bounds:
+# and derives this bound from $\lVert P_t\rVert^2\le\frac{2E^2G^2}n\log\frac{4T}\delta$ and
+# $\lVert Q_t\rVert^2\le\frac{2E\sigma_\xi^2}n\log\frac{4T}\delta$. For real numbers, the bound on $P_t$ is Hoeffding's
+# inequality, and that on $Q_t$ is the tail of a sub-Gaussian sum with proxy $\frac{E\sigma_\xi^2}n$. For vectors we can
+# prove slightly larger bounds:
 #
 # ```{prf:lemma} F Lemma 6, for vectors
 # :label: sto-lemma-6
@@ -174,13 +172,13 @@
 # We first bound $P_t$.
 #
 # 1. Let $X_j=\sum_\tau\nabla h_j(w_{j,\tau})$, so that $\lVert X_j\rVert\le EG$, and let $\bar X$ be the mean of all
-#    $X_j$. The variance of a mean is no larger without replacement than with replacement. Hence
+#    $X_j$. The variance of a mean is no larger without replacement than with. Hence
 #    $\mathbb E\lVert P_t\rVert\le\sqrt{\mathbb E\lVert P_t\rVert^2}\le\sqrt{\frac1n\cdot\frac1N\sum\lVert X_j-\bar X\rVert^2}\le\frac{EG}{\sqrt n}$.
-# 2. Reveal the clients of the sample one after the other. Suppose that one revealed client is exchanged for another.
-#    Then the possible samples before and after the exchange can be paired such that the samples of a pair differ in one
-#    client. In each pair $\lVert P_t\rVert$ differs by at most $\frac{2EG}n$, and so do the conditional expectations.
-#    These conditional expectations form a martingale with $n$ steps, each in an interval of length $\frac{2EG}n$.
-#    Hoeffding's lemma and Azuma's argument yield
+# 2. Reveal the clients of the sample one after the other. If one revealed client is exchanged for another, the possible
+#    samples before and after the exchange can be paired such that each pair differs in one client. So
+#    $\lVert P_t\rVert$ and its conditional expectation change by at most $\frac{2EG}n$. The conditional expectations
+#    therefore form a martingale with $n$ steps, each in an interval of length $\frac{2EG}n$. Hoeffding's lemma and
+#    Azuma's argument yield
 #    $\mathbb P\big(\lVert P_t\rVert>\mathbb E\lVert P_t\rVert+u\big)\le\exp\big(-\frac{2u^2}{n(2EG/n)^2}\big)=\exp\big(-\frac{nu^2}{2E^2G^2}\big)$.
 # 3. The last bound is $\frac\delta{2T}$ for $u=\frac{EG}{\sqrt n}\sqrt{2\log\frac{2T}\delta}$.
 #
@@ -192,16 +190,16 @@
 # 5. Apply this inequality to the $nE$ steps $d_k=\frac1n\xi_{j,\tau}$ of a round. By {prf:ref}`sto-mgf` (b) the last
 #    factor is at most $\exp\big(\frac34x^2\frac{\sigma_\xi^2}{n^2}\big)$, so
 #    $\mathbb E\cosh(x\lVert Q_t\rVert)\le\exp\big(\frac34x^2\frac{E\sigma_\xi^2}n\big)$.
-# 6. Use $e^{xu}\le2\cosh(xu)$ and Markov's inequality at $x=\frac{2nu}{3E\sigma_\xi^2}$. They yield
+# 6. By $e^{xu}\le2\cosh(xu)$ and Markov's inequality at $x=\frac{2nu}{3E\sigma_\xi^2}$, we have
 #    $\mathbb P(\lVert Q_t\rVert>u)\le2\exp\big(-\frac{nu^2}{3E\sigma_\xi^2}\big)$, which is $\frac\delta{2T}$ if $u$ is
 #    the second bound of {eq}`eq-sto-vectors`.
 #
-# A union bound over the $2T$ events completes the proof.
+# Take a union bound over the $2T$ events.
 # ```
 #
-# Compared with F's two inequalities, the factor of $\lVert P_t\rVert^2$ grows from $2\log\frac{4T}\delta$ to
-# $\big(1+\sqrt{2\log\frac{2T}\delta}\big)^2$, which is 1.4 to 1.6 times as large. The factor of $\lVert Q_t\rVert^2$
-# grows from 2 to 3. We found no violation of {eq}`eq-sto-lemma6`; what is missing is a proof.
+# Our bound on $\lVert P_t\rVert^2$ has $\big(1+\sqrt{2\log\frac{2T}\delta}\big)^2$ in place of F's
+# $2\log\frac{4T}\delta$ and is 1.4 to 1.6 times as large. In the bound on $\lVert Q_t\rVert^2$, 3 replaces 2. We know
+# neither a proof nor a violation of {eq}`eq-sto-lemma6`.
 
 # %% [markdown]
 # ## The query: Proposition 1 and Lemma 8
@@ -213,11 +211,11 @@
 # ```
 #
 # ```{prf:proof}
-# The error has two parts, $\tilde G_t-g(w_t)=(\hat G_t-g(w_t))+\frac1n\sum_{j\in\mathcal S_t}\zeta_j$. Given the
-# sample, the second part is a sum of $n$ independent terms, so
+# The error is $\tilde G_t-g(w_t)=(\hat G_t-g(w_t))+\frac1n\sum_{j\in\mathcal S_t}\zeta_j$. Given the sample, the
+# $\zeta_j$ are independent, so
 # $\mathbb E\exp\big(\frac xn\sum\zeta_j\big)\le\exp\big(n\cdot\frac{x^2}{2n^2}\frac{\sigma_b^2}{N_b}\big)$. This bound
-# is the same for every sample. Multiply it by $\mathbb E\exp(x(\hat G_t-g(w_t)))\le\exp(\frac{x^2\sigma^2}{2n})$, which
-# is F-A4.
+# is the same for every sample. Multiply it by the bound
+# $\mathbb E\exp(x(\hat G_t-g(w_t)))\le\exp(\frac{x^2\sigma^2}{2n})$ of F-A4.
 # ```
 #
 # ```{prf:lemma} F Lemma 8
@@ -237,7 +235,7 @@
 # ```{prf:theorem} F Theorem 9, as it can be proved
 # :label: sto-theorem
 #
-# Let {prf:ref}`sto-assumption` hold, and switch hard on $\tilde G_t$. Let
+# Let {prf:ref}`sto-assumption` hold, and let $\tilde G_t$ determine the hard switch. Let
 #
 # $$
 # \begin{aligned}
@@ -259,15 +257,15 @@
 # $f(\bar w)-f(w^*)\le b$, and $g(\bar w)\le b+2r$.
 # ```
 #
-# F has other constants:
+# F's constants are
 # $G^2\Gamma=G_{\rm eff}=3E^2G^2+E^2\sigma_\xi^2\big(1+\log\frac{7NTE}\delta\big)+\frac4n(EG^2+\sigma_\xi^2)\log\frac{28T}\delta$,
-# $4GD$ where we have $2GD$, and 2 where we have 3 under the second root. F's threshold is $b+2r$, and F claims that it
+# $4GD$ in place of $2GD$, and 2 in place of 3 under the second root. F's threshold is $b+2r$, and F claims that it
 # bounds both gaps.
 #
 # ```{prf:proof}
 # We proceed in steps.
 #
-# 1. *Expansion.* Expand as in step 1 of the proof of {prf:ref}`part-theorem-4`, with the step $s_t=\bar\Delta_t+Q_t$:
+# 1. *Expansion.* As in step 1 of the proof of {prf:ref}`part-theorem-4`, with the step $s_t=\bar\Delta_t+Q_t$:
 #
 #    $$
 #    \begin{aligned}
@@ -276,14 +274,13 @@
 #    \end{aligned}
 #    $$ (eq-sto-expand)
 #
-# 2. *Product with $\nu_t$.* The sum $\nu_t$ contains true gradients, but at local iterates that the noise has moved. On
-#    the event of {eq}`eq-sto-r` with $\frac\delta7$ for $\delta$, these iterates satisfy
+# 2. *Product with $\nu_t$.* On the event of {eq}`eq-sto-r` with $\frac\delta7$ for $\delta$, the local iterates satisfy
 #    $\lVert w_t-w_{j,\tau}\rVert\le\eta\tau(G+R)$. As in {prf:ref}`hard-lemma-direct`, the detour over $w_{j,\tau}$ and
-#    back costs $2\cdot2\eta\cdot\eta\tau(G+R)\cdot G$. Summed over $\tau$ this is
-#    $2\eta^2G(G+R)E(E-1)$. What remains of the product is $-2\eta E(h(w_t)-h(w^*))$.
-# 3. *Square.* Since $\lVert\bar\Delta_t\rVert\le EG$ for every sample, $\lVert s_t\rVert\le EG+\lVert Q_t\rVert$, and
-#    no bound on $P_t$ is needed. By steps 4 to 6 of the proof of {prf:ref}`sto-lemma-6`, now with $T$ events and
-#    $\frac\delta7$, we have $\lVert Q_t\rVert\le Q$.
+#    back costs $2\cdot2\eta\cdot\eta\tau(G+R)\cdot G$, which sums to $2\eta^2G(G+R)E(E-1)$ over $\tau$. What remains of
+#    the product is $-2\eta E(h(w_t)-h(w^*))$.
+# 3. *Square.* Since $\lVert\bar\Delta_t\rVert\le EG$ for every sample, $\lVert s_t\rVert\le EG+\lVert Q_t\rVert$. So we
+#    need no bound on $P_t$. By steps 4 to 6 of the proof of {prf:ref}`sto-lemma-6`, now with $T$ events and
+#    $\frac\delta7$, $\lVert Q_t\rVert\le Q$.
 # 4. The costs of steps 2 and 3, divided by $2\eta^2EG^2$, add up to $\Gamma$.
 # 5. *The two sums.* Sum {eq}`eq-sto-expand` over the rounds. {prf:ref}`part-lemma-4` bounds the first product in its
 #    second line, because the sample is still uniform given the noise of all clients. {prf:ref}`sto-lemma-5` bounds the
@@ -292,7 +289,7 @@
 # 6. *The query.* By {prf:ref}`sto-lemma-8` with $\frac\delta7$, the error of the query is at most $r$. Conclude as in
 #    the proof of {prf:ref}`part-theorem-4`.
 #
-# The proof uses seven events: {eq}`eq-sto-r`, Lemma 4 and Lemma 5 (twice each), $\lVert Q_t\rVert\le Q$, and Lemma 8.
+# The seven events are {eq}`eq-sto-r`, Lemma 4 and Lemma 5 (twice each), $\lVert Q_t\rVert\le Q$, and Lemma 8.
 # ```
 #
 # ```{prf:lemma} The printed $G_{\rm eff}$ is large enough
@@ -306,11 +303,11 @@
 # Since $(EG+Q)^2\le2E^2G^2+2Q^2$, the last term of $\Gamma$ is at most
 # $E+\frac{Q^2}{EG^2}=E+\frac3n\frac{\sigma_\xi^2}{G^2}\log\frac{14T}\delta$. Since
 # $\frac RG\le\frac12+\frac{R^2}{2G^2}$, the first term is at most $\frac32(E-1)+\frac{E-1}2\frac{R^2}{G^2}$. Compare
-# these bounds term by term with $3E^2$, $E^2\frac{R^2}{G^2}$ and $\frac4n\frac{\sigma_\xi^2}{G^2}\log\frac{28T}\delta$,
-# the terms of $G_{\rm eff}/G^2$.
+# these bounds with $3E^2$, $E^2\frac{R^2}{G^2}$ and $\frac4n\frac{\sigma_\xi^2}{G^2}\log\frac{28T}\delta$, the terms of
+# $G_{\rm eff}/G^2$.
 #
-# One term of $b$ is larger than in the printed threshold, by
-# $2D\sigma_\xi(\sqrt3-\sqrt2)\frac1{\sqrt{nET}}\sqrt{\log\frac7\delta}$. Another is smaller, by
+# The last term of $b$ exceeds the printed one by
+# $2D\sigma_\xi(\sqrt3-\sqrt2)\frac1{\sqrt{nET}}\sqrt{\log\frac7\delta}$. The second falls short of the printed one by
 # $2GD\frac{\sqrt2}{\sqrt{nT}}\sqrt{\log\frac7\delta}$. The excess is at most the deficit if
 # $\sigma_\xi\le\frac{\sqrt2}{\sqrt3-\sqrt2}\sqrt E\,G$.
 # ```
@@ -319,18 +316,17 @@
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **Lemma 6** uses scalar inequalities for vectors, and the proxy $\sigma_\xi^2$ where the textbook inequality has
-#   $\frac32\sigma_\xi^2$. {prf:ref}`sto-lemma-6` is what we can prove. Theorem 9 does not need it.
-# * **Lemma 5** also uses the proxy $\sigma_\xi^2$, which seems to be right for real variables (see the checks).
+# * **Lemmas 5 and 6** use the proxy $\sigma_\xi^2$ in place of the textbook's $\frac32\sigma_\xi^2$.
+# * **Lemma 6** uses scalar inequalities for vectors. We prove {prf:ref}`sto-lemma-6`, but Theorem 9 does not need it.
 # * **The promise on $g(\bar w)$** does not follow with the printed threshold: the proof yields only the threshold plus
-#   $r$. {prf:ref}`part-theorem-4` has the consistent version.
+#   $r$. {prf:ref}`part-theorem-4` states the consistent version.
 # * **Query and step** need different samples of clients ({prf:ref}`part-one-sample`), and different minibatches (point
 #   3 of {prf:ref}`sto-assumption`).
-# * **Theorem 9 has misprints.** It does not list F-A4, which {prf:ref}`sto-prop-1` needs. The $\epsilon$ closes a root
-#   in the wrong place. One equation keeps $\log\frac5\delta$, $\log\frac{10T}\delta$ and a $\Gamma$ from an earlier
-#   count of five events. F-A5 (2) has $g_i(w,\xi_i)-g(w)$ for $\zeta_i$, where $g_i(w)$ is meant. Lemma 3 has $\beta$
+# * **Theorem 9 has misprints.** It does not list F-A4, which {prf:ref}`sto-prop-1` needs. In $\epsilon$ a root ends in
+#   the wrong place. One equation keeps $\log\frac5\delta$, $\log\frac{10T}\delta$ and a $\Gamma$ from an earlier count
+#   of five events. F-A5 (2) prints $\zeta_i$ as $g_i(w,\xi_i)-g(w)$, with $g(w)$ for $g_i(w)$. Lemma 3 prints $\beta$
 #   for $\delta$ in one equation. $G_{\rm eff}$ has the unit of $G^2$; in the other theorems $\Gamma$ has no unit.
-# * **At $E=1$** there is no drift, but the printed $G_{\rm eff}$ keeps $\sigma_\xi^2(1+\log\frac{7NT}\delta)$.
+# * **At $E=1$** there is no drift, but $G_{\rm eff}$ keeps $\sigma_\xi^2(1+\log\frac{7NT}\delta)$.
 # ```
 
 # %% [markdown]
@@ -341,8 +337,8 @@
 # * Gaussian noise;
 # * a uniform vector on the sphere ("sphere");
 # * a fixed vector with a random sign ("sign");
-# * a long step with probability 0.1 and otherwise a short step the other way ("skewed");
-# * noise that is zero in all but one draw in a hundred ("rare");
+# * a long step with probability 0.1 and a short opposite step otherwise ("skewed");
+# * noise that is zero except in one draw in a hundred ("rare");
 # * noise with exponential $\lVert\xi\rVert^2$, the heaviest possible tail.
 
 # %% tags=["parameters", "remove-input"]
@@ -393,7 +389,7 @@ one = Setting(D=1.0, G=1.0, E=4, T=5, N=8, n=4, delta=0.1)
 
 # %% [markdown]
 # **Lemma 3.** All gradients are one constant unit vector. There are four local steps, 8 clients and 5 rounds, with
-# $\sigma_\xi=G=1$, $d=3$ and $\delta=0.1$. Each trial yields the largest drift sum over its rounds and clients.
+# $\sigma_\xi=G=1$, $d=3$ and $\delta=0.1$. Each trial records its largest drift sum.
 
 
 # %% tags=["remove-input"]
@@ -418,9 +414,9 @@ _ = check(
 )
 
 # %% [markdown]
-# **The smallest proxy.** We compute the smallest possible proxy of a real variable $X$ with $\mathbb Ee^{X^2}\le e$ and
-# mean zero. For a length $R\ge0$ we compute the smallest constant $\frac2{x^2}\log\mathbb E[e^{xR}-xR]$ in Pinelis'
-# inequality. For each $x$, linear programming finds the worst distribution on a grid.
+# **The smallest proxy.** For a real variable $X$ with $\mathbb Ee^{X^2}\le e$ and mean zero, we compute the smallest
+# possible proxy. For a length $R\ge0$, we compute the smallest constant $\frac2{x^2}\log\mathbb E[e^{xR}-xR]$ in
+# Pinelis' inequality. For each $x$, linear programming finds the worst distribution on a grid.
 
 # %% tags=["remove-input"]
 scan = np.array([0.1, 0.2, 0.3, 0.5, 0.65, 0.8, 1.0, 1.3, 1.6, 2.0, 2.5, 3.0, 4.0, 5.0])
@@ -456,8 +452,8 @@ plot.show(
 )
 
 # %% [markdown]
-# **Lemma 5.** We compare the sum of $nET=80$ inner products with a unit vector ($\eta=D=1$, $n=4$, each product scaled
-# by $\frac2n$) with the bound for $\kappa=1$.
+# **Lemma 5.** We take the inner products of $nET=80$ noises with a unit vector ($\eta=D=1$, $n=4$), scale each by
+# $\frac2n$, and compare their sum with the bound for $\kappa=1$.
 
 # %% tags=["remove-input"]
 walks = {f: 0.5 * noise(f, (5 * trials, 80), 1, rng).sum((1, 2)) for f in FAMILIES}
@@ -474,9 +470,9 @@ _ = check(
 
 # %% [markdown]
 # **Lemma 6.** In each of five rounds, four of 40 clients take part; their sums $X_j$ have norm $EG$. In "line"
-# (dimension 1), half of the clients have $+EG$ and half $-EG$. In "round" (dimension 10), the directions are random.
-# Each family of noise is added. The number in brackets is the 90 % quantile of the largest $2\lVert\nu_t-s_t\rVert^2$
-# of five rounds, divided by F's bound.
+# (dimension 1), half of the clients have $+EG$, half $-EG$. In "round" (dimension 10), the directions are random. We
+# add each family of noise. The number in brackets is the 90 % quantile of the largest $2\lVert\nu_t-s_t\rVert^2$ of
+# five rounds, divided by F's bound.
 
 # %% tags=["remove-input"]
 line = 4 * torch.tensor([1.0, -1.0], dtype=torch.float64).repeat(20)[:, None]
@@ -503,9 +499,9 @@ _ = check(
 )
 
 # %% [markdown]
-# **Proposition 1** is checked exactly. The values of 7 clients with 5 rows each are random; all samples of 3 clients
-# and all batches of 2 rows are listed. $\sigma$ is half the range of the clients' means, and $\sigma_b$ is half the
-# largest range of the rows of a client. We compute the ratio of $\log\mathbb Ee^{x(\tilde G-g)}$ to
+# **Proposition 1.** For random values of 7 clients with 5 rows each, we list all samples of 3 clients and all batches
+# of 2 rows. Half the range of the clients' means is $\sigma$, and half the largest range of a client's rows is
+# $\sigma_b$. We compute the ratio of $\log\mathbb Ee^{x(\tilde G-g)}$ to
 # $\frac{x^2}2\cdot\frac1n(\sigma^2+\frac{\sigma_b^2}{N_b})$.
 
 # %% tags=["remove-input"]
@@ -543,14 +539,14 @@ check(f"the error is within the bound in at least 90 % of {few} trials", within[
 _ = check("it is within half of the bound in fewer than 90 %", within[0.5] < 0.9)
 
 # %% [markdown]
-# **Theorem 9 on a stochastic problem.** The problem `boxed_norms` has 8 clients of 40 rows; 4 clients take part in a
-# round, and a second sample answers the query. Gradients and values come from minibatches of 32 rows, drawn with
-# replacement. All constants are known: $G=1$, $D=\sqrt3$, $\sigma=\sigma_b=0.01$.
+# **Theorem 9 on a stochastic problem.** The problem `boxed_norms` has 8 clients with 40 rows each. In a round, 4
+# clients make the step and a second sample answers the query. Minibatches have 32 rows, drawn with replacement. The
+# constants are $G=1$, $D=\sqrt3$, $\sigma=\sigma_b=0.01$.
 #
-# The gradient of a row is a unit vector, so its noise is not longer than 2. By Pinelis' inequality, the mean of 32 such
+# The gradient of a row is a unit vector, so its noise has norm at most 2. By Pinelis' inequality, the mean of 32 such
 # noises satisfies F-A5 (1) with $\sigma_\xi=2\sqrt{\frac{2(e+1)}{32(e-1)}}$ (`papers.fedsgm.noise.batch_noise`). We
-# first check this assumption at the start and at the solution of every instance, then the theorem as printed,
-# corrected, and with our constants.
+# first check this assumption at the start and the solution of every instance, then the theorem as printed, corrected,
+# and with our constants.
 
 # %% tags=["remove-input"]
 instance = cache(lambda s: boxed_norms(s, rows=40))

@@ -13,13 +13,12 @@
 # %% [markdown]
 # # Weakly convex objectives
 #
-# Theorem 10 of {cite}`fedsgm2025` (F below) does not require convex objectives: every $f_j$ need only be weakly convex.
-# The method then approaches a stationary point of the constrained problem instead of a minimizer. This note proves the
-# theorem with all constants, shows that two of its conditions are stricter than necessary, and checks every step on
-# random instances.
+# In Theorem 10 of {cite}`fedsgm2025` (F below) the objectives $f_j$ need only be weakly convex. The method then
+# approaches a stationary point of the constrained problem instead of a minimizer. This note proves the theorem with all
+# constants and shows that two of its conditions are stricter than necessary.
 #
-# The notation is that of the note on hard switching. There are $N$ clients, of whom $n$ take part (the papers write $n$
-# and $m$), $E$ local steps and $T$ rounds; $B(\Gamma)$ and $\eta(\Gamma)$ are as in {eq}`eq-hard-b`.
+# The notation is that of the note on hard switching: $n$ of $N$ clients ($m$ of $n$ in the papers) take part in each of
+# $T$ rounds with $E$ local steps, and {eq}`eq-hard-b` defines $B(\Gamma)$ and $\eta(\Gamma)$.
 
 # %% [markdown]
 # ## Setting
@@ -49,8 +48,8 @@
 #
 # The minimized function is $(\hat\rho-\rho)$-strongly convex, so $\hat w(w)$ is unique. We call it the *prox point* of
 # $w$. A point $w$ equals its prox point exactly if $w$ satisfies the first-order conditions of the constrained problem,
-# so the distance $\lVert w-\hat w(w)\rVert$ measures stationarity. We write $\hat w_t=\hat w(w_t)$ and
-# $d_t=\lVert w_t-\hat w_t\rVert$. The multiplier of $g(y)\le0$ at $\hat w_t$ is $\hat\lambda_t\ge0$.
+# so $\lVert w-\hat w(w)\rVert$ measures stationarity. We write $\hat w_t=\hat w(w_t)$, $d_t=\lVert w_t-\hat w_t\rVert$,
+# and $\hat\lambda_t\ge0$ for the multiplier of $g(y)\le0$ at $\hat w_t$.
 #
 # ```{prf:theorem} F Theorem 10, as its proof shows it
 # :label: weak-theorem
@@ -75,7 +74,7 @@
 # where $\Lambda$ is the bound on the multipliers in {prf:ref}`weak-lemma-10`.
 # ```
 #
-# The [box](#weak-differences) below lists the differences from the printed theorem.
+#
 
 # %% [markdown]
 # ## The multiplier is bounded
@@ -96,10 +95,9 @@
 # ```{prf:proof}
 # Let $\hat y=\hat w(w)$.
 #
-# 1. Because of the Slater point, the optimality conditions of {eq}`eq-weak-prox` hold: there are a multiplier
-#    $\hat\lambda\ge0$ with $\hat\lambda g(\hat y)=0$, subgradients $s\in\partial f(\hat y)$ and
-#    $s'\in\partial g(\hat y)$, and a vector $u$ in the normal cone of $\mathcal X$ at $\hat y$ with
-#    $s+\hat\rho(\hat y-w)+\hat\lambda s'+u=0$.
+# 1. Because of the Slater point, the optimality conditions of {eq}`eq-weak-prox` hold: there are $\hat\lambda\ge0$ with
+#    $\hat\lambda g(\hat y)=0$, subgradients $s\in\partial f(\hat y)$ and $s'\in\partial g(\hat y)$, and a vector $u$ in
+#    the normal cone of $\mathcal X$ at $\hat y$ with $s+\hat\rho(\hat y-w)+\hat\lambda s'+u=0$.
 # 2. Take the inner product of this equation with $w_{\rm feas}-\hat y$. By convexity of $g$,
 #    $\hat\lambda\langle s',w_{\rm feas}-\hat y\rangle\le\hat\lambda\big(g(w_{\rm feas})-g(\hat y)\big)=\hat\lambda g(w_{\rm feas})$.
 #    By definition of the normal cone, $\langle u,w_{\rm feas}-\hat y\rangle\le0$. Hence
@@ -108,8 +106,8 @@
 #    \hat\lambda\,\big(-g(w_{\rm feas})\big)\le\langle s,w_{\rm feas}-\hat y\rangle+\hat\rho\,\langle\hat y-w,w_{\rm feas}-\hat y\rangle .
 #    $$ (eq-weak-kkt)
 #
-# 3. The first inner product on the right is at most $GD$ and the second at most $D\cdot D$. Divide by
-#    $-g(w_{\rm feas})$ to obtain $\hat\lambda\le\Lambda$.
+# 3. By the Cauchy-Schwarz inequality the first inner product on the right is at most $GD$ and the second at most $D^2$.
+#    Divide by $-g(w_{\rm feas})$ to obtain $\hat\lambda\le\Lambda$.
 # 4. The two vectors in the second inner product add up to $w_{\rm feas}-w$. By
 #    $\langle u,v\rangle\le\frac14\lVert u+v\rVert^2$ this product is even at most $\frac14D^2$, which yields
 #    $\Lambda_{1/4}$.
@@ -118,9 +116,9 @@
 # %% [markdown]
 # ## One round
 #
-# Let $\zeta_t=\frac1N\sum_j\sum_{\tau<E}\nu_{j,\tau}$ be the mean over all clients of the summed directions that they
-# would take from $w_t$. Let $\Delta_t$ be the mean over the participants, so that
-# $w_{t+1}=\Pi_{\mathcal X}(w_t-\eta\Delta_t)$.
+# Each client sums the directions $\nu_{j,\tau}$ of its local steps from $w_t$. Let
+# $\zeta_t=\frac1N\sum_j\sum_{\tau<E}\nu_{j,\tau}$ be the mean of these sums over all clients and $\Delta_t$ the mean
+# over the participants, so that $w_{t+1}=\Pi_{\mathcal X}(w_t-\eta\Delta_t)$.
 #
 # ```{prf:lemma} F Lemma 11
 # :label: weak-lemma-11
@@ -161,8 +159,8 @@
 #
 # ```{prf:proof}
 # The Lagrangian $L(y)=f(y)+\frac{\hat\rho}2\lVert y-w_t\rVert^2+\hat\lambda_tg(y)$ is $(\hat\rho-\rho)$-strongly
-# convex, and $\hat w_t$ minimizes it over $\mathcal X$. Hence $L(w_t)\ge L(\hat w_t)+\frac{\hat\rho-\rho}2d_t^2$. The
-# prox term is zero in $L(w_t)$ and $\frac{\hat\rho}2d_t^2$ in $L(\hat w_t)$. Insert both, and
+# convex, and $\hat w_t$ minimizes it over $\mathcal X$. Hence $L(w_t)\ge L(\hat w_t)+\frac{\hat\rho-\rho}2d_t^2$.
+# Insert the prox terms, zero in $L(w_t)$ and $\frac{\hat\rho}2d_t^2$ in $L(\hat w_t)$, and
 # $\hat\lambda_tg(\hat w_t)=0$.
 # ```
 
@@ -196,16 +194,16 @@
 #    \end{aligned}
 #    $$ (eq-weak-potential)
 #
-# 2. *Square term.* Since $\lVert\Delta_t\rVert\le EG$, the last term divided by $\hat\rho$ is at most
-#    $\frac12\eta^2E^2G^2$.
+# 2. *Square term.* Since $\lVert\Delta_t\rVert\le EG$, the last term of {eq}`eq-weak-potential` divided by $\hat\rho$
+#    is at most $\frac12\eta^2E^2G^2$.
 # 3. *Cross term.* Write $\Delta_t=\zeta_t-(\zeta_t-\Delta_t)$ and apply {prf:ref}`weak-lemma-11` with $\alpha=\eta$ to
-#    the part with $\zeta_t$. Insert the drift bound $\frac13\eta^2E^3G^2$ of {prf:ref}`hard-lemma-2`. The first two
-#    terms of the lemma then contribute at most $\big(1+\frac{3\eta\rho}2\big)\frac13\eta^2E^3G^2+\eta^2EG^2$; in the
-#    rounds of $\mathcal B$ the term with $\rho$ is missing.
-# 4. *Gain.* In the rounds of $\mathcal A$, {prf:ref}`weak-lemma-lagrangian` bounds the remaining terms:
+#    the part with $\zeta_t$. Insert the drift bound $\frac13\eta^2E^3G^2$ of {prf:ref}`hard-lemma-2`. Then the first
+#    two terms of {eq}`eq-weak-lemma11` contribute at most
+#    $\big(1+\frac{3\eta\rho}2\big)\frac13\eta^2E^3G^2+\eta^2EG^2$.
+# 4. *Gain.* In $\mathcal A$, {prf:ref}`weak-lemma-lagrangian` bounds the remaining terms of {eq}`eq-weak-lemma11`:
 #    $\eta E\big(f(\hat w_t)-f(w_t)+\rho\,d_t^2\big)\le\eta E\big[\hat\lambda_tg(w_t)-(\hat\rho-\frac32\rho)d_t^2\big]$.
-#    In the rounds of $\mathcal B$, $\eta E(g(\hat w_t)-g(w_t))\le-\eta E\,g(w_t)$, because $\hat w_t$ is feasible.
-# 5. *Sum and divide by $\hat\rho\,\eta ET$.* The potential telescopes. By
+#    In $\mathcal B$, $\eta E(g(\hat w_t)-g(w_t))\le-\eta E\,g(w_t)$, because $\hat w_t$ is feasible.
+# 5. *Sum {eq}`eq-weak-potential` and divide by $\hat\rho\,\eta ET$.* The potential telescopes. By
 #    $\varphi(w_0)\le f(\hat w_T)+\frac{\hat\rho}2\lVert\hat w_T-w_0\rVert^2\le\varphi(w_T)+\frac{\hat\rho}2D^2$ it
 #    contributes at most $\frac{D^2}{2\eta ET}$. Steps 2 and 3 contribute $\eta G^2\big(\frac E2+\frac{E^2}3+1\big)$ and
 #    $\frac12\eta^2\rho E^2G^2$.
@@ -222,32 +220,24 @@
 # ```
 #
 # ```{prf:proof}
-# Steps 1 and 2 concern $\mathcal A$ and $\mathcal B$, step 3 concerns $\hat G$.
-#
-# 1. Consider one summand, given the past and the choice between objective and constraint. It is the mean of $N$ numbers
-#    $\langle\sum_\tau\nu_{j,\tau},w_t-\hat w_t\rangle\in[-EGD,EGD]$ minus the mean of $n$ of them, drawn without
-#    replacement. It has mean zero and, by Hoeffding's inequality, is sub-Gaussian with variance proxy
-#    $\frac{(2EGD)^2}{4n}=\frac{E^2G^2D^2}n$.
-# 2. By the argument of Azuma's inequality, a sum of at most $T$ such terms exceeds
-#    $EGD\sqrt{\frac{2T}n\log\frac4\delta}$ with probability at most $\frac\delta4$. Division by $ET$ yields half of the
-#    bound in the lemma.
-# 3. A $\frac{\sigma^2}n$-sub-Gaussian number exceeds $\sigma\sqrt{\frac2n\log\frac{8T}\delta}$ in absolute value with
-#    probability at most $2\cdot\frac\delta{8T}$. Apply the union bound to the $T$ rounds.
+# The proof of {prf:ref}`part-lemma-4` uses two properties of $w^*$: $\lVert w_t-w^*\rVert\le D$, and $w^*$ does not
+# depend on the sample. The point $\hat w_t$ has both. With $\frac\delta4$ for $\delta$, the proof bounds the sums over
+# $\mathcal A$ and $\mathcal B$ by $EGD\sqrt{\frac{2T}n\log\frac4\delta}$. Division by $ET$ yields half of the bound
+# above. The third event is {prf:ref}`part-lemma-7` with $\frac\delta4$ for $\delta$.
 # ```
 #
 # ```{prf:proof}
 # *We prove {prf:ref}`weak-theorem`.* Let the three events of {prf:ref}`weak-lemma-sampling` hold.
 #
-# 1. *Constants.* At $\eta=\eta(\Gamma)$ we have $\frac{D^2}{2\eta ET}+\eta G^2\Gamma=B(\Gamma)=\sqrt{4D^2G^2E/T}$, and
+# 1. *Constants.* At $\eta=\eta(\Gamma)$, $\frac{D^2}{2\eta ET}+\eta G^2\Gamma=B(\Gamma)=\sqrt{4D^2G^2E/T}$, and
 #    $\Gamma_0\le\Gamma$. With $\Gamma=2E^2$ also
 #    $\frac12\eta^2\rho E^2G^2=\frac{D^2\rho E}{4T\Gamma}=\frac{D^2\rho}{8ET}$. The right side of {eq}`eq-weak-regret`
 #    is therefore at most $B_w$.
-# 2. *Constraint.* Good rounds have $g(w_t)\le\epsilon_1+s=\epsilon$, which proves the bound on $g$. All other rounds
-#    have $g(w_t)>\epsilon_1-s=B_w$.
-# 3. *$\mathcal A$ is not empty.* Otherwise the left side of {eq}`eq-weak-regret` would exceed $B_w$.
-# 4. *Stationarity.* In the rounds of $\mathcal A$ we have $\hat\lambda_tg(w_t)\le\Lambda\epsilon$ by
-#    {prf:ref}`weak-lemma-10`; if $g(w_t)<0$, the left side is not positive. Insert this bound and that of step 2 into
-#    {eq}`eq-weak-regret`:
+# 2. *Constraint.* By the third event, $g(w_t)\le\epsilon_1+s=\epsilon$ in good rounds, which proves the bound on $g$,
+#    and $g(w_t)>\epsilon_1-s=B_w$ in all other rounds.
+# 3. *$\mathcal A$ is not empty.* Otherwise, by step 2, the left side of {eq}`eq-weak-regret` would exceed $B_w$.
+# 4. *Stationarity.* In $\mathcal A$, $\hat\lambda_tg(w_t)\le\Lambda\epsilon$ by {prf:ref}`weak-lemma-10` and step 2.
+#    Insert this and the bound of step 2 into {eq}`eq-weak-regret`:
 #
 #    $$
 #    \begin{aligned}
@@ -256,25 +246,16 @@
 #    \end{aligned}
 #    $$ (eq-weak-end)
 #
-# 5. Divide by $\lvert\mathcal A\rvert\,(\hat\rho-\frac32\rho)$. The mean of $d_t$ is at most the root of the mean of
-#    $d_t^2$.
+# 5. Divide by $\lvert\mathcal A\rvert\,(\hat\rho-\frac32\rho)$ and use that the mean of $d_t$ is at most the root of
+#    the mean of $d_t^2$.
 # ```
-#
-# The terms of $\epsilon$ come from these sources:
-#
-# | Term of $\epsilon$ | Source |
-# | --- | --- |
-# | $\sqrt{4D^2G^2E/T}$ | $B(2E^2)$, as for convex $f$, with $\frac{\hat\rho}2D^2$ of the potential in place of $\lVert w_0-w^*\rVert^2$ |
-# | $\frac{D^2\rho}{8ET}$ | drift times curvature, $\frac{3\eta\rho}2\cdot\frac13\eta^2E^3G^2$ (step 3 of the proof of {prf:ref}`weak-lemma-regret`), at $\eta^2=\frac{D^2}{4G^2E^3T}$ |
-# | $\frac{4GD}{\sqrt{nT}}\sqrt{2\log\frac4\delta}$ | clients sampled for the update, in the rounds of $\mathcal A$ and of $\mathcal B$ |
-# | $2s$ | clients sampled for the switch: $s$ is part of the threshold, and a second $s$ comes from $g(w_t)\le\hat G(w_t)+s$ |
 
 # %% [markdown]
 # ## Any $\hat\rho>\rho$ will do (ours)
 #
-# F assumes $\hat\rho>2\rho$, but its proof needs only $\hat\rho>\frac32\rho$. Even this condition comes only from the
-# inequality $\lVert u+v\rVert^2\le2\lVert u\rVert^2+2\lVert v\rVert^2$ in step 2 of the proof of
-# {prf:ref}`weak-lemma-11`. Without it any $\hat\rho>\rho$ suffices, at the same rate.
+# F assumes $\hat\rho>2\rho$, but its proof needs only $\hat\rho>\frac32\rho$. This condition comes from the inequality
+# $\lVert u+v\rVert^2\le2\lVert u\rVert^2+2\lVert v\rVert^2$ in step 2 of the proof of {prf:ref}`weak-lemma-11`. Without
+# this inequality any $\hat\rho>\rho$ suffices, at the same rate.
 #
 # ```{prf:lemma} Regret for every $\hat\rho>\rho$
 # :label: weak-lemma-direct
@@ -288,11 +269,10 @@
 # ```
 #
 # ```{prf:proof}
-# Let $r=\lVert w_t-w_{j,\tau}\rVert\le\eta\tau G$. We avoid Young's inequality.
+# Let $r=\lVert w_t-w_{j,\tau}\rVert\le\eta\tau G$.
 #
 # 1. As in {prf:ref}`hard-lemma-direct`, $-\eta\langle\nu_{j,\tau},w_t-w_{j,\tau}\rangle\le\eta Gr$ and
-#    $\eta(f_j(w_t)-f_j(w_{j,\tau}))\le\eta Gr$. Summed over $\tau$, both together are at most
-#    $2\eta^2G^2\frac{E(E-1)}2$.
+#    $\eta(f_j(w_t)-f_j(w_{j,\tau}))\le\eta Gr$. Summed over $\tau$, their sum is at most $2\eta^2G^2\frac{E(E-1)}2$.
 # 2. Because $d_t\le D$, we have
 #    $\frac{\eta\rho}2\lVert\hat w_t-w_{j,\tau}\rVert^2\le\frac{\eta\rho}2(d_t+r)^2\le\frac{\eta\rho}2d_t^2+\eta\rho Dr+\frac{\eta\rho}2r^2$.
 #    Summed over $\tau$, the three terms are $\frac{\eta\rho}2E\,d_t^2$, at most $\eta^2\rho DG\frac{E(E-1)}2$, and at
@@ -303,24 +283,23 @@
 #    $\eta G^2\big(\frac E2+E-1+\frac{(E-1)\rho D}{2G}\big)+\frac16\eta^2\rho E^2G^2$.
 # ```
 #
-# For $E=1$ we have $\Gamma_w=\frac12$, so the threshold is that of the centralized method with convex $f$.
+# For $E=1$ we have $\Gamma_w=\frac12$, so the threshold is that of the centralized method for convex $f$.
 
 # %% [markdown]
 # (weak-differences)=
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **Threshold and accuracy.** F prints one $\epsilon$, which contains $2s(1+\Lambda)$, uses it as the threshold, and
-#   claims that the mean of $g$ is at most $\epsilon$. With this threshold the proof yields only $\epsilon+s$, and the
-#   last term in the proof has the factor 1, not 2. In {prf:ref}`weak-theorem` threshold and accuracy differ by $s$.
+# * **Threshold and accuracy.** F uses one $\epsilon$, which contains $2s(1+\Lambda)$, as the threshold and as the bound
+#   on the mean of $g$. With this threshold the proof yields only $\epsilon+s$. In the proof, the last term of
+#   $\epsilon$ has the factor 1, not 2. In {prf:ref}`weak-theorem` threshold and accuracy differ by $s$.
 # * **The factor $1+\Lambda$ on $s$** is not needed. It matters because $s$ does not fall with $T$: with $\Lambda=16$
-#   the part of $\epsilon$ that remains for large $T$ is 17 times too large.
-# * **The condition $\hat\rho>2\rho$** is stricter than necessary: $\hat\rho>\rho$ is enough
-#   ({prf:ref}`weak-lemma-direct`).
+#   the limit of $\epsilon$ for large $T$ is 17 times too large.
+# * **The condition $\hat\rho>2\rho$** can be weakened to $\hat\rho>\rho$ ({prf:ref}`weak-lemma-direct`).
 # * **Lemma 10** mentions a constant $M$, which is $G$. Its term $\hat\rho D^2$ may be divided by 4, but by no larger
 #   number (checked below).
-# * **Lemma 4** is loose by a factor of two, and one event for all rounds could replace its two.
-# * **Local iterates** are not projected, so the functions must be $G$-Lipschitz outside $\mathcal X$ as well.
+# * **Lemma 4** is loose by a factor of two, and one event for all rounds could replace its two events.
+# * **Local iterates** are not projected, so the functions must be $G$-Lipschitz also outside $\mathcal X$.
 # ```
 
 # %% [markdown]
@@ -329,10 +308,9 @@
 # The instances are clipped distances in the plane, restricted to the unit ball
 # (`papers.fedsgm.problems.weakly_convex`). The objectives are $f_j(w)=\phi(\lVert w-a_j\rVert)$ with
 # $\phi(r)=r-\frac{r^2}{2\theta}$ for $r\le\theta$ and $\phi(r)=\frac\theta2$ for larger $r$. The constraints are
-# $g_j(w)=\lVert w-b_j\rVert-c$. All these functions are 1-Lipschitz on the whole plane. The weak convexity is
-# $\rho=1/\theta=\frac12$ (no smaller number is valid), the diameter is $D=2$, and $w_{\rm feas}$ is the mean of the
-# $b_j$. We solve the prox problem by sequential quadratic programming and certify every solution by the residual of its
-# optimality conditions.
+# $g_j(w)=\lVert w-b_j\rVert-c$. All are 1-Lipschitz on the plane. The smallest valid $\rho$ is $1/\theta=\frac12$, the
+# diameter is $D=2$, and $w_{\rm feas}$ is the mean of the $b_j$. We solve the prox problem by sequential quadratic
+# programming and certify every solution by the residual of its optimality conditions.
 
 # %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer and shorter runs
@@ -392,8 +370,8 @@ check(f"multiplier <= Lambda in all {total}", 0 < printed <= 1)
 _ = check(f"multiplier <= Lambda with rho_hat D^2 / 4 in all {total}", printed < quarter <= 1)
 
 # %% [markdown]
-# The factor $\frac14$ cannot be improved. On the segment $[-1,1]$ with a flat objective, $w=1$, and a constraint that
-# cuts the segment in the middle, both the multiplier and $\frac14\hat\rho D^2$ are $\hat\rho$.
+# The factor $\frac14$ cannot be improved: on the segment $[-1,1]$ with a flat objective, $w=1$, and a constraint that
+# cuts the segment in half, the multiplier is $\hat\rho=\frac14\hat\rho D^2$.
 
 # %% tags=["remove-input"]
 one = torch.ones(1, 1).double()
@@ -409,7 +387,7 @@ _ = check("it comes within 1 % of the bound at rho_hat = 500, and grows", 0.99 <
 
 # %% [markdown]
 # **Lemma 11 and the gain of a good round.** We compare both sides of the two inequalities at the same points, for Lemma
-# 11 with $E\in\{1,2,5\}$ and two step sizes. Without their terms with $\rho$, both inequalities must fail somewhere.
+# 11 with $E\in\{1,2,5\}$ and two step sizes.
 
 # %% tags=["remove-input"]
 cases = list(product(seeds, range(10), (1, 2, 5), (0.01, 0.1)))
@@ -433,10 +411,8 @@ check(f"gain of a good round on {held} of {total} prox problems", held == total)
 _ = check("    with rho_hat in the place of rho_hat - rho / 2 it fails on some", (gained < too_much - 1e-7).any())
 
 # %% [markdown]
-# **Regret.** We check {eq}`eq-weak-regret` along runs with all clients ($\zeta_t=\Delta_t$) and solve the prox problem
-# in every round. In the output, `proved` stands for
-# {prf:ref}`weak-lemma-regret` with $\Gamma_0$ and `direct` for {prf:ref}`weak-lemma-direct`. F does not cover
-# $\hat\rho=1.2\rho$.
+# **Regret.** We check {eq}`eq-weak-regret` along runs with all clients ($\zeta_t=\Delta_t$). In the output, `proved`
+# denotes {prf:ref}`weak-lemma-regret` and `direct` {prf:ref}`weak-lemma-direct`. F does not cover $\hat\rho=1.2\rho$.
 
 # %% tags=["remove-input"]
 horizon = {"quick": 40, "full": 150}[profile]
@@ -478,7 +454,7 @@ for (E, r), pair in ratios.items():
 
 # %% [markdown]
 # **The term $\frac{D^2\rho}{8ET}$.** We check the last equation of step 1 in the proof of {prf:ref}`weak-theorem` at
-# random values of its symbols.
+# random values.
 
 # %% tags=["remove-input", "nbval-check-output"]
 letters = np.random.default_rng(seed).uniform(0.1, 10, (100, 3))
@@ -490,9 +466,9 @@ _ = check("eta^2 rho E^2 G^2 / 2 = D^2 rho / (8 E T) at Gamma = 2 E^2, 100 draws
 
 # %% [markdown]
 # **Theorem 10.** Five of ten clients make the update, and a second sample of five reports the constraint. In the first
-# case all $g_j$ are equal, so $\sigma=0$, and the printed theorem and ours have the same threshold. In the second case
-# the clients differ, so $\sigma>0$; we run it with F's threshold and with $\epsilon_1$ of {prf:ref}`weak-theorem`. The
-# mean of $d_t$ is taken over some 50 evenly spaced good rounds per seed, the mean of $g$ over all good rounds.
+# case all $g_j$ are equal, so $\sigma=0$, and the printed threshold equals ours. In the second case $\sigma>0$, and we
+# use F's threshold and $\epsilon_1$ of {prf:ref}`weak-theorem`. We average $d_t$ over some 50 evenly spaced good rounds
+# per seed, and $g$ over all good rounds.
 
 # %% tags=["remove-input"]
 rho_hat, n, E, spread = 3 * rho, 5, 1, 0.01
@@ -537,9 +513,8 @@ check("our accuracy is below the printed one when sigma > 0", results["sigma > 0
 _ = check("    and so is the distance to the prox points", results["sigma > 0, ours"][0].mean() < results["sigma > 0, printed"][0].mean())
 
 # %% [markdown]
-# The next output lists the numbers behind these checks. The bound on the distance says nothing unless it is below the
-# diameter $D=2$ of the ball. It falls below $D$ from the number of rounds in the last line on. With the printed
-# threshold and $\sigma>0$ no round works on the constraint.
+# In the next output, the bound on the distance is informative only below the diameter $D=2$ of the ball. The last line
+# states from which $T$ on it is below $D$. With the printed threshold and $\sigma>0$ no round uses the constraint.
 
 # %% tags=["remove-input"]
 print("                     mean distance  its bound  mean of g  its bound  share of other rounds")
@@ -558,9 +533,8 @@ print(f"Lambda = {Lambda:.1f}, sigma = {sigma:.3f}; bound below D from T = {firs
 # %% [markdown]
 # ## A run
 #
-# The left panel shows one instance: the ball $\mathcal X$ with the level lines of the weakly convex $f$, the circle
-# $g=0$, and the path of $w_t$ for the threshold of the theorem. The right panel shows the distance to the prox point
-# and $g$ along the path, for every instance with $\sigma=0$.
+# The left panel shows the level lines of the weakly convex $f$ in the ball $\mathcal X$ and the path of $w_t$ for the
+# threshold of {prf:ref}`weak-theorem`. The right panel shows $d_t$ and $g(w_t)$ for all instances with $\sigma=0$.
 
 # %% tags=["remove-input"]
 s, trace = runs[0], traces["sigma = 0, printed"]
@@ -607,4 +581,4 @@ plot.show(
 )
 
 # %% [markdown]
-# The cells that make these checks are in {download}`note_weakly_convex.py <src/note_weakly_convex.py>`.
+# The checks are in {download}`note_weakly_convex.py <src/note_weakly_convex.py>`.
