@@ -15,16 +15,16 @@
 #
 # **Result.** On MNIST the attack recovers the picture from the answer of an $\ell_2$ oracle as well as from the
 # gradient ({result}`fw_leakage/mnist_mlp_l2.psnr:.0f` and {result}`fw_leakage/mnist_mlp_gradient.psnr:.0f` dB), but not
-# from the answer of an $\ell_1$ oracle ({result}`fw_leakage/mnist_mlp_l1.psnr:.1f` dB). Our seeds do not decide whether
-# an $\ell_2$ answer protects better than the gradient. With a ball for each tensor, as in the authors' code, the search
-# is somewhat harder.
+# from the answer of an $\ell_1$ oracle ({result}`fw_leakage/mnist_mlp_l1.psnr:.1f` dB). With a ball for each tensor, as
+# in the authors' code, the search is somewhat harder than with the gradient; with one ball, as in the text, this is
+# undecided.
 #
-# A client of FedFW {cite}`dadras2024fedfw` sends not its gradient but the answer of a linear minimization oracle. From
-# its Figure 1 the paper concludes that this protects the client's data. The attack, *deep leakage from gradients*
-# {cite}`zhu2019dlg`, searches for a picture and a label whose gradient is the one that was sent. According to the
-# paper, the attack recovers the picture best from gradients, less well from answers of the $\ell_2$ oracle, and least
-# from answers of the $\ell_1$ oracle. The measure is the peak signal-to-noise ratio (PSNR), $10\log_{10}(1/\text{mean
-# square error})$ in decibels for pixels between 0 and 1.
+# A client of FedFW {cite}`dadras2024fedfw` sends not its gradient but the answer of a linear minimization oracle.
+# According to Figure 1 of the paper, this protects the client's data. The attack, *deep leakage from gradients*
+# {cite}`zhu2019dlg`, searches for a picture and a label whose message is the one that was sent. In the paper, the
+# attack recovers the picture best from gradients, less well from answers of the $\ell_2$ oracle, and least from answers
+# of the $\ell_1$ oracle. The measure is the peak signal-to-noise ratio (PSNR), $10\log_{10}(1/\text{mean square
+# error})$ for pixels between 0 and 1.
 #
 # Does this order hold? Does it reflect the *information* in a message, or only how hard the search is? The answer of
 # the $\ell_2$ oracle is $-r\,g/\lVert g\rVert$: the negative gradient $g$, rescaled to the radius $r$ of the ball.
@@ -80,8 +80,8 @@ where = places(traces)
 
 # %% [markdown]
 # Every seed has its own picture, random network and random start of the search, which all attacks share. The *mlp* has
-# one hidden layer of sigmoids. The *LeNet* has three convolutions with sigmoids and no pooling, as in
-# {cite:t}`zhu2019dlg`. We compare five attacks:
+# one hidden layer of sigmoids; the *LeNet* has three convolutions with sigmoids and no pooling, as in
+# {cite:t}`zhu2019dlg`. There are five attacks:
 #
 # * The attack on the **gradient** knows the gradient itself.
 # * The attack on the **$\ell_2$ oracle** has one ball for all parameters together, as in the paper's algorithm.
@@ -163,10 +163,8 @@ _ = check("ratios of entries of this answer are the picture", torch.allclose(row
 # | --- | --- |
 # | The paper uses two pictures of CIFAR-100. | Each seed has a random test picture of MNIST or CIFAR-10; of CIFAR-10, the middle 16 x 16 pixels. |
 # | The paper runs $10^5$ iterations. | We run as many steps of L-BFGS as the parameters say, up to 20 iterations each. |
-# | The paper does not state network, optimizer and radius. | We use an mlp and a LeNet, L-BFGS in double precision, and the radius 10. |
-# | The paper does not state whether one ball or one for each tensor is used. | We try both. |
-# | The paper does not state how it attacks an oracle without derivatives. | We attack the oracle as it is, and softened. |
-# | The paper does not state whether the attacker knows the labels. | The attacker does not know the labels, as in {cite:t}`zhu2019dlg`. |
+# | The paper does not state network, optimizer, radius, the kind of ball, or the attack on an oracle without derivatives. | We use an mlp and a LeNet, L-BFGS in double precision, the radius 10, both kinds of ball, and two attacks. |
+# | Labels of the pictures | The attacker does not know the labels, as in {cite:t}`zhu2019dlg`. |
 #
 # ```{provenance} fw_leakage
 # ```

@@ -21,8 +21,7 @@
 # Frank-Wolfe methods are made for sets whose linear minimization oracle is cheap and whose extreme points are short
 # messages. The textbook case is the nuclear-norm ball of matrices. Its oracle needs only the leading pair of singular
 # vectors, which is also the whole message, while a projection needs a full singular value decomposition. The paper on
-# FedFW {cite}`dadras2024fedfw` names this case but has no experiment on it. We check what a message contains, and for
-# which matrices the oracle is cheaper than the projection.
+# FedFW {cite}`dadras2024fedfw` names this case but has no experiment on it.
 
 # %% tags=["parameters"]
 profile = "full"  # "full" or "quick"
@@ -113,7 +112,7 @@ report.runs_table(numbers, squares, {"lmo": "time of LMO", "project": "time of p
 # %% [markdown]
 # ## Verdict
 #
-# The verdict is on the paper's claim about messages; the [claims page](../book/claims.md) has the rule and the runs.
+# The [claims page](../book/claims.md) has the rule and the runs for the claim about messages.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)

@@ -22,14 +22,8 @@
 # In FedFW {cite}`dadras2024fedfw` every client keeps a model $x_i$. It asks the linear minimization oracle of the
 # feasible set for an extreme point $s_i$, moves towards $s_i$ and sends $s_i$. A penalty, proportional to $\lambda_0$,
 # draws the clients' models together. FedFW+ adds a multiplier. This page compares the paper's theorems with runs,
-# repeats Figures 2 to 4, and tries inexact oracles:
-#
-# * Does averaging the oracle's answers fail, as appendix A says, and does FedFW avoid the failure?
-# * Can a run break the bounds of Theorems 1 to 3? With which powers of $t$ do the runs converge?
-# * Does more frequent participation help for every $\lambda_0$? Does a larger $\lambda_0$ mean a larger gap in the
-#   first rounds?
-#
-# The paper has no experiments on its theorems or on inexact oracles, so we chose those problems.
+# repeats Figures 2 to 4, and tries inexact oracles. The paper has no experiments on its theorems or on inexact oracles,
+# so we chose those problems.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": five seeds, both sets; "quick": few rounds, the l1 ball, two seeds
@@ -148,8 +142,8 @@ report.runs_table(
 # ## Theorem 1: convex problems
 #
 # The problem is logistic regression on digits of 8 by 8 pixels, in double precision, with ten clients that have three
-# labels each. Accelerated projected gradient descent computes the minimum $F^*$ on the set. The Frank-Wolfe gap at its
-# solution bounds the error of $F^*$:
+# labels each. The minimum $F^*$ on the set is from accelerated projected gradient descent; the Frank-Wolfe gap at its
+# solution bounds the error:
 
 # %% tags=["remove-input"]
 known = {norm: f"convex_{norm}_reference" for norm in sets}
@@ -221,7 +215,7 @@ report.runs_table(numbers, sweeps, {"slope": "slope of the gap over T"}, health)
 #
 # ## Theorem 3: minibatches
 #
-# FedFW-sto averages minibatch gradients over the rounds. We run it on the problem that we used for Theorem 1.
+# FedFW-sto averages minibatch gradients over the rounds. We use the problem of Theorem 1.
 
 # %% tags=["remove-input"]
 noisy = {
@@ -234,10 +228,9 @@ report.runs_table(numbers, noisy, shown, health)
 # %% [markdown]
 # ## Figures 2 and 3: participation
 #
-# Each client takes part in a round with probability $p$, independently of the others. The data are generated, with 60
-# features, ten classes and three labels a client. Figure 2 has logistic regression on the $\ell_1$ ball of radius 10;
-# Figure 3 has a network with 20 hidden units on the $\ell_2$ ball, with a constant penalty $\lambda_t=10^{-3}$ that no
-# theorem covers.
+# Each client takes part in a round with probability $p$. The data are generated, with 60 features, ten classes and
+# three labels a client. Figure 2 has logistic regression on the $\ell_1$ ball of radius 10; Figure 3 has a network with
+# 20 hidden units on the $\ell_2$ ball, with a constant penalty $\lambda_t=10^{-3}$ that no theorem covers.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -283,9 +276,9 @@ slopes = {"trend": "slope of the mean loss over p", "trend_last": "slope of the 
 report.runs_table(store.read_numbers("fw_rates", "paper"), networks, slopes)
 
 # %% [markdown]
-# More rows do not help: the best round is no better, and some seeds still end at the accuracy of guessing unless all
-# clients take part. So claim C15, on participation with the network, is judged at neither scale. As with fewer rows,
-# the loss of FedFW falls with $p$, and the final loss of FedFW+ rises.
+# More rows do not help: some seeds still end at the accuracy of guessing unless all clients take part. So claim C15, on
+# participation with the network, is judged at neither scale. As with fewer rows, the loss of FedFW falls with $p$, and
+# the final loss of FedFW+ rises.
 
 # %% [markdown]
 # ## Figure 4: the penalty
@@ -325,8 +318,7 @@ report.runs_table(
 # ## Inexact oracles
 #
 # The paper mentions that Frank-Wolfe methods tolerate oracles with additive and multiplicative errors. We try three
-# kinds of error on the problem of Theorem 1, each at its largest allowed size. The inexact answer lies between the
-# client's model and the exact answer.
+# kinds of error on the problem of Theorem 1, each at its largest allowed size.
 #
 # With the first kind, the answer attains only a share $m$ of the client's gap. With the second kind, the answers of all
 # clients together miss the best value by $e$, and with the third kind by $e\,\eta_t$. The step sizes are those for
@@ -365,8 +357,8 @@ report.claims_table(page.study, traces, numbers, page.params)
 # | Figures 2 and 3 have about 53,000 generated rows; their split and the number of rounds are not stated. | We use the same generator, with at most 2000 rows and three labels a client, and 300 rounds. |
 # | Figure 4 uses MNIST; the split is not stated. | We use 4000 training pictures, three labels a client, 2000 test pictures, and 100 rounds. |
 # | The code has a ball for every tensor. | We use one ball of radius 10 for the whole vector, the $\mathcal D$ of (1). |
-# | The code overwrites the clients' models by the server's. | Our clients keep their models, as in the paper's Algorithm 1. |
-# | The code draws a fixed number of clients. | Each client takes part independently with probability $p$, as in the text. |
+# | The code overwrites the clients' models. | Our clients keep their models, as in Algorithm 1. |
+# | The code draws a fixed number of clients. | Each client takes part with probability $p$, independently of the others, as in the text. |
 #
 # ```{provenance} fw_rates
 # ```

@@ -26,8 +26,7 @@
 # * **(a) as written**: the model after 300 rounds, with one ball around the whole vector. A grid search selects
 #   $\lambda_0$ and FedDR's step size by the lowest training loss.
 # * **(b) as traced**: the best of the rounds, with the $\lambda_0$ that we traced in the history of the authors' code.
-#   FedFW-sto has a ball for every tensor, FedDR has the parameters of the authors' code, and test rows are taken from
-#   the clients' own rows.
+#   FedFW-sto has a ball for every tensor, and test rows are taken from the clients' own rows.
 # * **(c) printed**: the value in the paper.
 #
 # By (a) FedFW-sto is ahead in {result}`fw_stochastic/count_written.ahead:.0f` of
@@ -89,8 +88,8 @@ numbers, health = page.numbers, page.health
 # ## Table 3
 #
 # The table shows test accuracies in %; those of (a) have an interval over the seeds. The values printed for EMNIST-10
-# are beside MNIST, or beside the digits of the quick profile. In non-IID data each client has three labels. In column
-# (b), as in the authors' code, non-IID generated data instead have three classes in total.
+# are beside MNIST. In non-IID data each client has three labels. In column (b), as in the authors' code, non-IID
+# generated data instead have three classes in total.
 
 # %% tags=["remove-input"]
 three_columns(numbers, 3, "", page.pictures)
@@ -126,7 +125,7 @@ _ = check("all models lie in their balls", inside)
 # ## Verdict
 #
 # The [claims page](../book/claims.md) has the rules and the runs. We judge only the four columns for which we have the
-# paper's data, and not MNIST, which replaces EMNIST-10.
+# paper's data.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)

@@ -21,7 +21,7 @@
 #
 # The paper's text and its tables describe different experiments. The text states 100 rounds of one local step and one
 # ball of radius 10. According to the history of the authors' public code, nearly every printed value is the *best* test
-# accuracy of (mostly) 1000 rounds of a variant of the method, in two cells with radius 100. So we show each cell three
+# accuracy of (mostly) 1000 rounds of a variant of the method, in two cells with radius 100. We show each cell three
 # times:
 #
 # * **(a) as written**: the model after 100 rounds. One ball of radius 10 contains the whole parameter vector, FedFW is
@@ -36,8 +36,8 @@
 # Is FedFW ahead of FedDR where the tables say so (claims C7 for $\ell_2$, C8 for $\ell_1$, C14 for the CNN)? Is FedFW+
 # faster than FedFW (C10)? C7 and C8 have two readings: the best rounds, as in (b), or the last rounds, as in (a).
 #
-# Our runs of (b) use one seed and three minibatches instead of an epoch, so no verdict rests on them; runs at full
-# scale are [below](#at-the-papers-scale). By (a), FedFW is ahead of FedDR in
+# Our runs of (b) use one seed and three minibatches instead of an epoch, so no verdict rests on them but on runs [at
+# full scale](#at-the-papers-scale). By (a), FedFW is ahead of FedDR in
 # {result}`fw_tables/count_written.fedfw_ahead:.0f` of {result}`fw_tables/count_written.cells:.0f` cells; in the paper's
 # tables it is ahead in {result}`fw_tables/count_written_printed.fedfw_ahead:.0f`. The mean distance from the printed
 # values is {result}`fw_tables/count_written.distance:.1f` points for (a) and
@@ -94,8 +94,7 @@ numbers, health = page.numbers, page.health
 
 # %% [markdown]
 # In non-IID data each client has three labels. In the authors' code, however, non-IID generated data have three
-# *classes* in total, with one labelling rule for all clients. The tables have rows for both kinds of data, but only the
-# code's kind has a column (b).
+# *classes* in total, with one labelling rule for all clients. Only the code's kind has a column (b).
 #
 # ## Table 1: logistic regression
 #
@@ -110,8 +109,8 @@ three_columns(numbers, 1, "l2", page.pictures, health)
 three_columns(numbers, 1, "l1", page.pictures, health)
 
 # %% [markdown]
-# The accuracy of a Frank-Wolfe model may change by several points from one round to the next, so the table shows the
-# best accuracy beside the last one.
+# From one round to the next the accuracy of a Frank-Wolfe model may change by points, so the table shows the best
+# accuracy beside the last one.
 
 # %% [markdown]
 # ## Table 2: networks
@@ -158,13 +157,12 @@ report.runs_table(at_paper.numbers, printed_so | written_so, {"best": "best test
 #
 # We count the rounds until the training loss has fallen to a given share of its starting value, the level, at equal
 # $\lambda_0$. A run that never reaches the level counts with its last round. The table shows FedFW+ minus FedFW,
-# averaged over levels and $\lambda_0$. Two numbers determine the verdict. The first is the mean over the cells in which
-# FedFW trains, {result}`fw_tables/plus_vs_fedfw.rounds:.1f` rounds. The second is the share of cells with a difference
-# in which FedFW+ needs fewer rounds, {result}`fw_tables/plus_vs_fedfw.fewer:.0f` %.
+# averaged over levels and $\lambda_0$. The verdict rests on two numbers: the mean over the cells in which FedFW trains,
+# {result}`fw_tables/plus_vs_fedfw.rounds:.1f` rounds, and the share of cells with a difference in which FedFW+ needs
+# fewer rounds, {result}`fw_tables/plus_vs_fedfw.fewer:.0f` %.
 #
-# A zero in the table is a tie: neither method reaches any level. Of the judged cells
-# {result}`fw_tables/plus_vs_fedfw.ties:.0f` are ties, which do not count as failures. The other zeros are for the CNN,
-# which is not judged.
+# A zero is a tie: neither method reaches any level. Of the judged cells {result}`fw_tables/plus_vs_fedfw.ties:.0f` are
+# ties, which do not count as failures. The CNN is not judged.
 
 # %% tags=["remove-input"]
 shown = {c: column_text(c, page.pictures) for c in COLUMNS}

@@ -15,9 +15,8 @@
 #
 # A method of this library is one file with a frozen dataclass. Its fields are the method's parameters, and it has the
 # functions `init`, `draw` and `round`. This page implements federated averaging with momentum at the server
-# {cite}`hsu2019measuring`, which the library does not have. We run the method on many seeds at once, count its bits,
-# and apply the test that every method of the library must pass. At the end we make six typical mistakes and see how the
-# test reports them.
+# {cite}`hsu2019measuring`, which the library does not have. At the end we make six typical mistakes and see how the
+# library's test reports them.
 
 # %% tags=["parameters"]
 profile = "full"  # "quick": fewer rounds and seeds
@@ -27,8 +26,7 @@ seeds = None  # list of seeds; None: five in the full profile, two in the quick 
 # %% [markdown]
 # ## The whole method
 #
-# The docstring contains the numbered pseudocode, and comments in the code cite its lines. The class has three
-# functions:
+# The docstring contains numbered pseudocode, and comments in the code cite its lines. The class has three functions:
 #
 # * `init` checks the parameters against the problem. It returns the state before round 0, a `NamedTuple` whose first
 #   field is the model `w`.

@@ -14,8 +14,8 @@
 # # Bring your own
 #
 # This page shows five situations. In each of them, at most fifteen lines lead from the data to a curve. Choose the
-# situation closest to yours and replace the data of the example by your own. The next tutorials explain [a problem with
-# a constraint](tutorial_problem.ipynb) and [a method of your own](tutorial_algorithm.ipynb) in detail.
+# situation closest to yours and replace the example's data by your own. The next tutorials explain [a problem with a
+# constraint](tutorial_problem.ipynb) and [a method of your own](tutorial_algorithm.ipynb) in detail.
 
 # %% tags=["parameters"]
 profile = "full"  # "quick": fewer rounds and seeds
@@ -113,9 +113,9 @@ show({"FedAvg": fl.run(method, problem, **often)}, "accuracy")
 # %% [markdown]
 # ## A list of DataLoaders, and a module
 #
-# `from_clients` takes one entry for each client. An entry is a DataLoader or a Dataset (which is read once, with its
-# `collate_fn`), a pair of tensors or arrays, or a dict of inputs and labels. The module can be any `nn.Module`. Dropout
-# is active in training only, so measures are computed without it.
+# `from_clients` takes one entry for each client. An entry is a DataLoader or a Dataset (read once, with its
+# `collate_fn`), a pair of tensors or arrays, or a dict of inputs and labels. The module can be any `nn.Module`.
+# Measures are computed without dropout.
 
 # %%
 x, y = load_digits(return_X_y=True)
@@ -140,7 +140,7 @@ trace = fl.run(method, problem, **often)
 show({"FedAvg": trace}, "accuracy")
 
 # %% [markdown]
-# One call brings the result back: `load_into` copies the trained parameters into your own module.
+# `load_into` copies the trained parameters into your own module.
 
 # %% tags=["nbval-check-output"]
 trace.load_into(module, seed=seeds[0]).eval()

@@ -14,8 +14,8 @@
 # # Bring your own problem
 #
 # You have a table whose rows belong to different owners, a network, and a loss that must stay below a level. This page
-# turns them into a constrained federated problem in about thirty lines. It then runs two methods, plots their curves,
-# and shows the library's error messages for typical mistakes.
+# turns them into a constrained federated problem in about thirty lines, runs two methods, and shows the error messages
+# for typical mistakes.
 #
 # In the example, eight hospitals hold the Breast Cancer Wisconsin data {cite}`wolberg1995breast`. The network should
 # have a small loss on benign tumours, *while* its loss on malignant tumours stays below a level. The data are part of
@@ -31,8 +31,8 @@ level = 0.1  # what the constraint must stay below
 # ## A table with a client column
 #
 # The table has one row for each sample. It contains only numbers, and the features are standardized. One column says to
-# which hospital a row belongs. Here it depends on the tumour's radius plus some noise, so the hospitals differ in size
-# and in their kind of patients. To use a table of your own, replace this cell.
+# which hospital a row belongs. Here the hospital depends on the tumour's radius plus noise, so hospitals differ in size
+# and in their patients. To use a table of your own, replace this cell.
 
 # %%
 import numpy as np
@@ -176,7 +176,7 @@ _ = check("a client sends one number more", bool((more == 4 * 32).all()))
 # %% [markdown]
 # ## Take the model back
 #
-# `load_into` copies the final model of one seed into a module of the same architecture. `state_dict` returns only the
+# `load_into` copies the final model of one seed into a module of the same architecture; `state_dict` returns only the
 # parameters.
 
 # %% tags=["nbval-check-output"]
@@ -210,9 +210,8 @@ comparison.finals
 # %% [markdown]
 # ## When a line is wrong
 #
-# The library checks its arguments before the first round. Each error is one sentence that names the function, the
-# argument, what was given, and what to do. The cells below repeat the call of `problems.from_frame` with one wrong
-# argument at a time.
+# The library checks its arguments before the first round. The cells below repeat the call of `problems.from_frame` with
+# one wrong argument at a time.
 
 # %%
 from functools import partial

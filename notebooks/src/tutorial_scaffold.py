@@ -16,9 +16,8 @@
 # In federated averaging, every client makes several local steps before it answers. If clients hold different data, each
 # client moves towards its own solution, and the mean of the local models is not the common solution: the clients
 # *drift*. SCAFFOLD {cite}`karimireddy2020scaffold` corrects every local step: it subtracts the client's stored estimate
-# of its own gradient and adds the server's estimate of the mean gradient. SCAFFOLD needs three features that the
-# [previous tutorial](tutorial_algorithm.ipynb) does not use: clients with a memory, messages of two models in each
-# direction, and answers that differ from what the client stores.
+# of its own gradient and adds the server's estimate of the mean gradient. This page implements and tests SCAFFOLD on a
+# problem whose solution is known.
 
 # %% tags=["parameters"]
 profile = "full"  # "quick": fewer rounds and seeds
@@ -30,7 +29,7 @@ participants = 4  # clients of eight that take part in a round
 # %% [markdown]
 # ## The method
 #
-# Compared with [averaging with momentum](tutorial_algorithm.ipynb), four things are new:
+# Compared with the [previous tutorial](tutorial_algorithm.ipynb), four things are new:
 #
 # * The state has a field `memory` with one row for each client. The class lists in `client_state` the fields that the
 #   clients hold. If clients are [separate processes](../book/federation.md), the server does not have these fields.
