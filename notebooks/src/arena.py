@@ -48,7 +48,7 @@ page = STUDIES["arena"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# The results below depend on this cell. Stored runs are loaded; others are computed.
+# You can edit this cell. Stored runs are loaded; others are computed.
 
 # %%
 traces = page.run()  # the grids of rule 3; a keyword with the name of a run gives it another algorithm
@@ -93,15 +93,15 @@ for p in contest.problems(numbers):
 #    diverges keeps its last model before the divergence. The line *Not healthy* below counts the configurations that
 #    end no better than their start.
 # 4. **Winner.** A method *keeps* the constraint if the 95 % interval of its mean violation on test rows lies entirely
-#    at or below 5 % of the level, and *violates* it if the interval lies entirely above. Among the methods that keep
-#    the constraint, the *first* has the smallest mean test $f$. Another is *behind* if a paired $t$ test over the
-#    seeds, with Holm's correction {cite}`holm1979simple` at 5 %, shows a difference; otherwise the order is *not
-#    decided*. The first method is the *winner* if all others that keep the constraint are behind.
+#    at or below 5 % of the level, and *violates* it if the interval lies entirely above. Of the methods that keep the
+#    constraint, the *first* has the smallest mean test $f$. Another is *behind* if a paired $t$ test over the seeds,
+#    with Holm's correction {cite}`holm1979simple` at 5 %, shows a difference; otherwise the order is *not decided*. The
+#    first method is the *winner* if all others that keep the constraint are behind.
 #
 # These rules are a second version, written when we knew the results of the first version. The first version also ranked
 # every method that was not shown to violate the constraint, and it counted uploads only. Three small linear models do
-# not predict results for networks, and fifteen configurations are not a thorough search. The arena does not cover
-# partial participation, the privacy of SSCA's messages, or many objectives.
+# not predict results for networks, and fifteen configurations are a coarse search. Partial participation, the privacy
+# of SSCA's messages and many objectives are not covered.
 
 # %% [markdown]
 # ## Checks

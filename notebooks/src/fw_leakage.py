@@ -67,7 +67,7 @@ page = STUDIES["fw_leakage"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# The results below depend on this cell. Stored runs are loaded; others are computed.
+# You can edit this cell. Stored runs are loaded; others are computed.
 
 # %%
 name = page.data[0]

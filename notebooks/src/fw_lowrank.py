@@ -54,7 +54,7 @@ page = STUDIES["fw_lowrank"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# The results below depend on this cell. Stored runs are loaded; others are computed.
+# You can edit this cell. Stored runs are loaded; others are computed.
 
 # %%
 problem = partial(pictures_within, convex_set=L1Ball(10.0), rows=page.pictures)
@@ -112,7 +112,7 @@ report.runs_table(numbers, squares, {"lmo": "time of LMO", "project": "time of p
 # %% [markdown]
 # ## Verdict
 #
-# The [claims page](../book/claims.md) has the rule and the runs for the claim about messages.
+# The [claims page](../book/claims.md) states the rule behind the verdict on messages.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
@@ -120,10 +120,8 @@ report.claims_table(page.study, traces, numbers, page.params)
 # %% [markdown]
 # ## What to keep in mind
 #
-# * The bits count uploads only. The server of every method sends the model of $m\times n$ entries, $32\,mn$ bits, to
-#   each client. With few clients, a server that forwards the messages of FedFW would send less.
-# * Lanczos stops after a fixed number of steps, so the oracle's answer is a point of the set but not always the best
-#   point.
+# The bits count uploads only. The server of every method sends the model of $m\times n$ entries, $32\,mn$ bits, to each
+# client. With few clients, a server that forwards the messages of FedFW would send less.
 #
 # ```{provenance} fw_lowrank
 # ```

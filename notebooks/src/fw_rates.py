@@ -74,7 +74,7 @@ page = STUDIES["fw_rates"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# The results below depend on this cell. Stored runs are loaded; others are computed.
+# You can edit this cell. Stored runs are loaded; others are computed.
 
 # %%
 problem = partial(convex_problem, norm="l1", rows=page.rows)
@@ -117,8 +117,8 @@ plot.show(
 
 # %% [markdown]
 # The authors' public code implements a variant of FedFW. In each round it overwrites every client's model by the
-# server's model, takes five local steps and averages the models. The penalty therefore acts only inside a round.
-# *Early* means after a tenth of the rounds.
+# server's model, takes five local steps and averages the models. The penalty therefore acts only inside a round. Below,
+# *early* means after a tenth of the rounds.
 
 # %% tags=["remove-input"]
 methods = {
@@ -229,8 +229,8 @@ report.runs_table(numbers, noisy, shown, health)
 # ## Figures 2 and 3: participation
 #
 # Each client takes part in a round with probability $p$. The data are generated, with 60 features, ten classes and
-# three labels a client. Figure 2 has logistic regression on the $\ell_1$ ball of radius 10; Figure 3 has a network with
-# 20 hidden units on the $\ell_2$ ball, with a constant penalty $\lambda_t=10^{-3}$ that no theorem covers.
+# three labels a client. Figure 2 is for logistic regression on the $\ell_1$ ball of radius 10, Figure 3 for a network
+# with 20 hidden units on the $\ell_2$ ball, with a constant penalty $\lambda_t=10^{-3}$ that no theorem covers.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -276,9 +276,9 @@ slopes = {"trend": "slope of the mean loss over p", "trend_last": "slope of the 
 report.runs_table(store.read_numbers("fw_rates", "paper"), networks, slopes)
 
 # %% [markdown]
-# More rows do not help: some seeds still end at the accuracy of guessing unless all clients take part. So claim C15, on
-# participation with the network, is judged at neither scale. As with fewer rows, the loss of FedFW falls with $p$, and
-# the final loss of FedFW+ rises.
+# More rows do not help: unless all clients take part, some seeds still end at the accuracy of guessing. So claim C15,
+# on participation with the network, is not judged at either scale. As with fewer rows, the loss of FedFW falls with
+# $p$, and the final loss of FedFW+ rises.
 
 # %% [markdown]
 # ## Figure 4: the penalty
@@ -343,7 +343,7 @@ report.runs_table(numbers, lanczos, {"late_gap": "mean gap of the last rounds", 
 # %% [markdown]
 # ## Verdicts
 #
-# The [claims page](../book/claims.md) has the rules and the runs.
+# The [claims page](../book/claims.md) states the rule behind each verdict.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)

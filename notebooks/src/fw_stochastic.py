@@ -72,7 +72,7 @@ page = STUDIES["fw_stochastic"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# The results below depend on this cell. Stored runs are loaded; others are computed.
+# You can edit this cell. Stored runs are loaded; others are computed.
 
 # %%
 column = "mclr_pictures_iid"  # of Table 3
@@ -124,8 +124,8 @@ _ = check("all models lie in their balls", inside)
 # %% [markdown]
 # ## Verdict
 #
-# The [claims page](../book/claims.md) has the rules and the runs. We judge only the four columns for which we have the
-# paper's data.
+# The [claims page](../book/claims.md) states the rule behind each verdict. We judge only the four columns for which we
+# have the paper's data.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)

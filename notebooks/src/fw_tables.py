@@ -81,7 +81,7 @@ page = STUDIES["fw_tables"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# The results below depend on this cell. Stored runs are loaded; others are computed.
+# You can edit this cell. Stored runs are loaded; others are computed.
 
 # %%
 cell = "mclr_pictures_labels_l2"  # a column and a ball of Table 1
@@ -132,8 +132,7 @@ three_columns(numbers, 2, "l1", page.pictures, health)
 # ## At the paper's scale
 #
 # The table shows the cells of which we have full-scale runs, on all rows. In (b) these runs have three seeds and a
-# whole epoch of minibatches in every round (FedDR: one minibatch). Claims that need full scale are judged on these
-# runs.
+# whole epoch of minibatches in every round (FedDR: one minibatch).
 
 # %% tags=["remove-input"]
 stored_so = {c: column_text(c, "mnist") for c in COLUMNS}  # whatever this page runs on
@@ -180,8 +179,8 @@ _ = check("no Frank-Wolfe gap is negative", gaps)
 # %% [markdown]
 # ## Verdicts
 #
-# The [claims page](../book/claims.md) has the rules and the runs. Runs on other pictures, on fewer rows or with fewer
-# rounds than in the full profile are never judged.
+# The [claims page](../book/claims.md) states the rule behind each verdict. Runs on other pictures, on fewer rows or
+# with fewer rounds than in the full profile are never judged.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
@@ -200,7 +199,7 @@ report.claims_table(page.study, traces, numbers, page.params)
 # | The text does not state FedDR's step size for the CNN. | (a) has a grid of 0.2, 0.1 and 0.05; with 0.2 FedDR diverged in the IID cell with the $\ell_2$ ball, so we added 0.1 to all cells. |
 # | For FedDR with the $\ell_1$ ball, the code scales instead of projecting. | Both protocols use the Euclidean projection. |
 # | A round of the code is an epoch of minibatches, and the step size falls with their number. | (b) has three minibatches of 64 a round, 3,000 minibatches in all instead of tens of thousands. |
-# | | The grid of (a) has $\lambda_0$ down to $10^{-4}$, and for CIFAR-10 and the CNN only down to $10^{-3}$. |
+# | | In (a) the smallest $\lambda_0$ of the grid is $10^{-4}$, but $10^{-3}$ for CIFAR-10 and the CNN. |
 # | In some cells $\lambda_0$ cannot be traced. | (b) has $10^{-3}$ in these cells. |
 # | The tables show the best over every round. | We show the best over the evaluated rounds (in (b), every tenth round). |
 #

@@ -186,9 +186,8 @@ plot.show(
 
 # %% [markdown]
 # The first check below runs the method in another engine, `Loop`, which must produce the same result from the same
-# random draws. `Loop` runs one client after another in plain Python and encodes and decodes every message. It is slow,
-# but a `print` in `local_change` shows numbers. The second check is that the method without momentum equals the
-# library's federated averaging:
+# random draws. `Loop` runs one client after another in plain Python, so a `print` in `local_change` shows numbers, and
+# encodes every message. The second check is that the method without momentum equals the library's federated averaging:
 
 # %% tags=["nbval-check-output"]
 few = {"rounds": 3, "seeds": seeds, "progress": False}
@@ -228,7 +227,7 @@ for name, function in CHECKS.items():
 # %% [markdown]
 # ## Six mistakes
 #
-# Each of the following cells changes one part of the file above. The output shows what the checks find.
+# Each cell below changes one part of the file above.
 
 # %%
 def mistaken(name, old, new):
@@ -317,5 +316,4 @@ mistaken(
 #    solution in closed form.
 #
 # The [next tutorial](tutorial_scaffold.ipynb) treats clients that keep a memory between rounds (`Reply`,
-# `fed.store_memory`). For compression, see [`fedlib/algorithms/fedsgm.py`](../book/api.md); for the simplest methods,
-# see `baselines.py`.
+# `fed.store_memory`). For compression, see [`fedlib/algorithms/fedsgm.py`](../book/api.md).
