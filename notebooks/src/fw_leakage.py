@@ -100,7 +100,7 @@ rows = {f"{title(place)}: {text}": f"{place}_{s}" for place in where for s, text
 report.runs_table(numbers, rows, {"psnr": "final PSNR", "best": "best over steps", "seen": "seeds above 25 dB", "steps": "steps to 25 dB"}, health)
 
 # %% [markdown]
-# If an attack found no picture of 25 dB, the last step counts.
+# If an attack reached no picture of 25 dB, its last step counts.
 #
 # ## The pictures
 

@@ -18,10 +18,10 @@
 # and a dense message is {result}`fw_lowrank/clock_2000x2000.shorter:.0f` times as long as a message of FedFW. For a
 # matrix of 60 by 40, however, the projection is faster than the oracle.
 #
-# Frank-Wolfe methods are made for sets whose linear minimization oracle is cheap and whose extreme points are short
-# messages. The textbook case is the nuclear-norm ball of matrices. Its oracle needs only the leading pair of singular
-# vectors, which is also the whole message, while a projection needs a full singular value decomposition. The paper on
-# FedFW {cite}`dadras2024fedfw` names this case but has no experiment on it.
+# Frank-Wolfe methods are made for sets whose linear minimization oracle (LMO) is cheap and whose extreme points are
+# short messages. The textbook case is the nuclear-norm ball of matrices. Its oracle needs only the leading pair of
+# singular vectors, which is also the whole message, while a projection needs a full singular value decomposition. The
+# paper on FedFW {cite}`dadras2024fedfw` names this case but has no experiment on it.
 
 # %% tags=["parameters"]
 profile = "full"  # "full" or "quick"

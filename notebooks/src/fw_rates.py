@@ -19,11 +19,11 @@
 # largest value that a model in the set can have. With more clients per round the loss falls faster. A larger penalty
 # $\lambda_0$ enlarges the gap of the penalized loss, but not always the gap of the loss.
 #
-# In FedFW {cite}`dadras2024fedfw` every client keeps a model $x_i$. It asks the linear minimization oracle of the
-# feasible set for an extreme point $s_i$, moves towards $s_i$ and sends $s_i$. A penalty, proportional to $\lambda_0$,
-# draws the clients' models together. FedFW+ adds a multiplier. This page compares the paper's theorems with runs,
-# repeats Figures 2 to 4, and tries inexact oracles. The paper has no experiments on its theorems or on inexact oracles,
-# so we chose those problems.
+# In FedFW {cite}`dadras2024fedfw` every client keeps a model $x_i$. The client asks the linear minimization oracle of
+# the feasible set for an extreme point $s_i$, moves towards $s_i$ and sends $s_i$. A penalty, proportional to
+# $\lambda_0$, draws the clients' models together. FedFW+ adds a multiplier. This page compares the paper's theorems
+# with runs, repeats Figures 2 to 4, and tries inexact oracles. The paper has no experiments on its theorems or on
+# inexact oracles, so we chose those problems.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": five seeds, both sets; "quick": few rounds, the l1 ball, two seeds

@@ -21,7 +21,7 @@
 #
 # The paper's text and its tables describe different experiments. The text states 100 rounds of one local step and one
 # ball of radius 10. According to the history of the authors' public code, nearly every printed value is the *best* test
-# accuracy of (mostly) 1000 rounds of a variant of the method, in two cells with radius 100. We show each cell three
+# accuracy of (mostly) 1000 rounds of a variant of the method, in two cells with radius 100. Each cell appears three
 # times:
 #
 # * **(a) as written**: the model after 100 rounds. One ball of radius 10 contains the whole parameter vector, FedFW is
@@ -115,12 +115,11 @@ three_columns(numbers, 1, "l1", page.pictures, health)
 # %% [markdown]
 # ## Table 2: networks
 #
-# Because its gradients are slow to compute, the CNN is trained on few pictures with one seed and has no column (b).
-# **The CNN does not train with FedFW**: the loss stays at $\ln10$ and the accuracy at chance with every $\lambda_0$ of
-# the grid. In the $\ell_1$ ball the CNN does not train with FedDR either. Even the smallest $\lambda_0=10^{-3}$ of the
-# grid is too large: in the IID cell with the $\ell_2$ ball, $10^{-4}$ yields 32.6 % and $10^{-5}$ 40.9 % after 100
-# rounds, still rising, while the grid reaches {result}`fw_tables/cnn_pictures_iid_l2_fedfw.accuracy:.1f`. So no claim
-# is judged on the CNN.
+# To save time, the CNN is trained on few pictures with one seed and has no column (b). **The CNN does not train with
+# FedFW**: the loss stays at $\ln10$ and the accuracy at chance with every $\lambda_0$ of the grid. In the $\ell_1$ ball
+# the CNN does not train with FedDR either. Even the smallest $\lambda_0=10^{-3}$ of the grid is too large: in the IID
+# cell with the $\ell_2$ ball, $10^{-4}$ yields 32.6 % and $10^{-5}$ 40.9 % after 100 rounds, still rising, while the
+# grid reaches {result}`fw_tables/cnn_pictures_iid_l2_fedfw.accuracy:.1f`. So no claim is judged on the CNN.
 
 # %% tags=["remove-input"]
 three_columns(numbers, 2, "l2", page.pictures, health)

@@ -15,8 +15,8 @@
 #
 # A method of this library is one file with a frozen dataclass. Its fields are the method's parameters, and it has the
 # functions `init`, `draw` and `round`. This page implements federated averaging with momentum at the server
-# {cite}`hsu2019measuring`, which the library does not have. At the end we make six typical mistakes and see how the
-# library's test reports them.
+# {cite}`hsu2019measuring`, which the library does not have. It then shows how the library's test reports six typical
+# mistakes.
 
 # %% tags=["parameters"]
 profile = "full"  # "quick": fewer rounds and seeds

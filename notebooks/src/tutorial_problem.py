@@ -18,8 +18,7 @@
 # for typical mistakes.
 #
 # In the example, eight hospitals hold the Breast Cancer Wisconsin data {cite}`wolberg1995breast`. The network should
-# have a small loss on benign tumours, *while* its loss on malignant tumours stays below a level. The data are part of
-# scikit-learn.
+# have a small loss on benign tumours, *while* its loss on malignant tumours stays below a level.
 
 # %% tags=["parameters"]
 profile = "full"  # "quick": fewer rounds and seeds

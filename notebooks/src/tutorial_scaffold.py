@@ -152,7 +152,7 @@ Scaffold = from_file("scaffold", SOURCE)
 #
 # Eight clinics use least squares to predict the progression of diabetes from five measurements, with data from
 # scikit-learn. The patients of one clinic have a similar body-mass index, up to noise, so the clinics' own solutions
-# differ. A few steps of L-BFGS on all data find the minimum to the last digit. No method sees this reference.
+# differ. A few steps of L-BFGS on all data find the minimum to the last digit.
 
 # %%
 import numpy as np
