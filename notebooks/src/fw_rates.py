@@ -318,7 +318,8 @@ report.runs_table(
 # ## Inexact oracles
 #
 # The paper mentions that Frank-Wolfe methods tolerate oracles with additive and multiplicative errors. We try three
-# kinds of error on the problem of Theorem 1, each at its largest allowed size.
+# kinds of error on the problem of Theorem 1, each at its largest allowed size. The inexact answer lies between the
+# client's model and the exact answer.
 #
 # With the first kind, the answer attains only a share $m$ of the client's gap. With the second kind, the answers of all
 # clients together miss the best value by $e$, and with the third kind by $e\,\eta_t$. The step sizes are those for

@@ -14,10 +14,10 @@
 # # FedFW: Tables 1 and 2
 #
 # Federated Frank-Wolfe {cite}`dadras2024fedfw` trains over a ball without projections: every client sends the point of
-# the ball that minimizes a linear function. Tables 1 and 2 of the paper compare test accuracies of *FedFW*, of its
-# augmented Lagrangian form *FedFW+*, and of *FedDR*, which projects at the server. The models are logistic regression
-# on MNIST, generated data and CIFAR-10, a CNN on MNIST, and a network 60-20-10 on generated data. With IID and non-IID
-# clients and with $\ell_2$ and $\ell_1$ balls, the tables have 60 cells.
+# the ball that minimizes a linear function. Tables 1 and 2 of the paper compare test accuracies of *FedFW*
+# ([proofs](note_fedfw.ipynb)), of its augmented Lagrangian form *FedFW+*, and of *FedDR*, which projects at the server.
+# The models are logistic regression on MNIST, generated data and CIFAR-10, a CNN on MNIST, and a network 60-20-10 on
+# generated data. With IID and non-IID clients and with $\ell_2$ and $\ell_1$ balls, the tables have 60 cells.
 #
 # The paper's text and its tables describe different experiments. The text states 100 rounds of one local step and one
 # ball of radius 10. According to the history of the authors' public code, nearly every printed value is the *best* test
