@@ -13,14 +13,14 @@
 # %% [markdown]
 # # The arena: one problem, every method that applies
 #
-# The papers of this book share no experiment: each has problems, budgets and baselines of its own. This page uses three
-# small problems of one form, $\min_w f(w)$ subject to $g(w)\le c$, where $f$ and $g$ are means over the clients. Every
-# federated method of the library that can take part does so, under one protocol. A method receives $g$ as a constraint,
-# as a second objective, or, where $g$ is a norm, as a set.
+# The papers of this book share no experiment. This page compares every applicable federated method of the library under
+# one protocol, on three small problems of the form $\min_w f(w)$ subject to $g(w)\le c$, where $f$ and $g$ are means
+# over the clients. A method receives $g$ as a constraint, as a second objective, or, if $g$ is a norm, as a feasible
+# set.
 #
-# No method comes first everywhere. At equal gradients, Constrained SSCA is first on Neyman-Pearson, FedCMOO-Pref on two
-# tasks, and projected FedAvg on the sparse problem. On each of these problems, ten seeds do not distinguish several
-# methods from the first.
+# No method is first on all problems. At equal numbers of gradients, Constrained SSCA is first on Neyman-Pearson,
+# FedCMOO-Pref on two tasks, and projected FedAvg on sparse regression. On each problem, ten seeds do not distinguish
+# several methods from the first.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": three problems, ten seeds; "quick": two problems, two methods, short runs
@@ -48,8 +48,7 @@ page = STUDIES["arena"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Change this cell, and the results below change with it. Runs that are stored under its configuration are loaded, and
-# others are computed.
+# You can edit this cell. Stored runs are loaded; others are computed.
 
 # %%
 traces = page.run()  # the grids of rule 3; a keyword with the name of a run gives it another algorithm
@@ -60,8 +59,8 @@ for p in contest.problems(numbers):
     display(Markdown(f"**{NAMES[p]}**"), contest.table(numbers, p, health))
 
 # %% [markdown]
-# The column *behind* says by how many percent a method's test objective exceeds that of the first method. The column *above
-# optimum* compares it with the best model for the training rows. Rule 4 below says how the methods are ranked.
+# *Behind* is the percentage by which a method's test objective exceeds that of the first method. *Above optimum*
+# compares the test objective with that of the best model for the training rows. Rule 4 below defines the ranking.
 #
 # ## Three problems
 #
@@ -72,37 +71,37 @@ for p in contest.problems(numbers):
 # | **Sparse regression**: generated data, $d=100$, true model with ten entries $\pm1$ | half the mean squared error | $\lVert w\rVert_1$ divided by the norm of the true model, $c=1$ | 8 clients, each with its own feature scales; full gradients |
 #
 # All models are linear and start at 0. The logistic losses $f$ include a ridge $\frac{0.03}2\lVert w\rVert^2$, and all
-# problems are convex. SLSQP in float64 computes the optimum on the training rows (for the sparse regression,
-# accelerated projected gradients). Its residual is $\lVert\nabla f+\lambda\nabla g\rVert$ divided by
-# $\lVert\nabla f(0)\rVert$. For the sparse regression it is the Frank-Wolfe gap divided by $f$. FedFW, FedFW+ and FedDR
-# need a set with a projection or a linear oracle, so they take part only in the sparse regression.
+# problems are convex. SLSQP in float64 computes the optimum on the training rows; its residual is $\lVert\nabla
+# f+\lambda\nabla g\rVert$ divided by $\lVert\nabla f(0)\rVert$. For sparse regression, accelerated projected gradient
+# descent computes the optimum, and the residual is the Frank-Wolfe gap divided by $f$. FedFW, FedFW+ and FedDR need a
+# set with a projection or a linear oracle, so they are run only on sparse regression.
 #
 # ## One protocol
 #
-# 1. **Rows.** Test rows are put aside: a quarter of the rows (Digits), 25 rows of every client (Sparse), or all people
-#    who are not used otherwise (Adult). Validation rows are a fifth of every client's remaining rows, or 10,000 people
-#    who are at no client (Adult). Each of the ten seeds fixes the split or the data, and the batches. All clients take
-#    part in every round.
+# 1. **Rows.** The test rows are a quarter of the rows (two tasks), 25 rows of every client (sparse regression), or all
+#    people not used otherwise (Neyman-Pearson). The validation rows are a fifth of every client's remaining rows, or
+#    10,000 people who are at no client (Neyman-Pearson). Each of the ten seeds fixes the split or the data, and the
+#    batches. All clients take part in every round.
 # 2. **Budget.** A *pass* is one gradient on one batch of every client, of one loss or of a weighted sum of losses. So
-#    $E$ local steps are $E$ passes, and the Jacobian of two losses is two. Every configuration has the same number of
-#    passes (half as many on Neyman-Pearson). At *equal bits*, a run stops when it has sent and received as many bits as
-#    FedAvg does in 40 % of its rounds.
-# 3. **Tuning.** Every method has fifteen configurations, with step sizes from $0.1/L$ to $10/L$. Among the
-#    configurations whose mean violation on the validation rows is at most 2.5 % of the level, we choose the one with
-#    the smallest mean $f$ there. If there is none, we choose the one with the smallest violation. FedCMOO and
-#    Scalarized do not know the level and have a weight for $g$ instead. A run that diverges stays at its last model
-#    before that. Some configurations end no better than their start, and the line *Not healthy* below counts them.
+#    $E$ local steps are $E$ passes, and the Jacobian of two losses is two passes. Every configuration has the same
+#    number of passes, but half as many on Neyman-Pearson. At *equal bits*, a run stops when it has sent and received as
+#    many bits as FedAvg does in 40 % of its rounds.
+# 3. **Tuning.** Every method has fifteen configurations, with step sizes from $0.1/L$ to $10/L$, where $L$ is the
+#    smoothness. Among the configurations whose mean violation on the validation rows is at most 2.5 % of the level, we
+#    choose the one with the smallest mean $f$ on these rows. If no configuration qualifies, we choose the one with the
+#    smallest violation. FedCMOO and Scalarized do not know the level $c$ and have a weight for $g$ instead. A run that
+#    diverges keeps its last model before the divergence. The line *Not healthy* below counts the configurations that
+#    end no better than their start.
 # 4. **Winner.** A method *keeps* the constraint if the 95 % interval of its mean violation on test rows lies entirely
-#    at or below 5 % of the level. It *violates* the constraint if the interval lies entirely above. The *first* method
-#    has the smallest mean test $f$ among the methods that keep the constraint. Another method that keeps it is *behind*
-#    if a paired $t$ test over the seeds, with Holm's correction {cite}`holm1979simple` at 5 %, shows a difference.
-#    Otherwise the order is *not decided*. The first method is the *winner* if all others that keep the constraint are
-#    behind.
+#    at or below 5 % of the level, and *violates* it if the interval lies entirely above. Of the methods that keep the
+#    constraint, the *first* has the smallest mean test $f$. Another is *behind* if a paired $t$ test over the seeds,
+#    with Holm's correction {cite}`holm1979simple` at 5 %, shows a difference; otherwise the order is *not decided*. The
+#    first method is the *winner* if all others that keep the constraint are behind.
 #
-# These rules are the second version, and we knew the results of the first version when we wrote it. The first version
-# ranked every method that was not shown to violate the constraint, and it counted uploads only. Three small models are
-# not a benchmark of networks, and fifteen configurations are not a thorough search. Partial participation, the privacy
-# of SSCA's messages, and many objectives at once are not covered.
+# These rules are a second version, written when we knew the results of the first version. The first version also ranked
+# every method that was not shown to violate the constraint, and it counted uploads only. Three small linear models do
+# not predict results for networks, and fifteen configurations are a coarse search. Partial participation, the privacy
+# of SSCA's messages and many objectives are not covered.
 
 # %% [markdown]
 # ## Checks

@@ -13,20 +13,21 @@
 # %% [markdown]
 # # What a message gives away
 #
-# **Result.** From the answer of an $\ell_2$ oracle the picture comes back as from the gradient (on MNIST
-# {result}`fw_leakage/mnist_mlp_l2.psnr:.0f` and {result}`fw_leakage/mnist_mlp_gradient.psnr:.0f` dB), from an $\ell_1$ oracle's answer it does not ({result}`fw_leakage/mnist_mlp_l1.psnr:.1f` dB). Our seeds do not decide whether the $\ell_2$ ball protects better than the gradient. With a ball for each tensor, as in the
-# authors' code, the search is somewhat harder.
+# **Result.** On MNIST the attack recovers the picture from the answer of an $\ell_2$ oracle as well as from the
+# gradient ({result}`fw_leakage/mnist_mlp_l2.psnr:.0f` and {result}`fw_leakage/mnist_mlp_gradient.psnr:.0f` dB), but not
+# from the answer of an $\ell_1$ oracle ({result}`fw_leakage/mnist_mlp_l1.psnr:.1f` dB). With a ball for each tensor, as
+# in the authors' code, the search is somewhat harder than with the gradient; with one ball, as in the text, this is
+# undecided.
 #
-# A client of FedFW {cite}`dadras2024fedfw` never sends its gradient, but only the answer of a linear minimization
-# oracle. Figure 1 of the paper concludes that this protects the client's data. Its attack, *deep leakage from
-# gradients* {cite}`zhu2019dlg`, searches for a picture and a label whose gradient is the one that was sent. According
-# to the paper, the attack recovers the picture best from gradients, less well from answers of the $\ell_2$ ball's
-# oracle, and least from answers of the $\ell_1$ ball's. The measure is the peak signal-to-noise ratio (PSNR),
-# $10\log_{10}(1/\text{mean square error})$ in decibels for pixels between 0 and 1.
+# A client of FedFW {cite}`dadras2024fedfw` sends not its gradient but the answer of a linear minimization oracle.
+# According to Figure 1 of the paper, this protects the client's data. The attack, *deep leakage from gradients*
+# {cite}`zhu2019dlg`, searches for a picture and a label whose message is the one that was sent. In the paper, the
+# attack recovers the picture best from gradients, less well from answers of the $\ell_2$ oracle, and least from answers
+# of the $\ell_1$ oracle. The measure is the peak signal-to-noise ratio (PSNR), $10\log_{10}(1/\text{mean square
+# error})$ for pixels between 0 and 1.
 #
-# We ask two questions. Does this order hold? Does it reflect the *information* in a message, or only how hard the
-# search is? The answer of the $\ell_2$ ball's oracle is $-r\,g/\lVert g\rVert$: the negative gradient, rescaled to the
-# length $r$.
+# Does this order hold? Does it reflect the *information* in a message, or only how hard the search is? The answer of
+# the $\ell_2$ oracle is $-r\,g/\lVert g\rVert$: the negative gradient $g$, rescaled to the radius $r$ of the ball.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": MNIST and CIFAR-10, ten seeds; "quick": 8 x 8 digits, two seeds
@@ -66,7 +67,7 @@ page = STUDIES["fw_leakage"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Change this cell, and the results below change with it. Stored runs are loaded, and all others are computed.
+# You can edit this cell. Stored runs are loaded; others are computed.
 
 # %%
 name = page.data[0]
@@ -78,16 +79,17 @@ numbers, health = page.numbers, page.health
 where = places(traces)
 
 # %% [markdown]
-# Every seed has its own picture, random network and random start of the search, the same for all attacks. The *mlp* has
-# one hidden layer of sigmoids. The *LeNet* has three convolutions with sigmoids and no pooling, as in the paper that
-# invented the attack. We compare five attacks:
+# Every seed has its own picture, random network and random start of the search, which all attacks share. The *mlp* has
+# one hidden layer of sigmoids; the *LeNet* has three convolutions with sigmoids and no pooling, as in
+# {cite:t}`zhu2019dlg`. There are five attacks:
 #
-# * The attack on the **gradient** uses the gradient itself.
-# * The attack on the **$\ell_2$ oracle** uses one ball for all parameters together, as in the paper's algorithm.
-# * The attack on the **$\ell_2$ oracle of each tensor** uses a ball for each weight matrix and each bias, as in the
+# * The attack on the **gradient** knows the gradient itself.
+# * The attack on the **$\ell_2$ oracle** has one ball for all parameters together, as in the paper's algorithm.
+# * The attack on the **$\ell_2$ oracle of each tensor** has a ball for each weight matrix and each bias, as in the
 #   authors' code.
-# * The attack on the **$\ell_1$ oracle** uses the oracle as it is. One entry of its answer is $\pm r$ and the others
-#   are zero. So the answer is constant almost everywhere, its derivatives are zero, and L-BFGS cannot move.
+# * The attack on the **$\ell_1$ oracle** differentiates the oracle's answer, of which one entry is $\pm r$ and the
+#   others are zero. The answer is constant almost everywhere, so its derivatives are zero and the optimizer, L-BFGS,
+#   cannot move.
 # * The **softened** attack on the $\ell_1$ oracle models the answer by
 #   $-r\,\mathrm{sign}(g)\,\mathrm{softmax}(s|g|/\max|g|)$, which has derivatives.
 #
@@ -98,7 +100,7 @@ rows = {f"{title(place)}: {text}": f"{place}_{s}" for place in where for s, text
 report.runs_table(numbers, rows, {"psnr": "final PSNR", "best": "best over steps", "seen": "seeds above 25 dB", "steps": "steps to 25 dB"}, health)
 
 # %% [markdown]
-# (If no picture of 25 dB was found, the last step counts.)
+# If an attack reached no picture of 25 dB, its last step counts.
 #
 # ## The pictures
 
@@ -116,10 +118,11 @@ plot.show(
 # %% [markdown]
 # ## The order, by seed
 #
-# The table shows differences of the final PSNR, paired by seed. Every value above 60 dB counts as 60. The error is
-# then below a thousandth of the range, less than a picture with eight bits a pixel can show, and higher values depend
-# on where the search stops. For each seed, the better of the two attacks on the $\ell_1$ oracle counts. The claim is judged by the means over data sets and networks, in two readings: with a ball for each tensor, as the
-# authors' code has it, and with one ball, as the text says. Where both attacks reach 60 dB there is a tie, which counts 0.
+# The table shows differences of the final PSNR, paired by seed. Every value above 60 dB counts as 60: at 60 dB the
+# error is below a thousandth of the range, less than a picture with eight bits a pixel can show. If both attacks reach
+# 60 dB, the difference is 0. For each seed, the better of the two attacks on the $\ell_1$ oracle counts. The claim is
+# judged by the means over data sets and networks, in two readings: with a ball for each tensor, as in the authors'
+# code, and with one ball, as in the text.
 
 # %% tags=["remove-input"]
 pairs = {"gradient_minus_l2": "gradient - l2", "gradient_minus_tensors": "gradient - l2, each tensor"}
@@ -134,8 +137,8 @@ report.claims_table(page.study, traces, numbers, page.params)
 # ## What the messages hold
 #
 # A linear layer with bias reveals its input without a search: the gradient with respect to a row of its weights is the
-# input times the gradient with respect to this row's bias. In the ratio of the two gradients a common factor cancels.
-# So the answer of the whole-vector $\ell_2$ oracle, which only rescales the gradient, reveals as much as the gradient.
+# input times the gradient with respect to this row's bias. A common factor cancels in the ratio of the two gradients.
+# So the answer of the $\ell_2$ oracle with one ball, which only rescales the gradient, reveals as much as the gradient.
 # In addition, *the server knows every client's model*: FedFW never sends the $x_i$, but the server can compute
 # $x_i\leftarrow(1-\eta_t)x_i+\eta_ts_i$ from the messages ({prf:ref}`fw-lemma-average`).
 
@@ -149,10 +152,10 @@ most = biases.abs().argmax()
 _ = check("ratios of entries of this answer are the picture", torch.allclose(rows[most] / biases[most], client.heldout[0].flatten()))
 
 # %% [markdown]
-# So the $\ell_2$ oracle hides nothing but a length, whatever the search finds. The first two columns of pictures differ
-# only in how hard the two functions are for L-BFGS to minimize. The answer of the $\ell_1$ oracle is a position and a
-# sign, which are too few bits to hold a picture. But a server that collects such messages for many rounds learns the
-# client's model, which was trained on the client's data.
+# So the $\ell_2$ oracle hides only the length of the gradient. The pictures recovered from the gradient and from the
+# $\ell_2$ oracle differ only because L-BFGS minimizes two different functions. The answer of the $\ell_1$ oracle is a
+# position and a sign, too few bits to hold a picture. But a server that collects such answers for many rounds learns
+# the client's model, which was trained on the client's data.
 #
 # ## What the paper leaves open, and what is different here
 #
@@ -160,10 +163,8 @@ _ = check("ratios of entries of this answer are the picture", torch.allclose(row
 # | --- | --- |
 # | The paper uses two pictures of CIFAR-100. | Each seed has a random test picture of MNIST or CIFAR-10; of CIFAR-10, the middle 16 x 16 pixels. |
 # | The paper runs $10^5$ iterations. | We run as many steps of L-BFGS as the parameters say, up to 20 iterations each. |
-# | The paper does not state network, optimizer and radius. | We use a sigmoid mlp and a LeNet, L-BFGS in double precision, and the radius 10. |
-# | The paper does not state whether one ball or one for each tensor is used. | We try both. |
-# | The paper does not state how an oracle without derivatives is attacked. | We attack it as it is, and softened. |
-# | Labels of the pictures | The attacker does not know the labels, as in the attack's own paper. |
+# | The paper does not state network, optimizer, radius, the kind of ball, or the attack on an oracle without derivatives. | We use an mlp and a LeNet, L-BFGS in double precision, the radius 10, both kinds of ball, and two attacks. |
+# | Labels of the pictures | The attacker does not know the labels, as in {cite:t}`zhu2019dlg`. |
 #
 # ```{provenance} fw_leakage
 # ```

@@ -14,15 +14,14 @@
 # # The low-rank case
 #
 # **Result.** A message of FedFW is one entry, one pair of vectors, or a row of signs, as the paper says. For a matrix
-# with 2000 rows and columns a projection costs as much as {result}`fw_lowrank/clock_2000x2000.ratio:.0f` oracle calls.
-# A dense message is {result}`fw_lowrank/clock_2000x2000.shorter:.0f` times as long as a message of FedFW. For a matrix
-# of 60 by 40, however, the projection is faster than the oracle.
+# with 2000 rows and columns a projection takes as long as {result}`fw_lowrank/clock_2000x2000.ratio:.0f` oracle calls,
+# and a dense message is {result}`fw_lowrank/clock_2000x2000.shorter:.0f` times as long as a message of FedFW. For a
+# matrix of 60 by 40, however, the projection is faster than the oracle.
 #
 # Frank-Wolfe methods are made for sets whose linear minimization oracle (LMO) is cheap and whose extreme points are
-# short. The textbook case is the nuclear ball of matrices. Its oracle needs only the leading pair of singular vectors,
-# which is also the whole message, while a projection needs a full singular value decomposition. The paper on FedFW
-# {cite}`dadras2024fedfw` names this case but has no experiment on it. Is a message really one entry, one pair of
-# vectors, or a row of signs? And for which matrices is the oracle cheaper than the projection?
+# short messages. The textbook case is the nuclear-norm ball of matrices. Its oracle needs only the leading pair of
+# singular vectors, which is also the whole message, while a projection needs a full singular value decomposition. The
+# paper on FedFW {cite}`dadras2024fedfw` names this case but has no experiment on it.
 
 # %% tags=["parameters"]
 profile = "full"  # "full" or "quick"
@@ -55,7 +54,7 @@ page = STUDIES["fw_lowrank"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Change this cell, and the results below change with it. Stored runs are loaded, and all others are computed.
+# You can edit this cell. Stored runs are loaded; others are computed.
 
 # %%
 problem = partial(pictures_within, convex_set=L1Ball(10.0), rows=page.pictures)
@@ -65,14 +64,14 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## What is in a message
 #
-# We inspect every message of every client of FedFW. We measure its nonzero entries, the ratio of its second singular
-# value to the first, and the distance of its entries from the ends of a box. We also count its bits, and check that
-# decoding its wire format returns the message.
+# For every message of every client of FedFW we measure the nonzero entries, the ratio of the second singular value to
+# the first, and the distance of the entries from the ends of a box. We also count the bits, and check that decoding the
+# wire format returns the message.
 #
-# For the $\ell_1$ ball, the simplex, the box and the $\ell_2$ ball (which has no short form), a linear model is trained
-# on digits with three labels a client. For the nuclear ball, the problem is regression on generated data whose true
-# matrix has low rank and lies on the boundary of the ball. Each task is a column of this matrix. Each client has rows
-# of all tasks; the standard deviations of its inputs differ from those of the other clients.
+# For the $\ell_1$ ball, the simplex, the box and the $\ell_2$ ball (whose messages have no short form), we train a
+# linear model on digits with three labels a client. For the nuclear-norm ball, the problem is regression on generated
+# data whose true matrix has low rank and lies on the boundary of the ball. Each column of the matrix is a task. All
+# clients have rows of all tasks, but the standard deviations of the inputs differ between clients.
 
 # %% tags=["remove-input"]
 kinds = {"l1 ball": "l1", "simplex": "simplex", "nuclear ball": "nuclear", "box": "box", "l2 ball": "l2"}
@@ -88,10 +87,10 @@ _ = check("nuclear ball: a message has rank one", numbers["messages_nuclear.seco
 # %% [markdown]
 # ## How the two oracles grow
 #
-# Let $m$ be the side of a square matrix. With a fixed number of Lanczos steps, the oracle's work grows like $m^2$; the
-# decomposition's work grows like $m^3$. The ratio of the length of a dense message to the length of a rank-one message
-# grows like $m/2$. The column *reached* shows the value of the oracle's answer as a share of the best value. The matrix
-# has independent normal entries, the hardest kind, because its largest singular values are close together.
+# For an $m\times m$ matrix, the work of the oracle with a fixed number of Lanczos steps grows like $m^2$, and the work
+# of a projection like $m^3$. A dense message is about $m/2$ times as long as a rank-one message. The column *reached*
+# shows the value of the oracle's answer as a share of the best value. The matrix has independent normal entries, the
+# hardest case, because its largest singular values are close together.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -113,8 +112,7 @@ report.runs_table(numbers, squares, {"lmo": "time of LMO", "project": "time of p
 # %% [markdown]
 # ## Verdict
 #
-# The verdict is on the paper's claim about messages. The [claims page](../book/claims.md) states its rule and the runs
-# behind it.
+# The [claims page](../book/claims.md) states the rule behind the verdict on messages.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
@@ -122,9 +120,8 @@ report.claims_table(page.study, traces, numbers, page.params)
 # %% [markdown]
 # ## What to keep in mind
 #
-# * The bits count uploads only. In the downlink every method sends the model, $32\,mn$ bits a client. A server that
-#   forwards the messages of FedFW would send less as long as there are few clients.
-# * Lanczos stops after a fixed number of steps, so an answer is a point of the set but not always the best one.
+# The bits count uploads only. The server of every method sends the model of $m\times n$ entries, $32\,mn$ bits, to each
+# client. With few clients, a server that forwards the messages of FedFW would send less.
 #
 # ```{provenance} fw_lowrank
 # ```

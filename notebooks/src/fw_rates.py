@@ -13,24 +13,17 @@
 # %% [markdown]
 # # How fast Federated Frank-Wolfe is
 #
-# **Result.** On a problem whose minimizer is 1, averaging the oracle's answers ends at
-# {result}`fw_rates/pair_naive_falling.x:.2f`, and FedFW+ at {result}`fw_rates/pair_plus_L0.01.x:.2f`. No run can break
-# the bounds of the theorems: they are at least {result}`fw_rates/convex.by_most:.0f` times the largest value that a
-# model in the set can have. On convex problems the loss falls faster if more clients take part. A larger $\lambda_0$
-# enlarges the gap of the surrogate, but not always the gap of the loss.
+# **Result.** On a problem whose minimizer is 1, averaging the clients' oracle answers ends at
+# {result}`fw_rates/pair_naive_falling.x:.2f`, and FedFW+ ends at {result}`fw_rates/pair_plus_L0.01.x:.2f`. No run can
+# break the bounds of the theorems: on convex problems they are at least {result}`fw_rates/convex.by_most:.0f` times the
+# largest value that a model in the set can have. With more clients per round the loss falls faster. A larger penalty
+# $\lambda_0$ enlarges the gap of the penalized loss, but not always the gap of the loss.
 #
-# In FedFW {cite}`dadras2024fedfw` every client keeps a model $x_i$. It asks the linear minimization oracle of the
-# feasible set for an extreme point $s_i$, moves towards $s_i$ and sends $s_i$. A penalty $\lambda_t$ draws the clients'
-# models together. This page compares the paper's theorems with runs, repeats its Figures 2 to 4, and tries inexact
-# oracles:
-#
-# * Does averaging the oracle's answers alone fail, as appendix A says, and does FedFW repair the failure?
-# * Can a run break the bounds of Theorems 1 to 3 at all? How loose are the bounds, and with which powers of $t$ do the
-#   runs converge?
-# * Does more frequent participation help for every $\lambda_0$? Does a larger $\lambda_0$ mean a larger gap in the
-#   first rounds?
-#
-# The paper has no experiment on its theorems or on inexact oracles; we chose those problems.
+# In FedFW {cite}`dadras2024fedfw` every client keeps a model $x_i$. The client asks the linear minimization oracle of
+# the feasible set for an extreme point $s_i$, moves towards $s_i$ and sends $s_i$. A penalty, proportional to
+# $\lambda_0$, draws the clients' models together. FedFW+ adds a multiplier. This page compares the paper's theorems
+# with runs, repeats Figures 2 to 4, and tries inexact oracles. The paper has no experiments on its theorems or on
+# inexact oracles, so we chose those problems.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": five seeds, both sets; "quick": few rounds, the l1 ball, two seeds
@@ -81,7 +74,7 @@ page = STUDIES["fw_rates"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Change this cell, and the results below change with it. Stored runs are loaded, and all others are computed.
+# You can edit this cell. Stored runs are loaded; others are computed.
 
 # %%
 problem = partial(convex_problem, norm="l1", rows=page.rows)
@@ -95,9 +88,9 @@ sets = norms(page.params)
 # %% [markdown]
 # ## Why the clients keep their own models
 #
-# Two clients have $f_1(x)=(x-3)^2$ and $f_2(x)=(x+1)^2$ on $[-1,1]$. The minimizer of their mean is 1. In scheme (20)
-# of the paper, both clients ask their oracle at the common model and the server averages the answers. Wherever the
-# model is, one answer is 1 and the other is $-1$:
+# Two clients have $f_1(x)=(x-3)^2$ and $f_2(x)=(x+1)^2$ on $[-1,1]$. The minimizer of their mean is 1. In the naive
+# scheme, (20) of the paper, both clients ask their oracle at the common model and the server averages the answers.
+# Wherever the model is, one answer is 1 and the other is $-1$:
 
 # %% tags=["remove-input", "nbval-check-output"]
 problem = pair(0)
@@ -124,7 +117,8 @@ plot.show(
 
 # %% [markdown]
 # The authors' public code implements a variant of FedFW. In each round it overwrites every client's model by the
-# server's model, takes five local steps and averages the models. So the penalty acts only inside a round.
+# server's model, takes five local steps and averages the models. The penalty therefore acts only inside a round. Below,
+# *early* means after a tenth of the rounds.
 
 # %% tags=["remove-input"]
 methods = {
@@ -145,13 +139,11 @@ report.runs_table(
 )
 
 # %% [markdown]
-# In the table, *early* means after a tenth of the rounds.
-#
 # ## Theorem 1: convex problems
 #
 # The problem is logistic regression on digits of 8 by 8 pixels, in double precision, with ten clients that have three
-# labels each. Accelerated projected gradient descent computes the least value $F^*$ on the set. The Frank-Wolfe gap at
-# its solution, which is never below the error, certifies it:
+# labels each. The minimum $F^*$ on the set is from accelerated projected gradient descent; the Frank-Wolfe gap at its
+# solution bounds the error:
 
 # %% tags=["remove-input"]
 known = {norm: f"convex_{norm}_reference" for norm in sets}
@@ -164,7 +156,7 @@ columns = {
 report.runs_table(numbers, known, columns | {"slope": "gradient at the minimizer"}, health)
 
 # %% [markdown]
-# The last three columns enter the bound (38), with the constant of Lemma 2 corrected to
+# The last three columns are the constants in the bound (38) of Theorem 1, with the constant of Lemma 2 corrected to
 # $G=LD/\sqrt n+\lVert\nabla\hat F(X^*)\rVert$.
 
 # %% tags=["remove-input"]
@@ -184,21 +176,20 @@ report.runs_table(numbers, runs, shown, health)
 
 # %% [markdown]
 # *Largest possible* is the largest value that any model in the set can have. It is the sum of $\log10$ and the largest
-# difference of two classes' scores, which is 10 in the $\ell_1$ ball and $10\sqrt{130}$ in the $\ell_2$ ball. The bound
-# falls with $t$, but in every round it exceeds the largest possible value: **no run could break it**. So these runs do
-# not judge the claim. [The note](note_fedfw.ipynb) proves the theorem with a smaller bound, and has a problem on which
-# runs show exactly the power $t^{-1/2}$.
+# difference of two classes' scores, which is 10 in the $\ell_1$ ball and $10\sqrt{130}$ in the $\ell_2$ ball. In every
+# round the bound exceeds the largest possible value: **no run could break it**. So these runs do not judge the claim.
+# [The note](note_fedfw.ipynb) proves Theorem 1 with a smaller bound, and contains a problem on which runs show exactly
+# the power $t^{-1/2}$.
 #
-# *Slope* is the slope of $\log(F-F^*)$ against $\log t$ over the last 95 % of the rounds. We only observe it, because
-# $O(t^{-1/2})$ does not determine the slope in a window of rounds. For a small $\lambda_0$ the clients' models move
-# apart first, since the second part of (38) is proportional to $1/\lambda_0$. A run may end before the penalty has
-# drawn them together again. So slopes flatter than $-1/2$ do not contradict the theorem.
+# *Slope* is the slope of $\log(F-F^*)$ against $\log t$ over the last 95 % of the rounds. With a small $\lambda_0$ the
+# clients' models first move apart, and a run may end before the penalty has drawn them together again. So slopes
+# flatter than $-1/2$ do not contradict the theorem, and no verdict rests on the slope.
 #
 # ## Theorem 2: problems that are not convex
 #
 # The task is to separate the digits of five and more from the others by a linear function with the loss $1/(1+e^{yz})$.
-# This loss is smooth with a known constant, and it is not convex. The step and the penalty depend on $T$, so every $T$
-# needs a run of its own.
+# This loss is smooth with a known constant, and it is not convex. The step size and the penalty depend on the number of
+# rounds $T$, so every $T$ has its own run.
 
 # %% tags=["remove-input"]
 gaps = {
@@ -218,13 +209,13 @@ sweeps = {
 report.runs_table(numbers, sweeps, {"slope": "slope of the gap over T"}, health)
 
 # %% [markdown]
-# No gap in the set can exceed the diameter times the largest slope of the loss, which is 5 in the $\ell_1$ and 40 in
-# the $\ell_2$ ball. So no run could break this bound either. We compute the gap in about 256 rounds of a run, so the
-# smallest gap of all rounds may be smaller still.
+# No Frank-Wolfe gap in the set can exceed the diameter times the largest slope of the loss. This product is 5 in the
+# $\ell_1$ ball and 40 in the $\ell_2$ ball, so no run could break the bound of Theorem 2 either. We compute the gap in
+# about 256 rounds of a run only, so the smallest gap may be smaller still.
 #
 # ## Theorem 3: minibatches
 #
-# FedFW-sto averages minibatch gradients over the rounds. The problem is the one of Theorem 1.
+# FedFW-sto averages minibatch gradients over the rounds. We use the problem of Theorem 1.
 
 # %% tags=["remove-input"]
 noisy = {
@@ -237,10 +228,9 @@ report.runs_table(numbers, noisy, shown, health)
 # %% [markdown]
 # ## Figures 2 and 3: participation
 #
-# Each client takes part in a round with probability $p$, independently of the others. The data are generated, with 60
-# features, ten classes and three labels a client. In Figure 2, logistic regression is trained on the $\ell_1$ ball of
-# radius 10. In Figure 3, a network with 20 hidden units is trained on the $\ell_2$ ball, with a constant penalty
-# $\lambda_t=10^{-3}$ that no theorem covers.
+# Each client takes part in a round with probability $p$. The data are generated, with 60 features, ten classes and
+# three labels a client. Figure 2 is for logistic regression on the $\ell_1$ ball of radius 10, Figure 3 for a network
+# with 20 hidden units on the $\ell_2$ ball, with a constant penalty $\lambda_t=10^{-3}$ that no theorem covers.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -263,9 +253,10 @@ plot.show(
 )
 
 # %% [markdown]
-# A Frank-Wolfe iterate jumps between neighbouring rounds. We therefore judge the slope of the mean loss over $p$, for
-# each seed. For regression the loss falls with $p$ at both $\lambda_0$. The network is not judged: with small $p$ some
-# seeds end at the accuracy of guessing the most frequent class. For FedFW+ the loss at the end even rises with $p$.
+# The loss of a Frank-Wolfe iterate jumps between neighbouring rounds. For each seed we therefore judge the slope of the
+# mean loss over $p$. For regression the loss falls with $p$ at both values of $\lambda_0$. We do not judge the network:
+# with small $p$ some seeds end at the accuracy of guessing the most frequent class, and for FedFW+ the loss at the end
+# even rises with $p$.
 
 # %% tags=["remove-input"]
 parts = {f"regression, lambda_0 = {lam:g}": f"mclr_L{lam:g}" for lam in page.share_penalties}
@@ -276,8 +267,8 @@ report.runs_table(numbers, trends, {"trend": "slope of the mean loss over p", "t
 # %% [markdown]
 # ### At the paper's scale
 #
-# We also trained the networks on all generated rows, the paper's own amount for this generator, with everything else
-# unchanged. On all rows, guessing is right more often, because the most frequent class is a larger share of them:
+# We also trained the networks on all generated rows, as many as in the paper. There the most frequent class has a
+# larger share, so guessing it is more accurate:
 
 # %% tags=["remove-input"]
 networks = {text: run for text, run in trends.items() if text.startswith("network")}
@@ -285,17 +276,18 @@ slopes = {"trend": "slope of the mean loss over p", "trend_last": "slope of the 
 report.runs_table(store.read_numbers("fw_rates", "paper"), networks, slopes)
 
 # %% [markdown]
-# More rows do not help: the best round is as good, and some seeds still end at the accuracy of guessing unless all
-# clients take part. So C15 is judged at neither scale. As in the shortened runs, the loss of FedFW falls with $p$, and
-# the loss of FedFW+ at the end rises.
+# More rows do not help: unless all clients take part, some seeds still end at the accuracy of guessing. So claim C15,
+# on participation with the network, is not judged at either scale. As with fewer rows, the loss of FedFW falls with
+# $p$, and the final loss of FedFW+ rises.
 
 # %% [markdown]
 # ## Figure 4: the penalty
 #
 # We train logistic regression on MNIST with $p=0.5$ and the network on generated data with $p=1$, each on both balls of
-# radius 10. The figure shows the gap (11) at the server's model on all training rows. The claim "A larger $\lambda_0$
-# gives a larger gap in the first rounds" has two readings. The authors' code plots another gap, which is close to the
-# gap of the surrogate, $\sum_i\langle g_i,x_i-s_i\rangle$ with the penalty in $g_i$.
+# radius 10. The claim "A larger $\lambda_0$ gives a larger gap in the first rounds" has two readings. In the first, the
+# gap is (11) of the paper, taken at the server's model on all training rows; the figure shows this gap. The authors'
+# code plots another gap, which is close to the gap of the surrogate, $\sum_i\langle g_i,x_i-s_i\rangle$ with the
+# penalty in $g_i$.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -308,9 +300,8 @@ plot.show(
 )
 
 # %% [markdown]
-# The gap of the surrogate rises with $\lambda_0$ in all four panels, because the penalty itself enlarges it, however
-# good the model is. For the gap (11) of the text the trend over $\lambda_0$ has either sign. The table lists the power
-# of $\lambda_0$ in each gap:
+# The gap of the surrogate rises with $\lambda_0$ in all four panels, because it contains the penalty. The gap (11)
+# rises with $\lambda_0$ in some panels and falls in others. The table lists the power of $\lambda_0$ in each gap:
 
 # %% tags=["remove-input"]
 models = {"mclr": "regression", "net": "network"}
@@ -322,21 +313,22 @@ report.runs_table(
 )
 
 # %% [markdown]
-# The network in the $\ell_1$ ball trains with no $\lambda_0$, so its panel is not judged.
+# The network in the $\ell_1$ ball does not train with any $\lambda_0$, so we do not judge its panel.
 #
 # ## Inexact oracles
 #
-# The paper mentions that Frank-Wolfe methods tolerate oracles with additive and multiplicative errors, but has no
-# experiment on them. We try three kinds of error on the problem of Theorem 1, each at its largest allowed size. The
-# answer lies between the client's model and the exact answer.
+# The paper mentions that Frank-Wolfe methods tolerate oracles with additive and multiplicative errors. We try three
+# kinds of error on the problem of Theorem 1, each at its largest allowed size. The inexact answer lies between the
+# client's model and the exact answer.
 #
-# With the first kind, the answer attains only a share $m$ of the client's gap. With the second kind, it misses the best
-# value by $e$, for all clients together; with the third kind, by $e\,\eta_t$. The step sizes are the ones for exact
-# oracles. By {prf:ref}`fws-theorem-oracle` the first kind may cost a factor $\frac1{m^2}$ and the second an amount $e$.
-# The third kind should cost nothing visible: we test whether the excess is within 5 % of the excess with exact oracles.
+# With the first kind, the answer attains only a share $m$ of the client's gap. With the second kind, the answers of all
+# clients together miss the best value by $e$, and with the third kind by $e\,\eta_t$. The step sizes are those for
+# exact oracles. By {prf:ref}`fws-theorem-oracle` an error of the first kind can increase the excess loss by a factor
+# $\frac1{m^2}$, and one of the second kind by an amount $e$. With the third kind, we test whether the excess is within
+# 5 % of the excess with exact oracles.
 #
-# A fourth kind of error is common in practice: too few Lanczos steps for the leading singular pair, in a nuclear ball.
-# We only observe it.
+# A fourth kind of error is common in practice: too few Lanczos steps for the leading singular pair, in a nuclear-norm
+# ball.
 
 # %% tags=["remove-input"]
 wrong = {f"quality{m:g}": f"a share {m:g} of the gap" for m in page.qualities}
@@ -352,7 +344,7 @@ report.runs_table(numbers, lanczos, {"late_gap": "mean gap of the last rounds", 
 # %% [markdown]
 # ## Verdicts
 #
-# The [claims page](../book/claims.md) states the rule of each part and the runs behind it.
+# The [claims page](../book/claims.md) states the rule behind each verdict.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
@@ -362,12 +354,12 @@ report.claims_table(page.study, traces, numbers, page.params)
 #
 # | in the paper | here |
 # | --- | --- |
-# | The paper has no runs for Theorems 1 to 3. | We use problems with known constants in double precision, and bounds with corrected constants. |
-# | Figures 2 and 3 have about 53,000 generated rows; their split and the number of rounds are not stated. | We use the same generator, with at most 2000 generated rows a client, three labels a client, and 300 rounds. |
+# | There are no runs for Theorems 1 to 3. | We use problems with known constants in double precision, and bounds with corrected constants. |
+# | Figures 2 and 3 have about 53,000 generated rows; their split and the number of rounds are not stated. | We use the same generator, with at most 2000 rows and three labels a client, and 300 rounds. |
 # | Figure 4 uses MNIST; the split is not stated. | We use 4000 training pictures, three labels a client, 2000 test pictures, and 100 rounds. |
 # | The code has a ball for every tensor. | We use one ball of radius 10 for the whole vector, the $\mathcal D$ of (1). |
-# | The code overwrites the clients' models by the server's. | Our clients keep their models, as in the paper's Algorithm 1. |
-# | The code draws a fixed number of clients. | Each client takes part independently with probability $p$, as in the text. |
+# | The code overwrites the clients' models. | Our clients keep their models, as in Algorithm 1. |
+# | The code draws a fixed number of clients. | Each client takes part with probability $p$, independently of the others, as in the text. |
 #
 # ```{provenance} fw_rates
 # ```

@@ -13,34 +13,31 @@
 # %% [markdown]
 # # FedFW: Tables 1 and 2
 #
-# Federated Frank-Wolfe {cite}`dadras2024fedfw` trains over a ball without projections: every client finds the point of
-# the ball that minimizes a linear function, and sends this point ([proofs](note_fedfw.ipynb)). Tables 1 and 2 of the
-# paper compare test accuracies of *FedFW*, of its augmented Lagrangian form *FedFW+*, and of *FedDR*, which projects at
-# the server. The models are logistic regression on MNIST, generated data and CIFAR-10, a CNN on MNIST, and a network
-# 60-20-10 on generated data. Each is trained with IID and non-IID clients and with $\ell_2$ and $\ell_1$ balls, which
-# makes 60 cells in all.
+# Federated Frank-Wolfe {cite}`dadras2024fedfw` trains over a ball without projections: every client sends the point of
+# the ball that minimizes a linear function. Tables 1 and 2 of the paper compare test accuracies of *FedFW*
+# ([proofs](note_fedfw.ipynb)), of its augmented Lagrangian form *FedFW+*, and of *FedDR*, which projects at the server.
+# The models are logistic regression on MNIST, generated data and CIFAR-10, a CNN on MNIST, and a network 60-20-10 on
+# generated data. With IID and non-IID clients and with $\ell_2$ and $\ell_1$ balls, the tables have 60 cells.
 #
-# The text and the tables describe different experiments. The text states 100 rounds of one local step and one ball of
-# radius 10. According to the history of the authors' public code, nearly every printed value is the *best* test
-# accuracy of (mostly) 1000 rounds of a variant of the method, in two cells with radius 100. So we show each cell three
+# The paper's text and its tables describe different experiments. The text states 100 rounds of one local step and one
+# ball of radius 10. According to the history of the authors' public code, nearly every printed value is the *best* test
+# accuracy of (mostly) 1000 rounds of a variant of the method, in two cells with radius 100. Each cell appears three
 # times:
 #
-# * **(a) as written**: the model after 100 rounds. One ball of radius 10 surrounds the whole parameter vector, FedFW is
+# * **(a) as written**: the model after 100 rounds. One ball of radius 10 contains the whole parameter vector, FedFW is
 #   the paper's Algorithm 1, and every method computes one full gradient per client and round. A grid search selects
-#   $\lambda_0$ and FedDR's step size and $\eta$ by the lowest training loss (mean of the last three evaluated models),
-#   never by test accuracy.
-# * **(b) as traced**: the best of 1000 rounds, with the radius and $\lambda_0$ of the traced file. Every tensor has its
-#   own ball, clients start from the global model in every round, and test rows are taken from the clients' own rows.
-#   FedFW uses minibatches, and FedDR one minibatch a round. The published code runs FedFW under the name FedFW+ too,
-#   and so does this column.
+#   $\lambda_0$ and FedDR's step size and $\eta$ by the lowest training loss (mean of the last three evaluated models).
+# * **(b) as traced**: the best of 1000 rounds, with the radius and $\lambda_0$ that we traced in the code's history.
+#   Every tensor has its own ball, clients start from the global model in every round, and test rows are taken from the
+#   clients' own rows. FedFW uses several minibatches a round, FedDR one. As in the published code, the rows of FedFW+
+#   are runs of FedFW.
 # * **(c) printed**: the value in the paper.
 #
 # Is FedFW ahead of FedDR where the tables say so (claims C7 for $\ell_2$, C8 for $\ell_1$, C14 for the CNN)? Is FedFW+
-# faster than FedFW (C10)? C7 and C8 have two readings: one compares the best rounds, as in (b), and one the last
-# rounds, as in (a).
+# faster than FedFW (C10)? C7 and C8 have two readings: the best rounds, as in (b), or the last rounds, as in (a).
 #
-# Our runs of (b) use one seed and three minibatches instead of an epoch, so no verdict rests on them. The runs of (b)
-# at full scale are [below](#at-the-papers-scale). By (a), FedFW is ahead of FedDR in
+# Our runs of (b) use one seed and three minibatches instead of an epoch, so no verdict rests on them but on runs [at
+# full scale](#at-the-papers-scale). By (a), FedFW is ahead of FedDR in
 # {result}`fw_tables/count_written.fedfw_ahead:.0f` of {result}`fw_tables/count_written.cells:.0f` cells; in the paper's
 # tables it is ahead in {result}`fw_tables/count_written_printed.fedfw_ahead:.0f`. The mean distance from the printed
 # values is {result}`fw_tables/count_written.distance:.1f` points for (a) and
@@ -84,7 +81,7 @@ page = STUDIES["fw_tables"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Change this cell, and the results below change with it. Stored runs are loaded, and all others are computed.
+# You can edit this cell. Stored runs are loaded; others are computed.
 
 # %%
 cell = "mclr_pictures_labels_l2"  # a column and a ball of Table 1
@@ -96,15 +93,14 @@ traces = page.run(**runs)
 numbers, health = page.numbers, page.health
 
 # %% [markdown]
-# In non-IID data each client has three labels. For generated data, the authors' code instead generates three *classes*
-# in total, with one labelling rule for all clients. The tables have rows for both readings, but only the code's reading
-# has a column (b).
+# In non-IID data each client has three labels. In the authors' code, however, non-IID generated data have three
+# *classes* in total, with one labelling rule for all clients. Only the code's kind has a column (b).
 #
 # ## Table 1: logistic regression
 #
 # All values are test accuracies in %; those of (a) have an interval over the seeds. In each pair of tables, the first
 # is for the $\ell_2$ ball and the second for the $\ell_1$ ball. In the quick profile the digits of scikit-learn replace
-# MNIST, beside the values printed for MNIST.
+# MNIST.
 
 # %% tags=["remove-input"]
 three_columns(numbers, 1, "l2", page.pictures, health)
@@ -113,18 +109,17 @@ three_columns(numbers, 1, "l2", page.pictures, health)
 three_columns(numbers, 1, "l1", page.pictures, health)
 
 # %% [markdown]
-# The accuracy of a Frank-Wolfe model may change by points from one round to the next, so the table shows the best
+# From one round to the next the accuracy of a Frank-Wolfe model may change by points, so the table shows the best
 # accuracy beside the last one.
 
 # %% [markdown]
 # ## Table 2: networks
 #
-# The CNN runs on few pictures and one seed and has no column (b), because its gradients are slow to compute. **The CNN
-# does not train with FedFW**: the loss stays at $\ln10$ and the accuracy at chance with every $\lambda_0$ of the grid.
-# In the $\ell_1$ ball FedDR does not train either. The smallest $\lambda_0=10^{-3}$ of the grid is too large: in the
-# IID cell with the $\ell_2$ ball, $10^{-4}$ yields 32.6 % and $10^{-5}$ 40.9 % after the same 100 rounds, both still
-# rising, while the table below shows {result}`fw_tables/cnn_pictures_iid_l2_fedfw.accuracy:.1f`. So no claim is judged
-# on the CNN.
+# To save time, the CNN is trained on few pictures with one seed and has no column (b). **The CNN does not train with
+# FedFW**: the loss stays at $\ln10$ and the accuracy at chance with every $\lambda_0$ of the grid. In the $\ell_1$ ball
+# the CNN does not train with FedDR either. Even the smallest $\lambda_0=10^{-3}$ of the grid is too large: in the IID
+# cell with the $\ell_2$ ball, $10^{-4}$ yields 32.6 % and $10^{-5}$ 40.9 % after 100 rounds, still rising, while the
+# grid reaches {result}`fw_tables/cnn_pictures_iid_l2_fedfw.accuracy:.1f`. So no claim is judged on the CNN.
 
 # %% tags=["remove-input"]
 three_columns(numbers, 2, "l2", page.pictures, health)
@@ -135,9 +130,8 @@ three_columns(numbers, 2, "l1", page.pictures, health)
 # %% [markdown]
 # ## At the paper's scale
 #
-# This table shows the cells of which we have full-scale runs. These runs use all rows; (b) also has a whole epoch of
-# minibatches in every round and three seeds. FedDR's (b) has one minibatch a round in both settings. A claim that only
-# full-scale runs can judge is judged on them.
+# The table shows the cells of which we have full-scale runs, on all rows. In (b) these runs have three seeds and a
+# whole epoch of minibatches in every round (FedDR: one minibatch).
 
 # %% tags=["remove-input"]
 stored_so = {c: column_text(c, "mnist") for c in COLUMNS}  # whatever this page runs on
@@ -159,15 +153,14 @@ report.runs_table(at_paper.numbers, printed_so | written_so, {"best": "best test
 # %% [markdown]
 # ## Is FedFW+ faster?
 #
-# We count the rounds until the training loss has fallen to a given share of its starting value, at equal $\lambda_0$. A
-# run that never reaches this level counts with its last round. The table shows FedFW+ minus FedFW, averaged over levels
-# and $\lambda_0$. The claim is judged by two numbers. The first is the mean over the cells in which FedFW trains at
-# all, {result}`fw_tables/plus_vs_fedfw.rounds:.1f` rounds. The second is the share of cells with a difference in which
-# FedFW+ needs fewer rounds, {result}`fw_tables/plus_vs_fedfw.fewer:.0f` %.
+# We count the rounds until the training loss has fallen to a given share of its starting value, the level, at equal
+# $\lambda_0$. A run that never reaches the level counts with its last round. The table shows FedFW+ minus FedFW,
+# averaged over levels and $\lambda_0$. The verdict rests on two numbers: the mean over the cells in which FedFW trains,
+# {result}`fw_tables/plus_vs_fedfw.rounds:.1f` rounds, and the share of cells with a difference in which FedFW+ needs
+# fewer rounds, {result}`fw_tables/plus_vs_fedfw.fewer:.0f` %.
 #
-# A zero in the table is a tie: neither method reaches any level. Of the judged cells
-# {result}`fw_tables/plus_vs_fedfw.ties:.0f` are ties, which do not count as failures. The other zeros are those of the
-# CNN, which FedFW does not train.
+# A zero is a tie: neither method reaches any level. Of the judged cells {result}`fw_tables/plus_vs_fedfw.ties:.0f` are
+# ties, which do not count as failures. The CNN is not judged.
 
 # %% tags=["remove-input"]
 shown = {c: column_text(c, page.pictures) for c in COLUMNS}
@@ -185,8 +178,8 @@ _ = check("no Frank-Wolfe gap is negative", gaps)
 # %% [markdown]
 # ## Verdicts
 #
-# The [claims page](../book/claims.md) states the rule of each part and the runs behind it. Runs on other pictures, on
-# fewer rows or with fewer rounds than in the full profile are never judged.
+# The [claims page](../book/claims.md) states the rule behind each verdict. Runs on other pictures, on fewer rows or
+# with fewer rounds than in the full profile are never judged.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
@@ -196,18 +189,18 @@ report.claims_table(page.study, traces, numbers, page.params)
 #
 # | in the paper or its code | here |
 # | --- | --- |
-# | MNIST and CIFAR-10 have all their pictures. | Each seed draws 6,000 of 60,000 and 2,000 of 50,000 training pictures; the CNN has 400. |
+# | All pictures of MNIST and CIFAR-10 are used. | Each seed draws 6,000 of 60,000 and 2,000 of 50,000 training pictures; the CNN has 400. |
 # | Test rows are the clients' own. | (a) tests on the first 5,000 (CNN: 1,000) of MNIST's test set, and on 2,000 training pictures of CIFAR-10 that no client has; (b) tests on a quarter of the clients' rows. |
 # | A client has up to 24,380 generated rows. | A client has at most 1,000 generated rows, a quarter of them for testing; all seeds share one data set. |
 # | A log-normal rule makes the clients' amounts of pictures unequal. | Each client has an equal share of each of its labels. |
-# | Some cells are means of 10 runs, most are single runs. | We run three seeds, and one for the CNN and for (b). |
+# | Some cells are means of 10 runs, most are single runs. | We run three seeds, but one for the CNN and for (b). |
 # | The text does not state FedDR's $\alpha$, $\eta$ and step size. | (a) has $\alpha=1$, with step size and $\eta$ chosen by training loss; (b) has the code's 0.05, $1/\eta=0.01$, $\alpha=0.01$. |
-# | | For the CNN, (a) has the step sizes 0.2, 0.1 and 0.05; with 0.2 FedDR diverged in the IID cell with the $\ell_2$ ball, so we added 0.1 to all cells. |
-# | FedDR with the $\ell_1$ ball: the code scales instead of projecting. | Both protocols use the Euclidean projection. |
-# | A round of the code is an epoch of minibatches, and the step falls with their number. | (b) has three minibatches of 64, that is 3,000 in all instead of tens of thousands. |
-# | | The grid of (a) has $\lambda_0$ down to $10^{-4}$, and for CIFAR-10 and the CNN only down to $10^{-3}$. |
+# | The text does not state FedDR's step size for the CNN. | (a) has a grid of 0.2, 0.1 and 0.05; with 0.2 FedDR diverged in the IID cell with the $\ell_2$ ball, so we added 0.1 to all cells. |
+# | For FedDR with the $\ell_1$ ball, the code scales instead of projecting. | Both protocols use the Euclidean projection. |
+# | A round of the code is an epoch of minibatches, and the step size falls with their number. | (b) has three minibatches of 64 a round, 3,000 minibatches in all instead of tens of thousands. |
+# | | In (a) the smallest $\lambda_0$ of the grid is $10^{-4}$, but $10^{-3}$ for CIFAR-10 and the CNN. |
 # | In some cells $\lambda_0$ cannot be traced. | (b) has $10^{-3}$ in these cells. |
-# | The tables show the best over every round. | We show the best over the evaluated rounds, every tenth in (b). |
+# | The tables show the best over every round. | We show the best over the evaluated rounds (in (b), every tenth round). |
 #
 # ```{provenance} fw_tables
 # ```

@@ -13,11 +13,10 @@
 # %% [markdown]
 # # Bring your own algorithm
 #
-# A method of this library is one file with a frozen dataclass. The fields of the dataclass are the method's parameters,
-# and it has the functions `init`, `draw` and `round`. This page writes a method that the library does not have:
-# federated averaging with momentum at the server {cite}`hsu2019measuring`. It runs the method on many seeds at once,
-# counts the bits that it sends, and applies the test that every method of the library must pass. At the end it makes
-# six typical mistakes, each in one line, and shows how the test reports them.
+# A method of this library is one file with a frozen dataclass. Its fields are the method's parameters, and it has the
+# functions `init`, `draw` and `round`. This page implements federated averaging with momentum at the server
+# {cite}`hsu2019measuring`, which the library does not have. It then shows how the library's test reports six typical
+# mistakes.
 
 # %% tags=["parameters"]
 profile = "full"  # "quick": fewer rounds and seeds
@@ -27,16 +26,15 @@ seeds = None  # list of seeds; None: five in the full profile, two in the quick 
 # %% [markdown]
 # ## The whole method
 #
-# The docstring contains the numbered pseudocode, and comments in the code cite its line numbers. Each of the three
-# functions has one task.
+# The docstring contains numbered pseudocode, and comments in the code cite its lines. The class has three functions:
 #
 # * `init` checks the parameters against the problem. It returns the state before round 0, a `NamedTuple` whose first
 #   field is the model `w`.
-# * `draw` makes all random choices, such as the participating clients and the rows of a minibatch. It gets a random
+# * `draw` makes all random choices, such as the participating clients and the rows of a minibatch, with a random
 #   generator that depends on the seed.
 # * `round` is the server's program. It reaches clients only through `fed.ask(method, clients, *broadcast)`, which also
-#   counts the bits that are broadcast and returned. `method` is a function that runs at a client and sees only that
-#   client's rows. The round returns the next state and `fed.info()`.
+#   counts the bits in both directions. Here `method` is a function that runs at a client and sees only that client's
+#   rows. `round` returns the next state and `fed.info()`.
 
 # %%
 SOURCE = '''"""Federated averaging with momentum at the server."""
@@ -121,7 +119,7 @@ class FedAvgM:
 '''
 
 # %% [markdown]
-# Save the method as a file and import it. You would save it beside your notebook; this page uses a temporary folder.
+# Save the method as a file beside your notebook and import it. This page uses a temporary folder instead.
 
 # %%
 import importlib
@@ -145,9 +143,8 @@ method = FedAvgM(lr=0.05, local_steps=2, participants=5, batch_size=8)
 # %% [markdown]
 # ## Run it
 #
-# Twenty clients have equal parts of the breast cancer data, and five of them take part in each round. If you pass a
-# list of methods that differ only in numbers, they form a grid. The library runs the whole grid and all seeds as one
-# computation.
+# Twenty clients have equal parts of the breast cancer data, and five of them take part in each round. A list of methods
+# that differ only in numbers is a grid. The library runs the whole grid and all seeds as one computation.
 
 # %%
 from dataclasses import replace
@@ -188,10 +185,9 @@ plot.show(
 )
 
 # %% [markdown]
-# Another engine must produce the same result from the same random draws. The engine `Loop` runs one client after
-# another in plain Python and encodes and decodes every message. It is slow but useful for debugging, because a `print`
-# in `local_change` shows numbers. A second check is that the method without momentum equals the library's federated
-# averaging:
+# The first check below runs the method in another engine, `Loop`, which must produce the same result from the same
+# random draws. `Loop` runs one client after another in plain Python, so a `print` in `local_change` shows numbers, and
+# encodes every message. The second check is that the method without momentum equals the library's federated averaging:
 
 # %% tags=["nbval-check-output"]
 few = {"rounds": 3, "seeds": seeds, "progress": False}
@@ -214,9 +210,9 @@ _ = check("five models of 32-bit numbers go each way", all(right))
 # %% [markdown]
 # ## The test that every method must pass
 #
-# `fl.check_algorithm(method, problem)` runs a list of checks and raises an error that lists the checks that fail.
-# `findings` returns the result of each check by name. The checks do not depend on what your method does. They observe
-# how a round behaves if its draw is repeated, if rows are hidden from the server, or if every client exists twice.
+# `fl.check_algorithm(method, problem)` runs a list of checks and raises an error that names those that fail; `findings`
+# returns the result of each check. The checks apply to any method. They test, for example, how a round behaves if its
+# draw is repeated, if rows are hidden from the server, or if every client exists twice.
 
 # %% tags=["nbval-check-output"]
 from textwrap import fill
@@ -231,7 +227,7 @@ for name, function in CHECKS.items():
 # %% [markdown]
 # ## Six mistakes
 #
-# In each of the following cells, one part of the file above is changed. The output shows what the checks find.
+# Each cell below changes one part of the file above.
 
 # %%
 def mistaken(name, old, new):
@@ -244,8 +240,8 @@ def mistaken(name, old, new):
 
 
 # %% [markdown]
-# **The method branches on a tensor.** A round is recorded once and then used for all seeds, so Python cannot branch on
-# the value of a tensor:
+# **The method branches on a tensor.** The library records a round once and uses the record for all seeds, so Python
+# cannot branch on the value of a tensor:
 
 # %% tags=["nbval-check-output"]
 mistaken(
@@ -255,8 +251,8 @@ mistaken(
 )
 
 # %% [markdown]
-# **The method draws random numbers inside a round,** in this example noise on the momentum. The run could not be
-# repeated, and a GPU would draw other numbers:
+# **The method draws random numbers inside a round,** here noise on the momentum. Then the run cannot be repeated, and a
+# GPU draws other numbers:
 
 # %% tags=["nbval-check-output"]
 mistaken(
@@ -267,8 +263,7 @@ mistaken(
 
 # %% [markdown]
 # **The method sends something that is not counted.** `fed.clients(draw, model=w)` is for models that the clients
-# *already have*, because the previous round sent them with `fed.broadcast`. In this example no round has sent the
-# model:
+# *already have*, because the previous round sent them with `fed.broadcast`. Here no round has sent the model:
 
 # %% tags=["nbval-check-output"]
 mistaken(
@@ -280,8 +275,8 @@ mistaken(
 )
 
 # %% [markdown]
-# **The server reads the clients' data.** A simulation has access to the whole problem, but the server of a real
-# federation has not:
+# **The server reads the clients' data.** A simulation can read the whole problem, but the server of a real federation
+# cannot:
 
 # %% tags=["nbval-check-output"]
 mistaken(
@@ -291,8 +286,8 @@ mistaken(
 )
 
 # %% [markdown]
-# **The method uses a sum instead of a mean.** The sum acts like a step size that grows with the number of participants,
-# so a step size tuned with five participants is wrong for fifty:
+# **The method uses a sum instead of a mean.** Then the effective step size grows with the number of participants, and a
+# step size tuned with five participants is wrong for fifty:
 
 # %% tags=["nbval-check-output"]
 mistaken("summing", "state.w).mean(0)", "state.w).sum(0)")
@@ -311,15 +306,14 @@ mistaken(
 # %% [markdown]
 # ## Into the library
 #
-# To add the method to the library, take three steps:
+# To add the method to the library:
 #
-# 1. Move the file to `fedlib/algorithms/`. Put the citation at its top. If the method departs from its paper, say so in
-#    the docstring under *Differs*.
-# 2. Add one line with the method and its settings to `fedlib/testing/examples.py`. The list `ALGORITHMS` is read from
-#    the folder, and every `make test` then runs the checks above.
-# 3. Write a test that knows what the method should do. It can use numbers worked out by hand, an independent plain
-#    implementation, or a solution in closed form.
+# 1. Move the file to `fedlib/algorithms/`, with the citation at its top. If the method departs from its paper, say so
+#    in the docstring under *Differs*.
+# 2. Add one line with the method and its settings to `fedlib/testing/examples.py`. Every `make test` then runs the
+#    checks above.
+# 3. Write a test of what the method should do, with numbers worked out by hand, an independent implementation, or a
+#    solution in closed form.
 #
 # The [next tutorial](tutorial_scaffold.ipynb) treats clients that keep a memory between rounds (`Reply`,
-# `fed.store_memory`). For compression, see [`fedlib/algorithms/fedsgm.py`](../book/api.md). The simplest methods are in
-# `baselines.py`. The [previous tutorial](tutorial_problem.ipynb) treats problems of your own.
+# `fed.store_memory`). For compression, see [`fedlib/algorithms/fedsgm.py`](../book/api.md).

@@ -13,11 +13,9 @@
 # %% [markdown]
 # # Bring your own
 #
-# This page shows five situations: a table with a client column, a list of DataLoaders and a module, clients of very
-# unequal size, a fairness constraint, and several objectives. In each situation, at most fifteen lines lead from the
-# data to a curve. Choose the situation closest to yours and replace the data of the example by your own. The next
-# tutorials explain [a problem with a constraint](tutorial_problem.ipynb) and [a method of your
-# own](tutorial_algorithm.ipynb) in detail.
+# This page shows five situations. In each of them, at most fifteen lines lead from the data to a curve. Choose the
+# situation closest to yours and replace the example's data by your own. The next tutorials explain [a problem with a
+# constraint](tutorial_problem.ipynb) and [a method of your own](tutorial_algorithm.ipynb) in detail.
 
 # %% tags=["parameters"]
 profile = "full"  # "quick": fewer rounds and seeds
@@ -67,7 +65,7 @@ def show(traces, metric):
 #
 # Objectives and measures are plain functions of `rows`, the rows of one client. `rows.output` is the output of the
 # module for these rows, `rows.target` is the target, and `rows.mean` averages one number per row. A *measure* is only
-# reported. No method minimizes it.
+# reported; no method minimizes it.
 
 
 # %%
@@ -91,8 +89,8 @@ def right_digit(rows):
 # %% [markdown]
 # ## A table with a client column
 #
-# The table has one row for each sample, and one column says to which client a row belongs. All columns must be numeric.
-# `pandas.get_dummies` turns a column of text into columns of numbers.
+# The table has one row for each sample, and one column says to which client a row belongs. All columns must be numeric;
+# `pandas.get_dummies` turns a text column into columns of numbers.
 
 # %%
 table = load_breast_cancer(as_frame=True)
@@ -115,9 +113,9 @@ show({"FedAvg": fl.run(method, problem, **often)}, "accuracy")
 # %% [markdown]
 # ## A list of DataLoaders, and a module
 #
-# `from_clients` takes one entry for each client. An entry is a DataLoader or a Dataset (which is read once, with its
-# `collate_fn`), a pair of tensors or arrays, or a dict of inputs and labels. The module can be any `nn.Module`. Dropout
-# is active in training only, so measures are computed without it.
+# `from_clients` takes one entry for each client. An entry is a DataLoader or a Dataset (read once, with its
+# `collate_fn`), a pair of tensors or arrays, or a dict of inputs and labels. The module can be any `nn.Module`.
+# Measures are computed without dropout.
 
 # %%
 x, y = load_digits(return_X_y=True)
@@ -142,7 +140,7 @@ trace = fl.run(method, problem, **often)
 show({"FedAvg": trace}, "accuracy")
 
 # %% [markdown]
-# One call brings the result back: `load_into` copies the trained parameters into your own module.
+# `load_into` copies the trained parameters into your own module.
 
 # %% tags=["nbval-check-output"]
 trace.load_into(module, seed=seeds[0]).eval()
@@ -153,11 +151,10 @@ print(abs(share - trace.metrics["accuracy"][0, -1]) < 0.01)
 # %% [markdown]
 # ## Clients of very unequal size
 #
-# The rows of all clients are stored one after another, and the library pads only within groups of clients of similar
-# size. If a minibatch is larger than a client's data, the client draws its rows with replacement. With
-# `replace(problem, whole_batches=True)`, it uses each of its rows once instead. The papers weigh all clients equally.
-# `weights="rows"` weighs all *rows* equally, as in McMahan's federated averaging {cite}`mcmahan2017fedavg`. A list of
-# numbers sets arbitrary weights.
+# The library pads only within groups of clients of similar size. If a minibatch is larger than a client's data, the
+# client draws its rows with replacement. With `replace(problem, whole_batches=True)`, the client uses each of its rows
+# once instead. By default, as in the papers, all clients have equal weights. `weights="rows"` weighs all *rows*
+# equally, as in the original FedAvg {cite}`mcmahan2017fedavg`. A list of numbers sets arbitrary weights.
 
 # %%
 sizes = [800, 500, 200, 100, 80, 40, 20, 10, 5, 2, 40]
@@ -181,11 +178,11 @@ show({"equal clients": equal_clients, "equal rows": equal_rows}, "accuracy")
 # %% [markdown]
 # ## A fairness constraint
 #
-# The gap between two groups is not the mean of the clients' gaps, because a client may have only one group, and gaps of
-# opposite sign would cancel. With `GroupGap`, every client sends sums and counts of both groups. The gap is
-# the absolute difference between the two groups' mean predicted probabilities over all rows. It measures demographic
-# parity, or equal opportunity with `given=1`. FedSGM {cite}`fedsgm2025` keeps the gap below its tolerance. Any other
-# constraint is a function like the objective. If you pass a list of such functions, the largest value counts.
+# The gap between two groups is the absolute difference between their mean predicted probabilities over all rows. It is
+# not the mean of the clients' gaps, because a client may have only one group, and gaps of opposite sign would cancel.
+# With `GroupGap`, every client therefore sends sums and counts of both groups. The gap measures demographic parity, or
+# equal opportunity with `given=1`. FedSGM {cite}`fedsgm2025` keeps it below a tolerance. Any other constraint is a
+# function like the objective; from a list of such functions, FedSGM takes the largest value.
 
 # %%
 r, n = np.random.default_rng(0), 2000
@@ -212,10 +209,9 @@ show(traces, "g")
 # %% [markdown]
 # ## Several objectives
 #
-# Pass a list as `objective`, and FedCMOO {cite}`askin2025fedcmoo` moves in a direction in which all objectives
-# decrease. FedCMOO favors objectives with short gradients. If losses have very different scales, as in this example,
-# `problem.scaled()` divides each loss by its value at the start. With `weights=(3, 1)`, FedCMOO uses fixed weights
-# instead.
+# If `objective` is a list, FedCMOO {cite}`askin2025fedcmoo` moves in a direction in which all objectives decrease.
+# FedCMOO favors objectives with short gradients. If losses have very different scales, as here, `problem.scaled()`
+# divides each loss by its value at the start. With `weights=(3, 1)`, FedCMOO uses these fixed weights.
 
 # %%
 goals = torch.stack([labels % 2, labels // 5], 1).float()
@@ -242,10 +238,9 @@ show({"FedCMOO": trace}, "f_2")
 # %% [markdown]
 # ## Go on, stop early, keep the best
 #
-# To continue a finished run, pass `start=trace`. The result equals that of one longer run. With `checkpoint="run.pt"`,
-# a run also continues after its process has ended, and with more rounds if you wish. A `callback` sees every
-# evaluation. It can stop the run, or keep a copy of the best model. `schedules` multiplies a field of the method by a
-# function of the round.
+# To continue a finished run, pass `start=trace`; the result equals that of one longer run. With `checkpoint="run.pt"`,
+# a later process can continue the run, also with more rounds. A `callback` sees every evaluation and can stop the run
+# or keep a copy of the best model. `schedules` multiplies a field of the method by a function of the round.
 
 # %%
 best = {}

@@ -13,13 +13,12 @@
 # %% [markdown]
 # # Bring your own problem
 #
-# You have a table whose rows belong to different owners, a network, and a limit that the trained network must not
-# exceed. This page turns the three into a constrained federated problem in about thirty lines. It then runs two methods
-# on this problem, plots their curves, and shows the library's error messages for typical mistakes.
+# You have a table whose rows belong to different owners, a network, and a loss that must stay below a level. This page
+# turns them into a constrained federated problem in about thirty lines, runs two methods, and shows the error messages
+# for typical mistakes.
 #
 # In the example, eight hospitals hold the Breast Cancer Wisconsin data {cite}`wolberg1995breast`. The network should
-# have a small loss on benign tumours, *while* its loss on malignant tumours stays below a level. The data are part of
-# scikit-learn, so nothing is downloaded.
+# have a small loss on benign tumours, *while* its loss on malignant tumours stays below a level.
 
 # %% tags=["parameters"]
 profile = "full"  # "quick": fewer rounds and seeds
@@ -31,8 +30,8 @@ level = 0.1  # what the constraint must stay below
 # ## A table with a client column
 #
 # The table has one row for each sample. It contains only numbers, and the features are standardized. One column says to
-# which hospital a row belongs. In this example the hospital depends on the tumour's radius plus some noise, so that the
-# hospitals differ in size and in their kind of patients. To use a table of your own, replace this cell.
+# which hospital a row belongs. Here the hospital depends on the tumour's radius plus noise, so hospitals differ in size
+# and in their patients. To use a table of your own, replace this cell.
 
 # %%
 import numpy as np
@@ -56,17 +55,17 @@ print(hospitals.agg(["size", "sum"]).astype(int))
 #
 # You can use any `nn.Module`, with or without dropout. Frozen parameters are not trained. Batch norm always runs in
 # eval mode, because its running statistics would be a state besides the parameters. This page uses `models.mlp`, an
-# `nn.Sequential` that draws its initial parameters from its own generator, so that the numbers on this page are
-# reproducible. The objective and the constraint are functions of `rows`, the rows of one client:
+# `nn.Sequential` with reproducible initial parameters. The objective and the constraint are functions of `rows`, the
+# rows of one client:
 #
 # * `rows.output` is the output of the network for these rows, `rows.target` is the target, and `rows.columns[name]` is
 #   any other column.
 # * `rows.mean(values)` averages one number per row, and `rows.mean(values, where=condition)` averages over some rows
-#   only. Use it instead of `values.mean()`, because clients of different size are padded to equal length, and
-#   `rows.mean` leaves the padding out.
+#   only. Do not use `values.mean()`: clients of different size are padded to equal length, and only `rows.mean` leaves
+#   the padding out.
 #
-# Each function returns *one* number. The methods need gradients, so the constraint is a loss and not an error rate. The
-# error rate is a *measure*, which is only reported.
+# Each function returns *one* number. The methods need gradients, so the constraint is a loss. The error rate is a
+# *measure*, which is only reported.
 
 # %%
 from torch.nn.functional import binary_cross_entropy_with_logits as cross_entropy
@@ -106,9 +105,9 @@ problem = problems.from_frame(
 )
 
 # %% [markdown]
-# `problems.from_frame` has already tested everything: the network on the rows of the first hospital, and each function
-# and its gradient on the rows of every hospital. For pictures, sequences and other data that are not a table, use
-# `problems.from_clients`, as in the tutorial [Bring your own](tutorial_own.ipynb).
+# `problems.from_frame` has already tested the network on the rows of the first hospital, and each function and its
+# gradient on the rows of every hospital. For data that are not a table, such as pictures, use `problems.from_clients`,
+# as in the tutorial [Bring your own](tutorial_own.ipynb).
 
 # %% tags=["nbval-check-output"]
 print(f"{problem.num_clients} clients with {problem.sizes} rows")
@@ -117,9 +116,9 @@ print(f"{problem.dim} parameters, {problem.num_constraints} constraint")
 # %% [markdown]
 # ## Two methods
 #
-# FedSGM {cite}`fedsgm2025` steps on the constraint in rounds in which it is violated. Federated averaging (FedAvg)
-# {cite}`mcmahan2017fedavg` ignores the constraint, so the comparison shows what the constraint costs. Four of the eight
-# hospitals take part in a round and make five local steps. All seeds run together as one computation.
+# FedSGM {cite}`fedsgm2025` steps on the constraint in rounds in which the constraint is violated. Federated averaging
+# (FedAvg) {cite}`mcmahan2017fedavg` ignores the constraint, so the comparison shows what the constraint costs. Four of
+# the eight hospitals take part in a round and make five local steps. All seeds run as one computation.
 
 # %%
 level = float(level)  # a text where it came from YAML, as 1e-1
@@ -134,9 +133,8 @@ traces = {
 }
 
 # %% [markdown]
-# A run returns a `Trace`. It contains exact values of all metrics at the start of every round, the values that the
-# rounds reported, and the final models. `to_frame()` turns the trace into one tidy table with a row for each seed and
-# round.
+# A run returns a `Trace` with the exact values of all metrics at the start of every round, the values that the rounds
+# reported, and the final models. `to_frame()` turns the trace into a table with a row for each seed and round.
 
 # %%
 traces["FedSGM"].to_frame().tail(3).round(3)
@@ -177,7 +175,7 @@ _ = check("a client sends one number more", bool((more == 4 * 32).all()))
 # %% [markdown]
 # ## Take the model back
 #
-# `load_into` copies the final model of one seed into a module of the same architecture. `state_dict` returns only the
+# `load_into` copies the final model of one seed into a module of the same architecture; `state_dict` returns only the
 # parameters.
 
 # %% tags=["nbval-check-output"]
@@ -190,9 +188,8 @@ print(found.shape, found.dtype)
 # %% [markdown]
 # ## Save and compare
 #
-# A saved run is one file. `compare` takes two such files, or the names of runs that are stored with this book. It shows
-# how the two runs differ in their configuration and in their results. On the [command line](../book/rerun.md), use
-# `python -m papers compare`.
+# A saved run is one file. `compare` takes two such files, or the names of runs stored with this book, and shows how
+# their configurations and results differ. On the [command line](../book/rerun.md), use `python -m papers compare`.
 
 # %%
 import tempfile
@@ -212,9 +209,8 @@ comparison.finals
 # %% [markdown]
 # ## When a line is wrong
 #
-# The library checks its arguments before the first round. Each error is one sentence that says which function
-# complains, about which argument, what was given, and what to do. The cells below repeat the call of
-# `problems.from_frame` with one wrong argument at a time.
+# The library checks its arguments before the first round. The cells below repeat the call of `problems.from_frame` with
+# one wrong argument at a time.
 
 # %%
 from functools import partial
@@ -260,7 +256,7 @@ caught(lambda: make(gaps))
 caught(lambda: make(frame, module=models.mlp((29, 8, 1))))
 
 # %% [markdown]
-# **The outputs have the shape `[B, 1]`** and the targets have the shape `[B]`, so their difference would broadcast to a
+# **The outputs have the shape `[B, 1]`** and the targets the shape `[B]`, so their difference would broadcast to a
 # matrix:
 
 # %% tags=["nbval-check-output", "raises"]
@@ -284,8 +280,8 @@ caught(lambda: make(frame, constraint=lambda rows: losses(rows).mean()))
 
 
 # %% [markdown]
-# **The constraint branches on a tensor.** All hospitals are computed at once, so Python cannot take one branch for some
-# of them and another for the rest:
+# **The constraint branches on a tensor.** All hospitals are computed at once, so Python cannot take different branches
+# for different hospitals:
 
 # %% tags=["nbval-check-output", "raises"]
 def branching(rows):
@@ -297,7 +293,7 @@ def branching(rows):
 caught(lambda: make(frame, constraint=branching))
 
 # %% [markdown]
-# **A hospital has no rows.** This happens if you filter a table by a categorical column:
+# **A hospital has no rows,** for example after filtering a table by a categorical column:
 
 # %% tags=["nbval-check-output", "raises"]
 category = frame.astype({"hospital": "category"})
@@ -311,7 +307,8 @@ crowd = fl.FedAvg(lr=0.3, local_steps=5, participants=12)
 caught(lambda: fl.run(crowd, problem, rounds=1))
 
 # %% [markdown]
-# **The step size is too large.** Only the run can detect this error. It stops and says in which round it diverged:
+# **The step size is too large.** Only the run can detect this error. The run stops and names the round in which it
+# diverged:
 
 # %% tags=["raises"]
 hasty = fl.FedAvg(lr=1e40, local_steps=5, participants=4)
@@ -324,8 +321,8 @@ except fl.Diverged as error:
 # ## What to change next
 #
 # * To try another level, change the [parameters](../book/rerun.md) of this notebook.
-# * To try another method, take any method of the [API page](../book/api.md) that accepts one objective and one
-#   constraint, such as `fl.PenaltyFedAvg`.
+# * To try another method, take one from the [API page](../book/api.md) that accepts one objective and one constraint,
+#   such as `fl.PenaltyFedAvg`.
 # * To send less, set `uplink=fl.TopK(0.1)` in `fl.FedSGM`. `trace.info["bits_up"]` counts the bits sent to the server.
 # * For several objectives, pass `objective=[benign, malignant]` without a constraint, and use `fl.FedCMOO`.
 # * To compute measures on data that no client trains on, pass `heldout=other_frame`.

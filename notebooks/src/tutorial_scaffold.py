@@ -14,12 +14,10 @@
 # # Clients that remember: SCAFFOLD
 #
 # In federated averaging, every client makes several local steps before it answers. If clients hold different data, each
-# client moves towards its own solution. The mean of these local models is then not the common solution: the clients
-# *drift*. SCAFFOLD {cite}`karimireddy2020scaffold` corrects every local step. It subtracts the client's stored estimate
-# of its own gradient and adds the server's estimate of the mean gradient. SCAFFOLD needs three features that the
-# [previous tutorial](tutorial_algorithm.ipynb) does not use: clients with a memory, messages of two models in each
-# direction, and answers that differ from what the client stores. This page implements and tests SCAFFOLD. It shows the
-# drift of federated averaging, and how SCAFFOLD removes it, on a problem whose solution is known.
+# client moves towards its own solution, and the mean of the local models is not the common solution: the clients
+# *drift*. SCAFFOLD {cite}`karimireddy2020scaffold` corrects every local step: it subtracts the client's stored estimate
+# of its own gradient and adds the server's estimate of the mean gradient. This page implements and tests SCAFFOLD on a
+# problem whose solution is known.
 
 # %% tags=["parameters"]
 profile = "full"  # "quick": fewer rounds and seeds
@@ -31,17 +29,15 @@ participants = 4  # clients of eight that take part in a round
 # %% [markdown]
 # ## The method
 #
-# Compared with [averaging with momentum](tutorial_algorithm.ipynb), four things are new:
+# Compared with the [previous tutorial](tutorial_algorithm.ipynb), four things are new:
 #
-# * The state has a field `memory` with one row for each client. The class lists such fields in `client_state`, which
-#   means that the clients hold them. If clients are [separate processes](../book/federation.md), the server does not
-#   have this field.
+# * The state has a field `memory` with one row for each client. The class lists in `client_state` the fields that the
+#   clients hold. If clients are [separate processes](../book/federation.md), the server does not have these fields.
 # * `fed.clients(draw, memory=state.memory)` gives each participant its row as `client.memory`.
-# * A client's function returns `Reply(upload, memory)`, that is, what it sends and what it keeps for its next round.
-#   `fed.ask` returns both. `fed.store_memory` then updates the rows of the participants and keeps the rows of all other
-#   clients.
-# * The library counts the bits of the tensors that are sent. In each round, a participant receives two models and
-#   returns two changes of models.
+# * A client's function returns `Reply(upload, memory)`: what the client sends, and what it keeps for its next round.
+#   `fed.ask` returns both. `fed.store_memory` then updates the participants' rows and keeps all others.
+# * In each round, a participant receives two models and returns two changes of models. The library counts the bits of
+#   all four.
 
 # %%
 SOURCE = '''"""SCAFFOLD: local steps corrected by control variates."""
@@ -154,10 +150,9 @@ Scaffold = from_file("scaffold", SOURCE)
 # %% [markdown]
 # ## A problem with a known solution
 #
-# Eight clinics use least squares to predict the progression of diabetes from five measurements. The data are part of
+# Eight clinics use least squares to predict the progression of diabetes from five measurements, with data from
 # scikit-learn. The patients of one clinic have a similar body-mass index, up to noise, so the clinics' own solutions
-# differ. The least-squares problem has one minimum, and a few steps of L-BFGS on all data find it to the last digit.
-# The minimum serves only as a reference, and no method sees it.
+# differ. A few steps of L-BFGS on all data find the minimum to the last digit.
 
 # %%
 import numpy as np
@@ -213,8 +208,8 @@ least = float(problem.mean_losses(solution.detach()))
 # %% [markdown]
 # ## Drift, and its end
 #
-# Federated averaging and SCAFFOLD run with the same step size, the same number of local steps and the same draws of
-# clients. Then both methods run with all clients in every round.
+# Federated averaging and SCAFFOLD use the same step size, number of local steps and draws of clients. A second pair of
+# runs has all clients in every round.
 
 # %%
 from papers.kit import plot
@@ -279,8 +274,8 @@ _ = check("two models of 32-bit numbers go each way", all(right))
 # %% [markdown]
 # ## Is it right?
 #
-# The implementation must be tested in two ways. The first test consists of the checks for *every* method, and of a run
-# in the engine `Loop`, which runs one client after another and sends real messages:
+# The first test consists of the library's checks for *every* method, and of a run in the engine `Loop`, which runs one
+# client after another and sends real messages:
 
 # %% tags=["nbval-check-output"]
 method = Scaffold(
@@ -294,9 +289,9 @@ away = abs(fast.state.w - slow.state.w).max()
 _ = check("both engines agree to 1e-12", float(away) < 1e-12)
 
 # %% [markdown]
-# These checks cannot know whether the method *is* SCAFFOLD. The second test is therefore an independent implementation
-# in plain numpy, written from the six lines of pseudocode without the library. If all clients take part, nothing is
-# random, and both implementations must compute the same model.
+# These checks cannot know whether the method *is* SCAFFOLD. The second test therefore compares it with an independent
+# implementation of the six lines of pseudocode in plain numpy. If all clients take part, nothing is random, and both
+# implementations must compute the same model.
 
 # %% tags=["nbval-check-output"]
 columns = ["age", "sex", "bmi", "bp", "s5"]
@@ -327,9 +322,8 @@ _ = check("the plain twin agrees to 1e-12", abs(ours - w).max() < 1e-12)
 # %% [markdown]
 # ## Two mistakes
 #
-# **The round does not store the new memories.** The result is a valid method, so the checks find nothing. But it is not
-# SCAFFOLD: it drifts like federated averaging. Only the numpy implementation, or a figure like the one above, reveals
-# the mistake:
+# **The round does not store the new memories.** The result is a valid method, so the checks find nothing, but it drifts
+# like federated averaging. Only the numpy implementation, or a figure like the one above, reveals the mistake:
 
 # %% tags=["nbval-check-output"]
 from fedlib.testing.contract import findings
@@ -353,8 +347,8 @@ left = trace.metrics["f"][:, -1] - least
 _ = check("it does not come to 1e-6 in any seed", left.min() > 1e-6)
 
 # %% [markdown]
-# **The server reads the clients' memories.** A simulation has access to all memories, and their mean is exactly what
-# line 6 of the pseudocode tracks. In a real federation the server has never seen them:
+# **The server reads the clients' memories.** In a simulation the server could compute their mean, which line 6 of the
+# pseudocode tracks. In a real federation the server never sees the memories:
 
 # %% tags=["nbval-check-output"]
 _ = mistaken(
@@ -366,16 +360,16 @@ _ = mistaken(
 # %% [markdown]
 # ## Try
 #
-# 1. Set `local_steps` to 1. At which distance from the minimum does federated averaging with all clients stop now? Make
-#    a prediction first: how much drift is left if each client makes only one step?
+# 1. Set `local_steps` to 1. First predict how much drift is left. At which distance from the minimum does federated
+#    averaging with all clients stop now?
 # 2. In line 3 of the pseudocode, let the new control variate be the client's gradient at $w$ (option I in the paper).
 #    How many gradients does each client then compute in a round?
 #
 # :::{dropdown} Solutions
-# 1. Averaging does not stop at all. A mean of single gradient steps is a gradient step on the mean, so with all clients
-#    averaging and SCAFFOLD are the same method and converge alike. With four of the eight clients, averaging still
-#    stops, because the mean over the participants changes from round to round.
+# 1. Federated averaging reaches the minimum. A mean of single gradient steps is a gradient step on the mean, so with
+#    all clients federated averaging and SCAFFOLD are the same method. With four of the eight clients, federated
+#    averaging still stops away from the minimum, because the mean over the participants changes from round to round.
 # 2. Line 3 becomes `new = client.gradient(w, client.batch(0), client.objective_weights(w))`. Each client computes one
-#    gradient more than the $E$ gradients of its local steps. You can avoid it by keeping the gradient of the first
+#    gradient more than the $E$ gradients of its local steps. To avoid this gradient, keep the gradient of the first
 #    local step, which is also taken at $w$.
 # :::
