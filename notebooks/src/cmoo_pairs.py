@@ -254,7 +254,8 @@ plot.show(
     page.figures["overlay"](longer),
     alt="Mean test accuracy against the rounds on MultiMNIST and on MNIST + Fashion-MNIST; the diamonds of the "
     "authors' code lie on our curves of the same methods from round thirty on.",
-    caption="Our runs agree with the authors' own. The bands reach from the lowest to the highest seed.",
+    caption="Our runs (curves) agree with the authors' own (diamonds). The bands reach from the lowest to the highest "
+    "seed.",
     size=(8.6, 3.4),
 ) if compared <= longer.keys() else None
 

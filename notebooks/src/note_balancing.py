@@ -321,7 +321,7 @@ check(
     f"{(~part['feasible']).sum()} of {len(part)}",
 )
 check(
-    "    but wherever the value of the game is above 1e-6, feasible",
+    "    but feasible wherever the value of the game is above 1e-6",
     part[part["value"] > 1e-6]["feasible"].all(),
 )
 check(
@@ -360,7 +360,7 @@ some, none = modes[modes["J"]], modes[~modes["J"]]
 # %% tags=["remove-input", "nbval-check-output"]
 check(f"descent mode: value >= M nu on {len(descent)} instances, to 1e-8", min(descent) >= -1e-8)
 check(
-    "    equality for orthonormal gradients, to 1e-9: 1.01 M nu is not reached",
+    "    value = M nu for orthonormal gradients, to 1e-9",
     abs(square - 1) < 1e-9,
 )
 check(

@@ -541,7 +541,8 @@ check(f"formula and simulation agree within 5 standard errors {text}", max(found
 check(f"variance of a column <= S_1 {text}", max(found["exact"]) <= 1 + 1e-12)
 check("    equality to 1e-12: all gradients have length b", max(found["exact"]) > 1 - 1e-12)
 check(
-    "    without the factor sigma_l^2 it is exceeded by half or more", min(found["misprint"]) > 1.5
+    "    without the factor sigma_l^2 the bound is exceeded by half or more",
+    min(found["misprint"]) > 1.5,
 )
 check(
     f"E|E|_op <= sqrt(M S_1) {text}, and more than half of it",
@@ -636,7 +637,7 @@ check(
     square <= step_square(case, "corrected"),
     f"{step_square(case, 'corrected'):.1f} b^2",
 )
-check("    and a single step keeps the printed one", 16 <= step_square(replace(case, tau=1)) == 17)
+check("    for tau = 1 the printed bound holds", 16 <= step_square(replace(case, tau=1)) == 17)
 _ = check(f"random waves: below the corrected bound {text}", max(squares) <= 1)
 
 # %% [markdown]
@@ -662,14 +663,14 @@ settings = [
 gains = [drift(s, 1e-3) / drift(s, 1e-3, "ours") for s in settings]
 
 # %% tags=["remove-input", "nbval-check-output"]
-check(f"random waves: left side plus 4 standard errors below ours {text}", max(lefts) <= 1)
-check("quadratic: at most ours, to 1e-9, for tau = 2, 5, 20 and two steps", max(line) <= 1 + 1e-9)
+check(f"random waves: left side plus 4 standard errors <= our bound {text}", max(lefts) <= 1)
+check("quadratic: at most our bound, to 1e-9, for tau = 2, 5, 20 and two steps", max(line) <= 1 + 1e-9)
 check(
-    "    and above 0.999 of it for the shorter step: half of it is exceeded",
+    "    and above 0.999 of our bound for the shorter step",
     min(line[1::2]) > 0.999,
 )
 _ = check(
-    "ours is smaller than printed by a factor above 1.4 for tau = 2..199, sigma_l = 0, b, 10 b",
+    "our bound is below the printed one by a factor above 1.4, tau = 2..199, sigma_l = 0, b, 10 b",
     min(gains) > 1.4,
     f"{min(gains):.2f} to {max(gains):.2f}",
 )
@@ -715,7 +716,7 @@ check(
 )
 check("all three bounds fall as T^-1/2, to 1e-9", np.allclose(falls, -0.5, atol=1e-9))
 _ = check(
-    f"the measured values come to it: slope -1/2 over the last doubling of T, to {margin:g}",
+    f"the measured slope over the last doubling of T is -1/2, to {margin:g}",
     abs(slopes[-1] + 0.5) < margin,
     f"log-log slope {slopes[0]:.2f} over the first, {slopes[-1]:.2f} over the last",
 )

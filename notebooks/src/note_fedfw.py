@@ -560,7 +560,7 @@ check(f"all bounds hold in {6 * instances} runs of {T} rounds each", table.max()
 check("dist comes within a factor 20 of (37)", table["dist / (37)"].max() > 1 / 20)
 check("our bound at the mean is below (38) in all rounds of all runs", table["ours / (38)"].max() < 1)
 check("    with the best penalty it is below a third of (38)", table["ours / (38)"]["best"] < 1 / 3)
-_ = check("the best penalty gives the corollary's constants, to 1e-12", np.abs(exact).max() < 1e-12)
+_ = check("the best penalty yields the corollary's constants, to 1e-12", np.abs(exact).max() < 1e-12)
 
 # %% tags=["remove-input"]
 table.style.format(precision=4)

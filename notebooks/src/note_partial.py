@@ -544,8 +544,8 @@ path = torch.cumsum(2 * (says_a * deviation)[who], 0)  # lr = 1
 wall = sampling_walk(Setting(D=1.0, G=1.0, E=1, T=3000, N=2, n=1, delta=1e-6), 1.0)
 
 # %% tags=["remove-input", "nbval-check-output"]
-check("its mean is 0 if another sample judges, to 1e-12", abs(other) < 1e-12)
-check("its mean is above 0.1 if the same sample judges", same > 0.1)
+check("the mean is 0 if another sample judges, to 1e-12", abs(other) < 1e-12)
+check("the mean is above 0.1 if the same sample judges", same > 0.1)
 _ = check(
     "the sum of 3000 rounds with one sample exceeds Lemma 4's bound, as printed, at delta = 1e-6",
     path[-1] > wall,
@@ -599,7 +599,8 @@ plot.show(
     draw_paths,
     alt="Objective gap against rounds: with one sample it stays near 0.2, above a dotted line, the promise; with a second sample it falls "
     "quickly below the line and settles slightly below zero.",
-    caption="The two-client problem: the clients that judge the constraint also step, or a second sample steps.",
+    caption="The objective gap on the two-client problem if the clients that report the constraint also make the step "
+    "(one sample), and if a second sample makes it.",
 )
 
 # %% [markdown]

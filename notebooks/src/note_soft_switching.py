@@ -404,7 +404,7 @@ for E, wanted in ((1, 24.0), (5, 2.62)):
 sharpest = [needed(E, "direct", "direct") for E in range(1, 101)]
 check("ours: at most (2/3)/eps, for E = 1 to 100", max(sharpest) < 2 / 3 + 1e-12)
 check(
-    "it is 2/3 at E = 1 and 2, and 0.504 at E = 100",
+    "our limit is (2/3)/eps at E = 1 and 2, and 0.504/eps at E = 100",
     abs(sharpest[0] - 2 / 3) < 1e-12 > abs(sharpest[1] - 2 / 3) and round(sharpest[-1], 3) == 0.504,
 )
 _ = check("with B' = eps no beta is enough", soft_beta(1.0, 1.0) == np.inf)
@@ -433,7 +433,7 @@ for sharpness, found in slack.items():
         f"beta eps = {sharpness}: the lemma of the ramp on 100000 values, equality inside the ramp",
         found.min() > -1e-12 and len(inside) > 1000 and abs(inside).max() < 1e-12,
     )
-    check("    with half of its last term it fails", half_term[sharpness].min() < -0.1 / sharpness)
+    check("    with half of its last term the lemma fails", half_term[sharpness].min() < -0.1 / sharpness)
 miss = max(abs(max(0, v) - soft_excess(1.0, x, b)) for (b, x), v in peaks.items())
 _ = check(f"the excess is the maximum over a in all {len(peaks)} cases, to 1e-6", miss < 1e-6)
 
@@ -542,10 +542,10 @@ one = factors[1, 0.1, 1.0]
 check(f"the factor at E=1, q=0.1, q0=1 is {one:.2f}", 1 < one < 1.5)
 above = [case for case, value in factors.items() if value > 1]
 check(
-    f"it is above 1 in {len(above)} of {len(factors)} settings, all without downlink compression",
+    f"the factor exceeds 1 in {len(above)} of {len(factors)} settings, all without downlink compression",
     {q0 for _, _, q0 in above} == {1.0},
 )
-_ = check("and never above 3/2", max(factors.values()) < 1.5)
+_ = check("and it never exceeds 3/2", max(factors.values()) < 1.5)
 
 # %% tags=["remove-input"]
 shown = pd.Series(factors).rename_axis(["E", "q", "q0"]).unstack("q0")
@@ -603,8 +603,9 @@ plot.show(
     alt="Largest objective gap over the threshold against beta times epsilon, on logarithmic axes. The dashed bound "
     "falls from 16 to 1 at two thirds and stays there; the curves that the search found lie below it, cross 1 near "
     "one half and settle at about one half.",
-    caption="The largest objective gap that the search found, over the printed threshold, against the sharpness; "
-    "the bound for E = 1 (dashed), and where the printed promise is proved (shaded). The printed sharpness is 2.",
+    caption="The largest objective gap that the search found, divided by the printed threshold, against beta times "
+    "epsilon. The dashed line is the bound for E = 1; the printed promise is proved in the shaded region. "
+    "The papers' beta times epsilon is 2.",
 )
 
 # %% [markdown]

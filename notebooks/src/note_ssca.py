@@ -514,9 +514,9 @@ end = [errors[name][-100:].mean() for name in cases]
 
 # %% tags=["remove-input", "nbval-check-output"]
 check("0.6, 0.75: the error falls below 2/5 of that of the first 100 rounds", ratio["0.6, 0.75"] < 0.4)
-check("Y's exponents: it falls too, below 3/4", max(ratio["Y: 0.4, 0.45"], ratio["Y: 0.3, 0.35"]) < 0.75)
+check("Y's exponents: the error falls too, below 3/4", max(ratio["Y: 0.4, 0.45"], ratio["Y: 0.3, 0.35"]) < 0.75)
 check("    in the end, the larger the exponent of rho, the smaller the error, by a fifth or more each time", all(a < 0.8 * b for a, b in pairwise(end)))
-_ = check("no averaging: it does not fall below 3/4", ratio["no averaging"] > 0.75)
+_ = check("no averaging: the error does not fall below 3/4", ratio["no averaging"] > 0.75)
 
 
 # %% tags=["remove-input"]

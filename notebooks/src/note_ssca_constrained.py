@@ -427,8 +427,8 @@ apart = max(np.abs(library(p, row)[0] - own[row]).max() for row in range(100))
 # %% tags=["remove-input", "nbval-check-output"]
 check(f"all branches occur in {instances} programs", all(x.any() for x in (nu == 0, nu == p.c, (nu > 0) & (nu < p.c), den <= 0)))
 check("no duality gap, to 1e-10", np.abs(gap(p, nu[:, None])).max() < 1e-10)
-check("    nor for b = 0 and A = U", np.abs(gap(edge, edge_nu[:, None])).max() < 1e-10)
-check("it is one step of the coordinate formula, to 1e-12", np.abs(multipliers(p)[:, 0] - nu).max() < 1e-12)
+check("    no gap for b = 0 and A = U either", np.abs(gap(edge, edge_nu[:, None])).max() < 1e-10)
+check("Lemma 1 is one step of the coordinate formula, to 1e-12", np.abs(multipliers(p)[:, 0] - nu).max() < 1e-12)
 check("A <= U gives w = 0", np.abs(own[p.A[:, 0] <= 0]).max() == 0)
 check("the dual is concave: no chord above it", bend.min() > -1e-12)
 _ = check("fedlib.steps.surrogate gives the same w, to 1e-12", apart < 1e-12)
@@ -484,10 +484,10 @@ distance = np.linalg.norm(last - solved.x, axis=1)
 
 # %% tags=["remove-input", "nbval-check-output"]
 check(f"the inequality holds in all {T} rounds of {R} runs", descent <= 1e-12)
-check("best response less iterate: the last rounds below a quarter of the first", size[-50:].mean() < 0.25 * size[:50].mean())
-check("    errors of gradients and values too, below a third", max(x[-50:].mean() / x[:50].mean() for x in (path.error, path.gap)) < 1 / 3)
+check("the step to the best response: last rounds below a quarter of the first", size[-50:].mean() < 0.25 * size[:50].mean())
+check("    the errors of gradients and values fall too, below a third", max(x[-50:].mean() / x[:50].mean() for x in (path.error, path.gap)) < 1 / 3)
 check("SLSQP's solution is a KKT point with 0 < multiplier < c", np.linalg.norm(slopes[0] + wanted * slopes[1]) < 1e-4 and 0 < wanted < c)
-check("all runs end within 0.15 of it", distance.max() < 0.15)
+check("all runs end within 0.15 of this KKT point", distance.max() < 0.15)
 _ = check("the server's multiplier is within 15 % of it, in the mean of the runs", abs(path.nu[-50:].mean() / wanted - 1) < 0.15)
 
 

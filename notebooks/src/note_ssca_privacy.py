@@ -253,7 +253,7 @@ G = rng.standard_normal((3, 3))
 
 # %% tags=["remove-input", "nbval-check-output"]
 check("the dimension agrees with the formula in all four cases", dims == formula)
-check("    it is 9 for B = 20, with 100 equations and 75 unknowns", dims[5, 3, 20] == 9)
+check("    the dimension is 9 for B = 20, with 100 equations and 75 unknowns", dims[5, 3, 20] == 9)
 check("two rounds with other weights: the dimension is still 9", rounds == 9)
 check("another pair yields the same messages, to 1e-9", np.abs(W @ np.linalg.inv(G) @ (G @ X) - W @ X).max() < 1e-9)
 _ = check("3 known samples reveal all 40, to 1e-9", np.abs(read - X).max() < 1e-9)

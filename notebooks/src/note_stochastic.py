@@ -448,7 +448,8 @@ plot.show(
     draw_proxies,
     alt="Two curves against x: the worst proxy of a real variable falls from one; the worst constant of a length rises to about 1.11 near "
     "x = 0.65 and then falls to the other curve. A dotted line at 1.5 lies above both.",
-    caption="Linear programming finds the largest proxy that F-A5 (1) allows; the textbook constant is dotted.",
+    caption="The largest proxy of a real variable and the largest constant of a length that F-A5 (1) allows, found by "
+    "linear programming, against x. The dotted line is the textbook constant 3/2.",
 )
 
 # %% [markdown]

@@ -383,7 +383,7 @@ sharp = [
 
 # %% tags=["remove-input", "nbval-check-output"]
 print("multiplier / bound with a quarter:", *(f"{x:.3f}" for x in sharp))
-_ = check("it comes within 1 % of the bound at rho_hat = 500, and grows", 0.99 < sharp[2] <= 1 and sharp == sorted(sharp))
+_ = check("the multiplier comes within 1 % of the bound at rho_hat = 500, and grows", 0.99 < sharp[2] <= 1 and sharp == sorted(sharp))
 
 # %% [markdown]
 # **Lemma 11 and the gain of a good round.** We compare both sides of the two inequalities at the same points, for Lemma

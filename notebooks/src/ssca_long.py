@@ -111,7 +111,7 @@ pd.DataFrame.from_dict(held, orient="index")
 
 # %% tags=["remove-input", "nbval-check-output"]
 paper, valid = (all(c.holds for c in conditions(*pairs[k])) for k in (next(iter(pairs)), "valid"))
-check("the paper's step sizes miss a condition", not paper)
+check("the paper's step sizes violate a condition", not paper)
 _ = check("the valid ones satisfy all conditions", valid)
 
 # %% [markdown]
