@@ -81,13 +81,13 @@ AXES = {
 
 def by_steps(traces: Traces, data: str, name: str) -> dict[int, Trace]:
     start = f"{data}_{name}_steps"
-    found = {int(n.removeprefix(start)): t for n, t in traces.items() if n.startswith(start)}
+    found = {int(n.removeprefix(start)): traces[n] for n in traces if n.startswith(start)}
     return dict(sorted(found.items()))
 
 
 def by_preference(traces: Traces, data: str) -> dict[str, Trace]:
     """The runs with different preferences, as `r_1 : r_2`."""
-    runs = [t for n, t in traces.items() if n.startswith(f"{data}_ratio")]
+    runs = [traces[n] for n in traces if n.startswith(f"{data}_ratio")]
     ordered = sorted(runs, key=lambda t: ratios_of(t)[1] / ratios_of(t)[0])
     return {"{:g} : {:g}".format(*ratios_of(t)): t for t in ordered}
 
