@@ -223,7 +223,7 @@ class Round(BookDirective):
         example, log, bits, participants = recorded(self.arguments[0])
         problem = example.problem
         text = (
-            f"In one recorded round on the test problem `{problem.name}`, with {participants} "
+            f"In one recorded round of `{self.arguments[0]}` on the test problem `{problem.name}`, with {participants} "
             f"participant{'s' * (participants != 1)} and {problem.dim} parameters,"
         )
         if not log:

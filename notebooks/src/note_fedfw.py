@@ -312,10 +312,10 @@
 #
 # 1. Since $\eta_1=1$, each client is at $-1$ after the first round with probability 0.1, and otherwise still at 1. So
 #    at $t=1$ the left side of (43) is 1.8, but the right side goes to 0.
-# 2. The bound (44) divides by $\sqrt{u_t}$, and adds to the numerator
-#    $\frac{2G}{\sqrt n\lambda_0}\big(\lVert Y^\star\rVert+D\sqrt{\lambda_0(L+n\lambda_0)}\big)$. Here
-#    $G=\frac1{\sqrt n}$ and $Y^\star=0$, so the right side goes to $\frac{4}{\sqrt{n(qt+2-q)}}$. For $n=4$ after one
-#    round ($t=2$), the right side is 1.38 and the left side is 1.8.
+# 2. The paper's (44) bounds $\mathbb EF(\bar x^t)-F^\star$. As $\lambda_0$ and $L$ go to 0, one term of the bound
+#    remains: $\frac{2G}{\sqrt n\lambda_0\sqrt{u_t}}\big(\lVert Y^\star\rVert+D\sqrt{\lambda_0(L+n\lambda_0)}\big)$ with
+#    $u_t=qt+2-q$. Here $G=\frac1{\sqrt n}$, $D=2$ and $Y^\star=0$, so the bound goes to $\frac4{\sqrt{nu_t}}$. For
+#    $n=4$ after one round ($t=2$), the bound is 1.38, but $\mathbb EF(\bar x^t)-F^\star$ is 1.8.
 # ```
 #
 # For $q<1$ the factor $1-q\eta_1=1-q$ in {eq}`eq-fw-step` is not 0, so the influence of the start decays only like

@@ -179,7 +179,13 @@ def any_of(*conditions: Condition) -> Condition:
 
 def _ordered(how: str, steps: Sequence[Condition], keys: tuple[str, ...]) -> Condition:
     words = f"values {how}: {', '.join(f'`{key}`' for key in keys)}"
-    return replace(all_of(*steps), words=words, keys=keys)
+
+    def gap(n: Numbers) -> Number:
+        """That of the step which is least clear."""
+        gaps = [step.gap(n) for step in steps if step.gap]
+        return min(gaps, key=lambda x: abs(x.value) / ((x.high - x.low) or 1e-300))
+
+    return replace(all_of(*steps), words=words, keys=keys, gap=gap)
 
 
 def _join(word: str, decisive: bool, conditions: Sequence[Condition]) -> Condition:

@@ -83,9 +83,9 @@ CLAIMS = (
         grey(*METHODS),
         id="fedcmoo/C3",
         place="Table 1, grey pictures",
-        wording="In the final accuracy of each task, FedCMOO is first on both digits of MultiMNIST "
-        "and on the digit beside an item. FedCMOO-Pref is first on Fashion-MNIST, and FSMGDA is "
-        "last everywhere.",
+        wording="FedCMOO has the highest final accuracy on both digits of MultiMNIST and on the "
+        "digit of MNIST + Fashion-MNIST. FedCMOO-Pref has the highest on the item of clothing. "
+        "FSMGDA has the lowest on all four tasks.",
         figure="tasks",
     ),
     read_twice(

@@ -138,7 +138,10 @@ PRINTED = "the network as printed, without dropout"
 AUTHORS = "the authors' network, with dropout"
 #: Figure 2 has 500 rounds; those of Figure 4 are not printed, their authors' demo has 300.
 STEP_NEEDS = Needs(paper={"rounds": 500, "algorithm.batch_size": 128})
-PREFERENCE_NEEDS = Needs(paper={"rounds": 300, "algorithm.batch_size": 128})
+#: A preference of 1 : 4 may leave a task untrained; that is what the claim is about.
+PREFERENCE_NEEDS = Needs(
+    paper={"rounds": 300, "algorithm.batch_size": 128}, dead=("mnist_fashion_ratio4_*",)
+)
 
 
 def run(data: str, second: str) -> str:
@@ -181,7 +184,8 @@ C10 = Rule(
     + f"; mu on MultiMNIST {listed('multi_mnist', 'mu', '.2g')}",
     note="The paper does not say how near the losses come to the preference, and a run that comes "
     "nearer than the paper's does not contradict it. The rule therefore judges only the trend. It "
-    "was fixed before these runs, with dropout, were computed.",
+    "was fixed before these runs were computed. After them we admitted the run at r2/r1 = 4 on "
+    "MNIST + Fashion-MNIST, in which the preference leaves the digit untrained.",
     control=EXCHANGED,
 )
 

@@ -58,10 +58,10 @@ def test_balance_by_hand():
 
 
 def test_short_runs_of_one_seed_are_not_judged():
-    for claim, rounds in zip(STUDY.claims, (500, 300), strict=True):
-        done = STUDY.outcomes(claim)[claim.reading]
-        assert done.verdict == "not judged"
-        assert f"30 of the paper's {rounds} rounds" in done.reason
+    claim = STUDY.claims[0]
+    done = STUDY.outcomes(claim)[claim.reading]
+    assert done.verdict == "not judged"
+    assert "30 of the paper's 500 rounds" in done.reason
 
 
 def test_figures_find_their_runs():
