@@ -223,8 +223,9 @@ class Round(BookDirective):
         example, log, bits, participants = recorded(self.arguments[0])
         problem = example.problem
         text = (
-            f"In one recorded round of `{self.arguments[0]}` on the test problem `{problem.name}`, with {participants} "
-            f"participant{'s' * (participants != 1)} and {problem.dim} parameters,"
+            f"In one recorded round of `{self.arguments[0]}` on the test problem "
+            f"`{problem.name}`, with {participants} participant{'s' * (participants != 1)} and "
+            f"{problem.dim} parameters,"
         )
         if not log:
             text += " no message is sent, because all data are in one place."

@@ -84,7 +84,7 @@ def best_response(
     penalty: Scalar,
     curvature: Scalar,
 ) -> Response:
-    r"""Solve the problem of SSCA's server (the paper's Problems 2, 5, 7, 10, equation 38), in float64.
+    r"""Solve the problem of SSCA's server (its paper's Problems 2, 5, 7, 10 and (38)) in float64.
 
     .. math:: \min_{w, s \ge 0} a_0^\top w + \tau_0 \|w\|^2 + c \sum_m s_m \quad\text{s.t.}\quad
         A_m + B_m^\top w + \tau \|w\|^2 \le U_m + s_m .

@@ -46,8 +46,8 @@ C16 = Rule(
         f"hard {stat(f'{hard}.cost_scatter')}"
         for kind, (soft, hard) in KINDS.items()
     ),
-    "The share of violating rounds does not measure steadiness: all steps have the same size, so "
-    "under hard switching about half of the rounds violate the constraint in any run.",
+    "The share of violating rounds does not measure steadiness: hard switching hovers around the "
+    "limit, so about half of its rounds violate the constraint whether the run is steady or not.",
     control=Control(
         "hard and soft switching exchanged",
         {a: b for soft, hard in PAIRS for a, b in ((soft, hard), (hard, soft))},
