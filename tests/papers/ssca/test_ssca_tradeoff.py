@@ -120,7 +120,7 @@ CLIMBING = {"accuracy": lambda u: u / 2}
         (C6, CLIMBING, "partly", "U and the accuracy is at most -0.9"),
         (C6, {**RISING, "excess": 20.0, **CLIMBING}, "not reproduced", "U and the accuracy"),
         (C9, {}, "reproduced", ""),
-        (C9, {"share": 0.11}, "not reproduced", "the gradient of (27) is at most a tenth of that of F"),
+        (C9, {"share": 0.11}, "not reproduced", "(27) is at most a tenth of that of F"),
     ],
 )
 def test_every_primary_part_can_fail(rule, changes, verdict, named):
