@@ -6,6 +6,7 @@ print, it is whole.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -111,7 +112,7 @@ class Claims(BookDirective):
         """The four cells of one claim."""
         claim, outcome = e.claim, e.outcome
         measured = [
-            nodes.paragraph("", text)
+            nodes.paragraph("", sentence(text))
             for text in (outcome.measured, outcome.reason, outcome.size, power_of(e))
             if text
         ]
@@ -148,11 +149,18 @@ class Claims(BookDirective):
 def part_of(label: str, part: Condition | Mapping[str, Condition]) -> nodes.paragraph:
     """A part of a rule with its cells; the title of each cell is its formal condition."""
     if isinstance(part, Condition):
-        return paragraph(conditioned(label, part), nodes.Text("."))
+        return paragraph(conditioned(sentence(label), part))
     cells = [conditioned(*item) for item in part.items()]
-    between = [nodes.Text(x) for x in [": ", *[", "] * (len(cells) - 1)]]
+    between = [nodes.Text(x) for x in [" Required for: ", *["; "] * (len(cells) - 1)]]
     pairs = zip(between, cells, strict=True)
-    return paragraph(nodes.Text(label), *(x for pair in pairs for x in pair), nodes.Text("."))
+    listed = (x for pair in pairs for x in pair)
+    return paragraph(nodes.Text(sentence(label)), *listed, nodes.Text("."))
+
+
+def sentence(text: str) -> str:
+    """A text with a capital, unless it starts with a symbol, and a full stop."""
+    start = text[0].upper() + text[1:] if re.match("[a-z]{3}", text) else text
+    return start if start.endswith(".") else f"{start}."
 
 
 def conditioned(text: str, condition: Condition) -> nodes.abbreviation:

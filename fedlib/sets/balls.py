@@ -226,7 +226,7 @@ class Simplex(Sparse):
 
 @dataclass(frozen=True)
 class NuclearBall(NormBall):
-    """The matrices with singular values of sum at most `radius`; a vector lists them row by row.
+    """The matrices whose singular values sum to at most `radius`, as vectors of their rows.
 
     >>> ball = NuclearBall(1.0, rows=2, columns=2)
     >>> ball.project(torch.tensor([3.0, 0.0, 0.0, 0.0]))

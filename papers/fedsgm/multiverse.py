@@ -73,9 +73,9 @@ def rule(
         )
         best, worst = (f"{value:.3g} at {words}" for value, words in (ranked[0], ranked[-1]))
         return (
-            f"holds in {share.low:.0%} and fails in {1 - share.high:.0%} of {len(settings)} "
-            f"settings. {shown}: the most favourable value is {best}; the least favourable is "
-            f"{worst}"
+            f"the claim holds in {share.low:.0%} and fails in {1 - share.high:.0%} of "
+            f"{len(settings)} settings. {shown}: the most favourable value is {best}; the least "
+            f"favourable is {worst}"
         )
 
     return Rule(
