@@ -247,8 +247,8 @@ class SGM(Descent):
     ----------
     lr, tolerance, level, switch : as in FedSGM.
     steps : the number of steps in a round.
-    batch_size, value_batch_size : the rows of the batch for the gradients and of the batch for
-        g(w), both drawn anew for every step; None for all rows.
+    batch_size, value_batch_size : the numbers of rows in the batch for the gradients and in the
+        batch for g(w), both drawn anew for every step; None for all rows.
 
     Differs: no message is sent, so no bits are counted. The reported `sigma` is the last step's.
     """
@@ -343,8 +343,8 @@ class ConEx(Centralized):
     prox : mu_0, the weight of the proximal term of f.
     constraint_prox : mu_1, the weight of the proximal term of g, which may be 0 if g is convex.
     steps : the number of steps in a round; take E for the papers' centralized curves.
-    batch_size, value_batch_size : the rows of the batch for grad f, and of the batch for g and
-        grad g, both drawn anew for every step; None for all rows.
+    batch_size, value_batch_size : the numbers of rows in the batch for grad f and in the batch
+        for g and grad g, both drawn anew for every step; None for all rows.
 
     Run this method on a problem with one client. The metrics describe w_t, not the average.
 

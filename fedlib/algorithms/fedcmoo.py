@@ -260,7 +260,7 @@ class FedCMOOPref(GramWeighted):
     preference : the linear program for the weights, with its ratios r.
     least : the rule for the smallest weight, or None. The paper's experiments use `Least(0.2)`,
         except in Fig. 4.
-    value_batch_size : the rows of the batch for the loss values; None for all the client's rows.
+    value_batch_size : the number of rows in the batch for the loss values; None for all rows.
 
     Differs: an indefinite estimate of G can leave the program without a solution. The method then
     takes minimum-norm weights and reports `fallback` 1; the authors' code stops, and the paper does
@@ -510,8 +510,9 @@ class MGDA(Weighted):
     Parameters
     ----------
     lr : the step size.
-    batch_size : the rows of a client's batch for each objective, or None for full gradients. With
-        minibatches the direction is biased, because the weights depend on the gradients' noise.
+    batch_size : the number of rows in a client's batch for each objective, or None for full
+        gradients. With minibatches the direction is biased, because the weights depend on the
+        gradients' noise.
     weights : the rule for the weights, by default the exact minimizer of the direction's norm.
     """
 

@@ -61,7 +61,7 @@ class FedDR(checks.Checked):
     eta : the proximal term has weight 1 / eta.
     relaxation : alpha, in (0, 2).
     participation : the probability that a client takes part in a round.
-    batch_size : the rows of a minibatch, drawn anew for every local step; None for all rows.
+    batch_size : the number of rows in a minibatch, drawn anew for every local step; None: all.
 
     Info: `drift` is the root mean square over all clients of x_i - w before the round.
 

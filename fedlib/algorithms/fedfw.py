@@ -187,7 +187,7 @@ class FedFW(Penalized):
     participation : the probability p that a client takes part in a round.
     schedule : the rule for eta_t and lam_t / lambda_0: `Convex()`, `Nonconvex(rounds)` or
         `Fixed(step)`.
-    batch_size : the rows of a gradient's minibatch; None, as in the paper, for all rows.
+    batch_size : the number of rows in a gradient's minibatch; None, as in the paper, for all rows.
     split : a set for each client in place of a common set. The problem's set is the intersection
         of these sets, and w lies in it only in the limit.
 
@@ -268,7 +268,7 @@ class FedFWSto(Penalized):
     Parameters
     ----------
     lam0, participation, split : as in `FedFW`.
-    batch_size : the rows of a minibatch, drawn with replacement.
+    batch_size : the number of rows in a minibatch, drawn with replacement.
     schedule : the rule for eta_t, lam_t / lambda_0 and rho_t, by default that of Theorem 3.
 
     Info: `gap` and `distance` are those of `FedFW`; the gap uses this method's g_i.
@@ -359,7 +359,7 @@ class NaiveFW(FrankWolfe):
     Parameters
     ----------
     schedule : the rule for eta_t, as in `FedFW`.
-    batch_size : the rows of a gradient's minibatch; None for all rows.
+    batch_size : the number of rows in a gradient's minibatch; None for all rows.
 
     Info: `gap` is the mean of the clients' own Frank-Wolfe gaps at w before the round.
 

@@ -69,7 +69,7 @@ class FedSGM(checks.Checked):
     uplink : the clients' compressor C_j: contractive with error feedback, else unbiased.
     downlink : the server's compressor C_0, which must be contractive.
     error_feedback : whether clients keep what the uplink dropped; the workshop paper has False.
-    batch_size : the rows of a minibatch, or None for full local gradients.
+    batch_size : the number of rows in a minibatch, or None for full local gradients.
     value_batch_size : the rows for the constraint value g_j(w), or None for all the client's rows.
     resample_for_update : whether a second, independent sample of n clients sends the constraint
         values, as the theorems for n < N assume. False is the printed algorithm with one sample.

@@ -220,7 +220,7 @@ class SSCA(FreeServer, OverSamples):
     ----------
     tau : the curvature of the surrogates, positive.
     rho, gamma : the step sizes of the surrogates' average and of w, in (0, 1].
-    batch_size : B, the rows of a client's batch, at most its number of rows; None for all rows.
+    batch_size : B, the number of rows in a client's batch, at most those of the client; None: all.
     ridge : lambda in the term `ridge |w|^2` of the objective.
     debias : whether the surrogate is divided by its weight kappa_t = 1 - prod_{s <= t} (1 - rho_s).
 
@@ -318,7 +318,7 @@ class MiniBatchSGD(OverSamples):
     ----------
     lr : the step size of round t, a `PowerLaw`.
     local_steps : E, the number of local steps in a round.
-    batch_size : B, the rows of a batch, drawn without replacement; None for all the client's rows.
+    batch_size : B, the number of rows in a batch, drawn without replacement; None for all of them.
     ridge : lambda in the term `ridge |w|^2` of the objective.
 
     Differs: there is no difference. The paper states neither its grid of lr nor its search.

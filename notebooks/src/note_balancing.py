@@ -215,8 +215,8 @@ def random_case(M):  # a Jacobian with columns of different lengths, preferences
 
 
 # %% [markdown]
-# **The direction.** We check $\frac{\partial\mu}{\partial F_k}=\frac{a_k}S$ by central differences, and
-# $a^\top\mathbf F=0$, for $M=2,5,40$. For quadratic losses, the remainder in point 1 of {prf:ref}`pref-lemma-direction`
+# **The direction.** For $M=2,5,40$ we check $a^\top\mathbf F=0$ and, by central differences,
+# $\frac{\partial\mu}{\partial F_k}=\frac{a_k}S$. For quadratic losses, the remainder in point 1 of {prf:ref}`pref-lemma-direction`
 # must fall a hundredfold when $\eta$ falls tenfold.
 
 # %% tags=["remove-input"]

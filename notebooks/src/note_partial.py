@@ -398,8 +398,8 @@
 # * **Sampling.** Theorem 7 samples with replacement, Theorems 1 and 4 without. A client drawn twice sends its message
 #   twice but changes its residual once, and {eq}`eq-comp-partial` fails.
 # * **$w_t\in\mathcal X$.** Lemma 4 needs this, but it is ensured only in a box with coordinate-wise compressors.
-# * **F Theorem 7** prints $\sqrt{1-q}$ for $\sqrt{1-q_0}$ in its third term. Its proof uses the false bound
-#   $\lVert v_t\rVert\le2EG$ ({prf:ref}`comp-lemma-counterexample`).
+# * **F Theorem 7** prints $\sqrt{1-q}$ in its third term, where $\sqrt{1-q_0}$ is meant. The proof of the theorem uses
+#   the bound $\lVert v_t\rVert\le2EG$, which {prf:ref}`comp-lemma-counterexample` refutes.
 # * **F Lemma 9** prints $\sqrt{4(1-q)}\,E^2G^2/q$, with a wrong square. For $EG<1$ residuals can exceed this bound.
 # * **F Theorem 1 (ii)**, for all clients, prints $g(\bar w)-g(w^*)\le\epsilon$. Its proof yields
 #   $g(\bar w)\le\epsilon$. The printed inequality fails where the constraint is slack at the solution.

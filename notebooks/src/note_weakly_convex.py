@@ -227,7 +227,7 @@
 # ```
 #
 # ```{prf:proof}
-# *We prove {prf:ref}`weak-theorem`.* Let the three events of {prf:ref}`weak-lemma-sampling` hold.
+# *Proof of {prf:ref}`weak-theorem`.* Suppose that the three events of {prf:ref}`weak-lemma-sampling` occur.
 #
 # 1. *Constants.* At $\eta=\eta(\Gamma)$, $\frac{D^2}{2\eta ET}+\eta G^2\Gamma=B(\Gamma)=\sqrt{4D^2G^2E/T}$, and
 #    $\Gamma_0\le\Gamma$. With $\Gamma=2E^2$ also

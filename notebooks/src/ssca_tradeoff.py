@@ -126,8 +126,8 @@ limits = {f"{split}, U = {u:g}": f"{split}_limit_U{u:g}" for split in SPLITS for
 report.runs_table(numbers, limits, {"cost": "cost", "excess": "excess over U", "accuracy": "test accuracy"}, health)
 
 # %% [markdown]
-# For each seed, we compute rank correlations over all values of $\lambda$ or $U$, first of cost and squared norm, then
-# of $U$ and test accuracy.
+# For each seed, we compute three rank correlations: of cost and squared norm over all values of $\lambda$, of cost and
+# squared norm over all values of $U$, and of $U$ and test accuracy over all values of $U$.
 
 # %% tags=["remove-input"]
 order = {f"{split}, by lambda": f"{split}_ssca" for split in SPLITS}

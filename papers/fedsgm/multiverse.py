@@ -72,10 +72,11 @@ def rule(
             key=lambda pair: abs(pair[0] - target),
         )
         best, worst = (f"{value:.3g} at {words}" for value, words in (ranked[0], ranked[-1]))
+        fails, open_ = f"fails in {1 - share.high:.0%}", share.high - share.low
+        rest = f", {fails} and is undecided in {open_:.0%}" if open_ > 1e-9 else f" and {fails}"
         return (
-            f"the claim holds in {share.low:.0%} and fails in {1 - share.high:.0%} of "
-            f"{len(settings)} settings. {shown}: the most favourable value is {best}; the least "
-            f"favourable is {worst}"
+            f"the claim holds in {share.low:.0%} of {len(settings)} settings{rest}. {shown}: the "
+            f"most favourable value is {best}. The least favourable value is {worst}"
         )
 
     return Rule(
@@ -155,7 +156,7 @@ def workshop(traces: Traces) -> dict[str, Number]:
 def _words(measures: Iterable[str]) -> list[str]:
     """Every setting in words, in the order of the cells."""
     return [
-        f"step size {lr:g}, K/d = {k:g}, constraint on the {c} class, beta = {b:g}, judged by {m}"
+        f"step size {lr:g}, K/d = {k:g}, constraint on the {c} class, beta = {b:g}, measured by {m}"
         for (lr, k, c), b, m in product(STARTS, BETAS, measures)
     ]
 
@@ -228,7 +229,7 @@ def unified(traces: Traces) -> dict[str, Number]:
 C14 = rule(
     "C14",
     [
-        f"step size {lr:g}, {m} of 20 clients, K/d = {k:g}, judged by {words}"
+        f"step size {lr:g}, {m} of 20 clients, K/d = {k:g}, measured by {words}"
         for (lr, m, k), words in product(SAMPLED, UNSTEADY)
     ],
     "Instability with beta = 20 divided by that with beta = 40",

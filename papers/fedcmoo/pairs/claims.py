@@ -93,8 +93,8 @@ CLAIMS = (
         lambda how: [f"{ON}_{m}{how}" for m in METHODS],
         id="fedcmoo/C4",
         place="Table 1, MNIST + Fashion-MNIST",
-        wording="With uniform preference FedCMOO-Pref is best on the harder task, Fashion-MNIST, "
-        "at some cost on the easier one.",
+        wording="With a uniform preference, FedCMOO-Pref is best on the harder task, "
+        "Fashion-MNIST, at some cost on the easier one.",
         figure="tasks",
     ),
     read_twice(

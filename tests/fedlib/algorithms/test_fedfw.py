@@ -179,8 +179,8 @@ def test_split_constraints_find_the_minimizer_over_the_intersection():
     split = fl.PerClient((ball, box), (0, 1, 0, 1, 1))
     method = fl.FedFWPlus(1.0, split=split)
     _, best, _ = solution(problem)
-    trace = fl.run(method, problem, rounds=1500, evaluate_every=1500, progress=False)
-    assert (trace.state.w[0] - best).norm() < 0.05 * best.norm()
+    trace = fl.run(method, problem, rounds=700, evaluate_every=700, progress=False)
+    assert (trace.state.w[0] - best).norm() < 0.08 * best.norm()
     same = fl.FedFW(LAM, split=fl.PerClient((box, box), (0, 1, 0, 1, 0)))
     a = fl.run(same, problem, rounds=20, progress=False)
     b = fl.run(fl.FedFW(LAM), problem, rounds=20, progress=False)
@@ -213,18 +213,18 @@ def test_the_counterexample():
     centres = torch.tensor([[[[3.0]]], [[[-1.0]]]], dtype=torch.float64)
     problem = pareto(centres, torch.full((1, 1), 2.0, dtype=torch.float64)).within(fl.Box(1.0))
 
-    def end(methods, rounds=2000):
+    def end(methods, rounds):
         traces = fl.run(methods, problem, rounds=rounds, evaluate_every=rounds, progress=False)
         return [trace.state.w.item() for trace in traces]
 
-    assert end([fl.NaiveFW()], 200) == [0.0]
+    assert end([fl.NaiveFW()], 50) == [0.0]
     start = replace(problem, w0=torch.tensor([0.3], dtype=torch.float64))
-    later = fl.run(fl.NaiveFW(), start, rounds=500, progress=False).state.w.item()
+    later = fl.run(fl.NaiveFW(), start, rounds=200, progress=False).state.w.item()
     assert abs(later) < 1e-5
     overwriting = [fl.FedFWReset(lam0, local_steps=5) for lam0 in (0.01, 1.0)]
     assert np.abs(end(overwriting, 400)).max() < 1e-3
-    assert end([fl.FedFW(x) for x in (0.01, 0.1, 1.0)]) == pytest.approx(
-        [0.183, 0.691, 0.957], abs=1e-3
+    assert end([fl.FedFW(x) for x in (0.01, 0.1, 1.0)], 500) == pytest.approx(
+        [0.101, 0.529, 0.918], abs=1e-3
     )
     assert end([fl.FedFWPlus(x) for x in (0.01, 0.1, 1.0)], 500) == pytest.approx(
         [0.909, 0.997, 0.999], abs=1e-3

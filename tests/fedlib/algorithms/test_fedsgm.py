@@ -147,10 +147,10 @@ def test_reaches_the_known_constrained_optimum(mode, k):
     b = torch.randn(6, 4, generator=rng, dtype=torch.float64)
     problem = quadratics(a, b, level=0.5)
     sgm = fl.FedSGM(
-        lr=0.004, local_steps=2, participants=6, tolerance=0.0, switch=mode, uplink=fl.TopK(k),
+        lr=0.006, local_steps=2, participants=6, tolerance=0.0, switch=mode, uplink=fl.TopK(k),
         downlink=fl.TopK(k),
     )  # fmt: skip
-    trace = fl.run(sgm, problem, rounds=1200, evaluate_every=400)
+    trace = fl.run(sgm, problem, rounds=800, evaluate_every=400)
     assert trace.metrics["distance"][0, 0] > 0.5
     assert trace.metrics["distance"][0, -1] < 0.05
     assert abs(trace.metrics["g"][0, -1]) < 0.03

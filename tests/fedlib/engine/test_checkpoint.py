@@ -96,8 +96,8 @@ LONG = """
 import sys, torch, fedlib as fl
 from fedlib import problems
 a = torch.ones(4, 2, dtype=torch.float64)
-fl.run(fl.FedAvg(0.1, 1, 2), problems.quadratics(a, 0 * a, level=0.5), rounds=1_000,
-       evaluate_every=100, checkpoint=sys.argv[1], checkpoint_seconds=0.0, progress=False)
+fl.run(fl.FedAvg(0.1, 1, 2), problems.quadratics(a, 0 * a, level=0.5), rounds=500,
+       evaluate_every=50, checkpoint=sys.argv[1], checkpoint_seconds=0.0, progress=False)
 """
 
 
@@ -112,8 +112,8 @@ def test_a_killed_run_goes_on_to_the_same_numbers(tmp_path):
         child.kill()
         child.wait()
         seen.append(read_sealed(path)["round"])
-    assert 0 < seen[0] < seen[1] <= 1_000
-    options = {"rounds": 1_000, "evaluate_every": 100}
+    assert 0 < seen[0] < seen[1] <= 500
+    options = {"rounds": 500, "evaluate_every": 50}
     same(quiet(AVG, checkpoint=path, **options), quiet(AVG, **options))
 
 
@@ -166,7 +166,7 @@ def test_paths_are_checked_before_the_first_round(tmp_path, monkeypatch, name, w
 
 
 def test_a_full_disk_ends_in_one_sentence_and_the_checkpoint_before_is_whole(tmp_path):
-    path, settings = tmp_path / "run.pt", {"rounds": 400, "evaluate_every": 50}
+    path, settings = tmp_path / "run.pt", {"rounds": 200, "evaluate_every": 25}
     quiet(AVG, **settings, checkpoint=path)
     size = path.stat().st_size - 1000  # too little for the last one
     path.unlink()
@@ -179,7 +179,7 @@ def test_a_full_disk_ends_in_one_sentence_and_the_checkpoint_before_is_whole(tmp
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert names(tmp_path) == ["run.pt"]
-    assert 0 < read_sealed(path)["round"] < 400
+    assert 0 < read_sealed(path)["round"] < 200
     same(quiet(AVG, checkpoint=path, **settings), quiet(AVG, **settings))
 
 

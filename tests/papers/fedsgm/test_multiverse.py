@@ -29,8 +29,10 @@ def test_a_sentence_holds_by_its_share_of_the_settings(states, verdict):
 
 def test_the_best_and_the_worst_setting_are_named():
     text = judged((True, True, False, None)).measured
-    assert text.startswith("the claim holds in 50% and fails in 25% of 4 settings")
-    assert "value is 3 at setting 3; the least favourable is 0 at setting 0" in text
+    assert text.startswith(
+        "the claim holds in 50% of 4 settings, fails in 25% and is undecided in 25%."
+    )
+    assert "value is 3 at setting 3. The least favourable value is 0 at setting 0" in text
 
 
 def test_a_control_that_holds_in_as_many_settings_leaves_no_test():
