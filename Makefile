@@ -24,8 +24,8 @@ BOOK := $(BIN)/jupyter-book build . --config _config.yml --toc book/_toc.yml --p
 	-W -n --keep-going
 NAMED = $(if $(NAME),,$(error this target needs NAME=..., a file of notebooks/src without .py))
 
-.PHONY: help book pdf check-book test lint types unit nbval notebook lab notebooks reproduce claims \
-	bench federation mutants recheck runs clean clean-all bytecode
+.PHONY: help book pdf check-book test lint types unit library studies nbval notebook lab notebooks \
+	reproduce claims bench federation mutants recheck runs clean clean-all bytecode
 
 help:
 	@echo "make book                                     build the HTML book from the committed notebooks"
@@ -63,8 +63,14 @@ pdf: $(STAMP)
 check-book: $(STAMP)
 	$(BIN)/python -m pytest -n $(WORKERS) tests/built
 
-test: lint unit
-	@$(MAKE) --no-print-directory -j 2 --output-sync types nbval
+# Each is a single process, and two of them run at a time: the longest first.
+test: bytecode
+	@$(MAKE) --no-print-directory --keep-going -j 2 --output-sync=line \
+		studies library nbval lint types JOBS=1
+
+library studies: WORKERS = 0
+library: TESTS = fedlib tests/fedlib
+studies: TESTS = papers tests/papers tests/book tests/repo
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -78,7 +84,7 @@ types: $(STAMP)
 bytecode: $(STAMP)
 	@$(BIN)/python -m compileall -q fedlib papers
 
-unit: bytecode
+unit library studies: bytecode
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not flower$(if $(filter all,$(PAGES)),, and not weekly)' $(TESTS)
 
 # Real processes of Flower on the loopback, with both cores for them alone. DRAW=2: the first and two others.
