@@ -131,8 +131,8 @@ class Claim:
         """
         if self.kind == "measured" or {*outcome.parts.values()} != {"holds"}:
             return outcome
-        by_runs = "by runs " * (outcome.verdict == "not judged")
-        return replace(outcome, verdict=self.kind, reason=f"{by_runs}{outcome.reason}")
+        reason = outcome.reason.replace("not judged", "the runs do not judge it")
+        return replace(outcome, verdict=self.kind, reason=reason)
 
 
 @dataclass(frozen=True)

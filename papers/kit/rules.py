@@ -366,7 +366,7 @@ class Rule:
         idle = [why for why, c in self.proviso.items() if c.holds(numbers) is not True]
         control = self.controlled(numbers)
         if control == "reproduced":
-            idle.append("it is no test: its negative control passes as well")
+            idle.append("its negative control passes as well")
         return Outcome(
             "not judged" if idle else _verdict({*parts.values()}),
             self._measured(numbers),
@@ -471,8 +471,10 @@ def _reason(primary: Parts, states: Mapping[str, str]) -> str:
                 continue
             keys = dict(zip(part, flatten({label: part}), strict=True))
             cells = [cell for cell, key in keys.items() if states[key] == state]
-            some = ", ".join(cells) if len(cells) < len(part) or not label else ""
-            names += [": ".join(filter(None, (label, some)))] * bool(cells)
+            some = "; ".join(cells)
+            if label:
+                some = f"{label} ({some})" if len(cells) < len(part) else label
+            names += [some] * bool(cells)
         if names:
             told.append(f"{words}: {'; '.join(names)}")
     return ". ".join(told)

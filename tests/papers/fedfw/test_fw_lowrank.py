@@ -62,11 +62,11 @@ def test_c11_holds_for_vertices():
 @pytest.mark.parametrize(
     ("name", "run", "failing"),
     [
-        ("l1", message_run("L1Ball", 2, 11), "every message has exactly one nonzero entry: l1"),
+        ("l1", message_run("L1Ball", 2, 11), "every message has exactly one nonzero entry (l1)"),
         (
             "simplex",
             message_run("Simplex", 0, 10),
-            "every message has exactly one nonzero entry: simplex",
+            "every message has exactly one nonzero entry (simplex)",
         ),
         (
             "nuclear",

@@ -106,7 +106,7 @@ GOOD, BAD, OPEN = of("a") < of("b"), of("b") < of("a"), of("a") < 1
         ({"x": BAD, "y": OPEN}, "not reproduced", "does not hold: x. undecided: y"),
         ({"x": GOOD, "y": BAD, "z": OPEN}, "partly", "does not hold: y. undecided: z"),
         ({"x": GOOD, "cells": {"one": BAD, "two": GOOD, "three": BAD}}, "partly",
-         "does not hold: cells: one, three"),
+         "does not hold: cells (one; three)"),
     ],
 )  # fmt: skip
 def test_primary_parts_decide(parts, verdict, reason):
