@@ -63,10 +63,10 @@ pdf: $(STAMP)
 check-book: $(STAMP)
 	$(BIN)/python -m pytest -n $(WORKERS) tests/built
 
-# Each is a single process, and two of them run at a time: the longest first.
+# Two at a time, the longest first; the tests of each are a single process.
 test: bytecode
 	@$(MAKE) --no-print-directory --keep-going -j 2 --output-sync=line \
-		studies library nbval lint types JOBS=1
+		studies library nbval lint types
 
 library studies: WORKERS = 0
 library: TESTS = fedlib tests/fedlib
