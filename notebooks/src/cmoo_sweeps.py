@@ -31,11 +31,10 @@
 
 # %% tags=["parameters"]
 profile = "full"  # "full": all pictures, 100 clients; "quick": stand-ins, six clients, two rounds
-seeds = None  # seeds; each fixes start, split, participants and batches: full 0; paper 0, 1, 2
-step_rounds = None  # communication rounds T of the runs with different local steps: full 30; quick 2; paper 500
-steps = None  # numbers of local steps: full 1, 5, 20; quick 1, 2
-preference_rounds = None  # rounds T of the runs with preferences, with dropout: full 100; quick 2; paper 300
-preference_seeds = None  # seeds of the runs with preferences: full 0, 1, 2; quick 0
+seeds = None  # seeds; each fixes start, split, participants and batches: full 0, 1, 2; quick 0
+step_rounds = None  # communication rounds T of the runs with different local steps: full 167; quick 2; paper 500
+steps = None  # numbers of local steps: full 1, 20; quick 1, 2
+preference_rounds = None  # rounds T of the runs with preferences: full 100; quick 2; paper 300
 ratios = None  # r_2 / r_1 of the preferences: full 0.25, 0.5, 1, 2, 4; quick 0.5, 1
 source = None  # 0: the paper's pictures, 2: stand-ins of scikit-learn's digits, without a download: full 0; quick 2
 clients = None  # clients N: full 100; quick 6
