@@ -341,7 +341,7 @@ class ConEx(Centralized):
     theta : the extrapolation in (0, 1]; the averaging weights satisfy gamma_t theta = gamma_{t-1}.
     inner_steps : N, the number of steps between two moves of the proximal centre.
     prox : mu_0, the weight of the proximal term of f.
-    constraint_prox : mu_1, the weight of the proximal term of g, which may be 0 if g is convex.
+    constraint_prox : mu_1, the weight of the proximal term of g; it may be 0 if g is convex.
     steps : the number of steps in a round; take E for the papers' centralized curves.
     batch_size, value_batch_size : the numbers of rows in the batch for grad f and in the batch
         for g and grad g, both drawn anew for every step; None for all rows.

@@ -169,7 +169,7 @@ class Problem:
         return self.rows.dim() == 1 and self.num_clients * max(self.sizes) > 4 * sum(self.sizes)
 
     def size_groups(self, clients: Sequence[int] | None = None) -> list[list[int]]:
-        """Group the given clients (by default all) by size; one group unless sizes are `ragged`.
+        """Group the given clients, all by default, by size: in one group unless `ragged`.
 
         The groups hold places in the list of clients. The largest client of a group has at most
         twice the rows of the smallest.

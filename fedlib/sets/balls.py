@@ -238,8 +238,8 @@ class NuclearBall(NormBall):
     ----------
     radius : the largest sum of the singular values.
     rows, columns : the numbers of rows and columns of the matrix; d = rows * columns.
-    steps : the number of Lanczos steps in `lmo`, each with a matrix-vector product in both
-        directions. `lmo` is exact up to rounding if rows or columns do not exceed it.
+    steps : the number of Lanczos steps in `lmo`. Each multiplies a vector by the matrix and one by
+        its transpose. `lmo` is exact up to rounding if `steps` is at least min(rows, columns).
     """
 
     radius: Positive

@@ -152,8 +152,8 @@ plot.show(
 # %% [markdown]
 # ## An instance on which the bound is met
 #
-# For $E=1$ the constant of {prf:ref}`hard-theorem` with $\Gamma_{\rm direct}$ cannot be improved. In this theorem
-# $B(\Gamma)$ is the bound and $\eta(\Gamma)$ the step size.
+# For $E=1$ the bound $B(\Gamma)$ of {prf:ref}`hard-theorem` with $\Gamma=\Gamma_{\rm direct}$ is attained, so its constant
+# cannot be improved. The step size is $\eta(\Gamma)$.
 #
 # ```{prf:lemma} The staircase
 # :label: bnd-lemma-stairs

@@ -24,10 +24,10 @@
 # {cite}`desideri2012mgda`. FSMGDA trains every task separately, so each client sends $M$ updates in a round. A client
 # of FedCMOO sends two vectors of the model's size for any $M$: a compressed Jacobian and one update.
 #
-# **This problem is a stand-in for CelebA.** We may not redistribute CelebA's faces, so forty other attributes take
-# their place. A picture shows a digit and an item of clothing; twenty attributes are facts about the digit and twenty
-# about the item. The numbers of tasks and of attributes in a task, the split, the batch, the local steps and the step
-# sizes are the same as for CelebA.
+# **The problems of this page are stand-ins for CelebA.** We may not redistribute CelebA's faces, so we use other
+# pictures with forty attributes of their own. Each picture shows a digit and an item of clothing; twenty attributes
+# describe the digit and twenty the item. The numbers of tasks and of attributes in a task, the split, the batch, the
+# local steps and the step sizes are those of the paper's experiments with CelebA.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": a digit and an item; "quick": pairs of scikit-learn's digits, two rounds

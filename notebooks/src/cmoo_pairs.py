@@ -232,8 +232,8 @@ report.runs_table(numbers, labels, both | {"accuracy": "mean"}, health)
 # {result}`cmoo_pairs@paper/multi_mnist_pref_dropout.all_rounds:.0f` rounds. Our guard evaluates only
 # {result}`cmoo_pairs/mnist_fashion_pref_dropout.judge_rows:.0f` rows of each of the ten clients.
 #
-# FSMGDA and FedCMOO run without the guard. We did not test whether it would reset their models, but their test losses
-# do not suggest it. The table shows the largest factor by which the mean test loss rises between two successive
+# FSMGDA and FedCMOO run without the guard. We did not test whether the guard would reset their models, but nothing in
+# their test losses suggests that it would. The table shows the largest factor by which the mean test loss rises between two successive
 # evaluations (every fifth round), over all seeds of the runs [at the paper's scale](#at-the-papers-scale).
 
 # %% tags=["remove-input"]
@@ -271,8 +271,9 @@ authors_table(at_paper.numbers)
 #
 # All runs of FedCMOO and FedCMOO-Pref above use *two-way* compression, as the paper does: after a client has received
 # the compressed sum, it sends two small matrices, which correct the compressed Gram matrix. *One-way* compression omits
-# this correction. The paper also keeps all weights of FedCMOO-Pref above a *least weight*, here 0.1. The runs of this
-# table are on MNIST + Fashion-MNIST with dropout.
+# this correction. As in the paper, the runs of FedCMOO-Pref above also keep every weight above a *least weight*, here
+# 0.1. The next table shows what changes without the correction and without the least weight, on MNIST + Fashion-MNIST
+# with dropout.
 
 # %% tags=["remove-input"]
 variants = {"FedCMOO: one-way - two-way": "mnist_fashion_dropout_fedcmoo_oneway_vs_fedcmoo"}

@@ -189,7 +189,7 @@ report.claims_table(page.study, traces, numbers, page.params)
 #
 # | in the paper or its code | here |
 # | --- | --- |
-# | All pictures of MNIST and CIFAR-10 are used. | Each seed draws 6,000 of 60,000 and 2,000 of 50,000 training pictures; the CNN has 400. |
+# | All pictures of MNIST and CIFAR-10 are used. | Each seed draws 6,000 of the 60,000 training pictures of MNIST and 2,000 of the 50,000 of CIFAR-10. The CNN is trained on 400 pictures of MNIST. |
 # | Test rows are the clients' own. | (a) tests on the first 5,000 (CNN: 1,000) of MNIST's test set, and on 2,000 training pictures of CIFAR-10 that no client has; (b) tests on a quarter of the clients' rows. |
 # | A client has up to 24,380 generated rows. | A client has at most 1,000 generated rows, a quarter of them for testing; all seeds share one data set. |
 # | A log-normal rule makes the clients' amounts of pictures unequal. | Each client has an equal share of each of its labels. |

@@ -377,8 +377,8 @@
 #
 # Further differences:
 #
-# * **Assumption 1** (for the network) and items 3 and 4 of Assumption 2 (for the quadratic surrogate) hold on bounded
-#   sets only.
+# * **Assumptions.** The paper's Assumption 1, applied to its network, and items 3 and 4 of its Assumption 2, applied to
+#   the quadratic surrogate, hold only on bounded sets.
 # * **Indices.** The set $\mathcal N$ is partitioned into $I$ subsets, not $K$. Equation (20) lacks $\frac1B$. Theorem 4
 #   should refer to Problem 8.
 # ```

@@ -175,7 +175,7 @@
 #    $X_j$. The variance of a mean is no larger without replacement than with. Hence
 #    $\mathbb E\lVert P_t\rVert\le\sqrt{\mathbb E\lVert P_t\rVert^2}\le\sqrt{\frac1n\cdot\frac1N\sum\lVert X_j-\bar X\rVert^2}\le\frac{EG}{\sqrt n}$.
 # 2. Reveal the clients of the sample one after the other. If one revealed client is exchanged for another, the possible
-#    samples before and after the exchange can be paired such that each pair differs in one client. So
+#    samples before and after the exchange can be paired such that the two of a pair differ in at most one client. So
 #    $\lVert P_t\rVert$ and its conditional expectation change by at most $\frac{2EG}n$. The conditional expectations
 #    therefore form a martingale with $n$ steps, each in an interval of length $\frac{2EG}n$. Hoeffding's lemma and
 #    Azuma's argument yield

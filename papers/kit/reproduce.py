@@ -172,9 +172,11 @@ def summary(study: str) -> str:
         last = notes().get(_named(study, profile))
         if last and last["mark"] == _mark(study, profile):
             setting = " in the paper's setting" * (profile == store.PAPER)
-            line = f"{last['runs']} of {last['of']} runs{setting} were last recomputed on "
-            line += f"{last['date']} at commit {last['commit']}. The largest relative difference "
-            line += f"is {last['difference']:.1g}"
+            line = (
+                f"{last['runs']} of {last['of']} runs{setting} were recomputed on {last['date']} "
+            )
+            line += f"at commit {last['commit']}. Recomputed and stored values differ by at most "
+            line += f"{last['difference']:.1g} of the largest of their curve"
             beyond = f", and the study's tolerance is exceeded in {last['beyond']} of the runs"
             told.append(f"{line}{beyond * bool(last['beyond'])}.")
     return " ".join(told) or "never recomputed"

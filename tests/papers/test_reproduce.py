@@ -62,7 +62,7 @@ def test_runs_are_computed_again_and_files_left_alone(small, tmp_path, monkeypat
     (note,) = reproduce.notes().values()
     assert (note["runs"], note["of"], note["beyond"]) == (2, 2, 0)
     assert note["difference"] <= 1e-5
-    assert reproduce.summary("np_workshop").startswith("2 of 2 runs were last recomputed on ")
+    assert reproduce.summary("np_workshop").startswith("2 of 2 runs were recomputed on ")
 
 
 def test_a_difference_within_the_tolerance_is_told(small, tmp_path, capsys):
