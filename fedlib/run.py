@@ -73,8 +73,8 @@ def run(
     progress : whether runs that take longer than some seconds show a progress bar.
     engine : by default `Vectorized`, or `Sequential` on a CPU if the problem asks for it; use
         `Loop` for tests and debugging.
-    start : the trace of one algorithm, which the run continues. The trace's rounds are the first of
-        `rounds`, and the result is that of one uninterrupted run. To start from another model, such
+    start : the trace of one algorithm, which the run continues. `rounds` includes the rounds of the
+        trace, and the result is that of one uninterrupted run. To start from another model, such
         as a trained module, give the problem another `w0`.
     callback : a function called as `callback(round, metrics, state)` after every evaluation except
         the last. Metrics and state are `[G, S, ...]` for the grid's algorithms and the seeds. The

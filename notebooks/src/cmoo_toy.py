@@ -153,10 +153,11 @@ _ = check("tau T = 4: it is at the limit", abs(limit(2, 2) - 1) < 1e-12)
 # %% [markdown]
 # ## Where preferences stop
 #
-# While the imbalance $\mu$ exceeds $\varepsilon$, FedCMOO-Pref lowers $\mu$; below $\varepsilon$ it lowers all losses.
-# It therefore has no reason to come closer to $r_1F_1=\dots=r_MF_M$ than $\mu=\varepsilon$. For two objectives,
-# $\mu\le\varepsilon$ allows an interval of ratios, whose end we compute by solving $\mu=\varepsilon$. The entries of
-# $r=(1,\dots,2)$ are evenly spaced. The table shows values at the end of the runs.
+# The imbalance $\mu$ of the weighted losses $r_kF_k$ is zero if they are equal. While $\mu$ exceeds $\varepsilon$,
+# FedCMOO-Pref lowers $\mu$; below $\varepsilon$ it lowers all losses. Nothing therefore brings it closer to
+# $r_1F_1=\dots=r_MF_M$ than $\mu=\varepsilon$. For two objectives the larger $r_kF_k$ may then exceed the smaller by a
+# factor up to a limit, which we compute by solving $\mu=\varepsilon$. The table shows values at the end of the runs.
+# The entries of its preferences $r=(1,\dots,2)$ are evenly spaced.
 
 # %% tags=["remove-input"]
 edges = {f"M = {M}, eps = {e:g}": f"edge_M{M}_eps{e:g}" for M in page.objectives for e in page.tolerances}

@@ -253,10 +253,10 @@ plot.show(
 )
 
 # %% [markdown]
-# The loss of a Frank-Wolfe iterate jumps between neighbouring rounds. For each seed we therefore judge the slope of the
-# mean loss over $p$. For regression the loss falls with $p$ at both values of $\lambda_0$. We do not judge the network:
-# with small $p$ some seeds end at the accuracy of guessing the most frequent class, and for FedFW+ the loss at the end
-# even rises with $p$.
+# The loss of a Frank-Wolfe iterate jumps between neighbouring rounds. We therefore average the loss over the rounds and
+# judge, for each seed, the slope of this average against $p$. For regression the slope is negative at both values of
+# $\lambda_0$. We do not judge the network: with small $p$ some seeds end at the accuracy of guessing the most frequent
+# class, and for FedFW+ the loss at the end even rises with $p$.
 
 # %% tags=["remove-input"]
 parts = {f"regression, lambda_0 = {lam:g}": f"mclr_L{lam:g}" for lam in page.share_penalties}

@@ -139,7 +139,7 @@ report.claims_table(page.study, traces, numbers, page.params)
 # | EMNIST-62 | We omit it. |
 # | All pictures are used. | Each seed draws 20,000 pictures of MNIST and 10,000 of CIFAR-10. |
 # | Test rows are the clients' own. | (a) tests on the first 2,000 of MNIST's test set, and on 2,000 training pictures of CIFAR-10 that no client has; (b) tests on a quarter of the clients' rows. |
-# | Clients have unequal numbers of generated rows. | Clients have at most as many rows as the parameters say; all seeds share one data set. |
+# | Clients have unequal numbers of generated rows. | The numbers are unequal too, but at most 600 (parameter `most`). All seeds share one data set. |
 # | The text does not state FedDR's parameters. | (a) has $\alpha=1$, $\eta=10$, and a step size chosen by training loss; (b) has the code's step size 0.05, $1/\eta=0.01$, and $\alpha=0.01$. |
 # | In the code, FedFW-sto's clients may start from the global model. | In (a) and (b) the clients keep their models, as in the paper. |
 # | The table shows the best over every round. | We show the best over every tenth round. |

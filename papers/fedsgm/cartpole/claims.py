@@ -133,9 +133,9 @@ C20 = Rule(
         f"with Top-K 0.25 the reward at round 500 is below {LEARNED:g}": of(f"{QUARTER}.reward500")
         < LEARNED,
     },
-    f"reward at round 500: Top-K 0.5 {stat(f'{HALF}.reward500')}, "
-    f"Top-K 0.25 {stat(f'{QUARTER}.reward500')}; mean reward over the run, Top-K 0.5 "
-    f"{stat(f'{HALF}.area')}, no compression {stat(f'{NONE}.area')}",
+    f"reward at round 500: {stat(f'{HALF}.reward500')} with Top-K 0.5, "
+    f"{stat(f'{QUARTER}.reward500')} with Top-K 0.25; mean reward over the run: "
+    f"{stat(f'{HALF}.area')} with Top-K 0.5, {stat(f'{NONE}.area')} without compression",
     "The paper's run with Top-K 0.25 has a reward of 25, which is that of an untrained policy.",
     proviso=met(NONE),
     control=Control("no compression in every run", {HALF: NONE, QUARTER: NONE}),
