@@ -262,6 +262,6 @@ STUDY = Study(
     figures=noted(FIGURES),
     watch=WATCH,
     tolerances={"*": Tolerance(rounds=1)},
-    at_paper={"step_rounds": 500, "preference_rounds": 300, "seeds": (0, 1, 2)},
+    at_paper={"step_rounds": 500, "preference_rounds": 300},
     **PARAMETERS,
 )
