@@ -37,7 +37,7 @@ from papers import STUDIES, all_claims
 from papers.kit import archive
 from papers.kit.claims import PAPERS
 from papers.kit.rules import VERDICTS, Condition
-from papers.kit.run_groups import hours_for
+from papers.kit.run_groups import hours_at_scale, hours_for
 
 if TYPE_CHECKING:
     from papers.kit.claims import Claim
@@ -246,7 +246,7 @@ class NotJudged(BookDirective):
             [
                 [paragraph(claim_link(self.env, e.claim.id))],
                 [paragraph(*self.inline(e.claim.wording))],
-                e.outcome.reason.partition("not judged, because ")[2],
+                missing_of(e),
             ]
             for paper in self.arguments[0]
             for e in evaluated(self.env, paper)
@@ -262,6 +262,14 @@ class NotJudged(BookDirective):
                 "not-judged",
             )
         ]
+
+
+def missing_of(e: Row) -> str:
+    """Why a claim is not judged, and what its runs would cost in the paper's setting."""
+    scale, _, why = e.outcome.reason.partition("not judged, because ")
+    hours = 0.0 if scale else hours_at_scale(study_of(e.study), e.claim)
+    cost = f" With the paper's rounds and seeds, its runs take {hours:.2g} core-hours."
+    return sentence(why) + cost * bool(hours)
 
 
 def in_short(done: list[Row]) -> nodes.paragraph:

@@ -66,6 +66,16 @@ def hours_for(study: Study, claim: Claim, seeds: int) -> float:
     return seeds * sum(each) / HOUR
 
 
+def hours_at_scale(study: Study, claim: Claim) -> float:
+    """Core-hours that the runs behind a claim take in the paper's setting; 0 where it has none."""
+    if not study.at_paper:
+        return 0.0
+    full, paper = (study.specs(study.resolve(profile)) for profile in ("full", PAPER))
+    paths = {name: store.run_path(study.name, "full", name) for name in claim.runs}
+    seconds = (_seconds(paths[n]) * work(paper[n]) / work(full[n]) for n in claim.runs)
+    return sum(seconds) / HOUR
+
+
 @archive.cached
 def _seconds(path: Path) -> float:
     """The seconds that a stored run took."""

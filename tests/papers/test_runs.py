@@ -10,7 +10,7 @@ import pytest
 from papers import STUDIES
 from papers.__main__ import main
 from papers.kit import archive, store
-from papers.kit.run_groups import listed, to_do
+from papers.kit.run_groups import hours_at_scale, listed, to_do
 
 STUDY = STUDIES["cmoo_sweeps"]
 
@@ -100,3 +100,17 @@ def test_killed_while_it_computes_it_ends_as_if_left_alone(toy, tmp_path, monkey
     for group in to_do([toy], "paper"):
         assert compute(toy, group) == 0
     assert stored(toy) == alone
+
+
+def test_a_claim_that_is_not_judged_has_its_cost_at_the_papers_scale():
+    study = STUDIES["cmoo_many"]
+    (claim,) = study.claims
+    seconds = {
+        name: archive.read(store.run_path(study.name, "full", name))["provenance"]["wall_s"]
+        for name in claim.runs
+    }
+    full, paper = (study.specs(study.resolve(p)) for p in ("full", "paper"))
+    times = {n: paper[n].rounds * len(paper[n].seeds) / full[n].rounds for n in claim.runs}
+    expected = sum(seconds[n] * times[n] / len(full[n].seeds) for n in claim.runs) / 3600
+    assert hours_at_scale(study, claim) == pytest.approx(expected)
+    assert hours_at_scale(STUDIES["np_workshop"], STUDIES["np_workshop"].claims[0]) == 0
