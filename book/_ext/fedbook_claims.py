@@ -159,7 +159,7 @@ def part_of(label: str, part: Condition | Mapping[str, Condition]) -> nodes.para
 
 def sentence(text: str) -> str:
     """A text with a capital, unless it starts with a symbol, and a full stop."""
-    start = text[0].upper() + text[1:] if re.match("[a-z]{3}", text) else text
+    start = text[0].upper() + text[1:] if re.match("[a-z]{3}|a ", text) else text
     return start if start.endswith(".") else f"{start}."
 
 
@@ -188,7 +188,7 @@ def power_of(e: Row) -> str:
     return (
         f"With 90 % power, {e.outcome.seeds} seeds would detect the "
         f"{'printed' if e.outcome.size else 'measured'} difference. This takes "
-        f"{hours:.2g} core-hours."
+        f"{rounded(hours)} core-hours."
     )
 
 
@@ -268,8 +268,13 @@ def missing_of(e: Row) -> str:
     """Why a claim is not judged, and what its runs would cost in the paper's setting."""
     scale, _, why = e.outcome.reason.partition("not judged, because ")
     hours = 0.0 if scale else hours_at_scale(study_of(e.study), e.claim)
-    cost = f" With the paper's rounds and seeds, its runs take {hours:.2g} core-hours."
+    cost = f" With the paper's rounds and seeds, its runs take {rounded(hours)} core-hours."
     return sentence(why) + cost * bool(hours)
+
+
+def rounded(hours: float) -> str:
+    """A duration with two digits: `9.3`, `1,000`."""
+    return f"{float(f'{hours:.2g}'):,g}"
 
 
 def in_short(done: list[Row]) -> nodes.paragraph:
