@@ -13,9 +13,9 @@
 # %% [markdown]
 # # Bring your own algorithm
 #
-# A method of this library is one file with a frozen dataclass. Its fields are the method's parameters, and it has the
-# functions `init`, `draw` and `round`. This page implements federated averaging with momentum at the server
-# {cite}`hsu2019measuring`, which the library does not have. It then shows how the library's test reports six typical
+# A method of this library is one file with a frozen dataclass. Its fields are the method's parameters, and its
+# functions are `init`, `draw` and `round`. This page implements federated averaging with momentum at the server
+# {cite}`hsu2019measuring`, which the library does not have, and shows how the library's test reports six typical
 # mistakes.
 
 # %% tags=["parameters"]
@@ -186,8 +186,8 @@ plot.show(
 
 # %% [markdown]
 # The first check below runs the method in another engine, `Loop`, which must produce the same result from the same
-# random draws. `Loop` runs one client after another in plain Python, so a `print` in `local_change` shows numbers, and
-# encodes every message. The second check is that the method without momentum equals the library's federated averaging:
+# random draws. `Loop` runs one client after another in plain Python, so you can `print` in `local_change`, and encodes
+# every message. The second check is that the method without momentum equals the library's federated averaging:
 
 # %% tags=["nbval-check-output"]
 few = {"rounds": 3, "seeds": seeds, "progress": False}
@@ -286,8 +286,8 @@ mistaken(
 )
 
 # %% [markdown]
-# **The method uses a sum instead of a mean.** Then the effective step size grows with the number of participants, and a
-# step size tuned with five participants is wrong for fifty:
+# **The method uses a sum instead of a mean.** The effective step size then grows with the number of participants: a
+# step size tuned for five participants is too large for fifty:
 
 # %% tags=["nbval-check-output"]
 mistaken("summing", "state.w).mean(0)", "state.w).sum(0)")
