@@ -32,13 +32,13 @@
 # own decoder.
 #
 # Three methods choose new weights for the two tasks in every round. In *FSMGDA* every client trains each task
-# separately, and the server takes the convex combination of the two tasks' updates with the smallest norm
+# separately, and the server takes the convex combination of the two updates with the smallest norm
 # {cite}`desideri2012mgda`. *FedCMOO* computes the weights from an estimated Gram matrix of the tasks' gradients; the
-# clients then train on the weighted sum of the losses. *FedCMOO-Pref* chooses the weights so that the ratio of the
-# losses approaches a given value {cite}`mahapatra2020preferences`, here one.
+# clients then train on the weighted sum of the losses. *FedCMOO-Pref* steers the ratio of the losses to a given value
+# {cite}`mahapatra2020preferences`, here one.
 #
-# **Dropout.** The authors' code trains with dropout of half of the units. So does this page unless it says otherwise;
-# [one section](#accuracy-over-the-rounds) also shows the network without dropout.
+# **Dropout.** Like the authors' code, this page trains with dropout of half of the units unless it says otherwise; [one
+# section](#accuracy-over-the-rounds) also shows the network without dropout.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": all pictures; "quick": stand-ins that need no download, two rounds
@@ -112,9 +112,8 @@ print(source_text(traces, "MNIST, Fashion-MNIST and CIFAR-10"))
 # %% tags=["remove-input"]
 plot.show(
     page.figures["gallery"](traces),
-    alt="Three rows of six test pictures with their two labels: two overlapping handwritten digits in white on black; "
-    "a digit at the top left and an item of clothing at the bottom right; and small colour photographs with a pale "
-    "digit over their middle.",
+    alt="Three rows of six test pictures with their two labels: two overlapping digits; a digit and an item of "
+    "clothing; small colour photographs with a pale digit over their middle.",
     caption="Every picture has two labels, which the network must predict. The rows show the first test pictures of "
     "each data set (the paper's Figures 5 to 7 show others).",
     size=(7.6, 4.6),
@@ -131,8 +130,8 @@ plot.show(
 # %% tags=["remove-input"]
 plot.show(
     page.figures["dropout"](traces),
-    alt="Mean test accuracy against the rounds on MultiMNIST and on MNIST + Fashion-MNIST. Solid curves show FSMGDA, "
-    "FedCMOO and FedCMOO-Pref with dropout, dotted curves the same methods without it.",
+    alt="Mean test accuracy against the rounds on MultiMNIST and on MNIST + Fashion-MNIST, for FSMGDA, FedCMOO and "
+    "FedCMOO-Pref with dropout (solid) and without (dotted).",
     caption="With dropout FedCMOO and FedCMOO-Pref are ahead of FSMGDA; without it (dotted) they are not. The curves are means of the "
     "test accuracy over the seeds, the bands one standard deviation.",
     size=(8.6, 3.2),
@@ -157,10 +156,10 @@ report.runs_table(numbers, pairs, measures, health)
 # ## The method, or its step size?
 #
 # FedCMOO's lead over FSMGDA depends on the step sizes. At those that the paper prints, the product of client and server
-# step size is three times as large for FedCMOO as for FSMGDA. The table therefore runs FSMGDA, FedCMOO and the plain
-# average of the losses with the step sizes of FSMGDA, FedCMOO-Pref and FedCMOO (from top to bottom), on MNIST +
-# Fashion-MNIST with dropout. In no row do the seeds show a difference between FedCMOO and the plain average. FedCMOO is
-# ahead of FSMGDA at the two larger client step sizes and behind it at FSMGDA's own.
+# step size is three times as large for FedCMOO as for FSMGDA. The rows of the table have the step sizes of FSMGDA,
+# FedCMOO-Pref and FedCMOO, on MNIST + Fashion-MNIST with dropout. In no row do the seeds show a difference between
+# FedCMOO and the plain average of the losses. FedCMOO is ahead of FSMGDA at the two larger client step sizes and behind
+# it at FSMGDA's own.
 
 # %% tags=["remove-input"]
 step_table(numbers)
@@ -172,8 +171,7 @@ step_table(numbers)
 plot.show(
     page.figures["tasks"](traces),
     alt="Test accuracy against the rounds, of the first task above and of the second below, with a column for each "
-    "data set and a curve for each method. A dashed grey curve shows training on that task alone. All curves rise, "
-    "and the second task of MNIST + Fashion-MNIST, the item, stays lowest.",
+    "data set and a curve for each method. The item of MNIST + Fashion-MNIST stays lowest.",
     caption="The item of MNIST + Fashion-MNIST is the hardest task for all methods. The curves are means of the test "
     "accuracy over the seeds, the bands one standard deviation. The dashed curves are trained on one task alone.",
     size=(9.0, 5.0),
@@ -190,10 +188,9 @@ plot.show(
 # the network that all $M$ tasks share, and $S_k^{\text{alone}}$ that of a network trained in task $k$ alone. Smaller is
 # better, and a negative value means that the tasks help each other.
 #
-# We compute $\Delta_M$ from runs of the method and of the single tasks with the same seed. The single-task runs have no
-# dropout. This can change the order of the methods only through the weight $1/S_k^{\text{alone}}$ of each task. The
-# last column, the ratio of the final test losses, measures how evenly the tasks are trained; FedCMOO-Pref aims at a
-# ratio of one.
+# Each $\Delta_M$ compares runs with the same seed; the single-task runs have no dropout. This can change the order of
+# the methods only through the weight $1/S_k^{\text{alone}}$ of each task. The last column, the ratio of the final test
+# losses, measures how evenly the tasks are trained; FedCMOO-Pref aims at a ratio of one.
 
 # %% tags=["remove-input"]
 shown = {"accuracy_1": "first task", "accuracy_2": "second task", "decline": "Delta_M"}
@@ -209,11 +206,10 @@ _ = check("all nine numbers of Table 4 follow from those printed in Table 1", al
 # %% [markdown]
 # ## Two kinds of loss: Table 2
 #
-# Here the two digits of MultiMNIST have different losses. Digit 1 has a squared loss, the mean squared difference
-# between the softmax outputs and the one-hot label. Digit 2 has the negative log-likelihood (NLL). The paper speaks of
-# an $\ell_2$-norm loss without defining it. Its text and its table disagree about which digit has this loss; our choice
-# fits the table. The squared loss has the smaller gradients, so the plain average (*Scalarized*) neglects it and a
-# minimum-norm rule favours it.
+# Digit 1 of MultiMNIST has a squared loss here, the mean squared difference between the softmax outputs and the one-hot
+# label; digit 2 has the negative log-likelihood (NLL). The paper speaks of an $\ell_2$-norm loss without defining it.
+# Its text and its table disagree about which digit has this loss; our choice fits the table. The squared loss has the
+# smaller gradients, so the plain average (*Scalarized*) neglects it and a minimum-norm rule favours it.
 
 # %% tags=["remove-input"]
 labels = {text: f"mixed_{m}" for m, text in MIXED.items()}
@@ -223,23 +219,22 @@ report.runs_table(numbers, labels, both | {"accuracy": "mean"}, health)
 # %% [markdown]
 # ## The guard
 #
-# The authors' code has a guard against divergence that the paper does not mention. After every round it evaluates the
-# training loss on the first ten clients of its list. If this loss is not finite, or more than 1.5 times the last
-# accepted one, the guard resets the model to its state before the round.
+# The authors' code has a guard that the paper does not mention. After every round it evaluates the training loss on the
+# first ten clients of its list. If this loss is not finite, or more than 1.5 times the last accepted one, the model is
+# reset to its state before the round.
 #
-# We use the guard only for FedCMOO-Pref with dropout. In earlier runs FedCMOO-Pref had no guard and used dropout also
-# in the losses that determine the weights; of five seeds of 500 rounds on MNIST + Fashion-MNIST, at least one diverged.
-# With the guard, the model is reset in {result}`cmoo_pairs@paper/mnist_fashion_pref_dropout.rejected:.0f` of
-# {result}`cmoo_pairs@paper/mnist_fashion_pref_dropout.all_rounds:.0f` rounds on this set, summed over five seeds. One
-# seed, whose final accuracy is below the others', has
-# {result}`cmoo_pairs@paper/mnist_fashion_pref_dropout.rejected_most:.0f` of these resets. On MultiMNIST the model is
-# reset in {result}`cmoo_pairs@paper/multi_mnist_pref_dropout.rejected:.0f` of
+# We use the guard only for FedCMOO-Pref with dropout. Earlier runs of it had no guard, and dropout also in the losses
+# that determine the weights; on MNIST + Fashion-MNIST at least one of five seeds diverged within 500 rounds. With the
+# guard, the model is reset in {result}`cmoo_pairs@paper/mnist_fashion_pref_dropout.rejected:.0f` of
+# {result}`cmoo_pairs@paper/mnist_fashion_pref_dropout.all_rounds:.0f` rounds of five seeds on this set. One seed, which
+# ends behind the others, has {result}`cmoo_pairs@paper/mnist_fashion_pref_dropout.rejected_most:.0f` of these resets.
+# On MultiMNIST the model is reset in {result}`cmoo_pairs@paper/multi_mnist_pref_dropout.rejected:.0f` of
 # {result}`cmoo_pairs@paper/multi_mnist_pref_dropout.all_rounds:.0f` rounds. Our guard evaluates only
 # {result}`cmoo_pairs/mnist_fashion_pref_dropout.judge_rows:.0f` rows of each of the ten clients.
 #
-# FSMGDA and FedCMOO run without the guard. The table shows how fast their mean test loss grows: the largest factor
-# between two evaluations, five rounds apart, over all seeds of the runs [at the paper's scale](#at-the-papers-scale).
-# The factors suggest that the guard would not reset these models, which we did not test.
+# FSMGDA and FedCMOO run without the guard. We did not test whether it would reset their models, but their test losses
+# do not suggest it. The table shows the largest factor by which the mean test loss rises between two evaluations, five
+# rounds apart, over all seeds of the runs [at the paper's scale](#at-the-papers-scale).
 
 # %% tags=["remove-input"]
 at_paper = store.read_derived("cmoo_pairs", "paper")
@@ -275,10 +270,10 @@ authors_table(at_paper.numbers)
 # ## Variants of the compression and of the weights
 #
 # No variant in this section differs from its base method by more than the seeds vary. All runs of FedCMOO and
-# FedCMOO-Pref above use *two-way* compression, as the paper does: after a client has received the compressed sum of the
+# FedCMOO-Pref above use *two-way* compression, as in the paper: after a client has received the compressed sum of the
 # Jacobians, it sends two small matrices, which correct the compressed Gram matrix. *One-way* compression omits this
-# correction. FedCMOO-Pref above keeps every weight above a *least weight*, as in the paper, here 0.1. The table shows
-# the effect of omitting the correction or the least weight, on MNIST + Fashion-MNIST with dropout.
+# correction. FedCMOO-Pref above keeps every weight above a *least weight*, here 0.1, also as in the paper. All runs in
+# the table are on MNIST + Fashion-MNIST with dropout.
 
 # %% tags=["remove-input"]
 variants = {"FedCMOO: one-way - two-way": "mnist_fashion_dropout_fedcmoo_oneway_vs_fedcmoo"}
@@ -290,11 +285,11 @@ report.runs_table(numbers, variants, measures | {"rounds_75": "to 75 %"}, health
 # %% [markdown]
 # ## At the paper's scale
 #
-# This section shows the stored runs with five seeds and 500 rounds, the number that the paper prints for its Figure 2.
+# This section shows runs with five seeds and 500 rounds, the number that the paper prints for its Figure 2.
 #
 # One run is missing: FedCMOO on MNIST + Fashion-MNIST without dropout, at the printed step sizes. With seed 0 its model
-# overflowed after 280 of 500 rounds, within a single round. Claims that need this run are not judged at 500 rounds. No
-# run of FedCMOO with dropout overflowed. Nor did a run with one-way compression, which has fewer seeds.
+# overflowed after 280 of 500 rounds, within a single round, so claims that need this run are not judged at 500 rounds.
+# No run of FedCMOO with dropout overflowed, and none with one-way compression, which has fewer seeds.
 
 # %% [markdown]
 # This table compares the paper's printed values with ours:
@@ -344,9 +339,9 @@ _ = check("at the start the squared loss is less than a tenth of the negative lo
 # ## Verdicts
 #
 # Most claims about MultiMNIST and MNIST + Fashion-MNIST have two readings; their rules and runs are on the [claims
-# page](../book/claims.md). The reading *the authors' network* has dropout and is judged on 500 rounds and five seeds if
-# all runs of the claim are stored at this length. The reading *the network as printed* has no dropout. A claim is
-# *undecided* if the seeds do not settle the difference.
+# page](../book/claims.md). *The authors' network* has dropout and is judged on 500 rounds and five seeds if all runs of
+# the claim are stored at this length. *The network as printed* has no dropout. A claim is *undecided* if the seeds do
+# not settle the difference.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
@@ -366,9 +361,9 @@ report.paper_table(page.study, numbers)
 # | the number of rounds is not printed (500 in Figure 2; 300 in the authors' demo) | {result}`cmoo_pairs/mnist_fashion_fedcmoo.rounds:.0f` rounds on the grey pictures (MultiMNIST, MNIST + Fashion-MNIST), {result}`cmoo_pairs/mixed_fedcmoo.rounds:.0f` with two kinds of loss |
 # | "several" seeds | three seeds |
 # | a picture is rotated anew whenever it is read | 3 rotated copies of every training picture, drawn once |
-# | dropout 0.5 (in the code) | dropout 0.5; on the grey pictures also runs of FSMGDA, FedCMOO and FedCMOO-Pref without it; none for single tasks and on CIFAR-10 + MNIST |
+# | dropout 0.5 (in the code) | dropout 0.5, but none for single tasks and on CIFAR-10 + MNIST |
 # | 20 % of the training pictures are held out to choose the step sizes | we use the printed step sizes and hold out none of the grey pictures |
-# | the step sizes of Scalarized (the plain average) and of the single tasks are not printed | Scalarized uses FedCMOO's; the single tasks use FedCMOO-Pref's, because a run on Fashion-MNIST alone diverged with FedCMOO's |
+# | the step sizes of Scalarized and of the single tasks are not printed | Scalarized uses FedCMOO's; the single tasks use FedCMOO-Pref's, because a run on Fashion-MNIST alone diverged with FedCMOO's |
 # | the losses for FedCMOO-Pref are evaluated on all pictures of a client (code) | we evaluate them on 600 pictures, drawn anew in every round |
 # | the paper does not say how the gradients are folded into the square matrix that is compressed | we fold them in blocks, as the code does |
 # | the CIFAR-10 test set has 10,000 pictures | we use the 1,000 whose original pixels we have, and 5,000 training pictures that no client has |

@@ -19,10 +19,10 @@
 # one seed and support no verdict.
 #
 # FedCMOO {cite}`askin2025fedcmoo` computes its weights from an estimated Gram matrix: every client compresses the
-# Jacobian of its objectives to the length of one gradient, and the server estimates the matrix from these messages. The
-# first half of this page compares such estimates with the exact matrix (the paper's Table 3). The second compares
-# FedCMOO and FSMGDA by what a round of local training gains on the clients' own rows (Figure 11). Both use a *probe*,
-# an algorithm that follows a run without changing it.
+# Jacobian of its objectives to the length of one gradient, and the server estimates the matrix from these messages.
+# This page first compares such estimates with the exact matrix (the paper's Table 3). It then compares FedCMOO and
+# FSMGDA by what a round of local training gains on the clients' own rows (Figure 11). A *probe*, an algorithm that
+# follows a run without changing it, measures both.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": all pictures, 100 clients; "quick": stand-ins, six clients, no CIFAR-10
@@ -84,8 +84,8 @@ print(source_text(traces, "MNIST, Fashion-MNIST and CIFAR-10"))
 # Client $j$ holds the Jacobian $H_j\in\mathbb R^{M\times d}$. Its rows are the gradients of the $M$ objectives at the
 # common model, and $d$ counts the parameters that all objectives share. Each gradient uses its own minibatch; the forty
 # attributes use one common minibatch. From $n$ participants the server needs $G=\bar H\bar H^\top$ with $\bar
-# H=\frac1n\sum_jH_j$. The error of an estimate $\hat G$ is $\lVert\hat G-G\rVert_F/\lVert G\rVert_F$. Every compressed
-# Jacobian $C_j$ has the length of $d$ numbers. We compare four kinds of compression:
+# H=\frac1n\sum_jH_j$. The error of an estimate $\hat G$ is $\lVert\hat G-G\rVert_F/\lVert G\rVert_F$. We compare four
+# kinds of compression, each to a $C_j$ with the length of $d$ numbers:
 #
 # | name | what a client sends |
 # | --- | --- |
@@ -121,9 +121,8 @@ _ = check(
 # %% tags=["remove-input"]
 plot.show(
     page.figures["errors"](traces),
-    alt="The error of the Gram matrix on a logarithmic horizontal axis, with a panel for each data set and a row for "
-    "each kind of compression. Filled circles are two-way, hollow circles one-way, and a diamond shows the clients' "
-    "own Gram matrices. Crosses below them are the paper's printed values, except for the forty attributes.",
+    alt="The error of the Gram matrix, with a panel for each data set and a row for each kind of compression. Filled "
+    "circles are two-way, hollow circles one-way, diamonds the clients' own Gram matrices, crosses the paper's values.",
     caption="The kind of compression determines the error: for two tasks sending the largest entries is "
     "best, sending random ones worst. "
     "Circles and diamonds are mean errors of the Gram matrix over the measured rounds, crosses are the paper's "
@@ -148,14 +147,14 @@ _ = check(
 # Jacobians are.
 #
 # The largest entries do so well on two tasks because many gradient entries are exactly zero. If a unit of the encoder
-# is inactive for every picture of a minibatch, the gradient of all parameters that lead to it is zero. In some rounds
-# all nonzero entries fit into the budget; the one-way error is then zero.
+# is inactive for every picture of a minibatch, the gradients of all parameters that lead to it are zero. The one-way
+# error is zero in rounds in which all nonzero entries fit into the budget.
 
 # %% [markdown]
 # ## Figure 11: local progress
 #
-# In every round of a FedCMOO run, the participants also train as FSMGDA does: from the round's model each trains a
-# separate model for each objective. We take the loss and the accuracy on *all rows of the client itself* before and
+# In every round of a FedCMOO run, the participants also train as FSMGDA does: each trains a separate model for each
+# objective from the round's model. We take the loss and the accuracy on *all rows of the client itself* before and
 # after local training, and average the differences over participants and objectives. FedCMOO's single model is
 # evaluated on both objectives, FSMGDA's models in two ways:
 #
@@ -166,9 +165,8 @@ _ = check(
 # %% tags=["remove-input"]
 plot.show(
     page.figures["figure_11"](traces),
-    alt="Four panels against rounds, with a column for each data set. The upper ones show the fall of the clients' "
-    "own loss, the lower ones the rise of their own accuracy. Each has three curves: FedCMOO, FSMGDA with each "
-    "objective alone, and the client's share of FSMGDA's step.",
+    alt="Four panels against rounds, with a column for each data set: above the fall of the clients' own loss, below "
+    "the rise of their own accuracy, for FedCMOO, FSMGDA alone and FSMGDA share.",
     caption="With the printed step sizes FSMGDA's local training gains more than FedCMOO's. The curves are running means of what one "
     "round of local training gains on the client's own rows. In the paper they are means over forty rounds.",
     size=(8.4, 4.8),
@@ -191,8 +189,7 @@ report.runs_table(numbers, progress, measured, health).T
 # %% tags=["remove-input"]
 plot.show(
     page.figures["equal_steps"](traces),
-    alt="The four panels of the previous figure, round by round for the first rounds and with equal step sizes. The "
-    "curves are FedCMOO, FSMGDA with each objective alone, and the client's share of FSMGDA's step.",
+    alt="The four panels of the previous figure, round by round for the first rounds and with equal step sizes.",
     caption="With FedCMOO's step size in both methods, FedCMOO's local training gains more than FSMGDA's. The curves "
     "show the gains of each round.",
     size=(8.4, 4.8),

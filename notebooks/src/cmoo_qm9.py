@@ -26,11 +26,11 @@
 # linear decoders predicts eleven properties of the molecules of QM9, which are split at random among twenty clients.
 # Four clients take part in a round, and each does fourteen minibatch steps of Adam.
 #
-# Our runs are shorter than the paper's, with one seed and batches of {result}`cmoo_qm9/fedcmoo.batch:.0f` molecules
-# (the paper: 128). FedCMOO and FedCMOO-Pref run for {result}`cmoo_qm9/fedcmoo.rounds:.0f` rounds. FSMGDA runs for
-# {result}`cmoo_qm9/fsmgda.rounds:.0f`, because its clients compute 154 gradients in a round and FedCMOO's 24. The
-# authors' code has 200 rounds by default, so our losses belong to the beginning of training. All methods start with a
-# test loss of {result}`cmoo_qm9/fedcmoo.start:.3f`.
+# Our runs have one seed and batches of {result}`cmoo_qm9/fedcmoo.batch:.0f` molecules (the paper: 128). FedCMOO and
+# FedCMOO-Pref run for {result}`cmoo_qm9/fedcmoo.rounds:.0f` rounds, FSMGDA for {result}`cmoo_qm9/fsmgda.rounds:.0f`,
+# because its clients compute 154 gradients in a round and FedCMOO's 24. The authors' code has 200 rounds by default, so
+# our losses belong to the beginning of training. All methods start with a test loss of
+# {result}`cmoo_qm9/fedcmoo.start:.3f`.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": 40,000 molecules, one seed; "quick": 200 generated graphs, one round
@@ -98,10 +98,8 @@ print(source_text(traces, "QM9"))
 # %% tags=["remove-input"]
 plot.show(
     page.figures["figure_3"](traces),
-    alt="Two panels of the mean test loss, with one curve for each method, all from the same start. Against the "
-    "rounds (left), the curve of FSMGDA ends long before those of FedCMOO and FedCMOO-Pref. Against the upload "
-    "(right), FSMGDA's few marks lie far apart. The curves of the other two are pressed together at the left and end "
-    "at about half of FSMGDA's upload.",
+    alt="Mean test loss of each method. Against the rounds (left), the curve of FSMGDA ends long before those of "
+    "FedCMOO and FedCMOO-Pref. Against the upload (right), those two end at about half of FSMGDA's upload.",
     caption="FSMGDA stops learning after a few rounds; FedCMOO continues to learn at a fraction of FSMGDA's upload."
     " The curves show the mean test loss of the eleven targets, with a mark for every evaluated model.",
     size=(7.8, 3.3),
@@ -119,8 +117,8 @@ plot.show(
 plot.show(
     page.figures["uploads"](traces),
     alt="Upload per client and round in model sizes against the number of objectives, on two logarithmic axes. FSMGDA "
-    "rises in a straight line with slope one. FedCMOO and FedCMOO-Pref lie on each other, start where FSMGDA does at "
-    "two objectives, and stay almost level. Rings mark the runs on QM9.",
+    "rises in a straight line with slope one. FedCMOO and FedCMOO-Pref start at the same point and stay almost level. "
+    "Rings mark the runs on QM9.",
     caption="FSMGDA's upload grows with the number of objectives, FedCMOO's stays near two models. "
     "The uploads are counted in one round on quadratics and in the runs on QM9.",
     size=(6.4, 3.4),
@@ -139,14 +137,14 @@ if 2 in page.objectives:
 # %% [markdown]
 # ## Verdicts
 #
-# The rules and runs behind these verdicts are on the [claims page](../book/claims.md). The uploads are counted, so one
-# run suffices to judge the claim about them.
+# The rules and runs behind these verdicts are on the [claims page](../book/claims.md). One run suffices to judge the
+# claim about uploads, which are counted.
 #
-# The losses are not judged, also because FSMGDA stops learning in these runs. In an early round its encoder's units
-# become inactive: from then on, nine of its eleven losses stay constant and its direction is exactly zero. Its mean
-# loss of {result}`cmoo_qm9/rounds.fsmgda.loss:.3f` is near the 1 of always predicting the mean. The step size, 0.01, is
-# the one that the paper prints for all methods (appendix D.3). Fourteen steps of Adam from a fresh state can move a
-# parameter by 0.14, whereas the initial weights are within 0.09 of zero.
+# FSMGDA stops learning in these runs, another reason why the losses are not judged. In an early round its encoder's
+# units become inactive: from then on, nine of its eleven losses stay constant and its direction is exactly zero. Its
+# mean loss of {result}`cmoo_qm9/rounds.fsmgda.loss:.3f` is near the 1 of always predicting the mean. The step size,
+# 0.01, is the one that the paper prints for all methods (appendix D.3). Fourteen steps of Adam from a fresh state can
+# move a parameter by 0.14, whereas the initial weights are within 0.09 of zero.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)

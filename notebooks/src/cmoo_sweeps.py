@@ -21,12 +21,11 @@
 # from {result}`cmoo_sweeps/mnist_fashion.lead1:.1f` to {result}`cmoo_sweeps/mnist_fashion.lead20:.1f` on MNIST +
 # Fashion-MNIST.
 #
-# This page repeats two sweeps of the FedCMOO paper {cite}`askin2025fedcmoo` on pictures with two tasks. Figure 2 shows
-# the final accuracy against the number of local steps. Figure 4 shows the final losses of FedCMOO-Pref for several
-# preferences.
+# This page repeats Figures 2 and 4 of the FedCMOO paper {cite}`askin2025fedcmoo` on pictures with two tasks: the final
+# accuracy against the number of local steps, and the final losses of FedCMOO-Pref for several preferences.
 #
 # The paper has 500 rounds in Figure 2 and prints no number for Figure 4; the authors' demo has 300. Our runs have a
-# third of these rounds, three seeds, and the dropout of the authors' code.
+# third of these rounds and three seeds.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": all pictures, 100 clients; "quick": stand-ins, six clients, two rounds
@@ -81,17 +80,17 @@ print(source_text(traces, "MNIST and Fashion-MNIST"))
 # %% [markdown]
 # ## Figure 2: local steps
 #
-# With more local steps FSMGDA should fall behind: its clients train every objective separately between two rounds,
-# FedCMOO's the weighted sum. With one local step both methods are centralized multiple-gradient descent on minibatches.
-# They then differ only in their step sizes and in the Gram matrix, which FedCMOO estimates from compressed Jacobians.
-# The paper chose its step sizes for ten local steps; we use them for every number of local steps. *Final* values are
-# means over the evaluations in the last tenth of the rounds.
+# With more local steps FSMGDA should fall behind, because its clients train every objective separately between two
+# rounds and FedCMOO's the weighted sum. With one local step both methods are centralized multiple-gradient descent on
+# minibatches; they differ only in their step sizes and in the Gram matrix, which FedCMOO estimates from compressed
+# Jacobians. We use the step sizes that the paper chose for ten local steps. *Final* values are means over the
+# evaluations in the last tenth of the rounds.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["figure_2"](traces),
-    alt="Two panels, final mean test accuracy against the number of local steps on a logarithmic axis, a "
-    "line for FedCMOO and one for FSMGDA; left MultiMNIST, right MNIST with Fashion-MNIST.",
+    alt="Final mean test accuracy of FedCMOO and FSMGDA against the number of local steps; left MultiMNIST, right "
+    "MNIST with Fashion-MNIST.",
     caption=f"After {page.step_rounds} rounds FedCMOO is ahead, but its lead is smaller with {max(page.steps)} local "
     "steps than with one. The dots are final mean test accuracies of both tasks, with 95 % intervals over the seeds.",
     size=(7.6, 3.2),
@@ -128,9 +127,8 @@ _ = check(
 # %% tags=["remove-input"]
 plot.show(
     page.figures["figure_4"](traces),
-    alt="Two panels with the test loss of the first task on the horizontal and that of the second on the "
-    "vertical axis, equally scaled: for every preference a dashed ray from the origin, a faint path from a "
-    "common start on the diagonal, and a dot where the run ends, in one colour.",
+    alt="Two panels of the test loss of the second task against that of the first: for every preference a dashed "
+    "ray from the origin, a faint path from a common start on the diagonal, and a dot where the run ends.",
     caption="A stronger preference moves the end point towards its ray, but not all the way. The dots are final test "
     "losses. Each dashed ray is r1 F1 = r2 F2 for the preference of the same colour.",
     size=(9.0, 4.0),
@@ -139,14 +137,13 @@ plot.show(
 # %% [markdown]
 # ## Verdicts
 #
-# The [claims page](../book/claims.md) shows the rule of each part and the runs behind it.
+# The rules and runs behind these verdicts are on the [claims page](../book/claims.md).
 #
 # The claim on Figure 2 requires that FedCMOO leads with twenty local steps and that this lead is larger than with one.
 # The first part holds on both data sets, the second on neither. With one local step, 167 rounds are too few for either
 # method: on MultiMNIST FedCMOO's accuracy is {result}`cmoo_sweeps/multi_mnist_fedcmoo_steps1.accuracy:.0%` and FSMGDA's
-# {result}`cmoo_sweeps/multi_mnist_fsmgda_steps1.accuracy:.0%`. FedCMOO then learns faster, because the product of its
-# two step sizes is 0.6 and FSMGDA's is 0.2. With the paper's 500 rounds the lead with one step may therefore be
-# smaller.
+# {result}`cmoo_sweeps/multi_mnist_fsmgda_steps1.accuracy:.0%`. FedCMOO learns faster at first, because the product of
+# its two step sizes is 0.6 and FSMGDA's is 0.2. After 500 rounds its lead with one step may therefore be smaller.
 #
 # The claim on Figure 4 is judged on runs with [the authors' guard](cmoo_pairs.ipynb#the-guard). If the preference
 # $r_2/r_1$ rises from 1/4 to 4, the ratio $F_1/F_2$ of the final losses rises from

@@ -20,10 +20,9 @@
 # balancing direction.
 #
 # On pictures nobody can say how far from the Pareto front a method ends. With quadratic objectives the front is known:
-# the Pareto optimal models minimize weighted sums, and these minimizers have a closed form. This page runs the
-# methods of {cite}`askin2025fedcmoo` on such problems. The paper has no such experiment; it
-# claims only the rate of Corollary 1.1 ({claim}`fedcmoo/C15`) and the balancing direction of FedCMOO-Pref
-# ({claim}`fedcmoo/C16`).
+# the Pareto optimal models minimize weighted sums, and these minimizers have a closed form. This page runs the methods
+# of {cite}`askin2025fedcmoo` on such problems. The paper claims only the rate of Corollary 1.1
+# ({claim}`fedcmoo/C15`) and the balancing direction of FedCMOO-Pref ({claim}`fedcmoo/C16`).
 #
 # :::{admonition} The problems
 # :class: note
@@ -89,15 +88,15 @@ numbers, health = page.numbers, page.health
 #
 # With more local steps, both methods end farther from the front. All clients take part, and gradients and weights are
 # exact, so only the bias of local steps remains at the end. In both methods, clients drift towards *their own* optima.
-# In FSMGDA, a client's models for different objectives also drift apart, whereas a FedCMOO client trains one model on
-# the weighted sum. We measure the *least norm* $\min_{w\in\mathcal S_M}\lVert\nabla\mathbf F\,w\rVert$ over the simplex
-# $\mathcal S_M$ of weights after the last round, on the same instances for both methods.
+# In FSMGDA, a client's models for different objectives also drift apart; a FedCMOO client trains one model on the
+# weighted sum. We measure the *least norm* $\min_{w\in\mathcal S_M}\lVert\nabla\mathbf F\,w\rVert$ over the simplex
+# $\mathcal S_M$ of weights, after the last round.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["drift"](traces),
-    alt="Two panels against the number of local steps, for equal and for spread client optima: the least norm at "
-    "the end is zero for one step for both methods, and grows with more steps, most for FSMGDA.",
+    alt="The least norm at the end against the number of local steps, for equal and for spread client optima: zero for "
+    "one step for both methods, and growing with more steps, most for FSMGDA.",
     caption="With one local step both methods reach the front. With more steps both stop short of it, and FSMGDA "
     "stops farther away than FedCMOO. The dots are means over the instances with 95 % intervals.",
     size=(7.4, 3.2),
@@ -116,18 +115,18 @@ if single:
 # %% [markdown]
 # ## The rate of Corollary 1.1
 #
-# These runs use Algorithm 10, the variant that Corollary 1.1 covers. It has unbiased compression, two independent sets
-# of clients for the Gram matrix, one gradient step for the weights in each round, and fresh gradients for the local
-# steps. The step sizes are the corollary's for $\tau$ local steps, $\eta_c=\frac1{L\tau\sqrt{\tau T}}$,
-# $\eta_s=\sqrt\tau$, $\beta=\frac1{M\sqrt T}$. They depend on the number $T$ of rounds, so every $T$ is a separate run.
-# A minibatch is one of the four rows of a client. We measure the quantity that the corollary bounds, the mean over the
-# rounds of $\lVert\nabla\mathbf F(x^{(t)})w^{(t)}\rVert^2$, with exact gradients.
+# These runs use Algorithm 10, the variant that Corollary 1.1 covers, with unbiased compression, two independent sets of
+# clients for the Gram matrix, one gradient step for the weights in each round, and fresh gradients for the local steps.
+# The step sizes are the corollary's for $\tau$ local steps, $\eta_c=\frac1{L\tau\sqrt{\tau T}}$, $\eta_s=\sqrt\tau$,
+# $\beta=\frac1{M\sqrt T}$. They depend on the number $T$ of rounds, so every $T$ is a separate run. A minibatch is one
+# of the four rows of a client. We measure the quantity that the corollary bounds, the mean over the rounds of
+# $\lVert\nabla\mathbf F(x^{(t)})w^{(t)}\rVert^2$, with exact gradients.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["rate"](traces),
-    alt="Mean squared norm against the number of rounds, both axes logarithmic: two nearly straight falling "
-    "lines on top of each other, uncompressed and Rand-K, above a dashed line of slope minus one half.",
+    alt="Mean squared norm against the number of rounds, both axes logarithmic: two nearly straight falling lines, "
+    "uncompressed and Rand-K, above a dashed line of slope minus one half.",
     caption="The measured rate is that of Corollary 1.1, with and without compression. The dots are means of the "
     "squared norm over rounds and instances with 95 % intervals. The dashed line has slope minus one half.",
     size=(6.4, 3.6),
@@ -159,7 +158,7 @@ _ = check("tau T = 4: it is at the limit", abs(limit(2, 2) - 1) < 1e-12)
 # FedCMOO-Pref meets its preference only up to a tolerance $\varepsilon$. The imbalance $\mu$ of the weighted losses
 # $r_kF_k$ is zero if they are equal. While $\mu$ exceeds $\varepsilon$, FedCMOO-Pref lowers $\mu$; below $\varepsilon$
 # it lowers all losses. Nothing therefore brings it closer to $r_1F_1=\dots=r_MF_M$ than $\mu=\varepsilon$. The table
-# shows values at the end of the runs. The entries of the preference $r=(1,\dots,2)$ are evenly spaced.
+# shows values at the end of the runs, whose preferences $r=(1,\dots,2)$ have evenly spaced entries.
 
 # %% tags=["remove-input"]
 edges = {f"M = {M}, eps = {e:g}": f"edge_M{M}_eps{e:g}" for M in page.objectives for e in page.tolerances}
@@ -191,15 +190,15 @@ found = {"error": "largest relative error", "falls": "share that falls, step 1e-
 report.runs_table(numbers, probes, found | {"falls_2": "step 0.1", "falls_3": "step 1"}, health)
 
 # %% [markdown]
-# The lemma concerns small steps along $-\nabla\mathbf Fa$. FedCMOO-Pref moves along $-\nabla\mathbf Fw$ with the
+# The lemma concerns small steps along $-\nabla\mathbf Fa$, but FedCMOO-Pref moves along $-\nabla\mathbf Fw$ with the
 # weights $w$ of a linear program. With three or more objectives this direction need not lower $\mu$, because $a$ has
-# negative entries and weights have none; see {prf:ref}`pref-example-three`.
+# negative entries and weights have none ({prf:ref}`pref-example-three`).
 #
 # ## An objective on another scale
 #
 # If one objective is on a larger scale, minimum-norm methods neglect it. Here objective 1 is multiplied by 20, and the
-# table divides its loss by 20 again. The last column is its weight in the last round; in the scalarized sum it is
-# always 1/2.
+# table divides its loss by 20 again. The last column is its weight in the last round; the scalarized sum fixes it at
+# 1/2.
 
 # %% tags=["remove-input"]
 names = {"Scalarized": "scalarized", "FedCMOO": "fedcmoo", "FSMGDA": "fsmgda", "Pref, r = (1, 1)": "pref"}
@@ -220,11 +219,11 @@ _ = check("FedCMOO's and FSMGDA's weight of objective 1 is below 0.1", max(at("f
 # %% [markdown]
 # ## Where the paper and its code differ
 #
-# Three small computations support entries in the [list of differences](../book/errata.md#fedcmoo).
+# Three small computations support the [list of differences](../book/errata.md#fedcmoo).
 #
-# **The sketch is biased.** The convergence theorem requires that the compressor $\mathcal Q$ satisfies $\mathbb
-# E\,\mathcal Q(x)=x$. The mean of many randomized SVDs of one Jacobian does not approach this Jacobian. The mean of
-# scaled random masks of it does.
+# **The sketch is biased.** The convergence theorem requires $\mathbb E\,\mathcal Q(x)=x$ of the compressor $\mathcal
+# Q$. The mean of many randomized SVDs of one Jacobian does not approach this Jacobian; the mean of scaled random masks
+# does.
 
 # %% tags=["remove-input", "nbval-check-output"]
 rng = torch.Generator().manual_seed(0)
@@ -259,9 +258,8 @@ _ = check("the clients' own Gram matrices alone are worst", (own > one).all())
 
 # %% [markdown]
 # **The weights are not those of the minimum norm.** The code takes a thousand steps of $10^{-3}$ on the normalised Gram
-# matrix $G$; in the first round it starts from uniform weights. We compute the reduction of $w^\top Gw$ by the steps of
-# that round as a share of the largest possible reduction. The check uses the median over random matrices of very
-# unequal gradients.
+# matrix $G$, in the first round from uniform weights. We compute the reduction of $w^\top Gw$ by these first steps as a
+# share of the largest possible reduction. The check uses the median over random matrices of very unequal gradients.
 
 # %% tags=["remove-input", "nbval-check-output"]
 shares = {M: float(np.median(cmoo_toy_checks.gap_closed(M, 20, np.random.default_rng(0)))) for M in (2, 5, 11)}

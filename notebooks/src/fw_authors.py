@@ -13,17 +13,16 @@
 # %% [markdown]
 # # FedFW: where the printed values are from
 #
-# **Result.** With the authors' loop on the authors' data, {result}`fw_authors/count.same:.0f` of
+# **Result.** With the authors' loop on the authors' generated data, {result}`fw_authors/count.same:.0f` of
 # {result}`fw_authors/count.compared:.0f` printed values lie within one point of ours,
 # {result}`fw_authors/count.near:.0f` between one and three points away, and {result}`fw_authors/count.apart:.0f`
-# further away. The mean distance is {result}`fw_authors/count.distance:.1f` points. The authors' rows reverse the order
-# that FedFW and FedDR have on ours.
+# further away. The mean distance is {result}`fw_authors/count.distance:.1f` points.
 #
 # The tables of the paper on Federated Frank-Wolfe {cite}`dadras2024fedfw` were not computed as its text says ([Tables 1
 # and 2](fw_tables.ipynb), [Table 3](fw_stochastic.ipynb)). This page runs the authors' loop on their generated data,
-# which their code draws from a known generator with a known seed. It asks which printed values this reproduces, and
-# which difference between the loop and the text puts FedFW ahead of FedDR. We did not run the loop on MNIST, EMNIST and
-# CIFAR-10, the other data of the {result}`fw_authors/count.printed:.0f` printed values.
+# which their code draws with a known seed. It asks which printed values this reproduces, and which difference between
+# the loop and the text puts FedFW ahead of FedDR. We did not run the loop on MNIST, EMNIST and CIFAR-10, the other data
+# of the {result}`fw_authors/count.printed:.0f` printed values.
 #
 # %% tags=["parameters"]
 profile = "full"  # "full": the authors' rows and loop; "quick": a few rounds of it
@@ -107,8 +106,7 @@ forensics(numbers, text, (3,))
 # %% tags=["remove-input"]
 plot.show(
     page.figures["waterfall"](traces),
-    alt="A bar for each change from the text's protocol to the authors' loop. Each bar ends at FedFW's lead over FedDR in "
-    "test accuracy after the change. Dots show the splits, and a dashed line shows the printed difference.",
+    alt="A bar for each change, which ends at FedFW's lead over FedDR in test accuracy after the change.",
     caption="FedFW's lead over FedDR after each change from the text's protocol to the authors' loop. Each bar starts where "
     "the bar above ends. The dots are the single splits, and the dashed line is the printed difference.",
     size=(9.0, 4.4),

@@ -67,7 +67,7 @@ numbers, health = page.numbers, page.health
 #
 # FedFW's messages have the form that the paper claims. For every message of every client we measure the nonzero
 # entries, the ratio of the second singular value to the first, the distance of the entries from the ends of a box, and
-# the bits. We also check that decoding returns the message.
+# the bits.
 #
 # For the $\ell_1$ ball, the simplex, the box and the $\ell_2$ ball (whose messages have no short form), we train a
 # linear model on digits with three labels a client. For the nuclear-norm ball, the problem is regression on generated
@@ -96,9 +96,8 @@ _ = check("nuclear ball: a message has rank one", numbers["messages_nuclear.seco
 # %% tags=["remove-input"]
 plot.show(
     page.figures["clock"](traces),
-    alt="Two panels against the side of a square matrix, all axes logarithmic. Left: CPU time of the linear minimization "
-    "oracle and of the projection; the curve of the projection is steeper. Right: the lengths of a rank-one message and "
-    "of a dense message, which diverge.",
+    alt="Two panels against the side of a square matrix, all axes logarithmic. Left: CPU time of the oracle and of the "
+    "projection, which is steeper. Right: the lengths of a rank-one and of a dense message, which diverge.",
     caption="For larger matrices, a projection takes longer relative to an oracle call, and a dense message is longer "
     "relative to a rank-one message. The left panel shows the CPU time of one call on one thread, with median and range over the "
     "repetitions. The right panel shows the length of one message.",

@@ -22,8 +22,7 @@
 # In FedFW {cite}`dadras2024fedfw` every client keeps a model $x_i$. The client asks the linear minimization oracle of
 # the feasible set for an extreme point $s_i$, moves towards $s_i$ and sends $s_i$. A penalty, proportional to
 # $\lambda_0$, draws the clients' models together; FedFW+ adds a multiplier. This page compares the paper's theorems
-# with runs, repeats Figures 2 to 4, and tries inexact oracles. The paper has no experiments on its theorems or on
-# inexact oracles, so we chose those problems.
+# with runs, repeats Figures 2 to 4, and tries inexact oracles.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": five seeds, both sets; "quick": few rounds, the l1 ball, two seeds
@@ -89,9 +88,9 @@ sets = norms(page.params)
 # ## Why the clients keep their own models
 #
 # If the clients ask their oracle at a common model, the mean of the answers need not lead to the minimizer. In the
-# counterexample of appendix A, two clients have $f_1(x)=(x-3)^2$ and $f_2(x)=(x+1)^2$ on $[-1,1]$; the minimizer of
-# their mean is 1. In the *naive scheme*, (20) of the paper, both clients ask at the common model and the server
-# averages the answers. Wherever the model is, one answer is 1 and the other is $-1$:
+# paper's counterexample, two clients have $f_1(x)=(x-3)^2$ and $f_2(x)=(x+1)^2$ on $[-1,1]$; the minimizer of their
+# mean is 1. In the *naive scheme*, (20) of the paper, the server averages the answers at the common model. Wherever
+# this model is, one answer is 1 and the other is $-1$:
 
 # %% tags=["remove-input", "nbval-check-output"]
 problem = pair(0)
@@ -106,12 +105,11 @@ _ = check(
 # %% tags=["remove-input"]
 plot.show(
     page.figures["counterexample"](traces),
-    alt="Three panels of x against rounds on a logarithmic axis, with a dotted line at the minimizer 1. Left: the naive "
-    "scheme in grey goes to 0 with either step, and FedFW zigzags upwards, the higher the larger lambda_0. Middle: "
-    "FedFW+ comes nearer to 1 than FedFW with the same lambda_0. Right: the variant of the published code sinks to 0 for "
-    "every lambda_0.",
-    caption="The naive scheme and the variant of the published code end at 0. FedFW+ comes close to the minimizer 1, "
-    "and FedFW approaches 1, slowly if the penalty is small. The curves show x after each round, with mean and "
+    alt="Three panels of x against rounds. Left: the naive scheme in grey goes to 0 with either step, and FedFW "
+    "zigzags upwards, the higher the larger lambda_0. Middle: FedFW+ comes nearer to 1. Right: the variant of the "
+    "published code sinks to 0 for every lambda_0.",
+    caption="The naive scheme and the variant of the published code end at 0. FedFW and FedFW+ approach the minimizer "
+    "1, FedFW slowly if the penalty is small. The curves show x after each round, with mean and "
     "standard deviation over the starts.",
     size=(9.4, 3.2),
 )
@@ -157,15 +155,14 @@ columns = {
 report.runs_table(numbers, known, columns | {"slope": "gradient at the minimizer"}, health)
 
 # %% [markdown]
-# The last three columns are the constants in the bound (38) of Theorem 1, with the constant of Lemma 2 corrected to
-# $G=LD/\sqrt n+\lVert\nabla\hat F(X^*)\rVert$.
+# The last three columns enter the bound (38) of Theorem 1, whose constant from Lemma 2 is corrected to $G=LD/\sqrt
+# n+\lVert\nabla\hat F(X^*)\rVert$.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["theorem_1"](traces),
-    alt="The excess of F over its least value against rounds, both axes logarithmic, one panel for each set. Each "
-    "lambda_0 has a colour. FedFW is solid; the bound is dotted and lies far above. A grey line shows "
-    "the slope minus one half.",
+    alt="F - F* against rounds, both axes logarithmic, one panel for each set. The dotted bound lies far above the "
+    "solid curves of FedFW. A grey line has slope minus one half.",
     caption="The bound (38) (dotted) lies so far above F - F* (solid) that no run could break it.",
     size=(8.2, 3.8),
 )
@@ -178,12 +175,12 @@ report.runs_table(numbers, runs, shown, health)
 # %% [markdown]
 # *Largest possible* is an upper bound on $F$ in the set: the sum of $\log10$ and the largest difference of two classes'
 # scores, which is 10 in the $\ell_1$ ball and $10\sqrt{130}$ in the $\ell_2$ ball. In every round the bound (38)
-# exceeds it, so **no run could break the bound**. [The note](note_fedfw.ipynb) proves Theorem 1 with a smaller bound,
-# and contains a problem on which runs show exactly the power $t^{-1/2}$.
+# exceeds it, so **no run could break the bound**. [The note](note_fedfw.ipynb) proves a smaller bound, and contains a
+# problem on which runs show exactly the power $t^{-1/2}$.
 #
-# *Slope* is the slope of $\log(F-F^*)$ against $\log t$ over the last 95 % of the rounds. With a small $\lambda_0$ the
-# clients' models first move apart, and a run may end before the penalty has drawn them together again. Slopes flatter
-# than $-1/2$ therefore do not contradict the theorem, and no verdict rests on the slope.
+# *Slope* is the slope of $\log(F-F^*)$ against $\log t$ over the last 95 % of the rounds. No verdict rests on it. With
+# a small $\lambda_0$ the clients' models first move apart, and a run may end before the penalty has drawn them together
+# again. Slopes flatter than $-1/2$ therefore do not contradict the theorem.
 #
 # ## Theorem 2: problems that are not convex
 #
@@ -230,7 +227,7 @@ report.runs_table(numbers, noisy, shown, health)
 # ## Figures 2 and 3: participation
 #
 # With more clients in a round the loss of logistic regression falls faster; the network barely trains. Each client
-# takes part in a round with probability $p$. The data are generated, with 60 features, ten classes and three labels a
+# takes part in a round with probability $p$. The generated data have 60 features, ten classes and three labels a
 # client. Figure 2 is for logistic regression on the $\ell_1$ ball of radius 10. Figure 3 is for a network with 20
 # hidden units on the $\ell_2$ ball, with a constant penalty $\lambda_t=10^{-3}$ that no theorem covers.
 
@@ -257,8 +254,8 @@ plot.show(
 # %% [markdown]
 # The loss of a Frank-Wolfe iterate jumps between neighbouring rounds. We therefore average the loss over the rounds and
 # judge, for each seed, the slope of this average against $p$. For regression the slope is negative at both values of
-# $\lambda_0$. We do not judge the network. With small $p$ some seeds end at the accuracy of guessing the most frequent
-# class, and for FedFW+ the loss of the last round even rises with $p$.
+# $\lambda_0$. We do not judge the network: with small $p$ some seeds end at the accuracy of guessing the most frequent
+# class. For FedFW+ the network's last loss even rises with $p$.
 
 # %% tags=["remove-input"]
 parts = {f"regression, lambda_0 = {lam:g}": f"mclr_L{lam:g}" for lam in page.share_penalties}
@@ -269,8 +266,8 @@ report.runs_table(numbers, trends, {"trend": "slope of the mean loss over p", "t
 # %% [markdown]
 # ### At the paper's scale
 #
-# We also trained the networks on all generated rows, as many as in the paper. The most frequent class then has a larger
-# share, so guessing it is more accurate than with fewer rows:
+# We also trained the networks on all generated rows, as many as in the paper. The share of the most frequent class, and
+# with it the accuracy of guessing, is then larger:
 
 # %% tags=["remove-input"]
 networks = {text: run for text, run in trends.items() if text.startswith("network")}
@@ -286,6 +283,9 @@ report.runs_table(store.read_numbers("fw_rates", "paper"), networks, slopes)
 #
 # Whether a larger $\lambda_0$ gives a larger gap in the first rounds, as the paper says, depends on the gap. We train
 # logistic regression on MNIST with $p=0.5$ and the network on generated data with $p=1$, each on both balls of radius
+# 10. The paper's text uses the Frank-Wolfe gap (11), here at the server's model on all training rows. The authors' code
+# plots another gap, close to the *gap of the surrogate*, $\sum_i\langle g_i,x_i-s_i\rangle$, where $g_i$ is the
+# gradient of client $i$ with the penalty.
 # 10. The paper's text uses the Frank-Wolfe gap (11); we take it at the server's model on all training rows. The
 # authors' code plots another gap, close to the *gap of the surrogate*, $\sum_i\langle g_i,x_i-s_i\rangle$, where $g_i$
 # is the gradient of client $i$ with the penalty.
@@ -293,8 +293,8 @@ report.runs_table(store.read_numbers("fw_rates", "paper"), networks, slopes)
 # %% tags=["remove-input"]
 plot.show(
     page.figures["figure_4"](traces),
-    alt="A row of three panels for each model and set: training loss, Frank-Wolfe gap and test accuracy against rounds, "
-    "with a curve and a band for each lambda_0. The first rounds are shaded in the panels of the gap.",
+    alt="For each model and set, training loss, Frank-Wolfe gap and test accuracy against rounds, with a curve and a "
+    "band for each lambda_0. The first rounds are shaded in the panels of the gap.",
     caption="A larger penalty does not always mean a larger gap (11) in the first rounds. The figure repeats the "
     "paper's Figure 4, with mean and standard deviation over the seeds. The claim is judged on the shaded rounds.",
     size=(9.0, 2.3 * 2 * len(sets)),
@@ -302,8 +302,7 @@ plot.show(
 
 # %% [markdown]
 # The gap of the surrogate rises with $\lambda_0$ in all four panels, because it contains the penalty. The gap (11)
-# rises with $\lambda_0$ in some panels and falls in others. The table shows, for each gap, the exponent of $\lambda_0$
-# in a fitted power:
+# rises in some panels and falls in others. The table shows the exponent of $\lambda_0$ in a power fitted to each gap:
 
 # %% tags=["remove-input"]
 models = {"mclr": "regression", "net": "network"}
@@ -315,13 +314,13 @@ report.runs_table(
 )
 
 # %% [markdown]
-# The network in the $\ell_1$ ball does not train with any $\lambda_0$, so we do not judge its panel.
+# The network in the $\ell_1$ ball trains with no $\lambda_0$, so we do not judge its panel.
 #
 # ## Inexact oracles
 #
-# Frank-Wolfe methods tolerate oracles with additive and multiplicative errors, the paper says; it has no runs on this.
-# We try three kinds of error on the problem of Theorem 1, each at its largest allowed size. The inexact answer lies
-# between the client's model and the exact answer.
+# The paper mentions that Frank-Wolfe methods tolerate oracles with additive and multiplicative errors. We try three
+# kinds of error on the problem of Theorem 1, each at its largest allowed size. The inexact answer lies between the
+# client's model and the exact answer.
 #
 # With the first kind, the answer attains only a share $m$ of the client's gap. With the second kind, the answers of all
 # clients together miss the best value by $e$; with the third kind, by $e$ times the step size $\eta_t$. The step sizes
@@ -329,8 +328,8 @@ report.runs_table(
 # factor $\frac1{m^2}$, and the second by an amount $e$. For the third kind, we test whether the excess is within 5 % of
 # the excess with exact oracles.
 #
-# A fourth kind of error is common in practice: too few Lanczos steps for the leading singular pair, in a nuclear-norm
-# ball. The second table shows its effect on the Frank-Wolfe gap.
+# A fourth kind of error, in the second table, is too few Lanczos steps for the leading singular pair, in a nuclear-norm
+# ball.
 
 # %% tags=["remove-input"]
 wrong = {f"quality{m:g}": f"a share {m:g} of the gap" for m in page.qualities}

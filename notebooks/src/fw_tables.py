@@ -13,23 +13,23 @@
 # %% [markdown]
 # # FedFW: Tables 1 and 2
 #
-# **Result.** With the experiment that the paper's text describes, FedFW's test accuracy is above FedDR's in
+# **Result.** With the experiment of the paper's text, FedFW's test accuracy is above FedDR's in
 # {result}`fw_tables/count_written.fedfw_ahead:.0f` of {result}`fw_tables/count_written.cells:.0f` cases; in the printed
-# tables it is above FedDR's in {result}`fw_tables/count_written_printed.fedfw_ahead:.0f`. Our values differ from the
-# printed ones by {result}`fw_tables/count_written.distance:.1f` points on average, and by
-# {result}`fw_tables/count_code.distance:.1f` points with the experiment that we traced in the authors' code. FedFW+
-# needs fewer rounds than FedFW, as the paper says.
+# tables it is in {result}`fw_tables/count_written_printed.fedfw_ahead:.0f`. Our values differ from the printed ones by
+# {result}`fw_tables/count_written.distance:.1f` points on average, and by {result}`fw_tables/count_code.distance:.1f`
+# points with the experiment that we traced in the authors' code. FedFW+ needs fewer rounds than FedFW, as the paper
+# says.
 #
 # Federated Frank-Wolfe {cite}`dadras2024fedfw` trains over a ball without projections: every client sends the point of
-# the ball that minimizes a linear function. Tables 1 and 2 of the paper compare test accuracies of *FedFW*
-# ([proofs](note_fedfw.ipynb)), of its augmented Lagrangian form *FedFW+*, and of *FedDR*, which projects at the server.
-# The models are logistic regression on MNIST, generated data and CIFAR-10, a CNN on MNIST, and a network 60-20-10 on
-# generated data. With IID and non-IID clients, $\ell_2$ and $\ell_1$ balls and three methods, the tables have 60 cells.
+# the ball that minimizes a linear function. Tables 1 and 2 compare *FedFW* ([proofs](note_fedfw.ipynb)), its augmented
+# Lagrangian form *FedFW+*, and *FedDR*, which projects at the server. The models are logistic regression on MNIST,
+# generated data and CIFAR-10, a CNN on MNIST, and a network 60-20-10 on generated data. With IID and non-IID clients,
+# $\ell_2$ and $\ell_1$ balls and three methods, the tables have 60 cells.
 #
 # The paper's text and its tables describe different experiments. The text states 100 rounds of one local step and one
 # ball of radius 10. According to the history of the authors' public code, nearly every printed value is the *best* test
-# accuracy of (mostly) 1000 rounds of a variant of the method. Two cells have radius 100. Each cell appears three times
-# below:
+# accuracy of (mostly) 1000 rounds of a variant of the method, in two cells with radius 100. Each cell appears three
+# times below:
 #
 # * **(a) as written**: the model after 100 rounds. One ball of radius 10 contains the whole parameter vector, FedFW is
 #   the paper's Algorithm 1, and every method computes one full gradient per client and round. A grid search selects
@@ -42,8 +42,8 @@
 #
 # The claims are that FedFW is ahead of FedDR in given cells (C7 for $\ell_2$, C8 for $\ell_1$, C14 for the CNN) and
 # that FedFW+ is faster than FedFW (C10). C7 and C8 have two readings: the best rounds, as in (b), or the last rounds,
-# as in (a). Our runs of (b) use one seed and three minibatches in a round instead of an epoch. Verdicts on (b)
-# therefore rest on runs [at full scale](#at-the-papers-scale).
+# as in (a). Our runs of (b) use one seed and three minibatches in a round instead of an epoch, so verdicts on (b) rest
+# on runs [at full scale](#at-the-papers-scale).
 #
 # %% tags=["parameters"]
 profile = "full"  # "full": MNIST, CIFAR-10, generated data; "quick": scikit-learn's digits
@@ -96,14 +96,12 @@ numbers, health = page.numbers, page.health
 
 # %% [markdown]
 # In non-IID data each client has three labels. In the authors' code, however, non-IID generated data have three
-# *classes* in total, with one labelling rule for all clients. Non-IID generated data have a column (b) only in the
-# code's version.
+# *classes* in total, with one labelling rule for all clients. Only the code's kind has a column (b).
 #
 # ## Table 1: logistic regression
 #
 # All values are test accuracies in %; those of (a) have an interval over the seeds. In each pair of tables, the first
-# is for the $\ell_2$ ball and the second for the $\ell_1$ ball. In the quick profile the digits of scikit-learn replace
-# MNIST.
+# is for the $\ell_2$ ball and the second for the $\ell_1$ ball.
 
 # %% tags=["remove-input"]
 three_columns(numbers, 1, "l2", page.pictures, health)
@@ -112,8 +110,8 @@ three_columns(numbers, 1, "l2", page.pictures, health)
 three_columns(numbers, 1, "l1", page.pictures, health)
 
 # %% [markdown]
-# The accuracy of a Frank-Wolfe model may change by points from one round to the next, so the tables show the best
-# accuracy beside the last one.
+# The tables also show the best accuracy, because the accuracy of a Frank-Wolfe model may change by points from one
+# round to the next.
 
 # %% [markdown]
 # ## Table 2: networks
@@ -122,7 +120,7 @@ three_columns(numbers, 1, "l1", page.pictures, health)
 # chance with every $\lambda_0$ of the grid. In the $\ell_1$ ball the CNN does not train with FedDR either. Even the
 # smallest value of the grid, $\lambda_0=10^{-3}$, is too large. In the IID cell with the $\ell_2$ ball the grid reaches
 # {result}`fw_tables/cnn_pictures_iid_l2_fedfw.accuracy:.1f` % after 100 rounds; $10^{-4}$ reaches 32.6 % and $10^{-5}$
-# 40.9 %, still rising. To save time, the CNN is trained on few pictures with one seed and has no column (b).
+# 40.9 %, still rising. To save time, the CNN has no column (b).
 
 # %% tags=["remove-input"]
 three_columns(numbers, 2, "l2", page.pictures, health)
@@ -162,8 +160,8 @@ report.runs_table(at_paper.numbers, printed_so | written_so, {"best": "best test
 # mean over the cells in which FedFW trains, {result}`fw_tables/plus_vs_fedfw.rounds:.1f` rounds, and the share of cells
 # with a difference in which FedFW+ needs fewer rounds, {result}`fw_tables/plus_vs_fedfw.fewer:.0f` %.
 #
-# A zero is a tie: neither method reaches any level. {result}`fw_tables/plus_vs_fedfw.ties:.0f` of the judged cells are
-# ties, which do not count as failures. The CNN is not judged.
+# A zero is a tie: neither method reaches any level. The {result}`fw_tables/plus_vs_fedfw.ties:.0f` ties among the
+# judged cells do not count as failures. The CNN is not judged.
 
 # %% tags=["remove-input"]
 shown = {c: column_text(c, page.pictures) for c in COLUMNS}
@@ -181,8 +179,7 @@ _ = check("no Frank-Wolfe gap is negative", gaps)
 # %% [markdown]
 # ## Verdicts
 #
-# The [claims page](../book/claims.md) states the rule behind each verdict. Runs on other pictures, with fewer rows or
-# fewer rounds than in the full profile are never judged.
+# The [claims page](../book/claims.md) states the rule behind each verdict.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)

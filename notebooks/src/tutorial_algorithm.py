@@ -119,7 +119,7 @@ class FedAvgM:
 '''
 
 # %% [markdown]
-# Save the method as a file beside your notebook and import it. This page uses a temporary folder instead.
+# Save the method as a file beside your notebook and import it; this page uses a temporary folder.
 
 # %%
 import importlib
@@ -143,8 +143,8 @@ method = FedAvgM(lr=0.05, local_steps=2, participants=5, batch_size=8)
 # %% [markdown]
 # ## Run it
 #
-# Twenty clients have equal parts of the breast cancer data, and five of them take part in each round. A list of methods
-# that differ only in numbers is a grid. The library runs the whole grid and all seeds as one computation.
+# Twenty clients have equal parts of the breast cancer data, and five of them take part in each round. The library runs
+# a list of methods that differ only in numbers, and all seeds, as one computation.
 
 # %%
 from dataclasses import replace
@@ -241,7 +241,7 @@ def mistaken(name, old, new):
 
 # %% [markdown]
 # **The method branches on a tensor.** The library records a round once and uses the record for all seeds, so Python
-# cannot branch on the value of a tensor:
+# cannot branch on a tensor's value:
 
 # %% tags=["nbval-check-output"]
 mistaken(
@@ -251,7 +251,7 @@ mistaken(
 )
 
 # %% [markdown]
-# **The method draws random numbers inside a round,** here noise on the momentum. Then the run cannot be repeated, and a
+# **The method draws random numbers inside a round,** here noise on the momentum. The run then cannot be repeated, and a
 # GPU draws other numbers:
 
 # %% tags=["nbval-check-output"]
@@ -275,8 +275,7 @@ mistaken(
 )
 
 # %% [markdown]
-# **The server reads the clients' data.** A simulation can read the whole problem, but the server of a real federation
-# cannot:
+# **The server reads the clients' data.** A simulation can, but the server of a real federation cannot:
 
 # %% tags=["nbval-check-output"]
 mistaken(

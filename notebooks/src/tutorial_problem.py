@@ -105,9 +105,8 @@ problem = problems.from_frame(
 )
 
 # %% [markdown]
-# `problems.from_frame` has already tested the network on the rows of the first hospital, and each function and its
-# gradient on the rows of every hospital. For data that are not a table, such as pictures, use `problems.from_clients`,
-# as in the tutorial [Bring your own](tutorial_own.ipynb).
+# `problems.from_frame` has already tested the network, each function and its gradient on the hospitals' rows. For data
+# that are not a table, such as pictures, use `problems.from_clients`, as in [Bring your own](tutorial_own.ipynb).
 
 # %% tags=["nbval-check-output"]
 print(f"{problem.num_clients} clients with {problem.sizes} rows")
@@ -154,10 +153,10 @@ def draw(fig):
 
 plot.show(
     draw,
-    alt="Three panels over the rounds. The objective of FedAvg falls to "
-    "zero at once. The objective of FedSGM rises first and then falls slowly. "
-    "FedSGM's constraint falls below its level and stays there, while FedAvg's "
-    "constraint rises. FedSGM misses few tumours, FedAvg misses all of them.",
+    alt="Three panels over the rounds. FedAvg's objective falls to zero at "
+    "once, FedSGM's rises first and then falls slowly. FedSGM's constraint "
+    "stays below its level, FedAvg's rises. FedSGM misses few tumours, "
+    "FedAvg all.",
     caption="FedSGM meets the constraint g, FedAvg does not. The third panel shows "
     "the share of malignant tumours that are missed. Bands are one standard "
     "deviation over seeds.",
@@ -322,9 +321,8 @@ except fl.Diverged as error:
 # %% [markdown]
 # ## What to change next
 #
-# * To try another level, change the [parameters](../book/rerun.md) of this notebook.
-# * To try another method, take one from the [API page](../book/api.md) that accepts one objective and one constraint,
-#   such as `fl.PenaltyFedAvg`.
+# * To try another level, change this notebook's [parameters](../book/rerun.md).
+# * For another method, see the [API page](../book/api.md), for example `fl.PenaltyFedAvg`.
 # * To send less, set `uplink=fl.TopK(0.1)` in `fl.FedSGM`. `trace.info["bits_up"]` counts the bits sent to the server.
 # * For several objectives, pass `objective=[benign, malignant]` without a constraint, and use `fl.FedCMOO`.
 # * To compute measures on data that no client trains on, pass `heldout=other_frame`.

@@ -14,10 +14,10 @@
 # # Clients that remember: SCAFFOLD
 #
 # In federated averaging, every client makes several local steps before it answers. If clients hold different data, each
-# moves towards its own solution, and the mean of the local models is not the common solution: the clients *drift*.
-# SCAFFOLD {cite}`karimireddy2020scaffold` corrects every local step: it subtracts the client's stored estimate of its
-# own gradient and adds the server's estimate of the mean gradient. This page implements SCAFFOLD and tests it on a
-# problem whose solution is known.
+# moves towards its own solution, and the mean of their models is not the common solution: the clients *drift*. SCAFFOLD
+# {cite}`karimireddy2020scaffold` corrects every local step: it subtracts the client's stored estimate of its own
+# gradient and adds the server's estimate of the mean gradient. This page implements SCAFFOLD and tests it on a problem
+# with a known solution.
 
 # %% tags=["parameters"]
 profile = "full"  # "quick": fewer rounds and seeds
@@ -249,11 +249,9 @@ def draw(fig):
 plot.show(
     draw,
     alt="The distance of the objective from its minimum over the rounds, "
-    "on a logarithmic axis. Both lines of averaging become level, and the "
-    "line with four clients in a round stays higher. Both lines of "
-    "SCAFFOLD fall straight down to rounding.",
-    caption="The distance of the objective from its minimum, mean over "
-    "seeds. Averaging stops where its clients' drifts balance. SCAFFOLD "
+    "on a logarithmic axis. Both lines of averaging become level, the one "
+    "with four clients higher. Both lines of SCAFFOLD fall to rounding.",
+    caption="The mean over seeds of f above its minimum. Averaging stops where its clients' drifts balance. SCAFFOLD "
     "falls to the rounding of float64. Values below 1e-14 are not drawn.",
     size=(6.4, 3.4),
 )
