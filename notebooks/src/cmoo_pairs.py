@@ -132,8 +132,8 @@ plot.show(
     page.figures["dropout"](traces),
     alt="Mean test accuracy against the rounds on MultiMNIST and on MNIST + Fashion-MNIST, for FSMGDA, FedCMOO and "
     "FedCMOO-Pref with dropout (solid) and without (dotted).",
-    caption="With dropout FedCMOO and FedCMOO-Pref are ahead of FSMGDA; without it (dotted) they are not. The curves are means of the "
-    "test accuracy over the seeds, the bands one standard deviation.",
+    caption="With dropout FedCMOO and FedCMOO-Pref are ahead of FSMGDA; without it (dotted) they are not. The curves "
+    "are means of the test accuracy over the seeds, the bands one standard deviation.",
     size=(8.6, 3.2),
 )
 
@@ -254,8 +254,8 @@ plot.show(
     page.figures["overlay"](longer),
     alt="Mean test accuracy against the rounds on MultiMNIST and on MNIST + Fashion-MNIST; the diamonds of the "
     "authors' code lie on our curves of the same methods from round thirty on.",
-    caption="Our runs (curves) agree with those of the authors' code (diamonds). The bands reach from the lowest to the highest "
-    "seed.",
+    caption="Our runs (curves) agree with those of the authors' code (diamonds). The bands reach from the lowest to "
+    "the highest seed.",
     size=(8.6, 3.4),
 ) if compared <= longer.keys() else None
 
@@ -269,11 +269,11 @@ authors_table(at_paper.numbers)
 # %% [markdown]
 # ## Variants of the compression and of the weights
 #
-# No variant in this section differs from its base method by more than the seeds vary. All runs of FedCMOO and
-# FedCMOO-Pref above use *two-way* compression, as in the paper: after a client has received the compressed sum of the
-# Jacobians, it sends two small matrices, which correct the compressed Gram matrix. *One-way* compression omits this
-# correction. FedCMOO-Pref above keeps every weight above a *least weight*, here 0.1, also as in the paper. All runs in
-# the table are on MNIST + Fashion-MNIST with dropout.
+# No variant below differs from its base method by more than the seeds vary. All runs of FedCMOO and FedCMOO-Pref above
+# use *two-way* compression, as in the paper: after a client has received the compressed sum of the Jacobians, it sends
+# two small matrices, which correct the compressed Gram matrix. *One-way* compression omits this correction.
+# FedCMOO-Pref above keeps every weight above a *least weight*, here 0.1, also as in the paper. The table is for MNIST +
+# Fashion-MNIST with dropout.
 
 # %% tags=["remove-input"]
 variants = {"FedCMOO: one-way - two-way": "mnist_fashion_dropout_fedcmoo_oneway_vs_fedcmoo"}
@@ -320,8 +320,7 @@ report.runs_table(at_paper.numbers, dropped, ends, at_paper.health)
 # | least weight of a task in the authors' code | 0.001 | none | 0.1 |
 #
 # These settings are for MultiMNIST and MNIST + Fashion-MNIST. All three methods have 100 clients, 10 of them in a
-# round, 10 local steps with 128 rows, and the split Dirichlet(0.3). The paper prints no number of rounds for Table 1;
-# our runs have 500, seeds 0 to 4, and dropout.
+# round, 10 local steps with 128 rows, and the split Dirichlet(0.3).
 
 # %% [markdown]
 # ## Checks

@@ -126,7 +126,7 @@ plot.show(
     caption="The kind of compression determines the error: for two tasks sending the largest entries is "
     "best, sending random ones worst. "
     "Circles and diamonds are mean errors of the Gram matrix over the measured rounds, crosses are the paper's "
-    "Table 3. The forty attributes have no crosses, because they replace those of the paper's CelebA.",
+    "Table 3. The forty attributes, which replace CelebA's, have none.",
     size=(9.6, 3.8),
 )
 
@@ -167,8 +167,9 @@ plot.show(
     page.figures["figure_11"](traces),
     alt="Four panels against rounds, with a column for each data set: above the fall of the clients' own loss, below "
     "the rise of their own accuracy, for FedCMOO, FSMGDA alone and FSMGDA share.",
-    caption="With the printed step sizes FSMGDA's local training gains more than FedCMOO's. The curves are running means of what one "
-    "round of local training gains on the client's own rows. In the paper they are means over forty rounds.",
+    caption="With the printed step sizes FSMGDA's local training gains more than FedCMOO's. The curves are running "
+    "means of what one round of local training gains on the client's own rows. In the paper they are means "
+    "over forty rounds.",
     size=(8.4, 4.8),
 )
 

@@ -163,7 +163,6 @@ report.claims_table(page.study, traces, numbers, page.params)
 # | open in the paper | chosen here |
 # | --- | --- |
 # | the numbers of local steps in Figure 2 | those of the parameters cell, with the step sizes given for ten |
-# | the number of rounds (500 for Figure 2; not printed for Figure 4) | see the parameters cell |
 # | the number of seeds ("several") | three |
 # | dropout (only in the code) | the code's dropout |
 # | the preferences in Figure 4 | $r_2/r_1=$ 1/4, 1/2, 1, 2, 4 |

@@ -21,9 +21,9 @@
 # The tables of the paper on Federated Frank-Wolfe {cite}`dadras2024fedfw` were not computed as its text says ([Tables 1
 # and 2](fw_tables.ipynb), [Table 3](fw_stochastic.ipynb)). This page runs the authors' loop on their generated data,
 # which their code draws with a known seed. It asks which printed values this reproduces, and which difference between
-# the loop and the text puts FedFW ahead of FedDR. We did not run the loop on MNIST, EMNIST and CIFAR-10, the other data
-# of the {result}`fw_authors/count.printed:.0f` printed values.
-#
+# the loop and the text puts FedFW ahead of FedDR. The other of the {result}`fw_authors/count.printed:.0f` printed
+# values are on MNIST, EMNIST and CIFAR-10, on which we did not run the loop.
+
 # %% tags=["parameters"]
 profile = "full"  # "full": the authors' rows and loop; "quick": a few rounds of it
 seeds = None  # seeds; each fixes split and minibatches: full 0, 1, 2; quick 0, 1

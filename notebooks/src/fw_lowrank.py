@@ -99,8 +99,8 @@ plot.show(
     alt="Two panels against the side of a square matrix, all axes logarithmic. Left: CPU time of the oracle and of the "
     "projection, which is steeper. Right: the lengths of a rank-one and of a dense message, which diverge.",
     caption="For larger matrices, a projection takes longer relative to an oracle call, and a dense message is longer "
-    "relative to a rank-one message. The left panel shows the CPU time of one call on one thread, with median and range over the "
-    "repetitions. The right panel shows the length of one message.",
+    "relative to a rank-one message. The left panel shows the CPU time of one call on one thread, with median "
+    "and range over the repetitions. The right panel shows the length of one message.",
     size=(8.2, 3.2),
 )
 

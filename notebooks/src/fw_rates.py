@@ -236,8 +236,8 @@ plot.show(
     page.figures["figure_2"](traces),
     alt="Training loss above test accuracy against rounds, with a column for each lambda_0 and a curve with a band for "
     "each participation p.",
-    caption="If more clients take part in a round, the loss is lower. The figure repeats the paper's Figure 2, with mean and "
-    "standard deviation over the seeds.",
+    caption="If more clients take part in a round, the loss is lower. The figure repeats the paper's Figure 2, with "
+    "mean and standard deviation over the seeds.",
     size=(8.2, 4.6),
 )
 

@@ -136,8 +136,6 @@ report.claims_table(page.study, traces, numbers, page.params)
 #
 # | in the paper or its code | here |
 # | --- | --- |
-# | EMNIST-10 | MNIST replaces it. |
-# | EMNIST-62 | We omit it. |
 # | All pictures are used. | Each seed draws 20,000 pictures of MNIST and 10,000 of CIFAR-10. |
 # | Test rows are the clients' own. | (a) tests on the first 2,000 of MNIST's test set, and on 2,000 training pictures of CIFAR-10 that no client has; (b) tests on a quarter of the clients' rows. |
 # | Clients have unequal numbers of generated rows. | The numbers are unequal too, but at most 600 (parameter `most`). All seeds share one data set. |

@@ -44,7 +44,7 @@
 # that FedFW+ is faster than FedFW (C10). C7 and C8 have two readings: the best rounds, as in (b), or the last rounds,
 # as in (a). Our runs of (b) use one seed and three minibatches in a round instead of an epoch, so verdicts on (b) rest
 # on runs [at full scale](#at-the-papers-scale).
-#
+
 # %% tags=["parameters"]
 profile = "full"  # "full": MNIST, CIFAR-10, generated data; "quick": scikit-learn's digits
 pictures = None  # mnist, or digits: the 8 x 8 pictures of scikit-learn: full mnist; quick digits
