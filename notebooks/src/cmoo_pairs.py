@@ -232,8 +232,8 @@ report.runs_table(numbers, labels, both | {"accuracy": "mean"}, health)
 # {result}`cmoo_pairs@paper/multi_mnist_pref_dropout.all_rounds:.0f` rounds. Our guard evaluates only
 # {result}`cmoo_pairs/mnist_fashion_pref_dropout.judge_rows:.0f` rows of each of the ten clients.
 #
-# FSMGDA and FedCMOO run without the guard. We did not test whether it would reset their models, but their test losses
-# do not suggest it. The table shows the largest factor by which the mean test loss rises between two evaluations, five
+# FSMGDA and FedCMOO run without the guard. We did not test whether it would reset their models; nothing in their
+# test losses suggests that it would. The table shows the largest factor by which the mean test loss rises between two evaluations, five
 # rounds apart, over all seeds of the runs [at the paper's scale](#at-the-papers-scale).
 
 # %% tags=["remove-input"]
@@ -337,7 +337,7 @@ _ = check("at the start the squared loss is less than a tenth of the negative lo
 # %% [markdown]
 # ## Verdicts
 #
-# Most claims about MultiMNIST and MNIST + Fashion-MNIST have two readings; their rules and runs are on the [claims
+# Most claims about MultiMNIST and MNIST + Fashion-MNIST have several readings; their rules and runs are on the [claims
 # page](../book/claims.md). *The authors' network* has dropout and is judged on 500 rounds and five seeds if all runs of
 # the claim are stored at this length. *The network as printed* has no dropout. A claim is *undecided* if the seeds do
 # not settle the difference.

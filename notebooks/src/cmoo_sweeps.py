@@ -81,10 +81,10 @@ print(source_text(traces, "MNIST and Fashion-MNIST"))
 # ## Figure 2: local steps
 #
 # With more local steps FSMGDA should fall behind, because its clients train every objective separately between two
-# rounds and FedCMOO's the weighted sum. With one local step both methods are centralized multiple-gradient descent on
-# minibatches; they differ only in their step sizes and in the Gram matrix, which FedCMOO estimates from compressed
-# Jacobians. We use the step sizes that the paper chose for ten local steps. *Final* values are means over the
-# evaluations in the last tenth of the rounds.
+# rounds, while FedCMOO's clients train the weighted sum. With one local step both methods are centralized
+# multiple-gradient descent on minibatches; they differ only in their step sizes and in the Gram matrix, which FedCMOO
+# estimates from compressed Jacobians. We use the step sizes that the paper chose for ten local steps. *Final* values
+# are means over the evaluations in the last tenth of the rounds.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -108,9 +108,9 @@ report.runs_table(numbers, {title: data for data, title in GREY.items()}, leads,
 # ## Figure 4: preferences
 #
 # FedCMOO-Pref aims at losses $F_1$, $F_2$ with $r_1F_1=r_2F_2$ for a given preference $(r_1,r_2)$, so a larger $r_k$
-# asks for a smaller $F_k$. Let $\mu$ be the divergence of the shares of $r_1F_1$ and $r_2F_2$ in their sum from equal
-# shares. As long as $\mu$ exceeds a tolerance, FedCMOO-Pref balances the losses; otherwise it lowers both. A run may
-# therefore stop anywhere between [the two edges of that tolerance](cmoo_toy.ipynb).
+# asks for a smaller $F_k$. The imbalance $\mu$ of $r_1F_1$ and $r_2F_2$ is zero if they are equal. As long as $\mu$
+# exceeds a tolerance, FedCMOO-Pref balances the losses; otherwise it lowers both. A run may therefore stop anywhere
+# between [the two edges of that tolerance](cmoo_toy.ipynb).
 
 # %% tags=["remove-input", "nbval-check-output"]
 gram, losses = torch.eye(2, dtype=torch.float64), torch.tensor([1.0, 0.4], dtype=torch.float64)

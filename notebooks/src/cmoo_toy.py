@@ -21,7 +21,7 @@
 #
 # On pictures nobody can say how far from the Pareto front a method ends. With quadratic objectives the front is known:
 # the Pareto optimal models minimize weighted sums, and these minimizers have a closed form. This page runs the methods
-# of {cite}`askin2025fedcmoo` on such problems. The paper claims only the rate of Corollary 1.1
+# of {cite}`askin2025fedcmoo` on such problems. The paper has no such runs; it claims the rate of Corollary 1.1
 # ({claim}`fedcmoo/C15`) and the balancing direction of FedCMOO-Pref ({claim}`fedcmoo/C16`).
 #
 # :::{admonition} The problems

@@ -18,8 +18,8 @@
 # {result}`fw_authors/count.near:.0f` between one and three points away, and {result}`fw_authors/count.apart:.0f`
 # further away. The mean distance is {result}`fw_authors/count.distance:.1f` points.
 #
-# The tables of the paper on Federated Frank-Wolfe {cite}`dadras2024fedfw` were not computed as its text says ([Tables 1
-# and 2](fw_tables.ipynb), [Table 3](fw_stochastic.ipynb)). This page runs the authors' loop on their generated data,
+# The tables of the paper on Federated Frank-Wolfe {cite}`dadras2024fedfw` were not computed as its text says
+# ([Tables 1 and 2](fw_tables.ipynb), [Table 3](fw_stochastic.ipynb)). This page runs the authors' loop on their generated data,
 # which their code draws with a known seed. It asks which printed values this reproduces, and which difference between
 # the loop and the text puts FedFW ahead of FedDR. The other of the {result}`fw_authors/count.printed:.0f` printed
 # values are on MNIST, EMNIST and CIFAR-10, on which we did not run the loop.
@@ -113,7 +113,7 @@ plot.show(
 )
 
 # %% [markdown]
-# For the other pairs of printed values on generated data, the table shows FedFW minus FedDR on the same splits:
+# For all pairs of printed values on generated data, the table shows FedFW minus FedDR on the same splits:
 
 # %% tags=["remove-input"]
 nets, kinds = {"mclr": "logistic regression", "dnn": "60-20-10"}, {"iid": "IID", "classes": "three classes"}

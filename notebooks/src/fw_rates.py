@@ -282,11 +282,8 @@ report.runs_table(store.read_numbers("fw_rates", "paper"), networks, slopes)
 # ## Figure 4: the penalty
 #
 # Whether a larger $\lambda_0$ gives a larger gap in the first rounds, as the paper says, depends on the gap. We train
-# logistic regression on MNIST with $p=0.5$ and the network on generated data with $p=1$, each on both balls of radius
-# 10. The paper's text uses the Frank-Wolfe gap (11), here at the server's model on all training rows. The authors' code
-# plots another gap, close to the *gap of the surrogate*, $\sum_i\langle g_i,x_i-s_i\rangle$, where $g_i$ is the
-# gradient of client $i$ with the penalty.
-# 10. The paper's text uses the Frank-Wolfe gap (11); we take it at the server's model on all training rows. The
+# logistic regression on MNIST with $p=0.5$ and the network on generated data with $p=1$, each on balls of radius 10 in
+# both norms. The paper's text uses the Frank-Wolfe gap (11), here at the server's model on all training rows. The
 # authors' code plots another gap, close to the *gap of the surrogate*, $\sum_i\langle g_i,x_i-s_i\rangle$, where $g_i$
 # is the gradient of client $i$ with the penalty.
 

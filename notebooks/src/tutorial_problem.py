@@ -157,9 +157,9 @@ plot.show(
     "once, FedSGM's rises first and then falls slowly. FedSGM's constraint "
     "stays below its level, FedAvg's rises. FedSGM misses few tumours, "
     "FedAvg all.",
-    caption="FedSGM meets the constraint g, FedAvg does not. The third panel shows "
-    "the share of malignant tumours that are missed. Bands are one standard "
-    "deviation over seeds.",
+    caption="FedSGM meets the constraint g, FedAvg does not. The third panel "
+    "shows the share of malignant tumours that are missed. Bands are one "
+    "standard deviation over seeds.",
     size=(8.6, 3.0),
 )
 

@@ -251,8 +251,9 @@ plot.show(
     alt="The distance of the objective from its minimum over the rounds, "
     "on a logarithmic axis. Both lines of averaging become level, the one "
     "with four clients higher. Both lines of SCAFFOLD fall to rounding.",
-    caption="The mean over seeds of f above its minimum. Averaging stops where its clients' drifts balance. SCAFFOLD "
-    "falls to the rounding of float64. Values below 1e-14 are not drawn.",
+    caption="The mean over seeds of f above its minimum. Averaging stops "
+    "where its clients' drifts balance. SCAFFOLD falls to the rounding of "
+    "float64. Values below 1e-14 are not drawn.",
     size=(6.4, 3.4),
 )
 
