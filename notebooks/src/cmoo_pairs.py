@@ -25,7 +25,7 @@
 # The lead does not come from the weights that FedCMOO chooses. On MNIST + Fashion-MNIST with FedCMOO's step sizes,
 # FedCMOO and training on the plain average of the two losses differ by
 # {result}`cmoo_pairs/mnist_fashion_lr0.5_fedcmoo_vs_scalarized.accuracy:.1f` points. With FSMGDA's step sizes,
-# FedCMOO's accuracy minus FSMGDA's is {result}`cmoo_pairs/mnist_fashion_lr0.1_fedcmoo_vs_fsmgda.accuracy:+.1f` points.
+# FedCMOO's accuracy minus FSMGDA's is {result}`cmoo_pairs/mnist_fashion_lr0.1_fedcmoo_vs_fsmgda.accuracy:+.2f` points.
 #
 # This page repeats the two-task experiments of the FedCMOO paper {cite}`askin2025fedcmoo`: Figures 1 and 5-9, and
 # Tables 1, 2 and 4. One network assigns two labels to each picture; the two tasks share its encoder, and each has its

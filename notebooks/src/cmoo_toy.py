@@ -16,8 +16,9 @@
 # **Result.** With ten local steps both FedCMOO and FSMGDA stop short of the Pareto front. The least norm of a convex
 # combination of the objectives' gradients, zero on the front, is
 # {result}`cmoo_toy/drift_gain_spread1_E10.stationarity:.1f` times as large at the end of FSMGDA as at the end of
-# FedCMOO. The measured rate is that of Corollary 1.1, and the imbalance of the losses falls along FedCMOO-Pref's
-# balancing direction.
+# FedCMOO. FedCMOO's gradient falls as fast as Corollary 1.1 says, but so does that of gradient descent with equal
+# weights, so these runs do not test the corollary. The imbalance of the losses falls along FedCMOO-Pref's balancing
+# direction.
 #
 # On pictures nobody can say how far from the Pareto front a method ends. With quadratic objectives the front is known:
 # the Pareto optimal models minimize weighted sums, and these minimizers have a closed form. This page runs the methods
