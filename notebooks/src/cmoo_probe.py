@@ -14,14 +14,15 @@
 # # Gram estimates and local progress
 #
 # **Result.** The kind of compression determines the error of FedCMOO's Gram matrix: for two tasks, sending the largest
-# entries is best and sending random entries is worst. In a round of local training FSMGDA gains more than FedCMOO with
-# the printed step sizes, and FedCMOO gains more with equal ones. These runs have one seed, so they support no verdict.
+# entries of the Jacobian has the smallest error and sending random entries the largest. In a round of local training
+# FSMGDA gains more than FedCMOO with the printed step sizes, and FedCMOO gains more with equal ones. These runs have
+# one seed and support no verdict.
 #
 # FedCMOO {cite}`askin2025fedcmoo` computes its weights from an estimated Gram matrix: every client compresses the
 # Jacobian of its objectives to the length of one gradient, and the server estimates the matrix from these messages.
-# Along FedCMOO runs, this page compares the estimates with the exact matrix (the paper's Table 3). It also compares
-# what a round of local training gains on the clients' own rows with FedCMOO and with FSMGDA (Figure 11). A *probe*, an
-# algorithm that follows another's run without changing it, measures both.
+# This page first compares such estimates with the exact matrix (the paper's Table 3). It then compares FedCMOO and
+# FSMGDA by what a round of local training gains on the clients' own rows (Figure 11). A *probe*, an algorithm that
+# follows a run without changing it, measures both.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": all pictures, 100 clients; "quick": stand-ins, six clients, no CIFAR-10
@@ -82,9 +83,9 @@ print(source_text(traces, "MNIST, Fashion-MNIST and CIFAR-10"))
 #
 # Client $j$ holds the Jacobian $H_j\in\mathbb R^{M\times d}$. Its rows are the gradients of the $M$ objectives at the
 # common model, and $d$ counts the parameters that all objectives share. Each gradient uses its own minibatch; the forty
-# attributes use one common minibatch. From $n$ participants the server needs $G=\bar H\bar H^\top$ with
-# $\bar H=\frac1n\sum_jH_j$. The error of an estimate $\hat G$ is $\lVert\hat G-G\rVert_F/\lVert G\rVert_F$. Every
-# compressed Jacobian $C_j$ has the length of $d$ numbers. We compare these kinds of compression:
+# attributes use one common minibatch. From $n$ participants the server needs $G=\bar H\bar H^\top$ with $\bar
+# H=\frac1n\sum_jH_j$. The error of an estimate $\hat G$ is $\lVert\hat G-G\rVert_F/\lVert G\rVert_F$. We compare four
+# kinds of compression, each to a $C_j$ with the length of $d$ numbers:
 #
 # | name | what a client sends |
 # | --- | --- |
@@ -94,13 +95,14 @@ print(source_text(traces, "MNIST, Fashion-MNIST and CIFAR-10"))
 # | random, unscaled | entries at random positions, unchanged |
 #
 # The *one-way* estimate is the Gram matrix of the mean of the $C_j$. For the *two-way* estimate the server sends a
-# compressed sum back, and the clients answer with two small messages. These correct the products of what one client
-# left out with what the others sent. *Clients' own* is the mean of the matrices $H_jH_j^\top$, which contains no
-# product between clients, times the scalar that fits $G$ best (computing it requires $G$). In each round all estimates
-# use the same Jacobians. The run itself uses the two-way low-rank estimate with its own random draws.
+# compressed sum of the $C_j$ back, and every client answers with two small matrices. They correct the products of what
+# this client left out with what the others sent. *Clients' own* is the mean of the matrices $H_jH_j^\top$, which
+# contains no product between clients, times the scalar that fits $G$ best; this scalar cannot be computed without $G$.
+# In each round all estimates use the same Jacobians. The run itself uses the two-way low-rank estimate, with its own
+# random draws.
 #
-# If the sum is sent back without compression, the two-way estimate misses only the term $\sum_{i\ne j}R_iR_j^\top$ with
-# $R_j=H_j-C_j$. The next cell checks this on random matrices.
+# If the server sends the sum back without compression, the two-way estimate misses only the products of different
+# clients' residuals, $\sum_{i\ne j}R_iR_j^\top$ with $R_j=H_j-C_j$. The next cell checks this on random matrices.
 
 # %% tags=["remove-input", "nbval-check-output"]
 H = torch.randn(5, 3, 40, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
@@ -119,13 +121,12 @@ _ = check(
 # %% tags=["remove-input"]
 plot.show(
     page.figures["errors"](traces),
-    alt="The error of the Gram matrix on a logarithmic horizontal axis, with a panel for each data set and a row for "
-    "each kind of compression. Filled circles are two-way, hollow circles one-way, and a diamond shows the clients' "
-    "own Gram matrices. Crosses below them are the paper's printed values, except for the forty attributes.",
-    caption="The kind of compression determines the error: for two tasks the largest entries are best, "
-    "random ones worst. "
+    alt="The error of the Gram matrix, with a panel for each data set and a row for each kind of compression. Filled "
+    "circles are two-way, hollow circles one-way, diamonds the clients' own Gram matrices, crosses the paper's values.",
+    caption="The kind of compression determines the error: for two tasks sending the largest entries is "
+    "best, sending random ones worst. "
     "Circles and diamonds are mean errors of the Gram matrix over the measured rounds, crosses are the paper's "
-    "Table 3. The forty attributes have no crosses, because they replace those of the paper's CelebA.",
+    "Table 3. The forty attributes, which replace CelebA's, have none.",
     size=(9.6, 3.8),
 )
 
@@ -140,34 +141,35 @@ _ = check(
 
 # %% [markdown]
 # The [table under Verdicts](#verdicts) compares the values with the paper's. For random entries the claim is judged
-# without scaling, as in the authors' code. With scaling, the error of the one-way estimate depends on how similar the
-# clients' Jacobians are, because the noise of the random choice falls only with the number of clients. The budget of
-# $d$ numbers has room for a share $1/M$ of the entries: half of them with two tasks, and one in forty with forty.
+# without scaling, as in the authors' code. The budget of $d$ numbers has room for a share $1/M$ of the entries of
+# $H_j$: half of them with two tasks, one in forty with forty. With scaling, the noise of the random choice in the
+# one-way estimate falls only with the number of clients; its size relative to $G$ depends on how similar the clients'
+# Jacobians are.
 #
 # The largest entries do so well on two tasks because many gradient entries are exactly zero. If a unit of the encoder
-# is inactive for every picture of a minibatch, the gradient of all parameters that lead to it is zero. In rounds with
-# zero one-way error, all nonzero entries fit into the budget.
+# is inactive for every picture of a minibatch, the gradients of all parameters that lead to it are zero. The one-way
+# error is zero in rounds in which all nonzero entries fit into the budget.
 
 # %% [markdown]
 # ## Figure 11: local progress
 #
-# In every round of a FedCMOO run, the same participants also train as FSMGDA does: from the same model they train a
-# separate model for each objective. We take the loss and the accuracy on *all rows of the client itself* before and
-# after local training, and average the differences over participants and objectives. FedCMOO's single model is judged
-# on both objectives. FSMGDA's models are judged in two ways:
+# In every round of a FedCMOO run, the participants also train as FSMGDA does: each trains a separate model for each
+# objective from the round's model. We take the loss and the accuracy on *all rows of the client itself* before and
+# after local training, and average the differences over participants and objectives. FedCMOO's single model is
+# evaluated on both objectives, FSMGDA's models in two ways:
 #
-# * *FSMGDA alone*: each model is judged only on the objective that it was trained for, which favours FSMGDA.
-# * *FSMGDA share*: the client's models are combined with the round's weights into the client's share of FSMGDA's next
-#   step, and the result is judged on both objectives.
+# * *FSMGDA alone*: each model is evaluated only on its own objective, which favours FSMGDA.
+# * *FSMGDA share*: the client's models are combined with the weights that FSMGDA would choose in this round, and the
+#   combination is evaluated on both objectives.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["figure_11"](traces),
-    alt="Four panels against rounds, with a column for each data set. The upper ones show the fall of the clients' "
-    "own loss, the lower ones the rise of their own accuracy. Each has three curves: FedCMOO, FSMGDA with each "
-    "objective alone, and the client's share of FSMGDA's step.",
-    caption="With the printed step sizes FSMGDA's local training gains more. The curves are running means of what one "
-    "round of local training gains on the client's own rows. The paper takes these means over forty rounds.",
+    alt="Four panels against rounds, with a column for each data set: above the fall of the clients' own loss, below "
+    "the rise of their own accuracy, for FedCMOO, FSMGDA alone and FSMGDA share.",
+    caption="With the printed step sizes FSMGDA's local training gains more than FedCMOO's. The curves are running "
+    "means of what one round of local training gains on the client's own rows. In the paper they are means "
+    "over forty rounds.",
     size=(8.4, 4.8),
 )
 
@@ -181,17 +183,16 @@ measured = {
 report.runs_table(numbers, progress, measured, health).T
 
 # %% [markdown]
-# On these data the paper prints $\eta_c=0.5$ for FedCMOO and 0.1 for FSMGDA; it does not say which of them FSMGDA has
-# in Figure 11. The difference above is therefore due to the method *and* the step size. If FSMGDA also uses FedCMOO's
-# step size, the order over the first rounds of the same run is reversed:
+# On these data the paper prints the client step size $\eta_c=0.5$ for FedCMOO and 0.1 for FSMGDA; it does not say which
+# of them FSMGDA has in Figure 11. The difference above is therefore due to the method *and* the step size. With
+# FedCMOO's step size in both, FedCMOO gains more than FSMGDA over the first rounds of the same run:
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["equal_steps"](traces),
-    alt="The four panels of the previous figure, round by round for the first rounds and with equal step sizes. The "
-    "curves are FedCMOO, FSMGDA with each objective alone, and the client's share of FSMGDA's step.",
-    caption="With equal step sizes FedCMOO's local training gains more: the step size decides the comparison. The "
-    "curves show the gains of each round if both methods use FedCMOO's step size.",
+    alt="The four panels of the previous figure, round by round for the first rounds and with equal step sizes.",
+    caption="With FedCMOO's step size in both methods, FedCMOO's local training gains more than FSMGDA's. The curves "
+    "show the gains of each round.",
     size=(8.4, 4.8),
 )
 
@@ -202,10 +203,10 @@ report.runs_table(numbers, equal, measured, health).T
 # %% [markdown]
 # ## Verdicts
 #
-# None of these claims is judged (see the [claims page](../book/claims.md)): the runs have one seed, cover only the
+# None of these claims is judged (see the [claims page](../book/claims.md)). The runs have one seed, cover only the
 # first rounds of training (the authors' demo has 300) and use no dropout, and CelebA is replaced by a stand-in. The
-# table reads Figure 11 in two ways, because the step size determines the comparison. The mean errors of the kinds of
-# compression have the same order as in Table 3, for two tasks and for forty.
+# table reads Figure 11 once with each step size of FSMGDA. Ordered by their mean errors, the kinds of compression have
+# the same order as in Table 3, for two tasks and for forty.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
@@ -223,7 +224,7 @@ report.paper_table(page.study, numbers)
 # | CelebA | forty attributes of the pictures of MNIST + Fashion-MNIST, with six participants, one minibatch for all objectives, and the step sizes of CelebA |
 # | the "proper scale" of the sum of the clients' Gram matrices | the best multiple in the Frobenius norm |
 # | the order of folding | blocks, as in the code; rows and columns are shown as well |
-# | the rounds of Figure 11, and what it compares | 40 rounds; each of FSMGDA's models is judged on its own objective |
+# | the rounds of Figure 11, and what it compares | 40 rounds; each of FSMGDA's models is evaluated on its own objective |
 #
 # ```{provenance} cmoo_probe
 # ```

@@ -14,23 +14,23 @@
 # # Eleven properties of a molecule
 #
 # **Result.** In every round a client uploads about twice the model's size with FedCMOO and eleven times with FSMGDA, as
-# the paper says. After {result}`cmoo_qm9/rounds.at:.0f` rounds the test loss is
+# the paper says. After {result}`cmoo_qm9/rounds.at:.0f` rounds the mean test loss is
 # {result}`cmoo_qm9/rounds.fsmgda.loss:.3f` for FSMGDA, {result}`cmoo_qm9/rounds.fedcmoo.loss:.3f` for FedCMOO and
-# {result}`cmoo_qm9/rounds.pref.loss:.3f` for FedCMOO-Pref. When each method has uploaded
+# {result}`cmoo_qm9/rounds.pref.loss:.3f` for FedCMOO-Pref. When a client of each method has uploaded
 # {result}`cmoo_qm9/upload.at:.0f` model sizes, the losses are {result}`cmoo_qm9/upload.fsmgda.loss:.3f`,
 # {result}`cmoo_qm9/upload.fedcmoo.loss:.3f` and {result}`cmoo_qm9/upload.pref.loss:.3f`. We do not judge these losses,
 # because the runs have one seed and few rounds, and FSMGDA stops learning.
 #
-# This page repeats Figure 3 of the FedCMOO paper {cite}`askin2025fedcmoo`. One message-passing network with eleven
+# This page repeats Figure 3 of the FedCMOO paper {cite}`askin2025fedcmoo`, which compares the test losses of *FSMGDA*,
+# *FedCMOO* and *FedCMOO-Pref* after equal rounds and after equal uploads. One message-passing network with eleven
 # linear decoders predicts eleven properties of the molecules of QM9, which are split at random among twenty clients.
-# Four clients take part in a round, and each does fourteen minibatch steps of Adam. We compare the test losses of
-# *FSMGDA*, *FedCMOO* and *FedCMOO-Pref* after equal rounds and after equal uploads.
+# Four clients take part in a round, and each does fourteen minibatch steps of Adam.
 #
-# This is a shortened version of the paper's experiment, with one seed and batches of
-# {result}`cmoo_qm9/fedcmoo.batch:.0f` molecules (the paper: 128). FedCMOO and FedCMOO-Pref run for
-# {result}`cmoo_qm9/fedcmoo.rounds:.0f` rounds. FSMGDA, whose clients take 154 steps in a round against 24, runs for
-# {result}`cmoo_qm9/fsmgda.rounds:.0f` rounds. The authors' code has 200 rounds by default, so our losses belong to the
-# beginning of training. All methods start with a test loss of {result}`cmoo_qm9/fedcmoo.start:.3f`.
+# Our runs have one seed and batches of {result}`cmoo_qm9/fedcmoo.batch:.0f` molecules (the paper: 128). FedCMOO and
+# FedCMOO-Pref run for {result}`cmoo_qm9/fedcmoo.rounds:.0f` rounds, FSMGDA for {result}`cmoo_qm9/fsmgda.rounds:.0f`,
+# because its clients compute 154 gradients in a round and FedCMOO's 24. The authors' code has 200 rounds by default, so
+# our losses belong to the beginning of training. All methods start with a test loss of
+# {result}`cmoo_qm9/fedcmoo.start:.3f`.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": 40,000 molecules, one seed; "quick": 200 generated graphs, one round
@@ -83,25 +83,24 @@ print(source_text(traces, "QM9"))
 # ## The problem
 #
 # A molecule is a complete graph with eleven numbers for each of its atoms and five for each pair of atoms (four kinds
-# of bond and the distance). Objective $k$ is the mean squared error of target $k$, which is normalized to mean 0 and
+# of bond and the distance). Objective $k$ is the mean squared error of target $k$. Targets are normalized to mean 0 and
 # variance 1 over the whole of QM9, so that always predicting the mean has a loss near 1. The network has 617,675
 # parameters. All targets share 616,960 of them, and only these enter the Gram matrix.
 #
-# A client restarts Adam in every round, and in FSMGDA for every objective, so no moments are kept or sent (the paper
-# does not mention Adam's state). The server then moves by the mean of the clients' moves,
-# $w\leftarrow w+\eta_s\,\mathrm{mean}_j(u_j-w)$. For plain gradient steps this is line 8 of FedCMOO's pseudocode. A
-# client's gradients for the Gram matrix also serve as those of its first Adam step.
+# The paper does not mention Adam's state. Here a client restarts Adam in every round, and in FSMGDA for every
+# objective, so no moments are kept or sent. The server then moves its model $w$ by the mean of the clients' moves,
+# $w\leftarrow w+\eta_s\,\mathrm{mean}_j(u_j-w)$, where $u_j$ is the model of client $j$ after its local steps. For
+# plain gradient steps this is line 8 of FedCMOO's pseudocode. A client's gradients for the Gram matrix also serve as
+# those of its first Adam step.
 #
 # ## Figure 3
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["figure_3"](traces),
-    alt="Two panels of the mean test loss, with one curve for each method, all from the same start. Against the "
-    "rounds (left), the curve of FSMGDA ends long before those of FedCMOO and FedCMOO-Pref. Against the upload "
-    "(right), FSMGDA's few marks lie far apart. The curves of the other two are pressed together at the left and end "
-    "at about half of FSMGDA's upload.",
-    caption="FSMGDA stops learning after a few rounds, while FedCMOO goes on at a fraction of its upload."
+    alt="Mean test loss of each method. Against the rounds (left), the curve of FSMGDA ends long before those of "
+    "FedCMOO and FedCMOO-Pref. Against the upload (right), those two end at about half of FSMGDA's upload.",
+    caption="FSMGDA stops learning after a few rounds; FedCMOO continues to learn at a fraction of FSMGDA's upload."
     " The curves show the mean test loss of the eleven targets, with a mark for every evaluated model.",
     size=(7.8, 3.3),
 )
@@ -109,17 +108,17 @@ plot.show(
 # %% [markdown]
 # ## What is uploaded
 #
-# FSMGDA uploads $Md$ numbers per client and round, for $M$ objectives and a model of $d$ parameters. FedCMOO uploads a
-# sketch of the $M\times d$ Jacobian with about $d$ numbers, two $M\times M$ matrices, and an update of $d$ numbers.
-# FedCMOO-Pref also sends $M$ loss values. With two objectives FedCMOO therefore saves nothing. With many it saves a
-# factor of about $M/2$, until $M^2$ is no longer small against $d$.
+# For $M$ objectives and a model of $d$ parameters, an FSMGDA client uploads $Md$ numbers in a round. A FedCMOO client
+# uploads a sketch of the $M\times d$ Jacobian with about $d$ numbers, two $M\times M$ matrices, and an update of $d$
+# numbers; with FedCMOO-Pref also $M$ loss values. With two objectives FedCMOO therefore saves nothing. With many it
+# saves a factor of about $M/2$, as long as $M^2$ is small against $d$.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["uploads"](traces),
     alt="Upload per client and round in model sizes against the number of objectives, on two logarithmic axes. FSMGDA "
-    "rises in a straight line with slope one. FedCMOO and FedCMOO-Pref lie on each other, start where FSMGDA does at "
-    "two objectives, and stay almost level. Rings mark the runs on QM9.",
+    "rises in a straight line with slope one. FedCMOO and FedCMOO-Pref start at the same point and stay almost level. "
+    "Rings mark the runs on QM9.",
     caption="FSMGDA's upload grows with the number of objectives, FedCMOO's stays near two models. "
     "The uploads are counted in one round on quadratics and in the runs on QM9.",
     size=(6.4, 3.4),
@@ -138,14 +137,14 @@ if 2 in page.objectives:
 # %% [markdown]
 # ## Verdicts
 #
-# The rules and runs behind these verdicts are on the [claims page](../book/claims.md). The uploads are counted, so one
-# run suffices to judge the claim about them.
+# The rules and runs behind these verdicts are on the [claims page](../book/claims.md). One run suffices to judge the
+# claim about uploads, which are counted.
 #
-# FSMGDA is also no useful baseline in these runs. Its encoder dies in an early round: from then on, nine of its eleven
-# losses stay constant and its direction is exactly zero. Its mean loss of {result}`cmoo_qm9/rounds.fsmgda.loss:.3f` is
-# near the 1 of always predicting the mean. We use the step size that the paper prints for all methods (appendix D.3).
-# Adam starts anew in every round, and its fourteen steps of 0.01 can move a parameter by 0.14, whereas the initial
-# weights are within 0.09 of zero.
+# FSMGDA stops learning in these runs, another reason why the losses are not judged. In an early round its encoder's
+# units become inactive: from then on, nine of its eleven losses stay constant and its direction is exactly zero. Its
+# mean loss of {result}`cmoo_qm9/rounds.fsmgda.loss:.3f` is near the 1 of always predicting the mean. The step size,
+# 0.01, is the one that the paper prints for all methods (appendix D.3). Fourteen steps of Adam from a fresh state can
+# move a parameter by 0.14, whereas the initial weights are within 0.09 of zero.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
@@ -159,7 +158,7 @@ report.paper_table(page.study, numbers)
 # | in the paper or its code | here |
 # | --- | --- |
 # | 20,000 molecules in the validation and test sets together | the same split, but the losses in the figures use only the first test molecules |
-# | the losses of FedCMOO-Pref are evaluated on all data of a client | we evaluate them on a random batch |
+# | the losses that determine FedCMOO-Pref's weights are evaluated on all data of a client | we evaluate them on a random batch |
 # | the hybridization of an atom comes from a chemistry package | it is derived from the bonds of the atom |
 # | the model is reset when the training loss grows by half (code) | the model is never reset |
 #

@@ -14,19 +14,18 @@
 # # Local steps and preferences
 #
 # **Result.** With the dropout of the authors' code, the losses of FedCMOO-Pref follow the preference on MNIST +
-# Fashion-MNIST. On MultiMNIST the means follow it too, but three seeds do not separate the preferences 1/2 and 1.
-# FedCMOO is ahead of FSMGDA with twenty local steps, as the paper says, but after a third of the paper's rounds its lead
-# is larger with one local step: it shrinks from {result}`cmoo_sweeps/multi_mnist.lead1:.1f` to
-# {result}`cmoo_sweeps/multi_mnist.lead20:.1f` points on MultiMNIST and from
-# {result}`cmoo_sweeps/mnist_fashion.lead1:.1f` to {result}`cmoo_sweeps/mnist_fashion.lead20:.1f` on MNIST +
+# Fashion-MNIST. On MultiMNIST their means follow it too, but three seeds do not separate the preferences 1/2 and 1.
+# FedCMOO is ahead of FSMGDA with twenty local steps, as the paper says, but its lead is larger with one local step,
+# after a third of the paper's rounds. From one step to twenty the lead shrinks from
+# {result}`cmoo_sweeps/multi_mnist.lead1:.1f` to {result}`cmoo_sweeps/multi_mnist.lead20:.1f` points on MultiMNIST and
+# from {result}`cmoo_sweeps/mnist_fashion.lead1:.1f` to {result}`cmoo_sweeps/mnist_fashion.lead20:.1f` on MNIST +
 # Fashion-MNIST.
 #
-# This page repeats two sweeps of the FedCMOO paper {cite}`askin2025fedcmoo` on pictures with two tasks. Figure 2 shows
-# the final accuracy against the number of local steps. Between two rounds, FSMGDA trains every objective separately,
-# while FedCMOO trains the weighted sum. Figure 4 shows the final losses of FedCMOO-Pref for several preferences.
+# This page repeats Figures 2 and 4 of the FedCMOO paper {cite}`askin2025fedcmoo` on pictures with two tasks: the final
+# accuracy against the number of local steps, and the final losses of FedCMOO-Pref for several preferences.
 #
 # The paper has 500 rounds in Figure 2 and prints no number for Figure 4; the authors' demo has 300. Our runs have a
-# third of these rounds, three seeds, and the dropout of the authors' code.
+# third of these rounds and three seeds.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": all pictures, 100 clients; "quick": stand-ins, six clients, two rounds
@@ -65,7 +64,7 @@ page = STUDIES["cmoo_sweeps"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# If you change this cell, everything below changes with it. Stored results are loaded; all others are computed.
+# Changing this cell changes the results below; stored runs are loaded.
 
 # %%
 work = {"participants": page.participants, "batch_size": page.batch, "shared": 28_515}
@@ -81,16 +80,17 @@ print(source_text(traces, "MNIST and Fashion-MNIST"))
 # %% [markdown]
 # ## Figure 2: local steps
 #
-# The paper chose its step sizes for ten local steps; we use them for every number of local steps. With one local step
-# both methods are centralized multiple-gradient descent on minibatches. They then differ only in their step sizes and
-# in the Gram matrix, which FedCMOO estimates from compressed Jacobians. *Final* values are means over the evaluations
-# in the last tenth of the rounds.
+# With more local steps FSMGDA should fall behind, because its clients train every objective separately between two
+# rounds, while FedCMOO's clients train the weighted sum. With one local step both methods are centralized
+# multiple-gradient descent on minibatches; they differ only in their step sizes and in the Gram matrix, which FedCMOO
+# estimates from compressed Jacobians. We use the step sizes that the paper chose for ten local steps. *Final* values
+# are means over the evaluations in the last tenth of the rounds.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["figure_2"](traces),
-    alt="Two panels, final mean test accuracy against the number of local steps on a logarithmic axis, a "
-    "line for FedCMOO and one for FSMGDA; left MultiMNIST, right MNIST with Fashion-MNIST.",
+    alt="Final mean test accuracy of FedCMOO and FSMGDA against the number of local steps; left MultiMNIST, right "
+    "MNIST with Fashion-MNIST.",
     caption=f"After {page.step_rounds} rounds FedCMOO is ahead, but its lead is smaller with {max(page.steps)} local "
     "steps than with one. The dots are final mean test accuracies of both tasks, with 95 % intervals over the seeds.",
     size=(7.6, 3.2),
@@ -107,10 +107,10 @@ report.runs_table(numbers, {title: data for data, title in GREY.items()}, leads,
 # %% [markdown]
 # ## Figure 4: preferences
 #
-# FedCMOO-Pref aims at $r_1F_1=r_2F_2$, so a larger $r_k$ asks for a smaller $F_k$. Let $\mu$ be the divergence of
-# $(r_1F_1,r_2F_2)$ from equal shares. As long as $\mu$ exceeds the tolerance $\epsilon$, FedCMOO-Pref balances the
-# losses; otherwise it lowers all of them. A run may therefore stop anywhere between
-# [the two edges of that tolerance](cmoo_toy.ipynb).
+# FedCMOO-Pref aims at losses $F_1$, $F_2$ with $r_1F_1=r_2F_2$ for a given preference $(r_1,r_2)$, so a larger $r_k$
+# asks for a smaller $F_k$. The imbalance $\mu$ of $r_1F_1$ and $r_2F_2$ is zero if they are equal. As long as $\mu$
+# exceeds a tolerance, FedCMOO-Pref balances the losses; otherwise it lowers both. A run may therefore stop anywhere
+# between [the two edges of that tolerance](cmoo_toy.ipynb).
 
 # %% tags=["remove-input", "nbval-check-output"]
 gram, losses = torch.eye(2, dtype=torch.float64), torch.tensor([1.0, 0.4], dtype=torch.float64)
@@ -121,15 +121,14 @@ _ = check(
 )
 
 # %% [markdown]
-# As in the paper's figure, these runs impose no least weight. In the plot the rays are the points that meet the
-# preference. The faint lines show the path of the test losses from the start, where both are near $\ln10$.
+# As in the paper's figure, these runs impose no least weight. A dashed ray holds the points that meet a preference. The
+# faint lines show the path of the test losses from the start, where both are near $\ln10$.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["figure_4"](traces),
-    alt="Two panels with the test loss of the first task on the horizontal and that of the second on the "
-    "vertical axis, equally scaled: for every preference a dashed ray from the origin, a faint path from a "
-    "common start on the diagonal, and a dot where the run ends, in one colour.",
+    alt="Two panels of the test loss of the second task against that of the first: for every preference a dashed "
+    "ray from the origin, a faint path from a common start on the diagonal, and a dot where the run ends.",
     caption="A stronger preference moves the end point towards its ray, but not all the way. The dots are final test "
     "losses. Each dashed ray is r1 F1 = r2 F2 for the preference of the same colour.",
     size=(9.0, 4.0),
@@ -138,23 +137,22 @@ plot.show(
 # %% [markdown]
 # ## Verdicts
 #
-# The [claims page](../book/claims.md) shows the rule of each part and the runs behind it.
+# The rules and runs behind these verdicts are on the [claims page](../book/claims.md).
 #
-# The claim on Figure 2 requires that FedCMOO leads with twenty local steps and that its lead grows. The first part holds
-# on both data sets, the second on neither. With one local step, 167 rounds are too few for either method: on MultiMNIST
-# FedCMOO's accuracy is {result}`cmoo_sweeps/multi_mnist_fedcmoo_steps1.accuracy:.0%` and FSMGDA's
-# {result}`cmoo_sweeps/multi_mnist_fsmgda_steps1.accuracy:.0%`. In one round FedCMOO's model moves up to three times as
-# far as FSMGDA's, because the product of its two step sizes is 0.6 instead of 0.2. The lead with one step may therefore
-# shrink if the runs are continued to the paper's 500 rounds.
+# The claim on Figure 2 requires that FedCMOO leads with twenty local steps and that this lead is larger than with one.
+# The first part holds on both data sets, the second on neither. With one local step, 167 rounds are too few for either
+# method: on MultiMNIST FedCMOO's accuracy is {result}`cmoo_sweeps/multi_mnist_fedcmoo_steps1.accuracy:.0%` and FSMGDA's
+# {result}`cmoo_sweeps/multi_mnist_fsmgda_steps1.accuracy:.0%`. FedCMOO learns faster at first, because the product of
+# its two step sizes is 0.6 and FSMGDA's is 0.2. After 500 rounds its lead with one step may therefore be smaller.
 #
-# The claim on Figure 4 is judged with the authors' guard. If the preference $r_2/r_1$ rises from 1/4
-# to 4, the ratio $F_1/F_2$ of the final losses rises from
+# The claim on Figure 4 is judged on runs with [the authors' guard](cmoo_pairs.ipynb#the-guard). If the preference
+# $r_2/r_1$ rises from 1/4 to 4, the ratio $F_1/F_2$ of the final losses rises from
 # {result}`cmoo_sweeps/multi_mnist_ratio0.25_tolerance0.01.quotient:.2f` to
 # {result}`cmoo_sweeps/multi_mnist_ratio4_tolerance0.01.quotient:.2f` on MultiMNIST and from
 # {result}`cmoo_sweeps/mnist_fashion_ratio0.25_tolerance0.01.quotient:.2f` to
-# {result}`cmoo_sweeps/mnist_fashion_ratio4_tolerance0.01.quotient:.2f` on MNIST + Fashion-MNIST. Unlike in the paper,
-# the item of clothing gets the smaller loss where the preference asks for it. At $r_2/r_1=4$ the digit is then not
-# learnt: its accuracy is {result}`cmoo_sweeps/mnist_fashion_ratio4_tolerance0.01.accuracy_1:.1%`.
+# {result}`cmoo_sweeps/mnist_fashion_ratio4_tolerance0.01.quotient:.2f` on MNIST + Fashion-MNIST. On the latter, unlike
+# in the paper, the item of clothing (task 2) gets the smaller loss where the preference asks for it. At $r_2/r_1=4$ the
+# digit (task 1) is not learnt: its accuracy is {result}`cmoo_sweeps/mnist_fashion_ratio4_tolerance0.01.accuracy_1:.1%`.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
@@ -165,9 +163,8 @@ report.claims_table(page.study, traces, numbers, page.params)
 # | open in the paper | chosen here |
 # | --- | --- |
 # | the numbers of local steps in Figure 2 | those of the parameters cell, with the step sizes given for ten |
-# | the number of rounds (500 for Figure 2; not printed for Figure 4) | see the parameters cell |
 # | the number of seeds ("several") | three |
-# | dropout (only in the code) | with |
+# | dropout (only in the code) | the code's dropout |
 # | the preferences in Figure 4 | $r_2/r_1=$ 1/4, 1/2, 1, 2, 4 |
 # | the rows on which the losses for the preference are evaluated | 600 rows drawn from each participant |
 # | the lowest single-task losses, dashed in the paper's figure | not drawn, because the single-task runs of this book have another length |

@@ -13,23 +13,23 @@
 # %% [markdown]
 # # FedCMOO where the Pareto front is known
 #
-# **Result.** With ten local steps both FedCMOO and FSMGDA stop short of the Pareto front. The least norm of a weighted
-# sum of gradients, zero on the front, is {result}`cmoo_toy/drift_gain_spread1_E10.stationarity:.1f` times as large at
-# the end of FSMGDA as at the end of FedCMOO. The measured rate is that of Corollary 1.1, and the imbalance of the
-# losses falls along FedCMOO-Pref's balancing direction.
+# **Result.** With ten local steps both FedCMOO and FSMGDA stop short of the Pareto front. The least norm of a convex
+# combination of the objectives' gradients, zero on the front, is
+# {result}`cmoo_toy/drift_gain_spread1_E10.stationarity:.1f` times as large at the end of FSMGDA as at the end of
+# FedCMOO. FedCMOO's gradient falls as fast as Corollary 1.1 says, but so does that of gradient descent with equal
+# weights, so these runs do not test the corollary. The imbalance of the losses falls along FedCMOO-Pref's balancing
+# direction.
 #
 # On pictures nobody can say how far from the Pareto front a method ends. With quadratic objectives the front is known:
-# the Pareto optimal models minimize weighted sums, and these minimizers have a closed form. This page runs FedCMOO, its
-# preference variant and the baselines of {cite}`askin2025fedcmoo` on such problems. The paper has no such experiment;
-# only the claims about the rate of Corollary 1.1 ({claim}`fedcmoo/C15`) and about FedCMOO-Pref's balancing direction
-# ({claim}`fedcmoo/C16`) are its own.
+# the Pareto optimal models minimize weighted sums, and these minimizers have a closed form. This page runs the methods
+# of {cite}`askin2025fedcmoo` on such problems. The paper has no such runs; it claims the rate of Corollary 1.1
+# ({claim}`fedcmoo/C15`) and the balancing direction of FedCMOO-Pref ({claim}`fedcmoo/C16`).
 #
 # :::{admonition} The problems
 # :class: note
-# There are 20 clients with $f_{jk}(w)=\frac12\lVert w-c_{jk}\rVert^2_{A_{jk}}$ in $\mathbb R^{10}$. The matrices
-# $A_{jk}$ are diagonal with entries uniform between $\frac14$ and 1, so that $L=1$. The clients differ in curvature,
-# because with equal curvatures local steps would be those of a single client. Their centres $c_{jk}$ are equal or
-# spread. Each seed draws one instance: the centres, the curvatures and the start.
+# Client $j$ of 20 has the objectives $f_{jk}(w)=\frac12\lVert w-c_{jk}\rVert^2_{A_{jk}}$ in $\mathbb R^{10}$. The
+# matrices $A_{jk}$ are diagonal with random entries between $\frac14$ and 1, so that $L=1$. The clients' centres
+# $c_{jk}$ are equal or spread. Each seed draws one instance: the centres, the $A_{jk}$ and the start.
 # :::
 
 # %% tags=["parameters"]
@@ -87,23 +87,25 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## Local steps
 #
-# All clients take part, and gradients and weights are exact, so only the bias of local steps remains at the end. In
-# both methods, clients drift towards *their own* optima. In FSMGDA, the copies of the model that train on different
-# objectives also drift apart, whereas FedCMOO's clients train one copy on the weighted sum. We measure the *least norm*
-# $\min_{w\in\mathcal S_M}\lVert\nabla\mathbf F\,w\rVert$ after the last round, on the same instances.
+# With more local steps, both methods end farther from the front. All clients take part, and gradients and weights are
+# exact, so only the bias of local steps remains at the end. In both methods, clients drift towards *their own* optima.
+# In FSMGDA, a client's models for different objectives also drift apart; a FedCMOO client trains one model on the
+# weighted sum. We measure the *least norm* $\min_{w\in\mathcal S_M}\lVert\nabla\mathbf F\,w\rVert$ over the simplex
+# $\mathcal S_M$ of weights, after the last round.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["drift"](traces),
-    alt="Two panels against the number of local steps, for equal and for spread client optima: the least norm at "
-    "the end is zero for one step for both methods, and grows with more steps, most for FSMGDA.",
-    caption="With one local step both methods are exact. With more steps both stop short of the front, and FSMGDA "
-    "stops farther away. The dots are means over the instances with 95 % intervals.",
+    alt="The least norm at the end against the number of local steps, for equal and for spread client optima: zero for "
+    "one step for both methods, and growing with more steps, most for FSMGDA.",
+    caption="With one local step both methods reach the front. With more steps both stop short of it, and FSMGDA "
+    "stops farther away than FedCMOO. The dots are means over the instances with 95 % intervals.",
     size=(7.4, 3.2),
 )
 
 # %% [markdown]
-# With a single local step the update {math}`\Delta_{jk}` is the gradient, so the final norms of the two methods agree:
+# With a single local step a client's update for an objective is that objective's gradient, so both methods end at the
+# same norm:
 
 # %% tags=["remove-input", "nbval-check-output"]
 single = [traces[n] for n in traces if n.startswith("drift_") and n.endswith("_E1")]
@@ -114,19 +116,20 @@ if single:
 # %% [markdown]
 # ## The rate of Corollary 1.1
 #
-# These runs use Algorithm 10, the variant that the theorem covers. It has unbiased compression, two independent sets of
-# clients for the Gram matrix, one step for the weights, and fresh gradients. The step sizes are the corollary's,
-# $\eta_c=\frac1{L\tau\sqrt{\tau T}}$, $\eta_s=\sqrt\tau$, $\beta=\frac1{M\sqrt T}$. They depend on the number $T$ of
-# rounds, so every $T$ is a separate run. A minibatch is one of the four rows of a client. We measure the quantity that
-# the theorem bounds, the mean over the rounds of $\lVert\nabla\mathbf F(x^{(t)})w^{(t)}\rVert^2$, with exact gradients.
+# These runs use Algorithm 10, the variant that Corollary 1.1 covers, with unbiased compression, two independent sets of
+# clients for the Gram matrix, one gradient step for the weights in each round, and fresh gradients for the local steps.
+# The step sizes are the corollary's for $\tau$ local steps, $\eta_c=\frac1{L\tau\sqrt{\tau T}}$, $\eta_s=\sqrt\tau$,
+# $\beta=\frac1{M\sqrt T}$. They depend on the number $T$ of rounds, so every $T$ is a separate run. A minibatch is one
+# of the four rows of a client. We measure the quantity that the corollary bounds, the mean over the rounds of
+# $\lVert\nabla\mathbf F(x^{(t)})w^{(t)}\rVert^2$, with exact gradients.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["rate"](traces),
-    alt="Mean squared norm against the number of rounds, both axes logarithmic: two nearly straight falling "
-    "lines on top of each other, uncompressed and Rand-K, above a dashed line of slope minus one half.",
+    alt="Mean squared norm against the number of rounds, both axes logarithmic: two nearly straight falling lines, "
+    "uncompressed and Rand-K, above a dashed line of slope minus one half.",
     caption="The measured rate is that of Corollary 1.1, with and without compression. The dots are means of the "
-    "squared norm over the instances with 95 % intervals. The dashed line has slope minus one half.",
+    "squared norm over rounds and instances with 95 % intervals. The dashed line has slope minus one half.",
     size=(6.4, 3.6),
 )
 
@@ -134,10 +137,10 @@ plot.show(
 report.paper_table(page.study, numbers)
 
 # %% [markdown]
-# This rate mostly reflects the way to the front. With a step of $\frac1{L\sqrt T}$ in each round, $T$ rounds cover a
-# distance that grows like $\sqrt T$. The share of the rounds before the front is reached therefore falls like
-# $\frac1{\sqrt T}$. The [note on the convergence theorem](note_cmoo.ipynb) compares the bound itself with runs whose
-# gradients are bounded, as the theorem requires.
+# The measured rate mostly reflects the way to the front. A round moves the model by at most about $\frac1{L\sqrt T}$
+# times the gradient, so $T$ rounds cover a distance that grows like $\sqrt T$. The share of the rounds before the front
+# is reached therefore falls like $\frac1{\sqrt T}$. The [note on the convergence theorem](note_cmoo.ipynb) compares the
+# bound itself with runs whose gradients are bounded, as the theorem requires.
 #
 # The corollary needs $\tau T\ge4$, because Lemma 7 requires $\eta_c\le\frac1{2L\tau}$:
 
@@ -153,11 +156,10 @@ _ = check("tau T = 4: it is at the limit", abs(limit(2, 2) - 1) < 1e-12)
 # %% [markdown]
 # ## Where preferences stop
 #
-# The imbalance $\mu$ of the weighted losses $r_kF_k$ is zero if they are equal. While $\mu$ exceeds $\varepsilon$,
-# FedCMOO-Pref lowers $\mu$; below $\varepsilon$ it lowers all losses. Nothing therefore brings it closer to
-# $r_1F_1=\dots=r_MF_M$ than $\mu=\varepsilon$. For two objectives the larger $r_kF_k$ may then exceed the smaller by a
-# factor up to a limit, which we compute by solving $\mu=\varepsilon$. The table shows values at the end of the runs.
-# The entries of its preferences $r=(1,\dots,2)$ are evenly spaced.
+# FedCMOO-Pref meets its preference only up to a tolerance $\varepsilon$. The imbalance $\mu$ of the weighted losses
+# $r_kF_k$ is zero if they are equal. While $\mu$ exceeds $\varepsilon$, FedCMOO-Pref lowers $\mu$; below $\varepsilon$
+# it lowers all losses. Nothing therefore brings it closer to $r_1F_1=\dots=r_MF_M$ than $\mu=\varepsilon$. The table
+# shows values at the end of the runs, whose preferences $r=(1,\dots,2)$ have evenly spaced entries.
 
 # %% tags=["remove-input"]
 edges = {f"M = {M}, eps = {e:g}": f"edge_M{M}_eps{e:g}" for M in page.objectives for e in page.tolerances}
@@ -165,7 +167,8 @@ stops = {"mu": "mu", "spread": "largest / smallest r_k F_k", "stationarity": "le
 report.runs_table(numbers, edges, stops, health)
 
 # %% [markdown]
-# The next table shows the largest ratio that $\varepsilon$ allows for two objectives:
+# For two objectives, solving $\mu=\varepsilon$ yields the largest ratio of the larger $r_kF_k$ to the smaller that
+# $\varepsilon$ allows:
 
 # %% tags=["remove-input"]
 report.runs_table(numbers, {k: v for k, v in edges.items() if "M2" in v}, {"allowed": "largest ratio that eps allows"}, health)
@@ -173,15 +176,14 @@ report.runs_table(numbers, {k: v for k, v in edges.items() if "M2" in v}, {"allo
 # %% [markdown]
 # A test of whether FedCMOO-Pref reaches $r_1F_1=r_2F_2$ must therefore use a small $\varepsilon$, or require only
 # $\mu\le\varepsilon$. At the paper's $\varepsilon=0.01$, losses count as balanced even if one is a third larger than
-# the other. A run may also reach the front while $\mu>\varepsilon$ and stay there. Its least norm is then small
-# although the preference is not met.
+# the other. A run may also reach the front while $\mu>\varepsilon$ and stay there.
 #
 # ## The balancing direction
 #
-# By {prf:ref}`pref-lemma-direction`, $\nabla\mu=\nabla\mathbf Fa/\sum_kr_kF_k$ with FedCMOO-Pref's balancing vector
-# $a$. Hence $\mu$ falls along $-\nabla\mathbf Fa$. We test this at random models with random preferences. The table
-# compares the central difference of $\mu$ with the formula. It also shows the share of the models at which $\mu$ is
-# lower after steps of four lengths.
+# By {prf:ref}`pref-lemma-direction`, the gradient of the imbalance is $\nabla\mu=\nabla\mathbf Fa/\sum_kr_kF_k$, where
+# $a$ is FedCMOO-Pref's balancing vector. Hence $\mu$ falls along $-\nabla\mathbf Fa$. We test this at random models
+# with random preferences. The first column compares this formula with the central difference of $\mu$. The other
+# columns show the share of the models at which a step of the given length lowers $\mu$.
 
 # %% tags=["remove-input"]
 probes = {f"M = {M}": f"probe_M{M}" for M in page.objectives}
@@ -189,14 +191,15 @@ found = {"error": "largest relative error", "falls": "share that falls, step 1e-
 report.runs_table(numbers, probes, found | {"falls_2": "step 0.1", "falls_3": "step 1"}, health)
 
 # %% [markdown]
-# The lemma is a statement about small steps. With three or more objectives, the *weights* of FedCMOO-Pref's linear
-# program need not lower $\mu$, because $a$ has negative entries and weights have none. {prf:ref}`pref-example-three`
-# shows such a case.
+# The lemma concerns small steps along $-\nabla\mathbf Fa$, but FedCMOO-Pref moves along $-\nabla\mathbf Fw$ with the
+# weights $w$ of a linear program. With three or more objectives this direction need not lower $\mu$, because $a$ has
+# negative entries and weights have none ({prf:ref}`pref-example-three`).
 #
 # ## An objective on another scale
 #
-# Objective 1 is multiplied by a factor in this experiment, and the table divides its loss by the factor again. The last
-# column is its weight in the last round, which the scalarized sum fixes at 1/2.
+# If one objective is on a larger scale, minimum-norm methods neglect it. Here objective 1 is multiplied by 20, and the
+# table divides its loss by 20 again. The last column is its weight in the last round; the scalarized sum fixes it at
+# 1/2.
 
 # %% tags=["remove-input"]
 names = {"Scalarized": "scalarized", "FedCMOO": "fedcmoo", "FSMGDA": "fsmgda", "Pref, r = (1, 1)": "pref"}
@@ -205,7 +208,7 @@ report.runs_table(numbers, {k: f"scale_{v}" for k, v in names.items()}, ends, he
 
 # %% [markdown]
 # The objective with the larger gradients governs the scalarized sum. The *shorter* gradient governs the shortest convex
-# combination of two gradients, so min-norm methods put nearly all weight on its objective. This mechanism explains the
+# combination of two gradients, so minimum-norm methods put nearly all weight on its objective. This explains the
 # paper's Table 2, in which one of two tasks has another kind of loss.
 
 # %% tags=["remove-input", "nbval-check-output"]
@@ -217,11 +220,11 @@ _ = check("FedCMOO's and FSMGDA's weight of objective 1 is below 0.1", max(at("f
 # %% [markdown]
 # ## Where the paper and its code differ
 #
-# The [list of differences](../book/errata.md#fedcmoo) refers to these small computations.
+# Three small computations support the [list of differences](../book/errata.md#fedcmoo).
 #
-# **The sketch is biased.** The theorem requires $\mathbb E\,\mathcal Q(x)=x$. With randomized SVDs, the mean of many
-# compressions of one Jacobian does not approach this Jacobian. With scaled random masks, it comes closer the more draws
-# are averaged.
+# **The sketch is biased.** The convergence theorem requires $\mathbb E\,\mathcal Q(x)=x$ of the compressor $\mathcal
+# Q$. The mean of many randomized SVDs of one Jacobian does not approach this Jacobian; the mean of scaled random masks
+# does.
 
 # %% tags=["remove-input", "nbval-check-output"]
 rng = torch.Generator().manual_seed(0)
@@ -235,8 +238,8 @@ _ = check("scaled masks: nine times the draws, a third of the error, within 10 %
 
 # %% [markdown]
 # **The second term of the two-way estimate.** Algorithm 6 uses the sum of all messages $H_j$, which the server has. The
-# code uses a compressed form $h$ of this sum. The table shows the relative error of the Gram matrix of the mean, for
-# six clients whose Jacobians agree in part and have decaying singular values.
+# code uses a compressed form $h$ of this sum. For six clients whose Jacobians agree in part and have decaying singular
+# values, the table shows the relative error of the estimated Gram matrix of the mean Jacobian.
 
 # %% tags=["remove-input"]
 import pandas as pd
@@ -255,10 +258,9 @@ check("the code's second term is worse than Algorithm 6's", (code > two).all())
 _ = check("the clients' own Gram matrices alone are worst", (own > one).all())
 
 # %% [markdown]
-# **The weights are not those of the minimum norm.** The code takes a thousand steps of $10^{-3}$ on the normalised
-# matrix; in the first round it starts from uniform weights. We compute which share of the possible reduction of
-# $w^\top Gw$ the steps of that round achieve. The check uses the median over random matrices with very unequal
-# gradients.
+# **The weights are not those of the minimum norm.** The code takes a thousand steps of $10^{-3}$ on the normalised Gram
+# matrix $G$, in the first round from uniform weights. We compute the reduction of $w^\top Gw$ by these first steps as a
+# share of the largest possible reduction. The check uses the median over random matrices of very unequal gradients.
 
 # %% tags=["remove-input", "nbval-check-output"]
 shares = {M: float(np.median(cmoo_toy_checks.gap_closed(M, 20, np.random.default_rng(0)))) for M in (2, 5, 11)}

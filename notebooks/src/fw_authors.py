@@ -13,15 +13,16 @@
 # %% [markdown]
 # # FedFW: where the printed values are from
 #
-# The tables of the paper on Federated Frank-Wolfe {cite}`dadras2024fedfw` were not computed as its text says
-# ([Tables 1 and 2](fw_tables.ipynb), [Table 3](fw_stochastic.ipynb)). The authors' generated data can be reproduced exactly: their
-# code draws the data from a known generator with a known seed. This page runs *their* loop on *their* rows. It asks
-# which printed values this reproduces, and which difference between the loop and the text puts FedFW ahead of FedDR.
+# **Result.** With the authors' loop on the authors' generated data, {result}`fw_authors/count.same:.0f` of
+# {result}`fw_authors/count.compared:.0f` printed values lie within one point of ours,
+# {result}`fw_authors/count.near:.0f` between one and three points away, and {result}`fw_authors/count.apart:.0f`
+# further away. The mean distance is {result}`fw_authors/count.distance:.1f` points.
 #
-# Of {result}`fw_authors/count.printed:.0f` printed values {result}`fw_authors/count.compared:.0f` are on generated
-# data. Of these, {result}`fw_authors/count.same:.0f` lie within one point of ours, {result}`fw_authors/count.near:.0f`
-# between one and three points away, and {result}`fw_authors/count.apart:.0f` further away. The mean distance is
-# {result}`fw_authors/count.distance:.1f` points. We did not run this loop on MNIST, EMNIST and CIFAR-10.
+# The tables of the paper on Federated Frank-Wolfe {cite}`dadras2024fedfw` were not computed as its text says
+# ([Tables 1 and 2](fw_tables.ipynb), [Table 3](fw_stochastic.ipynb)). This page runs the authors' loop on their generated data,
+# which their code draws with a known seed. It asks which printed values this reproduces, and which difference between
+# the loop and the text puts FedFW ahead of FedDR. The other of the {result}`fw_authors/count.printed:.0f` printed
+# values are on MNIST, EMNIST and CIFAR-10, on which we did not run the loop.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": the authors' rows and loop; "quick": a few rounds of it
@@ -54,13 +55,13 @@ page = STUDIES["fw_authors"].page(globals())
 # ## The experiment
 #
 # We run the loop that we traced from the authors' code. In each round every client starts from the server's model and
-# takes one epoch of minibatches of 64 of its own rows. Each minibatch makes a Frank-Wolfe step, and the steps are
-# numbered through all rounds. Every tensor has its own ball of radius 10. The server takes the plain mean of the
-# models. FedDR makes one minibatch step a round, and scales the whole vector back into one ball. In the non-IID columns
-# the generator has three classes and one labelling rule for all users. Their code never reaches FedFW+, so the values
-# printed for FedFW+ are values of FedFW.
+# takes one epoch of minibatches of 64 of its own rows. Each minibatch makes a Frank-Wolfe step, and the step number
+# that sets its size counts through all rounds. Every tensor has its own ball of radius 10. The server takes the plain
+# mean of the models. FedDR makes one minibatch step a round, and scales the whole vector back into one ball. In the
+# non-IID columns the generator has three classes and one labelling rule for all users. The authors' code never reaches
+# FedFW+, so the values printed for FedFW+ are values of FedFW.
 #
-# Change this cell, and the results below change with it.
+# Changing this cell changes the results below; stored runs are loaded.
 
 # %%
 cell = "mclr_iid_l2"  # logistic regression, ten classes, the l2 ball
@@ -70,11 +71,12 @@ numbers = page.numbers
 # %% [markdown]
 # ## All printed values
 #
-# The column *authors' file* says whether the printed value is the maximum over the rounds in one of their result files.
-# *File, round 100* is the value in this file after the hundred rounds that the text states, and *file, last* is its
-# last value. *Their rows and loop* is our best test accuracy over the rounds, mean over three splits of ours, because
-# their seed is unknown. *Same* means within one point of the printed value, *near* within three. *As the text* is the
-# final value in the studies that follow the text. The tables follow the order of the paper's Tables 1, 2 and 3.
+# The column *authors' file* says whether the printed value is the maximum over the rounds in one of the authors' result
+# files. *File, round 100* is the value in this file after the hundred rounds that the text states, and *file, last* is
+# its last value. *Their rows and loop* is our best test accuracy over the rounds, a mean over three splits into
+# training and test rows, because the authors' seed is unknown. *Same* means within one point of the printed value,
+# *near* within three. *As the text* is the final value in [our](fw_tables.ipynb) [studies](fw_stochastic.ipynb) that
+# follow the text.
 
 # %% tags=["remove-input"]
 text = {**store.read_numbers("fw_stochastic"), **store.read_numbers("fw_tables")}
@@ -89,30 +91,29 @@ forensics(numbers, text, (3,))
 # %% [markdown]
 # ## What puts FedFW ahead
 #
-# We go from the text's protocol on our rows to the authors' loop on theirs, one change at a time, for logistic
-# regression, IID data and the $\ell_2$ ball. The radius is 10 throughout. By the text's protocol, FedFW minus FedDR is
-# {result}`fw_authors/waterfall_text.gap:+.1f` points on our rows and {result}`fw_authors/waterfall_rows.gap:+.1f` on
-# the authors': the rows reverse the order. (The [study of Table 1](fw_tables.ipynb) has
-# {result}`fw_tables/mclr_synthetic_iid_l2_fedfw_vs_feddr.accuracy:+.1f` from the same rows and seeds, because it
-# selected another $\eta$: at $\eta=10$ and 100 FedDR amplifies rounding differences.)
+# The authors' rows put FedFW ahead of FedDR, for logistic regression, IID data and the $\ell_2$ ball of radius 10. We
+# go from the text's protocol on our rows to the authors' loop on theirs, one change at a time. By the text's protocol,
+# FedFW minus FedDR is {result}`fw_authors/waterfall_text.gap:+.1f` points on our rows and
+# {result}`fw_authors/waterfall_rows.gap:+.1f` on the authors'. (The [study of Table 1](fw_tables.ipynb) has
+# {result}`fw_tables/mclr_synthetic_iid_l2_fedfw_vs_feddr.accuracy:+.1f` on our rows with the same seeds. It selected
+# another $\eta$: at $\eta=10$ and 100 FedDR amplifies rounding differences.)
 #
-# The authors' loop first increases the lead of FedFW up to {result}`fw_authors/waterfall_tensors.gap:+.1f` points,
-# because FedDR does less work, one minibatch for each epoch of FedFW. With all its rounds FedDR catches up to a lead of
-# {result}`fw_authors/waterfall_rounds.gap:+.1f`. Taking the best round instead of the last changes little here.
-# Choosing $\lambda_0$ by test accuracy changes little too, because the file's $\lambda_0$ is already the best one.
+# The authors' loop first increases the lead of FedFW, up to {result}`fw_authors/waterfall_tensors.gap:+.1f` points,
+# because FedDR does one minibatch for each epoch of FedFW. With all its rounds FedDR catches up to a lead of
+# {result}`fw_authors/waterfall_rounds.gap:+.1f`. Taking the best round instead of the last changes little here, and so
+# does choosing $\lambda_0$ by test accuracy: the $\lambda_0$ of the authors' file is already the best one.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["waterfall"](traces),
-    alt="A bar for each change from the text's protocol to the authors' loop. Each bar ends at FedFW's lead over FedDR in "
-    "test accuracy after the change. Dots show the splits, and a dashed line shows the printed difference.",
+    alt="A bar for each change, which ends at FedFW's lead over FedDR in test accuracy after the change.",
     caption="FedFW's lead over FedDR after each change from the text's protocol to the authors' loop. Each bar starts where "
     "the bar above ends. The dots are the single splits, and the dashed line is the printed difference.",
     size=(9.0, 4.4),
 )
 
 # %% [markdown]
-# The table shows the differences of the printed pairs, on the same splits:
+# For all pairs of printed values on generated data, the table shows FedFW minus FedDR on the same splits:
 
 # %% tags=["remove-input"]
 nets, kinds = {"mclr": "logistic regression", "dnn": "60-20-10"}, {"iid": "IID", "classes": "three classes"}
@@ -147,7 +148,7 @@ report.claims_table(page.study, traces, numbers, page.params)
 # | FedFW has 1000 rounds in Tables 1 and 2, FedFW-sto 300 in Table 3. | FedFW has a third and FedFW-sto half of these rounds, because each is an epoch. |
 # | the shuffle that cuts off the test rows has no seed | three splits of ours |
 # | FedDR's clients start at random models. | Each client starts at a random model of its own, as torch starts a layer, and the server at 0. FedDR's runs of 60-20-10 differ by many points from split to split. We did not try one common start. |
-# | Printed value for FedFW with the $\ell_1$ ball and IID data | Both networks stay some points below it; we have no explanation. |
+# | Printed value for FedFW with the $\ell_1$ ball and IID data | Logistic regression and 60-20-10 stay some points below it; we have no explanation. |
 # | Treatment of FedFW-sto's running gradient | We keep it over the rounds. |
 # | Participation and penalty (Figures 2 to 4) | We did not run this loop for them. |
 #

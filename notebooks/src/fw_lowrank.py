@@ -13,15 +13,16 @@
 # %% [markdown]
 # # The low-rank case
 #
-# **Result.** A message of FedFW is one entry, one pair of vectors, or a row of signs, as the paper says. For a matrix
-# with 2000 rows and columns a projection takes as long as {result}`fw_lowrank/clock_2000x2000.ratio:.0f` oracle calls,
-# and a dense message is {result}`fw_lowrank/clock_2000x2000.shorter:.0f` times as long as a message of FedFW. For a
-# matrix of 60 by 40, however, the projection is faster than the oracle.
+# **Result.** As the paper says, a message of FedFW is one entry for the $\ell_1$ ball, one pair of vectors for the
+# nuclear-norm ball, and a row of signs for a box. For a matrix with 2000 rows and columns a projection takes as long as
+# {result}`fw_lowrank/clock_2000x2000.ratio:.0f` oracle calls, and a dense message is
+# {result}`fw_lowrank/clock_2000x2000.shorter:.0f` times as long as a message of FedFW. For a matrix of 60 by 40,
+# however, the projection is faster than the oracle.
 #
-# Frank-Wolfe methods are made for sets whose linear minimization oracle (LMO) is cheap and whose extreme points are
-# short messages. The textbook case is the nuclear-norm ball of matrices. Its oracle needs only the leading pair of
-# singular vectors, which is also the whole message, while a projection needs a full singular value decomposition. The
-# paper on FedFW {cite}`dadras2024fedfw` names this case but has no experiment on it.
+# Frank-Wolfe methods suit sets whose linear minimization oracle (LMO) is cheap and whose extreme points are short
+# messages. The textbook case is the nuclear-norm ball of matrices. Its oracle needs only the leading pair of singular
+# vectors, which is also the whole message; a projection needs a full singular value decomposition. The paper on FedFW
+# {cite}`dadras2024fedfw` names this case but has no experiment on it.
 
 # %% tags=["parameters"]
 profile = "full"  # "full" or "quick"
@@ -54,7 +55,7 @@ page = STUDIES["fw_lowrank"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# You can edit this cell. Stored runs are loaded; others are computed.
+# Changing this cell changes the results below; stored runs are loaded.
 
 # %%
 problem = partial(pictures_within, convex_set=L1Ball(10.0), rows=page.pictures)
@@ -64,13 +65,13 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## What is in a message
 #
-# For every message of every client of FedFW we measure the nonzero entries, the ratio of the second singular value to
-# the first, and the distance of the entries from the ends of a box. We also count the bits, and check that decoding the
-# wire format returns the message.
+# FedFW's messages have the form that the paper claims. For every message of every client we measure the nonzero
+# entries, the ratio of the second singular value to the first, the distance of the entries from the ends of a box, and
+# the bits.
 #
 # For the $\ell_1$ ball, the simplex, the box and the $\ell_2$ ball (whose messages have no short form), we train a
 # linear model on digits with three labels a client. For the nuclear-norm ball, the problem is regression on generated
-# data whose true matrix has low rank and lies on the boundary of the ball. Each column of the matrix is a task. All
+# data; the true matrix has low rank and lies on the boundary of the ball. Each column of the matrix is a task. All
 # clients have rows of all tasks, but the standard deviations of the inputs differ between clients.
 
 # %% tags=["remove-input"]
@@ -89,18 +90,17 @@ _ = check("nuclear ball: a message has rank one", numbers["messages_nuclear.seco
 #
 # For an $m\times m$ matrix, the work of the oracle with a fixed number of Lanczos steps grows like $m^2$, and the work
 # of a projection like $m^3$. A dense message is about $m/2$ times as long as a rank-one message. The column *reached*
-# shows the value of the oracle's answer as a share of the best value. The matrix has independent normal entries, the
-# hardest case, because its largest singular values are close together.
+# shows the value of the oracle's answer as a share of the best value. The entries of the matrix are independent and
+# normal, a hard case for Lanczos, because the largest singular values are close together.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["clock"](traces),
-    alt="Two panels against the side of a square matrix, all axes logarithmic. Left: CPU time of the linear minimization "
-    "oracle and of the projection; the curve of the projection is steeper. Right: the lengths of a rank-one message and "
-    "of a dense message, which diverge.",
-    caption="As matrices grow, a projection costs ever more oracle calls, and a dense message is ever more times as long "
-    "as a rank-one message. The left panel shows the CPU time of one call on one thread, with median and range over the "
-    "repetitions. The right panel shows the length of one message.",
+    alt="Two panels against the side of a square matrix, all axes logarithmic. Left: CPU time of the oracle and of the "
+    "projection, which is steeper. Right: the lengths of a rank-one and of a dense message, which diverge.",
+    caption="For larger matrices, a projection takes longer relative to an oracle call, and a dense message is longer "
+    "relative to a rank-one message. The left panel shows the CPU time of one call on one thread, with median "
+    "and range over the repetitions. The right panel shows the length of one message.",
     size=(8.2, 3.2),
 )
 
@@ -120,8 +120,8 @@ report.claims_table(page.study, traces, numbers, page.params)
 # %% [markdown]
 # ## What to keep in mind
 #
-# The bits count uploads only. The server of every method sends the model of $m\times n$ entries, $32\,mn$ bits, to each
-# client. With few clients, a server that forwards the messages of FedFW would send less.
+# The bits count uploads only. In every method the server sends the model of $m\times n$ entries, $32\,mn$ bits, to each
+# client. With few clients, forwarding the messages of FedFW would take fewer bits.
 #
 # ```{provenance} fw_lowrank
 # ```

@@ -13,17 +13,16 @@
 # %% [markdown]
 # # How fast Federated Frank-Wolfe is
 #
-# **Result.** On a problem whose minimizer is 1, averaging the clients' oracle answers ends at
+# **Result.** On the paper's counterexample, whose minimizer is 1, averaging the clients' oracle answers ends at
 # {result}`fw_rates/pair_naive_falling.x:.2f`, and FedFW+ ends at {result}`fw_rates/pair_plus_L0.01.x:.2f`. No run can
 # break the bounds of the theorems: on convex problems they are at least {result}`fw_rates/convex.by_most:.0f` times the
-# largest value that a model in the set can have. With more clients per round the loss falls faster. A larger penalty
-# $\lambda_0$ enlarges the gap of the penalized loss, but not always the gap of the loss.
+# largest value that a model in the set can have. On convex problems the loss falls faster if more clients take part in
+# a round. A larger penalty $\lambda_0$ enlarges the gap of the penalized loss, but not always the gap of the loss.
 #
 # In FedFW {cite}`dadras2024fedfw` every client keeps a model $x_i$. The client asks the linear minimization oracle of
 # the feasible set for an extreme point $s_i$, moves towards $s_i$ and sends $s_i$. A penalty, proportional to
-# $\lambda_0$, draws the clients' models together. FedFW+ adds a multiplier. This page compares the paper's theorems
-# with runs, repeats Figures 2 to 4, and tries inexact oracles. The paper has no experiments on its theorems or on
-# inexact oracles, so we chose those problems.
+# $\lambda_0$, draws the clients' models together; FedFW+ adds a multiplier. This page compares the paper's theorems
+# with runs, repeats Figures 2 to 4, and tries inexact oracles.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": five seeds, both sets; "quick": few rounds, the l1 ball, two seeds
@@ -74,7 +73,7 @@ page = STUDIES["fw_rates"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# You can edit this cell. Stored runs are loaded; others are computed.
+# Changing this cell changes the results below; stored runs are loaded.
 
 # %%
 problem = partial(convex_problem, norm="l1", rows=page.rows)
@@ -88,9 +87,10 @@ sets = norms(page.params)
 # %% [markdown]
 # ## Why the clients keep their own models
 #
-# Two clients have $f_1(x)=(x-3)^2$ and $f_2(x)=(x+1)^2$ on $[-1,1]$. The minimizer of their mean is 1. In the naive
-# scheme, (20) of the paper, both clients ask their oracle at the common model and the server averages the answers.
-# Wherever the model is, one answer is 1 and the other is $-1$:
+# If the clients ask their oracle at a common model, the mean of the answers need not lead to the minimizer. In the
+# paper's counterexample, two clients have $f_1(x)=(x-3)^2$ and $f_2(x)=(x+1)^2$ on $[-1,1]$; the minimizer of their
+# mean is 1. In the *naive scheme*, (20) of the paper, the server averages the answers at the common model. Wherever
+# this model is, one answer is 1 and the other is $-1$:
 
 # %% tags=["remove-input", "nbval-check-output"]
 problem = pair(0)
@@ -105,19 +105,18 @@ _ = check(
 # %% tags=["remove-input"]
 plot.show(
     page.figures["counterexample"](traces),
-    alt="Three panels of x against rounds on a logarithmic axis, with a dotted line at the minimizer 1. Left: the naive "
-    "scheme in grey goes to 0 with either step, and FedFW zigzags upwards, the higher the larger lambda_0. Middle: "
-    "FedFW+ comes nearer to 1 than FedFW with the same lambda_0. Right: the variant of the published code sinks to 0 for "
-    "every lambda_0.",
-    caption="The naive scheme and the variant of the published code end at 0. FedFW+ comes close to the minimizer 1, "
-    "and FedFW approaches 1, slowly if the penalty is small. The curves show x after each round on the problem of "
-    "appendix A, with mean and standard deviation over the starts.",
+    alt="Three panels of x against rounds. Left: the naive scheme in grey goes to 0 with either step, and FedFW "
+    "zigzags upwards, the higher the larger lambda_0. Middle: FedFW+ comes nearer to 1. Right: the variant of the "
+    "published code sinks to 0 for every lambda_0.",
+    caption="The naive scheme and the variant of the published code end at 0. FedFW and FedFW+ approach the minimizer "
+    "1, FedFW slowly if the penalty is small. The curves show x after each round, with mean and "
+    "standard deviation over the starts.",
     size=(9.4, 3.2),
 )
 
 # %% [markdown]
 # The authors' public code implements a variant of FedFW. In each round it overwrites every client's model by the
-# server's model, takes five local steps and averages the models. The penalty therefore acts only inside a round. Below,
+# server's model, takes five local steps and averages the models, so the penalty acts only inside a round. In the table,
 # *early* means after a tenth of the rounds.
 
 # %% tags=["remove-input"]
@@ -141,9 +140,9 @@ report.runs_table(
 # %% [markdown]
 # ## Theorem 1: convex problems
 #
-# The problem is logistic regression on digits of 8 by 8 pixels, in double precision, with ten clients that have three
-# labels each. The minimum $F^*$ on the set is from accelerated projected gradient descent; the Frank-Wolfe gap at its
-# solution bounds the error:
+# The runs for Theorem 1 do not judge it, because its bound exceeds every possible value. The problem is logistic
+# regression on digits of 8 by 8 pixels, in double precision, with ten clients that have three labels each. The minimum
+# $F^*$ on the set is from accelerated projected gradient descent; the Frank-Wolfe gap at its solution bounds the error:
 
 # %% tags=["remove-input"]
 known = {norm: f"convex_{norm}_reference" for norm in sets}
@@ -156,15 +155,14 @@ columns = {
 report.runs_table(numbers, known, columns | {"slope": "gradient at the minimizer"}, health)
 
 # %% [markdown]
-# The last three columns are the constants in the bound (38) of Theorem 1, with the constant of Lemma 2 corrected to
-# $G=LD/\sqrt n+\lVert\nabla\hat F(X^*)\rVert$.
+# The last three columns enter the bound (38) of Theorem 1, whose constant from Lemma 2 is corrected to $G=LD/\sqrt
+# n+\lVert\nabla\hat F(X^*)\rVert$.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["theorem_1"](traces),
-    alt="The excess of F over its least value against rounds, both axes logarithmic, one panel for each set. Each "
-    "lambda_0 has a colour. FedFW is solid; the bound is dotted and lies far above. A grey line shows "
-    "the slope minus one half.",
+    alt="F - F* against rounds, both axes logarithmic, one panel for each set. The dotted bound lies far above the "
+    "solid curves of FedFW. A grey line has slope minus one half.",
     caption="The bound (38) (dotted) lies so far above F - F* (solid) that no run could break it.",
     size=(8.2, 3.8),
 )
@@ -175,21 +173,20 @@ shown = {"excess": "F - F* at the end", "slope": "slope", "by_most": "lowest bou
 report.runs_table(numbers, runs, shown, health)
 
 # %% [markdown]
-# *Largest possible* is the largest value that any model in the set can have. It is the sum of $\log10$ and the largest
-# difference of two classes' scores, which is 10 in the $\ell_1$ ball and $10\sqrt{130}$ in the $\ell_2$ ball. In every
-# round the bound exceeds the largest possible value: **no run could break it**. So these runs do not judge the claim.
-# [The note](note_fedfw.ipynb) proves Theorem 1 with a smaller bound, and contains a problem on which runs show exactly
-# the power $t^{-1/2}$.
+# *Largest possible* is an upper bound on $F$ in the set: the sum of $\log10$ and the largest difference of two classes'
+# scores, which is 10 in the $\ell_1$ ball and $10\sqrt{130}$ in the $\ell_2$ ball. In every round the bound (38)
+# exceeds it, so **no run could break the bound**. [The note](note_fedfw.ipynb) proves a smaller bound, and contains a
+# problem on which runs show exactly the power $t^{-1/2}$.
 #
-# *Slope* is the slope of $\log(F-F^*)$ against $\log t$ over the last 95 % of the rounds. With a small $\lambda_0$ the
-# clients' models first move apart, and a run may end before the penalty has drawn them together again. So slopes
-# flatter than $-1/2$ do not contradict the theorem, and no verdict rests on the slope.
+# *Slope* is the slope of $\log(F-F^*)$ against $\log t$ over the last 95 % of the rounds. No verdict rests on it. With
+# a small $\lambda_0$ the clients' models first move apart, and a run may end before the penalty has drawn them together
+# again. Slopes flatter than $-1/2$ therefore do not contradict the theorem.
 #
 # ## Theorem 2: problems that are not convex
 #
-# The task is to separate the digits of five and more from the others by a linear function with the loss $1/(1+e^{yz})$.
-# This loss is smooth with a known constant, and it is not convex. The step size and the penalty depend on the number of
-# rounds $T$, so every $T$ has its own run.
+# The runs for Theorem 2 do not judge it either. A linear function separates the digits from five on from the others.
+# Its loss $1/(1+e^{yz})$, for score $z$ and label $y=\pm1$, is smooth with a known constant and not convex. The step
+# size and the penalty depend on the number of rounds $T$, so every $T$ has its own run.
 
 # %% tags=["remove-input"]
 gaps = {
@@ -209,13 +206,14 @@ sweeps = {
 report.runs_table(numbers, sweeps, {"slope": "slope of the gap over T"}, health)
 
 # %% [markdown]
-# No Frank-Wolfe gap in the set can exceed the diameter times the largest slope of the loss. This product is 5 in the
-# $\ell_1$ ball and 40 in the $\ell_2$ ball, so no run could break the bound of Theorem 2 either. We compute the gap in
-# about 256 rounds of a run only, so the smallest gap may be smaller still.
+# No Frank-Wolfe gap in the set can exceed the diameter times the largest slope of the loss, which is 5 in the $\ell_1$
+# ball and 40 in the $\ell_2$ ball. The bound of Theorem 2 is larger in every run. We compute the gap in about 256
+# rounds of a run only, so the smallest gap may be smaller than the table shows.
 #
 # ## Theorem 3: minibatches
 #
-# FedFW-sto averages minibatch gradients over the rounds. We use the problem of Theorem 1.
+# FedFW-sto averages minibatch gradients over the rounds. Its runs on the problem of Theorem 1 cannot break the bound of
+# Theorem 3 either.
 
 # %% tags=["remove-input"]
 noisy = {
@@ -228,17 +226,18 @@ report.runs_table(numbers, noisy, shown, health)
 # %% [markdown]
 # ## Figures 2 and 3: participation
 #
-# Each client takes part in a round with probability $p$. The data are generated, with 60 features, ten classes and
-# three labels a client. Figure 2 is for logistic regression on the $\ell_1$ ball of radius 10, Figure 3 for a network
-# with 20 hidden units on the $\ell_2$ ball, with a constant penalty $\lambda_t=10^{-3}$ that no theorem covers.
+# With more clients in a round the loss of logistic regression falls faster; the network barely trains. Each client
+# takes part in a round with probability $p$. The generated data have 60 features, ten classes and three labels a
+# client. Figure 2 is for logistic regression on the $\ell_1$ ball of radius 10. Figure 3 is for a network with 20
+# hidden units on the $\ell_2$ ball, with a constant penalty $\lambda_t=10^{-3}$ that no theorem covers.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["figure_2"](traces),
     alt="Training loss above test accuracy against rounds, with a column for each lambda_0 and a curve with a band for "
     "each participation p.",
-    caption="If more clients take part in a round, the loss is lower. The figure repeats the paper's Figure 2, logistic "
-    "regression on the l1 ball, with mean and standard deviation over the seeds.",
+    caption="If more clients take part in a round, the loss is lower. The figure repeats the paper's Figure 2, with "
+    "mean and standard deviation over the seeds.",
     size=(8.2, 4.6),
 )
 
@@ -248,7 +247,7 @@ plot.show(
     alt="Training loss above test accuracy against rounds, with a column for FedFW, a column for FedFW+, and a curve "
     "with a band for each participation p.",
     caption="The network barely trains in these runs, so the order of the curves is not judged. The figure repeats the "
-    "paper's Figure 3, on the l2 ball with a fixed penalty, with mean and standard deviation over the seeds.",
+    "paper's Figure 3, with mean and standard deviation over the seeds.",
     size=(8.2, 4.6),
 )
 
@@ -256,7 +255,7 @@ plot.show(
 # The loss of a Frank-Wolfe iterate jumps between neighbouring rounds. We therefore average the loss over the rounds and
 # judge, for each seed, the slope of this average against $p$. For regression the slope is negative at both values of
 # $\lambda_0$. We do not judge the network: with small $p$ some seeds end at the accuracy of guessing the most frequent
-# class, and for FedFW+ the loss at the end even rises with $p$.
+# class. For FedFW+ the network's last loss even rises with $p$.
 
 # %% tags=["remove-input"]
 parts = {f"regression, lambda_0 = {lam:g}": f"mclr_L{lam:g}" for lam in page.share_penalties}
@@ -267,8 +266,8 @@ report.runs_table(numbers, trends, {"trend": "slope of the mean loss over p", "t
 # %% [markdown]
 # ### At the paper's scale
 #
-# We also trained the networks on all generated rows, as many as in the paper. There the most frequent class has a
-# larger share, so guessing it is more accurate:
+# We also trained the networks on all generated rows, as many as in the paper. The share of the most frequent class, and
+# with it the accuracy of guessing, is then larger:
 
 # %% tags=["remove-input"]
 networks = {text: run for text, run in trends.items() if text.startswith("network")}
@@ -276,24 +275,23 @@ slopes = {"trend": "slope of the mean loss over p", "trend_last": "slope of the 
 report.runs_table(store.read_numbers("fw_rates", "paper"), networks, slopes)
 
 # %% [markdown]
-# More rows do not help: unless all clients take part, some seeds still end at the accuracy of guessing. So claim C15,
-# on participation with the network, is not judged at either scale. As with fewer rows, the loss of FedFW falls with
-# $p$, and the final loss of FedFW+ rises.
+# More rows do not help: for $p<1$ some seeds still end at the accuracy of guessing. Claim C15, on participation with
+# the network, is therefore not judged at either scale.
 
 # %% [markdown]
 # ## Figure 4: the penalty
 #
-# We train logistic regression on MNIST with $p=0.5$ and the network on generated data with $p=1$, each on both balls of
-# radius 10. The claim "A larger $\lambda_0$ gives a larger gap in the first rounds" has two readings. In the first, the
-# gap is (11) of the paper, taken at the server's model on all training rows; the figure shows this gap. The authors'
-# code plots another gap, which is close to the gap of the surrogate, $\sum_i\langle g_i,x_i-s_i\rangle$ with the
-# penalty in $g_i$.
+# Whether a larger $\lambda_0$ gives a larger gap in the first rounds, as the paper says, depends on the gap. We train
+# logistic regression on MNIST with $p=0.5$ and the network on generated data with $p=1$, each on balls of radius 10 in
+# both norms. The paper's text uses the Frank-Wolfe gap (11), here at the server's model on all training rows. The
+# authors' code plots another gap, close to the *gap of the surrogate*, $\sum_i\langle g_i,x_i-s_i\rangle$, where $g_i$
+# is the gradient of client $i$ with the penalty.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["figure_4"](traces),
-    alt="A row of three panels for each model and set: training loss, Frank-Wolfe gap and test accuracy against rounds, "
-    "with a curve and a band for each lambda_0. The first rounds are shaded in the panels of the gap.",
+    alt="For each model and set, training loss, Frank-Wolfe gap and test accuracy against rounds, with a curve and a "
+    "band for each lambda_0. The first rounds are shaded in the panels of the gap.",
     caption="A larger penalty does not always mean a larger gap (11) in the first rounds. The figure repeats the "
     "paper's Figure 4, with mean and standard deviation over the seeds. The claim is judged on the shaded rounds.",
     size=(9.0, 2.3 * 2 * len(sets)),
@@ -301,7 +299,7 @@ plot.show(
 
 # %% [markdown]
 # The gap of the surrogate rises with $\lambda_0$ in all four panels, because it contains the penalty. The gap (11)
-# rises with $\lambda_0$ in some panels and falls in others. The table lists the power of $\lambda_0$ in each gap:
+# rises in some panels and falls in others. The table shows the exponent of $\lambda_0$ in a power fitted to each gap:
 
 # %% tags=["remove-input"]
 models = {"mclr": "regression", "net": "network"}
@@ -313,7 +311,7 @@ report.runs_table(
 )
 
 # %% [markdown]
-# The network in the $\ell_1$ ball does not train with any $\lambda_0$, so we do not judge its panel.
+# The network in the $\ell_1$ ball trains with no $\lambda_0$, so we do not judge its panel.
 #
 # ## Inexact oracles
 #
@@ -322,12 +320,12 @@ report.runs_table(
 # client's model and the exact answer.
 #
 # With the first kind, the answer attains only a share $m$ of the client's gap. With the second kind, the answers of all
-# clients together miss the best value by $e$, and with the third kind by $e\,\eta_t$. The step sizes are those for
-# exact oracles. By {prf:ref}`fws-theorem-oracle` an error of the first kind can increase the excess loss by a factor
-# $\frac1{m^2}$, and one of the second kind by an amount $e$. With the third kind, we test whether the excess is within
-# 5 % of the excess with exact oracles.
+# clients together miss the best value by $e$; with the third kind, by $e$ times the step size $\eta_t$. The step sizes
+# are those for exact oracles. By {prf:ref}`fws-theorem-oracle` the first kind can increase the excess loss $F-F^*$ by a
+# factor $\frac1{m^2}$, and the second by an amount $e$. For the third kind, we test whether the excess is within 5 % of
+# the excess with exact oracles.
 #
-# A fourth kind of error is common in practice: too few Lanczos steps for the leading singular pair, in a nuclear-norm
+# A fourth kind of error, in the second table, is too few Lanczos steps for the leading singular pair, in a nuclear-norm
 # ball.
 
 # %% tags=["remove-input"]

@@ -13,9 +13,9 @@
 # %% [markdown]
 # # Bring your own algorithm
 #
-# A method of this library is one file with a frozen dataclass. Its fields are the method's parameters, and it has the
-# functions `init`, `draw` and `round`. This page implements federated averaging with momentum at the server
-# {cite}`hsu2019measuring`, which the library does not have. It then shows how the library's test reports six typical
+# A method of this library is one file with a frozen dataclass. Its fields are the method's parameters, and its
+# functions are `init`, `draw` and `round`. This page implements federated averaging with momentum at the server
+# {cite}`hsu2019measuring`, which the library does not have, and shows how the library's test reports six typical
 # mistakes.
 
 # %% tags=["parameters"]
@@ -119,7 +119,7 @@ class FedAvgM:
 '''
 
 # %% [markdown]
-# Save the method as a file beside your notebook and import it. This page uses a temporary folder instead.
+# Save the method as a file beside your notebook and import it; this page uses a temporary folder.
 
 # %%
 import importlib
@@ -143,8 +143,8 @@ method = FedAvgM(lr=0.05, local_steps=2, participants=5, batch_size=8)
 # %% [markdown]
 # ## Run it
 #
-# Twenty clients have equal parts of the breast cancer data, and five of them take part in each round. A list of methods
-# that differ only in numbers is a grid. The library runs the whole grid and all seeds as one computation.
+# Twenty clients have equal parts of the breast cancer data, and five of them take part in each round. The library runs
+# a list of methods that differ only in numbers, and all seeds, as one computation.
 
 # %%
 from dataclasses import replace
@@ -186,8 +186,8 @@ plot.show(
 
 # %% [markdown]
 # The first check below runs the method in another engine, `Loop`, which must produce the same result from the same
-# random draws. `Loop` runs one client after another in plain Python, so a `print` in `local_change` shows numbers, and
-# encodes every message. The second check is that the method without momentum equals the library's federated averaging:
+# random draws. `Loop` runs one client after another in plain Python, so you can `print` in `local_change`, and encodes
+# every message. The second check is that the method without momentum equals the library's federated averaging:
 
 # %% tags=["nbval-check-output"]
 few = {"rounds": 3, "seeds": seeds, "progress": False}
@@ -241,7 +241,7 @@ def mistaken(name, old, new):
 
 # %% [markdown]
 # **The method branches on a tensor.** The library records a round once and uses the record for all seeds, so Python
-# cannot branch on the value of a tensor:
+# cannot branch on a tensor's value:
 
 # %% tags=["nbval-check-output"]
 mistaken(
@@ -251,7 +251,7 @@ mistaken(
 )
 
 # %% [markdown]
-# **The method draws random numbers inside a round,** here noise on the momentum. Then the run cannot be repeated, and a
+# **The method draws random numbers inside a round,** here noise on the momentum. The run then cannot be repeated, and a
 # GPU draws other numbers:
 
 # %% tags=["nbval-check-output"]
@@ -275,8 +275,7 @@ mistaken(
 )
 
 # %% [markdown]
-# **The server reads the clients' data.** A simulation can read the whole problem, but the server of a real federation
-# cannot:
+# **The server reads the clients' data.** A simulation can, but the server of a real federation cannot:
 
 # %% tags=["nbval-check-output"]
 mistaken(
@@ -286,8 +285,8 @@ mistaken(
 )
 
 # %% [markdown]
-# **The method uses a sum instead of a mean.** Then the effective step size grows with the number of participants, and a
-# step size tuned with five participants is wrong for fifty:
+# **The method uses a sum instead of a mean.** The effective step size then grows with the number of participants: a
+# step size tuned for five participants is too large for fifty:
 
 # %% tags=["nbval-check-output"]
 mistaken("summing", "state.w).mean(0)", "state.w).sum(0)")

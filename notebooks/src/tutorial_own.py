@@ -13,8 +13,8 @@
 # %% [markdown]
 # # Bring your own
 #
-# This page shows five situations. In each of them, at most fifteen lines lead from the data to a curve. Choose the
-# situation closest to yours and replace the example's data by your own. The next tutorials explain [a problem with a
+# Each of the five situations below takes at most fifteen lines from the data to a curve. Choose the one closest to
+# yours and replace its data by your own. The next tutorials explain [a problem with a
 # constraint](tutorial_problem.ipynb) and [a method of your own](tutorial_algorithm.ipynb) in detail.
 
 # %% tags=["parameters"]
@@ -63,9 +63,9 @@ def show(traces, metric):
 # %% [markdown]
 # ## What is minimized, and what is measured
 #
-# Objectives and measures are plain functions of `rows`, the rows of one client. `rows.output` is the output of the
-# module for these rows, `rows.target` is the target, and `rows.mean` averages one number per row. A *measure* is only
-# reported; no method minimizes it.
+# Objectives and measures are functions of `rows`, the rows of one client. `rows.output` is the output of the module for
+# these rows, `rows.target` is the target, and `rows.mean` averages one number per row. A *measure* is only reported; no
+# method minimizes it.
 
 
 # %%
@@ -89,7 +89,7 @@ def right_digit(rows):
 # %% [markdown]
 # ## A table with a client column
 #
-# The table has one row for each sample, and one column says to which client a row belongs. All columns must be numeric;
+# The table has one row for each sample, and one column names the client. All columns must be numeric;
 # `pandas.get_dummies` turns a text column into columns of numbers.
 
 # %%
@@ -151,10 +151,11 @@ print(abs(share - trace.metrics["accuracy"][0, -1]) < 0.01)
 # %% [markdown]
 # ## Clients of very unequal size
 #
-# The library pads only within groups of clients of similar size. If a minibatch is larger than a client's data, the
-# client draws its rows with replacement. With `replace(problem, whole_batches=True)`, the client uses each of its rows
-# once instead. By default, as in the papers, all clients have equal weights. `weights="rows"` weighs all *rows*
-# equally, as in the original FedAvg {cite}`mcmahan2017fedavg`. A list of numbers sets arbitrary weights.
+# To compute clients together, the library pads their data to equal length, but only within groups of clients of similar
+# size. If a minibatch is larger than a client's data, the client draws its rows with replacement; with
+# `replace(problem, whole_batches=True)` it uses each row once. By default, as in the papers, all clients have equal
+# weights. `weights="rows"` weighs all *rows* equally, as in the original FedAvg {cite}`mcmahan2017fedavg`. A list of
+# numbers sets arbitrary weights.
 
 # %%
 sizes = [800, 500, 200, 100, 80, 40, 20, 10, 5, 2, 40]
@@ -179,10 +180,10 @@ show({"equal clients": equal_clients, "equal rows": equal_rows}, "accuracy")
 # ## A fairness constraint
 #
 # The gap between two groups is the absolute difference between their mean predicted probabilities over all rows. It is
-# not the mean of the clients' gaps, because a client may have only one group, and gaps of opposite sign would cancel.
-# With `GroupGap`, every client therefore sends sums and counts of both groups. The gap measures demographic parity, or
-# equal opportunity with `given=1`. FedSGM {cite}`fedsgm2025` keeps it below a tolerance. Any other constraint is a
-# function like the objective; from a list of such functions, FedSGM takes the largest value.
+# not the mean of the clients' gaps: a client may have only one group, and gaps of opposite sign would cancel. With
+# `GroupGap`, every client therefore sends sums and counts of both groups. The gap measures demographic parity, or equal
+# opportunity with `given=1`. FedSGM {cite}`fedsgm2025` keeps it below a tolerance. Any other constraint is a function
+# like the objective; from a list of such functions, FedSGM takes the largest value.
 
 # %%
 r, n = np.random.default_rng(0), 2000
@@ -209,9 +210,9 @@ show(traces, "g")
 # %% [markdown]
 # ## Several objectives
 #
-# If `objective` is a list, FedCMOO {cite}`askin2025fedcmoo` moves in a direction in which all objectives decrease.
-# FedCMOO favors objectives with short gradients. If losses have very different scales, as here, `problem.scaled()`
-# divides each loss by its value at the start. With `weights=(3, 1)`, FedCMOO uses these fixed weights.
+# If `objective` is a list, FedCMOO {cite}`askin2025fedcmoo` moves in a direction in which all objectives decrease. It
+# favors objectives with short gradients. If losses have very different scales, as here, `problem.scaled()` divides each
+# loss by its value at the start. `weights=(3, 1)` sets fixed weights instead.
 
 # %%
 goals = torch.stack([labels % 2, labels // 5], 1).float()
@@ -239,8 +240,8 @@ show({"FedCMOO": trace}, "f_2")
 # ## Go on, stop early, keep the best
 #
 # To continue a finished run, pass `start=trace`; the result equals that of one longer run. With `checkpoint="run.pt"`,
-# a later process can continue the run, also with more rounds. A `callback` sees every evaluation and can stop the run
-# or keep a copy of the best model. `schedules` multiplies a field of the method by a function of the round.
+# a later process can continue the run. A `callback` sees every evaluation and can stop the run or keep a copy of the
+# best model. `schedules` multiplies a field of the method by a function of the round.
 
 # %%
 best = {}

@@ -13,9 +13,9 @@
 # %% [markdown]
 # # Bring your own problem
 #
-# You have a table whose rows belong to different owners, a network, and a loss that must stay below a level. This page
-# turns them into a constrained federated problem in about thirty lines, runs two methods, and shows the error messages
-# for typical mistakes.
+# This page turns a table whose rows belong to different owners, a network, and a loss that must stay below a level into
+# a constrained federated problem, in about thirty lines. It runs two methods, and shows the error messages for typical
+# mistakes.
 #
 # In the example, eight hospitals hold the Breast Cancer Wisconsin data {cite}`wolberg1995breast`. The network should
 # have a small loss on benign tumours, *while* its loss on malignant tumours stays below a level.
@@ -31,7 +31,7 @@ level = 0.1  # what the constraint must stay below
 #
 # The table has one row for each sample. It contains only numbers, and the features are standardized. One column says to
 # which hospital a row belongs. Here the hospital depends on the tumour's radius plus noise, so hospitals differ in size
-# and in their patients. To use a table of your own, replace this cell.
+# and in their patients. To use your own table, replace this cell.
 
 # %%
 import numpy as np
@@ -64,8 +64,8 @@ print(hospitals.agg(["size", "sum"]).astype(int))
 #   only. Do not use `values.mean()`: clients of different size are padded to equal length, and only `rows.mean` leaves
 #   the padding out.
 #
-# Each function returns *one* number. The methods need gradients, so the constraint is a loss. The error rate is a
-# *measure*, which is only reported.
+# Each function returns *one* number. The methods need gradients, so the constraint is a loss. The error rate, which has
+# no useful gradient, is a *measure*: it is only reported.
 
 # %%
 from torch.nn.functional import binary_cross_entropy_with_logits as cross_entropy
@@ -105,9 +105,8 @@ problem = problems.from_frame(
 )
 
 # %% [markdown]
-# `problems.from_frame` has already tested the network on the rows of the first hospital, and each function and its
-# gradient on the rows of every hospital. For data that are not a table, such as pictures, use `problems.from_clients`,
-# as in the tutorial [Bring your own](tutorial_own.ipynb).
+# `problems.from_frame` has already tested the network, each function and its gradient on the hospitals' rows. For data
+# that are not a table, such as pictures, use `problems.from_clients`, as in [Bring your own](tutorial_own.ipynb).
 
 # %% tags=["nbval-check-output"]
 print(f"{problem.num_clients} clients with {problem.sizes} rows")
@@ -116,9 +115,10 @@ print(f"{problem.dim} parameters, {problem.num_constraints} constraint")
 # %% [markdown]
 # ## Two methods
 #
-# FedSGM {cite}`fedsgm2025` steps on the constraint in rounds in which the constraint is violated. Federated averaging
-# (FedAvg) {cite}`mcmahan2017fedavg` ignores the constraint, so the comparison shows what the constraint costs. Four of
-# the eight hospitals take part in a round and make five local steps. All seeds run as one computation.
+# The more the constraint is violated, the more FedSGM {cite}`fedsgm2025` steps on it instead of on the objective.
+# Federated averaging (FedAvg) {cite}`mcmahan2017fedavg` ignores the constraint, so the comparison shows what the
+# constraint costs. Four of the eight hospitals take part in a round and make five local steps. All seeds run as one
+# computation.
 
 # %%
 level = float(level)  # a text where it came from YAML, as 1e-1
@@ -153,12 +153,13 @@ def draw(fig):
 
 plot.show(
     draw,
-    alt="Three panels over the rounds. The objective of FedAvg falls to "
-    "zero at once. The objective of FedSGM rises first and then falls slowly. "
-    "FedSGM's constraint falls below its level and stays there, while FedAvg's "
-    "constraint rises. FedSGM misses few tumours, FedAvg misses all of them.",
-    caption="The objective f, the constraint g and the share of malignant "
-    "tumours that are missed. Bands are one standard deviation over seeds.",
+    alt="Three panels over the rounds. FedAvg's objective falls to zero at "
+    "once, FedSGM's rises first and then falls slowly. FedSGM's constraint "
+    "stays below its level, FedAvg's rises. FedSGM misses few tumours, "
+    "FedAvg all.",
+    caption="FedSGM meets the constraint g, FedAvg does not. The third panel "
+    "shows the share of malignant tumours that are missed. Bands are one "
+    "standard deviation over seeds.",
     size=(8.6, 3.0),
 )
 
@@ -188,8 +189,8 @@ print(found.shape, found.dtype)
 # %% [markdown]
 # ## Save and compare
 #
-# A saved run is one file. `compare` takes two such files, or the names of runs stored with this book, and shows how
-# their configurations and results differ. On the [command line](../book/rerun.md), use `python -m papers compare`.
+# A saved run is one file. `compare` takes two such files, or names of runs stored with this book, and shows how their
+# configurations and results differ; so does `python -m papers compare` on the [command line](../book/rerun.md).
 
 # %%
 import tempfile
@@ -209,8 +210,8 @@ comparison.finals
 # %% [markdown]
 # ## When a line is wrong
 #
-# The library checks its arguments before the first round. The cells below repeat the call of `problems.from_frame` with
-# one wrong argument at a time.
+# The library checks its arguments before the first round. Each cell below repeats the call of `problems.from_frame`
+# with one wrong argument.
 
 # %%
 from functools import partial
@@ -320,9 +321,8 @@ except fl.Diverged as error:
 # %% [markdown]
 # ## What to change next
 #
-# * To try another level, change the [parameters](../book/rerun.md) of this notebook.
-# * To try another method, take one from the [API page](../book/api.md) that accepts one objective and one constraint,
-#   such as `fl.PenaltyFedAvg`.
+# * To try another level, change this notebook's [parameters](../book/rerun.md).
+# * For another method, see the [API page](../book/api.md), for example `fl.PenaltyFedAvg`.
 # * To send less, set `uplink=fl.TopK(0.1)` in `fl.FedSGM`. `trace.info["bits_up"]` counts the bits sent to the server.
 # * For several objectives, pass `objective=[benign, malignant]` without a constraint, and use `fl.FedCMOO`.
 # * To compute measures on data that no client trains on, pass `heldout=other_frame`.

@@ -14,10 +14,10 @@
 # # Clients that remember: SCAFFOLD
 #
 # In federated averaging, every client makes several local steps before it answers. If clients hold different data, each
-# client moves towards its own solution, and the mean of the local models is not the common solution: the clients
-# *drift*. SCAFFOLD {cite}`karimireddy2020scaffold` corrects every local step: it subtracts the client's stored estimate
-# of its own gradient and adds the server's estimate of the mean gradient. This page implements and tests SCAFFOLD on a
-# problem whose solution is known.
+# moves towards its own solution, and the mean of their models is not the common solution: the clients *drift*. SCAFFOLD
+# {cite}`karimireddy2020scaffold` corrects every local step: it subtracts the client's stored estimate of its own
+# gradient and adds the server's estimate of the mean gradient. This page implements SCAFFOLD and tests it on a problem
+# with a known solution.
 
 # %% tags=["parameters"]
 profile = "full"  # "quick": fewer rounds and seeds
@@ -208,8 +208,8 @@ least = float(problem.mean_losses(solution.detach()))
 # %% [markdown]
 # ## Drift, and its end
 #
-# Federated averaging and SCAFFOLD use the same step size, number of local steps and draws of clients. A second pair of
-# runs has all clients in every round.
+# Federated averaging stops away from the minimum, and SCAFFOLD reaches it. Both use the same step size, number of local
+# steps and draws of clients. A second pair of runs has all clients in every round.
 
 # %%
 from papers.kit import plot
@@ -249,13 +249,11 @@ def draw(fig):
 plot.show(
     draw,
     alt="The distance of the objective from its minimum over the rounds, "
-    "on a logarithmic axis. Both lines of averaging become level, and the "
-    "line with four clients in a round stays higher. Both lines of "
-    "SCAFFOLD fall straight down to rounding.",
-    caption="The distance of the objective from its minimum, mean over "
-    "seeds. Averaging stops where its clients' drifts balance. SCAFFOLD "
-    "continues down to the rounding of float64. Values below 1e-14 are "
-    "not drawn.",
+    "on a logarithmic axis. Both lines of averaging become level, the one "
+    "with four clients higher. Both lines of SCAFFOLD fall to rounding.",
+    caption="The mean over seeds of f above its minimum. Averaging stops "
+    "where its clients' drifts balance. SCAFFOLD falls to the rounding of "
+    "float64. Values below 1e-14 are not drawn.",
     size=(6.4, 3.4),
 )
 
@@ -290,8 +288,8 @@ _ = check("both engines agree to 1e-12", float(away) < 1e-12)
 
 # %% [markdown]
 # These checks cannot know whether the method *is* SCAFFOLD. The second test therefore compares it with an independent
-# implementation of the six lines of pseudocode in plain numpy. If all clients take part, nothing is random, and both
-# implementations must compute the same model.
+# implementation of the six lines of pseudocode in numpy. If all clients take part, nothing is random, and both must
+# compute the same model.
 
 # %% tags=["nbval-check-output"]
 columns = ["age", "sex", "bmi", "bp", "s5"]
