@@ -242,8 +242,8 @@
 # $-2\eta\langle\hat e_t,v_t\rangle$ and $2\eta\langle\hat e_t,\tilde e_t-\tilde e_{t+1}\rangle$. F bounds each of the
 # two, the first by the false claim. But their sum is $-2\eta\langle\hat e_t,\bar\Delta_t\rangle$.
 #
-# The rest of F's proof is unchanged: summation by parts for the second term of {eq}`eq-comp-cancel`, and martingale
-# inequalities for the sample. Hence F's Theorems 1 and 7 for sampled clients hold ({prf:ref}`part-theorem-1`) with
+# The rest of F's proof is unchanged. Hence F's Theorems 1 and 7 for sampled clients hold ({prf:ref}`part-theorem-1`)
+# with
 #
 # $$
 # \Gamma=2E^2+\frac{4E\sqrt{10(1-q_0)}}{q_0q}+\frac{20E}{q^2}+\frac Nn\cdot\frac{4E\sqrt{10(1-q)}}{q^2} .
@@ -254,9 +254,8 @@
 # $\Gamma$ is $4.89\cdot10^5$ as printed, $8.57\cdot10^5$ with only the false step repaired, and $2.8\cdot10^4$ by
 # {eq}`eq-comp-gamma-partial`.
 #
-# Two other conditions remain: the switch must be independent of the sample that makes the update (F-A4), and the $w_t$
-# must stay in $\mathcal X$. With a compressed downlink they do so for certain only if $\mathcal X$ is a box and
-# $\mathcal C_0$ copies coordinates.
+# Two other conditions of {prf:ref}`part-theorem-1` remain: the switch must be independent of the sample that makes the
+# update (F-A4), and the $w_t$ must stay in $\mathcal X$.
 
 # %% [markdown]
 # ```{admonition} Differences from the printed paper
@@ -270,8 +269,8 @@
 # * **Rate of the uplink alone.** F's text says $O(\sqrt E/(q\sqrt T))$, but F's $\Gamma$ yields $O(\sqrt{(E+1/q)/T})$.
 #   The factor $1/q$ arises only for sampled clients, from the term $20E/q^2$.
 # * **The printed $\Gamma$ for sampled clients does not reduce to simpler cases.** At $q=q_0=1$ it is $2E^2+20E$, not
-#   the $2E^2$ of Theorem 4; at $n=N$ it is not the $\Gamma$ of Theorem 6. Nor does {eq}`eq-comp-gamma-partial` reduce:
-#   its term $\frac{20E}{q^2}$, from $\eta^2\lVert v_t\rVert^2$, remains.
+#   the $2E^2$ of Theorem 4; at $n=N$ it is not the $\Gamma$ of Theorem 6. Nor does {eq}`eq-comp-gamma-partial` reduce,
+#   because of its term $\frac{20E}{q^2}$.
 # * **F Theorem 1 (ii)**, for all clients, claims $g(\bar w)-g(w^*)\le\epsilon$. The proof shows only
 #   $g(\bar w)\le\epsilon$, which is weaker if $g(w^*)<0$. A check below refutes the claim.
 # ```
@@ -406,8 +405,8 @@ def draw_residuals(fig):
 
 plot.show(
     draw_residuals,
-    alt="Residuals against rounds, on a logarithmic axis. Four measured curves rise for some rounds and settle, "
-    "each well below a dotted horizontal line of its colour.",
+    alt="Four residuals against rounds, on a logarithmic axis, rise for some rounds and settle well below a dotted "
+    "line of the same colour.",
     caption="The largest residual of a client, over EG, for Top-K with four values of q, and its bound (dotted).",
 )
 

@@ -91,7 +91,7 @@
 # $$ (eq-hard-gammas)
 # ```
 #
-# The papers' proofs arrive at $\Gamma_0$ and round it up to $2E^2$. The constant $\Gamma_{\rm direct}$ is ours.
+# The papers' proofs round $\Gamma_0$ up to $2E^2$. The constant $\Gamma_{\rm direct}$ is ours.
 
 # %% [markdown]
 # ## Two lemmas on local steps
@@ -139,7 +139,7 @@
 #
 # ```{prf:proof}
 # The vector $w_t-w_{j,\tau}=\eta\sum_{s<\tau}\nu_{j,s}$ is $\eta$ times a sum of $\tau$ vectors of norm at most $G$, so
-# its norm is at most $\eta\tau G$. Square this bound, sum it over $\tau$, and use
+# its norm is at most $\eta\tau G$. Square, sum over $\tau$, and use
 # $\sum_{\tau<E}\tau^2=\frac{(E-1)E(2E-1)}6\le\frac{E^3}3$.
 # ```
 
@@ -161,9 +161,9 @@
 #
 # 1. *Expand* {eq}`eq-hard-update`:
 #    $\lVert w_{t+1}-w^*\rVert^2=\lVert w_t-w^*\rVert^2-2\eta\langle w_t-w^*,\frac1N\sum\nu_{j,\tau}\rangle+\eta^2\lVert\frac1N\sum\nu_{j,\tau}\rVert^2$.
-# 2. *Bound the square term.* The vector $\frac1N\sum\nu_{j,\tau}$ is a mean over the clients of sums of $E$ vectors of
-#    norm at most $G$. The square term is therefore at most $\eta^2E^2G^2$.
-# 3. *Bound the cross term* by {prf:ref}`hard-lemma-1`. This bound contains values at local iterates, $h_j(w_{j,\tau})$.
+# 2. *Bound the square term.* The vector $\frac1N\sum\nu_{j,\tau}$ is a mean of sums of $E$ vectors of norm at most $G$.
+#    So the square term is at most $\eta^2E^2G^2$.
+# 3. *Bound the cross term* by {prf:ref}`hard-lemma-1`. It contains values at local iterates, $h_j(w_{j,\tau})$.
 # 4. *Return to $w_t$.* Let $s$ be a subgradient of $h_j$ at $w_t$. Convexity and Young's inequality yield
 #    $2\eta(h_j(w_t)-h_j(w_{j,\tau}))\le2\eta\langle s,w_t-w_{j,\tau}\rangle\le\frac\eta\alpha\lVert w_t-w_{j,\tau}\rVert^2+\eta\alpha G^2$.
 #    Hence $2\eta(h_j(w^*)-h_j(w_{j,\tau}))\le-2\eta(h_j(w_t)-h_j(w^*))+\frac\eta\alpha\lVert w_t-w_{j,\tau}\rVert^2+\eta\alpha G^2$.
@@ -268,8 +268,8 @@
 #
 # The instances are $f_j(w)=\lVert w-a_j\rVert$ and $g_j(w)=\lVert w-b_j\rVert-c$ (`papers.fedsgm.problems.norms`).
 # These functions are convex and not smooth, with $G=1$. We compute the solutions by sequential quadratic programming
-# and start every run at distance $D=1$ from the solution. The seeds cycle through twelve kinds of instances, from
-# clients that disagree to clients that agree.
+# and start every run at distance $D=1$ from the solution. There are twelve kinds of instances, from clients that
+# disagree to clients that agree.
 
 # %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer and shorter runs
@@ -380,8 +380,7 @@ _ = check(
 )
 
 # %% [markdown]
-# **Rates.** Two rates that the papers quote are special cases of $B(\Gamma)$: the classical $DG/\sqrt T$ (with
-# $\Gamma_{\rm direct}$ and $E=1$) and $2DG\sqrt{E/T}$ (with $\Gamma=2E^2$).
+# **Rates.** Two rates that the papers quote are special cases of $B(\Gamma)$.
 
 # %% tags=["remove-input", "nbval-check-output"]
 check(
@@ -467,8 +466,8 @@ def draw(fig):
 
 plot.show(
     draw,
-    alt="Logarithmic plot of mean regret against rounds: many thin measured curves, below three bounds that "
-    "fall as one over t and flatten; the bound with Gamma direct is the lowest and closest.",
+    alt="Logarithmic plot of mean regret against rounds: many thin curves below three bounds, which fall as one over t "
+    "and flatten; the bound with Gamma direct is the lowest.",
     caption="Mean regret of the first t rounds on every instance (thin), and its bound with 2E^2, Gamma_0 and "
     "Gamma_direct (thick, from top to bottom), E = 5.",
 )

@@ -187,7 +187,7 @@
 #    Apply Jensen's inequality to $f$ and, with $g(w_t)\le b+2r$ for $t\in\mathcal A$, to $g$.
 # ```
 #
-# With a threshold $\epsilon\ge\epsilon_1$, step 3 yields only $g(\bar w)\le\epsilon+r$. The printed claim
+# With a threshold $\epsilon\ge\epsilon_1$, step 3 yields only $g(\bar w)\le\epsilon+r$. The printed
 # $g(\bar w)\le\epsilon$ can fail:
 #
 # ```{prf:lemma} The threshold is not the promise
@@ -383,11 +383,11 @@
 #
 # At $q=q_0=1$ the $\Gamma$ of {eq}`eq-part-gamma` is $\frac{3E}2-1$, and the theorem becomes Theorem 4.
 #
-# *Can $w_t$ leave $\mathcal X$?* Only $x_t$ is projected. If $\mathcal C_0$ is Top-K or unscaled Rand-K, every
-# coordinate of $w_{t+1}$ is a coordinate of $x_{t+1}$ or of $w_t$. So $w_t$ stays in a box, but it can leave a ball. As
-# $\lVert w_t-x_t\rVert=\lVert\hat e_t\rVert$, the proof remains valid with
+# *Can $w_t$ leave $\mathcal X$?* Lemma 4 needs $w_t\in\mathcal X$, but only $x_t$ is projected. If $\mathcal C_0$ is
+# Top-K or unscaled Rand-K, every coordinate of $w_{t+1}$ is a coordinate of $x_{t+1}$ or of $w_t$. So $w_t$ stays in a
+# box, but it can leave a ball. As $\lVert w_t-x_t\rVert=\lVert\hat e_t\rVert$, the proof remains valid with
 # $D+\frac{\varrho_0}{1-\varrho_0}\mu\,\eta EG$ for $D$ in Lemma 4, provided that the losses are Lipschitz outside
-# $\mathcal X$. The increase of $D$ is of the order of $\eta$, so it vanishes as $T$ grows.
+# $\mathcal X$. This increase of $D$ vanishes as $T$ grows.
 
 # %% [markdown]
 # ```{admonition} Differences from the printed paper
@@ -396,15 +396,13 @@
 # * **One sample for query and step.** Algorithm 1 contradicts F-A4 and misses the promised accuracy
 #   ({prf:ref}`part-one-sample`). {prf:ref}`part-theorem-one-sample` states what holds.
 # * **The bound on $g(\bar w)$ has four versions.** To $\epsilon$, F's list of contributions adds $2r$, Theorem 1 adds
-#   $\sqrt{\frac{3\sigma^2}n\log\frac T\delta}$, the proofs add $r$, and Theorems 4 and 7 add nothing. The threshold is
-#   $b+r$ in the proofs and $b+2r$ in the statements. The threshold $b+r$ ensures $g(\bar w)\le b+2r$; the printed
-#   threshold $b+2r$ ensures only $g(\bar w)\le b+3r$. Theorem 1 adds at least $r$ exactly if $\frac T\delta\ge36$, so
-#   in practice always.
+#   $\sqrt{\frac{3\sigma^2}n\log\frac T\delta}$, the proofs add $r$, and Theorems 4 and 7 add nothing. The threshold
+#   $b+r$ of the proofs ensures $g(\bar w)\le b+2r$; the threshold $b+2r$ of the statements ensures only
+#   $g(\bar w)\le b+3r$. Theorem 1 adds at least $r$ if $\frac T\delta\ge36$.
 # * **Sampling.** Theorem 7 samples with replacement, Theorems 1 and 4 without. A client drawn twice sends its message
-#   twice but changes its residual once, so {eq}`eq-comp-partial` fails.
-# * **$w_t\in\mathcal X$.** Lemma 4 needs this, but only a box with coordinate-wise compressors ensures it. * **F
-#   Theorem 7** prints $\sqrt{1-q}$ for $\sqrt{1-q_0}$ in the third term of $\Gamma$. Its proof uses
-#   $\lVert v_t\rVert\le2EG$, which {prf:ref}`comp-lemma-counterexample` refutes.
+#   twice but changes its residual once, so {eq}`eq-comp-partial` fails. * **F Theorem 7** prints $\sqrt{1-q}$ for
+#   $\sqrt{1-q_0}$ in the third term of $\Gamma$. Its proof uses $\lVert v_t\rVert\le2EG$, which
+#   {prf:ref}`comp-lemma-counterexample` refutes.
 # * **F Lemma 9** prints $E^2G^2$ for $EG$. For $EG<1$ residuals can exceed the printed bound.
 # * **F Theorem 1 (ii)**, for all clients, prints $g(\bar w)-g(w^*)\le\epsilon$. Its proof yields only
 #   $g(\bar w)\le\epsilon$.
@@ -510,8 +508,8 @@ def draw_quantiles(fig):
 
 plot.show(
     draw_quantiles,
-    alt="Against delta on a logarithmic axis: three falling curves, the bounds with proxy 16, 4 and 1 from top to bottom, and dots of "
-    "measured quantiles, which lie below proxy 4 everywhere and, for delta below 0.15, above proxy 1.",
+    alt="Three falling curves against delta on a logarithmic axis. The dots lie below the middle curve everywhere and, "
+    "for delta below 0.15, above the lowest.",
     caption="Dots: quantiles of the sum in Lemma 4 at level 1 - delta, with all rounds in A. Lines: the bounds with F's "
     "proxy 16, Hoeffding's 4, and 1.",
 )
@@ -602,8 +600,8 @@ def draw_paths(fig):
 
 plot.show(
     draw_paths,
-    alt="Objective gap against rounds: with one sample it stays near 0.2, above a dotted line, the promise; with a second sample it falls "
-    "quickly below the line and settles slightly below zero.",
+    alt="Objective gap against rounds: with one sample it stays near 0.2, above the dotted promise; with a second "
+    "sample it falls quickly below the promise and settles slightly below zero.",
     caption="Mean objective gap on the two-client problem if the clients that report the constraint also make the step "
     "(one sample), and if a second sample makes it.",
 )
@@ -715,8 +713,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **Lemma 9.** FedSGM runs for 60 rounds with 20 clients, $d=20$, $E=5$ and Top-K on the uplink. In brackets, the output
-# has the largest $\lVert\tilde e_t\rVert$, our bound and F's bound.
+# **Lemma 9.** FedSGM runs for 60 rounds with 20 clients, $d=20$, $E=5$ and Top-K on the uplink. In brackets are the
+# largest $\lVert\tilde e_t\rVert$, our bound and F's.
 
 
 # %% tags=["remove-input"]
@@ -816,8 +814,8 @@ _ = check("g(w_bar) - g(w*) <= eps fails: it is 1, eps is 0.2", result["g_gap"] 
 
 # %% [markdown]
 # **The constants.** In F's classification setting ($E=5$, $q=q_0=0.1$, $N/n=2$) we compare the versions of $\Gamma$.
-# The [note on compression](note_compression.ipynb) explains the false step that one of them repairs. We also check
-# $\Gamma$ without compression, and from which $\frac T\delta$ on Theorem 1's bound on $g$ is valid.
+# One of them repairs only the step that {prf:ref}`comp-lemma-counterexample` refutes. We also check $\Gamma$ without
+# compression, and from which $\frac T\delta$ on Theorem 1's bound on $g$ is valid.
 
 # %% tags=["remove-input", "nbval-check-output"]
 at = (5, 0.1, 0.1, 2.0)

@@ -135,9 +135,8 @@
 #
 # 1. Take $\epsilon=2B$, as the proofs do.
 # 2. For Theorem 5, keep the printed $\epsilon=B(2E^2)$ and $\eta=\eta(2E^2)$, but bound the regret with the smaller
-#    number $\Gamma_0$ of {eq}`eq-hard-gammas`. The two terms on the right of {eq}`eq-soft-regret` are then
-#    $\frac\epsilon2$ and $\frac\epsilon2\cdot\frac{\Gamma_0}{2E^2}$. With their sum $B'$ in place of $B$,
-#    {eq}`eq-soft-beta` becomes
+#    number $\Gamma_0$ of {eq}`eq-hard-gammas`. This bound is $B'$ below, and {eq}`eq-soft-beta` with $B'$ in place of
+#    $B$ becomes
 #
 #    $$
 #    B'=\frac\epsilon2\Big(1+\frac{\Gamma_0}{2E^2}\Big)<\epsilon,\qquad \beta\ge\frac1{\epsilon-B'} .
@@ -241,7 +240,7 @@
 # The proof of {prf:ref}`part-lemma-9` with $n=N$ yields {eq}`eq-soft-triangle`; it uses only the triangle inequality,
 # which also holds for $(\mathbb E\lVert\cdot\rVert^2)^{1/2}$. By the Cauchy-Schwarz inequality, the two terms with
 # $e_t$ and $\hat e_t$ in {eq}`eq-comp-round` are at most $2\eta^2\lVert e_t\rVert EG$ and
-# $2\eta\lVert\hat e_t\rVert EG$. Divide them by $2\eta^2EG^2$ and insert {eq}`eq-soft-triangle`. By
+# $2\eta\lVert\hat e_t\rVert EG$. Divide by $2\eta^2EG^2$ and insert {eq}`eq-soft-triangle`. By
 # {prf:ref}`hard-lemma-direct`, $\Gamma_{\rm direct}$ may replace $\Gamma_0$.
 # ```
 #
@@ -273,9 +272,8 @@
 # %% [markdown]
 # ## Sampled clients
 #
-# The papers' experiments use soft switching with $n<N$ clients per round. Neither paper has a theorem for this case, so
-# we prove one. Let $\hat\sigma_t$ be the weight {eq}`eq-soft-weight` computed from an estimate $\hat G(w_t)$ of
-# $g(w_t)$.
+# The papers' experiments use soft switching with $n<N$ clients per round. Neither paper has a theorem for this case; we
+# prove one. Let $\hat\sigma_t$ be the weight {eq}`eq-soft-weight` computed from an estimate $\hat G(w_t)$ of $g(w_t)$.
 #
 # ```{prf:theorem} Soft switching with an independent estimate (ours)
 # :label: soft-theorem-partial
@@ -443,8 +441,8 @@ miss = max(abs(max(0, v) - soft_excess(1.0, x, b)) for (b, x), v in peaks.items(
 _ = check(f"the excess is the maximum over a in all {len(peaks)} cases, to 1e-6", miss < 1e-6)
 
 # %% [markdown]
-# **F Theorem 5 and W appendix A.3 on random instances.** We run each instance with the printed threshold
-# $\epsilon=B(2E^2)$ and with the proofs' $\epsilon=2B(2E^2)$, both with $\beta=2/\epsilon$.
+# **F Theorem 5 and W appendix A.3 on random instances.** We run each instance with the printed $\epsilon=B(2E^2)$ and
+# with the proofs' $\epsilon=2B(2E^2)$, both with $\beta=2/\epsilon$.
 
 
 # %% tags=["remove-input"]
@@ -606,12 +604,10 @@ def draw(fig):
 
 plot.show(
     draw,
-    alt="Largest objective gap over the threshold against beta times epsilon, on logarithmic axes. The dashed bound "
-    "falls from 16 to 1 at two thirds and stays there; the curves that the search found lie below it, cross 1 near "
-    "one half and settle at about one half.",
+    alt="Against beta times epsilon, the dashed bound falls from 16 to 1 at two thirds. The curves that the search "
+    "found lie below it, cross 1 near one half and settle at about one half.",
     caption="The largest objective gap that the search found, divided by the printed threshold, against beta times "
-    "epsilon. The dashed line is the bound for E = 1; the printed promise is proved in the shaded region. "
-    "The papers' beta times epsilon is 2.",
+    "epsilon (2 in the papers). Dashed: the bound for E = 1. Shaded: where Theorem 5 is proved.",
 )
 
 # %% [markdown]
