@@ -222,6 +222,8 @@
 # ```{prf:lemma} Two products become one (ours)
 # :label: comp-lemma-cancel
 #
+# In every round,
+#
 # $$
 # \begin{aligned}
 # -2\eta\langle x_t-w^*,v_t\rangle={}&-2\eta\langle w_t-w^*,\bar\Delta_t\rangle-2\eta\langle x_t-w^*,\tilde e_t-\tilde e_{t+1}\rangle\\

@@ -266,10 +266,9 @@
 # %% [markdown]
 # ## Checks
 #
-# The instances are $f_j(w)=\lVert w-a_j\rVert$ and $g_j(w)=\lVert w-b_j\rVert-c$ (`papers.fedsgm.problems.norms`).
-# These functions are convex and not smooth, with $G=1$. We compute the solutions by sequential quadratic programming
-# and start every run at distance $D=1$ from the solution. There are twelve kinds of instances, from clients that
-# disagree to clients that agree.
+# The instances are $f_j(w)=\lVert w-a_j\rVert$ and $g_j(w)=\lVert w-b_j\rVert-c$ (`papers.fedsgm.problems.norms`). They
+# are convex, with $G=1$. We compute the solutions by sequential quadratic programming and start every run at distance
+# $D=1$ from the solution. There are twelve kinds of instances, from clients that disagree to clients that agree.
 
 # %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer and shorter runs

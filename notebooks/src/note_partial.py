@@ -160,7 +160,7 @@
 #
 # 1. *One round.* The projection is nonexpansive and $w^*\in\mathcal X$, so
 #
-#       $$
+#    $$
 #    \lVert w_{t+1}-w^*\rVert^2\le\lVert w_t-w^*\rVert^2-2\eta\langle w_t-w^*,\bar\Delta_t\rangle+\eta^2\lVert\bar\Delta_t\rVert^2 .
 #    $$
 #
@@ -309,9 +309,6 @@
 #    $\eta\lVert v_t\rVert$ for $EG$.
 # ```
 #
-# F's proof uses the bounds $\lVert v_t\rVert\le\frac{\sqrt{40}}qEG$ and
-# $\lVert\hat e_t\rVert\le\frac{2\varrho_0}{q_0}\cdot\frac{\sqrt{40}}q\eta EG$. Ours are smaller, since
-# $\frac{1+\varrho}{1-\varrho}=\frac{(1+\varrho)^2}q\le\frac4q$.
 
 # %% [markdown]
 # ## Theorems 1 and 7
@@ -377,6 +374,7 @@
 # 7. *Conclusion.* Sum over the rounds, with $x_0=w_0$. This yields {eq}`eq-part-regret` with the $b$ of this theorem.
 #    Conclude by steps 3 and 4 of the proof of {prf:ref}`part-theorem-4`.
 #
+# F bounds $\lVert v_t\rVert$ by $\frac{\sqrt{40}}qEG$, which is larger, since $\mu=\frac{(1+\varrho)^2}q\le\frac4q$.
 # F's constants in steps 4 to 6, $\frac{2\varrho_0}{q_0}\cdot\frac{\sqrt{40}}q$,
 # $\frac{\sqrt{40}}q\cdot\frac{2\varrho}q$ and $\frac{40}{q^2}$, yield the terms of {eq}`eq-comp-gamma-partial`.
 # ```
@@ -400,10 +398,10 @@
 #   $b+r$ of the proofs ensures $g(\bar w)\le b+2r$; the threshold $b+2r$ of the statements ensures only
 #   $g(\bar w)\le b+3r$. Theorem 1 adds at least $r$ if $\frac T\delta\ge36$.
 # * **Sampling.** Theorem 7 samples with replacement, Theorems 1 and 4 without. A client drawn twice sends its message
-#   twice but changes its residual once, so {eq}`eq-comp-partial` fails. * **F Theorem 7** prints $\sqrt{1-q}$ for
-#   $\sqrt{1-q_0}$ in the third term of $\Gamma$. Its proof uses $\lVert v_t\rVert\le2EG$, which
-#   {prf:ref}`comp-lemma-counterexample` refutes.
-# * **F Lemma 9** prints $E^2G^2$ for $EG$. For $EG<1$ residuals can exceed the printed bound.
+#   twice but changes its residual once, so {eq}`eq-comp-partial` fails.
+# * **F Theorem 7** prints $\sqrt{1-q}$ for $\sqrt{1-q_0}$ in the third term of $\Gamma$. Its proof uses
+#   $\lVert v_t\rVert\le2EG$, which {prf:ref}`comp-lemma-counterexample` refutes.
+# * **F Lemma 9** prints $E^2G^2$ in place of $EG$. For $EG<1$ residuals can exceed the printed bound.
 # * **F Theorem 1 (ii)**, for all clients, prints $g(\bar w)-g(w^*)\le\epsilon$. Its proof yields only
 #   $g(\bar w)\le\epsilon$.
 # ```

@@ -217,8 +217,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **Remark 1.** At the computed solutions of random instances, the mean gradients lie on a line, but the clients'
-# gradients do not.
+# **Remark 1.** At the computed solutions of random instances, the mean gradients lie on a line, but the two gradients
+# of a client do not.
 
 # %% tags=["remove-input"]
 problems = [random_norms(number) for number in range(seed, seed + 10)]

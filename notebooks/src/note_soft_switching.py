@@ -182,8 +182,8 @@
 #    $\sum_t\sigma_t(g(w_t)-g(w^*))\ge(T-S)\epsilon-\frac1\beta\sum_t\sigma_t(1-\sigma_t)$.
 # 2. The function $x\mapsto x(1-x)$ is concave, so $\sum_t\sigma_t(1-\sigma_t)\le T\,a(1-a)$ by Jensen's inequality.
 # 3. Steps 4 and 7 of the proof of {prf:ref}`soft-theorem` show that $a>0$ and $g(\bar w)\le\epsilon$.
-# 4. Steps 1 and 2 bound the sum in step 1 from below. Subtract this bound from $T$ times {eq}`eq-soft-regret`, divide
-#    by $S=aT$ and apply Jensen's inequality to $f$:
+# 4. Steps 1 and 2 yield a lower bound on $\sum_t\sigma_t(g(w_t)-g(w^*))$. Subtract this bound from $T$ times
+#    {eq}`eq-soft-regret`, divide by $S=aT$ and apply Jensen's inequality to $f$:
 #
 #    $$
 #    f(\bar w)-f(w^*)\le\epsilon-\frac{\epsilon-B'}a+\frac{1-a}\beta .
@@ -335,9 +335,9 @@
 #   Theorem 5 is true nevertheless ({prf:ref}`soft-corollary-plain`). Theorems 2 and 8 are true up to the factor in
 #   {eq}`eq-soft-factor`, which is 1 in most settings and at most $\frac32$.
 # * **Smallest $\beta$.** The printed condition $\beta\ge\frac2\epsilon$ is three times what Theorem 5 needs. For
-#   $\beta<\frac1{2\epsilon}$ the search below finds instances on which Theorem 5 fails. * **Slips.** In F's proofs,
-#   inner products contain $g_j,f_j$ in place of their gradients, "$\sigma_\beta\ge0$" should be $\sigma_\beta>0$, and
-#   the compression terms of Theorem 8 lack a factor $T$.
+#   $\beta<\frac1{2\epsilon}$ the search below finds instances on which Theorem 5 fails.
+# * **Slips.** In F's proofs, inner products contain $g_j,f_j$ in place of their gradients, "$\sigma_\beta\ge0$" should
+#   be $\sigma_\beta>0$, and the compression terms of Theorem 8 lack a factor $T$.
 # ```
 
 # %% [markdown]

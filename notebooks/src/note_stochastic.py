@@ -18,7 +18,7 @@
 # and the theorem.
 #
 # F's proof of Lemma 6 applies inequalities for real numbers to vectors. Our proof of Theorem 9 ({prf:ref}`sto-theorem`)
-# avoids Lemma 6, and its constants are smaller.
+# avoids Lemma 6 and has a smaller $\Gamma$ than F's.
 #
 # The notation is that of the [note on sampled clients](note_partial.ipynb), with $B(\Gamma)$ and $\eta(\Gamma)$ of
 # {eq}`eq-hard-b`. In each of $T$ rounds $n$ of $N$ clients make $E$ local steps. In the rounds $\mathcal A$ they use
@@ -154,9 +154,9 @@
 # $$ (eq-sto-lemma6)
 #
 # and derives it from $\lVert P_t\rVert^2\le\frac{2E^2G^2}n\log\frac{4T}\delta$ and
-# $\lVert Q_t\rVert^2\le\frac{2E\sigma_\xi^2}n\log\frac{4T}\delta$. For real numbers, the bound on $P_t$ is Hoeffding's
-# inequality, and that on $Q_t$ is the tail bound of a sub-Gaussian sum with proxy $\frac{E\sigma_\xi^2}n$. For vectors
-# we prove slightly larger bounds:
+# $\lVert Q_t\rVert^2\le\frac{2E\sigma_\xi^2}n\log\frac{4T}\delta$. For real numbers, these are Hoeffding's inequality
+# and the tail bound of a sub-Gaussian sum with proxy $\frac{E\sigma_\xi^2}n$. For vectors we prove slightly larger
+# bounds:
 #
 # ```{prf:lemma} F Lemma 6, for vectors
 # :label: sto-lemma-6
@@ -275,8 +275,8 @@
 #
 # 2. *Product with $\nu_t$.* On the event of {eq}`eq-sto-r` with $\frac\delta7$ for $\delta$, the local iterates satisfy
 #    $\lVert w_t-w_{j,\tau}\rVert\le\eta\tau(G+R)$. As in {prf:ref}`hard-lemma-direct`, replacing $w_t$ by $w_{j,\tau}$
-#    and back adds $2\cdot2\eta\cdot\eta\tau(G+R)\cdot G$, in the sum over $\tau$ $2\eta^2G(G+R)E(E-1)$. The rest of the
-#    product is at most $-2\eta E(h(w_t)-h(w^*))$.
+#    and back adds at most $2\cdot2\eta\cdot\eta\tau(G+R)\cdot G$. Summed over $\tau$, this is $2\eta^2G(G+R)E(E-1)$.
+#    The rest of the product is at most $-2\eta E(h(w_t)-h(w^*))$.
 # 3. *Square.* Since $\lVert\bar\Delta_t\rVert\le EG$ for every sample, $\lVert s_t\rVert\le EG+\lVert Q_t\rVert$, and
 #    no bound on $P_t$ is needed. By steps 4 to 6 of the proof of {prf:ref}`sto-lemma-6`, now with $T$ events and
 #    $\frac\delta7$, $\lVert Q_t\rVert\le Q$.
@@ -316,14 +316,16 @@
 # :class: warning
 #
 # * **Lemmas 5 and 6** use the proxy $\sigma_\xi^2$, but the textbook proof yields $\frac32\sigma_\xi^2$
-#   ({prf:ref}`sto-mgf`). * **Lemma 6** uses scalar inequalities for vectors. {prf:ref}`sto-lemma-6` is a version for
-#   vectors; Theorem 9 needs neither. * **As in Theorem 4**, the printed threshold ensures only $g(\bar w)\le b+3r$, and
-#   query and step need different samples of clients ({prf:ref}`part-one-sample`).
+#   ({prf:ref}`sto-mgf`).
+# * **Lemma 6** uses scalar inequalities for vectors. {prf:ref}`sto-lemma-6` is a version for vectors; Theorem 9 needs
+#   neither.
+# * **As in Theorem 4**, the printed threshold ensures only $g(\bar w)\le b+3r$, and query and step need different
+#   samples of clients ({prf:ref}`part-one-sample`).
 # * **Theorem 9 has misprints.** It does not list F-A4, which {prf:ref}`sto-prop-1` needs. In $\epsilon$ a root ends in
 #   the wrong place. One equation has $\log\frac5\delta$, $\log\frac{10T}\delta$ and a $\Gamma$ that belong to five
 #   events, not seven. F-A5 (2) defines $\zeta_i$ with $g(w)$ for $g_i(w)$. Lemma 3 prints $\beta$ for $\delta$ in one
-#   equation. $G_{\rm eff}$ has the unit of $G^2$; in the other theorems $\Gamma$ has no unit. * **At $E=1$** there is
-#   no drift, but $G_{\rm eff}$ keeps its bound $\sigma_\xi^2(1+\log\frac{7NT}\delta)$.
+#   equation. $G_{\rm eff}$ has the unit of $G^2$; in the other theorems $\Gamma$ has no unit.
+# * **At $E=1$** there is no drift, but $G_{\rm eff}$ keeps its bound $\sigma_\xi^2(1+\log\frac{7NT}\delta)$.
 # ```
 
 # %% [markdown]
@@ -412,9 +414,8 @@ _ = check(
 
 # %% [markdown]
 # **The smallest proxy.** For each $x$, linear programming finds the worst distribution of $X$ on a grid, subject to
-# $\mathbb Ee^{X^2}\le e$. For a real variable $X$ with mean zero, we compute the proxy
-# $\frac2{x^2}\log\mathbb Ee^{xX}$. For a length $X\ge0$ we compute the constant $\frac2{x^2}\log\mathbb E[e^{xX}-xX]$
-# in Pinelis' inequality.
+# $\mathbb Ee^{X^2}\le e$. For a real $X$ with mean zero, we plot the proxy $\frac2{x^2}\log\mathbb Ee^{xX}$. For a
+# length $X\ge0$, we plot the constant $\frac2{x^2}\log\mathbb E[e^{xX}-xX]$ in Pinelis' inequality.
 
 # %% tags=["remove-input"]
 scan = np.array([0.1, 0.2, 0.3, 0.5, 0.65, 0.8, 1.0, 1.3, 1.6, 2.0, 2.5, 3.0, 4.0, 5.0])

@@ -14,12 +14,12 @@
 # # Unbiased compression, without memory
 #
 # In FedSGM's workshop paper {cite}`upadhyay2025switching` (W below), clients compress the sum of their steps by a
-# random, unbiased compressor, without error feedback. This note proves W's Lemmas 3 to 5 and corrects its Theorems 1
-# and 2 on hard and soft switching (6 and 7 in W's appendix). The compressor's relative variance $q_u$ adds one term to
-# the constant $\Gamma$ of the threshold.
+# random, unbiased compressor, without error feedback. This note proves Lemmas 3 to 5 of W and corrects Theorems 1 and 2
+# on hard and soft switching (6 and 7 in W's appendix). The compressor's relative variance $q_u$ adds one term to the
+# constant $\Gamma$ of the threshold.
 #
 # W's proofs bound a *mean over the compressor's randomness*, but W claims that the averaged iterate always exists and
-# is an $\epsilon$-solution. In {prf:ref}`unb-example` this claim fails with probability $\frac14$.
+# is an $\epsilon$-solution. In {prf:ref}`unb-example` with $d=10$ this claim fails in one run out of four.
 # {prf:ref}`unb-theorem` states what holds for the averaged iterate.
 #
 # The notation is that of the [note on hard switching](note_hard_switching.ipynb).
@@ -93,8 +93,7 @@
 # ```{prf:lemma} Regret in expectation
 # :label: unb-lemma-regret
 #
-# Let $\sigma_t$ be the weight of the constraint: 0 or 1 for hard switching, {eq}`eq-soft-weight` for soft switching.
-# Let
+# Let $\sigma_t$ be the constraint's weight: $0$ or $1$ for hard switching, {eq}`eq-soft-weight` for soft switching. Let
 #
 # $$
 # R=\frac1T\sum_{t<T}\Big[(1-\sigma_t)\big(f(w_t)-f(w^*)\big)+\sigma_t\big(g(w_t)-g(w^*)\big)\Big].
@@ -120,8 +119,8 @@
 # 3. Take the expectation over all rounds. The expected distances telescope as in {prf:ref}`hard-lemma-regret`.
 # ```
 #
-# W concludes, as in the proof of {prf:ref}`hard-theorem`, that $\mathcal A$ is not empty. But now $\mathcal A$ is
-# random, and $\mathbb ER\le\epsilon$ does not bound $R$ on every path.
+# W concludes, as in the proof of {prf:ref}`hard-theorem`, that $\mathcal A$ is not empty. But $\mathbb ER\le\epsilon$
+# does not bound $R$ on every path.
 
 # %% [markdown]
 # ## A path without a good round
@@ -195,8 +194,8 @@
 # ```{prf:theorem} W Theorems 2 and 7, as they can be proved
 # :label: unb-theorem-soft
 #
-# Switch softly, with $\eta=\eta(\Gamma)$, $\epsilon>B(\Gamma)$ and $\beta\ge\frac1{4(\epsilon-B(\Gamma))}$, as W's
-# $\epsilon=2B(\Gamma)$ and $\beta=\frac2\epsilon$ are. Let $S=\sum_t(1-\sigma_t)$. Then
+# Switch softly, with $\eta=\eta(\Gamma)$, $\epsilon>B(\Gamma)$ and $\beta\ge\frac1{4(\epsilon-B(\Gamma))}$; W's
+# $\epsilon=2B(\Gamma)$, $\beta=\frac2\epsilon$ satisfy this. Let $S=\sum_t(1-\sigma_t)$. Then
 # $\mathbb E\big[S\,(f(\bar w)-f(w^*)-\epsilon)\big]\le0$, and $g(\bar w)\le\epsilon$ on every path with $S>0$.
 # ```
 #

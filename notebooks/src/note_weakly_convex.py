@@ -369,7 +369,7 @@ _ = check(f"multiplier <= Lambda with rho_hat D^2 / 4 in all {total}", printed <
 # %% [markdown]
 # The factor $\frac14$ is the best possible. Let $\mathcal X=[-1,1]$ and $w=1$, with a constant objective and a
 # constraint that cuts the segment in half. Then the multiplier is $\hat\rho=\frac14\hat\rho D^2$, which is nearly
-# $\Lambda_{1/4}$ if $\hat\rho$ is large and $-g(w_{\rm feas})$ is nearly 1.
+# $\Lambda_{1/4}$ if $\hat\rho$ is large and $-g(w_{\rm feas})$ is nearly $1$.
 
 # %% tags=["remove-input"]
 one = torch.ones(1, 1).double()
@@ -533,8 +533,8 @@ print(f"Lambda = {Lambda:.1f}, sigma = {sigma:.3f}; bound below D from T = {firs
 # %% [markdown]
 # ## A run
 #
-# The figure shows the runs with $\sigma=0$. Left are the level lines of one weakly convex $f$ in the ball $\mathcal X$
-# and the path of $w_t$; right are $d_t$ and $g(w_t)$ on all instances.
+# The figure shows a path of $w_t$ in the ball $\mathcal X$ with the level lines of $f$, and $d_t$ and $g(w_t)$ on all
+# instances with $\sigma=0$.
 
 # %% tags=["remove-input"]
 s, trace = runs[0], traces["sigma = 0, printed"]
