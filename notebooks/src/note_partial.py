@@ -217,8 +217,9 @@
 # ```{prf:lemma} One sample is not enough
 # :label: part-one-sample
 #
-# Some problems with $D,G\le1$ satisfy points 1 to 3 of {prf:ref}`part-assumption`. On them Algorithm 1 with one sample
-# misses the promise $f(\bar w)-f(w^*)\le\epsilon$ of Theorem 4 with probability near 1 for large enough $T$.
+# For every large enough $T$, some problem with $D,G\le1$ satisfies points 1 to 3 of {prf:ref}`part-assumption`. On this
+# problem Algorithm 1 with one sample misses the promise $f(\bar w)-f(w^*)\le\epsilon$ of Theorem 4 with probability
+# near 1.
 # ```
 #
 # ```{prf:proof}
@@ -228,11 +229,11 @@
 #
 # So $w_t$ moves right until $g$ is near the threshold. In the band $\lvert g(w_t)-\epsilon\rvert<s$ the round is in
 # $\mathcal A$ exactly if client 1 is drawn. There client 2 never steps along its objective, so the model goes *up*,
-# away from the solution. The steps have length $\eta\sim T^{-1/2}$, but the width of the band does not depend on $T$.
-# So for large $T$ the model hardly leaves the band.
+# away from the solution. The steps have length $\eta\sim T^{-1/2}$. If $s$ falls more slowly than this, the model hardly
+# leaves the band for large $T$.
 #
-# The promise, at $\delta=0.1$, is $\frac{12.4}{\sqrt T}+2r$ with $2r=2s\sqrt{2\log(6T/\delta)}$. For large $T$ and
-# small $s$ it is below the objective gap in the band.
+# The promise, at $\delta=0.1$, is $\frac{12.4}{\sqrt T}+2r$ with $2r=2s\sqrt{2\log(6T/\delta)}$. It is below
+# the objective gap in the band if $T$ is large and $s$ is a small multiple of $(\log T)^{-1/2}$.
 # ```
 #
 # For one sample we prove a bound whose second term does not vanish as $T$ grows.
