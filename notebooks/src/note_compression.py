@@ -13,34 +13,35 @@
 # %% [markdown]
 # # Compression both ways, with error feedback
 #
-# Theorem 6 of the FedSGM paper {cite}`fedsgm2025` (F below), which is its Theorem 1 for all clients, adds compression
-# to {prf:ref}`hard-theorem`. Clients compress the sums of their steps and remember what was left out
+# Theorem 6 of the FedSGM paper {cite}`fedsgm2025` (F below) extends {prf:ref}`hard-theorem` to compressed messages. It
+# is F's Theorem 1 for all clients. Clients compress the sums of their steps, and add to the next sum what was left out
 # {cite}`seide2014onebit`. The server compresses differences of models, as in EF21 {cite}`richtarik2021ef21`. Each
-# direction adds one term to $\Gamma$.
+# direction adds one term to the number $\Gamma$ in the threshold $B(\Gamma)$.
 #
 # F's proof for *sampled* clients contains an error. Our repair proves the theorem with a smaller constant.
 #
-# The notation is that of the [note on hard switching](note_hard_switching.ipynb). {eq}`eq-hard-b` defines $B(\Gamma)$
-# and $\eta(\Gamma)$.
+# The notation is that of the [note on hard switching](note_hard_switching.ipynb), with $B(\Gamma)$ and $\eta(\Gamma)$
+# of {eq}`eq-hard-b`.
 
 # %% [markdown]
 # ## Setting
 #
-# In round $t$, client $j$ computes the sum of its directions $\Delta_j=\sum_{\tau<E}\nu_{j,\tau}$, with
+# In round $t$, client $j$ computes the sum of its subgradients, $\Delta_j=\sum_{\tau<E}\nu_{j,\tau}$, with
 # $\lVert\Delta_j\rVert\le EG$. It sends a message $v_j$ and keeps a residual $e_j$ (at first 0):
 #
 # $$
 # v_j=\mathcal C_j(e_j+\Delta_j),\qquad e_j\leftarrow e_j+\Delta_j-v_j .
 # $$ (eq-comp-up)
 #
-# The server holds an exact model $x_t$, with $x_0=w_0$. All clients start their local steps at the same copy $w_t$:
+# The server holds a model $x_t$, with $x_0=w_0$. All clients start their local steps at $w_t$, an inexact copy of
+# $x_t$:
 #
 # $$
 # x_{t+1}=x_t-\eta v_t,\quad v_t=\frac1N\sum_jv_j,\qquad\qquad w_{t+1}=w_t+\mathcal C_0(x_{t+1}-w_t) .
 # $$ (eq-comp-down)
 #
-# The proofs use the mean $\nu_t=\frac1N\sum_j\Delta_j$, the residual $e_t=\frac1N\sum_je_j^t$, and the downlink's gap
-# $\hat e_t=x_t-w_t$.
+# The proofs use the mean step $\nu_t=\frac1N\sum_j\Delta_j$, the mean residual $e_t=\frac1N\sum_je_j^t$, and the gap
+# $\hat e_t=x_t-w_t$ of the downlink.
 #
 # ```{prf:assumption} F-A3
 # :label: comp-assumption
@@ -60,15 +61,15 @@
 # \Gamma=2E^2+\frac{2E\sqrt{1-q}}q+\frac{4E\sqrt{10(1-q_0)}}{q_0\,q}.
 # $$ (eq-comp-gamma)
 #
-# Then the expected regret, of {eq}`eq-hard-regret`, is at most $B(\Gamma)$. If the compressors are deterministic, the
-# set $\mathcal A$ of good rounds is not empty, and $\bar w$ is an $\epsilon$-solution.
+# Then the expected regret (the left side of {eq}`eq-hard-regret`) is at most $B(\Gamma)$. If the compressors are
+# deterministic, the set $\mathcal A$ of good rounds is not empty, and $\bar w$ is an $\epsilon$-solution.
 # ```
 
 # %% [markdown]
 # ## The virtual iterate
 #
-# Compression changes the steps of $x_t$ and $w_t$. But $x_t$ minus $\eta$ times what the clients have not yet sent
-# moves exactly as without compression.
+# Without compression the model moves by $-\eta\nu_t$. With compression neither $x_t$ nor $w_t$ does, but $x_t-\eta e_t$
+# does.
 #
 # ```{prf:lemma} Virtual iterate
 # :label: comp-lemma-virtual
@@ -85,7 +86,7 @@
 # ```{prf:lemma} One round
 # :label: comp-lemma-round
 #
-# With $\Gamma_0=\frac E2+1+\frac{E^2}3$,
+# In every round, with $\Gamma_0=\frac E2+1+\frac{E^2}3$,
 #
 # $$
 # \begin{aligned}
@@ -130,13 +131,11 @@
 #    \mathbb E\lVert e_j^{t+1}\rVert^2\le\Big(1-\frac q2\Big)\mathbb E\lVert e_j^t\rVert^2+\frac{(1-q)(2-q)}q\,E^2G^2 .
 #    $$ (eq-comp-recursion)
 #
-# 4. Starting from 0, the recursion never exceeds its fixed point, which is the second term divided by $\frac q2$. The
-#    second inequality of the lemma follows from $2-q\le2$.
+# 4. Starting from 0, the recursion never exceeds its fixed point, which is the last term of {eq}`eq-comp-recursion`
+#    divided by $\frac q2$. The second inequality of the lemma follows from $2-q\le2$.
 # ```
 #
-# Hence $\mathbb E\lVert e_t\rVert\le\frac{2\sqrt{1-q}}q\,EG$, and the first new term of {eq}`eq-comp-round` is at most
-# $\frac{4\sqrt{1-q}}q\,\eta^2E^2G^2$ in expectation. The best $\gamma$ would lower the constant
-# $\frac{2(1-q)(2-q)}{q^2}$ only to $\frac{1-q}{(1-\sqrt{1-q})^2}$. At $q=0.1$ this is 341.8 instead of 342.0.
+# Hence $\mathbb E\lVert e_t\rVert\le\frac{2\sqrt{1-q}}q\,EG$.
 
 # %% [markdown]
 # ## The message, and the gap of the downlink
@@ -152,9 +151,9 @@
 # Let $y=e_j+\Delta_j$. Then $\lVert\mathcal C_j(y)\rVert^2\le2\lVert\mathcal C_j(y)-y\rVert^2+2\lVert y\rVert^2$. By
 # {prf:ref}`comp-assumption` the expectation is at most
 # $4\lVert y\rVert^2\le8\lVert e_j\rVert^2+8\lVert\Delta_j\rVert^2$. Insert {eq}`eq-comp-residual` and
-# $\lVert\Delta_j\rVert\le EG$ to obtain the factor
+# $\lVert\Delta_j\rVert\le EG$. The factor of $E^2G^2$ is then
 # $8\big(\frac{4(1-q)}{q^2}+1\big)=\frac{8(2-q)^2}{q^2}\le\frac{32}{q^2}$, which F rounds up to $\frac{40}{q^2}$. The
-# claim for $v_t$ holds because the square is convex.
+# bound holds for the mean $v_t$ because the squared norm is convex.
 # ```
 #
 # ```{prf:lemma} Gap
@@ -166,8 +165,8 @@
 # ```{prf:proof}
 # By {eq}`eq-comp-down`, $\hat e_{t+1}=(x_{t+1}-w_t)-\mathcal C_0(x_{t+1}-w_t)$, and $x_{t+1}-w_t=\hat e_t-\eta v_t$. So
 # $\mathbb E\lVert\hat e_{t+1}\rVert^2\le(1-q_0)\,\mathbb E\lVert\hat e_t-\eta v_t\rVert^2$. Continue as after step 1 of
-# the proof of {prf:ref}`comp-lemma-residual`, with $q_0$ for $q$ and $\eta v_t$ for $\Delta_j$, and with
-# {prf:ref}`comp-lemma-message` for the bound $E^2G^2$.
+# the proof of {prf:ref}`comp-lemma-residual`, with $q_0$ for $q$ and $-\eta v_t$ for $\Delta_j$. Replace the bound
+# $E^2G^2$ on $\lVert\Delta_j\rVert^2$ by $\eta^2$ times the bound of {prf:ref}`comp-lemma-message`.
 # ```
 #
 # ```{prf:proof}
@@ -177,22 +176,16 @@
 #    $2\eta^2\cdot\frac{2\sqrt{1-q}}q\,EG\cdot EG$ in expectation.
 # 2. By {prf:ref}`comp-lemma-gap`, the second new term is at most
 #    $2\eta\cdot\frac{4\sqrt{10(1-q_0)}}{q_0q}\,\eta EG\cdot EG$.
-# 3. Divided by $2\eta E\cdot\eta G^2$, the two terms are $\frac{2E\sqrt{1-q}}q$ and $\frac{4E\sqrt{10(1-q_0)}}{q_0q}$.
-#    Since $\Gamma_0\le2E^2$, the last three terms of {eq}`eq-comp-round` are together at most $2\eta^2EG^2\Gamma$ with
+# 3. Divided by $2\eta^2EG^2$, the two bounds are $\frac{2E\sqrt{1-q}}q$ and $\frac{4E\sqrt{10(1-q_0)}}{q_0q}$. Since
+#    $\Gamma_0\le2E^2$, the last three terms of {eq}`eq-comp-round` are together at most $2\eta^2EG^2\Gamma$ with
 #    $\Gamma$ of {eq}`eq-comp-gamma`.
-# 4. Sum over $t$ and telescope as in {prf:ref}`hard-lemma-regret`. The regret refers to the clients' copies $w_t$,
-#    where the switch evaluates the constraint.
+# 4. Sum over $t$ and telescope as in {prf:ref}`hard-lemma-regret`. The regret is that of the $w_t$, at which the switch
+#    evaluates the constraint.
 # 5. For deterministic compressors the bound holds without expectations, and the proof of {prf:ref}`hard-theorem`
 #    applies.
 # ```
 #
-# | term of $\Gamma$ | origin |
-# | --- | --- |
-# | $2E^2$ | local steps, as without compression |
-# | $\frac{2E\sqrt{1-q}}q$ | $2\eta^2\langle e_t,\nu_t\rangle$: residual of the uplink, with $\mathbb E\lVert e_j^t\rVert^2\le\frac{4(1-q)}{q^2}E^2G^2$ |
-# | $\frac{4E\sqrt{10(1-q_0)}}{q_0q}$ | $2\eta\langle\hat e_t,\nu_t\rangle$: gap of the downlink, driven by messages as large as $\frac{\sqrt{40}}q\,EG$ |
-#
-# For $E=1$, $B(\Gamma)$ is of F's order $O(DG/\sqrt{q_0qT})$. Without downlink compression, it is
+# For $E=1$, $B(\Gamma)$ is of F's order $O(DG/\sqrt{q_0qT})$. Without downlink compression and for every $E$, it is
 # $O\big(DG\sqrt{(E+1/q)/T}\big)$.
 
 # %% [markdown]
@@ -205,7 +198,7 @@
 # :label: comp-lemma-counterexample
 #
 # Let one client send the same $\Delta=\frac{EG}{\sqrt d}(1,\dots,1)$ in every round through Top-K with error feedback,
-# and let $K$ divide $d$. After the first $d/K$ rounds every message has the norm $EG/\sqrt q$, $q=K/d$.
+# and let $K$ divide $d$. After the first $d/K$ rounds every message has the norm $EG/\sqrt q$, where $q=K/d$.
 # ```
 #
 # ```{prf:proof}
@@ -215,8 +208,8 @@
 # ```
 #
 # So $\lVert v_t\rVert=3.16\,EG$ at $q=0.1$ and $10\,EG$ at $q=0.01$. With the valid bound $\frac{2\sqrt{10}}qEG$ of
-# {prf:ref}`comp-lemma-message`, the affected term of $\Gamma$ grows from $\frac{8E\sqrt{10(1-q_0)}}{q_0q}$ to
-# $\frac{80E\sqrt{1-q_0}}{q_0q^2}$. The following lemma avoids this bound.
+# {prf:ref}`comp-lemma-message` in place of $2EG$, the term of $\Gamma$ grows from $\frac{8E\sqrt{10(1-q_0)}}{q_0q}$ to
+# $\frac{80E\sqrt{1-q_0}}{q_0q^2}$. {prf:ref}`comp-lemma-cancel` avoids this growth.
 #
 # Let $\mathcal S_t$ be the set of the $n$ participants, $v_t=\frac1n\sum_{\mathcal S_t}v_j$,
 # $\bar\Delta_t=\frac1n\sum_{\mathcal S_t}\Delta_j$ and $\tilde e_t=\frac1n\sum_{j\le N}e_j^t$ (a sum over *all*
@@ -228,6 +221,8 @@
 #
 # ```{prf:lemma} Two products become one (ours)
 # :label: comp-lemma-cancel
+#
+# In every round,
 #
 # $$
 # \begin{aligned}
@@ -241,30 +236,28 @@
 #
 # ```{prf:proof}
 # Insert {eq}`eq-comp-partial` for $v_t$, and $x_t=w_t+\hat e_t$ in the product with $\bar\Delta_t$. The last term is at
-# most $2\eta\lVert\hat e_t\rVert EG$; {prf:ref}`comp-lemma-gap` bounds $\lVert\hat e_t\rVert$. That bound survives a
-# projection of $x_{t+1}$ onto $\mathcal X$, because $x_t\in\mathcal X$ implies
-# $\lVert x_{t+1}-x_t\rVert\le\eta\lVert v_t\rVert$.
+# most $2\eta\lVert\hat e_t\rVert EG$; {prf:ref}`comp-lemma-gap` bounds $\lVert\hat e_t\rVert$. That lemma remains true
+# if $x_{t+1}$ is projected onto $\mathcal X$, because then still $\lVert x_{t+1}-x_t\rVert\le\eta\lVert v_t\rVert$.
 # ```
 #
 # F first replaces $x_t$ by $w_t$ on the left side of {eq}`eq-comp-cancel`. This creates *two* products with $\hat e_t$,
-# $-2\eta\langle\hat e_t,v_t\rangle$ and $2\eta\langle\hat e_t,\tilde e_t-\tilde e_{t+1}\rangle$. F bounds each
-# separately, the first by the false claim. But their sum is $-2\eta\langle\hat e_t,\bar\Delta_t\rangle$.
+# $-2\eta\langle\hat e_t,v_t\rangle$ and $2\eta\langle\hat e_t,\tilde e_t-\tilde e_{t+1}\rangle$. F bounds each of the
+# two, the first by the false claim. But their sum is $-2\eta\langle\hat e_t,\bar\Delta_t\rangle$.
 #
-# The rest of F's proof is unchanged: it uses summation by parts for the second term of {eq}`eq-comp-cancel`, and
-# martingale inequalities for the sample. Hence the theorem holds with
+# The rest of F's proof is unchanged. Hence F's Theorems 1 and 7 for sampled clients hold ({prf:ref}`part-theorem-1`)
+# with
 #
 # $$
 # \Gamma=2E^2+\frac{4E\sqrt{10(1-q_0)}}{q_0q}+\frac{20E}{q^2}+\frac Nn\cdot\frac{4E\sqrt{10(1-q)}}{q^2} .
 # $$ (eq-comp-gamma-partial)
 #
-# Term by term, this is smaller than the printed $\Gamma$ of F Theorem 1. Hence **the printed $\Gamma$ of Theorem 1 is
-# large enough**, although the printed proof does not show it. In F's classification setting ($E=5$, $N/n=2$,
-# $q=q_0=0.1$), $\Gamma$ is $4.89\cdot10^5$ as printed, $8.57\cdot10^5$ with only the false step repaired, and
-# $2.8\cdot10^4$ by {eq}`eq-comp-gamma-partial`.
+# Term by term, this is at most the printed $\Gamma$ of F Theorem 1. Hence **the printed $\Gamma$ of Theorem 1 is large
+# enough**, although the printed proof does not show it. In F's classification setting ($E=5$, $N/n=2$, $q=q_0=0.1$),
+# $\Gamma$ is $4.89\cdot10^5$ as printed, $8.57\cdot10^5$ with only the false step repaired, and $2.8\cdot10^4$ by
+# {eq}`eq-comp-gamma-partial`.
 #
-# The theorem's other conditions remain: the switch must be independent of the sample that makes the update (F-A4), and
-# the models $w_t$ must stay in $\mathcal X$. With a compressed downlink this is guaranteed only if $\mathcal X$ is a
-# box and $\mathcal C_0$ copies coordinates.
+# Two other conditions of {prf:ref}`part-theorem-1` remain: the switch must be independent of the sample that makes the
+# update (F-A4), and the $w_t$ must stay in $\mathcal X$.
 
 # %% [markdown]
 # ```{admonition} Differences from the printed paper
@@ -273,22 +266,21 @@
 # * **F Theorem 7, third term of $\Gamma$.** The main text prints $\sqrt{1-q}$ instead of the proof's $\sqrt{1-q_0}$. At
 #   $q_0=1$, $q=0.1$, $E=5$ and $N=n$ the printed term is 1200 and the intended term is 0. The term rests on the false
 #   claim $\lVert v_t\rVert\le2EG$ ({prf:ref}`comp-lemma-counterexample`, {prf:ref}`comp-lemma-cancel`).
-# * **Random compressors.** F Theorems 6 and 8 treat $\mathcal A$ as fixed inside an expectation. Only the bound on the
-#   expected regret remains true ({prf:ref}`comp-theorem`).
+# * **Random compressors.** The proofs of F Theorems 6 and 8 treat $\mathcal A$, which depends on the compressors'
+#   draws, as fixed inside an expectation. Only the bound on the expected regret remains true ({prf:ref}`comp-theorem`).
 # * **Rate of the uplink alone.** F's text says $O(\sqrt E/(q\sqrt T))$, but F's $\Gamma$ yields $O(\sqrt{(E+1/q)/T})$.
 #   The factor $1/q$ arises only for sampled clients, from the term $20E/q^2$.
 # * **The printed $\Gamma$ for sampled clients does not reduce to simpler cases.** At $q=q_0=1$ it is $2E^2+20E$, not
-#   the $2E^2$ of Theorem 4; at $n=N$ it is not the $\Gamma$ of Theorem 6. Nor does {eq}`eq-comp-gamma-partial` reduce:
-#   its term $\frac{20E}{q^2}$, from $\eta^2\lVert v_t\rVert^2$, remains.
+#   the $2E^2$ of Theorem 4; at $n=N$ it is not the $\Gamma$ of Theorem 6. Nor does {eq}`eq-comp-gamma-partial` reduce,
+#   because of its term $\frac{20E}{q^2}$.
 # * **F Theorem 1 (ii)**, for all clients, claims $g(\bar w)-g(w^*)\le\epsilon$. The proof shows only
-#   $g(\bar w)\le\epsilon$, which is weaker if $g(w^*)<0$. The claim is false on the line instance below.
+#   $g(\bar w)\le\epsilon$, which is weaker if $g(w^*)<0$. A check below refutes the claim.
 # ```
 
 # %% [markdown]
 # ## Checks
 #
-# The checks run `fedlib`'s `FedSGM` on $f_j(w)=\lVert w-a_j\rVert$ and $g_j(w)=\lVert w-b_j\rVert-c$, with $G=1$, in
-# dimension 20.
+# The checks run FedSGM on $f_j(w)=\lVert w-a_j\rVert$ and $g_j(w)=\lVert w-b_j\rVert-c$ in dimension 20, so $G=1$.
 
 # %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer and shorter runs
@@ -346,8 +338,8 @@ def plain_step(algorithm, problem, w, draw):
 
 
 # %% [markdown]
-# **The virtual iterate.** We run Top-K both ways. Repeating each round without compression, from the same $w_t$ with
-# the same participants, yields $\bar\Delta_t$. By {eq}`eq-comp-partial`,
+# **The virtual iterate.** We run FedSGM with Top-K in both directions. To obtain $\bar\Delta_t$, we repeat each round
+# without compression from the same $w_t$ with the same participants. By {eq}`eq-comp-partial`,
 #
 # $$
 # x_{t+1}=x_t-\eta\bar\Delta_t-\eta(\tilde e_t-\tilde e_{t+1}) .
@@ -379,7 +371,8 @@ for n, error in errors.items():
 _ = check("with the sign of the residual reversed, this fails", bool(min(turned.values()) > 0.1))
 
 # %% [markdown]
-# **Residual, message and gap.** We compare the largest values over all clients and 40 rounds with their bounds.
+# **Residual, message and gap.** We compare the largest values over the clients and 40 rounds of one instance with their
+# bounds.
 
 # %% tags=["remove-input"]
 measured, curves, limits = {}, {}, {}
@@ -414,9 +407,9 @@ def draw_residuals(fig):
 
 plot.show(
     draw_residuals,
-    alt="Residuals against rounds, on a logarithmic axis. Four measured curves rise for some rounds and settle, "
-    "each well below a dotted horizontal line of its colour.",
-    caption="The largest residual of a client, for four accuracies of Top-K, and its limit (dotted).",
+    alt="Four residuals against rounds, on a logarithmic axis, rise for some rounds and settle well below a dotted "
+    "line of the same colour.",
+    caption="The largest residual of a client, over EG, for Top-K with four values of q, and its bound (dotted).",
 )
 
 # %% [markdown]
@@ -446,9 +439,9 @@ _ = check(
 )
 
 # %% [markdown]
-# **The theorem.** We run every instance with $\eta(\Gamma)$ and $\epsilon=B(\Gamma)$. Since $D=G=1$, a bound of 1 or
-# more holds trivially; at $q=q_0=0.1$ and $E=5$, $B(\Gamma)$ falls below 1 only after 2500 rounds. We therefore use
-# mild compression, or none on the downlink.
+# **The theorem.** We run every instance with $\eta(\Gamma)$ and $\epsilon=B(\Gamma)$ of {prf:ref}`comp-theorem`. Since
+# $D=G=1$, a bound of 1 or more holds trivially. At $q=q_0=0.1$ and $E=5$, $B(\Gamma)$ falls below 1 only after 2500
+# rounds, so we use mild compression, or none on the downlink.
 
 
 # %% tags=["remove-input"]
@@ -484,8 +477,8 @@ for q, q0, steps in ((0.1, 1.0, 1), (0.5, 0.9, 1), (0.9, 0.9, 1), (0.9, 0.9, 3))
     )
 
 # %% [markdown]
-# **The constants.** We compute $\Gamma$ in F's classification setting ($E=5$, $N/n=2$, $q=q_0=0.1$), and the special
-# cases in which the theorems should agree.
+# **The constants.** We compute $\Gamma$ in F's classification setting ($E=5$, $N/n=2$, $q=q_0=0.1$) and in the special
+# cases in which F's theorems should agree.
 
 # %% tags=["remove-input", "nbval-check-output"]
 case = (5, 0.1, 0.1, 2.0)
@@ -516,7 +509,7 @@ smaller = all(gamma.gamma_partial_direct(*p) <= gamma.gamma_partial(*p) for p in
 _ = check(f"our Gamma is never above the printed one of Theorem 1 ({len(grid)} settings)", smaller)
 
 # %% [markdown]
-# **F Theorem 1 (ii)** fails on this instance on the line: 20 objectives pull left, 20 pull right and one pulls to
+# **F Theorem 1 (ii)** fails on a one-dimensional instance: 20 objectives pull left, 20 pull right and one pulls to
 # $w^*=0$, so $f$ has the slope $\frac1{41}$. The constraint is $g(w)=\lvert w\rvert-1$, so $g(w^*)=-1$ and $w_0=1$ is
 # feasible. Without compression, with $E=1$ and $T=100$, the model hardly moves.
 
@@ -538,8 +531,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **How the rate depends on the uplink.** Between $q=10^{-3}$ and $10^{-4}$ the bound $B(\Gamma)$ grows like $q^{-1/2}$
-# with all clients and like $q^{-1}$ with sampled clients.
+# **How the rate depends on the uplink.** From $q=10^{-3}$ to $10^{-4}$ the printed $B(\Gamma)$ grows like $q^{-1/2}$
+# for all clients and like $q^{-1}$ for sampled clients.
 
 # %% tags=["remove-input"]
 few, fewer = 1e-3, 1e-4

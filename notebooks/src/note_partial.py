@@ -20,21 +20,22 @@
 # the three theorems with smaller constants.
 #
 # F's Algorithm 1 takes both means over one sample. This invalidates the martingale argument **and the theorem**: on one
-# instance that satisfies all other assumptions, every run misses the promised accuracy ({prf:ref}`part-one-sample`).
-# Moreover, the promise $g(\bar w)\le\epsilon$ of Theorems 4 and 7 can fail if $\epsilon$ is also the threshold
-# ({prf:ref}`part-threshold`).
+# problem that satisfies all other assumptions, runs miss the promised accuracy with probability near 1
+# ({prf:ref}`part-one-sample`). Even with two samples, the promise $g(\bar w)\le\epsilon$ of Theorems 4 and 7 can fail,
+# because $\epsilon$ is also the threshold ({prf:ref}`part-threshold`).
 #
 # The notation is that of the notes on [hard switching](note_hard_switching.ipynb) and on
-# [compression](note_compression.ipynb): $h$ is $f$ in the rounds $\mathcal A$ that use the objective and $g$ in the
-# other rounds, $\mathcal B$, and {eq}`eq-hard-b` defines $B(\Gamma)$ and $\eta(\Gamma)$. The papers write $n$ and $m$
-# for our $N$ and $n$.
+# [compression](note_compression.ipynb). The function $h$ is $f$ in the rounds $\mathcal A$ that use the objective, and
+# $g$ in the other rounds, $\mathcal B$. {eq}`eq-hard-b` defines $B(\Gamma)$ and $\eta(\Gamma)$. The papers write $n$
+# and $m$ for our $N$ and $n$.
 
 # %% [markdown]
 # ## Setting
 #
-# In round $t$ the server draws a set $\mathcal S_t$ of $n$ *distinct* clients, uniformly. The mean of their values,
-# $\hat G_t=\frac1n\sum_{j\in\mathcal S_t}g_j(w_t)$, determines the switch: $\mathcal A=\{t:\hat G_t\le\epsilon\}$. Let
-# $\Delta_j=\sum_{\tau<E}\nu_{j,\tau}$ be the sum of client $j$'s directions, and let
+# In round $t$ the server draws a set $\mathcal S_t$ of $n$ *distinct* clients, uniformly. The mean of their constraint
+# values, $\hat G_t=\frac1n\sum_{j\in\mathcal S_t}g_j(w_t)$, determines the switch:
+# $\mathcal A=\{t:\hat G_t\le\epsilon\}$. Let $\Delta_j=\sum_{\tau<E}\nu_{j,\tau}$ be the sum of client $j$'s
+# subgradients, and let
 #
 # $$
 # \nu_t=\frac1N\sum_{j\le N}\Delta_j,\qquad\bar\Delta_t=\frac1n\sum_{j\in\mathcal S_t}\Delta_j,\qquad w_{t+1}=\Pi_{\mathcal X}(w_t-\eta\bar\Delta_t) .
@@ -58,8 +59,8 @@
 # 4. The choice between $f$ and $g$ in round $t$ is independent of the sample that makes the step.
 # ```
 #
-# F words point 4 as "constraint evaluation and gradient computation are independent". Point 4 holds if the query for
-# the constraint values uses a second sample (`FedSGM(resample_for_update=True)`), but not for Algorithm 1 as printed.
+# Point 4 holds if a second sample makes the step (`FedSGM(resample_for_update=True)`), but not for Algorithm 1 as
+# printed.
 #
 # Point 3 is no restriction: if all $g_j(w)$ lie in an interval of length $R$, it follows from {prf:ref}`part-hoeffding`
 # with $\sigma=\frac R2$.
@@ -79,8 +80,8 @@
 # A convex function of the mean has no larger expectation without replacement than with
 # {cite}`hoeffding1963probability`. So we may take the $n$ draws as independent.
 #
-# Hoeffding's lemma for one draw is $\mathbb E\exp(y(\bar z-z))\le\exp(\frac{y^2R^2}8)$. Put $y=\frac xn$ and multiply
-# the bounds of the $n$ draws.
+# For one draw $z$, Hoeffding's lemma is $\mathbb E\exp(y(\bar z-z))\le\exp(\frac{y^2R^2}8)$. Put $y=\frac xn$ and
+# multiply the bounds of the $n$ draws.
 # ```
 #
 # ```{prf:lemma} F Lemma 4
@@ -108,9 +109,10 @@
 #    expectations from the last round to the first:
 #    $\mathbb E\exp\big(x\sum_{t\in\mathcal A}Y_t\big)\le\exp\big(\frac{x^2sT}2\big)$.
 # 3. *Tail.* By Markov's inequality at $x=\frac u{sT}$, the sum exceeds $u$ with probability at most
-#    $\exp(-\frac{u^2}{2sT})$. This bound is $\delta$ for $u=\sqrt{2sT\log\frac1\delta}$.
+#    $\exp(-\frac{u^2}{2sT})$. This probability is $\delta$ if $u=\sqrt{2sT\log\frac1\delta}$, the right side of
+#    {eq}`eq-part-lemma4`.
 #
-# F uses $\frac{16\eta^2E^2G^2D^2}n$ in place of $s$.
+# For $\mathcal B$ the proof is the same. F uses $\frac{16\eta^2E^2G^2D^2}n$ in place of $s$.
 # ```
 
 # %% [markdown]
@@ -150,21 +152,21 @@
 # $\Gamma$.
 # ```
 #
-# The printed theorem has $4GD$ in place of $2GD$, because of Lemma 4. It uses the threshold $\epsilon=b+2r$ and claims
-# $g(\bar w)\le\epsilon$.
+# The printed theorem has $4GD$ in place of $2GD$, because F's Lemma 4 is twice as large. Its threshold is
+# $\epsilon=b+2r$, and it claims $g(\bar w)\le\epsilon$.
 #
 # ```{prf:proof}
 # We proceed in steps.
 #
 # 1. *One round.* The projection is nonexpansive and $w^*\in\mathcal X$, so
 #
-#       $$
+#    $$
 #    \lVert w_{t+1}-w^*\rVert^2\le\lVert w_t-w^*\rVert^2-2\eta\langle w_t-w^*,\bar\Delta_t\rangle+\eta^2\lVert\bar\Delta_t\rVert^2 .
 #    $$
 #
 #    In the product write $\bar\Delta_t=\nu_t-(\nu_t-\bar\Delta_t)$. Bound the part with $\nu_t$ and the square as in
 #    {prf:ref}`hard-lemma-round`, with $\lVert\bar\Delta_t\rVert\le EG$. Hence {eq}`eq-hard-round` holds with the
-#    additional term $Y_t$ of Lemma 4's proof.
+#    additional term $Y_t$ of Lemma 4's proof on its right side.
 # 2. *All rounds.* Sum, telescope, and divide by $2\eta ET$. The additional terms are
 #    $\sum_{\mathcal A}Y_t+\sum_{\mathcal B}Y_t$. By Lemma 4, used twice with $\frac\delta3$ for $\delta$, they are at
 #    most $2\cdot2\eta EGD\sqrt{\frac{2T}n\log\frac3\delta}$. Divided by $2\eta ET$, this is the second term of $b$:
@@ -176,7 +178,7 @@
 # 3. *From $\hat G$ to $g$.* By Lemma 7 with $\frac\delta3$, $\hat G_t$ differs from $g(w_t)$ by at most $r$. For
 #    $t\in\mathcal B$, $g(w_t)\ge\hat G_t-r>\epsilon_1-r=b$. For $t\in\mathcal A$, $g(w_t)\le\epsilon_1+r$.
 # 4. *Conclusion.* As $g(w^*)\le0$, each round of $\mathcal B$ contributes more than $\frac bT$ to {eq}`eq-part-regret`.
-#    If all rounds were in $\mathcal B$, the left side would exceed $b$. Hence $\mathcal A$ is not empty, and
+#    So not all rounds are in $\mathcal B$, and
 #
 #    $$
 #    \sum_{t\in\mathcal A}\big(f(w_t)-f(w^*)\big)\le Tb-\lvert\mathcal B\rvert b=\lvert\mathcal A\rvert b .
@@ -185,7 +187,7 @@
 #    Apply Jensen's inequality to $f$ and, with $g(w_t)\le b+2r$ for $t\in\mathcal A$, to $g$.
 # ```
 #
-# With a threshold $\epsilon\ge\epsilon_1$, step 3 yields only $g(\bar w)\le\epsilon+r$. The printed claim
+# With a threshold $\epsilon\ge\epsilon_1$, step 3 yields only $g(\bar w)\le\epsilon+r$. The printed
 # $g(\bar w)\le\epsilon$ can fail:
 #
 # ```{prf:lemma} The threshold is not the promise
@@ -200,22 +202,24 @@
 # $g_j'=0.3$, but nine clients report $g-s$ and one reports $g+9s$. The sample thus affects only the switch, so point 4
 # of {prf:ref}`part-assumption` holds.
 #
-# Let $\epsilon<g(w_t)\le\epsilon+s$. On average, nine rounds in ten are then in $\mathcal A$ and push $g$ up by
-# $0.3\cdot0.15\,\eta$. One in ten is in $\mathcal B$ and pushes $g$ down by $0.3\cdot0.3\,\eta$. So $g(w_t)$ drifts
-# upwards. It settles below $\epsilon+s$, because above this level all clients report more than $\epsilon$.
+# While $\epsilon<g(w_t)\le\epsilon+s$, the nine clients report at most $\epsilon$. So nine rounds in ten, on average,
+# are in $\mathcal A$ and push $g$ up by $0.3\cdot0.15\,\eta$. One in ten is in $\mathcal B$ and pushes $g$ down by
+# $0.3\cdot0.3\,\eta$. On average $g(w_t)$ rises. It settles below $\epsilon+s$, because above this level all clients
+# report more than $\epsilon$.
 # ```
 
 # %% [markdown]
 # ## One sample for the query and the step
 #
-# In Algorithm 1 the clients that report $g_j(w_t)$ also make the step. Then $\mathbb 1\{t\in\mathcal A\}$ depends on
-# $\mathcal S_t$, and step 1 of the proof of Lemma 4 fails: given that $t\in\mathcal A$, the sample is not uniform.
+# In Algorithm 1 the clients that report $g_j(w_t)$ also make the step. Step 1 of the proof of Lemma 4 then fails: given
+# that $t\in\mathcal A$, the sample $\mathcal S_t$ is not uniform.
 #
 # ```{prf:lemma} One sample is not enough
 # :label: part-one-sample
 #
-# Some problems with $D,G\le1$ satisfy points 1 to 3 of {prf:ref}`part-assumption`, but on them Algorithm 1 with one
-# sample misses the promise $f(\bar w)-f(w^*)\le\epsilon$ of Theorem 4 with probability near 1 for large enough $T$.
+# For every large enough $T$, some problem with $D,G\le1$ satisfies points 1 to 3 of {prf:ref}`part-assumption`. On this
+# problem Algorithm 1 with one sample misses the promise $f(\bar w)-f(w^*)\le\epsilon$ of Theorem 4 with probability
+# near 1.
 # ```
 #
 # ```{prf:proof}
@@ -224,33 +228,37 @@
 # left and, more strongly, down. Their mean pulls to the right and down.
 #
 # So $w_t$ moves right until $g$ is near the threshold. In the band $\lvert g(w_t)-\epsilon\rvert<s$ the round is in
-# $\mathcal A$ exactly if client 1 is drawn. Client 2 never works on its objective, and the model goes *up*. The steps
-# have length $\eta\sim T^{-1/2}$, but the width of the band does not depend on $T$. So for large $T$ the model hardly
-# leaves the band. At $\delta=0.1$ the promise is $\frac{12.4}{\sqrt T}+2r$, where $2r=2s\sqrt{2\log(6T/\delta)}$ is
-# small if $s$ is small.
+# $\mathcal A$ exactly if client 1 is drawn. There client 2 never steps along its objective, so the model goes *up*,
+# away from the solution. The steps have length $\eta\sim T^{-1/2}$. If $s$ falls more slowly than this, the model hardly
+# leaves the band for large $T$.
+#
+# The promise, at $\delta=0.1$, is $\frac{12.4}{\sqrt T}+2r$ with $2r=2s\sqrt{2\log(6T/\delta)}$. It is below
+# the objective gap in the band if $T$ is large and $s$ is a small multiple of $(\log T)^{-1/2}$.
 # ```
 #
-# For one sample we prove a bound with a term that does not vanish as $T$ grows.
+# For one sample we prove a bound whose second term does not vanish as $T$ grows.
 #
 # ```{prf:theorem} Algorithm 1 as printed (ours)
 # :label: part-theorem-one-sample
 #
 # Let points 1 to 3 of {prf:ref}`part-assumption` hold, and run without compression, with $\Gamma$ and $\eta$ of
 # {prf:ref}`part-theorem-4`. Let $b=B(\Gamma)+GD\sqrt{\frac2n\log\frac{4T}\delta}$ and
-# $r=\sigma\sqrt{\frac2n\log\frac{4T}\delta}$. With the threshold $b+r$, the conclusion of that theorem holds.
+# $r=\sigma\sqrt{\frac2n\log\frac{4T}\delta}$. With the threshold $b+r$, the conclusion of {prf:ref}`part-theorem-4`
+# holds for these $b$ and $r$.
 # ```
 #
 # ```{prf:proof}
-# In each round, for $h=f$ as well as for $h=g$, $\mathcal S_t$ is uniform given $w_t$. So step 1 of the proof of Lemma
-# 4 and Markov's inequality yield, with probability at least $1-\frac{\delta'}{2T}$,
+# Given $w_t$, $\mathcal S_t$ is uniform. So for a fixed $h$, $f$ or $g$, step 1 of the proof of Lemma 4 and Markov's
+# inequality yield, with probability at least $1-\frac{\delta'}{2T}$,
 #
 # $$
 # \langle\nu_t-\bar\Delta_t,w_t-w^*\rangle\le EGD\sqrt{\frac2n\log\frac{2T}{\delta'}} .
 # $$
 #
-# These $2T$ events hold together with probability $1-\delta'$, whichever of $f$ and $g$ the sample then selects. Hence
-# $\frac1{2\eta ET}\sum Y_t\le GD\sqrt{\frac2n\log\frac{2T}{\delta'}}$. Use this bound with $\delta'=\frac\delta2$,
-# Lemma 7 with $\frac\delta2$, and the rest of the proof of {prf:ref}`part-theorem-4`.
+# These $2T$ events, for every round and both $h$, occur together with probability at least $1-\delta'$. Then the bound
+# holds whichever $h$ the sample selects, and $\frac1{2\eta ET}\sum Y_t\le GD\sqrt{\frac2n\log\frac{2T}{\delta'}}$. Use
+# this bound with $\delta'=\frac\delta2$, Lemma 7 with $\frac\delta2$, and the rest of the proof of
+# {prf:ref}`part-theorem-4`.
 # ```
 
 # %% [markdown]
@@ -266,11 +274,10 @@
 # \end{aligned}
 # $$
 #
-# The compressors are deterministic, with $\lVert\mathcal C(x)-x\rVert\le\sqrt{1-q}\,\lVert x\rVert$. Write
-# $\varrho=\sqrt{1-q}$ and $\varrho_0=\sqrt{1-q_0}$.
+# The compressors are deterministic, with $\lVert\mathcal C(x)-x\rVert\le\sqrt{1-q}\,\lVert x\rVert$. Let
+# $\varrho=\sqrt{1-q}$, and for $\mathcal C_0$ let $\varrho_0=\sqrt{1-q_0}$.
 #
-# For these compressors the triangle inequality yields better constants than the squares in
-# {prf:ref}`comp-lemma-residual`.
+# For these compressors the triangle inequality improves the constants of {prf:ref}`comp-lemma-residual`.
 #
 # ```{prf:lemma} F Lemma 9, and two companions
 # :label: part-lemma-9
@@ -303,9 +310,6 @@
 #    $\eta\lVert v_t\rVert$ for $EG$.
 # ```
 #
-# F's proof uses the bounds $\lVert v_t\rVert\le\frac{\sqrt{40}}qEG$ and
-# $\lVert\hat e_t\rVert\le\frac{2\varrho_0}{q_0}\cdot\frac{\sqrt{40}}q\eta EG$. Ours are smaller, since
-# $\frac{1+\varrho}{1-\varrho}=\frac{(1+\varrho)^2}q\le\frac4q$.
 
 # %% [markdown]
 # ## Theorems 1 and 7
@@ -350,9 +354,9 @@
 #    -2\eta\langle w_t-w^*,\bar\Delta_t\rangle-2\eta\langle x_t-w^*,\tilde e_t-\tilde e_{t+1}\rangle-2\eta\langle\hat e_t,\bar\Delta_t\rangle .
 #    $$ (eq-part-products)
 #
-# 3. *First product.* Bound it as in the proof of {prf:ref}`part-theorem-4`. Lemma 4 needs $\lVert w_t-w^*\rVert\le D$.
-#    The local steps cost $2\eta^2EG^2(\Gamma_0-\frac E2)$, or $2\eta^2EG^2(E-1)$ by {prf:ref}`hard-lemma-direct`. Step
-#    6 counts the square term $\frac E2$ separately.
+# 3. *First product.* Bound it as in the proof of {prf:ref}`part-theorem-4`, where Lemma 4 needs
+#    $\lVert w_t-w^*\rVert\le D$. The local steps add $2\eta^2EG^2(\Gamma_0-\frac E2)$, or $2\eta^2EG^2(E-1)$ by
+#    {prf:ref}`hard-lemma-direct`. This does not include the square term, which step 6 bounds.
 # 4. *Third product.* It is at most $2\eta\lVert\hat e_t\rVert EG$. Bound $\hat e_t$ by {prf:ref}`part-lemma-9` and
 #    divide by $2\eta^2EG^2$: the contribution to $\Gamma$ is $E\mu\frac{\varrho_0}{1-\varrho_0}$.
 # 5. *Second product.* Sum by parts, with $\tilde e_0=0$:
@@ -361,9 +365,9 @@
 #    -\sum_{t=0}^{T-1}\langle x_t-w^*,\tilde e_t-\tilde e_{t+1}\rangle=\langle x_{T-1}-w^*,\tilde e_T\rangle-\sum_{t=1}^{T-1}\langle x_t-x_{t-1},\tilde e_t\rangle .
 #    $$ (eq-part-abel)
 #
-#    The boundary term is at most $D\lVert\tilde e_T\rVert$. Multiplied by $2\eta$ and divided by $2\eta ET$, it is
+#    The boundary term is at most $D\lVert\tilde e_T\rVert$. Divided by $ET$, it is at most
 #    $\frac Nn\frac{DG}T\cdot\frac{2\varrho}q$, the second term of $b$. In the remaining sum,
-#    $\lVert x_t-x_{t-1}\rVert\le\eta\lVert v_{t-1}\rVert$. So a round costs at most
+#    $\lVert x_t-x_{t-1}\rVert\le\eta\lVert v_{t-1}\rVert$. So a round adds at most
 #    $2\eta^2\cdot\mu EG\cdot\frac Nn\frac\varrho{1-\varrho}EG$. Divided by $2\eta^2EG^2$, this is the last term of
 #    $\Gamma$.
 # 6. *Square term.* It is at most $\eta^2\mu^2E^2G^2$. Divided by $2\eta^2EG^2$, it contributes $\frac E2\mu^2$ to
@@ -371,46 +375,43 @@
 # 7. *Conclusion.* Sum over the rounds, with $x_0=w_0$. This yields {eq}`eq-part-regret` with the $b$ of this theorem.
 #    Conclude by steps 3 and 4 of the proof of {prf:ref}`part-theorem-4`.
 #
+# F bounds $\lVert v_t\rVert$ by $\frac{\sqrt{40}}qEG$, which is larger, since $\mu=\frac{(1+\varrho)^2}q\le\frac4q$.
 # F's constants in steps 4 to 6, $\frac{2\varrho_0}{q_0}\cdot\frac{\sqrt{40}}q$,
 # $\frac{\sqrt{40}}q\cdot\frac{2\varrho}q$ and $\frac{40}{q^2}$, yield the terms of {eq}`eq-comp-gamma-partial`.
 # ```
 #
 # At $q=q_0=1$ the $\Gamma$ of {eq}`eq-part-gamma` is $\frac{3E}2-1$, and the theorem becomes Theorem 4.
 #
-# *Can $w_t$ leave $\mathcal X$?* Only $x_t$ is projected. If $\mathcal C_0$ is Top-K or unscaled Rand-K, every
-# coordinate of $w_{t+1}$ is a coordinate of $x_{t+1}$ or of $w_t$. So $w_t$ stays in a box, but it can leave a ball. As
-# $\lVert w_t-x_t\rVert=\lVert\hat e_t\rVert$, the proof remains valid with
+# *Can $w_t$ leave $\mathcal X$?* Lemma 4 needs $w_t\in\mathcal X$, but only $x_t$ is projected. If $\mathcal C_0$ is
+# Top-K or unscaled Rand-K, every coordinate of $w_{t+1}$ is a coordinate of $x_{t+1}$ or of $w_t$. So $w_t$ stays in a
+# box, but it can leave a ball. As $\lVert w_t-x_t\rVert=\lVert\hat e_t\rVert$, the proof remains valid with
 # $D+\frac{\varrho_0}{1-\varrho_0}\mu\,\eta EG$ for $D$ in Lemma 4, provided that the losses are Lipschitz outside
-# $\mathcal X$. The additional cost is of the order of $\eta$, so it vanishes as $T$ grows.
+# $\mathcal X$. This increase of $D$ vanishes as $T$ grows.
 
 # %% [markdown]
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
 # * **One sample for query and step.** Algorithm 1 contradicts F-A4 and misses the promised accuracy
-#   ({prf:ref}`part-one-sample`). A second sample, or a term that does not vanish ({prf:ref}`part-theorem-one-sample`),
-#   repairs the theorem.
-# * **The bound on $g(\bar w)$ has four versions.** F's list of contributions adds $2r$ to $\epsilon$, Theorem 1 adds
-#   $\sqrt{\frac{3\sigma^2}n\log\frac T\delta}$, and Theorems 4 and 7 add nothing. In the threshold, $r$ has the
-#   coefficient 1 in the proofs and 2 in the statements. The threshold $b+r$ and the promise $b+2r$ are consistent; the
-#   printed threshold $b+2r$ ensures only $g(\bar w)\le b+3r$. The term of Theorem 1 is at least $r$ exactly if
-#   $\frac T\delta\ge36$, so in practice always.
+#   ({prf:ref}`part-one-sample`). {prf:ref}`part-theorem-one-sample` states what holds.
+# * **The bound on $g(\bar w)$ has four versions.** To $\epsilon$, F's list of contributions adds $2r$, Theorem 1 adds
+#   $\sqrt{\frac{3\sigma^2}n\log\frac T\delta}$, the proofs add $r$, and Theorems 4 and 7 add nothing. The threshold
+#   $b+r$ of the proofs ensures $g(\bar w)\le b+2r$; the threshold $b+2r$ of the statements ensures only
+#   $g(\bar w)\le b+3r$. Theorem 1 adds at least $r$ if $\frac T\delta\ge36$.
 # * **Sampling.** Theorem 7 samples with replacement, Theorems 1 and 4 without. A client drawn twice sends its message
-#   twice but changes its residual once, and {eq}`eq-comp-partial` fails.
-# * **$w_t\in\mathcal X$.** Lemma 4 needs this, but it is ensured only in a box with coordinate-wise compressors.
-# * **F Theorem 7** prints $\sqrt{1-q}$ in its third term, where $\sqrt{1-q_0}$ is meant. The proof of the theorem uses
-#   the bound $\lVert v_t\rVert\le2EG$, which {prf:ref}`comp-lemma-counterexample` refutes.
-# * **F Lemma 9** prints $\sqrt{4(1-q)}\,E^2G^2/q$, with a wrong square. For $EG<1$ residuals can exceed this bound.
-# * **F Theorem 1 (ii)**, for all clients, prints $g(\bar w)-g(w^*)\le\epsilon$. Its proof yields
-#   $g(\bar w)\le\epsilon$. The printed inequality fails where the constraint is slack at the solution.
-# * **The printed $\Gamma$ does not reduce** to that of Theorem 4: at $q=q_0=1$ it is $2E^2+20E$.
+#   twice but changes its residual once, so {eq}`eq-comp-partial` fails.
+# * **F Theorem 7** prints $\sqrt{1-q}$ for $\sqrt{1-q_0}$ in the third term of $\Gamma$. Its proof uses
+#   $\lVert v_t\rVert\le2EG$, which {prf:ref}`comp-lemma-counterexample` refutes.
+# * **F Lemma 9** prints $E^2G^2$ in place of $EG$. For $EG<1$ residuals can exceed the printed bound.
+# * **F Theorem 1 (ii)**, for all clients, prints $g(\bar w)-g(w^*)\le\epsilon$. Its proof yields only
+#   $g(\bar w)\le\epsilon$.
 # ```
 
 # %% [markdown]
 # ## Checks
 #
-# The random instances are sums of distances in a cube of side 1 ($G=1$, $D=\sqrt3$), and the clients' constraint values
-# differ by at most $2\sigma$. The two counterexamples have linear losses (`papers.fedsgm.problems.sampled`).
+# The random instances are sums of distances in a cube of side 1 ($G=1$, $D=\sqrt3$). The clients' constraint values
+# differ by at most $2\sigma$.
 
 # %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer and shorter runs
@@ -458,9 +459,9 @@ instance = cache(boxed_norms)  # its reference solution is computed once
 rng = seeded(seed, "rounds")
 
 # %% [markdown]
-# **Lemma 4.** The inner product $\langle\Delta_j,w_t-w^*\rangle$ is $EGD$ for half of 40 clients and $-EGD$ for the
-# others. Four clients take part in each of 100 rounds, and $\eta=E=G=D=1$. Round $t$ is in $\mathcal A$ always
-# ("always"), by a coin flip ("coin"), or if the sum so far is not above 0 ("past").
+# **Lemma 4.** We simulate {eq}`eq-part-lemma4`. The inner product $\langle\Delta_j,w_t-w^*\rangle$ is $EGD$ for half of
+# 40 clients and $-EGD$ for the others. Four clients take part in each of 100 rounds, and $\eta=E=G=D=1$. Round $t$ is
+# in $\mathcal A$ always ("always"), by a coin flip ("coin"), or if the sum so far is not above 0 ("past").
 
 # %% tags=["remove-input"]
 plain = Setting(D=1.0, G=1.0, E=1, T=100, N=40, n=4, delta=0.1)
@@ -506,9 +507,10 @@ def draw_quantiles(fig):
 
 plot.show(
     draw_quantiles,
-    alt="Against delta on a logarithmic axis: three falling curves, the bounds with proxy 16, 4 and 1 from top to bottom, and dots of "
-    "measured quantiles, which lie below proxy 4 everywhere and, for delta below 0.15, above proxy 1.",
-    caption="Quantiles of the sum in Lemma 4 at level 1 - delta, against the bounds with F's proxy 16, Hoeffding's 4, and 1.",
+    alt="Three falling curves against delta on a logarithmic axis. The dots lie below the middle curve everywhere and, "
+    "for delta below 0.15, above the lowest.",
+    caption="Dots: quantiles of the sum in Lemma 4 at level 1 - delta, with all rounds in A. Lines: the bounds with F's "
+    "proxy 16, Hoeffding's 4, and 1.",
 )
 
 # %% [markdown]
@@ -526,10 +528,10 @@ check(f"largest error of 100 rounds within the bound in at least 90 % of {few} t
 _ = check("within half the bound in fewer than 90 %", half < 0.9)
 
 # %% [markdown]
-# **One sample for both: the increment.** For `split_objectives`, at a point with $g(w)=\epsilon$, we list all samples
-# and compute the exact mean of
-# $\mathbb 1\{\mathcal S\text{ says }\mathcal A\}\langle\nu-\bar\Delta_{\mathcal S},w-w^*\rangle$ (for $f$). The
-# constraint is judged once by $\mathcal S$ itself and once by another sample.
+# **One sample for both: the increment.** On the problem of {prf:ref}`part-one-sample` (`split_objectives`), at a point
+# with $g(w)=\epsilon$, we list all samples and compute the exact mean of
+# $\mathbb 1\{\mathcal S\text{ says }\mathcal A\}\langle\nu-\bar\Delta_{\mathcal S},w-w^*\rangle$ (for $f$). Either
+# $\mathcal S$ itself or another sample decides whether the round is in $\mathcal A$.
 
 # %% tags=["remove-input"]
 split = split_objectives()
@@ -552,8 +554,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **One sample for both: the theorem.** FedSGM runs on `split_objectives` with the corrected step size and threshold of
-# Theorem 4. $D=G=1$ are upper bounds, and $\sigma=s$ is exact.
+# **One sample for both: the theorem.** FedSGM runs on the same problem, with the printed constants of Theorem 4 but the
+# threshold $b+r$. Here $D=G=1$ and $\sigma=s$.
 
 # %% tags=["remove-input"]
 T, delta, repeats = {"quick": (6_000, 0.5, 2), "full": (20_000, 0.1, 10)}[profile]
@@ -597,15 +599,15 @@ def draw_paths(fig):
 
 plot.show(
     draw_paths,
-    alt="Objective gap against rounds: with one sample it stays near 0.2, above a dotted line, the promise; with a second sample it falls "
-    "quickly below the line and settles slightly below zero.",
-    caption="The objective gap on the two-client problem if the clients that report the constraint also make the step "
+    alt="Objective gap against rounds: with one sample it stays near 0.2, above the dotted promise; with a second "
+    "sample it falls quickly below the promise and settles slightly below zero.",
+    caption="Mean objective gap on the two-client problem if the clients that report the constraint also make the step "
     "(one sample), and if a second sample makes it.",
 )
 
 # %% [markdown]
-# **The threshold is not the promise.** FedSGM runs on `skewed_levels` with the printed threshold of Theorem 4. Half the
-# length of the interval that contains the ten reports is $\sigma$.
+# **The threshold is not the promise.** FedSGM runs on the problem of {prf:ref}`part-threshold` (`skewed_levels`) with
+# the printed threshold of Theorem 4.
 
 # %% tags=["remove-input"]
 T, s = {"quick": 4_000, "full": 10_000}[profile], 0.001
@@ -635,8 +637,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **Theorem 4 on random instances.** FedSGM runs with the threshold and step size of Theorem 4 as printed, as corrected,
-# and with our constants. In each round 4 of 8 clients make the step and a second sample answers the query, with
+# **Theorem 4 on random instances.** FedSGM runs with Theorem 4 as printed, with the threshold corrected to $b+r$, and
+# with our constants in addition. In each round 4 of 8 clients make the step and a second sample answers the query, with
 # $\delta=0.1$ and $\sigma=0.01$.
 
 
@@ -687,7 +689,7 @@ for E, rates in exact.items():
 
 # %% [markdown]
 # **Theorem 1 with sampled clients.** Both directions use Top-K with $K=2$ of 3 coordinates. The runs are four times as
-# long as those above.
+# long as those for Theorem 4.
 
 # %% tags=["remove-input"]
 setting = box(E=1, T=4 * rounds, q=2 / 3, q0=2 / 3)
@@ -710,8 +712,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **Lemma 9.** FedSGM runs for 60 rounds with 20 clients, $d=20$, $E=5$ and Top-K on the uplink. The brackets contain
-# the largest $\lVert\tilde e_t\rVert$, our bound and F's bound.
+# **Lemma 9.** FedSGM runs for 60 rounds with 20 clients, $d=20$, $E=5$ and Top-K on the uplink. In brackets are the
+# largest $\lVert\tilde e_t\rVert$, our bound and F's.
 
 
 # %% tags=["remove-input"]
@@ -767,8 +769,8 @@ _ = check("client 0 drawn twice: more than 0.1 is left", left_over([0, 0]) > 0.1
 
 # %% [markdown]
 # **Leaving the set.** FedSGM runs in a ball and in a box around its start, both without the solution. The downlink uses
-# Top-K, and in the box also unscaled Rand-K. We check whether some $w_t$ leaves the set, also in one step of the
-# downlink from 200 random states.
+# Top-K, and in the box also unscaled Rand-K. We check whether some $w_t$ leaves the set. For the box and Top-K we also
+# check one step of the downlink from each of 200 random states.
 
 # %% tags=["remove-input"]
 inside = {}
@@ -810,9 +812,9 @@ check(
 _ = check("g(w_bar) - g(w*) <= eps fails: it is 1, eps is 0.2", result["g_gap"] > 4 * rate.tolerance)
 
 # %% [markdown]
-# **The constants.** In F's classification setting ($E=5$, $q=q_0=0.1$, $N/n=2$) we compare the versions of $\Gamma$;
-# the [note on compression](note_compression.ipynb) explains the false step and its repair. We also check $\Gamma$
-# without compression, and where Theorem 1's bound on $g$ is valid.
+# **The constants.** In F's classification setting ($E=5$, $q=q_0=0.1$, $N/n=2$) we compare the versions of $\Gamma$.
+# One of them repairs only the step that {prf:ref}`comp-lemma-counterexample` refutes. We also check $\Gamma$ without
+# compression, and from which $\frac T\delta$ on Theorem 1's bound on $g$ is valid.
 
 # %% tags=["remove-input", "nbval-check-output"]
 at = (5, 0.1, 0.1, 2.0)

@@ -14,13 +14,13 @@
 # # Skewness: what disagreement between clients adds
 #
 # A switching method alternates between steps along the gradient of the objective and along that of the constraint. If
-# the two gradients lie on one line, the model slides back and forth along it. Otherwise the two gradients span a plane,
-# in which the pair *turns*. Section 3.2 and appendix A of {cite}`fedsgm2025` (F below) measure this turning by an
-# antisymmetric matrix.
+# the two gradients lie on one line, the model moves back and forth along it. Otherwise the gradients span a plane, in
+# which the alternation makes the model *turn*. Section 3.2 and appendix A of {cite}`fedsgm2025` (F below) measure this
+# turning by an antisymmetric matrix of the two gradients.
 #
-# In a federation every client has its own pair of gradients. This note proves F's bound on the distance between the
-# clients' mean turning and the turning of the mean gradients, with the best possible constant. The bound printed in
-# section 3.2 is false.
+# In a federation every client has its own two gradients. F's appendix A bounds the distance between the mean of the
+# clients' matrices and the matrix of the mean gradients. This note proves that bound, with the best possible constant.
+# The bound printed in section 3.2 is false.
 
 # %% [markdown]
 # ## Definitions
@@ -33,15 +33,15 @@
 # x\wedge y=xy^\top-yx^\top .
 # $$ (eq-skew-wedge)
 #
-# This matrix is antisymmetric, linear in $x$ and in $y$, and zero exactly when $x$ and $y$ are linearly dependent. F
-# compares the two matrices
+# This matrix is antisymmetric, linear in $x$ and in $y$, and zero exactly if $x$ and $y$ are linearly dependent. F
+# compares two such matrices:
 #
 # $$
 # K_{\rm glob}=a\wedge b,\qquad K_{\rm loc}=\frac1N\sum_{j=1}^Na_j\wedge b_j .
 # $$ (eq-skew-k)
 #
-# Let $V_f=\frac1N\sum_j\lVert\delta a_j\rVert^2$ and $V_g=\frac1N\sum_j\lVert\delta b_j\rVert^2$ measure the spread of
-# the gradients. The results need neither convexity nor a Lipschitz constant.
+# Let $V_f=\frac1N\sum_j\lVert\delta a_j\rVert^2$ and $V_g=\frac1N\sum_j\lVert\delta b_j\rVert^2$ be the variances of
+# the gradients over the clients.
 
 # %% [markdown]
 # ## Identity and bound
@@ -88,9 +88,6 @@
 #    $\frac1N\sum_j\lVert\delta a_j\rVert\lVert\delta b_j\rVert\le\sqrt{V_f}\sqrt{V_g}$.
 # ```
 #
-# The constant $\sqrt2$ comes from {prf:ref}`skew-lemma`. Bounding $xy^\top$ and $yx^\top$ separately would yield the
-# constant 2.
-#
 # ```{prf:proposition} The constant is the best possible
 # :label: skew-tight
 #
@@ -106,9 +103,9 @@
 # %% [markdown]
 # ## The printed form of section 3.2
 #
-# F's section 3.2 bounds $\lVert K_{\rm loc}\rVert_F$ itself by $\sqrt{2V_fV_g}$. This cannot be true: if all clients
-# agree, $V_f=V_g=0$, but $K_{\rm loc}=K_{\rm glob}=a\wedge b$ need not vanish. The printed form is right where
-# $K_{\rm glob}=0$. In general, {eq}`eq-skew-bound` yields
+# F's section 3.2 bounds $\lVert K_{\rm loc}\rVert_F$ itself by $\sqrt{2V_fV_g}$. This is false: if all clients agree,
+# $V_f=V_g=0$, but $K_{\rm loc}=K_{\rm glob}=a\wedge b$ need not vanish. The printed form holds where $K_{\rm glob}=0$.
+# In general, {eq}`eq-skew-bound` yields
 #
 # $$
 # \lVert K_{\rm loc}\rVert_F\le\lVert K_{\rm glob}\rVert_F+\sqrt{2V_fV_g} .
@@ -116,12 +113,12 @@
 #
 # ## Remark 1: aligned on the whole, turning in the parts
 #
-# Consider a solution of $\min f$ subject to $g\le0$ with an active constraint and $\nabla g\ne0$. The optimality
-# condition $\nabla f+\lambda\nabla g=0$ says that the mean gradients lie on a line, so $K_{\rm glob}=0$. By
-# {eq}`eq-skew-identity`, $K_{\rm loc}$ then contains only the disagreement between the clients. In general it is not
-# zero: near the solution the clients still turn.
+# Consider a solution of $\min f$ subject to $g\le0$ with an active constraint and $\nabla g\ne0$. By the optimality
+# condition $\nabla f+\lambda\nabla g=0$, the mean gradients lie on a line, so $K_{\rm glob}=0$. By
+# {eq}`eq-skew-identity`, $K_{\rm loc}$ is then the mean of $\delta a_j\wedge\delta b_j$. In general this is not zero:
+# at the solution the single clients still turn.
 #
-# F's Remark 1 names three cures: fewer local steps, regularized clients, and a smaller $\beta$. But under hard
+# Against this turning, F's Remark 1 names fewer local steps, regularized clients, and a smaller $\beta$. But under hard
 # switching with all clients and no compression, $K_{\rm loc}$ does not affect the model ([below](#checks)).
 #
 # ```{admonition} Differences from the printed paper
@@ -136,8 +133,8 @@
 # %% [markdown]
 # ## Checks
 #
-# Random instances have 2 to 8 clients in 2 to 10 dimensions; the ratio of the mean gradients to the drifts varies from
-# 0.1 to 10.
+# Random instances have 2 to 8 clients in 2 to 10 dimensions. The mean gradients are 0.1 to 10 times as large as the
+# drifts.
 
 # %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer instances
@@ -202,8 +199,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **Tightness.** The drifts are those of {prf:ref}`skew-tight`. In the second check the two directions form an angle of
-# 60 degrees, and the factor $\sqrt{1-\cos^2}$ of {prf:ref}`skew-lemma` appears.
+# **Tightness.** The drifts are those of {prf:ref}`skew-tight`, but in the second check $x$ and $y$ form an angle of 60
+# degrees, which by {prf:ref}`skew-lemma` reduces the norm by the factor $\frac{\sqrt3}2$.
 
 # %% tags=["remove-input", "nbval-check-output"]
 weights = torch.tensor([[1.0], [-2.0], [4.0], [-3.0]]).double()
@@ -220,8 +217,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **Remark 1.** At the computed solutions of the other notes' random instances, the mean gradients lie on a line, but
-# the clients' pairs of gradients do not.
+# **Remark 1.** At the computed solutions of random instances, the mean gradients lie on a line, but the two gradients
+# of a client do not.
 
 # %% tags=["remove-input"]
 problems = [random_norms(number) for number in range(seed, seed + 10)]
@@ -236,9 +233,9 @@ _ = check(
 
 # %% [markdown]
 # **Re-pairing.** On the breast cancer data, each of ten clients keeps its rows of class 0 and takes the rows of class 1
-# of another client. This pairs objectives with other constraints, so only $K_{\rm loc}$ changes. FedSGM runs with all
-# clients, without compression, for 100 rounds with step size 0.3. We compute the largest change of an entry of the
-# final model.
+# of another client. This pairs objectives with other constraints. So $f$, $g$ and $K_{\rm glob}$ remain, but
+# $K_{\rm loc}$ changes. FedSGM runs with all clients, without compression, for 100 rounds with step size 0.3. We
+# compute the largest change of an entry of the final model.
 
 # %% tags=["remove-input"]
 table = data.breast_cancer("malignant")
@@ -286,8 +283,8 @@ def draw(fig):
 
 plot.show(
     draw,
-    alt="Norms against the bound on logarithmic axes, one dot for each instance. All dots of K_loc minus "
-    "K_glob lie below the diagonal; many dots of K_loc lie above it.",
+    alt="Norms against the bound on logarithmic axes, one dot for each instance. All dots of K_loc - K_glob lie below "
+    "the diagonal; many dots of K_loc lie above it.",
     caption="The bound holds for the difference (appendix A), not for K_loc itself (section 3.2).",
 )
 

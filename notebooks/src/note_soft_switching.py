@@ -13,16 +13,16 @@
 # %% [markdown]
 # # Soft switching
 #
-# Under hard switching, the local steps of a round use either the objective or the constraint. Under soft switching,
-# they use a mixture of the two, in which the weight of the constraint rises with the constraint value. This note proves
-# the theorems on soft switching in the full paper {cite}`fedsgm2025` (F below) and in the workshop paper
-# {cite}`upadhyay2025switching` (W below).
+# Under hard switching, the local steps of a round use either the objective or the constraint. Under soft switching they
+# use a mixture of the two, in which the constraint's weight rises with its value. This note proves the theorems on soft
+# switching in the full paper {cite}`fedsgm2025` (F below) and in the workshop paper {cite}`upadhyay2025switching` (W
+# below).
 #
 # F's statements use a threshold half as large as the one in F's proofs. A better argument proves F's Theorem 5 with the
-# smaller threshold, and F's Theorem 2 up to a factor.
+# smaller threshold, and F's Theorem 2 up to a factor of at most $\frac32$ in the bound on the objective gap.
 #
-# We use the notation of the note on hard switching ($B(\Gamma)$ and $\eta(\Gamma)$ are defined in {eq}`eq-hard-b`) and
-# assume {prf:ref}`hard-assumption`.
+# We use the notation of the [note on hard switching](note_hard_switching.ipynb), with $B(\Gamma)$ and $\eta(\Gamma)$ of
+# {eq}`eq-hard-b`, and assume {prf:ref}`hard-assumption`.
 
 # %% [markdown]
 # ## Setting
@@ -56,17 +56,17 @@
 # \frac1T\sum_{t<T}\Big[(1-\sigma_t)\big(f(w_t)-f(w^*)\big)+\sigma_t\big(g(w_t)-g(w^*)\big)\Big]\le\frac{D^2}{2\eta ET}+\eta G^2\Gamma .
 # $$ (eq-soft-regret)
 #
-# Without compression $\Gamma$ may be $2E^2$ or one of $\Gamma_0$ and $\Gamma_{\rm direct}$ of {eq}`eq-hard-gammas`.
-# With error feedback in both directions $\Gamma$ is the number in {eq}`eq-comp-gamma`; the inequality then holds in
-# expectation if the compressors are random.
+# Without compression $\Gamma$ may be $2E^2$, or $\Gamma_0$ or $\Gamma_{\rm direct}$ of {eq}`eq-hard-gammas`. With error
+# feedback in both directions $\Gamma$ is the number in {eq}`eq-comp-gamma`; for random compressors {eq}`eq-soft-regret`
+# then holds in expectation.
 # ```
 #
 # ```{prf:proof}
 # We proceed in steps.
 #
-# 1. As $\sigma_t\in[0,1]$ does not change during the round, client $j$ steps along subgradients of one convex and
-#    $G$-Lipschitz function $h_j$. The proofs of {prf:ref}`hard-lemma-round`, {prf:ref}`hard-lemma-direct` and
-#    {prf:ref}`comp-lemma-round` use nothing else about $h_j$, so these lemmas apply.
+# 1. The weight $\sigma_t\in[0,1]$ does not change during the round, so $h_j$ is one convex and $G$-Lipschitz function.
+#    The proofs of {prf:ref}`hard-lemma-round`, {prf:ref}`hard-lemma-direct` and {prf:ref}`comp-lemma-round` use nothing
+#    else about $h_j$, so these lemmas apply.
 # 2. The difference $h(w_t)-h(w^*)$ in {eq}`eq-hard-round` is the bracket in {eq}`eq-soft-regret`.
 # 3. Sum {eq}`eq-hard-round` over the rounds and divide by $2\eta ET$. The distances telescope as in
 #    {prf:ref}`hard-lemma-regret`.
@@ -91,10 +91,11 @@
 # ```{prf:proof}
 # Let $\Sigma=\sum_{t\in\mathcal A}\sigma_t$, so that $\lvert\mathcal A\rvert=S+\Sigma$ and $\Sigma\le T$.
 #
-# 1. *Rounds in $\mathcal B=[T]\setminus\mathcal A$.* The weight is 1, $g(w_t)\ge\epsilon$ and $g(w^*)\le0$. These
-#    rounds contribute at least $\lvert\mathcal B\rvert\,\epsilon$ to the sum $\sum_t\sigma_t(g(w_t)-g(w^*))$.
+# 1. *Rounds in $\mathcal B=[T]\setminus\mathcal A$.* The weight is 1, $g(w_t)\ge\epsilon$ and $g(w^*)\le0$. The rounds
+#    in $\mathcal B$ contribute at least $\lvert\mathcal B\rvert\,\epsilon$ to the sum $\sum_t\sigma_t(g(w_t)-g(w^*))$.
 # 2. *Rounds in $\mathcal A$.* The weight $\sigma_t$ is positive only if $1+\beta(g(w_t)-\epsilon)>0$, that is,
-#    $g(w_t)>\epsilon-\frac1\beta$. These rounds contribute at least $\Sigma\,(\epsilon-\frac1\beta)$ to the same sum.
+#    $g(w_t)>\epsilon-\frac1\beta$. The rounds in $\mathcal A$ contribute at least $\Sigma\,(\epsilon-\frac1\beta)$ to
+#    the sum of step 1.
 # 3. *All rounds.* Add the two bounds and use $\lvert\mathcal B\rvert+\Sigma=T-S$:
 #
 #    $$
@@ -129,25 +130,27 @@
 # ## The threshold that is printed
 #
 # F's Theorems 2, 5 and 8 state $\epsilon=B(\Gamma)$ with $\beta\ge\frac2\epsilon$. But with $\epsilon=B$ the numerator
-# in {eq}`eq-soft-gap` is $\Sigma/\beta>0$, so the proof works for no finite $\beta$. The papers' arguments allow two
+# in {eq}`eq-soft-gap` is $\Sigma/\beta>0$ for every $\beta$, so the proof fails. The papers' arguments allow two
 # repairs:
 #
 # 1. Take $\epsilon=2B$, as the proofs do.
-# 2. Keep the printed $\epsilon=B(2E^2)$ and $\eta=\eta(2E^2)$, but bound the regret with the smaller number $\Gamma_0$
-#    of {eq}`eq-hard-gammas`. The two terms on the right of {eq}`eq-soft-regret` are then $\frac\epsilon2$ and
-#    $\frac\epsilon2\cdot\frac{\Gamma_0}{2E^2}$. Call their sum $B'$; {eq}`eq-soft-beta` becomes
+# 2. For Theorem 5, keep the printed $\epsilon=B(2E^2)$ and $\eta=\eta(2E^2)$, but bound the regret with the smaller
+#    number $\Gamma_0$ of {eq}`eq-hard-gammas`. This bound is $B'$ below, and {eq}`eq-soft-beta` with $B'$ in place of
+#    $B$ becomes
 #
 #    $$
 #    B'=\frac\epsilon2\Big(1+\frac{\Gamma_0}{2E^2}\Big)<\epsilon,\qquad \beta\ge\frac1{\epsilon-B'} .
 #    $$ (eq-soft-slack)
 #
-#    The smallest such $\beta$, $24/\epsilon$ at $E=1$ and $2.62/\epsilon$ at $E=5$, exceeds the printed $2/\epsilon$.
+#    The smallest such $\beta$ exceeds the printed $2/\epsilon$: it is $24/\epsilon$ at $E=1$ and $2.62/\epsilon$ at
+#    $E=5$.
 
 # %% [markdown]
 # ## Closing the gap (ours)
 #
-# Step 2 of the proof of {prf:ref}`soft-theorem` uses only that $\sigma_t$ is positive. But where $0<\sigma_t<1$, on the
-# ramp, $\sigma_t=1+\beta(g(w_t)-\epsilon)$: the further $g(w_t)$ is below the threshold, the smaller the weight.
+# A sharper bound in step 2 of the proof of {prf:ref}`soft-theorem` allows a smaller $\beta$. Step 2 uses only that
+# $\sigma_t$ is positive. But on the ramp, where $0<\sigma_t<1$, the weight $\sigma_t=1+\beta(g(w_t)-\epsilon)$ is the
+# smaller, the further $g(w_t)$ is below the threshold.
 #
 # ```{prf:lemma} The ramp
 # :label: soft-lemma-ramp
@@ -179,8 +182,8 @@
 #    $\sum_t\sigma_t(g(w_t)-g(w^*))\ge(T-S)\epsilon-\frac1\beta\sum_t\sigma_t(1-\sigma_t)$.
 # 2. The function $x\mapsto x(1-x)$ is concave, so $\sum_t\sigma_t(1-\sigma_t)\le T\,a(1-a)$ by Jensen's inequality.
 # 3. Steps 4 and 7 of the proof of {prf:ref}`soft-theorem` show that $a>0$ and $g(\bar w)\le\epsilon$.
-# 4. Subtract the bound that steps 1 and 2 yield from $T$ times {eq}`eq-soft-regret`, divide by $S=aT$ and apply
-#    Jensen's inequality to $f$:
+# 4. Steps 1 and 2 yield a lower bound on $\sum_t\sigma_t(g(w_t)-g(w^*))$. Subtract this bound from $T$ times
+#    {eq}`eq-soft-regret`, divide by $S=aT$ and apply Jensen's inequality to $f$:
 #
 #    $$
 #    f(\bar w)-f(w^*)\le\epsilon-\frac{\epsilon-B'}a+\frac{1-a}\beta .
@@ -188,12 +191,12 @@
 #
 # 5. The right side of {eq}`eq-soft-direct` is at most $\epsilon$ if $a(1-a)\le\beta(\epsilon-B')$. This holds for every
 #    $a\in(0,1]$ if $\frac14\le\beta(\epsilon-B')$.
-# 6. Otherwise maximize the right side over $a$. Its derivative vanishes at $a=\sqrt{\beta(\epsilon-B')}<\frac12$, and
-#    its value at this $a$ is {eq}`eq-soft-excess`.
+# 6. Otherwise maximize the right side over $a$. The maximum is at $a=\sqrt{\beta(\epsilon-B')}<\frac12$, and it is the
+#    right side of {eq}`eq-soft-excess`.
 # ```
 #
-# Even for $B'=\epsilon$, {eq}`eq-soft-direct` bounds the objective gap by $\epsilon+\frac1\beta$, provided that $S>0$.
-# With the printed $\beta=\frac2\epsilon$ the sum is $\frac32$ times the printed bound $\epsilon$.
+# If $S>0$, {eq}`eq-soft-direct` bounds the objective gap by $\epsilon+\frac1\beta$ even for $B'=\epsilon$. With the
+# printed $\beta=\frac2\epsilon$ this bound is $\frac32\epsilon$.
 #
 # ```{prf:corollary} F Theorem 5 as printed is true
 # :label: soft-corollary-plain
@@ -204,15 +207,16 @@
 #
 # ```{prf:proof}
 # By {prf:ref}`hard-lemma-direct` the regret is at most $B'=\frac\epsilon2\big(1+\frac{3E/2-1}{2E^2}\big)$. The fraction
-# is at most $\frac14$, because $E^2-3E+2=(E-1)(E-2)\ge0$ for whole numbers $E$. Hence $\epsilon-B'\ge\frac38\epsilon$
-# and $\frac1{4(\epsilon-B')}\le\frac2{3\epsilon}$, and {prf:ref}`soft-theorem-direct` applies.
+# in brackets is at most $\frac14$, because $E^2-3E+2=(E-1)(E-2)\ge0$ for whole numbers $E$. Hence
+# $\epsilon-B'\ge\frac38\epsilon$ and $\frac1{4(\epsilon-B')}\le\frac2{3\epsilon}$, and {prf:ref}`soft-theorem-direct`
+# applies.
 # ```
 
 # %% [markdown]
 # ## With error feedback
 #
-# In F's Theorem 2 (8 in the appendix) compression adds terms to $\Gamma$, which reduce the slack $\epsilon-B'$. The
-# next lemma improves F's bounds on these terms.
+# In F's Theorem 2 (8 in the appendix) compression adds terms to $\Gamma$. {prf:ref}`soft-lemma-feedback` lowers them,
+# and this enlarges the difference $\epsilon-B'$ on which {prf:ref}`soft-theorem-direct` depends.
 #
 # ```{prf:lemma} Residual, message and gap by the triangle inequality (ours)
 # :label: soft-lemma-feedback
@@ -236,7 +240,7 @@
 # The proof of {prf:ref}`part-lemma-9` with $n=N$ yields {eq}`eq-soft-triangle`; it uses only the triangle inequality,
 # which also holds for $(\mathbb E\lVert\cdot\rVert^2)^{1/2}$. By the Cauchy-Schwarz inequality, the two terms with
 # $e_t$ and $\hat e_t$ in {eq}`eq-comp-round` are at most $2\eta^2\lVert e_t\rVert EG$ and
-# $2\eta\lVert\hat e_t\rVert EG$. Divide them by $2\eta^2EG^2$ and insert {eq}`eq-soft-triangle`. By
+# $2\eta\lVert\hat e_t\rVert EG$. Divide by $2\eta^2EG^2$ and insert {eq}`eq-soft-triangle`. By
 # {prf:ref}`hard-lemma-direct`, $\Gamma_{\rm direct}$ may replace $\Gamma_0$.
 # ```
 #
@@ -244,8 +248,8 @@
 # :label: soft-corollary-feedback
 #
 # Let the compressors be deterministic and $\Gamma$ the number in {eq}`eq-comp-gamma`. Let $\epsilon=B(\Gamma)$,
-# $\eta=\eta(\Gamma)$ and $\beta=\frac2\epsilon$, and let $\theta=1-\frac{\Gamma'}\Gamma>0$ be the slack, with $\Gamma'$
-# of {eq}`eq-soft-gamma`. Then $g(\bar w)\le\epsilon$ and
+# $\eta=\eta(\Gamma)$ and $\beta=\frac2\epsilon$, and let $\theta=1-\frac{\Gamma'}\Gamma>0$ with $\Gamma'$ of
+# {eq}`eq-soft-gamma`. Then $g(\bar w)\le\epsilon$ and
 #
 # $$
 # f(\bar w)-f(w^*)\le\epsilon\,\Big(1+\big[\tfrac12-\sqrt\theta\,\big]_+\Big) .
@@ -261,14 +265,14 @@
 # $\frac\epsilon2-2\sqrt{\epsilon^2\theta/4}$.
 # ```
 #
-# In F's classification setting, $E=5$ and $q=q_0=0.1$, the slack is $\theta=0.41$. It is below $\frac14$ only if the
-# uplink is compressed strongly and the downlink hardly or not at all. For $E=1$, $q=0.1$ and $q_0=1$ the factor in
-# {eq}`eq-soft-factor` is 1.19, and it falls as $E$ grows.
+# In F's classification setting, $E=5$ and $q=q_0=0.1$, the printed statement is true, with $\theta=0.41$. The number
+# $\theta$ is below $\frac14$ only if the uplink is compressed strongly and the downlink hardly or not at all. For
+# $E=1$, $q=0.1$ and $q_0=1$ the factor in {eq}`eq-soft-factor` is 1.19, and it falls as $E$ grows.
 
 # %% [markdown]
 # ## Sampled clients
 #
-# The papers' experiments use soft switching with $n<N$ clients per round, but neither paper has a theorem for it. We
+# The papers' experiments use soft switching with $n<N$ clients per round. Neither paper has a theorem for this case; we
 # prove one. Let $\hat\sigma_t$ be the weight {eq}`eq-soft-weight` computed from an estimate $\hat G(w_t)$ of $g(w_t)$.
 #
 # ```{prf:theorem} Soft switching with an independent estimate (ours)
@@ -305,18 +309,17 @@
 #    Apply Jensen's inequality.
 # ```
 #
-# As for hard switching, {prf:ref}`part-lemma-7` bounds the error of the estimate and {prf:ref}`part-lemma-4` the
-# regret. The martingale argument in the proof of {prf:ref}`part-lemma-4` works for all weights $\hat\sigma_t$ that are
-# *independent of the sample that makes the update*. F-A4 assumes this independence, but in Algorithm 1 one sample
-# determines both the weight and the update. For hard switching, the theorem's conclusion then fails
-# ({prf:ref}`part-one-sample`). In the next example, where one of two clients is sampled, the conclusion fails for soft
-# switching.
+# As for hard switching, {prf:ref}`part-lemma-7` bounds the error $\kappa$ of the estimate, and {prf:ref}`part-lemma-4`
+# the sampling error in the regret bound $B$. The proof of {prf:ref}`part-lemma-4` works for all weights $\hat\sigma_t$
+# that are *independent of the sample that makes the update*. F-A4 assumes this independence, but in Algorithm 1 one
+# sample determines both the weight and the update. Then the conclusion fails, for hard switching
+# ({prf:ref}`part-one-sample`) and, on the next example, for soft switching.
 #
-# ```{prf:example} The client that votes is the client that moves
+# ```{prf:example} One sample for the weight and the update
 # :label: soft-example
 #
-# Let $f_1(w)=\lvert w-3\rvert$, $g_1(w)=\lvert w\rvert-6$, $f_2(w)=\lvert w+3\rvert$, $g_2(w)=\lvert w-10\rvert-6$.
-# Every $w\in[0,10]$ is feasible with $g=-1$, and $f^*=3$ is attained on $[0,3]$.
+# Let $f_1(w)=\lvert w-3\rvert$, $g_1(w)=\lvert w\rvert-6$, $f_2(w)=\lvert w+3\rvert$, $g_2(w)=\lvert w-10\rvert-6$. One
+# of the two clients is sampled. Every $w\in[0,10]$ is feasible with $g=-1$, and $f^*=3$ is attained on $[0,3]$.
 #
 # Let $3<w<4-\epsilon$. If client 1 is sampled, it reports $g_1<0$, and the model steps along $-\nabla f_1=-1$. If
 # client 2 is sampled, it reports $g_2>\epsilon$, and the model steps along $-\nabla g_2=1$. For all $\epsilon$ and
@@ -329,19 +332,19 @@
 # :class: warning
 #
 # * **Threshold in F Theorems 2, 5 and 8.** The statements print $\epsilon=B(\Gamma)$, but the proofs need $2B(\Gamma)$.
-#   Theorem 5 is true nevertheless ({prf:ref}`soft-corollary-plain`), and Theorems 2 and 8 are true up to the factor in
-#   {eq}`eq-soft-factor`, which is 1 in most settings and never above $\frac32$.
+#   Theorem 5 is true nevertheless ({prf:ref}`soft-corollary-plain`). Theorems 2 and 8 are true up to the factor in
+#   {eq}`eq-soft-factor`, which is 1 in most settings and at most $\frac32$.
 # * **Smallest $\beta$.** The printed condition $\beta\ge\frac2\epsilon$ is three times what Theorem 5 needs. For
-#   $\beta<\frac1{2\epsilon}$ the search below finds instances on which the theorem's conclusion fails.
-# * **Slips in the proofs.** Inner products contain $g_j,f_j$ in place of their gradients, "$\sigma_\beta\ge0$" should
+#   $\beta<\frac1{2\epsilon}$ the search below finds instances on which Theorem 5 fails.
+# * **Slips.** In F's proofs, inner products contain $g_j,f_j$ in place of their gradients, "$\sigma_\beta\ge0$" should
 #   be $\sigma_\beta>0$, and the compression terms of Theorem 8 lack a factor $T$.
 # ```
 
 # %% [markdown]
 # ## Checks
 #
-# The random instances are those of the note on hard switching: $f_j(w)=\lVert w-a_j\rVert$ and
-# $g_j(w)=\lVert w-b_j\rVert-c$, with $G=D=1$ and eight clients.
+# The random instances are those of the [note on hard switching](note_hard_switching.ipynb): $f_j(w)=\lVert w-a_j\rVert$
+# and $g_j(w)=\lVert w-b_j\rVert-c$, with $G=D=1$ and eight clients.
 
 # %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer and shorter runs
@@ -386,8 +389,8 @@ instance = cache(varied_norms)  # its reference solution is computed once
 
 
 # %% [markdown]
-# **The repairs of the printed threshold.** We compute the smallest sharpness from $\epsilon$ and a bound $B'$ on the
-# regret at the printed step size.
+# **The repairs of the printed threshold.** We compute the smallest $\beta$ that {prf:ref}`soft-theorem` and
+# {prf:ref}`soft-theorem-direct` allow at the printed $\epsilon$ and $\eta$ of Theorem 5.
 
 
 # %% tags=["remove-input"]
@@ -410,8 +413,8 @@ check(
 _ = check("with B' = eps no beta is enough", soft_beta(1.0, 1.0) == np.inf)
 
 # %% [markdown]
-# **The ramp and the excess.** Random values of $g(w_t)$ test {prf:ref}`soft-lemma-ramp`. A grid of $a$ tests that the
-# right side of {eq}`eq-soft-excess` is the maximum of the right side of {eq}`eq-soft-direct`.
+# **The ramp and the excess.** Random values of $g(w_t)$ test {prf:ref}`soft-lemma-ramp`. A grid of $a$ tests that
+# {eq}`eq-soft-excess` is the maximum of {eq}`eq-soft-direct`.
 
 # %% tags=["remove-input"]
 values = np.random.default_rng(seed).normal(1.0, 1.0, 100_000)  # of g, with eps = 1
@@ -438,8 +441,8 @@ miss = max(abs(max(0, v) - soft_excess(1.0, x, b)) for (b, x), v in peaks.items(
 _ = check(f"the excess is the maximum over a in all {len(peaks)} cases, to 1e-6", miss < 1e-6)
 
 # %% [markdown]
-# **F Theorem 5 and W appendix A.3 on random instances.** We run each instance with the printed threshold $\epsilon=B$
-# and with $\epsilon=2B$ of the proofs, both with $\beta=2/\epsilon$.
+# **F Theorem 5 and W appendix A.3 on random instances.** We run each instance with the printed $\epsilon=B(2E^2)$ and
+# with the proofs' $\epsilon=2B(2E^2)$, both with $\beta=2/\epsilon$.
 
 
 # %% tags=["remove-input"]
@@ -480,8 +483,8 @@ table = pd.DataFrame(rows, index=["regret / eps", "f gap / eps", "g / eps"]).T
 table.rename_axis(["largest over the instances", "E"]).round(2)
 
 # %% [markdown]
-# **F Theorem 2 (8), error feedback in both directions.** The runs use Top-K in dimension 20. The instances alternate
-# between two values of the clients' spread.
+# **F Theorem 2 (8), error feedback in both directions.** The runs use Top-K in both directions, in dimension 20. Every
+# second instance has clients that differ less.
 
 
 # %% tags=["remove-input"]
@@ -554,12 +557,13 @@ shown[shown.max(axis=1) > 1].round(2)
 # %% [markdown]
 # ## A search for counterexamples
 #
-# The search uses one client in the plane with $f(w)=s\lvert w-a\rvert$ and $g(w)=k(\lvert w\rvert-c)$, where $s,k\le1$.
-# The search changes the instance and its start at distance $D=1$ from the solution at random. Over 40 generations it
-# keeps the changes that increase the objective gap of $\bar w$. Threshold and step size are those printed in F Theorem
-# 5; the sharpness varies. The theorem's conclusion is proved for $\beta\epsilon\ge\frac23$
-# ({prf:ref}`soft-corollary-plain`). For $\beta\epsilon$ up to $\frac12$ the search finds instances on which the
-# conclusion fails.
+# F Theorem 5 is true for $\beta\epsilon\ge\frac23$ ({prf:ref}`soft-corollary-plain`). For $\beta\epsilon$ up to
+# $\frac12$ a random search finds instances on which its conclusion fails.
+#
+# The instances have one client in the plane, with $f(w)=s\lvert w-a\rvert$ and $g(w)=k(\lvert w\rvert-c)$, where
+# $s,k\le1$. The search changes the instance, and its start at distance $D=1$ from the solution, at random. Over 40
+# generations it keeps the changes that increase the objective gap of $\bar w$. Threshold and step size are those
+# printed in F Theorem 5.
 
 # %% tags=["remove-input"]
 sharpnesses = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 2 / 3, 0.8, 1.0, 2.0, 24.0)
@@ -600,19 +604,18 @@ def draw(fig):
 
 plot.show(
     draw,
-    alt="Largest objective gap over the threshold against beta times epsilon, on logarithmic axes. The dashed bound "
-    "falls from 16 to 1 at two thirds and stays there; the curves that the search found lie below it, cross 1 near "
-    "one half and settle at about one half.",
+    alt="Against beta times epsilon, the dashed bound falls from 16 to 1 at two thirds. The curves that the search "
+    "found lie below it, cross 1 near one half and settle at about one half.",
     caption="The largest objective gap that the search found, divided by the printed threshold, against beta times "
-    "epsilon. The dashed line is the bound for E = 1; the printed promise is proved in the shaded region. "
-    "The papers' beta times epsilon is 2.",
+    "epsilon (2 in the papers). Dashed: the bound for E = 1. Shaded: where Theorem 5 is proved.",
 )
 
 # %% [markdown]
 # ## Soft switching with sampled clients, measured
 #
-# **Random instances.** We let fewer clients take part, but keep $\epsilon=2B(2E^2)$ and $\beta=2/\epsilon$ of
-# {prf:ref}`soft-theorem`. No theorem covers these runs, but $\bar w$ is an $\epsilon$-solution on all instances.
+# **Random instances.** We let fewer of the eight clients take part, but keep $\epsilon=2B(2E^2)$ and $\beta=2/\epsilon$
+# of {prf:ref}`soft-theorem`, which covers only runs with all clients. Nevertheless $\bar w$ is an $\epsilon$-solution
+# on all instances.
 
 
 # %% tags=["remove-input"]
@@ -631,9 +634,9 @@ for n, (epsilon, gap, g) in fewer.items():
     check(f"n = {n} of 8: eps-solution on {solved} of {instances} instances", solved == instances)
 
 # %% [markdown]
-# **The instance of {prf:ref}`soft-example`.** If one sample of clients determines the weight and the update, the
-# objective gap stays large while the threshold falls with $T$. If a second sample makes the update
-# (`resample_for_update=True`), the gap stays below the threshold.
+# **The instance of {prf:ref}`soft-example`.** If one sample determines the weight and the update, the objective gap
+# stays large while the threshold falls with $T$. If a second sample makes the update (`resample_for_update=True`), the
+# gap stays below the threshold.
 
 # %% tags=["remove-input"]
 line = norms(

@@ -14,23 +14,23 @@
 # # Minibatches
 #
 # In appendix D of {cite}`fedsgm2025` (F below) the clients compute gradients and constraint values on minibatches. F's
-# Theorem 9 bounds the cost. Its proof adds four lemmas and one proposition to that of {prf:ref}`part-theorem-4`. This
-# note proves them and the theorem.
+# Theorem 9 extends {prf:ref}`part-theorem-4` to this noise by four lemmas and one proposition. This note proves them
+# and the theorem.
 #
-# F's proof of Lemma 6 applies inequalities for real numbers to vectors. Theorem 9 survives, even with a smaller
-# constant, because a proof can avoid Lemma 6 ({prf:ref}`sto-theorem`).
+# F's proof of Lemma 6 applies inequalities for real numbers to vectors. Our proof of Theorem 9 ({prf:ref}`sto-theorem`)
+# avoids Lemma 6 and has a smaller $\Gamma$ than F's.
 #
-# The notation is that of the [note on sampled clients](note_partial.ipynb): $n$ of $N$ clients take part in each of $T$
-# rounds, with $E$ local steps, $h$ is $f$ in the rounds $\mathcal A$ that use the objective and $g$ in the other
-# rounds, $\mathcal B$, and {eq}`eq-hard-b` defines $B(\Gamma)$ and $\eta(\Gamma)$.
+# The notation is that of the [note on sampled clients](note_partial.ipynb), with $B(\Gamma)$ and $\eta(\Gamma)$ of
+# {eq}`eq-hard-b`. In each of $T$ rounds $n$ of $N$ clients make $E$ local steps. In the rounds $\mathcal A$ they use
+# the objective ($h=f$), in the other rounds, $\mathcal B$, the constraint ($h=g$).
 
 # %% [markdown]
 # ## Setting
 #
 # In a local step, client $j$ uses the gradient on a minibatch, $\nabla h_j(w_{j,\tau})+\xi_{j,\tau}$ with the noise
-# $\xi_{j,\tau}$. When the server queries the constraint, client $j$ reports its value on a minibatch of $N_b$ rows,
-# $g_j(w_t)+\zeta_j$. The server compares the mean of the reports,
-# $\tilde G_t=\frac1n\sum_{j\in\mathcal S_t}(g_j(w_t)+\zeta_j)$, with the threshold. There is no compression.
+# $\xi_{j,\tau}$. For the switch, it reports the constraint value on a minibatch of $N_b$ rows, $g_j(w_t)+\zeta_j$. The
+# server compares the mean of the reports, $\tilde G_t=\frac1n\sum_{j\in\mathcal S_t}(g_j(w_t)+\zeta_j)$, with the
+# threshold. There is no compression.
 #
 # ```{prf:assumption} F-A5
 # :label: sto-assumption
@@ -42,7 +42,7 @@
 #    independent.
 # 2. Given $w_t$ and the sample of clients, the $\zeta_j$ are independent, have mean zero, and are
 #    $\frac{\sigma_b^2}{N_b}$-sub-Gaussian.
-# 3. The rows for the query are drawn independently of the rows for the gradients.
+# 3. The rows for the constraint values (the query) are drawn independently of the rows for the gradients.
 # ```
 #
 # ```{prf:lemma} Consequences of point 1
@@ -53,7 +53,7 @@
 # ```
 #
 # ```{prf:proof}
-# Jensen's inequality yields $\exp(\mathbb EX^2/\sigma^2)\le e$. Markov's inequality yields
+# By Jensen's inequality, $\exp(\mathbb EX^2/\sigma^2)\le e$. By Markov's inequality,
 # $\mathbb P(e^{X^2/\sigma^2}>e^{1+u})\le e\cdot e^{-1-u}$.
 # ```
 #
@@ -79,8 +79,8 @@
 # ```
 #
 # By (a), a real $X$ with $\mathbb Ee^{X^2/\sigma^2}\le e$ and mean zero is sub-Gaussian with the proxy
-# $\frac32\sigma^2$. F uses $\sigma^2$, which seems right: the worst distribution, computed by linear programming below,
-# has a proxy of at most $\sigma^2$. Having no proof, we use $\frac32\sigma^2$.
+# $\frac32\sigma^2$. F uses the proxy $\sigma^2$. This seems right, since linear programming finds no larger proxy
+# below. Having no proof, we use $\frac32\sigma^2$.
 
 # %% [markdown]
 # ## Drift: Lemma 3
@@ -100,8 +100,8 @@
 # ```{prf:proof}
 # We proceed in steps.
 #
-# 1. Including those of clients that are not drawn, there are $NTE$ noises. By {prf:ref}`sto-moments` with
-#    $u=\log\frac{NTE}\delta$ and a union bound, all of them satisfy, with probability at least $1-\delta$,
+# 1. There are $NTE$ noises, including those of clients that are not drawn. By {prf:ref}`sto-moments` with
+#    $u=\log\frac{NTE}\delta$ and a union bound, with probability at least $1-\delta$ all of them satisfy
 #
 #    $$
 #    \lVert\xi_{j,\tau}\rVert\le R,\qquad R=\sigma_\xi\sqrt{1+\log\tfrac{NTE}\delta} .
@@ -130,13 +130,13 @@
 # ```
 #
 # ```{prf:proof}
-# Order all noises by round, then client, then local step. Each noise contributes
-# $X=-\frac{2\eta}n\langle\xi_{j,\tau},w_t-w^*\rangle$ to the sum. Given the noises before it, $X$ has mean zero, and
-# whether $t\in\mathcal A$ is known. Since $\lvert X\rvert\le\frac{2\eta D}n\lVert\xi_{j,\tau}\rVert$, point 1 of
+# Order all noises by round, then client, then local step. For $t\in\mathcal A$, each noise contributes
+# $X=-\frac{2\eta}n\langle\xi_{j,\tau},w_t-w^*\rangle$ to the sum. Given the earlier noises, it is known whether
+# $t\in\mathcal A$, and $X$ has mean zero. Since $\lvert X\rvert\le\frac{2\eta D}n\lVert\xi_{j,\tau}\rVert$, point 1 of
 # {prf:ref}`sto-assumption` holds for $X$ with $\frac{2\eta D}n\sigma_\xi$ in place of $\sigma_\xi$.
 #
 # By {prf:ref}`sto-mgf` (a) each contribution has the proxy $\kappa\frac{4\eta^2D^2}{n^2}\sigma_\xi^2$. By Azuma's
-# argument, as in {prf:ref}`part-lemma-4`, the sum of the $nET$ contributions has the proxy
+# argument, as in {prf:ref}`part-lemma-4`, the sum of at most $nET$ contributions has the proxy
 # $\kappa\frac{4\eta^2D^2ET}n\sigma_\xi^2$. It exceeds $\sqrt{2\cdot\text{proxy}\cdot\log\frac1\delta}$ with probability
 # at most $\delta$.
 # ```
@@ -145,18 +145,18 @@
 # ## The square: Lemma 6
 #
 # Let $\nu_t=\frac1N\sum_{j,\tau}\nabla h_j(w_{j,\tau})$ be the mean over all clients and
-# $s_t=\frac1n\sum_{j\in\mathcal S_t,\tau}(\nabla h_j(w_{j,\tau})+\xi_{j,\tau})$ the mean that the server receives.
-# Their distance has two parts: the sampling error $P_t=\nu_t-\bar\Delta_t$, where $\bar\Delta_t$ is $s_t$ without the
-# noise, and the mean noise $Q_t$ of {prf:ref}`sto-lemma-5`. F states
+# $s_t=\frac1n\sum_{j\in\mathcal S_t,\tau}(\nabla h_j(w_{j,\tau})+\xi_{j,\tau})$ the mean that the server receives. Then
+# $\nu_t-s_t=P_t-Q_t$ with the sampling error $P_t=\nu_t-\bar\Delta_t$, where $\bar\Delta_t$ is $s_t$ without noise, and
+# the mean noise $Q_t$ of {prf:ref}`sto-lemma-5`. F states
 #
 # $$
 # 2\eta^2\lVert\nu_t-s_t\rVert^2\le\frac{8\eta^2E}n(EG^2+\sigma_\xi^2)\log\frac{4T}\delta\quad\text{in all rounds},
 # $$ (eq-sto-lemma6)
 #
-# and derives this bound from $\lVert P_t\rVert^2\le\frac{2E^2G^2}n\log\frac{4T}\delta$ and
-# $\lVert Q_t\rVert^2\le\frac{2E\sigma_\xi^2}n\log\frac{4T}\delta$. For real numbers, the bound on $P_t$ is Hoeffding's
-# inequality, and that on $Q_t$ is the tail of a sub-Gaussian sum with proxy $\frac{E\sigma_\xi^2}n$. For vectors we can
-# prove slightly larger bounds:
+# and derives it from $\lVert P_t\rVert^2\le\frac{2E^2G^2}n\log\frac{4T}\delta$ and
+# $\lVert Q_t\rVert^2\le\frac{2E\sigma_\xi^2}n\log\frac{4T}\delta$. For real numbers, these are Hoeffding's inequality
+# and the tail bound of a sub-Gaussian sum with proxy $\frac{E\sigma_\xi^2}n$. For vectors we prove slightly larger
+# bounds:
 #
 # ```{prf:lemma} F Lemma 6, for vectors
 # :label: sto-lemma-6
@@ -172,10 +172,10 @@
 # We first bound $P_t$.
 #
 # 1. Let $X_j=\sum_\tau\nabla h_j(w_{j,\tau})$, so that $\lVert X_j\rVert\le EG$, and let $\bar X$ be the mean of all
-#    $X_j$. The variance of a mean is no larger without replacement than with. Hence
+#    $X_j$. The variance of a sample mean is no larger without replacement than with. Hence
 #    $\mathbb E\lVert P_t\rVert\le\sqrt{\mathbb E\lVert P_t\rVert^2}\le\sqrt{\frac1n\cdot\frac1N\sum\lVert X_j-\bar X\rVert^2}\le\frac{EG}{\sqrt n}$.
-# 2. Reveal the clients of the sample one after the other. If one revealed client is exchanged for another, the possible
-#    samples before and after the exchange can be paired such that the two of a pair differ in at most one client. So
+# 2. Reveal the clients of the sample one after the other. If one revealed client is exchanged for another, the samples
+#    before and after the exchange can be paired such that the two of a pair differ in at most one client. So
 #    $\lVert P_t\rVert$ and its conditional expectation change by at most $\frac{2EG}n$. The conditional expectations
 #    therefore form a martingale with $n$ steps, each in an interval of length $\frac{2EG}n$. Hoeffding's lemma and
 #    Azuma's argument yield
@@ -197,9 +197,8 @@
 # Take a union bound over the $2T$ events.
 # ```
 #
-# Our bound on $\lVert P_t\rVert^2$ has $\big(1+\sqrt{2\log\frac{2T}\delta}\big)^2$ in place of F's
-# $2\log\frac{4T}\delta$ and is 1.4 to 1.6 times as large. In the bound on $\lVert Q_t\rVert^2$, 3 replaces 2. We know
-# neither a proof nor a violation of {eq}`eq-sto-lemma6`.
+# For $10\le\frac T\delta\le10^4$ our bound on $\lVert P_t\rVert^2$ is 1.4 to 1.6 times as large as F's. In the bound on
+# $\lVert Q_t\rVert^2$, 3 replaces 2. We know neither a proof nor a violation of {eq}`eq-sto-lemma6`.
 
 # %% [markdown]
 # ## The query: Proposition 1 and Lemma 8
@@ -213,8 +212,8 @@
 # ```{prf:proof}
 # The error is $\tilde G_t-g(w_t)=(\hat G_t-g(w_t))+\frac1n\sum_{j\in\mathcal S_t}\zeta_j$. Given the sample, the
 # $\zeta_j$ are independent, so
-# $\mathbb E\exp\big(\frac xn\sum\zeta_j\big)\le\exp\big(n\cdot\frac{x^2}{2n^2}\frac{\sigma_b^2}{N_b}\big)$. This bound
-# is the same for every sample. Multiply it by the bound
+# $\mathbb E\exp\big(\frac xn\sum\zeta_j\big)\le\exp\big(n\cdot\frac{x^2}{2n^2}\frac{\sigma_b^2}{N_b}\big)$. As this
+# bound is the same for every sample, it may be multiplied by the bound
 # $\mathbb E\exp(x(\hat G_t-g(w_t)))\le\exp(\frac{x^2\sigma^2}{2n})$ of F-A4.
 # ```
 #
@@ -259,8 +258,8 @@
 #
 # F's constants are
 # $G^2\Gamma=G_{\rm eff}=3E^2G^2+E^2\sigma_\xi^2\big(1+\log\frac{7NTE}\delta\big)+\frac4n(EG^2+\sigma_\xi^2)\log\frac{28T}\delta$,
-# $4GD$ in place of $2GD$, and 2 in place of 3 under the second root. F's threshold is $b+2r$, and F claims that it
-# bounds both gaps.
+# $4GD$ in place of $2GD$, and 2 in place of 3 under the last root of $b$. F's threshold is $b+2r$, and F claims that it
+# bounds $f(\bar w)-f(w^*)$ and $g(\bar w)$.
 #
 # ```{prf:proof}
 # We proceed in steps.
@@ -275,15 +274,15 @@
 #    $$ (eq-sto-expand)
 #
 # 2. *Product with $\nu_t$.* On the event of {eq}`eq-sto-r` with $\frac\delta7$ for $\delta$, the local iterates satisfy
-#    $\lVert w_t-w_{j,\tau}\rVert\le\eta\tau(G+R)$. As in {prf:ref}`hard-lemma-direct`, the detour over $w_{j,\tau}$ and
-#    back costs $2\cdot2\eta\cdot\eta\tau(G+R)\cdot G$, which sums to $2\eta^2G(G+R)E(E-1)$ over $\tau$. What remains of
-#    the product is $-2\eta E(h(w_t)-h(w^*))$.
-# 3. *Square.* Since $\lVert\bar\Delta_t\rVert\le EG$ for every sample, $\lVert s_t\rVert\le EG+\lVert Q_t\rVert$. So we
-#    need no bound on $P_t$. By steps 4 to 6 of the proof of {prf:ref}`sto-lemma-6`, now with $T$ events and
+#    $\lVert w_t-w_{j,\tau}\rVert\le\eta\tau(G+R)$. As in {prf:ref}`hard-lemma-direct`, replacing $w_t$ by $w_{j,\tau}$
+#    and back adds at most $2\cdot2\eta\cdot\eta\tau(G+R)\cdot G$. Summed over $\tau$, this is $2\eta^2G(G+R)E(E-1)$.
+#    The rest of the product is at most $-2\eta E(h(w_t)-h(w^*))$.
+# 3. *Square.* Since $\lVert\bar\Delta_t\rVert\le EG$ for every sample, $\lVert s_t\rVert\le EG+\lVert Q_t\rVert$, and
+#    no bound on $P_t$ is needed. By steps 4 to 6 of the proof of {prf:ref}`sto-lemma-6`, now with $T$ events and
 #    $\frac\delta7$, $\lVert Q_t\rVert\le Q$.
-# 4. The costs of steps 2 and 3, divided by $2\eta^2EG^2$, add up to $\Gamma$.
+# 4. *Sum.* The additional terms of steps 2 and 3, divided by $2\eta^2EG^2$, are together at most $\Gamma$.
 # 5. *The two sums.* Sum {eq}`eq-sto-expand` over the rounds. {prf:ref}`part-lemma-4` bounds the first product in its
-#    second line, because the sample is still uniform given the noise of all clients. {prf:ref}`sto-lemma-5` bounds the
+#    second line, because given the noise of all clients the sample is still uniform. {prf:ref}`sto-lemma-5` bounds the
 #    second product. Apply each lemma to $\mathcal A$ and to $\mathcal B$, with $\frac\delta7$. Divided by $2\eta ET$,
 #    the four bounds add up to the last two terms of $b$.
 # 6. *The query.* By {prf:ref}`sto-lemma-8` with $\frac\delta7$, the error of the query is at most $r$. Conclude as in
@@ -306,9 +305,9 @@
 # these bounds with $3E^2$, $E^2\frac{R^2}{G^2}$ and $\frac4n\frac{\sigma_\xi^2}{G^2}\log\frac{28T}\delta$, the terms of
 # $G_{\rm eff}/G^2$.
 #
-# The last term of $b$ exceeds the printed one by
-# $2D\sigma_\xi(\sqrt3-\sqrt2)\frac1{\sqrt{nET}}\sqrt{\log\frac7\delta}$. The second falls short of the printed one by
-# $2GD\frac{\sqrt2}{\sqrt{nT}}\sqrt{\log\frac7\delta}$. The excess is at most the deficit if
+# The last term of $b$ exceeds the printed term by
+# $2D\sigma_\xi(\sqrt3-\sqrt2)\frac1{\sqrt{nET}}\sqrt{\log\frac7\delta}$. The second term of $b$ is smaller than the
+# printed term by $2GD\frac{\sqrt2}{\sqrt{nT}}\sqrt{\log\frac7\delta}$. The first difference is at most the second if
 # $\sigma_\xi\le\frac{\sqrt2}{\sqrt3-\sqrt2}\sqrt E\,G$.
 # ```
 
@@ -316,17 +315,17 @@
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **Lemmas 5 and 6** use the proxy $\sigma_\xi^2$ in place of the textbook's $\frac32\sigma_\xi^2$.
-# * **Lemma 6** uses scalar inequalities for vectors. We prove {prf:ref}`sto-lemma-6`, but Theorem 9 does not need it.
-# * **The promise on $g(\bar w)$** does not follow with the printed threshold: the proof yields only the threshold plus
-#   $r$. {prf:ref}`part-theorem-4` states the consistent version.
-# * **Query and step** need different samples of clients ({prf:ref}`part-one-sample`), and different minibatches (point
-#   3 of {prf:ref}`sto-assumption`).
+# * **Lemmas 5 and 6** use the proxy $\sigma_\xi^2$, but the textbook proof yields $\frac32\sigma_\xi^2$
+#   ({prf:ref}`sto-mgf`).
+# * **Lemma 6** uses scalar inequalities for vectors. {prf:ref}`sto-lemma-6` is a version for vectors; Theorem 9 needs
+#   neither.
+# * **As in Theorem 4**, the printed threshold ensures only $g(\bar w)\le b+3r$, and query and step need different
+#   samples of clients ({prf:ref}`part-one-sample`).
 # * **Theorem 9 has misprints.** It does not list F-A4, which {prf:ref}`sto-prop-1` needs. In $\epsilon$ a root ends in
-#   the wrong place. One equation keeps $\log\frac5\delta$, $\log\frac{10T}\delta$ and a $\Gamma$ from an earlier count
-#   of five events. F-A5 (2) prints $\zeta_i$ as $g_i(w,\xi_i)-g(w)$, with $g(w)$ for $g_i(w)$. Lemma 3 prints $\beta$
-#   for $\delta$ in one equation. $G_{\rm eff}$ has the unit of $G^2$; in the other theorems $\Gamma$ has no unit.
-# * **At $E=1$** there is no drift, but $G_{\rm eff}$ keeps $\sigma_\xi^2(1+\log\frac{7NT}\delta)$.
+#   the wrong place. One equation has $\log\frac5\delta$, $\log\frac{10T}\delta$ and a $\Gamma$ that belong to five
+#   events, not seven. F-A5 (2) defines $\zeta_i$ with $g(w)$ for $g_i(w)$. Lemma 3 prints $\beta$ for $\delta$ in one
+#   equation. $G_{\rm eff}$ has the unit of $G^2$; in the other theorems $\Gamma$ has no unit.
+# * **At $E=1$** there is no drift, but $G_{\rm eff}$ keeps its bound $\sigma_\xi^2(1+\log\frac{7NT}\delta)$.
 # ```
 
 # %% [markdown]
@@ -388,8 +387,8 @@ rng = seeded(seed, "rounds")
 one = Setting(D=1.0, G=1.0, E=4, T=5, N=8, n=4, delta=0.1)
 
 # %% [markdown]
-# **Lemma 3.** All gradients are one constant unit vector. There are four local steps, 8 clients and 5 rounds, with
-# $\sigma_\xi=G=1$, $d=3$ and $\delta=0.1$. Each trial records its largest drift sum.
+# **Lemma 3.** All gradients are one constant unit vector. Each trial has four local steps, 8 clients and 5 rounds, with
+# $\sigma_\xi=G=1$, $d=3$ and $\delta=0.1$, and records its largest drift sum.
 
 
 # %% tags=["remove-input"]
@@ -414,9 +413,9 @@ _ = check(
 )
 
 # %% [markdown]
-# **The smallest proxy.** For a real variable $X$ with $\mathbb Ee^{X^2}\le e$ and mean zero, we compute the smallest
-# possible proxy. For a length $R\ge0$, we compute the smallest constant $\frac2{x^2}\log\mathbb E[e^{xR}-xR]$ in
-# Pinelis' inequality. For each $x$, linear programming finds the worst distribution on a grid.
+# **The smallest proxy.** For each $x$, linear programming finds the worst distribution of $X$ on a grid, subject to
+# $\mathbb Ee^{X^2}\le e$. For a real $X$ with mean zero, we plot the proxy $\frac2{x^2}\log\mathbb Ee^{xX}$. For a
+# length $X\ge0$, we plot the constant $\frac2{x^2}\log\mathbb E[e^{xX}-xX]$ in Pinelis' inequality.
 
 # %% tags=["remove-input"]
 scan = np.array([0.1, 0.2, 0.3, 0.5, 0.65, 0.8, 1.0, 1.3, 1.6, 2.0, 2.5, 3.0, 4.0, 5.0])
@@ -446,15 +445,15 @@ def draw_proxies(fig):
 
 plot.show(
     draw_proxies,
-    alt="Two curves against x: the worst proxy of a real variable falls from one; the worst constant of a length rises to about 1.11 near "
-    "x = 0.65 and then falls to the other curve. A dotted line at 1.5 lies above both.",
+    alt="Two curves against x, below a dotted line at 1.5: the proxy of a real variable falls from 1; the constant of "
+    "a length rises to about 1.11 near x = 0.65 and then falls to the first curve.",
     caption="The largest proxy of a real variable and the largest constant of a length that F-A5 (1) allows, found by "
-    "linear programming, against x. The dotted line is the textbook constant 3/2.",
+    "linear programming, against x. Dotted: the proved 3/2.",
 )
 
 # %% [markdown]
-# **Lemma 5.** We take the inner products of $nET=80$ noises with a unit vector ($\eta=D=1$, $n=4$), scale each by
-# $\frac2n$, and compare their sum with the bound for $\kappa=1$.
+# **Lemma 5.** The sum has $nET=80$ noises, with $\eta=D=1$, $n=4$ and a constant unit vector $w_t-w^*$. We compare it
+# with F's bound ($\kappa=1$).
 
 # %% tags=["remove-input"]
 walks = {f: 0.5 * noise(f, (5 * trials, 80), 1, rng).sum((1, 2)) for f in FAMILIES}
@@ -472,7 +471,7 @@ _ = check(
 # %% [markdown]
 # **Lemma 6.** In each of five rounds, four of 40 clients take part; their sums $X_j$ have norm $EG$. In "line"
 # (dimension 1), half of the clients have $+EG$, half $-EG$. In "round" (dimension 10), the directions are random. We
-# add each family of noise. The number in brackets is the 90 % quantile of the largest $2\lVert\nu_t-s_t\rVert^2$ of
+# add noise of each family. The number in brackets is the 90 % quantile of the largest $2\lVert\nu_t-s_t\rVert^2$ of
 # five rounds, divided by F's bound.
 
 # %% tags=["remove-input"]
@@ -524,8 +523,8 @@ check("with random signs and all clients the ratio is 1, to one part in a thousa
 _ = check("without the term of the minibatch some ratio exceeds 1", max(without) > 1)
 
 # %% [markdown]
-# **Lemma 8.** Half of 400 clients have the value $1$, the others $-1$. In each of 50 rounds 30 clients take part. The
-# noise of a report is the mean of two rows of $\pm1$, so $\sigma=\sigma_b=1$ and $N_b=2$; $\delta=0.1$.
+# **Lemma 8.** Half of 400 clients have the value $1$, the others $-1$. In each of 50 rounds 30 clients take part. A
+# report's noise is the mean of $N_b=2$ rows of $\pm1$, so $\sigma=\sigma_b=1$. The bound has $\delta=0.1$.
 
 # %% tags=["remove-input"]
 query = Setting(D=1.0, G=1.0, E=1, T=50, N=400, n=30, sigma=1.0, delta=0.1)
@@ -544,10 +543,10 @@ _ = check("it is within half of the bound in fewer than 90 %", within[0.5] < 0.9
 # clients make the step and a second sample answers the query. Minibatches have 32 rows, drawn with replacement. The
 # constants are $G=1$, $D=\sqrt3$, $\sigma=\sigma_b=0.01$.
 #
-# The gradient of a row is a unit vector, so its noise has norm at most 2. By Pinelis' inequality, the mean of 32 such
-# noises satisfies F-A5 (1) with $\sigma_\xi=2\sqrt{\frac{2(e+1)}{32(e-1)}}$ (`papers.fedsgm.noise.batch_noise`). We
-# first check this assumption at the start and the solution of every instance, then the theorem as printed, corrected,
-# and with our constants.
+# A row's gradient is a unit vector, so its noise has norm at most 2. By Pinelis' inequality, the mean of 32 such noises
+# satisfies F-A5 (1) with $\sigma_\xi=2\sqrt{\frac{2(e+1)}{32(e-1)}}$ (`papers.fedsgm.noise.batch_noise`). We check F-A5
+# (1) at the start and the solution of every instance. Then we check the theorem as printed, with the threshold
+# corrected to $b+r$, and with our constants in addition.
 
 # %% tags=["remove-input"]
 instance = cache(lambda s: boxed_norms(s, rows=40))
@@ -616,7 +615,7 @@ for E in steps:
     )
 
 # %% [markdown]
-# **The constants.** We check {prf:ref}`sto-printed` on a grid of settings, and $\Gamma$ in the limit without noise.
+# **The constants.** We check {prf:ref}`sto-printed` on a grid of settings, and $\Gamma$ without noise.
 
 # %% tags=["remove-input", "nbval-check-output"]
 grid = [

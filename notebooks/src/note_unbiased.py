@@ -13,13 +13,14 @@
 # %% [markdown]
 # # Unbiased compression, without memory
 #
-# In FedSGM's workshop paper {cite}`upadhyay2025switching` (W below), clients send a random, unbiased sketch of the sum
-# of their steps and forget what it leaves out. This note proves W's Lemmas 3 to 5 and its Theorems 1 and 2 on hard and
-# soft switching (6 and 7 in W's appendix). The compressor's relative variance $q_u$ adds one term to the rate.
+# In FedSGM's workshop paper {cite}`upadhyay2025switching` (W below), clients compress the sum of their steps by a
+# random, unbiased compressor, without error feedback. This note proves Lemmas 3 to 5 of W and corrects Theorems 1 and 2
+# on hard and soft switching (6 and 7 in W's appendix). The compressor's relative variance $q_u$ adds one term to the
+# constant $\Gamma$ of the threshold.
 #
 # W's proofs bound a *mean over the compressor's randomness*, but W claims that the averaged iterate always exists and
-# is an $\epsilon$-solution. In {prf:ref}`unb-example` this claim fails in one run out of four. {prf:ref}`unb-theorem`
-# states what holds for the averaged iterate.
+# is an $\epsilon$-solution. In {prf:ref}`unb-example` with $d=10$ this claim fails in one run out of four.
+# {prf:ref}`unb-theorem` states what holds for the averaged iterate.
 #
 # The notation is that of the [note on hard switching](note_hard_switching.ipynb).
 
@@ -48,12 +49,13 @@
 # ```
 #
 # ```{prf:proof}
-# Entry $i$ is kept with probability $p=\frac Kd$. So its mean is $p\cdot\frac{x_i}p=x_i$, and its variance is
-# $p\big(\frac{x_i}p\big)^2-x_i^2=\big(\frac1p-1\big)x_i^2$. Sum the variances over $i$.
+# Entry $i$ of $x$ is kept with probability $p=\frac Kd$. So the mean of entry $i$ of $C_j(x)$ is
+# $p\cdot\frac{x_i}p=x_i$, and the variance is $p\big(\frac{x_i}p\big)^2-x_i^2=\big(\frac1p-1\big)x_i^2$. Sum the
+# variances over $i$.
 # ```
 #
-# Local steps are not compressed, so W Lemma 5 is {prf:ref}`hard-lemma-2`. For W Lemmas 3 and 4, let $\mathbb E_t$ be
-# the expectation over the compressors of round $t$, given $w_t$.
+# W Lemma 5 bounds the drift of the local steps and is {prf:ref}`hard-lemma-2`. For W Lemmas 3 and 4, let $\mathbb E_t$
+# be the expectation over the compressors of round $t$, given $w_t$.
 #
 # ```{prf:lemma} W Lemma 3
 # :label: unb-lemma-square
@@ -71,8 +73,7 @@
 #    most $\frac1{N^2}\cdot N\cdot q_uE^2G^2$.
 # ```
 #
-# With Rand-K the lemma is an equality if all $X_j$ are the same vector of length $EG$. If all clients kept the same
-# entries, $\frac{q_u}N$ would become $q_u$.
+# With Rand-K the lemma is an equality if all $X_j$ are the same vector of length $EG$.
 #
 # ```{prf:lemma} W Lemma 4
 # :label: unb-lemma-cross
@@ -83,7 +84,7 @@
 #
 # ```{prf:proof}
 # The inner product is linear in $C_j(X_j)$, and $w_t-w^*$ is fixed given $w_t$. So $\mathbb E_t$ replaces $C_j(X_j)$ by
-# $X_j$, which yields the left side of {eq}`eq-hard-lemma1`.
+# $X_j$. The result is the left side of {eq}`eq-hard-lemma1`.
 # ```
 
 # %% [markdown]
@@ -92,7 +93,7 @@
 # ```{prf:lemma} Regret in expectation
 # :label: unb-lemma-regret
 #
-# With hard or soft weights $\sigma_t$, let
+# Let $\sigma_t$ be the constraint's weight: $0$ or $1$ for hard switching, {eq}`eq-soft-weight` for soft switching. Let
 #
 # $$
 # R=\frac1T\sum_{t<T}\Big[(1-\sigma_t)\big(f(w_t)-f(w^*)\big)+\sigma_t\big(g(w_t)-g(w^*)\big)\Big].
@@ -110,16 +111,16 @@
 # ```{prf:proof}
 # Insert {eq}`eq-unb-update` and expand $\mathbb E_t\lVert w_{t+1}-w^*\rVert^2$.
 #
-# 1. By {prf:ref}`unb-lemma-cross`, the cross term has the same bound as without compression, because $\sigma_t$ depends
-#    only on $w_t$.
+# 1. By {prf:ref}`unb-lemma-cross`, the cross term has the same bound as without compression, because $\sigma_t$ is
+#    fixed given $w_t$.
 # 2. By {prf:ref}`unb-lemma-square`, the square term is at most $\eta^2E^2G^2+\eta^2E^2G^2\frac{q_u}N$. Only the second
 #    summand is new. Divided by $2\eta^2EG^2$, it is $\frac{Eq_u}{2N}$. The other terms add up to $\Gamma_0\le2E^2$ or
 #    to $\Gamma_{\rm direct}$ of {eq}`eq-hard-gammas`.
 # 3. Take the expectation over all rounds. The expected distances telescope as in {prf:ref}`hard-lemma-regret`.
 # ```
 #
-# W concludes, as in {prf:ref}`hard-theorem`, that $\mathcal A$ is not empty. But now $\mathcal A$ is random, and
-# $\mathbb ER\le\epsilon$ does not bound $R$ on a single path.
+# W concludes, as in the proof of {prf:ref}`hard-theorem`, that $\mathcal A$ is not empty. But $\mathbb ER\le\epsilon$
+# does not bound $R$ on every path.
 
 # %% [markdown]
 # ## A path without a good round
@@ -127,26 +128,27 @@
 # ```{prf:example} One client, one coordinate
 # :label: unb-example
 #
-# Let $N=E=G=D=1$ in dimension $d\ge2$, with hard switching and Rand-K with $K=1$. Let $g(w)=\lVert w\rVert-c$ and
+# Let $N=E=G=D=1$ in dimension $d\ge2$. Switch hard, and compress by Rand-K with $K=1$. Let $g(w)=\lVert w\rVert-c$ and
 # $f(w)=\lVert w-a\rVert$ with $a=(c+3,0,\dots,0)$, so the solution is $w^*=(c,0,\dots,0)$. The run starts at
 # $w_0=(c+1,0,\dots,0)$, where $g(w_0)=1$.
 #
 # 1. We have $q_u=d-1$, $\Gamma=\frac{d+3}2$ and $\epsilon=B(\Gamma)=\sqrt{\frac{d+3}T}$. With $T=d+4$ rounds,
 #    $\epsilon<1$.
-# 2. At $w_0$ only the first entry of $\nabla g$ is not zero. Until the compressor first keeps this entry, the model
-#    does not move, and $g(w_t)=1>\epsilon$.
+# 2. At $w_0$ only the first entry of $\nabla g$ is not zero. Until the compressor first keeps the first entry, the
+#    model does not move, and $g(w_t)=1>\epsilon$.
 # 3. The points $w_0,\dots,w_{T-1}$ depend on $T-1=d+3$ draws. With probability $\big(1-\frac1d\big)^{d+3}$, no draw
 #    keeps the first entry. Then $\mathcal A=\emptyset$, $R=1>\epsilon$, and $\bar w$ is not defined.
 #
-# This probability is 0.25 for $d=10$ and tends to $\frac1e=0.37$.
+# This probability is 0.25 for $d=10$ and tends to $\frac1e=0.37$ as $d$ grows.
 # ```
 #
 # So W Theorem 1 is false as a statement about (almost) every path, and the probability of failure does not vanish as
-# $T$ grows with $d$. Soft switching with $\epsilon=2B$ also fails: for $T=4(d+3)+1$ rounds the probability is
-# $\big(1-\frac1d\big)^{4(d+3)}$, which is 0.0042 for $d=10$ and at most $e^{-4}=0.018$.
+# $T=d+4$ grows. Soft switching with $\epsilon=2B$ fails in the same way. For $T=4(d+3)+1$ rounds the probability is
+# $\big(1-\frac1d\big)^{4(d+3)}$: 0.0042 for $d=10$, and at most $e^{-4}=0.018$.
 #
-# Theorems 6 and 8 of the full paper {cite}`fedsgm2025` (F below) also fail on some paths. They allow random
-# *contractive* compressors with memory, such as Rand-K without the factor $\frac dK$, which also leaves runs at $w_0$.
+# Theorems 6 and 8 of the full paper {cite}`fedsgm2025` (F below) also fail on some paths. They allow error feedback
+# with random *contractive* compressors, such as Rand-K without the factor $\frac dK$, which also leaves some runs at
+# $w_0$.
 
 # %% [markdown]
 # ## What holds
@@ -170,38 +172,37 @@
 # ```
 #
 # ```{prf:proof}
-# For $t\in\mathcal B$, $g(w_t)-g(w^*)\ge\epsilon$ because $g(w^*)\le0$. So {eq}`eq-unb-r` yields, on every path,
+# For $t\in\mathcal B$, $g(w_t)-g(w^*)\ge\epsilon$ because $g(w^*)\le0$. So by {eq}`eq-unb-r`, on every path,
 # $TR\ge\sum_{\mathcal A}(f(w_t)-f(w^*))+(T-\lvert\mathcal A\rvert)\epsilon=T\epsilon+\sum_{\mathcal A}(f(w_t)-f(w^*)-\epsilon)$.
 #
 # 1. By Jensen's inequality on each path, the last sum is at least $\lvert\mathcal A\rvert(f(\bar w)-f(w^*)-\epsilon)$.
 #    Take expectations and use {prf:ref}`unb-lemma-regret` to obtain {eq}`eq-unb-claim`. Jensen's inequality for $g$
 #    yields $g(\bar w)\le\epsilon$.
 # 2. For $t\in\mathcal A$, the multiplier yields $f(w_t)-f(w^*)\ge-\lambda g(w_t)\ge-\lambda\epsilon$. So the last sum
-#    is also at least $-\lvert\mathcal A\rvert(1+\lambda)\epsilon$, and
+#    above is also at least $-\lvert\mathcal A\rvert(1+\lambda)\epsilon$. With $B=B(\Gamma)$,
 #    $T\,B\ge\mathbb E[TR]\ge T\epsilon-(1+\lambda)\epsilon\,\mathbb E\lvert\mathcal A\rvert$. Solving for
 #    $\mathbb E\lvert\mathcal A\rvert$ yields the second inequality of {eq}`eq-unb-probability`.
-# 3. Since $\lvert\mathcal A\rvert\le T$ and an empty $\mathcal A$ contributes nothing,
-#    $\mathbb E\lvert\mathcal A\rvert\le T\,\mathbb P(\mathcal A\ne\emptyset)$. This is the first inequality of
-#    {eq}`eq-unb-probability`.
+# 3. Since $\lvert\mathcal A\rvert\le T$, $\mathbb E\lvert\mathcal A\rvert\le T\,\mathbb P(\mathcal A\ne\emptyset)$.
+#    This is the first inequality of {eq}`eq-unb-probability`.
 # ```
 #
-# If each run is weighted by its number of good rounds, the objective gap is at most $\epsilon$ on average. With
-# $\epsilon=2B(\Gamma)$, a run has a good round with probability at least $\frac1{2(1+\lambda)}$. With W's
-# $\epsilon=B(\Gamma)$ this probability is still positive: at $\eta(\Gamma)$, {prf:ref}`unb-lemma-regret` with
-# $\Gamma_{\rm direct}$ bounds the expected regret by less than $B(\Gamma)$.
+# By {eq}`eq-unb-claim` the objective gap is at most $\epsilon$ on average if each run has the weight
+# $\lvert\mathcal A\rvert$. With $\epsilon=2B(\Gamma)$, a run has a good round with probability at least
+# $\frac1{2(1+\lambda)}$. With W's $\epsilon=B(\Gamma)$ and $\eta=\eta(\Gamma)$ the probability is still positive,
+# because by {prf:ref}`unb-lemma-regret` with $\Gamma_{\rm direct}$ the expected regret is less than $B(\Gamma)$.
 #
 # ```{prf:theorem} W Theorems 2 and 7, as they can be proved
 # :label: unb-theorem-soft
 #
-# Switch softly, with $\epsilon>B(\Gamma)$ and $\beta\ge\frac1{4(\epsilon-B(\Gamma))}$; W's $\epsilon=2B(\Gamma)$,
-# $\beta=\frac2\epsilon$ satisfy this. Let $S=\sum_t(1-\sigma_t)$. Then
+# Switch softly, with $\eta=\eta(\Gamma)$, $\epsilon>B(\Gamma)$ and $\beta\ge\frac1{4(\epsilon-B(\Gamma))}$; W's
+# $\epsilon=2B(\Gamma)$, $\beta=\frac2\epsilon$ satisfy this. Let $S=\sum_t(1-\sigma_t)$. Then
 # $\mathbb E\big[S\,(f(\bar w)-f(w^*)-\epsilon)\big]\le0$, and $g(\bar w)\le\epsilon$ on every path with $S>0$.
 # ```
 #
 # ```{prf:proof}
 # By {prf:ref}`soft-lemma-ramp`,
 # $TR\ge\sum(1-\sigma_t)(f(w_t)-f(w^*))+(T-S)\epsilon-\frac1\beta\sum\sigma_t(1-\sigma_t)$ on every path. The last sum
-# is at most $\frac T4$. By Jensen's inequality and {prf:ref}`unb-lemma-regret`,
+# is at most $\frac T4$. By Jensen's inequality for $f$ and {prf:ref}`unb-lemma-regret`, with $B=B(\Gamma)$,
 # $\mathbb E[S(f(\bar w)-f(w^*)-\epsilon)]\le T\big(B-\epsilon+\frac1{4\beta}\big)\le0$.
 # ```
 #
@@ -219,13 +220,13 @@
 # $$ (eq-unb-fedcom)
 # ```
 #
-# W states the rate of the second bound for this case; our constant is 1.
+# The second bound has the rate that W states for this case, with the constant 1.
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **Random compressors.** W Theorems 1 and 2, and F Theorems 6 and 8, treat $\mathcal A$ as fixed
-#   ({prf:ref}`unb-example`). {prf:ref}`unb-theorem` states what holds.
+# * **Random compressors.** The proofs of W Theorems 1 and 2, and of F Theorems 6 and 8, treat the random set
+#   $\mathcal A$ as fixed ({prf:ref}`unb-example`).
 # * **W Theorem 7** prints $\frac{Eq}{2n}$ instead of $\frac{Eq_u}{2n}$, where W's $n$ is our $N$.
 # * **Missing formulas.** The available text of W lacks most displayed formulas. $\Gamma$ of {eq}`eq-unb-gamma` and
 #   $\epsilon=2B(\Gamma)$ for soft switching are reconstructed from its proofs.
@@ -275,7 +276,7 @@ rounds = rounds or {"quick": 40, "full": 100}[profile]
 instance = cache(varied_norms)  # eight clients in three dimensions, G = D = 1
 
 # %% [markdown]
-# **Rand-K.** For random vectors in dimension 6, we compute Rand-K's mean and variance over *all* sets of $K$ entries.
+# **Rand-K.** For random vectors in dimension 6 we compute its mean and variance over *all* sets of $K$ entries.
 
 # %% tags=["remove-input"]
 x = torch.randn(50, 6, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
@@ -297,9 +298,8 @@ for kept, (bias, spread) in errors.items():
 
 
 # %% [markdown]
-# **W Lemma 3.** We simulate the ratio of the mean square to $E^2G^2(1+q_u/N)$ for $E=5$. First, the $X_j$ come from
-# random instances. Second, they are equal and of length $EG$, which makes the lemma an equality. Third, all clients
-# keep the same entries, against {prf:ref}`unb-assumption`.
+# **W Lemma 3.** We simulate the ratio of the two sides for $E=5$. The $X_j$ come from random instances, or they are
+# equal and of length $EG$. In the last case all clients keep the same entries, against {prf:ref}`unb-assumption`.
 
 
 # %% tags=["remove-input"]
@@ -332,7 +332,7 @@ names = ["directions of an instance, largest", "equal directions", "one draw for
 pd.DataFrame([max(drawn), same, common], names, ["ratio", "standard error"]).round(3)
 
 # %% [markdown]
-# **W Lemma 4 (F Lemma 1).** We compute both sides in the first round of every instance, and compare the uncompressed
+# **W Lemma 4 (F Lemma 1).** We compare both sides of {eq}`eq-hard-lemma1` in the first round of every instance, and its
 # left side with the mean over 4000 draws of the compressor.
 
 
@@ -367,9 +367,9 @@ check(
 _ = check("at a kink: left <= right, but not without Young's terms", right - young < left <= right)
 
 # %% [markdown]
-# **Expected regret.** We run every instance with many draws of the compressor, with hard switching ($\epsilon=B$) and
+# **Expected regret.** We run every instance with many seeds of the compressor, with hard switching ($\epsilon=B$) and
 # soft switching ($\epsilon=2B$, $\beta=2/\epsilon$). We compare the mean regret with $B(\Gamma)$ for both $\Gamma$ of
-# {eq}`eq-unb-gamma`. We also check {eq}`eq-unb-claim` and its soft counterpart.
+# {eq}`eq-unb-gamma`, and check {eq}`eq-unb-claim` and the inequality of {prf:ref}`unb-theorem-soft`.
 
 
 # %% tags=["remove-input"]
@@ -421,8 +421,8 @@ table.rename_axis(["switching", "Gamma", "E"]).round(2)
 
 # %% [markdown]
 # **The counterexample.** We run {prf:ref}`unb-example` with $d=10$, $c=2$ and 2000 seeds. Hard switching takes $T=d+4$
-# rounds, soft switching $T=4(d+3)+1$. The third method is that of F Theorem 6, with memory, unscaled Rand-K and
-# $\Gamma$ of {eq}`eq-comp-gamma`.
+# rounds, soft switching $T=4(d+3)+1$. The third method ("memory") is that of F Theorem 6, with error feedback, unscaled
+# Rand-K and $\Gamma$ of {eq}`eq-comp-gamma`.
 
 # %% tags=["remove-input"]
 d = 10
@@ -478,16 +478,15 @@ def draw(fig):
 
 plot.show(
     draw,
-    alt="Mean regret against rounds: thin lines of 100 paths that leave the level 1 one after another, fall and partly "
-    "rise again, the thick mean of all paths that falls from 1 to 0.6, and a dotted line just below 1, above which some "
-    "paths stay to the end.",
+    alt="Mean regret against rounds: thin lines leave the level 1 one after another, and some stay there to the end, "
+    "above a dotted line just below 1. Their thick mean falls from 1 to 0.6.",
     caption="The counterexample, d = 10: mean regret of the first t rounds on 100 paths (thin) and its mean over 2000 "
-    "(thick). A path is still at 1 after the last round if no round has moved the model.",
+    "(thick).",
 )
 
 # %% [markdown]
-# **FedCOM.** Without a constraint ($\epsilon=\infty$), the method never switches. Clients take one local step of size
-# $\eta(\Gamma_{\rm direct})$, starting at distance $D=1$ from the minimizer.
+# **FedCOM.** We run {prf:ref}`unb-corollary` without a constraint ($\epsilon=\infty$), with $E=1$ and
+# $\eta(\Gamma_{\rm direct})$, from distance $D=1$ to the minimizer.
 
 
 # %% tags=["remove-input"]
@@ -526,8 +525,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **The misprint of W Theorem 7** matters only if $q$ is read as the accuracy of a contractive compressor. For $K$ of
-# $d$ entries this accuracy is $\frac Kd$, not $\frac dK-1$.
+# **The misprint of W Theorem 7** matters if $q$ is read as the $q$ of a contractive compressor: for $K$ of $d$ entries
+# this is $\frac Kd$, but $q_u=\frac dK-1$.
 
 # %% tags=["remove-input", "nbval-check-output"]
 right, wrong = gamma_unbiased(5, 9.0, 10), gamma_unbiased(5, 0.1, 10)

@@ -13,18 +13,18 @@
 # %% [markdown]
 # # Weakly convex objectives
 #
-# In Theorem 10 of {cite}`fedsgm2025` (F below) the objectives $f_j$ need only be weakly convex. The method then
-# approaches a stationary point of the constrained problem instead of a minimizer. This note proves the theorem with all
-# constants and shows that two of its conditions are stricter than necessary.
+# In Theorem 10 of {cite}`fedsgm2025` (F below) the objectives $f_j$ need only be weakly convex. FedSGM then approaches
+# a stationary point of the constrained problem instead of a minimizer. This note proves the theorem with all constants,
+# for smaller $\hat\rho$ and with a smaller threshold than F.
 #
-# The notation is that of the note on hard switching: $n$ of $N$ clients ($m$ of $n$ in the papers) take part in each of
-# $T$ rounds with $E$ local steps, and {eq}`eq-hard-b` defines $B(\Gamma)$ and $\eta(\Gamma)$.
+# The notation is that of the [note on hard switching](note_hard_switching.ipynb), with $B(\Gamma)$ and $\eta(\Gamma)$
+# of {eq}`eq-hard-b`. In each of $T$ rounds $n$ of $N$ clients ($m$ of $n$ in the papers) make $E$ local steps.
 
 # %% [markdown]
 # ## Setting
 #
 # A function $h$ is $\rho$-*weakly convex* if $h+\frac\rho2\lVert\cdot\rVert^2$ is convex. The subgradients $s$ of $h$
-# at $w$ are the subgradients of this convex function minus $\rho w$. They satisfy
+# at $w$ are those of this convex function minus $\rho w$. They satisfy
 #
 # $$
 # h(y)\ge h(w)+\langle s,y-w\rangle-\frac\rho2\lVert y-w\rVert^2\qquad\text{for all }y .
@@ -36,26 +36,26 @@
 # The set $\mathcal X$ is convex and compact with diameter at most $D$. Every $f_j$ is $\rho$-weakly convex, every $g_j$
 # is convex, and all of them are $G$-Lipschitz wherever the local iterates go. There is a Slater point $w_{\rm feas}$ in
 # the relative interior of $\mathcal X$ with $g(w_{\rm feas})<0$. The error $\hat G(w_t)-g(w_t)$ of the sampled
-# constraint value is $\sigma^2/n$-sub-Gaussian. The clients that report the constraint are drawn independently of those
-# that make the update.
+# constraint value is $\frac{\sigma^2}n$-sub-Gaussian. The clients that report the constraint are drawn independently of
+# those that make the update.
 # ```
 #
-# For $\hat\rho>\rho$ and a point $w$ let
+# For $\hat\rho>\rho$ and a point $w$, we define $\hat w(w)$ and $\varphi(w)$:
 #
 # $$
 # \hat w(w)=\arg\min_{y\in\mathcal X,\;g(y)\le0}\Big\{f(y)+\frac{\hat\rho}2\lVert y-w\rVert^2\Big\} ,\qquad \varphi(w)\ \text{the minimum}.
 # $$ (eq-weak-prox)
 #
-# The minimized function is $(\hat\rho-\rho)$-strongly convex, so $\hat w(w)$ is unique. We call it the *prox point* of
-# $w$. A point $w$ equals its prox point exactly if $w$ satisfies the first-order conditions of the constrained problem,
-# so $\lVert w-\hat w(w)\rVert$ measures stationarity. We write $\hat w_t=\hat w(w_t)$, $d_t=\lVert w_t-\hat w_t\rVert$,
+# The minimized function is $(\hat\rho-\rho)$-strongly convex, so the *prox point* $\hat w(w)$ of $w$ is unique. It
+# equals $w$ exactly if $w$ satisfies the first-order conditions of the constrained problem. So
+# $\lVert w-\hat w(w)\rVert$ measures stationarity. We write $\hat w_t=\hat w(w_t)$, $d_t=\lVert w_t-\hat w_t\rVert$,
 # and $\hat\lambda_t\ge0$ for the multiplier of $g(y)\le0$ at $\hat w_t$.
 #
 # ```{prf:theorem} F Theorem 10, as its proof shows it
 # :label: weak-theorem
 #
-# Let {prf:ref}`weak-assumption` hold, and let $\hat\rho>\frac32\rho$ and $\delta\in(0,1)$. Run hard switching without
-# compression with $\Gamma=2E^2$ and $\eta=\eta(\Gamma)=\sqrt{D^2/(4G^2E^3T)}$. Let
+# Let {prf:ref}`weak-assumption` hold, and let $\hat\rho>\frac32\rho$ and $\delta\in(0,1)$. Switch hard, without
+# compression, with $\Gamma=2E^2$ and $\eta=\eta(\Gamma)=\sqrt{D^2/(4G^2E^3T)}$. Let
 #
 # $$
 # \begin{aligned}
@@ -73,7 +73,6 @@
 #
 # where $\Lambda$ is the bound on the multipliers in {prf:ref}`weak-lemma-10`.
 # ```
-#
 #
 
 # %% [markdown]
@@ -95,10 +94,10 @@
 # ```{prf:proof}
 # Let $\hat y=\hat w(w)$.
 #
-# 1. Because of the Slater point, the optimality conditions of {eq}`eq-weak-prox` hold: there are $\hat\lambda\ge0$ with
-#    $\hat\lambda g(\hat y)=0$, subgradients $s\in\partial f(\hat y)$ and $s'\in\partial g(\hat y)$, and a vector $u$ in
-#    the normal cone of $\mathcal X$ at $\hat y$ with $s+\hat\rho(\hat y-w)+\hat\lambda s'+u=0$.
-# 2. Take the inner product of this equation with $w_{\rm feas}-\hat y$. By convexity of $g$,
+# 1. Because of the Slater point, {eq}`eq-weak-prox` has the optimality conditions $\hat\lambda g(\hat y)=0$ and
+#    $s+\hat\rho(\hat y-w)+\hat\lambda s'+u=0$ with $\hat\lambda\ge0$, subgradients $s\in\partial f(\hat y)$ and
+#    $s'\in\partial g(\hat y)$, and a vector $u$ in the normal cone of $\mathcal X$ at $\hat y$.
+# 2. Take the inner product of the last equation with $w_{\rm feas}-\hat y$. By convexity of $g$,
 #    $\hat\lambda\langle s',w_{\rm feas}-\hat y\rangle\le\hat\lambda\big(g(w_{\rm feas})-g(\hat y)\big)=\hat\lambda g(w_{\rm feas})$.
 #    By definition of the normal cone, $\langle u,w_{\rm feas}-\hat y\rangle\le0$. Hence
 #
@@ -132,7 +131,7 @@
 # \end{aligned}
 # $$ (eq-weak-lemma11)
 #
-# In the other rounds the same inequality holds with $g_j$ in place of $f_j$ and $\rho=0$.
+# In the other rounds {eq}`eq-weak-lemma11` holds with $g_j$ in place of $f_j$ and $\rho=0$.
 # ```
 #
 # ```{prf:proof}
@@ -140,15 +139,15 @@
 #
 # 1. *Split*
 #    $-\eta\langle\nu_{j,\tau},w_t-\hat w_t\rangle=-\eta\langle\nu_{j,\tau},w_t-w_{j,\tau}\rangle-\eta\langle\nu_{j,\tau},w_{j,\tau}-\hat w_t\rangle$.
-#    Young's inequality bounds the first term on the right by
+#    By Young's inequality the first term on the right is at most
 #    $\frac\eta{2\alpha}\lVert w_t-w_{j,\tau}\rVert^2+\frac{\eta\alpha}2G^2$.
 # 2. *Bound the second term.* By {eq}`eq-weak-subgradient` it is at most
 #    $\eta(f_j(\hat w_t)-f_j(w_{j,\tau}))+\frac{\eta\rho}2\lVert\hat w_t-w_{j,\tau}\rVert^2$. Insert
-#    $\lVert\hat w_t-w_{j,\tau}\rVert^2\le2d_t^2+2\lVert w_t-w_{j,\tau}\rVert^2$. This yields $\eta\rho\,d_t^2$ and the
-#    part $\eta\rho$ of the coefficient $\frac{3\eta\rho}2$.
+#    $\lVert\hat w_t-w_{j,\tau}\rVert^2\le2d_t^2+2\lVert w_t-w_{j,\tau}\rVert^2$ to obtain
+#    $\eta\rho\,d_t^2+\eta\rho\lVert w_t-w_{j,\tau}\rVert^2$.
 # 3. *Return to $w_t$.* Apply {eq}`eq-weak-subgradient` with a subgradient at $w_t$, and Young's inequality:
 #    $\eta(f_j(w_t)-f_j(w_{j,\tau}))\le\frac\eta{2\alpha}\lVert w_t-w_{j,\tau}\rVert^2+\frac{\eta\alpha}2G^2+\frac{\eta\rho}2\lVert w_t-w_{j,\tau}\rVert^2$.
-#    This yields the remaining $\frac{\eta\rho}2$. Add the three bounds.
+#    Add the bounds of the three steps.
 # ```
 #
 # ```{prf:lemma} What a good round gains
@@ -159,9 +158,8 @@
 #
 # ```{prf:proof}
 # The Lagrangian $L(y)=f(y)+\frac{\hat\rho}2\lVert y-w_t\rVert^2+\hat\lambda_tg(y)$ is $(\hat\rho-\rho)$-strongly
-# convex, and $\hat w_t$ minimizes it over $\mathcal X$. Hence $L(w_t)\ge L(\hat w_t)+\frac{\hat\rho-\rho}2d_t^2$.
-# Insert the prox terms, zero in $L(w_t)$ and $\frac{\hat\rho}2d_t^2$ in $L(\hat w_t)$, and
-# $\hat\lambda_tg(\hat w_t)=0$.
+# convex, and $\hat w_t$ minimizes it over $\mathcal X$. Hence $L(w_t)\ge L(\hat w_t)+\frac{\hat\rho-\rho}2d_t^2$. The
+# prox term is zero in $L(w_t)$ and $\frac{\hat\rho}2d_t^2$ in $L(\hat w_t)$. Moreover $\hat\lambda_tg(\hat w_t)=0$.
 # ```
 
 # %% [markdown]
@@ -184,8 +182,8 @@
 # ```{prf:proof}
 # We follow $\varphi(w_t)$ from round to round.
 #
-# 1. *Potential.* The point $\hat w_t$ is feasible for the minimum that defines $\varphi(w_{t+1})$, and projection does
-#    not increase the distance to $\hat w_t$. Hence
+# 1. *Potential.* The point $\hat w_t$ is feasible in the minimum $\varphi(w_{t+1})$, and projection does not increase
+#    the distance to $\hat w_t$. Hence
 #
 #    $$
 #    \begin{aligned}
@@ -200,12 +198,12 @@
 #    the part with $\zeta_t$. Insert the drift bound $\frac13\eta^2E^3G^2$ of {prf:ref}`hard-lemma-2`. Then the first
 #    two terms of {eq}`eq-weak-lemma11` contribute at most
 #    $\big(1+\frac{3\eta\rho}2\big)\frac13\eta^2E^3G^2+\eta^2EG^2$.
-# 4. *Gain.* In $\mathcal A$, {prf:ref}`weak-lemma-lagrangian` bounds the remaining terms of {eq}`eq-weak-lemma11`:
+# 4. *Gain.* In $\mathcal A$, {prf:ref}`weak-lemma-lagrangian` bounds the last two terms of {eq}`eq-weak-lemma11`:
 #    $\eta E\big(f(\hat w_t)-f(w_t)+\rho\,d_t^2\big)\le\eta E\big[\hat\lambda_tg(w_t)-(\hat\rho-\frac32\rho)d_t^2\big]$.
 #    In $\mathcal B$, $\eta E(g(\hat w_t)-g(w_t))\le-\eta E\,g(w_t)$, because $\hat w_t$ is feasible.
 # 5. *Sum {eq}`eq-weak-potential` and divide by $\hat\rho\,\eta ET$.* The potential telescopes. By
 #    $\varphi(w_0)\le f(\hat w_T)+\frac{\hat\rho}2\lVert\hat w_T-w_0\rVert^2\le\varphi(w_T)+\frac{\hat\rho}2D^2$ it
-#    contributes at most $\frac{D^2}{2\eta ET}$. Steps 2 and 3 contribute $\eta G^2\big(\frac E2+\frac{E^2}3+1\big)$ and
+#    contributes at most $\frac{D^2}{2\eta ET}$. Steps 2 and 3 contribute $\eta G^2\Gamma_0$ and
 #    $\frac12\eta^2\rho E^2G^2$.
 # ```
 #
@@ -222,8 +220,8 @@
 # ```{prf:proof}
 # The proof of {prf:ref}`part-lemma-4` uses two properties of $w^*$: $\lVert w_t-w^*\rVert\le D$, and $w^*$ does not
 # depend on the sample. The point $\hat w_t$ has both. With $\frac\delta4$ for $\delta$, the proof bounds the sums over
-# $\mathcal A$ and $\mathcal B$ by $EGD\sqrt{\frac{2T}n\log\frac4\delta}$. Division by $ET$ yields half of the bound
-# above. The third event is {prf:ref}`part-lemma-7` with $\frac\delta4$ for $\delta$.
+# $\mathcal A$ and $\mathcal B$ by $EGD\sqrt{\frac{2T}n\log\frac4\delta}$. Divided by $ET$, this is half of the claimed
+# bound. The third event is {prf:ref}`part-lemma-7` with $\frac\delta4$ for $\delta$.
 # ```
 #
 # ```{prf:proof}
@@ -233,11 +231,11 @@
 #    $\Gamma_0\le\Gamma$. With $\Gamma=2E^2$ also
 #    $\frac12\eta^2\rho E^2G^2=\frac{D^2\rho E}{4T\Gamma}=\frac{D^2\rho}{8ET}$. The right side of {eq}`eq-weak-regret`
 #    is therefore at most $B_w$.
-# 2. *Constraint.* By the third event, $g(w_t)\le\epsilon_1+s=\epsilon$ in good rounds, which proves the bound on $g$,
-#    and $g(w_t)>\epsilon_1-s=B_w$ in all other rounds.
+# 2. *Constraint.* By the third event, $g(w_t)\le\epsilon_1+s=\epsilon$ in good rounds, which proves the bound on $g$.
+#    In all other rounds $g(w_t)>\epsilon_1-s=B_w$.
 # 3. *$\mathcal A$ is not empty.* Otherwise, by step 2, the left side of {eq}`eq-weak-regret` would exceed $B_w$.
 # 4. *Stationarity.* In $\mathcal A$, $\hat\lambda_tg(w_t)\le\Lambda\epsilon$ by {prf:ref}`weak-lemma-10` and step 2.
-#    Insert this and the bound of step 2 into {eq}`eq-weak-regret`:
+#    Insert this bound, and $g(w_t)>B_w$ in $\mathcal B$, into {eq}`eq-weak-regret`:
 #
 #    $$
 #    \begin{aligned}
@@ -253,15 +251,15 @@
 # %% [markdown]
 # ## Any $\hat\rho>\rho$ will do (ours)
 #
-# F assumes $\hat\rho>2\rho$, but its proof needs only $\hat\rho>\frac32\rho$. This condition comes from the inequality
+# F assumes $\hat\rho>2\rho$, but its proof needs only $\hat\rho>\frac32\rho$. This condition comes from
 # $\lVert u+v\rVert^2\le2\lVert u\rVert^2+2\lVert v\rVert^2$ in step 2 of the proof of {prf:ref}`weak-lemma-11`. Without
 # this inequality any $\hat\rho>\rho$ suffices, at the same rate.
 #
 # ```{prf:lemma} Regret for every $\hat\rho>\rho$
 # :label: weak-lemma-direct
 #
-# The inequality {eq}`eq-weak-regret` holds with $\hat\rho-\rho$ in place of $\hat\rho-\frac32\rho$, with
-# $\frac16\eta^2\rho E^2G^2$ in place of $\frac12\eta^2\rho E^2G^2$, and with
+# The inequality {eq}`eq-weak-regret` also holds with three replacements: $\hat\rho-\rho$ for $\hat\rho-\frac32\rho$,
+# $\frac16\eta^2\rho E^2G^2$ for $\frac12\eta^2\rho E^2G^2$, and
 #
 # $$
 # \Gamma_w=\frac{3E}2-1+\frac{(E-1)\,\rho D}{2G}\qquad\text{for }\Gamma_0 .
@@ -277,40 +275,39 @@
 #    $\frac{\eta\rho}2\lVert\hat w_t-w_{j,\tau}\rVert^2\le\frac{\eta\rho}2(d_t+r)^2\le\frac{\eta\rho}2d_t^2+\eta\rho Dr+\frac{\eta\rho}2r^2$.
 #    Summed over $\tau$, the three terms are $\frac{\eta\rho}2E\,d_t^2$, at most $\eta^2\rho DG\frac{E(E-1)}2$, and at
 #    most $\frac16\eta^3\rho E^3G^2$.
-# 3. In step 4 of the proof of {prf:ref}`weak-lemma-regret` the coefficient of $d_t^2$ is now
-#    $\hat\rho-\frac\rho2-\frac\rho2$. Add the other terms of steps 1 and 2 to the square term $\frac12\eta^2E^2G^2$ and
-#    divide by $\eta E$: the sum is at most
+# 3. In step 4 of the proof of {prf:ref}`weak-lemma-regret`, $d_t^2$ now has the coefficient
+#    $\hat\rho-\frac\rho2-\frac\rho2$. Add the bounds of steps 1 and 2, without $d_t^2$, to the square term
+#    $\frac12\eta^2E^2G^2$. Divided by $\eta E$, the sum is at most
 #    $\eta G^2\big(\frac E2+E-1+\frac{(E-1)\rho D}{2G}\big)+\frac16\eta^2\rho E^2G^2$.
 # ```
 #
-# For $E=1$ we have $\Gamma_w=\frac12$, so the threshold is that of the centralized method for convex $f$.
 
 # %% [markdown]
 # (weak-differences)=
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **Threshold and accuracy.** F uses one $\epsilon$, which contains $2s(1+\Lambda)$, as the threshold and as the bound
-#   on the mean of $g$. With this threshold the proof yields only $\epsilon+s$. In the proof, the last term of
-#   $\epsilon$ has the factor 1, not 2. In {prf:ref}`weak-theorem` threshold and accuracy differ by $s$.
-# * **The factor $1+\Lambda$ on $s$** is not needed. It matters because $s$ does not fall with $T$: with $\Lambda=16$
-#   the limit of $\epsilon$ for large $T$ is 17 times too large.
+# * **Threshold and accuracy.** F uses one $\epsilon$, with the last term $2s(1+\Lambda)$, as the threshold and as the
+#   bound on the mean of $g$. With this threshold the proof yields only the bound $\epsilon+s$. (In F's proof the last
+#   term has the factor 1, not 2.) In {prf:ref}`weak-theorem` threshold and bound differ by $s$.
+# * **The factor $1+\Lambda$ on $s$** is not needed. As $s$ does not fall with $T$, for $\Lambda=16$ and large $T$ F's
+#   $\epsilon$ is 17 times too large.
 # * **The condition $\hat\rho>2\rho$** can be weakened to $\hat\rho>\rho$ ({prf:ref}`weak-lemma-direct`).
 # * **Lemma 10** mentions a constant $M$, which is $G$. Its term $\hat\rho D^2$ may be divided by 4, but by no larger
 #   number (checked below).
-# * **Lemma 4** is loose by a factor of two, and one event for all rounds could replace its two events.
+# * **Lemma 4** is larger than necessary by a factor of two.
 # * **Local iterates** are not projected, so the functions must be $G$-Lipschitz also outside $\mathcal X$.
 # ```
 
 # %% [markdown]
 # ## Checks
 #
-# The instances are clipped distances in the plane, restricted to the unit ball
-# (`papers.fedsgm.problems.weakly_convex`). The objectives are $f_j(w)=\phi(\lVert w-a_j\rVert)$ with
-# $\phi(r)=r-\frac{r^2}{2\theta}$ for $r\le\theta$ and $\phi(r)=\frac\theta2$ for larger $r$. The constraints are
-# $g_j(w)=\lVert w-b_j\rVert-c$. All are 1-Lipschitz on the plane. The smallest valid $\rho$ is $1/\theta=\frac12$, the
-# diameter is $D=2$, and $w_{\rm feas}$ is the mean of the $b_j$. We solve the prox problem by sequential quadratic
-# programming and certify every solution by the residual of its optimality conditions.
+# The instances are clipped distances on the unit ball in the plane (`papers.fedsgm.problems.weakly_convex`). The
+# objectives are $f_j(w)=\phi(\lVert w-a_j\rVert)$ with $\phi(r)=r-\frac{r^2}{2\theta}$ for $r\le\theta$ and
+# $\phi(r)=\frac\theta2$ for larger $r$. The constraints are $g_j(w)=\lVert w-b_j\rVert-c$. All $f_j$ and $g_j$ are
+# 1-Lipschitz on the plane. The smallest valid $\rho$ is $1/\theta=\frac12$, the diameter is $D=2$, and $w_{\rm feas}$
+# is the mean of the $b_j$. We solve {eq}`eq-weak-prox` by sequential quadratic programming and check the residual of
+# the optimality conditions.
 
 # %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer and shorter runs
@@ -370,8 +367,9 @@ check(f"multiplier <= Lambda in all {total}", 0 < printed <= 1)
 _ = check(f"multiplier <= Lambda with rho_hat D^2 / 4 in all {total}", printed < quarter <= 1)
 
 # %% [markdown]
-# The factor $\frac14$ cannot be improved: on the segment $[-1,1]$ with a flat objective, $w=1$, and a constraint that
-# cuts the segment in half, the multiplier is $\hat\rho=\frac14\hat\rho D^2$.
+# The factor $\frac14$ is the best possible. Let $\mathcal X=[-1,1]$ and $w=1$, with a constant objective and a
+# constraint that cuts the segment in half. Then the multiplier is $\hat\rho=\frac14\hat\rho D^2$, which is nearly
+# $\Lambda_{1/4}$ if $\hat\rho$ is large and $-g(w_{\rm feas})$ is nearly $1$.
 
 # %% tags=["remove-input"]
 one = torch.ones(1, 1).double()
@@ -386,8 +384,8 @@ print("multiplier / bound with a quarter:", *(f"{x:.3f}" for x in sharp))
 _ = check("the multiplier comes within 1 % of the bound at rho_hat = 500, and grows", 0.99 < sharp[2] <= 1 and sharp == sorted(sharp))
 
 # %% [markdown]
-# **Lemma 11 and the gain of a good round.** We compare both sides of the two inequalities at the same points, for Lemma
-# 11 with $E\in\{1,2,5\}$ and two step sizes.
+# **Lemma 11 and the gain of a good round.** We compare both sides of {prf:ref}`weak-lemma-11`, with $E\in\{1,2,5\}$ and
+# two step sizes, and of {prf:ref}`weak-lemma-lagrangian` at the points of the check of Lemma 10.
 
 # %% tags=["remove-input"]
 cases = list(product(seeds, range(10), (1, 2, 5), (0.01, 0.1)))
@@ -411,8 +409,9 @@ check(f"gain of a good round on {held} of {total} prox problems", held == total)
 _ = check("    with rho_hat in the place of rho_hat - rho / 2 it fails on some", (gained < too_much - 1e-7).any())
 
 # %% [markdown]
-# **Regret.** We check {eq}`eq-weak-regret` along runs with all clients ($\zeta_t=\Delta_t$). In the output, `proved`
-# denotes {prf:ref}`weak-lemma-regret` and `direct` {prf:ref}`weak-lemma-direct`. F does not cover $\hat\rho=1.2\rho$.
+# **Regret.** We check {eq}`eq-weak-regret` along runs with all clients ($\zeta_t=\Delta_t$). In the output, `proved` is
+# the bound of {prf:ref}`weak-lemma-regret`, `direct` that of {prf:ref}`weak-lemma-direct`. F does not cover
+# $\hat\rho=1.2\rho$.
 
 # %% tags=["remove-input"]
 horizon = {"quick": 40, "full": 150}[profile]
@@ -465,10 +464,10 @@ errors = [
 _ = check("eta^2 rho E^2 G^2 / 2 = D^2 rho / (8 E T) at Gamma = 2 E^2, 100 draws", np.abs(errors).max() < 1e-12)
 
 # %% [markdown]
-# **Theorem 10.** Five of ten clients make the update, and a second sample of five reports the constraint. In the first
-# case all $g_j$ are equal, so $\sigma=0$, and the printed threshold equals ours. In the second case $\sigma>0$, and we
-# use F's threshold and $\epsilon_1$ of {prf:ref}`weak-theorem`. We average $d_t$ over some 50 evenly spaced good rounds
-# per seed, and $g$ over all good rounds.
+# **Theorem 10.** Five of ten clients make the update, and a second sample of five reports the constraint. First, all
+# $g_j$ are equal, so $\sigma=0$, and F's threshold equals $\epsilon_1$ of {prf:ref}`weak-theorem`. Second, $\sigma>0$,
+# and we use both thresholds. For each seed we average $d_t$ over some 50 evenly spaced good rounds, and $g$ over all
+# good rounds.
 
 # %% tags=["remove-input"]
 rho_hat, n, E, spread = 3 * rho, 5, 1, 0.01
@@ -513,8 +512,9 @@ check("our accuracy is below the printed one when sigma > 0", results["sigma > 0
 _ = check("    and so is the distance to the prox points", results["sigma > 0, ours"][0].mean() < results["sigma > 0, printed"][0].mean())
 
 # %% [markdown]
-# In the next output, the bound on the distance is informative only below the diameter $D=2$ of the ball. The last line
-# states from which $T$ on it is below $D$. With the printed threshold and $\sigma>0$ no round uses the constraint.
+# The next output compares the mean distance to the prox points with its bound, which is informative only below the
+# diameter $D=2$. The last line states from which $T$ on it is below $D$. With F's threshold and $\sigma>0$ no round
+# uses the constraint.
 
 # %% tags=["remove-input"]
 print("                     mean distance  its bound  mean of g  its bound  share of other rounds")
@@ -533,8 +533,8 @@ print(f"Lambda = {Lambda:.1f}, sigma = {sigma:.3f}; bound below D from T = {firs
 # %% [markdown]
 # ## A run
 #
-# The left panel shows the level lines of the weakly convex $f$ in the ball $\mathcal X$ and the path of $w_t$ for the
-# threshold of {prf:ref}`weak-theorem`. The right panel shows $d_t$ and $g(w_t)$ for all instances with $\sigma=0$.
+# The figure shows a path of $w_t$ in the ball $\mathcal X$ with the level lines of $f$, and $d_t$ and $g(w_t)$ on all
+# instances with $\sigma=0$.
 
 # %% tags=["remove-input"]
 s, trace = runs[0], traces["sigma = 0, printed"]
@@ -573,9 +573,9 @@ def draw(fig):
 
 plot.show(
     draw,
-    alt="Left: the plane with the level lines of the objective, a red circle that bounds the feasible set, and an orange path that starts outside on the boundary of the ball, "
-    "goes straight towards the circle, stops shortly before it and then follows it. Right: against the round on a logarithmic axis, the distances to the prox points and the values of g "
-    "fall together and end at the dotted line of the threshold.",
+    alt="Left: level lines of the objective, a red circle that bounds the feasible set, and an orange path from the "
+    "boundary of the ball straight towards the circle and then along it. Right: on a logarithmic axis of rounds, the "
+    "distances and g fall together to the dotted threshold.",
     caption="One run (left; the circle is g = 0, the crosses are the centres of the objectives) and all runs with sigma = 0 (right).",
     size=(8.2, 3.6),
 )
