@@ -17,6 +17,8 @@
 # weights from an estimate of the gradients' Gram matrix. This note proves C's Lemmas 1 to 7, Theorem 1 and Corollary
 # 1.1. They concern C's Algorithm 10, not the variant in C's experiments.
 #
+# Our findings:
+#
 # * **Lemma 6 is false as printed** for more than one local step ({prf:ref}`cmoo-example-6`), because later local
 #   gradients depend on earlier noise. The correct bound has one more term, and the rate of Corollary 1.1 stays.
 # * **Two constants can be smaller.** $C_1$ in Theorem 1 shrinks by a factor of up to two. The noiseless term in Lemma 7

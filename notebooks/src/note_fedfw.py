@@ -19,6 +19,8 @@
 # for clients with different sets. In titles, D is the paper; italic $D$ is a diameter. Numbers in brackets are the
 # paper's equations.
 #
+# Our findings:
+#
 # * **The bounds (43) and (44) for sampled clients are false**, because they contain no term for the start
 #   ({prf:ref}`fw-example-43`).
 # * **Lemma 2 is false as stated**, by a factor of $\sqrt n$ ({prf:ref}`fw-example-2`).

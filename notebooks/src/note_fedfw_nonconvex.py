@@ -18,6 +18,8 @@
 # gap, also for clients that take part at random. Setting, notation and lemmas are those of the
 # [note on convex losses](note_fedfw.ipynb). In titles D is the paper; numbers in brackets are its equations.
 #
+# Our findings:
+#
 # * **Theorem 2 is right** up to two constants: $G$ of Lemma 2 and, for sampled clients, a missing factor
 #   $\big(1+\frac1{qT}\big)^{2/3}$ in (65).
 # * **The theorem has a shorter form**, without a bound of the models' distance. For the best penalty this form does not

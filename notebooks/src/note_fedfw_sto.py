@@ -19,6 +19,8 @@
 # clients that take part at random. Setting, notation and lemmas are those of the
 # [note on convex losses](note_fedfw.ipynb). In titles D is the paper; numbers in brackets are its equations.
 #
+# Our findings:
+#
 # * **(67) is printed for the square of the distance**, for which it is false ({prf:ref}`fws-example-67`). The paper
 #   uses it only for the distance, for which it holds.
 # * **The constants of Lemma 3** contain wrong powers of $n$ and are 16 times larger than necessary. In our bound, only
