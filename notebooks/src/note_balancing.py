@@ -112,7 +112,8 @@
 #
 # For $G=J^\top J$ the weights $w^\circ$ that minimise $\lVert Jw\rVert$ are feasible, since $(Gw^\circ)_k\ge\nu\ge0$
 # for all $k$ by {prf:ref}`cmoo-lemma-mgda`. For an estimate, the natural fall-back is $w^\circ$ of its positive
-# semidefinite part. By point 3, it is needed only if the error exceeds $\nu$, which tends to 0 near the Pareto front.
+# semidefinite part. By point 3, it is needed only if the error of the estimate exceeds $\nu$, which tends to 0 near the
+# Pareto front.
 
 # %% [markdown]
 # ## What the solution does
@@ -140,7 +141,7 @@
 #    {eq}`eq-pref-program` are 0. Moreover, $w^\top Ga=\sum_kw_k(Ga)_k\le0$ for $w\in\mathcal S_M$.
 # 3. Let $r_1F_1>r_2F_2$ (if they are equal, $a=0$). By {prf:ref}`pref-lemma-direction`, $a=(\alpha,-\gamma)$ with
 #    $\alpha,\gamma>0$, and $\mathcal J^*=\{1\}$. Write $g_{kl}$ for the entries of $G$.
-#    * *$2\in\mathcal J$ implies $1\in\mathcal J$.* Otherwise, $\alpha g_{12}>\gamma g_{22}$ and
+#    * *$2\in\mathcal J$ implies $1\in\mathcal J$.* If not, $\alpha g_{12}>\gamma g_{22}$ and
 #      $\alpha g_{11}\le\gamma g_{12}$. Then $g_{12}>0$, $g_{22}<\frac\alpha\gamma g_{12}$ and
 #      $g_{11}\le\frac\gamma\alpha g_{12}$. Multiply the last two inequalities to obtain $g_{11}g_{22}<g_{12}^2$, which
 #      is impossible for a Gram matrix. As $\mathcal J\ne\emptyset$, $1\in\mathcal J$.

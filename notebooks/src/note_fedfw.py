@@ -15,9 +15,9 @@
 #
 # In Federated Frank-Wolfe (FedFW) {cite}`dadras2024fedfw`, each client sends the answer of its linear minimization
 # oracle, an extreme point of the feasible set. Each client keeps its own model. A growing penalty keeps the models
-# close to their mean This note proves the paper's Lemmas 1 and 2 and Theorem 1 for full and random participation, and
-# for clients with different sets. In titles, D is the paper; italic $D$ is a diameter. Numbers in brackets are the
-# paper's equations.
+# close to their mean (Algorithm 1). This note proves the paper's Lemmas 1 and 2 and Theorem 1 for full and random
+# participation, and for clients with different sets. In titles, D is the paper; italic $D$ is a diameter. Numbers in
+# brackets are the paper's equations.
 #
 # Our findings:
 #

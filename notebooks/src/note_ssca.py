@@ -33,8 +33,8 @@
 # ## Setting
 #
 # Let $F=\frac1N\sum_nf_n$ on $\mathbb R^d$, not necessarily convex, and let $g^t$ be round $t$'s estimate of
-# $\nabla F(w^t)$. With averaging weights $\rho_t$, step sizes $\gamma_t$, $b^0=0$ and $\tau>0$, a round of Algorithm 1
-# or 3 computes (8), (9) and (5):
+# $\nabla F(w^t)$. A round of Algorithm 1 or 3 uses averaging weights $\rho_t$, step sizes $\gamma_t$, $b^0=0$ and
+# $\tau>0$, and computes (8), (9) and (5):
 #
 # $$
 # \begin{aligned}
