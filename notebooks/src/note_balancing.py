@@ -15,14 +15,14 @@
 #
 # FedCMOO-Pref of {cite:t}`askin2025fedcmoo` (C below) chooses the objectives' weights by a linear program, as in
 # {cite}`mahapatra2020preferences`. The program should lower the imbalance of the losses or, once they are balanced, all
-# losses. C asks neither whether the program is feasible nor whether its solution does this.
+# losses. C shows neither that the program is feasible nor that its solution has this effect.
 #
-# **Feasible.** The program is feasible for all preferences and losses if and only if the matrix game of the estimated
-# Gram matrix has a nonnegative value ({prf:ref}`pref-theorem-feasible`). The value is nonnegative for a positive
-# semidefinite estimate, even plus an antisymmetric matrix, but not for every indefinite one.
+# **Feasibility.** The program is feasible for all preferences and losses if and only if the matrix game of the
+# estimated Gram matrix has a nonnegative value ({prf:ref}`pref-theorem-feasible`). A positive semidefinite estimate has
+# such a value, also with an antisymmetric matrix added. An indefinite estimate may have a negative one.
 #
-# **Not always balancing.** For two objectives, the solution does not raise the imbalance to first order if any mixture
-# of the gradients lowers it. For three objectives this is false: in {prf:ref}`pref-example-three`, with exact
+# **Balance.** For two objectives, the solution does not raise the imbalance to first order, provided that some mixture
+# of the gradients lowers it. For three objectives this is false. In {prf:ref}`pref-example-three`, with exact
 # gradients, all feasible weights raise the imbalance.
 
 # %% [markdown]
@@ -36,8 +36,8 @@
 # \mu=\sum_ku_k\log(Mu_k),\qquad a_k=r_k\big(\log(Mu_k)-\mu\big).
 # $$ (eq-pref-mu)
 #
-# The imbalance is the divergence of $u$ from the uniform distribution. Hence $\mu\ge0$, with equality if and only if
-# all $r_kF_k$ are equal.
+# So $\mu$ is the divergence of $u$ from the uniform distribution. It is never negative, and 0 exactly if all $r_kF_k$
+# are equal.
 #
 # ```{prf:lemma} C Appendix C.2
 # :label: pref-lemma-direction
@@ -45,8 +45,8 @@
 # 1. $\nabla\mu=\frac1SJa$. For smooth losses, therefore,
 #    $\mu(x-\eta Ja)=\mu(x)-\frac\eta S\lVert Ja\rVert^2+O(\eta^2)$.
 # 2. For weights $w$, $\mu(x-\eta Jw)=\mu(x)-\frac\eta S\,w^\top Ga+O(\eta^2)$.
-# 3. $a^\top\mathbf F=0$. The worst objectives, those with the largest $r_kF_k$, have $a_k\ge0$. If $\mu>0$, these $a_k$
-#    are positive and some other $a_k$ is negative.
+# 3. $a^\top\mathbf F=0$. The objectives with the largest $r_kF_k$ (the worst ones) have $a_k\ge0$. If $\mu>0$, these
+#    $a_k$ are positive and some other $a_k$ is negative.
 # ```
 #
 # ```{prf:proof}
@@ -54,24 +54,23 @@
 #
 # 1. Since $\sum_kdu_k=0$, $d\mu=\sum_k(\log(Mu_k)+1)\,du_k=\sum_k\log(Mu_k)\,du_k$. Insert
 #    $du_k=\frac1S\big(dv_k-u_k\sum_jdv_j\big)$ to obtain
-#    $\frac1S\sum_k\big(\log(Mu_k)-\sum_ju_j\log(Mu_j)\big)dv_k=\frac1S\sum_k\big(\log(Mu_k)-\mu\big)r_k\,dF_k=\frac1Sa^\top d\mathbf F$.
-#    The claim follows from $d\mathbf F=J^\top dx$.
-# 2. The first-order change along $-\eta Jw$ is $-\eta\langle\frac1SJa,Jw\rangle=-\frac\eta Sw^\top Ga$. For $w=a$ the
-#    change is $-\frac\eta S\lVert Ja\rVert^2$, as in point 1.
-# 3. $a^\top\mathbf F=\sum_kv_k(\log(Mu_k)-\mu)=S(\mu-\mu)=0$. The imbalance $\mu$ is the mean of $\log(Mu_k)$ with
-#    positive weights $u_k$. So the largest $\log(Mu_k)$ is at least $\mu$, and larger unless all are equal. Since
-#    $F_k>0$, $a^\top\mathbf F=0$ then requires a negative $a_k$.
+#    $d\mu=\frac1S\sum_k\big(\log(Mu_k)-\mu\big)dv_k=\frac1Sa^\top d\mathbf F$. The claim follows from
+#    $d\mathbf F=J^\top dx$.
+# 2. The first-order change of $\mu$ along $-\eta Jw$ is $-\eta\langle\frac1SJa,Jw\rangle=-\frac\eta Sw^\top Ga$.
+# 3. We have $a^\top\mathbf F=\sum_kv_k(\log(Mu_k)-\mu)=S(\mu-\mu)=0$. The imbalance $\mu$ is the mean of $\log(Mu_k)$
+#    with positive weights $u_k$. So the largest $\log(Mu_k)$ is at least $\mu$, and larger if $\mu>0$. Then the worst
+#    objectives have $a_k>0$. Since $F_k>0$, $a^\top\mathbf F=0$ requires a negative $a_k$.
 # ```
 #
-# A step along $-Ja$ therefore lowers the imbalance. But $a$ has entries of both signs, so C's program looks for weights
-# $w\in\mathcal S_M$ that come close to $a$.
+# A short step along $-Ja$ lowers the imbalance. But $a$ has entries of both signs, so C's program looks for weights
+# $w\in\mathcal S_M$ instead.
 
 # %% [markdown]
 # ## The program
 #
 # Let $G$ be any square matrix with columns $g_k$, such as the method's estimate of $J^\top J$. (If $G$ is symmetric,
 # $(Ga)_k=a^\top g_k$.) Let $\mathcal J=\{k:a^\top g_k>0\}$, let $\bar{\mathcal J}$ be its complement, and let
-# $\mathcal J^*=\arg\max_kr_kF_k$. C's equation (19) is
+# $\mathcal J^*=\arg\max_kr_kF_k$ be the set of the worst objectives. C's program (19) is
 #
 # $$
 # \begin{aligned}
@@ -92,7 +91,7 @@
 #
 # 1. {eq}`eq-pref-program` is feasible for all $r$ and $\mathbf F$ if and only if $\operatorname{val}(G)\ge0$.
 # 2. $\operatorname{val}(G)\ge\min_{p\in\mathcal S_M}p^\top Gp$. In particular, the program is feasible if $G$ has no
-#    negative entry, or is a positive semidefinite matrix plus possibly an antisymmetric one.
+#    negative entry, or is the sum of a positive semidefinite and an antisymmetric matrix.
 # 3. If $G=J^\top J$ with $\nu=\min_{w\in\mathcal S_M}\lVert Jw\rVert^2$, the program is feasible for every estimate
 #    $\hat G$ with $\lVert\hat G-G\rVert_{\rm op}\le\nu$.
 # ```
@@ -100,26 +99,27 @@
 # ```{prf:proof}
 # We proceed in steps.
 #
-# 1. *If.* All right sides are at most 0, because $a^\top g_k\le0$ on $\bar{\mathcal J}$. Any $w$ with $w^\top g_k\ge0$
-#    for all $k$ is therefore feasible. *Only if.* If all $r_kF_k$ are equal, $\mathcal J^*$ contains all objectives,
-#    and the constraints are $w^\top g_k\ge0$ for all $k$.
+# 1. *If.* All right sides in {eq}`eq-pref-program` are at most 0, because $a^\top g_k\le0$ on $\bar{\mathcal J}$. Any
+#    $w$ with $w^\top g_k\ge0$ for all $k$ is therefore feasible. *Only if.* Let all $r_kF_k$ be equal. Then
+#    $\mathcal J^*$ contains all objectives, so a feasible $w$ has $w^\top g_k\ge0$ for all $k$.
 # 2. A linear function on $\mathcal S_M$ is smallest at a vertex, so
 #    $\min_kw^\top g_k=\min_{p\in\mathcal S_M}w^\top Gp$. By von Neumann's minimax theorem,
 #    $\operatorname{val}(G)=\min_p\max_ww^\top Gp$. The choice $w=p$ shows that the inner maximum is at least
-#    $p^\top Gp$. An antisymmetric part does not change $p^\top Gp$.
-# 3. $p^\top\hat Gp\ge p^\top Gp-\lVert\hat G-G\rVert_{\rm op}\lVert p\rVert^2\ge\nu-\nu$, because $\lVert p\rVert\le1$
-#    on $\mathcal S_M$. So $\operatorname{val}(\hat G)\ge0$ by point 2.
+#    $p^\top Gp$. An antisymmetric part of $G$ does not change $p^\top Gp$.
+# 3. For $p\in\mathcal S_M$, $p^\top\hat Gp\ge p^\top Gp-\lVert\hat G-G\rVert_{\rm op}\lVert p\rVert^2\ge\nu-\nu$,
+#    because $\lVert p\rVert\le1$. So $\operatorname{val}(\hat G)\ge0$ by point 2.
 # ```
 #
-# For $G=J^\top J$ the minimum-norm weights $w^\circ$ are feasible, since $(Gw^\circ)_k\ge\nu\ge0$ for all $k$ by
-# {prf:ref}`cmoo-lemma-mgda`. So they are the natural fall-back, computed from the positive semidefinite part of an
-# indefinite estimate. Point 3 shows when the program may be infeasible: near the Pareto front $\nu\to0$, and any error
-# may exceed $\nu$.
+# For $G=J^\top J$ the weights $w^\circ$ that minimise $\lVert Jw\rVert$ are feasible, since $(Gw^\circ)_k\ge\nu\ge0$
+# for all $k$ by {prf:ref}`cmoo-lemma-mgda`. For an estimate, the natural fall-back is $w^\circ$ of its positive
+# semidefinite part. By point 3, it is needed only if the error of the estimate exceeds $\nu$, which tends to 0 near the
+# Pareto front.
 
 # %% [markdown]
 # ## What the solution does
 #
-# In this section, $G=J^\top J$ is exact and $w$ solves {eq}`eq-pref-program`.
+# Let $G=J^\top J$ be exact and let $w$ solve {eq}`eq-pref-program`. The following theorem says how $w$ changes the
+# losses and $\mu$.
 #
 # ```{prf:theorem} First-order behaviour
 # :label: pref-theorem-behaviour
@@ -135,21 +135,21 @@
 # ```{prf:proof}
 # We proceed in steps.
 #
-# 1. $w^\circ$ is feasible, and $(Gw^\circ)_k\ge\nu$. The optimum is therefore at least
+# 1. The weights $w^\circ$ are feasible, and $(Gw^\circ)_k\ge\nu$. The optimum is therefore at least
 #    $w^{\circ\top}G\mathbf 1\ge M\nu$.
 # 2. If $\mathcal J=\emptyset$, then $\bar{\mathcal J}$ contains all objectives, and all right sides in
 #    {eq}`eq-pref-program` are 0. Moreover, $w^\top Ga=\sum_kw_k(Ga)_k\le0$ for $w\in\mathcal S_M$.
 # 3. Let $r_1F_1>r_2F_2$ (if they are equal, $a=0$). By {prf:ref}`pref-lemma-direction`, $a=(\alpha,-\gamma)$ with
 #    $\alpha,\gamma>0$, and $\mathcal J^*=\{1\}$. Write $g_{kl}$ for the entries of $G$.
-#    * *$2\in\mathcal J$ implies $1\in\mathcal J$.* Suppose instead that $\alpha g_{12}>\gamma g_{22}$ and
+#    * *$2\in\mathcal J$ implies $1\in\mathcal J$.* If not, $\alpha g_{12}>\gamma g_{22}$ and
 #      $\alpha g_{11}\le\gamma g_{12}$. Then $g_{12}>0$, $g_{22}<\frac\alpha\gamma g_{12}$ and
 #      $g_{11}\le\frac\gamma\alpha g_{12}$. Multiply the last two inequalities to obtain $g_{11}g_{22}<g_{12}^2$, which
-#      is impossible for a Gram matrix. So $1\in\mathcal J$.
-#    * *If $w=(1,0)$ is feasible*, the optimum is at least $(Ga)_1>0$. This is the case if $2\in\mathcal J$ or
+#      is impossible for a Gram matrix. As $\mathcal J\ne\emptyset$, $1\in\mathcal J$.
+#    * *If $w=(1,0)$ is feasible*, the optimum is at least $(Ga)_1>0$. These weights are feasible if $2\in\mathcal J$ or
 #      $g_{12}\ge(Ga)_2$.
 #    * *Otherwise* $g_{12}<(Ga)_2\le0$, and $g_{22}>0$ because $g_{12}\ne0$. Take $w=(g_{22},-g_{12})/(g_{22}-g_{12})$.
-#      Then $(Gw)_2=0$ and $(Gw)_1=\frac{g_{11}g_{22}-g_{12}^2}{g_{22}-g_{12}}\ge0$. So $w$ is feasible, and
-#      $a^\top Gw=\alpha(Gw)_1\ge0$.
+#      Then $(Gw)_2=0$ and $(Gw)_1=\frac{g_{11}g_{22}-g_{12}^2}{g_{22}-g_{12}}\ge0$. So $w$ is feasible. The optimum is
+#      at least $a^\top Gw=\alpha(Gw)_1\ge0$.
 # ```
 #
 # ```{prf:example} Three objectives
@@ -165,25 +165,23 @@
 # 3. The program maximises $(1-w_2)(Ga)_1+w_2(Ga)_2$, which grows with $w_2$. The optimum is at $w_2=\frac12$, with
 #    value $\frac12\big((Ga)_1+(Ga)_2\big)=\frac12a_2=-0.15$.
 #
-# So all feasible weights raise $\mu$, at a rate of at least $\frac{0.15}S$. The program's direction, $Jw=(\frac12,0)$,
-# lowers only the middle loss, to first order.
+# So all feasible weights raise $\mu$, at a rate of at least $\frac{0.15}S$. A step along $-Jw=-(\frac12,0)$ lowers only
+# the second loss, to first order.
 # ```
 #
-# The constraint for $\mathcal J^*$ causes this. Without this constraint, $w=(0,1,0)$ would lower $\mu$ but raise the
-# worst loss. Two aims of C conflict, and the program puts the worst loss before balance. On random instances the
-# program raises $\mu$ in about one case in a hundred (see the table below).
+# Without the constraint for $\mathcal J^*$, $w=(0,1,0)$ would lower $\mu$ but raise the worst loss. On random instances
+# the program raises $\mu$ in about one case in a hundred (table below).
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **Feasibility** is assumed in C ({prf:ref}`pref-theorem-feasible`). It may fail with the two-way estimate, which can
-#   be indefinite.
-# * **Symmetry.** C's missing symmetrisation ({prf:ref}`cmoo-lemma-two-way`) does not affect feasibility. But it changes
-#   $a^\top g_k$, hence the set $\mathcal J$ and the solution.
-# * **Balance mode** ($\mu>\varepsilon$) need not lower $\mu$ for $M\ge3$, or if $\mathcal J=\emptyset$. That $\mu$
-#   falls along $-Ja$ implies nothing about $-Jw$.
-# * **Minimum weight.** After the program, C mixes $w$ with uniform weights. The mixture may violate the constraints
-#   (checked below).
+# * **Feasibility** is assumed in C ({prf:ref}`pref-theorem-feasible`). It may fail with C's two-way estimate of $G$,
+#   which can be indefinite.
+# * **Symmetry.** C's missing symmetrisation ({prf:ref}`cmoo-lemma-two-way`) does not affect feasibility, but it changes
+#   $\mathcal J$ and the solution.
+# * **Balance mode** ($\mu>\varepsilon$) need not lower $\mu$ for $M\ge3$, or if $\mathcal J=\emptyset$.
+# * **Minimum weight.** C mixes the solution $w$ with uniform weights. The mixture may violate the constraints (checked
+#   below).
 # * **Balancing stops** at $\mu=\varepsilon$, not at $r_1F_1=\dots=r_MF_M$.
 # ```
 
@@ -259,10 +257,9 @@ _ = check(
 )
 
 # %% [markdown]
-# **Feasibility.** We solve the program on random cases with $M=2,3,5,11$. We use the exact $G$ and add a random matrix
-# of the same size, either antisymmetric or symmetric. The symmetric matrix makes $G$ indefinite. We check the solutions
-# against the constraints. For equal losses we also check feasibility against $\operatorname{val}(G)$ of
-# {prf:ref}`pref-theorem-feasible`.
+# **Feasibility.** We solve the program on random cases with $M=2,3,5,11$, for the exact $G$ and for its sum with a
+# random antisymmetric or symmetric matrix of the same size. For equal losses we check feasibility against
+# $\operatorname{val}(G)$ of {prf:ref}`pref-theorem-feasible`.
 
 
 # %% tags=["remove-input"]
@@ -333,10 +330,9 @@ check(f"value of G + E >= nu - |E|_op on {instances} instances", min(slack) >= -
 _ = check("    and negative for an error of 2.02 nu, two equal gradients", two < 0)
 
 # %% [markdown]
-# **What the solution does.** We use the exact $G$. In descent mode (losses nearly balanced) we compare the program's
-# value with $M\nu$. In balance mode we divide the value by $\max_k\lvert(Ga)_k\rvert$. The table shows how often the
-# value is negative if $\mathcal J\ne\emptyset$. The last check counts how often the weights $0.8w+\frac{0.2}M$ violate
-# a constraint.
+# **What the solution does.** With the exact $G$, we compare the program's value with $M\nu$ in descent mode. In balance
+# mode we divide the value by $\max_k\lvert(Ga)_k\rvert$. If it is negative, $\mu$ grows; the table shows how often for
+# $\mathcal J\ne\emptyset$. The last check counts how often the weights $0.8w+\frac{0.2}M$ violate a constraint.
 
 # %% tags=["remove-input"]
 descent, modes = [], []
@@ -387,7 +383,7 @@ pd.DataFrame(columns | {"smallest value": groups.min().round(3) + 0.0}).round(3)
 
 # %% [markdown]
 # **The example.** We run {prf:ref}`pref-example-three` with the losses
-# $F_k+\langle\nabla F_k,x\rangle+\frac12\lVert x\rVert^2$ from $x=0$. We check the bound of point 3 on a grid of $w_2$.
+# $F_k+\langle\nabla F_k,x\rangle+\frac12\lVert x\rVert^2$ from $x=0$.
 
 # %% tags=["remove-input"]
 jac, F = np.array([[0.0, 1.0, 0.0], [-1.0, 1.0, -1.0]]), np.array([1.0, 3.0, 6.0])
@@ -445,7 +441,7 @@ plot.show(
     draw,
     alt="Imbalance against the step size: a line along J a falls almost straight from 0.20 to 0.17; a curve along J w rises slowly from the same "
     "start, above a dotted level, to 0.205.",
-    caption="Three objectives: the imbalance after one step along minus J a, and along minus J w with the weights of the program.",
+    caption="With three objectives, one step along $-Ja$ lowers the imbalance, but one step along $-Jw$ with the weights of the program raises it.",
 )
 
 # %% [markdown]

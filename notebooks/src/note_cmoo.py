@@ -13,25 +13,27 @@
 # %% [markdown]
 # # FedCMOO: the convergence theorem
 #
-# FedCMOO {cite}`askin2025fedcmoo` (C below) weights many objectives by an estimate of their gradients' Gram matrix and
-# trains one model on the weighted sum. This note proves C's Lemmas 1 to 7, Theorem 1 and Corollary 1.1. They concern
-# C's Algorithm 10, not the method as it is run.
+# FedCMOO {cite}`askin2025fedcmoo` (C below) trains one model on a weighted sum of many objectives. It chooses the
+# weights from an estimate of the gradients' Gram matrix. This note proves C's Lemmas 1 to 7, Theorem 1 and Corollary
+# 1.1. They concern C's Algorithm 10, not the variant in C's experiments.
 #
-# It has three findings.
+# Our findings:
 #
-# * **Lemma 6 is false as printed** for more than one local step ({prf:ref}`cmoo-example-6`), because the mean and the
-#   noise of local gradients are correlated. The repair adds a cross term but keeps the rate.
-# * Two constants can be smaller: $C_1$, which enters the bound squared, by a factor of up to two, and the leading part
-#   of the drift in Lemma 7 by a factor of at least $2\sqrt2$, without a condition on the step size.
-# * The rate of Corollary 1.1 hides the distance to the optimum and mixes units. We mend both.
+# * **Lemma 6 is false as printed** for more than one local step ({prf:ref}`cmoo-example-6`), because later local
+#   gradients depend on earlier noise. The correct bound has one more term, and the rate of Corollary 1.1 stays.
+# * **Two constants can be smaller.** $C_1$ in Theorem 1 shrinks by a factor of up to two. The noiseless term in Lemma 7
+#   shrinks by a factor of at least $2\sqrt2$, without a condition on the step size.
+# * **Corollary 1.1** omits the initial losses, and its step size $\beta$ for the weights has the wrong units
+#   ({prf:ref}`cmoo-corollary`).
 
 # %% [markdown]
 # ## Setting
 #
-# There are $M$ objectives and $N$ clients, with $F_k=\frac1N\sum_if_{i,k}$. The Jacobian is the tall matrix
-# $J(x)=[\nabla F_1(x),\dots,\nabla F_M(x)]\in\mathbb R^{d\times M}$. (C writes $\nabla\mathbf F$ for $J$.)
-# $\mathcal S_M$ is the probability simplex, and $G=J^\top J$ is the Gram matrix with columns $g_k$. From the model $x$
-# and the weights $w$, a round of Algorithm 10 computes:
+# There are $M$ objectives and $N$ clients. Objective $k$ is $F_k=\frac1N\sum_if_{i,k}$, with client $i$'s loss
+# $f_{i,k}$. The Jacobian is $J(x)=[\nabla F_1(x),\dots,\nabla F_M(x)]\in\mathbb R^{d\times M}$. (C writes
+# $\nabla\mathbf F$ for $J$.) The Gram matrix $G=J^\top J$ has the columns $g_k$, and $\Pi_{\mathcal S_M}$ projects onto
+# the probability simplex $\mathcal S_M$. With the step sizes $\beta$, $\eta_c$ and $\eta_s$ and $\tau$ local steps, a
+# round of Algorithm 10 starts from the model $x$ and the weights $w$ and computes:
 #
 # $$
 # \begin{aligned}
@@ -44,7 +46,7 @@
 # The sets $\mathcal A_1,\mathcal A_2$ of $n'$ clients and $\mathcal B$ of $n$ clients are drawn uniformly and
 # independently. The columns of $\tilde H_i^{(j)}\in\mathbb R^{d\times M}$ are client $i$'s stochastic gradients at $x$,
 # drawn anew for every use. The compressor $\mathcal Q$ acts on every column separately. Expectations $\mathbb E$ are
-# given $x$ and $w$.
+# conditional on $x$ and $w$.
 #
 # ```{prf:assumption} C-A1 to C-A5
 # :label: cmoo-assumption
@@ -60,20 +62,19 @@
 # ```
 #
 # Random masking that keeps $K$ of $d$ entries and rescales them satisfies point 5 with $q=\frac dK-1$
-# ({prf:ref}`unb-lemma-randk`). No result below covers the randomized SVD of the method as it is run, because that
-# compressor is biased. Let
+# ({prf:ref}`unb-lemma-randk`). The randomized SVD of C's experiments is biased, so no result below covers it. Let
 #
 # $$
 # S_1=\frac{1+q}{n'}\sigma_l^2+\frac q{n'}b^2+\frac{N-n'}{n'(N-1)}\sigma_g^2,\qquad C_1=\big(\sqrt{S_1}+b\big)^2,\qquad C_2=S_1+b^2 .
 # $$ (eq-cmoo-constants)
 #
-# C uses $C_1$; our $C_2$ satisfies $\frac12C_1\le C_2\le C_1$.
+# C's bounds contain $C_1$ where ours contain $C_2$, and $\frac12C_1\le C_2\le C_1$.
 
 # %% [markdown]
 # ## The direction: MGDA
 #
-# With one client and exact gradients, the multiple-gradient descent algorithm (MGDA) {cite}`desideri2012mgda` uses the
-# weights of the shortest vector $Jw$. The following lemma shows that a short step along $-Jw$ raises no objective.
+# The multiple-gradient descent algorithm (MGDA) {cite}`desideri2012mgda` steps along $-v^\circ$, where $v^\circ$ is the
+# shortest vector $Jw$ with $w\in\mathcal S_M$. By the following lemma, a short step raises no objective.
 #
 # ```{prf:lemma} The minimum-norm problem
 # :label: cmoo-lemma-mgda
@@ -90,30 +91,32 @@
 # ```
 #
 # ```{prf:proof}
-# We proceed in steps.
+# Let $w\in\mathcal S_M$.
 #
-# 1. *Optimality.* For $w\in\mathcal S_M$ the points $w^\circ+\epsilon(w-w^\circ)$ with $0\le\epsilon\le1$ are in
-#    $\mathcal S_M$. At $\epsilon=0$ the derivative of $\frac12\lVert J\cdot\rVert^2$ along them is therefore not
+# 1. *Optimality.* For $0\le\epsilon\le1$ the point $w^\circ+\epsilon(w-w^\circ)$ is in $\mathcal S_M$, so
+#    $\lVert J\cdot\rVert^2$ is not smaller there than at $w^\circ$. The derivative at $\epsilon=0$ is therefore not
 #    negative: $\langle J(w-w^\circ),v^\circ\rangle\ge0$. Choose $w=e_k$ to obtain
-#    $\langle\nabla F_k,v^\circ\rangle\ge\lVert v^\circ\rVert^2$. The mean of these inequalities with weights
-#    $w^\circ_k$ is an equality, so each inequality with $w^\circ_k>0$ is an equality.
-# 2. *The value is at least* $\frac12\lVert v^\circ\rVert^2$, by step 1 with $v=v^\circ$.
-# 3. *The value is at most* $\frac12\lVert v^\circ\rVert^2$: for any $v$, the minimum over $k$ is at most the mean with
-#    weights $w^\circ$. This mean is
-#    $\langle v,v^\circ\rangle-\frac12\lVert v\rVert^2=\frac12\lVert v^\circ\rVert^2-\frac12\lVert v-v^\circ\rVert^2$.
+#    $\langle\nabla F_k,v^\circ\rangle\ge\lVert v^\circ\rVert^2$. The left sides have the mean $\lVert v^\circ\rVert^2$
+#    with weights $w^\circ_k$, so each inequality with $w^\circ_k>0$ is an equality.
+# 2. *Lower bound.* By step 1, the minimum over $k$ in {eq}`eq-cmoo-mgda` is at least $\frac12\lVert v^\circ\rVert^2$ at
+#    $v=v^\circ$.
+# 3. *Upper bound.* For any $v$, the minimum over $k$ is at most the mean with weights $w^\circ$. This mean is
+#    $\langle v,v^\circ\rangle-\frac12\lVert v\rVert^2=\frac12\lVert v^\circ\rVert^2-\frac12\lVert v-v^\circ\rVert^2\le\frac12\lVert v^\circ\rVert^2$.
 # 4. *Descent.* By smoothness, $F_k(x-\eta v)\le F_k(x)-\eta\langle\nabla F_k,v\rangle+\frac{L\eta^2}2\lVert v\rVert^2$.
 #    Insert $v=v^\circ$ and use step 1.
 # ```
 #
-# C uses a minimax theorem instead of steps 2 and 3. A point with $v^\circ=0$ is *Pareto stationary*.
+# A point with $v^\circ=0$ is *Pareto stationary*.
 #
 # If the same noisy gradients determine the weights and the step, the step is biased. For example, let $\nabla F_1=1$
-# and $\nabla F_2=-2$ on a line, with noise $\pm3$ on the second gradient. The point is Pareto stationary, but the mean
-# minimum-norm step is $\frac12$ (checked below). So {eq}`eq-cmoo-round` draws new gradients for $Y_1$, $Y_2$ and the
-# step.
+# and $\nabla F_2=-2$ in one dimension, with noise $\pm3$ on the second gradient. The point is Pareto stationary, but
+# the mean minimum-norm step is $\frac12$ (checked below). Therefore, {eq}`eq-cmoo-round` draws new gradients for $Y_1$,
+# $Y_2$ and the step.
 
 # %% [markdown]
 # ## The weights: Lemmas 1 to 5
+#
+# These lemmas bound the errors of $Y_1$ and $Y_2$ and the change of the weights.
 #
 # ```{prf:lemma} C Lemma 1
 # :label: cmoo-lemma-1
@@ -124,8 +127,7 @@
 #
 # ```{prf:proof}
 # The first bound holds because the norm is convex. The second is
-# $\lVert A\rVert_{\rm op}\le\lVert A\rVert_F\le\sqrt{Mb^2}$. The third is the product of the first two. If all columns
-# are equal and have length $b$, all three are equalities.
+# $\lVert A\rVert_{\rm op}\le\lVert A\rVert_F\le\sqrt{Mb^2}$. The third is the product of the first two.
 # ```
 #
 # ```{prf:lemma} C Lemmas 2 and 3
@@ -140,25 +142,23 @@
 # Fix a column $k$. Let $h_i=\nabla f_{i,k}(x)$, $\bar h=\nabla F_k(x)$ and $\tilde h_i=h_i+\xi_i$ with the noise
 # $\xi_i$.
 #
-# 1. *Three errors.*
+# 1. *Three errors.* With $\mathcal A=\mathcal A_j$,
 #    $Y_je_k-\bar h=\frac1{n'}\sum_{\mathcal A}(\mathcal Q(\tilde h_i)-\tilde h_i)+\frac1{n'}\sum_{\mathcal A}\xi_i+\frac1{n'}\sum_{\mathcal A}(h_i-\bar h)$.
 #    The first sum has mean zero given $\mathcal A$ and the $\xi_i$, the second has mean zero given $\mathcal A$, and
 #    the third has mean zero. The sums are therefore uncorrelated, and their mean squares add up.
-# 2. *Compression.* The compressors are independent over clients, so the first mean square is at most
+# 2. *Compression.* The compressors are independent over clients, so the mean square of the first sum is at most
 #    $\frac1{n'^2}\sum_{\mathcal A}q\,\mathbb E\lVert\tilde h_i\rVert^2\le\frac q{n'}(b^2+\sigma_l^2)$.
-# 3. *Noise.* The noise is independent over clients, so the second mean square is at most $\frac{\sigma_l^2}{n'}$.
+# 3. *Noise.* The noise is independent over clients, so the mean square of the second sum is at most
+#    $\frac{\sigma_l^2}{n'}$.
 # 4. *Sampling.* When $n'$ of $N$ clients are drawn without replacement, $\mathbb P(i\in\mathcal A)=\frac{n'}N$ and
 #    $\mathbb P(i,l\in\mathcal A)=\frac{n'(n'-1)}{N(N-1)}$. Since $\sum_i(h_i-\bar h)=0$, the products
-#    $\langle h_i-\bar h,h_l-\bar h\rangle$ with $i\ne l$ add up to $-\sum_i\lVert h_i-\bar h\rVert^2\ge-N\sigma_g^2$.
-#    The third mean square is therefore
+#    $\langle h_i-\bar h,h_l-\bar h\rangle$ with $i\ne l$ add up to $-\sum_i\lVert h_i-\bar h\rVert^2$. The mean square
+#    of the third sum is therefore
 #    $\frac1{n'^2}\big(\frac{n'}N-\frac{n'(n'-1)}{N(N-1)}\big)\sum_i\lVert h_i-\bar h\rVert^2\le\frac{N-n'}{n'(N-1)}\sigma_g^2$.
 # 5. *All columns.* Sum over $k$ to bound $\mathbb E\lVert E_j\rVert_F^2$. The bound of the operator norm uses
 #    $\lVert\cdot\rVert_{\rm op}\le\lVert\cdot\rVert_F$ and Jensen's inequality for the square root. The bound of
 #    $E_jw=\sum_kw_kE_je_k$ uses Jensen's inequality for the square.
 # ```
-#
-# Steps 2 to 4 are equalities if all $\lVert h_i\rVert=b$ and the noise has variance exactly $\sigma_l^2$. Lemma 3 is an
-# equality if, moreover, all columns are equal and share their noise and mask.
 #
 # ```{prf:lemma} C Lemma 4
 # :label: cmoo-lemma-4
@@ -171,19 +171,26 @@
 # Since $\Pi_{\mathcal S_M}$ is nonexpansive and $\Pi_{\mathcal S_M}(w)=w$,
 # $\lVert w'-w\rVert\le\beta\lVert Y_1^\top Y_2w\rVert$.
 #
-# 1. *C's bound.* $Y_1^\top Y_2w=(J+E_1)^\top(J+E_2)w$ has four terms. By Lemma 1, the first has norm at most
-#    $\sqrt Mb^2$. By Lemmas 1, 2 and 3, the mean norms of the two mixed terms are at most $\sqrt{MS_1}\,b$ and
-#    $b\sqrt M\cdot\sqrt{S_1}$. Because $E_1$ and $E_2$ are independent, the mean norm of the last term is at most
-#    $\sqrt{MS_1}\sqrt{S_1}$. The sum is $\sqrt M(b^2+2b\sqrt{S_1}+S_1)=\sqrt MC_1$.
+# 1. *C's bound.* The four terms of $Y_1^\top Y_2w=(J+E_1)^\top(J+E_2)w$ are bounded by Lemmas 1 to 3:
+#
+#    $$
+#    \begin{aligned}
+#    \lVert J^\top Jw\rVert&\le\sqrt Mb^2,&\mathbb E\lVert E_1^\top Jw\rVert&\le\sqrt{MS_1}\,b,\\
+#    \mathbb E\lVert J^\top E_2w\rVert&\le b\sqrt M\cdot\sqrt{S_1},&\mathbb E\lVert E_1^\top E_2w\rVert&\le\sqrt{MS_1}\sqrt{S_1}.
+#    \end{aligned}
+#    $$
+#
+#    The last bound uses that $E_1$ and $E_2$ are independent. The sum is $\sqrt M(b^2+2b\sqrt{S_1}+S_1)=\sqrt MC_1$.
 # 2. *Our bound.* For every vector $y$,
-#    $\mathbb E\lVert Y_1^\top y\rVert^2\le\mathbb E\lVert Y_1\rVert_F^2\lVert y\rVert^2$. By independence,
+#    $\mathbb E\lVert Y_1^\top y\rVert^2\le\mathbb E\lVert Y_1\rVert_F^2\lVert y\rVert^2$. Since $Y_1$ and $Y_2$ are
+#    independent,
 #
 #    $$
 #    \mathbb E\lVert Y_1^\top Y_2w\rVert^2\le\mathbb E\lVert Y_1\rVert_F^2\;\mathbb E\lVert Y_2w\rVert^2\le M(b^2+S_1)\cdot(b^2+S_1)=MC_2^2 ,
 #    $$ (eq-cmoo-square)
 #
-#    because $\mathbb E\lVert J+E_1\rVert_F^2=\lVert J\rVert_F^2+\mathbb E\lVert E_1\rVert_F^2$. The cross terms that
-#    make $C_1$ larger than $C_2$ have mean zero here.
+#    because $\mathbb E\lVert J+E_1\rVert_F^2=\lVert J\rVert_F^2+\mathbb E\lVert E_1\rVert_F^2$, and likewise for
+#    $Y_2w$.
 # ```
 #
 # ```{prf:lemma} C Lemma 5
@@ -200,21 +207,21 @@
 # Since $\Pi_{\mathcal S_M}$ is nonexpansive and $\Pi_{\mathcal S_M}(u)=u$,
 # $\lVert w'-u\rVert^2\le\lVert w-u\rVert^2-2\beta\langle w-u,Y_1^\top Y_2w\rangle+\beta^2\lVert Y_1^\top Y_2w\rVert^2$.
 #
-# Take $\mathbb E$. Since $Y_1$ and $Y_2$ are independent and unbiased, $\mathbb E[Y_1^\top Y_2]=J^\top J$, and the mean
-# of the inner product is $\langle J(w-u),Jw\rangle$. The last term is bounded by {eq}`eq-cmoo-square`. Divide by
+# Take expectations. Since $Y_1$ and $Y_2$ are independent and unbiased, $\mathbb E[Y_1^\top Y_2]=J^\top J$, and the
+# mean of the inner product is $\langle J(w-u),Jw\rangle$. Bound the last term by {eq}`eq-cmoo-square`, and divide by
 # $2\beta$.
 # ```
 #
-# This proof fails if $Y_1=Y_2=Y$. With $E=Y-J$, $\mathbb E[Y^\top Y]=G+\mathbb E[E^\top E]$, whose trace exceeds that
-# of $G$ by $\mathbb E\lVert E\rVert_F^2$.
+# This proof fails if $Y_1=Y_2=Y$. With $E=Y-J$, $\mathbb E[Y^\top Y]=G+\mathbb E[E^\top E]$, so the estimate of $G$ is
+# biased.
 
 # %% [markdown]
 # ## The step: Lemmas 6 and 7
 #
-# Write $\Delta_i=\frac1\tau\sum_{s<\tau}(m_i^s+\xi_i^s)$ with the mean $m_i^s=\sum_kw'_k\nabla f_{i,k}(x_i^s)$ and the
-# noise $\xi_i^s$. By Jensen's inequality, $\lVert m_i^s\rVert\le b$ and
-# $\mathbb E\lVert\xi_i^s\rVert^2\le\sum_kw'_k\sigma_l^2=\sigma_l^2$. The second bound requires that $w'$ be independent
-# of the $\xi_i^s$.
+# Lemma 6 bounds the length of the step $\bar\Delta$, and Lemma 7 its deviation from $Jw'$. Write
+# $\Delta_i=\frac1\tau\sum_{s<\tau}(m_i^s+\xi_i^s)$ with the mean $m_i^s=\sum_kw'_k\nabla f_{i,k}(x_i^s)$ and the noise
+# $\xi_i^s$. By Jensen's inequality, $\lVert m_i^s\rVert\le b$. Since $w'$ is independent of the noise, Jensen's
+# inequality also gives $\mathbb E\lVert\xi_i^s\rVert^2\le\sum_kw'_k\sigma_l^2=\sigma_l^2$.
 #
 # ```{prf:lemma} C Lemma 6, as it can be proved
 # :label: cmoo-lemma-6
@@ -240,7 +247,7 @@
 # ```{prf:example} C Lemma 6 as printed fails
 # :label: cmoo-example-6
 #
-# Consider one client and one objective with $\nabla f(x)=-Lx$, cut off at $\pm b$, so that points 1 and 4 of
+# Consider one client and one objective. Its gradient is $-Lx$, clipped to $[-b,b]$, so points 1 and 4 of
 # {prf:ref}`cmoo-assumption` hold. Start at $x=0$ with $\tau=2$, $\eta_c=\frac1{2L\tau}=\frac1{4L}$, and noise
 # $\pm\sigma_l$ with $\sigma_l=4b$.
 #
@@ -269,17 +276,15 @@
 # 1. *Means.* The weights $w'$ depend neither on $\mathcal B$ nor on the noise of local steps. Given $w'$, the mean of
 #    $\bar\Delta$ is $\frac1{N\tau}\sum_{i,s}\mathbb Em_i^s$, and $Jw'=\frac1N\sum_im_i^0$.
 # 2. *Smoothness.* Since $\sum_kw'_kf_{i,k}$ is $L$-smooth, $\lVert m_i^0-m_i^s\rVert\le L\lVert x_i^s-x\rVert$. With
-#    $\lVert Ju\rVert\le b$ (Lemma 1), the left side is at most
+#    $\lVert Ju\rVert\le b$ (Lemma 1), the left side of {eq}`eq-cmoo-lemma7` is at most
 #    $\frac{bL}{N\tau}\sum_{i,s}\mathbb E\lVert x_i^s-x\rVert$.
-# 3. *Drift.* $x_i^s-x=-\eta_c\sum_{r<s}(m_i^r+\xi_i^r)$. As in the proof of Lemma 6,
+# 3. *Drift.* We have $x_i^s-x=-\eta_c\sum_{r<s}(m_i^r+\xi_i^r)$. The sum of the $m_i^r$ has length at most $sb$, and
+#    the sum of the $\xi_i^r$ has mean square at most $s\sigma_l^2$. So
 #    $\mathbb E\lVert x_i^s-x\rVert\le\eta_c(sb+\sqrt s\,\sigma_l)$.
 # 4. *Sum.* The claim follows from $\frac1\tau\sum_{s<\tau}s=\frac{\tau-1}2$, and
 #    $\frac1\tau\sum_{s<\tau}\sqrt s\le\sqrt{\frac{\tau-1}2}$ by Jensen's inequality.
 #
-# C bounds the drift by a recursion, which needs short steps and is unnecessary for bounded gradients. With
-# $y=L^2\eta_c^2\tau(\tau-1)\le\frac14$, C's bound is the square root of
-# $\frac{L^2\eta_c^2\tau}{2(1-y)}\sigma_l^2+\frac{L^2\eta_c^2\tau(\tau-1)}{1-y}b^2$. C then uses $1-y\ge\frac12$.
-# {eq}`eq-cmoo-lemma7` is smaller for every $\tau$, so C's lemma follows.
+# {eq}`eq-cmoo-lemma7` is smaller than C's bound for every $\tau$, so C's lemma follows.
 # ```
 
 # %% [markdown]
@@ -297,7 +302,7 @@
 # \end{aligned}
 # $$ (eq-cmoo-theorem)
 #
-# with $\eta=\eta_s\eta_c\tau$ and $C=C_2$. The same bound holds if the left side is replaced by the smaller
+# with $\eta=\eta_s\eta_c\tau$ and $C=C_2$. The same bound holds if the norms on the left are replaced by the smaller
 # $\min_{w\in\mathcal S_M}\lVert J(x^{(t)})w\rVert^2$.
 # ```
 #
@@ -310,7 +315,7 @@
 # 1. *One round.* By smoothness,
 #    $\mathbb E\phi(x')\le\phi(x)-\eta\,\mathbb E\langle Ju,\bar\Delta\rangle+\frac{L\eta^2}2\mathbb E\lVert\bar\Delta\rVert^2$.
 #    {prf:ref}`cmoo-lemma-6` bounds the last term.
-# 2. *Three insertions.* Write the inner product as
+# 2. *Three products.* Write the inner product as
 #    $-\langle Ju,\bar\Delta\rangle=\langle Ju,Jw'-\bar\Delta\rangle+\langle Ju,J(w-w')\rangle+\langle J(w-u),Jw\rangle-\lVert Jw\rVert^2$.
 # 3. *Their means.* Lemma 7 bounds the first product. By Lemmas 1 and 4, the second is at most
 #    $\lVert J^\top Ju\rVert\,\mathbb E\lVert w'-w\rVert\le\sqrt Mb^2\cdot\beta\sqrt MC=\beta MCb^2$. Lemma 5 bounds the
@@ -320,12 +325,12 @@
 #    $\frac{\lVert w^{(0)}-u\rVert^2}{2\beta T}$.
 # 5. *Choice of $u$.* For $u=w^{(0)}$ the squared distance is zero, and $\phi(x^{(0)})-\inf\phi\le\delta$.
 #
-# If $\beta=0$, then $w=u$ in all rounds, the third product is zero, and the algorithm is FedAvg on
+# For $\beta=0$, $w=u$ in all rounds, so the third product is zero without Lemma 5. The algorithm is then FedAvg on
 # $\sum_kw_k^{(0)}F_k$.
 # ```
 #
 # The theorem says nothing about the quality of the weights. Its bound is smallest for $\beta=0$, where the algorithm
-# finds a stationary point of one fixed sum. Such a point is Pareto stationary, so in this bound $\beta>0$ only costs.
+# finds a stationary point of one fixed sum. Such a point is Pareto stationary, so $\beta>0$ only enlarges the bound.
 #
 # ```{prf:corollary} C Corollary 1.1, with constants
 # :label: cmoo-corollary
@@ -342,24 +347,24 @@
 #
 # ```{prf:proof}
 # Here $\eta=\sqrt\tau\cdot\tau\cdot\frac1{L\tau\sqrt{\tau T}}=\frac1{L\sqrt T}$ and
-# $L\eta_c=\frac1{\tau\sqrt{\tau T}}$. The drift term is therefore
-# $\frac b{\sqrt T}\cdot\frac1{\tau\sqrt\tau}\big(\frac{\tau-1}2b+\sqrt{\frac{\tau-1}2}\sigma_l\big)$. The claim follows
-# from $\tau-1\le\tau$ in both terms.
+# $L\eta_c=\frac1{\tau\sqrt{\tau T}}$. The last term of {eq}`eq-cmoo-theorem` is therefore
+# $\frac b{\sqrt T}\cdot\frac1{\tau\sqrt\tau}\big(\frac{\tau-1}2b+\sqrt{\frac{\tau-1}2}\sigma_l\big)$. Insert
+# $\tau-1\le\tau$ in both summands.
 # ```
 #
-# By $2uv\le u^2+v^2$ and $Cb^2\le C^2$, the bound is
-# $O\big(\frac{L\delta+b^2+C^2}{\sqrt T}\big)+O\big(\frac{\sigma_l^2}{\tau\sqrt T}(\frac1n+\frac1\tau)\big)$. C's form
-# omits $L\delta$. This omission is right for one problem and $T\to\infty$, but not uniformly in $\delta$: a model that
-# starts far away on a slope $b$ stays there for $T$ rounds (checked below).
+# Since $2uv\le u^2+v^2$ and $Cb^2\le C^2$, the bound is
+# $O\big(\frac{L\delta+b^2+C^2}{\sqrt T}\big)+O\big(\frac{\sigma_l^2}{\tau\sqrt T}(\frac1n+\frac1\tau)\big)$. C omits
+# $L\delta$, which is right for a fixed problem and $T\to\infty$, but not uniformly in $\delta$. If a model starts far
+# away on a slope $b$, it stays there for all $T$ rounds (checked below).
 #
-# The printed bound also adds squares of a gradient to fourth powers in $b^2+C^2$, because $\beta$ lacks the units
-# $\frac1{\text{gradient}^2}$. The second choice of $\beta$ has these units.
+# In $b^2+C^2$ the bound also adds the square of a gradient to a fourth power, because $\beta=\frac1{M\sqrt T}$ lacks
+# the unit $\frac1{\text{gradient}^2}$. The second $\beta$ has this unit.
 
 # %% [markdown]
 # ## The two-way estimate
 #
-# The method as it is run forms a single estimate of $G$ from biased messages: client $i$ sends $H_i$, a low-rank
-# approximation of $\tilde H_i=H_i+R_i$ with the error $R_i$.
+# In C's experiments the server estimates $G$ from biased messages: client $i$ sends $H_i$, a low-rank approximation of
+# $\tilde H_i=H_i+R_i$ with the error $R_i$.
 #
 # ```{prf:lemma} C equations 13 and 14
 # :label: cmoo-lemma-two-way
@@ -372,14 +377,14 @@
 # ```
 #
 # ```{prf:proof}
-# The first sum consists of the terms $i=j$ of the left side. For $i\ne j$, expand
+# The first sum on the right consists of the terms $i=j$ of the left side. For $i\ne j$, expand
 # $\tilde H_i^\top\tilde H_j=H_i^\top H_j+H_i^\top R_j+R_i^\top H_j+R_i^\top R_j$. Let
 # $Z=\sum_{i\ne j}R_i^\top H_j=\sum_iR_i^\top(H-H_i)$. Its transpose is $\sum_{i\ne j}H_i^\top R_j$, so the mixed terms
 # add up to $Z+Z^\top=\operatorname{sym}(2Z)$. The other sums are symmetric.
 # ```
 #
-# C drops the last sum and writes $2Z$ for $Z+Z^\top$, without $\operatorname{sym}$. The missing $\operatorname{sym}$
-# does not change the quadratic form $w^\top Gw$, but it changes the step $w-\beta Gw$.
+# C drops the last sum and omits $\operatorname{sym}$, so that $2Z$ replaces $Z+Z^\top$. The missing
+# $\operatorname{sym}$ does not change the quadratic form $w^\top Gw$, but it changes the step $w-\beta Gw$.
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
@@ -392,10 +397,10 @@
 # * **Equations 13 and 14** print the mixed sum $2Z$ in two forms that differ by a transpose. Each is right only after
 #   symmetrisation.
 # * **Corollary 1.1** needs $\tau T\ge4$, because the printed Lemma 7 requires $\eta_c\le\frac1{2L\tau}$;
-#   {eq}`eq-cmoo-lemma7` does not. It also hides $L\delta$, and its $\beta$ has the wrong units.
+#   {eq}`eq-cmoo-lemma7` does not. It also omits $L\delta$, and its $\beta$ has the wrong units.
 # * **The symbol $\mathbf F(x)w$** is used for $\mathbf F(x)^\top w$.
-# * **The theorem does not cover** the method as it is run, with randomized SVD, one set of clients for the Gram matrix
-#   and the step, $K>1$ steps for the weights, and gradients that are used twice.
+# * **The theorem does not cover** the variant in C's experiments, with randomized SVD, one set of clients for the Gram
+#   matrix and the step, $K>1$ steps for the weights, and gradients that are used twice.
 # ```
 
 # %% [markdown]
@@ -444,9 +449,8 @@ draws = draws or {"quick": 2000, "full": 20_000}[profile]
 rng = np.random.default_rng(seed)
 
 # %% [markdown]
-# **MGDA.** For random Jacobians with $d=6$ and $M=2,3,5,11$, whose columns differ widely in length, we test
-# {eq}`eq-cmoo-mgda` with 2000 random directions near $v^\circ$. We then take one step of length $\frac1L$ on random
-# waves (defined under Lemma 6 below).
+# **MGDA.** For random Jacobians with $d=6$ and $M=2,3,5,11$, we test {eq}`eq-cmoo-mgda` with 2000 random directions
+# near $v^\circ$. We then take one step with $\eta=\frac1L$ on random waves (defined under Lemma 6 below).
 
 # %% tags=["remove-input"]
 optimal, largest, reached = [], [], []
@@ -478,7 +482,7 @@ check("not always by |v|^2 / L", min(falls) < 1)
 _ = check("a Pareto stationary point: the mean of the noisy step is 1/2", abs(biased - 0.5) < 1e-12)
 
 # %% [markdown]
-# **Lemma 1.** We check the three bounds on random matrices, and their equality for equal columns.
+# **Lemma 1.** We check the bounds on random matrices.
 
 
 # %% tags=["remove-input"]
@@ -503,8 +507,8 @@ _ = check("equal columns: three equalities to 1e-12", np.abs(np.array(equal) - 1
 
 # %% [markdown]
 # **Lemmas 2 and 3.** The clients have gradients of length $b=1$ with $d=12$, $M=4$ and $\sigma_l=2$. Each factor uses 4
-# of 10 clients and Rand-K with half of the entries ($q=1$). We compare the exact variance of every column, with the
-# $\sigma_g$ of the instance, with a simulation. We then simulate both lemmas.
+# of 10 clients and Rand-K with half of the entries ($q=1$). We compare the exact variance of every column of $Y_j$ with
+# a simulation and with $S_1$, for the $\sigma_g$ of the instance. We then simulate both lemmas.
 
 
 # %% tags=["remove-input"]
@@ -555,9 +559,9 @@ _ = check(
 )
 
 # %% [markdown]
-# **Lemmas 4 and 5.** We use instances of the same kind with $\sigma_l=\frac12$, random $w$ and $\beta=0.05$. Both sides
-# of {eq}`eq-cmoo-lemma5` are affine in $u$, so it suffices to check the vertices $u=e_k$. Both lemmas are equalities
-# for exact gradients $v,v,-v,-v$ with weights on the first two.
+# **Lemmas 4 and 5.** We draw instances as for Lemmas 2 and 3, with $\sigma_l=\frac12$, random $w$ and $\beta=0.05$.
+# Both sides of {eq}`eq-cmoo-lemma5` are affine in $u$, so it suffices to check the vertices $u=e_k$. Both lemmas are
+# equalities for exact gradients $v,v,-v,-v$ with weights on the first two.
 
 
 # %% tags=["remove-input"]
@@ -610,9 +614,9 @@ _ = check(
 
 # %% [markdown]
 # **Lemma 6.** We list the four outcomes of {prf:ref}`cmoo-example-6`. We then check the bound on random waves,
-# $f_{i,k}(x)=\frac{b^2}L\sin(\frac Lbu_{ik}\cdot x+\varphi_{ik})$ with unit vectors $u_{ik}$. They are $L$-smooth with
-# gradients of length at most $b$. We use $b=L=1$, 3 objectives, 4 of 10 clients, $\tau=5$, $\sigma_l=2$ and
-# $\eta_c=\frac1{2L\tau}$.
+# $f_{i,k}(x)=\frac{b^2}L\sin(\frac Lbu_{ik}\cdot x+\varphi_{ik})$ with unit vectors $u_{ik}$. These $f_{i,k}$ are
+# $L$-smooth with gradients of length at most $b$. We use $b=L=1$, 3 objectives, 4 of 10 clients, $\tau=5$, $\sigma_l=2$
+# and $\eta_c=\frac1{2L\tau}$.
 
 # %% tags=["remove-input"]
 case = Setting(b=1.0, sigma_l=4.0, tau=2)
@@ -643,7 +647,7 @@ _ = check(f"random waves: below the corrected bound {text}", max(squares) <= 1)
 # %% [markdown]
 # **Lemma 7.** We check $u=e_k$ on random waves with $\sigma_l=\frac12$. We also check $f(x)=\frac L2x^2$ from
 # $x=\frac bL$ without noise. Its local gradients are $b(1-L\eta_c)^s$, so {eq}`eq-cmoo-lemma7` approaches an equality
-# for short steps.
+# as $\eta_c\to0$.
 
 # %% tags=["remove-input"]
 calm, lefts = replace(crowd, sigma_l=0.5), []
@@ -677,9 +681,7 @@ _ = check(
 
 # %% [markdown]
 # **Theorem 1 and Corollary 1.1.** We run Algorithm 10 on random waves ($b=L=1$, $d=12$, $q=1$, $\sigma_l=\frac12$,
-# $\tau=5$, $\sigma_g\le b$) with the step sizes of the corollary. For every number of rounds $T$ we make 16 runs, and
-# compute $\delta$ with the lower bound $-\frac{b^2}L$ of the losses. The bounds fall exactly as $T^{-1/2}$, and so does
-# the measured norm once the start is forgotten.
+# $\tau=5$, $\sigma_g\le b$) with the step sizes of the corollary. We make 16 runs for every $T$.
 
 # %% tags=["remove-input"]
 rounds = {"quick": [50, 100, 200], "full": [50, 100, 200, 400, 800, 1600, 3200]}[profile]
@@ -744,12 +746,13 @@ plot.show(
     draw,
     alt="Mean squared norm against the number of rounds, both axes logarithmic: four nearly straight falling lines. The printed and the "
     "corrected bound lie on top of each other, ours is about a third of them, and the measured values are lowest, about a fifth of ours.",
-    caption="Algorithm 10 with the step sizes of Corollary 1.1, and the right side of Theorem 1 in three versions.",
+    caption="In Algorithm 10 with the step sizes of Corollary 1.1, the mean of $\\lVert Jw\\rVert^2$ stays below the bound of Theorem 1 in all three versions.",
 )
 
 # %% [markdown]
-# **What the rate hides.** One client minimizes Huber's function, which has slope 1 for $\lvert x\rvert\ge1$
-# ($L=b=C_1=1$, no noise, $\tau=1$). The run uses the corollary's step size and starts at $x=2\sqrt T$.
+# **The omitted $\delta$.** One client minimizes Huber's function, which has slope 1 for $\lvert x\rvert\ge1$
+# ($L=b=C_1=1$, no noise, $\tau=1$). The run starts at $x=2\sqrt T$. With the corollary's step size $\frac1{\sqrt T}$ it
+# stays on this slope for all $T$ rounds.
 
 # %% tags=["remove-input"]
 hidden = {}
@@ -775,8 +778,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **The two-way estimate.** We draw random $H_i$ and $R_i$ for 5 clients with $d=8$ and $M=4$, and measure the largest
-# error of an entry relative to the largest entry.
+# **The two-way estimate.** We draw random $H_i$ and $R_i$ for 5 clients with $d=8$ and $M=4$. We then measure the
+# largest error of an entry in {eq}`eq-cmoo-two-way`, relative to the largest entry.
 
 # %% tags=["remove-input"]
 errors = []

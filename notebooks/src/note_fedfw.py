@@ -14,17 +14,19 @@
 # # FedFW: rates for convex losses
 #
 # In Federated Frank-Wolfe (FedFW) {cite}`dadras2024fedfw`, each client sends the answer of its linear minimization
-# oracle, an extreme point of the feasible set. The client keeps its own model and pays a growing penalty for the
-# distance from the mean model (Algorithm 1). This note proves the paper's Lemmas 1 and 2 and Theorem 1 for full and
-# random participation, and for clients with different sets. In titles, D is the paper; italic $D$ is a diameter.
-# Numbers in brackets are the paper's equations.
+# oracle, an extreme point of the feasible set. Each client keeps its own model. A growing penalty keeps the models
+# close to their mean (Algorithm 1). This note proves the paper's Lemmas 1 and 2 and Theorem 1 for full and random
+# participation, and for clients with different sets. In titles, D is the paper; italic $D$ is a diameter. Numbers in
+# brackets are the paper's equations.
 #
-# There are three findings. First, **the bounds (43) and (44) for sampled clients are false**: they ignore the start
-# ({prf:ref}`fw-example-43`). One more term repairs both. Second, **Lemma 2 is false as stated**, by a factor of
-# $\sqrt n$ ({prf:ref}`fw-example-2`). Third, **Theorem 1 has a shorter form**, without a dual solution or the
-# gradients' bound. With the best penalty the number of clients drops out as well: the bound is
-# $\frac{2LD^2}{t+2}+1.64\,\frac{\zeta D}{\sqrt{t+1}}$, where $\zeta$ measures how much the clients' gradients differ
-# ({prf:ref}`fw-corollary-penalty`).
+# Our findings:
+#
+# * **The bounds (43) and (44) for sampled clients are false**, because they contain no term for the start
+#   ({prf:ref}`fw-example-43`).
+# * **Lemma 2 is false as stated**, by a factor of $\sqrt n$ ({prf:ref}`fw-example-2`).
+# * **Theorem 1 has a shorter form**, without a dual solution or a bound of the gradients. With the best penalty the
+#   excess loss of the mean model is at most $\frac{2LD^2}{t+2}+1.64\,\frac{\zeta D}{\sqrt{t+1}}$, for any number of
+#   clients. Here $\zeta$ measures how much the clients' gradients differ ({prf:ref}`fw-corollary-penalty`).
 
 # %% [markdown]
 # ## Setting
@@ -51,8 +53,7 @@
 # x_i&\text{otherwise;}\end{cases}\qquad x_i^1=x^1\in\mathcal D .
 # $$ (eq-fw-round)
 #
-# The probability $q$ is the paper's $\mathtt p$; for $q=1$ all clients take part. With $u_t=q(t-1)+2$, which equals
-# $t+1$ for $q=1$, the paper's schedule is
+# The probability $q$ is the paper's $\mathtt p$. For $q=1$ all clients take part, and $u_t=t+1$ in the paper's schedule
 #
 # $$
 # \eta_t=\frac2{u_t},\qquad\lambda_t=\lambda_0\sqrt{u_t},\qquad u_t=q(t-1)+2 .
@@ -84,16 +85,16 @@
 # ```
 #
 # If only some clients take part, the printed step 6 is wrong, whether it averages the received $s_i$ or sets the
-# missing $s_i$ to zero. It does not compute the mean of the models in (40), on which the paper's proof rests.
+# missing $s_i$ to zero. It does not compute the mean of the models, which the paper's proof uses in (40).
 #
 # ```{prf:example} The naive scheme (20)
 # :label: fw-example-naive
 #
-# Let every client use the common model, $s_i=\operatorname{lmo}(\nabla f_i(\bar x))$, and let the server average the
-# steps. On $[-1,1]$ with $f_1=(x-3)^2$ and $f_2=(x+1)^2$ the minimizer of $F$ is 1. For $-1<\bar x\le1$ the first
-# gradient is negative and the second positive, so $s_1=1$ and $s_2=-1$. Hence $\bar x^{t+1}=(1-\eta_t)\bar x^t$, and
-# the model goes to 0. Algorithm 1 reduces to this scheme if the common model overwrites the local ones, because then
-# $x_i-\bar x=0$.
+# Let every client call its oracle at the common model, $s_i=\operatorname{lmo}(\nabla f_i(\bar x))$, and let the server
+# move towards the mean of the $s_i$. On $[-1,1]$ with $f_1=(x-3)^2$ and $f_2=(x+1)^2$ the minimizer of $F$ is 1. For
+# $-1<\bar x\le1$ the first gradient is negative and the second positive, so $s_1=1$ and $s_2=-1$. Hence
+# $\bar x^{t+1}=(1-\eta_t)\bar x^t$, and the model goes to 0. If the common model overwrites the local ones,
+# $x_i-\bar x=0$, and Algorithm 1 becomes this scheme.
 # ```
 
 # %% [markdown]
@@ -146,14 +147,15 @@
 # ```
 #
 # ```{prf:proof}
-# We argue in steps.
+# Let $Y^\star$ have the columns $Y_i^\star$.
 #
 # 1. By definition, $\frac1n\nabla f_i(x^\star)=\frac1n\nabla F(x^\star)-Y_i^\star$, and the $Y_i^\star$ add up to 0.
 #    Hence $\langle Y^\star,\bar X\rangle=\langle Y^\star,X^\star\rangle=0$.
 # 2. Convexity of $\hat F$ and step 1 yield
 #    $\hat F(X)-F^\star\ge\langle\nabla\hat F(X^\star),X-X^\star\rangle=\frac1n\sum_i\langle\nabla F(x^\star),x_i-x^\star\rangle-\langle Y^\star,X\rangle$.
 # 3. The sum over $i$ is not negative, because $x^\star$ minimizes the convex $F$ and $x_i\in\mathcal D$. By step 1,
-#    $\langle Y^\star,X\rangle=\langle Y^\star,X-\bar X\rangle$. This proves the first line of {eq}`eq-fw-dual`.
+#    $\langle Y^\star,X\rangle=\langle Y^\star,X-\bar X\rangle$. The first line of {eq}`eq-fw-dual` follows with the
+#    Cauchy-Schwarz inequality.
 # 4. The second line holds because
 #    $\lVert Y^\star\rVert^2=\frac1{n^2}\sum_i\lVert\nabla f_i(x^\star)-\nabla F(x^\star)\rVert^2\le\frac{\zeta^2}n$.
 # ```
@@ -173,15 +175,15 @@
 # We argue in steps.
 #
 # 1. Convexity of $\hat F$ yields $F(\bar x)=\hat F(\bar X)\le\hat F(X)+\langle\nabla\hat F(\bar X),\bar X-X\rangle$.
-# 2. The columns of $\bar X-X$ add up to 0. So we may subtract $\frac1n\nabla F(\bar x)$ from every column of
-#    $\nabla\hat F(\bar X)$ without changing the inner product. By {eq}`eq-fw-zeta`, the remaining matrix has norm at
-#    most $\frac\zeta{\sqrt n}$. The Cauchy-Schwarz inequality yields the first bound.
+# 2. The columns of $\bar X-X$ add up to 0. So the inner product does not change if $\frac1n\nabla F(\bar x)$ is
+#    subtracted from every column of $\nabla\hat F(\bar X)$. By {eq}`eq-fw-zeta`, the remaining matrix has norm at most
+#    $\frac\zeta{\sqrt n}$. The Cauchy-Schwarz inequality yields the first bound.
 # 3. The second bound is $2ab\le\lambda a^2+\frac{b^2}\lambda$ with $a=\operatorname{dist}(X)$ and
 #    $b=\frac\zeta{\sqrt n}$.
 # ```
 #
-# The paper uses the constant $G$ of Lemma 2 instead of $\frac\zeta{\sqrt n}$, which needs no gradient at $x^\star$. We
-# have $\frac\zeta{\sqrt n}\le\lVert Y^\star\rVert+\frac{LD}{\sqrt n}$, and $\zeta=0$ for equal clients.
+# The paper uses the constant $G$ of Lemma 2 instead of $\frac\zeta{\sqrt n}$. We have
+# $\frac\zeta{\sqrt n}\le\lVert Y^\star\rVert+\frac{LD}{\sqrt n}$, and $\zeta=0$ if all clients have the same loss.
 
 # %% [markdown]
 # ## Theorem 1
@@ -203,21 +205,21 @@
 #    and $\mathbb E_t\lVert X^{t+1}-X\rVert^2=q\eta_t^2\lVert S-X\rVert^2\le q\eta_t^2nD^2$. By {prf:ref}`fw-lemma-1`,
 #    $\mathbb E_t\hat F_t(X^{t+1})\le\hat F_t(X)+q\eta_t\langle\nabla\hat F_t(X),S-X\rangle+\frac{q\eta_t^2}2\hat L_tnD^2$,
 #    where $\hat L_tnD^2=LD^2+nD^2\lambda_t$.
-# 2. *Oracle and convexity.* The oracle's answer $S$ is at least as good as $X^\star$, and $\hat F$ is convex. Since
-#    $X-\bar X$ is orthogonal to $\mathcal C$, $\langle X-\bar X,X^\star-X\rangle=-\lVert X-\bar X\rVert^2$. Hence
-#    $\langle\nabla\hat F_t(X),S-X\rangle\le\langle\nabla\hat F_t(X),X^\star-X\rangle\le F^\star-\hat F(X)-\lambda_t\operatorname{dist}^2(X)$.
-#    The last expression equals $F^\star-\hat F_t(X)-\frac{\lambda_t}2\operatorname{dist}^2(X)$.
-# 3. *The penalty grows.* We have $\hat F_t(X)=\hat F_{t-1}(X)+\frac{\lambda_t-\lambda_{t-1}}2\operatorname{dist}^2(X)$.
-#    Insert this and step 2 into step 1. Then $\operatorname{dist}^2(X)$ has the factor
-#    $\frac12\big[(1-q\eta_t)(\lambda_t-\lambda_{t-1})-q\eta_t\lambda_t\big]$, and the lemma holds if this factor is not
-#    positive.
-# 4. *The factor is not positive.* For $t=1$, $\operatorname{dist}(X)=0$, so the factor does not matter. For $t\ge2$ let
-#    $u=u_t$. Then $\lambda_t-\lambda_{t-1}=\lambda_0(\sqrt u-\sqrt{u-q})\le\frac{\lambda_0q}{2\sqrt{u-q}}$. Also
+# 2. *Oracle and convexity.* The oracle yields
+#    $\langle\nabla\hat F_t(X),S-X\rangle\le\langle\nabla\hat F_t(X),X^\star-X\rangle$. Convexity yields
+#    $\langle\nabla\hat F(X),X^\star-X\rangle\le F^\star-\hat F(X)$. Since $X-\bar X$ is orthogonal to $\mathcal C$,
+#    $\langle X-\bar X,X^\star-X\rangle=-\operatorname{dist}^2(X)$. So
+#    $\langle\nabla\hat F_t(X),S-X\rangle\le F^\star-\hat F(X)-\lambda_t\operatorname{dist}^2(X)=F^\star-\hat F_t(X)-\frac{\lambda_t}2\operatorname{dist}^2(X)$.
+# 3. *The penalty grows.* Insert $\hat F_t(X)=\hat F_{t-1}(X)+\frac{\lambda_t-\lambda_{t-1}}2\operatorname{dist}^2(X)$
+#    and step 2 into step 1. The result is {eq}`eq-fw-step` plus $\operatorname{dist}^2(X)$ with the factor
+#    $\frac12\big[(1-q\eta_t)(\lambda_t-\lambda_{t-1})-q\eta_t\lambda_t\big]$.
+# 4. *This factor is not positive* for $t\ge2$. (For $t=1$, $\operatorname{dist}(X)=0$.) Let $u=u_t$. Then
+#    $\lambda_t-\lambda_{t-1}=\lambda_0(\sqrt u-\sqrt{u-q})\le\frac{\lambda_0q}{2\sqrt{u-q}}$. Also
 #    $\big(1-\frac{2q}u\big)\le\sqrt{\frac{u-q}u}$, because $(u-2q)^2\le u(u-q)$ for $u\ge2\ge\frac43q$. So the bracket
 #    in step 3 is at most $\frac{\lambda_0q}{\sqrt u}\big(\frac12-2\big)<0$.
 # ```
 #
-# ```{prf:lemma} Its sum
+# ```{prf:lemma} Sum of the recursion
 # :label: fw-lemma-sum
 #
 # Let $c\ge1$ and $h_t\le\big(1-\frac2{t+c}\big)h_{t-1}+\frac A{(t+c)^2}+\frac B{(t+c)^{3/2}}$ for $t\ge1$, with
@@ -233,9 +235,9 @@
 # $v=i+c-1\ge1$ and $w=t+c-1$, the unrolled recursion bounds $h_t$ by
 # $\frac{c(c-1)}{w(w+1)}h_0+\frac1{w(w+1)}\sum_{v=c}^w\big(\frac{Av}{v+1}+\frac{Bv}{\sqrt{v+1}}\big)$.
 #
-# 1. By telescoping, $\sum\frac v{v+1}\le\frac{w(w+1)}{w+2}$, since
+# 1. By telescoping, $\sum_v\frac v{v+1}\le\frac{w(w+1)}{w+2}$, since
 #    $\frac{v(v+1)}{v+2}-\frac{(v-1)v}{v+1}=\frac{v(v+3)}{(v+1)(v+2)}\ge\frac v{v+1}$.
-# 2. In the same way, $\sum\frac v{\sqrt{v+1}}\le\frac23w\sqrt{w+1}$, by the following inequality divided by
+# 2. In the same way, $\sum_v\frac v{\sqrt{v+1}}\le\frac23w\sqrt{w+1}$, by the following inequality divided by
 #    $\sqrt{v+1}$:
 #    $\frac23\big(v(v+1)-(v-1)\sqrt{v(v+1)}\big)\ge\frac23\big(v(v+1)-(v-1)(v+\frac12)\big)=v+\frac13\ge v$.
 # ```
@@ -265,7 +267,7 @@
 # ```{prf:proof}
 # We argue in steps.
 #
-# 1. $q\eta_t=\frac{2q}{q(t-1)+2}=\frac2{t+c}$ and $u_t=q(t+c)$. So the last term of {eq}`eq-fw-step` is
+# 1. $q\eta_t=\frac{2q}{q(t-1)+2}=\frac2{t+c}$ and $u_t=q(t+c)$. So the last summand of {eq}`eq-fw-step` is
 #    $\frac2q\cdot\frac{LD^2}{(t+c)^2}+\frac2{\sqrt q}\cdot\frac{nD^2\lambda_0}{(t+c)^{3/2}}$. Apply {eq}`eq-fw-sum`
 #    with $q(t+c+1)=qt+2$ to obtain {eq}`eq-fw-theorem`.
 # 2. {eq}`eq-fw-mean` with $\lambda=\lambda_t$ yields $F(\bar x^{t+1})\le\hat F_t(X^{t+1})+\frac{\zeta^2}{2n\lambda_t}$.
@@ -277,9 +279,9 @@
 # 4. For $q=1$ we have $c=1$, so the factor of $F(x^1)-F^\star$ vanishes.
 # ```
 #
-# The theorem contains three bounds of the paper. The bound (31) is {eq}`eq-fw-theorem` for $q=1$, with $t+1$ instead of
-# $t+2$ and without the factor $\frac23$. The bound (37) is the second line of {eq}`eq-fw-excess`. The bound (38) has
-# the product of $G$ and (37) instead of our $\frac{\zeta^2}{2n\lambda_t}$.
+# The theorem contains three bounds of the paper. The paper's (31) is {eq}`eq-fw-theorem` for $q=1$, with $t+1$ instead
+# of $t+2$ and without the factor $\frac23$. The paper's (37) is the second line of {eq}`eq-fw-excess`. In (38) the
+# product of $G$ and (37) replaces our $\frac{\zeta^2}{2n\lambda_t}$.
 #
 # ```{prf:corollary} The best penalty
 # :label: fw-corollary-penalty
@@ -292,16 +294,14 @@
 # ```
 #
 # ```{prf:proof}
-# With this $\lambda_0$, the two terms $\frac43nD^2\lambda_0$ and $\frac{\zeta^2}{2n\lambda_0}$ are equal: each is
-# $\sqrt{\frac23}\,\zeta D$.
+# For $q=1$, the terms of {prf:ref}`fw-theorem-1` with $\frac1{\sqrt{t+1}}$ have the factors $\frac43nD^2\lambda_0$ and
+# $\frac{\zeta^2}{2n\lambda_0}$. With this $\lambda_0$, each factor is $\sqrt{\frac23}\,\zeta D$.
 # ```
 #
-# The first term of {eq}`eq-fw-penalty` is the bound of Frank-Wolfe on one machine, so federation costs the second term,
-# of order $\frac{\zeta D}{\sqrt t}$.
-#
-# For this method the power $t^{-1/2}$ appears to be right. With $f_1=(x-5)^2$ and $f_2=(x+1)^2$ on $[-1,1]$, the
-# measured $\lambda_0\sqrt t\,(F(\bar x^t)-F^\star)$ goes to 4. The penalty causes this: the minimizer of $\hat F_t$ has
-# $x_1=1$ and $\bar x=\frac{\lambda_t}{\lambda_t+2}$, and the slope of $F$ at $x^\star=1$ is not 0.
+# The first term of {eq}`eq-fw-penalty` is the bound of Frank-Wolfe on one machine. The second term is the cost of
+# federation. It appears to have the right power of $t$. With $f_1=(x-5)^2$ and $f_2=(x+1)^2$ on $[-1,1]$, the measured
+# $\lambda_0\sqrt t\,(F(\bar x^t)-F^\star)$ approaches 4 (checked below). The penalty is the reason: the minimizer of
+# $\hat F_t$ has the mean $\bar x=\frac{\lambda_t}{\lambda_t+2}$, and the slope of $F$ at $x^\star=1$ is not 0.
 #
 # ```{prf:example} (43) and (44) as printed fail
 # :label: fw-example-43
@@ -313,21 +313,20 @@
 # 1. Since $\eta_1=1$, each client is at $-1$ after the first round with probability 0.1, and otherwise still at 1. So
 #    at $t=1$ the left side of (43) is 1.8, but the right side goes to 0.
 # 2. The paper's (44) bounds $\mathbb EF(\bar x^t)-F^\star$. As $\lambda_0$ and $L$ go to 0, one term of the bound
-#    remains: $\frac{2G}{\sqrt n\lambda_0\sqrt{u_t}}\big(\lVert Y^\star\rVert+D\sqrt{\lambda_0(L+n\lambda_0)}\big)$ with
-#    $u_t=qt+2-q$. Here $G=\frac1{\sqrt n}$, $D=2$ and $Y^\star=0$, so the bound goes to $\frac4{\sqrt{nu_t}}$. For
-#    $n=4$ after one round ($t=2$), the bound is 1.38, but $\mathbb EF(\bar x^t)-F^\star$ is 1.8.
+#    remains: $\frac{2G}{\sqrt n\lambda_0\sqrt{u_t}}\big(\lVert Y^\star\rVert+D\sqrt{\lambda_0(L+n\lambda_0)}\big)$.
+#    Here $G=\frac1{\sqrt n}$, $D=2$ and $Y^\star=0$, so the bound goes to $\frac4{\sqrt{nu_t}}$. For $n=4$ after one
+#    round ($t=2$), the bound is 1.38, but $\mathbb EF(\bar x^t)-F^\star$ is 1.8.
 # ```
 #
 # For $q<1$ the factor $1-q\eta_1=1-q$ in {eq}`eq-fw-step` is not 0, so the influence of the start decays only like
-# $t^{-2}$. For $q=1$ the bound (43) is true, because {eq}`eq-fw-theorem` is smaller. Without the factor
-# $\frac1{\sqrt n}$ on $G$ in (44), which (38) lacks and the paper does not derive, the right side in point 2 is 2.76.
+# $t^{-2}$. For $q=1$ the bound (43) is true, because {eq}`eq-fw-theorem` is smaller. The paper does not derive the
+# factor $\frac1{\sqrt n}$ on $G$ in (44), and (38) lacks it. Without this factor the bound in point 2 is 2.76.
 
 # %% [markdown]
 # ## A set for each client
 #
-# The paper proposes, without a theorem, that client $i$ uses a larger set $\mathcal D_i$ with a cheap oracle or
-# message, where $\bigcap_i\mathcal D_i=\mathcal D$. If all clients take part in every round, the proofs above yield a
-# theorem.
+# The paper proposes, without a theorem, that client $i$ uses a larger set $\mathcal D_i$ whose oracle or messages are
+# cheaper than those of $\mathcal D=\bigcap_i\mathcal D_i$. For $q=1$, the proofs above yield a theorem.
 #
 # ```{prf:theorem} Split constraints
 # :label: fw-theorem-split
@@ -347,7 +346,7 @@
 # ```
 #
 # ```{prf:proof}
-# The steps prove the points in turn.
+# We argue in steps.
 #
 # 1. The matrix $x\mathbf 1^\top$ is in $\prod_i\mathcal D_i$ exactly if $x\in\mathcal D_i$ for all $i$, and
 #    $\hat F(x\mathbf 1^\top)=F(x)$.
@@ -363,8 +362,8 @@
 # ```
 #
 # The normals $\nu_i$ exist for polytopes, or if the relative interiors of the sets meet. For most losses they do not
-# exist if the sets are two discs that touch in one point. Only point 3 then remains. No iterate needs to be feasible,
-# and $F(\bar x^t)$ can be below $F^\star$ in every round. A point of $\mathcal D$ requires a projection at the end.
+# exist if the sets are two discs that touch in one point. Point 3 then has no rate. The mean $\bar x^t$ can be
+# infeasible and $F(\bar x^t)$ below $F^\star$ in every round.
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
@@ -434,8 +433,8 @@ def printed_partial_at_mean(c, t, share):  # (44), with its 1 / sqrt(n) on G, fo
 
 
 # %% [markdown]
-# **The server's model.** We compare it with the mean of the local models and with the printed step 6, over 200 rounds
-# with 5 clients in 3 dimensions, for $q=1$ and $0.3$.
+# **The server's model.** In 200 rounds with 5 clients in 3 dimensions, we compare it with the mean of the local models
+# and with the printed step 6, for $q=1$ and $0.3$.
 
 # %% tags=["remove-input"]
 off, wrong, plan = [], [], {q: schedule("convex", 200, 0.2, q) for q in (1.0, 0.3)}
@@ -454,7 +453,7 @@ _ = check("    if only some take part, it is off by more than 0.2, whether divid
 
 # %% [markdown]
 # **The naive scheme.** We run {prf:ref}`fw-example-naive` for 2000 rounds. The naive scheme starts from 0 and from 0.3,
-# FedFW and FedFW+ (FedFW with multipliers) from 0. We also compare FedFW with the minimizer of $\hat F_t$.
+# FedFW and FedFW+ (with multipliers) from 0.
 
 # %% tags=["remove-input"]
 T = 2000
@@ -492,8 +491,8 @@ plot.show(
 )
 
 # %% [markdown]
-# **Lemma 2.** We check both points of {prf:ref}`fw-example-2`. At random points of the Euclidean ball of radius 2, we
-# check {prf:ref}`fw-lemma-2` with $X^\circ=X^\star$, {eq}`eq-fw-dual` and {eq}`eq-fw-mean`.
+# **Lemma 2.** We check both points of {prf:ref}`fw-example-2`. At random points of the $\ell_1$ and $\ell_2$ balls of
+# radius 2, we check {prf:ref}`fw-lemma-2` with $X^\circ=X^\star$, {eq}`eq-fw-dual` and {eq}`eq-fw-mean`.
 
 # %% tags=["remove-input"]
 L, n, r = 3.0, 4, 2.0
@@ -530,7 +529,7 @@ check(f"the bound of F at the mean, with zeta, holds {text}", max(worst["mean"])
 _ = check("    |Y*| is at most zeta / sqrt(n), and more than a third of it on some instance", 1 / 3 < max(worst["zeta"]) <= 1)
 
 # %% [markdown]
-# **Theorem 1.** On these instances we run FedFW with all clients for three $\lambda_0$: 0.01, the best one of
+# **Theorem 1.** On the instances of Lemma 2, we run FedFW with $q=1$ and three $\lambda_0$: 0.01, the best one of
 # {prf:ref}`fw-corollary-penalty`, and 1. The table shows the largest ratio of each quantity to its bound over all
 # rounds. *Ours* is our bound; a number in brackets is the paper's.
 
@@ -584,7 +583,7 @@ def draw(fig):
 plot.show(
     draw,
     alt="Excess of the loss at the mean against the round, both axes logarithmic, for two balls. With the smallest penalty the excess falls slowly, with the best one at once, with the largest late. Two bounds lie far above all curves; the paper's bound is the highest.",
-    caption="The excess of FedFW with three penalties lies far below our bound and below the paper's (38), on one instance for each ball. Both bounds are for the best penalty.",
+    caption="The excess loss of FedFW with three penalties lies far below our bound and below the paper's (38), on one instance for each ball.",
     size=(7.5, 3.8),
 )
 

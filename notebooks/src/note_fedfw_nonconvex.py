@@ -13,23 +13,23 @@
 # %% [markdown]
 # # FedFW: rates for losses that are not convex
 #
-# For losses that are not convex, {cite}`dadras2024fedfw` run Federated Frank-Wolfe with a constant step and penalty,
-# chosen for the number of rounds. This note proves their Theorem 2, a bound of the smallest Frank-Wolfe gap, also for
-# clients that take part at random. It uses the setting, the notation and {prf:ref}`fw-lemma-1` to {prf:ref}`fw-lemma-2`
-# of the [note on convex losses](note_fedfw.ipynb). In titles D is the paper; numbers in plain brackets are its
-# equations.
+# For losses that are not convex, {cite:t}`dadras2024fedfw` run Federated Frank-Wolfe with a constant step size and
+# penalty, chosen for the number of rounds $T$. This note proves their Theorem 2, a bound of the smallest Frank-Wolfe
+# gap, also for clients that take part at random. Setting, notation and lemmas are those of the
+# [note on convex losses](note_fedfw.ipynb). In titles D is the paper; numbers in brackets are its equations.
 #
-# There are two findings. First, **Theorem 2 is right**, except for the constant $G$ of Lemma 2 and, for sampled
-# clients, a factor $\big(1+\frac1{qT}\big)^{2/3}$ in one term of (65). Second, **the theorem has a shorter form**,
-# without a bound of the distance. For the best penalty this form does not contain the number of clients
-# ({prf:ref}`fwn-corollary`).
+# Our findings:
+#
+# * **Theorem 2 is right** up to two constants: $G$ of Lemma 2 and, for sampled clients, a missing factor
+#   $\big(1+\frac1{qT}\big)^{2/3}$ in (65).
+# * **The theorem has a shorter form**, without a bound of the models' distance. For the best penalty this form does not
+#   contain the number of clients ({prf:ref}`fwn-corollary`).
 
 # %% [markdown]
 # ## Setting
 #
-# The surrogate and the round are {eq}`eq-fw-surrogate` and {eq}`eq-fw-round`, and all clients start at
-# $x^1\in\mathcal D$. For $T$ rounds let $P=T$ if all clients take part, and $P=qT+1$ if each client takes part with
-# probability $q<1$. Then
+# The surrogate is {eq}`eq-fw-surrogate`, the round is {eq}`eq-fw-round`, and all clients start at $x^1\in\mathcal D$.
+# For $T$ rounds let $P=T$ if all clients take part, and $P=qT+1$ if each client takes part with probability $q<1$. Then
 #
 # $$
 # \eta_t=\eta=P^{-2/3},\qquad\lambda_t=\lambda=\lambda_0P^{1/3}.
@@ -42,7 +42,7 @@
 # \mathcal E=F(x^1)-\frac1n\sum_i\min_{\mathcal D}f_i .
 # $$ (eq-fwn-start)
 #
-# The Frank-Wolfe gap (11) and the surrogate's gap in round $t$ are
+# The Frank-Wolfe gap (11) of $F$ and the gap of the surrogate in round $t$ are
 #
 # $$
 # \begin{aligned}
@@ -52,8 +52,7 @@
 # \end{aligned}
 # $$ (eq-fwn-gap)
 #
-# The gap is never negative, and it is 0 exactly at the stationary points. For convex $F$, it is at least
-# $F(x)-F^\star$.
+# The gap is never negative, and it is 0 exactly at the stationary points.
 
 # %% [markdown]
 # ## Theorem 2
@@ -75,14 +74,14 @@
 #
 # 1. *One round.* Step 1 in the proof of {prf:ref}`fw-lemma-step` does not use convexity. It yields
 #    $\mathbb E_t\hat F_T(X^{t+1})\le\hat F_T(X^t)-q\eta\,\widehat{\operatorname{gap}}_t+\frac{q\eta^2}2\big(LD^2+nD^2\lambda\big)$.
-# 2. *All rounds.* Take total expectations and sum over the rounds. At the start $\hat F_T(X^1)=F(x^1)$, since
-#    $X^1\in\mathcal C$. At the end $\hat F_T(X^{T+1})\ge\hat F(X^{T+1})\ge\frac1n\sum_i\min_{\mathcal D}f_i$. So
+# 2. *All rounds.* Take total expectations and sum over the rounds. At the start, all models are equal, so
+#    $\hat F_T(X^1)=F(x^1)$. At the end, $\hat F_T(X^{T+1})\ge\hat F(X^{T+1})\ge\frac1n\sum_i\min_{\mathcal D}f_i$. So
 #    $q\eta\sum_t\mathbb E\,\widehat{\operatorname{gap}}_t\le\mathcal E+\frac{qT\eta^2}2(LD^2+nD^2\lambda)$.
 # 3. Divide by $q\eta T$, and insert {eq}`eq-fwn-schedule`.
 # ```
 #
 # For $q<1$ the first term of $B_T$ is $\mathcal E(qT)^{-1/3}\big(1+\frac1{qT}\big)^{2/3}$. The paper's (65) omits the
-# last factor. The schedule $P=qT$ would avoid this factor if $qT\ge1$.
+# last factor, which the schedule $P=qT$ would avoid for $qT\ge1$.
 #
 # ```{prf:lemma} The distance
 # :label: fwn-lemma-distance
@@ -100,8 +99,8 @@
 # ```{prf:proof}
 # Since $\bar X\in\mathcal D^n$,
 # $\widehat{\operatorname{gap}}\ge\langle\nabla\hat F_T(X),X-\bar X\rangle=\langle\nabla\hat F(X),X-\bar X\rangle+\lambda\operatorname{dist}^2\ge-G\operatorname{dist}+\lambda\operatorname{dist}^2$.
-# Solve for the distance and use $\sqrt{a+b}\le\sqrt a+\sqrt b$. For {eq}`eq-fwn-distance`, insert
-# $\widehat{\operatorname{gap}}\le B_T$.
+# Solve this quadratic inequality for $\operatorname{dist}$ and use $\sqrt{a+b}\le\sqrt a+\sqrt b$ to obtain (55).
+# Insert $\widehat{\operatorname{gap}}\le B_T$ to obtain {eq}`eq-fwn-distance`.
 # ```
 #
 # ```{prf:lemma} From the models to their mean
@@ -125,7 +124,7 @@
 #    $\langle\nabla F(\bar x),\bar x-u\rangle=\langle\nabla\hat F(\bar X),\bar X-U\rangle$.
 # 2. Since $\bar X-U\in\mathcal C$, $\langle X-\bar X,X-U\rangle=\operatorname{dist}^2$. So
 #    $\widehat{\operatorname{gap}}\ge\langle\nabla\hat F(X),X-U\rangle+\lambda\operatorname{dist}^2$.
-# 3. The two inner products in steps 1 and 2 differ by
+# 3. The inner products in steps 1 and 2 differ by
 #    $\langle\nabla\hat F(\bar X)-\nabla\hat F(X),X-U\rangle+\langle\nabla\hat F(\bar X),\bar X-X\rangle$. By smoothness
 #    the first summand is at most $\frac Ln\operatorname{dist}\cdot\sqrt nD$. The second is at most
 #    $\frac\zeta{\sqrt n}\operatorname{dist}$, as in step 2 of the proof of {prf:ref}`fw-lemma-mean`. This proves the
@@ -154,11 +153,9 @@
 # ```
 #
 # ```{prf:proof}
-# Apply {eq}`eq-fwn-mean` in every round, then {prf:ref}`fwn-lemma-gap`. For (62), drop $-\lambda\operatorname{dist}^2$
-# in {eq}`eq-fwn-mean` with $G+\frac{LD}{\sqrt n}$.
+# Average {eq}`eq-fwn-mean` over the rounds, and apply {prf:ref}`fwn-lemma-gap`. For (62), use $G+\frac{LD}{\sqrt n}$
+# instead of $K$, and drop $-\lambda\operatorname{dist}^2$.
 # ```
-#
-# A round drawn at random satisfies {eq}`eq-fwn-theorem` in expectation.
 #
 # ```{prf:corollary} The best penalty
 # :label: fwn-corollary
@@ -179,11 +176,11 @@
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **The constant $G$** of {prf:ref}`fw-lemma-2` contains $\frac{LD}{\sqrt n}$ instead of the stated $\frac{LD}n$. The
+# * **The constant $G$** of {prf:ref}`fw-lemma-2` contains $\frac{LD}{\sqrt n}$ where the paper states $\frac{LD}n$. The
 #   paper cites Lemma 1 for $G$, but means Lemma 2.
 # * **(62)** contains $G+LD$, but the proof yields $G+\frac{LD}{\sqrt n}$.
-# * **Sampled clients.** The paper's $\mathtt p$ is our $q$. At $\mathtt p=1$ its schedule contains $T+1$, whereas the
-#   schedule for all clients contains $T$.
+# * **Sampled clients.** At $\mathtt p=1$ (our $q=1$) the schedule for sampled clients contains $T+1$, but the schedule
+#   for all clients $T$.
 # * **The experiments** train networks with the schedule of Theorem 1 or with a fixed $\lambda$. No theorem covers them.
 # ```
 
@@ -229,8 +226,8 @@ def printed_nonconvex(c, T, share):  # (65): spread / (p T)^(1/3) for spread (p 
 
 
 # %% [markdown]
-# **The lemmas.** We check the lemmas at random points of the balls of radius 2, for 5 clients in 3 dimensions and
-# $\lambda$ from 0.1 to 10. Each loss is a quadratic plus $\sum_k\cos2x_k$, and is not convex.
+# **The lemmas.** We check the lemmas at random points of the $\ell_1$ and $\ell_2$ balls of radius 2, for 5 clients in
+# 3 dimensions and $\lambda$ from 0.1 to 10. The losses, quadratics plus $\sum_k\cos2x_k$, are not convex.
 
 # %% tags=["remove-input"]
 r, norms = 2.0, {"l1": (1, cross(2.0)), "l2": (2, ball(2.0))}
@@ -260,9 +257,9 @@ check(f"the bound of the gap at the mean, with zeta and with G, holds {text}", m
 _ = check("    at some points the gap at the mean exceeds the surrogate's gap by a twentieth of K dist or more", max(worst["near"]) > 0.05)
 
 # %% [markdown]
-# **Theorem 2.** We run FedFW on the same instances, from the centre, with $\lambda_0=0.1$, with 1, and with the best
-# $\lambda_0$ of {prf:ref}`fwn-corollary`. The table shows the largest ratio of each quantity to its bound (*ours*, or
-# the paper's in brackets).
+# **Theorem 2.** We run FedFW on these losses from the centre of the ball, with three $\lambda_0$: 0.1, 1, and the best
+# one of {prf:ref}`fwn-corollary`. The table shows the largest ratio of each quantity to its bound (*ours*, or the
+# paper's in brackets).
 
 # %% tags=["remove-input"]
 rows, curves = [], {}
@@ -309,7 +306,7 @@ def draw(fig):
 plot.show(
     draw,
     alt="Smallest Frank-Wolfe gap against the number of rounds, both axes logarithmic, for three penalties. All three curves fall. Two bounds lie far above them and fall more slowly.",
-    caption="The smallest gap lies far below our bound and below the paper's (62). Each point is a median over the instances; the step and the penalty depend on the number of rounds T.",
+    caption="The smallest gap lies far below our bound and below the paper's (62). Each point is a median over the instances. The step size and the penalty depend on the number of rounds T.",
 )
 
 # %% [markdown]
@@ -334,4 +331,4 @@ check("    (65) is smaller than our bound of the surrogate's gap, by less than a
 _ = check("the fewer clients take part, the larger is the smallest mean gap", levels[0] < levels[1] < levels[2])
 
 # %% [markdown]
-# The code of these checks is in {download}`note_fedfw_nonconvex.py <src/note_fedfw_nonconvex.py>`.
+# The checks are in {download}`note_fedfw_nonconvex.py <src/note_fedfw_nonconvex.py>`.

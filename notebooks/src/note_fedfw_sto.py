@@ -13,25 +13,27 @@
 # %% [markdown]
 # # FedFW: stochastic gradients, and oracles that err
 #
-# In FedFW-sto {cite}`dadras2024fedfw`, each client calls its Frank-Wolfe oracle with an average of all its past
-# stochastic gradients. This note proves Lemma 3 and Theorem 3 of the paper. The paper also mentions that Frank-Wolfe
-# tolerates oracles that err. We prove this for additive and multiplicative errors, convex and nonconvex losses, and
+# In FedFW-sto {cite}`dadras2024fedfw`, each client calls its Frank-Wolfe oracle with an average of its stochastic
+# gradients so far. This note proves Lemma 3 and Theorem 3 of the paper. The paper also mentions that Frank-Wolfe
+# tolerates inexact oracles. We prove this for additive and multiplicative errors, convex and nonconvex losses, and
 # clients that take part at random. Setting, notation and lemmas are those of the
-# [note on convex losses](note_fedfw.ipynb). In titles D is the paper; numbers in plain brackets are its equations.
+# [note on convex losses](note_fedfw.ipynb). In titles D is the paper; numbers in brackets are its equations.
 #
-# There are three findings. First, **(67) is printed for the square of the distance**, for which it is false
-# ({prf:ref}`fws-example-67`). The paper uses it only for the distance, for which it holds. Second, **the constants of
-# Lemma 3** contain wrong powers of $n$ and are 16 times larger than necessary. In our bound, two of the three terms
-# fall faster than $t^{-1/3}$ ({prf:ref}`fws-theorem`). Third, **an oracle may attain only a share $m$ of its client's
-# gap**. This costs no more than client participation with probability $m$ and a set that is $m^{-1/2}$ times as wide
-# ({prf:ref}`fws-theorem-oracle`).
+# Our findings:
+#
+# * **(67) is printed for the square of the distance**, for which it is false ({prf:ref}`fws-example-67`). The paper
+#   uses it only for the distance, for which it holds.
+# * **The constants of Lemma 3** contain wrong powers of $n$ and are 16 times larger than necessary. In our bound, only
+#   the first of three terms is of order $t^{-1/3}$ ({prf:ref}`fws-theorem`).
+# * **An oracle may attain only a share $m$ of its client's Frank-Wolfe gap.** The bound then grows as if each client
+#   took part with probability $m$ and $D$ were $m^{-1/2}$ times as large ({prf:ref}`fws-theorem-oracle`).
 
 # %% [markdown]
 # ## Setting
 #
 # We use the surrogate {eq}`eq-fw-surrogate`, the round {eq}`eq-fw-round` and {prf:ref}`fw-assumption`, with convex
 # $f_i$ and all clients in every round. The columns of $V^t=[d_1^t,\dots,d_n^t]$ are the clients' averaged gradients,
-# with $V^1=0$. In round $t$ client $i$ draws $\omega_i^t$ and computes (15)
+# with $V^1=0$. In round $t$ client $i$ draws the sample $\omega_i^t$ and computes (15)
 #
 # $$
 # \begin{aligned}
@@ -40,7 +42,7 @@
 # \end{aligned}
 # $$ (eq-fws-round)
 #
-# The client then calls its oracle with $g_i$ and moves its model as in {eq}`eq-fw-round`. The schedule is
+# It then calls its oracle with $g_i$ and moves its model as in {eq}`eq-fw-round`. The schedule is
 #
 # $$
 # \eta_t=\frac9{t+8},\qquad\lambda_t=\lambda_0\sqrt{t+8},\qquad\rho_t=\frac4{(t+7)^{2/3}} .
@@ -54,7 +56,6 @@
 # dependent.
 # ```
 #
-# Since $\eta_1=1$ and $\rho_1=1$, the first round discards the starting models and $V^1$.
 
 # %% [markdown]
 # ## Lemma 3 and Theorem 3
@@ -78,8 +79,9 @@
 #    $e_t\le(1-\rho_t)^2\,\mathbb E\lVert\nabla\hat F(X^t)-V^t\rVert^2+\rho_t^2\frac{\sigma^2}n$.
 # 2. *The gradient changes.* By smoothness,
 #    $\lVert\nabla\hat F(X^t)-\nabla\hat F(X^{t-1})\rVert\le\frac Ln\eta_{t-1}\sqrt nD$, because each model moves by at
-#    most $\eta_{t-1}D$. Apply $\lVert a+b\rVert^2\le(1+\rho)\lVert a\rVert^2+(1+\frac1\rho)\lVert b\rVert^2$,
-#    $(1-\rho)^2(1+\rho)\le1-\rho$ and $(1-\rho)^2(1+\frac1\rho)\le\frac1\rho$. For $t\ge2$ this yields
+#    most $\eta_{t-1}D$. In step 1, split $\nabla\hat F(X^t)-V^t$ into this change and $\nabla\hat F(X^{t-1})-V^t$.
+#    Apply $\lVert a+b\rVert^2\le(1+\rho_t)\lVert a\rVert^2+(1+\frac1{\rho_t})\lVert b\rVert^2$,
+#    $(1-\rho_t)^2(1+\rho_t)\le1-\rho_t$ and $(1-\rho_t)^2(1+\frac1{\rho_t})\le\frac1{\rho_t}$. For $t\ge2$ this yields
 #    $e_t\le(1-\rho_t)e_{t-1}+\rho_t^2\frac{\sigma^2}n+\frac{L^2D^2\eta_{t-1}^2}{n\rho_t}$.
 # 3. *The schedule.* Insert $\rho_t=4s^{-2/3}$ and $\eta_{t-1}=\frac9s$. Then $e_t\le(1-4s^{-2/3})e_{t-1}+3Qs^{-4/3}$,
 #    because $3Q=\frac1n(16\sigma^2+\frac{81}4L^2D^2)$.
@@ -96,8 +98,8 @@
 # ```
 #
 # ```{prf:proof}
-# Let $s=t+8$. For $s=9$ the factor of $h_{t-1}$ is 0, and $9^{-1-\kappa}\le\frac18\,9^{-\kappa}$. For $s\ge10$ suppose
-# that $h_{t-1}\le\frac a8(s-1)^{-\kappa}$. Use $(s-1)^{-\kappa}\le s^{-\kappa}\frac s{s-1}$ and
+# Let $s=t+8$. For $s=9$ the factor of $h_{t-1}$ is 0, and the claim is $9^{-1-\kappa}\le\frac18\,9^{-\kappa}$. For
+# $s\ge10$ suppose that $h_{t-1}\le\frac a8(s-1)^{-\kappa}$. Use $(s-1)^{-\kappa}\le s^{-\kappa}\frac s{s-1}$ and
 # $(1-\frac9s)\frac s{s-1}=\frac{s-9}{s-1}\le1-\frac8s$. So
 # $h_t\le\frac a8s^{-\kappa}(1-\frac8s)+as^{-1-\kappa}=\frac a8s^{-\kappa}$. The bounds add up because the recursion is
 # linear.
@@ -130,19 +132,19 @@
 # 1. *Oracle.* The answers $S$ satisfy $\langle\nabla\hat F_t(X)-\Delta,S-X^\star\rangle\le0$. So
 #    $\langle\nabla\hat F_t(X),S-X\rangle\le\langle\nabla\hat F_t(X),X^\star-X\rangle+\langle\Delta,S-X^\star\rangle$,
 #    whose last summand is at most $\lVert\Delta\rVert\sqrt nD$ by Cauchy-Schwarz.
-# 2. *One round.* Proceed as in the proof of {prf:ref}`fw-lemma-step` for $q=1$. By {prf:ref}`fws-lemma-noise`,
-#    $\mathbb E\lVert\Delta\rVert\le\sqrt Q(t+8)^{-1/3}$. The result is
-#    $h_t\le(1-\eta_t)h_{t-1}+\eta_t\frac{D\sqrt{nQ}}{(t+8)^{1/3}}+\frac{\eta_t^2}2(LD^2+nD^2\lambda_t)$. This drops the
-#    term with $\frac12\operatorname{dist}^2$, whose factor is negative for $t\ge2$ and $s=t+8$:
+# 2. *One round.* By {prf:ref}`fws-lemma-noise`, $\mathbb E\lVert\Delta\rVert\le\sqrt Q(t+8)^{-1/3}$. As in the proof of
+#    {prf:ref}`fw-lemma-step` for $q=1$,
+#    $h_t\le(1-\eta_t)h_{t-1}+\eta_t\frac{D\sqrt{nQ}}{(t+8)^{1/3}}+\frac{\eta_t^2}2(LD^2+nD^2\lambda_t)$. The term with
+#    $\frac12\operatorname{dist}^2$ is dropped, because for $t\ge2$ and $s=t+8$ its factor is negative:
 #    $(1-\frac9s)\lambda_0(\sqrt s-\sqrt{s-1})-\frac{9\lambda_0}{\sqrt s}\le\frac{\lambda_0}{\sqrt s}(\frac12-9)$.
-# 3. *Sum.* The three terms that are added in a round are $9D\sqrt{nQ}\,s^{-4/3}$, $\frac{81}2nD^2\lambda_0s^{-3/2}$ and
-#    $\frac{81}2LD^2s^{-2}$. Apply {prf:ref}`fws-lemma-sum` with $\kappa=\frac13,\frac12,1$.
+# 3. *Sum.* The three summands after $(1-\eta_t)h_{t-1}$ are $9D\sqrt{nQ}\,s^{-4/3}$, $\frac{81}2nD^2\lambda_0s^{-3/2}$
+#    and $\frac{81}2LD^2s^{-2}$. Apply {prf:ref}`fws-lemma-sum` with $\kappa=\frac13,\frac12,1$.
 # 4. The bounds {eq}`eq-fws-excess` follow as in steps 2 and 3 in the proof of {prf:ref}`fw-theorem-1`.
 # ```
 #
-# The paper derives Lemma 3 from a theorem of Locatello and others (2019) by substitution:
-# $\mathbb E\hat F(X^t)-F^\star\le9^{1/3}C(t+7)^{-1/3}$ (66). Since $\mathcal D^n$ has diameter $\sqrt nD$ and the noise
-# has variance $\frac{\sigma^2}n$, the constants must be
+# The paper derives Lemma 3, $\mathbb E\hat F(X^t)-F^\star\le9^{1/3}C(t+7)^{-1/3}$ (66), from a theorem of Locatello and
+# others (2019). Since $\mathcal D^n$ has diameter $\sqrt nD$ and the noise has variance $\frac{\sigma^2}n$, the
+# constants must be
 #
 # $$
 # \begin{aligned}
@@ -151,19 +153,19 @@
 # \end{aligned}
 # $$ (eq-fws-printed)
 #
-# The paper prints $D$ for $\sqrt nD$ and $16n\sigma^2$ for $\frac{16\sigma^2}n$. Because $9^{1/3}\ge2$ and
-# $\sqrt{a+b}\ge\frac{\sqrt a+\sqrt b}{\sqrt2}$, each term of {eq}`eq-fws-theorem` is smaller than in (66), and (66) is
-# true with the printed and the corrected constants. As $\rho_1=1$, the first entry of the maximum in $Q_0$ is not
-# needed.
+# The paper prints $D$ for $\sqrt nD$ and $16n\sigma^2$ for $\frac{16\sigma^2}n$. By $9^{1/3}\ge2$ and
+# $\sqrt{a+b}\ge\frac{\sqrt a+\sqrt b}{\sqrt2}$, each term of {eq}`eq-fws-theorem` is smaller than its counterpart in
+# (66). So (66) is true with the printed and the corrected constants. As $\rho_1=1$, the first entry of the maximum in
+# $Q_0$ is not needed.
 #
 # ```{prf:example} (67) is not about the square
 # :label: fws-example-67
 #
 # (67) bounds $\mathbb E\operatorname{dist}^2(X^t)$ by
 # $\frac{2\lVert Y^\star\rVert}{\lambda_0\sqrt{t+7}}+\frac{2\sqrt{2\cdot9^{1/3}C/\lambda_0}}{(t+7)^{5/12}}$. Measure $x$
-# in another unit, that is, take $f_i(\cdot/k)$, $kD$, $L/k^2$ and $\lambda_0/k^2$. This multiplies the iterates by $k$
-# and $Y^\star$ by $\frac1k$, and leaves $C$ unchanged. So it multiplies the left side by $k^2$, but the right side only
-# by $k$, and (67) is false for large $k$. With the two parabolas of {prf:ref}`fw-example-naive`, $\sigma=0$,
+# in another unit: replace $f_i$, $D$, $L$ and $\lambda_0$ by $f_i(\cdot/k)$, $kD$, $L/k^2$ and $\lambda_0/k^2$. The
+# iterates are then multiplied by $k$ and $Y^\star$ by $\frac1k$, and $C$ stays. So the left side grows by $k^2$ and the
+# right side by $k$, and (67) is false for large $k$. With the two parabolas of {prf:ref}`fw-example-naive`, $\sigma=0$,
 # $\lambda_0=1$, $k=100$ and $t=2$, the left side is 20000 and the right side is about 6100.
 # ```
 
@@ -178,9 +180,9 @@
 # $\delta_i\ge0$ and $\sum_i\delta_i\le\delta_t$ in round $t$.
 # ```
 #
-# So $m$ is the share of the gap that the oracle attains, up to an additive error. Some oracles, such as a power method
-# for the nuclear ball, bound the relative error of their *value*:
-# $\langle g,s\rangle\le(1-\varepsilon)\min_u\langle g,u\rangle$. This error is additive, with $m=1$ and
+# So the oracle attains the share $m$ of the exact oracle's gap, up to an additive error. Some oracles, such as a power
+# method for the nuclear-norm ball, bound the relative error of the attained *value*:
+# $\langle g,s\rangle\le(1-\varepsilon)\min_u\langle g,u\rangle$. This is an additive error, with $m=1$ and
 # $\delta_i=-\varepsilon\min_u\langle g_i,u\rangle$.
 #
 # ```{prf:theorem} Inexact oracles
@@ -197,8 +199,8 @@
 #    $$ (eq-fws-oracle)
 #
 #    and {eq}`eq-fw-excess` follows as in {prf:ref}`fw-theorem-1`. If
-#    $\delta_t\le\frac{\hat\delta}2\eta_t(LD^2+nD^2\lambda_t)$, the last term $\frac\delta m$ is dropped, and the middle
-#    term of the bound is multiplied by $1+\hat\delta$.
+#    $\delta_t\le\frac{\hat\delta}2\eta_t(LD^2+nD^2\lambda_t)$, the last term $\frac\delta m$ is replaced by a factor
+#    $1+\hat\delta$ of the middle term.
 # 2. *Not convex.* With the schedule {eq}`eq-fwn-schedule` and $\delta_t\le\delta$, {eq}`eq-fwn-surrogate` and
 #    {eq}`eq-fwn-theorem` hold with $\frac{B_T+\delta}m$ instead of $B_T$.
 # ```
@@ -206,24 +208,24 @@
 # ```{prf:proof}
 # We argue in steps.
 #
-# 1. *One round, convex.* Sum {prf:ref}`fws-assumption-oracle` over the clients, with $X^\star$ in the maximum:
+# 1. *One round, convex.* In {prf:ref}`fws-assumption-oracle`, bound the maximum from below by its value at $s=x^\star$,
+#    and sum over the clients:
 #    $\langle\nabla\hat F_t(X),S-X\rangle\le m\langle\nabla\hat F_t(X),X^\star-X\rangle+\delta_t$. Inserted into the
 #    proof of {prf:ref}`fw-lemma-step`, this yields
 #    $h_t\le(1-r\eta_t)h_{t-1}+\frac{q\eta_t^2}2(LD^2+nD^2\lambda_t)+q\eta_t\delta_t$. The factor of
 #    $\operatorname{dist}^2$ is the one in that proof, with $r$ instead of $q$.
 # 2. *Sum.* Since $r\eta_t=\frac2{t+c}$, we have $\frac{q\eta_t^2}2=\frac1m\cdot\frac2{r(t+c)^2}$. This is $\frac1m$
-#    times its value in the proof of {prf:ref}`fw-theorem-1`. The errors add up to at most $\frac\delta m$, because
-#    $q\eta_t\delta\le\frac\delta m\,r\eta_t$ and $\sum_ir\eta_i\prod_{j>i}(1-r\eta_j)\le1$. If $\delta_t$ shrinks as
-#    stated, $q\eta_t\delta_t\le\hat\delta\,\frac{q\eta_t^2}2(LD^2+nD^2\lambda_t)$, which multiplies the middle term by
-#    $1+\hat\delta$.
+#    times the value in the proof of {prf:ref}`fw-theorem-1` with $r$ for $q$. The errors $q\eta_t\delta_t$ add up to at
+#    most $\frac\delta m$, because $q\eta_t\delta\le\frac\delta m\,r\eta_t$ and
+#    $\sum_ir\eta_i\prod_{j>i}(1-r\eta_j)\le1$. If $\delta_t$ shrinks as stated, $q\eta_t\delta_t$ is at most
+#    $\hat\delta$ times the middle term of step 1.
 # 3. *Not convex.* Step 1 in the proof of {prf:ref}`fwn-lemma-gap` becomes
 #    $\mathbb E_t\hat F_T(X^{t+1})\le\hat F_T(X^t)-q\eta(m\,\widehat{\operatorname{gap}}_t-\delta)+\frac{q\eta^2}2(LD^2+nD^2\lambda)$.
-#    Here and in {eq}`eq-fwn-mean`, the gap is the one of the exact oracle.
+#    The gap here and in {eq}`eq-fwn-mean` is that of the exact oracle.
 # ```
 #
-# So a constant additive error adds at most $\frac\delta m$ to the bound. An additive error that shrinks with $\eta_t$
-# costs a constant factor, and so does a multiplicative error if the schedule uses a lower bound of $m$. For $m=1$ and
-# $\delta=0$ the convex case is {prf:ref}`fw-theorem-1`.
+# By the theorem, a shrinking additive error costs a constant factor. So does a multiplicative error, if the schedule
+# uses a lower bound of $m$.
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
@@ -231,7 +233,7 @@
 # Further differences:
 #
 # * **(68)** contains the product of $G$ and (67) instead of our $\frac{\zeta^2}{2n\lambda_t}$ in {eq}`eq-fws-excess`.
-# * **The averaged gradient $d_i$** starts at index 0 in the text and at 1 in the algorithm, which agree as $\rho_1=1$.
+# * **The averaged gradient $d_i$** starts at index 0 in the text and at 1 in the algorithm. Both agree, as $\rho_1=1$.
 # ```
 
 # %% [markdown]
@@ -296,9 +298,10 @@ def tilted(radius, angle):  # a wrong oracle of the ball in the plane: the right
 
 
 # %% [markdown]
-# **Theorem 3.** We minimize quadratics over balls of radius 2. The 5 clients have 6 samples each and draw one sample a
-# round. For three penalties, the table shows the largest ratio of each quantity, averaged over the runs, to its bound
-# (*ours*, or the paper's in brackets). We also repeat one instance without averaging ($\rho_t=1$).
+# **Theorem 3.** We minimize quadratics over $\ell_1$ and $\ell_2$ balls of radius 2. The 5 clients have 6 samples each
+# and draw one sample a round. For three $\lambda_0$, the table shows the largest ratio of each quantity, averaged over
+# the runs, to its bound (*ours*, or the paper's in brackets). We also repeat one instance without averaging
+# ($\rho_t=1$).
 
 # %% tags=["remove-input"]
 T = {"quick": 200, "full": 1000}[profile]
@@ -356,14 +359,13 @@ def draw(fig):
 plot.show(
     draw,
     alt="Two panels against the round, both axes logarithmic. Left, the mean square error of the averaged gradient falls for three penalties and stays level without averaging. Right, the excess of the loss falls for the two smaller penalties and late for the largest. In each panel a bound lies above the curves.",
-    caption="FedFW-sto on the $\\ell_2$ ball: the error of the averaged gradient (left) and the excess of the loss at the mean of the models (right) stay below their bounds.",
+    caption="In FedFW-sto on the $\\ell_2$ ball, the error of the averaged gradient (left) and the excess loss of the mean model (right) stay below their bounds.",
     size=(7.5, 3.6),
 )
 
 # %% [markdown]
-# **The printed constants.** We compare {eq}`eq-fws-theorem` with (66), both with the paper's $C$ and with
-# {eq}`eq-fws-printed`. We run the recursion of {prf:ref}`fws-lemma-sum` as an equality for three powers $\kappa$, and
-# {prf:ref}`fws-example-67`.
+# **The printed constants.** We compare {eq}`eq-fws-theorem` with (66), for the paper's $C$ and for
+# {eq}`eq-fws-printed`. The example is {prf:ref}`fws-example-67`.
 
 # %% tags=["remove-input"]
 smaller = []
@@ -395,8 +397,8 @@ _ = check("(67): dist^2 is 20000, and the right side is 6100 within 100", abs(le
 # %% [markdown]
 # **Oracles that err.** With exact gradients and $\lambda_0=0.1$, we move each oracle's answer towards $x_i$ until
 # {prf:ref}`fws-assumption-oracle` just holds. The shares are $m=1,\frac12,\frac15$, and $m=\frac12$ also with
-# $q=\frac12$. An additive error is either constant ($\delta=0.1$) or shrinks ($\hat\delta=1$). In the plane we also
-# rotate the answer of the ball's oracle by 0.3 and measure its additive error.
+# $q=\frac12$. For $m=1$, an additive error is either constant ($\delta=0.1$) or shrinks ($\hat\delta=1$). In the plane
+# we also rotate the answers for the $\ell_2$ ball by 0.3 and measure the additive error.
 
 # %% tags=["remove-input"]
 cases, ratios, ends = {"m = 1": (1.0, 1.0, 0.0), "m = 1/2": (1.0, 0.5, 0.0), "m = 1/5": (1.0, 0.2, 0.0), "m = q = 1/2": (0.5, 0.5, 0.0), "constant error": (1.0, 1.0, 0.1), "shrinking error": (1.0, 1.0, None)}, {}, {}
@@ -443,7 +445,7 @@ def draw(fig):
 plot.show(
     draw,
     alt="Excess of the loss against the round, both axes logarithmic, for six kinds of oracle. With shares of one, a half and a fifth the curves fall one above the other. With a constant additive error the curve levels off. With a shrinking additive error the curve is the highest and falls slowly.",
-    caption="With oracles that err the excess still falls, but it levels off under a constant additive error. The curves are means over the instances.",
+    caption="With inexact oracles the excess loss still falls, but it levels off under a constant additive error. The curves are means over the instances.",
 )
 
 # %% [markdown]
@@ -465,4 +467,4 @@ for norm in (1, 2) * (instances // 2):
 _ = check("both bounds hold, for the means over the rounds", np.max(seen) <= 1)
 
 # %% [markdown]
-# The code of these checks is in {download}`note_fedfw_sto.py <src/note_fedfw_sto.py>`.
+# The checks are in {download}`note_fedfw_sto.py <src/note_fedfw_sto.py>`.

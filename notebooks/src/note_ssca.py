@@ -20,19 +20,21 @@
 #
 # Our findings:
 #
-# * **Theorem 1 does not cover the experiments.** Their step sizes have $\sum_t\gamma_t^2=\infty$. For the quadratic
-#   surrogate $\sum_t\gamma_t\rho_t<\infty$ is enough. For the paper's exponents, a weighted mean of
-#   $\mathbb E\lVert\nabla F\rVert^2$ still tends to 0 ({prf:ref}`ssca-theorem-1`).
+# * **Theorem 1 does not cover the experiments.** Their step sizes $\gamma_t$ violate $\sum_t\gamma_t^2<\infty$. For the
+#   quadratic surrogate, $\sum_t\gamma_t\rho_t<\infty$ with the averaging weights $\rho_t$ is enough. The experiments
+#   violate this condition too, but a weighted mean of $\mathbb E\lVert\nabla F\rVert^2$ still tends to 0
+#   ({prf:ref}`ssca-theorem-1`).
 # * **The proof of Lemma 3 lacks a square.** Its bound on the distance between the minimizers of two close functions
 #   holds if their gradients are close, but not if only their values are close ({prf:ref}`ssca-example-3`).
-# * **The average of the quadratics starts at zero.** Therefore its first minimizers are too short, in the first round
-#   by a factor of 2.5 ({prf:ref}`ssca-lemma-bias`).
+# * **The average of the quadratics starts at zero.** Therefore its printed minimizers are too short at first, by a
+#   factor of 2.5 if $\rho_1=0.4$ ({prf:ref}`ssca-lemma-bias`).
 
 # %% [markdown]
 # ## Setting
 #
 # Let $F=\frac1N\sum_nf_n$ on $\mathbb R^d$, not necessarily convex, and let $g^t$ be round $t$'s estimate of
-# $\nabla F(w^t)$. With $b^0=0$ and $\tau>0$, a round of Algorithm 1 or 3 computes (8), (9) and (5):
+# $\nabla F(w^t)$. A round of Algorithm 1 or 3 uses averaging weights $\rho_t$, step sizes $\gamma_t$, $b^0=0$ and
+# $\tau>0$, and computes (8), (9) and (5):
 #
 # $$
 # \begin{aligned}
@@ -43,7 +45,7 @@
 # $$ (eq-ssca-round)
 #
 # Let $v^t=w^t-\bar w^t$, so that $w^{t+1}=w^t-\gamma_tv^t$. The gradient of the averaged surrogate at $w^t$ is
-# $b^t+2\tau w^t=2\tau v^t$. Its error is
+# $b^t+2\tau w^t=2\tau v^t$. This gradient has the error
 #
 # $$
 # e^t=2\tau v^t-\nabla F(w^t).
@@ -57,8 +59,7 @@
 # 3. $0<\rho_t\le1$, $0<\gamma_t\le1$.
 # ```
 #
-# The paper also assumes bounded iterates, because the gradient of its network is Lipschitz on bounded sets only. If the
-# iterates stay in a ball, items 1 and 2 need to hold only in this ball.
+# If the iterates stay in a ball, as the paper assumes, items 1 and 2 are needed only there.
 #
 # ```{prf:lemma} The round's gradient
 # :label: ssca-lemma-sampling
@@ -75,13 +76,12 @@
 # ```
 #
 # ```{prf:proof}
-# The proof has four steps.
+# The expected mean over client $i$'s batch is $\nabla F_i$, and $\sum_i\frac{N_i}N\nabla F_i=\nabla F$.
 #
-# 1. The expected mean over a client's batch is $\nabla F_i$, and $\sum_i\frac{N_i}N\nabla F_i=\nabla F$.
-# 2. The mean square error of this batch mean is $\frac{N_i-B}{B(N_i-1)}S_i^2$, by step 4 of the proof of
+# 1. The mean square error of this batch mean is $\frac{N_i-B}{B(N_i-1)}S_i^2$, by step 4 of the proof of
 #    {prf:ref}`cmoo-lemma-2` with samples instead of clients.
-# 3. The clients draw independently, so the mean square errors add up with the squared weights $(N_i/N)^2$.
-# 4. In Algorithm 3 the server draws $B$ of all $N$ samples, and the clients assemble the gradient by the chain rule
+# 2. The clients draw independently, so the mean square errors add up with the squared weights $(N_i/N)^2$.
+# 3. In Algorithm 3 the server draws $B$ of all $N$ samples, and the clients assemble the gradient by the chain rule
 #    (16), (17).
 # ```
 #
@@ -95,7 +95,7 @@
 #
 # Let $\kappa_t=1-\prod_{s\le t}(1-\rho_s)$. Started at the zero function, the averaged surrogate (3) is
 # $\langle b^t,w\rangle+\kappa_t\tau\lVert w\rVert^2$ up to a constant. Its minimizer is $\bar w^t/\kappa_t$, not the
-# $\bar w^t$ of (9). Dividing by $\kappa_t$ is equivalent to using the weights
+# $\bar w^t$ of (9). Moving towards $\bar w^t/\kappa_t$ is equivalent to replacing $\rho_t$ by the weights
 #
 # $$
 # \tilde\rho_t=\frac{\rho_t}{\kappa_t},\qquad\tilde\rho_1=1 .
@@ -103,20 +103,19 @@
 # ```
 #
 # ```{prf:proof}
-# The proof has two steps.
+# Let $k_t$ be the quadratic coefficient of the averaged surrogate.
 #
-# 1. The quadratic coefficient $k_t$ of the averaged surrogate satisfies $k_t=(1-\rho_t)k_{t-1}+\rho_t\tau$ with
-#    $k_0=0$. So $\tau-k_t=(1-\rho_t)(\tau-k_{t-1})$, and by induction $k_t=\kappa_t\tau$. Therefore the minimizer is
-#    $-\frac{b^t}{2\kappa_t\tau}=\bar w^t/\kappa_t$.
+# 1. We have $k_t=(1-\rho_t)k_{t-1}+\rho_t\tau$ with $k_0=0$. So $\tau-k_t=(1-\rho_t)(\tau-k_{t-1})$, and by induction
+#    $k_t=\kappa_t\tau$. Therefore the minimizer is $-\frac{b^t}{2\kappa_t\tau}=\bar w^t/\kappa_t$.
 # 2. Divided by $\kappa_t$, the recursion of $b^t$ is
 #    $\frac{b^t}{\kappa_t}=\frac{(1-\rho_t)\kappa_{t-1}}{\kappa_t}\cdot\frac{b^{t-1}}{\kappa_{t-1}}+\frac{\rho_t}{\kappa_t}(g^t-2\tau w^t)$.
 #    By step 1, $(1-\rho_t)\kappa_{t-1}=\kappa_t-\rho_t$, so the first factor is $1-\tilde\rho_t$.
 # ```
 #
-# So $\bar w^t$ is too short by the factor $\kappa_t$, which pulls the model to the origin. For $\rho_t=0.4\,t^{-0.4}$
-# the exact minimizer is longer by the factors 2.5, 1.72 and 1.45 in the first three rounds. As $\sum_t\rho_t=\infty$,
-# $\kappa_t\to1$. The weights {eq}`eq-ssca-bias` are themselves a schedule, so every statement below also holds for the
-# corrected form. Setting $\rho_1=1$ also removes the pull, but changes later weights.
+# So $\bar w^t$ is too short by the factor $\kappa_t$, and the model is pulled to the origin. For $\rho_t=0.4\,t^{-0.4}$
+# the exact minimizer is longer than $\bar w^t$ by the factors 2.5, 1.72 and 1.45 in the first three rounds. Later,
+# $\kappa_t\to1$ if $\sum_t\rho_t=\infty$. Every statement below also covers the corrected form, with $\tilde\rho_t$ for
+# $\rho_t$.
 #
 # ```{prf:lemma} SSCA is momentum SGD
 # :label: ssca-lemma-momentum
@@ -138,8 +137,9 @@
 # %% [markdown]
 # ## Tracking: Lemma 2
 #
-# The paper's proof cites a lemma of Ruszczyński (1980), which we know only from quotations. That lemma needs
-# $\sum_t\rho_t^2<\infty$, which the paper's condition (4) does not include. We use the following lemma instead.
+# Lemma 2 states that $e^t\to0$. The paper's proof cites a lemma of Ruszczyński (1980), which we know only from
+# quotations. That lemma needs $\sum_t\rho_t^2<\infty$, but the paper's condition (4) does not include this. We use the
+# following lemma instead.
 #
 # ```{prf:lemma} Tracking
 # :label: ssca-lemma-tracking
@@ -153,23 +153,23 @@
 # ```
 #
 # ```{prf:proof}
-# The proof has four steps.
+# Write $x^t-y^t=n^t+z^t$.
 #
-# 1. *Two parts.* Write $x^t-y^t=n^t+z^t$. The noise part satisfies $n^t=(1-\rho_t)n^{t-1}+\rho_t\xi^t$ with $n^0=0$,
-#    and the drift part satisfies $z^t=(1-\rho_t)(z^{t-1}-(y^t-y^{t-1}))$.
-# 2. *Drift.* By assumption $\lVert z^t\rVert\le(1-\rho_t)\lVert z^{t-1}\rVert+\rho_td_t$ with $d_t\to0$. For every
-#    $\varepsilon>0$ and large $t$, $d_t\le\varepsilon$ implies
-#    $(\lVert z^t\rVert-\varepsilon)_+\le(1-\rho_t)(\lVert z^{t-1}\rVert-\varepsilon)_+$, and $\prod_t(1-\rho_t)=0$. So
+# 1. *Two parts.* The noise part satisfies $n^t=(1-\rho_t)n^{t-1}+\rho_t\xi^t$ with $n^0=0$, and the drift part
+#    satisfies $z^t=(1-\rho_t)(z^{t-1}-(y^t-y^{t-1}))$.
+# 2. *Drift.* By assumption $\lVert z^t\rVert\le(1-\rho_t)\lVert z^{t-1}\rVert+\rho_td_t$ with $d_t\to0$. Let
+#    $\varepsilon>0$. For large $t$, $d_t\le\varepsilon$ and therefore
+#    $(\lVert z^t\rVert-\varepsilon)_+\le(1-\rho_t)(\lVert z^{t-1}\rVert-\varepsilon)_+$. Since $\prod_t(1-\rho_t)=0$,
 #    $\limsup\lVert z^t\rVert\le\varepsilon$.
 # 3. *Noise in case 1.* Given the past,
 #    $\mathbb E\lVert n^t\rVert^2\le(1-\rho_t)\lVert n^{t-1}\rVert^2+\rho_t^2\sigma^2$. So
 #    $\lVert n^t\rVert^2+\sigma^2\sum_{s>t}\rho_s^2$ is a nonnegative supermartingale, and $\lVert n^t\rVert^2$
-#    converges almost surely. By the argument of step 2 with $d_t=\rho_t\sigma^2$, its expectation tends to 0. By
+#    converges almost surely. By the argument of step 2 with $d_t=\rho_t\sigma^2$, $\mathbb E\lVert n^t\rVert^2\to0$. By
 #    Fatou's lemma the limit is 0.
 # 4. *Noise in case 2.* Unrolling the recursion gives $n^t=\sum_{s\le t}\varphi_{s,t}\xi^s$ with
 #    $\varphi_{s,t}=\rho_s\prod_{r=s+1}^t(1-\rho_r)$. Let $q_t=\sum_s\varphi_{s,t}^2$, so that
-#    $q_t=(1-\rho_t)^2q_{t-1}+\rho_t^2$. If $q_{t-1}\le C\rho_{t-1}$ with $C\ge1$, then
-#    $q_t\le(1-\rho_t)^2C\rho_t(1+\rho_t)+\rho_t^2\le C\rho_t(1-\rho_t)+\rho_t^2\le C\rho_t$. Azuma's inequality,
+#    $q_t=(1-\rho_t)^2q_{t-1}+\rho_t^2$. By induction, $q_t\le C\rho_t$ for some $C\ge1$: if $q_{t-1}\le C\rho_{t-1}$,
+#    then $q_t\le(1-\rho_t)^2C\rho_t(1+\rho_t)+\rho_t^2\le C\rho_t(1-\rho_t)+\rho_t^2\le C\rho_t$. Azuma's inequality,
 #    applied to every entry of $n^t$, gives $\mathbb P(\lVert n^t\rVert>\varepsilon)\le2d\exp(-c\varepsilon^2/\rho_t)$
 #    with some $c>0$. These probabilities are summable since $\rho_t\log t\to0$, so $n^t\to0$ by the Borel-Cantelli
 #    lemma.
@@ -187,9 +187,9 @@
 # since $\lVert y^t-y^{t-1}\rVert\le(L+2\tau)\gamma_{t-1}\lVert v^{t-1}\rVert$. By definition $e^t=x^t-y^t$.
 # ```
 #
-# Case 2 does not need $\sum_t\rho_t^2<\infty$. With bounded iterates and finitely many samples, the noise is bounded,
-# so averages with $\rho_t=a\,t^{-\alpha}$ track their targets for every $0<\alpha<1$. The proof needs
-# $\gamma_{t-1}/\rho_t\to0$, whereas (6) prints $\gamma_t/\rho_t$. For powers of $t$ both are equivalent.
+# With bounded iterates and finitely many samples, the noise is bounded. By case 2, averages with
+# $\rho_t=a\,t^{-\alpha}$ then track their targets for every $0<\alpha<1$. The proof needs $\gamma_{t-1}/\rho_t\to0$,
+# whereas (6) prints $\gamma_t/\rho_t$. For powers of $t$ both are equivalent.
 
 # %% [markdown]
 # ## Best response and descent: Lemmas 3 and 4
@@ -209,7 +209,7 @@
 # ```
 #
 # ```{prf:proof}
-# The proof has three steps.
+# We prove the three bounds in turn.
 #
 # 1. Strong monotonicity of $\nabla\Phi_1$ gives
 #    $\mu\lVert\bar w_1-\bar w_2\rVert^2\le\langle\nabla\Phi_1(\bar w_2)-\nabla\Phi_1(\bar w_1),\bar w_2-\bar w_1\rangle$.
@@ -231,8 +231,8 @@
 # ```
 #
 # In (47) to (50) the paper argues from function values, and prints $\frac\mu2\lVert\cdot\rVert$ where strong convexity
-# yields $\frac\mu2\lVert\cdot\rVert^2$. With the square, the bound becomes a multiple of $\sqrt\delta$. By
-# {prf:ref}`ssca-example-3`, function values alone imply no better bound.
+# yields $\frac\mu2\lVert\cdot\rVert^2$. With the square, the bound of the distance is a multiple of $\sqrt\delta$
+# instead of $\delta$. By {prf:ref}`ssca-example-3`, no better order follows from function values alone.
 #
 # ```{prf:lemma} Y Lemma 4
 # :label: ssca-lemma-4
@@ -246,20 +246,19 @@
 # ```
 #
 # ```{prf:proof}
-# The proof has two steps.
+# The gradient of the surrogate is 0 at $\bar w^t$. So strong monotonicity between $\bar w^t$ and $w^t$ yields
+# $\langle\nabla F(w^t)+e^t,\Delta\rangle\le-\mu\lVert\Delta\rVert^2$. For {eq}`eq-ssca-round` this is an equality with
+# $\mu=2\tau$.
 #
-# 1. The gradient of the surrogate is 0 at $\bar w^t$. So strong monotonicity between $\bar w^t$ and $w^t$ yields
-#    $\langle\nabla F(w^t)+e^t,\Delta\rangle\le-\mu\lVert\Delta\rVert^2$. For {eq}`eq-ssca-round` this is an equality
-#    with $\mu=2\tau$.
-# 2. Since $\nabla F$ is $L$-Lipschitz,
-#    $F(w^t+\gamma\Delta)\le F(w^t)+\gamma\langle\nabla F(w^t),\Delta\rangle+\frac L2\gamma^2\lVert\Delta\rVert^2$.
-#    Insert step 1.
+# Since $\nabla F$ is $L$-Lipschitz,
+# $F(w^t+\gamma\Delta)\le F(w^t)+\gamma\langle\nabla F(w^t),\Delta\rangle+\frac L2\gamma^2\lVert\Delta\rVert^2$. Insert
+# the bound of the inner product.
 # ```
 #
-# From Lemma 4 and $e^t\to0$ the paper concludes that $\liminf\lVert\Delta\rVert=0$, and then that
+# From Lemma 4 and $e^t\to0$ the paper concludes that $\liminf\lVert\Delta\rVert=0$. It then concludes that
 # $\limsup\lVert\Delta\rVert=0$, because every excursion of $\lVert\Delta\rVert$ lowers $F$ by a fixed amount. As we
-# read it, the second conclusion needs more. Between the excursions {eq}`eq-ssca-lemma4` allows $F$ to grow by
-# $\frac{\gamma_t}{4(\mu-L\gamma_t/2)}\lVert e^t\rVert^2$ per round, and $e^t\to0$ does not make these amounts summable.
+# read it, the second conclusion needs a further condition. Between excursions, {eq}`eq-ssca-lemma4` allows $F$ to grow
+# by $\frac{\gamma_t}{4(\mu-L\gamma_t/2)}\lVert e^t\rVert^2$ per round, and these amounts need not be summable.
 
 # %% [markdown]
 # ## Theorems 1 and 3
@@ -345,10 +344,9 @@
 #    0, which is a contradiction.
 # ```
 #
-# If $\gamma_t\le\tau/L$ holds only from some round on, start the sums in this round. Unlike the paper, we do not
-# require that $\gamma_t/\rho_t$ tends to zero, only that it does not increase. The paper's condition
-# $\sum_t\gamma_t^2<\infty$ follows from ours, because $\sum_t\gamma_t^2\le r_1\sum_t\gamma_t\rho_t$. The whole sequence
-# $\nabla F(w^t)$ tends to 0, not only subsequences.
+# If $\gamma_t\le\tau/L$ holds only from some round on, start the sums in this round. The paper requires that
+# $\gamma_t/\rho_t$ tends to zero; we require only that it does not increase. The paper's condition
+# $\sum_t\gamma_t^2<\infty$ follows from ours, because $\sum_t\gamma_t^2\le r_1\sum_t\gamma_t\rho_t$.
 #
 # ```{prf:corollary} Powers of $t$
 # :label: ssca-corollary-powers
@@ -364,7 +362,8 @@
 # $\sum_{t\le T}\gamma_t$.
 # ```
 #
-# *Tracking* says whether $e^t\to0$ by {prf:ref}`ssca-lemma-tracking`.
+# *Tracking* means that $e^t\to0$ by {prf:ref}`ssca-lemma-tracking`. The last column is the rate of
+# {prf:ref}`ssca-corollary-powers`.
 #
 # | exponents $\alpha,\beta$ | $\sum\gamma_t^2<\infty$ | $\sum\rho_t^2<\infty$ | $\sum\gamma_t\rho_t<\infty$ | tracking | rate of the mean |
 # | --- | --- | --- | --- | --- | --- |
@@ -440,8 +439,8 @@ check("the weights N_i / (B N) are unbiased, to 1e-12", np.abs(sum(means) - samp
 _ = check("the variance is the formula's, to 1e-12", abs(variance - formula) < 1e-12)
 
 # %% [markdown]
-# **The start at zero, and momentum.** For the paper's three schedules we minimise (3) exactly. We compare
-# {eq}`eq-ssca-momentum` with {eq}`eq-ssca-round`, as printed and with the weights {eq}`eq-ssca-bias`.
+# **The start at zero, and momentum.** We compute $\kappa_t$ for the paper's three schedules and minimise (3) exactly.
+# We compare {eq}`eq-ssca-momentum` with {eq}`eq-ssca-round`, with $\rho_t$ and with the weights {eq}`eq-ssca-bias`.
 
 # %% tags=["remove-input"]
 printed = {1: (0.4, 0.4, 0.4), 10: (0.6, 0.9, 0.3), 100: (0.9, 0.9, 0.3)}  # B: a1, a2, alpha
@@ -472,7 +471,7 @@ check("the weights rho / kappa give the exact minimizer of (3), to 1e-12", max(e
 _ = check("momentum SGD has the same iterates, plain and corrected, 60 rounds, to 1e-12", max(gaps) < 1e-12)
 
 # %% [markdown]
-# **Step sizes.** The table shows partial sums at $t=10^7$ (quick profile: $10^6$).
+# **Step sizes.** The table shows partial sums of the paper's schedules at $t=10^7$ (quick profile: $10^6$).
 
 # %% tags=["remove-input"]
 terms = {"quick": 10**6, "full": 10**7}[profile]
@@ -534,7 +533,7 @@ plot.show(
     draw,
     alt="Root mean square error of the averaged surrogate's gradient against the round, both axes logarithmic: level without averaging, falling for all three "
     "pairs of exponents, fastest for 0.6 and 0.75.",
-    caption="With averaging, the error $\\lVert e^t\\rVert$ falls. The labels are the exponents of $\\rho$ and $\\gamma$.",
+    caption="With averaging, the error $\\lVert e^t\\rVert$ falls; without, it stays level. The labels are the exponents of $\\rho_t$ and $\\gamma_t$; Y marks the paper's.",
 )
 
 # %% [markdown]
@@ -565,9 +564,8 @@ check("Lemma 4 in all rounds of all runs", max(worst4) <= 1e-12)
 _ = check("the example: minimizers 0.45 sqrt(delta) apart for delta = 1 to 1e-6", np.abs(np.array(list(roots.values())) - 0.45).max() < 0.005)
 
 # %% [markdown]
-# **Theorem 1.** We evaluate the bounds with $\sigma^2$ and $F_{\inf}$ of the instance. With $\tau=3$,
-# $\gamma_t\le\tau/L$ holds from the first round on. The last pair of exponents has $\alpha+\beta>1$ although
-# $\sum_t\rho_t^2=\infty$. The bound {eq}`eq-ssca-mean` is several hundred times too large here.
+# **Theorem 1.** The bounds use $\sigma^2$ and $F_{\inf}$ of the instance, and $\tau=3$, so that $\gamma_t\le\tau/L$ in
+# all rounds. The bound {eq}`eq-ssca-mean` is several hundred times the measured sum.
 
 # %% tags=["remove-input"]
 T, tau = {"quick": 400, "full": 1000}[profile], 3.0
@@ -612,4 +610,4 @@ _ = check("the weighted mean falls with T, Y's exponents included", (table["weig
 table.drop(columns=["inside", "gamma"]).astype(float).round(3)
 
 # %% [markdown]
-# The code of these checks is in {download}`note_ssca.py <src/note_ssca.py>`.
+# The checks are in {download}`note_ssca.py <src/note_ssca.py>`.

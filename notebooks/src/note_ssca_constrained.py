@@ -13,26 +13,26 @@
 # %% [markdown]
 # # SSCA with constraints: the server's program and the penalty
 #
-# In Algorithms 2 and 4 of {cite:t}`ye2021ssca` (Y below), the server solves a small convex program of averaged
-# quadratics in every round. This note proves Lemmas 1, 5 and 6 and Theorems 2, 4 and 5 for the quadratic surrogate.
-# Equation numbers in plain brackets are the paper's.
+# In every round of Algorithms 2 and 4 of {cite:t}`ye2021ssca` (Y below), the server solves a convex program of averaged
+# quadratic surrogates. This note proves Lemmas 1, 5 and 6 and Theorems 2, 4 and 5 for the quadratic surrogate. Equation
+# numbers in plain brackets are the paper's.
 #
 # Our findings:
 #
-# * **One formula is enough for any number of constraints.** The dual of the program is maximised coordinate by
-#   coordinate, in closed form. The paper's Lemma 1 is a single such step ({prf:ref}`ssca-lemma-dual`).
-# * **Part ii of Theorem 2 is false without a further condition** ({prf:ref}`ssca-example-penalty`). With this
-#   condition, the slack vanishes at a finite penalty ({prf:ref}`ssca-theorem-exact`).
+# * **One formula is enough for any number of constraints.** It maximises the dual of the program coordinate by
+#   coordinate ({prf:ref}`ssca-lemma-dual`). The paper's Lemma 1 is the case of one constraint.
+# * **Part ii of Theorem 2 is false without a constraint qualification** ({prf:ref}`ssca-example-penalty`). With one,
+#   the slack vanishes at a finite penalty ({prf:ref}`ssca-theorem-exact`).
 # * **Part i of Theorem 2** is proved here under stronger step-size conditions than (6), which $\rho_t=t^{-0.6}$ and
 #   $\gamma_t=t^{-0.75}$ satisfy ({prf:ref}`ssca-theorem-2`).
 
 # %% [markdown]
 # ## The server's program
 #
-# The averaged surrogates of the constraints are $\bar F_m(w)=A_m+\langle B_m,w\rangle+\tau\lVert w\rVert^2$, where the
-# level $U_m$ is already subtracted from $A_m$. The objective is $\langle a_0,w\rangle+\tau_0\lVert w\rVert^2$. It is
-# either an averaged surrogate as well ($\tau_0=\tau$), or the exact $\lVert w\rVert^2$ of (38) ($a_0=0$, $\tau_0=1$).
-# With slacks $s_m$ and a penalty $c$, Problem 5 of the paper is
+# The constraint functions have the averaged surrogates $\bar F_m(w)=A_m+\langle B_m,w\rangle+\tau\lVert w\rVert^2$,
+# where the level $U_m$ is already subtracted from $A_m$. The objective $\langle a_0,w\rangle+\tau_0\lVert w\rVert^2$ is
+# either an averaged surrogate ($\tau_0=\tau$) or the exact $\lVert w\rVert^2$ of (38) ($a_0=0$, $\tau_0=1$). With
+# slacks $s_m$ and a penalty $c$, Problem 5 of the paper is
 #
 # $$
 # \min_{w,\,s}\;\langle a_0,w\rangle+\tau_0\lVert w\rVert^2+c\sum_{m=1}^Ms_m\quad\text{s.t.}\quad\bar F_m(w)\le s_m,\;s_m\ge0 .
@@ -64,11 +64,10 @@
 # ```
 #
 # ```{prf:proof}
-# The proof has four steps.
+# Let $\nu_m$ be the multipliers of $\bar F_m\le s_m$ and $\mu_m$ those of $s_m\ge0$.
 #
-# 1. *Dual.* Let $\nu_m$ be the multipliers of $\bar F_m\le s_m$ and $\mu_m$ those of $s_m\ge0$. The Lagrangian is
-#    linear in $s_m$ with slope $c-\nu_m-\mu_m$. Its infimum over $s_m$ is finite exactly if this slope is 0, which
-#    requires $0\le\nu_m\le c$. As a function of $w$ the Lagrangian is
+# 1. *Dual.* The Lagrangian is linear in $s_m$ with slope $c-\nu_m-\mu_m$. Its infimum over $s_m$ is finite exactly if
+#    this slope is 0, which requires $0\le\nu_m\le c$. As a function of $w$ the Lagrangian is
 #    $\langle a(\nu),w\rangle+u(\nu)\lVert w\rVert^2+\sum_m\nu_mA_m$, with the minimizer {eq}`eq-ssca-response` and the
 #    minimum $h(\nu)$.
 # 2. *Concavity.* $h$ is an infimum of affine functions of $\nu$. (The paper calls the dual convex.)
@@ -81,7 +80,7 @@
 #    $$ (eq-ssca-slope-u)
 #
 #    If $D\le0$, $h$ does not decrease in $u$. If $D>0$, $h$ increases up to $u=\tau\lVert p\rVert/\sqrt D$ and then
-#    decreases. It is constant only if $p=0$ and $D=0$.
+#    decreases. Only for $p=0$ and $D=0$ is $h$ constant.
 # ```
 #
 # ```{prf:corollary} Y Lemma 1
@@ -98,48 +97,48 @@
 # ```
 #
 # ```{prf:proof}
-# In {prf:ref}`ssca-lemma-dual`, $a'=0$ and $u'=1$, so $p=-\frac B\tau$ and $\tau\lVert p\rVert=\sqrt b$. Let $A\le U$.
-# If $D>0$, the root in {eq}`eq-ssca-lemma1` is at most 1, so $\nu=0$ and $w=0$. If $D=0$, then $b=0$ and $A=U$, so
-# $B=0$ and $w=0$ as well. If $\nu<c$, the multiplier $\mu=c-\nu$ of $s\ge0$ is positive, and $\mu s=0$ implies $s=0$.
+# In {prf:ref}`ssca-lemma-dual`, $a'=0$ and $u'=1$, so $p=-\frac B\tau$ and $\tau\lVert p\rVert=\sqrt b$. This proves
+# {eq}`eq-ssca-lemma1`. Let $A\le U$, so $D\ge0$. If $D>0$, the root in {eq}`eq-ssca-lemma1` is at most 1, so $\nu=0$
+# and $w=0$. If $D=0$, then $b=0$ and $A=U$, so $B=0$ and $w=0$. If $\nu<c$, the multiplier $\mu=c-\nu$ of $s\ge0$ is
+# positive, and $\mu s=0$ implies $s=0$.
 # ```
-#
-# The vectors $a_0$ and $B_m$ enter only through $\lVert a_0\rVert^2$, $\langle a_0,B_m\rangle$ and
-# $\langle B_l,B_m\rangle$, which cost $O(M^2d)$ once per round. Each sweep over the coordinates then costs $O(M^2)$.
 #
 # ```{prf:lemma} Sweeps converge
 # :label: ssca-lemma-sweeps
 #
-# If $D\ne0$ for every coordinate, every limit point of the sweeps is a maximiser of $h$, and $w$ converges to the
-# solution.
+# A sweep applies {eq}`eq-ssca-coordinate` to every coordinate in turn. If $D\ne0$ for all coordinates, every limit
+# point of the sweeps is a maximiser of $h$, and $w$ converges to the solution.
 # ```
 #
 # ```{prf:proof}
-# The proof has three steps.
+# Since $D\ne0$, the maximiser in each coordinate is unique. So {eq}`eq-ssca-coordinate` and a whole sweep $S$ are
+# continuous in $\nu$.
 #
-# 1. The maximiser in each coordinate is unique, so {eq}`eq-ssca-coordinate` and a whole sweep $S$ are continuous.
-# 2. $h$ does not decrease along the sweeps and is bounded, so $h(S(\nu))=h(\nu)$ at a limit point $\nu$. Hence no step
-#    of the sweep from $\nu$ raises $h$. By uniqueness, no step moves $\nu$, so $\nu$ is maximal in each coordinate.
-# 3. $h$ is concave and differentiable on the box $[0,c]^M$. On a box, a point that is maximal in each coordinate
-#    satisfies the optimality conditions, so $\nu$ is a maximiser. Then $w(\nu)$ is the unique solution, and $w$
-#    converges to it.
+# 1. The value $h$ does not decrease along the sweeps and is bounded, so $h(S(\nu))=h(\nu)$ at a limit point $\nu$.
+#    Hence no step of the sweep from $\nu$ raises $h$. By uniqueness, no step moves $\nu$, so $\nu$ is maximal in each
+#    coordinate.
+# 2. The dual $h$ is concave and differentiable on the box $[0,c]^M$. On a box, a point that is maximal in each
+#    coordinate satisfies the optimality conditions, so $\nu$ is a maximiser. By {prf:ref}`ssca-lemma-dual`, $w(\nu)$ is
+#    the unique solution, so $w$ converges to it.
 # ```
 #
-# Most instances need a few dozen sweeps, but some need a thousand or more (see the table below). So the library uses
-# the formula only for $M=1$, where one step is exact. For $M\ge2$ an interior point method follows the central path of
-# the dual by forty Newton steps.
+# Some random programs need a thousand sweeps or more (table below). So the library uses the formula only for $M=1$,
+# where one step is exact. For $M\ge2$ an interior point method follows the central path of the dual by forty Newton
+# steps.
 
 # %% [markdown]
 # ## Convergence for a fixed penalty: Lemmas 5 and 6, Theorem 2, i
 #
-# Let the levels be subtracted from $F_1,\dots,F_M$, and let
+# This section shows that, for a fixed $c$, the iterates approach stationary points of the penalized problem. Let the
+# levels be subtracted from $F_1,\dots,F_M$, and let
 #
 # $$
 # \Phi(w)=F_0(w)+c\sum_m[F_m(w)]_+,\qquad\bar\Phi^t(w)=\bar F_0^t(w)+c\sum_m[\bar F_m^t(w)]_+ .
 # $$ (eq-ssca-phi)
 #
-# After $s$ is eliminated, Problem 4 of the paper is to minimise $\Phi$, and the server minimises $\bar\Phi^t$. Let
-# $\bar w^t$ be this minimizer and $\Delta^t=\bar w^t-w^t$. The errors of the averaged surrogates are
-# $e_m=\nabla\bar F_m^t(w^t)-\nabla F_m(w^t)$ and $\epsilon_m=\bar F_m^t(w^t)-F_m(w^t)$.
+# Without the slacks $s$, Problem 4 of the paper is to minimise $\Phi$, and the server's program {eq}`eq-ssca-program`
+# is to minimise $\bar\Phi^t$. Let $\bar w^t$ be the minimizer of $\bar\Phi^t$, and $\Delta^t=\bar w^t-w^t$. The errors
+# of the averaged surrogates are $e_m=\nabla\bar F_m^t(w^t)-\nabla F_m(w^t)$ and $\epsilon_m=\bar F_m^t(w^t)-F_m(w^t)$.
 #
 # ```{prf:assumption}
 # :label: ssca-assumption-2
@@ -157,15 +156,15 @@
 # ```
 #
 # ```{prf:proof}
-# The pair $(B_m,A_m)$ is an average with the targets $\nabla F_m-2\tau w$ and
+# The coefficients $B_m$ and $A_m$ are averages with the targets $\nabla F_m-2\tau w$ and
 # $F_m-\langle\nabla F_m,w\rangle+\tau\lVert w\rVert^2$ at $w=w^t$. Both targets are Lipschitz in $w$ on the ball and
 # move by $O(\gamma_{t-1})$ per round, so point 2 of {prf:ref}`ssca-lemma-tracking` applies. The error of $B_m$ is
-# $e_m$. The error of $A_m$ plus $\langle e_m,w\rangle$ is $\epsilon_m$.
+# $e_m$. The error of $A_m$ is $\epsilon_m-\langle e_m,w^t\rangle$.
 # ```
 #
 # By the paper's Lemma 6 the averaged surrogates converge uniformly along a subsequence. For quadratics with curvature
-# $\tau$ this needs no Arzelà-Ascoli theorem, only that $A_m$ and $B_m$ converge. By Lemma 5 the limit is the exact
-# surrogate $\hat F_m$ at $w^\star=\lim w^t$, which has the value and the gradient of $F_m$ at $w^\star$.
+# $\tau$, convergence of $A_m$ and $B_m$ is enough. By Lemma 5 the limit is the exact surrogate $\hat F_m$ at
+# $w^\star=\lim w^t$. It has the value and the gradient of $F_m$ at $w^\star$.
 #
 # ```{prf:lemma} Descent of the penalty
 # :label: ssca-lemma-penalty
@@ -193,9 +192,9 @@
 #    $\langle\nabla F_0,\Delta\rangle=\bar F_0(\bar w)-\bar F_0(w)-\tau_0\lVert\Delta\rVert^2-\langle e_0,\Delta\rangle$.
 #    Moreover $[F_m]_+\ge[\bar F_m(w)]_+-\lvert\epsilon_m\rvert$.
 # 3. *Sum.* Insert step 2 into step 1. Then $\Phi$ grows by at most
-#    $\gamma\big(\bar\Phi(\bar w)-\bar\Phi(w)-\tau_0\lVert\Delta\rVert^2\big)$ plus the terms of step 2 with $e_m$ and
-#    $\epsilon_m$ and the terms of step 1 with $\gamma^2$. Since $\bar\Phi$ is $2\tau_0$-strongly convex with minimizer
-#    $\bar w$, $\bar\Phi(\bar w)-\bar\Phi(w)\le-\tau_0\lVert\Delta\rVert^2$.
+#    $\gamma\big(\bar\Phi(\bar w)-\bar\Phi(w)-\tau_0\lVert\Delta\rVert^2\big)$ plus the terms with $e_m$, $\epsilon_m$
+#    and $\gamma^2$. Since $\bar\Phi$ is $2\tau_0$-strongly convex with minimizer $\bar w$,
+#    $\bar\Phi(\bar w)-\bar\Phi(w)\le-\tau_0\lVert\Delta\rVert^2$.
 # ```
 #
 # ```{prf:theorem} Y Theorems 2 and 4, i
@@ -220,27 +219,28 @@
 # ```{prf:proof}
 # $K$ denotes constants, which may differ from line to line.
 #
-# 1. *Noise.* As in the proof of {prf:ref}`ssca-lemma-tracking`, the errors are at most
-#    $K(\lVert n^t\rVert+\lVert z^t\rVert)$ with $\mathbb E\lVert n^t\rVert^2\le K\rho_t$ and
+# 1. *Noise.* As in the proof of {prf:ref}`ssca-lemma-tracking`, the errors $\lVert e_m\rVert$ and
+#    $\lvert\epsilon_m\rvert$ are at most $K(\lVert n^t\rVert+\lVert z^t\rVert)$ with
+#    $\mathbb E\lVert n^t\rVert^2\le K\rho_t$ and
 #    $\lVert z^t\rVert\le(1-\rho_t)\big(\lVert z^{t-1}\rVert+K\gamma_{t-1}\lVert\Delta^{t-1}\rVert\big)$. So
 #    $\mathbb E\sum_t\gamma_t\lVert n^t\rVert\le K\sum_t\gamma_t\sqrt{\rho_t}<\infty$.
 # 2. *Drift.* The bound on $\lVert z^t\rVert$ yields
 #    $\rho_t\lVert z^{t-1}\rVert\le\lVert z^{t-1}\rVert-\lVert z^t\rVert+K\gamma_{t-1}\lVert\Delta^{t-1}\rVert$.
-#    Multiply by $r_t$, which does not increase, and sum. For every $\eta>0$,
+#    Multiply by $r_t$, which does not increase, and sum over the rounds. For every $\eta>0$,
 #
 #    $$
 #    \sum_t\gamma_t\lVert z^{t-1}\rVert\le r_1\lVert z^0\rVert+K\sum_tr_t\gamma_t\lVert\Delta^t\rVert\le K+\eta\sum_t\gamma_t\lVert\Delta^t\rVert^2+\frac{K^2}{4\eta}\sum_t\gamma_tr_t^2 ,
 #    $$ (eq-ssca-drift)
 #
 #    where all sums have the same last round. With another $K$, this also bounds $\sum_t\gamma_t\lVert z^t\rVert$.
-# 3. *Sum of squares.* $\lVert\Delta^t\rVert$ is bounded, so the second line of {eq}`eq-ssca-penalty` is at most
+# 3. *Sum of squares.* Since $\lVert\Delta^t\rVert$ is bounded, the second line of {eq}`eq-ssca-penalty` is at most
 #    $K\gamma(\lVert n^t\rVert+\lVert z^t\rVert)$. Sum {eq}`eq-ssca-penalty` and insert steps 1 and 2, with $\eta$ so
 #    small that the drift cancels at most half of the negative terms $-2\tau_0\gamma\lVert\Delta\rVert^2$. Since
 #    $\gamma_t\to0$, the term with $\gamma^2$ is small from some round on. As $\Phi$ is bounded below on the ball,
 #    $\sum_t\gamma_t\lVert\Delta^t\rVert^2<\infty$.
-# 4. *Response.* Let $D(w)=\arg\min\hat\Phi_w-w$, where $\hat\Phi_w$ is $\Phi$ with the exact surrogates at $w$ in place
-#    of the $F_m$. By the bound from function values in {prf:ref}`ssca-lemma-3`, $D$ is continuous on the ball, and
-#    hence uniformly continuous. By the same bound and Lemma 5, $\Delta^t-D(w^t)\to0$.
+# 4. *Best response.* Let $D(w)=\arg\min\hat\Phi_w-w$, where $\hat\Phi_w$ is $\Phi$ with the exact surrogates at $w$ in
+#    place of the $F_m$. By the bound from function values in {prf:ref}`ssca-lemma-3`, $D$ is continuous on the ball,
+#    and hence uniformly continuous. By the same bound and Lemma 5, $\Delta^t-D(w^t)\to0$.
 # 5. *Limit.* By step 3 and $\sum_t\gamma_t=\infty$, $\lVert\Delta^t\rVert\le\delta$ infinitely often for every
 #    $\delta>0$. If $\lVert\Delta^t\rVert\ge2\delta$ infinitely often as well, take stretches $s,\dots,u$ of rounds with
 #    $\lVert\Delta^s\rVert\le\delta$, $\lVert\Delta^u\rVert\ge2\delta$ and $\lVert\Delta^t\rVert>\delta$ in between. By
@@ -248,36 +248,36 @@
 #    fixed number. But
 #    $\lVert w^u-w^s\rVert\le\gamma_s\delta+\delta^{-1}\sum_{s<t<u}\gamma_t\lVert\Delta^t\rVert^2\to0$. This
 #    contradiction shows that $\Delta^t\to0$.
-# 6. *Limit points.* By steps 4 and 5, $D(w^\star)=0$. That is, $w^\star$ solves {eq}`eq-ssca-program` with the exact
-#    surrogates, whose values and gradients at $w^\star$ are those of $F_m$. The KKT conditions of this program, with
-#    $\lambda$ for $\nu$, are {eq}`eq-ssca-kkt`.
+# 6. *Limit points.* By steps 4 and 5, $D(w^\star)=0$. So $w^\star$ solves {eq}`eq-ssca-program` with the exact
+#    surrogates at $w^\star$, which have the values and gradients of the $F_m$ there. The KKT conditions of this
+#    program, with $\lambda$ for $\nu$, are {eq}`eq-ssca-kkt`.
 # ```
 #
 # For powers $\rho_t=a_1t^{-\alpha}$, $\gamma_t=a_2t^{-\beta}$, the conditions {eq}`eq-ssca-steps` are $\beta\le1$,
 # $\beta+\frac\alpha2>1$ and $3\beta-2\alpha>1$. The pair 0.6, 0.75 satisfies them, but 0.6, 0.65 and the paper's
-# exponents do not. These conditions are stricter than without constraints because $\epsilon_m$ enters
-# {eq}`eq-ssca-penalty` to the first power. We do not know whether they are necessary.
+# exponents do not. The conditions of {prf:ref}`ssca-theorem-1` (without constraints) are weaker, because
+# {eq}`eq-ssca-penalty` contains $\epsilon_m$ to the first power. We do not know whether {eq}`eq-ssca-steps` is
+# necessary.
 
 # %% [markdown]
 # ## Exact penalty: Theorem 2, ii
 #
-# The paper lets $c_j\to\infty$ and states that the slack vanishes in the limit and that the limit is a KKT point. It
-# cites a proof, but states no constraint qualification. Two examples show that one is needed.
+# For $c_j\to\infty$ the paper states that the slack vanishes and that the limit is a KKT point. It cites a proof, but
+# states no constraint qualification. Two examples show that one is needed.
 #
 # ```{prf:example} Without a condition
 # :label: ssca-example-penalty
 #
 # 1. *No KKT point.* Let $F_0(w)=w$ and $F_1(w)=w^2$. Only $w=0$ is feasible, and $1+\lambda\cdot0=0$ has no solution.
-#    $\Phi$ is smallest at $w_j=-\frac1{2c_j}$, with the slack $\frac1{4c_j^2}>0$ for every $c_j$. So the slack vanishes
-#    only in the limit, and the limit is not a KKT point.
+#    The minimizer of $\Phi$ is $w_j=-\frac1{2c_j}$, with the slack $\frac1{4c_j^2}>0$. So the slack vanishes only in
+#    the limit, and the limit is not a KKT point.
 # 2. *The slack stays.* Let $F_0(w)=\frac{w^2}{20}$ and $F_1(w)=\frac{3w^2}{16\pi}+\sin w$. Both gradients are
 #    Lipschitz. The feasible set is an interval $[w_-,0]$. Since $F_1(-\frac\pi2)<0$ and $F_1'\ne0$ at both ends, every
 #    feasible point is regular. For every $c_j\ge1$, $\Phi$ has a local minimum $w_j$ just left of $\frac{4\pi}3$, where
 #    $F_1$ has a local minimum. The slack at $w_j$ tends to $F_1(\frac{4\pi}3)=\frac\pi3-\frac{\sqrt3}2=0.181$, so the
 #    limit is not feasible.
 #
-# In the second example the slack stays because $F_1'=0$ at an *infeasible* point. So regularity at feasible points is
-# not enough.
+# In the second example $F_1'=0$ at an *infeasible* point, so regularity of all feasible points is not enough.
 # ```
 #
 # ```{prf:theorem} Y Theorems 2 and 4, ii
@@ -289,17 +289,17 @@
 # $w_\infty$ is a KKT point of Problem 3.
 #
 # For convex $F_1,\dots,F_M$ the condition holds everywhere if some $\hat w$ has $F_m(\hat w)<0$ for all $m$ (Slater).
-# If $F_0$ is convex too and $\lambda^\star$ are multipliers of Problem 3, every $c>\max_m\lambda^\star_m$ makes the
-# slack 0.
+# If $F_0$ is convex too and $\lambda^\star$ are multipliers of Problem 3, the slack is 0 for every
+# $c>\max_m\lambda^\star_m$.
 # ```
 #
 # ```{prf:proof}
 # We consider the subsequence with $w_j\to w_\infty$.
 #
-# 1. *Multipliers are bounded.* Otherwise divide {eq}`eq-ssca-kkt` by $\max_m\lambda_m$ and pass to a limit:
-#    $\sum_m\hat\lambda_m\nabla F_m(w_\infty)=0$ with $\hat\lambda\ge0$ and $\max_m\hat\lambda_m=1$. If
-#    $F_m(w_\infty)<0$, then $\lambda_m=0$ for large $j$, so $\hat\lambda_m=0$. Therefore, in the inner product of this
-#    sum with $v$, no term is positive and one is negative, which is a contradiction.
+# 1. *The multipliers $\lambda_m$ are bounded.* Otherwise divide {eq}`eq-ssca-kkt` by $\max_m\lambda_m$ and pass to a
+#    limit: $\sum_m\hat\lambda_m\nabla F_m(w_\infty)=0$ with $\hat\lambda\ge0$ and $\max_m\hat\lambda_m=1$. If
+#    $F_m(w_\infty)<0$, then $\lambda_m=0$ for large $j$, so $\hat\lambda_m=0$. Take the inner product of the sum with
+#    $v$: no term is positive and one is negative, which is a contradiction.
 # 2. *Slack.* If $F_m(w_j)>0$, then $\lambda_m=c_j$, which exceeds the bound of step 1 for large $j$. So $s_j=0$ for
 #    large $j$. In the limit {eq}`eq-ssca-kkt` holds with $F_m(w_\infty)\le0$, and with $\lambda_m=0$ where
 #    $F_m(w_\infty)<0$.
@@ -311,8 +311,8 @@
 #    $c>\max_m\lambda^\star_m$ their slack is 0.
 # ```
 #
-# For the network and the constraint $F\le U$ of (37), this extended condition says that $\nabla F(w_\infty)\ne0$ if
-# $F(w_\infty)\ge U$. We cannot rule out that $w_\infty$ is a stationary point with too high a loss, which violates it.
+# For the network and the constraint $F\le U$ of (37), the condition is that $\nabla F(w_\infty)\ne0$ if
+# $F(w_\infty)\ge U$. We cannot rule out that $w_\infty$ is a stationary point of $F$ with a loss of $U$ or more.
 
 # %% [markdown]
 # ## Penalty or constraint: Theorem 5
@@ -401,8 +401,8 @@ def gap(p, nu):  # between primal and dual, relative
 
 
 # %% [markdown]
-# **Lemma 1.** We check the printed formula and its limiting cases ($b=0$; $A=U$; $D\le0$), by the duality gap and
-# against the library's server step.
+# **Lemma 1.** We check the printed formula, also for $b=0$, $A=U$ and $D\le0$, by the duality gap and against the
+# library's server step.
 
 # %% tags=["remove-input"]
 p = program(instances, 1, 4, True)
@@ -435,7 +435,7 @@ _ = check("fedlib.steps.surrogate gives the same w, to 1e-12", apart < 1e-12)
 
 # %% [markdown]
 # **Several constraints.** For $d=4$ and both forms of the objective, the table shows the largest relative duality gap
-# over the instances after 1 to 1000 sweeps, and the 99th percentile.
+# over the random programs after 1 to 1000 sweeps.
 
 # %% tags=["remove-input"]
 sweeps, rows, monotone, near = (1, 10, 60, 300, 1000), {}, [], []
@@ -462,9 +462,9 @@ _ = check("fedlib.steps.surrogate, by interior points: gap below 1e-9", max(near
 table.map(lambda x: f"{x:.0e}")
 
 # %% [markdown]
-# **Descent and Theorem 2, i.** The functions are finite sums with ripples ($L=1+4\cdot0.2$). The objective is centred
-# near 2, and $F_1$ around 0. The settings are $\rho_t=t^{-0.6}$, $\gamma_t=t^{-0.75}$, $\tau=\frac12$, $c=5$, and
-# batches of $B=10$ of 40 samples.
+# **Descent and Theorem 2, i.** The functions are finite sums with ripples ($L=1+4\cdot0.2$). The quadratics in $F_0$
+# are centred around 2, those in $F_1$ around 0. The settings are $\rho_t=t^{-0.6}$, $\gamma_t=t^{-0.75}$,
+# $\tau=\frac12$, $c=5$, and batches of $B=10$ of 40 samples.
 
 # %% tags=["remove-input"]
 T, R, c, tau = {"quick": 600, "full": 2000}[profile], 20, 5.0, 0.5
@@ -510,8 +510,8 @@ plot.show(
 )
 
 # %% [markdown]
-# **Exact penalty.** We check {prf:ref}`ssca-example-penalty`, and full-batch runs on a convex problem with penalties
-# below and above $\lambda^\star$.
+# **Exact penalty.** We check {prf:ref}`ssca-example-penalty`. We then make full-batch runs on a convex problem with
+# penalties below and above $\lambda^\star$.
 
 # %% tags=["remove-input"]
 penalties = np.array([1.0, 10.0, 100.0, 1000.0])
@@ -567,9 +567,8 @@ check("    c = 1.5 and 20 lambda*: F_1 is 0 to 0.002", max(abs(left[1.5]), abs(l
 _ = check("    all four end within 0.01 of the minimum of F_0 + min(c, lambda*) F_1", max(end.values()) < 0.01)
 
 # %% [markdown]
-# **Theorem 5.** The losses have ripples and are shifted to be positive. We compare local minima of (27) with random
-# feasible points nearby, evaluate the gradient of (27) at local minima of (37) that SLSQP finds, and check both
-# counterexamples.
+# **Theorem 5.** For losses with ripples, we compare local minima of (27) with random feasible points nearby. At local
+# minima of (37) that SLSQP finds, we evaluate the gradient of (27).
 
 # %% tags=["remove-input"]
 longer, stationary, sure = [], [], []
@@ -597,4 +596,4 @@ check("    but (27) is lower on its left", (cubic + near**2)[:100].max() < 0)
 _ = check("-w^4: shortest feasible point near 1, and a maximum of (27)", near[quartic <= -1 + 1e-12].min() > 1 - 1e-9 and (quartic + 2 * near**2).max() <= 1 + 1e-12)
 
 # %% [markdown]
-# The code of these checks is in {download}`note_ssca_constrained.py <src/note_ssca_constrained.py>`.
+# The checks are in {download}`note_ssca_constrained.py <src/note_ssca_constrained.py>`.

@@ -21,15 +21,15 @@
 # it learns the space that the samples span ({prf:ref}`ssca-lemma-span`).
 #
 # **The clients' view satisfies the condition** for every batch size and over all rounds. The reason is an invariance,
-# which counting equations does not reveal ({prf:ref}`ssca-lemma-gauge`). **But the condition is weak**: an attacker who
-# knows a client's features of $K_i$ samples can compute its features of the whole batch.
+# which counting equations does not reveal ({prf:ref}`ssca-lemma-gauge`). **But the condition is weak.** If client $i$
+# holds $K_i$ features, an attacker who knows them for $K_i$ samples can compute them for the whole batch.
 
 # %% [markdown]
 # ## The server's view
 #
 # The network has weights $W_1\in\mathbb R^{J\times K}$ and $W_2\in\mathbb R^{L\times J}$, swish $S$, softmax $Q$, and
 # no biases. In Algorithm 1 a client sends Y's gradients (33), (34) over its batch of $B$ samples $x_n$ with labels
-# $y_n$ and weights $\pi_n$. With $z_n=W_1x_n$ and the entrywise product $\odot$, these gradients are
+# $y_n$ and weights $\pi_n$. With $z_n=W_1x_n$, the softmax output $Q_n$ and the entrywise product $\odot$, they are
 #
 # $$
 # \bar B=\sum_nr_nx_n^\top,\quad r_n=\pi_nS'(z_n)\odot W_2^\top(Q_n-y_n),\qquad\bar C=\sum_n\pi_n(Q_n-y_n)S(z_n)^\top .
@@ -41,7 +41,7 @@
 # 1. Every row of $\bar B$ is a linear combination of the $B$ samples. If the $r_n\in\mathbb R^J$ are linearly
 #    independent (so $B\le J$), the rows of $\bar B$ span the same space as the samples.
 # 2. For $B=1$ every row of $\bar B$ is a multiple of the sample, so one nonzero row determines the sample up to its
-#    scale. Only the label and the scale remain unknown, in $LJ$ equations for $\bar C$.
+#    scale. The $LJ$ equations for $\bar C$ then have only the label and the scale as unknowns.
 # ```
 #
 # ```{prf:proof}
@@ -50,19 +50,21 @@
 # is $r_jx^\top$.
 # ```
 #
-# Pixels are not negative, so the sign is known too. The server also knows $W_1$ and $W_2$, because it sent them. On
-# random networks a search over the label and the scale recovers the sample to eight digits (below).
+# Pixels are not negative, so the sign of the scale is known. The server knows $W_1$ and $W_2$, because it sent them. On
+# random networks a search over label and scale recovers the sample to eight digits (below).
 #
-# **Counting.** A batch poses $d=JK+LJ$ equations to $KB$ unknown pixels. For Y's network, $d=101632$ and $K=784$. So
-# there are at least as many equations as unknowns for $B\le129$. This includes all sample-based batch sizes of Y: 1, 10
-# and 100. (The rows of $\bar C$ add up to 0, so $J$ equations are redundant. The other $d-J=101504$ still allow 129.)
+# **Counting.** The messages of a batch are $d=JK+LJ$ equations for $KB$ unknown pixels. For Y's network, $d=101632$ and
+# $K=784$. So there are at least as many equations as unknowns for $B\le129$, hence for Y's sample-based batch sizes 1,
+# 10 and 100. (The rows of $\bar C$ add up to 0, so $J$ equations are redundant. The other $d-J=101504$ are still enough
+# for $B\le129$.)
 #
-# Counting proves nothing, but at random points the derivative of the messages with respect to the pixels has the
-# largest possible rank, $\min(KB,d-J)$ (below). So up to this limit no other batch near the true one fits the messages.
+# Counting proves nothing. But at random points of a small network, the derivative of the messages with respect to the
+# pixels has the largest possible rank, $\min(KB,d-J)$ (below). So if $KB\le d-J$, no other batch near the true one fits
+# the messages.
 #
 # With the quadratic surrogate (7) the message of Algorithm 1 is the gradient, so plain SGD with one local step leaks
-# exactly as much. In Y's (9), $\bar w^t$ is linear in the messages. Hence encrypted sums would protect them, as Y
-# propose. In Algorithm 2, (40) and (41) are not linear, and Y propose no protection.
+# exactly as much. In (9), $\bar w^t$ is linear in the messages, so encrypted sums would protect them, as Y propose. In
+# Algorithm 2, (40) and (41) are not linear, and Y propose no protection.
 
 # %% [markdown]
 # ## The clients' view
@@ -83,7 +85,7 @@
 # ```
 #
 # ```{prf:proof}
-# We prove the three points in turn.
+# We argue in steps.
 #
 # 1. We have $W_iG^{-1}GX_i=W_iX_i$. Use the same $G$ for the features of all samples and the weights of all rounds.
 # 2. The equations $GX_i=X_i$ and $W_iG^{-1}=W_i$ imply $G=I$ if either matrix has rank $K_i$. For $K_i\le\min(J,B)$,
@@ -93,13 +95,13 @@
 #    $W_i=H_i'X_i'^{-1}$ and $X_i=W_i^+H_i$.
 # ```
 #
-# Let $J=128$ and $K_i=78$. The $K_i(J+B)$ unknowns outnumber the $BJ$ equations for $B<200$, but not for $B=1000$. By
-# point 2, dependent equations still leave 6084 free dimensions for $B=1000$. So Y's condition for the clients' view
-# holds.
+# In Y's network, $J=128$ and $K_i=78$. The $K_i(J+B)$ unknowns outnumber the $BJ$ equations for $B<200$, but not for
+# $B=1000$. By point 2, the solutions for $B=1000$ still have 6084 dimensions, because the equations are dependent. So
+# the clients' view satisfies Y's condition.
 #
-# But Y's condition is weak. If $J\ge K_i$, as in this network, the other clients learn $X_i$ up to *one* matrix $G$. So
-# they learn which samples are equal or linear combinations of others. By point 3, knowing 78 samples of a batch of 1000
-# reveals all the others. Y's condition ignores such prior knowledge.
+# But the condition is weak. Since $J\ge K_i$, the other clients learn $X_i$ up to *one* matrix $G$. So they learn which
+# samples are equal or linear combinations of others. By point 3, knowing 78 samples of a batch of 1000 reveals all the
+# others.
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
@@ -178,14 +180,14 @@ _ = check("    the clients' view has 9484, 6084, 6084 free dimensions for B = 10
 pd.DataFrame({"pixels": [5 * B for B in ranks], "equations": 48, "rank": ranks.values()}, index=pd.Index(ranks, name="B"))
 
 # %% [markdown]
-# **Pictures.** We repeat the first checks with real pictures at the random start of the network. The full profile uses
-# MNIST with $J=128$, the quick profile 8 x 8 digits with $J=32$. The leftmost picture is the true one.
+# **Pictures.** We repeat the first check with real pictures and random weights. The full profile uses MNIST with
+# $J=128$, the quick profile 8 x 8 digits with $J=32$.
 #
 # *Read off* is the recovered sample for $B=1$, and for $B=2,10,100$ the largest row of $\bar B$, a linear combination
 # of the batch.
 #
 # *In the span* is the point of the row space of $\bar B$ nearest to the true picture. The server would have to find it
-# among all linear combinations.
+# in this space.
 
 # %% tags=["remove-input"]
 table = data.digits() if pictures == "digits" else data.mnist("train")
@@ -239,8 +241,8 @@ check("B = 2, 10, 100: the largest row is not the picture", max(np.abs(row[B] - 
 _ = check("B = 2, 10: the picture lies in the span, to 1e-4", max(error[B] for B in (2, 10)) < 1e-4)
 
 # %% [markdown]
-# **The gauge.** For random matrices we compute the dimension of the solutions, also for two rounds with the same
-# features and different weights. Finally, 3 known samples reveal a batch of 40.
+# **The gauge.** For random matrices we compute the dimension of the solutions, also for two rounds with different
+# weights. We then recover a batch of 40 from 3 known samples.
 
 # %% tags=["remove-input"]
 dims = {(J, K, B): fibre(rng.standard_normal((J, K)), rng.standard_normal((K, B))) for J, K, B in ((5, 3, 2), (5, 3, 4), (5, 3, 20), (2, 3, 4))}
@@ -259,4 +261,4 @@ check("another pair yields the same messages, to 1e-9", np.abs(W @ np.linalg.inv
 _ = check("3 known samples reveal all 40, to 1e-9", np.abs(read - X).max() < 1e-9)
 
 # %% [markdown]
-# The code of these checks is in {download}`note_ssca_privacy.py <src/note_ssca_privacy.py>`.
+# The checks are in {download}`note_ssca_privacy.py <src/note_ssca_privacy.py>`.
