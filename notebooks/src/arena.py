@@ -13,7 +13,7 @@
 # %% [markdown]
 # # The arena: one problem, every method that applies
 #
-# The papers of this book share no experiment. This page compares the federated methods of the library under one
+# This page compares the federated methods of the library under one
 # protocol, on three small problems of the form $\min_w f(w)$ subject to $g(w)\le c$, where $f$ and $g$ are means over
 # the clients. A method uses $g$ as a constraint, as a second objective, or, if $g$ is a norm, as the definition of a
 # feasible set.
@@ -48,7 +48,7 @@ page = STUDIES["arena"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Stored runs are loaded. If you change this cell, the results below change.
+# If you change this cell, the results below change.
 
 # %%
 traces = page.run()  # the grids of rule 3; a keyword with the name of a run gives it another algorithm
@@ -100,8 +100,7 @@ for p in contest.problems(numbers):
 #    order is *not decided*. The first method is the *winner* if all others that keep the constraint are behind.
 #
 # A first version of these rules counted uploads only and ranked every method that was not shown to violate the
-# constraint. The present version was written when we knew the results of the first. Small linear models do not predict
-# results for networks, and fifteen configurations are a coarse search. Partial participation, the privacy of SSCA's
+# constraint. The present version was written when we knew the results of the first. Small linear models do not predict results for networks. Partial participation, the privacy of SSCA's
 # messages and many objectives are not covered. *Not healthy*, below, counts the configurations that end no better than
 # their start.
 

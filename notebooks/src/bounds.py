@@ -20,8 +20,7 @@
 # {result}`bounds/hard_scaled_x1s1.share:.2f`. Our own, smaller bound is attained on one instance.
 #
 # A convergence theorem of FedSGM prescribes a step size $\eta$ and a threshold $\epsilon$, and promises that the
-# averaged iterate $\bar w$ is $\epsilon$-accurate. The papers' experiments cannot test this promise, because the
-# promised $\epsilon$ is far above all measured values. Here all constants of the problems are known, and every method
+# averaged iterate $\bar w$ is $\epsilon$-accurate. Here all constants of the problems are known, and every method
 # runs with the step size and the threshold of its own theorem. We compare the accuracy $\max\{f(\bar w)-f^*,\,g(\bar
 # w)\}$ with the promised bound. F and W denote {cite}`fedsgm2025` and {cite}`upadhyay2025switching`.
 #
@@ -69,7 +68,7 @@ page = STUDIES["bounds"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Stored runs are loaded. If you change this cell, the results below change.
+# If you change this cell, the results below change.
 
 # %%
 traces = page.run()  # the theorems choose the steps; give a run by its name another algorithm
@@ -191,8 +190,7 @@ plot.show(
 #
 # With $\Gamma_{\rm direct}$ and $E=1$ we have $2\Gamma=1$, so by {eq}`eq-bnd-gap` the bound is attained for every $T$.
 # For $E>1$, the bound exceeds this gap by the factor $\sqrt{2\Gamma}=\sqrt{3E-2}$, and whether the bound can be
-# improved remains open. With the printed $\Gamma=2E^2$ this factor is $2E$. $f$ is the classical example for lower
-# complexity bounds: no method that uses $T$ subgradients can do better on all convex $G$-Lipschitz functions.
+# improved remains open. With the printed $\Gamma=2E^2$ this factor is $2E$. $f$ is the classical example for lower complexity bounds.
 
 # %% [markdown]
 # ## Checks

@@ -67,7 +67,7 @@ page = STUDIES["cartpole"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Stored runs are loaded. If you change this cell, the results below change.
+# If you change this cell, the results below change.
 
 # %%
 problem = partial(cartpole, clients=page.clients, environments=page.environments)
@@ -225,7 +225,7 @@ plot.show(
 
 # %% [markdown]
 # With fewer clients per round, the policy learns more slowly and less steadily ({claim}`fedsgm/C18`). The figure shows
-# five seeds, too few for a verdict; the following values are from thirty-four fresh seeds. The mean reward over the run
+# five seeds; the following values are from thirty-four fresh seeds. The mean reward over the run
 # is {result}`cartpole/fresh_n3.area:.0f` with 3 clients and {result}`cartpole/fresh_n10.area:.0f` with 10. In the
 # second half, the cost changes from one evaluation to the next by {result}`cartpole/fresh_n3.cost_scatter:.1f` with 3
 # clients and by {result}`cartpole/fresh_n10.cost_scatter:.1f` with 10. The shares of violating rounds are

@@ -74,7 +74,7 @@ page = STUDIES["fairness"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Stored runs are loaded. If you change this cell, the results below change.
+# If you change this cell, the results below change.
 
 # %%
 problem = partial(

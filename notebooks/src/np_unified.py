@@ -60,7 +60,7 @@ page = STUDIES["np_unified"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Stored runs are loaded. If you change this cell, the results below change.
+# If you change this cell, the results below change.
 
 # %%
 soft = FedSGM(
@@ -119,7 +119,7 @@ report.runs_table(numbers, {text: run for run, text in labels.items()}, measures
 #
 # The three figures repeat the rows of the paper's Figure 2, with 10 of 20 clients unless the number of clients is
 # varied. Hard switching is on the left, soft switching on the right. With more local steps, the objective falls faster,
-# with diminishing gain, and the constraint changes more from round to round. Both also hold with all clients.
+# with diminishing gain, and the constraint changes more from round to round.
 
 # %% tags=["remove-input"]
 plot.show(

@@ -79,7 +79,7 @@ page = STUDIES["np_workshop"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Stored runs are loaded. If you change this cell, the results below change.
+# If you change this cell, the results below change.
 
 
 # %%

@@ -65,7 +65,7 @@ page = STUDIES["ssca_convergence"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Stored runs are loaded. If you change this cell, the results below change.
+# If you change this cell, the results below change.
 
 # %%
 problem = partial(
@@ -151,8 +151,7 @@ report.runs_table(numbers, both, costs | {"area": "mean over rounds"}, health)
 #
 # The paper does not print the initialization of the network. All runs above start with weights that are uniform within
 # $\pm1/\sqrt{\text{inputs}}$ of a layer; *He's* initialization is $\sqrt6$ times as wide. For one sample per client,
-# the table shows the cost of SSCA minus that of SGD from the same seed and start. SGD's step size is chosen for each
-# initialization.
+# the table shows the cost of SSCA minus that of SGD from the same seed and start.
 
 # %% tags=["remove-input"]
 small = min(page.batches)
@@ -200,7 +199,7 @@ _ = check("the clients' work is at most 1.5 times that of SGD", all(numbers[f"al
 plot.show(
     page.figures["debiased"](traces),
     alt="Training cost against the rounds, samples split on the left and features on the right, one colour for "
-    "each batch. Solid lines show SSCA as printed, dashed lines the debiased version. All begin at one point.",
+    "each batch. Solid lines show SSCA as printed, dashed lines the debiased version.",
     caption="The debiased version has lower costs for small batches, most of all in the first rounds. Curves are "
     "means over the seeds with one standard deviation.",
 )
@@ -227,8 +226,7 @@ _ = check("all runs from He's start begin at other costs, also common to all", a
 # %% [markdown]
 # ## Verdicts
 #
-# The [claims page](../book/claims.md) shows the rules. Our verdicts on speed compare the mean cost over the rounds;
-# each batch is a separate part of the claims about SSCA and SGD.
+# The [claims page](../book/claims.md) shows the rules. Our verdicts on speed compare the mean cost over the rounds.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)

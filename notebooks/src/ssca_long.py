@@ -74,7 +74,7 @@ page = STUDIES["ssca_long"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Stored runs are loaded. If you change this cell, the results below change.
+# If you change this cell, the results below change.
 
 # %%
 problem = partial(
@@ -148,9 +148,8 @@ report.runs_table(numbers, still, stationary | {"fall": "log-log slope in the se
 # %% tags=["remove-input"]
 plot.show(
     page.figures["violation"](traces),
-    alt="F minus U against the rounds, one panel for each level U, on an axis that is linear near zero and "
-    "logarithmic elsewhere, with a dotted line at zero. Curves with bands show the paper's steps, valid steps, "
-    "and growing penalties.",
+    alt="F minus U against the rounds, one panel for each level U. Curves with bands show the paper's steps, valid "
+    "steps, and growing penalties.",
     caption="With valid step sizes, the violation ends below zero for most seeds, with the "
     "paper's a little above on average. The curves show the mean over the seeds with one standard deviation. "
     "The axis is linear within 0.01 of zero.",

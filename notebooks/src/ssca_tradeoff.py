@@ -32,8 +32,7 @@
 #   with $\lambda=1/\nu$ zero at $w$?
 #
 # The runs of Figure 4 have the paper's size (MNIST, ten clients, 128 hidden cells, 100 rounds). This page shows ten
-# seeds; the claim ({claim}`ssca/C6`) is judged on a hundred, as in the paper. The paper prints no number for either
-# question.
+# seeds; the claim ({claim}`ssca/C6`) is judged on a hundred, as in the paper.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": MNIST, ten seeds; "quick": 8 x 8 digits, four clients, two seeds
@@ -73,7 +72,7 @@ page = STUDIES["ssca_tradeoff"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Stored runs are loaded. If you change this cell, the results below change.
+# If you change this cell, the results below change.
 
 # %%
 problem = partial(
