@@ -100,9 +100,9 @@ for p in contest.problems(numbers):
 #    order is *not decided*. The first method is the *winner* if all others that keep the constraint are behind.
 #
 # A first version of these rules counted uploads only and ranked every method that was not shown to violate the
-# constraint. The present version was written when we knew the results of the first. Small linear models do not predict results for networks. Partial participation, the privacy of SSCA's
-# messages and many objectives are not covered. *Not healthy*, below, counts the configurations that end no better than
-# their start.
+# constraint. The present version was written when we knew the results of the first. Small linear models do not predict
+# results for networks. Partial participation, the privacy of SSCA's messages and many objectives are not covered. *Not
+# healthy*, below, counts the configurations that end no better than their start.
 
 # %% [markdown]
 # ## Checks

@@ -77,9 +77,10 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## Along the number of rounds
 #
-# In the names of the runs, `F 3` is F Theorem 3. *Printed* is the theorem as the paper states it, and *corrected* the
-# theorem with our [errata](../book/errata.md#fedsgm). *Ours* uses a smaller constant $\Gamma$ that the notes prove:
-# $\Gamma=\frac{3E}2-1$ in {prf:ref}`hard-theorem` or, for F Theorem 1, {eq}`eq-comp-gamma-partial`.
+# No method exceeds its bound. In the names of the runs, `F 3` is F Theorem 3. *Printed* is the theorem as the paper
+# states it, and *corrected* the theorem with our [errata](../book/errata.md#fedsgm). *Ours* uses a smaller constant
+# $\Gamma$ that the notes prove: $\Gamma=\frac{3E}2-1$ in {prf:ref}`hard-theorem` or, for F Theorem 1,
+# {eq}`eq-comp-gamma-partial`.
 #
 # Dots are means over the instances; bands reach from the smallest to the largest value. The panels print the slope of
 # the logarithm of the accuracy against $\log T$, with its 95 % interval.
@@ -144,8 +145,8 @@ plot.show(
 # %% [markdown]
 # With a tenth of the threshold, the mean accuracy is {result}`bounds/hard_scaled_x0.1s1.share:.2f` times the bound;
 # with three times the step size as well, {result}`bounds/hard_scaled_x0.1s3.share:.2f` times. The accuracy then also
-# falls faster than $T^{-1/2}$ (table above). However, the proof of the theorem needs a threshold of at least
-# $B(\Gamma)$. For smaller thresholds, there may be instances whose accuracy exceeds the bound.
+# falls faster than $T^{-1/2}$ (table of slopes above). However, the proof of the theorem needs a threshold of at least
+# the bound. For smaller thresholds, there may be instances whose accuracy exceeds it.
 
 # %% [markdown]
 # ## An instance on which the bound is met
@@ -190,7 +191,8 @@ plot.show(
 #
 # With $\Gamma_{\rm direct}$ and $E=1$ we have $2\Gamma=1$, so by {eq}`eq-bnd-gap` the bound is attained for every $T$.
 # For $E>1$, the bound exceeds this gap by the factor $\sqrt{2\Gamma}=\sqrt{3E-2}$, and whether the bound can be
-# improved remains open. With the printed $\Gamma=2E^2$ this factor is $2E$. $f$ is the classical example for lower complexity bounds.
+# improved remains open. With the printed $\Gamma=2E^2$ this factor is $2E$. The function $f$ is the classical example
+# for lower complexity bounds.
 
 # %% [markdown]
 # ## Checks

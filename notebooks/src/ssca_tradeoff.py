@@ -100,8 +100,7 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## Figure 4: norm against cost
 #
-# Algorithms 1 and 3 solve (27), Algorithms 2 and 4 solve (37). In Algorithms 1 and 2 the clients hold different
-# samples, in 3 and 4 different features. Costs are on all training pictures.
+# Algorithms 1 and 3 solve (27), Algorithms 2 and 4 solve (37). In Algorithms 1 and 2 the clients hold different samples, in Algorithms 3 and 4 different features. Costs are on all training pictures.
 
 # %% tags=["remove-input"]
 plot.show(
