@@ -13,14 +13,14 @@
 # %% [markdown]
 # # The arena: one problem, every method that applies
 #
-# The papers of this book share no experiment. This page compares every applicable federated method of the library under
-# one protocol, on three small problems of the form $\min_w f(w)$ subject to $g(w)\le c$, where $f$ and $g$ are means
-# over the clients. A method receives $g$ as a constraint, as a second objective, or, if $g$ is a norm, as a feasible
-# set.
+# This page compares the federated methods of the library under one
+# protocol, on three small problems of the form $\min_w f(w)$ subject to $g(w)\le c$, where $f$ and $g$ are means over
+# the clients. A method uses $g$ as a constraint, as a second objective, or, if $g$ is a norm, as the definition of a
+# feasible set.
 #
 # No method is first on all problems. At equal numbers of gradients, Constrained SSCA is first on Neyman-Pearson,
 # FedCMOO-Pref on two tasks, and projected FedAvg on sparse regression. On each problem, ten seeds do not distinguish
-# several methods from the first.
+# several other methods from the first.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": three problems, ten seeds; "quick": two problems, two methods, short runs
@@ -48,7 +48,7 @@ page = STUDIES["arena"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# You can edit this cell. Stored runs are loaded; others are computed.
+# If you change this cell, the results below change.
 
 # %%
 traces = page.run()  # the grids of rule 3; a keyword with the name of a run gives it another algorithm
@@ -59,8 +59,9 @@ for p in contest.problems(numbers):
     display(Markdown(f"**{NAMES[p]}**"), contest.table(numbers, p, health))
 
 # %% [markdown]
-# *Behind* is the percentage by which a method's test objective exceeds that of the first method. *Above optimum*
-# compares the test objective with that of the best model for the training rows. Rule 4 below defines the ranking.
+# *Behind* is how far a method's test objective is above that of the first method, *above optimum* how far it is above
+# that of the best model for the training rows. Both are in percent of the latter. [Rule 4](#one-protocol) defines the
+# ranking.
 #
 # ## Three problems
 #
@@ -71,10 +72,11 @@ for p in contest.problems(numbers):
 # | **Sparse regression**: generated data, $d=100$, true model with ten entries $\pm1$ | half the mean squared error | $\lVert w\rVert_1$ divided by the norm of the true model, $c=1$ | 8 clients, each with its own feature scales; full gradients |
 #
 # All models are linear and start at 0. The logistic losses $f$ include a ridge $\frac{0.03}2\lVert w\rVert^2$, and all
-# problems are convex. SLSQP in float64 computes the optimum on the training rows; its residual is $\lVert\nabla
-# f+\lambda\nabla g\rVert$ divided by $\lVert\nabla f(0)\rVert$. For sparse regression, accelerated projected gradient
-# descent computes the optimum, and the residual is the Frank-Wolfe gap divided by $f$. FedFW, FedFW+ and FedDR need a
-# set with a projection or a linear oracle, so they are run only on sparse regression.
+# problems are convex. For the first two problems, SLSQP in float64 computes the optimum on the training rows; the
+# residual of this optimum is $\lVert\nabla f+\lambda\nabla g\rVert$ divided by $\lVert\nabla f(0)\rVert$. For sparse
+# regression, accelerated projected gradient descent computes the optimum, and its residual is the Frank-Wolfe gap
+# divided by $f$. FedFW, FedFW+ and FedDR need a set with a projection or a linear oracle, so they run only on sparse
+# regression.
 #
 # ## One protocol
 #
@@ -83,25 +85,24 @@ for p in contest.problems(numbers):
 #    10,000 people who are at no client (Neyman-Pearson). Each of the ten seeds fixes the split or the data, and the
 #    batches. All clients take part in every round.
 # 2. **Budget.** A *pass* is one gradient on one batch of every client, of one loss or of a weighted sum of losses. So
-#    $E$ local steps are $E$ passes, and the Jacobian of two losses is two passes. Every configuration has the same
-#    number of passes, but half as many on Neyman-Pearson. At *equal bits*, a run stops when it has sent and received as
-#    many bits as FedAvg does in 40 % of its rounds.
+#    $E$ local steps are $E$ passes, and the Jacobian of two losses is two passes. All configurations have the same
+#    number of passes, on Neyman-Pearson half as many as on the other problems. At *equal bits*, a run stops when it has
+#    sent and received as many bits as FedAvg does in 40 % of its rounds.
 # 3. **Tuning.** Every method has fifteen configurations, with step sizes from $0.1/L$ to $10/L$, where $L$ is the
-#    smoothness. Among the configurations whose mean violation on the validation rows is at most 2.5 % of the level, we
-#    choose the one with the smallest mean $f$ on these rows. If no configuration qualifies, we choose the one with the
-#    smallest violation. FedCMOO and Scalarized do not know the level $c$ and have a weight for $g$ instead. A run that
-#    diverges keeps its last model before the divergence. The line *Not healthy* below counts the configurations that
-#    end no better than their start.
+#    smoothness constant. We choose the configuration with the smallest mean $f$ on the validation rows among those
+#    whose mean violation there is at most 2.5 % of the level $c$; if there is none, that with the smallest violation.
+#    FedCMOO and Scalarized do not know $c$ and have a weight for $g$ instead. A run that diverges keeps its last model
+#    before the divergence.
 # 4. **Winner.** A method *keeps* the constraint if the 95 % interval of its mean violation on test rows lies entirely
 #    at or below 5 % of the level, and *violates* it if the interval lies entirely above. Of the methods that keep the
-#    constraint, the *first* has the smallest mean test $f$. Another is *behind* if a paired $t$ test over the seeds,
-#    with Holm's correction {cite}`holm1979simple` at 5 %, shows a difference; otherwise the order is *not decided*. The
-#    first method is the *winner* if all others that keep the constraint are behind.
+#    constraint, the *first* has the smallest mean test $f$. Another that keeps it is *behind* if a paired $t$ test over
+#    the seeds, with Holm's correction {cite}`holm1979simple` at 5 %, shows a difference from the first; otherwise the
+#    order is *not decided*. The first method is the *winner* if all others that keep the constraint are behind.
 #
-# These rules are a second version, written when we knew the results of the first version. The first version also ranked
-# every method that was not shown to violate the constraint, and it counted uploads only. Three small linear models do
-# not predict results for networks, and fifteen configurations are a coarse search. Partial participation, the privacy
-# of SSCA's messages and many objectives are not covered.
+# A first version of these rules counted uploads only and ranked every method that was not shown to violate the
+# constraint. The present version was written when we knew the results of the first. Small linear models do not predict
+# results for networks. Partial participation, the privacy of SSCA's messages and many objectives are not covered. *Not
+# healthy*, below, counts the configurations that end no better than their start.
 
 # %% [markdown]
 # ## Checks

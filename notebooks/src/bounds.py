@@ -14,31 +14,30 @@
 # # Bound against practice
 #
 # **Result.** On every instance, every method of FedSGM reaches the accuracy that its theorem promises. With hard
-# switching the worst instance reaches {result}`bounds/hard_printed_T10000.top:.2f` of its bound. With a tenth of the
-# theorem's threshold the model is better: its accuracy is {result}`bounds/hard_scaled_x0.1s1.share:.2f` of the bound in
-# place of {result}`bounds/hard_scaled_x1s1.share:.2f`. On one instance our smaller bound is met exactly.
+# switching and $T=10^4$, the accuracy is at most {result}`bounds/hard_printed_T10000.top:.2f` times the bound. A tenth
+# of the theorem's threshold leads to a better model: at $T=1000$ the mean accuracy is
+# {result}`bounds/hard_scaled_x0.1s1.share:.2f` times the bound, rather than
+# {result}`bounds/hard_scaled_x1s1.share:.2f`. Our own, smaller bound is attained on one instance.
 #
 # A convergence theorem of FedSGM prescribes a step size $\eta$ and a threshold $\epsilon$, and promises that the
-# averaged iterate $\bar w$ is $\epsilon$-accurate. The papers' experiments cannot test this promise, because their
-# promised $\epsilon$ is far above all measurements. Here all constants of the problems are known, and every method runs
-# with the step size and the threshold of its own theorem. We compare the accuracy that it reaches,
-# $\max\{f(\bar w)-f^*,\,g(\bar w)\}$, with the promised one. F and W denote {cite}`fedsgm2025` and
-# {cite}`upadhyay2025switching`.
+# averaged iterate $\bar w$ is $\epsilon$-accurate. Here all constants of the problems are known, and every method
+# runs with the step size and the threshold of its own theorem. We compare the accuracy $\max\{f(\bar w)-f^*,\,g(\bar
+# w)\}$ with the promised bound. F and W denote {cite}`fedsgm2025` and {cite}`upadhyay2025switching`.
 #
 # :::{admonition} The problems
 # :class: note
 # Ten clients have $f_j(w)=\lVert w-a_j\rVert$ and $g_j(w)=\lVert w-b_j\rVert-c$ in $\mathbb R^{10}$
-# (`papers.fedsgm.problems.norms`). These losses are convex and 1-Lipschitz ($G=1$), but neither smooth nor strongly
-# convex. The twelve kinds of instances differ in whether the clients agree on the objective, and in how far its minimum
+# (`papers.fedsgm.problems.norms`). These functions are convex and 1-Lipschitz ($G=1$), but neither smooth nor strongly
+# convex. The twelve kinds of instances differ in how far the clients agree on the objective, and in how far its minimum
 # lies outside the feasible set.
 #
-# The solution is at 0 and $\lVert w_0\rVert=1$, so $D=1$ where all clients take part. With sampled clients, the domain
-# $\mathcal X$ is a ball or, with compression, a box of diameter $D=2$; the switch uses other clients than the update,
-# and $\delta=0.1$. A minibatch contains two of a client's four distances. F Theorem 10 runs on the clipped distances of
-# the [note on weak convexity](note_weakly_convex.ipynb).
+# The solution is at 0 and $\lVert w_0\rVert=1$, so $D=1$ if all clients take part. If clients are sampled, the domain
+# $\mathcal X$ is a ball or, with compression, a box of diameter $D=2$. Then the switch and the update use different
+# clients, and $\delta=0.1$. A minibatch contains two of a client's four distances. F Theorem 10 runs on the clipped
+# distances of the [note on weak convexity](note_weakly_convex.ipynb).
 #
-# The clients' constraints agree to 0.01, because their spread $\sigma$ enters the theorems for sampled clients in a
-# term that does not fall with $T$.
+# The centres $b_j$ have a standard deviation of only 0.01, because the spread $\sigma$ of the constraints enters the
+# theorems for sampled clients in a term that does not fall with $T$.
 # :::
 
 # %% tags=["parameters"]
@@ -69,7 +68,7 @@ page = STUDIES["bounds"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Changing this cell changes the results below; stored runs are loaded.
+# If you change this cell, the results below change.
 
 # %%
 traces = page.run()  # the theorems choose the steps; give a run by its name another algorithm
@@ -78,23 +77,23 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## Along the number of rounds
 #
-# In the run names, `F 3` is F Theorem 3. *Printed* is the theorem as the paper states it, and *corrected* is the
-# theorem with the errata of the notes. *Ours* uses a smaller constant $\Gamma$ that the notes prove:
-# $\Gamma=\frac{3E}2-1$ in {prf:ref}`hard-theorem` or, for F Theorem 1, {eq}`eq-comp-gamma-partial`.
+# No method exceeds its bound. In the names of the runs, `F 3` is F Theorem 3. *Printed* is the theorem as the paper
+# states it, and *corrected* the theorem with our [errata](../book/errata.md#fedsgm). *Ours* uses a smaller constant
+# $\Gamma$ that the notes prove: $\Gamma=\frac{3E}2-1$ in {prf:ref}`hard-theorem` or, for F Theorem 1,
+# {eq}`eq-comp-gamma-partial`.
 #
-# Dots are means over the instances; bands reach from the smallest to the largest instance. The panels print the slopes
-# of $\log\max\{\cdot\}$ against $\log T$, with 95 % intervals over the instances.
+# Dots are means over the instances; bands reach from the smallest to the largest value. The panels print the slope of
+# the logarithm of the accuracy against $\log T$, with its 95 % interval.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["rounds"](traces),
-    alt="Nine panels, one for each theorem, show the reached accuracy and its bound against the number of rounds on logarithmic axes. "
-    "For F 3, F 5, F 6, F 2 and W 1 both fall in parallel; the accuracy lies a little below the bound with hard switching and at half of "
-    "it with soft switching. For F 4 the accuracy is level at first and then falls; for F 1 and F 9 it is nearly level, far below the "
-    "bound except at the end. For F 10 the distance to the prox point is level at first and then falls, far below its bound. In the first "
-    "panel, a tenth of the threshold makes the accuracy five to ten times smaller.",
-    caption="Every promise is kept: in five theorems the accuracy falls in parallel with the bound, in"
-    " the others it lies far below. Each panel shows the reached and the promised accuracy of one theorem against T. "
+    alt="Nine panels, one for each theorem, show the accuracy and its bound against the number of rounds on logarithmic "
+    "axes. For F 3, F 5, F 6, F 2 and W 1 both fall in parallel; the accuracy lies a little below the bound with hard "
+    "switching and at half of it with soft switching. For F 4, F 1, F 9 and F 10 the accuracy is level at first, far below "
+    "the bound. In the first panel, a tenth of the threshold makes the accuracy five to ten times smaller.",
+    caption="The accuracy never exceeds its bound: in five theorems it falls in parallel with the bound, in"
+    " the others it lies far below. Each panel shows the accuracy and the bound of one theorem against T. "
     "Grey lines show the slope -1/2 "
     "and the mean of max(f gap, g) at the start. In the last panel the bound has slope -1/4.",
     size=(8.6, 7.2),
@@ -118,42 +117,42 @@ labels = {
 report.runs_table(numbers, labels, {"slope": "slope reached", "slope_bound": "slope of the bound"}, health)
 
 # %% [markdown]
-# Where the objective pulls out of the feasible set, hard switching (F Theorem 3) keeps $g(w_t)$ *at the threshold*, and
-# the threshold is the bound. The reached accuracy is then the requested one, and its slope is that of the threshold.
+# Where the objective pulls the model out of the feasible set, hard switching (F Theorem 3) keeps $g(w_t)$ *at the
+# threshold*. The threshold equals the bound, so the accuracy is close to the bound and falls with the same slope.
 #
-# The slope is nearer to zero than $-\frac12$ if the threshold is so large that $g$ does not reach it. This happens at
-# short horizons, and on instances whose objective hardly pulls out of the feasible set. The runs of F Theorems 1 and 9
-# hardly leave this regime before $T=10^4$. The bounds for sampled clients also flatten, because their term with
-# $\sigma$ does not fall with $T$.
+# If the threshold is so large that $g$ does not reach it, the accuracy has a slope nearer to zero than $-\frac12$. This
+# happens at small $T$, and on instances whose objective hardly pulls the model out of the feasible set. In the runs of
+# F Theorems 1 and 9 it happens almost up to $T=10^4$. The bounds for sampled clients also flatten, because their term
+# with $\sigma$ does not fall with $T$.
 
 # %% [markdown]
 # ## Other thresholds, other steps
 #
-# We run F Theorem 3 at fixed $T$ and multiply its threshold and its step size by factors.
+# We run F Theorem 3 at $T=1000$ and multiply its threshold and its step size by factors.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["scaled"](traces),
-    alt="Three panels against the threshold as a multiple of the bound, for three step sizes. As the threshold grows, the gap of the "
-    "objective falls from a little above zero to well below it, and g rises from below zero to the threshold. Their maximum is smallest "
-    "near a tenth of the bound, and far below the bound there; ten times the step is worse at small thresholds.",
-    caption="A tenth of the theorem's threshold yields a much better model. The panels show the gap of the objective, the "
+    alt="Three panels against the threshold as a multiple of the bound, for three step sizes. As the threshold grows, "
+    "the gap of the objective falls and g rises to the threshold. Their maximum is smallest near a tenth of the bound; "
+    "ten times the step is worse at small thresholds.",
+    caption="With a tenth of the theorem's threshold the accuracy is much better. The panels show the gap of the objective, the "
     "constraint, and their maximum at the averaged iterate, divided by the bound of F Theorem 3. "
-    "Lines are means over the instances; bands reach from the smallest to the largest.",
+    "Lines are means over the instances; bands reach from the smallest to the largest value.",
     size=(8.6, 3.2),
 )
 
 # %% [markdown]
-# With a tenth of the threshold, the mean accuracy is {result}`bounds/hard_scaled_x0.1s1.share:.2f` of the bound, and
-# with three times the step as well {result}`bounds/hard_scaled_x0.1s3.share:.2f`. On these instances the accuracy then
-# also falls faster than $T^{-1/2}$ (table above). The theorem does not cover such thresholds: its proof fails below the
-# bound $B(\Gamma)$, and there may be instances on which the promise is missed.
+# With a tenth of the threshold, the mean accuracy is {result}`bounds/hard_scaled_x0.1s1.share:.2f` times the bound;
+# with three times the step size as well, {result}`bounds/hard_scaled_x0.1s3.share:.2f` times. The accuracy then also
+# falls faster than $T^{-1/2}$ (table of slopes above). However, the proof of the theorem needs a threshold of at least
+# the bound. For smaller thresholds, there may be instances whose accuracy exceeds it.
 
 # %% [markdown]
 # ## An instance on which the bound is met
 #
-# For $E=1$ the bound $B(\Gamma)$ of {prf:ref}`hard-theorem` with $\Gamma=\Gamma_{\rm direct}$ is attained, so its constant
-# cannot be improved. The step size is $\eta(\Gamma)$.
+# For $E=1$ and $\Gamma=\Gamma_{\rm direct}$, the bound $B(\Gamma)=DG\sqrt{2\Gamma/(ET)}$ of {prf:ref}`hard-theorem` is
+# attained, so its constant cannot be improved. The step size is $\eta(\Gamma)=D/(G\sqrt{2ET\Gamma})$.
 #
 # ```{prf:lemma} The staircase
 # :label: bnd-lemma-stairs
@@ -178,21 +177,22 @@ plot.show(
 #
 # 1. *Solution.* Let $\lVert w\rVert\le D$. Some coordinate has $\lvert w_i\rvert\le\frac{\lVert w\rVert}{\sqrt d}$, so
 #    $\max_iw_i\ge-\frac{\lVert w\rVert}{\sqrt d}\ge-\frac D{\sqrt d}$. If $\lVert w\rVert>D$, the second part of the
-#    maximum exceeds $-\frac D{\sqrt d}$. At $w^*$ both parts are equal to this value.
-# 2. *Steps.* Suppose that the first part is the larger one and that some coordinate is still zero. Then a subgradient
-#    is $G$ times the unit vector of such a coordinate. One step lowers this coordinate to $-\eta G$ and leaves the
-#    maximum at 0. After $k\le ET$ steps, $\eta=\eta(\Gamma)$ and $\Gamma\ge\frac12$ imply
-#    $\lVert w\rVert=\eta G\sqrt k\le\eta G\sqrt{ET}=\frac D{\sqrt{2\Gamma}}\le D$. So the second part is below 0, and
+#    maximum in {eq}`eq-bnd-stairs` exceeds $-\frac D{\sqrt d}$. At $w^*$ both parts are equal to $-\frac D{\sqrt d}$,
+#    so $w^*$ is a solution.
+# 2. *Steps.* Suppose that the first part is larger than the second and that some coordinate is still zero. Then a
+#    subgradient of $f$ is $G$ times the unit vector of such a coordinate. One step lowers this coordinate to $-\eta G$
+#    and leaves the first part at 0. After $k\le ET$ steps, $\eta=\eta(\Gamma)$ and $\Gamma\ge\frac12$ imply $\lVert
+#    w\rVert=\eta G\sqrt k\le\eta G\sqrt{ET}=\frac D{\sqrt{2\Gamma}}\le D$. So the second part is still below 0, and
 #    $g<0$: no round works on the constraint.
-# 3. *Average.* All $w_t$ with $t<T$ together have changed at most $E(T-1)$ coordinates, which is fewer than $d$. In
-#    $\bar w$ the unchanged coordinates are 0 and no coordinate is positive, so $f(\bar w)=0$. Finally,
+# 3. *Average.* The models $w_t$ with $t<T$ differ from $w_0$ in at most $E(T-1)$ coordinates altogether, which is fewer
+#    than $d$. In $\bar w$ the unchanged coordinates are 0 and no coordinate is positive, so $f(\bar w)=0$. By step 1,
 #    $f(w^*)=-\frac{DG}{\sqrt d}$.
 # ```
 #
-# With $\Gamma_{\rm direct}$ and $E=1$ we have $2\Gamma=1$. By {eq}`eq-bnd-gap` the bound is then attained for every $T$
-# (checked below). $f$ is the classical example for lower complexity bounds: no method that uses $T$ subgradients can do
-# better on all problems. For $E>1$ bound and staircase differ by the factor $\sqrt{2\Gamma}=\sqrt{3E-2}$, and whether
-# the bound can be improved remains open. With the printed $\Gamma=2E^2$ this factor is $2E$.
+# With $\Gamma_{\rm direct}$ and $E=1$ we have $2\Gamma=1$, so by {eq}`eq-bnd-gap` the bound is attained for every $T$.
+# For $E>1$, the bound exceeds this gap by the factor $\sqrt{2\Gamma}=\sqrt{3E-2}$, and whether the bound can be
+# improved remains open. With the printed $\Gamma=2E^2$ this factor is $2E$. The function $f$ is the classical example
+# for lower complexity bounds.
 
 # %% [markdown]
 # ## Checks

@@ -13,18 +13,18 @@
 # %% [markdown]
 # # Constrained cartpole
 #
-# **Result.** With soft switching and no compression, {result}`cartpole/soft_none.success:.0%` of the seeds end at the
-# paper's reward of 200. The mean cost is {result}`cartpole/soft_none.cost:.0f` costly steps an episode, below the mean
-# budget of 30. A seed either succeeds or keeps a low reward for hundreds of rounds. The reward depends on the switching
-# rule, on the sharpness $\beta$, and on two numbers that the paper does not print: the damping of the Fisher matrix and
-# the number of states over which this matrix is averaged. The differences between the compressors of Table 1 are no
-# larger than the scatter over the seeds.
+# **Result.** With soft switching and no compression, {result}`cartpole/soft_none.success:.0%` of the seeds end near the
+# paper's reward of 200. The mean cost of all seeds is {result}`cartpole/soft_none.cost:.0f` costly steps an episode,
+# below the mean budget of 30. A seed either succeeds or keeps a low reward for hundreds of rounds. The reward depends
+# on the switching rule, on the sharpness $\beta$, and on two numbers that the paper does not print: the damping of the
+# Fisher matrix and the number of states over which this matrix is averaged. Our rewards under the compressors of Table
+# 1 differ no more than they scatter over the seeds.
 #
-# A pole must be balanced on a cart for 200 steps while the cart keeps away from five stretches of its track. This
+# A pole must be balanced on a cart for 200 steps while the cart avoids five costly stretches of its track. This
 # constrained Markov decision process {cite}`schulman2015trpo` is the reinforcement-learning example of the full paper
-# {cite}`fedsgm2025` (Figures 3 and 4 and Table 1). Each of ten clients runs its own environments and has its own budget
-# of costly steps, between 25 and 35 per episode. The server switches between reward and cost according to the mean of
-# the costs that the sampled clients report.
+# {cite}`fedsgm2025`. Each of ten clients has its own environments and its own budget of
+# costly steps, between 25 and 35 per episode. The server switches between reward and cost according to the mean cost
+# that the sampled clients report.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": the paper's setting, ten seeds; "quick": a few rounds of three clients
@@ -67,7 +67,7 @@ page = STUDIES["cartpole"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Changing this cell changes the results below; stored runs are loaded.
+# If you change this cell, the results below change.
 
 # %%
 problem = partial(cartpole, clients=page.clients, environments=page.environments)
@@ -86,29 +86,30 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## The method here
 #
-# The local step is one step of trust-region policy optimization (TRPO) {cite}`schulman2015trpo`. The client normalizes
-# the advantages of reward and of cost and combines them as $A=(1-\sigma)A_r-\sigma A_c$. It then moves the policy along
-# the natural gradient of $\mathbb E[\log\pi\,A]$ until the Kullback-Leibler (KL) divergence reaches its limit. The rest
-# of FedSGM is unchanged, with $E=1$ and step size 1: a client sends $\Delta_j=w_t-u_j$, the difference between the
-# common and its own policy, compressed with error feedback. The policy is a Gaussian, whose mean and logarithmic
-# standard deviation come from a network 4-128-128-2 with exactly the paper's $d=17\,410$ parameters.
+# A local step of FedSGM is here one step of trust-region policy optimization (TRPO) {cite}`schulman2015trpo`. The
+# client normalizes the advantages $A_r$ of the reward and $A_c$ of the cost and combines them with the switching weight
+# $\sigma$ as $A=(1-\sigma)A_r-\sigma A_c$. It then moves the policy along the natural gradient of $\mathbb
+# E[\log\pi\,A]$ until the Kullback-Leibler (KL) divergence reaches its limit. With $E=1$ and step size 1, the client
+# sends the difference $\Delta_j=w_t-u_j$ between the common and its own policy, compressed with error feedback. The
+# policy is a Gaussian, whose mean and logarithmic standard deviation come from a network 4-128-128-2 with the paper's
+# $d=17\,410$ parameters.
 #
-# The paper says only "TRPO"; we chose these settings:
+# The paper says only "TRPO"; these settings are ours:
 #
 # | Open in the paper | Our choice | Reason |
 # | --- | --- | --- |
-# | $\epsilon$ and $\beta$ | $\epsilon=0$, $\beta=0.2$ | The costs in Table 1 lie below the budget. |
-# | Fisher damping, KL limit | 0.1, 0.01 | Other dampings are shown below. |
+# | $\epsilon$ and $\beta$ | $\epsilon=0$, $\beta=0.2$ | Costs then settle below the budget, as in Table 1. |
+# | Fisher damping, KL limit | 0.1, 0.01 | The last table shows other dampings. |
 # | conjugate gradient | 10 iterations on 100 of a client's 1,000 states | These are usual values. |
 # | line search | on the divergence alone | The switched direction ascends no single objective. |
-# | generalized advantages | $\lambda=0.97$, $\gamma=1$ | The paper prints $\gamma$. |
-# | critics | ridge regression on 100 random cosine features of state and time, averaged over the participants | They are as good as networks on this task, and fast. |
+# | generalized advantages | $\lambda=0.97$, $\gamma=1$ | The paper prints this $\gamma$. |
+# | critics | ridge regression on 100 random cosine features of state and time, averaged over the participants | They are as good as networks on this task, and faster. |
 # | estimate of the cost | first episode of each of 5 environments | It is unbiased. Completed episodes alone are too short, so their cost is too low. |
 # | budgets | evenly spaced on $[25,35]$ | The line in the paper's figures is at their mean, 30. |
 # | centralized runs | one client with all 10,000 samples, budget 30, Fisher matrix from 1,000 states | A round uses as much data as all clients together. |
 # | number formats of 16, 8 and 4 bits | 10, 3 and 1 bits of mantissa and an unrestricted exponent | The paper names only the number of bits. |
-# | participants in Table 1 | 7 of 10 | Figure 3 has the same number; the table names none. |
-# | compressed direction in Table 1 | both | Algorithm 1 compresses both. |
+# | participants in Table 1 | 7 of 10 | Figure 3 has 7; Table 1 names no number. |
+# | compressed directions in Table 1 | both | Algorithm 1 compresses both. |
 
 # %% [markdown]
 # ### A check before anything else: without the constraint
@@ -125,13 +126,13 @@ _ = check("with an infinite threshold no round works on the cost", never)
 # %% [markdown]
 # ## Figure 3: soft against hard, federated against centralized
 #
-# The bands show a fifth of a standard deviation, as in the paper. In the federated runs seven of ten clients take part
-# in a round, and Top-K keeps half of the entries in both directions.
+# In the federated runs seven of ten clients take part in a round, and Top-K keeps half of the entries in both
+# directions. The bands show a fifth of a standard deviation, as in the paper.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["figure_3"](traces),
-    alt="Mean reward and cost of four runs over the rounds. Rewards rise slowly; the federated run "
+    alt="Mean reward and cost of four runs over the rounds. The federated run "
     "with soft switching ends at 190, the other three between 125 and 160. Hard switching has "
     "a cost around 30, soft switching a cost two to three lower.",
     caption="Soft switching earns more reward than hard switching, and federated more than centralized training, at "
@@ -142,7 +143,7 @@ plot.show(
 # %% [markdown]
 # ### Seeds that succeed
 #
-# Each mean above mixes seeds that learned to balance with seeds that got stuck. A seed *succeeds* if it ends with a
+# The means in Figure 3 mix seeds that learned to balance with seeds that did not. A seed *succeeds* if it ends with a
 # reward of at least 190 and a cost of at most 30.
 
 # %% tags=["remove-input"]
@@ -156,35 +157,35 @@ measures |= {"first": "first success", "violating": "share violating, second hal
 report.runs_table(numbers, labels, measures, health)
 
 # %% [markdown]
-# If the Fisher matrix is averaged over 100 of the 10,000 states, as at every single client, the centralized runs hardly
-# learn. Their reward under soft switching is then {result}`cartpole/central_soft.reward:.0f`; with 1,000 states it is
-# {result}`cartpole/central_fine_soft.reward:.0f`. A federation averages the natural gradients of its participants,
-# which also averages out errors of their Fisher matrices. This explains part of the apparent advantage of federated
-# training.
+# Each client averages its Fisher matrix over 100 states. If centralized runs do the same, they hardly learn: under soft
+# switching their reward is {result}`cartpole/central_soft.reward:.0f`, and
+# {result}`cartpole/central_fine_soft.reward:.0f` with 1,000 states. A federation averages the natural gradients of its
+# participants, and with them the errors of their Fisher matrices. This explains part of the apparent advantage of
+# federated training.
 #
-# *Violating* is the share of the rounds in the second half in which the server's estimate exceeds the budget. Under
-# hard switching this share must be about one half, because the rule lets the cost rise below the budget and pushes it
-# down above the budget. Soft switching balances at $\sigma\approx\frac12$, because both advantages have unit variance.
-# Its cost should therefore be about $30+\epsilon-\frac1{2\beta}=$ {result}`cartpole/soft_level.predicted:.1f`; the
-# measured cost is {result}`cartpole/soft_none.cost:.1f`. In the paper's Table 1 the cost without compression, 27.6, is
-# close to this value, but the centralized cost, 33.2, is not.
+# *Violating* is the share of rounds in the second half in which the server's estimate of the cost exceeds the budget.
+# Under hard switching it must be about one half, because the rule lets the cost rise below the budget and pushes it
+# down above. Soft switching balances at $\sigma\approx\frac12$, because both advantages have unit variance. Its cost
+# should therefore be about $30+\epsilon-\frac1{2\beta}=$ {result}`cartpole/soft_level.predicted:.1f`; without
+# compression we measure {result}`cartpole/soft_none.cost:.1f`. In the paper's Table 1, the cost without compression,
+# 27.6, is close to this prediction; the centralized cost, 33.2, is not.
 
 # %% [markdown]
 # ## Table 1: compression
 #
 # Our Top-K rows can be compared with the paper's only if our row without compression matches the paper's. With the
-# damping of our main runs, 0.1, it does not: around round 100 its reward is {result}`cartpole/soft_none.reward100:.0f`,
-# whereas the paper prints 67.2. The damping determines this reward.
+# damping of our main runs, 0.1, it does not: its reward around round 100 is {result}`cartpole/soft_none.reward100:.0f`,
+# and 67.2 in the paper. This reward depends on the damping.
 #
-# We ran the row without compression again with smaller dampings. For the Top-K rows we took the largest damping at
-# which our intervals contain both printed rewards of this row, 67.2 at round 100 and 199.4 at round 500. This damping
-# is 0.01. Over ten seeds, the reward at round 100 is {result}`cartpole/none_damping0.03.reward100:.0f` with 0.03 and
-# {result}`cartpole/none_damping0.01.reward100:.0f` with 0.01. Top-K with a quarter of the entries learns at both 0.01
-# and 0.1.
+# We therefore ran this row with smaller dampings, too. Over ten seeds, its reward at round 100 is
+# {result}`cartpole/none_damping0.03.reward100:.0f` with damping 0.03 and
+# {result}`cartpole/none_damping0.01.reward100:.0f` with 0.01. Only with 0.01 do our intervals contain both rewards that
+# the paper prints, 67.2 at round 100 and 199.4 at round 500, so we ran Top-K with this damping. With a quarter of the
+# entries it learns at both 0.01 and 0.1.
 #
-# All other rows use a damping of 0.1, at which quantization does no visible harm. We do not judge the claims about
-# quantization ({claim}`fedsgm/C19`, {claim}`fedsgm/C28`), because there our row without compression does not match the
-# paper's.
+# All other rows use damping 0.1, at which quantization does no visible harm. We do not judge the claims about
+# quantization ({claim}`fedsgm/C19`, {claim}`fedsgm/C28`), because our row without compression does not match the
+# paper's at this damping.
 
 # %% tags=["remove-input"]
 report.paper_table(page.study, numbers)
@@ -192,9 +193,9 @@ report.paper_table(page.study, numbers)
 # %% tags=["remove-input"]
 plot.show(
     page.figures["table_1"](traces),
-    alt="Final reward and cost of every seed for seven rows of Table 1, with the paper's values as "
-    "red diamonds. In every row most seeds have a reward of 200 and a few one below 120; costs lie between 25 "
-    "and 30. The diamonds of Top-K 0.5 and 0.25 lie far to the left of all but a few seeds.",
+    alt="Final reward and cost of every seed for seven rows of Table 1; the paper's values are "
+    "red diamonds. In every row most rewards are 200 and a few below 120; costs are between 25 "
+    "and 30. The diamonds of Top-K lie far to the left of most seeds.",
     caption="The differences between the compressors are within the scatter over the seeds; the paper's Top-K rows lie "
     "far below ours. Dots are seeds, bars 95 % intervals of the mean, and diamonds the paper's values.",
     size=(8.6, 3.8),
@@ -217,26 +218,25 @@ plot.show(
     page.figures["figure_4"](traces),
     alt="Mean reward and cost for several numbers of participants per round. With all clients the "
     "reward rises soonest; the costs overlap below the budget.",
-    caption="With more clients per round the policy learns sooner and more steadily on average, but the seeds scatter "
+    caption="With more clients per round the policy learns sooner on average, but the seeds scatter "
     "widely. All runs use soft switching and Top-K with half of the entries in both directions.",
     size=(8.6, 3.6),
 )
 
 # %% [markdown]
-# The figure shows five seeds, too few for a verdict. On thirty-four fresh seeds the paper's order holds
-# ({claim}`fedsgm/C18`). The mean reward over the run is {result}`cartpole/fresh_n3.area:.0f` with 3 clients and
-# {result}`cartpole/fresh_n10.area:.0f` with 10. In this order, the cost changes by
-# {result}`cartpole/fresh_n3.cost_scatter:.1f` and {result}`cartpole/fresh_n10.cost_scatter:.1f` from one late
-# evaluation to the next, and shares of {result}`cartpole/fresh_n3.violating:.2f` and
-# {result}`cartpole/fresh_n10.violating:.2f` of the late rounds violate the budget.
+# With fewer clients per round, the policy learns more slowly and less steadily ({claim}`fedsgm/C18`). The figure shows
+# five seeds; the following values are from thirty-four fresh seeds. The mean reward over the run
+# is {result}`cartpole/fresh_n3.area:.0f` with 3 clients and {result}`cartpole/fresh_n10.area:.0f` with 10. In the
+# second half, the cost changes from one evaluation to the next by {result}`cartpole/fresh_n3.cost_scatter:.1f` with 3
+# clients and by {result}`cartpole/fresh_n10.cost_scatter:.1f` with 10. The shares of violating rounds are
+# {result}`cartpole/fresh_n3.violating:.2f` and {result}`cartpole/fresh_n10.violating:.2f`.
 
 # %% [markdown]
 # ## What the paper leaves open
 #
-# The damping of the Fisher matrix changes the result more than any compressor does. A large damping turns the natural
-# gradient into the plain gradient, and then little is learned. A small sharpness $\beta$, which makes the ramp of soft
-# switching wide, learns best of all, at a cost further below the budget. The runs with damping 1 or a sharpness other
-# than 0.2 have five seeds.
+# The damping of the Fisher matrix changes the reward more than any compressor does. A large damping turns the natural
+# gradient into the plain gradient, and then little is learned. With the smallest sharpness $\beta$, the reward is
+# highest and the cost furthest below the budget. The runs with damping 1 or a sharpness other than 0.2 have five seeds.
 
 # %% tags=["remove-input"]
 swept = {f"damping {x:g}": f"none_damping{x:g}" for x in sorted(page.calibration)}

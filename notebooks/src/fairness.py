@@ -14,21 +14,20 @@
 # # Fair classification
 #
 # **Result.** Without the constraint, the network's mean outputs for men and for women differ by
-# {result}`fairness/fedavg.g:.2f`. Every tuned method meets the constraint on this gap at the price of one or two points
-# of accuracy. Soft FedSGM has the smallest gap of the tuned federated methods, but not the smallest loss: its loss is
-# {result}`fairness/soft.f:.3f`, that of hard FedSGM {result}`fairness/hard.f:.3f` and that of the tuned penalty
-# {result}`fairness/penalty.f:.3f`. The paper says that soft FedSGM is better in both gap and loss
-# ({claim}`fedsgm/C22`). With the paper's step size of $10^{-4}$, read as plain gradient steps, the constraint holds
-# only because nothing is learned.
+# {result}`fairness/fedavg.g:.2f`. Every tuned method meets the constraint on this gap, at the price of one or two
+# points of test accuracy. Of the tuned federated methods, soft FedSGM has the smallest gap but not the smallest loss:
+# its loss is {result}`fairness/soft.f:.3f`, that of hard FedSGM {result}`fairness/hard.f:.3f` and that of the tuned
+# penalty {result}`fairness/penalty.f:.3f`. The paper says that soft FedSGM is better in both ({claim}`fedsgm/C22`).
+# With the paper's step size of $10^{-4}$, read as plain gradient steps, the constraint holds only because nothing is
+# learned.
 #
 # This page reproduces Figure 7 of the full paper {cite}`fedsgm2025`. A network predicts from census data who earns more
 # than 50,000 dollars {cite}`becker1996adult`. Its mean outputs for men and for women may differ by at most
 # $\epsilon=0.05$ (demographic parity). Five of ten clients of unequal size and composition take part in a round, and
 # each takes two minibatch steps.
 #
-# The loss of the centralized methods falls faster than that of the federated ones, as the paper says. Under soft
-# switching the centralized method is also more conservative (its gap is smaller); for the other methods five seeds do
-# not settle this.
+# The loss of each centralized method falls faster than that of its federated counterpart. With soft switching, the
+# centralized method also has the smaller gap; for the other methods five seeds do not settle this.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": Adult, five seeds; "quick": a generated stand-in, two seeds, short sweeps
@@ -75,7 +74,7 @@ page = STUDIES["fairness"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Changing this cell changes the results below; stored runs are loaded.
+# If you change this cell, the results below change.
 
 # %%
 problem = partial(
@@ -90,9 +89,6 @@ numbers, health = page.numbers, page.health
 print(source(traces))
 
 # %% [markdown]
-# Some runs below test readings of the printed step size and predict no better than chance. One of these readings, two
-# steps of Adam, is among the settings of {claim}`fedsgm/C22`; no other verdict uses such runs.
-#
 # ## The problem
 #
 # The objective $f_j$ of client $j$ is the mean cross-entropy over its rows. The constraint is not a mean over clients.
@@ -106,7 +102,7 @@ print(source(traces))
 #
 # Every participant sends four numbers: the sum of the outputs and the count, for men and for women. The server computes
 # $\hat G$ and sends back the switching weight and the *sign* of the difference inside the bars. Each client then uses
-# the gap on its own minibatch, with this sign, as its constraint function. Averaging the clients' absolute gaps would
+# the gap on its own minibatch, with this sign, as its constraint function. A mean of the clients' absolute gaps would
 # be wrong, because gaps of opposite sign would not cancel:
 
 # %% tags=["remove-input", "nbval-check-output"]
@@ -116,11 +112,13 @@ check("two clients with gaps +0.5 and -0.5: their mean absolute gap is 0.5", sum
 _ = check("the pooled gap of the same two clients is 0", combine_gaps(answers)[0] == 0)
 
 # %% [markdown]
-# No theorem applies to this figure as stated, because the pooled $g$ is not an average of client functions $g_j$ and
-# the gap of a network's outputs is not convex. Federated methods minimize the mean of the *clients'* mean losses, as
-# the paper defines $f$; centralized methods minimize the mean over all *rows*. With clients this unequal the two means
-# differ: for hard FedSGM they are {result}`fairness/hard.f_clients:.3f` (clients) and {result}`fairness/hard.f:.3f`
-# (rows). Figures and tables show the mean over rows for all methods.
+# No theorem of the paper applies to Figure 7, because the pooled $g$ is not a mean of client functions $g_j$ and the
+# gap of a network's outputs is not convex.
+#
+# Federated methods minimize the mean of the *clients'* mean losses, as the paper defines $f$; centralized methods
+# minimize the mean over all *rows*. Because the clients are of unequal size, the two means differ: for hard FedSGM they
+# are {result}`fairness/hard.f_clients:.3f` (clients) and {result}`fairness/hard.f:.3f` (rows). Figures and tables show
+# the mean over rows.
 
 # %% [markdown]
 # ## Figure 7
@@ -129,18 +127,17 @@ _ = check("the pooled gap of the same two clients is 0", combine_gaps(answers)[0
 # batches as large as those of all participants together, and estimate the gap at every step on a fresh batch.
 #
 # The paper names IPP ConEx {cite}`boob2023stochastic`, one of the double-loop baselines of {cite}`huang2023oracle`, but
-# prints no settings. IPP ConEx solves a sequence of proximal problems $\min f+\mu\lVert w-u\rVert^2$ subject to
-# $g+\mu\lVert w-u\rVert^2\le\epsilon$. Its inner loop updates a multiplier $y$ with an *extrapolated* linear model of
-# the constraint and moves the network's weights along $-(\nabla f+y\nabla g)$.
+# prints no settings. IPP ConEx solves a sequence of proximal problems: minimize $f+\mu\lVert w-u\rVert^2$ subject to
+# $g+\mu\lVert w-u\rVert^2\le\epsilon$, where $u$ is the previous solution. Its inner loop updates a multiplier $y$ with
+# an *extrapolated* linear model of the constraint and moves $w$ along $-(\nabla f+y\nabla g)$.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["figure_7"](traces),
-    alt="Four panels against rounds. Above are the federated methods. The losses of hard and soft FedSGM and of the "
-    "tuned penalty fall together to about 0.36; the loss of FedAvg without the constraint falls lower. FedAvg's gap "
-    "soon leaves the frame; the other gaps are ragged and mostly below the level, that of soft FedSGM "
-    "lowest. Below are the centralized methods, dashed. The gaps of hard, soft and penalty lie below the level, those of "
-    "the two IPP ConEx curves at the level.",
+    alt="Four panels against rounds. Above are the federated methods: the losses of hard and soft FedSGM and of the "
+    "tuned penalty fall together; FedAvg's loss falls lower. FedAvg's gap soon leaves the frame; the other gaps are "
+    "mostly below the level, that of soft FedSGM lowest. Below are the centralized methods, dashed: the gaps of hard, "
+    "soft and penalty lie below the level, those of the two IPP ConEx curves at the level.",
     caption="Without the constraint the gap is large. Every tuned method meets the level; soft switching has "
     "the smallest gap but not the smallest loss. Curves are means over the seeds, bands one standard "
     "deviation. The gap of FedAvg leaves the frame.",
@@ -159,16 +156,17 @@ report.runs_table(numbers, labels, training, health)
 
 # %% [markdown]
 # Loss and gap are evaluated on all training rows every tenth round. *Late* values are means over the last fifth of the
-# rounds. *Mean f*, the mean loss over all evaluated rounds, is lower if the loss falls faster. *Oscillation* is the
-# mean change of $g$ between two evaluations in the second half of the rounds, in thousandths.
+# rounds, *mean f* is the mean loss over all evaluated rounds, and *oscillation* is the mean change of $g$ between two
+# evaluations in the second half of the rounds. No setting was chosen on the test rows, on which always predicting the
+# larger class has an accuracy of {result}`fairness/majority:.3f`.
 #
-# Thirty fresh seeds show that soft switching is the most stable federated method ({claim}`fedsgm/C33`): the oscillation
-# is {result}`fairness/fresh_soft.oscillation:.0f` for soft switching, {result}`fairness/fresh_hard.oscillation:.0f` for
-# hard switching and {result}`fairness/fresh_penalty.oscillation:.0f` for the tuned penalty. Always predicting the
-# larger class has a test accuracy of {result}`fairness/majority:.3f`. No setting was chosen on the test rows.
+# On thirty fresh seeds, soft switching is the most stable federated method ({claim}`fedsgm/C33`): its oscillation is
+# {result}`fairness/fresh_soft.oscillation:.0f` thousandths, that of hard switching
+# {result}`fairness/fresh_hard.oscillation:.0f` and that of the tuned penalty
+# {result}`fairness/fresh_penalty.oscillation:.0f`.
 #
-# IPP ConEx has two step sizes that the paper does not print, one for the network and one for the multiplier (the dual
-# step). The table shows a small grid of both; at step 0.3 a dual step of 100 diverges.
+# The paper prints neither of the step sizes of IPP ConEx, for the network and for the multiplier (the dual step). The
+# table shows a small grid of both; at step 0.3 a dual step of 100 diverges.
 
 # %% tags=["remove-input"]
 grid = {(page.lr, dual): f"conex_dual{dual:g}" for dual in page.duals}
@@ -179,10 +177,9 @@ ends = {"f": "late f", "g": "late g", "mean_f": "mean f", "test_accuracy": "test
 report.runs_table(numbers, settings, ends, health)
 
 # %% [markdown]
-# No setting of the grid has a smaller mean gap than centralized soft switching ({result}`fairness/central_soft.g:.3f`).
-# The paper says that ConEx is the most conservative method. Judged on every setting that trains, this claim is
-# undecided ({claim}`fedsgm/C32`): with the largest dual step the gap is
-# {result}`fairness/grid_conex_lr0.1_dual100.g:.3f`, which five seeds cannot distinguish from that of soft switching.
+# The paper says that ConEx is the most conservative method, which our runs leave undecided ({claim}`fedsgm/C32`). With
+# the largest dual step its gap is {result}`fairness/grid_conex_lr0.1_dual100.g:.3f`; five seeds cannot distinguish this
+# from the gap of centralized soft switching, {result}`fairness/central_soft.g:.3f`.
 
 # %% [markdown]
 # ## Loss against gap, and the penalty's sensitivity
@@ -190,30 +187,31 @@ report.runs_table(numbers, settings, ends, health)
 # %% tags=["remove-input"]
 plot.show(
     page.figures["trade_off"](traces),
-    alt="Two scatter plots of late gap against late loss with one point per seed; the right one enlarges the part "
-    "below the level. Penalty 0.1 lies at three times the level and has the smallest losses. Federated "
-    "penalty 10 lies far below the level and has the largest losses. Between them, centralized hard, soft and penalty 1 "
-    "form tight clusters on the left. Federated hard and soft lie to their right, and IPP ConEx at the level.",
-    caption="Soft switching has a smaller gap at the price of a larger loss; only one of the three penalties has "
+    alt="Late gap against late loss, one point per seed; the right panel enlarges the part below the level. Penalty "
+    "0.1 lies at three times the level and has the smallest losses. Federated penalty 10 lies far below the level and "
+    "has the largest losses. Between them, centralized hard, soft and penalty 1 form tight clusters on the left; "
+    "federated hard and soft lie to their right, and IPP ConEx at the level.",
+    caption="Soft switching has a smaller gap and a larger loss than hard switching; only one of the three penalties has "
     "both a feasible gap and a small loss. Each point is a seed.",
     size=(9.4, 4.0),
 )
 
 # %% [markdown]
-# We tune the penalty on the training curves alone: among the penalties with mean late $g\le1.05\,\epsilon$ we choose
-# the one with the smallest mean late $f$, $\rho=$ {result}`fairness/penalty.rho:.0f`. A penalty ten times smaller is
-# infeasible on {result}`fairness/penalty_rho0.1.infeasible:.0%` of the seeds. A penalty ten times larger raises the
-# loss from {result}`fairness/penalty.f:.3f` to {result}`fairness/penalty_rho10.f:.3f`.
+# We choose the penalty by the training curves alone: of those with mean late $g\le1.05\,\epsilon$, the one with the
+# smallest mean late $f$, $\rho=$ {result}`fairness/penalty.rho:.0f`. A penalty ten times smaller is infeasible on
+# {result}`fairness/penalty_rho0.1.infeasible:.0%` of the seeds. A penalty ten times larger raises the loss from
+# {result}`fairness/penalty.f:.3f` to {result}`fairness/penalty_rho10.f:.3f`.
 #
 # ## What a step size of $10^{-4}$ can mean
 #
-# The paper states $E=2$ and $\eta=10^{-4}$. If these are two minibatch steps, training has a thousand steps of
-# $10^{-4}$, and the network stays where it starts. Its gap is then near zero, so it is always feasible, but its
+# The paper states $E=2$ and $\eta=10^{-4}$. If these are two minibatch steps per round, training has a thousand steps
+# of $10^{-4}$, and the network stays where it starts. Its gap is then near zero, so the constraint holds, but its
 # accuracy is {result}`fairness/hard_lr0.0001.test_accuracy:.2f`, far below that of always predicting the larger class.
 # All figures therefore use a step size of 0.1.
 #
 # Three other readings keep the two printed numbers: Adam in place of plain gradient steps, two *epochs* in place of two
-# steps, and both. An epoch has as many minibatches as one pass over a client of mean size.
+# steps, and both. An epoch has as many minibatches as one pass over a client of mean size. Each reading has three
+# seeds, so the intervals in the table are wide.
 
 # %% tags=["remove-input"]
 readings = {"2 steps": "lr0.0001", "2 epochs": "epochs", "2 Adam steps": "adam"}
@@ -223,19 +221,20 @@ meant = {f"{r}: {m}": f"{m}_{a}" for r, a in readings.items() for m in ("fedavg"
 report.runs_table(numbers, meant, learned, health)
 
 # %% [markdown]
-# The paper's Figure 7 shows a network that learns and a constraint that both modes of FedSGM meet. No reading
-# reproduces both. Each reading has three seeds, so the intervals are wide.
+# In the paper's Figure 7 the network learns, and both modes of FedSGM meet the constraint. No reading reproduces both:
 #
 # * *Two steps of Adam* come nearest. Both modes meet the constraint and the network learns, but after 500 rounds its
 #   accuracy is not far above that of always predicting the larger class.
-# * *Two epochs* of plain steps are too few for the constraint to matter.
-# * *Two epochs of Adam* train the network well without the constraint, but fail with it: hard FedSGM ends at a gap of
-#   {result}`fairness/hard_adam_epochs.g:.2f`, no smaller than without any constraint
+# * After *two epochs* of plain steps, the network still predicts only the larger class.
+# * With *two epochs of Adam*, the network learns without the constraint, but fails with it: hard FedSGM ends at a gap
+#   of {result}`fairness/hard_adam_epochs.g:.2f`, no smaller than without the constraint
 #   ({result}`fairness/fedavg_adam_epochs.g:.2f`).
 #
+# Of the runs marked *at chance*, verdicts use only those with two steps of Adam, for {claim}`fedsgm/C22`.
+#
 # Two epochs of Adam fail because the sign of the gap is fixed for a whole round. In the 94 steps of a round the clients
-# can push the gap through zero and far to the other side, and the next round pushes it back. If every client uses the
-# sign on its own minibatch instead, hard FedSGM ends at a gap of {result}`fairness/hard_adam_epochs_client.g:.3f` and
+# can push the gap through zero and far to the other side, and the next round pushes it back. If every client instead
+# uses the sign on its own minibatch, hard FedSGM ends at a gap of {result}`fairness/hard_adam_epochs_client.g:.3f` and
 # soft FedSGM at {result}`fairness/soft_adam_epochs_client.g:.3f`, but at losses of
 # {result}`fairness/hard_adam_epochs_client.f:.2f` and {result}`fairness/soft_adam_epochs_client.f:.2f`.
 
@@ -253,8 +252,8 @@ _ = check("hard FedSGM's mean late test accuracy is 0.02 above that of the major
 # %% [markdown]
 # ## Verdicts
 #
-# The rules and runs behind these verdicts are on the [claims page](../book/claims.md). Runs on the generated stand-in
-# for the Adult data are never judged.
+# The [claims page](../book/claims.md) shows the rules. Runs on the generated stand-in for the Adult data are never
+# judged.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
@@ -267,7 +266,7 @@ report.claims_table(page.study, traces, numbers, page.params)
 # | preprocessing | We drop the columns `fnlwgt` and `education` and the rows with missing values. This leaves 30,162 training and 15,060 test rows. Five z-scored numbers and the one-hot codes of seven categories make 87 columns. |
 # | network | 87-64-32-1 with ReLU and a sigmoid output, which enters both the loss and the gap |
 # | "Dirichlet, 2.0" | Each combination of label and group is split over the clients by its own Dirichlet(2) shares. |
-# | rows for the switching value | We use all rows of the participants. A batch of 64 rows (43 men, 21 women) is too noisy: if the outputs have standard deviation $s$, its gap has $s\sqrt{1/43+1/21}=0.27\,s$. For $s=0.2$ this is as much as the level. |
+# | rows for the switching value | We use all rows of the participants. On a batch of 64 rows (43 men, 21 women) the gap is too noisy: if the outputs have standard deviation $s$, that of the gap is $s\sqrt{1/43+1/21}=0.27\,s$. For $s=0.2$ this is as much as the level. |
 # | IPP ConEx | 100 inner steps, proximal weight 0.05 for objective and constraint, primal step 0.1, and dual steps 1 and 10 in the figure |
 #
 # ```{provenance} fairness

@@ -15,14 +15,14 @@
 #
 # **Result.** With half of the clients per round, hard switching misses the constraint on
 # {result}`np_unified/hard.infeasible:.0%` of the splits and soft switching on {result}`np_unified/soft.infeasible:.0%`.
-# Compression with error feedback slows the first 50 rounds and costs nothing at the end. The paper's three splits are
-# too few, because splits differ much: of all means over three of our ten splits, {result}`np_unified/hard.of_three:.0%`
-# are feasible under hard switching and {result}`np_unified/soft.of_three:.0%` under soft switching.
+# Compression with error feedback slows the first 50 rounds and hardly changes the late objective. The paper's three
+# splits are too few, because splits differ much: of all means over three of our ten splits,
+# {result}`np_unified/hard.of_three:.0%` are feasible under hard switching and {result}`np_unified/soft.of_three:.0%`
+# under soft switching.
 #
-# The full paper {cite}`fedsgm2025` puts the method of the [workshop paper](np_workshop) under harder conditions. Only
+# The full paper {cite}`fedsgm2025` tests the method of the [workshop paper](np_workshop) under harder conditions. Only
 # 10 of 20 clients take part in a round, and Top-K keeps one coordinate in ten in *both directions*, with error feedback
-# on the uplink {cite}`seide2014onebit` and primal EF21 on the downlink {cite}`richtarik2021ef21`. This page reproduces
-# the paper's Figures 1, 2, 5 and 6.
+# on the uplink {cite}`seide2014onebit` and primal EF21 on the downlink {cite}`richtarik2021ef21`.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": the paper's setting on ten splits; "quick": three splits, short sweeps
@@ -60,7 +60,7 @@ page = STUDIES["np_unified"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Changing this cell changes the results below; stored runs are loaded.
+# If you change this cell, the results below change.
 
 # %%
 soft = FedSGM(
@@ -78,8 +78,8 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## Figure 1: both modes, and what participation does
 #
-# The centralized method takes $E$ steps per round, as the federated one does, but on the pooled training data, and
-# recomputes the switching value at every step.
+# With all clients, both switching modes meet the constraint; with half of the clients, hard switching does not. The
+# centralized runs take $E$ steps per round on the pooled training data and recompute the switching value at every step.
 
 # %% tags=["remove-input"]
 some = some_of(traces["hard"])
@@ -105,29 +105,28 @@ report.runs_table(numbers, {text: run for run, text in labels.items()}, measures
 # *Late* values are means over the last fifth of the rounds. A seed is *infeasible* if its late $g$ exceeds
 # $1.05\,\epsilon$.
 #
-# The centralized runs use the same training rows as the federated runs with all clients. The late constraints of the
-# two agree, and under soft switching so do the late objectives, within 10 %. Under hard switching the federated
-# objective ends more than 10 % higher on average, as 320 further splits show ({claim}`fedsgm/C26`).
+# The centralized runs and the federated runs with all clients use the same training rows. We compare them on 320
+# further splits ({claim}`fedsgm/C26`). Their late constraints agree. Under soft switching their late objectives agree
+# within 10 %; under hard switching the federated one is more than 10 % higher on average.
 #
 # Some splits are infeasible with half of the clients, but not with all of them, because the switching value $\hat G$ of
-# ten clients is a noisy estimate of $g$. The theorems for partial participation have a term for this noise,
+# ten clients is a noisy estimate of $g$. The theorems for partial participation contain this noise in the term
 # $2\sigma\sqrt{\tfrac2n\log\tfrac{6T}{\delta}}$. The noise is large because a few clients have most of the constraint
-# loss: late in a run with all clients the largest $g_j$ is {result}`np_unified/hard_all.g_max:.2f`, whereas the mean is
-# {result}`np_unified/hard_all.g:.2f`. Averaging over rounds does not remove the noise, because the rule uses only
-# whether the estimate exceeds the threshold.
+# loss: in late rounds of hard switching with all clients, the largest $g_j$ is {result}`np_unified/hard_all.g_max:.2f`
+# and the mean {result}`np_unified/hard_all.g:.2f`.
 #
 # ## Figure 2: local steps, participation, compression
 #
-# The next three figures show the rows of the paper's Figure 2, with 10 of 20 clients: hard switching on the left and
-# soft switching on the right. More local steps make the runs faster, with diminishing gain, and make the constraint
-# oscillate more. Both also hold with all clients.
+# The three figures repeat the rows of the paper's Figure 2, with 10 of 20 clients unless the number of clients is
+# varied. Hard switching is on the left, soft switching on the right. With more local steps, the objective falls faster,
+# with diminishing gain, and the constraint changes more from round to round.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["local_steps"](traces),
     alt="Objective and constraint over the rounds for several numbers of local steps. With more steps the objective "
     "falls faster, with diminishing gain.",
-    caption="With more local steps the runs converge faster, with diminishing gain. Curves are means "
+    caption="With more local steps the objective falls faster, with diminishing gain. Curves are means "
     "over the seeds.",
     size=(8.6, 4.8),
 )
@@ -137,30 +136,31 @@ plot.show(
     page.figures["participation"](traces),
     alt="Objective and constraint over the rounds for several numbers of participants. Fewer participants give a "
     "lower objective early, and a noisier constraint.",
-    caption="More participants make the constraint steadier and keep it nearer to the level. Each curve "
+    caption="With more participants the constraint is steadier and nearer to the level. Each curve "
     "is for one number of clients per round.",
     size=(8.6, 4.8),
 )
 
 # %% [markdown]
-# With fewer clients the objective falls faster, but only because the constraint is violated. With more clients the mean
-# excess of $g$ over $\epsilon$ and the oscillation of $g$ are smaller ({claim}`fedsgm/C8`).
+# With fewer clients the objective falls faster, but only because the constraint is violated. With more clients, the
+# mean excess of $g$ over $\epsilon$ and the mean change of $g$ from round to round are smaller ({claim}`fedsgm/C8`).
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["compression"](traces),
     alt="Objective and constraint over the rounds for Top-K. The curves for several K/d lie on top of each "
     "other; the curve without error feedback is clearly worse.",
-    caption="With error feedback compression changes little; without error feedback the method is clearly"
-    " worse. Top-K sends a share K/d of the entries.",
+    caption="With error feedback, all shares K/d of kept entries lead to similar curves; without it, the objective "
+    "is clearly larger.",
     size=(8.6, 4.8),
 )
 
 # %% [markdown]
-# Whether compression destabilizes the constraint depends on the measure of instability ({claim}`fedsgm/C12`). Under
-# hard switching the change of $g$ from round to round is *smaller* with $K/d=0.1$ than without compression, because
-# hard switching chatters anyway. The standard deviation of $g$ over the last fifth of the rounds grows with
-# compression, clearly so under soft switching. By both measures soft switching varies less than hard switching.
+# Whether compression with $K/d=0.1$ destabilizes the constraint depends on the measure of instability
+# ({claim}`fedsgm/C12`). Under hard switching, $g$ changes *less* from round to round than without compression. The
+# standard deviation of $g$ over the last fifth of the rounds is larger than without compression; only for hard
+# switching with 10 of 20 clients do ten splits not settle this. By both measures, soft switching varies less than hard
+# switching.
 
 # %% [markdown]
 # ## Figure 5: the sharpness of soft switching
@@ -176,21 +176,23 @@ plot.show(
 )
 
 # %% [markdown]
-# The paper says that convergence is less stable at $\beta=20$ than at 40. This holds in
+# The paper also says that convergence is less stable at $\beta=20$ than at 40. This holds in
 # {result}`np_unified/C14.share:.0%` of the settings that the paper leaves open ({claim}`fedsgm/C14`).
 
 # %% [markdown]
 # ## Figure 6: against a fixed penalty
 #
-# Penalty-FedAvg minimizes $f+\rho\,[g-\epsilon]_+$. By exact-penalty theory it can end feasible only if $\rho$ exceeds
-# the multiplier $\lambda$ of the split (prediction **P3**), and $\lambda$ differs from split to split. We tune each
-# method's step size on the training curves. Among the step sizes with mean late $g\le1.05\,\epsilon$ we choose the one
+# Penalty-FedAvg minimizes $f+\rho\,[g-\epsilon]_+$ with a fixed penalty $\rho$, which is harder to tune than the
+# sharpness of FedSGM. By exact-penalty theory the method can end feasible only if $\rho$ exceeds the multiplier
+# $\lambda$ of the split (prediction **P3**), and $\lambda$ differs from split to split.
+#
+# For each method we choose a step size by the training curves: of those with mean late $g\le1.05\,\epsilon$, the one
 # with the smallest mean late $f$; if there is none, the one with the smallest late $g$.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["figure_6"](traces),
-    alt="Scatter plot of late constraint against late objective with one point per split. Small penalties lie "
+    alt="Late constraint against late objective, one point per split. Small penalties lie "
     "far above the level, large ones below it at a larger objective. FedSGM and the penalties 2 "
     "and 20 lie around the level.",
     caption="Small penalties violate the constraint, large ones raise the objective; FedSGM ends near the "
@@ -208,12 +210,12 @@ report.runs_table(numbers, tuned, columns, health)
 # A penalty is *right* on a split if it is feasible there with a late $f$ of at most 1.25 times that of soft FedSGM. On
 # average over the splits, {result}`np_unified/penalty.right:.0%` of the five penalties are right. The penalty 20 is
 # right on {result}`np_unified/penalty_rho20.right:.0%` of the splits, its neighbours 2 and 100 on
-# {result}`np_unified/penalty_rho2.right:.0%` and {result}`np_unified/penalty_rho100.right:.0%`. So only one of the five
-# penalties is comparable with FedSGM, and those a factor of five or ten away from it are not ({claim}`fedsgm/C10`). The
-# sharpness is easier to tune. Over a factor of 200 in $\beta$, the late $g$ of a split varies by
-# {result}`np_unified/spread.beta_g:.3f` and its late $f$ by {result}`np_unified/spread.beta_f:.3f`. Over a factor of
-# 200 in $\rho$ (0.5 to 100, same step size), they vary by {result}`np_unified/spread.rho_g:.3f` and
-# {result}`np_unified/spread.rho_f:.2f`.
+# {result}`np_unified/penalty_rho2.right:.0%` and {result}`np_unified/penalty_rho100.right:.0%` ({claim}`fedsgm/C10`).
+#
+# As $\beta$ grows by a factor of 200, the late $g$ of a split varies by {result}`np_unified/spread.beta_g:.3f` and its
+# late $f$ by {result}`np_unified/spread.beta_f:.3f`. As $\rho$ grows by a factor of 200 (from 0.5 to 100, at the same
+# step size), they vary by {result}`np_unified/spread.rho_g:.3f` and {result}`np_unified/spread.rho_f:.2f`
+# ({claim}`fedsgm/C27`).
 
 # %% tags=["remove-input", "nbval-check-output"]
 check("the late g of soft switching is below that of hard switching (10 of 20)", numbers["soft.g"].value < numbers["hard.g"].value)
@@ -229,7 +231,7 @@ if {0.5, 20.0} <= {*page.rhos}:
 # %% [markdown]
 # ## The paper against ours
 #
-# The paper's values in this table are upper bounds; `agrees` means that our mean exceeds the bound by at most 5 %.
+# The paper's values are upper bounds; `agrees` means that our mean is at most 5 % above the bound.
 
 # %% tags=["remove-input"]
 report.paper_table(page.study, numbers)
@@ -237,7 +239,7 @@ report.paper_table(page.study, numbers)
 # %% [markdown]
 # ## Verdicts
 #
-# The rules and runs behind these verdicts are on the [claims page](../book/claims.md).
+# The [claims page](../book/claims.md) shows the rules and runs behind these verdicts.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
@@ -247,12 +249,12 @@ report.claims_table(page.study, traces, numbers, page.params)
 #
 # | Open in the paper | Our choice |
 # | --- | --- |
-# | which class is the majority | class 0 = benign for the objective, malignant for the constraint |
+# | which class is the majority | class 0: benign rows for the objective, malignant rows for the constraint |
 # | split | 80/20 stratified, then 14 benign and 8 malignant rows per client; redrawn for every seed |
 # | learning rate | 0.3, and for Figure 6 tuned on a grid from 1 to 1e-4 |
 # | legends of Figure 2 | E = 1, 2, 5, 10, 20; n = 2, 5, 10, 15, 20; K/d = 0.04, 0.1, 0.25, 0.5, 1 |
 # | legend of Figure 5 | beta = 20, 40, 80, 120, 400, and hard switching |
-# | direction that is compressed | both, as in Algorithm 1 |
+# | directions that are compressed | both, as in Algorithm 1 |
 #
 # ```{provenance} np_unified
 # ```

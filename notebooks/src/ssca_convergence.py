@@ -13,22 +13,22 @@
 # %% [markdown]
 # # SSCA: convergence
 #
-# **Result.** Larger batches converge faster, and about equally fast with samples split and with features split. Averaged
-# over the rounds, SSCA has a lower cost than SGD for batches of 10 and 100, and a higher cost for batch 1. With batch 100
-# the cost of SSCA after 10 and 100 rounds is {result}`ssca_convergence/samples_ssca_B100.cost_10:.2f` and
-# {result}`ssca_convergence/samples_ssca_B100.cost_100:.2f`. The cost of SGD is
+# **Result.** Larger batches converge faster, and about equally fast with samples split and with features split.
+# Averaged over the rounds, SSCA has a lower cost than SGD for batches of 10 and 100, and a higher cost for batch 1.
+# With samples split and batch 100, the cost of SSCA is {result}`ssca_convergence/samples_ssca_B100.cost_10:.2f` after
+# 10 rounds and {result}`ssca_convergence/samples_ssca_B100.cost_100:.2f` after 100 rounds; that of SGD is
 # {result}`ssca_convergence/samples_sgd_B100.cost_10:.2f` and {result}`ssca_convergence/samples_sgd_B100.cost_100:.2f`.
 #
 # This page repeats Figures 2 and 3 of {cite:t}`ye2021ssca`. A network with 128 hidden cells learns to classify MNIST's
 # digits in 100 rounds with ten clients. Every client holds either 6,000 pictures (*samples* split) or 78 or 79 pixels
 # of all pictures (*features* split).
 #
-# In every round, the paper's four algorithms replace the loss by a quadratic around the current model, and average
-# these quadratics over the rounds with weights $\rho_t$. The model then moves by the step $\gamma_t$ towards the
-# minimizer of the average (see [proofs](note_ssca.ipynb)). Algorithm 1 (samples) and Algorithm 3 (features) minimize
-# the loss $F$ with a small ridge $\lambda\lVert w\rVert^2$. Algorithm 2 (samples) and Algorithm 4 (features) minimize
-# $\lVert w\rVert^2$ subject to $F\le U$. The baselines are SGD with one step on the same batch and with two steps on
-# half the batch.
+# The paper's four algorithms replace the loss by a quadratic around the current model in every round, and average these
+# quadratics over the rounds with weights $\rho_t$. The model then moves by the step $\gamma_t$ towards the minimizer of
+# the average (see [proofs](note_ssca.ipynb)). Algorithm 1 (samples) and Algorithm 3 (features) minimize the loss $F$
+# with a small ridge $\lambda\lVert w\rVert^2$. Algorithm 2 (samples) and Algorithm 4 (features) minimize $\lVert
+# w\rVert^2$ subject to $F\le U$. The baselines are SGD with one step on the same batch and with two steps on half the
+# batch.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": MNIST, 20 seeds; "quick": the 8 x 8 digits of scikit-learn
@@ -65,7 +65,7 @@ page = STUDIES["ssca_convergence"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Changing this cell changes the results below. Stored runs are loaded; others are computed.
+# If you change this cell, the results below change.
 
 # %%
 problem = partial(
@@ -83,24 +83,25 @@ traces = page.run(problem, **runs)
 numbers, health = page.numbers, page.health
 
 # %% [markdown]
-# With samples split, $B$ is the batch size of one client. With features split, all clients work on one common batch,
-# ten times as large, so the total number of gradients is the same. The step sizes are $\rho_t=a_1/t^{\alpha}$ and
-# $\gamma_t=a_2/t^{\alpha+0.05}$. The paper's values of $(a_1,a_2,\alpha)$ are $(0.4,0.4,0.4)$ for batch 1,
-# $(0.6,0.9,0.3)$ for batch 10 and $(0.9,0.9,0.3)$ for batch 100. The curvature is $\tau=0.1$, and the penalty is
-# $c=10^5$.
+# With samples split, $B$ is the batch size of one client. With features split, all clients use one batch, whose size
+# $B$ is ten times as large, so the total number of gradients is the same. The step sizes are $\rho_t=a_1/t^{\alpha}$
+# and $\gamma_t=a_2/t^{\alpha+0.05}$. The paper's values of $(a_1,a_2,\alpha)$ are $(0.4,0.4,0.4)$ for batch 1,
+# $(0.6,0.9,0.3)$ for batch 10 and $(0.9,0.9,0.3)$ for batch 100. The curvature of the quadratics is $\tau=0.1$, and the
+# penalty of the constrained algorithms is $c=10^5$.
 #
 # ## Samples split: Figure 2
 #
-# *Cost* is the mean cross-entropy on 10,000 training pictures, drawn for each seed. *Accuracy* is on all test pictures.
+# *Cost* is the mean cross-entropy on 10,000 training pictures, drawn for each seed; the figures cut off costs
+# above 3. *Accuracy* is on all test pictures.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["figure_2"](traces),
     alt="Training cost (above) and test accuracy (below) against the rounds with samples split, one colour for "
     "each batch. On the left, Algorithm 1 is solid, SGD with one step per round dashed, and SGD with two steps "
-    "dotted. On the right, each line style is Algorithm 2 with one level. The levels are thin grey lines.",
+    "dotted. On the right, each line style is Algorithm 2 with one level.",
     caption="With samples split, larger batches converge faster. Whether SSCA or SGD is faster depends on the "
-    "batch. Curves are means over the seeds with one standard deviation. Costs above 3 are cut off.",
+    "batch. Curves are means over the seeds with one standard deviation.",
     size=(9.4, 6.0),
 )
 
@@ -121,9 +122,9 @@ plot.show(
     page.figures["figure_3"](traces),
     alt="Training cost (above) and test accuracy (below) against the rounds with features split, one colour for "
     "each batch. On the left, Algorithm 3 is solid and SGD dashed. On the right, each line style is Algorithm 4 "
-    "with one level. The levels are thin grey lines.",
+    "with one level.",
     caption="With features split, larger batches converge faster as well. Curves are means over the seeds with "
-    "one standard deviation. Costs above 3 are cut off.",
+    "one standard deviation.",
     size=(9.4, 6.0),
 )
 
@@ -138,8 +139,8 @@ apart |= {f"samples, B = {b}, E = 2": f"samples_ssca_B{b}_vs_sgd2" for b in show
 report.runs_table(numbers, apart, costs | {"area": "mean over rounds"}, health)
 
 # %% [markdown]
-# The splits differ only in their batches: with samples split, every client contributes equally many samples. The table
-# shows the cost with features split minus that with samples split, from the same start.
+# The table above shows the cost of SSCA minus that of SGD. The next one shows the cost with features split minus that
+# with samples split, from the same start.
 
 # %% tags=["remove-input"]
 both = {f"B = {b} and {page.params['clients'] * b}": f"features_vs_samples_ssca_B{b}" for b in shown}
@@ -149,9 +150,8 @@ report.runs_table(numbers, both, costs | {"area": "mean over rounds"}, health)
 # ## Another start
 #
 # The paper does not print the initialization of the network. All runs above start with weights that are uniform within
-# $\pm1/\sqrt{\text{inputs}}$ of a layer. The initialization of *He* is $\sqrt6$ times as wide. With one sample per
-# client, the table shows the cost of SSCA minus that of SGD from the same seed and start. SGD's step size is chosen for
-# each initialization.
+# $\pm1/\sqrt{\text{inputs}}$ of a layer; *He's* initialization is $\sqrt6$ times as wide. For one sample per client,
+# the table shows the cost of SSCA minus that of SGD from the same seed and start.
 
 # %% tags=["remove-input"]
 small = min(page.batches)
@@ -160,14 +160,14 @@ apart = {f"{split}, start {x}": f"{before}{split}_ssca_B{small}_vs_sgd" for spli
 report.runs_table(numbers, apart, costs | {"area": "mean over rounds"})
 
 # %% [markdown]
-# So the initialization determines whether SSCA is faster than SGD with one sample per client. Larger batches were run
-# from the first start only.
+# So with one sample per client, SSCA is slower than SGD from the first start, and He's start leaves the order
+# undecided.
 #
 # ## What is sent
 #
-# With samples split, each client sends a gradient of all $d$ parameters. With features split, the clients together send
-# one such gradient. For every sample of the batch, each client also sends every other client its share of the inputs of
-# all hidden cells.
+# With samples split, each client sends the gradient of all $d$ parameters. With features split, the clients together
+# send one such gradient. For every sample of the batch, each client also sends every other client its share of the
+# inputs of all hidden cells.
 
 # %% tags=["remove-input"]
 kinds = {"Algorithm 1": "samples_ssca", "Algorithm 3": "features_ssca"}
@@ -176,10 +176,9 @@ report.runs_table(numbers, rows, {"up": "to the server", "down": "from the serve
 
 # %% [markdown]
 # The checks compare the messages of a recorded round with the paper's list. (A [note](note_ssca_privacy.ipynb) examines
-# what the messages reveal.) On small networks they also compare the clients' work with that of SGD. *Work* is the
-# number of values that tensor operations write. Per parameter and round the server writes
-# {result}`ssca_convergence/alg_1.per_parameter:.0f` values in Algorithm 1 and
-# {result}`ssca_convergence/alg_2.per_parameter:.0f` in Algorithm 2.
+# what they reveal.) On small networks they also compare the clients' work with that of SGD; *work* is the number of
+# values that tensor operations write. The server writes {result}`ssca_convergence/alg_1.per_parameter:.0f` values per
+# parameter and round in Algorithm 1 and {result}`ssca_convergence/alg_2.per_parameter:.0f` in Algorithm 2.
 
 # %% tags=["remove-input", "nbval-check-output"]
 for k in (1, 2, 3, 4):
@@ -193,15 +192,15 @@ _ = check("the clients' work is at most 1.5 times that of SGD", all(numbers[f"al
 # ## The start of the average
 #
 # The paper's average of quadratics starts at zero, but its minimizer is computed as if the weights summed to one. So
-# the first minimizers are too short, in the first round by the factor $\rho_1$, and pull the model to the origin
+# the first minimizers are too short and pull the model to the origin; in the first round the factor is $\rho_1$
 # ({prf:ref}`ssca-lemma-bias`). The *debiased* version divides by the sum of the weights.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["debiased"](traces),
     alt="Training cost against the rounds, samples split on the left and features on the right, one colour for "
-    "each batch. Solid lines show SSCA as printed, dashed lines the debiased version. All begin at one point.",
-    caption="Correcting the start of the average helps small batches, most of all in the first rounds. Curves are "
+    "each batch. Solid lines show SSCA as printed, dashed lines the debiased version.",
+    caption="The debiased version has lower costs for small batches, most of all in the first rounds. Curves are "
     "means over the seeds with one standard deviation.",
 )
 
@@ -210,7 +209,7 @@ bias = {f"{s}, B = {b if s == 'samples' else page.params['clients'] * b}": f"{s}
 report.runs_table(numbers, bias, costs | {"area": "mean over rounds"}, health)
 
 # %% [markdown]
-# The table shows the cost of the debiased version minus that of the printed version, paired by seed.
+# The table shows the cost of the debiased version minus that of the printed version, seed by seed.
 
 # %% tags=["remove-input", "nbval-check-output"]
 first = {name: t.metrics["cost"][:, 0] for name, t in traces.items()}
@@ -227,8 +226,7 @@ _ = check("all runs from He's start begin at other costs, also common to all", a
 # %% [markdown]
 # ## Verdicts
 #
-# The [claims page](../book/claims.md) shows the rules and their runs. Our verdicts on speed compare the mean cost over
-# the rounds. For SSCA against SGD, each batch is a separate part.
+# The [claims page](../book/claims.md) shows the rules. Our verdicts on speed compare the mean cost over the rounds.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
@@ -243,10 +241,10 @@ report.claims_table(page.study, traces, numbers, page.params)
 # | pixels | scaling not given | divided by 255 |
 # | split | not given | equal, after a random permutation; features in blocks of neighbours |
 # | labels with features split | not mentioned | known to every client |
-# | SGD's step size $a/t^p$ | grid and criterion not given | $a\in\{0.1,0.3,1,3\}$, $p\in\{0,0.3\}$; lowest mean cost over the rounds |
+# | SGD's step size $a/t^p$ | grid and criterion not given | $a\in\{0.1,0.3,1,3\}$, $p\in\{0,0.3\}$; those with the lowest mean cost over the rounds |
 # | SGD with two steps per round | included | with samples split only |
 # | runs | mean of 100 | 20 seeds, with one standard deviation |
-# | cost | on all pictures | on 10,000 of 60,000, every fifth round (for SGD every tenth) |
+# | cost | on all pictures | on 10,000 of 60,000, every fifth round (every tenth for SGD) |
 # | rounds | counted from 1, with $T-1$ updates | $T$ updates |
 #
 # ```{provenance} ssca_convergence

@@ -13,15 +13,15 @@
 # %% [markdown]
 # # Ten times as many rounds
 #
-# **Result.** With batch 100 and *valid* step sizes, which satisfy the theorems' conditions, the gradient falls in 1000
-# rounds to {result}`ssca_long/ssca_valid_B100.gradient_share:.2f` of its starting value. With the paper's step sizes
-# this share is {result}`ssca_long/ssca_paper_B100.gradient_share:.2f`.
+# **Result.** With batch 100 and *valid* step sizes, which satisfy the theorems' conditions, the norm of the gradient
+# falls in 1000 rounds to {result}`ssca_long/ssca_valid_B100.gradient_share:.2f` of its starting value. With the paper's
+# step sizes, it falls to {result}`ssca_long/ssca_paper_B100.gradient_share:.2f`.
 #
 # With the constraint $F\le U$ and $U=0.3$, the violation $F-U$ on all training pictures ends at
 # {result}`ssca_long/limit_valid_U0.3.violation_end:.4f` with valid step sizes and at
 # {result}`ssca_long/limit_paper_U0.3.violation_end:.4f` with the paper's. Only with valid step sizes do most seeds end
-# below zero. With a penalty that starts small, $F-U$ is still {result}`ssca_long/limit_c1_U0.3.violation_early:.1f`
-# after 100 rounds.
+# below zero. If the penalty starts at $c=1$ and grows, $F-U$ is still
+# {result}`ssca_long/limit_c1_U0.3.violation_early:.1f` after 100 rounds.
 #
 # The theorems about SSCA {cite}`ye2021ssca` are about limits, but the paper's experiments stop after 100 rounds. Here
 # the same network is trained longer, on MNIST with ten clients, to answer three questions:
@@ -33,7 +33,7 @@
 # * **The penalty** (Theorem 2). Does the slack $s$ of the constraint vanish as the penalty $c$ grows, and where does
 #   the model move?
 #
-# In all runs the samples are divided among the clients. With features divided, only the batches differ (see
+# In all runs the samples are divided among the clients; dividing the features would change only the batches (see
 # [convergence](ssca_convergence.ipynb)).
 
 # %% tags=["parameters"]
@@ -74,7 +74,7 @@ page = STUDIES["ssca_long"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Changing this cell changes the results below. Stored runs are loaded; others are computed.
+# If you change this cell, the results below change.
 
 # %%
 problem = partial(
@@ -95,9 +95,9 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## Two kinds of step sizes
 #
-# The surrogates are averaged with the weights $\rho_t=a_1t^{-\alpha}$, and the iterates move by the steps
-# $\gamma_t=a_2t^{-\beta}$. The table shows which conditions of the theorems hold for the paper's step sizes, and for
-# the *valid* step sizes $\rho_t=t^{-0.6}$ and $\gamma_t=t^{-0.65}$.
+# The paper's step sizes violate a condition of the theorems. SSCA averages the surrogates with weights
+# $\rho_t=a_1t^{-\alpha}$ and moves the iterates by steps $\gamma_t=a_2t^{-\beta}$. The table shows which conditions
+# hold for the paper's step sizes, and for the *valid* step sizes $\rho_t=t^{-0.6}$ and $\gamma_t=t^{-0.65}$.
 
 # %% tags=["remove-input"]
 pairs = {f"the paper's, B = {b}": STEPS[b] for b in page.batches}
@@ -106,8 +106,8 @@ held = {k: {c.name: "yes" if c.holds else "no" for c in conditions(*v)} for k, v
 pd.DataFrame.from_dict(held, orient="index")
 
 # %% [markdown]
-# The paper does not state the condition in the last column, but the lemma that its proof cites needs it (see
-# [proofs](note_ssca.ipynb)).
+# The paper does not state the condition $\sum_t\rho_t^2<\infty$ in the last column, but the lemma that its proof cites
+# requires it (see [proofs](note_ssca.ipynb)).
 
 # %% tags=["remove-input", "nbval-check-output"]
 paper, valid = (all(c.holds for c in conditions(*pairs[k])) for k in (next(iter(pairs)), "valid"))
@@ -117,18 +117,17 @@ _ = check("the valid ones satisfy all conditions", valid)
 # %% [markdown]
 # ## Stationarity
 #
-# The figure shows the norm of the gradient of $F_0(w)=F(w)+\lambda\lVert w\rVert^2$ on all training pictures. The
-# gradient is not large at the start, because the weights start near zero, and zero is a stationary point of this
-# network. Therefore the verdict asks whether the gradient falls from each third of the run to the next.
+# The figure shows the norm of the gradient of $F_0(w)=F(w)+\lambda\lVert w\rVert^2$ on all training pictures. It is not
+# large at the start, because the weights start near zero, and zero is a stationary point of this network. Therefore the
+# verdict asks whether the norm falls from each third of the run to the next.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["gradient"](traces),
-    alt="Gradient norm against the rounds on logarithmic axes, one panel for each batch, without the start. The "
-    "curves of the paper's steps and of valid steps both fall. Thin lines are single seeds, and a dotted line "
-    "marks a tenth of the gradient at the start.",
-    caption="With either kind of step, the gradient keeps falling over ten times the paper's rounds. The curves "
-    "show the objective's gradient on all training pictures, after the start. The dotted line is a tenth of the "
+    alt="Gradient norm against the rounds on logarithmic axes, one panel for each batch. The curves of the paper's and of "
+    "valid step sizes both fall. Thin lines are single seeds.",
+    caption="With either kind of step sizes, the gradient keeps falling over ten times the paper's rounds. The curves "
+    "show the norm of the objective's gradient after the start. The dotted line is a tenth of the "
     "starting value.",
     size=(8.2, 3.4),
 )
@@ -143,17 +142,16 @@ report.runs_table(numbers, still, stationary | {"fall": "log-log slope in the se
 # ## The constraint
 #
 # The figure shows the violation $F(w)-U$ on all training pictures. The server does not know this violation. It uses an
-# average of estimates at earlier models, which lags behind. Moreover, its quadratics with $\tau=0.1$ are not upper
-# bounds of the loss.
+# average of estimates at earlier models, which lags behind. Moreover, the server's quadratics with $\tau=0.1$ are not
+# upper bounds of the loss, so a model that satisfies them can violate $F\le U$.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["violation"](traces),
-    alt="F minus U against the rounds, one panel for each level U, on an axis that is linear near zero and "
-    "logarithmic elsewhere, with a dotted line at zero. Curves with bands show the paper's steps, valid steps, "
-    "and growing penalties.",
-    caption="With steps that satisfy the conditions, the violation ends at zero or below for most seeds, with the "
-    "paper's steps a little above. The curves show the mean on all training pictures with one standard deviation. "
+    alt="F minus U against the rounds, one panel for each level U. Curves with bands show the paper's steps, valid "
+    "steps, and growing penalties.",
+    caption="With valid step sizes, the violation ends below zero for most seeds, with the "
+    "paper's a little above on average. The curves show the mean over the seeds with one standard deviation. "
     "The axis is linear within 0.01 of zero.",
     size=(8.6, 3.6),
 )
@@ -171,7 +169,8 @@ report.runs_table(numbers, limits, above, health)
 # multiplier ends far below the penalty, and the slack is zero up to rounding, whatever $F-U$ is. A slack of zero says
 # only that the *surrogate* satisfies the constraint.
 #
-# The paper's conclusion is about each returned model. Therefore the table counts the seeds whose model satisfies $F<U$.
+# The paper's conclusion is about each returned model. Therefore the next table counts the seeds whose model satisfies
+# $F<U$.
 
 # %% tags=["remove-input"]
 below = {}
@@ -191,9 +190,8 @@ pd.DataFrame.from_dict(below, orient="index")
 # %% tags=["remove-input"]
 plot.show(
     page.figures["penalty"](traces),
-    alt="One column for each level U. The upper panels show the slack on a logarithmic axis, with a thin line for "
-    "each seed, the median, and the dotted tolerance. The lower panels show the penalty, dashed and rising in "
-    "steps, and the multiplier, solid, which follows it at first.",
+    alt="One column for each level U. Above, on a logarithmic axis, the slack of each seed and its median fall towards "
+    "the dotted tolerance. Below, the penalty rises in steps, and the multiplier follows it at first.",
     caption="As the penalty grows, the slack falls towards zero. The upper panels show the slack (values below "
     "0.00001 are drawn there), the lower panels the penalty and the multiplier. Thick lines are medians over the "
     "seeds.",
@@ -214,9 +212,9 @@ report.runs_table(numbers, growing, slacks, health)
 # %% [markdown]
 # ## Verdicts
 #
-# The [claims page](../book/claims.md) shows the rules and their runs. Two claims are about limits, which no finite run
-# can show. Their rules ask whether the gradient and the slack approach zero. The claim about the constraint is judged
-# both with valid step sizes, as Algorithm 2 requires, and with those of the paper's experiments.
+# The [claims page](../book/claims.md) shows the rules and their runs. {claim}`ssca/C10` and {claim}`ssca/C11` are about
+# limits, which no finite run can show; their rules ask whether the gradient and the slack approach zero.
+# {claim}`ssca/C7` is judged with valid step sizes, as Algorithm 2 requires, and with those of the paper's experiments.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)
@@ -226,8 +224,8 @@ report.claims_table(page.study, traces, numbers, page.params)
 #
 # | setting | this page | the paper |
 # | --- | --- | --- |
-# | seeds | see the cell of parameters; fewer with a constraint, to save computing time (fixed before seeing these runs) | 100 runs |
-# | runs with $c$ from 30 | added after a short trial in which $c$ from 1 drove the model to zero; the verdict's rule did not change | not in the paper |
+# | seeds | see the cell of parameters; to save computing time, fewer in runs with a constraint (fixed before seeing these runs) | 100 runs |
+# | runs with $c$ from 30 | added after a short trial in which $c$ from 1 drove the model to zero; the verdict's rule did not change | none |
 # | pictures | all training pictures for $F-U$ and gradients, a random part for the curves of the cost | not given |
 #
 # ```{provenance} ssca_long

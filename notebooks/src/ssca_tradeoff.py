@@ -18,22 +18,21 @@
 # and the cost rises from {result}`ssca_tradeoff/samples_ssca_ridge1e-05.cost:.2f` to
 # {result}`ssca_tradeoff/samples_ssca_ridge0.03.cost:.2f`. With the limits $U$ of 0.3, 0.6 and 1, the runs end at costs
 # of {result}`ssca_tradeoff/samples_limit_U0.3.cost:.3f`, {result}`ssca_tradeoff/samples_limit_U0.6.cost:.3f` and
-# {result}`ssca_tradeoff/samples_limit_U1.cost:.3f`. After long constrained runs on a small problem, the gradient of the
-# regularized form is small: its norm, divided by that of the gradient of $F$, is
-# {result}`ssca_tradeoff/theorem_U0.3.gradient:.3f` for $U=0.3$ and {result}`ssca_tradeoff/theorem_U0.6.gradient:.3f`
-# for $U=0.6$.
+# {result}`ssca_tradeoff/samples_limit_U1.cost:.3f`. Where constrained runs on a small problem end, the gradient of the
+# regularized form is nearly zero: its norm is {result}`ssca_tradeoff/theorem_U0.3.gradient:.3f` ($U=0.3$) and
+# {result}`ssca_tradeoff/theorem_U0.6.gradient:.3f` ($U=0.6$) times that of the gradient of $F$.
 #
-# SSCA {cite}`ye2021ssca` trains a network in two forms. The loss $F$ is the mean cross-entropy. The regularized form
-# (27) minimizes $F(w)+\lambda\lVert w\rVert^2$. The constrained form (37) minimizes $\lVert w\rVert^2$ subject to
+# SSCA {cite}`ye2021ssca` trains a network in two forms. The regularized form (27) minimizes $F(w)+\lambda\lVert
+# w\rVert^2$, where $F$ is the mean cross-entropy. The constrained form (37) minimizes $\lVert w\rVert^2$ subject to
 # $F(w)\le U$. This page asks two questions:
 #
 # * **Figure 4.** How does the squared norm fall as more cost is allowed, and is the final cost close to $U$? (The paper
 #   calls $\lVert w\rVert^2$ the *sparsity* of the model, although the norm does not count zeros.)
-# * **Theorem 5.** At a solution of the constrained form with the multiplier $\nu$, is the gradient of the regularized
-#   form with $\lambda=1/\nu$ zero?
+# * **Theorem 5.** If $w$ solves the constrained form with the multiplier $\nu$, is the gradient of the regularized form
+#   with $\lambda=1/\nu$ zero at $w$?
 #
-# The paper prints no number for either question. The runs of Figure 4 have the paper's size (MNIST, ten clients, 128
-# hidden cells, 100 rounds). This page shows ten seeds. The claim is judged on a hundred, as in the paper.
+# The runs of Figure 4 have the paper's size (MNIST, ten clients, 128 hidden cells, 100 rounds). This page shows ten
+# seeds; the claim ({claim}`ssca/C6`) is judged on a hundred, as in the paper.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": MNIST, ten seeds; "quick": 8 x 8 digits, four clients, two seeds
@@ -73,7 +72,7 @@ page = STUDIES["ssca_tradeoff"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Changing this cell changes the results below. Stored runs are loaded; others are computed.
+# If you change this cell, the results below change.
 
 # %%
 problem = partial(
@@ -101,16 +100,15 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## Figure 4: norm against cost
 #
-# In Algorithms 1 and 2 the clients hold different samples, in Algorithms 3 and 4 different features. Costs are on all
-# training pictures.
+# Algorithms 1 and 3 solve (27), Algorithms 2 and 4 solve (37). In Algorithms 1 and 2 the clients hold different samples, in Algorithms 3 and 4 different features. Costs are on all training pictures.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["figure_4"](traces),
-    alt="Squared norm on a logarithmic axis against training cost, one panel for samples and one for features. In "
-    "each, a curve with round marks (by lambda) and one with square marks (by U) run close together from the "
-    "upper left to the lower right. The bars of the spread over seeds are short.",
-    caption="Both forms trace one curve: the more cost is allowed, the smaller is the norm. Marks are means of "
+    alt="Squared norm (logarithmic) against training cost, one panel for samples and one for features. In "
+    "each, a curve with round marks (lambda) and one with square marks (U) run close together from the "
+    "upper left to the lower right.",
+    caption="Both forms trace one curve: the larger the cost, the smaller the norm. Marks are means of "
     "the final models over the seeds with one standard deviation both ways. Faint dots are single seeds.",
     size=(8.2, 3.6),
 )
@@ -118,16 +116,16 @@ plot.show(
 # %% [markdown]
 # ## What U sets
 #
-# The constrained form is useful because $U$ is itself a cost, whereas only trials show which cost a given $\lambda$
-# leads to. *Excess* is the final cost minus $U$. [Longer runs](ssca_long.ipynb) examine its sign.
+# In the constrained form $U$ sets the cost directly, whereas only trials show which cost a given $\lambda$ leads to.
+# *Excess* is the final cost minus $U$, in percent of $U$. [Longer runs](ssca_long.ipynb) examine its sign.
 
 # %% tags=["remove-input"]
 limits = {f"{split}, U = {u:g}": f"{split}_limit_U{u:g}" for split in SPLITS for u in page.levels}
 report.runs_table(numbers, limits, {"cost": "cost", "excess": "excess over U", "accuracy": "test accuracy"}, health)
 
 # %% [markdown]
-# For each seed, we compute three rank correlations: of cost and squared norm over all values of $\lambda$, of cost and
-# squared norm over all values of $U$, and of $U$ and test accuracy over all values of $U$.
+# The next tables show the rank correlations for each seed: of cost and squared norm along the values of $\lambda$ and
+# of $U$, and of $U$ and test accuracy.
 
 # %% tags=["remove-input"]
 order = {f"{split}, by lambda": f"{split}_ssca" for split in SPLITS}
@@ -139,19 +137,18 @@ by_level = {split: f"{split}_limit" for split in SPLITS}
 report.runs_table(numbers, by_level, {"accuracy_order": "U and test accuracy"}, health)
 
 # %% [markdown]
-# With a hundred seeds and samples split, the rank correlation of cost and squared norm is
-# {result}`ssca_tradeoff@paper/samples_ssca.order:.3f` along $\lambda$ and
-# {result}`ssca_tradeoff@paper/samples_limit.order:.3f` along $U$. With features split, it is
-# {result}`ssca_tradeoff@paper/features_ssca.order:.3f` along $\lambda$ and
-# {result}`ssca_tradeoff@paper/features_limit.order:.3f` along $U$. Every excess differs from the value in the table
-# above by less than half a percent of $U$.
+# On a hundred seeds, the rank correlation of cost and squared norm along $\lambda$ is
+# {result}`ssca_tradeoff@paper/samples_ssca.order:.3f` (samples) and
+# {result}`ssca_tradeoff@paper/features_ssca.order:.3f` (features). Along $U$ it is
+# {result}`ssca_tradeoff@paper/samples_limit.order:.3f` and {result}`ssca_tradeoff@paper/features_limit.order:.3f`.
+# Every mean excess differs from that over ten seeds by less than half a percent of $U$.
 
 # %% [markdown]
 # ## Theorem 5: from the constraint to the ridge
 #
 # If $w$ solves (37) with the multiplier $\nu>0$, then $2w+\nu\nabla F(w)=0$. Divided by $\nu$, the left side is the
-# gradient of (27) with $\lambda=1/\nu$. For one quadratic constraint, the solution has a closed form (Lemma 1), so we
-# can check this up to rounding:
+# gradient of (27) with $\lambda=1/\nu$, so this gradient is zero. If $F$ is quadratic, the solution of (37) has a
+# closed form (Lemma 1), and we can check this up to rounding:
 
 # %% tags=["remove-input", "nbval-check-output"]
 linear = torch.tensor([[1.0, -2.0, 0.5]], dtype=torch.float64)
@@ -162,17 +159,16 @@ check("the constraint is active and its multiplier is positive", found.nu > 0 an
 _ = check("the gradient of the regularized form is zero there", gradient.norm() < 1e-12)
 
 # %% [markdown]
-# For the network, solving the constrained form numerically takes full batches and many rounds. Therefore these runs use
+# For the network, (37) must be solved numerically, which takes full batches and many rounds. Therefore these runs use
 # only the first digits of scikit-learn, with 8 x 8 pixels, in double precision. Full batches have no noise to average,
 # so $\rho=1$ and a constant $\gamma=0.1$ replace the decreasing step sizes.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["theorem_5"](traces),
-    alt="Two panels against the rounds, with a colour for each U and a thin line for each seed. On the left, on a "
-    "logarithmic axis, the gradient of the regularized form divided by that of F falls from about one. On the "
-    "right, the training cost settles at U.",
-    caption="Where the constrained form (37) rests, the gradient of the regularized form (27) with "
+    alt="Left: the gradient of the regularized form divided by that of F falls from about one (logarithmic axis). Right: "
+    "the training cost settles at U. A colour for each U, a thin line for each seed.",
+    caption="Late in runs of the constrained form (37), the gradient of the regularized form (27) with "
     "$\\lambda=1/\\nu$ is small. Each round uses its own multiplier $\\nu$.",
     size=(8.2, 3.2),
 )
@@ -184,8 +180,8 @@ at_end |= {"half_gradient": "share half way", "gradient": "share at the end"}
 report.runs_table(numbers, theorem, at_end, health)
 
 # %% [markdown]
-# *Share* is the norm of the gradient of (27) divided by that of $F$. It is zero at a stationary point of (27). The
-# theorem is about exact solutions, so runs can show only a small and falling share.
+# *Share* is the norm of the gradient of (27) divided by that of the gradient of $F$. It is zero at a stationary point
+# of (27). The theorem is about exact solutions, so runs can show only a small and falling share.
 #
 # ## Verdicts
 #
@@ -199,10 +195,10 @@ report.claims_table(page.study, traces, numbers, page.params)
 #
 # | open in the paper | chosen here |
 # | --- | --- |
-# | $\lambda$ and $U$ of Figure 4 | see the cell of parameters; 100 rounds do not reach a $U$ below 0.3 |
+# | $\lambda$ and $U$ of Figure 4 | see the cell of parameters; in 100 rounds the cost does not fall to a $U$ below 0.3 |
 # | batch size of Figure 4 | 100 per client (1000 in all with features split), with the paper's step sizes for it |
 # | start of the network | uniform within $\pm1/\sqrt{784}$ and $\pm1/\sqrt{128}$, drawn for each seed |
-# | step sizes and rounds for Theorem 5 | chosen after trials with one seed, in which decreasing steps ended further from stationarity; the verdict's thresholds were fixed before |
+# | step sizes and rounds for Theorem 5 | chosen after trials with one seed, in which decreasing steps ended further from stationarity; the verdict's thresholds were fixed before the runs |
 #
 # ```{provenance} ssca_tradeoff
 # ```
