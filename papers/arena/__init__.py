@@ -12,8 +12,6 @@ from papers.kit.health import HealthCheck, HealthChecks, nothing
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 
-__all__ = ["STUDY", "evaluations", "specs"]
-
 PARAMETERS = parameters(
     problems=("the problems", tuple(NAMES), ("np", "sparse")),
     methods=(

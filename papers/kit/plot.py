@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes as Axes  # others annotate with plot.Axes and plot.Figure
+    from matplotlib.figure import Figure as Figure
 
 #: Of the data of a drawn figure, one row a point.
 COLUMNS = ("panel", "kind", "series", "color", "item", "x", "y")

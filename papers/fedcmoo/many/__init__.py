@@ -8,7 +8,7 @@ the same attributes of scikit-learn's digits, which need no download.
 from __future__ import annotations
 
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,12 +27,6 @@ from papers.kit.panels import columns, row
 from papers.kit.rules import EXCHANGED, Rule, of, stat
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, Tolerance, Traces, parameters
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-__all__ = ["STUDY", "many_problem", "own_pictures", "specs"]
-
 
 #: Sets of tasks -> M: two halves and five groups of the attributes, and each by itself.
 SETS = {"halves": 2, "groups": 5, "attributes": 40}
@@ -86,7 +80,7 @@ def progress(traces: Traces) -> plot.Drawing:
     """Mean test accuracy over the rounds, a panel for every number of tasks."""
     majority = 100 * float(traces["halves_fedcmoo"].config["problem"]["majority"])
 
-    def fill(ax: Axes, tasks: str) -> None:
+    def fill(ax: plot.Axes, tasks: str) -> None:
         for name, label in TWO.items():
             trace, color = traces[f"{tasks}_{name}"], COLOR[label]
             plot.band(ax, trace.rounds, 100 * trace.metrics["accuracy"], color=color, label=label)

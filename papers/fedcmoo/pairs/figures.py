@@ -34,8 +34,6 @@ from papers.kit.study import Traces
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 SINGLE = "#8c8c8c"  # of single-task training
 SHOWN = 6  # pictures of a data set in the gallery
@@ -63,7 +61,7 @@ def percent(trace: Trace) -> Trace:
 def tasks(traces: Traces) -> plot.Drawing:
     """Accuracy of the first task above, of the second below; grey: trained in that task alone."""
 
-    def fill(ax: Axes, data: str, task: int) -> None:
+    def fill(ax: plot.Axes, data: str, task: int) -> None:
         plot.bands(ax, methods(traces, data), f"accuracy_{task}")
         alone = {"that task alone": percent(traces[f"{data}_single_{task}"])}
         plot.bands(ax, alone, f"accuracy_{task}", colors=(SINGLE,))
@@ -78,7 +76,7 @@ def tasks(traces: Traces) -> plot.Drawing:
     return grid(above, below, sharex="col")
 
 
-def whole_rounds(ax: Axes) -> None:
+def whole_rounds(ax: plot.Axes) -> None:
     ax.set_xlabel("round")
     ax.locator_params(axis="x", integer=True)
 
@@ -86,7 +84,7 @@ def whole_rounds(ax: Axes) -> None:
 def dropout(traces: Traces) -> plot.Drawing:
     """The three methods with the dropout of the authors' code, dotted without; a column a set."""
 
-    def fill(ax: Axes, data: str) -> None:
+    def fill(ax: plot.Axes, data: str) -> None:
         runs = methods(traces, data)
         plot.bands(ax, runs, "accuracy")
         last = max(run.rounds[-1] for run in runs.values())
@@ -106,7 +104,7 @@ def dropout(traces: Traces) -> plot.Drawing:
 def overlay(traces: Traces) -> plot.Drawing:
     """Curves of the stored runs with dropout, diamonds of the authors' code, a column a set."""
 
-    def fill(ax: Axes, data: str) -> None:
+    def fill(ax: plot.Axes, data: str) -> None:
         for m, text in METHODS.items():
             trace = traces[f"{data}_{m}_dropout"]
             color, shown = COLOR[text], trace.rounds <= END
@@ -153,7 +151,7 @@ def gallery(traces: Traces) -> plot.Drawing:
     """Figures 5-7: the first test pictures of every data set, with both labels."""
     del traces
 
-    def draw(fig: Figure) -> None:
+    def draw(fig: plot.Figure) -> None:
         axes = fig.subplots(len(DATA), SHOWN, squeeze=False)
         for line, data in zip(axes, DATA, strict=True):
             pictures, shown = first_pictures(data)

@@ -20,8 +20,6 @@ from papers.kit.health import HealthChecks, learning, nothing
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, Tolerance, parameters
 
-__all__ = ["STUDY", "attribute_problem", "specs"]
-
 ATTRIBUTE_RATES = 1.0, 0.2  # server and client step size of the paper's forty attributes
 GAINS = tuple(
     f"{who}_{what}{k}"

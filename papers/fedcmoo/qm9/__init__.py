@@ -23,8 +23,6 @@ from papers.kit.health import HealthCheck, HealthChecks, nothing
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, Tolerance, parameters
 
-__all__ = ["STUDY", "counted_problem", "molecule_problem"]
-
 GENERATED = "generated graphs whose targets follow a known rule"
 
 PARAMETERS = parameters(

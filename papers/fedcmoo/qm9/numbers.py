@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,10 +14,6 @@ from papers.kit import plot
 from papers.kit.numbers import Number, exact, mean
 from papers.kit.panels import Layer, on, panel, row
 from papers.kit.study import Params, Traces
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 METHODS = ("fsmgda", "fedcmoo", "pref")
 TASKS = tuple(range(1, 12))
@@ -141,7 +137,7 @@ def uploads(traces: Traces) -> plot.Drawing:
     names = [n for n in traces if n.startswith("count_fsmgda_")]
     tasks = sorted(int(n.rpartition("_")[2]) for n in names)
 
-    def draw(ax: Axes) -> None:
+    def draw(ax: plot.Axes) -> None:
         for m in METHODS:
             y = [upload(traces[f"count_{m}_{k}"]) for k in tasks]
             line = "--" if m == "pref" else "-"  # it lies on FedCMOO's

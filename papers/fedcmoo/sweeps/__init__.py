@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,12 +21,6 @@ from papers.kit.panels import columns, row
 from papers.kit.rules import EXCHANGED, Rule, of, rises, stat_value
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, Tolerance, Traces, parameters
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-__all__ = ["STUDY", "ratios", "specs"]
-
 
 LATE = 0.9  # final: the mean over the evaluations from this share of the rounds on
 CURVES = ("accuracy", "accuracy_1", "accuracy_2")
@@ -93,7 +87,7 @@ def by_preference(traces: Traces, data: str) -> dict[str, Trace]:
 
 
 def figure_2(traces: Traces) -> plot.Drawing:
-    def fill(ax: Axes, data: str) -> None:
+    def fill(ax: plot.Axes, data: str) -> None:
         runs = {label: by_steps(traces, data, name) for name, label in TWO.items()}
         steps = list(runs["FedCMOO"])
         rows = {k: [mean(final(t, "accuracy")) for t in v.values()] for k, v in runs.items()}
@@ -107,7 +101,7 @@ def figure_2(traces: Traces) -> plot.Drawing:
 def figure_4(traces: Traces) -> plot.Drawing:
     """Final test losses for every preference, with its ray r1 F1 = r2 F2."""
 
-    def fill(ax: Axes, data: str) -> None:
+    def fill(ax: plot.Axes, data: str) -> None:
         runs = by_preference(traces, data)
         top = 1.25 * max(final(t, k).max() for t in runs.values() for k in ("loss_1", "loss_2"))
         for i, (label, trace) in enumerate(runs.items()):
@@ -119,7 +113,7 @@ def figure_4(traces: Traces) -> plot.Drawing:
     return row(*columns(fill, GREY, legend=outside, at=-1))
 
 
-def preferred(ax: Axes, trace: Trace, label: str, color: str, top: float) -> None:
+def preferred(ax: plot.Axes, trace: Trace, label: str, color: str, top: float) -> None:
     """One preference: its ray, the path of the test losses, and where it ends."""
     first, second = ratios_of(trace)
     ax.plot([0, top], [0, top * first / second], "--", color=color, linewidth=1)

@@ -17,8 +17,6 @@ from papers.kit.health import HealthCheck, HealthChecks, nothing
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 
-__all__ = ["STUDY"]
-
 PARAMETERS = parameters(
     seeds=("seeds; each fixes the instance, participants and batches", tuple(range(10)), (0, 1)),
     lr=("client step size, except in the runs on the rate", 0.1),

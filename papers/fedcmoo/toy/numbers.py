@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy
@@ -18,9 +17,6 @@ from papers.kit import plot
 from papers.kit.numbers import Number, exact, mean, over_seeds, ratio
 from papers.kit.panels import columns, on, panel, row
 from papers.kit.study import Params, Traces
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
@@ -138,7 +134,7 @@ def drift_figure(traces: Traces) -> plot.Drawing:
     spreads = sorted({n.split("_")[1] for n in runs}, key=lambda s: float(s[6:]))
     steps = sorted({int(n.rpartition("E")[2]) for n in runs})
 
-    def fill(ax: Axes, spread: str) -> None:
+    def fill(ax: plot.Axes, spread: str) -> None:
         rows = {
             label: [mean(end(runs[f"{m}_{spread}_E{E}"], "stationarity")) for E in steps]
             for m, label in TWO.items()
@@ -161,7 +157,7 @@ def rate_figure(traces: Traces) -> plot.Drawing:
         for key, label in labels.items()
     }
 
-    def slope(ax: Axes) -> None:
+    def slope(ax: plot.Axes) -> None:
         first = rows["uncompressed"][0].value
         line = [0.7 * first * (T / horizons[0]) ** -0.5 for T in horizons]
         ax.plot(horizons, line, color="gray", linestyle="--", label="slope -1/2")

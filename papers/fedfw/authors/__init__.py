@@ -22,9 +22,6 @@ from papers.kit.rules import EXCHANGED, Rule, Size, of, stat
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 
-__all__ = ["STUDY", "specs"]
-
-
 NET = {"mclr": "logistic regression", "dnn": "60-20-10"}
 SPLIT = {"iid": "IID", "classes": "three classes"}
 CELLS = {(n, s): f"{NET[n]}, {SPLIT[s]}" for n in NET for s in SPLIT}

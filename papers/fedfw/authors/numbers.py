@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,10 +15,6 @@ from papers.fedfw.tables.numbers import MEASURES, difference, late, percent
 from papers.kit import plot
 from papers.kit.numbers import Number, exact, mean, measured
 from papers.kit.study import Params, Traces
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 #: Classes of the generator by column; both have one labelling rule for all users.
 SPLITS = {"iid": 10, "classes": 3}
@@ -143,7 +138,7 @@ PRINTED_GAP = FEDFW - FEDDR
 def steps(traces: Traces) -> plot.Drawing:
     """FedFW minus FedDR after each change, a bar from the one before, a dot a split."""
 
-    def draw(fig: Figure) -> None:
+    def draw(fig: plot.Figure) -> None:
         ax = fig.subplots()
         gaps = waterfall(traces, TEXT_ROUNDS)
         before = 0.0

@@ -24,8 +24,6 @@ from papers.kit.health import HealthCheck, HealthChecks, learning, nothing
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 
-__all__ = ["STUDY", "specs"]
-
 STEP = 0.1  # of the naive scheme with a constant step
 LOCAL = 5  # local steps of the published code's variant
 STILL = 1e-3  # Figure 3's fixed penalty

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import log, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,6 @@ from papers.kit import plot
 from papers.kit.numbers import Number, exact, mean, measured, ratio
 from papers.kit.panels import Layer, columns, grid, on, panel, row
 from papers.kit.study import Params, Traces
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 NORMS = ("l1", "l2")
 DIAMETER = 20.0  # of both sets, of radius 10
@@ -234,7 +230,7 @@ Figure = Callable[[Traces], plot.Drawing]
 def counterexample(traces: Traces) -> plot.Drawing:
     """X by rounds on the problem of appendix A, a panel for each method."""
 
-    def curves(ax: Axes, kind: str) -> None:
+    def curves(ax: plot.Axes, kind: str) -> None:
         if kind == "fedfw":
             for step, style in zip(("falling", "constant"), STYLES, strict=False):
                 trace = traces[f"pair_naive_{step}"]
@@ -250,7 +246,7 @@ def counterexample(traces: Traces) -> plot.Drawing:
     return row(panel(first, ylabel="x (minimizer: 1)"), *rest, sharey=True)
 
 
-def band(ax: Axes, trace: Trace, metric: str, color: str, label: str, style: str) -> None:
+def band(ax: plot.Axes, trace: Trace, metric: str, color: str, label: str, style: str) -> None:
     """Mean and standard deviation over seeds, of logarithms on a logarithmic axis; no start."""
     x = np.maximum(trace.metrics[metric][:, 1:], 1e-15)
     look: Any = {"linestyle": style, "label": label, "linewidth": 1.4, "shade": 0.15}
@@ -260,7 +256,7 @@ def band(ax: Axes, trace: Trace, metric: str, color: str, label: str, style: str
 def theorem_1(traces: Traces) -> plot.Drawing:
     """F - F* by rounds, a panel for each set, the bound (38) dotted, and its power in grey."""
 
-    def curves(ax: Axes, norm: str) -> None:
+    def curves(ax: plot.Axes, norm: str) -> None:
         start = f"convex_{norm}_fedfw_L"
         for i, lam in enumerate(along(traces, start)):
             trace, color = traces[f"{start}{lam:g}"], plot.COLORS[i]
@@ -295,7 +291,7 @@ def by_share(traces: Traces, titles: Mapping[str, str]) -> plot.Drawing:
     """Loss above accuracy, a column a setting, a curve for each p."""
 
     def line(metric: str, **frame: Any) -> list[Layer]:
-        def fill(ax: Axes, start: str) -> None:
+        def fill(ax: plot.Axes, start: str) -> None:
             plot.bands(ax, labelled(traces, start, "p"), metric, log=metric == "loss")
 
         return columns(fill, titles, ylabel=LABELS[metric], at=-1, **frame)
@@ -325,7 +321,7 @@ def figure_4(traces: Traces) -> plot.Drawing:
         if along(traces, f"penalty_{model}_{norm}_L")
     }
 
-    def curves(ax: Axes, start: str, metric: str) -> None:
+    def curves(ax: plot.Axes, start: str, metric: str) -> None:
         runs = labelled(traces, start, "λ₀")
         plot.bands(ax, runs, metric, log=metric != "accuracy")
         ax.set_title(f"{rows[start]}: {LABELS[metric]}", fontsize=9)

@@ -35,8 +35,6 @@ from papers.kit.rules import EXCHANGED, Rule, Size, of, stat
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, Traces, parameters
 
-__all__ = ["STUDY", "specs"]
-
 
 def merged(traces: Traces) -> dict[str, Trace]:
     """Runs with all their seeds, without those of which some seeds are not there yet."""

@@ -30,8 +30,6 @@ from papers.kit.health import HealthChecks, learning
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, Tolerance, parameters
 
-__all__ = ["STUDY", "columns", "specs"]
-
 CODE_EVERY = 100  # evaluations of a run of the authors' protocol
 
 PARAMETERS = parameters(

@@ -8,8 +8,6 @@ from papers.kit.health import HealthCheck, HealthChecks
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 
-__all__ = ["STUDY"]
-
 PARAMETERS = parameters(
     seeds=(
         "instances, of twelve kinds in turn; a seed also fixes participants and batches",

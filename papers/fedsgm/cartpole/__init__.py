@@ -20,8 +20,6 @@ from papers.kit.health import HealthCheck, HealthChecks
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, Tolerance, parameters
 
-__all__ = ["STUDY"]
-
 KEEP = ("reward", "cost", "g_hat", "sigma")
 #: Names of the paper's number formats -> binary digits after the leading one.
 FORMATS = {16: 10, 8: 3, 4: 1}

@@ -22,9 +22,6 @@ from papers.kit.numbers import Number, exact, measured
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, Traces, parameters
 
-__all__ = ["STUDY", "people", "problem"]
-
-
 METRICS = ("f", "f_clients", "g", "test_loss", "test_accuracy", "test_gap")
 
 

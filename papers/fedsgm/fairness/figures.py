@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fedlib.core import Trace
 from papers.fedsgm.curves import tolerance_of, tuned
 from papers.kit import plot
 from papers.kit.panels import Layer, grid, on, panel, row
 from papers.kit.study import Traces
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 TITLES = {"f": "training loss f", "g": "gap of mean outputs g"}
 MODES = ("hard", "soft")
@@ -30,7 +26,7 @@ def source(traces: Traces) -> str:
 def marked(traces: Traces, draw: plot.Drawing) -> plot.Drawing:
     """The figure with the warning on the picture itself, where the rows are not Adult's."""
 
-    def warned(fig: Figure) -> None:
+    def warned(fig: plot.Figure) -> None:
         draw(fig)
         fig.suptitle("generated stand-in, not Adult", fontsize=9, style="italic")
 
@@ -75,7 +71,7 @@ def figure_7(traces: Traces) -> plot.Drawing:
     below |= duals(traces)
     top = 2.4 * tolerance_of(traces["hard"])  # without constraint it leaves the frame
 
-    def dashed(ax: Axes) -> None:
+    def dashed(ax: plot.Axes) -> None:
         for line in ax.lines:
             line.set_linestyle("--")
 
@@ -106,7 +102,7 @@ def trade_off(traces: Traces) -> plot.Drawing:
     near = [t.late("f") for t, _ in groups.values() if t.late("g").mean() <= 1.2 * tolerance]
     ends = [end for f in near or [traces["hard"].late("f")] for end in (f.min(), f.max())]
 
-    def points(ax: Axes) -> None:
+    def points(ax: plot.Axes) -> None:
         there = {k: (trace.late("f"), trace.late("g")) for k, (trace, _) in groups.items()}
         markers = [marker for _, marker in groups.values()]
         plot.points(ax, there, markers=markers, colors=hues(traces, there))

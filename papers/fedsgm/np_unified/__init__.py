@@ -20,8 +20,6 @@ from papers.kit.health import HealthCheck, HealthChecks
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 
-__all__ = ["STUDY", "problem"]
-
 CLIENTS = 20
 LIMIT = 1e9  # a sharpness so large that soft is hard
 

@@ -26,8 +26,6 @@ from papers.kit.numbers import Number, exact, mean, measured, ratio
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, Traces, parameters
 
-__all__ = ["STUDY"]
-
 LATE = 0.2  # "late" is the last 20 rounds of 100
 SETTLED = 0.5  # the second half of the long runs
 

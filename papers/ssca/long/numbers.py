@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from fedlib.core import Trace
@@ -13,11 +11,6 @@ from papers.kit.numbers import Number, mean
 from papers.kit.panels import columns, row
 from papers.kit.study import Params, Traces
 from papers.ssca.long.claims import TENTH, THIRDS
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 METRICS = ("cost", "accuracy", "norm", "cost_all", "gradient")
 REPORTS = ("nu", "slack", "penalty")
@@ -107,7 +100,7 @@ def violation(traces: Traces) -> plot.Drawing:
     """F - U on all training pictures over the rounds, a panel for each level."""
     forms = STEPS | {f"c{c}": f"c growing from {c}" for c in firsts(traces)}
 
-    def fill(ax: Axes, level: str) -> None:
+    def fill(ax: plot.Axes, level: str) -> None:
         for (name, text), color in zip(forms.items(), plot.COLORS, strict=False):
             trace = traces[f"limit_{name}_U{level}"]
             above = trace.metrics["cost_all"] - float(level)
@@ -125,7 +118,7 @@ def violation(traces: Traces) -> plot.Drawing:
 def penalty(traces: Traces) -> plot.Drawing:
     """Slack above, penalty and multiplier below, for growing penalties; a column for each level."""
 
-    def draw(fig: Figure) -> None:
+    def draw(fig: plot.Figure) -> None:
         found = levels(traces)
         rows = fig.subplots(2, len(found), sharex=True, sharey="row", squeeze=False)
         for (above, below), level in zip(rows.T, found, strict=True):
@@ -160,7 +153,7 @@ def middle(trace: Trace, name: str) -> list[float]:
 def gradient(traces: Traces) -> plot.Drawing:
     """The norm of the gradient over the rounds, both axes logarithmic, a panel for each batch."""
 
-    def curves(ax: Axes, size: str) -> None:
+    def curves(ax: plot.Axes, size: str) -> None:
         for i, (name, text) in enumerate(STEPS.items()):
             log_log(ax, traces[f"ssca_{name}_B{size}"], text, plot.COLORS[i])
         start = float(traces[f"ssca_paper_B{size}"].metrics["gradient"][:, 0].mean())
@@ -170,7 +163,7 @@ def gradient(traces: Traces) -> plot.Drawing:
     return row(*columns(curves, titles, ylabel="|∇F₀|", legend=True, xlabel="round"), sharey=True)
 
 
-def log_log(ax: Axes, trace: Trace, label: str, color: str) -> None:
+def log_log(ax: plot.Axes, trace: Trace, label: str, color: str) -> None:
     """Mean and single seeds of the gradient from the first evaluation after the start on."""
     t, g = trace.rounds[1:], trace.metrics["gradient"][:, 1:]
     ax.plot(t, g.T, color=color, linewidth=0.5, alpha=0.5)

@@ -26,9 +26,6 @@ from papers.ssca.long.problem import one_constraint
 from papers.ssca.tradeoff.numbers import FIGURES, METRICS, PATH, derive
 from papers.ssca.tradeoff.theorem import STEPS, theorem_problem
 
-__all__ = ["STUDY", "specs"]
-
-
 RIDGES = (1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 LEVELS = (0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 THEOREM = (0.3, 0.6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy
@@ -17,10 +17,6 @@ from papers.kit.numbers import Number, mean
 from papers.kit.panels import panel, row
 from papers.kit.study import Params, Traces
 from papers.ssca.common import SPLITS
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 METRICS = ("cost", "norm", "accuracy")  # of the runs of Figure 4
 PATH = ("cost", "norm", "slope", "along", "across")  # of the runs of Theorem 5
@@ -106,7 +102,7 @@ NUMBERS = {"samples": (1, 2), "features": (3, 4)}
 def figure_4(traces: Traces) -> plot.Drawing:
     """|w|^2 against the training cost, a panel for each split."""
 
-    def curves(split: str, ax: Axes) -> None:
+    def curves(split: str, ax: plot.Axes) -> None:
         for i, (kind, number) in enumerate(zip(FORMS, NUMBERS[split], strict=True)):
             text, marker = FORMS[kind]
             curve(ax, sweep(traces, split, kind), text.format(number), plot.COLORS[i], marker)
@@ -119,7 +115,7 @@ def figure_4(traces: Traces) -> plot.Drawing:
     return row(panel(first, ylabel="squared norm |w|²"), second, sharey=True, sharex=True)
 
 
-def curve(ax: Axes, runs: Mapping[float, Trace], label: str, color: str, marker: str) -> None:
+def curve(ax: plot.Axes, runs: Mapping[float, Trace], label: str, color: str, marker: str) -> None:
     """Means joined by a line with bars of one standard deviation both ways, a faint dot a seed."""
     ends = [(t.metrics["cost"][:, -1], t.metrics["norm"][:, -1]) for t in runs.values()]
     for cost, norm in ends:
@@ -137,7 +133,7 @@ def theorem_5(traces: Traces) -> plot.Drawing:
     runs = {"U = " + n[len(start) :]: t for n, t in traces.items() if n.startswith(start)}
     top = max(float(t.metrics["cost"][:, len(t.rounds) // 10 :].max()) for t in runs.values())
 
-    def seeds(curves: Callable[[Trace], tuple[Any, Any]], ax: Axes) -> None:
+    def seeds(curves: Callable[[Trace], tuple[Any, Any]], ax: plot.Axes) -> None:
         for (label, trace), color in zip(runs.items(), plot.COLORS, strict=False):
             rounds, y = curves(trace)
             ax.plot(rounds, y.mean(0), color=color, label=label)
