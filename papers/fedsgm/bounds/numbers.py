@@ -154,11 +154,16 @@ def sweep_rounds(traces: Traces) -> plot.Drawing:
                         color=plot.COLORS[SHADES[version]], fontsize=7)  # fmt: skip
         first = horizons(f"{key}_printed", found)
         if key != "weak":  # whose distance is a square root, of slope -1/4
-            half(ax, list(first), found[next(iter(first.values()))])
-            start(ax, [traces[n] for n in first.values()])
+            top = found[next(iter(first.values()))].gap_bound / 3
+            line = [top * (T / min(first)) ** -0.5 for T in first]
+            ax.plot([*first], line, ":", color="gray", label="slope -1/2", linewidth=1.2)
+            begun = traces[next(iter(first.values()))].metrics
+            worst = np.maximum(begun["f_gap"][:, 0], begun["g"][:, 0]).mean()
+            ax.axhline(worst, color="gray", linewidth=0.8, label="at the start")
         ax.set_title(METHODS[key].label, fontsize=9)
         frame(ax, [T for T in runs if str(T)[0] == "1"])
-        ax.set_ylim(lowest(ax) / 4, None)
+        lowest = min(np.min(np.asarray(line.get_ydata(), float)) for line in ax.get_lines())
+        ax.set_ylim(lowest / 4, None)
 
     panels = [
         panel(
@@ -217,19 +222,6 @@ def spread(
     plot.band(ax, x, np.stack(values, 1), around=plot.RANGE, color=color, label=label, **look)
 
 
-def half(ax: plot.Axes, x: Sequence[float], first: Reached) -> None:
-    """A line of slope -1/2, from a third of the first bound on."""
-    top = first.gap_bound / 3
-    line = [top * (T / x[0]) ** -0.5 for T in x]
-    ax.plot(x, line, ":", color="gray", label="slope -1/2", linewidth=1.2)
-
-
-def start(ax: plot.Axes, runs: Sequence[Trace]) -> None:
-    """Where the runs begin: the mean over the instances of max(f gap, g) at w0."""
-    worst = np.maximum(runs[0].metrics["f_gap"][:, 0], runs[0].metrics["g"][:, 0]).mean()
-    ax.axhline(worst, color="gray", linewidth=0.8, label="at the start")
-
-
 def frame(ax: plot.Axes, ticks: Sequence[float]) -> None:
     """Logarithmic axes with plain numbers, horizontal ticks at the given values."""
     plot.plain_log(ax)
@@ -239,10 +231,6 @@ def frame(ax: plot.Axes, ticks: Sequence[float]) -> None:
     steps = (1, 2, 5) if decades < 1.7 else (1,)
     marks = [m * 10.0**k for k in range(-5, 4) for m in steps]
     ax.set_yticks([m for m in marks if low <= m <= high])
-
-
-def lowest(ax: plot.Axes) -> float:
-    return float(min(np.min(np.asarray(line.get_ydata(), float)) for line in ax.get_lines()))
 
 
 def with_legend(draw: plot.Drawing) -> plot.Drawing:
@@ -260,7 +248,4 @@ def with_legend(draw: plot.Drawing) -> plot.Drawing:
     return drawn
 
 
-FIGURES = {
-    "rounds": sweep_rounds,
-    "scaled": scaled,
-}
+FIGURES = {"rounds": sweep_rounds, "scaled": scaled}

@@ -12,7 +12,7 @@ from papers.fedsgm.cartpole.numbers import BUDGET, around
 from papers.kit import plot
 from papers.kit.numbers import mean
 from papers.kit.panels import on, panel, row
-from papers.kit.study import Traces
+from papers.kit.study import Traces, swept
 
 WIDTH = 0.2  # the paper's bands: a fifth of a standard deviation
 CURVES = {
@@ -90,7 +90,7 @@ def table_1(traces: Traces) -> plot.Drawing:
 
 def participation(traces: Traces) -> plot.Drawing:
     """plot.Figure 4: reward and cost for numbers of participants, soft switching, Top-K 0.5."""
-    runs = {int(n.removeprefix("half_n")): n for n in traces if n.startswith("half_n")}
+    runs = {int(n): f"half_n{n:g}" for n in swept(traces, "half_n")}
     runs[int(traces["soft_top0.5"].config["algorithm"]["participants"])] = "soft_top0.5"
     shown = {f"{n} participants": runs[n] for n in sorted(runs)}
     return reward_and_cost(traces, shown)

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from fedlib.core import Trace
-from papers.fedsgm.curves import tolerance_of, tuned
+from papers.fedsgm.curves import level, tolerance_of, tuned
 from papers.kit import plot
 from papers.kit.panels import Layer, grid, on, panel, row
-from papers.kit.study import Traces
+from papers.kit.study import Traces, after, swept
 
 TITLES = {"f": "training loss f", "g": "gap of mean outputs g"}
 MODES = ("hard", "soft")
@@ -33,14 +33,9 @@ def marked(traces: Traces, draw: plot.Drawing) -> plot.Drawing:
     return draw if traces["hard"].config["problem"]["data"] == "adult" else warned
 
 
-def level(traces: Traces) -> Layer:
-    return on(plot.level, tolerance_of(traces["hard"]), "level")
-
-
 def penalties(traces: Traces, group: str) -> dict[str, str]:
     """Penalty as a text -> run, in increasing order."""
-    found = {n.rpartition("rho")[2]: n for n in traces if n.startswith(f"{group}_rho")}
-    return dict(sorted(found.items(), key=lambda item: float(item[0])))
+    return {f"{rho:g}": f"{group}_rho{rho:g}" for rho in swept(traces, f"{group}_rho")}
 
 
 def best(traces: Traces, group: str) -> Traces:
@@ -51,8 +46,7 @@ def best(traces: Traces, group: str) -> Traces:
 
 
 def duals(traces: Traces) -> Traces:
-    names = [n for n in traces if n.startswith("conex_dual")]
-    return {f"IPP ConEx, dual step {n.removeprefix('conex_dual')}": traces[n] for n in names}
+    return {f"IPP ConEx, dual step {x}": t for x, t in after(traces, "conex_dual").items()}
 
 
 def hues(traces: Traces, labels: Iterable[str]) -> list[str]:

@@ -16,7 +16,7 @@ from fedlib.steps.switching import Switch
 from papers.fedsgm import multiverse
 from papers.fedsgm.np_unified import claims, figures
 from papers.fedsgm.np_unified.numbers import derive
-from papers.kit.health import HealthCheck, HealthChecks
+from papers.kit.health import HealthCheck
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 
@@ -151,7 +151,6 @@ def _penalties(hard: Spec, p: Params) -> dict[str, Spec]:
 
 
 LEVEL = PARAMETERS["profiles"]["full"]["tolerance"]
-WATCH: HealthChecks = {"*": HealthCheck("f", guard="g", level=LEVEL)}
 
 
 STUDY = Study(
@@ -163,6 +162,6 @@ STUDY = Study(
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=figures.FIGURES,
-    watch=WATCH,
+    watch={"*": HealthCheck("f", guard="g", level=LEVEL)},
     **PARAMETERS,
 )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fedlib.core import Trace
-from papers.fedsgm.curves import tolerance_of, tuned
+from papers.fedsgm.curves import level, tolerance_of, tuned
 from papers.kit import plot
 from papers.kit.panels import Layer, grid, on, panel, row
 from papers.kit.study import Traces
@@ -15,10 +15,6 @@ from papers.kit.study import Traces
 MODES = ("hard", "soft")
 HEIGHT = (0.02, 0.8)  # of the axes of g
 ASIDE = {"loc": "upper left", "bbox_to_anchor": (1, 1)}  # a legend beside its panel
-
-
-def level(traces: Traces) -> Layer:
-    return on(plot.level, tolerance_of(traces["hard"]), "level")
 
 
 def both(shown: Traces, limit: Layer, *style: Layer, **look: Any) -> plot.Drawing:

@@ -21,7 +21,7 @@ from papers.fedsgm import multiverse
 from papers.fedsgm.curves import after_feasible, band, jitter, violations
 from papers.fedsgm.np_workshop import claims, figures
 from papers.fedsgm.skewness import multiplier
-from papers.kit.health import HealthCheck, HealthChecks
+from papers.kit.health import HealthCheck
 from papers.kit.numbers import Number, exact, mean, measured, ratio
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, Traces, parameters
@@ -150,7 +150,6 @@ def _multipliers(trace: Trace, clients: int) -> Any:
 
 
 LEVEL = PARAMETERS["profiles"]["full"]["tolerance"]
-WATCH: HealthChecks = {"*": HealthCheck("f", guard="g", level=LEVEL)}
 
 
 STUDY = Study(
@@ -162,6 +161,6 @@ STUDY = Study(
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=figures.FIGURES,
-    watch=WATCH,
+    watch={"*": HealthCheck("f", guard="g", level=LEVEL)},
     **PARAMETERS,
 )
