@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedlib.core import Trace
-from papers.fedcmoo.common import COLOR
+from papers.fedcmoo.common import COLOR, GREY, METHODS
 from papers.fedcmoo.pairs.numbers import (
     BLOCK,
     BLOCKS,
     DATA,
     END,
-    GREY,
-    METHODS,
     PUBLIC,
     SOURCE,
     STEP_SIZES,
@@ -69,9 +67,8 @@ def tasks(traces: Traces) -> plot.Drawing:
         ax.text(0.04, 0.9, TASKS[data][task - 1], transform=ax.transAxes, style="italic")
         whole_rounds(ax)
 
-    titles = {data: DATA[data] for data in GREY}
     corner: Any = {"legend": {"loc": "lower right"}, "xlabel": ""}
-    above = columns(partial(fill, task=1), titles, ylabel="first task (%)", **corner)
+    above = columns(partial(fill, task=1), GREY, ylabel="first task (%)", **corner)
     below = columns(partial(fill, task=2), dict.fromkeys(GREY, ""), ylabel="second task (%)")
     return grid(above, below, sharex="col")
 
@@ -92,13 +89,12 @@ def dropout(traces: Traces) -> plot.Drawing:
             shown = plain.rounds <= last
             mean = plain.metrics["accuracy"].mean(0)
             ax.plot(plain.rounds[shown], mean[shown], ":", color=COLOR[text])
-        if data == GREY[0]:
+        if data == "multi_mnist":
             ax.plot([], [], ":", color=SINGLE, label="without dropout")
         whole_rounds(ax)
 
-    titles = {data: DATA[data] for data in GREY}
     label, corner = "mean test accuracy (%)", {"loc": "lower right"}
-    return row(*columns(fill, titles, ylabel=label, legend=corner), sharey=True)
+    return row(*columns(fill, GREY, ylabel=label, legend=corner), sharey=True)
 
 
 def overlay(traces: Traces) -> plot.Drawing:
@@ -117,8 +113,7 @@ def overlay(traces: Traces) -> plot.Drawing:
         ax.plot([], [], "D", color=SINGLE, markersize=4, label="the authors' code")
 
     frame: Any = {"ylim": (55, 96), "xlabel": "round", "legend": {"loc": "lower right"}}
-    titles = {data: DATA[data] for data in PUBLIC}
-    return row(*columns(fill, titles, ylabel="mean test accuracy (%)", **frame), sharey=True)
+    return row(*columns(fill, GREY, ylabel="mean test accuracy (%)", **frame), sharey=True)
 
 
 def authors_table(numbers: Mapping[str, Number]) -> pd.DataFrame:
