@@ -18,7 +18,7 @@ from papers.fedfw.lowrank.problems import clock_problem, pictures_within, tasks_
 from papers.fedfw.lowrank.watched import Clock, Watched
 from papers.kit import plot
 from papers.kit.claims import Claim
-from papers.kit.health import HealthChecks, Needs, nothing
+from papers.kit.health import Needs, nothing
 from papers.kit.numbers import Number, exact, mean, measured, ratio
 from papers.kit.panels import panel, row
 from papers.kit.rules import Control, Rule, least, most, stat_value
@@ -93,9 +93,6 @@ def clock(traces: Traces) -> plot.Drawing:
         panel(seconds, by_side, ylabel="CPU time in ms", **frame),
         panel(bits, by_side, ylabel="message in Mbit", **frame),
     )
-
-
-FIGURES = {"clock": clock}
 
 
 EXACT = 1e-5  # of the radius, in float32; and of singular values
@@ -187,12 +184,6 @@ def specs(p: Params) -> dict[str, Spec]:
     return found
 
 
-WATCH: HealthChecks = {
-    "clock_*": nothing("times of single oracle calls"),
-    "messages_*": nothing("messages of a run, which are counted"),
-}
-
-
 STUDY = Study(
     name="fw_lowrank",
     title="The low-rank case",
@@ -200,8 +191,11 @@ STUDY = Study(
     specs=specs,
     derive=derive,
     claims=CLAIMS,
-    figures=FIGURES,
-    watch=WATCH,
+    figures={"clock": clock},
+    watch={
+        "clock_*": nothing("times of single oracle calls"),
+        "messages_*": nothing("messages of a run, which are counted"),
+    },
     tolerances={"clock_*": Tolerance(timed=("lmo", "project")), "messages_*": Tolerance()},
     **PARAMETERS,
 )
