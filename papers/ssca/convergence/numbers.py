@@ -15,7 +15,7 @@ from papers.kit import plot
 from papers.kit.numbers import Number, exact, mean
 from papers.kit.panels import panel, row
 from papers.kit.study import Params, Traces
-from papers.ssca.common import SPLITS, rows
+from papers.ssca.common import NUMBERS, SPLITS, rows
 from papers.ssca.convergence.counts import counted, megabits
 from papers.ssca.leaks import leaked
 
@@ -174,10 +174,9 @@ def clients(traces: Traces) -> int:
 
 def free(traces: Traces, split: str, ax: plot.Axes, metric: str) -> None:
     """Algorithm 1 or 3, and SGD with the step sizes that are best over the rounds."""
-    first = "Algorithm 1" if split == "samples" else "Algorithm 3"
     n, hues = clients(traces), colors(traces)
     for b, color in hues.items():
-        label = f"{first}, B = {rows(split, b, n)}"
+        label = f"Algorithm {NUMBERS[split][0]}, B = {rows(split, b, n)}"
         curve(ax, traces[f"{split}_ssca_B{b}"], metric, color, label=label)
     for b, color in hues.items():
         run = traces[chosen(traces, f"{split}_sgd_B{b}")]
@@ -202,7 +201,7 @@ def limited(traces: Traces, split: str, ax: plot.Axes, metric: str) -> None:
 
 def convergence(split: str, traces: Traces) -> plot.Drawing:
     """plot.Figure 2 or 3: cost above, accuracy below; beside SGD, and the constrained algorithm."""
-    first, second = (f"Algorithm {k}" for k in ((1, 2) if split == "samples" else (3, 4)))
+    first, second = (f"Algorithm {k}" for k in NUMBERS[split])
     panels: dict[str, Callable[[plot.Axes, str], None]] = {
         f"{first} and SGD": partial(free, traces, split),
         f"{second}, constrained": partial(limited, traces, split),

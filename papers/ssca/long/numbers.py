@@ -9,7 +9,7 @@ from fedlib.core.trace import Array
 from papers.kit import plot
 from papers.kit.numbers import Number, mean
 from papers.kit.panels import columns, row
-from papers.kit.study import Params, Traces
+from papers.kit.study import Params, Traces, after, swept
 from papers.ssca.long.claims import TENTH, THIRDS
 
 METRICS = ("cost", "accuracy", "norm", "cost_all", "gradient")
@@ -80,20 +80,14 @@ STEPS = {"paper": "the paper's steps", "valid": "valid steps"}
 FLOOR = 1e-5  # slacks below are drawn here
 
 
-def batches(traces: Traces) -> list[int]:
-    sizes = {int(n.rpartition("_B")[2]) for n in traces if n.startswith("ssca_")}
-    return sorted(sizes, reverse=True)
-
-
 def levels(traces: Traces) -> list[str]:
     """The levels U, ascending, as the runs are named."""
-    return sorted({n.rpartition("_U")[2] for n in traces if n.startswith("limit_")}, key=float)
+    return [f"{level:g}" for level in swept(traces, "limit_paper_U")]
 
 
 def firsts(traces: Traces) -> list[str]:
     """The first penalties of the runs in which they grow, ascending, as the runs are named."""
-    names = {n.split("_")[1] for n in traces if n.startswith("limit_c")}
-    return sorted((n.removeprefix("c") for n in names), key=float)
+    return sorted({n.partition("_")[0] for n in after(traces, "limit_c")}, key=float)
 
 
 def violation(traces: Traces) -> plot.Drawing:
@@ -159,7 +153,8 @@ def gradient(traces: Traces) -> plot.Drawing:
         start = float(traces[f"ssca_paper_B{size}"].metrics["gradient"][:, 0].mean())
         plot.level(ax, TENTH * start, "a tenth of the start")
 
-    titles = {f"{size}": f"batch {size}" for size in batches(traces)}
+    sizes = [f"{size:g}" for size in reversed(swept(traces, "ssca_paper_B"))]
+    titles = {size: f"batch {size}" for size in sizes}
     return row(*columns(curves, titles, ylabel="|∇F₀|", legend=True, xlabel="round"), sharey=True)
 
 

@@ -15,8 +15,8 @@ from fedlib.core.trace import Array
 from papers.kit import plot
 from papers.kit.numbers import Number, mean
 from papers.kit.panels import panel, row
-from papers.kit.study import Params, Traces
-from papers.ssca.common import SPLITS
+from papers.kit.study import Params, Traces, swept
+from papers.ssca.common import NUMBERS, SPLITS
 
 METRICS = ("cost", "norm", "accuracy")  # of the runs of Figure 4
 PATH = ("cost", "norm", "slope", "along", "across")  # of the runs of Theorem 5
@@ -38,9 +38,7 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
 
 def sweep(traces: Traces, split: str, kind: str) -> dict[float, Trace]:
     """The runs of one curve by their lambda (`kind` `"ssca"`) or U (`"limit"`), ascending."""
-    start = f"{split}_{kind}_" + ("ridge" if kind == "ssca" else "U")
-    found = {float(n.removeprefix(start)): t for n, t in traces.items() if n.startswith(start)}
-    return dict(sorted(found.items()))
+    return swept(traces, f"{split}_{kind}_" + ("ridge" if kind == "ssca" else "U"))
 
 
 def final(runs: dict[float, Trace], metric: str) -> Array:
@@ -96,7 +94,6 @@ def theorem(trace: Trace) -> dict[str, Number]:
 
 
 FORMS = {"ssca": ("Algorithm {}, by λ", "o"), "limit": ("Algorithm {}, by U", "s")}
-NUMBERS = {"samples": (1, 2), "features": (3, 4)}
 
 
 def figure_4(traces: Traces) -> plot.Drawing:
@@ -129,8 +126,7 @@ def curve(ax: plot.Axes, runs: Mapping[float, Trace], label: str, color: str, ma
 
 def theorem_5(traces: Traces) -> plot.Drawing:
     """The gradient of (27) and the cost, by level."""
-    start = "theorem_U"
-    runs = {"U = " + n[len(start) :]: t for n, t in traces.items() if n.startswith(start)}
+    runs = {f"U = {u:g}": trace for u, trace in swept(traces, "theorem_U").items()}
     top = max(float(t.metrics["cost"][:, len(t.rounds) // 10 :].max()) for t in runs.values())
 
     def seeds(curves: Callable[[Trace], tuple[Any, Any]], ax: plot.Axes) -> None:
