@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from papers import all_claims
+from papers.kit import plot
 from papers.kit.claims import PAPERS
-from papers.kit.plot import COLORS
 from papers.kit.rules import Verdict
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 #: Colours of the parts of a bar, from left to right.
 SHADES: dict[Verdict, str] = {
     "proved": "#20603a",
-    "counted": COLORS[6],
-    "reproduced": COLORS[2],
-    "partly": COLORS[1],
-    "undecided": COLORS[0],
-    "not reproduced": COLORS[5],
+    "counted": plot.COLORS[6],
+    "reproduced": plot.COLORS[2],
+    "partly": plot.COLORS[1],
+    "undecided": plot.COLORS[0],
+    "not reproduced": plot.COLORS[5],
     "not judged": "#8c8c8c",
 }
 
@@ -34,7 +31,7 @@ def standings() -> dict[str, Counter[Verdict]]:
     return found
 
 
-def draw(fig: Figure, found: Mapping[str, Counter[Verdict]]) -> None:
+def draw(fig: plot.Figure, found: Mapping[str, Counter[Verdict]]) -> None:
     """A bar for each paper, with a part for each verdict."""
     bars = fig.subplots()
     left = [0] * len(found)

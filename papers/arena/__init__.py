@@ -8,11 +8,9 @@ from papers.arena.contest import SHARE, derive, passes_on
 from papers.arena.methods import COUNT, METHODS, applies, form_of, grid, units
 from papers.arena.problems import LEVELS, NAMES, arena_problem
 from papers.arena.reference import Resting, Stopped, solved
-from papers.kit.health import HealthCheck, HealthChecks, nothing
+from papers.kit.health import HealthCheck, nothing
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
-
-__all__ = ["STUDY", "evaluations", "specs"]
 
 PARAMETERS = parameters(
     problems=("the problems", tuple(NAMES), ("np", "sparse")),
@@ -78,12 +76,6 @@ def evaluations(rounds: int, paid: int) -> int:
     return min(choices, key=lambda n: paid % n)
 
 
-WATCH: HealthChecks = {
-    "*_reference": nothing("the optimum, solved beforehand"),
-    **{f"{name}_*": HealthCheck("f", guard="g", level=LEVELS[name]) for name in NAMES},
-}
-
-
 STUDY = Study(
     name="arena",
     title="One problem, every method that applies",
@@ -91,6 +83,9 @@ STUDY = Study(
     data=("adult",),
     specs=specs,
     derive=derive,
-    watch=WATCH,
+    watch={
+        "*_reference": nothing("the optimum, solved beforehand"),
+        **{f"{name}_*": HealthCheck("f", guard="g", level=LEVELS[name]) for name in NAMES},
+    },
     **PARAMETERS,
 )

@@ -21,7 +21,7 @@ from papers.arena.methods import METHODS, form_of, label_of
 from papers.arena.problems import LEVELS, NAMES
 from papers.kit.numbers import Number, mean
 from papers.kit.rules import Numbers
-from papers.kit.study import Params, Traces
+from papers.kit.study import Params, Traces, swept
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,8 +88,8 @@ def fields(traces: Traces, p: Params) -> list[Field]:
 
 def grid_runs(traces: Traces, problem: str, method: str) -> dict[str, Trace]:
     """All configurations of a method that there are, by name."""
-    found = [name for name in traces if name.rpartition("_")[0] == f"{problem}_{method}"]
-    return {name: traces[name] for name in sorted(found, key=lambda n: int(n.rpartition("_")[2]))}
+    start = f"{problem}_{method}_"
+    return {f"{start}{i:g}": trace for i, trace in swept(traces, start).items()}
 
 
 def column(trace: Trace, budget: str, p: Params) -> int:

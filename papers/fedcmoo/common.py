@@ -6,8 +6,11 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
+import numpy as np
+
 from fedlib.algorithms.fedcmoo import FSMGDA, FedCMOO, FedCMOOPref, Scalarized
-from fedlib.core import Problem
+from fedlib.core import Problem, Trace
+from fedlib.core.trace import Array
 from fedlib.weights import Least
 from papers.fedcmoo.data import pairs
 from papers.fedcmoo.problems.paired_digits import paired_digits
@@ -18,8 +21,9 @@ from papers.kit.study import Params
 
 cmoo = partial(Claim, paper="C")
 
+METHODS = {"fsmgda": "FSMGDA", "fedcmoo": "FedCMOO", "pref": "FedCMOO-Pref"}
 #: A method has one colour in all figures.
-COLOR = dict(zip(("FSMGDA", "FedCMOO", "FedCMOO-Pref"), COLORS, strict=False))
+COLOR = dict(zip(METHODS.values(), COLORS, strict=False))
 TWO = {"fedcmoo": "FedCMOO", "fsmgda": "FSMGDA"}
 
 GREY = {"multi_mnist": "MultiMNIST", "mnist_fashion": "MNIST + Fashion-MNIST"}
@@ -76,7 +80,7 @@ def pair_problem(
 ) -> Problem:
     """The two tasks of one composite set, split by the seed; CIFAR-10 with held-out pictures."""
     train, test = (
-        standin_pairs(data, split, limit) if stand_in else _loaded(data, split, limit)
+        standin_pairs(data, split, limit) if stand_in else pairs.load(data, split, limit)
         for split, limit in (("train", pictures), ("test", 0))
     )
     held = None
@@ -97,13 +101,18 @@ def pair_problem(
     )
 
 
+def final(trace: Trace, name: str, share: float = 0.1, end: int | None = None) -> Array:
+    """Per seed the mean of a metric over the models evaluated in the last share of the rounds.
+
+    The final model is among them. `end` is the last round that is looked at.
+    """
+    end = int(trace.rounds[-1]) if end is None else end
+    late = (trace.rounds > (1 - share) * end) & (trace.rounds <= end)
+    return np.asarray(trace.metrics[name][:, late].mean(1))
+
+
 def slice_pairs(whole: pairs.Pairs, some: slice) -> pairs.Pairs:
     return replace(whole, X=whole.X[some], y=whole.y[some])
-
-
-@lru_cache(maxsize=4)
-def _loaded(data: str, split: str, limit: int) -> pairs.Pairs:
-    return pairs.load(data, split, limit or None)
 
 
 def task(p: Params) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import UInt8
@@ -18,12 +17,8 @@ from torch import Tensor
 from fedlib import checks, data
 from fedlib.checks import Whole
 from papers.fedcmoo.data.pairs import CIFAR10_SCALE, MNIST_SCALE, Pairs, beside, blended
+from papers.kit import plot
 from papers.kit.study import Params, Traces
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from papers.kit.plot import Drawing
 
 #: The values of the parameter `source`.
 PAPER, STAND_IN = 0, 2
@@ -86,16 +81,16 @@ def source_text(traces: Traces, paper: str) -> str:
 
 
 def noted(
-    figures: Mapping[str, Callable[[Traces], Drawing]],
-) -> dict[str, Callable[[Traces], Drawing]]:
+    figures: Mapping[str, Callable[[Traces], plot.Drawing]],
+) -> dict[str, Callable[[Traces], plot.Drawing]]:
     """The figures, with a line on the picture itself where it shows stand-ins."""
     return {name: partial(with_note, figure) for name, figure in figures.items()}
 
 
-def with_note(figure: Callable[[Traces], Drawing], traces: Traces) -> Drawing:
+def with_note(figure: Callable[[Traces], plot.Drawing], traces: Traces) -> plot.Drawing:
     drawn, made = figure(traces), what(traces)
 
-    def draw(fig: Figure) -> None:
+    def draw(fig: plot.Figure) -> None:
         drawn(fig)
         if made is not None:
             fig.suptitle(f"stand-in: {made}", fontsize=9, style="italic")

@@ -8,6 +8,8 @@ import numpy as np
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
+from papers.kit import plot
+from papers.kit.panels import Layer, on
 from papers.kit.study import Traces
 
 FEASIBLE = 1.05  # a run counts as feasible if its late mean of g is below this times epsilon
@@ -25,14 +27,13 @@ def after_feasible(trace: Trace, tolerance: float) -> Array:
     return np.asarray((above & since).sum(1), float)
 
 
-def second_half(trace: Trace, name: str) -> Array:
-    values = trace.of_rounds(name)
-    return np.asarray(values[:, values.shape[1] // 2 :])
+def second_half(values: Array) -> Array:
+    return values[:, values.shape[1] // 2 :]
 
 
 def oscillation(trace: Trace, name: str = "g") -> Array:
     """Per seed, the mean |g(w_t+1) - g(w_t)| over the second half, in thousandths."""
-    return 1e3 * mean_change(second_half(trace, name))
+    return 1e3 * mean_change(second_half(trace.of_rounds(name)))
 
 
 def mean_change(values: Array) -> Array:
@@ -59,7 +60,7 @@ def band(trace: Trace, name: str) -> Array:
 
 def excess(trace: Trace, tolerance: float) -> Array:
     """Per seed, the mean of max(0, g - tolerance) over the second half, in thousandths."""
-    return np.asarray(1e3 * np.maximum(second_half(trace, "g") - tolerance, 0).mean(1))
+    return np.asarray(1e3 * np.maximum(second_half(trace.of_rounds("g")) - tolerance, 0).mean(1))
 
 
 def tuned(traces: Traces, names: Sequence[str], tolerance: float) -> str:
@@ -76,3 +77,8 @@ def tuned(traces: Traces, names: Sequence[str], tolerance: float) -> str:
 
 def tolerance_of(trace: Trace) -> float:
     return float(trace.config["algorithm"]["tolerance"])
+
+
+def level(traces: Traces) -> Layer:
+    """A layer: a line at the level of the constraint."""
+    return on(plot.level, tolerance_of(traces["hard"]), "level")

@@ -35,8 +35,6 @@ BEST: dict[str, float | None] = {
     "f_gap": 0.0,
     "excess": 0.0,
     "stationarity": 0.0,
-    "stationary": 0.0,
-    "error": 0.0,
     "gap": 0.0,
     "accuracy": 1.0,
     "test_accuracy": 1.0,
@@ -130,23 +128,18 @@ def learning(chance: float | Callable[[Mapping[str, Any]], float]) -> tuple[Heal
     return HealthCheck("loss"), HealthCheck("accuracy", chance=chance)
 
 
-def checks_of(run: str, watch: HealthChecks) -> tuple[HealthCheck, ...]:
-    """What a study watches of a run: the first pattern that its name fits; empty if none does."""
-    found = first_fit(run, watch, ())
-    return found if isinstance(found, tuple) else (found,)
-
-
 def first_fit(run: str, patterns: Mapping[str, T], usual: T) -> T:
     """What stands under the first pattern that a run's name fits; the usual if under none."""
     return next((one for pattern, one in patterns.items() if fnmatchcase(run, pattern)), usual)
 
 
-def of_run(trace: Trace, watched: Sequence[HealthCheck] = ()) -> str:
+def of_run(trace: Trace, watched: HealthCheck | tuple[HealthCheck, ...] = ()) -> str:
     """What is wrong with a run, by some checks or its first metric of a known name; else empty.
 
     Not finite or never moved, dead or at chance in some seed, or no better than the start in half
     of the seeds or more.
     """
+    watched = watched if isinstance(watched, tuple) else (watched,)
     judged = [one for check in watched or by_name(trace) for one in check.opened(trace)]
     if broken := not_finite(trace, judged):
         return broken
@@ -400,10 +393,8 @@ def seeds_of(configs: Mapping[str, Config]) -> dict[str, set[int]]:
 
 def spoken(run: str, config: Config) -> str:
     """A run by its method; by its name where the configuration has none."""
-    method = entry(config, "algorithm.method.type")
-    if method == MISSING:
-        method = entry(config, "algorithm.type")
-    return run if method == MISSING else f"a run of {method}"
+    types = (entry(config, where) for where in ("algorithm.method.type", "algorithm.type"))
+    return next((f"a run of {method}" for method in types if method != MISSING), run)
 
 
 def entry(config: Config, where: str) -> Any:

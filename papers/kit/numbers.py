@@ -66,13 +66,8 @@ class Number:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, rounded to six significant digits."""
-        return {
-            "value": significant(self.value),
-            "low": significant(self.low),
-            "high": significant(self.high),
-            "per_seed": [significant(x) for x in self.per_seed],
-            "unit": self.unit,
-        }
+        ends = {k: significant(getattr(self, k)) for k in ("value", "low", "high")}
+        return {**ends, "per_seed": [significant(x) for x in self.per_seed], "unit": self.unit}
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Number:

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from papers.kit import plot
 
-    from papers.kit.plot import Drawing
-
-Layer = Callable[["Axes"], None]
+Layer = Callable[["plot.Axes"], None]
 
 
 def on(drawing: Callable[..., Any], *arguments: Any, **options: Any) -> Layer:
     """A layer: what `drawing(ax, *arguments, **options)` draws."""
 
-    def layer(ax: Axes) -> None:
+    def layer(ax: plot.Axes) -> None:
         drawing(ax, *arguments, **options)
 
     return layer
-
-
-def across(value: float, **style: Any) -> Layer:
-    """A layer: a horizontal line."""
-    return on(lambda ax: ax.axhline(value, **style))
 
 
 def panel(*layers: Layer, legend: bool | dict[str, Any] = False, **settings: Any) -> Layer:
@@ -35,7 +26,7 @@ def panel(*layers: Layer, legend: bool | dict[str, Any] = False, **settings: Any
     ylabel, xscale, ylim, ...
     """
 
-    def draw(ax: Axes) -> None:
+    def draw(ax: plot.Axes) -> None:
         for layer in layers:
             layer(ax)
         ax.set(**settings)
@@ -45,14 +36,14 @@ def panel(*layers: Layer, legend: bool | dict[str, Any] = False, **settings: Any
     return draw
 
 
-def row(*panels: Layer, **options: Any) -> Drawing:
+def row(*panels: Layer, **options: Any) -> plot.Drawing:
     """A figure with its panels side by side; options of `Figure.subplots`, such as sharey."""
     return grid(panels, **options)
 
 
-def grid(*rows: Sequence[Layer], **options: Any) -> Drawing:
+def grid(*rows: Sequence[Layer], **options: Any) -> plot.Drawing:
 
-    def draw(fig: Figure) -> None:
+    def draw(fig: plot.Figure) -> None:
         axes = fig.subplots(len(rows), len(rows[0]), squeeze=False, **options)
         for line, panels in zip(axes, rows, strict=True):
             for ax, one in zip(line, panels, strict=True):
@@ -62,7 +53,7 @@ def grid(*rows: Sequence[Layer], **options: Any) -> Drawing:
 
 
 def columns(
-    fill: Callable[[Axes, str], None],
+    fill: Callable[[plot.Axes, str], None],
     titles: Mapping[str, str],
     *,
     ylabel: str = "",

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes as Axes  # others annotate with plot.Axes and plot.Figure
+    from matplotlib.figure import Figure as Figure
 
 #: Of the data of a drawn figure, one row a point.
 COLUMNS = ("panel", "kind", "series", "color", "item", "x", "y")
@@ -112,21 +112,18 @@ def drawn(draw: Drawing, size: tuple[float, float]) -> Iterator[Figure]:
 
 
 def picture(figure: Figure, format: str) -> bytes:
+    from PIL import Image
+
     buffer = io.BytesIO()
     metadata = {"Date": None} if format == "svg" else {"Software": None}
     with warnings.catch_warnings():  # dots of equal value that find no room lie upon each other
         warnings.filterwarnings("ignore", message=".* of the points cannot be placed")
         ground: Any = {"transparent": True} if format == "svg" else {"facecolor": "white"}
         figure.savefig(buffer, format=format, dpi=110, metadata=metadata, **ground)
-    return buffer.getvalue() if format == "svg" else palette(buffer)
-
-
-def palette(png: io.BytesIO) -> bytes:
-    """The same PNG with 256 colours: a third of the size, no difference to the eye."""
-    from PIL import Image
-
+    if format == "svg":
+        return buffer.getvalue()
     small = io.BytesIO()
-    with Image.open(png) as image:
+    with Image.open(buffer) as image:  # 256 colours: a third of the size, no difference to the eye
         image.convert("RGB").quantize(256).save(small, "PNG", optimize=True)
     return small.getvalue()
 
@@ -259,7 +256,6 @@ def dots(
     x: Sequence[float],
     rows: Mapping[str, Sequence[Any]],
     *,
-    unit: str = "",
     colors: Sequence[str] = COLORS,
     **style: Any,
 ) -> None:
@@ -269,7 +265,6 @@ def dots(
         ends = np.nan_to_num([value - low, high - value])  # none of a single seed
         look = {"color": colors[i % len(colors)], "marker": "o", "capsize": 3, **style}
         ax.errorbar(x, value, ends, label=label, **look)
-    ax.set_ylabel(unit)
 
 
 def figure_data(figure: Figure) -> pd.DataFrame:

@@ -89,7 +89,7 @@ def check_study(study: Study, profile: str, runs: str, device: str) -> bool:
                 rounds = group[name].rounds
                 part = RunPrefix(study.name, name, rounds, spec.rounds, profile)
                 done.append((part, compare(study, spec, part, trace)))
-                _say(done[-1][-1].wrong)
+                sys.stderr.writelines(f"{sentence}\n" for sentence in done[-1][-1].wrong)
     if done:
         _note(study.name, profile, done, len(chosen))
     equal = [found.difference for _, found in done if not found.wrong]
@@ -117,9 +117,9 @@ def recheck(studies: Mapping[str, Study], names: Sequence[str], seconds: float, 
         if done and time.monotonic() - began > seconds:
             break
         part = prefix_of(study, name, spec)
-        done.append((part, recompute(study, spec, part)))
+        done.append((part, compare(study, spec, part, _computed(spec, part))))
         print(f"  {part.run}: {part.rounds} of {part.of} rounds", flush=True)
-        _say(done[-1][-1].wrong)
+        sys.stderr.writelines(f"{sentence}\n" for sentence in done[-1][-1].wrong)
     equal = [part for part, found in done if not found.wrong]
     complete = sum(part.rounds == part.of for part in equal)
     print(
@@ -130,11 +130,6 @@ def recheck(studies: Mapping[str, Study], names: Sequence[str], seconds: float, 
     if away := [study.name for study in asked if study not in there]:
         print(f"recheck: not checked here, without their data: {', '.join(away)}")
     return 2 if len(equal) < len(done) else 0
-
-
-def _say(wrong: Iterable[str]) -> None:
-    for sentence in wrong:
-        print(sentence, file=sys.stderr)
 
 
 def notes() -> dict[str, dict[str, Any]]:
@@ -213,11 +208,6 @@ def _cut(study: Study, name: str, spec: Spec) -> Spec:
     """A run as far as it can be compared: to the end, for most."""
     rounds = first_fit(name, study.tolerances, Tolerance()).rounds
     return spec if rounds is None else replace(spec, rounds=min(rounds, spec.rounds))
-
-
-def recompute(study: Study, spec: Spec, part: RunPrefix) -> Comparison:
-    """Compute a prefix of a stored run again, and compare."""
-    return compare(study, spec, part, _computed(spec, part))
 
 
 def _computed(spec: Spec, part: RunPrefix, shift: float = 0.0) -> Trace:

@@ -117,11 +117,6 @@ def value(key: str) -> Term:
     return Term(f"value of `{key}`", (key,), lambda n: exact(n[key].value))
 
 
-def constant(x: float) -> Term:
-    """A number that is no measurement."""
-    return Term(f"{x:.6g}", (), lambda _: exact(x))
-
-
 def most(key: str) -> Term:
     """The largest value of any seed."""
     return Term(f"largest `{key}` of any seed", (key,), lambda n: exact(max(n[key].per_seed)))
@@ -198,7 +193,7 @@ def _join(word: str, decisive: bool, conditions: Sequence[Condition]) -> Conditi
 
 
 def _compare(a: Term, how: str, b: Term | float) -> Condition:
-    other = b if isinstance(b, Term) else constant(b)
+    other = b if isinstance(b, Term) else Term(f"{b:.6g}", (), lambda _: exact(b))
 
     def gap(n: Numbers) -> Number:
         return _subtract(a.read(n), other.read(n))
@@ -286,17 +281,14 @@ class Control:
         """The numbers with those of the control in their places."""
         found = {}
         for key in numbers:
-            other = self._key(key)
+            runs = (run for run in self.instead if key.startswith(f"{run}."))
+            run = max(runs, key=len, default="")
+            renamed = f"{self.instead[run]}{key.removeprefix(run)}" if run else key
+            other = self.instead.get(key, renamed)
             x = numbers.get(other) if isinstance(other, str) else exact(other)
             if x is not None:
                 found[key] = -1.0 * x if self.negated else x
         return found
-
-    def _key(self, key: str) -> str | float:
-        if key in self.instead:
-            return self.instead[key]
-        run = max((run for run in self.instead if key.startswith(f"{run}.")), key=len, default="")
-        return f"{self.instead[run]}{key.removeprefix(run)}" if run else key
 
 
 @dataclass(frozen=True)
@@ -314,17 +306,15 @@ class Size:
     printed: float
     place: str
 
-    def word(self, numbers: Numbers) -> str:
+    def word(self, ours: Number) -> str:
         """Whether the printed value lies in our interval."""
-        ours = numbers[self.key]
-        there = ours.low <= self.printed <= ours.high
-        known = AS_PRINTED if there else NOT_AS_PRINTED
+        known = AS_PRINTED if ours.low <= self.printed <= ours.high else NOT_AS_PRINTED
         return "One seed cannot test the printed size" if ours.once else known
 
 
 def compare_sizes(sizes: tuple[Size, ...], numbers: Numbers) -> str:
     """Whether a printed size is ours, or how many of several; empty where none is printed."""
-    words = [size.word(numbers) for size in sizes]
+    words = [size.word(numbers[size.key]) for size in sizes]
     if len(sizes) != 1:
         as_printed = f"{words.count(AS_PRINTED)} of {len(sizes)}"
         return f"{as_printed} printed sizes lie in our intervals" if sizes else ""

@@ -11,7 +11,7 @@ import inspect
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import getitem
@@ -226,18 +226,13 @@ def groups(specs: Mapping[str, Spec]) -> list[dict[str, Spec]]:
     """
     found: dict[str, dict[str, Spec]] = {}
     for name, spec in specs.items():
-        alike = _without(describe(spec.algorithm), floats(spec.algorithm))
+        alike = describe(spec.algorithm)
+        for parameter in floats(spec.algorithm):  # its dotted name
+            *path, last = parameter.split(".")
+            del reduce(getitem, path, alike)[last]
         how = (spec.rounds, spec.seeds, spec.evaluate_every, spec.keep)
         found.setdefault(repr((alike, spec.maker() or spec.problem, how)), {})[name] = spec
     return list(found.values())
-
-
-def _without(algorithm: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """A described algorithm without some of its parameters, by dotted name."""
-    for name in names:
-        *path, last = name.split(".")
-        del reduce(getitem, path, algorithm)[last]
-    return algorithm
 
 
 def checkpoint_path(study: str, profile: str, group: Mapping[str, Spec]) -> Path:

@@ -17,7 +17,7 @@ from fedlib.core.files import write_json
 from fedlib.run import check_seeds, resolve_device
 from papers.kit import archive, sources, store
 from papers.kit.claims import PAPERS, Claim, Configs, PaperValue
-from papers.kit.health import HealthChecks, checks_of, of_run, seeds_of
+from papers.kit.health import HealthChecks, first_fit, of_run, seeds_of
 from papers.kit.numbers import Number
 from papers.kit.plot import Drawing
 from papers.kit.rules import Outcome
@@ -41,6 +41,16 @@ def parameters(**declared: tuple[Any, ...]) -> dict[str, Any]:
             "full": {name: one[1] for name, one in declared.items()},
         },
     }
+
+
+def after(traces: Traces, start: str) -> dict[str, Trace]:
+    """The runs whose names begin with `start`, by the rest of their names."""
+    return {n.removeprefix(start): t for n, t in traces.items() if n.startswith(start)}
+
+
+def swept(traces: Traces, start: str) -> dict[float, Trace]:
+    """The runs of a sweep, whose names end with a number after `start`, by it and ascending."""
+    return dict(sorted((float(x), trace) for x, trace in after(traces, start).items()))
 
 
 @dataclass(frozen=True)
@@ -239,7 +249,7 @@ class Study:
 
     def health(self, traces: Traces) -> dict[str, str]:
         """What is wrong with each of some runs, empty where nothing is; see `health.of_run`."""
-        return {name: of_run(t, checks_of(name, self.watch)) for name, t in traces.items()}
+        return {name: of_run(t, first_fit(name, self.watch, ())) for name, t in traces.items()}
 
     def load(self, profile: str = "full") -> dict[str, Trace]:
         """All runs of a profile from the results folder alone; refused if one is not there.

@@ -25,6 +25,7 @@ from papers.kit.study import Params
 from papers.ssca.network import swish_network, vertical_network
 
 SPLITS = ("samples", "features")
+NUMBERS = {"samples": (1, 2), "features": (3, 4)}  # the algorithms of a split: plain, constrained
 CLIENTS = 10  # I: features are batched as the samples of so many clients together
 TAU = 0.1
 PENALTY = 1e5  # c

@@ -9,12 +9,12 @@ $\sum_{k \in \mathcal K_i} \omega_{1,j,k} x_{n,k}$; $\omega_2$ is common.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import silu
 
@@ -143,7 +143,6 @@ def vertical_network(
     *,
     clients: int = 10,
     scale: float = 255.0,
-    blocks: Sequence[Int[Tensor, "_"]] | None = None,
 ) -> VerticalProblem:
     """A `swish_network` with features split over clients: the same start, losses and metrics.
 
@@ -152,10 +151,9 @@ def vertical_network(
     network : made by `swish_network`; how it split the samples does not matter, nor do its clients.
     clients : I, with blocks of neighbouring inputs: 784 in 10 give 4 of 79 and 6 of 78.
     scale : as in `swish_network`.
-    blocks : each client's inputs, in place of those; the same for all seeds of a run.
     """
     K, J = network.data[0].shape[1], int(network.config["hidden"])
-    parts = contiguous(K, clients) if blocks is None else tuple(blocks)
+    parts = contiguous(K, clients)
     features = Partition("features", parts, K)
     columns = [(K * torch.arange(J).unsqueeze(1) + block).flatten() for block in parts]
     second = torch.arange(J * K, network.dim)

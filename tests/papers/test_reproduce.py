@@ -10,7 +10,6 @@ import pytest
 from fedlib.data import cache
 from papers import STUDIES
 from papers.__main__ import main
-from papers.fedcmoo.common import _loaded
 from papers.fedcmoo.data import pairs
 from papers.fedcmoo.pairs import figures
 from papers.kit import reproduce, store
@@ -111,7 +110,7 @@ def test_a_run_is_followed_as_far_as_it_can_be_compared(small, monkeypatch, caps
 def test_a_page_can_be_read_without_its_data(name, tmp_path, monkeypatch):
     monkeypatch.setenv("FEDLIB_DATA", str(tmp_path))
     monkeypatch.setattr(cache, "_stream", lambda *_: pytest.fail("something was fetched"))
-    _loaded.cache_clear()
+    pairs.load.cache_clear()
     monkeypatch.setattr(store, "run", lambda *_, **__: pytest.fail("something was computed"))
     traces = STUDIES[name].open().run()
     assert STUDIES[name].numbers(traces, "full")

@@ -114,7 +114,7 @@ class TestRecomputing:
 
     def test_the_command_fails_where_a_run_is_not_what_the_code_gives(self, monkeypatch, capsys):
         wrong = Comparison(["np_workshop/x: f must be."], 0.5)
-        monkeypatch.setattr(kit, "recompute", lambda *_: wrong)
+        monkeypatch.setattr(kit, "compare", lambda *_: wrong)
         assert main(["recheck", "np_workshop", "--seconds", "0.5"]) == 2
         assert "np_workshop/x: f must be." in capsys.readouterr().err
 

@@ -10,6 +10,7 @@ that nitrogen and oxygen beside a double bond, which a chemistry package calls s
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +35,7 @@ ATOM_ENERGY = {
 }
 
 ELEMENTS = (1, 6, 7, 8, 9)
+HELD = 20_000  # molecules for tests and validation
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,20 +85,17 @@ class Graphs(NamedTuple):
     targets: Float[Tensor, "R 11"]  # float32
 
 
-def sets(
-    train: int = 40_000, test: int = 10_000, *, held: int = 20_000, seed: int = 0
-) -> tuple[Graphs, Graphs]:
+@lru_cache(maxsize=1)
+def sets(train: int = 40_000, test: int = 10_000) -> tuple[Graphs, Graphs]:
     """Training and test molecules of QM9, by a random permutation; targets normalized.
 
-    Of the permutation the first half of `held` molecules are for tests, the second half for
-    validation (unused here), and the training molecules come after them. The authors' code has a
-    permutation of its own. Mean 0 and deviation 1 are over the whole of QM9, as in their code.
+    Of the permutation the first 10,000 molecules are for tests, as many for validation (unused
+    here), and the training molecules come after them. The authors' code has a permutation of its
+    own. Mean 0 and deviation 1 are over the whole of QM9, as in their code.
 
     Parameters
     ----------
     train, test : how many molecules, the first ones of their part.
-    held : how many are for tests and validation.
-    seed : fixes the permutation.
 
     Raises
     ------
@@ -104,10 +103,10 @@ def sets(
         if QM9 is not in the cache.
     """
     whole = qm9()
-    order = torch.randperm(len(whole.targets), generator=torch.Generator().manual_seed(seed))
+    order = torch.randperm(len(whole.targets), generator=torch.Generator().manual_seed(0))
     y = targets(whole)
     y = ((y - y.mean(0)) / y.std(0)).float()
-    some = order[held : held + train], order[:test]
+    some = order[HELD : HELD + train], order[:test]
     first, second = (graphs(whole, rows, y) for rows in some)
     return first, second
 

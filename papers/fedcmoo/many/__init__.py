@@ -8,7 +8,7 @@ the same attributes of scikit-learn's digits, which need no download.
 from __future__ import annotations
 
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,32 +16,21 @@ import torch
 from fedlib.algorithms.fedcmoo import FSMGDA, FedCMOO
 from fedlib.core import Problem, Trace
 from fedlib.core.trace import Array
-from papers.fedcmoo.common import CLIPPED, COLOR, ENCODERS, TWO, cmoo, task, work
+from papers.fedcmoo.common import CLIPPED, COLOR, ENCODERS, TWO, cmoo, final, task, work
 from papers.fedcmoo.data import pairs
 from papers.fedcmoo.problems.attributes import GROUPS, NAMES, Labelled, attributes, labelled
 from papers.fedcmoo.standin import DIGITS, noted, standin_pairs, stands_in
 from papers.kit import plot
-from papers.kit.health import HealthCheck, HealthChecks, Needs
+from papers.kit.health import HealthCheck, Needs
 from papers.kit.numbers import Number, exact, mean
 from papers.kit.panels import columns, row
 from papers.kit.rules import EXCHANGED, Rule, of, stat
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, Tolerance, Traces, parameters
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-__all__ = ["STUDY", "many_problem", "own_pictures", "specs"]
-
-
 #: Sets of tasks -> M: two halves and five groups of the attributes, and each by itself.
 SETS = {"halves": 2, "groups": 5, "attributes": 40}
-LAST = 0.2  # share of the evaluations, the final model's among them, that a final value averages
-
-
-def final(trace: Trace, metric: str) -> Array:
-    x = trace.metrics[metric]
-    return np.asarray(x[:, -max(1, round(LAST * x.shape[1])) :].mean(1))
+LAST = 0.2  # share of the rounds that a final value averages
 
 
 def megabytes(trace: Trace) -> float:
@@ -53,12 +42,12 @@ def megabytes(trace: Trace) -> float:
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
     numbers: dict[str, Number] = {}
     for name, trace in traces.items():
-        numbers[f"{name}.accuracy"] = mean(100 * final(trace, "accuracy"), "%")
+        numbers[f"{name}.accuracy"] = mean(100 * final(trace, "accuracy", LAST), "%")
         numbers[f"{name}.upload"] = exact(megabytes(trace), "MB")
     leads = {}
     for tasks in SETS:
         ours, theirs = traces[f"{tasks}_fedcmoo"], traces[f"{tasks}_fsmgda"]
-        leads[tasks] = 100 * (final(ours, "accuracy") - final(theirs, "accuracy"))
+        leads[tasks] = 100 * (final(ours, "accuracy", LAST) - final(theirs, "accuracy", LAST))
         numbers[f"{tasks}.gap"] = mean(leads[tasks], "points")
         numbers[f"{tasks}.gap_upload"] = mean(gap_at_equal_upload(ours, theirs), "points")
         numbers[f"{tasks}.upload_ratio"] = exact(megabytes(theirs) / megabytes(ours))
@@ -86,7 +75,7 @@ def progress(traces: Traces) -> plot.Drawing:
     """Mean test accuracy over the rounds, a panel for every number of tasks."""
     majority = 100 * float(traces["halves_fedcmoo"].config["problem"]["majority"])
 
-    def fill(ax: Axes, tasks: str) -> None:
+    def fill(ax: plot.Axes, tasks: str) -> None:
         for name, label in TWO.items():
             trace, color = traces[f"{tasks}_{name}"], COLOR[label]
             plot.band(ax, trace.rounds, 100 * trace.metrics["accuracy"], color=color, label=label)
@@ -95,9 +84,6 @@ def progress(traces: Traces) -> plot.Drawing:
     titles = {tasks: f"{count} tasks" for tasks, count in SETS.items()}
     label = "mean test accuracy (%)"
     return row(*columns(fill, titles, ylabel=label, xlabel="round", legend=True), sharey=True)
-
-
-FIGURES = {"progress": progress}
 
 
 #: What the paper's runs have: its data, and the rounds that its authors' code has by default.
@@ -183,7 +169,7 @@ def many_problem(
 def own_pictures(source: str, split: str, limit: int) -> Labelled:
     if source == STAND_IN:
         return labelled(standin_pairs("mnist_fashion", split, limit))
-    return labelled(pairs.load(source, split, limit or None))
+    return labelled(pairs.load(source, split, limit))
 
 
 def specs(p: Params) -> dict[str, Spec]:
@@ -206,15 +192,6 @@ def specs(p: Params) -> dict[str, Spec]:
     return found
 
 
-WATCH: HealthChecks = {
-    "*": (
-        HealthCheck("loss"),
-        HealthCheck("loss_*"),
-        HealthCheck("accuracy", chance=lambda c: c["problem"]["majority"]),
-    ),
-}
-
-
 STUDY = Study(
     name="cmoo_many",
     title="Many objectives",
@@ -223,8 +200,14 @@ STUDY = Study(
     specs=specs,
     derive=derive,
     claims=CLAIMS,
-    figures=noted(FIGURES),
-    watch=WATCH,
+    figures=noted({"progress": progress}),
+    watch={
+        "*": (
+            HealthCheck("loss"),
+            HealthCheck("loss_*"),
+            HealthCheck("accuracy", chance=lambda c: c["problem"]["majority"]),
+        ),
+    },
     tolerances={"*": Tolerance(rounds=1)},
     at_paper={"rounds": 200, "participants": 10, "seeds": (0, 1, 2)},
     **PARAMETERS,

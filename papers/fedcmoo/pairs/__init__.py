@@ -10,22 +10,14 @@ from fedlib.algorithms.fedcmoo import FedCMOOPref
 from fedlib.compress import LowRank
 from fedlib.core import Problem
 from fedlib.weights import OneWay, TwoWay
-from papers.fedcmoo.common import RATES, method, pair_problem, shared, task
+from papers.fedcmoo.common import GREY, METHODS, RATES, method, pair_problem, shared, task
 from papers.fedcmoo.data.pairs import MNIST_SCALE
 from papers.fedcmoo.guarded import GuardedFedCMOOPref, with_plain_values
 from papers.fedcmoo.pairs import claims, figures
-from papers.fedcmoo.pairs.numbers import (
-    GREY,
-    METHODS,
-    MIXED,
-    STEP_SIZES,
-    STEPPED,
-    at_step,
-    derive,
-)
+from papers.fedcmoo.pairs.numbers import MIXED, STEP_SIZES, STEPPED, at_step, derive
 from papers.fedcmoo.problems.paired_digits import dropped
 from papers.fedcmoo.standin import stands_in
-from papers.kit.health import HealthCheck, HealthChecks, learning
+from papers.kit.health import HealthCheck, learning
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, Tolerance, parameters
 
@@ -140,15 +132,6 @@ def specs(p: Params) -> dict[str, Spec]:
     return found
 
 
-WATCH: HealthChecks = {
-    **{
-        f"*_single_{k}": (HealthCheck(f"loss_{k}"), HealthCheck(f"accuracy_{k}", chance=0.1))
-        for k in (1, 2)
-    },
-    "*": (*learning(0.1), HealthCheck("loss_*"), HealthCheck("accuracy_*", chance=0.1)),
-}
-
-
 STUDY = Study(
     name="cmoo_pairs",
     title="FedCMOO on two tasks in one picture",
@@ -159,7 +142,13 @@ STUDY = Study(
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=figures.FIGURES,
-    watch=WATCH,
+    watch={
+        **{
+            f"*_single_{k}": (HealthCheck(f"loss_{k}"), HealthCheck(f"accuracy_{k}", chance=0.1))
+            for k in (1, 2)
+        },
+        "*": (*learning(0.1), HealthCheck("loss_*"), HealthCheck("accuracy_*", chance=0.1)),
+    },
     tolerances={"*": Tolerance(rounds=1)},
     at_paper={  # rounds as printed for Figure 2, and the authors' default on CIFAR-10 + MNIST
         "rounds": 500,

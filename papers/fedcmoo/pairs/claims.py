@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from papers.fedcmoo.common import cmoo
+from papers.fedcmoo.common import GREY, METHODS, cmoo
 from papers.fedcmoo.pairs import rules
-from papers.fedcmoo.pairs.numbers import DATA, GREY, METHODS, MIXED, STEP_SIZES, at_step
+from papers.fedcmoo.pairs.numbers import DATA, MIXED, STEP_SIZES, at_step
 from papers.fedcmoo.pairs.rules import COLOUR, ON, TABLE_1, TABLE_4
 from papers.kit.claims import Claim, PaperValue, Reading
 from papers.kit.health import Needs

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedlib.core import Trace
-from papers.fedcmoo.common import COLOR
+from papers.fedcmoo.common import COLOR, GREY, METHODS
 from papers.fedcmoo.pairs.numbers import (
     BLOCK,
     BLOCKS,
     DATA,
     END,
-    GREY,
-    METHODS,
     PUBLIC,
     SOURCE,
     STEP_SIZES,
@@ -34,8 +32,6 @@ from papers.kit.study import Traces
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 SINGLE = "#8c8c8c"  # of single-task training
 SHOWN = 6  # pictures of a data set in the gallery
@@ -63,7 +59,7 @@ def percent(trace: Trace) -> Trace:
 def tasks(traces: Traces) -> plot.Drawing:
     """Accuracy of the first task above, of the second below; grey: trained in that task alone."""
 
-    def fill(ax: Axes, data: str, task: int) -> None:
+    def fill(ax: plot.Axes, data: str, task: int) -> None:
         plot.bands(ax, methods(traces, data), f"accuracy_{task}")
         alone = {"that task alone": percent(traces[f"{data}_single_{task}"])}
         plot.bands(ax, alone, f"accuracy_{task}", colors=(SINGLE,))
@@ -71,14 +67,13 @@ def tasks(traces: Traces) -> plot.Drawing:
         ax.text(0.04, 0.9, TASKS[data][task - 1], transform=ax.transAxes, style="italic")
         whole_rounds(ax)
 
-    titles = {data: DATA[data] for data in GREY}
     corner: Any = {"legend": {"loc": "lower right"}, "xlabel": ""}
-    above = columns(partial(fill, task=1), titles, ylabel="first task (%)", **corner)
+    above = columns(partial(fill, task=1), GREY, ylabel="first task (%)", **corner)
     below = columns(partial(fill, task=2), dict.fromkeys(GREY, ""), ylabel="second task (%)")
     return grid(above, below, sharex="col")
 
 
-def whole_rounds(ax: Axes) -> None:
+def whole_rounds(ax: plot.Axes) -> None:
     ax.set_xlabel("round")
     ax.locator_params(axis="x", integer=True)
 
@@ -86,7 +81,7 @@ def whole_rounds(ax: Axes) -> None:
 def dropout(traces: Traces) -> plot.Drawing:
     """The three methods with the dropout of the authors' code, dotted without; a column a set."""
 
-    def fill(ax: Axes, data: str) -> None:
+    def fill(ax: plot.Axes, data: str) -> None:
         runs = methods(traces, data)
         plot.bands(ax, runs, "accuracy")
         last = max(run.rounds[-1] for run in runs.values())
@@ -94,19 +89,18 @@ def dropout(traces: Traces) -> plot.Drawing:
             shown = plain.rounds <= last
             mean = plain.metrics["accuracy"].mean(0)
             ax.plot(plain.rounds[shown], mean[shown], ":", color=COLOR[text])
-        if data == GREY[0]:
+        if data == "multi_mnist":
             ax.plot([], [], ":", color=SINGLE, label="without dropout")
         whole_rounds(ax)
 
-    titles = {data: DATA[data] for data in GREY}
     label, corner = "mean test accuracy (%)", {"loc": "lower right"}
-    return row(*columns(fill, titles, ylabel=label, legend=corner), sharey=True)
+    return row(*columns(fill, GREY, ylabel=label, legend=corner), sharey=True)
 
 
 def overlay(traces: Traces) -> plot.Drawing:
     """Curves of the stored runs with dropout, diamonds of the authors' code, a column a set."""
 
-    def fill(ax: Axes, data: str) -> None:
+    def fill(ax: plot.Axes, data: str) -> None:
         for m, text in METHODS.items():
             trace = traces[f"{data}_{m}_dropout"]
             color, shown = COLOR[text], trace.rounds <= END
@@ -119,8 +113,7 @@ def overlay(traces: Traces) -> plot.Drawing:
         ax.plot([], [], "D", color=SINGLE, markersize=4, label="the authors' code")
 
     frame: Any = {"ylim": (55, 96), "xlabel": "round", "legend": {"loc": "lower right"}}
-    titles = {data: DATA[data] for data in PUBLIC}
-    return row(*columns(fill, titles, ylabel="mean test accuracy (%)", **frame), sharey=True)
+    return row(*columns(fill, GREY, ylabel="mean test accuracy (%)", **frame), sharey=True)
 
 
 def authors_table(numbers: Mapping[str, Number]) -> pd.DataFrame:
@@ -153,7 +146,7 @@ def gallery(traces: Traces) -> plot.Drawing:
     """Figures 5-7: the first test pictures of every data set, with both labels."""
     del traces
 
-    def draw(fig: Figure) -> None:
+    def draw(fig: plot.Figure) -> None:
         axes = fig.subplots(len(DATA), SHOWN, squeeze=False)
         for line, data in zip(axes, DATA, strict=True):
             pictures, shown = first_pictures(data)

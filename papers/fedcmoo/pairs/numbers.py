@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from papers.fedcmoo.common import RATES
+from papers.fedcmoo.common import GREY, METHODS, RATES, final
 from papers.kit.numbers import Number, exact, mean, over_seeds
 from papers.kit.study import Params, Traces
 
@@ -40,20 +40,13 @@ def blocks(trace: Trace) -> list[float]:
     return [float(x[some].mean()) if some.any() else np.nan for some in each]
 
 
-DATA = {
-    "multi_mnist": "MultiMNIST",
-    "mnist_fashion": "MNIST + Fashion-MNIST",
-    "cifar10_mnist": "CIFAR-10 + MNIST",
-}
-GREY = ("multi_mnist", "mnist_fashion")
+DATA = {**GREY, "cifar10_mnist": "CIFAR-10 + MNIST"}
 HOW = ("", "_dropout")  # how the grey runs are trained: without dropout, or with it
-METHODS = {"fsmgda": "FSMGDA", "fedcmoo": "FedCMOO", "pref": "FedCMOO-Pref"}
 MIXED = {"scalarized": "Scalarized", "fsmgda": "FSMGDA", "fedcmoo": "FedCMOO"}
 #: Step sizes of server and clients: those that the paper gives FSMGDA, FedCMOO-Pref and FedCMOO.
 STEP_SIZES = ((2.0, 0.1), (1.6, 0.3), (1.2, 0.5))
 STEPPED = {"scalarized": "plain average", "fsmgda": "FSMGDA", "fedcmoo": "FedCMOO"}
 
-FINAL = 0.1  # the share of the rounds at the end whose mean is a final value
 LEVELS = (60, 75)  # mean test accuracies, in %, to which rounds are counted
 
 BySeed = dict[int, float]
@@ -109,16 +102,6 @@ def unit(measure: str) -> str:
     return UNITS.get(measure.removeprefix("held_").partition("_")[0], "")
 
 
-def final(trace: Trace, name: str, end: int | None = None) -> Array:
-    """Per seed the mean of a metric over the models evaluated in the last tenth of the rounds.
-
-    The final model is among them. `end` is the last round that is looked at.
-    """
-    end = int(trace.rounds[-1]) if end is None else end
-    late = (trace.rounds > (1 - FINAL) * end) & (trace.rounds <= end)
-    return np.asarray(trace.metrics[name][:, late].mean(1))
-
-
 def rounds_to(trace: Trace, level: float) -> Array:
     """Per seed the round in which the mean test accuracy first reaches `level` %, T if none does.
 
@@ -163,7 +146,7 @@ def measures(trace: Trace) -> dict[str, BySeed]:
             found[name] = (100 if "accuracy" in name else 1) * final(trace, name)
     if trace.rounds[-1] > END:
         for name in ("accuracy", "accuracy_1", "accuracy_2"):
-            found[f"{name}_{END}"] = 100 * final(trace, name, END)
+            found[f"{name}_{END}"] = 100 * final(trace, name, end=END)
     one, two = found["accuracy_1"], found["accuracy_2"]
     found["worst"], found["gap"] = np.minimum(one, two), one - two
     found["loss_ratio"] = found["loss_2"] / found["loss_1"]

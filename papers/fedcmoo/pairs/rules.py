@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from papers.fedcmoo.pairs.numbers import DATA, GREY, LEVELS, METHODS, MIXED, STEP_SIZES
+from papers.fedcmoo.common import GREY, METHODS
+from papers.fedcmoo.pairs.numbers import DATA, LEVELS, MIXED, STEP_SIZES
 from papers.kit.rules import EXCHANGED, Condition, Control, Rule, Size, near, of, stat, stat_value
 
 MARGIN = 1.0  # points: C12, a third of what Table 1 has between FedCMOO and FSMGDA on that set
@@ -208,22 +209,20 @@ def c5(how: str) -> Rule:
 
 
 def c17(how: str) -> Rule:
-    def even(measure: str) -> dict[str, Condition]:
-        return {
-            f"{DATA[data]}, against {text}": of(f"{data}{how}_{pair}.{measure}") < 0
-            for data in GREY
-            for pair, text in ((STEERED, "FedCMOO"), (BALANCED, "FSMGDA"))
-        }
-
     return Rule(
-        {"FedCMOO-Pref's ratio of test losses is smaller": even("loss_ratio")},
+        {
+            "FedCMOO-Pref's ratio of test losses is smaller": {
+                f"{DATA[data]}, against {text}": of(f"{data}{how}_{pair}.loss_ratio") < 0
+                for data in GREY
+                for pair, text in ((STEERED, "FedCMOO"), (BALANCED, "FSMGDA"))
+            }
+        },
         "ratio of the final test losses, second task by first: "
         + "; ".join(f"{DATA[data]}: {measured_values(data, how, 'loss_ratio')}" for data in GREY)
         + f"; FedCMOO-Pref minus FedCMOO, {differences(how, STEERED, {'loss_ratio': ''})}; minus "
         f"FSMGDA, {differences(how, BALANCED, {'loss_ratio': ''})}",
-        note=f"All ratios exceed one, so a smaller one is more even. {AFTER} {SEE}"
-        if how
-        else "All ratios exceed one, so a smaller one is more even.",
+        note="All ratios exceed one, so a smaller one is more even. "
+        f"{f'{AFTER} {SEE}' if how else ''}".strip(),
         control=EXCHANGED,
     )
 

@@ -16,11 +16,9 @@ from papers.fedcmoo.probe.methods import ERRORS, GramProbe, ProgressProbe
 from papers.fedcmoo.probe.numbers import derive
 from papers.fedcmoo.problems.attributes import attributes
 from papers.fedcmoo.standin import noted, stands_in
-from papers.kit.health import HealthChecks, learning, nothing
+from papers.kit.health import learning, nothing
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, Tolerance, parameters
-
-__all__ = ["STUDY", "attribute_problem", "specs"]
 
 ATTRIBUTE_RATES = 1.0, 0.2  # server and client step size of the paper's forty attributes
 GAINS = tuple(
@@ -98,12 +96,6 @@ def of_attributes(p: Params) -> Spec:
     return Spec(GramProbe(pref), partial(made, **task(p)), rounds, seeds, p["evaluate_every"])
 
 
-WATCH: HealthChecks = {
-    "gram_*": nothing("estimates of Gram matrices along a few rounds, whatever these gain"),
-    "*": learning(0.1),
-}
-
-
 STUDY = Study(
     name="cmoo_probe",
     title="Gram estimates and local progress, FedCMOO",
@@ -114,7 +106,10 @@ STUDY = Study(
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=noted(figures.FIGURES),
-    watch=WATCH,
+    watch={
+        "gram_*": nothing("estimates of Gram matrices along a few rounds, whatever these gain"),
+        "*": learning(0.1),
+    },
     tolerances={"*": Tolerance(rounds=1)},
     at_paper={  # the rounds of the authors' demo
         "gram_rounds": 300,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +15,6 @@ from papers.fedcmoo.probe.numbers import WAYS, running
 from papers.kit import plot
 from papers.kit.panels import columns, grid
 from papers.kit.study import Traces
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 RUNS = {
     "gram_multi_mnist": "MultiMNIST",
@@ -47,7 +43,7 @@ PAPER = {v.key: v.paper for v in PAPER_VALUES if v.paper is not None}
 def errors(traces: Traces) -> plot.Drawing:
     there = {run: title for run, title in RUNS.items() if run in traces}
 
-    def draw(fig: Figure) -> None:
+    def draw(fig: plot.Figure) -> None:
         axes = fig.subplots(1, len(there), sharey=True, squeeze=False)[0]
         for ax, (run, title) in zip(axes, there.items(), strict=True):
             points(ax, traces[run], run)
@@ -65,7 +61,7 @@ def errors(traces: Traces) -> plot.Drawing:
     return draw
 
 
-def points(ax: Axes, trace: Trace, run: str) -> None:
+def points(ax: plot.Axes, trace: Trace, run: str) -> None:
     """The errors of one run, and a little below them those of the paper's table."""
     own = len(ROWS)
     for i, (way, label) in enumerate(WAYS.items()):
@@ -92,7 +88,7 @@ def points(ax: Axes, trace: Trace, run: str) -> None:
 def gained(traces: Traces, suffix: str) -> plot.Drawing:
     """Gains of local training in loss and accuracy, both data sets; equal steps round by round."""
 
-    def fill(ax: Axes, data: str, what: str, unit: float) -> None:
+    def fill(ax: plot.Axes, data: str, what: str, unit: float) -> None:
         info = traces[f"progress_{data}{suffix}"].info
         for who, label in TRAINED.items():
             each = info[f"{who}_{what}"]

@@ -14,16 +14,14 @@ from fedlib.core.sampling import seeded
 from fedlib.problems import pareto
 from fedlib.steps import Adam
 from papers.fedcmoo import networks
-from papers.fedcmoo.data import molecules
+from papers.fedcmoo.data import molecules as molecules
 from papers.fedcmoo.problems.qm9 import RULE, generated, qm9
 from papers.fedcmoo.qm9 import claims
 from papers.fedcmoo.qm9.numbers import FIGURES, LOSSES, derive
 from papers.fedcmoo.standin import noted, stands_in
-from papers.kit.health import HealthCheck, HealthChecks, nothing
+from papers.kit.health import HealthCheck, nothing
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, Tolerance, parameters
-
-__all__ = ["STUDY", "counted_problem", "molecule_problem"]
 
 GENERATED = "generated graphs whose targets follow a known rule"
 
@@ -56,17 +54,12 @@ def sizes() -> tuple[int, int]:
     return sum(p.numel() for p in module.parameters()), networks.encoder_size(module)
 
 
-@lru_cache(maxsize=1)
-def molecule_sets(count: int, test: int) -> tuple[molecules.Graphs, molecules.Graphs]:
-    return molecules.sets(count, test)
-
-
 @lru_cache(maxsize=2)
 def molecule_problem(
     seed: int, *, clients: int, molecules: int, test_molecules: int, stand_in: bool = False
 ) -> Problem:
     """The eleven targets of molecules or, as a stand-in, of generated graphs."""
-    sets = generated if stand_in else molecule_sets
+    sets = generated if stand_in else molecules.sets
     train, test = sets(molecules, test_molecules)
     made = {"tasks": list(RULE), "stand_in": GENERATED} if stand_in else {}
     return qm9(train, test, clients=clients, seed=seed, config={"dim": sizes()[0], **made})
@@ -124,12 +117,6 @@ def _counted(p: Params) -> dict[str, Spec]:
     }
 
 
-WATCH: HealthChecks = {
-    "count_*": nothing("one round, whose uploads are counted"),
-    "*": (HealthCheck("loss"), HealthCheck("loss_*")),
-}
-
-
 STUDY = Study(
     name="cmoo_qm9",
     title="Properties of molecules, FedCMOO",
@@ -140,7 +127,10 @@ STUDY = Study(
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=noted(FIGURES),
-    watch=WATCH,
+    watch={
+        "count_*": nothing("one round, whose uploads are counted"),
+        "*": (HealthCheck("loss"), HealthCheck("loss_*")),
+    },
     tolerances={"*": Tolerance(rounds=1)},
     at_paper={"rounds": 200, "fsmgda_rounds": 200, "batch": 128, "seeds": (0, 1, 2)},
     **PARAMETERS,

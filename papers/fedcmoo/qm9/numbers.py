@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from papers.fedcmoo.common import COLOR
+from papers.fedcmoo.common import COLOR, METHODS
 from papers.kit import plot
 from papers.kit.numbers import Number, exact, mean
 from papers.kit.panels import Layer, on, panel, row
-from papers.kit.study import Params, Traces
+from papers.kit.study import Params, Traces, swept
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-
-METHODS = ("fsmgda", "fedcmoo", "pref")
 TASKS = tuple(range(1, 12))
 LOSSES = ("loss", *(f"loss_{k}" for k in TASKS))
 SLACK = 0.01  # by how much more, relative, an upload may be and still count as equal
@@ -115,7 +110,6 @@ def counted(traces: Traces, p: Params) -> dict[str, Number]:
     return found
 
 
-NAMES = {"fsmgda": "FSMGDA", "fedcmoo": "FedCMOO", "pref": "FedCMOO-Pref"}
 MARKS = {"fsmgda": "o", "fedcmoo": "s", "pref": "^"}
 
 
@@ -124,9 +118,9 @@ def figure_3(traces: Traces) -> plot.Drawing:
         curves = []
         for m in METHODS:
             trace = traces[f"qm9_{m}"]
-            style: Any = {"color": COLOR[NAMES[m]], "marker": MARKS[m], "markersize": 3}
+            style: Any = {"color": COLOR[METHODS[m]], "marker": MARKS[m], "markersize": 3}
             loss = trace.metrics["loss"]
-            curves.append(on(plot.band, x(trace), loss, label=NAMES[m], **style))
+            curves.append(on(plot.band, x(trace), loss, label=METHODS[m], **style))
         return panel(*curves, **frame)
 
     label = "mean test loss of 11 targets"
@@ -138,17 +132,16 @@ def figure_3(traces: Traces) -> plot.Drawing:
 
 
 def uploads(traces: Traces) -> plot.Drawing:
-    names = [n for n in traces if n.startswith("count_fsmgda_")]
-    tasks = sorted(int(n.rpartition("_")[2]) for n in names)
+    tasks = [*swept(traces, "count_fsmgda_")]
 
-    def draw(ax: Axes) -> None:
+    def draw(ax: plot.Axes) -> None:
         for m in METHODS:
-            y = [upload(traces[f"count_{m}_{k}"]) for k in tasks]
+            y = [upload(traces[f"count_{m}_{k:g}"]) for k in tasks]
             line = "--" if m == "pref" else "-"  # it lies on FedCMOO's
-            ax.plot(tasks, y, line, color=COLOR[NAMES[m]], marker=MARKS[m], label=NAMES[m])
-            ring: dict[str, Any] = {"facecolors": "none", "edgecolors": COLOR[NAMES[m]], "s": 110}
+            ax.plot(tasks, y, line, color=COLOR[METHODS[m]], marker=MARKS[m], label=METHODS[m])
+            ring: dict[str, Any] = {"facecolors": "none", "edgecolors": COLOR[METHODS[m]], "s": 110}
             sent = [upload(traces[f"qm9_{m}"])]
-            ax.scatter([len(TASKS)], sent, label=f"{NAMES[m]} on QM9", **ring)
+            ax.scatter([len(TASKS)], sent, label=f"{METHODS[m]} on QM9", **ring)
         ax.set_yscale("log")
         ax.set_yticks([2, 5, 10, 20, 40], ["2", "5", "10", "20", "40"])
         plot.log_ticks(ax, tasks)

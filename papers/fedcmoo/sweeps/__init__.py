@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 
 from fedlib.core import Trace
-from fedlib.core.trace import Array
 from fedlib.weights import Preference
 from fedlib.weights.rules import balancing
-from papers.fedcmoo.common import COLOR, GREY, TWO, cmoo, method, shared
+from papers.fedcmoo.common import COLOR, GREY, TWO, cmoo, final, method, shared
 from papers.fedcmoo.pairs import base
 from papers.fedcmoo.standin import noted
 from papers.kit import plot
-from papers.kit.health import HealthCheck, HealthChecks, Needs, learning
+from papers.kit.health import HealthCheck, Needs, learning
 from papers.kit.numbers import Number, mean
 from papers.kit.panels import columns, row
 from papers.kit.rules import EXCHANGED, Rule, of, rises, stat_value
 from papers.kit.store import Spec
-from papers.kit.study import Params, Study, Tolerance, Traces, parameters
+from papers.kit.study import Params, Study, Tolerance, Traces, after, parameters, swept
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-__all__ = ["STUDY", "ratios", "specs"]
-
-
-LATE = 0.9  # final: the mean over the evaluations from this share of the rounds on
 CURVES = ("accuracy", "accuracy_1", "accuracy_2")
 
 
@@ -47,11 +39,6 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
         fewest, most = min(leads), max(leads)
         numbers[f"{data}.growth"] = mean(leads[most] - leads[fewest], "points")
     return numbers
-
-
-def final(trace: Trace, name: str) -> Array:
-    late = trace.rounds >= LATE * trace.rounds[-1]
-    return np.asarray(trace.metrics[name][:, late].mean(1))
 
 
 def ratios_of(trace: Trace) -> tuple[float, float]:
@@ -79,22 +66,16 @@ AXES = {
 }
 
 
-def by_steps(traces: Traces, data: str, name: str) -> dict[int, Trace]:
-    start = f"{data}_{name}_steps"
-    found = {int(n.removeprefix(start)): traces[n] for n in traces if n.startswith(start)}
-    return dict(sorted(found.items()))
-
-
 def by_preference(traces: Traces, data: str) -> dict[str, Trace]:
     """The runs with different preferences, as `r_1 : r_2`."""
-    runs = [traces[n] for n in traces if n.startswith(f"{data}_ratio")]
+    runs = after(traces, f"{data}_ratio").values()
     ordered = sorted(runs, key=lambda t: ratios_of(t)[1] / ratios_of(t)[0])
     return {"{:g} : {:g}".format(*ratios_of(t)): t for t in ordered}
 
 
 def figure_2(traces: Traces) -> plot.Drawing:
-    def fill(ax: Axes, data: str) -> None:
-        runs = {label: by_steps(traces, data, name) for name, label in TWO.items()}
+    def fill(ax: plot.Axes, data: str) -> None:
+        runs = {label: swept(traces, f"{data}_{name}_steps") for name, label in TWO.items()}
         steps = list(runs["FedCMOO"])
         rows = {k: [mean(final(t, "accuracy")) for t in v.values()] for k, v in runs.items()}
         plot.dots(ax, steps, rows, colors=[COLOR[k] for k in rows])
@@ -107,7 +88,7 @@ def figure_2(traces: Traces) -> plot.Drawing:
 def figure_4(traces: Traces) -> plot.Drawing:
     """Final test losses for every preference, with its ray r1 F1 = r2 F2."""
 
-    def fill(ax: Axes, data: str) -> None:
+    def fill(ax: plot.Axes, data: str) -> None:
         runs = by_preference(traces, data)
         top = 1.25 * max(final(t, k).max() for t in runs.values() for k in ("loss_1", "loss_2"))
         for i, (label, trace) in enumerate(runs.items()):
@@ -119,16 +100,13 @@ def figure_4(traces: Traces) -> plot.Drawing:
     return row(*columns(fill, GREY, legend=outside, at=-1))
 
 
-def preferred(ax: Axes, trace: Trace, label: str, color: str, top: float) -> None:
+def preferred(ax: plot.Axes, trace: Trace, label: str, color: str, top: float) -> None:
     """One preference: its ray, the path of the test losses, and where it ends."""
     first, second = ratios_of(trace)
     ax.plot([0, top], [0, top * first / second], "--", color=color, linewidth=1)
     x, y = (trace.metrics[k].mean(0) for k in ("loss_1", "loss_2"))
     ax.plot(x, y, color=color, linewidth=1, alpha=0.7)
     ax.scatter(final(trace, "loss_1"), final(trace, "loss_2"), color=color, label=label, zorder=3)
-
-
-FIGURES = {"figure_2": figure_2, "figure_4": figure_4}
 
 
 STEPS = (1, 20)  # local steps, the fewest and the most
@@ -246,11 +224,6 @@ def specs(p: Params) -> dict[str, Spec]:
     return found
 
 
-WATCH: HealthChecks = {
-    "*": (*learning(0.1), HealthCheck("loss_*"), HealthCheck("accuracy_*", chance=0.1))
-}
-
-
 STUDY = Study(
     name="cmoo_sweeps",
     title="Local steps and preferences, FedCMOO",
@@ -259,8 +232,8 @@ STUDY = Study(
     specs=specs,
     derive=derive,
     claims=CLAIMS,
-    figures=noted(FIGURES),
-    watch=WATCH,
+    figures=noted({"figure_2": figure_2, "figure_4": figure_4}),
+    watch={"*": (*learning(0.1), HealthCheck("loss_*"), HealthCheck("accuracy_*", chance=0.1))},
     tolerances={"*": Tolerance(rounds=1)},
     at_paper={"step_rounds": 500, "preference_rounds": 300},
     **PARAMETERS,

@@ -13,11 +13,9 @@ from papers.fedcmoo.theory import Setting, corollary
 from papers.fedcmoo.toy import claims
 from papers.fedcmoo.toy.numbers import FIGURES, derive, edge_ratios
 from papers.fedcmoo.toy.problems import CLIENTS, DirectionProbe, federation
-from papers.kit.health import HealthCheck, HealthChecks, nothing
+from papers.kit.health import HealthCheck, nothing
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
-
-__all__ = ["STUDY"]
 
 PARAMETERS = parameters(
     seeds=("seeds; each fixes the instance, participants and batches", tuple(range(10)), (0, 1)),
@@ -150,15 +148,6 @@ def _probe(p: Params) -> dict[str, Spec]:
     }
 
 
-WATCH: HealthChecks = {
-    "probe_*": nothing("directions at random models"),
-    "rate_*": HealthCheck("g_12"),  # the inner product of both gradients, which end opposed
-    "*": HealthCheck(
-        "stationarity", exact="exact gradients of quadratics come to rest within one look"
-    ),
-}
-
-
 STUDY = Study(
     name="cmoo_toy",
     title="FedCMOO on quadratics with a known front",
@@ -168,6 +157,12 @@ STUDY = Study(
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=FIGURES,
-    watch=WATCH,
+    watch={
+        "probe_*": nothing("directions at random models"),
+        "rate_*": HealthCheck("g_12"),  # the inner product of both gradients, which end opposed
+        "*": HealthCheck(
+            "stationarity", exact="exact gradients of quadratics come to rest within one look"
+        ),
+    },
     **PARAMETERS,
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy
@@ -17,10 +16,7 @@ from papers.fedcmoo.pref_checks import balance
 from papers.kit import plot
 from papers.kit.numbers import Number, exact, mean, over_seeds, ratio
 from papers.kit.panels import columns, on, panel, row
-from papers.kit.study import Params, Traces
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from papers.kit.study import Params, Traces, after, swept
 
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
@@ -35,14 +31,9 @@ def each(
     """The measures of every run of a part, by the rest of its name and its trace."""
     return {
         f"{part}_{name}.{k}": over_seeds(x)
-        for name, trace in runs_of(traces, part).items()
+        for name, trace in after(traces, f"{part}_").items()
         for k, x in measures(name, trace).items()
     }
-
-
-def runs_of(traces: Traces, part: str) -> dict[str, Trace]:
-    start = f"{part}_"
-    return {n.removeprefix(start): t for n, t in traces.items() if n.startswith(start)}
 
 
 def end(trace: Trace, name: str) -> Array:
@@ -68,7 +59,7 @@ def tolerated(epsilon: float) -> float:
 
 def drift(traces: Traces) -> dict[str, Number]:
     """Stationarity at the end, and FSMGDA's over FedCMOO's on the same instances."""
-    runs = runs_of(traces, "drift")
+    runs = after(traces, "drift_")
     found = {f"drift_{n}.stationarity": mean(end(t, "stationarity")) for n, t in runs.items()}
     for name, trace in runs.items():
         method, setting = name.split("_", 1)
@@ -92,9 +83,8 @@ def rate(traces: Traces) -> dict[str, Number]:
     """Mean squares by T, with exact messages and with Rand-K, and their log-log slopes."""
     found: dict[str, Number] = {}
     for name in ("exact", "randk", "plain"):
-        runs = {int(n.rpartition("T")[2]): t for n, t in runs_of(traces, f"rate_{name}").items()}
-        squares = {T: rate_squares(t) for T, t in sorted(runs.items())}
-        found |= {f"rate_{name}_T{T}.square": mean(x) for T, x in squares.items()}
+        squares = {T: rate_squares(t) for T, t in swept(traces, f"rate_{name}_T").items()}
+        found |= {f"rate_{name}_T{T:g}.square": mean(x) for T, x in squares.items()}
         if len(squares) > 1:
             logs = np.log(np.stack(list(squares.values())))
             found[f"rate_{name}.slope"] = mean(np.polyfit(np.log(list(squares)), logs, 1)[0])
@@ -134,11 +124,11 @@ def probe(_: str, trace: Trace) -> dict[str, ArrayLike]:
 
 def drift_figure(traces: Traces) -> plot.Drawing:
     """Stationarity at the end against local steps, a panel for every spread."""
-    runs = runs_of(traces, "drift")
+    runs = after(traces, "drift_")
     spreads = sorted({n.split("_")[1] for n in runs}, key=lambda s: float(s[6:]))
     steps = sorted({int(n.rpartition("E")[2]) for n in runs})
 
-    def fill(ax: Axes, spread: str) -> None:
+    def fill(ax: plot.Axes, spread: str) -> None:
         rows = {
             label: [mean(end(runs[f"{m}_{spread}_E{E}"], "stationarity")) for E in steps]
             for m, label in TWO.items()
@@ -154,14 +144,11 @@ def drift_figure(traces: Traces) -> plot.Drawing:
 def rate_figure(traces: Traces) -> plot.Drawing:
     """The mean square against T, both axes logarithmic, and a line of slope -1/2."""
     labels = {"exact": "uncompressed", "randk": "Rand-K, half of the entries"}
-    names = {key: runs_of(traces, f"rate_{key}") for key in labels}
-    horizons = sorted(int(n[1:]) for n in names["exact"])
-    rows = {
-        label: [mean(rate_squares(names[key][f"T{T}"])) for T in horizons]
-        for key, label in labels.items()
-    }
+    runs = {label: swept(traces, f"rate_{key}_T") for key, label in labels.items()}
+    horizons = [*runs["uncompressed"]]
+    rows = {label: [mean(rate_squares(t)) for t in own.values()] for label, own in runs.items()}
 
-    def slope(ax: Axes) -> None:
+    def slope(ax: plot.Axes) -> None:
         first = rows["uncompressed"][0].value
         line = [0.7 * first * (T / horizons[0]) ** -0.5 for T in horizons]
         ax.plot(horizons, line, color="gray", linestyle="--", label="slope -1/2")

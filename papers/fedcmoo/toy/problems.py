@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.func import jacrev
 
+from fedlib.algorithms.baselines import State
 from fedlib.core import Problem
 from fedlib.core.client import Client
 from fedlib.core.federation import Federation
@@ -80,12 +80,6 @@ def gram_metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
     g = (curvature * (w - middle))[:2]
     G = g @ g.mT
     return {**pareto_metrics(w, problem), "g_11": G[0, 0], "g_12": G[0, 1], "g_22": G[1, 1]}
-
-
-class State(NamedTuple):
-    """What the probe carries: the start, unchanged."""
-
-    w: Tensor  # [d]
 
 
 @dataclass(frozen=True)

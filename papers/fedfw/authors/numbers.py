@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,11 +14,7 @@ from papers.fedfw.cells import PRINTED, TABLES, Printed, as_coded, traced
 from papers.fedfw.tables.numbers import MEASURES, difference, late, percent
 from papers.kit import plot
 from papers.kit.numbers import Number, exact, mean, measured
-from papers.kit.study import Params, Traces
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+from papers.kit.study import Params, Traces, after
 
 #: Classes of the generator by column; both have one labelling rule for all users.
 SPLITS = {"iid": 10, "classes": 3}
@@ -103,7 +98,7 @@ def counted(found: Mapping[str, Number]) -> dict[str, Number]:
 def waterfall(traces: Traces, rounds: int) -> dict[str, Array]:
     """FedFW minus FedDR by split, after each change; the last models but where it says best."""
     theirs, fw = traces["mclr_iid_l2_feddr"], traces["mclr_iid_l2_fw_0.001"]
-    tried = [t for n, t in traces.items() if n.startswith("mclr_iid_l2_fw_")]
+    tried = after(traces, "mclr_iid_l2_fw_").values()
     coded = at(theirs, rounds)
     best = MEASURES["best"][0]
     found = {
@@ -122,7 +117,7 @@ def waterfall(traces: Traces, rounds: int) -> dict[str, Array]:
 
 def chosen(traces: Traces, start: str) -> Trace:
     """The run of a grid with the lowest mean training loss at the end."""
-    return min((t for n, t in traces.items() if n.startswith(start)), key=lambda t: late(t).mean())
+    return min(after(traces, start).values(), key=lambda t: late(t).mean())
 
 
 def last(trace: Trace) -> Array:
@@ -143,7 +138,7 @@ PRINTED_GAP = FEDFW - FEDDR
 def steps(traces: Traces) -> plot.Drawing:
     """FedFW minus FedDR after each change, a bar from the one before, a dot a split."""
 
-    def draw(fig: Figure) -> None:
+    def draw(fig: plot.Figure) -> None:
         ax = fig.subplots()
         gaps = waterfall(traces, TEXT_ROUNDS)
         before = 0.0

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import pandas as pd
 
 from papers.fedfw.authors.numbers import NEAR, SAME, run_of
 from papers.fedfw.cells import METHODS, METHODS_3, NORMS, PRINTED, Printed, column_text
 from papers.kit.numbers import Number
+from papers.kit.rules import Numbers
 
-Numbers = Mapping[str, Number]
 ABSENT = "-"
 EMNIST = {"emnist_10": "EMNIST-10", "emnist_62": "EMNIST-62"}
 

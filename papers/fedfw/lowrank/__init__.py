@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,18 +18,12 @@ from papers.fedfw.lowrank.problems import clock_problem, pictures_within, tasks_
 from papers.fedfw.lowrank.watched import Clock, Watched
 from papers.kit import plot
 from papers.kit.claims import Claim
-from papers.kit.health import HealthChecks, Needs, nothing
+from papers.kit.health import Needs, nothing
 from papers.kit.numbers import Number, exact, mean, measured, ratio
 from papers.kit.panels import panel, row
 from papers.kit.rules import Control, Rule, least, most, stat_value
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, Tolerance, Traces, parameters
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-__all__ = ["STUDY", "specs"]
-
 
 RADIUS = 10.0  # of the sets whose messages are looked at
 #: What messages look like at worst, over all rounds.
@@ -79,18 +73,18 @@ def clock(traces: Traces) -> plot.Drawing:
     squares = {int(m): traces[name] for name, (m, n) in sizes.items() if m == n}
     sides = np.array(sorted(squares), float)
 
-    def by_side(ax: Axes) -> None:
+    def by_side(ax: plot.Axes) -> None:
         ax.set_yscale("log")
         plot.log_ticks(ax, [*sides])
 
-    def seconds(ax: Axes) -> None:
+    def seconds(ax: plot.Axes) -> None:
         for i, (oracle, text) in enumerate((("lmo", "LMO"), ("project", "projection by SVD"))):
             each = np.stack([1e3 * squares[m].info[oracle][0] for m in sorted(squares)], 1)
             color = plot.COLORS[i]
             ax.plot(sides, np.median(each, 0), "o-", color=color, label=text)
             ax.fill_between(sides, each.min(0), each.max(0), color=color, alpha=0.18, linewidth=0)
 
-    def bits(ax: Axes) -> None:
+    def bits(ax: plot.Axes) -> None:
         for i, (text, each) in enumerate((("rank one", 64 * sides), ("dense", 32 * sides**2))):
             ax.plot(sides, each / 1e6, "o-", color=plot.COLORS[i], label=text)
 
@@ -99,9 +93,6 @@ def clock(traces: Traces) -> plot.Drawing:
         panel(seconds, by_side, ylabel="CPU time in ms", **frame),
         panel(bits, by_side, ylabel="message in Mbit", **frame),
     )
-
-
-FIGURES = {"clock": clock}
 
 
 EXACT = 1e-5  # of the radius, in float32; and of singular values
@@ -193,12 +184,6 @@ def specs(p: Params) -> dict[str, Spec]:
     return found
 
 
-WATCH: HealthChecks = {
-    "clock_*": nothing("times of single oracle calls"),
-    "messages_*": nothing("messages of a run, which are counted"),
-}
-
-
 STUDY = Study(
     name="fw_lowrank",
     title="The low-rank case",
@@ -206,8 +191,11 @@ STUDY = Study(
     specs=specs,
     derive=derive,
     claims=CLAIMS,
-    figures=FIGURES,
-    watch=WATCH,
+    figures={"clock": clock},
+    watch={
+        "clock_*": nothing("times of single oracle calls"),
+        "messages_*": nothing("messages of a run, which are counted"),
+    },
     tolerances={"clock_*": Tolerance(timed=("lmo", "project")), "messages_*": Tolerance()},
     **PARAMETERS,
 )

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.func import vmap
 
+from fedlib.algorithms.baselines import State
 from fedlib.algorithms.fedfw import FedFW
 from fedlib.core import Problem
 from fedlib.core.federation import Federation
@@ -77,12 +78,6 @@ def looked_at(s: Float[Tensor, "N d"], convex_set: ConvexSet) -> dict[str, Tenso
     return {**both, "second": second, "off": off, "wire": (back - s).abs().amax()}
 
 
-class Ticks(NamedTuple):
-    """The clock carries nothing."""
-
-    w: Tensor  # [d]
-
-
 @dataclass(frozen=True)
 class Clock:
     """No method: every round times a set's two oracles on one and the same random vector.
@@ -93,14 +88,14 @@ class Clock:
 
     repeats: int = 1
 
-    def init(self, problem: Problem) -> Ticks:
-        return Ticks(problem.w0)
+    def init(self, problem: Problem) -> State:
+        return State(problem.w0)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         vector = torch.randn(1, problem.dim, generator=rng)
         return Draw(torch.arange(problem.num_clients), chance=vector)
 
-    def round(self, fed: Federation, state: Ticks, draw: Draw) -> tuple[Ticks, Info]:
+    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         assert isinstance(draw.chance, Tensor)
         assert isinstance(fed.problem.set, NuclearBall)
         x, ball = draw.chance[0].to(state.w), fed.problem.set

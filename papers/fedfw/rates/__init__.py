@@ -20,11 +20,9 @@ from papers.fedfw.rates.problems import (
     nonconvex_reference,
     pair,
 )
-from papers.kit.health import HealthCheck, HealthChecks, learning, nothing
+from papers.kit.health import HealthCheck, learning, nothing
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
-
-__all__ = ["STUDY", "specs"]
 
 STEP = 0.1  # of the naive scheme with a constant step
 LOCAL = 5  # local steps of the published code's variant
@@ -164,16 +162,6 @@ def penalties(p: Params) -> dict[str, Spec]:
     return found
 
 
-WATCH: HealthChecks = {
-    "*_reference": nothing("constants of a problem"),
-    "nonconvex_*": HealthCheck("fw_gap", best=0.0),
-    "nuclear_*": HealthCheck("loss"),
-    "penalty_mclr_*": learning(0.1),
-    **{f"{part}_*": learning(guessing(0.34, 0.41)) for part in ("penalty", "share")},
-    "*": HealthCheck("excess"),
-}
-
-
 STUDY = Study(
     name="fw_rates",
     title="Rates of Federated Frank-Wolfe",
@@ -183,7 +171,14 @@ STUDY = Study(
     derive=derive,
     claims=claims.CLAIMS,
     figures=FIGURES,
-    watch=WATCH,
+    watch={
+        "*_reference": nothing("constants of a problem"),
+        "nonconvex_*": HealthCheck("fw_gap", best=0.0),
+        "nuclear_*": HealthCheck("loss"),
+        "penalty_mclr_*": learning(0.1),
+        **{f"{part}_*": learning(guessing(0.34, 0.41)) for part in ("penalty", "share")},
+        "*": HealthCheck("excess"),
+    },
     at_paper={"pictures": 60_000, "tested": 10_000, "most": 100_000},
     **PARAMETERS,
 )

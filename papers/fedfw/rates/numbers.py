@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import log, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,7 @@ from papers.fedfw.theory_fw import Constants
 from papers.kit import plot
 from papers.kit.numbers import Number, exact, mean, measured, ratio
 from papers.kit.panels import Layer, columns, grid, on, panel, row
-from papers.kit.study import Params, Traces
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
+from papers.kit.study import Params, Traces, after, swept
 
 NORMS = ("l1", "l2")
 DIAMETER = 20.0  # of both sets, of radius 10
@@ -180,11 +176,6 @@ def beside_bounds(traces: Traces, p: Params) -> dict[str, Number]:
     return found
 
 
-def along(names: Traces, start: str) -> list[float]:
-    """The values of a sweep: what the names of its runs end with."""
-    return sorted(float(n.removeprefix(start)) for n in names if n.startswith(start))
-
-
 def trends(traces: Traces, p: Params) -> dict[str, Number]:
     """Per seed the slope over a whole sweep, by least squares.
 
@@ -204,10 +195,11 @@ def trends(traces: Traces, p: Params) -> dict[str, Number]:
         sweeps += [(start, {"slope": least_gaps}, True) for start in starts]
     found: dict[str, Number] = {}
     for start, measures, logs in sweeps:
-        x = np.array(along(traces, start))
+        runs = swept(traces, start)
+        x = np.array([*runs])
         if len(x) > 1:
             for k, of in measures.items():
-                y = np.array([of(traces[f"{start}{one:g}"]) for one in x])
+                y = np.array([*map(of, runs.values())])
                 a, b = (np.log(x), np.log(np.maximum(y, 1e-15))) if logs else (x, y)
                 found[f"{start.rpartition('_')[0]}.{k}"] = mean(np.polyfit(a, b, 1)[0])
     return found
@@ -219,9 +211,8 @@ def errors(traces: Traces) -> dict[str, Number]:
         if name.startswith("wrong_"):
             own, exact = map(last("excess"), (trace, traces[f"{name.rpartition('_')[0]}_exact"]))
             found |= {f"{name}.times": ratio(own, exact), f"{name}.more": mean(own - exact)}
-    runs = {n: t.late("fw_gap") for n, t in traces.items() if n.startswith("nuclear_k")}
-    best = max(runs, key=lambda n: int(n.removeprefix("nuclear_k")))
-    return found | {f"{n}.times": ratio(gap, runs[best]) for n, gap in runs.items()}
+    gaps = {k: trace.late("fw_gap") for k, trace in swept(traces, "nuclear_k").items()}
+    return found | {f"nuclear_k{k:g}.times": ratio(x, gaps[max(gaps)]) for k, x in gaps.items()}
 
 
 GREY = "#888888"
@@ -234,13 +225,12 @@ Figure = Callable[[Traces], plot.Drawing]
 def counterexample(traces: Traces) -> plot.Drawing:
     """X by rounds on the problem of appendix A, a panel for each method."""
 
-    def curves(ax: Axes, kind: str) -> None:
+    def curves(ax: plot.Axes, kind: str) -> None:
         if kind == "fedfw":
             for step, style in zip(("falling", "constant"), STYLES, strict=False):
                 trace = traces[f"pair_naive_{step}"]
                 band(ax, trace, "x", GREY, f"naive, {step} step", style)
-        for i, lam in enumerate(along(traces, f"pair_{kind}_L")):
-            trace = traces[f"pair_{kind}_L{lam:g}"]
+        for i, (lam, trace) in enumerate(swept(traces, f"pair_{kind}_L").items()):
             band(ax, trace, "x", plot.COLORS[i], f"λ₀ = {lam:g}", STYLES[i % len(STYLES)])
         plot.level(ax, 1, "")
 
@@ -250,7 +240,7 @@ def counterexample(traces: Traces) -> plot.Drawing:
     return row(panel(first, ylabel="x (minimizer: 1)"), *rest, sharey=True)
 
 
-def band(ax: Axes, trace: Trace, metric: str, color: str, label: str, style: str) -> None:
+def band(ax: plot.Axes, trace: Trace, metric: str, color: str, label: str, style: str) -> None:
     """Mean and standard deviation over seeds, of logarithms on a logarithmic axis; no start."""
     x = np.maximum(trace.metrics[metric][:, 1:], 1e-15)
     look: Any = {"linestyle": style, "label": label, "linewidth": 1.4, "shade": 0.15}
@@ -260,10 +250,9 @@ def band(ax: Axes, trace: Trace, metric: str, color: str, label: str, style: str
 def theorem_1(traces: Traces) -> plot.Drawing:
     """F - F* by rounds, a panel for each set, the bound (38) dotted, and its power in grey."""
 
-    def curves(ax: Axes, norm: str) -> None:
-        start = f"convex_{norm}_fedfw_L"
-        for i, lam in enumerate(along(traces, start)):
-            trace, color = traces[f"{start}{lam:g}"], plot.COLORS[i]
+    def curves(ax: plot.Axes, norm: str) -> None:
+        runs = swept(traces, f"convex_{norm}_fedfw_L")
+        for (lam, trace), color in zip(runs.items(), plot.COLORS, strict=False):
             band(ax, trace, "excess", color, f"λ₀ = {lam:g}", "-")
             some = np.unique(np.geomspace(1, trace.rounds[-1], 40).astype(int))
             known = traces[f"convex_{norm}_reference"]
@@ -280,9 +269,10 @@ def theorem_1(traces: Traces) -> plot.Drawing:
 
 def figure_2(traces: Traces) -> plot.Drawing:
     """Participation: logistic regression on the l1 ball, a column for each lambda_0."""
-    start = "share_mclr_L"
-    found = {float(n.removeprefix(start).split("_")[0]) for n in traces if n.startswith(start)}
-    titles = {f"{start}{x:g}_p": f"regression, λ₀ = {x:g}" for x in sorted(found, reverse=True)}
+    found = {float(n.split("_")[0]) for n in after(traces, "share_mclr_L")}
+    titles = {
+        f"share_mclr_L{x:g}_p": f"regression, λ₀ = {x:g}" for x in sorted(found, reverse=True)
+    }
     return by_share(traces, titles)
 
 
@@ -295,7 +285,7 @@ def by_share(traces: Traces, titles: Mapping[str, str]) -> plot.Drawing:
     """Loss above accuracy, a column a setting, a curve for each p."""
 
     def line(metric: str, **frame: Any) -> list[Layer]:
-        def fill(ax: Axes, start: str) -> None:
+        def fill(ax: plot.Axes, start: str) -> None:
             plot.bands(ax, labelled(traces, start, "p"), metric, log=metric == "loss")
 
         return columns(fill, titles, ylabel=LABELS[metric], at=-1, **frame)
@@ -311,8 +301,7 @@ def labelled(traces: Traces, start: str, symbol: str) -> dict[str, Trace]:
         f"{symbol} = {x:g}": replace(
             t, rounds=t.rounds[1:], metrics={k: v[:, 1:] for k, v in t.metrics.items()}
         )
-        for x in along(traces, start)
-        for t in [traces[f"{start}{x:g}"]]
+        for x, t in swept(traces, start).items()
     }
 
 
@@ -322,10 +311,10 @@ def figure_4(traces: Traces) -> plot.Drawing:
         f"penalty_{model}_{norm}_L": f"{text}, {norm}"
         for model, text in (("mclr", "regression"), ("net", "network"))
         for norm in NORMS
-        if along(traces, f"penalty_{model}_{norm}_L")
+        if after(traces, f"penalty_{model}_{norm}_L")
     }
 
-    def curves(ax: Axes, start: str, metric: str) -> None:
+    def curves(ax: plot.Axes, start: str, metric: str) -> None:
         runs = labelled(traces, start, "λ₀")
         plot.bands(ax, runs, metric, log=metric != "accuracy")
         ax.set_title(f"{rows[start]}: {LABELS[metric]}", fontsize=9)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -29,13 +28,11 @@ from papers.fedfw.cells import (
 from papers.fedfw.tables.claims import listed
 from papers.fedfw.tables.numbers import MEASURES, chosen, counted, difference, picked
 from papers.kit.claims import Claim, PaperValue, Reading
-from papers.kit.health import HealthChecks, Needs, learning
+from papers.kit.health import Needs, learning
 from papers.kit.numbers import Number, exact, measured
 from papers.kit.rules import EXCHANGED, Rule, Size, of, stat
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, Traces, parameters
-
-__all__ = ["STUDY", "specs"]
 
 
 def merged(traces: Traces) -> dict[str, Trace]:
@@ -44,15 +41,13 @@ def merged(traces: Traces) -> dict[str, Trace]:
     for name, trace in traces.items():
         parts.setdefault(name.rsplit("_seed", 1)[0], []).append(trace)
     most = max(map(len, parts.values()), default=0)
-    return {name: merge_seeds(each) for name, each in parts.items() if len(each) == most}
-
-
-def merge_seeds(parts: list[Trace]) -> Trace:
-    first = parts[0]
-    metrics = {k: np.concatenate([t.metrics[k] for t in parts]) for k in first.metrics}
-    info = {k: np.concatenate([t.info[k] for t in parts]) for k in first.info}
-    seeds = tuple(s for t in parts for s in t.seeds)
-    return replace(first, metrics=metrics, info=info, seeds=seeds, state=None)
+    found = {}
+    for name, each in parts.items():
+        if len(each) == most:
+            names, seeds = each[0].metrics, tuple(s for t in each for s in t.seeds)
+            metrics = {k: np.concatenate([t.metrics[k] for t in each]) for k in names}
+            found[name] = Trace(metrics, {}, each[0].rounds, seeds, each[0].config)
+    return found
 
 
 def derive(traces: Traces, _: Params) -> dict[str, Number]:
@@ -132,10 +127,6 @@ def runs(column: str) -> tuple[str, ...]:
     return tuple(f"{column}_{name}_seed{s}" for s in SEEDS for name in names)
 
 
-def coded_runs(column: str) -> tuple[str, ...]:
-    return tuple(f"{as_coded(column)}_code_{m}_seed{s}" for s in CODE_SEEDS for m in METHODS_3)
-
-
 CLAIMS = (
     Claim(
         id="fedfw/C9",
@@ -153,7 +144,12 @@ CLAIMS = (
             Reading(
                 "best of the rounds, with the lambda_0 of the authors' files",
                 C9_CODE,
-                tuple(run for column in JUDGED for run in coded_runs(column)),
+                tuple(
+                    f"{as_coded(column)}_code_{m}_seed{s}"
+                    for column in JUDGED
+                    for s in CODE_SEEDS
+                    for m in METHODS_3
+                ),
                 Needs(paper={"rounds": 300}),
             ),
         ),
@@ -244,9 +240,6 @@ def as_printed(name: str, p: Params) -> dict[str, Any]:
     return {"code_sto": FedFWSto(traced(name, "", "sto")[0], p["batch"]), "code_feddr": baseline}
 
 
-WATCH: HealthChecks = {"*_synthetic_*": learning(guessing(0.39, 0.41)), "*": learning(0.1)}
-
-
 STUDY = Study(
     name="fw_stochastic",
     title="FedFW's Table 3",
@@ -256,7 +249,7 @@ STUDY = Study(
     derive=derive,
     claims=CLAIMS,
     paper_values=PAPER_VALUES,
-    watch=WATCH,
+    watch={"*_synthetic_*": learning(guessing(0.39, 0.41)), "*": learning(0.1)},
     at_paper={"rows": 60_000, "tested": 10_000, "cifar_rows": 50_000, "most": 100_000},
     **PARAMETERS,
 )

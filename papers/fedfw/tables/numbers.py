@@ -21,7 +21,7 @@ from papers.fedfw.cells import (
     traced,
 )
 from papers.kit.numbers import Number, exact, mean, measured, share
-from papers.kit.study import Params, Traces
+from papers.kit.study import Params, Traces, after
 
 LATE = 3  # evaluated models, the last ones, whose mean training loss decides about a setting
 LEVELS = (0.9, 0.75, 0.5)  # of the start's training loss, to which rounds are counted
@@ -48,13 +48,12 @@ DIFFERENCES = {"written": "{}_l2_{}_vs_feddr.accuracy", "code": "{}_l2_code_{}_v
 
 def cells(traces: Traces) -> list[tuple[str, str, str]]:
     there = [(c, norm, f"{c}_{norm}") for norm in NORMS for c in COLUMNS]
-    return [x for x in there if any(n.startswith(f"{x[2]}_") for n in traces)]
+    return [x for x in there if after(traces, f"{x[2]}_")]
 
 
 def settings(traces: Traces, cell: str, method: str) -> dict[str, Trace]:
     """The runs of a method in a cell, by their setting: `"0.001"`, or `"0.01_10"` of FedDR."""
-    start = f"{cell}_{method}_"
-    return {n.removeprefix(start): t for n, t in traces.items() if n.startswith(start)}
+    return after(traces, f"{cell}_{method}_")
 
 
 def chosen(traces: Traces, cell: str, method: str) -> str:

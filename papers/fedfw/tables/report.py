@@ -8,10 +8,9 @@ import pandas as pd
 
 from papers.fedfw.cells import COLUMNS, METHODS, METHODS_3, TABLE_3, TABLES, column_text, traced
 from papers.fedfw.tables.numbers import code_run
-from papers.kit.numbers import Number
 from papers.kit.report import unbroken
+from papers.kit.rules import Numbers
 
-Numbers = Mapping[str, Number]
 SETTINGS = {"lam": "λ₀", "lr": "step", "eta": "η"}
 ABSENT = "-"
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from papers.fedsgm.bounds.numbers import FIGURES, derive
 from papers.fedsgm.bounds.runs import plans
-from papers.kit.health import HealthCheck, HealthChecks
+from papers.kit.health import HealthCheck
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
-
-__all__ = ["STUDY"]
 
 PARAMETERS = parameters(
     seeds=(
@@ -42,9 +40,6 @@ def specs(p: Params) -> dict[str, Spec]:
     return {name: planned.spec for name, planned in plans(p).items()}
 
 
-WATCH: HealthChecks = {"weak_*": HealthCheck("g"), "*": HealthCheck("f_gap", guard="g")}
-
-
 STUDY = Study(
     name="bounds",
     title="Bound against practice",
@@ -52,6 +47,6 @@ STUDY = Study(
     specs=specs,
     derive=derive,
     figures=FIGURES,
-    watch=WATCH,
+    watch={"weak_*": HealthCheck("g"), "*": HealthCheck("f_gap", guard="g")},
     **PARAMETERS,
 )

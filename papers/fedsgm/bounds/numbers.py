@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,11 +18,6 @@ from papers.kit import plot
 from papers.kit.numbers import Number, exact, mean
 from papers.kit.panels import grid, on, panel, row
 from papers.kit.study import Params, Traces
-
-if TYPE_CHECKING:
-    from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -150,7 +145,7 @@ def sweep_rounds(traces: Traces) -> plot.Drawing:
     """Measured accuracy and bound against T, one panel a theorem, with the fitted slopes."""
     found = {n: reached(n, t) for n, t in traces.items() if parts(n)[2].startswith("T")}
 
-    def theorem(ax: Axes, key: str) -> None:
+    def theorem(ax: plot.Axes, key: str) -> None:
         for i, version in enumerate((*METHODS[key].versions, *(["tenth"] * (key == "hard")))):
             runs = horizons(f"{key}_{version}", found)
             curve(ax, list(runs), [found[n] for n in runs.values()], version)
@@ -159,11 +154,16 @@ def sweep_rounds(traces: Traces) -> plot.Drawing:
                         color=plot.COLORS[SHADES[version]], fontsize=7)  # fmt: skip
         first = horizons(f"{key}_printed", found)
         if key != "weak":  # whose distance is a square root, of slope -1/4
-            half(ax, list(first), found[next(iter(first.values()))])
-            start(ax, [traces[n] for n in first.values()])
+            top = found[next(iter(first.values()))].gap_bound / 3
+            line = [top * (T / min(first)) ** -0.5 for T in first]
+            ax.plot([*first], line, ":", color="gray", label="slope -1/2", linewidth=1.2)
+            begun = traces[next(iter(first.values()))].metrics
+            worst = np.maximum(begun["f_gap"][:, 0], begun["g"][:, 0]).mean()
+            ax.axhline(worst, color="gray", linewidth=0.8, label="at the start")
         ax.set_title(METHODS[key].label, fontsize=9)
         frame(ax, [T for T in runs if str(T)[0] == "1"])
-        ax.set_ylim(lowest(ax) / 4, None)
+        lowest = min(np.min(np.asarray(line.get_ydata(), float)) for line in ax.get_lines())
+        ax.set_ylim(lowest / 4, None)
 
     panels = [
         panel(
@@ -182,7 +182,7 @@ def scaled(traces: Traces) -> plot.Drawing:
     pairs = {tuple(map(float, parts(n)[2][1:].split("s"))): r for n, r in runs.items()}
     factors, steps = (sorted({pair[i] for pair in pairs}) for i in (0, 1))
 
-    def shares(ax: Axes, measure: str, title: str) -> None:
+    def shares(ax: plot.Axes, measure: str, title: str) -> None:
         for color, k in zip(plot.COLORS, steps, strict=False):
             values = [getattr(pairs[x, k], measure) / pairs[x, k].bound for x in factors]
             spread(ax, factors, values, color, f"{k:g} times the step")
@@ -200,7 +200,7 @@ def scaled(traces: Traces) -> plot.Drawing:
     )
 
 
-def curve(ax: Axes, x: Sequence[float], row: Sequence[Reached], version: str) -> None:
+def curve(ax: plot.Axes, x: Sequence[float], row: Sequence[Reached], version: str) -> None:
     """Measured values with the range over the instances, and the bound as a dashed line."""
     color, width = plot.COLORS[SHADES[version]], 2.2 if version == "printed" else 1.2
     spread(ax, x, [r.plotted for r in row], color, f"reached, {NAMES[version]}", width)
@@ -210,7 +210,7 @@ def curve(ax: Axes, x: Sequence[float], row: Sequence[Reached], version: str) ->
 
 
 def spread(
-    ax: Axes,
+    ax: plot.Axes,
     x: Sequence[float],
     values: Sequence[Array],
     color: str,
@@ -222,20 +222,7 @@ def spread(
     plot.band(ax, x, np.stack(values, 1), around=plot.RANGE, color=color, label=label, **look)
 
 
-def half(ax: Axes, x: Sequence[float], first: Reached) -> None:
-    """A line of slope -1/2, from a third of the first bound on."""
-    top = first.gap_bound / 3
-    line = [top * (T / x[0]) ** -0.5 for T in x]
-    ax.plot(x, line, ":", color="gray", label="slope -1/2", linewidth=1.2)
-
-
-def start(ax: Axes, runs: Sequence[Trace]) -> None:
-    """Where the runs begin: the mean over the instances of max(f gap, g) at w0."""
-    worst = np.maximum(runs[0].metrics["f_gap"][:, 0], runs[0].metrics["g"][:, 0]).mean()
-    ax.axhline(worst, color="gray", linewidth=0.8, label="at the start")
-
-
-def frame(ax: Axes, ticks: Sequence[float]) -> None:
+def frame(ax: plot.Axes, ticks: Sequence[float]) -> None:
     """Logarithmic axes with plain numbers, horizontal ticks at the given values."""
     plot.plain_log(ax)
     plot.log_ticks(ax, ticks)
@@ -246,16 +233,12 @@ def frame(ax: Axes, ticks: Sequence[float]) -> None:
     ax.set_yticks([m for m in marks if low <= m <= high])
 
 
-def lowest(ax: Axes) -> float:
-    return float(min(np.min(np.asarray(line.get_ydata(), float)) for line in ax.get_lines()))
-
-
 def with_legend(draw: plot.Drawing) -> plot.Drawing:
     """The figure with one legend above all panels, every label once."""
 
-    def drawn(fig: Figure) -> None:
+    def drawn(fig: plot.Figure) -> None:
         draw(fig)
-        found: dict[str, Artist] = {}
+        found: dict[str, Any] = {}
         for ax in fig.axes:
             handles, labels = ax.get_legend_handles_labels()
             found |= dict(zip(labels, handles, strict=True))
@@ -265,7 +248,4 @@ def with_legend(draw: plot.Drawing) -> plot.Drawing:
     return drawn
 
 
-FIGURES = {
-    "rounds": sweep_rounds,
-    "scaled": scaled,
-}
+FIGURES = {"rounds": sweep_rounds, "scaled": scaled}

@@ -16,11 +16,9 @@ from papers.fedsgm.cartpole import claims, figures
 from papers.fedsgm.cartpole.method import PolicyFedSGM
 from papers.fedsgm.cartpole.numbers import BUDGET, derive
 from papers.fedsgm.cartpole.simulator import HORIZON, cartpole
-from papers.kit.health import HealthCheck, HealthChecks
+from papers.kit.health import HealthCheck
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, Tolerance, parameters
-
-__all__ = ["STUDY"]
 
 KEEP = ("reward", "cost", "g_hat", "sigma")
 #: Names of the paper's number formats -> binary digits after the leading one.
@@ -122,8 +120,6 @@ def calibration(rows: Mapping[str, Spec], p: Params) -> dict[str, Spec]:
     return found
 
 
-WATCH: HealthChecks = {"*": HealthCheck("reward", best=float(HORIZON), guard="cost", level=BUDGET)}
-
 STUDY = Study(
     name="cartpole",
     title="Constrained cartpole",
@@ -133,7 +129,7 @@ STUDY = Study(
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=figures.FIGURES,
-    watch=WATCH,
+    watch={"*": HealthCheck("reward", best=float(HORIZON), guard="cost", level=BUDGET)},
     # a third of an environment's step at the least: rounding ends an episode a step earlier
     tolerances={"*": Tolerance(rounds=3, atol=1e-2)},
     **PARAMETERS,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +12,7 @@ from papers.fedsgm.cartpole.numbers import BUDGET, around
 from papers.kit import plot
 from papers.kit.numbers import mean
 from papers.kit.panels import on, panel, row
-from papers.kit.study import Traces
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from papers.kit.study import Traces, swept
 
 WIDTH = 0.2  # the paper's bands: a fifth of a standard deviation
 CURVES = {
@@ -28,7 +24,7 @@ CURVES = {
 LEVEL = on(plot.level, BUDGET, "mean budget 30")
 
 
-def narrow(ax: Axes, traces: Traces, metric: str) -> None:
+def narrow(ax: plot.Axes, traces: Traces, metric: str) -> None:
     """Mean and a fifth of a standard deviation, as the paper draws; centralized runs dashed."""
     for (label, trace), color in zip(traces.items(), plot.COLORS, strict=False):
         look: Any = {"around": ("sd", WIDTH), "shade": 0.07 if len(traces) > 3 else 0.18}
@@ -41,7 +37,7 @@ def reward_and_cost(traces: Traces, shown: Mapping[str, str]) -> plot.Drawing:
     """Reward left, cost right, of some runs; labels -> names."""
     there = {label: traces[name] for label, name in shown.items() if name in traces}
 
-    def legend(ax: Axes) -> None:
+    def legend(ax: plot.Axes) -> None:
         ax.legend(handles=ax.get_lines()[-1:])
 
     return row(
@@ -54,7 +50,7 @@ def figure_3(traces: Traces) -> plot.Drawing:
     return reward_and_cost(traces, CURVES)
 
 
-def swarms(ax: Axes, groups: Mapping[str, Any]) -> None:
+def swarms(ax: plot.Axes, groups: Mapping[str, Any]) -> None:
     """Every seed of some groups as a dot, a row a group, with the mean and its 95 % interval."""
     import seaborn as sns
 
@@ -74,7 +70,7 @@ def table_1(traces: Traces) -> plot.Drawing:
     """Reward and cost around round 500 of every row of Table 1, seed by seed, and the paper's."""
     table = [entry for entry in TABLE_1 if entry[0] in traces]
 
-    def rows(ax: Axes, metric: str) -> None:
+    def rows(ax: plot.Axes, metric: str) -> None:
         values = {label: around(traces[run], metric, 500) for run, label, *_ in table}
         swarms(ax, values)
         printed = [reward if metric == "reward" else cost for *_, reward, cost in table]
@@ -82,7 +78,7 @@ def table_1(traces: Traces) -> plot.Drawing:
         ax.plot(printed, range(len(table)), "D", **look)
         ax.set_title(f"{metric} around round 500")
 
-    def draw(fig: Figure) -> None:
+    def draw(fig: plot.Figure) -> None:
         left, right = fig.subplots(1, 2, sharey=True)
         rows(left, "reward")
         rows(right, "cost")
@@ -93,8 +89,8 @@ def table_1(traces: Traces) -> plot.Drawing:
 
 
 def participation(traces: Traces) -> plot.Drawing:
-    """Figure 4: reward and cost for numbers of participants, soft switching, Top-K 0.5."""
-    runs = {int(n.removeprefix("half_n")): n for n in traces if n.startswith("half_n")}
+    """plot.Figure 4: reward and cost for numbers of participants, soft switching, Top-K 0.5."""
+    runs = {int(n): f"half_n{n:g}" for n in swept(traces, "half_n")}
     runs[int(traces["soft_top0.5"].config["algorithm"]["participants"])] = "soft_top0.5"
     shown = {f"{n} participants": runs[n] for n in sorted(runs)}
     return reward_and_cost(traces, shown)

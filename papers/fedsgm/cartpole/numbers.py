@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from papers.fedsgm.curves import mean_change
+from papers.fedsgm.curves import mean_change, second_half
 from papers.kit.numbers import Number, exact, measured
 from papers.kit.study import Params, Traces
 
@@ -34,9 +34,9 @@ def measures(name: str, trace: Trace) -> dict[str, Number]:
         "cost": partial(last, name="cost"),
         "success": succeeds,
         "first": (first_success, "rounds"),
-        "area": area,
+        "area": lambda t: t.metrics["reward"].mean(1),  # larger is faster
         "violating": lambda t: (second_half(t.info["g_hat"]) > 0).mean(1),
-        "cost_scatter": cost_scatter,
+        "cost_scatter": lambda t: mean_change(second_half(t.metrics["cost"])),
     }
     for at in (100, 250, 500):
         if trace.rounds[-1] >= at or at == 100:
@@ -65,17 +65,3 @@ def first_success(trace: Trace) -> Array:
     """Per seed the first evaluated round with reward >= 190 within the budget; T if none."""
     good = (trace.metrics["reward"] >= SUCCESS) & (trace.metrics["cost"] <= BUDGET)
     return np.asarray(np.where(good.any(1), trace.rounds[good.argmax(1)], trace.rounds[-1]), float)
-
-
-def cost_scatter(trace: Trace) -> Array:
-    """Per seed the mean absolute change of the cost between evaluations in the second half."""
-    return mean_change(second_half(trace.metrics["cost"]))
-
-
-def area(trace: Trace) -> Array:
-    """Per seed the mean reward over all evaluations: larger is faster."""
-    return np.asarray(trace.metrics["reward"].mean(1))
-
-
-def second_half(values: Array) -> Array:
-    return values[:, values.shape[1] // 2 :]

@@ -17,38 +17,30 @@ from papers import adult
 from papers.fedsgm import multiverse
 from papers.fedsgm.curves import FEASIBLE, oscillation, tuned
 from papers.fedsgm.fairness import claims, figures
-from papers.kit.health import HealthCheck, HealthChecks
+from papers.kit.health import HealthCheck
 from papers.kit.numbers import Number, exact, measured
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, Traces, parameters
-
-__all__ = ["STUDY", "people", "problem"]
-
 
 METRICS = ("f", "f_clients", "g", "test_loss", "test_accuracy", "test_gap")
 
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
-    """Measures of every run, and of the tuned penalties."""
+    """Late means, infeasible seeds, speed and oscillation of every run and tuned penalty."""
     in_all = multiverse.fair(traces, p["tolerance"]) if p["many"] else {}
     traces = {name: trace for name, trace in traces.items() if name not in multiverse.FAIR}
-    measures = _measures(float(p["tolerance"]))
+    late = ("f", "f_clients", "g", "test_accuracy")
+    measures: dict[str, Any] = {k: lambda t, k=k: t.late(k) for k in late} | {
+        "infeasible": (lambda t: t.late("g") > FEASIBLE * p["tolerance"], "of seeds"),
+        "mean_f": lambda t: t.of_rounds("f").mean(1),
+        "oscillation": (oscillation, "1e-3"),
+    }
     numbers = in_all | measured(traces, measures)
     for group in ("penalty", "central_penalty", "fresh_penalty"):
         best = tuned(traces, [f"{group}_rho{rho:g}" for rho in p["rhos"]], p["tolerance"])
         numbers |= measured({group: traces[best]}, measures)
         numbers[f"{group}.rho"] = exact(float(best.rpartition("rho")[2]))
     return numbers | {"majority": exact(traces["hard"].config["problem"]["majority"])}
-
-
-def _measures(tolerance: float) -> dict[str, Any]:
-    """Late means, the share of infeasible seeds, and the speed and oscillation of one run."""
-    late = ("f", "f_clients", "g", "test_accuracy")
-    return {k: lambda t, k=k: t.late(k) for k in late} | {
-        "infeasible": (lambda t: t.late("g") > FEASIBLE * tolerance, "of seeds"),
-        "mean_f": lambda t: t.of_rounds("f").mean(1),
-        "oscillation": (oscillation, "1e-3"),
-    }
 
 
 PARAMETERS = parameters(
@@ -206,12 +198,6 @@ def _conex(found: dict[str, Spec], p: Params) -> dict[str, Spec]:
 
 
 LEVEL = PARAMETERS["profiles"]["full"]["tolerance"]
-WATCH: HealthChecks = {
-    "*": (
-        HealthCheck("f", guard="g", level=LEVEL),
-        HealthCheck("test_accuracy", chance=lambda c: c["problem"]["majority"]),
-    )
-}
 
 
 STUDY = Study(
@@ -223,6 +209,11 @@ STUDY = Study(
     derive=derive,
     claims=claims.CLAIMS,
     figures=figures.FIGURES,
-    watch=WATCH,
+    watch={
+        "*": (
+            HealthCheck("f", guard="g", level=LEVEL),
+            HealthCheck("test_accuracy", chance=lambda c: c["problem"]["majority"]),
+        )
+    },
     **PARAMETERS,
 )

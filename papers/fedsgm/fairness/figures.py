@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fedlib.core import Trace
-from papers.fedsgm.curves import tolerance_of, tuned
+from papers.fedsgm.curves import level, tolerance_of, tuned
 from papers.kit import plot
 from papers.kit.panels import Layer, grid, on, panel, row
-from papers.kit.study import Traces
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from papers.kit.study import Traces, after, swept
 
 TITLES = {"f": "training loss f", "g": "gap of mean outputs g"}
 MODES = ("hard", "soft")
@@ -30,21 +26,16 @@ def source(traces: Traces) -> str:
 def marked(traces: Traces, draw: plot.Drawing) -> plot.Drawing:
     """The figure with the warning on the picture itself, where the rows are not Adult's."""
 
-    def warned(fig: Figure) -> None:
+    def warned(fig: plot.Figure) -> None:
         draw(fig)
         fig.suptitle("generated stand-in, not Adult", fontsize=9, style="italic")
 
     return draw if traces["hard"].config["problem"]["data"] == "adult" else warned
 
 
-def level(traces: Traces) -> Layer:
-    return on(plot.level, tolerance_of(traces["hard"]), "level")
-
-
 def penalties(traces: Traces, group: str) -> dict[str, str]:
     """Penalty as a text -> run, in increasing order."""
-    found = {n.rpartition("rho")[2]: n for n in traces if n.startswith(f"{group}_rho")}
-    return dict(sorted(found.items(), key=lambda item: float(item[0])))
+    return {f"{rho:g}": f"{group}_rho{rho:g}" for rho in swept(traces, f"{group}_rho")}
 
 
 def best(traces: Traces, group: str) -> Traces:
@@ -55,8 +46,7 @@ def best(traces: Traces, group: str) -> Traces:
 
 
 def duals(traces: Traces) -> Traces:
-    names = [n for n in traces if n.startswith("conex_dual")]
-    return {f"IPP ConEx, dual step {n.removeprefix('conex_dual')}": traces[n] for n in names}
+    return {f"IPP ConEx, dual step {x}": t for x, t in after(traces, "conex_dual").items()}
 
 
 def hues(traces: Traces, labels: Iterable[str]) -> list[str]:
@@ -75,7 +65,7 @@ def figure_7(traces: Traces) -> plot.Drawing:
     below |= duals(traces)
     top = 2.4 * tolerance_of(traces["hard"])  # without constraint it leaves the frame
 
-    def dashed(ax: Axes) -> None:
+    def dashed(ax: plot.Axes) -> None:
         for line in ax.lines:
             line.set_linestyle("--")
 
@@ -106,7 +96,7 @@ def trade_off(traces: Traces) -> plot.Drawing:
     near = [t.late("f") for t, _ in groups.values() if t.late("g").mean() <= 1.2 * tolerance]
     ends = [end for f in near or [traces["hard"].late("f")] for end in (f.min(), f.max())]
 
-    def points(ax: Axes) -> None:
+    def points(ax: plot.Axes) -> None:
         there = {k: (trace.late("f"), trace.late("g")) for k, (trace, _) in groups.items()}
         markers = [marker for _, marker in groups.values()]
         plot.points(ax, there, markers=markers, colors=hues(traces, there))

@@ -16,11 +16,9 @@ from fedlib.steps.switching import Switch
 from papers.fedsgm import multiverse
 from papers.fedsgm.np_unified import claims, figures
 from papers.fedsgm.np_unified.numbers import derive
-from papers.kit.health import HealthCheck, HealthChecks
+from papers.kit.health import HealthCheck
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
-
-__all__ = ["STUDY", "problem"]
 
 CLIENTS = 20
 LIMIT = 1e9  # a sharpness so large that soft is hard
@@ -153,7 +151,6 @@ def _penalties(hard: Spec, p: Params) -> dict[str, Spec]:
 
 
 LEVEL = PARAMETERS["profiles"]["full"]["tolerance"]
-WATCH: HealthChecks = {"*": HealthCheck("f", guard="g", level=LEVEL)}
 
 
 STUDY = Study(
@@ -165,6 +162,6 @@ STUDY = Study(
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=figures.FIGURES,
-    watch=WATCH,
+    watch={"*": HealthCheck("f", guard="g", level=LEVEL)},
     **PARAMETERS,
 )

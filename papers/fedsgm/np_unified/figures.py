@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fedlib.core import Trace
-from papers.fedsgm.curves import tolerance_of, tuned
+from papers.fedsgm.curves import level, tolerance_of, tuned
 from papers.kit import plot
 from papers.kit.panels import Layer, grid, on, panel, row
 from papers.kit.study import Traces
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 MODES = ("hard", "soft")
 HEIGHT = (0.02, 0.8)  # of the axes of g
 ASIDE = {"loc": "upper left", "bbox_to_anchor": (1, 1)}  # a legend beside its panel
-
-
-def level(traces: Traces) -> Layer:
-    return on(plot.level, tolerance_of(traces["hard"]), "level")
 
 
 def both(shown: Traces, limit: Layer, *style: Layer, **look: Any) -> plot.Drawing:
@@ -43,7 +36,7 @@ def figure_1(traces: Traces) -> plot.Drawing:
     groups = {"": some_of(traces["hard"]), "_all": "all clients", "_central": "centralized"}
     shown = {f"{m}, {text}": traces[f"{m}{g}"] for g, text in groups.items() for m in MODES}
 
-    def styled(ax: Axes) -> None:
+    def styled(ax: plot.Axes) -> None:
         for i, line in enumerate(ax.lines):
             line.set_linestyle(("-", "--", ":")[i // len(MODES)])
 
@@ -115,7 +108,7 @@ def figure_6(traces: Traces) -> plot.Drawing:
             rho = name.split("_")[1].removeprefix("rho")
             groups.setdefault(f"penalty {rho}", []).append(name)
 
-    def points(ax: Axes) -> None:
+    def points(ax: plot.Axes) -> None:
         there = {}
         for label, names in groups.items():
             trace = traces[tuned(traces, names, tolerance_of(traces["hard"]))]

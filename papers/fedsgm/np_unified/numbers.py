@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import torch
 
 from fedlib import data
-from fedlib.core import Trace
+from fedlib.core import Problem, Trace
 from fedlib.core.trace import Array
 from fedlib.problems import neyman_pearson
 from papers.fedsgm import multiverse
@@ -128,15 +129,11 @@ def over_limit(trace: Trace, tolerance: float, weight: float) -> Array:
     )
 
 
-def _problem(seed: int) -> Any:
-    table = data.breast_cancer()
-    return neyman_pearson(table.X, table.y, seed=seed, clients=20, train_fraction=0.8)
-
-
-def _final(trace: Trace) -> list[tuple[Any, torch.Tensor]]:
+def _final(trace: Trace) -> list[tuple[Problem, torch.Tensor]]:
     """Each seed's problem and final model."""
-    models = torch.as_tensor(trace.state, dtype=torch.float32)
-    return [(_problem(s), w) for s, w in zip(trace.seeds, models, strict=True)]
+    table, w = data.breast_cancer(), torch.as_tensor(trace.state, dtype=torch.float32)
+    split = partial(neyman_pearson, table.X, table.y, clients=20, train_fraction=0.8)
+    return [*zip((split(seed=s) for s in trace.seeds), w, strict=True)]
 
 
 def _skewness(trace: Trace) -> dict[str, Number]:

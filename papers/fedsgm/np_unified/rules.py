@@ -31,23 +31,15 @@ RHOS = ("0.001", "0.5", "2", "20", "100")
 STEPS = ("_E1", "_E2", "", "_E10", "_E20")
 FRACTIONS = ("_K1", "_K0.5", "_K0.25", "", "_K0.04")
 MEMBERS = ("_m2", "_m5", "", "_m15", "_all")
-#: What the measures of instability are.
+#: What the measures of instability are, and what each says of "more" and "less".
 WORDS = {
     "oscillation": "mean change of the constraint from round to round",
     "scatter": "standard deviation of the late constraint",
 }
-
-
-#: The same, as sentences about "more" and "less".
 VARIES = {
-    "oscillation": "the constraint changes $ from round to round",
-    "scatter": "the late constraint scatters $",
+    "oscillation": "the constraint changes {} from round to round",
+    "scatter": "the late constraint scatters {}",
 }
-
-
-def varies(measure: str, how: str) -> str:
-    """What a measure of instability says: `how` is "more" or "less"."""
-    return VARIES[measure].replace("$", how)
 
 
 def over(names: Iterable[str], text: str) -> str:
@@ -125,7 +117,7 @@ def grows(measure: str) -> Rule:
     """That the oscillation of the constraint grows with the local steps, by some measure."""
     return Rule(
         {
-            f"{varies(measure, 'more')} at each increase of E (1, 2, 5, 10, 20)": {
+            f"{VARIES[measure].format('more')} at each increase of E (1, 2, 5, 10, 20)": {
                 text: rises(*along(run, STEPS, measure)) for run, text in SETTINGS.items()
             }
         },
@@ -225,11 +217,11 @@ def unstable(measure: str) -> Rule:
     """That compression makes the constraint unstable and soft switching less so."""
     return Rule(
         {
-            f"{varies(measure, 'more')} at K/d = 0.1 than uncompressed": {
+            f"{VARIES[measure].format('more')} at K/d = 0.1 than uncompressed": {
                 text: of(f"{run}.{measure}") > of(f"{run}_K1.{measure}")
                 for run, text in SETTINGS.items()
             },
-            f"{varies(measure, 'less')} under soft than under hard switching": {
+            f"{VARIES[measure].format('less')} under soft than under hard switching": {
                 text: of(f"soft{g}.{measure}") < of(f"hard{g}.{measure}")
                 for g, text in GROUPS.items()
             },

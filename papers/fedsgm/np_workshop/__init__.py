@@ -21,12 +21,10 @@ from papers.fedsgm import multiverse
 from papers.fedsgm.curves import after_feasible, band, jitter, violations
 from papers.fedsgm.np_workshop import claims, figures
 from papers.fedsgm.skewness import multiplier
-from papers.kit.health import HealthCheck, HealthChecks
+from papers.kit.health import HealthCheck
 from papers.kit.numbers import Number, exact, mean, measured, ratio
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, Traces, parameters
-
-__all__ = ["STUDY"]
 
 LATE = 0.2  # "late" is the last 20 rounds of 100
 SETTLED = 0.5  # the second half of the long runs
@@ -152,7 +150,6 @@ def _multipliers(trace: Trace, clients: int) -> Any:
 
 
 LEVEL = PARAMETERS["profiles"]["full"]["tolerance"]
-WATCH: HealthChecks = {"*": HealthCheck("f", guard="g", level=LEVEL)}
 
 
 STUDY = Study(
@@ -164,6 +161,6 @@ STUDY = Study(
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
     figures=figures.FIGURES,
-    watch=WATCH,
+    watch={"*": HealthCheck("f", guard="g", level=LEVEL)},
     **PARAMETERS,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fedlib.core import Trace
 from papers.fedsgm.curves import tolerance_of, violations
@@ -11,9 +11,6 @@ from papers.kit import plot
 from papers.kit.numbers import mean, ratio
 from papers.kit.panels import Layer, on, panel, row
 from papers.kit.study import Traces
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def figure_1(traces: Traces) -> plot.Drawing:
@@ -30,7 +27,7 @@ def figure_1(traces: Traces) -> plot.Drawing:
     )
 
 
-def counts(ax: Axes, shown: Traces, tolerance: float) -> None:
+def counts(ax: plot.Axes, shown: Traces, tolerance: float) -> None:
     """Violating rounds so far: the mean over seeds, and the range."""
     for (name, trace), color in zip(shown.items(), plot.COLORS, strict=False):
         count = (trace.of_rounds("g") > tolerance).cumsum(1)

@@ -15,8 +15,6 @@ from papers.ssca.common import LEVELS, SPLITS, digits_problem, vertical_problem
 from papers.ssca.convergence import claims
 from papers.ssca.convergence.numbers import FIGURES, HE, derive, halves
 
-__all__ = ["STUDY", "he_problem", "specs"]
-
 KEEP = ("cost", "accuracy", "norm")
 WIDER = 6**0.5  # He's start is uniform, within +-sqrt(6 / inputs) of a layer
 

@@ -20,12 +20,11 @@ from papers.kit.rules import (
     value,
 )
 from papers.ssca import leaks
-from papers.ssca.common import LEVELS, SPLITS
+from papers.ssca.common import LEVELS, NUMBERS, SPLITS
 from papers.ssca.convergence.numbers import HE, LOOKS
 
 BATCHES = (1, 10, 100)
 RATES, FALLS = (0.1, 0.3, 1.0, 3.0), (0.0, 0.3)
-NUMBER = {"samples": (1, 2), "features": (3, 4)}  # the algorithms of a split
 SEARCHED = ("*_sgd*_a3_p*",)  # the largest step of the grid may diverge: it is not chosen
 OWN = {split: tuple(f"{split}_ssca_B{b}" for b in BATCHES) for split in SPLITS}
 LIMITS = tuple(f"{s}_limit_B{b}_U{u:g}" for s in SPLITS for b in BATCHES for u in LEVELS)
@@ -175,7 +174,7 @@ def areas(*runs: str) -> str:
 
 def steps(split: str, measure: str) -> Parts:
     """A larger batch below the next smaller one, by some measure, for a split's two algorithms."""
-    free, limited = NUMBER[split]
+    free, limited = NUMBERS[split]
     kinds = {f"Algorithm {free}": "ssca"}
     if not measure.startswith("cost"):  # that of the constrained algorithms is held at U
         kinds |= {f"Algorithm {limited}, U = {u:g}": f"limit_U{u:g}" for u in LEVELS}

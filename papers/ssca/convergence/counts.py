@@ -34,6 +34,7 @@ ALGORITHMS[4] = ("features", True)
 Wire = tuple[str, str, int, int]  # sender, receiver, floats, indices
 
 
+@lru_cache(maxsize=1)
 def counted() -> dict[str, Number]:
     """The messages that differ from the paper's table, and the work beside that of SGD.
 
@@ -43,11 +44,6 @@ def counted() -> dict[str, Number]:
     enlargement of the network add to them, 1 for work in O(d). `alg_1.client_ratio` are the
     numbers written at the clients over those of SGD; over features, in the whole round.
     """
-    return {k: exact(x) for k, x in _counted().items()}
-
-
-@lru_cache(maxsize=1)
-def _counted() -> dict[str, float]:
     found: dict[str, float] = {}
     for number, (split, limited) in ALGORITHMS.items():
         found[f"alg_{number}.wrong_messages"] = float(wrong_messages(split, limited))
@@ -57,7 +53,7 @@ def _counted() -> dict[str, float]:
             found[f"alg_{number}.per_parameter"] = (two - one) / step
             found[f"alg_{number}.linearity"] = (three - two) / (two - one)
         found[f"alg_{number}.client_ratio"] = client_ratio(split, limited)
-    return found
+    return {k: exact(x) for k, x in found.items()}
 
 
 def network(hidden: int, rows: int = 80) -> Problem:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,14 +15,9 @@ from papers.kit import plot
 from papers.kit.numbers import Number, exact, mean
 from papers.kit.panels import panel, row
 from papers.kit.study import Params, Traces
-from papers.ssca.common import SPLITS, rows
+from papers.ssca.common import NUMBERS, SPLITS, rows
 from papers.ssca.convergence.counts import counted, megabits
 from papers.ssca.leaks import leaked
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 LOOKS = (10, 30, 50, 100)  # rounds whose cost is recorded
 HE = "he_"  # before the name of a run, and of its numbers: from He's start
@@ -157,7 +151,7 @@ def levels(traces: Traces) -> list[float]:
 
 
 def curve(
-    ax: Axes, trace: Trace, metric: str, color: str, style: str = "-", label: str = ""
+    ax: plot.Axes, trace: Trace, metric: str, color: str, style: str = "-", label: str = ""
 ) -> None:
     """One curve with its band, accuracies in %."""
     scale = 100 if metric == "accuracy" else 1
@@ -166,7 +160,7 @@ def curve(
     ax.lines[-1].set(linestyle=style, label=label or "_")  # no entry without a label
 
 
-def costs(axes: Sequence[Axes]) -> None:
+def costs(axes: Sequence[plot.Axes]) -> None:
     """One logarithmic axis, from below the lowest mean to a little above the cost of the start."""
     plot.plain_log(axes[0])
     drawn = [np.asarray(line.get_ydata(), float) for ax in axes for line in ax.lines]
@@ -178,12 +172,11 @@ def clients(traces: Traces) -> int:
     return int(next(iter(traces.values())).config["problem"]["clients"])
 
 
-def free(traces: Traces, split: str, ax: Axes, metric: str) -> None:
+def free(traces: Traces, split: str, ax: plot.Axes, metric: str) -> None:
     """Algorithm 1 or 3, and SGD with the step sizes that are best over the rounds."""
-    first = "Algorithm 1" if split == "samples" else "Algorithm 3"
     n, hues = clients(traces), colors(traces)
     for b, color in hues.items():
-        label = f"{first}, B = {rows(split, b, n)}"
+        label = f"Algorithm {NUMBERS[split][0]}, B = {rows(split, b, n)}"
         curve(ax, traces[f"{split}_ssca_B{b}"], metric, color, label=label)
     for b, color in hues.items():
         run = traces[chosen(traces, f"{split}_sgd_B{b}")]
@@ -195,7 +188,7 @@ def free(traces: Traces, split: str, ax: Axes, metric: str) -> None:
             curve(ax, run, metric, color, ":", f"SGD, B = {b // 2}, E = 2")
 
 
-def limited(traces: Traces, split: str, ax: Axes, metric: str) -> None:
+def limited(traces: Traces, split: str, ax: plot.Axes, metric: str) -> None:
     """Algorithm 2 or 4, one line style a level."""
     for b, color in colors(traces).items():
         for level, style in zip(levels(traces), STYLES, strict=False):
@@ -207,14 +200,14 @@ def limited(traces: Traces, split: str, ax: Axes, metric: str) -> None:
 
 
 def convergence(split: str, traces: Traces) -> plot.Drawing:
-    """Figure 2 or 3: cost above, accuracy below; beside SGD, and the constrained algorithm."""
-    first, second = (f"Algorithm {k}" for k in ((1, 2) if split == "samples" else (3, 4)))
-    panels: dict[str, Callable[[Axes, str], None]] = {
+    """plot.Figure 2 or 3: cost above, accuracy below; beside SGD, and the constrained algorithm."""
+    first, second = (f"Algorithm {k}" for k in NUMBERS[split])
+    panels: dict[str, Callable[[plot.Axes, str], None]] = {
         f"{first} and SGD": partial(free, traces, split),
         f"{second}, constrained": partial(limited, traces, split),
     }
 
-    def draw(fig: Figure) -> None:
+    def draw(fig: plot.Figure) -> None:
         axes = fig.subplots(2, len(panels), sharex=True, sharey="row")
         for line, (metric, label) in zip(axes, METRICS.items(), strict=True):
             for ax, (title, fill) in zip(line, panels.items(), strict=True):
@@ -235,14 +228,14 @@ def convergence(split: str, traces: Traces) -> plot.Drawing:
 def debiased(traces: Traces) -> plot.Drawing:
     """Cost of Algorithms 1 and 3 as in the paper, solid, and without their bias, dashed."""
 
-    def both(split: str, ax: Axes) -> None:
+    def both(split: str, ax: plot.Axes) -> None:
         for b, color in colors(traces).items():
             label = f"B = {rows(split, b, clients(traces))}"
             curve(ax, traces[f"{split}_ssca_B{b}"], "cost", color, label=label)
             curve(ax, traces[f"{split}_ssca_B{b}_debiased"], "cost", color, "--")
         ax.plot([], [], "--", color=GREY, label="debiased")
 
-    def align_costs(ax: Axes) -> None:
+    def align_costs(ax: plot.Axes) -> None:
         first, second = ax.figure.axes
         costs([first, second])
 

@@ -15,8 +15,6 @@ from papers.ssca.long import claims
 from papers.ssca.long.numbers import FIGURES, METRICS, REPORTS, derive
 from papers.ssca.long.problem import long_problem, one_constraint
 
-__all__ = ["STUDY", "VALID", "specs"]
-
 #: Step sizes rho and gamma that satisfy (4) and (6), with a finite sum of rho^2 besides.
 VALID: dict[str, Any] = {"rho": PowerLaw(1.0, 0.6), "gamma": PowerLaw(1.0, 0.65)}
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from fedlib.core import Trace
@@ -11,13 +9,8 @@ from fedlib.core.trace import Array
 from papers.kit import plot
 from papers.kit.numbers import Number, mean
 from papers.kit.panels import columns, row
-from papers.kit.study import Params, Traces
+from papers.kit.study import Params, Traces, after, swept
 from papers.ssca.long.claims import TENTH, THIRDS
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 METRICS = ("cost", "accuracy", "norm", "cost_all", "gradient")
 REPORTS = ("nu", "slack", "penalty")
@@ -87,27 +80,21 @@ STEPS = {"paper": "the paper's steps", "valid": "valid steps"}
 FLOOR = 1e-5  # slacks below are drawn here
 
 
-def batches(traces: Traces) -> list[int]:
-    sizes = {int(n.rpartition("_B")[2]) for n in traces if n.startswith("ssca_")}
-    return sorted(sizes, reverse=True)
-
-
 def levels(traces: Traces) -> list[str]:
     """The levels U, ascending, as the runs are named."""
-    return sorted({n.rpartition("_U")[2] for n in traces if n.startswith("limit_")}, key=float)
+    return [f"{level:g}" for level in swept(traces, "limit_paper_U")]
 
 
 def firsts(traces: Traces) -> list[str]:
     """The first penalties of the runs in which they grow, ascending, as the runs are named."""
-    names = {n.split("_")[1] for n in traces if n.startswith("limit_c")}
-    return sorted((n.removeprefix("c") for n in names), key=float)
+    return sorted({n.partition("_")[0] for n in after(traces, "limit_c")}, key=float)
 
 
 def violation(traces: Traces) -> plot.Drawing:
     """F - U on all training pictures over the rounds, a panel for each level."""
     forms = STEPS | {f"c{c}": f"c growing from {c}" for c in firsts(traces)}
 
-    def fill(ax: Axes, level: str) -> None:
+    def fill(ax: plot.Axes, level: str) -> None:
         for (name, text), color in zip(forms.items(), plot.COLORS, strict=False):
             trace = traces[f"limit_{name}_U{level}"]
             above = trace.metrics["cost_all"] - float(level)
@@ -125,7 +112,7 @@ def violation(traces: Traces) -> plot.Drawing:
 def penalty(traces: Traces) -> plot.Drawing:
     """Slack above, penalty and multiplier below, for growing penalties; a column for each level."""
 
-    def draw(fig: Figure) -> None:
+    def draw(fig: plot.Figure) -> None:
         found = levels(traces)
         rows = fig.subplots(2, len(found), sharex=True, sharey="row", squeeze=False)
         for (above, below), level in zip(rows.T, found, strict=True):
@@ -160,17 +147,18 @@ def middle(trace: Trace, name: str) -> list[float]:
 def gradient(traces: Traces) -> plot.Drawing:
     """The norm of the gradient over the rounds, both axes logarithmic, a panel for each batch."""
 
-    def curves(ax: Axes, size: str) -> None:
+    def curves(ax: plot.Axes, size: str) -> None:
         for i, (name, text) in enumerate(STEPS.items()):
             log_log(ax, traces[f"ssca_{name}_B{size}"], text, plot.COLORS[i])
         start = float(traces[f"ssca_paper_B{size}"].metrics["gradient"][:, 0].mean())
         plot.level(ax, TENTH * start, "a tenth of the start")
 
-    titles = {f"{size}": f"batch {size}" for size in batches(traces)}
+    sizes = [f"{size:g}" for size in reversed(swept(traces, "ssca_paper_B"))]
+    titles = {size: f"batch {size}" for size in sizes}
     return row(*columns(curves, titles, ylabel="|∇F₀|", legend=True, xlabel="round"), sharey=True)
 
 
-def log_log(ax: Axes, trace: Trace, label: str, color: str) -> None:
+def log_log(ax: plot.Axes, trace: Trace, label: str, color: str) -> None:
     """Mean and single seeds of the gradient from the first evaluation after the start on."""
     t, g = trace.rounds[1:], trace.metrics["gradient"][:, 1:]
     ax.plot(t, g.T, color=color, linewidth=0.5, alpha=0.5)

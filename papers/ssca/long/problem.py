@@ -46,15 +46,13 @@ def one_constraint(batch: int, level: float, **changes: Any) -> OneConstraint:
 
 
 @lru_cache(maxsize=64)
-def long_problem(seed: int, *, also: str = "", **sizes: Any) -> Problem:
+def long_problem(seed: int, *, also: str, **sizes: Any) -> Problem:
     r"""`digits_problem` with one more metric, over all training pictures of all clients.
 
-    `also` is `"cost_all"`, the cost F; `"gradient"`, $|\nabla F + 2 \lambda w|$ with the lambda of
-    all these studies; or `""`, nothing.
+    `also` is `"cost_all"`, the cost F, or `"gradient"`, $|\nabla F + 2 \lambda w|$ with the lambda
+    of all these studies.
     """
     made = digits_problem(seed, **sizes)
-    if not also:
-        return made
 
     def metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
         rows = problem.rows.flatten()

@@ -21,13 +21,10 @@ from papers.kit.rules import (
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, parameters
 from papers.ssca import common
-from papers.ssca.common import SPLITS, constrained, digits_problem, ssca, vertical_problem
+from papers.ssca.common import NUMBERS, SPLITS, constrained, digits_problem, ssca, vertical_problem
 from papers.ssca.long.problem import one_constraint
 from papers.ssca.tradeoff.numbers import FIGURES, METRICS, PATH, derive
 from papers.ssca.tradeoff.theorem import STEPS, theorem_problem
-
-__all__ = ["STUDY", "specs"]
-
 
 RIDGES = (1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 LEVELS = (0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
@@ -35,11 +32,8 @@ THEOREM = (0.3, 0.6)
 FALLING = -0.9  # rank correlation of six points: one pair of neighbours may be swapped
 NEAR = 10.0  # %: how far the final cost may be from U
 SMALL = 0.1  # of |grad F|
-NUMBERS = {  # of the algorithm that makes a curve
-    ("samples", "ssca"): 1,
-    ("features", "ssca"): 3,
-    ("samples", "limit"): 2,
-    ("features", "limit"): 4,
+CURVES = {  # the number of the algorithm that makes a curve
+    (split, kind): NUMBERS[split][i] for i, kind in enumerate(("ssca", "limit")) for split in SPLITS
 }
 
 
@@ -62,19 +56,19 @@ def by_level(split: str) -> str:
 C6 = Rule(
     {
         f"the rank correlation of the squared norm and the cost is at most {FALLING:g}": {
-            f"Algorithm {NUMBERS[split, kind]}": of(f"{split}_{kind}.order") <= FALLING
-            for split, kind in NUMBERS
+            f"Algorithm {number}": of(f"{split}_{kind}.order") <= FALLING
+            for (split, kind), number in CURVES.items()
         },
         f"the final cost is within {NEAR:g} % of U for every U": {
-            f"Algorithm {NUMBERS[split, 'limit']}": near(split) for split in SPLITS
+            f"Algorithm {NUMBERS[split][1]}": near(split) for split in SPLITS
         },
         f"the rank correlation of U and the accuracy is at most {FALLING:g}": {
-            f"Algorithm {NUMBERS[split, 'limit']}": of(f"{split}_limit.accuracy_order") <= FALLING
+            f"Algorithm {NUMBERS[split][1]}": of(f"{split}_limit.accuracy_order") <= FALLING
             for split in SPLITS
         },
     },
     "rank correlation of squared norm and cost, Algorithms 1 / 3 / 2 / 4: "
-    + " / ".join(stat_value(f"{split}_{kind}.order") for split, kind in NUMBERS)
+    + " / ".join(stat_value(f"{split}_{kind}.order") for split, kind in CURVES)
     + "; "
     + "; ".join(by_level(split) for split in SPLITS),
     note="A rank correlation of -0.9 allows one pair of neighbours to be swapped. Both margins are "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy
@@ -15,12 +15,8 @@ from fedlib.core.trace import Array
 from papers.kit import plot
 from papers.kit.numbers import Number, mean
 from papers.kit.panels import panel, row
-from papers.kit.study import Params, Traces
-from papers.ssca.common import SPLITS
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
+from papers.kit.study import Params, Traces, swept
+from papers.ssca.common import NUMBERS, SPLITS
 
 METRICS = ("cost", "norm", "accuracy")  # of the runs of Figure 4
 PATH = ("cost", "norm", "slope", "along", "across")  # of the runs of Theorem 5
@@ -42,9 +38,7 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
 
 def sweep(traces: Traces, split: str, kind: str) -> dict[float, Trace]:
     """The runs of one curve by their lambda (`kind` `"ssca"`) or U (`"limit"`), ascending."""
-    start = f"{split}_{kind}_" + ("ridge" if kind == "ssca" else "U")
-    found = {float(n.removeprefix(start)): t for n, t in traces.items() if n.startswith(start)}
-    return dict(sorted(found.items()))
+    return swept(traces, f"{split}_{kind}_" + ("ridge" if kind == "ssca" else "U"))
 
 
 def final(runs: dict[float, Trace], metric: str) -> Array:
@@ -100,13 +94,12 @@ def theorem(trace: Trace) -> dict[str, Number]:
 
 
 FORMS = {"ssca": ("Algorithm {}, by λ", "o"), "limit": ("Algorithm {}, by U", "s")}
-NUMBERS = {"samples": (1, 2), "features": (3, 4)}
 
 
 def figure_4(traces: Traces) -> plot.Drawing:
     """|w|^2 against the training cost, a panel for each split."""
 
-    def curves(split: str, ax: Axes) -> None:
+    def curves(split: str, ax: plot.Axes) -> None:
         for i, (kind, number) in enumerate(zip(FORMS, NUMBERS[split], strict=True)):
             text, marker = FORMS[kind]
             curve(ax, sweep(traces, split, kind), text.format(number), plot.COLORS[i], marker)
@@ -119,7 +112,7 @@ def figure_4(traces: Traces) -> plot.Drawing:
     return row(panel(first, ylabel="squared norm |w|²"), second, sharey=True, sharex=True)
 
 
-def curve(ax: Axes, runs: Mapping[float, Trace], label: str, color: str, marker: str) -> None:
+def curve(ax: plot.Axes, runs: Mapping[float, Trace], label: str, color: str, marker: str) -> None:
     """Means joined by a line with bars of one standard deviation both ways, a faint dot a seed."""
     ends = [(t.metrics["cost"][:, -1], t.metrics["norm"][:, -1]) for t in runs.values()]
     for cost, norm in ends:
@@ -133,11 +126,10 @@ def curve(ax: Axes, runs: Mapping[float, Trace], label: str, color: str, marker:
 
 def theorem_5(traces: Traces) -> plot.Drawing:
     """The gradient of (27) and the cost, by level."""
-    start = "theorem_U"
-    runs = {"U = " + n[len(start) :]: t for n, t in traces.items() if n.startswith(start)}
+    runs = {f"U = {u:g}": trace for u, trace in swept(traces, "theorem_U").items()}
     top = max(float(t.metrics["cost"][:, len(t.rounds) // 10 :].max()) for t in runs.values())
 
-    def seeds(curves: Callable[[Trace], tuple[Any, Any]], ax: Axes) -> None:
+    def seeds(curves: Callable[[Trace], tuple[Any, Any]], ax: plot.Axes) -> None:
         for (label, trace), color in zip(runs.items(), plot.COLORS, strict=False):
             rounds, y = curves(trace)
             ax.plot(rounds, y.mean(0), color=color, label=label)

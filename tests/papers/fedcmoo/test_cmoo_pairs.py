@@ -63,7 +63,7 @@ def test_final_values_are_of_the_last_tenth_with_the_final_model():
     assert final(run([x], t), "accuracy") == pytest.approx([(19 + 20) / 2])  # rounds 95 and 100
     assert final(run([[1, 2, 3, 7]], [0, 5, 10, 12]), "accuracy") == pytest.approx([7])
     assert final(run([[0.1, 0.4, 0.2]], [0, 1, 2]), "accuracy") == pytest.approx([0.2])
-    assert final(run([x], t), "accuracy", 60) == pytest.approx([(11 + 12) / 2])  # 55 and 60
+    assert final(run([x], t), "accuracy", end=60) == pytest.approx([(11 + 12) / 2])  # 55 and 60
 
 
 def test_runs_longer_than_the_authors_demo_are_looked_at_after_as_many_rounds():

@@ -8,7 +8,7 @@ from planted import drawn, fails_alone
 import fedlib as fl
 from fedlib.algorithms import FedFW
 from fedlib.core import Trace
-from papers.fedfw.lowrank import C11, FIGURES, STUDY, derive
+from papers.fedfw.lowrank import C11, STUDY, derive
 from papers.fedfw.lowrank.problems import clock_problem, pictures_within, tasks_within
 from papers.fedfw.lowrank.watched import Clock, Watched, looked_at
 
@@ -85,7 +85,7 @@ def test_each_part_of_c11_can_fail(name, run, failing):
 
 
 def test_the_figure_draws_the_square_matrices():
-    assert all(len(ax.lines[0].get_xdata()) == 2 for ax in drawn(FIGURES["clock"], whole()))
+    assert all(len(ax.lines[0].get_xdata()) == 2 for ax in drawn(STUDY.figures["clock"], whole()))
 
 
 def test_watching_changes_nothing():
