@@ -32,6 +32,7 @@
 # %% tags=["parameters"]
 profile = "full"  # "full": MNIST and CIFAR-10, ten seeds; "quick": 8 x 8 digits, two seeds
 seeds = None  # seeds; each fixes picture, network and dummies: full 0 to 9; quick 0, 1
+fresh = None  # seeds that judge claim C12 alone: full 100 to 151; quick 100
 steps = None  # steps of L-BFGS, of up to 20 inner iterations each: full 100; quick 4
 data = None  # data sets: full mnist, cifar10; quick digits
 networks = None  # networks: one hidden layer of sigmoids, and a LeNet without pooling: full mlp, lenet

@@ -466,5 +466,6 @@ def _reason(primary: Parts, states: Mapping[str, str]) -> str:
                 some = f"{label} ({some})" if len(cells) < len(part) else label
             names += [some] * bool(cells)
         if names:
+            words = words.capitalize() if told else words
             told.append(f"{words}: {'; '.join(names)}")
     return ". ".join(told)

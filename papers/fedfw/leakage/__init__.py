@@ -30,11 +30,13 @@ __all__ = ["STUDY", "network", "specs"]
 SIGNALS = ("gradient", "l2", "tensors", "l1", "soft")
 CLEAR = 60.0  # dB: an error below a thousandth of the range; eight bits a pixel have 59
 SEEN = 25.0  # dB: a picture that one recognizes
+FRESH = "fresh_"  # starts the names of runs with the seeds that judge the claim
 
 
 def places(traces: Mapping[str, Any]) -> list[str]:
     """Data set and network of all attacks, such as `"mnist_lenet"`."""
-    return [name.removesuffix("_gradient") for name in traces if name.endswith("_gradient")]
+    found = [name.removesuffix("_gradient") for name in traces if name.endswith("_gradient")]
+    return [place for place in found if not place.startswith(FRESH)]
 
 
 def capped(x: Array) -> Array:
@@ -47,14 +49,17 @@ def derive(traces: Traces, _: Params) -> dict[str, Number]:
 
     Keys are `run.measure`; `place.a_minus_b` is the difference of two signals' PSNR, each capped at
     60 dB, by seed, where `l1` is for every seed the better of the exact and the softened attack;
-    `places.a_minus_b` is its mean over data sets and networks.
+    `places.a_minus_b` is its mean over data sets and networks. Keys of the fresh seeds that judge
+    the claim start with `fresh_`.
     """
     numbers = measured(traces, MEASURES)
-    each = {place: differences(traces, place) for place in places(traces)}
-    for place, pairs in each.items():
-        numbers |= {f"{place}.{k}": mean(x, "dB") for k, x in pairs.items()}
-    for k in next(iter(each.values()), {}):
-        numbers[f"places.{k}"] = mean(np.mean([pairs[k] for pairs in each.values()], 0), "dB")
+    for seeds in ("", FRESH):
+        each = {seeds + place: differences(traces, seeds + place) for place in places(traces)}
+        for place, pairs in each.items():
+            numbers |= {f"{place}.{k}": mean(x, "dB") for k, x in pairs.items()}
+        for k in next(iter(each.values()), {}):
+            over = np.mean([pairs[k] for pairs in each.values()], 0)
+            numbers[f"{seeds}places.{k}"] = mean(over, "dB")
     return numbers
 
 
@@ -144,19 +149,20 @@ def order(l2: str, note: str) -> Rule:
     return Rule(
         {
             "the PSNR is higher from gradients than from answers of the l2 oracle": of(
-                f"places.{first}"
+                f"{FRESH}places.{first}"
             )
             > 0,
             "the PSNR is higher from answers of the l2 oracle than of the l1 oracle": of(
-                f"places.{second}"
+                f"{FRESH}places.{second}"
             )
             > 0,
         },
         "mean PSNR over data sets and networks, gradient minus l2 "
-        f"{stat(f'places.{first}', '.1f')}, l2 minus l1 {stat(f'places.{second}', '.1f')}. Final "
+        f"{stat(f'{FRESH}places.{first}', '.1f')}, l2 minus l1 "
+        f"{stat(f'{FRESH}places.{second}', '.1f')}. Final "
         "PSNR in dB, gradient / l2 / l2 of each tensor / l1 / l1 softened: "
         + "; ".join(
-            f"{words}: {' / '.join(stat_value(f'{place}_{s}.psnr') for s in SIGNALS)}"
+            f"{words}: {' / '.join(stat_value(f'{FRESH}{place}_{s}.psnr') for s in SIGNALS)}"
             for place, words in PLACES.items()
         ),
         note,
@@ -166,11 +172,12 @@ def order(l2: str, note: str) -> Rule:
 
 PICTURES = (
     "The paper's two pictures are of CIFAR-100, that of the code is of MNIST. We cap the PSNR at "
-    "60 dB, so two attacks that both reach it differ by 0."
+    "60 dB, so two attacks that both reach it differ by 0. The rule is judged once, on 52 fresh "
+    "seeds. With 90 % power, they detect the difference that the first ten seeds showed."
 )
 C12 = order("l2", f"{PICTURES} The l2 oracle only rescales the gradient, and hides nothing.")
 C12_CODE = order("tensors", "")
-RUNS = tuple(f"{place}_{s}" for place in PLACES for s in SIGNALS)
+RUNS = tuple(f"{FRESH}{place}_{s}" for place in PLACES for s in SIGNALS)
 #: The code's steps of L-BFGS. How far an attack gets is measured, also where that is nowhere.
 NEEDS = Needs(paper={"rounds": 300}, dead=RUNS)
 
@@ -193,6 +200,7 @@ CLAIMS = (
 
 PARAMETERS = parameters(
     seeds=("seeds; each fixes picture, network and dummies", tuple(range(10)), (0, 1)),
+    fresh=("seeds that judge claim C12 alone", tuple(range(100, 152)), (100,)),
     steps=("steps of L-BFGS, of up to 20 inner iterations each", 100, 4),
     data=("data sets", ("mnist", "cifar10"), ("digits",)),
     networks=(
@@ -210,7 +218,7 @@ def network(name: str, kind: str, hidden: int) -> Network:
 
 
 def specs(p: Params) -> dict[str, Spec]:
-    """All attacks, `DATA_NETWORK_SIGNAL`."""
+    """All attacks, `DATA_NETWORK_SIGNAL`, and with the fresh seeds `fresh_DATA_NETWORK_SIGNAL`."""
     found: dict[str, Spec] = {}
     seeds, radius, steps = tuple(p["seeds"]), float(p["radius"]), p["steps"]
     whole, ball, cross = Whole(), Oracle(Ball(radius)), Oracle(L1Ball(radius))
@@ -225,7 +233,9 @@ def specs(p: Params) -> dict[str, Spec]:
             attacks["soft"] = Attacker(net, cross, soft, steps)
             keep = ("psnr", "cosine", "mismatch", "final_w")
             for signal, attacker in attacks.items():
-                found[f"{name}_{kind}_{signal}"] = Spec(attacker, task, steps, seeds, 1, keep)
+                run, fresh = f"{name}_{kind}_{signal}", tuple(p["fresh"])
+                found[run] = Spec(attacker, task, steps, seeds, 1, keep)
+                found[FRESH + run] = Spec(attacker, task, steps, fresh, steps, ("psnr",))
     return found
 
 
