@@ -75,7 +75,8 @@ print(source_text(traces, "forty attributes of a digit and an item"))
 # five tasks of eight, and forty tasks of one. The loss of a task is the mean cross-entropy of its attributes, so the
 # mean loss over the tasks is the same in all three problems. The mean accuracy is the share of attributes that are
 # predicted correctly. The tasks share the encoder, and each has a linear decoder. All clients hold equally many
-# pictures. A Dirichlet split, a different one in each problem, deals out the 100 pairs of classes.
+# pictures. A Dirichlet split decides how often each of the 100 combinations of a digit and an item occurs at a client.
+# It is drawn anew for each of the three problems.
 #
 # Both methods use the paper's server and client step sizes $\eta_s/\eta_c$: 1 / 0.2 for forty tasks, as on CelebA, and
 # 1.6 / 0.3 for five tasks, as on CelebA-5. For two tasks, which the paper does not have, we use the step sizes for

@@ -188,9 +188,10 @@ plot.show(
 # the network that all $M$ tasks share, and $S_k^{\text{alone}}$ that of a network trained in task $k$ alone. Smaller is
 # better, and a negative value means that the tasks help each other.
 #
-# Each $\Delta_M$ compares runs with the same seed; the single-task runs have no dropout. This can change the order of
-# the methods only through the weight $1/S_k^{\text{alone}}$ of each task. The last column, the ratio of the final test
-# losses, measures how evenly the tasks are trained; FedCMOO-Pref aims at a ratio of one.
+# Each $\Delta_M$ compares runs with the same seed. The single-task runs have no dropout. They are the same for all
+# methods, so the missing dropout changes only the factors $1/S_k^{\text{alone}}$, that is, how much each task counts in
+# $\Delta_M$. The last column, the ratio of the final test losses, measures how evenly the tasks are trained;
+# FedCMOO-Pref aims at a ratio of one.
 
 # %% tags=["remove-input"]
 shown = {"accuracy_1": "first task", "accuracy_2": "second task", "decline": "Delta_M"}

@@ -13,11 +13,12 @@
 # %% [markdown]
 # # What a message gives away
 #
-# **Result.** On MNIST the attack recovers the picture from the answer of an $\ell_2$ oracle as well as from the
-# gradient ({result}`fw_leakage/mnist_mlp_l2.psnr:.0f` and {result}`fw_leakage/mnist_mlp_gradient.psnr:.0f` dB), but not
-# from the answer of an $\ell_1$ oracle ({result}`fw_leakage/mnist_mlp_l1.psnr:.1f` dB). With a ball for each tensor, as
-# in the authors' code, the search is somewhat harder than with the gradient; with one ball, as in the text, this is
-# undecided.
+# **Result.** The order of Figure 1 holds on 52 fresh seeds: in the mean over data sets and networks, the attack is better
+# by {result}`fw_leakage/fresh_places.gradient_minus_l2:.1f` dB from the gradient than from the answer of an $\ell_2$
+# oracle, and by {result}`fw_leakage/fresh_places.l2_minus_l1:.1f` dB from this answer than from that of an $\ell_1$
+# oracle. But the attack recovers the picture from the $\ell_2$ oracle's answer too: on MNIST with one hidden layer it
+# reaches {result}`fw_leakage/fresh_mnist_mlp_l2.psnr:.0f` dB, where an error is invisible, against
+# {result}`fw_leakage/fresh_mnist_mlp_l1.psnr:.1f` dB from the $\ell_1$ oracle's.
 #
 # A client of FedFW {cite}`dadras2024fedfw` sends not its gradient but the answer of a linear minimization oracle.
 # According to Figure 1 of the paper, this protects the client's data. The attack, *deep leakage from gradients*
@@ -30,7 +31,7 @@
 # the $\ell_2$ oracle is $-r\,g/\lVert g\rVert$: the negative gradient $g$, rescaled to the radius $r$ of the ball.
 
 # %% tags=["parameters"]
-profile = "full"  # "full": MNIST and CIFAR-10, ten seeds; "quick": 8 x 8 digits, two seeds
+profile = "full"  # "full": MNIST and CIFAR-10, ten seeds and 52 fresh ones; "quick": 8 x 8 digits, two seeds
 seeds = None  # seeds; each fixes picture, network and dummies: full 0 to 9; quick 0, 1
 fresh = None  # seeds that judge claim C12 alone: full 100 to 151; quick 100
 steps = None  # steps of L-BFGS, of up to 20 inner iterations each: full 100; quick 4
@@ -95,6 +96,8 @@ where = places(traces)
 #   $-r\,\mathrm{sign}(g)\,\mathrm{softmax}(s|g|/\max|g|)$, which has derivatives.
 #
 # ## How well they do
+#
+# The tables and pictures show the first ten seeds. Claim C12 is judged by 52 others.
 
 # %% tags=["remove-input"]
 rows = {f"{title(place)}: {text}": f"{place}_{s}" for place in where for s, text in LABELS.items()}
@@ -121,14 +124,15 @@ plot.show(
 #
 # The table shows differences of the final PSNR, paired by seed. Every value above 60 dB counts as 60: at 60 dB the
 # error is below a thousandth of the range, less than a picture with eight bits a pixel can show. If both attacks reach
-# 60 dB, the difference is 0. For each seed, the better of the two attacks on the $\ell_1$ oracle counts. The claim is
-# judged by the means over data sets and networks, in two readings: with a ball for each tensor, as in the authors'
-# code, and with one ball, as in the text.
+# 60 dB, the difference is 0. For each seed, the better of the two attacks on the $\ell_1$ oracle counts. The last row
+# has the means over data sets and networks on the fresh seeds, which judge the claim in two readings: with a ball for
+# each tensor, as in the authors' code, and with one ball, as in the text. Ten seeds left the reading of the text
+# undecided; 52 were computed because they detect the difference that the ten showed with 90 % power.
 
 # %% tags=["remove-input"]
 pairs = {"gradient_minus_l2": "gradient - l2", "gradient_minus_tensors": "gradient - l2, each tensor"}
 pairs |= {"l2_minus_l1": "l2 - l1", "tensors_minus_l1": "l2, each tensor - l1"}
-order = {title(place): place for place in where} | {"mean": "places"}
+order = {title(place): place for place in where} | {"mean": "places", "mean, fresh seeds": "fresh_places"}
 report.runs_table(numbers, order, pairs, health)
 
 # %% tags=["remove-input"]

@@ -607,7 +607,7 @@ plot.show(
     alt="Against beta times epsilon, the dashed bound falls from 16 to 1 at two thirds. The curves that the search "
     "found lie below it, cross 1 near one half and settle at about one half.",
     caption="The largest objective gap that the search found, divided by the printed threshold, against beta times "
-    "epsilon (2 in the papers). Dashed: the bound for E = 1. Shaded: where Theorem 5 is proved.",
+    "epsilon (2 in the papers). Dashed: the bound that this note proves, for E = 1. Shaded: where F Theorem 5 is proved.",
 )
 
 # %% [markdown]

@@ -209,7 +209,8 @@ bias = {f"{s}, B = {b if s == 'samples' else page.params['clients'] * b}": f"{s}
 report.runs_table(numbers, bias, costs | {"area": "mean over rounds"}, health)
 
 # %% [markdown]
-# The table shows the cost of the debiased version minus that of the printed version, seed by seed.
+# The table shows the cost of the debiased version minus that of the printed version: the mean of the differences
+# between runs with the same seed, with its 95 % interval.
 
 # %% tags=["remove-input", "nbval-check-output"]
 first = {name: t.metrics["cost"][:, 0] for name, t in traces.items()}

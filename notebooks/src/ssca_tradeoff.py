@@ -108,8 +108,9 @@ plot.show(
     alt="Squared norm (logarithmic) against training cost, one panel for samples and one for features. In "
     "each, a curve with round marks (lambda) and one with square marks (U) run close together from the "
     "upper left to the lower right.",
-    caption="Both forms trace one curve: the larger the cost, the smaller the norm. Marks are means of "
-    "the final models over the seeds with one standard deviation both ways. Faint dots are single seeds.",
+    caption="Both forms trace one curve: the larger the cost, the smaller the norm. Each mark shows the mean "
+    "final cost and norm over the seeds. The bars, horizontal for the cost and vertical for the norm, are one "
+    "standard deviation. Faint dots are single seeds.",
     size=(8.2, 3.6),
 )
 
