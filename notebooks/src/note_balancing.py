@@ -111,9 +111,9 @@
 # ```
 #
 # For $G=J^\top J$ the weights $w^\circ$ that minimise $\lVert Jw\rVert$ are feasible, since $(Gw^\circ)_k\ge\nu\ge0$
-# for all $k$ by {prf:ref}`cmoo-lemma-mgda`. For an estimate, the natural fall-back is $w^\circ$ of its positive
-# semidefinite part. By point 3, it is needed only if the error of the estimate exceeds $\nu$, which tends to 0 near the
-# Pareto front.
+# for all $k$ by {prf:ref}`cmoo-lemma-mgda`. If the program of an estimate is infeasible, the natural fall-back is
+# $w^\circ$ of the estimate's positive semidefinite part. By point 3, this is needed only if the error of the estimate
+# exceeds $\nu$, which tends to 0 near the Pareto front.
 
 # %% [markdown]
 # ## What the solution does
@@ -170,7 +170,7 @@
 # ```
 #
 # Without the constraint for $\mathcal J^*$, $w=(0,1,0)$ would lower $\mu$ but raise the worst loss. On random instances
-# the program raises $\mu$ in about one case in a hundred (table below).
+# with three or five objectives the program raises $\mu$ in about one case in a hundred (table below).
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
@@ -258,8 +258,8 @@ _ = check(
 
 # %% [markdown]
 # **Feasibility.** We solve the program on random cases with $M=2,3,5,11$, for the exact $G$ and for its sum with a
-# random antisymmetric or symmetric matrix of the same size. For equal losses we check feasibility against
-# $\operatorname{val}(G)$ of {prf:ref}`pref-theorem-feasible`.
+# random antisymmetric or symmetric matrix with entries as large as those of $G$. For equal losses we check feasibility
+# against $\operatorname{val}(G)$ of {prf:ref}`pref-theorem-feasible`.
 
 
 # %% tags=["remove-input"]

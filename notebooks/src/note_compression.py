@@ -13,12 +13,13 @@
 # %% [markdown]
 # # Compression both ways, with error feedback
 #
-# Theorem 6 of the FedSGM paper {cite}`fedsgm2025` (F below) extends {prf:ref}`hard-theorem` to compressed messages. It
-# is F's Theorem 1 for all clients. Clients compress the sums of their steps, and add to the next sum what was left out
-# {cite}`seide2014onebit`. The server compresses differences of models, as in EF21 {cite}`richtarik2021ef21`. Each
-# direction adds one term to the number $\Gamma$ in the threshold $B(\Gamma)$.
+# Theorem 6 of the FedSGM paper {cite}`fedsgm2025` (F below) is the case of F's Theorem 1 in which all clients take
+# part. It extends {prf:ref}`hard-theorem` (F's Theorem 3) to compressed messages. Clients compress the sums of their
+# steps, and add to the next sum what was left out {cite}`seide2014onebit`. The server compresses differences of models,
+# as in EF21 {cite}`richtarik2021ef21`. Each direction adds one term to the number $\Gamma$ in the threshold
+# $B(\Gamma)$.
 #
-# F's proof for *sampled* clients contains an error. Our repair proves the theorem with a smaller constant.
+# In the case of *sampled* clients, F's proof contains an error. Our repair proves this case with a smaller $\Gamma$.
 #
 # The notation is that of the [note on hard switching](note_hard_switching.ipynb), with $B(\Gamma)$ and $\eta(\Gamma)$
 # of {eq}`eq-hard-b`.
@@ -237,7 +238,8 @@
 # ```{prf:proof}
 # Insert {eq}`eq-comp-partial` for $v_t$, and $x_t=w_t+\hat e_t$ in the product with $\bar\Delta_t$. The last term is at
 # most $2\eta\lVert\hat e_t\rVert EG$; {prf:ref}`comp-lemma-gap` bounds $\lVert\hat e_t\rVert$. That lemma remains true
-# if $x_{t+1}$ is projected onto $\mathcal X$, because then still $\lVert x_{t+1}-x_t\rVert\le\eta\lVert v_t\rVert$.
+# if $x_{t+1}$ is projected onto F's convex set $\mathcal X$, because then still
+# $\lVert x_{t+1}-x_t\rVert\le\eta\lVert v_t\rVert$.
 # ```
 #
 # F first replaces $x_t$ by $w_t$ on the left side of {eq}`eq-comp-cancel`. This creates *two* products with $\hat e_t$,
@@ -263,9 +265,10 @@
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **F Theorem 7, third term of $\Gamma$.** The main text prints $\sqrt{1-q}$ instead of the proof's $\sqrt{1-q_0}$. At
-#   $q_0=1$, $q=0.1$, $E=5$ and $N=n$ the printed term is 1200 and the intended term is 0. The term rests on the false
-#   claim $\lVert v_t\rVert\le2EG$ ({prf:ref}`comp-lemma-counterexample`, {prf:ref}`comp-lemma-cancel`).
+# * **F Theorem 7, third term of $\Gamma$.** Its statement prints $\sqrt{1-q}$ instead of $\sqrt{1-q_0}$, which Theorem
+#   1 and the proof have. At $q_0=1$, $q=0.1$, $E=5$ and $N=n$ the printed term is 1200 and the intended term is 0. The
+#   term rests on the false claim $\lVert v_t\rVert\le2EG$ ({prf:ref}`comp-lemma-counterexample`,
+#   {prf:ref}`comp-lemma-cancel`).
 # * **Random compressors.** The proofs of F Theorems 6 and 8 treat $\mathcal A$, which depends on the compressors'
 #   draws, as fixed inside an expectation. Only the bound on the expected regret remains true ({prf:ref}`comp-theorem`).
 # * **Rate of the uplink alone.** F's text says $O(\sqrt E/(q\sqrt T))$, but F's $\Gamma$ yields $O(\sqrt{(E+1/q)/T})$.
@@ -280,7 +283,7 @@
 # %% [markdown]
 # ## Checks
 #
-# The checks run FedSGM on $f_j(w)=\lVert w-a_j\rVert$ and $g_j(w)=\lVert w-b_j\rVert-c$ in dimension 20, so $G=1$.
+# The checks run FedSGM in dimension 20 on $f_j(w)=\lVert w-a_j\rVert$ and $g_j(w)=\lVert w-b_j\rVert-c$, so $G=1$.
 
 # %% tags=["parameters", "remove-input"]
 profile = "full"  # "quick": fewer and shorter runs
@@ -409,7 +412,7 @@ plot.show(
     draw_residuals,
     alt="Four residuals against rounds, on a logarithmic axis, rise for some rounds and settle well below a dotted "
     "line of the same colour.",
-    caption="The largest residual of a client, over EG, for Top-K with four values of q, and its bound (dotted).",
+    caption="The largest norm of a client's residual, divided by EG, for Top-K with four q, and its bound (dotted).",
 )
 
 # %% [markdown]
@@ -477,8 +480,8 @@ for q, q0, steps in ((0.1, 1.0, 1), (0.5, 0.9, 1), (0.9, 0.9, 1), (0.9, 0.9, 3))
     )
 
 # %% [markdown]
-# **The constants.** We compute $\Gamma$ in F's classification setting ($E=5$, $N/n=2$, $q=q_0=0.1$) and in the special
-# cases in which F's theorems should agree.
+# **The constants.** We compute $\Gamma$ in F's classification setting and in the special cases in which F's theorems
+# should agree.
 
 # %% tags=["remove-input", "nbval-check-output"]
 case = (5, 0.1, 0.1, 2.0)

@@ -298,7 +298,7 @@ instance = cache(varied_norms)  # its reference solution is computed once
 versions = {"2E^2": "stated", "Gamma_0": "proved", "Gamma_direct": "direct"}
 
 # %% [markdown]
-# **Lemma 2.** From the start of every instance, each client takes one round of local steps on its objective. In the
+# **F Lemma 2.** From the start of every instance, each client takes one round of local steps on its objective. In the
 # last check the start is so far from the solution that the subgradients are nearly constant, and the first inequality
 # of {eq}`eq-hard-lemma2` is nearly an equality.
 
@@ -320,9 +320,9 @@ _ = check(
 )
 
 # %% [markdown]
-# **Lemma 1.** We compare both sides of {eq}`eq-hard-lemma1` in the first round of every instance, with $E=5$, two step
-# sizes, three $\alpha$ and three mixtures $h_j=(1-\sigma)f_j+\sigma g_j$. In the last check a client steps across the
-# kink of its function and back.
+# **F Lemma 1.** We compare both sides of {eq}`eq-hard-lemma1` in the first round of every instance, with $E=5$, two
+# step sizes, three $\alpha$ and three mixtures $h_j=(1-\sigma)f_j+\sigma g_j$. In the last check a client steps across
+# the kink of its function and back.
 
 # %% tags=["remove-input"]
 cases = [(5, lr, lr * a, s) for lr in (0.05, 0.3) for a in (0.3, 1.0, 3.0) for s in (0.0, 0.5, 1.0)]

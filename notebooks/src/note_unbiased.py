@@ -18,9 +18,9 @@
 # on hard and soft switching (6 and 7 in W's appendix). The compressor's relative variance $q_u$ adds one term to the
 # constant $\Gamma$ of the threshold.
 #
-# W's proofs bound a *mean over the compressor's randomness*, but W claims that the averaged iterate always exists and
-# is an $\epsilon$-solution. In {prf:ref}`unb-example` with $d=10$ this claim fails in one run out of four.
-# {prf:ref}`unb-theorem` states what holds for the averaged iterate.
+# W's proofs bound the *mean* regret over the compressor's draws, but W claims that in every run the averaged iterate
+# exists and is an $\epsilon$-solution. In {prf:ref}`unb-example` with $d=10$ this claim fails in one run out of four.
+# {prf:ref}`unb-theorem` states what holds.
 #
 # The notation is that of the [note on hard switching](note_hard_switching.ipynb).
 
@@ -54,8 +54,8 @@
 # variances over $i$.
 # ```
 #
-# W Lemma 5 bounds the drift of the local steps and is {prf:ref}`hard-lemma-2`. For W Lemmas 3 and 4, let $\mathbb E_t$
-# be the expectation over the compressors of round $t$, given $w_t$.
+# W Lemma 5, on the drift of the local steps, is proved in the note on hard switching ({prf:ref}`hard-lemma-2`). For W
+# Lemmas 3 and 4, let $\mathbb E_t$ be the expectation over the compressors of round $t$, given $w_t$.
 #
 # ```{prf:lemma} W Lemma 3
 # :label: unb-lemma-square
@@ -114,13 +114,13 @@
 # 1. By {prf:ref}`unb-lemma-cross`, the cross term has the same bound as without compression, because $\sigma_t$ is
 #    fixed given $w_t$.
 # 2. By {prf:ref}`unb-lemma-square`, the square term is at most $\eta^2E^2G^2+\eta^2E^2G^2\frac{q_u}N$. Only the second
-#    summand is new. Divided by $2\eta^2EG^2$, it is $\frac{Eq_u}{2N}$. The other terms add up to $\Gamma_0\le2E^2$ or
-#    to $\Gamma_{\rm direct}$ of {eq}`eq-hard-gammas`.
+#    summand is new. Divided by $2\eta^2EG^2$, it is $\frac{Eq_u}{2N}$. The terms without compression, divided likewise,
+#    add up to $\Gamma_0\le2E^2$ or to $\Gamma_{\rm direct}$ of {eq}`eq-hard-gammas`.
 # 3. Take the expectation over all rounds. The expected distances telescope as in {prf:ref}`hard-lemma-regret`.
 # ```
 #
 # W concludes, as in the proof of {prf:ref}`hard-theorem`, that $\mathcal A$ is not empty. But $\mathbb ER\le\epsilon$
-# does not bound $R$ on every path.
+# does not bound $R$ on every path (outcome of the draws).
 
 # %% [markdown]
 # ## A path without a good round
@@ -188,15 +188,17 @@
 #
 # By {eq}`eq-unb-claim` the objective gap is at most $\epsilon$ on average if each run has the weight
 # $\lvert\mathcal A\rvert$. With $\epsilon=2B(\Gamma)$, a run has a good round with probability at least
-# $\frac1{2(1+\lambda)}$. With W's $\epsilon=B(\Gamma)$ and $\eta=\eta(\Gamma)$ the probability is still positive,
-# because by {prf:ref}`unb-lemma-regret` with $\Gamma_{\rm direct}$ the expected regret is less than $B(\Gamma)$.
+# $\frac1{2(1+\lambda)}$. With W's $\epsilon=B(\Gamma)$ for $\Gamma=2E^2+\frac{Eq_u}{2N}$, the probability is still
+# positive: by {prf:ref}`unb-lemma-regret` with $\Gamma_{\rm direct}$, the expected regret is less than this
+# $B(\Gamma)$.
 #
 # ```{prf:theorem} W Theorems 2 and 7, as they can be proved
 # :label: unb-theorem-soft
 #
 # Switch softly, with $\eta=\eta(\Gamma)$, $\epsilon>B(\Gamma)$ and $\beta\ge\frac1{4(\epsilon-B(\Gamma))}$; W's
-# $\epsilon=2B(\Gamma)$, $\beta=\frac2\epsilon$ satisfy this. Let $S=\sum_t(1-\sigma_t)$. Then
-# $\mathbb E\big[S\,(f(\bar w)-f(w^*)-\epsilon)\big]\le0$, and $g(\bar w)\le\epsilon$ on every path with $S>0$.
+# $\epsilon=2B(\Gamma)$, $\beta=\frac2\epsilon$ satisfy this. With $S=\sum_t(1-\sigma_t)$ and $\bar w$ of
+# {eq}`eq-soft-mean`, $\mathbb E\big[S\,(f(\bar w)-f(w^*)-\epsilon)\big]\le0$, and $g(\bar w)\le\epsilon$ on every path
+# with $S>0$.
 # ```
 #
 # ```{prf:proof}
@@ -298,8 +300,9 @@ for kept, (bias, spread) in errors.items():
 
 
 # %% [markdown]
-# **W Lemma 3.** We simulate the ratio of the two sides for $E=5$. The $X_j$ come from random instances, or they are
-# equal and of length $EG$. In the last case all clients keep the same entries, against {prf:ref}`unb-assumption`.
+# **W Lemma 3.** We simulate the ratio of the two sides for $E=5$, first with the $X_j$ of random instances, then with
+# equal $X_j$ of length $EG$. With equal $X_j$ we also let all clients keep the same entries, against
+# {prf:ref}`unb-assumption`.
 
 
 # %% tags=["remove-input"]
@@ -332,8 +335,8 @@ names = ["directions of an instance, largest", "equal directions", "one draw for
 pd.DataFrame([max(drawn), same, common], names, ["ratio", "standard error"]).round(3)
 
 # %% [markdown]
-# **W Lemma 4 (F Lemma 1).** We compare both sides of {eq}`eq-hard-lemma1` in the first round of every instance, and its
-# left side with the mean over 4000 draws of the compressor.
+# **W Lemma 4 (F Lemma 1).** We compare both sides of {eq}`eq-hard-lemma1` in the first round of every instance. We also
+# compare its left side with that of W Lemma 4, as a mean over 4000 draws of the compressor.
 
 
 # %% tags=["remove-input"]
@@ -480,13 +483,13 @@ plot.show(
     draw,
     alt="Mean regret against rounds: thin lines leave the level 1 one after another, and some stay there to the end, "
     "above a dotted line just below 1. Their thick mean falls from 1 to 0.6.",
-    caption="The counterexample, d = 10: mean regret of the first t rounds on 100 paths (thin) and its mean over 2000 "
-    "(thick).",
+    caption="The counterexample, d = 10, hard switching: mean regret of the first t rounds on 100 paths (thin), and "
+    "the mean of this over 2000 paths (thick).",
 )
 
 # %% [markdown]
-# **FedCOM.** We run {prf:ref}`unb-corollary` without a constraint ($\epsilon=\infty$), with $E=1$ and
-# $\eta(\Gamma_{\rm direct})$, from distance $D=1$ to the minimizer.
+# **FedCOM.** We run {prf:ref}`unb-corollary` with $\epsilon=\infty$, $E=1$ and $\eta(\Gamma_{\rm direct})$, from
+# distance $D=1$ to the minimizer.
 
 
 # %% tags=["remove-input"]
