@@ -17,9 +17,10 @@
 # FSMGDA. After {result}`cmoo_pairs/mnist_fashion_fedcmoo_dropout.rounds:.0f` rounds with dropout, FedCMOO leads FSMGDA
 # by {result}`cmoo_pairs/multi_mnist_dropout_fedcmoo_vs_fsmgda.accuracy:.1f` percentage points of test accuracy on
 # MultiMNIST and by {result}`cmoo_pairs/mnist_fashion_dropout_fedcmoo_vs_fsmgda.accuracy:.1f` on MNIST + Fashion-MNIST.
-# Without dropout, FedCMOO's accuracy minus FSMGDA's is {result}`cmoo_pairs/multi_mnist_fedcmoo_vs_fsmgda.accuracy:.1f`
-# and {result}`cmoo_pairs/mnist_fashion_fedcmoo_vs_fsmgda.accuracy:.1f` points. The lead with dropout shrinks during
-# training: after 500 rounds it is {result}`cmoo_pairs@paper/multi_mnist_dropout_fedcmoo_vs_fsmgda.accuracy:.1f` and
+# Without dropout, the same two differences, FedCMOO minus FSMGDA, are
+# {result}`cmoo_pairs/multi_mnist_fedcmoo_vs_fsmgda.accuracy:.1f` and
+# {result}`cmoo_pairs/mnist_fashion_fedcmoo_vs_fsmgda.accuracy:.1f` points. The leads with dropout shrink during
+# training: after 500 rounds they are {result}`cmoo_pairs@paper/multi_mnist_dropout_fedcmoo_vs_fsmgda.accuracy:.1f` and
 # {result}`cmoo_pairs@paper/mnist_fashion_dropout_fedcmoo_vs_fsmgda.accuracy:.1f` points.
 #
 # The lead does not come from the weights that FedCMOO chooses. On MNIST + Fashion-MNIST with FedCMOO's step sizes,
@@ -224,18 +225,18 @@ report.runs_table(numbers, labels, both | {"accuracy": "mean"}, health)
 # first ten clients of its list. If this loss is not finite, or more than 1.5 times the last accepted one, the model is
 # reset to its state before the round.
 #
-# We use the guard only for FedCMOO-Pref with dropout. Earlier runs of it had no guard, and dropout also in the losses
-# that determine the weights; on MNIST + Fashion-MNIST at least one of five seeds diverged within 500 rounds. With the
-# guard, the model is reset in {result}`cmoo_pairs@paper/mnist_fashion_pref_dropout.rejected:.0f` of
+# We use the guard only for FedCMOO-Pref with dropout. Earlier runs of it had no guard and also used dropout in the
+# losses that determine the weights; on MNIST + Fashion-MNIST at least one of five seeds diverged within 500 rounds.
+# With the guard, the model is reset in {result}`cmoo_pairs@paper/mnist_fashion_pref_dropout.rejected:.0f` of
 # {result}`cmoo_pairs@paper/mnist_fashion_pref_dropout.all_rounds:.0f` rounds of five seeds on this set. One seed, which
 # ends behind the others, has {result}`cmoo_pairs@paper/mnist_fashion_pref_dropout.rejected_most:.0f` of these resets.
 # On MultiMNIST the model is reset in {result}`cmoo_pairs@paper/multi_mnist_pref_dropout.rejected:.0f` of
 # {result}`cmoo_pairs@paper/multi_mnist_pref_dropout.all_rounds:.0f` rounds. Our guard evaluates only
 # {result}`cmoo_pairs/mnist_fashion_pref_dropout.judge_rows:.0f` rows of each of the ten clients.
 #
-# FSMGDA and FedCMOO run without the guard. We did not test whether it would reset their models; nothing in their
-# test losses suggests that it would. The table shows the largest factor by which the mean test loss rises between two evaluations, five
-# rounds apart, over all seeds of the runs [at the paper's scale](#at-the-papers-scale).
+# FSMGDA and FedCMOO run without the guard. We did not test whether it would reset their models; nothing in their test
+# losses suggests that it would. The table shows the largest factor by which the mean test loss rises between two
+# evaluations, five rounds apart, over all seeds of the runs [at the paper's scale](#at-the-papers-scale).
 
 # %% tags=["remove-input"]
 at_paper = store.read_derived("cmoo_pairs", "paper")

@@ -14,8 +14,8 @@
 # # Gram estimates and local progress
 #
 # **Result.** The kind of compression determines the error of FedCMOO's Gram matrix: for two tasks, sending the largest
-# entries of the Jacobian has the smallest error and sending random entries the largest. In a round of local training
-# FSMGDA gains more than FedCMOO with the printed step sizes, and FedCMOO gains more with equal ones. These runs have
+# entries of the Jacobian has the smallest error and sending random entries the largest. With the printed step sizes
+# FSMGDA gains more than FedCMOO in a round of local training; with equal step sizes FedCMOO gains more. These runs have
 # one seed and support no verdict.
 #
 # FedCMOO {cite}`askin2025fedcmoo` computes its weights from an estimated Gram matrix: every client compresses the
@@ -90,16 +90,16 @@ print(source_text(traces, "MNIST, Fashion-MNIST and CIFAR-10"))
 # | name | what a client sends |
 # | --- | --- |
 # | low rank | a randomized SVD of $H_j$, after folding it into a nearly square matrix by blocks, rows or columns |
-# | largest | the entries of largest magnitude and their positions; an entry has 32 bits, or 16 as the authors count |
+# | largest | the entries of largest magnitude and their positions; the value of an entry is sent with 32 bits or, as the authors count, 16 |
 # | random, scaled | entries at random positions, multiplied by $M$, which makes them unbiased |
 # | random, unscaled | entries at random positions, unchanged |
 #
 # The *one-way* estimate is the Gram matrix of the mean of the $C_j$. For the *two-way* estimate the server sends a
-# compressed sum of the $C_j$ back, and every client answers with two small matrices. They correct the products of what
-# this client left out with what the others sent. *Clients' own* is the mean of the matrices $H_jH_j^\top$, which
-# contains no product between clients, times the scalar that fits $G$ best; this scalar cannot be computed without $G$.
-# In each round all estimates use the same Jacobians. The run itself uses the two-way low-rank estimate, with its own
-# random draws.
+# compressed sum of the $C_j$ back, and every client answers with two small matrices: its own Gram matrix $H_jH_j^\top$,
+# and an estimate of the products of what it left out with what the others sent. *Clients' own* is the mean of the own
+# Gram matrices, which contains no product between clients, times the scalar that fits $G$ best; this scalar cannot be
+# computed without $G$. In each round all estimates use the same Jacobians. The run itself uses the two-way low-rank
+# estimate, with its own random draws.
 #
 # If the server sends the sum back without compression, the two-way estimate misses only the products of different
 # clients' residuals, $\sum_{i\ne j}R_iR_j^\top$ with $R_j=H_j-C_j$. The next cell checks this on random matrices.
@@ -126,7 +126,7 @@ plot.show(
     caption="The kind of compression determines the error: for two tasks sending the largest entries is "
     "best, sending random ones worst. "
     "Circles and diamonds are mean errors of the Gram matrix over the measured rounds, crosses are the paper's "
-    "Table 3. The forty attributes, which replace CelebA's, have none.",
+    "Table 3. The forty attributes, which replace CelebA's, have no crosses.",
     size=(9.6, 3.8),
 )
 
@@ -140,7 +140,7 @@ _ = check(
 )
 
 # %% [markdown]
-# The [table under Verdicts](#verdicts) compares the values with the paper's. For random entries the claim is judged
+# The [table under Verdicts](#verdicts) compares the values with the paper's. The claim on Table 3 takes random entries
 # without scaling, as in the authors' code. The budget of $d$ numbers has room for a share $1/M$ of the entries of
 # $H_j$: half of them with two tasks, one in forty with forty. With scaling, the noise of the random choice in the
 # one-way estimate falls only with the number of clients; its size relative to $G$ depends on how similar the clients'

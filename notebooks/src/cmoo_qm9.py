@@ -140,11 +140,11 @@ if 2 in page.objectives:
 # The rules and runs behind these verdicts are on the [claims page](../book/claims.md). One run suffices to judge the
 # claim about uploads, which are counted.
 #
-# FSMGDA stops learning in these runs, another reason why the losses are not judged. In an early round its encoder's
-# units become inactive: from then on, nine of its eleven losses stay constant and its direction is exactly zero. Its
-# mean loss of {result}`cmoo_qm9/rounds.fsmgda.loss:.3f` is near the 1 of always predicting the mean. The step size,
-# 0.01, is the one that the paper prints for all methods (appendix D.3). Fourteen steps of Adam from a fresh state can
-# move a parameter by 0.14, whereas the initial weights are within 0.09 of zero.
+# FSMGDA stops learning in these runs, which is one reason why the losses are not judged. In an early round its
+# encoder's units become inactive: from then on, nine of its eleven losses stay constant and its direction is exactly
+# zero. Its mean loss of {result}`cmoo_qm9/rounds.fsmgda.loss:.3f` is near the 1 of always predicting the mean. The step
+# size, 0.01, is the one that the paper prints for all methods (appendix D.3). Fourteen steps of Adam from a fresh state
+# can move a parameter by 0.14, whereas the initial weights are within 0.09 of zero.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)

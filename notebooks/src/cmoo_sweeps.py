@@ -14,9 +14,9 @@
 # # Local steps and preferences
 #
 # **Result.** With the dropout of the authors' code, the losses of FedCMOO-Pref follow the preference on MNIST +
-# Fashion-MNIST. On MultiMNIST their means follow it too, but three seeds do not separate the preferences 1/2 and 1.
-# FedCMOO is ahead of FSMGDA with twenty local steps, as the paper says, but its lead is larger with one local step,
-# after a third of the paper's rounds. From one step to twenty the lead shrinks from
+# Fashion-MNIST. On MultiMNIST their means follow it too, but three seeds do not separate the preferences $r_2/r_1=1/2$
+# and $r_2/r_1=1$. After a third of the paper's rounds, FedCMOO is ahead of FSMGDA with twenty local steps, as the paper
+# says, but by less than with one: from one step to twenty the lead shrinks from
 # {result}`cmoo_sweeps/multi_mnist.lead1:.1f` to {result}`cmoo_sweeps/multi_mnist.lead20:.1f` points on MultiMNIST and
 # from {result}`cmoo_sweeps/mnist_fashion.lead1:.1f` to {result}`cmoo_sweeps/mnist_fashion.lead20:.1f` on MNIST +
 # Fashion-MNIST.
@@ -110,7 +110,7 @@ report.runs_table(numbers, {title: data for data, title in GREY.items()}, leads,
 # FedCMOO-Pref aims at losses $F_1$, $F_2$ with $r_1F_1=r_2F_2$ for a given preference $(r_1,r_2)$, so a larger $r_k$
 # asks for a smaller $F_k$. The imbalance $\mu$ of $r_1F_1$ and $r_2F_2$ is zero if they are equal. As long as $\mu$
 # exceeds a tolerance, FedCMOO-Pref balances the losses; otherwise it lowers both. A run may therefore stop anywhere
-# between [the two edges of that tolerance](cmoo_toy.ipynb).
+# within [that tolerance](cmoo_toy.ipynb).
 
 # %% tags=["remove-input", "nbval-check-output"]
 gram, losses = torch.eye(2, dtype=torch.float64), torch.tensor([1.0, 0.4], dtype=torch.float64)

@@ -259,8 +259,9 @@ _ = check("the clients' own Gram matrices alone are worst", (own > one).all())
 
 # %% [markdown]
 # **The weights are not those of the minimum norm.** The code takes a thousand steps of $10^{-3}$ on the normalised Gram
-# matrix $G$, in the first round from uniform weights. We compute the reduction of $w^\top Gw$ by these first steps as a
-# share of the largest possible reduction. The check uses the median over random matrices of very unequal gradients.
+# matrix $G$, in the first round from uniform weights. We compute the reduction of $w^\top Gw$ by the steps of the first
+# round as a share of the largest possible reduction. The check uses the median over random matrices of very unequal
+# gradients.
 
 # %% tags=["remove-input", "nbval-check-output"]
 shares = {M: float(np.median(cmoo_toy_checks.gap_closed(M, 20, np.random.default_rng(0)))) for M in (2, 5, 11)}

@@ -19,10 +19,11 @@
 # further away. The mean distance is {result}`fw_authors/count.distance:.1f` points.
 #
 # The tables of the paper on Federated Frank-Wolfe {cite}`dadras2024fedfw` were not computed as its text says
-# ([Tables 1 and 2](fw_tables.ipynb), [Table 3](fw_stochastic.ipynb)). This page runs the authors' loop on their generated data,
-# which their code draws with a known seed. It asks which printed values this reproduces, and which difference between
-# the loop and the text puts FedFW ahead of FedDR. The other of the {result}`fw_authors/count.printed:.0f` printed
-# values are on MNIST, EMNIST and CIFAR-10, on which we did not run the loop.
+# ([Tables 1 and 2](fw_tables.ipynb), [Table 3](fw_stochastic.ipynb)). This page runs the authors' loop on their
+# generated data, which their code draws with a known seed. It asks which printed values this reproduces, and which
+# difference between the loop and the text puts FedFW ahead of FedDR. The rest of the
+# {result}`fw_authors/count.printed:.0f` printed values are on MNIST, EMNIST and CIFAR-10, on which we did not run the
+# loop.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": the authors' rows and loop; "quick": a few rounds of it
@@ -58,7 +59,7 @@ page = STUDIES["fw_authors"].page(globals())
 # takes one epoch of minibatches of 64 of its own rows. Each minibatch makes a Frank-Wolfe step, and the step number
 # that sets its size counts through all rounds. Every tensor has its own ball of radius 10. The server takes the plain
 # mean of the models. FedDR makes one minibatch step a round, and scales the whole vector back into one ball. In the
-# non-IID columns the generator has three classes and one labelling rule for all users. The authors' code never reaches
+# non-IID columns the generator has three classes and one labelling rule for all users. The authors' code never executes
 # FedFW+, so the values printed for FedFW+ are values of FedFW.
 #
 # Changing this cell changes the results below; stored runs are loaded.
@@ -96,19 +97,19 @@ forensics(numbers, text, (3,))
 # FedFW minus FedDR is {result}`fw_authors/waterfall_text.gap:+.1f` points on our rows and
 # {result}`fw_authors/waterfall_rows.gap:+.1f` on the authors'. (The [study of Table 1](fw_tables.ipynb) has
 # {result}`fw_tables/mclr_synthetic_iid_l2_fedfw_vs_feddr.accuracy:+.1f` on our rows with the same seeds. It selected
-# another $\eta$: at $\eta=10$ and 100 FedDR amplifies rounding differences.)
+# another $\eta$, because at $\eta=10$ and 100 FedDR amplifies rounding differences.)
 #
 # The authors' loop first increases the lead of FedFW, up to {result}`fw_authors/waterfall_tensors.gap:+.1f` points,
-# because FedDR does one minibatch for each epoch of FedFW. With all its rounds FedDR catches up to a lead of
-# {result}`fw_authors/waterfall_rounds.gap:+.1f`. Taking the best round instead of the last changes little here, and so
-# does choosing $\lambda_0$ by test accuracy: the $\lambda_0$ of the authors' file is already the best one.
+# because FedDR does one minibatch for each epoch of FedFW. With all its rounds FedDR catches up, and the lead of FedFW
+# falls to {result}`fw_authors/waterfall_rounds.gap:+.1f`. Taking the best round instead of the last changes little
+# here, and so does choosing $\lambda_0$ by test accuracy: the $\lambda_0$ of the authors' file is already the best one.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["waterfall"](traces),
     alt="A bar for each change, which ends at FedFW's lead over FedDR in test accuracy after the change.",
-    caption="FedFW's lead over FedDR after each change from the text's protocol to the authors' loop. Each bar starts where "
-    "the bar above ends. The dots are the single splits, and the dashed line is the printed difference.",
+    caption="FedFW's lead over FedDR after each change from the text's protocol to the authors' loop. Each bar starts "
+    "where the bar above ends. The dots are the single splits, and the dashed line is the printed difference.",
     size=(9.0, 4.4),
 )
 

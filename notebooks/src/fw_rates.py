@@ -184,7 +184,7 @@ report.runs_table(numbers, runs, shown, health)
 #
 # ## Theorem 2: problems that are not convex
 #
-# The runs for Theorem 2 do not judge it either. A linear function separates the digits from five on from the others.
+# The runs for Theorem 2 do not judge it either. A linear function separates the digits five to nine from the others.
 # Its loss $1/(1+e^{yz})$, for score $z$ and label $y=\pm1$, is smooth with a known constant and not convex. The step
 # size and the penalty depend on the number of rounds $T$, so every $T$ has its own run.
 
@@ -206,9 +206,9 @@ sweeps = {
 report.runs_table(numbers, sweeps, {"slope": "slope of the gap over T"}, health)
 
 # %% [markdown]
-# No Frank-Wolfe gap in the set can exceed the diameter times the largest slope of the loss, which is 5 in the $\ell_1$
-# ball and 40 in the $\ell_2$ ball. The bound of Theorem 2 is larger in every run. We compute the gap in about 256
-# rounds of a run only, so the smallest gap may be smaller than the table shows.
+# No Frank-Wolfe gap in the set can exceed the diameter times the largest slope of the loss, a product of 5 in the
+# $\ell_1$ ball and 40 in the $\ell_2$ ball. The bound of Theorem 2 is larger in every run. We compute the gap in about
+# 256 rounds of a run only, so the smallest gap may be smaller than the table shows.
 #
 # ## Theorem 3: minibatches
 #
@@ -281,11 +281,11 @@ report.runs_table(store.read_numbers("fw_rates", "paper"), networks, slopes)
 # %% [markdown]
 # ## Figure 4: the penalty
 #
-# Whether a larger $\lambda_0$ gives a larger gap in the first rounds, as the paper says, depends on the gap. We train
-# logistic regression on MNIST with $p=0.5$ and the network on generated data with $p=1$, each on balls of radius 10 in
-# both norms. The paper's text uses the Frank-Wolfe gap (11), here at the server's model on all training rows. The
-# authors' code plots another gap, close to the *gap of the surrogate*, $\sum_i\langle g_i,x_i-s_i\rangle$, where $g_i$
-# is the gradient of client $i$ with the penalty.
+# Whether a larger $\lambda_0$ gives a larger gap in the first rounds, as the paper says, depends on which of two gaps
+# is meant. We train logistic regression on MNIST with $p=0.5$ and the network on generated data with $p=1$, each on
+# balls of radius 10 in both norms. The paper's text uses the Frank-Wolfe gap (11), here at the server's model on all
+# training rows. The authors' code plots another gap, close to the *gap of the surrogate*, $\sum_i\langle
+# g_i,x_i-s_i\rangle$, where $g_i$ is the gradient of client $i$ with the penalty.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -311,7 +311,7 @@ report.runs_table(
 )
 
 # %% [markdown]
-# The network in the $\ell_1$ ball trains with no $\lambda_0$, so we do not judge its panel.
+# The network in the $\ell_1$ ball does not train with any $\lambda_0$, so we do not judge its panel.
 #
 # ## Inexact oracles
 #

@@ -88,9 +88,9 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## Table 3
 #
-# The table shows test accuracies in %; those of (a) have an interval over the seeds. The values printed for EMNIST-10
-# are beside MNIST. In non-IID data each client has three labels. In column (b), as in the authors' code, non-IID
-# generated data instead have three classes in total.
+# The table shows test accuracies in %; those of (a) have an interval over the seeds. Beside our values on MNIST are
+# those printed for EMNIST-10. In non-IID data each client has three labels. In column (b), as in the authors' code,
+# non-IID generated data instead have three classes in total.
 
 # %% tags=["remove-input"]
 three_columns(numbers, 3, "", page.pictures)

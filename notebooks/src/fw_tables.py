@@ -15,10 +15,10 @@
 #
 # **Result.** With the experiment of the paper's text, FedFW's test accuracy is above FedDR's in
 # {result}`fw_tables/count_written.fedfw_ahead:.0f` of {result}`fw_tables/count_written.cells:.0f` cases; in the printed
-# tables it is in {result}`fw_tables/count_written_printed.fedfw_ahead:.0f`. Our values differ from the printed ones by
-# {result}`fw_tables/count_written.distance:.1f` points on average, and by {result}`fw_tables/count_code.distance:.1f`
-# points with the experiment that we traced in the authors' code. FedFW+ needs fewer rounds than FedFW, as the paper
-# says.
+# tables it is above FedDR's in {result}`fw_tables/count_written_printed.fedfw_ahead:.0f`. Our values differ from the
+# printed ones by {result}`fw_tables/count_written.distance:.1f` points on average with the text's experiment, and by
+# {result}`fw_tables/count_code.distance:.1f` points with the experiment that we traced in the authors' code. FedFW+
+# needs fewer rounds than FedFW, as the paper says.
 #
 # Federated Frank-Wolfe {cite}`dadras2024fedfw` trains over a ball without projections: every client sends the point of
 # the ball that minimizes a linear function. Tables 1 and 2 compare *FedFW* ([proofs](note_fedfw.ipynb)), its augmented
@@ -28,7 +28,7 @@
 #
 # The paper's text and its tables describe different experiments. The text states 100 rounds of one local step and one
 # ball of radius 10. According to the history of the authors' public code, nearly every printed value is the *best* test
-# accuracy of (mostly) 1000 rounds of a variant of the method, in two cells with radius 100. Each cell appears three
+# accuracy of (mostly) 1000 rounds of a variant of the method; in two cells the radius is 100. Each cell appears three
 # times below:
 #
 # * **(a) as written**: the model after 100 rounds. One ball of radius 10 contains the whole parameter vector, FedFW is
@@ -96,7 +96,8 @@ numbers, health = page.numbers, page.health
 
 # %% [markdown]
 # In non-IID data each client has three labels. In the authors' code, however, non-IID generated data have three
-# *classes* in total, with one labelling rule for all clients. Only the code's kind has a column (b).
+# *classes* in total, with one labelling rule for all clients. Of these two kinds of non-IID generated data, only the
+# code's has a column (b).
 #
 # ## Table 1: logistic regression
 #
@@ -157,8 +158,8 @@ report.runs_table(at_paper.numbers, printed_so | written_so, {"best": "best test
 # FedFW+ is compared with FedFW by the rounds until the training loss has fallen to a level, a given share of its
 # starting value, at equal $\lambda_0$. A run that never reaches the level counts with its last round. The table shows
 # the rounds of FedFW+ minus those of FedFW, averaged over levels and $\lambda_0$. The verdict rests on two numbers: the
-# mean over the cells in which FedFW trains, {result}`fw_tables/plus_vs_fedfw.rounds:.1f` rounds, and the share of cells
-# with a difference in which FedFW+ needs fewer rounds, {result}`fw_tables/plus_vs_fedfw.fewer:.0f` %.
+# mean over the cells in which FedFW trains, {result}`fw_tables/plus_vs_fedfw.rounds:.1f` rounds, and, among the cells
+# with a difference, the share in which FedFW+ needs fewer rounds, {result}`fw_tables/plus_vs_fedfw.fewer:.0f` %.
 #
 # A zero is a tie: neither method reaches any level. The {result}`fw_tables/plus_vs_fedfw.ties:.0f` ties among the
 # judged cells do not count as failures. The CNN is not judged.
@@ -198,7 +199,7 @@ report.claims_table(page.study, traces, numbers, page.params)
 # | The text does not state FedDR's step size for the CNN. | (a) has a grid of 0.2, 0.1 and 0.05; with 0.2 FedDR diverged in the IID cell with the $\ell_2$ ball, so we added 0.1 to all cells. |
 # | For FedDR with the $\ell_1$ ball, the code scales instead of projecting. | Both protocols use the Euclidean projection. |
 # | A round of the code is an epoch of minibatches, and the step size falls with their number. | (b) has three minibatches of 64 a round, 3,000 in all; the code has tens of thousands. |
-# | The text does not state $\lambda_0$. | In (a) its smallest value is $10^{-4}$, for CIFAR-10 and the CNN $10^{-3}$. |
+# | The text does not state $\lambda_0$. | In (a) the smallest $\lambda_0$ of the grid is $10^{-4}$, for CIFAR-10 and the CNN $10^{-3}$. |
 # | In some cells $\lambda_0$ cannot be traced. | (b) has $10^{-3}$ in these cells. |
 # | The tables show the best over every round. | We show the best over the evaluated rounds (in (b), every tenth round). |
 #

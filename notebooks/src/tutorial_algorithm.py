@@ -186,8 +186,8 @@ plot.show(
 
 # %% [markdown]
 # The first check below runs the method in another engine, `Loop`, which must produce the same result from the same
-# random draws. `Loop` runs one client after another in plain Python, so you can `print` in `local_change`, and encodes
-# every message. The second check is that the method without momentum equals the library's federated averaging:
+# random draws. `Loop` encodes every message and runs one client after another in plain Python, so you can `print` in
+# `local_change`. The second check is that the method without momentum equals the library's federated averaging:
 
 # %% tags=["nbval-check-output"]
 few = {"rounds": 3, "seeds": seeds, "progress": False}

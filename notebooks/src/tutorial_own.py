@@ -212,7 +212,7 @@ show(traces, "g")
 #
 # If `objective` is a list, FedCMOO {cite}`askin2025fedcmoo` moves in a direction in which all objectives decrease. It
 # favors objectives with short gradients. If losses have very different scales, as here, `problem.scaled()` divides each
-# loss by its value at the start. `weights=(3, 1)` sets fixed weights instead.
+# loss by its value at the start. To fix the weights of the objectives instead, use `FedCMOO(..., weights=(3, 1))`.
 
 # %%
 goals = torch.stack([labels % 2, labels // 5], 1).float()

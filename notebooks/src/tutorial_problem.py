@@ -13,9 +13,9 @@
 # %% [markdown]
 # # Bring your own problem
 #
-# This page turns a table whose rows belong to different owners, a network, and a loss that must stay below a level into
-# a constrained federated problem, in about thirty lines. It runs two methods, and shows the error messages for typical
-# mistakes.
+# In about thirty lines, this page builds a constrained federated problem from a table whose rows belong to different
+# owners, a network, and a loss that must stay below a level. It runs two methods, and shows the error messages for
+# typical mistakes.
 #
 # In the example, eight hospitals hold the Breast Cancer Wisconsin data {cite}`wolberg1995breast`. The network should
 # have a small loss on benign tumours, *while* its loss on malignant tumours stays below a level.
