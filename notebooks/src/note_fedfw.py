@@ -16,14 +16,15 @@
 # In Federated Frank-Wolfe (FedFW) {cite}`dadras2024fedfw`, each client sends the answer of its linear minimization
 # oracle, an extreme point of the feasible set. Each client keeps its own model. A growing penalty keeps the models
 # close to their mean (Algorithm 1). This note proves the paper's Lemmas 1 and 2 and Theorem 1 for full and random
-# participation, and for clients with different sets. In titles, D is the paper; italic $D$ is a diameter. Numbers in
-# brackets are the paper's equations.
+# participation, and for clients with different sets. D in the name of a theorem is the paper; italic $D$ is a diameter.
+# Numbers in plain brackets are the paper's equations.
 #
 # Our findings:
 #
-# * **The bounds (43) and (44) for sampled clients are false**, because they contain no term for the start
+# * **The bounds (43) and (44) for sampled clients are false**, because they do not contain the loss at the start
 #   ({prf:ref}`fw-example-43`).
-# * **Lemma 2 is false as stated**, by a factor of $\sqrt n$ ({prf:ref}`fw-example-2`).
+# * **Lemma 2 is false as stated**: its bound of the gradient is too small by a factor of $\sqrt n$
+#   ({prf:ref}`fw-example-2`).
 # * **Theorem 1 has a shorter form**, without a dual solution or a bound of the gradients. With the best penalty the
 #   excess loss of the mean model is at most $\frac{2LD^2}{t+2}+1.64\,\frac{\zeta D}{\sqrt{t+1}}$, for any number of
 #   clients. Here $\zeta$ measures how much the clients' gradients differ ({prf:ref}`fw-corollary-penalty`).
@@ -182,8 +183,9 @@
 #    $b=\frac\zeta{\sqrt n}$.
 # ```
 #
-# The paper uses the constant $G$ of Lemma 2 instead of $\frac\zeta{\sqrt n}$. We have
-# $\frac\zeta{\sqrt n}\le\lVert Y^\star\rVert+\frac{LD}{\sqrt n}$, and $\zeta=0$ if all clients have the same loss.
+# The paper uses the constant $G$ of Lemma 2 instead of $\frac\zeta{\sqrt n}$. With $X^\circ=X^\star$, $G$ is at
+# least as large, because $\frac\zeta{\sqrt n}\le\lVert Y^\star\rVert+\frac{LD}{\sqrt n}$ and
+# $\lVert Y^\star\rVert\le\lVert\nabla\hat F(X^\star)\rVert$. If all clients have the same loss, $\zeta=0$.
 
 # %% [markdown]
 # ## Theorem 1
@@ -232,7 +234,7 @@
 #
 # ```{prf:proof}
 # The product $\prod_{i=j+1}^t\big(1-\frac2{i+c}\big)$ telescopes to $\frac{(j+c)(j+c-1)}{(t+c)(t+c-1)}$. With
-# $v=i+c-1\ge1$ and $w=t+c-1$, the unrolled recursion bounds $h_t$ by
+# $v=j+c-1\ge1$ and $w=t+c-1$, the unrolled recursion bounds $h_t$ by
 # $\frac{c(c-1)}{w(w+1)}h_0+\frac1{w(w+1)}\sum_{v=c}^w\big(\frac{Av}{v+1}+\frac{Bv}{\sqrt{v+1}}\big)$.
 #
 # 1. By telescoping, $\sum_v\frac v{v+1}\le\frac{w(w+1)}{w+2}$, since
@@ -280,8 +282,8 @@
 # ```
 #
 # The theorem contains three bounds of the paper. The paper's (31) is {eq}`eq-fw-theorem` for $q=1$, with $t+1$ instead
-# of $t+2$ and without the factor $\frac23$. The paper's (37) is the second line of {eq}`eq-fw-excess`. In (38) the
-# product of $G$ and (37) replaces our $\frac{\zeta^2}{2n\lambda_t}$.
+# of $t+2$ and without the factor $\frac23$. The paper's (37) is the second line of {eq}`eq-fw-excess`. The paper's (38)
+# is the first line, with the product of $G$ and (37) instead of our $\frac{\zeta^2}{2n\lambda_t}$.
 #
 # ```{prf:corollary} The best penalty
 # :label: fw-corollary-penalty
@@ -299,9 +301,10 @@
 # ```
 #
 # The first term of {eq}`eq-fw-penalty` is the bound of Frank-Wolfe on one machine. The second term is the cost of
-# federation. It appears to have the right power of $t$. With $f_1=(x-5)^2$ and $f_2=(x+1)^2$ on $[-1,1]$, the measured
-# $\lambda_0\sqrt t\,(F(\bar x^t)-F^\star)$ approaches 4 (checked below). The penalty is the reason: the minimizer of
-# $\hat F_t$ has the mean $\bar x=\frac{\lambda_t}{\lambda_t+2}$, and the slope of $F$ at $x^\star=1$ is not 0.
+# federation. Its power of $t$ appears to be right: with $f_1=(x-5)^2$ and $f_2=(x+1)^2$ on $[-1,1]$, the measured
+# excess loss, times $\lambda_0\sqrt t$, approaches 4 (checked below). The reason is the penalty, which keeps the mean
+# away from $x^\star=1$, where the slope of $F$ is not 0: the minimizer of $\hat F_t$ has the mean
+# $\frac{\lambda_t}{\lambda_t+2}$.
 #
 # ```{prf:example} (43) and (44) as printed fail
 # :label: fw-example-43
@@ -362,8 +365,8 @@
 # ```
 #
 # The normals $\nu_i$ exist for polytopes, or if the relative interiors of the sets meet. For most losses they do not
-# exist if the sets are two discs that touch in one point. Point 3 then has no rate. The mean $\bar x^t$ can be
-# infeasible and $F(\bar x^t)$ below $F^\star$ in every round.
+# exist if the sets are two discs that touch in one point. Point 3 of the theorem then still holds, but without a rate.
+# The mean $\bar x^t$ can be infeasible and $F(\bar x^t)$ below $F^\star$ in every round.
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
@@ -487,7 +490,7 @@ def draw(fig):
 plot.show(
     draw,
     alt="Mean of the models against the round, from 0: the naive scheme stays at 0; FedFW rises towards 1, the faster the larger the penalty; FedFW plus comes to 1 for all three penalties.",
-    caption="On the counterexample, whose minimizer is 1, the naive scheme stays at 0. FedFW and FedFW+ rise towards 1, here with three values of $\\lambda_0$.",
+    caption="The naive scheme stays at 0, although the minimizer is 1. FedFW and FedFW+ rise towards 1. The number in their labels is $\\lambda_0$.",
 )
 
 # %% [markdown]
@@ -529,8 +532,8 @@ check(f"the bound of F at the mean, with zeta, holds {text}", max(worst["mean"])
 _ = check("    |Y*| is at most zeta / sqrt(n), and more than a third of it on some instance", 1 / 3 < max(worst["zeta"]) <= 1)
 
 # %% [markdown]
-# **Theorem 1.** On the instances of Lemma 2, we run FedFW with $q=1$ and three $\lambda_0$: 0.01, the best one of
-# {prf:ref}`fw-corollary-penalty`, and 1. The table shows the largest ratio of each quantity to its bound over all
+# **Theorem 1.** On the random instances of the previous check, we run FedFW with $q=1$ and three $\lambda_0$: 0.01, the
+# best one of {prf:ref}`fw-corollary-penalty`, and 1. Each ratio in the table is the largest over all instances and
 # rounds. *Ours* is our bound; a number in brackets is the paper's.
 
 # %% tags=["remove-input"]
@@ -583,7 +586,7 @@ def draw(fig):
 plot.show(
     draw,
     alt="Excess of the loss at the mean against the round, both axes logarithmic, for two balls. With the smallest penalty the excess falls slowly, with the best one at once, with the largest late. Two bounds lie far above all curves; the paper's bound is the highest.",
-    caption="The excess loss of FedFW with three penalties lies far below our bound and below the paper's (38), on one instance for each ball.",
+    caption="On one instance for each ball, the excess loss of FedFW lies far below our bound and the paper's (38), both for the best penalty. FedFW's labels give $\\lambda_0$.",
     size=(7.5, 3.8),
 )
 
@@ -602,8 +605,9 @@ for lam0 in (1.0, 3.0):
 _ = check("lambda_0 sqrt(t) (F - F*) is 4 at the end, within 5 %, for lambda_0 = 1 and 3", np.allclose(limits, 4, rtol=0.05))
 
 # %% [markdown]
-# **Participation.** We compare the exact mean of {prf:ref}`fw-example-43` with simulated coins. Then we average runs on
-# random instances that start at a vertex of the $\ell_1$ ball, with $\lambda_0=0.1$.
+# **Participation.** In {prf:ref}`fw-example-43` we compare the exact mean of $F(\bar x^t)-F^\star$ over the coins with
+# the mean over simulated coins. Then we average runs on random instances that start at a vertex of the $\ell_1$ ball,
+# with $\lambda_0=0.1$.
 
 # %% tags=["remove-input"]
 slope = Bowls(np.full((4, 1), 1e-9), np.full((4, 1), -1e9))  # f_i = x up to 1e-9, and a constant

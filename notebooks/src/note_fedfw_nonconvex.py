@@ -16,7 +16,8 @@
 # For losses that are not convex, {cite:t}`dadras2024fedfw` run Federated Frank-Wolfe with a constant step size and
 # penalty, chosen for the number of rounds $T$. This note proves their Theorem 2, a bound of the smallest Frank-Wolfe
 # gap, also for clients that take part at random. Setting, notation and lemmas are those of the
-# [note on convex losses](note_fedfw.ipynb). In titles D is the paper; numbers in brackets are its equations.
+# [note on convex losses](note_fedfw.ipynb). D in the name of a theorem is the paper; numbers in plain brackets are
+# its equations.
 #
 # Our findings:
 #
@@ -81,7 +82,7 @@
 # ```
 #
 # For $q<1$ the first term of $B_T$ is $\mathcal E(qT)^{-1/3}\big(1+\frac1{qT}\big)^{2/3}$. The paper's (65) omits the
-# last factor, which the schedule $P=qT$ would avoid for $qT\ge1$.
+# last factor. With $P=qT\ge1$ in the schedule, this factor would be 1.
 #
 # ```{prf:lemma} The distance
 # :label: fwn-lemma-distance
@@ -258,8 +259,8 @@ _ = check("    at some points the gap at the mean exceeds the surrogate's gap by
 
 # %% [markdown]
 # **Theorem 2.** We run FedFW on these losses from the centre of the ball, with three $\lambda_0$: 0.1, 1, and the best
-# one of {prf:ref}`fwn-corollary`. The table shows the largest ratio of each quantity to its bound (*ours*, or the
-# paper's in brackets).
+# one of {prf:ref}`fwn-corollary`. The table divides quantities by their bounds (*ours*, or the paper's in brackets).
+# Each entry is the largest ratio over the instances and $T$.
 
 # %% tags=["remove-input"]
 rows, curves = [], {}
@@ -306,7 +307,7 @@ def draw(fig):
 plot.show(
     draw,
     alt="Smallest Frank-Wolfe gap against the number of rounds, both axes logarithmic, for three penalties. All three curves fall. Two bounds lie far above them and fall more slowly.",
-    caption="The smallest gap lies far below our bound and below the paper's (62). Each point is a median over the instances. The step size and the penalty depend on the number of rounds T.",
+    caption="The smallest gap lies far below our bound and the paper's (62), both for the best penalty. Each point is the median over the instances of runs planned for T rounds. FedFW's labels give $\\lambda_0$.",
 )
 
 # %% [markdown]

@@ -17,14 +17,15 @@
 # gradients so far. This note proves Lemma 3 and Theorem 3 of the paper. The paper also mentions that Frank-Wolfe
 # tolerates inexact oracles. We prove this for additive and multiplicative errors, convex and nonconvex losses, and
 # clients that take part at random. Setting, notation and lemmas are those of the
-# [note on convex losses](note_fedfw.ipynb). In titles D is the paper; numbers in brackets are its equations.
+# [note on convex losses](note_fedfw.ipynb). D in the name of a theorem is the paper; numbers in plain brackets are
+# its equations.
 #
 # Our findings:
 #
-# * **(67) is printed for the square of the distance**, for which it is false ({prf:ref}`fws-example-67`). The paper
-#   uses it only for the distance, for which it holds.
-# * **The constants of Lemma 3** contain wrong powers of $n$ and are 16 times larger than necessary. In our bound, only
-#   the first of three terms is of order $t^{-1/3}$ ({prf:ref}`fws-theorem`).
+# * **The bound (67) is printed for the square of the models' distance from their mean**, for which it is false
+#   ({prf:ref}`fws-example-67`). The paper uses it only for the distance itself, for which it holds.
+# * **The constants of Lemma 3** contain wrong powers of $n$ and are 16 times larger than necessary. In Lemma 3, all
+#   terms are of order $t^{-1/3}$; in our bound, only the first of three is ({prf:ref}`fws-theorem`).
 # * **An oracle may attain only a share $m$ of its client's Frank-Wolfe gap.** The bound then grows as if each client
 #   took part with probability $m$ and $D$ were $m^{-1/2}$ times as large ({prf:ref}`fws-theorem-oracle`).
 
@@ -299,9 +300,9 @@ def tilted(radius, angle):  # a wrong oracle of the ball in the plane: the right
 
 # %% [markdown]
 # **Theorem 3.** We minimize quadratics over $\ell_1$ and $\ell_2$ balls of radius 2. The 5 clients have 6 samples each
-# and draw one sample a round. For three $\lambda_0$, the table shows the largest ratio of each quantity, averaged over
-# the runs, to its bound (*ours*, or the paper's in brackets). We also repeat one instance without averaging
-# ($\rho_t=1$).
+# and draw one sample a round. The table divides quantities, averaged over the runs, by their bounds (*ours*, or the
+# paper's in brackets). Each entry is the largest ratio over the instances and rounds. We also repeat one instance
+# without averaging ($\rho_t=1$).
 
 # %% tags=["remove-input"]
 T = {"quick": 200, "full": 1000}[profile]
@@ -359,13 +360,13 @@ def draw(fig):
 plot.show(
     draw,
     alt="Two panels against the round, both axes logarithmic. Left, the mean square error of the averaged gradient falls for three penalties and stays level without averaging. Right, the excess of the loss falls for the two smaller penalties and late for the largest. In each panel a bound lies above the curves.",
-    caption="In FedFW-sto on the $\\ell_2$ ball, the error of the averaged gradient (left) and the excess loss of the mean model (right) stay below their bounds.",
+    caption="In FedFW-sto on the $\\ell_2$ ball, the error of the averaged gradient (left) and the excess loss of the mean model (right) stay below their bounds. The numbers in the labels are $\\lambda_0$.",
     size=(7.5, 3.6),
 )
 
 # %% [markdown]
-# **The printed constants.** We compare {eq}`eq-fws-theorem` with (66), for the paper's $C$ and for
-# {eq}`eq-fws-printed`. The example is {prf:ref}`fws-example-67`.
+# **The printed constants.** We compare {eq}`eq-fws-theorem` with (66), for the paper's $C$ and for the corrected one
+# {eq}`eq-fws-printed`. We also check {prf:ref}`fws-example-67`.
 
 # %% tags=["remove-input"]
 smaller = []
@@ -397,8 +398,8 @@ _ = check("(67): dist^2 is 20000, and the right side is 6100 within 100", abs(le
 # %% [markdown]
 # **Oracles that err.** With exact gradients and $\lambda_0=0.1$, we move each oracle's answer towards $x_i$ until
 # {prf:ref}`fws-assumption-oracle` just holds. The shares are $m=1,\frac12,\frac15$, and $m=\frac12$ also with
-# $q=\frac12$. For $m=1$, an additive error is either constant ($\delta=0.1$) or shrinks ($\hat\delta=1$). In the plane
-# we also rotate the answers for the $\ell_2$ ball by 0.3 and measure the additive error.
+# $q=\frac12$. Two more cases have $m=1$ and an additive error, which is constant ($\delta=0.1$) or shrinks
+# ($\hat\delta=1$). In the plane we also rotate the answers for the $\ell_2$ ball by 0.3 and measure the additive error.
 
 # %% tags=["remove-input"]
 cases, ratios, ends = {"m = 1": (1.0, 1.0, 0.0), "m = 1/2": (1.0, 0.5, 0.0), "m = 1/5": (1.0, 0.2, 0.0), "m = q = 1/2": (0.5, 0.5, 0.0), "constant error": (1.0, 1.0, 0.1), "shrinking error": (1.0, 1.0, None)}, {}, {}

@@ -54,17 +54,17 @@
 # random networks a search over label and scale recovers the sample to eight digits (below).
 #
 # **Counting.** The messages of a batch are $d=JK+LJ$ equations for $KB$ unknown pixels. For Y's network, $d=101632$ and
-# $K=784$. So there are at least as many equations as unknowns for $B\le129$, hence for Y's sample-based batch sizes 1,
-# 10 and 100. (The rows of $\bar C$ add up to 0, so $J$ equations are redundant. The other $d-J=101504$ are still enough
-# for $B\le129$.)
+# $K=784$. So there are at least as many equations as unknowns for $B\le129$, hence for Y's batch sizes in Algorithms 1
+# and 2: 1, 10 and 100. (The rows of $\bar C$ add up to 0, so $J$ equations are redundant. The other $d-J=101504$ are
+# still enough for $B\le129$.)
 #
 # Counting proves nothing. But at random points of a small network, the derivative of the messages with respect to the
 # pixels has the largest possible rank, $\min(KB,d-J)$ (below). So if $KB\le d-J$, no other batch near the true one fits
 # the messages.
 #
 # With the quadratic surrogate (7) the message of Algorithm 1 is the gradient, so plain SGD with one local step leaks
-# exactly as much. In (9), $\bar w^t$ is linear in the messages, so encrypted sums would protect them, as Y propose. In
-# Algorithm 2, (40) and (41) are not linear, and Y propose no protection.
+# exactly as much. In (9), $\bar w^t$ is linear in the messages, so encryption that permits sums would protect them, as
+# Y propose. In Algorithm 2, (40) and (41) are not linear, and Y propose no protection.
 
 # %% [markdown]
 # ## The clients' view
