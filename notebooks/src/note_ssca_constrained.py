@@ -122,7 +122,7 @@
 #    the unique solution, so $w$ converges to it.
 # ```
 #
-# Some random programs need a thousand sweeps or more (table below). So the library uses the formula only for $M=1$,
+# Some random programs need hundreds of sweeps (table below). So the library uses the formula only for $M=1$,
 # where one step is exact. For $M\ge2$ an interior point method follows the central path of the dual by forty Newton
 # steps.
 
