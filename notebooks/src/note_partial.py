@@ -19,10 +19,11 @@
 # F's Theorems 1 and 7 add compression with error feedback in both directions. This note proves corrected versions of
 # the three theorems with smaller constants.
 #
-# F's Algorithm 1 takes both means over one sample. This invalidates the martingale argument **and the theorem**: on one
-# problem that satisfies all other assumptions, runs miss the promised accuracy with probability near 1
-# ({prf:ref}`part-one-sample`). Even with two samples, the promise $g(\bar w)\le\epsilon$ of Theorems 4 and 7 can fail,
-# because $\epsilon$ is also the threshold ({prf:ref}`part-threshold`).
+# F assumes that the two means are independent, but F's Algorithm 1 takes both over one sample. This invalidates the
+# martingale argument **and the theorem**: on one problem that satisfies all other assumptions, runs miss the promised
+# accuracy with probability near 1 ({prf:ref}`part-one-sample`). Even with two samples, the promise
+# $g(\bar w)\le\epsilon$ of Theorems 4 and 7 can fail, because $\epsilon$ is also the threshold
+# ({prf:ref}`part-threshold`).
 #
 # The notation is that of the notes on [hard switching](note_hard_switching.ipynb) and on
 # [compression](note_compression.ipynb). The function $h$ is $f$ in the rounds $\mathcal A$ that use the objective, and
@@ -59,8 +60,7 @@
 # 4. The choice between $f$ and $g$ in round $t$ is independent of the sample that makes the step.
 # ```
 #
-# Point 4 holds if a second sample makes the step (`FedSGM(resample_for_update=True)`), but not for Algorithm 1 as
-# printed.
+# Point 4 holds if a second sample makes the step (`FedSGM(resample_for_update=True)`), but not for Algorithm 1.
 #
 # Point 3 is no restriction: if all $g_j(w)$ lie in an interval of length $R$, it follows from {prf:ref}`part-hoeffding`
 # with $\sigma=\frac R2$.
@@ -152,8 +152,8 @@
 # $\Gamma$.
 # ```
 #
-# The printed theorem has $4GD$ in place of $2GD$, because F's Lemma 4 is twice as large. Its threshold is
-# $\epsilon=b+2r$, and it claims $g(\bar w)\le\epsilon$.
+# The printed theorem has $4GD$ in place of $2GD$, because F's bound in Lemma 4 is twice as large. It takes the
+# threshold $\epsilon=b+2r$ and claims $g(\bar w)\le\epsilon$.
 #
 # ```{prf:proof}
 # We proceed in steps.
@@ -248,15 +248,15 @@
 # ```
 #
 # ```{prf:proof}
-# Given $w_t$, $\mathcal S_t$ is uniform. So for a fixed $h$, $f$ or $g$, step 1 of the proof of Lemma 4 and Markov's
-# inequality yield, with probability at least $1-\frac{\delta'}{2T}$,
+# Given $w_t$, $\mathcal S_t$ is uniform. For $h=f$ and for $h=g$, step 1 of the proof of Lemma 4 and Markov's
+# inequality therefore yield, with probability at least $1-\frac{\delta'}{2T}$ in round $t$,
 #
 # $$
 # \langle\nu_t-\bar\Delta_t,w_t-w^*\rangle\le EGD\sqrt{\frac2n\log\frac{2T}{\delta'}} .
 # $$
 #
-# These $2T$ events, for every round and both $h$, occur together with probability at least $1-\delta'$. Then the bound
-# holds whichever $h$ the sample selects, and $\frac1{2\eta ET}\sum Y_t\le GD\sqrt{\frac2n\log\frac{2T}{\delta'}}$. Use
+# With probability at least $1-\delta'$ the inequality holds in all rounds and for both $h$ at once. Then it does not
+# matter which $h$ the sample selects, and $\frac1{2\eta ET}\sum Y_t\le GD\sqrt{\frac2n\log\frac{2T}{\delta'}}$. Use
 # this bound with $\delta'=\frac\delta2$, Lemma 7 with $\frac\delta2$, and the rest of the proof of
 # {prf:ref}`part-theorem-4`.
 # ```
@@ -355,8 +355,8 @@
 #    $$ (eq-part-products)
 #
 # 3. *First product.* Bound it as in the proof of {prf:ref}`part-theorem-4`, where Lemma 4 needs
-#    $\lVert w_t-w^*\rVert\le D$. The local steps add $2\eta^2EG^2(\Gamma_0-\frac E2)$, or $2\eta^2EG^2(E-1)$ by
-#    {prf:ref}`hard-lemma-direct`. This does not include the square term, which step 6 bounds.
+#    $\lVert w_t-w^*\rVert\le D$. The local steps add $2\eta^2EG^2(\Gamma_0-\frac E2)$ to the bound, or
+#    $2\eta^2EG^2(E-1)$ by {prf:ref}`hard-lemma-direct`. Both omit the square term, which step 6 bounds.
 # 4. *Third product.* It is at most $2\eta\lVert\hat e_t\rVert EG$. Bound $\hat e_t$ by {prf:ref}`part-lemma-9` and
 #    divide by $2\eta^2EG^2$: the contribution to $\Gamma$ is $E\mu\frac{\varrho_0}{1-\varrho_0}$.
 # 5. *Second product.* Sum by parts, with $\tilde e_0=0$:
@@ -383,10 +383,10 @@
 # At $q=q_0=1$ the $\Gamma$ of {eq}`eq-part-gamma` is $\frac{3E}2-1$, and the theorem becomes Theorem 4.
 #
 # *Can $w_t$ leave $\mathcal X$?* Lemma 4 needs $w_t\in\mathcal X$, but only $x_t$ is projected. If $\mathcal C_0$ is
-# Top-K or unscaled Rand-K, every coordinate of $w_{t+1}$ is a coordinate of $x_{t+1}$ or of $w_t$. So $w_t$ stays in a
-# box, but it can leave a ball. As $\lVert w_t-x_t\rVert=\lVert\hat e_t\rVert$, the proof remains valid with
-# $D+\frac{\varrho_0}{1-\varrho_0}\mu\,\eta EG$ for $D$ in Lemma 4, provided that the losses are Lipschitz outside
-# $\mathcal X$. This increase of $D$ vanishes as $T$ grows.
+# Top-K or unscaled Rand-K, every coordinate of $w_{t+1}$ is a coordinate of $x_{t+1}$ or of $w_t$. So $w_t$ stays in
+# $\mathcal X$ if $\mathcal X$ is a box, but can leave a ball. As $\lVert w_t-x_t\rVert=\lVert\hat e_t\rVert$, the proof
+# remains valid with $D+\frac{\varrho_0}{1-\varrho_0}\mu\,\eta EG$ for $D$ in Lemma 4, provided that the losses are
+# Lipschitz outside $\mathcal X$. This increase of $D$ vanishes as $T$ grows.
 
 # %% [markdown]
 # ```{admonition} Differences from the printed paper
@@ -394,10 +394,10 @@
 #
 # * **One sample for query and step.** Algorithm 1 contradicts F-A4 and misses the promised accuracy
 #   ({prf:ref}`part-one-sample`). {prf:ref}`part-theorem-one-sample` states what holds.
-# * **The bound on $g(\bar w)$ has four versions.** To $\epsilon$, F's list of contributions adds $2r$, Theorem 1 adds
-#   $\sqrt{\frac{3\sigma^2}n\log\frac T\delta}$, the proofs add $r$, and Theorems 4 and 7 add nothing. The threshold
-#   $b+r$ of the proofs ensures $g(\bar w)\le b+2r$; the threshold $b+2r$ of the statements ensures only
-#   $g(\bar w)\le b+3r$. Theorem 1 adds at least $r$ if $\frac T\delta\ge36$.
+# * **The bound on $g(\bar w)$ has four versions:** $\epsilon+2r$ in F's list of contributions, $\epsilon+r$ in the
+#   proofs, $\epsilon$ in Theorems 4 and 7, and $\epsilon+\sqrt{\frac{3\sigma^2}n\log\frac T\delta}$ in Theorem 1. This
+#   root is at least $r$ if $\frac T\delta\ge36$. The proofs' threshold $b+r$ ensures $g(\bar w)\le b+2r$, that of the
+#   statements, $b+2r$, only $g(\bar w)\le b+3r$.
 # * **Sampling.** Theorem 7 samples with replacement, Theorems 1 and 4 without. A client drawn twice sends its message
 #   twice but changes its residual once, so {eq}`eq-comp-partial` fails.
 # * **F Theorem 7** prints $\sqrt{1-q}$ for $\sqrt{1-q_0}$ in the third term of $\Gamma$. Its proof uses
@@ -509,8 +509,8 @@ plot.show(
     draw_quantiles,
     alt="Three falling curves against delta on a logarithmic axis. The dots lie below the middle curve everywhere and, "
     "for delta below 0.15, above the lowest.",
-    caption="Dots: quantiles of the sum in Lemma 4 at level 1 - delta, with all rounds in A. Lines: the bounds with F's "
-    "proxy 16, Hoeffding's 4, and 1.",
+    caption="Dots: quantiles of the sum in Lemma 4 at level 1 - delta, with all rounds in A. Lines: the bound of Lemma "
+    "4 if one round is (proxy / n)-sub-Gaussian, with F's proxy 16, Hoeffding's 4, and 1.",
 )
 
 # %% [markdown]
@@ -529,9 +529,9 @@ _ = check("within half the bound in fewer than 90 %", half < 0.9)
 
 # %% [markdown]
 # **One sample for both: the increment.** On the problem of {prf:ref}`part-one-sample` (`split_objectives`), at a point
-# with $g(w)=\epsilon$, we list all samples and compute the exact mean of
-# $\mathbb 1\{\mathcal S\text{ says }\mathcal A\}\langle\nu-\bar\Delta_{\mathcal S},w-w^*\rangle$ (for $f$). Either
-# $\mathcal S$ itself or another sample decides whether the round is in $\mathcal A$.
+# with $g(w)=\epsilon$, we compute the exact mean of
+# $\mathbb 1\{t\in\mathcal A\}\langle\nu-\bar\Delta_{\mathcal S},w-w^*\rangle$ for $h=f$ over all samples $\mathcal S$.
+# Whether the round is in $\mathcal A$ is decided by $\mathcal S$ itself or by another sample.
 
 # %% tags=["remove-input"]
 split = split_objectives()
@@ -637,9 +637,9 @@ _ = check(
 )
 
 # %% [markdown]
-# **Theorem 4 on random instances.** FedSGM runs with Theorem 4 as printed, with the threshold corrected to $b+r$, and
-# with our constants in addition. In each round 4 of 8 clients make the step and a second sample answers the query, with
-# $\delta=0.1$ and $\sigma=0.01$.
+# **Theorem 4 on random instances.** FedSGM runs with Theorem 4 as printed ("printed"), with only the threshold
+# corrected to $b+r$ ("corrected"), and with the constants of {prf:ref}`part-theorem-4` ("ours"). In each round 4 of 8
+# clients make the step and a second sample answers the query, with $\delta=0.1$ and $\sigma=0.01$.
 
 
 # %% tags=["remove-input"]
@@ -768,9 +768,9 @@ check("distinct clients 0 and 1: nothing, to 1e-10", left_over([0, 1]) < 1e-10)
 _ = check("client 0 drawn twice: more than 0.1 is left", left_over([0, 0]) > 0.1)
 
 # %% [markdown]
-# **Leaving the set.** FedSGM runs in a ball and in a box around its start, both without the solution. The downlink uses
-# Top-K, and in the box also unscaled Rand-K. We check whether some $w_t$ leaves the set. For the box and Top-K we also
-# check one step of the downlink from each of 200 random states.
+# **Leaving the set.** FedSGM runs in a ball and in a box around its start; neither contains the solution. The downlink
+# uses Top-K, and in the box also unscaled Rand-K. We check whether some $w_t$ leaves the set. For the box and Top-K we
+# also check one step of the downlink from each of 200 random states.
 
 # %% tags=["remove-input"]
 inside = {}
@@ -812,9 +812,10 @@ check(
 _ = check("g(w_bar) - g(w*) <= eps fails: it is 1, eps is 0.2", result["g_gap"] > 4 * rate.tolerance)
 
 # %% [markdown]
-# **The constants.** In F's classification setting ($E=5$, $q=q_0=0.1$, $N/n=2$) we compare the versions of $\Gamma$.
-# One of them repairs only the step that {prf:ref}`comp-lemma-counterexample` refutes. We also check $\Gamma$ without
-# compression, and from which $\frac T\delta$ on Theorem 1's bound on $g$ is valid.
+# **The constants.** In F's classification setting ($E=5$, $q=q_0=0.1$, $N/n=2$) we compare four $\Gamma$:
+# {eq}`eq-part-gamma`, {eq}`eq-comp-gamma-partial`, that of F Theorem 1, and the last with only the step repaired that
+# {prf:ref}`comp-lemma-counterexample` refutes. We also check $\Gamma$ without compression, and for which
+# $\frac T\delta$ Theorem 1's bound on $g$ is valid.
 
 # %% tags=["remove-input", "nbval-check-output"]
 at = (5, 0.1, 0.1, 2.0)

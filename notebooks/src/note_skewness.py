@@ -19,8 +19,8 @@
 # turning by an antisymmetric matrix of the two gradients.
 #
 # In a federation every client has its own two gradients. F's appendix A bounds the distance between the mean of the
-# clients' matrices and the matrix of the mean gradients. This note proves that bound, with the best possible constant.
-# The bound printed in section 3.2 is false.
+# clients' matrices and the matrix of the mean gradients. This note proves that bound and shows that its constant cannot
+# be improved. The different bound that F prints in section 3.2 is false.
 
 # %% [markdown]
 # ## Definitions
@@ -232,10 +232,10 @@ _ = check(
 )
 
 # %% [markdown]
-# **Re-pairing.** On the breast cancer data, each of ten clients keeps its rows of class 0 and takes the rows of class 1
-# of another client. This pairs objectives with other constraints. So $f$, $g$ and $K_{\rm glob}$ remain, but
-# $K_{\rm loc}$ changes. FedSGM runs with all clients, without compression, for 100 rounds with step size 0.3. We
-# compute the largest change of an entry of the final model.
+# **Re-pairing.** On the breast cancer data, each of ten clients keeps its rows of class 0 (the objective) and takes the
+# rows of class 1 (the constraint) of another client. So $f$, $g$ and $K_{\rm glob}$ remain, but $K_{\rm loc}$ changes.
+# FedSGM runs with all clients, without compression, for 100 rounds with step size 0.3. We compute the largest change of
+# an entry of the final model.
 
 # %% tags=["remove-input"]
 table = data.breast_cancer("malignant")

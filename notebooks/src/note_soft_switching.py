@@ -149,8 +149,8 @@
 # ## Closing the gap (ours)
 #
 # A sharper bound in step 2 of the proof of {prf:ref}`soft-theorem` allows a smaller $\beta$. Step 2 uses only that
-# $\sigma_t$ is positive. But on the ramp, where $0<\sigma_t<1$, the weight $\sigma_t=1+\beta(g(w_t)-\epsilon)$ is the
-# smaller, the further $g(w_t)$ is below the threshold.
+# $\sigma_t$ is positive. But on the ramp, where $0<\sigma_t<1$, the weight $\sigma_t=1+\beta(g(w_t)-\epsilon)$ falls as
+# $g(w_t)$ falls below the threshold.
 #
 # ```{prf:lemma} The ramp
 # :label: soft-lemma-ramp
@@ -312,8 +312,8 @@
 # As for hard switching, {prf:ref}`part-lemma-7` bounds the error $\kappa$ of the estimate, and {prf:ref}`part-lemma-4`
 # the sampling error in the regret bound $B$. The proof of {prf:ref}`part-lemma-4` works for all weights $\hat\sigma_t$
 # that are *independent of the sample that makes the update*. F-A4 assumes this independence, but in Algorithm 1 one
-# sample determines both the weight and the update. Then the conclusion fails, for hard switching
-# ({prf:ref}`part-one-sample`) and, on the next example, for soft switching.
+# sample determines both the weight and the update. Then the bound on $f(\bar w)-f(w^*)$ can fail: see
+# {prf:ref}`part-one-sample` for hard switching and the next example for soft switching.
 #
 # ```{prf:example} One sample for the weight and the update
 # :label: soft-example
@@ -607,15 +607,15 @@ plot.show(
     alt="Against beta times epsilon, the dashed bound falls from 16 to 1 at two thirds. The curves that the search "
     "found lie below it, cross 1 near one half and settle at about one half.",
     caption="The largest objective gap that the search found, divided by the printed threshold, against beta times "
-    "epsilon (2 in the papers). Dashed: the bound that this note proves, for E = 1. Shaded: where F Theorem 5 is proved.",
+    "epsilon (2 in the papers). Dashed: the bound on this gap from the section Closing the gap, for E = 1. Shaded: "
+    "where F Theorem 5 is proved.",
 )
 
 # %% [markdown]
 # ## Soft switching with sampled clients, measured
 #
 # **Random instances.** We let fewer of the eight clients take part, but keep $\epsilon=2B(2E^2)$ and $\beta=2/\epsilon$
-# of {prf:ref}`soft-theorem`, which covers only runs with all clients. Nevertheless $\bar w$ is an $\epsilon$-solution
-# on all instances.
+# of {prf:ref}`soft-theorem`, which covers only runs with all clients.
 
 
 # %% tags=["remove-input"]
@@ -634,9 +634,9 @@ for n, (epsilon, gap, g) in fewer.items():
     check(f"n = {n} of 8: eps-solution on {solved} of {instances} instances", solved == instances)
 
 # %% [markdown]
-# **The instance of {prf:ref}`soft-example`.** If one sample determines the weight and the update, the objective gap
-# stays large while the threshold falls with $T$. If a second sample makes the update (`resample_for_update=True`), the
-# gap stays below the threshold.
+# **The instance of {prf:ref}`soft-example`.** If one sample determines the weight and the update ("one of them"), the
+# objective gap stays large while the threshold falls with $T$. If a second sample makes the update
+# (`resample_for_update=True`, "one, another asked"), the gap stays below the threshold.
 
 # %% tags=["remove-input"]
 line = norms(

@@ -79,8 +79,8 @@
 # ```
 #
 # By (a), a real $X$ with $\mathbb Ee^{X^2/\sigma^2}\le e$ and mean zero is sub-Gaussian with the proxy
-# $\frac32\sigma^2$. F uses the proxy $\sigma^2$. This seems right, since linear programming finds no larger proxy
-# below. Having no proof, we use $\frac32\sigma^2$.
+# $\frac32\sigma^2$. F uses the proxy $\sigma^2$. F seems to be right, since the linear programs among the checks find
+# no $X$ with a larger one. Having no proof, we use $\frac32\sigma^2$.
 
 # %% [markdown]
 # ## Drift: Lemma 3
@@ -145,9 +145,9 @@
 # ## The square: Lemma 6
 #
 # Let $\nu_t=\frac1N\sum_{j,\tau}\nabla h_j(w_{j,\tau})$ be the mean over all clients and
-# $s_t=\frac1n\sum_{j\in\mathcal S_t,\tau}(\nabla h_j(w_{j,\tau})+\xi_{j,\tau})$ the mean that the server receives. Then
-# $\nu_t-s_t=P_t-Q_t$ with the sampling error $P_t=\nu_t-\bar\Delta_t$, where $\bar\Delta_t$ is $s_t$ without noise, and
-# the mean noise $Q_t$ of {prf:ref}`sto-lemma-5`. F states
+# $s_t=\frac1n\sum_{j\in\mathcal S_t,\tau}(\nabla h_j(w_{j,\tau})+\xi_{j,\tau})$ the mean that the server receives. Let
+# $\bar\Delta_t$ be $s_t$ without the noise. Then $\nu_t-s_t=P_t-Q_t$ with the sampling error $P_t=\nu_t-\bar\Delta_t$
+# and the mean noise $Q_t$ of {prf:ref}`sto-lemma-5`. F states
 #
 # $$
 # 2\eta^2\lVert\nu_t-s_t\rVert^2\le\frac{8\eta^2E}n(EG^2+\sigma_\xi^2)\log\frac{4T}\delta\quad\text{in all rounds},
@@ -174,11 +174,11 @@
 # 1. Let $X_j=\sum_\tau\nabla h_j(w_{j,\tau})$, so that $\lVert X_j\rVert\le EG$, and let $\bar X$ be the mean of all
 #    $X_j$. The variance of a sample mean is no larger without replacement than with. Hence
 #    $\mathbb E\lVert P_t\rVert\le\sqrt{\mathbb E\lVert P_t\rVert^2}\le\sqrt{\frac1n\cdot\frac1N\sum\lVert X_j-\bar X\rVert^2}\le\frac{EG}{\sqrt n}$.
-# 2. Reveal the clients of the sample one after the other. If one revealed client is exchanged for another, the samples
-#    before and after the exchange can be paired such that the two of a pair differ in at most one client. So
-#    $\lVert P_t\rVert$ and its conditional expectation change by at most $\frac{2EG}n$. The conditional expectations
-#    therefore form a martingale with $n$ steps, each in an interval of length $\frac{2EG}n$. Hoeffding's lemma and
-#    Azuma's argument yield
+# 2. Reveal the clients of the sample one after the other. Suppose that one revealed client is exchanged for another.
+#    Each sample that was possible before can be paired with one that is possible now, such that the two differ in at
+#    most one client. So $\lVert P_t\rVert$ and its conditional expectation change by at most $\frac{2EG}n$. The
+#    conditional expectations therefore form a martingale with $n$ steps, each in an interval of length $\frac{2EG}n$.
+#    Hoeffding's lemma and Azuma's argument yield
 #    $\mathbb P\big(\lVert P_t\rVert>\mathbb E\lVert P_t\rVert+u\big)\le\exp\big(-\frac{2u^2}{n(2EG/n)^2}\big)=\exp\big(-\frac{nu^2}{2E^2G^2}\big)$.
 # 3. The last bound is $\frac\delta{2T}$ for $u=\frac{EG}{\sqrt n}\sqrt{2\log\frac{2T}\delta}$.
 #
@@ -197,8 +197,8 @@
 # Take a union bound over the $2T$ events.
 # ```
 #
-# For $10\le\frac T\delta\le10^4$ our bound on $\lVert P_t\rVert^2$ is 1.4 to 1.6 times as large as F's. In the bound on
-# $\lVert Q_t\rVert^2$, 3 replaces 2. We know neither a proof nor a violation of {eq}`eq-sto-lemma6`.
+# For $10\le\frac T\delta\le10^4$ our bound on $\lVert P_t\rVert^2$ is 1.4 to 1.6 times as large as F's. Our bound on
+# $\lVert Q_t\rVert^2$ has the factor 3, F's has 2. We know neither a proof nor a violation of {eq}`eq-sto-lemma6`.
 
 # %% [markdown]
 # ## The query: Proposition 1 and Lemma 8
@@ -469,10 +469,10 @@ _ = check(
 )
 
 # %% [markdown]
-# **Lemma 6.** In each of five rounds, four of 40 clients take part; their sums $X_j$ have norm $EG$. In "line"
-# (dimension 1), half of the clients have $+EG$, half $-EG$. In "round" (dimension 10), the directions are random. We
-# add noise of each family. The number in brackets is the 90 % quantile of the largest $2\lVert\nu_t-s_t\rVert^2$ of
-# five rounds, divided by F's bound.
+# **Lemma 6.** In each of five rounds, four of 40 clients take part. In "line" (dimension 1), $X_j$ is $EG$ for half of
+# the clients and $-EG$ for the others. In the other case, "round" (dimension 10), the $X_j$ have norm $EG$ and random
+# directions. We add noise of each family. The number in brackets is the 90 % quantile of the largest
+# $2\lVert\nu_t-s_t\rVert^2$ of five rounds, divided by F's bound.
 
 # %% tags=["remove-input"]
 line = 4 * torch.tensor([1.0, -1.0], dtype=torch.float64).repeat(20)[:, None]
@@ -545,8 +545,8 @@ _ = check("it is within half of the bound in fewer than 90 %", within[0.5] < 0.9
 #
 # A row's gradient is a unit vector, so its noise has norm at most 2. By Pinelis' inequality, the mean of 32 such noises
 # satisfies F-A5 (1) with $\sigma_\xi=2\sqrt{\frac{2(e+1)}{32(e-1)}}$ (`papers.fedsgm.noise.batch_noise`). We check F-A5
-# (1) at the start and the solution of every instance. Then we check the theorem as printed, with the threshold
-# corrected to $b+r$, and with our constants in addition.
+# (1) at the start and the solution of every instance. Then we check the theorem as printed ("printed"), with only the
+# threshold corrected to $b+r$ ("corrected"), and with the constants of {prf:ref}`sto-theorem` ("ours").
 
 # %% tags=["remove-input"]
 instance = cache(lambda s: boxed_norms(s, rows=40))

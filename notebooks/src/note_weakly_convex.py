@@ -14,8 +14,8 @@
 # # Weakly convex objectives
 #
 # In Theorem 10 of {cite}`fedsgm2025` (F below) the objectives $f_j$ need only be weakly convex. FedSGM then approaches
-# a stationary point of the constrained problem instead of a minimizer. This note proves the theorem with all constants,
-# for smaller $\hat\rho$ and with a smaller threshold than F.
+# a stationary point of the constrained problem instead of a minimizer. This note proves the theorem with all constants.
+# Our version allows a smaller weight $\hat\rho$ of the prox term ({eq}`eq-weak-prox`) and takes a smaller threshold.
 #
 # The notation is that of the [note on hard switching](note_hard_switching.ipynb), with $B(\Gamma)$ and $\eta(\Gamma)$
 # of {eq}`eq-hard-b`. In each of $T$ rounds $n$ of $N$ clients ($m$ of $n$ in the papers) make $E$ local steps.
@@ -64,8 +64,8 @@
 # \end{aligned}
 # $$ (eq-weak-epsilon)
 #
-# and let the threshold be $\epsilon_1=B_w+s$. With probability at least $1-\delta$ the set $\mathcal A$ of good rounds
-# is not empty, and
+# and let the threshold be $\epsilon_1=B_w+s$. With probability at least $1-\delta$ the set $\mathcal A$ of good rounds,
+# $\hat G(w_t)\le\epsilon_1$, is not empty, and
 #
 # $$
 # \frac1{\lvert\mathcal A\rvert}\sum_{t\in\mathcal A}d_t\le\sqrt{\frac{(1+\Lambda)\,\epsilon}{\hat\rho-\frac32\rho}} ,\qquad \frac1{\lvert\mathcal A\rvert}\sum_{t\in\mathcal A}g(w_t)\le\epsilon ,
@@ -251,7 +251,7 @@
 # %% [markdown]
 # ## Any $\hat\rho>\rho$ will do (ours)
 #
-# F assumes $\hat\rho>2\rho$, but its proof needs only $\hat\rho>\frac32\rho$. This condition comes from
+# F assumes $\hat\rho>2\rho$, but its proof needs only $\hat\rho>\frac32\rho$. The factor $\frac32$ comes from
 # $\lVert u+v\rVert^2\le2\lVert u\rVert^2+2\lVert v\rVert^2$ in step 2 of the proof of {prf:ref}`weak-lemma-11`. Without
 # this inequality any $\hat\rho>\rho$ suffices, at the same rate.
 #
@@ -295,7 +295,7 @@
 # * **The condition $\hat\rho>2\rho$** can be weakened to $\hat\rho>\rho$ ({prf:ref}`weak-lemma-direct`).
 # * **Lemma 10** mentions a constant $M$, which is $G$. Its term $\hat\rho D^2$ may be divided by 4, but by no larger
 #   number (checked below).
-# * **Lemma 4** is larger than necessary by a factor of two.
+# * **The bound of Lemma 4** is twice as large as necessary.
 # * **Local iterates** are not projected, so the functions must be $G$-Lipschitz also outside $\mathcal X$.
 # ```
 
@@ -512,9 +512,9 @@ check("our accuracy is below the printed one when sigma > 0", results["sigma > 0
 _ = check("    and so is the distance to the prox points", results["sigma > 0, ours"][0].mean() < results["sigma > 0, printed"][0].mean())
 
 # %% [markdown]
-# The next output compares the mean distance to the prox points with its bound, which is informative only below the
-# diameter $D=2$. The last line states from which $T$ on it is below $D$. With F's threshold and $\sigma>0$ no round
-# uses the constraint.
+# The next output compares the means of $d_t$ and $g$ with their bounds. The bound on $d_t$ is informative only below
+# the diameter $D=2$. The last line states from which $T$ on F's bound is below $D$ if $\sigma=0$. With F's threshold
+# and $\sigma>0$ no round uses the constraint.
 
 # %% tags=["remove-input"]
 print("                     mean distance  its bound  mean of g  its bound  share of other rounds")
@@ -533,8 +533,7 @@ print(f"Lambda = {Lambda:.1f}, sigma = {sigma:.3f}; bound below D from T = {firs
 # %% [markdown]
 # ## A run
 #
-# The figure shows a path of $w_t$ in the ball $\mathcal X$ with the level lines of $f$, and $d_t$ and $g(w_t)$ on all
-# instances with $\sigma=0$.
+# The figure shows $w_t$ in the ball $\mathcal X$ with the level lines of $f$ (left), and $d_t$ and $g(w_t)$ (right).
 
 # %% tags=["remove-input"]
 s, trace = runs[0], traces["sigma = 0, printed"]
