@@ -18,9 +18,9 @@
 # the clients. A method uses $g$ as a constraint, as a second objective, or, if $g$ is a norm, as the definition of a
 # feasible set.
 #
-# No method is first on all problems. At equal numbers of gradients, Constrained SSCA is first on Neyman-Pearson,
-# FedCMOO-Pref on two tasks, and projected FedAvg on sparse regression. On each problem, ten seeds do not distinguish
-# several other methods from the first.
+# No method is first on all problems. At equal numbers of gradients, Constrained SSCA is first on the problem
+# *Neyman-Pearson*, FedCMOO-Pref on *Two tasks*, and projected FedAvg on *Sparse regression*. On each problem, ten seeds
+# do not distinguish several other methods from the first.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": three problems, ten seeds; "quick": two problems, two methods, short runs
@@ -59,9 +59,9 @@ for p in contest.problems(numbers):
     display(Markdown(f"**{NAMES[p]}**"), contest.table(numbers, p, health))
 
 # %% [markdown]
-# *Behind* is how far a method's test objective is above that of the first method, *above optimum* how far it is above
-# that of the best model for the training rows. Both are in percent of the latter. [Rule 4](#one-protocol) defines the
-# ranking.
+# The *optimum* is the best model for the training rows. *Behind* is a method's test objective minus that of the first
+# method, *above optimum* a method's test objective minus that of the optimum. Both are in percent of the optimum's test
+# objective. [Rule 4](#one-protocol) defines the ranking.
 #
 # ## Three problems
 #
@@ -101,8 +101,8 @@ for p in contest.problems(numbers):
 #
 # A first version of these rules counted uploads only and ranked every method that was not shown to violate the
 # constraint. The present version was written when we knew the results of the first. Small linear models do not predict
-# results for networks. Partial participation, the privacy of SSCA's messages and many objectives are not covered. *Not
-# healthy*, below, counts the configurations that end no better than their start.
+# results for networks. Partial participation, the privacy of SSCA's messages and many objectives are not covered. At
+# the end of this page, *not healthy* counts the configurations that end no better than their start.
 
 # %% [markdown]
 # ## Checks

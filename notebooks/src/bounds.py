@@ -33,8 +33,8 @@
 #
 # The solution is at 0 and $\lVert w_0\rVert=1$, so $D=1$ if all clients take part. If clients are sampled, the domain
 # $\mathcal X$ is a ball or, with compression, a box of diameter $D=2$. Then the switch and the update use different
-# clients, and $\delta=0.1$. A minibatch contains two of a client's four distances. F Theorem 10 runs on the clipped
-# distances of the [note on weak convexity](note_weakly_convex.ipynb).
+# clients, and $\delta=0.1$. For minibatches, a client's function is a mean of four distances, of which a minibatch
+# contains two. F Theorem 10 runs on the clipped distances of the [note on weak convexity](note_weakly_convex.ipynb).
 #
 # The centres $b_j$ have a standard deviation of only 0.01, because the spread $\sigma$ of the constraints enters the
 # theorems for sampled clients in a term that does not fall with $T$.
@@ -143,10 +143,10 @@ plot.show(
 )
 
 # %% [markdown]
-# With a tenth of the threshold, the mean accuracy is {result}`bounds/hard_scaled_x0.1s1.share:.2f` times the bound;
-# with three times the step size as well, {result}`bounds/hard_scaled_x0.1s3.share:.2f` times. The accuracy then also
-# falls faster than $T^{-1/2}$ (table of slopes above). However, the proof of the theorem needs a threshold of at least
-# the bound. For smaller thresholds, there may be instances whose accuracy exceeds it.
+# With a tenth of the threshold, the mean accuracy is {result}`bounds/hard_scaled_x0.1s1.share:.2f` times the bound, and
+# it falls faster than $T^{-1/2}$ (table of slopes above). With three times the step size as well, it is
+# {result}`bounds/hard_scaled_x0.1s3.share:.2f` times the bound. However, the proof of the theorem needs a threshold of
+# at least the bound. For smaller thresholds, there may be instances whose accuracy exceeds the bound.
 
 # %% [markdown]
 # ## An instance on which the bound is met

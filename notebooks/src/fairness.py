@@ -17,7 +17,7 @@
 # {result}`fairness/fedavg.g:.2f`. Every tuned method meets the constraint on this gap, at the price of one or two
 # points of test accuracy. Of the tuned federated methods, soft FedSGM has the smallest gap but not the smallest loss:
 # its loss is {result}`fairness/soft.f:.3f`, that of hard FedSGM {result}`fairness/hard.f:.3f` and that of the tuned
-# penalty {result}`fairness/penalty.f:.3f`. The paper says that soft FedSGM is better in both ({claim}`fedsgm/C22`).
+# penalty {result}`fairness/penalty.f:.3f`. The paper says that soft FedSGM is the best in both ({claim}`fedsgm/C22`).
 # With the paper's step size of $10^{-4}$, read as plain gradient steps, the constraint holds only because nothing is
 # learned.
 #
@@ -97,7 +97,7 @@ print(source(traces))
 #
 # $$
 # \hat G(w)=\Big\lvert\frac1{m_1}\sum_{x\in\mathcal S,\,\text{men}}\pi(x;w)
-# -\frac1{m_0}\sum_{x\in\mathcal S,\,\text{women}}\pi(x;w)\Big\rvert ,
+# -\frac1{m_0}\sum_{x\in\mathcal S,\,\text{women}}\pi(x;w)\Big\rvert .
 # $$
 #
 # Every participant sends four numbers: the sum of the outputs and the count, for men and for women. The server computes
@@ -197,8 +197,8 @@ plot.show(
 )
 
 # %% [markdown]
-# We choose the penalty by the training curves alone: of those with mean late $g\le1.05\,\epsilon$, the one with the
-# smallest mean late $f$, $\rho=$ {result}`fairness/penalty.rho:.0f`. A penalty ten times smaller is infeasible on
+# By the training curves alone, we choose the penalty with the smallest mean late $f$ among those with mean late
+# $g\le1.05\,\epsilon$. It is $\rho=$ {result}`fairness/penalty.rho:.0f`. A penalty ten times smaller is infeasible on
 # {result}`fairness/penalty_rho0.1.infeasible:.0%` of the seeds. A penalty ten times larger raises the loss from
 # {result}`fairness/penalty.f:.3f` to {result}`fairness/penalty_rho10.f:.3f`.
 #
@@ -221,7 +221,8 @@ meant = {f"{r}: {m}": f"{m}_{a}" for r, a in readings.items() for m in ("fedavg"
 report.runs_table(numbers, meant, learned, health)
 
 # %% [markdown]
-# In the paper's Figure 7 the network learns, and both modes of FedSGM meet the constraint. No reading reproduces both:
+# In the paper's Figure 7 the network learns, and both modes of FedSGM meet the constraint. No reading reproduces this
+# figure:
 #
 # * *Two steps of Adam* come nearest. Both modes meet the constraint and the network learns, but after 500 rounds its
 #   accuracy is not far above that of always predicting the larger class.

@@ -15,10 +15,10 @@
 #
 # **Result.** With half of the clients per round, hard switching misses the constraint on
 # {result}`np_unified/hard.infeasible:.0%` of the splits and soft switching on {result}`np_unified/soft.infeasible:.0%`.
-# Compression with error feedback slows the first 50 rounds and hardly changes the late objective. The paper's three
-# splits are too few, because splits differ much: of all means over three of our ten splits,
-# {result}`np_unified/hard.of_three:.0%` are feasible under hard switching and {result}`np_unified/soft.of_three:.0%`
-# under soft switching.
+# Compression with error feedback slows the descent in the first 50 rounds and hardly changes the late objective. The
+# paper averages over three splits. These are too few, because splits differ much: if we average the constraint over
+# three of our ten splits, {result}`np_unified/hard.of_three:.0%` of the possible choices are feasible under hard
+# switching and {result}`np_unified/soft.of_three:.0%` under soft switching.
 #
 # The full paper {cite}`fedsgm2025` tests the method of the [workshop paper](np_workshop) under harder conditions. Only
 # 10 of 20 clients take part in a round, and Top-K keeps one coordinate in ten in *both directions*, with error feedback
@@ -109,11 +109,11 @@ report.runs_table(numbers, {text: run for run, text in labels.items()}, measures
 # further splits ({claim}`fedsgm/C26`). Their late constraints agree. Under soft switching their late objectives agree
 # within 10 %; under hard switching the federated one is more than 10 % higher on average.
 #
-# Some splits are infeasible with half of the clients, but not with all of them, because the switching value $\hat G$ of
-# ten clients is a noisy estimate of $g$. The theorems for partial participation contain this noise in the term
-# $2\sigma\sqrt{\tfrac2n\log\tfrac{6T}{\delta}}$. The noise is large because a few clients have most of the constraint
-# loss: in late rounds of hard switching with all clients, the largest $g_j$ is {result}`np_unified/hard_all.g_max:.2f`
-# and the mean {result}`np_unified/hard_all.g:.2f`.
+# Some splits are infeasible with half of the clients and feasible with all clients, because the switching value
+# $\hat G$ of ten clients is a noisy estimate of $g$. The theorems for partial participation contain this noise in the
+# term $2\sigma\sqrt{\tfrac2n\log\tfrac{6T}{\delta}}$. The noise is large because a few clients have most of the
+# constraint loss: in late rounds of hard switching with all clients, the largest $g_j$ is
+# {result}`np_unified/hard_all.g_max:.2f` and the mean {result}`np_unified/hard_all.g:.2f`.
 #
 # ## Figure 2: local steps, participation, compression
 #
@@ -158,9 +158,9 @@ plot.show(
 # %% [markdown]
 # Whether compression with $K/d=0.1$ destabilizes the constraint depends on the measure of instability
 # ({claim}`fedsgm/C12`). Under hard switching, $g$ changes *less* from round to round than without compression. The
-# standard deviation of $g$ over the last fifth of the rounds is larger than without compression; only for hard
-# switching with 10 of 20 clients do ten splits not settle this. By both measures, soft switching varies less than hard
-# switching.
+# standard deviation of $g$ over the last fifth of the rounds is larger than without compression; for hard switching
+# with 10 of 20 clients, ten splits leave this difference undecided. By both measures, $g$ varies less under soft than
+# under hard switching.
 
 # %% [markdown]
 # ## Figure 5: the sharpness of soft switching
@@ -186,8 +186,8 @@ plot.show(
 # sharpness of FedSGM. By exact-penalty theory the method can end feasible only if $\rho$ exceeds the multiplier
 # $\lambda$ of the split (prediction **P3**), and $\lambda$ differs from split to split.
 #
-# For each method we choose a step size by the training curves: of those with mean late $g\le1.05\,\epsilon$, the one
-# with the smallest mean late $f$; if there is none, the one with the smallest late $g$.
+# For each method we choose a step size by the training curves: of the step sizes with mean late
+# $g\le1.05\,\epsilon$, the one with the smallest mean late $f$; if there is none, the one with the smallest late $g$.
 
 # %% tags=["remove-input"]
 plot.show(

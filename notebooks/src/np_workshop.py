@@ -24,7 +24,8 @@
 # loss on the minority class stays below a level. Ten clients hold equal parts of the Breast Cancer Wisconsin data
 # {cite}`wolberg1995breast`. In every round each client takes five local steps and sends one in ten coordinates of the
 # change of its model. **Hard** switching works on the constraint if it is violated, and otherwise on the objective.
-# **Soft** switching works on a mixture, in which the weight of the constraint rises along a ramp to 1 at the level.
+# **Soft** switching works on a mixture. The weight of the constraint grows with the loss on the minority class, along a
+# ramp that reaches 1 where this loss is at the level.
 #
 # The paper's Figure 1 averages over three splits of the data, ours over sixty.
 #
@@ -183,10 +184,10 @@ plot.show(
 # \frac{\sigma}{1-\sigma}=\lambda=\frac{\lVert\nabla f(w)\rVert}{\lVert\nabla g(w)\rVert}.
 # $$
 #
-# Here $\lambda$ is the multiplier of the constraint. Under hard switching $\sigma$ is 0 or 1, so only its mean over the
-# rounds can be $\lambda/(1+\lambda)$: in this share of the late rounds the constraint is violated (prediction **P1**).
-# Under soft switching $\sigma$ itself takes this value. Solving its ramp $\sigma=1+\beta(g-\epsilon)$ for $g$ shows
-# that the constraint settles at
+# Here $\lambda$ is the multiplier of the constraint. Under hard switching $\sigma$ is 0 or 1, so only its mean over
+# late rounds can be $\lambda/(1+\lambda)$. This mean is the share of violating rounds (prediction **P1**). Under soft
+# switching $\sigma$ itself is $\lambda/(1+\lambda)$. Solving its ramp $\sigma=1+\beta(g-\epsilon)$ for $g$ shows that
+# the constraint settles at
 #
 # $$
 # g=\epsilon-\frac1{\beta(1+\lambda)}<\epsilon ,

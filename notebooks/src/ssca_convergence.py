@@ -13,7 +13,8 @@
 # %% [markdown]
 # # SSCA: convergence
 #
-# **Result.** Larger batches converge faster, and about equally fast with samples split and with features split.
+# **Result.** Larger batches converge faster. With the features split over the clients, convergence is about
+# as fast as with the samples split.
 # Averaged over the rounds, SSCA has a lower cost than SGD for batches of 10 and 100, and a higher cost for batch 1.
 # With samples split and batch 100, the cost of SSCA is {result}`ssca_convergence/samples_ssca_B100.cost_10:.2f` after
 # 10 rounds and {result}`ssca_convergence/samples_ssca_B100.cost_100:.2f` after 100 rounds; that of SGD is
@@ -139,8 +140,8 @@ apart |= {f"samples, B = {b}, E = 2": f"samples_ssca_B{b}_vs_sgd2" for b in show
 report.runs_table(numbers, apart, costs | {"area": "mean over rounds"}, health)
 
 # %% [markdown]
-# The table above shows the cost of SSCA minus that of SGD. The next one shows the cost with features split minus that
-# with samples split, from the same start.
+# The second table above shows the cost of SSCA minus that of SGD. The next one shows the cost of SSCA with features
+# split minus that with samples split, from the same start.
 
 # %% tags=["remove-input"]
 both = {f"B = {b} and {page.params['clients'] * b}": f"features_vs_samples_ssca_B{b}" for b in shown}
@@ -160,7 +161,7 @@ apart = {f"{split}, start {x}": f"{before}{split}_ssca_B{small}_vs_sgd" for spli
 report.runs_table(numbers, apart, costs | {"area": "mean over rounds"})
 
 # %% [markdown]
-# So with one sample per client, SSCA is slower than SGD from the first start, and He's start leaves the order
+# So with one sample per client, SSCA is slower than SGD from the start used above; from He's start, the order is
 # undecided.
 #
 # ## What is sent
@@ -175,10 +176,11 @@ rows = {f"{x}, B = {b if 'samples' in kind else page.params['clients'] * b}": f"
 report.runs_table(numbers, rows, {"up": "to the server", "down": "from the server", "between": "between clients"}, health)
 
 # %% [markdown]
-# The checks compare the messages of a recorded round with the paper's list. (A [note](note_ssca_privacy.ipynb) examines
-# what they reveal.) On small networks they also compare the clients' work with that of SGD; *work* is the number of
-# values that tensor operations write. The server writes {result}`ssca_convergence/alg_1.per_parameter:.0f` values per
-# parameter and round in Algorithm 1 and {result}`ssca_convergence/alg_2.per_parameter:.0f` in Algorithm 2.
+# The checks compare the messages of a recorded round with the paper's list. (What the messages reveal is in a
+# [note](note_ssca_privacy.ipynb).) On small networks, the checks also compare the clients' work with that of SGD;
+# *work* is the number of values that tensor operations write. The server writes
+# {result}`ssca_convergence/alg_1.per_parameter:.0f` values per parameter and round in Algorithm 1 and
+# {result}`ssca_convergence/alg_2.per_parameter:.0f` in Algorithm 2.
 
 # %% tags=["remove-input", "nbval-check-output"]
 for k in (1, 2, 3, 4):
@@ -192,8 +194,8 @@ _ = check("the clients' work is at most 1.5 times that of SGD", all(numbers[f"al
 # ## The start of the average
 #
 # The paper's average of quadratics starts at zero, but its minimizer is computed as if the weights summed to one. So
-# the first minimizers are too short and pull the model to the origin; in the first round the factor is $\rho_1$
-# ({prf:ref}`ssca-lemma-bias`). The *debiased* version divides by the sum of the weights.
+# the first minimizers are too short, in the first round by the factor $\rho_1$ ({prf:ref}`ssca-lemma-bias`), and pull
+# the model to the origin. The *debiased* version divides the minimizer by the sum of the weights.
 
 # %% tags=["remove-input"]
 plot.show(

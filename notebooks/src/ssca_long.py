@@ -127,8 +127,8 @@ plot.show(
     alt="Gradient norm against the rounds on logarithmic axes, one panel for each batch. The curves of the paper's and of "
     "valid step sizes both fall. Thin lines are single seeds.",
     caption="With either kind of step sizes, the gradient keeps falling over ten times the paper's rounds. The curves "
-    "show the norm of the objective's gradient after the start. The dotted line is a tenth of the "
-    "starting value.",
+    "show the norm of the objective's gradient, without its value at the start. The dotted line is a tenth of "
+    "that value.",
     size=(8.2, 3.4),
 )
 
@@ -143,15 +143,15 @@ report.runs_table(numbers, still, stationary | {"fall": "log-log slope in the se
 #
 # The figure shows the violation $F(w)-U$ on all training pictures. The server does not know this violation. It uses an
 # average of estimates at earlier models, which lags behind. Moreover, the server's quadratics with $\tau=0.1$ are not
-# upper bounds of the loss, so a model that satisfies them can violate $F\le U$.
+# upper bounds of the loss, so a model at which they are at most $U$ can violate $F\le U$.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["violation"](traces),
     alt="F minus U against the rounds, one panel for each level U. Curves with bands show the paper's steps, valid "
     "steps, and growing penalties.",
-    caption="With valid step sizes, the violation ends below zero for most seeds, with the "
-    "paper's a little above on average. The curves show the mean over the seeds with one standard deviation. "
+    caption="With valid step sizes, the violation ends below zero for most seeds; with the paper's step sizes, "
+    "it ends a little above zero on average. The curves show the mean over the seeds with one standard deviation. "
     "The axis is linear within 0.01 of zero.",
     size=(8.6, 3.6),
 )
@@ -182,18 +182,18 @@ pd.DataFrame.from_dict(below, orient="index")
 # %% [markdown]
 # ## The penalty
 #
-# In Theorem 2 the penalty $c$ grows from run to run, once Algorithm 2 has converged. Our runs multiply $c$ by ten,
-# without a restart, whenever the slack exceeds the tolerance at the end of a period. If the first penalty is smaller
-# than the multiplier, violating the constraint is cheaper than satisfying it. Then the model moves towards zero, where
-# the network's gradient vanishes as well.
+# In Theorem 2 the penalty $c$ grows from run to run, once Algorithm 2 has converged. Our runs check the slack after
+# every period of `patience` rounds. If it exceeds the tolerance, they multiply $c$ by ten, without a restart. If the
+# first penalty is smaller than the multiplier, violating the constraint is cheaper than satisfying it. Then the model
+# moves towards zero, where the network's gradient vanishes as well.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["penalty"](traces),
     alt="One column for each level U. Above, on a logarithmic axis, the slack of each seed and its median fall towards "
     "the dotted tolerance. Below, the penalty rises in steps, and the multiplier follows it at first.",
-    caption="As the penalty grows, the slack falls towards zero. The upper panels show the slack (values below "
-    "0.00001 are drawn there), the lower panels the penalty and the multiplier. Thick lines are medians over the "
+    caption="As the penalty grows, the slack falls towards zero. The upper panels show the slack (smaller values "
+    "are drawn at 0.00001), the lower panels the penalty and the multiplier. Thick lines are medians over the "
     "seeds.",
     size=(8.6, 5.0),
 )

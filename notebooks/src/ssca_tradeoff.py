@@ -13,14 +13,15 @@
 # %% [markdown]
 # # Norm against cost, and the two forms
 #
-# **Result.** With samples split, from the smallest to the largest $\lambda$ the squared norm falls from
-# {result}`ssca_tradeoff/samples_ssca_ridge1e-05.norm:.0f` to {result}`ssca_tradeoff/samples_ssca_ridge0.03.norm:.0f`,
-# and the cost rises from {result}`ssca_tradeoff/samples_ssca_ridge1e-05.cost:.2f` to
-# {result}`ssca_tradeoff/samples_ssca_ridge0.03.cost:.2f`. With the limits $U$ of 0.3, 0.6 and 1, the runs end at costs
-# of {result}`ssca_tradeoff/samples_limit_U0.3.cost:.3f`, {result}`ssca_tradeoff/samples_limit_U0.6.cost:.3f` and
-# {result}`ssca_tradeoff/samples_limit_U1.cost:.3f`. Where constrained runs on a small problem end, the gradient of the
-# regularized form is nearly zero: its norm is {result}`ssca_tradeoff/theorem_U0.3.gradient:.3f` ($U=0.3$) and
-# {result}`ssca_tradeoff/theorem_U0.6.gradient:.3f` ($U=0.6$) times that of the gradient of $F$.
+# **Result.** With samples split, as the weight $\lambda$ of the squared norm goes from its smallest to its largest
+# value, the squared norm falls from {result}`ssca_tradeoff/samples_ssca_ridge1e-05.norm:.0f` to
+# {result}`ssca_tradeoff/samples_ssca_ridge0.03.norm:.0f`, and the cost rises from
+# {result}`ssca_tradeoff/samples_ssca_ridge1e-05.cost:.2f` to {result}`ssca_tradeoff/samples_ssca_ridge0.03.cost:.2f`.
+# If the cost is limited to $U=$ 0.3, 0.6 and 1 instead, the runs end at costs of
+# {result}`ssca_tradeoff/samples_limit_U0.3.cost:.3f`, {result}`ssca_tradeoff/samples_limit_U0.6.cost:.3f` and
+# {result}`ssca_tradeoff/samples_limit_U1.cost:.3f`. At the end of constrained runs on a small problem, the gradient of
+# the regularized form is nearly zero: its norm is {result}`ssca_tradeoff/theorem_U0.3.gradient:.3f` ($U=0.3$) and
+# {result}`ssca_tradeoff/theorem_U0.6.gradient:.3f` ($U=0.6$) times that of the gradient of the cost.
 #
 # SSCA {cite}`ye2021ssca` trains a network in two forms. The regularized form (27) minimizes $F(w)+\lambda\lVert
 # w\rVert^2$, where $F$ is the mean cross-entropy. The constrained form (37) minimizes $\lVert w\rVert^2$ subject to
@@ -100,7 +101,8 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## Figure 4: norm against cost
 #
-# Algorithms 1 and 3 solve (27), Algorithms 2 and 4 solve (37). In Algorithms 1 and 2 the clients hold different samples, in Algorithms 3 and 4 different features. Costs are on all training pictures.
+# Algorithms 1 and 3 solve (27), Algorithms 2 and 4 solve (37). In Algorithms 1 and 2 the clients hold different
+# samples, in Algorithms 3 and 4 different features. Costs are on all training pictures.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -125,8 +127,8 @@ limits = {f"{split}, U = {u:g}": f"{split}_limit_U{u:g}" for split in SPLITS for
 report.runs_table(numbers, limits, {"cost": "cost", "excess": "excess over U", "accuracy": "test accuracy"}, health)
 
 # %% [markdown]
-# The next tables show the rank correlations for each seed: of cost and squared norm along the values of $\lambda$ and
-# of $U$, and of $U$ and test accuracy.
+# The next tables show means over the seeds of two rank correlations: that of cost and squared norm as $\lambda$ or $U$
+# varies, and that of $U$ and test accuracy.
 
 # %% tags=["remove-input"]
 order = {f"{split}, by lambda": f"{split}_ssca" for split in SPLITS}
@@ -138,18 +140,18 @@ by_level = {split: f"{split}_limit" for split in SPLITS}
 report.runs_table(numbers, by_level, {"accuracy_order": "U and test accuracy"}, health)
 
 # %% [markdown]
-# On a hundred seeds, the rank correlation of cost and squared norm along $\lambda$ is
+# On a hundred seeds, the rank correlation of cost and squared norm is
 # {result}`ssca_tradeoff@paper/samples_ssca.order:.3f` (samples) and
-# {result}`ssca_tradeoff@paper/features_ssca.order:.3f` (features). Along $U$ it is
+# {result}`ssca_tradeoff@paper/features_ssca.order:.3f` (features) as $\lambda$ varies. As $U$ varies it is
 # {result}`ssca_tradeoff@paper/samples_limit.order:.3f` and {result}`ssca_tradeoff@paper/features_limit.order:.3f`.
-# Every mean excess differs from that over ten seeds by less than half a percent of $U$.
+# Every mean excess over a hundred seeds differs from that over ten by less than half a percent of $U$.
 
 # %% [markdown]
 # ## Theorem 5: from the constraint to the ridge
 #
 # If $w$ solves (37) with the multiplier $\nu>0$, then $2w+\nu\nabla F(w)=0$. Divided by $\nu$, the left side is the
 # gradient of (27) with $\lambda=1/\nu$, so this gradient is zero. If $F$ is quadratic, the solution of (37) has a
-# closed form (Lemma 1), and we can check this up to rounding:
+# closed form (Lemma 1), and we can check up to rounding that the gradient is zero there:
 
 # %% tags=["remove-input", "nbval-check-output"]
 linear = torch.tensor([[1.0, -2.0, 0.5]], dtype=torch.float64)
@@ -161,8 +163,8 @@ _ = check("the gradient of the regularized form is zero there", gradient.norm() 
 
 # %% [markdown]
 # For the network, (37) must be solved numerically, which takes full batches and many rounds. Therefore these runs use
-# only the first digits of scikit-learn, with 8 x 8 pixels, in double precision. Full batches have no noise to average,
-# so $\rho=1$ and a constant $\gamma=0.1$ replace the decreasing step sizes.
+# only the first pictures of scikit-learn's digits, 8 x 8 pixels, in double precision. Full batches have no noise to
+# average, so $\rho=1$ and a constant $\gamma=0.1$ replace the decreasing step sizes.
 
 # %% tags=["remove-input"]
 plot.show(
