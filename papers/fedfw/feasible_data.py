@@ -132,6 +132,7 @@ def constrained_pictures(
     test_rows: int | None = None,
     local_test: float | None = None,
     measured: int | None = None,
+    dtype: torch.dtype = torch.float32,
     config: Mapping[str, Any] | None = None,
 ) -> Problem:
     """Pictures over clients, for a linear model, a network or a CNN.
@@ -148,7 +149,7 @@ def constrained_pictures(
     test_rows : only the first so many test rows.
     local_test : this share of every client's rows is for testing, all together, as in the authors'
         code (0.25); the test rows then have the clients' mixture of labels.
-    measured, config : as in `classifier`.
+    measured, dtype, config : as in `classifier`.
     """
     rng = seeded(seed, "split")
     rows, sizes = split_rows(train.y, train_rows, labels, clients, rng)
@@ -173,6 +174,7 @@ def constrained_pictures(
         sizes=sizes,
         scale=SCALES[data],
         measured=measured,
+        dtype=dtype,
         name="constrained_pictures",
         config={**choices, "split_by": "seed", **(config or {})},
     )

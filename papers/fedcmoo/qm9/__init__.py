@@ -14,7 +14,7 @@ from fedlib.core.sampling import seeded
 from fedlib.problems import pareto
 from fedlib.steps import Adam
 from papers.fedcmoo import networks
-from papers.fedcmoo.data import molecules as molecules
+from papers.fedcmoo.data.molecules import sets
 from papers.fedcmoo.problems.qm9 import RULE, generated, qm9
 from papers.fedcmoo.qm9 import claims
 from papers.fedcmoo.qm9.numbers import FIGURES, LOSSES, derive
@@ -59,8 +59,7 @@ def molecule_problem(
     seed: int, *, clients: int, molecules: int, test_molecules: int, stand_in: bool = False
 ) -> Problem:
     """The eleven targets of molecules or, as a stand-in, of generated graphs."""
-    sets = generated if stand_in else molecules.sets
-    train, test = sets(molecules, test_molecules)
+    train, test = (generated if stand_in else sets)(molecules, test_molecules)
     made = {"tasks": list(RULE), "stand_in": GENERATED} if stand_in else {}
     return qm9(train, test, clients=clients, seed=seed, config={"dim": sizes()[0], **made})
 

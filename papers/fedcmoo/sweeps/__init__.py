@@ -8,9 +8,10 @@ import numpy as np
 import torch
 
 from fedlib.core import Trace
+from fedlib.core.trace import Array
 from fedlib.weights import Preference
 from fedlib.weights.rules import balancing
-from papers.fedcmoo.common import COLOR, GREY, TWO, cmoo, final, method, shared
+from papers.fedcmoo.common import COLOR, GREY, TWO, cmoo, method, shared
 from papers.fedcmoo.pairs import base
 from papers.fedcmoo.standin import noted
 from papers.kit import plot
@@ -21,6 +22,7 @@ from papers.kit.rules import EXCHANGED, Rule, of, rises, stat_value
 from papers.kit.store import Spec
 from papers.kit.study import Params, Study, Tolerance, Traces, after, parameters, swept
 
+LATE = 0.9  # final: the mean over the evaluations from this share of the rounds on
 CURVES = ("accuracy", "accuracy_1", "accuracy_2")
 
 
@@ -39,6 +41,11 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
         fewest, most = min(leads), max(leads)
         numbers[f"{data}.growth"] = mean(leads[most] - leads[fewest], "points")
     return numbers
+
+
+def final(trace: Trace, name: str) -> Array:
+    late = trace.rounds >= LATE * trace.rounds[-1]
+    return np.asarray(trace.metrics[name][:, late].mean(1))
 
 
 def ratios_of(trace: Trace) -> tuple[float, float]:
