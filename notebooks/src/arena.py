@@ -84,10 +84,10 @@ for p in contest.problems(numbers):
 #    people not used otherwise (Neyman-Pearson). The validation rows are a fifth of every client's remaining rows, or
 #    10,000 people who are at no client (Neyman-Pearson). Each of the ten seeds fixes the split or the data, and the
 #    batches. All clients take part in every round.
-# 2. **Budget.** A *pass* is one gradient on one batch of every client, of one loss or of a weighted sum of losses. So
-#    $E$ local steps are $E$ passes, and the Jacobian of two losses is two passes. All configurations have the same
-#    number of passes, on Neyman-Pearson half as many as on the other problems. At *equal bits*, a run stops when it has
-#    sent and received as many bits as FedAvg does in 40 % of its rounds.
+# 2. **Budget.** In a *pass*, every client computes one gradient on one batch, of one loss or of a weighted sum of
+#    losses. So $E$ local steps are $E$ passes, and the Jacobian of two losses is two passes. On a problem, all
+#    configurations have the same number of passes; Neyman-Pearson has half as many as the other problems. At *equal
+#    bits*, a run stops when it has sent and received as many bits as FedAvg does in 40 % of its rounds.
 # 3. **Tuning.** Every method has fifteen configurations, with step sizes from $0.1/L$ to $10/L$, where $L$ is the
 #    smoothness constant. We choose the configuration with the smallest mean $f$ on the validation rows among those
 #    whose mean violation there is at most 2.5 % of the level $c$; if there is none, that with the smallest violation.
@@ -95,9 +95,9 @@ for p in contest.problems(numbers):
 #    before the divergence.
 # 4. **Winner.** A method *keeps* the constraint if the 95 % interval of its mean violation on test rows lies entirely
 #    at or below 5 % of the level, and *violates* it if the interval lies entirely above. Of the methods that keep the
-#    constraint, the *first* has the smallest mean test $f$. Another that keeps it is *behind* if a paired $t$ test over
-#    the seeds, with Holm's correction {cite}`holm1979simple` at 5 %, shows a difference from the first; otherwise the
-#    order is *not decided*. The first method is the *winner* if all others that keep the constraint are behind.
+#    constraint, the *first* has the smallest mean test $f$. Another of them is *behind* if a paired $t$ test over the
+#    seeds, with Holm's correction {cite}`holm1979simple` at 5 %, shows a difference from the first; otherwise the order
+#    is *not decided*. The first method is the *winner* if all others that keep the constraint are behind.
 #
 # A first version of these rules counted uploads only and ranked every method that was not shown to violate the
 # constraint. The present version was written when we knew the results of the first. Small linear models do not predict

@@ -16,7 +16,7 @@
 # **Result.** Hard and soft switching both bring the constraint to its level. The paper says that soft switching has
 # about four times fewer violating rounds than hard switching, but prints no step size; two of the seven step sizes that
 # we tried lead to this ratio. The paper also says that soft switching does not compromise the convergence. At the
-# sharpnesses $\beta$ that the authors name, 20 to 60, it does: the objective over the last 20 rounds is
+# sharpnesses $\beta$ that the authors name, 20 to 60, this is false: the objective over the last 20 rounds is
 # {result}`np_workshop/loss_ratio.main:.2f` ($\beta=20$) and {result}`np_workshop/loss_ratio.beta60:.2f` ($\beta=60$)
 # times that of hard switching.
 #
