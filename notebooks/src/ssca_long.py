@@ -165,9 +165,10 @@ above |= {"nu_end": "multiplier", "slack_end": "slack", "norm": "squared norm"}
 report.runs_table(numbers, limits, above, health)
 
 # %% [markdown]
-# *Multiplier* and *slack* are means over the last `patience` rounds. If the penalty is $10^5$ from the start, the
-# multiplier ends far below the penalty, and the slack is zero up to rounding, whatever $F-U$ is. A slack of zero says
-# only that the *surrogate* satisfies the constraint.
+# *Multiplier* and *slack* are means over the last `patience` rounds. At $U=0.6$ with the penalty $10^5$ from the start,
+# the multiplier ends far below the penalty, and the slack is zero up to rounding, whatever $F-U$ is. At $U=0.3$ the
+# multiplier of some seeds reaches the penalty in late rounds, and a slack remains. A slack of zero says only that the
+# *surrogate* satisfies the constraint.
 #
 # The paper's conclusion is about each returned model. Therefore the next table counts the seeds whose model satisfies
 # $F<U$.

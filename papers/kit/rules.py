@@ -452,7 +452,7 @@ def _verdict(states: set[str]) -> Verdict:
 
 def _reason(primary: Parts, states: Mapping[str, str]) -> str:
     """The parts that fail or are undecided; of a group its cells, unless all of them do."""
-    told = []
+    told: list[str] = []
     for state, words in (("fails", "does not hold"), ("undecided", "undecided")):
         names = []
         for label, part in primary.items():
