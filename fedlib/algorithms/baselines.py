@@ -338,7 +338,8 @@ class ConEx(Centralized):
     lr : the primal step, 1 / eta in the source.
     dual_lr : the dual step, 1 / tau in the source.
     tolerance, level : the constraint is g <= level + tolerance.
-    theta : the extrapolation in (0, 1]; the averaging weights satisfy gamma_t theta = gamma_{t-1}.
+    theta : the factor of the extrapolation, in (0, 1]. The output averages the models of the inner
+        loop with the weights theta^-t, which are equal for theta = 1.
     inner_steps : N, the number of steps between two moves of the proximal centre.
     prox : mu_0, the weight of the proximal term of f.
     constraint_prox : mu_1, the weight of the proximal term of g; it may be 0 if g is convex.

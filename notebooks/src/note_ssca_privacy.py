@@ -183,11 +183,11 @@ pd.DataFrame({"pixels": [5 * B for B in ranks], "equations": 48, "rank": ranks.v
 # **Pictures.** We repeat the first check with real pictures and random weights. The full profile uses MNIST with
 # $J=128$, the quick profile 8 x 8 digits with $J=32$.
 #
-# *Read off* is the recovered sample for $B=1$, and for $B=2,10,100$ the largest row of $\bar B$, a linear combination
-# of the batch.
+# The upper row of the figure (*read off*) shows the recovered sample for $B=1$. For $B=2,10,100$ it shows the row of
+# $\bar B$ with the largest norm, a linear combination of the batch.
 #
-# *In the span* is the point of the row space of $\bar B$ nearest to the true picture. The server would have to find it
-# in this space.
+# The lower row (*in the span*) shows the point of the row space of $\bar B$ that is nearest to the true picture. The
+# server would have to find this point in the space.
 
 # %% tags=["remove-input"]
 table = data.digits() if pictures == "digits" else data.mnist("train")

@@ -13,8 +13,8 @@
 # %% [markdown]
 # # Bring your own
 #
-# Each of the five situations below takes at most fifteen lines from the data to a curve. Choose the one closest to
-# yours and replace its data by your own. The next tutorials explain [a problem with a
+# This page shows five situations. In each of them, at most fifteen lines of code lead from the data to a curve. Choose
+# the situation closest to yours and replace its data by your own. Two further tutorials explain [a problem with a
 # constraint](tutorial_problem.ipynb) and [a method of your own](tutorial_algorithm.ipynb) in detail.
 
 # %% tags=["parameters"]
