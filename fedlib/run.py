@@ -63,16 +63,17 @@ def run(
         alone and among others. A single number is one seed: `seeds=3` runs seed 3, `seeds=range(3)`
         runs three seeds.
     evaluate_every : the number of rounds between two evaluations of `problem.metrics`. Evaluations
-        before round 0 and after the last round always take place; they are the only ones if the
+        before the first round and after the last always take place; they are the only ones if the
         number is not less than `rounds`.
-    device : `"cpu"`, `"cuda"`, `"auto"`, `"mps"` for a problem in float32, or a `torch.device`.
+    device : `"cpu"`, `"cuda"`, `"auto"` (a GPU if there is one), `"mps"` for a problem in float32,
+        or a `torch.device`.
     checkpoint : a file in an existing folder. The run resumes from it if it exists, and writes to
         it, completely or not at all. If `rounds` exceeds the file's rounds, the run continues. A
         file that is damaged or of another run raises ValueError.
-    checkpoint_seconds : the least time between two checkpoints.
+    checkpoint_seconds : the least time between two checkpoints, in seconds.
     progress : whether runs that take longer than some seconds show a progress bar.
-    engine : by default `Vectorized`, or `Sequential` on a CPU if the problem asks for it; use
-        `Loop` for tests and debugging.
+    engine : how the clients of a round are computed. The default is `Vectorized` (all at once), or
+        `Sequential` (one by one) on a CPU if the problem asks for it; use `Loop` for tests.
     start : the trace of one algorithm, which the run continues. `rounds` includes the rounds of the
         trace, and the result is that of one uninterrupted run. To start from another model, such
         as a trained module, give the problem another `w0`.

@@ -108,7 +108,7 @@ class FedAvg(LocalWork):
 
 @dataclass(frozen=True)
 class PenaltyFedAvg(LocalWork):
-    r"""FedAvg on `f(w) + rho [g(w) - level - tolerance]_+`; the hinge is set once per round.
+    r"""FedAvg on `f(w) + rho [g(w) - level - tolerance]_+`; the hinge is on or off for a round.
 
         1  sample n distinct clients S
         2  each j in S sends g_j(w); the server forms g = mean_j g_j(w)
@@ -120,7 +120,8 @@ class PenaltyFedAvg(LocalWork):
     Parameters
     ----------
     lr, local_steps, participants, tolerance, level : as in FedSGM.
-    rho : the penalty factor; the run can only end feasible if rho exceeds the problem's multiplier.
+    rho : the penalty factor; a run can only end feasible if rho exceeds the constraint's Lagrange
+        multiplier.
     batch_size, value_batch_size : as in FedSGM.
     local : the rule for the local steps, `SGD()` or `Adam()`.
 
@@ -246,7 +247,7 @@ class SGM(Descent):
     Parameters
     ----------
     lr, tolerance, level, switch : as in FedSGM.
-    steps : the number of steps in a round.
+    steps : the number of steps in a round. The problem must have one client.
     batch_size, value_batch_size : the numbers of rows in the batch for the gradients and in the
         batch for g(w), both drawn anew for every step; None for all rows.
 
@@ -278,7 +279,7 @@ class PenaltySGM(Descent):
     Parameters
     ----------
     lr, tolerance, rho, level : as in `PenaltyFedAvg`.
-    steps, batch_size, value_batch_size : as in `SGM`; the problem must have one client, too.
+    steps, batch_size, value_batch_size : as in `SGM`; the problem must have one client.
 
     Differs: no message is sent, so no bits are counted. The reported `sigma` is the last `on`.
     """
@@ -335,15 +336,16 @@ class ConEx(Centralized):
 
     Parameters
     ----------
-    lr : the primal step, 1 / eta in the source.
-    dual_lr : the dual step, 1 / tau in the source.
+    lr : the step size of the model, 1 / eta in the source (Boob, Deng, Lan, 2023).
+    dual_lr : the step size of the multiplier, 1 / tau in the source.
     tolerance, level : the constraint is g <= level + tolerance.
     theta : the factor of the extrapolation, in (0, 1]. The output averages the models of the inner
         loop with the weights theta^-t, which are equal for theta = 1.
     inner_steps : N, the number of steps between two moves of the proximal centre.
     prox : mu_0, the weight of the proximal term of f.
     constraint_prox : mu_1, the weight of the proximal term of g; it may be 0 if g is convex.
-    steps : the number of steps in a round; take E for the papers' centralized curves.
+    steps : the number of steps in a round. For the centralized curves of the FedSGM papers, take
+        E, the number of a client's local steps.
     batch_size, value_batch_size : the numbers of rows in the batch for grad f and in the batch
         for g and grad g, both drawn anew for every step; None for all rows.
 

@@ -199,7 +199,8 @@ class FedCMOO(GramWeighted):
 
     Parameters
     ----------
-    lr, server_lr : the step sizes of the clients and of the server.
+    lr, server_lr : the step sizes of the clients and of the server; `server_lr` 1 takes the mean of
+        the clients' models.
     local_steps : E, the number of local steps in a round.
     participants : n, the number of clients in a round.
     batch_size : the number of rows in a minibatch, or None for full local gradients.
@@ -208,7 +209,8 @@ class FedCMOO(GramWeighted):
         tuple of numbers means `FixedWeights`.
     shared : how many parameters, from the first one on, all objectives share (the encoder). Only
         these enter G; None for all. The weights multiply the gradients of all parameters.
-    shared_batch : whether one batch yields all objectives' first gradients, not one batch each.
+    shared_batch : whether a client computes all M gradients for G on one batch. By default each
+        objective has a batch of its own.
     local : the rule for the local steps: `SGD()`, or `Adam()`, with which the paper trains on QM9
         (section D).
 
@@ -258,8 +260,8 @@ class FedCMOOPref(GramWeighted):
     lr, server_lr, local_steps, participants, batch_size, gram, shared, shared_batch, local : as in
         `FedCMOO`.
     preference : the linear program for the weights, with its ratios r.
-    least : the rule for the smallest weight, or None. The paper's experiments use `Least(0.2)`,
-        except in Fig. 4.
+    least : the rule that raises small weights; None leaves them as they are. The paper's
+        experiments use `Least(0.2)`, except in Fig. 4.
     value_batch_size : the number of rows in the batch for the loss values; None for all rows.
 
     Differs: an indefinite estimate of G can leave the program without a solution. The method then
@@ -311,7 +313,8 @@ class FedCMOOTheory(Weighted):
     lr, server_lr, local_steps, participants, batch_size : as in `FedCMOO`.
     step : beta, the step size of the weights.
     gram_participants : n', the number of clients in each of the two samples for the Gram matrix.
-    compressor : an unbiased compressor (`Identity()`, `RandK(fraction)`) for single gradients.
+    compressor : the unbiased compressor of each gradient that is sent for the Gram matrix,
+        `Identity()` or `RandK(fraction)`.
 
     Reference: Algorithms 9 (lines 2, 3) and 10.
     """
@@ -390,10 +393,10 @@ class FSMGDA(Weighted):
     Parameters
     ----------
     lr, server_lr, local_steps, participants, batch_size, shared : as in `FedCMOO`.
-    local : the rule for the local steps, `SGD()` or `Adam()`; each objective has its own moments.
+    local : the rule for the local steps, `SGD()`, or `Adam()` with moments for each objective.
     weights : the rule that finds the weights from the Gram matrix of the mean updates.
-    least : the rule for the smallest weight, or None. For two objectives the authors' code clips
-        the weights at 0.001, which is `Least(0.002, mixture=False)`.
+    least : the rule that raises small weights; None leaves them as they are. For two objectives
+        the authors' code clips the weights at 0.001, which is `Least(0.002, mixture=False)`.
     """
 
     lr: Positive
@@ -441,7 +444,7 @@ class FSMGDA(Weighted):
 
 @dataclass(frozen=True)
 class Scalarized(Weighted):
-    r"""FedAvg on the mean of the objectives, with a server step and weights that stay fixed.
+    r"""FedAvg on a mean of the objectives with fixed weights, and with a server step.
 
         1  sample n distinct clients S; the server sends w to them
         2  each j in S starts from u = w

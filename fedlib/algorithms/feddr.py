@@ -58,10 +58,11 @@ class FedDR(checks.Checked):
     ----------
     lr : the step size of the local steps.
     local_steps : E, the number of local steps in a round.
-    eta : the proximal term has weight 1 / eta.
-    relaxation : alpha, in (0, 2).
+    eta : client i adds the proximal term |u - y_i|^2 / (2 eta) to its objective.
+    relaxation : alpha, in (0, 2), the factor in y_i <- y_i + alpha (w - x_i), with x_i the
+        client's model; 1 adds the whole difference.
     participation : the probability that a client takes part in a round.
-    batch_size : the number of rows in a minibatch, drawn anew for every local step; None: all.
+    batch_size : the number of rows in a minibatch, drawn anew for every local step; None for all.
 
     Info: `drift` is the root mean square over all clients of x_i - w before the round.
 

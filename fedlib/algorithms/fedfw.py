@@ -185,8 +185,8 @@ class FedFW(Penalized):
     ----------
     lam0 : lambda_0, the penalty's factor.
     participation : the probability p that a client takes part in a round.
-    schedule : the rule for eta_t and lam_t / lambda_0: `Convex()`, `Nonconvex(rounds)` or
-        `Fixed(step)`.
+    schedule : the rule for the step size eta_t and the penalty's growth lam_t / lambda_0:
+        `Convex()`, `Nonconvex(rounds)` or `Fixed(step)`.
     batch_size : the number of rows in a gradient's minibatch; None, as in the paper, for all rows.
     split : a set for each client in place of a common set. The problem's set is the intersection
         of these sets, and w lies in it only in the limit.
@@ -269,7 +269,8 @@ class FedFWSto(Penalized):
     ----------
     lam0, participation, split : as in `FedFW`.
     batch_size : the number of rows in a minibatch, drawn with replacement.
-    schedule : the rule for eta_t, lam_t / lambda_0 and rho_t, by default that of Theorem 3.
+    schedule : the rule for eta_t and lam_t / lambda_0, as in `FedFW`, and for rho_t, the weight of
+        the newest gradient in the average; by default that of Theorem 3.
 
     Info: `gap` and `distance` are those of `FedFW`; the gap uses this method's g_i.
 
@@ -349,7 +350,7 @@ class FedFWReset(FrankWolfe):
 
 @dataclass(frozen=True)
 class NaiveFW(FrankWolfe):
-    r"""Frank-Wolfe with averaged oracle answers, which does not converge (appendix A).
+    r"""Frank-Wolfe with averaged oracle answers, which does not converge (FedFW paper, appendix A).
 
         1  t = 1, 2, ...: the server sends w to all clients
         2  each client i: s_i = lmo(grad f_i(w))

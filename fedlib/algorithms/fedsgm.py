@@ -63,14 +63,14 @@ class FedSGM(checks.Checked):
     lr : eta, the step size of the local steps.
     local_steps : E, the number of local steps in a round.
     participants : n, the number of clients in a round (m in the papers).
-    tolerance : epsilon, the threshold at which the method switches.
+    tolerance : epsilon; the method switches where g exceeds `level` by this number.
     level : c in the constraint `g <= c`; the papers' experiments set c = 0.
-    switch : `Hard()` or `Soft(beta)`.
+    switch : the rule for sigma, the share of the constraint in a round: `Hard()` or `Soft(beta)`.
     uplink : the clients' compressor C_j: contractive with error feedback, else unbiased.
     downlink : the server's compressor C_0, which must be contractive.
     error_feedback : whether clients keep what the uplink dropped; the workshop paper has False.
     batch_size : the number of rows in a minibatch, or None for full local gradients.
-    value_batch_size : the rows for the constraint value g_j(w), or None for all the client's rows.
+    value_batch_size : the number of rows for the constraint value g_j(w); None for all rows.
     resample_for_update : whether a second, independent sample of n clients sends the constraint
         values, as the theorems for n < N assume. False is the printed algorithm with one sample.
     local : the rule for the local steps: `SGD()` as in the papers, or `Adam()`.

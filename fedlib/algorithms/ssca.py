@@ -219,9 +219,9 @@ class SSCA(FreeServer, OverSamples):
     Parameters
     ----------
     tau : the curvature of the surrogates, positive.
-    rho, gamma : the step sizes of the surrogates' average and of w, in (0, 1].
-    batch_size : B, the number of rows in a client's batch, at most those of the client; None: all.
-    ridge : lambda in the term `ridge |w|^2` of the objective.
+    rho, gamma : the step sizes of the surrogates' average and of w, each a `PowerLaw` in (0, 1].
+    batch_size : B, the number of rows in a client's batch, at most the client's; None for all.
+    ridge : lambda; the objective gets the additional term `lambda |w|^2`, by default none.
     debias : whether the surrogate is divided by its weight kappa_t = 1 - prod_{s <= t} (1 - rho_s).
 
     Differs: by default there is no difference. The paper's line 5 does not minimize its average
@@ -271,9 +271,10 @@ class ConstrainedSSCA(PenaltyServer, OverSamples):
     objective : `"problem"` uses the surrogate of the problem's objective, under the problem's
         constraints. `"norm"` minimizes |w|^2 and treats all losses of the problem as constraints
         with positive levels (the paper's example (37)).
-    growth : the factor by which the penalty grows, at least 1; with 1 it stays constant.
-    patience : the number of rounds between two checks of the slack.
-    tolerance : the penalty stays constant while the slack's norm does not exceed this number.
+    growth : the factor of one increase of the penalty, at least 1; with 1 it stays constant.
+    patience : the number of rounds between two checks of the slack, which is the excess of
+        the surrogates over `levels`.
+    tolerance : a check increases the penalty if the slack's norm exceeds this number.
 
     Differs: the paper's outer loop restarts Algorithm 2 with the next penalty c after convergence;
     line 7 continues from the current w. For one constraint, line 5 is solved by the formula of
@@ -308,7 +309,7 @@ class ConstrainedSSCA(PenaltyServer, OverSamples):
 
 @dataclass(frozen=True)
 class MiniBatchSGD(OverSamples):
-    r"""Mini-batch SGD over samples, the baseline of `SSCA`; models are averaged by sample counts.
+    r"""Mini-batch SGD, the baseline of `SSCA`; it averages client models by sample counts.
 
         1  the server sends w to all N clients, each starts from u_i = w
         2      E times, on a fresh batch: u_i <- u_i - lr_t (grad f_i(u_i) + 2 ridge u_i)
@@ -319,7 +320,7 @@ class MiniBatchSGD(OverSamples):
     lr : the step size of round t, a `PowerLaw`.
     local_steps : E, the number of local steps in a round.
     batch_size : B, the number of rows in a batch, drawn without replacement; None for all of them.
-    ridge : lambda in the term `ridge |w|^2` of the objective.
+    ridge : lambda; the objective gets the additional term `lambda |w|^2`, by default none.
 
     Differs: there is no difference. The paper states neither its grid of lr nor its search.
 
@@ -400,7 +401,7 @@ class VerticalSSCA(FreeServer, OverFeatures):
     Parameters
     ----------
     tau : the curvature of the surrogates, positive.
-    rho, gamma : the step sizes of the surrogates' average and of w, in (0, 1].
+    rho, gamma : the step sizes of the surrogates' average and of w, each a `PowerLaw` in (0, 1].
     batch_size, ridge, debias : as in `SSCA`; the batch is drawn from the pool of samples.
     head : the number, 1 .. I, of the client that also sends the gradient of the common parameters.
 
@@ -470,7 +471,7 @@ class ConstrainedVerticalSSCA(PenaltyServer, OverFeatures):
 
 @dataclass(frozen=True)
 class VerticalSGD(OverFeatures):
-    r"""Mini-batch SGD over features, the baseline of `VerticalSSCA`, which sends the same messages.
+    r"""Mini-batch SGD, the baseline of `VerticalSSCA` with equal messages; clients hold features.
 
         1  the server draws a batch of B samples without replacement and sends every client i their
                numbers, w_0 and w_i

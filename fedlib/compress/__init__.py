@@ -1,4 +1,4 @@
-"""Compressors of vectors, sketches of Jacobians, and their wire formats."""
+"""Compressors of vectors `[d]`, sketches of Jacobians `[M, d]`, and their wire formats."""
 
 from fedlib.compress.compressors import Identity, RandK, Rounding, TopK
 from fedlib.compress.sketches import Exact, Largest, LowRank, Masked

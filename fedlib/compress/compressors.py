@@ -68,7 +68,7 @@ class Compressor(Protocol):
 
 @dataclass(frozen=True)
 class Identity(Compressor):
-    """No compression: the message holds d float32 numbers; `q = 1`, `q_u = 0`.
+    """No compression of a vector: the message holds all d entries as float32 numbers.
 
     >>> Identity().bits(100)
     3200
@@ -137,9 +137,15 @@ class TopK(checks.Checked, Compressor):
 class RandK(checks.Checked, Compressor):
     """Keep K entries that are drawn uniformly, `K = max(1, round(fraction * d))`.
 
-    If `scaled`, the entries are multiplied by `d / K`. This is unbiased with `q_u = d / K - 1`, and
-    not contractive for `K < d / 2`. Unscaled, it is contractive in expectation with `q = K / d`.
-    The message has K float32 numbers; their positions follow from the common seed.
+    Scaled, it is unbiased with `q_u = d / K - 1`, and not contractive for `K < d / 2`. Unscaled, it
+    is contractive in expectation with `q = K / d`. The message has K float32 numbers; their
+    positions follow from the common seed.
+
+    Parameters
+    ----------
+    fraction : the share of the entries to keep, in (0, 1].
+    scaled : whether they are multiplied by `d / K`, which makes the compressor unbiased; else it is
+        contractive in expectation.
 
     >>> rand = RandK(0.5)
     >>> noise = rand.draw(1, 4, torch.Generator().manual_seed(0))[0]

@@ -89,7 +89,7 @@ class Flat(Sketch, Protocol):
 
 @dataclass(frozen=True)
 class Exact(Flat):
-    """No compression: the message holds all `M d` entries as float32 numbers.
+    """No compression of a Jacobian: the message holds all `M d` entries as float32 numbers.
 
     >>> Exact().bits(tasks=2, dim=100)
     6400
@@ -104,8 +104,12 @@ class Exact(Flat):
 class Masked(checks.Checked, Flat):
     """Keep `budget d` of the `M d` entries, at random positions that both sides know.
 
-    If `scaled`, the entries are multiplied by `M / budget`, which makes the sketch unbiased. The
-    positions follow from the common seed and are not sent.
+    The positions follow from the common seed and are not sent.
+
+    Parameters
+    ----------
+    budget : the number of entries to keep, in multiples of d.
+    scaled : whether they are multiplied by `M / budget`, which makes the sketch unbiased.
 
     >>> masked = Masked()
     >>> noise = masked.draw(1, 2, 4, torch.Generator().manual_seed(0))[0]
@@ -123,11 +127,16 @@ class Masked(checks.Checked, Flat):
 
 @dataclass(frozen=True)
 class Largest(checks.Checked, Sketch):
-    """Keep the k entries of largest magnitude; k is the largest number that fits the budget.
+    """Keep the entries of a Jacobian of largest magnitude, as many as fit the budget.
 
-    A number costs `value_bits`. The positions are either a list, at `ceil(log2(d M))` bits each, or
-    a map with one bit for every entry of the Jacobian, whichever allows more entries. The authors'
-    code counts numbers of 16 bits, and a budget of d such numbers.
+    The positions are either a list, at `ceil(log2(d M))` bits each, or a map with one bit for every
+    entry of the Jacobian, whichever allows more entries.
+
+    Parameters
+    ----------
+    budget : the length of a message with its positions, in multiples of d numbers.
+    value_bits : the bits of one number, by default those of a float32. The authors' code counts
+        16, and a budget of d such numbers.
 
     >>> Largest(budget=0.5)(torch.tensor([[3.0, 1.0, 0.0, 2.0], [0.0, -5.0, 0.0, 0.0]]))
     tensor([[ 0.,  0.,  0.,  0.],
@@ -330,8 +339,10 @@ class LowRank(checks.Checked, Sketch):
 
     Parameters
     ----------
-    budget : D / d, the numbers of a message for each parameter.
-    order : how the entries fill the matrix, see `fold`; the authors' code uses `"block"`.
+    budget : D / d, where D is how many numbers a message may hold.
+    order : how the entries fill the matrix. `"block"` puts blocks of rows of the transposed
+        Jacobian, d x M, side by side, as the authors' code does; `"row"` reads it row by row,
+        `"column"` column by column.
     iterations : the number of subspace iterations.
 
     The oversampling is r / 10, rounded down, as in the authors' code.

@@ -66,7 +66,7 @@ class Trace:
         return self.metrics[name][:, :-1]
 
     def late(self, name: str, share: float = 0.2) -> Array:
-        """The mean of a metric over the last `share` of the evaluated rounds, per seed `[S]`."""
+        """Per seed `[S]`, a metric's mean over the last fifth (`share`) of the evaluated rounds."""
         checks.in_range("late", "share", share, 0, 1, open_low=True)
         x = self.of_rounds(name)
         if np.isnan(x).any():
@@ -96,7 +96,7 @@ class Trace:
     def state_dict(
         self, module: nn.Module, seed: int | None = None
     ) -> dict[str, Shaped[Tensor, "..."]]:
-        """The `state_dict` at the final model of the module that defines the problem.
+        """The `state_dict` of the module that defines the problem, at the final model of a seed.
 
         Raises ValueError as `model` does, or if the module's trainable parameters do not fit.
         """

@@ -39,7 +39,7 @@ Diagnosis = Annotated[str, checks.Takes(partial(checks.one_of, options=("maligna
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows and their labels, as tensors on the CPU."""
+    """Rows and their labels on the CPU; `exact` tells which images have their original pixels."""
 
     X: Shaped[Tensor, "R *shape"]
     y: Int[Tensor, " R"]
@@ -60,9 +60,10 @@ class Table:
 def breast_cancer(positive: Diagnosis = "malignant") -> Table:
     """Load Breast Cancer Wisconsin: X [569, 30] float64 as published, unscaled; y 1 for `positive`.
 
-    Args:
-        positive: the class with label 1, "malignant" (212 rows) or "benign" (357 rows). In
-            scikit-learn the label 1 means benign.
+    Parameters
+    ----------
+    positive : the class with label 1, "malignant" (212 rows) or "benign" (357 rows). In
+        scikit-learn the label 1 means benign.
     """
     from sklearn.datasets import load_breast_cancer
 
@@ -126,9 +127,10 @@ def cifar10(split: Split, exact_only: bool = False) -> Table:
     The others are lossy copies (JPEG, about 7.5 of 255 root mean square) with `exact` False, so an
     accuracy over all 10000 of them is not the standard test accuracy.
 
-    Args:
-        split: "train" or "test".
-        exact_only: whether to leave out the lossy images; the packed test split then has 1000 rows.
+    Parameters
+    ----------
+    split : "train" or "test".
+    exact_only : whether to leave out the lossy images; the packed test split then has 1000 rows.
     """
     checks.arguments(cifar10, locals())
     source = SOURCES["cifar10"]

@@ -18,7 +18,7 @@ class File(NamedTuple):
 
 @dataclass(frozen=True)
 class Source:
-    """One data set: title, licence, the files to download, and substitute files."""
+    """One data set: title, licence, the files to download, substitutes for them, and a note."""
 
     title: str
     licence: str

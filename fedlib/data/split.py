@@ -1,4 +1,4 @@
-"""Splits of a data set's rows over clients, and into training and test rows.
+"""Splits of rows with labels [R] over N clients, as row indices [N, m], and into train and test.
 
 Every split takes a CPU `torch.Generator`; the same generator state yields the same split. Most
 splits take the labels [R]. They return row indices Int [N, m]: m rows for each of the N clients, no
@@ -39,7 +39,7 @@ def stratified_iid(labels: Labels, clients: Count, rng: Rng) -> Int[Tensor, "N m
 
 
 def dirichlet(labels: Labels, clients: Count, alpha: Positive, rng: Rng) -> Int[Tensor, "N m"]:
-    """Draw class mixtures from a Dirichlet distribution; clients have m = floor(R / clients) rows.
+    """Give each client a class mixture from Dirichlet(alpha), and m = floor(R / clients) rows.
 
     Client i draws a mixture q_i ~ Dirichlet(alpha C p) over the C classes, where p are the class
     frequencies in `labels` (with equal classes, all C parameters are alpha). It takes m rows by
@@ -67,7 +67,7 @@ def dirichlet(labels: Labels, clients: Count, alpha: Positive, rng: Rng) -> Int[
 def dirichlet_cells(
     cells: Labels, clients: Count, alpha: Positive, rng: Rng
 ) -> tuple[Int[Tensor, "N m"], tuple[int, ...]]:
-    """Deal out each cell by Dirichlet(alpha) shares of the clients, whose sizes are unequal.
+    """Deal out each cell, such as a (label, group) pair, by Dirichlet(alpha) shares; sizes differ.
 
     `cells` numbers the cells, for instance 2 label + group. All rows are used. The rows of a cell
     are shuffled and cut at the clients' shares, rounded to whole rows. The smaller alpha is, the
@@ -95,7 +95,7 @@ def dirichlet_cells(
 def train_test(
     labels: Labels, fraction: Part, rng: Rng
 ) -> tuple[Int[Tensor, " train"], Int[Tensor, " test"]]:
-    """Return sorted row indices (train, test); the test rows contain `fraction` of every class.
+    """Return sorted row indices (train, test); the test rows are a share `fraction` of each class.
 
     The number of test rows of a class is rounded to the nearest; both parts get at least one row.
     Raises ValueError for a class with a single row.

@@ -86,11 +86,16 @@ def server_app(
     job: Callable[[Settings], Job],
     watch: Callable[[str, int, Server, Settings], None] | None = None,
 ) -> ServerApp:
-    """A ServerApp that runs `job(run_config)` for each method that the run's `method` names.
+    """A ServerApp that runs one job for each method named in the run's configuration.
 
     It reads three entries of the run's configuration: `method` (names separated by blanks),
     `deadline` and `folder`, where it writes the last model of each method to `METHOD.pt`.
-    `watch(method, round, server, run_config)` is called after every round.
+
+    Parameters
+    ----------
+    job : a function of the configuration, whose `method` is then one name, that returns the `Job`.
+    watch : None, or a function that is called as `watch(method, round, server, run_config)` after
+        every round.
     """
     app = ServerApp()
 

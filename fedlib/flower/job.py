@@ -1,4 +1,4 @@
-"""What all ends of a federation share: the job, an end's own data, its round, its envelopes.
+"""The ends of a federation, server and clients: the job, an end's own data, round and messages.
 
 A round draws nothing and never branches on a tensor, so every end can run `algorithm.round` itself,
 with asks and broadcasts in the same order. Stand-ins replace what an end cannot know: NaN for rows
@@ -39,8 +39,8 @@ class Job:
     Parameters
     ----------
     algorithm : any algorithm of the library whose clients hold samples.
-    problem : a function; `problem(client)` holds the rows of client `client` alone (`with_rows`),
-        and `problem(None)`, for the server, holds no rows.
+    problem : a function of a client's number. The problem that it returns holds the rows of this
+        client alone (`with_rows`), or no rows for None, the server.
     rounds : T, the number of rounds.
     seed : the seed of the rounds' randomness, which every end draws for itself.
     """

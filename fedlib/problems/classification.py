@@ -130,12 +130,12 @@ def classifier(
 
     Parameters
     ----------
-    train, test : samples; pictures may stay bytes.
-    rows : the rows of every client, in random order.
+    train, test : samples with inputs `X [R, ...]` and labels `y [R]`; pictures may stay bytes.
+    rows : `[N, m]`, the numbers of every client's rows in `train`, in random order.
     model : the model to train.
     sizes : the number of each client's rows without padding; None if there is no padding.
     scale : (top, mean, deviation): bytes x become inputs `(x / top - mean) / deviation`. It must be
-        None if the inputs are not bytes.
+        None if the inputs are not bytes; None takes bytes as numbers.
     measured : how many of each client's first rows enter `loss` and `gap`; by default all.
     dtype : the dtype of the parameters and of all computations.
     name, config : the problem's name and its configuration in stored runs.

@@ -37,7 +37,7 @@ def neyman_pearson(
     Parameters
     ----------
     X : features `[R, p]`.
-    y : labels in {0, 1}; class 0 is the objective.
+    y : labels `[R]` in {0, 1}; class 0 yields the objective, class 1 the constraint.
     clients : N, the number of clients; with 1 the problem is centralized.
     seed : determines the test split and the partition.
     train_fraction : the share of the rows used for training; the rest (stratified) is held out.

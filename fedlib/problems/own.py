@@ -43,9 +43,13 @@ Rows = Sequence[Shaped[Tensor, "m ..."]]
 class ClientRows(NamedTuple):
     """B rows of one client, the argument of an objective, a constraint or a measure.
 
-    `output [B, ...]` is the module's output and `target [B, ...]` the value to predict. `columns`
-    holds further columns by name. `weight [B]` is each row's weight: clients with fewer rows than
-    others are padded, and padding has weight 0. The method `mean` uses these weights.
+    Attributes
+    ----------
+    output : `[B, ...]`, the module's output.
+    target : `[B, ...]`, the values to predict.
+    columns : name -> `[B, ...]`, further columns.
+    weight : `[B]`, each row's weight, which the method `mean` uses. Clients with fewer rows than
+        others are padded, and padding has weight 0.
 
     >>> rows = ClientRows(torch.zeros(3), torch.ones(3), {}, torch.tensor([0.5, 0.5, 0.0]))
     >>> rows.mean(torch.tensor([1.0, 3.0, 100.0]))  # the last row is padding
@@ -98,8 +102,8 @@ class GroupGap(checks.Checked):
     Parameters
     ----------
     column : the name of the column that is 1 in the first group and 0 in the second.
-    given : the target of the rows to compare: 1 means equal opportunity; None, for all rows, means
-        demographic parity.
+    given : only rows with this target are compared; 1 means equal opportunity. None compares all
+        rows, which means demographic parity.
     """
 
     column: Hashable
@@ -136,18 +140,20 @@ def from_frame(
         needs them (for text see `pandas.get_dummies`).
     client : the column that names the row's client; clients are numbered in sorted order.
     target : the column to predict; whole numbers stay whole (classes), others become floats.
-    module : a network with batch norm in eval mode. Methods start at its trainable parameters;
-        frozen ones do not change. Dropout is active in training, but not in metrics.
+    module : a network; if it has batch norm, that must be in eval mode. Methods start at its
+        trainable parameters; frozen ones do not change. Dropout is active in training, but not in
+        metrics.
     objective : a function `ClientRows -> number`, whose mean over clients is minimized; or several.
     constraint : a function `ClientRows -> number`, to be kept below a method's level; or several,
         or none; or a `GroupGap`, for equal treatment of two groups.
-    weights : the clients' weights: None for equal weights, `"rows"`, or one number for each client.
+    weights : the clients' weights: None for equal weights, `"rows"` for their numbers of rows, or
+        one number for each client.
     features : the module's input columns, by default all that are not named elsewhere.
     columns : columns that only the functions see, as `rows.columns[name]`.
     measures : name -> `ClientRows -> number`, reported at every evaluation: on `heldout` if it is
         given, else as a mean over clients. The number may be a tensor, Python's or numpy's (such
         as scikit-learn's AUC).
-    heldout : rows that no client trains on, with the same columns; the client's may be missing.
+    heldout : rows that no client trains on, with the same columns; column `client` may be missing.
     name : the problem's name in error messages and stored runs.
 
     The metrics are `f`, the mean of the objectives, and `g`, the largest of the constraints, each

@@ -23,10 +23,15 @@ def quadratics(
 ) -> Problem:
     r"""A problem with $f_j(w) = \frac12\|w - a_j\|^2$, $g_j(w) = \frac12\|w - b_j\|^2 - c_j$.
 
-    The levels $c_j$ are such that $g(w) = \frac12\|w - \bar b\|^2 - \text{level}$. The optimum is
-    therefore the projection of $\bar a$ onto the ball around $\bar b$ of radius
-    $\sqrt{2\,\text{level}}$. By default four clients in the plane have all $a_j = (1, 1)$ and
-    $b_j = 0$. `metrics` returns `f` (excess over the optimum), `g` and `distance`.
+    The optimum is the projection of $\bar a$ onto the ball around $\bar b$ of radius
+    $\sqrt{2\,\text{level}}$. `metrics` returns `f` (excess over the optimum), `g` and `distance`.
+
+    Parameters
+    ----------
+    a, b : the centres `[N, d]`; by default four clients in the plane, all with a_j = (1, 1) and
+        b_j = 0.
+    level : sets the c_j, such that $g(w) = \frac12\|w - \bar b\|^2 - \text{level}$.
+    set : the feasible set; None for the whole space.
 
     Raises ValueError for a level that is not positive, or centres whose shapes differ or that are
     not finite.
@@ -99,10 +104,10 @@ def pareto(
 
     Parameters
     ----------
-    centres : `c_{jik}`, m rows for each of N clients; by default two clients with one row each,
-        whose four centres are different unit vectors.
-    curvature : the diagonals of `A_k`, positive; by default ones.
-    w0 : the start of all methods, by default 0.
+    centres : `[N, m, M, d]`, the `c_{jik}` of client j, row i and objective k; by default two
+        clients with one row each, whose four centres are different unit vectors.
+    curvature : `[M, d]`, the diagonals of the `A_k`, positive; by default ones.
+    w0 : `[d]`, the start of all methods, by default 0.
 
     Raises ValueError for shapes that do not match, entries that are not finite, or curvatures that
     are not positive.

@@ -53,7 +53,9 @@ class Adam(checks.Checked):
     >>> Adam()(torch.tensor([1.0]), lambda u, t: u, steps=2, lr=0.25)
     tensor([0.5044])
 
-    `betas` and `eps` are as in `torch.optim.Adam`; the step size is the method's `lr`.
+    Parameters
+    ----------
+    betas, eps : as in `torch.optim.Adam`; the step size is the method's `lr`.
 
     Reference: Kingma, Ba, "Adam: A Method for Stochastic Optimization", ICLR 2015, Algorithm 1.
     """

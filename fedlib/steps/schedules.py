@@ -73,10 +73,14 @@ class Rho(checks.Checked):
 
 @dataclass(frozen=True)
 class Convex(Rho):
-    r"""Theorem 1's schedule $\eta_t=2/(pt'+2)$, $\lambda_t=\lambda_0\sqrt{pt'+2}$ with $t'=t-1$.
+    r"""Theorem 1: $\eta_t=2/q$, $\lambda_t=\lambda_0\sqrt{q}$ with $q=p(t-1)+2$, p `participation`.
 
-    For p = 1 these are $2/(t+1)$ and $\lambda_0\sqrt{t+1}$. `grows=False` keeps $\lambda_t$ at
-    $\lambda_0$, as in the paper's Figure 3; no theorem covers this choice.
+    For p = 1 these are $2/(t+1)$ and $\lambda_0\sqrt{t+1}$.
+
+    Parameters
+    ----------
+    grows : False keeps lambda_t at lambda_0, as in Figure 3 of the FedFW paper; no theorem covers
+        this choice.
 
     >>> Convex().eta(torch.tensor([1.0, 2.0, 3.0]))
     tensor([1.0000, 0.6667, 0.5000])
@@ -97,7 +101,11 @@ class Convex(Rho):
 class Nonconvex(Rho):
     r"""Theorem 2's constants for T rounds, $\eta=T^{-2/3}$ and $\lambda=\lambda_0T^{1/3}$.
 
-    For p < 1, $pT+1$ replaces T. `grows=False` leaves out the factor $T^{1/3}$.
+    Parameters
+    ----------
+    rounds : T, the number of rounds; if p, the method's `participation`, is below 1, pT + 1
+        replaces T.
+    grows : False leaves out the factor $T^{1/3}$.
 
     >>> Nonconvex(rounds=1000).eta(torch.tensor([1.0, 2.0]))
     tensor([0.0100, 0.0100])
@@ -123,7 +131,11 @@ class Nonconvex(Rho):
 class Stochastic(Rho):
     r"""Theorem 3's $\eta_t=9/(t+8)$, $\lambda_t=\lambda_0\sqrt{t+8}$ and $\rho_t=4/(t+7)^{2/3}$.
 
-    Theorem 3 has no form for p < 1, so p is ignored. `grows` is as in `Convex`.
+    Theorem 3 has no form for p < 1, so p is ignored.
+
+    Parameters
+    ----------
+    grows : as in `Convex`.
 
     >>> Stochastic().rho(torch.tensor([1.0, 20.0]))
     tensor([1.0000, 0.4444])
@@ -146,6 +158,11 @@ class Fixed(checks.Checked):
 
     >>> Fixed(0.1).eta(torch.tensor([1.0, 2.0]))
     tensor([0.1000, 0.1000])
+
+    Parameters
+    ----------
+    step : eta, the step size, in (0, 1].
+    weight : rho, the weight of the newest stochastic gradient, in (0, 1]; only FedFW-sto uses it.
     """
 
     step: Share

@@ -32,7 +32,7 @@ def loss_weights(
 
 @dataclass(frozen=True)
 class Hard:
-    """`sigma(z) = 1{z > 0}`: at the threshold itself, the round works on the objective.
+    """`sigma(z) = 1{z > 0}` of z = g - level - tolerance; at z = 0 a round works on the objective.
 
     >>> import torch
     >>> Hard()(torch.tensor([-0.1, 0.0, 0.1]))
@@ -46,10 +46,12 @@ class Hard:
 
 @dataclass(frozen=True)
 class Soft(checks.Checked):
-    """`sigma(z) = min(1, max(0, 1 + beta z))`, positive from `1 / beta` below the threshold on.
+    """`sigma(z) = min(1, max(0, 1 + beta z))`, positive for z > -1 / beta; z is as in `Hard`.
 
-    `beta` is the sharpness; the theorems require at least `2 / epsilon`. As `beta` grows, the rule
-    approaches `Hard`, except at `z = 0`, where the weight stays 1.
+    Parameters
+    ----------
+    beta : the sharpness; the theorems require at least `2 / epsilon`. As `beta` grows, the rule
+        approaches `Hard`, except at `z = 0`, where the weight stays 1.
 
     >>> import torch
     >>> Soft(beta=5.0)(torch.tensor([-0.3, -0.1, 0.1]))

@@ -64,7 +64,7 @@ def symmetric(x: Float[Tensor, "*b M M"]) -> Float[Tensor, "*b M M"]:
 
 @dataclass(frozen=True)
 class OneWay(checks.Checked, GramEstimate):
-    """The Gram matrix `G = H H'` of the mean `H` of the Jacobians, which each client compresses.
+    """Each client sends a sketch of its Jacobian; `G = H H'` is the Gram matrix of their mean `H`.
 
     `OneWay(Exact())` is the exact Gram matrix, at `32 M d` bits for each client.
     """
@@ -134,7 +134,7 @@ class TwoWay(checks.Checked, GramEstimate):
 
 @dataclass(frozen=True)
 class MeanOfGrams(GramEstimate):
-    r"""The mean of the clients' Gram matrices, for comparison: it omits products of two clients.
+    r"""The mean of the clients' Gram matrices, without products of different clients; a comparison.
 
     Each client sends `M^2` numbers. The scale of `G` does not change the weights it determines.
     """

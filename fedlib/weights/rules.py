@@ -92,7 +92,7 @@ class FindWeights(checks.Checked):
     ----------
     step : beta, the step size; 0 leaves the weights unchanged.
     steps : K, the number of steps.
-    normalize : whether `G` is first divided by the squared mean norm of the gradients.
+    normalize : whether `G` is first divided by the square of the gradients' mean norm.
     """
 
     step: Nonnegative = 1e-3
@@ -149,7 +149,7 @@ class FixedWeights(checks.Checked):
 
 @dataclass(frozen=True)
 class Least(checks.Checked):
-    """Raise all weights to at least `share / M`, by mixing with uniform weights or by projection.
+    """Raise all weights to at least `share / M`: mix in uniform weights if `mixture`, else project.
 
     FedCMOO-Pref's experiments use `share = 0.2`, as a mixture in the authors' code. Their FSMGDA
     clips two weights to [0.001, 0.999], which is `Least(0.002, mixture=False)`.
@@ -278,7 +278,7 @@ def balancing(losses: Simplex, ratios: Simplex) -> tuple[Simplex, Float[Tensor, 
 
 @dataclass(frozen=True)
 class Preference(checks.Checked):
-    r"""Weights from the linear program (19), which balances the losses or descends on all.
+    r"""Weights from FedCMOO-Pref's linear program (19), which balances losses or lowers them all.
 
         1  u_k = r_k F_k / sum_j r_j F_j;  mu = sum_k u_k log(M u_k);  a_k = r_k (log(M u_k) - mu)
         2  J = {k : (G a)_k > 0};  Jbar = the others;  J* = argmax_k r_k F_k
@@ -294,10 +294,11 @@ class Preference(checks.Checked):
 
     Parameters
     ----------
-    ratios : r, positive, or None for r = 1 (the uniform preference).
-    epsilon : the tolerated imbalance, at which the losses settle.
-    star_ratio : objective k counts as a largest one, in J*, if r_k F_k >= star_ratio max_j r_j F_j;
-        1 is the paper's argmax, the authors' code uses 0.9.
+    ratios : r, a positive number for each objective; None for r = 1 (the uniform preference).
+    epsilon : the tolerated imbalance, 0 being the preferred ratio. Above it the program balances
+        the losses; else it lowers them all (descent mode).
+    star_ratio : the program lets no largest loss rise. Objective k counts as a largest one, in J*,
+        if r_k F_k >= star_ratio max_j r_j F_j; 1 is the paper's argmax, the authors' code uses 0.9.
     dominance : whether descent mode requires (G w)_k >= 0 for all k, as in the authors' code; the
         paper has the same constraints in both modes.
 
