@@ -315,9 +315,9 @@ report.runs_table(
 #
 # ## Inexact oracles
 #
-# The paper mentions that Frank-Wolfe methods tolerate oracles with additive and multiplicative errors. We try three
-# kinds of error on the problem of Theorem 1, each at its largest allowed size. The inexact answer lies between the
-# client's model and the exact answer.
+# The paper mentions that Frank-Wolfe methods tolerate oracles with additive and multiplicative errors. On the
+# problem of Theorem 1 we try three kinds of error, each with three limits on its size. The inexact answer lies between
+# the client's model and the exact answer, and its error is as large as the limit allows.
 #
 # With the first kind, the answer attains only a share $m$ of the client's gap. With the second kind, the answers of all
 # clients together miss the best value by $e$; with the third kind, by $e$ times the step size $\eta_t$. The step sizes

@@ -334,9 +334,10 @@
 # ```{prf:theorem} Split constraints
 # :label: fw-theorem-split
 #
-# Let the $\mathcal D_i$ be convex and compact with diameters $D_i$ and intersection $\mathcal D\ne\emptyset$. Let the
-# $f_i$ be convex and $L$-smooth on the convex hull of their union, and take $\zeta$ over this hull. Replace $D^2$ by
-# $\frac1n\sum_iD_i^2$. Then, for $q=1$ and $x^1\in\mathcal D$:
+# Let the sets $\mathcal D_i$ be convex and compact with diameters $D_i$ and intersection $\mathcal D\ne\emptyset$. On the
+# convex hull of $\bigcup_i\mathcal D_i$, let the $f_i$ be convex and $L$-smooth, and take $\zeta$ over this hull. In
+# {eq}`eq-fw-theorem` and {eq}`eq-fw-excess`, read $\frac1n\sum_iD_i^2$ for $D^2$. Then, for $q=1$ and
+# $x^1\in\mathcal D$:
 #
 # 1. The minimizers of $\hat F$ over $\prod_i\mathcal D_i\cap\mathcal C$ are the matrices $x\mathbf 1^\top$ in which $x$
 #    minimizes $F$ over $\mathcal D$.
