@@ -24,8 +24,8 @@
 # According to Figure 1 of the paper, this protects the client's data. The attack, *deep leakage from gradients*
 # {cite}`zhu2019dlg`, searches for a picture and a label whose message is the one that was sent. In the paper, the
 # attack recovers the picture best from gradients, less well from answers of the $\ell_2$ oracle, and least from answers
-# of the $\ell_1$ oracle. The measure is the peak signal-to-noise ratio (PSNR), $10\log_{10}(1/\text{mean square
-# error})$ for pixels between 0 and 1.
+# of the $\ell_1$ oracle. The measure is the peak signal-to-noise ratio (PSNR),
+# $10\log_{10}(1/\text{mean square error})$ for pixels between 0 and 1.
 #
 # Does this order hold? Does it reflect the *information* in a message, or only how hard the search is? The answer of
 # the $\ell_2$ oracle is $-r\,g/\lVert g\rVert$: the negative gradient $g$, rescaled to the radius $r$ of the ball.
