@@ -227,10 +227,10 @@
 # $s$. Both constraints push to the left. The objective of client 1 pulls to the right and *up*, that of client 2 to the
 # left and, more strongly, down. Their mean pulls to the right and down.
 #
-# Where $g$ is small, rounds use the objective, and $w_t$ moves right; where $g$ is large, $w_t$ moves left. So $w_t$
-# reaches the band $\lvert g(w_t)-\epsilon\rvert<s$. In the band, a round is in $\mathcal A$ exactly if client 1 is
-# drawn. Client 2 then never steps along its objective, so the model goes *up*, away from the solution. The steps have
-# length $\eta\sim T^{-1/2}$. If $s$ falls more slowly than this, the model hardly leaves the band for large $T$.
+# Below the band $\lvert g(w_t)-\epsilon\rvert<s$ rounds move $w_t$ to the right, above it to the left. In the band, a
+# round is in $\mathcal A$ exactly if client 1 is drawn. So client 2 never steps along its objective there, and the
+# model goes *up*, away from the solution. The steps have length $\eta\sim T^{-1/2}$. If $s$ falls more slowly than
+# this, the model hardly leaves the band for large $T$.
 #
 # The promise, at $\delta=0.1$, is $\frac{12.4}{\sqrt T}+2r$ with $2r=2s\sqrt{2\log(6T/\delta)}$. It is below
 # the objective gap in the band if $T$ is large and $s$ is a small multiple of $(\log T)^{-1/2}$.
@@ -460,7 +460,7 @@ instance = cache(boxed_norms)  # its reference solution is computed once
 rng = seeded(seed, "rounds")
 
 # %% [markdown]
-# **Lemma 4.** We simulate the sum in {eq}`eq-part-lemma4` and compare its quantiles with the bounds. The inner product
+# **Lemma 4.** We compare quantiles of the sum in {eq}`eq-part-lemma4` with the bounds. The inner product
 # $\langle\Delta_j,w_t-w^*\rangle$ is $EGD$ for half of 40 clients and $-EGD$ for the others. Four clients take part in
 # each of 100 rounds, and $\eta=E=G=D=1$. Round $t$ is in $\mathcal A$ always ("always"), by a coin flip ("coin"), or if
 # the sum so far is not above 0 ("past").
@@ -532,10 +532,9 @@ _ = check("within half the bound in fewer than 90 %", half < 0.9)
 
 # %% [markdown]
 # **One sample for both: the increment.** Lemma 4 needs
-# $\mathbb 1\{t\in\mathcal A\}\langle\nu-\bar\Delta_{\mathcal S},w-w^*\rangle$ to have mean zero over the samples
-# $\mathcal S$. We compute this mean exactly for $h=f$, on the problem of {prf:ref}`part-one-sample`
-# (`split_objectives`), at a point with $g(w)=\epsilon$. Either $\mathcal S$ itself or another sample decides whether
-# the round is in $\mathcal A$.
+# $\mathbb 1\{t\in\mathcal A\}\langle\nu-\bar\Delta_{\mathcal S},w-w^*\rangle$ to have mean zero over all samples
+# $\mathcal S$. We compute the mean for $h=f$, on the problem of {prf:ref}`part-one-sample` (`split_objectives`), at a
+# point with $g(w)=\epsilon$. Either $\mathcal S$ or another sample judges whether $t\in\mathcal A$.
 
 # %% tags=["remove-input"]
 split = split_objectives()
@@ -558,9 +557,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **One sample for both: the theorem.** On the same problem we compare $f(\bar w)-f(w^*)$ with the promise of Theorem 4
-# if one sample serves for both, and if a second one makes the step. The constants are the printed ones, but the
-# threshold is $b+r$. Here $D=G=1$ and $\sigma=s$.
+# **One sample for both: the theorem.** On the same problem we compare the objective gap of FedSGM with the promise of
+# Theorem 4. The constants are the printed ones, but the threshold is $b+r$. Here $D=G=1$ and $\sigma=s$.
 
 # %% tags=["remove-input"]
 T, delta, repeats = {"quick": (6_000, 0.5, 2), "full": (20_000, 0.1, 10)}[profile]
@@ -606,8 +604,8 @@ plot.show(
     draw_paths,
     alt="Objective gap against rounds: with one sample it stays near 0.2, above the dotted promise; with a second "
     "sample it falls quickly below the promise and settles slightly below zero.",
-    caption="Mean objective gap on the two-client problem if the clients that report the constraint also make the step "
-    "(one sample), and if a second sample makes it.",
+    caption="Mean objective gap on the two-client problem if one sample serves for query and step, and if a second "
+    "sample makes the step.",
 )
 
 # %% [markdown]
@@ -820,10 +818,9 @@ _ = check("g(w_bar) - g(w*) <= eps fails: it is 1, eps is 0.2", result["g_gap"] 
 
 # %% [markdown]
 # **The constants.** In F's classification setting ($E=5$, $q=q_0=0.1$, $N/n=2$) we compare four $\Gamma$: ours of
-# {eq}`eq-part-gamma`, {eq}`eq-comp-gamma-partial` with F's constants, the printed one of F Theorem 1, and the one that
-# F's proof yields if only the false step ({prf:ref}`comp-lemma-counterexample`) is repaired. We also check $\Gamma$
-# without compression, for which $\frac T\delta$ Theorem 1's bound on $g$ is valid, and by how much the four versions of
-# this bound exceed $\epsilon$.
+# {eq}`eq-part-gamma`, {eq}`eq-comp-gamma-partial` with F's constants, the printed one of F Theorem 1, and that of F's
+# proof with only the false step ({prf:ref}`comp-lemma-counterexample`) repaired. We also check $\Gamma$ without
+# compression, and for which $\frac T\delta$ Theorem 1's bound on $g$ is valid.
 
 # %% tags=["remove-input", "nbval-check-output"]
 at = (5, 0.1, 0.1, 2.0)

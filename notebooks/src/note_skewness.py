@@ -286,8 +286,8 @@ plot.show(
     draw,
     alt="Norms against the bound on logarithmic axes, one dot for each instance. All dots of K_loc - K_glob lie below "
     "the diagonal; many dots of K_loc lie above it.",
-    caption="Norms of K_loc and of K_loc - K_glob, one dot for each instance. The bound sqrt(2 V_f V_g) holds for "
-    "K_loc - K_glob (appendix A), not for K_loc itself (section 3.2).",
+    caption="One dot for each instance. The bound sqrt(2 V_f V_g) holds for the norm of K_loc - K_glob (appendix A), "
+    "not for that of K_loc (section 3.2).",
 )
 
 # %% [markdown]

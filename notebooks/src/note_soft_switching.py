@@ -286,7 +286,7 @@
 # $$ (eq-soft-partial)
 #
 # If $\epsilon>B+\kappa$ and $\beta\ge\frac1{4(\epsilon-B-\kappa)}$, then, with probability $1-\delta$,
-# $S=\sum_t(1-\hat\sigma_t)>0$, $f(\bar w)-f(w^*)\le\epsilon$ and $g(\bar w)\le\epsilon+\kappa$.
+# $S>0$, $f(\bar w)-f(w^*)\le\epsilon$ and $g(\bar w)\le\epsilon+\kappa$.
 # ```
 #
 # ```{prf:proof}

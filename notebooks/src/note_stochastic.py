@@ -448,8 +448,8 @@ plot.show(
     draw_proxies,
     alt="Two curves against x, below a dotted line at 1.5: the proxy of a real variable falls from 1; the constant of "
     "a length rises to about 1.11 near x = 0.65 and then falls to the first curve.",
-    caption="The largest proxy of a real variable and the largest constant of a length that F-A5 (1) allows, found by "
-    "linear programming, against x. Dotted: the proved 3/2.",
+    caption="The largest proxy of a real variable and the largest constant of a length that F-A5 (1) allows, "
+    "against x. Dotted: the proved 3/2.",
 )
 
 # %% [markdown]
