@@ -298,9 +298,9 @@ instance = cache(varied_norms)  # its reference solution is computed once
 versions = {"2E^2": "stated", "Gamma_0": "proved", "Gamma_direct": "direct"}
 
 # %% [markdown]
-# **F Lemma 2.** From the start of every instance, each client takes one round of local steps on its objective. In the
-# last check the start is so far from the solution that the subgradients are nearly constant, and the first inequality
-# of {eq}`eq-hard-lemma2` is nearly an equality.
+# **F Lemma 2.** We compute the drift sum of {eq}`eq-hard-lemma2` for one round of local steps on the objective, from
+# the start of every instance. In the last check the start is so far from the solution that the subgradients are nearly
+# constant, and the first inequality of {eq}`eq-hard-lemma2` is nearly an equality.
 
 # %% tags=["remove-input"]
 sums = {E: [drift_sum(instance(s), E, lr=0.05) for s in seeds] for E in (1, 2, 5, 10)}

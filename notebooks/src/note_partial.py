@@ -19,11 +19,11 @@
 # F's Theorems 1 and 7 add compression with error feedback in both directions. This note proves corrected versions of
 # the three theorems with smaller constants.
 #
-# F assumes that the two means are independent, but F's Algorithm 1 takes both over one sample. This invalidates the
-# martingale argument **and the theorem**: on one problem that satisfies all other assumptions, runs miss the promised
-# accuracy with probability near 1 ({prf:ref}`part-one-sample`). Even with two samples, the promise
-# $g(\bar w)\le\epsilon$ of Theorems 4 and 7 can fail, because $\epsilon$ is also the threshold
-# ({prf:ref}`part-threshold`).
+# F assumes that the two means are independent, but F's Algorithm 1 takes both over one sample. With one sample the
+# martingale argument fails, **and so does Theorem 4**: on one problem that satisfies all other assumptions, runs miss
+# the promised accuracy with probability near 1 ({prf:ref}`part-one-sample`). Even with two samples, the promise
+# $g(\bar w)\le\epsilon$ of Theorems 4 and 7 can fail, because an estimate below the threshold $\epsilon$ does not
+# ensure $g(w_t)\le\epsilon$ ({prf:ref}`part-threshold`).
 #
 # The notation is that of the notes on [hard switching](note_hard_switching.ipynb) and on
 # [compression](note_compression.ipynb). The function $h$ is $f$ in the rounds $\mathcal A$ that use the objective, and
@@ -62,8 +62,8 @@
 #
 # Point 4 holds if a second sample makes the step (`FedSGM(resample_for_update=True)`), but not for Algorithm 1.
 #
-# Point 3 is no restriction: if all $g_j(w)$ lie in an interval of length $R$, it follows from {prf:ref}`part-hoeffding`
-# with $\sigma=\frac R2$.
+# Point 3 follows from points 1 and 2: the $g_j$ are bounded on $\mathcal X$. If at every $w$ all $g_j(w)$ lie in an
+# interval of length $R$, {prf:ref}`part-hoeffding` yields point 3 with $\sigma=\frac R2$.
 
 # %% [markdown]
 # ## The step: Lemma 4
@@ -108,8 +108,8 @@
 # 2. *All rounds (Azuma).* The indicator $\mathbb 1\{t\in\mathcal A\}$ is known given $\mathcal F_t$. Take conditional
 #    expectations from the last round to the first:
 #    $\mathbb E\exp\big(x\sum_{t\in\mathcal A}Y_t\big)\le\exp\big(\frac{x^2sT}2\big)$.
-# 3. *Tail.* By Markov's inequality at $x=\frac u{sT}$, the sum exceeds $u$ with probability at most
-#    $\exp(-\frac{u^2}{2sT})$. This probability is $\delta$ if $u=\sqrt{2sT\log\frac1\delta}$, the right side of
+# 3. *Tail.* By Markov's inequality for this exponential at $x=\frac u{sT}$, the sum exceeds $u$ with probability at
+#    most $\exp(-\frac{u^2}{2sT})$. This probability is $\delta$ if $u=\sqrt{2sT\log\frac1\delta}$, the right side of
 #    {eq}`eq-part-lemma4`.
 #
 # For $\mathcal B$ the proof is the same. F uses $\frac{16\eta^2E^2G^2D^2}n$ in place of $s$.
@@ -199,13 +199,13 @@
 #
 # ```{prf:proof}
 # In one dimension, let $n=1$ of $N=10$ clients take part. All clients have the same gradients, $f_j'=-0.15$ and
-# $g_j'=0.3$, but nine clients report $g-s$ and one reports $g+9s$. The sample thus affects only the switch, so point 4
-# of {prf:ref}`part-assumption` holds.
+# $g_j'=0.3$, but nine clients report $g-s$ and one reports $g+9s$, with a small $s>0$. A second sample makes the step,
+# so that point 4 of {prf:ref}`part-assumption` holds.
 #
 # While $\epsilon<g(w_t)\le\epsilon+s$, the nine clients report at most $\epsilon$. So nine rounds in ten, on average,
 # are in $\mathcal A$ and push $g$ up by $0.3\cdot0.15\,\eta$. One in ten is in $\mathcal B$ and pushes $g$ down by
-# $0.3\cdot0.3\,\eta$. On average $g(w_t)$ rises. It settles below $\epsilon+s$, because above this level all clients
-# report more than $\epsilon$.
+# $0.3\cdot0.3\,\eta$. On average $g(w_t)$ rises. Above $\epsilon+s$ all clients report more than $\epsilon$, and every
+# round pushes $g$ down. Hence $g(w_t)$ settles near $\epsilon+s$, and $g(\bar w)>\epsilon$.
 # ```
 
 # %% [markdown]
@@ -227,10 +227,10 @@
 # $s$. Both constraints push to the left. The objective of client 1 pulls to the right and *up*, that of client 2 to the
 # left and, more strongly, down. Their mean pulls to the right and down.
 #
-# So $w_t$ moves right until $g$ is near the threshold. In the band $\lvert g(w_t)-\epsilon\rvert<s$ the round is in
-# $\mathcal A$ exactly if client 1 is drawn. There client 2 never steps along its objective, so the model goes *up*,
-# away from the solution. The steps have length $\eta\sim T^{-1/2}$. If $s$ falls more slowly than this, the model hardly
-# leaves the band for large $T$.
+# Below the band $\lvert g(w_t)-\epsilon\rvert<s$ rounds move $w_t$ to the right, above it to the left. In the band, a
+# round is in $\mathcal A$ exactly if client 1 is drawn. So client 2 never steps along its objective there, and the
+# model goes *up*, away from the solution. The steps have length $\eta\sim T^{-1/2}$. If $s$ falls more slowly than
+# this, the model hardly leaves the band for large $T$.
 #
 # The promise, at $\delta=0.1$, is $\frac{12.4}{\sqrt T}+2r$ with $2r=2s\sqrt{2\log(6T/\delta)}$. It is below
 # the objective gap in the band if $T$ is large and $s$ is a small multiple of $(\log T)^{-1/2}$.
@@ -318,7 +318,7 @@
 # :label: part-theorem-1
 #
 # Let {prf:ref}`part-assumption` hold, let the compressors be deterministic, and let all $w_t$ lie in $\mathcal X$.
-# Switch hard, with $\eta=\eta(\Gamma)$, and let
+# Switch hard, with $\eta=\eta(\Gamma)$ for a $\Gamma$ named below, and let
 #
 # $$
 # \begin{aligned}
@@ -375,7 +375,8 @@
 # 7. *Conclusion.* Sum over the rounds, with $x_0=w_0$. This yields {eq}`eq-part-regret` with the $b$ of this theorem.
 #    Conclude by steps 3 and 4 of the proof of {prf:ref}`part-theorem-4`.
 #
-# F bounds $\lVert v_t\rVert$ by $\frac{\sqrt{40}}qEG$, which is larger, since $\mu=\frac{(1+\varrho)^2}q\le\frac4q$.
+# In place of our bound $\lVert v_t\rVert\le\mu EG$, F has $\frac{\sqrt{40}}qEG$. It is larger, since
+# $\mu=\frac{(1+\varrho)^2}q\le\frac4q$.
 # F's constants in steps 4 to 6, $\frac{2\varrho_0}{q_0}\cdot\frac{\sqrt{40}}q$,
 # $\frac{\sqrt{40}}q\cdot\frac{2\varrho}q$ and $\frac{40}{q^2}$, yield the terms of {eq}`eq-comp-gamma-partial`.
 # ```
@@ -383,7 +384,7 @@
 # At $q=q_0=1$ the $\Gamma$ of {eq}`eq-part-gamma` is $\frac{3E}2-1$, and the theorem becomes Theorem 4.
 #
 # *Can $w_t$ leave $\mathcal X$?* Lemma 4 needs $w_t\in\mathcal X$, but only $x_t$ is projected. If $\mathcal C_0$ is
-# Top-K or unscaled Rand-K, every coordinate of $w_{t+1}$ is a coordinate of $x_{t+1}$ or of $w_t$. So $w_t$ stays in
+# Top-K or unscaled Rand-K, every coordinate of $w_{t+1}$ is that of $x_{t+1}$ or that of $w_t$. So $w_t$ stays in
 # $\mathcal X$ if $\mathcal X$ is a box, but can leave a ball. As $\lVert w_t-x_t\rVert=\lVert\hat e_t\rVert$, the proof
 # remains valid with $D+\frac{\varrho_0}{1-\varrho_0}\mu\,\eta EG$ for $D$ in Lemma 4, provided that the losses are
 # Lipschitz outside $\mathcal X$. This increase of $D$ vanishes as $T$ grows.
@@ -396,8 +397,8 @@
 #   ({prf:ref}`part-one-sample`). {prf:ref}`part-theorem-one-sample` states what holds.
 # * **The bound on $g(\bar w)$ has four versions:** $\epsilon+2r$ in F's list of contributions, $\epsilon+r$ in the
 #   proofs, $\epsilon$ in Theorems 4 and 7, and $\epsilon+\sqrt{\frac{3\sigma^2}n\log\frac T\delta}$ in Theorem 1. This
-#   root is at least $r$ if $\frac T\delta\ge36$. The proofs' threshold $b+r$ ensures $g(\bar w)\le b+2r$, that of the
-#   statements, $b+2r$, only $g(\bar w)\le b+3r$.
+#   root is at least $r$ if $\frac T\delta\ge36$. The threshold $b+r$ of the proofs ensures $g(\bar w)\le b+2r$. The
+#   threshold $b+2r$ of the statements ensures only $g(\bar w)\le b+3r$.
 # * **Sampling.** Theorem 7 samples with replacement, Theorems 1 and 4 without. A client drawn twice sends its message
 #   twice but changes its residual once, so {eq}`eq-comp-partial` fails.
 # * **F Theorem 7** prints $\sqrt{1-q}$ for $\sqrt{1-q_0}$ in the third term of $\Gamma$. Its proof uses
@@ -459,9 +460,10 @@ instance = cache(boxed_norms)  # its reference solution is computed once
 rng = seeded(seed, "rounds")
 
 # %% [markdown]
-# **Lemma 4.** We simulate {eq}`eq-part-lemma4`. The inner product $\langle\Delta_j,w_t-w^*\rangle$ is $EGD$ for half of
-# 40 clients and $-EGD$ for the others. Four clients take part in each of 100 rounds, and $\eta=E=G=D=1$. Round $t$ is
-# in $\mathcal A$ always ("always"), by a coin flip ("coin"), or if the sum so far is not above 0 ("past").
+# **Lemma 4.** We compare quantiles of the sum in {eq}`eq-part-lemma4` with the bounds. The inner product
+# $\langle\Delta_j,w_t-w^*\rangle$ is $EGD$ for half of 40 clients and $-EGD$ for the others. Four clients take part in
+# each of 100 rounds, and $\eta=E=G=D=1$. Round $t$ is in $\mathcal A$ always ("always"), by a coin flip ("coin"), or if
+# the sum so far is not above 0 ("past").
 
 # %% tags=["remove-input"]
 plain = Setting(D=1.0, G=1.0, E=1, T=100, N=40, n=4, delta=0.1)
@@ -510,11 +512,12 @@ plot.show(
     alt="Three falling curves against delta on a logarithmic axis. The dots lie below the middle curve everywhere and, "
     "for delta below 0.15, above the lowest.",
     caption="Dots: quantiles of the sum in Lemma 4 at level 1 - delta, with all rounds in A. Lines: the bound of Lemma "
-    "4 if one round is (proxy / n)-sub-Gaussian, with F's proxy 16, Hoeffding's 4, and 1.",
+    "4 if each round's term is (proxy / n)-sub-Gaussian, with F's proxy 16, Hoeffding's 4, and 1.",
 )
 
 # %% [markdown]
-# **Lemma 7.** Half of 400 clients have the value $\sigma$, half $-\sigma$; 30 take part in each of 100 rounds.
+# **Lemma 7.** We compare the largest $\lvert\hat G_t-g(w_t)\rvert$ of 100 rounds with {eq}`eq-part-lemma7`. Half of 400
+# clients have the value $\sigma$, half $-\sigma$; 30 take part in each round.
 
 # %% tags=["remove-input"]
 query = Setting(D=1.0, G=1.0, E=1, T=100, N=400, n=30, sigma=1.0, delta=0.1)
@@ -528,10 +531,10 @@ check(f"largest error of 100 rounds within the bound in at least 90 % of {few} t
 _ = check("within half the bound in fewer than 90 %", half < 0.9)
 
 # %% [markdown]
-# **One sample for both: the increment.** On the problem of {prf:ref}`part-one-sample` (`split_objectives`), at a point
-# with $g(w)=\epsilon$, we compute the exact mean of
-# $\mathbb 1\{t\in\mathcal A\}\langle\nu-\bar\Delta_{\mathcal S},w-w^*\rangle$ for $h=f$ over all samples $\mathcal S$.
-# Whether the round is in $\mathcal A$ is decided by $\mathcal S$ itself or by another sample.
+# **One sample for both: the increment.** Lemma 4 needs
+# $\mathbb 1\{t\in\mathcal A\}\langle\nu-\bar\Delta_{\mathcal S},w-w^*\rangle$ to have mean zero over all samples
+# $\mathcal S$. We compute the mean for $h=f$, on the problem of {prf:ref}`part-one-sample` (`split_objectives`), at a
+# point with $g(w)=\epsilon$. Either $\mathcal S$ or another sample judges whether $t\in\mathcal A$.
 
 # %% tags=["remove-input"]
 split = split_objectives()
@@ -554,8 +557,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **One sample for both: the theorem.** FedSGM runs on the same problem, with the printed constants of Theorem 4 but the
-# threshold $b+r$. Here $D=G=1$ and $\sigma=s$.
+# **One sample for both: the theorem.** On the same problem we compare the objective gap of FedSGM with the promise of
+# Theorem 4. The constants are the printed ones, but the threshold is $b+r$. Here $D=G=1$ and $\sigma=s$.
 
 # %% tags=["remove-input"]
 T, delta, repeats = {"quick": (6_000, 0.5, 2), "full": (20_000, 0.1, 10)}[profile]
@@ -601,13 +604,13 @@ plot.show(
     draw_paths,
     alt="Objective gap against rounds: with one sample it stays near 0.2, above the dotted promise; with a second "
     "sample it falls quickly below the promise and settles slightly below zero.",
-    caption="Mean objective gap on the two-client problem if the clients that report the constraint also make the step "
-    "(one sample), and if a second sample makes it.",
+    caption="Mean objective gap on the two-client problem if one sample serves for query and step, and if a second "
+    "sample makes the step.",
 )
 
 # %% [markdown]
 # **The threshold is not the promise.** FedSGM runs on the problem of {prf:ref}`part-threshold` (`skewed_levels`) with
-# the printed threshold of Theorem 4.
+# the printed threshold $\epsilon=b+2r$ of Theorem 4, and with the corrected one, $b+r$.
 
 # %% tags=["remove-input"]
 T, s = {"quick": 4_000, "full": 10_000}[profile], 0.001
@@ -638,8 +641,9 @@ _ = check(
 
 # %% [markdown]
 # **Theorem 4 on random instances.** FedSGM runs with Theorem 4 as printed ("printed"), with only the threshold
-# corrected to $b+r$ ("corrected"), and with the constants of {prf:ref}`part-theorem-4` ("ours"). In each round 4 of 8
-# clients make the step and a second sample answers the query, with $\delta=0.1$ and $\sigma=0.01$.
+# corrected to $b+r$ ("corrected"), and with the constants of {prf:ref}`part-theorem-4` ("ours"). A run meets its
+# promise if $f(\bar w)-f(w^*)$ and $g(\bar w)$ are at most $b+2r$. In each round 4 of 8 clients make the step and a
+# second sample answers the query, with $\delta=0.1$ and $\sigma=0.01$.
 
 
 # %% tags=["remove-input"]
@@ -688,8 +692,8 @@ for E, rates in exact.items():
     )
 
 # %% [markdown]
-# **Theorem 1 with sampled clients.** Both directions use Top-K with $K=2$ of 3 coordinates. The runs are four times as
-# long as those for Theorem 4.
+# **Theorem 1 with sampled clients.** We repeat the last check for Theorem 1 and its promises, with Top-K in both
+# directions ($K=2$ of 3 coordinates) and runs four times as long.
 
 # %% tags=["remove-input"]
 setting = box(E=1, T=4 * rounds, q=2 / 3, q0=2 / 3)
@@ -794,8 +798,9 @@ check("a box and unscaled Rand-K: none", inside["box, Rand-K"])
 _ = check("200 random steps w + TopK(x - w) stay in the box", (w + sent).abs().max() <= 0.2 + 1e-12)
 
 # %% [markdown]
-# **Theorem 1 (ii).** Two clients in one dimension have $f_j=\lvert w\mp1\rvert$, so every feasible point of $[-1,1]$ is
-# a solution. With $g_j=\lvert w+0.1\rvert-1$ and $w_0=0.9$, the solution $w^*=-0.1$ has $g(w^*)=-1$, and $D=1$.
+# **Theorem 1 (ii).** A run on the following problem violates the printed $g(\bar w)-g(w^*)\le\epsilon$. Two clients in
+# one dimension have $f_j=\lvert w\mp1\rvert$, so every feasible point of $[-1,1]$ is a solution. With
+# $g_j=\lvert w+0.1\rvert-1$ and $w_0=0.9$, the solution $w^*=-0.1$ has $g(w^*)=-1$, and $D=1$.
 
 # %% tags=["remove-input"]
 one = torch.tensor([1.0], dtype=torch.float64)
@@ -812,10 +817,10 @@ check(
 _ = check("g(w_bar) - g(w*) <= eps fails: it is 1, eps is 0.2", result["g_gap"] > 4 * rate.tolerance)
 
 # %% [markdown]
-# **The constants.** In F's classification setting ($E=5$, $q=q_0=0.1$, $N/n=2$) we compare four $\Gamma$:
-# {eq}`eq-part-gamma`, {eq}`eq-comp-gamma-partial`, that of F Theorem 1, and the last with only the step repaired that
-# {prf:ref}`comp-lemma-counterexample` refutes. We also check $\Gamma$ without compression, and for which
-# $\frac T\delta$ Theorem 1's bound on $g$ is valid.
+# **The constants.** In F's classification setting ($E=5$, $q=q_0=0.1$, $N/n=2$) we compare four $\Gamma$: ours of
+# {eq}`eq-part-gamma`, {eq}`eq-comp-gamma-partial` with F's constants, the printed one of F Theorem 1, and that of F's
+# proof with only the false step ({prf:ref}`comp-lemma-counterexample`) repaired. We also check $\Gamma$ without
+# compression, and for which $\frac T\delta$ Theorem 1's bound on $g$ is valid.
 
 # %% tags=["remove-input", "nbval-check-output"]
 at = (5, 0.1, 0.1, 2.0)

@@ -118,8 +118,9 @@
 # {eq}`eq-skew-identity`, $K_{\rm loc}$ is then the mean of $\delta a_j\wedge\delta b_j$. In general this is not zero:
 # at the solution the single clients still turn.
 #
-# Against this turning, F's Remark 1 names fewer local steps, regularized clients, and a smaller $\beta$. But under hard
-# switching with all clients and no compression, $K_{\rm loc}$ does not affect the model ([below](#checks)).
+# To reduce this turning, F's Remark 1 advises fewer local steps, regularized clients, and a smaller sharpness $\beta$
+# of soft switching. But under hard switching with all clients and no compression, $K_{\rm loc}$ does not affect the
+# model ([below](#checks)).
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
@@ -285,7 +286,8 @@ plot.show(
     draw,
     alt="Norms against the bound on logarithmic axes, one dot for each instance. All dots of K_loc - K_glob lie below "
     "the diagonal; many dots of K_loc lie above it.",
-    caption="The bound holds for the difference (appendix A), not for K_loc itself (section 3.2).",
+    caption="One dot for each instance. The bound sqrt(2 V_f V_g) holds for the norm of K_loc - K_glob (appendix A), "
+    "not for that of K_loc (section 3.2).",
 )
 
 # %% [markdown]

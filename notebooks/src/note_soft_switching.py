@@ -104,7 +104,7 @@
 #
 # 4. *$S>0$.* If $S=0$, every $\sigma_t$ is 1, so $\mathcal A$ is empty and $\Sigma=0$. By {eq}`eq-soft-step3` the left
 #    side of {eq}`eq-soft-regret` is then at least $\epsilon>B$, a contradiction.
-# 5. *Objective.* Subtract {eq}`eq-soft-step3` from $T$ times {eq}`eq-soft-regret`, whose right side is at most $B$:
+# 5. *Objective.* Subtract {eq}`eq-soft-step3` from $T$ times {eq}`eq-soft-regret`, with $B$ as its right side:
 #    $\sum_{\mathcal A}(1-\sigma_t)(f(w_t)-f(w^*))\le TB-(T-S)\epsilon+\frac\Sigma\beta$. Divide by $S$ and apply
 #    Jensen's inequality to $f$ with the weights $\frac{1-\sigma_t}S$ of $\bar w$:
 #
@@ -183,7 +183,7 @@
 # 2. The function $x\mapsto x(1-x)$ is concave, so $\sum_t\sigma_t(1-\sigma_t)\le T\,a(1-a)$ by Jensen's inequality.
 # 3. Steps 4 and 7 of the proof of {prf:ref}`soft-theorem` show that $a>0$ and $g(\bar w)\le\epsilon$.
 # 4. Steps 1 and 2 yield a lower bound on $\sum_t\sigma_t(g(w_t)-g(w^*))$. Subtract this bound from $T$ times
-#    {eq}`eq-soft-regret`, divide by $S=aT$ and apply Jensen's inequality to $f$:
+#    {eq}`eq-soft-regret`, with $B'$ as its right side, divide by $S=aT$ and apply Jensen's inequality to $f$:
 #
 #    $$
 #    f(\bar w)-f(w^*)\le\epsilon-\frac{\epsilon-B'}a+\frac{1-a}\beta .
@@ -274,6 +274,7 @@
 #
 # The papers' experiments use soft switching with $n<N$ clients per round. Neither paper has a theorem for this case; we
 # prove one. Let $\hat\sigma_t$ be the weight {eq}`eq-soft-weight` computed from an estimate $\hat G(w_t)$ of $g(w_t)$.
+# It replaces $\sigma_t$ also in $S$ and $\bar w$.
 #
 # ```{prf:theorem} Soft switching with an independent estimate (ours)
 # :label: soft-theorem-partial
@@ -285,7 +286,7 @@
 # $$ (eq-soft-partial)
 #
 # If $\epsilon>B+\kappa$ and $\beta\ge\frac1{4(\epsilon-B-\kappa)}$, then, with probability $1-\delta$,
-# $S=\sum_t(1-\hat\sigma_t)>0$, $f(\bar w)-f(w^*)\le\epsilon$ and $g(\bar w)\le\epsilon+\kappa$.
+# $S>0$, $f(\bar w)-f(w^*)\le\epsilon$ and $g(\bar w)\le\epsilon+\kappa$.
 # ```
 #
 # ```{prf:proof}
@@ -322,9 +323,9 @@
 # of the two clients is sampled. Every $w\in[0,10]$ is feasible with $g=-1$, and $f^*=3$ is attained on $[0,3]$.
 #
 # Let $3<w<4-\epsilon$. If client 1 is sampled, it reports $g_1<0$, and the model steps along $-\nabla f_1=-1$. If
-# client 2 is sampled, it reports $g_2>\epsilon$, and the model steps along $-\nabla g_2=1$. For all $\epsilon$ and
-# $\eta$ the model wanders between 3 and 4 for ever, where $f(w)=w$ exceeds $f^*$. If both clients take part, the
-# constraint is never active.
+# client 2 is sampled, it reports $g_2>\epsilon$, and the model steps along $-\nabla g_2=1$. Below 3 both clients push
+# the model to the right, above 4 to the left. So for all $\epsilon$ and $\eta$ it wanders between 3 and 4 for ever,
+# where $f(w)=w$ exceeds $f^*$. If both clients take part, the constraint is never active.
 # ```
 
 # %% [markdown]
@@ -334,7 +335,7 @@
 # * **Threshold in F Theorems 2, 5 and 8.** The statements print $\epsilon=B(\Gamma)$, but the proofs need $2B(\Gamma)$.
 #   Theorem 5 is true nevertheless ({prf:ref}`soft-corollary-plain`). Theorems 2 and 8 are true up to the factor in
 #   {eq}`eq-soft-factor`, which is 1 in most settings and at most $\frac32$.
-# * **Smallest $\beta$.** The printed condition $\beta\ge\frac2\epsilon$ is three times what Theorem 5 needs. For
+# * **Smallest $\beta$.** The printed $\beta\ge\frac2\epsilon$ is three times what our proof of Theorem 5 needs. For
 #   $\beta<\frac1{2\epsilon}$ the search below finds instances on which Theorem 5 fails.
 # * **Slips.** In F's proofs, inner products contain $g_j,f_j$ in place of their gradients, "$\sigma_\beta\ge0$" should
 #   be $\sigma_\beta>0$, and the compression terms of Theorem 8 lack a factor $T$.
@@ -483,8 +484,8 @@ table = pd.DataFrame(rows, index=["regret / eps", "f gap / eps", "g / eps"]).T
 table.rename_axis(["largest over the instances", "E"]).round(2)
 
 # %% [markdown]
-# **F Theorem 2 (8), error feedback in both directions.** The runs use Top-K in both directions, in dimension 20. Every
-# second instance has clients that differ less.
+# **F Theorem 2 (8), error feedback in both directions.** We repeat the last check with Top-K in both directions, in
+# dimension 20. In every second instance the clients differ less than in the others.
 
 
 # %% tags=["remove-input"]

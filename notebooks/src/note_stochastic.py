@@ -80,7 +80,7 @@
 #
 # By (a), a real $X$ with $\mathbb Ee^{X^2/\sigma^2}\le e$ and mean zero is sub-Gaussian with the proxy
 # $\frac32\sigma^2$. F uses the proxy $\sigma^2$. F seems to be right, since the linear programs among the checks find
-# no $X$ with a larger one. Having no proof, we use $\frac32\sigma^2$.
+# no $X$ whose proxy exceeds $\sigma^2$. As we have no proof, we use $\frac32\sigma^2$.
 
 # %% [markdown]
 # ## Drift: Lemma 3
@@ -256,10 +256,10 @@
 # $f(\bar w)-f(w^*)\le b$, and $g(\bar w)\le b+2r$.
 # ```
 #
-# F's constants are
-# $G^2\Gamma=G_{\rm eff}=3E^2G^2+E^2\sigma_\xi^2\big(1+\log\frac{7NTE}\delta\big)+\frac4n(EG^2+\sigma_\xi^2)\log\frac{28T}\delta$,
-# $4GD$ in place of $2GD$, and 2 in place of 3 under the last root of $b$. F's threshold is $b+2r$, and F claims that it
-# bounds $f(\bar w)-f(w^*)$ and $g(\bar w)$.
+# F has the larger number
+# $G^2\Gamma=G_{\rm eff}=3E^2G^2+E^2\sigma_\xi^2\big(1+\log\frac{7NTE}\delta\big)+\frac4n(EG^2+\sigma_\xi^2)\log\frac{28T}\delta$.
+# F's $b$ has $4GD$ in place of $2GD$, and 2 in place of 3 under the last root. F's threshold is $b+2r$, and F claims
+# that this number bounds $f(\bar w)-f(w^*)$ and $g(\bar w)$.
 #
 # ```{prf:proof}
 # We proceed in steps.
@@ -325,7 +325,7 @@
 #   the wrong place. One equation has $\log\frac5\delta$, $\log\frac{10T}\delta$ and a $\Gamma$ that belong to five
 #   events, not seven. F-A5 (2) defines $\zeta_i$ with $g(w)$ for $g_i(w)$. Lemma 3 prints $\beta$ for $\delta$ in one
 #   equation. $G_{\rm eff}$ has the unit of $G^2$; in the other theorems $\Gamma$ has no unit.
-# * **At $E=1$** there is no drift, but $G_{\rm eff}$ keeps its bound $\sigma_\xi^2(1+\log\frac{7NT}\delta)$.
+# * **At $E=1$** there is no drift, but $G_{\rm eff}$ keeps the drift's term $\sigma_\xi^2(1+\log\frac{7NT}\delta)$.
 # ```
 
 # %% [markdown]
@@ -387,8 +387,8 @@ rng = seeded(seed, "rounds")
 one = Setting(D=1.0, G=1.0, E=4, T=5, N=8, n=4, delta=0.1)
 
 # %% [markdown]
-# **Lemma 3.** All gradients are one constant unit vector. Each trial has four local steps, 8 clients and 5 rounds, with
-# $\sigma_\xi=G=1$, $d=3$ and $\delta=0.1$, and records its largest drift sum.
+# **Lemma 3.** We compare the largest drift sum of a trial with {eq}`eq-sto-lemma3`. All gradients are one constant unit
+# vector. Each trial has four local steps, 8 clients and 5 rounds, with $\sigma_\xi=G=1$, $d=3$ and $\delta=0.1$.
 
 
 # %% tags=["remove-input"]
@@ -413,9 +413,10 @@ _ = check(
 )
 
 # %% [markdown]
-# **The smallest proxy.** For each $x$, linear programming finds the worst distribution of $X$ on a grid, subject to
-# $\mathbb Ee^{X^2}\le e$. For a real $X$ with mean zero, we plot the proxy $\frac2{x^2}\log\mathbb Ee^{xX}$. For a
-# length $X\ge0$, we plot the constant $\frac2{x^2}\log\mathbb E[e^{xX}-xX]$ in Pinelis' inequality.
+# **The smallest proxy.** How far could the $\frac32$ of {prf:ref}`sto-mgf` be lowered? For each $x$, linear programming
+# maximizes two numbers over the distributions of $X$ on a grid with $\mathbb Ee^{X^2}\le e$. For (a), $X$ has mean
+# zero, and the number is the proxy $\frac2{x^2}\log\mathbb Ee^{xX}$. For (b), $X\ge0$ is a length, and the number is
+# the constant $\frac2{x^2}\log\mathbb E[e^{xX}-xX]$ in Pinelis' inequality.
 
 # %% tags=["remove-input"]
 scan = np.array([0.1, 0.2, 0.3, 0.5, 0.65, 0.8, 1.0, 1.3, 1.6, 2.0, 2.5, 3.0, 4.0, 5.0])
@@ -447,8 +448,8 @@ plot.show(
     draw_proxies,
     alt="Two curves against x, below a dotted line at 1.5: the proxy of a real variable falls from 1; the constant of "
     "a length rises to about 1.11 near x = 0.65 and then falls to the first curve.",
-    caption="The largest proxy of a real variable and the largest constant of a length that F-A5 (1) allows, found by "
-    "linear programming, against x. Dotted: the proved 3/2.",
+    caption="The largest proxy of a real variable and the largest constant of a length that F-A5 (1) allows, "
+    "against x. Dotted: the proved 3/2.",
 )
 
 # %% [markdown]
@@ -501,8 +502,8 @@ _ = check(
 # %% [markdown]
 # **Proposition 1.** For random values of 7 clients with 5 rows each, we list all samples of 3 clients and all batches
 # of 2 rows. Half the range of the clients' means is $\sigma$, and half the largest range of a client's rows is
-# $\sigma_b$. We compute the ratio of $\log\mathbb Ee^{x(\tilde G-g)}$ to
-# $\frac{x^2}2\cdot\frac1n(\sigma^2+\frac{\sigma_b^2}{N_b})$.
+# $\sigma_b$. By the proposition, the ratio of $\log\mathbb Ee^{x(\tilde G-g)}$ to
+# $\frac{x^2}2\cdot\frac1n(\sigma^2+\frac{\sigma_b^2}{N_b})$ is at most 1.
 
 # %% tags=["remove-input"]
 table = torch.randn(50, 7, 5, generator=rng, dtype=torch.float64)
@@ -523,8 +524,9 @@ check("with random signs and all clients the ratio is 1, to one part in a thousa
 _ = check("without the term of the minibatch some ratio exceeds 1", max(without) > 1)
 
 # %% [markdown]
-# **Lemma 8.** Half of 400 clients have the value $1$, the others $-1$. In each of 50 rounds 30 clients take part. A
-# report's noise is the mean of $N_b=2$ rows of $\pm1$, so $\sigma=\sigma_b=1$. The bound has $\delta=0.1$.
+# **Lemma 8.** We compare the largest error of 50 rounds with the bound at $\delta=0.1$. Half of 400 clients have the
+# value $1$, the others $-1$, and 30 clients take part in each round. A report's noise is the mean of $N_b=2$ rows of
+# $\pm1$, so $\sigma=\sigma_b=1$.
 
 # %% tags=["remove-input"]
 query = Setting(D=1.0, G=1.0, E=1, T=50, N=400, n=30, sigma=1.0, delta=0.1)
@@ -545,8 +547,9 @@ _ = check("it is within half of the bound in fewer than 90 %", within[0.5] < 0.9
 #
 # A row's gradient is a unit vector, so its noise has norm at most 2. By Pinelis' inequality, the mean of 32 such noises
 # satisfies F-A5 (1) with $\sigma_\xi=2\sqrt{\frac{2(e+1)}{32(e-1)}}$ (`papers.fedsgm.noise.batch_noise`). We check F-A5
-# (1) at the start and the solution of every instance. Then we check the theorem as printed ("printed"), with only the
-# threshold corrected to $b+r$ ("corrected"), and with the constants of {prf:ref}`sto-theorem` ("ours").
+# (1) at the start and the solution of every instance. Then we count the runs with $f(\bar w)-f(w^*)$ and $g(\bar w)$ at
+# most $b+2r$, for the theorem as printed ("printed"), with only the threshold corrected to $b+r$ ("corrected"), and
+# with the constants of {prf:ref}`sto-theorem` ("ours").
 
 # %% tags=["remove-input"]
 instance = cache(lambda s: boxed_norms(s, rows=40))
