@@ -16,7 +16,7 @@
 # In Federated Frank-Wolfe (FedFW) {cite}`dadras2024fedfw`, each client sends the answer of its linear minimization
 # oracle, an extreme point of the feasible set. Each client keeps its own model. A growing penalty keeps the models
 # close to their mean (Algorithm 1). This note proves the paper's Lemmas 1 and 2 and Theorem 1 for full and random
-# participation, and for clients with different sets. D in the name of a theorem is the paper; italic $D$ is a diameter.
+# participation, and for clients with different sets. "D Lemma 1" is the paper's Lemma 1; italic $D$ is a diameter.
 # Numbers in plain brackets are the paper's equations.
 #
 # Our findings:
@@ -127,8 +127,9 @@
 # ```{prf:example} Lemma 2 as stated fails
 # :label: fw-example-2
 #
-# 1. Let $f_i(x)=\frac L2x^2$ on $[0,D]$. At $X^\circ=0$ the gradient of $\hat F$ is 0, and at $X=D\mathbf 1^\top$ it
-#    has length $\frac{LD}{\sqrt n}$. So the stated $\frac{LD}n$ is too small by a factor of $\sqrt n$.
+# 1. The paper's bound has $\frac{LD}n$ instead of $\frac{LD}{\sqrt n}$. Let $f_i(x)=\frac L2x^2$ on $[0,D]$. At
+#    $X^\circ=0$ the gradient of $\hat F$ is 0, so this bound is $\frac{LD}n$. But at $X=D\mathbf 1^\top$ the gradient
+#    has length $\frac{LD}{\sqrt n}$, which is larger by a factor of $\sqrt n$.
 # 2. The paper's proof also uses $\lVert\nabla\hat F(X^\star)\rVert\le n\lVert\nabla F(x^\star)\rVert$. With
 #    $f_1=(x-1)^2$ and $f_2=(x+1)^2$ on $[-2,2]$ the right side is 0 and the left side is $\sqrt2$.
 # ```
@@ -136,8 +137,8 @@
 # ```{prf:lemma} A dual solution
 # :label: fw-lemma-dual
 #
-# Let the $f_i$ be convex and $Y^\star_i=\frac1n(\nabla F(x^\star)-\nabla f_i(x^\star))$. Then for all
-# $X\in\mathcal D^n$
+# Let the $f_i$ be convex, and let the matrix $Y^\star$ have the columns
+# $Y^\star_i=\frac1n(\nabla F(x^\star)-\nabla f_i(x^\star))$. Then for all $X\in\mathcal D^n$
 #
 # $$
 # \begin{aligned}
@@ -148,7 +149,7 @@
 # ```
 #
 # ```{prf:proof}
-# Let $Y^\star$ have the columns $Y_i^\star$.
+# We argue in steps.
 #
 # 1. By definition, $\frac1n\nabla f_i(x^\star)=\frac1n\nabla F(x^\star)-Y_i^\star$, and the $Y_i^\star$ add up to 0.
 #    Hence $\langle Y^\star,\bar X\rangle=\langle Y^\star,X^\star\rangle=0$.
@@ -185,7 +186,8 @@
 #
 # The paper uses the constant $G$ of Lemma 2 instead of $\frac\zeta{\sqrt n}$. With $X^\circ=X^\star$, $G$ is at
 # least as large, because $\frac\zeta{\sqrt n}\le\lVert Y^\star\rVert+\frac{LD}{\sqrt n}$ and
-# $\lVert Y^\star\rVert\le\lVert\nabla\hat F(X^\star)\rVert$. If all clients have the same loss, $\zeta=0$.
+# $\lVert Y^\star\rVert\le\lVert\nabla\hat F(X^\star)\rVert$. If all clients have the same loss, $\zeta=0$, but still
+# $G\ge\frac{LD}{\sqrt n}$.
 
 # %% [markdown]
 # ## Theorem 1
@@ -273,12 +275,13 @@
 #    $\frac2q\cdot\frac{LD^2}{(t+c)^2}+\frac2{\sqrt q}\cdot\frac{nD^2\lambda_0}{(t+c)^{3/2}}$. Apply {eq}`eq-fw-sum`
 #    with $q(t+c+1)=qt+2$ to obtain {eq}`eq-fw-theorem`.
 # 2. {eq}`eq-fw-mean` with $\lambda=\lambda_t$ yields $F(\bar x^{t+1})\le\hat F_t(X^{t+1})+\frac{\zeta^2}{2n\lambda_t}$.
+#    Take expectations to obtain the first line of {eq}`eq-fw-excess`.
 # 3. By {eq}`eq-fw-dual`,
 #    $\frac{\lambda_t}2\operatorname{dist}^2\le\hat F_t(X^{t+1})-F^\star+\lVert Y^\star\rVert\operatorname{dist}$. Take
 #    expectations and use $(\mathbb E\operatorname{dist})^2\le\mathbb E\operatorname{dist}^2$. The second line of
 #    {eq}`eq-fw-excess` follows, because $\frac\lambda2z^2\le h+yz$ implies
 #    $z\le\frac{2y}\lambda+\sqrt{\frac{2\max(h,0)}\lambda}$.
-# 4. For $q=1$ we have $c=1$, so the factor of $F(x^1)-F^\star$ vanishes.
+# 4. For $q=1$ we have $c=1$, so the factor of $F(x^1)-F^\star$ vanishes, and nothing is random.
 # ```
 #
 # The theorem contains three bounds of the paper. The paper's (31) is {eq}`eq-fw-theorem` for $q=1$, with $t+1$ instead
@@ -302,8 +305,8 @@
 #
 # The first term of {eq}`eq-fw-penalty` is the bound of Frank-Wolfe on one machine. The second term is the cost of
 # federation. Its power of $t$ appears to be right: with $f_1=(x-5)^2$ and $f_2=(x+1)^2$ on $[-1,1]$, the measured
-# excess loss, times $\lambda_0\sqrt t$, approaches 4 (checked below). The reason is the penalty, which keeps the mean
-# away from $x^\star=1$, where the slope of $F$ is not 0: the minimizer of $\hat F_t$ has the mean
+# excess loss, times $\lambda_0\sqrt t$, approaches 4 (checked below). This excess remains because the penalty keeps the
+# mean away from $x^\star=1$, where the slope of $F$ is not 0: the minimizer of $\hat F_t$ has the mean
 # $\frac{\lambda_t}{\lambda_t+2}$.
 #
 # ```{prf:example} (43) and (44) as printed fail
@@ -323,7 +326,8 @@
 #
 # For $q<1$ the factor $1-q\eta_1=1-q$ in {eq}`eq-fw-step` is not 0, so the influence of the start decays only like
 # $t^{-2}$. For $q=1$ the bound (43) is true, because {eq}`eq-fw-theorem` is smaller. The paper does not derive the
-# factor $\frac1{\sqrt n}$ on $G$ in (44), and (38) lacks it. Without this factor the bound in point 2 is 2.76.
+# factor $\frac1{\sqrt n}$ on $G$ in (44), and (38) lacks it. Without this factor the bound in point 2 of the example is
+# 2.76, which is not violated.
 
 # %% [markdown]
 # ## A set for each client
@@ -354,9 +358,9 @@
 #
 # 1. The matrix $x\mathbf 1^\top$ is in $\prod_i\mathcal D_i$ exactly if $x\in\mathcal D_i$ for all $i$, and
 #    $\hat F(x\mathbf 1^\top)=F(x)$.
-# 2. The proof of {prf:ref}`fw-lemma-step` uses only three facts: $s_i$ is best in $\mathcal D_i$,
-#    $x^\star\in\mathcal D_i$, and $\lVert S-X\rVert^2\le\sum_iD_i^2$. The proof of {prf:ref}`fw-lemma-mean` uses that
-#    $\bar x$ is in the hull.
+# 2. The proof of {prf:ref}`fw-lemma-step` uses only three facts: $s_i$ minimizes $\langle g_i,\cdot\rangle$ over
+#    $\mathcal D_i$, $x^\star\in\mathcal D_i$, and $\lVert S-X\rVert^2\le\sum_iD_i^2$. The proof of
+#    {prf:ref}`fw-lemma-mean` uses that $\bar x$ is in the hull.
 # 3. $\frac{\lambda_t}2\operatorname{dist}^2(X^{t+1})\le h_t+F^\star-\min\hat F$ is bounded and $\lambda_t\to\infty$, so
 #    $\operatorname{dist}(X^t)\to0$. Since $\lVert\bar x^t-x_i^t\rVert\le\operatorname{dist}(X^t)$ and
 #    $x_i^t\in\mathcal D_i$, every limit point of $\bar x^t$ is in all $\mathcal D_i$. So $F\ge F^\star$ at the limit
@@ -437,8 +441,8 @@ def printed_partial_at_mean(c, t, share):  # (44), with its 1 / sqrt(n) on G, fo
 
 
 # %% [markdown]
-# **The server's model.** In 200 rounds with 5 clients in 3 dimensions, we compare it with the mean of the local models
-# and with the printed step 6, for $q=1$ and $0.3$.
+# **The server's model.** In 200 rounds with 5 clients in 3 dimensions, we compare the model that the server computes by
+# {prf:ref}`fw-lemma-average` with the mean of the local models and with the printed step 6, for $q=1$ and $0.3$.
 
 # %% tags=["remove-input"]
 off, wrong, plan = [], [], {q: schedule("convex", 200, 0.2, q) for q in (1.0, 0.3)}
@@ -456,8 +460,9 @@ check("    step 6 as printed agrees with this mean if all clients take part", wr
 _ = check("    if only some take part, it is off by more than 0.2, whether divided by n or by their number", min(wrong[2:]) > 0.2)
 
 # %% [markdown]
-# **The naive scheme.** We run {prf:ref}`fw-example-naive` for 2000 rounds. The naive scheme starts from 0 and from 0.3,
-# FedFW and FedFW+ (with multipliers) from 0.
+# **The naive scheme.** On the problem of {prf:ref}`fw-example-naive`, we compare the naive scheme with FedFW and with
+# FedFW+, which adds multipliers to the penalty. All run for 2000 rounds, the naive scheme from 0 and from 0.3, the
+# others from 0.
 
 # %% tags=["remove-input"]
 T = 2000
@@ -495,8 +500,9 @@ plot.show(
 )
 
 # %% [markdown]
-# **Lemma 2.** We check both points of {prf:ref}`fw-example-2`. At random points of the $\ell_1$ and $\ell_2$ balls of
-# radius 2, we check {prf:ref}`fw-lemma-2` with $X^\circ=X^\star$, {eq}`eq-fw-dual` and {eq}`eq-fw-mean`.
+# **Lemma 2.** We check both points of {prf:ref}`fw-example-2`. For random quadratics, at random points of the $\ell_1$
+# and $\ell_2$ balls of radius 2, we check {prf:ref}`fw-lemma-2` with $X^\circ=X^\star$, {eq}`eq-fw-dual` and
+# {eq}`eq-fw-mean`.
 
 # %% tags=["remove-input"]
 L, n, r = 3.0, 4, 2.0
@@ -534,8 +540,9 @@ _ = check("    |Y*| is at most zeta / sqrt(n), and more than a third of it on so
 
 # %% [markdown]
 # **Theorem 1.** On the random instances of the previous check, we run FedFW with $q=1$ and three $\lambda_0$: 0.01, the
-# best one of {prf:ref}`fw-corollary-penalty`, and 1. Each ratio in the table is the largest over all instances and
-# rounds. *Ours* is our bound; a number in brackets is the paper's.
+# best one of {prf:ref}`fw-corollary-penalty`, and 1. The table divides $h_t$, $\operatorname{dist}$ and the excess loss
+# of the mean by their bounds (*ours*, or the paper's in brackets). Each entry is the largest ratio over the instances
+# and rounds.
 
 # %% tags=["remove-input"]
 T = {"quick": 200, "full": 2000}[profile]
@@ -592,7 +599,8 @@ plot.show(
 )
 
 # %% [markdown]
-# **The power of $t$.** We run FedFW with $f_1=(x-5)^2$ and $f_2=(x+1)^2$ on $[-1,1]$.
+# **The power of $t$.** To check the limit stated after {prf:ref}`fw-corollary-penalty`, we run FedFW with
+# $f_1=(x-5)^2$ and $f_2=(x+1)^2$ on $[-1,1]$.
 
 # %% tags=["remove-input"]
 T = {"quick": 2000, "full": 20_000}[profile]
@@ -607,8 +615,8 @@ _ = check("lambda_0 sqrt(t) (F - F*) is 4 at the end, within 5 %, for lambda_0 =
 
 # %% [markdown]
 # **Participation.** In {prf:ref}`fw-example-43` we compare the exact mean of $F(\bar x^t)-F^\star$ over the coins with
-# the mean over simulated coins. Then we average runs on random instances that start at a vertex of the $\ell_1$ ball,
-# with $\lambda_0=0.1$.
+# the mean over simulated coins. Then we check {prf:ref}`fw-theorem-1` for means over runs on random instances that
+# start at a vertex of the $\ell_1$ ball, with $\lambda_0=0.1$.
 
 # %% tags=["remove-input"]
 slope = Bowls(np.full((4, 1), 1e-9), np.full((4, 1), -1e9))  # f_i = x up to 1e-9, and a constant
@@ -639,9 +647,10 @@ check(f"random instances: both bounds hold for q = 1, 0.5, 0.2, 0.05 in {T} roun
 _ = check("    the fewer clients take part, the larger is the excess, after 100 rounds and at the end", all((a < b).all() for a, b in zip(list(slow.values())[:-1], list(slow.values())[1:], strict=True)))
 
 # %% [markdown]
-# **A set for each client.** The first client has the loss $f_1=\frac12\lVert x-(3,0)\rVert^2$ and the $\ell_1$ ball of
-# radius $\frac32$. The second has $f_2=\frac12\lVert x-(1,2)\rVert^2$ and the box $[-1,1]^2$. The solution on the
-# intersection is $(1,\frac12)$, with the normals $\nu_1=(\frac12,\frac12)$ and $\nu_2=(\frac12,0)$.
+# **A set for each client.** We check {prf:ref}`fw-theorem-split` with two clients. The first has the loss
+# $f_1=\frac12\lVert x-(3,0)\rVert^2$ and the $\ell_1$ ball of radius $\frac32$. The second has
+# $f_2=\frac12\lVert x-(1,2)\rVert^2$ and the box $[-1,1]^2$. The solution on the intersection is $(1,\frac12)$, with
+# the normals $\nu_1=(\frac12,\frac12)$ and $\nu_2=(\frac12,0)$.
 
 # %% tags=["remove-input"]
 T = {"quick": 500, "full": 3000}[profile]

@@ -16,8 +16,8 @@
 # For losses that are not convex, {cite:t}`dadras2024fedfw` run Federated Frank-Wolfe with a constant step size and
 # penalty, chosen for the number of rounds $T$. This note proves their Theorem 2, a bound of the smallest Frank-Wolfe
 # gap, also for clients that take part at random. Setting, notation and lemmas are those of the
-# [note on convex losses](note_fedfw.ipynb). D in the name of a theorem is the paper; numbers in plain brackets are
-# its equations.
+# [note on convex losses](note_fedfw.ipynb). "D Theorem 2" is the paper's Theorem 2; numbers in plain brackets are the
+# paper's equations.
 #
 # Our findings:
 #
@@ -53,7 +53,7 @@
 # \end{aligned}
 # $$ (eq-fwn-gap)
 #
-# The gap is never negative, and it is 0 exactly at the stationary points.
+# The gap of $F$ is never negative, and it is 0 exactly at the stationary points of $F$ on $\mathcal D$.
 
 # %% [markdown]
 # ## Theorem 2
@@ -82,7 +82,7 @@
 # ```
 #
 # For $q<1$ the first term of $B_T$ is $\mathcal E(qT)^{-1/3}\big(1+\frac1{qT}\big)^{2/3}$. The paper's (65) omits the
-# last factor. With $P=qT\ge1$ in the schedule, this factor would be 1.
+# last factor. With $P=qT$ instead of $qT+1$ in the schedule (if $qT\ge1$), this factor would be 1.
 #
 # ```{prf:lemma} The distance
 # :label: fwn-lemma-distance
@@ -227,8 +227,9 @@ def printed_nonconvex(c, T, share):  # (65): spread / (p T)^(1/3) for spread (p 
 
 
 # %% [markdown]
-# **The lemmas.** We check the lemmas at random points of the $\ell_1$ and $\ell_2$ balls of radius 2, for 5 clients in
-# 3 dimensions and $\lambda$ from 0.1 to 10. The losses, quadratics plus $\sum_k\cos2x_k$, are not convex.
+# **The lemmas.** We check {prf:ref}`fwn-lemma-distance` and {prf:ref}`fwn-lemma-mean` at random points of the $\ell_1$
+# and $\ell_2$ balls of radius 2, for 5 clients in 3 dimensions and $\lambda$ from 0.1 to 10. The losses, quadratics
+# plus $\sum_k\cos2x_k$, are not convex.
 
 # %% tags=["remove-input"]
 r, norms = 2.0, {"l1": (1, cross(2.0)), "l2": (2, ball(2.0))}
@@ -259,8 +260,10 @@ _ = check("    at some points the gap at the mean exceeds the surrogate's gap by
 
 # %% [markdown]
 # **Theorem 2.** We run FedFW on these losses from the centre of the ball, with three $\lambda_0$: 0.1, 1, and the best
-# one of {prf:ref}`fwn-corollary`. The table divides quantities by their bounds (*ours*, or the paper's in brackets).
-# Each entry is the largest ratio over the instances and $T$.
+# one of {prf:ref}`fwn-corollary`. The table divides by their bounds (*ours*, or the paper's in brackets) the mean over
+# the rounds of $\operatorname{gap}(\bar x^t)$, and three values from the round with the smallest
+# $\widehat{\operatorname{gap}}_t$: this surrogate's gap, $\operatorname{dist}$ and $\operatorname{gap}(\bar x^t)$. Each
+# entry is the largest ratio over the instances and $T$.
 
 # %% tags=["remove-input"]
 rows, curves = [], {}
@@ -311,7 +314,8 @@ plot.show(
 )
 
 # %% [markdown]
-# **Participation.** With the best penalty and $q=0.5$ and $0.1$, we average the gaps over the rounds and over 20 runs.
+# **Participation.** To check {prf:ref}`fwn-lemma-gap` and {prf:ref}`fwn-theorem` for $q=0.5$ and $0.1$, we average the
+# gaps over the rounds and over 20 runs with the best penalty.
 
 # %% tags=["remove-input"]
 ratios, levels, terms = [], {}, []

@@ -17,8 +17,8 @@
 # gradients so far. This note proves Lemma 3 and Theorem 3 of the paper. The paper also mentions that Frank-Wolfe
 # tolerates inexact oracles. We prove this for additive and multiplicative errors, convex and nonconvex losses, and
 # clients that take part at random. Setting, notation and lemmas are those of the
-# [note on convex losses](note_fedfw.ipynb). D in the name of a theorem is the paper; numbers in plain brackets are
-# its equations.
+# [note on convex losses](note_fedfw.ipynb). "D Lemma 3" is the paper's Lemma 3; numbers in plain brackets are the
+# paper's equations.
 #
 # Our findings:
 #
@@ -26,8 +26,9 @@
 #   ({prf:ref}`fws-example-67`). The paper uses it only for the distance itself, for which it holds.
 # * **The constants of Lemma 3** contain wrong powers of $n$ and are 16 times larger than necessary. In Lemma 3, all
 #   terms are of order $t^{-1/3}$; in our bound, only the first of three is ({prf:ref}`fws-theorem`).
-# * **An oracle may attain only a share $m$ of its client's Frank-Wolfe gap.** The bound then grows as if each client
-#   took part with probability $m$ and $D$ were $m^{-1/2}$ times as large ({prf:ref}`fws-theorem-oracle`).
+# * **An oracle may attain only a share $m$ of its client's Frank-Wolfe gap.** The bound of the excess loss then grows
+#   as if each client took part with probability $m$ and $D$ were $m^{-1/2}$ times as large
+#   ({prf:ref}`fws-theorem-oracle`).
 
 # %% [markdown]
 # ## Setting
@@ -39,11 +40,11 @@
 # $$
 # \begin{aligned}
 # d_i^{t+1}&=(1-\rho_t)\,d_i^t+\frac{\rho_t}n\nabla f_i(x_i^t,\omega_i^t),\\
-# g_i&=d_i^{t+1}+\lambda_t(x_i^t-\bar x^t),
+# g_i&=d_i^{t+1}+\lambda_t(x_i^t-\bar x^t).
 # \end{aligned}
 # $$ (eq-fws-round)
 #
-# It then calls its oracle with $g_i$ and moves its model as in {eq}`eq-fw-round`. The schedule is
+# The client then calls its oracle with $g_i$ and moves its model as in {eq}`eq-fw-round`. The schedule is
 #
 # $$
 # \eta_t=\frac9{t+8},\qquad\lambda_t=\lambda_0\sqrt{t+8},\qquad\rho_t=\frac4{(t+7)^{2/3}} .
@@ -63,6 +64,8 @@
 #
 # ```{prf:lemma} The averaged gradient
 # :label: fws-lemma-noise
+#
+# For $t\ge1$ the averaged gradients satisfy
 #
 # $$
 # \mathbb E\lVert\nabla\hat F(X^t)-V^{t+1}\rVert^2\le\frac Q{(t+8)^{2/3}},\qquad
@@ -95,7 +98,8 @@
 # :label: fws-lemma-sum
 #
 # Let $0<\kappa\le1$, $a\ge0$ and $h_t\le\big(1-\frac9{t+8}\big)h_{t-1}+\frac a{(t+8)^{1+\kappa}}$ for $t\ge1$. Then
-# $h_t\le\frac a{8(t+8)^\kappa}$. With several such terms, their bounds add up.
+# $h_t\le\frac a{8(t+8)^\kappa}$. If the recursion has several terms of the form $\frac a{(t+8)^{1+\kappa}}$, their
+# bounds add up.
 # ```
 #
 # ```{prf:proof}
@@ -165,9 +169,10 @@
 # (67) bounds $\mathbb E\operatorname{dist}^2(X^t)$ by
 # $\frac{2\lVert Y^\star\rVert}{\lambda_0\sqrt{t+7}}+\frac{2\sqrt{2\cdot9^{1/3}C/\lambda_0}}{(t+7)^{5/12}}$. Measure $x$
 # in another unit: replace $f_i$, $D$, $L$ and $\lambda_0$ by $f_i(\cdot/k)$, $kD$, $L/k^2$ and $\lambda_0/k^2$. The
-# iterates are then multiplied by $k$ and $Y^\star$ by $\frac1k$, and $C$ stays. So the left side grows by $k^2$ and the
-# right side by $k$, and (67) is false for large $k$. With the two parabolas of {prf:ref}`fw-example-naive`, $\sigma=0$,
-# $\lambda_0=1$, $k=100$ and $t=2$, the left side is 20000 and the right side is about 6100.
+# iterates are then multiplied by $k$ and $Y^\star$ by $\frac1k$, and $C$ stays. So the left side is multiplied by $k^2$
+# but the right side only by $k$, and (67) is false for large $k$. With the two parabolas of
+# {prf:ref}`fw-example-naive`, $\sigma=0$, $\lambda_0=1$, $k=100$ and $t=2$, the left side is 20000 and the right side
+# is about 6100.
 # ```
 
 # %% [markdown]
@@ -225,8 +230,8 @@
 #    The gap here and in {eq}`eq-fwn-mean` is that of the exact oracle.
 # ```
 #
-# By the theorem, a shrinking additive error costs a constant factor. So does a multiplicative error, if the schedule
-# uses a lower bound of $m$.
+# By the theorem, a shrinking additive error changes the bound only by a constant factor. So does a multiplicative
+# error, if the schedule uses a lower bound of $m$.
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
@@ -300,9 +305,10 @@ def tilted(radius, angle):  # a wrong oracle of the ball in the plane: the right
 
 # %% [markdown]
 # **Theorem 3.** We minimize quadratics over $\ell_1$ and $\ell_2$ balls of radius 2. The 5 clients have 6 samples each
-# and draw one sample a round. The table divides quantities, averaged over the runs, by their bounds (*ours*, or the
-# paper's in brackets). Each entry is the largest ratio over the instances and rounds. We also repeat one instance
-# without averaging ($\rho_t=1$).
+# and draw one sample a round. The table divides four means over the runs by their bounds (*ours*, or the paper's in
+# brackets): the square error {eq}`eq-fws-noise` of the averaged gradient, $h_t$, $\operatorname{dist}$, and the excess
+# loss of the mean. Each entry is the largest ratio over the instances and rounds. For comparison, we repeat one
+# instance without averaging the gradients ($\rho_t=1$).
 
 # %% tags=["remove-input"]
 T = {"quick": 200, "full": 1000}[profile]
@@ -396,10 +402,11 @@ check("    and it comes within 10 % of this bound", max(recursion[1990:2000]) > 
 _ = check("(67): dist^2 is 20000, and the right side is 6100 within 100", abs(left - 20_000) < 1e-6 and abs(right - 6100) < 100)
 
 # %% [markdown]
-# **Oracles that err.** With exact gradients and $\lambda_0=0.1$, we move each oracle's answer towards $x_i$ until
-# {prf:ref}`fws-assumption-oracle` just holds. The shares are $m=1,\frac12,\frac15$, and $m=\frac12$ also with
-# $q=\frac12$. Two more cases have $m=1$ and an additive error, which is constant ($\delta=0.1$) or shrinks
-# ($\hat\delta=1$). In the plane we also rotate the answers for the $\ell_2$ ball by 0.3 and measure the additive error.
+# **Oracles that err.** We check {prf:ref}`fws-theorem-oracle` for convex losses, with exact gradients and
+# $\lambda_0=0.1$. We move each oracle's answer towards $x_i$ until {prf:ref}`fws-assumption-oracle` just holds. The
+# shares are $m=1,\frac12,\frac15$, and $m=\frac12$ also with $q=\frac12$. Two more cases have $m=1$ and an additive
+# error, which is constant ($\delta=0.1$) or shrinks ($\hat\delta=1$). In the plane we also rotate the answers for the
+# $\ell_2$ ball by 0.3 and measure the additive error.
 
 # %% tags=["remove-input"]
 cases, ratios, ends = {"m = 1": (1.0, 1.0, 0.0), "m = 1/2": (1.0, 0.5, 0.0), "m = 1/5": (1.0, 0.2, 0.0), "m = q = 1/2": (0.5, 0.5, 0.0), "constant error": (1.0, 1.0, 0.1), "shrinking error": (1.0, 1.0, None)}, {}, {}
@@ -450,8 +457,9 @@ plot.show(
 )
 
 # %% [markdown]
-# **Not convex.** The losses now have ripples, and the schedule is {eq}`eq-fwn-schedule` with $\lambda_0=1$, for $q=1$
-# and $\frac12$. The oracle has both errors: $m=\frac12$ and $\delta=0.05$.
+# **Not convex.** We check {prf:ref}`fws-theorem-oracle` for losses with ripples. The schedule is
+# {eq}`eq-fwn-schedule` with $\lambda_0=1$, for $q=1$ and $\frac12$. The oracle has both errors: $m=\frac12$ and
+# $\delta=0.05$.
 
 # %% tags=["remove-input"]
 seen = []

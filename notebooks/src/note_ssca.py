@@ -440,8 +440,9 @@ check("the weights N_i / (B N) are unbiased, to 1e-12", np.abs(sum(means) - samp
 _ = check("the variance is the formula's, to 1e-12", abs(variance - formula) < 1e-12)
 
 # %% [markdown]
-# **The start at zero, and momentum.** We compute $\kappa_t$ for the paper's three schedules and minimise (3) exactly.
-# We compare {eq}`eq-ssca-momentum` with {eq}`eq-ssca-round`, with $\rho_t$ and with the weights {eq}`eq-ssca-bias`.
+# **The start at zero, and momentum.** We compute $\kappa_t$ for the paper's three schedules, one for each batch size,
+# and minimise (3) exactly. We compare the iterates of {eq}`eq-ssca-momentum` with those of {eq}`eq-ssca-round`, with
+# $\rho_t$ and with the weights {eq}`eq-ssca-bias`.
 
 # %% tags=["remove-input"]
 printed = {1: (0.4, 0.4, 0.4), 10: (0.6, 0.9, 0.3), 100: (0.9, 0.9, 0.3)}  # B: a1, a2, alpha
@@ -472,8 +473,8 @@ check("the weights rho / kappa give the exact minimizer of (3), to 1e-12", max(e
 _ = check("momentum SGD has the same iterates, plain and corrected, 60 rounds, to 1e-12", max(gaps) < 1e-12)
 
 # %% [markdown]
-# **Step sizes.** For the paper's schedules, the table shows sums up to $t=10^7$ (quick profile: $10^6$), and
-# $\gamma_t/\rho_t$ at $t=100$ and $t=10^6$.
+# **Step sizes.** To see whether the conditions hold for the paper's schedules, the table shows the conditions' sums up
+# to $t=10^7$ (quick profile: $10^6$), and $\gamma_t/\rho_t$ at $t=100$ and $t=10^6$.
 
 # %% tags=["remove-input"]
 terms = {"quick": 10**6, "full": 10**7}[profile]
@@ -501,8 +502,9 @@ _ = check("0.6 and 0.65: sum gamma rho converges, to 4.595", abs(limit - 4.5951)
 table.round(2)
 
 # %% [markdown]
-# **Tracking.** The loss $F$ has ripples ($L=1+4\cdot0.5$) and is not convex. There are 40 samples, $B=2$ and
-# $\tau=\frac12$. The figure shows the root mean square of $e^t$ over the runs. Without averaging, $\rho_t=1$.
+# **Tracking.** We compare the error $e^t$ for three schedules with its value without averaging ($\rho_t=1$). The loss
+# $F$ has ripples ($L=1+4\cdot0.5$) and is not convex. There are 40 samples, $B=2$ and $\tau=\frac12$. The figure shows
+# the root mean square of $e^t$ over the runs.
 
 # %% tags=["remove-input"]
 T = {"quick": 1000, "full": 2000}[profile]
@@ -566,10 +568,10 @@ check("Lemma 4 in all rounds of all runs", max(worst4) <= 1e-12)
 _ = check("the example: minimizers 0.45 sqrt(delta) apart for delta = 1 to 1e-6", np.abs(np.array(list(roots.values())) - 0.45).max() < 0.005)
 
 # %% [markdown]
-# **Theorem 1.** We check points 1 and 2 with $\sigma^2$ and $F_{\inf}$ of the instance, and $\tau=3$, so that
-# $\gamma_t\le\tau/L$. The last three columns of the table are means of $\lVert\nabla F\rVert^2$: with the weights
-# $\gamma_t$ over all rounds, the same over the first tenth, and with equal weights over the last tenth. The bound
-# {eq}`eq-ssca-mean` is several hundred times the measured sum.
+# **Theorem 1.** We check points 1 and 2 on another loss with ripples, with its $\sigma^2$ and $F_{\inf}$ and with
+# $\tau=3$, so that $\gamma_t\le\tau/L$. The last three columns of the table are means of $\lVert\nabla F\rVert^2$: with
+# the weights $\gamma_t$ over all rounds, the same over the first tenth, and with equal weights over the last tenth. The
+# bound {eq}`eq-ssca-mean` is several hundred times the measured sum.
 
 # %% tags=["remove-input"]
 T, tau = {"quick": 400, "full": 1000}[profile], 3.0

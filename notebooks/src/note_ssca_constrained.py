@@ -19,7 +19,7 @@
 #
 # Our findings:
 #
-# * **One formula is enough for any number of constraints.** It maximises the dual of the program coordinate by
+# * **One formula is enough to solve the program, for any number of constraints.** It maximises the dual coordinate by
 #   coordinate ({prf:ref}`ssca-lemma-dual`). The paper's Lemma 1 is the case of one constraint.
 # * **Part ii of Theorem 2 is false without a constraint qualification** ({prf:ref}`ssca-example-penalty`). With one,
 #   the slack vanishes at a finite penalty ({prf:ref}`ssca-theorem-exact`).
@@ -163,8 +163,9 @@
 # ```
 #
 # By the paper's Lemma 6 the averaged surrogates converge uniformly along a subsequence. For quadratics with curvature
-# $\tau$, convergence of $A_m$ and $B_m$ is enough. By Lemma 5 the limit is the exact surrogate $\hat F_m$ at
-# $w^\star=\lim w^t$. It has the value and the gradient of $F_m$ at $w^\star$.
+# $\tau$, it is enough that $A_m$ and $B_m$ converge. Let $w^\star$ be the limit of the $w^t$ along the subsequence. By
+# Lemma 5 the averaged surrogates converge to the exact surrogate $\hat F_m$, which has the value and the gradient of
+# $F_m$ at $w^\star$.
 #
 # ```{prf:lemma} Descent of the penalty
 # :label: ssca-lemma-penalty
@@ -255,15 +256,16 @@
 #
 # For powers $\rho_t=a_1t^{-\alpha}$, $\gamma_t=a_2t^{-\beta}$, the conditions {eq}`eq-ssca-steps` are $\beta\le1$,
 # $\beta+\frac\alpha2>1$ and $3\beta-2\alpha>1$. The pair 0.6, 0.75 satisfies them, but 0.6, 0.65 and the paper's
-# exponents do not. The conditions of {prf:ref}`ssca-theorem-1` (without constraints) are weaker, because
-# {eq}`eq-ssca-penalty` contains $\epsilon_m$ to the first power. We do not know whether {eq}`eq-ssca-steps` is
-# necessary.
+# exponents do not. The conditions of {prf:ref}`ssca-theorem-1` (without constraints) are weaker, because errors enter
+# its proof squared, but {eq}`eq-ssca-penalty` contains $\lvert\epsilon_m\rvert$ itself. We do not know whether
+# {eq}`eq-ssca-steps` is necessary.
 
 # %% [markdown]
 # ## Exact penalty: Theorem 2, ii
 #
-# For $c_j\to\infty$ the paper states that the slack vanishes and that the limit is a KKT point. It cites a proof, but
-# states no constraint qualification. Two examples show that one is needed.
+# Let $w_j$ be a limit point of the algorithm with the penalty $c_j$, and let $c_j\to\infty$. The paper states that the
+# slack vanishes and that limit points of the $w_j$ are KKT points. It cites a proof, but states no constraint
+# qualification. Two examples show that one is needed.
 #
 # ```{prf:example} Without a condition
 # :label: ssca-example-penalty
@@ -462,9 +464,10 @@ _ = check("fedlib.steps.surrogate, by interior points: gap below 1e-9", max(near
 table.map(lambda x: f"{x:.0e}")
 
 # %% [markdown]
-# **Descent and Theorem 2, i.** The functions are finite sums with ripples ($L=1+4\cdot0.2$). The quadratics in $F_0$
-# are centred around 2, those in $F_1$ around 0. The settings are $\rho_t=t^{-0.6}$, $\gamma_t=t^{-0.75}$,
-# $\tau=\frac12$, $c=5$, and batches of $B=10$ of 40 samples.
+# **Descent and Theorem 2, i.** We check {eq}`eq-ssca-penalty` in every round, and whether the runs approach a KKT
+# point. The functions are finite sums with ripples ($L=1+4\cdot0.2$). The quadratics in $F_0$ are centred around 2,
+# those in $F_1$ around 0. The settings are $\rho_t=t^{-0.6}$, $\gamma_t=t^{-0.75}$, $\tau=\frac12$, $c=5$, and batches
+# of $B=10$ of 40 samples.
 
 # %% tags=["remove-input"]
 T, R, c, tau = {"quick": 600, "full": 2000}[profile], 20, 5.0, 0.5
@@ -511,7 +514,7 @@ plot.show(
 
 # %% [markdown]
 # **Exact penalty.** We check {prf:ref}`ssca-example-penalty`. We then make full-batch runs on a convex problem with
-# penalties below and above $\lambda^\star$.
+# penalties below and above $\lambda^\star$. By {prf:ref}`ssca-theorem-exact`, the slack must vanish above it.
 
 # %% tags=["remove-input"]
 penalties = np.array([1.0, 10.0, 100.0, 1000.0])
@@ -567,8 +570,8 @@ check("    c = 1.5 and 20 lambda*: F_1 is 0 to 0.002", max(abs(left[1.5]), abs(l
 _ = check("    all four end within 0.01 of the minimum of F_0 + min(c, lambda*) F_1", max(end.values()) < 0.01)
 
 # %% [markdown]
-# **Theorem 5.** For losses with ripples, we compare local minima of (27) with random feasible points nearby. At local
-# minima of (37) that SLSQP finds, we evaluate the gradient of (27).
+# **Theorem 5.** For losses with ripples, we compare the norm of local minima of (27) with the norm of random points
+# nearby that are feasible for (37). At local minima of (37) that SLSQP finds, we evaluate the gradient of (27).
 
 # %% tags=["remove-input"]
 longer, stationary, sure = [], [], []

@@ -58,13 +58,14 @@
 # and 2: 1, 10 and 100. (The rows of $\bar C$ add up to 0, so $J$ equations are redundant. The other $d-J=101504$ are
 # still enough for $B\le129$.)
 #
-# Counting proves nothing. But at random points of a small network, the derivative of the messages with respect to the
-# pixels has the largest possible rank, $\min(KB,d-J)$ (below). So if $KB\le d-J$, no other batch near the true one fits
-# the messages.
+# Counting alone does not show that the batch is determined. But at random points of a small network, the derivative of
+# the messages with respect to the pixels has the largest possible rank, $\min(KB,d-J)$ (below). So if $KB\le d-J$, no
+# other batch near the true one fits the messages.
 #
 # With the quadratic surrogate (7) the message of Algorithm 1 is the gradient, so plain SGD with one local step leaks
 # exactly as much. In (9), $\bar w^t$ is linear in the messages, so encryption that permits sums would protect them, as
-# Y propose. In Algorithm 2, (40) and (41) are not linear, and Y propose no protection.
+# Y propose. In Algorithm 2, the solutions (40), (41) of the server are not linear in the messages, and Y propose no
+# protection.
 
 # %% [markdown]
 # ## The clients' view
@@ -241,8 +242,8 @@ check("B = 2, 10, 100: the largest row is not the picture", max(np.abs(row[B] - 
 _ = check("B = 2, 10: the picture lies in the span, to 1e-4", max(error[B] for B in (2, 10)) < 1e-4)
 
 # %% [markdown]
-# **The gauge.** For random matrices we compute the dimension of the solutions, also for two rounds with different
-# weights. We then recover a batch of 40 from 3 known samples.
+# **The gauge.** To check {prf:ref}`ssca-lemma-gauge`, we compute the dimension of the set of solutions for random
+# matrices, also for two rounds with different weights. We then recover a batch of 40 from 3 known samples.
 
 # %% tags=["remove-input"]
 dims = {(J, K, B): fibre(rng.standard_normal((J, K)), rng.standard_normal((K, B))) for J, K, B in ((5, 3, 2), (5, 3, 4), (5, 3, 20), (2, 3, 4))}
