@@ -13,16 +13,15 @@
 # %% [markdown]
 # # Bound against practice
 #
-# **Result.** On every instance, every method of FedSGM reaches the accuracy that its theorem promises. With hard
-# switching and $T=10^4$, the accuracy is at most {result}`bounds/hard_printed_T10000.top:.2f` times the bound. A tenth
-# of the theorem's threshold leads to a better model: at $T=1000$ the mean accuracy is
-# {result}`bounds/hard_scaled_x0.1s1.share:.2f` times the bound, rather than
-# {result}`bounds/hard_scaled_x1s1.share:.2f`. Our own, smaller bound is attained on one instance.
+# **Result.** On every instance, every method of FedSGM reaches the accuracy $\max\{f(\bar w)-f^*,\,g(\bar w)\}$ that
+# its theorem promises for the averaged iterate $\bar w$. With hard switching and $T=10^4$, the accuracy is at most
+# {result}`bounds/hard_printed_T10000.top:.2f` times the bound. A tenth of the theorem's threshold leads to a better
+# model: at $T=1000$ the mean accuracy is {result}`bounds/hard_scaled_x0.1s1.share:.2f` times the bound, rather than
+# {result}`bounds/hard_scaled_x1s1.share:.2f`. Our own, smaller bound for hard switching is attained on one instance.
 #
-# A convergence theorem of FedSGM prescribes a step size $\eta$ and a threshold $\epsilon$, and promises that the
-# averaged iterate $\bar w$ is $\epsilon$-accurate. Here all constants of the problems are known, and every method
-# runs with the step size and the threshold of its own theorem. We compare the accuracy $\max\{f(\bar w)-f^*,\,g(\bar
-# w)\}$ with the promised bound. F and W denote {cite}`fedsgm2025` and {cite}`upadhyay2025switching`.
+# A convergence theorem of FedSGM prescribes a step size $\eta$ and a threshold $\epsilon$, and promises that $\bar w$
+# is $\epsilon$-accurate. Here all constants of the problems are known, and every method runs with the step size and the
+# threshold of its own theorem. F and W denote {cite}`fedsgm2025` and {cite}`upadhyay2025switching`.
 #
 # :::{admonition} The problems
 # :class: note
@@ -32,9 +31,10 @@
 # lies outside the feasible set.
 #
 # The solution is at 0 and $\lVert w_0\rVert=1$, so $D=1$ if all clients take part. If clients are sampled, the domain
-# $\mathcal X$ is a ball or, with compression, a box of diameter $D=2$. Then the switch and the update use different
-# clients, and $\delta=0.1$. For minibatches, a client's function is a mean of four distances, of which a minibatch
-# contains two. F Theorem 10 runs on the clipped distances of the [note on weak convexity](note_weakly_convex.ipynb).
+# $\mathcal X$ is a ball or, with compression, a box of diameter $D=2$. In these runs the switch and the update use
+# different clients, and the bounds hold with probability $1-\delta$ for $\delta=0.1$. For minibatches, a client's
+# function is a mean of four distances, of which a minibatch contains two. F Theorem 10 runs on the clipped distances of
+# the [note on weak convexity](note_weakly_convex.ipynb).
 #
 # The centres $b_j$ have a standard deviation of only 0.01, because the spread $\sigma$ of the constraints enters the
 # theorems for sampled clients in a term that does not fall with $T$.
@@ -78,8 +78,9 @@ numbers, health = page.numbers, page.health
 # ## Along the number of rounds
 #
 # No method exceeds its bound. In the names of the runs, `F 3` is F Theorem 3. *Printed* is the theorem as the paper
-# states it, and *corrected* the theorem with our [errata](../book/errata.md#fedsgm). *Ours* uses a smaller constant
-# $\Gamma$ that the notes prove: $\Gamma=\frac{3E}2-1$ in {prf:ref}`hard-theorem` or, for F Theorem 1,
+# states it, and *corrected* the theorem with our [errata](../book/errata.md#fedsgm). *Ours* has a smaller constant
+# $\Gamma$ in the bound, which the notes prove: $\Gamma_{\rm direct}=\frac{3E}2-1$ in {prf:ref}`hard-theorem` or, for F
+# Theorem 1,
 # {eq}`eq-comp-gamma-partial`.
 #
 # Dots are means over the instances; bands reach from the smallest to the largest value. The panels print the slope of
@@ -128,7 +129,8 @@ report.runs_table(numbers, labels, {"slope": "slope reached", "slope_bound": "sl
 # %% [markdown]
 # ## Other thresholds, other steps
 #
-# We run F Theorem 3 at $T=1000$ and multiply its threshold and its step size by factors.
+# To see whether other settings do better, we run F Theorem 3 at $T=1000$ and multiply its threshold and its step size
+# by factors.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -144,15 +146,16 @@ plot.show(
 
 # %% [markdown]
 # With a tenth of the threshold, the mean accuracy is {result}`bounds/hard_scaled_x0.1s1.share:.2f` times the bound, and
-# it falls faster than $T^{-1/2}$ (table of slopes above). With three times the step size as well, it is
-# {result}`bounds/hard_scaled_x0.1s3.share:.2f` times the bound. However, the proof of the theorem needs a threshold of
-# at least the bound. For smaller thresholds, there may be instances whose accuracy exceeds the bound.
+# it falls faster than $T^{-1/2}$ (table of slopes above). With a tenth of the threshold and three times the step size,
+# it is {result}`bounds/hard_scaled_x0.1s3.share:.2f` times the bound. However, the proof of the theorem needs a
+# threshold of at least the bound. For smaller thresholds, there may be instances whose accuracy exceeds the bound.
 
 # %% [markdown]
 # ## An instance on which the bound is met
 #
-# For $E=1$ and $\Gamma=\Gamma_{\rm direct}$, the bound $B(\Gamma)=DG\sqrt{2\Gamma/(ET)}$ of {prf:ref}`hard-theorem` is
-# attained, so its constant cannot be improved. The step size is $\eta(\Gamma)=D/(G\sqrt{2ET\Gamma})$.
+# For $E=1$ and our constant $\Gamma=\Gamma_{\rm direct}$, the bound $B(\Gamma)=DG\sqrt{2\Gamma/(ET)}$ of
+# {prf:ref}`hard-theorem` is attained, so its constant cannot be improved. The step size is
+# $\eta(\Gamma)=D/(G\sqrt{2ET\Gamma})$.
 #
 # ```{prf:lemma} The staircase
 # :label: bnd-lemma-stairs

@@ -104,7 +104,7 @@ numbers, health = page.numbers, page.health
 # | line search | on the divergence alone | The switched direction ascends no single objective. |
 # | generalized advantages | $\lambda=0.97$, $\gamma=1$ | The paper prints this $\gamma$. |
 # | critics | ridge regression on 100 random cosine features of state and time, averaged over the participants | They are as good as networks on this task, and faster. |
-# | estimate of the cost | first episode of each of 5 environments | It is unbiased. Of the later episodes, only short ones are completed, and their cost is too low. |
+# | estimate of the cost | first episode of each of 5 environments | It is unbiased. Of the later episodes, only short ones end within the 200 samples of a round, and their cost is too low. |
 # | budgets | evenly spaced on $[25,35]$ | The line in the paper's figures is at their mean, 30. |
 # | centralized runs | one client with all 10,000 samples, budget 30, Fisher matrix from 1,000 states | A round uses as much data as all clients together. |
 # | number formats of 16, 8 and 4 bits | 10, 3 and 1 bits of mantissa and an unrestricted exponent | The paper names only the number of bits. |
@@ -160,13 +160,13 @@ report.runs_table(numbers, labels, measures, health)
 # Each client averages its Fisher matrix over 100 states. If centralized runs do the same, they hardly learn: under soft
 # switching their reward is {result}`cartpole/central_soft.reward:.0f`, and
 # {result}`cartpole/central_fine_soft.reward:.0f` with 1,000 states. A federation averages the natural gradients of its
-# participants, and with them the errors of their Fisher matrices. This averaging explains part of the apparent
-# advantage of federated training.
+# participants, so the errors of their Fisher matrices partly cancel. This explains part of the apparent advantage of
+# federated training.
 #
 # *Violating* is the share of rounds in the second half in which the server's estimate of the cost exceeds the budget.
 # Under hard switching it must be about one half, because the rule lets the cost rise while it is below the budget
-# and lowers it while it is above. Soft switching balances at $\sigma\approx\frac12$, because both advantages have unit
-# variance. Its cost should therefore be about $30+\epsilon-\frac1{2\beta}=$
+# and lowers it while it is above. Under soft switching, reward and cost should balance at $\sigma\approx\frac12$,
+# because both advantages have unit variance. The ramp has this weight at a cost of $30+\epsilon-\frac1{2\beta}=$
 # {result}`cartpole/soft_level.predicted:.1f`; without compression we measure {result}`cartpole/soft_none.cost:.1f`. In
 # the paper's Table 1, the cost without compression, 27.6, is close to this prediction; the centralized cost, 33.2, is
 # not.

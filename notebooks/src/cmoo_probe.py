@@ -140,11 +140,11 @@ _ = check(
 )
 
 # %% [markdown]
-# The [table under Verdicts](#verdicts) compares the values with the paper's. The claim on Table 3 takes random entries
+# The [table under Verdicts](#verdicts) compares the values with the paper's. The claims on Table 3 take random entries
 # without scaling, as in the authors' code. The budget of $d$ numbers has room for a share $1/M$ of the entries of
-# $H_j$: half of them with two tasks, one in forty with forty. With scaling, the noise of the random choice in the
-# one-way estimate falls only with the number of clients; its size relative to $G$ depends on how similar the clients'
-# Jacobians are.
+# $H_j$: half of them with two tasks, one in forty with forty. Unscaled random entries therefore make the one-way
+# estimate too small. Scaled ones are unbiased but noisy: in the one-way estimate the noise falls only with the number
+# of clients, and its size relative to $G$ depends on how similar the clients' Jacobians are.
 #
 # The largest entries do so well on two tasks because many gradient entries are exactly zero. If a unit of the encoder
 # is inactive for every picture of a minibatch, the gradients of all parameters that lead to it are zero. The one-way
@@ -203,10 +203,10 @@ report.runs_table(numbers, equal, measured, health).T
 # %% [markdown]
 # ## Verdicts
 #
-# None of these claims is judged (see the [claims page](../book/claims.md)). The runs have one seed, cover only the
-# first rounds of training (the authors' demo has 300) and use no dropout, and CelebA is replaced by a stand-in. The
-# table reads Figure 11 once with each step size of FSMGDA. Ordered by their mean errors, the kinds of compression have
-# the same order as in Table 3, for two tasks and for forty.
+# None of the claims in the table is judged (see the [claims page](../book/claims.md)). The runs have one seed, cover
+# only the first rounds of training (the authors' demo has 300) and use no dropout, and CelebA is replaced by a
+# stand-in. Figure 11 is in the table twice, once with each step size of FSMGDA. Ordered by their mean errors, the kinds
+# of compression have the same order as in Table 3, for two tasks and for forty.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)

@@ -27,7 +27,7 @@
 #
 # :::{admonition} The problems
 # :class: note
-# Client $j$ of 20 has the objectives $f_{jk}(w)=\frac12\lVert w-c_{jk}\rVert^2_{A_{jk}}$ in $\mathbb R^{10}$. The
+# Client $j$ of 20 has the objectives $f_{jk}(x)=\frac12\lVert x-c_{jk}\rVert^2_{A_{jk}}$ in $\mathbb R^{10}$. The
 # matrices $A_{jk}$ are diagonal with random entries between $\frac14$ and 1, so that $L=1$. The clients' centres
 # $c_{jk}$ are equal or spread. Each seed draws one instance: the centres, the $A_{jk}$ and the start.
 # :::
@@ -118,10 +118,11 @@ if single:
 #
 # These runs use Algorithm 10, the variant that Corollary 1.1 covers, with unbiased compression, two independent sets of
 # clients for the Gram matrix, one gradient step for the weights in each round, and fresh gradients for the local steps.
-# The step sizes are the corollary's for $\tau$ local steps, $\eta_c=\frac1{L\tau\sqrt{\tau T}}$, $\eta_s=\sqrt\tau$,
-# $\beta=\frac1{M\sqrt T}$. They depend on the number $T$ of rounds, so every $T$ is a separate run. A minibatch is one
-# of the four rows of a client. We measure the quantity that the corollary bounds, the mean over the rounds of
-# $\lVert\nabla\mathbf F(x^{(t)})w^{(t)}\rVert^2$, with exact gradients.
+# For $\tau$ local steps, the corollary's step sizes of clients, server and weights are
+# $\eta_c=\frac1{L\tau\sqrt{\tau T}}$, $\eta_s=\sqrt\tau$ and $\beta=\frac1{M\sqrt T}$. They depend on the number $T$ of
+# rounds, so every $T$ is a separate run. A minibatch is one of the four rows of a client. We measure the quantity that
+# the corollary bounds, the mean over the rounds of $\lVert\nabla\mathbf F(x^{(t)})w^{(t)}\rVert^2$, with exact
+# gradients.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -159,7 +160,8 @@ _ = check("tau T = 4: it is at the limit", abs(limit(2, 2) - 1) < 1e-12)
 # FedCMOO-Pref meets its preference only up to a tolerance $\varepsilon$. The imbalance $\mu$ of the weighted losses
 # $r_kF_k$ is zero if they are equal. While $\mu$ exceeds $\varepsilon$, FedCMOO-Pref lowers $\mu$; below $\varepsilon$
 # it lowers all losses. Nothing therefore brings it closer to $r_1F_1=\dots=r_MF_M$ than $\mu=\varepsilon$. The table
-# shows values at the end of the runs, whose preferences $r=(1,\dots,2)$ have evenly spaced entries.
+# shows values at the end of the runs, whose preferences $r=(1,\dots,2)$ have evenly spaced entries. A *fall-back* is a
+# round in which the program for the weights has no solution and minimum-norm weights replace it.
 
 # %% tags=["remove-input"]
 edges = {f"M = {M}, eps = {e:g}": f"edge_M{M}_eps{e:g}" for M in page.objectives for e in page.tolerances}
@@ -192,8 +194,8 @@ report.runs_table(numbers, probes, found | {"falls_2": "step 0.1", "falls_3": "s
 
 # %% [markdown]
 # The lemma concerns small steps along $-\nabla\mathbf Fa$, but FedCMOO-Pref moves along $-\nabla\mathbf Fw$ with the
-# weights $w$ of a linear program. With three or more objectives this direction need not lower $\mu$, because $a$ has
-# negative entries and weights have none ({prf:ref}`pref-example-three`).
+# weights $w$ of a linear program. With three or more objectives $-\nabla\mathbf Fw$ need not lower $\mu$, because $a$
+# has negative entries and weights have none ({prf:ref}`pref-example-three`).
 #
 # ## An objective on another scale
 #
@@ -209,7 +211,8 @@ report.runs_table(numbers, {k: f"scale_{v}" for k, v in names.items()}, ends, he
 # %% [markdown]
 # The objective with the larger gradients governs the scalarized sum. The *shorter* gradient governs the shortest convex
 # combination of two gradients, so minimum-norm methods put nearly all weight on its objective. This explains the
-# paper's Table 2, in which one of two tasks has another kind of loss.
+# paper's Table 2, in which one of two tasks has another kind of loss, with smaller gradients: the scalarized sum hardly
+# learns this task, and FSMGDA learns the other one much worse than the scalarized sum does.
 
 # %% tags=["remove-input", "nbval-check-output"]
 at = lambda method, key: numbers[f"scale_{method}.{key}"].value
@@ -237,8 +240,9 @@ check("randomized SVD: ninety draws are no better than ten, within 10 %", abs(ma
 _ = check("scaled masks: nine times the draws, a third of the error, within 10 %", abs(3 * many[Masked()] / few[Masked()] - 1) < 0.1)
 
 # %% [markdown]
-# **The second term of the two-way estimate.** Algorithm 6 uses the sum of all messages $H_j$, which the server has. The
-# code uses a compressed form $h$ of this sum. For six clients whose Jacobians agree in part and have decaying singular
+# **The second term of the two-way estimate.** This term consists of the products of different clients' messages.
+# Algorithm 6 computes it from the sum of all messages, which the server has; the code computes it from a compressed
+# form of this sum. For six clients whose Jacobians agree in part and have decaying singular
 # values, the table shows the relative error of the estimated Gram matrix of the mean Jacobian.
 
 # %% tags=["remove-input"]
@@ -258,10 +262,10 @@ check("the code's second term is worse than Algorithm 6's", (code > two).all())
 _ = check("the clients' own Gram matrices alone are worst", (own > one).all())
 
 # %% [markdown]
-# **The weights are not those of the minimum norm.** The code takes a thousand steps of $10^{-3}$ on the normalised Gram
-# matrix $G$, in the first round from uniform weights. We compute the reduction of $w^\top Gw$ by the steps of the first
-# round as a share of the largest possible reduction. The check uses the median over random matrices of very unequal
-# gradients.
+# **The weights are not those of the minimum norm.** To minimize $w^\top Gw$ with the normalised Gram matrix $G$, the
+# code takes a thousand gradient steps of size $10^{-3}$ in a round, in the first round from uniform weights. The check
+# shows which share of the largest possible reduction the first round reaches, as the median over random matrices of
+# very unequal gradients.
 
 # %% tags=["remove-input", "nbval-check-output"]
 shares = {M: float(np.median(cmoo_toy_checks.gap_closed(M, 20, np.random.default_rng(0)))) for M in (2, 5, 11)}

@@ -165,8 +165,8 @@ report.runs_table(numbers, labels, training, health)
 # {result}`fairness/fresh_hard.oscillation:.0f` and that of the tuned penalty
 # {result}`fairness/fresh_penalty.oscillation:.0f`.
 #
-# The paper prints neither of the step sizes of IPP ConEx, for the network and for the multiplier (the dual step). The
-# table shows a small grid of both; at step 0.3 a dual step of 100 diverges.
+# IPP ConEx has one step size for the network and one for the multiplier, the *dual step*; the paper prints neither. The
+# table shows a small grid of both, in this order; at step 0.3 a dual step of 100 diverges.
 
 # %% tags=["remove-input"]
 grid = {(page.lr, dual): f"conex_dual{dual:g}" for dual in page.duals}
@@ -177,9 +177,9 @@ ends = {"f": "late f", "g": "late g", "mean_f": "mean f", "test_accuracy": "test
 report.runs_table(numbers, settings, ends, health)
 
 # %% [markdown]
-# The paper says that ConEx is the most conservative method, which our runs leave undecided ({claim}`fedsgm/C32`). With
-# the largest dual step its gap is {result}`fairness/grid_conex_lr0.1_dual100.g:.3f`; five seeds cannot distinguish this
-# from the gap of centralized soft switching, {result}`fairness/central_soft.g:.3f`.
+# The paper says that ConEx is the most conservative method, which our runs leave undecided ({claim}`fedsgm/C32`). Its
+# smallest gap, at step 0.1 with dual step 100, is {result}`fairness/grid_conex_lr0.1_dual100.g:.3f`; five seeds cannot
+# distinguish this from the gap of centralized soft switching, {result}`fairness/central_soft.g:.3f`.
 
 # %% [markdown]
 # ## Loss against gap, and the penalty's sensitivity
@@ -197,10 +197,10 @@ plot.show(
 )
 
 # %% [markdown]
-# By the training curves alone, we choose the penalty with the smallest mean late $f$ among those with mean late
-# $g\le1.05\,\epsilon$. It is $\rho=$ {result}`fairness/penalty.rho:.0f`. A penalty ten times smaller is infeasible on
-# {result}`fairness/penalty_rho0.1.infeasible:.0%` of the seeds. A penalty ten times larger raises the loss from
-# {result}`fairness/penalty.f:.3f` to {result}`fairness/penalty_rho10.f:.3f`.
+# The *tuned* penalty is chosen by the training curves alone: of the penalties with mean late $g\le1.05\,\epsilon$, the
+# one with the smallest mean late $f$. It is $\rho=$ {result}`fairness/penalty.rho:.0f`. A penalty ten times smaller is
+# infeasible on {result}`fairness/penalty_rho0.1.infeasible:.0%` of the seeds. A penalty ten times larger raises the
+# loss from {result}`fairness/penalty.f:.3f` to {result}`fairness/penalty_rho10.f:.3f`.
 #
 # ## What a step size of $10^{-4}$ can mean
 #
@@ -231,7 +231,8 @@ report.runs_table(numbers, meant, learned, health)
 #   of {result}`fairness/hard_adam_epochs.g:.2f`, no smaller than without the constraint
 #   ({result}`fairness/fedavg_adam_epochs.g:.2f`).
 #
-# Of the runs marked *at chance*, verdicts use only those with two steps of Adam, for {claim}`fedsgm/C22`.
+# Of the runs that the tables mark as *at chance*, only those with two steps of Adam enter a verdict, the one on
+# {claim}`fedsgm/C22`.
 #
 # Two epochs of Adam fail because the sign of the gap is fixed for a whole round. In the 94 steps of a round the clients
 # can push the gap through zero and far to the other side, and the next round pushes it back. If every client instead

@@ -103,7 +103,7 @@ report.runs_table(numbers, {text: run for run, text in labels.items()}, measures
 
 # %% [markdown]
 # *Late* values are means over the last fifth of the rounds. A seed is *infeasible* if its late $g$ exceeds
-# $1.05\,\epsilon$.
+# $1.05\,\epsilon$. The *oscillation* of $g$ is its mean change from round to round.
 #
 # The centralized runs and the federated runs with all clients use the same training rows. We compare them on 320
 # further splits ({claim}`fedsgm/C26`). Their late constraints agree. Under soft switching their late objectives agree
@@ -111,13 +111,14 @@ report.runs_table(numbers, {text: run for run, text in labels.items()}, measures
 #
 # Some splits are infeasible with half of the clients and feasible with all clients, because the switching value
 # $\hat G$ of ten clients is a noisy estimate of $g$. The theorems for partial participation contain this noise in the
-# term $2\sigma\sqrt{\tfrac2n\log\tfrac{6T}{\delta}}$. The noise is large because a few clients have most of the
-# constraint loss: in late rounds of hard switching with all clients, the largest $g_j$ is
+# term $2\sigma\sqrt{\tfrac2n\log\tfrac{6T}{\delta}}$, where $\sigma$ measures the spread of the clients' $g_j$. This
+# spread is large because a few clients have most of the constraint loss: in late rounds of hard switching with all
+# clients, the largest $g_j$ is
 # {result}`np_unified/hard_all.g_max:.2f` and the mean {result}`np_unified/hard_all.g:.2f`.
 #
 # ## Figure 2: local steps, participation, compression
 #
-# The three figures repeat the rows of the paper's Figure 2, with 10 of 20 clients unless the number of clients is
+# The next three figures repeat the rows of the paper's Figure 2, with 10 of 20 clients unless the number of clients is
 # varied. Hard switching is on the left, soft switching on the right. With more local steps, the objective falls faster,
 # with diminishing gain, and the constraint changes more from round to round.
 
@@ -183,7 +184,7 @@ plot.show(
 # ## Figure 6: against a fixed penalty
 #
 # Penalty-FedAvg minimizes $f+\rho\,[g-\epsilon]_+$ with a fixed penalty $\rho$, which is harder to tune than the
-# sharpness of FedSGM. By exact-penalty theory the method can end feasible only if $\rho$ exceeds the multiplier
+# sharpness of FedSGM. Exact-penalty theory predicts that a run ends feasible exactly if $\rho$ exceeds the multiplier
 # $\lambda$ of the split (prediction **P3**), and $\lambda$ differs from split to split.
 #
 # For each method we choose a step size by the training curves: of the step sizes with mean late
@@ -212,10 +213,10 @@ report.runs_table(numbers, tuned, columns, health)
 # right on {result}`np_unified/penalty_rho20.right:.0%` of the splits, its neighbours 2 and 100 on
 # {result}`np_unified/penalty_rho2.right:.0%` and {result}`np_unified/penalty_rho100.right:.0%` ({claim}`fedsgm/C10`).
 #
-# As $\beta$ grows by a factor of 200, the late $g$ of a split varies by {result}`np_unified/spread.beta_g:.3f` and its
-# late $f$ by {result}`np_unified/spread.beta_f:.3f`. As $\rho$ grows by a factor of 200 (from 0.5 to 100, at the same
-# step size), they vary by {result}`np_unified/spread.rho_g:.3f` and {result}`np_unified/spread.rho_f:.2f`
-# ({claim}`fedsgm/C27`).
+# As $\beta$ grows by a factor of 200 (from 20 to 4000), the late $g$ of a split varies by
+# {result}`np_unified/spread.beta_g:.3f` and its late $f$ by {result}`np_unified/spread.beta_f:.3f`. As $\rho$ grows by
+# the same factor (from 0.5 to 100) at the same step size, they vary more, by {result}`np_unified/spread.rho_g:.3f` and
+# {result}`np_unified/spread.rho_f:.2f` ({claim}`fedsgm/C27`).
 
 # %% tags=["remove-input", "nbval-check-output"]
 check("the late g of soft switching is below that of hard switching (10 of 20)", numbers["soft.g"].value < numbers["hard.g"].value)

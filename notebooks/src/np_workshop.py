@@ -175,8 +175,9 @@ plot.show(
 # %% [markdown]
 # ## Two predictions
 #
-# Long runs without compression agree with two formulas. Let $\sigma$ be the weight of the constraint in a step. At a
-# stationary point, the steps along the objective and along the constraint cancel:
+# Two formulas predict how often hard switching violates the constraint and where soft switching settles. Let $\sigma$
+# be the weight of the constraint in a step. At a stationary point, the steps along the objective and along the
+# constraint cancel:
 #
 # $$
 # (1-\sigma)\nabla f(w)+\sigma\nabla g(w)=0
@@ -193,8 +194,8 @@ plot.show(
 # g=\epsilon-\frac1{\beta(1+\lambda)}<\epsilon ,
 # $$
 #
-# strictly below the level, so violations stop (prediction **P2**). The table compares both predictions with the runs;
-# $\lambda$ is computed from the gradients at the final model.
+# strictly below the level, so violations stop (prediction **P2**). Long runs without compression agree with both
+# predictions; for the table, $\lambda$ is computed from the gradients at the final model.
 
 # %% tags=["remove-input"]
 report.runs_table(
