@@ -19,15 +19,15 @@
 # {result}`cmoo_many/attributes.gap_upload:.1f` points. These values support no [verdict](#verdicts).
 #
 # This page asks whether FedCMOO's lead grows with the number $M$ of tasks, as Figures 1, 8 and 9 of the paper suggest
-# {cite}`askin2025fedcmoo`. These figures use CelebA, whose faces have forty binary attributes, each of them a task, and
-# CelebA-5, where the same attributes form five tasks of eight. A client of FSMGDA {cite}`desideri2012mgda` trains every
-# task separately and sends $M$ updates in a round. A client of FedCMOO sends two vectors of the model's size for any
-# $M$: a compressed Jacobian and one update.
+# {cite}`askin2025fedcmoo`. Beside pairs of tasks, these figures use CelebA, whose faces have forty binary attributes,
+# each of them a task, and CelebA-5, where the same attributes form five tasks of eight. A client of FSMGDA
+# {cite}`desideri2012mgda` trains every task separately and sends $M$ updates in a round. A client of FedCMOO sends two
+# vectors of the model's size for any $M$: a compressed Jacobian and one update.
 #
 # **The problems of this page are stand-ins for CelebA**, whose faces we may not redistribute. Each of our pictures
-# shows a digit and an item of clothing; twenty binary attributes describe the digit and twenty the item. The numbers of
-# tasks and of attributes in a task, the split, the batch, the local steps and the step sizes are those of the paper's
-# experiments with CelebA.
+# shows a digit and an item of clothing; twenty binary attributes describe the digit and twenty the item. The problems
+# with five and forty tasks have the tasks' sizes, the split, the batch, the local steps and the step sizes of the
+# paper's experiments with CelebA-5 and CelebA.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": a digit and an item; "quick": pairs of scikit-learn's digits, two rounds
@@ -142,7 +142,7 @@ report.claims_table(page.study, traces, numbers, page.params)
 # | ResNet-18 with 11.2 million parameters | a LeNet-like encoder of 28,515 parameters, without dropout |
 # | 10 clients in a round | 5 of 100 |
 # | the number of rounds is not printed | {result}`cmoo_many/rounds:.0f` rounds |
-# | the batches from which FedCMOO's Gram matrix is estimated | one batch for each task, as in the authors' code |
+# | the batches for FedCMOO's Gram matrix: one for all tasks, or one for each? | one batch for each task, as in the authors' code |
 # | FSMGDA uses the weights of minimum norm | the same; with two tasks they are clipped at 0.001 and 0.999, as in the authors' code |
 # | the model is reset when the loss grows (authors' code) | the model is never reset |
 #

@@ -140,11 +140,12 @@ if 2 in page.objectives:
 # The rules and runs behind these verdicts are on the [claims page](../book/claims.md). One run suffices to judge the
 # claim about uploads, which are counted.
 #
-# FSMGDA stops learning in these runs, which is one reason why the losses are not judged. In an early round its
-# encoder's units become inactive: from then on, nine of its eleven losses stay constant and its direction is exactly
-# zero. Its mean loss of {result}`cmoo_qm9/rounds.fsmgda.loss:.3f` is near the 1 of always predicting the mean. The step
-# size, 0.01, is the one that the paper prints for all methods (appendix D.3). Fourteen steps of Adam from a fresh state
-# can move a parameter by 0.14, whereas the initial weights are within 0.09 of zero.
+# FSMGDA stops learning in these runs, which is one reason why the losses are not judged. In an early round the units of
+# its encoder become inactive: from then on, the combined update of the encoder is exactly zero, and nine of the eleven
+# losses stay constant. The mean loss of {result}`cmoo_qm9/rounds.fsmgda.loss:.3f` is near the 1 of always predicting
+# the mean. The step size, 0.01, is the one that the paper prints for all methods (appendix D.3). With it, fourteen
+# steps of Adam from a fresh state can move a parameter by 0.14, further than the initial weights are from zero, which
+# is at most 0.09.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)

@@ -13,13 +13,13 @@
 # %% [markdown]
 # # Local steps and preferences
 #
-# **Result.** With the dropout of the authors' code, the losses of FedCMOO-Pref follow the preference on MNIST +
-# Fashion-MNIST. On MultiMNIST their means follow it too, but three seeds do not separate the preferences $r_2/r_1=1/2$
-# and $r_2/r_1=1$. After a third of the paper's rounds, FedCMOO is ahead of FSMGDA with twenty local steps, as the paper
-# says, but by less than with one: from one step to twenty the lead shrinks from
-# {result}`cmoo_sweeps/multi_mnist.lead1:.1f` to {result}`cmoo_sweeps/multi_mnist.lead20:.1f` points on MultiMNIST and
-# from {result}`cmoo_sweeps/mnist_fashion.lead1:.1f` to {result}`cmoo_sweeps/mnist_fashion.lead20:.1f` on MNIST +
-# Fashion-MNIST.
+# **Result.** The preference $r_2/r_1$ of FedCMOO-Pref asks for the ratio $F_1/F_2$ of the two losses. With the dropout
+# of the authors' code, the final ratio rises with the preference on MNIST + Fashion-MNIST. On MultiMNIST its mean rises
+# too, but three seeds do not separate the preferences 1/2 and 1. After a third of the paper's rounds, FedCMOO is ahead
+# of FSMGDA with twenty local steps, as the paper says, but by less than with one: from one step to twenty the lead
+# shrinks from {result}`cmoo_sweeps/multi_mnist.lead1:.1f` to {result}`cmoo_sweeps/multi_mnist.lead20:.1f` points on
+# MultiMNIST and from {result}`cmoo_sweeps/mnist_fashion.lead1:.1f` to {result}`cmoo_sweeps/mnist_fashion.lead20:.1f` on
+# MNIST + Fashion-MNIST.
 #
 # This page repeats Figures 2 and 4 of the FedCMOO paper {cite}`askin2025fedcmoo` on pictures with two tasks: the final
 # accuracy against the number of local steps, and the final losses of FedCMOO-Pref for several preferences.
@@ -80,11 +80,11 @@ print(source_text(traces, "MNIST and Fashion-MNIST"))
 # %% [markdown]
 # ## Figure 2: local steps
 #
-# With more local steps FSMGDA should fall behind, because its clients train every objective separately between two
-# rounds, while FedCMOO's clients train the weighted sum. With one local step both methods are centralized
-# multiple-gradient descent on minibatches; they differ only in their step sizes and in the Gram matrix, which FedCMOO
-# estimates from compressed Jacobians. We use the step sizes that the paper chose for ten local steps. *Final* values
-# are means over the evaluations in the last tenth of the rounds.
+# According to the paper, FSMGDA falls behind with more local steps, because its clients train every objective
+# separately between two rounds, while FedCMOO's clients train the weighted sum. With one local step both methods are
+# centralized multiple-gradient descent on minibatches; they differ only in their step sizes and in the Gram matrix,
+# which FedCMOO estimates from compressed Jacobians. We use the step sizes that the paper chose for ten local steps.
+# *Final* values are means over the evaluations in the last tenth of the rounds.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -109,8 +109,8 @@ report.runs_table(numbers, {title: data for data, title in GREY.items()}, leads,
 #
 # FedCMOO-Pref aims at losses $F_1$, $F_2$ with $r_1F_1=r_2F_2$ for a given preference $(r_1,r_2)$, so a larger $r_k$
 # asks for a smaller $F_k$. The imbalance $\mu$ of $r_1F_1$ and $r_2F_2$ is zero if they are equal. As long as $\mu$
-# exceeds a tolerance, FedCMOO-Pref balances the losses; otherwise it lowers both. A run may therefore stop anywhere
-# within [that tolerance](cmoo_toy.ipynb).
+# exceeds a tolerance, FedCMOO-Pref balances the losses; otherwise it lowers both. A run may therefore end at any
+# imbalance within [that tolerance](cmoo_toy.ipynb).
 
 # %% tags=["remove-input", "nbval-check-output"]
 gram, losses = torch.eye(2, dtype=torch.float64), torch.tensor([1.0, 0.4], dtype=torch.float64)
@@ -129,8 +129,8 @@ plot.show(
     page.figures["figure_4"](traces),
     alt="Two panels of the test loss of the second task against that of the first: for every preference a dashed "
     "ray from the origin, a faint path from a common start on the diagonal, and a dot where the run ends.",
-    caption="A stronger preference moves the end point towards its ray, but not all the way. The dots are final test "
-    "losses. Each dashed ray is r1 F1 = r2 F2 for the preference of the same colour.",
+    caption="A larger r2 / r1 turns the end point towards a smaller second loss, but most end points miss their rays. "
+    "The dots are final test losses. Each dashed ray is r1 F1 = r2 F2 for the preference of the same colour.",
     size=(9.0, 4.0),
 )
 

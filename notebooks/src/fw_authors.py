@@ -96,8 +96,9 @@ forensics(numbers, text, (3,))
 # go from the text's protocol on our rows to the authors' loop on theirs, one change at a time. By the text's protocol,
 # FedFW minus FedDR is {result}`fw_authors/waterfall_text.gap:+.1f` points on our rows and
 # {result}`fw_authors/waterfall_rows.gap:+.1f` on the authors'. (The [study of Table 1](fw_tables.ipynb) has
-# {result}`fw_tables/mclr_synthetic_iid_l2_fedfw_vs_feddr.accuracy:+.1f` on our rows with the same seeds. It selected
-# another $\eta$, because at $\eta=10$ and 100 FedDR amplifies rounding differences.)
+# {result}`fw_tables/mclr_synthetic_iid_l2_fedfw_vs_feddr.accuracy:+.1f` on our rows with the same seeds. Its grid
+# selected another $\eta$: at $\eta=10$ and 100 FedDR amplifies rounding differences, so a run that is computed twice
+# differs.)
 #
 # The authors' loop first increases the lead of FedFW, up to {result}`fw_authors/waterfall_tensors.gap:+.1f` points,
 # because FedDR does one minibatch for each epoch of FedFW. With all its rounds FedDR catches up, and the lead of FedFW

@@ -86,9 +86,10 @@ where = places(traces)
 # {cite:t}`zhu2019dlg`. There are five attacks:
 #
 # * The attack on the **gradient** knows the gradient itself.
-# * The attack on the **$\ell_2$ oracle** has one ball for all parameters together, as in the paper's algorithm.
-# * The attack on the **$\ell_2$ oracle of each tensor** has a ball for each weight matrix and each bias, as in the
-#   authors' code.
+# * The attack on the **$\ell_2$ oracle** knows the answer for one ball of all parameters together, as in the paper's
+#   algorithm.
+# * The attack on the **$\ell_2$ oracle of each tensor** knows the answers for a ball of each weight matrix and each
+#   bias, as in the authors' code.
 # * The attack on the **$\ell_1$ oracle** differentiates the oracle's answer, of which one entry is $\pm r$ and the
 #   others are zero. The answer is constant almost everywhere, so its derivatives are zero and the optimizer, L-BFGS,
 #   cannot move.
@@ -122,7 +123,7 @@ plot.show(
 # %% [markdown]
 # ## The order, by seed
 #
-# The table shows differences of the final PSNR, paired by seed. Every value above 60 dB counts as 60: at 60 dB the
+# The table shows differences of the final PSNR, paired by seed. Every value above 60 dB counts as 60: above it the
 # error is below a thousandth of the range, less than a picture with eight bits a pixel can show. If both attacks reach
 # 60 dB, the difference is 0. For each seed, the better of the two attacks on the $\ell_1$ oracle counts. The last row
 # has the means over data sets and networks on the fresh seeds, which judge the claim in two readings: with a ball for
@@ -157,10 +158,10 @@ most = biases.abs().argmax()
 _ = check("ratios of entries of this answer are the picture", torch.allclose(rows[most] / biases[most], client.heldout[0].flatten()))
 
 # %% [markdown]
-# So the $\ell_2$ oracle hides only the length of the gradient. The pictures recovered from the gradient and from the
-# $\ell_2$ oracle differ only because L-BFGS minimizes two different functions. The answer of the $\ell_1$ oracle is a
-# position and a sign, too few bits to hold a picture. But a server that collects such answers for many rounds learns
-# the client's model, which was trained on the client's data.
+# So the $\ell_2$ oracle with one ball hides only the length of the gradient. The pictures recovered from the gradient
+# and from this oracle differ only because L-BFGS minimizes two different functions. The answer of the $\ell_1$ oracle
+# is a position and a sign, too few bits to hold a picture. But a server that collects such answers for many rounds
+# learns the client's model, which was trained on the client's data.
 #
 # ## What the paper leaves open, and what is different here
 #

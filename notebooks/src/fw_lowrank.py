@@ -65,9 +65,9 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## What is in a message
 #
-# FedFW's messages have the form that the paper claims. For every message of every client we measure the nonzero
-# entries, the ratio of the second singular value to the first, the distance of the entries from the ends of a box, and
-# the bits.
+# FedFW's messages have the form that the paper claims. For every message of every client we count the nonzero entries
+# and the bits. We also measure the ratio of the second singular value to the first (zero for rank one), the distance of
+# the entries from the ends of a box, and the error after decoding.
 #
 # For the $\ell_1$ ball, the simplex, the box and the $\ell_2$ ball (whose messages have no short form), we train a
 # linear model on digits with three labels a client. For the nuclear-norm ball, the problem is regression on generated
@@ -90,8 +90,8 @@ _ = check("nuclear ball: a message has rank one", numbers["messages_nuclear.seco
 #
 # For an $m\times m$ matrix, the work of the oracle with a fixed number of Lanczos steps grows like $m^2$, and the work
 # of a projection like $m^3$. A dense message is about $m/2$ times as long as a rank-one message. The column *reached*
-# shows the value of the oracle's answer as a share of the best value. The entries of the matrix are independent and
-# normal, a hard case for Lanczos, because the largest singular values are close together.
+# shows the value that the oracle's answer attains as a share of the best value in the ball. The entries of the matrix
+# are independent and normal, a hard case for Lanczos, because the largest singular values are close together.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -121,7 +121,7 @@ report.claims_table(page.study, traces, numbers, page.params)
 # ## What to keep in mind
 #
 # The bits count uploads only. In every method the server sends the model of $m\times n$ entries, $32\,mn$ bits, to each
-# client. With few clients, forwarding the messages of FedFW would take fewer bits.
+# client. With few clients, it would take fewer bits to forward all messages of FedFW.
 #
 # ```{provenance} fw_lowrank
 # ```

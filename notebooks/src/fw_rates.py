@@ -16,7 +16,7 @@
 # **Result.** On the paper's counterexample, whose minimizer is 1, averaging the clients' oracle answers ends at
 # {result}`fw_rates/pair_naive_falling.x:.2f`, and FedFW+ ends at {result}`fw_rates/pair_plus_L0.01.x:.2f`. No run can
 # break the bounds of the theorems: on convex problems they are at least {result}`fw_rates/convex.by_most:.0f` times the
-# largest value that a model in the set can have. On convex problems the loss falls faster if more clients take part in
+# largest loss that a model in the set can have. On convex problems the loss falls faster if more clients take part in
 # a round. A larger penalty $\lambda_0$ enlarges the gap of the penalized loss, but not always the gap of the loss.
 #
 # In FedFW {cite}`dadras2024fedfw` every client keeps a model $x_i$. The client asks the linear minimization oracle of
@@ -140,7 +140,7 @@ report.runs_table(
 # %% [markdown]
 # ## Theorem 1: convex problems
 #
-# The runs for Theorem 1 do not judge it, because its bound exceeds every possible value. The problem is logistic
+# The runs for Theorem 1 do not judge it, because its bound exceeds every possible loss. The problem is logistic
 # regression on digits of 8 by 8 pixels, in double precision, with ten clients that have three labels each. The minimum
 # $F^*$ on the set is from accelerated projected gradient descent; the Frank-Wolfe gap at its solution bounds the error:
 
@@ -155,8 +155,9 @@ columns = {
 report.runs_table(numbers, known, columns | {"slope": "gradient at the minimizer"}, health)
 
 # %% [markdown]
-# The last three columns enter the bound (38) of Theorem 1, whose constant from Lemma 2 is corrected to $G=LD/\sqrt
-# n+\lVert\nabla\hat F(X^*)\rVert$.
+# The last three columns enter the bound (38) of Theorem 1: the smoothness constant $L$ of the losses, and the norms of
+# a dual solution and of $\nabla\hat F(X^*)$, the clients' gradients at the minimizer divided by their number $n$. The
+# constant of Lemma 2 is corrected to $G=LD/\sqrt n+\lVert\nabla\hat F(X^*)\rVert$ with the diameter $D$ of the set.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -266,8 +267,8 @@ report.runs_table(numbers, trends, {"trend": "slope of the mean loss over p", "t
 # %% [markdown]
 # ### At the paper's scale
 #
-# We also trained the networks on all generated rows, as many as in the paper. The share of the most frequent class, and
-# with it the accuracy of guessing, is then larger:
+# We also trained the network on all generated rows, as many as in the paper. The share of the most frequent class, and
+# with it the accuracy of guessing, is then larger. The table shows the slopes of these runs:
 
 # %% tags=["remove-input"]
 networks = {text: run for text, run in trends.items() if text.startswith("network")}
@@ -275,8 +276,8 @@ slopes = {"trend": "slope of the mean loss over p", "trend_last": "slope of the 
 report.runs_table(store.read_numbers("fw_rates", "paper"), networks, slopes)
 
 # %% [markdown]
-# More rows do not help: for $p<1$ some seeds still end at the accuracy of guessing. Claim C15, on participation with
-# the network, is therefore not judged at either scale.
+# More rows do not help the network to train: for $p<1$ some seeds still end at the accuracy of guessing. Claim C15, on
+# participation with the network, is therefore not judged at either scale.
 
 # %% [markdown]
 # ## Figure 4: the penalty
@@ -321,9 +322,9 @@ report.runs_table(
 #
 # With the first kind, the answer attains only a share $m$ of the client's gap. With the second kind, the answers of all
 # clients together miss the best value by $e$; with the third kind, by $e$ times the step size $\eta_t$. The step sizes
-# are those for exact oracles. By {prf:ref}`fws-theorem-oracle` the first kind can increase the excess loss $F-F^*$ by a
-# factor $\frac1{m^2}$, and the second by an amount $e$. For the third kind, we test whether the excess is within 5 % of
-# the excess with exact oracles.
+# are those for exact oracles. According to the bounds of {prf:ref}`fws-theorem-oracle`, the first kind should increase
+# the excess loss $F-F^*$ at most by a factor $\frac1{m^2}$, and the second at most by $e$. For the third kind, we test
+# whether the excess is within 5 % of the excess with exact oracles.
 #
 # A fourth kind of error, in the second table, is too few Lanczos steps for the leading singular pair, in a nuclear-norm
 # ball.

@@ -86,9 +86,10 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # With samples split, $B$ is the batch size of one client. With features split, all clients use one batch, whose size
 # $B$ is ten times as large, so the total number of gradients is the same. The step sizes are $\rho_t=a_1/t^{\alpha}$
-# and $\gamma_t=a_2/t^{\alpha+0.05}$. The paper's values of $(a_1,a_2,\alpha)$ are $(0.4,0.4,0.4)$ for batch 1,
-# $(0.6,0.9,0.3)$ for batch 10 and $(0.9,0.9,0.3)$ for batch 100. The curvature of the quadratics is $\tau=0.1$, and the
-# penalty of the constrained algorithms is $c=10^5$.
+# and $\gamma_t=a_2/t^{\alpha+0.05}$. The paper's values of $(a_1,a_2,\alpha)$ with samples split are $(0.4,0.4,0.4)$
+# for $B=1$, $(0.6,0.9,0.3)$ for 10 and $(0.9,0.9,0.3)$ for 100; with features split, they belong to the $B$ that is ten
+# times as large. The curvature of the quadratics is $\tau=0.1$, and the penalty of the constrained algorithms is
+# $c=10^5$.
 #
 # ## Samples split: Figure 2
 #
@@ -177,10 +178,10 @@ report.runs_table(numbers, rows, {"up": "to the server", "down": "from the serve
 
 # %% [markdown]
 # The checks compare the messages of a recorded round with the paper's list. (What the messages reveal is in a
-# [note](note_ssca_privacy.ipynb).) On small networks, the checks also compare the clients' work with that of SGD;
-# *work* is the number of values that tensor operations write. The server writes
-# {result}`ssca_convergence/alg_1.per_parameter:.0f` values per parameter and round in Algorithm 1 and
-# {result}`ssca_convergence/alg_2.per_parameter:.0f` in Algorithm 2.
+# [note](note_ssca_privacy.ipynb).) On small networks, they also compare the work with the paper's promise: the server's
+# grows in proportion to the number $d$ of parameters, and the clients' is that of SGD. *Work* is the number of values
+# that tensor operations write. The server writes {result}`ssca_convergence/alg_1.per_parameter:.0f` values per
+# parameter and round in Algorithm 1 and {result}`ssca_convergence/alg_2.per_parameter:.0f` in Algorithm 2.
 
 # %% tags=["remove-input", "nbval-check-output"]
 for k in (1, 2, 3, 4):

@@ -23,15 +23,16 @@
 # below zero. If the penalty starts at $c=1$ and grows, $F-U$ is still
 # {result}`ssca_long/limit_c1_U0.3.violation_early:.1f` after 100 rounds.
 #
-# The theorems about SSCA {cite}`ye2021ssca` are about limits, but the paper's experiments stop after 100 rounds. Here
-# the same network is trained longer, on MNIST with ten clients, to answer three questions:
+# The theorems about SSCA {cite}`ye2021ssca` describe what the models tend to as the number of rounds grows without end,
+# but the paper's experiments stop after 100 rounds. Here the same network is trained longer, on MNIST with ten clients,
+# to answer three questions:
 #
 # * **Stationarity** (Theorem 1). Does the gradient of the objective tend to zero if the step sizes satisfy the
 #   theorem's conditions (4) and (6)?
 # * **The constraint** (the paper's conclusion). Do the constrained algorithms return models that strictly satisfy
 #   $F(w)\le U$?
 # * **The penalty** (Theorem 2). Does the slack $s$ of the constraint vanish as the penalty $c$ grows, and where does
-#   the model move?
+#   the model move while $c$ is small?
 #
 # In all runs the samples are divided among the clients; dividing the features would change only the batches (see
 # [convergence](ssca_convergence.ipynb)).
@@ -117,9 +118,10 @@ _ = check("the valid ones satisfy all conditions", valid)
 # %% [markdown]
 # ## Stationarity
 #
-# The figure shows the norm of the gradient of $F_0(w)=F(w)+\lambda\lVert w\rVert^2$ on all training pictures. It is not
-# large at the start, because the weights start near zero, and zero is a stationary point of this network. Therefore the
-# verdict asks whether the norm falls from each third of the run to the next.
+# The figure shows the norm of the gradient of $F_0(w)=F(w)+\lambda\lVert w\rVert^2$ on all training pictures. The norm
+# is not large even at the start, because the weights start near zero, and zero is a stationary point of this network.
+# Therefore the verdict does not compare it with the start, but asks whether it falls from each third of the run to the
+# next.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -166,7 +168,7 @@ report.runs_table(numbers, limits, above, health)
 
 # %% [markdown]
 # *Multiplier* and *slack* are means over the last `patience` rounds. At $U=0.6$ with the penalty $10^5$ from the start,
-# the multiplier ends far below the penalty, and the slack is zero up to rounding, whatever $F-U$ is. At $U=0.3$ the
+# the multiplier ends far below the penalty. Then the slack is zero up to rounding, whatever $F-U$ is. At $U=0.3$ the
 # multiplier of some seeds reaches the penalty in late rounds, and a slack remains. A slack of zero says only that the
 # *surrogate* satisfies the constraint.
 #
@@ -183,10 +185,10 @@ pd.DataFrame.from_dict(below, orient="index")
 # %% [markdown]
 # ## The penalty
 #
-# In Theorem 2 the penalty $c$ grows from run to run, once Algorithm 2 has converged. Our runs check the slack after
-# every period of `patience` rounds. If it exceeds the tolerance, they multiply $c$ by ten, without a restart. If the
-# first penalty is smaller than the multiplier, violating the constraint is cheaper than satisfying it. Then the model
-# moves towards zero, where the network's gradient vanishes as well.
+# In Theorem 2, Algorithm 2 runs to convergence and is then run again with a larger penalty $c$. Our runs check the
+# slack after every period of `patience` rounds. If it exceeds the tolerance, they multiply $c$ by ten, without a
+# restart. If the first penalty is smaller than the multiplier that the constraint needs, violating the constraint is
+# cheaper than satisfying it. Then the model moves towards zero, where the network's gradient vanishes as well.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -213,8 +215,8 @@ report.runs_table(numbers, growing, slacks, health)
 # %% [markdown]
 # ## Verdicts
 #
-# The [claims page](../book/claims.md) shows the rules and their runs. {claim}`ssca/C10` and {claim}`ssca/C11` are about
-# limits, which no finite run can show; their rules ask whether the gradient and the slack approach zero.
+# The [claims page](../book/claims.md) shows the rules and their runs. {claim}`ssca/C10` and {claim}`ssca/C11` say that
+# the gradient and the slack tend to zero, which no finite run can show; their rules ask whether both approach zero.
 # {claim}`ssca/C7` is judged with valid step sizes, as Algorithm 2 requires, and with those of the paper's experiments.
 
 # %% tags=["remove-input"]
@@ -225,7 +227,7 @@ report.claims_table(page.study, traces, numbers, page.params)
 #
 # | setting | this page | the paper |
 # | --- | --- | --- |
-# | seeds | see the cell of parameters; to save computing time, fewer in runs with a constraint (fixed before seeing these runs) | 100 runs |
+# | seeds | see the cell of parameters; to save computing time, fewer in runs with a constraint (fixed before these runs) | 100 runs |
 # | runs with $c$ from 30 | added after a short trial in which $c$ from 1 drove the model to zero; the verdict's rule did not change | none |
 # | pictures | all training pictures for $F-U$ and gradients, a random part for the curves of the cost | not given |
 #
