@@ -119,11 +119,10 @@ class PenaltyFedAvg(LocalWork):
 
     Parameters
     ----------
-    lr, local_steps, participants, tolerance, level : as in FedSGM.
+    lr, local_steps, participants, batch_size, local : as in `FedAvg`.
+    tolerance, level, value_batch_size : as in `FedSGM`.
     rho : the penalty factor; a run can only end feasible if rho exceeds the constraint's Lagrange
         multiplier.
-    batch_size, value_batch_size : as in FedSGM.
-    local : the rule for the local steps, `SGD()` or `Adam()`.
 
     Differs: the optional compression of the paper's appendix G.1 is left out. If the problem pools
     statistics (`Pooled`), the clients send these statistics in line 2, and `on` is multiplied by

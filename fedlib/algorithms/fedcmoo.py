@@ -396,8 +396,8 @@ class FSMGDA(Weighted):
     lr, server_lr, local_steps, participants, batch_size, shared : as in `FedCMOO`.
     local : the rule for the local steps, `SGD()`, or `Adam()` with moments for each objective.
     weights : the rule that finds the weights from the Gram matrix of the mean updates.
-    least : the rule that raises small weights; None leaves them as they are. For two objectives
-        the authors' code clips the weights at 0.001, which is `Least(0.002, mixture=False)`.
+    least : as in `FedCMOOPref`. For two objectives the authors' code clips the weights at 0.001,
+        which is `Least(0.002, mixture=False)`.
     """
 
     lr: Positive
@@ -458,8 +458,7 @@ class Scalarized(Weighted):
 
     Parameters
     ----------
-    lr, server_lr, local_steps, participants, batch_size : as in `FedCMOO`.
-    local : the rule for the local steps, `SGD()` or `Adam()`.
+    lr, server_lr, local_steps, participants, batch_size, local : as in `FedCMOO`.
     task : the number of the only objective, counted from 1; None for the mean of all.
     weights : the objectives' relative weights; if left out, they are equal.
     """
@@ -517,7 +516,7 @@ class MGDA(Weighted):
     batch_size : the number of rows in a client's batch for each objective, or None for full
         gradients. With minibatches the direction is biased, because the weights depend on the
         gradients' noise.
-    weights : the rule for the weights, by default the exact minimizer of the direction's norm.
+    weights : the rule for the objectives' weights.
     """
 
     lr: Positive
