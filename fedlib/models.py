@@ -136,14 +136,14 @@ def linear(inputs: Count, outputs: Count) -> nn.Linear:
 def mlp(
     sizes: Sequence[Count], activation: Callable[[], nn.Module] = nn.ReLU, *, rng: Rng | None = None
 ) -> nn.Sequential:
-    """A fully connected network with linear maps between `sizes` and `activation` between them.
+    """A fully connected network.
 
     Parameters
     ----------
     sizes : the numbers of inputs, hidden units and outputs, e.g. (784, 128, 10).
     activation : a class such as `nn.ReLU` or `nn.Tanh`, whose objects are the activations.
     rng : draws the start, uniform in +-1/sqrt(inputs of the layer); by default a generator of
-        seed 0. At zero, a network with hidden layers would have no useful gradient.
+        seed 0.
 
     Raises ValueError or TypeError for fewer than two sizes, or sizes that are not counts.
     """

@@ -51,37 +51,35 @@ def run(
     callback: Callback | None = None,
     schedules: Mapping[str, Callable[[int], float]] | None = None,
 ) -> Any:
-    """Run one algorithm, or a grid that differs only in float parameters, for all seeds together.
+    """Run one algorithm, or a grid of them, for all seeds together.
 
     Parameters
     ----------
-    algorithms : one algorithm, or a list of algorithms (a grid).
+    algorithms : one algorithm, or a list that differs only in float parameters (a grid).
     problem : one problem for all seeds, or a function `seed -> Problem` if the seed fixes the
         split; the problems of all seeds must have equal shapes.
     rounds : T, the number of rounds.
     seeds : distinct whole numbers, each with its own random stream, so seed 3 has the same result
-        alone and among others. A single number is one seed: `seeds=3` runs seed 3, `seeds=range(3)`
-        runs three seeds.
-    evaluate_every : the number of rounds between two evaluations of `problem.metrics`. Evaluations
-        before the first round and after the last always take place; they are the only ones if the
-        number is not less than `rounds`.
+        alone and among others. `seeds=3` runs seed 3, `seeds=range(3)` three seeds.
+    evaluate_every : the number of rounds between two evaluations of `problem.metrics`, which are
+        always evaluated before the first round and after the last.
     device : `"cpu"`, `"cuda"`, `"auto"` (a GPU if there is one), `"mps"` for a problem in float32,
         or a `torch.device`.
-    checkpoint : a file in an existing folder. The run resumes from it if it exists, and writes to
-        it, completely or not at all. If `rounds` exceeds the file's rounds, the run continues. A
-        file that is damaged or of another run raises ValueError.
+    checkpoint : a file in an existing folder, written completely or not at all. If the file exists,
+        the run resumes from it, also with more `rounds` than before. A file that is damaged or of
+        another run raises ValueError.
     checkpoint_seconds : the least time between two checkpoints, in seconds.
     progress : whether runs that take longer than some seconds show a progress bar.
     engine : how the clients of a round are computed. The default is `Vectorized` (all at once), or
         `Sequential` (one by one) on a CPU if the problem asks for it; use `Loop` for tests.
-    start : the trace of one algorithm, which the run continues. `rounds` includes the rounds of the
-        trace, and the result is that of one uninterrupted run. To start from another model, such
+    start : the trace of one algorithm, which the run continues. `rounds` includes the trace's
+        rounds, and the result is that of one uninterrupted run. To start from another model, such
         as a trained module, give the problem another `w0`.
     callback : a function called as `callback(round, metrics, state)` after every evaluation except
-        the last. Metrics and state are `[G, S, ...]` for the grid's algorithms and the seeds. The
-        run ends if it returns True.
-    schedules : field of the algorithm -> function of the round t = 1, 2, ...; its value multiplies
-        the field, as in `{"lr": PowerLaw(1.0, 0.5)}` or `{"lr": lambda t: 0.99**t}`.
+        the last. Metrics and state are `[G, S, ...]` for G algorithms and S seeds. If the callback
+        returns True, the run ends.
+    schedules : field of the algorithm -> function of the round t = 1, 2, ..., whose value
+        multiplies the field, as in `{"lr": lambda t: 0.99**t}`.
 
     Returns
     -------

@@ -203,7 +203,7 @@ class Party:
 
 @dataclass(frozen=True)
 class VerticalProblem(Problem):
-    """A problem whose losses have composite form: `data[0]` holds the features, the rest labels.
+    """What `vertical` returns: `data[0]` holds the features, the rest of `data` the labels.
 
     `rows [1, R]` is the one pool of samples, which all clients share. As an ordinary problem it is
     therefore centralized; `composite` defines the clients, who hold features.

@@ -1,4 +1,4 @@
-"""All algorithms, in one file for each paper or family of baselines.
+"""The methods of the papers and their baselines.
 
 `ALGORITHMS` is read off the folder: it lists the dataclasses with a method `round`.
 """

@@ -108,7 +108,7 @@ class FedAvg(LocalWork):
 
 @dataclass(frozen=True)
 class PenaltyFedAvg(LocalWork):
-    r"""FedAvg on `f(w) + rho [g(w) - level - tolerance]_+`; the hinge is on or off for a round.
+    r"""FedAvg on `f(w) + rho [g(w) - level - tolerance]_+`, its hinge on or off for a whole round.
 
         1  sample n distinct clients S
         2  each j in S sends g_j(w); the server forms g = mean_j g_j(w)
@@ -119,11 +119,10 @@ class PenaltyFedAvg(LocalWork):
 
     Parameters
     ----------
-    lr, local_steps, participants, tolerance, level : as in FedSGM.
+    lr, local_steps, participants, batch_size, local : as in `FedAvg`.
+    tolerance, level, value_batch_size : as in `FedSGM`.
     rho : the penalty factor; a run can only end feasible if rho exceeds the constraint's Lagrange
         multiplier.
-    batch_size, value_batch_size : as in FedSGM.
-    local : the rule for the local steps, `SGD()` or `Adam()`.
 
     Differs: the optional compression of the paper's appendix G.1 is left out. If the problem pools
     statistics (`Pooled`), the clients send these statistics in line 2, and `on` is multiplied by
@@ -339,13 +338,13 @@ class ConEx(Centralized):
     lr : the step size of the model, 1 / eta in the source (Boob, Deng, Lan, 2023).
     dual_lr : the step size of the multiplier, 1 / tau in the source.
     tolerance, level : the constraint is g <= level + tolerance.
-    theta : the factor of the extrapolation, in (0, 1]. The output averages the models of the inner
-        loop with the weights theta^-t, which are equal for theta = 1.
+    theta : the factor of the extrapolation. The output averages the models of the inner loop with
+        the weights theta^-t.
     inner_steps : N, the number of steps between two moves of the proximal centre.
     prox : mu_0, the weight of the proximal term of f.
     constraint_prox : mu_1, the weight of the proximal term of g; it may be 0 if g is convex.
-    steps : the number of steps in a round. For the centralized curves of the FedSGM papers, take
-        E, the number of a client's local steps.
+    steps : the number of steps in a round; E, a client's local steps, for the centralized curves of
+        the FedSGM papers.
     batch_size, value_batch_size : the numbers of rows in the batch for grad f and in the batch
         for g and grad g, both drawn anew for every step; None for all rows.
 

@@ -181,7 +181,7 @@ class GramWeighted(Weighted):
 
 @dataclass(frozen=True)
 class FedCMOO(GramWeighted):
-    r"""Federated multi-objective optimization; its weights come from a compressed Gram matrix.
+    r"""Federated multi-objective optimization with weights from a compressed Gram matrix.
 
         1  sample n distinct clients S; the server sends w to them; initially lam = (1, ..., 1) / M
         2  each j in S: H_j = the gradients of f_j1, ..., f_jM at w, each on a batch of its own
@@ -204,15 +204,16 @@ class FedCMOO(GramWeighted):
     local_steps : E, the number of local steps in a round.
     participants : n, the number of clients in a round.
     batch_size : the number of rows in a minibatch, or None for full local gradients.
-    gram : the estimate of the Gram matrix G (`OneWay`, `TwoWay` or `MeanOfGrams`) with its sketch.
+    gram : the estimate of G, the Gram matrix of the objectives' gradients, with its sketch:
+        `OneWay`, `TwoWay` or `MeanOfGrams`.
     weights : the rule for the objectives' weights: `FindWeights`, `MinNorm` or `FixedWeights`; a
         tuple of numbers means `FixedWeights`.
     shared : how many parameters, from the first one on, all objectives share (the encoder). Only
         these enter G; None for all. The weights multiply the gradients of all parameters.
-    shared_batch : whether a client computes all M gradients for G on one batch. By default each
-        objective has a batch of its own.
-    local : the rule for the local steps: `SGD()`, or `Adam()`, with which the paper trains on QM9
-        (section D).
+    shared_batch : whether a client computes all M gradients for G on one batch, not each on its
+        own.
+    local : the rule for the local steps: `SGD()`, or `Adam()`, the paper's rule for QM9 (section
+        D).
 
     Differs: if the problem has a feasible set, the server projects onto it, as all methods of this
     library do. The authors' code rolls the model back when the loss grows; this class does not.
@@ -395,8 +396,8 @@ class FSMGDA(Weighted):
     lr, server_lr, local_steps, participants, batch_size, shared : as in `FedCMOO`.
     local : the rule for the local steps, `SGD()`, or `Adam()` with moments for each objective.
     weights : the rule that finds the weights from the Gram matrix of the mean updates.
-    least : the rule that raises small weights; None leaves them as they are. For two objectives
-        the authors' code clips the weights at 0.001, which is `Least(0.002, mixture=False)`.
+    least : as in `FedCMOOPref`. For two objectives the authors' code clips the weights at 0.001,
+        which is `Least(0.002, mixture=False)`.
     """
 
     lr: Positive
@@ -457,8 +458,7 @@ class Scalarized(Weighted):
 
     Parameters
     ----------
-    lr, server_lr, local_steps, participants, batch_size : as in `FedCMOO`.
-    local : the rule for the local steps, `SGD()` or `Adam()`.
+    lr, server_lr, local_steps, participants, batch_size, local : as in `FedCMOO`.
     task : the number of the only objective, counted from 1; None for the mean of all.
     weights : the objectives' relative weights; if left out, they are equal.
     """
@@ -516,7 +516,7 @@ class MGDA(Weighted):
     batch_size : the number of rows in a client's batch for each objective, or None for full
         gradients. With minibatches the direction is biased, because the weights depend on the
         gradients' noise.
-    weights : the rule for the weights, by default the exact minimizer of the direction's norm.
+    weights : the rule for the objectives' weights.
     """
 
     lr: Positive

@@ -56,11 +56,11 @@ class FedDR(checks.Checked):
 
     Parameters
     ----------
-    lr : the step size of the local steps.
-    local_steps : E, the number of local steps in a round.
-    eta : client i adds the proximal term |u - y_i|^2 / (2 eta) to its objective.
+    lr, local_steps : as in `FedAvg`.
+    eta : client i adds the proximal term |u - y_i|^2 / (2 eta) around its centre y_i to its
+        objective.
     relaxation : alpha, in (0, 2), the factor in y_i <- y_i + alpha (w - x_i), with x_i the
-        client's model; 1 adds the whole difference.
+        client's model.
     participation : the probability that a client takes part in a round.
     batch_size : the number of rows in a minibatch, drawn anew for every local step; None for all.
 

@@ -185,7 +185,7 @@ class FedFW(Penalized):
     ----------
     lam0 : lambda_0, the penalty's factor.
     participation : the probability p that a client takes part in a round.
-    schedule : the rule for the step size eta_t and the penalty's growth lam_t / lambda_0:
+    schedule : the rule for the step size eta_t and the penalty's growth lambda_t / lambda_0:
         `Convex()`, `Nonconvex(rounds)` or `Fixed(step)`.
     batch_size : the number of rows in a gradient's minibatch; None, as in the paper, for all rows.
     split : a set for each client in place of a common set. The problem's set is the intersection
@@ -269,8 +269,8 @@ class FedFWSto(Penalized):
     ----------
     lam0, participation, split : as in `FedFW`.
     batch_size : the number of rows in a minibatch, drawn with replacement.
-    schedule : the rule for eta_t and lam_t / lambda_0, as in `FedFW`, and for rho_t, the weight of
-        the newest gradient in the average; by default that of Theorem 3.
+    schedule : the rule for eta_t and lambda_t, as in `FedFW`, and for rho_t, the weight of the
+        newest gradient in the average; by default that of Theorem 3.
 
     Info: `gap` and `distance` are those of `FedFW`; the gap uses this method's g_i.
 
@@ -311,7 +311,7 @@ class FedFWReset(FrankWolfe):
     ----------
     lam0, participation, batch_size : as in `FedFW`.
     local_steps : E; with one step the method is `NaiveFW`, because the penalty has no effect.
-    schedule : the rule for eta_s and lam_s / lambda_0 as in `FedFW`; s counts local steps.
+    schedule : the rule for eta_s and lambda_s as in `FedFW`; s counts local steps.
 
     Info: `gap` is that of `FedFW` at the first local step. `distance` is always 0, because no
     client keeps a model.

@@ -218,10 +218,10 @@ class SSCA(FreeServer, OverSamples):
 
     Parameters
     ----------
-    tau : the curvature of the surrogates, positive.
+    tau : the curvature of the surrogates.
     rho, gamma : the step sizes of the surrogates' average and of w, each a `PowerLaw` in (0, 1].
     batch_size : B, the number of rows in a client's batch, at most the client's; None for all.
-    ridge : lambda; the objective gets the additional term `lambda |w|^2`, by default none.
+    ridge : lambda, the factor of the term `lambda |w|^2` that is added to the objective.
     debias : whether the surrogate is divided by its weight kappa_t = 1 - prod_{s <= t} (1 - rho_s).
 
     Differs: by default there is no difference. The paper's line 5 does not minimize its average
@@ -266,12 +266,12 @@ class ConstrainedSSCA(PenaltyServer, OverSamples):
     Parameters
     ----------
     tau, rho, gamma, batch_size, debias : as in `SSCA`; `debias` divides all surrogates.
-    penalty : c, the positive factor of the penalty in round 1.
+    penalty : c, the factor of the penalty in round 1.
     levels : U, the upper bound of all constraints, or one bound for each.
     objective : `"problem"` uses the surrogate of the problem's objective, under the problem's
         constraints. `"norm"` minimizes |w|^2 and treats all losses of the problem as constraints
         with positive levels (the paper's example (37)).
-    growth : the factor of one increase of the penalty, at least 1; with 1 it stays constant.
+    growth : the factor of one increase of the penalty, at least 1.
     patience : the number of rounds between two checks of the slack, which is the excess of
         the surrogates over `levels`.
     tolerance : a check increases the penalty if the slack's norm exceeds this number.
@@ -309,7 +309,7 @@ class ConstrainedSSCA(PenaltyServer, OverSamples):
 
 @dataclass(frozen=True)
 class MiniBatchSGD(OverSamples):
-    r"""Mini-batch SGD, the baseline of `SSCA`; it averages client models by sample counts.
+    r"""Mini-batch SGD, the baseline of `SSCA`; it weights client models by sample counts.
 
         1  the server sends w to all N clients, each starts from u_i = w
         2      E times, on a fresh batch: u_i <- u_i - lr_t (grad f_i(u_i) + 2 ridge u_i)
@@ -317,10 +317,10 @@ class MiniBatchSGD(OverSamples):
 
     Parameters
     ----------
-    lr : the step size of round t, a `PowerLaw`.
+    lr : the step size of round t.
     local_steps : E, the number of local steps in a round.
-    batch_size : B, the number of rows in a batch, drawn without replacement; None for all of them.
-    ridge : lambda; the objective gets the additional term `lambda |w|^2`, by default none.
+    batch_size : B, the number of rows in a batch, drawn without replacement; None for all rows.
+    ridge : as in `SSCA`.
 
     Differs: there is no difference. The paper states neither its grid of lr nor its search.
 
@@ -400,9 +400,8 @@ class VerticalSSCA(FreeServer, OverFeatures):
 
     Parameters
     ----------
-    tau : the curvature of the surrogates, positive.
-    rho, gamma : the step sizes of the surrogates' average and of w, each a `PowerLaw` in (0, 1].
-    batch_size, ridge, debias : as in `SSCA`; the batch is drawn from the pool of samples.
+    tau, rho, gamma, batch_size, ridge, debias : as in `SSCA`; the batch is drawn from the pool of
+        samples.
     head : the number, 1 .. I, of the client that also sends the gradient of the common parameters.
 
     Differs: the differences of `SSCA` apply here, too. Line 3 needs the labels at every client; the
@@ -471,7 +470,7 @@ class ConstrainedVerticalSSCA(PenaltyServer, OverFeatures):
 
 @dataclass(frozen=True)
 class VerticalSGD(OverFeatures):
-    r"""Mini-batch SGD, the baseline of `VerticalSSCA` with equal messages; clients hold features.
+    r"""Mini-batch SGD, the baseline of `VerticalSSCA` with the same messages.
 
         1  the server draws a batch of B samples without replacement and sends every client i their
                numbers, w_0 and w_i
@@ -483,7 +482,7 @@ class VerticalSGD(OverFeatures):
 
     Parameters
     ----------
-    lr : the step size of round t, a `PowerLaw`.
+    lr : the step size of round t.
     batch_size, ridge, head : as in `VerticalSSCA`.
 
     Differs: there is no difference. The paper states neither its grid of lr nor its search.

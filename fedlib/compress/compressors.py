@@ -58,11 +58,11 @@ class Compressor(Protocol):
         """The number of bits in one message for a vector of `dim` numbers."""
 
     def contraction(self, dim: int) -> float | None:
-        """The largest valid `q`, or None if the compressor is not contractive."""
+        """The largest `q` with `E |C(x) - x|^2 <= (1 - q) |x|^2`; None if not contractive."""
         return None
 
     def variance(self, dim: int) -> float | None:
-        """The smallest valid `q_u`, or None if the compressor is biased."""
+        """The smallest `q_u` with `E |C(x) - x|^2 <= q_u |x|^2`; None if biased."""
         return None
 
 
@@ -143,7 +143,7 @@ class RandK(checks.Checked, Compressor):
 
     Parameters
     ----------
-    fraction : the share of the entries to keep, in (0, 1].
+    fraction : the share of the entries to keep.
     scaled : whether they are multiplied by `d / K`, which makes the compressor unbiased; else it is
         contractive in expectation.
 

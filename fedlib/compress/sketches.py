@@ -135,8 +135,7 @@ class Largest(checks.Checked, Sketch):
     Parameters
     ----------
     budget : the length of a message with its positions, in multiples of d numbers.
-    value_bits : the bits of one number, by default those of a float32. The authors' code counts
-        16, and a budget of d such numbers.
+    value_bits : the bits of one number, also of those in the budget; 16 in the authors' code.
 
     >>> Largest(budget=0.5)(torch.tensor([[3.0, 1.0, 0.0, 2.0], [0.0, -5.0, 0.0, 0.0]]))
     tensor([[ 0.,  0.,  0.,  0.],

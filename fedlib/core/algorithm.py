@@ -10,7 +10,7 @@ from fedlib.core.problem import Draw, Info, Problem
 
 @runtime_checkable
 class Algorithm(Protocol):
-    """A frozen dataclass of hyperparameters with three methods; a round is a function of its draw.
+    """A frozen dataclass of hyperparameters, whose rounds have no randomness but their draw.
 
     The constructor raises ValueError or TypeError for a parameter out of range; `init` raises them
     if the parameters do not fit the problem. If clients keep a memory, the class variable

@@ -101,7 +101,7 @@ class Client:
         return self.loss_function(w, batch)
 
     def constraint(self, w: Vector, batch: Batch) -> Float[Tensor, "*s"]:
-        """The client's message about its constraints at `w`: their values, or statistics.
+        """The client's message about its constraints at `w`: values, or statistics of `Pooled`.
 
         The value of one constraint is a number; the values of several are `[C]`.
         """

@@ -44,7 +44,7 @@ class Sent(NamedTuple):
 
 
 class Federation:
-    """One round's access to the clients of `problem`; an engine defines how a method is mapped.
+    """One round's access to the clients; engines differ in how they run a method at each client.
 
     `bits_up` and `bits_down` count the bits of this round so far, summed over all clients. Uploads
     and `broadcast` count in their wire format; messages of `ask` count 32 bits a number. If `log`
@@ -67,7 +67,7 @@ class Federation:
         model: Float[Tensor, "d"] | tuple[()] = (),
         memory: Float[Tensor, "N *memory"] | tuple[()] = (),
     ) -> ClientState:
-        """The participants of this round; every part except the common model has a leading axis n.
+        """The participants' tensors with a leading axis n, except the common model.
 
         `model [d]` is the model that every client already holds. `memory [N, ...]` is restricted to
         the participants. Minibatches are gathered now, all rows of a client at their first use.
@@ -95,7 +95,7 @@ class Federation:
     def constraint(
         self, answers: Float[Tensor, "n *s"], clients: ClientState | None = None
     ) -> tuple[Float[Tensor, ""], Float[Tensor, "*C"]]:
-        """The constraint's value and its slope, computed from the clients' messages about it.
+        """The constraint's value, and the factor of its gradients, from the clients' messages.
 
         Without pooled statistics (`Pooled`), the value is the mean over clients and the slope is 1.
         Several constraints count as one, their maximum: the value is the largest of them, and the

@@ -55,7 +55,7 @@ class Draw(NamedTuple):
 
 
 class Pooled(NamedTuple):
-    """A constraint whose value is not the mean of the clients' values.
+    """A constraint's rule, if its value is not the mean of the clients' values.
 
     A client sends `statistics(w, Batch) -> [s]` in place of a value. The server computes
     `combine([n, s]) -> (value, slope)`, where `slope` multiplies every client's constraint
@@ -106,14 +106,14 @@ class Problem:
     w0 : `[d]`, the start of all methods.
     metrics : `(w [d], problem) -> {name: scalar}`, exact values for curves and tables.
     gradient : `(w, Batch, weights [K]) -> [d]`, the gradient of `weights @ losses` in closed form;
-        without it autograd is used. Algorithms need no change.
+        without it autograd is used.
     heldout : tensors that only `metrics` uses.
     host_metrics : `(w [d], problem) -> {name: number}`, any Python code on CPU tensors.
     set : the feasible set of `w`, if any.
     simulator : the environments, if the losses are simulated.
     pooled : the rule for the constraint's value, if it is not the mean over clients.
     lengths : `[N]`, one seed's `sizes` as a tensor; `run` sets it if the seeds differ in them.
-    sequential_clients : whether clients run one after another on a CPU, which suits convolutions.
+    sequential_clients : whether clients run one by one on a CPU, which is faster for convolutions.
     client_weights : each client's weight in averages, N positive numbers; if empty, all are equal.
     whole_batches : whether a client with fewer rows than a minibatch uses each row once; otherwise
         it draws a full minibatch with replacement.
@@ -169,7 +169,7 @@ class Problem:
         return self.rows.dim() == 1 and self.num_clients * max(self.sizes) > 4 * sum(self.sizes)
 
     def size_groups(self, clients: Sequence[int] | None = None) -> list[list[int]]:
-        """Group the given clients, all by default, by size: in one group unless `ragged`.
+        """Group some clients, or all, by size; they are one group unless `ragged`.
 
         The groups hold places in the list of clients. The largest client of a group has at most
         twice the rows of the smallest.
@@ -264,7 +264,7 @@ class Problem:
         return (weights.view(-1, *(1,) * (answers.dim() - 1)) * answers).sum(0)
 
     def weighted(self, weights: Literal["rows"] | Sequence[float]) -> "Problem":
-        """The same problem with weighted clients: by their `"rows"`, or by N positive numbers.
+        """The same problem with clients weighted by numbers of `"rows"`, or by N positive numbers.
 
         The weights enter the averages of models, steps and losses, as in McMahan's FedAvg.
         """

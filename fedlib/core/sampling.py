@@ -28,15 +28,15 @@ def draw_round(
     downlink: Compressor = IDENTITY,
     resample: bool = False,
 ) -> Draw:
-    """Draw distinct participants uniformly, their minibatches with replacement, and the noise.
+    """Draw distinct participants, their minibatches with replacement, and compressors' noise.
 
     The order of the draws from `rng`, the seed's generator, is part of the format of stored runs.
 
     Parameters
     ----------
     participants, local_steps, batch_size : the numbers n of clients, E of local steps and B of a
-        batch's rows; None as B means full batches.
-    value_batch_size : the rows of the separate batch for loss values, or None for all rows.
+        batch's rows; B = None means all rows.
+    value_batch_size : the number of rows in a separate batch for loss values; None for all rows.
     uplink, downlink : compressors; noise is drawn for n messages of `uplink`, one of `downlink`.
     resample : whether loss values come from a second, independent sample of n clients.
     """
@@ -101,7 +101,7 @@ def draw_coins(
 
 
 def active_clients(draw: Draw, participation: float | Float[Tensor, ""]) -> Bool[Tensor, "N"]:
-    """The clients that take part, as a boolean `[N]`; each has its own coin."""
+    """The clients whose coin is below `participation`, as a boolean `[N]`."""
     assert isinstance(draw.chance, Tensor)
     return draw.chance < participation
 
@@ -135,7 +135,7 @@ def check_work(
     *,
     constrained: bool | None = None,
 ) -> None:
-    """Check the problem against what a round needs from its clients and losses.
+    """Raise ValueError if the problem has too few clients or rows, or losses of the wrong kind.
 
     Raises ValueError if there are fewer clients than participants, or if a batch of distinct rows
     is larger than a client. If `constrained` is given, the problem must have one objective and at

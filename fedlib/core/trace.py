@@ -66,7 +66,7 @@ class Trace:
         return self.metrics[name][:, :-1]
 
     def late(self, name: str, share: float = 0.2) -> Array:
-        """Per seed `[S]`, a metric's mean over the last fifth (`share`) of the evaluated rounds."""
+        """A metric's mean over the last `share` of the evaluated rounds, for each seed: `[S]`."""
         checks.in_range("late", "share", share, 0, 1, open_low=True)
         x = self.of_rounds(name)
         if np.isnan(x).any():
@@ -82,7 +82,7 @@ class Trace:
         return pd.DataFrame({**columns, **{k: x.reshape(-1) for k, x in self.metrics.items()}})
 
     def model(self, seed: int | None = None) -> Float[Tensor, "d"]:
-        """The final model `[d]` of a seed; the argument may be left out if there is one seed.
+        """The final model `[d]` of `seed`, which may be left out if there is only one.
 
         Raises ValueError for a seed that was not run, or a trace without models.
         """
@@ -96,9 +96,9 @@ class Trace:
     def state_dict(
         self, module: nn.Module, seed: int | None = None
     ) -> dict[str, Shaped[Tensor, "..."]]:
-        """The `state_dict` of the module that defines the problem, at the final model of a seed.
+        """The `state_dict` of the problem's module at a final model; ValueError if it does not fit.
 
-        Raises ValueError as `model` does, or if the module's trainable parameters do not fit.
+        Raises ValueError as `model` does, too.
         """
         checks.arguments(Trace.state_dict, locals())
         w = self.model(seed)
@@ -146,7 +146,7 @@ class Trace:
 
     @staticmethod
     def load(path: Path | str) -> "Trace":
-        """Read a file that `save` wrote; `state` is then the final models `[S, d]`, or None.
+        """Read a file that `save` wrote.
 
         Raises ValueError for a file that is missing, damaged, or of another kind.
         """

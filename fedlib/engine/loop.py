@@ -21,7 +21,7 @@ SHORT = 5.0  # seconds; after a chunk that takes less, the next chunk is twice a
 
 
 class Diverged(FloatingPointError):
-    """The model is no longer finite; `state`, `round`, `seed` describe the last finite state.
+    """The model of `seed` is not finite after `round`; `state` is the last finite state.
 
     >>> from fedlib import FedAvg, problems, run
     >>> run(FedAvg(1e9, 2, 4), problems.quadratics(), rounds=9)  # doctest: +IGNORE_EXCEPTION_DETAIL

@@ -1,4 +1,4 @@
-"""Flower's server side: a ServerApp that runs a job, over a link of Flower's messages.
+"""The server as an app of Flower.
 
 The ClientApp is in `examples/federation/client.py`, which imports neither torch nor this library.
 """
@@ -93,7 +93,7 @@ def server_app(
 
     Parameters
     ----------
-    job : a function of the configuration, whose `method` is then one name, that returns the `Job`.
+    job : a function that returns the `Job` for a configuration with one name as `method`.
     watch : None, or a function that is called as `watch(method, round, server, run_config)` after
         every round.
     """

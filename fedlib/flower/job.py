@@ -1,4 +1,4 @@
-"""The ends of a federation, server and clients: the job, an end's own data, round and messages.
+"""A federation's server and clients as separate processes, which Flower links.
 
 A round draws nothing and never branches on a tensor, so every end can run `algorithm.round` itself,
 with asks and broadcasts in the same order. Stand-ins replace what an end cannot know: NaN for rows
@@ -42,7 +42,7 @@ class Job:
     problem : a function of a client's number. The problem that it returns holds the rows of this
         client alone (`with_rows`), or no rows for None, the server.
     rounds : T, the number of rounds.
-    seed : the seed of the rounds' randomness, which every end draws for itself.
+    seed : the seed of the rounds' randomness, which server and clients each draw for themselves.
     """
 
     algorithm: Algorithm
@@ -55,7 +55,7 @@ class Job:
 
 
 def client_problem(problem: Problem, client: int | None) -> Problem:
-    """The problem with the rows of one client, or with no rows for None; all else is common.
+    """The problem with the rows of one client alone, or with no rows for None.
 
     >>> from fedlib import problems
     >>> everything = problems.quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)

@@ -1,4 +1,4 @@
-"""Problems: the studies' problems, one file each, and functions for problems of your own."""
+"""The studies' problems, and functions for problems of your own."""
 
 from fedlib.problems.classification import classifier
 from fedlib.problems.fairness import fairness

@@ -131,14 +131,15 @@ def classifier(
     Parameters
     ----------
     train, test : samples with inputs `X [R, ...]` and labels `y [R]`; pictures may stay bytes.
-    rows : `[N, m]`, the numbers of every client's rows in `train`, in random order.
+    rows : `[N, m]`, the indices of every client's rows in `train`, in random order.
     model : the model to train.
     sizes : the number of each client's rows without padding; None if there is no padding.
     scale : (top, mean, deviation): bytes x become inputs `(x / top - mean) / deviation`. It must be
         None if the inputs are not bytes; None takes bytes as numbers.
-    measured : how many of each client's first rows enter `loss` and `gap`; by default all.
+    measured : how many of each client's first rows enter the metrics `loss` and `gap`; None for
+        all.
     dtype : the dtype of the parameters and of all computations.
-    name, config : the problem's name and its configuration in stored runs.
+    name, config : the name and the configuration in stored runs.
 
     Raises ValueError for inputs that are not finite, a scale for inputs that are not bytes, or
     `measured` above the number of rows of the smallest client.

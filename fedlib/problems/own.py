@@ -48,8 +48,7 @@ class ClientRows(NamedTuple):
     output : `[B, ...]`, the module's output.
     target : `[B, ...]`, the values to predict.
     columns : name -> `[B, ...]`, further columns.
-    weight : `[B]`, each row's weight, which the method `mean` uses. Clients with fewer rows than
-        others are padded, and padding has weight 0.
+    weight : `[B]`, each row's weight in the method `mean`, 0 for the padding of a short client.
 
     >>> rows = ClientRows(torch.zeros(3), torch.ones(3), {}, torch.tensor([0.5, 0.5, 0.0]))
     >>> rows.mean(torch.tensor([1.0, 3.0, 100.0]))  # the last row is padding
@@ -143,9 +142,9 @@ def from_frame(
     module : a network; if it has batch norm, that must be in eval mode. Methods start at its
         trainable parameters; frozen ones do not change. Dropout is active in training, but not in
         metrics.
-    objective : a function `ClientRows -> number`, whose mean over clients is minimized; or several.
-    constraint : a function `ClientRows -> number`, to be kept below a method's level; or several,
-        or none; or a `GroupGap`, for equal treatment of two groups.
+    objective : a function `ClientRows -> number`, whose mean over clients is minimized; or a list.
+    constraint : such a function or list, to be kept below a method's level; or a `GroupGap`, for
+        equal treatment of two groups.
     weights : the clients' weights: None for equal weights, `"rows"` for their numbers of rows, or
         one number for each client.
     features : the module's input columns, by default all that are not named elsewhere.
@@ -154,7 +153,7 @@ def from_frame(
         given, else as a mean over clients. The number may be a tensor, Python's or numpy's (such
         as scikit-learn's AUC).
     heldout : rows that no client trains on, with the same columns; column `client` may be missing.
-    name : the problem's name in error messages and stored runs.
+    name : the name in error messages and stored runs.
 
     The metrics are `f`, the mean of the objectives, and `g`, the largest of the constraints, each
     averaged over clients; `f_1`, `g_1`, ... if there are several; and the measures. Raises

@@ -107,7 +107,7 @@ def pareto(
     centres : `[N, m, M, d]`, the `c_{jik}` of client j, row i and objective k; by default two
         clients with one row each, whose four centres are different unit vectors.
     curvature : `[M, d]`, the diagonals of the `A_k`, positive; by default ones.
-    w0 : `[d]`, the start of all methods, by default 0.
+    w0 : `[d]`, the start, by default 0.
 
     Raises ValueError for shapes that do not match, entries that are not finite, or curvatures that
     are not positive.

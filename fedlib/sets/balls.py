@@ -236,10 +236,9 @@ class NuclearBall(NormBall):
 
     Parameters
     ----------
-    radius : the largest sum of the singular values.
-    rows, columns : the numbers of rows and columns of the matrix; d = rows * columns.
-    steps : the number of Lanczos steps in `lmo`. Each multiplies a vector by the matrix and one by
-        its transpose. `lmo` is exact up to rounding if `steps` is at least min(rows, columns).
+    rows, columns : the shape of the matrix; d = rows * columns.
+    steps : the number of Lanczos steps in `lmo`, each with two products of the matrix and a vector.
+        `lmo` is exact up to rounding if `steps` is at least min(rows, columns).
     """
 
     radius: Positive

@@ -1,4 +1,4 @@
-"""Local steps, step sizes, switching rules and convex surrogates."""
+"""Rules that methods take as fields."""
 
 from fedlib.steps.local import SGD, Adam
 from fedlib.steps.schedules import Convex, Fixed, Nonconvex, PowerLaw, Stochastic

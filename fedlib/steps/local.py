@@ -44,7 +44,7 @@ class SGD:
 
 @dataclass(frozen=True)
 class Adam(checks.Checked):
-    r"""Adam, which every client restarts in every round; moments are neither kept nor sent.
+    r"""Adam, which every client restarts in every round.
 
         1  g = gradient(u, t)
         2  m <- beta_1 m + (1 - beta_1) g;  v <- beta_2 v + (1 - beta_2) g^2

@@ -22,7 +22,7 @@ Round = TypeVar("Round", float, Tensor)
 
 @dataclass(frozen=True)
 class PowerLaw(checks.Checked):
-    """The step size `scale / t ** exponent` of round t = 1, 2, ...; it is constant for exponent 0.
+    """The step size `scale / t ** exponent` of round t = 1, 2, ....
 
     >>> PowerLaw(0.9, 0.5)(4)
     0.45
@@ -73,14 +73,13 @@ class Rho(checks.Checked):
 
 @dataclass(frozen=True)
 class Convex(Rho):
-    r"""Theorem 1: $\eta_t=2/q$, $\lambda_t=\lambda_0\sqrt{q}$ with $q=p(t-1)+2$, p `participation`.
+    r"""FedFW, Theorem 1: $\eta_t=2/q,\;\lambda_t=\lambda_0\sqrt q,\;q=p(t-1)+2$, p `participation`.
 
     For p = 1 these are $2/(t+1)$ and $\lambda_0\sqrt{t+1}$.
 
     Parameters
     ----------
-    grows : False keeps lambda_t at lambda_0, as in Figure 3 of the FedFW paper; no theorem covers
-        this choice.
+    grows : False keeps lambda_t at lambda_0, as in the paper's Figure 3; no theorem covers this.
 
     >>> Convex().eta(torch.tensor([1.0, 2.0, 3.0]))
     tensor([1.0000, 0.6667, 0.5000])
@@ -99,7 +98,7 @@ class Convex(Rho):
 
 @dataclass(frozen=True)
 class Nonconvex(Rho):
-    r"""Theorem 2's constants for T rounds, $\eta=T^{-2/3}$ and $\lambda=\lambda_0T^{1/3}$.
+    r"""FedFW, Theorem 2, constant for T rounds: $\eta=T^{-2/3}$ and $\lambda=\lambda_0T^{1/3}$.
 
     Parameters
     ----------
@@ -129,7 +128,7 @@ class Nonconvex(Rho):
 
 @dataclass(frozen=True)
 class Stochastic(Rho):
-    r"""Theorem 3's $\eta_t=9/(t+8)$, $\lambda_t=\lambda_0\sqrt{t+8}$ and $\rho_t=4/(t+7)^{2/3}$.
+    r"""FedFW, Theorem 3: $\eta_t=9/(t+8)$, $\lambda_t=\lambda_0\sqrt{t+8}$, $\rho_t=4/(t+7)^{2/3}$.
 
     Theorem 3 has no form for p < 1, so p is ignored.
 
@@ -161,8 +160,8 @@ class Fixed(checks.Checked):
 
     Parameters
     ----------
-    step : eta, the step size, in (0, 1].
-    weight : rho, the weight of the newest stochastic gradient, in (0, 1]; only FedFW-sto uses it.
+    step : eta, the step size.
+    weight : rho, the weight of the newest stochastic gradient, which only FedFW-sto uses.
     """
 
     step: Share

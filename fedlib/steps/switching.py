@@ -17,7 +17,7 @@ from fedlib.checks import Positive
 
 @runtime_checkable
 class Switch(Protocol):
-    """A rule that maps a violation to a weight in [0, 1]."""
+    """A rule that maps the constraint's violation to the constraint's weight in [0, 1]."""
 
     def __call__(self, z: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """The weight of the constraint's gradient."""
@@ -32,7 +32,7 @@ def loss_weights(
 
 @dataclass(frozen=True)
 class Hard:
-    """`sigma(z) = 1{z > 0}` of z = g - level - tolerance; at z = 0 a round works on the objective.
+    """The constraint's share of a round, `sigma(z) = 1{z > 0}` for z = g - level - tolerance.
 
     >>> import torch
     >>> Hard()(torch.tensor([-0.1, 0.0, 0.1]))
@@ -46,12 +46,12 @@ class Hard:
 
 @dataclass(frozen=True)
 class Soft(checks.Checked):
-    """`sigma(z) = min(1, max(0, 1 + beta z))`, positive for z > -1 / beta; z is as in `Hard`.
+    """The constraint's share `sigma(z) = min(1, max(0, 1 + beta z))`, with z as in `Hard`.
 
     Parameters
     ----------
-    beta : the sharpness; the theorems require at least `2 / epsilon`. As `beta` grows, the rule
-        approaches `Hard`, except at `z = 0`, where the weight stays 1.
+    beta : the sharpness; the theorems require at least `2 / tolerance`. As `beta` grows, the rule
+        approaches `Hard`, except at `z = 0`, where sigma stays 1.
 
     >>> import torch
     >>> Soft(beta=5.0)(torch.tensor([-0.3, -0.1, 0.1]))

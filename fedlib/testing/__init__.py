@@ -1,4 +1,4 @@
-"""Checks for algorithms, and a small example of each algorithm."""
+"""Checks for algorithms."""
 
 from fedlib.testing.contract import check_algorithm
 

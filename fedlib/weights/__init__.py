@@ -1,4 +1,4 @@
-"""Weights of several objectives: rules, preferences, Gram matrices."""
+"""Rules for the weights, and estimates of the Gram matrix."""
 
 from fedlib.weights.gram import MeanOfGrams, OneWay, TwoWay
 from fedlib.weights.rules import FindWeights, FixedWeights, Least, MinNorm, Preference

@@ -64,7 +64,7 @@ def symmetric(x: Float[Tensor, "*b M M"]) -> Float[Tensor, "*b M M"]:
 
 @dataclass(frozen=True)
 class OneWay(checks.Checked, GramEstimate):
-    """Each client sends a sketch of its Jacobian; `G = H H'` is the Gram matrix of their mean `H`.
+    """Each client sends a sketch of its Jacobian; G is the Gram matrix of the sketches' mean.
 
     `OneWay(Exact())` is the exact Gram matrix, at `32 M d` bits for each client.
     """
@@ -134,7 +134,7 @@ class TwoWay(checks.Checked, GramEstimate):
 
 @dataclass(frozen=True)
 class MeanOfGrams(GramEstimate):
-    r"""The mean of the clients' Gram matrices, without products of different clients; a comparison.
+    r"""The mean of the clients' own Gram matrices, for comparison.
 
     Each client sends `M^2` numbers. The scale of `G` does not change the weights it determines.
     """

@@ -26,7 +26,8 @@ seeds = None  # list of seeds; None: five in the full profile, two in the quick 
 # %% [markdown]
 # ## The whole method
 #
-# The docstring contains numbered pseudocode, and comments in the code cite its lines. The class has three functions:
+# The docstring contains numbered pseudocode, and comments in the code cite its lines. The library calls three functions
+# of the class:
 #
 # * `init` checks the parameters against the problem. It returns the state before round 0, a `NamedTuple` whose first
 #   field is the model `w`.
@@ -143,8 +144,9 @@ method = FedAvgM(lr=0.05, local_steps=2, participants=5, batch_size=8)
 # %% [markdown]
 # ## Run it
 #
-# Twenty clients have equal parts of the breast cancer data, and five of them take part in each round. The library runs
-# a list of methods that differ only in numbers, and all seeds, as one computation.
+# Twenty clients have equal parts of the breast cancer data, and five of them take part in each round. The objective f
+# is the logistic loss on benign tumours, and the figure compares three values of the momentum. The library runs a list
+# of methods that differ only in numbers, and all seeds, as one computation.
 
 # %%
 from dataclasses import replace
@@ -180,7 +182,8 @@ plot.show(
     draw,
     alt="The objective over the rounds on a logarithmic axis, for momentum "
     "0, 0.5 and 0.9: the larger the momentum, the faster it falls.",
-    caption="Federated averaging with momentum at the server.",
+    caption="The objective under federated averaging with momentum at the "
+    "server: the larger the momentum, the faster f falls.",
     size=(5.5, 3.2),
 )
 

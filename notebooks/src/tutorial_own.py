@@ -152,10 +152,10 @@ print(abs(share - trace.metrics["accuracy"][0, -1]) < 0.01)
 # ## Clients of very unequal size
 #
 # To compute clients together, the library pads their data to equal length, but only within groups of clients of similar
-# size. If a minibatch is larger than a client's data, the client draws its rows with replacement; with
-# `replace(problem, whole_batches=True)` it uses each row once. By default, as in the papers, all clients have equal
-# weights. `weights="rows"` weighs all *rows* equally, as in the original FedAvg {cite}`mcmahan2017fedavg`. A list of
-# numbers sets arbitrary weights.
+# size. Minibatches are drawn with replacement, even from a client with fewer rows; with `replace(problem,
+# whole_batches=True)`, such a client uses each row once. By default, as in the papers, all clients have equal weights.
+# `weights="rows"` weighs all *rows* equally, as in the original FedAvg {cite}`mcmahan2017fedavg`. A list of numbers
+# sets arbitrary weights.
 
 # %%
 sizes = [800, 500, 200, 100, 80, 40, 20, 10, 5, 2, 40]
@@ -181,9 +181,10 @@ show({"equal clients": equal_clients, "equal rows": equal_rows}, "accuracy")
 #
 # The gap between two groups is the absolute difference between their mean predicted probabilities over all rows. It is
 # not the mean of the clients' gaps: a client may have only one group, and gaps of opposite sign would cancel. With
-# `GroupGap`, every client therefore sends sums and counts of both groups. The gap measures demographic parity, or equal
-# opportunity with `given=1`. FedSGM {cite}`fedsgm2025` keeps it below a tolerance. Any other constraint is a function
-# like the objective; from a list of such functions, FedSGM takes the largest value.
+# `GroupGap`, every client therefore sends sums and counts of both groups. The gap over all rows measures demographic
+# parity; the gap over the rows with target 1 (`given=1`), equal opportunity. FedSGM {cite}`fedsgm2025` keeps the gap
+# below a tolerance. Any other constraint is a function like the objective; from a list of such functions, FedSGM takes
+# the largest value.
 
 # %%
 r, n = np.random.default_rng(0), 2000
@@ -211,8 +212,9 @@ show(traces, "g")
 # ## Several objectives
 #
 # If `objective` is a list, FedCMOO {cite}`askin2025fedcmoo` moves in a direction in which all objectives decrease. It
-# favors objectives with short gradients. If losses have very different scales, as here, `problem.scaled()` divides each
-# loss by its value at the start. To fix the weights of the objectives instead, use `FedCMOO(..., weights=(3, 1))`.
+# favors objectives with short gradients, so it would neglect a loss of much larger scale, such as `large` below.
+# `problem.scaled()` therefore divides each loss by its value at the start. To fix the weights of the objectives
+# instead, use `FedCMOO(..., weights=(3, 1))`.
 
 # %%
 goals = torch.stack([labels % 2, labels // 5], 1).float()

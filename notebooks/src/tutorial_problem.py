@@ -53,10 +53,10 @@ print(hospitals.agg(["size", "sum"]).astype(int))
 # %% [markdown]
 # ## A network, and two plain functions
 #
-# You can use any `nn.Module`, with or without dropout. Frozen parameters are not trained. Batch norm always runs in
-# eval mode, because its running statistics would be a state besides the parameters. This page uses `models.mlp`, an
-# `nn.Sequential` with reproducible initial parameters. The objective and the constraint are functions of `rows`, the
-# rows of one client:
+# You can use any `nn.Module`, with or without dropout. Frozen parameters are not trained. Batch norm must be in eval
+# mode, because its running statistics would be a state besides the parameters. This page uses `models.mlp`, an
+# `nn.Sequential` with reproducible initial parameters. The objective, the constraint and the measures are functions of
+# `rows`, the rows of one client:
 #
 # * `rows.output` is the output of the network for these rows, `rows.target` is the target, and `rows.columns[name]` is
 #   any other column.
@@ -64,8 +64,8 @@ print(hospitals.agg(["size", "sum"]).astype(int))
 #   only. Do not use `values.mean()`: clients of different size are padded to equal length, and only `rows.mean` leaves
 #   the padding out.
 #
-# Each function returns *one* number. The methods need gradients, so the constraint is a loss. The error rate, which has
-# no useful gradient, is a *measure*: it is only reported.
+# Each of these functions returns *one* number. Methods need the gradient of the constraint, so the constraint is a
+# loss. The error rate has no useful gradient, so it is a *measure*, which is only reported.
 
 # %%
 from torch.nn.functional import binary_cross_entropy_with_logits as cross_entropy
@@ -115,10 +115,10 @@ print(f"{problem.dim} parameters, {problem.num_constraints} constraint")
 # %% [markdown]
 # ## Two methods
 #
-# The more the constraint is violated, the more FedSGM {cite}`fedsgm2025` steps on it instead of on the objective.
-# Federated averaging (FedAvg) {cite}`mcmahan2017fedavg` ignores the constraint, so the comparison shows what the
-# constraint costs. Four of the eight hospitals take part in a round and make five local steps. All seeds run as one
-# computation.
+# The more the constraint is violated, the more weight FedSGM {cite}`fedsgm2025` gives to the constraint's gradient, and
+# the less to the objective's. Federated averaging (FedAvg) {cite}`mcmahan2017fedavg` ignores the constraint, so the
+# comparison shows how much the constraint raises the objective. Four of the eight hospitals take part in a round and
+# make five local steps. All seeds run as one computation.
 
 # %%
 level = float(level)  # a text where it came from YAML, as 1e-1
@@ -210,8 +210,8 @@ comparison.finals
 # %% [markdown]
 # ## When a line is wrong
 #
-# The library checks its arguments before the first round. Each cell below repeats the call of `problems.from_frame`
-# with one wrong argument.
+# The library checks its arguments before the first round. Each cell below has one wrong argument, of
+# `problems.from_frame` or, in the last two cells, of `fl.FedAvg`.
 
 # %%
 from functools import partial

@@ -15,9 +15,9 @@
 #
 # In federated averaging, every client makes several local steps before it answers. If clients hold different data, each
 # moves towards its own solution, and the mean of their models is not the common solution: the clients *drift*. SCAFFOLD
-# {cite}`karimireddy2020scaffold` corrects every local step: it subtracts the client's stored estimate of its own
-# gradient and adds the server's estimate of the mean gradient. This page implements SCAFFOLD and tests it on a problem
-# with a known solution.
+# {cite}`karimireddy2020scaffold` corrects the gradient of every local step: it subtracts the client's stored estimate
+# of its own gradient and adds the server's estimate of the mean gradient. This page implements SCAFFOLD and tests it on
+# a problem with a known solution.
 
 # %% tags=["parameters"]
 profile = "full"  # "quick": fewer rounds and seeds
@@ -36,8 +36,8 @@ participants = 4  # clients of eight that take part in a round
 # * `fed.clients(draw, memory=state.memory)` gives each participant its row as `client.memory`.
 # * A client's function returns `Reply(upload, memory)`: what the client sends, and what it keeps for its next round.
 #   `fed.ask` returns both. `fed.store_memory` then updates the participants' rows and keeps all others.
-# * In each round, a participant receives two models and returns two changes of models. The library counts the bits of
-#   all four.
+# * In each round, a participant j receives `w` and `c`, and returns the changes of its model and of its $c_j$. The
+#   library counts the bits of all four vectors.
 
 # %%
 SOURCE = '''"""SCAFFOLD: local steps corrected by control variates."""
@@ -209,7 +209,8 @@ least = float(problem.mean_losses(solution.detach()))
 # ## Drift, and its end
 #
 # Federated averaging stops away from the minimum, and SCAFFOLD reaches it. Both use the same step size, number of local
-# steps and draws of clients. A second pair of runs has all clients in every round.
+# steps and draws of clients. In one pair of runs a sample of the clients takes part in each round, in the other all
+# clients do.
 
 # %%
 from papers.kit import plot
