@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from html import escape
+from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 from docutils import nodes
@@ -36,12 +37,12 @@ from sphinx.util.docutils import SphinxRole
 from papers import STUDIES, all_claims
 from papers.kit import archive
 from papers.kit.claims import PAPERS
-from papers.kit.rules import VERDICTS, Condition
+from papers.kit.rules import STATES, VERDICTS, Condition, flatten
 from papers.kit.run_groups import hours_at_scale, hours_for
 
 if TYPE_CHECKING:
     from papers.kit.claims import Claim
-    from papers.kit.rules import Outcome
+    from papers.kit.rules import Outcome, Parts
     from papers.kit.study import Study
 
 
@@ -113,7 +114,7 @@ class Claims(BookDirective):
         claim, outcome = e.claim, e.outcome
         measured = [
             nodes.paragraph("", sentence(text))
-            for text in (outcome.measured, outcome.reason, outcome.size, power_of(e))
+            for text in (outcome.measured, why_not(outcome), power_of(e))
             if text
         ]
         return [
@@ -126,47 +127,113 @@ class Claims(BookDirective):
         ]  # fmt: skip
 
     def details(self, e: Row) -> list[nodes.Node]:
-        """The parts of its rule, what must be known of it, and its control, folded away."""
-        claim = e.claim
-        found: list[nodes.Node] = []
-        shown: set[str] = set()
-        for name, rule, outcome in (
-            (claim.reading, claim.rule, e.outcome),
-            *((one.name, one.rule, e.readings[one.name]) for one in claim.readings),
-        ):
-            parts = [part_of(*item) for item in rule.primary.items()]
-            control = f"Control, {outcome.control}." if outcome.control else ""
-            if (labels := str([*rule.primary])) not in shown:
-                if claim.readings:
-                    found.append(paragraph(nodes.strong("", name or "The text")))
-                found += parts
-            texts = [x for x in (rule.note, control) if x and x not in shown]
-            found += [paragraph(*self.inline(text)) for text in texts]
-            shown |= {labels, *texts}
+        """The parts of its rule, what must be known of it, and its control, folded away.
+
+        Of a further reading only what no reading before it has.
+        """
+        blocks: dict[str, list[nodes.Node]] = {}
+        shown: list[str] = []
+        for reading in e.claim.each:
+            outcome = e.readings.get(reading.name, e.outcome)
+            own: list[nodes.Node] = []
+            if (labels := str([*reading.rule.primary])) not in shown:
+                own += parts_of(reading.rule.primary, outcome)
+            texts = [
+                text
+                for text in (reading.rule.note, control_of(outcome))
+                if text and not any(text in other for other in shown)
+            ]
+            own += [paragraph(*self.inline(text)) for text in texts]
+            shown += [labels, *texts]
+            if own:
+                blocks[reading.name] = own
+        for name, own in blocks.items():
+            if len(blocks) > 1:
+                own.insert(0, paragraph(nodes.strong("", name or "The text")))
+        found = [node for own in blocks.values() for node in own]
         return [raw("<details><summary>Rule</summary>"), *found, raw("</details>")]
 
 
-def part_of(label: str, part: Condition | Mapping[str, Condition]) -> nodes.paragraph:
-    """A part of a rule with its cells; the title of each cell is its formal condition."""
-    if isinstance(part, Condition):
-        return paragraph(conditioned(sentence(label), part))
-    cells = [conditioned(*item) for item in part.items()]
-    between = [nodes.Text(x) for x in [" Required for: ", *["; "] * (len(cells) - 1)]]
-    pairs = zip(between, cells, strict=True)
-    listed = (x for pair in pairs for x in pair)
-    return paragraph(nodes.Text(sentence(label)), *listed, nodes.Text("."))
+def parts_of(primary: Parts, outcome: Outcome) -> list[nodes.Node]:
+    """The parts of a rule; those of a judged claim that fail or are undecided say so."""
+    states = {} if outcome.verdict == "not judged" else outcome.parts
+    found: list[nodes.Node] = []
+    before: list[str] = []
+    for label, part in primary.items():
+        if isinstance(part, Condition):
+            text = sentence(label + mark(states.get(label)))
+            found.append(paragraph(conditioned(text, part)))
+            continue
+        keys = flatten({label: part})
+        marks = dict(zip(part, (mark(states.get(key)) for key in keys), strict=True))
+        found.append(cases_of(label, part, marks, before))
+        before = [*part]
+    return found
+
+
+def cases_of(
+    label: str, part: Mapping[str, Condition], marks: Mapping[str, str], before: list[str]
+) -> nodes.paragraph:
+    """A part with its cases, or a word for those of the part before it.
+
+    A mark that all cases have stands once, behind the part. The title of a case is its condition;
+    where the cases are not listed one by one, one title has all conditions.
+    """
+    every = "; ".join(f"{case}: {condition.words}" for case, condition in part.items())
+    listed = {case + marks[case]: condition.words for case, condition in part.items()}
+    start = " Cases: "
+    if len({*marks.values()}) == 1:
+        label += next(iter(marks.values()))
+        if [*part] == before:
+            start, listed = " ", {"Same cases": every}
+        else:
+            pairs = crossed([*part])
+            listed = {pairs: every} if pairs else {x: c.words for x, c in part.items()}
+    between = [start, *["; "] * (len(listed) - 1)]
+    cases = (
+        x
+        for gap, item in zip(between, listed.items(), strict=True)
+        for x in (nodes.Text(gap), titled(*item))
+    )
+    return paragraph(nodes.Text(sentence(label)), *cases, nodes.Text("."))
+
+
+def crossed(names: list[str]) -> str:
+    """Names `a, b` of all pairs as two lists with a cross between them; empty if they are not."""
+    pairs = [name.rpartition(", ")[::2] for name in names]
+    first, last = (list(dict.fromkeys(side)) for side in zip(*pairs, strict=True))
+    whole = len(first) > 1 and len(last) > 1 and set(product(first, last)) == set(pairs)
+    return f"({'; '.join(first)}) \N{MULTIPLICATION SIGN} ({'; '.join(last)})" if whole else ""
+
+
+def mark(state: str | None) -> str:
+    """What stands behind a part, or behind one of its cases, that does not hold."""
+    return "" if state in (None, STATES[True]) else f" ({state})"
+
+
+def control_of(outcome: Outcome) -> str:
+    """The negative control, and what the rule says of it unless that is *not reproduced*."""
+    what, _, verdict = outcome.control.rpartition(": ")
+    other = "" if verdict == "not reproduced" else f" ({verdict})"
+    return f"Control: {what}{other}." if what else ""
 
 
 def sentence(text: str) -> str:
     """A text with a capital, unless it starts with a symbol, and a full stop."""
-    start = text[0].upper() + text[1:] if re.match("[a-z]{3}|a ", text) else text
+    word = re.match("(?![a-z]+ =)([a-z]{3}|(a|an|at|in|no|on|to) )", text)
+    start = text[0].upper() + text[1:] if word else text
     return start if start.endswith(".") else f"{start}."
 
 
 def conditioned(text: str, condition: Condition) -> nodes.abbreviation:
     """Words whose title is a formal condition."""
-    words = condition.words.replace("`", "")
-    return nodes.abbreviation(text, text, explanation=words, classes=["result"])
+    return titled(text, condition.words)
+
+
+def titled(text: str, words: str) -> nodes.abbreviation:
+    """Words whose title are those of one or several conditions."""
+    title = words.replace("`", "")
+    return nodes.abbreviation(text, text, explanation=title, classes=["result"])
 
 
 def verdict_of(e: Row) -> list[nodes.Node]:
@@ -176,8 +243,22 @@ def verdict_of(e: Row) -> list[nodes.Node]:
     for name, other in e.readings.items():
         found.append(paragraph(nodes.Text(f"{name}: "), badge(other.label, other.verdict)))
     if size := e.outcome.size:
-        found.append(nodes.paragraph("", size.partition(":")[0], classes=["quiet"]))
+        found.append(nodes.paragraph("", size, classes=["quiet"]))
     return found
+
+
+def why_not(outcome: Outcome) -> str:
+    """Why the runs do not judge a claim; of others the rule's parts say what does not hold."""
+    if outcome.verdict in ("partly", "not reproduced", "undecided"):
+        return ""
+    return counted(outcome.reason.replace("not judged, because ", ""))
+
+
+def counted(reason: str) -> str:
+    """A reason that says of how many others it is the first."""
+    return re.sub(
+        r"\(and (\d+) more\)", lambda m: f"(and {m[1]} more reason{'s' * (m[1] != '1')})", reason
+    )
 
 
 def power_of(e: Row) -> str:
@@ -185,11 +266,7 @@ def power_of(e: Row) -> str:
     if e.outcome.verdict != "undecided" or not e.outcome.seeds:
         return ""
     hours = hours_for(study_of(e.study), e.claim, e.outcome.seeds)
-    return (
-        f"With 90 % power, {e.outcome.seeds} seeds would detect the "
-        f"{'printed' if e.outcome.size else 'measured'} difference. This takes "
-        f"{rounded(hours)} core-hours."
-    )
+    return f"Seeds needed: {e.outcome.seeds} ({rounded(hours)} core-hours)."
 
 
 def paragraph(*children: nodes.Node) -> nodes.paragraph:
@@ -269,7 +346,7 @@ def missing_of(e: Row) -> str:
     scale, _, why = e.outcome.reason.partition("not judged, because ")
     hours = 0.0 if scale else hours_at_scale(study_of(e.study), e.claim)
     cost = f" With the paper's rounds and seeds, its runs take {rounded(hours)} core-hours."
-    return sentence(why) + cost * bool(hours)
+    return sentence(counted(why)) + cost * bool(hours)
 
 
 def rounded(hours: float) -> str:

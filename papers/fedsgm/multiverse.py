@@ -85,8 +85,7 @@ def rule(
             "the claim holds in at least nine of ten settings": of(f"{key}.share") >= 0.9,
         },
         measured,
-        "The settings are all combinations of the choices that the paper leaves open. "
-        f"{note}".strip(),
+        note,
         control=Control(control, {f"{key}.share": f"{key}.control"}),
     )
 
@@ -174,9 +173,9 @@ C4 = rule(
     _words(OBJECTIVE),
     "Objective under soft switching divided by that under hard switching",
     0.0,
-    "soft switching with the smallest step size against hard switching with each step size",
-    "The claim holds in a setting if the objective under soft switching is at most 5 % above that "
-    "under hard switching. This margin is ours.",
+    "soft switching at the smallest step size, whatever that of hard switching",
+    "The claim holds in a setting if soft switching's objective is at most 5 % above hard "
+    "switching's.",
 )
 
 # ---- C14, the full paper --------------------------------------------------------------------
@@ -235,7 +234,7 @@ C14 = rule(
     "Instability with beta = 20 divided by that with beta = 40",
     1e3,
     "beta = 40 against itself",
-    "Each of five measures of stability counts as a setting of its own.",
+    "Each of the five measures of stability counts as a setting.",
 )
 
 # ---- C22, fair classification ---------------------------------------------------------------
@@ -302,9 +301,9 @@ C22 = rule(
     [f"{s}, beta = {b:g}, on {m}" for s, b, m in product(MEANT, SHARP, ROWS)],
     "Largest of the four ratios of soft switching's gap and loss to those of its two rivals",
     0.0,
-    "hard switching in the place of soft switching",
+    "hard switching instead of soft switching",
     "The rivals are hard switching and, at each step size, the best of three penalties. The claim "
-    "holds in a setting if soft switching has a smaller gap and no larger loss than either. With "
-    "Adam, hard switching predicts no better than the majority class on two of three seeds; these "
-    "settings still count.",
+    "holds in a setting if soft switching has a smaller gap and no larger loss than either. The "
+    "settings with Adam count, although hard switching predicts no better there than the majority "
+    "class on two of three seeds.",
 )

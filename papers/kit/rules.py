@@ -429,7 +429,7 @@ def flatten(parts: Parts) -> dict[str, Condition]:
 
 
 #: The control of rules about differences and orders.
-EXCHANGED = Control("the compared methods exchanged", negated=True)
+EXCHANGED = Control("all comparisons reversed", negated=True)
 
 
 def stat(key: str, spec: str = ".3g") -> str:

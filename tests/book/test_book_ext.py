@@ -1,12 +1,15 @@
 """The book's Sphinx extension, in small builds with made-up results."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import toy_book
 
 from papers.kit import plot
+from papers.kit.numbers import Number
+from papers.kit.rules import Control, Rule, of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -64,6 +67,32 @@ def test_claims_stand_failing_first_with_anchors(build):
     assert 'class="badge-fed is-not-reproduced">not reproduced<' in page
     assert "<summary>Rule</summary>" in page
     assert 'title="gap below 1">Small.</abbr>' in page
+
+
+def test_a_part_names_what_does_not_hold_and_lists_its_cases_once(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "book" / "_ext")
+    import fedbook_claims
+
+    pairs = ("a, 1", "a, 2", "b, 1", "b, 2")
+    parts = {
+        "all": {case: of("x") < 1 for case in pairs},
+        "again": {case: of("x") < 2 for case in pairs},
+        "mixed": {"one": of("x") < 0, "other": of("x") < 9},
+        "alone": of("x") > 5,
+    }
+    outcome = Rule(parts, "", control=Control("nothing"))({"x": Number(0.5, 0.4, 0.6, ())})
+    shown = fedbook_claims.parts_of(parts, outcome)
+    assert [node.astext() for node in shown] == [
+        "All. Cases: (a; b) \N{MULTIPLICATION SIGN} (1; 2).",
+        "Again. Same cases.",
+        "Mixed. Cases: one (fails); other.",
+        "Alone (fails).",
+    ]
+    assert fedbook_claims.crossed([*pairs[:3]]) == ""
+    assert fedbook_claims.control_of(outcome) == "Control: nothing (partly)."
+    unjudged = replace(outcome, verdict="not judged", reason="not judged, because x (and 1 more)")
+    assert fedbook_claims.parts_of(parts, unjudged)[-1].astext() == "Alone."
+    assert fedbook_claims.why_not(unjudged) == "x (and 1 more reason)"
 
 
 def test_scoreboard_counts_and_claims_can_be_narrowed(build):

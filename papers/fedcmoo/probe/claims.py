@@ -42,7 +42,7 @@ def c7(suffix: str) -> Rule:
             for title, run in runs.items()
             for what in both
         ),
-        note="The runs on both data sets use the network without the dropout of the authors' code.",
+        note="The network lacks the dropout of the authors' code.",
         control=EXCHANGED,
     )
 

@@ -55,9 +55,9 @@ C9 = Rule(
     f"FedCMOO-Pref {stat_value('pref.upload')} d per client and round; FSMGDA divided by FedCMOO "
     + ", ".join(f"{stat_value(f'count_{k}.ratio')} for M = {k}" for k in OBJECTIVES),
     note="The O(M^2) numbers are the 2 M^2 of the two-way exchange and the M losses of "
-    "FedCMOO-Pref. Uploads are counted, so no seed changes them.",
+    "FedCMOO-Pref.",
     control=Control(
-        "the upload of FSMGDA in the place of the others",
+        "the upload of FSMGDA instead of the others",
         {f"count_{k}.{m}_long": f"count_{k}.fsmgda" for k in OBJECTIVES for m in SHORT},
     ),
 )

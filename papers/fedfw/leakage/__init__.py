@@ -171,9 +171,9 @@ def order(l2: str, note: str) -> Rule:
 
 
 PICTURES = (
-    "The paper's two pictures are of CIFAR-100, that of the code is of MNIST. We cap the PSNR at "
-    "60 dB, so two attacks that both reach it differ by 0. The rule is judged once, on 52 fresh "
-    "seeds. With 90 % power, they detect the difference that the first ten seeds showed."
+    "The paper's two pictures are of CIFAR-100, that of the code is of MNIST. The PSNR is capped "
+    "at 60 dB, so two attacks that both reach it differ by 0. 52 fresh seeds, after ten earlier "
+    "ones."
 )
 C12 = order("l2", f"{PICTURES} The l2 oracle only rescales the gradient, and hides nothing.")
 C12_CODE = order("tensors", "")

@@ -113,9 +113,9 @@ C11 = Rule(
     "Bits of a message: "
     + ", ".join(f"{s} {stat_value(f'messages_{s}.bits', 'g')}" for s in SHORT)
     + f"; without a short form (l2): {stat_value('messages_l2.bits', 'g')}",
-    "The tolerance allows for the rounding of 32 bits.",
+    "The tolerance is for the rounding of 32 bits.",
     control=Control(
-        "the messages of the l2 ball in the place of each",
+        "the messages of the l2 ball instead of each",
         {f"messages_{s}": "messages_l2" for s in SHORT},
     ),
 )

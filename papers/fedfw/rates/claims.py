@@ -68,7 +68,7 @@ C1 = Rule(
     f"{values(f'pair_naive_{s}.x' for s in NAIVE)}. FedFW with lambda_0 = "
     f"{listed(PAIR_PENALTIES)} ends at "
     f"{values(f'pair_fedfw_L{x:g}.x' for x in PAIR_PENALTIES)}",
-    "No run reaches the limit 1. The smaller lambda_0 is, the slower FedFW approaches it.",
+    "No run reaches the limit 1. A smaller lambda_0 makes FedFW approach it more slowly.",
     control=Control(
         "the naive scheme instead of FedFW",
         {f"pair_fedfw_L{x:g}": "pair_naive_falling" for x in PAIR_PENALTIES},
@@ -76,13 +76,19 @@ C1 = Rule(
 )
 
 
-def theorem(bound: str, kind: str, ends: dict[str, str], measure: str) -> Rule:
+SLOPES = (
+    "The slopes are not judged, because a rate does not determine the slope in a window of rounds. "
+    "The notes prove a smaller bound and compare it with runs."
+)
+
+
+def theorem(bound: str, kind: str, ends: dict[str, str], measure: str, note: str) -> Rule:
     """Whether runs keep a theorem's bound, if a run could break it; its power is not judged.
 
     `ends` maps a setting in words to its run; `measure` is the key of the final value.
     """
     slopes = "; ".join(
-        f"{text}: {stat_value(f'{run}{measure}')}, slope {stat(f'{run}.slope', '.2f')}"
+        f"{text}: {stat_value(f'{run}{measure}')}, {stat(f'{run}.slope', '.2f')}"
         for text, run in ends.items()
     )
     return Rule(
@@ -90,8 +96,7 @@ def theorem(bound: str, kind: str, ends: dict[str, str], measure: str) -> Rule:
         f"The bound {bound} is at least {stat_value(f'{kind}.by_most')} times the largest value of "
         f"a model in the set. The runs reach at most {stat_value(f'{kind}.ratio', '.2g')} of the "
         f"bound. Final values and slopes: {slopes}",
-        "A rate does not determine the slope in a window of rounds. The notes prove the theorem "
-        "with a smaller bound, which they compare with runs.",
+        note,
         {
             f"no run could break the bound {bound}, which in every round exceeds the value of "
             "every model in the set": of(f"{kind}.by_most") < 1
@@ -117,9 +122,15 @@ SETTLED, NOISY, BUMPY = (
     )
 )
 LENGTHS = tuple(f"{run}_T{T}" for run in BUMPY.values() for T in HORIZONS)
-C2 = theorem("(38)", "convex", SETTLED, ".excess")
-C3 = theorem("(62)", "nonconvex", BUMPY, f"_T{HORIZONS[-1]}.least_gap")
-C4 = theorem("(68)", "sto", NOISY, ".excess")
+C2 = theorem("(38)", "convex", SETTLED, ".excess", SLOPES)
+C3 = theorem(
+    "(62)",
+    "nonconvex",
+    BUMPY,
+    f"_T{HORIZONS[-1]}.least_gap",
+    "On slopes and a smaller bound see C2.",
+)
+C4 = theorem("(68)", "sto", NOISY, ".excess", "On slopes and a smaller bound see C2.")
 
 
 def participation(starts: dict[str, str], sentence: str, note: str, more: str = "") -> Rule:
@@ -133,8 +144,8 @@ def participation(starts: dict[str, str], sentence: str, note: str, more: str = 
             for run, text in starts.items()
         )
         + more,
-        "The share p of clients takes part in a round. The rule judges the slope of the mean loss "
-        "over p, seed by seed." + note,
+        "A share p of the clients takes part in a round. The rule judges the slope of "
+        "the loss over p, seed by seed." + note,
         control=EXCHANGED,
     )
 
@@ -163,7 +174,7 @@ def by_gap(gap: str, early: str, note: str) -> Rule:
             f"{stat(f'{run}.trend_{gap}', '.2g')}"
             for run, text in SETTINGS.items()
         ),
-        f"{note} The setting '{UNTRAINED}' is not judged, because it trains with no lambda_0.",
+        note,
         control=EXCHANGED,
     )
 
@@ -173,7 +184,12 @@ C6 = by_gap(
     "early_surrogate",
     "The gap of the surrogate contains the penalty, which enlarges it.",
 )
-C6_GLOBAL = by_gap("gap", "early_gap", "The gap (11) does not contain the penalty.")
+C6_GLOBAL = by_gap(
+    "gap",
+    "early_gap",
+    "The gap (11) does not contain the penalty. "
+    f"The setting '{UNTRAINED}' is not judged, because it trains with no lambda_0.",
+)
 
 ATTAINED = {
     f"{norm}, m = {m:g}": of(f"{run}_quality{m:g}.times") <= m**-2
@@ -190,6 +206,13 @@ FALLING = {
     for norm, run in BOTH.items()
     for x in SLIPS
 }
+
+
+def on_balls(texts: dict[str, str]) -> str:
+    """A text for each of the two balls."""
+    return " and ".join(f"{text} ({norm} ball)" for norm, text in texts.items())
+
+
 C13 = Rule(
     {
         "an oracle with a share m of the gap multiplies the excess by at most 1/m^2": ATTAINED,
@@ -197,22 +220,27 @@ C13 = Rule(
         f"an error e that falls with the step changes the excess by at most {100 * SAME:g} "
         "%": FALLING,
     },
-    "; ".join(
-        f"{norm} ball: an oracle with a share {listed(QUALITIES)} of the gap multiplies the exact "
-        f"oracle's excess by {values(f'{run}_quality{m:g}.times' for m in QUALITIES)}, one with a "
-        f"falling error of {listed(SLIPS)} by "
-        f"{', '.join(stat(f'{run}_falling{x:g}.times', '.3f') for x in SLIPS)}; a constant error "
-        f"adds {values(f'{run}_slip{x:g}.more' for x in SLIPS)}"
-        for norm, run in BOTH.items()
+    f"an oracle with a share {listed(QUALITIES)} of the gap multiplies the exact oracle's excess "
+    "by "
+    + on_balls(
+        {b: values(f"{run}_quality{m:g}.times" for m in QUALITIES) for b, run in BOTH.items()}
     )
-    + f"; nuclear ball: {listed(FEW)} Lanczos steps multiply the gap with all steps by "
+    + f". One with a falling error of {listed(SLIPS)} multiplies it by "
+    + on_balls(
+        {
+            b: ", ".join(stat(f"{run}_falling{x:g}.times", ".3f") for x in SLIPS)
+            for b, run in BOTH.items()
+        }
+    )
+    + f". One with a constant error of {listed(SLIPS)} adds to it "
+    + on_balls({b: values(f"{run}_slip{x:g}.more" for x in SLIPS) for b, run in BOTH.items()})
+    + f". On the nuclear ball {listed(FEW)} Lanczos steps multiply the gap with all steps by "
     f"{values(f'nuclear_k{k}.times' for k in FEW)}",
     "The paper cites this claim without an experiment. The excess is F - F* at the end, against "
-    "that of the exact oracle. The limits 1/m^2 and e are from the bounds of the notes; the last "
-    "one is ours. Runs with too few Lanczos steps are not judged, because their errors are "
-    "unknown.",
+    "that of the exact oracle. The limits 1/m^2 and e are from the bounds of the notes. Runs with "
+    "few Lanczos steps are not judged, because their errors are unknown.",
     control=Control(
-        "an oracle with a quarter of the gap in the place of every other wrong oracle",
+        "the oracle with a quarter of the gap instead of every other",
         {f"{run}_{kind}{x:g}": f"{run}_quality0.25" for run in BOTH.values()
          for kind, xs in (("falling", SLIPS), ("slip", SLIPS)) for x in xs},
     ),

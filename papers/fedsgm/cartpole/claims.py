@@ -47,7 +47,7 @@ C16 = Rule(
         for kind, (soft, hard) in KINDS.items()
     ),
     "The share of violating rounds does not measure steadiness: hard switching hovers around the "
-    "limit, so about half of its rounds violate the constraint whether the run is steady or not.",
+    "limit, so about half of its rounds violate the constraint in any case.",
     control=Control(
         "hard and soft switching exchanged",
         {a: b for soft, hard in PAIRS for a, b in ((soft, hard), (hard, soft))},
@@ -98,8 +98,7 @@ C18 = Rule(
     f"mean reward over the run, 3 of 10 clients {stat('fresh_n3.area')}, all clients "
     f"{stat('fresh_n10.area')}; change of the cost, 3 of 10 clients "
     f"{stat('fresh_n3.cost_scatter')}, all clients {stat('fresh_n10.cost_scatter')}",
-    "The rule is judged once, on fresh seeds. With 90 % power, these detect the effect that the "
-    "first five seeds showed.",
+    "Fresh seeds, after five earlier ones.",
     control=Control("all clients in both runs", {"fresh_n3": "fresh_n10"}),
 )
 C19 = Rule(
@@ -115,11 +114,11 @@ C19 = Rule(
         f"{x}: reward {stat(f'soft_{x}.reward500')}, cost {stat(f'soft_{x}.cost500')}"
         for x in FORMATS
     ),
-    "No reward exceeds 200. If the rewards scatter over the seeds, the claim can therefore be "
-    "undecided at best.",
+    "No reward exceeds 200, so rewards that scatter over the seeds leave the claim undecided at "
+    "best.",
     proviso=met("soft_none"),
     control=Control(
-        "the rewards of round 100 in the place of those of round 500",
+        "the rewards of round 100 instead of round 500",
         {f"soft_{x}.reward500": f"soft_{x}.reward100" for x in FORMATS} | MET,
     ),
 )
@@ -155,7 +154,7 @@ C21 = Rule(
     f"{stat('soft_none.cost500')}",
     proviso=met("soft_none"),
     control=Control(
-        "the federated run in the place of both",
+        "the federated run instead of both",
         {"central_fine_soft": "soft_none"} | MET,
     ),
 )

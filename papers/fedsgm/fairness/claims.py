@@ -41,22 +41,18 @@ def comparable(a: str, b: str, free: str = "fedavg") -> Condition:
 
 
 #: What every rule on soft switching must not pass.
-PENALTY = Control("the tuned penalty in the place of soft switching", {"soft": "penalty"})
+PENALTY = Control("the tuned penalty instead of soft switching", {"soft": "penalty"})
 
 
 def late_estimates(runs: dict[str, str]) -> str:
     """Late loss and gap of some runs, each under its label."""
-    return "; ".join(
-        f"{text}: late loss {stat(f'{run}.f')}, late gap {stat(f'{run}.g', '.2g')}"
-        for text, run in runs.items()
+    return "late loss and late gap; " + "; ".join(
+        f"{text}: {stat(f'{run}.f')}, {stat(f'{run}.g', '.2g')}" for text, run in runs.items()
     )
 
 
 SOLID = {"soft switching": "soft", "hard switching": "hard", TUNED: "penalty"}
-PRICE = (
-    "The price of the constraint is the rise of the loss above that of FedAvg, which has no "
-    "constraint."
-)
+PRICE = "The price is the rise of the loss above that of FedAvg, which has no constraint."
 C22 = Rule(
     {
         "soft switching's late gap is smaller than its rival's": {
@@ -67,8 +63,7 @@ C22 = Rule(
         },
     },
     late_estimates(SOLID),
-    f"{PRICE} Soft switching has the smaller gap and the larger loss, so no method is better in "
-    "both.",
+    f"{PRICE} Soft switching has the smaller gap and the larger loss.",
     control=PENALTY,
 )
 C29 = Rule(
@@ -85,7 +80,7 @@ C29 = Rule(
         for x, text in TWINS.items()
     ),
     control=Control(
-        "the federated method in the place of its centralized twin",
+        "the federated method instead of its centralized twin",
         {f"central_{x}": x for x in TWINS},
     ),
 )
@@ -100,7 +95,7 @@ C30 = Rule(
     },
     late_estimates({"hard switching": "fresh_hard", TUNED: "fresh_penalty"}),
     PRICE,
-    control=Control("FedAvg in the place of hard FedSGM", {"fresh_hard": "fresh_fedavg"}),
+    control=Control("FedAvg instead of hard FedSGM", {"fresh_hard": "fresh_fedavg"}),
 )
 C31 = Rule(
     {
@@ -113,10 +108,10 @@ C31 = Rule(
         f"{text}: centralized {stat(f'central_{x}.g', '.2g')}, federated {stat(f'{x}.g', '.2g')}"
         for x, text in TWINS.items()
     ),
-    "A method is more conservative if its gap is smaller. The loss does not count, because the "
-    "same paragraph says that it falls fastest with the centralized methods.",
+    "More conservative means a smaller gap, not a larger loss: by the same paragraph the loss "
+    "falls fastest with the centralized methods.",
     control=Control(
-        "the federated method in the place of its centralized twin",
+        "the federated method instead of its centralized twin",
         {f"central_{x}": x for x in TWINS},
     ),
 )
@@ -127,9 +122,8 @@ C32 = Rule(
         )
     },
     late_estimates({text: run for run, text in ON_GRID.items()} | SOLID),
-    "The rule considers every setting in which ConEx trains. With a step size of 0.03 it never "
-    "does.",
-    control=Control("hard FedSGM in the place of ConEx", dict.fromkeys(ON_GRID, "hard")),
+    "These are all settings in which ConEx trains. With a step size of 0.03 it never does.",
+    control=Control("hard FedSGM instead of ConEx", dict.fromkeys(ON_GRID, "hard")),
 )
 C33 = Rule(
     {
@@ -140,9 +134,7 @@ C33 = Rule(
     },
     "oscillation of the gap: "
     + "; ".join(f"{text} {stat(f'fresh_{x}.oscillation')}" for text, x in SOLID.items()),
-    control=Control(
-        "the tuned penalty in the place of soft switching", {"fresh_soft": "fresh_penalty"}
-    ),
+    control=Control("the tuned penalty instead of soft switching", {"fresh_soft": "fresh_penalty"}),
 )
 
 figure_7 = partial(

@@ -35,8 +35,7 @@ FREE = Rule(
         <= 1.05 * of("hard.f")
     },
     f"late objective, soft switching divided by hard switching: {stat('loss_ratio.beta200')}",
-    "The margin of 5 % is ours.",
-    control=Control("beta = 5 in the place of beta = 200", {"soft_beta200": "soft_beta5"}),
+    control=Control("beta = 5 instead of beta = 200", {"soft_beta200": "soft_beta5"}),
 )
 
 
@@ -51,8 +50,7 @@ def recovers(soft: str) -> Rule:
             f"late {words}: soft {stat(f'{soft}.{k}')}, hard {stat(f'hard.{k}')}"
             for k, words in CURVES.items()
         ),
-        "The margin of 5 % is ours.",
-        control=Control("beta = 5 in the place of the larger beta", {soft: "soft_beta5"}),
+        control=Control("beta = 5 instead of the larger beta", {soft: "soft_beta5"}),
     )
 
 
@@ -75,7 +73,7 @@ C1 = Rule(
         for m in MAIN
     ),
     "Late values are means over the last 20 of 100 rounds.",
-    control=Control("the step size 0.01 in the place of 0.3", {m: f"{m}_lr0.01" for m in MAIN}),
+    control=Control("step size 0.01 instead of 0.3", {m: f"{m}_lr0.01" for m in MAIN}),
 )
 C2 = Rule(
     {
@@ -100,7 +98,7 @@ C3 = Rule(
         )
     },
     f"violating rounds at step size 1, hard divided by soft: {stat('ratio.lr1', '.2g')}",
-    "The full paper tries the step sizes 1, 0.1, 0.01, ... and plots the best, which is 1 here.",
+    "The full paper plots the best of the step sizes 1, 0.1, 0.01, ..., which is 1 here.",
     control=Control("hard switching against itself", {"ratio.lr1": "control.one"}),
     sizes=(Size("ratio.lr1", 4.0, "text on Figure 1"),),
 )
@@ -117,9 +115,8 @@ C25 = Rule(
         f"other claims {stat(f'main.band_{k}_more', '+.2f')}"
         for k, words in CURVES.items()
     ),
-    "The rule uses 400 seeds of its own. With 90 % power they detect the difference that the 60 "
-    "seeds of the other claims showed.",
-    control=Control("hard switching in the place of soft", {"fresh_soft": "fresh_hard"}),
+    "400 fresh seeds, after 60 earlier ones.",
+    control=Control("hard switching instead of soft", {"fresh_soft": "fresh_hard"}),
 )
 P1 = Rule(
     {
@@ -128,8 +125,8 @@ P1 = Rule(
         )
     },
     predicted("share of constraint rounds", "share"),
-    "The formula is only an approximation: the interval of measured minus predicted share "
-    "excludes zero.",
+    "The formula is an approximation: the interval of measured minus predicted share excludes "
+    "zero.",
     control=Control(
         "a predicted share of one half, whatever the multiplier",
         {"share.predicted": "control.half"},

@@ -64,8 +64,7 @@ C8 = Rule(
     "numbers that the server writes per parameter and round, Algorithms 1 / 2: "
     f"{each('per_parameter', 1, 2)}; numbers that the clients write, divided by those of SGD, "
     "Algorithms 1 / 2 / 3 / 4: " + each("client_ratio", *ALGORITHMS),
-    note="The factor is ours. The messages of SGD also carry its step size, so those of SSCA may "
-    "be shorter.",
+    note="The messages of SGD also carry its step size, so those of SSCA may be shorter.",
     control=Control(
         "server work that grows like the square of d, and clients that do twice the work of SGD",
         {f"alg_{k}.linearity": 2.0 for k in ALGORITHMS}
@@ -104,9 +103,9 @@ C13 = Rule(
         + f"; the same number for the messages to the other clients where features are split: "
         f"{n['privacy.free_clients'].value:g}"
     ),
-    note="The paper calls a message safe if its equations have infinitely many solutions. We prove "
-    "that they have only one for a single sample. Larger batches are tried on small networks with "
-    "known labels.",
+    note="The paper calls a message safe if its equations have infinitely many solutions. For a "
+    "single sample we prove that they have only one; larger batches are tried on small networks "
+    "with known labels.",
     control=Control(
         "messages that consist of the samples",
         {"privacy.error_B1": 0.0} | dict.fromkeys(LEFT.values(), 0.0),
@@ -155,11 +154,7 @@ STEPS = ((1, 10), (10, 100))  # C1: a batch and the next larger one
 TWICE = {10: 5, 100: 50}  # C3: batch -> that of SGD with two steps
 
 NEEDS = Needs(parameters=("rates", "falls"), dead=SEARCHED)
-AVERAGE = "The paper shows curves, but names no measure of speed."
-OPEN = (
-    "The paper does not print the initialization, on which the winner depends for one sample per "
-    "client."
-)
+OPEN = "The paper does not print the start, on which the winner depends for one sample per client."
 STORED, WIDE = (
     "a start uniform within 1 / sqrt(inputs)",
     "He's start, one sample a client, ten seeds",
@@ -208,7 +203,7 @@ def against(pairs: Mapping[str, tuple[str, str]], note: str = "") -> Rule:
         {"SSCA's mean cost over the rounds is below SGD's": primary},
         "mean cost of SSCA minus that of SGD, and the mean cost of SGD (in brackets the costs of "
         f"both in rounds {when}): {'; '.join(said)}",
-        note=f"{AVERAGE} {note}".strip(),
+        note=note,
         control=EXCHANGED,
     )
 
@@ -247,8 +242,7 @@ C1 = Rule(
     + "; ".join(f"{split} {areas(*OWN[split])}" for split in SPLITS)
     + "; cost at round 10 with B = 100 minus that with B = 10: "
     + ", ".join(stat(f"{s}_ssca_B100_vs_B10.cost_10", "+.2g") for s in SPLITS),
-    note="The rule does not compare single rounds, because the largest batch overshoots in the "
-    "first ten.",
+    note="Early rounds are not compared, because the largest batch overshoots in the first ten.",
     control=EXCHANGED,
 )
 C2, C4 = (one_step(split, *BATCHES, note=OPEN) for split in SPLITS)
@@ -270,9 +264,8 @@ C5 = Rule(
         + stat_value(f"samples_ssca_B{b}.area")
         for b in BATCHES
     ),
-    note="The margin is ours.",
     control=Control(
-        "the effect of another batch in the place of that of another split",
+        "the effect of another batch instead of another split",
         {f"features_vs_samples_ssca_B{b}.area": "samples_ssca_B10_vs_B1.area" for b in BATCHES},
     ),
 )

@@ -40,8 +40,7 @@ def kept(steps: str) -> Rule:
     return Rule(
         {"every returned model has F < U": {cell: most(key) < 0 for cell, key in cells.items()}},
         measured,
-        note="The claim is about the returned models, so each of them counts, and not their mean. "
-        "The paper does not print U, so the levels are ours.",
+        note="Each returned model counts, not their mean.",
         control=Control(
             "a penalty that starts at 1, below the multiplier",
             {f"limit_{steps}_U{u:g}": f"limit_c1_U{u:g}" for u in LEVELS},
@@ -67,8 +66,7 @@ C10 = Rule(
         f"{stat(f'ssca_valid_B{b}.gradient_share')}, {stat(f'ssca_valid_B{b}.fall')}"
         for b in BATCHES
     ),
-    note="A finite run cannot show a limit, so the rule only asks whether the gradient keeps "
-    "falling.",
+    note="A finite run cannot show a limit; the rule asks whether the gradient keeps falling.",
     control=Control(
         "step sizes that break (6)", {f"ssca_valid_B{b}": f"ssca_paper_B{b}" for b in BATCHES}
     ),
@@ -87,8 +85,7 @@ C11 = Rule(
         f"last c {stat_value(f'{run}.penalty_end')}"
         for where, run in RUNS.items()
     ),
-    note="A finite run cannot show a limit, so the rule asks whether the slack approaches zero. "
-    "Here c grows within a run, whereas the theorem is about a sequence of limit points.",
+    note="Here c grows within a run, whereas the theorem is about a sequence of limit points.",
     control=Control(
         "the slack at the first penalty",
         {f"{run}.slack_end": f"{run}.slack_first" for run in RUNS.values()},

@@ -71,8 +71,7 @@ C6 = Rule(
     + " / ".join(stat_value(f"{split}_{kind}.order") for split, kind in CURVES)
     + "; "
     + "; ".join(by_level(split) for split in SPLITS),
-    note="A rank correlation of -0.9 allows one pair of neighbours to be swapped. Both margins are "
-    "ours.",
+    note="A rank correlation of -0.9 allows one pair of neighbours to be swapped.",
     control=EXCHANGED,
 )
 C9 = Rule(
@@ -87,7 +86,7 @@ C9 = Rule(
         f"{stat_value(f'theorem_U{u:g}.half_gradient')} half way"
         for u in THEOREM
     ),
-    note="The theorem is about exact solutions, and the runs are approximate. We chose the tenth.",
+    note="The theorem is about exact solutions, and the runs are approximate.",
     control=Control(
         "a point where the gradient of (27) is as large as that of F",
         {f"theorem_U{u:g}.gradient": 1.0 for u in THEOREM},
