@@ -329,12 +329,12 @@
 #    $\frac{\lVert w^{(0)}-u\rVert^2}{2\beta T}$.
 # 5. *Choice of $u$.* For $u=w^{(0)}$ the squared distance is zero, and $\phi(x^{(0)})-\inf\phi\le\delta$.
 #
-# For $\beta=0$, $w=u$ in all rounds, so the third product is zero without Lemma 5. The algorithm is then FedAvg on
-# $\sum_kw_k^{(0)}F_k$.
+# For $\beta=0$ Lemma 5 does not apply, but $w=u$ in all rounds, so the third product is zero. The algorithm is then
+# FedAvg on $\sum_kw_k^{(0)}F_k$.
 # ```
 #
-# The theorem says nothing about the quality of the weights. Its bound grows with $\beta$. For $\beta=0$ the algorithm
-# finds a stationary point of one fixed sum, and such a point is already Pareto stationary.
+# The theorem says nothing about the quality of the weights: its bound is smallest for $\beta=0$, that is, for fixed
+# weights. The algorithm then finds a stationary point of one fixed sum, and such a point is already Pareto stationary.
 #
 # ```{prf:corollary} C Corollary 1.1, with constants
 # :label: cmoo-corollary
@@ -367,9 +367,9 @@
 # %% [markdown]
 # ## The two-way estimate
 #
-# In C's experiments client $i$ compresses $\tilde H_i$ to a low-rank $H_i$ with the error $R_i=\tilde H_i-H_i$. It
-# sends $H_i$, receives the sum $H$ of all $H_i$, and sends $\tilde H_i^\top\tilde H_i$ and $R_i^\top(H-H_i)$. By the
-# following lemma, these messages determine the Gram matrix of $\sum_i\tilde H_i$ up to products of two errors.
+# In C's experiments client $i$ sends $H_i$, a low-rank approximation of $\tilde H_i=H_i+R_i$ with the error $R_i$. It
+# also sends $\tilde H_i^\top\tilde H_i$ and, by C's equations, $R_i^\top(H-H_i)$ with $H=\sum_iH_i$. By the following
+# lemma, these messages determine the Gram matrix of $\sum_i\tilde H_i$ up to products of two errors.
 #
 # ```{prf:lemma} C equations 13 and 14
 # :label: cmoo-lemma-two-way
@@ -401,8 +401,9 @@
 #   false for $\sigma_l>1$ (checked below).
 # * **Equations 13 and 14** print the mixed sum $2Z$ in two forms that differ by a transpose. Each is right only after
 #   symmetrisation.
-# * **Corollary 1.1** needs $\tau T\ge4$, because the printed Lemma 7 requires $\eta_c\le\frac1{2L\tau}$;
-#   {eq}`eq-cmoo-lemma7` does not. It also omits $L\delta$, and its $\beta$ has the wrong units.
+# * **Corollary 1.1** needs $\tau T\ge4$, because the printed Lemma 7 requires $\eta_c\le\frac1{2L\tau}$. Our
+#   {prf:ref}`cmoo-lemma-7` has no such condition. The corollary also omits $L\delta$, and its $\beta$ has the wrong
+#   units.
 # * **The symbol $\mathbf F(x)w$** is used for $\mathbf F(x)^\top w$.
 # * **The theorem does not cover** the variant in C's experiments, with randomized SVD, one set of clients for the Gram
 #   matrix and the step, $K>1$ steps for the weights, and gradients that are used twice.
@@ -513,9 +514,9 @@ _ = check("equal columns: three equalities to 1e-12", np.abs(np.array(equal) - 1
 # %% [markdown]
 # **Lemmas 2 and 3.** The clients have gradients of length $b=1$ with $d=12$, $M=4$ and $\sigma_l=2$. Each $Y_j$ uses 4
 # of 10 clients and Rand-K with half of the entries ($q=1$). We compare the exact variance of every column of $Y_j$ with
-# a simulation and with $S_1$, for the $\sigma_g$ of the instance. We also simulate $\mathbb E\lVert E_j\rVert_{\rm op}$
-# and $\mathbb E\lVert E_jw\rVert^2$. With "common randomness" all columns of a client have the same noise and the same
-# kept entries.
+# a simulation and with $S_1$, computed with the instance's $\sigma_g$. We also simulate
+# $\mathbb E\lVert E_j\rVert_{\rm op}$ and $\mathbb E\lVert E_jw\rVert^2$. With "common randomness" all columns of a
+# client have the same noise and the same kept entries.
 
 
 # %% tags=["remove-input"]

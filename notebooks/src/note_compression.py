@@ -376,8 +376,8 @@ for n, error in errors.items():
 _ = check("with the sign of the residual reversed, this fails", bool(min(turned.values()) > 0.1))
 
 # %% [markdown]
-# **Residual, message and gap.** We compare the largest values over the clients and 40 rounds of one instance with their
-# bounds.
+# **Residual, message and gap.** We compare the largest norms of $e_j$, $v_t$ and $\hat e_t$, over the clients and 40
+# rounds of one instance, with their bounds.
 
 # %% tags=["remove-input"]
 measured, curves, limits = {}, {}, {}

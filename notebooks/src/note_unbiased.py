@@ -222,7 +222,7 @@
 # $$ (eq-unb-fedcom)
 # ```
 #
-# The second bound has the rate that W states for this case, with the constant 1.
+# The second bound has the rate that W states for this case (FedCOM), with the constant 1.
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning

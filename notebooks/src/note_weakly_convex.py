@@ -23,11 +23,11 @@
 # %% [markdown]
 # ## Setting
 #
-# A function $h$ is $\rho$-*weakly convex* if $h+\frac\rho2\lVert\cdot\rVert^2$ is convex. The subgradients $s$ of $h$
+# A function $h$ is $\rho$-*weakly convex* if $h+\frac\rho2\lVert\cdot\rVert^2$ is convex. The subgradients $p$ of $h$
 # at $w$ are those of this convex function minus $\rho w$. They satisfy
 #
 # $$
-# h(y)\ge h(w)+\langle s,y-w\rangle-\frac\rho2\lVert y-w\rVert^2\qquad\text{for all }y .
+# h(y)\ge h(w)+\langle p,y-w\rangle-\frac\rho2\lVert y-w\rVert^2\qquad\text{for all }y .
 # $$ (eq-weak-subgradient)
 #
 # ```{prf:assumption} F-A2, F-A4, F-A6 to F-A9
@@ -95,21 +95,20 @@
 # Let $\hat y=\hat w(w)$.
 #
 # 1. Because of the Slater point, {eq}`eq-weak-prox` has the optimality conditions $\hat\lambda g(\hat y)=0$ and
-#    $s+\hat\rho(\hat y-w)+\hat\lambda s'+u=0$ with $\hat\lambda\ge0$, subgradients $s\in\partial f(\hat y)$ and
-#    $s'\in\partial g(\hat y)$, and a vector $u$ in the normal cone of $\mathcal X$ at $\hat y$.
+#    $p+\hat\rho(\hat y-w)+\hat\lambda p'+u=0$ with $\hat\lambda\ge0$, subgradients $p\in\partial f(\hat y)$ and
+#    $p'\in\partial g(\hat y)$, and a vector $u$ in the normal cone of $\mathcal X$ at $\hat y$.
 # 2. Take the inner product of the last equation with $w_{\rm feas}-\hat y$. By convexity of $g$,
-#    $\hat\lambda\langle s',w_{\rm feas}-\hat y\rangle\le\hat\lambda\big(g(w_{\rm feas})-g(\hat y)\big)=\hat\lambda g(w_{\rm feas})$.
+#    $\hat\lambda\langle p',w_{\rm feas}-\hat y\rangle\le\hat\lambda\big(g(w_{\rm feas})-g(\hat y)\big)=\hat\lambda g(w_{\rm feas})$.
 #    By definition of the normal cone, $\langle u,w_{\rm feas}-\hat y\rangle\le0$. Hence
 #
 #    $$
-#    \hat\lambda\,\big(-g(w_{\rm feas})\big)\le\langle s,w_{\rm feas}-\hat y\rangle+\hat\rho\,\langle\hat y-w,w_{\rm feas}-\hat y\rangle .
+#    \hat\lambda\,\big(-g(w_{\rm feas})\big)\le\langle p,w_{\rm feas}-\hat y\rangle+\hat\rho\,\langle\hat y-w,w_{\rm feas}-\hat y\rangle .
 #    $$ (eq-weak-kkt)
 #
 # 3. By the Cauchy-Schwarz inequality the first inner product on the right is at most $GD$ and the second at most $D^2$.
 #    Divide by $-g(w_{\rm feas})$ to obtain $\hat\lambda\le\Lambda$.
-# 4. The two vectors in the second inner product add up to $w_{\rm feas}-w$. By
-#    $\langle p,p'\rangle\le\frac14\lVert p+p'\rVert^2$ this product is even at most $\frac14D^2$, which yields
-#    $\Lambda_{1/4}$.
+# 4. The inner product of two vectors with the sum $v$ is at most $\frac14\lVert v\rVert^2$. In the second inner
+#    product, $v=w_{\rm feas}-w$, so it is even at most $\frac14D^2$. This yields $\Lambda_{1/4}$.
 # ```
 
 # %% [markdown]
