@@ -21,9 +21,9 @@
 # estimated Gram matrix has a nonnegative value ({prf:ref}`pref-theorem-feasible`). A positive semidefinite estimate has
 # such a value, also with an antisymmetric matrix added. An indefinite estimate may have a negative one.
 #
-# **Balance.** For two objectives, the solution does not raise the imbalance to first order, provided that some mixture
-# of the gradients lowers it. For three objectives this is false. In {prf:ref}`pref-example-three`, with exact
-# gradients, all feasible weights raise the imbalance.
+# **Balance.** For two objectives, the solution does not raise the imbalance to first order, provided that some weights
+# in the simplex lower it. For three objectives the solution may raise it: in {prf:ref}`pref-example-three`, with exact
+# gradients, all feasible weights do.
 
 # %% [markdown]
 # ## The balancing direction
@@ -80,9 +80,9 @@
 # \end{aligned}
 # $$ (eq-pref-program)
 #
-# To first order, $w^\top g_k$ is the rate at which $F_k$ decreases. So the worst objectives must not grow, and those in
-# $\bar{\mathcal J}$ must not grow faster than along $-Ja$. C uses $\varepsilon=0.01$. For two objectives, $\mu\le0.01$
-# allows any $\frac{r_1F_1}{r_2F_2}$ between 0.75 and 1.33.
+# To first order, $w^\top g_k$ is the rate at which $F_k$ decreases. So the worst objectives must not grow. The others
+# in $\bar{\mathcal J}$ must not grow faster than along $-Ja$, or not at all if $\mathcal J=\emptyset$. C uses
+# $\varepsilon=0.01$. For two objectives, $\mu\le0.01$ allows any $\frac{r_1F_1}{r_2F_2}$ between 0.75 and 1.33.
 #
 # ```{prf:theorem} Feasibility
 # :label: pref-theorem-feasible
@@ -113,7 +113,7 @@
 # For $G=J^\top J$ the weights $w^\circ$ that minimise $\lVert Jw\rVert$ are feasible, since $(Gw^\circ)_k\ge\nu\ge0$
 # for all $k$ by {prf:ref}`cmoo-lemma-mgda`. If the program of an estimate is infeasible, the natural fall-back is
 # $w^\circ$ of the estimate's positive semidefinite part. By point 3, this is needed only if the error of the estimate
-# exceeds $\nu$, which tends to 0 near the Pareto front.
+# exceeds $\nu$. Near the Pareto front $\nu$ tends to 0.
 
 # %% [markdown]
 # ## What the solution does
@@ -160,8 +160,8 @@
 # 1. Here $u=(0.1,0.3,0.6)$, so $\mu=0.20$, far above $\varepsilon$. Moreover, $a_2=\log0.9-\mu<0$ and $a_1<0<a_3$. With
 #    $c=a_1+a_3$, $(Ga)_1=(Ga)_3=c-a_2$ and $(Ga)_2=2a_2-c$.
 # 2. Since $c=-1.02$, $(Ga)_1<0<(Ga)_2$. Hence $\mathcal J=\{2\}$ and $\mathcal J^*=\{3\}$. The constraint for objective
-#    3 is $w_1-w_2+w_3\ge0$, that is, $w_2\le\frac12$. The constraint for objective 1 has the same left side and a
-#    negative right side.
+#    3 is $w_1-w_2+w_3\ge0$, that is, $w_2\le\frac12$. The constraint for objective 1 is weaker: it has the same left
+#    side and a negative right side.
 # 3. The program maximises $(1-w_2)(Ga)_1+w_2(Ga)_2$, which grows with $w_2$. The optimum is at $w_2=\frac12$, with
 #    value $\frac12\big((Ga)_1+(Ga)_2\big)=\frac12a_2=-0.15$.
 #
@@ -331,8 +331,9 @@ _ = check("    and negative for an error of 2.02 nu, two equal gradients", two <
 
 # %% [markdown]
 # **What the solution does.** With the exact $G$, we compare the program's value with $M\nu$ in descent mode. In balance
-# mode we divide the value by $\max_k\lvert(Ga)_k\rvert$. If it is negative, $\mu$ grows; the table shows how often for
-# $\mathcal J\ne\emptyset$. The last check counts how often the weights $0.8w+\frac{0.2}M$ violate a constraint.
+# mode we divide the value by $\max_k\lvert(Ga)_k\rvert$. If the value is negative, $\mu$ grows; the table shows how
+# often this happens for $\mathcal J\ne\emptyset$. The last check counts how often the weights $0.8w+\frac{0.2}M$
+# violate a constraint.
 
 # %% tags=["remove-input"]
 descent, modes = [], []

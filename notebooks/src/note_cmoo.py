@@ -14,15 +14,17 @@
 # # FedCMOO: the convergence theorem
 #
 # FedCMOO {cite}`askin2025fedcmoo` (C below) trains one model on a weighted sum of many objectives. It chooses the
-# weights from an estimate of the gradients' Gram matrix. This note proves C's Lemmas 1 to 7, Theorem 1 and Corollary
-# 1.1. They concern C's Algorithm 10, not the variant in C's experiments.
+# weights from an estimate of the gradients' Gram matrix. This note proves C's Lemmas 1 to 7 (Lemma 6 in a corrected
+# form), Theorem 1 and Corollary 1.1. They concern C's Algorithm 10, not the variant in C's experiments.
 #
 # Our findings:
 #
-# * **Lemma 6 is false as printed** for more than one local step ({prf:ref}`cmoo-example-6`), because later local
-#   gradients depend on earlier noise. The correct bound has one more term, and the rate of Corollary 1.1 stays.
-# * **Two constants can be smaller.** $C_1$ in Theorem 1 shrinks by a factor of up to two. The noiseless term in Lemma 7
-#   shrinks by a factor of at least $2\sqrt2$, and the lemma needs no condition on the step size.
+# * **Lemma 6**, the bound on the length of a round's step, **is false as printed** for more than one local step
+#   ({prf:ref}`cmoo-example-6`), because later local gradients depend on earlier noise. The correct bound has one more
+#   term. Corollary 1.1 keeps its rate.
+# * **Two constants can be smaller.** In Theorem 1, $C_2$ with $\frac12C_1\le C_2\le C_1$ can replace $C_1$. In Lemma 7,
+#   on the effect of local steps, the term without noise shrinks by a factor of at least $2\sqrt2$, and no condition on
+#   the step size is needed.
 # * **Corollary 1.1** omits the initial losses, and its step size $\beta$ for the weights has the wrong units
 #   ({prf:ref}`cmoo-corollary`).
 
@@ -62,7 +64,8 @@
 # ```
 #
 # Random masking that keeps $K$ of $d$ entries and rescales them satisfies point 5 with $q=\frac dK-1$
-# ({prf:ref}`unb-lemma-randk`). The randomized SVD of C's experiments is biased, so no result below covers it. Let
+# ({prf:ref}`unb-lemma-randk`). The randomized SVD of C's experiments is biased, so no bound below covers it. The bounds
+# contain the constants
 #
 # $$
 # S_1=\frac{1+q}{n'}\sigma_l^2+\frac q{n'}b^2+\frac{N-n'}{n'(N-1)}\sigma_g^2,\qquad C_1=\big(\sqrt{S_1}+b\big)^2,\qquad C_2=S_1+b^2 .
@@ -284,7 +287,7 @@
 # 4. *Sum.* The claim follows from $\frac1\tau\sum_{s<\tau}s=\frac{\tau-1}2$, and
 #    $\frac1\tau\sum_{s<\tau}\sqrt s\le\sqrt{\frac{\tau-1}2}$ by Jensen's inequality.
 #
-# {eq}`eq-cmoo-lemma7` is smaller than C's bound for every $\tau$, so C's lemma follows.
+# The right side of {eq}`eq-cmoo-lemma7` is at most C's bound for every $\tau$, so C's lemma follows.
 # ```
 
 # %% [markdown]
@@ -306,8 +309,9 @@
 # $\min_{w\in\mathcal S_M}\lVert J(x^{(t)})w\rVert^2$.
 # ```
 #
-# The printed theorem has $C=C_1$, $b^2+\frac{\sigma_l^2}{n\tau}$ in the third term, and C's bound of
-# {prf:ref}`cmoo-lemma-7` as the last term. Only the third term is wrong.
+# The printed theorem has $C=C_1$, $b^2+\frac{\sigma_l^2}{n\tau}$ in place of the square in the third term, and C's
+# bound of {prf:ref}`cmoo-lemma-7` as the last term. Only its third term is not proved, because it rests on the printed
+# Lemma 6.
 #
 # ```{prf:proof}
 # Fix $u\in\mathcal S_M$. The function $\phi(x)=\sum_ku_kF_k(x)$ is $L$-smooth with gradient $Ju$.
@@ -325,12 +329,12 @@
 #    $\frac{\lVert w^{(0)}-u\rVert^2}{2\beta T}$.
 # 5. *Choice of $u$.* For $u=w^{(0)}$ the squared distance is zero, and $\phi(x^{(0)})-\inf\phi\le\delta$.
 #
-# For $\beta=0$, $w=u$ in all rounds, so the third product is zero without Lemma 5. The algorithm is then FedAvg on
-# $\sum_kw_k^{(0)}F_k$.
+# For $\beta=0$ Lemma 5 does not apply, but $w=u$ in all rounds, so the third product is zero. The algorithm is then
+# FedAvg on $\sum_kw_k^{(0)}F_k$.
 # ```
 #
-# The theorem says nothing about the quality of the weights. Its bound grows with $\beta$. For $\beta=0$ the algorithm
-# finds a stationary point of one fixed sum, and such a point is already Pareto stationary.
+# The theorem says nothing about the quality of the weights: its bound is smallest for $\beta=0$, that is, for fixed
+# weights. The algorithm then finds a stationary point of one fixed sum, and such a point is already Pareto stationary.
 #
 # ```{prf:corollary} C Corollary 1.1, with constants
 # :label: cmoo-corollary
@@ -352,24 +356,25 @@
 # $\tau-1\le\tau$ in both summands.
 # ```
 #
-# Since $2uv\le u^2+v^2$ and $Cb^2\le C^2$, the bound is
-# $O\big(\frac{L\delta+b^2+C^2}{\sqrt T}\big)+O\big(\frac{\sigma_l^2}{\tau\sqrt T}(\frac1n+\frac1\tau)\big)$. C omits
-# $L\delta$, which is right for a fixed problem and $T\to\infty$, but not uniformly in $\delta$. If a model starts far
-# away on a slope $b$, it stays there for all $T$ rounds (checked below).
+# Apply Young's inequality to the products of $b$ and $\sigma_l$, and $b^2\le C$ to $Cb^2$. Then {eq}`eq-cmoo-corollary`
+# is $O\big(\frac{L\delta+b^2+C^2}{\sqrt T}\big)+O\big(\frac{\sigma_l^2}{\tau\sqrt T}(\frac1n+\frac1\tau)\big)$. C's
+# rate omits $L\delta$. This is right for a fixed problem and $T\to\infty$, but not uniformly in $\delta$: a model that
+# starts far away on a slope $b$ is still on this slope after $T$ rounds (checked below).
 #
-# In $b^2+C^2$ the bound also adds the square of a gradient to a fourth power, because $\beta=\frac1{M\sqrt T}$ lacks
-# the unit $\frac1{\text{gradient}^2}$. The second $\beta$ has this unit.
+# Moreover, $b^2+C^2$ adds the square of a gradient to a fourth power, since $C$ has the unit of $b^2$. The cause is
+# that $\beta=\frac1{M\sqrt T}$ lacks the unit $\frac1{\text{gradient}^2}$, which $\beta=\frac1{MC\sqrt T}$ has.
 
 # %% [markdown]
 # ## The two-way estimate
 #
-# In C's experiments the server estimates $G$ from biased messages: client $i$ sends $H_i$, a low-rank approximation of
-# $\tilde H_i=H_i+R_i$ with the error $R_i$.
+# In C's experiments client $i$ sends $H_i$, a low-rank approximation of $\tilde H_i=H_i+R_i$ with the error $R_i$. It
+# also sends $\tilde H_i^\top\tilde H_i$ and, by C's equations, $R_i^\top(H-H_i)$ with $H=\sum_iH_i$. By the following
+# lemma, these messages determine the Gram matrix of $\sum_i\tilde H_i$ up to products of two errors.
 #
 # ```{prf:lemma} C equations 13 and 14
 # :label: cmoo-lemma-two-way
 #
-# Let $\operatorname{sym}X=\frac12(X+X^\top)$ and $H=\sum_iH_i$. Then
+# Let $\operatorname{sym}X=\frac12(X+X^\top)$. Then
 #
 # $$
 # \Big(\sum_i\tilde H_i\Big)^\top\Big(\sum_i\tilde H_i\Big)=\operatorname{sym}\Big[\sum_i\tilde H_i^\top\tilde H_i+\sum_{i\ne j}H_i^\top H_j+2\sum_iR_i^\top(H-H_i)\Big]+\sum_{i\ne j}R_i^\top R_j .
@@ -396,8 +401,9 @@
 #   false for $\sigma_l>1$ (checked below).
 # * **Equations 13 and 14** print the mixed sum $2Z$ in two forms that differ by a transpose. Each is right only after
 #   symmetrisation.
-# * **Corollary 1.1** needs $\tau T\ge4$, because the printed Lemma 7 requires $\eta_c\le\frac1{2L\tau}$;
-#   {eq}`eq-cmoo-lemma7` does not. It also omits $L\delta$, and its $\beta$ has the wrong units.
+# * **Corollary 1.1** needs $\tau T\ge4$, because the printed Lemma 7 requires $\eta_c\le\frac1{2L\tau}$. Our
+#   {prf:ref}`cmoo-lemma-7` has no such condition. The corollary also omits $L\delta$, and its $\beta$ has the wrong
+#   units.
 # * **The symbol $\mathbf F(x)w$** is used for $\mathbf F(x)^\top w$.
 # * **The theorem does not cover** the variant in C's experiments, with randomized SVD, one set of clients for the Gram
 #   matrix and the step, $K>1$ steps for the weights, and gradients that are used twice.
@@ -450,7 +456,7 @@ rng = np.random.default_rng(seed)
 
 # %% [markdown]
 # **MGDA.** For random Jacobians with $d=6$ and $M=2,3,5,11$, we test {eq}`eq-cmoo-mgda` with 2000 random directions
-# near $v^\circ$. We then take one step with $\eta=\frac1L$ on random waves (defined under Lemma 6 below).
+# near $v^\circ$. We then check the descent in one step with $\eta=\frac1L$ on random waves (see Lemma 6 below).
 
 # %% tags=["remove-input"]
 optimal, largest, reached = [], [], []
@@ -508,7 +514,9 @@ _ = check("equal columns: three equalities to 1e-12", np.abs(np.array(equal) - 1
 # %% [markdown]
 # **Lemmas 2 and 3.** The clients have gradients of length $b=1$ with $d=12$, $M=4$ and $\sigma_l=2$. Each $Y_j$ uses 4
 # of 10 clients and Rand-K with half of the entries ($q=1$). We compare the exact variance of every column of $Y_j$ with
-# a simulation and with $S_1$, for the $\sigma_g$ of the instance. We then simulate both lemmas.
+# a simulation and with $S_1$, computed with the instance's $\sigma_g$. We also simulate
+# $\mathbb E\lVert E_j\rVert_{\rm op}$ and $\mathbb E\lVert E_jw\rVert^2$. With "common randomness" all columns of a
+# client have the same noise and the same kept entries.
 
 
 # %% tags=["remove-input"]
@@ -561,7 +569,7 @@ _ = check(
 # %% [markdown]
 # **Lemmas 4 and 5.** We draw instances as for Lemmas 2 and 3, with $\sigma_l=\frac12$, random $w$ and $\beta=0.05$.
 # Both sides of {eq}`eq-cmoo-lemma5` are affine in $u$, so it suffices to check the vertices $u=e_k$. Both lemmas are
-# equalities for exact gradients $v,v,-v,-v$ with weights on the first two.
+# equalities for exact gradients $v,v,-v,-v$ with weights on the first two. The last check takes $Y_1=Y_2$.
 
 
 # %% tags=["remove-input"]
@@ -645,9 +653,9 @@ check("    for tau = 1 the printed bound holds", 16 <= step_square(replace(case,
 _ = check(f"random waves: below the corrected bound {text}", max(squares) <= 1)
 
 # %% [markdown]
-# **Lemma 7.** We check $u=e_k$ on random waves with $\sigma_l=\frac12$. We also check $f(x)=\frac L2x^2$ from
-# $x=\frac bL$ without noise. Its local gradients are $b(1-L\eta_c)^s$, so {eq}`eq-cmoo-lemma7` approaches an equality
-# as $\eta_c\to0$.
+# **Lemma 7.** We check {eq}`eq-cmoo-lemma7` for $u=e_k$ on random waves with $\sigma_l=\frac12$. We also check
+# $f(x)=\frac L2x^2$ from $x=\frac bL$ without noise. Its local gradients are $b(1-L\eta_c)^s$, so the ratio of the two
+# sides tends to 1 as $\eta_c\to0$.
 
 # %% tags=["remove-input"]
 calm, lefts = replace(crowd, sigma_l=0.5), []
@@ -754,7 +762,7 @@ plot.show(
 # %% [markdown]
 # **The omitted $\delta$.** One client minimizes Huber's function, which has slope 1 for $\lvert x\rvert\ge1$
 # ($L=b=C_1=1$, no noise, $\tau=1$). The run starts at $x=2\sqrt T$. With the corollary's step size $\frac1{\sqrt T}$ it
-# stays on this slope for all $T$ rounds.
+# stays on this slope for all $T$ rounds. So the mean of $\lvert F'\rvert^2$ does not fall with $T$.
 
 # %% tags=["remove-input"]
 hidden = {}
@@ -780,8 +788,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **The two-way estimate.** We draw random $H_i$ and $R_i$ for 5 clients with $d=8$ and $M=4$. We then measure the
-# largest error of an entry in {eq}`eq-cmoo-two-way`, relative to the largest entry.
+# **The two-way estimate.** We draw random $H_i$ and $R_i$ for 5 clients with $d=8$ and $M=4$. We compare the two sides
+# of {eq}`eq-cmoo-two-way`, with and without $\operatorname{sym}$, relative to the largest entry of the left side.
 
 # %% tags=["remove-input"]
 errors = []

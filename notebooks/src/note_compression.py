@@ -19,7 +19,8 @@
 # as in EF21 {cite}`richtarik2021ef21`. Each direction adds one term to the number $\Gamma$ in the threshold
 # $B(\Gamma)$.
 #
-# In the case of *sampled* clients, F's proof contains an error. Our repair proves this case with a smaller $\Gamma$.
+# For *sampled* clients, F's proof of Theorem 1 contains an error. Our repair proves the theorem with a smaller
+# $\Gamma$.
 #
 # The notation is that of the [note on hard switching](note_hard_switching.ipynb), with $B(\Gamma)$ and $\eta(\Gamma)$
 # of {eq}`eq-hard-b`.
@@ -271,8 +272,8 @@
 #   {prf:ref}`comp-lemma-cancel`).
 # * **Random compressors.** The proofs of F Theorems 6 and 8 treat $\mathcal A$, which depends on the compressors'
 #   draws, as fixed inside an expectation. Only the bound on the expected regret remains true ({prf:ref}`comp-theorem`).
-# * **Rate of the uplink alone.** F's text says $O(\sqrt E/(q\sqrt T))$, but F's $\Gamma$ yields $O(\sqrt{(E+1/q)/T})$.
-#   The factor $1/q$ arises only for sampled clients, from the term $20E/q^2$.
+# * **Rate of the uplink alone.** For all clients, F's text says $O(\sqrt E/(q\sqrt T))$, but F's $\Gamma$ yields
+#   $O(\sqrt{(E+1/q)/T})$. The factor $1/q$ arises only for sampled clients, from the term $20E/q^2$.
 # * **The printed $\Gamma$ for sampled clients does not reduce to simpler cases.** At $q=q_0=1$ it is $2E^2+20E$, not
 #   the $2E^2$ of Theorem 4; at $n=N$ it is not the $\Gamma$ of Theorem 6. Nor does {eq}`eq-comp-gamma-partial` reduce,
 #   because of its term $\frac{20E}{q^2}$.
@@ -342,7 +343,8 @@ def plain_step(algorithm, problem, w, draw):
 
 # %% [markdown]
 # **The virtual iterate.** We run FedSGM with Top-K in both directions. To obtain $\bar\Delta_t$, we repeat each round
-# without compression from the same $w_t$ with the same participants. By {eq}`eq-comp-partial`,
+# without compression from the same $w_t$ with the same participants. We then check the identity that follows from
+# {eq}`eq-comp-partial`,
 #
 # $$
 # x_{t+1}=x_t-\eta\bar\Delta_t-\eta(\tilde e_t-\tilde e_{t+1}) .
@@ -374,8 +376,8 @@ for n, error in errors.items():
 _ = check("with the sign of the residual reversed, this fails", bool(min(turned.values()) > 0.1))
 
 # %% [markdown]
-# **Residual, message and gap.** We compare the largest values over the clients and 40 rounds of one instance with their
-# bounds.
+# **Residual, message and gap.** We compare the largest norms of $e_j$, $v_t$ and $\hat e_t$, over the clients and 40
+# rounds of one instance, with their bounds.
 
 # %% tags=["remove-input"]
 measured, curves, limits = {}, {}, {}
@@ -443,8 +445,8 @@ _ = check(
 
 # %% [markdown]
 # **The theorem.** We run every instance with $\eta(\Gamma)$ and $\epsilon=B(\Gamma)$ of {prf:ref}`comp-theorem`. Since
-# $D=G=1$, a bound of 1 or more holds trivially. At $q=q_0=0.1$ and $E=5$, $B(\Gamma)$ falls below 1 only after 2500
-# rounds, so we use mild compression, or none on the downlink.
+# $D=G=1$, all gaps are at most 1 at the start, so only a bound $B(\Gamma)<1$ says anything. At $q=q_0=0.1$ and $E=5$
+# this takes some 2500 rounds, so we use mild compression, or none on the downlink.
 
 
 # %% tags=["remove-input"]
@@ -514,7 +516,7 @@ _ = check(f"our Gamma is never above the printed one of Theorem 1 ({len(grid)} s
 # %% [markdown]
 # **F Theorem 1 (ii)** fails on a one-dimensional instance: 20 objectives pull left, 20 pull right and one pulls to
 # $w^*=0$, so $f$ has the slope $\frac1{41}$. The constraint is $g(w)=\lvert w\rvert-1$, so $g(w^*)=-1$ and $w_0=1$ is
-# feasible. Without compression, with $E=1$ and $T=100$, the model hardly moves.
+# feasible. Without compression, with $E=1$ and $T=100$, the model hardly moves, so $g(\bar w)-g(w^*)$ stays near 1.
 
 # %% tags=["remove-input"]
 pulls = torch.tensor([-10.0] * 20 + [10.0] * 20 + [0.0]).double()[:, None]

@@ -119,8 +119,8 @@
 # 3. Take the expectation over all rounds. The expected distances telescope as in {prf:ref}`hard-lemma-regret`.
 # ```
 #
-# W concludes, as in the proof of {prf:ref}`hard-theorem`, that $\mathcal A$ is not empty. But $\mathbb ER\le\epsilon$
-# does not bound $R$ on every path (outcome of the draws).
+# W concludes, as in the proof of {prf:ref}`hard-theorem`, that the set $\mathcal A$ of good rounds is not empty. But
+# $\mathbb ER\le\epsilon$ does not bound $R$ on every path (outcome of the draws).
 
 # %% [markdown]
 # ## A path without a good round
@@ -143,11 +143,11 @@
 # ```
 #
 # So W Theorem 1 is false as a statement about (almost) every path, and the probability of failure does not vanish as
-# $T=d+4$ grows. Soft switching with $\epsilon=2B$ fails in the same way. For $T=4(d+3)+1$ rounds the probability is
-# $\big(1-\frac1d\big)^{4(d+3)}$: 0.0042 for $d=10$, and at most $e^{-4}=0.018$.
+# $T=d+4$ grows. Soft switching with $\epsilon=2B$ fails in the same way. With $T=4(d+3)+1$ rounds, the model stays at
+# $w_0$ with the probability $\big(1-\frac1d\big)^{4(d+3)}$. This is 0.0042 for $d=10$, and at most $e^{-4}=0.018$.
 #
 # Theorems 6 and 8 of the full paper {cite}`fedsgm2025` (F below) also fail on some paths. They allow error feedback
-# with random *contractive* compressors, such as Rand-K without the factor $\frac dK$, which also leaves some runs at
+# with random *contractive* compressors. One of these, Rand-K without the factor $\frac dK$, also leaves some runs at
 # $w_0$.
 
 # %% [markdown]
@@ -186,11 +186,11 @@
 #    This is the first inequality of {eq}`eq-unb-probability`.
 # ```
 #
-# By {eq}`eq-unb-claim` the objective gap is at most $\epsilon$ on average if each run has the weight
-# $\lvert\mathcal A\rvert$. With $\epsilon=2B(\Gamma)$, a run has a good round with probability at least
-# $\frac1{2(1+\lambda)}$. With W's $\epsilon=B(\Gamma)$ for $\Gamma=2E^2+\frac{Eq_u}{2N}$, the probability is still
-# positive: by {prf:ref}`unb-lemma-regret` with $\Gamma_{\rm direct}$, the expected regret is less than this
-# $B(\Gamma)$.
+# By {eq}`eq-unb-claim`, the mean objective gap over the runs, each weighted by its $\lvert\mathcal A\rvert$, is at most
+# $\epsilon$. With $\epsilon=2B(\Gamma)$, a run has a good round with probability at least $\frac1{2(1+\lambda)}$. With
+# W's $\epsilon=B(\Gamma)$ for $\Gamma=2E^2+\frac{Eq_u}{2N}$, {eq}`eq-unb-probability` yields only 0. But the
+# probability is positive, because by {prf:ref}`unb-lemma-regret` with $\Gamma_{\rm direct}$ the expected regret is less
+# than this $B(\Gamma)$.
 #
 # ```{prf:theorem} W Theorems 2 and 7, as they can be proved
 # :label: unb-theorem-soft
@@ -222,7 +222,7 @@
 # $$ (eq-unb-fedcom)
 # ```
 #
-# The second bound has the rate that W states for this case, with the constant 1.
+# The second bound has the rate that W states for this case (FedCOM), with the constant 1.
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
@@ -301,8 +301,8 @@ for kept, (bias, spread) in errors.items():
 
 # %% [markdown]
 # **W Lemma 3.** We simulate the ratio of the two sides for $E=5$, first with the $X_j$ of random instances, then with
-# equal $X_j$ of length $EG$. With equal $X_j$ we also let all clients keep the same entries, against
-# {prf:ref}`unb-assumption`.
+# equal $X_j$ of length $EG$. With equal $X_j$ we also let all clients keep the same entries, which violates the
+# independence in {prf:ref}`unb-assumption`.
 
 
 # %% tags=["remove-input"]
@@ -488,8 +488,8 @@ plot.show(
 )
 
 # %% [markdown]
-# **FedCOM.** We run {prf:ref}`unb-corollary` with $\epsilon=\infty$, $E=1$ and $\eta(\Gamma_{\rm direct})$, from
-# distance $D=1$ to the minimizer.
+# **FedCOM.** We check the second bound of {prf:ref}`unb-corollary` with $\epsilon=\infty$, $E=1$ and
+# $\eta(\Gamma_{\rm direct})$. The runs start at the distance $D=1$ from the minimizer.
 
 
 # %% tags=["remove-input"]

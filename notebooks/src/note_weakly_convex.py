@@ -23,11 +23,11 @@
 # %% [markdown]
 # ## Setting
 #
-# A function $h$ is $\rho$-*weakly convex* if $h+\frac\rho2\lVert\cdot\rVert^2$ is convex. The subgradients $s$ of $h$
+# A function $h$ is $\rho$-*weakly convex* if $h+\frac\rho2\lVert\cdot\rVert^2$ is convex. The subgradients $p$ of $h$
 # at $w$ are those of this convex function minus $\rho w$. They satisfy
 #
 # $$
-# h(y)\ge h(w)+\langle s,y-w\rangle-\frac\rho2\lVert y-w\rVert^2\qquad\text{for all }y .
+# h(y)\ge h(w)+\langle p,y-w\rangle-\frac\rho2\lVert y-w\rVert^2\qquad\text{for all }y .
 # $$ (eq-weak-subgradient)
 #
 # ```{prf:assumption} F-A2, F-A4, F-A6 to F-A9
@@ -64,8 +64,8 @@
 # \end{aligned}
 # $$ (eq-weak-epsilon)
 #
-# and let the threshold be $\epsilon_1=B_w+s$. With probability at least $1-\delta$ the set $\mathcal A$ of good rounds,
-# $\hat G(w_t)\le\epsilon_1$, is not empty, and
+# and let the threshold be $\epsilon_1=B_w+s$. With probability at least $1-\delta$ the set
+# $\mathcal A=\{t:\hat G(w_t)\le\epsilon_1\}$ of good rounds is not empty, and
 #
 # $$
 # \frac1{\lvert\mathcal A\rvert}\sum_{t\in\mathcal A}d_t\le\sqrt{\frac{(1+\Lambda)\,\epsilon}{\hat\rho-\frac32\rho}} ,\qquad \frac1{\lvert\mathcal A\rvert}\sum_{t\in\mathcal A}g(w_t)\le\epsilon ,
@@ -95,21 +95,20 @@
 # Let $\hat y=\hat w(w)$.
 #
 # 1. Because of the Slater point, {eq}`eq-weak-prox` has the optimality conditions $\hat\lambda g(\hat y)=0$ and
-#    $s+\hat\rho(\hat y-w)+\hat\lambda s'+u=0$ with $\hat\lambda\ge0$, subgradients $s\in\partial f(\hat y)$ and
-#    $s'\in\partial g(\hat y)$, and a vector $u$ in the normal cone of $\mathcal X$ at $\hat y$.
+#    $p+\hat\rho(\hat y-w)+\hat\lambda p'+u=0$ with $\hat\lambda\ge0$, subgradients $p\in\partial f(\hat y)$ and
+#    $p'\in\partial g(\hat y)$, and a vector $u$ in the normal cone of $\mathcal X$ at $\hat y$.
 # 2. Take the inner product of the last equation with $w_{\rm feas}-\hat y$. By convexity of $g$,
-#    $\hat\lambda\langle s',w_{\rm feas}-\hat y\rangle\le\hat\lambda\big(g(w_{\rm feas})-g(\hat y)\big)=\hat\lambda g(w_{\rm feas})$.
+#    $\hat\lambda\langle p',w_{\rm feas}-\hat y\rangle\le\hat\lambda\big(g(w_{\rm feas})-g(\hat y)\big)=\hat\lambda g(w_{\rm feas})$.
 #    By definition of the normal cone, $\langle u,w_{\rm feas}-\hat y\rangle\le0$. Hence
 #
 #    $$
-#    \hat\lambda\,\big(-g(w_{\rm feas})\big)\le\langle s,w_{\rm feas}-\hat y\rangle+\hat\rho\,\langle\hat y-w,w_{\rm feas}-\hat y\rangle .
+#    \hat\lambda\,\big(-g(w_{\rm feas})\big)\le\langle p,w_{\rm feas}-\hat y\rangle+\hat\rho\,\langle\hat y-w,w_{\rm feas}-\hat y\rangle .
 #    $$ (eq-weak-kkt)
 #
 # 3. By the Cauchy-Schwarz inequality the first inner product on the right is at most $GD$ and the second at most $D^2$.
 #    Divide by $-g(w_{\rm feas})$ to obtain $\hat\lambda\le\Lambda$.
-# 4. The two vectors in the second inner product add up to $w_{\rm feas}-w$. By
-#    $\langle u,v\rangle\le\frac14\lVert u+v\rVert^2$ this product is even at most $\frac14D^2$, which yields
-#    $\Lambda_{1/4}$.
+# 4. The inner product of two vectors with the sum $v$ is at most $\frac14\lVert v\rVert^2$. In the second inner
+#    product, $v=w_{\rm feas}-w$, so it is even at most $\frac14D^2$. This yields $\Lambda_{1/4}$.
 # ```
 
 # %% [markdown]
@@ -168,7 +167,8 @@
 # ```{prf:lemma} Regret
 # :label: weak-lemma-regret
 #
-# Let $\Gamma_0=\frac E2+1+\frac{E^2}3$. For every $\eta$ and every threshold,
+# Let $\Gamma_0=\frac E2+1+\frac{E^2}3$, and let $\mathcal B$ be the set of the rounds outside $\mathcal A$. For every
+# $\eta$ and every threshold,
 #
 # $$
 # \begin{aligned}
@@ -229,8 +229,9 @@
 #
 # 1. *Constants.* At $\eta=\eta(\Gamma)$, $\frac{D^2}{2\eta ET}+\eta G^2\Gamma=B(\Gamma)=\sqrt{4D^2G^2E/T}$, and
 #    $\Gamma_0\le\Gamma$. With $\Gamma=2E^2$ also
-#    $\frac12\eta^2\rho E^2G^2=\frac{D^2\rho E}{4T\Gamma}=\frac{D^2\rho}{8ET}$. The right side of {eq}`eq-weak-regret`
-#    is therefore at most $B_w$.
+#    $\frac12\eta^2\rho E^2G^2=\frac{D^2\rho E}{4T\Gamma}=\frac{D^2\rho}{8ET}$. By the first two events, the last term
+#    of {eq}`eq-weak-regret` is at most the last term of $B_w$. The right side of {eq}`eq-weak-regret` is therefore at
+#    most $B_w$.
 # 2. *Constraint.* By the third event, $g(w_t)\le\epsilon_1+s=\epsilon$ in good rounds, which proves the bound on $g$.
 #    In all other rounds $g(w_t)>\epsilon_1-s=B_w$.
 # 3. *$\mathcal A$ is not empty.* Otherwise, by step 2, the left side of {eq}`eq-weak-regret` would exceed $B_w$.
@@ -290,11 +291,11 @@
 # * **Threshold and accuracy.** F uses one $\epsilon$, with the last term $2s(1+\Lambda)$, as the threshold and as the
 #   bound on the mean of $g$. With this threshold the proof yields only the bound $\epsilon+s$. (In F's proof the last
 #   term has the factor 1, not 2.) In {prf:ref}`weak-theorem` threshold and bound differ by $s$.
-# * **The factor $1+\Lambda$ on $s$** is not needed. As $s$ does not fall with $T$, for $\Lambda=16$ and large $T$ F's
-#   $\epsilon$ is 17 times too large.
+# * **The factor $1+\Lambda$ on $s$** is not needed. For large $T$, only the terms with $s$ remain: $2s(1+\Lambda)$ in
+#   F's $\epsilon$, $2s$ in ours. For $\Lambda=16$, F's $\epsilon$ is then 17 times as large as ours.
 # * **The condition $\hat\rho>2\rho$** can be weakened to $\hat\rho>\rho$ ({prf:ref}`weak-lemma-direct`).
-# * **Lemma 10** mentions a constant $M$, which is $G$. Its term $\hat\rho D^2$ may be divided by 4, but by no larger
-#   number (checked below).
+# * **Lemma 10** mentions a constant $M$, which is $G$. In its bound, $\hat\rho D^2$ may be divided by 4, but by no
+#   larger number (checked below).
 # * **The bound of Lemma 4** is twice as large as necessary.
 # * **Local iterates** are not projected, so the functions must be $G$-Lipschitz also outside $\mathcal X$.
 # ```
@@ -348,7 +349,8 @@ rng = torch.Generator().manual_seed(seed)
 points = [instance(0).set.project(torch.randn(2, generator=rng).double()) for _ in range(10)]
 
 # %% [markdown]
-# **Lemma 10.** We solve the prox problem of every instance at ten points for three weights $\hat\rho$.
+# **Lemma 10.** We solve the prox problem of every instance at ten points for three weights $\hat\rho$, and compare its
+# multiplier with $\Lambda$ and $\Lambda_{1/4}$.
 
 # %% tags=["remove-input"]
 weights = (1.1 * rho, 3 * rho, 20 * rho)
@@ -384,8 +386,8 @@ print("multiplier / bound with a quarter:", *(f"{x:.3f}" for x in sharp))
 _ = check("the multiplier comes within 1 % of the bound at rho_hat = 500, and grows", 0.99 < sharp[2] <= 1 and sharp == sorted(sharp))
 
 # %% [markdown]
-# **Lemma 11 and the gain of a good round.** We compare both sides of {prf:ref}`weak-lemma-11`, with $E\in\{1,2,5\}$ and
-# two step sizes, and of {prf:ref}`weak-lemma-lagrangian` at the points of the check of Lemma 10.
+# **Lemma 11 and the gain of a good round.** At the points of the check of Lemma 10 we compare both sides of
+# {prf:ref}`weak-lemma-lagrangian` and, for $E\in\{1,2,5\}$ and two step sizes, both sides of {prf:ref}`weak-lemma-11`.
 
 # %% tags=["remove-input"]
 cases = list(product(seeds, range(10), (1, 2, 5), (0.01, 0.1)))
@@ -466,8 +468,8 @@ _ = check("eta^2 rho E^2 G^2 / 2 = D^2 rho / (8 E T) at Gamma = 2 E^2, 100 draws
 # %% [markdown]
 # **Theorem 10.** Five of ten clients make the update, and a second sample of five reports the constraint. First, all
 # $g_j$ are equal, so $\sigma=0$, and F's threshold equals $\epsilon_1$ of {prf:ref}`weak-theorem`. Second, $\sigma>0$,
-# and we use both thresholds. For each seed we average $d_t$ over some 50 evenly spaced good rounds, and $g$ over all
-# good rounds.
+# and we use F's threshold and ours. For each seed we average $d_t$ over some 50 evenly spaced good rounds, and $g$ over
+# all good rounds.
 
 # %% tags=["remove-input"]
 rho_hat, n, E, spread = 3 * rho, 5, 1, 0.01
