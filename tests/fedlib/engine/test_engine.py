@@ -104,7 +104,7 @@ def test_compiled_rounds_agree_with_captured_ones(monkeypatch):
 
 
 def test_a_compiler_that_makes_other_numbers_is_not_used(monkeypatch):
-    def wrong(graph, on_gpu):
+    def wrong(graph, example, on_gpu):
         return lambda *leaves: [x + 1e-3 if x.is_floating_point() else x for x in graph(*leaves)]
 
     monkeypatch.setattr(module, "compile_graph", wrong)
