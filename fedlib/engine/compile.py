@@ -116,9 +116,7 @@ class CompiledRounds:
         return after
 
 
-def compile_graph(
-    graph: GraphModule, example: list[Shaped[Tensor, "..."]], on_gpu: bool
-) -> Callable[..., Any]:
+def compile_graph(graph: GraphModule, example: list[Any], on_gpu: bool) -> Callable[..., Any]:
     """Compile the operations for arguments of the example's shapes.
 
     On a CPU the graph goes directly to the compiler behind `torch.compile`, whose front end would

@@ -1,11 +1,13 @@
-"""The source files that a run was computed with: their digests, and which of them changed since.
+"""The source files that a run was computed with: digests of their code, and which changed since.
 
-No test and no verdict looks at source code: where a source file of a run has changed since, loading
-the run says so, and nothing more.
+Docstrings and comments are not code: an edited sentence changes no run. No test and no verdict
+looks at source code: where a source file of a run has changed since, loading the run says so, and
+nothing more.
 """
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import inspect
 import sys
@@ -21,22 +23,23 @@ from fedlib.provenance import ROOT
 from papers.kit.archive import cached
 
 PACKAGES = ("fedlib", "papers")
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 FEW = 3  # commits that a notice names
 
 
 def sources_of(algorithm: Algorithm, maker: Callable[[int], Problem]) -> dict[str, str]:
-    """SHA-256 of the files that define an algorithm, its ingredients and a problem's maker.
+    """Digests of the files that define an algorithm, its ingredients and a problem's maker.
 
     By path in the repository. Files outside our packages, such as a notebook, are left out.
     """
     files = {_file(thing) for thing in (*_parts(algorithm), getattr(maker, "func", maker))}
-    return {path.relative_to(ROOT).as_posix(): sha256(path) for path in sorted(files - {None})}
+    return {path.relative_to(ROOT).as_posix(): code_digest(path) for path in sorted(files - {None})}
 
 
 def changed(sources: Mapping[str, str]) -> list[str]:
-    """The recorded files that are not there any more, or hold another text today."""
+    """The recorded files that are not there any more, or hold other code today."""
     paths = {name: ROOT / name for name in sources}
-    return [n for n, p in paths.items() if not p.is_file() or sha256(p) != sources[n]]
+    return [n for n, p in paths.items() if not p.is_file() or code_digest(p) != sources[n]]
 
 
 def notify(study: str, traces: Mapping[str, Trace]) -> None:
@@ -55,9 +58,17 @@ def notify(study: str, traces: Mapping[str, Trace]) -> None:
 
 
 @cached
-def sha256(path: Path) -> str:
-    """The digest of a file."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def code_digest(path: Path) -> str:
+    """The SHA-256 of a file's lines without docstrings, lines of comment and empty lines."""
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node) is not None:
+            first = node.body[0]
+            for place in range(first.lineno - 1, first.end_lineno or first.lineno):
+                lines[place] = ""
+    code = [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    return hashlib.sha256("\n".join(code).encode()).hexdigest()
 
 
 def _parts(value: Any) -> Iterator[Any]:

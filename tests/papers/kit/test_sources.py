@@ -39,9 +39,32 @@ def small(tmp_path, monkeypatch):
     return made
 
 
-def change(tmp_path):
+def change(tmp_path, line="CHANGED = True"):
     with (tmp_path / METHOD).open("a", encoding="utf-8") as file:
-        file.write("# changed\n")
+        file.write(f"{line}\n")
+
+
+def test_a_docstring_or_a_comment_is_not_code(tmp_path):
+    def of(*lines):
+        path = tmp_path / "code.py"
+        path.write_text("\n".join(lines), encoding="utf-8")
+        return sources.code_digest(path)
+
+    plain = of("def f(x):", "    return x")
+    assert (
+        of(
+            '"""Text."""',
+            "def f(x):",
+            '    """What',
+            '    f does."""',
+            "    # a remark",
+            "    return x",
+        )
+        == plain
+    )
+    assert of("def f(x):", "    return -x") != plain
+    assert of("def f(x):", '    """What f does."""', "    return x, 1") != plain
+    assert of("def f(x):", '    return """What f does."""') != plain
 
 
 def test_the_sources_of_a_run_are_those_of_its_algorithm_ingredients_and_problem():
