@@ -16,9 +16,9 @@
 # **Result.** With ten local steps both FedCMOO and FSMGDA stop short of the Pareto front. The least norm of a convex
 # combination of the objectives' gradients, zero on the front, is
 # {result}`cmoo_toy/drift_gain_spread1_E10.stationarity:.1f` times as large at the end of FSMGDA as at the end of
-# FedCMOO. FedCMOO's gradient falls as fast as Corollary 1.1 says, but so does that of gradient descent with equal
-# weights, so these runs do not test the corollary. The imbalance of the losses falls along FedCMOO-Pref's balancing
-# direction.
+# FedCMOO. With more rounds FedCMOO's mean squared gradient falls as fast as the paper's Corollary 1.1 says, but so does
+# that of gradient descent with equal weights, so these runs do not test the corollary. The imbalance of the losses
+# falls along FedCMOO-Pref's balancing direction.
 #
 # On pictures nobody can say how far from the Pareto front a method ends. With quadratic objectives the front is known:
 # the Pareto optimal models minimize weighted sums, and these minimizers have a closed form. This page runs the methods
@@ -87,11 +87,11 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## Local steps
 #
-# With more local steps, both methods end farther from the front. All clients take part, and gradients and weights are
-# exact, so only the bias of local steps remains at the end. In both methods, clients drift towards *their own* optima.
-# In FSMGDA, a client's models for different objectives also drift apart; a FedCMOO client trains one model on the
-# weighted sum. We measure the *least norm* $\min_{w\in\mathcal S_M}\lVert\nabla\mathbf F\,w\rVert$ over the simplex
-# $\mathcal S_M$ of weights, after the last round.
+# We measure how far from the front a run ends by the *least norm*
+# $\min_{w\in\mathcal S_M}\lVert\nabla\mathbf F\,w\rVert$ over the simplex $\mathcal S_M$ of weights. All clients take
+# part, and gradients and weights are exact, so only the bias of local steps remains at the end. In both methods,
+# clients drift towards *their own* optima. In FSMGDA, a client's models for different objectives also drift apart; a
+# FedCMOO client trains one model on the weighted sum.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -116,13 +116,11 @@ if single:
 # %% [markdown]
 # ## The rate of Corollary 1.1
 #
-# These runs use Algorithm 10, the variant that Corollary 1.1 covers, with unbiased compression, two independent sets of
-# clients for the Gram matrix, one gradient step for the weights in each round, and fresh gradients for the local steps.
-# For $\tau$ local steps, the corollary's step sizes of clients, server and weights are
-# $\eta_c=\frac1{L\tau\sqrt{\tau T}}$, $\eta_s=\sqrt\tau$ and $\beta=\frac1{M\sqrt T}$. They depend on the number $T$ of
-# rounds, so every $T$ is a separate run. A minibatch is one of the four rows of a client. We measure the quantity that
-# the corollary bounds, the mean over the rounds of $\lVert\nabla\mathbf F(x^{(t)})w^{(t)}\rVert^2$, with exact
-# gradients.
+# These runs use [Algorithm 10](note_cmoo.ipynb#setting), the variant that Corollary 1.1 covers, with unbiased
+# compression. The step sizes of {prf:ref}`cmoo-corollary` depend on the number $T$ of rounds, so every $T$ is a
+# separate run. Here a client's objectives are means over four rows, with centres around $c_{jk}$, and a minibatch is
+# one row. We measure the quantity that the corollary bounds, the mean over the rounds of
+# $\lVert\nabla\mathbf F(x^{(t)})w^{(t)}\rVert^2$, with exact gradients.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -139,11 +137,12 @@ report.paper_table(page.study, numbers)
 
 # %% [markdown]
 # The measured rate mostly reflects the way to the front. A round moves the model by at most about $\frac1{L\sqrt T}$
-# times the gradient, so $T$ rounds cover a distance that grows like $\sqrt T$. The share of the rounds before the front
-# is reached therefore falls like $\frac1{\sqrt T}$. The [note on the convergence theorem](note_cmoo.ipynb) compares the
-# bound itself with runs whose gradients are bounded, as the theorem requires.
+# times the gradient, so the way takes about $\sqrt T$ rounds, a share of $\frac1{\sqrt T}$. The
+# [note on the convergence theorem](note_cmoo.ipynb) compares the bound itself with runs whose gradients are bounded, as
+# the theorem requires.
 #
-# The corollary needs $\tau T\ge4$, because Lemma 7 requires $\eta_c\le\frac1{2L\tau}$:
+# The corollary needs $\tau T\ge4$ for $\tau$ local steps, because Lemma 7 requires
+# $\eta_c=\frac1{L\tau\sqrt{\tau T}}\le\frac1{2L\tau}$:
 
 # %% tags=["remove-input", "nbval-check-output"]
 limit = lambda tau, T: (1 / (tau * np.sqrt(tau * T))) / (1 / (2 * tau))
@@ -184,8 +183,8 @@ report.runs_table(numbers, {k: v for k, v in edges.items() if "M2" in v}, {"allo
 #
 # By {prf:ref}`pref-lemma-direction`, the gradient of the imbalance is $\nabla\mu=\nabla\mathbf Fa/\sum_kr_kF_k$, where
 # $a$ is FedCMOO-Pref's balancing vector. Hence $\mu$ falls along $-\nabla\mathbf Fa$. We test this at random models
-# with random preferences. The first column compares this formula with the central difference of $\mu$. The other
-# columns show the share of the models at which a step of the given length lowers $\mu$.
+# with random preferences. The first column compares this formula with the central difference of $\mu$, the others show
+# how often a step lowers $\mu$.
 
 # %% tags=["remove-input"]
 probes = {f"M = {M}": f"probe_M{M}" for M in page.objectives}
@@ -200,8 +199,7 @@ report.runs_table(numbers, probes, found | {"falls_2": "step 0.1", "falls_3": "s
 # ## An objective on another scale
 #
 # If one objective is on a larger scale, minimum-norm methods neglect it. Here objective 1 is multiplied by 20, and the
-# table divides its loss by 20 again. The last column is its weight in the last round; the scalarized sum fixes it at
-# 1/2.
+# table divides its loss by 20 again. The last column is its weight in the last round.
 
 # %% tags=["remove-input"]
 names = {"Scalarized": "scalarized", "FedCMOO": "fedcmoo", "FSMGDA": "fsmgda", "Pref, r = (1, 1)": "pref"}
@@ -240,10 +238,11 @@ check("randomized SVD: ninety draws are no better than ten, within 10 %", abs(ma
 _ = check("scaled masks: nine times the draws, a third of the error, within 10 %", abs(3 * many[Masked()] / few[Masked()] - 1) < 0.1)
 
 # %% [markdown]
-# **The second term of the two-way estimate.** This term consists of the products of different clients' messages.
-# Algorithm 6 computes it from the sum of all messages, which the server has; the code computes it from a compressed
-# form of this sum. For six clients whose Jacobians agree in part and have decaying singular
-# values, the table shows the relative error of the estimated Gram matrix of the mean Jacobian.
+# **The second term of the two-way estimate.** In FedCMOO's
+# [estimate of the Gram matrix](note_cmoo.ipynb#the-two-way-estimate), this term consists of the products of different
+# clients' messages. Algorithm 6 computes it from the sum of all messages, which the server has; the code computes it
+# from a compressed form of this sum. For six clients whose Jacobians agree in part and have decaying singular values,
+# the table shows the relative error of the estimated Gram matrix of the mean Jacobian.
 
 # %% tags=["remove-input"]
 import pandas as pd

@@ -15,16 +15,16 @@
 #
 # FedCMOO {cite}`askin2025fedcmoo` (C below) trains one model on a weighted sum of many objectives. It chooses the
 # weights from an estimate of the gradients' Gram matrix. This note proves C's Lemmas 1 to 7 (Lemma 6 in a corrected
-# form), Theorem 1 and Corollary 1.1. They concern C's Algorithm 10, not the variant in C's experiments.
+# form), Theorem 1 and Corollary 1.1, which concern C's Algorithm 10.
 #
 # Our findings:
 #
 # * **Lemma 6**, the bound on the length of a round's step, **is false as printed** for more than one local step
 #   ({prf:ref}`cmoo-example-6`), because later local gradients depend on earlier noise. The correct bound has one more
 #   term. Corollary 1.1 keeps its rate.
-# * **Two constants can be smaller.** In Theorem 1, $C_2$ with $\frac12C_1\le C_2\le C_1$ can replace $C_1$. In Lemma 7,
-#   on the effect of local steps, the term without noise shrinks by a factor of at least $2\sqrt2$, and no condition on
-#   the step size is needed.
+# * **Two constants can be smaller.** In Theorem 1, the constant $C_1$ can be replaced by $C_2\le C_1$
+#   ({eq}`eq-cmoo-constants`). In Lemma 7, on the effect of local steps, the term without the noise $\sigma_l$ shrinks
+#   by a factor of at least $2\sqrt2$, and no condition on the step size is needed.
 # * **Corollary 1.1** omits the initial losses, and its step size $\beta$ for the weights has the wrong units
 #   ({prf:ref}`cmoo-corollary`).
 
@@ -33,9 +33,9 @@
 #
 # There are $M$ objectives and $N$ clients. Objective $k$ is $F_k=\frac1N\sum_if_{i,k}$, with client $i$'s loss
 # $f_{i,k}$. The Jacobian is $J(x)=[\nabla F_1(x),\dots,\nabla F_M(x)]\in\mathbb R^{d\times M}$. (C writes
-# $\nabla\mathbf F$ for $J$.) The Gram matrix $G=J^\top J$ has the columns $g_k$, and $\Pi_{\mathcal S_M}$ projects onto
-# the probability simplex $\mathcal S_M$. With the step sizes $\beta$, $\eta_c$ and $\eta_s$ and $\tau$ local steps, a
-# round of Algorithm 10 starts from the model $x$ and the weights $w$ and computes:
+# $\nabla\mathbf F$ for $J$.) The Gram matrix is $G=J^\top J$, and $\Pi_{\mathcal S_M}$ projects onto the probability
+# simplex $\mathcal S_M$. With the step sizes $\beta$, $\eta_c$ and $\eta_s$ and $\tau$ local steps, a round of
+# Algorithm 10 starts from the model $x$ and the weights $w$ and computes:
 #
 # $$
 # \begin{aligned}
@@ -64,8 +64,7 @@
 # ```
 #
 # Random masking that keeps $K$ of $d$ entries and rescales them satisfies point 5 with $q=\frac dK-1$
-# ({prf:ref}`unb-lemma-randk`). The randomized SVD of C's experiments is biased, so no bound below covers it. The bounds
-# contain the constants
+# ({prf:ref}`unb-lemma-randk`). The bounds below contain the constants
 #
 # $$
 # S_1=\frac{1+q}{n'}\sigma_l^2+\frac q{n'}b^2+\frac{N-n'}{n'(N-1)}\sigma_g^2,\qquad C_1=\big(\sqrt{S_1}+b\big)^2,\qquad C_2=S_1+b^2 .
@@ -77,7 +76,7 @@
 # ## The direction: MGDA
 #
 # The multiple-gradient descent algorithm (MGDA) {cite}`desideri2012mgda` steps along $-v^\circ$, where $v^\circ$ is the
-# shortest vector $Jw$ with $w\in\mathcal S_M$. By the following lemma, a short step raises no objective.
+# shortest vector $Jw$ with $w\in\mathcal S_M$.
 #
 # ```{prf:lemma} The minimum-norm problem
 # :label: cmoo-lemma-mgda
@@ -118,8 +117,6 @@
 
 # %% [markdown]
 # ## The weights: Lemmas 1 to 5
-#
-# These lemmas bound the errors of $Y_1$ and $Y_2$ and the change of the weights.
 #
 # ```{prf:lemma} C Lemma 1
 # :label: cmoo-lemma-1
@@ -329,12 +326,11 @@
 #    $\frac{\lVert w^{(0)}-u\rVert^2}{2\beta T}$.
 # 5. *Choice of $u$.* For $u=w^{(0)}$ the squared distance is zero, and $\phi(x^{(0)})-\inf\phi\le\delta$.
 #
-# For $\beta=0$ Lemma 5 does not apply, but $w=u$ in all rounds, so the third product is zero. The algorithm is then
-# FedAvg on $\sum_kw_k^{(0)}F_k$.
+# For $\beta=0$ Lemma 5 does not apply, but $w=u$ in all rounds, so the third product is zero.
 # ```
 #
-# The theorem says nothing about the quality of the weights: its bound is smallest for $\beta=0$, that is, for fixed
-# weights. The algorithm then finds a stationary point of one fixed sum, and such a point is already Pareto stationary.
+# The theorem says nothing about the quality of the weights: its bound is smallest for $\beta=0$. The algorithm is then
+# FedAvg on one fixed sum, whose stationary points are already Pareto stationary.
 #
 # ```{prf:corollary} C Corollary 1.1, with constants
 # :label: cmoo-corollary
@@ -358,8 +354,8 @@
 #
 # Apply Young's inequality to the products of $b$ and $\sigma_l$, and $b^2\le C$ to $Cb^2$. Then {eq}`eq-cmoo-corollary`
 # is $O\big(\frac{L\delta+b^2+C^2}{\sqrt T}\big)+O\big(\frac{\sigma_l^2}{\tau\sqrt T}(\frac1n+\frac1\tau)\big)$. C's
-# rate omits $L\delta$. This is right for a fixed problem and $T\to\infty$, but not uniformly in $\delta$: a model that
-# starts far away on a slope $b$ is still on this slope after $T$ rounds (checked below).
+# rate omits $L\delta$. Without this term it is right for a fixed problem and $T\to\infty$, but not uniformly in
+# $\delta$: a model that starts far away on a slope $b$ is still on this slope after $T$ rounds (checked below).
 #
 # Moreover, $b^2+C^2$ adds the square of a gradient to a fourth power, since $C$ has the unit of $b^2$. The cause is
 # that $\beta=\frac1{M\sqrt T}$ lacks the unit $\frac1{\text{gradient}^2}$, which $\beta=\frac1{MC\sqrt T}$ has.
@@ -388,25 +384,23 @@
 # add up to $Z+Z^\top=\operatorname{sym}(2Z)$. The other sums are symmetric.
 # ```
 #
-# C drops the last sum and omits $\operatorname{sym}$, so that $2Z$ replaces $Z+Z^\top$. The missing
-# $\operatorname{sym}$ does not change the quadratic form $w^\top Gw$, but it changes the step $w-\beta Gw$.
+# C drops the last sum and omits $\operatorname{sym}$. The missing $\operatorname{sym}$ does not change the quadratic
+# form $w^\top Gw$, but it changes the step $w-\beta Gw$.
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
 # * **Lemma 6** (eq. 21) is false for $\tau>1$ ({prf:ref}`cmoo-example-6`). We know no run that violates the printed
-#   theorem, but its proof fails.
+#   theorem.
 # * **Assumption 3** compares $\nabla f_{i,k}$ with $F_k$ instead of $\nabla F_k$.
 # * **Lemmas 2, 4 and 5** print $\frac{1+q}{n'}$ instead of $\frac{1+q}{n'}\sigma_l^2$ in some displays, which are then
 #   false for $\sigma_l>1$ (checked below).
-# * **Equations 13 and 14** print the mixed sum $2Z$ in two forms that differ by a transpose. Each is right only after
-#   symmetrisation.
-# * **Corollary 1.1** needs $\tau T\ge4$, because the printed Lemma 7 requires $\eta_c\le\frac1{2L\tau}$. Our
-#   {prf:ref}`cmoo-lemma-7` has no such condition. The corollary also omits $L\delta$, and its $\beta$ has the wrong
-#   units.
+# * **Equations 13 and 14** print $2\sum_iR_i^\top(H-H_i)$ in two forms that differ by a transpose. Each is right only
+#   after symmetrisation.
+# * **Corollary 1.1** needs $\tau T\ge4$, because the printed Lemma 7 requires $\eta_c\le\frac1{2L\tau}$.
 # * **The symbol $\mathbf F(x)w$** is used for $\mathbf F(x)^\top w$.
-# * **The theorem does not cover** the variant in C's experiments, with randomized SVD, one set of clients for the Gram
-#   matrix and the step, $K>1$ steps for the weights, and gradients that are used twice.
+# * **The theorem does not cover** the variant in C's experiments, with a biased randomized SVD, one set of clients for
+#   the Gram matrix and the step, $K>1$ steps for the weights, and gradients that are used twice.
 # ```
 
 # %% [markdown]
@@ -512,11 +506,10 @@ check(f"all three hold on {3 * instances} instances", np.max(tried) <= 1)
 _ = check("equal columns: three equalities to 1e-12", np.abs(np.array(equal) - 1).max() < 1e-12)
 
 # %% [markdown]
-# **Lemmas 2 and 3.** The clients have gradients of length $b=1$ with $d=12$, $M=4$ and $\sigma_l=2$. Each $Y_j$ uses 4
-# of 10 clients and Rand-K with half of the entries ($q=1$). We compare the exact variance of every column of $Y_j$ with
-# a simulation and with $S_1$, computed with the instance's $\sigma_g$. We also simulate
-# $\mathbb E\lVert E_j\rVert_{\rm op}$ and $\mathbb E\lVert E_jw\rVert^2$. With "common randomness" all columns of a
-# client have the same noise and the same kept entries.
+# **Lemmas 2 and 3.** We compare the exact variance of every column of $Y_j$ with a simulation and with its bound $S_1$,
+# and simulated $\mathbb E\lVert E_j\rVert_{\rm op}$ and $\mathbb E\lVert E_jw\rVert^2$ with theirs. The clients have
+# gradients of length $b=1$ with $d=12$, $M=4$ and $\sigma_l=2$. Each $Y_j$ uses 4 of 10 clients and Rand-K with half of
+# the entries ($q=1$). With "common randomness" all columns of a client have the same noise and the same kept entries.
 
 
 # %% tags=["remove-input"]
@@ -567,9 +560,10 @@ _ = check(
 )
 
 # %% [markdown]
-# **Lemmas 4 and 5.** We draw instances as for Lemmas 2 and 3, with $\sigma_l=\frac12$, random $w$ and $\beta=0.05$.
-# Both sides of {eq}`eq-cmoo-lemma5` are affine in $u$, so it suffices to check the vertices $u=e_k$. Both lemmas are
-# equalities for exact gradients $v,v,-v,-v$ with weights on the first two. The last check takes $Y_1=Y_2$.
+# **Lemmas 4 and 5.** We compare simulated means with the bounds on instances as for Lemmas 2 and 3, but with
+# $\sigma_l=\frac12$, random $w$ and $\beta=0.05$. Lemma 5 is checked at the vertices $u=e_k$, which suffices because
+# {eq}`eq-cmoo-lemma5` is affine in $u$. Both bounds are attained by exact gradients $v,v,-v,-v$ with equal weights on
+# the first two. The last check computes the bias of the estimate of $G$ if $Y_1=Y_2$.
 
 
 # %% tags=["remove-input"]
@@ -621,7 +615,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **Lemma 6.** We list the four outcomes of {prf:ref}`cmoo-example-6`. We then check the bound on random waves,
+# **Lemma 6.** We compare the mean square in {prf:ref}`cmoo-example-6`, over its four outcomes, with the printed and the
+# corrected bound. We then check the corrected bound on random waves,
 # $f_{i,k}(x)=\frac{b^2}L\sin(\frac Lbu_{ik}\cdot x+\varphi_{ik})$ with unit vectors $u_{ik}$. These $f_{i,k}$ are
 # $L$-smooth with gradients of length at most $b$. We use $b=L=1$, 3 objectives, 4 of 10 clients, $\tau=5$, $\sigma_l=2$
 # and $\eta_c=\frac1{2L\tau}$.
@@ -653,9 +648,9 @@ check("    for tau = 1 the printed bound holds", 16 <= step_square(replace(case,
 _ = check(f"random waves: below the corrected bound {text}", max(squares) <= 1)
 
 # %% [markdown]
-# **Lemma 7.** We check {eq}`eq-cmoo-lemma7` for $u=e_k$ on random waves with $\sigma_l=\frac12$. We also check
-# $f(x)=\frac L2x^2$ from $x=\frac bL$ without noise. Its local gradients are $b(1-L\eta_c)^s$, so the ratio of the two
-# sides tends to 1 as $\eta_c\to0$.
+# **Lemma 7.** We check {eq}`eq-cmoo-lemma7` for $u=e_k$ on random waves with $\sigma_l=\frac12$. To show that our
+# constant is sharp without noise, we take $f(x)=\frac L2x^2$ from $x=\frac bL$: the local gradients are
+# $b(1-L\eta_c)^s$, so the ratio of the two sides tends to 1 as $\eta_c\to0$.
 
 # %% tags=["remove-input"]
 calm, lefts = replace(crowd, sigma_l=0.5), []

@@ -21,8 +21,8 @@
 #
 # Our findings:
 #
-# * **The bounds (43) and (44) for sampled clients are false**, because they do not contain the loss at the start
-#   ({prf:ref}`fw-example-43`).
+# * **The bounds (43) and (44) of the excess loss for sampled clients are false**, because they do not contain the loss
+#   at the start ({prf:ref}`fw-example-43`).
 # * **Lemma 2 is false as stated**: its bound of the gradient is too small by a factor of $\sqrt n$
 #   ({prf:ref}`fw-example-2`).
 # * **Theorem 1 has a shorter form**, without a dual solution or a bound of the gradients. With the best penalty the
@@ -85,8 +85,8 @@
 # claim holds because $x_i^{t+1}$ is a function of $x_i^t$, $\eta_t$ and $s_i$.
 # ```
 #
-# If only some clients take part, the printed step 6 is wrong, whether it averages the received $s_i$ or sets the
-# missing $s_i$ to zero. It does not compute the mean of the models, which the paper's proof uses in (40).
+# If only some clients take part, the printed step 6 does not compute the mean of the models, which the paper's proof
+# uses in (40), whether it averages the received $s_i$ or sets the missing ones to zero.
 #
 # ```{prf:example} The naive scheme (20)
 # :label: fw-example-naive
@@ -284,9 +284,9 @@
 # 4. For $q=1$ we have $c=1$, so the factor of $F(x^1)-F^\star$ vanishes, and nothing is random.
 # ```
 #
-# The theorem contains three bounds of the paper. The paper's (31) is {eq}`eq-fw-theorem` for $q=1$, with $t+1$ instead
-# of $t+2$ and without the factor $\frac23$. The paper's (37) is the second line of {eq}`eq-fw-excess`. The paper's (38)
-# is the first line, with the product of $G$ and (37) instead of our $\frac{\zeta^2}{2n\lambda_t}$.
+# The paper's (31) is {eq}`eq-fw-theorem` for $q=1$, with $t+1$ instead of $t+2$ and without the factor $\frac23$. The
+# paper's (37) is the second line of {eq}`eq-fw-excess`. The paper's (38) is the first line, with the product of $G$ and
+# (37) instead of our $\frac{\zeta^2}{2n\lambda_t}$.
 #
 # ```{prf:corollary} The best penalty
 # :label: fw-corollary-penalty
@@ -305,9 +305,8 @@
 #
 # The first term of {eq}`eq-fw-penalty` is the bound of Frank-Wolfe on one machine. The second term is the cost of
 # federation. Its power of $t$ appears to be right: with $f_1=(x-5)^2$ and $f_2=(x+1)^2$ on $[-1,1]$, the measured
-# excess loss, times $\lambda_0\sqrt t$, approaches 4 (checked below). This excess remains because the penalty keeps the
-# mean away from $x^\star=1$, where the slope of $F$ is not 0: the minimizer of $\hat F_t$ has the mean
-# $\frac{\lambda_t}{\lambda_t+2}$.
+# excess loss, times $\lambda_0\sqrt t$, approaches 4 (checked below). It falls no faster because the minimizer of
+# $\hat F_t$ has the mean $\frac{\lambda_t}{\lambda_t+2}$, away from $x^\star=1$, where the slope of $F$ is not 0.
 #
 # ```{prf:example} (43) and (44) as printed fail
 # :label: fw-example-43
@@ -333,7 +332,7 @@
 # ## A set for each client
 #
 # The paper proposes, without a theorem, that client $i$ uses a larger set $\mathcal D_i$ whose oracle or messages are
-# cheaper than those of $\mathcal D=\bigcap_i\mathcal D_i$. For $q=1$, the proofs above yield a theorem.
+# cheaper than those of $\mathcal D=\bigcap_i\mathcal D_i$.
 #
 # ```{prf:theorem} Split constraints
 # :label: fw-theorem-split
@@ -370,8 +369,8 @@
 # ```
 #
 # The normals $\nu_i$ exist for polytopes, or if the relative interiors of the sets meet. For most losses they do not
-# exist if the sets are two discs that touch in one point. Point 3 of the theorem then still holds, but without a rate.
-# The mean $\bar x^t$ can be infeasible and $F(\bar x^t)$ below $F^\star$ in every round.
+# exist if the sets are two discs that touch in one point. Point 3 of the theorem still holds, but it gives no rate. The
+# mean $\bar x^t$ can be infeasible and $F(\bar x^t)$ below $F^\star$ in every round.
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
@@ -495,7 +494,7 @@ def draw(fig):
 
 plot.show(
     draw,
-    alt="Mean of the models against the round, from 0: the naive scheme stays at 0; FedFW rises towards 1, the faster the larger the penalty; FedFW plus comes to 1 for all three penalties.",
+    alt="Mean of the models against the round, from 0: the naive scheme stays at 0, FedFW rises, the faster the larger the penalty, and FedFW plus comes to 1.",
     caption="The naive scheme stays at 0, although the minimizer is 1. FedFW and FedFW+ rise towards 1. The number in their labels is $\\lambda_0$.",
 )
 
@@ -593,14 +592,13 @@ def draw(fig):
 
 plot.show(
     draw,
-    alt="Excess of the loss at the mean against the round, both axes logarithmic, for two balls. With the smallest penalty the excess falls slowly, with the best one at once, with the largest late. Two bounds lie far above all curves; the paper's bound is the highest.",
+    alt="Excess of the loss at the mean against the round, both axes logarithmic, for two balls. With the smallest penalty the excess falls slowly, with the best one at once, with the largest late. Two bounds lie far above all curves.",
     caption="On one instance for each ball, the excess loss of FedFW lies far below our bound and the paper's (38), both for the best penalty. FedFW's labels give $\\lambda_0$.",
     size=(7.5, 3.8),
 )
 
 # %% [markdown]
-# **The power of $t$.** To check the limit stated after {prf:ref}`fw-corollary-penalty`, we run FedFW with
-# $f_1=(x-5)^2$ and $f_2=(x+1)^2$ on $[-1,1]$.
+# **The power of $t$.** We run FedFW on the two losses after {prf:ref}`fw-corollary-penalty`.
 
 # %% tags=["remove-input"]
 T = {"quick": 2000, "full": 20_000}[profile]

@@ -25,9 +25,9 @@
 # %% [markdown]
 # ## Definitions
 #
-# Fix a point $w$. Let $a_j=\nabla f_j(w)$ and $b_j=\nabla g_j(w)$ for the $N$ clients, with means $a=\frac1N\sum_ja_j$,
-# $b=\frac1N\sum_jb_j$ and drifts $\delta a_j=a_j-a$, $\delta b_j=b_j-b$, so that $\sum_j\delta a_j=\sum_j\delta b_j=0$.
-# For two vectors let
+# Fix a point $w$. Client $j$ of $N$ has the gradient $a_j=\nabla f_j(w)$ of its objective and $b_j=\nabla g_j(w)$ of
+# its constraint, with means $a=\frac1N\sum_ja_j$, $b=\frac1N\sum_jb_j$ and drifts $\delta a_j=a_j-a$,
+# $\delta b_j=b_j-b$, so that $\sum_j\delta a_j=\sum_j\delta b_j=0$. For two vectors let
 #
 # $$
 # x\wedge y=xy^\top-yx^\top .
@@ -177,7 +177,8 @@ found = np.array([[float(x) for x in skewness(*pair)] for pair in pairs])
 local, glob, difference, bound = found.T
 
 # %% [markdown]
-# **Identity, bound, and the printed form.** The last check plants a wrong sign in {eq}`eq-skew-identity`.
+# **Identity, bound, and the printed form.** The last check shows that a wrong sign in {eq}`eq-skew-identity` would be
+# noticed.
 
 # %% tags=["remove-input", "nbval-check-output"]
 check(f"the identity holds to 1e-11 on {instances} instances", max(mismatch(a, b) for a, b in pairs) < 1e-11)
@@ -200,8 +201,9 @@ _ = check(
 )
 
 # %% [markdown]
-# **Tightness.** The drifts are those of {prf:ref}`skew-tight`, but in the second check $x$ and $y$ form an angle of 60
-# degrees, which by {prf:ref}`skew-lemma` reduces the norm by the factor $\frac{\sqrt3}2$.
+# **Tightness.** We compute the ratio of the two sides of {eq}`eq-skew-bound` for the drifts of {prf:ref}`skew-tight`.
+# In the second check $x$ and $y$ form an angle of 60 degrees, which by {prf:ref}`skew-lemma` reduces the left side by
+# the factor $\frac{\sqrt3}2$.
 
 # %% tags=["remove-input", "nbval-check-output"]
 weights = torch.tensor([[1.0], [-2.0], [4.0], [-3.0]]).double()
@@ -218,8 +220,7 @@ _ = check(
 )
 
 # %% [markdown]
-# **Remark 1.** At the computed solutions of random instances, the mean gradients lie on a line, but the two gradients
-# of a client do not.
+# **Remark 1.** We compute $K_{\rm glob}$ and $K_{\rm loc}$ at solutions of random instances.
 
 # %% tags=["remove-input"]
 problems = [random_norms(number) for number in range(seed, seed + 10)]
@@ -233,10 +234,10 @@ _ = check(
 )
 
 # %% [markdown]
-# **Re-pairing.** On the breast cancer data, each of ten clients keeps its rows of class 0 (the objective) and takes the
-# rows of class 1 (the constraint) of another client. So $f$, $g$ and $K_{\rm glob}$ remain, but $K_{\rm loc}$ changes.
-# FedSGM runs with all clients, without compression, for 100 rounds with step size 0.3. We compute the largest change of
-# an entry of the final model.
+# **Re-pairing.** We test whether $K_{\rm loc}$ affects the model. On the breast cancer data, each of ten clients keeps
+# its rows of class 0 (the objective) and takes the rows of class 1 (the constraint) of another client. So $K_{\rm loc}$
+# changes, but $f$, $g$ and $K_{\rm glob}$ do not. FedSGM runs with all clients, without compression, for 100 rounds
+# with step size 0.3. The checks concern the largest change of an entry of the final model.
 
 # %% tags=["remove-input"]
 table = data.breast_cancer("malignant")
@@ -284,7 +285,7 @@ def draw(fig):
 
 plot.show(
     draw,
-    alt="Norms against the bound on logarithmic axes, one dot for each instance. All dots of K_loc - K_glob lie below "
+    alt="Norms against the bound on logarithmic axes. All dots of K_loc - K_glob lie below "
     "the diagonal; many dots of K_loc lie above it.",
     caption="One dot for each instance. The bound sqrt(2 V_f V_g) holds for the norm of K_loc - K_glob (appendix A), "
     "not for that of K_loc (section 3.2).",

@@ -53,19 +53,18 @@
 # Pixels are not negative, so the sign of the scale is known. The server knows $W_1$ and $W_2$, because it sent them. On
 # random networks a search over label and scale recovers the sample to eight digits (below).
 #
-# **Counting.** The messages of a batch are $d=JK+LJ$ equations for $KB$ unknown pixels. For Y's network, $d=101632$ and
-# $K=784$. So there are at least as many equations as unknowns for $B\le129$, hence for Y's batch sizes in Algorithms 1
-# and 2: 1, 10 and 100. (The rows of $\bar C$ add up to 0, so $J$ equations are redundant. The other $d-J=101504$ are
-# still enough for $B\le129$.)
+# **Counting.** The messages of a batch are $d=JK+LJ$ equations for $KB$ unknown pixels. The rows of $\bar C$ add up to
+# 0, so $J$ equations are redundant. For Y's network, $K=784$, $d=101632$ and $d-J=101504$. So there are at least as
+# many equations as unknowns for $B\le129$, hence for Y's batch sizes in Algorithms 1 and 2: 1, 10 and 100.
 #
 # Counting alone does not show that the batch is determined. But at random points of a small network, the derivative of
 # the messages with respect to the pixels has the largest possible rank, $\min(KB,d-J)$ (below). So if $KB\le d-J$, no
 # other batch near the true one fits the messages.
 #
-# With the quadratic surrogate (7) the message of Algorithm 1 is the gradient, so plain SGD with one local step leaks
-# exactly as much. In (9), $\bar w^t$ is linear in the messages, so encryption that permits sums would protect them, as
-# Y propose. In Algorithm 2, the solutions (40), (41) of the server are not linear in the messages, and Y propose no
-# protection.
+# With Y's quadratic surrogate (7) the message of Algorithm 1 is the gradient, so it leaks exactly as much as that of
+# plain SGD with one local step. The server's solution (9) is linear in the messages, so encryption that permits sums
+# would protect them, as Y propose. In Algorithm 2, the server's solutions (40), (41) are not linear in the messages,
+# and Y propose no protection.
 
 # %% [markdown]
 # ## The clients' view
@@ -98,7 +97,7 @@
 #
 # In Y's network, $J=128$ and $K_i=78$. The $K_i(J+B)$ unknowns outnumber the $BJ$ equations for $B<200$, but not for
 # $B=1000$. By point 2, the solutions for $B=1000$ still have 6084 dimensions, because the equations are dependent. So
-# the clients' view satisfies Y's condition.
+# Y's condition holds.
 #
 # But the condition is weak. Since $J\ge K_i$, the other clients learn $X_i$ up to *one* matrix $G$. So they learn which
 # samples are equal or linear combinations of others. By point 3, knowing 78 samples of a batch of 1000 reveals all the
@@ -136,8 +135,8 @@ rng = np.random.default_rng(seed)
 
 
 # %% [markdown]
-# **One sample, and spans.** With $K=20$, $J=12$ and $L=5$, we recover a sample from its messages. We compute the
-# distance of the samples from the row space of $\bar B$, for $B=1,4,12$ and, above $J$, 15.
+# **One sample, and spans.** With $K=20$, $J=12$ and $L=5$, we recover a single sample from its messages. For $B=1,4,12$
+# and, above $J$, 15, we compute the distance of the samples from the row space of $\bar B$.
 
 # %% tags=["remove-input"]
 parallel, found = [], []
@@ -185,7 +184,7 @@ pd.DataFrame({"pixels": [5 * B for B in ranks], "equations": 48, "rank": ranks.v
 # $J=128$, the quick profile 8 x 8 digits with $J=32$.
 #
 # The upper row of the figure (*read off*) shows the recovered sample for $B=1$. For $B=2,10,100$ it shows the row of
-# $\bar B$ with the largest norm, a linear combination of the batch.
+# $\bar B$ with the largest norm.
 #
 # The lower row (*in the span*) shows the point of the row space of $\bar B$ that is nearest to the true picture. The
 # server would have to find this point in the space.
