@@ -61,8 +61,9 @@ for p in contest.problems(numbers):
 # %% [markdown]
 # The columns *equal gradients* and *equal bits* rank the methods under two budgets by [rule 4](#one-protocol); the
 # columns with percentages are for equal gradients. The *optimum* is the best model for the training rows. *Behind, %*
-# is a method's test objective minus that of the first method, *above optimum, %* the same minus that of the optimum,
-# both in percent of the optimum's test objective. *Violation, %* is $g-c$ on test rows in percent of $c$.
+# is a method's test objective minus that of the first method, *above optimum, %* is its test objective minus that of
+# the optimum. Both are in percent of the optimum's test objective. *Violation, %* is $g-c$ on test rows in percent of
+# $c$.
 #
 # ## Three problems
 #

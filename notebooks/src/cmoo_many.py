@@ -25,9 +25,9 @@
 # vectors of the model's size for any $M$: a compressed Jacobian and one update.
 #
 # **The problems of this page are stand-ins for CelebA**, whose faces we may not redistribute. Each of our pictures
-# shows a digit and an item of clothing; twenty binary attributes describe the digit and twenty the item. The problems
-# with five and forty tasks have the tasks' sizes, the split, the batch, the local steps and the step sizes of the
-# paper's experiments with CelebA-5 and CelebA.
+# shows a digit and an item of clothing; twenty binary attributes describe the digit and twenty the item. With five and
+# forty tasks, the number of attributes in a task, the split, the batch and the local steps are those of the paper's
+# experiments with CelebA-5 and CelebA.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": a digit and an item; "quick": pairs of scikit-learn's digits, two rounds
@@ -58,7 +58,7 @@ page = STUDIES["cmoo_many"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Changing this cell changes the results below; stored runs are loaded.
+# Changing this cell changes the results below.
 
 # %%
 work = {"local_steps": page.local_steps, "participants": page.participants}
@@ -71,12 +71,12 @@ print(source_text(traces, "forty attributes of a digit and an item"))
 # %% [markdown]
 # ## The tasks
 #
-# The same forty attributes make three problems: two tasks of twenty attributes (one for the digit, one for the item),
-# five tasks of eight, and forty tasks of one. The loss of a task is the mean cross-entropy of its attributes, so the
-# mean loss over the tasks is the same in all three problems. The mean accuracy is the share of attributes that are
-# predicted correctly. The tasks share the encoder, and each has a linear decoder. All clients hold equally many
-# pictures. A Dirichlet split decides how often each of the 100 combinations of a digit and an item occurs at a client.
-# It is drawn anew for each of the three problems.
+# The same forty attributes make three problems: two tasks of twenty attributes (digit, item), five tasks of eight, and
+# forty tasks of one. The loss of a task is the mean cross-entropy of its attributes, so the mean loss over the tasks is
+# the same in all three problems. The mean accuracy is the share of attributes that are predicted correctly. The tasks
+# share the encoder, and each has a linear decoder. All clients hold equally many pictures. A Dirichlet split decides
+# how often each of the 100 combinations of a digit and an item occurs at a client. It is drawn anew for each of the
+# three problems.
 #
 # Both methods use the paper's server and client step sizes $\eta_s/\eta_c$: 1 / 0.2 for forty tasks, as on CelebA, and
 # 1.6 / 0.3 for five tasks, as on CelebA-5. For two tasks, which the paper does not have, we use the step sizes for
@@ -105,10 +105,9 @@ report.runs_table(numbers, runs, held, health)
 #
 # ## The lead and the number of tasks
 #
-# FedCMOO's lead is the difference between its accuracy and FSMGDA's, in points. In the column *equal rounds* both
-# methods have done all {result}`cmoo_many/rounds:.0f` rounds. In the column *equal uploads* FSMGDA stops when it has
-# sent as much as FedCMOO sends in all rounds, and the accuracy of FSMGDA at this point is compared with that of
-# FedCMOO's last model.
+# In the column *equal rounds* both methods have done all {result}`cmoo_many/rounds:.0f` rounds. In the column *equal
+# uploads* FSMGDA stops when it has sent as much as FedCMOO sends in all rounds; its accuracy there is compared with
+# that of FedCMOO's last model.
 
 # %% tags=["remove-input"]
 leads = {f"{t} tasks": s for s, t in SETS.items()}

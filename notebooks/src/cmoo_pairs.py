@@ -87,7 +87,7 @@ page = STUDIES["cmoo_pairs"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Changing this cell changes the results below; stored runs are loaded.
+# Changing this cell changes the results below.
 
 # %%
 work = {"local_steps": page.local_steps, "participants": page.participants}
@@ -116,8 +116,7 @@ plot.show(
     page.figures["gallery"](traces),
     alt="Three rows of six test pictures with their two labels: two overlapping digits; a digit and an item of "
     "clothing; small colour photographs with a pale digit over their middle.",
-    caption="Every picture has two labels, which the network must predict. The rows show the first test pictures of "
-    "each data set (the paper's Figures 5 to 7 show others).",
+    caption="The first test pictures of each data set, with their two labels (the paper's Figures 5 to 7 show others).",
     size=(7.6, 4.6),
 )
 
@@ -157,11 +156,11 @@ report.runs_table(numbers, pairs, measures, health)
 # %% [markdown]
 # ## The method, or its step size?
 #
-# FedCMOO's lead over FSMGDA depends on the step sizes. Of those that the paper prints, the product of client and server
-# step size is three times as large for FedCMOO as for FSMGDA. In each row of the table all three methods have the same
-# step sizes: those printed for FSMGDA, FedCMOO-Pref or FedCMOO. The runs are on MNIST + Fashion-MNIST with dropout. In
-# no row do the seeds show a difference between FedCMOO and the plain average of the losses. FedCMOO is ahead of FSMGDA
-# at the two larger client step sizes and behind it at FSMGDA's own.
+# FedCMOO's lead over FSMGDA depends on the step sizes. As printed, the product of client and server step size is three
+# times as large for FedCMOO as for FSMGDA. In each row of the table, training on the plain average of the losses,
+# FSMGDA and FedCMOO all have the step sizes that the paper prints for one method: FSMGDA, FedCMOO-Pref or FedCMOO, from
+# top to bottom. The runs are on MNIST + Fashion-MNIST with dropout. In no row do the seeds show a difference between
+# FedCMOO and the plain average.
 
 # %% tags=["remove-input"]
 step_table(numbers)
@@ -173,9 +172,9 @@ step_table(numbers)
 plot.show(
     page.figures["tasks"](traces),
     alt="Test accuracy against the rounds, of the first task above and of the second below, with a column for each "
-    "data set and a curve for each method. The item of MNIST + Fashion-MNIST stays lowest.",
-    caption="The item of MNIST + Fashion-MNIST is the hardest task for all methods. The curves are means of the test "
-    "accuracy over the seeds, the bands one standard deviation. The dashed curves are trained on one task alone.",
+    "data set and a curve for each method.",
+    caption="The item of MNIST + Fashion-MNIST is the hardest task for all methods. Curves and bands are as in the "
+    "figure above; the dashed curves are trained on one task alone.",
     size=(9.0, 5.0),
 )
 
@@ -192,8 +191,7 @@ plot.show(
 #
 # Each $\Delta_M$ compares runs with the same seed. The single-task runs, which are the same for all methods, have no
 # dropout. Dropout there would change only the factors $1/S_k^{\text{alone}}$, that is, how much each task counts in
-# $\Delta_M$. The last column, the ratio of the final test losses, measures how evenly the tasks are trained;
-# FedCMOO-Pref aims at a ratio of one.
+# $\Delta_M$. The last column, the ratio of the final test losses, measures how evenly the tasks are trained.
 
 # %% tags=["remove-input"]
 shown = {"accuracy_1": "first task", "accuracy_2": "second task", "decline": "Delta_M"}
@@ -246,9 +244,9 @@ report.runs_table(at_paper.numbers, dropped, {"growth": "growth of the test loss
 # %% [markdown]
 # ## Beside the authors' own runs
 #
-# Our runs agree with the authors' code. Two results of this code are available, each with one seed: a plot in its demo,
-# for MNIST + Fashion-MNIST over 300 rounds, and our run of the unchanged code on MultiMNIST. Each diamond is a mean
-# over thirty rounds of such a result. The curves show our stored runs with dropout over 500 rounds.
+# Two results of the authors' code are available, each with one seed: a plot in its demo, for MNIST + Fashion-MNIST over
+# 300 rounds, and our run of the unchanged code on MultiMNIST. Each diamond is a mean over thirty rounds of such a
+# result. The curves show our stored runs with dropout over 500 rounds.
 
 # %% tags=["hide-input"]
 longer = page.study.load("paper")
@@ -288,11 +286,11 @@ report.runs_table(numbers, variants, measures | {"rounds_75": "to 75 %"}, health
 # %% [markdown]
 # ## At the paper's scale
 #
-# This section shows runs with five seeds and 500 rounds, the number that the paper prints for its Figure 2.
+# This section shows runs with five seeds and 500 rounds, as in the paper's Figure 2.
 #
 # One run is missing: FedCMOO on MNIST + Fashion-MNIST without dropout, at the printed step sizes. With seed 0 its model
 # overflowed after 280 of 500 rounds, within a single round, so claims that need this run are not judged at 500 rounds.
-# No run of FedCMOO with dropout overflowed, with two-way compression or, on fewer seeds, with one-way compression.
+# No run of FedCMOO with dropout overflowed.
 
 # %% [markdown]
 # This table compares the paper's printed values with ours:
@@ -322,8 +320,7 @@ report.runs_table(at_paper.numbers, dropped, ends, at_paper.health)
 # | client step size | 0.1 | 0.5 | 0.3 |
 # | least weight of a task in the authors' code | 0.001 | none | 0.1 |
 #
-# These settings are for MultiMNIST and MNIST + Fashion-MNIST. All three methods have 100 clients, 10 of them in a
-# round, 10 local steps with 128 rows, and the split Dirichlet(0.3).
+# These settings are for MultiMNIST and MNIST + Fashion-MNIST.
 
 # %% [markdown]
 # ## Checks
@@ -360,7 +357,7 @@ report.paper_table(page.study, numbers)
 #
 # | in the paper or its code | here |
 # | --- | --- |
-# | the number of rounds is not printed (500 in Figure 2; 300 in the authors' demo) | {result}`cmoo_pairs/mnist_fashion_fedcmoo.rounds:.0f` rounds on the grey pictures (MultiMNIST, MNIST + Fashion-MNIST), {result}`cmoo_pairs/mixed_fedcmoo.rounds:.0f` with two kinds of loss |
+# | the number of rounds is printed only for Figure 2: 500; the authors' demo has 300 | {result}`cmoo_pairs/mnist_fashion_fedcmoo.rounds:.0f` rounds on the grey pictures (MultiMNIST, MNIST + Fashion-MNIST), {result}`cmoo_pairs/mixed_fedcmoo.rounds:.0f` with two kinds of loss |
 # | "several" seeds | three seeds |
 # | a picture is rotated anew whenever it is read | 3 rotated copies of every training picture, drawn once |
 # | dropout 0.5 (in the code) | dropout 0.5, but none for single tasks and on CIFAR-10 + MNIST |

@@ -14,15 +14,14 @@
 # # Gram estimates and local progress
 #
 # **Result.** The kind of compression determines the error of FedCMOO's Gram matrix: for two tasks, sending the largest
-# entries of the Jacobian has the smallest error and sending random entries the largest. With the printed step sizes
-# FSMGDA gains more than FedCMOO in a round of local training; with equal step sizes FedCMOO gains more. These runs have
-# one seed and support no verdict.
+# entries of the Jacobian has the smallest error and sending random entries the largest. In a round of local training
+# with the printed step sizes, FSMGDA gains more than FedCMOO on the clients' own rows; with equal step sizes FedCMOO
+# gains more. These runs have one seed and support no verdict.
 #
 # FedCMOO {cite}`askin2025fedcmoo` computes its weights from an estimated Gram matrix: every client compresses the
 # Jacobian of its objectives to the length of one gradient, and the server estimates the matrix from these messages.
-# This page first compares such estimates with the exact matrix (the paper's Table 3). It then compares FedCMOO and
-# FSMGDA by what a round of local training gains on the clients' own rows (Figure 11). A *probe*, an algorithm that
-# follows a run without changing it, measures both.
+# This page compares such estimates with the exact matrix (the paper's Table 3), and FedCMOO with FSMGDA by what local
+# training gains (Figure 11). A *probe*, an algorithm that follows a run without changing it, measures both.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": all pictures, 100 clients; "quick": stand-ins, six clients, no CIFAR-10
@@ -65,7 +64,7 @@ page = STUDIES["cmoo_probe"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Changing this cell changes the results below; stored runs are loaded.
+# Changing this cell changes the results below.
 
 # %%
 work = {"local_steps": page.local_steps, "participants": page.participants}
@@ -82,10 +81,10 @@ print(source_text(traces, "MNIST, Fashion-MNIST and CIFAR-10"))
 # ## What is compared
 #
 # Client $j$ holds the Jacobian $H_j\in\mathbb R^{M\times d}$. Its rows are the gradients of the $M$ objectives at the
-# common model, and $d$ counts the parameters that all objectives share. Each gradient uses its own minibatch; the forty
-# attributes use one common minibatch. From $n$ participants the server needs $G=\bar H\bar H^\top$ with $\bar
+# common model, and $d$ counts the parameters that all objectives share. Each gradient uses its own minibatch, except
+# that the forty attributes share one. From $n$ participants the server needs $G=\bar H\bar H^\top$ with $\bar
 # H=\frac1n\sum_jH_j$. The error of an estimate $\hat G$ is $\lVert\hat G-G\rVert_F/\lVert G\rVert_F$. We compare four
-# kinds of compression, each to a $C_j$ with the length of $d$ numbers:
+# ways to compress $H_j$ to a message $C_j$ as long as $d$ numbers:
 #
 # | name | what a client sends |
 # | --- | --- |
@@ -102,7 +101,7 @@ print(source_text(traces, "MNIST, Fashion-MNIST and CIFAR-10"))
 # estimate, with its own random draws.
 #
 # If the server sends the sum back without compression, the two-way estimate misses only the products of different
-# clients' residuals, $\sum_{i\ne j}R_iR_j^\top$ with $R_j=H_j-C_j$. The next cell checks this on random matrices.
+# clients' residuals, $\sum_{i\ne j}R_iR_j^\top$ with $R_j=H_j-C_j$.
 
 # %% tags=["remove-input", "nbval-check-output"]
 H = torch.randn(5, 3, 40, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
@@ -123,8 +122,7 @@ plot.show(
     page.figures["errors"](traces),
     alt="The error of the Gram matrix, with a panel for each data set and a row for each kind of compression. Filled "
     "circles are two-way, hollow circles one-way, diamonds the clients' own Gram matrices, crosses the paper's values.",
-    caption="The kind of compression determines the error: for two tasks sending the largest entries is "
-    "best, sending random ones worst. "
+    caption="For two tasks, sending the largest entries is best and sending random ones worst. "
     "Circles and diamonds are mean errors of the Gram matrix over the measured rounds, crosses are the paper's "
     "Table 3. The forty attributes, which replace CelebA's, have no crosses.",
     size=(9.6, 3.8),
@@ -168,8 +166,7 @@ plot.show(
     alt="Four panels against rounds, with a column for each data set: above the fall of the clients' own loss, below "
     "the rise of their own accuracy, for FedCMOO, FSMGDA alone and FSMGDA share.",
     caption="With the printed step sizes FSMGDA's local training gains more than FedCMOO's. The curves are running "
-    "means of what one round of local training gains on the client's own rows. In the paper they are means "
-    "over forty rounds.",
+    "means over ten rounds (the paper's over forty) of what local training gains on the client's own rows.",
     size=(8.4, 4.8),
 )
 
@@ -184,8 +181,8 @@ report.runs_table(numbers, progress, measured, health).T
 
 # %% [markdown]
 # On these data the paper prints the client step size $\eta_c=0.5$ for FedCMOO and 0.1 for FSMGDA; it does not say which
-# of them FSMGDA has in Figure 11. The difference above is therefore due to the method *and* the step size. With
-# FedCMOO's step size in both, FedCMOO gains more than FSMGDA over the first rounds of the same run:
+# of them FSMGDA has in Figure 11. The difference above is therefore due to the method *and* the step size. The next
+# figure shows the first rounds of the same run with FedCMOO's step size in both methods.
 
 # %% tags=["remove-input"]
 plot.show(

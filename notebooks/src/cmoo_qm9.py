@@ -26,10 +26,10 @@
 # linear decoders predicts eleven properties of the molecules of QM9, which are split at random among twenty clients.
 # Four clients take part in a round, and each does fourteen minibatch steps of Adam.
 #
-# Our runs have one seed and batches of {result}`cmoo_qm9/fedcmoo.batch:.0f` molecules (the paper: 128). FedCMOO and
-# FedCMOO-Pref run for {result}`cmoo_qm9/fedcmoo.rounds:.0f` rounds, FSMGDA for {result}`cmoo_qm9/fsmgda.rounds:.0f`,
-# because its clients compute 154 gradients in a round and FedCMOO's 24. The authors' code has 200 rounds by default, so
-# our losses belong to the beginning of training. All methods start with a test loss of
+# Our batches have {result}`cmoo_qm9/fedcmoo.batch:.0f` molecules (the paper's 128). FedCMOO and FedCMOO-Pref run for
+# {result}`cmoo_qm9/fedcmoo.rounds:.0f` rounds, FSMGDA only for {result}`cmoo_qm9/fsmgda.rounds:.0f`, because its
+# clients compute 154 gradients in a round, those of FedCMOO 24. The authors' code has 200 rounds by default, so our
+# losses belong to the beginning of training. All methods start with a test loss of
 # {result}`cmoo_qm9/fedcmoo.start:.3f`.
 
 # %% tags=["parameters"]
@@ -64,7 +64,7 @@ page = STUDIES["cmoo_qm9"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Changing this cell changes the results below; stored runs are loaded.
+# Changing this cell changes the results below.
 
 # %%
 fedcmoo = FedCMOO(
@@ -140,12 +140,11 @@ if 2 in page.objectives:
 # The rules and runs behind these verdicts are on the [claims page](../book/claims.md). One run suffices to judge the
 # claim about uploads, which are counted.
 #
-# FSMGDA stops learning in these runs, which is one reason why the losses are not judged. In an early round the units of
-# its encoder become inactive: from then on, the combined update of the encoder is exactly zero, and nine of the eleven
-# losses stay constant. The mean loss of {result}`cmoo_qm9/rounds.fsmgda.loss:.3f` is near the 1 of always predicting
-# the mean. The step size, 0.01, is the one that the paper prints for all methods (appendix D.3). With it, fourteen
-# steps of Adam from a fresh state can move a parameter by 0.14, further than the initial weights are from zero, which
-# is at most 0.09.
+# FSMGDA stops learning because in an early round the units of its encoder become inactive. From then on, the combined
+# update of the encoder is exactly zero, and nine of the eleven losses stay constant. The mean loss of
+# {result}`cmoo_qm9/rounds.fsmgda.loss:.3f` is near the 1 of always predicting the mean. The step size, 0.01, is the one
+# that the paper prints for all methods (appendix D.3). With it, fourteen steps of Adam from a fresh state can move a
+# parameter by 0.14, while the initial weights are at most 0.09 in absolute value.
 
 # %% tags=["remove-input"]
 report.claims_table(page.study, traces, numbers, page.params)

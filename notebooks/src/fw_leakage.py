@@ -13,22 +13,22 @@
 # %% [markdown]
 # # What a message gives away
 #
-# **Result.** The order of Figure 1 holds on 52 fresh seeds: in the mean over data sets and networks, the attack is
-# better by {result}`fw_leakage/fresh_places.gradient_minus_l2:.1f` dB from the gradient than from the answer of an
-# $\ell_2$ oracle, and by {result}`fw_leakage/fresh_places.l2_minus_l1:.1f` dB from this answer than from that of an
-# $\ell_1$ oracle. But the attack recovers the picture from the $\ell_2$ oracle's answer too: on MNIST with one hidden
-# layer it reaches {result}`fw_leakage/fresh_mnist_mlp_l2.psnr:.0f` dB, where an error is invisible, against
+# **Result.** As the paper says, an attack recovers a client's picture best from its gradient, less well from the answer
+# of an $\ell_2$ oracle, and least from that of an $\ell_1$ oracle. On 52 fresh seeds, in the mean over data sets and
+# networks, the peak signal-to-noise ratio (PSNR) falls by {result}`fw_leakage/fresh_places.gradient_minus_l2:.1f` dB
+# from the first to the second and by {result}`fw_leakage/fresh_places.l2_minus_l1:.1f` dB from the second to the third.
+# But the attack recovers the picture from the $\ell_2$ oracle's answer too: on MNIST with one hidden layer it reaches
+# {result}`fw_leakage/fresh_mnist_mlp_l2.psnr:.0f` dB, where an error is invisible, against
 # {result}`fw_leakage/fresh_mnist_mlp_l1.psnr:.1f` dB from the $\ell_1$ oracle's.
 #
 # A client of FedFW {cite}`dadras2024fedfw` sends not its gradient but the answer of a linear minimization oracle.
 # According to Figure 1 of the paper, this protects the client's data. The attack, *deep leakage from gradients*
-# {cite}`zhu2019dlg`, searches for a picture and a label whose message is the one that was sent. In the paper, the
-# attack recovers the picture best from gradients, less well from answers of the $\ell_2$ oracle, and least from answers
-# of the $\ell_1$ oracle. The measure is the peak signal-to-noise ratio (PSNR),
+# {cite}`zhu2019dlg`, searches for a picture and a label whose message is the one that was sent. The PSNR is
 # $10\log_{10}(1/\text{mean square error})$ for pixels between 0 and 1.
 #
-# Does this order hold? Does it reflect the *information* in a message, or only how hard the search is? The answer of
-# the $\ell_2$ oracle is $-r\,g/\lVert g\rVert$: the negative gradient $g$, rescaled to the radius $r$ of the ball.
+# Does the order reflect the *information* in a message, or only how hard the search is? The answer of the $\ell_2$
+# oracle is $-r\,g/\lVert g\rVert$ for the gradient $g$ and the radius $r$ of the ball; it loses only the gradient's
+# length.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": MNIST and CIFAR-10, ten seeds and 52 fresh ones; "quick": 8 x 8 digits, two seeds
@@ -69,7 +69,7 @@ page = STUDIES["fw_leakage"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# You can edit this cell. Stored runs are loaded; others are computed.
+# Changing this cell changes the results below.
 
 # %%
 name = page.data[0]
@@ -85,20 +85,19 @@ where = places(traces)
 # one hidden layer of sigmoids; the *LeNet* has three convolutions with sigmoids and no pooling, as in
 # {cite:t}`zhu2019dlg`. There are five attacks:
 #
-# * The attack on the **gradient** knows the gradient itself.
-# * The attack on the **$\ell_2$ oracle** knows the answer for one ball of all parameters together, as in the paper's
+# * **Gradient**: the attacker knows the gradient itself.
+# * **$\ell_2$ oracle**: the attacker knows the answer for one ball of all parameters together, as in the paper's
 #   algorithm.
-# * The attack on the **$\ell_2$ oracle of each tensor** knows the answers for a ball of each weight matrix and each
-#   bias, as in the authors' code.
-# * The attack on the **$\ell_1$ oracle** differentiates the oracle's answer, of which one entry is $\pm r$ and the
-#   others are zero. The answer is constant almost everywhere, so its derivatives are zero and the optimizer, L-BFGS,
-#   cannot move.
-# * The **softened** attack on the $\ell_1$ oracle models the answer by
+# * **$\ell_2$ oracle of each tensor**: the attacker knows the answers for a ball of each weight matrix and each bias,
+#   as in the authors' code.
+# * **$\ell_1$ oracle**: the attack differentiates the oracle's answer, of which one entry is $\pm r$ and the others are
+#   zero. The answer is constant almost everywhere, so its derivatives are zero and the optimizer, L-BFGS, cannot move.
+# * **Softened** attack on the $\ell_1$ oracle: the attack models the answer by
 #   $-r\,\mathrm{sign}(g)\,\mathrm{softmax}(s|g|/\max|g|)$, which has derivatives.
 #
 # ## How well they do
 #
-# The tables and pictures show the first ten seeds. Claim C12 is judged by 52 others.
+# The tables and pictures show the first ten seeds.
 
 # %% tags=["remove-input"]
 rows = {f"{title(place)}: {text}": f"{place}_{s}" for place in where for s, text in LABELS.items()}
@@ -127,8 +126,8 @@ plot.show(
 # error is below a thousandth of the range, less than a picture with eight bits a pixel can show. If both attacks reach
 # 60 dB, the difference is 0. For each seed, the better of the two attacks on the $\ell_1$ oracle counts. The last row
 # has the means over data sets and networks on the fresh seeds, which judge the claim in two readings: with a ball for
-# each tensor, as in the authors' code, and with one ball, as in the text. Ten seeds left the reading of the text
-# undecided; 52 were computed because they detect, with 90 % power, the difference that the ten showed.
+# each tensor, as in the authors' code, and with one ball, as in the text. Ten seeds left the reading with one ball
+# undecided; 52 were chosen to detect, with 90 % power, the difference that the ten showed.
 
 # %% tags=["remove-input"]
 pairs = {"gradient_minus_l2": "gradient - l2", "gradient_minus_tensors": "gradient - l2, each tensor"}
@@ -158,19 +157,19 @@ most = biases.abs().argmax()
 _ = check("ratios of entries of this answer are the picture", torch.allclose(rows[most] / biases[most], client.heldout[0].flatten()))
 
 # %% [markdown]
-# So the $\ell_2$ oracle with one ball hides only the length of the gradient. The pictures recovered from the gradient
-# and from this oracle differ only because L-BFGS minimizes two different functions. The answer of the $\ell_1$ oracle
-# is a position and a sign, too few bits to hold a picture. But a server that collects such answers for many rounds
-# learns the client's model, which was trained on the client's data.
+# The pictures recovered from the gradient and from the answer of the $\ell_2$ oracle with one ball differ only because
+# L-BFGS minimizes two different functions. The answer of the $\ell_1$ oracle is a position and a sign, too few bits to
+# hold a picture. But a server that collects such answers for many rounds learns the client's model, which was trained
+# on the client's data.
 #
 # ## What the paper leaves open, and what is different here
 #
 # | in the paper | here |
 # | --- | --- |
-# | The paper uses two pictures of CIFAR-100. | Each seed has a random test picture of MNIST or CIFAR-10; of CIFAR-10, the middle 16 x 16 pixels. |
-# | The paper runs $10^5$ iterations. | We run as many steps of L-BFGS as the parameters say, up to 20 iterations each. |
-# | The paper does not state network, optimizer, radius, the kind of ball, or the attack on an oracle without derivatives. | We use an mlp and a LeNet, L-BFGS in double precision, the radius 10, both kinds of ball, and two attacks. |
-# | Labels of the pictures | The attacker does not know the labels, as in {cite:t}`zhu2019dlg`. |
+# | two pictures of CIFAR-100 | a random test picture of MNIST or CIFAR-10 for each seed; of CIFAR-10, the middle 16 x 16 pixels |
+# | $10^5$ iterations | as many steps of L-BFGS as the parameters say, up to 20 iterations each |
+# | not stated: network, optimizer, radius, the kind of ball, the attack on an oracle without derivatives | an mlp and a LeNet, L-BFGS in double precision, the radius 10, both kinds of ball, two attacks |
+# | labels of the pictures | unknown to the attacker, as in {cite:t}`zhu2019dlg` |
 #
 # ```{provenance} fw_leakage
 # ```

@@ -14,8 +14,8 @@
 # # The low-rank case
 #
 # **Result.** As the paper says, a message of FedFW is one entry for the $\ell_1$ ball, one pair of vectors for the
-# nuclear-norm ball, and a row of signs for a box. For a matrix with 2000 rows and columns a projection takes as long as
-# {result}`fw_lowrank/clock_2000x2000.ratio:.0f` oracle calls, and a dense message is
+# nuclear-norm ball, and a row of signs for a box. For the nuclear-norm ball of matrices with 2000 rows and columns, a
+# projection takes as long as {result}`fw_lowrank/clock_2000x2000.ratio:.0f` oracle calls, and a dense message is
 # {result}`fw_lowrank/clock_2000x2000.shorter:.0f` times as long as a message of FedFW. For a matrix of 60 by 40,
 # however, the projection is faster than the oracle.
 #
@@ -55,7 +55,7 @@ page = STUDIES["fw_lowrank"].page(globals())
 # %% [markdown]
 # ## The experiment
 #
-# Changing this cell changes the results below; stored runs are loaded.
+# Changing this cell changes the results below.
 
 # %%
 problem = partial(pictures_within, convex_set=L1Ball(10.0), rows=page.pictures)
@@ -65,9 +65,9 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## What is in a message
 #
-# FedFW's messages have the form that the paper claims. For every message of every client we count the nonzero entries
-# and the bits. We also measure the ratio of the second singular value to the first (zero for rank one), the distance of
-# the entries from the ends of a box, and the error after decoding.
+# For every message of every client we count the nonzero entries and the bits. We also measure the ratio of the second
+# singular value to the first (zero for rank one), the distance of the entries from the ends of a box, and the error
+# after decoding.
 #
 # For the $\ell_1$ ball, the simplex, the box and the $\ell_2$ ball (whose messages have no short form), we train a
 # linear model on digits with three labels a client. For the nuclear-norm ball, the problem is regression on generated
@@ -99,8 +99,8 @@ plot.show(
     alt="Two panels against the side of a square matrix, all axes logarithmic. Left: CPU time of the oracle and of the "
     "projection, which is steeper. Right: the lengths of a rank-one and of a dense message, which diverge.",
     caption="For larger matrices, a projection takes longer relative to an oracle call, and a dense message is longer "
-    "relative to a rank-one message. The left panel shows the CPU time of one call on one thread, with median "
-    "and range over the repetitions. The right panel shows the length of one message.",
+    "relative to a rank-one message. Left: CPU time of one call on one thread, median and range over "
+    "the repetitions. Right: length of one message.",
     size=(8.2, 3.2),
 )
 
@@ -121,7 +121,7 @@ report.claims_table(page.study, traces, numbers, page.params)
 # ## What to keep in mind
 #
 # The bits count uploads only. In every method the server sends the model of $m\times n$ entries, $32\,mn$ bits, to each
-# client. With few clients, it would take fewer bits to forward all messages of FedFW.
+# client. With few clients, forwarding all their FedFW messages to each of them would take fewer bits.
 #
 # ```{provenance} fw_lowrank
 # ```

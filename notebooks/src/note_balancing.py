@@ -80,9 +80,10 @@
 # \end{aligned}
 # $$ (eq-pref-program)
 #
-# To first order, $w^\top g_k$ is the rate at which $F_k$ decreases. So the worst objectives must not grow. The others
-# in $\bar{\mathcal J}$ must not grow faster than along $-Ja$, or not at all if $\mathcal J=\emptyset$. C uses
-# $\varepsilon=0.01$. For two objectives, $\mu\le0.01$ allows any $\frac{r_1F_1}{r_2F_2}$ between 0.75 and 1.33.
+# To first order, $w^\top g_k$ is the rate at which $F_k$ decreases. So the losses of the worst objectives must not
+# grow. Those of the others in $\bar{\mathcal J}$ must not grow faster than along $-Ja$, or not at all if $\mathcal
+# J=\emptyset$. C uses $\varepsilon=0.01$. For two objectives, $\mu\le0.01$ allows any $\frac{r_1F_1}{r_2F_2}$ between
+# 0.75 and 1.33.
 #
 # ```{prf:theorem} Feasibility
 # :label: pref-theorem-feasible
@@ -118,8 +119,7 @@
 # %% [markdown]
 # ## What the solution does
 #
-# Let $G=J^\top J$ be exact and let $w$ solve {eq}`eq-pref-program`. The following theorem says how $w$ changes the
-# losses and $\mu$.
+# Let $G=J^\top J$ be exact and let $w$ solve {eq}`eq-pref-program`.
 #
 # ```{prf:theorem} First-order behaviour
 # :label: pref-theorem-behaviour
@@ -180,8 +180,7 @@
 # * **Symmetry.** C's missing symmetrisation ({prf:ref}`cmoo-lemma-two-way`) does not affect feasibility, but it changes
 #   $\mathcal J$ and the solution.
 # * **Balance mode** ($\mu>\varepsilon$) need not lower $\mu$ for $M\ge3$, or if $\mathcal J=\emptyset$.
-# * **Minimum weight.** C mixes the solution $w$ with uniform weights. The mixture may violate the constraints (checked
-#   below).
+# * **Minimum weight.** C mixes the solution $w$ with uniform weights. The mixture may violate the constraints.
 # * **Balancing stops** at $\mu=\varepsilon$, not at $r_1F_1=\dots=r_MF_M$.
 # ```
 
@@ -257,9 +256,9 @@ _ = check(
 )
 
 # %% [markdown]
-# **Feasibility.** We solve the program on random cases with $M=2,3,5,11$, for the exact $G$ and for its sum with a
-# random antisymmetric or symmetric matrix with entries as large as those of $G$. For equal losses we check feasibility
-# against $\operatorname{val}(G)$ of {prf:ref}`pref-theorem-feasible`.
+# **Feasibility.** We count the random cases with $M=2,3,5,11$ in which the program is feasible, for the exact $G$ and
+# for its sum with a random antisymmetric or symmetric matrix with entries as large as those of $G$. For equal losses we
+# check feasibility against $\operatorname{val}(G)$ of {prf:ref}`pref-theorem-feasible`.
 
 
 # %% tags=["remove-input"]
@@ -330,10 +329,10 @@ check(f"value of G + E >= nu - |E|_op on {instances} instances", min(slack) >= -
 _ = check("    and negative for an error of 2.02 nu, two equal gradients", two < 0)
 
 # %% [markdown]
-# **What the solution does.** With the exact $G$, we compare the program's value with $M\nu$ in descent mode. In balance
-# mode we divide the value by $\max_k\lvert(Ga)_k\rvert$. If the value is negative, $\mu$ grows; the table shows how
-# often this happens for $\mathcal J\ne\emptyset$. The last check counts how often the weights $0.8w+\frac{0.2}M$
-# violate a constraint.
+# **What the solution does.** The *value* is the optimum of the program for the exact $G$. In descent mode we compare it
+# with $M\nu$. In balance mode $\mu$ grows if the value is negative. The table shows how often this happens for
+# $\mathcal J\ne\emptyset$, with values divided by $\max_k\lvert(Ga)_k\rvert$. The last check counts how often the
+# weights $0.8w+\frac{0.2}M$ violate a constraint.
 
 # %% tags=["remove-input"]
 descent, modes = [], []
@@ -383,8 +382,8 @@ columns = {
 pd.DataFrame(columns | {"smallest value": groups.min().round(3) + 0.0}).round(3)
 
 # %% [markdown]
-# **The example.** We run {prf:ref}`pref-example-three` with the losses
-# $F_k+\langle\nabla F_k,x\rangle+\frac12\lVert x\rVert^2$ from $x=0$.
+# **The example.** We compare $\mu$ along $-Ja$ and along $-Jw$ in {prf:ref}`pref-example-three`, from $x=0$, with the
+# losses $F_k+\langle\nabla F_k,x\rangle+\frac12\lVert x\rVert^2$.
 
 # %% tags=["remove-input"]
 jac, F = np.array([[0.0, 1.0, 0.0], [-1.0, 1.0, -1.0]]), np.array([1.0, 3.0, 6.0])

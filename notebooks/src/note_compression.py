@@ -259,7 +259,7 @@
 # $\Gamma$ is $4.89\cdot10^5$ as printed, $8.57\cdot10^5$ with only the false step repaired, and $2.8\cdot10^4$ by
 # {eq}`eq-comp-gamma-partial`.
 #
-# Two other conditions of {prf:ref}`part-theorem-1` remain: the switch must be independent of the sample that makes the
+# {prf:ref}`part-theorem-1` still needs two conditions: the switch must be independent of the sample that makes the
 # update (F-A4), and the $w_t$ must stay in $\mathcal X$.
 
 # %% [markdown]
@@ -342,15 +342,15 @@ def plain_step(algorithm, problem, w, draw):
 
 
 # %% [markdown]
-# **The virtual iterate.** We run FedSGM with Top-K in both directions. To obtain $\bar\Delta_t$, we repeat each round
-# without compression from the same $w_t$ with the same participants. We then check the identity that follows from
+# **The virtual iterate.** On a run of FedSGM with Top-K in both directions we check the identity that follows from
 # {eq}`eq-comp-partial`,
 #
 # $$
 # x_{t+1}=x_t-\eta\bar\Delta_t-\eta(\tilde e_t-\tilde e_{t+1}) .
 # $$ (eq-comp-check)
 #
-# For $n=N$ this is {prf:ref}`comp-lemma-virtual`.
+# For $n=N$ this is {prf:ref}`comp-lemma-virtual`. To obtain $\bar\Delta_t$, we repeat each round without compression
+# from the same $w_t$ with the same participants.
 
 # %% tags=["remove-input"]
 problem = instance(seed)
@@ -444,9 +444,10 @@ _ = check(
 )
 
 # %% [markdown]
-# **The theorem.** We run every instance with $\eta(\Gamma)$ and $\epsilon=B(\Gamma)$ of {prf:ref}`comp-theorem`. Since
-# $D=G=1$, all gaps are at most 1 at the start, so only a bound $B(\Gamma)<1$ says anything. At $q=q_0=0.1$ and $E=5$
-# this takes some 2500 rounds, so we use mild compression, or none on the downlink.
+# **The theorem.** We compare the regret with $B(\Gamma)$ and count the $\epsilon$-solutions, with $\eta(\Gamma)$ and
+# $\epsilon=B(\Gamma)$ of {prf:ref}`comp-theorem`. Since $D=G=1$, all gaps are at most 1 at the start, so only a bound
+# $B(\Gamma)<1$ says anything. At $q=q_0=0.1$ and $E=5$ such a bound takes some 2500 rounds. We therefore use mild
+# compression, or none on the downlink.
 
 
 # %% tags=["remove-input"]

@@ -23,8 +23,8 @@
 #
 # * **Theorem 2 is right** up to two constants: $G$ of Lemma 2 and, for sampled clients, a missing factor
 #   $\big(1+\frac1{qT}\big)^{2/3}$ in (65).
-# * **The theorem has a shorter form**, without a bound of the models' distance. For the best penalty this form does not
-#   contain the number of clients ({prf:ref}`fwn-corollary`).
+# * **The theorem has a shorter form**, without a bound of the distance between the models. For the best penalty this
+#   form does not contain the number of clients ({prf:ref}`fwn-corollary`).
 
 # %% [markdown]
 # ## Setting
@@ -259,11 +259,11 @@ check(f"the bound of the gap at the mean, with zeta and with G, holds {text}", m
 _ = check("    at some points the gap at the mean exceeds the surrogate's gap by a twentieth of K dist or more", max(worst["near"]) > 0.05)
 
 # %% [markdown]
-# **Theorem 2.** We run FedFW on these losses from the centre of the ball, with three $\lambda_0$: 0.1, 1, and the best
-# one of {prf:ref}`fwn-corollary`. The table divides by their bounds (*ours*, or the paper's in brackets) the mean over
-# the rounds of $\operatorname{gap}(\bar x^t)$, and three values from the round with the smallest
-# $\widehat{\operatorname{gap}}_t$: this surrogate's gap, $\operatorname{dist}$ and $\operatorname{gap}(\bar x^t)$. Each
-# entry is the largest ratio over the instances and $T$.
+# **Theorem 2.** We run FedFW on the same losses from the centre of the ball, with three $\lambda_0$: 0.1, 1, and the
+# best one of {prf:ref}`fwn-corollary`. Each entry of the table is a ratio, the largest over the instances and $T$. The
+# first column divides the mean of $\operatorname{gap}(\bar x^t)$ over the rounds by our bound {eq}`eq-fwn-theorem`. The
+# next three divide the surrogate's gap, $\operatorname{dist}$ and $\operatorname{gap}(\bar x^t)$ by the paper's bounds,
+# in the round with the smallest $\widehat{\operatorname{gap}}_t$. The last divides our bound by (62).
 
 # %% tags=["remove-input"]
 rows, curves = [], {}
