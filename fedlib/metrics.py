@@ -1,4 +1,4 @@
-"""Measures of a model that are computed from a problem's exact gradient.
+"""Measures that use a problem's exact gradient.
 
 The Frank-Wolfe gap is (11) of "Federated Frank-Wolfe Algorithm" (ECML PKDD 2024).
 """

@@ -1,4 +1,4 @@
-"""Torch modules as functions of one parameter vector, and some networks."""
+"""Modules as functions of one parameter vector, and some networks."""
 
 import copy
 import math
@@ -141,7 +141,7 @@ def mlp(
     Parameters
     ----------
     sizes : the numbers of inputs, hidden units and outputs, e.g. (784, 128, 10).
-    activation : a class such as `nn.ReLU` or `nn.Tanh`, whose objects are the activations.
+    activation : a class such as `nn.ReLU`, whose objects are the activations.
     rng : draws the start, uniform in +-1/sqrt(inputs of the layer); by default a generator of
         seed 0.
 

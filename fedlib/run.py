@@ -57,27 +57,27 @@ def run(
     ----------
     algorithms : one algorithm, or a list that differs only in float parameters (a grid).
     problem : one problem for all seeds, or a function `seed -> Problem` if the seed fixes the
-        split; the problems of all seeds must have equal shapes.
+        split, with equal shapes for all seeds.
     rounds : T, the number of rounds.
-    seeds : distinct whole numbers, each with its own random stream, so seed 3 has the same result
-        alone and among others. `seeds=3` runs seed 3, `seeds=range(3)` three seeds.
-    evaluate_every : the number of rounds between two evaluations of `problem.metrics`, which are
-        always evaluated before the first round and after the last.
+    seeds : distinct whole numbers. A seed's result does not depend on the other seeds. `seeds=3`
+        runs seed 3, `seeds=range(3)` three seeds.
+    evaluate_every : the number of rounds between two evaluations of `problem.metrics`. There is
+        always one before the first round and one after the last.
     device : `"cpu"`, `"cuda"`, `"auto"` (a GPU if there is one), `"mps"` for a problem in float32,
         or a `torch.device`.
-    checkpoint : a file in an existing folder, written completely or not at all. If the file exists,
-        the run resumes from it, also with more `rounds` than before. A file that is damaged or of
-        another run raises ValueError.
+    checkpoint : the file, in an existing folder, to which the run saves its state. If the file
+        exists, the run resumes from it, also with more `rounds` than before; ValueError if it is
+        damaged or of another run.
     checkpoint_seconds : the least time between two checkpoints, in seconds.
-    progress : whether runs that take longer than some seconds show a progress bar.
-    engine : how the clients of a round are computed. The default is `Vectorized` (all at once), or
-        `Sequential` (one by one) on a CPU if the problem asks for it; use `Loop` for tests.
+    progress : whether runs of more than some seconds show a progress bar.
+    engine : how the clients of a round are computed: by default `Vectorized` (all at once), or
+        `Sequential` (one by one) on a CPU if `problem.sequential_clients`; `Loop` is for tests.
     start : the trace of one algorithm, which the run continues. `rounds` includes the trace's
-        rounds, and the result is that of one uninterrupted run. To start from another model, such
-        as a trained module, give the problem another `w0`.
-    callback : a function called as `callback(round, metrics, state)` after every evaluation except
-        the last. Metrics and state are `[G, S, ...]` for G algorithms and S seeds. If the callback
-        returns True, the run ends.
+        rounds, and the result is that of one uninterrupted run. To start from a model alone, set
+        the problem's `w0`.
+    callback : called as `callback(round, metrics, state)` after every evaluation except the last.
+        Metrics and state are `[G, S, ...]` for G algorithms and S seeds. If the callback returns
+        True, the run ends.
     schedules : field of the algorithm -> function of the round t = 1, 2, ..., whose value
         multiplies the field, as in `{"lr": lambda t: 0.99**t}`.
 

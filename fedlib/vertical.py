@@ -231,9 +231,9 @@ def vertical(problem: Problem, composite: Composite) -> VerticalProblem:
 
     Parameters
     ----------
-    problem : a problem with the features of all samples in `data[0]`, `[R, f]`. It keeps its
-        losses, metrics and start; the former split of its samples is ignored.
-    composite : the form of its losses.
+    problem : a problem with the features of all samples in `data[0]`, `[R, f]`. The result has the
+        same losses, metrics and start; the former split of the samples is ignored.
+    composite : the form of the losses.
 
     Raises ValueError if the composite does not fit the numbers of features and parameters, or if
     its losses differ from the problem's on the first samples.

@@ -245,7 +245,8 @@ class SGM(Descent):
 
     Parameters
     ----------
-    lr, tolerance, level, switch : as in FedSGM.
+    lr : the step size.
+    tolerance, level, switch : as in `FedSGM`.
     steps : the number of steps in a round. The problem must have one client.
     batch_size, value_batch_size : the numbers of rows in the batch for the gradients and in the
         batch for g(w), both drawn anew for every step; None for all rows.
@@ -278,7 +279,7 @@ class PenaltySGM(Descent):
     Parameters
     ----------
     lr, tolerance, rho, level : as in `PenaltyFedAvg`.
-    steps, batch_size, value_batch_size : as in `SGM`; the problem must have one client.
+    steps, batch_size, value_batch_size : as in `SGM`.
 
     Differs: no message is sent, so no bits are counted. The reported `sigma` is the last `on`.
     """
@@ -340,13 +341,11 @@ class ConEx(Centralized):
     tolerance, level : the constraint is g <= level + tolerance.
     theta : the factor of the extrapolation. The output averages the models of the inner loop with
         the weights theta^-t.
-    inner_steps : N, the number of steps between two moves of the proximal centre.
+    inner_steps : the number of steps between two moves of the proximal centre.
     prox : mu_0, the weight of the proximal term of f.
     constraint_prox : mu_1, the weight of the proximal term of g; it may be 0 if g is convex.
-    steps : the number of steps in a round; E, a client's local steps, for the centralized curves of
-        the FedSGM papers.
-    batch_size, value_batch_size : the numbers of rows in the batch for grad f and in the batch
-        for g and grad g, both drawn anew for every step; None for all rows.
+    steps : the number of steps in a round; E for the centralized curves of the FedSGM papers.
+    batch_size, value_batch_size : as in `SGM`, but grad g is taken on the batch for g.
 
     Run this method on a problem with one client. The metrics describe w_t, not the average.
 

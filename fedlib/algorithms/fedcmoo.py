@@ -199,19 +199,17 @@ class FedCMOO(GramWeighted):
 
     Parameters
     ----------
-    lr, server_lr : the step sizes of the clients and of the server; `server_lr` 1 takes the mean of
-        the clients' models.
-    local_steps : E, the number of local steps in a round.
-    participants : n, the number of clients in a round.
-    batch_size : the number of rows in a minibatch, or None for full local gradients.
+    lr, server_lr : the step sizes of clients and server; `server_lr` 1 takes the mean of the
+        clients' models.
+    local_steps, participants, batch_size : as in `FedAvg`.
     gram : the estimate of G, the Gram matrix of the objectives' gradients, with its sketch:
         `OneWay`, `TwoWay` or `MeanOfGrams`.
     weights : the rule for the objectives' weights: `FindWeights`, `MinNorm` or `FixedWeights`; a
         tuple of numbers means `FixedWeights`.
-    shared : how many parameters, from the first one on, all objectives share (the encoder). Only
-        these enter G; None for all. The weights multiply the gradients of all parameters.
-    shared_batch : whether a client computes all M gradients for G on one batch, not each on its
-        own.
+    shared : how many parameters, from the first one on, all objectives share (the encoder); None
+        for all. Only these enter G, but the weights multiply the gradients of all parameters.
+    shared_batch : whether a client computes all M gradients for G on one batch, instead of a
+        batch for each.
     local : the rule for the local steps: `SGD()`, or `Adam()`, the paper's rule for QM9 (section
         D).
 
@@ -261,8 +259,8 @@ class FedCMOOPref(GramWeighted):
     lr, server_lr, local_steps, participants, batch_size, gram, shared, shared_batch, local : as in
         `FedCMOO`.
     preference : the linear program for the weights, with its ratios r.
-    least : the rule that raises small weights; None leaves them as they are. The paper's
-        experiments use `Least(0.2)`, except in Fig. 4.
+    least : the rule, if any, that raises small weights. The paper's experiments use `Least(0.2)`,
+        except in Fig. 4.
     value_batch_size : the number of rows in the batch for the loss values; None for all rows.
 
     Differs: an indefinite estimate of G can leave the program without a solution. The method then
@@ -514,8 +512,7 @@ class MGDA(Weighted):
     ----------
     lr : the step size.
     batch_size : the number of rows in a client's batch for each objective, or None for full
-        gradients. With minibatches the direction is biased, because the weights depend on the
-        gradients' noise.
+        gradients. With minibatches, whose noise enters the weights, the direction is biased.
     weights : the rule for the objectives' weights.
     """
 

@@ -56,13 +56,12 @@ class FedDR(checks.Checked):
 
     Parameters
     ----------
-    lr, local_steps : as in `FedAvg`.
+    lr, local_steps, batch_size : as in `FedAvg`.
     eta : client i adds the proximal term |u - y_i|^2 / (2 eta) around its centre y_i to its
         objective.
     relaxation : alpha, in (0, 2), the factor in y_i <- y_i + alpha (w - x_i), with x_i the
         client's model.
-    participation : the probability that a client takes part in a round.
-    batch_size : the number of rows in a minibatch, drawn anew for every local step; None for all.
+    participation : as in `FedFW`.
 
     Info: `drift` is the root mean square over all clients of x_i - w before the round.
 

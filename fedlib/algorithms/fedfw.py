@@ -188,8 +188,8 @@ class FedFW(Penalized):
     schedule : the rule for the step size eta_t and the penalty's growth lambda_t / lambda_0:
         `Convex()`, `Nonconvex(rounds)` or `Fixed(step)`.
     batch_size : the number of rows in a gradient's minibatch; None, as in the paper, for all rows.
-    split : a set for each client in place of a common set. The problem's set is the intersection
-        of these sets, and w lies in it only in the limit.
+    split : if given, a set for each client. The problem's set is the intersection of these sets,
+        and w lies in it only in the limit.
 
     Info: `gap` is the sum over clients of <g_i, x_i - s_i>, the Frank-Wolfe gap of the penalized
     surrogate (exact for full batches). `distance` is the root of sum_i |x_i - w|^2. Both describe
@@ -270,7 +270,7 @@ class FedFWSto(Penalized):
     lam0, participation, split : as in `FedFW`.
     batch_size : the number of rows in a minibatch, drawn with replacement.
     schedule : the rule for eta_t and lambda_t, as in `FedFW`, and for rho_t, the weight of the
-        newest gradient in the average; by default that of Theorem 3.
+        newest gradient in the average; the default is Theorem 3's.
 
     Info: `gap` and `distance` are those of `FedFW`; the gap uses this method's g_i.
 
@@ -359,8 +359,7 @@ class NaiveFW(FrankWolfe):
 
     Parameters
     ----------
-    schedule : the rule for eta_t, as in `FedFW`.
-    batch_size : the number of rows in a gradient's minibatch; None for all rows.
+    schedule, batch_size : as in `FedFW`.
 
     Info: `gap` is the mean of the clients' own Frank-Wolfe gaps at w before the round.
 

@@ -60,20 +60,16 @@ class FedSGM(checks.Checked):
 
     Parameters
     ----------
-    lr : eta, the step size of the local steps.
-    local_steps : E, the number of local steps in a round.
-    participants : n, the number of clients in a round (m in the papers).
-    tolerance : epsilon; the method switches where g exceeds `level` by this number.
-    level : c in the constraint `g <= c`; the papers' experiments set c = 0.
+    lr, local_steps, participants, batch_size, local : as in `FedAvg`; `lr` is eta.
+    tolerance : epsilon; the method switches where g exceeds `level` by more than this number.
+    level : c in the constraint `g <= c`; 0 in the papers' experiments.
     switch : the rule for sigma, the share of the constraint in a round: `Hard()` or `Soft(beta)`.
     uplink : the clients' compressor C_j: contractive with error feedback, else unbiased.
     downlink : the server's compressor C_0, which must be contractive.
     error_feedback : whether clients keep what the uplink dropped; the workshop paper has False.
-    batch_size : the number of rows in a minibatch, or None for full local gradients.
     value_batch_size : the number of rows for the constraint value g_j(w); None for all rows.
     resample_for_update : whether a second, independent sample of n clients sends the constraint
         values, as the theorems for n < N assume. False is the printed algorithm with one sample.
-    local : the rule for the local steps: `SGD()` as in the papers, or `Adam()`.
 
     Differs: the server sends back sigma in place of g, which takes the same 32 bits. The projection
     is onto the problem's set, if it has one; as in the paper, local iterates and w are not

@@ -220,7 +220,7 @@ class SSCA(FreeServer, OverSamples):
     ----------
     tau : the curvature of the surrogates.
     rho, gamma : the step sizes of the surrogates' average and of w, each a `PowerLaw` in (0, 1].
-    batch_size : B, the number of rows in a client's batch, at most the client's; None for all.
+    batch_size : B, the number of rows in a batch, drawn without replacement; None for all rows.
     ridge : lambda, the factor of the term `lambda |w|^2` that is added to the objective.
     debias : whether the surrogate is divided by its weight kappa_t = 1 - prod_{s <= t} (1 - rho_s).
 
@@ -268,12 +268,11 @@ class ConstrainedSSCA(PenaltyServer, OverSamples):
     tau, rho, gamma, batch_size, debias : as in `SSCA`; `debias` divides all surrogates.
     penalty : c, the factor of the penalty in round 1.
     levels : U, the upper bound of all constraints, or one bound for each.
-    objective : `"problem"` uses the surrogate of the problem's objective, under the problem's
-        constraints. `"norm"` minimizes |w|^2 and treats all losses of the problem as constraints
-        with positive levels (the paper's example (37)).
+    objective : `"problem"` minimizes the surrogate of the problem's objective, `"norm"` minimizes
+        |w|^2 and treats all losses as constraints with positive levels (the paper's example (37)).
     growth : the factor of one increase of the penalty, at least 1.
-    patience : the number of rounds between two checks of the slack, which is the excess of
-        the surrogates over `levels`.
+    patience : the number of rounds between two checks of the slack, the excess of the surrogates
+        over `levels`.
     tolerance : a check increases the penalty if the slack's norm exceeds this number.
 
     Differs: the paper's outer loop restarts Algorithm 2 with the next penalty c after convergence;
@@ -318,9 +317,8 @@ class MiniBatchSGD(OverSamples):
     Parameters
     ----------
     lr : the step size of round t.
-    local_steps : E, the number of local steps in a round.
-    batch_size : B, the number of rows in a batch, drawn without replacement; None for all rows.
-    ridge : as in `SSCA`.
+    local_steps : E, as in `FedAvg`.
+    batch_size, ridge : as in `SSCA`.
 
     Differs: there is no difference. The paper states neither its grid of lr nor its search.
 

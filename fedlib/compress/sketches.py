@@ -134,8 +134,8 @@ class Largest(checks.Checked, Sketch):
 
     Parameters
     ----------
-    budget : the length of a message with its positions, in multiples of d numbers.
-    value_bits : the bits of one number, also of those in the budget; 16 in the authors' code.
+    budget : the length of a message, positions included, in multiples of d numbers.
+    value_bits : the bits of one number, in `budget` and in the message; 16 in the authors' code.
 
     >>> Largest(budget=0.5)(torch.tensor([[3.0, 1.0, 0.0, 2.0], [0.0, -5.0, 0.0, 0.0]]))
     tensor([[ 0.,  0.,  0.,  0.],
@@ -322,7 +322,7 @@ def completed(matrix: Matrix, tasks: int, dim: int, order: str, rank: int) -> Ma
 
 @dataclass(frozen=True)
 class LowRank(checks.Checked, Sketch):
-    r"""A randomized truncated SVD of the Jacobian, which is folded to a nearly square matrix.
+    r"""A randomized truncated SVD of the Jacobian, folded to a nearly square matrix.
 
     The rank is $r = \max(1, \lfloor D / (2 \sqrt{d M}) \rfloor)$ for a budget of $D$ numbers. The
     message holds both factors, with the singular values multiplied into one of them. The folded
@@ -340,8 +340,8 @@ class LowRank(checks.Checked, Sketch):
     ----------
     budget : D / d, where D is how many numbers a message may hold.
     order : how the entries fill the matrix. `"block"` puts blocks of rows of the transposed
-        Jacobian, d x M, side by side, as the authors' code does; `"row"` reads it row by row,
-        `"column"` column by column.
+        Jacobian, d x M, side by side, as the authors' code does; `"row"` and `"column"` read the
+        transposed Jacobian along its rows or down its columns.
     iterations : the number of subspace iterations.
 
     The oversampling is r / 10, rounded down, as in the authors' code.

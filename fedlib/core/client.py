@@ -34,7 +34,7 @@ class ClientState(NamedTuple):
 
 @dataclass(frozen=True)
 class Client:
-    """Everything that an algorithm's code at a client can use: its tensors and the losses.
+    """What an algorithm's code at a client can use: the client's tensors and losses.
 
     The map over clients makes this object, so a client's method never sees another client.
     """
@@ -79,7 +79,7 @@ class Client:
         return objective_weights(self.num_objectives, self.num_constraints, w)
 
     def each(self, function: Callable[..., Any], in_dims: tuple[Any, ...]) -> Callable[..., Any]:
-        """`torch.func.vmap`, or a plain loop if the engine works sequentially.
+        """Map `function` by `torch.func.vmap`, or by a plain loop in a sequential engine.
 
         `in_dims` has 0 or None for every argument.
         """
@@ -116,7 +116,7 @@ class Client:
 
 
 class Reply(NamedTuple):
-    """An answer of a client's method that has a memory, and perhaps a report, beside the upload.
+    """A client's answer: its upload, its new memory, and perhaps a report.
 
     A report is only for tables and figures; no state of the algorithm may depend on it.
     """

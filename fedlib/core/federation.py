@@ -1,4 +1,4 @@
-"""The line between server and clients: `ask`, `broadcast`, and the count of the bits they send.
+"""The line between server and clients: `ask`, `broadcast`, and the count of the bits sent.
 
 An algorithm is a program at the server. It reaches its clients only through a `Federation`, which
 maps a client's method over the round's participants. Three engines share this interface.

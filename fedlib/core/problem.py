@@ -1,4 +1,4 @@
-"""The central data types of the library: Problem, Batch, Draw, and the interface of convex sets.
+"""The types Problem, Batch and Draw, and the interface of convex sets.
 
 The whole library uses these letters: N clients, n participants, d parameters, K losses (M
 objectives, then C constraints), E local steps, B batch rows, m rows of a client (padded), S seeds,
@@ -55,7 +55,7 @@ class Draw(NamedTuple):
 
 
 class Pooled(NamedTuple):
-    """A constraint's rule, if its value is not the mean of the clients' values.
+    """The rule for a constraint whose value is not the mean of the clients' values.
 
     A client sends `statistics(w, Batch) -> [s]` in place of a value. The server computes
     `combine([n, s]) -> (value, slope)`, where `slope` multiplies every client's constraint
@@ -94,14 +94,14 @@ class Problem:
     Parameters
     ----------
     name : the problem's name in error messages and stored runs.
-    data : tensors `[R, ...]`; row r of all tensors together is one sample. All clients share one
-        copy on one device.
+    data : tensors `[R, ...]`, of which all clients share one copy. Row r of all tensors together
+        is one sample.
     rows : `[N, m]`, the row indices of every client, padded by repetition. For clients of very
         unequal size, `[sum(sizes)]`, one client after another; rows are then padded only among
         clients of similar size, and only while a method reads all of them.
     sizes : the number of each client's rows without padding, N numbers.
     losses : `(w [d], Batch) -> [K]`, objectives first, then constraints (each required `<= level`).
-    num_objectives : M, the number of objectives, at least 1.
+    num_objectives : M, the number of objectives.
     num_constraints : C, the number of constraints; K = M + C.
     w0 : `[d]`, the start of all methods.
     metrics : `(w [d], problem) -> {name: scalar}`, exact values for curves and tables.
@@ -112,7 +112,7 @@ class Problem:
     set : the feasible set of `w`, if any.
     simulator : the environments, if the losses are simulated.
     pooled : the rule for the constraint's value, if it is not the mean over clients.
-    lengths : `[N]`, one seed's `sizes` as a tensor; `run` sets it if the seeds differ in them.
+    lengths : `[N]`, one seed's `sizes` as a tensor; `run` sets it if seeds have different sizes.
     sequential_clients : whether clients run one by one on a CPU, which is faster for convolutions.
     client_weights : each client's weight in averages, N positive numbers; if empty, all are equal.
     whole_batches : whether a client with fewer rows than a minibatch uses each row once; otherwise
@@ -194,7 +194,7 @@ class Problem:
         return self.rows[first : first + self.sizes[client]]
 
     def rows_of(self, clients: Int[Tensor, "n"] | Sequence[int], most: int | None = None) -> Batch:
-        """All rows of some clients: data `[n, m, ...]`, weight `[n, m]`, zero on padding.
+        """All rows of some clients: data `[n, m, ...]`; weight `[n, m]`, zero on padding.
 
         `most` replaces m if it is smaller than the number of rows of the largest client.
         """

@@ -1,4 +1,4 @@
-"""Functions that draw the randomness of a round, and checks that several algorithms share."""
+"""Draws of a round's randomness, and checks that several algorithms share."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -35,8 +35,8 @@ def draw_round(
     Parameters
     ----------
     participants, local_steps, batch_size : the numbers n of clients, E of local steps and B of a
-        batch's rows; B = None means all rows.
-    value_batch_size : the number of rows in a separate batch for loss values; None for all rows.
+        batch's rows; None for all rows.
+    value_batch_size : the number of rows in a separate batch for loss values; None for all.
     uplink, downlink : compressors; noise is drawn for n messages of `uplink`, one of `downlink`.
     resample : whether loss values come from a second, independent sample of n clients.
     """

@@ -40,15 +40,15 @@ class Trace:
     ----------
     metrics : name -> `[S, T_eval]`, the problem's exact metrics at the *start* of the rounds in
         `rounds`; the last column describes the final model.
-    info : name -> `[S, T]`, the reports of the rounds, among them `bits_up` and `bits_down`.
-    rounds : `[T_eval]`, the round numbers of the columns of `metrics`; the last is T.
+    info : name -> `[S, T]`, the reports of the rounds, such as `bits_up` and `bits_down`.
+    rounds : `[T_eval]`, the round of every column of `metrics`; the last is T.
     seeds : the S seeds.
     config : the algorithm, the problem and the rounds, by which a stored run is found.
     provenance : versions, device and time.
     state : the final state, every tensor with leading axis S. A stored run has only the final
         models `[S, d]`, or None if they are large.
     output : the algorithm's solution `[S, d]` if that is not the final model, else None. For FedSGM
-        it is the averaged iterate, NaN if undefined.
+        it is the averaged iterate, NaN if no round stepped on f.
     """
 
     metrics: Mapping[str, Array]
@@ -96,7 +96,7 @@ class Trace:
     def state_dict(
         self, module: nn.Module, seed: int | None = None
     ) -> dict[str, Shaped[Tensor, "..."]]:
-        """The `state_dict` of the problem's module at a final model; ValueError if it does not fit.
+        """The `state_dict` of `module` with the final model; ValueError if the model does not fit.
 
         Raises ValueError as `model` does, too.
         """

@@ -1,4 +1,4 @@
-"""Data sets, their files, and the splits of rows over clients."""
+"""Data sets and their files."""
 
 from fedlib.data.cache import DataError, available, cache_folder, fetch
 from fedlib.data.loaders import (

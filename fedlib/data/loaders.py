@@ -98,7 +98,7 @@ def fashion_mnist(split: Split) -> Table:
 
 
 def adult(split: Split) -> "DataFrame":
-    """Load UCI Adult: 32561 ("train") or 16281 ("test") rows of 15 named columns; "?" is missing.
+    """Load UCI Adult: 32561 ("train") or 16281 ("test") rows of 15 named columns, gaps as "?".
 
     The first line of the test file and the dot after its labels are dropped, so `income` is "<=50K"
     or ">50K" in both splits.
@@ -130,7 +130,8 @@ def cifar10(split: Split, exact_only: bool = False) -> Table:
     Parameters
     ----------
     split : "train" or "test".
-    exact_only : whether to leave out the lossy images; the packed test split then has 1000 rows.
+    exact_only : whether to leave out images that are lossy copies. The packed set, which replaces
+        a missing archive, then has 1000 test rows.
     """
     checks.arguments(cifar10, locals())
     source = SOURCES["cifar10"]

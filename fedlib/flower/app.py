@@ -1,4 +1,4 @@
-"""The server as an app of Flower.
+"""The server as a Flower app.
 
 The ClientApp is in `examples/federation/client.py`, which imports neither torch nor this library.
 """
@@ -94,8 +94,7 @@ def server_app(
     Parameters
     ----------
     job : a function that returns the `Job` for a configuration with one name as `method`.
-    watch : None, or a function that is called as `watch(method, round, server, run_config)` after
-        every round.
+    watch : if given, called as `watch(method, round, server, run_config)` after every round.
     """
     app = ServerApp()
 

@@ -38,11 +38,11 @@ class Job:
 
     Parameters
     ----------
-    algorithm : any algorithm of the library whose clients hold samples.
+    algorithm : any algorithm whose clients hold samples.
     problem : a function of a client's number. The problem that it returns holds the rows of this
         client alone (`with_rows`), or no rows for None, the server.
     rounds : T, the number of rounds.
-    seed : the seed of the rounds' randomness, which server and clients each draw for themselves.
+    seed : the seed from which server and clients each draw the rounds' randomness.
     """
 
     algorithm: Algorithm

@@ -1,4 +1,4 @@
-"""The studies' problems, and functions for problems of your own."""
+"""The studies' problems, and functions that make your own."""
 
 from fedlib.problems.classification import classifier
 from fedlib.problems.fairness import fairness

@@ -134,11 +134,11 @@ def classifier(
     rows : `[N, m]`, the indices of every client's rows in `train`, in random order.
     model : the model to train.
     sizes : the number of each client's rows without padding; None if there is no padding.
-    scale : (top, mean, deviation): bytes x become inputs `(x / top - mean) / deviation`. It must be
-        None if the inputs are not bytes; None takes bytes as numbers.
+    scale : (top, mean, deviation): bytes x become inputs `(x / top - mean) / deviation`. Inputs
+        that are not bytes require None, which leaves the numbers as they are.
     measured : how many of each client's first rows enter the metrics `loss` and `gap`; None for
         all.
-    dtype : the dtype of the parameters and of all computations.
+    dtype : the dtype of parameters and computations.
     name, config : the name and the configuration in stored runs.
 
     Raises ValueError for inputs that are not finite, a scale for inputs that are not bytes, or

@@ -60,12 +60,12 @@ def fairness(
     train, test : features `[R, p]`, labels and groups in {0, 1}.
     clients : N, the number of clients; with 1 the problem is centralized.
     seed : determines the start and the partition.
-    alpha : the concentration of the Dirichlet split over the four (label, group) cells, in which
-        clients get unequal numbers of rows.
+    alpha : the concentration of the Dirichlet split over the four (label, group) cells; clients
+        get unequal numbers of rows.
     hidden : the widths of the hidden layers.
-    sign : which sign multiplies the gap's gradient. `"pooled"`: the sign of the pooled gap, which
-        the server sends back. `"client"`: the sign of each client's own gap on the batch of the
-        step; whether the constraint is violated still depends on the pooled value.
+    sign : the sign that multiplies the gap's gradient: that of the pooled gap, which the server
+        sends back (`"pooled"`), or that of a client's own gap on the step's batch (`"client"`).
+        The pooled gap alone decides whether the constraint is violated.
     config : entries to add to the stored configuration, such as the data set's name.
 
     Raises ValueError for features that are not finite, labels or groups outside {0, 1}, training

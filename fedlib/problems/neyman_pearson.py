@@ -38,14 +38,13 @@ def neyman_pearson(
     ----------
     X : features `[R, p]`.
     y : labels `[R]` in {0, 1}; class 0 yields the objective, class 1 the constraint.
-    clients : N, the number of clients; with 1 the problem is centralized.
+    clients, config : as in `fairness`.
     seed : determines the test split and the partition.
     train_fraction : the share of the rows used for training; the rest (stratified) is held out.
     alpha : the concentration of a Dirichlet split; None for the IID split with equal class ratio.
     standardize : whether to z-score the features with the statistics of the training rows.
     bias : whether to add a constant feature, which the papers do not have.
-    dtype : the dtype of the data and the model.
-    config : entries to add to the stored configuration, such as the data set's name.
+    dtype : of the data and the model.
 
     Raises ValueError for NaN or infinite features, labels outside {0, 1}, a split that leaves a
     client without one of the classes, and parameters out of range.

@@ -139,9 +139,8 @@ def from_frame(
         needs them (for text see `pandas.get_dummies`).
     client : the column that names the row's client; clients are numbered in sorted order.
     target : the column to predict; whole numbers stay whole (classes), others become floats.
-    module : a network; if it has batch norm, that must be in eval mode. Methods start at its
-        trainable parameters; frozen ones do not change. Dropout is active in training, but not in
-        metrics.
+    module : a network; any batch norm must be in eval mode. Methods start at the trainable
+        parameters; frozen ones do not change. Dropout is active in training, not in metrics.
     objective : a function `ClientRows -> number`, whose mean over clients is minimized; or a list.
     constraint : such a function or list, to be kept below a method's level; or a `GroupGap`, for
         equal treatment of two groups.
@@ -150,8 +149,8 @@ def from_frame(
     features : the module's input columns, by default all that are not named elsewhere.
     columns : columns that only the functions see, as `rows.columns[name]`.
     measures : name -> `ClientRows -> number`, reported at every evaluation: on `heldout` if it is
-        given, else as a mean over clients. The number may be a tensor, Python's or numpy's (such
-        as scikit-learn's AUC).
+        given, else as a mean over clients. The number may be a tensor, or one of Python or numpy
+        (from scikit-learn, say).
     heldout : rows that no client trains on, with the same columns; column `client` may be missing.
     name : the name in error messages and stored runs.
 
@@ -207,7 +206,7 @@ def from_clients(
         tuple of tensors or arrays, a torch Dataset or DataLoader, which is read once, or a dict of
         tensors. m may differ between clients.
     columns : the names of the further columns, in their order.
-    heldout : rows that no client trains on, in one of these forms.
+    heldout : rows that no client trains on, in a form that `clients` may have.
     module, objective, constraint, measures, weights, name : as in `from_frame`.
 
     Raises the errors of `from_frame`.

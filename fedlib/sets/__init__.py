@@ -1,4 +1,4 @@
-"""Feasible sets with their projections and linear minimization oracles."""
+"""Convex sets with projections and linear minimization oracles."""
 
 from fedlib.sets.balls import Ball, Box, L1Ball, NuclearBall, Simplex
 from fedlib.sets.blocks import Blocks, PerClient

@@ -105,11 +105,11 @@ def best_response(
 
     Parameters
     ----------
-    objective : a_0, the linear part of the objective.
-    linear, constant : B and A of the constraints, without rows if there are no constraints.
-    levels : U, the constraints' levels.
+    objective : a_0 of the objective `a_0' w + tau_0 |w|^2`.
+    linear, constant, levels : B, A and U of the constraints `A + B w + tau |w|^2 <= U + s`; without
+        rows if there are none.
     tau, curvature : the curvatures tau of the constraints and tau_0 of the objective, positive.
-    penalty : c, the positive weight of the slacks.
+    penalty : c, the positive weight of the slacks s.
     """
     dual = _Dual(
         (linear @ linear.T).double(),

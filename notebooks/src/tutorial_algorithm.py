@@ -13,10 +13,9 @@
 # %% [markdown]
 # # Bring your own algorithm
 #
-# A method of this library is one file with a frozen dataclass. Its fields are the method's parameters, and its
-# functions are `init`, `draw` and `round`. This page implements federated averaging with momentum at the server
-# {cite}`hsu2019measuring`, which the library does not have, and shows how the library's test reports six typical
-# mistakes.
+# A method of this library is one file with a frozen dataclass, whose fields are the method's parameters. This page
+# implements federated averaging with momentum at the server {cite}`hsu2019measuring`, which the library does not have,
+# and shows how the library's test reports six typical mistakes.
 
 # %% tags=["parameters"]
 profile = "full"  # "quick": fewer rounds and seeds
@@ -278,7 +277,7 @@ mistaken(
 )
 
 # %% [markdown]
-# **The server reads the clients' data.** A simulation can, but the server of a real federation cannot:
+# **The server reads the clients' data,** which the server of a real federation cannot do:
 
 # %% tags=["nbval-check-output"]
 mistaken(

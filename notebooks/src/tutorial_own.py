@@ -13,8 +13,8 @@
 # %% [markdown]
 # # Bring your own
 #
-# This page shows five situations. In each of them, at most fifteen lines of code lead from the data to a curve. Choose
-# the situation closest to yours and replace its data by your own. Two further tutorials explain [a problem with a
+# In each of five situations, at most fifteen lines of code lead from the data to a curve. Choose the situation closest
+# to yours and replace its data by your own. Two further tutorials explain [a problem with a
 # constraint](tutorial_problem.ipynb) and [a method of your own](tutorial_algorithm.ipynb) in detail.
 
 # %% tags=["parameters"]
@@ -152,10 +152,10 @@ print(abs(share - trace.metrics["accuracy"][0, -1]) < 0.01)
 # ## Clients of very unequal size
 #
 # To compute clients together, the library pads their data to equal length, but only within groups of clients of similar
-# size. Minibatches are drawn with replacement, even from a client with fewer rows; with `replace(problem,
-# whole_batches=True)`, such a client uses each row once. By default, as in the papers, all clients have equal weights.
-# `weights="rows"` weighs all *rows* equally, as in the original FedAvg {cite}`mcmahan2017fedavg`. A list of numbers
-# sets arbitrary weights.
+# size. Minibatches are drawn with replacement, even from a client with fewer rows than a minibatch. With
+# `replace(problem, whole_batches=True)`, such a client uses each row once. By default, as in the papers, all clients
+# have equal weights. `weights="rows"` weighs all *rows* equally, as in the original FedAvg
+# {cite}`mcmahan2017fedavg`. A list of numbers sets arbitrary weights.
 
 # %%
 sizes = [800, 500, 200, 100, 80, 40, 20, 10, 5, 2, 40]
@@ -179,8 +179,8 @@ show({"equal clients": equal_clients, "equal rows": equal_rows}, "accuracy")
 # %% [markdown]
 # ## A fairness constraint
 #
-# The gap between two groups is the absolute difference between their mean predicted probabilities over all rows. It is
-# not the mean of the clients' gaps: a client may have only one group, and gaps of opposite sign would cancel. With
+# The gap between two groups is the absolute difference between their mean predicted probabilities over the rows of all
+# clients. It is not the mean of the clients' own gaps, because a client with only one group has no gap. With
 # `GroupGap`, every client therefore sends sums and counts of both groups. The gap over all rows measures demographic
 # parity; the gap over the rows with target 1 (`given=1`), equal opportunity. FedSGM {cite}`fedsgm2025` keeps the gap
 # below a tolerance. Any other constraint is a function like the objective; from a list of such functions, FedSGM takes

@@ -14,8 +14,7 @@
 # # Bring your own problem
 #
 # In about thirty lines, this page builds a constrained federated problem from a table whose rows belong to different
-# owners, a network, and a loss that must stay below a level. It runs two methods, and shows the error messages for
-# typical mistakes.
+# owners, a network, and a loss that must stay below a level.
 #
 # In the example, eight hospitals hold the Breast Cancer Wisconsin data {cite}`wolberg1995breast`. The network should
 # have a small loss on benign tumours, *while* its loss on malignant tumours stays below a level.
@@ -64,8 +63,9 @@ print(hospitals.agg(["size", "sum"]).astype(int))
 #   only. Do not use `values.mean()`: clients of different size are padded to equal length, and only `rows.mean` leaves
 #   the padding out.
 #
-# Each of these functions returns *one* number. Methods need the gradient of the constraint, so the constraint is a
-# loss. The error rate has no useful gradient, so it is a *measure*, which is only reported.
+# Each objective, constraint and measure returns *one* number. Methods need the gradient of the constraint, so the
+# constraint is a loss. The share of missed tumours has no useful gradient, so it is a *measure*, which is only
+# reported.
 
 # %%
 from torch.nn.functional import binary_cross_entropy_with_logits as cross_entropy

@@ -208,9 +208,8 @@ least = float(problem.mean_losses(solution.detach()))
 # %% [markdown]
 # ## Drift, and its end
 #
-# Federated averaging stops away from the minimum, and SCAFFOLD reaches it. Both use the same step size, number of local
-# steps and draws of clients. In one pair of runs a sample of the clients takes part in each round, in the other all
-# clients do.
+# Federated averaging and SCAFFOLD are compared with the same step size, number of local steps and draws of clients. In
+# one pair of runs a sample of the clients takes part in each round, in the other all clients do.
 
 # %%
 from papers.kit import plot
@@ -289,8 +288,8 @@ _ = check("both engines agree to 1e-12", float(away) < 1e-12)
 
 # %% [markdown]
 # These checks cannot know whether the method *is* SCAFFOLD. The second test therefore compares it with an independent
-# implementation of the six lines of pseudocode in numpy. If all clients take part, nothing is random, and both must
-# compute the same model.
+# numpy implementation of the six lines of pseudocode. If all clients take part, nothing is random, and both
+# implementations must compute the same model.
 
 # %% tags=["nbval-check-output"]
 columns = ["age", "sex", "bmi", "bp", "s5"]
