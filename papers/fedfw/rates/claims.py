@@ -236,9 +236,9 @@ C13 = Rule(
     + on_balls({b: values(f"{run}_slip{x:g}.more" for x in SLIPS) for b, run in BOTH.items()})
     + f". On the nuclear ball {listed(FEW)} Lanczos steps multiply the gap with all steps by "
     f"{values(f'nuclear_k{k}.times' for k in FEW)}",
-    "The paper cites this claim without an experiment. The excess is F - F* at the end, against "
-    "that of the exact oracle. The limits 1/m^2 and e are from the bounds of the notes. Runs with "
-    "few Lanczos steps are not judged, because their errors are unknown.",
+    "The paper cites this claim without an experiment. The excess F - F* at the end is "
+    "compared with that of the exact oracle. The limits 1/m^2 and e are from the bounds of the "
+    "notes. Runs with few Lanczos steps are not judged, because their errors are unknown.",
     control=Control(
         "the oracle with a quarter of the gap instead of every other",
         {f"{run}_{kind}{x:g}": f"{run}_quality0.25" for run in BOTH.values()

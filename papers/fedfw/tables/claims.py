@@ -155,8 +155,8 @@ TEXT = (
     "grid of lambda_0."
 )
 CODE = (
-    "In the full profile, three minibatches per client and round replace an epoch. A client thus "
-    "takes 3,000 steps, in the authors' runs tens of thousands, and later steps are smaller. At "
+    "In the full profile, a client takes three steps in a round instead of an epoch, so 3,000 in "
+    "all instead of tens of thousands as in the authors' runs, whose later steps are smaller. At "
     "the paper's scale a round is an epoch of MNIST."
 )
 C7, C7_CODE = c7("written", TEXT), c7("code", CODE)
@@ -184,7 +184,8 @@ C10 = Rule(
     f"{stat('plus_vs_fedfw.fewer', '.0f')} of the columns that differ. Exact ties: "
     f"{stat_value('plus_vs_fedfw.ties', '.0f')}. Rounds of FedFW+ minus FedFW in single columns: "
     + listed(ROUNDS),
-    "In a tie neither method reaches any level; a tie counts 0 in the mean. The authors' code "
+    "Rounds are counted to certain shares of the initial training loss. In a tie neither method "
+    "reaches any of them; a tie counts 0 in the mean. The authors' code "
     f"never runs FedFW+, so the paper's tables compare FedFW with itself. {SAME_ROWS}",
     control=EXCHANGED,
 )
@@ -204,8 +205,8 @@ C14 = Rule(
         {f"{NORMS[norm]} {words(c)}": f"{c}_{norm}_fedfw_vs_feddr.accuracy" for c, norm in CNN}
     ),
     "The full profile uses 400 of 60,000 rows, one seed, and no lambda_0 below 0.001. On IID data "
-    "with the l2 ball, FedFW reaches 32.6 % with 0.0001 and 40.9 % with 0.00001 after the same "
-    "rounds, and both values still rise.",
+    "with the l2 ball, FedFW reaches 32.6 % with lambda_0 = 0.0001 and 40.9 % with 0.00001 "
+    "after the same rounds, and both values still rise.",
     control=EXCHANGED,
 )
 

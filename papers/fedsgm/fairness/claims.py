@@ -63,7 +63,7 @@ C22 = Rule(
         },
     },
     late_estimates(SOLID),
-    f"{PRICE} Soft switching has the smaller gap and the larger loss.",
+    f"{PRICE} Soft switching has a smaller gap and a larger loss than both rivals.",
     control=PENALTY,
 )
 C29 = Rule(
@@ -108,8 +108,8 @@ C31 = Rule(
         f"{text}: centralized {stat(f'central_{x}.g', '.2g')}, federated {stat(f'{x}.g', '.2g')}"
         for x, text in TWINS.items()
     ),
-    "More conservative means a smaller gap, not a larger loss: by the same paragraph the loss "
-    "falls fastest with the centralized methods.",
+    "More conservative means a smaller gap, not a larger loss: by the same paragraph of the "
+    "paper, the loss falls fastest with the centralized methods.",
     control=Control(
         "the federated method instead of its centralized twin",
         {f"central_{x}": x for x in TWINS},
@@ -122,7 +122,7 @@ C32 = Rule(
         )
     },
     late_estimates({text: run for run, text in ON_GRID.items()} | SOLID),
-    "These are all settings in which ConEx trains. With a step size of 0.03 it never does.",
+    "All settings in which ConEx trains are listed. With a step size of 0.03 it never does.",
     control=Control("hard FedSGM instead of ConEx", dict.fromkeys(ON_GRID, "hard")),
 )
 C33 = Rule(

@@ -207,7 +207,7 @@ C11 = Rule(
     + over(NAMED, f"@ {stat('$_K1.early')} and {stat('$.early')}"),
     "Speed is compared in the first 50 of 500 rounds, in which the runs still descend.",
     control=Control(
-        "the uncompressed run under every label",
+        "the uncompressed run instead of every run",
         {f"{m}{end}": f"{m}_K1" for m in MODES for end in ("", "_nofeedback")},
     ),
 )
@@ -324,8 +324,8 @@ C26 = Rule(
         f"{stat('fresh_$_central.f')}; late constraint with all clients "
         f"{stat('fresh_$_all.g')}, centralized {stat('fresh_$_central.g')}",
     ),
-    "Printed values have the same margin of 10 %, feasibility that of 5 %. 320 fresh splits, after "
-    "ten earlier ones.",
+    "The margins are those of other claims, 10 % for printed values and 5 % for feasibility. 320 "
+    "fresh splits, after ten earlier ones.",
     control=Control(
         "two of 20 clients instead of all", {f"fresh_{m}_all": f"{m}_m2" for m in MODES}
     ),

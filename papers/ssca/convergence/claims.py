@@ -103,9 +103,9 @@ C13 = Rule(
         + f"; the same number for the messages to the other clients where features are split: "
         f"{n['privacy.free_clients'].value:g}"
     ),
-    note="The paper calls a message safe if its equations have infinitely many solutions. For a "
-    "single sample we prove that they have only one; larger batches are tried on small networks "
-    "with known labels.",
+    note="The paper calls a message safe if its equations have infinitely many solutions. We "
+    "prove that those of a single sample have only one solution. Larger batches are tried on small "
+    "networks with known labels.",
     control=Control(
         "messages that consist of the samples",
         {"privacy.error_B1": 0.0} | dict.fromkeys(LEFT.values(), 0.0),
@@ -154,7 +154,7 @@ STEPS = ((1, 10), (10, 100))  # C1: a batch and the next larger one
 TWICE = {10: 5, 100: 50}  # C3: batch -> that of SGD with two steps
 
 NEEDS = Needs(parameters=("rates", "falls"), dead=SEARCHED)
-OPEN = "The paper does not print the start, on which the winner depends for one sample per client."
+OPEN = "The paper does not print the initial weights, which decide the winner at B = 1."
 STORED, WIDE = (
     "a start uniform within 1 / sqrt(inputs)",
     "He's start, one sample a client, ten seeds",

@@ -40,7 +40,6 @@ def kept(steps: str) -> Rule:
     return Rule(
         {"every returned model has F < U": {cell: most(key) < 0 for cell, key in cells.items()}},
         measured,
-        note="Each returned model counts, not their mean.",
         control=Control(
             "a penalty that starts at 1, below the multiplier",
             {f"limit_{steps}_U{u:g}": f"limit_c1_U{u:g}" for u in LEVELS},
