@@ -14,10 +14,11 @@
 # # Bound against practice
 #
 # **Result.** On every instance, every method of FedSGM reaches the accuracy $\max\{f(\bar w)-f^*,\,g(\bar w)\}$ that
-# its theorem promises for the averaged iterate $\bar w$. With hard switching and $T=10^4$, the accuracy is at most
-# {result}`bounds/hard_printed_T10000.top:.2f` times the bound. A tenth of the theorem's threshold leads to a better
-# model: at $T=1000$ the mean accuracy is {result}`bounds/hard_scaled_x0.1s1.share:.2f` times the bound, rather than
-# {result}`bounds/hard_scaled_x1s1.share:.2f`. Our own, smaller bound for hard switching is attained on one instance.
+# its theorem promises (the bound) for the averaged iterate $\bar w$. With hard switching and $T=10^4$, the accuracy is
+# at most {result}`bounds/hard_printed_T10000.top:.2f` times the bound. A tenth of the theorem's threshold leads to a
+# better model: at $T=1000$ the mean accuracy is {result}`bounds/hard_scaled_x0.1s1.share:.2f` times the bound, rather
+# than {result}`bounds/hard_scaled_x1s1.share:.2f`. Our own, smaller bound for hard switching is attained on one
+# instance.
 #
 # A convergence theorem of FedSGM prescribes a step size $\eta$ and a threshold $\epsilon$, and promises that $\bar w$
 # is $\epsilon$-accurate. Here all constants of the problems are known, and every method runs with the step size and the
@@ -77,10 +78,9 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## Along the number of rounds
 #
-# No method exceeds its bound. In the names of the runs, `F 3` is F Theorem 3. *Printed* is the theorem as the paper
-# states it, and *corrected* the theorem with our [errata](../book/errata.md#fedsgm). *Ours* has a smaller constant
-# $\Gamma$ in the bound, which the notes prove: $\Gamma_{\rm direct}=\frac{3E}2-1$ in {prf:ref}`hard-theorem` or, for F
-# Theorem 1,
+# In the names of the runs, `F 3` is F Theorem 3. *Printed* is the theorem as the paper states it, and *corrected* the
+# theorem with our [errata](../book/errata.md#fedsgm). *Ours* is the theorem with a smaller constant $\Gamma$:
+# $\Gamma_{\rm direct}=\frac{3E}2-1$ of {prf:ref}`hard-theorem` or, for F Theorem 1, that of
 # {eq}`eq-comp-gamma-partial`.
 #
 # Dots are means over the instances; bands reach from the smallest to the largest value. The panels print the slope of
@@ -94,8 +94,7 @@ plot.show(
     "switching and at half of it with soft switching. For F 4, F 1, F 9 and F 10 the accuracy is level at first, far below "
     "the bound. In the first panel, a tenth of the threshold makes the accuracy five to ten times smaller.",
     caption="The accuracy never exceeds its bound: in five theorems it falls in parallel with the bound, in"
-    " the others it lies far below. Each panel shows the accuracy and the bound of one theorem against T. "
-    "Grey lines show the slope -1/2 "
+    " the others it lies far below. Grey lines show the slope -1/2 "
     "and the mean of max(f gap, g) at the start. In the last panel the bound has slope -1/4.",
     size=(8.6, 7.2),
 )
@@ -140,15 +139,15 @@ plot.show(
     "ten times the step is worse at small thresholds.",
     caption="With a tenth of the theorem's threshold the accuracy is much better. The panels show the gap of the objective, the "
     "constraint, and their maximum at the averaged iterate, divided by the bound of F Theorem 3. "
-    "Lines are means over the instances; bands reach from the smallest to the largest value.",
+    "Lines and bands as above.",
     size=(8.6, 3.2),
 )
 
 # %% [markdown]
 # With a tenth of the threshold, the mean accuracy is {result}`bounds/hard_scaled_x0.1s1.share:.2f` times the bound, and
 # it falls faster than $T^{-1/2}$ (table of slopes above). With a tenth of the threshold and three times the step size,
-# it is {result}`bounds/hard_scaled_x0.1s3.share:.2f` times the bound. However, the proof of the theorem needs a
-# threshold of at least the bound. For smaller thresholds, there may be instances whose accuracy exceeds the bound.
+# it is {result}`bounds/hard_scaled_x0.1s3.share:.2f` times the bound. However, the proof needs a threshold of at least
+# the bound. For smaller thresholds, the accuracy may exceed the bound on other instances.
 
 # %% [markdown]
 # ## An instance on which the bound is met
@@ -192,10 +191,9 @@ plot.show(
 #    $f(w^*)=-\frac{DG}{\sqrt d}$.
 # ```
 #
-# With $\Gamma_{\rm direct}$ and $E=1$ we have $2\Gamma=1$, so by {eq}`eq-bnd-gap` the bound is attained for every $T$.
-# For $E>1$, the bound exceeds this gap by the factor $\sqrt{2\Gamma}=\sqrt{3E-2}$, and whether the bound can be
-# improved remains open. With the printed $\Gamma=2E^2$ this factor is $2E$. The function $f$ is the classical example
-# for lower complexity bounds.
+# For $E=1$, $2\Gamma_{\rm direct}=1$, so the gap {eq}`eq-bnd-gap` is the bound itself. For $E>1$, the bound exceeds
+# this gap by the factor $\sqrt{2\Gamma}=\sqrt{3E-2}$, and whether the bound can be improved remains open. With the
+# printed $\Gamma=2E^2$ this factor is $2E$.
 
 # %% [markdown]
 # ## Checks

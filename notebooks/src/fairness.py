@@ -27,7 +27,7 @@
 # each takes two minibatch steps.
 #
 # The loss of each centralized method falls faster than that of its federated counterpart. With soft switching, the
-# centralized method also has the smaller gap; for the other methods five seeds do not settle this.
+# centralized method also has the smaller gap; for the other methods five seeds do not settle which gap is smaller.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": Adult, five seeds; "quick": a generated stand-in, two seeds, short sweeps
@@ -135,12 +135,12 @@ _ = check("the pooled gap of the same two clients is 0", combine_gaps(answers)[0
 plot.show(
     page.figures["figure_7"](traces),
     alt="Four panels against rounds. Above are the federated methods: the losses of hard and soft FedSGM and of the "
-    "tuned penalty fall together; FedAvg's loss falls lower. FedAvg's gap soon leaves the frame; the other gaps are "
+    "tuned penalty fall together; FedAvg's loss falls lower. The gaps, except FedAvg's, are "
     "mostly below the level, that of soft FedSGM lowest. Below are the centralized methods, dashed: the gaps of hard, "
     "soft and penalty lie below the level, those of the two IPP ConEx curves at the level.",
-    caption="Without the constraint the gap is large. Every tuned method meets the level; soft switching has "
-    "the smallest gap but not the smallest loss. Curves are means over the seeds, bands one standard "
-    "deviation. The gap of FedAvg leaves the frame.",
+    caption="Without the constraint (FedAvg) the gap leaves the frame. Every tuned method meets the level; soft "
+    "switching has the smallest gap but not the smallest loss. Curves are means over the seeds, bands one standard "
+    "deviation.",
     size=(8.6, 5.4),
 )
 
@@ -189,8 +189,7 @@ plot.show(
     page.figures["trade_off"](traces),
     alt="Late gap against late loss, one point per seed; the right panel enlarges the part below the level. Penalty "
     "0.1 lies at three times the level and has the smallest losses. Federated penalty 10 lies far below the level and "
-    "has the largest losses. Between them, centralized hard, soft and penalty 1 form tight clusters on the left; "
-    "federated hard and soft lie to their right, and IPP ConEx at the level.",
+    "has the largest losses. Between them lie hard and soft switching, penalty 1 and, at the level, IPP ConEx.",
     caption="Soft switching has a smaller gap and a larger loss than hard switching; only one of the three penalties has "
     "both a feasible gap and a small loss. Each point is a seed.",
     size=(9.4, 4.0),
@@ -210,8 +209,7 @@ plot.show(
 # All figures therefore use a step size of 0.1.
 #
 # Three other readings keep the two printed numbers: Adam in place of plain gradient steps, two *epochs* in place of two
-# steps, and both. An epoch has as many minibatches as one pass over a client of mean size. Each reading has three
-# seeds, so the intervals in the table are wide.
+# steps, and both. An epoch has as many minibatches as one pass over a client of mean size.
 
 # %% tags=["remove-input"]
 readings = {"2 steps": "lr0.0001", "2 epochs": "epochs", "2 Adam steps": "adam"}

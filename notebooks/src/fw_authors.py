@@ -19,11 +19,10 @@
 # further away. The mean distance is {result}`fw_authors/count.distance:.1f` points.
 #
 # The tables of the paper on Federated Frank-Wolfe {cite}`dadras2024fedfw` were not computed as its text says
-# ([Tables 1 and 2](fw_tables.ipynb), [Table 3](fw_stochastic.ipynb)). This page runs the authors' loop on their
-# generated data, which their code draws with a known seed. It asks which printed values this reproduces, and which
-# difference between the loop and the text puts FedFW ahead of FedDR. The rest of the
-# {result}`fw_authors/count.printed:.0f` printed values are on MNIST, EMNIST and CIFAR-10, on which we did not run the
-# loop.
+# ([Tables 1 and 2](fw_tables.ipynb), [Table 3](fw_stochastic.ipynb)). The authors' code draws the generated data with a
+# known seed. This page asks which printed values the loop reproduces on these data, and which difference between the
+# loop and the text puts FedFW ahead of FedDR. The rest of the {result}`fw_authors/count.printed:.0f` printed values are
+# on MNIST, EMNIST and CIFAR-10, on which we did not run the loop.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": the authors' rows and loop; "quick": a few rounds of it
@@ -75,9 +74,8 @@ numbers = page.numbers
 # The column *authors' file* says whether the printed value is the maximum over the rounds in one of the authors' result
 # files. *File, round 100* is the value in this file after the hundred rounds that the text states, and *file, last* is
 # its last value. *Their rows and loop* is our best test accuracy over the rounds, a mean over three splits into
-# training and test rows, because the authors' seed is unknown. *Same* means within one point of the printed value,
-# *near* within three. *As the text* is the final value in [our](fw_tables.ipynb) [studies](fw_stochastic.ipynb) that
-# follow the text.
+# training and test rows. *Same* means within one point of the printed value, *near* within three. *As the text* is the
+# final value in [our](fw_tables.ipynb) [studies](fw_stochastic.ipynb) that follow the text.
 
 # %% tags=["remove-input"]
 text = {**store.read_numbers("fw_stochastic"), **store.read_numbers("fw_tables")}
@@ -92,18 +90,18 @@ forensics(numbers, text, (3,))
 # %% [markdown]
 # ## What puts FedFW ahead
 #
-# The authors' rows put FedFW ahead of FedDR, for logistic regression, IID data and the $\ell_2$ ball of radius 10. We
-# go from the text's protocol on our rows to the authors' loop on theirs, one change at a time. By the text's protocol,
-# FedFW minus FedDR is {result}`fw_authors/waterfall_text.gap:+.1f` points on our rows and
+# The authors' rows put FedFW ahead of FedDR, for logistic regression, IID data and the $\ell_2$ ball of radius 10. By
+# the text's protocol, FedFW minus FedDR is {result}`fw_authors/waterfall_text.gap:+.1f` points on our rows and
 # {result}`fw_authors/waterfall_rows.gap:+.1f` on the authors'. (The [study of Table 1](fw_tables.ipynb) has
-# {result}`fw_tables/mclr_synthetic_iid_l2_fedfw_vs_feddr.accuracy:+.1f` on our rows with the same seeds. Its grid
-# selected another $\eta$: at $\eta=10$ and 100 FedDR amplifies rounding differences, so a run that is computed twice
-# differs.)
+# {result}`fw_tables/mclr_synthetic_iid_l2_fedfw_vs_feddr.accuracy:+.1f` on our rows with the same seeds, because its
+# grid selected another $\eta$. At $\eta=10$ and 100 FedDR amplifies rounding differences, so a run that is computed
+# twice differs.)
 #
 # The authors' loop first increases the lead of FedFW, up to {result}`fw_authors/waterfall_tensors.gap:+.1f` points,
-# because FedDR does one minibatch for each epoch of FedFW. With all its rounds FedDR catches up, and the lead of FedFW
-# falls to {result}`fw_authors/waterfall_rounds.gap:+.1f`. Taking the best round instead of the last changes little
-# here, and so does choosing $\lambda_0$ by test accuracy: the $\lambda_0$ of the authors' file is already the best one.
+# because FedDR does one minibatch for each epoch of FedFW. With all rounds of the loop FedDR catches up, and the lead
+# of FedFW falls to {result}`fw_authors/waterfall_rounds.gap:+.1f`. Taking the best round instead of the last changes
+# little here, and so does choosing $\lambda_0$ by test accuracy: the $\lambda_0$ of the authors' file is already the
+# best one.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -115,7 +113,7 @@ plot.show(
 )
 
 # %% [markdown]
-# For all pairs of printed values on generated data, the table shows FedFW minus FedDR on the same splits:
+# FedFW minus FedDR on the same splits, for all pairs of printed values on generated data:
 
 # %% tags=["remove-input"]
 nets, kinds = {"mclr": "logistic regression", "dnn": "60-20-10"}, {"iid": "IID", "classes": "three classes"}
@@ -147,10 +145,10 @@ report.claims_table(page.study, traces, numbers, page.params)
 #
 # | of the authors' code | here |
 # | --- | --- |
-# | FedFW has 1000 rounds in Tables 1 and 2, FedFW-sto 300 in Table 3. | FedFW has a third and FedFW-sto half of these rounds, because each is an epoch. |
+# | FedFW has 1000 rounds in Tables 1 and 2, FedFW-sto 300 in Table 3. | FedFW has a third and FedFW-sto half of these rounds, because a round is a whole epoch. |
 # | the shuffle that cuts off the test rows has no seed | three splits of ours |
 # | FedDR's clients start at random models. | Each client starts at a random model of its own, as torch starts a layer, and the server at 0. FedDR's runs of 60-20-10 differ by many points from split to split. We did not try one common start. |
-# | Printed value for FedFW with the $\ell_1$ ball and IID data | Logistic regression and 60-20-10 stay some points below it; we have no explanation. |
+# | Printed values for FedFW with the $\ell_1$ ball and IID data | Ours are some points lower, for logistic regression and 60-20-10; we have no explanation. |
 # | Treatment of FedFW-sto's running gradient | We keep it over the rounds. |
 # | Participation and penalty (Figures 2 to 4) | We did not run this loop for them. |
 #

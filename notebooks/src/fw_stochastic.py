@@ -33,7 +33,7 @@
 #   FedFW-sto has a ball for every tensor, and test rows are taken from the clients' own rows.
 # * **(c) printed**: the value in the paper.
 #
-# The numbers above are from runs [with all rows](#at-the-papers-scale). There, by (a), FedFW-sto minus FedDR is
+# The counts in the result are from runs [with all rows](#at-the-papers-scale). There, by (a), FedFW-sto minus FedDR is
 # {result}`fw_stochastic@paper/mclr_pictures_labels_sto_vs_feddr.accuracy:+.1f` points on MNIST with three labels a
 # client, but {result}`fw_stochastic@paper/mclr_synthetic_iid_sto_vs_feddr.accuracy:+.1f` on generated IID data. With
 # fewer rows FedFW-sto is ahead in {result}`fw_stochastic/count_written.ahead:.0f` columns by (a) and in
@@ -88,15 +88,15 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## Table 3
 #
-# The table shows test accuracies in %; those of (a) have an interval over the seeds. Beside our values on MNIST are
-# those printed for EMNIST-10. In non-IID data each client has three labels. In column (b), as in the authors' code,
-# non-IID generated data instead have three classes in total.
+# The table shows test accuracies in %. Beside our values on MNIST are those printed for EMNIST-10. In non-IID data each
+# client has three labels. In column (b), as in the authors' code, non-IID generated data instead have three classes in
+# total.
 
 # %% tags=["remove-input"]
 three_columns(numbers, 3, "", page.pictures)
 
 # %% [markdown]
-# The first table shows FedFW-sto minus FedDR on the same seeds by (a), the second by (b):
+# FedFW-sto minus FedDR on the same seeds, first by (a), then by (b):
 
 # %% tags=["remove-input"]
 apart = {column_text(c, page.pictures): f"{c}_sto_vs_feddr" for c in COLUMNS_3}
@@ -138,7 +138,7 @@ report.claims_table(page.study, traces, numbers, page.params)
 # | --- | --- |
 # | All pictures are used. | Each seed draws 20,000 pictures of MNIST and 10,000 of CIFAR-10. |
 # | Test rows are the clients' own. | (a) tests on the first 2,000 of MNIST's test set, and on 2,000 training pictures of CIFAR-10 that no client has; (b) tests on a quarter of the clients' rows. |
-# | Clients have unequal numbers of generated rows. | The numbers are unequal too, but at most 600 (parameter `most`). All seeds share one data set. |
+# | Clients have unequal numbers of generated rows. | At most 600 each (parameter `most`). All seeds share one data set. |
 # | The text does not state FedDR's parameters. | (a) has $\alpha=1$, $\eta=10$, and a step size chosen by training loss; (b) has the code's step size 0.05, $1/\eta=0.01$, and $\alpha=0.01$. |
 # | In the code, FedFW-sto's clients may start from the global model. | In (a) and (b) the clients keep their models, as in the paper. |
 # | The table shows the best over every round. | We show the best over every tenth round. |

@@ -20,10 +20,9 @@
 #
 # Our findings:
 #
-# * **Theorem 1 does not cover the experiments.** Their step sizes $\gamma_t$ violate $\sum_t\gamma_t^2<\infty$. For the
-#   quadratic surrogate, $\sum_t\gamma_t\rho_t<\infty$ with the averaging weights $\rho_t$ is enough. The experiments
-#   violate this condition too, but a weighted mean of $\mathbb E\lVert\nabla F\rVert^2$ still tends to 0
-#   ({prf:ref}`ssca-theorem-1`).
+# * **Theorem 1 does not cover the experiments.** Their step sizes $\gamma_t$ violate $\sum_t\gamma_t^2<\infty$. Our
+#   condition for $\nabla F\to0$, $\sum_t\gamma_t\rho_t<\infty$ with the averaging weights $\rho_t$, is violated too. A
+#   weighted mean of $\mathbb E\lVert\nabla F\rVert^2$ still tends to 0 ({prf:ref}`ssca-theorem-1`).
 # * **The proof of Lemma 3 lacks a square.** Its bound on the distance between the minimizers of two close functions
 #   holds if their gradients are close, but not if only their values are close ({prf:ref}`ssca-example-3`).
 # * **The average of the quadratics starts at zero.** Therefore its printed minimizers are too short at first, by a
@@ -188,8 +187,8 @@
 # ```
 #
 # With bounded iterates and finitely many samples, the noise is bounded. By case 2, averages with
-# $\rho_t=a\,t^{-\alpha}$ then track their targets for every $0<\alpha<1$. The proof needs $\gamma_{t-1}/\rho_t\to0$,
-# whereas (6) prints $\gamma_t/\rho_t$. For powers of $t$ both are equivalent.
+# $\rho_t=a\,t^{-\alpha}$ then track their targets for every $0<\alpha<1$. In place of $\gamma_{t-1}/\rho_t\to0$, (6)
+# prints $\gamma_t/\rho_t\to0$. For powers of $t$ the two conditions are equivalent.
 
 # %% [markdown]
 # ## Best response and descent: Lemmas 3 and 4
@@ -232,7 +231,7 @@
 #
 # In (47) to (50) the paper argues from function values, and prints $\frac\mu2\lVert\cdot\rVert$ where strong convexity
 # yields $\frac\mu2\lVert\cdot\rVert^2$. With the square, the bound of the distance is a multiple of $\sqrt\delta$
-# instead of $\delta$. By {prf:ref}`ssca-example-3`, no better order follows from function values alone.
+# instead of $\delta$.
 #
 # ```{prf:lemma} Y Lemma 4
 # :label: ssca-lemma-4
@@ -256,9 +255,10 @@
 # ```
 #
 # From Lemma 4 and $e^t\to0$ the paper concludes that $\liminf\lVert\Delta\rVert=0$. It then concludes that
-# $\limsup\lVert\Delta\rVert=0$, because every excursion of $\lVert\Delta\rVert$ lowers $F$ by a fixed amount. As we
-# read it, the second conclusion needs a further condition. Between excursions, {eq}`eq-ssca-lemma4` allows $F$ to grow
-# by $\frac{\gamma_t}{4(\mu-L\gamma_t/2)}\lVert e^t\rVert^2$ per round, and these amounts need not be summable.
+# $\limsup\lVert\Delta\rVert=0$, because every excursion of $\lVert\Delta\rVert$ above a fixed level lowers $F$ by a
+# fixed amount. As we read it, the second conclusion needs a further condition. Between excursions, {eq}`eq-ssca-lemma4`
+# allows $F$ to grow by $\frac{\gamma_t}{4(\mu-L\gamma_t/2)}\lVert e^t\rVert^2$ per round, and these amounts need not be
+# summable.
 
 # %% [markdown]
 # ## Theorems 1 and 3
@@ -345,8 +345,8 @@
 # ```
 #
 # If $\gamma_t\le\tau/L$ holds only from some round on, start the sums in this round. The paper requires that
-# $\gamma_t/\rho_t$ tends to zero; we require only that it does not increase. The paper's condition
-# $\sum_t\gamma_t^2<\infty$ follows from $\sum_t\gamma_t\rho_t<\infty$, because
+# $\gamma_t/\rho_t$ tends to zero; we require only that it does not increase. On the other hand, our condition
+# $\sum_t\gamma_t\rho_t<\infty$ implies the paper's $\sum_t\gamma_t^2<\infty$, because
 # $\sum_t\gamma_t^2\le r_1\sum_t\gamma_t\rho_t$.
 #
 # ```{prf:corollary} Powers of $t$
@@ -363,8 +363,8 @@
 # $\sum_{t\le T}\gamma_t$.
 # ```
 #
-# The table states which conditions three pairs of exponents satisfy. *Tracking* means that $e^t\to0$ by
-# {prf:ref}`ssca-lemma-tracking`. The last column is the rate of {prf:ref}`ssca-corollary-powers`.
+# In the table, *tracking* means that $e^t\to0$ by {prf:ref}`ssca-lemma-tracking`. The last column is the rate of
+# {prf:ref}`ssca-corollary-powers`.
 #
 # | exponents $\alpha,\beta$ | $\sum\gamma_t^2<\infty$ | $\sum\rho_t^2<\infty$ | $\sum\gamma_t\rho_t<\infty$ | tracking | rate of the mean |
 # | --- | --- | --- | --- | --- | --- |
@@ -440,9 +440,9 @@ check("the weights N_i / (B N) are unbiased, to 1e-12", np.abs(sum(means) - samp
 _ = check("the variance is the formula's, to 1e-12", abs(variance - formula) < 1e-12)
 
 # %% [markdown]
-# **The start at zero, and momentum.** We compute $\kappa_t$ for the paper's three schedules, one for each batch size,
-# and minimise (3) exactly. We compare the iterates of {eq}`eq-ssca-momentum` with those of {eq}`eq-ssca-round`, with
-# $\rho_t$ and with the weights {eq}`eq-ssca-bias`.
+# **The start at zero, and momentum.** We compute $\kappa_t$ for the paper's three schedules, one for each batch size.
+# We compare the $\bar w^t$ of the weights {eq}`eq-ssca-bias` with the exact minimizer of (3) for $\rho_t$. For both
+# weights, we compare the iterates of {eq}`eq-ssca-momentum` with those of {eq}`eq-ssca-round`.
 
 # %% tags=["remove-input"]
 printed = {1: (0.4, 0.4, 0.4), 10: (0.6, 0.9, 0.3), 100: (0.9, 0.9, 0.3)}  # B: a1, a2, alpha
@@ -503,8 +503,7 @@ table.round(2)
 
 # %% [markdown]
 # **Tracking.** We compare the error $e^t$ for three schedules with its value without averaging ($\rho_t=1$). The loss
-# $F$ has ripples ($L=1+4\cdot0.5$) and is not convex. There are 40 samples, $B=2$ and $\tau=\frac12$. The figure shows
-# the root mean square of $e^t$ over the runs.
+# $F$ has ripples ($L=1+4\cdot0.5$) and is not convex. There are 40 samples, $B=2$ and $\tau=\frac12$.
 
 # %% tags=["remove-input"]
 T = {"quick": 1000, "full": 2000}[profile]
@@ -537,7 +536,8 @@ plot.show(
     draw,
     alt="Root mean square error of the averaged surrogate's gradient against the round, both axes logarithmic: level without averaging, falling for all three "
     "pairs of exponents, fastest for 0.6 and 0.75.",
-    caption="With averaging, the error $\\lVert e^t\\rVert$ falls; without, it stays level. The labels are the exponents of $\\rho_t$ and $\\gamma_t$; Y marks the paper's.",
+    caption="With averaging, the root mean square error $\\lVert e^t\\rVert$ falls; without, it stays level. "
+    "The labels are the exponents of $\\rho_t$ and $\\gamma_t$; Y marks the paper's.",
 )
 
 # %% [markdown]
@@ -570,8 +570,7 @@ _ = check("the example: minimizers 0.45 sqrt(delta) apart for delta = 1 to 1e-6"
 # %% [markdown]
 # **Theorem 1.** We check points 1 and 2 on another loss with ripples, with its $\sigma^2$ and $F_{\inf}$ and with
 # $\tau=3$, so that $\gamma_t\le\tau/L$. The last three columns of the table are means of $\lVert\nabla F\rVert^2$: with
-# the weights $\gamma_t$ over all rounds, the same over the first tenth, and with equal weights over the last tenth. The
-# bound {eq}`eq-ssca-mean` is several hundred times the measured sum.
+# the weights $\gamma_t$ over all rounds, the same over the first tenth, and with equal weights over the last tenth.
 
 # %% tags=["remove-input"]
 T, tau = {"quick": 400, "full": 1000}[profile], 3.0

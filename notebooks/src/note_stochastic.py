@@ -13,16 +13,16 @@
 # %% [markdown]
 # # Minibatches
 #
-# In appendix D of {cite}`fedsgm2025` (F below) the clients compute gradients and constraint values on minibatches. F's
-# Theorem 9 extends {prf:ref}`part-theorem-4` to this noise by four lemmas and one proposition. This note proves them
-# and the theorem.
+# In appendix D of {cite}`fedsgm2025` (F below) the clients compute gradients and constraint values on minibatches. This
+# note proves F's Theorem 9, which extends {prf:ref}`part-theorem-4` to minibatches, and its lemmas.
 #
 # F's proof of Lemma 6 applies inequalities for real numbers to vectors. Our proof of Theorem 9 ({prf:ref}`sto-theorem`)
-# avoids Lemma 6 and has a smaller $\Gamma$ than F's.
+# avoids Lemma 6 and yields a smaller constant $\Gamma$ than F's.
 #
 # The notation is that of the [note on sampled clients](note_partial.ipynb), with $B(\Gamma)$ and $\eta(\Gamma)$ of
 # {eq}`eq-hard-b`. In each of $T$ rounds $n$ of $N$ clients make $E$ local steps. In the rounds $\mathcal A$ they use
-# the objective ($h=f$), in the other rounds, $\mathcal B$, the constraint ($h=g$).
+# the objective ($h=f$), in the other rounds, $\mathcal B$, the constraint ($h=g$). The output $\bar w$ is the mean of
+# the $w_t$ with $t\in\mathcal A$.
 
 # %% [markdown]
 # ## Setting
@@ -78,7 +78,7 @@
 #    $\frac23\le\frac38x^2$.
 # ```
 #
-# By (a), a real $X$ with $\mathbb Ee^{X^2/\sigma^2}\le e$ and mean zero is sub-Gaussian with the proxy
+# By (a), a real $X$ with $\mathbb Ee^{X^2/\sigma^2}\le e$ and mean zero is sub-Gaussian with the (variance) proxy
 # $\frac32\sigma^2$. F uses the proxy $\sigma^2$. F seems to be right, since the linear programs among the checks find
 # no $X$ whose proxy exceeds $\sigma^2$. As we have no proof, we use $\frac32\sigma^2$.
 
@@ -144,19 +144,19 @@
 # %% [markdown]
 # ## The square: Lemma 6
 #
-# Let $\nu_t=\frac1N\sum_{j,\tau}\nabla h_j(w_{j,\tau})$ be the mean over all clients and
-# $s_t=\frac1n\sum_{j\in\mathcal S_t,\tau}(\nabla h_j(w_{j,\tau})+\xi_{j,\tau})$ the mean that the server receives. Let
-# $\bar\Delta_t$ be $s_t$ without the noise. Then $\nu_t-s_t=P_t-Q_t$ with the sampling error $P_t=\nu_t-\bar\Delta_t$
-# and the mean noise $Q_t$ of {prf:ref}`sto-lemma-5`. F states
+# Let $\nu_t=\frac1N\sum_{j,\tau}\nabla h_j(w_{j,\tau})$ be the mean of all clients' summed gradients and
+# $s_t=\frac1n\sum_{j\in\mathcal S_t,\tau}(\nabla h_j(w_{j,\tau})+\xi_{j,\tau})$ the noisy mean over the participants.
+# Let $\bar\Delta_t$ be $s_t$ without the noise. Then $\nu_t-s_t=P_t-Q_t$ with the sampling error
+# $P_t=\nu_t-\bar\Delta_t$ and the mean noise $Q_t$ of {prf:ref}`sto-lemma-5`. F states
 #
 # $$
 # 2\eta^2\lVert\nu_t-s_t\rVert^2\le\frac{8\eta^2E}n(EG^2+\sigma_\xi^2)\log\frac{4T}\delta\quad\text{in all rounds},
 # $$ (eq-sto-lemma6)
 #
 # and derives it from $\lVert P_t\rVert^2\le\frac{2E^2G^2}n\log\frac{4T}\delta$ and
-# $\lVert Q_t\rVert^2\le\frac{2E\sigma_\xi^2}n\log\frac{4T}\delta$. For real numbers, these are Hoeffding's inequality
-# and the tail bound of a sub-Gaussian sum with proxy $\frac{E\sigma_\xi^2}n$. For vectors we prove slightly larger
-# bounds:
+# $\lVert Q_t\rVert^2\le\frac{2E\sigma_\xi^2}n\log\frac{4T}\delta$. For real numbers, Hoeffding's inequality yields the
+# first bound, and the tail of a sub-Gaussian sum with proxy $\frac{E\sigma_\xi^2}n$ the second. For vectors we prove
+# slightly larger bounds:
 #
 # ```{prf:lemma} F Lemma 6, for vectors
 # :label: sto-lemma-6
@@ -210,8 +210,8 @@
 # ```
 #
 # ```{prf:proof}
-# The error is $\tilde G_t-g(w_t)=(\hat G_t-g(w_t))+\frac1n\sum_{j\in\mathcal S_t}\zeta_j$. Given the sample, the
-# $\zeta_j$ are independent, so
+# With the exact mean $\hat G_t=\frac1n\sum_{j\in\mathcal S_t}g_j(w_t)$, the error is
+# $(\hat G_t-g(w_t))+\frac1n\sum_{j\in\mathcal S_t}\zeta_j$. Given the sample, the $\zeta_j$ are independent, so
 # $\mathbb E\exp\big(\frac xn\sum\zeta_j\big)\le\exp\big(n\cdot\frac{x^2}{2n^2}\frac{\sigma_b^2}{N_b}\big)$. As this
 # bound is the same for every sample, it may be multiplied by the bound
 # $\mathbb E\exp(x(\hat G_t-g(w_t)))\le\exp(\frac{x^2\sigma^2}{2n})$ of F-A4.
@@ -256,7 +256,7 @@
 # $f(\bar w)-f(w^*)\le b$, and $g(\bar w)\le b+2r$.
 # ```
 #
-# F has the larger number
+# F's $\Gamma$ is larger:
 # $G^2\Gamma=G_{\rm eff}=3E^2G^2+E^2\sigma_\xi^2\big(1+\log\frac{7NTE}\delta\big)+\frac4n(EG^2+\sigma_\xi^2)\log\frac{28T}\delta$.
 # F's $b$ has $4GD$ in place of $2GD$, and 2 in place of 3 under the last root. F's threshold is $b+2r$, and F claims
 # that this number bounds $f(\bar w)-f(w^*)$ and $g(\bar w)$.
@@ -274,9 +274,10 @@
 #    $$ (eq-sto-expand)
 #
 # 2. *Product with $\nu_t$.* On the event of {eq}`eq-sto-r` with $\frac\delta7$ for $\delta$, the local iterates satisfy
-#    $\lVert w_t-w_{j,\tau}\rVert\le\eta\tau(G+R)$. As in {prf:ref}`hard-lemma-direct`, replacing $w_t$ by $w_{j,\tau}$
-#    and back adds at most $2\cdot2\eta\cdot\eta\tau(G+R)\cdot G$. Summed over $\tau$, this is $2\eta^2G(G+R)E(E-1)$.
-#    The rest of the product is at most $-2\eta E(h(w_t)-h(w^*))$.
+#    $\lVert w_t-w_{j,\tau}\rVert\le\eta\tau(G+R)$. In $-2\eta\langle w_t-w^*,\nu_t\rangle$ we replace $w_t$ by
+#    $w_{j,\tau}$ and back, as in {prf:ref}`hard-lemma-direct`. This adds at most
+#    $2\cdot2\eta\cdot\eta\tau(G+R)\cdot G$, which sums over $\tau$ to $2\eta^2G(G+R)E(E-1)$. The rest of the product is
+#    at most $-2\eta E(h(w_t)-h(w^*))$.
 # 3. *Square.* Since $\lVert\bar\Delta_t\rVert\le EG$ for every sample, $\lVert s_t\rVert\le EG+\lVert Q_t\rVert$, and
 #    no bound on $P_t$ is needed. By steps 4 to 6 of the proof of {prf:ref}`sto-lemma-6`, now with $T$ events and
 #    $\frac\delta7$, $\lVert Q_t\rVert\le Q$.
@@ -302,8 +303,8 @@
 # Since $(EG+Q)^2\le2E^2G^2+2Q^2$, the last term of $\Gamma$ is at most
 # $E+\frac{Q^2}{EG^2}=E+\frac3n\frac{\sigma_\xi^2}{G^2}\log\frac{14T}\delta$. Since
 # $\frac RG\le\frac12+\frac{R^2}{2G^2}$, the first term is at most $\frac32(E-1)+\frac{E-1}2\frac{R^2}{G^2}$. Compare
-# these bounds with $3E^2$, $E^2\frac{R^2}{G^2}$ and $\frac4n\frac{\sigma_\xi^2}{G^2}\log\frac{28T}\delta$, the terms of
-# $G_{\rm eff}/G^2$.
+# these bounds with $3E^2$, $E^2\frac{R^2}{G^2}$ and $\frac4n\frac{\sigma_\xi^2}{G^2}\log\frac{28T}\delta$, which are
+# terms of $G_{\rm eff}/G^2$.
 #
 # The last term of $b$ exceeds the printed term by
 # $2D\sigma_\xi(\sqrt3-\sqrt2)\frac1{\sqrt{nET}}\sqrt{\log\frac7\delta}$. The second term of $b$ is smaller than the
@@ -315,16 +316,13 @@
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **Lemmas 5 and 6** use the proxy $\sigma_\xi^2$, but the textbook proof yields $\frac32\sigma_\xi^2$
-#   ({prf:ref}`sto-mgf`).
-# * **Lemma 6** uses scalar inequalities for vectors. {prf:ref}`sto-lemma-6` is a version for vectors; Theorem 9 needs
-#   neither.
+# * **Lemmas 5 and 6** use the proxy $\sigma_\xi^2$ in place of $\frac32\sigma_\xi^2$ ({prf:ref}`sto-mgf`).
+# * **Lemma 6** uses scalar inequalities for vectors ({prf:ref}`sto-lemma-6`).
 # * **As in Theorem 4**, the printed threshold ensures only $g(\bar w)\le b+3r$, and query and step need different
 #   samples of clients ({prf:ref}`part-one-sample`).
-# * **Theorem 9 has misprints.** It does not list F-A4, which {prf:ref}`sto-prop-1` needs. In $\epsilon$ a root ends in
-#   the wrong place. One equation has $\log\frac5\delta$, $\log\frac{10T}\delta$ and a $\Gamma$ that belong to five
-#   events, not seven. F-A5 (2) defines $\zeta_i$ with $g(w)$ for $g_i(w)$. Lemma 3 prints $\beta$ for $\delta$ in one
-#   equation. $G_{\rm eff}$ has the unit of $G^2$; in the other theorems $\Gamma$ has no unit.
+# * **Misprints.** Theorem 9 does not list F-A4, which {prf:ref}`sto-prop-1` needs. In $\epsilon$ a root ends in the
+#   wrong place. One equation has $\log\frac5\delta$, $\log\frac{10T}\delta$ and a $\Gamma$ that belong to five events,
+#   not seven. F-A5 (2) defines $\zeta_i$ with $g(w)$ for $g_i(w)$.
 # * **At $E=1$** there is no drift, but $G_{\rm eff}$ keeps the drift's term $\sigma_\xi^2(1+\log\frac{7NT}\delta)$.
 # ```
 
@@ -387,8 +385,9 @@ rng = seeded(seed, "rounds")
 one = Setting(D=1.0, G=1.0, E=4, T=5, N=8, n=4, delta=0.1)
 
 # %% [markdown]
-# **Lemma 3.** We compare the largest drift sum of a trial with {eq}`eq-sto-lemma3`. All gradients are one constant unit
-# vector. Each trial has four local steps, 8 clients and 5 rounds, with $\sigma_\xi=G=1$, $d=3$ and $\delta=0.1$.
+# **Lemma 3.** In each trial, we compare the largest left side of {eq}`eq-sto-lemma3` over clients and rounds with the
+# right side. All gradients are one constant unit vector. Each trial has four local steps, 8 clients and 5 rounds, with
+# $\sigma_\xi=G=1$, $d=3$ and $\delta=0.1$.
 
 
 # %% tags=["remove-input"]
@@ -453,8 +452,8 @@ plot.show(
 )
 
 # %% [markdown]
-# **Lemma 5.** The sum has $nET=80$ noises, with $\eta=D=1$, $n=4$ and a constant unit vector $w_t-w^*$. We compare it
-# with F's bound ($\kappa=1$).
+# **Lemma 5.** We compare the left side of {eq}`eq-sto-lemma5`, a sum over $nET=80$ noises, with F's bound ($\kappa=1$).
+# Here $\eta=D=1$, $n=4$, and $w_t-w^*$ is a constant unit vector.
 
 # %% tags=["remove-input"]
 walks = {f: 0.5 * noise(f, (5 * trials, 80), 1, rng).sum((1, 2)) for f in FAMILIES}
@@ -470,10 +469,10 @@ _ = check(
 )
 
 # %% [markdown]
-# **Lemma 6.** In each of five rounds, four of 40 clients take part. In "line" (dimension 1), $X_j$ is $EG$ for half of
-# the clients and $-EG$ for the others. In the other case, "round" (dimension 10), the $X_j$ have norm $EG$ and random
-# directions. We add noise of each family. The number in brackets is the 90 % quantile of the largest
-# $2\lVert\nu_t-s_t\rVert^2$ of five rounds, divided by F's bound.
+# **Lemma 6.** We compare the largest $2\lVert\nu_t-s_t\rVert^2$ of five rounds with F's bound {eq}`eq-sto-lemma6`. Four
+# of 40 clients take part in a round. In "line" (dimension 1), a client's gradients sum to $EG$ for half of the clients
+# and to $-EG$ for the others. In "round" (dimension 10), the sums have norm $EG$ and random directions. We add noise of
+# each family. The number in brackets is the 90 % quantile, divided by the bound.
 
 # %% tags=["remove-input"]
 line = 4 * torch.tensor([1.0, -1.0], dtype=torch.float64).repeat(20)[:, None]
@@ -500,10 +499,10 @@ _ = check(
 )
 
 # %% [markdown]
-# **Proposition 1.** For random values of 7 clients with 5 rows each, we list all samples of 3 clients and all batches
-# of 2 rows. Half the range of the clients' means is $\sigma$, and half the largest range of a client's rows is
-# $\sigma_b$. By the proposition, the ratio of $\log\mathbb Ee^{x(\tilde G-g)}$ to
-# $\frac{x^2}2\cdot\frac1n(\sigma^2+\frac{\sigma_b^2}{N_b})$ is at most 1.
+# **Proposition 1.** By the proposition, the ratio of $\log\mathbb Ee^{x(\tilde G-g)}$ to
+# $\frac{x^2}2\cdot\frac1n(\sigma^2+\frac{\sigma_b^2}{N_b})$ is at most 1. We compute it for random values of 7 clients
+# with 5 rows each, over all samples of 3 clients and all batches of 2 rows. Half the range of the clients' means is
+# $\sigma$, and half the largest range of a client's rows is $\sigma_b$.
 
 # %% tags=["remove-input"]
 table = torch.randn(50, 7, 5, generator=rng, dtype=torch.float64)
@@ -541,15 +540,15 @@ check(f"the error is within the bound in at least 90 % of {few} trials", within[
 _ = check("it is within half of the bound in fewer than 90 %", within[0.5] < 0.9)
 
 # %% [markdown]
-# **Theorem 9 on a stochastic problem.** The problem `boxed_norms` has 8 clients with 40 rows each. In a round, 4
-# clients make the step and a second sample answers the query. Minibatches have 32 rows, drawn with replacement. The
-# constants are $G=1$, $D=\sqrt3$, $\sigma=\sigma_b=0.01$.
+# **Theorem 9 on a stochastic problem.** We count the runs with $f(\bar w)-f(w^*)$ and $g(\bar w)$ at most $b+2r$ for
+# three versions of the theorem: as printed ("printed"), with only the threshold corrected to $b+r$ ("corrected"), and
+# with the constants of {prf:ref}`sto-theorem` ("ours"). The problem `boxed_norms` has 8 clients with 40 rows each. In a
+# round, 4 clients make the step and a second sample answers the query. Minibatches have 32 rows, drawn with
+# replacement. The constants are $G=1$, $D=\sqrt3$, $\sigma=\sigma_b=0.01$.
 #
 # A row's gradient is a unit vector, so its noise has norm at most 2. By Pinelis' inequality, the mean of 32 such noises
 # satisfies F-A5 (1) with $\sigma_\xi=2\sqrt{\frac{2(e+1)}{32(e-1)}}$ (`papers.fedsgm.noise.batch_noise`). We check F-A5
-# (1) at the start and the solution of every instance. Then we count the runs with $f(\bar w)-f(w^*)$ and $g(\bar w)$ at
-# most $b+2r$, for the theorem as printed ("printed"), with only the threshold corrected to $b+r$ ("corrected"), and
-# with the constants of {prf:ref}`sto-theorem` ("ours").
+# (1) at the start and the solution of every instance.
 
 # %% tags=["remove-input"]
 instance = cache(lambda s: boxed_norms(s, rows=40))
@@ -618,7 +617,8 @@ for E in steps:
     )
 
 # %% [markdown]
-# **The constants.** We check {prf:ref}`sto-printed` on a grid of settings, and $\Gamma$ without noise.
+# **The constants.** We check {prf:ref}`sto-printed` on a grid of settings. Without noise, {eq}`eq-sto-gamma` is
+# $\Gamma=\frac{3E}2-1$.
 
 # %% tags=["remove-input", "nbval-check-output"]
 grid = [

@@ -289,11 +289,10 @@
 # :class: warning
 #
 # * **Threshold and accuracy.** F uses one $\epsilon$, with the last term $2s(1+\Lambda)$, as the threshold and as the
-#   bound on the mean of $g$. With this threshold the proof yields only the bound $\epsilon+s$. (In F's proof the last
-#   term has the factor 1, not 2.) In {prf:ref}`weak-theorem` threshold and bound differ by $s$.
+#   bound on the mean of $g$. With this threshold the proof yields only the bound $\epsilon+s$. In
+#   {prf:ref}`weak-theorem` threshold and bound differ by $s$.
 # * **The factor $1+\Lambda$ on $s$** is not needed. For large $T$, only the terms with $s$ remain: $2s(1+\Lambda)$ in
-#   F's $\epsilon$, $2s$ in ours. For $\Lambda=16$, F's $\epsilon$ is then 17 times as large as ours.
-# * **The condition $\hat\rho>2\rho$** can be weakened to $\hat\rho>\rho$ ({prf:ref}`weak-lemma-direct`).
+#   F's $\epsilon$, $2s$ in ours.
 # * **Lemma 10** mentions a constant $M$, which is $G$. In its bound, $\hat\rho D^2$ may be divided by 4, but by no
 #   larger number (checked below).
 # * **The bound of Lemma 4** is twice as large as necessary.
@@ -303,8 +302,8 @@
 # %% [markdown]
 # ## Checks
 #
-# The instances are clipped distances on the unit ball in the plane (`papers.fedsgm.problems.weakly_convex`). The
-# objectives are $f_j(w)=\phi(\lVert w-a_j\rVert)$ with $\phi(r)=r-\frac{r^2}{2\theta}$ for $r\le\theta$ and
+# All instances lie on the unit ball in the plane (`papers.fedsgm.problems.weakly_convex`). The objectives are clipped
+# distances $f_j(w)=\phi(\lVert w-a_j\rVert)$ with $\phi(r)=r-\frac{r^2}{2\theta}$ for $r\le\theta$ and
 # $\phi(r)=\frac\theta2$ for larger $r$. The constraints are $g_j(w)=\lVert w-b_j\rVert-c$. All $f_j$ and $g_j$ are
 # 1-Lipschitz on the plane. The smallest valid $\rho$ is $1/\theta=\frac12$, the diameter is $D=2$, and $w_{\rm feas}$
 # is the mean of the $b_j$. We solve {eq}`eq-weak-prox` by sequential quadratic programming and check the residual of
@@ -371,7 +370,8 @@ _ = check(f"multiplier <= Lambda with rho_hat D^2 / 4 in all {total}", printed <
 # %% [markdown]
 # The factor $\frac14$ is the best possible. Let $\mathcal X=[-1,1]$ and $w=1$, with a constant objective and a
 # constraint that cuts the segment in half. Then the multiplier is $\hat\rho=\frac14\hat\rho D^2$, which is nearly
-# $\Lambda_{1/4}$ if $\hat\rho$ is large and $-g(w_{\rm feas})$ is nearly $1$.
+# $\Lambda_{1/4}$ if $\hat\rho$ is large and $-g(w_{\rm feas})$ is nearly $1$. We compute the ratio of the two for three
+# growing $\hat\rho$:
 
 # %% tags=["remove-input"]
 one = torch.ones(1, 1).double()
@@ -411,9 +411,9 @@ check(f"gain of a good round on {held} of {total} prox problems", held == total)
 _ = check("    with rho_hat in the place of rho_hat - rho / 2 it fails on some", (gained < too_much - 1e-7).any())
 
 # %% [markdown]
-# **Regret.** We check {eq}`eq-weak-regret` along runs with all clients ($\zeta_t=\Delta_t$). In the output, `proved` is
-# the bound of {prf:ref}`weak-lemma-regret`, `direct` that of {prf:ref}`weak-lemma-direct`. F does not cover
-# $\hat\rho=1.2\rho$.
+# **Regret.** Along runs with all clients ($\zeta_t=\Delta_t$), we compare the left side of {eq}`eq-weak-regret` (the
+# regret) with the bounds of {prf:ref}`weak-lemma-regret` (`proved`) and {prf:ref}`weak-lemma-direct` (`direct`).
+# Theorem 10 does not cover $\hat\rho=1.2\rho$.
 
 # %% tags=["remove-input"]
 horizon = {"quick": 40, "full": 150}[profile]
@@ -466,10 +466,10 @@ errors = [
 _ = check("eta^2 rho E^2 G^2 / 2 = D^2 rho / (8 E T) at Gamma = 2 E^2, 100 draws", np.abs(errors).max() < 1e-12)
 
 # %% [markdown]
-# **Theorem 10.** Five of ten clients make the update, and a second sample of five reports the constraint. First, all
-# $g_j$ are equal, so $\sigma=0$, and F's threshold equals $\epsilon_1$ of {prf:ref}`weak-theorem`. Second, $\sigma>0$,
-# and we use F's threshold and ours. For each seed we average $d_t$ over some 50 evenly spaced good rounds, and $g$ over
-# all good rounds.
+# **Theorem 10.** We compare the means of $d_t$ (over some 50 evenly spaced good rounds) and of $g$ (over all good
+# rounds) with their bounds. Five of ten clients make the update, and a second sample of five reports the constraint. If
+# all $g_j$ are equal, $\sigma=0$, and F's threshold equals $\epsilon_1$ of {prf:ref}`weak-theorem`. For unequal $g_j$
+# we run F's threshold and ours.
 
 # %% tags=["remove-input"]
 rho_hat, n, E, spread = 3 * rho, 5, 1, 0.01
@@ -514,9 +514,8 @@ check("our accuracy is below the printed one when sigma > 0", results["sigma > 0
 _ = check("    and so is the distance to the prox points", results["sigma > 0, ours"][0].mean() < results["sigma > 0, printed"][0].mean())
 
 # %% [markdown]
-# The next output compares the means of $d_t$ and $g$ with their bounds. The bound on $d_t$ is informative only below
-# the diameter $D=2$. The last line states from which $T$ on F's bound is below $D$ if $\sigma=0$. With F's threshold
-# and $\sigma>0$ no round uses the constraint.
+# The bound on $d_t$ is informative only below the diameter $D=2$. With F's threshold and $\sigma>0$ no round uses the
+# constraint.
 
 # %% tags=["remove-input"]
 print("                     mean distance  its bound  mean of g  its bound  share of other rounds")
@@ -534,8 +533,6 @@ print(f"Lambda = {Lambda:.1f}, sigma = {sigma:.3f}; bound below D from T = {firs
 
 # %% [markdown]
 # ## A run
-#
-# The figure shows $w_t$ in the ball $\mathcal X$ with the level lines of $f$ (left), and $d_t$ and $g(w_t)$ (right).
 
 # %% tags=["remove-input"]
 s, trace = runs[0], traces["sigma = 0, printed"]
@@ -577,7 +574,8 @@ plot.show(
     alt="Left: level lines of the objective, a red circle that bounds the feasible set, and an orange path from the "
     "boundary of the ball straight towards the circle and then along it. Right: on a logarithmic axis of rounds, the "
     "distances and g fall together to the dotted threshold.",
-    caption="One run (left; the circle is g = 0, the crosses are the centres of the objectives) and all runs with sigma = 0 (right).",
+    caption="One run (left, with level lines of f; the circle is g = 0, the crosses are the $a_j$) "
+    "and all runs with sigma = 0 (right).",
     size=(8.2, 3.6),
 )
 
