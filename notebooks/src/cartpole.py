@@ -176,7 +176,7 @@ report.runs_table(numbers, labels, measures, health)
 # damping of our main runs, 0.1, it does not: its reward around round 100 is {result}`cartpole/soft_none.reward100:.0f`,
 # and 67.2 in the paper.
 #
-# We therefore ran this row with smaller dampings, too. Its reward at round 100 is
+# We therefore ran this row with smaller dampings. Its reward at round 100 is
 # {result}`cartpole/none_damping0.03.reward100:.0f` with damping 0.03 and
 # {result}`cartpole/none_damping0.01.reward100:.0f` with 0.01. Only with 0.01 do our intervals contain both rewards that
 # the paper prints, 67.2 at round 100 and 199.4 at round 500, so we ran Top-K with this damping. Top-K with a quarter of

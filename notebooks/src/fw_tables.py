@@ -116,11 +116,10 @@ three_columns(numbers, 1, "l1", page.pictures, health)
 # ## Table 2: networks
 #
 # **The CNN does not train with FedFW**, so no claim is judged on it. Its loss stays at $\ln10$ and its accuracy at
-# chance with every $\lambda_0$ of the grid. In the $\ell_1$ ball the CNN does not train with FedDR either. Even the
-# smallest $\lambda_0$ of the grid, $10^{-3}$, is too large for FedFW. In the IID cell with the $\ell_2$ ball FedFW's
-# accuracy after 100 rounds is {result}`fw_tables/cnn_pictures_iid_l2_fedfw.accuracy:.1f` % with the $\lambda_0$
-# selected from the grid, 32.6 % with $10^{-4}$ and 40.9 % with $10^{-5}$, still rising. To save time, the CNN has no
-# column (b).
+# chance with every $\lambda_0$ of the grid. In the $\ell_1$ ball the CNN does not train with FedDR either. The grid's
+# $\lambda_0$ are too large for FedFW: in the IID cell with the $\ell_2$ ball its accuracy after 100 rounds is
+# {result}`fw_tables/cnn_pictures_iid_l2_fedfw.accuracy:.1f` % with the $\lambda_0$ selected from the grid, 32.6 % with
+# $10^{-4}$ and 40.9 % with $10^{-5}$, still rising. To save time, the CNN has no column (b).
 
 # %% tags=["remove-input"]
 three_columns(numbers, 2, "l2", page.pictures, health)

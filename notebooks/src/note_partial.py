@@ -187,8 +187,8 @@
 #    Apply Jensen's inequality to $f$ and, with $g(w_t)\le b+2r$ for $t\in\mathcal A$, to $g$.
 # ```
 #
-# With a threshold $\epsilon\ge\epsilon_1$, step 3 yields only $g(\bar w)\le\epsilon+r$. The printed
-# $g(\bar w)\le\epsilon$ can fail:
+# With any threshold $\epsilon\ge\epsilon_1$, such as the printed one, step 3 yields only $g(\bar w)\le\epsilon+r$. The
+# printed $g(\bar w)\le\epsilon$ can fail:
 #
 # ```{prf:lemma} The threshold is not the promise
 # :label: part-threshold
@@ -353,8 +353,9 @@
 #    $$ (eq-part-products)
 #
 # 3. *First product.* Bound it as in the proof of {prf:ref}`part-theorem-4`, where Lemma 4 needs
-#    $\lVert w_t-w^*\rVert\le D$. The local steps add $2\eta^2EG^2(\Gamma_0-\frac E2)$ to the bound, or
-#    $2\eta^2EG^2(E-1)$ by {prf:ref}`hard-lemma-direct`. Both omit the square term, which step 6 bounds.
+#    $\lVert w_t-w^*\rVert\le D$. The local steps add $2\eta^2EG^2(\Gamma_0-\frac E2)$ to the bound, with $\Gamma_0$ of
+#    {eq}`eq-hard-gammas`, or $2\eta^2EG^2(E-1)$ by {prf:ref}`hard-lemma-direct`. Neither contains the square term,
+#    which step 6 bounds.
 # 4. *Third product.* It is at most $2\eta\lVert\hat e_t\rVert EG$. Bound $\hat e_t$ by {prf:ref}`part-lemma-9` and
 #    divide by $2\eta^2EG^2$: the contribution to $\Gamma$ is $E\mu\frac{\varrho_0}{1-\varrho_0}$.
 # 5. *Second product.* Sum by parts, with $\tilde e_0=0$:
@@ -396,7 +397,7 @@
 # * **The bound on $g(\bar w)$ has four versions:** $\epsilon+2r$ in F's list of contributions, $\epsilon+r$ in the
 #   proofs, $\epsilon$ in Theorems 4 and 7, and $\epsilon+\sqrt{\frac{3\sigma^2}n\log\frac T\delta}$ in Theorem 1. The
 #   last is valid if $\frac T\delta\ge36$, as its root is then at least $r$. The threshold $b+r$ of the proofs ensures
-#   $g(\bar w)\le b+2r$. The threshold $b+2r$ of the statements ensures only $g(\bar w)\le b+3r$.
+#   $g(\bar w)\le b+2r$, the threshold $b+2r$ of the statements only $g(\bar w)\le b+3r$.
 # * **Sampling.** Theorem 7 samples with replacement, Theorems 1 and 4 without. A client drawn twice sends its message
 #   twice but changes its residual once, so {eq}`eq-comp-partial` fails.
 # * **F Theorem 7** prints $\sqrt{1-q}$ for $\sqrt{1-q_0}$ in the third term of $\Gamma$. Its proof uses

@@ -115,7 +115,7 @@
 #    fixed given $w_t$.
 # 2. By {prf:ref}`unb-lemma-square`, the square term is at most $\eta^2E^2G^2+\eta^2E^2G^2\frac{q_u}N$. Only the second
 #    summand is new. Divided by $2\eta^2EG^2$, it is $\frac{Eq_u}{2N}$. The terms without compression, divided likewise,
-#    add up to $\Gamma_0\le2E^2$ or to $\Gamma_{\rm direct}$ of {eq}`eq-hard-gammas`.
+#    add up to $\Gamma_0\le2E^2$ or to $\frac{3E}2-1$ ({eq}`eq-hard-gammas`).
 # 3. Take the expectation over all rounds. The expected distances telescope as in {prf:ref}`hard-lemma-regret`.
 # ```
 #
@@ -195,10 +195,10 @@
 # ```{prf:theorem} W Theorems 2 and 7, as they can be proved
 # :label: unb-theorem-soft
 #
-# Switch softly, with $\eta=\eta(\Gamma)$, $\epsilon>B(\Gamma)$ and $\beta\ge\frac1{4(\epsilon-B(\Gamma))}$; W's
-# $\epsilon=2B(\Gamma)$, $\beta=\frac2\epsilon$ satisfy this. With $S=\sum_t(1-\sigma_t)$ and $\bar w$ of
-# {eq}`eq-soft-mean`, $\mathbb E\big[S\,(f(\bar w)-f(w^*)-\epsilon)\big]\le0$, and $g(\bar w)\le\epsilon$ on every path
-# with $S>0$.
+# Under the assumptions of {prf:ref}`unb-theorem`, switch softly, with $\eta=\eta(\Gamma)$, $\epsilon>B(\Gamma)$ and
+# $\beta\ge\frac1{4(\epsilon-B(\Gamma))}$; W's $\epsilon=2B(\Gamma)$, $\beta=\frac2\epsilon$ satisfy this. With
+# $S=\sum_t(1-\sigma_t)$ and $\bar w$ of {eq}`eq-soft-mean`, $\mathbb E\big[S\,(f(\bar w)-f(w^*)-\epsilon)\big]\le0$,
+# and $g(\bar w)\le\epsilon$ on every path with $S>0$.
 # ```
 #
 # ```{prf:proof}
@@ -484,8 +484,8 @@ plot.show(
     draw,
     alt="Mean regret against rounds: thin lines leave the level 1 one after another, and some stay there to the end, "
     "above a dotted line just below 1. Their thick mean falls from 1 to 0.6.",
-    caption="On some of 100 paths (thin) the mean regret of the first t rounds stays above the threshold, while its "
-    "mean over 2000 paths (thick) falls below it. The counterexample has d = 10 and hard switching.",
+    caption="With d = 10 and hard switching, the mean regret of the first t rounds stays above the threshold on some "
+    "of 100 paths (thin), while its mean over 2000 paths (thick) falls below it.",
 )
 
 # %% [markdown]
