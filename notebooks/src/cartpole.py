@@ -22,9 +22,8 @@
 #
 # A pole must be balanced on a cart for 200 steps while the cart avoids five costly stretches of its track. This
 # constrained Markov decision process {cite}`schulman2015trpo` is the reinforcement-learning example of the full paper
-# {cite}`fedsgm2025`. Each of ten clients has its own environments and its own budget of
-# costly steps, between 25 and 35 per episode. The server switches between reward and cost according to the mean cost
-# that the sampled clients report.
+# {cite}`fedsgm2025`. Each of ten clients has its own environments and its own budget of costly steps, between 25 and 35
+# per episode.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": the paper's setting, ten seeds; "quick": a few rounds of three clients
@@ -99,7 +98,7 @@ numbers, health = page.numbers, page.health
 # | Open in the paper | Our choice | Reason |
 # | --- | --- | --- |
 # | $\epsilon$ and $\beta$ | $\epsilon=0$, $\beta=0.2$ | Costs then settle below the budget, as in Table 1. |
-# | Fisher damping, KL limit | 0.1, 0.01 | The section *What the paper leaves open* shows other dampings. |
+# | Fisher damping, KL limit | 0.1, 0.01 | *What the paper leaves open* shows other dampings. |
 # | conjugate gradient | 10 iterations on 100 of a client's 1,000 states | These are usual values. |
 # | line search | on the divergence alone | The switched direction ascends no single objective. |
 # | generalized advantages | $\lambda=0.97$, $\gamma=1$ | The paper prints this $\gamma$. |
@@ -109,7 +108,7 @@ numbers, health = page.numbers, page.health
 # | centralized runs | one client with all 10,000 samples, budget 30, Fisher matrix from 1,000 states | A round uses as much data as all clients together. |
 # | number formats of 16, 8 and 4 bits | 10, 3 and 1 bits of mantissa and an unrestricted exponent | The paper names only the number of bits. |
 # | participants in Table 1 | 7 of 10 | Figure 3 has 7; Table 1 names no number. |
-# | compressed directions in Table 1 | both | Algorithm 1 compresses both. |
+# | compressed directions in Table 1 | uplink and downlink | Algorithm 1 compresses both. |
 
 # %% [markdown]
 # ### A check before anything else: without the constraint
@@ -143,8 +142,7 @@ plot.show(
 # %% [markdown]
 # ### Seeds that succeed
 #
-# The means in Figure 3 mix seeds that learned to balance with seeds that did not. A seed *succeeds* if it ends with a
-# reward of at least 190 and a cost of at most 30.
+# A seed *succeeds* if it ends with a reward of at least 190 and a cost of at most 30.
 
 # %% tags=["remove-input"]
 labels = {"federated, soft": "soft_top0.5", "federated, hard": "hard_top0.5"}
@@ -164,9 +162,9 @@ report.runs_table(numbers, labels, measures, health)
 # federated training.
 #
 # *Violating* is the share of rounds in the second half in which the server's estimate of the cost exceeds the budget.
-# Under hard switching it must be about one half, because the rule lets the cost rise while it is below the budget
-# and lowers it while it is above. Under soft switching, reward and cost should balance at $\sigma\approx\frac12$,
-# because both advantages have unit variance. The ramp has this weight at a cost of $30+\epsilon-\frac1{2\beta}=$
+# Under hard switching it must be about one half, because the rule lets the cost rise while it is below the budget and
+# lowers it while it is above. Under soft switching, reward and cost should balance at $\sigma\approx\frac12$, because
+# both advantages have unit variance. Soft switching sets this weight at a cost of $30+\epsilon-\frac1{2\beta}=$
 # {result}`cartpole/soft_level.predicted:.1f`; without compression we measure {result}`cartpole/soft_none.cost:.1f`. In
 # the paper's Table 1, the cost without compression, 27.6, is close to this prediction; the centralized cost, 33.2, is
 # not.
@@ -176,17 +174,16 @@ report.runs_table(numbers, labels, measures, health)
 #
 # Our Top-K rows can be compared with the paper's only if our row without compression matches the paper's. With the
 # damping of our main runs, 0.1, it does not: its reward around round 100 is {result}`cartpole/soft_none.reward100:.0f`,
-# and 67.2 in the paper. This reward depends on the damping.
+# and 67.2 in the paper.
 #
-# We therefore ran this row with smaller dampings, too. Over ten seeds, its reward at round 100 is
+# We therefore ran this row with smaller dampings. Its reward at round 100 is
 # {result}`cartpole/none_damping0.03.reward100:.0f` with damping 0.03 and
 # {result}`cartpole/none_damping0.01.reward100:.0f` with 0.01. Only with 0.01 do our intervals contain both rewards that
 # the paper prints, 67.2 at round 100 and 199.4 at round 500, so we ran Top-K with this damping. Top-K with a quarter of
-# the entries learns both with damping 0.01 and with 0.1.
+# the entries learns with damping 0.01 and with 0.1; in the paper it does not learn.
 #
-# All other rows use damping 0.1, at which quantization does no visible harm. We do not judge the claims about
-# quantization ({claim}`fedsgm/C19`, {claim}`fedsgm/C28`), because our row without compression does not match the
-# paper's at this damping.
+# All other rows use damping 0.1, with which our row without compression does not match the paper's. So we do not judge
+# the claims about quantization ({claim}`fedsgm/C19`, {claim}`fedsgm/C28`).
 
 # %% tags=["remove-input"]
 report.paper_table(page.study, numbers)
@@ -226,10 +223,10 @@ plot.show(
 
 # %% [markdown]
 # With fewer clients per round, the policy learns more slowly and less steadily ({claim}`fedsgm/C18`). The figure shows
-# five seeds; the following values are from thirty-four fresh seeds. The mean reward over the run
-# is {result}`cartpole/fresh_n3.area:.0f` with 3 clients and {result}`cartpole/fresh_n10.area:.0f` with 10. In the
-# second half, the cost changes from one evaluation to the next by {result}`cartpole/fresh_n3.cost_scatter:.1f` with 3
-# clients and by {result}`cartpole/fresh_n10.cost_scatter:.1f` with 10. The shares of violating rounds are
+# five seeds; the following values are from thirty-four fresh seeds. The mean reward over the run is
+# {result}`cartpole/fresh_n3.area:.0f` with 3 clients and {result}`cartpole/fresh_n10.area:.0f` with 10. In the second
+# half, the cost changes from one evaluation to the next by {result}`cartpole/fresh_n3.cost_scatter:.1f` with 3 clients
+# and by {result}`cartpole/fresh_n10.cost_scatter:.1f` with 10. The shares of violating rounds are
 # {result}`cartpole/fresh_n3.violating:.2f` and {result}`cartpole/fresh_n10.violating:.2f`.
 
 # %% [markdown]

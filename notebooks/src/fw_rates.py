@@ -16,13 +16,13 @@
 # **Result.** On the paper's counterexample, whose minimizer is 1, averaging the clients' oracle answers ends at
 # {result}`fw_rates/pair_naive_falling.x:.2f`, and FedFW+ ends at {result}`fw_rates/pair_plus_L0.01.x:.2f`. No run can
 # break the bounds of the theorems: on convex problems they are at least {result}`fw_rates/convex.by_most:.0f` times the
-# largest loss that a model in the set can have. On convex problems the loss falls faster if more clients take part in
-# a round. A larger penalty $\lambda_0$ enlarges the gap of the penalized loss, but not always the gap of the loss.
+# largest loss that a model in the set can have. On convex problems the loss falls faster if more clients take part in a
+# round. A larger penalty $\lambda_0$ enlarges the Frank-Wolfe gap of the penalized loss, but not always that of the
+# loss.
 #
 # In FedFW {cite}`dadras2024fedfw` every client keeps a model $x_i$. The client asks the linear minimization oracle of
 # the feasible set for an extreme point $s_i$, moves towards $s_i$ and sends $s_i$. A penalty, proportional to
-# $\lambda_0$, draws the clients' models together; FedFW+ adds a multiplier. This page compares the paper's theorems
-# with runs, repeats Figures 2 to 4, and tries inexact oracles.
+# $\lambda_0$, draws the clients' models together; FedFW+ adds a multiplier.
 
 # %% tags=["parameters"]
 profile = "full"  # "full": five seeds, both sets; "quick": few rounds, the l1 ball, two seeds
@@ -109,8 +109,7 @@ plot.show(
     "zigzags upwards, the higher the larger lambda_0. Middle: FedFW+ comes nearer to 1. Right: the variant of the "
     "published code sinks to 0 for every lambda_0.",
     caption="The naive scheme and the variant of the published code end at 0. FedFW and FedFW+ approach the minimizer "
-    "1, FedFW slowly if the penalty is small. The curves show x after each round, with mean and "
-    "standard deviation over the starts.",
+    "1, FedFW slowly if the penalty is small. Means and standard deviations over the starts.",
     size=(9.4, 3.2),
 )
 
@@ -140,9 +139,9 @@ report.runs_table(
 # %% [markdown]
 # ## Theorem 1: convex problems
 #
-# The runs for Theorem 1 do not judge it, because its bound exceeds every possible loss. The problem is logistic
-# regression on digits of 8 by 8 pixels, in double precision, with ten clients that have three labels each. The minimum
-# $F^*$ on the set is from accelerated projected gradient descent; the Frank-Wolfe gap at its solution bounds the error:
+# We compare $F-F^*$ with the bound (38) of Theorem 1. The problem is logistic regression on digits of 8 by 8 pixels, in
+# double precision, with ten clients that have three labels each. The minimum $F^*$ on the set is from accelerated
+# projected gradient descent; the Frank-Wolfe gap at its solution bounds the error of $F^*$:
 
 # %% tags=["remove-input"]
 known = {norm: f"convex_{norm}_reference" for norm in sets}
@@ -155,9 +154,9 @@ columns = {
 report.runs_table(numbers, known, columns | {"slope": "gradient at the minimizer"}, health)
 
 # %% [markdown]
-# The last three columns enter the bound (38) of Theorem 1: the smoothness constant $L$ of the losses, and the norms of
-# a dual solution and of $\nabla\hat F(X^*)$, the clients' gradients at the minimizer divided by their number $n$. The
-# constant of Lemma 2 is corrected to $G=LD/\sqrt n+\lVert\nabla\hat F(X^*)\rVert$ with the diameter $D$ of the set.
+# The last three columns enter the bound (38): the smoothness constant $L$ of the losses, and the norms of a dual
+# solution and of $\nabla\hat F(X^*)$, the clients' gradients at the minimizer divided by their number $n$. The bound's
+# $G$, from Lemma 2, is corrected to $LD/\sqrt n+\lVert\nabla\hat F(X^*)\rVert$ with the set's diameter $D$.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -175,19 +174,19 @@ report.runs_table(numbers, runs, shown, health)
 
 # %% [markdown]
 # *Largest possible* is an upper bound on $F$ in the set: the sum of $\log10$ and the largest difference of two classes'
-# scores, which is 10 in the $\ell_1$ ball and $10\sqrt{130}$ in the $\ell_2$ ball. In every round the bound (38)
-# exceeds it, so **no run could break the bound**. [The note](note_fedfw.ipynb) proves a smaller bound, and contains a
-# problem on which runs show exactly the power $t^{-1/2}$.
+# scores, which is 10 in the $\ell_1$ ball and $10\sqrt{130}$ in the $\ell_2$ ball. [The note](note_fedfw.ipynb) proves
+# a smaller bound than (38), and contains a problem on which runs show exactly the power $t^{-1/2}$.
 #
-# *Slope* is the slope of $\log(F-F^*)$ against $\log t$ over the last 95 % of the rounds. No verdict rests on it. With
-# a small $\lambda_0$ the clients' models first move apart, and a run may end before the penalty has drawn them together
-# again. Slopes flatter than $-1/2$ therefore do not contradict the theorem.
+# *Slope* is the slope of $\log(F-F^*)$ against $\log t$ over the last 95 % of the rounds. With a small $\lambda_0$ the
+# clients' models first move apart, and a run may end before the penalty has drawn them together again. Slopes flatter
+# than $-1/2$ therefore do not contradict the theorem.
 #
 # ## Theorem 2: problems that are not convex
 #
-# The runs for Theorem 2 do not judge it either. A linear function separates the digits five to nine from the others.
-# Its loss $1/(1+e^{yz})$, for score $z$ and label $y=\pm1$, is smooth with a known constant and not convex. The step
-# size and the penalty depend on the number of rounds $T$, so every $T$ has its own run.
+# The bound of Theorem 2 also exceeds every possible gap, so no run judges the theorem. A linear function separates the
+# digits five to nine from the others. Its loss $1/(1+e^{yz})$, for score $z$ and label $y=\pm1$, is smooth with a known
+# constant and not convex. The step size and the penalty depend on the number of rounds $T$, so every $T$ has its own
+# run.
 
 # %% tags=["remove-input"]
 gaps = {
@@ -207,9 +206,9 @@ sweeps = {
 report.runs_table(numbers, sweeps, {"slope": "slope of the gap over T"}, health)
 
 # %% [markdown]
-# No Frank-Wolfe gap in the set can exceed the diameter times the largest slope of the loss, a product of 5 in the
-# $\ell_1$ ball and 40 in the $\ell_2$ ball. The bound of Theorem 2 is larger in every run. We compute the gap in about
-# 256 rounds of a run only, so the smallest gap may be smaller than the table shows.
+# *Largest possible* is here a bound on every Frank-Wolfe gap in the set, the diameter times the largest slope of the
+# loss: 5 in the $\ell_1$ ball and 40 in the $\ell_2$ ball. We compute the gap in about 256 rounds of a run only, so the
+# smallest gap may be smaller than the table shows.
 #
 # ## Theorem 3: minibatches
 #
@@ -227,18 +226,17 @@ report.runs_table(numbers, noisy, shown, health)
 # %% [markdown]
 # ## Figures 2 and 3: participation
 #
-# With more clients in a round the loss of logistic regression falls faster; the network barely trains. Each client
-# takes part in a round with probability $p$. The generated data have 60 features, ten classes and three labels a
-# client. Figure 2 is for logistic regression on the $\ell_1$ ball of radius 10. Figure 3 is for a network with 20
-# hidden units on the $\ell_2$ ball, with a constant penalty $\lambda_t=10^{-3}$ that no theorem covers.
+# Each client takes part in a round with probability $p$. The generated data have 60 features, ten classes and three
+# labels a client. Figure 2 is for logistic regression on the $\ell_1$ ball of radius 10. Figure 3 is for a network with
+# 20 hidden units on the $\ell_2$ ball, with a constant penalty $\lambda_t=10^{-3}$ that no theorem covers.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["figure_2"](traces),
     alt="Training loss above test accuracy against rounds, with a column for each lambda_0 and a curve with a band for "
     "each participation p.",
-    caption="If more clients take part in a round, the loss is lower. The figure repeats the paper's Figure 2, with "
-    "mean and standard deviation over the seeds.",
+    caption="If more clients take part in a round, the loss of logistic regression is lower. After the paper's "
+    "Figure 2; means and standard deviations over the seeds.",
     size=(8.2, 4.6),
 )
 
@@ -247,16 +245,16 @@ plot.show(
     page.figures["figure_3"](traces),
     alt="Training loss above test accuracy against rounds, with a column for FedFW, a column for FedFW+, and a curve "
     "with a band for each participation p.",
-    caption="The network barely trains in these runs, so the order of the curves is not judged. The figure repeats the "
-    "paper's Figure 3, with mean and standard deviation over the seeds.",
+    caption="The network barely trains, so the order of the curves is not judged. After the paper's Figure 3; means "
+    "and standard deviations over the seeds.",
     size=(8.2, 4.6),
 )
 
 # %% [markdown]
 # The loss of a Frank-Wolfe iterate jumps between neighbouring rounds. We therefore average the loss over the rounds and
 # judge, for each seed, the slope of this average against $p$. For regression the slope is negative at both values of
-# $\lambda_0$. We do not judge the network: with small $p$ some seeds end at the accuracy of guessing the most frequent
-# class. For FedFW+ the network's last loss even rises with $p$.
+# $\lambda_0$. With small $p$ some seeds of the network end at the accuracy of guessing the most frequent class. For
+# FedFW+ the network's last loss even rises with $p$.
 
 # %% tags=["remove-input"]
 parts = {f"regression, lambda_0 = {lam:g}": f"mclr_L{lam:g}" for lam in page.share_penalties}
@@ -267,8 +265,7 @@ report.runs_table(numbers, trends, {"trend": "slope of the mean loss over p", "t
 # %% [markdown]
 # ### At the paper's scale
 #
-# We also trained the network on all generated rows, as many as in the paper. The share of the most frequent class, and
-# with it the accuracy of guessing, is then larger. The table shows the slopes of these runs:
+# We also trained the network on all generated rows, as many as in the paper:
 
 # %% tags=["remove-input"]
 networks = {text: run for text, run in trends.items() if text.startswith("network")}
@@ -293,14 +290,14 @@ plot.show(
     page.figures["figure_4"](traces),
     alt="For each model and set, training loss, Frank-Wolfe gap and test accuracy against rounds, with a curve and a "
     "band for each lambda_0. The first rounds are shaded in the panels of the gap.",
-    caption="A larger penalty does not always mean a larger gap (11) in the first rounds. The figure repeats the "
-    "paper's Figure 4, with mean and standard deviation over the seeds. The claim is judged on the shaded rounds.",
+    caption="A larger penalty does not always mean a larger gap (11) in the first rounds. The claim is judged on the "
+    "shaded rounds. After the paper's Figure 4; means and standard deviations over the seeds.",
     size=(9.0, 2.3 * 2 * len(sets)),
 )
 
 # %% [markdown]
-# The gap of the surrogate rises with $\lambda_0$ in all four panels, because it contains the penalty. The gap (11)
-# rises in some panels and falls in others. The table shows the exponent of $\lambda_0$ in a power fitted to each gap:
+# The gap of the surrogate rises with $\lambda_0$ in all four panels, because it contains the penalty. The table shows
+# the exponent of $\lambda_0$ in a power fitted to each gap:
 
 # %% tags=["remove-input"]
 models = {"mclr": "regression", "net": "network"}
@@ -326,8 +323,8 @@ report.runs_table(
 # the excess loss $F-F^*$ at most by a factor $\frac1{m^2}$, and the second at most by $e$. For the third kind, we test
 # whether the excess is within 5 % of the excess with exact oracles.
 #
-# A fourth kind of error, in the second table, is too few Lanczos steps for the leading singular pair, in a nuclear-norm
-# ball.
+# A fourth kind of error, in the second table, is that of a nuclear-norm ball's oracle with too few Lanczos steps for
+# the leading singular pair.
 
 # %% tags=["remove-input"]
 wrong = {f"quality{m:g}": f"a share {m:g} of the gap" for m in page.qualities}

@@ -31,19 +31,18 @@
 # accuracy of (mostly) 1000 rounds of a variant of the method; in two cells FedFW's radius is 100. Each accuracy
 # appears three times below:
 #
-# * **(a) as written**: the model after 100 rounds. One ball of radius 10 contains the whole parameter vector, FedFW is
-#   the paper's Algorithm 1, and every method computes one full gradient per client and round. A grid search selects
+# * **(a) as written**: the accuracy after 100 rounds. One ball of radius 10 contains the whole parameter vector, FedFW
+#   is the paper's Algorithm 1, and every method computes one full gradient per client and round. A grid search selects
 #   $\lambda_0$ and FedDR's step size and $\eta$ by the lowest training loss (mean of the last three evaluated models).
-# * **(b) as traced**: the best of 1000 rounds, with the radius and $\lambda_0$ that we traced in the code's history.
-#   Every tensor has its own ball, clients start from the global model in every round, and test rows are taken from the
-#   clients' own rows. FedFW uses several minibatches a round, FedDR one. As in the published code, the rows of FedFW+
-#   are runs of FedFW.
+# * **(b) as traced**: the best accuracy of 1000 rounds, with the radius and $\lambda_0$ that we traced in the code's
+#   history. Every tensor has its own ball, clients start from the global model in every round, and test rows are taken
+#   from the clients' own rows. FedFW uses several minibatches a round, FedDR one. As in the published code, the rows of
+#   FedFW+ are runs of FedFW.
 # * **(c) printed**: the value in the paper.
 #
-# The claims are that FedFW is ahead of FedDR in given cells (C7 for $\ell_2$, C8 for $\ell_1$, C14 for the CNN) and
-# that FedFW+ is faster than FedFW (C10). C7 and C8 have two readings: the best rounds, as in (b), or the last rounds,
-# as in (a). Our runs of (b) use one seed and three minibatches in a round instead of an epoch, so verdicts on (b) rest
-# on runs [at full scale](#at-the-papers-scale).
+# Claims C7 and C8, that FedFW is ahead of FedDR in given cells with $\ell_2$ and $\ell_1$ balls, are judged by the last
+# rounds, as in (a), and by the best rounds, as in (b). Our runs of (b) use one seed and three minibatches in a round
+# instead of an epoch, so verdicts on (b) rest on runs [at full scale](#at-the-papers-scale).
 
 # %% tags=["parameters"]
 profile = "full"  # "full": MNIST, CIFAR-10, generated data; "quick": scikit-learn's digits
@@ -96,13 +95,12 @@ numbers, health = page.numbers, page.health
 
 # %% [markdown]
 # In non-IID data each client has three labels. In the authors' code, however, non-IID generated data have three
-# *classes* in total, with one labelling rule for all clients. Of these two kinds of non-IID generated data, only the
-# code's has a column (b).
+# *classes* in total, with one labelling rule for all clients. We show both kinds; only the code's has a column (b).
 #
 # ## Table 1: logistic regression
 #
-# All values are test accuracies in %; those of (a) have an interval over the seeds. In each pair of tables, the first
-# is for the $\ell_2$ ball and the second for the $\ell_1$ ball.
+# All values are test accuracies in %; those of (a) have an interval over the seeds. The first of two tables is for the
+# $\ell_2$ ball, the second for the $\ell_1$ ball.
 
 # %% tags=["remove-input"]
 three_columns(numbers, 1, "l2", page.pictures, health)
@@ -118,11 +116,10 @@ three_columns(numbers, 1, "l1", page.pictures, health)
 # ## Table 2: networks
 #
 # **The CNN does not train with FedFW**, so no claim is judged on it. Its loss stays at $\ln10$ and its accuracy at
-# chance with every $\lambda_0$ of the grid. In the $\ell_1$ ball the CNN does not train with FedDR either. Even the
-# smallest $\lambda_0$ of the grid, $10^{-3}$, is too large for FedFW. In the IID cell with the $\ell_2$ ball its
-# accuracy after 100 rounds is {result}`fw_tables/cnn_pictures_iid_l2_fedfw.accuracy:.1f` % with the $\lambda_0$
-# selected from the grid, 32.6 % with $10^{-4}$ and 40.9 % with $10^{-5}$, still rising. To save time, the CNN has no
-# column (b).
+# chance with every $\lambda_0$ of the grid. In the $\ell_1$ ball the CNN does not train with FedDR either. The grid's
+# $\lambda_0$ are too large for FedFW: in the IID cell with the $\ell_2$ ball its accuracy after 100 rounds is
+# {result}`fw_tables/cnn_pictures_iid_l2_fedfw.accuracy:.1f` % with the $\lambda_0$ selected from the grid, 32.6 % with
+# $10^{-4}$ and 40.9 % with $10^{-5}$, still rising. To save time, the CNN has no column (b).
 
 # %% tags=["remove-input"]
 three_columns(numbers, 2, "l2", page.pictures, health)
@@ -133,8 +130,8 @@ three_columns(numbers, 2, "l1", page.pictures, health)
 # %% [markdown]
 # ## At the paper's scale
 #
-# The table shows the cells with full-scale runs, on all rows. In (b) these runs have three seeds and an epoch of
-# minibatches in every round (FedDR: one minibatch).
+# The table shows all runs on the full data sets. In (b) they have three seeds and an epoch of minibatches in every
+# round (FedDR: one minibatch).
 
 # %% tags=["remove-input"]
 stored_so = {c: column_text(c, "mnist") for c in COLUMNS}  # whatever this page runs on
@@ -159,11 +156,11 @@ report.runs_table(at_paper.numbers, printed_so | written_so, {"best": "best test
 # FedFW+ is compared with FedFW at equal $\lambda_0$ by the number of rounds until the training loss has fallen to a
 # level, a given share of its starting value. A run that never reaches the level counts with its last round. The table
 # shows the rounds of FedFW+ minus those of FedFW, averaged over levels and $\lambda_0$. The verdict rests on two
-# numbers. Averaged over the cells in which FedFW trains, the difference is {result}`fw_tables/plus_vs_fedfw.rounds:.1f`
+# numbers: averaged over the cells in which FedFW trains, the difference is {result}`fw_tables/plus_vs_fedfw.rounds:.1f`
 # rounds. Among the cells with a difference, FedFW+ needs fewer rounds in {result}`fw_tables/plus_vs_fedfw.fewer:.0f` %.
 #
 # A zero is a tie: neither method reaches any level. The {result}`fw_tables/plus_vs_fedfw.ties:.0f` ties among the
-# judged cells do not count as failures. The CNN is not judged.
+# judged cells, those without the CNN, do not count as failures.
 
 # %% tags=["remove-input"]
 shown = {c: column_text(c, page.pictures) for c in COLUMNS}
@@ -196,7 +193,7 @@ report.claims_table(page.study, traces, numbers, page.params)
 # | A client has up to 24,380 generated rows. | A client has at most 1,000 generated rows, a quarter of them for testing; all seeds share one data set. |
 # | A log-normal rule makes the clients' amounts of pictures unequal. | Each client has an equal share of each of its labels. |
 # | Some accuracies are means of 10 runs, most are of single runs. | We run three seeds, but one for the CNN and for (b). |
-# | The text does not state FedDR's $\alpha$, $\eta$ and step size. | (a) has $\alpha=1$, with step size and $\eta$ chosen by training loss; (b) has the code's 0.05, $1/\eta=0.01$, $\alpha=0.01$. |
+# | The text does not state FedDR's $\alpha$, $\eta$ and step size. | (a) has $\alpha=1$, with step size and $\eta$ chosen by training loss; (b) has the code's step size 0.05, $1/\eta=0.01$, $\alpha=0.01$. |
 # | The text does not state FedDR's step size for the CNN. | (a) has a grid of 0.2, 0.1 and 0.05; with 0.2 FedDR diverged in the IID cell with the $\ell_2$ ball, so we added 0.1 to all cells. |
 # | For FedDR with the $\ell_1$ ball, the code scales instead of projecting. | Both protocols use the Euclidean projection. |
 # | A round of the code is an epoch of minibatches, and the step size falls with their number. | (b) has three minibatches of 64 a round, 3,000 in all; the code has tens of thousands. |

@@ -160,8 +160,7 @@
 #
 # The paper prints $D$ for $\sqrt nD$ and $16n\sigma^2$ for $\frac{16\sigma^2}n$. By $9^{1/3}\ge2$ and
 # $\sqrt{a+b}\ge\frac{\sqrt a+\sqrt b}{\sqrt2}$, each term of {eq}`eq-fws-theorem` is smaller than its counterpart in
-# (66). So (66) is true with the printed and the corrected constants. As $\rho_1=1$, the first entry of the maximum in
-# $Q_0$ is not needed.
+# (66). So (66) is true with the printed and the corrected constants.
 #
 # ```{prf:example} (67) is not about the square
 # :label: fws-example-67
@@ -230,13 +229,10 @@
 #    The gap here and in {eq}`eq-fwn-mean` is that of the exact oracle.
 # ```
 #
-# By the theorem, a shrinking additive error changes the bound only by a constant factor. So does a multiplicative
-# error, if the schedule uses a lower bound of $m$.
-#
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# Further differences:
+# Besides the findings above:
 #
 # * **(68)** contains the product of $G$ and (67) instead of our $\frac{\zeta^2}{2n\lambda_t}$ in {eq}`eq-fws-excess`.
 # * **The averaged gradient $d_i$** starts at index 0 in the text and at 1 in the algorithm. Both agree, as $\rho_1=1$.
@@ -304,11 +300,11 @@ def tilted(radius, angle):  # a wrong oracle of the ball in the plane: the right
 
 
 # %% [markdown]
-# **Theorem 3.** We minimize quadratics over $\ell_1$ and $\ell_2$ balls of radius 2. The 5 clients have 6 samples each
-# and draw one sample a round. The table divides four means over the runs by their bounds (*ours*, or the paper's in
-# brackets): the square error {eq}`eq-fws-noise` of the averaged gradient, $h_t$, $\operatorname{dist}$, and the excess
-# loss of the mean. Each entry is the largest ratio over the instances and rounds. For comparison, we repeat one
-# instance without averaging the gradients ($\rho_t=1$).
+# **Theorem 3.** We compare four means over the runs with our bounds: the square error {eq}`eq-fws-noise` of the
+# averaged gradient, $h_t$, $\operatorname{dist}$, and the excess loss of the mean model. The last two are also compared
+# with the paper's (67) and (68). A table entry is the largest ratio to the bound over the instances and rounds. The
+# losses are quadratics on $\ell_1$ and $\ell_2$ balls of radius 2; each of 5 clients draws one of its 6 samples a
+# round. One instance is repeated without averaging the gradients ($\rho_t=1$).
 
 # %% tags=["remove-input"]
 T = {"quick": 200, "full": 1000}[profile]
@@ -406,7 +402,7 @@ _ = check("(67): dist^2 is 20000, and the right side is 6100 within 100", abs(le
 # $\lambda_0=0.1$. We move each oracle's answer towards $x_i$ until {prf:ref}`fws-assumption-oracle` just holds. The
 # shares are $m=1,\frac12,\frac15$, and $m=\frac12$ also with $q=\frac12$. Two more cases have $m=1$ and an additive
 # error, which is constant ($\delta=0.1$) or shrinks ($\hat\delta=1$). In the plane we also rotate the answers for the
-# $\ell_2$ ball by 0.3 and measure the additive error.
+# $\ell_2$ ball by 0.3 and insert their largest measured error as $\delta$.
 
 # %% tags=["remove-input"]
 cases, ratios, ends = {"m = 1": (1.0, 1.0, 0.0), "m = 1/2": (1.0, 0.5, 0.0), "m = 1/5": (1.0, 0.2, 0.0), "m = q = 1/2": (0.5, 0.5, 0.0), "constant error": (1.0, 1.0, 0.1), "shrinking error": (1.0, 1.0, None)}, {}, {}
@@ -457,9 +453,9 @@ plot.show(
 )
 
 # %% [markdown]
-# **Not convex.** We check {prf:ref}`fws-theorem-oracle` for losses with ripples. The schedule is
-# {eq}`eq-fwn-schedule` with $\lambda_0=1$, for $q=1$ and $\frac12$. The oracle has both errors: $m=\frac12$ and
-# $\delta=0.05$.
+# **Not convex.** For quadratics plus cosines we compare the Frank-Wolfe gap and that of the surrogate with the bounds
+# of {prf:ref}`fws-theorem-oracle`. The schedule is {eq}`eq-fwn-schedule` with $\lambda_0=1$, for $q=1$ and $\frac12$.
+# The oracle has both errors: $m=\frac12$ and $\delta=0.05$.
 
 # %% tags=["remove-input"]
 seen = []

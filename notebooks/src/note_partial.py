@@ -35,8 +35,8 @@
 #
 # In round $t$ the server draws a set $\mathcal S_t$ of $n$ *distinct* clients, uniformly. The mean of their constraint
 # values, $\hat G_t=\frac1n\sum_{j\in\mathcal S_t}g_j(w_t)$, determines the switch:
-# $\mathcal A=\{t:\hat G_t\le\epsilon\}$. Let $\Delta_j=\sum_{\tau<E}\nu_{j,\tau}$ be the sum of client $j$'s
-# subgradients, and let
+# $\mathcal A=\{t:\hat G_t\le\epsilon\}$. Let $\Delta_j=\sum_{\tau<E}\nu_{j,\tau}$ be the sum of the subgradients of
+# client $j$'s $E$ local steps, and let
 #
 # $$
 # \nu_t=\frac1N\sum_{j\le N}\Delta_j,\qquad\bar\Delta_t=\frac1n\sum_{j\in\mathcal S_t}\Delta_j,\qquad w_{t+1}=\Pi_{\mathcal X}(w_t-\eta\bar\Delta_t) .
@@ -62,8 +62,8 @@
 #
 # Point 4 holds if a second sample makes the step (`FedSGM(resample_for_update=True)`), but not for Algorithm 1.
 #
-# Point 3 follows from points 1 and 2: the $g_j$ are bounded on $\mathcal X$. If at every $w$ all $g_j(w)$ lie in an
-# interval of length $R$, {prf:ref}`part-hoeffding` yields point 3 with $\sigma=\frac R2$.
+# By points 1 and 2 the $g_j$ are bounded on $\mathcal X$. If at every $w$ all $g_j(w)$ lie in an interval of length
+# $R$, {prf:ref}`part-hoeffding` yields point 3 with $\sigma=\frac R2$.
 
 # %% [markdown]
 # ## The step: Lemma 4
@@ -152,8 +152,8 @@
 # $\Gamma$.
 # ```
 #
-# The printed theorem has $4GD$ in place of $2GD$, because F's bound in Lemma 4 is twice as large. It takes the
-# threshold $\epsilon=b+2r$ and claims $g(\bar w)\le\epsilon$.
+# The printed theorem has $4GD$ in place of $2GD$, takes the threshold $\epsilon=b+2r$ and claims
+# $g(\bar w)\le\epsilon$.
 #
 # ```{prf:proof}
 # We proceed in steps.
@@ -187,8 +187,8 @@
 #    Apply Jensen's inequality to $f$ and, with $g(w_t)\le b+2r$ for $t\in\mathcal A$, to $g$.
 # ```
 #
-# With a threshold $\epsilon\ge\epsilon_1$, step 3 yields only $g(\bar w)\le\epsilon+r$. The printed
-# $g(\bar w)\le\epsilon$ can fail:
+# With any threshold $\epsilon\ge\epsilon_1$, such as the printed one, step 3 yields only $g(\bar w)\le\epsilon+r$. The
+# printed $g(\bar w)\le\epsilon$ can fail:
 #
 # ```{prf:lemma} The threshold is not the promise
 # :label: part-threshold
@@ -225,7 +225,7 @@
 # ```{prf:proof}
 # Let two clients, of which $n=1$ takes part, have linear losses in a square, with $g_1=g-s$ and $g_2=g+s$ for a small
 # $s$. Both constraints push to the left. The objective of client 1 pulls to the right and *up*, that of client 2 to the
-# left and, more strongly, down. Their mean pulls to the right and down.
+# left and, more strongly, down. The mean objective pulls to the right and down.
 #
 # Below the band $\lvert g(w_t)-\epsilon\rvert<s$ rounds move $w_t$ to the right, above it to the left. In the band, a
 # round is in $\mathcal A$ exactly if client 1 is drawn. So client 2 never steps along its objective there, and the
@@ -236,7 +236,7 @@
 # the objective gap in the band if $T$ is large and $s$ is a small multiple of $(\log T)^{-1/2}$.
 # ```
 #
-# For one sample we prove a bound whose second term does not vanish as $T$ grows.
+# For one sample we prove a theorem in which the second term of $b$ does not vanish as $T$ grows.
 #
 # ```{prf:theorem} Algorithm 1 as printed (ours)
 # :label: part-theorem-one-sample
@@ -276,8 +276,6 @@
 #
 # The compressors are deterministic, with $\lVert\mathcal C(x)-x\rVert\le\sqrt{1-q}\,\lVert x\rVert$. Let
 # $\varrho=\sqrt{1-q}$, and for $\mathcal C_0$ let $\varrho_0=\sqrt{1-q_0}$.
-#
-# For these compressors the triangle inequality improves the constants of {prf:ref}`comp-lemma-residual`.
 #
 # ```{prf:lemma} F Lemma 9, and two companions
 # :label: part-lemma-9
@@ -355,8 +353,9 @@
 #    $$ (eq-part-products)
 #
 # 3. *First product.* Bound it as in the proof of {prf:ref}`part-theorem-4`, where Lemma 4 needs
-#    $\lVert w_t-w^*\rVert\le D$. The local steps add $2\eta^2EG^2(\Gamma_0-\frac E2)$ to the bound, or
-#    $2\eta^2EG^2(E-1)$ by {prf:ref}`hard-lemma-direct`. Both omit the square term, which step 6 bounds.
+#    $\lVert w_t-w^*\rVert\le D$. The local steps add $2\eta^2EG^2(\Gamma_0-\frac E2)$ to the bound, with $\Gamma_0$ of
+#    {eq}`eq-hard-gammas`, or $2\eta^2EG^2(E-1)$ by {prf:ref}`hard-lemma-direct`. Neither contains the square term,
+#    which step 6 bounds.
 # 4. *Third product.* It is at most $2\eta\lVert\hat e_t\rVert EG$. Bound $\hat e_t$ by {prf:ref}`part-lemma-9` and
 #    divide by $2\eta^2EG^2$: the contribution to $\Gamma$ is $E\mu\frac{\varrho_0}{1-\varrho_0}$.
 # 5. *Second product.* Sum by parts, with $\tilde e_0=0$:
@@ -387,24 +386,24 @@
 # Top-K or unscaled Rand-K, every coordinate of $w_{t+1}$ is that of $x_{t+1}$ or that of $w_t$. So $w_t$ stays in
 # $\mathcal X$ if $\mathcal X$ is a box, but can leave a ball. As $\lVert w_t-x_t\rVert=\lVert\hat e_t\rVert$, the proof
 # remains valid with $D+\frac{\varrho_0}{1-\varrho_0}\mu\,\eta EG$ for $D$ in Lemma 4, provided that the losses are
-# Lipschitz outside $\mathcal X$. This increase of $D$ vanishes as $T$ grows.
+# Lipschitz outside $\mathcal X$.
 
 # %% [markdown]
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **One sample for query and step.** Algorithm 1 contradicts F-A4 and misses the promised accuracy
+# * **One sample for query and step.** Algorithm 1 contradicts F-A4 (our point 4) and misses the promised accuracy
 #   ({prf:ref}`part-one-sample`). {prf:ref}`part-theorem-one-sample` states what holds.
 # * **The bound on $g(\bar w)$ has four versions:** $\epsilon+2r$ in F's list of contributions, $\epsilon+r$ in the
-#   proofs, $\epsilon$ in Theorems 4 and 7, and $\epsilon+\sqrt{\frac{3\sigma^2}n\log\frac T\delta}$ in Theorem 1. This
-#   root is at least $r$ if $\frac T\delta\ge36$. The threshold $b+r$ of the proofs ensures $g(\bar w)\le b+2r$. The
-#   threshold $b+2r$ of the statements ensures only $g(\bar w)\le b+3r$.
+#   proofs, $\epsilon$ in Theorems 4 and 7, and $\epsilon+\sqrt{\frac{3\sigma^2}n\log\frac T\delta}$ in Theorem 1. The
+#   last is valid if $\frac T\delta\ge36$, as its root is then at least $r$. The threshold $b+r$ of the proofs ensures
+#   $g(\bar w)\le b+2r$, the threshold $b+2r$ of the statements only $g(\bar w)\le b+3r$.
 # * **Sampling.** Theorem 7 samples with replacement, Theorems 1 and 4 without. A client drawn twice sends its message
 #   twice but changes its residual once, so {eq}`eq-comp-partial` fails.
 # * **F Theorem 7** prints $\sqrt{1-q}$ for $\sqrt{1-q_0}$ in the third term of $\Gamma$. Its proof uses
 #   $\lVert v_t\rVert\le2EG$, which {prf:ref}`comp-lemma-counterexample` refutes.
 # * **F Lemma 9** prints $E^2G^2$ in place of $EG$. For $EG<1$ residuals can exceed the printed bound.
-# * **F Theorem 1 (ii)**, for all clients, prints $g(\bar w)-g(w^*)\le\epsilon$. Its proof yields only
+# * **F Theorem 1 (ii)**, on full participation, prints $g(\bar w)-g(w^*)\le\epsilon$. Its proof yields only
 #   $g(\bar w)\le\epsilon$.
 # ```
 
@@ -460,10 +459,10 @@ instance = cache(boxed_norms)  # its reference solution is computed once
 rng = seeded(seed, "rounds")
 
 # %% [markdown]
-# **Lemma 4.** We compare quantiles of the sum in {eq}`eq-part-lemma4` with the bounds. The inner product
-# $\langle\Delta_j,w_t-w^*\rangle$ is $EGD$ for half of 40 clients and $-EGD$ for the others. Four clients take part in
-# each of 100 rounds, and $\eta=E=G=D=1$. Round $t$ is in $\mathcal A$ always ("always"), by a coin flip ("coin"), or if
-# the sum so far is not above 0 ("past").
+# **Lemma 4.** We compare quantiles of the sum in {eq}`eq-part-lemma4` with our bound, from Hoeffding's lemma, and with
+# F's. Round $t$ is in $\mathcal A$ always, by a coin flip ("coin"), or if the sum so far is not above 0 ("past"). Four
+# of 40 clients take part in each of 100 rounds. The inner product $\langle\Delta_j,w_t-w^*\rangle$ is $EGD$ for half of
+# the clients and $-EGD$ for the others, and $\eta=E=G=D=1$.
 
 # %% tags=["remove-input"]
 plain = Setting(D=1.0, G=1.0, E=1, T=100, N=40, n=4, delta=0.1)
@@ -511,8 +510,9 @@ plot.show(
     draw_quantiles,
     alt="Three falling curves against delta on a logarithmic axis. The dots lie below the middle curve everywhere and, "
     "for delta below 0.15, above the lowest.",
-    caption="Dots: quantiles of the sum in Lemma 4 at level 1 - delta, with all rounds in A. Lines: the bound of Lemma "
-    "4 if each round's term is (proxy / n)-sub-Gaussian, with F's proxy 16, Hoeffding's 4, and 1.",
+    caption="With all rounds in A, the quantiles of the sum in Lemma 4 at level 1 - delta (dots) are below Hoeffding's "
+    "bound (proxy 4) and F's (proxy 16). For each bound, a round's term is (proxy / n)-sub-Gaussian; proxy "
+    "1 is too small.",
 )
 
 # %% [markdown]
@@ -557,8 +557,9 @@ _ = check(
 )
 
 # %% [markdown]
-# **One sample for both: the theorem.** On the same problem we compare the objective gap of FedSGM with the promise of
-# Theorem 4. The constants are the printed ones, but the threshold is $b+r$. Here $D=G=1$ and $\sigma=s$.
+# **One sample for both: the theorem.** On the same problem we compare the promise of Theorem 4 with FedSGM's objective
+# gap, once with one sample and once with a second sample for the step. The constants are the printed ones, but the
+# threshold is $b+r$. Here $D=G=1$ and $\sigma=s$.
 
 # %% tags=["remove-input"]
 T, delta, repeats = {"quick": (6_000, 0.5, 2), "full": (20_000, 0.1, 10)}[profile]
@@ -604,13 +605,14 @@ plot.show(
     draw_paths,
     alt="Objective gap against rounds: with one sample it stays near 0.2, above the dotted promise; with a second "
     "sample it falls quickly below the promise and settles slightly below zero.",
-    caption="Mean objective gap on the two-client problem if one sample serves for query and step, and if a second "
-    "sample makes the step.",
+    caption="On the two-client problem the mean objective gap stays above the promise if one sample serves for query "
+    "and step, and falls below it if a second sample makes the step.",
 )
 
 # %% [markdown]
-# **The threshold is not the promise.** FedSGM runs on the problem of {prf:ref}`part-threshold` (`skewed_levels`) with
-# the printed threshold $\epsilon=b+2r$ of Theorem 4, and with the corrected one, $b+r$.
+# **The threshold is not the promise.** On the problem of {prf:ref}`part-threshold` (`skewed_levels`) we compare
+# $g(\bar w)$ with the promise $b+2r$ of Theorem 4, for the printed threshold $\epsilon=b+2r$ and the corrected one,
+# $b+r$.
 
 # %% tags=["remove-input"]
 T, s = {"quick": 4_000, "full": 10_000}[profile], 0.001
@@ -716,8 +718,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **Lemma 9.** FedSGM runs for 60 rounds with 20 clients, $d=20$, $E=5$ and Top-K on the uplink. In brackets are the
-# largest $\lVert\tilde e_t\rVert$, our bound and F's.
+# **Lemma 9.** We compare the largest $\lVert\tilde e_t\rVert$ of 60 rounds with our bound and F's; the brackets show
+# these three numbers. FedSGM has 20 clients, $d=20$, $E=5$ and Top-K on the uplink.
 
 
 # %% tags=["remove-input"]
@@ -751,8 +753,8 @@ _ = check(
 )
 
 # %% [markdown]
-# **With replacement.** From a state with residuals we compute one round with client 0 drawn twice and one with distinct
-# clients. We check the error of {eq}`eq-comp-partial`, $v_t-\bar\Delta_t-\tilde e_t+\tilde e_{t+1}$.
+# **With replacement.** We compare the error of {eq}`eq-comp-partial`, $v_t-\bar\Delta_t-\tilde e_t+\tilde e_{t+1}$, in
+# a round with client 0 drawn twice and in a round with distinct clients.
 
 # %% tags=["remove-input"]
 algorithm = FedSGM(lr=0.05, local_steps=2, participants=2, tolerance=0.1, uplink=TopK(0.1))
@@ -772,9 +774,8 @@ check("distinct clients 0 and 1: nothing, to 1e-10", left_over([0, 1]) < 1e-10)
 _ = check("client 0 drawn twice: more than 0.1 is left", left_over([0, 0]) > 0.1)
 
 # %% [markdown]
-# **Leaving the set.** FedSGM runs in a ball and in a box around its start; neither contains the solution. The downlink
-# uses Top-K, and in the box also unscaled Rand-K. We check whether some $w_t$ leaves the set. For the box and Top-K we
-# also check one step of the downlink from each of 200 random states.
+# **Leaving the set.** We check whether some $w_t$ leaves a ball or a box around the start; neither contains the
+# solution. The downlink uses Top-K, and in the box also unscaled Rand-K.
 
 # %% tags=["remove-input"]
 inside = {}
@@ -819,8 +820,7 @@ _ = check("g(w_bar) - g(w*) <= eps fails: it is 1, eps is 0.2", result["g_gap"] 
 # %% [markdown]
 # **The constants.** In F's classification setting ($E=5$, $q=q_0=0.1$, $N/n=2$) we compare four $\Gamma$: ours of
 # {eq}`eq-part-gamma`, {eq}`eq-comp-gamma-partial` with F's constants, the printed one of F Theorem 1, and that of F's
-# proof with only the false step ({prf:ref}`comp-lemma-counterexample`) repaired. We also check $\Gamma$ without
-# compression, and for which $\frac T\delta$ Theorem 1's bound on $g$ is valid.
+# proof with only the false step ({prf:ref}`comp-lemma-counterexample`) repaired.
 
 # %% tags=["remove-input", "nbval-check-output"]
 at = (5, 0.1, 0.1, 2.0)

@@ -115,7 +115,7 @@
 #    fixed given $w_t$.
 # 2. By {prf:ref}`unb-lemma-square`, the square term is at most $\eta^2E^2G^2+\eta^2E^2G^2\frac{q_u}N$. Only the second
 #    summand is new. Divided by $2\eta^2EG^2$, it is $\frac{Eq_u}{2N}$. The terms without compression, divided likewise,
-#    add up to $\Gamma_0\le2E^2$ or to $\Gamma_{\rm direct}$ of {eq}`eq-hard-gammas`.
+#    add up to $\Gamma_0\le2E^2$ or to $\frac{3E}2-1$ ({eq}`eq-hard-gammas`).
 # 3. Take the expectation over all rounds. The expected distances telescope as in {prf:ref}`hard-lemma-regret`.
 # ```
 #
@@ -142,9 +142,9 @@
 # This probability is 0.25 for $d=10$ and tends to $\frac1e=0.37$ as $d$ grows.
 # ```
 #
-# So W Theorem 1 is false as a statement about (almost) every path, and the probability of failure does not vanish as
-# $T=d+4$ grows. Soft switching with $\epsilon=2B$ fails in the same way. With $T=4(d+3)+1$ rounds, the model stays at
-# $w_0$ with the probability $\big(1-\frac1d\big)^{4(d+3)}$. This is 0.0042 for $d=10$, and at most $e^{-4}=0.018$.
+# So W Theorem 1 is false as a statement about (almost) every path, even for large $T=d+4$. Soft switching with
+# $\epsilon=2B$ fails in the same way. With $T=4(d+3)+1$ rounds, the model stays at $w_0$ with the probability
+# $\big(1-\frac1d\big)^{4(d+3)}$. This is 0.0042 for $d=10$, and at most $e^{-4}=0.018$.
 #
 # Theorems 6 and 8 of the full paper {cite}`fedsgm2025` (F below) also fail on some paths. They allow error feedback
 # with random *contractive* compressors. One of these, Rand-K without the factor $\frac dK$, also leaves some runs at
@@ -189,16 +189,16 @@
 # By {eq}`eq-unb-claim`, the mean objective gap over the runs, each weighted by its $\lvert\mathcal A\rvert$, is at most
 # $\epsilon$. With $\epsilon=2B(\Gamma)$, a run has a good round with probability at least $\frac1{2(1+\lambda)}$. With
 # W's $\epsilon=B(\Gamma)$ for $\Gamma=2E^2+\frac{Eq_u}{2N}$, {eq}`eq-unb-probability` yields only 0. But the
-# probability is positive, because by {prf:ref}`unb-lemma-regret` with $\Gamma_{\rm direct}$ the expected regret is less
-# than this $B(\Gamma)$.
+# probability is positive: by {prf:ref}`unb-lemma-regret` with $\Gamma_{\rm direct}$, $\mathbb ER<\epsilon$, while
+# $R>\epsilon$ on every path without a good round.
 #
 # ```{prf:theorem} W Theorems 2 and 7, as they can be proved
 # :label: unb-theorem-soft
 #
-# Switch softly, with $\eta=\eta(\Gamma)$, $\epsilon>B(\Gamma)$ and $\beta\ge\frac1{4(\epsilon-B(\Gamma))}$; W's
-# $\epsilon=2B(\Gamma)$, $\beta=\frac2\epsilon$ satisfy this. With $S=\sum_t(1-\sigma_t)$ and $\bar w$ of
-# {eq}`eq-soft-mean`, $\mathbb E\big[S\,(f(\bar w)-f(w^*)-\epsilon)\big]\le0$, and $g(\bar w)\le\epsilon$ on every path
-# with $S>0$.
+# Under the assumptions of {prf:ref}`unb-theorem`, switch softly, with $\eta=\eta(\Gamma)$, $\epsilon>B(\Gamma)$ and
+# $\beta\ge\frac1{4(\epsilon-B(\Gamma))}$; W's $\epsilon=2B(\Gamma)$, $\beta=\frac2\epsilon$ satisfy this. With
+# $S=\sum_t(1-\sigma_t)$ and $\bar w$ of {eq}`eq-soft-mean`, $\mathbb E\big[S\,(f(\bar w)-f(w^*)-\epsilon)\big]\le0$,
+# and $g(\bar w)\le\epsilon$ on every path with $S>0$.
 # ```
 #
 # ```{prf:proof}
@@ -278,7 +278,8 @@ rounds = rounds or {"quick": 40, "full": 100}[profile]
 instance = cache(varied_norms)  # eight clients in three dimensions, G = D = 1
 
 # %% [markdown]
-# **Rand-K.** For random vectors in dimension 6 we compute its mean and variance over *all* sets of $K$ entries.
+# **Rand-K.** For random vectors in dimension 6 we compare the mean and variance of the compressed vector over *all*
+# sets of $K$ entries with {prf:ref}`unb-lemma-randk`.
 
 # %% tags=["remove-input"]
 x = torch.randn(50, 6, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
@@ -300,9 +301,9 @@ for kept, (bias, spread) in errors.items():
 
 
 # %% [markdown]
-# **W Lemma 3.** We simulate the ratio of the two sides for $E=5$, first with the $X_j$ of random instances, then with
-# equal $X_j$ of length $EG$. With equal $X_j$ we also let all clients keep the same entries, which violates the
-# independence in {prf:ref}`unb-assumption`.
+# **W Lemma 3.** We simulate the ratio of the two sides for $E=5$, with the $X_j$ of random instances and with equal
+# $X_j$ of length $EG$. With equal $X_j$ we also let all clients keep the same entries, against the independence in
+# {prf:ref}`unb-assumption`.
 
 
 # %% tags=["remove-input"]
@@ -370,9 +371,9 @@ check(
 _ = check("at a kink: left <= right, but not without Young's terms", right - young < left <= right)
 
 # %% [markdown]
-# **Expected regret.** We run every instance with many seeds of the compressor, with hard switching ($\epsilon=B$) and
-# soft switching ($\epsilon=2B$, $\beta=2/\epsilon$). We compare the mean regret with $B(\Gamma)$ for both $\Gamma$ of
-# {eq}`eq-unb-gamma`, and check {eq}`eq-unb-claim` and the inequality of {prf:ref}`unb-theorem-soft`.
+# **Expected regret.** We compare every instance's mean regret over the compressor's seeds with $B(\Gamma)$ for both
+# $\Gamma$ of {eq}`eq-unb-gamma`, under hard switching ($\epsilon=B$) and soft switching ($\epsilon=2B$,
+# $\beta=2/\epsilon$). We also check {eq}`eq-unb-claim` and the inequality of {prf:ref}`unb-theorem-soft`.
 
 
 # %% tags=["remove-input"]
@@ -423,9 +424,9 @@ table = pd.DataFrame(rows, index=["largest mean regret / B", "largest regret of 
 table.rename_axis(["switching", "Gamma", "E"]).round(2)
 
 # %% [markdown]
-# **The counterexample.** We run {prf:ref}`unb-example` with $d=10$, $c=2$ and 2000 seeds. Hard switching takes $T=d+4$
-# rounds, soft switching $T=4(d+3)+1$. The third method ("memory") is that of F Theorem 6, with error feedback, unscaled
-# Rand-K and $\Gamma$ of {eq}`eq-comp-gamma`.
+# **The counterexample.** In {prf:ref}`unb-example` with $d=10$, $c=2$ and 2000 seeds we compare the share of runs
+# without a good round with its probability. Hard switching takes $T=d+4$ rounds, soft switching $T=4(d+3)+1$. The third
+# method ("memory") is that of F Theorem 6, with error feedback, unscaled Rand-K and $\Gamma$ of {eq}`eq-comp-gamma`.
 
 # %% tags=["remove-input"]
 d = 10
@@ -483,13 +484,13 @@ plot.show(
     draw,
     alt="Mean regret against rounds: thin lines leave the level 1 one after another, and some stay there to the end, "
     "above a dotted line just below 1. Their thick mean falls from 1 to 0.6.",
-    caption="The counterexample, d = 10, hard switching: mean regret of the first t rounds on 100 paths (thin), and "
-    "the mean of this over 2000 paths (thick).",
+    caption="With d = 10 and hard switching, the mean regret of the first t rounds stays above the threshold on some "
+    "of 100 paths (thin), while its mean over 2000 paths (thick) falls below it.",
 )
 
 # %% [markdown]
-# **FedCOM.** We check the second bound of {prf:ref}`unb-corollary` with $\epsilon=\infty$, $E=1$ and
-# $\eta(\Gamma_{\rm direct})$. The runs start at the distance $D=1$ from the minimizer.
+# **FedCOM.** We compare mean objective gaps with the second bound of {prf:ref}`unb-corollary`, for $\epsilon=\infty$,
+# $E=D=1$ and $\eta(\Gamma_{\rm direct})$.
 
 
 # %% tags=["remove-input"]
