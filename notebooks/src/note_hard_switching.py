@@ -90,8 +90,6 @@
 # \Gamma_0=\frac E2+1+\frac{E^2}3\qquad\text{and}\qquad \Gamma_{\rm direct}=\frac{3E}2-1 .
 # $$ (eq-hard-gammas)
 # ```
-#
-# The papers' proofs round $\Gamma_0$ up to $2E^2$. The constant $\Gamma_{\rm direct}$ is ours.
 
 # %% [markdown]
 # ## Two lemmas on local steps
@@ -219,8 +217,8 @@
 # 3. *Constraint.* By definition $g(w_t)\le\epsilon$ for $t\in\mathcal A$, so $g(\bar w)\le\epsilon$ by Jensen's
 #    inequality.
 #
-# For $\Gamma_0$ omit the rounding to $2E^2$. For $\Gamma_{\rm direct}$ use {prf:ref}`hard-lemma-direct` below in place
-# of {prf:ref}`hard-lemma-round`.
+# For $\Gamma_0$ omit the papers' rounding to $2E^2$. For $\Gamma_{\rm direct}$ use {prf:ref}`hard-lemma-direct` below
+# in place of {prf:ref}`hard-lemma-round`.
 # ```
 
 # %% [markdown]
@@ -298,9 +296,9 @@ instance = cache(varied_norms)  # its reference solution is computed once
 versions = {"2E^2": "stated", "Gamma_0": "proved", "Gamma_direct": "direct"}
 
 # %% [markdown]
-# **F Lemma 2.** We compute the drift sum of {eq}`eq-hard-lemma2` for one round of local steps on the objective, from
-# the start of every instance. In the last check the start is so far from the solution that the subgradients are nearly
-# constant, and the first inequality of {eq}`eq-hard-lemma2` is nearly an equality.
+# **F Lemma 2.** We compare the drift sum, the left side of {eq}`eq-hard-lemma2`, with its two bounds, after one round
+# of local steps on the objective of every instance. In the last check the start is so far from the solution that the
+# subgradients are nearly constant and the first inequality is nearly an equality.
 
 # %% tags=["remove-input"]
 sums = {E: [drift_sum(instance(s), E, lr=0.05) for s in seeds] for E in (1, 2, 5, 10)}
@@ -322,7 +320,7 @@ _ = check(
 # %% [markdown]
 # **F Lemma 1.** We compare both sides of {eq}`eq-hard-lemma1` in the first round of every instance, with $E=5$, two
 # step sizes, three $\alpha$ and three mixtures $h_j=(1-\sigma)f_j+\sigma g_j$. In the last check a client steps across
-# the kink of its function and back.
+# the kink of its function and back; there the inequality fails without the terms from Young's inequality.
 
 # %% tags=["remove-input"]
 cases = [(5, lr, lr * a, s) for lr in (0.05, 0.3) for a in (0.3, 1.0, 3.0) for s in (0.0, 0.5, 1.0)]
@@ -340,8 +338,9 @@ check(
 _ = check("at a kink: left <= right, but not without Young's terms", right - young < left <= right)
 
 # %% [markdown]
-# **Regret.** For $E\in\{1,2,5,10\}$ we run every instance with each $\Gamma$ of {prf:ref}`hard-theorem`,
-# $\epsilon=B(\Gamma)$ and $\eta=\eta(\Gamma)$. The regret is the left side of {eq}`eq-hard-regret`.
+# **Regret.** We compare the regret, the left side of {eq}`eq-hard-regret`, with its bound $B(\Gamma)$. Every instance
+# runs with $E\in\{1,2,5,10\}$ and each $\Gamma$ of {prf:ref}`hard-theorem`, $\epsilon=B(\Gamma)$ and
+# $\eta=\eta(\Gamma)$.
 
 
 # %% tags=["remove-input"]
@@ -400,7 +399,7 @@ planted = np.mean([regret(traces[E][0]).mean(-1) > 0 for E in grids])
 _ = check("a planted sign error is caught on more than half of the runs", planted > 0.5)
 
 # %% [markdown]
-# **The theorem itself.** In the same runs the averaged iterate is an $\epsilon$-solution on every instance.
+# **The theorem itself.** In the runs of the check of the regret, $\bar w$ is an $\epsilon$-solution.
 
 
 # %% tags=["remove-input"]
@@ -420,7 +419,7 @@ for number, name in enumerate(versions):
 # %% [markdown]
 # **At the papers' settings the theorems say nothing.** We set $G=D=5$, which is about right for the breast-cancer data.
 # The thresholds that W Theorem 1 and F Theorem 6 prescribe are then far above those of the papers' experiments, 0.1 and
-# 0.05, and even above $g(w_0)=\log2$.
+# 0.05, and even above the constraint at the start, $g(w_0)=\log2$.
 
 # %% tags=["remove-input", "nbval-check-output"]
 workshop = workshop_theorem_1(Setting(D=5.0, G=5.0, E=5, T=100, N=10, qu=9.0)).tolerance
@@ -433,8 +432,7 @@ _ = check(
 # %% [markdown]
 # ## The bound on measured runs
 #
-# The figure compares the measured regret with the bound of {prf:ref}`hard-lemma-regret` for the three $\Gamma$. All
-# instances run with $\eta(\Gamma_{\rm direct})$.
+# All instances run with $\eta=\eta(\Gamma_{\rm direct})$. The bounds are those of {prf:ref}`hard-lemma-regret`.
 
 # %% tags=["remove-input"]
 E = 5

@@ -20,19 +20,18 @@
 # Our findings:
 #
 # * **One formula is enough to solve the program, for any number of constraints.** It maximises the dual coordinate by
-#   coordinate ({prf:ref}`ssca-lemma-dual`). The paper's Lemma 1 is the case of one constraint.
+#   coordinate ({prf:ref}`ssca-lemma-dual`).
 # * **Part ii of Theorem 2 is false without a constraint qualification** ({prf:ref}`ssca-example-penalty`). With one,
 #   the slack vanishes at a finite penalty ({prf:ref}`ssca-theorem-exact`).
-# * **Part i of Theorem 2** is proved here under stronger step-size conditions than (6). $\rho_t=t^{-0.6}$ with
-#   $\gamma_t=t^{-0.75}$ satisfies our conditions ({prf:ref}`ssca-theorem-2`).
+# * **Part i of Theorem 2** is proved here under stronger step-size conditions than (6) ({prf:ref}`ssca-theorem-2`).
 
 # %% [markdown]
 # ## The server's program
 #
-# The constraint functions have the averaged surrogates $\bar F_m(w)=A_m+\langle B_m,w\rangle+\tau\lVert w\rVert^2$,
-# where the level $U_m$ is already subtracted from $A_m$. The objective $\langle a_0,w\rangle+\tau_0\lVert w\rVert^2$ is
-# either an averaged surrogate ($\tau_0=\tau$) or the exact $\lVert w\rVert^2$ of (38) ($a_0=0$, $\tau_0=1$). With
-# slacks $s_m$ and a penalty $c$, Problem 5 of the paper is
+# The constraint functions have the averaged surrogates $\bar F_m(w)=A_m+\langle B_m,w\rangle+\tau\lVert w\rVert^2$ with
+# the curvature $\tau$; the level $U_m$ is already subtracted from $A_m$. The objective
+# $\langle a_0,w\rangle+\tau_0\lVert w\rVert^2$ is either an averaged surrogate ($\tau_0=\tau$) or the exact
+# $\lVert w\rVert^2$ of (38) ($a_0=0$, $\tau_0=1$). With slacks $s_m$ and a penalty $c$, Problem 5 of the paper is
 #
 # $$
 # \min_{w,\,s}\;\langle a_0,w\rangle+\tau_0\lVert w\rVert^2+c\sum_{m=1}^Ms_m\quad\text{s.t.}\quad\bar F_m(w)\le s_m,\;s_m\ge0 .
@@ -129,15 +128,15 @@
 # %% [markdown]
 # ## Convergence for a fixed penalty: Lemmas 5 and 6, Theorem 2, i
 #
-# This section shows that, for a fixed $c$, the iterates approach stationary points of the penalized problem. Let the
-# levels be subtracted from $F_1,\dots,F_M$, and let
+# Let the levels be subtracted from $F_1,\dots,F_M$, let $c$ be fixed, and let
 #
 # $$
 # \Phi(w)=F_0(w)+c\sum_m[F_m(w)]_+,\qquad\bar\Phi^t(w)=\bar F_0^t(w)+c\sum_m[\bar F_m^t(w)]_+ .
 # $$ (eq-ssca-phi)
 #
 # Without the slacks $s$, Problem 4 of the paper is to minimise $\Phi$, and the server's program {eq}`eq-ssca-program`
-# is to minimise $\bar\Phi^t$. Let $\bar w^t$ be the minimizer of $\bar\Phi^t$, and $\Delta^t=\bar w^t-w^t$. The errors
+# is to minimise $\bar\Phi^t$. Let $\bar w^t$ be the minimizer of $\bar\Phi^t$, and $\Delta^t=\bar w^t-w^t$. The
+# iterates move by $w^{t+1}=w^t+\gamma_t\Delta^t$, and the surrogates are averaged with the weights $\rho_t$. The errors
 # of the averaged surrogates are $e_m=\nabla\bar F_m^t(w^t)-\nabla F_m(w^t)$ and $\epsilon_m=\bar F_m^t(w^t)-F_m(w^t)$.
 #
 # ```{prf:assumption}
@@ -162,10 +161,10 @@
 # $e_m$. The error of $A_m$ is $\epsilon_m-\langle e_m,w^t\rangle$.
 # ```
 #
-# By the paper's Lemma 6 the averaged surrogates converge uniformly along a subsequence. For quadratics with curvature
-# $\tau$, it is enough that $A_m$ and $B_m$ converge. Let $w^\star$ be the limit of the $w^t$ along the subsequence. By
-# Lemma 5 the averaged surrogates converge to the exact surrogate $\hat F_m$, which has the value and the gradient of
-# $F_m$ at $w^\star$.
+# The paper's Lemma 6 says that the averaged surrogates converge uniformly along a subsequence. For quadratics with
+# curvature $\tau$, it is enough that $A_m$ and $B_m$ converge. By Lemma 5 they do along every subsequence with
+# $w^t\to w^\star$, and the limit is the exact surrogate $\hat F_m$, which has the value and the gradient of $F_m$ at
+# $w^\star$.
 #
 # ```{prf:lemma} Descent of the penalty
 # :label: ssca-lemma-penalty
@@ -220,8 +219,8 @@
 # ```{prf:proof}
 # $K$ denotes constants, which may differ from line to line.
 #
-# 1. *Noise.* As in the proof of {prf:ref}`ssca-lemma-tracking`, the errors $\lVert e_m\rVert$ and
-#    $\lvert\epsilon_m\rvert$ are at most $K(\lVert n^t\rVert+\lVert z^t\rVert)$ with
+# 1. *Noise.* As in the proof of {prf:ref}`ssca-lemma-tracking`, split the errors into a noise part $n^t$ and a drift
+#    part $z^t$: $\lVert e_m\rVert$ and $\lvert\epsilon_m\rvert$ are at most $K(\lVert n^t\rVert+\lVert z^t\rVert)$ with
 #    $\mathbb E\lVert n^t\rVert^2\le K\rho_t$ and
 #    $\lVert z^t\rVert\le(1-\rho_t)\big(\lVert z^{t-1}\rVert+K\gamma_{t-1}\lVert\Delta^{t-1}\rVert\big)$. So
 #    $\mathbb E\sum_t\gamma_t\lVert n^t\rVert\le K\sum_t\gamma_t\sqrt{\rho_t}<\infty$.
@@ -325,8 +324,8 @@
 # :label: ssca-theorem-5
 #
 # 1. If $w^*$ is a local minimum of (27) with $\lambda>0$, it is also a local minimum of (37) with $U=F(w^*)$.
-# 2. If $w^\dagger$ is a local minimum of (37) and $\nabla F(w^\dagger)\ne0$, there is a multiplier $\xi\ge0$. If
-#    $\xi>0$, $w^\dagger$ is a stationary point of (27) with $\lambda=\frac1\xi$.
+# 2. If $w^\dagger$ is a local minimum of (37) and $\nabla F(w^\dagger)\ne0$, its constraint has a multiplier $\xi\ge0$.
+#    If $\xi>0$, $w^\dagger$ is a stationary point of (27) with $\lambda=\frac1\xi$.
 # 3. In part 2, suppose that $F$ is twice continuously differentiable. If $\nabla^2F(w^\dagger)+2\lambda I$ is positive
 #    definite, $w^\dagger$ is a local minimum of (27). The paper's condition $\nabla^2F(w^\dagger)+\lambda I\succeq0$
 #    suffices for this, but $\nabla^2F(w^\dagger)+2\lambda I\succeq0$ does not.
@@ -346,8 +345,8 @@
 #    and $F''(1)+2\lambda=0$. But the objective of (27), $(w-1)^3$, has no local minimum at 1.
 # ```
 #
-# So a local minimum of (37) need not be one of (27). For $F(w)=-w^4$ and $U=-1$, $w^\dagger=1$ is a local minimum of
-# (37), but a local *maximum* of (27) with $\lambda=2$.
+# For $F(w)=-w^4$ and $U=-1$, the local minimum $w^\dagger=1$ of (37) is even a local *maximum* of (27) with
+# $\lambda=2$.
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
@@ -356,8 +355,8 @@
 #
 # * **Theorem 4** should refer to the constraints of Problem 8, not of Problem 3.
 # * **Equation (32)** lacks a minus sign before the sum of $y\log Q$.
-# * **The start at zero** scales $A_m$ and $B_m$ by the factor $\kappa_t$ ({prf:ref}`ssca-lemma-bias`), but not $U$. In
-#   the first rounds the server therefore underestimates the loss.
+# * **The averages start at zero.** This scales $A_m$ and $B_m$ by the factor $\kappa_t$ ({prf:ref}`ssca-lemma-bias`),
+#   but not $U$. In the first rounds the server therefore underestimates the loss.
 # ```
 
 # %% [markdown]
@@ -436,8 +435,8 @@ check("the dual is concave: no chord above it", bend.min() > -1e-12)
 _ = check("fedlib.steps.surrogate gives the same w, to 1e-12", apart < 1e-12)
 
 # %% [markdown]
-# **Several constraints.** For $d=4$ and both forms of the objective, the table shows the largest relative duality gap
-# over the random programs after 1 to 1000 sweeps, and its 99 % quantile after 60.
+# **Several constraints.** For $w\in\mathbb R^4$ and both forms of the objective, the table shows the largest relative
+# duality gap over the random programs after 1 to 1000 sweeps, and the 99 % quantile of the gap after 60.
 
 # %% tags=["remove-input"]
 sweeps, rows, monotone, near = (1, 10, 60, 300, 1000), {}, [], []
@@ -465,9 +464,9 @@ table.map(lambda x: f"{x:.0e}")
 
 # %% [markdown]
 # **Descent and Theorem 2, i.** We check {eq}`eq-ssca-penalty` in every round, and whether the runs approach a KKT
-# point. The functions are finite sums with ripples ($L=1+4\cdot0.2$). The quadratics in $F_0$ are centred around 2,
-# those in $F_1$ around 0. The settings are $\rho_t=t^{-0.6}$, $\gamma_t=t^{-0.75}$, $\tau=\frac12$, $c=5$, and batches
-# of $B=10$ of 40 samples.
+# point. Each function is a mean of 40 quadratics plus ripples ($L\approx1+4\cdot0.2$). The quadratics in $F_0$ are
+# centred around 2, those in $F_1$ around 0. The settings are $\rho_t=t^{-0.6}$, $\gamma_t=t^{-0.75}$, $\tau=\frac12$,
+# $c=5$ and batches of 10.
 
 # %% tags=["remove-input"]
 T, R, c, tau = {"quick": 600, "full": 2000}[profile], 20, 5.0, 0.5
@@ -514,7 +513,8 @@ plot.show(
 
 # %% [markdown]
 # **Exact penalty.** We check {prf:ref}`ssca-example-penalty`. We then make full-batch runs on a convex problem with
-# penalties below and above $\lambda^\star$. By {prf:ref}`ssca-theorem-exact`, the slack must vanish above it.
+# penalties below and above its multiplier $\lambda^\star$. By {prf:ref}`ssca-theorem-exact`, the slack must vanish for
+# penalties above $\lambda^\star$.
 
 # %% tags=["remove-input"]
 penalties = np.array([1.0, 10.0, 100.0, 1000.0])
@@ -570,8 +570,9 @@ check("    c = 1.5 and 20 lambda*: F_1 is 0 to 0.002", max(abs(left[1.5]), abs(l
 _ = check("    all four end within 0.01 of the minimum of F_0 + min(c, lambda*) F_1", max(end.values()) < 0.01)
 
 # %% [markdown]
-# **Theorem 5.** For losses with ripples, we compare the norm of local minima of (27) with the norm of random points
-# nearby that are feasible for (37). At local minima of (37) that SLSQP finds, we evaluate the gradient of (27).
+# **Theorem 5.** For losses with ripples, random points near a local minimum of (27) that are feasible for (37) must not
+# have a smaller norm than this minimum (point 1). At local minima of (37) that SLSQP finds, the gradient of (27) must
+# be zero (point 2).
 
 # %% tags=["remove-input"]
 longer, stationary, sure = [], [], []

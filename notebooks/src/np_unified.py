@@ -16,7 +16,7 @@
 # **Result.** With half of the clients per round, hard switching misses the constraint on
 # {result}`np_unified/hard.infeasible:.0%` of the splits and soft switching on {result}`np_unified/soft.infeasible:.0%`.
 # Compression with error feedback slows the descent in the first 50 rounds and hardly changes the late objective. The
-# paper averages over three splits. These are too few, because splits differ much: if we average the constraint over
+# paper's three splits are too few, because splits differ much: if we average the constraint over
 # three of our ten splits, {result}`np_unified/hard.of_three:.0%` of the possible choices are feasible under hard
 # switching and {result}`np_unified/soft.of_three:.0%` under soft switching.
 #
@@ -59,8 +59,6 @@ page = STUDIES["np_unified"].page(globals())
 
 # %% [markdown]
 # ## The experiment
-#
-# If you change this cell, the results below change.
 
 # %%
 soft = FedSGM(
@@ -78,8 +76,8 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## Figure 1: both modes, and what participation does
 #
-# With all clients, both switching modes meet the constraint; with half of the clients, hard switching does not. The
-# centralized runs take $E$ steps per round on the pooled training data and recompute the switching value at every step.
+# The centralized runs take $E$ steps per round on the pooled training data and evaluate $g$ for the switching at every
+# step.
 
 # %% tags=["remove-input"]
 some = some_of(traces["hard"])
@@ -105,22 +103,21 @@ report.runs_table(numbers, {text: run for run, text in labels.items()}, measures
 # *Late* values are means over the last fifth of the rounds. A seed is *infeasible* if its late $g$ exceeds
 # $1.05\,\epsilon$. The *oscillation* of $g$ is its mean change from round to round.
 #
-# The centralized runs and the federated runs with all clients use the same training rows. We compare them on 320
-# further splits ({claim}`fedsgm/C26`). Their late constraints agree. Under soft switching their late objectives agree
-# within 10 %; under hard switching the federated one is more than 10 % higher on average.
+# We compare the centralized runs with the federated runs of all clients on 320 further splits ({claim}`fedsgm/C26`).
+# Their late constraints agree. Under soft switching their late objectives agree within 10 %; under hard switching the
+# federated one is more than 10 % higher on average.
 #
-# Some splits are infeasible with half of the clients and feasible with all clients, because the switching value
-# $\hat G$ of ten clients is a noisy estimate of $g$. The theorems for partial participation contain this noise in the
-# term $2\sigma\sqrt{\tfrac2n\log\tfrac{6T}{\delta}}$, where $\sigma$ measures the spread of the clients' $g_j$. This
-# spread is large because a few clients have most of the constraint loss: in late rounds of hard switching with all
-# clients, the largest $g_j$ is
-# {result}`np_unified/hard_all.g_max:.2f` and the mean {result}`np_unified/hard_all.g:.2f`.
+# Some splits are infeasible with half of the clients and feasible with all clients, because the mean $\hat G$ of ten
+# clients' constraints, which decides the switching, is a noisy estimate of $g$. The theorems for partial participation
+# contain this noise in the term $2\sigma\sqrt{\tfrac2n\log\tfrac{6T}{\delta}}$, where $\sigma$ measures the spread of
+# the clients' $g_j$. This spread is large because a few clients have most of the constraint loss: in late rounds of
+# hard switching with all clients, the largest $g_j$ is {result}`np_unified/hard_all.g_max:.2f` and the mean
+# {result}`np_unified/hard_all.g:.2f`.
 #
 # ## Figure 2: local steps, participation, compression
 #
 # The next three figures repeat the rows of the paper's Figure 2, with 10 of 20 clients unless the number of clients is
-# varied. Hard switching is on the left, soft switching on the right. With more local steps, the objective falls faster,
-# with diminishing gain, and the constraint changes more from round to round.
+# varied. With more local steps, the constraint also changes more from round to round.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -137,8 +134,7 @@ plot.show(
     page.figures["participation"](traces),
     alt="Objective and constraint over the rounds for several numbers of participants. Fewer participants give a "
     "lower objective early, and a noisier constraint.",
-    caption="With more participants the constraint is steadier and nearer to the level. Each curve "
-    "is for one number of clients per round.",
+    caption="With more participants the constraint is steadier and nearer to the level.",
     size=(8.6, 4.8),
 )
 
@@ -158,10 +154,10 @@ plot.show(
 
 # %% [markdown]
 # Whether compression with $K/d=0.1$ destabilizes the constraint depends on the measure of instability
-# ({claim}`fedsgm/C12`). Under hard switching, $g$ changes *less* from round to round than without compression. The
-# standard deviation of $g$ over the last fifth of the rounds is larger than without compression; for hard switching
-# with 10 of 20 clients, ten splits leave this difference undecided. By both measures, $g$ varies less under soft than
-# under hard switching.
+# ({claim}`fedsgm/C12`). Under hard switching, the change of $g$ from round to round is *smaller* with compression than
+# without. The standard deviation of $g$ over the last fifth of the rounds is larger with compression than without; only
+# for hard switching with 10 of 20 clients do ten splits leave this undecided. By both measures, $g$ varies less under
+# soft than under hard switching.
 
 # %% [markdown]
 # ## Figure 5: the sharpness of soft switching
@@ -178,7 +174,7 @@ plot.show(
 
 # %% [markdown]
 # The paper also says that convergence is less stable at $\beta=20$ than at 40. This holds in
-# {result}`np_unified/C14.share:.0%` of the settings that the paper leaves open ({claim}`fedsgm/C14`).
+# {result}`np_unified/C14.share:.0%` of our choices of the settings that the paper leaves open ({claim}`fedsgm/C14`).
 
 # %% [markdown]
 # ## Figure 6: against a fixed penalty

@@ -79,8 +79,6 @@ page = STUDIES["np_workshop"].page(globals())
 
 # %% [markdown]
 # ## The experiment
-#
-# If you change this cell, the results below change.
 
 
 # %%
@@ -117,7 +115,7 @@ plot.show(
     "switching. Middle: the constraint stays near the level under hard switching and settles "
     "below it under soft. Right: violations keep growing under hard switching and stop early under soft.",
     caption="Hard switching stays near the level and keeps violating it; soft switching settles below it, "
-    "at a larger objective than hard switching. The panels show the objective, the constraint and the running count of violating rounds.",
+    "at a larger objective than hard switching.",
     size=(8.6, 3.0),
 )
 
@@ -136,7 +134,7 @@ report.runs_table(
 )
 
 # %% [markdown]
-# *Late* values are means over the last 20 rounds.
+# *Late* values are means over the last 20 rounds. Intervals are 95 % confidence intervals over the seeds.
 #
 # ## "About four times fewer violations" depends on the step size
 #
@@ -151,16 +149,14 @@ plot.show(
     alt="Left: violating rounds against the step size. Both counts fall at first; then that of hard switching stays "
     "level while that of soft switching keeps falling. Right: their ratio rises and crosses the paper's 4 once.",
     caption="The ratio of violations rises with the step size and passes the paper's 4 only once. "
-    "Left: number of violating rounds. Right: hard switching's number divided by that of soft switching. "
     "Bars are 95 % intervals.",
     size=(8.5, 3.2),
 )
 
 # %% [markdown]
-# The sharpness $\beta$ hardly changes the violations of soft switching. It determines how far below the level the
-# constraint settles and how large the objective becomes. At $\beta=$ 20, 60 and 200 the late objective is
-# {result}`np_workshop/loss_ratio.main:.2f`, {result}`np_workshop/loss_ratio.beta60:.2f` and
-# {result}`np_workshop/loss_ratio.beta200:.2f` times that of hard switching.
+# The sharpness $\beta$ hardly changes the violations of soft switching, but it changes where objective and constraint
+# settle. At $\beta=200$ the late objective is {result}`np_workshop/loss_ratio.beta200:.2f` times that of hard
+# switching.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -194,7 +190,7 @@ plot.show(
 # g=\epsilon-\frac1{\beta(1+\lambda)}<\epsilon ,
 # $$
 #
-# strictly below the level, so violations stop (prediction **P2**). Long runs without compression agree with both
+# so violations stop (prediction **P2**). Long runs without compression agree with both
 # predictions; for the table, $\lambda$ is computed from the gradients at the final model.
 
 # %% tags=["remove-input"]
@@ -220,8 +216,8 @@ if {0.1, 1.0} <= {*page.lrs}:
 # %% [markdown]
 # ## The paper against ours
 #
-# `agrees` means that the printed value is within our tolerance; `undecided` means that it is outside the tolerance but
-# inside our 95 % interval over the seeds.
+# `agrees` means that the printed value is within a tolerance of ours; `undecided` means that it is outside this
+# tolerance but inside our 95 % interval.
 
 # %% tags=["remove-input"]
 report.paper_table(page.study, numbers)
@@ -243,8 +239,6 @@ report.claims_table(page.study, traces, numbers, page.params)
 # | sharpness $\beta$ | 20, the theory's $2/\epsilon$; 200 in one verdict on {claim}`fedsgm/C4` | The late objective and constraint depend on it. |
 # | share $K/d$ of coordinates that Rand-K sends | 0.1, as in the full paper | {claim}`fedsgm/C3` is judged with 0.1 and 1. |
 # | split | equal sizes and class counts, redrawn for every seed | Each client has 35 benign and 21 malignant rows. |
-#
-# Intervals are 95 % confidence intervals over the seeds.
 #
 # ```{provenance} np_workshop
 # ```

@@ -13,11 +13,11 @@
 # %% [markdown]
 # # SSCA: convergence
 #
-# **Result.** Larger batches converge faster. With the features split over the clients, convergence is about
-# as fast as with the samples split.
-# Averaged over the rounds, SSCA has a lower cost than SGD for batches of 10 and 100, and a higher cost for batch 1.
-# With samples split and batch 100, the cost of SSCA is {result}`ssca_convergence/samples_ssca_B100.cost_10:.2f` after
-# 10 rounds and {result}`ssca_convergence/samples_ssca_B100.cost_100:.2f` after 100 rounds; that of SGD is
+# **Result.** Larger batches converge faster. With the features split over the clients, convergence is about as fast as
+# with the samples split. Averaged over the rounds, SSCA has a lower cost than SGD with one step per round for batches
+# of 10 and 100, and a higher cost for batch 1. With samples split and batch 100, the cost of SSCA is
+# {result}`ssca_convergence/samples_ssca_B100.cost_10:.2f` after 10 rounds and
+# {result}`ssca_convergence/samples_ssca_B100.cost_100:.2f` after 100 rounds; that of SGD is
 # {result}`ssca_convergence/samples_sgd_B100.cost_10:.2f` and {result}`ssca_convergence/samples_sgd_B100.cost_100:.2f`.
 #
 # This page repeats Figures 2 and 3 of {cite:t}`ye2021ssca`. A network with 128 hidden cells learns to classify MNIST's
@@ -65,8 +65,6 @@ page = STUDIES["ssca_convergence"].page(globals())
 
 # %% [markdown]
 # ## The experiment
-#
-# If you change this cell, the results below change.
 
 # %%
 problem = partial(
@@ -141,8 +139,8 @@ apart |= {f"samples, B = {b}, E = 2": f"samples_ssca_B{b}_vs_sgd2" for b in show
 report.runs_table(numbers, apart, costs | {"area": "mean over rounds"}, health)
 
 # %% [markdown]
-# The second table above shows the cost of SSCA minus that of SGD. The next one shows the cost of SSCA with features
-# split minus that with samples split, from the same start.
+# This last table shows the cost of SSCA minus that of SGD, for both splits. The next one shows the cost of SSCA with
+# features split minus that with samples split, from the same start.
 
 # %% tags=["remove-input"]
 both = {f"B = {b} and {page.params['clients'] * b}": f"features_vs_samples_ssca_B{b}" for b in shown}
@@ -162,14 +160,13 @@ apart = {f"{split}, start {x}": f"{before}{split}_ssca_B{small}_vs_sgd" for spli
 report.runs_table(numbers, apart, costs | {"area": "mean over rounds"})
 
 # %% [markdown]
-# So with one sample per client, SSCA is slower than SGD from the start used above; from He's start, the order is
-# undecided.
+# So SSCA is slower than SGD from the first start; from He's start, the order is undecided.
 #
 # ## What is sent
 #
 # With samples split, each client sends the gradient of all $d$ parameters. With features split, the clients together
-# send one such gradient. For every sample of the batch, each client also sends every other client its share of the
-# inputs of all hidden cells.
+# send one such gradient, and for every sample of the batch each client sends every other client its share of the inputs
+# of all hidden cells.
 
 # %% tags=["remove-input"]
 kinds = {"Algorithm 1": "samples_ssca", "Algorithm 3": "features_ssca"}
@@ -178,9 +175,9 @@ report.runs_table(numbers, rows, {"up": "to the server", "down": "from the serve
 
 # %% [markdown]
 # The checks compare the messages of a recorded round with the paper's list. (What the messages reveal is in a
-# [note](note_ssca_privacy.ipynb).) On small networks, they also compare the work with the paper's promise: the server's
-# grows in proportion to the number $d$ of parameters, and the clients' is that of SGD. *Work* is the number of values
-# that tensor operations write. The server writes {result}`ssca_convergence/alg_1.per_parameter:.0f` values per
+# [note](note_ssca_privacy.ipynb).) On small networks, the checks also compare the work with the paper's promise: the
+# server's grows in proportion to $d$, and the clients' is that of SGD. *Work* is the number of values that tensor
+# operations write. The server writes {result}`ssca_convergence/alg_1.per_parameter:.0f` values per
 # parameter and round in Algorithm 1 and {result}`ssca_convergence/alg_2.per_parameter:.0f` in Algorithm 2.
 
 # %% tags=["remove-input", "nbval-check-output"]
@@ -212,8 +209,8 @@ bias = {f"{s}, B = {b if s == 'samples' else page.params['clients'] * b}": f"{s}
 report.runs_table(numbers, bias, costs | {"area": "mean over rounds"}, health)
 
 # %% [markdown]
-# The table shows the cost of the debiased version minus that of the printed version: the mean of the differences
-# between runs with the same seed, with its 95 % interval.
+# The table shows the cost of the debiased version minus that of the printed one with the same seed: mean and 95 %
+# interval.
 
 # %% tags=["remove-input", "nbval-check-output"]
 first = {name: t.metrics["cost"][:, 0] for name, t in traces.items()}

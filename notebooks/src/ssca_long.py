@@ -13,9 +13,9 @@
 # %% [markdown]
 # # Ten times as many rounds
 #
-# **Result.** With batch 100 and *valid* step sizes, which satisfy the theorems' conditions, the norm of the gradient
-# falls in 1000 rounds to {result}`ssca_long/ssca_valid_B100.gradient_share:.2f` of its starting value. With the paper's
-# step sizes, it falls to {result}`ssca_long/ssca_paper_B100.gradient_share:.2f`.
+# **Result.** With batch 100 and *valid* step sizes, which satisfy the theorems' conditions, the norm of the objective's
+# gradient falls in 1000 rounds to {result}`ssca_long/ssca_valid_B100.gradient_share:.2f` of its starting value. With
+# the paper's step sizes, it falls to {result}`ssca_long/ssca_paper_B100.gradient_share:.2f`.
 #
 # With the constraint $F\le U$ and $U=0.3$, the violation $F-U$ on all training pictures ends at
 # {result}`ssca_long/limit_valid_U0.3.violation_end:.4f` with valid step sizes and at
@@ -23,8 +23,8 @@
 # below zero. If the penalty starts at $c=1$ and grows, $F-U$ is still
 # {result}`ssca_long/limit_c1_U0.3.violation_early:.1f` after 100 rounds.
 #
-# The theorems about SSCA {cite}`ye2021ssca` describe what the models tend to as the number of rounds grows without end,
-# but the paper's experiments stop after 100 rounds. Here the same network is trained longer, on MNIST with ten clients,
+# The theorems about SSCA {cite}`ye2021ssca` describe what the models tend to as the number of rounds grows, but the
+# paper's experiments stop after 100 rounds. Here the same network is trained longer, on MNIST with ten clients,
 # to answer three questions:
 #
 # * **Stationarity** (Theorem 1). Does the gradient of the objective tend to zero if the step sizes satisfy the
@@ -34,7 +34,7 @@
 # * **The penalty** (Theorem 2). Does the slack $s$ of the constraint vanish as the penalty $c$ grows, and where does
 #   the model move while $c$ is small?
 #
-# In all runs the samples are divided among the clients; dividing the features would change only the batches (see
+# In all runs the samples are split over the clients; splitting the features would change only the batches (see
 # [convergence](ssca_convergence.ipynb)).
 
 # %% tags=["parameters"]
@@ -74,8 +74,6 @@ page = STUDIES["ssca_long"].page(globals())
 
 # %% [markdown]
 # ## The experiment
-#
-# If you change this cell, the results below change.
 
 # %%
 problem = partial(
@@ -96,9 +94,9 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## Two kinds of step sizes
 #
-# The paper's step sizes violate a condition of the theorems. SSCA averages the surrogates with weights
-# $\rho_t=a_1t^{-\alpha}$ and moves the iterates by steps $\gamma_t=a_2t^{-\beta}$. The table shows which conditions
-# hold for the paper's step sizes, and for the *valid* step sizes $\rho_t=t^{-0.6}$ and $\gamma_t=t^{-0.65}$.
+# SSCA averages the surrogates with weights $\rho_t=a_1t^{-\alpha}$ and moves the iterates by steps
+# $\gamma_t=a_2t^{-\beta}$. The table shows which conditions of the theorems hold for the paper's step sizes, and for
+# the *valid* step sizes $\rho_t=t^{-0.6}$ and $\gamma_t=t^{-0.65}$.
 
 # %% tags=["remove-input"]
 pairs = {f"the paper's, B = {b}": STEPS[b] for b in page.batches}
@@ -118,19 +116,17 @@ _ = check("the valid ones satisfy all conditions", valid)
 # %% [markdown]
 # ## Stationarity
 #
-# The figure shows the norm of the gradient of $F_0(w)=F(w)+\lambda\lVert w\rVert^2$ on all training pictures. The norm
+# The figure shows the norm of the gradient of $F_0(w)=F(w)+\lambda\lVert w\rVert^2$ on all training pictures. This norm
 # is not large even at the start, because the weights start near zero, and zero is a stationary point of this network.
-# Therefore the verdict does not compare it with the start, but asks whether it falls from each third of the run to the
-# next.
+# Therefore the verdict asks whether the norm falls from each third of the run to the next.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["gradient"](traces),
     alt="Gradient norm against the rounds on logarithmic axes, one panel for each batch. The curves of the paper's and of "
     "valid step sizes both fall. Thin lines are single seeds.",
-    caption="With either kind of step sizes, the gradient keeps falling over ten times the paper's rounds. The curves "
-    "show the norm of the objective's gradient, without its value at the start. The dotted line is a tenth of "
-    "that value.",
+    caption="With either kind of step sizes, the gradient's norm keeps falling over ten times the paper's rounds. The "
+    "curves leave out its value at the start; the dotted line is a tenth of that value.",
     size=(8.2, 3.4),
 )
 
@@ -143,9 +139,9 @@ report.runs_table(numbers, still, stationary | {"fall": "log-log slope in the se
 # %% [markdown]
 # ## The constraint
 #
-# The figure shows the violation $F(w)-U$ on all training pictures. The server does not know this violation. It uses an
-# average of estimates at earlier models, which lags behind. Moreover, the server's quadratics with $\tau=0.1$ are not
-# upper bounds of the loss, so a model at which they are at most $U$ can violate $F\le U$.
+# The server does not know the violation $F(w)-U$ on all training pictures. It uses an average of estimates at earlier
+# models, which lags behind. Moreover, its quadratics with $\tau=0.1$ are not upper bounds of the loss, so a model at
+# which they are at most $U$ can violate $F\le U$.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -168,9 +164,9 @@ report.runs_table(numbers, limits, above, health)
 
 # %% [markdown]
 # *Multiplier* and *slack* are means over the last `patience` rounds. At $U=0.6$ with the penalty $10^5$ from the start,
-# the multiplier ends far below the penalty. Then the slack is zero up to rounding, whatever $F-U$ is. At $U=0.3$ the
-# multiplier of some seeds reaches the penalty in late rounds, and a slack remains. A slack of zero says only that the
-# *surrogate* satisfies the constraint.
+# the multiplier ends far below the penalty, so the slack is zero up to rounding. This says only that the *surrogate*
+# satisfies the constraint, whatever $F-U$ is. At $U=0.3$ the multiplier of some seeds reaches the penalty in late
+# rounds, and a slack remains.
 #
 # The paper's conclusion is about each returned model. Therefore the next table counts the seeds whose model satisfies
 # $F<U$.
@@ -188,16 +184,15 @@ pd.DataFrame.from_dict(below, orient="index")
 # In Theorem 2, Algorithm 2 runs to convergence and is then run again with a larger penalty $c$. Our runs check the
 # slack after every period of `patience` rounds. If it exceeds the tolerance, they multiply $c$ by ten, without a
 # restart. If the first penalty is smaller than the multiplier that the constraint needs, violating the constraint is
-# cheaper than satisfying it. Then the model moves towards zero, where the network's gradient vanishes as well.
+# cheaper than satisfying it. Then the model moves towards zero, where the gradient of the loss vanishes as well.
 
 # %% tags=["remove-input"]
 plot.show(
     page.figures["penalty"](traces),
     alt="One column for each level U. Above, on a logarithmic axis, the slack of each seed and its median fall towards "
     "the dotted tolerance. Below, the penalty rises in steps, and the multiplier follows it at first.",
-    caption="As the penalty grows, the slack falls towards zero. The upper panels show the slack (smaller values "
-    "are drawn at 0.00001), the lower panels the penalty and the multiplier. Thick lines are medians over the "
-    "seeds.",
+    caption="As the penalty grows, the slack falls towards zero. Slacks below 0.00001 are drawn at 0.00001. Thick "
+    "lines are medians over the seeds.",
     size=(8.6, 5.0),
 )
 

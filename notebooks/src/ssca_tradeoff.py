@@ -72,8 +72,6 @@ page = STUDIES["ssca_tradeoff"].page(globals())
 
 # %% [markdown]
 # ## The experiment
-#
-# If you change this cell, the results below change.
 
 # %%
 problem = partial(
@@ -101,8 +99,8 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## Figure 4: norm against cost
 #
-# Algorithms 1 and 3 solve (27), Algorithms 2 and 4 solve (37). In Algorithms 1 and 2 the clients hold different
-# samples, in Algorithms 3 and 4 different features. Costs are on all training pictures.
+# With samples split, Algorithm 1 solves (27) and Algorithm 2 solves (37); with features split, Algorithms 3 and 4 do.
+# Costs are on all training pictures.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -110,9 +108,8 @@ plot.show(
     alt="Squared norm (logarithmic) against training cost, one panel for samples and one for features. In "
     "each, a curve with round marks (lambda) and one with square marks (U) run close together from the "
     "upper left to the lower right.",
-    caption="Both forms trace one curve: the larger the cost, the smaller the norm. Each mark shows the mean "
-    "final cost and norm over the seeds. The bars, horizontal for the cost and vertical for the norm, are one "
-    "standard deviation. Faint dots are single seeds.",
+    caption="Both forms trace one curve: the larger the cost, the smaller the norm. Marks are means over "
+    "the seeds at the end of the runs, bars one standard deviation, faint dots single seeds.",
     size=(8.2, 3.6),
 )
 
@@ -127,8 +124,7 @@ limits = {f"{split}, U = {u:g}": f"{split}_limit_U{u:g}" for split in SPLITS for
 report.runs_table(numbers, limits, {"cost": "cost", "excess": "excess over U", "accuracy": "test accuracy"}, health)
 
 # %% [markdown]
-# The next tables show means over the seeds of two rank correlations: that of cost and squared norm as $\lambda$ or $U$
-# varies, and that of $U$ and test accuracy.
+# The next tables show rank correlations over the values of $\lambda$ or $U$, as means over the seeds.
 
 # %% tags=["remove-input"]
 order = {f"{split}, by lambda": f"{split}_ssca" for split in SPLITS}
@@ -164,7 +160,7 @@ _ = check("the gradient of the regularized form is zero there", gradient.norm() 
 # %% [markdown]
 # For the network, (37) must be solved numerically, which takes full batches and many rounds. Therefore these runs use
 # only the first pictures of scikit-learn's digits, 8 x 8 pixels, in double precision. Full batches have no noise to
-# average, so $\rho=1$ and a constant $\gamma=0.1$ replace the decreasing step sizes.
+# average, so the weight $\rho=1$ of the newest surrogate and the constant step $\gamma=0.1$ replace decreasing ones.
 
 # %% tags=["remove-input"]
 plot.show(
@@ -183,8 +179,8 @@ at_end |= {"half_gradient": "share half way", "gradient": "share at the end"}
 report.runs_table(numbers, theorem, at_end, health)
 
 # %% [markdown]
-# *Share* is the norm of the gradient of (27) divided by that of the gradient of $F$. It is zero at a stationary point
-# of (27). The theorem is about exact solutions, so runs can show only a small and falling share.
+# *Share* is the norm of the gradient of (27) divided by that of the gradient of $F$. The theorem is about exact
+# solutions, so runs can show only a small and falling share.
 #
 # ## Verdicts
 #
