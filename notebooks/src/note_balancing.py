@@ -175,7 +175,7 @@
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **Feasibility** is assumed in C ({prf:ref}`pref-theorem-feasible`). It may fail with C's two-way estimate of $G$,
+# * **Feasibility** is assumed in the paper ({prf:ref}`pref-theorem-feasible`). It may fail with C's two-way estimate of $G$,
 #   which can be indefinite.
 # * **Symmetry.** C's missing symmetrisation ({prf:ref}`cmoo-lemma-two-way`) does not affect feasibility, but it changes
 #   $\mathcal J$ and the solution.

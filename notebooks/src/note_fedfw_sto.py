@@ -24,7 +24,7 @@
 #
 # * **The bound (67) is printed for the square of the models' distance from their mean**, for which it is false
 #   ({prf:ref}`fws-example-67`). The paper uses it only for the distance itself, for which it holds.
-# * **The constants of Lemma 3** contain wrong powers of $n$ and are 16 times larger than necessary. In Lemma 3, all
+# * **The constants of Lemma 3** contain wrong powers of $n$ and are more than 16 times larger than necessary. In Lemma 3, all
 #   terms are of order $t^{-1/3}$; in our bound, only the first of three is ({prf:ref}`fws-theorem`).
 # * **An oracle may attain only a share $m$ of its client's Frank-Wolfe gap.** The bound of the excess loss then grows
 #   as if each client took part with probability $m$ and $D$ were $m^{-1/2}$ times as large

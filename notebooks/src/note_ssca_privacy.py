@@ -20,8 +20,8 @@
 # **The server's view fails the condition.** The server can recover a batch of one sample completely. Of a larger batch
 # it learns the space that the samples span ({prf:ref}`ssca-lemma-span`).
 #
-# **The clients' view satisfies the condition** for every batch size and over all rounds. The reason is an invariance,
-# which counting equations does not reveal ({prf:ref}`ssca-lemma-gauge`). **But the condition is weak.** If client $i$
+# **The clients' view satisfies the condition** for every batch size and over all rounds. The reason is an invariance
+# ({prf:ref}`ssca-lemma-gauge`); the paper counts equations instead. **But the condition is weak.** If client $i$
 # holds $K_i$ features, an attacker who knows them for $K_i$ samples can compute them for the whole batch.
 
 # %% [markdown]
