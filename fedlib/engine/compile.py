@@ -132,7 +132,7 @@ def compile_graph(graph: GraphModule, example: list[Any], on_gpu: bool) -> Calla
     options: dict[str, Any] = {
         "cpp.threads": torch.get_num_threads(),
         "cpp_wrapper": True,  # C++ allocates the buffers: 1.4 times as fast on W3
-        "memory_planning": True,  # one allocation for all buffers: 1.3 times as fast on W3
+        "aot_inductor.allow_stack_allocation": True,  # of small buffers: 1.6 times as fast on W3
         # values that several steps read are stored, not recomputed by each: otherwise
         # a call's rounds would become slower with their number
         "realize_reads_threshold": 1,
