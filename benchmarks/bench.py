@@ -55,7 +55,6 @@ OURS, WITH_SWITCH, LOOP, ORDERED = (
 )  # fmt: skip
 LONG = 10**7  # rounds, so that they are compiled if any are
 CLOSE = 2e-3  # how far the final losses may be apart, relatively: float32, in another order
-SETTLE = 0.2  # seconds until the threads of the entry before, which free its memory, are done
 GOAL = {"W2": 0.6}  # of the best peer's time; 0.8 elsewhere
 
 Entry = tuple[Advance, Models]
@@ -91,7 +90,6 @@ def take_turns(entries: dict[str, Advance], turns: int, rounds: int) -> dict[str
     times: dict[str, list[float]] = {key: [] for key in entries}
     for turn in range(turns + 1):
         for key, advance in entries.items():
-            time.sleep(SETTLE)
             began = time.process_time()
             advance(turn * rounds, (turn + 1) * rounds)
             times[key].append(time.process_time() - began)
