@@ -166,7 +166,6 @@ def paired(rows: int) -> Problem:
     return paired_digits(whole, whole, clients=CLIENTS, evaluate=128)
 
 
-#: Its turns are so long that the first calls of a turn, with cold caches, hardly count.
 W3 = Workload(
     "logistic regression, 30 features, 20 clients of 22 rows, 10 a round, 5 full steps",
     *("logistic", ((30,),), {"participants": 10, "local_steps": 5, "batch_size": None}),
