@@ -182,8 +182,8 @@ plot.show(
 #    maximum in {eq}`eq-bnd-stairs` exceeds $-\frac D{\sqrt d}$. At $w^*$ both parts are equal to $-\frac D{\sqrt d}$,
 #    so $w^*$ is a solution.
 # 2. *Steps.* Suppose that the first part is larger than the second and that some coordinate is still zero. Then a
-#    subgradient of $f$ is $G$ times the unit vector of such a coordinate. One step lowers this coordinate to $-\eta G$
-#    and leaves the first part at 0. After $k\le ET$ steps, $\eta=\eta(\Gamma)$ and $\Gamma\ge\frac12$ imply $\lVert
+#    subgradient of $f$ is $G$ times the unit vector of such a coordinate. One step lowers this coordinate to $-\eta G$;
+#    the first part stays 0 as long as another coordinate is zero. After $k\le ET$ steps, $\eta=\eta(\Gamma)$ and $\Gamma\ge\frac12$ imply $\lVert
 #    w\rVert=\eta G\sqrt k\le\eta G\sqrt{ET}=\frac D{\sqrt{2\Gamma}}\le D$. So the second part is still below 0, and
 #    $g<0$: no round works on the constraint.
 # 3. *Average.* The models $w_t$ with $t<T$ differ from $w_0$ in at most $E(T-1)$ coordinates altogether, which is fewer

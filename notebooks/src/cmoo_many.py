@@ -21,7 +21,7 @@
 # This page asks whether FedCMOO's lead grows with the number $M$ of tasks, as Figures 1, 8 and 9 of the paper suggest
 # {cite}`askin2025fedcmoo`. Beside pairs of tasks, these figures use CelebA, whose faces have forty binary attributes,
 # each of them a task, and CelebA-5, where the same attributes form five tasks of eight. A client of FSMGDA
-# {cite}`desideri2012mgda` trains every task separately and sends $M$ updates in a round. A client of FedCMOO sends two
+# {cite}`yang2023fsmgda` trains every task separately and sends $M$ updates in a round. A client of FedCMOO sends two
 # vectors of the model's size for any $M$: a compressed Jacobian and one update.
 #
 # **The problems of this page are stand-ins for CelebA**, whose faces we may not redistribute. Each of our pictures

@@ -33,9 +33,9 @@
 # Tables 1, 2 and 4. One network assigns two labels to each picture; the two tasks share its encoder, and each has its
 # own decoder.
 #
-# Three methods choose new weights for the two tasks in every round. In *FSMGDA* every client trains each task
-# separately, and the server takes the convex combination of the two updates with the smallest norm
-# {cite}`desideri2012mgda`. *FedCMOO* computes the weights from an estimated Gram matrix of the tasks' gradients; the
+# Three methods choose new weights for the two tasks in every round. In *FSMGDA* {cite}`yang2023fsmgda` every client
+# trains each task separately, and the server takes the convex combination of the two updates with the smallest norm.
+# *FedCMOO* computes the weights from an estimated Gram matrix of the tasks' gradients; the
 # clients then train on the weighted sum of the losses. *FedCMOO-Pref* steers the ratio of the losses to a given value
 # {cite}`mahapatra2020preferences`, here one.
 #

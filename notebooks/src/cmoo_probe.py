@@ -93,15 +93,14 @@ print(source_text(traces, "MNIST, Fashion-MNIST and CIFAR-10"))
 # | random, scaled | entries at random positions, multiplied by $M$, which makes them unbiased |
 # | random, unscaled | entries at random positions, unchanged |
 #
-# The *one-way* estimate is the Gram matrix of the mean of the $C_j$. For the *two-way* estimate the server sends a
-# compressed sum of the $C_j$ back, and every client answers with two small matrices: its own Gram matrix $H_jH_j^\top$,
-# and an estimate of the products of what it left out with what the others sent. *Clients' own* is the mean of the own
-# Gram matrices, which contains no product between clients, times the scalar that fits $G$ best; this scalar cannot be
-# computed without $G$. In each round all estimates use the same Jacobians. The run itself uses the two-way low-rank
-# estimate, with its own random draws.
+# Three estimates of $G$ are compared. The *one-way* estimate is the Gram matrix of the mean of the $C_j$. The *two-way*
+# estimate corrects it: the server sends a compressed sum of the $C_j$ back, and client $j$ answers with its own Gram
+# matrix $H_jH_j^\top$ and with an estimate of $\sum_{i\ne j}R_jC_i^\top$, where $R_j=H_j-C_j$. *Clients' own* is the
+# mean of the matrices $H_jH_j^\top$, scaled to fit $G$ best; the scale cannot be computed without $G$. In each round
+# all estimates use the same Jacobians. The run itself uses the two-way low-rank estimate, with its own random draws.
 #
 # If the server sends the sum back without compression, the two-way estimate misses only the products of different
-# clients' residuals, $\sum_{i\ne j}R_iR_j^\top$ with $R_j=H_j-C_j$.
+# clients' residuals, $\sum_{i\ne j}R_iR_j^\top$.
 
 # %% tags=["remove-input", "nbval-check-output"]
 H = torch.randn(5, 3, 40, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
