@@ -69,12 +69,15 @@ def draw_many(
     if batches != [None, None] or not all(isinstance(way, Identity) for way in ways):
         return None
     n, each = settings["participants"], 1 + settings.get("resample", False)
+    size = problems[0].num_clients
     samples = [
-        sample(p.num_clients, n, rng)
-        for p, rng in zip(problems, rngs, strict=True)
+        torch.randperm(size, generator=rng) if size <= MANY else sample(size, n, rng)
+        for rng in rngs
         for _ in range(rounds * each)
     ]
-    table = torch.stack(samples).view(len(rngs), rounds, each, n).permute(2, 1, 0, 3)
+    # all permutations are cut at once: to cut one takes as long as to draw it
+    cut = torch.stack(samples)[:, :n]
+    table = cut.reshape(len(rngs), rounds, each, n).permute(2, 1, 0, 3)
     who, *again = table.contiguous().unbind()
     return Draw(who, value_clients=again[0] if again else ())
 
