@@ -3,7 +3,7 @@
 `peers`: fedlib beside a plain torch loop, and beside jax and FedJAX where they are installed (the
 extra `peers`), on six workloads. All entries are alive in one process and take turns, A B C A B C,
 with one thread, on the same data and batches; the medians of their CPU times are compared, and all
-must reach one loss. `start`: a new process until its first round is done, its caches empty or
+must reach one loss. `start`: a new process until its rounds are done, its caches empty or
 filled. `scale`: time and memory of a round against clients, parameters and seeds, each case a
 process of its own.
 """
