@@ -165,7 +165,7 @@ plot.show(
     alt="Four panels against rounds, with a column for each data set: above the fall of the clients' own loss, below "
     "the rise of their own accuracy, for FedCMOO, FSMGDA alone and FSMGDA share.",
     caption="With the printed step sizes FSMGDA's local training gains more than FedCMOO's. The curves are running "
-    "means over ten rounds (the paper's over forty) of what local training gains on the client's own rows.",
+    "means over ten values (the paper's over forty) of what local training gains on the client's own rows.",
     size=(8.4, 4.8),
 )
 

@@ -91,7 +91,7 @@ def check_study(study: Study, profile: str, runs: str, device: str) -> bool:
                 done.append((part, compare(study, spec, part, trace)))
                 sys.stderr.writelines(f"{sentence}\n" for sentence in done[-1][-1].wrong)
     if done:
-        _note(study.name, profile, done, len(chosen))
+        _note(study.name, profile, done, len(specs))
     equal = [found.difference for _, found in done if not found.wrong]
     largest = max(equal, default=0.0)
     print(f"{study.name}: {len(equal)} of {len(chosen)} runs equal within {largest:.1g}")
@@ -144,13 +144,14 @@ def notes_path() -> Path:
 
 
 def _note(study: str, profile: str, done: Done, of: int) -> None:
-    """Keep what came of comparing some of a study's runs."""
+    """Keep what came of comparing some of a study's `of` runs."""
     made, name = versions(), _named(study, profile)
     note = {
         "date": made["date"],
         "commit": made["commit"],
         "runs": len(done),
         "of": of,
+        "cut": sum(part.rounds < part.of for part, _ in done),
         "difference": float(f"{max((f.difference for _, f in done), default=0.0):.2g}"),
         "beyond": sum(bool(found.wrong) for _, found in done),
         "mark": _mark(study, profile),
@@ -167,11 +168,12 @@ def summary(study: str) -> str:
         last = notes().get(_named(study, profile))
         if last and last["mark"] == _mark(study, profile):
             setting = " in the paper's setting" * (profile == store.PAPER)
+            cut = f", {last['cut']} of them over their first rounds only" * bool(last["cut"])
             line = (
                 f"{last['runs']} of {last['of']} runs{setting} were recomputed on {last['date']} "
+                f"at commit {last['commit']}{cut}. Recomputed and stored values differ by at most "
+                f"{last['difference']:.1g} of the largest of their curve"
             )
-            line += f"at commit {last['commit']}. Recomputed and stored values differ by at most "
-            line += f"{last['difference']:.1g} of the largest of their curve"
             beyond = f", and the study's tolerance is exceeded in {last['beyond']} of the runs"
             told.append(f"{line}{beyond * bool(last['beyond'])}.")
     return " ".join(told) or "never recomputed"

@@ -130,7 +130,8 @@ STUDY = Study(
     paper_values=claims.PAPER_VALUES,
     figures=figures.FIGURES,
     watch={"*": HealthCheck("reward", best=float(HORIZON), guard="cost", level=BUDGET)},
-    # a third of an environment's step at the least: rounding ends an episode a step earlier
-    tolerances={"*": Tolerance(rounds=3, atol=1e-2)},
+    # two thirds of an environment's step at the least: another processor's rounding ends an
+    # episode a step earlier
+    tolerances={"*": Tolerance(rounds=3, atol=2e-2)},
     **PARAMETERS,
 )
