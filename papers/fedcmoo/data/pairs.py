@@ -125,9 +125,10 @@ def cifar10_mnist(split: str, limit: int | None = None) -> Pairs:
     limit : only the first so many pictures.
     """
     table, digit = data.cifar10(split), data.mnist(split)
-    X = blended(table.X[:limit].permute(0, 3, 1, 2), digit.X[:limit])
-    y = torch.stack([table.y[:limit], digit.y[:limit]], 1)
-    exact = None if table.exact is None else table.exact[:limit]
+    count = limit or len(table.X)  # MNIST has more digits
+    X = blended(table.X[:count].permute(0, 3, 1, 2), digit.X[:count])
+    y = torch.stack([table.y[:count], digit.y[:count]], 1)
+    exact = None if table.exact is None else table.exact[:count]
     names = ("object", "digit")
     return Pairs(X, y, names, CIFAR10_SCALE, angle=30, nearest=True, mirror=0.4, exact=exact)
 

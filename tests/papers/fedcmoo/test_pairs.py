@@ -117,6 +117,18 @@ def test_mnist_fashion_uses_every_item_once(real):
     assert torch.equal(made.X[:, 0, :9, :9], digit)
 
 
+@pytest.mark.parametrize(("limit", "count"), [(None, 5), (3, 3)])
+def test_every_picture_of_cifar10_carries_the_digit_of_its_number(monkeypatch, limit, count):
+    def table(X):
+        return data.loaders.Table(X, torch.arange(len(X)) % 2, ("a", "b"))
+
+    monkeypatch.setattr(data, "cifar10", lambda _: table(noise(5, 32, 32, 3)))
+    monkeypatch.setattr(data, "mnist", lambda _: table(noise(6, 28, 28)))  # there are more digits
+    made = pairs.load("cifar10_mnist", "train", limit)
+    assert made.X.shape == (count, 3, 32, 32)
+    assert made.y.tolist() == [[i % 2, i % 2] for i in range(count)]
+
+
 @pytest.mark.weekly
 def test_cifar10_mnist_knows_its_exact_pictures(real):
     real("cifar10", "mnist")
