@@ -223,14 +223,16 @@ def of_paper(study: str, runs: list[str]) -> dict[str, str]:
 
 
 def say_once(cells: list[nodes.container]) -> None:
-    """Names the first figure of a page with the same settings where they would come again."""
+    """Links to the first figure of a page with the same settings where they would come again."""
     first: dict[str, int] = {}
     for number, cell in enumerate(cells, start=1):
         for rows in [x for x in cell.findall(nodes.table) if "figure-settings" in x["classes"]]:
             same = first.setdefault(rows.astext(), number)
             if same < number:
-                line = f"The settings are the same as in Fig. {same}."
-                rows.replace_self(nodes.paragraph("", line))
+                anchor = next(cells[same - 1].findall(nodes.target))["ids"][0]
+                line = nodes.paragraph("", "The settings are the same as in ")
+                line += [nodes.reference("", f"Fig. {same}", refid=anchor), nodes.Text(".")]
+                rows.replace_self(line)
 
 
 def flat(config: Mapping[str, Any]) -> dict[str, str]:

@@ -182,10 +182,12 @@ def test_settings_that_come_again_name_their_first_figure(extension):
 
     def cell(words):
         rows = figures.table(("", "A"), [("rounds T", words)], (1, 1), "figure-settings")
-        return nodes.container("", rows)
+        return nodes.container("", nodes.target(ids=[f"figure-{words}"]), rows)
 
     cells = [cell("1"), cell("2"), cell("1")]
     figures.say_once(cells)
+    (link,) = cells[2].findall(nodes.reference)
+    assert link["refid"] == "figure-1"
     assert cells[1].astext().split() == ["A", "rounds", "T", "2"]
     assert cells[2].astext() == "The settings are the same as in Fig. 1."
 

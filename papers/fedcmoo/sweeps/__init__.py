@@ -121,10 +121,12 @@ EPSILON = 0.01  # the divergence below which FedCMOO-Pref stops balancing
 ALL = ("0.25", "0.5", "1", "2", "4")  # r_2 / r_1
 AUTHORS = "the authors' network, with dropout"
 #: Figure 2 has 500 rounds; those of Figure 4 are not printed, their authors' demo has 300.
-STEP_NEEDS = Needs(paper={"rounds": 500, "algorithm.batch_size": 128})
+CLIENTS = {"problem.clients": 100, "algorithm.participants": 10, "algorithm.batch_size": 128}
+STEP_NEEDS = Needs(paper={"rounds": 500, **CLIENTS})
 #: A preference of 1 : 4 may leave a task untrained; that is what the claim is about.
 PREFERENCE_NEEDS = Needs(
-    paper={"rounds": 300, "algorithm.batch_size": 128}, dead=("mnist_fashion_ratio4_*",)
+    paper={"rounds": 300, "algorithm.local_steps": 10, **CLIENTS},
+    dead=("mnist_fashion_ratio4_*",),
 )
 
 
