@@ -189,7 +189,7 @@ def test_settings_that_come_again_name_their_first_figure(extension):
     (link,) = cells[2].findall(nodes.reference)
     assert link["refid"] == "figure-1"
     assert cells[1].astext().split() == ["A", "rounds", "T", "2"]
-    assert cells[2].astext() == "The settings are the same as in Fig. 1."
+    assert cells[2].astext().strip() == "The settings are the same as in Fig. 1."
 
 
 def test_the_papers_settings_are_those_that_claims_on_these_runs_name(extension):
