@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from html import escape
-from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 from docutils import nodes
@@ -155,55 +154,35 @@ class Claims(BookDirective):
 
 
 def parts_of(primary: Parts, outcome: Outcome) -> list[nodes.Node]:
-    """The parts of a rule; those of a judged claim that fail or are undecided say so."""
+    """The parts of a rule with their cases; those of a judged claim that do not hold say so.
+
+    The title of a case is its condition. A mark that all cases have stands once, behind the part;
+    cases of the part before are not listed again, and one title has all their conditions.
+    """
     states = {} if outcome.verdict == "not judged" else outcome.parts
     found: list[nodes.Node] = []
     before: list[str] = []
     for label, part in primary.items():
+        cases = {"": part} if isinstance(part, Condition) else part
+        marks = [mark(states.get(key)) for key in flatten({label: part})]
+        words = [condition.words for condition in cases.values()]
+        alike = len({*marks}) == 1
+        texts = [case if alike else case + own for case, own in zip(cases, marks, strict=True)]
+        whole = sentence(label + marks[0] if alike else label)
+        line = [nodes.Text(whole)]
         if isinstance(part, Condition):
-            text = sentence(label + mark(states.get(label)))
-            found.append(paragraph(conditioned(text, part)))
-            continue
-        keys = flatten({label: part})
-        marks = dict(zip(part, (mark(states.get(key)) for key in keys), strict=True))
-        found.append(cases_of(label, part, marks, before))
-        before = [*part]
-    return found
-
-
-def cases_of(
-    label: str, part: Mapping[str, Condition], marks: Mapping[str, str], before: list[str]
-) -> nodes.paragraph:
-    """A part with its cases, or a word for those of the part before it.
-
-    A mark that all cases have stands once, behind the part. The title of a case is its condition;
-    where the cases are not listed one by one, one title has all conditions.
-    """
-    every = "; ".join(f"{case}: {condition.words}" for case, condition in part.items())
-    listed = {case + marks[case]: condition.words for case, condition in part.items()}
-    start = " Cases: "
-    if len({*marks.values()}) == 1:
-        label += next(iter(marks.values()))
-        if [*part] == before:
-            start, listed = " ", {"Same cases": every}
+            line = [titled(whole, words[0])]
+        elif texts == before:
+            every = "; ".join(f"{case}: {c}" for case, c in zip(cases, words, strict=True))
+            line += [nodes.Text(" "), titled("Same cases", every), nodes.Text(".")]
         else:
-            pairs = crossed([*part])
-            listed = {pairs: every} if pairs else {x: c.words for x, c in part.items()}
-    between = [start, *["; "] * (len(listed) - 1)]
-    cases = (
-        x
-        for gap, item in zip(between, listed.items(), strict=True)
-        for x in (nodes.Text(gap), titled(*item))
-    )
-    return paragraph(nodes.Text(sentence(label)), *cases, nodes.Text("."))
-
-
-def crossed(names: list[str]) -> str:
-    """Names `a, b` of all pairs as two lists with a cross between them; empty if they are not."""
-    pairs = [name.rpartition(", ")[::2] for name in names]
-    first, last = (list(dict.fromkeys(side)) for side in zip(*pairs, strict=True))
-    whole = len(first) > 1 and len(last) > 1 and set(product(first, last)) == set(pairs)
-    return f"({'; '.join(first)}) \N{MULTIPLICATION SIGN} ({'; '.join(last)})" if whole else ""
+            gaps = [" Cases: ", *["; "] * (len(texts) - 1)]
+            for gap, text, condition in zip(gaps, texts, words, strict=True):
+                line += [nodes.Text(gap), titled(text, condition)]
+            line.append(nodes.Text("."))
+        found.append(paragraph(*line))
+        before = [*cases]
+    return found
 
 
 def mark(state: str | None) -> str:
@@ -223,11 +202,6 @@ def sentence(text: str) -> str:
     word = re.match("(?![a-z]+ =)([a-z]{3}|(a|an|at|in|no|on|to) )", text)
     start = text[0].upper() + text[1:] if word else text
     return start if start.endswith(".") else f"{start}."
-
-
-def conditioned(text: str, condition: Condition) -> nodes.abbreviation:
-    """Words whose title is a formal condition."""
-    return titled(text, condition.words)
 
 
 def titled(text: str, words: str) -> nodes.abbreviation:
@@ -331,14 +305,8 @@ class NotJudged(BookDirective):
         ]
         if not rows:
             raise BookError(f"every claim of {self.arguments[0]} is judged; drop the directive.")
-        return [
-            table(
-                ("claim", "what the paper says", "what is missing"),
-                rows,
-                (15, 45, 40),
-                "not-judged",
-            )
-        ]
+        head = ("claim", "what the paper says", "what is missing")
+        return [table(head, rows, (15, 45, 40), "not-judged")]
 
 
 def missing_of(e: Row) -> str:
@@ -366,9 +334,7 @@ def in_short(done: list[Row]) -> nodes.paragraph:
     told = ", ".join(f"{other[v]} {v}" for v in judged if other[v])
     several = sum(bool(e.readings) for e in done)
     if several:
-        text += (
-            f" For {several} claims there is a second reading, with which the counts are {told}."
-        )
+        text += f" In a second reading, which {several} claims have, the counts are {told}."
     return nodes.paragraph("", text)
 
 
