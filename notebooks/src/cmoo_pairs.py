@@ -30,8 +30,8 @@
 # {result}`cmoo_pairs/mnist_fashion_lr0.1_fedcmoo_vs_fsmgda.accuracy:+.2f` points.
 #
 # This page repeats the two-task experiments of the FedCMOO paper {cite}`askin2025fedcmoo`: Figures 1 and 5-9, and
-# Tables 1 ([its settings](#settings-of-table-1)), 2 and 4. One network assigns two labels to each picture; the two
-# tasks share its encoder, and each has its own decoder.
+# Tables 1, 2 and 4 ([settings of Table 1](#settings-of-table-1)). One network assigns two labels to each picture; the
+# two tasks share its encoder, and each has its own decoder.
 #
 # Three methods choose new weights for the two tasks in every round. In *FSMGDA* {cite}`yang2023fsmgda` every client
 # trains each task separately, and the server takes the convex combination of the two updates with the smallest norm.
