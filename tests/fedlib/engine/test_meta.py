@@ -1,0 +1,44 @@
+"""The round of every example on the device `meta`, which stands in for a GPU.
+
+Tensors of `meta` have shapes and no values, and torch refuses an operation that joins one of them
+with a tensor of the CPU. A round that makes a tensor on the wrong device fails here without a GPU.
+"""
+
+import pytest
+import torch
+from torch.utils import _pytree as pytree
+
+import fedlib as fl
+from fedlib.engine.batch import BatchedRuns
+from fedlib.testing.examples import examples
+
+META = torch.device("meta")
+
+
+def round_on_meta(algorithm, problem):
+    """The state, the info and the metrics after one round, with two seeds."""
+    runs = BatchedRuns([algorithm], problem, (0, 1), META, None)
+    progress = runs.start()
+    draw = runs.draws(progress.rngs, 1)
+    first_draw = pytree.tree_map(lambda x: x[0], draw)
+    state, info = runs.step(progress.state, first_draw)
+    return state, info, runs.measure(state.w)
+
+
+@pytest.mark.parametrize("name", sorted(examples()))
+def test_a_round_stays_on_its_device(name):
+    for algorithm, problem in examples()[name]:
+        for value in pytree.tree_leaves(round_on_meta(algorithm, problem)):
+            assert value.device == META
+
+
+def test_a_tensor_of_the_cpu_is_noticed():
+    class Misplaced(fl.FedAvg):
+        def round(self, fed, state, draw):
+            after, info = super().round(fed, state, draw)
+            return after._replace(w=after.w + torch.ones(after.w.shape[-1], device="cpu")), info
+
+    algorithm, problem = examples()["FedAvg"][0]
+    faulty = Misplaced(algorithm.lr, algorithm.local_steps, algorithm.participants)
+    with pytest.raises(RuntimeError, match="device"):
+        round_on_meta(faulty, problem)
