@@ -148,6 +148,8 @@ class BatchedRuns:
     def _measure_on_host(self, w: Float[Tensor, "G S d"]) -> Info:
         """The problem's metrics, computed by plain Python for one run after another."""
         values: dict[str, list[float]] = {}
+        if all(problem.host_metrics is None for problem in self.problems):
+            return {}
         for models in w.detach().cpu():
             for problem, model in zip(self.problems, models, strict=True):
                 if problem.host_metrics is not None:
