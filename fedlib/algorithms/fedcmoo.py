@@ -30,12 +30,12 @@ from fedlib.core.problem import Batch, Draw, Info, Problem
 from fedlib.core.sampling import check_work, draw_round
 from fedlib.steps.local import SGD, Gradient, LocalSteps
 from fedlib.weights.gram import GramEstimate, TwoWay, gram_of
+from fedlib.weights.preference import Preference
 from fedlib.weights.rules import (
     FindWeights,
     FixedWeights,
     Least,
     MinNorm,
-    Preference,
     Ratios,
     Weights,
 )

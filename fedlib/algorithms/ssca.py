@@ -25,8 +25,9 @@ from fedlib.core.client import Client
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info, Problem, objective_weights
 from fedlib.core.sampling import check_work
+from fedlib.solvers.interior_point import best_response
 from fedlib.steps.schedules import Averaging, PowerLaw
-from fedlib.steps.surrogate import Surrogate, best_response
+from fedlib.steps.surrogate import Surrogate
 from fedlib.vertical import Line, check_vertical
 
 Vector = Float[Tensor, "d"]

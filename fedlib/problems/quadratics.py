@@ -7,7 +7,7 @@ from torch import Tensor
 from fedlib import checks
 from fedlib.checks import Positive
 from fedlib.core.problem import Batch, ConvexSet, Problem
-from fedlib.weights.rules import min_norm
+from fedlib.solvers.min_norm import min_norm
 
 Vector = Float[Tensor, "d"]
 

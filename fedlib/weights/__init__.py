@@ -1,7 +1,8 @@
 """Rules for the weights, and estimates of the Gram matrix."""
 
 from fedlib.weights.gram import MeanOfGrams, OneWay, TwoWay
-from fedlib.weights.rules import FindWeights, FixedWeights, Least, MinNorm, Preference
+from fedlib.weights.preference import Preference
+from fedlib.weights.rules import FindWeights, FixedWeights, Least, MinNorm
 
 __all__ = [
     "FindWeights",

@@ -376,7 +376,7 @@ import pandas as pd
 import torch
 from scipy.optimize import brentq, minimize
 
-from fedlib.steps.surrogate import best_response
+from fedlib.solvers.interior_point import best_response
 from papers.kit import plot
 from papers.kit.claims import check
 from papers.ssca.checks import Program, dual, minimizer, multipliers, primal, ripples, ssca
@@ -432,7 +432,7 @@ check("    no gap for b = 0 and A = U either", np.abs(gap(edge, edge_nu[:, None]
 check("Lemma 1 is one step of the coordinate formula, to 1e-12", np.abs(multipliers(p)[:, 0] - nu).max() < 1e-12)
 check("A <= U gives w = 0", np.abs(own[p.A[:, 0] <= 0]).max() == 0)
 check("the dual is concave: no chord above it", bend.min() > -1e-12)
-_ = check("fedlib.steps.surrogate gives the same w, to 1e-12", apart < 1e-12)
+_ = check("fedlib.solvers.interior_point gives the same w, to 1e-12", apart < 1e-12)
 
 # %% [markdown]
 # **Several constraints.** For $w\in\mathbb R^4$ and both forms of the objective, the table shows the largest relative
@@ -457,7 +457,7 @@ check("the dual never falls", min(monotone) > -1e-12)
 check("weak duality: no gap is negative, to 1e-10", table.min().min() > -1e-10)
 check("1000 sweeps: gap below 1e-3, everywhere", table["1000 sweeps"].max() < 1e-3)
 check("one sweep is not enough", table["1 sweeps"].min() > 1e-3)
-_ = check("fedlib.steps.surrogate, by interior points: gap below 1e-9", max(near) < 1e-9)
+_ = check("fedlib.solvers.interior_point, by interior points: gap below 1e-9", max(near) < 1e-9)
 
 # %% tags=["remove-input"]
 table.map(lambda x: f"{x:.0e}")

@@ -62,7 +62,7 @@ from functools import partial
 import torch
 
 from fedlib import ConstrainedSSCA
-from fedlib.steps.surrogate import best_response
+from fedlib.solvers.interior_point import best_response
 from papers import STUDIES
 from papers.kit import plot, report
 from papers.kit.claims import check

@@ -15,9 +15,9 @@ from fedlib import compress
 from fedlib.compress import Identity, RandK, Rounding, TopK
 from fedlib.sets import Ball, Blocks, Box, L1Ball, NuclearBall, Simplex
 from fedlib.sets.vertices import gauge_of, wire_of
+from fedlib.solvers.simplex import project_simplex
 from fedlib.weights import FindWeights, Least, MinNorm
 from fedlib.weights.gram import combine, gram_of, symmetric
-from fedlib.weights.rules import project_simplex
 
 DTYPES = st.sampled_from([torch.float32, torch.float64])
 EXPONENTS = st.integers(-6, 6)

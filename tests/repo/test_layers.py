@@ -1,7 +1,7 @@
 """Who imports whom: one rule, read off the folders.
 
-checks, provenance <- compress, steps, models, data <- core <- sets, weights, vertical, metrics <-
-algorithms | problems <- engine <- run <- flower <- testing;
+checks, provenance <- compress, solvers, steps, models, data <- core <- sets, weights, vertical,
+metrics <- algorithms | problems <- engine <- run <- flower <- testing;
 fedlib <- papers.kit <- papers.<paper>; no paper imports another.
 """
 
@@ -17,7 +17,7 @@ FILES = sorted(p for package in ("fedlib", "papers") for p in (ROOT / package).r
 #: rows before; those of one row do not know each other.
 ROWS = (
     ("fedlib.checks", "fedlib.provenance"),
-    ("fedlib.compress", "fedlib.steps", "fedlib.models", "fedlib.data"),
+    ("fedlib.compress", "fedlib.solvers", "fedlib.steps", "fedlib.models", "fedlib.data"),
     ("fedlib.core",),
     ("fedlib.sets", "fedlib.weights", "fedlib.vertical", "fedlib.metrics"),
     ("fedlib.algorithms", "fedlib.problems"),

@@ -10,7 +10,7 @@ import torch
 from fedlib.core import Trace
 from fedlib.core.trace import Array
 from fedlib.weights import Preference
-from fedlib.weights.rules import balancing
+from fedlib.weights.preference import balancing
 from papers.fedcmoo.common import COLOR, GREY, TWO, cmoo, method, shared
 from papers.fedcmoo.pairs import base
 from papers.fedcmoo.standin import noted

@@ -8,9 +8,9 @@ from torch import Tensor
 
 from fedlib.compress import LowRank
 from fedlib.compress.sketches import Sketch, folded_shape, unfold
+from fedlib.solvers.min_norm import minimum_norm
 from fedlib.weights import FindWeights
 from fedlib.weights.gram import combine, gram_of, symmetric
-from fedlib.weights.rules import minimum_norm
 
 
 def related_jacobians(

@@ -20,7 +20,7 @@ from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info
 from fedlib.problems import pareto
 from fedlib.problems.quadratics import pareto_metrics, pareto_point
-from fedlib.weights.rules import balancing
+from fedlib.weights.preference import balancing
 
 CLIENTS = 20
 LEAST = 0.25  # least curvature of a client; the largest is 1

@@ -12,7 +12,8 @@ from rounds import walk
 import fedlib as fl
 from fedlib.core.sampling import seeded
 from fedlib.problems import pareto
-from fedlib.weights.rules import minimum_norm, project_simplex
+from fedlib.solvers.min_norm import minimum_norm
+from fedlib.solvers.simplex import project_simplex
 
 WORK = {"lr": 0.1, "local_steps": 3, "participants": 4}
 EXACT = {"gram": fl.OneWay(fl.Exact())}

@@ -11,8 +11,8 @@ from rounds import walk
 import fedlib as fl
 from fedlib.core.describe import describe
 from fedlib.problems import quadratics
+from fedlib.solvers.min_norm import minimum_norm
 from fedlib.steps.local import SGD, Adam
-from fedlib.weights.rules import minimum_norm
 
 PLAIN = {"lr": 0.05, "local_steps": 3, "participants": 4}
 WORK = {**PLAIN, "local": Adam()}

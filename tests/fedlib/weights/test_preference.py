@@ -8,8 +8,9 @@ import torch
 from expect import close
 from grams import assert_on_simplex, gram
 
+from fedlib.solvers.linear_program import solve
 from fedlib.weights import Preference
-from fedlib.weights.rules import balancing, solve
+from fedlib.weights.preference import balancing
 
 
 def vertices(G, bound):

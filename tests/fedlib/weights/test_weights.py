@@ -10,15 +10,11 @@ from grams import HARD, assert_on_simplex, gram
 from torch.func import vmap
 from torch.fx.experimental.proxy_tensor import make_fx
 
+from fedlib.solvers.linear_program import program
+from fedlib.solvers.min_norm import min_norm, minimum_norm
+from fedlib.solvers.simplex import descend, project_simplex
 from fedlib.weights import FindWeights, Least, MinNorm, Preference
-from fedlib.weights.rules import (
-    descend,
-    min_norm,
-    minimum_norm,
-    normalized,
-    program,
-    project_simplex,
-)
+from fedlib.weights.rules import normalized
 
 
 class TestProjection:

@@ -1,0 +1,11 @@
+"""Solvers of the small problems that a server solves in a round.
+
+Solver | problem
+-- | --
+`simplex` | projection onto the simplex, and projected gradient steps on it
+`min_norm` | the shortest convex combination of gradients
+`linear_program` | the linear program of a preference among objectives
+`interior_point` | the penalized quadratic problem of SSCA's server
+
+None of them knows clients, messages or algorithms.
+"""

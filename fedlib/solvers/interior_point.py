@@ -1,0 +1,167 @@
+r"""The server's problem of SSCA with constraints: a quadratic objective with penalized quadratics.
+
+It has a closed solution for at most one constraint, and a primal-dual interior point method for
+several (Ye and Cui, arXiv 2104.06011, Problems 2, 5, 7, 10 and (38), Lemma 1). It is part of a
+round, so it is written in torch and never branches on a tensor.
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+Scalar = float | Tensor
+
+STEPS = 40  # steps of the interior point method, used for two constraints or more
+SHRINK = 0.1  # a step aims at this share of the mean complementarity
+LEAST = 1e-20  # the smallest aim, as a share of the first complementarity
+CLOSE = 0.99  # a step covers at most this share of the way to the next bound
+
+
+class Response(NamedTuple):
+    """The solution of the server's convex problem."""
+
+    w: Float[Tensor, "d"]  # the minimizer
+    nu: Float[Tensor, "M"]  # the constraints' multipliers, in [0, c]
+    slack: Float[Tensor, "M"]  # by how much each constraint is violated, nonnegative
+
+
+def best_response(
+    objective: Float[Tensor, "d"],
+    linear: Float[Tensor, "M d"],
+    constant: Float[Tensor, "M"],
+    levels: Float[Tensor, "M"],
+    *,
+    tau: Scalar,
+    penalty: Scalar,
+    curvature: Scalar,
+) -> Response:
+    r"""Solve the problem of SSCA's server (its paper's Problems 2, 5, 7, 10 and (38)) in float64.
+
+    .. math:: \min_{w, s \ge 0} a_0^\top w + \tau_0 \|w\|^2 + c \sum_m s_m \quad\text{s.t.}\quad
+        A_m + B_m^\top w + \tau \|w\|^2 \le U_m + s_m .
+
+    The minimizer of the Lagrangian is $w(\nu) = -(a_0 + B^\top \nu) / 2 (\tau_0 + \tau \sum \nu)$,
+    where the multipliers solve the dual
+
+    .. math:: \max_{0 \le \nu \le c} \; -\sum_m \nu_m (U_m - A_m)
+        - \frac{\|a_0 + B^\top \nu\|^2}{4 (\tau_0 + \tau \sum_m \nu_m)} .
+
+    With one constraint, set $u = \tau_0 + \tau \nu$ and $p = a_0 - (\tau_0 / \tau) B$. The dual's
+    derivative is $\frac{1}{4 \tau} (\tau^2 \|p\|^2 / u^2 - \|B\|^2 - 4 \tau (U - A))$ and falls in
+    u. So $u = \tau \|p\| / \sqrt{\|B\|^2 + 4 \tau (U - A)}$, clipped to $0 \le \nu \le c$; if the
+    root's argument is not positive, $\nu = c$. For $a_0 = 0$, $\tau_0 = 1$ this is Lemma 1.
+    With several constraints, Newton's method follows the points with
+    $z_m \nu_m = z'_m (c - \nu_m) = \mu$, where $z' - z$ is the slope of the dual, as $\mu$ goes
+    to 0; the duality gap is $2 M \mu$. Without constraints w is $-a_0 / 2 \tau_0$.
+
+    Parameters
+    ----------
+    objective : a_0 of the objective `a_0' w + tau_0 |w|^2`.
+    linear, constant, levels : B, A and U of the constraints `A + B w + tau |w|^2 <= U + s`; without
+        rows if there are none.
+    tau, curvature : the curvatures tau of the constraints and tau_0 of the objective, positive.
+    penalty : c, the positive weight of the slacks s.
+    """
+    dual = _Dual(
+        gram=(linear @ linear.T).double(),
+        cross=(linear @ objective).double(),
+        square=(objective @ objective).double(),
+        gap=(levels - constant).double(),
+        tau=tau,
+        curvature=curvature,
+        top=linear.new_zeros((), dtype=torch.float64) + penalty,
+    )
+    nu = dual.solution().to(linear.dtype)
+    w = -(objective + nu @ linear) / (2 * (curvature + tau * nu.sum()))
+    slack = (constant - levels + linear @ w + tau * (w @ w)).clamp(min=0)
+    return Response(w, nu, slack)
+
+
+class _Dual(NamedTuple):
+    """The concave dual of the server's problem, in terms of inner products."""
+
+    gram: Float[Tensor, "M M"]  # B B'
+    cross: Float[Tensor, "M"]  # B a_0
+    square: Float[Tensor, ""]  # |a_0|^2
+    gap: Float[Tensor, "M"]  # U - A
+    tau: Scalar
+    curvature: Scalar
+    top: Float[Tensor, ""]  # c
+
+    def solution(self) -> Float[Tensor, "M"]:
+        """The multipliers, by the formula for one constraint or else the interior point method."""
+        count = len(self.gap)
+        if count == 0:
+            return torch.zeros_like(self.gap)
+        if count == 1:
+            return self.closed_form()
+        return self.central_path()
+
+    def closed_form(self) -> Float[Tensor, "1"]:
+        """The solution for one constraint."""
+        ratio = self.curvature / self.tau
+        square = self.gram[0]
+        p = self.square - 2 * ratio * self.cross + ratio**2 * square
+        denominator = square + 4 * self.tau * self.gap
+        positive = denominator > 0
+        root = (p.clamp(min=0) / torch.where(positive, denominator, 1)).sqrt() - ratio
+        inside = root.clamp(min=0).minimum(self.top)
+        return torch.where(positive, inside, self.top)
+
+    def slope(self, nu: Float[Tensor, "M"]) -> tuple[Float[Tensor, "M"], Float[Tensor, "M M"]]:
+        """The dual's gradient, and its Hessian times -1."""
+        u = self.curvature + self.tau * nu.sum()
+        product = self.cross + self.gram @ nu  # B a, for a = a_0 + B' nu = -2 u w
+        length = self.square + nu @ (self.cross + product)  # |a|^2
+        pull = self.tau / u
+        gradient = -self.gap - product / (2 * u) + self.tau * length / (4 * u**2)
+        # inner products of the constraints' gradients B_m + 2 tau w; the Hessian is -these / (2 u)
+        inner = self.gram - pull * (product.unsqueeze(1) + product) + pull**2 * length
+        return gradient, inner / (2 * u)
+
+    def central_path(self) -> Float[Tensor, "M"]:
+        """The end of the central path, by primal-dual steps from an interior point."""
+        nu = torch.zeros_like(self.gap) + (self.top / 2).clamp(max=self.curvature / self.tau)
+        gradient, _ = self.slope(nu)
+        size = (gradient.abs() + self.gap.abs()).amax().clamp(min=LEAST)
+        low = torch.zeros_like(nu) + size
+        high = torch.zeros_like(nu) + size
+        point = (nu, low, high)
+        smallest_aim = LEAST * size * self.top
+        for _ in range(STEPS):
+            moved = self.newton_step(*point, smallest_aim)
+            finite = torch.stack(moved).isfinite().all()  # else the end of the path is reached
+            point = (
+                torch.where(finite, moved[0], point[0]),
+                torch.where(finite, moved[1], point[1]),
+                torch.where(finite, moved[2], point[2]),
+            )
+        return point[0]
+
+    def newton_step(
+        self,
+        nu: Float[Tensor, "M"],
+        low: Float[Tensor, "M"],
+        high: Float[Tensor, "M"],
+        smallest_aim: Float[Tensor, ""],
+    ) -> tuple[Float[Tensor, "M"], Float[Tensor, "M"], Float[Tensor, "M"]]:
+        """One primal-dual step; `low` and `high` are the multipliers of 0 <= nu and nu <= c."""
+        gradient, curve = self.slope(nu)
+        room = self.top - nu
+        aim = (SHRINK * (nu @ low + room @ high) / (2 * len(nu))).clamp(min=smallest_aim)
+        matrix = curve + torch.diag(low / nu + high / room)
+        step = torch.linalg.solve_ex(matrix, gradient + aim / nu - aim / room)[0]
+        low_step = aim / nu - low - low / nu * step
+        high_step = aim / room - high + high / room * step
+        primal = torch.minimum(_reach(nu, step), _reach(room, -step))
+        dual = torch.minimum(_reach(low, low_step), _reach(high, high_step))
+        return nu + primal * step, low + dual * low_step, high + dual * high_step
+
+
+def _reach(x: Float[Tensor, "M"], step: Float[Tensor, "M"]) -> Float[Tensor, ""]:
+    """The largest step length, at most 1, that keeps `x` positive."""
+    falls = step < 0
+    limit = -CLOSE * x / torch.where(falls, step, -1)
+    return torch.where(falls, limit, 1).amin().clamp(max=1)

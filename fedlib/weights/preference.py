@@ -1,0 +1,111 @@
+"""The preference rule of FedCMOO-Pref: it balances the losses, or lowers all of them.
+
+Askin, Sharma, Joshi, Joe-Wong, *Federated Communication-Efficient Multi-Objective Optimization*,
+AISTATS 2025, Algorithm 8, eqs. (16)-(19); Mahapatra and Rajan, ICML 2020, for the balancing
+direction. The aim is `r_1 F_1 = ... = r_M F_M` along descent directions, so a larger `r_k` means a
+smaller `F_k`.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from fedlib import checks
+from fedlib.checks import Nonnegative, Share
+from fedlib.solvers.linear_program import program
+from fedlib.weights.rules import Gram, Ratios, Simplex
+
+SMALLEST = 1e-12  # lower bound of a normalized loss, so that its logarithm is finite
+TIE = 1e-12  # relative; losses so close to the largest count as the largest
+
+
+class Choice(NamedTuple):
+    """The preference rule's weights, the imbalance, and whether the rule used its fallback."""
+
+    weights: Simplex
+    mu: Float[Tensor, ""]  # how far the losses are from the preferred ratio; 0 if they have it
+    fallback: Float[Tensor, ""]  # 1 if minimum norm replaced a program without solution
+
+
+def balancing(losses: Simplex, ratios: Simplex) -> tuple[Simplex, Float[Tensor, ""]]:
+    r"""The balancing weights `a` and the imbalance `mu`.
+
+    With $u_k = r_k F_k / \sum_j r_j F_j$, the imbalance is $\mu = \sum_k u_k \log(M u_k)$, the
+    divergence from equal shares, and $a_k = r_k(\log(M u_k) - \mu)$. Then $\nabla\mu = \nabla
+    \mathbf F a / \sum_j r_j F_j$, so $\mu$ falls along $-\nabla\mathbf F a$, for losses $\ge 0$.
+    """
+    scaled = ratios * losses
+    u = scaled / scaled.sum(-1, keepdim=True)
+    logs = (u.clamp_min(SMALLEST) * u.shape[-1]).log()
+    mu = (u * logs).sum(-1)
+    return ratios * (logs - mu.unsqueeze(-1)), mu
+
+
+@dataclass(frozen=True)
+class Preference(checks.Checked):
+    r"""Weights from FedCMOO-Pref's linear program (19), which balances losses or lowers them all.
+
+        1  u_k = r_k F_k / sum_j r_j F_j;  mu = sum_k u_k log(M u_k);  a_k = r_k (log(M u_k) - mu)
+        2  J = {k : (G a)_k > 0};  Jbar = the others;  J* = argmax_k r_k F_k
+        3  t = a if mu > epsilon (balance) else (1, ..., 1) (descent)
+        4  maximize (G t)' w over w in the simplex subject to
+           (G w)_k >= 0 for k in J*;  (G w)_k >= (G a)_k 1{J not empty} for k in Jbar, not in J*
+
+    >>> G = torch.tensor([[4.0, 0.0], [0.0, 1.0]])
+    >>> Preference()(G, torch.tensor([1.0, 3.0])).weights
+    tensor([0., 1.])
+    >>> Preference(ratios=(3.0, 1.0))(G, torch.tensor([1.0, 3.0])).mu
+    tensor(0.)
+
+    Parameters
+    ----------
+    ratios : r, a positive number for each objective; None for r = 1.
+    epsilon : the tolerated imbalance, which is 0 at the preferred ratio. Above epsilon the program
+        balances the losses; else it lowers them all (descent mode).
+    star_ratio : no loss in J* may rise; k is in J* if r_k F_k >= star_ratio max_j r_j F_j. The
+        ratio 1 is the paper's argmax; the authors' code uses 0.9.
+    dominance : whether descent mode requires (G w)_k >= 0 of the weights w for all k, as in the
+        authors' code; the paper has the same constraints in both modes.
+
+    For a positive semidefinite `G`, the minimum-norm weights satisfy all constraints, so a feasible
+    point exists. For an indefinite estimate, there may be none; then the result is the minimum-norm
+    weights of its positive part, and `fallback` is 1. Constraints are scaled by `max |G|`; HiGHS
+    satisfies them to 1e-7 of that scale.
+    """
+
+    ratios: Ratios | None = None
+    epsilon: Nonnegative = 0.01
+    star_ratio: Share = 1.0
+    dominance: bool = False
+
+    def check(self, who: str, objectives: int) -> None:
+        """Raise ValueError unless there is one ratio for each of the objectives."""
+        fits = self.ratios is None or len(self.ratios) == objectives
+        rule = f"be one for each of the {objectives} objectives"
+        checks.require(fits, who, "preference.ratios", rule, self.ratios)
+
+    def __call__(self, gram: Gram, losses: Simplex) -> Choice:
+        """Compute the weights from a Gram matrix and the losses."""
+        ratios = torch.ones_like(losses)
+        if self.ratios is not None:
+            ratios = torch.tensor(self.ratios, dtype=losses.dtype, device=losses.device)
+        a, mu = balancing(losses, ratios)  # 1
+        slope = gram @ a  # 2
+        scaled = ratios * losses
+        star = scaled >= scaled.max() * self.star_ratio * (1 - TIE)  # 2
+        balance = mu > self.epsilon
+        target = torch.where(balance, a, torch.ones_like(a))  # 3
+        unbounded = torch.full_like(slope, -torch.inf)
+        bound = torch.where(slope > 0, unbounded, slope * (slope > 0).any())  # 4
+        if self.dominance:
+            bound = torch.where(balance, bound, torch.zeros_like(bound))
+        bound = torch.where(star, torch.zeros_like(bound), bound)  # 4
+        result = program(
+            gram.unsqueeze(0),
+            (gram @ target).unsqueeze(0),
+            bound.unsqueeze(0),
+        )[0]
+        return Choice(weights=result[:-1], mu=mu, fallback=result[-1])
