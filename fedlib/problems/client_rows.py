@@ -1,0 +1,80 @@
+"""The argument of people's functions: some rows of one client and the module's output there."""
+
+from collections import deque
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor
+
+from fedlib import checks
+from fedlib.core.problem import Batch, Problem
+
+
+class ClientRows(NamedTuple):
+    """B rows of one client, the argument of an objective, a constraint or a measure.
+
+    Attributes
+    ----------
+    output : `[B, ...]`, the module's output.
+    target : `[B, ...]`, the values to predict.
+    columns : name -> `[B, ...]`, further columns.
+    weight : `[B]`, each row's weight in the method `mean`, 0 for the padding of a short client.
+
+    >>> rows = ClientRows(torch.zeros(3), torch.ones(3), {}, torch.tensor([0.5, 0.5, 0.0]))
+    >>> rows.mean(torch.tensor([1.0, 3.0, 100.0]))  # the last row is padding
+    tensor(2.)
+    """
+
+    output: Float[Tensor, "B ..."]
+    target: Shaped[Tensor, "B ..."]
+    columns: Mapping[Hashable, Shaped[Tensor, "B ..."]]
+    weight: Float[Tensor, "B"]
+
+    def mean(
+        self, values: Shaped[Tensor, "m"], where: Shaped[Tensor, "m"] | None = None
+    ) -> Float[Tensor, ""]:
+        """The mean of one number per row, over all rows or over those `where` a condition holds.
+
+        The condition must hold for some row of every client, else the problem raises ValueError. A
+        minibatch may have no such row and then counts 0, so its mean is only an estimate. Raises
+        ValueError unless `values` and `where` are `[B]`: one number per row.
+        """
+        weight = self.weight
+        rule = f"hold one number a row, shape {list(weight.shape)}"
+        remedy = "drop or reduce the other axes, for instance with squeeze(-1)"
+        for name, value in (("values", values), ("where", where)):
+            fits, got = value is None or value.shape == weight.shape, value
+            checks.require(fits, "ClientRows.mean", name, rule, got, remedy)
+        if where is not None:
+            chosen = weight * where.to(weight.dtype)
+            SHARES.append(chosen.sum())
+            weight = chosen / chosen.sum().clamp(min=torch.finfo(weight.dtype).tiny)
+        return weight @ values.to(weight.dtype)
+
+
+#: While a function is tested: the shares of rows for which conditions held.
+SHARES = deque[Tensor](maxlen=100)
+
+#: An objective, a constraint or a measure: a function of a client's rows that returns one number.
+Function = Callable[[ClientRows], Any]
+Functions = Function | Sequence[Function]
+
+
+def plain_client(problem: Problem, client: int) -> Batch:
+    """One client's rows without padding."""
+    rows = problem.own_rows(client)
+    weight = problem.w0.new_full((len(rows),), 1 / len(rows))
+    return Batch(problem.data_at(rows), weight)
+
+
+def heldout_rows(problem: Problem) -> Batch:
+    """The rows that no client trains on."""
+    count = len(problem.heldout[0])
+    return Batch(problem.heldout, problem.w0.new_full((count,), 1 / count))
+
+
+def title(function: Function) -> str:
+    """The name of a function."""
+    return str(getattr(function, "__name__", type(function).__name__))
