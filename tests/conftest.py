@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 from hypothesis import settings
-from problems import np_problem
 
 from fedlib import data
+from tests.helpers.problems import np_problem
 
 ROOT = Path(__file__).resolve().parents[1]
 collect_ignore = ["helpers/federation_app"]  # an app of Flower, whose modules lie elsewhere

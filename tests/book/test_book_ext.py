@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import toy_book
 
 from papers.kit import plot
 from papers.kit.numbers import Number
 from papers.kit.rules import Control, Rule, of
+from tests.helpers import toy_book
 
 ROOT = Path(__file__).resolve().parents[2]
 

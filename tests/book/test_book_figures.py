@@ -10,11 +10,11 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
-import toy_book
 from docutils import nodes
 
 from papers import all_claims
 from papers.kit import plot
+from tests.helpers import toy_book
 
 ROOT = Path(__file__).resolve().parents[2]
 SHOW = (

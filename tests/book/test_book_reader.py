@@ -3,10 +3,9 @@
 import re
 from importlib import import_module
 
-import test_book_figures
-from toy_book import BOOK
-
 import fedlib
+from tests.book import test_book_figures
+from tests.helpers.toy_book import BOOK
 
 extension = test_book_figures.extension
 

@@ -2,11 +2,10 @@
 
 import re
 
-import prose
 import pytest
-import typed_numbers
 
 from papers.kit.store import read_numbers
+from tests.helpers import prose, typed_numbers
 
 LISTED, PAGES = typed_numbers.listed(), prose.pages()
 

@@ -1,7 +1,8 @@
 """One browser for all tests of the built book."""
 
 import pytest
-from built_book import BROWSER, SET, WHOLE, WIDE, url
+
+from tests.helpers.built_book import BROWSER, SET, WHOLE, WIDE, url
 
 #: Nothing fades while it is looked at.
 STILL = "*, *::before, *::after { transition: none !important; animation: none !important; }"

@@ -3,7 +3,8 @@
 import re
 
 import pytest
-from built_book import HTML, IN_A_BROWSER, SET, WHOLE, pages, sampled, url
+
+from tests.helpers.built_book import HTML, IN_A_BROWSER, SET, WHOLE, pages, sampled, url
 
 pytestmark = IN_A_BROWSER
 LOOKED_AT = sampled(pages("book/**/*.html", "notebooks/**/*.html"), 6)

@@ -3,8 +3,9 @@
 import io
 
 import pytest
-from built_book import IN_A_BROWSER
 from PIL import Image, ImageStat
+
+from tests.helpers.built_book import IN_A_BROWSER
 
 pytestmark = IN_A_BROWSER
 

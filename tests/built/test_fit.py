@@ -12,7 +12,8 @@ from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 import pytest
-from built_book import AXE, HTML, IN_A_BROWSER, NARROW, pages, sampled, url
+
+from tests.helpers.built_book import AXE, HTML, IN_A_BROWSER, NARROW, pages, sampled, url
 
 pytestmark = IN_A_BROWSER
 PAGES = pages("book/**/*.html", "notebooks/**/*.html", "search.html", "genindex.html")

@@ -8,9 +8,9 @@ from urllib.parse import unquote, urlsplit
 
 import pandas as pd
 import pytest
-from built_book import HTML, IS_BUILT
 
 from papers.kit.plot import COLUMNS
+from tests.helpers.built_book import HTML, IS_BUILT
 
 pytestmark = IS_BUILT
 PAGES = sorted(p for p in HTML.rglob("*.html") if "_static" not in p.parts)

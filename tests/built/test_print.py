@@ -3,7 +3,8 @@
 import importlib.util
 
 import pytest
-from built_book import IN_A_BROWSER, ROOT, WHOLE, url
+
+from tests.helpers.built_book import IN_A_BROWSER, ROOT, WHOLE, url
 
 SPEC = importlib.util.spec_from_file_location("pdf", ROOT / "book" / "pdf.py")
 pytestmark = IN_A_BROWSER

@@ -3,7 +3,8 @@
 import re
 
 import pytest
-from built_book import IN_A_BROWSER, NARROW, WIDE
+
+from tests.helpers.built_book import IN_A_BROWSER, NARROW, WIDE
 
 pytestmark = IN_A_BROWSER
 #: The question -> the links to follow, by their text; where they lead; what then stands there.

@@ -4,7 +4,8 @@ import html
 import re
 
 import pytest
-from built_book import HTML, IN_A_BROWSER, NARROW, WIDE, pages
+
+from tests.helpers.built_book import HTML, IN_A_BROWSER, NARROW, WIDE, pages
 
 pytestmark = IN_A_BROWSER
 PAGES = pages("book/**/*.html", "notebooks/**/*.html")

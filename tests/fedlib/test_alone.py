@@ -1,6 +1,6 @@
 """The library stands alone: it runs without the papers, and imports what it needs when it does."""
 
-from process import python
+from tests.helpers.process import python
 
 ALONE = """
 import sys

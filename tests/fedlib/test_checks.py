@@ -9,7 +9,6 @@ from typing import Annotated, Any, ClassVar, Literal, Protocol, TypedDict, runti
 import numpy as np
 import pytest
 import torch
-from expect import refuses
 from jaxtyping import Float, Int
 from torch import Tensor
 
@@ -24,6 +23,7 @@ from fedlib.sets.vertices import Corner, OneEntry, RankOne, Several
 from fedlib.steps.switching import Switch
 from fedlib.testing.examples import divided_features, examples
 from fedlib.weights.rules import Weights
+from tests.helpers.expect import refuses
 
 
 class Named(TypedDict):

@@ -6,13 +6,13 @@ are whole numbers, is a detour that loses digits. Random draws are what they are
 
 import pytest
 import torch
-from randoms import generator
 from torch import Tensor
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from fedlib.core import Loop
 from fedlib.testing.examples import examples
+from tests.helpers.randoms import generator
 
 SINGLE = torch.float32
 

@@ -2,12 +2,12 @@
 
 import pytest
 import torch
-from expect import refuses
-from randoms import generator
 from torch import nn
 from torch.func import grad, jacrev, vmap
 
 from fedlib import models
+from tests.helpers.expect import refuses
+from tests.helpers.randoms import generator
 
 MODULES = {
     "softmax": lambda: models.mlp((5, 3)),

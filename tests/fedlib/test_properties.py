@@ -9,7 +9,6 @@ import math
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from randoms import generator, normal
 
 from fedlib import compress
 from fedlib.compress import Identity, RandK, Rounding, TopK
@@ -18,6 +17,7 @@ from fedlib.sets.vertices import gauge_of, wire_of
 from fedlib.solvers.simplex import project_simplex
 from fedlib.weights import FindWeights, Least, MinNorm
 from fedlib.weights.gram import combine, gram_of, symmetric
+from tests.helpers.randoms import generator, normal
 
 DTYPES = st.sampled_from([torch.float32, torch.float64])
 EXPONENTS = st.integers(-6, 6)

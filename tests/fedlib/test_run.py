@@ -6,14 +6,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 import torch
-from problems import np_problem
-from randoms import normal
 
 import fedlib as fl
 from fedlib import checks
 from fedlib.data.split import padded
 from fedlib.engine.stack import fill, floats
 from fedlib.problems import quadratics
+from tests.helpers.problems import np_problem
+from tests.helpers.randoms import normal
 
 SGM = fl.FedSGM(
     lr=0.3, local_steps=3, participants=10, tolerance=0.05, switch=fl.Soft(40.0),

@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
-from process import python
+
+from tests.helpers.process import python
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -21,7 +22,7 @@ with install_import_hook(names, "fedlib_checker.check"):
     from fedlib import metrics
     from fedlib.problems import pareto
 from fedlib.testing.examples import examples
-from problems import np_problem
+from tests.helpers.problems import np_problem
 import torch
 
 sgm = fl.FedSGM(lr=0.3, local_steps=2, participants=10, tolerance=0.05, switch=fl.Soft(40.0),
@@ -79,7 +80,7 @@ check = beartype(conf=BeartypeConf(is_pep484_tower=True))  # an int counts as a 
 @pytest.mark.weekly
 def test_runs_keep_to_the_shapes_of_their_signatures(tmp_path):
     (tmp_path / "fedlib_checker.py").write_text(CHECKER, encoding="utf-8")
-    places = tmp_path, ROOT, ROOT / "tests" / "helpers"
+    places = tmp_path, ROOT
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, places))}
     done = python("-c", f"ROOT = {str(ROOT)!r}\n{CHECKED}", env=env)
     assert done.stdout.strip() == "checked", done.stderr[-3000:]

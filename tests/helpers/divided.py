@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from networks import GAMMA, RHO, small
 
 import fedlib as fl
 from fedlib.algorithms import ConstrainedVerticalSSCA, VerticalSGD, VerticalSSCA
@@ -11,6 +10,7 @@ from fedlib.core.problem import Batch
 from fedlib.steps import PowerLaw
 from fedlib.vertical import Composite, Line, Partition, contiguous, vertical
 from papers.ssca.network import vertical_network
+from tests.helpers.networks import GAMMA, RHO, small
 
 J, L, K, B = 6, 10, 64, 7  # hidden, classes, inputs, batch
 FREE = VerticalSSCA(tau=0.1, rho=RHO, gamma=GAMMA, batch_size=B, ridge=1e-3)

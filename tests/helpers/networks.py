@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 import torch
-from randoms import generator
 from torch.func import grad
 
 import fedlib as fl
 from fedlib.core.problem import Batch
 from fedlib.data import Table, digits
 from papers.ssca.network import swish_network
+from tests.helpers.randoms import generator
 
 SIZES = (5, 3, 4)
 RHO, GAMMA = fl.PowerLaw(0.6, 0.3), fl.PowerLaw(0.9, 0.35)

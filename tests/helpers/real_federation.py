@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from superlink import ROOT, Federation
 
 from fedlib import Vectorized
 from fedlib.compress import Identity
 from fedlib.core.client import ClientState, Reply
 from fedlib.core.sampling import seeded
 from fedlib.flower.packing import receive, send
+from tests.helpers.superlink import ROOT, Federation
 
 APP = ROOT / "examples" / "federation"
 OURS = ROOT / "tests" / "helpers" / "federation_app"

@@ -13,7 +13,7 @@ the numbers of one paragraph, or of one line of a table, by what they rest on:
 - `statement`: part of a statement or proof; `words`: an index or an example.
 - `tried(HOW)`: ours, and no run of it is stored: there is nothing to hold it against.
 
-    python tests/helpers/typed_numbers.py        # lines for the numbers that are not listed
+    python -m tests.helpers.typed_numbers        # lines for the numbers that are not listed
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from prose import ROOT, pages, units
+from tests.helpers.prose import ROOT, pages, units
 
 HELD = ("shown", "code", "stored", "computed")
 LISTED = ROOT / "book" / "typed_numbers.toml"
@@ -83,7 +83,7 @@ def unlisted(texts: dict[str, str], lines: dict[str, dict[str, tuple[Entry, ...]
             shown = ", ".join(unit.numbers)
             found.append(
                 f"{page}: the numbers {shown} in {unit.near!r} must come from a role or be listed "
-                f"in book/typed_numbers.toml; tests/helpers/typed_numbers.py gives the line."
+                f"in book/typed_numbers.toml; `python -m tests.helpers.typed_numbers` gives it."
             )
         for numbers in left.elements():
             shown = ", ".join(numbers)

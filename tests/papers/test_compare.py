@@ -6,8 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from expect import refuses
-from problems import np_problem
 
 import fedlib as fl
 from fedlib.problems import quadratics
@@ -15,6 +13,8 @@ from papers.__main__ import main
 from papers.compare import compare
 from papers.kit import store
 from papers.kit.numbers import mean
+from tests.helpers.expect import refuses
+from tests.helpers.problems import np_problem
 
 SGM = fl.FedSGM(lr=0.3, local_steps=2, participants=10, tolerance=0.05, uplink=fl.TopK(0.2))
 

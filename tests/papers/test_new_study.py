@@ -4,11 +4,11 @@ import importlib
 import sys
 
 import pytest
-from expect import refuses
 from matplotlib.figure import Figure
 
 import papers
 from papers.kit import report
+from tests.helpers.expect import refuses
 
 STUDY = '''
 """Does FedSGM keep the level with fewer local steps?"""

@@ -6,7 +6,6 @@ from dataclasses import replace
 from io import BytesIO
 
 import pytest
-from expect import refuses
 from PIL import Image
 
 from papers import STUDIES, all_claims, overview
@@ -14,6 +13,7 @@ from papers.kit import claims, plot, store
 from papers.kit.claims import Claim
 from papers.kit.numbers import Number
 from papers.kit.rules import VERDICTS, Rule, value
+from tests.helpers.expect import refuses
 
 NUMBERS = {"twice": Number(2.0, 2.0, 2.0, (2.0,)), "half": Number(0.5, 0.5, 0.5, (0.5,))}
 

@@ -2,10 +2,7 @@
 
 from dataclasses import replace
 
-import loose
 import pytest
-import stored
-from expect import refuses
 
 from fedlib import FedSGM, data
 from fedlib.problems import neyman_pearson
@@ -19,6 +16,8 @@ from papers.kit.rules import Rule, of, stat
 from papers.kit.run_groups import listed
 from papers.kit.store import Spec
 from papers.kit.study import Study, parameters, setting
+from tests.helpers import loose, stored
+from tests.helpers.expect import refuses
 
 RATES = (0.1, 0.3)
 

@@ -3,7 +3,6 @@
 import hashlib
 from dataclasses import replace
 
-import loose
 import numpy as np
 import pytest
 
@@ -15,6 +14,7 @@ from papers.fedcmoo.pairs import figures
 from papers.kit import reproduce, store
 from papers.kit.numbers import significant
 from papers.kit.study import Tolerance
+from tests.helpers import loose
 
 
 @pytest.fixture

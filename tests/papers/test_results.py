@@ -4,10 +4,7 @@ import re
 from collections import Counter
 from itertools import islice
 
-import loose
 import pytest
-import stored
-from expect import refuses
 
 from papers import STUDIES, all_claims
 from papers.__main__ import main
@@ -16,6 +13,8 @@ from papers.kit import store
 from papers.kit.numbers import Number
 from papers.kit.reproduce import Comparison, RunPrefix, sample
 from papers.kit.rules import VERDICTS
+from tests.helpers import loose, stored
+from tests.helpers.expect import refuses
 
 WORKSHOP = STUDIES["np_workshop"]
 

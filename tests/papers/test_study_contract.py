@@ -4,13 +4,13 @@ from collections import Counter
 from functools import partial
 
 import pytest
-from process import python
 
 from fedlib.core.describe import describe
 from papers import STUDIES, all_claims
 from papers.kit import store
 from papers.kit.health import MISSING, entry
 from papers.kit.rules import Rule
+from tests.helpers.process import python
 
 CLAIMS = [pytest.param(study, claim, id=claim.id) for study, claim in all_claims()]
 studies = pytest.mark.parametrize("study", STUDIES.values(), ids=lambda s: s.name)

@@ -15,11 +15,11 @@ from types import SimpleNamespace
 
 import pytest
 from docutils import nodes
-from process import ran
 
 import papers.__main__ as command_line
 from papers import STUDIES
 from papers.kit import archive, store
+from tests.helpers.process import ran
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "book" / "rerun.md"]

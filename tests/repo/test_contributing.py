@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from process import python, ran
+
+from tests.helpers.process import python, ran
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -77,5 +78,5 @@ def test_a_method_is_one_file_and_one_line_and_passes_the_tests_of_all_methods(t
     done = python(*words, *tests, cwd=tmp_path, env=env)
     assert not done.returncode, done.stdout
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 30
-    pins = python("tests/fedlib/algorithms/test_pinned.py", "ClippedAvg", cwd=tmp_path, env=env)
+    pins = python("-m", "tests.fedlib.algorithms.test_pinned", "ClippedAvg", cwd=tmp_path, env=env)
     assert pins.stdout.startswith('"ClippedAvg 0": {"size":'), pins.stderr

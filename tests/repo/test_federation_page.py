@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from superlink import CERTIFICATES, KEY, SAFE_LINK, SAFE_NODE
+from tests.helpers.superlink import CERTIFICATES, KEY, SAFE_LINK, SAFE_NODE
 
 PAGE = Path(__file__).resolve().parents[2] / "book" / "federation.md"
 

@@ -5,11 +5,11 @@ import shutil
 
 import numpy as np
 import pytest
-from expect import refuses
 
 from fedlib.core.files import read_json
 from papers import STUDIES
 from papers.kit import store
+from tests.helpers.expect import refuses
 
 STUDY = STUDIES["np_workshop"]
 REPAIR = "restore it, or delete it and reproduce it"

@@ -7,7 +7,8 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-from process import ran as run
+
+from tests.helpers.process import ran as run
 
 pytestmark = pytest.mark.weekly
 ROOT = Path(__file__).resolve().parents[2]

@@ -3,13 +3,8 @@
 from dataclasses import fields, replace
 
 import numpy as np
-import plain
 import pytest
 import torch
-from docstrings import check_docstring
-from expect import close, refuses
-from problems import np_problem
-from rounds import walk
 
 import fedlib as fl
 from fedlib.algorithms import ALGORITHMS
@@ -18,6 +13,11 @@ from fedlib.core.problem import Draw
 from fedlib.engine.stack import fill, floats
 from fedlib.testing.contract import CHECKS
 from fedlib.testing.examples import examples
+from tests.helpers import plain
+from tests.helpers.docstrings import check_docstring
+from tests.helpers.expect import close, refuses
+from tests.helpers.problems import np_problem
+from tests.helpers.rounds import walk
 
 each = pytest.mark.parametrize("name", [a.__name__ for a in ALGORITHMS])
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 import torch
-from rounds import walk
 
 import fedlib as fl
 from fedlib.problems import quadratics
+from tests.helpers.rounds import walk
 
 A, B = torch.tensor([[3.0, 1.0]]).double(), torch.tensor([[-1.0, 0.5]]).double()
 LEVEL, TOLERANCE = 0.5, 0.1

@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from expect import close, refuses
-from problems import np_problem, objectives, three_objectives
-from rounds import walk
 
 import fedlib as fl
 from fedlib.core.sampling import seeded
 from fedlib.problems import pareto
 from fedlib.solvers.min_norm import minimum_norm
 from fedlib.solvers.simplex import project_simplex
+from tests.helpers.expect import close, refuses
+from tests.helpers.problems import np_problem, objectives, three_objectives
+from tests.helpers.rounds import walk
 
 WORK = {"lr": 0.1, "local_steps": 3, "participants": 4}
 EXACT = {"gram": fl.OneWay(fl.Exact())}

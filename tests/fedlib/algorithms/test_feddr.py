@@ -2,11 +2,11 @@
 
 import pytest
 import torch
-from problems import centred
-from rounds import walk
 
 import fedlib as fl
 from fedlib.core.problem import Draw
+from tests.helpers.problems import centred
+from tests.helpers.rounds import walk
 
 L1 = fl.L1Ball(0.5)
 

@@ -6,15 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from expect import refuses
-from problems import centred, np_problem, objectives
-from rounds import walk
 
 import fedlib as fl
 from fedlib.core.problem import Draw
 from fedlib.metrics import fw_gap
 from fedlib.problems import pareto
 from papers.fedfw.theory_fw import Constants, convex_distance, convex_excess, convex_surrogate
+from tests.helpers.expect import refuses
+from tests.helpers.problems import centred, np_problem, objectives
+from tests.helpers.rounds import walk
 
 SETS = {
     "l1": fl.L1Ball(0.5),

@@ -2,18 +2,18 @@
 
 from dataclasses import replace
 
-import plain
 import pytest
 import torch
-from expect import close
-from problems import np_problem
-from rounds import walk
 
 import fedlib as fl
 from fedlib.core.problem import Draw
 from fedlib.core.sampling import seeded
 from fedlib.problems import quadratics
 from fedlib.sets import Ball, Box
+from tests.helpers import plain
+from tests.helpers.expect import close
+from tests.helpers.problems import np_problem
+from tests.helpers.rounds import walk
 
 BASE = fl.FedSGM(lr=0.3, local_steps=3, participants=10, tolerance=0.05)
 FEEDBACK = replace(BASE, uplink=fl.TopK(0.1), downlink=fl.TopK(0.2))

@@ -2,12 +2,12 @@
 
 import pytest
 import torch
-from expect import close
-from problems import objectives
 
 import fedlib as fl
 from fedlib.problems import pareto
 from fedlib.problems.quadratics import pareto_point, polygon_distance
+from tests.helpers.expect import close
+from tests.helpers.problems import objectives
 
 EXACT = {"gram": fl.OneWay(fl.Exact())}
 

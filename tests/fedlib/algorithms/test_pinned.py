@@ -2,8 +2,8 @@
 
 Beside every example stands one whose options are all other than their defaults. The numbers are
 those of the code; that they are the papers' is what the twins, reductions and closed forms of the
-other files show. An example without a pin is none of these: `python
-tests/fedlib/algorithms/test_pinned.py NAME` prints the lines that pin the algorithm NAME. Policies
+other files show. An example without a pin is none of these: `python -m
+tests.fedlib.algorithms.test_pinned NAME` prints the lines that pin the algorithm NAME. Policies
 are left out: rounding in another order can end one of their episodes a step earlier.
 """
 
@@ -117,7 +117,7 @@ def test_three_rounds_are_pinned(name):
     held = pytest.approx(PINNED[name], rel=1e-6, abs=1e-9)
     assert summary(*CASES[name]) == held, (
         f"{name}: three rounds no longer give what is pinned; if that is meant, run "
-        f"`python tests/fedlib/algorithms/test_pinned.py {name.split()[0]}` and `make recheck`"
+        f"`python -m tests.fedlib.algorithms.test_pinned {name.split()[0]}` and `make recheck`"
     )
 
 

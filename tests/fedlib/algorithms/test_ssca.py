@@ -6,15 +6,15 @@ from math import exp, log, sqrt
 
 import pytest
 import torch
-from expect import close, refuses
-from networks import GAMMA, NORM, RHO, SIZES, STEPS, mean_gradient, tiny
-from problems import np_problem
-from rounds import walk
 
 import fedlib as fl
 from fedlib.compress import Identity
 from fedlib.core.problem import Draw
 from fedlib.sets import Ball
+from tests.helpers.expect import close, refuses
+from tests.helpers.networks import GAMMA, NORM, RHO, SIZES, STEPS, mean_gradient, tiny
+from tests.helpers.problems import np_problem
+from tests.helpers.rounds import walk
 
 
 def batch_rows(problem, draw):

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from networks import NORM, RHO, mean_gradient, small
-from problems import np_problem, objectives
 
 import fedlib as fl
+from tests.helpers.networks import NORM, RHO, mean_gradient, small
+from tests.helpers.problems import np_problem, objectives
 
 
 def test_with_full_batches_the_constraint_is_met_in_the_limit():

@@ -2,10 +2,10 @@
 
 import pytest
 import torch
-from expect import refuses
 
 from fedlib.compress import RandK, Rounding, TopK
 from fedlib.core.sampling import seeded
+from tests.helpers.expect import refuses
 
 
 def test_the_contraction_of_top_k_is_tight_for_equal_entries():

@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from expect import refuses
 
 from fedlib.core.files import SCHEMA, digest, json_text, read_json, write_json
+from tests.helpers.expect import refuses
 
 CONTENT = {"schema": SCHEMA, "metrics": {"f": [[1.0, 0.5], [2.0, 0.25]]}}
 

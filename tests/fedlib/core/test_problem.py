@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 import torch
-from expect import refuses
 
 import fedlib as fl
 from fedlib.problems import quadratics
+from tests.helpers.expect import refuses
 
 EASY = quadratics(torch.ones(4, 2), torch.zeros(4, 2), level=0.5)
 F, G, M = EASY.losses, EASY.gradient, EASY.metrics

@@ -5,13 +5,13 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 import torch
-from expect import refuses
 
 import fedlib as fl
 from fedlib.core import files
 from fedlib.core.trace import LARGEST_MODEL, Trace
 from fedlib.problems import quadratics
 from fedlib.provenance import versions
+from tests.helpers.expect import refuses
 
 
 @pytest.fixture(scope="module")

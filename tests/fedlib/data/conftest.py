@@ -6,9 +6,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from tiny_data import DEAD, TINY, idx, sha
 
 from fedlib import data
+from tests.helpers.tiny_data import DEAD, TINY, idx, sha
 
 
 class Site:

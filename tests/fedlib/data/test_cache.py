@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tiny_data import DEAD, TINY, error_of, fill, listing
 
 from fedlib import data
+from tests.helpers.tiny_data import DEAD, TINY, error_of, fill, listing
 
 
 def test_a_file_in_the_cache_needs_no_network_and_no_writing(cache, tiny):

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from expect import refuses
-from tiny_data import DEAD, fill, listing, sha
 
 from fedlib import data
 from fedlib.data import loaders
+from tests.helpers.expect import refuses
+from tests.helpers.tiny_data import DEAD, fill, listing, sha
 
 
 def test_mnist(real):

@@ -2,9 +2,9 @@
 
 import pytest
 import torch
-from randoms import generator
 
 from fedlib.data import split
+from tests.helpers.randoms import generator
 
 
 def labels_of(counts, seed=0):

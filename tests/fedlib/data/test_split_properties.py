@@ -3,9 +3,9 @@
 import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from randoms import generator
 
 from fedlib.data import split
+from tests.helpers.randoms import generator
 
 SEEDS = st.integers(0, 2**16)
 

@@ -14,8 +14,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from expect import refuses
-from problems import np_problem
 
 import fedlib as fl
 from fedlib.core.files import PART, atomic_write
@@ -23,6 +21,8 @@ from fedlib.engine import loop as walk
 from fedlib.engine.batch import BatchedRuns
 from fedlib.engine.checkpoint import read_sealed
 from fedlib.problems import quadratics
+from tests.helpers.expect import refuses
+from tests.helpers.problems import np_problem
 
 SGM = fl.FedSGM(
     lr=0.3, local_steps=3, participants=10, tolerance=0.05, switch=fl.Soft(40.0),

@@ -2,8 +2,6 @@
 
 import pytest
 import torch
-from randoms import normal
-from walker import walkers
 
 import fedlib as fl
 from fedlib.core.problem import Batch
@@ -14,6 +12,8 @@ from fedlib.engine.capture import CapturedGradient, capture, merge_equal_nodes
 from fedlib.problems import quadratics
 from fedlib.testing.examples import examples
 from papers.fedsgm.cartpole.method import PolicyFedSGM
+from tests.helpers.randoms import normal
+from tests.helpers.walker import walkers
 
 aten = torch.ops.aten
 CPU = torch.device("cpu")

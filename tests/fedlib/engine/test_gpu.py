@@ -5,8 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from problems import np_problem
-from randoms import generator
 
 import fedlib as fl
 from fedlib.engine.checkpoint import read_sealed, write_sealed
@@ -15,6 +13,8 @@ from fedlib.problems.classification import Samples, linear_model
 from fedlib.run import resolve_device
 from papers.fedsgm.cartpole.method import PolicyFedSGM
 from papers.fedsgm.cartpole.simulator import cartpole
+from tests.helpers.problems import np_problem
+from tests.helpers.randoms import generator
 
 pytestmark = pytest.mark.skipif(
     not torch.cuda.is_available(), reason="needs a CUDA GPU, and torch finds none here"

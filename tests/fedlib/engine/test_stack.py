@@ -1,13 +1,13 @@
 """What the loop does to the problems of several seeds before it runs them together."""
 
 import torch
-from expect import close
 
 import fedlib as fl
 from fedlib.engine.stack import pad_rows
 from fedlib.metrics import fw_gap
 from fedlib.problems import pareto
 from papers.fedfw.matrices import multi_task_regression
+from tests.helpers.expect import close
 
 
 def test_problems_are_padded_to_the_most_rows_of_a_client():

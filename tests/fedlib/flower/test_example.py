@@ -1,11 +1,11 @@
 """The example's methods, all ends in one process, against a simulation in the same bytes."""
 
 import pytest
-from real_federation import InBytes, methods, simulated
-from wires import Wires, apart, job_of
 
 from fedlib import Vectorized
 from fedlib.flower.server import Server
+from tests.helpers.real_federation import InBytes, methods, simulated
+from tests.helpers.wires import Wires, apart, job_of
 
 ROUNDS = 3
 

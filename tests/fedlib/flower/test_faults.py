@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from expect import refuses
-from wires import Wires, apart, job_of, memories, simulated
 
 from fedlib import SSCA, FedAvg, FedCMOO, FedFW, FedSGM, L1Ball, PowerLaw, TopK
 from fedlib.flower.server import Server
 from fedlib.testing.examples import classification, several
+from tests.helpers.expect import refuses
+from tests.helpers.wires import Wires, apart, job_of, memories, simulated
 
 ROUNDS = 5
 CLOSE = 1e-6

@@ -7,7 +7,6 @@ import pytest
 import torch
 from flwr.app import Array, ArrayRecord, RecordDict
 from flwr.clientapp.mod import LocalDpMod
-from wires import Wires, apart, job_of, simulated
 
 from fedlib import SSCA, PowerLaw
 from fedlib.compress.compressors import Identity
@@ -15,6 +14,7 @@ from fedlib.flower.job import disclose, enclose
 from fedlib.flower.packing import receive, send
 from fedlib.flower.server import Server
 from fedlib.testing.examples import classification
+from tests.helpers.wires import Wires, apart, job_of, simulated
 
 LAW = PowerLaw(0.6, 0.3)
 METHOD, PROBLEM, ROUNDS = SSCA(1.0, LAW, LAW, batch_size=10), classification(4), 5

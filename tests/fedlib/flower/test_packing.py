@@ -2,12 +2,12 @@
 
 import pytest
 import torch
-from expect import refuses
 
 from fedlib.compress import Exact, Identity, Largest, LowRank, Masked, RandK, Rounding, TopK
 from fedlib.compress.sketches import Columns, Wire
 from fedlib.flower.packing import Garbled, layout, pack, receive, send, unpack
 from fedlib.sets.vertices import Corner, OneEntry, RankOne, Several
+from tests.helpers.expect import refuses
 
 DIM = 30
 TASKS = 3

@@ -7,8 +7,9 @@ simulation is held of every method, without processes, in the other tests of thi
 import os
 
 import pytest
-from real_federation import APP, NODES, made, methods, result, submit, wait
-from superlink import federation
+
+from tests.helpers.real_federation import APP, NODES, made, methods, result, submit, wait
+from tests.helpers.superlink import federation
 
 ROUNDS = 2  # what goes wrong with a memory shows in the second
 pytestmark = pytest.mark.flower

@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from expect import refuses
-from randoms import generator as rng
 
 import fedlib as fl
 from fedlib import data
 from fedlib.metrics import fw_gap, mean_gradient
 from fedlib.problems.classification import linear_model, mlp_model
 from papers.fedfw.feasible_data import constrained_pictures
+from tests.helpers.expect import refuses
+from tests.helpers.randoms import generator as rng
 
 DOUBLE = torch.float64
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 from fairlearn.metrics import MetricFrame, demographic_parity_difference
-from people import SIZES, entropy, gap, outputs, people, real_rows, task
 
 import fedlib as fl
 from fedlib.core.problem import Batch
 from fedlib.core.sampling import seeded
 from fedlib.problems.fairness import combine_gaps, network
+from tests.helpers.people import SIZES, entropy, gap, outputs, people, real_rows, task
 
 
 def test_gaps_of_opposite_sign_cancel_when_pooled():

@@ -1,14 +1,14 @@
 """The Neyman-Pearson problem: values, splits, closed forms, and what bad data get."""
 
-import plain
 import pytest
 import torch
-from expect import close, refuses
-from problems import np_problem
 
 from fedlib import data
 from fedlib.core.problem import Batch
 from fedlib.problems import neyman_pearson, quadratics
+from tests.helpers import plain
+from tests.helpers.expect import close, refuses
+from tests.helpers.problems import np_problem
 
 CLEAN = data.breast_cancer()
 

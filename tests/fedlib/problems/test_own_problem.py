@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from expect import refuses
 from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, softplus
 
 import fedlib as fl
 from fedlib import problems
 from fedlib.problems import ClientRows
+from tests.helpers.expect import refuses
 
 SIZES = {"a": 7, "b": 4, "c": 5}
 

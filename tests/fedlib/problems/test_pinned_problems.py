@@ -1,6 +1,6 @@
 """Every problem on a few rows: its gradient is its losses', its losses and metrics are pinned.
 
-The pins are what the code gave (`python tests/fedlib/problems/test_pinned_problems.py` writes
+The pins are what the code gave (`python -m tests.fedlib.problems.test_pinned_problems` writes
 them); that these are the papers' values is shown in the other files, by hand and closed forms.
 """
 
@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from randoms import normal
 from torch.func import grad
 
 from fedlib import problems
@@ -22,6 +21,7 @@ from fedlib.problems.classification import Samples, classifier, linear_model, ml
 from fedlib.problems.fairness import Rows
 from papers.fedfw.matrices import multi_task_regression
 from papers.ssca.network import swish_network
+from tests.helpers.randoms import normal
 
 PINS = Path(__file__).with_name("pinned.json")
 

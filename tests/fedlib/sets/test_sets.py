@@ -4,10 +4,10 @@ import math
 
 import pytest
 import torch
-from randoms import generator
 from torch.func import vmap
 
 from fedlib.sets import Ball, Box, L1Ball, Simplex
+from tests.helpers.randoms import generator
 
 DIM = 6
 SETS = {

@@ -4,12 +4,12 @@ import math
 
 import pytest
 import torch
-from expect import close, refuses
 from torch.func import vmap
 
 from fedlib.sets import NuclearBall
 from fedlib.sets.balls import leading_pair
 from fedlib.sets.vertices import wire_of
+from tests.helpers.expect import close, refuses
 
 LARGE = [(90, 70, 70), (70, 90, 3), (60, 60, 1), (120, 50, 50)]
 

@@ -2,10 +2,10 @@
 
 import pytest
 import torch
-from expect import close
 from torch.func import vmap
 
 from fedlib.solvers.interior_point import best_response
+from tests.helpers.expect import close
 
 COUNT, DIM = 400, 5
 

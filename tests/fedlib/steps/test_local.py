@@ -5,14 +5,14 @@ from functools import partial
 
 import pytest
 import torch
-from problems import objectives, three_objectives
-from rounds import walk
 
 import fedlib as fl
 from fedlib.core.describe import describe
 from fedlib.problems import quadratics
 from fedlib.solvers.min_norm import minimum_norm
 from fedlib.steps.local import SGD, Adam
+from tests.helpers.problems import objectives, three_objectives
+from tests.helpers.rounds import walk
 
 PLAIN = {"lr": 0.05, "local_steps": 3, "participants": 4}
 WORK = {**PLAIN, "local": Adam()}

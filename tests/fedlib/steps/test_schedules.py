@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from expect import refuses
 
 from fedlib.steps import PowerLaw
 from fedlib.steps.schedules import (
@@ -14,6 +13,7 @@ from fedlib.steps.schedules import (
     Stochastic,
     averaging,
 )
+from tests.helpers.expect import refuses
 
 
 def test_a_power_law_at_numbers_and_tensors():

@@ -2,9 +2,9 @@
 
 import pytest
 import torch
-from expect import close
 
 from fedlib.steps.surrogate import Surrogate
+from tests.helpers.expect import close
 
 DIM = 5
 

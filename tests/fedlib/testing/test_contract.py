@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from problems import np_problem
 
 import fedlib as fl
 from fedlib.flower.job import Job, Place, client_problem
 from fedlib.testing.contract import CHECKS, findings
+from tests.helpers.problems import np_problem
 
 NOTEBOOK = Path(__file__).parents[3] / "notebooks" / "src" / "tutorial_scaffold.py"
 SOURCE = '''

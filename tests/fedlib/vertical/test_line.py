@@ -4,13 +4,13 @@ from dataclasses import fields, replace
 
 import pytest
 import torch
-from divided import ALL, FREE, NORM, B, J, K, L, by_name, general, tapped, task
-from rounds import walk
 
 from fedlib.core import Vectorized
 from fedlib.core.sampling import seeded
 from fedlib.testing.contract import messages
 from fedlib.vertical import Partition
+from tests.helpers.divided import ALL, FREE, NORM, B, J, K, L, by_name, general, tapped, task
+from tests.helpers.rounds import walk
 
 
 @pytest.mark.parametrize("algorithm", ALL, **by_name)

@@ -4,9 +4,6 @@ from dataclasses import fields, replace
 
 import pytest
 import torch
-from divided import ALL, FREE, NORM, SGD, B, J, K, batch_of, by_name, general, network, tapped, task
-from expect import close, refuses
-from rounds import walk
 
 import fedlib as fl
 from fedlib.algorithms import (
@@ -21,6 +18,23 @@ from fedlib.core.sampling import seeded
 from fedlib.steps import PowerLaw
 from fedlib.vertical import Partition, contiguous, vertical
 from papers.ssca.network import vertical_network
+from tests.helpers.divided import (
+    ALL,
+    FREE,
+    NORM,
+    SGD,
+    B,
+    J,
+    K,
+    batch_of,
+    by_name,
+    general,
+    network,
+    tapped,
+    task,
+)
+from tests.helpers.expect import close, refuses
+from tests.helpers.rounds import walk
 
 TWIN = {VerticalSSCA: SSCA, ConstrainedVerticalSSCA: ConstrainedSSCA, VerticalSGD: MiniBatchSGD}
 

@@ -2,9 +2,6 @@
 
 import pytest
 import torch
-from expect import refuses
-from problems import objectives
-from randoms import normal
 from torch.func import vmap
 
 from fedlib.compress import Exact, Identity, Largest, LowRank, Masked, RandK, Rounding
@@ -15,6 +12,9 @@ from fedlib.core.client import Client
 from fedlib.core.problem import Draw
 from fedlib.weights import MeanOfGrams, OneWay, TwoWay
 from fedlib.weights.gram import gram_of
+from tests.helpers.expect import refuses
+from tests.helpers.problems import objectives
+from tests.helpers.randoms import normal
 
 SKETCHES = {
     "exact": Exact(),

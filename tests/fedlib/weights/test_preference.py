@@ -5,12 +5,12 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 import torch
-from expect import close
-from grams import assert_on_simplex, gram
 
 from fedlib.solvers.linear_program import solve
 from fedlib.weights import Preference
 from fedlib.weights.preference import balancing
+from tests.helpers.expect import close
+from tests.helpers.grams import assert_on_simplex, gram
 
 
 def vertices(G, bound):

@@ -5,8 +5,6 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 import torch
-from expect import close, refuses
-from grams import HARD, assert_on_simplex, gram
 from torch.func import vmap
 from torch.fx.experimental.proxy_tensor import make_fx
 
@@ -15,6 +13,8 @@ from fedlib.solvers.min_norm import min_norm, minimum_norm
 from fedlib.solvers.simplex import descend, project_simplex
 from fedlib.weights import FindWeights, Least, MinNorm, Preference
 from fedlib.weights.rules import normalized
+from tests.helpers.expect import close, refuses
+from tests.helpers.grams import HARD, assert_on_simplex, gram
 
 
 class TestProjection:

@@ -2,13 +2,13 @@
 
 import pytest
 import torch
-from randoms import normal
 
 import fedlib as fl
 from fedlib.core.problem import Batch
 from fedlib.weights import FindWeights, MinNorm
 from papers.arena.problems import LEVELS, arena_problem
 from papers.arena.reference import doubled
+from tests.helpers.randoms import normal
 
 
 def test_weights_of_two_gradients_are_those_of_torchjd():

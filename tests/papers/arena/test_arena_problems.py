@@ -5,8 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from expect import refuses
-from randoms import normal
 
 import fedlib as fl
 from fedlib import data
@@ -15,6 +13,8 @@ from papers.arena import methods as arena_units
 from papers.arena.methods import COUNT, METHODS, SPAN, STEPS, applies, form_of, grid, units
 from papers.arena.problems import BATCHES, LEVELS, NAMES, SETS, arena_problem
 from papers.arena.reference import doubled, residual, slope, solved
+from tests.helpers.expect import refuses
+from tests.helpers.randoms import normal
 
 STAND_IN = 2000
 E = 3  # local steps of the small runs

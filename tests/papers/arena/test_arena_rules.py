@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from arena_runs import LEVEL, OPTIMUM, P, ending, field_of, trace_of
 from scipy import stats
 
 from papers import arena
@@ -22,6 +21,7 @@ from papers.arena.contest import (
 )
 from papers.arena.contest import table as standings_table
 from papers.kit.numbers import mean
+from tests.helpers.arena_runs import LEVEL, OPTIMUM, P, ending, field_of, trace_of
 
 # Budgets
 

@@ -5,11 +5,11 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from expect import refuses
 
 from papers.fedcmoo import checks as own
 from papers.fedcmoo import theory
 from papers.fedcmoo.theory import Rates, Setting
+from tests.helpers.expect import refuses
 
 CASE = Setting(b=2.0, sigma_l=1.0, sigma_g=3.0, q=1.0, M=4, N=5, n=2, n_gram=2, tau=8, T=50)
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from planted import about
 
 from fedlib.core import Trace
 from papers.fedcmoo import many as cmoo_many
@@ -21,6 +20,7 @@ from papers.fedcmoo.many import (
 from papers.fedcmoo.problems.attributes import GROUPS
 from papers.fedcmoo.standin import what
 from papers.kit import plot
+from tests.helpers.planted import about
 
 SMALL = {"clients": 3, "alpha": 0.3, "pictures": 90, "test_pictures": 40}
 (C2,) = STUDY.claims

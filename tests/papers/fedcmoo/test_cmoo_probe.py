@@ -2,8 +2,6 @@
 
 import pytest
 import torch
-from composite import random_pairs
-from problems import objectives
 from torch.nn.functional import cross_entropy
 
 from fedlib import FSMGDA, FedCMOO, FedCMOOPref, Loop, Sequential, Vectorized, run
@@ -20,6 +18,8 @@ from papers.fedcmoo.probe.methods import (
     unpacked,
 )
 from papers.fedcmoo.problems.paired_digits import paired_digits
+from tests.helpers.composite import random_pairs
+from tests.helpers.problems import objectives
 
 PREF = FedCMOOPref(lr=0.1, local_steps=2, participants=3, batch_size=2, shared=40)
 TASKS, DIM, SHARED = 3, 50, 40

@@ -6,7 +6,6 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from expect import refuses
 
 from fedlib import data
 from fedlib.core import Trace
@@ -18,6 +17,7 @@ from papers.fedcmoo.pairs import dropped_problem
 from papers.fedcmoo.problems.qm9 import RULE, generated
 from papers.fedcmoo.standin import noted, source_text, standin_pairs, what
 from papers.kit import plot, store
+from tests.helpers.expect import refuses
 
 SMALL = {"clients": 4, "alpha": 0.3, "copies": 1, "pictures": 40, "test_pictures": 10}
 NEEDED = ("cmoo_pairs", "cmoo_sweeps", "cmoo_probe", "cmoo_qm9", "cmoo_many")

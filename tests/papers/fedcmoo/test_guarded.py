@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from problems import objectives, three_objectives
 
 import fedlib as fl
 from fedlib.core import Sequential
@@ -12,6 +11,7 @@ from fedlib.core.problem import Batch
 from fedlib.core.sampling import seeded
 from fedlib.testing.contract import CHECKS
 from papers.fedcmoo.guarded import GuardedFedCMOOPref, with_plain_values
+from tests.helpers.problems import objectives, three_objectives
 
 WORK = {"lr": 0.05, "local_steps": 3, "participants": 4}
 GUARD = {"judges": 3, "judge_rows": 2}

@@ -2,12 +2,12 @@
 
 import pytest
 import torch
-from problems import batches
 
 from fedlib import models
 from papers.fedcmoo import networks
 from papers.fedcmoo.data import molecules
 from papers.fedcmoo.problems.qm9 import qm9
+from tests.helpers.problems import batches
 
 NAMES = tuple("A B C mu alpha homo lumo gap r2 zpve u0 u298 h298 g298 cv".split())  # noqa: SIM905
 

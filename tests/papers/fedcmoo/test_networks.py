@@ -2,12 +2,12 @@
 
 import pytest
 import torch
-from randoms import generator
 from torch import nn
 from torch.func import grad, vmap
 
 from fedlib import models
 from papers.fedcmoo import networks
+from tests.helpers.randoms import generator
 
 
 @pytest.mark.parametrize(

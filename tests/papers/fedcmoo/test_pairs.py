@@ -2,11 +2,11 @@
 
 import pytest
 import torch
-from composite import random_pairs
-from randoms import generator
 
 from fedlib import data
 from papers.fedcmoo.data import pairs
+from tests.helpers.composite import random_pairs
+from tests.helpers.randoms import generator
 
 
 def noise(*shape, seed=0):

@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from composite import random_pairs
-from problems import batches
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from fedlib import FedCMOO, Loop, OneWay, Sequential, Vectorized, models, run
@@ -14,6 +12,8 @@ from papers.fedcmoo import networks
 from papers.fedcmoo.data import pairs
 from papers.fedcmoo.problems.attributes import DIGITS, GROUPS, ITEMS, NAMES, attributes, labelled
 from papers.fedcmoo.problems.paired_digits import paired_digits
+from tests.helpers.composite import random_pairs
+from tests.helpers.problems import batches
 
 TRAIN, TEST = random_pairs(60, 0), random_pairs(30, 1)
 

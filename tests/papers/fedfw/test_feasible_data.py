@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from randoms import generator as rng
 
 import fedlib as fl
 from fedlib import data
@@ -14,6 +13,7 @@ from papers.fedfw.feasible_data import (
     constrained_synthetic,
     gaussian_labels,
 )
+from tests.helpers.randoms import generator as rng
 
 DOUBLE = torch.float64
 

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from planted import drawn
 
 import fedlib as fl
 from fedlib.core import Trace
@@ -32,6 +31,7 @@ from papers.fedfw.leakage.attacks import (
     one_hot,
 )
 from papers.fedfw.leakage.problem import Network, dummies, leak_problem
+from tests.helpers.planted import drawn
 
 FULL = STUDY.resolve("full")
 SMALL = Network("mlp", 1, 8, hidden=12)

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from planted import drawn, fails_alone
 
 import fedlib as fl
 from fedlib.algorithms import FedFW
@@ -11,6 +10,7 @@ from fedlib.core import Trace
 from papers.fedfw.lowrank import C11, STUDY, derive
 from papers.fedfw.lowrank.problems import clock_problem, pictures_within, tasks_within
 from papers.fedfw.lowrank.watched import Clock, Watched, looked_at
+from tests.helpers.planted import drawn, fails_alone
 
 FULL = STUDY.resolve("full")
 

@@ -2,8 +2,6 @@
 
 import pytest
 import torch
-from problems import batches
-from randoms import normal
 from torch.func import grad, jacrev
 
 import fedlib as fl
@@ -21,6 +19,8 @@ from papers.fedfw.rates.problems import (
     nonconvex_reference,
     pair,
 )
+from tests.helpers.problems import batches
+from tests.helpers.randoms import normal
 
 SMALL = {"norm": "l2", "rows": 120}
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from planted import drawn
 
 from fedlib.core import Trace
 from papers.fedfw import theory_fw
 from papers.fedfw.rates import STUDY, specs
 from papers.fedfw.rates.numbers import FIGURES, bounds, derive, power, trends
+from tests.helpers.planted import drawn
 
 FULL = STUDY.resolve("full")
 SEEDS = (0, 1, 2)

@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from expect import refuses
-from table_runs import STUDY, STUDY_3, curve, fake
 
 import fedlib as fl
 from papers.fedfw import stochastic as numbers_3
@@ -27,6 +25,8 @@ from papers.fedfw.tables import numbers
 from papers.fedfw.tables import report as tables
 from papers.kit import store
 from papers.kit.numbers import Number
+from tests.helpers.expect import refuses
+from tests.helpers.table_runs import STUDY, STUDY_3, curve, fake
 
 FULL, QUICK = STUDY.resolve("full"), STUDY.resolve("quick")
 FULL_3, QUICK_3 = STUDY_3.resolve("full"), STUDY_3.resolve("quick")

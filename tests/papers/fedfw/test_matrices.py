@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 import torch
-from randoms import generator as rng
 
 import fedlib as fl
 from fedlib.metrics import mean_gradient
 from papers.fedfw.matrices import multi_task_regression
+from tests.helpers.randoms import generator as rng
 
 
 def test_regression_of_several_tasks():

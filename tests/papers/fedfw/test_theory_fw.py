@@ -4,12 +4,12 @@ import math
 from dataclasses import replace
 
 import pytest
-from problems import objectives
 
 import fedlib as fl
 from fedlib.metrics import fw_gap
 from papers.fedfw import theory
 from papers.fedfw import theory_fw as th
+from tests.helpers.problems import objectives
 
 ONE = th.Constants(L=2.0, D=3.0, N=4, lam0=0.5, dual=1.0, slope=0.25, spread=1.5, sigma=1.0)
 

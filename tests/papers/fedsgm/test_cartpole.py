@@ -6,8 +6,6 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
-from controllers import BALANCE, linear_policy
-from randoms import generator, uniform
 
 from fedlib.core.problem import Batch
 from fedlib.core.sampling import seeded
@@ -15,6 +13,8 @@ from papers.fedsgm.cartpole import simulator as cart
 from papers.fedsgm.cartpole import simulator as physics
 from papers.fedsgm.cartpole.simulator import CartPole, cartpole, ends, forbidden, step
 from papers.fedsgm.cartpole.trpo import Episodes
+from tests.helpers.controllers import BALANCE, linear_policy
+from tests.helpers.randoms import generator, uniform
 
 SAFE = 6 * math.pi / 180
 

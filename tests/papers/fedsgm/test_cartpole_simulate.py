@@ -5,14 +5,14 @@ from itertools import product
 
 import pytest
 import torch
-from controllers import linear_policy
-from randoms import generator, uniform
 from torch import nn
 from torch.func import jvp, vmap
 
 from fedlib import models
 from papers.fedsgm.cartpole import simulator as physics
 from papers.fedsgm.cartpole.simulator import CartPole, simulate
+from tests.helpers.controllers import linear_policy
+from tests.helpers.randoms import generator, uniform
 
 #: torch's forward mode warns of itself when it is first used
 FORWARD_MODE = pytest.mark.filterwarnings("ignore:`torch.jit.script` is dep:DeprecationWarning")

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from expect import refuses
-from people import entropy, gap, outputs, real_rows, task
-from rounds import walk
 
 import fedlib as fl
 from papers import STUDIES
 from papers.fedsgm.curves import tuned
+from tests.helpers.expect import refuses
+from tests.helpers.people import entropy, gap, outputs, real_rows, task
+from tests.helpers.rounds import walk
 
 
 def plain_direction(problem, u, rows, a, b):

@@ -7,9 +7,9 @@ from math import log
 import numpy as np
 import pytest
 import torch
-from randoms import generator
 
 from papers.fedsgm import noise as c
+from tests.helpers.randoms import generator
 
 
 def test_samples_are_of_distinct_clients_and_uniform():

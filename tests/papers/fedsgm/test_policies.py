@@ -4,10 +4,10 @@ from functools import partial
 
 import pytest
 import torch
-from randoms import uniform
 from torch.func import grad, jacrev, vmap
 
 from papers.fedsgm.cartpole.trpo import LOG_STD, Gaussian
+from tests.helpers.randoms import uniform
 
 HEAD = Gaussian()
 

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 import torch
-from expect import refuses
-from problems import np_problem
 
 import fedlib as fl
 from fedlib.core.sampling import seeded
 from papers.fedsgm.cartpole.method import SCALE, PolicyFedSGM
 from papers.fedsgm.cartpole.simulator import cartpole
 from papers.fedsgm.cartpole.trpo import conjugate_gradient, cosine_features, normalized, ridge
+from tests.helpers.expect import refuses
+from tests.helpers.problems import np_problem
 
 ALGORITHM = PolicyFedSGM(participants=2, tolerance=0.0, switch=fl.Soft(0.2), cg_steps=4)
 

@@ -2,12 +2,12 @@
 
 import pytest
 import torch
-from randoms import uniform
 
 from fedlib import run
 from fedlib.algorithms import FedSGM
 from papers.fedsgm.problems.sampled import boxed_norms, linear, skewed_levels, split_objectives
 from papers.fedsgm.theory import Setting, theorem_4
+from tests.helpers.randoms import uniform
 
 
 def test_values_and_gradient_by_hand():

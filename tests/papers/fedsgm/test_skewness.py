@@ -2,13 +2,13 @@
 
 import math
 
-import plain
 import pytest
 import torch
-from problems import np_problem
-from randoms import normal
 
 from papers.fedsgm.skewness import client_gradients, multiplier, skew_matrix, skewness
+from tests.helpers import plain
+from tests.helpers.problems import np_problem
+from tests.helpers.randoms import normal
 
 
 def instance(seed, N=6, d=4, scale=1.0):

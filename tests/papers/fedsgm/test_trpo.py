@@ -4,11 +4,11 @@ import math
 
 import pytest
 import torch
-from randoms import normal
 from torch.func import jacrev
 
 from papers.fedsgm.cartpole import trpo as c
 from papers.fedsgm.cartpole.trpo import Gaussian
+from tests.helpers.randoms import normal
 
 HEAD = Gaussian()
 

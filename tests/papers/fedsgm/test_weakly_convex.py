@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from randoms import normal
 
 from fedlib import run
 from fedlib.algorithms import FedSGM
 from fedlib.core.problem import Batch
 from papers.fedsgm.problems import weakly_convex as c
 from papers.fedsgm.problems.prox import lemma_11, prox_point, stationarity
+from tests.helpers.randoms import normal
 
 RHO = 0.5  # of the random instances
 

@@ -1,13 +1,13 @@
 """Two files a study: what was collected is read back to the last bit, from either place."""
 
-import loose
 import numpy as np
 import pytest
-from expect import refuses
 
 from fedlib.core.files import digest, read_json, write_json
 from papers.kit import archive
 from papers.kit.numbers import significant
+from tests.helpers import loose
+from tests.helpers.expect import refuses
 
 
 def numbers(seed):

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from expect import refuses
 
 from papers import STUDIES
 from papers.fedsgm.np_workshop import problem
+from tests.helpers.expect import refuses
 
 STUDY = STUDIES["np_workshop"]
 

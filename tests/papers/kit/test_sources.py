@@ -6,14 +6,14 @@ from functools import partial
 
 import numpy as np
 import pytest
-import stored
-from process import python
 
 from fedlib import FedSGM, TopK
 from fedlib.provenance import ROOT
 from papers import STUDIES
 from papers.fedsgm.np_workshop import problem
 from papers.kit import sources
+from tests.helpers import stored
+from tests.helpers.process import python
 
 METHOD = "fedlib/algorithms/fedsgm.py"
 SGM = FedSGM(lr=0.1, local_steps=1, participants=4, tolerance=0.1)

@@ -10,8 +10,6 @@ from importlib import import_module
 import numpy as np
 import pytest
 import torch
-from expect import refuses
-from problems import np_problem
 
 import fedlib as fl
 from fedlib.core.files import read_json, write_json
@@ -20,6 +18,8 @@ from papers.kit import store
 from papers.kit.health import of_run
 from papers.kit.numbers import Number, mean
 from papers.kit.store import Spec, compute_or_load, run_path
+from tests.helpers.expect import refuses
+from tests.helpers.problems import np_problem
 
 SGM = fl.FedSGM(lr=0.3, local_steps=2, participants=10, tolerance=0.05)
 SPECS = {

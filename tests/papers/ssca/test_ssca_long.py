@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from planted import drawn
 from torch.func import grad
 
 import fedlib as fl
@@ -17,6 +16,7 @@ from papers.ssca.long import STUDY, VALID
 from papers.ssca.long.claims import BATCHES, LEVELS, PENALTIES
 from papers.ssca.long.numbers import FIGURES, derive, firsts, levels
 from papers.ssca.long.problem import OneConstraint, long_problem
+from tests.helpers.planted import drawn
 
 FULL = STUDY.resolve("full")
 SIZES = {"data": "digits", "clients": 4, "hidden": 5, "evaluate": 50, "wide": True}

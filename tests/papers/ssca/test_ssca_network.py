@@ -4,13 +4,13 @@ from dataclasses import replace
 from math import sqrt
 
 import torch
-from expect import close
-from networks import small, tiny
 from torch.func import grad
 
 from fedlib.core.problem import Batch
 from fedlib.data import Table, digits
 from papers.ssca.network import swish_network
+from tests.helpers.expect import close
+from tests.helpers.networks import small, tiny
 
 
 def test_the_networks_gradient_and_metrics():

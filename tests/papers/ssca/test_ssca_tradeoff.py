@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from planted import drawn
 from torch.func import grad
 
 import fedlib as fl
@@ -14,6 +13,7 @@ from papers.ssca.long.problem import one_constraint
 from papers.ssca.tradeoff import C6, C9, LEVELS, RIDGES, STUDY
 from papers.ssca.tradeoff.numbers import FIGURES, derive, relative_gradient, sweep
 from papers.ssca.tradeoff.theorem import STEPS, theorem_problem
+from tests.helpers.planted import drawn
 
 FULL = STUDY.resolve("full")
 SMALL = {"pictures": 40, "clients": 4, "hidden": 5}

@@ -1,0 +1,1 @@
+"""Tests; what several files need is in `tests.helpers`."""

@@ -1,0 +1,1 @@
+"""What several test files need; imported by full name."""
