@@ -22,7 +22,8 @@ from fedlib.core.trace import Trace
 from fedlib.core.trees import explain_map_error, index_tree, loop_map, squeeze_map, stack_trees
 from fedlib.engine.capture import CapturedGradient, capture
 from fedlib.engine.checkpoint import Progress, join_blocks
-from fedlib.engine.compile import CompiledRounds, rounds_per_call
+from fedlib.engine.compile import SHORTER, CompiledRounds, rounds_per_call
+from fedlib.engine.kernels import product_library
 from fedlib.engine.stack import StackedProblem, check_same_shapes, fill, floats, stack
 
 SMALL = 50_000  # parameters; below this number a second thread makes a round slower
@@ -215,6 +216,7 @@ class BatchedRuns:
             return None
         self._step, self._measure = step, measure
         call = rounds_per_call(step, rounds, every)
+        step.apply(SHORTER)
         if not call or self.schedules:
             return None
         try:
@@ -242,6 +244,7 @@ class BatchedRuns:
             "device": torch.cuda.get_device_name(self.device) if gpu else "cpu",
             "threads": count_threads(self.one.form.dim, self.device),
             "compiled": now.compiled,  # the number of compiled rounds
+            "products": product_library(),  # of matrices in captured and compiled rounds
             "wall_s": now.seconds / len(self.grid),
         }
         return [

@@ -29,6 +29,12 @@ class Captured:
     def __init__(self, graph: GraphModule, inputs: Any, outputs: Any) -> None:
         self.graph, self.inputs, self.outputs = graph, inputs, outputs
 
+    def apply(self, passes: Sequence["Pass"]) -> None:
+        """Shorten the graph by some passes, in order."""
+        for shorten in passes:
+            shorten(self.graph.graph)
+        self.graph.recompile()
+
     def __call__(self, *arguments: Any) -> Any:
         """Compute the function's value by the captured operations."""
         leaves, structure = pytree.tree_flatten(arguments)
@@ -63,10 +69,9 @@ def capture(function: Callable[..., Any], *example: Any, passes: Sequence[Pass] 
     for node in graph.graph.nodes:
         if node.target in VIEWS:  # a kernel's result may have another layout than was recorded
             node.target = torch.ops.aten.reshape.default
-    for shorten in passes:
-        shorten(graph.graph)
-    graph.recompile()
-    return Captured(graph, inputs, outputs[-1])
+    captured = Captured(graph, inputs, outputs[-1])
+    captured.apply(passes)
+    return captured
 
 
 def merge_equal_nodes(graph: Graph) -> None:

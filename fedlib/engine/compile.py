@@ -20,7 +20,9 @@ from torch.utils.flop_counter import flop_registry
 
 from fedlib.core.problem import Draw
 from fedlib.core.trees import index_tree, stack_trees
+from fedlib.engine.averages import average_early
 from fedlib.engine.capture import Captured, capture, merge_equal_nodes
+from fedlib.engine.kernels import choose_kernels
 
 LONG = 60.0  # seconds; a run that would take longer without compilation is compiled
 MOST = 8  # the largest number of rounds in one call
@@ -28,6 +30,9 @@ SMALL = 1e-3  # seconds; the overhead of a call is negligible in rounds that tak
 #: Cost of captured operations: of each operation, an entry of its result, a multiplication.
 PER_OPERATION, PER_ENTRY, PER_FLOP = 3e-6, 3e-10, 1e-11
 OWN = "fedlib"  # the namespace of this library's own operators
+
+#: The passes over a long run's captured round.
+SHORTER = (merge_equal_nodes, average_early, choose_kernels)
 
 Named = dict[str, Float[Tensor, "..."]]
 
@@ -91,7 +96,7 @@ class CompiledRounds:
             return state, stack_rounds(infos)
 
         draws = stack_trees([draw] * rounds)
-        self.captured = capture(unrolled, fixed, state, draws, passes=(merge_equal_nodes,))
+        self.captured = capture(unrolled, fixed, state, draws, passes=SHORTER)
         self.on_gpu = state.w.is_cuda
         example = [x.contiguous() for x in pytree.tree_leaves((fixed, state, draws))]
         with warnings.catch_warnings():

@@ -1,0 +1,106 @@
+"""A pass that averages over clients before large products in place of after them.
+
+The server's mean over clients of what is linear in a product, such as `w - lr * g_j` with the
+gradients `g_j = E_j.T @ X_j` of a linear layer, needs one product of all clients' rows, since
+
+    mean_j E_j.T @ X_j = [E_1; ...; E_N].T @ [X_1; ...; X_N] / N.
+
+The captured round computes N products, stores them and averages them. This pass moves the mean
+through sums, scalings and reshapes to the products. Values change by rounding only.
+"""
+
+from typing import Any
+
+import torch
+from torch.fx import Graph, Node
+
+from fedlib.engine.graphs import arguments, insert, value
+
+aten = torch.ops.aten
+#: Multiplications in all clients' products together from which moving the mean pays.
+LARGE = 2_000_000
+
+
+def average_early(graph: Graph) -> None:
+    """Move means over the first dimension to the large products that they average."""
+    for node in list(graph.nodes):
+        if is_client_mean(node) and reaches_product(arguments(node)[0]):
+            with graph.inserting_before(node):
+                early = mean_of(graph, arguments(node)[0])
+            node.replace_all_uses_with(early)
+    graph.eliminate_dead_code()
+
+
+def is_client_mean(node: Node) -> bool:
+    """Whether a node is a plain mean over the first dimension."""
+    return node.target == aten.mean.dim and arguments(node)[1:] == ([0],) and not node.kwargs
+
+
+def reaches_product(node: Node) -> bool:
+    """Whether a mean over clients of this node can be moved to a large product."""
+    if len(node.users) > 1:
+        return False
+    if node.target == aten.bmm.default:
+        left, right = value(arguments(node)[0]), value(arguments(node)[1])
+        return left.numel() * right.shape[-1] >= LARGE
+    return any(reaches_product(term) for term in linear_terms(node))
+
+
+def linear_terms(node: Node) -> list[Node]:
+    """The arguments, with a row for each client, in which a node is linear; [] for other nodes."""
+    parts = arguments(node)
+    if node.kwargs:
+        return []
+    if node.target in (aten.add.Tensor, aten.sub.Tensor) and len(parts) == 2:
+        terms = [x for x in parts if has_clients(x, node)]
+        others = [x for x in parts if isinstance(x, Node) and x not in terms]
+        is_clear = all(value(x).dim() < value(node).dim() for x in others)
+        return terms if is_clear else []
+    if node.target in (aten.mul.Tensor, aten.div.Tensor):
+        scaled, factor = parts
+        is_constant = not isinstance(factor, Node) or value(factor).dim() == 0
+        return [scaled] if is_constant and has_clients(scaled, node) else []
+    if node.target == aten.reshape.default and has_clients(parts[0], node):
+        return [parts[0]]
+    if node.target == aten.cat.default and len(parts) == 2 and parts[1] > 0:
+        return list(parts[0])
+    return []
+
+
+def has_clients(argument: Any, node: Node) -> bool:
+    """Whether an argument has a row for each row of the node's result."""
+    if not isinstance(argument, Node):
+        return False
+    before, after = value(argument).shape, value(node).shape
+    if node.target != aten.reshape.default and len(before) != len(after):
+        return False
+    return len(before) > 0 and before[0] == after[0] > 1
+
+
+def mean_of(graph: Graph, node: Node) -> Node:
+    """A node for the mean of another over the clients, averaged as early as possible."""
+    if not reaches_product(node):
+        return insert(graph, aten.mean.dim, node, [0])
+    if node.target == aten.bmm.default:
+        return mean_of_products(graph, *arguments(node))
+    if node.target == aten.reshape.default:
+        early = mean_of(graph, arguments(node)[0])
+        return insert(graph, node.target, early, list(value(node).shape[1:]))
+    if node.target == aten.cat.default:
+        parts = [mean_of(graph, part) for part in arguments(node)[0]]
+        return insert(graph, node.target, parts, arguments(node)[1] - 1)
+    terms = linear_terms(node)
+    averaged = [mean_of(graph, x) if x in terms else x for x in arguments(node)]
+    return insert(graph, node.target, *averaged)
+
+
+def mean_of_products(graph: Graph, left: Node, right: Node) -> Node:
+    """A node for the mean of the clients' products of `left [N, n, k]` and `right [N, k, m]`."""
+    clients, rows, depth = value(left).shape
+    columns = value(right).shape[-1]
+    turned = insert(graph, aten.permute.default, left, [0, 2, 1])
+    stacked = insert(graph, aten.reshape.default, turned, [clients * depth, rows])
+    all_left = insert(graph, aten.permute.default, stacked, [1, 0])
+    all_right = insert(graph, aten.reshape.default, right, [clients * depth, columns])
+    total = insert(graph, aten.mm.default, all_left, all_right)
+    return insert(graph, aten.div.Tensor, total, clients)

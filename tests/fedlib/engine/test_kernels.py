@@ -1,0 +1,178 @@
+"""Passes over captured rounds: products by oneDNN, and means before products."""
+
+import pytest
+import torch
+from randoms import generator
+
+import fedlib as fl
+from fedlib.engine import kernels
+from fedlib.engine.averages import average_early
+from fedlib.engine.capture import capture
+from fedlib.engine.kernels import choose_kernels, processor_maker
+from fedlib.problems import classifier
+from fedlib.problems.classification import Samples, linear_model, mlp_model
+
+CLIENTS, ROWS, FEATURES, CLASSES = 6, 50, 300, 40
+
+
+@pytest.fixture
+def onednn(monkeypatch):
+    """As on a processor on which oneDNN is the faster library."""
+    if not torch.backends.mkldnn.is_available():
+        pytest.skip("this torch has no oneDNN")
+    monkeypatch.setattr(kernels, "product_library", lambda: "onednn")
+
+
+def random(*shape):
+    return torch.randn(*shape, generator=generator())
+
+
+def targets(captured):
+    return [str(node.target) for node in captured.graph.graph.nodes if node.op == "call_function"]
+
+
+def assert_same(function, *arguments, passes):
+    """The captured function with the passes, which must give the function's values."""
+    captured = capture(function, *arguments, passes=passes)
+    torch.testing.assert_close(captured(*arguments), function(*arguments), rtol=1e-4, atol=1e-4)
+    return targets(captured)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_large_product_is_computed_by_onednn(onednn, turned):
+    a, b = random(400, 300), random(40, 300).T if turned else random(300, 40)
+    assert "fedlib_kernels.mm.default" in assert_same(torch.mm, a, b, passes=[choose_kernels])
+
+
+def test_a_small_product_and_one_in_float64_are_left_alone(onednn):
+    small = random(20, 30), random(30, 40)
+    double = random(400, 300).double(), random(300, 40).double()
+    for pair in (small, double):
+        assert "aten.mm.default" in assert_same(torch.mm, *pair, passes=[choose_kernels])
+
+
+def test_many_large_products_are_computed_by_onednn(onednn):
+    pair = random(3, 400, 300), random(3, 300, 40)
+    assert "fedlib_kernels.bmm.default" in assert_same(torch.bmm, *pair, passes=[choose_kernels])
+
+
+def test_a_product_with_a_bias_keeps_its_bias(onednn):
+    names = assert_same(
+        torch.addmm, random(40), random(400, 300), random(300, 40), passes=[choose_kernels]
+    )
+    assert "fedlib_kernels.mm.default" in names
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_clients_that_share_a_matrix_have_one_product(onednn, side):
+    shared, each = random(CLASSES, FEATURES), random(CLIENTS, ROWS, FEATURES)
+
+    def on_the_left(shared, each):
+        return torch.bmm(shared.expand(CLIENTS, -1, -1), each.transpose(1, 2))
+
+    def on_the_right(shared, each):
+        return torch.bmm(each, shared.T.unsqueeze(0).expand(CLIENTS, -1, -1))
+
+    function = on_the_left if side == "left" else on_the_right
+    names = assert_same(function, shared, each, passes=[choose_kernels])
+    assert "fedlib_kernels.mm.default" in names
+    assert "aten.bmm.default" not in names
+
+
+def test_long_rows_are_copied_whole(onednn):
+    data, places = random(3000, 300), torch.randint(3000, (2000,), generator=generator())
+    names = assert_same(
+        lambda data, places: data.index_select(0, places), data, places, passes=[choose_kernels]
+    )
+    assert names == ["fedlib_kernels.rows.default"]
+
+
+def test_nothing_changes_where_torch_is_the_faster_library(monkeypatch):
+    monkeypatch.setattr(kernels, "product_library", lambda: "torch")
+    names = assert_same(torch.mm, random(400, 300), random(300, 40), passes=[choose_kernels])
+    assert names == ["aten.mm.default"]
+
+
+@pytest.mark.parametrize(
+    ("text", "maker"),
+    [
+        ("processor : 0\nvendor_id\t: AuthenticAMD\nmodel : 1\n", "AuthenticAMD"),
+        ("vendor_id : GenuineIntel\n", "GenuineIntel"),
+        ("Features : fp asimd\n", ""),
+    ],
+)
+def test_the_maker_is_read_from_linux(tmp_path, monkeypatch, text, maker):
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    path = tmp_path / "cpuinfo"
+    path.write_text(text)
+    assert processor_maker(path) == maker
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    assert processor_maker(tmp_path / "missing") == ""
+
+
+def gradients(errors, rows):
+    """The gradients of a linear layer, one for each client."""
+    return torch.bmm(errors.transpose(1, 2), rows)
+
+
+def averaged_step(w, errors, rows):
+    step = 0.1 * gradients(errors, rows).reshape(CLIENTS, -1)
+    return (w - step).mean(0)
+
+
+def averaged_layers(w, errors, rows):
+    flat = gradients(errors, rows).flatten(1)
+    bias = errors.sum(1)
+    return (w - 0.1 * torch.cat([flat, bias], 1) / 2.0).mean(0)
+
+
+@pytest.mark.parametrize("function", [averaged_step, averaged_layers])
+def test_a_mean_moves_to_the_product(function):
+    biases = CLASSES if function is averaged_layers else 0
+    w = random(CLASSES * FEATURES + biases)
+    errors, rows = random(CLIENTS, ROWS, CLASSES), random(CLIENTS, ROWS, FEATURES)
+    names = assert_same(function, w, errors, rows, passes=[average_early])
+    assert "aten.mm.default" in names
+    assert "aten.bmm.default" not in names
+
+
+def test_a_mean_stays_where_the_products_are_needed():
+    def function(errors, rows):
+        each = gradients(errors, rows)
+        return each.mean(0), each.abs().amax((1, 2))
+
+    errors, rows = random(CLIENTS, ROWS, CLASSES), random(CLIENTS, ROWS, FEATURES)
+    names = assert_same(function, errors, rows, passes=[average_early])
+    assert "aten.bmm.default" in names
+
+
+def test_a_mean_stays_behind_what_is_not_linear():
+    def function(errors, rows):
+        return gradients(errors, rows).relu().mean(0)
+
+    errors, rows = random(CLIENTS, ROWS, CLASSES), random(CLIENTS, ROWS, FEATURES)
+    assert "aten.bmm.default" in assert_same(function, errors, rows, passes=[average_early])
+
+
+@pytest.mark.parametrize("model", ["linear", "network"])
+@pytest.mark.parametrize("local_steps", [1, 3])
+def test_a_run_is_the_same_with_and_without_the_passes(onednn, monkeypatch, model, local_steps):
+    X, y = torch.rand(1200, 300, generator=generator()), torch.arange(1200) % 10
+    rows = Samples(X, y)
+    network = mlp_model(300, 64, 10, None) if model == "network" else linear_model(300, 10)
+    problem = classifier(rows, rows, torch.arange(1200).view(10, 120), network)
+    method = fl.FedAvg(lr=0.1, local_steps=local_steps, participants=10, batch_size=100)
+
+    def run(capture_from):
+        monkeypatch.setattr("fedlib.engine.batch.CAPTURE", capture_from)
+        return fl.run(method, problem, rounds=10, evaluate_every=5, progress=False)
+
+    fast, plain = run(capture_from=10), run(capture_from=100)
+    assert not torch.equal(fast.state.w, plain.state.w)  # the passes changed some roundings
+    torch.testing.assert_close(fast.state.w, plain.state.w, rtol=1e-4, atol=1e-6)
+
+
+def test_a_run_records_the_library_of_its_products():
+    problem = fl.problems.quadratics()
+    trace = fl.run(fl.FedAvg(0.1, 2, 4), problem, rounds=2, progress=False)
+    assert trace.provenance["products"] == kernels.product_library()
