@@ -54,7 +54,7 @@ def product_library() -> str:
     `torch` stands for whatever `torch.mm` calls.
     """
     known = processor_maker() not in ("", "GenuineIntel")
-    has_mkl = torch.backends.mkl.is_available()
+    has_mkl = torch.backends.mkl.is_available()  # type: ignore[no-untyped-call]
     has_onednn = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
     has_operator = hasattr(torch.ops.mkldnn, "_linear_pointwise")
     return "onednn" if known and has_mkl and has_onednn and has_operator else "torch"

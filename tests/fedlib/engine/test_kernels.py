@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from randoms import generator
 
 import fedlib as fl
 from fedlib.engine import kernels
@@ -11,6 +10,7 @@ from fedlib.engine.capture import capture
 from fedlib.engine.kernels import choose_kernels, processor_maker
 from fedlib.problems import classifier
 from fedlib.problems.classification import Samples, linear_model, mlp_model
+from tests.helpers.randoms import generator
 
 CLIENTS, ROWS, FEATURES, CLASSES = 6, 50, 300, 40
 
