@@ -16,9 +16,6 @@ QUICK ?= $(wildcard $(addprefix notebooks/quick/,$(addsuffix .ipynb,\
 	$(if $(filter all,$(PAGES)),*,np_workshop cmoo_toy ssca_long fw_lowrank tutorial_* \
 	note_hard_switching note_cmoo note_ssca_privacy note_fedfw))))
 export OMP_NUM_THREADS ?= 1
-# glibc would give blocks back to the system after every round, and page them in again: keep 256 MB.
-export MALLOC_TRIM_THRESHOLD_ ?= 268435456
-export MALLOC_MMAP_THRESHOLD_ ?= 33554432
 RUN := $(BIN)/python notebooks/execute.py
 BOOK := $(BIN)/jupyter-book build . --config _config.yml --toc book/_toc.yml --path-output . \
 	-W -n --keep-going

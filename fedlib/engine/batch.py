@@ -24,6 +24,7 @@ from fedlib.engine.capture import CapturedGradient, capture
 from fedlib.engine.checkpoint import Progress, join_blocks
 from fedlib.engine.compile import SHORTER, CompiledRounds, rounds_per_call
 from fedlib.engine.kernels import product_library
+from fedlib.engine.memory import keep_freed_memory
 from fedlib.engine.stack import StackedProblem, check_same_shapes, fill, floats, stack
 
 SMALL = 50_000  # parameters; below this number a second thread makes a round slower
@@ -42,6 +43,7 @@ class BatchedRuns:
         engine: type[Federation] | None,
         schedules: Mapping[str, Callable[[int], float]] = types.MappingProxyType({}),
     ) -> None:
+        keep_freed_memory()
         self.grid, self.seeds, self.device = grid, seeds, device
         self.problems = (
             [problem] * len(seeds)
