@@ -29,4 +29,4 @@ def keep_freed_memory() -> bool:
     except (AttributeError, OSError, TypeError):
         return False
     is_kept = mallopt(M_MMAP_THRESHOLD, LARGEST_BLOCK) == 1
-    return mallopt(M_TRIM_THRESHOLD, LARGEST_REST) == 1 and is_kept
+    return bool(mallopt(M_TRIM_THRESHOLD, LARGEST_REST) == 1 and is_kept)
