@@ -80,7 +80,10 @@ def in_range(
         return
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(sentence(who, name, "be a number", value))
-    x = float(value)
+    try:
+        x = float(value)
+    except OverflowError:  # an integer beyond all floats
+        x = math.inf
     closed = not ((open_low and x == low) or (open_high and x == high))
     rule = f"lie in {'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
     if high == math.inf:

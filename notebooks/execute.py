@@ -84,7 +84,7 @@ def declared_parameters(notebook: NotebookNode) -> Parameters:
 
 def known(what: str, name: str, there: list[str]) -> None:
     """Refuse a name that is not there, with the nearest that is."""
-    from papers.kit.study import nearest
+    from papers.kit.parameters import nearest
 
     if name not in there:
         raise NotebookError(f"execute: there is no {what} {name!r}; {nearest(name, there)}.")

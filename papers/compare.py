@@ -14,7 +14,7 @@ from fedlib.core import Trace
 from papers import STUDIES
 from papers.kit import archive, store
 from papers.kit.numbers import exact, mean
-from papers.kit.study import nearest
+from papers.kit.parameters import nearest
 
 #: Of the provenance, what may explain a difference.
 MADE_BY = ("fedlib", "commit", "torch", "numpy", "python", "device", "threads")

@@ -9,8 +9,9 @@ from papers.arena.methods import COUNT, METHODS, applies, form_of, grid, units
 from papers.arena.problems import LEVELS, NAMES, arena_problem
 from papers.arena.reference import Resting, Stopped, solved
 from papers.kit.health import HealthCheck, nothing
+from papers.kit.parameters import parameters
 from papers.kit.store import Spec
-from papers.kit.study import Params, Study, parameters
+from papers.kit.study import Params, Study
 
 PARAMETERS = parameters(
     problems=("the problems", tuple(NAMES), ("np", "sparse")),

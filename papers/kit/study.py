@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from fnmatch import fnmatch
 from functools import cached_property
 from typing import Any
@@ -14,11 +13,12 @@ from fedlib import checks
 from fedlib.core import Problem, Trace
 from fedlib.core.algorithm import Algorithm
 from fedlib.core.files import write_json
-from fedlib.run import check_seeds, resolve_device
+from fedlib.run import resolve_device
 from papers.kit import archive, sources, store
 from papers.kit.claims import PAPERS, Claim, Configs, PaperValue
 from papers.kit.health import HealthChecks, first_fit, of_run, seeds_of
 from papers.kit.numbers import Number
+from papers.kit.parameters import checked, requested
 from papers.kit.plot import Drawing
 from papers.kit.rules import Outcome
 from papers.kit.store import PAPER, Spec, config_of, read_run
@@ -26,21 +26,6 @@ from papers.kit.store import PAPER, Spec, config_of, read_run
 ALL = "all"  # in place of a paper's letter: a study of all papers' methods
 Params = dict[str, Any]
 Traces = Mapping[str, Trace]
-
-
-def parameters(**declared: tuple[Any, ...]) -> dict[str, Any]:
-    """The parameters of a study, each as (meaning, full profile's value[, quick profile's]).
-
-    >>> parameters(rounds=("rounds T", 100, 5), lr=("step size", 0.1))["profiles"]["quick"]
-    {'rounds': 5, 'lr': 0.1}
-    """
-    return {
-        "parameters": {name: one[0] for name, one in declared.items()},
-        "profiles": {
-            "quick": {name: one[-1] for name, one in declared.items()},
-            "full": {name: one[1] for name, one in declared.items()},
-        },
-    }
 
 
 def after(traces: Traces, start: str) -> dict[str, Trace]:
@@ -125,8 +110,8 @@ class Study:
         given = {k: v for k, v in changes.items() if v is not None}
         for name, value in given.items():
             examples = [p[name] for p in self.profiles.values()]
-            given[name] = check_kind(self.name, name, value, examples)
-        return {**base, **given}
+            given[name] = checked(self.name, name, value, examples)
+        return {**base, **{name: value for name, value in given.items() if value is not None}}
 
     def open(
         self,
@@ -156,16 +141,10 @@ class Study:
         ValueError, TypeError
             as `open`, and for a name that is no parameter, with the nearest that is.
         """
-        options = ("profile", "device", "recompute")
-        known = (*self.parameters, *options)
-        for name, value in cell.items():
-            ours = isinstance(value, bool | int | float | str | list | tuple | dict)
-            if ours and name[0] != "_" and name.islower() and name not in known:
-                raise ValueError(
-                    f"{self.name}: parameters must be among its own, got {name!r}; "
-                    f"{nearest(name, known)}."
-                )
-        return self.open(**{name: cell[name] for name in known if name in cell})
+        known = (*self.parameters, "profile", "device", "recompute")
+        asked = requested(self.name, cell, known)
+        asked["recompute"] = checked(self.name, "recompute", asked.get("recompute"), [False])
+        return self.open(**{name: value for name, value in asked.items() if value is not None})
 
     def numbers(self, traces: Traces, profile: str = "full", **changes: Any) -> dict[str, Number]:
         """The derived numbers of some traces."""
@@ -434,45 +413,3 @@ def setting(configs: Configs) -> str:
     rounds = dict.fromkeys(config["rounds"] for config in configs.values())
     counts = dict.fromkeys(map(len, seeds_of(configs).values()))
     return f"rounds {' or '.join(map(str, rounds))}, seeds {' or '.join(map(str, counts))}"
-
-
-def nearest(name: str, options: Iterable[str]) -> str:
-    """Some of the known names, those that look like `name` first."""
-    every = list(options)
-    close = get_close_matches(name, every, n=3, cutoff=0.5)
-    kind = "nearest" if close else "known" if len(every) <= 6 else "some that are there"
-    return f"{kind}: {', '.join(close or every[:6])}"
-
-
-def check_kind(who: str, name: str, value: Any, examples: Sequence[Any]) -> Any:
-    """A parameter as a study takes it; ValueError or TypeError unless it fits the profiles'.
-
-    Lists become tuples, and numbers those of Python, of the kind of the `examples`; a count of
-    seeds becomes the seeds from 0. Counts are positive; 0 is allowed where a profile has it. Texts
-    are those of some profile.
-    """
-    if name == "seeds" and isinstance(value, int) and not isinstance(value, bool):
-        checks.count(who, name, value)
-        return tuple(range(value))
-    if not isinstance(examples[0], tuple):
-        return check_one(who, name, value, examples)
-    if not isinstance(value, (list, tuple, range)) or not value:
-        shown = list(examples[0][:3])
-        raise ValueError(f"{who}: {name} must be a list such as {shown}, got {value!r}.")
-    entries = [entry for example in examples for entry in example]
-    given = tuple(check_one(who, f"every entry of {name}", x, entries) for x in value)
-    return check_seeds(given) if name == "seeds" else given
-
-
-def check_one(who: str, name: str, value: Any, examples: Sequence[Any]) -> Any:
-    """One number or text of the kind of the examples."""
-    example = examples[0]
-    if isinstance(example, str):
-        checks.one_of(who, name, value, sorted({*examples}))
-    elif isinstance(example, bool):
-        checks.value(who, name, value, bool)
-    elif isinstance(example, int):
-        checks.count(who, name, value, int(0 not in examples))
-    else:
-        checks.number(who, name, value)
-    return type(example)(value)

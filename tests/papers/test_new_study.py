@@ -19,9 +19,10 @@ from papers.kit import plot
 from papers.kit.claims import Claim
 from papers.kit.numbers import measured
 from papers.kit.panels import on, panel, row
+from papers.kit.parameters import parameters
 from papers.kit.rules import Rule, of, stat
 from papers.kit.store import Spec
-from papers.kit.study import Study, parameters
+from papers.kit.study import Study
 
 PARAMETERS = parameters(
     seeds=("seeds", (0, 1, 2)),

@@ -12,10 +12,11 @@ from papers.kit import archive, report, store
 from papers.kit.claims import Claim, Reading
 from papers.kit.health import HealthCheck, Needs
 from papers.kit.numbers import measured
+from papers.kit.parameters import parameters
 from papers.kit.rules import Rule, of, stat
 from papers.kit.run_groups import listed
 from papers.kit.store import Spec
-from papers.kit.study import Study, parameters, setting
+from papers.kit.study import Study, setting
 from tests.helpers import loose, stored
 from tests.helpers.expect import refuses
 

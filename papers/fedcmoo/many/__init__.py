@@ -24,9 +24,10 @@ from papers.kit import plot
 from papers.kit.health import HealthCheck, Needs
 from papers.kit.numbers import Number, exact, mean
 from papers.kit.panels import columns, row
+from papers.kit.parameters import parameters
 from papers.kit.rules import EXCHANGED, Rule, of, stat
 from papers.kit.store import Spec
-from papers.kit.study import Params, Study, Tolerance, Traces, parameters
+from papers.kit.study import Params, Study, Tolerance, Traces
 
 #: Sets of tasks -> M: two halves and five groups of the attributes, and each by itself.
 SETS = {"halves": 2, "groups": 5, "attributes": 40}

@@ -18,8 +18,9 @@ from papers.fedcmoo.pairs.numbers import MIXED, STEP_SIZES, STEPPED, at_step, de
 from papers.fedcmoo.problems.paired_digits import dropped
 from papers.fedcmoo.standin import stands_in
 from papers.kit.health import HealthCheck, learning
+from papers.kit.parameters import parameters
 from papers.kit.store import Spec
-from papers.kit.study import Params, Study, Tolerance, parameters
+from papers.kit.study import Params, Study, Tolerance
 
 CURVES = ("loss", "loss_1", "loss_2", "accuracy", "accuracy_1", "accuracy_2")
 KEEP = (

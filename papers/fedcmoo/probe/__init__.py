@@ -17,8 +17,9 @@ from papers.fedcmoo.probe.numbers import derive
 from papers.fedcmoo.problems.attributes import attributes
 from papers.fedcmoo.standin import noted, stands_in
 from papers.kit.health import learning, nothing
+from papers.kit.parameters import parameters
 from papers.kit.store import Spec
-from papers.kit.study import Params, Study, Tolerance, parameters
+from papers.kit.study import Params, Study, Tolerance
 
 ATTRIBUTE_RATES = 1.0, 0.2  # server and client step size of the paper's forty attributes
 GAINS = tuple(

@@ -20,8 +20,9 @@ from papers.fedcmoo.qm9 import claims
 from papers.fedcmoo.qm9.numbers import FIGURES, LOSSES, derive
 from papers.fedcmoo.standin import noted, stands_in
 from papers.kit.health import HealthCheck, nothing
+from papers.kit.parameters import parameters
 from papers.kit.store import Spec
-from papers.kit.study import Params, Study, Tolerance, parameters
+from papers.kit.study import Params, Study, Tolerance
 
 GENERATED = "generated graphs whose targets follow a known rule"
 

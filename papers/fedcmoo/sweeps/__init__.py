@@ -18,9 +18,10 @@ from papers.kit import plot
 from papers.kit.health import HealthCheck, Needs, learning
 from papers.kit.numbers import Number, mean
 from papers.kit.panels import columns, row
+from papers.kit.parameters import parameters
 from papers.kit.rules import EXCHANGED, Rule, of, rises, stat_value
 from papers.kit.store import Spec
-from papers.kit.study import Params, Study, Tolerance, Traces, after, parameters, swept
+from papers.kit.study import Params, Study, Tolerance, Traces, after, swept
 
 LATE = 0.9  # final: the mean over the evaluations from this share of the rounds on
 CURVES = ("accuracy", "accuracy_1", "accuracy_2")

@@ -14,8 +14,9 @@ from papers.fedcmoo.toy import claims
 from papers.fedcmoo.toy.numbers import FIGURES, derive, edge_ratios
 from papers.fedcmoo.toy.problems import CLIENTS, DirectionProbe, federation
 from papers.kit.health import HealthCheck, nothing
+from papers.kit.parameters import parameters
 from papers.kit.store import Spec
-from papers.kit.study import Params, Study, parameters
+from papers.kit.study import Params, Study
 
 PARAMETERS = parameters(
     seeds=("seeds; each fixes the instance, participants and batches", tuple(range(10)), (0, 1)),

@@ -18,9 +18,10 @@ from papers.fedfw.authors.rows import NETS, authors_problem, our_problem
 from papers.fedfw.cells import TABLE_3, TABLES
 from papers.kit.claims import Claim
 from papers.kit.health import Needs, learning
+from papers.kit.parameters import parameters
 from papers.kit.rules import EXCHANGED, Rule, Size, of, stat
 from papers.kit.store import Spec
-from papers.kit.study import Params, Study, parameters
+from papers.kit.study import Params, Study
 
 NET = {"mclr": "logistic regression", "dnn": "60-20-10"}
 SPLIT = {"iid": "IID", "classes": "three classes"}

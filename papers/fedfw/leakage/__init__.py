@@ -17,9 +17,10 @@ from papers.kit.claims import Claim, Reading
 from papers.kit.health import HealthCheck, HealthChecks, Needs
 from papers.kit.numbers import Number, mean, measured
 from papers.kit.panels import Layer, grid, on
+from papers.kit.parameters import parameters
 from papers.kit.rules import EXCHANGED, Rule, of, stat, stat_value
 from papers.kit.store import Spec
-from papers.kit.study import Params, Study, Tolerance, Traces, parameters
+from papers.kit.study import Params, Study, Tolerance, Traces
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

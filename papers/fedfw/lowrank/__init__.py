@@ -21,9 +21,10 @@ from papers.kit.claims import Claim
 from papers.kit.health import Needs, nothing
 from papers.kit.numbers import Number, exact, mean, measured, ratio
 from papers.kit.panels import panel, row
+from papers.kit.parameters import parameters
 from papers.kit.rules import Control, Rule, least, most, stat_value
 from papers.kit.store import Spec
-from papers.kit.study import Params, Study, Tolerance, Traces, parameters
+from papers.kit.study import Params, Study, Tolerance, Traces
 
 RADIUS = 10.0  # of the sets whose messages are looked at
 #: What messages look like at worst, over all rounds.

@@ -21,8 +21,9 @@ from papers.fedfw.rates.problems import (
     pair,
 )
 from papers.kit.health import HealthCheck, learning, nothing
+from papers.kit.parameters import parameters
 from papers.kit.store import Spec
-from papers.kit.study import Params, Study, parameters
+from papers.kit.study import Params, Study
 
 STEP = 0.1  # of the naive scheme with a constant step
 LOCAL = 5  # local steps of the published code's variant

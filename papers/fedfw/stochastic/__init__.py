@@ -30,9 +30,10 @@ from papers.fedfw.tables.numbers import MEASURES, chosen, counted, difference, p
 from papers.kit.claims import Claim, PaperValue, Reading
 from papers.kit.health import Needs, learning
 from papers.kit.numbers import Number, exact, measured
+from papers.kit.parameters import parameters
 from papers.kit.rules import EXCHANGED, Rule, Size, of, stat
 from papers.kit.store import Spec
-from papers.kit.study import Params, Study, Traces, parameters
+from papers.kit.study import Params, Study, Traces
 
 
 def merged(traces: Traces) -> dict[str, Trace]:

@@ -27,8 +27,9 @@ from papers.fedfw.cells import (
 from papers.fedfw.tables import claims
 from papers.fedfw.tables.numbers import derive
 from papers.kit.health import learning
+from papers.kit.parameters import parameters
 from papers.kit.store import Spec
-from papers.kit.study import Params, Study, Tolerance, parameters
+from papers.kit.study import Params, Study, Tolerance
 
 CODE_EVERY = 100  # evaluations of a run of the authors' protocol
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from papers.fedsgm.bounds.numbers import FIGURES, derive
 from papers.fedsgm.bounds.runs import plans
 from papers.kit.health import HealthCheck
+from papers.kit.parameters import parameters
 from papers.kit.store import Spec
-from papers.kit.study import Params, Study, parameters
+from papers.kit.study import Params, Study
 
 PARAMETERS = parameters(
     seeds=(

@@ -17,8 +17,9 @@ from papers.fedsgm.cartpole.method import PolicyFedSGM
 from papers.fedsgm.cartpole.numbers import BUDGET, derive
 from papers.fedsgm.cartpole.simulator import HORIZON, cartpole
 from papers.kit.health import HealthCheck
+from papers.kit.parameters import parameters
 from papers.kit.store import Spec
-from papers.kit.study import Params, Study, Tolerance, parameters
+from papers.kit.study import Params, Study, Tolerance
 
 KEEP = ("reward", "cost", "g_hat", "sigma")
 #: Names of the paper's number formats -> binary digits after the leading one.

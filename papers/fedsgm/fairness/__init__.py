@@ -19,8 +19,9 @@ from papers.fedsgm.curves import FEASIBLE, oscillation, tuned
 from papers.fedsgm.fairness import claims, figures
 from papers.kit.health import HealthCheck
 from papers.kit.numbers import Number, exact, measured
+from papers.kit.parameters import parameters
 from papers.kit.store import Spec
-from papers.kit.study import Params, Study, Traces, parameters
+from papers.kit.study import Params, Study, Traces
 
 METRICS = ("f", "f_clients", "g", "test_loss", "test_accuracy", "test_gap")
 

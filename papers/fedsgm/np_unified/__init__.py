@@ -17,8 +17,9 @@ from papers.fedsgm import multiverse
 from papers.fedsgm.np_unified import claims, figures
 from papers.fedsgm.np_unified.numbers import derive
 from papers.kit.health import HealthCheck
+from papers.kit.parameters import parameters
 from papers.kit.store import Spec
-from papers.kit.study import Params, Study, parameters
+from papers.kit.study import Params, Study
 
 CLIENTS = 20
 LIMIT = 1e9  # a sharpness so large that soft is hard

@@ -23,8 +23,9 @@ from papers.fedsgm.np_workshop import claims, figures
 from papers.fedsgm.skewness import multiplier
 from papers.kit.health import HealthCheck
 from papers.kit.numbers import Number, exact, mean, measured, ratio
+from papers.kit.parameters import parameters
 from papers.kit.store import Spec
-from papers.kit.study import Params, Study, Traces, parameters
+from papers.kit.study import Params, Study, Traces
 
 LATE = 0.2  # "late" is the last 20 rounds of 100
 SETTLED = 0.5  # the second half of the long runs

@@ -8,8 +8,9 @@ from typing import Any
 
 from fedlib.core import Problem
 from fedlib.steps import PowerLaw
+from papers.kit.parameters import parameters
 from papers.kit.store import Spec
-from papers.kit.study import Params, Study, parameters
+from papers.kit.study import Params, Study
 from papers.ssca import common
 from papers.ssca.common import LEVELS, SPLITS, digits_problem, vertical_problem
 from papers.ssca.convergence import claims

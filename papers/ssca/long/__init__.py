@@ -7,8 +7,9 @@ from functools import partial
 from typing import Any
 
 from fedlib.steps import PowerLaw
+from papers.kit.parameters import parameters
 from papers.kit.store import Spec
-from papers.kit.study import Params, Study, parameters
+from papers.kit.study import Params, Study
 from papers.ssca import common
 from papers.ssca.common import ssca
 from papers.ssca.long import claims

@@ -7,6 +7,7 @@ from typing import Any
 
 from papers.kit.claims import Claim
 from papers.kit.health import Needs
+from papers.kit.parameters import parameters
 from papers.kit.rules import (
     EXCHANGED,
     Condition,
@@ -19,7 +20,7 @@ from papers.kit.rules import (
     stat_value,
 )
 from papers.kit.store import Spec
-from papers.kit.study import Params, Study, parameters
+from papers.kit.study import Params, Study
 from papers.ssca import common
 from papers.ssca.common import NUMBERS, SPLITS, constrained, digits_problem, ssca, vertical_problem
 from papers.ssca.long.problem import one_constraint

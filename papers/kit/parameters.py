@@ -1,0 +1,208 @@
+"""Parameters of pages: what they may be, and what a reader asks for.
+
+A value comes from a cell that somebody has edited, from papermill, YAML or a command line. All of
+them are read in one way: a text that stands for a number, a list, true, false or none is that.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from fedlib import checks
+from fedlib.run import check_seeds
+
+MOST = 10**9  # a larger count is a slip of the keyboard: nobody waits for its end
+MOST_SEEDS = 10**5
+WORDS = {"true": True, "false": False, "none": None, "null": None}
+CONSTANTS = (bool, int, float, str, list, tuple, dict)
+INJECTED = "# Parameters"  # the first line of the cell that papermill adds
+
+
+def parameters(**declared: tuple[Any, ...]) -> dict[str, Any]:
+    """The parameters of a study, each as (meaning, full profile's value[, quick profile's]).
+
+    >>> parameters(rounds=("rounds T", 100, 5), lr=("step size", 0.1))["profiles"]["quick"]
+    {'rounds': 5, 'lr': 0.1}
+    """
+    return {
+        "parameters": {name: entry[0] for name, entry in declared.items()},
+        "profiles": {
+            "quick": {name: entry[-1] for name, entry in declared.items()},
+            "full": {name: entry[1] for name, entry in declared.items()},
+        },
+    }
+
+
+def settle(cell: Mapping[str, Any], /, **declared: Any) -> dict[str, Any]:
+    """The parameters of a note or a tutorial, checked; where the cell says None, the profile's.
+
+    >>> settle({"profile": "quick", "rounds": None, "seed": "3"}, seed=0, rounds=(100, 40))
+    {'profile': 'quick', 'seed': 3, 'rounds': 40}
+
+    Parameters
+    ----------
+    cell : the page's names, `globals()`.
+    declared : name -> its value in both profiles, or (full, quick), or (full, quick, least), where
+        a count below the least is refused. A list is a list's value.
+
+    Raises
+    ------
+    ValueError, TypeError
+        for a name that is not declared, and for a value of another kind than the profiles'.
+    """
+    asked = requested("page", cell, ("profile", *declared))
+    profile = asked.get("profile", "full")
+    checks.one_of("page", "profile", profile, ("full", "quick"))
+    settled = {"profile": profile}
+    for name, values in declared.items():
+        full, quick, least = (*values, 1)[:3] if isinstance(values, tuple) else (values, values, 1)
+        examples = [tuple(x) if isinstance(x, list) else x for x in (full, quick)]
+        value = checked("page", name, asked.get(name), examples)
+        if value is None:
+            value = examples[profile == "quick"]
+        if isinstance(full, int) and full > 0:
+            checks.count("page", name, value, least)
+        if isinstance(full, float) and full > 0:
+            checks.positive("page", name, value)
+        settled[name] = value
+    return settled
+
+
+def requested(who: str, cell: Mapping[str, Any], known: Sequence[str]) -> dict[str, Any]:
+    """The values of a page's parameters among its names; ValueError for one that is not known."""
+    for name in assigned(cell, known):
+        if name not in known:
+            rule = f"parameters must be among its own, got {name!r}"
+            raise ValueError(f"{who}: {rule}; {nearest(name, known)}.")
+    return {name: cell[name] for name in known if name in cell}
+
+
+def assigned(cell: Mapping[str, Any], known: Sequence[str]) -> list[str]:
+    """Names of constants that somebody may have meant as parameters.
+
+    In a notebook those of the cell of parameters as it was run last, and of a cell that papermill
+    has added. In a program those of its file, elsewhere all; of the names in capitals only those
+    that differ from a parameter by that.
+    """
+    history, file = cell.get("In"), cell.get("__file__")
+    names: Iterable[str] = cell
+    if isinstance(history, list):
+        names = cell_of_parameters(history) or cell
+    elif file and Path(file).is_file():
+        names = targets(Path(file).read_text(encoding="utf-8"))
+    ours = [name for name in names if isinstance(cell.get(name), CONSTANTS)]
+    ours = [name for name in ours if name[0] != "_" and name not in ("In", "Out")]
+    return [name for name in ours if not name.isupper() or name.lower() in known]
+
+
+def cell_of_parameters(history: Sequence[str]) -> list[str]:
+    """The names that the last cell of parameters sets, and those of a cell added to it."""
+    names: list[str] = []
+    for source in history:
+        found = targets(source)
+        if source.startswith(INJECTED):
+            names += found
+        elif "profile" in found:
+            names = found
+    return names
+
+
+def targets(source: str) -> list[str]:
+    """The names that statements of a source text set; none where it is not plain Python."""
+    try:
+        statements = ast.parse(source).body
+    except SyntaxError:
+        return []
+    places: list[ast.expr] = []
+    for statement in statements:
+        if isinstance(statement, ast.Assign):
+            places += statement.targets
+        elif isinstance(statement, ast.AnnAssign):
+            places.append(statement.target)
+    return [place.id for place in places if isinstance(place, ast.Name)]
+
+
+def nearest(name: str, options: Iterable[str]) -> str:
+    """Some of the known names, those that look like `name` first."""
+    every = list(options)
+    close = get_close_matches(name, every, cutoff=0.5)
+    close = close or get_close_matches(name.lower(), every, cutoff=0.5)
+    label = "nearest" if close else "known" if len(every) <= 6 else "some that are there"
+    return f"{label}: {', '.join(close or every[:6])}"
+
+
+def read(text: str) -> Any:
+    """What a text stands for: true, false, none, a number or a list; else the text itself.
+
+    >>> read("1e-1"), read("(0.1,1)"), read("True"), read("digits")
+    (0.1, [0.1, 1], True, 'digits')
+    """
+    if text.strip().lower() in WORDS:
+        return WORDS[text.strip().lower()]
+    try:
+        value = ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+    return [*value] if isinstance(value, tuple) else value
+
+
+def checked(who: str, name: str, value: Any, examples: Sequence[Any]) -> Any:
+    """A parameter as a page takes it; ValueError or TypeError unless it fits the profiles'.
+
+    Lists become tuples, and numbers those of Python, of the kind of the `examples`; a count of
+    seeds becomes the seeds from 0. Counts are positive; 0 is allowed where a profile has it. Texts
+    are those of some profile. None stays None: the profile's.
+    """
+    several = isinstance(examples[0], tuple)
+    if isinstance(value, str) and value not in examples:
+        value = entries_of(value) if several else read_as(value, examples)
+    if value is None:
+        return None
+    if not several:
+        return check_one(who, name, value, examples)
+    if name == "seeds" and isinstance(value, int) and not isinstance(value, bool):
+        checks.count(who, name, value, 1, MOST_SEEDS)
+        return tuple(range(value))
+    if not isinstance(value, (list, tuple, range)) or not value:
+        shown = list(examples[0][:3])
+        raise ValueError(checks.sentence(who, name, f"be a list such as {shown}", value))
+    entries = [entry for example in examples for entry in example]
+    given = tuple(
+        check_one(who, f"every entry of {name}", read_as(x, entries), entries) for x in value
+    )
+    return check_seeds(given) if name == "seeds" else given
+
+
+def entries_of(text: str) -> Any:
+    """A text as the list that it stands for; without quotes its entries are texts, too."""
+    value = read(text)
+    if not isinstance(value, str) or "," not in value:
+        return value
+    return [entry.strip() for entry in value.strip("[]() ").split(",")]
+
+
+def read_as(value: Any, examples: Sequence[Any]) -> Any:
+    """A text as the number or truth that it stands for, unless a text is wanted."""
+    if not isinstance(value, str):
+        return value
+    if isinstance(examples[0], str) and value.lower() not in WORDS:
+        return value
+    return read(value)
+
+
+def check_one(who: str, name: str, value: Any, examples: Sequence[Any]) -> Any:
+    """One number or text of the kind of the examples."""
+    example = examples[0]
+    if isinstance(example, str):
+        checks.one_of(who, name, value, sorted({*examples}))
+    elif isinstance(example, bool):
+        checks.value(who, name, value, bool)
+    elif isinstance(example, int):
+        checks.count(who, name, value, int(0 not in examples), MOST)
+    else:
+        checks.number(who, name, value)
+    return type(example)(value)
