@@ -96,7 +96,7 @@ nbval: bytecode
 		"gives what is committed: find out why; if the code is right: make notebooks"; exit 1; }
 
 notebook: $(STAMP)
-	$(NAMED)$(RUN) $(NAME) --profile quick $(ARGS)
+	$(NAMED)$(RUN) $(NAME) --profile quick $(if $(ARGS),--line '$(subst ','\'',$(ARGS))')
 
 lab: $(STAMP)
 	$(BIN)/pip install --quiet -c constraints.txt -e ".[lab]"

@@ -18,6 +18,7 @@ import logging
 import os
 import re
 import resource
+import shlex
 import sys
 import tempfile
 import time
@@ -82,6 +83,24 @@ def declared_parameters(notebook: NotebookNode) -> Parameters:
     return {ast.unparse(s.targets[0]): ast.literal_eval(s.value) for s in lines}
 
 
+def with_parameters(notebook: NotebookNode, given: Parameters) -> NotebookNode:
+    """The notebook whose cell of parameters says the given values.
+
+    A reader who opens the notebook finds one such cell, and an edit of it has effect.
+    """
+    (cell,) = (c for c in notebook.cells if "parameters" in tags(c))
+    lines = cell.source.splitlines()
+    for statement in ast.parse(cell.source).body:
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) in given:
+            value = repr(given[ast.unparse(statement.targets[0])])
+            number, end = statement.lineno - 1, statement.value.end_col_offset
+            line = lines[number].encode()  # columns of the syntax tree count bytes
+            before, after = line[: statement.value.col_offset], line[end:]
+            lines[number] = before.decode() + value + after.decode()
+    cell.source = "\n".join(lines)
+    return notebook
+
+
 def known(what: str, name: str, there: list[str]) -> None:
     """Refuse a name that is not there, with the nearest that is."""
     from papers.kit.parameters import nearest
@@ -92,7 +111,7 @@ def known(what: str, name: str, there: list[str]) -> None:
 
 def execute(name: str, given: Parameters, *, pictures: bool = True) -> NotebookNode:
     """The notebook with some parameters, executed and cleaned; without `pictures` it holds none."""
-    notebook = read_source(name)
+    notebook = with_parameters(read_source(name), given)
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # repeatable, and kernels share few cores
     os.environ.setdefault("PYTHONWARNINGS", "ignore:IProgress not found")
     matplotlib.get_configdir()  # where it cannot be written to, kernels inherit a temporary one
@@ -102,7 +121,6 @@ def execute(name: str, given: Parameters, *, pictures: bool = True) -> NotebookN
         done = papermill.execute_notebook(
             notebook,
             str(Path(folder) / f"{name}.ipynb"),
-            parameters=given,
             kernel_name="python3",
             cwd=str(ROOT / "notebooks"),
             progress_bar=False,
@@ -129,8 +147,7 @@ def cleaned(
     """The notebook without times, paths and the tools' metadata, and with numbers for its roles."""
     for number, cell in enumerate(notebook.cells):
         cell["id"] = f"cell-{number:03d}"
-        own = tags(cell) + ["remove-cell"] * ("injected-parameters" in tags(cell))
-        cell.metadata = NotebookNode({"tags": own} if own else {})
+        cell.metadata = NotebookNode({"tags": tags(cell)} if tags(cell) else {})
         if cell.cell_type == "markdown":
             cell.source = with_numbers(cell.source)
         if cell.cell_type == "code":
@@ -217,8 +234,9 @@ def target(name: str, profile: str, given: Parameters, out: str | None) -> Path:
     """Where the notebook goes; `out` is a file or a folder."""
     if out is None:
         if given:
-            own = hashlib.sha256(json.dumps([profile, given], sort_keys=True).encode())
-            return ROOT / "_build" / "runs" / f"{name}-{own.hexdigest()[:8]}.ipynb"
+            setting = json.dumps([profile, given], sort_keys=True)
+            digest = hashlib.sha256(setting.encode()).hexdigest()
+            return ROOT / "_build" / "runs" / f"{name}-{digest[:8]}.ipynb"
         known("profile", profile, [*FOLDERS])
         return FOLDERS[profile] / f"{name}.ipynb"
     return Path(out) if out.endswith(".ipynb") else Path(out) / f"{name}.ipynb"
@@ -229,6 +247,7 @@ def produce(name: str, *, profile: str, given: Parameters, out: str | None) -> s
     from fedlib.core.files import atomic_write
 
     path = target(name, profile, given, out)
+    check_writable(path.parent)
     try:
         pictures = profile != "quick" or bool(given) or out is not None
         made = execute(name, {"profile": profile, **given}, pictures=pictures)
@@ -239,22 +258,22 @@ def produce(name: str, *, profile: str, given: Parameters, out: str | None) -> s
         why = str(error).partition("\n")[0].rstrip(".")
         raise NotebookError(f"{name}: the kernel failed, nothing was written: {why}.") from None
     made.metadata["fedlib"]["page"] = page_digest(made)
-    path.parent.mkdir(parents=True, exist_ok=True)
     text = nbformat.writes(made) + "\n"
     atomic_write(path, lambda file: file.write(text.encode()))
     return f"wrote {os.path.relpath(path)}"
 
 
-def literal(text: str) -> object:
-    """A value from the command line: true, false, none, a number, a list, else the text itself."""
-    words: Parameters = {"true": True, "false": False, "none": None}
-    if text.lower() in words:
-        return words[text.lower()]
+def check_writable(folder: Path) -> None:
+    """Make a folder if it is not there; NotebookError if nothing can be written into it."""
     try:
-        value: object = ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
-    return [*value] if isinstance(value, tuple) else value  # papermill writes tuples as texts
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise NotebookError(
+            f"execute: {os.path.relpath(folder)} must be a folder that can be written to, "
+            f"got {error.strerror!r}; name another with --out."
+        ) from None
 
 
 def count(text: str) -> int:
@@ -278,16 +297,38 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--out", help="file (*.ipynb) or folder")
     parser.add_argument("--jobs", type=count, default=1, help="notebooks at a time, with all")
     parser.add_argument("--list", action="store_true", help="print the parameters and their values")
-    return parser.parse_args(arguments)
+    parser.add_argument("--line", metavar="TEXT", help="arguments in one text, as make has them")
+    words = [*(sys.argv[1:] if arguments is None else arguments)]
+    if "--line" in words[:-1]:
+        place = words.index("--line")
+        try:
+            words[place : place + 2] = shlex.split(words[place + 1])
+        except ValueError as error:
+            parser.error(f"{words[place + 1]!r} has {str(error).lower()}")
+    return parser.parse_args(words)
+
+
+def given_parameters(options: argparse.Namespace) -> Parameters:
+    """The values of a command line by name; NotebookError for a name that is there twice."""
+    from papers.kit.parameters import read
+
+    given: Parameters = {}
+    for name, text in options.parameters:
+        value = read(text)
+        if name in given:
+            values = f"{given[name]!r} and {value!r}"
+            raise NotebookError(f"execute: parameter {name} must be given once, got {values}.")
+        given[name] = value
+    return given
 
 
 def carry_out(options: argparse.Namespace) -> int:
     """Execute what a command line asks for; every name is checked before a kernel starts."""
     logging.getLogger("papermill").setLevel(logging.WARNING)
     names = source_names() if options.name == "all" else [options.name]
-    given = {key: literal(value) for key, value in options.parameters}
-    profile = str(given.pop("profile", options.profile))
     try:
+        given = given_parameters(options)
+        profile = str(given.pop("profile", options.profile))
         for name in names:
             source = read_source(name)
             if options.out is None or profile != "paper":

@@ -36,12 +36,11 @@ device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
 # %% tags=["remove-input"]
-from IPython.display import Markdown, display
-
 from papers import STUDIES
 from papers.arena import contest
 from papers.arena.problems import NAMES
 from papers.kit.claims import check
+from papers.kit.display import show
 
 page = STUDIES["arena"].page(globals())
 
@@ -56,7 +55,7 @@ numbers, health = page.numbers, page.health
 
 # %% tags=["remove-input"]
 for p in contest.problems(numbers):
-    display(Markdown(f"**{NAMES[p]}**"), contest.table(numbers, p, health))
+    show(NAMES[p], contest.table(numbers, p, health))
 
 # %% [markdown]
 # The columns *equal gradients* and *equal bits* rank the methods under two budgets by [rule 4](#one-protocol); the

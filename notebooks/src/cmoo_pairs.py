@@ -81,6 +81,7 @@ from papers.fedcmoo.pairs.rules import TABLE_1
 from papers.fedcmoo.standin import source_text
 from papers.kit import plot, report, store
 from papers.kit.claims import check
+from papers.kit.display import displayed
 
 page = STUDIES["cmoo_pairs"].page(globals())
 
@@ -163,7 +164,7 @@ report.runs_table(numbers, pairs, measures, health)
 # FedCMOO and the plain average.
 
 # %% tags=["remove-input"]
-step_table(numbers)
+displayed(step_table(numbers))
 
 # %% [markdown]
 # ## Task by task: Table 1
@@ -263,7 +264,7 @@ plot.show(
 ) if compared <= longer.keys() else None
 
 # %% tags=["hide-input"]
-authors_table(at_paper.numbers)
+displayed(authors_table(at_paper.numbers))
 
 # %% [markdown]
 # The column *farthest apart* shows the largest distance, in points, between a diamond and our mean over the same

@@ -65,6 +65,7 @@ from papers.fedcmoo.toy import checks as cmoo_toy_checks
 from papers.fedcmoo.toy.problems import federation
 from papers.kit import plot, report
 from papers.kit.claims import check
+from papers.kit.display import displayed
 
 page = STUDIES["cmoo_toy"].page(globals())
 
@@ -252,7 +253,7 @@ for count in (2, 11):
     some = cmoo_toy_checks.related_jacobians(rng, tasks=count)
     columns[f"M = {count}"] = cmoo_toy_checks.gram_errors(some, rng)
 errors = pd.DataFrame(columns)
-errors.round(3)
+displayed(errors.round(3))
 
 # %% tags=["remove-input", "nbval-check-output"]
 one, two, code, own = (errors.loc[k] for k in errors.index)

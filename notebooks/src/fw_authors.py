@@ -48,6 +48,7 @@ from papers.fedfw.authors.report import forensics
 from papers.fedfw.authors.rows import authors_rows
 from papers.kit import plot, report, store
 from papers.kit.claims import check
+from papers.kit.display import displayed
 
 page = STUDIES["fw_authors"].page(globals())
 
@@ -79,13 +80,13 @@ numbers = page.numbers
 
 # %% tags=["remove-input"]
 text = {**store.read_numbers("fw_stochastic"), **store.read_numbers("fw_tables")}
-forensics(numbers, text, (1,))
+displayed(forensics(numbers, text, (1,)))
 
 # %% tags=["remove-input"]
-forensics(numbers, text, (2,))
+displayed(forensics(numbers, text, (2,)))
 
 # %% tags=["remove-input"]
-forensics(numbers, text, (3,))
+displayed(forensics(numbers, text, (3,)))
 
 # %% [markdown]
 # ## What puts FedFW ahead

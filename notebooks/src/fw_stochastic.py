@@ -67,6 +67,7 @@ from papers.fedfw.cells import COLUMNS_3, column_text
 from papers.fedfw.tables.report import three_columns
 from papers.kit import report, store
 from papers.kit.claims import check
+from papers.kit.display import displayed
 
 page = STUDIES["fw_stochastic"].page(globals())
 
@@ -93,7 +94,7 @@ numbers, health = page.numbers, page.health
 # total.
 
 # %% tags=["remove-input"]
-three_columns(numbers, 3, "", page.pictures)
+displayed(three_columns(numbers, 3, "", page.pictures))
 
 # %% [markdown]
 # FedFW-sto minus FedDR on the same seeds, first by (a), then by (b):

@@ -76,6 +76,7 @@ from papers.fedfw.cells import COLUMNS, METHODS, NORMS, column_text
 from papers.fedfw.tables.report import three_columns
 from papers.kit import report, store
 from papers.kit.claims import check
+from papers.kit.display import displayed
 
 page = STUDIES["fw_tables"].page(globals())
 
@@ -103,10 +104,10 @@ numbers, health = page.numbers, page.health
 # $\ell_2$ ball, the second for the $\ell_1$ ball.
 
 # %% tags=["remove-input"]
-three_columns(numbers, 1, "l2", page.pictures, health)
+displayed(three_columns(numbers, 1, "l2", page.pictures, health))
 
 # %% tags=["remove-input"]
-three_columns(numbers, 1, "l1", page.pictures, health)
+displayed(three_columns(numbers, 1, "l1", page.pictures, health))
 
 # %% [markdown]
 # The tables also show the best accuracy of (a), because the accuracy of a Frank-Wolfe model may change by several
@@ -122,10 +123,10 @@ three_columns(numbers, 1, "l1", page.pictures, health)
 # $10^{-4}$ and 40.9 % with $10^{-5}$, still rising. To save time, the CNN has no column (b).
 
 # %% tags=["remove-input"]
-three_columns(numbers, 2, "l2", page.pictures, health)
+displayed(three_columns(numbers, 2, "l2", page.pictures, health))
 
 # %% tags=["remove-input"]
-three_columns(numbers, 2, "l1", page.pictures, health)
+displayed(three_columns(numbers, 2, "l1", page.pictures, health))
 
 # %% [markdown]
 # ## At the paper's scale

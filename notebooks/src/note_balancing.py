@@ -200,8 +200,10 @@ from scipy.optimize import brentq
 from papers.fedcmoo.pref_checks import balance, game_value, min_norm, preference_program
 from papers.kit import plot
 from papers.kit.claims import check
+from papers.kit.display import displayed
+from papers.kit.parameters import settle
 
-instances = instances or {"quick": 60, "full": 400}[profile]
+globals().update(settle(globals(), seed=0, instances=(400, 60)))
 rng = np.random.default_rng(seed)
 
 
@@ -379,7 +381,7 @@ columns = {
     "instances, J not empty": groups.size(),
     "value < 0": groups.agg(lambda v: (v < -1e-6).mean()),
 }
-pd.DataFrame(columns | {"smallest value": groups.min().round(3) + 0.0}).round(3)
+displayed(pd.DataFrame(columns | {"smallest value": groups.min().round(3) + 0.0}).round(3))
 
 # %% [markdown]
 # **The example.** We compare $\mu$ along $-Ja$ and along $-Jw$ in {prf:ref}`pref-example-three`, from $x=0$, with the

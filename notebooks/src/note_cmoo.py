@@ -443,9 +443,10 @@ from papers.fedcmoo.theory import (
 )
 from papers.kit import plot
 from papers.kit.claims import check
+from papers.kit.display import displayed
+from papers.kit.parameters import settle
 
-instances = instances or {"quick": 5, "full": 20}[profile]
-draws = draws or {"quick": 2000, "full": 20_000}[profile]
+globals().update(settle(globals(), seed=0, instances=(20, 5), draws=(20_000, 2000)))
 rng = np.random.default_rng(seed)
 
 # %% [markdown]
@@ -732,7 +733,7 @@ _ = check(
 table = pd.DataFrame(
     {"measured": mean, "measured, our beta": ours} | totals, index=pd.Index(rounds, name="T")
 )
-table.round(3)
+displayed(table.round(3))
 
 
 # %% tags=["remove-input"]

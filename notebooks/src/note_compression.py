@@ -312,9 +312,9 @@ from papers.fedsgm.problems.norms import norms, random_norms
 from papers.fedsgm.theory import Setting, theorem_6
 from papers.kit import plot
 from papers.kit.claims import check
+from papers.kit.parameters import settle
 
-instances = instances or {"quick": 6, "full": 40}[profile]
-rounds = rounds or {"quick": 200, "full": 1000}[profile]
+globals().update(settle(globals(), seed=0, instances=(40, 6), rounds=(1000, 200)))
 seeds = range(seed, seed + instances)
 E, N, d = 3, 8, 20
 

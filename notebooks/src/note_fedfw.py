@@ -417,9 +417,10 @@ from papers.fedfw.checks import (
 from papers.fedfw.theory_fw import Constants
 from papers.kit import plot
 from papers.kit.claims import check
+from papers.kit.display import displayed
+from papers.kit.parameters import settle
 
-instances = instances or {"quick": 3, "full": 10}[profile]
-runs = runs or {"quick": 100, "full": 400}[profile]
+globals().update(settle(globals(), seed=0, instances=(10, 3), runs=(400, 100)))
 rng = np.random.default_rng(seed)
 line = box(-1.0, 1.0)
 
@@ -572,7 +573,7 @@ check("    with the best penalty it is below a third of (38)", table["ours / (38
 _ = check("the best penalty yields the corollary's constants, to 1e-12", np.abs(exact).max() < 1e-12)
 
 # %% tags=["remove-input"]
-table.style.format(precision=4)
+displayed(table.style.format(precision=4))
 
 
 # %% tags=["remove-input"]

@@ -206,9 +206,10 @@ from papers.fedfw.checks import ball, bowls, cross, distance, fw_gap, run, sched
 from papers.fedfw.theory_fw import Constants
 from papers.kit import plot
 from papers.kit.claims import check
+from papers.kit.display import displayed
+from papers.kit.parameters import settle
 
-instances = instances or {"quick": 2, "full": 4}[profile]
-horizons = horizons or {"quick": [16, 64, 256], "full": [16, 64, 256, 1024, 4096]}[profile]
+globals().update(settle(globals(), seed=0, instances=(4, 2), horizons=([16, 64, 256, 1024, 4096], [16, 64, 256])))
 rng = np.random.default_rng(seed)
 
 
@@ -293,7 +294,7 @@ check("the best penalty gives the corollary's constants, to 1e-9", abs(exact) < 
 _ = check("the smallest gap falls at least like T^(-1/3) for the penalties 1 and best, in the median", max(powers["1"], powers["best"]) < -1 / 3)
 
 # %% tags=["remove-input"]
-table.style.format(precision=4)
+displayed(table.style.format(precision=4))
 
 
 # %% tags=["remove-input"]

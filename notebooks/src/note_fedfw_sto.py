@@ -271,9 +271,10 @@ from papers.fedfw.checks import (
 from papers.fedfw.theory_fw import Constants
 from papers.kit import plot
 from papers.kit.claims import check
+from papers.kit.display import displayed
+from papers.kit.parameters import settle
 
-instances = instances or {"quick": 2, "full": 4}[profile]
-runs = runs or {"quick": 30, "full": 100}[profile]
+globals().update(settle(globals(), seed=0, instances=(4, 2), runs=(100, 30)))
 rng = np.random.default_rng(seed)
 
 
@@ -339,7 +340,7 @@ check("    without averaging the error stays: its mean over the last tenth of th
 _ = check("the excess falls at least like t^(-1/3) for the penalty 0.1", max(powers[1, 0.1][1], powers[2, 0.1][1]) < -1 / 3)
 
 # %% tags=["remove-input"]
-table.style.format(precision=4)
+displayed(table.style.format(precision=4))
 
 
 # %% tags=["remove-input"]

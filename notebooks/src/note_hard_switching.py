@@ -288,9 +288,9 @@ from papers.fedsgm.problems.norms import drift_sum, norms, random_norms, varied_
 from papers.fedsgm.theory import Setting, theorem_6, workshop_theorem_1
 from papers.kit import plot
 from papers.kit.claims import check
+from papers.kit.parameters import settle
 
-instances = instances or {"quick": 12, "full": 48}[profile]
-rounds = rounds or {"quick": 40, "full": 100}[profile]
+globals().update(settle(globals(), seed=0, instances=(48, 12), rounds=(100, 40)))
 seeds = range(seed, seed + instances)
 instance = cache(varied_norms)  # its reference solution is computed once
 versions = {"2E^2": "stated", "Gamma_0": "proved", "Gamma_direct": "direct"}

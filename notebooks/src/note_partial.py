@@ -450,10 +450,9 @@ from papers.fedsgm.problems.sampled import boxed_norms, skewed_levels, split_obj
 from papers.fedsgm.theory import Setting, theorem_1_partial, theorem_4, theorem_6, theorem_7
 from papers.kit import plot
 from papers.kit.claims import check
+from papers.kit.parameters import settle
 
-instances = instances or {"quick": 9, "full": 48}[profile]
-rounds = rounds or {"quick": 200, "full": 1000}[profile]
-trials = trials or {"quick": 2000, "full": 20000}[profile]
+globals().update(settle(globals(), seed=0, instances=(48, 9), rounds=(1000, 200), trials=(20_000, 2000)))
 seeds = range(seed, seed + instances)
 instance = cache(boxed_norms)  # its reference solution is computed once
 rng = seeded(seed, "rounds")

@@ -155,8 +155,9 @@ from papers.fedsgm.problems.norms import random_norms
 from papers.fedsgm.skewness import client_gradients, skew_matrix, skewness
 from papers.kit import plot
 from papers.kit.claims import check
+from papers.kit.parameters import settle
 
-instances = instances or {"quick": 500, "full": 5000}[profile]
+globals().update(settle(globals(), seed=0, instances=(5000, 500)))
 
 
 def instance(number):

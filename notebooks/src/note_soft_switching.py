@@ -378,10 +378,10 @@ from papers.fedsgm.problems.norms import norms, random_norms, varied_norms
 from papers.fedsgm.theory import Setting, theorem_2, theorem_5
 from papers.kit import plot
 from papers.kit.claims import check
+from papers.kit.display import displayed
+from papers.kit.parameters import settle
 
-instances = instances or {"quick": 6, "full": 48}[profile]
-rounds = rounds or {"quick": 40, "full": 100}[profile]
-tries = tries or {"quick": 60, "full": 200}[profile]
+globals().update(settle(globals(), seed=0, instances=(48, 6), rounds=(100, 40), tries=(200, 60)))
 seeds = range(seed, seed + instances)
 instance = cache(varied_norms)  # its reference solution is computed once
 
@@ -479,7 +479,7 @@ _ = check(
 # %% tags=["remove-input"]
 rows = {key: np.max(value, axis=-1) for key, value in plain.items()}
 table = pd.DataFrame(rows, index=["regret / eps", "f gap / eps", "g / eps"]).T
-table.rename_axis(["largest over the instances", "E"]).round(2)
+displayed(table.rename_axis(["largest over the instances", "E"]).round(2))
 
 # %% [markdown]
 # **F Theorem 2 (8), error feedback in both directions.** We repeat the last check with Top-K in dimension 20. In every
@@ -551,7 +551,7 @@ _ = check("and it never exceeds 3/2", max(factors.values()) < 1.5)
 
 # %% tags=["remove-input"]
 shown = pd.Series(factors).rename_axis(["E", "q", "q0"]).unstack("q0")
-shown[shown.max(axis=1) > 1].round(2)
+displayed(shown[shown.max(axis=1) > 1].round(2))
 
 # %% [markdown]
 # ## A search for counterexamples
@@ -665,7 +665,7 @@ for (way, T), (epsilon, gap, _g) in wander.items():
 # %% tags=["remove-input"]
 table = {key: (epsilon, gap.mean(), gap.std()) for key, (epsilon, gap, _) in wander.items()}
 named = pd.DataFrame(table, index=["eps", "f gap, mean", "f gap, standard deviation"]).T
-named.rename_axis(["who takes part", "T"]).round(3)
+displayed(named.rename_axis(["who takes part", "T"]).round(3))
 
 # %% [markdown]
 # The checks are in {download}`note_soft_switching.py <src/note_soft_switching.py>`.

@@ -398,9 +398,11 @@ from scipy.optimize import brentq
 
 from papers.kit import plot
 from papers.kit.claims import check
+from papers.kit.display import displayed
+from papers.kit.parameters import settle
 from papers.ssca.checks import bias, ripples, ssca
 
-runs = runs or {"quick": 20, "full": 100}[profile]
+globals().update(settle(globals(), seed=0, runs=(100, 20)))
 rng = np.random.default_rng(seed)
 
 
@@ -499,7 +501,7 @@ check("gamma / rho is 0.79, 1.19, 0.79 at 100 and 0.50, 0.75, 0.50 at 10^6", np.
 _ = check("0.6 and 0.65: sum gamma rho converges, to 4.595", abs(limit - 4.5951) < 1e-3)
 
 # %% tags=["remove-input"]
-table.round(2)
+displayed(table.round(2))
 
 # %% [markdown]
 # **Tracking.** We compare the error $e^t$ for three schedules with its value without averaging ($\rho_t=1$). The loss
@@ -612,7 +614,7 @@ check("point 2: the sum of gamma |grad F|^2 is below its bound", (table["sum gam
 _ = check("the weighted mean falls with T, Y's exponents included", (table["weighted mean"] < 0.6 * table["mean, T / 10"]).all())
 
 # %% tags=["remove-input"]
-table.drop(columns=["inside", "gamma"]).astype(float).round(3)
+displayed(table.drop(columns=["inside", "gamma"]).astype(float).round(3))
 
 # %% [markdown]
 # The checks are in {download}`note_ssca.py <src/note_ssca.py>`.

@@ -379,9 +379,11 @@ from scipy.optimize import brentq, minimize
 from fedlib.solvers.interior_point import best_response
 from papers.kit import plot
 from papers.kit.claims import check
+from papers.kit.display import displayed
+from papers.kit.parameters import settle
 from papers.ssca.checks import Program, dual, minimizer, multipliers, primal, ripples, ssca
 
-instances = instances or {"quick": 300, "full": 1000}[profile]
+globals().update(settle(globals(), seed=0, instances=(1000, 300)))
 rng = np.random.default_rng(seed)
 
 
@@ -460,7 +462,7 @@ check("one sweep is not enough", table["1 sweeps"].min() > 1e-3)
 _ = check("fedlib.solvers.interior_point, by interior points: gap below 1e-9", max(near) < 1e-9)
 
 # %% tags=["remove-input"]
-table.map(lambda x: f"{x:.0e}")
+displayed(table.map(lambda x: f"{x:.0e}"))
 
 # %% [markdown]
 # **Descent and Theorem 2, i.** We check {eq}`eq-ssca-penalty` in every round, and whether the runs approach a KKT

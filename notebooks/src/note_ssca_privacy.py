@@ -126,11 +126,11 @@ import pandas as pd
 from fedlib import data
 from papers.kit import plot
 from papers.kit.claims import check
+from papers.kit.display import displayed
+from papers.kit.parameters import settle
 from papers.ssca.leaks import case, combined, fibre, network_gradients, rank, recover
 
-instances = instances or {"quick": 4, "full": 20}[profile]
-pictures = pictures or {"quick": "digits", "full": "mnist"}[profile]
-hidden = hidden or {"quick": 32, "full": 128}[profile]
+globals().update(settle(globals(), seed=0, instances=(20, 4), pictures=("mnist", "digits"), hidden=(128, 32)))
 rng = np.random.default_rng(seed)
 
 
@@ -177,7 +177,7 @@ check("Y's network: d = 101632, and 784 B <= d - 128 up to B = 129", d == 101632
 _ = check("    the clients' view has 9484, 6084, 6084 free dimensions for B = 10, 100, 1000", list(free.values()) == [9484, 6084, 6084])
 
 # %% tags=["remove-input"]
-pd.DataFrame({"pixels": [5 * B for B in ranks], "equations": 48, "rank": ranks.values()}, index=pd.Index(ranks, name="B"))
+displayed(pd.DataFrame({"pixels": [5 * B for B in ranks], "equations": 48, "rank": ranks.values()}, index=pd.Index(ranks, name="B")))
 
 # %% [markdown]
 # **Pictures.** We repeat the first check with real pictures and random weights. The full profile uses MNIST with
@@ -222,7 +222,7 @@ plot.show(draw, alt="Two rows of five pictures of digits. The upper row shows th
 equations = {B: (hidden * K + 10 * hidden - hidden, K * B) for B in row}
 correlation = {B: np.corrcoef(row[B], X[0])[0, 1] for B in row}
 error = {B: np.linalg.norm(nearest[B] - X[0]) / np.linalg.norm(X[0]) for B in row}
-pd.DataFrame(
+displayed(pd.DataFrame(
     {
         "pixels": [e[1] for e in equations.values()],
         "equations": [e[0] for e in equations.values()],
@@ -233,7 +233,7 @@ pd.DataFrame(
         ],
     },
     index=pd.Index(row, name="B"),
-)
+))
 
 # %% tags=["remove-input", "nbval-check-output"]
 check("B = 1: the picture is recovered, to 1e-6", np.abs(row[1] - X[0]).max() < 1e-6)

@@ -376,10 +376,9 @@ from papers.fedsgm.problems.sampled import boxed_norms
 from papers.fedsgm.theory import Setting, theorem_9
 from papers.kit import plot
 from papers.kit.claims import check
+from papers.kit.parameters import settle
 
-instances = instances or {"quick": 6, "full": 24}[profile]
-rounds = rounds or {"quick": 400, "full": 2000}[profile]
-trials = trials or {"quick": 500, "full": 4000}[profile]
+globals().update(settle(globals(), seed=0, instances=(24, 6), rounds=(2000, 400), trials=(4000, 500)))
 seeds = range(seed, seed + instances)
 rng = seeded(seed, "rounds")
 one = Setting(D=1.0, G=1.0, E=4, T=5, N=8, n=4, delta=0.1)

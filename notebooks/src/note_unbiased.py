@@ -271,10 +271,11 @@ from papers.fedsgm.gamma import (
 from papers.fedsgm.problems.norms import norms, random_norms, reference_solution, varied_norms
 from papers.kit import plot
 from papers.kit.claims import check
+from papers.kit.display import displayed
+from papers.kit.parameters import settle
 
-instances = instances or {"quick": 3, "full": 12}[profile]
-draws = range(seeds or {"quick": 50, "full": 100}[profile])
-rounds = rounds or {"quick": 40, "full": 100}[profile]
+globals().update(settle(globals(), seed=0, instances=(12, 3), seeds=(100, 50), rounds=(100, 40)))
+draws = range(seeds)
 instance = cache(varied_norms)  # eight clients in three dimensions, G = D = 1
 
 # %% [markdown]
@@ -333,7 +334,7 @@ _ = check(
 
 # %% tags=["remove-input"]
 names = ["directions of an instance, largest", "equal directions", "one draw for all clients"]
-pd.DataFrame([max(drawn), same, common], names, ["ratio", "standard error"]).round(3)
+displayed(pd.DataFrame([max(drawn), same, common], names, ["ratio", "standard error"]).round(3))
 
 # %% [markdown]
 # **W Lemma 4 (F Lemma 1).** We compare both sides of {eq}`eq-hard-lemma1` in the first round of every instance. We also
@@ -421,7 +422,7 @@ rows = {
     for (E, name, soft), found in outcomes.items()
 }
 table = pd.DataFrame(rows, index=["largest mean regret / B", "largest regret of a path / B"]).T
-table.rename_axis(["switching", "Gamma", "E"]).round(2)
+displayed(table.rename_axis(["switching", "Gamma", "E"]).round(2))
 
 # %% [markdown]
 # **The counterexample.** In {prf:ref}`unb-example` with $d=10$, $c=2$ and 2000 seeds we compare the share of runs

@@ -338,9 +338,9 @@ from papers.fedsgm.problems.weakly_convex import (
 from papers.fedsgm.theory import Setting, theorem_10
 from papers.kit import plot
 from papers.kit.claims import check
+from papers.kit.parameters import settle
 
-instances = instances or {"quick": 8, "full": 40}[profile]
-rounds = rounds or {"quick": 2000, "full": 20000}[profile]
+globals().update(settle(globals(), seed=0, instances=(40, 8), rounds=(20_000, 2000), delta=0.1))
 seeds = range(seed, seed + instances)
 instance = cache(random_clipped)
 D, G, rho, N = 2.0, 1.0, 0.5, 10

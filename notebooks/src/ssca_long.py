@@ -65,6 +65,7 @@ from fedlib import SSCA
 from papers import STUDIES
 from papers.kit import plot, report
 from papers.kit.claims import check
+from papers.kit.display import displayed
 from papers.ssca.checks import conditions
 from papers.ssca.common import STEPS
 from papers.ssca.long import VALID, long_problem
@@ -102,7 +103,7 @@ numbers, health = page.numbers, page.health
 pairs = {f"the paper's, B = {b}": STEPS[b] for b in page.batches}
 pairs["valid"] = (VALID["rho"], VALID["gamma"])
 held = {k: {c.name: "yes" if c.holds else "no" for c in conditions(*v)} for k, v in pairs.items()}
-pd.DataFrame.from_dict(held, orient="index")
+displayed(pd.DataFrame.from_dict(held, orient="index"))
 
 # %% [markdown]
 # The paper does not state the condition $\sum_t\rho_t^2<\infty$ in the last column, but the lemma that its proof cites
@@ -176,7 +177,7 @@ below = {}
 for text, run in limits.items():
     each = {column: numbers[f"{run}.{k}"].per_seed for k, column in above.items() if k.startswith("violation_") and f"{run}.{k}" in numbers}
     below[text] = {column.removeprefix("F - U "): f"{sum(x < 0 for x in v)} of {len(v)}" for column, v in each.items()}
-pd.DataFrame.from_dict(below, orient="index")
+displayed(pd.DataFrame.from_dict(below, orient="index"))
 
 # %% [markdown]
 # ## The penalty

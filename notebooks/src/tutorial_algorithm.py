@@ -156,9 +156,9 @@ import fedlib as fl
 from fedlib import data, problems
 from papers.kit import plot
 from papers.kit.claims import check
+from papers.kit.parameters import settle
 
-rounds = rounds or {"quick": 15, "full": 60}[profile]
-seeds = seeds or {"quick": [0, 1], "full": [0, 1, 2, 3, 4]}[profile]
+globals().update(settle(globals(), rounds=(60, 15), seeds=([0, 1, 2, 3, 4], [0, 1])))
 table = data.breast_cancer()
 problem = problems.neyman_pearson(
     table.X, table.y, clients=20, dtype=torch.float64

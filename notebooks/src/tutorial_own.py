@@ -37,9 +37,9 @@ from torch.utils.data import DataLoader, TensorDataset
 import fedlib as fl
 from fedlib import models, problems
 from papers.kit import plot
+from papers.kit.parameters import settle
 
-rounds = rounds or {"quick": 20, "full": 100}[profile]
-seeds = seeds or {"quick": [0, 1], "full": [0, 1, 2]}[profile]
+globals().update(settle(globals(), rounds=(100, 20), seeds=([0, 1, 2], [0, 1])))
 often = {"rounds": rounds, "seeds": seeds, "progress": False}
 
 

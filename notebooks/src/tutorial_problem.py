@@ -74,6 +74,7 @@ import fedlib as fl
 from fedlib import models, problems
 from papers.compare import compare
 from papers.kit import plot
+from papers.kit.display import displayed
 
 
 def losses(rows):
@@ -121,9 +122,7 @@ print(f"{problem.dim} parameters, {problem.num_constraints} constraint")
 # make five local steps. All seeds run as one computation.
 
 # %%
-level = float(level)  # a text where it came from YAML, as 1e-1
-rounds = rounds or {"quick": 30, "full": 150}[profile]
-seeds = seeds or {"quick": [0, 1], "full": [0, 1, 2, 3, 4]}[profile]
+globals().update(settle(globals(), level=0.1, rounds=(150, 30), seeds=([0, 1, 2, 3, 4], [0, 1])))
 common = {"lr": 0.3, "local_steps": 5, "participants": 4}
 switching = fl.FedSGM(tolerance=level, switch=fl.Soft(2 / level), **common)
 often = {"rounds": rounds, "seeds": seeds, "progress": False}
@@ -137,7 +136,7 @@ traces = {
 # reported, and the final models. `to_frame()` turns the trace into a table with a row for each seed and round.
 
 # %%
-traces["FedSGM"].to_frame().tail(3).round(3)
+displayed(traces["FedSGM"].to_frame().tail(3).round(3))
 
 
 # %%
@@ -205,7 +204,7 @@ comparison = compare(folder / "FedSGM.json", folder / "FedAvg.json")
 print(comparison.differences)
 
 # %%
-comparison.finals
+displayed(comparison.finals)
 
 # %% [markdown]
 # ## When a line is wrong

@@ -214,9 +214,10 @@ least = float(problem.mean_losses(solution.detach()))
 # %%
 from papers.kit import plot
 from papers.kit.claims import check
+from papers.kit.parameters import settle
 
-rounds = rounds or {"quick": 30, "full": 100}[profile]
-seeds = seeds or {"quick": [0, 1], "full": [0, 1, 2, 3, 4]}[profile]
+declared = {"rounds": (100, 30), "seeds": ([0, 1, 2, 3, 4], [0, 1])}
+globals().update(settle(globals(), local_steps=10, participants=4, **declared))
 often = {"rounds": rounds, "seeds": seeds, "progress": False}
 everyone = problem.num_clients
 traces = {}

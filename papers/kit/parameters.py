@@ -85,15 +85,15 @@ def assigned(cell: Mapping[str, Any], known: Sequence[str]) -> list[str]:
     """Names of constants that somebody may have meant as parameters.
 
     In a notebook those of the cell of parameters as it was run last, and of a cell that papermill
-    has added. In a program those of its file, elsewhere all; of the names in capitals only those
-    that differ from a parameter by that.
+    has added. In a program those at the top of its file, elsewhere all; of the names in capitals
+    only those that differ from a parameter by that.
     """
     history, file = cell.get("In"), cell.get("__file__")
     names: Iterable[str] = cell
     if isinstance(history, list):
         names = cell_of_parameters(history) or cell
     elif file and Path(file).is_file():
-        names = targets(Path(file).read_text(encoding="utf-8"))
+        names = targets(Path(file).read_text(encoding="utf-8"), at_the_top=True)
     ours = [name for name in names if isinstance(cell.get(name), CONSTANTS)]
     ours = [name for name in ours if name[0] != "_" and name not in ("In", "Out")]
     return [name for name in ours if not name.isupper() or name.lower() in known]
@@ -111,19 +111,22 @@ def cell_of_parameters(history: Sequence[str]) -> list[str]:
     return names
 
 
-def targets(source: str) -> list[str]:
-    """The names that statements of a source text set; none where it is not plain Python."""
+def targets(source: str, *, at_the_top: bool = False) -> list[str]:
+    """The names that statements of a source text set, or those before any other statement.
+
+    None where it is not plain Python, as a cell with a command of IPython.
+    """
     try:
         statements = ast.parse(source).body
     except SyntaxError:
         return []
-    places: list[ast.expr] = []
+    names: list[str] = []
     for statement in statements:
         if isinstance(statement, ast.Assign):
-            places += statement.targets
-        elif isinstance(statement, ast.AnnAssign):
-            places.append(statement.target)
-    return [place.id for place in places if isinstance(place, ast.Name)]
+            names += [place.id for place in statement.targets if isinstance(place, ast.Name)]
+        elif at_the_top:
+            break
+    return names
 
 
 def nearest(name: str, options: Iterable[str]) -> str:
@@ -147,7 +150,9 @@ def read(text: str) -> Any:
         value = ast.literal_eval(text.strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return text
-    return [*value] if isinstance(value, tuple) else value
+    if isinstance(value, tuple):
+        return [*value]
+    return value if isinstance(value, (int, float, str, list)) else text
 
 
 def checked(who: str, name: str, value: Any, examples: Sequence[Any]) -> Any:
@@ -165,7 +170,8 @@ def checked(who: str, name: str, value: Any, examples: Sequence[Any]) -> Any:
     if not several:
         return check_one(who, name, value, examples)
     if name == "seeds" and isinstance(value, int) and not isinstance(value, bool):
-        checks.count(who, name, value, 1, MOST_SEEDS)
+        checks.count(who, name, value)
+        checks.require(value <= MOST_SEEDS, who, name, f"be at most {MOST_SEEDS}", value)
         return tuple(range(value))
     if not isinstance(value, (list, tuple, range)) or not value:
         shown = list(examples[0][:3])
@@ -202,7 +208,8 @@ def check_one(who: str, name: str, value: Any, examples: Sequence[Any]) -> Any:
     elif isinstance(example, bool):
         checks.value(who, name, value, bool)
     elif isinstance(example, int):
-        checks.count(who, name, value, int(0 not in examples), MOST)
+        checks.count(who, name, value, int(0 not in examples))
+        checks.require(value <= MOST, who, name, f"be at most {MOST}", value)
     else:
         checks.number(who, name, value)
     return type(example)(value)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedlib.core import Trace
+from papers.kit.display import in_notebook, write_figure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -131,13 +132,17 @@ def picture(figure: Figure, format: str) -> bytes:
 def show(draw: Drawing, *, alt: str, caption: str = "", size: tuple[float, float] = SIZE) -> None:
     """Display the figure in a notebook, with alternative text and a caption below it.
 
+    A program writes it into `_build/figures` (see `display.write_figure`).
     A figure that the notebook's own code draws cannot be drawn again from stored runs: its SVG and
     its data (`export`) go along in the output's metadata, `packed`. An empty `alt` is refused.
     """
-    from IPython.display import HTML, display
-
     if not alt.strip():
         raise ValueError("show: alt must say in words what the figure shows, got an empty text.")
+    if not in_notebook():
+        write_figure(render(draw, size), alt)
+        return
+    from IPython.display import HTML, display
+
     data = base64.b64encode(render(draw, size)).decode()
     image = f'<img class="fig" alt="{html.escape(alt)}" src="data:image/png;base64,{data}"/>'
     text = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""

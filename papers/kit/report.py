@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pandas as pd
 
+from papers.kit.display import displayed
 from papers.kit.numbers import Number
 from papers.kit.rules import Numbers
 from papers.kit.study import Params, Study, Traces
@@ -22,7 +23,7 @@ def paper_table(study: Study, numbers: Numbers) -> pd.DataFrame:
             ours = numbers[v.key]
             rows.append((v.label, v.place, v.paper_text, ours.text(), v.status(ours)))
     columns = ["quantity", "place", "paper", "ours [95 % interval]", "status"]
-    return pd.DataFrame(rows, columns=columns).set_index("quantity").rename_axis(None)
+    return displayed(pd.DataFrame(rows, columns=columns).set_index("quantity").rename_axis(None))
 
 
 def claims_table(study: Study, traces: Traces, numbers: Numbers, params: Params) -> pd.DataFrame:
@@ -38,7 +39,7 @@ def claims_table(study: Study, traces: Traces, numbers: Numbers, params: Params)
             rows.append((name, wording, found.label, found.reason))
             wording = ""  # once, however many readings a claim has
     columns = ["claim", "the paper says", "verdict", "why"]
-    return pd.DataFrame(rows, columns=columns).set_index("claim").rename_axis(None)
+    return displayed(pd.DataFrame(rows, columns=columns).set_index("claim").rename_axis(None))
 
 
 def runs_table(
@@ -63,7 +64,7 @@ def runs_table(
     if any(wrong.values()):
         for label in rows:
             rows[label]["not healthy"] = wrong[label]
-    return pd.DataFrame.from_dict(rows, orient="index")
+    return displayed(pd.DataFrame.from_dict(rows, orient="index"))
 
 
 def unbroken(n: Number, spec: str = ".3g") -> str:

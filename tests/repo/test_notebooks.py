@@ -108,15 +108,15 @@ def test_a_name_that_is_no_parameter_is_refused_whoever_executes():
 
 @pytest.mark.parametrize("path", COMMITTED, ids=short)
 def test_a_committed_notebook_is_what_an_execution_of_its_source_left(path, driver):
-    notebook, source = nbformat.read(path, as_version=4), driver.read_source(path.stem)
+    notebook = nbformat.read(path, as_version=4)
+    profile = "quick" if path.parent.name == "quick" else "full"
+    source = driver.with_parameters(driver.read_source(path.stem), {"profile": profile})
     again = f"{short(path)} is not the execution of its source; `make notebooks` executes it again"
-    held = [c for c in notebook.cells if "injected-parameters" not in tags(c)]
-    assert [c.source for c in held] == [
+    assert [c.source for c in notebook.cells] == [
         driver.with_numbers(c.source) if c.cell_type == "markdown" else c.source
         for c in source.cells
     ], again
     assert notebook.metadata["fedlib"]["page"] == driver.page_digest(notebook), again
-    profile = "quick" if path.parent.name == "quick" else "full"
     assert notebook.metadata["fedlib"]["parameters"] == {"profile": profile}, again
     assert outputs(notebook)
     assert not [o for o in outputs(notebook) if o.output_type == "error"]
@@ -145,6 +145,8 @@ def test_each_situation_takes_at_most_fifteen_lines():
         ("small -p lrr 0.1", "execute: there is no parameter of small 'lrr'; nearest: lr."),
         ("small --profile ful", "execute: there is no profile 'ful'; nearest: full."),
         ("smal", "execute: there is no notebook 'smal'; nearest: small."),
+        ("small -p LR 1", "execute: there is no parameter of small 'LR'; nearest: lr."),
+        ("small -p lr 1 -p lr 2", "execute: parameter lr must be given once, got 1 and 2."),
     ],
 )
 def test_what_is_not_known_is_refused(driver, small, capsys, arguments, sentence):
@@ -152,11 +154,6 @@ def test_what_is_not_known_is_refused(driver, small, capsys, arguments, sentence
     assert driver.main(arguments.split()) == 1
     assert capsys.readouterr().err == f"error: {sentence}\n"
     assert not (folder / "quick").exists()
-
-
-@pytest.mark.parametrize("text", ["0,1", "(0, 1)", "[0, 1]"])
-def test_a_list_may_be_given_without_brackets(driver, text):
-    assert driver.literal(text) == [0, 1]
 
 
 def test_two_executions_leave_the_same_but_for_their_times(driver, small):
@@ -185,6 +182,28 @@ def test_a_progress_bar_of_a_slow_machine_leaves_no_trace(driver, small):
         cells.append(outputs(nbformat.read(folder / "small.ipynb", as_version=4)))
     assert cells[0] == cells[1]
     assert cells[0][-1].text == "a\nb 2\n"
+
+
+def test_a_page_has_one_cell_of_parameters_which_says_the_given(driver, small):
+    folder = small("print(profile, lr)")
+    assert driver.main(["small", "-p", "lr", "[0.1, 1]", "--out", str(folder)]) == 0
+    notebook = nbformat.read(folder / "small.ipynb", as_version=4)
+    first, second = notebook.cells
+    assert first.source.splitlines() == [
+        "profile = 'quick'  # quick or full",
+        "lr = [0.1, 1]  # step size",
+        "rounds = None  # the profile's own",
+    ]
+    assert second.outputs[0].text == "quick [0.1, 1]\n"
+
+
+def test_what_cannot_be_written_to_is_said_before_a_kernel_starts(driver, small, capsys):
+    folder = small()
+    (folder / "file").write_text("", encoding="utf-8")
+    assert driver.main(["small", "--out", str(folder / "file" / "deep")]) == 1
+    assert (
+        "must be a folder that can be written to, got 'Not a directory'" in capsys.readouterr().err
+    )
 
 
 def test_own_runs_do_not_overwrite_one_another(driver):

@@ -66,6 +66,7 @@ def test_pictures_give_no_row_and_no_text():
 
 def test_only_figures_of_the_notebook_itself_carry_their_files(monkeypatch):
     shown = []
+    monkeypatch.setattr(plot, "in_notebook", lambda: True)
     monkeypatch.setattr("IPython.display.display", lambda _, metadata: shown.append(metadata))
 
     def draw(figure):

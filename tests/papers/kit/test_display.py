@@ -1,0 +1,56 @@
+"""What a page leaves where no notebook displays it: tables and verdicts printed, figures as files."""
+
+import os
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from expect import refuses
+from process import python
+
+from papers.kit import display, plot
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def draw(figure):
+    figure.subplots().plot([0, 1], [2.0, 3.0])
+
+
+def test_a_figure_of_a_program_is_a_file_whose_place_is_printed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    plot.show(draw, alt="A line.")
+    (path,) = tmp_path.rglob("*.png")
+    said = capsys.readouterr().out
+    assert said.startswith(f"Figure in {path.relative_to(tmp_path)}: A line.")
+
+
+def test_a_folder_that_cannot_be_written_to_is_one_sentence(tmp_path, monkeypatch):
+    (tmp_path / "_build").write_text("", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    words = "show: _build/figures/*must be a folder that can be written to, got 'Not a directory'"
+    refuses(words, plot.show, draw, alt="A line.", error=OSError)
+
+
+def test_a_wide_table_is_printed_row_by_row(capsys):
+    narrow = pd.DataFrame({"a": [1, 2]}, index=["x", "y"])
+    assert display.displayed(narrow) is narrow
+    assert capsys.readouterr().out == "   a\nx  1\ny  2\n\n"
+    display.show("Both", pd.DataFrame({"why": ["because " * 20], "none": [""]}, index=["x"]))
+    assert capsys.readouterr().out.splitlines()[:2] == ["Both", "x"]
+    display.displayed(narrow.style.format(precision=2))
+    assert "1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["np_workshop", "tutorial_scaffold"])
+def test_a_source_is_a_program(name, tmp_path):
+    source = (ROOT / "notebooks" / "src" / f"{name}.py").read_text(encoding="utf-8")
+    program = tmp_path / f"{name}.py"
+    program.write_text(source.replace('profile = "full"', 'profile = "quick"'), encoding="utf-8")
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = python(program, cwd=tmp_path, env=env)
+    assert not done.returncode, done.stderr
+    assert "IPython" not in done.stdout
+    figures = sorted(path.name for path in (tmp_path / "_build" / "figures" / name).iterdir())
+    assert len(figures) == source.count("plot.show(") == done.stdout.count("Figure in ")
+    assert ("fedsgm/C4" in done.stdout) == (name == "np_workshop")
