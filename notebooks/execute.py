@@ -46,6 +46,7 @@ ABSOLUTE = re.compile(
     r"(?<![\w.:/~-])/(?:home|root|Users|tmp|opt|usr|var|work|mnt|private)/[^\s'\"<>]*"
 )
 PACKAGES = re.compile(r"(?<![^\s'\"])[^\s'\"]*/site-packages/")  # of whatever environment
+CELL = re.compile(r"/\S*/ipykernel_\d+/\d+\.py")  # in a warning: the cell that it is of
 ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,}")  # of an object whose type has no better text
 NUMBER = re.compile(r"\{result\}`([^`/]+)/([^`:]+):([^`]+)`")  # a stored number in a sentence
 
@@ -184,7 +185,7 @@ def relative(value: object) -> object:
     """`value` without the repository's folder, the environment's, and addresses in memory."""
     if isinstance(value, str):
         text = value.replace(f"{ROOT}{os.sep}", "").replace(str(ROOT), ".")
-        return ADDRESS.sub("at 0x0", PACKAGES.sub("", text))
+        return ADDRESS.sub("at 0x0", PACKAGES.sub("", CELL.sub("cell", text)))
     if isinstance(value, dict):
         for key in value:
             value[key] = relative(value[key])

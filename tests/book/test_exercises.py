@@ -28,11 +28,12 @@ def test_every_chapter_has_three():
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_commands_set_parameters_that_notebook_and_study_have(chapter, driver):
     from papers import STUDIES
+    from papers.kit.parameters import read
 
     for name, arguments in commands(CHAPTERS[chapter]):
         words = shlex.split(arguments)
         assert words[::3] == ["-p"] * (len(words) // 3)
-        given = {k: driver.literal(v) for k, v in zip(words[1::3], words[2::3], strict=True)}
+        given = {k: read(v) for k, v in zip(words[1::3], words[2::3], strict=True)}
         assert given.keys() <= driver.declared_parameters(driver.read_source(name)).keys()
         profile = given.pop("profile")
         STUDIES[name].resolve(profile, **given)

@@ -1,14 +1,14 @@
-"""What a page leaves where no notebook displays it: tables and verdicts printed, figures as files."""
+"""What a page leaves where no notebook displays it: printed tables, and figures as files."""
 
 import os
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from expect import refuses
-from process import python
 
 from papers.kit import display, plot
+from tests.helpers.expect import refuses
+from tests.helpers.process import python
 
 ROOT = Path(__file__).resolve().parents[3]
 

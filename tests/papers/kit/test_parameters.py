@@ -3,10 +3,10 @@
 import math
 
 import pytest
-from expect import refuses
 
 from papers import STUDIES
 from papers.kit.parameters import requested, settle
+from tests.helpers.expect import refuses
 
 STUDY = STUDIES["np_workshop"]
 CONSTANT = {"profile": "full"}
