@@ -7,6 +7,9 @@ from torch import Tensor
 
 from fedlib.solvers.operators import Array, batched_operator, on_cpu
 
+#: Multiplications in a step, over all problems, up to which plain numbers are faster than numpy.
+FEW = 40
+
 
 def project_simplex(v: Float[Tensor, "*b M"]) -> Float[Tensor, "*b M"]:
     r"""The nearest point of the simplex $\{w \ge 0, \sum_k w_k = 1\}$.
@@ -44,14 +47,51 @@ def descend(
     size = on_cpu(step)[:, None]
     broken = np.logical_not(np.isfinite(matrices.sum((1, 2)) + w.sum(1)))
     matrices = np.where(broken.reshape(-1, 1, 1), 0.0, matrices)
+    if w.size * w.shape[1] <= FEW:
+        problems = zip(matrices.tolist(), w.tolist(), size[:, 0].tolist(), strict=True)
+        w = np.array([_descend_alone(*problem, steps) for problem in problems]).reshape(w.shape)
+    else:
+        w = _descend_together(matrices, w, size, steps)
+    result = np.where(broken.reshape(-1, 1), np.nan, w)
+    return torch.as_tensor(result).to(before)
+
+
+def _descend_alone(
+    matrix: list[list[float]], w: list[float], size: float, steps: int
+) -> list[float]:
+    """The steps of `descend` for one small matrix, in plain numbers.
+
+    A step costs some multiplications, and a call of numpy as much as a hundred of them.
+    """
+    for _ in range(steps):
+        moved = []
+        for row, weight in zip(matrix, w, strict=True):
+            slope = sum(entry * other for entry, other in zip(row, w, strict=True))
+            moved.append(weight - size * slope)
+        total = 0.0
+        shift = 0.0
+        for place, entry in enumerate(sorted(moved, reverse=True), 1):
+            total += entry
+            excess = (total - 1.0) / place
+            if entry <= excess:
+                break
+            shift = excess
+        after = [max(entry - shift, 0.0) for entry in moved]
+        if after == w:
+            break
+        w = after
+    return w
+
+
+def _descend_together(matrices: Array, w: Array, size: Array, steps: int) -> Array:
+    """The steps of `descend` for many or large matrices."""
     for _ in range(steps):
         gradient = (matrices @ w[..., None])[..., 0]
         after = _project_rows(w - size * gradient)
         if np.array_equal(after, w):
             break
         w = after
-    result = np.where(broken.reshape(-1, 1), np.nan, w)
-    return torch.as_tensor(result).to(before)
+    return w
 
 
 def _project_rows(v: Array) -> Array:
