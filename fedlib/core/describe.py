@@ -1,10 +1,23 @@
-"""Descriptions of algorithms and problems for stored runs: dataclasses as plain JSON values."""
+"""Descriptions of algorithms and problems for stored runs: dataclasses as plain JSON values.
 
-from collections.abc import Mapping
-from dataclasses import field, fields, is_dataclass
-from typing import Any
+A stored run is found by its description, so names in descriptions outlive the names in the code:
+
+- A field that is added has a default with which the class behaves as before. `added_field` leaves
+  it out of the description.
+- A field that is renamed keeps its first name, `field(metadata={"renamed_from": "tolerance"})`.
+- A class, or a function that makes a problem, keeps its first name by a decorator,
+  `@renamed_from("FedSGM")`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import Field, field, fields, is_dataclass
+from typing import Any, TypeVar
 
 import numpy as np
+
+T = TypeVar("T", bound=Callable[..., Any])
+
+RENAMED = "renamed_from"
 
 
 def added_field(default: Any) -> Any:
@@ -15,16 +28,39 @@ def added_field(default: Any) -> Any:
     return field(default=default, metadata={"later": True})
 
 
-def describe(value: Any) -> Any:
-    """A JSON value that names a dataclass and its fields recursively; see also `added_field`."""
+def renamed_from(name: str) -> Callable[[T], T]:
+    """A class or a function under a new name; stored runs are still found by its first `name`."""
+
+    def mark(target: T) -> T:
+        setattr(target, RENAMED, name)
+        return target
+
+    return mark
+
+
+def stored_name(target: Any, name: str) -> str:
+    """The name under which stored runs know a class or a function that is now called `name`."""
+    first: str = vars(target).get(RENAMED, name)  # not getattr: a subclass has a name of its own
+    return first
+
+
+def describe(value: Any, omit: Iterable[str] = ()) -> Any:
+    """A JSON value that names a dataclass and its fields recursively.
+
+    Parameters
+    ----------
+    value : a dataclass, or a number, text, mapping or sequence.
+    omit : fields to leave out, by dotted name, such as `"lr"` or `"switch.beta"`.
+
+    Raises
+    ------
+    TypeError
+        for a value that JSON cannot hold.
+    ValueError
+        if a field has the first name of another field.
+    """
     if is_dataclass(value) and not isinstance(value, type):
-        inner = {
-            f.name: describe(x)
-            for f in fields(value)
-            for x in (getattr(value, f.name),)
-            if not (f.metadata.get("later") and x == f.default)
-        }
-        return {"type": type(value).__name__, **inner}
+        return _describe_dataclass(value, frozenset(omit))
     if isinstance(value, Mapping):
         return {str(k): describe(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -34,3 +70,27 @@ def describe(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise TypeError(f"describe: a configuration holds plain values and dataclasses, got {value!r}.")
+
+
+def _describe_dataclass(value: Any, omit: frozenset[str]) -> dict[str, Any]:
+    record = type(value)
+    description = {"type": stored_name(record, record.__name__)}
+    for item in fields(value):
+        content = getattr(value, item.name)
+        if item.name in omit or _is_as_before(item, content):
+            continue
+        name = item.metadata.get(RENAMED, item.name)
+        if name in description:
+            raise ValueError(
+                f"describe: the fields of {record.__name__} must have first names of their own, "
+                f"got {name!r} twice; give the newer field another name."
+            )
+        start = f"{item.name}."
+        inner = [path.removeprefix(start) for path in omit if path.startswith(start)]
+        description[name] = describe(content, inner)
+    return description
+
+
+def _is_as_before(item: Field[Any], content: Any) -> bool:
+    """Whether a field that was added later has its default value."""
+    return bool(item.metadata.get("later")) and content == item.default

@@ -1,4 +1,8 @@
-"""Atomic file writes, and JSON files whose content is checked by a digest."""
+"""Atomic file writes, and JSON files whose content is checked by a digest.
+
+Every kind of file has a `Format` with a version of its own. A file of an older version is read
+through the format's migrations, so a change of one kind of file leaves the others readable.
+"""
 
 import hashlib
 import json
@@ -8,13 +12,71 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 PART = ".part-"  # prefix of files being written; an old one was left by a killed process
 DAY = 24 * 3600
-SCHEMA = 1
 REPAIR = "restore it, or delete it and reproduce it"
+UPDATE = "read it with the version of fedlib that wrote it, or reproduce it"
+
+Content = dict[str, Any]
+SEAL = ("schema", "kind", "digest")  # what a format adds to the content of a file
+
+
+@dataclass(frozen=True)
+class Format:
+    """A kind of file: its version, and how files of older versions are read.
+
+    Attributes
+    ----------
+    kind : the name of the kind, which every file has under "kind".
+    version : the version that is written, under "schema".
+    migrations : version n -> the function that makes content of version n + 1 of it.
+    """
+
+    kind: str
+    version: int
+    migrations: Mapping[int, Callable[[Content], Content]] = field(default_factory=dict)
+
+    def sealed(self, content: Mapping[str, Any]) -> Content:
+        """The content of a file of this format, with its version, its kind and its digest."""
+        whole = {"schema": self.version, "kind": self.kind, **content}
+        return {**whole, "digest": digest(whole)}
+
+    def current(self, content: Content, name: str) -> Content:
+        """Content of this version, made by migrations of content of an older one.
+
+        Raises ValueError with the file's `name` if the content is of another kind, of a newer
+        version, or of one from which no migrations lead here.
+        """
+        kind = content.get("kind")
+        if kind != self.kind:
+            raise ValueError(
+                f"store: {name} must be of kind {self.kind!r}, got {kind!r}; {REPAIR}."
+            )
+        version = content.get("schema")
+        if version == self.version:
+            return content
+        if not isinstance(version, int) or not self.reads(version):
+            raise ValueError(
+                f"store: {name} must have version {self.version} of the format {self.kind!r}, "
+                f"got {version!r}; {UPDATE}."
+            )
+        migrated = self.migrated(content, version)
+        return self.sealed({k: v for k, v in migrated.items() if k not in SEAL})
+
+    def reads(self, version: int) -> bool:
+        """Whether a version is this one, or an older one from which migrations lead to it."""
+        steps = range(version, self.version)
+        return version <= self.version and all(step in self.migrations for step in steps)
+
+    def migrated(self, content: Content, version: int) -> Content:
+        """Content of this version, made of content of one that the format reads."""
+        for step in range(version, self.version):
+            content = self.migrations[step](content)
+        return content
 
 
 def atomic_write(path: Path, write: Callable[[IO[bytes]], object]) -> None:
@@ -59,13 +121,14 @@ def clear_parts(folder: Path) -> None:
                 path.unlink()
 
 
-def read_json(path: Path, kind: str | None = None) -> dict[str, Any]:
-    """Read a stored file and check its schema, its digest and, if `kind` is given, its kind.
+def read_json(path: Path, form: Format | None = None) -> Content:
+    """Read a stored file and check its digest; check its format and migrate it if `form` is given.
 
-    Raises ValueError for a file that is missing, damaged, changed by hand, or of another schema or
-    kind.
+    Raises ValueError for a file that is missing, damaged, changed by hand, of another kind, or of a
+    version that cannot be read.
     """
-    what = f"store: {'/'.join(path.parts[-3:])} must"
+    name = "/".join(path.parts[-3:])
+    what = f"store: {name} must"
     try:
         data: Any = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -77,14 +140,9 @@ def read_json(path: Path, kind: str | None = None) -> dict[str, Any]:
         raise ValueError(f"{what} be complete JSON, but is damaged ({why}); {REPAIR}.") from None
     held = data if isinstance(data, dict) else {}
     own = digest({key: value for key, value in held.items() if key != "digest"})
-    for fits, rule in (
-        (held.get("schema") == SCHEMA, f"have schema {SCHEMA}, got {held.get('schema')}"),
-        (own == held.get("digest"), "agree with its digest, but it was changed"),
-        (kind in (None, held.get("kind")), f"be of kind {kind!r}, got {held.get('kind')!r}"),
-    ):
-        if not fits:
-            raise ValueError(f"{what} {rule}; {REPAIR}.")
-    return {**held}
+    if own != held.get("digest"):
+        raise ValueError(f"{what} agree with its digest, but it was changed; {REPAIR}.")
+    return {**held} if form is None else form.current({**held}, name)
 
 
 def write_json(path: Path, payload: Mapping[str, Any]) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-KIND = "trace"  # the kind of files that `Trace.save` writes; stored runs of studies have "run"
+FORMAT = files.Format("trace", 1)  # of the files that `Trace.save` writes
 LARGEST_MODEL = 1000  # final models with at most this many parameters are saved
 
 
@@ -131,8 +131,6 @@ class Trace:
                 stacklevel=2,
             )
         content = {
-            "schema": files.SCHEMA,
-            "kind": KIND,
             "config": dict(self.config),
             "rounds": self.rounds.tolist(),
             "seeds": list(self.seeds),
@@ -142,19 +140,22 @@ class Trace:
             "output_w": None if models is None or self.output is None else to_rows(self.output),
             "provenance": {**versions(), **self.provenance},
         }
-        files.write_json(Path(path), {**content, "digest": files.digest(content)})
+        files.write_json(Path(path), FORMAT.sealed(content))
 
     @staticmethod
     def load(path: Path | str) -> "Trace":
         """Read a file that `save` wrote.
 
-        Raises ValueError for a file that is missing, damaged, or of another kind.
+        Raises ValueError for a file that is missing, damaged, of another kind, or of a version that
+        cannot be read.
         """
         checks.value("Trace.load", "path", path, Path | str)
         held = files.read_json(Path(path))
         kind, remedy = held.get("kind"), "stored runs of studies are read with Study.load"
         rule = "be written by Trace.save"
-        checks.require(kind == KIND, "Trace.load", Path(path).name, rule, kind, remedy)
+        name = Path(path).name
+        checks.require(kind == FORMAT.kind, "Trace.load", name, rule, kind, remedy)
+        held = FORMAT.current(held, name)
         return Trace(
             metrics={k: from_rows(v) for k, v in held["metrics"].items()},
             info={k: from_rows(v) for k, v in held["info"].items()},

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,9 +17,10 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from fedlib import checks
-from fedlib.core.files import atomic_write, temporary_file
+from fedlib.core.files import Format, atomic_write, temporary_file
 
-FORMAT = b"fedlib checkpoint 4, sha256 "  # the start of a file; the digest of the rest follows
+FORMAT = Format("checkpoint", 4)
+HEAD = re.compile(rb"fedlib checkpoint (\d+), sha256 ([0-9a-f]{64})")  # the digest is of the rest
 CLOSE = 1e-3  # machines may round data differently; other data differ by more than this
 
 CURVES = ("metrics", "info")
@@ -31,16 +33,21 @@ class Misfit(ValueError):
 
 
 def read_sealed(path: Path) -> Any:
-    """Read a file and verify its digest; raises Misfit, OSError."""
-    head, _, rest = path.read_bytes().partition(b"\n")
-    if not head.startswith(FORMAT):
-        raise Misfit("be one that this version of run wrote, but it begins otherwise")
-    if head[len(FORMAT) :] != hashlib.sha256(rest).hexdigest().encode():
+    """Read a file, verify its digest, and migrate an older version; raises Misfit, OSError."""
+    first, _, rest = path.read_bytes().partition(b"\n")
+    head = HEAD.fullmatch(first)
+    if head is None:
+        raise Misfit("be one that run wrote, but it begins otherwise")
+    version = int(head[1])
+    if not FORMAT.reads(version):
+        raise Misfit(f"have version {FORMAT.version} of its format, but it has version {version}")
+    if head[2] != hashlib.sha256(rest).hexdigest().encode():
         raise Misfit("agree with its digest, but it is damaged or was changed")
     try:
-        return torch.load(io.BytesIO(rest), map_location="cpu", weights_only=True)
+        content = torch.load(io.BytesIO(rest), map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises various errors for files of another origin
         raise Misfit("hold plain tensors, but it cannot be read") from error
+    return FORMAT.migrated(content, version)
 
 
 def write_sealed(path: Path, content: Any) -> None:
@@ -48,8 +55,8 @@ def write_sealed(path: Path, content: Any) -> None:
     buffer = io.BytesIO()  # on a full disk, torch's own writer does not raise OSError
     torch.save(content, buffer)
     rest = buffer.getbuffer()
-    head = FORMAT + hashlib.sha256(rest).hexdigest().encode() + b"\n"
-    atomic_write(path, lambda file: file.writelines((head, rest)))
+    head = f"fedlib checkpoint {FORMAT.version}, sha256 {hashlib.sha256(rest).hexdigest()}\n"
+    atomic_write(path, lambda file: file.writelines((head.encode(), rest)))
 
 
 @dataclass

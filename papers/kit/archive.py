@@ -20,11 +20,15 @@ from zipfile import ZIP_LZMA, ZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from fedlib.core.files import SCHEMA, atomic_write, digest, read_json, write_json
+from fedlib.core.files import Format, atomic_write, read_json, write_json
 
 Payload = dict[str, Any]
 Curves = NDArray[np.float64]
 T = TypeVar("T")
+
+RUN = Format("run", 1)
+NUMBERS = Format("numbers", 1)
+STUDY = Format("study", 1)
 
 CURVES, MODELS = ("metrics", "info"), ("final_w", "output_w")
 
@@ -73,8 +77,9 @@ def read(path: Path, *, curves: bool = True) -> Payload:
     """
     alone = path.is_file() or path.stem not in _archived(path)
     found = read_json(path) if alone else copy.deepcopy(_archived(path)[path.stem])
-    if found["kind"] != "run":
-        return found
+    if found.get("kind") != RUN.kind:
+        return NUMBERS.current(found, path.name)
+    found = RUN.current(found, path.name)
     if not curves:
         return {k: v for k, v in found.items() if k not in CURVES + MODELS}
     if not alone:
@@ -100,14 +105,12 @@ def collect(results: Path, study: str) -> None:
         collected.setdefault(path.parent.name, {})[path.stem] = _without_curves(read(path), parts)
     flat = np.concatenate(parts) if parts else np.zeros(0)
     content = {
-        "schema": SCHEMA,
-        "kind": "study",
         "study": study,
         "curves": _seal(flat),
         "profiles": collected,
     }
     atomic_write(results / f"{study}.npz", lambda out: out.write(_packed(flat)))
-    write_json(file, {**content, "digest": digest(content)})
+    write_json(file, STUDY.sealed(content))
     for path in loose:
         path.unlink()
     for folder in [*(results / study).glob("*"), results / study]:
@@ -127,7 +130,7 @@ def _archived(path: Path) -> Mapping[str, Payload]:
 
 @cached
 def _profiles(file: Path) -> Mapping[str, Mapping[str, Payload]]:
-    found: Mapping[str, Mapping[str, Payload]] = read_json(file, "study")["profiles"]
+    found: Mapping[str, Mapping[str, Payload]] = read_json(file, STUDY)["profiles"]
     return found
 
 
@@ -140,7 +143,7 @@ def _curves(file: Path) -> Curves:
     ValueError
         unless they are those that its JSON file was written with.
     """
-    sealed = read_json(file.with_suffix(".json"), "study")["curves"]
+    sealed = read_json(file.with_suffix(".json"), STUDY)["curves"]
     try:
         with np.load(io.BytesIO(file.read_bytes())) as held:
             flat: Curves = held["curves"]

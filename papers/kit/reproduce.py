@@ -24,7 +24,7 @@ from torch import Tensor
 
 from fedlib import data
 from fedlib.core import Problem, Trace
-from fedlib.core.files import SCHEMA, digest, read_json, write_json
+from fedlib.core.files import Format, read_json, write_json
 from fedlib.provenance import versions
 from papers.kit import archive, store
 from papers.kit.health import first_fit, listed
@@ -39,6 +39,8 @@ SAMPLED = 1000  # and so many at most: one of a grid took its share of the grid'
 SHIFT = 1e-6  # of start and data, as much as the digits of a float32 come to in some rounds
 NOTHING = 1e-7  # curves that are nowhere larger are zeros, rounded
 ENDS = ("the final model", "the output")
+
+NOTES = Format("recheck", 1)
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,7 @@ def recheck(studies: Mapping[str, Study], names: Sequence[str], seconds: float, 
 def notes() -> dict[str, dict[str, Any]]:
     """What came of the last comparison of each study, by its name and profile."""
     place = notes_path()
-    return dict(read_json(place, "recheck")["studies"]) if place.exists() else {}
+    return dict(read_json(place, NOTES)["studies"]) if place.exists() else {}
 
 
 def notes_path() -> Path:
@@ -157,8 +159,7 @@ def _note(study: str, profile: str, done: Done, of: int) -> None:
         "mark": _mark(study, profile),
     }
     studies = dict(sorted({**notes(), name: note}.items()))
-    content = {"schema": SCHEMA, "kind": "recheck", "studies": studies}
-    write_json(notes_path(), {**content, "digest": digest(content)})
+    write_json(notes_path(), NOTES.sealed({"studies": studies}))
 
 
 def summary(study: str) -> str:

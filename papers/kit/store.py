@@ -13,8 +13,7 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial, reduce
-from operator import getitem
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
@@ -25,8 +24,8 @@ from fedlib import checks, run
 from fedlib.checks import Count, Whole
 from fedlib.core import Problem, Trace
 from fedlib.core.algorithm import Algorithm
-from fedlib.core.describe import describe
-from fedlib.core.files import SCHEMA, clear_parts, digest, write_json
+from fedlib.core.describe import describe, stored_name
+from fedlib.core.files import clear_parts, digest, write_json
 from fedlib.core.trace import LARGEST_MODEL
 from fedlib.engine.stack import floats
 from fedlib.provenance import ROOT, versions
@@ -79,7 +78,8 @@ class Spec:
             if name != seed
             and (usual[name].default is usual[name].empty or value != usual[name].default)
         }
-        return {"function": f"{plain.__module__}.{plain.__qualname__}", "arguments": own}
+        first_name = stored_name(function, f"{plain.__module__}.{plain.__qualname__}")
+        return {"function": first_name, "arguments": own}
 
     def key(self) -> str | None:
         """A short digest of what is computed; None if the problem has no name. Needs no data."""
@@ -226,10 +226,7 @@ def groups(specs: Mapping[str, Spec]) -> list[dict[str, Spec]]:
     """
     found: dict[str, dict[str, Spec]] = {}
     for name, spec in specs.items():
-        alike = describe(spec.algorithm)
-        for parameter in floats(spec.algorithm):  # its dotted name
-            *path, last = parameter.split(".")
-            del reduce(getitem, path, alike)[last]
+        alike = describe(spec.algorithm, omit=floats(spec.algorithm))
         how = (spec.rounds, spec.seeds, spec.evaluate_every, spec.keep)
         found.setdefault(repr((alike, spec.maker() or spec.problem, how)), {})[name] = spec
     return list(found.values())
@@ -269,8 +266,6 @@ def to_payload(study: str, profile: str, name: str, spec: Spec, trace: Trace) ->
     small = final.shape[-1] <= LARGEST_MODEL
     compiled = made.get("compiled", 0)  # rounds, whose last digits are others
     content = {
-        "schema": SCHEMA,
-        "kind": "run",
         "study": study,
         "profile": profile,
         "name": name,
@@ -293,7 +288,7 @@ def to_payload(study: str, profile: str, name: str, spec: Spec, trace: Trace) ->
             **({"compiled": compiled} if compiled else {}),
         },
     }
-    return {**content, "digest": digest(content)}
+    return archive.RUN.sealed(content)
 
 
 def to_trace(payload: Mapping[str, Any]) -> Trace:
@@ -392,8 +387,6 @@ def derived(
     """What is stored of a study's derived numbers; `runs` marks what they were derived from."""
     held = [payload["provenance"] for payload in payloads.values()]
     content = {
-        "schema": SCHEMA,
-        "kind": "numbers",
         "study": study,
         "profile": profile,
         "numbers": {k: v.to_json() for k, v in numbers.items()},
@@ -405,7 +398,7 @@ def derived(
             "wall_s": significant(sum(one["wall_s"] for one in held), 3),
         },
     }
-    return {**content, "digest": digest(content)}
+    return archive.NUMBERS.sealed(content)
 
 
 def run_path(study: str, profile: str, name: str) -> Path:

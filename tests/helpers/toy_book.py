@@ -97,7 +97,7 @@ def stored_run(name="new"):
 
 
 def seal(path, content):
-    content = {"schema": files.SCHEMA, **content}
+    content = {"schema": 1, **content}
     path.write_text(json.dumps({**content, "digest": files.digest(content)}), encoding="utf-8")
 
 

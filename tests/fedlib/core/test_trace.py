@@ -51,10 +51,32 @@ def test_a_large_model_is_left_out(trace, tmp_path):
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path):
-    content = {"schema": files.SCHEMA, "kind": "run"}
-    files.write_json(tmp_path / "a.json", {**content, "digest": files.digest(content)})
+    files.write_json(tmp_path / "a.json", files.Format("run", 1).sealed({}))
     refuses(
         "Trace.load: a.json must be written by Trace.save*'run'", Trace.load, tmp_path / "a.json"
+    )
+
+
+def test_a_trace_of_an_older_version_is_migrated(trace, tmp_path, monkeypatch):
+    trace.save(tmp_path / "a.json")
+    before = Trace.load(tmp_path / "a.json")
+
+    def rename_rounds(content):
+        return {**content, "at": content["rounds"]}
+
+    def rename_back(content):
+        return {**content, "rounds": content.pop("at")}
+
+    newer = files.Format("trace", 3, {1: rename_rounds, 2: rename_back})
+    monkeypatch.setattr("fedlib.core.trace.FORMAT", newer)
+    after = Trace.load(tmp_path / "a.json")
+    assert after.rounds.tolist() == before.rounds.tolist()
+    assert after.config == before.config
+    monkeypatch.setattr("fedlib.core.trace.FORMAT", files.Format("trace", 3, {2: rename_back}))
+    refuses(
+        "store: a.json must have version 3 of the format 'trace', got 1",
+        Trace.load,
+        tmp_path / "a.json",
     )
 
 

@@ -16,7 +16,8 @@ import pytest
 import torch
 
 import fedlib as fl
-from fedlib.core.files import PART, atomic_write
+from fedlib.core.files import PART, Format, atomic_write
+from fedlib.engine import checkpoint
 from fedlib.engine import loop as walk
 from fedlib.engine.batch import BatchedRuns
 from fedlib.engine.checkpoint import read_sealed
@@ -216,3 +217,23 @@ def test_the_umask_is_kept(tmp_path, umask, mode):
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "x").stat().st_mode) == mode
+
+
+def test_a_checkpoint_of_an_older_version_is_migrated(monkeypatch, tmp_path):
+    path = tmp_path / "a.pt"
+    quiet(AVG, rounds=5, checkpoint=path)
+    refuses_older = Format("checkpoint", checkpoint.FORMAT.version + 1)
+    monkeypatch.setattr(checkpoint, "FORMAT", refuses_older)
+    rule = f"have version {refuses_older.version} of its format, but it has version"
+    refuses(rule, quiet, AVG, checkpoint=path)
+    changed = []
+
+    def count(content):
+        changed.append(content["round"])
+        return content
+
+    reads_older = Format("checkpoint", refuses_older.version, {refuses_older.version - 1: count})
+    monkeypatch.setattr(checkpoint, "FORMAT", reads_older)
+    same(quiet(AVG, checkpoint=path), quiet(AVG))
+    assert changed == [5]
+    assert path.read_bytes().startswith(f"fedlib checkpoint {reads_older.version}, ".encode())

@@ -32,7 +32,7 @@ def stored(results, name, seed=0, profile="full", **more):
 
 def test_what_is_collected_is_read_back_to_the_last_bit(tmp_path):
     paths = [stored(tmp_path, "a"), stored(tmp_path, "b", 1), stored(tmp_path, "a", 2, "paper")]
-    before = {path: read_json(path, "run") for path in paths}
+    before = {path: read_json(path, archive.RUN) for path in paths}
     archive.collect(tmp_path, "own")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["own.json", "own.npz"]
     for path, held in before.items():
@@ -89,7 +89,7 @@ def test_a_cache_notices_another_file(tmp_path):
         (lambda _, npz: npz.unlink(), "own.npz must be whole"),
         (lambda _, npz: npz.write_bytes(npz.read_bytes()[:-50]), "own.npz must be"),
         (lambda json, _: json.write_text(json.read_text("utf-8")[:-9], "utf-8"), "complete JSON"),
-        (lambda json, _: json.write_text("{}", "utf-8"), "must have schema 1"),
+        (lambda json, _: json.write_text("{}", "utf-8"), "must agree with its digest"),
     ],
 )
 def test_what_is_damaged_is_refused(tmp_path, spoil, words):
