@@ -3,8 +3,9 @@
 The pages show the signature, the first paragraph and the table of arguments; the rest of a
 docstring is for those who read the code. In the library a docstring is plain text with code in
 backticks, LaTeX between dollars, emphasis between asterisks, and formulas such as ``|w0 - w*|``,
-whose marks mean other things to reStructuredText. Its tables read `name : what it is`, where
-numpy's have the type. `prepare` makes it safe. (sphinx-autodoc2 reads no numpy tables.)
+whose marks mean other things to reStructuredText. The entries of its tables have a type beside the
+name, as numpy's do, or the description; the pages show no types, which stand in the signature.
+`prepare` makes it safe. (sphinx-autodoc2 reads no numpy tables.)
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ MATH = r"(?<![\w$])\$(?P<math>[^$`]+?)\$(?![\w$])"
 EMPHASIS = r"(?:(?<=^)|(?<=[\s(:]))\*(?P<words>[A-Za-z][^*$`|<>=]*[\w.!?])\*(?=[\s.,:;)]|$)"
 MARKED = re.compile(f"{KEPT}|{MATH}|{EMPHASIS}", re.MULTILINE)
 STAR = "\ue000"  # an asterisk that is meant as a mark
+#: What stands beside a name if it is a type: `float`, `int or None`, `tuple of float`.
+TYPE = re.compile(r"(?:[\w.]+|\"\w+\")(?: (?:or|of) (?:[\w.]+|\"\w+\"))*(?<!\.)")
 ENTRY = re.compile(r"(?P<indent> *)(?P<names>\*{0,2}\w+(?:, \*{0,2}\w+)*) : (?P<text>\S.*)")
 
 
@@ -66,7 +69,7 @@ def brief(lines: list[str]) -> list[str]:
 
 
 def described(lines: list[str]) -> list[str]:
-    """``lines`` with the words of a table's entry on a line of their own, where numpy has them."""
+    """``lines`` with the names of a table's entries alone on a line, above the description."""
     found: list[str] = []
     table: int | None = None  # the indent of the table's title
     for i, line in enumerate(lines):
@@ -75,7 +78,9 @@ def described(lines: list[str]) -> list[str]:
             table = indent(line) if line.strip() in TABLES else None
         entry = ENTRY.match(line)
         if entry and table is not None and indent(line) == table:
-            found += [entry["indent"] + entry["names"], f"{entry['indent']}    {entry['text']}"]
+            found.append(entry["indent"] + entry["names"])
+            if not (TYPE.fullmatch(entry["text"]) and indent(lines[i + 1]) > table):
+                found.append(f"{entry['indent']}    {entry['text']}")
         else:
             found.append(line)
     return found

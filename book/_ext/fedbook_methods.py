@@ -79,13 +79,25 @@ def sources(thing: Any) -> Iterator[str]:
     if not inspect.isclass(thing):
         yield textwrap.dedent(inspect.getsource(thing))
         return
-    bases = [c for c in thing.__mro__ if c.__module__ == thing.__module__]
-    for name, member in {k: v for c in reversed(bases) for k, v in vars(c).items()}.items():
+    members: dict[str, Any] = {}
+    for base in reversed(bases_of(thing)):
+        members.update(vars(base))
+    files = {inspect.getfile(base) for base in bases_of(thing)}
+    for name, member in members.items():
         function = member.fget if isinstance(member, property) else member
         if not inspect.isfunction(function) or name in SKIPPED:
             continue
-        if function.__code__.co_filename == inspect.getfile(thing):  # not made by `dataclass`
+        if function.__code__.co_filename in files:  # not made by `dataclass`
             yield textwrap.dedent(inspect.getsource(function))
+
+
+def bases_of(thing: type) -> list[type]:
+    """A class and its bases that belong to its pseudocode: of its own file, or shared work."""
+    return [
+        base
+        for base in thing.__mro__
+        if base.__module__ == thing.__module__ or base.__module__.startswith("fedlib.work.")
+    ]
 
 
 def named(path: str) -> Any:
@@ -134,7 +146,8 @@ class Pseudocode(BookDirective):
 
     def code(self, thing: Any) -> nodes.literal_block:
         """Its source; the page is built again when that changes."""
-        self.env.note_dependency(inspect.getfile(thing))
+        for base in bases_of(thing) if inspect.isclass(thing) else [thing]:
+            self.env.note_dependency(inspect.getfile(base))
         text = "\n".join(sources(thing))
         return nodes.literal_block(text, text, language="python")
 

@@ -20,4 +20,5 @@ ALGORITHMS: tuple[Any, ...] = tuple(x for x in _OWN if is_dataclass(x) and hasat
 globals().update({method.__name__: method for method in ALGORITHMS})
 __all__ = sorted(method.__name__ for method in ALGORITHMS)
 # so that `torch.load` reads back what `torch.save(trace.state, path)` wrote
-torch.serialization.add_safe_globals([x for x in _OWN if hasattr(x, "_fields")])
+_STATES = [x for f in _FILES for x in vars(f).values() if hasattr(x, "_fields")]
+torch.serialization.add_safe_globals(_STATES)

@@ -56,12 +56,19 @@ class FedDR(checks.Checked):
 
     Parameters
     ----------
-    lr, local_steps, batch_size : as in `FedAvg`.
-    eta : client i adds the proximal term |u - y_i|^2 / (2 eta) around its centre y_i to its
+    lr : float
+        Step size of the local steps.
+    local_steps : int
+        E, the number of local steps in a round.
+    eta : float
+        Client i adds the proximal term |u - y_i|^2 / (2 eta) around its centre y_i to its
         objective.
-    relaxation : alpha, in (0, 2), the factor in y_i <- y_i + alpha (w - x_i), with x_i the
-        client's model.
-    participation : as in `FedFW`.
+    relaxation : float
+        alpha, in (0, 2), the factor in y_i <- y_i + alpha (w - x_i), with x_i the client's model.
+    participation : float
+        Probability that a client takes part in a round, in (0, 1].
+    batch_size : int or None
+        Number of rows in a minibatch; None for full local gradients.
 
     Info: `drift` is the root mean square over all clients of x_i - w before the round.
 
@@ -82,29 +89,42 @@ class FedDR(checks.Checked):
         """Check the problem; all clients begin at its start."""
         check_work("FedDR", problem, problem.num_clients)
         w = problem.w0
-        return State(w, w, w.repeat(problem.num_clients, 3, 1))
+        return State(
+            w=w,
+            x=w,
+            memory=w.repeat(problem.num_clients, 3, 1),
+        )
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         return draw_coins(  # 1
-            problem, rng, local_steps=self.local_steps, batch_size=self.batch_size
+            problem,
+            rng,
+            local_steps=self.local_steps,
+            batch_size=self.batch_size,
         )
 
     def local_update(self, client: Client, w: Float[Tensor, "d"]) -> Reply:
         """At the client: make an inexact proximal step; send the change of the reflected point."""
-        y, x, before = client.memory
+        y, x, reflected_before = client.memory
         y = y + self.relaxation * (w - x)  # 3
         weights = client.objective_weights(w)
         for step in range(self.local_steps):
             slope = client.gradient(x, client.batch(step), weights)
             x = x - self.lr * (slope + (x - y) / self.eta)  # 4
-        reflected = 2 * x - y
-        return Reply(reflected - before, torch.stack([y, x, reflected]))  # 5
+        reflected = 2 * x - y  # 5
+        memory = torch.stack([y, x, reflected])
+        return Reply(upload=reflected - reflected_before, memory=memory)  # 5
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         active = active_clients(draw, self.participation)  # 1
         clients = fed.clients(draw, memory=state.memory)
         change, memory = fed.ask(self.local_update, clients, state.w, active=active)  # 2-5
         x = state.x + on_active(active, change, torch.zeros_like(change)).mean(0)  # 6
-        drift = (state.memory[:, 1] - state.w).square().sum(-1).mean().sqrt()
-        kept = on_active(active, memory, state.memory)
-        return State(fed.project(x), x, kept), fed.info(drift=drift)  # 7
+        x_i = state.memory[:, 1]
+        drift = (x_i - state.w).square().sum(-1).mean().sqrt()
+        state = State(
+            w=fed.project(x),  # 7
+            x=x,
+            memory=on_active(active, memory, state.memory),
+        )
+        return state, fed.info(drift=drift)

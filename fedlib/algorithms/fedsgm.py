@@ -16,16 +16,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from fedlib import checks
 from fedlib.checks import Count, Positive, Threshold
 from fedlib.compress.compressors import Compressor, Identity, check_compressors
 from fedlib.core.client import Client, Reply
 from fedlib.core.describe import added_field
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info, Problem
-from fedlib.core.sampling import check_work, draw_round
+from fedlib.core.sampling import check_work
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.steps.switching import Hard, Switch, loss_weights
+from fedlib.work.local import LocalWork
 
 
 class State(NamedTuple):
@@ -39,7 +39,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FedSGM(checks.Checked):
+class FedSGM(LocalWork):
     r"""The federated switching gradient method, for one objective under constraints.
 
         1   sample n distinct clients S; initially x = w, e_j = 0 for all N clients
@@ -60,16 +60,34 @@ class FedSGM(checks.Checked):
 
     Parameters
     ----------
-    lr, local_steps, participants, batch_size, local : as in `FedAvg`; `lr` is eta.
-    tolerance : epsilon; the method switches where g exceeds `level` by more than this number.
-    level : c in the constraint `g <= c`; 0 in the papers' experiments.
-    switch : the rule for sigma, the share of the constraint in a round: `Hard()` or `Soft(beta)`.
-    uplink : the clients' compressor C_j: contractive with error feedback, else unbiased.
-    downlink : the server's compressor C_0, which must be contractive.
-    error_feedback : whether clients keep what the uplink dropped; the workshop paper has False.
-    value_batch_size : the number of rows for the constraint value g_j(w); None for all rows.
-    resample_for_update : whether a second, independent sample of n clients sends the constraint
-        values, as the theorems for n < N assume. False is the printed algorithm with one sample.
+    lr : float
+        eta, the step size of the local steps.
+    local_steps : int
+        E, the number of local steps in a round.
+    participants : int
+        n, the number of clients in a round.
+    tolerance : float
+        epsilon; the method switches where g exceeds `level` by more than this number. Infinity:
+        it never switches.
+    level : float
+        c in the constraint `g <= c`; 0 in the papers' experiments.
+    switch : Switch
+        Rule for sigma, the share of the constraint in a round: `Hard()` or `Soft(beta)`.
+    uplink : Compressor
+        The clients' compressor C_j: contractive with error feedback, else unbiased.
+    downlink : Compressor
+        The server's compressor C_0, which must be contractive.
+    error_feedback : bool
+        Whether clients keep what the uplink dropped; the workshop paper has False.
+    batch_size : int or None
+        Number of rows in a minibatch; None for full local gradients.
+    value_batch_size : int or None
+        Number of rows for the constraint value g_j(w); None for all rows.
+    resample_for_update : bool
+        Whether a second, independent sample of n clients sends the constraint values, as the
+        theorems for n < N assume. False is the printed algorithm with one sample.
+    local : LocalSteps
+        Rule for the local steps, `SGD()` or `Adam()`.
 
     Differs: the server sends back sigma in place of g, which takes the same 32 bits. The projection
     is onto the problem's set, if it has one; as in the paper, local iterates and w are not
@@ -86,7 +104,7 @@ class FedSGM(checks.Checked):
     lr: Positive
     local_steps: Count
     participants: Count
-    tolerance: Threshold  # infinity: the method never switches
+    tolerance: Threshold
     level: float = 0.0
     switch: Switch = Hard()
     uplink: Compressor = Identity()
@@ -101,9 +119,15 @@ class FedSGM(checks.Checked):
         """Check the problem; all memories start at zero."""
         check_work("FedSGM", problem, self.participants, constrained=True)
         check_compressors("FedSGM", self.uplink, self.downlink, self.error_feedback, problem.dim)
-        w, memory = problem.w0, problem.dim if self.remembers else 0
-        residual = w.new_zeros(problem.num_clients, memory)
-        return State(w, w, residual, torch.zeros_like(w), w.new_zeros(()))
+        w = problem.w0
+        memory = problem.dim if self.remembers else 0
+        return State(
+            w=w,
+            x=w,
+            residual=w.new_zeros(problem.num_clients, memory),
+            weighted=torch.zeros_like(w),
+            weight=w.new_zeros(()),
+        )
 
     @property
     def remembers(self) -> bool:
@@ -113,17 +137,11 @@ class FedSGM(checks.Checked):
     def sampling(self) -> dict[str, Any]:
         """The arguments of `draw_round`."""
         return {
-            "participants": self.participants,
-            "local_steps": self.local_steps,
-            "batch_size": self.batch_size,
-            "value_batch_size": self.value_batch_size,
+            **super().sampling(),
             "uplink": self.uplink,
             "downlink": self.downlink,
             "resample": self.resample_for_update,
         }
-
-    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        return draw_round(problem, rng, **self.sampling())  # 1
 
     def constraint_value(self, client: Client) -> Float[Tensor, "*s"]:
         """At the client: return g_j(w), or the statistics for it."""
@@ -139,9 +157,7 @@ class FedSGM(checks.Checked):
         """
         w = client.model  # 4
         weights = loss_weights(1 - sigma.abs().sum(), sigma)
-        u = self.local(  # 5
-            w, lambda u, t: client.gradient(u, client.batch(t), weights), self.local_steps, self.lr
-        )
+        u = self.local_model(client, w, weights)  # 5
         delta = (w - u) / self.lr  # 6
         if not self.remembers:
             return self.uplink(delta, client.noise)
@@ -152,7 +168,8 @@ class FedSGM(checks.Checked):
         w = state.w
         clients = fed.clients(draw, model=w, memory=state.residual)  # 1
         value_clients = fed.value_clients(draw, clients, model=w)
-        g, slope = fed.constraint(fed.ask(self.constraint_value, value_clients), value_clients)  # 2
+        values = fed.ask(self.constraint_value, value_clients)  # 2
+        g, slope = fed.constraint(values, value_clients)  # 2
         sigma = self.switch(g - self.level - self.tolerance)  # 3
         v = fed.ask(self.local_update, clients, slope * sigma, wire=self.uplink)  # 4-7
         residual = state.residual
@@ -160,10 +177,14 @@ class FedSGM(checks.Checked):
             v, e = v
             residual = fed.store_memory(residual, draw, e)
         x = fed.project(state.x - self.lr * fed.mean(v, clients))  # 8
-        w_next = w + fed.broadcast(self.downlink, x - w, draw.downlink)  # 9
-        weighted = state.weighted + (1 - sigma) * w  # 10
-        weight = state.weight + (1 - sigma)
-        return State(w_next, x, residual, weighted, weight), fed.info(g_hat=g, sigma=sigma)
+        state = State(
+            w=w + fed.broadcast(self.downlink, x - w, draw.downlink),  # 9
+            x=x,
+            residual=residual,
+            weighted=state.weighted + (1 - sigma) * w,  # 10
+            weight=state.weight + (1 - sigma),
+        )
+        return state, fed.info(g_hat=g, sigma=sigma)
 
     def output(self, state: State) -> Float[Tensor, "d"]:
         """The averaged iterate `[d]`; NaN if no round stepped on the objective."""

@@ -15,12 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from fedlib.algorithms.baselines import FedAvg, PenaltyFedAvg
-from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref, Scalarized
+from fedlib.algorithms.constrained_ssca import ConstrainedSSCA
+from fedlib.algorithms.fedavg import FedAvg
+from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
 from fedlib.algorithms.feddr import FedDR
 from fedlib.algorithms.fedfw import FedFW, FedFWPlus
 from fedlib.algorithms.fedsgm import FedSGM
-from fedlib.algorithms.ssca import ConstrainedSSCA
+from fedlib.algorithms.penalty import PenaltyFedAvg
+from fedlib.algorithms.scalarized import Scalarized
 from fedlib.compress import TopK
 from fedlib.core import Problem
 from fedlib.steps import Hard, PowerLaw, Soft

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from fedlib.algorithms.fedcmoo import FSMGDA, FedCMOO, FedCMOOPref, Scalarized
+from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
+from fedlib.algorithms.fsmgda import FSMGDA
+from fedlib.algorithms.scalarized import Scalarized
 from fedlib.core import Problem, Trace
 from fedlib.core.trace import Array
 from fedlib.weights import Least

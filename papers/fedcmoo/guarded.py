@@ -16,13 +16,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from fedlib.algorithms import fedcmoo
 from fedlib.algorithms.fedcmoo import FedCMOOPref
 from fedlib.compress.compressors import Identity
 from fedlib.core import Problem
 from fedlib.core.client import Client
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Batch, Draw, Info
+from fedlib.work.objectives import WeightedModel
 
 PLAIN = "plain"  # the attribute of losses that names those without dropout
 
@@ -114,7 +114,7 @@ class GuardedFedCMOOPref(FedCMOOPref):
     def round(  # type: ignore[override]
         self, fed: Federation, state: State, draw: Draw
     ) -> tuple[State, Info]:
-        after, info = super().round(fed, fedcmoo.State(state.w, state.weights), draw)  # 1
+        after, info = super().round(fed, WeightedModel(state.w, state.weights), draw)  # 1
         loss = self.judged(fed, after.w)  # 2, 3
         good = loss.isfinite() & (loss <= self.ratio * state.accepted)
         w = torch.where(good, after.w, state.w)  # 4, 5

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from fedlib.algorithms.baselines import PenaltyFedAvg
+from fedlib.algorithms.penalty import PenaltyFedAvg
 from fedlib.compress import RandK, TopK
 from fedlib.core import Trace
 from fedlib.core.trace import Array

@@ -9,14 +9,9 @@ from typing import Any
 import torch
 
 from fedlib import data
-from fedlib.algorithms.ssca import (
-    SSCA,
-    ConstrainedSSCA,
-    ConstrainedVerticalSSCA,
-    MiniBatchSGD,
-    VerticalSGD,
-    VerticalSSCA,
-)
+from fedlib.algorithms.constrained_ssca import ConstrainedSSCA, ConstrainedVerticalSSCA
+from fedlib.algorithms.minibatch_sgd import MiniBatchSGD, VerticalSGD
+from fedlib.algorithms.ssca import SSCA, VerticalSSCA
 from fedlib.checks import Count, Seed
 from fedlib.core import Problem
 from fedlib.steps import PowerLaw

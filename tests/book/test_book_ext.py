@@ -169,14 +169,15 @@ def test_formulas_emphasis_and_tables_of_docstrings_are_rendered(monkeypatch):
         r"Ye, Cui, *Sample-based", r"SSCA* (C): $\lambda_t = |w|$ is",
         "at most `$` of w* and F*.", "",
         "Parameters", "----------",
-        "u, v : where the", "    steps start.", "", "Raises", "------", "ValueError",
+        "u, v : where the", "    steps start.", "w : tuple of float", "    The model.",
+        "", "Raises", "------", "ValueError",
     ]  # fmt: skip
     fedbook_api.prepare(None, "class", "x", None, None, lines)
     assert lines == [
         r"Ye, Cui, *Sample-based SSCA* (C): :math:`\lambda_t = |w|` is",
         r"at most `$` of w\* and F\*.", "",
         "Parameters", "----------",
-        "u, v", "    where the", "    steps start.",
+        "u, v", "    where the", "    steps start.", "w", "    The model.",
     ]  # fmt: skip
 
 

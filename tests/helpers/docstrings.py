@@ -8,11 +8,9 @@ from dataclasses import fields
 def check_docstring(algorithm):
     """The docstring has numbered pseudocode that the code cites, and words for every field."""
     kind = type(algorithm)
-    doc, own = (
-        inspect.cleandoc(kind.__doc__ or ""),
-        [c for c in kind.__mro__ if c.__module__ == kind.__module__],
-    )
-    source = "".join(inspect.getsource(c) for c in own)
+    doc = inspect.cleandoc(kind.__doc__ or "")
+    bases = [c for c in kind.__mro__ if c.__module__ == kind.__module__ or is_shared_work(c)]
+    source = "".join(inspect.getsource(base) for base in bases)
     steps = [int(n) for n in re.findall(r"^ {4}(\d+) ", doc, re.MULTILINE)]
     _require(
         steps == list(range(1, len(steps) + 1)) and len(steps) >= 3,
@@ -29,6 +27,11 @@ def check_docstring(algorithm):
     _require(not missing, f"the code must cite lines {missing} of its docstring, as in `# 3`")
     silent = [f.name for f in fields(algorithm) if not re.search(rf"\b{f.name}\b", doc)]
     _require(not silent, f"the docstring must say what these fields are: {', '.join(silent)}")
+
+
+def is_shared_work(kind):
+    """Whether a class is a base that several methods share."""
+    return kind.__module__.startswith("fedlib.work.")
 
 
 def _require(holds, sentence):

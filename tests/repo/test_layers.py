@@ -1,7 +1,7 @@
 """Who imports whom: one rule, read off the folders.
 
 checks, provenance <- compress, solvers, steps, models, data <- core <- sets, weights, vertical,
-metrics <- algorithms | problems <- engine <- run <- flower <- testing;
+metrics <- work <- algorithms | problems <- engine <- run <- flower <- testing;
 fedlib <- papers.kit <- papers.<paper>; no paper imports another.
 """
 
@@ -20,6 +20,7 @@ ROWS = (
     ("fedlib.compress", "fedlib.solvers", "fedlib.steps", "fedlib.models", "fedlib.data"),
     ("fedlib.core",),
     ("fedlib.sets", "fedlib.weights", "fedlib.vertical", "fedlib.metrics"),
+    ("fedlib.work",),
     ("fedlib.algorithms", "fedlib.problems"),
     ("fedlib.engine",),
     ("fedlib.run",),

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from fedlib.algorithms.fedcmoo import FSMGDA, FedCMOO
+from fedlib.algorithms.fedcmoo import FedCMOO
+from fedlib.algorithms.fsmgda import FSMGDA
 from fedlib.core import Problem, Trace
 from fedlib.core.trace import Array
 from papers.fedcmoo.common import CLIPPED, COLOR, ENCODERS, TWO, cmoo, final, task, work

@@ -18,7 +18,8 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
-from fedlib.algorithms.fedcmoo import FSMGDA, FedCMOO, FedCMOOPref, State
+from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
+from fedlib.algorithms.fsmgda import FSMGDA
 from fedlib.compress import Largest, LowRank, Masked
 from fedlib.compress.sketches import Sketch
 from fedlib.core import Problem
@@ -27,6 +28,7 @@ from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info
 from fedlib.weights import MeanOfGrams, OneWay, TwoWay
 from fedlib.weights.gram import gram_of
+from fedlib.work.objectives import WeightedModel
 
 #: Sketches of one budget, d numbers of a client: the paper's low rank in three orders of folding,
 #: the largest entries (a number of 32 bits, or of 16 as the authors count), and random entries.
@@ -75,7 +77,7 @@ class GramProbe:
 
     method: FedCMOO | FedCMOOPref
 
-    def init(self, problem: Problem) -> State:
+    def init(self, problem: Problem) -> WeightedModel:
         """That of the method."""
         return self.method.init(problem)
 
@@ -88,7 +90,9 @@ class GramProbe:
         flat = [x.flatten(1).double() for x in parts if isinstance(x, Tensor)]
         return draw._replace(chance=torch.cat(flat, 1))
 
-    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+    def round(
+        self, fed: Federation, state: WeightedModel, draw: Draw
+    ) -> tuple[WeightedModel, Info]:
         """The method's round, and the errors at the model where it starts."""
         own = draw._replace(chance=())
         after, info = self.method.round(fed, state, own)  # 1
@@ -176,7 +180,7 @@ class ProgressProbe:
     method: FedCMOO
     rival: FSMGDA
 
-    def init(self, problem: Problem) -> State:
+    def init(self, problem: Problem) -> WeightedModel:
         """That of the method; all clients have equally many rows."""
         self.rival.init(problem)
         return self.method.init(problem)
@@ -188,7 +192,9 @@ class ProgressProbe:
         draw, other = self.method.draw(problem, rng), self.rival.draw(problem, twin)
         return draw._replace(chance=other.batches)
 
-    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+    def round(
+        self, fed: Federation, state: WeightedModel, draw: Draw
+    ) -> tuple[WeightedModel, Info]:
         """The method's round, and the gains of both local trainings from where it starts."""
         own = draw._replace(chance=())
         after, info = self.method.round(fed, state, own)  # 1
@@ -218,7 +224,7 @@ class ProgressProbe:
         return method.local_steps * method.lr
 
     def rival_weights(
-        self, updates: Float[Tensor, "M d"], state: State, problem: Problem
+        self, updates: Float[Tensor, "M d"], state: WeightedModel, problem: Problem
     ) -> Float[Tensor, "M"]:
         """The rival's weights `[M]` for the mean updates `[M, d]`."""
         G = gram_of(updates[:, : self.rival.shared or problem.dim])

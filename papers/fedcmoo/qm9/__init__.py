@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from fedlib.algorithms.fedcmoo import FSMGDA, FedCMOO, FedCMOOPref
+from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref
+from fedlib.algorithms.fsmgda import FSMGDA
 from fedlib.core import Problem
 from fedlib.core.sampling import seeded
 from fedlib.problems import pareto

@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from fedlib.algorithms.fedcmoo import FSMGDA, FedCMOO, FedCMOOPref, FedCMOOTheory, Scalarized
+from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref, FedCMOOTheory
+from fedlib.algorithms.fsmgda import FSMGDA
+from fedlib.algorithms.scalarized import Scalarized
 from fedlib.compress import Exact, Identity, RandK
 from fedlib.compress.compressors import Compressor
 from fedlib.weights import MinNorm, OneWay, Preference

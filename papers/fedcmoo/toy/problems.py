@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 from torch.func import jacrev
 
-from fedlib.algorithms.baselines import State
 from fedlib.core import Problem
 from fedlib.core.client import Client
 from fedlib.core.federation import Federation
@@ -21,6 +20,7 @@ from fedlib.core.problem import Draw, Info
 from fedlib.problems import pareto
 from fedlib.problems.quadratics import pareto_metrics, pareto_point
 from fedlib.weights.preference import balancing
+from fedlib.work.states import Model
 
 CLIENTS = 20
 LEAST = 0.25  # least curvature of a client; the largest is 1
@@ -103,8 +103,8 @@ class DirectionProbe:
     radius: float = 1.0
     length: float = 1e-4
 
-    def init(self, problem: Problem) -> State:
-        return State(problem.w0)
+    def init(self, problem: Problem) -> Model:
+        return Model(problem.w0)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         size = problem.dim + problem.num_objectives
@@ -115,7 +115,7 @@ class DirectionProbe:
         slopes = jacrev(client.losses)(client.model, rows)
         return torch.cat([client.losses(client.model, rows).unsqueeze(-1), slopes], -1)
 
-    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+    def round(self, fed: Federation, state: Model, draw: Draw) -> tuple[Model, Info]:
         """One model: its direction, and mu on both sides of it."""
         z = draw.downlink
         assert isinstance(z, Tensor)

@@ -12,13 +12,13 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.func import vmap
 
-from fedlib.algorithms.baselines import State
 from fedlib.algorithms.fedfw import FedFW
 from fedlib.core import Problem
 from fedlib.core.federation import Federation
 from fedlib.core.problem import ConvexSet, Draw, Info
 from fedlib.sets import NuclearBall
 from fedlib.sets.vertices import wire_of
+from fedlib.work.states import Model
 
 
 class Tap:
@@ -88,14 +88,14 @@ class Clock:
 
     repeats: int = 1
 
-    def init(self, problem: Problem) -> State:
-        return State(problem.w0)
+    def init(self, problem: Problem) -> Model:
+        return Model(problem.w0)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         vector = torch.randn(1, problem.dim, generator=rng)
         return Draw(torch.arange(problem.num_clients), chance=vector)
 
-    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+    def round(self, fed: Federation, state: Model, draw: Draw) -> tuple[Model, Info]:
         assert isinstance(draw.chance, Tensor)
         assert isinstance(fed.problem.set, NuclearBall)
         x, ball = draw.chance[0].to(state.w), fed.problem.set

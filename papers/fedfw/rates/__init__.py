@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from fedlib.algorithms.fedfw import FedFW, FedFWPlus, FedFWReset, FedFWSto, NaiveFW
+from fedlib.algorithms.fedfw import FedFW, FedFWPlus, FedFWSto
+from fedlib.algorithms.fedfw_reset import FedFWReset
+from fedlib.algorithms.naive_fw import NaiveFW
 from fedlib.core.algorithm import Algorithm
 from fedlib.steps import Convex, Fixed, Nonconvex
 from papers.fedfw.cells import guessing

@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from fedlib.algorithms.feddr import FedDR
-from fedlib.algorithms.fedfw import FedFW, FedFWPlus, FedFWReset
+from fedlib.algorithms.fedfw import FedFW, FedFWPlus
+from fedlib.algorithms.fedfw_reset import FedFWReset
 from papers.fedfw.cells import (
     CNN_RATES,
     CODE_FEDDR,

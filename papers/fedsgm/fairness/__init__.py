@@ -6,8 +6,11 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
-from fedlib.algorithms.baselines import SGM, ConEx, FedAvg, PenaltyFedAvg, PenaltySGM
+from fedlib.algorithms.conex import ConEx
+from fedlib.algorithms.fedavg import FedAvg
 from fedlib.algorithms.fedsgm import FedSGM
+from fedlib.algorithms.penalty import PenaltyFedAvg, PenaltySGM
+from fedlib.algorithms.sgm import SGM
 from fedlib.core import Problem
 from fedlib.problems import fairness
 from fedlib.problems.fairness import Sign

@@ -6,8 +6,9 @@ from dataclasses import replace
 from functools import lru_cache
 
 from fedlib import data
-from fedlib.algorithms.baselines import SGM, PenaltyFedAvg
 from fedlib.algorithms.fedsgm import FedSGM
+from fedlib.algorithms.penalty import PenaltyFedAvg
+from fedlib.algorithms.sgm import SGM
 from fedlib.compress import TopK
 from fedlib.core import Problem
 from fedlib.problems import neyman_pearson

@@ -9,10 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fedlib.algorithms.ssca import ConstrainedSSCA, State
+from fedlib.algorithms.constrained_ssca import ConstrainedSSCA
 from fedlib.core import Problem
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Batch, Draw, Info
+from fedlib.work.surrogates import SurrogateState
 from papers.ssca.common import RIDGE, constrained, digits_problem
 
 CHUNK = 2000  # rows at a time
@@ -24,7 +25,7 @@ class OneConstraint:
 
     method: ConstrainedSSCA
 
-    def init(self, problem: Problem) -> State:
+    def init(self, problem: Problem) -> SurrogateState:
         """The method's own state."""
         return self.method.init(problem)
 
@@ -32,7 +33,9 @@ class OneConstraint:
         """The method's own draw."""
         return self.method.draw(problem, rng)
 
-    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+    def round(
+        self, fed: Federation, state: SurrogateState, draw: Draw
+    ) -> tuple[SurrogateState, Info]:
         """The method's own round."""
         state, info = self.method.round(fed, state, draw)
         return state, {**info, **{k: info[k].reshape(()) for k in ("nu", "slack")}}

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 import fedlib as fl
-from fedlib.algorithms.ssca import distinct
 from fedlib.compress import RandK
 from fedlib.core.sampling import (
     draw_coins,
@@ -16,6 +15,7 @@ from fedlib.core.sampling import (
     seeded,
 )
 from fedlib.problems import pareto, quadratics
+from fedlib.work.samples import distinct
 
 SIZES = (7, 3, 9, 4, 6)
 #: Five clients with so many rows in tables of nine, padded with their first.

@@ -9,11 +9,11 @@ import pytest
 import torch
 
 import fedlib as fl
-from fedlib.algorithms.ssca import distinct
 from fedlib.core.sampling import seeded
 from fedlib.data import digits
 from fedlib.engine.batch import BatchedRuns
 from fedlib.engine.stack import partition_leaves, same_memory
+from fedlib.work.samples import distinct
 from papers.ssca.network import swish_network, vertical_network
 
 STEPS = {"tau": 0.1, "rho": fl.PowerLaw(0.6, 0.3), "gamma": fl.PowerLaw(0.9, 0.35)}

@@ -2,7 +2,8 @@ r"""Averaged quadratics, the surrogates of successive convex approximation.
 
 A running average of quadratics around the iterates replaces every loss $F_m$:
 $\bar F_m(w) = A_m + B_m^\top w + \tau \|w\|^2$ (equations (3), (8), (10), (12) of Ye and Cui; the
-vertical (13), (18), (20), (23) are the same). `Surrogate` is that average.
+vertical (13), (18), (20), (23) are the same). `Surrogate` is that average, and `SurrogateState` the
+state of a method that carries it.
 
 Paper's symbol -> here: $\hat f_{m,1}$ and the pair (B, C) -> a row of `linear`, $\hat f_{m,0}$, A
 -> an entry of `constant`, $\kappa_t = 1 - \prod_{s \le t} (1 - \rho^{(s)})$ -> 1 - `left`.
@@ -12,6 +13,8 @@ from typing import NamedTuple
 
 from jaxtyping import Float
 from torch import Tensor
+
+from fedlib.core.problem import Problem
 
 Scalar = float | Tensor
 
@@ -61,3 +64,26 @@ class Surrogate(NamedTuple):
     def debiased(self) -> "Surrogate":
         """The average of the quadratics alone, whose minimizers are those of (3), (10)."""
         return Surrogate(self.linear / self.kappa, self.constant / self.kappa, self.left)
+
+
+class SurrogateState(NamedTuple):
+    """The server's state in the SSCA methods."""
+
+    w: Float[Tensor, "d"]
+    linear: Float[Tensor, "K d"]  # the averaged surrogates
+    constant: Float[Tensor, "K"]
+    left: Float[Tensor, ""]  # prod (1 - rho)
+    factor: Float[Tensor, ""]  # the product of all increases of the penalty
+    t: Float[Tensor, ""]  # the number of rounds done
+
+    @classmethod
+    def start(cls, problem: Problem, losses: int) -> "SurrogateState":
+        """The problem's start with zero surrogates of `losses` losses, at round 0."""
+        w = problem.w0
+        zero = Surrogate.zero(w, losses)
+        return cls(w, *zero, factor=w.new_ones(()), t=w.new_zeros(()))
+
+    @property
+    def surrogate(self) -> Surrogate:
+        """The averaged surrogates."""
+        return Surrogate(self.linear, self.constant, self.left)

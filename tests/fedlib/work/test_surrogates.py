@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from fedlib.steps.surrogate import Surrogate
+from fedlib.work.surrogates import Surrogate
 from tests.helpers.expect import close
 
 DIM = 5
