@@ -80,7 +80,7 @@ class OneWay(checks.Checked, GramEstimate):
     ) -> tuple[Float[Tensor, "M M"], ClientState]:
         """The Gram matrix of the mean."""
         received, clients = gather(fed, clients, self.sketch, jacobian, shared)
-        return gram_of(received.mean(0)), clients
+        return gram_of(received.mean(0)), forget_sketches(clients, shared)
 
 
 @dataclass(frozen=True)
@@ -121,14 +121,14 @@ class TwoWay(checks.Checked, GramEstimate):
         # the client already holds its own sketch and h, so nothing more is sent to it
         answer = partial(self.corrections, h=h, shared=shared)
         own, cross = fed.ask(answer, clients).unbind(1)  # 3
-        return combine(own, received, cross), clients  # 4
+        return combine(own, received, cross), forget_sketches(clients, shared)  # 4
 
     def corrections(
         self, client: Client, *, h: Float[Tensor, "M d"], shared: int
     ) -> Float[Tensor, "2 M M"]:
         """At the client: compute `H H'` and `R (h - C)'`, `[2, M, M]`."""
         H = client.memory[:, :shared]
-        C = self.sketch(H, client.noise)
+        C = client.memory[:, -shared:]
         return torch.stack([gram_of(H), (H - C) @ (h - C).mT])  # 3
 
 
@@ -164,13 +164,23 @@ def combine(
 def gather(
     fed: Federation, clients: ClientState, sketch: Sketch, jacobian: Rows, shared: int
 ) -> tuple[Float[Tensor, "n M s"], ClientState]:
-    """Collect the sketches of all clients' Jacobians, which the clients remember."""
+    """Collect the sketches of all clients' Jacobians.
+
+    Each client remembers its Jacobian `[M, d]` and, behind it, the sketch `[M, shared]`.
+    """
 
     def send(client: Client) -> Reply:
-        """At the client: sketch its Jacobian, and remember the Jacobian."""
+        """At the client: sketch its Jacobian, and remember both."""
         H = jacobian(client)
-        return Reply(upload=sketch(H[:, :shared], client.noise).flatten(), memory=H)
+        C = sketch(H[:, :shared], client.noise)
+        return Reply(upload=C.flatten(), memory=torch.cat([H, C], 1))
 
     tasks = fed.problem.num_objectives
     sent, memory = fed.ask(send, clients, wire=Wire(sketch, tasks))
     return sent.unflatten(1, (tasks, -1)), clients._replace(memory=memory)
+
+
+def forget_sketches(clients: ClientState, shared: int) -> ClientState:
+    """The clients with their Jacobians alone in memory."""
+    assert isinstance(clients.memory, Tensor)
+    return clients._replace(memory=clients.memory[..., :-shared])
