@@ -119,6 +119,12 @@ def mixed(x: Int[Tensor, "*b"]) -> Int[Tensor, "*b"]:
     return x ^ (x >> 31)
 
 
+def float_type(module: nn.Module) -> torch.dtype:
+    """The dtype of a module's first trainable parameter, in which it computes."""
+    trainable = [p for p in module.parameters() if p.requires_grad]
+    return trainable[0].dtype if trainable else torch.get_default_dtype()
+
+
 def is_recurrent(module: nn.Module) -> bool:
     """Whether the module holds an RNN, GRU or LSTM, which torch cannot map."""
     return any(isinstance(part, nn.RNNBase) for part in module.modules())

@@ -19,9 +19,10 @@ from fedlib.core.problem import Pooled, Problem
 from fedlib.problems.client_rows import Function, Functions, title
 from fedlib.problems.fairness import combine_gaps
 from fedlib.problems.fairness_gap import GroupGap
+from fedlib.problems.frames import check_frame, tensors_of
 from fedlib.problems.own_functions import OwnFunctions
 from fedlib.problems.preflight import attempt, try_function, try_measure
-from fedlib.problems.readers import Rows, as_rows, cast, digest, tensors_of
+from fedlib.problems.readers import Rows, as_rows, cast, check_range, digest
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -46,8 +47,9 @@ def from_frame(
 
     Parameters
     ----------
-    frame : a data frame with one row for each sample: numbers without gaps, scaled as the module
-        needs them (for text see `pandas.get_dummies`).
+    frame : a data frame of pandas with one row for each sample: numbers without gaps, scaled as the
+        module needs them (for text see `pandas.get_dummies`). Whole numbers among the features
+        must be exact in the dtype of the module.
     client : the column that names the row's client; clients are numbered in sorted order.
     target : the column to predict; whole numbers stay whole (classes), others become floats.
     module : a network; any batch norm must be in eval mode. Methods start at the trainable
@@ -71,12 +73,11 @@ def from_frame(
     purposes; a client without rows; a module that does not accept the features; and a function that
     fails, does not return a single finite number, or counts padding rows.
     """
-    import pandas as pd
-
     who = "from_frame"
+    check_frame(who, "frame", frame)
+    if heldout is not None:
+        check_frame(who, "heldout", heldout)
     checks.arguments(from_frame, locals())
-    checks.value(who, "frame", frame, pd.DataFrame)
-    checks.value(who, "heldout", heldout, pd.DataFrame | None)
     if isinstance(constraint, GroupGap):
         columns = [*dict.fromkeys([*columns, constraint.column])]
     if features is None:
@@ -86,10 +87,13 @@ def from_frame(
     twice = [k for k, count in Counter([client, *features, *others]).items() if count > 1]
     names = "client, target, features and columns"
     checks.require(not twice, who, names, "name each column once, for one purpose", twice)
-    whole = tensors_of(who, frame, features, others, client)
+    dtype = models.float_type(module)
+    whole = tensors_of(who, frame, features, others, client, dtype)
     nameless = int(frame[client].isna().sum())
     checks.require(not nameless, who, "client", "leave no row without a name", nameless)
-    outside = () if heldout is None else tensors_of(who, heldout, features, others)
+    outside: Rows = ()
+    if heldout is not None:
+        outside = tensors_of(who, heldout, features, others, None, dtype)
     groups = frame.groupby(client, sort=True, observed=False)
     places = {label: groups.indices.get(label, []) for label, _ in groups}
     clients = {label: tuple(x[own] for x in whole) for label, own in places.items()}
@@ -114,8 +118,9 @@ def from_clients(
     Parameters
     ----------
     clients : for each client `(inputs [m, ...], target [m, ...], further columns [m, ...])` as a
-        tuple of tensors or arrays, a torch Dataset or DataLoader, which is read once, or a dict of
-        tensors. m may differ between clients.
+        tuple of tensors, arrays or frames; or a dict of tensors; or a torch Dataset or DataLoader.
+        A Dataset is read once, a stream to its end. A DataLoader gives the samples of its sampler,
+        in the order of its Dataset. m may differ between clients.
     columns : the names of the further columns, in their order.
     heldout : rows that no client trains on, in a form that `clients` may have.
     module, objective, constraint, measures, weights, name : as in `from_frame`.
@@ -127,18 +132,22 @@ def from_clients(
     if isinstance(constraint, GroupGap):
         columns = [*dict.fromkeys([*columns, str(constraint.column)])]
     clients = [as_rows(who, f"client {j}", own, columns) for j, own in enumerate(clients)]
-    held = as_rows(who, "heldout", heldout, columns) if heldout else ()
+    absent = heldout is None or (isinstance(heldout, tuple) and not heldout)
+    held = () if absent else as_rows(who, "heldout", heldout, columns)
     everybody = {f"client {j}": own for j, own in enumerate(clients)}
-    everybody |= {"heldout": held} if heldout else {}
+    if not absent:
+        everybody["heldout"] = held
     first = [list(x.shape) for x in (clients or [held])[0]]
     rule = "hold equally many rows in all its tensors, shaped as those of client 0"
+    dtype = models.float_type(module)
     for label, own in everybody.items():
         got = [list(x.shape) for x in own]
         fits = len({m for m, *_ in got}) == 1 and [x[1:] for x in got] == [x[1:] for x in first]
         checks.require(fits, who, label, rule, got, f"client 0 has {first}")
         for part, x in zip(("inputs", "target", *columns), own, strict=True):
             checks.finite(who, f"{part} of {label}", x, "drop or impute these rows")
-    checks.require(not heldout or len(held[0]), who, "heldout", "have rows", 0)
+            check_range(who, f"{part} of {label}", x, dtype)
+    checks.require(absent or len(held[0]), who, "heldout", "have rows", 0)
     rest = constraint, measures or {}, columns, weights
     return make_problem(who, name, dict(enumerate(clients)), held, module, objective, *rest)
 

@@ -1,36 +1,50 @@
-"""Readers: frames, arrays, Datasets and DataLoaders as dense tensors, one row a sample."""
+"""Readers of one client's rows: tensors, arrays, lists and dicts as plain dense tensors."""
 
 import hashlib
 from collections.abc import Hashable, Mapping, Sequence
-from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Shaped
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, default_collate
+from torch.masked import MaskedTensor
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
+from torch.utils.data import DataLoader, Dataset
 
 from fedlib import checks
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from fedlib.problems.datasets import read_all
 
 #: The inputs, the target and the further columns of some rows.
 Rows = Sequence[Shaped[Tensor, "m ..."]]
+
+#: What to do with an array that does not hold real numbers, by the kind of its dtype.
+REMEDIES = {
+    "c": "pass the real and the imaginary part, see torch.view_as_real",
+    "M": "pass numbers, such as the days since a date",
+    "m": "pass numbers, such as days",
+    "V": "pass an array of one kind of numbers",
+}
+UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)  # torch cannot index or stack them
+LARGEST = 2**63 - 1  # of int64
+
+
+def remedy_for(kind: str) -> str:
+    """What to do with values of a dtype, whose `kind` is a letter of numpy's."""
+    return REMEDIES.get(kind, "encode texts and objects as numbers")
 
 
 def as_rows(who: str, label: str, given: Any, columns: Sequence[Hashable]) -> Rows:
     """One client's `(inputs, target, further columns)` as tensors.
 
     `given` is a tuple or list of tensors, arrays or lists; a torch Dataset or DataLoader, which is
-    read once from its first sample to its last; or a dict, whose entries other than `columns` are
-    the inputs and the target, in this order. Raises ValueError or TypeError that names the client
-    and the part that is not a dense tensor of numbers.
+    read once (see `read_all`); or a dict, whose entries other than `columns` are the inputs and the
+    target, in this order. Raises ValueError or TypeError that names the client and the part that is
+    not a dense tensor of real numbers.
     """
     names = ("inputs", "target", *columns)
     if isinstance(given, (Dataset, DataLoader)):
-        given = _collated(given)
+        given = read_all(who, label, given)
     if isinstance(given, Mapping):
         first = [key for key in given if key not in columns]
         rule = f"have two entries beside {list(columns)}: inputs and target"
@@ -43,35 +57,77 @@ def as_rows(who: str, label: str, given: Any, columns: Sequence[Hashable]) -> Ro
 
 
 def as_tensor(who: str, name: str, given: Any) -> Shaped[Tensor, "m ..."]:
-    """Convert a tensor, an array or a list of numbers to a dense tensor on the CPU."""
-    if isinstance(given, np.ndarray) and not given.dtype.isnative:
-        given = given.astype(given.dtype.newbyteorder("="))
-    if isinstance(given, np.ndarray) and not given.flags.writeable:
-        given = given.copy()  # torch warns of read-only arrays
+    """Convert a tensor, an array or a list of real numbers to a plain dense tensor on the CPU.
+
+    Raises TypeError or ValueError for gaps, and for all that are not real numbers.
+    """
+    x = given if isinstance(given, Tensor) else tensor_of_array(who, name, given)
+    check_plain(who, name, x)
+    if x.is_quantized:
+        x = x.dequantize()
+    x = x.detach().as_subclass(Tensor).cpu().resolve_neg()
+    if x.dtype in UNSIGNED:
+        largest = int(x.numpy().max(initial=0))
+        checks.require(largest <= LARGEST, who, name, "hold whole numbers below 2^63", largest)
+        x = x.to(torch.int64)
+    return x
+
+
+def tensor_of_array(who: str, name: str, given: Any) -> Tensor:
+    """The tensor of an array, of a frame or of a list."""
+    if isinstance(given, np.ma.MaskedArray):
+        gaps = int(np.ma.getmaskarray(given).sum())
+        remedy = "drop these rows, or fill them with .filled(value)"
+        checks.require(not gaps, who, name, "have no masked entries", gaps, remedy)
     try:
-        x = torch.as_tensor(given)
-    except (TypeError, ValueError, RuntimeError) as error:
-        why = str(error).partition("\n")[0]
-        raise TypeError(checks.sentence(who, name, f"hold numbers ({why})", given)) from None
+        if holds_tensors(given):
+            return torch.as_tensor(given)
+        array = np.asarray(given)
+        if array.dtype == object and array.ndim:
+            array = np.array(array.tolist())  # plain numbers give an array of numbers
+    except Exception as error:
+        raise not_numbers(who, name, given, str(error).partition("\n")[0]) from error
+    if array.dtype.kind not in "biuf":
+        remedy = "call .toarray()" if hasattr(given, "toarray") else remedy_for(array.dtype.kind)
+        raise not_numbers(who, name, given, str(array.dtype), remedy)
+    return torch.as_tensor(plain_array(array))
+
+
+def holds_tensors(given: Any) -> bool:
+    """Whether a list has a tensor in it."""
+    return isinstance(given, (list, tuple)) and any(isinstance(x, Tensor) for x in given)
+
+
+def not_numbers(who: str, name: str, given: Any, why: str, remedy: str = "") -> TypeError:
+    """The error for an array that does not hold real numbers."""
+    rule = f"hold real numbers ({why})"
+    return TypeError(checks.sentence(who, name, rule, given, remedy))
+
+
+def plain_array(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """An array that torch takes: writable, in this machine's byte order, without odd strides."""
+    dtype = array.dtype.newbyteorder("=")
+    if dtype.kind == "f" and dtype.itemsize > 8:
+        dtype = np.dtype(np.float64)  # torch has no longer floats
+    odd = any(stride < 0 or stride % array.itemsize for stride in array.strides)
+    if odd or dtype != array.dtype or not array.flags.writeable:
+        return np.array(array, dtype=dtype, order="C")
+    return array
+
+
+def check_plain(who: str, name: str, x: Tensor) -> None:
+    """Raise ValueError unless a tensor is dense, has values and rows, and holds real numbers."""
     fits = x.layout is torch.strided and not x.is_nested and x.dim()
-    rule, remedy = "be dense, with a row a sample", "call .to_dense(), or pad nested rows"
     got = "nested" if x.is_nested else (x.layout, *x.shape)
-    checks.require(fits, who, name, rule, got, remedy)
-    return x.detach().cpu()
-
-
-def _collated(given: Any) -> Any:
-    """All samples of a Dataset or a DataLoader as one batch."""
-    if isinstance(given, DataLoader):
-        collate, dataset = given.collate_fn, given.dataset
-    else:
-        collate, dataset = default_collate, given
-    if hasattr(dataset, "__len__"):
-        return collate([dataset[i] for i in range(len(dataset))])
-    batches = list(given)
-    if isinstance(batches[0], Mapping):
-        return {key: torch.cat([b[key] for b in batches]) for key in batches[0]}
-    return [torch.cat([torch.as_tensor(x) for x in part]) for part in zip(*batches, strict=True)]
+    remedy = "call .to_dense(), or pad nested rows"
+    checks.require(fits, who, name, "be dense, with a row a sample", got, remedy)
+    masked = isinstance(x, MaskedTensor)
+    remedy = "drop these rows, or fill the gaps with .to_tensor(value)"
+    checks.require(not masked, who, name, "have no masked entries", type(x).__name__, remedy)
+    plain = not is_traceable_wrapper_subclass(x) and not x.is_meta
+    remedy = "convert it to an ordinary tensor"
+    checks.require(plain, who, name, "hold its own values", type(x).__name__, remedy)
+    checks.require(not x.is_complex(), who, name, "hold real numbers", x, REMEDIES["c"])
 
 
 def cast(x: Shaped[Tensor, "*b"], dtype: torch.dtype, *, whole: bool = True) -> Any:
@@ -84,43 +140,21 @@ def cast(x: Shaped[Tensor, "*b"], dtype: torch.dtype, *, whole: bool = True) -> 
     return x if x.dtype == torch.uint8 and not whole else x.to(torch.int64)
 
 
-def tensors_of(
-    who: str,
-    frame: "DataFrame",
-    features: list[Hashable],
-    others: Sequence[Hashable],
-    *also: Hashable,
-) -> Rows:
-    """Features `[R, p]` and other columns `[R]` of a frame; raises unless all are finite.
-
-    The frame must have each column exactly once, those in `also` too, and at least one row.
-    """
-    checks.require(len(frame), who, "a frame", "have rows", 0)
-    labels = [*frame.columns]
-    for column in (*also, *features, *others):
-        rule = f"hold {'one' if column in labels else 'the'} column {column!r}"
-        near = ", ".join(map(repr, get_close_matches(str(column), map(str, labels), n=3)))
-        remedy = f"nearest: {near}" if near else ""
-        checks.require(labels.count(column) == 1, who, "the frame", rule, labels, remedy)
-    for column in (*features, *others):
-        values, what = frame[column], f"column {column!r}"
-        fits, remedy = values.dtype.kind in "biuf", "pass it through pandas.get_dummies"
-        checks.require(fits, who, what, "hold numbers", values.dtype, remedy)
-        floats = torch.tensor(values.to_numpy(dtype="float64", na_value=float("nan")))
-        checks.finite(who, what, floats, "drop or impute these rows")
-    # pandas' own dtypes, such as Int64, have a plain dtype of the same name
-    plain = (
-        x.to_numpy(dtype=getattr(x.dtype, "numpy_dtype", x.dtype))
-        for x in (frame[column] for column in others)
-    )
-    inputs = torch.tensor(frame[features].to_numpy(dtype="float64"))
-    return inputs, *(as_tensor(who, "a column", x) for x in plain)
+def check_range(who: str, name: str, x: Shaped[Tensor, "m ..."], dtype: torch.dtype) -> None:
+    """Raise ValueError unless finite floats stay finite in the parameters' dtype."""
+    if not x.is_floating_point() or not x.numel():
+        return
+    largest = torch.finfo(dtype).max
+    most = max(abs(float(end)) for end in x.aminmax())
+    remedy = "scale the numbers, or convert the module with .double()"
+    checks.require(most <= largest, who, name, f"hold numbers that {dtype} can hold", most, remedy)
 
 
 def digest(tensors: Sequence[Shaped[Tensor, "..."]]) -> str:
     """The SHA-256 digest of the rows, by which a stored run recognizes its data."""
     sha = hashlib.sha256()
     for x in tensors:
-        x = x.float() if x.dtype == torch.bfloat16 else x  # numpy has no bfloat16
+        if x.dtype == torch.bfloat16 or (x.is_floating_point() and x.itemsize == 1):
+            x = x.float()  # numpy has no such dtype
         sha.update(f"{x.dtype} {list(x.shape)}".encode() + x.contiguous().numpy().tobytes())
     return sha.hexdigest()[:16]

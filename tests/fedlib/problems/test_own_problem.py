@@ -224,7 +224,7 @@ def test_gaps_and_clients_without_rows(frame):
     category = frame.astype({"hospital": "category"})
     with pytest.raises(ValueError, match="client 'b' must have rows, got 0"):
         make(category[category.hospital != "b"])
-    refuses("frame must be a DataFrame", make, frame.to_numpy(), error=TypeError)
+    refuses("frame must be a pandas DataFrame", make, frame.to_numpy(), error=TypeError)
 
 
 def test_clients_that_do_not_fit():

@@ -1,0 +1,151 @@
+"""Readers of torch's Datasets and DataLoaders: all samples of one client as one batch."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+from numbers import Number
+from typing import Any
+
+import torch
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    RandomSampler,
+    SequentialSampler,
+    default_collate,
+)
+
+from fedlib import checks
+
+MOST_SAMPLES = 10_000_000  # a sampler that gives more places has no end
+READ = "read it in a loop to see why"
+
+Source = Dataset[Any] | DataLoader[Any]
+
+
+def read_all(who: str, label: str, source: Source) -> Any:
+    """All samples of a Dataset or a DataLoader as one batch, in the order of the Dataset.
+
+    A DataLoader's sampler says which samples these are: a sample that it gives twice counts twice,
+    one that it leaves out does not count. Streams are read to their end. Raises ValueError that
+    names the client if it has no samples, or if they cannot be read or put together.
+    """
+    if not isinstance(source, DataLoader):
+        samples = read_samples(who, label, source)
+        return put_together(who, label, default_collate, samples)
+    streams = isinstance(source.dataset, IterableDataset)
+    iterates_itself = type(source).__iter__ is not DataLoader.__iter__
+    if streams or iterates_itself or source.batch_sampler is None:
+        return joined_batches(who, label, source)
+    samples = read_samples(who, label, source.dataset, places_of(who, label, source))
+    return put_together(who, label, source.collate_fn, samples)
+
+
+def read_samples(
+    who: str, label: str, dataset: Dataset[Any], places: Sequence[Any] | None = None
+) -> list[Any]:
+    """The samples of a Dataset at some places, by default at all."""
+    try:
+        if places is None:
+            places = all_places(dataset)
+        if places is None:
+            return list(iter(dataset))  # a stream, or up to an IndexError
+        return [dataset[place] for place in places]
+    except Exception as error:
+        raise failed(
+            who, label, "give its samples", error, "read it in a loop to see why"
+        ) from error
+
+
+def all_places(dataset: Dataset[Any]) -> Sequence[int] | None:
+    """The numbers of all samples, or None for a stream and for a Dataset without a length."""
+    if isinstance(dataset, IterableDataset) or not hasattr(dataset, "__len__"):
+        return None
+    try:
+        return range(len(dataset))
+    except (NotImplementedError, TypeError):
+        return None
+
+
+def places_of(who: str, label: str, loader: DataLoader[Any]) -> Sequence[Any]:
+    """The places of a loader's samples in its Dataset, in rising order.
+
+    A sampler that draws its places draws them now, once.
+    """
+    if takes_everything(loader):
+        return range(len(loader.dataset))  # type: ignore[arg-type]
+    assert loader.batch_sampler is not None
+    places = []
+    for batch in islice(loader.batch_sampler, MOST_SAMPLES):
+        places.extend(batch)
+        fits = len(places) < MOST_SAMPLES
+        checks.require(fits, who, f"the sampler of {label}", "come to an end", len(places))
+    try:
+        return sorted(places)
+    except TypeError:  # places of several types, in a Dataset that is a mapping
+        return places
+
+
+def takes_everything(loader: DataLoader[Any]) -> bool:
+    """Whether a loader gives every sample of its Dataset once, in any order."""
+    batches = loader.batch_sampler
+    if type(batches) is not BatchSampler or batches.drop_last:
+        return False
+    sampler = batches.sampler
+    if type(sampler) is SequentialSampler:
+        return True
+    if type(sampler) is not RandomSampler or sampler.replacement:
+        return False
+    return sampler.num_samples == len(loader.dataset)  # type: ignore[arg-type]
+
+
+def joined_batches(who: str, label: str, loader: DataLoader[Any]) -> Any:
+    """What a loader yields as one batch: batches one after another, or samples stacked."""
+    try:
+        batches = list(loader)
+    except Exception as error:
+        raise failed(
+            who, label, "give its batches", error, "read it in a loop to see why"
+        ) from error
+    if batches and loader.batch_sampler is None and is_sample(batches[0]):
+        return put_together(who, label, default_collate, batches)
+    return put_together(who, label, concatenated, batches)
+
+
+def is_sample(item: Any) -> bool:
+    """Whether an item without batching is a single sample: one of its parts is a plain number."""
+    if isinstance(item, Mapping):
+        item = [*item.values()]
+    if not isinstance(item, (tuple, list)):
+        return False
+    return any(isinstance(part, (Number, str)) or getattr(part, "ndim", 1) == 0 for part in item)
+
+
+def concatenated(batches: Sequence[Any]) -> Any:
+    """Batches of one form, one after another: their tensors are concatenated."""
+    first = batches[0]
+    if isinstance(first, Mapping):
+        return {key: concatenated([batch[key] for batch in batches]) for key in first}
+    if isinstance(first, (tuple, list)):
+        return [concatenated(parts) for parts in zip(*batches, strict=True)]
+    return torch.cat([torch.as_tensor(batch) for batch in batches])
+
+
+def put_together(
+    who: str, label: str, collate: Callable[[list[Any]], Any], samples: list[Any]
+) -> Any:
+    """One batch of all samples; the error names the client and says what to do."""
+    checks.require(samples, who, label, "have rows", 0)
+    try:
+        return collate(samples)
+    except Exception as error:
+        remedy = "pad or convert the samples, in the Dataset or by a DataLoader's collate_fn"
+        raise failed(who, label, "have samples that can be stacked", error, remedy) from error
+
+
+def failed(who: str, label: str, rule: str, error: Exception, remedy: str) -> ValueError:
+    """The error that says what a client's data must do, and why they did not."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    why = lines[0].rstrip(".")
+    return ValueError(f"{who}: {label} must {rule}, but failed: {why}; {remedy}.")
