@@ -74,13 +74,13 @@ def batch_of(problem, samples):
 
 def tapped(problem, algorithm, w, draw):
     """What every end sends in a round, by sender, receiver and what it is."""
-    seen, counted = {}, Line._sent
+    seen, counted = {}, Line._send
 
     def sent(line, sender, receiver, what, parts):
         seen[sender, receiver, what] = parts
         return counted(line, sender, receiver, what, parts)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Line, "_sent", sent)
+        patch.setattr(Line, "_send", sent)
         algorithm.round(fl.Vectorized(problem), algorithm.init(problem)._replace(w=w), draw)
     return seen

@@ -1,0 +1,70 @@
+"""The line that every message of a vertical federation crosses."""
+
+from typing import cast
+
+import torch
+from jaxtyping import Shaped
+from torch import Tensor
+
+from fedlib import checks
+from fedlib.compress.compressors import FLOAT_BITS
+from fedlib.core.federation import SERVER, Federation, Sent, count_numbers
+from fedlib.core.problem import Info, Problem
+from fedlib.vertical.problem import VerticalProblem
+
+INDEX_BITS = 32  # bits of a sample's number on the wire
+Pieces = tuple[Shaped[Tensor, "..."], ...]
+
+
+class Line:
+    """The messages of one round between the server and the clients, and their bits.
+
+    A number counts 32 bits. `fed`, the round's federation with a `VerticalProblem`, counts messages
+    from and to the server; `bits_between` counts those from client to client. The federation's log
+    receives every message.
+    """
+
+    def __init__(self, fed: Federation) -> None:
+        self.fed = fed
+        self.bits_between = 0
+        self.problem = check_vertical("Line", fed.problem)
+
+    def to_client(self, client: int, title: str, *parts: Shaped[Tensor, "..."]) -> Pieces:
+        """Send from the server to one client."""
+        self.fed.bits_down += self._send(SERVER, f"client {client}", title, parts)
+        return parts
+
+    def to_server(self, client: int, title: str, *parts: Shaped[Tensor, "..."]) -> Pieces:
+        """Send from one client to the server."""
+        self.fed.bits_up += self._send(f"client {client}", SERVER, title, parts)
+        return parts
+
+    def to_others(self, client: int, title: str, *parts: Shaped[Tensor, "..."]) -> Pieces:
+        """Send from one client to every other client."""
+        for receiver in self.problem.composite.numbers:
+            if receiver != client:
+                bits = self._send(f"client {client}", f"client {receiver}", title, parts)
+                self.bits_between += bits
+        return parts
+
+    def info(self, **metrics: Shaped[Tensor, "..."]) -> Info:
+        """The round's report: `metrics`, and the bits that were sent in the round."""
+        report = self.fed.info(**metrics)
+        zero = torch.zeros_like(report["bits_up"])
+        report["bits_between"] = zero + self.bits_between
+        return report
+
+    def _send(self, sender: str, receiver: str, title: str, parts: Pieces) -> int:
+        """Note a message in the federation's log, if it has one; return the message's bits."""
+        floats, indices = count_numbers(parts)
+        bits = FLOAT_BITS * floats + INDEX_BITS * indices
+        if self.fed.log is not None:
+            message = Sent(sender, receiver, title, floats, indices, bits)
+            self.fed.log.append(message)
+        return bits
+
+
+def check_vertical(who: str, problem: Problem) -> VerticalProblem:
+    """Return the problem; raise TypeError unless its features are divided among clients."""
+    checks.value(who, "problem", problem, VerticalProblem)
+    return cast("VerticalProblem", problem)
