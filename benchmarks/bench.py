@@ -1,11 +1,11 @@
 """How long a round takes: `python -m benchmarks [peers] [start] [scale] [--json PATH]`.
 
 `peers`: fedlib beside a plain torch loop, and beside jax and FedJAX where they are installed (the
-extra `peers`), on six workloads. All entries are alive in one process and take turns, A B C A B C,
+extra `peers`), on the workloads. All entries are alive in one process and take turns, A B C A B C,
 with one thread, on the same data and batches; the medians of their CPU times are compared, and all
 must reach one loss. `start`: a new process until its rounds are done, its caches empty or
 filled. `scale`: time and memory of a round against clients, parameters and seeds, each case a
-process of its own.
+process of its own. `results.json` keeps one block for each processor.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, softplus
 
-from benchmarks.workloads import SCALE, WORKLOADS, Advance, Models, Work, drawn
+from benchmarks.workloads import SCALE, WORKLOADS, Advance, Models, Work, Workload, drawn
 from fedlib.algorithms import SSCA, FedAvg, FedCMOO, FedFW, FedSGM
 from fedlib.compress import TopK
 from fedlib.core import Problem
@@ -42,6 +42,7 @@ from fedlib.core.files import atomic_write
 from fedlib.core.trees import index_tree
 from fedlib.engine.batch import BatchedRuns
 from fedlib.engine.checkpoint import Progress
+from fedlib.engine.kernels import product_library
 from fedlib.engine.loop import CHUNK, RoundLoop
 from fedlib.problems.neyman_pearson import logistic_gradient, logistic_losses
 from fedlib.provenance import versions
@@ -161,7 +162,7 @@ def check_losses(name: str, losses: dict[str, float]) -> None:
 
 def torch_loop(work: Work, order: torch.memory_format = torch.contiguous_format) -> Entry:
     """FedAvg as one writes it without a library: a module, an optimizer, client by client."""
-    module, loss = model(work.workload.kind, order)
+    module, loss = model(work.workload, order)
     parameters = list(module.parameters())
     (lr,) = work.lr
     optimizer = torch.optim.SGD(parameters, lr=lr)
@@ -189,8 +190,11 @@ def torch_loop(work: Work, order: torch.memory_format = torch.contiguous_format)
     return advance, lambda: torch.cat([w.flatten() for w in now])[None, None]
 
 
-def model(kind: str, order: torch.memory_format) -> tuple[nn.Module, Callable[..., Tensor]]:
+def model(
+    workload: Workload, order: torch.memory_format
+) -> tuple[nn.Module, Callable[..., Tensor]]:
     """The module of a workload, and the loss of a batch."""
+    kind = workload.kind
     if kind == "lenet":
         network = networks.pair_lenet()
         network.encoder.to(memory_format=order)  # type: ignore[call-overload]
@@ -213,7 +217,8 @@ def model(kind: str, order: torch.memory_format) -> tuple[nn.Module, Callable[..
         return line, logistic
     module: nn.Module = nn.Linear(784, 10, bias=False)
     if kind == "network":
-        module = nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10))
+        width = workload.shapes[0][0]
+        module = nn.Sequential(nn.Linear(784, width), nn.ReLU(), nn.Linear(width, 10))
     return module, lambda x, y: cross_entropy(module(x), y)
 
 
@@ -285,18 +290,26 @@ class Size:
 #: Along each axis one number grows. Of many parameters only few rows fit into memory.
 AXES = {
     "clients": [Size(N=10**k, n=100, rows=OWN * 10**k) for k in (2, 3, 4, 5)],
+    "many clients": [Size(N=10**k, n=100, d=100) for k in (3, 4, 5, 6)],
     "parameters": [Size(d=10**k, rows=20) for k in (3, 4, 5, 6, 7)],
     "seeds": [Size(S=s) for s in (1, 10, 100)],
 }
 METHODS = ("FedAvg", "FedSGM", "FedCMOO", "SSCA", "FedFW")
-CASES = [f"{m}, {a}, {i}" for m in METHODS for a in AXES for i in range(len(AXES[a]))]
+ALL_CLIENTS = ("SSCA",)  # methods in which all clients take part, for which a million is too many
+CASES = [
+    f"{method}, {axis}, {place}"
+    for method in METHODS
+    for axis, sizes in AXES.items()
+    if not (axis == "many clients" and method in ALL_CLIENTS)
+    for place in range(len(sizes))
+]
 
 
 def measure_scale(case: str, before: dict[str, Any]) -> dict[str, Any]:
     """One case, or why there is none; nothing larger is tried after a case that was left out."""
     method, axis, place = case.split(", ")
     size = AXES[axis][int(place)]
-    at = {"clients": size.N, "parameters": size.d, "seeds": size.S}[axis]
+    at = {"parameters": size.d, "seeds": size.S}.get(axis, size.N)
     found = {"method": method, "axis": axis, "at": at}
     last = before.get(f"{method}, {axis}, {int(place) - 1}", {})
     if "skipped" in last:
@@ -404,28 +417,35 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     if unknown := {*options.parts} - {*PARTS}:
         parser.error(f"PART must be one of {', '.join(PARTS)}, got {', '.join(sorted(unknown))}")
-    held = json.loads(options.json.read_text(encoding="utf-8")) if options.json.exists() else {}
+    stored = json.loads(options.json.read_text(encoding="utf-8")) if options.json.exists() else {}
+    block = stored.setdefault(processor(), {})
     for part in options.parts or PARTS:
         cases, measure = PARTS[part]
         chosen = [case for case in cases if case.startswith(options.cases or "")]
-        found = held.get(part, {}).get("results", {}) if options.cases else {}
+        results = block.get(part, {}).get("results", {}) if options.cases else {}
         for case in chosen:
-            found[case] = measure(case, found)
-            print(part, case, json.dumps(found[case]), flush=True)
-            held[part] = {"machine": machine(), "results": found}
-            text = json.dumps(held, indent=1) + "\n"
+            results[case] = measure(case, results)
+            print(part, case, json.dumps(results[case]), flush=True)
+            block[part] = {"machine": machine(), "results": results}
+            text = json.dumps(stored, indent=1) + "\n"
             atomic_write(options.json, lambda file, text=text: file.write(text.encode()))
 
 
-def machine() -> dict[str, Any]:
-    """What the numbers depend on: processor, instruction set, versions."""
-    known, cpu = versions(), Path("/proc/cpuinfo")
+def processor() -> str:
+    """The name of the processor."""
+    cpu = Path("/proc/cpuinfo")
     lines = cpu.read_text(encoding="utf-8").splitlines() if cpu.exists() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.processor() or platform.machine()
+
+
+def machine() -> dict[str, Any]:
+    """What the numbers depend on beside the processor: instruction set, kernels, versions."""
+    known = versions()
     return {
-        "processor": models[0] if models else platform.processor() or platform.machine(),
         "cores": os.cpu_count(),
         "instructions": torch.backends.cpu.get_cpu_capability(),
+        "products": product_library(),
         "threads": 1,
         **{name: known[name] for name in ("torch", "numpy", "python", "commit", "dirty", "date")},
         **{name: metadata.version(name) for name in ("jax", "fedjax") if find_spec(name)},

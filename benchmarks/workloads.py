@@ -1,4 +1,4 @@
-"""The six workloads, as fedlib and its peers run them: same data, start, participants, batches."""
+"""The workloads, as fedlib and its peers run them: same data, start, participants, batches."""
 
 from __future__ import annotations
 
@@ -47,6 +47,7 @@ class Workload:
     lr, level, tolerance : step size, and FedSGM's threshold.
     rounds, turns : of one turn, and how many turns are taken.
     rows : of the data; fewer for tests.
+    clients : of a softmax regression or a network; the others fix theirs.
     seeds, sizes : runs together: so many seeds, times eleven step sizes or one.
     """
 
@@ -60,6 +61,7 @@ class Workload:
     rounds: int
     turns: int
     rows: int
+    clients: int = 0
     seeds: int = 1
     sizes: int = 1
 
@@ -74,8 +76,9 @@ class Workload:
             return replace(problem, **one) if constrained else problem
         (X, y), classes = digits_like(self.rows), LAST_CLASSES if constrained else ()
         if self.kind == "softmax":
-            return by_class(softmax_model(784, 10), X, y, dealt(self.rows, 100), classes)
-        return by_class(mlp_model(784, 128, 10, None), X, y, dealt(self.rows, 10), classes)
+            return by_class(softmax_model(784, 10), X, y, dealt(self.rows, self.clients), classes)
+        network = mlp_model(784, self.shapes[0][0], 10, None)
+        return by_class(network, X, y, dealt(self.rows, self.clients), classes)
 
     def algorithm(self, *, constrained: bool = False) -> Any:
         """FedAvg, or FedSGM with hard switching and as many rows for g's value as for a step."""
@@ -177,6 +180,7 @@ WORKLOADS = {
         *("softmax", ((10, 784),), {"participants": 100, "local_steps": 1, "batch_size": 64}),
         **{"lr": 0.05, "level": LEVEL, "tolerance": 0.0, "rounds": 20, "turns": 21},  # type: ignore[arg-type]
         rows=60_000,
+        clients=100,
     ),
     "W2": Workload(
         "LeNet of two tasks, 34,635 parameters, 100 clients, 10 a round, 10 steps on batches of "
@@ -200,6 +204,16 @@ WORKLOADS = {
         {"participants": 10, "local_steps": 1, "batch_size": 100},
         **{"lr": 0.1, "level": LEVEL, "tolerance": 0.0, "rounds": 30, "turns": 21},  # type: ignore[arg-type]
         rows=60_000,
+        clients=10,
+    ),
+    "W5": Workload(
+        "network 784-1256-10, 998,530 parameters, 100 clients, 10 a round, 5 steps on batches of "
+        "32",
+        *("network", ((1256, 784), (1256,), (10, 1256), (10,))),
+        {"participants": 10, "local_steps": 5, "batch_size": 32},
+        **{"lr": 0.1, "level": LEVEL, "tolerance": 0.0, "rounds": 4, "turns": 15},  # type: ignore[arg-type]
+        rows=60_000,
+        clients=100,
     ),
 }  # fmt: skip
 
