@@ -1,17 +1,22 @@
 """The studies: each reproduces a figure, a table or a group of them.
 
 A study is a folder of this package (or of a paper's folder in it) whose `__init__` has a `STUDY`;
-it is found there and registered nowhere.
+it is found there and registered nowhere. Importing this package alone imports no other: the command
+`papers` can say what has to be installed.
 """
+
+from __future__ import annotations
 
 import pkgutil
 import re
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from papers.kit.claims import PAPERS, Claim
-from papers.kit.study import ALL, Study
+if TYPE_CHECKING:
+    from papers.kit.claims import Claim
+    from papers.kit.study import Study
 
 #: All studies by name. They are imported when somebody asks for it: help needs none of them.
 STUDIES: dict[str, Study]
@@ -19,7 +24,7 @@ STUDIES: dict[str, Study]
 #: The snapshot of all rules and verdicts, which `papers claims --store` writes and a test compares.
 VERDICTS = Path(__file__).with_name("verdicts.json")
 
-__all__ = ["STUDIES", "Study", "all_claims", "verdicts"]
+__all__ = ["STUDIES", "all_claims", "verdicts"]
 
 
 def __getattr__(name: str) -> dict[str, Study]:
@@ -42,6 +47,9 @@ def list_studies() -> list[Study]:
 
 def place(study: Study) -> tuple[int, int, str]:
     """Where a study stands among the others."""
+    from papers.kit.claims import PAPERS
+    from papers.kit.study import ALL
+
     numbers = [int(n) for claim in study.claims for n in re.findall(r"/C(\d+)$", claim.id)]
     return [*PAPERS, ALL].index(study.paper), min(numbers, default=99), study.name
 

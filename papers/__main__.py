@@ -15,9 +15,17 @@ import papers
 from fedlib import __version__, checks
 from fedlib.core.files import atomic_write
 from fedlib.data import DataError
-from papers.kit import run_groups
-from papers.kit.rules import VERDICTS
-from papers.kit.store import PAPER, results_dir
+from fedlib.provenance import ROOT
+from papers.kit.packages import to_install
+
+try:
+    from papers.kit import run_groups
+    from papers.kit.rules import VERDICTS
+    from papers.kit.store import PAPER, results_dir
+    from papers.kit.study import Study
+except ModuleNotFoundError as error:
+    print(to_install(error), file=sys.stderr)
+    sys.exit(2)
 
 AFTER_STOP = "what was stored is whole, and a run goes on from its checkpoint when asked for again"
 WRONG, STOPPED, CLOSED = 2, 130, 141  # exit statuses; the latter two as a shell counts signals
@@ -125,6 +133,8 @@ def carry_out(given: argparse.Namespace) -> int:
         else:
             print("\n".join(run_groups.listed(studies, given.profile)))
     elif given.command == "claims":
+        if given.store:
+            check_checkout()
         list_claims()
         if given.store:
             text = json.dumps(papers.verdicts(), indent=1, ensure_ascii=False)
@@ -153,7 +163,16 @@ def carry_out(given: argparse.Namespace) -> int:
     return 0
 
 
-def chosen(study: str) -> list[papers.Study]:
+def check_checkout() -> None:
+    """Refuse to write verdicts where these modules are installed: they belong to a checkout."""
+    if not (ROOT / "pyproject.toml").is_file():
+        raise ValueError(
+            f"claims: --store must be used in a checkout of the repository, got {ROOT}; "
+            "without it the verdicts are printed."
+        )
+
+
+def chosen(study: str) -> list[Study]:
     """One study, or all."""
     return [*papers.STUDIES.values()] if study == "all" else [papers.STUDIES[study]]
 

@@ -446,7 +446,7 @@ from papers.kit.claims import check
 from papers.kit.display import displayed
 from papers.kit.parameters import settle
 
-globals().update(settle(globals(), seed=0, instances=(20, 5), draws=(20_000, 2000)))
+globals().update(settle(globals(), seed=0, instances=(20, 5), draws=(20_000, 2000, 20)))
 rng = np.random.default_rng(seed)
 
 # %% [markdown]

@@ -209,7 +209,7 @@ from papers.kit.claims import check
 from papers.kit.display import displayed
 from papers.kit.parameters import settle
 
-globals().update(settle(globals(), seed=0, instances=(4, 2), horizons=([16, 64, 256, 1024, 4096], [16, 64, 256])))
+globals().update(settle(globals(), seed=0, instances=(4, 2), horizons=([16, 64, 256, 1024, 4096], [16, 64, 256], 2)))
 rng = np.random.default_rng(seed)
 
 

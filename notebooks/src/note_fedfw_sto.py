@@ -274,7 +274,7 @@ from papers.kit.claims import check
 from papers.kit.display import displayed
 from papers.kit.parameters import settle
 
-globals().update(settle(globals(), seed=0, instances=(4, 2), runs=(100, 30)))
+globals().update(settle(globals(), seed=0, instances=(4, 2, 2), runs=(100, 30, 6)))
 rng = np.random.default_rng(seed)
 
 

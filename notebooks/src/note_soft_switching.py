@@ -381,7 +381,7 @@ from papers.kit.claims import check
 from papers.kit.display import displayed
 from papers.kit.parameters import settle
 
-globals().update(settle(globals(), seed=0, instances=(48, 6), rounds=(100, 40), tries=(200, 60)))
+globals().update(settle(globals(), seed=0, instances=(48, 6, 2), rounds=(100, 40), tries=(200, 60, 5)))
 seeds = range(seed, seed + instances)
 instance = cache(varied_norms)  # its reference solution is computed once
 

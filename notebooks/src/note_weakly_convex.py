@@ -340,7 +340,7 @@ from papers.kit import plot
 from papers.kit.claims import check
 from papers.kit.parameters import settle
 
-globals().update(settle(globals(), seed=0, instances=(40, 8), rounds=(20_000, 2000), delta=0.1))
+globals().update(settle(globals(), seed=0, instances=(40, 8, 4), rounds=(20_000, 2000, 40), delta=0.1))
 seeds = range(seed, seed + instances)
 instance = cache(random_clipped)
 D, G, rho, N = 2.0, 1.0, 0.5, 10

@@ -47,7 +47,7 @@ def settle(cell: Mapping[str, Any], /, **declared: Any) -> dict[str, Any]:
     ----------
     cell : the page's names, `globals()`.
     declared : name -> its value in both profiles, or (full, quick), or (full, quick, least), where
-        a count below the least is refused. A list is a list's value.
+        a count below the least, or a list of fewer entries, is refused. A list is a list's value.
 
     Raises
     ------
@@ -66,6 +66,9 @@ def settle(cell: Mapping[str, Any], /, **declared: Any) -> dict[str, Any]:
             value = examples[profile == "quick"]
         if isinstance(full, int) and full > 0:
             checks.count("page", name, value, least)
+        if isinstance(full, list):
+            several = len({*value}) >= least
+            checks.require(several, "page", name, f"have at least {least} values", value)
         if isinstance(full, float) and full > 0:
             checks.positive("page", name, value)
         settled[name] = value

@@ -21,6 +21,7 @@ import numpy as np
 
 from fedlib.core import Trace
 from papers.kit.display import in_notebook, write_figure
+from papers.kit.packages import to_install
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,11 +82,14 @@ def export(draw: Drawing, size: tuple[float, float] = SIZE) -> tuple[bytes, pd.D
 @contextmanager
 def drawn(draw: Drawing, size: tuple[float, float]) -> Iterator[Figure]:
     """A figure filled by `draw`, in the book's style as long as it is open."""
-    import matplotlib as mpl
+    try:
+        import matplotlib as mpl
+        import seaborn as sns
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(to_install(error)) from None
 
     mpl.use("Agg")
-    import seaborn as sns
-    from matplotlib.figure import Figure
 
     style = STYLES["light"]
     names = ("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.edgecolor")

@@ -43,6 +43,11 @@ def to_do(studies: Sequence[Study], profile: str) -> list[dict[str, Any]]:
 def listed(studies: Sequence[Study], profile: str) -> Iterator[str]:
     """Lines of a listing: what each group costs, its first run, and how many it lacks."""
     left = to_do(studies, profile)
+    there = any(archive.names(store.results_dir() / s.name / "full") for s in studies)
+    if left and not there:
+        place = store.results_dir()
+        yield f"no run is stored in {place}: the cost of {len(left)} groups is unknown"
+        return
     for one in left:
         hours, runs = one["seconds"] / HOUR, one["runs"].split(",")
         yield f"{hours:8.3g} core-hours  {one['study']}/{runs[0]} ({len(runs)} runs)"

@@ -42,15 +42,16 @@ def test_a_wide_table_is_printed_row_by_row(capsys):
     assert "1" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["np_workshop", "tutorial_scaffold"])
-def test_a_source_is_a_program(name, tmp_path):
+@pytest.mark.parametrize("name", ["np_workshop", "tutorial_own"])
+def test_a_source_is_a_program_without_jupyter(name, tmp_path):
     source = (ROOT / "notebooks" / "src" / f"{name}.py").read_text(encoding="utf-8")
     program = tmp_path / f"{name}.py"
     program.write_text(source.replace('profile = "full"', 'profile = "quick"'), encoding="utf-8")
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = python(program, cwd=tmp_path, env=env)
+    run = "import runpy, sys; sys.modules['IPython'] = None; "
+    run += f"runpy.run_path({str(program)!r}, run_name='__main__')"
+    done = python("-c", run, cwd=tmp_path, env=env)
     assert not done.returncode, done.stderr
-    assert "IPython" not in done.stdout
-    figures = sorted(path.name for path in (tmp_path / "_build" / "figures" / name).iterdir())
-    assert len(figures) == source.count("plot.show(") == done.stdout.count("Figure in ")
+    figures = [*(tmp_path / "_build" / "figures" / name).iterdir()]
+    assert len(figures) == done.stdout.count("Figure in ") >= 3
     assert ("fedsgm/C4" in done.stdout) == (name == "np_workshop")

@@ -1,0 +1,46 @@
+"""Where packages are missing, or no checkout is there: one sentence, and nothing is written."""
+
+import sys
+
+import pytest
+
+import papers.__main__ as command_line
+from papers.kit import plot
+from tests.helpers.expect import refuses
+from tests.helpers.process import python
+
+
+def test_the_command_says_what_to_install():
+    without = "import sys; sys.modules['pydantic'] = None; import papers.__main__"
+    done = python("-c", without)
+    assert done.returncode == 2
+    assert done.stderr.startswith("papers: pydantic must be installed")
+    assert done.stderr.count("\n") == 1
+    assert "pip install '.[papers]'" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["matplotlib", "seaborn"])
+def test_a_figure_says_what_to_install(name, monkeypatch):
+    monkeypatch.setitem(sys.modules, name, None)
+    words = f"papers: {name} must be installed"
+    refuses(words, plot.render, lambda _: None, error=ModuleNotFoundError)
+
+
+def test_an_empty_folder_has_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
+    assert command_line.main(["runs"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"no run is stored in {tmp_path}: ")
+    assert "hours" not in said
+    assert not [*tmp_path.iterdir()]
+
+
+def test_verdicts_are_stored_in_a_checkout_alone(tmp_path, monkeypatch, capsys):
+    verdicts = tmp_path / "verdicts.json"
+    monkeypatch.setattr(command_line, "ROOT", tmp_path)
+    monkeypatch.setattr(command_line.papers, "VERDICTS", verdicts)
+    assert command_line.main(["claims", "--store"]) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith("claims: --store must be used in a checkout of the repository, got ")
+    assert not said.out
+    assert not verdicts.exists()
