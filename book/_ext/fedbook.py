@@ -20,6 +20,7 @@ import fedbook_claims
 import fedbook_figures
 import fedbook_methods
 import fedbook_previews
+import fedbook_speed
 import fedbook_study
 from docutils import nodes
 from fedbook_data import BookError, number_of, provenance_of, seeds_of, warn
@@ -36,6 +37,7 @@ PARTS = (
     fedbook_figures,
     fedbook_methods,
     fedbook_previews,
+    fedbook_speed,
     fedbook_study,
 )
 MATHJAX = "vendor/mathjax"

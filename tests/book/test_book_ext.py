@@ -1,5 +1,6 @@
 """The book's Sphinx extension, in small builds with made-up results."""
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +33,29 @@ def test_roles_show_numbers_and_where_they_come_from(build, tmp_path):
     assert [text for _, text in shown] == ["0.51", "0.25", "3"]
     origin = "nats; 95 % interval 0.40 to 0.60; 2 seeds; commit 0123456789ab; device cpu"
     assert (shown[0][0], shown[2][0]) == (origin, "the seeds 0, 1, 2 of toy/old")
+
+
+def test_benchmarks_stand_newest_first_beside_the_fastest_peer(build, tmp_path):
+    (tmp_path / "benchmarks").mkdir()
+    machine = {"instructions": "AVX2", "torch": "2.13", "commit": "0123456789ab"}
+
+    def block(date, ours, **peers):
+        times = {"fedlib FedAvg": ours, "fedlib FedSGM": 3.0, **peers}
+        entries = {name: {"cpu_ms": time} for name, time in times.items()}
+        results = {"W1": {"title": "a small case", "entries": entries}}
+        return {"peers": {"machine": {**machine, "date": date}, "results": results}}
+
+    older = block("2026-01-02", 1.0, jax=2.0)
+    newer = block("2026-03-04", 3.0, jax=4.0, loop=2.0)
+    path = tmp_path / "benchmarks" / "results.json"
+    path.write_text(json.dumps({"Old chip": older, "New chip": newer}))
+    status, messages, page = build("```{benchmark} peers\n```")
+    assert status == 0, messages
+    assert page.index("New chip") < page.index("Old chip")
+    assert re.findall(r"<td><p>(\d\.\d\d)</p></td>", page) == ["1.50", "0.50"]
+    status, messages, _ = build("```{benchmark} nothing\n```")
+    assert status != 0
+    assert "benchmark must be one of peers, start, scale, got 'nothing'" in messages
 
 
 MISSING = [
