@@ -13,12 +13,12 @@
 # %% [markdown]
 # # Bound against practice
 #
-# **Result.** On every instance, every method of FedSGM reaches the accuracy $\max\{f(\bar w)-f^*,\,g(\bar w)\}$ that
-# its theorem promises (the bound) for the averaged iterate $\bar w$. With hard switching and $T=10^4$, the accuracy is
-# at most {result}`bounds/hard_printed_T10000.top:.2f` times the bound. A tenth of the theorem's threshold leads to a
-# better model: at $T=1000$ the mean accuracy is {result}`bounds/hard_scaled_x0.1s1.share:.2f` times the bound, rather
-# than {result}`bounds/hard_scaled_x1s1.share:.2f`. Our own, smaller bound for hard switching is attained on one
-# instance.
+# **The book's result.** On every instance, every method of FedSGM reaches the accuracy $\max\{f(\bar w)-f^*,\,g(\bar
+# w)\}$ that its theorem promises (the bound) for the averaged iterate $\bar w$. With hard switching and $T=10^4$, the
+# accuracy is at most {result}`bounds/hard_printed_T10000.top:.2f` times the bound. A tenth of the theorem's threshold
+# leads to a better model: at $T=1000$ the mean accuracy is {result}`bounds/hard_scaled_x0.1s1.share:.2f` times the
+# bound, rather than {result}`bounds/hard_scaled_x1s1.share:.2f`. Our own, smaller bound for hard switching is attained
+# on one instance.
 #
 # A convergence theorem of FedSGM prescribes a step size $\eta$ and a threshold $\epsilon$, and promises that $\bar w$
 # is $\epsilon$-accurate. Here all constants of the problems are known, and every method runs with the step size and the

@@ -13,8 +13,8 @@
 # %% [markdown]
 # # Eleven properties of a molecule
 #
-# **Result.** In every round a client uploads about twice the model's size with FedCMOO and eleven times with FSMGDA, as
-# the paper says. After {result}`cmoo_qm9/rounds.at:.0f` rounds the mean test loss is
+# **The book's result.** In every round a client uploads about twice the model's size with FedCMOO and eleven times with
+# FSMGDA, as the paper says. After {result}`cmoo_qm9/rounds.at:.0f` rounds the mean test loss is
 # {result}`cmoo_qm9/rounds.fsmgda.loss:.3f` for FSMGDA, {result}`cmoo_qm9/rounds.fedcmoo.loss:.3f` for FedCMOO and
 # {result}`cmoo_qm9/rounds.pref.loss:.3f` for FedCMOO-Pref. When a client of each method has uploaded
 # {result}`cmoo_qm9/upload.at:.0f` model sizes, the losses are {result}`cmoo_qm9/upload.fsmgda.loss:.3f`,
@@ -147,10 +147,10 @@ if 2 in page.objectives:
 # parameter by 0.14, while the initial weights are at most 0.09 in absolute value.
 
 # %% tags=["remove-input"]
-report.claims_table(page.study, traces, numbers, page.params)
+report.claims_table(page)
 
 # %% tags=["remove-input"]
-report.paper_table(page.study, numbers)
+report.paper_table(page)
 
 # %% [markdown]
 # ## What differs from the paper

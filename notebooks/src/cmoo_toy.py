@@ -13,8 +13,8 @@
 # %% [markdown]
 # # FedCMOO where the Pareto front is known
 #
-# **Result.** With ten local steps both FedCMOO and FSMGDA stop short of the Pareto front. The least norm of a convex
-# combination of the objectives' gradients, zero on the front, is
+# **The book's result.** With ten local steps both FedCMOO and FSMGDA stop short of the Pareto front. The least norm of
+# a convex combination of the objectives' gradients, zero on the front, is
 # {result}`cmoo_toy/drift_gain_spread1_E10.stationarity:.1f` times as large at the end of FSMGDA as at the end of
 # FedCMOO. With more rounds FedCMOO's mean squared gradient falls as fast as the paper's Corollary 1.1 says, but so does
 # that of gradient descent with equal weights, so these runs do not test the corollary. The imbalance of the losses
@@ -134,7 +134,7 @@ plot.show(
 )
 
 # %% tags=["remove-input"]
-report.paper_table(page.study, numbers)
+report.paper_table(page)
 
 # %% [markdown]
 # The measured rate mostly reflects the way to the front. A round moves the model by at most about $\frac1{L\sqrt T}$
@@ -278,7 +278,7 @@ for M, share in shares.items():
 # The rules and runs behind these verdicts are on the [claims page](../book/claims.md).
 
 # %% tags=["remove-input"]
-report.claims_table(page.study, traces, numbers, page.params)
+report.claims_table(page)
 
 # %% [markdown]
 # ```{provenance} cmoo_toy

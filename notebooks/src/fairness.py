@@ -13,7 +13,7 @@
 # %% [markdown]
 # # Fair classification
 #
-# **Result.** Without the constraint, the network's mean outputs for men and for women differ by
+# **The book's result.** Without the constraint, the network's mean outputs for men and for women differ by
 # {result}`fairness/fedavg.g:.2f`. Every tuned method meets the constraint on this gap, at the price of one or two
 # points of test accuracy. Of the tuned federated methods, soft FedSGM has the smallest gap but not the smallest loss:
 # its loss is {result}`fairness/soft.f:.3f`, that of hard FedSGM {result}`fairness/hard.f:.3f` and that of the tuned
@@ -256,7 +256,7 @@ _ = check("hard FedSGM's mean late test accuracy is 0.02 above that of the major
 # judged.
 
 # %% tags=["remove-input"]
-report.claims_table(page.study, traces, numbers, page.params)
+report.claims_table(page)
 
 # %% [markdown]
 # ## What the paper leaves open

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # FedFW: where the printed values are from
 #
-# **Result.** With the authors' loop on the authors' generated data, {result}`fw_authors/count.same:.0f` of
+# **The book's result.** With the authors' loop on the authors' generated data, {result}`fw_authors/count.same:.0f` of
 # {result}`fw_authors/count.compared:.0f` printed values lie within one point of ours,
 # {result}`fw_authors/count.near:.0f` between one and three points away, and {result}`fw_authors/count.apart:.0f`
 # further away. The mean distance is {result}`fw_authors/count.distance:.1f` points.
@@ -139,7 +139,7 @@ _ = check("ten users have the labels of this generator", counts[:3] == [17913, 1
 # The [claims page](../book/claims.md) states the rule of each part and the runs behind it.
 
 # %% tags=["remove-input"]
-report.claims_table(page.study, traces, numbers, page.params)
+report.claims_table(page)
 
 # %% [markdown]
 # ## What stays open

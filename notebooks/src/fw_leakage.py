@@ -13,11 +13,12 @@
 # %% [markdown]
 # # What a message gives away
 #
-# **Result.** As the paper says, an attack recovers a client's picture best from its gradient, less well from the answer
-# of an $\ell_2$ oracle, and least from that of an $\ell_1$ oracle. On 52 fresh seeds, in the mean over data sets and
-# networks, the peak signal-to-noise ratio (PSNR) falls by {result}`fw_leakage/fresh_places.gradient_minus_l2:.1f` dB
-# from the first to the second and by {result}`fw_leakage/fresh_places.l2_minus_l1:.1f` dB from the second to the third.
-# But the attack recovers the picture from the $\ell_2$ oracle's answer too: on MNIST with one hidden layer it reaches
+# **The book's result.** As the paper says, an attack recovers a client's picture best from its gradient, less well from
+# the answer of an $\ell_2$ oracle, and least from that of an $\ell_1$ oracle. On 52 fresh seeds, in the mean over data
+# sets and networks, the peak signal-to-noise ratio (PSNR) falls by
+# {result}`fw_leakage/fresh_places.gradient_minus_l2:.1f` dB from the first to the second and by
+# {result}`fw_leakage/fresh_places.l2_minus_l1:.1f` dB from the second to the third. But the attack recovers the picture
+# from the $\ell_2$ oracle's answer too: on MNIST with one hidden layer it reaches
 # {result}`fw_leakage/fresh_mnist_mlp_l2.psnr:.0f` dB, where an error is invisible, against
 # {result}`fw_leakage/fresh_mnist_mlp_l1.psnr:.1f` dB from the $\ell_1$ oracle's.
 #
@@ -136,7 +137,7 @@ order = {title(place): place for place in where} | {"mean": "places", "mean, fre
 report.runs_table(numbers, order, pairs, health)
 
 # %% tags=["remove-input"]
-report.claims_table(page.study, traces, numbers, page.params)
+report.claims_table(page)
 
 # %% [markdown]
 # ## What the messages hold

@@ -13,12 +13,12 @@
 # %% [markdown]
 # # How fast Federated Frank-Wolfe is
 #
-# **Result.** On the paper's counterexample, whose minimizer is 1, averaging the clients' oracle answers ends at
-# {result}`fw_rates/pair_naive_falling.x:.2f`, and FedFW+ ends at {result}`fw_rates/pair_plus_L0.01.x:.2f`. No run can
-# break the bounds of the theorems: on convex problems they are at least {result}`fw_rates/convex.by_most:.0f` times the
-# largest loss that a model in the set can have. On convex problems the loss falls faster if more clients take part in a
-# round. A larger penalty $\lambda_0$ enlarges the Frank-Wolfe gap of the penalized loss, but not always that of the
-# loss.
+# **The book's result.** On the paper's counterexample, whose minimizer is 1, averaging the clients' oracle answers ends
+# at {result}`fw_rates/pair_naive_falling.x:.2f`, and FedFW+ ends at {result}`fw_rates/pair_plus_L0.01.x:.2f`. No run
+# can break the bounds of the theorems: on convex problems they are at least {result}`fw_rates/convex.by_most:.0f` times
+# the largest loss that a model in the set can have. On convex problems the loss falls faster if more clients take part
+# in a round. A larger penalty $\lambda_0$ enlarges the Frank-Wolfe gap of the penalized loss, but not always that of
+# the loss.
 #
 # In FedFW {cite}`dadras2024fedfw` every client keeps a model $x_i$. The client asks the linear minimization oracle of
 # the feasible set for an extreme point $s_i$, moves towards $s_i$ and sends $s_i$. A penalty, proportional to
@@ -343,7 +343,7 @@ report.runs_table(numbers, lanczos, {"late_gap": "mean gap of the last rounds", 
 # The [claims page](../book/claims.md) states the rule behind each verdict.
 
 # %% tags=["remove-input"]
-report.claims_table(page.study, traces, numbers, page.params)
+report.claims_table(page)
 
 # %% [markdown]
 # ## What is ours, and what is shortened

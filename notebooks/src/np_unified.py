@@ -13,12 +13,12 @@
 # %% [markdown]
 # # Neyman-Pearson classification, full paper
 #
-# **Result.** With half of the clients per round, hard switching misses the constraint on
+# **The book's result.** With half of the clients per round, hard switching misses the constraint on
 # {result}`np_unified/hard.infeasible:.0%` of the splits and soft switching on {result}`np_unified/soft.infeasible:.0%`.
 # Compression with error feedback slows the descent in the first 50 rounds and hardly changes the late objective. The
-# paper's three splits are too few, because splits differ much: if we average the constraint over
-# three of our ten splits, {result}`np_unified/hard.of_three:.0%` of the possible choices are feasible under hard
-# switching and {result}`np_unified/soft.of_three:.0%` under soft switching.
+# paper's three splits are too few, because splits differ much: if we average the constraint over three of our ten
+# splits, {result}`np_unified/hard.of_three:.0%` of the possible choices are feasible under hard switching and
+# {result}`np_unified/soft.of_three:.0%` under soft switching.
 #
 # The full paper {cite}`fedsgm2025` tests the method of the [workshop paper](np_workshop) under harder conditions. Only
 # 10 of 20 clients take part in a round, and Top-K keeps one coordinate in ten in *both directions*, with error feedback
@@ -231,7 +231,7 @@ if {0.5, 20.0} <= {*page.rhos}:
 # The paper's values are upper bounds; `agrees` means that our mean is at most 5 % above the bound.
 
 # %% tags=["remove-input"]
-report.paper_table(page.study, numbers)
+report.paper_table(page)
 
 # %% [markdown]
 # ## Verdicts
@@ -239,7 +239,7 @@ report.paper_table(page.study, numbers)
 # The [claims page](../book/claims.md) shows the rules and runs behind these verdicts.
 
 # %% tags=["remove-input"]
-report.claims_table(page.study, traces, numbers, page.params)
+report.claims_table(page)
 
 # %% [markdown]
 # ## What the paper leaves open

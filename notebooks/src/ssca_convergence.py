@@ -13,9 +13,9 @@
 # %% [markdown]
 # # SSCA: convergence
 #
-# **Result.** Larger batches converge faster. With the features split over the clients, convergence is about as fast as
-# with the samples split. Averaged over the rounds, SSCA has a lower cost than SGD with one step per round for batches
-# of 10 and 100, and a higher cost for batch 1. With samples split and batch 100, the cost of SSCA is
+# **The book's result.** Larger batches converge faster. With the features split over the clients, convergence is about
+# as fast as with the samples split. Averaged over the rounds, SSCA has a lower cost than SGD with one step per round
+# for batches of 10 and 100, and a higher cost for batch 1. With samples split and batch 100, the cost of SSCA is
 # {result}`ssca_convergence/samples_ssca_B100.cost_10:.2f` after 10 rounds and
 # {result}`ssca_convergence/samples_ssca_B100.cost_100:.2f` after 100 rounds; that of SGD is
 # {result}`ssca_convergence/samples_sgd_B100.cost_10:.2f` and {result}`ssca_convergence/samples_sgd_B100.cost_100:.2f`.
@@ -230,7 +230,7 @@ _ = check("all runs from He's start begin at other costs, also common to all", a
 # The [claims page](../book/claims.md) shows the rules. Our verdicts on speed compare the mean cost over the rounds.
 
 # %% tags=["remove-input"]
-report.claims_table(page.study, traces, numbers, page.params)
+report.claims_table(page)
 
 # %% [markdown]
 # ## What the paper leaves open, and what is shorter here

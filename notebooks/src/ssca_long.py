@@ -13,9 +13,9 @@
 # %% [markdown]
 # # Ten times as many rounds
 #
-# **Result.** With batch 100 and *valid* step sizes, which satisfy the theorems' conditions, the norm of the objective's
-# gradient falls in 1000 rounds to {result}`ssca_long/ssca_valid_B100.gradient_share:.2f` of its starting value. With
-# the paper's step sizes, it falls to {result}`ssca_long/ssca_paper_B100.gradient_share:.2f`.
+# **The book's result.** With batch 100 and *valid* step sizes, which satisfy the theorems' conditions, the norm of the
+# objective's gradient falls in 1000 rounds to {result}`ssca_long/ssca_valid_B100.gradient_share:.2f` of its starting
+# value. With the paper's step sizes, it falls to {result}`ssca_long/ssca_paper_B100.gradient_share:.2f`.
 #
 # With the constraint $F\le U$ and $U=0.3$, the violation $F-U$ on all training pictures ends at
 # {result}`ssca_long/limit_valid_U0.3.violation_end:.4f` with valid step sizes and at
@@ -216,7 +216,7 @@ report.runs_table(numbers, growing, slacks, health)
 # {claim}`ssca/C7` is judged with valid step sizes, as Algorithm 2 requires, and with those of the paper's experiments.
 
 # %% tags=["remove-input"]
-report.claims_table(page.study, traces, numbers, page.params)
+report.claims_table(page)
 
 # %% [markdown]
 # ## What is beyond the paper, and what is shorter

@@ -13,8 +13,8 @@
 # %% [markdown]
 # # Norm against cost, and the two forms
 #
-# **Result.** With samples split, as the weight $\lambda$ of the squared norm goes from its smallest to its largest
-# value, the squared norm falls from {result}`ssca_tradeoff/samples_ssca_ridge1e-05.norm:.0f` to
+# **The book's result.** With samples split, as the weight $\lambda$ of the squared norm goes from its smallest to its
+# largest value, the squared norm falls from {result}`ssca_tradeoff/samples_ssca_ridge1e-05.norm:.0f` to
 # {result}`ssca_tradeoff/samples_ssca_ridge0.03.norm:.0f`, and the cost rises from
 # {result}`ssca_tradeoff/samples_ssca_ridge1e-05.cost:.2f` to {result}`ssca_tradeoff/samples_ssca_ridge0.03.cost:.2f`.
 # If the cost is limited to $U=$ 0.3, 0.6 and 1 instead, the runs end at costs of
@@ -187,7 +187,7 @@ report.runs_table(numbers, theorem, at_end, health)
 # The [claims page](../book/claims.md) shows the rules and their runs.
 
 # %% tags=["remove-input"]
-report.claims_table(page.study, traces, numbers, page.params)
+report.claims_table(page)
 
 # %% [markdown]
 # ## What the paper leaves open

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from fedlib import checks
-from papers.kit.health import Needs
+from papers.kit.health import Needs, listed
 from papers.kit.numbers import Number
 from papers.kit.rules import Numbers, Outcome, Rule
 
@@ -46,9 +46,11 @@ class Reading:
         stored: Configs,
         changed: Mapping[str, tuple[Any, Any]],
         health: Mapping[str, str],
+        edits: Mapping[str, str] = {},
     ) -> Outcome:
         """The rule's outcome, or *not judged* with the reason; see `Claim.verdicts`."""
-        lacking = self.needs.unmet(self.runs, configs, stored, changed, health)
+        edited = [f"{run} is your own ({edits[run]})" for run in self.runs if run in edits]
+        lacking = listed(edited) or self.needs.unmet(self.runs, configs, stored, changed, health)
         if lacking:
             return Outcome("not judged", "", f"not judged, because {lacking}")
         return self.rule(numbers)
@@ -111,6 +113,7 @@ class Claim:
         stored: Configs,
         changed: Mapping[str, tuple[Any, Any]] = {},
         health: Mapping[str, str] = {},
+        edits: Mapping[str, str] = {},
     ) -> dict[str, Outcome]:
         """The outcome of every reading by its name, the claim's own first.
 
@@ -118,9 +121,9 @@ class Claim:
         decides whether a claim may be judged. `configs` are the configurations of the runs that the
         numbers come from, `stored` those of the setting that the claim is about; `changed` has the
         parameters that differ, each with its value and the paper's, `health` what is wrong with a
-        run, empty where nothing is.
+        run, empty where nothing is, `edits` the runs that a reader changed, and how.
         """
-        given = numbers, configs, stored, changed, health
+        given = numbers, configs, stored, changed, health, edits
         return {each.name: self.worded(each.judged(*given)) for each in self.each}
 
     def worded(self, outcome: Outcome) -> Outcome:

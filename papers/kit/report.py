@@ -10,31 +10,39 @@ import pandas as pd
 from papers.kit.display import displayed
 from papers.kit.numbers import Number
 from papers.kit.rules import Numbers
-from papers.kit.study import Params, Study, Traces
+from papers.kit.study import Page
 
 pd.set_option("display.max_colwidth", None)  # sentences in these tables are never cut
+NOT_OF_BOOK = "not judged: not the study's runs"  # in place of a status
 
 
-def paper_table(study: Study, numbers: Numbers) -> pd.DataFrame:
-    """The paper's printed values beside ours, with the interval over seeds."""
+def paper_table(page: Page, numbers: Numbers | None = None) -> pd.DataFrame:
+    """The paper's printed values beside those of a page, with the interval over seeds.
+
+    The status says whether they agree, unless the page has other runs than the study. `numbers` are
+    stored ones in place of the page's.
+    """
+    ours = page.numbers if numbers is None else numbers
+    judged = numbers is not None or page.of_study
     rows = []
-    for v in study.paper_values:
-        if v.key in numbers:
-            ours = numbers[v.key]
-            rows.append((v.label, v.place, v.paper_text, ours.text(), v.status(ours)))
+    for v in page.study.paper_values:
+        if v.key in ours:
+            status = v.status(ours[v.key]) if judged else NOT_OF_BOOK
+            rows.append((v.label, v.place, v.paper_text, ours[v.key].text(), status))
     columns = ["quantity", "place", "paper", "ours [95 % interval]", "status"]
     return displayed(pd.DataFrame(rows, columns=columns).set_index("quantity").rename_axis(None))
 
 
-def claims_table(study: Study, traces: Traces, numbers: Numbers, params: Params) -> pd.DataFrame:
-    """The verdict on every claim of a study by every reading, or why these runs cannot judge it.
+def claims_table(page: Page) -> pd.DataFrame:
+    """The verdict on every claim of a study by every reading, or why a page cannot judge it.
 
     Rules and numbers of the stored runs are on the book's page of claims.
     """
     rows = []
-    for claim in study.claims:
+    for claim in page.study.claims:
         wording = claim.wording
-        for reading, found in study.verdicts(claim, traces, numbers, params).items():
+        runs = page.traces, page.numbers, page.params, page.edited
+        for reading, found in page.study.verdicts(claim, *runs).items():
             name = f"{claim.id}: {reading}" if reading else claim.id
             rows.append((name, wording, found.label, found.reason))
             wording = ""  # once, however many readings a claim has

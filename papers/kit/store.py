@@ -7,13 +7,14 @@ run gives the same Trace, digit for digit, as computing it does.
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
@@ -31,7 +32,6 @@ from fedlib.engine.stack import floats
 from fedlib.provenance import ROOT, versions
 from papers.kit import archive
 from papers.kit.numbers import Number, significant
-from papers.kit.sources import sources_of
 
 CHECKPOINT = ".checkpoint.pt"  # of a run that is not done
 ONE_RUN = ("wall_s", "compiled", "sources")  # of the provenance of a run alone
@@ -61,25 +61,43 @@ class Spec:
     def maker(self) -> dict[str, Any] | None:
         """The function that makes the problem and its arguments, those of the default left out.
 
-        None for a function that cannot be imported by its name, such as one of a notebook.
+        None for a function that cannot be imported by its name, such as one of a notebook, and for
+        arguments that are no plain values.
         """
-        function = getattr(self.problem, "func", self.problem)
-        plain: Any = inspect.unwrap(function)
-        named = getattr(sys.modules.get(plain.__module__), plain.__qualname__, None)
-        if plain.__module__ == "__main__" or inspect.unwrap(named or partial) is not plain:
+        callee = getattr(self.problem, "func", self.problem)
+        function: Any = inspect.unwrap(callee)
+        named = getattr(sys.modules.get(function.__module__), function.__qualname__, None)
+        importable = named is not None and inspect.unwrap(named) is function
+        if function.__module__ == "__main__" or not importable:
             return None
-        args, more = getattr(self.problem, "args", ()), getattr(self.problem, "keywords", {})
-        bound = inspect.signature(plain).bind(*args, self.seeds[0], **more)
-        usual = inspect.signature(plain).parameters
-        seed = [*usual][len(args)]
+        usual = inspect.signature(function).parameters
         own = {
-            name: describe(value)
-            for name, value in bound.arguments.items()
-            if name != seed
-            and (usual[name].default is usual[name].empty or value != usual[name].default)
+            name: value
+            for name, value in self.arguments().items()
+            if usual[name].default is usual[name].empty or value != usual[name].default
         }
-        first_name = stored_name(function, f"{plain.__module__}.{plain.__qualname__}")
+        try:
+            own = describe(own)
+        except TypeError:
+            return None
+        first_name = stored_name(callee, f"{function.__module__}.{function.__qualname__}")
         return {"function": first_name, "arguments": own}
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments that the problem's function gets beside the seed, by name."""
+        function: Any = inspect.unwrap(getattr(self.problem, "func", self.problem))
+        args, more = getattr(self.problem, "args", ()), getattr(self.problem, "keywords", {})
+        signature = inspect.signature(function)
+        bound = signature.bind(*args, self.seeds[0], **more)
+        defaults = {
+            name: parameter.default
+            for name, parameter in signature.parameters.items()
+            if parameter.default is not parameter.empty
+        }
+        seed = [*signature.parameters][len(args)]
+        values = {**defaults, **bound.arguments}
+        del values[seed]
+        return values
 
     def key(self) -> str | None:
         """A short digest of what is computed; None if the problem has no name. Needs no data."""
@@ -95,12 +113,6 @@ class Spec:
             "seeds": list(self.seeds),
             "evaluate_every": self.evaluate_every,
         }
-
-    def same_as(self, other: Spec) -> bool:
-        """Whether both are one run; problems without a name are made and asked for theirs."""
-        if None in (keys := (self.key(), other.key())):
-            return self.config() == other.config()
-        return keys[0] == keys[1]
 
 
 class StoredRun(BaseModel, extra="forbid"):
@@ -233,11 +245,30 @@ def groups(specs: Mapping[str, Spec]) -> list[dict[str, Spec]]:
 
 
 def checkpoint_path(study: str, profile: str, group: Mapping[str, Spec]) -> Path:
-    """Where the progress of a group goes: one file for one configuration and its source files."""
+    """Where the progress of a group goes: one file for one configuration and one state of the code.
+
+    The code is that of the library and of the paper's folder, such as `papers/fedsgm`.
+    """
     name, spec = next(iter(group.items()))
-    code = digest(sources_of(spec.algorithm, spec.problem))[:16]
-    all_keys = digest({n: s.key() for n, s in group.items()})[:16]
-    return run_path(study, profile, name).with_suffix(f".{all_keys}-{code}{CHECKPOINT}")
+    keys = digest({n: s.key() for n, s in group.items()})[:16]
+    makers = (type(spec.algorithm), getattr(spec.problem, "func", spec.problem))
+    modules = [getattr(maker, "__module__", "").split(".") for maker in makers]
+    folders = {f"papers/{parts[1]}" for parts in modules if parts[0] == "papers"}
+    code = _code_digest(("fedlib", *sorted(folders)))[:16]
+    return run_path(study, profile, name).with_suffix(f".{keys}-{code}{CHECKPOINT}")
+
+
+@cache
+def _code_digest(folders: tuple[str, ...]) -> str:
+    """The SHA-256 of the Python files of some folders, and of those that papers share."""
+    files = sorted((ROOT / "papers").glob("*.py"))
+    for folder in folders:
+        files += sorted((ROOT / folder).rglob("*.py"))
+    whole = hashlib.sha256()
+    for path in files:
+        whole.update(path.relative_to(ROOT).as_posix().encode())
+        whole.update(path.read_bytes())
+    return whole.hexdigest()
 
 
 def compute(
@@ -281,7 +312,6 @@ def to_payload(study: str, profile: str, name: str, spec: Spec, trace: Trace) ->
         "output_w": None if trace.output is None or not small else to_lists(trace.output),
         "provenance": {  # no name of a host or a person
             **versions(),
-            "sources": sources_of(spec.algorithm, spec.problem),
             "device": made["device"],
             "threads": made["threads"],
             "wall_s": significant(made["wall_s"], 3),

@@ -14,7 +14,7 @@ from fedlib.core import Problem, Trace
 from fedlib.core.algorithm import Algorithm
 from fedlib.core.files import write_json
 from fedlib.run import resolve_device
-from papers.kit import archive, sources, store
+from papers.kit import archive, edits, store
 from papers.kit.claims import PAPERS, Claim, Configs, PaperValue
 from papers.kit.health import HealthChecks, first_fit, of_run, seeds_of
 from papers.kit.numbers import Number
@@ -24,6 +24,9 @@ from papers.kit.rules import Outcome
 from papers.kit.store import PAPER, Spec, config_of, read_run
 
 ALL = "all"  # in place of a paper's letter: a study of all papers' methods
+#: What a page says under runs that are not the book's.
+OF_BOOK = "The result above, and the sentences and captions below, are about the book's runs."
+FEW = 4  # runs that a line names
 Params = dict[str, Any]
 Traces = Mapping[str, Trace]
 
@@ -239,9 +242,7 @@ class Study:
             payloads = self.held(profile)
         else:
             payloads = {n: self.payload(n, profile) for n in self.specs(self.resolve(profile))}
-        traces = {name: store.to_trace(payload) for name, payload in payloads.items()}
-        sources.notify(self.name, traces)
-        return traces
+        return {name: store.to_trace(payload) for name, payload in payloads.items()}
 
     def payload(self, run_name: str, profile: str = "full") -> dict[str, Any]:
         """One stored run as it is on disk; refused if it contradicts itself or its place."""
@@ -262,18 +263,25 @@ class Study:
         return found | self._at_scale(claim, found)
 
     def verdicts(
-        self, claim: Claim, traces: Traces, numbers: Mapping[str, Number], params: Params
+        self,
+        claim: Claim,
+        traces: Traces,
+        numbers: Mapping[str, Number],
+        params: Params,
+        edited: Mapping[str, str] = {},
     ) -> dict[str, Outcome]:
         """The verdict on one claim, by reading, from traces of the full profile.
 
-        Where no parameter was changed, it is that of the stored runs at the paper's scale if they
-        are all there.
+        Where nothing was changed, it is that of the stored runs at the paper's scale if they are
+        all there. `edited` names the runs that a reader changed; no claim is judged by them.
         """
         behind = {name: traces[name] for name in claim.all_runs if name in traces}
         configs = {name: trace.config for name, trace in behind.items()}
         changed, stored = self.changed(params), self._stored(claim.all_runs)
-        found = claim.verdicts(numbers, configs, stored, changed, self.health(behind))
-        return found if changed else found | self._at_scale(claim, found)
+        found = claim.verdicts(numbers, configs, stored, changed, self.health(behind), edited)
+        if changed or not edited.keys().isdisjoint(claim.all_runs):
+            return found
+        return found | self._at_scale(claim, found)
 
     def changed(self, params: Params) -> dict[str, tuple[Any, Any]]:
         """Parameters that are not the full profile's -> (their value, the profile's)."""
@@ -317,6 +325,7 @@ class Page:
     ----------
     study, profile, device, recompute : as given to `Study.open`.
     params : the parameters by name.
+    edited : the runs of the last `run` that are not as the study declares them, with what differs.
     """
 
     study: Study
@@ -324,6 +333,7 @@ class Page:
     device: str
     recompute: bool
     params: dict[str, Any]
+    edited: dict[str, str] = field(default_factory=dict)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in self.__dict__.get("params", {}):
@@ -336,8 +346,9 @@ class Page:
     ) -> dict[str, Trace]:
         """All runs of the study, those named with the algorithm (and the problem) given.
 
-        What is stored with the same configuration is loaded, anything else is computed. A line
-        says which runs are not the study's own.
+        What is given as the study declares it is loaded if it is stored. Anything else is computed,
+        and so is a run whose class, function or data are not the study's, even if it has the same
+        configuration; see `papers.kit.edits`. A line names these runs, and says what differs.
 
         Parameters
         ----------
@@ -347,30 +358,68 @@ class Page:
         Raises
         ------
         ValueError
-            if the study has no run of a name.
+            if the study has no run of a name, or a problem is given for no run.
         """
-        own_specs = self.study.specs(self.params)
-        specs = dict(own_specs)
-        base = self.study.resolve(self.profile)
-        declared = self.study.specs(base)
+        who = f"{self.study.name}.run"
+        declared = self.study.specs(self.params)
+        known = (*declared, *self.study.specs(self.study.resolve(self.profile)))
+        given = {}
         for name, algorithm in algorithms.items():
-            checks.one_of(f"{self.study.name}.run", "name", name, (*specs, *declared))
-            if name not in specs:
-                continue  # these parameters leave it out
-            own = specs[name]
-            specs[name] = replace(own, algorithm=algorithm, problem=problem or own.problem)
-        self.traces = store.compute_or_load(
-            self.study.name,
-            self.profile,
-            specs,
-            recompute=self.recompute,
-            device=self.device,
+            checks.one_of(who, "name", name, known)
+            if name in declared:  # these parameters may leave it out
+                own = declared[name]
+                given[name] = replace(own, algorithm=algorithm, problem=problem or own.problem)
+        if problem is not None and not algorithms:
+            rule = f"come with the algorithm of a run, such as {next(iter(declared))}=..."
+            raise ValueError(checks.sentence(who, "problem", rule, problem))
+        if replaced := edits.replaced():
+            self.edited = dict.fromkeys(declared, f"code: {replaced[0]} was replaced")
+        else:
+            self.edited = edits.of_runs(given, declared)
+        theirs = {name: given.get(name, declared[name]) for name in self.edited}
+        own_runs = {name: spec for name, spec in declared.items() if name not in theirs}
+        print(self.summary(len(own_runs)))
+        place = (self.study.name, self.profile)
+        traces = store.compute_or_load(
+            *place, own_runs, recompute=self.recompute, device=self.device
         )
+        traces |= store.compute_or_load(*place, theirs, recompute=True, device=self.device)
+        self.traces = {name: traces[name] for name in declared}
         self.__dict__.pop("numbers", None)
-        sources.notify(self.study.name, self.traces)
-        changed = {name: value for name, value in self.params.items() if value != base[name]}
-        print(summary_line(specs, own_specs, self.profile, changed))
         return self.traces
+
+    @property
+    def of_book(self) -> bool:
+        """Whether all runs are those of the full profile, which the book's sentences are about."""
+        return not self.edited and not self.study.changed(self.params)
+
+    @property
+    def of_study(self) -> bool:
+        """Whether all runs are those of the full profile, or of the paper's own setting."""
+        unchanged = self.params == self.study.resolve(self.profile)
+        return self.of_book or (self.profile == PAPER and unchanged and not self.edited)
+
+    def summary(self, count: int) -> str:
+        """One line: how many runs are the study's, which are not, and whose the sentences are."""
+        base = self.study.resolve(self.profile)
+        total = count + len(self.edited)
+        line = f"{count} of {total} runs are the study's, profile {self.profile!r}"
+        changed = {name: value for name, value in self.params.items() if value != base[name]}
+        if changed:
+            line += " with " + ", ".join(f"{name} {value}" for name, value in changed.items())
+        if self.edited:
+            line += f"; your own: {'; '.join(self._edited_in_words())}"
+        return f"{line}." if self.of_book else f"{line}. {OF_BOOK}"
+
+    def _edited_in_words(self) -> list[str]:
+        """The runs that are not the study's, those together that differ in one thing."""
+        alike: dict[str, list[str]] = {}
+        for name, words in self.edited.items():
+            alike.setdefault(words, []).append(name)
+        return [
+            f"{', '.join(names) if len(names) <= FEW else f'{len(names)} runs'} ({words})"
+            for words, names in alike.items()
+        ]
 
     @cached_property
     def traces(self) -> dict[str, Trace]:
@@ -391,21 +440,6 @@ class Page:
     def health(self) -> dict[str, str]:
         """What is wrong with each run, empty where nothing is."""
         return self.study.health(self.traces)
-
-
-def summary_line(
-    specs: Mapping[str, Spec], own: Mapping[str, Spec], profile: str, changed: Mapping[str, Any]
-) -> str:
-    """One line: how many runs are the study's own, which are not, and whose the words are."""
-    other = [name for name, spec in specs.items() if not spec.same_as(own[name])]
-    those = f"{len(specs) - len(other)} of {len(specs)} runs are the study's, profile {profile!r}"
-    if changed:
-        those += " with " + ", ".join(f"{name} {value}" for name, value in changed.items())
-    line = f"{those}{'; not so ' if other else ''}{', '.join(other)}."
-    of_book = profile == "full" and not changed and not other
-    return (
-        line if of_book else f"{line} The sentences and captions below are about the book's runs."
-    )
 
 
 def setting(configs: Configs) -> str:

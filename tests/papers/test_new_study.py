@@ -94,9 +94,9 @@ def test_a_folder_is_a_study(own):
     assert CLAIM.rule.words == "(1) `E2.f` below `E1.f`; (2) `E2.g` at most 0.4."
     own.figures["curves"](own.load())(drawn := Figure())
     assert len(drawn.axes) == 2
-    quick = own.open("quick").run()
-    params = own.resolve("quick")
-    table = report.claims_table(own, quick, own.numbers(quick, "quick"), params)
+    quick = own.open("quick")
+    quick.run()
+    table = report.claims_table(quick)
     assert list(table["verdict"]) == ["not judged"]
     assert "rounds 6, the paper's setting 12" in table["why"].iloc[0]
 

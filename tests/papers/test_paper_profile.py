@@ -93,9 +93,7 @@ def test_what_the_full_profile_cannot_judge_is_judged_where_it_can(own):
 
 def test_a_page_with_other_parameters_is_not_judged_on_stored_runs(own):
     at_paper(own)
-    params = own.resolve("full", rounds=3)
-    traces = own.open("full", rounds=3).run()
-    table = report.claims_table(own, traces, own.numbers(traces), params)
+    table = report.claims_table(own.open("full", rounds=3))
     assert [*table["verdict"]] == ["not judged"]
 
 

@@ -10,8 +10,9 @@ import jupytext
 import nbformat
 import pytest
 
+from fedlib.data import cache
 from papers import STUDIES
-from papers.kit import sources, store
+from papers.kit import store
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted((ROOT / "notebooks" / "src").glob("*.py"))
@@ -76,9 +77,11 @@ def experiment(name):
 
 @pytest.mark.parametrize("profile", ["full", "quick"])
 @pytest.mark.parametrize("name", STUDIES)
-def test_the_experiment_of_a_page_is_the_studys(name, profile, monkeypatch):
-    monkeypatch.setattr(store, "compute_or_load", lambda *_, **__: {})
-    monkeypatch.setattr(sources, "notify", lambda *_: None)
+def test_the_experiment_of_a_page_is_the_studys(name, profile, monkeypatch, tmp_path):
+    """And needs no data sets: the functions of a page make their problems without any."""
+    monkeypatch.setattr(store, "compute_or_load", lambda *given, **_: dict.fromkeys(given[2]))
+    monkeypatch.setattr(cache, "_stream", lambda *_: pytest.fail("something was fetched"))
+    monkeypatch.setenv("FEDLIB_DATA", str(tmp_path))
     before, run = experiment(name)
     here, said = {"__name__": "page"}, io.StringIO()
     with contextlib.redirect_stdout(said):
