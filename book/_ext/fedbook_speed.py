@@ -102,12 +102,14 @@ def cell(case: Block | None) -> str:
         return ""
     if "skipped" in case:
         return str(case["skipped"]).partition(":")[0]
-    return f"{milliseconds(case['cpu_ms'])} ({case['peak_mib'] / 1024:.1f} GB)"
+    memory = case["peak_mib"]
+    text = f"{memory / 1024:.1f} GB" if memory > 1024 else f"{memory:.0f} MB"
+    return f"{milliseconds(case['cpu_ms'])} ({text})"
 
 
 def milliseconds(value: float) -> str:
     """Three digits and the unit."""
-    return f"{value:.3g} ms" if value < 1000 else f"{value:,.0f} ms"
+    return f"{value:.3g} ms" if value < 999.5 else f"{value:,.0f} ms"
 
 
 TABLES = {"peers": peers_table, "start": start_table, "scale": scale_table}
