@@ -220,7 +220,7 @@ def recorded(name: str) -> tuple[Example, list[Sent], dict[str, int], int]:
 
 def in_models(bits: float, example: Example) -> str:
     """So many bits, in models of full precision."""
-    from fedlib.compress.compressors import FLOAT_BITS
+    from fedlib.compress.wire import FLOAT_BITS
 
     return f"{bits / (FLOAT_BITS * example.problem.dim):.3g}"
 

@@ -2,38 +2,40 @@
 
 A compressor is a frozen dataclass. Called on a vector `[d]`, it returns the vector `[d]` that the
 receiver will hold. It also defines the message: `encode` returns the numbers and positions on the
-wire, `decode` rebuilds the vector, and `bits(d)` is the message's length. `draw` draws the
-randomness beforehand. Sender and receiver share it through a common seed, so positions that both
-can derive are not sent.
+wire, `decode` rebuilds the vector, and `layout(d)` says how many bits each part of the message has;
+their sum is `bits(d)`. `draw` draws the randomness beforehand. Sender and receiver share it through
+a common seed, so positions that both can derive are not sent.
 
 A compressor is contractive if `E |C(x) - x|^2 <= (1 - q) |x|^2` with `q` in (0, 1]. It is unbiased
 if `E C(x) = x` and `E |C(x) - x|^2 <= q_u |x|^2`.
+
+To add a compressor, derive a class from `Compressor` as those below do, name it in
+`fedlib/compress/__init__.py`, and give it a line in `fedlib.testing.examples.wire_formats`.
 """
 
 from dataclasses import dataclass, field
-from math import ceil, log2
-from typing import Annotated, NamedTuple, Protocol, runtime_checkable
+from typing import Annotated, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Int, Shaped
 from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Share
+from fedlib.compress.wire import (
+    EXPONENT_BITS,
+    FLOAT_BITS,
+    Field,
+    Layout,
+    Message,
+    Noise,
+    Vector,
+    index_bits,
+    total_bits,
+)
 
-FLOAT_BITS = 32  # a number is sent as a float32, whatever the dtype of the simulation
-EXPONENT_BITS = 8  # bits of a float32's exponent
+#: The integer type with the bits of a float type, and the digits of the float's significand.
 SIGNIFICAND = {torch.float32: (torch.int32, 23), torch.float64: (torch.int64, 52)}
-
-Vector = Float[Tensor, "d"]
-Noise = Tensor | tuple[()]
-
-
-class Message(NamedTuple):
-    """A message on the wire: its numbers, and their positions if these are sent."""
-
-    values: Shaped[Tensor, "..."]
-    positions: Int[Tensor, "..."] | tuple[()] = ()
 
 
 @runtime_checkable
@@ -54,8 +56,12 @@ class Compressor(Protocol):
     def decode(self, message: Message, like: Vector, noise: Noise = ()) -> Vector:
         """Rebuild the vector from a message; `like` has its length, dtype and device."""
 
+    def layout(self, dim: int) -> Layout:
+        """The fields of one message for a vector of `dim` numbers, in their order on the wire."""
+
     def bits(self, dim: int) -> int:
         """The number of bits in one message for a vector of `dim` numbers."""
+        return total_bits(self.layout(dim))
 
     def contraction(self, dim: int) -> float | None:
         """The largest `q` with `E |C(x) - x|^2 <= (1 - q) |x|^2`; None if not contractive."""
@@ -83,9 +89,9 @@ class Identity(Compressor):
         """Return all entries."""
         return message.values
 
-    def bits(self, dim: int) -> int:
-        """The message has 32 bits for each entry."""
-        return FLOAT_BITS * dim
+    def layout(self, dim: int) -> Layout:
+        """A number for each entry."""
+        return (Field("number", dim, FLOAT_BITS),)
 
     def contraction(self, dim: int) -> float | None:
         """The compressor is exact: `q = 1`."""
@@ -105,6 +111,11 @@ class TopK(checks.Checked, Compressor):
 
     >>> TopK(0.5)(torch.tensor([3.0, -5.0, 1.0, 0.5]))
     tensor([ 3., -5.,  0.,  0.])
+
+    Parameters
+    ----------
+    fraction : float
+        Share of the entries to keep, in (0, 1].
     """
 
     fraction: Share = field(metadata={"shape": True})
@@ -112,7 +123,8 @@ class TopK(checks.Checked, Compressor):
     def encode(self, x: Vector, noise: Noise = ()) -> Message:
         """Send the K largest entries and their positions."""
         checks.vector("TopK", "x", x)
-        positions = x.abs().topk(count_entries(self.fraction, x.shape[-1])).indices
+        count = count_entries(self.fraction, x.shape[-1])
+        positions = x.abs().topk(count).indices
         return Message(x.gather(-1, positions), positions)
 
     def decode(self, message: Message, like: Vector, noise: Noise = ()) -> Vector:
@@ -120,9 +132,13 @@ class TopK(checks.Checked, Compressor):
         assert isinstance(message.positions, Tensor)
         return torch.zeros_like(like).scatter(-1, message.positions, message.values)
 
-    def bits(self, dim: int) -> int:
-        """Each of K entries needs 32 bits, and its position `ceil(log2 d)` bits."""
-        return count_entries(self.fraction, dim) * (FLOAT_BITS + index_bits(dim))
+    def layout(self, dim: int) -> Layout:
+        """K numbers, then K positions of `ceil(log2 d)` bits."""
+        count = count_entries(self.fraction, dim)
+        return (
+            Field("number", count, FLOAT_BITS),
+            Field("position", count, index_bits(dim)),
+        )
 
     def contraction(self, dim: int) -> float | None:
         """`K / d`, attained by a vector of equal entries."""
@@ -143,8 +159,10 @@ class RandK(checks.Checked, Compressor):
 
     Parameters
     ----------
-    fraction : the share of the entries to keep.
-    scaled : whether they are multiplied by `d / K`, which makes the compressor unbiased; else it is
+    fraction : float
+        Share of the entries to keep, in (0, 1].
+    scaled : bool
+        Whether they are multiplied by `d / K`, which makes the compressor unbiased; else it is
         contractive in expectation.
 
     >>> rand = RandK(0.5)
@@ -161,12 +179,14 @@ class RandK(checks.Checked, Compressor):
     def __call__(self, x: Vector, noise: Noise = ()) -> Vector:
         """Keep the entries at the K drawn positions, scaled if asked; the others become 0."""
         checks.vector("RandK", "x", x)
-        factor = x.shape[-1] / count_entries(self.fraction, x.shape[-1]) if self.scaled else 1.0
+        dim = x.shape[-1]
+        factor = dim / count_entries(self.fraction, dim) if self.scaled else 1.0
         return self.decode(self.encode(x * factor, noise), x, noise)
 
     def draw(self, count: int, dim: int, rng: torch.Generator) -> Int[Tensor, "count K"]:
         """Draw K distinct positions for each of `count` messages."""
-        return torch.rand(count, dim, generator=rng).topk(count_entries(self.fraction, dim)).indices
+        ranks = torch.rand(count, dim, generator=rng)
+        return ranks.topk(count_entries(self.fraction, dim)).indices
 
     def encode(self, x: Vector, noise: Noise = ()) -> Message:
         """Send the entries at the drawn positions."""
@@ -174,11 +194,12 @@ class RandK(checks.Checked, Compressor):
 
     def decode(self, message: Message, like: Vector, noise: Noise = ()) -> Vector:
         """Put the entries at the drawn positions."""
-        return torch.zeros_like(like).scatter(-1, require_noise("RandK", noise), message.values)
+        positions = require_noise("RandK", noise)
+        return torch.zeros_like(like).scatter(-1, positions, message.values)
 
-    def bits(self, dim: int) -> int:
-        """The message has K times 32 bits."""
-        return FLOAT_BITS * count_entries(self.fraction, dim)
+    def layout(self, dim: int) -> Layout:
+        """K numbers."""
+        return (Field("number", count_entries(self.fraction, dim), FLOAT_BITS),)
 
     def contraction(self, dim: int) -> float | None:
         """`K / d` in expectation if unscaled; None if scaled with `K < d / 2`."""
@@ -189,8 +210,8 @@ class RandK(checks.Checked, Compressor):
 
     def variance(self, dim: int) -> float | None:
         """`d / K - 1` if scaled, else None."""
-        k = count_entries(self.fraction, dim)
-        return dim / k - 1 if self.scaled or k == dim else None
+        count = count_entries(self.fraction, dim)
+        return dim / count - 1 if self.scaled or count == dim else None
 
 
 @dataclass(frozen=True)
@@ -203,6 +224,11 @@ class Rounding(checks.Checked, Compressor):
 
     >>> Rounding(1)(torch.tensor([1.1, 1.3, 5.0, 0.0]))
     tensor([1.0000, 1.5000, 4.0000, 0.0000])
+
+    Parameters
+    ----------
+    mantissa_bits : int
+        p, the number of binary digits after the leading digit, 1 to 22.
     """
 
     mantissa_bits: Annotated[int, checks.counted(1, 22, "Digits")]
@@ -211,21 +237,24 @@ class Rounding(checks.Checked, Compressor):
         """Send sign, exponent and leading digits of every entry, as integers."""
         checks.vector("Rounding", "x", x)
         integer, digits = SIGNIFICAND[x.dtype]
-        drop = digits - self.mantissa_bits
+        dropped = digits - self.mantissa_bits
         code = x.view(integer)
         # Add half a unit minus one, plus the last digit that stays: ties go to the even neighbour.
         # A carry into the exponent is correct, since it rounds up to a power of two.
-        rounded = code + ((1 << (drop - 1)) - 1) + ((code >> drop) & 1)
-        return Message(rounded >> drop)
+        below_half = (1 << (dropped - 1)) - 1
+        last_digit = (code >> dropped) & 1
+        rounded = code + below_half + last_digit
+        return Message(rounded >> dropped)
 
     def decode(self, message: Message, like: Vector, noise: Noise = ()) -> Vector:
         """Convert the integers back to entries."""
         _, digits = SIGNIFICAND[like.dtype]
-        return (message.values << (digits - self.mantissa_bits)).view(like.dtype)
+        dropped = digits - self.mantissa_bits
+        return (message.values << dropped).view(like.dtype)
 
-    def bits(self, dim: int) -> int:
-        """Each entry needs a sign bit, eight bits of exponent and the digits."""
-        return dim * (1 + EXPONENT_BITS + self.mantissa_bits)
+    def layout(self, dim: int) -> Layout:
+        """For each entry a sign bit, eight bits of exponent and the digits."""
+        return (Field("digits", dim, 1 + EXPONENT_BITS + self.mantissa_bits),)
 
     def contraction(self, dim: int) -> float | None:
         """The relative error of an entry is at most `2^-(p + 1)`."""
@@ -236,12 +265,22 @@ def check_compressors(
     who: str, uplink: Compressor, downlink: Compressor, error_feedback: bool, dim: int
 ) -> None:
     """Raise ValueError unless FedSGM's residuals shrink: error feedback up, primal EF21 down."""
-    fits, rule = not error_feedback or uplink.contraction(dim) is not None, "be contractive"
-    remedy = "pass error_feedback=False or scaled=False"
-    checks.require(fits, who, "uplink", f"{rule} under error feedback", uplink, remedy)
-    remedy = "take TopK, Rounding or RandK(..., scaled=False)"
-    fits = downlink.contraction(dim) is not None
-    checks.require(fits, who, "downlink", f"{rule} (primal EF21)", downlink, remedy)
+    checks.require(
+        not error_feedback or uplink.contraction(dim) is not None,
+        who,
+        "uplink",
+        "be contractive under error feedback",
+        uplink,
+        "pass error_feedback=False or scaled=False",
+    )
+    checks.require(
+        downlink.contraction(dim) is not None,
+        who,
+        "downlink",
+        "be contractive (primal EF21)",
+        downlink,
+        "take TopK, Rounding or RandK(..., scaled=False)",
+    )
 
 
 def count_entries(fraction: float, dim: int) -> int:
@@ -254,8 +293,3 @@ def require_noise(who: str, noise: Noise) -> Shaped[Tensor, "..."]:
     if not isinstance(noise, Tensor):
         raise ValueError(checks.sentence(who, "noise", "be a result of draw()", noise))
     return noise
-
-
-def index_bits(entries: int) -> int:
-    """The number of bits for one position among `entries`."""
-    return ceil(log2(entries)) if entries > 1 else 0

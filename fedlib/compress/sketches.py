@@ -3,38 +3,32 @@
 A sketch is a frozen dataclass that maps a Jacobian `[M, d]` to the Jacobian that the receiver will
 hold. Like a `Compressor` of vectors, it draws its randomness beforehand and defines its message;
 `Wire` turns it into a `Compressor` for `fed.ask` and `fed.broadcast`. Its budget counts multiples
-of `d` float32 numbers. FedCMOO's own sketch is `LowRank`: a rank-one component costs `M + d`
-numbers in the Jacobian itself, and `2 sqrt(d M)` in a nearly square matrix with the same entries.
+of `d` float32 numbers. FedCMOO's own sketch is `LowRank`, in a file of its own.
 """
 
 from dataclasses import dataclass, field
-from math import ceil, isqrt
-from typing import Literal, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.func import vmap
-from torch.nn.functional import pad
 
 from fedlib import checks
-from fedlib.checks import Count, Positive, Whole
-from fedlib.compress.compressors import (
+from fedlib.checks import Count, Positive
+from fedlib.compress.compressors import Compressor, Identity, RandK
+from fedlib.compress.wire import (
     FLOAT_BITS,
-    Compressor,
-    Identity,
+    Field,
+    Layout,
     Message,
     Noise,
-    RandK,
     Vector,
     index_bits,
-    require_noise,
+    total_bits,
 )
 
-Matrix = Float[Tensor, "r c"]
-
 Jacobian = Float[Tensor, "M d"]
-Order = Literal["block", "row", "column"]
 
 
 @runtime_checkable
@@ -55,8 +49,12 @@ class Sketch(Protocol):
     def decode(self, message: Message, like: Jacobian, noise: Noise = ()) -> Jacobian:
         """Rebuild the Jacobian from a message."""
 
+    def layout(self, tasks: int, dim: int) -> Layout:
+        """The fields of one message for a Jacobian `[tasks, dim]`, in their order on the wire."""
+
     def bits(self, tasks: int, dim: int) -> int:
         """The number of bits in one message."""
+        return total_bits(self.layout(tasks, dim))
 
 
 class Flat(Sketch, Protocol):
@@ -68,7 +66,8 @@ class Flat(Sketch, Protocol):
     def __call__(self, x: Jacobian, noise: Noise = ()) -> Jacobian:
         """Return the compressed vector in the Jacobian's shape."""
         checks.matrix(type(self).__name__, "x", x)
-        return self.rule(len(x))(x.flatten(), noise).view(x.shape)
+        compressed = self.rule(len(x))(x.flatten(), noise)
+        return compressed.view(x.shape)
 
     def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> Noise:
         """The compressor's randomness for `count` vectors of `tasks dim` numbers."""
@@ -80,11 +79,12 @@ class Flat(Sketch, Protocol):
 
     def decode(self, message: Message, like: Jacobian, noise: Noise = ()) -> Jacobian:
         """Return the vector of a message in the Jacobian's shape."""
-        return self.rule(len(like)).decode(message, like.flatten(), noise).view(like.shape)
+        vector = self.rule(len(like)).decode(message, like.flatten(), noise)
+        return vector.view(like.shape)
 
-    def bits(self, tasks: int, dim: int) -> int:
-        """The length of the compressor's message."""
-        return self.rule(tasks).bits(tasks * dim)
+    def layout(self, tasks: int, dim: int) -> Layout:
+        """The compressor's fields."""
+        return self.rule(tasks).layout(tasks * dim)
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,10 @@ class Masked(checks.Checked, Flat):
 
     Parameters
     ----------
-    budget : the number of entries to keep, in multiples of d.
-    scaled : whether they are multiplied by `M / budget`, which makes the sketch unbiased.
+    budget : float
+        Number of entries to keep, in multiples of d.
+    scaled : bool
+        Whether they are multiplied by `M / budget`, which makes the sketch unbiased.
 
     >>> masked = Masked()
     >>> noise = masked.draw(1, 2, 4, torch.Generator().manual_seed(0))[0]
@@ -122,7 +124,8 @@ class Masked(checks.Checked, Flat):
 
     def rule(self, tasks: int) -> RandK:
         """Keep random entries of the flattened Jacobian, a share `budget / M` of them."""
-        return RandK(min(self.budget / tasks, 1.0), scaled=self.scaled)
+        fraction = min(self.budget / tasks, 1.0)
+        return RandK(fraction, scaled=self.scaled)
 
 
 @dataclass(frozen=True)
@@ -134,8 +137,11 @@ class Largest(checks.Checked, Sketch):
 
     Parameters
     ----------
-    budget : the length of a message, positions included, in multiples of d numbers.
-    value_bits : the bits of one number, in `budget` and in the message; 16 in the authors' code.
+    budget : float
+        Length of a message, positions included, in multiples of d numbers.
+    value_bits : int
+        Bits of one number, in `budget` and in the message. The authors' code counts 16; only 32 can
+        be sent.
 
     >>> Largest(budget=0.5)(torch.tensor([[3.0, 1.0, 0.0, 2.0], [0.0, -5.0, 0.0, 0.0]]))
     tensor([[ 0.,  0.,  0.,  0.],
@@ -147,7 +153,8 @@ class Largest(checks.Checked, Sketch):
 
     def count_entries(self, tasks: int, dim: int) -> int:
         """The number of entries that are sent: at least one, at most all."""
-        room, entries = int(self.value_bits * self.budget * dim), tasks * dim
+        room = int(self.value_bits * self.budget * dim)
+        entries = tasks * dim
         listed = room // (self.value_bits + index_bits(entries))
         mapped = (room - entries) // self.value_bits
         return min(max(1, listed, mapped), entries)
@@ -165,10 +172,14 @@ class Largest(checks.Checked, Sketch):
         flat = torch.zeros_like(like).flatten()
         return flat.scatter(0, message.positions, message.values).view(like.shape)
 
-    def bits(self, tasks: int, dim: int) -> int:
-        """Count the numbers, and the list or the map, whichever is cheaper."""
-        count, entries = self.count_entries(tasks, dim), tasks * dim
-        return self.value_bits * count + min(count * index_bits(entries), entries)
+    def layout(self, tasks: int, dim: int) -> Layout:
+        """The numbers, then the list of their positions or the map, whichever is shorter."""
+        count = self.count_entries(tasks, dim)
+        entries = tasks * dim
+        places = Field("position", count, index_bits(entries))
+        if places.length > entries:
+            places = Field("map", count, entries)
+        return Field("number", count, self.value_bits), places
 
 
 @dataclass(frozen=True)
@@ -179,6 +190,11 @@ class Columns(checks.Checked, Sketch):
     >>> Columns(TopK(0.5))(torch.tensor([[3.0, 1.0], [0.0, -5.0]]))
     tensor([[ 3.,  0.],
             [ 0., -5.]])
+
+    Parameters
+    ----------
+    compressor : Compressor
+        The compressor of one gradient.
     """
 
     compressor: Compressor = Identity()
@@ -194,16 +210,27 @@ class Columns(checks.Checked, Sketch):
         return noise.view(count, tasks, -1) if isinstance(noise, Tensor) else ()
 
     def encode(self, x: Jacobian, noise: Noise = ()) -> Message:
-        """Make the messages of all gradients."""
-        return vmap(self.compressor.encode)(x, noise)
+        """Send the messages of all gradients, one after another."""
+        values, positions = vmap(self.compressor.encode)(x, noise)
+        return Message(values.flatten(), flattened(positions))
 
     def decode(self, message: Message, like: Jacobian, noise: Noise = ()) -> Jacobian:
         """Rebuild all gradients."""
-        return vmap(self.compressor.decode)(message, like, noise)
+        tasks = len(like)
+        positions = message.positions
+        if isinstance(positions, Tensor):
+            positions = positions.view(tasks, -1)
+        rows = Message(message.values.view(tasks, -1), positions)
+        return vmap(self.compressor.decode)(rows, like, noise)
 
-    def bits(self, tasks: int, dim: int) -> int:
-        """The length of `tasks` messages of the compressor."""
-        return tasks * self.compressor.bits(dim)
+    def layout(self, tasks: int, dim: int) -> Layout:
+        """The compressor's fields for each gradient."""
+        return self.compressor.layout(dim) * tasks
+
+
+def flattened(positions: Noise) -> Noise:
+    """Positions as one vector, if there are any."""
+    return positions.flatten() if isinstance(positions, Tensor) else ()
 
 
 @dataclass(frozen=True)
@@ -215,6 +242,13 @@ class Wire(checks.Checked, Compressor):
 
     >>> Wire(Exact(), tasks=2).bits(200)
     6400
+
+    Parameters
+    ----------
+    sketch : Sketch
+        The sketch of the Jacobian.
+    tasks : int
+        M, the number of the Jacobian's rows.
     """
 
     sketch: Sketch
@@ -236,156 +270,6 @@ class Wire(checks.Checked, Compressor):
         """The flattened Jacobian of a message."""
         return self.sketch.decode(message, like.view(self.tasks, -1), noise).flatten()
 
-    def bits(self, dim: int) -> int:
-        """The length of the sketch's message."""
-        return self.sketch.bits(self.tasks, dim // self.tasks)
-
-
-def folded_shape(tasks: int, dim: int, order: str = "block") -> tuple[int, int]:
-    """Rows and columns of a folded Jacobian `[tasks, dim]`.
-
-    >>> folded_shape(2, 28515)
-    (238, 240)
-    """
-    if order == "block":
-        rows = min(isqrt(tasks * dim), dim)
-        return rows, tasks * ceil(dim / rows)
-    side = isqrt(tasks * dim - 1) + 1
-    return side, side
-
-
-def fold(x: Float[Tensor, "M d"], order: str = "block") -> Matrix:
-    """Put the entries of a Jacobian into a nearly square matrix, padded with zeros.
-
-    `"block"` cuts the `d x M` matrix into blocks of `r = floor(sqrt(d M))` rows and puts them side
-    by side. `"row"` and `"column"` fill a square row after row with its entries, read along its
-    rows or down its columns.
-    """
-    tasks, dim = x.shape
-    rows, columns = folded_shape(tasks, dim, order)
-    if order == "block":
-        blocks = columns // tasks
-        tall = pad(x, (0, blocks * rows - dim)).view(tasks, blocks, rows)
-        return tall.permute(2, 1, 0).reshape(rows, columns)
-    flat = x.flatten() if order == "column" else x.mT.flatten()
-    return pad(flat, (0, rows * columns - tasks * dim)).view(rows, columns)
-
-
-def unfold(matrix: Matrix, tasks: int, dim: int, order: str = "block") -> Float[Tensor, "M d"]:
-    """The Jacobian `[tasks, dim]` whose folded form is `matrix`; padding is dropped."""
-    rows, columns = matrix.shape
-    if order == "block":
-        cube = matrix.view(rows, columns // tasks, tasks)
-        return cube.permute(2, 1, 0).reshape(tasks, -1)[:, :dim]
-    flat = matrix.flatten()[: tasks * dim]
-    return flat.view(tasks, dim) if order == "column" else flat.view(dim, tasks).mT
-
-
-def randomized_svd(
-    matrix: Matrix, test: Float[Tensor, "c k"], rank: int, iterations: int
-) -> tuple[Float[Tensor, "r p"], Float[Tensor, "p c"]]:
-    """Two factors of rank p = `rank` whose product is close to the matrix.
-
-    Halko, Martinsson, Tropp (2011), algorithm 5.1: `Q` spans the matrix times the Gaussian `test`,
-    after `iterations` subspace iterations with a QR after each half step. The SVD of `Q' A` is then
-    cut at `rank`. A matrix that is not finite yields NaN.
-    """
-    finite = torch.isfinite(matrix).all()
-    A = torch.where(finite, matrix, torch.zeros_like(matrix))  # LAPACK raises on NaN
-    Q = torch.linalg.qr(A @ test).Q
-    for _ in range(iterations):
-        Q = torch.linalg.qr(A @ torch.linalg.qr(A.mT @ Q).Q).Q
-    U, S, Vh = torch.linalg.svd(Q.mT @ A, full_matrices=False)
-    left = Q @ (U * S)[:, :rank]
-    return torch.where(finite, left, torch.full_like(left, torch.nan)), Vh[:rank]
-
-
-def completed(matrix: Matrix, tasks: int, dim: int, order: str, rank: int) -> Matrix:
-    """Fill the padding of a folded matrix so that it has the rank of the sketched matrix.
-
-    Unfolding drops the padding, so a product of factors need not be zero there. The columns (for
-    `"block"`, else rows) without padding span the factor; the other columns are continued in it.
-    """
-    rows, columns = matrix.shape
-    if order == "block":
-        full, known = columns - tasks, dim - (columns // tasks - 1) * rows
-    else:
-        full, known = divmod(tasks * dim, columns)
-    tall = matrix if order == "block" else matrix.mT
-    if full in (0, tall.shape[1]) or known == tall.shape[0]:
-        return matrix
-    basis = torch.linalg.svd(tall[:, :full], full_matrices=False).U[:, :rank]
-    rest = basis @ (torch.linalg.pinv(basis[:known]) @ tall[:known, full:])
-    whole = torch.cat([tall[:, :full], rest], 1)
-    return whole if order == "block" else whole.mT
-
-
-@dataclass(frozen=True)
-class LowRank(checks.Checked, Sketch):
-    r"""A randomized truncated SVD of the Jacobian, folded to a nearly square matrix.
-
-    The rank is $r = \max(1, \lfloor D / (2 \sqrt{d M}) \rfloor)$ for a budget of $D$ numbers. The
-    message holds both factors, with the singular values multiplied into one of them. The folded
-    matrix is not exactly $\sqrt{d M}$ square, so the message may exceed the budget slightly (by
-    one rank for d = 1,685,888 and M = 2).
-
-    >>> sketch, rows = LowRank(), torch.outer(torch.tensor([1.0, 2.0]), torch.ones(8))
-    >>> noise = sketch.draw(1, 2, 8, torch.Generator().manual_seed(0))[0]
-    >>> torch.allclose(sketch(rows, noise), rows, atol=1e-5)
-    True
-    >>> sketch.bits(2, 8), 32 * rows.numel()
-    (256, 512)
-
-    Parameters
-    ----------
-    budget : D / d, where D is how many numbers a message may hold.
-    order : how the entries fill the matrix. `"block"` puts blocks of rows of the transposed
-        Jacobian, d x M, side by side, as the authors' code does; `"row"` and `"column"` read the
-        transposed Jacobian along its rows or down its columns.
-    iterations : the number of subspace iterations.
-
-    The oversampling is r / 10, rounded down, as in the authors' code.
-    """
-
-    budget: Positive = field(default=1.0, metadata={"shape": True})
-    order: Order = "block"
-    iterations: Whole = 2
-
-    def rank(self, tasks: int, dim: int) -> int:
-        """The number of components that the budget allows: at least one, at most all."""
-        bought = int(self.budget * dim / (2 * (dim * tasks) ** 0.5))
-        return min(max(1, bought), *folded_shape(tasks, dim, self.order))
-
-    def __call__(self, x: Jacobian, noise: Noise = ()) -> Jacobian:
-        """The best rank-r approximation within the drawn subspace."""
-        checks.matrix("LowRank", "x", x)
-        tasks, dim = x.shape
-        matrix, test = fold(x, self.order), require_noise("LowRank", noise).to(x)
-        left, right = randomized_svd(matrix, test, self.rank(tasks, dim), self.iterations)
-        return unfold(left @ right, tasks, dim, self.order)
-
-    def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> Noise:
-        """Draw a Gaussian test matrix for each message, `[count, columns, r + r / 10]`."""
-        rank, (rows, columns) = self.rank(tasks, dim), folded_shape(tasks, dim, self.order)
-        width = min(rank + rank // 10, rows, columns)
-        return torch.randn(count, columns, width, generator=rng)
-
-    def encode(self, x: Jacobian, noise: Noise = ()) -> Message:
-        """Send the two factors of a folded matrix of rank r, one after the other."""
-        tasks, dim = x.shape
-        rank = self.rank(tasks, dim)
-        matrix = completed(fold(x, self.order), tasks, dim, self.order, rank)
-        U, S, Vh = torch.linalg.svd(matrix, full_matrices=False)
-        return Message(torch.cat([(U * S)[:, :rank].flatten(), Vh[:rank].flatten()]))
-
-    def decode(self, message: Message, like: Jacobian, noise: Noise = ()) -> Jacobian:
-        """Multiply the factors and unfold the product."""
-        tasks, dim = like.shape
-        rank, (rows, columns) = self.rank(tasks, dim), folded_shape(tasks, dim, self.order)
-        left = message.values[: rows * rank].view(rows, rank)
-        right = message.values[rows * rank :].view(rank, columns)
-        return unfold(left @ right, tasks, dim, self.order)
-
-    def bits(self, tasks: int, dim: int) -> int:
-        """Each entry of the factors needs 32 bits: `32 r (rows + columns)`."""
-        return FLOAT_BITS * self.rank(tasks, dim) * sum(folded_shape(tasks, dim, self.order))
+    def layout(self, dim: int) -> Layout:
+        """The sketch's fields."""
+        return self.sketch.layout(self.tasks, dim // self.tasks)

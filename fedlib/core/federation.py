@@ -18,7 +18,8 @@ from torch import Tensor
 from torch.func import vmap
 from torch.utils import _pytree as pytree
 
-from fedlib.compress.compressors import FLOAT_BITS, Compressor, Identity
+from fedlib.compress.compressors import Compressor, Identity
+from fedlib.compress.wire import FLOAT_BITS
 from fedlib.core.client import Client, ClientState, Reply, present
 from fedlib.core.problem import Batch, Draw, Info, Problem
 from fedlib.core.trees import index_tree, stack_trees

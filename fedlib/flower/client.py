@@ -5,7 +5,8 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from fedlib.compress.compressors import FLOAT_BITS, Compressor, Identity
+from fedlib.compress.compressors import Compressor, Identity
+from fedlib.compress.wire import FLOAT_BITS
 from fedlib.core.client import ClientState
 from fedlib.flower.job import End, Job, Place, as_reply, disclose, enclose
 from fedlib.flower.packing import Garbled, receive, send

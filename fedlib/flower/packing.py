@@ -1,11 +1,11 @@
 """Messages as bytes: a wire format's encoded message, in as many bits as the format counts.
 
-A message consists of numbers and positions; `layout` defines their order on the wire and the bits
-of each. The last byte is padded with zeros, so `8 * len(pack(...))` is `bits(dim)` rounded up to
-whole bytes. A format from outside the library defines its layout in a method `layout`.
+A message consists of numbers and positions; the format's `layout(dim)` defines their order on the
+wire and the bits of each. The last byte is padded with zeros, so `8 * len(pack(...))` is
+`bits(dim)` rounded up to whole bytes.
 """
 
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,101 +13,57 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.compress import Identity, LowRank, RandK, Rounding, TopK
-from fedlib.compress.compressors import (
+from fedlib.compress.compressors import SIGNIFICAND, Compressor
+from fedlib.compress.wire import (
     EXPONENT_BITS,
     FLOAT_BITS,
-    SIGNIFICAND,
-    Compressor,
+    Field,
+    Layout,
     Message,
     Noise,
-    count_entries,
-    index_bits,
+    total_bits,
 )
-from fedlib.compress.sketches import Columns, Flat, Largest, Wire
-from fedlib.sets.vertices import Corner, OneEntry, RankOne, Several
 
-#: float32; sign, exponent and leading digits; -1 or 1; 0 or 1; an index; indices as a bit map.
-Kind = Literal["number", "digits", "sign", "flag", "position", "map"]
 PLACES = ("position", "map")
-
-
-class Field(NamedTuple):
-    """`many` consecutive numbers or positions on the wire, each of `bits` bits."""
-
-    kind: Kind
-    many: int
-    bits: int
-
-    @property
-    def length(self) -> int:
-        """The number of bits of the field; a map has one bit for each possible position."""
-        return self.bits if self.kind == "map" else self.many * self.bits
+WORD = 64  # bits of the integers in which an entry's bits are shifted
 
 
 class Garbled(ValueError):
     """Bytes that are not a valid message."""
 
 
-def layout(wire: Any, dim: int) -> tuple[Field, ...]:
-    """The fields on the wire for a vector of `dim` numbers.
-
-    >>> layout(TopK(0.5), 8)
-    (Field(kind='number', many=4, bits=32), Field(kind='position', many=4, bits=3))
-    """
-    match wire:
-        case Identity() | RandK() | RankOne() | Wire(sketch=LowRank()):
-            return (Field("number", wire.bits(dim) // FLOAT_BITS, FLOAT_BITS),)
-        case TopK():
-            count = count_entries(wire.fraction, dim)
-            return Field("number", count, FLOAT_BITS), Field("position", count, index_bits(dim))
-        case Rounding():
-            return (Field("digits", dim, 1 + EXPONENT_BITS + wire.mantissa_bits),)
-        case OneEntry():
-            return Field("sign", 1, int(wire.signed)), Field("position", 1, index_bits(dim))
-        case Corner():
-            return (Field("flag", dim, 1),)
-        case Several():
-            pieces = zip(wire.parts, wire.sizes, strict=True)
-            return tuple(field for piece, size in pieces for field in layout(piece, size))
-        case Wire(Flat() as sketch, tasks):
-            return layout(sketch.rule(tasks), dim)
-        case Wire(Columns() as sketch, tasks):
-            return layout(sketch.compressor, dim // tasks) * tasks
-        case Wire(Largest() as sketch, tasks):  # other value_bits only imitate the authors' count
-            rule, bits = f"be {FLOAT_BITS} to be sent", sketch.value_bits
-            checks.require(bits == FLOAT_BITS, "Largest", "value_bits", rule, bits)
-            count = sketch.count_entries(tasks, dim // tasks)
-            places = Field("position", count, index_bits(dim))
-            if places.length > dim:
-                places = Field("map", count, dim)
-            return Field("number", count, FLOAT_BITS), places
-        case Wire():
-            return layout(wire.sketch, dim)
-    rule = "be a format of the library or have a method layout(dim) that gives its fields"
-    checks.require(hasattr(wire, "layout"), "pack", "wire", rule, type(wire).__name__)
-    fields: tuple[Field, ...] = wire.layout(dim)
-    return fields
+def layout_of(wire: Compressor, dim: int) -> Layout:
+    """The fields of a message; raises ValueError for numbers that cannot be sent."""
+    layout = wire.layout(dim)
+    for field in layout:
+        if field.content == "number":
+            rule = f"have numbers of {FLOAT_BITS} bits to be sent"
+            checks.require(field.bits == FLOAT_BITS, "pack", "wire", rule, field.bits)
+    return layout
 
 
 def pack(wire: Compressor, message: Message, dim: int) -> bytes:
     """The message of a vector of `dim` numbers as bytes.
 
+    >>> from fedlib import TopK
     >>> top = TopK(0.5)
     >>> len(pack(top, top.encode(torch.tensor([3.0, -5.0, 1.0, 0.5])), 4)), top.bits(4)
     (9, 68)
     """
-    values, positions = entries_of(message.values), entries_of(message.positions)
-    fields, bits = layout(wire, dim), []
-    if any(field.kind == "map" for field in fields):
+    layout = layout_of(wire, dim)
+    values = entries_of(message.values)
+    positions = entries_of(message.positions)
+    if any(field.content == "map" for field in layout):
         order = np.argsort(positions)
-        values, positions = values[order], positions[order]
-    for field in fields:
-        if field.kind in PLACES:
-            some, positions = np.split(positions, [field.many])
+        values = values[order]
+        positions = positions[order]
+    bits = []
+    for field in layout:
+        if field.content in PLACES:
+            entries, positions = np.split(positions, [field.entries])
         else:
-            some, values = np.split(values, [field.many])
-        bits.append(to_bits(some, field))
+            entries, values = np.split(values, [field.entries])
+        bits.append(to_bits(entries, field))
     return np.packbits(np.concatenate(bits)).tobytes()
 
 
@@ -116,21 +72,26 @@ def unpack(wire: Compressor, data: bytes, like: Float[Tensor, "d"]) -> Message:
 
     Raises Garbled if such a message has another number of bytes.
     """
-    fields = layout(wire, like.numel())
-    length = -(-sum(field.length for field in fields) // 8)
+    layout = layout_of(wire, like.numel())
+    length = bytes_of(total_bits(layout))
     if len(data) != length:
         raise Garbled(f"a message of {type(wire).__name__} has {length} bytes, got {len(data)}")
     bits = np.unpackbits(np.frombuffer(data, np.uint8))
-    values, positions = list[Tensor](), list[Tensor]()
-    for field in fields:
-        some, bits = np.split(bits, [field.length])
-        entries = from_bits(some, field, like.dtype).to(like.device)
-        (positions if field.kind in PLACES else values).append(entries)
-    # the format of a matrix of gradients needs a matrix, since it reads one gradient at a time
-    rows = isinstance(wire, Wire) and isinstance(wire.sketch, Columns)
-    shape = (wire.tasks, -1) if rows else (-1,)  # type: ignore[attr-defined]
-    where = torch.cat(positions).view(shape) if positions else ()
-    return Message(torch.cat(values).view(shape), where)
+    values: list[Tensor] = []
+    positions: list[Tensor] = []
+    for field in layout:
+        field_bits, bits = np.split(bits, [field.length])
+        entries = from_bits(field_bits, field, like.dtype).to(like.device)
+        if field.content in PLACES:
+            positions.append(entries)
+        else:
+            values.append(entries)
+    return Message(torch.cat(values), torch.cat(positions) if positions else ())
+
+
+def bytes_of(bits: int) -> int:
+    """The number of bytes that hold so many bits."""
+    return (bits + 7) // 8
 
 
 def send(wire: Compressor, x: Float[Tensor, "*s"], noise: Noise = ()) -> bytes:
@@ -155,40 +116,57 @@ def entries_of(x: Noise) -> Any:
     return x.cpu().flatten().numpy() if isinstance(x, Tensor) else np.zeros(0)
 
 
-def to_bits(some: Any, field: Field) -> Any:
-    """The bits of some numbers or positions, most significant bit first."""
-    if field.kind == "map":
-        return np.bincount(some, minlength=field.bits).astype(np.uint8)
-    codes = some < 0 if field.kind == "sign" else some
-    if field.kind == "digits":
-        dtype = torch.float32 if some.dtype == np.int32 else torch.float64
-        some = (torch.from_numpy(some) << dropped(field, dtype)).view(dtype).numpy()
-    if field.kind in ("number", "digits"):
-        with np.errstate(over="ignore"):  # numbers beyond float32's range become infinite
-            codes = some.astype(np.float32).view(np.uint32) >> dropped(field, torch.float32)
+def to_bits(entries: Any, field: Field) -> Any:
+    """The bits of a field's numbers or positions, most significant bit first."""
+    if field.content == "map":
+        return np.bincount(entries, minlength=field.bits).astype(np.uint8)
+    codes = codes_of(entries, field)
     words = np.ascontiguousarray(codes.astype(">u8")).view(np.uint8).reshape(-1, 8)
-    return np.unpackbits(words, axis=1)[:, 64 - field.bits :].flatten()
+    return np.unpackbits(words, axis=1)[:, WORD - field.bits :].flatten()
 
 
-def from_bits(some: Any, field: Field, dtype: torch.dtype) -> Shaped[Tensor, "n"]:
+def codes_of(entries: Any, field: Field) -> Any:
+    """The nonnegative integers that stand for numbers or positions on the wire."""
+    if field.content == "sign":
+        return entries < 0
+    if field.content == "digits":
+        dtype = torch.float32 if entries.dtype == np.int32 else torch.float64
+        shifted = torch.from_numpy(entries) << dropped_digits(field, dtype)
+        entries = shifted.view(dtype).numpy()
+    if field.content in ("number", "digits"):
+        with np.errstate(over="ignore"):  # numbers beyond float32's range become infinite
+            single = entries.astype(np.float32)
+        return single.view(np.uint32) >> dropped_digits(field, torch.float32)
+    return entries
+
+
+def from_bits(bits: Any, field: Field, dtype: torch.dtype) -> Shaped[Tensor, "n"]:
     """The inverse of `to_bits`, with numbers in `dtype`."""
-    if field.kind == "map":
-        return torch.from_numpy(some.nonzero()[0])
-    words = np.zeros((field.many, 64), np.uint8)
-    words[:, 64 - field.bits :] = some.reshape(field.many, field.bits)
+    if field.content == "map":
+        return torch.from_numpy(bits.nonzero()[0])
+    words = np.zeros((field.entries, WORD), np.uint8)
+    words[:, WORD - field.bits :] = bits.reshape(field.entries, field.bits)
     codes = np.packbits(words, axis=1).view(">u8").flatten()
-    if field.kind == "position":
+    return entries_from(codes, field, dtype)
+
+
+def entries_from(codes: Any, field: Field, dtype: torch.dtype) -> Shaped[Tensor, "n"]:
+    """The inverse of `codes_of`, with numbers in `dtype`."""
+    if field.content == "position":
         return torch.from_numpy(codes.astype(np.int64))
-    if field.kind in ("number", "digits"):
-        single = codes.astype(np.uint32) << np.uint32(dropped(field, torch.float32))
-        real = torch.from_numpy(single.view(np.float32)).to(dtype)
-        if field.kind == "number":
-            return real
-        return real.view(SIGNIFICAND[dtype][0]) >> dropped(field, dtype)
+    if field.content in ("number", "digits"):
+        shift = np.uint32(dropped_digits(field, torch.float32))
+        single = codes.astype(np.uint32) << shift
+        numbers = torch.from_numpy(single.view(np.float32)).to(dtype)
+        if field.content == "number":
+            return numbers
+        integer, _ = SIGNIFICAND[dtype]
+        return numbers.view(integer) >> dropped_digits(field, dtype)
     numbers = torch.from_numpy(codes.astype(np.float64)).to(dtype)
-    return 1 - 2 * numbers if field.kind == "sign" else numbers
+    return 1 - 2 * numbers if field.content == "sign" else numbers
 
 
-def dropped(field: Field, dtype: torch.dtype) -> int:
+def dropped_digits(field: Field, dtype: torch.dtype) -> int:
     """The number of binary digits that are not sent."""
-    return SIGNIFICAND[dtype][1] - (field.bits - 1 - EXPONENT_BITS)
+    _, digits = SIGNIFICAND[dtype]
+    return digits - (field.bits - 1 - EXPONENT_BITS)

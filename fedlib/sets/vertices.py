@@ -7,7 +7,6 @@ the point. Both sides know the set and its radius, which are never sent.
 """
 
 from dataclasses import dataclass
-from math import ceil, log2
 
 import torch
 from jaxtyping import Float
@@ -15,7 +14,8 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Count, Positive
-from fedlib.compress.compressors import FLOAT_BITS, Compressor, Identity, Message, Noise, Vector
+from fedlib.compress.compressors import Compressor, Identity
+from fedlib.compress.wire import FLOAT_BITS, Field, Layout, Message, Noise, Vector, index_bits
 from fedlib.core.problem import ConvexSet
 
 
@@ -62,9 +62,12 @@ class OneEntry(Vertex):
         assert isinstance(message.positions, Tensor)
         return torch.zeros_like(like).scatter(0, message.positions, self.radius * message.values)
 
-    def bits(self, dim: int) -> int:
-        """A position needs `ceil(log2 d)` bits, a sign one bit."""
-        return ceil(log2(dim)) + self.signed
+    def layout(self, dim: int) -> Layout:
+        """A sign, if there are two, and a position of `ceil(log2 d)` bits."""
+        return (
+            Field("sign", 1, 1 if self.signed else 0),
+            Field("position", 1, index_bits(dim)),
+        )
 
 
 @dataclass(frozen=True)
@@ -89,9 +92,9 @@ class Corner(Vertex):
         zero = torch.zeros_like(like)
         return torch.where(message.values > 0, zero + self.high, zero + self.low)
 
-    def bits(self, dim: int) -> int:
-        """The message has one bit for each entry."""
-        return dim
+    def layout(self, dim: int) -> Layout:
+        """One bit for each entry."""
+        return (Field("flag", dim, 1),)
 
 
 @dataclass(frozen=True)
@@ -119,9 +122,9 @@ class RankOne(Vertex):
         left, right = torch.split(message.values, [self.rows, self.columns])
         return torch.outer(left, right).flatten()
 
-    def bits(self, dim: int) -> int:
-        """The message has 32 bits for each entry of the two vectors."""
-        return FLOAT_BITS * (self.rows + self.columns)
+    def layout(self, dim: int) -> Layout:
+        """The numbers of the two vectors."""
+        return (Field("number", self.rows + self.columns, FLOAT_BITS),)
 
 
 @dataclass(frozen=True)
@@ -160,9 +163,12 @@ class Several(Vertex):
         each = zip(self.parts, values, indices, torch.split(like, list(self.sizes)), strict=True)
         return torch.cat([part.decode(Message(v, i), piece) for part, v, i, piece in each])
 
-    def bits(self, dim: int) -> int:
-        """The sum of the parts' bits."""
-        return sum(p.bits(size) for p, size in zip(self.parts, self.sizes, strict=True))
+    def layout(self, dim: int) -> Layout:
+        """The fields of all parts, one part after another."""
+        fields: Layout = ()
+        for part, size in zip(self.parts, self.sizes, strict=True):
+            fields += part.layout(size)
+        return fields
 
 
 def wire_of(convex_set: ConvexSet, dim: int) -> Compressor:

@@ -11,15 +11,20 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 from torch.nn.functional import softplus
 
 from fedlib import algorithms, data
-from fedlib.compress import Exact, RandK, Rounding, TopK
+from fedlib.compress import Exact, Identity, Largest, LowRank, Masked, RandK, Rounding, TopK
+from fedlib.compress.compressors import Compressor
+from fedlib.compress.sketches import Columns, Wire
 from fedlib.core import Problem
 from fedlib.core.problem import ConvexSet
 from fedlib.core.sampling import seeded
 from fedlib.problems import neyman_pearson, pareto
 from fedlib.sets import Ball, Box, L1Ball, NuclearBall, Simplex
+from fedlib.sets.vertices import Corner, OneEntry, RankOne, Several
 from fedlib.steps import PowerLaw, Soft
 from fedlib.vertical import Composite, Partition, VerticalProblem, contiguous, vertical
 from fedlib.weights import FindWeights, OneWay
@@ -28,6 +33,7 @@ methods: Any = algorithms  # its attributes are the algorithms of its folder
 
 CLIENTS = 20
 TASKS, TASK_DIM = 3, 300
+WIRE_DIM = 30  # numbers of a vector that is sent in a wire format
 SIDE = 8  # side of the square matrices in the Frank-Wolfe problems
 RADIUS = 4.0
 RHO, GAMMA = PowerLaw(0.6, 0.3), PowerLaw(0.9, 0.35)
@@ -192,3 +198,51 @@ def divided_features() -> VerticalProblem:
     features = Partition("features", (*blocks, torch.cat([last, bias])), problem.dim)
     parameters = Partition("parameters", (bias, *blocks, last), problem.dim)
     return vertical(problem, Composite(features, parameters, inner, outer))
+
+
+class WireFormat(NamedTuple):
+    """A compressor or wire format, and a vector that it carries without loss.
+
+    Without a vector, it carries what it makes of any vector of `WIRE_DIM` numbers.
+    """
+
+    wire: Compressor
+    vector: Float[Tensor, "d"] | None = None
+
+
+def wire_formats() -> tuple[WireFormat, ...]:
+    """Examples of every compressor, sketch and format of extreme points, for vectors of 30 numbers.
+
+    The tests send each of them as bytes, and check its contraction and its bias. To add a
+    compressor to the library, add it here in one line.
+
+    >>> sorted({type(example.wire).__name__ for example in wire_formats()})[:3]
+    ['Corner', 'Identity', 'OneEntry']
+    """
+    entry = torch.eye(1, WIRE_DIM)[0]
+    corner = torch.where(torch.arange(WIRE_DIM) % 3 == 0, 1.0, -1.0)
+    rank_one = torch.outer(torch.arange(1.0, 6.0), torch.arange(6.0, 0.0, -1.0))
+    several = Several((OneEntry(1.0), Corner(-1.0, 1.0)), (10, 20))
+    return (
+        WireFormat(Identity()),
+        WireFormat(TopK(0.1)),
+        WireFormat(TopK(1.0)),
+        WireFormat(RandK(0.2)),
+        WireFormat(RandK(0.6)),
+        WireFormat(RandK(0.5, scaled=False)),
+        WireFormat(Rounding(1)),
+        WireFormat(Rounding(3)),
+        WireFormat(Rounding(22)),
+        WireFormat(Wire(Exact(), TASKS)),
+        WireFormat(Wire(LowRank(), TASKS)),
+        WireFormat(Wire(Masked(), TASKS)),
+        WireFormat(Wire(Largest(0.5), TASKS)),
+        WireFormat(Wire(Largest(2.0), TASKS)),
+        WireFormat(Wire(Columns(TopK(0.3)), TASKS)),
+        WireFormat(Wire(Columns(RandK(0.3)), TASKS)),
+        WireFormat(OneEntry(2.0), -2 * entry),
+        WireFormat(OneEntry(2.0, signed=False), 2 * entry),
+        WireFormat(Corner(-1.0, 1.0), corner),
+        WireFormat(RankOne(5, 6), rank_one.flatten()),
+        WireFormat(several, torch.cat([-entry[:10], corner[:20]])),
+    )

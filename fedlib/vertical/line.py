@@ -7,7 +7,7 @@ from jaxtyping import Shaped
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.compress.compressors import FLOAT_BITS
+from fedlib.compress.wire import FLOAT_BITS
 from fedlib.core.federation import SERVER, Federation, Sent, count_numbers
 from fedlib.core.problem import Info, Problem
 from fedlib.vertical.problem import VerticalProblem

@@ -19,8 +19,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.compress.compressors import Noise
-from fedlib.compress.sketches import LowRank, Sketch, Wire
+from fedlib.compress.lowrank import LowRank
+from fedlib.compress.sketches import Sketch, Wire
+from fedlib.compress.wire import Noise
 from fedlib.core.client import Client, ClientState, Reply
 from fedlib.core.federation import Federation
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import scipy
 
-from fedlib.compress.compressors import FLOAT_BITS
+from fedlib.compress.wire import FLOAT_BITS
 from fedlib.core import Trace
 from fedlib.core.trace import Array
 from papers.arena.methods import METHODS, form_of, label_of

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from fedlib.compress import LowRank
-from fedlib.compress.sketches import Sketch, folded_shape, unfold
+from fedlib.compress.lowrank import folded_shape, unfold
+from fedlib.compress.sketches import Sketch
 from fedlib.solvers.min_norm import minimum_norm
 from fedlib.weights import FindWeights
 from fedlib.weights.gram import combine, gram_of, symmetric

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from fedlib.compress.compressors import FLOAT_BITS
+from fedlib.compress.wire import FLOAT_BITS
 from fedlib.core import Problem, Vectorized
 from fedlib.core.problem import Draw
 from fedlib.core.sampling import seeded

@@ -1,11 +1,67 @@
 """Every compressor has the property that names it, and a wire format that round-trips."""
 
+import inspect
+from dataclasses import is_dataclass
+from importlib import import_module
+from pkgutil import iter_modules
+
 import pytest
 import torch
 
+from fedlib import compress
 from fedlib.compress import RandK, Rounding, TopK
+from fedlib.compress.sketches import Columns, Wire
 from fedlib.core.sampling import seeded
+from fedlib.testing.examples import WIRE_DIM, wire_formats
 from tests.helpers.expect import refuses
+
+DRAWS = 20_000  # messages over which the mean and the error of a random compressor are taken
+each_format = pytest.mark.parametrize("example", wire_formats(), ids=lambda e: str(e.wire))
+
+
+def classes_of_the_folder():
+    for file in iter_modules(compress.__path__):
+        module = import_module(f"fedlib.compress.{file.name}")
+        for thing in vars(module).values():
+            if inspect.isclass(thing) and thing.__module__ == module.__name__:
+                yield thing
+
+
+def test_every_compressor_of_the_folder_is_public_and_has_an_example():
+    compressors = {c.__name__ for c in classes_of_the_folder() if is_dataclass(c)}
+    public = {*compress.__all__, Columns.__name__, Wire.__name__}
+    assert compressors == public
+    shown = " ".join(str(example.wire) for example in wire_formats())
+    for name in compressors:
+        assert f"{name}(" in shown, f"give {name} a line in fedlib.testing.examples.wire_formats"
+
+
+@each_format
+def test_a_message_has_as_many_bits_as_its_layout(example):
+    layout = example.wire.layout(WIRE_DIM)
+    assert example.wire.bits(WIRE_DIM) == sum(field.length for field in layout) > 0
+
+
+@each_format
+def test_a_compressor_contracts_and_is_unbiased_as_it_says(example):
+    """On a normal vector, by the mean over many draws; the bounds hold up to sampling error."""
+    wire, x = example
+    if x is None:
+        x = torch.randn(WIRE_DIM, generator=seeded(1, "rounds"), dtype=torch.float64)
+    draws = wire.draw(DRAWS, WIRE_DIM, seeded(0, "rounds"))
+    if isinstance(draws, torch.Tensor):
+        sent = torch.func.vmap(wire, in_dims=(None, 0))(x, draws)
+    else:
+        sent = wire(x).unsqueeze(0)
+    error = (sent - x).square().sum(1).mean() / x.square().sum()
+    contraction, variance = wire.contraction(WIRE_DIM), wire.variance(WIRE_DIM)
+    if contraction is not None:
+        assert 0 < contraction <= 1
+        assert error <= (1 - contraction) * 1.03
+    if variance is not None:
+        assert error <= variance * 1.03
+        bias = (sent.mean(0) - x).norm() / x.norm()
+        assert bias <= 4 * (variance / len(sent)) ** 0.5
 
 
 def test_the_contraction_of_top_k_is_tight_for_equal_entries():

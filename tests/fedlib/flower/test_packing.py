@@ -3,38 +3,22 @@
 import pytest
 import torch
 
-from fedlib.compress import Exact, Identity, Largest, LowRank, Masked, RandK, Rounding, TopK
-from fedlib.compress.sketches import Columns, Wire
-from fedlib.flower.packing import Garbled, layout, pack, receive, send, unpack
-from fedlib.sets.vertices import Corner, OneEntry, RankOne, Several
+from fedlib.compress import Identity, Largest
+from fedlib.compress.sketches import Wire
+from fedlib.flower.packing import Garbled, pack, receive, send, unpack
+from fedlib.testing.examples import TASKS, WIRE_DIM, wire_formats
 from tests.helpers.expect import refuses
 
-DIM = 30
-TASKS = 3
-AT = torch.eye(8, DIM)[7]
-CORNER = torch.where(torch.arange(DIM) % 3 == 0, 1.0, -1.0)
-RANKED = torch.outer(torch.arange(1.0, 6.0), torch.arange(6.0, 0.0, -1.0)).flatten()
-#: format -> a vector that it can carry, None for what it makes of any
-FORMATS = {
-    Identity(): None, TopK(0.1): None, TopK(1.0): None, RandK(0.2): None, RandK(0.5, False): None,
-    Rounding(1): None, Rounding(3): None, Rounding(22): None,
-    Wire(Exact(), TASKS): None, Wire(LowRank(), TASKS): None, Wire(Masked(), TASKS): None,
-    Wire(Largest(0.5), TASKS): None, Wire(Largest(2.0), TASKS): None,
-    Wire(Columns(TopK(0.3)), TASKS): None, Wire(Columns(RandK(0.3)), TASKS): None,
-    OneEntry(2.0): -2 * AT, OneEntry(2.0, signed=False): 2 * AT, Corner(-1.0, 1.0): CORNER,
-    RankOne(5, 6): RANKED,
-    Several((OneEntry(1.0), Corner(-1.0, 1.0)), (10, 20)): torch.cat([-AT[:10], CORNER[:20]]),
-}  # fmt: skip
 
-
-@pytest.fixture(params=FORMATS, ids=str)
+@pytest.fixture(params=wire_formats(), ids=lambda example: str(example.wire))
 def sent(request):
     """A format, its randomness, and a vector that has been through it, of float32 numbers."""
-    wire, rng = request.param, torch.Generator().manual_seed(0)
-    noise = wire.draw(1, DIM, rng)
+    wire, x = request.param
+    rng = torch.Generator().manual_seed(0)
+    noise = wire.draw(1, WIRE_DIM, rng)
     noise = noise[0] if isinstance(noise, torch.Tensor) else ()
-    given = FORMATS[wire]
-    x = wire(torch.randn(DIM, generator=rng), noise) if given is None else given
+    if x is None:
+        x = wire(torch.randn(WIRE_DIM, generator=rng), noise)
     return wire, noise, x
 
 
@@ -42,9 +26,8 @@ def sent(request):
 def test_bytes_are_the_counted_bits_and_bring_the_vector_back(sent, dtype):
     wire, noise, x = sent[0], sent[1], sent[2].to(dtype)
     message = wire.encode(x, noise)
-    data = pack(wire, message, DIM)
-    assert sum(field.length for field in layout(wire, DIM)) == wire.bits(DIM)
-    assert len(data) == -(-wire.bits(DIM) // 8)
+    data = pack(wire, message, WIRE_DIM)
+    assert len(data) == -(-wire.bits(WIRE_DIM) // 8)
     back = unpack(wire, data, x)
     assert back.values.shape == message.values.shape
     assert back.values.dtype == message.values.dtype
@@ -52,7 +35,7 @@ def test_bytes_are_the_counted_bits_and_bring_the_vector_back(sent, dtype):
     if message.values.is_floating_point():  # a float32 at most is sent
         message = message._replace(values=message.values.float().to(dtype))
     assert torch.equal(arrived, wire.decode(message, x, noise))
-    assert pack(wire, back, DIM) == data
+    assert pack(wire, back, WIRE_DIM) == data
 
 
 def test_what_is_no_message_of_the_format_is_told(sent):
@@ -63,16 +46,12 @@ def test_what_is_no_message_of_the_format_is_told(sent):
             receive(wire, wrong, x, noise)
 
 
-def test_a_shape_is_kept_and_other_formats_say_their_own():
+def test_the_shape_of_a_tensor_is_kept():
     x = torch.randn(2, 3, 3, generator=torch.Generator().manual_seed(1))
     assert torch.equal(receive(Identity(), send(Identity(), x), x), x)
 
-    class Halves(Identity):
-        def layout(self, dim):
-            return layout(Identity(), dim)
 
-    assert torch.equal(receive(Halves(), send(Halves(), x), x), x)
-    refuses("wire must be a format of the library or have", layout, object(), 3)
-    refuses(
-        "value_bits must be 32 to be sent, got 16", layout, Wire(Largest(value_bits=16), TASKS), DIM
-    )
+def test_numbers_of_a_length_that_is_only_counted_are_refused():
+    wire = Wire(Largest(value_bits=16), TASKS)
+    x = torch.randn(WIRE_DIM, generator=torch.Generator().manual_seed(1))
+    refuses("numbers of 32 bits to be sent, got 16", send, wire, x)

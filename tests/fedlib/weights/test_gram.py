@@ -6,7 +6,8 @@ from torch.func import vmap
 
 from fedlib.compress import Exact, Identity, Largest, LowRank, Masked, RandK, Rounding
 from fedlib.compress import TopK as VectorTopK
-from fedlib.compress.sketches import Columns, Wire, fold, folded_shape, randomized_svd, unfold
+from fedlib.compress.lowrank import fold, folded_shape, randomized_svd, unfold
+from fedlib.compress.sketches import Columns, Wire
 from fedlib.core import Loop, Vectorized
 from fedlib.core.client import Client
 from fedlib.core.problem import Draw
