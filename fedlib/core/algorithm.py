@@ -15,6 +15,10 @@ class Algorithm(Protocol):
     The constructor raises ValueError or TypeError for a parameter out of range; `init` raises them
     if the parameters do not fit the problem. If clients keep a memory, the class variable
     `client_state` names the fields of the state that hold it, with one row for each client.
+
+    `init` and `draw` may use any field, also one in which the points of a grid differ. A method
+    that draws by `draw_round` may derive from `fedlib.core.sampling.Sampled` and define `sampling`
+    in place of `draw`; on other classes that name has no meaning.
     """
 
     def init(self, problem: Problem) -> Any:

@@ -1,5 +1,6 @@
 """Draws of a round's randomness, and checks that several algorithms share."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -54,21 +55,39 @@ def draw_round(
     )
 
 
+class Sampled(ABC):
+    """Base of methods that draw a round by `draw_round`, with arguments from `sampling`.
+
+    `run` draws the participants of many such rounds at once. A class that defines `draw` itself is
+    drawn round by round, whatever else it is called.
+    """
+
+    @abstractmethod
+    def sampling(self) -> dict[str, Any]:
+        """The arguments of `draw_round`, by name."""
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """Draw the participants, their batches and the compressors' noise."""
+        return draw_round(problem, rng, **self.sampling())
+
+
 def draw_many(
     algorithm: Any, problems: Sequence[Problem], rngs: Sequence[torch.Generator], rounds: int
 ) -> Draw | None:
     """Draw many rounds at once, `[rounds, S, ...]`, with the result of one draw after another.
 
-    This works for methods whose `sampling()` asks `draw_round` for participants only; for others it
-    returns None. In long runs of short rounds, separate draws would take as long as the rounds.
+    This works for methods whose `draw` is that of `Sampled` and draws participants only; for others
+    it returns None. In long runs of short rounds, separate draws would take as long as the rounds.
     """
-    owner = next(kind for kind in type(algorithm).__mro__ if "draw" in vars(kind))
-    settings = algorithm.sampling() if "sampling" in vars(owner) else {"batch_size": 1}
+    if type(algorithm).draw is not Sampled.draw:
+        return None
+    settings = algorithm.sampling()
     ways = [settings.get(way, IDENTITY) for way in ("uplink", "downlink")]
     batches = [settings.get(name) for name in ("batch_size", "value_batch_size")]
     if batches != [None, None] or not all(isinstance(way, Identity) for way in ways):
         return None
-    n, each = settings["participants"], 1 + settings.get("resample", False)
+    n = settings["participants"]
+    each = 1 + settings.get("resample", False)
     size = problems[0].num_clients
     samples = [
         torch.randperm(size, generator=rng) if size <= MANY else sample(size, n, rng)

@@ -56,10 +56,17 @@ class BatchedRuns:
         self.engine = engine or (Sequential if alone else Vectorized)
         self.template, values = stack(grid, self.problems[0].w0)
         self.hyper = {k: v.to(device) for k, v in values.items()}
+        # the grid points whose draws are made: one for all unless their draws differ
+        self.drawing = [self.template]
+        if values and not draws_alike(self.template, list(values), self.problems[0]):
+            self.drawing = list(grid)
         self.schedules, own = dict(schedules), floats(self.template)
         for name in self.schedules:
             each = [floats(one).get(name) for one in grid]
             checks.one_of("run", f"schedules of {type(self.template).__name__}", name, own)
+            alike = draws_alike(self.template, [name], self.problems[0])
+            rule = "change a field that the method's draw does not read"
+            checks.require(alike, "run", "schedules", rule, name)
             like = self.problems[0].w0
             self.hyper.setdefault(name, torch.tensor(each, dtype=like.dtype, device=device))
         self.base = {name: self.hyper[name].clone() for name in self.schedules}
@@ -75,19 +82,31 @@ class BatchedRuns:
 
     def _map_runs(self) -> None:
         """Map the round and the metrics over the grid and the seeds."""
-        self._step = self._map(self._round, (0, 0), (0, None))  # of state and draw
+        draw_axis = 0 if len(self.drawing) > 1 else None
+        self._step = self._map(self._round, (0, 0), (0, draw_axis))  # of state and draw
         self._measure = self._map(self._metrics, (0,), (0,))
 
     def start(self) -> Progress:
-        """The states before round 0, `[G, S, ...]`, and a generator for each seed."""
-        one = {id(p): p for p in self.problems}
-        for algorithm in self.grid:
-            states = {key: algorithm.init(p) for key, p in one.items()}
-        all_seeds = stack_trees([states[id(p)] for p in self.problems])
-        state = pytree.tree_map(
-            lambda x: x.to(self.device).expand(len(self.grid), *x.shape).contiguous(), all_seeds
-        )
-        return Progress(state, [seeded(seed, "rounds") for seed in self.seeds])
+        """The states before round 0, `[G, S, ...]`, and generators for the draws.
+
+        There is a generator for each seed, or for each grid point and seed if their draws differ.
+        """
+        states = [self._first_states(algorithm) for algorithm in self.grid]
+        shapes = [[list(x.shape) for x in pytree.tree_leaves(each)] for each in states]
+        for other in shapes:
+            fits, remedy = other == shapes[0], "run the points of the grid one by one"
+            who = f"init of {type(self.template).__name__}"
+            rule = f"return tensors of shapes {shapes[0]} at every point of the grid"
+            checks.require(fits, "run", who, rule, other, remedy)
+        state = stack_trees(states)
+        state = pytree.tree_map(lambda x: x.to(self.device), state)
+        rngs = [seeded(seed, "rounds") for _ in self.drawing for seed in self.seeds]
+        return Progress(state, rngs)
+
+    def _first_states(self, algorithm: Algorithm) -> Any:
+        """The first states of one grid point for all seeds, `[S, ...]`."""
+        by_problem = {id(p): algorithm.init(p) for p in {id(p): p for p in self.problems}.values()}
+        return stack_trees([by_problem[id(p)] for p in self.problems])
 
     def go_on(self, now: Progress, trace: Trace, config: dict[str, Any]) -> Progress:
         """Continue from the end of a trace that this process has computed.
@@ -117,12 +136,28 @@ class BatchedRuns:
         return [_sample_entries(x) for x in (*self.one.own, *self.one.common)]
 
     def draws(self, rngs: list[torch.Generator], rounds: int) -> Draw:
-        """The draws of some rounds for all seeds, `[rounds, S, ...]`, on the run's device."""
-        drawn = draw_many(self.template, self.problems, rngs, rounds)
-        if drawn is None:
-            draw, pairs = self.template.draw, list(zip(self.problems, rngs, strict=True))
-            drawn = _stack_draws([draw(p, g) for _ in range(rounds) for p, g in pairs], rounds)
+        """The draws of some rounds for all seeds, on the run's device.
+
+        They are `[rounds, S, ...]`, or `[rounds, G, S, ...]` if those of the grid points differ.
+        """
+        count = len(self.seeds)
+        if len(self.drawing) == 1:
+            drawn = self._draws_of(self.template, rngs, rounds)
+        else:
+            each = [
+                self._draws_of(point, rngs[g * count : (g + 1) * count], rounds)
+                for g, point in enumerate(self.drawing)
+            ]
+            drawn = pytree.tree_map(lambda *xs: _stack_alike(xs, 1), *each)
         return pytree.tree_map(self._send, drawn)  # type: ignore[no-any-return]
+
+    def _draws_of(self, algorithm: Algorithm, rngs: list[torch.Generator], rounds: int) -> Draw:
+        """The draws of one grid point for all seeds, `[rounds, S, ...]`."""
+        drawn = draw_many(algorithm, self.problems, rngs, rounds)
+        if drawn is not None:
+            return drawn
+        pairs = list(zip(self.problems, rngs, strict=True))
+        return _stack_draws([algorithm.draw(p, g) for _ in range(rounds) for p, g in pairs], rounds)
 
     def _send(self, x: Shaped[Tensor, "..."]) -> Shaped[Tensor, "..."]:
         """Move a tensor to the run's device; a GPU copies it while the CPU continues."""
@@ -240,8 +275,9 @@ class BatchedRuns:
                     stacklevel=3,
                 )
         common = {k: v for k, v in config.items() if k != "algorithms"}
-        gpu, output = self.device.type == "cuda", getattr(self.template, "output", None)
+        gpu = self.device.type == "cuda"
         states = [index_tree(now.state, g) for g in range(len(self.grid))]
+        outputs = [_output(point, state) for point, state in zip(self.grid, states, strict=True)]
         ran_on = {
             "device": torch.cuda.get_device_name(self.device) if gpu else "cpu",
             "threads": count_threads(self.one.form.dim, self.device),
@@ -258,7 +294,7 @@ class BatchedRuns:
                 config={"algorithm": config["algorithms"][g], **common},
                 provenance=ran_on,
                 state=pytree.tree_map(Tensor.cpu, state),
-                output=np.asarray(vmap(output)(state).double().cpu()) if output else None,
+                output=outputs[g],
             )
             for g, state in enumerate(states)
         ]
@@ -275,6 +311,12 @@ def make_problem(problem: Callable[[int], Problem], seed: int) -> Problem:
     return made
 
 
+def _output(algorithm: Algorithm, state: Any) -> NDArray[np.float64] | None:
+    """The solutions of all seeds `[S, d]` where a method's solution is not its model."""
+    output = getattr(algorithm, "output", None)
+    return None if output is None else np.asarray(vmap(output)(state).double().cpu())
+
+
 def _sample_entries(x: Shaped[Tensor, "..."], most: int = 1000) -> Float[Tensor, "n"]:
     """Up to 1000 entries of a tensor, evenly spread."""
     flat = x.reshape(-1)
@@ -283,16 +325,37 @@ def _sample_entries(x: Shaped[Tensor, "..."], most: int = 1000) -> Float[Tensor,
     return flat[places].double().cpu()
 
 
+def draws_alike(template: Algorithm, names: Sequence[str], problem: Problem) -> bool:
+    """Whether an algorithm draws without the named numbers, so that all grid points draw alike.
+
+    It draws once with numbers that have no value; a draw that reads one of them fails.
+    """
+    unknown = {name: torch.empty((), device="meta") for name in names}
+    expected = template.draw(problem, seeded(0, "rounds"))
+    try:
+        drawn = fill(template, unknown).draw(problem, seeded(0, "rounds"))
+        pairs = zip(pytree.tree_leaves(drawn), pytree.tree_leaves(expected), strict=True)
+        return all(not x.is_meta and torch.equal(x, y) for x, y in pairs)
+    except Exception:  # whatever the draw does with such a number
+        return False
+
+
 def _stack_draws(draws: Sequence[Draw], rounds: int) -> Draw:
     """Stack the draws of some rounds and all seeds as one `[rounds, S, ...]`."""
 
     def stacked(*each: Shaped[Tensor, "..."]) -> Shaped[Tensor, "..."]:
-        shapes = [*{x.shape: [*x.shape] for x in each}.values()]
-        rule, remedy = "have one shape", "if clients differ in rows, run the seeds one by one"
-        checks.require(len(shapes) == 1, "run", "draws of all seeds", rule, shapes[:2], remedy)
-        return torch.stack(each).view(rounds, -1, *each[0].shape)
+        return _stack_alike(each, 0).view(rounds, -1, *each[0].shape)
 
     return pytree.tree_map(stacked, *draws)  # type: ignore[no-any-return]
+
+
+def _stack_alike(parts: Sequence[Shaped[Tensor, "..."]], axis: int) -> Shaped[Tensor, "..."]:
+    """Stack parts of draws; raises ValueError unless they have one shape."""
+    shapes = [list(shape) for shape in {x.shape for x in parts}]
+    remedy = "run the seeds and the points of a grid one by one"
+    name = "draws of all seeds and grid points"
+    checks.require(len(shapes) == 1, "run", name, "have one shape", shapes[:2], remedy)
+    return torch.stack(list(parts), axis)
 
 
 def _as_curves(blocks: list[dict[str, Tensor]]) -> dict[str, NDArray[np.float64]]:

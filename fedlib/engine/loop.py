@@ -31,7 +31,13 @@ class Diverged(FloatingPointError):
 
     def __init__(self, text: str, state: Any, round_: int, seed: int) -> None:
         super().__init__(text)
-        self.state, self.round, self.seed = state, round_, seed
+        self.state = state
+        self.round = round_
+        self.seed = seed
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle all arguments; by default an exception pickles its text alone."""
+        return type(self), (*self.args, self.state, self.round, self.seed)
 
 
 class RoundLoop:

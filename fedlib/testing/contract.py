@@ -13,6 +13,7 @@ from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -23,6 +24,9 @@ from fedlib.core.describe import describe
 from fedlib.core.federation import Federation, Loop, Sent, Vectorized
 from fedlib.core.problem import Draw, Problem
 from fedlib.core.sampling import seeded
+from fedlib.core.trees import stack_trees
+from fedlib.engine.batch import BatchedRuns
+from fedlib.engine.stack import fill, floats
 from fedlib.flower.client import Client
 from fedlib.flower.job import Job, client_problem
 from fedlib.flower.server import Server
@@ -31,6 +35,8 @@ from fedlib.vertical import VerticalProblem
 
 SLACK = 0.25  # of a step: more than a sketch's error, less than a sum in place of a mean
 AGREED = 2  # rounds to compare; a faulty memory shows in the second
+GRID_ROUNDS = 3  # rounds of a grid; a fault of a memory shows in the third
+DRAWS = 3
 ROUNDS = 20  # rounds within which a method must improve something
 
 
@@ -112,6 +118,41 @@ def runs_batched(algorithm: Algorithm, problem: Problem) -> None:
     slow = run(algorithm, problem, rounds=3, seeds=(0, 1), progress=False, engine=Loop)
     rule = "the recorded round must equal the plain one; look for Python state in round()"
     require(close(fast.state.w, slow.state.w, 1e-9, 1e-3), rule)
+
+
+def runs_in_a_grid(algorithm: Algorithm, problem: Problem) -> None:
+    """Each point of a grid runs as it does alone: with its own start and its own draws."""
+    grid = [algorithm, other_floats(algorithm, problem)]
+    options: dict[str, Any] = {"rounds": GRID_ROUNDS, "progress": False}
+    together = run(grid, problem, **options)
+    for point, trace in zip(grid, together, strict=True):
+        alone = run(point, problem, **options)
+        rule = f"a point of a grid must run as it does alone; {point!r:.200} does not"
+        require(close(trace.state.w, alone.state.w, 1e-9, 1e-3), rule)
+        for name, curve in alone.info.items():
+            fits = np.allclose(trace.info[name], curve, 1e-3, 1e-6, equal_nan=True)
+            require(fits, f"{rule}, see {name}")
+
+
+def other_floats(algorithm: Algorithm, problem: Problem) -> Algorithm:
+    """The algorithm with every float halved, or 0 replaced by 1/4, where its checks allow it."""
+    for name, value in floats(algorithm).items():
+        with suppress(ValueError, TypeError):
+            changed = fill(algorithm, {name: value / 2 if value else 0.25})
+            changed.init(problem)
+            algorithm = changed
+    return algorithm
+
+
+def draws_as_one_by_one(algorithm: Algorithm, problem: Problem) -> None:
+    """`run` draws many rounds at once; they are those that `draw` gives one after another."""
+    runs = BatchedRuns([algorithm], problem, (0,), problem.w0.device, None)
+    together = runs.draws([seeded(0, "rounds")], DRAWS)
+    rng = seeded(0, "rounds")
+    one_by_one = stack_trees([algorithm.draw(problem, rng) for _ in range(DRAWS)])
+    alike = pytree.tree_map(lambda x: x.unsqueeze(1), one_by_one)
+    rule = "draws of one generator must be equal; draw from the generator alone"
+    require(equal(together, alike), rule)
 
 
 def counts_its_bits(algorithm: Algorithm, problem: Problem) -> None:
@@ -252,6 +293,8 @@ CHECKS: Mapping[str, Callable[[Algorithm, Problem], None]] = {
     "is a record": is_a_record,
     "is pure": is_pure,
     "runs batched": runs_batched,
+    "runs in a grid": runs_in_a_grid,
+    "draws as one by one": draws_as_one_by_one,
     "engines agree": engines_agree,
     "counts its bits": counts_its_bits,
     "both ends agree": both_ends_agree,
@@ -293,7 +336,10 @@ def messages(algorithm: Any, fed: Federation, rng: torch.Generator) -> list[Sent
 
 def equal(a: Any, b: Any) -> bool:
     """Whether two trees have equal entries; NaN equals NaN."""
-    pairs = zip(pytree.tree_leaves(a), pytree.tree_leaves(b), strict=True)
+    ones, others = pytree.tree_leaves(a), pytree.tree_leaves(b)
+    if [x.shape for x in ones] != [x.shape for x in others]:
+        return False
+    pairs = zip(ones, others, strict=True)
     return all(bool(((x == y) | (x.isnan() & y.isnan())).all()) for x, y in pairs)
 
 

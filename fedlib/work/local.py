@@ -2,21 +2,20 @@
 
 from typing import Any
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
 from fedlib.core.client import Client
-from fedlib.core.problem import Draw, Problem
-from fedlib.core.sampling import check_work, draw_round
+from fedlib.core.problem import Problem
+from fedlib.core.sampling import Sampled, check_work
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.work.states import Model
 
 Vector = Float[Tensor, "d"]
 
 
-class LocalWork(checks.Checked):
+class LocalWork(checks.Checked, Sampled):
     """Base of methods in which a sample of clients makes local steps in every round.
 
     A method derives from it as a frozen dataclass, repeats the fields that it needs, and defines
@@ -52,16 +51,12 @@ class LocalWork(checks.Checked):
 
     def sampling(self) -> dict[str, Any]:
         """The arguments of `draw_round`."""
-        return {
+        return {  # 1
             "participants": self.participants,
             "local_steps": self.local_steps,
             "batch_size": self.batch_size,
             "value_batch_size": self.value_batch_size,
         }
-
-    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        """Draw the participants and their batches."""
-        return draw_round(problem, rng, **self.sampling())  # 1
 
     def local_model(self, client: Client, w: Vector, weights: Float[Tensor, "K"]) -> Vector:
         """At the client: the model after E local steps from `w` on `weights @ losses`.

@@ -1,7 +1,10 @@
 """The loop: seeds and grids together and alone, resuming, stopping, bad input."""
 
+import copy
 import math
+import pickle
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -9,7 +12,9 @@ import torch
 
 import fedlib as fl
 from fedlib import checks
+from fedlib.core.sampling import draw_round
 from fedlib.data.split import padded
+from fedlib.engine.batch import CAPTURE
 from fedlib.engine.stack import fill, floats
 from fedlib.problems import quadratics
 from tests.helpers.problems import np_problem
@@ -195,3 +200,86 @@ def test_a_field_that_is_declared_a_float_is_one_whatever_number_stands_in_it():
     assert floats(Loose(rate=0.5, either=0.5, listed=6)) == {
         **{"rate": 0.5, "power": 2, "bound": 3, "either": 0.5, "listed": 6}
     }
+
+
+class Start(NamedTuple):
+    w: torch.Tensor
+    y: torch.Tensor
+
+
+@dataclass(frozen=True)
+class Personal:
+    """A step whose multiplier starts at `first`, with noise of size `noise`, and an output."""
+
+    lr: float
+    first: float = 1.0
+    noise: float = 0.0
+    share: float = 1.0
+
+    def init(self, problem):
+        return Start(problem.w0, problem.w0.new_full((), self.first))
+
+    def draw(self, problem, rng):
+        drawn = draw_round(problem, rng, participants=2)
+        who = torch.rand(1, generator=rng) < self.share
+        return drawn._replace(chance=self.noise * torch.randn(2, generator=rng), downlink=who)
+
+    def step(self, client, w):
+        gradient = client.gradient(w, client.batch(0), client.objective_weights(w))
+        return gradient + client.chance
+
+    def round(self, fed, state, draw):
+        mean = fed.ask(self.step, fed.clients(draw), state.w).mean(0)
+        step = self.lr * state.y * draw.downlink * mean
+        return Start(state.w - step, 0.9 * state.y), fed.info(y=state.y)
+
+    def output(self, state):
+        return self.first * state.w
+
+
+@pytest.mark.parametrize("engine", [fl.Vectorized, fl.Sequential])
+@pytest.mark.parametrize("rounds", [3, CAPTURE])
+@pytest.mark.parametrize(
+    "grid",
+    [
+        [Personal(0.1, first=y) for y in (0.5, 1.0, 2.0)],
+        [Personal(0.1, noise=size) for size in (1.0, 100.0)],
+        [Personal(0.1, share=p) for p in (0.5, 0.51)],  # the first draws are equal
+        [Personal(0.1, 2.0, 0.1, 0.5), Personal(0.2, 1.0, 0.3, 0.9)],
+    ],
+)
+def test_a_point_of_a_grid_has_its_own_start_draws_and_output(grid, rounds, engine):
+    options = {"seeds": (0, 3), "rounds": rounds, "engine": engine, "evaluate_every": rounds}
+    together = quiet(grid, quadratics(), **options)
+    for algorithm, trace in zip(grid, together, strict=True):
+        alone = quiet(algorithm, quadratics(), **options)
+        np.testing.assert_allclose(trace.state.w, alone.state.w, rtol=1e-5)
+        np.testing.assert_allclose(trace.info["y"], alone.info["y"], rtol=1e-6)
+        np.testing.assert_allclose(trace.output, alone.output, rtol=1e-5)
+
+
+def test_a_draw_that_reads_a_scheduled_field_is_refused():
+    with pytest.raises(ValueError, match="that the method's draw does not read, got 'noise'"):
+        quiet(Personal(0.1), quadratics(), schedules={"noise": lambda t: 1 / t})
+
+
+class Widening(fl.FedAvg):
+    def init(self, problem):
+        return Start(problem.w0, problem.w0.new_zeros(int(10 * self.lr)))
+
+
+def test_starts_of_several_shapes_are_refused_in_one_sentence():
+    with pytest.raises(ValueError, match="init of Widening must return tensors of shapes"):
+        quiet([Widening(0.1, 1, 2), Widening(0.3, 1, 2)], quadratics())
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_divergence_can_be_pickled(protocol):
+    with pytest.raises(fl.Diverged) as caught:
+        quiet(fl.FedAvg(1e9, 2, 4), quadratics())
+    error = caught.value
+    again = pickle.loads(pickle.dumps(error, protocol))
+    assert (type(again), str(again)) == (fl.Diverged, str(error))
+    assert (again.round, again.seed) == (error.round, error.seed)
+    assert torch.equal(again.state.w, error.state.w)
+    assert torch.equal(copy.copy(error).state.w, error.state.w)

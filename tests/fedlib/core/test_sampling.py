@@ -132,6 +132,19 @@ def test_the_draws_of_many_rounds_are_those_of_one_after_another(resample):
     assert isinstance(many.value_clients, torch.Tensor) is resample
 
 
+class Renamed(fl.FedAvg):
+    def sampling(self):
+        return {**super().sampling(), "participants": 2}
+
+
+def test_a_class_that_changes_sampling_changes_both_ways_of_drawing():
+    problem = quadratics(torch.ones(7, 2), torch.zeros(7, 2), level=0.5)
+    many = draw_many(Renamed(0.1, 2, 3), [problem], [seeded(0, "rounds")], 1)
+    one = Renamed(0.1, 2, 3).draw(problem, seeded(0, "rounds"))
+    assert many.participants[0, 0].tolist() == one.participants.tolist()
+    assert len(one.participants) == 2
+
+
 class OtherDraw(fl.FedAvg):
     def draw(self, problem, rng):
         return super().draw(problem, rng)._replace(participants=torch.tensor([0]))

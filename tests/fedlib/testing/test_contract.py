@@ -3,12 +3,18 @@
 import importlib.util
 import re
 import sys
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+import torch
 
 import fedlib as fl
+from fedlib.core.sampling import draw_round
+from fedlib.engine import batch
+from fedlib.engine.batch import BatchedRuns, _stack_draws
 from fedlib.flower.job import Job, Place, client_problem
 from fedlib.testing.contract import CHECKS, findings
 from tests.helpers.problems import np_problem
@@ -66,7 +72,8 @@ class Method:
         return State(w_next, w), fed.info()
 '''
 ASK = "fed.ask(self.step, fed.clients(draw), w)"
-#: name -> (old line, new line, the check that must say so, a part of its sentence)
+#: name -> (old line, new line, the check that must say so, a part of its sentence, and maybe
+#: another old line and its new one)
 MISTAKES = {
     "no frozen record": ("frozen=True", "frozen=False", "is a record", "frozen dataclass"),
     "state without w": (
@@ -88,6 +95,16 @@ MISTAKES = {
     "branching": (
         "mean = u.mean(0)", "mean = u.mean(0) if w.norm() < 1 else w",
         "runs batched", "must not branch on a tensor's value",
+    ),
+    "a number of the last method that started": (
+        "        check_work(", "        type(self).kept = self.keep\n        check_work(",
+        "runs in a grid", "a point of a grid must run as it does alone",
+        "(mean + self.keep *", "(mean + self.kept *",
+    ),
+    "a draw beside its generator": (
+        "participants=self.participants)  # 1",
+        "participants=self.participants)._replace(downlink=torch.rand(1))  # 1",
+        "draws as one by one", "draw from the generator alone",
     ),
     "a wire that does not fit": (
         ASK, "fed.ask(self.step, fed.clients(draw), w, wire=TopK(0.1))",
@@ -131,10 +148,12 @@ MISTAKES = {
 def made(tmp_path, monkeypatch):
     """A method from the source of its file."""
 
-    def make(old="", new="", source=SOURCE, name="Method", **settings):
-        assert old in source
+    def make(*edits, source=SOURCE, name="Method", **settings):
+        for old, new in zip(edits[::2], edits[1::2], strict=True):
+            assert old in source
+            source = source.replace(old, new)
         path = tmp_path / "own_method.py"
-        path.write_text(source.replace(old, new) if old else source, encoding="utf-8")
+        path.write_text(source, encoding="utf-8")
         spec = importlib.util.spec_from_file_location("own_method", path)
         module = importlib.util.module_from_spec(spec)
         monkeypatch.setitem(sys.modules, "own_method", module)
@@ -149,16 +168,80 @@ def test_a_right_method_passes(made):
     fl.check_algorithm(made(), np_problem())
 
 
-@pytest.mark.parametrize(("old", "new", "check", "sentence"), MISTAKES.values(), ids=MISTAKES)
-def test_a_mistake_is_found(made, old, new, check, sentence):
+@pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_found(made, mistake):
+    old, new, check, sentence, *more = mistake
     with pytest.raises(AssertionError) as caught:
-        CHECKS[check](made(old, new), np_problem())
+        CHECKS[check](made(old, new, *more), np_problem())
     assert sentence in str(caught.value)
     assert str(caught.value).endswith(".")
 
 
+@dataclass(frozen=True)
+class Floating:
+    """Averaging whose start and draw depend on floats, and with a helper called `sampling`."""
+
+    lr: float
+    first: float = 1.0
+    noise: float = 0.1
+
+    def init(self, problem):
+        return Started(problem.w0, problem.w0.new_full((), self.first))
+
+    def sampling(self):
+        return {"participants": 1}
+
+    def draw(self, problem, rng):
+        drawn = draw_round(problem, rng, participants=3)
+        return drawn._replace(downlink=self.noise * torch.rand(1, generator=rng))
+
+    def step(self, client, w):
+        return client.gradient(w, client.batch(0), client.objective_weights(w))
+
+    def round(self, fed, state, draw):
+        mean = fed.ask(self.step, fed.clients(draw), state.w).mean(0)
+        step = self.lr * (state.factor * mean + draw.downlink)
+        return Started(state.w - step, 0.9 * state.factor), fed.info(noise=draw.downlink[0])
+
+
+class Started(NamedTuple):
+    w: torch.Tensor
+    factor: torch.Tensor
+
+
+def last_start(self, algorithm):
+    """`BatchedRuns._first_states`, faulty: every grid point starts as the last."""
+    return plain_start(self, self.grid[-1])
+
+
+def by_name(algorithm, problems, rngs, rounds):
+    """`draw_many`, faulty: it takes a method called `sampling` for that of `Sampled`."""
+    settings = algorithm.sampling()
+    pairs = list(zip(problems, rngs, strict=True))
+    draws = [draw_round(p, g, **settings) for _ in range(rounds) for p, g in pairs]
+    return _stack_draws(draws, rounds)
+
+
+plain_start = BatchedRuns._first_states
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "fault", "check"),
+    [
+        (BatchedRuns, "_first_states", last_start, "runs in a grid"),
+        (batch, "draws_alike", lambda *_: True, "runs in a grid"),
+        (batch, "draw_many", by_name, "draws as one by one"),
+    ],
+)
+def test_a_fault_of_grids_and_draws_is_found(monkeypatch, place, name, fault, check):
+    found = findings(Floating(0.1), np_problem())
+    assert found["runs in a grid"] == found["draws as one by one"] == ""
+    monkeypatch.setattr(place, name, fault)
+    assert findings(Floating(0.1), np_problem())[check]
+
+
 def test_every_check_has_its_mistake():
-    assert {check for _, _, check, _ in MISTAKES.values()} == set(CHECKS)
+    assert {check for _, _, check, *_ in MISTAKES.values()} == set(CHECKS)
 
 
 def test_all_findings_are_listed_and_a_crash_is_one_of_them(made):
@@ -190,7 +273,7 @@ def scaffold(made, declaration):
     source = source.replace("memory: Tensor", "controls: Tensor")
     source = source.replace("state.memory", "state.controls")
     lr = "    lr: Positive\n"
-    return made(lr, declaration + lr, source, "Scaffold", local_steps=2)
+    return made(lr, declaration + lr, source=source, name="Scaffold", local_steps=2)
 
 
 def test_a_memory_may_have_any_name_and_every_end_carries_its_own_row(made):
