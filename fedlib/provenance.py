@@ -5,6 +5,7 @@ import os
 import platform
 import subprocess
 from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,18 @@ ROOT = Path(__file__).resolve().parents[1]
 PATIENCE = 20  # seconds to wait for git
 
 
+def library_version() -> str:
+    """The version of the installed library, which is set in pyproject.toml."""
+    try:
+        return version("fedlib")
+    except PackageNotFoundError:  # a checkout on the path that nobody installed
+        return "not installed"
+
+
 def versions() -> dict[str, Any]:
     """Versions of the library and its dependencies, the commit, the kind of CPU, the date."""
-    from fedlib import __version__
-
     return {
-        "fedlib": __version__,
+        "fedlib": library_version(),
         **_commit(),
         "torch": torch.__version__,
         "numpy": np.__version__,

@@ -1,24 +1,61 @@
 """The methods of the papers and their baselines.
 
-`ALGORITHMS` is read off the folder: it lists the dataclasses with a method `round`.
+A new method is imported here, and named in `__all__`.
 """
 
-from dataclasses import is_dataclass
-from importlib import import_module
-from pkgutil import iter_modules
+import sys
 from typing import Any
 
 import torch
 
-_FILES = [import_module(f"{__name__}.{file.name}") for file in iter_modules(__path__)]
-_OWN: list[Any] = [
-    x for f in _FILES for x in vars(f).values() if getattr(x, "__module__", "") == f.__name__
+from fedlib.algorithms.conex import ConEx
+from fedlib.algorithms.constrained_ssca import ConstrainedSSCA, ConstrainedVerticalSSCA
+from fedlib.algorithms.fedavg import FedAvg
+from fedlib.algorithms.fedcmoo import FedCMOO, FedCMOOPref, FedCMOOTheory
+from fedlib.algorithms.feddr import FedDR
+from fedlib.algorithms.fedfw import FedFW, FedFWPlus, FedFWSto
+from fedlib.algorithms.fedfw_reset import FedFWReset
+from fedlib.algorithms.fedsgm import FedSGM
+from fedlib.algorithms.fsmgda import FSMGDA
+from fedlib.algorithms.mgda import MGDA
+from fedlib.algorithms.minibatch_sgd import MiniBatchSGD, VerticalSGD
+from fedlib.algorithms.naive_fw import NaiveFW
+from fedlib.algorithms.penalty import PenaltyFedAvg, PenaltySGM
+from fedlib.algorithms.scalarized import Scalarized
+from fedlib.algorithms.sgm import SGM
+from fedlib.algorithms.ssca import SSCA, VerticalSSCA
+
+__all__ = [
+    "FSMGDA",
+    "MGDA",
+    "SGM",
+    "SSCA",
+    "ConEx",
+    "ConstrainedSSCA",
+    "ConstrainedVerticalSSCA",
+    "FedAvg",
+    "FedCMOO",
+    "FedCMOOPref",
+    "FedCMOOTheory",
+    "FedDR",
+    "FedFW",
+    "FedFWPlus",
+    "FedFWReset",
+    "FedFWSto",
+    "FedSGM",
+    "MiniBatchSGD",
+    "NaiveFW",
+    "PenaltyFedAvg",
+    "PenaltySGM",
+    "Scalarized",
+    "VerticalSGD",
+    "VerticalSSCA",
 ]
 
 #: Every algorithm of the library; one common test checks all of them.
-ALGORITHMS: tuple[Any, ...] = tuple(x for x in _OWN if is_dataclass(x) and hasattr(x, "round"))
-globals().update({method.__name__: method for method in ALGORITHMS})
-__all__ = sorted(method.__name__ for method in ALGORITHMS)
+ALGORITHMS: tuple[Any, ...] = tuple(globals()[name] for name in __all__)
+
 # so that `torch.load` reads back what `torch.save(trace.state, path)` wrote
-_STATES = [x for f in _FILES for x in vars(f).values() if hasattr(x, "_fields")]
+_FILES = {method.__module__ for method in ALGORITHMS}
+_STATES = [x for f in _FILES for x in vars(sys.modules[f]).values() if hasattr(x, "_fields")]
 torch.serialization.add_safe_globals(_STATES)

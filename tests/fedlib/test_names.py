@@ -1,0 +1,95 @@
+"""The public names: complete, and known to type checkers and editors without running anything."""
+
+import inspect
+import os
+import pkgutil
+from dataclasses import is_dataclass
+from importlib import import_module
+from pathlib import Path
+
+import jedi
+import pytest
+from mypy import api
+
+import fedlib
+from fedlib import algorithms
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "examples" / "own_model.py"
+#: Folders of ingredients, and the methods of which every ingredient has one.
+PLUGGED = {
+    "compress": {"variance", "rule"},
+    "sets": {"lmo"},
+    "steps": {"__call__", "eta"},
+    "weights": {"__call__"},
+}
+
+
+def classes_of(package):
+    """The dataclasses that the files of a folder define."""
+    folder = import_module(f"fedlib.{package}")
+    for file in pkgutil.iter_modules(folder.__path__):
+        module = import_module(f"{folder.__name__}.{file.name}")
+        for value in vars(module).values():
+            defined_here = getattr(value, "__module__", "") == module.__name__
+            if defined_here and inspect.isclass(value) and is_dataclass(value):
+                yield value
+
+
+def has(record, method):
+    """Whether a class defines a method, itself or by a base."""
+    return any(method in vars(base) for base in record.__mro__[:-1])
+
+
+def test_every_method_is_in_the_list():
+    methods = {found.__name__ for found in classes_of("algorithms") if hasattr(found, "round")}
+    assert methods == {*algorithms.__all__}
+    assert len(methods) == len(algorithms.ALGORITHMS)
+
+
+@pytest.mark.parametrize("package", PLUGGED)
+def test_every_ingredient_is_in_the_list_of_its_folder(package):
+    ingredients = {
+        found.__name__
+        for found in classes_of(package)
+        if any(has(found, method) for method in PLUGGED[package])
+    }
+    assert ingredients
+    assert ingredients <= {*import_module(f"fedlib.{package}").__all__}
+
+
+@pytest.mark.parametrize("package", ["algorithms", "core", "testing", *PLUGGED])
+def test_what_a_folder_offers_stands_at_the_top(package):
+    folder = import_module(f"fedlib.{package}")
+    for name in folder.__all__:
+        assert getattr(fedlib, name) is getattr(folder, name)
+        assert name in fedlib.__all__
+
+
+def test_mypy_accepts_every_public_name_and_a_user_s_program(tmp_path):
+    """As a user has it: strict, without our settings, and silent about the library itself."""
+    names = tmp_path / "names.py"
+    names.write_text(f"from fedlib import {', '.join(sorted(fedlib.__all__))}\n", encoding="utf-8")
+    words = ("--strict", "--follow-imports=silent", f"--config-file={os.devnull}")
+    cache = ROOT / ".mypy_cache" / "user"
+    said, _, status = api.run([*words, f"--cache-dir={cache}", str(names), str(EXAMPLE)])
+    assert not status, said
+
+
+def test_an_editor_completes_names_and_parameters():
+    text = "import fedlib as fl\nfl.FedS"
+    assert "FedSGM" in {found.name for found in jedi.Script(text).complete()}
+    text = "import fedlib as fl\nfl.problems.from_cl"
+    assert "from_clients" in {found.name for found in jedi.Script(text).complete()}
+    (signature,) = jedi.Script("import fedlib as fl\nfl.FedAvg(").get_signatures()
+    assert {"lr", "participants"} <= {parameter.name for parameter in signature.params}
+
+
+def test_the_user_s_program_runs(capsys):
+    exec(compile(EXAMPLE.read_text(encoding="utf-8"), EXAMPLE.name, "exec"), {"__name__": "own"})
+    sizes = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert sizes == ["0.1", "0.3", "1.0"]
+
+
+def test_the_library_says_that_it_is_typed():
+    assert (Path(fedlib.__file__).parent / "py.typed").is_file()
