@@ -53,26 +53,28 @@ def test_every_addition_applies_and_its_program_runs(tmp_path):
 
 #: Where methods are tested, and the names of the tests that see a new one.
 TESTS = (
-    *("algorithms", "core", "test_docstrings.py", "test_float64.py"),
+    *("algorithms", "core", "test_docstrings.py", "test_float64.py", "test_names.py"),
     *("../repo/test_layers.py", "../repo/test_benchmarks.py"),
     *("../book/test_book_reader.py", "../book/test_methods_pages.py"),
 )
 WORDS = (
     *("clipped", "has_an_example", "at_the_top", "every_file_of_algorithms"),
-    *("stored_whole", "from_a_generator"),
+    *("stored_whole", "from_a_generator", "every_method_is_in_the_list"),
 )
 
 
 @pytest.mark.weekly
-def test_a_method_is_one_file_and_one_line_and_passes_the_tests_of_all_methods(tmp_path):
+def test_a_method_is_one_file_and_three_lines_and_passes_the_tests_of_all_methods(tmp_path):
     env = copied(tmp_path, "fedlib", "papers", "tests", "book", "benchmarks", "examples")
     for name in ("pyproject.toml", "results", "shared", "README.md"):
         if (ROOT / name).exists():
             (tmp_path / name).symlink_to(ROOT / name)
     diff = printed("diff")[0]
-    file, listing = applied(diff, tmp_path)
-    assert (file, listing) == ("fedlib/algorithms/clipped.py", "fedlib/testing/examples.py")
-    assert len(re.findall(r"^[+-](?![+-])", diff.partition(f"--- a/{listing}")[2], re.M)) == 1
+    file, *listings = applied(diff, tmp_path)
+    assert file == "fedlib/algorithms/clipped.py"
+    assert listings == ["fedlib/algorithms/__init__.py", "fedlib/testing/examples.py"]
+    changed = diff.partition(f"--- a/{listings[0]}")[2]
+    assert len(re.findall(r"^[+-](?![+-])", changed, re.M)) == 3
     tests = [file, *(f"tests/fedlib/{name}" for name in TESTS)]
     words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", " or ".join(WORDS))
     done = python(*words, *tests, cwd=tmp_path, env=env)
