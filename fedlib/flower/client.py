@@ -11,6 +11,8 @@ from fedlib.core.client import ClientState
 from fedlib.flower.job import End, Job, Place, as_reply, disclose, enclose
 from fedlib.flower.packing import Garbled, receive, send
 
+FLOAT_BYTES = FLOAT_BITS // 8
+
 
 class Answered(Exception):
     """A client's answer to the last message it has; raised to leave the round, not as an error."""
@@ -24,9 +26,10 @@ class Client:
     """Client number `me` of a job; after a restart, the server sends it the whole log again."""
 
     def __init__(self, job: Job, me: int) -> None:
-        self.place, self.me = Place(job, me), me
-        self.base = 0  # the place in the server's log where the next round begins
-        self.begin(self.base)
+        self.place = Place(job, me)
+        self.me = me
+        self.round_start = 0  # the place in the server's log where the next round begins
+        self.begin(self.round_start)
 
     def begin(self, at: int) -> None:
         """Begin a round at a place of the server's log."""
@@ -39,42 +42,51 @@ class Client:
         try:
             request, parts = disclose(data)
             if request["run"] != self.place.run:
-                return self.envelope("failed", why=f"it is of run {self.place.run}, another one")
-            if request["since"] != self.at:
-                raise Garbled("the request goes on from elsewhere")
-            for kind, part in zip(request["events"], parts, strict=True):
-                self.follow(kind, part)
-            if not self.frames:  # the request only brings the client up to date
-                raise Answered(b"")
-            ClientEnd(self, over=False).run()
-            raise Garbled("the last message asks for nothing")
-        except Answered as end:
-            return self.envelope("answer", [end.upload], at=request["at"])
+                reason = f"it is of run {self.place.run}, another one"
+                return self.envelope("failed", why=reason)
+            upload = self.answer(request, parts)
+            return self.envelope("answer", [upload], at=request["at"])
         except Garbled:
-            self.begin(self.base)
+            self.begin(self.round_start)
             return self.hello()
         except Exception as error:  # a fault of this client's data or machine: the others go on
-            why = str(error).strip().splitlines() or [type(error).__name__]
-            return self.envelope("failed", why=why[0])
+            lines = str(error).strip().splitlines()
+            reason = lines[0] if lines else type(error).__name__
+            return self.envelope("failed", why=reason)
 
-    def envelope(self, kind: str, parts: Any = (), **more: Any) -> bytes:
+    def answer(self, request: dict[str, Any], parts: list[bytes | None]) -> bytes:
+        """Follow the request's events; return the upload, empty if only events were asked."""
+        if request["since"] != self.at:
+            raise Garbled("the request goes on from elsewhere")
+        for event, part in zip(request["events"], parts, strict=True):
+            self.follow(event, part)
+        if not self.frames:  # the request only brings the client up to date
+            return b""
+        try:
+            ClientEnd(self, over=False).run()
+        except Answered as end:
+            return end.upload
+        raise Garbled("the last message asks for nothing")
+
+    def envelope(self, kind: str, parts: Any = (), **entries: Any) -> bytes:
         """Make an envelope from this client."""
-        return enclose({"run": self.place.run, "client": self.me, "kind": kind, **more}, parts)
+        head = {"run": self.place.run, "client": self.me, "kind": kind, **entries}
+        return enclose(head, parts)
 
     def hello(self) -> bytes:
         """A message that tells how much of the log this client has."""
         return self.envelope("hello", at=self.at)
 
-    def follow(self, kind: str, data: bytes | None) -> None:
+    def follow(self, event: str, data: bytes | None) -> None:
         """Process the next event of the server's log."""
-        if kind == "message":
+        if event == "message":
             self.at += 1
             self.frames.append(data)
         else:  # the round is over
             state, _ = ClientEnd(self, over=True).run()
             self.place.go_on(state)
-            self.base = self.at + 1
-            self.begin(self.base)
+            self.round_start = self.at + 1
+            self.begin(self.round_start)
 
 
 class ClientEnd(End):
@@ -85,50 +97,62 @@ class ClientEnd(End):
 
     def __init__(self, client: Client, *, over: bool) -> None:
         super().__init__(client.place)
-        self.own, self.over = client, over
+        self.process = client
+        self.over = over
 
     def frame(self) -> bytes:
         """The message of the current ask or broadcast."""
-        data = self.own.frames[self.count] if self.count < len(self.own.frames) else None
+        frames = self.process.frames
+        data = frames[self.count] if self.count < len(frames) else None
         if data is None:
             raise Garbled(f"message {self.count} of the round is missing")
         return data
 
     def _map(self, method: Any, clients: ClientState, broadcast: Any, wire: Compressor) -> Any:
         """Repeat this client's answer for all participants."""
-        who, answer = self.asked(clients), self.blank_answer(method, clients, broadcast)
-        if self.own.me in who:
-            answer = self.own_answer(method, clients, broadcast, wire, who.index(self.own.me))
+        numbers = self.asked(clients)
+        answer = self.blank_answer(method, clients, broadcast)
+        if self.process.me in numbers:
+            place = numbers.index(self.process.me)
+            answer = self.own_answer(method, clients, broadcast, wire, place)
         else:
             answer = pytree.tree_map(torch.zeros_like, answer)
-        return pytree.tree_map(lambda x: x.expand(len(who), *x.shape), answer)
+        return pytree.tree_map(lambda x: x.expand(len(numbers), *x.shape), answer)
 
     def own_answer(
-        self, method: Any, clients: ClientState, broadcast: Any, wire: Compressor, at: int
+        self, method: Any, clients: ClientState, broadcast: Any, wire: Compressor, place: int
     ) -> Any:
         """The client's answer, computed from its own rows and the messages it was sent."""
-        data, sent = self.frame(), []
-        for x in broadcast:
-            size = FLOAT_BITS // 8 * x.numel()
-            sent.append(receive(Identity(), data[:size], x))
-            data = data[size:]
-        state = pytree.tree_map(lambda x: x[at], clients._replace(model=()))
-        answers = self.own.answers
+        received = self.received(broadcast)
+        stacked = clients._replace(model=())
+        state = pytree.tree_map(lambda x: x[place], stacked)._replace(model=clients.model)
+        answers = self.process.answers
         if self.count not in answers:
-            answers[self.count] = method(self.client(state._replace(model=clients.model)), *sent)
+            answers[self.count] = method(self.client(state), *received)
         answer = answers[self.count]
-        if self.count == len(self.own.frames) - 1 and not self.over:
+        is_last_message = self.count == len(self.process.frames) - 1
+        if is_last_message and not self.over:
             upload = as_reply(answer).upload
             if not bool(upload.float().isfinite().all()):
                 raise ValueError("its answer is not finite")
             raise Answered(send(wire, upload, state.noise))
         return answer
 
+    def received(self, broadcast: Any) -> list[Any]:
+        """The arguments of an ask, as this client received them."""
+        data = self.frame()
+        arguments = []
+        for argument in broadcast:
+            size = FLOAT_BYTES * argument.numel()
+            arguments.append(receive(Identity(), data[:size], argument))
+            data = data[size:]
+        return arguments
+
     def broadcast(
         self, wire: Compressor, message: Any, noise: Any = (), receivers: int | None = None
     ) -> Any:
         """The received message, or this end's own if the client is not addressed."""
-        if self.own.me in self.addressed(receivers):
+        if self.process.me in self.addressed(receivers):
             message = receive(wire, self.frame(), message, noise)
         self.count += 1
         return message

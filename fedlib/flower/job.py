@@ -38,11 +38,15 @@ class Job:
 
     Parameters
     ----------
-    algorithm : any algorithm whose clients hold samples.
-    problem : a function of a client's number. The problem that it returns holds the rows of this
-        client alone (`with_rows`), or no rows for None, the server.
-    rounds : T, the number of rounds.
-    seed : the seed from which server and clients each draw the rounds' randomness.
+    algorithm : Algorithm
+        Any algorithm whose clients hold samples.
+    problem : Callable
+        A function of a client's number. The problem that it returns holds the rows of this client
+        alone (`with_rows`), or no rows for None, the server.
+    rounds : int
+        T, the number of rounds.
+    seed : int
+        The seed from which server and clients each draw the rounds' randomness.
     """
 
     algorithm: Algorithm
@@ -64,9 +68,9 @@ def client_problem(problem: Problem, client: int | None) -> Problem:
     >>> client_problem(everything, None).data[0]
     tensor([[nan, nan]])
     """
-    here = 0 if client is None else client
-    own = problem.own_rows(here)
-    return with_rows(problem, [x[own] for x in problem.data], client, problem.sizes)
+    rows = problem.own_rows(0 if client is None else client)
+    data = [tensor[rows] for tensor in problem.data]
+    return with_rows(problem, data, client, problem.sizes)
 
 
 def with_rows(
@@ -76,16 +80,21 @@ def with_rows(
     sizes: Sequence[int],
 ) -> Problem:
     """The problem of `len(sizes)` clients in which client number `client` has the rows `data`."""
-    other, first = copy.copy(problem), sum(sizes[:client])
     rows = torch.zeros(sum(sizes), dtype=torch.int64, device=problem.w0.device)
     if client is None:
-        data = [blank(x[:1]) for x in data]
+        data = [blank(tensor[:1]) for tensor in data]
     else:
-        rows[first : first + sizes[client]] = torch.arange(sizes[client])
-    heldout = tuple(map(blank, problem.heldout))
-    new = {"data": tuple(data), "rows": rows, "sizes": tuple(sizes), "heldout": heldout}
-    vars(other).update(**new, lengths=())
-    return other
+        start = sum(sizes[:client])
+        rows[start : start + sizes[client]] = torch.arange(sizes[client])
+    changed = copy.copy(problem)
+    vars(changed).update(
+        data=tuple(data),
+        rows=rows,
+        sizes=tuple(sizes),
+        heldout=tuple(blank(tensor) for tensor in problem.heldout),
+        lengths=(),
+    )
+    return changed
 
 
 def blank(x: Shaped[Tensor, "..."]) -> Shaped[Tensor, "..."]:
@@ -95,40 +104,58 @@ def blank(x: Shaped[Tensor, "..."]) -> Shaped[Tensor, "..."]:
 
 def samples(draw: Draw) -> list[list[int]]:
     """The clients of a round: the participants, those asked for values, and others of the draw."""
-    groups = [x.tolist() for x in (draw.participants, draw.value_clients) if isinstance(x, Tensor)]
-    return groups + [group for other in draw.others for group in samples(other)]
+    groups: list[list[int]] = [draw.participants.tolist()]
+    if isinstance(draw.value_clients, Tensor):
+        groups.append(draw.value_clients.tolist())
+    for other_draw in draw.others:
+        groups += samples(other_draw)
+    return groups
 
 
 class Place:
     """An end's position in a run: the round, the state before it, and the random generator."""
 
     def __init__(self, job: Job, me: int | None) -> None:
-        self.problem, self.algorithm = job.problem(me), job.algorithm
-        self.mine = [] if me is None else [me]  # the clients whose memory is at this end
-        divided = isinstance(self.problem, VerticalProblem)
-        rule, name = "have its samples split among clients", self.problem.name
-        checks.require(not divided, "Job", "problem", rule, name, "use run()")
-        known = [describe(job.algorithm), job.seed, list(self.problem.sizes), self.problem.dim]
-        self.run = hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]
+        self.problem = job.problem(me)
+        self.algorithm = job.algorithm
+        checks.require(
+            not isinstance(self.problem, VerticalProblem),
+            "Job",
+            "problem",
+            "have its samples split among clients",
+            self.problem.name,
+            "use run()",
+        )
+        self.run = run_id(job, self.problem)
+        self.local_clients = [] if me is None else [me]  # clients whose memory is at this end
         self.tables: Sequence[str] = getattr(job.algorithm, "client_state", ())
-        self.rng, self.blanks = seeded(job.seed, "rounds"), dict[int, Any]()
+        self.rng = seeded(job.seed, "rounds")
+        self.blanks: dict[int, Any] = {}
         self.round = 0
-        self.state = self.own(job.algorithm.init(self.problem))
+        self.state = self.local_state(job.algorithm.init(self.problem))
         self.draw: Draw = job.algorithm.draw(self.problem, self.rng)
 
-    def own(self, state: Any) -> Any:
+    def local_state(self, state: Any) -> Any:
         """The state at this end, with NaN for the memories of other clients."""
         tables = {}
         for name in self.tables:
-            x = getattr(state, name)
-            tables[name] = torch.full_like(x, torch.nan)
-            tables[name][self.mine] = x[self.mine]
+            memories = getattr(state, name)
+            local = torch.full_like(memories, torch.nan)
+            local[self.local_clients] = memories[self.local_clients]
+            tables[name] = local
         return state._replace(**tables)
 
     def go_on(self, state: Any) -> None:
         """Move to the next round with its first state."""
-        self.state, self.round = self.own(state), self.round + 1
+        self.state = self.local_state(state)
+        self.round += 1
         self.draw = self.algorithm.draw(self.problem, self.rng)
+
+
+def run_id(job: Job, problem: Problem) -> str:
+    """The same text at all ends of a run; with other settings, another one."""
+    settings = [describe(job.algorithm), job.seed, list(problem.sizes), problem.dim]
+    return hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:16]
 
 
 class End(Federation):
@@ -139,7 +166,8 @@ class End(Federation):
 
     def __init__(self, place: Place) -> None:
         super().__init__(place.problem)
-        self.place, self.draw = place, place.draw
+        self.place = place
+        self.draw = place.draw
         self.count = 0  # the number of asks and broadcasts so far
         self.active: Bool[Tensor, "n"] | None = None  # the participants that are asked
 
@@ -153,7 +181,7 @@ class End(Federation):
         checks.require(False, "Job", "algorithm", "ask clients", name, "use run()")
 
     def ask(self, method: Any, clients: ClientState, *broadcast: Any, **options: Any) -> Any:
-        """Ask as in `Federation`, with stand-ins for what this end does not know.
+        """Run `method` at all participants, with stand-ins for what this end does not know.
 
         At the server, stand-ins are zeros for clients that are not asked and NaN for memories. At a
         client, its own answer replaces the others' answers.
@@ -165,27 +193,35 @@ class End(Federation):
 
     def addressed(self, receivers: int | None) -> list[int]:
         """The receivers of a broadcast: all N clients, or all clients in the draw."""
-        everybody = [range(self.place.problem.num_clients)]
-        return sorted(set().union(*(samples(self.draw) if receivers else everybody)))
+        if receivers is None:
+            return list(range(self.place.problem.num_clients))
+        return sorted(set().union(*samples(self.draw)))
 
     def asked(self, clients: ClientState) -> list[int]:
         """The participants' numbers; -1 for a participant that is not asked."""
-        who = torch.as_tensor(clients.who)
-        return (who if self.active is None else who.where(self.active, -1)).tolist()
+        numbers = torch.as_tensor(clients.who)
+        if self.active is not None:
+            numbers = numbers.where(self.active, -1)
+        listed: list[int] = numbers.tolist()
+        return listed
 
     def blank_answer(self, method: Any, clients: ClientState, broadcast: Any) -> Any:
         """One client's answer with NaN entries; its shape is found without computing it."""
-        blanks, device = self.place.blanks, self.problem.w0.device
+        blanks = self.place.blanks
         if self.count not in blanks:
             with FakeTensorMode(allow_non_fake_inputs=True) as mode:
-                one = pytree.tree_map(lambda x: mode.from_tensor(x[0]), clients._replace(model=()))
+                stacked = clients._replace(model=())
+                state = pytree.tree_map(lambda x: mode.from_tensor(x[0]), stacked)
                 model = pytree.tree_map(mode.from_tensor, clients.model)
-                sent = [mode.from_tensor(x) for x in broadcast]
-                answer = method(self.client(one._replace(model=model)), *sent)
-            blanks[self.count] = pytree.tree_map(
-                lambda x: torch.full(x.shape, torch.nan, dtype=x.dtype, device=device), answer
-            )
+                arguments = [mode.from_tensor(argument) for argument in broadcast]
+                answer = method(self.client(state._replace(model=model)), *arguments)
+            blanks[self.count] = pytree.tree_map(self.not_a_number, answer)
         return blanks[self.count]
+
+    def not_a_number(self, like: Shaped[Tensor, "..."]) -> Shaped[Tensor, "..."]:
+        """NaN in a tensor's shape and dtype, on the problem's device."""
+        device = self.problem.w0.device
+        return torch.full(like.shape, torch.nan, dtype=like.dtype, device=device)
 
 
 def as_reply(answer: Any) -> Reply:
@@ -197,7 +233,8 @@ def enclose(head: dict[str, Any], parts: Sequence[bytes | None] = ()) -> bytes:
     """Put a head and some messages into one envelope with a check sum."""
     sizes = [None if part is None else len(part) for part in parts]
     text = json.dumps({**head, "sizes": sizes}).encode()
-    body = len(text).to_bytes(4) + text + b"".join(part or b"" for part in parts)
+    content = b"".join(part for part in parts if part is not None)
+    body = len(text).to_bytes(4) + text + content
     return zlib.crc32(body).to_bytes(4) + body
 
 
@@ -205,9 +242,13 @@ def disclose(data: bytes) -> tuple[dict[str, Any], list[bytes | None]]:
     """The inverse of `enclose`; raises Garbled for other bytes."""
     if len(data) < 8 or zlib.crc32(data[4:]).to_bytes(4) != data[:4]:
         raise Garbled("an envelope is damaged")
-    at = 8 + int.from_bytes(data[4:8])
-    head, parts = json.loads(data[8:at]), list[bytes | None]()
+    start = 8 + int.from_bytes(data[4:8])
+    head = json.loads(data[8:start])
+    parts: list[bytes | None] = []
     for size in head.pop("sizes"):
-        parts.append(None if size is None else data[at : at + size])
-        at += size or 0
+        if size is None:
+            parts.append(None)
+        else:
+            parts.append(data[start : start + size])
+            start += size
     return head, parts

@@ -6,12 +6,12 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
-from torch.utils import _pytree as pytree
 
 from fedlib import checks
 from fedlib.compress.compressors import Compressor, Identity
 from fedlib.core.client import ClientState, Reply
 from fedlib.core.problem import Info
+from fedlib.core.trees import stack_trees
 from fedlib.flower.job import End, Job, Place, as_reply, disclose, enclose
 from fedlib.flower.packing import Garbled, receive, send
 
@@ -44,10 +44,13 @@ class Server:
 
     def __init__(self, job: Job, link: Link, deadline: float = 600.0) -> None:
         checks.positive("Server", "deadline", deadline)
-        self.place, self.link, self.rounds = Place(job, None), link, job.rounds
+        self.place = Place(job, None)
+        self.link = link
+        self.rounds = job.rounds
         self.deadline = deadline
         self.log: list[Event] = []
-        self.held = [0] * self.place.problem.num_clients  # the number of events each client has
+        self.clients = list(range(self.place.problem.num_clients))
+        self.known_events = [0 for _ in self.clients]  # the number of events each client has
         self.counted = {"up": 0, "down": 0}  # bits according to the wire formats
         self.sent = {"up": 0, "down": 0}  # bytes of the messages
         self.info: Info = {}  # the last round's report, NaN for what only clients know
@@ -69,54 +72,64 @@ class Server:
                 )
             self.place.go_on(state)
             if self.place.round == self.rounds:
-                self.collect(list(range(len(self.held))))  # so that all clients get the final model
-            if watch:
+                self.collect(self.clients)  # so that all clients get the final model
+            if watch is not None:
                 watch(self.place.round, state)
         return self.place.state
 
     def collect(self, asked: list[int]) -> dict[int, bytes]:
         """Collect the answers of the asked clients; raises RuntimeError if one is missing."""
-        until, got = time.monotonic() + self.deadline, dict[int, bytes]()
-        for j in asked:
-            self.request(j)
-        while missing := set(asked) - set(got):
-            came = self.link.receive(max(until - time.monotonic(), 0.0))
-            if came is None:
+        deadline = time.monotonic() + self.deadline
+        answers: dict[int, bytes] = {}
+        for client in asked:
+            self.request(client)
+        while missing := set(asked) - set(answers):
+            arrival = self.link.receive(max(deadline - time.monotonic(), 0.0))
+            if arrival is None:
                 raise failed(min(missing), f"no answer within {self.deadline:g} s")
-            j, data = came
+            client, data = arrival
             try:
-                answer = self.answer(j, data, j in missing)
+                answer = self.answer(client, data, client in missing)
             except Garbled as error:
-                raise failed(j, str(error)) from None
+                raise failed(client, str(error)) from None
             if answer is not None:
-                got[j] = answer
-        return got
+                answers[client] = answer
+        return answers
 
-    def answer(self, j: int, data: bytes | None, wanted: bool) -> bytes | None:
-        """The answer in data from client j, if it answers the last request; else None."""
+    def answer(self, client: int, data: bytes | None, awaited: bool) -> bytes | None:
+        """The answer in data from a client, if it answers the last request; else None."""
         if data is not None:
             head, parts = disclose(data)
-            if (head["run"], head["client"]) != (self.place.run, j):
+            if (head["run"], head["client"]) != (self.place.run, client):
                 raise Garbled("an answer is of another run")
             if head["kind"] == "failed":
                 raise Garbled(head["why"])
             if head["kind"] == "answer":
-                if not wanted or head["at"] != len(self.log):
+                if not awaited or head["at"] != len(self.log):
                     return None  # a repeated answer, or one to an older request
-                self.held[j] = len(self.log)
+                self.known_events[client] = len(self.log)
                 return parts[0]
-            self.held[j] = head["at"]  # the client has restarted, or has less than assumed
-        if wanted:
-            self.request(j)
+            # the client has restarted, or has less than assumed
+            self.known_events[client] = head["at"]
+        if awaited:
+            self.request(client)
         return None
 
-    def request(self, j: int) -> None:
-        """Send client j the events that it lacks, together with the request."""
-        since, new = self.held[j], self.log[self.held[j] :]
-        parts = [e.data if e.kind == "message" and j in e.clients else None for e in new]
-        self.sent["down"] += sum(len(part or b"") for part in parts)
-        head = {"run": self.place.run, "since": since, "events": [e.kind for e in new]}
-        self.link.send(j, enclose({**head, "at": len(self.log)}, parts))
+    def request(self, client: int) -> None:
+        """Send a client the events that it lacks, together with the request."""
+        since = self.known_events[client]
+        parts: list[bytes | None] = []
+        for event in self.log[since:]:
+            addressed = event.kind == "message" and client in event.clients
+            parts.append(event.data if addressed else None)
+        self.sent["down"] += sum(len(part) for part in parts if part is not None)
+        head = {
+            "run": self.place.run,
+            "since": since,
+            "events": [event.kind for event in self.log[since:]],
+            "at": len(self.log),
+        }
+        self.link.send(client, enclose(head, parts))
 
 
 def failed(client: int, why: str) -> RuntimeError:
@@ -135,29 +148,33 @@ class ServerEnd(End):
 
     def _map(self, method: Any, clients: ClientState, broadcast: Any, wire: Compressor) -> Any:
         """Send the request, and collect the answers."""
-        who, answer = self.asked(clients), self.blank_answer(method, clients, broadcast)
-        blank, asked = as_reply(answer), [j for j in who if j >= 0]
-        data = b"".join(send(Identity(), x) for x in broadcast)
-        self.server.log.append(Event("message", asked, data))
-        got, replies = self.server.collect(asked), []
-        for i, j in enumerate(who):
+        numbers = self.asked(clients)
+        answer = self.blank_answer(method, clients, broadcast)
+        active = [number for number in numbers if number >= 0]
+        data = b"".join(send(Identity(), argument) for argument in broadcast)
+        self.server.log.append(Event("message", active, data))
+        uploads = self.server.collect(active)
+        blank = as_reply(answer)
+        replies = []
+        for place, number in enumerate(numbers):
             upload = torch.zeros_like(blank.upload)
-            if j >= 0:
-                noise = clients.noise[i] if isinstance(clients.noise, Tensor) else ()
+            if number >= 0:
+                noise = clients.noise[place] if isinstance(clients.noise, Tensor) else ()
                 try:
-                    upload = receive(wire, got[j], upload, noise)
+                    upload = receive(wire, uploads[number], upload, noise)
                 except Garbled as error:
-                    raise failed(j, str(error)) from None
-                self.server.sent["up"] += len(got[j])
+                    raise failed(number, str(error)) from None
+                self.server.sent["up"] += len(uploads[number])
             replies.append(blank._replace(upload=upload))
-        stacked: Reply = pytree.tree_map(lambda *xs: torch.stack(xs), *replies)
+        stacked: Reply = stack_trees(replies)
         return stacked if isinstance(answer, Reply) else stacked.upload
 
     def broadcast(
         self, wire: Compressor, message: Any, noise: Any = (), receivers: int | None = None
     ) -> Any:
         """Send the message, and decode it as the clients do."""
-        data = send(wire, super().broadcast(wire, message, noise, receivers), noise)
+        compressed = super().broadcast(wire, message, noise, receivers)
+        data = send(wire, compressed, noise)
         self.server.log.append(Event("message", self.addressed(receivers), data))
         self.count += 1
         return receive(wire, data, message, noise)
