@@ -3,6 +3,9 @@
 While runs are computed each is a JSON file of its own, `results/STUDY/PROFILE/NAME.json`, so that
 two writers never meet; `collect` moves them into the study's files. A path of that form stands for
 a run wherever it lies, and a file that is there comes before the study's.
+
+Several processes may store, collect and read at once: who writes holds the folder (`exclusive`),
+and who reads what somebody is just moving waits for the writer and reads again.
 """
 
 from __future__ import annotations
@@ -10,8 +13,10 @@ from __future__ import annotations
 import copy
 import hashlib
 import io
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -52,6 +57,34 @@ def cached(make: Callable[[Path], T]) -> Callable[[Path], T]:
     return current
 
 
+@contextmanager
+def exclusive(results: Path) -> Iterator[None]:
+    """Hold the folder of results: other processes and threads that ask for it wait.
+
+    A thread may ask again while it holds the folder. Where folders cannot be locked, as on Windows,
+    only threads wait.
+    """
+    with _THREADS:
+        if _NESTED or os.name == "nt" or not results.is_dir():
+            yield
+            return
+        import fcntl
+
+        folder = os.open(results, os.O_RDONLY)
+        _NESTED.append(folder)
+        try:
+            with suppress(OSError):  # of file systems without locks
+                fcntl.flock(folder, fcntl.LOCK_EX)
+            yield
+        finally:
+            _NESTED.remove(folder)
+            os.close(folder)
+
+
+_THREADS = threading.RLock()
+_NESTED: list[int] = []  # the open folder, while this process holds it
+
+
 def exists(path: Path) -> bool:
     """Whether a run, or a study's numbers, are stored."""
     return path.is_file() or path.stem in _archived(path)
@@ -75,15 +108,41 @@ def read(path: Path, *, curves: bool = True) -> Payload:
     ValueError
         one sentence, for what is missing, damaged or changed by hand.
     """
-    alone = path.is_file() or path.stem not in _archived(path)
-    found = read_json(path) if alone else copy.deepcopy(_archived(path)[path.stem])
+    return _steadily(path, lambda: _read(path, curves=curves))
+
+
+def curve_names(path: Path) -> set[str]:
+    """The names of a stored run's curves, and `"final_w"` if it has its final models."""
+
+    def look() -> set[str]:
+        run = read_json(path) if path.is_file() else _archived(path)[path.stem]
+        models = {"final_w"} if run["final_w"] is not None else set()
+        return models.union(*(run[part] for part in CURVES))
+
+    return _steadily(path, look)
+
+
+def _steadily(path: Path, look: Callable[[], T]) -> T:
+    """What `look` reads; it looks again, alone, where somebody may have moved files meanwhile."""
+    try:
+        return look()
+    except (ValueError, KeyError):
+        with exclusive(path.parents[2]):
+            return look()
+
+
+def _read(path: Path, *, curves: bool) -> Payload:
+    archived = None if path.is_file() else _archived(path).get(path.stem)
+    found = read_json(path) if archived is None else copy.deepcopy(dict(archived))
     if found.get("kind") != RUN.kind:
         return NUMBERS.current(found, path.name)
     found = RUN.current(found, path.name)
     if not curves:
         return {k: v for k, v in found.items() if k not in CURVES + MODELS}
-    if not alone:
+    if archived is not None:
         flat = _curves(_study_file(path).with_suffix(".npz"))
+        if _archived(path).get(path.stem) is not archived:  # the places were those of other curves
+            raise ValueError(f"store: {path.name} must stay while it is read; read it again.")
         for part in CURVES:
             found[part] = {k: _rows(flat, at) for k, at in found[part].items()}
         for part in MODELS:
@@ -93,6 +152,11 @@ def read(path: Path, *, curves: bool = True) -> Payload:
 
 def collect(results: Path, study: str) -> None:
     """Move what lies in files of its own into the study's two files, whole or not at all."""
+    with exclusive(results):
+        _collect(results, study)
+
+
+def _collect(results: Path, study: str) -> None:
     loose = sorted((results / study).glob("*/*.json"))
     if not loose:
         return
@@ -112,9 +176,9 @@ def collect(results: Path, study: str) -> None:
     atomic_write(results / f"{study}.npz", lambda out: out.write(_packed(flat)))
     write_json(file, STUDY.sealed(content))
     for path in loose:
-        path.unlink()
+        path.unlink(missing_ok=True)
     for folder in [*(results / study).glob("*"), results / study]:
-        if folder.is_dir() and not any(folder.iterdir()):
+        with suppress(OSError):  # it is not empty, or somebody else removed it
             folder.rmdir()
 
 

@@ -42,8 +42,9 @@ PAPER = "paper"  # the profile of the papers' own setting; what it shares with "
 class Spec:
     """One run to have: what `fedlib.run` needs, and which curves to keep.
 
-    `problem` maps a seed to its Problem; `keep` names metrics and infos that are stored, and
-    `"final_w"` if the final models are to be stored however large they are.
+    `problem` maps a seed to its Problem. `keep` names metrics and infos that are stored, and
+    `"final_w"` if the final models are to be stored however large they are; a stored run that lacks
+    one is not this run. `optional` names curves that are stored where a run has them.
     """
 
     algorithm: Algorithm
@@ -52,6 +53,7 @@ class Spec:
     seeds: Annotated[tuple[Whole, ...], checks.SOME]
     evaluate_every: Count = 1
     keep: tuple[str, ...] = ("f", "g")
+    optional: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         checks.fields(self)
@@ -201,11 +203,22 @@ def compute_or_load(
         for name in missing & {*group}:
             payload = to_payload(study, profile, name, group[name], computed[name])
             if store:
-                write_json(run_path(study, profile, name), payload)
+                check_kept(study, name, group[name], payload)
+                with archive.exclusive(results_dir()):  # who collects removes empty folders
+                    write_json(run_path(study, profile, name), payload)
             traces[name] = to_trace(payload)
         if path is not None:
             path.unlink(missing_ok=True)
     return {name: traces[name] for name in specs}
+
+
+def check_kept(study: str, name: str, spec: Spec, payload: Mapping[str, Any]) -> None:
+    """Refuse to store a run that lacks a curve which it is to keep: it would never be found."""
+    stored = {"final_w"}.union(*(payload[part] for part in archive.CURVES))
+    lacking = [curve for curve in spec.keep if curve not in stored]
+    if lacking:
+        rule = "name curves that the run has; the others are `optional`"
+        raise ValueError(checks.sentence(f"{study}/{name}", "keep", rule, lacking))
 
 
 def make_room(study: str, profile: str) -> None:
@@ -222,9 +235,9 @@ def make_room(study: str, profile: str) -> None:
 
 
 def is_stored(study: str, profile: str, name: str, spec: Spec) -> bool:
-    """Whether a run with this configuration is in the results folder."""
+    """Whether a run with this configuration and these curves is in the results folder."""
     path = stored_path(study, profile, name)
-    if not archive.exists(path):
+    if not archive.exists(path) or not {*spec.keep} <= archive.curve_names(path):
         return False
     held = archive.read(path, curves=False)
     key = spec.key()
@@ -239,7 +252,7 @@ def groups(specs: Mapping[str, Spec]) -> list[dict[str, Spec]]:
     found: dict[str, dict[str, Spec]] = {}
     for name, spec in specs.items():
         alike = describe(spec.algorithm, omit=floats(spec.algorithm))
-        how = (spec.rounds, spec.seeds, spec.evaluate_every, spec.keep)
+        how = (spec.rounds, spec.seeds, spec.evaluate_every, spec.keep, spec.optional)
         found.setdefault(repr((alike, spec.maker() or spec.problem, how)), {})[name] = spec
     return list(found.values())
 
@@ -296,6 +309,7 @@ def to_payload(study: str, profile: str, name: str, spec: Spec, trace: Trace) ->
     final, made = trace.state.w.double(), trace.provenance
     small = final.shape[-1] <= LARGEST_MODEL
     compiled = made.get("compiled", 0)  # rounds, whose last digits are others
+    kept = {*spec.keep, *spec.optional}
     content = {
         "study": study,
         "profile": profile,
@@ -305,8 +319,8 @@ def to_payload(study: str, profile: str, name: str, spec: Spec, trace: Trace) ->
         "config": spec.config(trace.config["problem"]),
         "rounds": trace.rounds.tolist(),
         "seeds": list(trace.seeds),
-        "metrics": {k: to_lists(v) for k, v in trace.metrics.items() if k in spec.keep},
-        "info": {k: to_lists(v) for k, v in trace.info.items() if k in spec.keep},
+        "metrics": {k: to_lists(v) for k, v in trace.metrics.items() if k in kept},
+        "info": {k: to_lists(v) for k, v in trace.info.items() if k in kept},
         "bits": {k: float(trace.info[k].mean()) for k in ("bits_up", "bits_down")},
         "final_w": to_lists(final) if small or "final_w" in spec.keep else None,
         "output_w": None if trace.output is None or not small else to_lists(trace.output),

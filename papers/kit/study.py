@@ -182,10 +182,11 @@ class Study:
 
         None before enough runs are there.
         """
-        content = self.derived(profile)
-        if content is not None:
-            write_json(store.run_path(self.name, profile, "numbers"), content)
-        archive.collect(store.results_dir(), self.name)
+        with archive.exclusive(store.results_dir()):
+            content = self.derived(profile)
+            if content is not None:
+                write_json(store.run_path(self.name, profile, "numbers"), content)
+            archive.collect(store.results_dir(), self.name)
         return None if content is None else content["numbers"]
 
     def derived(self, profile: str) -> dict[str, Any] | None:

@@ -43,7 +43,7 @@ def undeclared(spec, held):
         yield f"algorithm of its configuration must be today's, {declared}, got {have}"
     if held["key"] != spec.key():
         yield f"key must be {spec.key()}, its configuration changed; reproduce it"
-    if extra := {*held["metrics"], *held["info"]} - {*spec.keep}:
+    if extra := {*held["metrics"], *held["info"]} - {*spec.keep, *spec.optional}:
         yield f"curves must be kept by the study, got {', '.join(sorted(extra))}"
     if "final_w" in spec.keep and held["final_w"] is None:
         yield "final_w must be stored, the study keeps it"

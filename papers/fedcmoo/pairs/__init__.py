@@ -23,10 +23,9 @@ from papers.kit.store import Spec
 from papers.kit.study import Params, Study, Tolerance
 
 CURVES = ("loss", "loss_1", "loss_2", "accuracy", "accuracy_1", "accuracy_2")
-KEEP = (
-    *(*CURVES, *(f"held_{name}" for name in CURVES), "weight_1", "direction", "mu", "fallback"),
-    *("rejected", "accepted"),
-)
+HELD_OUT = tuple(f"held_{name}" for name in CURVES)
+#: Curves of some methods and data sets.
+OPTIONAL = (*HELD_OUT, "weight_1", "direction", "mu", "fallback", "rejected", "accepted")
 
 JUDGES = 10  # the first clients, whose losses the guard of the authors' code looks at
 
@@ -71,7 +70,8 @@ def base(
     if stands_in("cmoo", p):
         more["stand_in"] = True
     problem = partial(made, data=data, copies=p["copies"], **task(p), **more)
-    return Spec(algorithm, problem, rounds, tuple(seeds), p["evaluate_every"], KEEP)
+    every = p["evaluate_every"]
+    return Spec(algorithm, problem, rounds, tuple(seeds), every, CURVES, OPTIONAL)
 
 
 def dropped_problem(seed: int, **task: Any) -> Problem:

@@ -86,9 +86,9 @@ def specs(p: Params) -> dict[str, Spec]:
     if stands_in("cmoo_qm9", p):
         held["stand_in"] = True
     problem = partial(molecule_problem, **held)
-    keep = (*LOSSES, "direction", "mu", "fallback", *(f"weight_{k}" for k in range(1, 12)))
+    keep = (*LOSSES, "direction", *(f"weight_{k}" for k in range(1, 12)))
     seeds, every = tuple(p["seeds"]), p["evaluate_every"]
-    main = Spec(FedCMOO(**common), problem, p["rounds"], seeds, every, keep)
+    main = Spec(FedCMOO(**common), problem, p["rounds"], seeds, every, keep, ("mu", "fallback"))
     preferred = FedCMOOPref(**common, value_batch_size=p["loss_rows"])
     found = {
         "qm9_fedcmoo": main,

@@ -135,10 +135,11 @@ def _scale(p: Params) -> dict[str, Spec]:
         "pref": FedCMOOPref(**work, gram=EXACT, least=None),
     }
     task = partial(federation, spread=0.5, scale=float(p["scale"]))
-    keep = (*ENDS, "weight_1")
-    return {
-        f"scale_{k}": _spec(p, m, task, p["edge_rounds"], 20, *keep) for k, m in methods.items()
-    }
+    found = {}
+    for name, method in methods.items():
+        keep = ENDS if name == "scalarized" else (*ENDS, "weight_1")
+        found[f"scale_{name}"] = _spec(p, method, task, p["edge_rounds"], 20, *keep)
+    return found
 
 
 def _probe(p: Params) -> dict[str, Spec]:

@@ -13,7 +13,7 @@ from papers.kit.study import Params, Study
 from papers.ssca import common
 from papers.ssca.common import ssca
 from papers.ssca.long import claims
-from papers.ssca.long.numbers import FIGURES, METRICS, REPORTS, derive
+from papers.ssca.long.numbers import FIGURES, REPORTS, derive
 from papers.ssca.long.problem import long_problem, one_constraint
 
 #: Step sizes rho and gamma that satisfy (4) and (6), with a finite sum of rho^2 besides.
@@ -52,16 +52,15 @@ def specs(p: Params) -> dict[str, Spec]:
     for level in p["levels"]:
         for name, changes in forms.items():
             limited = one_constraint(size, float(level), clients=p["clients"], **changes)
-            run = base(limited, p, "cost_all")
-            keep = run.keep if name.startswith("c") else run.keep[:-1]  # a penalty that changes
-            few = p["limit_seeds"]
-            found[f"limit_{name}_U{level:g}"] = replace(run, keep=keep, seeds=few)
+            reports = REPORTS if name.startswith("c") else REPORTS[:-1]  # a penalty that changes
+            run = base(limited, p, "cost_all", reports)
+            found[f"limit_{name}_U{level:g}"] = replace(run, seeds=p["limit_seeds"])
     return found
 
 
-def base(method: Any, p: Params, also: str) -> Spec:
+def base(method: Any, p: Params, also: str, reports: tuple[str, ...] = ()) -> Spec:
     problem = partial(long_problem, also=also, **common.task(p))
-    keep = (*METRICS, *REPORTS)
+    keep = ("cost", "accuracy", "norm", also, *reports)
     return Spec(method, problem, p["rounds"], p["seeds"], p["every"], keep)
 
 

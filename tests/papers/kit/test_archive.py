@@ -1,5 +1,7 @@
 """Two files a study: what was collected is read back to the last bit, from either place."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from papers.kit import archive
 from papers.kit.numbers import significant
 from tests.helpers import loose
 from tests.helpers.expect import refuses
+from tests.helpers.process import python
 
 
 def numbers(seed):
@@ -103,3 +106,47 @@ def test_what_is_not_there_is_refused(tmp_path):
     path = stored(tmp_path, "a")
     archive.collect(tmp_path, "own")
     refuses("full/c.json must exist", archive.read, path.with_name("c.json"))
+
+
+MANY = """
+import sys
+from pathlib import Path
+from papers.kit import archive
+from tests.papers.kit.test_archive import stored
+results, mine = Path(sys.argv[1]), int(sys.argv[2])
+for number in range(8):
+    with archive.exclusive(results):
+        path = stored(results, f"run{mine}_{number}", number)
+    archive.collect(results, "own")
+    for earlier in range(number + 1):
+        run = archive.read(path.with_name(f"run{mine}_{earlier}.json"))
+        assert run["metrics"]["f"][0].tolist()[-3] == 123456.0
+"""
+
+
+def test_processes_that_collect_at_once_all_succeed_and_lose_nothing(tmp_path):
+    (tmp_path / "own").mkdir()
+    with ThreadPoolExecutor() as pool:
+        processes = [pool.submit(python, "-c", MANY, str(tmp_path), str(i)) for i in range(2)]
+    for process in processes:
+        assert process.result().returncode == 0, process.result().stderr
+    names = {f"run{mine}_{number}" for mine in range(2) for number in range(8)}
+    assert archive.names(tmp_path / "own" / "full") == names
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["own.json", "own.npz"]
+
+
+def test_curves_that_moved_while_a_run_was_read_are_read_again(tmp_path, monkeypatch):
+    """Another process collects between the look-up of a run's places and that of its curves."""
+    path = stored(tmp_path, "b")
+    archive.collect(tmp_path, "own")
+    before, usual, done = loose.plain(archive.read(path)), archive._curves, []
+
+    def late(file):
+        if not done:
+            done.append(stored(tmp_path, "a", 3))  # comes first among the curves
+            archive.collect(tmp_path, "own")
+        return usual(file)
+
+    monkeypatch.setattr(archive, "_curves", late)
+    assert loose.plain(archive.read(path)) == before
+    assert done

@@ -71,6 +71,26 @@ def test_another_configuration_is_computed_and_leaves_the_stored_run_alone():
     assert run_path("toy", "full", "a").read_text(encoding="utf-8") == before
 
 
+def test_a_curve_that_was_not_kept_makes_it_another_run():
+    have(store=True)
+    spec = SPECS["b"]
+    assert store.is_stored("toy", "full", "b", spec)
+    more = replace(spec, keep=(*spec.keep, "g"))
+    assert not store.is_stored("toy", "full", "b", more)
+    assert not store.is_stored("toy", "full", "b", replace(spec, keep=("f", "info")))
+    assert set(have({"b": more}, store=True)["b"].metrics) == {"f", "g"}
+    assert store.is_stored("toy", "full", "b", more)
+    assert store.is_stored("toy", "full", "b", spec)
+
+
+def test_a_curve_that_a_run_may_lack_is_optional():
+    lacking = replace(SPECS["a"], keep=("f", "weight_1"))
+    refuses("toy/a: keep must name curves that the run has", have, {"a": lacking}, store=True)
+    spec = replace(SPECS["a"], keep=("f",), optional=("g", "weight_1"))
+    assert set(have({"a": spec}, store=True)["a"].metrics) == {"f", "g"}
+    assert store.is_stored("toy", "full", "a", spec)
+
+
 def test_nothing_is_stored_unless_asked(results):
     have()
     assert not results.exists()

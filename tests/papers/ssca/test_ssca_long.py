@@ -131,7 +131,7 @@ def test_every_run_keeps_what_its_numbers_need():
     for name, spec in STUDY.specs(FULL).items():
         also = spec.problem.keywords["also"]
         assert also == ("cost_all" if name.startswith("limit_") else "gradient")
-        assert ("penalty" in spec.keep) == (not name.startswith(("limit_paper", "limit_valid")))
+        assert ("penalty" in spec.keep) == name.startswith("limit_c")
 
 
 def test_a_shortened_sweep_still_gives_numbers_and_figures():
