@@ -58,8 +58,9 @@ def ravel(module: nn.Module) -> tuple[Float[Tensor, " d"], ModuleFunction]:
     Frozen parameters (`requires_grad_(False)`), buffers and layers in eval mode stay as they are.
     For `nn.Dropout` in training mode see `ModuleFunction`. Raises TypeError for an argument that is
     not a module. Raises ValueError if there are no trainable parameters, or if they have several
-    dtypes or are not initialized; for batch norm in training mode, whose statistics no round
-    carries; and for dropout of whole channels or inside attention or a recurrent layer.
+    dtypes or are not initialized; for batch norm and spectral norm in training mode, whose
+    statistics no round carries; for gradient hooks and for weights that a hook computes (pruning);
+    and for dropout of whole channels or inside attention or a recurrent layer.
     """
     checks.arguments(ravel, locals())
     _check_pure(module)
@@ -225,6 +226,35 @@ def _check_pure(module: nn.Module) -> None:
         moving = norm and part.track_running_stats and part.training
         rule, remedy = "have no running statistics", "take nn.GroupNorm, or call module.eval()"
         checks.require(not moving, "ravel", "module", rule, where, remedy)
+        spectral = isinstance(part, nn.utils.parametrizations._SpectralNorm) and part.training
+        rule, remedy = "have no spectral norm that is being estimated", "call module.eval()"
+        checks.require(not spectral, "ravel", "module", rule, where, remedy)
+        _check_hooks(part, where)
     dtypes = sorted({str(p.dtype) for p in module.parameters() if p.requires_grad})
+    rule, remedy = "have trainable parameters", "call requires_grad_() on those to train"
+    checks.require(dtypes, "ravel", "module", rule, "none", remedy)
     rule, remedy = "have trainable parameters of one dtype", "see requires_grad_"
     checks.require(len(dtypes) == 1, "ravel", "module", rule, " and ".join(dtypes), remedy)
+
+
+def _check_hooks(part: nn.Module, where: str) -> None:
+    """Raise ValueError for hooks that `torch.func` does not call or that change the module."""
+    hooked = []
+    for name, p in part.named_parameters(recurse=False):
+        hooks = p._backward_hooks or getattr(p, "_post_accumulate_grad_hooks", None)
+        if p.requires_grad and hooks:
+            hooked.append(name)
+    rule = "have no gradient hooks, which torch.func does not call"
+    mask = "multiply by a mask in a torch.nn.utils.parametrize parametrization"
+    got = f"{', '.join(hooked)} of {where}"
+    checks.require(not hooked, "ravel", "module", rule, got, mask)
+    backward = part._backward_hooks or part._backward_pre_hooks
+    remedy = "change gradients in a local step in its place"
+    checks.require(not backward, "ravel", "module", rule, where, remedy)
+    rewritten = [
+        hook
+        for hook in part._forward_pre_hooks.values()
+        if type(hook).__module__.startswith("torch.nn.utils")
+    ]
+    rule = "have no weights that a hook computes, as pruning and the old weight_norm do"
+    checks.require(not rewritten, "ravel", "module", rule, where, mask)

@@ -25,6 +25,7 @@ from fedlib.core.trees import loop_map
 Info = dict[str, Tensor]
 #: Names that a metric cannot have, because they are columns of `Trace.to_frame`.
 TAKEN = ("seed", "round", "")
+TRIED = 100  # rows of client 0 on which `run` calls the losses once, before the first round
 
 
 class Batch(NamedTuple):
@@ -344,13 +345,15 @@ def pullback(
 
 
 def try_losses(problem: Problem) -> None:
-    """Call the losses once on the first client's rows, unless they need a simulator's episodes.
+    """Call the losses once on some rows of client 0, unless they need a simulator's episodes.
 
     Raises ValueError unless they return K numbers.
     """
     if problem.simulator is not None:
         return
-    batch = problem.rows_of_client(torch.tensor(0, device=problem.rows.device))
+    rows = problem.own_rows(0)[:TRIED]
+    weight = torch.full_like(rows, 1 / len(rows), dtype=problem.w0.dtype)
+    batch = Batch(problem.data_at(rows), weight)
     k = problem.num_objectives + problem.num_constraints
     who = f"losses of {problem.name}, objectives and then constraints,"
     try:

@@ -90,6 +90,8 @@ class Trace:
         checks.require(held is not None, "Trace", "state", "hold the final models", None, remedy)
         if seed is None and len(self.seeds) == 1:
             seed = self.seeds[0]
+        if isinstance(seed, np.integer):
+            seed = int(seed)
         checks.one_of("Trace", "seed", seed, self.seeds)
         return torch.as_tensor(held[self.seeds.index(seed)]).cpu()
 
@@ -106,8 +108,12 @@ class Trace:
         sizes = [p.numel() for p in named.values()]
         checks.vector("state_dict", "the final model", w, sum(sizes))
         parts = zip(named.items(), torch.split(w, sizes), strict=True)
-        own = {name: x.view(p.shape).clone() for (name, p), x in parts}
-        return {name: own.get(name, x) for name, x in module.state_dict().items()}
+        trained = {p: x.view(p.shape).clone() for (_, p), x in parts}
+        names = dict(module.named_parameters(remove_duplicate=False))  # tied weights have several
+        return {
+            name: trained.get(names[name], x) if name in names else x
+            for name, x in module.state_dict().items()
+        }
 
     def load_into(self, module: nn.Module, seed: int | None = None) -> nn.Module:
         """Set the module's parameters to the final model; raises the errors of `state_dict`."""

@@ -8,24 +8,29 @@ functions before a run, so a mistake raises one sentence and not a traceback fro
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from fedlib import checks, models
 from fedlib.core.describe import describe
 from fedlib.core.problem import Pooled, Problem
+from fedlib.problems.chunks import rows_at_a_time
 from fedlib.problems.client_rows import Function, Functions, title
+from fedlib.problems.explain import attempt
 from fedlib.problems.fairness import combine_gaps
 from fedlib.problems.fairness_gap import GroupGap
 from fedlib.problems.frames import check_frame, tensors_of
 from fedlib.problems.own_functions import OwnFunctions
-from fedlib.problems.preflight import attempt, try_function, try_measure
+from fedlib.problems.preflight import Preflight, needs_loop
 from fedlib.problems.readers import Rows, as_rows, cast, check_range, digest
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+FEW = 8  # rows on which a module is tried first
 
 
 def from_frame(
@@ -214,19 +219,54 @@ def make_problem(
             "data": digest(parts),
         },
     )
-    first = problem.data[0][problem.own_rows(0)]
-    attempt(who, f"module, of inputs of shape {list(first.shape)},", apply, w0, first)
-    for kind, several in (("objective", objectives), ("constraint", constraints)):
-        for function in several:
-            try_function(who, f"{kind} {title(function)!r}", functions, function, problem)
-    taken = ("", "seed", "round", *functions.means(w0, problem))
-    kinds: tuple[dict[str, Function], dict[str, Function]] = {}, {}
-    for label, measure in measures.items():
-        named = who, "the name of a measure", f"be none of {taken}", label
-        checks.require(label not in taken, *named)
-        tensor = try_measure(who, f"measure {label!r}", functions, measure, problem)
-        kinds[not tensor][label] = measure
-    functions = replace(functions, measures=kinds[0], host_measures=kinds[1])
-    host = functions.on_host if kinds[1] else None
+    try_module(who, apply, problem)
+    if needs_loop(functions, problem):
+        problem = replace(problem, sequential_clients=True)
+    functions = tested(who, functions, problem, measures)
+    host = functions.on_host if functions.host_measures else None
     problem = replace(problem, metrics=functions.metrics, host_metrics=host)
     return problem if weights is None else problem.weighted(weights)
+
+
+def try_module(who: str, apply: models.ModuleFunction, problem: Problem) -> None:
+    """Raise ValueError unless the module works on some rows and leaves its buffers as they are."""
+    rows = problem.data[0][problem.own_rows(0)]
+    name = f"module, of inputs of shape {list(rows.shape)},"
+    before = {key: x.clone() for key, x in apply.constants.items()}
+    attempt(who, name, apply, problem.w0, rows[:FEW])
+    changed = [key for key, x in apply.constants.items() if not same(x, before[key])]
+    rule = "leave its buffers and frozen parameters as they are"
+    remedy = "call module.eval(), or take out the layer that counts or averages"
+    checks.require(not changed, who, "module", rule, changed, remedy)
+
+
+def same(x: Tensor, y: Tensor) -> bool:
+    """Whether two tensors hold the same numbers; NaN counts as equal to NaN."""
+    return x.shape == y.shape and bool(((x == y) | ((x != x) & (y != y))).all())
+
+
+def tested(
+    who: str, functions: OwnFunctions, problem: Problem, measures: Mapping[str, Function]
+) -> OwnFunctions:
+    """The functions with their measures and their memory limit, after all tests before a run."""
+    inputs = problem.data[0]
+    chunk = rows_at_a_time(partial(functions.apply, train=False), problem.w0, inputs)
+    if chunk < len(inputs):
+        functions = replace(functions, chunk=chunk)
+    preflight = Preflight(who, functions, problem)
+    for function in functions.objectives:
+        preflight.try_function(f"objective {title(function)!r}", function)
+    for function in functions.constraints:
+        preflight.try_function(f"constraint {title(function)!r}", function)
+    start = preflight.points[0]
+    taken = ("", "seed", "round", *start.functions.means(start.w, start.problem))
+    on_tensors: dict[str, Function] = {}
+    on_host: dict[str, Function] = {}
+    for label, measure in measures.items():
+        free = label not in taken
+        checks.require(free, who, "the name of a measure", f"be none of {taken}", label)
+        if preflight.try_measure(f"measure {label!r}", measure):
+            on_tensors[label] = measure
+        else:
+            on_host[label] = measure
+    return replace(functions, measures=on_tensors, host_measures=on_host)

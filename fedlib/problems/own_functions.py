@@ -1,17 +1,19 @@
 """The losses and the metrics of a problem of people's own."""
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor
 from torch.func import vmap
 
 from fedlib import models
 from fedlib.core.problem import Batch, Problem
 from fedlib.problems.client_rows import ClientRows, Function, heldout_rows, plain_client
+from fedlib.problems.explain import attempt
 from fedlib.problems.fairness import combine_gaps, group_gap
 from fedlib.problems.fairness_gap import GroupGap
 
@@ -20,15 +22,19 @@ Vector = Float[Tensor, "d"]
 
 @dataclass(frozen=True)
 class OwnFunctions:
-    """The losses and metrics of a `from_frame` problem, as methods that pickle can store."""
+    """The losses and metrics of a `from_frame` problem, as methods that pickle can store.
 
-    apply: models.ModuleFunction
+    Metrics evaluate the module on `chunk` rows at a time, if the problem has more rows.
+    """
+
+    apply: "models.ModuleFunction | Outputs"
     objectives: tuple[Function, ...]
     constraints: tuple[Function, ...]
     measures: Mapping[str, Function]  # these return tensors
     host_measures: Mapping[str, Function]  # these return Python's numbers
     columns: tuple[Hashable, ...]
     group_gap: GroupGap | None = None
+    chunk: int | None = None
 
     def rows(self, w: Vector, batch: Batch, *, train: bool = False) -> ClientRows:
         """A batch as the functions' argument; a module's dropout is active only with `train`."""
@@ -67,8 +73,11 @@ class OwnFunctions:
 
     def metrics(self, w: Vector, problem: Problem) -> dict[str, Float[Tensor, ""]]:
         """The means and the measures."""
-        values = self.means(w, problem)
-        return values | {k: self.measured(m, w, problem) for k, m in self.measures.items()}
+        functions, problem = self.evaluated(w, problem)
+        values = functions.means(w, problem)
+        for name, measure in self.measures.items():
+            values[name] = functions.measured(measure, w, problem)
+        return values
 
     def measured(self, measure: Function, w: Vector, problem: Problem) -> Float[Tensor, ""]:
         """A measure of the held-out rows, or its mean over clients."""
@@ -77,10 +86,66 @@ class OwnFunctions:
         return problem.mean_over_clients(lambda batch: measure(self.rows(w, batch)))
 
     def on_host(self, w: Vector, problem: Problem) -> dict[str, float]:
-        """The measures that are not tensor operations, computed from plain tensors on the CPU."""
-        batches = [plain_client(problem, j) for j in range(problem.num_clients)]
-        batches = [heldout_rows(problem)] if problem.heldout else batches
+        """The measures that are not tensor operations, computed from plain tensors on the CPU.
+
+        Means over clients have the clients' weights. A measure that fails raises ValueError with
+        its name and the client's.
+        """
         with torch.no_grad():
-            own = [self.rows(w, batch) for batch in batches]
-            each = {k: [float(m(rows)) for rows in own] for k, m in self.host_measures.items()}
-        return {k: sum(values) / len(values) for k, values in each.items()}
+            functions, problem = self.evaluated(w, problem)
+            each: dict[str, list[float]] = {name: [] for name in self.host_measures}
+            for place, rows in functions.measured_rows(w, problem):
+                for name, measure in self.host_measures.items():
+                    title = f"measure {name!r} on {place}"
+                    each[name].append(float(attempt(problem.name, title, measure, rows)))
+        weights = [1.0] if problem.heldout else problem.client_weights or [1.0] * len(problem.sizes)
+        return {name: weighted_mean(values, weights) for name, values in each.items()}
+
+    def measured_rows(self, w: Vector, problem: Problem) -> Iterator[tuple[str, ClientRows]]:
+        """The rows that measures see, and whose they are: the held-out rows or each client's."""
+        if problem.heldout:
+            yield "heldout", self.rows(w, heldout_rows(problem))
+            return
+        for client in range(problem.num_clients):
+            yield f"client {client}", self.rows(w, plain_client(problem, client))
+
+    def evaluated(self, w: Vector, problem: Problem) -> "tuple[OwnFunctions, Problem]":
+        """The functions and the problem with the module's outputs in place of its inputs.
+
+        The module sees `chunk` rows at a time, so its activations need little memory. A problem
+        that has no more rows stays as it is.
+        """
+        if self.chunk is None:
+            return self, problem
+        inputs, *others = problem.data
+        tensors: dict[str, Any] = {"data": (self.outputs(w, inputs), *others)}
+        if problem.heldout:
+            inputs, *others = problem.heldout
+            tensors["heldout"] = (self.outputs(w, inputs), *others)
+        return replace(self, apply=Outputs(), chunk=None), problem.with_tensors(tensors)
+
+    def outputs(self, w: Vector, inputs: Shaped[Tensor, "R ..."]) -> Shaped[Tensor, "R ..."]:
+        """The module's outputs on some rows, `chunk` at a time."""
+        parts = torch.split(inputs, self.chunk or len(inputs))
+        return torch.cat([self.apply(w, part, train=False) for part in parts])
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """The function in place of the module for rows that hold the module's outputs."""
+
+    def __call__(
+        self,
+        w: Vector,  # noqa: ARG002 - as in `ModuleFunction`
+        outputs: Shaped[Tensor, "..."],
+        *,
+        train: bool = True,  # noqa: ARG002
+    ) -> Shaped[Tensor, "..."]:
+        """The outputs themselves."""
+        return outputs
+
+
+def weighted_mean(values: list[float], weights: "tuple[float, ...] | list[float]") -> float:
+    """The mean of some numbers with positive weights."""
+    total = sum(value * weight for value, weight in zip(values, weights, strict=True))
+    return total / sum(weights)

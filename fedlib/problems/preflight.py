@@ -1,129 +1,265 @@
 """Tests of people's functions before a run: a mistake raises one sentence that names it."""
 
+import math
 import numbers
-import traceback
 import warnings
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor
-from torch.func import grad_and_value, vmap
+from torch.func import grad, grad_and_value, vjp, vmap
 
 from fedlib import checks
 from fedlib.core.problem import Batch, Problem
-from fedlib.core.trees import explain_map_error, loop_map
+from fedlib.core.trees import loop_map
 from fedlib.problems.client_rows import SHARES, ClientRows, Function, heldout_rows, plain_client
+from fedlib.problems.explain import attempt
 from fedlib.problems.own_functions import OwnFunctions
 
 SPREAD = 0.1  # distance scale of the random point at which functions are tested, beside the start
+HOLDS = "for which its condition holds"
 
 
-def try_function(
-    who: str, name: str, functions: OwnFunctions, function: Function, problem: Problem
-) -> None:
-    """Raise ValueError unless a loss returns one finite number that does not depend on padding.
+class Point(NamedTuple):
+    """A model, and the functions and the problem as `OwnFunctions.evaluated` gives them there."""
 
-    Warn if its gradient is zero on the rows of every client. Both are tested at the start and at a
-    random point, since all rows may have the same loss at a symmetric start.
+    w: Float[Tensor, "d"]
+    functions: OwnFunctions
+    problem: Problem
+
+
+class Preflight:
+    """The tests of the functions of a problem, at its start and at a random point.
+
+    There are two points, since all rows may have the same loss at a symmetric start. A large
+    problem is tested some rows at a time: functions and their gradients by the module's outputs on
+    all rows of a client, and the module's own gradients on `chunk` rows.
     """
-    over_clients = loop_map if problem.sequential_clients else vmap
 
-    def value(w: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+    def __init__(self, who: str, functions: OwnFunctions, problem: Problem) -> None:
+        self.who = who
+        self.functions = functions
+        self.problem = problem
+        self.over_clients = loop_map if problem.sequential_clients else vmap
+        rng = torch.Generator().manual_seed(0)
+        step = SPREAD * torch.randn(problem.dim, generator=rng)
+        models = (problem.w0, problem.w0 + step.to(problem.w0))
+        with torch.no_grad():
+            self.points = [
+                Point(w, *attempt(who, "module", functions.evaluated, w, problem)) for w in models
+            ]
+
+    def try_function(self, name: str, function: Function) -> None:
+        """Raise ValueError unless a loss returns one finite number that does not depend on padding.
+
+        Warn if its gradient is zero on the rows of every client.
+        """
+        start = self.points[0]
+        first = plain_client(start.problem, 0)
+        plain_number(self.who, name, function, start.functions.rows(start.w, first))
+        flat = True
+        for point in self.points:
+            gradients = self.try_slopes(name, function, point)
+            if self.functions.chunk is not None:
+                gradients = self.pulled_back(name, function, point, gradients)
+            flat = flat and not any(bool(x.nan_to_num().any()) for x in gradients)
+        if flat:
+            warnings.warn(
+                f"{self.who}: the gradient of {name} is zero on the rows of every client, so no "
+                "method can lower it; pass a loss in its place, and this function as a measure.",
+                stacklevel=5,
+            )
+
+    def try_slopes(self, name: str, function: Function, point: Point) -> list[Tensor]:
+        """A loss's gradients at one point for the clients, in their order.
+
+        They are gradients by w, or by the module's outputs if the problem is large. Raises the
+        errors of `try_function`.
+        """
+        slope = self.slope(function, point)
+        gradients: dict[int, Tensor] = {}
+        for group in self.problem.size_groups():
+            batch = point.problem.rows_of(group)
+            found = attempt(self.who, name, self.over_clients(slope, (0,)), batch)
+            slopes, (values, shares) = found
+            self.check_shares(name, shares, group)
+            if point is self.points[0]:
+                finite = values.isfinite() & slopes.isfinite().flatten(1).all(1)
+                self.check_finite(f"{name} and its gradient", finite, group)
+            self.check_padding(name, slope, point, group, slopes, values)
+            for place, client in enumerate(group):
+                gradients[client] = slopes[place]
+        return [gradients[client] for client in range(self.problem.num_clients)]
+
+    def slope(self, function: Function, point: Point) -> Callable[[Batch], Any]:
+        """The function `rows -> (gradient, (value, share of rows for which a condition holds))`."""
+        value = partial(value_and_share, point.functions, function)
+        if self.functions.chunk is None:
+            return partial(grad_and_value(value, has_aux=True), point.w)
+
+        def by_outputs(batch: Batch) -> Any:
+            outputs, *others = batch.data
+
+            def of_outputs(x: Tensor) -> tuple[Tensor, Tensor]:
+                return value(point.w, Batch((x, *others), batch.weight))
+
+            return grad_and_value(of_outputs, has_aux=True)(outputs)
+
+        return by_outputs
+
+    def check_shares(self, name: str, shares: Float[Tensor, "n"], group: list[int]) -> None:
+        """Raise ValueError if a condition of a function holds for no row of a client."""
+        got = f"none on client {group[int(shares.argmin())]}"
+        rule = f"have rows on every client {HOLDS}"
+        fits = bool((shares > 0).all())
+        checks.require(fits, self.who, name, rule, got, "or take a GroupGap")
+
+    def check_finite(self, name: str, finite: Tensor, group: list[int]) -> None:
+        """Raise ValueError unless a value of each client is finite."""
+        got = f"NaN or infinity on client {group[int(finite.int().argmin())]}"
+        rule = "be finite where methods start"
+        remedy = "look for a logarithm or a quotient"
+        checks.require(bool(finite.all()), self.who, name, rule, got, remedy)
+
+    def check_padding(
+        self,
+        name: str,
+        slope: Callable[[Batch], Any],
+        point: Point,
+        group: list[int],
+        slopes: Float[Tensor, "n ..."],
+        values: Float[Tensor, "n"],
+    ) -> None:
+        """Raise ValueError unless the group's smallest client gives the same without padding."""
+        size, place = min((self.problem.sizes[j], k) for k, j in enumerate(group))
+        padded = max(self.problem.sizes[j] for j in group)
+        if size == padded:
+            return
+        gradient, (value, _) = slope(plain_client(point.problem, group[place]))
+        if self.functions.chunk is not None:  # one gradient a row, none for padding
+            none = gradient.new_zeros(padded - size, *gradient.shape[1:])
+            gradient = torch.cat([gradient, none])
+        fits = agree(values[place], value) and agree(slopes[place], gradient)
+        got = f"{values[place]:.4g} with them and {value:.4g} without"
+        remedy = "take rows.mean(values) in place of values.mean() or sum()"
+        checks.require(fits, self.who, name, "not count padding rows", got, remedy)
+
+    def pulled_back(
+        self, name: str, function: Function, point: Point, gradients: list[Tensor]
+    ) -> list[Tensor]:
+        """Whether the gradients by w are not zero, for `chunk` rows after another.
+
+        They come from the gradients by the module's outputs.
+        """
+        few = self.problem.rows_of([0, 0], 1)
+        value = partial(value_and_share, self.functions, function)
+        whole = partial(grad_and_value(value, has_aux=True), point.w)
+        attempt(self.who, name, self.over_clients(whole, (0,)), few)  # a map can follow the module
+        sizes = self.problem.sizes
+        by_row = torch.cat([x[:size] for x, size in zip(gradients, sizes, strict=True)])
+        chunk = self.functions.chunk or len(by_row)
+        inputs = torch.split(self.problem.data[0], chunk)
+        result: list[Tensor] = []
+        for part, slopes in zip(inputs, torch.split(by_row, chunk), strict=True):
+            back = vjp(partial(apply_to, self.functions, part), point.w)[1]
+            gradient = back(slopes)[0]
+            if point is self.points[0]:
+                rule = "be finite where methods start"
+                fits = bool(gradient.isfinite().all())
+                got = f"NaN or infinity in rows {len(result) * chunk} and following"
+                checks.require(fits, self.who, f"the gradient of {name}", rule, got)
+            result.append(gradient.any())
+        return result
+
+    def try_measure(self, name: str, measure: Function) -> bool:
+        """Whether a measure returns a tensor; ValueError unless it returns one finite number."""
+        point = self.points[0]
+        functions, problem = point.functions, point.problem
+        held = bool(problem.heldout)
+        first = heldout_rows(problem) if held else plain_client(problem, 0)
         SHARES.clear()
-        loss = function(functions.rows(w, batch))
-        return loss, torch.stack([*SHARES, loss.new_ones(())]).min()
-
-    plain_number(who, name, function, functions.rows(problem.w0, plain_client(problem, 0)))
-    rng = torch.Generator().manual_seed(0)
-    other = problem.w0 + SPREAD * torch.randn(problem.dim, generator=rng).to(problem.w0)
-    slope, flat = grad_and_value(value, has_aux=True), True
-    for w in (problem.w0, other):
+        number = plain_number(self.who, name, measure, functions.rows(point.w, first), on_host=True)
+        if not isinstance(number, Tensor):
+            self.try_host_measure(name, measure)
+            return False
+        if held:
+            self.check_one(name, "heldout", number)
+            return True
+        value = partial(value_and_share, functions, measure, point.w)
         for group in problem.size_groups():
             batch = problem.rows_of(group)
-            each = attempt(who, name, over_clients(partial(slope, w), (0,)), batch)
-            slopes, (values, shares) = each
-            rule = "have rows on every client for which its condition holds"
-            got, remedy = f"none on client {group[int(shares.argmin())]}", "or take a GroupGap"
-            checks.require(bool((shares > 0).all()), who, name, rule, got, remedy)
-            bad = ~(values.isfinite() & slopes.isfinite().all(1)) & (w is problem.w0)
-            rule, remedy = "be finite where methods start", "look for a logarithm or a quotient"
-            got = f"NaN or infinity on client {group[int(bad.int().argmax())]}"
-            checks.require(not bad.any(), who, f"{name} and its gradient", rule, got, remedy)
-            flat = flat and not bool(slopes.nan_to_num().any())
-            size, place = min((problem.sizes[j], k) for k, j in enumerate(group))
-            if size < batch.weight.shape[1]:
-                with_it = slopes[place], values[place]
-                without, (alone, _) = slope(w, plain_client(problem, group[place]))
-                close = partial(torch.allclose, rtol=1e-3, atol=1e-5, equal_nan=True)
-                fits = all(map(close, with_it, (without, alone)))
-                got = f"{with_it[1]:.4g} with them and {alone:.4g} without"
-                remedy = "take rows.mean(values) in place of values.mean() or sum()"
-                checks.require(fits, who, name, "not count padding rows", got, remedy)
-    if flat:
-        warnings.warn(
-            f"{who}: the gradient of {name} is zero on the rows of every client, so no method "
-            "can lower it; pass a loss in its place, and this function as a measure.",
-            stacklevel=4,
-        )
+            values, shares = attempt(self.who, name, self.over_clients(value, (0,)), batch)
+            self.check_shares(name, shares, group)
+            self.check_finite(name, values.isfinite(), group)
+        return True
+
+    def try_host_measure(self, name: str, measure: Function) -> None:
+        """Raise ValueError unless a measure of plain numbers works on the rows of every client."""
+        point = self.points[0]
+        with torch.no_grad():
+            for place, rows in point.functions.measured_rows(point.w, point.problem):
+                SHARES.clear()
+                title = f"{name} on {place}"
+                number = plain_number(self.who, title, measure, rows, on_host=True)
+                self.check_one(name, place, number)
+
+    def check_one(self, name: str, place: str, number: Any) -> None:
+        """Raise ValueError if a condition held for no row, or a number is not finite."""
+        rule = f"have rows on {place} {HOLDS}"
+        checks.require(all(share > 0 for share in SHARES), self.who, name, rule, "none")
+        rule = f"be finite on {place} where methods start"
+        checks.require(math.isfinite(float(number)), self.who, name, rule, number)
 
 
-def try_measure(
-    who: str, name: str, functions: OwnFunctions, measure: Function, problem: Problem
-) -> bool:
-    """Whether a measure returns a tensor; ValueError unless it returns one number."""
-    w, held = problem.w0, bool(problem.heldout)
-    first = heldout_rows(problem) if held else plain_client(problem, 0)
+def value_and_share(
+    functions: OwnFunctions, function: Function, w: Tensor, batch: Batch
+) -> tuple[Tensor, Tensor]:
+    """A function of some rows, and the smallest share of rows for which a condition held."""
     SHARES.clear()
-    number = plain_number(who, name, measure, functions.rows(w, first), host=True)
-    rule = f"have rows on {'heldout' if held else 'client 0'} for which its condition holds"
-    checks.require(all(x > 0 for x in SHARES), who, name, rule, "none")
-    if isinstance(number, Tensor):
-        value = attempt(who, name, functions.measured, measure, w, problem)
-        checks.require(bool(value.isfinite()), who, name, "be finite where methods start", value)
-    return isinstance(number, Tensor)
+    value = function(functions.rows(w, batch))
+    return value, torch.stack([*SHARES, batch.weight.new_ones(())]).min()
+
+
+def apply_to(functions: OwnFunctions, inputs: Tensor, w: Tensor) -> Tensor:
+    """The module's output as a function of w."""
+    result: Tensor = functions.apply(w, inputs, train=False)
+    return result
+
+
+def agree(left: Tensor, right: Tensor) -> bool:
+    """Whether two results of the same sums, in another order, are the same number or vector."""
+    eps = torch.finfo(left.dtype).eps
+    relative = max(1e-3, 8 * eps)
+    absolute = max(1e-5, eps) + relative * float(right.abs().nan_to_num().amax())
+    return torch.allclose(left, right, rtol=relative, atol=absolute, equal_nan=True)
+
+
+def needs_loop(functions: OwnFunctions, problem: Problem) -> bool:
+    """Whether torch cannot map the module or a loss, since an operation has no rule for `vmap`."""
+    batch = problem.rows_of([0, 0], 1)
+    slope = grad(lambda w, batch: functions.losses(w, batch).sum())
+    try:
+        vmap(slope, (None, 0))(problem.w0, batch)
+    except Exception as error:  # other failures get their sentence from the tests that follow
+        return "does not have vmap support" in str(error)
+    return False
 
 
 def plain_number(
-    who: str, name: str, function: Function, rows: ClientRows, *, host: bool = False
+    who: str, name: str, function: Function, rows: ClientRows, *, on_host: bool = False
 ) -> Any:
-    """The single number that a function returns: a tensor or, on the `host`, one of Python's."""
+    """The single number that a function returns: a tensor or, `on_host`, one of Python's."""
     with torch.no_grad():
-        found = attempt(who, name, function, rows)
-    plain = isinstance(found, numbers.Real) or (isinstance(found, np.ndarray) and not found.ndim)
-    got = list(found.shape) if isinstance(found, Tensor) else found
-    rule, remedy = "return one number, a tensor of shape []", "rows.mean(values) is a mean of rows"
-    checks.require(got == [] or (host and plain), who, name, rule, got, remedy)
-    return found
-
-
-def attempt(who: str, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function; a failure raises ValueError with its first line and the user's code line."""
-    try:
-        return function(*arguments)
-    except Exception as error:
-        text, line = str(error).strip() or type(error).__name__, user_line(error)
-        recorded = any(words in text for words in ("dynamic shape", "nonzero", "masked_select"))
-        if recorded or explain_map_error(error):
-            cause = "draw random numbers" if "random operation" in text else "read values"
-            raise ValueError(
-                f"{who}: {name} must not {cause}{line}: one recording serves all clients; write "
-                "rows.mean(values, where=condition), torch.where(condition, a, b), or for "
-                "F.one_hot(target, k): torch.eye(k)[target]."
-            ) from error
-        casts = any(words in text for words in ("Long", "scalar type", "dtype", "Byte", "type"))
-        remedy = "; if it wants floats, write rows.target.float()" if casts else ""
-        why = text.splitlines()[0].rstrip(".")
-        works = f"work on rows, but failed{line}: {why}{remedy}"
-        raise ValueError(f"{who}: {name} must {works}.") from error
-
-
-def user_line(error: Exception) -> str:
-    """The last line of a traceback that is neither in torch nor in this library."""
-    own = str(Path(__file__).parents[1]), str(Path(torch.__file__).parent)
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.endswith(".py")]
-    theirs = [f for f in frames if not f.filename.startswith(own) and f.line]
-    return f" at `{str(theirs[-1].line)[:80]}`" if theirs else ""
+        number = attempt(who, name, function, rows)
+    plain = isinstance(number, numbers.Real)
+    plain = plain or (isinstance(number, np.ndarray) and not number.ndim)
+    got = list(number.shape) if isinstance(number, Tensor) else number
+    rule = "return one number, a tensor of shape []"
+    remedy = "rows.mean(values) is a mean of rows"
+    fits = (isinstance(number, Tensor) and not number.dim()) or (on_host and plain)
+    checks.require(fits, who, name, rule, got, remedy)
+    return number

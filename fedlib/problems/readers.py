@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Shaped
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.masked import MaskedTensor
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
@@ -104,7 +105,7 @@ def not_numbers(who: str, name: str, given: Any, why: str, remedy: str = "") -> 
     return TypeError(checks.sentence(who, name, rule, given, remedy))
 
 
-def plain_array(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def plain_array(array: NDArray[Any]) -> NDArray[Any]:
     """An array that torch takes: writable, in this machine's byte order, without odd strides."""
     dtype = array.dtype.newbyteorder("=")
     if dtype.kind == "f" and dtype.itemsize > 8:
@@ -156,5 +157,6 @@ def digest(tensors: Sequence[Shaped[Tensor, "..."]]) -> str:
     for x in tensors:
         if x.dtype == torch.bfloat16 or (x.is_floating_point() and x.itemsize == 1):
             x = x.float()  # numpy has no such dtype
-        sha.update(f"{x.dtype} {list(x.shape)}".encode() + x.contiguous().numpy().tobytes())
+        sha.update(f"{x.dtype} {list(x.shape)}".encode())
+        sha.update(x.contiguous().view(-1).numpy().view(np.uint8).data)
     return sha.hexdigest()[:16]

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 from torch.func import grad, jacrev, vmap
+from torch.nn.utils import prune
 
 from fedlib import models
 from tests.helpers.expect import refuses
@@ -88,7 +89,7 @@ def test_tied_parameters_are_one():
         ),
         (nn.MultiheadAttention(4, 2, dropout=0.1), "got 'dropout in MultiheadAttention"),
         (nn.LSTM(2, 2, num_layers=2, dropout=0.5), "got 'dropout in LSTM"),
-        (nn.ReLU(), "have trainable parameters of one dtype, got ''"),
+        (nn.ReLU(), "have trainable parameters, got 'none'; call requires_grad_()"),
         (
             nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2).double()),
             "one dtype, got 'torch.float32 and torch.float64'",
@@ -97,6 +98,62 @@ def test_tied_parameters_are_one():
 )
 def test_ravel_refuses(module, text):
     refuses(f"ravel: module must *{text}", models.ravel, module)
+
+
+def hooked(register):
+    module = nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 1))
+    register(module[1])
+    return module
+
+
+HOOKS = {
+    "gradients": lambda part: part.weight.register_hook(lambda g: 0 * g),
+    "gradients that were added": lambda part: part.weight.register_post_accumulate_grad_hook(print),
+    "backward": lambda part: part.register_full_backward_hook(print),
+    "before backward": lambda part: part.register_full_backward_pre_hook(print),
+    "pruning": lambda part: prune.l1_unstructured(part, "weight", 1),
+    "spectral norm": nn.utils.parametrizations.spectral_norm,
+}
+
+
+@pytest.mark.parametrize("register", HOOKS.values(), ids=HOOKS)
+def test_hooks_that_would_not_be_called_are_refused(register):
+    refuses("ravel: module must have no *(1", models.ravel, hooked(register))
+
+
+@pytest.mark.filterwarnings("ignore:.*weight_norm")
+def test_an_old_weight_norm_is_refused_and_the_new_one_taken():
+    refuses("must have no weights that a hook computes", models.ravel, hooked(nn.utils.weight_norm))
+    w, apply = models.ravel(hooked(nn.utils.parametrizations.weight_norm))
+    assert w.shape == (3 * 2 + 2 + 1 + 2 + 1,)
+    assert apply(w, torch.ones(4, 3)).shape == (4, 1)
+
+
+def test_frozen_parameters_and_forward_hooks_may_have_hooks():
+    module = hooked(lambda part: part.register_forward_hook(lambda *call: 2 * call[-1]))
+    module[0].weight.register_hook(lambda g: g)
+    module[0].requires_grad_(False)
+    w, apply = models.ravel(module)
+    assert torch.equal(apply(w, torch.ones(1, 3)), module(torch.ones(1, 3)).detach())
+
+
+class Mask(nn.Module):
+    """Zero for the weights that are not chosen."""
+
+    def __init__(self, chosen):
+        super().__init__()
+        self.register_buffer("chosen", chosen)
+
+    def forward(self, weight):
+        return weight * self.chosen
+
+
+def test_a_mask_as_a_parametrization_keeps_zeros():
+    layer = nn.Linear(3, 1)
+    nn.utils.parametrize.register_parametrization(layer, "weight", Mask(torch.tensor([1.0, 0, 1])))
+    w, apply = models.ravel(layer)
+    slope = grad(lambda w: apply(w, torch.ones(2, 3)).sum())(w)
+    assert {*slope.tolist()} == {0.0, 2.0}
 
 
 def test_ravel_takes_dropout_of_zero_and_norms_without_statistics():

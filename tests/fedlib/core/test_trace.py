@@ -85,3 +85,48 @@ def test_late_is_the_mean_of_the_last_starts_of_rounds():
     assert held.of_rounds("f").tolist() == [list(range(11))]
     assert held.late("f").tolist() == [9.5]  # two of eleven
     assert held.late("f", 0.01).tolist() == [10.0]
+
+
+def test_seeds_may_be_numbers_of_numpy(trace):
+    for seed in np.array([3, 1]):
+        assert torch.equal(trace.model(seed), trace.model(int(seed)))
+    refuses("Trace: seed must be one of 3, 1, got np.float64(3.0)", trace.model, np.float64(3))
+    refuses("Trace: seed must be one of 3, 1, got True", trace.model, True)
+
+
+class Tied(torch.nn.Module):
+    """Two layers with one weight; the second also has a frozen bias."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.Linear(3, 3, bias=False)
+        self.second = torch.nn.Linear(3, 3)
+        self.second.weight = self.first.weight
+        self.second.bias.requires_grad_(False)
+        self.register_buffer("shift", torch.ones(3))
+
+    def forward(self, x):
+        return self.second(torch.tanh(self.first(x))) + self.shift
+
+
+def test_a_module_with_tied_weights_is_restored_under_every_name(tmp_path):
+    module = Tied()
+    rng = torch.Generator().manual_seed(0)
+    clients = [(torch.randn(6, 3, generator=rng), torch.randn(6, 3, generator=rng))] * 2
+    problem = fl.problems.from_clients(
+        clients, module=module, objective=lambda r: r.mean(((r.output - r.target) ** 2).sum(1))
+    )
+    assert problem.dim == 9
+    trained = fl.run(fl.FedAvg(0.1, 2, 2), problem, rounds=4, progress=False)
+    state = trained.state_dict(module)
+    assert {*state} == {"first.weight", "second.weight", "second.bias", "shift"}
+    assert torch.equal(state["first.weight"].flatten(), trained.model())
+    assert not torch.equal(state["first.weight"], module.first.weight)
+    torch.save(state, tmp_path / "model.pt")
+    other = Tied()
+    other.load_state_dict(torch.load(tmp_path / "model.pt"))
+    other.second.bias.data.copy_(module.second.bias)
+    x = clients[0][0]
+    output = other(x).detach()
+    assert other.first.weight is other.second.weight
+    torch.testing.assert_close(output, trained.load_into(module)(x).detach())

@@ -1,0 +1,65 @@
+"""How many rows a module may evaluate at a time, such that its activations need little memory."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
+
+LIMIT = 2**25  # bytes of activations that are held at a time; smaller problems are not split
+
+
+class CountedBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Counts the bytes of all results of torch's operations."""
+
+    total: int = 0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Run one operation and add the size of its results."""
+        result = func(*args, **(kwargs or {}))
+        for leaf in pytree.tree_leaves(result):
+            if isinstance(leaf, Tensor):
+                self.total += leaf.nbytes
+        return result
+
+
+def bytes_of(function: Callable[..., Any], *arguments: Any) -> int:
+    """The bytes of all intermediate results of a call."""
+    counted = CountedBytes()  # type: ignore[no-untyped-call]
+    with torch.no_grad(), counted:
+        function(*arguments)
+    return int(counted.total)
+
+
+def rows_at_a_time(apply: Callable[..., Any], w: Tensor, inputs: Tensor) -> int:
+    """How many rows of the inputs `[R, ...]` a module evaluates at a time; R if they all fit.
+
+    Rows are split only if the module gives one result for each row, from this row alone.
+    """
+    count = len(inputs)
+    some = inputs[: min(4, count)]
+    half = len(some) // 2
+    if not half:
+        return count
+    per_row = (bytes_of(apply, w, some) - bytes_of(apply, w, some[:half])) / (len(some) - half)
+    if per_row * count <= LIMIT:
+        return count
+    return max(1, int(LIMIT / per_row)) if rows_are_apart(apply, w, some) else count
+
+
+def rows_are_apart(apply: Callable[..., Any], w: Tensor, inputs: Tensor) -> bool:
+    """Whether a module gives one result for each row, from this row alone."""
+    try:
+        with torch.no_grad():
+            together = apply(w, inputs)
+            apart = torch.cat([apply(w, row.unsqueeze(0)) for row in inputs])
+    except Exception:  # no tensor, or a module that does not take one row alone
+        return False
+    if not isinstance(together, Tensor) or together.shape != apart.shape:
+        return False
+    tolerance = max(1e-4, 8 * torch.finfo(w.dtype).eps)
+    return torch.allclose(apart, together, rtol=tolerance, atol=tolerance)

@@ -1,0 +1,84 @@
+"""Failures of people's modules and functions as one sentence, with the line of their code."""
+
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from fedlib.core.trees import explain_map_error
+
+#: Parts of torch's messages where it wants whole numbers, such as classes, and got floats.
+WANTS_WHOLE = (
+    "expected target dtype to be Long",
+    "scalar type Long but found",
+    "scalar types: Long",
+    "applicable to index tensor",
+    "used as indices must be",
+    "int64 for index",
+    "indices should be Long",
+)
+#: Parts of torch's messages where it wants floats and got whole numbers, truth values or bytes.
+WANTS_FLOATS = (
+    "desired output type Long",
+    "Found dtype Long",
+    "found Long and",
+    "Integral inputs not supported",
+    "but got Long and",
+    "but got Byte and",
+    "but got Bool and",
+    "input.to(torch.float",
+    "could not infer output dtype",
+    "(unsigned char)",
+)
+
+
+def attempt(who: str, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function; a failure raises ValueError with its first line and the user's code line."""
+    try:
+        return function(*arguments)
+    except Exception as error:
+        raise ValueError(f"{who}: {name} must {unmet_rule(name, error)}.") from error
+
+
+def unmet_rule(name: str, error: Exception) -> str:
+    """What a module or a function must do, how it failed, and what to write in its place."""
+    text = str(error).strip() or type(error).__name__
+    line = user_line(error)
+    if "saved tensor hooks" in text:
+        return (
+            f"not use hooks on saved tensors, as torch.utils.checkpoint does{line}: torch.func has "
+            "no such hooks; take them out, since one client at a time needs little memory"
+        )
+    recorded = any(words in text for words in ("dynamic shape", "nonzero", "masked_select"))
+    if recorded or explain_map_error(error):
+        cause = "draw random numbers" if "random operation" in text else "read values"
+        return (
+            f"not {cause}{line}: one recording serves all clients; write "
+            "rows.mean(values, where=condition), torch.where(condition, a, b), or for "
+            "F.one_hot(target, k): torch.eye(k)[target]"
+        )
+    why = text.splitlines()[0].rstrip(".")
+    return f"work on rows, but failed{line}: {why}{remedy_of(name, text)}"
+
+
+def remedy_of(name: str, text: str) -> str:
+    """What to write where torch complains of a dtype, or nothing."""
+    wants_whole = any(words in text for words in WANTS_WHOLE)
+    wants_floats = any(words in text for words in WANTS_FLOATS)
+    if not wants_whole and not wants_floats:
+        return ""
+    if name.startswith("module"):
+        kind = "whole numbers (int64)" if wants_whole else "floats"
+        return f"; pass the inputs as {kind}"
+    cast = "long()" if wants_whole else "float()"
+    return f"; write rows.target.{cast} where the target is meant"
+
+
+def user_line(error: Exception) -> str:
+    """The last line of a traceback that is neither in torch nor in this library."""
+    libraries = str(Path(__file__).parents[1]), str(Path(torch.__file__).parent)
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.endswith(".py")]
+    theirs = [f for f in frames if not f.filename.startswith(libraries) and f.line]
+    return f" at `{str(theirs[-1].line)[:80]}`" if theirs else ""
