@@ -147,6 +147,10 @@ class FedSGM(LocalWork):
         """At the client: return g_j(w), or the statistics for it."""
         return client.constraint(client.model, client.value_batch())
 
+    def weights(self, sigma: Float[Tensor, "*C"]) -> Float[Tensor, "K"]:
+        """Weigh the gradients of the losses in a local step: 1 - |sigma|, sigma."""
+        return loss_weights(1 - sigma.abs().sum(), sigma)
+
     def local_update(
         self, client: Client, sigma: Float[Tensor, "*C"]
     ) -> Float[Tensor, "d"] | Reply:
@@ -156,7 +160,7 @@ class FedSGM(LocalWork):
         constraints, `sigma` is 0 for all but the largest.
         """
         w = client.model  # 4
-        weights = loss_weights(1 - sigma.abs().sum(), sigma)
+        weights = self.weights(sigma)
         u = self.local_model(client, w, weights)  # 5
         delta = (w - u) / self.lr  # 6
         if not self.remembers:
