@@ -2,8 +2,9 @@
 
 import copy
 import math
+import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TypeGuard
 
@@ -32,6 +33,9 @@ class ModuleFunction:
     shapes: dict[str, torch.Size]
     constants: dict[str, Shaped[Tensor, "..."]]
     dropout: tuple[str, ...] = ()
+    copies: "ThreadCopies" = field(
+        default_factory=lambda: ThreadCopies(), init=False, repr=False, compare=False
+    )
 
     def __call__(
         self, w: Float[Tensor, " d"], *inputs: Shaped[Tensor, "..."], train: bool = True
@@ -47,8 +51,28 @@ class ModuleFunction:
             coins = row_hashes(w, inputs[0])
             each = {f"{name}.coins": mixed(coins + k) for k, name in enumerate(self.dropout)}
             values |= each
-        result: Tensor = functional_call(self.module, values, inputs)
+        result: Tensor = functional_call(self.copies.of(self.module), values, inputs)
         return result
+
+
+class ThreadCopies(threading.local):
+    """Each thread's copy of a module, since a call exchanges the module's tensors while it lasts.
+
+    The copies share the module's tensors, which no call changes.
+    """
+
+    copied: nn.Module | None = None
+
+    def of(self, module: nn.Module) -> nn.Module:
+        """The copy of the module for the current thread."""
+        if self.copied is None:
+            tensors = [*module.parameters(), *module.buffers()]
+            self.copied = copy.deepcopy(module, {id(x): x for x in tensors})
+        return self.copied
+
+    def __reduce__(self) -> tuple[type, tuple[()]]:
+        """A pickled function makes its copies anew."""
+        return type(self), ()
 
 
 def ravel(module: nn.Module) -> tuple[Float[Tensor, " d"], ModuleFunction]:

@@ -25,6 +25,7 @@ from fedlib.engine.checkpoint import Progress, join_blocks
 from fedlib.engine.compile import SHORTER, CompiledRounds, rounds_per_call
 from fedlib.engine.kernels import product_library
 from fedlib.engine.memory import keep_freed_memory
+from fedlib.engine.randomness import draws_numbers
 from fedlib.engine.stack import StackedProblem, check_same_shapes, fill, floats, stack
 
 SMALL = 50_000  # parameters; below this number a second thread makes a round slower
@@ -78,6 +79,7 @@ class BatchedRuns:
         # grouping clients by size reads the sizes, which no map allows
         self.in_turn = self.engine.sequential_clients or self.one.form.ragged
         self._over_grid: Callable[..., Any] = loop_map if self.in_turn else vmap
+        self.drawless = set[str]()  # the mapped functions that draw nothing, for certain
         self._map_runs()
 
     def _map_runs(self) -> None:
@@ -197,9 +199,10 @@ class BatchedRuns:
 
     def _explained(self, name: str, *arguments: Any) -> Any:
         """The value of a mapped function; raises ValueError if no map can follow the function."""
+        function = getattr(self, name)
         before = torch.get_rng_state()
         try:
-            result = getattr(self, name)(*self.fixed, *arguments)
+            result = function(*self.fixed, *arguments)
         except RuntimeError as error:
             if not (why := explain_map_error(error)):
                 if self._over_grid is loop_map or 1 in (len(self.grid), len(self.seeds)):
@@ -209,9 +212,11 @@ class BatchedRuns:
                 self._map_runs()
                 return self._explained(name, *arguments)
             raise ValueError(f"{type(self.template).__name__}: a round must not {why}.") from error
-        if not torch.equal(before, torch.get_rng_state()):
-            why = explain_map_error(RuntimeError("random operation"))
-            raise ValueError(f"{type(self.template).__name__}: a round must not {why}.")
+        if name not in self.drawless and not torch.equal(before, torch.get_rng_state()):
+            if draws_numbers(function, (*self.fixed, *arguments)):
+                why = explain_map_error(RuntimeError("random operation"))
+                raise ValueError(f"{type(self.template).__name__}: a round must not {why}.")
+            self.drawless.add(name)  # another thread draws, maybe in every round
         return result
 
     def _round(self, hyper: Any, own: Any, common: Any, state: Any, draw: Draw) -> Any:

@@ -6,6 +6,7 @@ plain operations. It shortens the record by passes, and calls PyTorch's ordinary
 """
 
 import operator
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ from torch.utils import _pytree as pytree
 from fedlib.core.problem import Batch, pullback
 
 VIEWS = (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default)
+#: One thread at a time captures or compiles: torch then patches functions that all threads share.
+CAPTURING = threading.RLock()
 #: A pass shortens a captured graph in place; values may change by rounding only.
 Pass = Callable[[Graph], None]
 Losses = Callable[[Float[Tensor, "d"], Batch], Float[Tensor, "K"]]
@@ -39,7 +42,7 @@ class Captured:
         """Compute the function's value by the captured operations."""
         leaves, structure = pytree.tree_flatten(arguments)
         assert structure == self.inputs
-        return pytree.tree_unflatten(list(self.graph(*leaves)), self.outputs)
+        return pytree.tree_unflatten(list(self.graph.forward(*leaves)), self.outputs)
 
 
 def capture(function: Callable[..., Any], *example: Any, passes: Sequence[Pass] = ()) -> Captured:
@@ -56,6 +59,13 @@ def capture(function: Callable[..., Any], *example: Any, passes: Sequence[Pass] 
     """
     from torch.fx.experimental.proxy_tensor import make_fx  # slow: imports torch's compiler
 
+    with CAPTURING:
+        return _capture(make_fx, function, example, passes)
+
+
+def _capture(
+    make_fx: Any, function: Callable[..., Any], example: Any, passes: Sequence[Pass]
+) -> Captured:
     leaves, inputs = pytree.tree_flatten(example)
     outputs: list[Any] = []
 

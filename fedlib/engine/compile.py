@@ -21,7 +21,7 @@ from torch.utils.flop_counter import flop_registry
 from fedlib.core.problem import Draw
 from fedlib.core.trees import index_tree, stack_trees
 from fedlib.engine.averages import average_early
-from fedlib.engine.capture import Captured, capture, merge_equal_nodes
+from fedlib.engine.capture import CAPTURING, Captured, capture, merge_equal_nodes
 from fedlib.engine.kernels import choose_kernels
 
 LONG = 60.0  # seconds; a run that would take longer without compilation is compiled
@@ -99,7 +99,7 @@ class CompiledRounds:
         self.captured = capture(unrolled, fixed, state, draws, passes=SHORTER)
         self.on_gpu = state.w.is_cuda
         example = [x.contiguous() for x in pytree.tree_leaves((fixed, state, draws))]
-        with warnings.catch_warnings():
+        with CAPTURING, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # warnings of torch's own lowerings
             self.function = compile_graph(self.captured.graph, example, self.on_gpu)
             check_same(self, partial(self.captured, fixed), state, draws)

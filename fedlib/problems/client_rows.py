@@ -1,7 +1,8 @@
 """The argument of people's functions: some rows of one client and the module's output there."""
 
+import threading
 from collections import deque
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -54,8 +55,25 @@ class ClientRows(NamedTuple):
         return weight @ values.to(weight.dtype)
 
 
-#: While a function is tested: the shares of rows for which conditions held.
-SHARES = deque[Tensor](maxlen=100)
+class Shares(threading.local):
+    """The shares of rows for which conditions held, while this thread tests a function."""
+
+    def __init__(self) -> None:
+        self.latest = deque[Tensor](maxlen=100)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter(self.latest)
+
+    def append(self, share: Tensor) -> None:
+        """Add the share of one condition."""
+        self.latest.append(share)
+
+    def clear(self) -> None:
+        """Forget all shares."""
+        self.latest.clear()
+
+
+SHARES = Shares()
 
 #: An objective, a constraint or a measure: a function of a client's rows that returns one number.
 Function = Callable[[ClientRows], Any]

@@ -1,0 +1,129 @@
+"""Runs in threads and processes end digit for digit as the same runs one after another."""
+
+import threading
+
+import numpy as np
+import pytest
+import torch
+from joblib import Parallel, delayed
+from torch import nn
+
+import fedlib as fl
+from fedlib import models, problems
+from fedlib.engine.batch import CAPTURE
+from fedlib.problems import from_clients, quadratics
+from fedlib.testing.examples import examples
+from tests.helpers.randoms import normal
+
+WORKERS = 4
+
+
+def loss(rows):
+    return rows.mean((rows.output.squeeze(-1) - rows.target) ** 2)
+
+
+def network(*layers):
+    """A problem of three clients; its module is the same object in every thread."""
+    clients = [(normal(12, 4, seed=j).float(), normal(12, seed=9 + j).float()) for j in range(3)]
+    module = nn.Sequential(*models.mlp((4, 5)), *layers, *models.mlp((5, 1)))
+    return from_clients(clients, module=module, objective=loss)
+
+
+def end(method, problem, options):
+    """The numbers with which a run ends."""
+    trace = fl.run(method, problem, progress=False, **options)
+    curves = [trace.metrics[name] for name in sorted(trace.metrics)]
+    return np.concatenate([*curves, trace.state.w.numpy()], axis=None)
+
+
+def constrained():
+    return quadratics(normal(6, 4), normal(6, 4), level=0.5)
+
+
+AVG = fl.FedAvg(0.05, 2, 3)
+SHORT, LONG = {"rounds": 6}, {"rounds": CAPTURE, "evaluate_every": CAPTURE // 2}
+ALONE = {"engine": fl.Sequential}
+#: name -> (method, problem, options)
+RUNS = {
+    "a network": (AVG, network(nn.Tanh()), SHORT),
+    "a captured network": (AVG, network(nn.Tanh()), LONG),
+    "a network, clients one by one": (AVG, network(nn.Tanh()), SHORT | ALONE),
+    "a frozen norm": (AVG, network(nn.BatchNorm1d(5).eval()), SHORT | ALONE),
+    "switching": (
+        fl.FedSGM(0.1, 2, 3, 0.05, uplink=fl.TopK(0.5)), constrained(), SHORT | {"seeds": (0, 1)},
+    ),
+    "captured switching": (fl.FedSGM(0.1, 2, 3, 0.05), constrained(), LONG),
+    "switching, clients one by one": (fl.FedSGM(0.1, 2, 3, 0.05), constrained(), SHORT | ALONE),
+    "several objectives": (*examples()["FedCMOO"][0], SHORT),
+    "a captured oracle": (*examples()["FedFW"][0], LONG),
+    "a schedule": (AVG, network(nn.Tanh()), LONG | {"schedules": {"lr": fl.PowerLaw(1.0, 0.5)}}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
+def test_threads_that_run_the_same_at_once_all_end_as_one_alone(run):
+    alone = end(*run)
+    together = Parallel(WORKERS, backend="threading")([delayed(end)(*run)] * WORKERS)
+    for found in together:
+        np.testing.assert_array_equal(found, alone)
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_different_runs_in_joblibs_workers_end_as_one_after_another(backend):
+    jobs = [delayed(end)(*run) for run in RUNS.values()]
+    alone = [end(*run) for run in RUNS.values()]
+    workers = WORKERS if backend == "threading" else 2
+    together = Parallel(workers, backend=backend)(jobs)
+    for name, found, right in zip(RUNS, together, alone, strict=True):
+        np.testing.assert_array_equal(found, right, err_msg=name)
+
+
+def half(rows):
+    return rows.mean((rows.output.squeeze(-1) - 1) ** 2, where=rows.target > 0)
+
+
+def built(seed):
+    """A run on a problem that is built, and so tested, in this thread."""
+    own = [(normal(8, 4, seed=seed).float(), torch.ones(8))] * 2
+    problem = from_clients(own, module=models.linear(4, 1), objective=half)
+    return end(fl.FedAvg(0.1, 2, 2), problem, SHORT)
+
+
+def test_problems_can_be_built_while_others_run():
+    together = Parallel(WORKERS, backend="threading")(map(delayed(built), range(12)))
+    for seed, found in enumerate(together):
+        np.testing.assert_array_equal(found, built(seed))
+
+
+def test_a_draw_of_another_thread_is_not_taken_for_one_of_the_round():
+    stop = threading.Event()
+
+    def draw():
+        while not stop.is_set():
+            torch.rand(4)
+
+    thread = threading.Thread(target=draw)
+    thread.start()
+    try:
+        trace = fl.run(AVG, quadratics(), rounds=40, progress=False)
+        with pytest.raises(ValueError, match="a round must not draw random numbers"):
+            fl.run(Rolling(0.1, 1, 3), quadratics(), rounds=2, progress=False)
+    finally:
+        stop.set()
+        thread.join()
+    alone = fl.run(AVG, quadratics(), rounds=40, progress=False)
+    np.testing.assert_array_equal(trace.metrics["f"], alone.metrics["f"])
+
+
+class Rolling(fl.FedAvg):
+    def local_update(self, client, w):
+        return super().local_update(client, w) + torch.randn_like(w)
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_a_divergence_reaches_the_caller_of_a_pool(backend):
+    wild = delayed(end)(fl.FedAvg(1e9, 2, 4), problems.quadratics(), SHORT)
+    with pytest.raises(fl.Diverged, match="not finite after round 2") as caught:
+        Parallel(2, backend=backend)([wild] * 2)
+    assert (caught.value.round, caught.value.seed) == (2, 0)
+    assert torch.isfinite(caught.value.state.w).all()
