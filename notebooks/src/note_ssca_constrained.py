@@ -383,7 +383,7 @@ from papers.kit.display import displayed
 from papers.kit.parameters import settle
 from papers.ssca.checks import Program, dual, minimizer, multipliers, primal, ripples, ssca
 
-globals().update(settle(globals(), seed=0, instances=(1000, 300, 15)))
+globals().update(settle(globals(), seed=0, instances=(1000, 300, 100)))
 rng = np.random.default_rng(seed)
 
 

@@ -1,0 +1,63 @@
+"""A word of the prose about a claim is what the claim's verdict says, on every page."""
+
+import pytest
+
+from papers import all_claims
+from tests.helpers import prose
+from tests.helpers.verdict_words import Use, contradicts, units, uses
+
+PAGES = prose.pages()
+
+
+@pytest.fixture(scope="module")
+def outcomes():
+    return {claim.id: [*study.outcomes(claim).values()] for study, claim in all_claims()}
+
+
+def wrong(text, outcomes):
+    return [use for use in uses(text) if contradicts(use, outcomes)]
+
+
+@pytest.mark.parametrize("page", sorted(PAGES))
+def test_words_and_verdicts_agree(page, outcomes):
+    assert not wrong(PAGES[page], outcomes)
+
+
+@pytest.mark.parametrize(
+    ("page", "words", "instead"),
+    [
+        ("book/fedcmoo/index.md", "this is undecided", "this is reproduced"),
+        ("book/fedcmoo/index.md", "| Confirmed: with", "| Not reproduced: with"),
+        ("book/fedsgm/index.md", "Three questions are undecided:", "Three claims are reproduced:"),
+        ("book/index.md", "the claim is not reproduced", "the claim is reproduced"),
+        ("book/ssca/index.md", "| Yes ({claim}`ssca/C1`)", "| No ({claim}`ssca/C1`)"),
+        ("book/ssca/index.md", "| Yes. With full", "| No. With full"),
+        ("notebooks/src/fairness.py", "leave undecided", "leave confirmed"),
+        ("notebooks/src/ssca_tradeoff.py", "is judged on", "is not judged on"),
+    ],
+)
+def test_a_planted_word_is_noticed(page, words, instead, outcomes):
+    assert words in PAGES[page]
+    assert wrong(PAGES[page].replace(words, instead), outcomes)
+
+
+def test_quotes_negations_and_code_are_read_as_such():
+    text = """
+The paper calls this "reproduced", `reproduced` and not reproduced ({claim}`a/C1`), $undecided$.
+
+* first, undecided:
+  still the first ({claim}`a/C2`, {claim}`a/C3`)
+* it was never confirmed.
+
+| claim | word |
+| --- | --- |
+| {claim}`a/C4` | nor refuted. Judged elsewhere ({claim}`a/C5`) |
+"""
+    assert [(use.says, use.claims) for use in uses(text)] == [
+        ("not reproduced", ("a/C1",)),
+        ("undecided", ("a/C2", "a/C3")),
+        ("reproduced", ("a/C4", "a/C5")),
+        ("judged", ("a/C5",)),
+    ]
+    assert len([*units(text)]) == 5
+    assert isinstance(next(uses(text)), Use)
