@@ -28,6 +28,7 @@ KEPT = r"(?P<kept>``.+?``|`[^`]+`_{0,2}|^[ ]*(?:>>>|\.\.\.).*?$)"
 MATH = r"(?<![\w$])\$(?P<math>[^$`]+?)\$(?![\w$])"
 EMPHASIS = r"(?:(?<=^)|(?<=[\s(:]))\*(?P<words>[A-Za-z][^*$`|<>=]*[\w.!?])\*(?=[\s.,:;)]|$)"
 MARKED = re.compile(f"{KEPT}|{MATH}|{EMPHASIS}", re.MULTILINE)
+WHOLE = ("fedlib.protocols",)  # modules whose docstring is a page of its own
 STAR = "\ue000"  # an asterisk that is meant as a mark
 #: What stands beside a name if it is a type: `float`, `int or None`, `tuple of float`.
 TYPE = re.compile(r"(?:[\w.]+|\"\w+\")(?: (?:or|of) (?:[\w.]+|\"\w+\"))*(?<!\.)")
@@ -38,7 +39,8 @@ def prepare(
     app: object, what: str, name: str, obj: object, options: object, lines: list[str]
 ) -> None:
     """Leaves what the pages show and escapes marks outside of code; changes ``lines`` in place."""
-    text = marked("\n".join(described(brief(lines))))
+    shown = lines if name in WHOLE else described(brief(lines))
+    text = marked("\n".join(shown))
     lines[:] = [escape(line).replace(STAR, "*") for line in text.split("\n")] if lines else []
 
 
@@ -144,6 +146,8 @@ def indent(line: str) -> int:
 
 def escape(line: str) -> str:
     """``line`` with a backslash before each mark that stands outside of code."""
+    if line.lstrip().startswith((">>>", "...")):
+        return line
     parts = CODE.split(line)
     parts[::2] = [MARKS.sub(r"\\\1", part) for part in parts[::2]]
     return "".join(parts)

@@ -21,7 +21,7 @@ ROWS = (
     ("fedlib.core",),
     ("fedlib.sets", "fedlib.weights", "fedlib.vertical", "fedlib.metrics"),
     ("fedlib.work",),
-    ("fedlib.algorithms", "fedlib.problems"),
+    ("fedlib.algorithms", "fedlib.problems", "fedlib.protocols"),
     ("fedlib.engine",),
     ("fedlib.run",),
     ("fedlib.flower",),
