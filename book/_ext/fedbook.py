@@ -20,6 +20,7 @@ import fedbook_claims
 import fedbook_figures
 import fedbook_methods
 import fedbook_previews
+import fedbook_search
 import fedbook_speed
 import fedbook_study
 from docutils import nodes
@@ -37,6 +38,7 @@ PARTS = (
     fedbook_figures,
     fedbook_methods,
     fedbook_previews,
+    fedbook_search,
     fedbook_speed,
     fedbook_study,
 )

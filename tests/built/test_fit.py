@@ -9,11 +9,11 @@ import json
 import re
 import statistics
 from pathlib import Path
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from tests.helpers.built_book import AXE, HTML, IN_A_BROWSER, NARROW, pages, sampled, url
+from tests.helpers.built_book import AXE, HTML, IN_A_BROWSER, NARROW, pages, sampled
 
 pytestmark = IN_A_BROWSER
 PAGES = pages("book/**/*.html", "notebooks/**/*.html", "search.html", "genindex.html")
@@ -114,73 +114,6 @@ def test_the_origin_of_a_number_needs_no_mouse(tab, by):
         number.dispatch_event("click")
     page.wait_for_selector("#preview:not([hidden])")
     assert "seeds" in page.inner_text("#preview")
-
-
-def found(page, words):
-    """The pages that a search finds, in order."""
-    page.goto(url(f"search.html?q={quote(words)}"))
-    page.wait_for_selector("#search-results ul li a")
-    page.wait_for_function(
-        "!document.querySelector('#search-progress')?.textContent.includes('...')"
-    )
-    links = page.eval_on_selector_all("#search-results ul li a", "(all) => all.map((a) => a.href)")
-    return [link.partition("/html/")[2].partition("?")[0] for link in links]
-
-
-#: What a reader asks for -> the page that answers.
-QUERIES = {
-    "which method": "book/methods/index",
-    "which method should I use": "book/methods/index",
-    "rerun": "book/rerun",
-    "soft switching violates 4 times less often": "notebooks/np_workshop",
-    "soft switching four times": "notebooks/np_workshop",
-    "four times fewer violations": "notebooks/np_workshop",
-    "FedCMOO Figure 2": "notebooks/cmoo_sweeps",
-    "FedCMOO Table 1": "notebooks/cmoo_pairs",
-    "FedFW algorithm": "book/methods/fedfw",
-    "Frank-Wolfe": "book/fedfw/index",
-    "SSCA convergence theorem": "book/statements",
-    "SSCA erratum": "book/errata",
-    "error feedback": "notebooks/note_compression",
-    "fairness": "notebooks/fairness",
-    "CIFAR": "notebooks/cmoo_pairs",
-    "privacy": "notebooks/note_ssca_privacy",
-    "gradient inversion attack": "notebooks/fw_leakage",
-    "communication cost bits": "book/methods/index",
-    "Neyman-Pearson": "notebooks/np_unified",
-    "GPU": "book/rerun",
-    "install": "book/rerun",
-    "download data": "book/rerun",
-    "learning rate": "notebooks/np_workshop",
-    "hyperparameters FedSGM": "notebooks/np_unified",
-    "non-iid": "notebooks/fw_tables",
-    "cite this book": "book/index",
-    "compression 50 clients one constraint": "book/methods/index",
-}
-
-
-@pytest.mark.parametrize("words", QUERIES)
-def test_the_search_finds_what_a_reader_asks_for(screen, words):
-    links = [link.partition("#")[0] for link in found(screen, words)]
-    assert f"{QUERIES[words]}.html" in links[:3], links[:8]
-    ranks = [link.startswith("book/api") for link in links]
-    assert ranks == sorted(ranks)  # the API comes last
-
-
-@pytest.mark.parametrize(
-    ("words", "page", "anchor"),
-    [
-        ("FedSGM C3", "book/claims.html", "claim-fedsgm-C3"),
-        ("fedcmoo/C12", "book/claims.html", "claim-fedcmoo-C12"),
-        ("C12", "book/claims.html", "claim-"),
-        ("Figure 2", "notebooks/", "_2"),
-        ("FedFW Figure 3", "notebooks/fw_rates.html", "figure-fw_rates-figure_3"),
-    ],
-)
-def test_the_search_finds_a_claim_and_a_figure_by_name(screen, words, page, anchor):
-    first, _, place = found(screen, words)[0].partition("#")
-    assert first.startswith(page)
-    assert anchor in place
 
 
 def test_the_book_is_light():
