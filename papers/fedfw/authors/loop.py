@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from fedlib.core import Problem
+from fedlib.core.describe import added_field
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info
 from fedlib.steps.schedules import Convex, Stochastic
@@ -40,7 +41,7 @@ class AuthorsFW:
     """FedFW and FedFW-sto as the published code runs them, and what lies between it and the text.
 
         1  round t = 1, 2, ...: every client i starts from x_i = w
-        2  for each minibatch of 64 of its own rows, in random order, all rows once:
+        2  for each minibatch of 64 of its own rows, in random or fixed order, all rows once:
         3      s counts the client's minibatches of all rounds
                g = grad f_i(x_i; minibatch) / N + lam_s (x_i - w)
         4      x_i <- (1 - eta_s) x_i + eta_s lmo(g), in every tensor for itself
@@ -54,6 +55,7 @@ class AuthorsFW:
     epoch : line 2; if not, a round is one step on all rows of a client.
     tensors : a ball for every tensor; if not, one for the whole vector.
     averaged : FedFW-sto: line 3 has the client's running mean of gradients, which lives on.
+    ordered : line 2: whether the rows have the same order in every round, as in the published code.
     """
 
     lam0: float
@@ -63,6 +65,7 @@ class AuthorsFW:
     epoch: bool = True
     tensors: bool = True
     averaged: bool = False
+    ordered: bool = added_field(False)
 
     def init(self, problem: Problem) -> State:
         w, n = problem.w0, problem.num_clients
@@ -88,7 +91,8 @@ class AuthorsFW:
             rule.numpy().astype(np.float32)[:, :, None]
             for rule in (schedule.eta(at, 1.0), lam0 * schedule.growth(at, 1.0), schedule.rho(at))
         )  # 3
-        for step, who, X, y, weight in minibatches(problem, generator(draw), self.epoch):
+        chance = None if self.ordered else generator(draw)
+        for step, who, X, y, weight in minibatches(problem, chance, self.epoch):
             own = x[who]
             g = gradients(own, X, y, weight, shapes) / np.float32(n)
             if self.averaged:
@@ -106,7 +110,7 @@ class AuthorsFW:
 class AuthorsFedDR:
     """FedDR as the published code runs it.
 
-        1  the server starts at w = 0, each client at a random model of its own: y_i, x_i, xhat_i
+        1  the server starts at w = 0, each client at a random model: y_i, x_i, xhat_i
         2  round: each client i, on one minibatch of 64 of its rows:
         3      y_i <- y_i + 0.01 (w - x_i)
         4      x_i <- x_i - 0.05 (grad f_i(x_i; minibatch) + 0.01 (x_i - y_i))
@@ -116,10 +120,15 @@ class AuthorsFedDR:
     Parameters
     ----------
     norm, radius : of the ball around the whole vector; line 6 is a projection for `"l2"` alone.
+    common : line 1: whether all clients start at the same random model, as in the published code.
+    ordered : line 2: whether a client walks through its rows in a fixed order, as there; if not, it
+        draws a minibatch.
     """
 
     norm: str = "l2"
     radius: float = 10.0
+    common: bool = added_field(False)
+    ordered: bool = added_field(False)
 
     def init(self, problem: Problem) -> State:
         w, n = torch.zeros_like(problem.w0), problem.num_clients
@@ -134,8 +143,12 @@ class AuthorsFedDR:
         y, before = state.kept.numpy().swapaxes(0, 1)
         shapes = shapes_of(problem)
         if int(state.t) == 0:
-            x = y = before = random_models(shapes, len(x), rng)  # 1
-        X, labels, weight = one_batch(problem, rng)  # 2
+            starts = random_models(shapes, 1 if self.common else len(x), rng)
+            x = y = before = np.broadcast_to(starts, x.shape)  # 1
+        if self.ordered:
+            X, labels, weight = next_batch(problem, int(state.t))  # 2
+        else:
+            X, labels, weight = one_batch(problem, rng)  # 2
         y = y + np.float32(FEDDR_ALPHA) * (w - x)  # 3
         slope = gradients(x, X, labels, weight, shapes)
         x = x - np.float32(FEDDR_STEP) * (slope + np.float32(FEDDR_ALPHA) * (x - y))  # 4
@@ -180,7 +193,7 @@ def steps_of(sizes: tuple[int, ...], epoch: bool) -> Array:
 Step = tuple[int, Array, Array, Array, Array]
 
 
-def minibatches(problem: Problem, rng: np.random.Generator, epoch: bool) -> Iterator[Step]:
+def minibatches(problem: Problem, rng: np.random.Generator | None, epoch: bool) -> Iterator[Step]:
     """Step by step: its number, the clients that still have rows, their rows, labels, weights.
 
     The clients of a step are worked on together; a row beyond a client's last weighs nothing.
@@ -190,7 +203,7 @@ def minibatches(problem: Problem, rng: np.random.Generator, epoch: bool) -> Iter
     steps = steps_of(sizes, epoch)
     width = BATCH if epoch else max(sizes)
     orders = [
-        np.resize(rows[j, rng.permutation(n) if epoch else slice(n)], (count, width))
+        np.resize(rows[j, rng.permutation(n) if epoch and rng else slice(n)], (count, width))
         for j, (n, count) in enumerate(zip(sizes, steps, strict=True))
     ]
     for step, (who, weight) in enumerate(plan(sizes, epoch)):
@@ -208,6 +221,17 @@ def plan(sizes: tuple[int, ...], epoch: bool) -> tuple[tuple[Array, Array], ...]
         left = np.minimum(np.array(sizes)[who] - step * width, width)[:, None]
         found.append((who, (np.arange(width) < left) / left.astype(np.float32)))
     return tuple(found)
+
+
+def next_batch(problem: Problem, rounds: int) -> tuple[Array, Array, Array]:
+    """The minibatch of every client that follows the `rounds` before, in the order of its rows."""
+    X, y = (part.numpy() for part in problem.data)
+    sizes = np.array(problem.sizes)
+    first = BATCH * (rounds % steps_of(problem.sizes, epoch=True))
+    left = np.minimum(sizes - first, BATCH)[:, None]
+    places = (first[:, None] + np.arange(BATCH)) % sizes[:, None]
+    chosen = np.take_along_axis(problem.rows.numpy(), places, 1)
+    return X[chosen], y[chosen], (np.arange(BATCH) < left) / left.astype(np.float32)
 
 
 def one_batch(problem: Problem, rng: np.random.Generator) -> tuple[Array, Array, Array]:

@@ -93,7 +93,7 @@ def by_hand(problem, method, draws):
     kept = [torch.zeros_like(w) for _ in range(n)]
     for draw in draws:
         rng, models = generator(draw), []
-        orders = [rng.permutation(size) for size in problem.sizes]
+        orders = [np.arange(n) if method.ordered else rng.permutation(n) for n in problem.sizes]
         for i, order in enumerate(orders):
             x = w.clone()
             for part in torch.split(problem.own_rows(i)[torch.from_numpy(order)], 64):
@@ -119,6 +119,7 @@ def by_hand(problem, method, draws):
         AuthorsFW(0.1, radius=2.0),
         AuthorsFW(0.1, "l1", radius=2.0),
         AuthorsFW(0.1, radius=2.0, averaged=True),
+        AuthorsFW(0.1, radius=2.0, ordered=True),
     ],
 )
 def test_the_authors_loop_is_the_one_on_lists(net, method):
@@ -141,9 +142,11 @@ def test_without_its_changes_the_loop_is_the_papers():
     torch.testing.assert_close(ours, library, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("published", [False, True])
 @pytest.mark.parametrize(("norm", "order"), [("l2", 2), ("l1", 1)])
-def test_the_authors_feddr_is_the_one_by_hand(norm, order):
-    problem, method, rng = small(sizes=(70, 80, 130)), AuthorsFedDR(norm, 0.02), seeded(0, "rounds")
+def test_the_authors_feddr_is_the_one_by_hand(norm, order, published):
+    method = AuthorsFedDR(norm, 0.02, common=published, ordered=published)
+    problem, rng = small(sizes=(70, 80, 130)), seeded(0, "rounds")
     draws = [method.draw(problem, rng) for _ in range(4)]
     state = method.init(problem)
     assert not state.w.any()
@@ -152,12 +155,19 @@ def test_the_authors_feddr_is_the_one_by_hand(norm, order):
     for t, draw in enumerate(draws):
         chance = generator(draw)
         if t == 0:
-            starts = torch.from_numpy(random_models(shapes_of(problem), 3, chance))
+            count = 1 if published else 3
+            starts = torch.from_numpy(random_models(shapes_of(problem), count, chance))
+            starts = starts.expand(3, -1)
             clients = [(x, x, x) for x in starts]
         moves = []
         for i, (y, x, before) in enumerate(clients):
             size = problem.sizes[i]
-            rows = problem.own_rows(i)[torch.from_numpy(chance.choice(size, 64, replace=False))]
+            if published:  # the 2, 2, 3 minibatches in turn, the last one short
+                parts = torch.split(problem.own_rows(i), 64)
+                rows = parts[t % len(parts)]
+            else:
+                places = torch.from_numpy(chance.choice(size, 64, replace=False))
+                rows = problem.own_rows(i)[places]
             y = y + 0.01 * (w - x)
             x = x - 0.05 * (slope(problem, x, rows) + 0.01 * (x - y))
             clients[i] = (y, x, 2 * x - y)
