@@ -35,6 +35,13 @@ seeds = None  # list of seeds; None: five in the full profile, two in the quick 
 # * `round` is the server's program. It reaches clients only through `fed.ask(method, clients, *broadcast)`, which also
 #   counts the bits in both directions. Here `method` is a function that runs at a client and sees only that client's
 #   rows. `round` returns the next state and `fed.info()`.
+#
+# In many methods a sample of clients makes local steps. Such a method derives from `LocalWork`, which checks the
+# fields, has an `init` whose state is the model alone (`Model`), draws the clients and their minibatches, and makes the
+# local steps: `self.local_model(client, w, weights)` is the model after them. If the steps have another direction, write
+# it as a function of the point and the step, and call `self.local(w, gradient, self.local_steps, self.lr)`. For
+# FedProx the gradient is `client.gradient(u, client.batch(step), weights) + self.mu * (u - w)`. All names that a method
+# needs are in [`fedlib.protocols`](../book/api_own.md).
 
 # %%
 SOURCE = '''"""Federated averaging with momentum at the server."""
@@ -47,11 +54,14 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Count, Positive
-from fedlib.core.client import Client
-from fedlib.core.federation import Federation
-from fedlib.core.sampling import check_work, draw_round
-from fedlib.core.problem import Draw, Info
-from fedlib.core import Problem
+from fedlib.protocols import (
+    Client,
+    Draw,
+    Federation,
+    Info,
+    LocalWork,
+    Problem,
+)
 
 
 class State(NamedTuple):
@@ -62,7 +72,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FedAvgM:
+class FedAvgM(LocalWork):
     r"""Federated averaging, the server stepping along a running sum of past changes.
 
         1  sample n distinct clients S; the server sends w to them; initially m = 0
@@ -73,11 +83,16 @@ class FedAvgM:
 
     Parameters
     ----------
-    lr : step size of the clients.
-    local_steps : E.
-    participants : n.
-    momentum : how much of the last m stays, 0 is plain averaging.
-    batch_size : rows of a minibatch, or None for all of the client's.
+    lr : float
+        Step size of the clients.
+    local_steps : int
+        E, the number of local steps in a round.
+    participants : int
+        n, the number of clients in a round.
+    momentum : float
+        The share of the last m that stays; 0 is plain averaging.
+    batch_size : int or None
+        Number of rows in a minibatch; None for all rows of a client.
     """
 
     lr: Positive
@@ -86,28 +101,14 @@ class FedAvgM:
     momentum: Annotated[float, checks.between(0, 1, open_high=True)] = 0.9
     batch_size: Count | None = None
 
-    def __post_init__(self) -> None:
-        checks.fields(self)  # against what their annotations say they take
-
     def init(self, problem: Problem) -> State:
-        check_work("FedAvgM", problem, self.participants, self.batch_size)
-        return State(problem.w0, torch.zeros_like(problem.w0))
-
-    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        return draw_round(  # 1
-            problem,
-            rng,
-            participants=self.participants,
-            local_steps=self.local_steps,
-            batch_size=self.batch_size,
-        )
+        w = super().init(problem).w
+        return State(w, torch.zeros_like(w))
 
     def local_change(self, client: Client, w: Tensor) -> Tensor:
-        u, weights = w, client.objective_weights(w)
-        for step in range(self.local_steps):
-            rows = client.batch(step)
-            u = u - self.lr * client.gradient(u, rows, weights)  # 2
-        return w - u  # 3
+        """At the client: make E local steps, and send the change."""
+        weights = client.objective_weights(w)
+        return w - self.local_model(client, w, weights)  # 2, 3
 
     def round(
         self, fed: Federation, state: State, draw: Draw

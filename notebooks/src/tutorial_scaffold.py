@@ -48,13 +48,16 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
-from fedlib import checks
 from fedlib.checks import Count, Positive
-from fedlib.core import Problem
-from fedlib.core.client import Client, Reply
-from fedlib.core.federation import Federation
-from fedlib.core.sampling import check_work, draw_round
-from fedlib.core.problem import Draw, Info
+from fedlib.protocols import (
+    Client,
+    Draw,
+    Federation,
+    Info,
+    LocalWork,
+    Problem,
+    Reply,
+)
 
 
 class State(NamedTuple):
@@ -66,7 +69,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Scaffold:
+class Scaffold(LocalWork):
     r"""Averaging whose local steps are corrected by control variates.
 
         1  sample n distinct clients S; the server sends w and c to them
@@ -80,9 +83,12 @@ class Scaffold:
 
     Parameters
     ----------
-    lr : step size of the clients; the server's is 1.
-    local_steps : E, each with all of a client's rows.
-    participants : n.
+    lr : float
+        Step size of the clients; the server's is 1.
+    local_steps : int
+        E, the number of local steps, each with all of a client's rows.
+    participants : int
+        n, the number of clients in a round.
     """
 
     client_state: ClassVar[tuple[str, ...]] = ("memory",)
@@ -91,42 +97,35 @@ class Scaffold:
     local_steps: Count
     participants: Count
 
-    def __post_init__(self) -> None:
-        checks.fields(self)
-
     def init(self, problem: Problem) -> State:
-        check_work("Scaffold", problem, self.participants)
-        w = problem.w0
+        w = super().init(problem).w
         memory = w.new_zeros(problem.num_clients, problem.dim)
         return State(w, torch.zeros_like(w), memory)
 
-    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
-        return draw_round(  # 1
-            problem,
-            rng,
-            participants=self.participants,
-            local_steps=self.local_steps,
-        )
-
     def local_update(self, client: Client, w: Tensor, c: Tensor) -> Reply:
-        y, own = w, client.memory
-        for step in range(self.local_steps):
-            weights = client.objective_weights(y)
+        c_j = client.memory
+        weights = client.objective_weights(w)
+
+        def corrected(y: Tensor, step: int) -> Tensor:
             g = client.gradient(y, client.batch(step), weights)
-            y = y - self.lr * (g - own + c)  # 2
-        new = own - c + (w - y) / (self.local_steps * self.lr)  # 3
-        return Reply(torch.cat([y - w, new - own]), new)  # 4
+            return g - c_j + c
+
+        y = self.local(w, corrected, self.local_steps, self.lr)  # 2
+        c_next = c_j - c + (w - y) / (self.local_steps * self.lr)  # 3
+        upload = torch.cat([y - w, c_next - c_j])
+        return Reply(upload, memory=c_next)  # 4
 
     def round(
         self, fed: Federation, state: State, draw: Draw
     ) -> tuple[State, Info]:
         clients = fed.clients(draw, memory=state.memory)  # 1
-        sent, new = fed.ask(self.local_update, clients, state.w, state.c)
-        to_w, to_c = sent.mean(0).chunk(2)
-        w = state.w + to_w  # 5
+        changes, new = fed.ask(self.local_update, clients, state.w, state.c)
+        change_w, change_c = changes.mean(0).chunk(2)
+        w = state.w + change_w  # 5
         share = self.participants / state.memory.shape[0]
-        c = state.c + share * to_c  # 6
-        return State(w, c, fed.store_memory(state.memory, draw, new)), fed.info()
+        c = state.c + share * change_c  # 6
+        memory = fed.store_memory(state.memory, draw, new)
+        return State(w, c, memory), fed.info()
 '''
 
 # %%
@@ -352,7 +351,7 @@ _ = check("it does not come to 1e-6 in any seed", left.min() > 1e-6)
 # %% tags=["nbval-check-output"]
 _ = mistaken(
     "peeking",
-    "c = state.c + share * to_c",
+    "c = state.c + share * change_c",
     "c = fed.store_memory(state.memory, draw, new).mean(0)",
 )
 
