@@ -13,6 +13,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted(p for package in ("fedlib", "papers") for p in (ROOT / package).rglob("*.py"))
 
+#: The folders of papers: whatever folder is added beside the kit is one.
+PAPERS = (f"papers.{p.parent.name}" for p in (ROOT / "papers").glob("*/__init__.py"))
 #: From the bottom to the top, folders and files at a root: each imports from itself and from the
 #: rows before; those of one row do not know each other.
 ROWS = (
@@ -28,7 +30,7 @@ ROWS = (
     ("fedlib.testing",),
     ("fedlib",),
     ("papers.kit", "papers.adult"),
-    ("papers.fedsgm", "papers.fedcmoo", "papers.ssca", "papers.fedfw", "papers.arena"),
+    tuple(sorted({*PAPERS} - {"papers.kit"})),
     ("papers", "papers.__main__", "papers.overview", "papers.compare"),
 )  # fmt: skip
 HEIGHT = {room: height for height, row in enumerate(ROWS) for room in row}
