@@ -4,7 +4,7 @@ import pytest
 
 from papers import all_claims
 from tests.helpers import prose
-from tests.helpers.verdict_words import Use, contradicts, units, uses
+from tests.helpers.verdict_words import contradicts, units, uses
 
 PAGES = prose.pages()
 
@@ -15,12 +15,17 @@ def outcomes():
 
 
 def wrong(text, outcomes):
-    return [use for use in uses(text) if contradicts(use, outcomes)]
+    """A sentence for every word that contradicts what it is about."""
+    return [
+        f"{use.says!r} contradicts the verdict on {' and '.join(use.claims)}, in {use.sentence!r}"
+        for use in uses(text)
+        if contradicts(use, outcomes)
+    ]
 
 
 @pytest.mark.parametrize("page", sorted(PAGES))
 def test_words_and_verdicts_agree(page, outcomes):
-    assert not wrong(PAGES[page], outcomes)
+    assert not wrong(PAGES[page], outcomes), page
 
 
 @pytest.mark.parametrize(
@@ -60,4 +65,3 @@ The paper calls this "reproduced", `reproduced` and not reproduced ({claim}`a/C1
         ("judged", ("a/C5",)),
     ]
     assert len([*units(text)]) == 5
-    assert isinstance(next(uses(text)), Use)

@@ -154,8 +154,8 @@ def test_a_verdict_changes_with_the_numbers():
     study = WORKSHOP
     numbers = store.read_numbers("np_workshop")
     (c4,) = (c for c in study.claims if c.id == "fedsgm/C4")
-    assert c4.rule(numbers).verdict == "not reproduced"
-    most, half = (Number(x, x, x, ()) for x in (0.95, 0.6))
+    most, half, few = (Number(x, x, x, ()) for x in (0.95, 0.6, 0.1))
+    assert c4.rule({**numbers, "C4.share": few}).verdict == "not reproduced"
     assert c4.rule({**numbers, "C4.share": most}).verdict == "reproduced"
     assert c4.rule({**numbers, "C4.share": half}).verdict == "partly"
     assert c4.rule({**numbers, "C4.control": most, "C4.share": most}).verdict == "not judged"
