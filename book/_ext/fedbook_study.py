@@ -30,7 +30,7 @@ class Provenance(BookDirective):
 
     def build(self) -> list[nodes.Node]:
         """A field list from numbers.json, and when the runs were last recomputed."""
-        from papers.kit import reproduce
+        from papers.kit import comparisons
 
         name, folder = self.arguments[0], folder_of(self.arguments[0])
         stored = read_stored(self.env, folder / "numbers.json")
@@ -43,8 +43,8 @@ class Provenance(BookDirective):
         for key, label in FIELDS.items():
             if record.get(key) not in (None, ""):
                 fields += field(label, nodes.Text(str(record[key])))
-        self.env.note_dependency(str(reproduce.notes_path()))
-        fields += field("State", nodes.Text(reproduce.summary(name)))
+        self.env.note_dependency(str(comparisons.path()))
+        fields += field("State", nodes.Text(comparisons.summary(name)))
         ill = sum(map(bool, health.values()))
         fields += field("Not healthy", nodes.Text(f"{ill} of {len(health)} runs"))
         return [fields]

@@ -7,6 +7,9 @@ possible. Any other case raises a `DataError` that names the file, its URL, its 
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +20,19 @@ from fedlib.data.sources import IN_SCIKIT_LEARN, SOURCES, File, Source
 
 class DataError(RuntimeError):
     """A data file is missing, damaged or not available; the message says what to do."""
+
+
+_OFFLINE = ContextVar("_OFFLINE", default=False)
+
+
+@contextmanager
+def offline() -> Iterator[None]:
+    """Within this context nothing is downloaded; a file that is missing raises `DataError`."""
+    token = _OFFLINE.set(True)
+    try:
+        yield
+    finally:
+        _OFFLINE.reset(token)
 
 
 def cache_folder() -> Path:
@@ -70,7 +86,7 @@ def get(name: str, file: File) -> Path:
         if path.is_file():
             size = f"{path.stat().st_size} bytes, truncated or changed"
             problem = f"in {path.parent} has a wrong checksum ({size}); delete it and {remedy}"
-        elif direct:
+        elif direct and not _OFFLINE.get():
             return _download(file, path)
     except (OSError, ValueError) as error:  # pooch raises ValueError for a wrong checksum
         reason = getattr(error, "strerror", None) or type(error).__name__

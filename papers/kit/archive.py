@@ -122,6 +122,16 @@ def curve_names(path: Path) -> set[str]:
     return _steadily(path, look)
 
 
+def digest_of(path: Path) -> str:
+    """The digest of a stored run, or of a study's numbers."""
+
+    def look() -> str:
+        content = read_json(path) if path.is_file() else _archived(path)[path.stem]
+        return str(content["digest"])
+
+    return _steadily(path, look)
+
+
 def _steadily(path: Path, look: Callable[[], T]) -> T:
     """What `look` reads; it looks again, alone, where somebody may have moved files meanwhile."""
     try:

@@ -2,8 +2,8 @@
 
 Every stored curve and, at the end, the bits and the models must be what is stored, within the
 study's tolerance. Of a sample each run is computed alone, for as many rounds as fit; what lies
-beyond is not seen. No run is written here; `results/recheck.json` has what came of the last
-comparison of each study.
+beyond is not seen. No run is written here; `papers.kit.comparisons` keeps what came of comparing a
+study.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from math import isclose
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fedlib import data
 from fedlib.core import Problem, Trace
-from fedlib.core.files import Format, read_json, write_json
-from fedlib.provenance import versions
-from papers.kit import archive, store
+from fedlib.data.cache import DataError, offline
+from papers.kit import comparisons, store
+from papers.kit.comparisons import Finding
 from papers.kit.health import first_fit, listed
 from papers.kit.store import Spec
 from papers.kit.study import Study, Tolerance
@@ -39,8 +38,6 @@ SAMPLED = 1000  # and so many at most: one of a grid took its share of the grid'
 SHIFT = 1e-6  # of start and data, as much as the digits of a float32 come to in some rounds
 NOTHING = 1e-7  # curves that are nowhere larger are zeros, rounded
 ENDS = ("the final model", "the output")
-
-NOTES = Format("recheck", 1)
 
 
 @dataclass(frozen=True)
@@ -67,7 +64,7 @@ class RunPrefix:
     @property
     def run(self) -> str:
         """The run as a sentence names it, with its profile where that is not the full one."""
-        return f"{_named(self.study, self.profile)}/{self.name}"
+        return f"{comparisons.named(self.study, self.profile)}/{self.name}"
 
 
 Done = list[tuple[RunPrefix, Comparison]]
@@ -77,23 +74,32 @@ def check_study(study: Study, profile: str, runs: str, device: str) -> bool:
     """Compute the stored runs with such names again as they were: with their grids, all seeds.
 
     Whether all are stored and what the code gives. Runs of which only the first rounds follow the
-    stored ones are computed that far. What came of it is noted in `results/recheck.json`.
+    stored ones are computed that far. What came of each group is noted in `results/recheck.json`
+    as soon as it is done.
     """
     specs = study.specs(study.resolve(profile))
     chosen = study.chosen(specs, runs)
     stored = {n: s for n, s in chosen.items() if store.is_stored(study.name, profile, n, s)}
     done: Done = []
+    without_data: dict[str, DataError] = {}
     for group in store.groups({name: _cut(study, name, spec) for name, spec in specs.items()}):
         if stored.keys().isdisjoint(group):
             continue
-        for name, trace in store.compute(group, device, progress=True).items():
+        try:
+            with offline() if without_data else nullcontext():  # one attempt to download is enough
+                traces = store.compute(group, device, progress=True)
+        except DataError as error:
+            without_data |= dict.fromkeys(stored.keys() & group.keys(), error)
+            continue
+        compared = {}
+        for name, trace in traces.items():
             if spec := stored.get(name):
-                rounds = group[name].rounds
-                part = RunPrefix(study.name, name, rounds, spec.rounds, profile)
-                done.append((part, compare(study, spec, part, trace)))
-                sys.stderr.writelines(f"{sentence}\n" for sentence in done[-1][-1].wrong)
-    if done:
-        _note(study.name, profile, done, len(specs))
+                part = RunPrefix(study.name, name, group[name].rounds, spec.rounds, profile)
+                compared[name] = (part, compare(study, spec, part, trace))
+                sys.stderr.writelines(f"{sentence}\n" for sentence in compared[name][1].wrong)
+        findings = {name: _finding(part, found) for name, (part, found) in compared.items()}
+        comparisons.note(study.name, profile, len(specs), findings)
+        done += compared.values()
     equal = [found.difference for _, found in done if not found.wrong]
     largest = max(equal, default=0.0)
     print(f"{study.name}: {len(equal)} of {len(chosen)} runs equal within {largest:.1g}")
@@ -106,20 +112,32 @@ def check_study(study: Study, profile: str, runs: str, device: str) -> bool:
         print(f"{study.name}: {short} of them over their first rounds alone, no farther")
     if lacking := [name for name in chosen if name not in stored]:
         print(f"{study.name}: {listed(lacking)} not stored as declared; --missing stores them")
+    if without_data:
+        reason = next(iter(without_data.values()))
+        print(f"{study.name}: {listed([*without_data])} not compared, without data; {reason}")
     return len(equal) == len(chosen)
 
 
 def recheck(studies: Mapping[str, Study], names: Sequence[str], seconds: float, seed: int) -> int:
-    """Recompute stored runs drawn at random; 2 if one is not what the code gives."""
+    """Recompute stored runs drawn at random; 2 if one is not what the code gives, or none was.
+
+    Nothing is downloaded: runs whose data are not here are left out.
+    """
     asked = [studies[name] for name in names or studies]
-    there = [study for study in asked if all(map(data.available, study.data))]
     print(f"recheck: seed {seed}, {seconds:g} s", flush=True)
     began, done = time.monotonic(), Done()
-    for study, name, spec in sample(there, seed):
+    without_data: dict[str, int] = {}
+    for study, name, spec in sample(asked, seed):
         if done and time.monotonic() - began > seconds:
             break
         part = prefix_of(study, name, spec)
-        done.append((part, compare(study, spec, part, _computed(spec, part))))
+        try:
+            with offline():
+                trace = _computed(spec, part)
+        except DataError:
+            without_data[study.name] = without_data.get(study.name, 0) + 1
+            continue
+        done.append((part, compare(study, spec, part, trace)))
         print(f"  {part.run}: {part.rounds} of {part.of} rounds", flush=True)
         sys.stderr.writelines(f"{sentence}\n" for sentence in done[-1][-1].wrong)
     equal = [part for part, found in done if not found.wrong]
@@ -129,65 +147,20 @@ def recheck(studies: Mapping[str, Study], names: Sequence[str], seconds: float, 
         f"gives, {complete} of them to the end, {len(done) - len(equal)} are not "
         f"({time.monotonic() - began:.0f} s)"
     )
-    if away := [study.name for study in asked if study not in there]:
-        print(f"recheck: not checked here, without their data: {', '.join(away)}")
+    if without_data:
+        runs = ", ".join(f"{count} of {name}" for name, count in without_data.items())
+        print(f"recheck: runs not checked here, without their data: {runs}")
+    if not done:
+        print("recheck: nothing was compared", file=sys.stderr)
+        return 2
     return 2 if len(equal) < len(done) else 0
 
 
-def notes() -> dict[str, dict[str, Any]]:
-    """What came of the last comparison of each study, by its name and profile."""
-    place = notes_path()
-    return dict(read_json(place, NOTES)["studies"]) if place.exists() else {}
-
-
-def notes_path() -> Path:
-    """Where that is kept."""
-    return store.results_dir() / "recheck.json"
-
-
-def _note(study: str, profile: str, done: Done, of: int) -> None:
-    """Keep what came of comparing some of a study's `of` runs."""
-    made, name = versions(), _named(study, profile)
-    note = {
-        "date": made["date"],
-        "commit": made["commit"],
-        "runs": len(done),
-        "of": of,
-        "cut": sum(part.rounds < part.of for part, _ in done),
-        "difference": float(f"{max((f.difference for _, f in done), default=0.0):.2g}"),
-        "beyond": sum(bool(found.wrong) for _, found in done),
-        "mark": _mark(study, profile),
-    }
-    studies = dict(sorted({**notes(), name: note}.items()))
-    write_json(notes_path(), NOTES.sealed({"studies": studies}))
-
-
-def summary(study: str) -> str:
-    """What came of the last comparison of a study's stored runs, in one line."""
-    told = []
-    for profile in ("full", store.PAPER):
-        last = notes().get(_named(study, profile))
-        if last and last["mark"] == _mark(study, profile):
-            setting = " in the paper's setting" * (profile == store.PAPER)
-            cut = f", {last['cut']} of them over their first rounds only" * bool(last["cut"])
-            line = (
-                f"{last['runs']} of {last['of']} runs{setting} were recomputed on {last['date']} "
-                f"at commit {last['commit']}{cut}. Recomputed and stored values differ by at most "
-                f"{last['difference']:.1g} of the largest of their curve"
-            )
-            beyond = f", and the study's tolerance is exceeded in {last['beyond']} of the runs"
-            told.append(f"{line}{beyond * bool(last['beyond'])}.")
-    return " ".join(told) or "never recomputed"
-
-
-def _named(study: str, profile: str) -> str:
-    return study if profile == "full" else f"{study}/{profile}"
-
-
-def _mark(study: str, profile: str) -> str:
-    """The mark of a study's stored numbers; others since mean other runs."""
-    place = store.run_path(study, profile, "numbers")
-    return str(archive.read(place)["digest"][:16]) if archive.exists(place) else ""
+def _finding(part: RunPrefix, found: Comparison) -> Finding:
+    """What `results/recheck.json` says of a run."""
+    mark = comparisons.mark(part.study, part.profile, part.name)
+    difference = float(f"{found.difference:.2g}")
+    return Finding(mark, part.rounds, part.of, difference, not found.wrong)
 
 
 def sample(studies: Iterable[Study], seed: int) -> Iterator[tuple[Study, str, Spec]]:

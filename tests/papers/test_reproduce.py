@@ -1,17 +1,21 @@
 """`papers reproduce`: stored runs computed again and compared; no run changes unless asked."""
 
 import hashlib
+import re
+import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from fedlib.core.files import Format, write_json
 from fedlib.data import cache
 from papers import STUDIES
 from papers.__main__ import main
 from papers.fedcmoo.data import pairs
 from papers.fedcmoo.pairs import figures
-from papers.kit import reproduce, store
+from papers.kit import comparisons, store
+from papers.kit.comparisons import Finding
 from papers.kit.numbers import significant
 from papers.kit.study import Tolerance
 from tests.helpers import loose
@@ -58,10 +62,14 @@ def test_runs_are_computed_again_and_files_left_alone(small, tmp_path, monkeypat
     assert files(tmp_path) == before
     within = capsys.readouterr().out.partition("np_workshop: 2 of 2 runs equal within ")[2]
     assert float(within.split()[0]) <= 1e-5
-    (note,) = reproduce.notes().values()
-    assert (note["runs"], note["of"], note["beyond"]) == (2, 2, 0)
-    assert note["difference"] <= 1e-5
-    assert reproduce.summary("np_workshop").startswith("2 of 2 runs were recomputed on ")
+    ((entry,),) = comparisons.read().values()
+    findings = {name: Finding(*values) for name, values in entry["runs"].items()}
+    assert findings.keys() == {"hard", "soft"}
+    for name, finding in findings.items():
+        assert finding.mark == small.payload(name)["digest"][:16]
+        assert (finding.rounds, finding.of, finding.equal) == (4, 4, True)
+        assert finding.difference <= 1e-5
+    assert comparisons.summary("np_workshop").startswith("2 of 2 runs were recomputed on ")
 
 
 def test_a_difference_within_the_tolerance_is_told(small, tmp_path, capsys):
@@ -79,10 +87,11 @@ def test_a_stored_number_that_the_code_does_not_give_is_named(small, tmp_path, c
     assert "np_workshop/soft: f must be what the code gives, it is not at entry" in told.err
     assert told.err.endswith(".\n")
     assert files(tmp_path) == before
-    assert "the study's tolerance is exceeded in 1 of the runs" in reproduce.summary("np_workshop")
+    exceeded = "the study's tolerance is exceeded in 1 of the runs"
+    assert exceeded in comparisons.summary("np_workshop")
     assert main(["reproduce", "np_workshop", "--missing"]) == 0  # it is there, right or wrong
     assert main(["reproduce", "np_workshop", "--store"]) == 0
-    assert reproduce.summary("np_workshop") == "never recomputed"  # as it is stored now
+    assert comparisons.summary("np_workshop") == "never recomputed"  # as it is stored now
     assert main(["reproduce", "np_workshop"]) == 0
 
 
@@ -94,6 +103,69 @@ def test_a_run_that_is_not_stored_is_no_success(small, tmp_path, capsys):
         "np_workshop: hard not stored as declared; --missing stores them" in capsys.readouterr().out
     )
     assert main(["reproduce", "np_workshop", "--runs", "soft"]) == 0
+
+
+def test_a_comparison_renews_what_it_compared_and_nothing_else(small, monkeypatch):
+    name = small.name
+    whole = Finding("", 4, 4, 0.0, equal=True)
+    marks = {run: comparisons.mark(name, "full", run) for run in ("hard", "soft")}
+    days = iter(["2026-01-01", "2026-02-02", "2026-03-03", "2026-03-03", "2026-04-04"])
+    today = {"commit": "abc", "dirty": False}
+    monkeypatch.setattr(comparisons, "versions", lambda: {**today, "date": next(days)})
+
+    def note(**differences):
+        findings = {
+            run: whole._replace(mark=marks[run], difference=x) for run, x in differences.items()
+        }
+        comparisons.note(name, "full", 2, findings)
+        return comparisons.summary(name)
+
+    assert note(hard=1e-6).endswith("The other 1 were never recomputed.")
+    assert note(hard=1e-6, soft=1e-3).count("recomputed on") == 1
+    both = note(soft=1e-4)
+    assert "1 of 2 runs were recomputed on 2026-03-03 at commit abc. Recomputed and stored" in both
+    assert "by at most 0.0001 of" in both
+    assert "1 of 2 runs were recomputed on 2026-02-02 at commit abc." in both
+    assert "by at most 1e-06 of" in both
+    one = note(hard=1e-7)  # of the same day and commit
+    assert one.startswith("2 of 2 runs were recomputed on 2026-03-03")
+    marks["soft"] = "stored anew"
+    comparisons.note(name, "full", 2, {"soft": whole._replace(mark="of another run")})
+    assert comparisons.summary(name).startswith("1 of 2 runs")
+
+
+def test_older_notes_that_only_count_runs_stay_until_all_are_compared(small, tmp_path):
+    counts = {"runs": 1, "of": 2, "cut": 1, "difference": 0.001, "beyond": 0}
+    counts["mark"] = comparisons.mark("np_workshop", "full", "numbers")
+    when = {"date": "2026-01-01", "commit": "abc"}
+    first = Format("recheck", 1).sealed({"studies": {"np_workshop": {**when, **counts}}})
+    write_json(tmp_path / "recheck.json", first)
+    older = "1 of 2 runs were recomputed on 2026-01-01 at commit abc, 1 of them over their first "
+    assert comparisons.summary("np_workshop").startswith(older)
+    assert main(["reproduce", "np_workshop", "--runs", "hard"]) == 0
+    assert older in comparisons.summary("np_workshop")
+    assert main(["reproduce", "np_workshop"]) == 0
+    assert older not in comparisons.summary("np_workshop")
+
+
+def test_runs_that_need_no_data_are_compared_without_the_data_of_others(
+    tmp_path, monkeypatch, capsys
+):
+    for kind in ("json", "npz"):
+        shutil.copy(store.results_dir() / f"fw_rates.{kind}", tmp_path)
+    monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
+    monkeypatch.setenv("FEDLIB_DATA", str(tmp_path))
+    monkeypatch.setattr(cache, "_stream", unreachable)
+    names = "convex_l1_reference,penalty_mclr_l1_*"
+    assert main(["reproduce", "fw_rates", "--runs", names]) == 1
+    told = capsys.readouterr().out
+    assert re.search(r"fw_rates: 1 of \d+ runs equal within", told)
+    assert re.search(r"fw_rates: penalty_mclr\S+ and \d+ more not compared, without data", told)
+    assert comparisons.summary("fw_rates").startswith("1 of 98 runs were recomputed on ")
+
+
+def unreachable(*_):
+    raise OSError("there is no network")
 
 
 def test_a_run_is_followed_as_far_as_it_can_be_compared(small, monkeypatch, capsys):

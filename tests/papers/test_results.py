@@ -6,6 +6,8 @@ from itertools import islice
 
 import pytest
 
+from fedlib.data import cache
+from fedlib.sets import Box
 from papers import STUDIES, all_claims
 from papers.__main__ import main
 from papers.kit import reproduce as kit
@@ -102,8 +104,34 @@ class TestRecomputing:
 
     def test_data_that_are_not_there_are_not_downloaded(self, tmp_path, monkeypatch, capsys):
         monkeypatch.setenv("FEDLIB_DATA", str(tmp_path))
-        assert main(["recheck", "ssca_tradeoff", "--seconds", "1"]) == 0
-        assert "without their data: ssca_tradeoff" in capsys.readouterr().out
+        monkeypatch.setattr(cache, "_stream", lambda *_: pytest.fail("something was fetched"))
+        assert main(["recheck", "ssca_long", "--seconds", "1"]) == 2
+        told = capsys.readouterr()
+        assert "without their data: 12 of ssca_long" in told.out
+        assert told.err == "recheck: nothing was compared\n"
+
+    def test_runs_that_need_no_data_are_compared_without_the_data_of_others(
+        self, tmp_path, monkeypatch, capsys
+    ):
+        study = STUDIES["fw_rates"]
+        specs = study.specs(study.resolve("full"))
+        names = ("penalty_mclr_l1_L1", "convex_l1_reference")
+        drawn = [(study, name, specs[name]) for name in names]
+        monkeypatch.setattr(kit, "sample", lambda *_: iter(drawn))
+        monkeypatch.setenv("FEDLIB_DATA", str(tmp_path))
+        assert main(["recheck", "fw_rates"]) == 0
+        told = capsys.readouterr().out
+        assert "recheck: 1 runs of 1 studies are what the code gives" in told
+        assert "without their data: 1 of fw_rates" in told
+
+    def test_a_step_to_the_other_side_is_noticed_without_the_data(
+        self, tmp_path, monkeypatch, capsys
+    ):
+        monkeypatch.setenv("FEDLIB_DATA", str(tmp_path))
+        usual = Box.lmo
+        monkeypatch.setattr(Box, "lmo", lambda ball, g: usual(ball, -g))
+        assert main(["recheck", "fw_rates", "--seconds", "1", "--seed", "2"]) == 2
+        assert "must be what the code gives, it is not at entry" in capsys.readouterr().err
 
     def test_the_command_says_what_it_saw(self, capsys):
         assert main(["recheck", "np_workshop", "--seconds", "1", "--seed", "3"]) == 0

@@ -1,0 +1,150 @@
+"""What comparisons of stored runs with today's code found, in `results/recheck.json`.
+
+Of every study and profile the file has a list of comparisons, the last first. A comparison knows
+each of its runs; a later one of the same run takes its place. Comparisons of an older format know
+how many runs they compared and not which; they stay until all runs are compared again. What is
+said of a run that was stored anew since does not count any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fedlib.core.files import Content, Format, read_json, write_json
+from fedlib.provenance import versions
+from papers.kit import archive, store
+
+Entry = dict[str, Any]
+
+
+class Finding(NamedTuple):
+    """What was found of one stored run.
+
+    Attributes
+    ----------
+    mark : the start of the stored run's digest.
+    rounds, of : how many rounds were compared, of how many.
+    difference : the largest, as a share of the largest entry of its curve.
+    equal : whether all of it is within the study's tolerance.
+    """
+
+    mark: str
+    rounds: int
+    of: int
+    difference: float
+    equal: bool
+
+
+def _name_runs(content: Content) -> Content:
+    """Version 2 of version 1, which had one comparison of a study and counted its runs."""
+    studies = {}
+    for study, counts in content["studies"].items():
+        when = {name: counts[name] for name in ("date", "commit")}
+        rest = {name: value for name, value in counts.items() if name not in when}
+        studies[study] = [{**when, "counts": rest}]
+    return {**content, "studies": studies}
+
+
+NOTES = Format("recheck", 2, {1: _name_runs})
+
+
+def path() -> Path:
+    """The path of the file."""
+    return store.results_dir() / "recheck.json"
+
+
+def read() -> dict[str, list[Entry]]:
+    """The comparisons of each study, the last first, by the study's name and profile."""
+    place = path()
+    return dict(read_json(place, NOTES)["studies"]) if place.exists() else {}
+
+
+def note(study: str, profile: str, total: int, findings: Mapping[str, Finding]) -> None:
+    """Keep what was found of some of a profile's runs, of which there are `total`."""
+    version = versions()
+    commit = f"{version['commit']}{' with changes' if version['dirty'] else ''}"
+    newest: Entry = {"date": version["date"], "commit": commit, "total": total, "runs": {}}
+    with archive.exclusive(store.results_dir()):
+        studies = read()
+        earlier = studies.get(named(study, profile), [])
+        if earlier and _is_of(earlier[0], newest):
+            newest["runs"] = earlier.pop(0)["runs"]
+        newest["runs"] |= {name: list(finding) for name, finding in findings.items()}
+        kept = [_without(entry, newest["runs"], total) for entry in earlier]
+        studies[named(study, profile)] = [newest, *filter(None, kept)]
+        write_json(path(), NOTES.sealed({"studies": dict(sorted(studies.items()))}))
+
+
+def summary(study: str) -> str:
+    """What the last comparisons of a study's stored runs found."""
+    sentences = []
+    for profile in ("full", store.PAPER):
+        entries = read().get(named(study, profile), [])
+        for entry in entries:
+            sentences += _sentences(study, profile, entry)
+        compared = {name for entry in entries for name in entry.get("runs", {})}
+        left = entries[0].get("total", 0) - len(compared) if entries else 0
+        if sentences and left > 0 and all("runs" in entry for entry in entries):
+            sentences.append(f"The other {left} were never recomputed.")
+    return " ".join(sentences) or "never recomputed"
+
+
+def named(study: str, profile: str) -> str:
+    """A study with its profile where that is not the full one."""
+    return study if profile == "full" else f"{study}/{profile}"
+
+
+def mark(study: str, profile: str, run: str) -> str:
+    """The start of the digest of a stored run, or of a study's numbers; empty if there is none."""
+    place = store.stored_path(study, profile, run)
+    return archive.digest_of(place)[:16] if archive.exists(place) else ""
+
+
+def _is_of(entry: Entry, other: Entry) -> bool:
+    """Whether two comparisons are of one day and one commit."""
+    when = ("date", "commit", "total")
+    return "runs" in entry and all(entry[name] == other[name] for name in when)
+
+
+def _without(entry: Entry, runs: Mapping[str, Any], total: int) -> Entry | None:
+    """A comparison without runs that were compared again; None if none is left."""
+    if "runs" not in entry:
+        return None if len(runs) == total else entry
+    left = {name: finding for name, finding in entry["runs"].items() if name not in runs}
+    return {**entry, "runs": left} if left else None
+
+
+def _sentences(study: str, profile: str, entry: Entry) -> list[str]:
+    """What one comparison found; nothing if all its runs were stored anew since."""
+    counts = entry.get("counts") or _counts(study, profile, entry)
+    if not counts["runs"] or counts.get("mark") not in (None, mark(study, profile, "numbers")):
+        return []
+    setting = " in the paper's setting" if profile == store.PAPER else ""
+    sentence = (
+        f"{counts['runs']} of {counts['of']} runs{setting} were recomputed on {entry['date']} at "
+        f"commit {entry['commit']}"
+    )
+    if counts["cut"]:
+        sentence += f", {counts['cut']} of them over their first rounds only"
+    differ = (
+        f"Recomputed and stored values differ by at most {counts['difference']:.1g} of the largest "
+        "of their curve"
+    )
+    if counts["beyond"]:
+        differ += f", and the study's tolerance is exceeded in {counts['beyond']} of the runs"
+    return [f"{sentence}.", f"{differ}."]
+
+
+def _counts(study: str, profile: str, entry: Entry) -> Entry:
+    """How many runs a comparison has that are still stored, and what was found of them."""
+    findings = {name: Finding(*values) for name, values in entry["runs"].items()}
+    valid = [x for name, x in findings.items() if x.mark == mark(study, profile, name)]
+    return {
+        "runs": len(valid),
+        "of": entry["total"],
+        "cut": sum(finding.rounds < finding.of for finding in valid),
+        "difference": max((finding.difference for finding in valid), default=0.0),
+        "beyond": sum(not finding.equal for finding in valid),
+    }
