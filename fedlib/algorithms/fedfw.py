@@ -19,9 +19,10 @@ from torch import Tensor
 
 from fedlib.checks import Count, Nonnegative, Share
 from fedlib.core.client import Client, Reply
+from fedlib.core.describe import added_field
 from fedlib.core.federation import Federation
 from fedlib.core.problem import ConvexSet, Draw, Info, Problem
-from fedlib.core.sampling import active_clients, on_active
+from fedlib.core.sampling import active_clients, draw_some_coins, on_active
 from fedlib.sets.blocks import PerClient
 from fedlib.steps.schedules import Convex, Schedule, Stochastic
 from fedlib.work.oracles import OracleWork
@@ -29,6 +30,8 @@ from fedlib.work.oracles import OracleWork
 Scalar = Float[Tensor, ""]
 Vector = Float[Tensor, "d"]
 Vectors = Float[Tensor, "k d"]
+#: Up to so many clients all of them compute in every round, so that `gap` describes all.
+FEW_CLIENTS = 1000
 
 
 class State(NamedTuple):
@@ -50,6 +53,18 @@ class Penalized(OracleWork):
     extras: ClassVar[int] = 0  # vectors that a client keeps beside its model
 
     lam0: float
+    measure_all: bool | None = None
+
+    def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
+        """Draw a coin for every client, and the minibatches of those that compute."""
+        measure_all = self.measure_all
+        if measure_all is None:
+            measure_all = problem.num_clients <= FEW_CLIENTS
+        if measure_all or self.split is not None:
+            return super().draw(problem, rng)
+        return draw_some_coins(  # 1
+            problem, rng, self.participation, batch_size=self.batch_size
+        )
 
     def init(self, problem: Problem) -> State:
         """Check the problem; all clients begin at its start, with zeros in `extra`."""
@@ -90,23 +105,28 @@ class Penalized(OracleWork):
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         w = state.w
-        x = state.x
         t = state.t + 1
+        clients = fed.problem.num_clients
         active = active_clients(draw, self.participation)  # 1
-        memory = torch.cat([x.unsqueeze(1), state.extra], 1)
-        update = partial(self.local_update, t=t, clients=fed.problem.num_clients)
-        s, memory, gap = self.ask(fed, draw, update, w, active, memory)  # 2-6
+        update = partial(self.local_update, t=t, clients=clients)
+        memories = (state.x.unsqueeze(1), state.extra)
+        s, memory, gap = self.ask(fed, draw, update, w, active, memories)  # 2-6
         eta = self.schedule.eta(t, self.participation)
+        all_compute = draw.participants.shape[-1] == clients
+        x = state.x if all_compute else state.x[draw.participants]
+        extra = state.extra if all_compute else state.extra[draw.participants]
         taking_part = active.to(w.dtype)
-        w_next = w + eta * (taking_part @ s - taking_part @ x) / fed.problem.num_clients  # 7
-        distance = torch.linalg.vector_norm(x - w)
-        state = State(
-            w=w_next,
-            x=on_active(active, torch.lerp(x, s, eta), x),  # 5, as the server infers it
-            extra=on_active(active, memory[:, 1:], state.extra),
-            t=t,
-        )
-        return state, fed.info(gap=gap.sum(), distance=distance)
+        w_next = w + eta * (taking_part @ s - taking_part @ x) / clients  # 7
+        x_next = on_active(active, torch.lerp(x, s, eta), x)  # 5, as the server infers it
+        extra_next = on_active(active, memory[:, 1:], extra)
+        if all_compute:
+            info = fed.info(gap=gap.sum(), distance=torch.linalg.vector_norm(x - w))
+            return State(w_next, x_next, extra_next, t), info
+        away = taking_part.sqrt().unsqueeze(1) * (x - w)
+        info = fed.info(gap=taking_part @ gap, distance=torch.linalg.vector_norm(away))
+        x_next = fed.store_memory(state.x, draw, x_next)
+        extra_next = fed.store_memory(state.extra, draw, extra_next)
+        return State(w_next, x_next, extra_next, t), info
 
 
 @dataclass(frozen=True)
@@ -141,11 +161,16 @@ class FedFW(Penalized):
     split : PerClient or None
         If given, a set for each client. The problem's set is the intersection of these sets, and w
         lies in it only in the limit.
+    measure_all : bool or None
+        Whether `gap` and `distance` describe all N clients. Then every client computes in every
+        round, and the answers of those that do not take part are discarded. If False, they
+        describe the clients that take part, and few others compute. None stands for True up to
+        1000 clients. With a `split`, all clients compute.
 
     Info: `gap` is the sum over clients of <g_i, x_i - s_i>, the Frank-Wolfe gap of the penalized
     surrogate (exact for full batches). `distance` is the root of sum_i |x_i - w|^2. Both describe
-    the state before the round and sum over all N clients. Lines 3 and 4 are therefore computed for
-    all clients, and discarded for those that do not take part.
+    the state before the round and sum over all N clients, or over those that take part
+    (`measure_all`).
 
     Differs: if all clients take part, line 7 is the paper's w <- (1 - eta_t) w + eta_t mean_i s_i.
     The paper prints this formula for sampled clients, too, where it is wrong: the paper's (40)
@@ -159,6 +184,7 @@ class FedFW(Penalized):
     schedule: Schedule = Convex()
     batch_size: Count | None = None
     split: PerClient | None = None
+    measure_all: bool | None = added_field(None)
 
     def direction(
         self, gradient: Vector, away: Vector, extra: Vectors, t: Scalar, clients: int
@@ -195,9 +221,15 @@ class FedFWPlus(FedFW):
     split : PerClient or None
         If given, a set for each client. The problem's set is the intersection of these sets, and w
         lies in it only in the limit.
+    measure_all : bool or None
+        Whether `gap` and `distance` describe all N clients. Then every client computes in every
+        round, and the answers of those that do not take part are discarded. If False, they
+        describe the clients that take part, and few others compute. None stands for True up to
+        1000 clients. With a `split`, all clients compute.
 
     Info: `gap` is the sum over clients of <g_i, x_i - s_i>, and `distance` the root of
-    sum_i |x_i - w|^2. Both describe the state before the round and sum over all N clients.
+    sum_i |x_i - w|^2. Both describe the state before the round and sum over all N clients, or
+    over those that take part (`measure_all`).
 
     Differs: line 7 averages over all N clients, also if some do not take part; the paper's formula
     for sampled clients contradicts its (40). A client that does not take part keeps its multiplier.
@@ -242,9 +274,15 @@ class FedFWSto(Penalized):
     split : PerClient or None
         If given, a set for each client. The problem's set is the intersection of these sets, and w
         lies in it only in the limit.
+    measure_all : bool or None
+        Whether `gap` and `distance` describe all N clients. Then every client computes in every
+        round, and the answers of those that do not take part are discarded. If False, they
+        describe the clients that take part, and few others compute. None stands for True up to
+        1000 clients. With a `split`, all clients compute.
 
     Info: `gap` is the sum over clients of <g_i, x_i - s_i>, and `distance` the root of
-    sum_i |x_i - w|^2. Both describe the state before the round and sum over all N clients.
+    sum_i |x_i - w|^2. Both describe the state before the round and sum over all N clients, or
+    over those that take part (`measure_all`).
 
     Differs: line 7 averages over all N clients, also if some do not take part; the paper's formula
     for sampled clients contradicts its (40). The theorem assumes that all clients take part in
@@ -258,6 +296,7 @@ class FedFWSto(Penalized):
     participation: Share = 1.0
     schedule: Schedule = Stochastic()
     split: PerClient | None = None
+    measure_all: bool | None = added_field(None)
 
     def direction(
         self, gradient: Vector, away: Vector, extra: Vectors, t: Scalar, clients: int

@@ -66,23 +66,30 @@ class Federation:
         self,
         draw: Draw,
         model: Float[Tensor, "d"] | tuple[()] = (),
-        memory: Float[Tensor, "N *memory"] | tuple[()] = (),
+        memory: Float[Tensor, "N *memory"] | Sequence[Float[Tensor, "N _ d"]] = (),
     ) -> ClientState:
         """The participants' tensors with a leading axis n, except the common model.
 
         `model [d]` is the model that every client already holds. `memory [N, ...]` is restricted to
-        the participants. Minibatches are gathered now, all rows of a client at their first use.
+        the participants; of several memories `[N, k, d]` a client gets one `[k, d]` with the rows
+        of all. Minibatches are gathered now, all rows of a client at their first use.
         """
         who = draw.participants
         return ClientState(
             model=model,
             batches=self._minibatch(who, draw.batches),
             values=self._minibatch(who, draw.values),
-            memory=memory[who] if isinstance(memory, Tensor) else (),
+            memory=self._restricted(memory, who),
             noise=draw.uplink,
             chance=draw.chance,
             who=who,
         )
+
+    def _restricted(self, memory: Any, who: Tensor) -> Tensor | tuple[()]:
+        """The memories of some clients."""
+        if isinstance(memory, Tensor):
+            return memory[who]
+        return torch.cat([part[who] for part in memory], 1) if memory else ()
 
     def value_clients(
         self, draw: Draw, clients: ClientState, model: Float[Tensor, "d"]

@@ -1,5 +1,6 @@
 """Draws of a round's randomness, and checks that several algorithms share."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -120,6 +121,54 @@ def draw_coins(
         chance=torch.rand(n, generator=rng, dtype=torch.float64),
         batches=_positions(problem, list(problem.sizes), local_steps, batch_size, rng),
     )
+
+
+def draw_some_coins(
+    problem: Problem,
+    rng: torch.Generator,
+    participation: float,
+    *,
+    batch_size: int | None = None,
+) -> Draw:
+    """Draw a coin for every client, and the minibatches of those that may take part.
+
+    The participants are the clients with the smallest coins, as many as almost surely suffice
+    (`most_active`), in the order of their numbers; `active_clients` tells those that do take part.
+    With few participants a round need not compute the other clients.
+
+    Raises RuntimeError if more clients take part, which happens in fewer than one of 10^12 rounds.
+    """
+    clients = problem.num_clients
+    bound = most_active(clients, participation)
+    coins = torch.rand(clients, generator=rng, dtype=torch.float64)
+    smallest = coins.topk(bound, largest=False, sorted=False).indices
+    participants = smallest.sort().values
+    active = int((coins < participation).sum())
+    if active > bound:
+        raise RuntimeError(
+            f"draw_some_coins: {active} of {clients} clients take part in a round, more than the "
+            f"{bound} that it has room for; run with other seeds."
+        )
+    sizes = [problem.sizes[j] for j in participants.tolist()]
+    return Draw(
+        participants=participants,
+        chance=coins[participants],
+        batches=_positions(problem, sizes, 1, batch_size, rng),
+    )
+
+
+def most_active(clients: int, participation: float) -> int:
+    """The number of clients that more take part than in fewer than one of 10^12 rounds.
+
+    Bernstein's inequality bounds the chance that N coins exceed their mean N p by t, by
+    exp(-t^2 / (2 (N p (1 - p) + t / 3))); t is eight standard deviations and 24.
+
+    >>> most_active(100_000, 0.001)
+    204
+    """
+    mean = clients * participation
+    deviation = math.sqrt(mean * (1 - participation))
+    return min(clients, math.ceil(mean + 8 * deviation + 24))
 
 
 def active_clients(draw: Draw, participation: float | Float[Tensor, ""]) -> Bool[Tensor, "N"]:

@@ -35,6 +35,7 @@ from fedlib.vertical import VerticalProblem
 
 SLACK = 0.25  # of a step: more than a sketch's error, less than a sum in place of a mean
 AGREED = 2  # rounds to compare; a faulty memory shows in the second
+REFUSED = "one by one"  # what `run` advises where points of a grid have other shapes
 GRID_ROUNDS = 3  # rounds of a grid; a fault of a memory shows in the third
 DRAWS = 3
 ROUNDS = 20  # rounds within which a method must improve something
@@ -121,10 +122,14 @@ def runs_batched(algorithm: Algorithm, problem: Problem) -> None:
 
 
 def runs_in_a_grid(algorithm: Algorithm, problem: Problem) -> None:
-    """Each point of a grid runs as it does alone: with its own start and its own draws."""
+    """Each point of a grid runs as it does alone, with its own start and draws, or is refused."""
     grid = [algorithm, other_floats(algorithm, problem)]
     options: dict[str, Any] = {"rounds": GRID_ROUNDS, "progress": False}
-    together = run(grid, problem, **options)
+    try:
+        together = run(grid, problem, **options)
+    except ValueError as refusal:
+        require(REFUSED in str(refusal), f"a grid stops with {refusal}")
+        return
     for point, trace in zip(grid, together, strict=True):
         alone = run(point, problem, **options)
         rule = f"a point of a grid must run as it does alone; {point!r:.200} does not"

@@ -1,6 +1,6 @@
 """Work with oracles: each client calls a linear minimization oracle and sends an extreme point."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -74,7 +74,7 @@ class OracleWork(checks.Checked):
         update: Callable[..., Any],
         w: Float[Tensor, "d"],
         active: Bool[Tensor, "N"],
-        memory: Float[Tensor, "N m d"] | tuple[()] = (),
+        memory: Sequence[Float[Tensor, "N _ d"]] = (),
         dense: bool = False,
     ) -> Any:
         """Send w and run `update(client, w, convex_set=...)` at each client, with its own set.
