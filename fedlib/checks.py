@@ -182,6 +182,11 @@ def _threshold(who: str, name: str, value: object) -> None:
         number(who, name, value)
 
 
+def _bound(who: str, name: str, value: object) -> None:
+    if isinstance(value, (bool, Tensor)) or value not in (math.inf, -math.inf):
+        number(who, name, value)
+
+
 Number = Annotated[float, Takes(number, "Number")]
 Positive = Annotated[float, Takes(positive, "Positive")]
 Nonnegative = Annotated[float, Takes(nonnegative, "Nonnegative")]
@@ -191,6 +196,8 @@ Share = Annotated[float, between(0, 1, open_low=True, name="Share")]
 Fraction = Annotated[float, between(0, 1, name="Fraction")]
 #: A finite number, or infinity for "never".
 Threshold = Annotated[float, Takes(_threshold, "Threshold")]
+#: A number, or minus or plus infinity for "no bound".
+Bound = Annotated[float, Takes(_bound, "Bound")]
 #: A positive whole number.
 Count = Annotated[int, Takes(count, "Count")]
 #: A nonnegative whole number.

@@ -52,6 +52,8 @@ class OracleWork(checks.Checked):
         rule = "have a feasible set that contains its start"
         remedy = "build it with problem.within"
         checks.require(inside, name, "problem", rule, problem.name, remedy)
+        assert problem.set is not None
+        problem.set.lmo(problem.w0)  # raises ValueError if the set is not bounded
         if self.split is not None:
             entries = self.split.of
             rule = f"have an entry for each of {count} clients"

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from fedlib.core.problem import Batch, Problem
 from fedlib.core.sampling import seeded
-from fedlib.sets.balls import NuclearBall
+from fedlib.sets import NuclearBall
 
 
 def multi_task_regression(

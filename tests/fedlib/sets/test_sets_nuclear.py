@@ -7,8 +7,8 @@ import torch
 from torch.func import vmap
 
 from fedlib.sets import NuclearBall
-from fedlib.sets.balls import leading_pair
 from fedlib.sets.vertices import wire_of
+from fedlib.solvers.leading_pair import leading_pair
 from tests.helpers.expect import close, refuses
 
 LARGE = [(90, 70, 70), (70, 90, 3), (60, 60, 1), (120, 50, 50)]

@@ -1,0 +1,114 @@
+"""The box, whose sides may be infinite."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from fedlib import checks
+from fedlib.checks import Bound
+from fedlib.sets.rounding import check_bound
+from fedlib.sets.vertices import Corner
+
+
+@dataclass(frozen=True)
+class Box:
+    """The box {x : low <= x_i <= high}; `Box(radius)` is the box from -radius to radius.
+
+    A side may be infinite: `Box(0.0, math.inf)` holds the vectors without negative entries. Such a
+    box has no `lmo`, so it is for methods that project.
+
+    >>> Box(1.0).project(torch.tensor([3.0, -0.5]))
+    tensor([ 1.0000, -0.5000])
+    >>> Box(0.0, 2.0).lmo(torch.tensor([3.0, -0.5]))
+    tensor([0., 2.])
+    """
+
+    low: Bound
+    high: Bound | None = None
+
+    def __post_init__(self) -> None:
+        if self.high is None:
+            checks.positive("Box", "radius", self.low)
+            object.__setattr__(self, "high", self.low)
+            object.__setattr__(self, "low", -self.low)
+        checks.fields(self)
+        stacked = isinstance(self.low, Tensor) or isinstance(self.high, Tensor)
+        fits = stacked or self.low < self._high
+        checks.require(fits, "Box", "high", "be above low", (self.low, self.high))
+
+    @property
+    def _high(self) -> float:
+        assert self.high is not None
+        return self.high
+
+    def project(self, x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
+        """The nearest point of the set: every coordinate clipped to [low, high].
+
+        A side beyond the range of the dtype counts as infinite.
+        """
+        checks.vector("Box", "x", x)
+        low = side_in(x, self.low)
+        high = side_in(x, self._high)
+        empty = isinstance(low, float) and low == math.inf
+        empty = empty or (isinstance(high, float) and high == -math.inf)
+        checks.require(not empty, "Box", "the box", f"hold numbers of {x.dtype}", self)
+        return x.clamp(min=low).clamp(max=high)
+
+    def contains(self, x: Float[Tensor, " d"], tol: float = 1e-6) -> Bool[Tensor, ""]:
+        """Whether every coordinate lies in [low, high], as a 0-d bool.
+
+        It may miss the box by tol (high - low), or by tol |bound| if the other side is infinite.
+        """
+        checks.vector("Box", "x", x)
+        low = side_in(x, self.low)
+        high = side_in(x, self._high)
+        width = high - low
+        if isinstance(width, Tensor) or math.isfinite(width):
+            return ((x >= low - tol * width) & (x <= high + tol * width)).all()
+        slack_low = 0.0 if low == -math.inf else tol * abs(low)
+        slack_high = 0.0 if high == math.inf else tol * abs(high)
+        return ((x >= low - slack_low) & (x <= high + slack_high)).all()
+
+    def lmo(self, direction: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
+        """A vertex that minimizes <direction, s>: low where direction > 0, high elsewhere.
+
+        Raises ValueError if a side is infinite.
+        """
+        checks.vector("Box", "direction", direction)
+        self._check_bounded(direction)
+        zero = torch.zeros_like(direction)
+        vertex = torch.where(direction > 0, zero + self.low, zero + self._high)
+        return torch.where(direction.isnan(), direction, vertex)
+
+    def diameter(self, dim: int) -> float:
+        """The largest distance between two points, sqrt(dim) (high - low)."""
+        return math.sqrt(dim) * (self._high - self.low)
+
+    def gauge(self, x: Float[Tensor, " d"]) -> Float[Tensor, ""]:
+        """The largest distance of an entry from the middle, divided by (high - low) / 2.
+
+        It is NaN if a side is infinite.
+        """
+        middle = (self.low + self._high) / 2
+        return (x - middle).abs().amax() / (self._high - middle)
+
+    def wire(self, dim: int) -> Corner:
+        """The message of a vertex has one bit for each entry; ValueError if a side is infinite."""
+        self._check_bounded(torch.empty(1, dtype=torch.float64))
+        return Corner(self.low, self._high)
+
+    def _check_bounded(self, x: Float[Tensor, " d"]) -> None:
+        """Raise ValueError unless both sides are finite in the dtype of x."""
+        remedy = "such a box is for methods that project, and has no minimizers of directions"
+        check_bound("Box", "low", self.low, x, remedy)
+        check_bound("Box", "high", self._high, x, remedy)
+
+
+def side_in(x: Float[Tensor, " d"], bound: float) -> float:
+    """A side of a box, infinite if it lies beyond the range of the dtype of x."""
+    if isinstance(bound, Tensor) or abs(bound) <= torch.finfo(x.dtype).max:
+        return bound
+    return math.copysign(math.inf, bound)

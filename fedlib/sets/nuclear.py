@@ -1,0 +1,104 @@
+"""The nuclear ball: matrices whose singular values have a bounded sum."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from fedlib import checks
+from fedlib.checks import Count, Positive
+from fedlib.sets.balls import NormBall, onto_simplex
+from fedlib.sets.rounding import check_bound, widened
+from fedlib.sets.vertices import RankOne
+from fedlib.solvers.leading_pair import leading_pair
+
+ORDINARY = (1e-15, 1e15)  # largest entries for which a decomposition needs no scaling
+
+
+@dataclass(frozen=True)
+class NuclearBall(NormBall):
+    """The matrices whose singular values sum to at most `radius`, as vectors of their rows.
+
+    >>> ball = NuclearBall(1.0, rows=2, columns=2)
+    >>> ball.project(torch.tensor([3.0, 0.0, 0.0, 0.0]))
+    tensor([1., 0., 0., 0.])
+    >>> ball.contains(torch.tensor([0.5, 0.0, 0.0, 0.4]))
+    tensor(True)
+
+    Parameters
+    ----------
+    rows, columns : the shape of the matrix; d = rows * columns.
+    steps : the number of Lanczos steps in `lmo`, each with two products of the matrix and a vector.
+        `lmo` is exact up to rounding if `steps` is at least min(rows, columns).
+    """
+
+    radius: Positive
+    rows: Count
+    columns: Count
+    steps: Count = 40
+
+    @property
+    def rank(self) -> int:
+        """The largest rank of a matrix."""
+        return min(self.rows, self.columns)
+
+    def project(self, x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
+        """The nearest point of the set: x itself, or its singular values projected to the simplex.
+
+        It needs a full singular value decomposition.
+        """
+        A, finite = self._matrix(x)
+        scale = unusual_scale(A)
+        U, S, Vh = torch.linalg.svd(A / scale, full_matrices=False)
+        plain = (S.sum() <= self.radius, onto_simplex(S, self.radius))
+        inside, values = self._rescaled(S, scale)
+        inside = torch.where(scale == 1, plain[0], inside)
+        values = torch.where(scale == 1, plain[1], values)
+        nearest: Tensor = ((U * values) @ Vh).flatten().to(x.dtype)
+        point = torch.where(inside, x, nearest)
+        return torch.where(finite, point, torch.full_like(x, torch.nan))
+
+    def size(self, x: Float[Tensor, " d"]) -> Float[Tensor, ""]:
+        """The nuclear norm, the sum of the singular values."""
+        A, finite = self._matrix(x)
+        scale = unusual_scale(A)
+        norm = torch.linalg.svdvals(A / scale).sum() * scale
+        return torch.where(finite, norm, torch.full_like(norm, torch.nan)).to(x.dtype)
+
+    def lmo(self, direction: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
+        """A minimizer of <direction, s>: -radius u v' with the leading singular vectors u and v.
+
+        For direction 0 the centre is returned. The vectors are exact up to rounding if `steps` is
+        at least min(rows, columns), and else those of a Krylov space (see `leading_pair`).
+        """
+        A, finite = self._matrix(direction, "direction")
+        u, v = leading_pair(A, self.steps)
+        vertex: Tensor = -self.radius * torch.outer(u, v).flatten().to(direction.dtype)
+        return torch.where(finite, vertex, torch.full_like(vertex, torch.nan))
+
+    def wire(self, dim: int) -> RankOne:
+        """The message of a vertex is two vectors, `32 (rows + columns)` bits."""
+        return RankOne(self.rows, self.columns)
+
+    def _rescaled(self, S: Float[Tensor, " k"], scale: Float[Tensor, ""]) -> tuple[Tensor, Tensor]:
+        """Whether S * scale sums to at most the radius, and its projection, without overflow."""
+        exact = S if S.device.type == "mps" else S.double()  # that device has no float64
+        values = (exact * scale).clamp(max=torch.finfo(exact.dtype).max)
+        return values.sum() <= self.radius, onto_simplex(values, self.radius).to(S.dtype)
+
+    def _matrix(self, x: Tensor, name: str = "x") -> tuple[Tensor, Tensor]:
+        """The matrix, with 0 for NaN and infinity (LAPACK fails on them); whether it had none."""
+        checks.vector("NuclearBall", name, x, self.rows * self.columns)
+        check_bound("NuclearBall", "radius", self.radius, x)
+        finite = torch.isfinite(x).all()
+        clean = torch.where(finite, x, torch.zeros_like(x))
+        return widened(clean).view(self.rows, self.columns), finite
+
+
+def unusual_scale(A: Float[Tensor, "m n"]) -> Float[Tensor, ""]:
+    """The largest entry of a matrix if it is far from 1, or else 1."""
+    top = A.abs().amax()
+    low, high = ORDINARY
+    ordinary = (top == 0) | ((top >= low) & (top <= high))
+    return torch.where(ordinary, torch.ones_like(top), top)

@@ -1,0 +1,80 @@
+"""The leading singular vectors of a matrix, by Lanczos steps."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+GOLDEN = (5**0.5 - 1) / 2
+STALLED = 1000  # units of rounding; a direction whose new part is shorter is noise
+
+
+def leading_pair(
+    A: Float[Tensor, "m n"], steps: int = 40
+) -> tuple[Float[Tensor, " m"], Float[Tensor, " n"]]:
+    """Unit vectors u, v with u'Av close to the largest singular value of A; zeros for A = 0.
+
+    The method is Lanczos on A'A with full reorthogonalization. `steps` products with A (finite, of
+    any scale) build an orthonormal basis Q of a Krylov space. The best v in it comes from the SVD
+    of the small triangular factor of AQ. The start is A'h with a fixed irregular h, so the result
+    is a function of A. Where the space is complete, A maps the rest of R^n to a space of its own;
+    the row of A with the largest part in the rest then goes on. The result is exact up to rounding
+    if rows or columns do not exceed `steps`.
+    """
+    top = A.abs().amax()
+    A = A / torch.where(top == 0, torch.ones_like(top), top)
+    if A.shape[0] < A.shape[1]:
+        v, u = tall_pair(A.mT, steps)
+        return u, v
+    return tall_pair(A, steps)
+
+
+def tall_pair(A: Float[Tensor, "m n"], steps: int) -> tuple[Tensor, Tensor]:
+    """The leading pair of a matrix that has no more columns than rows."""
+    n = A.shape[1]
+    if n <= steps:
+        W = A
+        Q = torch.eye(n, dtype=A.dtype, device=A.device)
+    else:
+        W, Q = krylov_basis(A, steps)
+    z = torch.linalg.svd(torch.linalg.qr(W).R).Vh[0]
+    v = unit(Q @ z)
+    u = unit(A @ v)
+    return u, torch.where((u == 0).all(), torch.zeros_like(v), v)
+
+
+def krylov_basis(A: Float[Tensor, "m n"], steps: int) -> tuple[Tensor, Tensor]:
+    """A Krylov space of A'A: an orthonormal basis Q `[n, steps]`, and W = AQ `[m, steps]`."""
+    noise = STALLED * torch.finfo(A.dtype).eps
+    place = torch.arange(1, A.shape[0] + 1, dtype=A.dtype, device=A.device)
+    irregular = (place * GOLDEN).frac() - 0.5
+    start = irregular @ A
+    left = (A * A).sum(1)  # of every row, the squared length of its part outside the space
+    q = unit(torch.where((start == 0).all(), largest_row(A, left), start))
+    basis = [q]
+    images = [A @ q]
+    for _ in range(steps - 1):
+        Q = torch.stack(basis)  # [k, n]
+        left = left - images[-1] ** 2
+        q = unit(images[-1] @ A)
+        rest = q - (Q @ q) @ Q
+        other = unit(largest_row(A, left))
+        other_rest = other - (Q @ other) @ Q
+        complete = torch.linalg.vector_norm(rest) <= noise
+        rest = torch.where(complete, other_rest, rest)
+        new = torch.linalg.vector_norm(rest) > noise
+        q = torch.where(new, unit(rest), torch.zeros_like(q))  # 0 if no row has another part
+        q = unit(q - (Q @ q) @ Q)  # two orthogonalizations are enough
+        basis.append(q)
+        images.append(A @ q)
+    return torch.stack(images, 1), torch.stack(basis, 1)
+
+
+def largest_row(A: Float[Tensor, "m n"], size: Float[Tensor, " m"]) -> Float[Tensor, " n"]:
+    """The row of A whose size is largest."""
+    return A.index_select(0, size.argmax().unsqueeze(0)).squeeze(0)
+
+
+def unit(x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
+    """The vector divided by its norm, or 0."""
+    norm = torch.linalg.vector_norm(x)
+    return x / torch.where(norm == 0, torch.ones_like(norm), norm)
