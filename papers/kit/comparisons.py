@@ -72,6 +72,7 @@ def note(study: str, profile: str, total: int, findings: Mapping[str, Finding]) 
         if earlier and _is_of(earlier[0], newest):
             newest["runs"] = earlier.pop(0)["runs"]
         newest["runs"] |= {name: list(finding) for name, finding in findings.items()}
+        newest["runs"] = dict(sorted(newest["runs"].items()))
         kept = [_without(entry, newest["runs"], total) for entry in earlier]
         studies[named(study, profile)] = [newest, *filter(None, kept)]
         write_json(path(), NOTES.sealed({"studies": dict(sorted(studies.items()))}))

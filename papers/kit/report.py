@@ -13,13 +13,13 @@ from papers.kit.rules import Numbers
 from papers.kit.study import Page
 
 pd.set_option("display.max_colwidth", None)  # sentences in these tables are never cut
-NOT_OF_BOOK = "not judged: not the study's runs"  # in place of a status
+NOT_OF_BOOK = "not judged: not the book's runs"  # in place of a status
 
 
 def paper_table(page: Page, numbers: Numbers | None = None) -> pd.DataFrame:
     """The paper's printed values beside those of a page, with the interval over seeds.
 
-    The status says whether they agree, unless the page has other runs than the study. `numbers` are
+    The status says whether they agree, unless the page has other runs than the book. `numbers` are
     stored ones in place of the page's.
     """
     ours = page.numbers if numbers is None else numbers
@@ -41,7 +41,7 @@ def claims_table(page: Page) -> pd.DataFrame:
     rows = []
     for claim in page.study.claims:
         wording = claim.wording
-        runs = page.traces, page.numbers, page.params, page.edited
+        runs = page.traces, page.numbers, page.params, page.changed_runs
         for reading, found in page.study.verdicts(claim, *runs).items():
             name = f"{claim.id}: {reading}" if reading else claim.id
             rows.append((name, wording, found.label, found.reason))

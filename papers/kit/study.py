@@ -335,6 +335,7 @@ class Page:
     recompute: bool
     params: dict[str, Any]
     edited: dict[str, str] = field(default_factory=dict)
+    _made: dict[str, Trace] = field(default_factory=dict)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in self.__dict__.get("params", {}):
@@ -385,20 +386,31 @@ class Page:
             *place, own_runs, recompute=self.recompute, device=self.device
         )
         traces |= store.compute_or_load(*place, theirs, recompute=True, device=self.device)
-        self.traces = {name: traces[name] for name in declared}
+        self._made = {name: traces[name] for name in declared}
+        self.traces = dict(self._made)
         self.__dict__.pop("numbers", None)
         return self.traces
 
     @property
+    def changed_runs(self) -> dict[str, str]:
+        """The runs that are not as the study declares them, or were put among the traces later."""
+        later = {
+            name: "code: put among the traces"
+            for name, trace in self.traces.items()
+            if trace is not self._made.get(name)
+        }
+        return {**self.edited, **later}
+
+    @property
     def of_book(self) -> bool:
         """Whether all runs are those of the full profile, which the book's sentences are about."""
-        return not self.edited and not self.study.changed(self.params)
+        return not self.changed_runs and not self.study.changed(self.params)
 
     @property
     def of_study(self) -> bool:
         """Whether all runs are those of the full profile, or of the paper's own setting."""
         unchanged = self.params == self.study.resolve(self.profile)
-        return self.of_book or (self.profile == PAPER and unchanged and not self.edited)
+        return self.of_book or (self.profile == PAPER and unchanged and not self.changed_runs)
 
     def summary(self, count: int) -> str:
         """One line: how many runs are the study's, which are not, and whose the sentences are."""
@@ -410,7 +422,8 @@ class Page:
             line += " with " + ", ".join(f"{name} {value}" for name, value in changed.items())
         if self.edited:
             line += f"; your own: {'; '.join(self._edited_in_words())}"
-        return f"{line}." if self.of_book else f"{line}. {OF_BOOK}"
+        as_in_book = not self.edited and not self.study.changed(self.params)
+        return f"{line}." if as_in_book else f"{line}. {OF_BOOK}"
 
     def _edited_in_words(self) -> list[str]:
         """The runs that are not the study's, those together that differ in one thing."""

@@ -226,7 +226,7 @@ def still():
 def test_an_edited_run_is_the_readers_and_judges_nothing(still):
     assert isinstance(still.traces["hard"], Trace)
     np.testing.assert_allclose(still.traces["hard"].metrics["f"], np.log(2), rtol=1e-5)
-    assert {*report.paper_table(still)["status"]} == {"not judged: not the study's runs"}
+    assert {*report.paper_table(still)["status"]} == {"not judged: not the book's runs"}
     table = report.claims_table(still)
     for claim in STUDY.claims:
         names = [name for name in table.index if name.partition(":")[0] == claim.id]
@@ -236,6 +236,16 @@ def test_an_edited_run_is_the_readers_and_judges_nothing(still):
                 assert "hard is your own (code: pasted.<locals>.FedSGM" in table["why"][name]
     (other,) = {"fedsgm/P1"} & {*table.index}
     assert table["verdict"][other] != "not judged"
+
+
+def test_a_trace_that_is_put_among_the_runs_later_judges_nothing():
+    page = STUDY.open("full", device="cpu")
+    traces = page.run()
+    assert "agrees" in {*report.paper_table(page)["status"]}
+    traces["hard"] = replace(traces["soft"])
+    assert {*report.paper_table(page)["status"]} == {"not judged: not the book's runs"}
+    verdicts = report.claims_table(page)
+    assert "hard is your own (code: put among the traces)" in " ".join(verdicts["why"])
 
 
 @pytest.mark.parametrize("options", [{"profile": "quick"}, {"recompute": True}])
@@ -252,6 +262,6 @@ def test_an_edit_is_said_in_every_profile(options, monkeypatch, capsys):
 def test_changed_parameters_give_no_status(monkeypatch):
     page = STUDY.open("full", device="cpu", tolerance=0.05)
     page.__dict__["traces"] = STUDY.load()
-    assert {*report.paper_table(page)["status"]} == {"not judged: not the study's runs"}
+    assert {*report.paper_table(page)["status"]} == {"not judged: not the book's runs"}
     unchanged = STUDY.open("full", device="cpu")
     assert "agrees" in {*report.paper_table(unchanged)["status"]}
