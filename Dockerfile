@@ -16,8 +16,10 @@ RUN useradd --create-home --uid ${NB_UID} ${NB_USER}
 
 WORKDIR ${HOME}/fedlib
 COPY --chown=${NB_UID} . .
-RUN pip install --no-cache-dir -c constraints.txt -e ".[papers,book,lab]" notebook jupyterhub \
-    && chown ${NB_UID} .
+RUN pip install --no-cache-dir -c constraints.txt pip \
+    && pip install --no-cache-dir -c constraints.txt -e . -e ./papers --group book --group lab \
+        notebook jupyterhub \
+    && chown ${NB_UID} . papers
 
 USER ${NB_USER}
 EXPOSE 8888

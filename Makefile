@@ -16,6 +16,8 @@ QUICK ?= $(wildcard $(addprefix notebooks/quick/,$(addsuffix .ipynb,\
 	$(if $(filter all,$(PAGES)),*,np_workshop cmoo_toy ssca_long fw_lowrank tutorial_* \
 	note_hard_switching note_cmoo note_ssca_privacy note_fedfw))))
 export OMP_NUM_THREADS ?= 1
+COPY := _build/mutants
+INSTALL := $(BIN)/pip install --quiet -c constraints.txt
 RUN := $(BIN)/python notebooks/execute.py
 BOOK := $(BIN)/jupyter-book build . --config _config.yml --toc book/_toc.yml --path-output . \
 	-W -n --keep-going
@@ -38,14 +40,16 @@ help:
 	@echo "make claims                                   the verdict of every claim, from the stored runs"
 	@echo "make recheck ARGS='--seconds 600'            recompute a sample of the stored runs (a minute)"
 	@echo "make bench                                    how long a round takes: beside peers, at first, at scale"
-	@echo "make mutants MINUTES=60                       mutants of one token by cosmic-ray that no test notices"
+	@echo "make mutants MINUTES=60                       changes of one token, in a copy, that no test notices"
 	@echo "make clean                                    remove what was built (clean-all: .venv too)"
 
+# The pip that Python brings may be too old for --group: the pinned one replaces it.
 $(STAMP): constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "fedlib needs Python 3.11 or newer; pass PYTHON=/path/to/python3.11"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet -c constraints.txt -e ".[papers,book,outside,flower,dev]"
+	$(BIN)/pip install --quiet -c constraints.txt pip
+	$(INSTALL) -e ".[flower]" -e ./papers --group dev
 	@touch $@
 
 book: $(STAMP)
@@ -99,7 +103,7 @@ notebook: $(STAMP)
 	$(NAMED)$(RUN) $(NAME) --profile quick $(if $(ARGS),--line '$(subst ','\'',$(ARGS))')
 
 lab: $(STAMP)
-	$(BIN)/pip install --quiet -c constraints.txt -e ".[lab]"
+	$(INSTALL) --group lab
 	$(BIN)/python -m ipykernel install --sys-prefix --name fedlib --display-name "fedlib (.venv)"
 	$(BIN)/jupyter lab --notebook-dir notebooks $(ARGS)
 
@@ -116,7 +120,7 @@ claims: $(STAMP)
 # Snakemake is installed here, and only here. CORES groups at a time. Its lock would outlive a kill, and our
 # files are written whole: without it, the same command goes on.
 runs: $(STAMP)
-	$(BIN)/pip install --quiet -c constraints.txt -e ".[runs]"
+	$(INSTALL) --group runs
 	$(BIN)/snakemake --cores $(CORES) --keep-going --nolock --rerun-incomplete $(ARGS) \
 		--config study=$(STUDY) profile=$(if $(filter command line,$(origin PROFILE)),$(PROFILE),paper)
 
@@ -127,14 +131,14 @@ recheck: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks $(ARGS)
 
-# What it needs is installed here, and only here. The tests then run in a clone under _build.
+# What it needs is installed here, and only here. Code is mutated in a copy under _build; what was tried of
+# code that has not changed since is not tried again. ARGS="fedlib.steps*": some modules.
 mutants: $(STAMP)
-	$(BIN)/pip install --quiet -c constraints.txt -e ".[mutants]"
-	mkdir -p _build
-	$(BIN)/cosmic-ray init --force cosmic-ray.toml _build/mutants.sqlite
-	$(BIN)/cr-filter-operators _build/mutants.sqlite cosmic-ray.toml
-	-timeout $(MINUTES)m $(BIN)/cosmic-ray exec cosmic-ray.toml _build/mutants.sqlite
-	$(BIN)/cr-report --surviving-only _build/mutants.sqlite
+	$(INSTALL) --group mutants
+	mkdir -p $(COPY) && cd $(COPY) && rm -rf fedlib papers tests examples
+	git ls-files -z fedlib papers tests examples pyproject.toml README.md | xargs -0 cp --parents -t $(COPY)
+	-cd $(COPY) && timeout $(MINUTES)m $(abspath $(BIN))/mutmut run --max-children $(WORKERS) $(ARGS)
+	cd $(COPY) && $(abspath $(BIN))/mutmut results --all true | $(abspath $(BIN))/python -m tests.helpers.mutants
 
 clean:
 	rm -rf _build .pytest_cache .ruff_cache .mypy_cache

@@ -20,6 +20,7 @@ import fedbook_claims
 import fedbook_figures
 import fedbook_methods
 import fedbook_previews
+import fedbook_repository
 import fedbook_search
 import fedbook_speed
 import fedbook_study
@@ -38,6 +39,7 @@ PARTS = (
     fedbook_figures,
     fedbook_methods,
     fedbook_previews,
+    fedbook_repository,
     fedbook_search,
     fedbook_speed,
     fedbook_study,
@@ -160,8 +162,6 @@ def theme_options(app: Sphinx, config: Config) -> None:
     config.html_theme_options.setdefault("search_as_you_type", True)
     config.html_theme_options["use_download_button"] = False  # it is among a page's own links
     config.html_theme_options["max_navbar_depth"] = 2  # chapters and their pages, no headings
-    if not config.html_theme_options.get("repository_url"):  # to where would they lead?
-        config.html_theme_options.pop("launch_buttons", None)
     config.mathjax_path = f"{MATHJAX}/tex-mml-chtml.js"
 
 

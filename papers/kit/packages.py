@@ -5,6 +5,5 @@ def to_install(missing: ModuleNotFoundError) -> str:
     """The sentence that says what to install where a package is missing."""
     return (
         f"papers: {missing.name} must be installed, with all that the studies need; run "
-        "pip install '.[papers]' in a checkout, or "
-        "pip install 'fedlib[papers] @ git+ADDRESS' with the repository's address."
+        "pip install -e . -e ./papers in a checkout."
     )

@@ -1,11 +1,13 @@
 """The book's Sphinx extension, in small builds with made-up results."""
 
+import importlib
 import json
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from jinja2 import Template
 
 from papers.kit import plot
 from papers.kit.numbers import Number
@@ -230,3 +232,36 @@ def test_annotations_that_are_checked_go_by_their_short_names(monkeypatch, signa
     assert fedbook_api.shorten(None, *given) == (short, None)
     plain = fedbook_api.shorten(None, "function", *given[1:])
     assert plain == (None, None) if signature is None else ":" not in plain[0]
+
+
+def test_links_to_the_repository_follow_from_one_address(build, tmp_path):
+    project = tmp_path / "project.toml"
+    project.write_text(
+        '[project]\nurls = {Repository = "https://github.com/owner/name/"}\n', encoding="utf-8"
+    )
+    with open(tmp_path / "conf.py", "a", encoding="utf-8") as conf:
+        conf.write('fedbook_project = "project.toml"\n')
+        conf.write('html_theme_options = {"launch_buttons": {"colab_url": "https://colab.test"}}\n')
+    status, messages, page = build("Text.")
+    assert status == 0, messages
+    links = set(re.findall(r'href="(https://github.com/[^"]*)"', page))
+    home = "https://github.com/owner/name"
+    assert {home, f"{home}/edit/main/index.md"} <= links
+    assert any(link.startswith(f"{home}/issues/new") for link in links)
+    assert "The repository of this book" in page
+
+
+def test_without_an_address_there_is_no_such_link(build, tmp_path):
+    (tmp_path / "project.toml").write_text("[project]\n", encoding="utf-8")
+    with open(tmp_path / "conf.py", "a", encoding="utf-8") as conf:
+        conf.write('fedbook_project = "project.toml"\n')
+    status, messages, page = build("Text.")
+    assert status == 0, messages
+    assert "github.com" not in page
+
+
+def test_of_a_notebook_the_source_is_edited(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "book" / "_ext")
+    edited = Template(importlib.import_module("fedbook_repository").SOURCE)
+    assert edited.render(file_name="notebooks/bounds.ipynb") == "notebooks/src/bounds.py"
+    assert edited.render(file_name="book/rerun.md") == "book/rerun.md"

@@ -16,7 +16,7 @@ def test_the_command_says_what_to_install():
     assert done.returncode == 2
     assert done.stderr.startswith("papers: pydantic must be installed")
     assert done.stderr.count("\n") == 1
-    assert "pip install '.[papers]'" in done.stderr
+    assert "pip install -e . -e ./papers" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["matplotlib", "seaborn"])

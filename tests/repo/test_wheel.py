@@ -1,10 +1,11 @@
-"""The wheel in an environment of its own: the command `papers`, and where it reads and writes."""
+"""The wheels in an environment of their own: what they install, where `papers` reads and writes."""
 
 import os
 import shutil
 import sys
 import sysconfig
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -20,7 +21,7 @@ def without(*names):
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """An environment with the wheel of the tracked files; other packages are those of this one."""
+    """An environment with the wheels of the tracked files; other packages are those of this one."""
     place = tmp_path_factory.mktemp("wheel")
     listed = run("git", "ls-files", "fedlib", "papers", "pyproject.toml", "README.md", "LICENSE",
                  cwd=ROOT)  # fmt: skip
@@ -28,15 +29,30 @@ def installed(tmp_path_factory):
         (place / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, place / "tree" / name)
     pip, alone = (sys.executable, "-m", "pip"), ("--no-deps", "--no-index", "-q")
-    built = run(*pip, "wheel", place / "tree", "--no-build-isolation", *alone, "-w", place)
-    assert not built.returncode, built.stderr
+    for tree in (place / "tree", place / "tree" / "papers"):
+        built = run(*pip, "wheel", tree, "--no-build-isolation", *alone, "-w", place)
+        assert not built.returncode, built.stderr
     assert not run(sys.executable, "-m", "venv", "--without-pip", place / "env").returncode
-    (wheel,) = place.glob("*.whl")
+    wheels = sorted(place.glob("*.whl"))
     into = ("--python", place / "env/bin/python", "install", "--ignore-installed")
-    done = run(*pip, *into, *alone, wheel, env=without("PYTHONPATH"))
+    done = run(*pip, *into, *alone, *wheels, env=without("PYTHONPATH"))
     assert not done.returncode, done.stderr
     (place / "here").mkdir()
     return place
+
+
+def contents(wheel):
+    """The names of the files in a wheel, without those about it."""
+    return [n for n in ZipFile(wheel).namelist() if ".dist-info/" not in n]
+
+
+def test_the_library_installs_itself_alone_and_its_types(installed):
+    library, studies = sorted(installed.glob("*.whl"))
+    assert {name.split("/")[0] for name in contents(library)} == {"fedlib"}
+    assert {"fedlib/py.typed", "fedlib/data/registry.txt"} <= {*contents(library)}
+    assert {name.split("/")[0] for name in contents(studies)} == {"papers"}
+    tracked = run("git", "ls-files", "papers", cwd=ROOT).stdout.split()
+    assert {*tracked} - {*contents(studies)} == {"papers/pyproject.toml"}
 
 
 def papers(installed, *words, **more):
