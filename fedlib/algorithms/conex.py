@@ -8,18 +8,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from fedlib.checks import Count, Nonnegative, Positive, Share
 from fedlib.core.client import Client
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info, Problem
+from fedlib.shapes import Scalar, Vector
 from fedlib.steps.switching import loss_weights
 from fedlib.work.centralized import Centralized
-
-Vector = Float[Tensor, "d"]
-Scalar = Float[Tensor, ""]
 
 
 class ConExState(NamedTuple):

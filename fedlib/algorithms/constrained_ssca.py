@@ -24,14 +24,13 @@ from fedlib.core.client import Client
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info, Problem
 from fedlib.core.sampling import check_work
+from fedlib.shapes import Vector
 from fedlib.solvers.interior_point import best_response
 from fedlib.steps.schedules import Averaging
 from fedlib.vertical import Line
 from fedlib.work.features import OverFeatures, exchange
 from fedlib.work.samples import OverSamples, shares
 from fedlib.work.surrogates import SurrogateState
-
-Vector = Float[Tensor, "d"]
 
 #: One level for all constraints, or one level for each.
 Levels = float | Annotated[tuple[float, ...], checks.SOME]

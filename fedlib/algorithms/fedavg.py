@@ -6,14 +6,12 @@ Decentralized Data*, AISTATS 2017, Algorithm 1.
 
 from dataclasses import dataclass
 
-from jaxtyping import Float
-from torch import Tensor
-
 from fedlib.checks import Count, Positive
 from fedlib.core.client import Client
 from fedlib.core.describe import added_field
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info
+from fedlib.shapes import Vector
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.work.local import LocalWork
 from fedlib.work.states import Model
@@ -56,7 +54,7 @@ class FedAvg(LocalWork):
     batch_size: Count | None = None
     local: LocalSteps = added_field(SGD())
 
-    def local_update(self, client: Client, w: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
+    def local_update(self, client: Client, w: Vector) -> Vector:
         """At the client: make E local steps on the mean of its objectives."""
         return self.local_model(client, w, client.objective_weights(w))  # 2, 3
 

@@ -23,6 +23,7 @@ from fedlib.core.describe import added_field
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info, Problem
 from fedlib.core.sampling import draw_round
+from fedlib.shapes import Vector
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.weights.gram import GramEstimate, TwoWay
 from fedlib.weights.preference import Preference
@@ -33,8 +34,6 @@ from fedlib.work.objectives import (
     objective_gradients,
     weight_info,
 )
-
-Vector = Float[Tensor, "d"]
 
 
 @dataclass(frozen=True)

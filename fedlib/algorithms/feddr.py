@@ -20,6 +20,7 @@ from fedlib.core.client import Client, Reply
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info, Problem
 from fedlib.core.sampling import active_clients, check_work, draw_coins, on_active
+from fedlib.shapes import Vector
 
 #: A number in (0, 2).
 Relaxation = Annotated[
@@ -30,8 +31,8 @@ Relaxation = Annotated[
 class State(NamedTuple):
     """The state of FedDR."""
 
-    w: Float[Tensor, "d"]  # x-bar, the projection of x; the server sends it to the clients
-    x: Float[Tensor, "d"]  # x-tilde, the mean of the last known x-hat_i
+    w: Vector  # x-bar, the projection of x; the server sends it to the clients
+    x: Vector  # x-tilde, the mean of the last known x-hat_i
     memory: Float[Tensor, "N 3 d"]  # y_i, x_i, x-hat_i
 
 
@@ -103,7 +104,7 @@ class FedDR(checks.Checked):
             batch_size=self.batch_size,
         )
 
-    def local_update(self, client: Client, w: Float[Tensor, "d"]) -> Reply:
+    def local_update(self, client: Client, w: Vector) -> Reply:
         """At the client: make an inexact proximal step; send the change of the reflected point."""
         y, x, reflected_before = client.memory
         y = y + self.relaxation * (w - x)  # 3

@@ -24,11 +24,10 @@ from fedlib.core.federation import Federation
 from fedlib.core.problem import ConvexSet, Draw, Info, Problem
 from fedlib.core.sampling import active_clients, draw_some_coins, on_active
 from fedlib.sets.blocks import PerClient
+from fedlib.shapes import Scalar, Vector
 from fedlib.steps.schedules import Convex, Schedule, Stochastic
 from fedlib.work.oracles import OracleWork
 
-Scalar = Float[Tensor, ""]
-Vector = Float[Tensor, "d"]
 Vectors = Float[Tensor, "k d"]
 #: Up to so many clients all of them compute in every round, so that `gap` describes all.
 FEW_CLIENTS = 1000

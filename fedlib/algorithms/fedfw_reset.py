@@ -8,20 +8,16 @@ from dataclasses import dataclass
 from functools import partial
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from fedlib.checks import Count, Nonnegative, Share
 from fedlib.core.client import Client, Reply
 from fedlib.core.federation import Federation
 from fedlib.core.problem import ConvexSet, Draw, Info
 from fedlib.core.sampling import active_clients, on_active
+from fedlib.shapes import Scalar, Vector
 from fedlib.steps.schedules import Convex, Schedule
 from fedlib.work.oracles import OracleWork
 from fedlib.work.states import Iterate
-
-Scalar = Float[Tensor, ""]
-Vector = Float[Tensor, "d"]
 
 
 @dataclass(frozen=True)

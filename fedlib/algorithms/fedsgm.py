@@ -23,6 +23,7 @@ from fedlib.core.describe import added_field
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info, Problem
 from fedlib.core.sampling import check_work
+from fedlib.shapes import Scalar, Vector
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.steps.switching import Hard, Switch, loss_weights
 from fedlib.work.local import LocalWork
@@ -31,11 +32,11 @@ from fedlib.work.local import LocalWork
 class State(NamedTuple):
     """The state of FedSGM."""
 
-    w: Float[Tensor, "d"]  # the model that every client holds
-    x: Float[Tensor, "d"]  # the server's uncompressed, projected model
+    w: Vector  # the model that every client holds
+    x: Vector  # the server's uncompressed, projected model
     residual: Float[Tensor, "N d"]  # e_j, what client j has not sent yet; [N, 0] without memory
-    weighted: Float[Tensor, "d"]  # sum over rounds of (1 - sigma_t) w_t
-    weight: Float[Tensor, ""]  # sum over rounds of (1 - sigma_t)
+    weighted: Vector  # sum over rounds of (1 - sigma_t) w_t
+    weight: Scalar  # sum over rounds of (1 - sigma_t)
 
 
 @dataclass(frozen=True)
@@ -151,9 +152,7 @@ class FedSGM(LocalWork):
         """Weigh the gradients of the losses in a local step: 1 - |sigma|, sigma."""
         return loss_weights(1 - sigma.abs().sum(), sigma)
 
-    def local_update(
-        self, client: Client, sigma: Float[Tensor, "*C"]
-    ) -> Float[Tensor, "d"] | Reply:
+    def local_update(self, client: Client, sigma: Float[Tensor, "*C"]) -> Vector | Reply:
         """At the client: make E local steps, then compress the sum of their directions.
 
         `sigma` in [-1, 1] is multiplied by the sign of the constraint's slope. If there are several
@@ -190,6 +189,6 @@ class FedSGM(LocalWork):
         )
         return state, fed.info(g_hat=g, sigma=sigma)
 
-    def output(self, state: State) -> Float[Tensor, "d"]:
+    def output(self, state: State) -> Vector:
         """The averaged iterate `[d]`; NaN if no round stepped on the objective."""
         return state.weighted / state.weight  # 10

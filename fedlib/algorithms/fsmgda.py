@@ -16,6 +16,7 @@ from fedlib.core.client import Client
 from fedlib.core.describe import added_field
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Batch, Draw, Info
+from fedlib.shapes import Vector
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.weights.gram import gram_of
 from fedlib.weights.rules import Least, MinNorm, Weights
@@ -26,8 +27,6 @@ from fedlib.work.objectives import (
     select,
     weight_info,
 )
-
-Vector = Float[Tensor, "d"]
 
 
 @dataclass(frozen=True)

@@ -9,23 +9,18 @@ Paper's symbol -> here: I -> N, N_i of N samples -> the shares pi_i, omega -> w,
 
 from dataclasses import dataclass
 
-from jaxtyping import Float
-from torch import Tensor
-
 from fedlib.checks import Count, Nonnegative
 from fedlib.core.client import Client
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info, Problem
 from fedlib.core.sampling import check_work
+from fedlib.shapes import Scalar, Vector
 from fedlib.steps.local import SGD
 from fedlib.steps.schedules import PowerLaw
 from fedlib.vertical import Line
 from fedlib.work.features import OverFeatures, exchange, mean_of
 from fedlib.work.samples import OverSamples, shares
 from fedlib.work.states import Iterate
-
-Vector = Float[Tensor, "d"]
-Scalar = Float[Tensor, ""]
 
 
 @dataclass(frozen=True)

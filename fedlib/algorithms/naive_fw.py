@@ -6,19 +6,15 @@ Dadras, Banerjee, Prakhya, Yurtsever, *Federated Frank-Wolfe Algorithm*, ECML PK
 
 from dataclasses import dataclass
 
-from jaxtyping import Float
-from torch import Tensor
-
 from fedlib.checks import Count
 from fedlib.core.client import Client, Reply
 from fedlib.core.federation import Federation
 from fedlib.core.problem import ConvexSet, Draw, Info
 from fedlib.core.sampling import active_clients
+from fedlib.shapes import Vector
 from fedlib.steps.schedules import Convex, Schedule
 from fedlib.work.oracles import OracleWork
 from fedlib.work.states import Iterate
-
-Vector = Float[Tensor, "d"]
 
 
 @dataclass(frozen=True)

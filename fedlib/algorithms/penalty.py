@@ -17,13 +17,12 @@ from fedlib.core.describe import added_field
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info, Problem
 from fedlib.core.sampling import check_work
+from fedlib.shapes import Scalar, Vector
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.steps.switching import loss_weights
 from fedlib.work.centralized import Descent
 from fedlib.work.local import LocalWork
 from fedlib.work.states import Model
-
-Scalar = Float[Tensor, ""]
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ class PenaltyFedAvg(LocalWork):
         """At the client: return g_j(w), or the statistics for it."""
         return client.constraint(client.model, client.value_batch())
 
-    def local_update(self, client: Client, on: Float[Tensor, "*C"]) -> Float[Tensor, "d"]:
+    def local_update(self, client: Client, on: Float[Tensor, "*C"]) -> Vector:
         """At the client: make E local steps on the penalized objective, and send the change.
 
         `on` in {-1, 0, 1} is multiplied by the sign of the constraint's slope. If there are several

@@ -18,11 +18,10 @@ from fedlib.core.client import Client
 from fedlib.core.describe import added_field
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info, Problem
+from fedlib.shapes import Vector
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.weights.rules import FixedWeights
 from fedlib.work.objectives import ObjectivesWork, WeightedModel
-
-Vector = Float[Tensor, "d"]
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib.checks import Count, Positive
+from fedlib.shapes import Scalar
 from fedlib.steps.switching import Hard, Switch, loss_weights
 from fedlib.work.centralized import Descent
-
-Scalar = Float[Tensor, ""]
 
 
 @dataclass(frozen=True)

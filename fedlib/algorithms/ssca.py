@@ -12,23 +12,18 @@ losses m; bar omega -> the best response, lambda -> `ridge`, the fastest client 
 
 from dataclasses import dataclass
 
-from jaxtyping import Float
-from torch import Tensor
-
 from fedlib import checks
 from fedlib.checks import Count, Nonnegative, Positive
 from fedlib.core.client import Client
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info, Problem
 from fedlib.core.sampling import check_work
+from fedlib.shapes import Scalar, Vector
 from fedlib.steps.schedules import Averaging
 from fedlib.vertical import Line
 from fedlib.work.features import OverFeatures, exchange, mean_of
 from fedlib.work.samples import OverSamples, shares
 from fedlib.work.surrogates import SurrogateState
-
-Vector = Float[Tensor, "d"]
-Scalar = Float[Tensor, ""]
 
 
 @dataclass(frozen=True)

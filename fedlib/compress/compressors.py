@@ -29,10 +29,10 @@ from fedlib.compress.wire import (
     Layout,
     Message,
     Noise,
-    Vector,
     index_bits,
     total_bits,
 )
+from fedlib.shapes import Vector
 
 #: The integer type with the bits of a float type, and the digits of the float's significand.
 SIGNIFICAND = {torch.float32: (torch.int32, 23), torch.float64: (torch.int64, 52)}

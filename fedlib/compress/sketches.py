@@ -23,10 +23,10 @@ from fedlib.compress.wire import (
     Layout,
     Message,
     Noise,
-    Vector,
     index_bits,
     total_bits,
 )
+from fedlib.shapes import Vector
 
 Jacobian = Float[Tensor, "M d"]
 

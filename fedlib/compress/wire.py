@@ -3,13 +3,12 @@
 from math import ceil, log2
 from typing import Literal, NamedTuple
 
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Int, Shaped
 from torch import Tensor
 
 FLOAT_BITS = 32  # a number is sent as a float32, whatever the dtype of the simulation
 EXPONENT_BITS = 8  # bits of a float32's exponent
 
-Vector = Float[Tensor, "d"]
 Noise = Tensor | tuple[()]
 #: float32; sign, exponent and leading digits; -1 or 1; 0 or 1; an index; indices as a bit map.
 Content = Literal["number", "digits", "sign", "flag", "position", "map"]

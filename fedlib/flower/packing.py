@@ -23,6 +23,7 @@ from fedlib.compress.wire import (
     Noise,
     total_bits,
 )
+from fedlib.shapes import Vector
 
 PLACES = ("position", "map")
 WORD = 64  # bits of the integers in which an entry's bits are shifted
@@ -67,7 +68,7 @@ def pack(wire: Compressor, message: Message, dim: int) -> bytes:
     return np.packbits(np.concatenate(bits)).tobytes()
 
 
-def unpack(wire: Compressor, data: bytes, like: Float[Tensor, "d"]) -> Message:
+def unpack(wire: Compressor, data: bytes, like: Vector) -> Message:
     """The message in some bytes, for `decode`; `like` has the vector's length, dtype and device.
 
     Raises Garbled if such a message has another number of bytes.

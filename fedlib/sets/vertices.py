@@ -15,8 +15,9 @@ from torch import Tensor
 from fedlib import checks
 from fedlib.checks import Count, Positive
 from fedlib.compress.compressors import Compressor, Identity
-from fedlib.compress.wire import FLOAT_BITS, Field, Layout, Message, Noise, Vector, index_bits
+from fedlib.compress.wire import FLOAT_BITS, Field, Layout, Message, Noise, index_bits
 from fedlib.core.problem import ConvexSet
+from fedlib.shapes import Vector
 
 
 class Vertex(checks.Checked, Compressor):

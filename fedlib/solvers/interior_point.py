@@ -11,7 +11,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-Scalar = float | Tensor
+from fedlib.shapes import Scalar, Vector
+
+Number = float | Tensor
 
 STEPS = 40  # steps of the interior point method, used for two constraints or more
 SHRINK = 0.1  # a step aims at this share of the mean complementarity
@@ -22,20 +24,20 @@ CLOSE = 0.99  # a step covers at most this share of the way to the next bound
 class Response(NamedTuple):
     """The solution of the server's convex problem."""
 
-    w: Float[Tensor, "d"]  # the minimizer
+    w: Vector  # the minimizer
     nu: Float[Tensor, "M"]  # the constraints' multipliers, in [0, c]
     slack: Float[Tensor, "M"]  # by how much each constraint is violated, nonnegative
 
 
 def best_response(
-    objective: Float[Tensor, "d"],
+    objective: Vector,
     linear: Float[Tensor, "M d"],
     constant: Float[Tensor, "M"],
     levels: Float[Tensor, "M"],
     *,
-    tau: Scalar,
-    penalty: Scalar,
-    curvature: Scalar,
+    tau: Number,
+    penalty: Number,
+    curvature: Number,
 ) -> Response:
     r"""Solve the problem of SSCA's server (its paper's Problems 2, 5, 7, 10 and (38)) in float64.
 
@@ -84,11 +86,11 @@ class _Dual(NamedTuple):
 
     gram: Float[Tensor, "M M"]  # B B'
     cross: Float[Tensor, "M"]  # B a_0
-    square: Float[Tensor, ""]  # |a_0|^2
+    square: Scalar  # |a_0|^2
     gap: Float[Tensor, "M"]  # U - A
-    tau: Scalar
-    curvature: Scalar
-    top: Float[Tensor, ""]  # c
+    tau: Number
+    curvature: Number
+    top: Scalar  # c
 
     def solution(self) -> Float[Tensor, "M"]:
         """The multipliers, by the formula for one constraint or else the interior point method."""
@@ -145,7 +147,7 @@ class _Dual(NamedTuple):
         nu: Float[Tensor, "M"],
         low: Float[Tensor, "M"],
         high: Float[Tensor, "M"],
-        smallest_aim: Float[Tensor, ""],
+        smallest_aim: Scalar,
     ) -> tuple[Float[Tensor, "M"], Float[Tensor, "M"], Float[Tensor, "M"]]:
         """One primal-dual step; `low` and `high` are the multipliers of 0 <= nu and nu <= c."""
         gradient, curve = self.slope(nu)
@@ -160,7 +162,7 @@ class _Dual(NamedTuple):
         return nu + primal * step, low + dual * low_step, high + dual * high_step
 
 
-def _reach(x: Float[Tensor, "M"], step: Float[Tensor, "M"]) -> Float[Tensor, ""]:
+def _reach(x: Float[Tensor, "M"], step: Float[Tensor, "M"]) -> Scalar:
     """The largest step length, at most 1, that keeps `x` positive."""
     falls = step < 0
     limit = -CLOSE * x / torch.where(falls, step, -1)

@@ -5,25 +5,23 @@ from dataclasses import dataclass
 from typing import Annotated, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Count, Positive
+from fedlib.shapes import Scalar, Vector
 
 #: A number in [0, 1).
 Beta = Annotated[float, checks.between(0, 1, open_high=True)]
-Point = Float[Tensor, "d"]
-Rate = float | Float[Tensor, ""]
+Rate = float | Scalar
 #: The gradient at a point in a given step; steps are counted from 0.
-Gradient = Callable[[Point, int], Point]
+Gradient = Callable[[Vector, int], Vector]
 
 
 @runtime_checkable
 class LocalSteps(Protocol):
     """A rule that makes some steps from a point along gradients."""
 
-    def __call__(self, u: Point, gradient: Gradient, steps: Count, lr: Rate) -> Point:
+    def __call__(self, u: Vector, gradient: Gradient, steps: Count, lr: Rate) -> Vector:
         """The point after `steps` steps of size `lr` from `u`."""
 
 
@@ -35,7 +33,7 @@ class SGD:
     tensor([0.2500])
     """
 
-    def __call__(self, u: Point, gradient: Gradient, steps: Count, lr: Rate) -> Point:
+    def __call__(self, u: Vector, gradient: Gradient, steps: Count, lr: Rate) -> Vector:
         """The point after `steps` steps."""
         for step in range(steps):
             u = u - lr * gradient(u, step)
@@ -63,7 +61,7 @@ class Adam(checks.Checked):
     betas: tuple[Beta, Beta] = (0.9, 0.999)
     eps: Positive = 1e-8
 
-    def __call__(self, u: Point, gradient: Gradient, steps: Count, lr: Rate) -> Point:
+    def __call__(self, u: Vector, gradient: Gradient, steps: Count, lr: Rate) -> Vector:
         """The point after `steps` steps."""
         m = v = torch.zeros_like(u)
         for step in range(steps):

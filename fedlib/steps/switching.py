@@ -13,6 +13,7 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Positive
+from fedlib.shapes import Scalar
 
 
 @runtime_checkable
@@ -23,9 +24,7 @@ class Switch(Protocol):
         """The weight of the constraint's gradient."""
 
 
-def loss_weights(
-    objective: Float[Tensor, ""], constraints: Float[Tensor, "*C"]
-) -> Float[Tensor, "K"]:
+def loss_weights(objective: Scalar, constraints: Float[Tensor, "*C"]) -> Float[Tensor, "K"]:
     """The weights `[1 + C]` of the gradients: the objective's, then those of the constraints."""
     return torch.cat([objective.reshape(1), constraints.reshape(-1)])
 

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.func import jacrev
 
 from fedlib import checks
+from fedlib.shapes import Vector
 from fedlib.vertical.partition import Partition
 
 Pieces = tuple[Tensor, ...]
@@ -70,9 +71,7 @@ class Composite(checks.Checked):
         """The clients' numbers, 1 .. I."""
         return range(1, self.clients + 1)
 
-    def losses(
-        self, w: Float[Tensor, "d"], x: Shaped[Tensor, "B f"], labels: Pieces
-    ) -> Float[Tensor, "B K"]:
+    def losses(self, w: Vector, x: Shaped[Tensor, "B f"], labels: Pieces) -> Float[Tensor, "B K"]:
         """The losses of every sample `[B, K]`, from all features in one place."""
         w_0, *blocks = self.parameters.split(w)
         embeddings = tuple(

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Nonnegative, Share
+from fedlib.shapes import Scalar
 from fedlib.solvers.linear_program import program
 from fedlib.weights.rules import Gram, Ratios, Simplex
 
@@ -26,11 +25,11 @@ class Choice(NamedTuple):
     """The preference rule's weights, the imbalance, and whether the rule used its fallback."""
 
     weights: Simplex
-    mu: Float[Tensor, ""]  # how far the losses are from the preferred ratio; 0 if they have it
-    fallback: Float[Tensor, ""]  # 1 if minimum norm replaced a program without solution
+    mu: Scalar  # how far the losses are from the preferred ratio; 0 if they have it
+    fallback: Scalar  # 1 if minimum norm replaced a program without solution
 
 
-def balancing(losses: Simplex, ratios: Simplex) -> tuple[Simplex, Float[Tensor, ""]]:
+def balancing(losses: Simplex, ratios: Simplex) -> tuple[Simplex, Scalar]:
     r"""The balancing weights `a` and the imbalance `mu`.
 
     With $u_k = r_k F_k / \sum_j r_j F_j$, the imbalance is $\mu = \sum_k u_k \log(M u_k)$, the

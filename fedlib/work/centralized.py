@@ -12,9 +12,8 @@ from fedlib.core.client import Client
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Batch, Draw, Info, Problem
 from fedlib.core.sampling import check_work, draw_round
+from fedlib.shapes import Scalar
 from fedlib.work.states import Model
-
-Scalar = Float[Tensor, ""]
 
 
 class Centralized(checks.Checked):

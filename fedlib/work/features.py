@@ -7,6 +7,7 @@ from torch import Tensor
 from fedlib import checks
 from fedlib.checks import Count
 from fedlib.core.problem import Draw, Problem, objective_weights
+from fedlib.shapes import Vector
 from fedlib.vertical import Line, check_vertical
 from fedlib.work.samples import distinct
 
@@ -54,7 +55,7 @@ def mean_of(problem: Problem) -> Float[Tensor, "1 K"]:
 
 def exchange(
     line: Line,
-    w: Float[Tensor, "d"],
+    w: Vector,
     draw: Draw,
     weights: Float[Tensor, "k K"],
     head: int,

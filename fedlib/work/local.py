@@ -9,10 +9,9 @@ from fedlib import checks
 from fedlib.core.client import Client
 from fedlib.core.problem import Problem
 from fedlib.core.sampling import Sampled, check_work
+from fedlib.shapes import Vector
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.work.states import Model
-
-Vector = Float[Tensor, "d"]
 
 
 class LocalWork(checks.Checked, Sampled):

@@ -11,9 +11,8 @@ from fedlib.core.client import Client
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Batch, Draw, Info, Problem
 from fedlib.core.sampling import check_work, draw_round
+from fedlib.shapes import Vector
 from fedlib.steps.local import SGD, Gradient, LocalSteps
-
-Vector = Float[Tensor, "d"]
 
 
 class WeightedModel(NamedTuple):

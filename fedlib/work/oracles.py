@@ -16,6 +16,7 @@ from fedlib.core.sampling import check_work, draw_coins
 from fedlib.core.trees import index_tree
 from fedlib.sets.blocks import PerClient
 from fedlib.sets.vertices import wire_of
+from fedlib.shapes import Vector
 from fedlib.steps.schedules import Schedule
 from fedlib.work.states import Iterate
 
@@ -74,7 +75,7 @@ class OracleWork(checks.Checked):
         fed: Federation,
         draw: Draw,
         update: Callable[..., Any],
-        w: Float[Tensor, "d"],
+        w: Vector,
         active: Bool[Tensor, "N"],
         memory: Sequence[Float[Tensor, "N _ d"]] = (),
         dense: bool = False,

@@ -2,23 +2,21 @@
 
 from typing import NamedTuple
 
-from jaxtyping import Float
-from torch import Tensor
-
 from fedlib.core.problem import Problem
+from fedlib.shapes import Scalar, Vector
 
 
 class Model(NamedTuple):
     """The state of methods that carry nothing but the model."""
 
-    w: Float[Tensor, "d"]
+    w: Vector
 
 
 class Iterate(NamedTuple):
     """The state of methods with one common model and step sizes that depend on the round."""
 
-    w: Float[Tensor, "d"]
-    t: Float[Tensor, ""]  # the number of rounds done
+    w: Vector
+    t: Scalar  # the number of rounds done
 
     @classmethod
     def start(cls, problem: Problem) -> "Iterate":

@@ -15,8 +15,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib.core.problem import Problem
+from fedlib.shapes import Scalar, Vector
 
-Scalar = float | Tensor
+Number = float | Tensor
 
 
 class Surrogate(NamedTuple):
@@ -24,10 +25,10 @@ class Surrogate(NamedTuple):
 
     linear: Float[Tensor, "K d"]
     constant: Float[Tensor, "K"]
-    left: Float[Tensor, ""]  # prod (1 - rho), the weight of the zero start
+    left: Scalar  # prod (1 - rho), the weight of the zero start
 
     @classmethod
-    def zero(cls, w: Float[Tensor, "d"], losses: int) -> "Surrogate":
+    def zero(cls, w: Vector, losses: int) -> "Surrogate":
         """The start of the average: the zero function for each of K `losses`."""
         return cls(
             linear=w.new_zeros(losses, w.shape[-1]),
@@ -37,12 +38,12 @@ class Surrogate(NamedTuple):
 
     def averaged(
         self,
-        w: Float[Tensor, "d"],
+        w: Vector,
         gradients: Float[Tensor, "K d"],
         values: Float[Tensor, "K"],
         *,
-        rho: Scalar,
-        tau: Scalar,
+        rho: Number,
+        tau: Number,
     ) -> "Surrogate":
         """The average after one round, which adds quadratics of curvature tau around `w`.
 
@@ -57,7 +58,7 @@ class Surrogate(NamedTuple):
         )
 
     @property
-    def kappa(self) -> Float[Tensor, ""]:
+    def kappa(self) -> Scalar:
         """The total weight of the quadratics in the average; the zero start has the rest."""
         return 1 - self.left
 
@@ -69,12 +70,12 @@ class Surrogate(NamedTuple):
 class SurrogateState(NamedTuple):
     """The server's state in the SSCA methods."""
 
-    w: Float[Tensor, "d"]
+    w: Vector
     linear: Float[Tensor, "K d"]  # the averaged surrogates
     constant: Float[Tensor, "K"]
-    left: Float[Tensor, ""]  # prod (1 - rho)
-    factor: Float[Tensor, ""]  # the product of all increases of the penalty
-    t: Float[Tensor, ""]  # the number of rounds done
+    left: Scalar  # prod (1 - rho)
+    factor: Scalar  # the product of all increases of the penalty
+    t: Scalar  # the number of rounds done
 
     @classmethod
     def start(cls, problem: Problem, losses: int) -> "SurrogateState":

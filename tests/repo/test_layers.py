@@ -1,7 +1,7 @@
 """Who imports whom: one rule, read off the folders.
 
-checks, provenance <- compress, solvers, steps, models, data <- core <- sets, weights, vertical,
-metrics <- work <- algorithms | problems <- engine <- run <- flower <- testing;
+checks, provenance, shapes <- compress, solvers, steps, models, data <- core <- sets, weights,
+vertical, metrics <- work <- algorithms | problems <- engine <- run <- flower <- testing;
 fedlib <- papers.kit <- papers.<paper>; no paper imports another.
 """
 
@@ -18,7 +18,7 @@ PAPERS = (f"papers.{p.parent.name}" for p in (ROOT / "papers").glob("*/__init__.
 #: From the bottom to the top, folders and files at a root: each imports from itself and from the
 #: rows before; those of one row do not know each other.
 ROWS = (
-    ("fedlib.checks", "fedlib.provenance"),
+    ("fedlib.checks", "fedlib.provenance", "fedlib.shapes"),
     ("fedlib.compress", "fedlib.solvers", "fedlib.steps", "fedlib.models", "fedlib.data"),
     ("fedlib.core",),
     ("fedlib.sets", "fedlib.weights", "fedlib.vertical", "fedlib.metrics"),
