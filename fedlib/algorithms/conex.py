@@ -128,7 +128,11 @@ class ConEx(Centralized):
         return state, fed.info(g_hat=g, sigma=state.y)
 
     def inner_step(
-        self, fed: Federation, pool: Client, state: ConExState, step: int
+        self,
+        fed: Federation,
+        pool: Client,
+        state: ConExState,
+        step: int,
     ) -> tuple[ConExState, Scalar]:
         """Make one step; return the next state and g(w)."""
         w = state.w

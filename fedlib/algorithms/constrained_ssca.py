@@ -104,7 +104,10 @@ class PenaltyServer:
         return SurrogateState.start(problem, losses)
 
     def server_step(
-        self, state: SurrogateState, g: Float[Tensor, "K d"], values: Float[Tensor, "M"]
+        self,
+        state: SurrogateState,
+        g: Float[Tensor, "K d"],
+        values: Float[Tensor, "M"],
     ) -> tuple[SurrogateState, Info]:
         """Average the surrogates, solve the penalty problem, move w; return state and report.
 
@@ -212,7 +215,10 @@ class ConstrainedSSCA(PenaltyServer, OverSamples):
         return torch.cat([*gradients, values])  # 2
 
     def round(
-        self, fed: Federation, state: SurrogateState, draw: Draw
+        self,
+        fed: Federation,
+        state: SurrogateState,
+        draw: Draw,
     ) -> tuple[SurrogateState, Info]:
         statistics = fed.ask(self.statistics, fed.clients(draw), state.w)  # 1, 2
         mean = shares(fed.problem) @ statistics  # 3
@@ -287,7 +293,10 @@ class ConstrainedVerticalSSCA(PenaltyServer, OverFeatures):
         return self.start(problem)
 
     def round(
-        self, fed: Federation, state: SurrogateState, draw: Draw
+        self,
+        fed: Federation,
+        state: SurrogateState,
+        draw: Draw,
     ) -> tuple[SurrogateState, Info]:
         line = Line(fed)
         w = state.w

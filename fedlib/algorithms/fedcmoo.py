@@ -157,12 +157,21 @@ class FedCMOO(GramWeighted):
         super().__post_init__()
 
     def round(
-        self, fed: Federation, state: WeightedModel, draw: Draw
+        self,
+        fed: Federation,
+        state: WeightedModel,
+        draw: Draw,
     ) -> tuple[WeightedModel, Info]:
         w = fed.broadcast(Identity(), state.w, receivers=self.participants)  # 1
         clients = fed.clients(draw, model=w)
         shared = self.shared or fed.problem.dim
-        G, clients = self.gram(fed, clients, draw.downlink, self.task_gradients, shared)  # 2, 3
+        G, clients = self.gram(
+            fed,
+            clients,
+            draw.downlink,
+            self.task_gradients,
+            shared,
+        )  # 2, 3
         lam = self.weights(G, state.weights)  # 4
         directions = fed.ask(self.local_update, clients, lam)  # 5-7
         w = self.move(fed, w, fed.mean(directions, clients))  # 8
@@ -233,13 +242,22 @@ class FedCMOOPref(GramWeighted):
         return client.losses(client.model, client.value_batch())  # 2
 
     def round(
-        self, fed: Federation, state: WeightedModel, draw: Draw
+        self,
+        fed: Federation,
+        state: WeightedModel,
+        draw: Draw,
     ) -> tuple[WeightedModel, Info]:
         w = fed.broadcast(Identity(), state.w, receivers=self.participants)  # 1
         clients = fed.clients(draw, model=w)
         losses = fed.mean(fed.ask(self.loss_values, clients), clients)  # 2
         shared = self.shared or fed.problem.dim
-        G, clients = self.gram(fed, clients, draw.downlink, self.task_gradients, shared)  # 3, 4
+        G, clients = self.gram(
+            fed,
+            clients,
+            draw.downlink,
+            self.task_gradients,
+            shared,
+        )  # 3, 4
         lam, mu, fallback = self.preference(G, losses)  # 5
         if self.least is not None:
             lam = self.least(lam)  # 5
@@ -299,7 +317,14 @@ class FedCMOOTheory(ObjectivesWork):
         checks.count(name, "gram_participants", self.gram_participants, 1, clients)
         unbiased = self.compressor.variance(problem.dim) is not None
         remedy = "take Identity or a scaled RandK"
-        checks.require(unbiased, name, "compressor", "be unbiased", self.compressor, remedy)
+        checks.require(
+            unbiased,
+            name,
+            "compressor",
+            "be unbiased",
+            self.compressor,
+            remedy,
+        )
         return super().init(problem)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
@@ -334,7 +359,12 @@ class FedCMOOTheory(ObjectivesWork):
         """At a client of S: make E steps on the weighted objectives."""
         return self.weighted_direction(client, lam)  # 5-7
 
-    def mean_gradients(self, fed: Federation, w: Vector, sample: Draw) -> Float[Tensor, "M d"]:
+    def mean_gradients(
+        self,
+        fed: Federation,
+        w: Vector,
+        sample: Draw,
+    ) -> Float[Tensor, "M d"]:
         """Y_1 or Y_2, `[M, d]`."""
         objectives = fed.problem.num_objectives
         clients = fed.clients(sample, model=w)
@@ -343,7 +373,10 @@ class FedCMOOTheory(ObjectivesWork):
         return fed.mean(uploads, clients).view(objectives, -1)  # 3
 
     def round(
-        self, fed: Federation, state: WeightedModel, draw: Draw
+        self,
+        fed: Federation,
+        state: WeightedModel,
+        draw: Draw,
     ) -> tuple[WeightedModel, Info]:
         receivers = self.participants + 2 * self.gram_participants
         w = fed.broadcast(Identity(), state.w, receivers=receivers)  # 1

@@ -119,7 +119,12 @@ class FedDR(checks.Checked):
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         active = active_clients(draw, self.participation)  # 1
         clients = fed.clients(draw, memory=state.memory)
-        change, memory = fed.ask(self.local_update, clients, state.w, active=active)  # 2-5
+        change, memory = fed.ask(
+            self.local_update,
+            clients,
+            state.w,
+            active=active,
+        )  # 2-5
         x = state.x + on_active(active, change, torch.zeros_like(change)).mean(0)  # 6
         x_i = state.memory[:, 1]
         drift = (x_i - state.w).square().sum(-1).mean().sqrt()

@@ -82,12 +82,23 @@ class Penalized(OracleWork):
 
     @abstractmethod
     def direction(
-        self, gradient: Vector, away: Vector, extra: Vectors, t: Scalar, clients: int
+        self,
+        gradient: Vector,
+        away: Vector,
+        extra: Vectors,
+        t: Scalar,
+        clients: int,
     ) -> tuple[Vector, Vectors]:
         """Compute g_i from grad f_i(x_i), x_i - w, and the client's `extra`."""
 
     def local_update(
-        self, client: Client, w: Vector, *, convex_set: ConvexSet, t: Scalar, clients: int
+        self,
+        client: Client,
+        w: Vector,
+        *,
+        convex_set: ConvexSet,
+        t: Scalar,
+        clients: int,
     ) -> Reply:
         """At the client: step on its own model, keep that model, and send the extreme point."""
         x = client.memory[0]
@@ -186,7 +197,12 @@ class FedFW(Penalized):
     measure_all: bool | None = added_field(None)
 
     def direction(
-        self, gradient: Vector, away: Vector, extra: Vectors, t: Scalar, clients: int
+        self,
+        gradient: Vector,
+        away: Vector,
+        extra: Vectors,
+        t: Scalar,
+        clients: int,
     ) -> tuple[Vector, Vectors]:
         """Add the gradient and the penalty."""
         return gradient / clients + self.penalty(t) * away, extra  # 3
@@ -238,7 +254,12 @@ class FedFWPlus(FedFW):
     extras: ClassVar[int] = 1
 
     def direction(
-        self, gradient: Vector, away: Vector, extra: Vectors, t: Scalar, clients: int
+        self,
+        gradient: Vector,
+        away: Vector,
+        extra: Vectors,
+        t: Scalar,
+        clients: int,
     ) -> tuple[Vector, Vectors]:
         """Add the gradient, the penalty and the multiplier."""
         y = extra + self.lam0 * away  # 3
@@ -298,7 +319,12 @@ class FedFWSto(Penalized):
     measure_all: bool | None = added_field(None)
 
     def direction(
-        self, gradient: Vector, away: Vector, extra: Vectors, t: Scalar, clients: int
+        self,
+        gradient: Vector,
+        away: Vector,
+        extra: Vectors,
+        t: Scalar,
+        clients: int,
     ) -> tuple[Vector, Vectors]:
         """Add the averaged gradient and the penalty."""
         rho = self.schedule.rho(t)

@@ -59,7 +59,13 @@ class FedFWReset(OracleWork):
     local_steps: Count = 1
 
     def local_update(
-        self, client: Client, w: Vector, *, convex_set: ConvexSet, t: Scalar, clients: int
+        self,
+        client: Client,
+        w: Vector,
+        *,
+        convex_set: ConvexSet,
+        t: Scalar,
+        clients: int,
     ) -> Reply:
         """At the client: make E steps from w and send the last point."""
         x = w  # 2

@@ -119,7 +119,13 @@ class FedSGM(LocalWork):
     def init(self, problem: Problem) -> State:
         """Check the problem; all memories start at zero."""
         check_work("FedSGM", problem, self.participants, constrained=True)
-        check_compressors("FedSGM", self.uplink, self.downlink, self.error_feedback, problem.dim)
+        check_compressors(
+            "FedSGM",
+            self.uplink,
+            self.downlink,
+            self.error_feedback,
+            problem.dim,
+        )
         w = problem.w0
         memory = problem.dim if self.remembers else 0
         return State(
@@ -152,7 +158,11 @@ class FedSGM(LocalWork):
         """Weigh the gradients of the losses in a local step: 1 - |sigma|, sigma."""
         return loss_weights(1 - sigma.abs().sum(), sigma)
 
-    def local_update(self, client: Client, sigma: Float[Tensor, "*C"]) -> Vector | Reply:
+    def local_update(
+        self,
+        client: Client,
+        sigma: Float[Tensor, "*C"],
+    ) -> Vector | Reply:
         """At the client: make E local steps, then compress the sum of their directions.
 
         `sigma` in [-1, 1] is multiplied by the sign of the constraint's slope. If there are several

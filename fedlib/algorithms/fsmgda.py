@@ -99,7 +99,10 @@ class FSMGDA(ObjectivesWork):
         return updates.flatten()
 
     def round(
-        self, fed: Federation, state: WeightedModel, draw: Draw
+        self,
+        fed: Federation,
+        state: WeightedModel,
+        draw: Draw,
     ) -> tuple[WeightedModel, Info]:
         w = fed.broadcast(Identity(), state.w, receivers=self.participants)  # 1
         clients = fed.clients(draw, model=w)

@@ -69,7 +69,10 @@ class MGDA(checks.Checked):
         return objective_gradients(client, client.model).flatten()  # 1
 
     def round(
-        self, fed: Federation, state: WeightedModel, draw: Draw
+        self,
+        fed: Federation,
+        state: WeightedModel,
+        draw: Draw,
     ) -> tuple[WeightedModel, Info]:
         w = fed.broadcast(Identity(), state.w)  # 1
         clients = fed.clients(draw, model=w)

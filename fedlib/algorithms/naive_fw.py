@@ -41,7 +41,13 @@ class NaiveFW(OracleWork):
     schedule: Schedule = Convex()
     batch_size: Count | None = None
 
-    def local_update(self, client: Client, w: Vector, *, convex_set: ConvexSet) -> Reply:
+    def local_update(
+        self,
+        client: Client,
+        w: Vector,
+        *,
+        convex_set: ConvexSet,
+    ) -> Reply:
         """At the client: find the extreme point for its gradient at w."""
         g = client.gradient(w, client.batch(0), client.objective_weights(w))
         s = convex_set.lmo(g)  # 2

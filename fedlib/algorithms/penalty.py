@@ -143,7 +143,11 @@ class PenaltySGM(Descent):
     batch_size: Count | None = None
     value_batch_size: Count | None = None
 
-    def weigh(self, g: Scalar, slope: Float[Tensor, "*C"]) -> tuple[Scalar, Float[Tensor, "K"]]:
+    def weigh(
+        self,
+        g: Scalar,
+        slope: Float[Tensor, "*C"],
+    ) -> tuple[Scalar, Float[Tensor, "K"]]:
         """Take the objective's gradient, and add the constraint's where it is violated."""
         on = (g - self.level - self.tolerance > 0).to(g.dtype)  # 2
         return on, loss_weights(torch.ones_like(on), slope * on * self.rho)

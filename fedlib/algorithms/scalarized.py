@@ -70,7 +70,13 @@ class Scalarized(ObjectivesWork):
         state = super().init(problem)
         if self.weights:
             alone = self.task is None
-            checks.require(alone, "Scalarized", "weights", "be given without task", self.weights)
+            checks.require(
+                alone,
+                "Scalarized",
+                "weights",
+                "be given without task",
+                self.weights,
+            )
             return state._replace(weights=self.relative_weights(state.weights))
         if self.task is not None:
             count = problem.num_objectives
@@ -90,7 +96,10 @@ class Scalarized(ObjectivesWork):
         return self.weighted_direction(client, lam)  # 2-4
 
     def round(
-        self, fed: Federation, state: WeightedModel, draw: Draw
+        self,
+        fed: Federation,
+        state: WeightedModel,
+        draw: Draw,
     ) -> tuple[WeightedModel, Info]:
         w = fed.broadcast(Identity(), state.w, receivers=self.participants)  # 1
         # clients know the weights, which are part of the method, so they are not sent

@@ -60,7 +60,11 @@ class SGM(Descent):
     batch_size: Count | None = None
     value_batch_size: Count | None = None
 
-    def weigh(self, g: Scalar, slope: Float[Tensor, "*C"]) -> tuple[Scalar, Float[Tensor, "K"]]:
+    def weigh(
+        self,
+        g: Scalar,
+        slope: Float[Tensor, "*C"],
+    ) -> tuple[Scalar, Float[Tensor, "K"]]:
         """Select the objective's gradient or the constraint's, by the switch."""
         sigma = self.switch(g - self.level - self.tolerance)  # 2
         return sigma, loss_weights(1 - sigma, slope * sigma)

@@ -41,7 +41,10 @@ class FreeServer(checks.Checked):
     debias: bool = False
 
     def server_step(
-        self, fed: Federation, state: SurrogateState, g: Vector
+        self,
+        fed: Federation,
+        state: SurrogateState,
+        g: Vector,
     ) -> tuple[SurrogateState, Scalar]:
         """Average the surrogate, minimize it, move w; return the new state and kappa."""
         w = state.w
@@ -112,7 +115,10 @@ class SSCA(FreeServer, OverSamples):
         return client.gradient(w, client.batch(0), client.objective_weights(w))  # 2
 
     def round(
-        self, fed: Federation, state: SurrogateState, draw: Draw
+        self,
+        fed: Federation,
+        state: SurrogateState,
+        draw: Draw,
     ) -> tuple[SurrogateState, Info]:
         gradients = fed.ask(self.mean_gradient, fed.clients(draw), state.w)  # 1, 2
         g = shares(fed.problem) @ gradients + 2 * self.ridge * state.w  # 3
@@ -172,7 +178,10 @@ class VerticalSSCA(FreeServer, OverFeatures):
         return SurrogateState.start(problem, 1)
 
     def round(
-        self, fed: Federation, state: SurrogateState, draw: Draw
+        self,
+        fed: Federation,
+        state: SurrogateState,
+        draw: Draw,
     ) -> tuple[SurrogateState, Info]:
         line = Line(fed)
         weights = mean_of(fed.problem)

@@ -53,7 +53,12 @@ class Compressor(Protocol):
     def encode(self, x: Vector, noise: Noise = ()) -> Message:
         """Make the message for a vector that is already compressed."""
 
-    def decode(self, message: Message, like: Vector, noise: Noise = ()) -> Vector:
+    def decode(
+        self,
+        message: Message,
+        like: Vector,
+        noise: Noise = (),
+    ) -> Vector:
         """Rebuild the vector from a message; `like` has its length, dtype and device."""
 
     def layout(self, dim: int) -> Layout:
@@ -85,7 +90,12 @@ class Identity(Compressor):
         checks.vector("Identity", "x", x)
         return Message(x)
 
-    def decode(self, message: Message, like: Vector, noise: Noise = ()) -> Vector:
+    def decode(
+        self,
+        message: Message,
+        like: Vector,
+        noise: Noise = (),
+    ) -> Vector:
         """Return all entries."""
         return message.values
 
@@ -127,7 +137,12 @@ class TopK(checks.Checked, Compressor):
         positions = x.abs().topk(count).indices
         return Message(x.gather(-1, positions), positions)
 
-    def decode(self, message: Message, like: Vector, noise: Noise = ()) -> Vector:
+    def decode(
+        self,
+        message: Message,
+        like: Vector,
+        noise: Noise = (),
+    ) -> Vector:
         """Put the entries at their positions."""
         assert isinstance(message.positions, Tensor)
         return torch.zeros_like(like).scatter(-1, message.positions, message.values)
@@ -183,7 +198,12 @@ class RandK(checks.Checked, Compressor):
         factor = dim / count_entries(self.fraction, dim) if self.scaled else 1.0
         return self.decode(self.encode(x * factor, noise), x, noise)
 
-    def draw(self, count: int, dim: int, rng: torch.Generator) -> Int[Tensor, "count K"]:
+    def draw(
+        self,
+        count: int,
+        dim: int,
+        rng: torch.Generator,
+    ) -> Int[Tensor, "count K"]:
         """Draw K distinct positions for each of `count` messages."""
         ranks = torch.rand(count, dim, generator=rng)
         return ranks.topk(count_entries(self.fraction, dim)).indices
@@ -192,7 +212,12 @@ class RandK(checks.Checked, Compressor):
         """Send the entries at the drawn positions."""
         return Message(x.gather(-1, require_noise("RandK", noise)))
 
-    def decode(self, message: Message, like: Vector, noise: Noise = ()) -> Vector:
+    def decode(
+        self,
+        message: Message,
+        like: Vector,
+        noise: Noise = (),
+    ) -> Vector:
         """Put the entries at the drawn positions."""
         positions = require_noise("RandK", noise)
         return torch.zeros_like(like).scatter(-1, positions, message.values)
@@ -246,7 +271,12 @@ class Rounding(checks.Checked, Compressor):
         rounded = code + below_half + last_digit
         return Message(rounded >> dropped)
 
-    def decode(self, message: Message, like: Vector, noise: Noise = ()) -> Vector:
+    def decode(
+        self,
+        message: Message,
+        like: Vector,
+        noise: Noise = (),
+    ) -> Vector:
         """Convert the integers back to entries."""
         _, digits = SIGNIFICAND[like.dtype]
         dropped = digits - self.mantissa_bits
@@ -262,7 +292,11 @@ class Rounding(checks.Checked, Compressor):
 
 
 def check_compressors(
-    who: str, uplink: Compressor, downlink: Compressor, error_feedback: bool, dim: int
+    who: str,
+    uplink: Compressor,
+    downlink: Compressor,
+    error_feedback: bool,
+    dim: int,
 ) -> None:
     """Raise ValueError unless FedSGM's residuals shrink: error feedback up, primal EF21 down."""
     checks.require(

@@ -54,7 +54,12 @@ def fold(x: Float[Tensor, "M d"], order: str = "block") -> Matrix:
     return pad(flat, (0, rows * columns - tasks * dim)).view(rows, columns)
 
 
-def unfold(matrix: Matrix, tasks: int, dim: int, order: str = "block") -> Float[Tensor, "M d"]:
+def unfold(
+    matrix: Matrix,
+    tasks: int,
+    dim: int,
+    order: str = "block",
+) -> Float[Tensor, "M d"]:
     """The Jacobian `[tasks, dim]` whose folded form is `matrix`; padding is dropped."""
     rows, columns = matrix.shape
     if order == "block":
@@ -65,7 +70,10 @@ def unfold(matrix: Matrix, tasks: int, dim: int, order: str = "block") -> Float[
 
 
 def randomized_svd(
-    matrix: Matrix, test: Float[Tensor, "c k"], rank: int, iterations: int
+    matrix: Matrix,
+    test: Float[Tensor, "c k"],
+    rank: int,
+    iterations: int,
 ) -> tuple[Float[Tensor, "r p"], Float[Tensor, "p c"]]:
     """Two factors of rank p = `rank` whose product is close to the matrix.
 
@@ -83,7 +91,13 @@ def randomized_svd(
     return torch.where(finite, left, torch.full_like(left, torch.nan)), Vh[:rank]
 
 
-def completed(matrix: Matrix, tasks: int, dim: int, order: str, rank: int) -> Matrix:
+def completed(
+    matrix: Matrix,
+    tasks: int,
+    dim: int,
+    order: str,
+    rank: int,
+) -> Matrix:
     """Fill the padding of a folded matrix so that it has the rank of the sketched matrix.
 
     Unfolding drops the padding, so a product of factors need not be zero there. The columns (for
@@ -154,10 +168,21 @@ class LowRank(checks.Checked, Sketch):
         tasks, dim = x.shape
         matrix = fold(x, self.order)
         test = require_noise("LowRank", noise).to(x)
-        left, right = randomized_svd(matrix, test, self.rank(tasks, dim), self.iterations)
+        left, right = randomized_svd(
+            matrix,
+            test,
+            self.rank(tasks, dim),
+            self.iterations,
+        )
         return unfold(left @ right, tasks, dim, self.order)
 
-    def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> Noise:
+    def draw(
+        self,
+        count: int,
+        tasks: int,
+        dim: int,
+        rng: torch.Generator,
+    ) -> Noise:
         """Draw a Gaussian test matrix for each message, `[count, columns, r + r / 10]`."""
         rank = self.rank(tasks, dim)
         rows, columns = folded_shape(tasks, dim, self.order)
@@ -174,7 +199,12 @@ class LowRank(checks.Checked, Sketch):
         right = Vh[:rank]
         return Message(torch.cat([left.flatten(), right.flatten()]))
 
-    def decode(self, message: Message, like: Jacobian, noise: Noise = ()) -> Jacobian:
+    def decode(
+        self,
+        message: Message,
+        like: Jacobian,
+        noise: Noise = (),
+    ) -> Jacobian:
         """Multiply the factors and unfold the product."""
         tasks, dim = like.shape
         rank = self.rank(tasks, dim)

@@ -39,14 +39,25 @@ class Sketch(Protocol):
         """The Jacobian that the receiver will hold."""
         return self.decode(self.encode(x, noise), x, noise)
 
-    def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> Noise:
+    def draw(
+        self,
+        count: int,
+        tasks: int,
+        dim: int,
+        rng: torch.Generator,
+    ) -> Noise:
         """The randomness of `count` messages, on a leading axis; `()` if none."""
         return ()
 
     def encode(self, x: Jacobian, noise: Noise = ()) -> Message:
         """Make the message for a Jacobian that is already compressed."""
 
-    def decode(self, message: Message, like: Jacobian, noise: Noise = ()) -> Jacobian:
+    def decode(
+        self,
+        message: Message,
+        like: Jacobian,
+        noise: Noise = (),
+    ) -> Jacobian:
         """Rebuild the Jacobian from a message."""
 
     def layout(self, tasks: int, dim: int) -> Layout:
@@ -69,7 +80,13 @@ class Flat(Sketch, Protocol):
         compressed = self.rule(len(x))(x.flatten(), noise)
         return compressed.view(x.shape)
 
-    def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> Noise:
+    def draw(
+        self,
+        count: int,
+        tasks: int,
+        dim: int,
+        rng: torch.Generator,
+    ) -> Noise:
         """The compressor's randomness for `count` vectors of `tasks dim` numbers."""
         return self.rule(tasks).draw(count, tasks * dim, rng)
 
@@ -77,7 +94,12 @@ class Flat(Sketch, Protocol):
         """Make the compressor's message."""
         return self.rule(len(x)).encode(x.flatten(), noise)
 
-    def decode(self, message: Message, like: Jacobian, noise: Noise = ()) -> Jacobian:
+    def decode(
+        self,
+        message: Message,
+        like: Jacobian,
+        noise: Noise = (),
+    ) -> Jacobian:
         """Return the vector of a message in the Jacobian's shape."""
         vector = self.rule(len(like)).decode(message, like.flatten(), noise)
         return vector.view(like.shape)
@@ -166,7 +188,12 @@ class Largest(checks.Checked, Sketch):
         positions = flat.abs().topk(self.count_entries(*x.shape)).indices
         return Message(flat.gather(0, positions), positions)
 
-    def decode(self, message: Message, like: Jacobian, noise: Noise = ()) -> Jacobian:
+    def decode(
+        self,
+        message: Message,
+        like: Jacobian,
+        noise: Noise = (),
+    ) -> Jacobian:
         """Put the entries at their positions."""
         assert isinstance(message.positions, Tensor)
         flat = torch.zeros_like(like).flatten()
@@ -204,7 +231,13 @@ class Columns(checks.Checked, Sketch):
         checks.matrix("Columns", "x", x)
         return vmap(self.compressor)(x, noise)
 
-    def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> Noise:
+    def draw(
+        self,
+        count: int,
+        tasks: int,
+        dim: int,
+        rng: torch.Generator,
+    ) -> Noise:
         """Draw the compressor's randomness for `count` times `tasks` vectors."""
         noise = self.compressor.draw(count * tasks, dim, rng)
         return noise.view(count, tasks, -1) if isinstance(noise, Tensor) else ()
@@ -214,7 +247,12 @@ class Columns(checks.Checked, Sketch):
         values, positions = vmap(self.compressor.encode)(x, noise)
         return Message(values.flatten(), flattened(positions))
 
-    def decode(self, message: Message, like: Jacobian, noise: Noise = ()) -> Jacobian:
+    def decode(
+        self,
+        message: Message,
+        like: Jacobian,
+        noise: Noise = (),
+    ) -> Jacobian:
         """Rebuild all gradients."""
         tasks = len(like)
         positions = message.positions
@@ -266,7 +304,12 @@ class Wire(checks.Checked, Compressor):
         """The sketch's message."""
         return self.sketch.encode(x.view(self.tasks, -1), noise)
 
-    def decode(self, message: Message, like: Vector, noise: Noise = ()) -> Vector:
+    def decode(
+        self,
+        message: Message,
+        like: Vector,
+        noise: Noise = (),
+    ) -> Vector:
         """The flattened Jacobian of a message."""
         return self.sketch.decode(message, like.view(self.tasks, -1), noise).flatten()
 

@@ -128,7 +128,12 @@ def server_app(
             nodes.method = method
             server = Server(job({**settings, "method": method}), nodes, deadline)
 
-            def after(t: int, _: Any, method: str = method, server: Server = server) -> None:
+            def after(
+                t: int,
+                _: Any,
+                method: str = method,
+                server: Server = server,
+            ) -> None:
                 print(f"{method}, round {t}")
                 if watch is not None:
                     watch(method, t, server, settings)

@@ -54,7 +54,11 @@ class Client:
             reason = lines[0] if lines else type(error).__name__
             return self.envelope("failed", why=reason)
 
-    def answer(self, request: dict[str, Any], parts: list[bytes | None]) -> bytes:
+    def answer(
+        self,
+        request: dict[str, Any],
+        parts: list[bytes | None],
+    ) -> bytes:
         """Follow the request's events; return the upload, empty if only events were asked."""
         if request["since"] != self.at:
             raise Garbled("the request goes on from elsewhere")
@@ -108,7 +112,13 @@ class ClientEnd(End):
             raise Garbled(f"message {self.count} of the round is missing")
         return data
 
-    def _map(self, method: Any, clients: ClientState, broadcast: Any, wire: Compressor) -> Any:
+    def _map(
+        self,
+        method: Any,
+        clients: ClientState,
+        broadcast: Any,
+        wire: Compressor,
+    ) -> Any:
         """Repeat this client's answer for all participants."""
         numbers = self.asked(clients)
         answer = self.blank_answer(method, clients, broadcast)
@@ -120,7 +130,12 @@ class ClientEnd(End):
         return pytree.tree_map(lambda x: x.expand(len(numbers), *x.shape), answer)
 
     def own_answer(
-        self, method: Any, clients: ClientState, broadcast: Any, wire: Compressor, place: int
+        self,
+        method: Any,
+        clients: ClientState,
+        broadcast: Any,
+        wire: Compressor,
+        place: int,
     ) -> Any:
         """The client's answer, computed from its own rows and the messages it was sent."""
         received = self.received(broadcast)
@@ -149,7 +164,11 @@ class ClientEnd(End):
         return arguments
 
     def broadcast(
-        self, wire: Compressor, message: Any, noise: Any = (), receivers: int | None = None
+        self,
+        wire: Compressor,
+        message: Any,
+        noise: Any = (),
+        receivers: int | None = None,
     ) -> Any:
         """The received message, or this end's own if the client is not addressed."""
         if self.process.me in self.addressed(receivers):

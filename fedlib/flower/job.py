@@ -205,7 +205,12 @@ class End(Federation):
         listed: list[int] = numbers.tolist()
         return listed
 
-    def blank_answer(self, method: Any, clients: ClientState, broadcast: Any) -> Any:
+    def blank_answer(
+        self,
+        method: Any,
+        clients: ClientState,
+        broadcast: Any,
+    ) -> Any:
         """One client's answer with NaN entries; its shape is found without computing it."""
         blanks = self.place.blanks
         if self.count not in blanks:
@@ -218,7 +223,10 @@ class End(Federation):
             blanks[self.count] = pytree.tree_map(self.not_a_number, answer)
         return blanks[self.count]
 
-    def not_a_number(self, like: Shaped[Tensor, "..."]) -> Shaped[Tensor, "..."]:
+    def not_a_number(
+        self,
+        like: Shaped[Tensor, "..."],
+    ) -> Shaped[Tensor, "..."]:
         """NaN in a tensor's shape and dtype, on the problem's device."""
         device = self.problem.w0.device
         return torch.full(like.shape, torch.nan, dtype=like.dtype, device=device)

@@ -102,7 +102,10 @@ def send(wire: Compressor, x: Float[Tensor, "*s"], noise: Noise = ()) -> bytes:
 
 
 def receive(
-    wire: Compressor, data: bytes, like: Float[Tensor, "*s"], noise: Noise = ()
+    wire: Compressor,
+    data: bytes,
+    like: Float[Tensor, "*s"],
+    noise: Noise = (),
 ) -> Float[Tensor, "*s"]:
     """The inverse of `send`, in the shape, dtype and device of `like`; raises Garbled."""
     flat = like.flatten()
@@ -141,7 +144,11 @@ def codes_of(entries: Any, field: Field) -> Any:
     return entries
 
 
-def from_bits(bits: Any, field: Field, dtype: torch.dtype) -> Shaped[Tensor, "n"]:
+def from_bits(
+    bits: Any,
+    field: Field,
+    dtype: torch.dtype,
+) -> Shaped[Tensor, "n"]:
     """The inverse of `to_bits`, with numbers in `dtype`."""
     if field.content == "map":
         return torch.from_numpy(bits.nonzero()[0])
@@ -151,7 +158,11 @@ def from_bits(bits: Any, field: Field, dtype: torch.dtype) -> Shaped[Tensor, "n"
     return entries_from(codes, field, dtype)
 
 
-def entries_from(codes: Any, field: Field, dtype: torch.dtype) -> Shaped[Tensor, "n"]:
+def entries_from(
+    codes: Any,
+    field: Field,
+    dtype: torch.dtype,
+) -> Shaped[Tensor, "n"]:
     """The inverse of `codes_of`, with numbers in `dtype`."""
     if field.content == "position":
         return torch.from_numpy(codes.astype(np.int64))

@@ -96,7 +96,12 @@ class Server:
                 answers[client] = answer
         return answers
 
-    def answer(self, client: int, data: bytes | None, awaited: bool) -> bytes | None:
+    def answer(
+        self,
+        client: int,
+        data: bytes | None,
+        awaited: bool,
+    ) -> bytes | None:
         """The answer in data from a client, if it answers the last request; else None."""
         if data is not None:
             head, parts = disclose(data)
@@ -146,7 +151,13 @@ class ServerEnd(End):
         super().__init__(server.place)
         self.server = server
 
-    def _map(self, method: Any, clients: ClientState, broadcast: Any, wire: Compressor) -> Any:
+    def _map(
+        self,
+        method: Any,
+        clients: ClientState,
+        broadcast: Any,
+        wire: Compressor,
+    ) -> Any:
         """Send the request, and collect the answers."""
         numbers = self.asked(clients)
         answer = self.blank_answer(method, clients, broadcast)
@@ -170,7 +181,11 @@ class ServerEnd(End):
         return stacked if isinstance(answer, Reply) else stacked.upload
 
     def broadcast(
-        self, wire: Compressor, message: Any, noise: Any = (), receivers: int | None = None
+        self,
+        wire: Compressor,
+        message: Any,
+        noise: Any = (),
+        receivers: int | None = None,
     ) -> Any:
         """Send the message, and decode it as the clients do."""
         compressed = super().broadcast(wire, message, noise, receivers)

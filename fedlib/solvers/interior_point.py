@@ -112,7 +112,10 @@ class _Dual(NamedTuple):
         inside = root.clamp(min=0).minimum(self.top)
         return torch.where(positive, inside, self.top)
 
-    def slope(self, nu: Float[Tensor, "M"]) -> tuple[Float[Tensor, "M"], Float[Tensor, "M M"]]:
+    def slope(
+        self,
+        nu: Float[Tensor, "M"],
+    ) -> tuple[Float[Tensor, "M"], Float[Tensor, "M M"]]:
         """The dual's gradient, and its Hessian times -1."""
         u = self.curvature + self.tau * nu.sum()
         product = self.cross + self.gram @ nu  # B a, for a = a_0 + B' nu = -2 u w

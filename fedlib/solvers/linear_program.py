@@ -16,7 +16,9 @@ from fedlib.solvers.operators import Array, batched_operator, on_cpu
     lambda arguments: torch.Size((len(arguments[0]), len(arguments[0][0]) + 1)),
 )
 def program(
-    gram: Float[Tensor, "b M M"], gain: Float[Tensor, "b M"], bound: Float[Tensor, "b M"]
+    gram: Float[Tensor, "b M M"],
+    gain: Float[Tensor, "b M"],
+    bound: Float[Tensor, "b M"],
 ) -> Float[Tensor, "b M+1"]:
     """Maximize `gain' w` over the simplex subject to `gram w >= bound`, for b programs.
 

@@ -16,7 +16,10 @@ from torch import Tensor
 Array = NDArray[np.float64]
 
 
-def batched_operator(schema: str, shape: Callable[[Any], torch.Size]) -> Callable[..., Any]:
+def batched_operator(
+    schema: str,
+    shape: Callable[[Any], torch.Size],
+) -> Callable[..., Any]:
     """Decorator that makes a function on the CPU the torch operator `fedlib::FUNCTION`.
 
     Parameters

@@ -57,7 +57,10 @@ def descend(
 
 
 def _descend_alone(
-    matrix: list[list[float]], w: list[float], size: float, steps: int
+    matrix: list[list[float]],
+    w: list[float],
+    size: float,
+    steps: int,
 ) -> list[float]:
     """The steps of `descend` for one small matrix, in plain numbers.
 
@@ -83,7 +86,12 @@ def _descend_alone(
     return w
 
 
-def _descend_together(matrices: Array, w: Array, size: Array, steps: int) -> Array:
+def _descend_together(
+    matrices: Array,
+    w: Array,
+    size: Array,
+    steps: int,
+) -> Array:
     """The steps of `descend` for many or large matrices."""
     for _ in range(steps):
         gradient = (matrices @ w[..., None])[..., 0]

@@ -21,7 +21,13 @@ Gradient = Callable[[Vector, int], Vector]
 class LocalSteps(Protocol):
     """A rule that makes some steps from a point along gradients."""
 
-    def __call__(self, u: Vector, gradient: Gradient, steps: Count, lr: Rate) -> Vector:
+    def __call__(
+        self,
+        u: Vector,
+        gradient: Gradient,
+        steps: Count,
+        lr: Rate,
+    ) -> Vector:
         """The point after `steps` steps of size `lr` from `u`."""
 
 
@@ -33,7 +39,13 @@ class SGD:
     tensor([0.2500])
     """
 
-    def __call__(self, u: Vector, gradient: Gradient, steps: Count, lr: Rate) -> Vector:
+    def __call__(
+        self,
+        u: Vector,
+        gradient: Gradient,
+        steps: Count,
+        lr: Rate,
+    ) -> Vector:
         """The point after `steps` steps."""
         for step in range(steps):
             u = u - lr * gradient(u, step)
@@ -61,7 +73,13 @@ class Adam(checks.Checked):
     betas: tuple[Beta, Beta] = (0.9, 0.999)
     eps: Positive = 1e-8
 
-    def __call__(self, u: Vector, gradient: Gradient, steps: Count, lr: Rate) -> Vector:
+    def __call__(
+        self,
+        u: Vector,
+        gradient: Gradient,
+        steps: Count,
+        lr: Rate,
+    ) -> Vector:
         """The point after `steps` steps."""
         m = v = torch.zeros_like(u)
         for step in range(steps):

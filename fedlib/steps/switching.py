@@ -24,7 +24,10 @@ class Switch(Protocol):
         """The weight of the constraint's gradient."""
 
 
-def loss_weights(objective: Scalar, constraints: Float[Tensor, "*C"]) -> Float[Tensor, "K"]:
+def loss_weights(
+    objective: Scalar,
+    constraints: Float[Tensor, "*C"],
+) -> Float[Tensor, "K"]:
     """The weights `[1 + C]` of the gradients: the objective's, then those of the constraints."""
     return torch.cat([objective.reshape(1), constraints.reshape(-1)])
 

@@ -71,7 +71,12 @@ class Composite(checks.Checked):
         """The clients' numbers, 1 .. I."""
         return range(1, self.clients + 1)
 
-    def losses(self, w: Vector, x: Shaped[Tensor, "B f"], labels: Pieces) -> Float[Tensor, "B K"]:
+    def losses(
+        self,
+        w: Vector,
+        x: Shaped[Tensor, "B f"],
+        labels: Pieces,
+    ) -> Float[Tensor, "B K"]:
         """The losses of every sample `[B, K]`, from all features in one place."""
         w_0, *blocks = self.parameters.split(w)
         embeddings = tuple(
@@ -137,7 +142,10 @@ class Party:
         return derivative
 
     def head_gradients(
-        self, w_0: Block, embeddings: Pieces, weights: Float[Tensor, "k K"]
+        self,
+        w_0: Block,
+        embeddings: Pieces,
+        weights: Float[Tensor, "k K"],
     ) -> Float[Tensor, "k e"]:
         """The derivatives of `weights @ losses` by the common w_0, summed over the batch."""
         pullback = self.form.outer_pullback

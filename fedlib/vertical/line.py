@@ -43,7 +43,12 @@ class Line:
         """Send from one client to every other client."""
         for receiver in self.problem.composite.numbers:
             if receiver != client:
-                bits = self._send(f"client {client}", f"client {receiver}", title, parts)
+                bits = self._send(
+                    f"client {client}",
+                    f"client {receiver}",
+                    title,
+                    parts,
+                )
                 self.bits_between += bits
         return parts
 
@@ -54,7 +59,13 @@ class Line:
         report["bits_between"] = zero + self.bits_between
         return report
 
-    def _send(self, sender: str, receiver: str, title: str, parts: Pieces) -> int:
+    def _send(
+        self,
+        sender: str,
+        receiver: str,
+        title: str,
+        parts: Pieces,
+    ) -> int:
         """Note a message in the federation's log, if it has one; return the message's bits."""
         floats, indices = count_numbers(parts)
         bits = FLOAT_BITS * floats + INDEX_BITS * indices

@@ -49,20 +49,37 @@ class Partition:
             if times[number] != required:
                 wrong[number] = times[number]
         rule = f"have each of 0..{self.size - 1} in one block"
-        checks.require(not wrong, "vertical", self.name, rule, wrong, "shown: number of blocks")
+        checks.require(
+            not wrong,
+            "vertical",
+            self.name,
+            rule,
+            wrong,
+            "shown: number of blocks",
+        )
         ranges = tuple(consecutive(part) for part in self.parts)
         object.__setattr__(self, "order", numbers.argsort())
         object.__setattr__(self, "ranges", ranges)
 
-    def cut(self, x: Shaped[Tensor, "*b size"], part: int) -> Shaped[Tensor, "*b k"]:
+    def cut(
+        self,
+        x: Shaped[Tensor, "*b size"],
+        part: int,
+    ) -> Shaped[Tensor, "*b k"]:
         """Select the entries of one part."""
         return x[..., self.ranges[part] or self.parts[part]]
 
-    def split(self, x: Shaped[Tensor, "*b size"]) -> tuple[Shaped[Tensor, "*b _"], ...]:
+    def split(
+        self,
+        x: Shaped[Tensor, "*b size"],
+    ) -> tuple[Shaped[Tensor, "*b _"], ...]:
         """Split a vector into all parts."""
         return tuple(self.cut(x, part) for part in range(len(self.parts)))
 
-    def join(self, pieces: Sequence[Shaped[Tensor, "*b _"]]) -> Shaped[Tensor, "*b size"]:
+    def join(
+        self,
+        pieces: Sequence[Shaped[Tensor, "*b _"]],
+    ) -> Shaped[Tensor, "*b size"]:
         """Join the parts to a vector."""
         return torch.cat(list(pieces), -1).index_select(-1, self.order)
 

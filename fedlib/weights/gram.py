@@ -39,12 +39,23 @@ class GramNoise(NamedTuple):
 class GramEstimate(Protocol):
     """A message exchange from which the server estimates the Gram matrix."""
 
-    def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> GramNoise:
+    def draw(
+        self,
+        count: int,
+        tasks: int,
+        dim: int,
+        rng: torch.Generator,
+    ) -> GramNoise:
         """Draw the randomness for `count` clients with Jacobians `[tasks, dim]`."""
         return GramNoise()
 
     def __call__(
-        self, fed: Federation, clients: ClientState, noise: Noise, jacobian: Rows, shared: int
+        self,
+        fed: Federation,
+        clients: ClientState,
+        noise: Noise,
+        jacobian: Rows,
+        shared: int,
     ) -> tuple[Float[Tensor, "M M"], ClientState]:
         """The estimate `[M, M]`, and the clients, who remember their Jacobians `[n, M, d]`.
 
@@ -72,12 +83,23 @@ class OneWay(checks.Checked, GramEstimate):
 
     sketch: Sketch = LowRank()
 
-    def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> GramNoise:
+    def draw(
+        self,
+        count: int,
+        tasks: int,
+        dim: int,
+        rng: torch.Generator,
+    ) -> GramNoise:
         """Draw the randomness of the clients' sketches."""
         return GramNoise(self.sketch.draw(count, tasks, dim, rng))
 
     def __call__(
-        self, fed: Federation, clients: ClientState, noise: Noise, jacobian: Rows, shared: int
+        self,
+        fed: Federation,
+        clients: ClientState,
+        noise: Noise,
+        jacobian: Rows,
+        shared: int,
     ) -> tuple[Float[Tensor, "M M"], ClientState]:
         """The Gram matrix of the mean."""
         received, clients = gather(fed, clients, self.sketch, jacobian, shared)
@@ -104,14 +126,25 @@ class TwoWay(checks.Checked, GramEstimate):
 
     sketch: Sketch = LowRank()
 
-    def draw(self, count: int, tasks: int, dim: int, rng: torch.Generator) -> GramNoise:
+    def draw(
+        self,
+        count: int,
+        tasks: int,
+        dim: int,
+        rng: torch.Generator,
+    ) -> GramNoise:
         """Draw the randomness of the clients' sketches and of the server's sketch."""
         up = self.sketch.draw(count, tasks, dim, rng)
         down = self.sketch.draw(1, tasks, dim, rng)
         return GramNoise(up, down[0] if isinstance(down, Tensor) else ())
 
     def __call__(
-        self, fed: Federation, clients: ClientState, noise: Noise, jacobian: Rows, shared: int
+        self,
+        fed: Federation,
+        clients: ClientState,
+        noise: Noise,
+        jacobian: Rows,
+        shared: int,
     ) -> tuple[Float[Tensor, "M M"], ClientState]:
         """The symmetrized two-way estimate."""
         received, clients = gather(fed, clients, self.sketch, jacobian, shared)  # 1
@@ -125,7 +158,11 @@ class TwoWay(checks.Checked, GramEstimate):
         return combine(own, received, cross), forget_sketches(clients, shared)  # 4
 
     def corrections(
-        self, client: Client, *, h: Float[Tensor, "M d"], shared: int
+        self,
+        client: Client,
+        *,
+        h: Float[Tensor, "M d"],
+        shared: int,
     ) -> Float[Tensor, "2 M M"]:
         """At the client: compute `H H'` and `R (h - C)'`, `[2, M, M]`."""
         H = client.memory[:, :shared]
@@ -141,7 +178,12 @@ class MeanOfGrams(GramEstimate):
     """
 
     def __call__(
-        self, fed: Federation, clients: ClientState, noise: Noise, jacobian: Rows, shared: int
+        self,
+        fed: Federation,
+        clients: ClientState,
+        noise: Noise,
+        jacobian: Rows,
+        shared: int,
     ) -> tuple[Float[Tensor, "M M"], ClientState]:
         """The mean of the clients' own Gram matrices."""
 
@@ -155,7 +197,9 @@ class MeanOfGrams(GramEstimate):
 
 
 def combine(
-    own: Float[Tensor, "n M M"], received: Float[Tensor, "n M d"], cross: Float[Tensor, "n M M"]
+    own: Float[Tensor, "n M M"],
+    received: Float[Tensor, "n M d"],
+    cross: Float[Tensor, "n M M"],
 ) -> Float[Tensor, "M M"]:
     """Compute line 4 of `TwoWay`."""
     between = gram_of(received.sum(0)) - gram_of(received).sum(0)  # sum over i != j
@@ -163,7 +207,11 @@ def combine(
 
 
 def gather(
-    fed: Federation, clients: ClientState, sketch: Sketch, jacobian: Rows, shared: int
+    fed: Federation,
+    clients: ClientState,
+    sketch: Sketch,
+    jacobian: Rows,
+    shared: int,
 ) -> tuple[Float[Tensor, "n M s"], ClientState]:
     """Collect the sketches of all clients' Jacobians.
 

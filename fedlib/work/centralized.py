@@ -86,7 +86,11 @@ class Descent(Centralized):
     lr: float
 
     @abstractmethod
-    def weigh(self, g: Scalar, slope: Float[Tensor, "*C"]) -> tuple[Scalar, Float[Tensor, "K"]]:
+    def weigh(
+        self,
+        g: Scalar,
+        slope: Float[Tensor, "*C"],
+    ) -> tuple[Scalar, Float[Tensor, "K"]]:
         """Compute `sigma` and the weights of grad f and grad g from g and its slope."""
 
     def round(self, fed: Federation, state: Model, draw: Draw) -> tuple[Model, Info]:

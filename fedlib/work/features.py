@@ -35,7 +35,14 @@ class OverFeatures(checks.Checked):
         checks.count(name, "head", self.head, 1, clients, "the problem's clients")
         if self.batch_size is not None:
             samples = problem.sizes[0]
-            checks.count(name, "batch_size", self.batch_size, 1, samples, "the problem's samples")
+            checks.count(
+                name,
+                "batch_size",
+                self.batch_size,
+                1,
+                samples,
+                "the problem's samples",
+            )
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         """Draw distinct samples of the pool for all clients; take all if `batch_size` is None."""
@@ -49,7 +56,11 @@ class OverFeatures(checks.Checked):
 
 def mean_of(problem: Problem) -> Float[Tensor, "1 K"]:
     """The weights `[1, K]` of the mean of all objectives."""
-    weights = objective_weights(problem.num_objectives, problem.num_constraints, problem.w0)
+    weights = objective_weights(
+        problem.num_objectives,
+        problem.num_constraints,
+        problem.w0,
+    )
     return weights.unsqueeze(0)
 
 
@@ -75,7 +86,13 @@ def exchange(
     parties = {}
     for client in form.numbers:
         block = blocks[client - 1]
-        received[client] = line.to_client(client, "samples, head, block", samples, w_0, block)
+        received[client] = line.to_client(
+            client,
+            "samples, head, block",
+            samples,
+            w_0,
+            block,
+        )
         parties[client] = line.problem.party(client, received[client][0])
 
     embeddings: list[Tensor] = []

@@ -57,7 +57,12 @@ class LocalWork(checks.Checked, Sampled):
             "value_batch_size": self.value_batch_size,
         }
 
-    def local_model(self, client: Client, w: Vector, weights: Float[Tensor, "K"]) -> Vector:
+    def local_model(
+        self,
+        client: Client,
+        w: Vector,
+        weights: Float[Tensor, "K"],
+    ) -> Vector:
         """At the client: the model after E local steps from `w` on `weights @ losses`.
 
         Every step takes a batch of its own. For another direction, call `self.local` with a

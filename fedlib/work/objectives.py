@@ -65,7 +65,14 @@ class ObjectivesWork(checks.Checked):
         name = type(self).__name__
         check_work(name, problem, self.participants, constrained=False)
         if self.shared is not None:
-            checks.count(name, "shared", self.shared, 1, problem.dim, "the model's parameters")
+            checks.count(
+                name,
+                "shared",
+                self.shared,
+                1,
+                problem.dim,
+                "the model's parameters",
+            )
         return WeightedModel.start(problem)
 
     def batches(self, objectives: int) -> int:  # noqa: ARG002 - some methods need one for each
@@ -88,7 +95,11 @@ class ObjectivesWork(checks.Checked):
         u = self.local(client.model, gradient, self.local_steps, self.lr)
         return (client.model - u) / (self.local_steps * self.lr)
 
-    def weighted_direction(self, client: Client, lam: Float[Tensor, "M"]) -> Vector:
+    def weighted_direction(
+        self,
+        client: Client,
+        lam: Float[Tensor, "M"],
+    ) -> Vector:
         """At the client: the mean direction of E local steps on the weighted objectives."""
 
         def gradient(u: Vector, step: int) -> Vector:
@@ -119,7 +130,10 @@ def select(batches: Batch, index: int | slice) -> Batch:
 
 
 def objective_gradients(
-    client: Client, w: Vector, *, separate_batches: bool = True
+    client: Client,
+    w: Vector,
+    *,
+    separate_batches: bool = True,
 ) -> Float[Tensor, "M d"]:
     """At the client: compute the gradients `[M, d]` of its objectives at `w`.
 
@@ -136,7 +150,10 @@ def objective_gradients(
     return gradients
 
 
-def weight_info(gram: Float[Tensor, "M M"], weights: Float[Tensor, "M"]) -> Info:
+def weight_info(
+    gram: Float[Tensor, "M M"],
+    weights: Float[Tensor, "M"],
+) -> Info:
     """Report the weights, and the squared norm of the direction that they predict."""
     report: Info = {"direction": weights @ (gram @ weights)}
     for k in range(len(weights)):

@@ -86,7 +86,11 @@ class OracleWork(checks.Checked):
         vectors if they are `dense`. Clients with the same set are asked together.
         """
 
-        def ask_group(convex_set: ConvexSet, draw: Draw, active: Bool[Tensor, "n"]) -> Any:
+        def ask_group(
+            convex_set: ConvexSet,
+            draw: Draw,
+            active: Bool[Tensor, "n"],
+        ) -> Any:
             wire = None if dense else wire_of(convex_set, fed.problem.dim)
             method = partial(update, convex_set=convex_set)
             clients = fed.clients(draw, memory=memory)

@@ -39,7 +39,11 @@ class OverSamples(checks.Checked):
         return Draw(participants=clients, batches=batches)
 
 
-def distinct(size: int, shape: tuple[int, ...], rng: torch.Generator) -> Int[Tensor, "*b B"]:
+def distinct(
+    size: int,
+    shape: tuple[int, ...],
+    rng: torch.Generator,
+) -> Int[Tensor, "*b B"]:
     """Numbers below `size`, distinct along the last axis; all ordered choices are equally likely.
 
     Small choices are drawn with replacement; of equal numbers, all but the first are drawn again
@@ -56,7 +60,11 @@ def distinct(size: int, shape: tuple[int, ...], rng: torch.Generator) -> Int[Ten
         row, column = repeated.nonzero(as_tuple=True)
         if not len(row):
             return flat.view(shape)
-        flat[row, places[row, column + 1]] = torch.randint(size, row.shape, generator=rng)
+        flat[row, places[row, column + 1]] = torch.randint(
+            size,
+            row.shape,
+            generator=rng,
+        )
 
 
 def shares(problem: Problem) -> Float[Tensor, "N"]:

@@ -64,7 +64,11 @@ class Surrogate(NamedTuple):
 
     def debiased(self) -> "Surrogate":
         """The average of the quadratics alone, whose minimizers are those of (3), (10)."""
-        return Surrogate(self.linear / self.kappa, self.constant / self.kappa, self.left)
+        return Surrogate(
+            self.linear / self.kappa,
+            self.constant / self.kappa,
+            self.left,
+        )
 
 
 class SurrogateState(NamedTuple):
