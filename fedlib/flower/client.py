@@ -40,11 +40,11 @@ class Client:
     def handle(self, data: bytes) -> bytes:
         """Answer a request; if it does not fit, begin the round again and say hello."""
         try:
-            request, parts = disclose(data)
+            request, messages = disclose(data)
             if request["run"] != self.place.run:
                 reason = f"it is of run {self.place.run}, another one"
                 return self.envelope("failed", why=reason)
-            upload = self.answer(request, parts)
+            upload = self.answer(request, messages)
             return self.envelope("answer", [upload], at=request["at"])
         except Garbled:
             self.begin(self.round_start)
@@ -57,13 +57,13 @@ class Client:
     def answer(
         self,
         request: dict[str, Any],
-        parts: list[bytes | None],
+        messages: list[bytes | None],
     ) -> bytes:
         """Follow the request's events; return the upload, empty if only events were asked."""
         if request["since"] != self.at:
             raise Garbled("the request goes on from elsewhere")
-        for event, part in zip(request["events"], parts, strict=True):
-            self.follow(event, part)
+        for event, message in zip(request["events"], messages, strict=True):
+            self.follow(event, message)
         if not self.frames:  # the request only brings the client up to date
             return b""
         try:
@@ -72,10 +72,10 @@ class Client:
             return end.upload
         raise Garbled("the last message asks for nothing")
 
-    def envelope(self, kind: str, parts: Any = (), **entries: Any) -> bytes:
+    def envelope(self, title: str, messages: Any = (), **entries: Any) -> bytes:
         """Make an envelope from this client."""
-        head = {"run": self.place.run, "client": self.me, "kind": kind, **entries}
-        return enclose(head, parts)
+        head = {"run": self.place.run, "client": self.me, "kind": title, **entries}
+        return enclose(head, messages)
 
     def hello(self) -> bytes:
         """A message that tells how much of the log this client has."""
@@ -123,8 +123,8 @@ class ClientEnd(End):
         numbers = self.asked(clients)
         answer = self.blank_answer(method, clients, broadcast)
         if self.process.me in numbers:
-            place = numbers.index(self.process.me)
-            answer = self.own_answer(method, clients, broadcast, wire, place)
+            index = numbers.index(self.process.me)
+            answer = self.own_answer(method, clients, broadcast, wire, index)
         else:
             answer = pytree.tree_map(torch.zeros_like, answer)
         return pytree.tree_map(lambda x: x.expand(len(numbers), *x.shape), answer)
@@ -135,12 +135,12 @@ class ClientEnd(End):
         clients: ClientState,
         broadcast: Any,
         wire: Compressor,
-        place: int,
+        index: int,
     ) -> Any:
         """The client's answer, computed from its own rows and the messages it was sent."""
         received = self.received(broadcast)
         stacked = clients._replace(model=())
-        state = pytree.tree_map(lambda x: x[place], stacked)._replace(model=clients.model)
+        state = pytree.tree_map(lambda x: x[index], stacked)._replace(model=clients.model)
         answers = self.process.answers
         if self.count not in answers:
             answers[self.count] = method(self.client(state), *received)

@@ -237,11 +237,11 @@ def as_reply(answer: Any) -> Reply:
     return answer if isinstance(answer, Reply) else Reply(answer, ())
 
 
-def enclose(head: dict[str, Any], parts: Sequence[bytes | None] = ()) -> bytes:
+def enclose(head: dict[str, Any], messages: Sequence[bytes | None] = ()) -> bytes:
     """Put a head and some messages into one envelope with a check sum."""
-    sizes = [None if part is None else len(part) for part in parts]
+    sizes = [None if message is None else len(message) for message in messages]
     text = json.dumps({**head, "sizes": sizes}).encode()
-    content = b"".join(part for part in parts if part is not None)
+    content = b"".join(message for message in messages if message is not None)
     body = len(text).to_bytes(4) + text + content
     return zlib.crc32(body).to_bytes(4) + body
 
@@ -252,11 +252,11 @@ def disclose(data: bytes) -> tuple[dict[str, Any], list[bytes | None]]:
         raise Garbled("an envelope is damaged")
     start = 8 + int.from_bytes(data[4:8])
     head = json.loads(data[8:start])
-    parts: list[bytes | None] = []
+    messages: list[bytes | None] = []
     for size in head.pop("sizes"):
         if size is None:
-            parts.append(None)
+            messages.append(None)
         else:
-            parts.append(data[start : start + size])
+            messages.append(data[start : start + size])
             start += size
-    return head, parts
+    return head, messages

@@ -62,8 +62,8 @@ class Server:
         """
         while self.place.round < self.rounds:
             state, self.info = ServerEnd(self).run()
-            for way in self.counted:
-                self.counted[way] += int(self.info[f"bits_{way}"])
+            for direction in self.counted:
+                self.counted[direction] += int(self.info[f"bits_{direction}"])
             self.log.append(Event("over"))
             if not bool(torch.isfinite(state.w).all()):
                 raise RuntimeError(
@@ -77,13 +77,13 @@ class Server:
                 watch(self.place.round, state)
         return self.place.state
 
-    def collect(self, asked: list[int]) -> dict[int, bytes]:
+    def collect(self, numbers: list[int]) -> dict[int, bytes]:
         """Collect the answers of the asked clients; raises RuntimeError if one is missing."""
         deadline = time.monotonic() + self.deadline
         answers: dict[int, bytes] = {}
-        for client in asked:
+        for client in numbers:
             self.request(client)
-        while missing := set(asked) - set(answers):
+        while missing := set(numbers) - set(answers):
             arrival = self.link.receive(max(deadline - time.monotonic(), 0.0))
             if arrival is None:
                 raise failed(min(missing), f"no answer within {self.deadline:g} s")
@@ -104,7 +104,7 @@ class Server:
     ) -> bytes | None:
         """The answer in data from a client, if it answers the last request; else None."""
         if data is not None:
-            head, parts = disclose(data)
+            head, messages = disclose(data)
             if (head["run"], head["client"]) != (self.place.run, client):
                 raise Garbled("an answer is of another run")
             if head["kind"] == "failed":
@@ -113,7 +113,7 @@ class Server:
                 if not awaited or head["at"] != len(self.log):
                     return None  # a repeated answer, or one to an older request
                 self.known_events[client] = len(self.log)
-                return parts[0]
+                return messages[0]
             # the client has restarted, or has less than assumed
             self.known_events[client] = head["at"]
         if awaited:
@@ -123,18 +123,18 @@ class Server:
     def request(self, client: int) -> None:
         """Send a client the events that it lacks, together with the request."""
         since = self.known_events[client]
-        parts: list[bytes | None] = []
+        messages: list[bytes | None] = []
         for event in self.log[since:]:
             addressed = event.kind == "message" and client in event.clients
-            parts.append(event.data if addressed else None)
-        self.sent["down"] += sum(len(part) for part in parts if part is not None)
+            messages.append(event.data if addressed else None)
+        self.sent["down"] += sum(len(data) for data in messages if data is not None)
         head = {
             "run": self.place.run,
             "since": since,
             "events": [event.kind for event in self.log[since:]],
             "at": len(self.log),
         }
-        self.link.send(client, enclose(head, parts))
+        self.link.send(client, enclose(head, messages))
 
 
 def failed(client: int, why: str) -> RuntimeError:
@@ -167,10 +167,10 @@ class ServerEnd(End):
         uploads = self.server.collect(active)
         blank = as_reply(answer)
         replies = []
-        for place, number in enumerate(numbers):
+        for index, number in enumerate(numbers):
             upload = torch.zeros_like(blank.upload)
             if number >= 0:
-                noise = clients.noise[place] if isinstance(clients.noise, Tensor) else ()
+                noise = clients.noise[index] if isinstance(clients.noise, Tensor) else ()
                 try:
                     upload = receive(wire, uploads[number], upload, noise)
                 except Garbled as error:

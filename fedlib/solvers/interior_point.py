@@ -60,11 +60,15 @@ def best_response(
 
     Parameters
     ----------
-    objective : a_0 of the objective `a_0' w + tau_0 |w|^2`.
-    linear, constant, levels : B, A and U of the constraints `A + B w + tau |w|^2 <= U + s`; without
-        rows if there are none.
-    tau, curvature : the curvatures tau of the constraints and tau_0 of the objective, positive.
-    penalty : c, the positive weight of the slacks s.
+    objective : Tensor
+        a_0 of the objective `a_0' w + tau_0 |w|^2`.
+    linear, constant, levels : Tensor
+        B, A and U of the constraints `A + B w + tau |w|^2 <= U + s`; without rows if there are
+        none.
+    tau, curvature : float or Tensor
+        The curvatures tau of the constraints and tau_0 of the objective, positive.
+    penalty : float or Tensor
+        c, the positive weight of the slacks s.
     """
     dual = _Dual(
         gram=(linear @ linear.T).double(),

@@ -24,9 +24,11 @@ def batched_operator(
 
     Parameters
     ----------
-    schema : the operator's signature in torch's notation. Every tensor has a leading batch axis,
-        which absorbs the axis that `vmap` maps over.
-    shape : a function of the tuple of all arguments that returns the result's shape.
+    schema : str
+        The operator's signature in torch's notation. Every tensor has a leading batch axis, which
+        absorbs the axis that `vmap` maps over.
+    shape : Callable
+        A function of the tuple of all arguments that returns the result's shape.
 
     (A shape checker would hide the annotations from which torch could make a schema.)
     """

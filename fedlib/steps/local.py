@@ -65,7 +65,12 @@ class Adam(checks.Checked):
 
     Parameters
     ----------
-    betas, eps : as in `torch.optim.Adam`; the step size is the method's `lr`.
+    betas : tuple of float
+        beta_1 and beta_2, the shares of the old moments that stay, in [0, 1).
+    eps : float
+        A positive number that keeps the divisor from 0.
+
+    The step size is the method's `lr`.
 
     Reference: Kingma, Ba, "Adam: A Method for Stochastic Optimization", ICLR 2015, Algorithm 1.
     """
@@ -81,11 +86,14 @@ class Adam(checks.Checked):
         lr: Rate,
     ) -> Vector:
         """The point after `steps` steps."""
-        m = v = torch.zeros_like(u)
+        beta_1, beta_2 = self.betas
+        m = torch.zeros_like(u)
+        v = torch.zeros_like(u)
         for step in range(steps):
             g = gradient(u, step)  # 1
-            m = self.betas[0] * m + (1 - self.betas[0]) * g  # 2
-            v = self.betas[1] * v + (1 - self.betas[1]) * g * g  # 2
-            first, second = (1 - beta ** (step + 1) for beta in self.betas)
-            u = u - lr * (m / first) / ((v / second).sqrt() + self.eps)  # 3
+            m = beta_1 * m + (1 - beta_1) * g  # 2
+            v = beta_2 * v + (1 - beta_2) * g * g  # 2
+            mean = m / (1 - beta_1 ** (step + 1))
+            square = v / (1 - beta_2 ** (step + 1))
+            u = u - lr * mean / (square.sqrt() + self.eps)  # 3
         return u

@@ -26,6 +26,13 @@ class PowerLaw(checks.Checked):
 
     >>> PowerLaw(0.9, 0.5)(4)
     0.45
+
+    Parameters
+    ----------
+    scale : float
+        The step size of round 1.
+    exponent : float
+        How fast it falls; 0 keeps it constant.
     """
 
     scale: Positive
@@ -39,8 +46,14 @@ class PowerLaw(checks.Checked):
 
 def averaging(who: str, name: str, rule: PowerLaw) -> None:
     """Require weights of a running average: raise ValueError for a law that starts above 1."""
-    fits, remedy = isinstance(rule.scale, Tensor) or rule.scale <= 1, "take a scale of at most 1"
-    checks.require(fits, who, name, "lie in (0, 1] for all t >= 1", rule, remedy)
+    checks.require(
+        isinstance(rule.scale, Tensor) or rule.scale <= 1,
+        who,
+        name,
+        "lie in (0, 1] for all t >= 1",
+        rule,
+        "take a scale of at most 1",
+    )
 
 
 #: A law whose values lie in (0, 1] in every round.
@@ -79,7 +92,8 @@ class Convex(Rho):
 
     Parameters
     ----------
-    grows : False keeps lambda_t at lambda_0, as in the paper's Figure 3; no theorem covers this.
+    grows : bool
+        False keeps lambda_t at lambda_0, as in the paper's Figure 3; no theorem covers this.
 
     >>> Convex().eta(torch.tensor([1.0, 2.0, 3.0]))
     tensor([1.0000, 0.6667, 0.5000])
@@ -93,7 +107,9 @@ class Convex(Rho):
 
     def growth(self, t: Rounds, share: Number = 1.0) -> Rounds:
         """The square root of p (t - 1) + 2."""
-        return torch.sqrt(share * (t - 1) + 2) if self.grows else torch.ones_like(t)
+        if not self.grows:
+            return torch.ones_like(t)
+        return torch.sqrt(share * (t - 1) + 2)
 
 
 @dataclass(frozen=True)
@@ -102,9 +118,10 @@ class Nonconvex(Rho):
 
     Parameters
     ----------
-    rounds : T, the number of rounds; if p, the method's `participation`, is below 1, pT + 1
-        replaces T.
-    grows : False leaves out the factor $T^{1/3}$.
+    rounds : int
+        T, the number of rounds; if p, the method's `participation`, is below 1, pT + 1 replaces T.
+    grows : bool
+        False leaves out the factor $T^{1/3}$.
 
     >>> Nonconvex(rounds=1000).eta(torch.tensor([1.0, 2.0]))
     tensor([0.0100, 0.0100])
@@ -119,11 +136,13 @@ class Nonconvex(Rho):
 
     def growth(self, t: Rounds, share: Number = 1.0) -> Rounds:
         """T^(1/3), or (p T + 1)^(1/3) for p < 1."""
-        return self._horizon(t, share) ** (1 / 3) if self.grows else torch.ones_like(t)
+        if not self.grows:
+            return torch.ones_like(t)
+        return self._horizon(t, share) ** (1 / 3)
 
     def _horizon(self, t: Tensor, share: Number) -> Tensor:
-        some = torch.ones_like(t) * share
-        return torch.where(some < 1, some * self.rounds + 1, float(self.rounds))
+        p = torch.ones_like(t) * share
+        return torch.where(p < 1, p * self.rounds + 1, float(self.rounds))
 
 
 @dataclass(frozen=True)
@@ -134,7 +153,8 @@ class Stochastic(Rho):
 
     Parameters
     ----------
-    grows : as in `Convex`.
+    grows : bool
+        False keeps lambda_t at lambda_0; no theorem covers this.
 
     >>> Stochastic().rho(torch.tensor([1.0, 20.0]))
     tensor([1.0000, 0.4444])
@@ -148,7 +168,9 @@ class Stochastic(Rho):
 
     def growth(self, t: Rounds, share: Number = 1.0) -> Rounds:
         """The square root of t + 8."""
-        return torch.sqrt(t + 8) if self.grows else torch.ones_like(t)
+        if not self.grows:
+            return torch.ones_like(t)
+        return torch.sqrt(t + 8)
 
 
 @dataclass(frozen=True)
@@ -160,8 +182,10 @@ class Fixed(checks.Checked):
 
     Parameters
     ----------
-    step : eta, the step size.
-    weight : rho, the weight of the newest stochastic gradient, which only FedFW-sto uses.
+    step : float
+        eta, the step size, in (0, 1].
+    weight : float
+        rho, the weight of the newest stochastic gradient, which only FedFW-sto uses.
     """
 
     step: Share

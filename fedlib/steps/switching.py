@@ -48,11 +48,12 @@ class Hard:
 
 @dataclass(frozen=True)
 class Soft(checks.Checked):
-    """The constraint's share `sigma(z) = min(1, max(0, 1 + beta z))`, with z as in `Hard`.
+    """The constraint's share `sigma(z) = min(1, max(0, 1 + beta z))`, z = g - level - tolerance.
 
     Parameters
     ----------
-    beta : the sharpness; the theorems require at least `2 / tolerance`. As `beta` grows, the rule
+    beta : float
+        The sharpness; the theorems require at least `2 / tolerance`. As `beta` grows, the rule
         approaches `Hard`, except at `z = 0`, where sigma stays 1.
 
     >>> import torch

@@ -29,17 +29,17 @@ class Line:
         self.bits_between = 0
         self.problem = check_vertical("Line", fed.problem)
 
-    def to_client(self, client: int, title: str, *parts: Shaped[Tensor, "..."]) -> Pieces:
+    def to_client(self, client: int, title: str, *tensors: Shaped[Tensor, "..."]) -> Pieces:
         """Send from the server to one client."""
-        self.fed.bits_down += self._send(SERVER, f"client {client}", title, parts)
-        return parts
+        self.fed.bits_down += self._send(SERVER, f"client {client}", title, tensors)
+        return tensors
 
-    def to_server(self, client: int, title: str, *parts: Shaped[Tensor, "..."]) -> Pieces:
+    def to_server(self, client: int, title: str, *tensors: Shaped[Tensor, "..."]) -> Pieces:
         """Send from one client to the server."""
-        self.fed.bits_up += self._send(f"client {client}", SERVER, title, parts)
-        return parts
+        self.fed.bits_up += self._send(f"client {client}", SERVER, title, tensors)
+        return tensors
 
-    def to_others(self, client: int, title: str, *parts: Shaped[Tensor, "..."]) -> Pieces:
+    def to_others(self, client: int, title: str, *tensors: Shaped[Tensor, "..."]) -> Pieces:
         """Send from one client to every other client."""
         for receiver in self.problem.composite.numbers:
             if receiver != client:
@@ -47,10 +47,10 @@ class Line:
                     f"client {client}",
                     f"client {receiver}",
                     title,
-                    parts,
+                    tensors,
                 )
                 self.bits_between += bits
-        return parts
+        return tensors
 
     def info(self, **metrics: Shaped[Tensor, "..."]) -> Info:
         """The round's report: `metrics`, and the bits that were sent in the round."""
@@ -64,10 +64,10 @@ class Line:
         sender: str,
         receiver: str,
         title: str,
-        parts: Pieces,
+        tensors: Pieces,
     ) -> int:
         """Note a message in the federation's log, if it has one; return the message's bits."""
-        floats, indices = count_numbers(parts)
+        floats, indices = count_numbers(tensors)
         bits = FLOAT_BITS * floats + INDEX_BITS * indices
         if self.fed.log is not None:
             message = Sent(sender, receiver, title, floats, indices, bits)

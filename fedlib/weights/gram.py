@@ -79,6 +79,11 @@ class OneWay(checks.Checked, GramEstimate):
     """Each client sends a sketch of its Jacobian; G is the Gram matrix of the sketches' mean.
 
     `OneWay(Exact())` is the exact Gram matrix, at `32 M d` bits for each client.
+
+    Parameters
+    ----------
+    sketch : Sketch
+        The clients' compressor of Jacobians.
     """
 
     sketch: Sketch = LowRank()
@@ -122,6 +127,11 @@ class TwoWay(checks.Checked, GramEstimate):
     >>> method = FedCMOO(lr=0.1, local_steps=2, participants=2, gram=TwoWay())
     >>> run(method, problems.pareto(), rounds=1).info["bits_up"]
     array([[1152.]])
+
+    Parameters
+    ----------
+    sketch : Sketch
+        The compressor of Jacobians, of the clients and of the server.
     """
 
     sketch: Sketch = LowRank()
@@ -154,8 +164,8 @@ class TwoWay(checks.Checked, GramEstimate):
         h = fed.broadcast(wire, total, noise, receivers=count).view(tasks, -1)  # 2
         # the client already holds its own sketch and h, so nothing more is sent to it
         answer = partial(self.corrections, h=h, shared=shared)
-        own, cross = fed.ask(answer, clients).unbind(1)  # 3
-        return combine(own, received, cross), forget_sketches(clients, shared)  # 4
+        grams, cross = fed.ask(answer, clients).unbind(1)  # 3
+        return combine(grams, received, cross), forget_sketches(clients, shared)  # 4
 
     def corrections(
         self,
@@ -187,23 +197,24 @@ class MeanOfGrams(GramEstimate):
     ) -> tuple[Float[Tensor, "M M"], ClientState]:
         """The mean of the clients' own Gram matrices."""
 
-        def own(client: Client) -> Reply:
+        def gram_matrix(client: Client) -> Reply:
             """At the client: compute its own Gram matrix; remember the Jacobian."""
             H = jacobian(client)
             return Reply(upload=gram_of(H[:, :shared]), memory=H)
 
-        grams, memory = fed.ask(own, clients)
+        grams, memory = fed.ask(gram_matrix, clients)
         return grams.mean(0), clients._replace(memory=memory)
 
 
 def combine(
-    own: Float[Tensor, "n M M"],
+    grams: Float[Tensor, "n M M"],
     received: Float[Tensor, "n M d"],
     cross: Float[Tensor, "n M M"],
 ) -> Float[Tensor, "M M"]:
-    """Compute line 4 of `TwoWay`."""
+    """Line 4 of `TwoWay`: from H_j H_j', C_j, and R_j (h - C_j)' of n clients."""
     between = gram_of(received.sum(0)) - gram_of(received).sum(0)  # sum over i != j
-    return symmetric(own.sum(0) + between + 2 * cross.sum(0)) / len(own) ** 2
+    total = grams.sum(0) + between + 2 * cross.sum(0)
+    return symmetric(total) / len(grams) ** 2
 
 
 def gather(
@@ -225,8 +236,8 @@ def gather(
         return Reply(upload=C.flatten(), memory=torch.cat([H, C], 1))
 
     tasks = fed.problem.num_objectives
-    sent, memory = fed.ask(send, clients, wire=Wire(sketch, tasks))
-    return sent.unflatten(1, (tasks, -1)), clients._replace(memory=memory)
+    uploads, memory = fed.ask(send, clients, wire=Wire(sketch, tasks))
+    return uploads.unflatten(1, (tasks, -1)), clients._replace(memory=memory)
 
 
 def forget_sketches(clients: ClientState, shared: int) -> ClientState:

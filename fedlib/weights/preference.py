@@ -61,13 +61,17 @@ class Preference(checks.Checked):
 
     Parameters
     ----------
-    ratios : r, a positive number for each objective; None for r = 1.
-    epsilon : the tolerated imbalance, which is 0 at the preferred ratio. Above epsilon the program
+    ratios : tuple of float or None
+        r, a positive number for each objective; None for r = 1.
+    epsilon : float
+        The tolerated imbalance, which is 0 at the preferred ratio. Above epsilon the program
         balances the losses; else it lowers them all (descent mode).
-    star_ratio : no loss in J* may rise; k is in J* if r_k F_k >= star_ratio max_j r_j F_j. The
-        ratio 1 is the paper's argmax; the authors' code uses 0.9.
-    dominance : whether descent mode requires (G w)_k >= 0 of the weights w for all k, as in the
-        authors' code; the paper has the same constraints in both modes.
+    star_ratio : float
+        No loss in J* may rise; k is in J* if r_k F_k >= star_ratio max_j r_j F_j. The ratio 1 is
+        the paper's argmax; the authors' code uses 0.9.
+    dominance : bool
+        Whether descent mode requires (G w)_k >= 0 of the weights w for all k, which the authors'
+        code does; the paper has the same constraints in both modes.
 
     For a positive semidefinite `G`, the minimum-norm weights satisfy all constraints, so a feasible
     point exists. For an indefinite estimate, there may be none; then the result is the minimum-norm

@@ -63,9 +63,12 @@ class FindWeights(checks.Checked):
 
     Parameters
     ----------
-    step : beta, the step size; 0 leaves the weights unchanged.
-    steps : K, the number of steps.
-    normalize : whether `G` is first divided by the square of the gradients' mean norm.
+    step : float
+        beta, the step size; 0 leaves the weights unchanged.
+    steps : int
+        K, the number of steps.
+    normalize : bool
+        Whether `G` is first divided by the square of the gradients' mean norm.
     """
 
     step: Nonnegative = 1e-3
@@ -76,8 +79,13 @@ class FindWeights(checks.Checked):
         """The weights after `steps` steps from `before`."""
         scaled = normalized(gram) if self.normalize else gram
         step = before.new_ones(1) * self.step
-        after: Tensor = descend(scaled.unsqueeze(0), before.unsqueeze(0), step, self.steps)[0]
-        return after
+        weights: Tensor = descend(
+            scaled.unsqueeze(0),
+            before.unsqueeze(0),
+            step,
+            self.steps,
+        )[0]
+        return weights
 
 
 @dataclass(frozen=True)
@@ -104,6 +112,11 @@ class FixedWeights(checks.Checked):
 
     >>> FixedWeights((3.0, 1.0))(torch.eye(2), torch.ones(2))
     tensor([0.7500, 0.2500])
+
+    Parameters
+    ----------
+    values : tuple of float
+        A positive number for each objective.
     """
 
     values: Ratios
@@ -127,6 +140,13 @@ class Least(checks.Checked):
 
     >>> Least(0.2)(torch.tensor([1.0, 0.0]))
     tensor([0.9000, 0.1000])
+
+    Parameters
+    ----------
+    share : float
+        M times the least weight, in [0, 1).
+    mixture : bool
+        Whether uniform weights are mixed in; else the weights are projected.
     """
 
     share: Rest = 0.2
