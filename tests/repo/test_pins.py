@@ -116,3 +116,15 @@ def test_every_group_that_is_installed_exists(library):
     used = {name for place in places for name in re.findall(r"--group ([\w-]+)", read(place))}
     assert used
     assert used <= {*library["dependency-groups"]}
+
+
+KINDS = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+
+
+def test_the_changelog_has_versions_with_dates_and_kinds_of_changes():
+    text = read("CHANGELOG.md")
+    first, *released = re.findall(r"^## (.*)$", text, flags=re.M)
+    assert first == "[Unreleased]"
+    dates = [re.fullmatch(r"\[\d+\.\d+\.\d+\] - (\d{4}-\d\d-\d\d)", title)[1] for title in released]
+    assert dates == sorted(dates, reverse=True)
+    assert {*re.findall(r"^### (.*)$", text, flags=re.M)} <= KINDS
