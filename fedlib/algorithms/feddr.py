@@ -125,9 +125,10 @@ class FedDR(checks.Checked):
             state.w,
             active=active,
         )  # 2-5
-        x = state.x + on_active(active, change, torch.zeros_like(change)).mean(0)  # 6
-        x_i = state.memory[:, 1]
-        drift = (x_i - state.w).square().sum(-1).mean().sqrt()
+        changes = on_active(active, change, torch.zeros_like(change))
+        x = state.x + changes.mean(0)  # 6
+        squares = (state.memory[:, 1] - state.w).square().sum(-1)
+        drift = squares.mean().sqrt()
         state = State(
             w=fed.project(x),  # 7
             x=x,

@@ -66,7 +66,9 @@ def unfold(
         cube = matrix.view(rows, columns // tasks, tasks)
         return cube.permute(2, 1, 0).reshape(tasks, -1)[:, :dim]
     flat = matrix.flatten()[: tasks * dim]
-    return flat.view(tasks, dim) if order == "column" else flat.view(dim, tasks).mT
+    if order == "column":
+        return flat.view(tasks, dim)
+    return flat.view(dim, tasks).mT
 
 
 def randomized_svd(
@@ -85,10 +87,12 @@ def randomized_svd(
     A = torch.where(finite, matrix, torch.zeros_like(matrix))  # LAPACK raises on NaN
     Q = torch.linalg.qr(A @ test).Q
     for _ in range(iterations):
-        Q = torch.linalg.qr(A @ torch.linalg.qr(A.mT @ Q).Q).Q
+        P = torch.linalg.qr(A.mT @ Q).Q
+        Q = torch.linalg.qr(A @ P).Q
     U, S, Vh = torch.linalg.svd(Q.mT @ A, full_matrices=False)
     left = Q @ (U * S)[:, :rank]
-    return torch.where(finite, left, torch.full_like(left, torch.nan)), Vh[:rank]
+    left = torch.where(finite, left, torch.full_like(left, torch.nan))
+    return left, Vh[:rank]
 
 
 def completed(
@@ -216,4 +220,5 @@ class LowRank(checks.Checked, Sketch):
     def layout(self, tasks: int, dim: int) -> Layout:
         """The numbers of both factors, `r (rows + columns)`."""
         rows, columns = folded_shape(tasks, dim, self.order)
-        return (Field("number", self.rank(tasks, dim) * (rows + columns), FLOAT_BITS),)
+        count = self.rank(tasks, dim) * (rows + columns)
+        return (Field("number", count, FLOAT_BITS),)

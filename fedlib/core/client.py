@@ -18,9 +18,12 @@ Part = TypeVar("Part")
 
 
 class ClientState(NamedTuple):
-    """The tensors of a client: the server's messages, its rows, its memory and its randomness.
+    """The tensors of a round's clients, as the server holds them to be mapped over.
 
-    Absent parts are empty tuples. At the server, all parts except the model have a leading axis n.
+    `fed.clients` makes it: all tensors except the common model have a leading axis n. `fed.ask`
+    maps over this axis, and turns the slice of one client into the `Client` that its method
+    receives. A `ClientState` is data alone, so `vmap` can map it; a `Client` also has the problem's
+    losses. Absent parts are empty tuples.
     """
 
     model: Vector | tuple[()]  # the common model after the last downlink message
@@ -34,9 +37,10 @@ class ClientState(NamedTuple):
 
 @dataclass(frozen=True)
 class Client:
-    """What an algorithm's code at a client can use: the client's tensors and losses.
+    """One client, as the code that runs there sees it: its tensors and its losses.
 
-    The map over clients makes this object, so a client's method never sees another client.
+    `fed.ask` makes it inside the map, from one slice of the server's `ClientState` and the problem,
+    so a client's method never sees another client.
     """
 
     state: ClientState

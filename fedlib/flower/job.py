@@ -99,7 +99,9 @@ def with_rows(
 
 def blank(x: Shaped[Tensor, "..."]) -> Shaped[Tensor, "..."]:
     """Replace floats by NaN and whole numbers by 0."""
-    return torch.full_like(x, torch.nan) if x.is_floating_point() else torch.zeros_like(x)
+    if x.is_floating_point():
+        return torch.full_like(x, torch.nan)
+    return torch.zeros_like(x)
 
 
 def samples(draw: Draw) -> list[list[int]]:

@@ -117,7 +117,9 @@ def receive(
 
 def entries_of(x: Noise) -> Any:
     """The entries as a numpy vector, which is empty if there is no tensor."""
-    return x.cpu().flatten().numpy() if isinstance(x, Tensor) else np.zeros(0)
+    if isinstance(x, Tensor):
+        return x.cpu().flatten().numpy()
+    return np.zeros(0)
 
 
 def to_bits(entries: Any, field: Field) -> Any:

@@ -79,10 +79,11 @@ class Composite(checks.Checked):
     ) -> Float[Tensor, "B K"]:
         """The losses of every sample `[B, K]`, from all features in one place."""
         w_0, *blocks = self.parameters.split(w)
-        embeddings = tuple(
-            self.inner(w_i, x_i) for w_i, x_i in zip(blocks, self.features.split(x), strict=True)
-        )
-        return self.outer(w_0, embeddings, labels)
+        embeddings = []
+        for w_i, x_i in zip(blocks, self.features.split(x), strict=True):
+            embedding = self.inner(w_i, x_i)
+            embeddings.append(embedding)
+        return self.outer(w_0, tuple(embeddings), labels)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from torch import Tensor
 from fedlib import checks
 from fedlib.core.problem import Batch, Problem
 from fedlib.vertical.composite import Composite, Party
-from fedlib.vertical.partition import consecutive
+from fedlib.vertical.partition import Partition, consecutive
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,9 @@ def vertical(problem: Problem, composite: Composite) -> VerticalProblem:
 
 def check_sizes(problem: Problem, composite: Composite) -> None:
     """Raise ValueError unless features and parameters are as many as the problem has."""
-    partitions = (composite.features, composite.parameters)
-    shapes = (problem.data[0].shape[1:], problem.w0.shape)
-    for name, partition, shape in zip(("features", "parameters"), partitions, shapes, strict=True):
+    shapes = {"features": problem.data[0].shape[1:], "parameters": problem.w0.shape}
+    for name, shape in shapes.items():
+        partition: Partition = getattr(composite, name)
         size = [partition.size]
         rule = f"be divided as {problem.name} has them, shape {[*shape]}"
         checks.require(size == [*shape], "vertical", name, rule, size)

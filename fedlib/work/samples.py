@@ -51,7 +51,10 @@ def distinct(
     """
     count = shape[-1]
     if 4 * count > size:
-        rows = [torch.randperm(size, generator=rng)[:count] for _ in range(prod(shape[:-1]))]
+        rows = []
+        for _ in range(prod(shape[:-1])):
+            permutation = torch.randperm(size, generator=rng)
+            rows.append(permutation[:count])
         return torch.stack(rows).view(shape)
     flat = torch.randint(size, shape, generator=rng).view(-1, count)
     while True:
@@ -60,11 +63,8 @@ def distinct(
         row, column = repeated.nonzero(as_tuple=True)
         if not len(row):
             return flat.view(shape)
-        flat[row, places[row, column + 1]] = torch.randint(
-            size,
-            row.shape,
-            generator=rng,
-        )
+        place = places[row, column + 1]
+        flat[row, place] = torch.randint(size, row.shape, generator=rng)
 
 
 def shares(problem: Problem) -> Float[Tensor, "N"]:
