@@ -219,7 +219,7 @@ CLAIMS = (
         wording="With quantization to 16, 8 and 4 bits the reward reaches 197 or more by round 500 "
         "at a cost of at most 30.",
         rule=C19,
-        runs=tuple(f"soft_{name}" for name in FORMATS),
+        runs=(*(f"soft_{name}" for name in FORMATS), "soft_none"),
         figure="table_1",
     ),
     full(
