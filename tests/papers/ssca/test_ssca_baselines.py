@@ -1,0 +1,46 @@
+"""Momentum SGD of the baselines, round by round, and the points that tuning picks."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+import fedlib as fl
+from fedlib.steps import PowerLaw
+from papers.ssca import common
+from papers.ssca.baselines import PLANNED
+from papers.ssca.baselines.methods import MomentumSGD, VerticalMomentumSGD
+from papers.ssca.baselines.runs import CHOSEN, METHODS, cells, grid
+
+TASK = {"data": "digits", "clients": 4, "hidden": 6, "evaluate": 50}
+
+
+@pytest.mark.parametrize(
+    ("problem", "method", "plain"),
+    [
+        (common.digits_problem, MomentumSGD, "samples"),
+        (common.vertical_problem, VerticalMomentumSGD, "features"),
+    ],
+)
+def test_momentum_adds_the_last_change(problem, method, plain):
+    """With full batches a round of SGD is a function of the model, which gives the recursion."""
+    task = problem(0, **TASK)
+    lr = PowerLaw(0.3, 0.0)
+    step = replace(common.sgd(plain, 10, 1, lr, clients=4), batch_size=None)
+    w, v = task.w0, torch.zeros_like(task.w0)
+    for _ in range(3):
+        after = fl.run(step, replace(task, w0=w), rounds=1, progress=False).state.w[0]
+        v = 0.6 * v + (w - after)
+        w = w - v
+    ours = method(lr=lr, batch_size=None, ridge=common.RIDGE, beta=0.6)
+    found = fl.run(ours, task, rounds=3, progress=False).state.w[0]
+    torch.testing.assert_close(found, w, rtol=1e-4, atol=1e-6)
+
+
+def test_what_is_chosen_is_a_point_of_its_grid():
+    p = PLANNED.resolve("full")
+    for name, point in CHOSEN.items():
+        method, _, cell = name.partition("_")
+        assert cell in cells(p)
+        assert point in grid(method, p)
+    assert len(CHOSEN) in (0, len(METHODS) * len(cells(p)))
