@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 from torch.func import vmap
 from torch.utils import _pytree as pytree
@@ -42,6 +42,17 @@ class Sent(NamedTuple):
     indices: int
     bits: int
     copies: int = 1
+
+
+class RowNumbers(NamedTuple):
+    """A minibatch whose rows are gathered when its client computes."""
+
+    rows: Int[Tensor, "*n E B"]
+    weight: Float[Tensor, "*n E B"]
+
+
+LARGE_ROUND = 20_000_000  # entries of all participants' models from which they are mapped in turns
+CACHED = 250_000  # entries of models that are mapped together then
 
 
 class Federation:
@@ -139,18 +150,29 @@ class Federation:
             sizes = count_numbers([part])
             self.log.append(Sent(sender, receiver, what, *sizes, bits, int(copies)))
 
-    def _minibatch(self, who: Tensor, positions: Tensor | tuple[()]) -> Batch | tuple[()]:
+    def _minibatch(self, who: Tensor, positions: Tensor | tuple[()]) -> Any:
+        """The participants' minibatches; the rows' numbers alone if all rows would be too many."""
         if not isinstance(positions, Tensor):
             return ()
-        p, size = self.problem, positions.shape[-1]
-        rows = p.row_numbers(who, positions.flatten(1)).view(positions.shape)
-        weight = torch.ones_like(rows, dtype=p.w0.dtype) / size
-        if p.whole_batches:
-            own = torch.tensor(p.sizes, device=who.device)[who].clamp(max=size)
-            own = own.view(-1, *(1,) * (positions.dim() - 1))
-            real = torch.arange(size, device=who.device) < own
-            weight = (real.to(p.w0.dtype) / own).expand(positions.shape)
-        return Batch(p.data_at(rows), weight)
+        problem = self.problem
+        size = positions.shape[-1]
+        rows = problem.row_numbers(who, positions.flatten(1)).view(positions.shape)
+        weight = torch.ones_like(rows, dtype=problem.w0.dtype) / size
+        if problem.whole_batches:
+            count = torch.tensor(problem.sizes, device=who.device)[who].clamp(max=size)
+            count = count.view(-1, *(1,) * (positions.dim() - 1))
+            real = torch.arange(size, device=who.device) < count
+            weight = (real.to(problem.w0.dtype) / count).expand(positions.shape)
+        minibatch = RowNumbers(rows, weight)
+        if clients_at_once(len(who), problem.dim):
+            return minibatch
+        return self._gathered(minibatch)
+
+    def _gathered(self, part: Any) -> Any:
+        """A minibatch of which the numbers of its rows are known; anything else as it is."""
+        if isinstance(part, RowNumbers):
+            return Batch(self.problem.data_at(part.rows), part.weight)
+        return part
 
     def ask(
         self,
@@ -229,6 +251,9 @@ class Federation:
     def client(self, state: ClientState, most: int | None = None) -> Client:
         """The object for one client: its tensors, at most `most` rows, and the losses."""
         p = self.problem
+        state = state._replace(
+            batches=self._gathered(state.batches), values=self._gathered(state.values)
+        )
         return Client(
             state,
             p.losses,
@@ -256,6 +281,20 @@ class Federation:
         raise TypeError("Federation: this is the interface; use Vectorized, Sequential or Loop.")
 
 
+def clients_at_once(clients: int, dim: int) -> int | None:
+    """The number of clients that are mapped together, or None for all of them.
+
+    Of many clients with large models, only so many are mapped together that what one operation
+    leaves for the next stays in the processor's cache.
+
+    >>> clients_at_once(100, 10_000), clients_at_once(100_000, 1000)
+    (None, 250)
+    """
+    if clients * dim <= LARGE_ROUND:
+        return None
+    return max(1, CACHED // dim)
+
+
 class Vectorized(Federation):
     """The engine that runs all participants at once, by `torch.func.vmap`."""
 
@@ -265,7 +304,12 @@ class Vectorized(Federation):
         axes = ClientState._make((None, *(0,) * (len(ClientState._fields) - 1)))
 
         def answers(clients: ClientState, most: int | None = None) -> Any:
-            each = vmap(lambda state: method(self.client(state, most), *broadcast), in_dims=(axes,))
+            count = len(pytree.tree_leaves(clients._replace(model=()))[0])
+            each = vmap(
+                lambda state: method(self.client(state, most), *broadcast),
+                in_dims=(axes,),
+                chunk_size=clients_at_once(count, self.problem.dim),
+            )
             return each(clients)
 
         if not self.problem.ragged:

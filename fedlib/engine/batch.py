@@ -15,7 +15,7 @@ from torch.utils import _pytree as pytree
 
 from fedlib import checks
 from fedlib.core.algorithm import Algorithm
-from fedlib.core.federation import Federation, Sequential, Vectorized
+from fedlib.core.federation import Federation, Sequential, Vectorized, clients_at_once
 from fedlib.core.problem import Draw, Info, Problem, check_metrics, try_losses
 from fedlib.core.sampling import draw_many, seeded
 from fedlib.core.trace import Trace
@@ -249,6 +249,8 @@ class BatchedRuns:
             return None
         now = self.start()
         draw = index_tree(self.draws(now.rngs, 1), 0)
+        if clients_at_once(draw.participants.shape[-1], self.problems[0].dim):
+            return None  # a record of all parts would be long, and Python's time does not matter
         self.step(now.state, draw)  # raises a readable error for an invalid round
         plain = self._step
         try:

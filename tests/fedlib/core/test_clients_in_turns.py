@@ -1,0 +1,48 @@
+"""Many clients with large models are mapped some at a time, with the same result."""
+
+import pytest
+import torch
+from torch.utils import _pytree as pytree
+
+import fedlib as fl
+from fedlib.core import federation
+from fedlib.testing.examples import examples
+
+
+def ends(algorithm, problem, seeds):
+    trace = fl.run(algorithm, problem, rounds=3, seeds=seeds, progress=False)
+    return pytree.tree_leaves(trace.state), trace.info
+
+
+@pytest.mark.parametrize("seeds", [[0], [0, 1]], ids=["one seed", "two seeds"])
+@pytest.mark.parametrize("name", sorted(examples()))
+def test_some_clients_at_a_time_give_the_same_round(name, seeds, monkeypatch):
+    for algorithm, problem in examples()[name]:
+        expected, info = ends(algorithm, problem, seeds)
+        with monkeypatch.context() as patch:
+            patch.setattr(federation, "LARGE_ROUND", 0)
+            patch.setattr(federation, "CACHED", 3 * problem.dim)  # three clients at a time
+            assert federation.clients_at_once(10, problem.dim) == 3
+            given, given_info = ends(algorithm, problem, seeds)
+        for x, y in zip(given, expected, strict=True):
+            torch.testing.assert_close(x, y, rtol=1e-5, atol=1e-6)
+        for key in ("bits_up", "bits_down"):
+            assert (given_info[key] == info[key]).all()
+
+
+def test_rows_are_gathered_for_some_clients_at_a_time(monkeypatch):
+    gathered = []
+    whole = fl.core.Problem.data_at
+
+    def noted(problem, rows):
+        gathered.append(tuple(rows.shape))
+        return whole(problem, rows)
+
+    monkeypatch.setattr(federation, "LARGE_ROUND", 0)
+    monkeypatch.setattr(fl.core.Problem, "data_at", noted)
+    problem = fl.problems.pareto(
+        torch.randn(8, 5, 1, 4, generator=torch.Generator().manual_seed(0))
+    )
+    monkeypatch.setattr(federation, "CACHED", 2 * problem.dim)
+    fl.run(fl.FedAvg(0.1, 1, 8, batch_size=3), problem, rounds=1, progress=False)
+    assert (8, 1, 3) not in gathered
