@@ -16,7 +16,7 @@ def mean_gradient(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, "d"]
     """The gradient at `w` of the clients' mean objectives, averaged over clients, on all rows."""
     checks.arguments(mean_gradient, locals())
     checks.vector("mean_gradient", "w", w, problem.dim)
-    weights = objective_weights(problem.num_objectives, problem.num_constraints, w)
+    weights = objective_weights(problem.num_objectives, problem.num_statistics, w)
     each = partial(pullback, problem.losses, problem.gradient, w, weights=weights)
     return problem.mean_over_clients(each)
 

@@ -10,14 +10,13 @@ Symbol in F -> name here: m of n clients take part -> n of N (`participants`); E
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from fedlib.checks import Count, Positive, Threshold
-from fedlib.compress.compressors import Compressor, Identity, check_compressors
+from fedlib.compress.compressors import Compressor, Identity
 from fedlib.core.client import Client, Reply
 from fedlib.core.describe import added_field
 from fedlib.core.federation import Federation
@@ -26,7 +25,7 @@ from fedlib.core.sampling import check_work
 from fedlib.shapes import Scalar, Vector
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.steps.switching import Hard, Switch, loss_weights
-from fedlib.work.local import LocalWork
+from fedlib.work.switching import SwitchingWork
 
 
 class State(NamedTuple):
@@ -40,7 +39,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FedSGM(LocalWork):
+class FedSGM(SwitchingWork):
     r"""The federated switching gradient method, for one objective under constraints.
 
         1   sample n distinct clients S; initially x = w, e_j = 0 for all N clients
@@ -92,10 +91,11 @@ class FedSGM(LocalWork):
 
     Differs: the server sends back sigma in place of g, which takes the same 32 bits. The projection
     is onto the problem's set, if it has one; as in the paper, local iterates and w are not
-    projected. If the problem pools statistics (`Pooled`), the clients send these in line 2, and
-    sigma is multiplied by the sign of their slope. If there are several constraints, the g of lines
-    3 to 5 is the largest. A client then sends all their values, and receives sigma and the index of
-    the largest constraint.
+    projected. If the constraints are not means over clients (`Pooled`, `OfMeans`), the clients send
+    statistics in line 2, and sigma is multiplied by the slopes, so a step of line 5 follows
+    sigma times slopes @ (gradients of the statistics). If there are several constraints, the g of
+    lines 3 to 5 is the largest. A client then sends all their values, and receives sigma and the
+    index of the largest constraint.
 
     Reference: F, Algorithm 1 (lines 1-9), section 3.1 (line 10); W, Algorithm 1.
     """
@@ -119,63 +119,19 @@ class FedSGM(LocalWork):
     def init(self, problem: Problem) -> State:
         """Check the problem; all memories start at zero."""
         check_work("FedSGM", problem, self.participants, constrained=True)
-        check_compressors(
-            "FedSGM",
-            self.uplink,
-            self.downlink,
-            self.error_feedback,
-            problem.dim,
-        )
-        w = problem.w0
-        memory = problem.dim if self.remembers else 0
-        return State(
-            w=w,
-            x=w,
-            residual=w.new_zeros(problem.num_clients, memory),
-            weighted=torch.zeros_like(w),
-            weight=w.new_zeros(()),
-        )
+        return State(**self.start(problem))
 
-    @property
-    def remembers(self) -> bool:
-        """Whether clients need a memory, for what the uplink drops and they send later."""
-        return self.error_feedback and not isinstance(self.uplink, Identity)
+    def weights(self, share: Scalar, constraint_weights: Float[Tensor, "*s"]) -> Float[Tensor, "K"]:
+        """Weigh the gradients of the losses in a local step; the constraint's share is sigma."""
+        return loss_weights(1 - share, constraint_weights)
 
-    def sampling(self) -> dict[str, Any]:
-        """The arguments of `draw_round`."""
-        return {
-            **super().sampling(),
-            "uplink": self.uplink,
-            "downlink": self.downlink,
-            "resample": self.resample_for_update,
-        }
-
-    def constraint_value(self, client: Client) -> Float[Tensor, "*s"]:
-        """At the client: return g_j(w), or the statistics for it."""
-        return client.constraint(client.model, client.value_batch())
-
-    def weights(self, sigma: Float[Tensor, "*C"]) -> Float[Tensor, "K"]:
-        """Weigh the gradients of the losses in a local step: 1 - |sigma|, sigma."""
-        return loss_weights(1 - sigma.abs().sum(), sigma)
-
-    def local_update(
-        self,
-        client: Client,
-        sigma: Float[Tensor, "*C"],
-    ) -> Vector | Reply:
+    def local_update(self, client: Client, sigma: Float[Tensor, "*s"]) -> Vector | Reply:
         """At the client: make E local steps, then compress the sum of their directions.
 
-        `sigma` in [-1, 1] is multiplied by the sign of the constraint's slope. If there are several
-        constraints, `sigma` is 0 for all but the largest.
+        `sigma` is the message of `fed.steer`: sigma times the slope of the constraint.
         """
-        w = client.model  # 4
-        weights = self.weights(sigma)
-        u = self.local_model(client, w, weights)  # 5
-        delta = (w - u) / self.lr  # 6
-        if not self.remembers:
-            return self.uplink(delta, client.noise)
-        v = self.uplink(client.memory + delta, client.noise)  # 7
-        return Reply(upload=v, memory=client.memory + delta - v)  # 7
+        weights = self.weights(*client.steered(sigma))
+        return self.compressed_update(client, weights)  # 4-7
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         w = state.w
@@ -184,7 +140,8 @@ class FedSGM(LocalWork):
         values = fed.ask(self.constraint_value, value_clients)  # 2
         g, slope = fed.constraint(values, value_clients)  # 2
         sigma = self.switch(g - self.level - self.tolerance)  # 3
-        v = fed.ask(self.local_update, clients, slope * sigma, wire=self.uplink)  # 4-7
+        message = fed.steer(sigma, slope)
+        v = fed.ask(self.local_update, clients, message, wire=self.uplink)  # 4-7
         residual = state.residual
         if self.remembers:
             v, e = v
@@ -198,7 +155,3 @@ class FedSGM(LocalWork):
             weight=state.weight + (1 - sigma),
         )
         return state, fed.info(g_hat=g, sigma=sigma)
-
-    def output(self, state: State) -> Vector:
-        """The averaged iterate `[d]`; NaN if no round stepped on the objective."""
-        return state.weighted / state.weight  # 10

@@ -58,10 +58,10 @@ class PenaltyFedAvg(LocalWork):
     local : LocalSteps
         Rule for the local steps, `SGD()` or `Adam()`.
 
-    Differs: the optional compression of the paper's appendix G.1 is left out. If the problem pools
-    statistics (`Pooled`), the clients send these statistics in line 2, and `on` is multiplied by
-    the sign of their slope. If there are several constraints, the g of lines 3 and 5 is the
-    largest.
+    Differs: the optional compression of the paper's appendix G.1 is left out. If the
+    constraints are not means over clients (`Pooled`, `OfMeans`), the clients send statistics in
+    line 2, and `on` is multiplied by their slopes. If there are several constraints, the g of lines
+    3 and 5 is the largest.
     """
 
     lr: Positive
@@ -85,8 +85,8 @@ class PenaltyFedAvg(LocalWork):
     def local_update(self, client: Client, on: Float[Tensor, "*C"]) -> Vector:
         """At the client: make E local steps on the penalized objective, and send the change.
 
-        `on` in {-1, 0, 1} is multiplied by the sign of the constraint's slope. If there are several
-        constraints, `on` is 0 for all but the largest.
+        `on` in {0, 1} is multiplied by the constraint's slope, so if there are several constraints,
+        it is 0 for all but the largest.
         """
         w = client.model  # 4
         weights = loss_weights(w.new_ones(()), on * self.rho)

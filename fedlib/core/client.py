@@ -9,7 +9,7 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 from torch.func import vmap
 
-from fedlib.core.problem import Batch, Pooled, objective_weights, pullback
+from fedlib.core.problem import Batch, OfMeans, Pooled, objective_weights, pullback
 from fedlib.core.trees import loop_map
 
 Vector = Float[Tensor, "d"]
@@ -48,7 +48,8 @@ class Client:
     gradient_function: Callable[[Vector, Batch, Float[Tensor, "K"]], Vector] | None
     num_objectives: int
     num_constraints: int
-    pooled: Pooled | None
+    num_statistics: int
+    pooled: Pooled | OfMeans | None
     simulator: Any
     sequential_clients: bool
     gather_rows: Callable[[], Batch]
@@ -80,7 +81,7 @@ class Client:
 
     def objective_weights(self, w: Vector) -> Float[Tensor, "K"]:
         """The weights of the mean objective's gradient: 1/M for objectives, 0 for constraints."""
-        return objective_weights(self.num_objectives, self.num_constraints, w)
+        return objective_weights(self.num_objectives, self.num_statistics, w)
 
     def each(self, function: Callable[..., Any], in_dims: tuple[Any, ...]) -> Callable[..., Any]:
         """Map `function` by `torch.func.vmap`, or by a plain loop in a sequential engine.
@@ -105,14 +106,26 @@ class Client:
         return self.loss_function(w, batch)
 
     def constraint(self, w: Vector, batch: Batch) -> Float[Tensor, "*s"]:
-        """The client's message about its constraints at `w`: values, or statistics of `Pooled`.
+        """The client's message about its constraints at `w`: values, or statistics for them.
 
-        The value of one constraint is a number; the values of several are `[C]`.
+        The value of one constraint is a number; the values of several are `[C]`. Statistics of
+        `Pooled` or `OfMeans` are `[s]`.
         """
-        if self.pooled is not None:
+        if isinstance(self.pooled, Pooled):
             return self.pooled.statistics(w, batch)
         values = self.losses(w, batch)[self.num_objectives :]
-        return values[0] if self.num_constraints == 1 else values
+        if isinstance(self.pooled, OfMeans) or self.num_constraints > 1:
+            return values
+        return values[0]
+
+    def steered(self, message: Float[Tensor, "*s"]) -> tuple[Float[Tensor, ""], Tensor]:
+        """Read a message of `fed.steer`: sigma, and the weights of the losses after the objectives.
+
+        The weights already include the factor sigma.
+        """
+        if isinstance(self.pooled, OfMeans):
+            return message[0], message[1:]
+        return message.abs().sum(), message
 
     def gradient(self, w: Vector, batch: Batch, weights: Float[Tensor, "K"]) -> Vector:
         """The gradient of `weights @ losses(w, batch)`, in closed form if the problem has one."""

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
-from torch.func import vmap
+from torch.func import grad_and_value, vmap
 from torch.utils import _pytree as pytree
 
 from fedlib.compress.compressors import Compressor, Identity
 from fedlib.compress.wire import FLOAT_BITS
 from fedlib.core.client import Client, ClientState, Reply, present
-from fedlib.core.problem import Batch, Draw, Info, Problem
+from fedlib.core.problem import Batch, Draw, Info, OfMeans, Pooled, Problem
 from fedlib.core.trees import index_tree, stack_trees
 
 SERVER, PARTICIPANT, EVERYONE = "server", "participant", "every client"
@@ -116,18 +116,35 @@ class Federation:
     ) -> tuple[Float[Tensor, ""], Float[Tensor, "*C"]]:
         """The constraint's value, and the factor of its gradients, from the clients' messages.
 
-        Without pooled statistics (`Pooled`), the value is the mean over clients and the slope is 1.
-        Several constraints count as one, their maximum: the value is the largest of them, and the
-        slope `[C]` is 1 for this constraint and 0 for the others.
+        Without statistics (`Pooled`, `OfMeans`), the value is the mean over clients, and the slope
+        is 1. Several constraints count as one, their maximum: the value is the largest of them, and
+        the slope `[C]` is 1 for this constraint and 0 for the others. With an `OfMeans`, the slope
+        `[s]` holds the derivatives of the largest constraint by the means of the statistics.
         """
-        if self.problem.pooled is not None:
-            return self.problem.pooled.combine(answers)
+        pooled = self.problem.pooled
+        if isinstance(pooled, Pooled):
+            return pooled.combine(answers)
         weighted = clients is not None and self.problem.client_weights
         means = self.mean(answers, clients) if weighted and clients else answers.mean(0)
+        if isinstance(pooled, OfMeans):
+            slope, value = grad_and_value(lambda x: pooled.values(x).amax())(means)
+            return value, slope
         if not means.dim():
             return means, means.new_ones(())
         place = torch.arange(len(means), device=means.device)
         return means.amax(), (place == means.argmax()).to(means.dtype)
+
+    def steer(
+        self, sigma: Float[Tensor, ""], slope: Float[Tensor, "*s"]
+    ) -> Float[Tensor, "*message"]:
+        """The message that tells clients sigma and the slope, which they read by `client.steered`.
+
+        Where the slope is a sign or names one of several constraints, `slope * sigma` says both.
+        Slopes of statistics may have any size, so sigma is sent before them.
+        """
+        if isinstance(self.problem.pooled, OfMeans):
+            return torch.cat([sigma.reshape(1), slope * sigma])
+        return slope * sigma
 
     def mean(self, answers: Float[Tensor, "n *x"], clients: ClientState) -> Float[Tensor, "*x"]:
         """The mean of the clients' messages, weighted by the problem's `client_weights`.
@@ -260,6 +277,7 @@ class Federation:
             p.gradient or self.gradient,
             p.num_objectives,
             p.num_constraints,
+            p.num_statistics,
             p.pooled,
             p.simulator,
             self.sequential_clients,

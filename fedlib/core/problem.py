@@ -67,6 +67,22 @@ class Pooled(NamedTuple):
     combine: Callable[[Float[Tensor, "n s"]], tuple[Float[Tensor, ""], Float[Tensor, ""]]]
 
 
+class OfMeans(NamedTuple):
+    """Constraints that are functions of means over the clients, such as a gap between groups.
+
+    In place of constraints, the losses return `size` statistics after the objectives, s numbers.
+    `values([s]) -> [C]` computes the constraints from the means of the statistics over clients.
+
+    A client sends its statistics. The server answers with slopes `[s]`, the derivatives of the
+    largest constraint by these means, and clients make their steps on `slopes @ statistics`. By
+    the chain rule, the mean of the clients' gradients is then the gradient of the constraint at
+    the common model, even if the constraint is constant on the rows of each client.
+    """
+
+    size: int
+    values: Callable[[Float[Tensor, "s"]], Float[Tensor, "C"]]
+
+
 @runtime_checkable
 class ConvexSet(Protocol):
     """A closed convex set with the three operations that methods need."""
@@ -101,9 +117,10 @@ class Problem:
         unequal size, `[sum(sizes)]`, one client after another; rows are then padded only among
         clients of similar size, and only while a method reads all of them.
     sizes : the number of each client's rows without padding, N numbers.
-    losses : `(w [d], Batch) -> [K]`, objectives first, then constraints (each required `<= level`).
+    losses : `(w [d], Batch) -> [K]`, objectives first, then constraints (each required `<= level`),
+        or the statistics from which an `OfMeans` computes the constraints.
     num_objectives : M, the number of objectives.
-    num_constraints : C, the number of constraints; K = M + C.
+    num_constraints : C, the number of constraints; K = M + C, or M + s with an `OfMeans`.
     w0 : `[d]`, the start of all methods.
     metrics : `(w [d], problem) -> {name: scalar}`, exact values for curves and tables.
     gradient : `(w, Batch, weights [K]) -> [d]`, the gradient of `weights @ losses` in closed form;
@@ -112,7 +129,7 @@ class Problem:
     host_metrics : `(w [d], problem) -> {name: number}`, any Python code on CPU tensors.
     set : the feasible set of `w`, if any.
     simulator : the environments, if the losses are simulated.
-    pooled : the rule for the constraint's value, if it is not the mean over clients.
+    pooled : the rule for the constraints' values, if they are not means over clients.
     lengths : `[N]`, one seed's `sizes` as a tensor; `run` sets it if seeds have different sizes.
     sequential_clients : whether clients run one by one on a CPU, which is faster for convolutions.
     client_weights : each client's weight in averages, N positive numbers; if empty, all are equal.
@@ -140,7 +157,7 @@ class Problem:
     host_metrics: 'Callable[[Float[Tensor, "d"], Problem], dict[str, float]] | None' = None
     set: ConvexSet | None = None
     simulator: Any = None
-    pooled: Pooled | None = None
+    pooled: Pooled | OfMeans | None = None
     lengths: Int[Tensor, "N"] | tuple[()] = ()
     sequential_clients: bool = False
     client_weights: tuple[Positive, ...] = ()
@@ -158,6 +175,13 @@ class Problem:
     def num_clients(self) -> int:
         """The number of clients, N."""
         return len(self.sizes)
+
+    @property
+    def num_statistics(self) -> int:
+        """The number of losses after the objectives: C, or the s statistics of an `OfMeans`."""
+        if isinstance(self.pooled, OfMeans):
+            return self.pooled.size
+        return self.num_constraints
 
     @property
     def dim(self) -> int:
@@ -244,6 +268,11 @@ class Problem:
         """The exact mean over all clients of their losses on all their rows."""
         return self.mean_over_clients(lambda batch: self.losses(w, batch))
 
+    def constraints(self, means: Float[Tensor, "K"]) -> Float[Tensor, "C"]:
+        """The constraints, from the means over clients that `mean_losses` returns."""
+        rest = means[self.num_objectives :]
+        return self.pooled.values(rest) if isinstance(self.pooled, OfMeans) else rest
+
     def mean_over_clients(
         self, value: Callable[[Batch], Shaped[Tensor, "..."]]
     ) -> Shaped[Tensor, "..."]:
@@ -267,8 +296,13 @@ class Problem:
     def weighted(self, weights: Literal["rows"] | Sequence[float]) -> "Problem":
         """The same problem with clients weighted by numbers of `"rows"`, or by N positive numbers.
 
-        The weights enter the averages of models, steps and losses, as in McMahan's FedAvg.
+        The weights enter the averages of models, steps and losses, as in McMahan's FedAvg. Raises
+        ValueError if the constraints are an `OfMeans`, whose statistics depend on the weights.
         """
+        own_means = isinstance(self.pooled, OfMeans)
+        remedy = "pass the weights where the problem is made, as from_frame(..., weights=...)"
+        rule = "have constraints that are means over clients"
+        checks.require(not own_means, "weighted", "the problem", rule, "a GroupGap", remedy)
         if isinstance(weights, str):
             checks.one_of("weighted", "weights", weights, ("rows",))
         chosen = self.sizes if isinstance(weights, str) else weights
@@ -286,7 +320,7 @@ class Problem:
         start = self.mean_losses(self.w0)[: self.num_objectives]
         rule = "have objectives that are positive at the start"
         checks.require(bool((start > 0).all()), "scaled", "the problem", rule, start.tolist())
-        scales = (*map(float, start), *[1.0] * self.num_constraints)
+        scales = (*map(float, start), *[1.0] * self.num_statistics)
         config = {**self.config, "scales": [*scales]}
         return replace(self, losses=partial(_over, self, scales), gradient=None, config=config)
 
@@ -354,7 +388,7 @@ def try_losses(problem: Problem) -> None:
     rows = problem.own_rows(0)[:TRIED]
     weight = torch.full_like(rows, 1 / len(rows), dtype=problem.w0.dtype)
     batch = Batch(problem.data_at(rows), weight)
-    k = problem.num_objectives + problem.num_constraints
+    k = problem.num_objectives + problem.num_statistics
     who = f"losses of {problem.name}, objectives and then constraints,"
     try:
         with torch.no_grad():

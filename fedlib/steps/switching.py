@@ -13,7 +13,6 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Positive
-from fedlib.shapes import Scalar
 
 
 @runtime_checkable
@@ -25,11 +24,11 @@ class Switch(Protocol):
 
 
 def loss_weights(
-    objective: Scalar,
+    objectives: Float[Tensor, "*M"],
     constraints: Float[Tensor, "*C"],
 ) -> Float[Tensor, "K"]:
-    """The weights `[1 + C]` of the gradients: the objective's, then those of the constraints."""
-    return torch.cat([objective.reshape(1), constraints.reshape(-1)])
+    """The weights `[M + C]` of the gradients: the objectives', then those of the constraints."""
+    return torch.cat([objectives.reshape(-1), constraints.reshape(-1)])
 
 
 @dataclass(frozen=True)

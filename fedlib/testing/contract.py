@@ -286,7 +286,8 @@ def improves(algorithm: Algorithm, problem: Problem) -> None:
     m = problem.num_objectives
     better = after[:m].mean() < before[:m].mean()
     if problem.num_constraints:
-        better = better | (after[m:].max() < before[m:].max())
+        largest = problem.constraints(after).max()
+        better = better | (largest < problem.constraints(before).max())
     rule = (
         f"within {ROUNDS} rounds the objective or the constraint must fall; try a smaller lr, and"
     )

@@ -3,7 +3,8 @@
 Base | work
 -- | --
 `local.LocalWork` | a sample of clients makes local steps
-`objectives.ObjectivesWork` | the same on several weighted objectives
+`switching.SwitchingWork` | the same on the objectives or on the constraints, compressed both ways
+`objectives.ObjectivesWork` | local steps on several weighted objectives
 `centralized.Centralized` | one client holds all data, and a round makes several steps
 `oracles.OracleWork` | each client calls a linear minimization oracle
 `samples.OverSamples` | all clients take a batch of distinct rows

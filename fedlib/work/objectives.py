@@ -144,7 +144,8 @@ def objective_gradients(
     axis: int | None = None
     if separate_batches:
         batch, axis = first_batches(client, count)
-    each_objective = torch.eye(count, dtype=w.dtype, device=w.device)
+    losses = count + client.num_statistics
+    each_objective = torch.eye(count, losses, dtype=w.dtype, device=w.device)
     mapped = client.each(client.gradient, (None, axis, 0))
     gradients: Tensor = mapped(w, batch, each_objective)
     return gradients

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from fedlib.algorithms.fedsgm import FedSGM
 from fedlib.algorithms.sgm import SGM
 from fedlib.compress import TopK
+from fedlib.shapes import Scalar
 from fedlib.steps import Hard, Soft
 from fedlib.steps.switching import Switch, loss_weights
 from papers.fedsgm.np_unified import CLIENTS, pooled, problem
@@ -34,9 +36,9 @@ class CompressedPenalty(FedSGM):
 
     rho: float = 1.0
 
-    def weights(self, sigma: Float[Tensor, "*C"]) -> Float[Tensor, "K"]:
+    def weights(self, share: Scalar, constraint_weights: Float[Tensor, "*s"]) -> Float[Tensor, "K"]:
         """Weigh the objective by 1, and the constraint by rho where it is violated."""
-        return loss_weights(sigma.new_ones(()), self.rho * sigma)
+        return loss_weights(torch.ones_like(share), self.rho * constraint_weights)
 
 
 def specs(p: Params) -> dict[str, Spec]:
