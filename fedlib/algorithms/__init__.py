@@ -19,6 +19,7 @@ from fedlib.algorithms.fedsgm import FedSGM
 from fedlib.algorithms.fsmgda import FSMGDA
 from fedlib.algorithms.mgda import MGDA
 from fedlib.algorithms.minibatch_sgd import MiniBatchSGD, VerticalSGD
+from fedlib.algorithms.multi_fedsgm import MultiFedSGM
 from fedlib.algorithms.naive_fw import NaiveFW
 from fedlib.algorithms.penalty import PenaltyFedAvg, PenaltySGM
 from fedlib.algorithms.scalarized import Scalarized
@@ -44,6 +45,7 @@ __all__ = [
     "FedFWSto",
     "FedSGM",
     "MiniBatchSGD",
+    "MultiFedSGM",
     "NaiveFW",
     "PenaltyFedAvg",
     "PenaltySGM",

@@ -22,12 +22,12 @@ from fedlib.compress.sketches import Columns, Wire
 from fedlib.core import Problem
 from fedlib.core.problem import ConvexSet
 from fedlib.core.sampling import seeded
-from fedlib.problems import neyman_pearson, pareto
+from fedlib.problems import constrained_pareto, neyman_pearson, pareto
 from fedlib.sets import Ball, Box, L1Ball, NuclearBall, Simplex
 from fedlib.sets.vertices import Corner, OneEntry, RankOne, Several
 from fedlib.steps import PowerLaw, Soft
 from fedlib.vertical import Composite, Partition, VerticalProblem, contiguous, vertical
-from fedlib.weights import FindWeights, OneWay
+from fedlib.weights import FindWeights, MinNorm, OneWay
 
 methods: Any = algorithms  # its attributes are the algorithms of its folder
 
@@ -78,14 +78,27 @@ def classification(clients: int, bias: bool = False) -> Problem:
 
 def several(tasks: int, dim: int, convex_set: ConvexSet | None = None) -> Problem:
     """Quadratics of eight clients with three rows each; the start is far from the optimum."""
-    rng = seeded(0, "split")
-    sizes = ((1, 1, tasks, dim), (8, 1, tasks, dim), (8, 3, tasks, dim))
-    parts = [torch.randn(size, generator=rng, dtype=torch.float64) for size in sizes]
-    centres = 0.3 * parts[0] + 0.1 * parts[1] + 0.1 * parts[2]
+    centres = random_centres(tasks, dim)
     if convex_set is None:
         return pareto(centres, w0=torch.ones(dim, dtype=torch.float64))
     corner = torch.eye(1, dim, dtype=torch.float64)[0]
     return pareto(centres, w0=RADIUS * corner).within(convex_set)
+
+
+def several_in_a_ball(tasks: int, dim: int) -> Problem:
+    """The same objectives in a ball beside their centres; the start is at its far end."""
+    centres = random_centres(tasks, dim)
+    away = torch.full((dim,), -(dim**-0.5), dtype=torch.float64)
+    balls = 2 * RADIUS * away + 0.1 * centres[:, 0, 0]
+    return constrained_pareto(centres, balls, level=RADIUS**2, w0=3 * RADIUS * away)
+
+
+def random_centres(tasks: int, dim: int) -> Float[Tensor, "8 3 tasks dim"]:
+    """The centres of eight clients with three rows each."""
+    rng = seeded(0, "split")
+    sizes = ((1, 1, tasks, dim), (8, 1, tasks, dim), (8, 3, tasks, dim))
+    parts = [torch.randn(size, generator=rng, dtype=torch.float64) for size in sizes]
+    return 0.3 * parts[0] + 0.1 * parts[1] + 0.1 * parts[2]
 
 
 def switching() -> Group:
@@ -99,6 +112,15 @@ def switching() -> Group:
         replace(hard, participants=CLIENTS, uplink=RandK(0.5), error_feedback=False),
         replace(hard, uplink=Rounding(3), downlink=Rounding(3)),
         methods.PenaltyFedAvg(lr=0.1, local_steps=5, participants=10, tolerance=0.05, rho=2.0),
+    )
+    multi = methods.MultiFedSGM(
+        lr=0.1, local_steps=5, participants=5, tolerance=0.05, weights=MinNorm()
+    )
+    yield from on(
+        several_in_a_ball(TASKS, TASK_DIM),
+        multi,
+        replace(multi, switch=Soft(10.0), gram=OneWay(), uplink=top, downlink=top, batch_size=2),
+        replace(multi, weights=None),
     )
 
 

@@ -62,6 +62,10 @@ OTHER = {
     "FSMGDA": ({**TASKS, "least": Least(0.3), "weights": FindWeights(0.01, 50)},),
     "Scalarized": ({"server_lr": 0.7, "task": 2},),
     "MGDA": ({"batch_size": 2, "weights": FindWeights(0.01, 50)},),
+    "MultiFedSGM": (
+        {**BATCHES, **LIMITS, **FACTORS, "switch": Soft(0.05), "weights": FindWeights(0.01, 50)},
+        {**BATCHES, "weights": (3, 1, 2), "resample_for_update": True},
+    ),
     "NaiveFW": ({"batch_size": 2},),
     "SSCA": ({"ridge": 0.01, "debias": True},),
     "ConstrainedSSCA": ({"levels": 0.3, **LIMITED}, {"levels": 0.5, "growth": 2.0}),

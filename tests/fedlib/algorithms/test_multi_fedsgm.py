@@ -1,0 +1,299 @@
+"""MultiFedSGM: by hand, against a plain twin, its reductions, its bits, and a known Pareto set."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+import fedlib as fl
+from fedlib import problems
+from fedlib.core.problem import Draw
+from fedlib.problems import constrained_pareto
+from fedlib.problems.constrained_pareto import constrained_pareto_point
+from tests.helpers.expect import close, refuses
+from tests.helpers.problems import np_problem
+from tests.helpers.rounds import walk
+
+EXACT = fl.OneWay(fl.Exact())
+BASE = fl.MultiFedSGM(
+    lr=0.05, local_steps=3, participants=4, tolerance=0.01, weights=fl.MinNorm(), gram=EXACT
+)
+
+
+def double(*values):
+    """A tensor of float64 numbers."""
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def plane(start, level=0.5):
+    """Two objectives with centres (2, 0) and (0, 2), in a ball around the origin."""
+    offsets = double([0.5, 0.0], [-0.5, 0.0], [0.0, 0.5], [0.0, -0.5])
+    centres = offsets.view(4, 1, 1, 2) + 2 * torch.eye(2).double()
+    return constrained_pareto(centres, level=level, w0=double(*start))
+
+
+def random_task(seed=0, dim=5):
+    """Six clients with four rows each and two objectives; the ball cuts the front."""
+    rng = torch.Generator().manual_seed(seed)
+    centres = torch.randn(6, 4, 2, dim, generator=rng, dtype=torch.float64)
+    centres += 2 * torch.randn(1, 1, 2, dim, generator=rng, dtype=torch.float64)
+    balls = torch.randn(6, dim, generator=rng, dtype=torch.float64)
+    return constrained_pareto(centres, balls, level=0.4, w0=torch.ones(dim).double())
+
+
+def test_two_rounds_by_hand():
+    # One client in the plane, f_k = |w - c_k|^2 / 2 with c_1 = (4, 0), c_2 = (0, 2), and
+    # g = |w|^2 / 2 - 1/2; the start is 0.
+    centres = double([4.0, 0.0], [0.0, 2.0]).view(1, 1, 2, 2)
+    problem = constrained_pareto(centres)
+    method = replace(BASE, lr=0.25, local_steps=2, participants=1, tolerance=0.0)
+    fed = fl.Vectorized(problem)
+    draw = Draw(torch.tensor([0]), others=(Draw(torch.tensor([0])),))
+    state, info = method.round(fed, method.init(problem), draw)
+    # Gradients (-4, 0) and (0, -2): G = diag(16, 4), so lam = (1/5, 4/5) and the goal of the
+    # weighted steps is (0.8, 1.6). Two steps of 1/4 go 7/16 of the way.
+    assert info["g_hat"] == pytest.approx(-0.5)
+    assert info["sigma"] == 0
+    close(state.lam, double(0.2, 0.8))
+    assert info["direction"] == pytest.approx(0.04 * 16 + 0.64 * 4)
+    close(state.w, double(0.35, 0.7))
+    outside = state._replace(w=double(1.2, 1.6), x=double(1.2, 1.6))
+    state, info = method.round(fl.Vectorized(problem), outside, draw)
+    # g = 2 - 1/2 > 0: both steps shrink the model to three quarters, whatever the weights.
+    assert info["g_hat"] == pytest.approx(1.5)
+    assert info["sigma"] == 1
+    close(state.w, double(0.675, 0.9))
+    close(method.output(state), torch.zeros(2).double())  # the start of the only good round
+
+
+def shortest(gram):
+    """The weights of the shortest point of the segment between two gradients."""
+    share = (gram[1, 1] - gram[0, 1]) / (gram[0, 0] + gram[1, 1] - 2 * gram[0, 1])
+    share = min(max(float(share), 0.0), 1.0)
+    return double(share, 1 - share)
+
+
+def top(x, k):
+    """The k entries of x with the largest magnitude."""
+    sent = torch.zeros_like(x)
+    for i in x.abs().argsort(descending=True)[:k]:
+        sent[i] = x[i]
+    return sent
+
+
+def plain_twin(problem, draws, lr, steps, beta, tolerance, k_up, k_down):
+    """The pseudocode on lists of clients, with full gradients and the exact Gram matrix."""
+    centres, balls, constant = problem.data
+    own = [(centres[rows].mean(0), balls[rows[0]], constant[rows[0]]) for rows in problem.rows]
+    w = problem.w0
+    x = w
+    residuals = [torch.zeros_like(w) for _ in own]
+    path = []
+    for draw in draws:
+        chosen = draw.participants.tolist()
+        g = sum(0.5 * (w - own[j][1]).square().sum() - own[j][2] for j in chosen) / len(chosen)
+        z = float(g) - tolerance
+        sigma = float(z > 0) if beta is None else min(1.0, max(0.0, 1 + beta * z))
+        H = sum(w - own[j][0] for j in chosen) / len(chosen)
+        lam = shortest(H @ H.T)
+        messages = []
+        for j in chosen:
+            u = w
+            for _ in range(steps):
+                objective = lam[0] * (u - own[j][0][0]) + lam[1] * (u - own[j][0][1])
+                u = u - lr * ((1 - sigma) * objective + sigma * (u - own[j][1]))
+            delta = (w - u) / lr
+            message = top(residuals[j] + delta, k_up)
+            residuals[j] = residuals[j] + delta - message
+            messages.append(message)
+        x = x - lr * sum(messages) / len(messages)
+        w = w + top(x - w, k_down)
+        path.append((w, sigma, lam))
+    return path, residuals
+
+
+@pytest.mark.parametrize("beta", [None, 4.0])
+@pytest.mark.parametrize("kept", [(5, 5), (2, 3)])
+def test_equals_the_plain_twin(beta, kept):
+    problem = random_task()
+    switch = fl.Hard() if beta is None else fl.Soft(beta)
+    method = replace(
+        BASE, switch=switch, uplink=fl.TopK(kept[0] / 5), downlink=fl.TopK(kept[1] / 5)
+    )
+    rounds = [*walk(method, problem, 40)]
+    draws = [draw for _, draw, _, _ in rounds]
+    path, residuals = plain_twin(problem, draws, 0.05, 3, beta, 0.01, *kept)
+    for (_, _, state, info), (w, sigma, lam) in zip(rounds, path, strict=True):
+        close(state.w, w, 1e-10)
+        close(state.lam, lam, 1e-8)
+        assert float(info["sigma"]) == pytest.approx(sigma, abs=1e-9)
+    close(rounds[-1][2].residual, torch.stack(residuals), 1e-10)
+    sigmas = {sigma for _, sigma, _ in path}
+    assert len(sigmas) > 1
+
+
+@pytest.mark.parametrize("weights", [None, (2.0,), fl.FixedWeights((1.0,))])
+@pytest.mark.parametrize("switch", [fl.Hard(), fl.Soft(40.0)])
+def test_with_one_objective_and_fixed_weights_it_is_fedsgm(weights, switch):
+    problem = np_problem()
+    settings = {
+        "lr": 0.3, "local_steps": 3, "participants": 10, "tolerance": 0.05, "switch": switch,
+        "level": 0.01, "uplink": fl.TopK(0.1), "downlink": fl.TopK(0.2), "batch_size": 4,
+        "value_batch_size": 6, "resample_for_update": True,
+    }  # fmt: skip
+    options = {"rounds": 25, "seeds": [0, 1], "progress": False}
+    one = fl.run(fl.FedSGM(**settings), problem, **options)
+    several = fl.run(fl.MultiFedSGM(weights=weights, **settings), problem, **options)
+    for name, values in one.state._asdict().items():
+        assert torch.equal(getattr(several.state, name), values)
+    assert one.info.keys() == several.info.keys()
+    for name, values in one.info.items():
+        assert (several.info[name] == values).all()
+    assert one.metrics["g"].tolist() == several.metrics["g"].tolist()
+
+
+def test_with_fixed_weights_it_is_fedsgm_on_the_weighted_objective():
+    problem = random_task()
+
+    def weighted(w, batch):
+        losses = problem.losses(w, batch)
+        return torch.stack([0.75 * losses[0] + 0.25 * losses[1], losses[2]])
+
+    alone = replace(problem, losses=weighted, gradient=None, num_objectives=1)
+    alone = replace(alone, metrics=lambda w, p: {"f": p.mean_losses(w)[0]})
+    settings = {"lr": 0.05, "local_steps": 3, "participants": 4, "tolerance": 0.01}
+    ends = [
+        fl.run(method, task, rounds=30, progress=False).state.w
+        for method, task in (
+            (fl.MultiFedSGM(weights=(3, 1), **settings), problem),
+            (fl.FedSGM(**settings), alone),
+        )
+    ]
+    close(ends[0], ends[1], 1e-12)
+
+
+def test_the_bits_of_a_round_by_hand():
+    problem = constrained_pareto(torch.randn(6, 1, 2, 40, generator=torch.Generator()))
+    values = 32
+    plain = fl.MultiFedSGM(lr=0.05, local_steps=3, participants=4, tolerance=0.01)
+    ((_, _, _, info),) = walk(plain, problem, 1)
+    assert info["bits_up"] == 4 * (values + 32 * 40)
+    assert info["bits_down"] == 4 * 32 + 6 * 32 * 40  # sigma to 4, the step to all 6
+    exact = replace(plain, weights=fl.MinNorm(), gram=EXACT)
+    ((_, _, _, info),) = walk(exact, problem, 1)
+    assert info["bits_up"] == 4 * (values + 32 * 40 + 2 * 32 * 40)  # and both gradients
+    assert info["bits_down"] == 4 * (32 + 2 * 32) + 6 * 32 * 40  # sigma and both weights to 4
+    small = replace(exact, gram=fl.MeanOfGrams(), uplink=fl.TopK(0.1))
+    ((_, _, _, info),) = walk(small, problem, 1)
+    assert info["bits_up"] == 4 * (values + 4 * (32 + 6) + 4 * 32)  # 4 of 40 entries, 2 x 2 numbers
+    two_way = replace(exact, gram=fl.TwoWay())
+    sketch = fl.FedCMOO(0.05, 3, 4, gram=fl.TwoWay())
+    unconstrained = problems.pareto(torch.randn(6, 1, 2, 40, generator=torch.Generator()))
+    ((_, _, _, info),) = walk(two_way, problem, 1)
+    ((_, _, _, cmoo),) = walk(sketch, unconstrained, 1)
+    assert info["bits_up"] == cmoo["bits_up"] + 4 * values  # FedCMOO's messages and g_j
+
+
+@pytest.mark.parametrize("start", [(0.0, 0.0), (2.0, 1.5)])
+@pytest.mark.parametrize("weights", [(3, 1), fl.MinNorm()])
+@pytest.mark.parametrize("level", [0.5, 1.5, 8.0], ids=["outside", "cut", "inside"])
+def test_runs_end_on_the_constrained_pareto_set(start, weights, level):
+    """The segment between the centres lies outside the ball, partly inside, or inside."""
+    problem = plane(start, level)
+    method = fl.MultiFedSGM(0.01, 2, 4, tolerance=0.0, weights=weights, gram=EXACT)
+    end = fl.run(method, problem, rounds=800, evaluate_every=400, progress=False)
+    assert end.metrics["distance"][0, -1] < 0.03
+    assert end.metrics["g"][0, -1] < 0.01
+    if isinstance(weights, tuple):
+        lam = double(*weights)
+        middle = 2 * torch.eye(2).double()
+        goal = constrained_pareto_point(middle, torch.zeros(2).double(), level, lam / lam.sum())
+        close(end.state.w[0], goal, 0.03)
+
+
+def test_soft_switching_and_compression_end_there_too():
+    problem = random_task()
+    method = replace(
+        BASE, lr=0.01, participants=6, tolerance=0.0, switch=fl.Soft(20.0),
+        uplink=fl.TopK(0.4), downlink=fl.TopK(0.4), gram=fl.TwoWay(),
+    )  # fmt: skip
+    end = fl.run(method, problem, rounds=800, evaluate_every=400, progress=False)
+    assert end.metrics["distance"][0, 0] > 1
+    assert end.metrics["distance"][0, -1] < 0.05
+    assert abs(end.metrics["g"][0, -1]) < 0.06
+
+
+def test_the_pareto_set_by_hand():
+    middle = double([2.0, 0.0], [0.0, 2.0])
+    lam = double([1.0, 0.0], [0.5, 0.5], [0.0, 1.0])
+    points = constrained_pareto_point(middle, torch.zeros(2).double(), 0.5, lam)
+    close(points, double([1.0, 0.0], [0.5**0.5, 0.5**0.5], [0.0, 1.0]))
+    inside = constrained_pareto_point(middle, torch.zeros(2).double(), 1.0, lam)
+    close(inside, double([2**0.5, 0.0], [1.0, 1.0], [0.0, 2**0.5]))
+
+
+def test_no_feasible_model_is_better_than_a_point_of_the_set_in_both_objectives():
+    problem = random_task()
+    (front,) = problem.heldout
+    rng = torch.Generator().manual_seed(1)
+    points = front[::50]
+    others = front[torch.randint(len(front), (2000,), generator=rng)]
+    others = others + 0.3 * torch.randn(2000, 5, generator=rng, dtype=torch.float64)
+    losses = torch.stack([problem.mean_losses(w) for w in others])
+    feasible = losses[losses[:, 2] <= 0]
+    assert len(feasible) > 100
+    for point in points:
+        at_point = problem.mean_losses(point)
+        assert at_point[2] < 1e-9
+        better = (feasible[:, :2] < at_point[:2] - 1e-9).all(1)
+        assert not better.any()
+
+
+def first_loss(rows):
+    values = binary_cross_entropy_with_logits(
+        rows.output.squeeze(-1), rows.target, reduction="none"
+    )
+    return rows.mean(values)
+
+
+def second_loss(rows):
+    return rows.mean((rows.output.squeeze(-1) - rows.target) ** 2)
+
+
+def rate(rows):
+    return rows.mean(torch.sigmoid(rows.output.squeeze(-1))) - 0.4
+
+
+@pytest.mark.parametrize("weights", [None, (3, 1), fl.MinNorm()])
+def test_people_s_own_objectives_and_constraints(weights):
+    rng = torch.Generator().manual_seed(0)
+    clients = []
+    for size in (20, 12, 30):
+        inputs = torch.randn(size, 4, generator=rng)
+        clients.append((inputs, (inputs[:, 0] > -0.5).float()))
+    task = problems.from_clients(
+        clients,
+        module=nn.Linear(4, 1),
+        objective=[first_loss, second_loss],
+        constraint=[rate, lambda rows: rows.mean(rows.output.squeeze(-1)) - 1.0],
+    )
+    method = fl.MultiFedSGM(0.3, 2, 3, tolerance=0.02, weights=weights, batch_size=8)
+    trace = fl.run(method, task, rounds=150, progress=False)
+    assert trace.late("f_1") < trace.metrics["f_1"][0, 0]
+    assert trace.late("g") < 0.08
+    fl.check_algorithm(method, task)
+
+
+def test_refuses_what_does_not_fit():
+    sentence = "MultiFedSGM: problem must have at least one constraint, got 0; without any, take"
+    refuses(sentence, BASE.init, problems.pareto(torch.ones(4, 1, 2, 3)))
+    three = replace(BASE, weights=(1, 2, 3))
+    refuses(
+        "FixedWeights: values must hold a number for each of 2 objectives",
+        three.init,
+        plane((0, 0)),
+    )
+    with pytest.raises((TypeError, ValueError), match="MultiFedSGM: weights"):
+        replace(BASE, weights=(1.0, -1.0))
