@@ -22,14 +22,13 @@ from fedlib.core.client import Client, Reply
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info, Problem
 from fedlib.core.sampling import check_work, draw_round
+from fedlib.shapes import Scalar, Vector
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.steps.switching import Hard, Switch, loss_weights
 from fedlib.weights.gram import GramEstimate, TwoWay
 from fedlib.weights.rules import FixedWeights, Ratios, Weights
 from fedlib.work.objectives import objective_gradients, weight_info
 from fedlib.work.switching import SwitchingWork
-
-Vector = Float[Tensor, "d"]
 
 
 class State(NamedTuple):
@@ -39,7 +38,7 @@ class State(NamedTuple):
     x: Vector  # the server's uncompressed, projected model
     residual: Float[Tensor, "N d"]  # e_j, what client j has not sent yet; [N, 0] without memory
     weighted: Vector  # sum over rounds of (1 - sigma_t) w_t
-    weight: Float[Tensor, ""]  # sum over rounds of (1 - sigma_t)
+    weight: Scalar  # sum over rounds of (1 - sigma_t)
     lam: Float[Tensor, "M"]  # the objectives' weights of the last round
 
 

@@ -8,8 +8,7 @@ from fedlib import checks
 from fedlib.checks import Positive
 from fedlib.core.problem import Batch, Problem
 from fedlib.problems.quadratics import FRONT, pareto_point, polygon_distance
-
-Vector = Float[Tensor, "d"]
+from fedlib.shapes import Scalar, Vector
 
 
 def constrained_pareto(
@@ -122,7 +121,7 @@ def ball_gradient(w: Vector, batch: Batch, weights: Float[Tensor, "K"]) -> Vecto
     return batch.weight @ (weights.unsqueeze(-1) * (w - centres)).sum(-2)
 
 
-def ball_metrics(w: Vector, problem: Problem) -> dict[str, Float[Tensor, ""]]:
+def ball_metrics(w: Vector, problem: Problem) -> dict[str, Scalar]:
     """Objectives, constraint and distance to the Pareto set."""
     (front,) = problem.heldout
     objectives = problem.num_objectives
