@@ -26,6 +26,7 @@ from papers.kit.store import Spec
 PACKAGES = ("fedlib", "papers")
 #: They decide where runs and files lie and how they look, not what a run computes.
 KEEPERS = ("papers.kit", "fedlib.data.cache")
+CONSTANTS = (bool, int, float, str, tuple)
 #: Names that Python and pydantic change by themselves.
 BOOKKEEPING = ("__dict__", "__weakref__", "__doc__", "__abstractmethods__", "__annotations__")
 MISSING = object()
@@ -135,7 +136,7 @@ def _states(owner: Any) -> dict[str, Any]:
         for name, value in vars(owner).items()
         if name not in BOOKKEEPING
         and not name.startswith(("__pydantic", "_abc"))
-        and (_is_code(value) or isinstance(value, bool | int | float | str | tuple))
+        and (_is_code(value) or isinstance(value, CONSTANTS) or _is_table(name, value))
     }
 
 
@@ -145,10 +146,17 @@ def _is_code(value: Any) -> bool:
     )
 
 
+def _is_table(name: str, value: Any) -> bool:
+    """Whether a name in capitals stands for a table of constants, which can be changed in place."""
+    return name.isupper() and not name.startswith("_") and isinstance(value, dict | list)
+
+
 def _state(value: Any) -> Any:
     """What tells whether a name still means the same; of a function also what it executes."""
     if isinstance(value, bool | int | float | str):
         return type(value), value
+    if isinstance(value, dict | list):
+        return id(value), value, repr(value)
     plain = getattr(value, "__func__", value)
     if isinstance(plain, FunctionType):
         defaults = repr((plain.__defaults__, plain.__kwdefaults__))
