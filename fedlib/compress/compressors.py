@@ -35,7 +35,12 @@ from fedlib.compress.wire import (
 from fedlib.shapes import Vector
 
 #: The integer type with the bits of a float type, and the digits of the float's significand.
-SIGNIFICAND = {torch.float32: (torch.int32, 23), torch.float64: (torch.int64, 52)}
+SIGNIFICAND = {
+    torch.bfloat16: (torch.int16, 7),
+    torch.float16: (torch.int16, 10),
+    torch.float32: (torch.int32, 23),
+    torch.float64: (torch.int64, 52),
+}
 
 
 @runtime_checkable
@@ -264,6 +269,8 @@ class Rounding(checks.Checked, Compressor):
         integer, digits = SIGNIFICAND[x.dtype]
         dropped = digits - self.mantissa_bits
         code = x.view(integer)
+        if dropped <= 0:  # short floats have no more digits
+            return Message(code)
         # Add half a unit minus one, plus the last digit that stays: ties go to the even neighbour.
         # A carry into the exponent is correct, since it rounds up to a power of two.
         below_half = (1 << (dropped - 1)) - 1
@@ -279,7 +286,7 @@ class Rounding(checks.Checked, Compressor):
     ) -> Vector:
         """Convert the integers back to entries."""
         _, digits = SIGNIFICAND[like.dtype]
-        dropped = digits - self.mantissa_bits
+        dropped = max(0, digits - self.mantissa_bits)
         return (message.values << dropped).view(like.dtype)
 
     def layout(self, dim: int) -> Layout:

@@ -10,7 +10,7 @@ from math import ceil, isqrt
 from typing import Literal
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor
 from torch.nn.functional import pad
 
@@ -71,6 +71,11 @@ def unfold(
     return flat.view(dim, tasks).mT
 
 
+def at_least_float32(x: Shaped[Tensor, "*b"]) -> Shaped[Tensor, "*b"]:
+    """The same numbers, in float32 if their dtype is shorter: LAPACK has no short floats."""
+    return x.float() if x.dtype.itemsize < 4 else x
+
+
 def randomized_svd(
     matrix: Matrix,
     test: Float[Tensor, "c k"],
@@ -85,14 +90,15 @@ def randomized_svd(
     """
     finite = torch.isfinite(matrix).all()
     A = torch.where(finite, matrix, torch.zeros_like(matrix))  # LAPACK raises on NaN
-    Q = torch.linalg.qr(A @ test).Q
+    A = at_least_float32(A)
+    Q = torch.linalg.qr(A @ test.to(A.dtype)).Q
     for _ in range(iterations):
         P = torch.linalg.qr(A.mT @ Q).Q
         Q = torch.linalg.qr(A @ P).Q
     U, S, Vh = torch.linalg.svd(Q.mT @ A, full_matrices=False)
     left = Q @ (U * S)[:, :rank]
     left = torch.where(finite, left, torch.full_like(left, torch.nan))
-    return left, Vh[:rank]
+    return left.to(matrix.dtype), Vh[:rank].to(matrix.dtype)
 
 
 def completed(
@@ -197,11 +203,12 @@ class LowRank(checks.Checked, Sketch):
         """Send the two factors of a folded matrix of rank r, one after the other."""
         tasks, dim = x.shape
         rank = self.rank(tasks, dim)
-        matrix = completed(fold(x, self.order), tasks, dim, self.order, rank)
+        folded = fold(at_least_float32(x), self.order)
+        matrix = completed(folded, tasks, dim, self.order, rank)
         U, S, Vh = torch.linalg.svd(matrix, full_matrices=False)
         left = (U * S)[:, :rank]
         right = Vh[:rank]
-        return Message(torch.cat([left.flatten(), right.flatten()]))
+        return Message(torch.cat([left.flatten(), right.flatten()]).to(x.dtype))
 
     def decode(
         self,
