@@ -36,11 +36,11 @@ def __getattr__(name: str) -> dict[str, Study]:
 
 def list_studies() -> list[Study]:
     """The studies of all folders, in the order of the papers and of their first claims."""
-    from papers.kit import edits
+    from papers.kit import snapshot
 
     packages = [m.name for m in pkgutil.walk_packages(__path__, f"{__name__}.") if m.ispkg]
     modules = [import_module(package) for package in packages]
-    edits.remember()
+    snapshot.remember()
     studies = sorted((m.STUDY for m in modules if hasattr(m, "STUDY")), key=place)
     names = [study.name for study in studies]
     if twice := {name for name in names if names.count(name) > 1}:

@@ -14,7 +14,7 @@ from fedlib.core import Problem, Trace
 from fedlib.core.algorithm import Algorithm
 from fedlib.core.files import write_json
 from fedlib.run import resolve_device
-from papers.kit import archive, edits, store
+from papers.kit import archive, edits, snapshot, store
 from papers.kit.claims import PAPERS, Claim, Configs, PaperValue
 from papers.kit.health import HealthChecks, first_fit, of_run, seeds_of
 from papers.kit.numbers import Number
@@ -335,7 +335,7 @@ class Page:
     recompute: bool
     params: dict[str, Any]
     edited: dict[str, str] = field(default_factory=dict)
-    _made: dict[str, Trace] = field(default_factory=dict)
+    _returned: dict[str, Trace] = field(default_factory=dict)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in self.__dict__.get("params", {}):
@@ -365,29 +365,30 @@ class Page:
         who = f"{self.study.name}.run"
         declared = self.study.specs(self.params)
         known = (*declared, *self.study.specs(self.study.resolve(self.profile)))
-        given = {}
+        reader_specs = {}
         for name, algorithm in algorithms.items():
             checks.one_of(who, "name", name, known)
             if name in declared:  # these parameters may leave it out
-                own = declared[name]
-                given[name] = replace(own, algorithm=algorithm, problem=problem or own.problem)
+                spec = declared[name]
+                make = problem or spec.problem
+                reader_specs[name] = replace(spec, algorithm=algorithm, problem=make)
         if problem is not None and not algorithms:
             rule = f"come with the algorithm of a run, such as {next(iter(declared))}=..."
             raise ValueError(checks.sentence(who, "problem", rule, problem))
-        if replaced := edits.replaced():
-            self.edited = dict.fromkeys(declared, f"code: {replaced[0]} was replaced")
+        if names := snapshot.replaced():
+            self.edited = dict.fromkeys(declared, f"code: {names[0]} was replaced")
         else:
-            self.edited = edits.of_runs(given, declared)
-        theirs = {name: given.get(name, declared[name]) for name in self.edited}
-        own_runs = {name: spec for name, spec in declared.items() if name not in theirs}
-        print(self.summary(len(own_runs)))
+            self.edited = edits.of_runs(reader_specs, declared)
+        edited_specs = {name: reader_specs.get(name, declared[name]) for name in self.edited}
+        study_specs = {name: spec for name, spec in declared.items() if name not in self.edited}
+        print(self.summary(len(study_specs)))
         place = (self.study.name, self.profile)
         traces = store.compute_or_load(
-            *place, own_runs, recompute=self.recompute, device=self.device
+            *place, study_specs, recompute=self.recompute, device=self.device
         )
-        traces |= store.compute_or_load(*place, theirs, recompute=True, device=self.device)
-        self._made = {name: traces[name] for name in declared}
-        self.traces = dict(self._made)
+        traces |= store.compute_or_load(*place, edited_specs, recompute=True, device=self.device)
+        self._returned = {name: traces[name] for name in declared}
+        self.traces = dict(self._returned)
         self.__dict__.pop("numbers", None)
         return self.traces
 
@@ -397,7 +398,7 @@ class Page:
         later = {
             name: "code: put among the traces"
             for name, trace in self.traces.items()
-            if trace is not self._made.get(name)
+            if trace is not self._returned.get(name)
         }
         return {**self.edited, **later}
 

@@ -14,7 +14,7 @@ from fedlib.problems import neyman_pearson
 from fedlib.steps import Hard, Soft
 from papers import STUDIES
 from papers.fedsgm import np_workshop
-from papers.kit import edits, report, store
+from papers.kit import edits, report, snapshot, store
 from papers.ssca import common
 from tests.helpers.expect import refuses
 
@@ -183,14 +183,14 @@ def test_where_our_code_was_replaced_no_run_is_loaded(name, page, monkeypatch, c
     assert line.startswith("0 of 71 runs are the study's, profile 'full'; your own: 71 runs (code:")
     assert f".{attribute} was replaced)" in line
     monkeypatch.undo()
-    assert edits.replaced() == []
+    assert snapshot.replaced() == []
 
 
 def test_a_constant_and_the_body_of_a_function_count_as_code(monkeypatch):
     monkeypatch.setattr(np_workshop, "LATE", 0.5)
     monkeypatch.setitem(common.STEPS, 10, common.STEPS[100])
     monkeypatch.setattr(Hard.__call__, "__code__", (lambda _, z: z).__code__)
-    assert edits.replaced() == [
+    assert snapshot.replaced() == [
         "fedlib.steps.switching.Hard.__call__",
         "papers.fedsgm.np_workshop.LATE",
         "papers.ssca.common.STEPS",
@@ -226,7 +226,7 @@ def still():
 
 
 def test_an_edited_run_is_the_readers_and_judges_nothing(still):
-    assert edits.replaced() == []  # a run leaves our code as it was
+    assert snapshot.replaced() == []  # a run leaves our code as it was
     np.testing.assert_allclose(still.traces["hard"].metrics["f"], np.log(2), rtol=1e-5)
     assert {*report.paper_table(still)["status"]} == {"not judged: not the book's runs"}
     table = report.claims_table(still)

@@ -1,0 +1,90 @@
+"""What the code of `fedlib` and `papers` was when it was imported, and what was replaced since."""
+
+from __future__ import annotations
+
+import sys
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any
+
+PACKAGES = ("fedlib", "papers")
+#: They decide where runs and files lie and how they look, not what a run computes.
+KEEPERS = ("papers.kit", "fedlib.data.cache")
+CODE = (FunctionType, BuiltinFunctionType, type, classmethod, staticmethod, property)
+CONSTANTS = (bool, int, float, str, tuple)
+#: Names that Python and pydantic change by themselves.
+BOOKKEEPING = ("__dict__", "__weakref__", "__doc__", "__abstractmethods__", "__annotations__")
+MISSING = object()
+
+#: Modules and classes of our packages -> what each of their names meant when they were imported.
+_IMPORTED: dict[Any, dict[str, Any]] = {}
+
+
+def remember() -> None:
+    """Note what our packages hold, once for every module and class; `replaced` compares."""
+    for name, module in list(sys.modules.items()):
+        if not _is_watched(name) or module in _IMPORTED:
+            continue
+        _IMPORTED[module] = _states(module)
+        for value in vars(module).values():
+            if isinstance(value, type) and _is_watched(value.__module__):
+                _IMPORTED.setdefault(value, _states(value))
+
+
+def replaced() -> list[str]:
+    """Names in our packages that mean another code or constant than when they were imported."""
+    names = []
+    for owner, states in _IMPORTED.items():
+        names += [f"{_title(owner)}.{name}" for name in _replaced_in(owner, states)]
+    return sorted(names)
+
+
+def _replaced_in(owner: Any, states: dict[str, Any]) -> list[str]:
+    """The names of one module or class that mean something else; of a class also new methods."""
+    today = vars(owner)
+    names = [name for name, state in states.items() if _state(today.get(name, MISSING)) != state]
+    if isinstance(owner, type):
+        names += [name for name in today if name not in states and isinstance(today[name], CODE)]
+    return names
+
+
+def _is_watched(module: str) -> bool:
+    """Whether a module has code that runs depend on."""
+    if module.partition(".")[0] not in PACKAGES:
+        return False
+    return not any(f"{module}.".startswith(f"{keeper}.") for keeper in KEEPERS)
+
+
+def _title(owner: Any) -> str:
+    """The full name of a module or a class."""
+    if isinstance(owner, ModuleType):
+        return owner.__name__
+    return f"{owner.__module__}.{owner.__qualname__}"
+
+
+def _states(owner: Any) -> dict[str, Any]:
+    """What the names of a module or a class mean, where that is code or a constant."""
+    states = {}
+    for name, value in vars(owner).items():
+        if name in BOOKKEEPING or name.startswith(("__pydantic", "_abc")):
+            continue
+        if isinstance(value, CODE + CONSTANTS) or _is_table(name, value):
+            states[name] = _state(value)
+    return states
+
+
+def _is_table(name: str, value: Any) -> bool:
+    """Whether a name in capitals stands for a table of constants, which can be changed in place."""
+    return name.isupper() and not name.startswith("_") and isinstance(value, dict | list)
+
+
+def _state(value: Any) -> Any:
+    """What tells whether a name still means the same; of a function also what it executes."""
+    if isinstance(value, bool | int | float | str):
+        return type(value), value
+    if isinstance(value, dict | list):
+        return id(value), value, repr(value)
+    function = getattr(value, "__func__", value)
+    if isinstance(function, FunctionType):
+        defaults = repr((function.__defaults__, function.__kwdefaults__))
+        return id(value), value, function.__code__, defaults
+    return id(value), value
