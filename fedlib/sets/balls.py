@@ -14,13 +14,14 @@ from abc import abstractmethod
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Positive
 from fedlib.sets.rounding import absolute_slack, check_bound, relative_slack, widened
 from fedlib.sets.vertices import OneEntry
+from fedlib.shapes import Flag, Scalar, Vector
 
 
 class NormBall(checks.Checked):
@@ -34,10 +35,10 @@ class NormBall(checks.Checked):
         return 1
 
     @abstractmethod
-    def size(self, x: Float[Tensor, " d"]) -> Float[Tensor, ""]:
+    def size(self, x: Vector) -> Scalar:
         """The norm ||x||."""
 
-    def contains(self, x: Float[Tensor, " d"], tol: float = 1e-6) -> Bool[Tensor, ""]:
+    def contains(self, x: Vector, tol: float = 1e-6) -> Flag:
         """Whether ||x|| <= (1 + tol) radius up to rounding, as a 0-d bool tensor."""
         self._check("x", x)
         slack = relative_slack(x, tol, self.rank)
@@ -48,11 +49,11 @@ class NormBall(checks.Checked):
         """The largest distance between two points, 2 radius in every dimension."""
         return 2 * self.radius
 
-    def gauge(self, x: Float[Tensor, " d"]) -> Float[Tensor, ""]:
+    def gauge(self, x: Vector) -> Scalar:
         """The norm divided by the radius."""
         return self.size(x) / self.radius
 
-    def _check(self, name: str, x: Float[Tensor, " d"]) -> None:
+    def _check(self, name: str, x: Vector) -> None:
         """Raise ValueError unless x is a vector whose dtype can hold the radius."""
         who = type(self).__name__
         checks.vector(who, name, x)
@@ -67,18 +68,23 @@ class Ball(NormBall):
     tensor([ 0.6000, -0.8000])
     >>> Ball(1.0).lmo(torch.tensor([3.0, -4.0]))
     tensor([-0.6000,  0.8000])
+
+    Parameters
+    ----------
+    radius : float
+        The largest norm, positive.
     """
 
     radius: Positive
 
-    def project(self, x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
+    def project(self, x: Vector) -> Vector:
         """The nearest point of the set: x itself, or radius x / ||x||."""
         self._check("x", x)
         unit, norm, scale = _normalized(widened(x))
         nearest = (self.radius * unit).to(x.dtype)
         return torch.where(scale * norm <= self.radius, x, nearest)
 
-    def lmo(self, direction: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
+    def lmo(self, direction: Vector) -> Vector:
         """A minimizer of <direction, s> over the set: -radius direction / ||direction||.
 
         For direction 0, every point is a minimizer; the centre is returned.
@@ -87,7 +93,7 @@ class Ball(NormBall):
         unit, _, _ = _normalized(widened(direction))
         return (-self.radius * unit).to(direction.dtype)
 
-    def size(self, x: Float[Tensor, " d"]) -> Float[Tensor, ""]:
+    def size(self, x: Vector) -> Scalar:
         """The Euclidean norm."""
         _, norm, scale = _normalized(x)
         return scale * norm
@@ -96,7 +102,7 @@ class Ball(NormBall):
 class Sparse(NormBall):
     """Base of the two sets whose extreme points have one nonzero entry."""
 
-    def size(self, x: Float[Tensor, " d"]) -> Float[Tensor, ""]:
+    def size(self, x: Vector) -> Scalar:
         """The sum of the absolute values."""
         return x.abs().sum()
 
@@ -109,11 +115,16 @@ class L1Ball(Sparse):
     tensor([0.7500, 0.2500])
     >>> L1Ball(1.0).lmo(torch.tensor([3.0, -4.0]))
     tensor([0., 1.])
+
+    Parameters
+    ----------
+    radius : float
+        The largest sum of the absolute values, positive.
     """
 
     radius: Positive
 
-    def project(self, x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
+    def project(self, x: Vector) -> Vector:
         """The nearest point of the set: x itself, or its entries moved towards 0.
 
         Each moves by at most `theta`, such that the absolute values then sum to the radius.
@@ -124,17 +135,17 @@ class L1Ball(Sparse):
         nearest = (wide.sign() * onto_simplex(size, self.radius)).to(x.dtype)
         return torch.where(size.sum() <= self.radius, x, nearest)
 
-    def lmo(self, direction: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
+    def lmo(self, direction: Vector) -> Vector:
         """A vertex that minimizes <direction, s>, at the first entry of largest magnitude.
 
         This entry is -radius sign(direction_j); for direction 0 it is -radius.
         """
         self._check("direction", direction)
-        place = direction.abs().argmax()
-        there = direction.gather(0, place.unsqueeze(0))
-        size = torch.ones_like(there) * self.radius  # keeps the dtype; two numbers give float32
-        value = torch.where(there < 0, size, -size)
-        return _at(place, torch.where(there.isnan(), there, value), direction)
+        position = direction.abs().argmax().unsqueeze(0)
+        entry = direction.gather(0, position)
+        size = torch.ones_like(entry) * self.radius  # keeps the dtype; two numbers give float32
+        value = torch.where(entry < 0, size, -size)
+        return one_entry(position, torch.where(entry.isnan(), entry, value), direction)
 
     def wire(self, dim: int) -> OneEntry:
         """The message of a vertex is a position and a sign, `ceil(log2 dim) + 1` bits."""
@@ -149,16 +160,21 @@ class Simplex(Sparse):
     tensor([0.7500, 0.2500])
     >>> Simplex(1.0).lmo(torch.tensor([3.0, -4.0]))
     tensor([0., 1.])
+
+    Parameters
+    ----------
+    radius : float
+        The sum of the entries, positive.
     """
 
     radius: Positive = 1.0
 
-    def project(self, x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
+    def project(self, x: Vector) -> Vector:
         """The nearest point of the set: max(x - theta, 0), whose entries sum to the radius."""
         self._check("x", x)
         return onto_simplex(widened(x), self.radius).to(x.dtype)
 
-    def contains(self, x: Float[Tensor, " d"], tol: float = 1e-6) -> Bool[Tensor, ""]:
+    def contains(self, x: Vector, tol: float = 1e-6) -> Flag:
         """Whether no entry is below -tol radius and the sum is radius up to tol, as a 0-d bool.
 
         The sum may also differ by rounding.
@@ -166,15 +182,16 @@ class Simplex(Sparse):
         self._check("x", x)
         slack = relative_slack(x, tol) * self.radius + absolute_slack(x)
         total = widened(x).sum()
-        return (x >= -tol * self.radius).all() & ((total - self.radius).abs() <= slack)
+        nonnegative = (x >= -tol * self.radius).all()
+        return nonnegative & ((total - self.radius).abs() <= slack)
 
-    def lmo(self, direction: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
+    def lmo(self, direction: Vector) -> Vector:
         """The vertex that minimizes <direction, s>: radius at the first smallest entry."""
         self._check("direction", direction)
-        place = direction.argmin()
-        there = direction.gather(0, place.unsqueeze(0))
-        value = torch.ones_like(there) * self.radius
-        return _at(place, torch.where(there.isnan(), there, value), direction)
+        position = direction.argmin().unsqueeze(0)
+        entry = direction.gather(0, position)
+        value = torch.ones_like(entry) * self.radius
+        return one_entry(position, torch.where(entry.isnan(), entry, value), direction)
 
     def diameter(self, dim: int) -> float:
         """The largest distance between two points, sqrt(2) radius (0 in one dimension)."""
@@ -193,10 +210,11 @@ def _normalized(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     top = x.abs().amax()
     scale = torch.where(top == 0, torch.ones_like(top), top)
     norm = torch.linalg.vector_norm(x / scale)
-    return x / scale / norm.clamp(min=1), norm, scale  # norm >= 1 unless x = 0
+    unit = x / scale / norm.clamp(min=1)  # norm >= 1 unless x = 0
+    return unit, norm, scale
 
 
-def onto_simplex(x: Float[Tensor, " d"], radius: float) -> Float[Tensor, " d"]:
+def onto_simplex(x: Vector, radius: float) -> Vector:
     """The nearest point to x with entries >= 0 that sum to `radius`, by sorting.
 
     A common shift of all entries changes only theta, so the largest entry is shifted to 0 first.
@@ -208,11 +226,14 @@ def onto_simplex(x: Float[Tensor, " d"], radius: float) -> Float[Tensor, " d"]:
     count = torch.arange(1, len(x) + 1, dtype=x.dtype, device=x.device)
     theta = (falling.cumsum(0) - radius) / count
     used = (falling > theta).sum().clamp(min=1)
-    return (below - theta.gather(0, (used - 1).unsqueeze(0))).clamp(min=0)
+    shift = theta.gather(0, (used - 1).unsqueeze(0))
+    return (below - shift).clamp(min=0)
 
 
-def _at(
-    place: Tensor, value: Float[Tensor, " 1"], like: Float[Tensor, " d"]
-) -> Float[Tensor, " d"]:
+def one_entry(
+    position: Int[Tensor, "1"],
+    value: Float[Tensor, "1"],
+    like: Vector,
+) -> Vector:
     """A vector with a value at one position and 0 elsewhere."""
-    return torch.zeros_like(like).scatter(0, place.unsqueeze(0), value)
+    return torch.zeros_like(like).scatter(0, position, value)

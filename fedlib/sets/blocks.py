@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float
 from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Count
 from fedlib.core.problem import ConvexSet
 from fedlib.sets.vertices import Several, gauge_of, wire_of
+from fedlib.shapes import Flag, Scalar, Vector
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,13 @@ class Blocks:
     >>> from fedlib import Ball, Box
     >>> Blocks((Ball(1.0), Box(1.0)), (2, 1)).project(torch.tensor([3.0, -4.0, 5.0]))
     tensor([ 0.6000, -0.8000,  1.0000])
+
+    Parameters
+    ----------
+    sets : tuple of ConvexSet
+        The set of each part.
+    sizes : tuple of int
+        The length of each part.
     """
 
     sets: tuple[ConvexSet, ...]
@@ -32,49 +39,63 @@ class Blocks:
 
     def __post_init__(self) -> None:
         checks.fields(self)  # numpy's counts become Python's
-        fits, rule = len(self.sets) == len(self.sizes) > 0, f"have one set for each of {self.sizes}"
+        fits = len(self.sets) == len(self.sizes) > 0
+        rule = f"have one set for each of {self.sizes}"
         checks.require(fits, "Blocks", "sets", rule, self.sets)
 
     @classmethod
     def of_shapes(
-        cls, shapes: Sequence[Sequence[int]], sets: ConvexSet | Sequence[ConvexSet]
+        cls,
+        shapes: Sequence[Sequence[int]],
+        sets: ConvexSet | Sequence[ConvexSet],
     ) -> "Blocks":
         """A set for every tensor of a network, or one common set for all of them.
 
         `shapes` is a list such as `[p.shape for p in module.parameters()]`.
         """
-        each = tuple(sets) if isinstance(sets, Sequence) else (sets,) * len(shapes)
-        return cls(each, tuple(math.prod(shape) for shape in shapes))
+        sizes = tuple(math.prod(shape) for shape in shapes)
+        if isinstance(sets, Sequence):
+            return cls(tuple(sets), sizes)
+        return cls((sets,) * len(shapes), sizes)
 
-    def project(self, x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
+    def project(self, x: Vector) -> Vector:
         """The nearest point of the set."""
-        return torch.cat([s.project(part) for s, part in self._parts(x)])
+        pieces = [convex_set.project(piece) for convex_set, piece in self._pieces(x)]
+        return torch.cat(pieces)
 
-    def contains(self, x: Float[Tensor, " d"], tol: float = 1e-6) -> Bool[Tensor, ""]:
+    def contains(self, x: Vector, tol: float = 1e-6) -> Flag:
         """Whether every part lies in its set up to `tol`, as a 0-d bool tensor."""
-        return torch.stack([s.contains(part, tol) for s, part in self._parts(x)]).all()
+        inside = [convex_set.contains(piece, tol) for convex_set, piece in self._pieces(x)]
+        return torch.stack(inside).all()
 
-    def lmo(self, direction: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
+    def lmo(self, direction: Vector) -> Vector:
         """A minimizer of <direction, s> over the set."""
-        return torch.cat([s.lmo(part) for s, part in self._parts(direction)])
+        pieces = [convex_set.lmo(piece) for convex_set, piece in self._pieces(direction)]
+        return torch.cat(pieces)
 
     def diameter(self, dim: int) -> float:
         """The largest distance between two points: the root of the parts' sum of squares."""
-        # every set of this library has `diameter`, although the protocol does not require it
-        each = [s.diameter(k) for s, k in zip(self.sets, self.sizes, strict=True)]  # type: ignore[attr-defined]
-        return math.hypot(*each)
+        diameters = []
+        for convex_set, size in zip(self.sets, self.sizes, strict=True):
+            # every set of this library has `diameter`, although the protocol does not require it
+            diameters.append(convex_set.diameter(size))  # type: ignore[attr-defined]
+        return math.hypot(*diameters)
 
-    def gauge(self, x: Float[Tensor, " d"]) -> Float[Tensor, ""]:
+    def gauge(self, x: Vector) -> Scalar:
         """The largest gauge among the parts."""
-        return torch.stack([gauge_of(s, part) for s, part in self._parts(x)]).amax()
+        gauges = [gauge_of(convex_set, piece) for convex_set, piece in self._pieces(x)]
+        return torch.stack(gauges).amax()
 
     def wire(self, dim: int) -> Several:
         """The message of an extreme point consists of its parts' messages."""
-        return Several(tuple(map(wire_of, self.sets, self.sizes)), self.sizes)
+        wires = tuple(map(wire_of, self.sets, self.sizes))
+        return Several(wires, self.sizes)
 
-    def _parts(self, x: Tensor) -> list[tuple[ConvexSet, Tensor]]:
+    def _pieces(self, x: Vector) -> list[tuple[ConvexSet, Tensor]]:
+        """Each set with its part of x."""
         checks.vector("Blocks", "x", x, sum(self.sizes))
-        return list(zip(self.sets, torch.split(x, list(self.sizes)), strict=True))
+        pieces = torch.split(x, list(self.sizes))
+        return list(zip(self.sets, pieces, strict=True))
 
 
 @dataclass(frozen=True)
@@ -87,6 +108,13 @@ class PerClient:
     >>> from fedlib import Ball, Box
     >>> PerClient((Ball(1.0), Box(1.0)), of=(0, 1, 0)).groups()
     [(Ball(radius=1.0), [0, 2]), (Box(low=-1.0, high=1.0), [1])]
+
+    Parameters
+    ----------
+    sets : tuple of ConvexSet
+        The different sets.
+    of : tuple of int
+        For each client the place of its set in `sets`.
     """
 
     sets: tuple[ConvexSet, ...]
@@ -94,12 +122,15 @@ class PerClient:
 
     def __post_init__(self) -> None:
         checks.fields(self)
-        fits, n = {*self.of} == {*range(len(self.sets))}, len(self.sets)
-        checks.require(fits, "PerClient", "of", f"hold all of 0..{n - 1} (the sets)", self.of)
+        count = len(self.sets)
+        fits = set(self.of) == set(range(count))
+        rule = f"hold all of 0..{count - 1} (the sets)"
+        checks.require(fits, "PerClient", "of", rule, self.of)
 
     def groups(self) -> list[tuple[ConvexSet, list[int]]]:
         """Each set with its clients, in the order of `sets`."""
-        return [
-            (each, [j for j, k in enumerate(self.of) if k == index])
-            for index, each in enumerate(self.sets)
-        ]
+        groups = []
+        for place, convex_set in enumerate(self.sets):
+            clients = [client for client, its_set in enumerate(self.of) if its_set == place]
+            groups.append((convex_set, clients))
+        return groups

@@ -4,13 +4,13 @@ import math
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float
 from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Bound
 from fedlib.sets.rounding import check_bound
 from fedlib.sets.vertices import Corner
+from fedlib.shapes import Flag, Scalar, Vector
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,13 @@ class Box:
     tensor([ 1.0000, -0.5000])
     >>> Box(0.0, 2.0).lmo(torch.tensor([3.0, -0.5]))
     tensor([0., 2.])
+
+    Parameters
+    ----------
+    low : float
+        The least entry; if `high` is left out, the radius of a box around 0.
+    high : float
+        The largest entry.
     """
 
     low: Bound
@@ -44,7 +51,7 @@ class Box:
         assert self.high is not None
         return self.high
 
-    def project(self, x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
+    def project(self, x: Vector) -> Vector:
         """The nearest point of the set: every coordinate clipped to [low, high].
 
         A side beyond the range of the dtype counts as infinite.
@@ -57,7 +64,7 @@ class Box:
         checks.require(not empty, "Box", "the box", f"hold numbers of {x.dtype}", self)
         return x.clamp(min=low).clamp(max=high)
 
-    def contains(self, x: Float[Tensor, " d"], tol: float = 1e-6) -> Bool[Tensor, ""]:
+    def contains(self, x: Vector, tol: float = 1e-6) -> Flag:
         """Whether every coordinate lies in [low, high], as a 0-d bool.
 
         It may miss the box by tol (high - low), or by tol |bound| if the other side is infinite.
@@ -72,7 +79,7 @@ class Box:
         slack_high = 0.0 if high == math.inf else tol * abs(high)
         return ((x >= low - slack_low) & (x <= high + slack_high)).all()
 
-    def lmo(self, direction: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
+    def lmo(self, direction: Vector) -> Vector:
         """A vertex that minimizes <direction, s>: low where direction > 0, high elsewhere.
 
         Raises ValueError if a side is infinite.
@@ -87,7 +94,7 @@ class Box:
         """The largest distance between two points, sqrt(dim) (high - low)."""
         return math.sqrt(dim) * (self._high - self.low)
 
-    def gauge(self, x: Float[Tensor, " d"]) -> Float[Tensor, ""]:
+    def gauge(self, x: Vector) -> Scalar:
         """The largest distance of an entry from the middle, divided by (high - low) / 2.
 
         It is NaN if a side is infinite.
@@ -100,14 +107,14 @@ class Box:
         self._check_bounded(torch.empty(1, dtype=torch.float64))
         return Corner(self.low, self._high)
 
-    def _check_bounded(self, x: Float[Tensor, " d"]) -> None:
+    def _check_bounded(self, x: Vector) -> None:
         """Raise ValueError unless both sides are finite in the dtype of x."""
         remedy = "such a box is for methods that project, and has no minimizers of directions"
         check_bound("Box", "low", self.low, x, remedy)
         check_bound("Box", "high", self._high, x, remedy)
 
 
-def side_in(x: Float[Tensor, " d"], bound: float) -> float:
+def side_in(x: Vector, bound: float) -> float:
     """A side of a box, infinite if it lies beyond the range of the dtype of x."""
     if isinstance(bound, Tensor) or abs(bound) <= torch.finfo(x.dtype).max:
         return bound

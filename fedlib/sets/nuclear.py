@@ -11,6 +11,7 @@ from fedlib.checks import Count, Positive
 from fedlib.sets.balls import NormBall, onto_simplex
 from fedlib.sets.rounding import check_bound, widened
 from fedlib.sets.vertices import RankOne
+from fedlib.shapes import Scalar, Vector
 from fedlib.solvers.leading_pair import leading_pair
 
 ORDINARY = (1e-15, 1e15)  # largest entries for which a decomposition needs no scaling
@@ -28,9 +29,13 @@ class NuclearBall(NormBall):
 
     Parameters
     ----------
-    rows, columns : the shape of the matrix; d = rows * columns.
-    steps : the number of Lanczos steps in `lmo`, each with two products of the matrix and a vector.
-        `lmo` is exact up to rounding if `steps` is at least min(rows, columns).
+    radius : float
+        The largest sum of the singular values, positive.
+    rows, columns : int
+        The shape of the matrix; d = rows * columns.
+    steps : int
+        Number of Lanczos steps in `lmo`, each with two products of the matrix and a vector. `lmo`
+        is exact up to rounding if `steps` is at least min(rows, columns).
     """
 
     radius: Positive
@@ -43,7 +48,7 @@ class NuclearBall(NormBall):
         """The largest rank of a matrix."""
         return min(self.rows, self.columns)
 
-    def project(self, x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
+    def project(self, x: Vector) -> Vector:
         """The nearest point of the set: x itself, or its singular values projected to the simplex.
 
         It needs a full singular value decomposition.
@@ -59,14 +64,14 @@ class NuclearBall(NormBall):
         point = torch.where(inside, x, nearest)
         return torch.where(finite, point, torch.full_like(x, torch.nan))
 
-    def size(self, x: Float[Tensor, " d"]) -> Float[Tensor, ""]:
+    def size(self, x: Vector) -> Scalar:
         """The nuclear norm, the sum of the singular values."""
         A, finite = self._matrix(x)
         scale = unusual_scale(A)
         norm = torch.linalg.svdvals(A / scale).sum() * scale
         return torch.where(finite, norm, torch.full_like(norm, torch.nan)).to(x.dtype)
 
-    def lmo(self, direction: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
+    def lmo(self, direction: Vector) -> Vector:
         """A minimizer of <direction, s>: -radius u v' with the leading singular vectors u and v.
 
         For direction 0 the centre is returned. The vectors are exact up to rounding if `steps` is
@@ -81,7 +86,11 @@ class NuclearBall(NormBall):
         """The message of a vertex is two vectors, `32 (rows + columns)` bits."""
         return RankOne(self.rows, self.columns)
 
-    def _rescaled(self, S: Float[Tensor, " k"], scale: Float[Tensor, ""]) -> tuple[Tensor, Tensor]:
+    def _rescaled(
+        self,
+        S: Float[Tensor, " k"],
+        scale: Scalar,
+    ) -> tuple[Tensor, Tensor]:
         """Whether S * scale sums to at most the radius, and its projection, without overflow."""
         exact = S if S.device.type == "mps" else S.double()  # that device has no float64
         values = (exact * scale).clamp(max=torch.finfo(exact.dtype).max)
@@ -96,7 +105,7 @@ class NuclearBall(NormBall):
         return widened(clean).view(self.rows, self.columns), finite
 
 
-def unusual_scale(A: Float[Tensor, "m n"]) -> Float[Tensor, ""]:
+def unusual_scale(A: Float[Tensor, "m n"]) -> Scalar:
     """The largest entry of a matrix if it is far from 1, or else 1."""
     top = A.abs().amax()
     low, high = ORDINARY

@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
+from fedlib.shapes import Vector
 
 UNITS = 4  # units of rounding for each entry, of which the errors add up as random signs do
 
@@ -16,7 +17,7 @@ def widened(x: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
     return x.float() if x.dtype.itemsize < 4 else x
 
 
-def relative_slack(x: Float[Tensor, " d"], tol: float, rank: int = 1) -> float:
+def relative_slack(x: Vector, tol: float, rank: int = 1) -> float:
     """The relative error by which a point of a set may miss it: `tol`, or rounding if larger.
 
     Results are rounded once to the dtype of x. For a norm of matrices of some `rank`, such an error
@@ -27,14 +28,18 @@ def relative_slack(x: Float[Tensor, " d"], tol: float, rank: int = 1) -> float:
     return max(tol, once, computed)
 
 
-def absolute_slack(x: Float[Tensor, " d"]) -> float:
+def absolute_slack(x: Vector) -> float:
     """The rounding of all entries in the range below the smallest normal number."""
     numbers = torch.finfo(x.dtype)
     return UNITS * numbers.tiny * numbers.eps * len(x)
 
 
 def check_bound(
-    who: str, name: str, bound: float | Tensor, x: Float[Tensor, " d"], remedy: str = ""
+    who: str,
+    name: str,
+    bound: float | Tensor,
+    x: Vector,
+    remedy: str = "",
 ) -> None:
     """Raise ValueError unless a bound is a finite number in the dtype of a point.
 

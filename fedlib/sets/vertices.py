@@ -9,7 +9,6 @@ the point. Both sides know the set and its radius, which are never sent.
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
@@ -17,7 +16,7 @@ from fedlib.checks import Count, Positive
 from fedlib.compress.compressors import Compressor, Identity
 from fedlib.compress.wire import FLOAT_BITS, Field, Layout, Message, Noise, index_bits
 from fedlib.core.problem import ConvexSet
-from fedlib.shapes import Vector
+from fedlib.shapes import Scalar, Vector
 
 
 class Vertex(checks.Checked, Compressor):
@@ -43,10 +42,10 @@ class OneEntry(Vertex):
 
     The message has `ceil(log2 d)` bits, and one more bit for a sign.
 
-    >>> one = OneEntry(radius=2.0)
-    >>> one.encode(torch.tensor([0.0, -2.0, 0.0]))
+    >>> wire = OneEntry(radius=2.0)
+    >>> wire.encode(torch.tensor([0.0, -2.0, 0.0]))
     Message(values=tensor([-1.]), positions=tensor([1]))
-    >>> one.bits(1000)
+    >>> wire.bits(1000)
     11
     """
 
@@ -58,10 +57,19 @@ class OneEntry(Vertex):
         position = x.abs().argmax().unsqueeze(0)
         return Message(x.gather(0, position).sign(), position)
 
-    def decode(self, message: Message, like: Vector, noise: Noise = ()) -> Vector:
+    def decode(
+        self,
+        message: Message,
+        like: Vector,
+        noise: Noise = (),
+    ) -> Vector:
         """Return the vertex."""
         assert isinstance(message.positions, Tensor)
-        return torch.zeros_like(like).scatter(0, message.positions, self.radius * message.values)
+        return torch.zeros_like(like).scatter(
+            0,
+            message.positions,
+            self.radius * message.values,
+        )
 
     def layout(self, dim: int) -> Layout:
         """A sign, if there are two, and a position of `ceil(log2 d)` bits."""
@@ -88,7 +96,12 @@ class Corner(Vertex):
         """Send 1 for high entries, 0 for low entries."""
         return Message((x > (self.low + self.high) / 2).to(x.dtype))
 
-    def decode(self, message: Message, like: Vector, noise: Noise = ()) -> Vector:
+    def decode(
+        self,
+        message: Message,
+        like: Vector,
+        noise: Noise = (),
+    ) -> Vector:
         """Return the corner."""
         zero = torch.zeros_like(like)
         return torch.where(message.values > 0, zero + self.high, zero + self.low)
@@ -112,13 +125,19 @@ class RankOne(Vertex):
     def encode(self, x: Vector, noise: Noise = ()) -> Message:
         """Send the column and the row of the largest entry; the row is divided by the entry."""
         matrix = x.view(self.rows, self.columns)
-        place = x.abs().argmax()
-        row, column = place // self.columns, place % self.columns
-        peak = matrix.flatten()[place]
+        position = x.abs().argmax()
+        row = position // self.columns
+        column = position % self.columns
+        peak = matrix.flatten()[position]
         peak = torch.where(peak == 0, torch.ones_like(peak), peak)
         return Message(torch.cat([matrix[:, column], matrix[row] / peak]))
 
-    def decode(self, message: Message, like: Vector, noise: Noise = ()) -> Vector:
+    def decode(
+        self,
+        message: Message,
+        like: Vector,
+        noise: Noise = (),
+    ) -> Vector:
         """Return the product of the two vectors."""
         left, right = torch.split(message.values, [self.rows, self.columns])
         return torch.outer(left, right).flatten()
@@ -144,31 +163,46 @@ class Several(Vertex):
     def messages(self, x: Vector) -> list[Message]:
         """Make the message of every part."""
         pieces = torch.split(x, list(self.sizes))
-        return [part.encode(piece) for part, piece in zip(self.parts, pieces, strict=True)]
+        return [wire.encode(piece) for wire, piece in zip(self.parts, pieces, strict=True)]
 
     def encode(self, x: Vector, noise: Noise = ()) -> Message:
         """Send all numbers, then all positions."""
-        messages = self.messages(x)
-        indices = [m.positions for m in messages if isinstance(m.positions, Tensor)]
-        values = torch.cat([m.values for m in messages])
-        return Message(values, torch.cat(indices) if indices else ())
+        values = []
+        positions = []
+        for message in self.messages(x):
+            values.append(message.values)
+            if isinstance(message.positions, Tensor):
+                positions.append(message.positions)
+        return Message(torch.cat(values), torch.cat(positions) if positions else ())
 
-    def decode(self, message: Message, like: Vector, noise: Noise = ()) -> Vector:
+    def decode(
+        self,
+        message: Message,
+        like: Vector,
+        noise: Noise = (),
+    ) -> Vector:
         """Decode the parts and concatenate them."""
-        lengths = [(len(m.values), len(m.positions)) for m in self.messages(like)]
-        values = torch.split(message.values, [n for n, _ in lengths])
-        indices: list[Tensor | tuple[()]] = [()] * len(lengths)
-        if isinstance(message.positions, Tensor):
-            cut = torch.split(message.positions, [n for _, n in lengths])
-            indices = [i if len(i) else () for i in cut]
-        each = zip(self.parts, values, indices, torch.split(like, list(self.sizes)), strict=True)
-        return torch.cat([part.decode(Message(v, i), piece) for part, v, i, piece in each])
+        values = message.values
+        positions = message.positions
+        decoded = []
+        pieces = torch.split(like, list(self.sizes))
+        examples = self.messages(like)  # as long as the messages of the parts
+        for wire, piece, example in zip(self.parts, pieces, examples, strict=True):
+            count = len(example.values)
+            piece_message = Message(values[:count])
+            values = values[count:]
+            if isinstance(positions, Tensor):
+                count = len(example.positions)
+                piece_message = piece_message._replace(positions=positions[:count])
+                positions = positions[count:]
+            decoded.append(wire.decode(piece_message, piece))
+        return torch.cat(decoded)
 
     def layout(self, dim: int) -> Layout:
         """The fields of all parts, one part after another."""
         fields: Layout = ()
-        for part, size in zip(self.parts, self.sizes, strict=True):
-            fields += part.layout(size)
+        for wire, size in zip(self.parts, self.sizes, strict=True):
+            fields += wire.layout(size)
         return fields
 
 
@@ -182,7 +216,7 @@ def wire_of(convex_set: ConvexSet, dim: int) -> Compressor:
     return wire
 
 
-def gauge_of(convex_set: ConvexSet, x: Vector) -> Float[Tensor, ""]:
+def gauge_of(convex_set: ConvexSet, x: Vector) -> Scalar:
     """The gauge of a point: at most 1 in the set, 1 on its boundary.
 
     A ball defines it in a method `gauge(x)`, as its norm over the radius. It is NaN without such a

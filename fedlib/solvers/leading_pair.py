@@ -4,6 +4,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from fedlib.shapes import Vector
+
 GOLDEN = (5**0.5 - 1) / 2
 STALLED = 1000  # units of rounding; a direction whose new part is shorter is noise
 
@@ -62,19 +64,26 @@ def krylov_basis(A: Float[Tensor, "m n"], steps: int) -> tuple[Tensor, Tensor]:
         complete = torch.linalg.vector_norm(rest) <= noise
         rest = torch.where(complete, other_rest, rest)
         new = torch.linalg.vector_norm(rest) > noise
-        q = torch.where(new, unit(rest), torch.zeros_like(q))  # 0 if no row has another part
+        q = torch.where(
+            new,
+            unit(rest),
+            torch.zeros_like(q),
+        )  # 0 if no row has another part
         q = unit(q - (Q @ q) @ Q)  # two orthogonalizations are enough
         basis.append(q)
         images.append(A @ q)
     return torch.stack(images, 1), torch.stack(basis, 1)
 
 
-def largest_row(A: Float[Tensor, "m n"], size: Float[Tensor, " m"]) -> Float[Tensor, " n"]:
+def largest_row(
+    A: Float[Tensor, "m n"],
+    size: Float[Tensor, " m"],
+) -> Float[Tensor, " n"]:
     """The row of A whose size is largest."""
     return A.index_select(0, size.argmax().unsqueeze(0)).squeeze(0)
 
 
-def unit(x: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
+def unit(x: Vector) -> Vector:
     """The vector divided by its norm, or 0."""
     norm = torch.linalg.vector_norm(x)
     return x / torch.where(norm == 0, torch.ones_like(norm), norm)

@@ -13,11 +13,12 @@ from fedlib.shapes import Vector
 from fedlib.vertical.partition import Partition
 
 Pieces = tuple[Tensor, ...]
-#: The parameters of one client, or the common ones.
+#: The parameters of one client, and the common ones.
 Block = Float[Tensor, "e"]
+Common = Float[Tensor, "d_0"]
 Inner = Callable[[Block, Shaped[Tensor, "B k"]], Float[Tensor, "B J"]]
-Outer = Callable[[Block, Pieces, Pieces], Float[Tensor, "B K"]]
-OuterPullback = Callable[[Block, Pieces, Pieces, Float[Tensor, "K"]], tuple[Block, Pieces]]
+Outer = Callable[[Common, Pieces, Pieces], Float[Tensor, "B K"]]
+OuterPullback = Callable[[Common, Pieces, Pieces, Float[Tensor, "K"]], tuple[Common, Pieces]]
 InnerPullback = Callable[[Block, Shaped[Tensor, "B k"], Float[Tensor, "B J"]], Block]
 
 
@@ -106,7 +107,7 @@ class Party:
 
     def gradients(
         self,
-        w_0: Block,
+        w_0: Common,
         w_i: Block,
         embeddings: Pieces,
         weights: Float[Tensor, "k K"],
@@ -127,7 +128,7 @@ class Party:
 
     def autograd_gradients(
         self,
-        w_0: Block,
+        w_0: Common,
         w_i: Block,
         embeddings: Pieces,
         weights: Float[Tensor, "k K"],
@@ -144,10 +145,10 @@ class Party:
 
     def head_gradients(
         self,
-        w_0: Block,
+        w_0: Common,
         embeddings: Pieces,
         weights: Float[Tensor, "k K"],
-    ) -> Float[Tensor, "k e"]:
+    ) -> Float[Tensor, "k d_0"]:
         """The derivatives of `weights @ losses` by the common w_0, summed over the batch."""
         pullback = self.form.outer_pullback
         if pullback is None:
@@ -159,6 +160,6 @@ class Party:
             gradients.append(gradient)
         return torch.stack(gradients)
 
-    def values(self, w_0: Block, embeddings: Pieces) -> Float[Tensor, "K"]:
+    def values(self, w_0: Common, embeddings: Pieces) -> Float[Tensor, "K"]:
         """The losses, summed over the batch."""
         return self.form.outer(w_0, embeddings, self.labels).sum(0)
