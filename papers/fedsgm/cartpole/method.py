@@ -20,6 +20,7 @@ from fedlib import checks
 from fedlib.checks import Count, Fraction, Nonnegative, Positive, Threshold
 from fedlib.compress.compressors import Compressor, Identity, check_compressors
 from fedlib.core.client import Client, Reply
+from fedlib.core.describe import added_field
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Batch, Draw, Info, Problem
 from fedlib.core.sampling import check_work, draw_round
@@ -60,7 +61,7 @@ class PolicyFedSGM(checks.Checked):
         3   sigma = switch(mean_j g_j - tolerance), sent back; the critics are common already
         4   each j in S: A_r, A_c = generalized advantages of reward and cost, each normalized;
             A = (1 - sigma) A_r - sigma A_c
-        5       s = natural gradient: (F + damping I) s = grad E[log pi A], conjugate gradient
+        5       s = natural gradient: (F + damping I) s = C(grad E[log pi A]), conjugate gradient
         6       u = w + scale s, scale = sqrt(2 kl_limit / s F s), times 0.7^i for the first
                 i < 6 with KL(w, u) <= kl_limit, or u = w
         7       Delta_j = w - u
@@ -89,6 +90,8 @@ class PolicyFedSGM(checks.Checked):
     cg_steps : iterations of conjugate gradient.
     curvature_states : how many of a client's states F and the KL divergence are averaged over.
     discount, gae : gamma and lambda.
+    on_gradient : C of line 5, which compresses the policy gradient before anything is made of it;
+        deterministic.
 
     Differs: the paper gives no detail of its TRPO step; kl_limit, damping, line search (on the KL
     divergence alone: the switched direction is no ascent direction of one objective), advantages
@@ -115,6 +118,7 @@ class PolicyFedSGM(checks.Checked):
     curvature_states: Count = 100
     discount: Fraction = 1.0
     gae: Fraction = 0.97
+    on_gradient: Compressor = added_field(Identity())
 
     def init(self, problem: Problem) -> State:
         """Check against the problem; memories and critics are zero."""
@@ -187,7 +191,7 @@ class PolicyFedSGM(checks.Checked):
         def divergence(move: Tensor) -> Tensor:
             return sim.head.kl(before, sim.policy(w + move, some)).mean()
 
-        ascent = grad(surrogate)(w)
+        ascent = self.on_gradient(grad(surrogate)(w), ())
         s, rest = conjugate_gradient(product, ascent, self.cg_steps)  # 5
         curvature = (s @ (ascent - rest - self.damping * s)).clamp_min(1e-12)  # s F s
         full = (2 * self.kl_limit / curvature).sqrt() * s

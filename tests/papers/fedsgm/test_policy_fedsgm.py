@@ -35,9 +35,11 @@ def client_of(problem, state, draw, j):
     return fed.client(own._replace(model=state.w))
 
 
-def test_a_round_equals_its_lines_done_one_by_one_for_every_client():
+@pytest.mark.parametrize("on_gradient", [fl.Identity(), fl.TopK(0.25)])
+def test_a_round_equals_its_lines_done_one_by_one_for_every_client(on_gradient):
     problem = small()
-    algorithm = replace(ALGORITHM, uplink=fl.TopK(0.5), downlink=fl.TopK(0.5))
+    topk = fl.TopK(0.5)
+    algorithm = replace(ALGORITHM, uplink=topk, downlink=topk, on_gradient=on_gradient)
     state, _ = after(algorithm, problem, 1)
     draw = algorithm.draw(problem, seeded(9, "rounds"))
     new, info = algorithm.round(fl.Vectorized(problem), state, draw)
@@ -87,7 +89,7 @@ def step_by_hand(sim, w, run, A, algorithm):
     def surrogate(u):
         return (sim.head.log_prob(sim.policy(u, states), run.action) * A).mean()
 
-    ascent = torch.autograd.functional.vjp(surrogate, w)[1]
+    ascent = algorithm.on_gradient(torch.autograd.functional.vjp(surrogate, w)[1])
     before = sim.policy(w, some)
     J = torch.func.jacrev(lambda u: sim.policy(u, some))(w)  # [100, 2, d]
 

@@ -1,0 +1,47 @@
+"""Exchanged constraints change the clients alone; the reported angle is the one by hand."""
+
+import numpy as np
+import pytest
+import torch
+
+import fedlib as fl
+from fedlib.steps import Hard, Soft
+from papers.fedsgm.np_pairing.runs import CLIENTS, TurningFedSGM, paired
+from papers.fedsgm.skewness import client_gradients, skewness
+
+
+def test_a_pairing_changes_the_skewness_and_no_mean():
+    own, other = (paired(3, shift=shift) for shift in (0, 7))
+    w = torch.linspace(-0.2, 0.3, own.dim, dtype=torch.float64)
+    a, b = client_gradients(own, w)
+    c, d = client_gradients(other, w)
+    torch.testing.assert_close(a, c)
+    torch.testing.assert_close(b.roll(7, 0), d)
+    assert skewness(a, b).local > 1.01 * skewness(c, d).local or (
+        skewness(c, d).local > 1.01 * skewness(a, b).local
+    )
+
+
+@pytest.mark.parametrize(("switch", "moved"), [(Hard(), False), (Soft(40.0), True)])
+def test_the_pairing_moves_the_model_under_soft_switching_alone(switch, moved):
+    method = TurningFedSGM(
+        lr=1.0, local_steps=5, participants=CLIENTS, tolerance=0.05, switch=switch
+    )
+    ends = [
+        fl.run(method, paired(3, shift=shift), rounds=150, progress=False).state.w[0]
+        for shift in (0, 7)
+    ]
+    assert (float((ends[0] - ends[1]).abs().max()) > 1e-6) == moved
+
+
+def test_the_reported_angle_is_that_between_two_changes():
+    method = TurningFedSGM(lr=0.3, local_steps=2, participants=CLIENTS, tolerance=0.05)
+    task = paired(3, shift=0)
+    ends = [fl.run(method, task, rounds=t, progress=False).state.w[0] for t in (1, 2, 3)]
+    changes = np.diff(torch.stack([task.w0, *ends]).numpy(), axis=0)
+    turns = fl.run(method, task, rounds=3, progress=False).info["turn"][0]
+    for t in (1, 2):
+        u, v = changes[t - 1], changes[t]
+        cosine = u @ v / np.linalg.norm(u) / np.linalg.norm(v)
+        assert turns[t] == pytest.approx(np.degrees(np.arccos(cosine)), abs=1e-3)
+    assert turns[0] == pytest.approx(90)
