@@ -20,9 +20,9 @@ from papers.fedcmoo import networks
 from papers.fedcmoo.data.pairs import Pairs, Scale, augmented
 from papers.fedcmoo.problems.tasks import task_problem
 
-#: Losses of a task: negative log-likelihood; the mean square of the difference between softmax
-#: outputs and the class as a vector.
-LOSSES = ("nll", "squared")
+#: Losses of a task: negative log-likelihood; of the difference between softmax outputs and the
+#: class as a vector, the mean square of its entries, or its length.
+LOSSES = ("nll", "squared", "norm")
 
 CLASSES = 10
 CHUNK = 1000  # test pictures at a time
@@ -119,7 +119,8 @@ def kind_losses(
     if kind == "nll":
         return row_losses(out, target)
     hit = target.unsqueeze(-1) == torch.arange(out.shape[-1], device=out.device)
-    return (torch.softmax(out, -1) - hit.to(out.dtype)).square().mean(-1)
+    apart = torch.softmax(out, -1) - hit.to(out.dtype)
+    return torch.linalg.vector_norm(apart, dim=-1) if kind == "norm" else apart.square().mean(-1)
 
 
 WIDTH = 50  # units of the code, and of a decoder's inner layer

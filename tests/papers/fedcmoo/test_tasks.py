@@ -59,14 +59,17 @@ def test_copies_stay_with_their_client_and_keep_their_labels():
     assert torch.equal(problem.heldout[0], TEST.X)  # test pictures are not turned
 
 
-def test_the_squared_loss_of_the_first_task():
-    problem = paired_digits(TRAIN, TEST, clients=4, kinds=("squared", "nll"))
+@pytest.mark.parametrize("kind", ["squared", "norm"])
+def test_the_loss_of_the_first_task_may_be_another(kind):
+    problem = paired_digits(TRAIN, TEST, clients=4, kinds=(kind, "nll"))
     rows = problem.rows[0]
     module = networks.pair_lenet(seeded(0, "split"))
     out = module((TRAIN.X[rows] / 255 - 0.1307) / 0.3081).detach()
     error = out[:, 0].softmax(-1) - torch.eye(10)[TRAIN.y[rows, 0]]
     found = problem.losses(problem.w0, batches(problem)[0])
-    assert float(found[0]) == pytest.approx(float(error.square().mean()), rel=1e-4)
+    squares = error.square()
+    each = squares.sum(-1).sqrt() if kind == "norm" else squares.mean(-1)
+    assert float(found[0]) == pytest.approx(float(each.mean()), rel=1e-4)
     assert float(found[1]) == pytest.approx(float(cross_entropy(out[:, 1], TRAIN.y[rows, 1])))
 
 
