@@ -10,7 +10,8 @@ import torch
 
 from fedlib import compress
 from fedlib.compress import RandK, Rounding, TopK
-from fedlib.compress.sketches import Columns, Wire
+from fedlib.compress.sketches import Columns, Largest, Masked, Sketch, Wire
+from fedlib.compress.wire import Field, Message
 from fedlib.core.sampling import seeded
 from fedlib.testing.examples import WIRE_DIM, wire_formats
 from tests.helpers.expect import refuses
@@ -112,3 +113,41 @@ def test_a_scaled_random_k_contracts_from_one_half_on():
     assert RandK(0.5, scaled=False).variance(12) is None
     assert [TopK(f).variance(12) for f in (0.5, 1.0)] == [None, 0.0]
     assert Rounding(3).contraction(12) == 1 - 4.0**-4
+
+
+def test_the_largest_entries_are_listed_or_mapped_whichever_is_shorter():
+    assert Largest(budget=1e-3).count_entries(2, 8) == 1
+    number, places = Largest(budget=150 / 256).layout(2, 8)  # a list as long as the map: 4 times 4
+    assert (number, places) == (Field("number", 4, 32), Field("position", 4, 4))
+    number, places = Largest(budget=1.0).layout(2, 8)
+    assert (number, places) == (Field("number", 7, 32), Field("map", 7, 16))
+    assert Largest(budget=1.0, value_bits=16).layout(2, 8)[0].length == 7 * 16
+
+
+def test_an_unscaled_mask_keeps_entries_as_they_are():
+    x = torch.arange(1.0, 9.0).view(2, 4)
+    for scaled, factor in ((False, 1), (True, 2)):
+        mask = Masked(scaled=scaled)
+        kept = mask(x, mask.draw(1, 2, 4, seeded(0, "rounds"))[0])
+        assert kept.count_nonzero() == 4
+        assert torch.equal(kept[kept != 0], factor * x[kept != 0])
+
+
+def test_the_noise_of_a_wired_sketch_is_the_sketch_s():
+    drawn = Wire(Masked(), 2).draw(3, 8, seeded(0, "rounds"))
+    assert torch.equal(drawn, Masked().draw(3, 2, 4, seeded(0, "rounds")))
+
+
+class Shifted(Sketch):
+    """Adds its noise at the sender and takes it away at the receiver."""
+
+    def encode(self, x, noise=()):
+        return Message((x + noise).flatten())
+
+    def decode(self, message, like, noise=()):
+        return message.values.view(like.shape) - noise
+
+
+def test_both_sides_of_a_sketch_have_its_noise():
+    x, noise = torch.ones(2, 3), torch.full((2, 3), 0.5)
+    assert torch.equal(Shifted()(x, noise), x)

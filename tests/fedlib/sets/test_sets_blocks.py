@@ -77,3 +77,26 @@ def test_a_network_tensor_by_tensor():
 def test_groups_of_clients():
     split = fl.PerClient((fl.Ball(2.0), fl.L1Ball(1.0)), (1, 0, 1))
     assert split.groups() == [(fl.Ball(2.0), [1]), (fl.L1Ball(1.0), [0, 2])]
+
+
+def test_every_part_lies_in_its_set_up_to_the_tolerance():
+    blocks = fl.Blocks((fl.Ball(1.0), fl.Box(-1.0, 1.0)), (2, 1))
+    for outside in ([1.0 + 1e-3, 0.0, 0.0], [0.0, 0.0, 1.0 + 1e-3]):
+        x = torch.tensor(outside, dtype=torch.float64)
+        assert not blocks.contains(x)
+        assert blocks.contains(x, tol=1e-2)
+
+
+def test_a_message_without_positions_is_decoded():
+    wire = wire_of(fl.Blocks((fl.Ball(1.0), fl.Box(-1.0, 1.0)), (2, 2)), 4)
+    x = torch.tensor([0.6, -0.8, 1.0, -1.0], dtype=torch.float64)
+    message = wire.encode(x)
+    assert message.positions == ()
+    assert torch.equal(wire.decode(message, x), x)
+
+
+def test_a_set_without_a_gauge_has_none():
+    size = gauge_of(object(), torch.ones(3, dtype=torch.float64))
+    assert size.isnan()
+    assert (size.shape, size.dtype) == ((), torch.float64)
+    assert gauge_of(object(), torch.ones(1)).isnan()

@@ -46,6 +46,7 @@ def test_known_points():
     assert SIMPLEX.lmo(torch.tensor([1.0, -3.0])).tolist() == [0.0, 1.5]
     assert not SIMPLEX.contains(torch.tensor([2.0, -0.5]))
     assert (L1.diameter(1), SIMPLEX.diameter(1)) == (4.0, 0.0)
+    assert Simplex(3.0).diameter(2) == pytest.approx(3 * 2**0.5)
     assert SIMPLEX.project(torch.tensor([0.0, 0.0, 0.0])).tolist() == [0.5, 0.5, 0.5]
 
 
