@@ -54,25 +54,50 @@ def settle(cell: Mapping[str, Any], /, **declared: Any) -> dict[str, Any]:
     ValueError, TypeError
         for a name that is not declared, and for a value of another kind than the profiles'.
     """
-    asked = requested("page", cell, ("profile", *declared))
-    profile = asked.get("profile", "full")
+    values = requested("page", cell, ("profile", *declared))
+    profile = values.get("profile", "full")
     checks.one_of("page", "profile", profile, ("full", "quick"))
     settled = {"profile": profile}
-    for name, values in declared.items():
-        full, quick, least = (*values, 1)[:3] if isinstance(values, tuple) else (values, values, 1)
-        examples = [tuple(x) if isinstance(x, list) else x for x in (full, quick)]
-        value = checked("page", name, asked.get(name), examples)
+    for name, declaration in declared.items():
+        defaults = (
+            Defaults(*declaration) if isinstance(declaration, tuple) else Defaults(declaration)
+        )
+        value = checked("page", name, values.get(name), defaults.examples)
         if value is None:
-            value = examples[profile == "quick"]
-        if isinstance(full, int) and full > 0:
-            checks.count("page", name, value, least)
-        if isinstance(full, list):
-            several = len({*value}) >= least
-            checks.require(several, "page", name, f"have at least {least} values", value)
-        if isinstance(full, float) and full > 0:
-            checks.positive("page", name, value)
+            value = defaults.of(profile)
+        defaults.check_least(name, value)
         settled[name] = value
     return settled
+
+
+class Defaults:
+    """The values of a page's parameter in both profiles, and the least that the page can use."""
+
+    def __init__(self, full: Any, quick: Any = None, least: int = 1) -> None:
+        self.full = tuple(full) if isinstance(full, list) else full
+        self.quick = tuple(quick) if isinstance(quick, list) else quick
+        if quick is None:
+            self.quick = self.full
+        self.least = least
+
+    @property
+    def examples(self) -> list[Any]:
+        """Values of the parameter's kind."""
+        return [self.full, self.quick]
+
+    def of(self, profile: str) -> Any:
+        """The profile's value."""
+        return self.quick if profile == "quick" else self.full
+
+    def check_least(self, name: str, value: Any) -> None:
+        """Refuse what the page cannot compute with; 0 only where it is the profile's."""
+        if isinstance(self.full, tuple):
+            enough = len({*value}) >= self.least
+            checks.require(enough, "page", name, f"have at least {self.least} values", value)
+        elif isinstance(self.full, int) and self.full > 0:
+            checks.count("page", name, value, self.least)
+        elif isinstance(self.full, float) and self.full > 0:
+            checks.positive("page", name, value)
 
 
 def requested(who: str, cell: Mapping[str, Any], known: Sequence[str]) -> dict[str, Any]:
@@ -88,29 +113,35 @@ def assigned(cell: Mapping[str, Any], known: Sequence[str]) -> list[str]:
     """Names of constants that somebody may have meant as parameters.
 
     In a notebook those of the cell of parameters as it was run last, and of a cell that papermill
-    has added. In a program those at the top of its file, elsewhere all; of the names in capitals
+    has added. In a program those at the top of its file, elsewhere all, but of names in capitals
     only those that differ from a parameter by that.
     """
-    history, file = cell.get("In"), cell.get("__file__")
+    in_cell = cell_of_parameters(cell.get("In"))
+    if in_cell:
+        return [name for name in in_cell if isinstance(cell.get(name), CONSTANTS)]
     names: Iterable[str] = cell
-    if isinstance(history, list):
-        names = cell_of_parameters(history) or cell
-    elif file and Path(file).is_file():
+    file = cell.get("__file__")
+    if file and Path(file).is_file():
         names = targets(Path(file).read_text(encoding="utf-8"), at_the_top=True)
-    ours = [name for name in names if isinstance(cell.get(name), CONSTANTS)]
-    ours = [name for name in ours if name[0] != "_" and name not in ("In", "Out")]
-    return [name for name in ours if not name.isupper() or name.lower() in known]
+    constants = [name for name in names if isinstance(cell.get(name), CONSTANTS)]
+    public = [name for name in constants if name[0] != "_" and name not in ("In", "Out")]
+    return [name for name in public if not name.isupper() or name.lower() in known]
 
 
-def cell_of_parameters(history: Sequence[str]) -> list[str]:
-    """The names that the last cell of parameters sets, and those of a cell added to it."""
+def cell_of_parameters(history: object) -> list[str]:
+    """The names that the last cell of parameters sets, and those of a cell added to it.
+
+    Of the sources that a kernel has run; none where nothing is such a history.
+    """
     names: list[str] = []
+    if not isinstance(history, list):
+        return names
     for source in history:
-        found = targets(source)
+        set_here = targets(source)
         if source.startswith(INJECTED):
-            names += found
-        elif "profile" in found:
-            names = found
+            names += set_here
+        elif "profile" in set_here:
+            names = set_here
     return names
 
 
@@ -173,17 +204,28 @@ def checked(who: str, name: str, value: Any, examples: Sequence[Any]) -> Any:
     if not several:
         return check_one(who, name, value, examples)
     if name == "seeds" and isinstance(value, int) and not isinstance(value, bool):
-        checks.count(who, name, value)
-        checks.require(value <= MOST_SEEDS, who, name, f"be at most {MOST_SEEDS}", value)
-        return tuple(range(value))
-    if not isinstance(value, (list, tuple, range)) or not value:
+        return first_seeds(who, value)
+    return check_list(who, name, value, examples)
+
+
+def first_seeds(who: str, number: int) -> tuple[int, ...]:
+    """So many seeds from 0."""
+    checks.count(who, "seeds", number)
+    checks.require(number <= MOST_SEEDS, who, "seeds", f"be at most {MOST_SEEDS}", number)
+    return tuple(range(number))
+
+
+def check_list(who: str, name: str, values: Any, examples: Sequence[Any]) -> tuple[Any, ...]:
+    """The entries of a list, each of the kind of the examples' entries."""
+    if not isinstance(values, (list, tuple, range)) or not values:
         shown = list(examples[0][:3])
-        raise ValueError(checks.sentence(who, name, f"be a list such as {shown}", value))
+        raise ValueError(checks.sentence(who, name, f"be a list such as {shown}", values))
     entries = [entry for example in examples for entry in example]
-    given = tuple(
-        check_one(who, f"every entry of {name}", read_as(x, entries), entries) for x in value
-    )
-    return check_seeds(given) if name == "seeds" else given
+    fitting = []
+    for value in values:
+        number = read_as(value, entries)
+        fitting.append(check_one(who, f"every entry of {name}", number, entries))
+    return check_seeds(fitting) if name == "seeds" else tuple(fitting)
 
 
 def entries_of(text: str) -> Any:

@@ -82,3 +82,42 @@ def test_a_method_is_one_file_and_three_lines_and_passes_the_tests_of_all_method
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 30
     pins = python("-m", "tests.fedlib.algorithms.test_pinned", "ClippedAvg", cwd=tmp_path, env=env)
     assert pins.stdout.startswith('"ClippedAvg 0": {"size":'), pins.stderr
+
+
+#: Tests that see a new study, claim or paper, and the words that choose them.
+SEEING = (
+    *("repo/test_layers.py", "repo/test_notebooks.py", "papers/test_results.py"),
+    *("papers/test_overview.py", "papers/test_study_contract.py", "papers/test_verdicts.py"),
+    *("papers/test_figures.py", "book/test_prose_numbers.py", "book/test_verdict_words.py"),
+)
+NAMES = (
+    "clipping",
+    "P90",
+    "(scaffold and imports_from)",
+    "every_claim",
+    "place_in_the_rule",
+    "nothing_else",
+)
+
+
+@pytest.mark.weekly
+def test_the_commands_of_a_study_leave_no_test_red_that_sees_it(tmp_path):
+    """What CONTRIBUTING says to do, in its order, then types and the tests of all studies."""
+    env = copied(tmp_path, "fedlib", "papers", "tests", "book", "notebooks", "results")
+    env |= {"OMP_NUM_THREADS": "1"}
+    for name in ("pyproject.toml", "README.md", "CONTRIBUTING.md"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    for diff in printed("diff"):
+        applied(diff, tmp_path)
+    for words in (
+        ("-m", "papers", "reproduce", "clipping", "--missing"),
+        ("-m", "papers", "claims", "--store"),
+        ("notebooks/execute.py", "clipping", "--profile", "full"),
+        ("notebooks/execute.py", "clipping", "--profile", "quick"),
+        ("-m", "mypy"),
+        ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", " or ".join(NAMES),
+         *(f"tests/{name}" for name in SEEING)),
+    ):  # fmt: skip
+        done = python(*words, cwd=tmp_path, env=env)
+        assert not done.returncode, done.stdout + done.stderr
+    assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 20

@@ -88,6 +88,8 @@ def test_in_a_notebook_the_cell_of_parameters_counts_and_what_papermill_adds():
     after = [*before, "# Parameters\nroundz = 3"]
     for again in (after, [*after, "import x", "T = 5"]):
         refuses("got 'roundz'", requested, "page", {**cell, "In": again}, ("profile", "lr"))
+    capitals = [*before, "# Parameters\nT = 5"]
+    refuses("got 'T'", requested, "page", {**cell, "In": capitals}, ("profile", "lr"))
     whole = [*after, "found = [1]", 'profile = "full"\nlr = 0.3', "%matplotlib inline"]
     assert requested("page", {**cell, "In": whole}, ("profile", "lr"))["lr"] == 0.3
 
