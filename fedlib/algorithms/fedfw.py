@@ -174,8 +174,8 @@ class FedFW(Penalized):
     measure_all : bool or None
         Whether `gap` and `distance` describe all N clients. Then every client computes in every
         round, and the answers of those that do not take part are discarded. If False, they
-        describe the clients that take part, and few others compute. None stands for True up to
-        1000 clients. With a `split`, all clients compute.
+        describe the clients that take part, and few others compute. None stands for True if there
+        are at most 1000 clients. With a `split`, all clients compute.
 
     Info: `gap` is the sum over clients of <g_i, x_i - s_i>, the Frank-Wolfe gap of the penalized
     surrogate (exact for full batches). `distance` is the root of sum_i |x_i - w|^2. Both describe
@@ -239,8 +239,8 @@ class FedFWPlus(FedFW):
     measure_all : bool or None
         Whether `gap` and `distance` describe all N clients. Then every client computes in every
         round, and the answers of those that do not take part are discarded. If False, they
-        describe the clients that take part, and few others compute. None stands for True up to
-        1000 clients. With a `split`, all clients compute.
+        describe the clients that take part, and few others compute. None stands for True if there
+        are at most 1000 clients. With a `split`, all clients compute.
 
     Info: `gap` is the sum over clients of <g_i, x_i - s_i>, and `distance` the root of
     sum_i |x_i - w|^2. Both describe the state before the round and sum over all N clients, or
@@ -297,8 +297,8 @@ class FedFWSto(Penalized):
     measure_all : bool or None
         Whether `gap` and `distance` describe all N clients. Then every client computes in every
         round, and the answers of those that do not take part are discarded. If False, they
-        describe the clients that take part, and few others compute. None stands for True up to
-        1000 clients. With a `split`, all clients compute.
+        describe the clients that take part, and few others compute. None stands for True if there
+        are at most 1000 clients. With a `split`, all clients compute.
 
     Info: `gap` is the sum over clients of <g_i, x_i - s_i>, and `distance` the root of
     sum_i |x_i - w|^2. Both describe the state before the round and sum over all N clients, or
