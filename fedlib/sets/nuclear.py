@@ -69,7 +69,8 @@ class NuclearBall(NormBall):
         A, finite = self._matrix(x)
         scale = unusual_scale(A)
         norm = torch.linalg.svdvals(A / scale).sum() * scale
-        return torch.where(finite, norm, torch.full_like(norm, torch.nan)).to(x.dtype)
+        norm = torch.where(finite, norm, torch.full_like(norm, torch.nan))
+        return norm.to(x.dtype)
 
     def lmo(self, direction: Vector) -> Vector:
         """A minimizer of <direction, s>: -radius u v' with the leading singular vectors u and v.

@@ -14,6 +14,8 @@ from torch import Tensor
 from fedlib.shapes import Scalar, Vector
 
 Number = float | Tensor
+#: A number for each of the M constraints.
+PerConstraint = Float[Tensor, "M"]
 
 STEPS = 40  # steps of the interior point method, used for two constraints or more
 SHRINK = 0.1  # a step aims at this share of the mean complementarity
@@ -25,15 +27,15 @@ class Response(NamedTuple):
     """The solution of the server's convex problem."""
 
     w: Vector  # the minimizer
-    nu: Float[Tensor, "M"]  # the constraints' multipliers, in [0, c]
-    slack: Float[Tensor, "M"]  # by how much each constraint is violated, nonnegative
+    nu: PerConstraint  # the constraints' multipliers, in [0, c]
+    slack: PerConstraint  # by how much each constraint is violated, nonnegative
 
 
 def best_response(
     objective: Vector,
     linear: Float[Tensor, "M d"],
-    constant: Float[Tensor, "M"],
-    levels: Float[Tensor, "M"],
+    constant: PerConstraint,
+    levels: PerConstraint,
     *,
     tau: Number,
     penalty: Number,
@@ -80,23 +82,24 @@ def best_response(
         top=linear.new_zeros((), dtype=torch.float64) + penalty,
     )
     nu = dual.solution().to(linear.dtype)
-    w = -(objective + nu @ linear) / (2 * (curvature + tau * nu.sum()))
-    slack = (constant - levels + linear @ w + tau * (w @ w)).clamp(min=0)
-    return Response(w, nu, slack)
+    total_curvature = curvature + tau * nu.sum()
+    w = -(objective + nu @ linear) / (2 * total_curvature)
+    values = constant - levels + linear @ w + tau * (w @ w)
+    return Response(w=w, nu=nu, slack=values.clamp(min=0))
 
 
 class _Dual(NamedTuple):
     """The concave dual of the server's problem, in terms of inner products."""
 
     gram: Float[Tensor, "M M"]  # B B'
-    cross: Float[Tensor, "M"]  # B a_0
+    cross: PerConstraint  # B a_0
     square: Scalar  # |a_0|^2
-    gap: Float[Tensor, "M"]  # U - A
+    gap: PerConstraint  # U - A
     tau: Number
     curvature: Number
     top: Scalar  # c
 
-    def solution(self) -> Float[Tensor, "M"]:
+    def solution(self) -> PerConstraint:
         """The multipliers, by the formula for one constraint or else the interior point method."""
         count = len(self.gap)
         if count == 0:
@@ -112,14 +115,15 @@ class _Dual(NamedTuple):
         p = self.square - 2 * ratio * self.cross + ratio**2 * square
         denominator = square + 4 * self.tau * self.gap
         positive = denominator > 0
-        root = (p.clamp(min=0) / torch.where(positive, denominator, 1)).sqrt() - ratio
+        quotient = p.clamp(min=0) / torch.where(positive, denominator, 1)
+        root = quotient.sqrt() - ratio
         inside = root.clamp(min=0).minimum(self.top)
         return torch.where(positive, inside, self.top)
 
     def slope(
         self,
-        nu: Float[Tensor, "M"],
-    ) -> tuple[Float[Tensor, "M"], Float[Tensor, "M M"]]:
+        nu: PerConstraint,
+    ) -> tuple[PerConstraint, Float[Tensor, "M M"]]:
         """The dual's gradient, and its Hessian times -1."""
         u = self.curvature + self.tau * nu.sum()
         product = self.cross + self.gram @ nu  # B a, for a = a_0 + B' nu = -2 u w
@@ -130,9 +134,10 @@ class _Dual(NamedTuple):
         inner = self.gram - pull * (product.unsqueeze(1) + product) + pull**2 * length
         return gradient, inner / (2 * u)
 
-    def central_path(self) -> Float[Tensor, "M"]:
+    def central_path(self) -> PerConstraint:
         """The end of the central path, by primal-dual steps from an interior point."""
-        nu = torch.zeros_like(self.gap) + (self.top / 2).clamp(max=self.curvature / self.tau)
+        start = (self.top / 2).clamp(max=self.curvature / self.tau)
+        nu = torch.zeros_like(self.gap) + start
         gradient, _ = self.slope(nu)
         size = (gradient.abs() + self.gap.abs()).amax().clamp(min=LEAST)
         low = torch.zeros_like(nu) + size
@@ -151,15 +156,16 @@ class _Dual(NamedTuple):
 
     def newton_step(
         self,
-        nu: Float[Tensor, "M"],
-        low: Float[Tensor, "M"],
-        high: Float[Tensor, "M"],
+        nu: PerConstraint,
+        low: PerConstraint,
+        high: PerConstraint,
         smallest_aim: Scalar,
-    ) -> tuple[Float[Tensor, "M"], Float[Tensor, "M"], Float[Tensor, "M"]]:
+    ) -> tuple[PerConstraint, PerConstraint, PerConstraint]:
         """One primal-dual step; `low` and `high` are the multipliers of 0 <= nu and nu <= c."""
         gradient, curve = self.slope(nu)
         room = self.top - nu
-        aim = (SHRINK * (nu @ low + room @ high) / (2 * len(nu))).clamp(min=smallest_aim)
+        complementarity = nu @ low + room @ high
+        aim = (SHRINK * complementarity / (2 * len(nu))).clamp(min=smallest_aim)
         matrix = curve + torch.diag(low / nu + high / room)
         step = torch.linalg.solve_ex(matrix, gradient + aim / nu - aim / room)[0]
         low_step = aim / nu - low - low / nu * step
@@ -169,7 +175,7 @@ class _Dual(NamedTuple):
         return nu + primal * step, low + dual * low_step, high + dual * high_step
 
 
-def _reach(x: Float[Tensor, "M"], step: Float[Tensor, "M"]) -> Scalar:
+def _reach(x: PerConstraint, step: PerConstraint) -> Scalar:
     """The largest step length, at most 1, that keeps `x` positive."""
     falls = step < 0
     limit = -CLOSE * x / torch.where(falls, step, -1)

@@ -36,7 +36,8 @@ def solve(gram: Array, gain: Array, bound: Array) -> Array:
     from scipy.optimize import linprog
 
     count = len(gain)
-    if not (np.isfinite(gram).all() and np.isfinite(gain).all()) or np.isnan(bound).any():
+    finite = np.isfinite(gram).all() and np.isfinite(gain).all()
+    if not finite or np.isnan(bound).any():
         return np.full(count + 1, np.nan)
     gram_scale = np.abs(gram).max() or 1.0
     gain_scale = np.abs(gain).max() or 1.0

@@ -49,7 +49,8 @@ def descend(
     matrices = np.where(broken.reshape(-1, 1, 1), 0.0, matrices)
     if w.size * w.shape[1] <= FEW:
         problems = zip(matrices.tolist(), w.tolist(), size[:, 0].tolist(), strict=True)
-        w = np.array([_descend_alone(*problem, steps) for problem in problems]).reshape(w.shape)
+        rows = [_descend_alone(*problem, steps) for problem in problems]
+        w = np.array(rows).reshape(w.shape)
     else:
         w = _descend_together(matrices, w, size, steps)
     result = np.where(broken.reshape(-1, 1), np.nan, w)
