@@ -11,7 +11,8 @@ def check_docstring(algorithm):
     doc = inspect.cleandoc(kind.__doc__ or "")
     bases = [c for c in kind.__mro__ if c.__module__ == kind.__module__ or is_shared_work(c)]
     source = "".join(inspect.getsource(base) for base in bases)
-    steps = [int(n) for n in re.findall(r"^ {4}(\d+) ", doc, re.MULTILINE)]
+    above_the_table = doc.partition("\nParameters\n")[0]
+    steps = [int(n) for n in re.findall(r"^ {4}(\d+) ", above_the_table, re.MULTILINE)]
     _require(
         steps == list(range(1, len(steps) + 1)) and len(steps) >= 3,
         "the docstring must hold the method's lines, indented by four and numbered 1, 2, 3, ...",
