@@ -20,7 +20,6 @@ from torch.utils import _pytree as pytree
 from fedlib import checks
 from fedlib.checks import Count, Positive, Whole
 from fedlib.core.describe import describe
-from fedlib.core.trees import loop_map
 
 Info = dict[str, Tensor]
 #: Names that a metric cannot have, because they are columns of `Trace.to_frame`.
@@ -277,10 +276,18 @@ class Problem:
         self, value: Callable[[Batch], Shaped[Tensor, "..."]]
     ) -> Shaped[Tensor, "..."]:
         """The mean over all clients of `value(rows of a client)`, weighted by `client_weights`."""
-        over_clients = loop_map if self.sequential_clients else torch.func.vmap
         groups = self.size_groups()
-        each = [over_clients(value, (0,))(self.rows_of(group)) for group in groups]
-        return self.mean(torch.cat(each), [j for group in groups for j in group])
+        clients = [j for group in groups for j in group]
+        if self.sequential_clients:  # only one client's rows are gathered at a time
+            answers = []
+            for group in groups:
+                most = max(self.sizes[j] for j in group)
+                for client in group:
+                    place = torch.tensor(client, device=self.rows.device)
+                    answers.append(value(self.rows_of_client(place, most)))
+            return self.mean(torch.stack(answers), clients)
+        each = [torch.func.vmap(value)(self.rows_of(group)) for group in groups]
+        return self.mean(torch.cat(each), clients)
 
     def mean(
         self, answers: Float[Tensor, "n *x"], clients: Sequence[int] | Int[Tensor, "n"]

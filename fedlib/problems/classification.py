@@ -23,7 +23,8 @@ from fedlib.sets.vertices import gauge_of
 Inputs = Float[Tensor, "B *shape"]
 
 MODELS = ("linear", "mlp", "cnn")
-CHUNK = 1000  # rows that convolutions evaluate at a time
+CHUNK = 1000  # test rows that convolutions evaluate at a time
+PIECE = 500  # rows of a client at a time, in the metrics of convolutions
 LARGE = 2**26  # larger inputs stay bytes and are converted in every round
 
 
@@ -211,11 +212,36 @@ class _Classifier:
         if measured is not None:
             sizes = (measured,) * len(problem.rows)
             few = replace(problem, rows=problem.rows[:, :measured], sizes=sizes, lengths=())
+        if model.sequential_clients:
+            few = in_pieces(few, PIECE)
         accuracy = torch.stack(right).sum().to(w.dtype) / len(y)
         values = {"loss": few.mean_losses(w)[0], "accuracy": accuracy}
         if problem.set is not None:
             values |= {"gap": fw_gap(few, w), "size": gauge_of(problem.set, w)}
         return values
+
+
+def in_pieces(problem: Problem, most: int) -> Problem:
+    """A problem with the same means of the losses, in which no client has more than `most` rows.
+
+    Each piece of a client's rows is a client of its own, weighted by its share of them. A problem
+    whose clients are smaller, or whose seeds have clients of different sizes, stays as it is.
+    """
+    if max(problem.sizes) <= most or isinstance(problem.lengths, Tensor):
+        return problem
+    rows: list[Tensor] = []
+    weights: list[float] = []
+    client_weights = problem.client_weights or (1.0,) * problem.num_clients
+    for client, weight in enumerate(client_weights):
+        for piece in torch.split(problem.own_rows(client), most):
+            rows.append(piece)
+            weights.append(weight * len(piece) / problem.sizes[client])
+    return replace(
+        problem,
+        rows=torch.cat(rows),
+        sizes=tuple(map(len, rows)),
+        client_weights=tuple(weights),
+    )
 
 
 def row_losses(out: Float[Tensor, "B classes"], target: Int[Tensor, "B"]) -> Float[Tensor, "B"]:
