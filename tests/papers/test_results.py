@@ -172,7 +172,7 @@ def test_every_claim_has_a_verdict_by_rule_from_runs_that_exist():
     ids = [claim.id for _, claim in all_claims()]
     assert len(ids) == len(set(ids)) > 80
     for name in ids:
-        assert re.fullmatch(r"[a-z]+/[CP]\d+", name), f"{name} must be PAPER/C or P with a number"
+        assert re.fullmatch(r"[a-z]+/[CPR]\d+", name), f"{name}: C, P or R with a number"
     for study, claim in all_claims():
         assert study.evaluate(claim).verdict in VERDICTS
         assert claim.runs

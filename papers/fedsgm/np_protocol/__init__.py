@@ -43,7 +43,7 @@ PARAMETERS = parameters(
     ),
 )
 
-PLANNED = Study(
+STUDY = Study(
     name="np_protocol",
     title="Neyman-Pearson classification, tuned as in the paper",
     paper="F",

@@ -43,23 +43,23 @@ def null(runs: Iterable[str]) -> Control:
     return Control("hard switching on disjoint sets of splits instead of each run", places)
 
 
-def along(ends: Mapping[str, int], measure: str, runs: Iterable[str], up: bool) -> Cells:
+def along(ends: Mapping[str, int], measure: str, runs: Mapping[str, str], up: bool) -> Cells:
     """From each value of a sweep to the next a measure rises, or falls, for each of some runs."""
     found: Cells = {}
-    for run in runs:
+    for run, text in runs.items():
         for a, b in pairwise(ends):
             first, second = of(f"{run}{a}.{measure}"), of(f"{run}{b}.{measure}")
-            words = f"{SETTINGS.get(run, run)}, {ends[a]} to {ends[b]}"
+            words = f"{text}, {ends[a]} to {ends[b]}"
             found[words] = second > first if up else second < first
     return found
 
 
-def listed(runs: Iterable[str], ends: Iterable[str], measure: str, spec: str = ".3g") -> str:
+def listed(runs: Mapping[str, str], ends: Iterable[str], measure: str, spec: str = ".3g") -> str:
     """The values of a measure along a sweep, for each of some runs."""
     rows = []
-    for run in runs:
+    for run, text in runs.items():
         values = ", ".join(stat_value(f"{run}{end}.{measure}", spec) for end in ends)
-        rows.append(f"{SETTINGS.get(run, run)}: {values}")
+        rows.append(f"{text}: {values}")
     return "; ".join(rows)
 
 
