@@ -28,7 +28,7 @@ PARAMETERS = parameters(
     fraction=("K/d of Top-K, uplink and downlink, where there is compression", 0.1),
 )
 
-PLANNED = Study(
+STUDY = Study(
     name="np_pairing",
     title="Which constraint a client has",
     paper="F",

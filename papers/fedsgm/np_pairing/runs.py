@@ -94,8 +94,9 @@ def settings(p: Params) -> dict[str, FedSGM]:
         for steps in p["local_steps_sweep"]:
             found[f"{name}_E{steps}"] = method(p, switch, steps)
     topk = TopK(float(p["fraction"]))
-    for name in ("hard", f"soft{p['beta']:g}"):
-        plain = method(p, switches[name], p["local_steps"])
+    both: dict[str, Switch] = {"hard": Hard(), f"soft{p['beta']:g}": Soft(float(p["beta"]))}
+    for name, switch in both.items():
+        plain = method(p, switch, p["local_steps"])
         found[f"{name}_sampled"] = replace(plain, participants=p["participants"])
         found[f"{name}_topk"] = replace(plain, uplink=topk, downlink=topk)
     return found
