@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -27,7 +27,7 @@ class State(NamedTuple):
     """What a run carries."""
 
     w: Float[Tensor, "d"]  # the method's model
-    inner: tuple[Any, ...]  # the method's state, its parts alone: a checkpoint holds no classes
+    inner: Any  # the method's state
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Stopped:
     def init(self, problem: Problem) -> State:
         """The method's start."""
         inner = self.method.init(problem)
-        return State(inner.w, tuple(inner))
+        return State(inner.w, inner)
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         """The method's."""
@@ -55,13 +55,14 @@ class Stopped:
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         """The method's round, unless it diverges."""
-        before = get_type_hints(type(self.method).init)["return"](*state.inner)
-        after, info = self.method.round(fed, before, draw)  # 1
+        after, info = self.method.round(fed, state.inner, draw)  # 1
         diverged = ~(after.w.abs().amax() <= FAR)
-        inner = pytree.tree_map(
-            lambda old, new: torch.where(diverged, old, new), before, after
-        )  # 2
-        return State(inner.w, tuple(inner)), info
+
+        def unless_diverged(old: Tensor, new: Tensor) -> Tensor:
+            return torch.where(diverged, old, new)
+
+        inner = pytree.tree_map(unless_diverged, state.inner, after)  # 2
+        return State(inner.w, inner), info
 
 
 TIGHT = 1e-14  # SLSQP's tolerance of the objective
