@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import fedlib as fl
+from fedlib.compress.compressors import check_compressors
 from fedlib.compress.sketches import Columns
 from fedlib.problems import pareto, quadratics
 from fedlib.sets.vertices import Corner, OneEntry, RankOne
@@ -50,13 +51,34 @@ def test_a_compressor_takes_vectors(wire):
             lambda: fl.PerClient((fl.Ball(1.0), fl.Box(1.0)), of=(0, 0, 2)),
         ),
         (
+            "M: uplink must be contractive under error feedback, got RandK(fraction=0.5, "
+            "scaled=True); pass error_feedback=False or scaled=False.",
+            lambda: check_compressors("M", fl.RandK(0.5), fl.Identity(), True, 4),
+        ),
+        (
+            "M: downlink must be contractive (primal EF21), got RandK(fraction=0.5, scaled=True); "
+            "take TopK, Rounding or RandK(..., scaled=False).",
+            lambda: check_compressors("M", fl.Identity(), fl.RandK(0.5), True, 4),
+        ),
+        (
+            "M: preference.ratios must be one for each of the 3 objectives, got (1.0, 2.0).",
+            lambda: fl.Preference(ratios=(1.0, 2.0)).check("M", 3),
+        ),
+        (
             "FixedWeights: values must hold a number for each of 3 objectives, got 2.",
             lambda: fl.FixedWeights((1.0, 2.0))(torch.eye(3), torch.ones(3)),
         ),
     ],
 )
-def test_sets_and_weights(sentence, call):
+def test_compressors_sets_and_weights(sentence, call):
     says(sentence, call)
+
+
+def test_what_fits_is_not_refused():
+    check_compressors("M", fl.RandK(0.5), fl.TopK(0.5), False, 4)
+    check_compressors("M", fl.RandK(0.5, scaled=False), fl.Identity(), True, 4)
+    fl.Preference().check("M", 3)
+    fl.Preference(ratios=(1.0, 2.0)).check("M", 2)
 
 
 CENTRES = torch.ones(4, 2, dtype=torch.float64)

@@ -9,10 +9,11 @@ import pytest
 import torch
 
 from fedlib import compress
-from fedlib.compress import RandK, Rounding, TopK
+from fedlib.compress import Identity, RandK, Rounding, TopK
 from fedlib.compress.sketches import Columns, Largest, Masked, Sketch, Wire
 from fedlib.compress.wire import Field, Message
 from fedlib.core.sampling import seeded
+from fedlib.sets.vertices import Corner, OneEntry, RankOne
 from fedlib.testing.examples import WIRE_DIM, wire_formats
 from tests.helpers.expect import refuses
 
@@ -151,3 +152,30 @@ class Shifted(Sketch):
 def test_both_sides_of_a_sketch_have_its_noise():
     x, noise = torch.ones(2, 3), torch.full((2, 3), 0.5)
     assert torch.equal(Shifted()(x, noise), x)
+
+
+@pytest.mark.parametrize(
+    ("wire", "layout"),
+    [
+        (Identity(), [("number", 100, 32)]),
+        (TopK(0.1), [("number", 10, 32), ("position", 10, 7)]),
+        (RandK(0.1), [("number", 10, 32)]),
+        (Rounding(7), [("digits", 100, 16)]),
+        (OneEntry(2.0), [("sign", 1, 1), ("position", 1, 7)]),
+        (OneEntry(2.0, signed=False), [("sign", 1, 0), ("position", 1, 7)]),
+        (Corner(-1.0, 1.0), [("flag", 100, 1)]),
+        (RankOne(20, 5), [("number", 25, 32)]),
+    ],
+    ids=str,
+)
+def test_the_fields_of_a_message(wire, layout):
+    assert [tuple(field) for field in wire.layout(100)] == layout
+
+
+def test_a_corner_of_a_box_far_from_zero_and_the_point_zero_come_back():
+    corner = torch.tensor([2.0, 3.0, 2.0])
+    assert torch.equal(Corner(2.0, 3.0)(corner), corner)
+    message = Corner(2.0, 3.0).encode(corner)
+    assert torch.equal(Corner(2.0, 3.0).decode(message, corner), corner)
+    zero = torch.zeros(3)
+    assert torch.equal(OneEntry(2.0).decode(OneEntry(2.0).encode(zero), zero), zero)

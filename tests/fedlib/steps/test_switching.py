@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from fedlib.steps import Hard, Soft
+from fedlib.steps.switching import loss_weights
 
 Z = torch.arange(-1000, 1001, dtype=torch.float64) / 1000
 
@@ -25,3 +26,9 @@ def test_soft_becomes_hard_as_its_sharpness_grows_except_at_zero():
     off = Z[Z != 0]
     assert torch.equal(Soft(1e9)(off), Hard()(off))
     assert Soft(1e9)(Z[Z == 0]) != Hard()(Z[Z == 0])
+
+
+def test_weights_of_several_objectives_and_constraints_stand_one_after_another():
+    objectives, constraints = torch.tensor([0.5, 0.25]), torch.tensor([0.1, 0.15])
+    assert torch.equal(loss_weights(objectives, constraints), torch.cat([objectives, constraints]))
+    assert loss_weights(torch.tensor(0.5), torch.tensor(0.25)).tolist() == [0.5, 0.25]

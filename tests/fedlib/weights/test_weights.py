@@ -11,7 +11,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from fedlib.solvers.linear_program import program
 from fedlib.solvers.min_norm import min_norm, minimum_norm
 from fedlib.solvers.simplex import descend, project_simplex
-from fedlib.weights import FindWeights, Least, MinNorm, Preference
+from fedlib.weights import FindWeights, FixedWeights, Least, MinNorm, Preference
 from fedlib.weights.rules import normalized
 from tests.helpers.expect import close, refuses
 from tests.helpers.grams import HARD, assert_on_simplex, gram
@@ -125,3 +125,16 @@ def test_a_negative_length_counts_as_zero_and_lengths_below_one_stay():
     G = torch.tensor([[-3.0, 0.0], [0.0, 0.25]], dtype=torch.float64)
     mean = (1e-4**0.5 + (0.25 + 1e-4) ** 0.5) / 2
     close(normalized(G), G / mean**2, 1e-12)
+
+
+def test_fixed_weights_have_the_precision_of_the_matrix():
+    gram = torch.eye(2, dtype=torch.float64)
+    weights = FixedWeights((2.0, 1.0))(gram, gram[0])
+    assert weights.dtype == torch.float64
+    assert weights.tolist() == pytest.approx([2 / 3, 1 / 3], abs=1e-15)
+
+
+def test_projected_weights_are_clipped_as_two_weights_are():
+    least = Least(0.2, mixture=False)
+    assert least(torch.tensor([0.95, 0.05])).tolist() == pytest.approx([0.9, 0.1])
+    assert least(torch.tensor([0.7, 0.3])).tolist() == pytest.approx([0.7, 0.3])
