@@ -20,6 +20,7 @@ from fedlib.core.trace import Trace
 from fedlib.engine.batch import BatchedRuns, count_threads
 from fedlib.engine.checkpoint import Checkpoint, check_path
 from fedlib.engine.loop import Callback, RoundLoop
+from fedlib.engine.surroundings import plain_torch
 
 
 def resolve_device(device: str | torch.device) -> torch.device:
@@ -27,12 +28,20 @@ def resolve_device(device: str | torch.device) -> torch.device:
 
     Raises ValueError for any other word, or if the GPU does not exist.
     """
-    gpus = [f"cuda:{i}" for i in range(torch.cuda.device_count() * torch.cuda.is_available())]
-    known = ["auto", "cpu", *["cuda"][: len(gpus)], *gpus]
-    known += ["mps"] if torch.backends.mps.is_available() else []
-    name = str(device).removesuffix(":0") if str(device) in ("cpu:0", "mps:0") else str(device)
+    known = ["auto", "cpu"]
+    has_gpu = torch.cuda.is_available() and torch.cuda.device_count() > 0
+    if has_gpu:
+        known.append("cuda")
+        known.extend(f"cuda:{i}" for i in range(torch.cuda.device_count()))
+    if torch.backends.mps.is_available():
+        known.append("mps")
+    name = str(device)
+    if name in ("cpu:0", "mps:0"):
+        name = name.removesuffix(":0")
     checks.one_of("run", "device", name, known)
-    return torch.device(("cuda" if gpus else "cpu") if name == "auto" else name)
+    if name == "auto":
+        name = "cuda" if has_gpu else "cpu"
+    return torch.device(name)
 
 
 def run(
@@ -91,34 +100,31 @@ def run(
     """
     grid, seeds = check_algorithms(algorithms), check_seeds(seeds)
     checks.arguments(run, locals())
-    path, rounds, every = check_path(checkpoint), int(rounds), int(evaluate_every)  # may be numpy's
-    loop = BatchedRuns(grid, problem, seeds, resolve_device(device), engine, schedules or {})
-    config = {
-        "algorithms": [describe(a) for a in grid],
-        "problem": describe(loop.problems[0].config),
-        "rounds": rounds,
-        "seeds": list(seeds),
-        "evaluate_every": every,
-        "dtype": str(loop.problems[0].w0.dtype),
-    }
-    if schedules:
-        config["schedules"] = {k: describe_rule(rule) for k, rule in schedules.items()}
-    saver = Checkpoint(path, config | {"rounds": None}, loop.sample_data, checkpoint_seconds)
-    with _threads(loop.problems[0].dim, loop.device):
-        begin = loop.start()
-        if start is not None:
-            begin = loop.go_on(begin, start, config)
-        begin = saver.resume(begin, rounds)
-        now = RoundLoop(loop, rounds, every, callback).run(begin, progress, saver)
-    traces = loop.traces(now, every, config | {"rounds": now.round})
+    path = check_path(checkpoint)
+    rounds, every = int(rounds), int(evaluate_every)  # may be numpy's
+    on = resolve_device(device)
+    with plain_torch(on):
+        loop = BatchedRuns(grid, problem, seeds, on, engine, schedules or {})
+        config = {
+            "algorithms": [describe(a) for a in grid],
+            "problem": describe(loop.problems[0].config),
+            "rounds": None,
+            "seeds": list(seeds),
+            "evaluate_every": every,
+            "dtype": str(loop.problems[0].w0.dtype),
+        }
+        saver = Checkpoint(path, config, loop.identity, checkpoint_seconds)
+        with _threads(loop.problems[0].dim, on):
+            begin = loop.start()
+            if start is not None:
+                begin = loop.go_on(begin, start, config)
+            begin = saver.resume(begin, rounds)
+            now = RoundLoop(loop, rounds, every, callback).run(begin, progress, saver)
+        config["rounds"] = now.round
+        if schedules:
+            config["schedules"] = loop.schedules.describe(now.round)
+        traces = loop.traces(now, every, config)
     return traces if isinstance(algorithms, Sequence) else traces[0]
-
-
-def describe_rule(rule: Callable[[int], float]) -> Any:
-    """A schedule in a configuration: the fields of a dataclass, or values at some rounds."""
-    if is_dataclass(rule):
-        return describe(rule)
-    return {str(t): float(rule(t)) for t in (1, 2, 3, 10, 100, 1000)}
 
 
 def check_algorithms(algorithms: object) -> list[Algorithm]:

@@ -210,7 +210,7 @@ class RandK(checks.Checked, Compressor):
         rng: torch.Generator,
     ) -> Int[Tensor, "count K"]:
         """Draw K distinct positions for each of `count` messages."""
-        ranks = torch.rand(count, dim, generator=rng)
+        ranks = torch.rand(count, dim, generator=rng, dtype=torch.float32)
         return ranks.topk(count_entries(self.fraction, dim)).indices
 
     def encode(self, x: Vector, noise: Noise = ()) -> Message:

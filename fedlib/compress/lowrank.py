@@ -197,7 +197,7 @@ class LowRank(checks.Checked, Sketch):
         rank = self.rank(tasks, dim)
         rows, columns = folded_shape(tasks, dim, self.order)
         width = min(rank + rank // 10, rows, columns)
-        return torch.randn(count, columns, width, generator=rng)
+        return torch.randn(count, columns, width, generator=rng, dtype=torch.float32)
 
     def encode(self, x: Jacobian, noise: Noise = ()) -> Message:
         """Send the two factors of a folded matrix of rank r, one after the other."""

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from fedlib import checks
 from fedlib.core import files
+from fedlib.core.identity import Identity
 from fedlib.provenance import versions
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ class Trace:
         models `[S, d]`, or None if they are large.
     output : the algorithm's solution `[S, d]` if that is not the final model, else None. For FedSGM
         it is the averaged iterate, NaN if no round stepped on f.
+    identity : what tells the run from others of the same configuration; `run(start=...)` needs it,
+        and no file has it.
     """
 
     metrics: Mapping[str, Array]
@@ -59,6 +62,7 @@ class Trace:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     state: Any = None
     output: Array | None = None
+    identity: Identity = field(default_factory=Identity, repr=False)
 
     def of_rounds(self, name: str) -> Array:
         """A metric at the starts of the rounds, without the final model: `[S, T_eval - 1]`."""

@@ -23,10 +23,13 @@ from fedlib.core.trees import explain_map_error, index_tree, loop_map, squeeze_m
 from fedlib.engine.capture import CapturedGradient, capture
 from fedlib.engine.checkpoint import Progress, join_blocks
 from fedlib.engine.compile import SHORTER, CompiledRounds, rounds_per_call
+from fedlib.engine.identity import identify
 from fedlib.engine.kernels import product_library
 from fedlib.engine.memory import keep_freed_memory
 from fedlib.engine.randomness import draws_numbers
-from fedlib.engine.stack import StackedProblem, check_same_shapes, fill, floats, stack
+from fedlib.engine.schedules import Schedules
+from fedlib.engine.stack import StackedProblem, check_same_shapes, fill, stack
+from fedlib.engine.surroundings import without_inference
 
 SMALL = 50_000  # parameters; below this number a second thread makes a round slower
 CAPTURE = 200  # rounds; shorter runs are not captured, since capturing costs some tens of rounds
@@ -51,6 +54,8 @@ class BatchedRuns:
             if isinstance(problem, Problem)
             else [make_problem(problem, seed) for seed in seeds]
         )
+        plain = {id(p): without_inference(p) for p in self.problems}
+        self.problems = [plain[id(p)] for p in self.problems]
         check_same_shapes(self.problems, seeds)
         try_losses(self.problems[0])
         alone = self.problems[0].sequential_clients and device.type == "cpu"
@@ -61,18 +66,16 @@ class BatchedRuns:
         self.drawing = [self.template]
         if values and not draws_alike(self.template, list(values), self.problems[0]):
             self.drawing = list(grid)
-        self.schedules, own = dict(schedules), floats(self.template)
-        for name in self.schedules:
-            each = [floats(one).get(name) for one in grid]
-            checks.one_of("run", f"schedules of {type(self.template).__name__}", name, own)
+        self.schedules = Schedules(schedules, grid)
+        for name, values_of_points in self.schedules.tensors(self.problems[0].w0).items():
             alike = draws_alike(self.template, [name], self.problems[0])
             rule = "change a field that the method's draw does not read"
             checks.require(alike, "run", "schedules", rule, name)
-            like = self.problems[0].w0
-            self.hyper.setdefault(name, torch.tensor(each, dtype=like.dtype, device=device))
-        self.base = {name: self.hyper[name].clone() for name in self.schedules}
+            self.hyper[name] = values_of_points.to(device)
         self.one = StackedProblem(self.problems, device)
         self.fixed = (self.hyper, self.one.own, self.one.common)
+        tensors = [*self.one.own, *self.one.common]
+        self.identity = identify(grid, self.problems[0], tensors, self.schedules.rules)
         self.gradient = (
             CapturedGradient(self.one.form.losses) if self.engine is Sequential else None
         )
@@ -111,18 +114,23 @@ class BatchedRuns:
         return stack_trees([by_problem[id(p)] for p in self.problems])
 
     def go_on(self, now: Progress, trace: Trace, config: dict[str, Any]) -> Progress:
-        """Continue from the end of a trace that this process has computed.
+        """Continue from the end of a trace that `run` returned.
 
-        Raises ValueError unless the trace belongs to this run, apart from its number of rounds, and
-        has its state.
+        Raises ValueError unless the trace belongs to this run (see `identity`), apart from its
+        number of rounds, and has its state.
         """
-        own = {"algorithm": config["algorithms"][0], **config, "rounds": None}
-        del own["algorithms"]
-        fits = len(self.grid) == 1 and dict(trace.config) | {"rounds": None} == own
-        fits = fits and type(trace.state) is type(now.state)
+        own = {"algorithm": config["algorithms"][0], **config}
+        own.pop("algorithms")
+        theirs = dict(trace.config)
+        for name in ("rounds", "schedules"):
+            own.pop(name, None)
+            theirs.pop(name, None)
+        fits = len(self.grid) == 1 and theirs == own and type(trace.state) is type(now.state)
         rule = "be a trace of this algorithm, problem, seeds and evaluate_every, with its state"
-        got, remedy = trace.config.get("algorithm"), "a file has models only: use `checkpoint`"
-        checks.require(fits, "run", "start", rule, got, remedy)
+        remedy = "a file has models only: use `checkpoint`"
+        checks.require(fits, "run", "start", rule, trace.config.get("algorithm"), remedy)
+        part = self.identity.difference(trace.identity)
+        checks.require(not part, "run", "start", "be a trace of this run", f"another {part}")
         now.state = pytree.tree_map(lambda x: x.unsqueeze(0).to(self.device), trace.state)
         now.round = int(trace.rounds[-1])
         for _ in range(now.round):
@@ -132,10 +140,6 @@ class BatchedRuns:
             each = {k: torch.as_tensor(v[None, :, :end]) for k, v in curves.items()}
             blocks.append({k: x.to(self.device) for k, x in each.items()})
         return now
-
-    def sample_data(self) -> list[Float[Tensor, "n"]]:
-        """Evenly spread entries of all data, by which a checkpoint recognizes the data."""
-        return [_sample_entries(x) for x in (*self.one.own, *self.one.common)]
 
     def draws(self, rngs: list[torch.Generator], rounds: int) -> Draw:
         """The draws of some rounds for all seeds, on the run's device.
@@ -171,12 +175,10 @@ class BatchedRuns:
         """Run one round of every run; `number` counts the rounds from 0.
 
         Raises ValueError if the round branches on a tensor's value or draws random numbers, or if a
-        schedule's value is not a finite number.
+        schedule takes a field out of its range.
         """
-        for name, rule in self.schedules.items():
-            factor = rule(number + 1)
-            checks.number("run", f"schedules[{name!r}]({number + 1})", factor)
-            torch.mul(self.base[name], float(factor), out=self.hyper[name])
+        if self.schedules.rules:
+            self.schedules.apply(self.hyper, number + 1)
         after: tuple[Any, Info] = self._explained("_step", state, draw)
         return after
 
@@ -195,7 +197,10 @@ class BatchedRuns:
                 if problem.host_metrics is not None:
                     for name, value in problem.host_metrics(model, problem).items():
                         values.setdefault(name, []).append(value)
-        return {k: torch.tensor(v, device=w.device).view(w.shape[:2]) for k, v in values.items()}
+        return {
+            name: torch.tensor(own, dtype=torch.float64, device=w.device).view(w.shape[:2])
+            for name, own in values.items()
+        }
 
     def _explained(self, name: str, *arguments: Any) -> Any:
         """The value of a mapped function; raises ValueError if no map can follow the function."""
@@ -261,7 +266,7 @@ class BatchedRuns:
         self._step, self._measure = step, measure
         call = rounds_per_call(step, rounds, every)
         step.apply(SHORTER)
-        if not call or self.schedules:
+        if not call or self.schedules.rules:
             return None
         try:
             return CompiledRounds(plain, self.fixed, now.state, draw, call)
@@ -302,6 +307,7 @@ class BatchedRuns:
                 provenance=ran_on,
                 state=pytree.tree_map(Tensor.cpu, state),
                 output=outputs[g],
+                identity=self.identity,
             )
             for g, state in enumerate(states)
         ]
@@ -322,14 +328,6 @@ def _output(algorithm: Algorithm, state: Any) -> NDArray[np.float64] | None:
     """The solutions of all seeds `[S, d]` where a method's solution is not its model."""
     output = getattr(algorithm, "output", None)
     return None if output is None else np.asarray(vmap(output)(state).double().cpu())
-
-
-def _sample_entries(x: Shaped[Tensor, "..."], most: int = 1000) -> Float[Tensor, "n"]:
-    """Up to 1000 entries of a tensor, evenly spread."""
-    flat = x.reshape(-1)
-    count = min(most, len(flat))
-    places = torch.arange(count, device=x.device) * (len(flat) - 1) // max(count - 1, 1)
-    return flat[places].double().cpu()
 
 
 def draws_alike(template: Algorithm, names: Sequence[str], problem: Problem) -> bool:

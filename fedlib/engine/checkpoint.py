@@ -5,7 +5,7 @@ import io
 import json
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from errno import EISDIR
 from pathlib import Path
@@ -18,10 +18,10 @@ from torch.utils import _pytree as pytree
 
 from fedlib import checks
 from fedlib.core.files import Format, atomic_write, temporary_file
+from fedlib.core.identity import Identity
 
-FORMAT = Format("checkpoint", 4)
+FORMAT = Format("checkpoint", 5)
 HEAD = re.compile(rb"fedlib checkpoint (\d+), sha256 ([0-9a-f]{64})")  # the digest is of the rest
-CLOSE = 1e-3  # machines may round data differently; other data differ by more than this
 
 CURVES = ("metrics", "info")
 
@@ -71,6 +71,20 @@ class Progress:
     seconds: float = 0.0
     compiled: int = 0  # the number of compiled rounds
 
+    def add(self, state: Any, info: Named, rounds: int, *, compiled: bool = False) -> None:
+        """Add some rounds: their reports, and the state after them."""
+        self.info.append(info)
+        more = rounds if compiled else 0
+        # one call, which no interruption divides
+        vars(self).update(state=state, round=self.round + rounds, compiled=self.compiled + more)
+
+    def drop_unfinished(self, every: int) -> None:
+        """Drop curves of a round that did not end: its evaluation, if any, and its report."""
+        while count_columns(self.info) > self.round:
+            self.info.pop()
+        while count_columns(self.metrics) > -(-self.round // every):
+            self.metrics.pop()
+
 
 def check_path(given: Path | str | None) -> Path | None:
     """The path of the checkpoint that `run` was given, or None.
@@ -94,19 +108,22 @@ def check_path(given: Path | str | None) -> Path | None:
 class Checkpoint:
     """The checkpoint of one run: it resumes from a file that fits, and limits how often it writes.
 
-    `path` is None for no checkpoints. `config` describes the run without its number of rounds,
-    `data` returns some entries of its data, and `seconds` is the least time between two writes.
+    `path` is None for no checkpoints. `config` describes the run without its number of rounds and
+    its schedules, `identity` tells it from other runs of that description, and `seconds` is the
+    least time between two writes.
     """
 
     def __init__(
         self,
         path: Path | None,
         config: Mapping[str, Any],
-        data: Callable[[], list[Float[Tensor, "n"]]],
+        identity: Identity,
         seconds: float,
     ) -> None:
-        self.path, self.data = path, data
-        self.seconds, self.last = seconds, time.monotonic()
+        self.path = path
+        self.identity = identity
+        self.seconds = seconds
+        self.last = time.monotonic()
         # converted to text: counts may be numpy's, but a file holds tensors and plain values
         self.config = json.dumps(config, sort_keys=True, default=lambda x: x.item())
 
@@ -138,11 +155,10 @@ class Checkpoint:
         """Convert the content of a file to the progress of this run; raises Misfit."""
         if not isinstance(content, dict) or content.get("config") != self.config:
             raise Misfit("belong to this run, but it was written with other parameters")
-        for x, y in zip(content["data"], self.data(), strict=True):
-            far = CLOSE * float(y.nan_to_num(0, 0, 0).abs().max()) if y.numel() else 0.0
-            same = x.shape == y.shape
-            if not (same and torch.allclose(x, y, rtol=CLOSE, atol=far, equal_nan=True)):
-                raise Misfit("belong to this run, but it was written with other data")
+        written = Identity(content["digests"], content["sketches"])
+        if part := self.identity.difference(written):
+            other = f"another {part}" if "." in part or "[" in part else f"other {part}"
+            raise Misfit(f"belong to this run, but it was written with {other}")
         if content["round"] > rounds:
             raise Misfit(f"have at most the run's {rounds} rounds, but it has {content['round']}")
         leaves, spec = pytree.tree_flatten(start.state)
@@ -167,7 +183,8 @@ class Checkpoint:
             return
         content = {
             "config": self.config,
-            "data": self.data(),
+            "digests": self.identity.digests,
+            "sketches": self.identity.sketches,
             "state": [x.cpu() for x in pytree.tree_leaves(now.state)],
             "rngs": [rng.get_state() for rng in now.rngs],
             "round": now.round,
@@ -184,6 +201,11 @@ class Checkpoint:
                 "start again."
             ) from error
         self.last = time.monotonic()
+
+
+def count_columns(blocks: Sequence[Named]) -> int:
+    """The number of rounds or evaluations in some blocks."""
+    return sum(next(iter(block.values())).shape[-1] for block in blocks if block)
 
 
 def join_blocks(blocks: Sequence[Named]) -> Named:

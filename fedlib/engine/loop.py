@@ -51,57 +51,110 @@ class RoundLoop:
         self.compiled = runs.speed_up(rounds, every)
 
     def run(self, now: Progress, show: bool, checkpoint: Checkpoint) -> Progress:
-        """Run all remaining rounds, and the evaluation after the last."""
-        name, length = type(self.runs.template).__name__, 1
-        with tqdm(
-            total=self.rounds, initial=now.round, desc=name, delay=3, disable=not show
-        ) as bar:
-            while now.round < self.rounds and not self.stopped:
-                began = time.perf_counter()
-                before, first = clone_tree(now.state), now.round
-                draws = self.advance(now, length)
-                if not torch.isfinite(now.state.w).all():
-                    self._raise_diverged(before, draws, first)
-                took = time.perf_counter() - began
-                if took < SHORT:
-                    length = min(2 * length, CHUNK)
-                now.seconds += took
-                checkpoint.save(now, done=now.round == self.rounds)
-                bar.update(now.round - first)
+        """Run all remaining rounds, and the evaluation after the last.
+
+        If an error or an interruption ends the rounds, the checkpoint holds the last whole round,
+        or if the model is not finite, a round before.
+        """
+        name = type(self.runs.template).__name__
+        begun = now.round
+        length = 1
+        with tqdm(total=self.rounds, initial=begun, desc=name, delay=3, disable=not show) as bar:
+            try:
+                while now.round < self.rounds and not self.stopped:
+                    began = time.perf_counter()
+                    first = now.round
+                    self._chunk(now, length)
+                    took = time.perf_counter() - began
+                    if took < SHORT:
+                        length = min(2 * length, CHUNK)
+                    now.seconds += took
+                    checkpoint.save(now, done=now.round == self.rounds or self.stopped)
+                    bar.update(now.round - first)
+            except BaseException as error:
+                now.drop_unfinished(self.every)
+                if now.round > begun:
+                    self._save_last(now, checkpoint, error)
+                raise
         now.metrics.append(stack_rounds([self.runs.measure(now.state.w)]))
         return now
 
+    def _chunk(self, now: Progress, length: int) -> None:
+        """Run some rounds; raise Diverged, with the state before them, if they diverge."""
+        before = clone_tree(now.state)
+        first = now.round
+        rngs = [rng.get_state() for rng in now.rngs]
+        draws = self.advance(now, length)
+        if not torch.isfinite(now.state.w).all():
+            vars(now).update(state=before, round=first)
+            for rng, earlier in zip(now.rngs, rngs, strict=True):
+                rng.set_state(earlier)
+            self._raise_diverged(before, draws, first)
+
+    def _save_last(self, now: Progress, checkpoint: Checkpoint, error: BaseException) -> None:
+        """Save the last whole round of a run that an error ends."""
+        try:
+            checkpoint.save(now, done=True)
+        except OSError as other:
+            error.add_note(str(other))
+
     def advance(self, now: Progress, length: int) -> Draw:
-        """Run `length` rounds or compiled calls, with their evaluations; return their draws."""
+        """Run `length` rounds or compiled calls, with their evaluations; return their draws.
+
+        If the rounds end early, the generators stand where the last whole round has left them.
+        """
         call = self.compiled.rounds if self.compiled else 1
         # end at a multiple of a call's length, so that a resumed run makes the same calls
         count = min(call * length - now.round % call, self.rounds - now.round)
-        draws, first = self.runs.draws(now.rngs, count), 0
-        while first < count:
+        first = now.round
+        rngs = [rng.get_state() for rng in now.rngs]
+        try:
+            draws = self.runs.draws(now.rngs, count)
+            self._run_rounds(now, draws, count)
+        finally:
+            done = now.round - first
+            if done < count:
+                for rng, before in zip(now.rngs, rngs, strict=True):
+                    rng.set_state(before)
+                if done:
+                    self.runs.draws(now.rngs, done)
+        return index_tree(draws, slice(done))  # type: ignore[no-any-return]
+
+    def _run_rounds(self, now: Progress, draws: Draw, count: int) -> None:
+        """Run the rounds of some draws until the callback ends the run."""
+        call = self.compiled.rounds if self.compiled else 1
+        done = 0
+        while done < count:
             if now.round % self.every == 0:
                 measured = self.runs.measure(now.state.w)
                 if self.callback and self.callback(now.round, measured, now.state):
                     self.stopped = True
-                    return index_tree(draws, slice(first))  # type: ignore[no-any-return]
+                    return
                 now.metrics.append(stack_rounds([measured]))
-            many = min(
-                count - first, self.every - now.round % self.every
-            )  # before the next evaluation
+            many = min(count - done, self.every - now.round % self.every)  # to the next evaluation
             whole = many // call * call
             if self.compiled and whole and now.round % call == 0:
-                few = index_tree(draws, slice(first, first + whole))
-                now.state, info = self.compiled(now.state, few)
-                many, now.compiled = whole, now.compiled + whole
+                state, info = self.compiled(now.state, index_tree(draws, slice(done, done + whole)))
+                now.add(state, info, whole, compiled=True)
+                done += whole
             else:
-                infos = []
-                for t in range(first, first + many):
-                    number = now.round + t - first
-                    now.state, one = self.runs.step(now.state, index_tree(draws, t), number)
-                    infos.append(one)
-                info = stack_rounds(infos)
-            now.info.append(info)
-            first, now.round = first + many, now.round + many
-        return draws
+                self._run_one_by_one(now, draws, done, many)
+                done += many
+
+    def _run_one_by_one(self, now: Progress, draws: Draw, first: int, many: int) -> None:
+        """Run some rounds; those that are whole count even if an error ends the others."""
+        infos: list[dict[str, Tensor]] = []
+        last = (now.state, 0)  # one assignment a round, which no interruption divides
+        try:
+            for t in range(many):
+                draw = index_tree(draws, first + t)
+                state, info = self.runs.step(last[0], draw, now.round + t)
+                infos.append(info)
+                last = (state, t + 1)
+        finally:
+            state, whole = last
+            if whole:
+                now.add(state, stack_rounds(infos[:whole]), whole)
 
     def _raise_diverged(self, state: Any, draws: Draw, first: int) -> NoReturn:
         """Repeat some rounds one by one, and raise at the first state that is not finite."""

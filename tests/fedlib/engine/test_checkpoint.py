@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -21,9 +22,10 @@ from fedlib.engine import checkpoint
 from fedlib.engine import loop as walk
 from fedlib.engine.batch import BatchedRuns
 from fedlib.engine.checkpoint import read_sealed
-from fedlib.problems import quadratics
+from fedlib.problems import pareto, quadratics
 from tests.helpers.expect import refuses
 from tests.helpers.problems import np_problem
+from tests.helpers.randoms import normal
 
 SGM = fl.FedSGM(
     lr=0.3, local_steps=3, participants=10, tolerance=0.05, switch=fl.Soft(40.0),
@@ -71,9 +73,9 @@ def test_an_interrupted_run_goes_on_to_the_same_numbers(tmp_path, monkeypatch):
     path = tmp_path / "run.pt"
     settings = {"rounds": 40, "seeds": [0, 1], "evaluate_every": 7}
     stopped(monkeypatch, path, 20, **settings)
-    assert read_sealed(path)["round"] == 15
+    assert read_sealed(path)["round"] == 20
     stopped(monkeypatch, path, 10, **settings)
-    assert read_sealed(path)["round"] == 15 + 7
+    assert read_sealed(path)["round"] == 20 + 10
     same(quiet(SGM, np_problem, checkpoint=path, **settings), quiet(SGM, np_problem, **settings))
 
 
@@ -237,3 +239,114 @@ def test_a_checkpoint_of_an_older_version_is_migrated(monkeypatch, tmp_path):
     same(quiet(AVG, checkpoint=path), quiet(AVG))
     assert changed == [5]
     assert path.read_bytes().startswith(f"fedlib checkpoint {reads_older.version}, ".encode())
+
+
+class Ended(Exception):
+    """An error of a callback, a metric or a schedule."""
+
+
+def at_call(count, action, result=None):
+    """A function that acts at its call number `count`, and before returns `result`."""
+    calls = []
+
+    def function(*_):
+        calls.append(1)
+        if len(calls) == count:
+            return action()
+        return result
+
+    return function
+
+
+def fail():
+    raise Ended
+
+
+def interrupt():
+    raise KeyboardInterrupt
+
+
+STEPS = {"rounds": 30, "seeds": [0, 3], "evaluate_every": 4}
+COINS = fl.FedAvg(lr=0.1, local_steps=2, participants=2, batch_size=2)
+ROWS = pareto(normal(4, 6, 1, 3))
+
+
+@pytest.mark.parametrize("action", [lambda: True, fail, interrupt])
+@pytest.mark.parametrize("method", [COINS, [COINS, replace(COINS, lr=0.2)]])
+def test_a_run_that_its_callback_ends_goes_on_to_the_same_numbers(tmp_path, action, method):
+    path = tmp_path / "run.pt"
+    with suppress(Ended, KeyboardInterrupt):
+        quiet(method, ROWS, checkpoint=path, callback=at_call(5, action), **STEPS)
+    assert read_sealed(path)["round"] == 16
+    again, whole = (quiet(method, ROWS, checkpoint=p, **STEPS) for p in (path, None))
+    for one, other in zip(again, whole, strict=True) if type(method) is list else [(again, whole)]:
+        same(one, other)
+        assert list(one.rounds) == list(other.rounds)
+
+
+@pytest.mark.parametrize("engine", [fl.Vectorized, fl.Sequential])
+@pytest.mark.parametrize("ended", [1, 2, 7, 8, 9, 29])
+def test_ctrl_c_in_any_round_leaves_the_last_whole_round(tmp_path, monkeypatch, ended, engine):
+    path, step = tmp_path / "run.pt", BatchedRuns.step
+
+    def ending(self, state, draw, number=0):
+        if number == ended:
+            raise KeyboardInterrupt
+        return step(self, state, draw, number)
+
+    options = {"engine": engine, "schedules": {"lr": fl.PowerLaw(1.0, 0.5)}, **STEPS}
+    with monkeypatch.context() as patch:
+        patch.setattr(BatchedRuns, "step", ending)
+        with pytest.raises(KeyboardInterrupt):
+            quiet(COINS, ROWS, checkpoint=path, **options)
+    assert read_sealed(path)["round"] == ended
+    same(quiet(COINS, ROWS, checkpoint=path, **options), quiet(COINS, ROWS, **options))
+
+
+def test_a_schedule_that_fails_leaves_the_last_whole_round(tmp_path):
+    def factor(t):
+        if t == 12:
+            fail()
+        return 1 / t
+
+    with pytest.raises(Ended):
+        quiet(COINS, ROWS, checkpoint=tmp_path / "c", schedules={"lr": factor}, **STEPS)
+    assert read_sealed(tmp_path / "c")["round"] == 11
+
+
+def test_a_metric_that_fails_in_a_later_round_leaves_the_last_whole_round(tmp_path):
+    path = tmp_path / "run.pt"
+    fifth = at_call(2 * 4 + 1, fail, result={"norm": 1.0})  # of two seeds
+    problem = replace(ROWS, host_metrics=fifth)
+    with pytest.raises(Ended):
+        quiet(COINS, problem, checkpoint=path, **STEPS)
+    assert read_sealed(path)["round"] == 16
+    assert read_sealed(path)["metrics"]["norm"].shape == (1, 2, 4)
+
+
+def test_a_run_that_diverges_leaves_a_finite_checkpoint_and_diverges_again_in_the_same_round(
+    tmp_path,
+):
+    path, wild = tmp_path / "run.pt", replace(AVG, lr=1e25)
+    texts = []
+    for _ in range(2):
+        with pytest.raises(fl.Diverged) as caught:
+            quiet(wild, rounds=60, checkpoint=path)
+        texts.append((str(caught.value), caught.value.round))
+    assert texts[0] == texts[1]
+    held = read_sealed(path)
+    assert 0 < held["round"] <= texts[0][1]
+    assert all(x.isfinite().all() for x in held["state"])
+
+
+def test_a_run_that_fails_in_its_first_round_leaves_no_checkpoint(tmp_path):
+    path = tmp_path / "run.pt"
+    with pytest.raises(Ended):
+        quiet(COINS, ROWS, checkpoint=path, callback=at_call(1, fail), **STEPS)
+    assert names(tmp_path) == []
+
+
+def test_a_stopped_run_is_continued_from_its_trace_too():
+    part = quiet(COINS, ROWS, callback=at_call(5, lambda: True), **STEPS)
+    assert part.rounds[-1] == 16
+    same(quiet(COINS, ROWS, start=part, **STEPS), quiet(COINS, ROWS, **STEPS))

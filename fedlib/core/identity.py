@@ -1,0 +1,41 @@
+"""What tells one run from another beside its configuration."""
+
+from dataclasses import dataclass, field
+
+from jaxtyping import Float
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Digests of a run's parts, and sketches of the float tensors in them.
+
+    Attributes
+    ----------
+    digests : name of a part, such as `problem.losses`, -> digest of all in it but float tensors.
+    sketches : name of a part -> a row for each of its float tensors: projections, then the length
+        and the tolerance of the projections as a share of the length.
+    """
+
+    digests: dict[str, str] = field(default_factory=dict)
+    sketches: dict[str, Float[Tensor, "n P"]] = field(default_factory=dict)
+
+    def difference(self, other: "Identity") -> str:
+        """The name of a part in which another run differs; "" if there is none."""
+        names = [*dict.fromkeys([*self.digests, *other.digests])]
+        for name in names:
+            if self.digests.get(name) != other.digests.get(name):
+                return name
+        for name in names:
+            ours, theirs = self.sketches.get(name), other.sketches.get(name)
+            if ours is None or theirs is None:
+                if ours is not theirs:
+                    return name
+                continue
+            if ours.shape != theirs.shape:
+                return name
+            limit = ours[:, -1:] * ours[:, -2:-1].maximum(theirs[:, -2:-1])
+            far = (ours[:, :-1] - theirs[:, :-1]).abs()
+            if not bool((far <= limit).all()):
+                return name
+        return ""
