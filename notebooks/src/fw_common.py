@@ -1,0 +1,87 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # FedFW: FedDR's clients from one start
+#
+# **Question.** The [study of the authors' loop](fw_authors) gives every client of FedDR a random model of its own, and
+# draws minibatches at random. In the authors' code one model is built, which every client copies, and a client walks
+# through its minibatches in a fixed order. What of the printed values {cite}`dadras2024fedfw` comes out then?
+#
+# Rows, loop and rounds are those of the other study. The rules were fixed before the splits of this page were drawn.
+
+# %% tags=["parameters"]
+profile = "full"  # "full": the authors' rows and loop; "quick": a few rounds of it
+seeds = None  # seeds, which no run had before; each fixes a split: full 300 to 307; quick 0, 1
+splits = None  # columns: IID, and the three classes that are called non-IID: full iid, classes
+rounds = None  # rounds of FedFW in Tables 1 and 2, epochs: full 340; quick 3
+feddr_rounds = None  # rounds of FedDR there, single minibatches: full 1000; quick 20
+device = "cpu"  # the authors' loop is plain Python
+recompute = False  # compute even what is stored
+
+# %%
+from papers import STUDIES
+from papers.fedfw.authors.loop import AuthorsFedDR, AuthorsFW
+from papers.fedfw.authors.report import forensics
+from papers.kit import report, store
+from papers.kit.display import displayed
+from papers.kit.rejudged import rejudged
+
+page = STUDIES["fw_common"].page(globals())
+
+# %% [markdown]
+# ## The experiment
+
+# %%
+fw = AuthorsFW(0.001, ordered=True)
+feddr = AuthorsFedDR(common=True, ordered=True)
+cell = "mclr_iid_l2"  # logistic regression, ten classes, the l2 ball
+traces = page.run(**{f"{cell}_fw_0.001": fw, f"{cell}_feddr": feddr})
+numbers, health = page.numbers, page.health
+
+# %% [markdown]
+# ## What changes
+
+# %% tags=["remove-input"]
+rejudged(page, STUDIES["fw_authors"])
+
+# %%
+nets, kinds = {"mclr": "logistic regression", "dnn": "60-20-10"}, {"iid": "IID", "classes": "three classes"}
+cells = {f"{net}, {kind}": f"{n}_{s}_l2_fw_vs_feddr" for n, net in nets.items() for s, kind in kinds.items()}
+report.runs_table(numbers, cells, {"best": "FedFW minus FedDR, best round", "accuracy": "FedFW minus FedDR, last round"}, health)
+
+# %% [markdown]
+# ## All printed values
+#
+# The columns are those of the [other study](fw_authors).
+
+# %% tags=["remove-input"]
+text = {**store.read_numbers("fw_stochastic"), **store.read_numbers("fw_tables")}
+displayed(forensics(numbers, text, (1,)))
+
+# %% tags=["remove-input"]
+displayed(forensics(numbers, text, (2,)))
+
+# %% [markdown]
+# ## Verdicts
+#
+# The [claims page](../book/claims.md) shows the rules and runs behind these verdicts.
+
+# %% tags=["remove-input"]
+report.claims_table(page)
+
+# %% [markdown]
+# ```{provenance} fw_common
+# ```
+#
+# ```{notebook-links} fw_common
+# ```
