@@ -104,3 +104,21 @@ def test_a_method_for_data_in_one_place(method, rule, problem):
         f"{method.__name__}: problem must {rule}",
         lambda: method(lr=0.1, tolerance=0.0, steps=2, **more).init(problem),
     )
+
+
+SETS = (
+    *(fl.Ball(1.0), fl.Box(1.0), fl.L1Ball(1.0), fl.Simplex()),
+    *(fl.NuclearBall(1.0, 2, 2), fl.Blocks((fl.Ball(1.0),), (4,))),
+)
+
+
+@pytest.mark.parametrize("method", ["project", "contains", "lmo"])
+@pytest.mark.parametrize("convex_set", SETS, ids=lambda x: type(x).__name__)
+def test_a_set_takes_vectors(convex_set, method):
+    of_a_set = method == "lmo" and not isinstance(convex_set, fl.Blocks)
+    argument = "direction" if of_a_set else "x"
+    rule = f"{argument} must be a tensor of floats of shape [d], got float32 [2, 2]."
+    says(
+        f"{type(convex_set).__name__}: {rule}",
+        lambda: getattr(convex_set, method)(torch.ones(2, 2)),
+    )

@@ -220,3 +220,27 @@ def test_projections_onto_infinite_boxes_map():
     x = torch.randn(4, 3, generator=generator(0))
     assert torch.equal(vmap(box.project)(x), x.clamp(min=0))
     assert vmap(box.contains)(x.abs()).all()
+
+
+@pytest.mark.parametrize(
+    ("convex_set", "inside", "step"),
+    [
+        (Simplex(10.0), [5.0, 5.0], [1.0, 0.0]),
+        (Simplex(10.0), [5.0, 5.0], [-1.0, 0.0]),
+        (Simplex(10.0), [0.0, 10.0], [-1.0, 1.0]),
+        (Box(-1.0, 3.0), [3.0], [0.4]),
+        (Box(-1.0, 3.0), [-1.0], [-0.4]),
+        (Box(-math.inf, 2.0), [2.0], [0.2]),
+        (Box(-2.0, math.inf), [-2.0], [-0.2]),
+    ],
+    ids=str,
+)
+def test_the_tolerance_is_relative_to_the_set(convex_set, inside, step):
+    """`step` is a tenth of the set's size: five tolerances of it are half of what is allowed."""
+    x = torch.tensor(inside, dtype=torch.float64)
+    away = torch.tensor(step, dtype=torch.float64)
+    for tol in (1e-6, 1e-3):
+        assert convex_set.contains(x + 5 * tol * away, tol)
+        assert not convex_set.contains(x + 50 * tol * away, tol)
+    assert convex_set.contains(x + 5e-6 * away)
+    assert not convex_set.contains(x + 50e-6 * away)
