@@ -33,7 +33,7 @@
 profile = "full"  # "full": Adult, five seeds; "quick": a generated stand-in, two seeds, short sweeps
 seeds = None  # seeds; each fixes start, partition and participants: full 0 to 4; quick 0, 1
 sweep_seeds = None  # seeds of the runs on what the printed step size may mean: full 0, 1, 2; quick 0
-fresh = None  # seeds that judge claims C30 and C33 alone: full 1000 to 1029; quick 1000 and 1001
+fresh = None  # seeds that judge claims C30 and C33, and C31 and C32 anew: full 1000 to 1029; quick 1000 and 1001
 rounds = None  # communication rounds T: full 500; quick 20
 lr = None  # step size where no other entry sets it: full 0.1; quick 0.3
 tolerance = 0.05  # switching threshold and level of the gap, epsilon

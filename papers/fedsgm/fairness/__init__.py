@@ -19,7 +19,7 @@ from fedlib.steps.switching import Switch
 from papers import adult
 from papers.fedsgm import multiverse
 from papers.fedsgm.curves import FEASIBLE, oscillation, tuned
-from papers.fedsgm.fairness import claims, figures
+from papers.fedsgm.fairness import claims, figures, thirty
 from papers.kit.health import HealthCheck
 from papers.kit.numbers import Number, exact, measured
 from papers.kit.parameters import parameters
@@ -44,13 +44,18 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
         best = tuned(traces, [f"{group}_rho{rho:g}" for rho in p["rhos"]], p["tolerance"])
         numbers |= measured({group: traces[best]}, measures)
         numbers[f"{group}.rho"] = exact(float(best.rpartition("rho")[2]))
+    numbers |= thirty.null(traces)
     return numbers | {"majority": exact(traces["hard"].config["problem"]["majority"])}
 
 
 PARAMETERS = parameters(
     seeds=("seeds; each fixes start, partition and participants", (0, 1, 2, 3, 4), (0, 1)),
     sweep_seeds=("seeds of the runs on what the printed step size may mean", (0, 1, 2), (0,)),
-    fresh=("seeds that judge claims C30 and C33 alone", tuple(range(1000, 1030)), (1000, 1001)),
+    fresh=(
+        "seeds that judge claims C30 and C33, and C31 and C32 anew",
+        tuple(range(1000, 1030)),
+        (1000, 1001),
+    ),
     rounds=("communication rounds T", 500, 20),
     lr=("step size where no other entry sets it", 0.1, 0.3),
     tolerance=("switching threshold and level of the gap, epsilon", 0.05),
@@ -128,7 +133,8 @@ def specs(p: Params) -> dict[str, Spec]:
         found[f"fresh_{name}"] = replace(found[name], seeds=p["fresh"])
     main = {k: found[k] for k in ("hard", "soft", "fedavg")}
     extra = multiverse.fair_specs(found["hard"]) if p["many"] else {}
-    return found | _readings(main, p) | _conex(found, p) | extra
+    found |= _readings(main, p) | _conex(found, p) | extra
+    return found | thirty.specs(found, p)
 
 
 def base(algorithm: Any, p: Params, clients: int | None = None) -> Spec:

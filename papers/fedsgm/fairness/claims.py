@@ -6,6 +6,7 @@ from functools import partial
 
 from papers.fedsgm import multiverse
 from papers.fedsgm.curves import FEASIBLE
+from papers.fedsgm.fairness import thirty
 from papers.kit.claims import Claim, Reading
 from papers.kit.health import Needs
 from papers.kit.rules import Condition, Control, Rule, alike, all_of, any_of, of, stat, stat_value
@@ -175,12 +176,16 @@ CLAIMS = (
         wording="Centralized methods are more conservative than federated ones.",
         rule=C31,
         runs=(*MODES, *PENALTIES, *CENTRAL),
+        reading="on five seeds",
+        readings=(thirty.READINGS["fedsgm/C31"],),
     ),
     figure_7(
         id="fedsgm/C32",
         wording="IPP ConEx is the most conservative.",
         rule=C32,
         runs=(*MODES, *PENALTIES, *CENTRAL, *ON_GRID),
+        reading="on five seeds, some setting of ConEx",
+        readings=(thirty.READINGS["fedsgm/C32"],),
     ),
     figure_7(
         id="fedsgm/C33",

@@ -2,7 +2,7 @@
 
 The rules, and what was tuned on the five seeds before, were committed before a centralized method
 or ConEx had run on these seeds. The federated runs of the same seeds are those of C30 and C33,
-which were known. The readings join the claims when the runs are stored.
+which were known.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ FROZEN = (
 
 def specs(found: dict[str, Spec], p: Params) -> dict[str, Spec]:
     """The centralized methods and ConEx on the seeds of C30 and C33."""
-    return {f"fresh_{name}": replace(found[name], seeds=p["fresh"]) for name in ADDED}
+    there = [name for name in ADDED if name in found]
+    return {f"fresh_{name}": replace(found[name], seeds=p["fresh"]) for name in there}
 
 
 def null(traces: Traces) -> dict[str, Number]:
