@@ -25,6 +25,8 @@ seeds = None  # seeds, which no run had before; each fixes a split: full 300 to 
 splits = None  # columns: IID, and the three classes that are called non-IID: full iid, classes
 rounds = None  # rounds of FedFW in Tables 1 and 2, epochs: full 340; quick 3
 feddr_rounds = None  # rounds of FedDR there, single minibatches: full 1000; quick 20
+many_rounds = None  # rounds of FedFW-sto in Table 3, 100 users; 0: without: full 150; quick 0
+many_feddr_rounds = None  # rounds of FedDR there: full 300; quick 20
 device = "cpu"  # the authors' loop is plain Python
 recompute = False  # compute even what is stored
 
@@ -57,6 +59,7 @@ rejudged(page, STUDIES["fw_authors"])
 # %%
 nets, kinds = {"mclr": "logistic regression", "dnn": "60-20-10"}, {"iid": "IID", "classes": "three classes"}
 cells = {f"{net}, {kind}": f"{n}_{s}_l2_fw_vs_feddr" for n, net in nets.items() for s, kind in kinds.items()}
+cells |= {f"100 users, {kind}": f"many_{s}_sto_vs_feddr" for s, kind in kinds.items()}
 report.runs_table(numbers, cells, {"best": "FedFW minus FedDR, best round", "accuracy": "FedFW minus FedDR, last round"}, health)
 
 # %% [markdown]
@@ -70,6 +73,9 @@ displayed(forensics(numbers, text, (1,)))
 
 # %% tags=["remove-input"]
 displayed(forensics(numbers, text, (2,)))
+
+# %% tags=["remove-input"]
+displayed(forensics(numbers, text, (3,)))
 
 # %% [markdown]
 # ## Verdicts

@@ -18,6 +18,8 @@ PARAMETERS = parameters(
     splits=("columns: IID, and the three classes that are called non-IID", ("iid", "classes")),
     rounds=("rounds of FedFW in Tables 1 and 2, epochs", 340, 3),
     feddr_rounds=("rounds of FedDR there, single minibatches", 1000, 20),
+    many_rounds=("rounds of FedFW-sto in Table 3, 100 users; 0: without", 150, 0),
+    many_feddr_rounds=("rounds of FedDR there", 300, 20),
 )
 
 STUDY = Study(

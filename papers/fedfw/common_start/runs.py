@@ -13,11 +13,10 @@ from papers.kit.study import Params
 
 USERS = 100  # of Table 3
 STO = 1e-3  # lambda_0 of FedFW-sto
-STO_ROUNDS, FEDDR_ROUNDS = 150, 300  # in Table 3
 
 
 def specs(p: Params, norms: tuple[str, ...] = ("l2",)) -> dict[str, Spec]:
-    """The cells of Tables 1 and 2, `NET_SPLIT_NORM_METHOD`; those with l1 are to come."""
+    """The cells of Tables 1 and 2, `NET_SPLIT_NORM_METHOD`, and those of Table 3, `many_`."""
     found: dict[str, Spec] = {}
     for net in NETS:
         for split in p["splits"]:
@@ -29,18 +28,12 @@ def specs(p: Params, norms: tuple[str, ...] = ("l2",)) -> dict[str, Spec]:
                     found[f"{cell}_fw_{lam:g}"] = run(method, problem, p["rounds"], p)
                 other = AuthorsFedDR(norm, common=True, ordered=True)
                 found[f"{cell}_feddr"] = run(other, problem, p["feddr_rounds"], p)
-    return found
-
-
-def many(p: Params) -> dict[str, Spec]:
-    """The cells of Table 3, `many_`, which are to come."""
-    found: dict[str, Spec] = {}
-    for split in p["splits"]:
+    for split in p["splits"] if p["many_rounds"] else ():
         problem = problem_of("mclr", split, users=USERS)
         sto = AuthorsFW(STO, averaged=True, ordered=True)
-        found[f"many_{split}_sto"] = run(sto, problem, STO_ROUNDS, p)
+        found[f"many_{split}_sto"] = run(sto, problem, p["many_rounds"], p)
         other = AuthorsFedDR(common=True, ordered=True)
-        found[f"many_{split}_feddr"] = run(other, problem, FEDDR_ROUNDS, p)
+        found[f"many_{split}_feddr"] = run(other, problem, p["many_feddr_rounds"], p)
     return found
 
 
