@@ -35,9 +35,10 @@ from jaxtyping import AbstractArray, Float, Shaped
 from torch import Tensor
 
 
-def sentence(who: str, name: str, rule: str, value: object, remedy: str = "") -> str:
+def sentence(subject: str, name: str, rule: str, value: object, remedy: str = "") -> str:
     """The error message `WHO: NAME must RULE, got VALUE; REMEDY`, with its full stop."""
-    return f"{who}: {name} must {rule}, got {short(value)}{f'; {remedy}' if remedy else ''}."
+    ending = f"; {remedy}" if remedy else ""
+    return f"{subject}: {name} must {rule}, got {short(value)}{ending}."
 
 
 def short(value: object) -> str:
@@ -48,10 +49,12 @@ def short(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def require(fits: object, who: str, name: str, rule: str, value: object, remedy: str = "") -> None:
+def require(
+    fits: object, subject: str, name: str, rule: str, value: object, remedy: str = ""
+) -> None:
     """Raise ValueError with a `sentence` unless the value fits."""
     if not fits:
-        raise ValueError(sentence(who, name, rule, value, remedy))
+        raise ValueError(sentence(subject, name, rule, value, remedy))
 
 
 #: What error messages call the most frequent ranges without an upper end.
@@ -63,7 +66,7 @@ HALF_LINES = {
 
 
 def in_range(
-    who: str,
+    subject: str,
     name: str,
     value: object,
     low: float = -math.inf,
@@ -79,16 +82,19 @@ def in_range(
     if isinstance(value, Tensor) and value.ndim == 0 and value.dtype != torch.bool:
         return
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(sentence(who, name, "be a number", value))
+        raise TypeError(sentence(subject, name, "be a number", value))
     try:
         x = float(value)
     except OverflowError:  # an integer beyond all floats
         x = math.inf
-    closed = not ((open_low and x == low) or (open_high and x == high))
-    rule = f"lie in {'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
+    above = low < x if open_low else low <= x
+    below = x < high if open_high else x <= high
+    left = "(" if open_low else "["
+    right = ")" if open_high else "]"
+    rule = f"lie in {left}{low:g}, {high:g}{right}"
     if high == math.inf:
         rule = HALF_LINES.get((low, open_low), rule)
-    require(closed and math.isfinite(x) and low <= x <= high, who, name, rule, value)
+    require(math.isfinite(x) and above and below, subject, name, rule, value)
 
 
 #: Require a finite number, a positive one, a nonnegative one; they raise the errors of `in_range`.
@@ -98,7 +104,7 @@ nonnegative = partial(in_range, low=0)
 
 
 def count(
-    who: str, name: str, value: object, low: int = 1, high: int | None = None, note: str = ""
+    subject: str, name: str, value: object, low: int = 1, high: int | None = None, note: str = ""
 ) -> None:
     """Require a whole number from `low` on, up to `high` if given; `note` explains the range.
 
@@ -106,56 +112,69 @@ def count(
     ValueError for an integer out of range.
     """
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(sentence(who, name, "be a whole number", value))
-    rule = f"be at least {low}" if high is None else f"lie in {low}..{high}"
-    fits = low <= int(value) and (high is None or int(value) <= high)
-    require(fits, who, name, f"{rule} ({note})" if note else rule, value)
+        raise TypeError(sentence(subject, name, "be a whole number", value))
+    fits = int(value) >= low
+    rule = f"be at least {low}"
+    if high is not None:
+        fits = fits and int(value) <= high
+        rule = f"lie in {low}..{high}"
+    if note:
+        rule += f" ({note})"
+    require(fits, subject, name, rule, value)
 
 
-def one_of(who: str, name: str, value: object, options: Collection[object]) -> None:
+def one_of(subject: str, name: str, value: object, options: Collection[object]) -> None:
     """Require one of the options, equal and of the same type; raises ValueError otherwise."""
     fits = any(type(value) is type(option) and value == option for option in options)
-    require(fits, who, name, f"be one of {', '.join(map(repr, options))}", value)
+    names = ", ".join(map(repr, options))
+    require(fits, subject, name, f"be one of {names}", value)
 
 
-def finite(who: str, name: str, tensor: Shaped[Tensor, "..."], remedy: str = "") -> None:
+def finite(subject: str, name: str, tensor: Shaped[Tensor, "..."], remedy: str = "") -> None:
     """Require a tensor without NaN and infinity; the ValueError says how many entries are bad."""
-    if bad := int((~torch.isfinite(tensor)).sum()):
-        got = f"{bad} of {tensor.numel()} entries NaN or infinite{f'; {remedy}' if remedy else ''}"
-        raise ValueError(f"{who}: {name} must be finite, got {got}.")
+    bad = int((~torch.isfinite(tensor)).sum())
+    if not bad:
+        return
+    ending = f"; {remedy}" if remedy else ""
+    raise ValueError(
+        f"{subject}: {name} must be finite, "
+        f"got {bad} of {tensor.numel()} entries NaN or infinite{ending}."
+    )
 
 
-def labelled(who: str, X: Shaped[Tensor, "R ..."], y: Shaped[Tensor, "R"]) -> None:
+def labelled(subject: str, X: Shaped[Tensor, "R ..."], y: Shaped[Tensor, "R"]) -> None:
     """Require features without NaN and infinity, and a label for each of their rows."""
     if X.is_floating_point():
-        finite(who, "X", X, "drop or impute these rows")
-    require(len(X) == len(y), who, "y", f"have a label for each of the {len(X)} rows of X", len(y))
+        finite(subject, "X", X, "drop or impute these rows")
+    rule = f"have a label for each of the {len(X)} rows of X"
+    require(len(X) == len(y), subject, "y", rule, len(y))
 
 
-def labels01(who: str, name: str, labels: Shaped[Tensor, "..."], remedy: str = "") -> None:
+def labels01(subject: str, name: str, labels: Shaped[Tensor, "..."], remedy: str = "") -> None:
     """Require labels in {0, 1} of any dtype; the ValueError shows the first values."""
     values = sorted(set(labels.flatten().tolist()))
-    require({*values} <= {0, 1}, who, name, "be 0 or 1", values[:6], remedy)
+    fits = set(values) <= {0, 1}
+    require(fits, subject, name, "be 0 or 1", values[:6], remedy)
 
 
-def vector(who: str, name: str, given: Any, dim: int | None = None) -> None:
+def vector(subject: str, name: str, argument: Any, dim: int | None = None) -> None:
     """Require a nonempty vector of floats, of `dim` entries if given; its values are not read.
 
     Shapes are known under `vmap` and while a round is recorded, so methods may check them.
     """
-    value(who, name, given, Float[Tensor, "d"])
-    fits = len(given) and dim in (None, len(given))
-    require(fits, who, name, f"be a vector of floats of {dim or 'some'} entries", given)
+    value(subject, name, argument, Float[Tensor, "d"])
+    fits = len(argument) and dim in (None, len(argument))
+    require(fits, subject, name, f"be a vector of floats of {dim or 'some'} entries", argument)
 
 
-def matrix(who: str, name: str, given: Any) -> None:
+def matrix(subject: str, name: str, argument: Any) -> None:
     """Require a nonempty matrix of floats; its values are not read."""
-    value(who, name, given, Float[Tensor, "m d"])
-    require(given.numel(), who, name, "not be empty", given)
+    value(subject, name, argument, Float[Tensor, "m d"])
+    require(argument.numel(), subject, name, "not be empty", argument)
 
 
 class Takes(NamedTuple):
-    """A check inside a field's annotation: `check(who, name, value)` raises one sentence.
+    """A check inside a field's annotation: `check(subject, name, value)` raises one sentence.
 
     `name` is the annotation's name on the reference pages, if it has one.
     """
@@ -177,14 +196,14 @@ def counted(low: int, high: int | None = None, name: str = "") -> Takes:
     return Takes(partial(count, low=low, high=high), name)
 
 
-def _threshold(who: str, name: str, value: object) -> None:
+def _threshold(subject: str, name: str, value: object) -> None:
     if isinstance(value, (bool, Tensor)) or value != math.inf:
-        number(who, name, value)
+        number(subject, name, value)
 
 
-def _bound(who: str, name: str, value: object) -> None:
+def _bound(subject: str, name: str, value: object) -> None:
     if isinstance(value, (bool, Tensor)) or value not in (math.inf, -math.inf):
-        number(who, name, value)
+        number(subject, name, value)
 
 
 Number = Annotated[float, Takes(number, "Number")]
@@ -211,7 +230,7 @@ FloatType = Annotated[
     torch.dtype, Takes(partial(one_of, options=(torch.float32, torch.float64)), "FloatType")
 ]
 #: Used beside another annotation: requires that the value is not empty.
-SOME = Takes(lambda who, name, x: require(len(x), who, name, "not be empty", x))
+SOME = Takes(lambda subject, name, x: require(len(x), subject, name, "not be empty", x))
 
 
 def fields(record: Any) -> None:
@@ -220,11 +239,13 @@ def fields(record: Any) -> None:
     numpy's numbers, also in tuples, become Python's, because stored configurations hold only these.
     Raises TypeError or ValueError that names the class and the first field that does not fit.
     """
-    kind: Any = type(record)
-    for name in (f.name for f in dataclasses.fields(kind) if f.init):
-        given = getattr(record, name)
-        value(kind.__name__, name, given, hints(kind)[name])
-        object.__setattr__(record, name, _of_python(given))
+    record_class: Any = type(record)
+    annotations = hints(record_class)
+    for field in dataclasses.fields(record_class):
+        if field.init:
+            argument = getattr(record, field.name)
+            value(record_class.__name__, field.name, argument, annotations[field.name])
+            object.__setattr__(record, field.name, _of_python(argument))
 
 
 class Checked:
@@ -233,29 +254,30 @@ class Checked:
     __post_init__ = fields
 
 
-def _of_python(given: Any) -> Any:
+def _of_python(argument: Any) -> Any:
     """Replace all numbers by numbers of Python's types."""
-    if type(given) is tuple:
-        return tuple(map(_of_python, given))
-    if isinstance(given, np.generic):
-        return given.item()
-    other = isinstance(given, Real) and not isinstance(given, (int, float))
-    return float(given) if other else given
+    if type(argument) is tuple:
+        return tuple(map(_of_python, argument))
+    if isinstance(argument, np.generic):
+        return argument.item()
+    if isinstance(argument, Real) and not isinstance(argument, (int, float)):
+        return float(argument)
+    return argument
 
 
-def arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> None:
+def arguments(function: Callable[..., Any], values: Mapping[str, Any]) -> None:
     """Check a function's arguments against its annotations; call it with `locals()` first.
 
     Raises TypeError or ValueError that names the function and the first argument that does not fit.
     """
-    who = function.__qualname__.rpartition("<locals>.")[2].removesuffix(".__call__")
+    subject = function.__qualname__.rpartition("<locals>.")[2].removesuffix(".__call__")
     for name, annotation in hints(function).items():
-        if name in given:
-            value(who, name, given[name], annotation)
+        if name in values:
+            value(subject, name, values[name], annotation)
 
 
 @cache
-def hints(thing: Any) -> dict[str, Any]:
+def hints(owner: Any) -> dict[str, Any]:
     """The evaluated annotations of a class or a function; unknown names become `Any`.
 
     If an annotation takes an attribute of an unknown name, all annotations become `Any`.
@@ -263,7 +285,7 @@ def hints(thing: Any) -> dict[str, Any]:
     unknown: dict[str, Any] = {}
     while True:
         try:
-            return typing.get_type_hints(thing, localns=unknown, include_extras=True)
+            return typing.get_type_hints(owner, localns=unknown, include_extras=True)
         except NameError as error:
             unknown[str(error.name)] = Any
         except AttributeError:  # an annotation takes an attribute of an unknown name
@@ -284,106 +306,164 @@ COLLECTIONS = (tuple, list, set, frozenset, dict, Mapping, Sequence, Set)
 ENTRIES = {"Float": "floats", "Int": "whole numbers", "Bool": "truth values"}
 
 
-def value(who: str, name: str, given: Any, annotation: Any) -> None:
+def value(subject: str, name: str, argument: Any, annotation: Any) -> None:
     """Check one value against an annotation; raises the errors of `fields`."""
-    kind, parts = typing.get_origin(annotation) or annotation, typing.get_args(annotation)
-    if kind is Annotated:
-        marks = [part for part in parts[1:] if isinstance(part, Takes)]
-        if not marks or parts[0] not in (int, float):  # the marks of numbers check the type, too
-            value(who, name, given, parts[0])
-        for mark in marks:
-            mark.check(who, name, given)
-    elif kind in (Union, types.UnionType):
-        _any_of(who, name, given, annotation)
-    elif kind is Literal:
-        one_of(who, name, given, parts)
-    elif kind is float:
-        number(who, name, given)
-    elif kind in COLLECTIONS:
-        _collection(who, name, given, annotation)
-    elif kind in PLAIN:
-        if not PLAIN[kind][1](given) or (kind is type and parts and not issubclass(given, parts)):
-            raise TypeError(sentence(who, name, f"be {_words(annotation)}", given))
-    elif isinstance(kind, type) and kind not in (object, Any) and not typing.is_typeddict(kind):
-        _instance(who, name, given, kind)
+    origin = typing.get_origin(annotation) or annotation
+    parts = typing.get_args(annotation)
+    if origin is Annotated:
+        _annotated(subject, name, argument, parts)
+    elif origin in (Union, types.UnionType):
+        _any_of(subject, name, argument, annotation)
+    elif origin is Literal:
+        one_of(subject, name, argument, parts)
+    elif origin is float:
+        number(subject, name, argument)
+    elif origin in COLLECTIONS:
+        _collection(subject, name, argument, annotation)
+    elif origin in PLAIN:
+        _, passes = PLAIN[origin]
+        fits = passes(argument)
+        if fits and origin is type and parts:
+            fits = issubclass(argument, parts)
+        if not fits:
+            raise TypeError(sentence(subject, name, f"be {_words(annotation)}", argument))
+    elif _is_class(origin):
+        _instance(subject, name, argument, origin)
+
+
+def _is_class(annotation: Any) -> bool:
+    """Whether an annotation is a class of which a value has to be an instance."""
+    if not isinstance(annotation, type) or typing.is_typeddict(annotation):
+        return False
+    return annotation not in (object, Any)
+
+
+def _annotated(subject: str, name: str, argument: Any, parts: tuple[Any, ...]) -> None:
+    """Check a value against the parts of `Annotated`: a type, and perhaps some `Takes`."""
+    annotation, *marks = parts
+    rules = [mark for mark in marks if isinstance(mark, Takes)]
+    if not rules or annotation not in (int, float):  # the rules of numbers check the type, too
+        value(subject, name, argument, annotation)
+    for rule in rules:
+        rule.check(subject, name, argument)
 
 
 def _words(annotation: Any) -> str:
     """An annotation in words, such as "a tuple", "a FedSGM", "an Algorithm"."""
-    kind, parts = typing.get_origin(annotation) or annotation, typing.get_args(annotation)
-    if kind is Annotated:
+    origin = typing.get_origin(annotation) or annotation
+    parts = typing.get_args(annotation)
+    if origin is Annotated:
         return _words(parts[0])
-    if kind in (Union, types.UnionType):
+    if origin in (Union, types.UnionType):
         return " or ".join(map(_words, parts))
-    if kind is Literal:
-        return f"one of {', '.join(map(repr, parts))}"
-    if kind in PLAIN:
-        return PLAIN[kind][0] + (f" of {parts[0].__name__}" if kind is type and parts else "")
-    if issubclass(kind, AbstractArray):
-        what = ENTRIES.get(kind.__name__.partition("[")[0], "numbers")
-        return f"a tensor of {what} of shape [{', '.join(kind.dim_str.split())}]"
-    return f"{'an' if kind.__name__[0] in 'AEI' else 'a'} {kind.__name__}"
+    if origin is Literal:
+        options = ", ".join(map(repr, parts))
+        return f"one of {options}"
+    if origin in PLAIN:
+        words, _ = PLAIN[origin]
+        if origin is type and parts:
+            words += f" of {parts[0].__name__}"
+        return words
+    name = origin.__name__
+    if issubclass(origin, AbstractArray):
+        entries = ENTRIES.get(name.partition("[")[0], "numbers")
+        shape = ", ".join(origin.dim_str.split())
+        return f"a tensor of {entries} of shape [{shape}]"
+    article = "an" if name[0] in "AEI" else "a"
+    return f"{article} {name}"
 
 
-def _any_of(who: str, name: str, given: object, annotation: Any) -> None:
+def _any_of(subject: str, name: str, argument: object, annotation: Any) -> None:
     """Require one of several types; a value out of range is reported before a wrong type."""
-    error: ValueError | None = None
+    out_of_range: ValueError | None = None
     for part in typing.get_args(annotation):
         try:
-            return value(who, name, given, part)
+            return value(subject, name, argument, part)
         except TypeError:
             continue
-        except ValueError as wrong:
-            error = error or (None if typing.get_origin(part) is Literal else wrong)
-    raise error or TypeError(sentence(who, name, f"be {_words(annotation)}", given))
+        except ValueError as error:
+            if out_of_range is None and typing.get_origin(part) is not Literal:
+                out_of_range = error
+    if out_of_range is not None:
+        raise out_of_range
+    raise TypeError(sentence(subject, name, f"be {_words(annotation)}", argument))
 
 
-def _collection(who: str, name: str, given: Any, annotation: Any) -> None:
+def _collection(subject: str, name: str, argument: Any, annotation: Any) -> None:
     """Check the type of a collection and of each entry; in a mapping, of each key and value."""
-    origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
-    if not isinstance(given, origin or annotation) or isinstance(given, (str, bytes)):
-        raise TypeError(sentence(who, name, f"be {_words(annotation)}", given))
+    origin = typing.get_origin(annotation)
+    parts = typing.get_args(annotation)
+    if not isinstance(argument, origin or annotation) or isinstance(argument, (str, bytes)):
+        raise TypeError(sentence(subject, name, f"be {_words(annotation)}", argument))
     if origin is None:
         return
-    if isinstance(given, Mapping):
-        for entry_key, entry in given.items():
-            value(who, f"every key of {name}", entry_key, parts[0])
-            value(who, f"{name}[{entry_key!r}]", entry, parts[1])
+    if isinstance(argument, Mapping):
+        key_annotation, entry_annotation = parts
+        for entry_key, entry in argument.items():
+            value(subject, f"every key of {name}", entry_key, key_annotation)
+            value(subject, f"{name}[{entry_key!r}]", entry, entry_annotation)
         return
-    each = parts if origin is tuple and Ellipsis not in parts else parts[:1] * len(given)
-    require(len(given) == len(each), who, name, f"have {len(each)} entries", given)
-    for place, (entry, part) in enumerate(zip(given, each, strict=True)):
-        value(who, f"{name}[{place}]", entry, part)
+    if origin is not tuple or Ellipsis in parts:
+        for position, entry in enumerate(argument):
+            value(subject, f"{name}[{position}]", entry, parts[0])
+        return
+    require(len(argument) == len(parts), subject, name, f"have {len(parts)} entries", argument)
+    for position, entry in enumerate(argument):
+        value(subject, f"{name}[{position}]", entry, parts[position])
 
 
-def _instance(who: str, name: str, given: Any, kind: Any) -> None:
+def _instance(subject: str, name: str, argument: Any, required: Any) -> None:
     """Require an instance of a class, an object that fits a protocol, or a jaxtyping tensor."""
-    protocol, a_class = getattr(kind, "_is_protocol", False), isinstance(given, type)
-    lacking = _lacking(given.__class__, kind) if protocol else []
-    if not a_class and (not lacking if protocol else isinstance(given, kind)):
+    is_protocol = getattr(required, "_is_protocol", False)
+    remedy = ""
+    if isinstance(argument, type):
+        if is_protocol or issubclass(argument, required):
+            remedy = f"write {argument.__name__}(...)"
+    elif is_protocol:
+        lacking = _lacking(argument.__class__, required)
+        if not lacking:
+            return
+        methods = ", ".join(lacking[:3])
+        remedy = f"it lacks {methods}"
+    elif isinstance(argument, required):
         return
-    remedy = f"it lacks {', '.join(lacking[:3])}" if lacking else ""
-    if a_class:
-        remedy = f"write {given.__name__}(...)" if protocol or issubclass(given, kind) else ""
-    tensor = isinstance(given, Tensor) and issubclass(kind, AbstractArray)
-    error = ValueError if tensor else TypeError
-    raise error(sentence(who, name, f"be {_words(kind)}", given, remedy))
+    message = sentence(subject, name, f"be {_words(required)}", argument, remedy)
+    if isinstance(argument, Tensor) and issubclass(required, AbstractArray):
+        raise ValueError(message)
+    raise TypeError(message)
 
 
 @cache
-def _lacking(kind: Any, protocol: Any) -> list[str]:
+def _lacking(checked: type, protocol: Any) -> list[str]:
     """The methods of a runtime protocol that a class lacks or defines with other arguments."""
-    bases = [b for b in protocol.__mro__ if getattr(b, "_is_runtime_protocol", False)]
-    names = dict.fromkeys(n for b in bases for n, x in vars(b).items() if inspect.isfunction(x))
-    wanted = [n for n in names if n == "__call__" or not n.startswith("_")]
+    methods = _methods(protocol)
     lacking = []
-    for name in wanted:
-        taken = [*inspect.signature(getattr(protocol, name)).parameters][1:]
+    for name in methods:
+        parameters = _argument_names(inspect.signature(getattr(protocol, name)))
         with suppress(AttributeError, ValueError, TypeError):  # missing, no function, or from C
-            own = inspect.signature(getattr(kind, name))
-            own.bind(None, *taken)
-            # a protocol of `__call__` alone is told from others by its argument names only
-            if wanted != ["__call__"] or [*own.parameters][1:] == taken:
+            signature = inspect.signature(getattr(checked, name))
+            signature.bind(None, *parameters)
+            # protocols of `__call__` alone differ by the names of their arguments only
+            if methods != ["__call__"] or _argument_names(signature) == parameters:
                 continue
-        lacking.append(f"{name}({', '.join(taken)})")
+        listed = ", ".join(parameters)
+        lacking.append(f"{name}({listed})")
     return lacking
+
+
+def _methods(protocol: Any) -> list[str]:
+    """The names of the methods that a runtime protocol and its bases require."""
+    names = []
+    for base in protocol.__mro__:
+        if not getattr(base, "_is_runtime_protocol", False):
+            continue
+        for name, attribute in vars(base).items():
+            is_public = name == "__call__" or not name.startswith("_")
+            if inspect.isfunction(attribute) and is_public and name not in names:
+                names.append(name)
+    return names
+
+
+def _argument_names(signature: inspect.Signature) -> list[str]:
+    """The names of a method's arguments after `self`."""
+    return list(signature.parameters)[1:]

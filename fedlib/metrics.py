@@ -17,8 +17,8 @@ def mean_gradient(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, "d"]
     checks.arguments(mean_gradient, locals())
     checks.vector("mean_gradient", "w", w, problem.dim)
     weights = objective_weights(problem.num_objectives, problem.num_statistics, w)
-    each = partial(pullback, problem.losses, problem.gradient, w, weights=weights)
-    return problem.mean_over_clients(each)
+    gradient = partial(pullback, problem.losses, problem.gradient, w, weights=weights)
+    return problem.mean_over_clients(gradient)
 
 
 def fw_gap(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, ""]:

@@ -16,6 +16,9 @@ from torch.func import functional_call
 from fedlib import checks
 from fedlib.checks import Count, Rng
 
+#: The integers with as many bytes as a float, by the number of bytes.
+INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
+
 
 @dataclass(frozen=True)
 class ModuleFunction:
@@ -38,19 +41,24 @@ class ModuleFunction:
     )
 
     def __call__(
-        self, w: Float[Tensor, " d"], *inputs: Shaped[Tensor, "..."], train: bool = True
+        self,
+        w: Float[Tensor, " d"],
+        *inputs: Shaped[Tensor, "..."],
+        train: bool = True,
     ) -> Shaped[Tensor, "..."]:
         """The module's output; dropout is active only if `train`."""
         sizes = [shape.numel() for shape in self.shapes.values()]
         checks.vector("apply", "w", w, sum(sizes))
-        parts = zip(self.shapes.items(), torch.split(w, sizes), strict=True)
-        values = {name: part.view(shape) for (name, shape), part in parts}
-        for name, x in self.constants.items():
-            values[name] = x.to(w.device, w.dtype if x.is_floating_point() else x.dtype)
+        values = {}
+        for name, part in zip(self.shapes, torch.split(w, sizes), strict=True):
+            values[name] = part.view(self.shapes[name])
+        for name, constant in self.constants.items():
+            dtype = w.dtype if constant.is_floating_point() else constant.dtype
+            values[name] = constant.to(w.device, dtype)
         if self.dropout and train:
             coins = row_hashes(w, inputs[0])
-            each = {f"{name}.coins": mixed(coins + k) for k, name in enumerate(self.dropout)}
-            values |= each
+            for number, name in enumerate(self.dropout):
+                values[f"{name}.coins"] = mixed(coins + number)
         result: Tensor = functional_call(self.copies.of(self.module), values, inputs)
         return result
 
@@ -66,8 +74,9 @@ class ThreadCopies(threading.local):
     def of(self, module: nn.Module) -> nn.Module:
         """The copy of the module for the current thread."""
         if self.copied is None:
-            tensors = [*module.parameters(), *module.buffers()]
-            self.copied = copy.deepcopy(module, {id(x): x for x in tensors})
+            shared: dict[int, Tensor] = {id(x): x for x in module.parameters()}
+            shared.update({id(x): x for x in module.buffers()})
+            self.copied = copy.deepcopy(module, shared)
         return self.copied
 
     def __reduce__(self) -> tuple[type, tuple[()]]:
@@ -89,16 +98,22 @@ def ravel(module: nn.Module) -> tuple[Float[Tensor, " d"], ModuleFunction]:
     checks.arguments(ravel, locals())
     _check_pure(module)
     module = copy.deepcopy(module)
-    layers = {name: part.p for name, part in module.named_modules() if _drops(part)}
-    for name, p in layers.items():
-        parent, _, own = name.rpartition(".")
-        setattr(module.get_submodule(parent), own, HashedDropout(p))
-    named = {name: p for name, p in module.named_parameters() if p.requires_grad}
-    constants = {name: p.detach() for name, p in module.named_parameters() if name not in named}
-    constants |= {name: x.detach() for name, x in module.named_buffers()}
-    w0 = torch.cat([p.detach().reshape(-1) for p in named.values()])
-    shapes = {name: p.shape for name, p in named.items()}
-    return w0, ModuleFunction(module, shapes, constants, tuple(layers))
+    dropout = {name: part.p for name, part in module.named_modules() if _drops(part)}
+    for name, p in dropout.items():
+        parent, _, attribute = name.rpartition(".")
+        setattr(module.get_submodule(parent), attribute, HashedDropout(p))
+    shapes = {}
+    entries = []
+    constants = {}
+    for name, parameter in module.named_parameters():
+        if parameter.requires_grad:
+            shapes[name] = parameter.shape
+            entries.append(parameter.detach().reshape(-1))
+        else:
+            constants[name] = parameter.detach()
+    for name, buffer in module.named_buffers():
+        constants[name] = buffer.detach()
+    return torch.cat(entries), ModuleFunction(module, shapes, constants, tuple(dropout))
 
 
 class HashedDropout(nn.Module):
@@ -113,41 +128,48 @@ class HashedDropout(nn.Module):
 
     def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B ..."]:
         """The layer's input `[B, ...]`: a share p becomes zero, the rest is divided by 1 - p."""
-        if not len(self.coins):
+        rows = len(self.coins)
+        if not rows:
             return x
-        rule, got = f"see one of {len(self.coins)} rows in each line", list(x.shape)
-        checks.require(len(x) == len(self.coins), "ravel", "dropout", rule, got)
-        place = torch.arange(x[0].numel(), device=x.device) * 104_729
-        uniform = (mixed(self.coins.unsqueeze(1) + place) >> 17 & 0xFFFFFF).to(x.dtype) / 2**24
+        rule = f"see one of {rows} rows in each line"
+        checks.require(len(x) == rows, "ravel", "dropout", rule, list(x.shape))
+        position = torch.arange(x[0].numel(), device=x.device) * 104_729
+        bits = mixed(self.coins.unsqueeze(1) + position)
+        uniform = (bits >> 17 & 0xFFFFFF).to(x.dtype) / 2**24
         keep = (uniform >= self.p).to(x.dtype).view(x.shape)
         return x * keep / (1 - self.p)
 
 
 def row_hashes(w: Float[Tensor, " d"], rows: Shaped[Tensor, "B ..."]) -> Int[Tensor, " B"]:
     """A hash `[B]` for each row, of the model, the row and its place, in whole numbers."""
+    position = torch.arange(len(rows), device=rows.device) * 7_919
+    model_sum = _bit_sums(w.unsqueeze(0))
+    row_sums = _bit_sums(rows.reshape(len(rows), -1))
+    return mixed(model_sum + row_sums * 1_000_003 + position)
 
-    def total(x: Shaped[Tensor, "B n"]) -> Int[Tensor, " B"]:
-        x = x.detach()
-        if x.is_floating_point():
-            x = x.contiguous().view({2: torch.int16, 4: torch.int32, 8: torch.int64}[x.itemsize])
-        odd = torch.arange(x.shape[1], device=x.device) * 2 + 1
-        return (x.long() * odd).sum(1)
 
-    place = torch.arange(len(rows), device=rows.device) * 7_919
-    return mixed(total(w.unsqueeze(0)) + total(rows.reshape(len(rows), -1)) * 1_000_003 + place)
+def _bit_sums(x: Shaped[Tensor, "B n"]) -> Int[Tensor, " B"]:
+    """The sum of each line's entries, as whole numbers of the same bits, with odd weights."""
+    x = x.detach()
+    if x.is_floating_point():
+        x = x.contiguous().view(INTEGERS[x.itemsize])
+    odd = torch.arange(x.shape[1], device=x.device) * 2 + 1
+    return (x.long() * odd).sum(1)
 
 
 def mixed(x: Int[Tensor, "*b"]) -> Int[Tensor, "*b"]:
     """Scrambled 64-bit integers (the finalizer of splitmix64)."""
-    for shift, factor in ((30, -4658895280553007687), (27, -7723592293110705685)):
-        x = (x ^ (x >> shift)) * factor
+    x = (x ^ (x >> 30)) * -4658895280553007687
+    x = (x ^ (x >> 27)) * -7723592293110705685
     return x ^ (x >> 31)
 
 
 def float_type(module: nn.Module) -> torch.dtype:
     """The dtype of a module's first trainable parameter, in which it computes."""
-    trainable = [p for p in module.parameters() if p.requires_grad]
-    return trainable[0].dtype if trainable else torch.get_default_dtype()
+    for parameter in module.parameters():
+        if parameter.requires_grad:
+            return parameter.dtype
+    return torch.get_default_dtype()
 
 
 def is_recurrent(module: nn.Module) -> bool:
@@ -165,15 +187,21 @@ def linear(inputs: Count, outputs: Count) -> nn.Linear:
 
 
 def mlp(
-    sizes: Sequence[Count], activation: Callable[[], nn.Module] = nn.ReLU, *, rng: Rng | None = None
+    sizes: Sequence[Count],
+    activation: Callable[[], nn.Module] = nn.ReLU,
+    *,
+    rng: Rng | None = None,
 ) -> nn.Sequential:
     """A fully connected network.
 
     Parameters
     ----------
-    sizes : the numbers of inputs, hidden units and outputs, e.g. (784, 128, 10).
-    activation : a class such as `nn.ReLU`, whose objects are the activations.
-    rng : draws the start, uniform in +-1/sqrt(inputs of the layer); by default a generator of
+    sizes : sequence of int
+        The numbers of inputs, hidden units and outputs, e.g. (784, 128, 10).
+    activation : class
+        A class such as `nn.ReLU`, whose objects are the activations.
+    rng : torch.Generator or None
+        Generator that draws the start, uniform in +-1/sqrt(inputs of the layer); None for one of
         seed 0.
 
     Raises ValueError or TypeError for fewer than two sizes, or sizes that are not counts.
@@ -181,15 +209,21 @@ def mlp(
     checks.arguments(mlp, locals())
     rule = "hold at least the input and the output size"
     checks.require(len(sizes) > 1, "mlp", "sizes", rule, list(sizes))
-    rng = torch.Generator().manual_seed(0) if rng is None else rng
+    if rng is None:
+        rng = torch.Generator().manual_seed(0)
     layers: list[nn.Module] = []
-    for inside, outside in pairwise(sizes):
-        layers += [_blank(nn.Linear, inside, outside), activation()]
+    for inputs, outputs in pairwise(sizes):
+        layers.append(_blank(nn.Linear, inputs, outputs))
+        layers.append(activation())
     return _started(nn.Sequential(*layers[:-1]), rng)
 
 
 def picture_cnn(
-    rng: Rng, *, channels: Count = 1, side: Count = 28, classes: Count = 10
+    rng: Rng,
+    *,
+    channels: Count = 1,
+    side: Count = 28,
+    classes: Count = 10,
 ) -> nn.Sequential:
     """Two convolutions of 5 x 5 with max-pooling of 2 and ReLU, then linear maps; 184,586 weights.
 
@@ -200,21 +234,27 @@ def picture_cnn(
     """
     checks.arguments(picture_cnn, locals())
     checks.count("picture_cnn", "side", side, low=16)
-    left = ((side - 4) // 2 - 4) // 2
+    pooled_side = ((side - 4) // 2 - 4) // 2
     network = nn.Sequential(
-        *(_blank(nn.Conv2d, channels, 32, 5), nn.MaxPool2d(2), nn.ReLU()),
-        *(_blank(nn.Conv2d, 32, 64, 5), nn.MaxPool2d(2), nn.ReLU()),
-        *(nn.Flatten(-3), _blank(nn.Linear, 64 * left**2, 128), nn.ReLU()),
+        _blank(nn.Conv2d, channels, 32, 5),
+        nn.MaxPool2d(2),
+        nn.ReLU(),
+        _blank(nn.Conv2d, 32, 64, 5),
+        nn.MaxPool2d(2),
+        nn.ReLU(),
+        nn.Flatten(-3),
+        _blank(nn.Linear, 64 * pooled_side**2, 128),
+        nn.ReLU(),
         _blank(nn.Linear, 128, classes),
     )
     return _started(network, rng)
 
 
-def _blank(kind: type[nn.Module], *sizes: int) -> nn.Module:
+def _blank(layer: type[nn.Module], *sizes: int) -> nn.Module:
     """A layer whose parameters are not drawn, since torch would use the global generator."""
     with torch.device("meta"):
-        layer = kind(*sizes)
-    return layer.to_empty(device="cpu")
+        empty = layer(*sizes)
+    return empty.to_empty(device="cpu")
 
 
 def _started(module: nn.Sequential, rng: torch.Generator) -> nn.Sequential:
@@ -236,49 +276,59 @@ def _drops(part: nn.Module) -> TypeGuard[nn.Dropout]:
 def _check_pure(module: nn.Module) -> None:
     """Raise ValueError if the module is not a function of its parameters and inputs alone."""
     for name, part in module.named_modules():
-        where = f"{type(part).__name__}{f' ({name})' if name else ''}"
-        if any(map(nn.parameter.is_lazy, part.parameters(recurse=False))):
-            rule = "be initialized: call it once on some inputs"
-            checks.require(False, "ravel", "module", rule, where)
-        layer = isinstance(part, nn.modules.dropout._DropoutNd)  # else attention or recurrent
-        option = getattr(part, "p" if layer else "dropout", 0)
-        random = part.training and isinstance(option, (int, float)) and option > 0
-        random = random and not _drops(part)
-        rule, remedy = "be deterministic", "leave it out, or call module.eval()"
-        checks.require(not random, "ravel", "module", rule, f"dropout in {where}", remedy)
-        norm = isinstance(part, nn.modules.batchnorm._NormBase)
-        moving = norm and part.track_running_stats and part.training
-        rule, remedy = "have no running statistics", "take nn.GroupNorm, or call module.eval()"
-        checks.require(not moving, "ravel", "module", rule, where, remedy)
-        spectral = isinstance(part, nn.utils.parametrizations._SpectralNorm) and part.training
-        rule, remedy = "have no spectral norm that is being estimated", "call module.eval()"
-        checks.require(not spectral, "ravel", "module", rule, where, remedy)
-        _check_hooks(part, where)
+        label = type(part).__name__
+        if name:
+            label += f" ({name})"
+        lazy = any(map(nn.parameter.is_lazy, part.parameters(recurse=False)))
+        _require(not lazy, "be initialized: call it once on some inputs", label)
+        if part.training:
+            _check_training(part, label)
+        _check_hooks(part, label)
     dtypes = sorted({str(p.dtype) for p in module.parameters() if p.requires_grad})
-    rule, remedy = "have trainable parameters", "call requires_grad_() on those to train"
-    checks.require(dtypes, "ravel", "module", rule, "none", remedy)
-    rule, remedy = "have trainable parameters of one dtype", "see requires_grad_"
-    checks.require(len(dtypes) == 1, "ravel", "module", rule, " and ".join(dtypes), remedy)
+    remedy = "call requires_grad_() on those to train"
+    _require(dtypes, "have trainable parameters", "none", remedy)
+    rule = "have trainable parameters of one dtype"
+    _require(len(dtypes) == 1, rule, " and ".join(dtypes), "see requires_grad_")
 
 
-def _check_hooks(part: nn.Module, where: str) -> None:
+def _require(fits: object, rule: str, value: str, remedy: str = "") -> None:
+    """Raise ValueError unless the module of `ravel` fits."""
+    checks.require(fits, "ravel", "module", rule, value, remedy)
+
+
+def _check_training(part: nn.Module, label: str) -> None:
+    """Raise ValueError if a part in training mode is random or changes its own statistics."""
+    option = "dropout"  # of attention and recurrent layers
+    if isinstance(part, nn.modules.dropout._DropoutNd):
+        option = "p"
+    share = getattr(part, option, 0)
+    random = isinstance(share, (int, float)) and share > 0 and not _drops(part)
+    remedy = "leave it out, or call module.eval()"
+    _require(not random, "be deterministic", f"dropout in {label}", remedy)
+    moving = isinstance(part, nn.modules.batchnorm._NormBase) and part.track_running_stats
+    remedy = "take nn.GroupNorm, or call module.eval()"
+    _require(not moving, "have no running statistics", label, remedy)
+    spectral = isinstance(part, nn.utils.parametrizations._SpectralNorm)
+    rule = "have no spectral norm that is being estimated"
+    _require(not spectral, rule, label, "call module.eval()")
+
+
+def _check_hooks(part: nn.Module, label: str) -> None:
     """Raise ValueError for hooks that `torch.func` does not call or that change the module."""
-    hooked = []
-    for name, p in part.named_parameters(recurse=False):
-        hooks = p._backward_hooks or getattr(p, "_post_accumulate_grad_hooks", None)
-        if p.requires_grad and hooks:
-            hooked.append(name)
+    names = []
+    for name, parameter in part.named_parameters(recurse=False):
+        hooks = parameter._backward_hooks
+        if not hooks:
+            hooks = getattr(parameter, "_post_accumulate_grad_hooks", None)
+        if parameter.requires_grad and hooks:
+            names.append(name)
     rule = "have no gradient hooks, which torch.func does not call"
     mask = "multiply by a mask in a torch.nn.utils.parametrize parametrization"
-    got = f"{', '.join(hooked)} of {where}"
-    checks.require(not hooked, "ravel", "module", rule, got, mask)
+    listed = ", ".join(names)
+    _require(not names, rule, f"{listed} of {label}", mask)
     backward = part._backward_hooks or part._backward_pre_hooks
-    remedy = "change gradients in a local step in its place"
-    checks.require(not backward, "ravel", "module", rule, where, remedy)
-    rewritten = [
-        hook
-        for hook in part._forward_pre_hooks.values()
-        if type(hook).__module__.startswith("torch.nn.utils")
-    ]
+    _require(not backward, rule, label, "change gradients in a local step in its place")
     rule = "have no weights that a hook computes, as pruning and the old weight_norm do"
-    checks.require(not rewritten, "ravel", "module", rule, where, mask)
+    for hook in part._forward_pre_hooks.values():
+        computes = type(hook).__module__.startswith("torch.nn.utils")
+        _require(not computes, rule, label, mask)

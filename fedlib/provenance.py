@@ -43,22 +43,28 @@ def _commit() -> dict[str, Any]:
 
     The tree counts as changed if git cannot tell.
     """
-    place = _git("rev-parse", "--show-toplevel", "--short=12", "HEAD")
-    top, _, head = (place or "").rpartition("\n")
-    ours = os.path.isdir(top) and os.path.samefile(top, ROOT)
-    if not ours or not _git("ls-files", "fedlib/provenance.py"):
+    answer = _git("rev-parse", "--show-toplevel", "--short=12", "HEAD") or ""
+    top, _, head = answer.rpartition("\n")
+    is_work_tree = os.path.isdir(top) and os.path.samefile(top, ROOT)
+    if not is_work_tree or not _git("ls-files", "fedlib/provenance.py"):
         return {"commit": None, "dirty": False}
-    return {"commit": head, "dirty": _git("status", "--porcelain", "fedlib", "papers") != ""}
+    changes = _git("status", "--porcelain", "fedlib", "papers")
+    return {"commit": head, "dirty": changes != ""}
 
 
 def _git(*words: str) -> str | None:
     """The output of git in this folder; None if git fails, hangs, or is not installed."""
     # hooks of other repositories set variables that make git answer for those repositories
-    env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
-    command = ("git", "--no-optional-locks", *words)
+    environment = {
+        name: setting for name, setting in os.environ.items() if not name.startswith("GIT_")
+    }
     try:
         answer = subprocess.check_output(
-            command, cwd=ROOT, env=env, stderr=subprocess.DEVNULL, timeout=PATIENCE
+            ("git", "--no-optional-locks", *words),
+            cwd=ROOT,
+            env=environment,
+            stderr=subprocess.DEVNULL,
+            timeout=PATIENCE,
         )
     except (OSError, subprocess.SubprocessError):
         return None

@@ -39,8 +39,10 @@ def cache_folder() -> Path:
     """The cache folder: the environment variable `FEDLIB_DATA`, else the user's cache folder."""
     import pooch  # imported in functions, since problems without data files do not need it
 
-    named = os.environ.get("FEDLIB_DATA")
-    return Path(named).expanduser().resolve() if named else Path(pooch.os_cache("fedlib"))
+    chosen = os.environ.get("FEDLIB_DATA")
+    if chosen:
+        return Path(chosen).expanduser().resolve()
+    return Path(pooch.os_cache("fedlib"))
 
 
 def available(name: str) -> bool:
@@ -49,8 +51,10 @@ def available(name: str) -> bool:
     Raises ValueError for a name that is not in `SOURCES`.
     """
     checks.one_of("available", "name", name, SOURCES)
-    groups = [group for group in (SOURCES[name].files, SOURCES[name].instead) if group]
-    return name in IN_SCIKIT_LEARN or any(all(map(_is_intact, group)) for group in groups)
+    source = SOURCES[name]
+    if name in IN_SCIKIT_LEARN:
+        return True
+    return _are_intact(source.files) or _are_intact(source.instead)
 
 
 def fetch(name: str) -> tuple[Path, ...]:
@@ -61,50 +65,80 @@ def fetch(name: str) -> tuple[Path, ...]:
     """
     checks.one_of("fetch", "name", name, SOURCES)
     source = SOURCES[name]
-    group = source.instead if use_instead(source) else source.files
-    return tuple(get(name, file) for file in group)
+    files = source.files
+    if use_instead(source):
+        files = source.instead
+    return tuple(get(name, file) for file in files)
 
 
 def use_instead(source: Source) -> bool:
     """Whether to read the substitute files: they exist, and the usual files do not."""
+    if not source.files:
+        return True
+    return _some_exist(source.instead) and not _some_exist(source.files)
 
-    def there(files: tuple[File, ...]) -> bool:
-        return any(os.path.exists(cache_folder() / file.path) for file in files)
 
-    return not source.files or (there(source.instead) and not there(source.files))
+def _some_exist(files: tuple[File, ...]) -> bool:
+    """Whether at least one of the files is in the cache folder."""
+    return any(os.path.exists(cache_folder() / file.path) for file in files)
 
 
 def get(name: str, file: File) -> Path:
     """The path of one verified file, downloaded if it is missing; raises `DataError`."""
-    cause: Exception | None
-    path, direct = cache_folder() / file.path, file in SOURCES[name].files
-    remedy = f"get it again from {file.url}" if direct else SOURCES[name].note
-    problem, cause = f"is not in {path.parent}; {remedy}", None
+    path = cache_folder() / file.path
+    downloadable = file in SOURCES[name].files
+    remedy = SOURCES[name].note
+    if downloadable:
+        remedy = f"get it again from {file.url}"
+    fault = f"is not in {path.parent}; {remedy}"
     try:
         if _is_intact(file):
             return path
         if path.is_file():
-            size = f"{path.stat().st_size} bytes, truncated or changed"
-            problem = f"in {path.parent} has a wrong checksum ({size}); delete it and {remedy}"
-        elif direct and not _OFFLINE.get():
+            size = path.stat().st_size
+            fault = (
+                f"in {path.parent} has a wrong checksum ({size} bytes, truncated or changed); "
+                f"delete it and {remedy}"
+            )
+        elif downloadable and not _OFFLINE.get():
             return _download(file, path)
-    except (OSError, ValueError) as error:  # pooch raises ValueError for a wrong checksum
-        reason = getattr(error, "strerror", None) or type(error).__name__
-        reason = "what arrived has a wrong checksum" if isinstance(error, ValueError) else reason
-        what = f"is not in {path.parent} and its download from {file.url} failed"
-        what = f"in {path.parent} cannot be read" if path.exists() else what
-        problem, cause = f"{what} ({reason}); put the file there by hand", error
-    sentence = f"{name}: {path.name} {problem}, or set FEDLIB_DATA to a cache folder that has it."
-    raise DataError(sentence) from cause
+    except (OSError, ValueError) as error:
+        raise _data_error(name, path, _failure(file, path, error)) from error
+    raise _data_error(name, path, fault)
+
+
+def _data_error(name: str, path: Path, fault: str) -> DataError:
+    """The error that names a file of a data set, its fault, and `FEDLIB_DATA`."""
+    return DataError(
+        f"{name}: {path.name} {fault}, or set FEDLIB_DATA to a cache folder that has it."
+    )
+
+
+def _failure(file: File, path: Path, error: Exception) -> str:
+    """The fault of a file that could not be read or downloaded, with its reason."""
+    reason = getattr(error, "strerror", None) or type(error).__name__
+    if isinstance(error, ValueError):  # pooch's error
+        reason = "what arrived has a wrong checksum"
+    failure = f"is not in {path.parent} and its download from {file.url} failed"
+    if path.exists():
+        failure = f"in {path.parent} cannot be read"
+    return f"{failure} ({reason}); put the file there by hand"
+
+
+def _are_intact(files: tuple[File, ...]) -> bool:
+    """Whether there are files, all with their checksums."""
+    return bool(files) and all(map(_is_intact, files))
 
 
 def _is_intact(file: File) -> bool:
     """Whether a file exists with its checksum; it is hashed once unless it changes."""
-    path, (algorithm, _, digest) = cache_folder() / file.path, file.checksum.rpartition(":")
+    path = cache_folder() / file.path
+    algorithm, _, digest = file.checksum.rpartition(":")
     if not path.is_file():
         return False
     stat = path.stat()
-    return _digest(str(path), stat.st_size, stat.st_mtime_ns, algorithm or "sha256") == digest
+    actual = _digest(str(path), stat.st_size, stat.st_mtime_ns, algorithm or "sha256")
+    return actual == digest
 
 
 @lru_cache(maxsize=512)
@@ -118,8 +152,14 @@ def _download(file: File, path: Path) -> Path:
     """Download one file with pooch, which renames it to the target once its hash is right."""
     import pooch
 
-    options = {"fname": path.name, "path": path.parent, "downloader": _stream}
-    return Path(pooch.retrieve(file.url, file.checksum, **options))
+    retrieved = pooch.retrieve(
+        file.url,
+        file.checksum,
+        fname=path.name,
+        path=path.parent,
+        downloader=_stream,
+    )
+    return Path(retrieved)
 
 
 def _stream(url: str, output: str, _pooch: Any) -> None:

@@ -31,7 +31,7 @@ _ADULT_COLUMNS = (
     "sex capital_gain capital_loss hours_per_week native_country income"
 )
 ADULT_COLUMNS = tuple(_ADULT_COLUMNS.split())
-
+DIGITS = tuple("0123456789")
 
 Split = Annotated[str, checks.Takes(partial(checks.one_of, options=("train", "test")))]
 Diagnosis = Annotated[str, checks.Takes(partial(checks.one_of, options=("malignant", "benign")))]
@@ -52,9 +52,16 @@ class Table:
         rule = f"have a label for each of the {len(self.X)} rows of X"
         checks.require(len(self.y) == len(self.X), "Table", "y", rule, len(self.y))
         if self.classes and len(self.y):
-            ends, most = [int(self.y.min()), int(self.y.max())], len(self.classes) - 1
-            fits = ends[0] >= 0 and ends[1] <= most
-            checks.require(fits, "Table", "y", f"lie in 0..{most} (the classes)", ends)
+            lowest = int(self.y.min())
+            highest = int(self.y.max())
+            last = len(self.classes) - 1
+            checks.require(
+                lowest >= 0 and highest <= last,
+                "Table",
+                "y",
+                f"lie in 0..{last} (the classes)",
+                [lowest, highest],
+            )
 
 
 def breast_cancer(positive: Diagnosis = "malignant") -> Table:
@@ -62,17 +69,23 @@ def breast_cancer(positive: Diagnosis = "malignant") -> Table:
 
     Parameters
     ----------
-    positive : the class with label 1, "malignant" (212 rows) or "benign" (357 rows). In
-        scikit-learn the label 1 means benign.
+    positive : str
+        The class with label 1, "malignant" (212 rows) or "benign" (357 rows). In scikit-learn the
+        label 1 means benign.
     """
     from sklearn.datasets import load_breast_cancer
 
     checks.arguments(breast_cancer, locals())
     raw = load_breast_cancer()
     names = [str(name) for name in raw.target_names]
-    y = torch.from_numpy((raw.target == names.index(positive)).astype(np.int64))
-    classes = (names[1 - names.index(positive)], positive)
-    return Table(torch.from_numpy(raw.data), y, classes, tuple(map(str, raw.feature_names)))
+    number = names.index(positive)
+    negative = names[1 - number]
+    return Table(
+        X=torch.from_numpy(raw.data),
+        y=torch.from_numpy((raw.target == number).astype(np.int64)),
+        classes=(negative, positive),
+        columns=tuple(map(str, raw.feature_names)),
+    )
 
 
 def digits() -> Table:
@@ -80,14 +93,17 @@ def digits() -> Table:
     from sklearn.datasets import load_digits
 
     raw = load_digits()
-    X = torch.from_numpy(raw.images.astype(np.uint8))
-    return Table(X, torch.from_numpy(raw.target.astype(np.int64)), tuple("0123456789"))
+    return Table(
+        X=torch.from_numpy(raw.images.astype(np.uint8)),
+        y=torch.from_numpy(raw.target.astype(np.int64)),
+        classes=DIGITS,
+    )
 
 
 def mnist(split: Split) -> Table:
     """Load MNIST: X [60000 or 10000, 28, 28] uint8, y 0..9, for split "train" or "test"."""
     checks.arguments(mnist, locals())
-    return _idx_table("mnist", split, tuple("0123456789"))
+    return _idx_table("mnist", split, DIGITS)
 
 
 def fashion_mnist(split: Split) -> Table:
@@ -106,11 +122,15 @@ def adult(split: Split) -> "DataFrame":
     import pandas as pd
 
     checks.arguments(adult, locals())
-    path = get("adult", SOURCES["adult"].files[split == "test"])
+    file, test, _ = SOURCES["adult"].files
+    comments = 0
+    if split == "test":
+        file = test
+        comments = 1
     frame = pd.read_csv(
-        path,
+        get("adult", file),
         names=ADULT_COLUMNS,
-        skiprows=int(split == "test"),
+        skiprows=comments,
         skipinitialspace=True,
         na_values="?",
         keep_default_na=False,
@@ -129,9 +149,11 @@ def cifar10(split: Split, exact_only: bool = False) -> Table:
 
     Parameters
     ----------
-    split : "train" or "test".
-    exact_only : whether to leave out images that are lossy copies. The packed set, which replaces
-        a missing archive, then has 1000 test rows.
+    split : str
+        "train" or "test".
+    exact_only : bool
+        Whether to leave out images that are lossy copies. The packed set, which replaces a missing
+        archive, then has 1000 test rows.
     """
     checks.arguments(cifar10, locals())
     source = SOURCES["cifar10"]
@@ -144,31 +166,44 @@ def cifar10(split: Split, exact_only: bool = False) -> Table:
 
 
 def _idx_table(name: str, split: str, classes: tuple[str, ...]) -> Table:
-    files = SOURCES[name].files[:2] if split == "train" else SOURCES[name].files[2:]
-    images, labels = (_read_idx(get(name, file).read_bytes()) for file in files)
-    return Table(images, labels.long(), classes)
+    images, labels, test_images, test_labels = SOURCES[name].files
+    if split == "test":
+        images = test_images
+        labels = test_labels
+    X = _read_idx(get(name, images))
+    y = _read_idx(get(name, labels))
+    return Table(X, y.long(), classes)
 
 
-def _read_idx(compressed: bytes) -> UInt8[Tensor, "..."]:
+def _read_idx(path: Path) -> UInt8[Tensor, "..."]:
     """Read an IDX file of bytes: two zeros, type 8, number of axes, the big-endian lengths."""
-    raw = gzip.decompress(compressed)
-    shape = np.frombuffer(raw, ">i4", count=raw[3], offset=4)
-    values = np.frombuffer(raw, np.uint8, offset=4 + 4 * raw[3])
+    raw = gzip.decompress(path.read_bytes())
+    axes = raw[3]
+    shape = np.frombuffer(raw, ">i4", count=axes, offset=4)
+    values = np.frombuffer(raw, np.uint8, offset=4 + 4 * axes)
     return torch.from_numpy(values.reshape(shape).copy())
 
 
 def _cifar10_archive(path: Path, split: str) -> Table:
     """Read the binary version: each record is a label byte and 3 x 32 x 32 pixels."""
-    batches = [f"data_batch_{i}" for i in range(1, 6)] if split == "train" else ["test_batch"]
-    raw = b""
+    batches = ["test_batch"]
+    if split == "train":
+        batches = [f"data_batch_{i}" for i in range(1, 6)]
+    raw = bytearray()
     with tarfile.open(path) as archive:
         for batch in batches:
             member = archive.extractfile(f"cifar-10-batches-bin/{batch}.bin")
-            raw += member.read() if member else b""
-    records = torch.frombuffer(bytearray(raw), dtype=torch.uint8).reshape(-1, 3073)
-    X = records[:, 1:].reshape(-1, 3, 32, 32).permute(0, 2, 3, 1).contiguous()
+            if member:
+                raw += member.read()
+    records = torch.frombuffer(raw, dtype=torch.uint8).reshape(-1, 3073)
+    pixels = records[:, 1:].reshape(-1, 3, 32, 32)
     y = records[:, 0].long()
-    return Table(X, y, (), exact=torch.ones_like(y, dtype=torch.bool))
+    return Table(
+        X=pixels.permute(0, 2, 3, 1).contiguous(),
+        y=y,
+        classes=(),
+        exact=torch.ones_like(y, dtype=torch.bool),
+    )
 
 
 def _cifar10_packed(split: str, exact_only: bool) -> Table:
@@ -176,12 +211,20 @@ def _cifar10_packed(split: str, exact_only: bool) -> Table:
     labels, head, tail, *train = SOURCES["cifar10"].instead
     with np.load(get("cifar10", labels)) as arrays:
         y = torch.from_numpy(arrays[f"y_{split}"].astype(np.int64))
-    mosaics = train if split == "train" else [head]
-    X = np.concatenate([_read_mosaic(get("cifar10", file)) for file in mosaics])
-    exact = torch.arange(len(y)) < len(X)
+    mosaics = [head]
+    if split == "train":
+        mosaics = train
+    images = [_read_mosaic(get("cifar10", file)) for file in mosaics]
+    exact_images = sum(map(len, images))
     if split == "test" and not exact_only:
-        X = np.concatenate([X, _read_jpegs(get("cifar10", tail))])
-    return Table(torch.from_numpy(X), y[: len(X)], (), exact=exact[: len(X)])
+        images.append(_read_jpegs(get("cifar10", tail)))
+    X = np.concatenate(images)
+    return Table(
+        X=torch.from_numpy(X),
+        y=y[: len(X)],
+        classes=(),
+        exact=torch.arange(len(X)) < exact_images,
+    )
 
 
 def _read_mosaic(path: Path) -> UInt8[np.ndarray, "R 32 32 3"]:
@@ -199,6 +242,10 @@ def _read_jpegs(path: Path) -> UInt8[np.ndarray, "R 32 32 3"]:
     from PIL import Image
 
     with np.load(path) as arrays:
-        blob, offset = arrays["jpeg"].tobytes(), arrays["offset"].tolist()
-    pieces = (blob[a:b] for a, b in pairwise(offset))
-    return np.stack([np.asarray(Image.open(io.BytesIO(piece)).convert("RGB")) for piece in pieces])
+        content = arrays["jpeg"].tobytes()
+        offset = arrays["offset"].tolist()
+    images = []
+    for start, end in pairwise(offset):
+        image = Image.open(io.BytesIO(content[start:end]))
+        images.append(np.asarray(image.convert("RGB")))
+    return np.stack(images)

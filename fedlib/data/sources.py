@@ -28,7 +28,7 @@ class Source:
 
 
 _LINES = Path(__file__).with_name("registry.txt").read_text(encoding="utf-8").splitlines()
-_FILES = tuple(File(*line.split()) for line in _LINES)
+_FILES = [File(*line.split()) for line in _LINES]
 
 
 def _files(*starts: str) -> tuple[File, ...]:

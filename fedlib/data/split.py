@@ -33,7 +33,7 @@ def stratified_iid(labels: Labels, clients: Count, rng: Rng) -> Int[Tensor, "N m
     groups = _shuffled_classes("stratified_iid", labels, rng)
     parts = []
     for label, rows in groups.items():
-        share = _share("stratified_iid", label, len(rows), clients)
+        share = _rows_each("stratified_iid", label, len(rows), clients)
         parts.append(rows[: clients * share].view(clients, share))
     return torch.cat(parts, dim=1)
 
@@ -51,17 +51,15 @@ def dirichlet(labels: Labels, clients: Count, alpha: Positive, rng: Rng) -> Int[
     checks.arguments(dirichlet, locals())
     groups = list(_shuffled_classes("dirichlet", labels, rng).values())
     checks.count("dirichlet", "clients", clients, high=len(labels), note="the rows")
-    left = torch.tensor([len(rows) for rows in groups])
-    parameters = alpha * len(groups) * left / len(labels)
+    class_sizes = torch.tensor([len(rows) for rows in groups])
+    parameters = alpha * len(groups) * class_sizes / len(labels)
     mixtures = _log_dirichlet(parameters.double(), clients, rng)
-    counts = _fill(mixtures, left, len(labels) // clients, rng)  # [N, C]
-    ends = counts.cumsum(0)
-    return torch.stack(
-        [
-            torch.cat([rows[e - c : e] for rows, c, e in zip(groups, taken, upto, strict=True)])
-            for taken, upto in zip(counts, ends, strict=True)
-        ]
-    )
+    counts = _fill(mixtures, class_sizes, len(labels) // clients, rng)  # [N, C]
+    parts = []
+    for rows, ends in zip(groups, counts.cumsum(0).T.tolist(), strict=True):
+        *taken, _ = rows.tensor_split(ends)
+        parts.append(taken)
+    return torch.stack([torch.cat(client_parts) for client_parts in zip(*parts, strict=True)])
 
 
 def dirichlet_cells(
@@ -78,22 +76,29 @@ def dirichlet_cells(
     """
     checks.arguments(dirichlet_cells, locals())
     groups = _shuffled_classes("dirichlet_cells", cells, rng).values()
+    parameters = torch.full((clients,), float(alpha), dtype=torch.float64)
     parts: list[list[Tensor]] = [[] for _ in range(clients)]
     for rows in groups:
-        even = torch.full((clients,), float(alpha), dtype=torch.float64)
-        shares = torch.softmax(_log_dirichlet(even, 1, rng)[0], 0)
+        shares = torch.softmax(_log_dirichlet(parameters, 1, rng)[0], 0)
         ends = (shares.cumsum(0) * len(rows)).round().long()
-        ends[-1] = len(rows)  # so that rounding of the sum loses no row
-        for i, part in enumerate(torch.tensor_split(rows, ends[:-1])):
-            parts[i].append(part)
-    every = [torch.cat(p) for p in parts]
-    rule, remedy = "leave every client a row", "use a larger alpha, fewer clients or another seed"
-    checks.require(min(map(len, every)), "dirichlet_cells", "alpha", rule, alpha, remedy)
-    return padded(every)
+        for client, part in enumerate(torch.tensor_split(rows, ends[:-1])):
+            parts[client].append(part)
+    client_rows = [torch.cat(client_parts) for client_parts in parts]
+    checks.require(
+        min(map(len, client_rows)),
+        "dirichlet_cells",
+        "alpha",
+        "leave every client a row",
+        alpha,
+        "use a larger alpha, fewer clients or another seed",
+    )
+    return padded(client_rows)
 
 
 def train_test(
-    labels: Labels, fraction: Part, rng: Rng
+    labels: Labels,
+    fraction: Part,
+    rng: Rng,
 ) -> tuple[Int[Tensor, " train"], Int[Tensor, " test"]]:
     """Return sorted row indices (train, test); the test rows are a share `fraction` of each class.
 
@@ -101,10 +106,11 @@ def train_test(
     Raises ValueError for a class with a single row.
     """
     checks.arguments(train_test, locals())
-    train, test = [], []
+    train = []
+    test = []
     for label, rows in _shuffled_classes("train_test", labels, rng).items():
-        _share("train_test", label, len(rows), 2)
-        cut = min(max(round(fraction * len(rows)), 1), len(rows) - 1)
+        _rows_each("train_test", label, len(rows), 2)
+        cut = _test_rows(fraction, len(rows))
         test.append(rows[:cut])
         train.append(rows[cut:])
     return torch.cat(train).sort().values, torch.cat(test).sort().values
@@ -118,7 +124,8 @@ def random_equal(count: Count, clients: Count, rng: Rng) -> Int[Tensor, "N m"]:
     checks.arguments(random_equal, locals())
     checks.count("random_equal", "clients", clients, high=count, note="the rows")
     m = count // clients
-    return torch.randperm(count, generator=rng)[: clients * m].view(clients, m)
+    shuffled = torch.randperm(count, generator=rng)
+    return shuffled[: clients * m].view(clients, m)
 
 
 def label_windows(
@@ -136,18 +143,21 @@ def label_windows(
     groups = _shuffled_classes("label_windows", labels, rng)
     checks.count("label_windows", "k", k, high=len(groups), note="the number of classes")
     parts: list[list[Tensor]] = [[] for _ in range(clients)]
-    for place, (label, rows) in enumerate(groups.items()):
-        holders = [u for u in range(clients) if (place - u) % len(groups) < k]
-        if holders:
-            _share("label_windows", label, len(rows), len(holders))
-            for u, part in zip(holders, rows.tensor_split(len(holders)), strict=True):
-                parts[u].append(part)
-    every = [torch.cat(p) for p in parts]
-    return padded([own[torch.randperm(len(own), generator=rng)] for own in every])
+    for position, (label, rows) in enumerate(groups.items()):
+        holders = [u for u in range(clients) if (position - u) % len(groups) < k]
+        if not holders:
+            continue
+        _rows_each("label_windows", label, len(rows), len(holders))
+        for u, part in zip(holders, rows.tensor_split(len(holders)), strict=True):
+            parts[u].append(part)
+    return padded([_shuffled(torch.cat(client_parts), rng) for client_parts in parts])
 
 
 def holdout(
-    rows: Int[Tensor, "N m"], sizes: Sequence[int], fraction: Part, rng: Rng
+    rows: Int[Tensor, "N m"],
+    sizes: Sequence[int],
+    fraction: Part,
+    rng: Rng,
 ) -> tuple[Int[Tensor, "N m"], tuple[int, ...], Int[Tensor, " test"]]:
     """Cut each client's rows at random: `fraction` of them (rounded, at least one) are test rows.
 
@@ -157,43 +167,61 @@ def holdout(
     checks.arguments(holdout, locals())
     rule = f"have {len(rows)} entries, one for each line of rows"
     checks.require(len(sizes) == len(rows), "holdout", "sizes", rule, sizes)
-    stay, test = [], []
-    for own, size in zip(rows, sizes, strict=True):
+    train = []
+    test = []
+    for client_rows, size in zip(rows, sizes, strict=True):
         rule = "be at least 2 (a row to keep, one to test) and at most the columns of rows"
-        checks.require(2 <= size <= len(own), "holdout", "every entry of sizes", rule, size)
-        cut = min(max(round(fraction * size), 1), size - 1)
-        mixed = own[torch.randperm(size, generator=rng)]
-        test.append(mixed[:cut])
-        stay.append(mixed[cut:])
-    return *padded(stay), torch.cat(test)
+        fits = 2 <= size <= len(client_rows)
+        checks.require(fits, "holdout", "every entry of sizes", rule, size)
+        cut = _test_rows(fraction, size)
+        shuffled = _shuffled(client_rows[:size], rng)
+        test.append(shuffled[:cut])
+        train.append(shuffled[cut:])
+    table, train_sizes = padded(train)
+    return table, train_sizes, torch.cat(test)
 
 
 def padded(rows: Sequence[Int[Tensor, " r"]]) -> tuple[Int[Tensor, "N m"], tuple[int, ...]]:
     """Put row lists of unequal length into one padded table; return it with the lengths."""
-    sizes = tuple(len(own) for own in rows)
-    table = [torch.cat([own, own[:1].expand(max(sizes) - len(own))]) for own in rows]
-    return torch.stack(table), sizes
+    sizes = tuple(map(len, rows))
+    lines = []
+    for client_rows in rows:
+        padding = client_rows[:1].expand(max(sizes) - len(client_rows))
+        lines.append(torch.cat([client_rows, padding]))
+    return torch.stack(lines), sizes
 
 
-def _shuffled_classes(who: str, labels: Tensor, rng: torch.Generator) -> dict[int, Tensor]:
+def _shuffled(rows: Tensor, rng: torch.Generator) -> Tensor:
+    """Some rows in random order."""
+    return rows[torch.randperm(len(rows), generator=rng)]
+
+
+def _shuffled_classes(split: str, labels: Tensor, rng: torch.Generator) -> dict[int, Tensor]:
     """The rows of each class in random order."""
-    checks.require(len(labels), who, "labels", "have rows", labels)
+    checks.require(len(labels), split, "labels", "have rows", labels)
     groups = {}
     for label in sorted(set(labels.tolist())):
         rows = (labels == label).nonzero().squeeze(1)
-        groups[label] = rows[torch.randperm(len(rows), generator=rng)]
+        groups[label] = _shuffled(rows, rng)
     return groups
 
 
-def _share(who: str, label: int, rows: int, takers: int) -> int:
+def _rows_each(split: str, label: int, rows: int, takers: int) -> int:
     """The number of rows of a class for each taker; raises ValueError if there are too few."""
     rule = f"have at least {takers} rows of class {label}, one for each client that takes some"
-    checks.require(rows >= takers, who, "labels", rule, rows, "use fewer clients or more rows")
+    checks.require(rows >= takers, split, "labels", rule, rows, "use fewer clients or more rows")
     return rows // takers
 
 
+def _test_rows(fraction: float, rows: int) -> int:
+    """The number of test rows among some rows; both parts get at least one."""
+    return min(max(round(fraction * rows), 1), rows - 1)
+
+
 def _log_dirichlet(
-    parameters: Float[Tensor, " C"], clients: Count, rng: Rng
+    parameters: Float[Tensor, " C"],
+    clients: Count,
+    rng: Rng,
 ) -> Float[Tensor, "N C"]:
     """Logarithms of Dirichlet draws up to a constant a row, accurate for tiny parameters.
 
@@ -207,22 +235,29 @@ def _log_dirichlet(
 
 
 def _fill(
-    mixtures: Float[Tensor, "N C"], left: Int[Tensor, " C"], rows: int, rng: torch.Generator
+    mixtures: Float[Tensor, "N C"],
+    class_sizes: Int[Tensor, " C"],
+    rows: int,
+    rng: torch.Generator,
 ) -> Int[Tensor, "N C"]:
     """The number of rows of each class for each client: `rows` in all, drawn by its mixture.
 
     Each pass exhausts a class or is the last, so there are at most C + 1 passes.
     """
     counts = torch.zeros(mixtures.shape, dtype=torch.int64)
-    left = left.clone()
-    while (need := rows - counts.sum(1)).any():
-        odds = torch.softmax(mixtures.masked_fill(left == 0, -torch.inf), dim=1)
-        drawn = torch.multinomial(odds, int(need.max()), replacement=True, generator=rng)
-        wanted = torch.arange(drawn.shape[1]) < need[:, None]  # [N, draws]
-        client, label = wanted.nonzero()[:, 0], drawn[wanted]
+    while True:
+        missing = rows - counts.sum(1)
+        if not missing.any():
+            return counts
+        remaining = class_sizes - counts.sum(0)
+        odds = torch.softmax(mixtures.masked_fill(remaining == 0, -torch.inf), dim=1)
+        drawn = torch.multinomial(odds, int(missing.max()), replacement=True, generator=rng)
+        used = torch.arange(drawn.shape[1]) < missing.unsqueeze(1)  # [N, draws]
+        client = used.nonzero()[:, 0]
+        label = drawn[used]
         order = torch.randperm(len(label), generator=rng)
-        for c in range(len(left)):
-            granted = client[order][label[order] == c][: int(left[c])]
+        client = client[order]
+        label = label[order]
+        for c, limit in enumerate(remaining.tolist()):
+            granted = client[label == c][:limit]
             counts[:, c] += granted.bincount(minlength=len(counts))
-            left[c] -= len(granted)
-    return counts
