@@ -28,8 +28,9 @@ class ModuleFunction:
     `grad`, and takes its dtype and device from `w`, which the inputs must match. It raises
     ValueError if `w` is not a vector of length d.
 
-    `dropout` names the layers with dropout. Their masks are a hash of `w`, the row and its place,
-    so they change whenever the model changes, and only then.
+    `dropout` names the layers with dropout. Their masks are a hash of `coin`, a whole number that
+    `run` draws, and of the row's place. Without it they are a hash of `w`, the row and its place,
+    so they change whenever the model changes, even by rounding.
     """
 
     module: nn.Module
@@ -45,6 +46,7 @@ class ModuleFunction:
         w: Float[Tensor, " d"],
         *inputs: Shaped[Tensor, "..."],
         train: bool = True,
+        coin: Int[Tensor, ""] | None = None,
     ) -> Shaped[Tensor, "..."]:
         """The module's output; dropout is active only if `train`."""
         sizes = [shape.numel() for shape in self.shapes.values()]
@@ -56,7 +58,11 @@ class ModuleFunction:
             dtype = w.dtype if constant.is_floating_point() else constant.dtype
             values[name] = constant.to(w.device, dtype)
         if self.dropout and train:
-            coins = row_hashes(w, inputs[0])
+            if coin is None:
+                coins = row_hashes(w, inputs[0])
+            else:
+                place = torch.arange(len(inputs[0]), device=coin.device)
+                coins = mixed(coin + place * 7_919)
             for number, name in enumerate(self.dropout):
                 values[f"{name}.coins"] = mixed(coins + number)
         result: Tensor = functional_call(self.copies.of(self.module), values, inputs)

@@ -35,6 +35,24 @@ class ClientState(NamedTuple):
     who: Int[Tensor, ""] | tuple[()] = ()  # its number, 0 .. N - 1; [n] at the server
 
 
+class WithCoins:
+    """The losses of one client in one round, with a coin of its own for every evaluation.
+
+    The evaluations are counted as the client's method makes them, so every engine gives an
+    evaluation the same coin.
+    """
+
+    def __init__(self, losses: Callable[..., Tensor], coin: Int[Tensor, ""]) -> None:
+        self.losses = losses
+        self.coin = coin
+        self.evaluations = 0
+
+    def __call__(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "K"]:
+        """The losses `[K]`, with other masks than before."""
+        self.evaluations += 1
+        return self.losses(w, batch, coin=self.coin + 15_485_863 * self.evaluations)
+
+
 @dataclass(frozen=True)
 class Client:
     """One client, as the code that runs there sees it: its tensors and its losses.
@@ -88,7 +106,18 @@ class Client:
 
         `in_dims` has 0 or None for every argument.
         """
-        return (loop_map if self.sequential_clients else vmap)(function, in_dims)
+        if not self.sequential_clients:
+            return vmap(function, in_dims)
+        losses = self.loss_function
+        if not isinstance(losses, WithCoins):
+            return loop_map(function, in_dims)
+        before = losses.evaluations
+
+        def with_equal_coins(*arguments: Any) -> Any:
+            losses.evaluations = before  # as in `vmap`, which calls the function once
+            return function(*arguments)
+
+        return loop_map(with_equal_coins, in_dims)
 
     def batch(self, step: int) -> Batch:
         """The rows of local step `step`: its minibatch, or all rows if the run is full-batch."""

@@ -20,7 +20,7 @@ from torch.utils import _pytree as pytree
 
 from fedlib.compress.compressors import Compressor, Identity
 from fedlib.compress.wire import FLOAT_BITS
-from fedlib.core.client import Client, ClientState, Reply, present
+from fedlib.core.client import Client, ClientState, Reply, WithCoins, present
 from fedlib.core.problem import Batch, Draw, Info, OfMeans, Pooled, Problem
 from fedlib.core.trees import index_tree, stack_trees
 
@@ -69,6 +69,7 @@ class Federation:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
+        self.coin: Tensor | None = None  # of the round, if the problem has dropout
         self.averaged = False  # whether the method has called `mean` in this round
         self.bits_up: int | Tensor = 0
         self.bits_down: int | Tensor = 0
@@ -86,6 +87,8 @@ class Federation:
         of all. Minibatches are gathered now, all rows of a client at their first use.
         """
         who = draw.participants
+        if isinstance(draw.coin, Tensor):
+            self.coin = draw.coin
         return ClientState(
             model=model,
             batches=self._minibatch(who, draw.batches),
@@ -268,12 +271,15 @@ class Federation:
     def client(self, state: ClientState, most: int | None = None) -> Client:
         """The object for one client: its tensors, at most `most` rows, and the losses."""
         p = self.problem
+        losses = p.losses
+        if self.coin is not None:
+            losses = WithCoins(p.losses, self.coin + 104_723 * present(state.who, "number"))
         state = state._replace(
             batches=self._gathered(state.batches), values=self._gathered(state.values)
         )
         return Client(
             state,
-            p.losses,
+            losses,
             p.gradient or self.gradient,
             p.num_objectives,
             p.num_constraints,

@@ -52,6 +52,7 @@ class Draw(NamedTuple):
     value_clients: Int[Tensor, "n"] | tuple[()] = ()  # clients that send values, if others
     chance: Shaped[Tensor, "n ..."] | tuple[()] = ()  # randomness of clients' simulators or coins
     others: "tuple[Draw, ...]" = ()  # draws for clients with other tasks
+    coin: Int[Tensor, ""] | tuple[()] = ()  # from which losses with dropout make their masks
 
 
 class Pooled(NamedTuple):
@@ -134,6 +135,8 @@ class Problem:
     client_weights : each client's weight in averages, N positive numbers; if empty, all are equal.
     whole_batches : whether a client with fewer rows than a minibatch uses each row once; otherwise
         it draws a full minibatch with replacement.
+    dropout : whether `losses` takes the keyword `coin`, a whole number as a tensor, of which its
+        random masks are a function. A round's draw has one; clients and steps derive theirs.
     config : the description of the problem in stored runs, in JSON values.
 
     The constructor raises TypeError or ValueError that names the wrong field. `run` checks the
@@ -161,6 +164,7 @@ class Problem:
     sequential_clients: bool = False
     client_weights: tuple[Positive, ...] = ()
     whole_batches: bool = False
+    dropout: bool = False
     config: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -364,9 +368,11 @@ def objective_weights(
     return torch.tensor(weights, dtype=like.dtype, device=like.device)
 
 
-def _over(problem: Problem, scales: tuple[float, ...], w: Tensor, batch: Batch) -> Tensor:
+def _over(
+    problem: Problem, scales: tuple[float, ...], w: Tensor, batch: Batch, **coin: Tensor
+) -> Tensor:
     """The losses of a problem, each divided by its scale."""
-    return problem.losses(w, batch) / w.new_tensor(scales)
+    return problem.losses(w, batch, **coin) / w.new_tensor(scales)
 
 
 def pullback(

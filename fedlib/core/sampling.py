@@ -72,6 +72,14 @@ class Sampled(ABC):
         return draw_round(problem, rng, **self.sampling())
 
 
+def draw_with_coin(algorithm: Any, problem: Problem, rng: torch.Generator) -> Draw:
+    """The draw of a round; for a problem with dropout, also the coin of its masks."""
+    drawn: Draw = algorithm.draw(problem, rng)
+    if not problem.dropout:
+        return drawn
+    return drawn._replace(coin=torch.randint(2**62, (), generator=rng))
+
+
 def draw_many(
     algorithm: Any, problems: Sequence[Problem], rngs: Sequence[torch.Generator], rounds: int
 ) -> Draw | None:
@@ -80,7 +88,7 @@ def draw_many(
     This works for methods whose `draw` is that of `Sampled` and draws participants only; for others
     it returns None. In long runs of short rounds, separate draws would take as long as the rounds.
     """
-    if type(algorithm).draw is not Sampled.draw:
+    if type(algorithm).draw is not Sampled.draw or problems[0].dropout:
         return None
     settings = algorithm.sampling()
     ways = [settings.get(way, IDENTITY) for way in ("uplink", "downlink")]

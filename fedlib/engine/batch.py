@@ -17,7 +17,7 @@ from fedlib import checks
 from fedlib.core.algorithm import Algorithm
 from fedlib.core.federation import Federation, Sequential, Vectorized, clients_at_once
 from fedlib.core.problem import Draw, Info, Problem, check_metrics, try_losses
-from fedlib.core.sampling import draw_many, seeded
+from fedlib.core.sampling import draw_many, draw_with_coin, seeded
 from fedlib.core.trace import Trace
 from fedlib.core.trees import explain_map_error, index_tree, loop_map, squeeze_map, stack_trees
 from fedlib.engine.capture import CapturedGradient, capture
@@ -28,7 +28,7 @@ from fedlib.engine.kernels import product_library
 from fedlib.engine.memory import keep_freed_memory
 from fedlib.engine.randomness import draws_numbers
 from fedlib.engine.schedules import Schedules
-from fedlib.engine.stack import StackedProblem, check_same_shapes, fill, stack
+from fedlib.engine.stack import StackedProblem, change_unchecked, check_same_shapes, fill, stack
 from fedlib.engine.surroundings import without_inference
 
 SMALL = 50_000  # parameters; below this number a second thread makes a round slower
@@ -77,7 +77,9 @@ class BatchedRuns:
         tensors = [*self.one.own, *self.one.common]
         self.identity = identify(grid, self.problems[0], tensors, self.schedules.rules)
         self.gradient = (
-            CapturedGradient(self.one.form.losses) if self.engine is Sequential else None
+            CapturedGradient(self.one.form.losses)
+            if self.engine is Sequential and not self.one.form.dropout  # coins are no arguments
+            else None
         )
         # grouping clients by size reads the sizes, which no map allows
         self.in_turn = self.engine.sequential_clients or self.one.form.ragged
@@ -163,7 +165,9 @@ class BatchedRuns:
         if drawn is not None:
             return drawn
         pairs = list(zip(self.problems, rngs, strict=True))
-        return _stack_draws([algorithm.draw(p, g) for _ in range(rounds) for p, g in pairs], rounds)
+        return _stack_draws(
+            [draw_with_coin(algorithm, p, g) for _ in range(rounds) for p, g in pairs], rounds
+        )
 
     def _send(self, x: Shaped[Tensor, "..."]) -> Shaped[Tensor, "..."]:
         """Move a tensor to the run's device; a GPU copies it while the CPU continues."""
@@ -338,7 +342,7 @@ def draws_alike(template: Algorithm, names: Sequence[str], problem: Problem) -> 
     unknown = {name: torch.empty((), device="meta") for name in names}
     expected = template.draw(problem, seeded(0, "rounds"))
     try:
-        drawn = fill(template, unknown).draw(problem, seeded(0, "rounds"))
+        drawn = fill(template, unknown, change_unchecked).draw(problem, seeded(0, "rounds"))
         pairs = zip(pytree.tree_leaves(drawn), pytree.tree_leaves(expected), strict=True)
         return all(not x.is_meta and torch.equal(x, y) for x, y in pairs)
     except Exception:  # whatever the draw does with such a number

@@ -1,5 +1,6 @@
 """Several runs as one: algorithms that differ in numbers, problems that differ in tensors."""
 
+import copy
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -50,8 +51,12 @@ def describe_difference(a: Algorithm, b: Algorithm) -> str:
     return "{} {!r:.60} and {!r:.60}".format(*other[0]) if other else "equal ones"
 
 
-def fill(algorithm: Any, values: Mapping[str, Any]) -> Any:
-    """Replace the named numbers of an algorithm; inside a run the new values are tensors."""
+def fill(algorithm: Any, values: Mapping[str, Any], change: Callable[..., Any] = replace) -> Any:
+    """Replace the named numbers of an algorithm; inside a run the new values are tensors.
+
+    `change(record, **values)` is `dataclasses.replace`, which calls the constructor and its checks,
+    or `change_unchecked`.
+    """
     inner: dict[str, dict[str, Any]] = {}
     changes: dict[str, Any] = {}
     for name, value in values.items():
@@ -61,8 +66,16 @@ def fill(algorithm: Any, values: Mapping[str, Any]) -> Any:
         else:
             changes[head] = value
     for head, deeper in inner.items():
-        changes[head] = fill(getattr(algorithm, head), deeper)
-    return replace(algorithm, **changes) if changes else algorithm
+        changes[head] = fill(getattr(algorithm, head), deeper, change)
+    return change(algorithm, **changes) if changes else algorithm
+
+
+def change_unchecked(record: Any, **values: Any) -> Any:
+    """A copy of a frozen dataclass with other values, which its constructor does not see."""
+    other = copy.copy(record)
+    for name, value in values.items():
+        object.__setattr__(other, name, value)
+    return other
 
 
 def floats(value: Any, path: tuple[str, ...] = ()) -> dict[str, float]:
@@ -150,7 +163,7 @@ def _shapes(problem: Problem) -> dict[str, Any]:
     """
     names = [
         *("name", "num_objectives", "num_constraints", "num_clients", "client_weights"),
-        *("sequential_clients", "whole_batches"),
+        *("sequential_clients", "whole_batches", "dropout"),
     ]
     alike = {name: getattr(problem, name) for name in names}
     if (own := problem.set) is not None:

@@ -27,7 +27,7 @@ from fedlib.core.client import ClientState, Reply
 from fedlib.core.describe import describe
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Problem
-from fedlib.core.sampling import seeded
+from fedlib.core.sampling import draw_with_coin, seeded
 from fedlib.flower.packing import Garbled
 from fedlib.vertical import VerticalProblem
 
@@ -135,7 +135,7 @@ class Place:
         self.blanks: dict[int, Any] = {}
         self.round = 0
         self.state = self.local_state(job.algorithm.init(self.problem))
-        self.draw: Draw = job.algorithm.draw(self.problem, self.rng)
+        self.draw: Draw = draw_with_coin(job.algorithm, self.problem, self.rng)
 
     def local_state(self, state: Any) -> Any:
         """The state at this end, with NaN for the memories of other clients."""
@@ -151,7 +151,7 @@ class Place:
         """Move to the next round with its first state."""
         self.state = self.local_state(state)
         self.round += 1
-        self.draw = self.algorithm.draw(self.problem, self.rng)
+        self.draw = draw_with_coin(self.algorithm, self.problem, self.rng)
 
 
 def run_id(job: Job, problem: Problem) -> str:

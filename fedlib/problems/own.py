@@ -209,6 +209,7 @@ def make_problem(
         heldout=held,
         pooled=Pooled(functions.statistics, combine_gaps) if gap is not None else None,
         sequential_clients=models.is_recurrent(module),
+        dropout=bool(apply.dropout),
         config={
             "name": name,
             "clients": len(sizes),

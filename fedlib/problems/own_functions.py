@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 from torch.func import vmap
 
@@ -18,6 +18,7 @@ from fedlib.problems.fairness import combine_gaps, group_gap
 from fedlib.problems.fairness_gap import GroupGap
 
 Vector = Float[Tensor, "d"]
+Coin = Int[Tensor, ""]
 
 
 @dataclass(frozen=True)
@@ -36,15 +37,20 @@ class OwnFunctions:
     group_gap: GroupGap | None = None
     chunk: int | None = None
 
-    def rows(self, w: Vector, batch: Batch, *, train: bool = False) -> ClientRows:
+    def rows(
+        self, w: Vector, batch: Batch, *, train: bool = False, coin: Coin | None = None
+    ) -> ClientRows:
         """A batch as the functions' argument; a module's dropout is active only with `train`."""
         inputs, goal, *more = batch.data
         extra = dict(zip(self.columns, more, strict=False))  # `more` may end with the client's size
-        return ClientRows(self.apply(w, inputs, train=train), goal, extra, batch.weight)
+        output = self.apply(w, inputs, train=train, coin=coin)
+        return ClientRows(output, goal, extra, batch.weight)
 
-    def losses(self, w: Vector, batch: Batch, *, train: bool = True) -> Float[Tensor, "K"]:
+    def losses(
+        self, w: Vector, batch: Batch, *, train: bool = True, coin: Coin | None = None
+    ) -> Float[Tensor, "K"]:
         """The objectives, then the constraints."""
-        rows = self.rows(w, batch, train=train)
+        rows = self.rows(w, batch, train=train, coin=coin)
         values = [function(rows) for function in (*self.objectives, *self.constraints)]
         if self.group_gap is not None:
             values.append(group_gap(self.group_gap.four(rows, rows.weight.new_ones(()))))
@@ -140,6 +146,7 @@ class Outputs:
         outputs: Shaped[Tensor, "..."],
         *,
         train: bool = True,  # noqa: ARG002
+        coin: Coin | None = None,  # noqa: ARG002
     ) -> Shaped[Tensor, "..."]:
         """The outputs themselves."""
         return outputs

@@ -23,7 +23,7 @@ from fedlib.core.algorithm import Algorithm
 from fedlib.core.describe import describe
 from fedlib.core.federation import Federation, Loop, Sent, Vectorized
 from fedlib.core.problem import Draw, Problem
-from fedlib.core.sampling import seeded
+from fedlib.core.sampling import draw_with_coin, seeded
 from fedlib.core.trees import stack_trees
 from fedlib.engine.batch import BatchedRuns
 from fedlib.engine.stack import fill, floats
@@ -85,7 +85,7 @@ def is_a_record(algorithm: Algorithm, problem: Problem) -> None:
 
 def is_pure(algorithm: Algorithm, problem: Problem) -> None:
     """The same state and draw lead to the same round, and the round changes no input."""
-    state, draw = algorithm.init(problem), algorithm.draw(problem, seeded(0, "rounds"))
+    state, draw = algorithm.init(problem), draw_with_coin(algorithm, problem, seeded(0, "rounds"))
     before = pytree.tree_map(torch.clone, state)
     once, _ = algorithm.round(Vectorized(problem), state, draw)
     rule = "a round must not change the state that it was given; write x = x + step, not x += step"
@@ -99,7 +99,7 @@ def engines_agree(algorithm: Algorithm, problem: Problem) -> None:
     """Both engines compute the same rounds: in a map, and one by one with encoded messages."""
     state, rng = algorithm.init(problem), seeded(3, "rounds")
     for _ in range(5 if problem.w0.dtype == torch.float64 else 1):
-        draw = algorithm.draw(problem, rng)
+        draw = draw_with_coin(algorithm, problem, rng)
         slow, slow_info = algorithm.round(Loop(problem), state, draw)
         state, info = algorithm.round(Vectorized(problem), state, draw)
         rule = (
@@ -154,7 +154,7 @@ def draws_as_one_by_one(algorithm: Algorithm, problem: Problem) -> None:
     runs = BatchedRuns([algorithm], problem, (0,), problem.w0.device, None)
     together = runs.draws([seeded(0, "rounds")], DRAWS)
     rng = seeded(0, "rounds")
-    one_by_one = stack_trees([algorithm.draw(problem, rng) for _ in range(DRAWS)])
+    one_by_one = stack_trees([draw_with_coin(algorithm, problem, rng) for _ in range(DRAWS)])
     alike = pytree.tree_map(lambda x: x.unsqueeze(1), one_by_one)
     rule = "draws of one generator must be equal; draw from the generator alone"
     require(equal(together, alike), rule)
@@ -164,7 +164,7 @@ def counts_its_bits(algorithm: Algorithm, problem: Problem) -> None:
     """`Info` holds the bits that the federation counted, and messages go both ways."""
     fed = Vectorized(problem)
     _, info = algorithm.round(
-        fed, algorithm.init(problem), algorithm.draw(problem, seeded(0, "rounds"))
+        fed, algorithm.init(problem), draw_with_coin(algorithm, problem, seeded(0, "rounds"))
     )
     for name in ("bits_up", "bits_down"):
         rule = f"the round's report must hold {name} as counted; return fed.info(...)"
@@ -250,7 +250,7 @@ def averages(algorithm: Algorithm, problem: Problem) -> None:
         sizes=problem.sizes * 2,
         lengths=torch.cat([problem.lengths] * 2) if isinstance(problem.lengths, Tensor) else (),
     )
-    draw = doubled(algorithm.draw(problem, seeded(0, "rounds")), problem.num_clients)
+    draw = doubled(draw_with_coin(algorithm, problem, seeded(0, "rounds")), problem.num_clients)
     same, _ = larger.round(Vectorized(twice), larger.init(twice), draw)
     (after,) = walk(algorithm, problem, 1)
     near = bool((same.w - after.w).norm() <= SLACK * (after.w - problem.w0).norm())
@@ -262,7 +262,7 @@ def doubled(draw: Draw, clients: int) -> Draw:
     """The draw for a doubled federation: each client is followed by its copy, at +`clients`."""
     new: dict[str, Any] = {"others": tuple(doubled(other, clients) for other in draw.others)}
     for name, x in draw._asdict().items():
-        if isinstance(x, Tensor) and name != "downlink":
+        if isinstance(x, Tensor) and name not in ("downlink", "coin"):
             more = clients if name in ("participants", "value_clients") else 0
             new[name] = torch.stack([x, x + more], 1).flatten(0, 1)
     return draw._replace(**new)
@@ -318,7 +318,9 @@ def walk(algorithm: Algorithm, problem: Problem, rounds: int) -> list[Any]:
     """The states after each of the first rounds of a simulation with seed 0."""
     state, rng, states = algorithm.init(problem), seeded(0, "rounds"), []
     for _ in range(rounds):
-        state, _ = algorithm.round(Vectorized(problem), state, algorithm.draw(problem, rng))
+        state, _ = algorithm.round(
+            Vectorized(problem), state, draw_with_coin(algorithm, problem, rng)
+        )
         states.append(state)
     return states
 
@@ -336,7 +338,7 @@ def messages(algorithm: Any, fed: Federation, rng: torch.Generator) -> list[Sent
     participant to server: local_update, 3 of 64 bits
     """
     fed.log = log = list[Sent]()
-    algorithm.round(fed, algorithm.init(fed.problem), algorithm.draw(fed.problem, rng))
+    algorithm.round(fed, algorithm.init(fed.problem), draw_with_coin(algorithm, fed.problem, rng))
     return log
 
 

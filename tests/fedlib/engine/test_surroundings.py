@@ -1,0 +1,93 @@
+"""What is set around a run changes none of its numbers."""
+
+from contextlib import contextmanager, nullcontext
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import fedlib as fl
+from fedlib import models
+from fedlib.problems import from_clients
+from fedlib.testing.examples import examples
+from tests.helpers.randoms import normal
+
+
+def loss(rows):
+    return rows.mean((rows.output.squeeze(-1) - rows.target) ** 2)
+
+
+def network():
+    own = [(normal(12, 4, seed=j).float(), normal(12, seed=j + 9).float()) for j in range(3)]
+    module = nn.Sequential(*models.mlp((4, 8)), nn.Tanh(), *models.mlp((8, 1)))
+    return from_clients(own, module=module, objective=loss, measures={"loss": host_loss})
+
+
+def host_loss(rows):
+    return float(loss(rows))
+
+
+@contextmanager
+def default_dtype(dtype):
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+@contextmanager
+def deterministic():
+    torch.use_deterministic_algorithms(True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+AROUND = {
+    "autocast": lambda: torch.autocast("cpu", dtype=torch.bfloat16),
+    "no grad": torch.no_grad,
+    "inference mode": torch.inference_mode,
+    "float64 by default": lambda: default_dtype(torch.float64),
+    "deterministic algorithms": deterministic,
+    "another device by default": lambda: torch.device("meta"),
+}
+RUNS = {
+    "a network": (fl.FedAvg(0.3, 3, 2, batch_size=8), network()),
+    "a sketch": examples()["FedCMOO"][0],
+    "noise": examples()["FedSGM"][3],
+    "random positions": examples()["FedSGM"][2],
+    "coins": examples()["FedFW"][1],
+    "batches": examples()["SSCA"][0],
+}
+
+
+def end(method, problem, **options):
+    trace = fl.run(method, problem, rounds=4, progress=False, **options)
+    curves = [trace.metrics[name] for name in sorted(trace.metrics)]
+    return np.concatenate([*curves, trace.state.w.numpy()], axis=None)
+
+
+@pytest.mark.parametrize("around", AROUND.values(), ids=AROUND)
+@pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
+def test_the_numbers_are_those_without(run, around):
+    plain = end(*run)
+    with around():
+        inside = end(*run)
+    np.testing.assert_array_equal(inside, plain)
+
+
+@pytest.mark.parametrize("engine", [fl.Vectorized, fl.Sequential])
+@pytest.mark.parametrize("around", [torch.no_grad, torch.inference_mode, nullcontext])
+def test_a_problem_that_was_built_inside_runs_inside_and_outside(around, engine):
+    method = fl.FedAvg(0.3, 3, 2)
+    plain = end(method, network(), engine=engine)
+    with around():
+        problem = network()
+        np.testing.assert_array_equal(end(method, problem, engine=engine), plain)
+    np.testing.assert_array_equal(end(method, problem, engine=engine), plain)
+    assert torch.is_grad_enabled()
+    assert not torch.is_inference_mode_enabled()
