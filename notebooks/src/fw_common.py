@@ -58,7 +58,7 @@ rejudged(page, STUDIES["fw_authors"])
 
 # %%
 nets, kinds = {"mclr": "logistic regression", "dnn": "60-20-10"}, {"iid": "IID", "classes": "three classes"}
-cells = {f"{net}, {kind}": f"{n}_{s}_l2_fw_vs_feddr" for n, net in nets.items() for s, kind in kinds.items()}
+cells = {f"{norm}, {net}, {kind}": f"{n}_{s}_{norm}_fw_vs_feddr" for norm in ("l2", "l1") for n, net in nets.items() for s, kind in kinds.items()}
 cells |= {f"100 users, {kind}": f"many_{s}_sto_vs_feddr" for s, kind in kinds.items()}
 report.runs_table(numbers, cells, {"best": "FedFW minus FedDR, best round", "accuracy": "FedFW minus FedDR, last round"}, health)
 

@@ -121,9 +121,6 @@ CLAIMS = (
         runs=tuple(f"many_{split}_{m}" for split in SPLIT for m in ("sto", "feddr")),
         needs=Needs(paper={"rounds": 300}),
     ),
-)
-#: The claim whose runs are not computed yet, those of `specs` with l1.
-TO_COME = (
     paper(
         id="fedfw/C18",
         place="Tables 1, 2",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from papers.fedfw.authors import KEEP, problem_of
-from papers.fedfw.authors.loop import AuthorsFedDR, AuthorsFW
+from papers.fedfw.authors.loop import NORMS, AuthorsFedDR, AuthorsFW
 from papers.fedfw.authors.numbers import lambdas
 from papers.fedfw.authors.rows import NETS
 from papers.kit.store import Spec
@@ -15,13 +15,13 @@ USERS = 100  # of Table 3
 STO = 1e-3  # lambda_0 of FedFW-sto
 
 
-def specs(p: Params, norms: tuple[str, ...] = ("l2",)) -> dict[str, Spec]:
+def specs(p: Params) -> dict[str, Spec]:
     """The cells of Tables 1 and 2, `NET_SPLIT_NORM_METHOD`, and those of Table 3, `many_`."""
     found: dict[str, Spec] = {}
     for net in NETS:
         for split in p["splits"]:
             problem = problem_of(net, split)
-            for norm in norms:
+            for norm in NORMS:
                 cell = f"{net}_{split}_{norm}"
                 for lam in lambdas(net, split, norm):
                     method = AuthorsFW(lam, norm, ordered=True)
