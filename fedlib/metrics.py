@@ -5,14 +5,12 @@ The Frank-Wolfe gap is (11) of "Federated Frank-Wolfe Algorithm" (ECML PKDD 2024
 
 from functools import partial
 
-from jaxtyping import Float
-from torch import Tensor
-
 from fedlib import checks
 from fedlib.core.problem import Problem, objective_weights, pullback
+from fedlib.shapes import Scalar, Vector
 
 
-def mean_gradient(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
+def mean_gradient(problem: Problem, w: Vector) -> Vector:
     """The gradient at `w` of the clients' mean objectives, averaged over clients, on all rows."""
     checks.arguments(mean_gradient, locals())
     checks.vector("mean_gradient", "w", w, problem.dim)
@@ -21,7 +19,7 @@ def mean_gradient(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, "d"]
     return problem.mean_over_clients(gradient)
 
 
-def fw_gap(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, ""]:
+def fw_gap(problem: Problem, w: Vector) -> Scalar:
     """The Frank-Wolfe gap, the largest <grad F(w), w - u> over the points u of the feasible set.
 
     It is nonnegative for a feasible w, and 0 exactly at stationary points. For convex F it is at

@@ -15,6 +15,7 @@ from torch.func import functional_call
 
 from fedlib import checks
 from fedlib.checks import Count, Rng
+from fedlib.shapes import Vector
 
 #: The integers with as many bytes as a float, by the number of bytes.
 INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -43,7 +44,7 @@ class ModuleFunction:
 
     def __call__(
         self,
-        w: Float[Tensor, " d"],
+        w: Vector,
         *inputs: Shaped[Tensor, "..."],
         train: bool = True,
         coin: Int[Tensor, ""] | None = None,
@@ -61,8 +62,8 @@ class ModuleFunction:
             if coin is None:
                 coins = row_hashes(w, inputs[0])
             else:
-                place = torch.arange(len(inputs[0]), device=coin.device)
-                coins = mixed(coin + place * 7_919)
+                position = torch.arange(len(inputs[0]), device=coin.device)
+                coins = mixed(coin + position * 7_919)
             for number, name in enumerate(self.dropout):
                 values[f"{name}.coins"] = mixed(coins + number)
         result: Tensor = functional_call(self.copies.of(self.module), values, inputs)
@@ -90,7 +91,7 @@ class ThreadCopies(threading.local):
         return type(self), ()
 
 
-def ravel(module: nn.Module) -> tuple[Float[Tensor, " d"], ModuleFunction]:
+def ravel(module: nn.Module) -> tuple[Vector, ModuleFunction]:
     """A module as a vector `w0 [d]` and a function `apply(w, *inputs)` of any parameters w.
 
     `w0` is a detached copy of the trainable parameters in the order of `module.named_parameters()`.
@@ -146,7 +147,7 @@ class HashedDropout(nn.Module):
         return x * keep / (1 - self.p)
 
 
-def row_hashes(w: Float[Tensor, " d"], rows: Shaped[Tensor, "B ..."]) -> Int[Tensor, " B"]:
+def row_hashes(w: Vector, rows: Shaped[Tensor, "B ..."]) -> Int[Tensor, " B"]:
     """A hash `[B]` for each row, of the model, the row and its place, in whole numbers."""
     position = torch.arange(len(rows), device=rows.device) * 7_919
     model_sum = _bit_sums(w.unsqueeze(0))

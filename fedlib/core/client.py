@@ -11,8 +11,7 @@ from torch.func import vmap
 
 from fedlib.core.problem import Batch, OfMeans, Pooled, objective_weights, pullback
 from fedlib.core.trees import loop_map
-
-Vector = Float[Tensor, "d"]
+from fedlib.shapes import Scalar, Vector
 
 Part = TypeVar("Part")
 
@@ -47,7 +46,7 @@ class WithCoins:
         self.coin = coin
         self.evaluations = 0
 
-    def __call__(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "K"]:
+    def __call__(self, w: Vector, batch: Batch) -> Float[Tensor, "K"]:
         """The losses `[K]`, with other masks than before."""
         self.evaluations += 1
         return self.losses(w, batch, coin=self.coin + 15_485_863 * self.evaluations)
@@ -111,10 +110,10 @@ class Client:
         losses = self.loss_function
         if not isinstance(losses, WithCoins):
             return loop_map(function, in_dims)
-        before = losses.evaluations
+        evaluations = losses.evaluations
 
         def with_equal_coins(*arguments: Any) -> Any:
-            losses.evaluations = before  # as in `vmap`, which calls the function once
+            losses.evaluations = evaluations  # as in `vmap`, which calls the function once
             return function(*arguments)
 
         return loop_map(with_equal_coins, in_dims)
@@ -123,12 +122,14 @@ class Client:
         """The rows of local step `step`: its minibatch, or all rows if the run is full-batch."""
         if isinstance(self.state.batches, Batch):
             data, weight = self.state.batches
-            return Batch(tuple(x[step] for x in data), weight[step])
+            return Batch(tuple(tensor[step] for tensor in data), weight[step])
         return self.rows
 
     def value_batch(self) -> Batch:
         """The rows for estimates of loss values: a drawn batch, or all rows."""
-        return self.state.values if isinstance(self.state.values, Batch) else self.rows
+        if isinstance(self.state.values, Batch):
+            return self.state.values
+        return self.rows
 
     def losses(self, w: Vector, batch: Batch) -> Float[Tensor, "K"]:
         """The client's objectives and constraints at `w`, `[K]`."""
@@ -147,7 +148,7 @@ class Client:
             return values
         return values[0]
 
-    def steered(self, message: Float[Tensor, "*s"]) -> tuple[Float[Tensor, ""], Tensor]:
+    def steered(self, message: Float[Tensor, "*s"]) -> tuple[Scalar, Tensor]:
         """Read a message of `fed.steer`: sigma, and the weights of the losses after the objectives.
 
         The weights already include the factor sigma.

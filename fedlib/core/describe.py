@@ -40,8 +40,8 @@ def renamed_from(name: str) -> Callable[[T], T]:
 
 def stored_name(target: Any, name: str) -> str:
     """The name under which stored runs know a class or a function that is now called `name`."""
-    first: str = vars(target).get(RENAMED, name)  # not getattr: a subclass has a name of its own
-    return first
+    first_name: str = vars(target).get(RENAMED, name)  # getattr would read that of a base class
+    return first_name
 
 
 def describe(value: Any, omit: Iterable[str] = ()) -> Any:
@@ -49,22 +49,24 @@ def describe(value: Any, omit: Iterable[str] = ()) -> Any:
 
     Parameters
     ----------
-    value : a dataclass, or a number, text, mapping or sequence.
-    omit : fields to leave out, by dotted name, such as `"lr"` or `"switch.beta"`.
+    value : object
+        A dataclass, or a number, text, mapping or sequence.
+    omit : iterable of str
+        Fields to leave out, by dotted name, such as `"lr"` or `"switch.beta"`.
 
     Raises
     ------
     TypeError
-        for a value that JSON cannot hold.
+        For a value that JSON cannot hold.
     ValueError
-        if a field has the first name of another field.
+        If a field has the first name of another field.
     """
     if is_dataclass(value) and not isinstance(value, type):
         return _describe_dataclass(value, frozenset(omit))
     if isinstance(value, Mapping):
-        return {str(k): describe(v) for k, v in value.items()}
+        return {str(key): describe(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
-        return [describe(v) for v in value]
+        return [describe(entry) for entry in value]
     if isinstance(value, np.generic):  # a number of numpy's becomes one of Python's
         return describe(value.item())
     if value is None or isinstance(value, (bool, int, float, str)):
@@ -85,9 +87,9 @@ def _describe_dataclass(value: Any, omit: frozenset[str]) -> dict[str, Any]:
                 f"describe: the fields of {record.__name__} must have first names of their own, "
                 f"got {name!r} twice; give the newer field another name."
             )
-        start = f"{item.name}."
-        inner = [path.removeprefix(start) for path in omit if path.startswith(start)]
-        description[name] = describe(content, inner)
+        prefix = f"{item.name}."
+        inner_paths = [path.removeprefix(prefix) for path in omit if path.startswith(prefix)]
+        description[name] = describe(content, inner_paths)
     return description
 
 

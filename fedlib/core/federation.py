@@ -23,8 +23,11 @@ from fedlib.compress.wire import FLOAT_BITS
 from fedlib.core.client import Client, ClientState, Reply, WithCoins, present
 from fedlib.core.problem import Batch, Draw, Info, OfMeans, Pooled, Problem
 from fedlib.core.trees import index_tree, stack_trees
+from fedlib.shapes import Scalar, Vector
 
-SERVER, PARTICIPANT, EVERYONE = "server", "participant", "every client"
+SERVER = "server"
+PARTICIPANT = "participant"
+EVERYONE = "every client"
 
 
 class Sent(NamedTuple):
@@ -77,7 +80,7 @@ class Federation:
     def clients(
         self,
         draw: Draw,
-        model: Float[Tensor, "d"] | tuple[()] = (),
+        model: Vector | tuple[()] = (),
         memory: Float[Tensor, "N *memory"] | Sequence[Float[Tensor, "N _ d"]] = (),
     ) -> ClientState:
         """The participants' tensors with a leading axis n, except the common model.
@@ -86,37 +89,39 @@ class Federation:
         the participants; of several memories `[N, k, d]` a client gets one `[k, d]` with the rows
         of all. Minibatches are gathered now, all rows of a client at their first use.
         """
-        who = draw.participants
+        numbers = draw.participants
         if isinstance(draw.coin, Tensor):
             self.coin = draw.coin
         return ClientState(
             model=model,
-            batches=self._minibatch(who, draw.batches),
-            values=self._minibatch(who, draw.values),
-            memory=self._restricted(memory, who),
+            batches=self._minibatch(numbers, draw.batches),
+            values=self._minibatch(numbers, draw.values),
+            memory=self._restricted(memory, numbers),
             noise=draw.uplink,
             chance=draw.chance,
-            who=who,
+            who=numbers,
         )
 
-    def _restricted(self, memory: Any, who: Tensor) -> Tensor | tuple[()]:
-        """The memories of some clients."""
+    def _restricted(self, memory: Any, numbers: Tensor) -> Tensor | tuple[()]:
+        """The memories of the clients with some numbers."""
         if isinstance(memory, Tensor):
-            return memory[who]
-        return torch.cat([part[who] for part in memory], 1) if memory else ()
+            return memory[numbers]
+        if not memory:
+            return ()
+        return torch.cat([part[numbers] for part in memory], 1)
 
-    def value_clients(
-        self, draw: Draw, clients: ClientState, model: Float[Tensor, "d"]
-    ) -> ClientState:
+    def value_clients(self, draw: Draw, clients: ClientState, model: Vector) -> ClientState:
         """The clients that send loss values: the participants, or other clients of the draw."""
         if not isinstance(draw.value_clients, Tensor):
             return clients
-        asked = Draw(participants=draw.value_clients, values=draw.values)
-        return self.clients(asked, model=model)
+        value_draw = Draw(participants=draw.value_clients, values=draw.values)
+        return self.clients(value_draw, model=model)
 
     def constraint(
-        self, answers: Float[Tensor, "n *s"], clients: ClientState | None = None
-    ) -> tuple[Float[Tensor, ""], Float[Tensor, "*C"]]:
+        self,
+        answers: Float[Tensor, "n *s"],
+        clients: ClientState | None = None,
+    ) -> tuple[Scalar, Float[Tensor, "*C"]]:
         """The constraint's value, and the factor of its gradients, from the clients' messages.
 
         Without statistics (`Pooled`, `OfMeans`), the value is the mean over clients, and the slope
@@ -127,19 +132,20 @@ class Federation:
         pooled = self.problem.pooled
         if isinstance(pooled, Pooled):
             return pooled.combine(answers)
-        weighted = clients is not None and self.problem.client_weights
-        means = self.mean(answers, clients) if weighted and clients else answers.mean(0)
+        if clients is not None and self.problem.client_weights:
+            means = self.mean(answers, clients)
+        else:
+            means = answers.mean(0)
         if isinstance(pooled, OfMeans):
             slope, value = grad_and_value(lambda x: pooled.values(x).amax())(means)
             return value, slope
         if not means.dim():
             return means, means.new_ones(())
-        place = torch.arange(len(means), device=means.device)
-        return means.amax(), (place == means.argmax()).to(means.dtype)
+        index = torch.arange(len(means), device=means.device)
+        is_largest = index == means.argmax()
+        return means.amax(), is_largest.to(means.dtype)
 
-    def steer(
-        self, sigma: Float[Tensor, ""], slope: Float[Tensor, "*s"]
-    ) -> Float[Tensor, "*message"]:
+    def steer(self, sigma: Scalar, slope: Float[Tensor, "*s"]) -> Float[Tensor, "*message"]:
         """The message that tells clients sigma and the slope, which they read by `client.steered`.
 
         Where the slope is a sign or names one of several constraints, `slope * sigma` says both.
@@ -154,45 +160,53 @@ class Federation:
 
         If the problem has such weights, each client also sends its weight once in a round.
         """
-        who = torch.as_tensor(clients.who)
+        numbers = torch.as_tensor(clients.who)
         if self.problem.client_weights and not self.averaged:
-            self.bits_up += FLOAT_BITS * len(who)
+            count = len(numbers)
             weight = answers.new_ones(1)
-            self._note(PARTICIPANT, SERVER, "weight", weight, FLOAT_BITS, len(who))
+            self.bits_up += FLOAT_BITS * count
+            self._note(PARTICIPANT, SERVER, "weight", weight, FLOAT_BITS, count)
         self.averaged = True
-        return self.problem.mean(answers, who)
+        return self.problem.mean(answers, numbers)
 
     def _note(
-        self, sender: str, receiver: str, what: str, part: Tensor, bits: int, copies: Any
+        self,
+        sender: str,
+        receiver: str,
+        label: str,
+        tensor: Tensor,
+        bits: int,
+        copies: Any,
     ) -> None:
         """Append a message of one tensor to the log, if there is a log."""
         if self.log is not None:
-            sizes = count_numbers([part])
-            self.log.append(Sent(sender, receiver, what, *sizes, bits, int(copies)))
+            floats, indices = count_numbers([tensor])
+            self.log.append(Sent(sender, receiver, label, floats, indices, bits, int(copies)))
 
-    def _minibatch(self, who: Tensor, positions: Tensor | tuple[()]) -> Any:
+    def _minibatch(self, numbers: Tensor, positions: Tensor | tuple[()]) -> Any:
         """The participants' minibatches; the rows' numbers alone if all rows would be too many."""
         if not isinstance(positions, Tensor):
             return ()
         problem = self.problem
         size = positions.shape[-1]
-        rows = problem.row_numbers(who, positions.flatten(1)).view(positions.shape)
-        weight = torch.ones_like(rows, dtype=problem.w0.dtype) / size
+        dtype = problem.w0.dtype
+        rows = problem.row_numbers(numbers, positions.flatten(1)).view(positions.shape)
+        weight = torch.ones_like(rows, dtype=dtype) / size
         if problem.whole_batches:
-            count = torch.tensor(problem.sizes, device=who.device)[who].clamp(max=size)
-            count = count.view(-1, *(1,) * (positions.dim() - 1))
-            real = torch.arange(size, device=who.device) < count
-            weight = (real.to(problem.w0.dtype) / count).expand(positions.shape)
+            sizes = torch.tensor(problem.sizes, device=numbers.device)
+            count = _with_axes(sizes[numbers].clamp(max=size), positions.dim())
+            is_real = torch.arange(size, device=numbers.device) < count
+            weight = (is_real.to(dtype) / count).expand(positions.shape)
         minibatch = RowNumbers(rows, weight)
-        if clients_at_once(len(who), problem.dim):
+        if clients_at_once(len(numbers), problem.dim):
             return minibatch
         return self._gathered(minibatch)
 
-    def _gathered(self, part: Any) -> Any:
+    def _gathered(self, minibatch: Any) -> Any:
         """A minibatch of which the numbers of its rows are known; anything else as it is."""
-        if isinstance(part, RowNumbers):
-            return Batch(self.problem.data_at(part.rows), part.weight)
-        return part
+        if isinstance(minibatch, RowNumbers):
+            return Batch(self.problem.data_at(minibatch.rows), minibatch.weight)
+        return minibatch
 
     def ask(
         self,
@@ -210,52 +224,62 @@ class Federation:
         part, `active [n]` marks the clients that do. All answers are computed, but only messages
         from and to active clients are counted. The caller must drop the other answers.
         """
-        wire = Identity() if wire is None else wire
+        if wire is None:
+            wire = Identity()
         answer = self._map(method, clients, broadcast, wire)
         upload = answer.upload if isinstance(answer, Reply) else answer
         n = upload.shape[0] if active is None else active.sum()
+        bits = wire.bits(upload[0].numel())
         self.bits_down += n * sum(FLOAT_BITS * x.numel() for x in broadcast)
-        self.bits_up += n * wire.bits(upload[0].numel())
+        self.bits_up += n * bits
         if self.log is not None:
             while isinstance(method, partial):
                 method = method.func
             names = list(inspect.signature(method).parameters)[1:]
             for name, x in zip(names, broadcast, strict=False):
                 self._note(SERVER, PARTICIPANT, name, x, FLOAT_BITS * x.numel(), n)
-            bits = wire.bits(upload[0].numel())
             self._note(PARTICIPANT, SERVER, method.__name__, upload[0], bits, n)
-        if isinstance(answer, Reply):
-            return tuple(answer) if isinstance(answer.report, Tensor) else answer[:2]
-        return answer
+        if not isinstance(answer, Reply):
+            return answer
+        if isinstance(answer.report, Tensor):
+            return tuple(answer)
+        return answer.upload, answer.memory
 
     def broadcast(
         self,
         wire: Compressor,
-        message: Float[Tensor, "d"],
+        message: Vector,
         noise: Shaped[Tensor, "*noise"] | tuple[()] = (),
         receivers: int | None = None,
-    ) -> Float[Tensor, "d"]:
+    ) -> Vector:
         """Send one message from the server in the format `wire`, by default to all N clients.
 
         `receivers` is the number of clients that get it. Returns the message as they receive it.
         """
-        everyone = (EVERYONE, self.problem.num_clients)
-        whom, n = everyone if receivers is None else (PARTICIPANT, receivers)
+        receiver = PARTICIPANT
+        if receivers is None:
+            receiver = EVERYONE
+            receivers = self.problem.num_clients
         bits = wire.bits(message.numel())
-        self.bits_down += n * bits
-        self._note(SERVER, whom, "broadcast", message, bits, n)
+        self.bits_down += receivers * bits
+        self._note(SERVER, receiver, "broadcast", message, bits, receivers)
         return self._carried(wire(message, noise), wire, noise)
 
     def store_memory(
-        self, memory: Float[Tensor, "N *memory"], draw: Draw, new: Float[Tensor, "n *memory"]
+        self,
+        memory: Float[Tensor, "N *memory"],
+        draw: Draw,
+        new: Float[Tensor, "n *memory"],
     ) -> Float[Tensor, "N *memory"]:
         """The memories `[N, ...]` after `new [n, ...]` has replaced those of the participants."""
-        index = draw.participants.view(-1, *(1,) * (new.dim() - 1)).expand_as(new)
+        index = _with_axes(draw.participants, new.dim()).expand_as(new)
         return memory.scatter(0, index, new)
 
-    def project(self, x: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
+    def project(self, x: Vector) -> Vector:
         """Project onto the problem's feasible set; without a set, return `x`."""
-        return x if self.problem.set is None else self.problem.set.project(x)
+        if self.problem.set is None:
+            return x
+        return self.problem.set.project(x)
 
     def info(self, **metrics: Shaped[Tensor, "..."]) -> Info:
         """The round's report: `metrics`, and the bits that were sent in the round."""
@@ -264,30 +288,35 @@ class Federation:
                 "run: the method must average by the problem's client_weights, but it weights "
                 "clients in its own way; use the problem without weights."
             )
-        like = torch.zeros((), dtype=torch.float64, device=self.problem.w0.device)
-        bits = {"bits_up": like + self.bits_up, "bits_down": like + self.bits_down}
-        return {**metrics, **bits}
+        zero = torch.zeros((), dtype=torch.float64, device=self.problem.w0.device)
+        return {
+            **metrics,
+            "bits_up": zero + self.bits_up,
+            "bits_down": zero + self.bits_down,
+        }
 
     def client(self, state: ClientState, most: int | None = None) -> Client:
         """The object for one client: its tensors, at most `most` rows, and the losses."""
-        p = self.problem
-        losses = p.losses
+        problem = self.problem
+        number = present(state.who, "number")
+        losses = problem.losses
         if self.coin is not None:
-            losses = WithCoins(p.losses, self.coin + 104_723 * present(state.who, "number"))
+            losses = WithCoins(losses, self.coin + 104_723 * number)
         state = state._replace(
-            batches=self._gathered(state.batches), values=self._gathered(state.values)
+            batches=self._gathered(state.batches),
+            values=self._gathered(state.values),
         )
         return Client(
-            state,
-            losses,
-            p.gradient or self.gradient,
-            p.num_objectives,
-            p.num_constraints,
-            p.num_statistics,
-            p.pooled,
-            p.simulator,
-            self.sequential_clients,
-            partial(p.rows_of_client, present(state.who, "number"), most),
+            state=state,
+            loss_function=losses,
+            gradient_function=problem.gradient or self.gradient,
+            num_objectives=problem.num_objectives,
+            num_constraints=problem.num_constraints,
+            num_statistics=problem.num_statistics,
+            pooled=problem.pooled,
+            simulator=problem.simulator,
+            sequential_clients=self.sequential_clients,
+            gather_rows=partial(problem.rows_of_client, number, most),
         )
 
     def only_client(self, draw: Draw) -> Client:
@@ -325,29 +354,28 @@ class Vectorized(Federation):
     def _map(self, method: Any, clients: ClientState, broadcast: Any, wire: Compressor) -> Any:
         del wire  # only `Loop` encodes messages
         # The common model has no mapped axis, so products with the data stay whole.
-        axes = ClientState._make((None, *(0,) * (len(ClientState._fields) - 1)))
+        axes: list[int | None] = [0] * len(ClientState._fields)
+        axes[0] = None
 
         def answers(clients: ClientState, most: int | None = None) -> Any:
             count = len(pytree.tree_leaves(clients._replace(model=()))[0])
-            each = vmap(
+            mapped = vmap(
                 lambda state: method(self.client(state, most), *broadcast),
-                in_dims=(axes,),
+                in_dims=(ClientState._make(axes),),
                 chunk_size=clients_at_once(count, self.problem.dim),
             )
-            return each(clients)
+            return mapped(clients)
 
         if not self.problem.ragged:
             return answers(clients)
         numbers = torch.as_tensor(clients.who).tolist()
-        groups = self.problem.size_groups(numbers)
-        parts = [
-            answers(
-                index_tree(clients._replace(model=()), group)._replace(model=clients.model),
-                max(self.problem.sizes[numbers[place]] for place in group),
-            )
-            for group in groups
-        ]
-        order = torch.tensor([place for group in groups for place in group]).argsort()
+        places: list[int] = []
+        parts = []
+        for group in self.problem.size_groups(numbers):
+            most = max(self.problem.sizes[numbers[place]] for place in group)
+            parts.append(answers(_selected(clients, group), most))
+            places += group
+        order = torch.tensor(places).argsort()
         return pytree.tree_map(lambda *x: torch.cat(x)[order], *parts)
 
 
@@ -360,14 +388,16 @@ class Sequential(Federation):
     sequential_clients = True
 
     def _map(self, method: Any, clients: ClientState, broadcast: Any, wire: Compressor) -> Any:
-        own = clients._replace(model=())
-        answers = []
-        for j in range(pytree.tree_leaves(own)[0].shape[0]):
-            client = self.client(index_tree(own, j)._replace(model=clients.model))
+        count = len(pytree.tree_leaves(clients._replace(model=()))[0])
+        answers: list[Any] = []
+        for index in range(count):
+            client = self.client(_selected(clients, index))
             answer = method(client, *broadcast)
-            upload = answer.upload if isinstance(answer, Reply) else answer
-            upload = self._carried(upload, wire, client.noise)
-            answers.append(answer._replace(upload=upload) if isinstance(answer, Reply) else upload)
+            if isinstance(answer, Reply):
+                upload = self._carried(answer.upload, wire, client.noise)
+                answers.append(answer._replace(upload=upload))
+            else:
+                answers.append(self._carried(answer, wire, client.noise))
         return stack_trees(answers)
 
 
@@ -381,10 +411,29 @@ class Loop(Sequential):
     """
 
     def _carried(self, x: Tensor, wire: Compressor, noise: Any) -> Tensor:
-        return wire.decode(wire.encode(x, noise), x, noise) if x.dim() == 1 else x
+        if x.dim() != 1:
+            return x
+        return wire.decode(wire.encode(x, noise), x, noise)
 
 
 def count_numbers(parts: Sequence[Shaped[Tensor, "..."]]) -> tuple[int, int]:
     """Count the real numbers and the whole numbers in some tensors."""
-    floats = sum(x.numel() for x in parts if x.is_floating_point())
-    return floats, sum(x.numel() for x in parts) - floats
+    floats = 0
+    indices = 0
+    for tensor in parts:
+        if tensor.is_floating_point():
+            floats += tensor.numel()
+        else:
+            indices += tensor.numel()
+    return floats, indices
+
+
+def _selected(clients: ClientState, index: Any) -> ClientState:
+    """The clients at an index, or at several, with the common model."""
+    selected = index_tree(clients._replace(model=()), index)
+    return ClientState._make(selected)._replace(model=clients.model)
+
+
+def _with_axes(x: Tensor, axes: int) -> Tensor:
+    """A vector with axes of length one behind its axis, so that there are `axes` in all."""
+    return x.view(-1, *[1] * (axes - 1))

@@ -20,6 +20,7 @@ from torch.utils import _pytree as pytree
 from fedlib import checks
 from fedlib.checks import Count, Positive, Whole
 from fedlib.core.describe import describe
+from fedlib.shapes import Scalar, Vector
 
 Info = dict[str, Tensor]
 #: Names that a metric cannot have, because they are columns of `Trace.to_frame`.
@@ -63,8 +64,8 @@ class Pooled(NamedTuple):
     gradient; for an absolute value it is the sign of the argument.
     """
 
-    statistics: Callable[[Float[Tensor, "d"], Batch], Float[Tensor, "s"]]
-    combine: Callable[[Float[Tensor, "n s"]], tuple[Float[Tensor, ""], Float[Tensor, ""]]]
+    statistics: Callable[[Vector, Batch], Float[Tensor, "s"]]
+    combine: Callable[[Float[Tensor, "n s"]], tuple[Scalar, Scalar]]
 
 
 class OfMeans(NamedTuple):
@@ -110,34 +111,55 @@ class Problem:
 
     Parameters
     ----------
-    name : the problem's name in error messages and stored runs.
-    data : tensors `[R, ...]`, of which all clients share one copy. Row r of all tensors together
-        is one sample.
-    rows : `[N, m]`, the row indices of every client, padded by repetition. For clients of very
-        unequal size, `[sum(sizes)]`, one client after another; rows are then padded only among
-        clients of similar size, and only while a method reads all of them.
-    sizes : the number of each client's rows without padding, N numbers.
-    losses : `(w [d], Batch) -> [K]`, objectives first, then constraints (each required `<= level`),
-        or the statistics from which an `OfMeans` computes the constraints.
-    num_objectives : M, the number of objectives.
-    num_constraints : C, the number of constraints; K = M + C, or M + s with an `OfMeans`.
-    w0 : `[d]`, the start of all methods.
-    metrics : `(w [d], problem) -> {name: scalar}`, exact values for curves and tables.
-    gradient : `(w, Batch, weights [K]) -> [d]`, the gradient of `weights @ losses` in closed form;
-        without it autograd is used.
-    heldout : tensors that only `metrics` uses.
-    host_metrics : `(w [d], problem) -> {name: number}`, any Python code on CPU tensors.
-    set : the feasible set of `w`, if any.
-    simulator : the environments, if the losses are simulated.
-    pooled : the rule for the constraints' values, if they are not means over clients.
-    lengths : `[N]`, one seed's `sizes` as a tensor; `run` sets it if seeds have different sizes.
-    sequential_clients : whether clients run one by one on a CPU, which is faster for convolutions.
-    client_weights : each client's weight in averages, N positive numbers; if empty, all are equal.
-    whole_batches : whether a client with fewer rows than a minibatch uses each row once; otherwise
-        it draws a full minibatch with replacement.
-    dropout : whether `losses` takes the keyword `coin`, a whole number as a tensor, of which its
-        random masks are a function. A round's draw has one; clients and steps derive theirs.
-    config : the description of the problem in stored runs, in JSON values.
+    name : str
+        The problem's name in error messages and stored runs.
+    data : tuple of Tensor
+        Tensors `[R, ...]`, of which all clients share one copy. Row r of all tensors together is
+        one sample.
+    rows : Tensor
+        `[N, m]`, the row indices of every client, padded by repetition. For clients of very unequal
+        size, `[sum(sizes)]`, one client after another; rows are then padded only among clients of
+        similar size, and only while a method reads all of them.
+    sizes : tuple of int
+        The number of each client's rows without padding, N numbers.
+    losses : callable
+        `(w [d], Batch) -> [K]`, objectives first, then constraints (each required `<= level`), or
+        the statistics from which an `OfMeans` computes the constraints.
+    num_objectives : int
+        M, the number of objectives.
+    num_constraints : int
+        C, the number of constraints; K = M + C, or M + s with an `OfMeans`.
+    w0 : Tensor
+        `[d]`, the start of all methods.
+    metrics : callable
+        `(w [d], problem) -> {name: scalar}`, exact values for curves and tables.
+    gradient : callable or None
+        `(w, Batch, weights [K]) -> [d]`, the gradient of `weights @ losses` in closed form; without
+        it autograd is used.
+    heldout : tuple of Tensor
+        Tensors that only `metrics` uses.
+    host_metrics : callable or None
+        `(w [d], problem) -> {name: number}`, any Python code on CPU tensors.
+    set : ConvexSet or None
+        The feasible set of `w`, if any.
+    simulator : object
+        The environments, if the losses are simulated.
+    pooled : Pooled or OfMeans or None
+        The rule for the constraints' values, if they are not means over clients.
+    lengths : Tensor
+        `[N]`, one seed's `sizes` as a tensor; `run` sets it if seeds have different sizes.
+    sequential_clients : bool
+        Whether clients run one by one on a CPU, which is faster for convolutions.
+    client_weights : tuple of float
+        Each client's weight in averages, N positive numbers; if empty, all are equal.
+    whole_batches : bool
+        Whether a client with fewer rows than a minibatch uses each row once; otherwise it draws a
+        full minibatch with replacement.
+    dropout : bool
+        Whether `losses` takes the keyword `coin`, a whole number as a tensor, of which its random
+        masks are a function. A round's draw has one; clients and steps derive theirs.
+    config : mapping
+        The description of the problem in stored runs, in JSON values.
 
     The constructor raises TypeError or ValueError that names the wrong field. `run` checks the
     results of the functions before the first round.
@@ -147,16 +169,14 @@ class Problem:
     data: tuple[Shaped[Tensor, "R ..."], ...]
     rows: Int[Tensor, "N m"] | Int[Tensor, "R"]
     sizes: tuple[int, ...]
-    losses: Callable[[Float[Tensor, "d"], Batch], Float[Tensor, "K"]]
+    losses: Callable[[Vector, Batch], Float[Tensor, "K"]]
     num_objectives: Count
     num_constraints: Whole
-    w0: Annotated[Float[Tensor, "d"], checks.SOME]
-    metrics: 'Callable[[Float[Tensor, "d"], Problem], dict[str, Float[Tensor, ""]]]'
-    gradient: (
-        Callable[[Float[Tensor, "d"], Batch, Float[Tensor, "K"]], Float[Tensor, "d"]] | None
-    ) = None
+    w0: Annotated[Vector, checks.SOME]
+    metrics: "Callable[[Vector, Problem], dict[str, Scalar]]"
+    gradient: Callable[[Vector, Batch, Float[Tensor, "K"]], Vector] | None = None
     heldout: tuple[Shaped[Tensor, "..."], ...] = ()
-    host_metrics: 'Callable[[Float[Tensor, "d"], Problem], dict[str, float]] | None' = None
+    host_metrics: "Callable[[Vector, Problem], dict[str, float]] | None" = None
     set: ConvexSet | None = None
     simulator: Any = None
     pooled: Pooled | OfMeans | None = None
@@ -202,12 +222,14 @@ class Problem:
         The groups hold places in the list of clients. The largest client of a group has at most
         twice the rows of the smallest.
         """
-        chosen = range(self.num_clients) if clients is None else clients
+        if clients is None:
+            clients = range(self.num_clients)
         if not self.ragged:
-            return [[*range(len(chosen))]]
+            return [list(range(len(clients)))]
         groups = dict[int, list[int]]()
-        for place, j in enumerate(chosen):
-            groups.setdefault(self.sizes[j].bit_length(), []).append(place)
+        for place, client in enumerate(clients):
+            bits = self.sizes[client].bit_length()
+            groups.setdefault(bits, []).append(place)
         return [groups[bits] for bits in sorted(groups)]
 
     def all_clients(self) -> Batch:
@@ -227,27 +249,34 @@ class Problem:
         `most` replaces m if it is smaller than the number of rows of the largest client.
         """
         clients = torch.as_tensor(clients, device=self.rows.device)
-        if self.rows.dim() == 2:
+        is_table = self.rows.dim() == 2
+        if is_table:
             most = self.rows.shape[-1]
         elif most is None:
-            many = self.ragged and _has_values(clients)
-            most = max(self.sizes[j] for j in clients.tolist()) if many else max(self.sizes)
-        table, place = self.rows.dim() == 2, torch.arange(most, device=self.rows.device)
+            sizes = self.sizes
+            if self.ragged and _has_values(clients):
+                sizes = tuple(sizes[client] for client in clients.tolist())
+            most = max(sizes)
+        position = torch.arange(most, device=self.rows.device)
         if not isinstance(self.lengths, Tensor) and min(self.sizes) == most:  # no padding anywhere
-            rows = self.rows[clients] if table else self.row_numbers(clients, place)
+            rows = self.rows[clients] if is_table else self.row_numbers(clients, position)
             weight = torch.full_like(rows, 1 / most, dtype=self.w0.dtype)
             return Batch(self.data_at(rows), weight)
         lengths = self.lengths
         if not isinstance(lengths, Tensor):
             lengths = torch.tensor(self.sizes, device=self.rows.device)
         size = lengths[clients].unsqueeze(-1)
-        places = torch.minimum(place, size - 1)
-        rows = self.rows[clients] if table else self.row_numbers(clients, places)
-        weight = (place < size).to(self.w0.dtype) / size  # whole numbers would divide in float32
-        return Batch(self.data_at(rows), weight)
+        if is_table:
+            rows = self.rows[clients]
+        else:
+            rows = self.row_numbers(clients, torch.minimum(position, size - 1))
+        is_real = (position < size).to(self.w0.dtype)  # whole numbers would divide in float32
+        return Batch(self.data_at(rows), is_real / size)
 
     def row_numbers(
-        self, clients: Int[Tensor, "n"], positions: Int[Tensor, "*n k"]
+        self,
+        clients: Int[Tensor, "n"],
+        positions: Int[Tensor, "*n k"],
     ) -> Int[Tensor, "n k"]:
         """The row indices at some positions within some clients."""
         if self.rows.dim() == 2:
@@ -264,45 +293,56 @@ class Problem:
 
     def data_at(self, rows: Int[Tensor, "*b"]) -> tuple[Shaped[Tensor, "..."], ...]:
         """The data tensors at some rows; whole rows are copied, which is fast."""
-        flat = rows.flatten()
-        return tuple(x.index_select(0, flat).view(*rows.shape, *x.shape[1:]) for x in self.data)
+        numbers = rows.flatten()
+        selected = []
+        for tensor in self.data:
+            copied = tensor.index_select(0, numbers)
+            selected.append(copied.view(*rows.shape, *tensor.shape[1:]))
+        return tuple(selected)
 
-    def mean_losses(self, w: Float[Tensor, "d"]) -> Float[Tensor, "K"]:
+    def mean_losses(self, w: Vector) -> Float[Tensor, "K"]:
         """The exact mean over all clients of their losses on all their rows."""
         return self.mean_over_clients(lambda batch: self.losses(w, batch))
 
     def constraints(self, means: Float[Tensor, "K"]) -> Float[Tensor, "C"]:
         """The constraints, from the means over clients that `mean_losses` returns."""
-        rest = means[self.num_objectives :]
-        return self.pooled.values(rest) if isinstance(self.pooled, OfMeans) else rest
+        statistics = means[self.num_objectives :]
+        if isinstance(self.pooled, OfMeans):
+            return self.pooled.values(statistics)
+        return statistics
 
     def mean_over_clients(
-        self, value: Callable[[Batch], Shaped[Tensor, "..."]]
+        self,
+        value: Callable[[Batch], Shaped[Tensor, "..."]],
     ) -> Shaped[Tensor, "..."]:
         """The mean over all clients of `value(rows of a client)`, weighted by `client_weights`."""
-        groups = self.size_groups()
-        clients = [j for group in groups for j in group]
-        if self.sequential_clients:  # only one client's rows are gathered at a time
-            answers = []
-            for group in groups:
-                most = max(self.sizes[j] for j in group)
-                for client in group:
-                    place = torch.tensor(client, device=self.rows.device)
-                    answers.append(value(self.rows_of_client(place, most)))
-            return self.mean(torch.stack(answers), clients)
-        each = [torch.func.vmap(value)(self.rows_of(group)) for group in groups]
-        return self.mean(torch.cat(each), clients)
+        clients: list[int] = []
+        answers: list[Tensor] = []
+        for group in self.size_groups():
+            clients += group
+            if not self.sequential_clients:
+                answers.append(torch.func.vmap(value)(self.rows_of(group)))
+                continue
+            most = max(self.sizes[client] for client in group)
+            for client in group:  # only one client's rows are gathered at a time
+                number = torch.tensor(client, device=self.rows.device)
+                answer = value(self.rows_of_client(number, most))
+                answers.append(answer.unsqueeze(0))
+        return self.mean(torch.cat(answers), clients)
 
     def mean(
-        self, answers: Float[Tensor, "n *x"], clients: Sequence[int] | Int[Tensor, "n"]
+        self,
+        answers: Float[Tensor, "n *x"],
+        clients: Sequence[int] | Int[Tensor, "n"],
     ) -> Float[Tensor, "*x"]:
         """The mean of some clients' answers, weighted by their `client_weights`."""
         if not self.client_weights:
             return answers.mean(0)
-        every = torch.tensor(self.client_weights, dtype=answers.dtype, device=answers.device)
-        weights = every[clients]
+        all_weights = torch.tensor(self.client_weights, dtype=answers.dtype, device=answers.device)
+        weights = all_weights[clients]
         weights = weights / weights.sum()
-        return (weights.view(-1, *(1,) * (answers.dim() - 1)) * answers).sum(0)
+        axes = [1] * (answers.dim() - 1)
+        return (weights.view(-1, *axes) * answers).sum(0)
 
     def weighted(self, weights: Literal["rows"] | Sequence[float]) -> "Problem":
         """The same problem with clients weighted by numbers of `"rows"`, or by N positive numbers.
@@ -310,16 +350,23 @@ class Problem:
         The weights enter the averages of models, steps and losses, as in McMahan's FedAvg. Raises
         ValueError if the constraints are an `OfMeans`, whose statistics depend on the weights.
         """
-        own_means = isinstance(self.pooled, OfMeans)
-        remedy = "pass the weights where the problem is made, as from_frame(..., weights=...)"
-        rule = "have constraints that are means over clients"
-        checks.require(not own_means, "weighted", "the problem", rule, "a GroupGap", remedy)
+        checks.require(
+            not isinstance(self.pooled, OfMeans),
+            "weighted",
+            "the problem",
+            "have constraints that are means over clients",
+            "a GroupGap",
+            "pass the weights where the problem is made, as from_frame(..., weights=...)",
+        )
         if isinstance(weights, str):
             checks.one_of("weighted", "weights", weights, ("rows",))
-        chosen = self.sizes if isinstance(weights, str) else weights
-        own, n = tuple(map(float, chosen)), self.num_clients
-        checks.require(len(own) == n, "weighted", "weights", f"hold {n} numbers, one a client", own)
-        return replace(self, client_weights=own, config={**self.config, "weights": [*own]})
+            weights = self.sizes
+        numbers = tuple(map(float, weights))
+        n = self.num_clients
+        rule = f"hold {n} numbers, one a client"
+        checks.require(len(numbers) == n, "weighted", "weights", rule, numbers)
+        config = {**self.config, "weights": list(numbers)}
+        return replace(self, client_weights=numbers, config=config)
 
     def scaled(self) -> "Problem":
         """The same problem with every objective divided by its mean at the start.
@@ -331,9 +378,10 @@ class Problem:
         start = self.mean_losses(self.w0)[: self.num_objectives]
         rule = "have objectives that are positive at the start"
         checks.require(bool((start > 0).all()), "scaled", "the problem", rule, start.tolist())
-        scales = (*map(float, start), *[1.0] * self.num_statistics)
-        config = {**self.config, "scales": [*scales]}
-        return replace(self, losses=partial(_over, self, scales), gradient=None, config=config)
+        scales = start.tolist() + [1.0] * self.num_statistics
+        config = {**self.config, "scales": scales}
+        losses = partial(_over, self, tuple(scales))
+        return replace(self, losses=losses, gradient=None, config=config)
 
     def within(self, convex_set: ConvexSet) -> "Problem":
         """The same problem with a feasible set; the start is projected onto it."""
@@ -351,9 +399,9 @@ class Problem:
 
         The tensors are not checked, because every round calls this method inside maps.
         """
-        other = copy.copy(self)
-        vars(other).update(tensors)
-        return other
+        problem = copy.copy(self)
+        vars(problem).update(tensors)
+        return problem
 
     def to(self, device: torch.device | str) -> "Problem":
         """The same problem with all its tensors on `device`."""
@@ -361,27 +409,34 @@ class Problem:
 
 
 def objective_weights(
-    objectives: int, constraints: int, like: Shaped[Tensor, "..."]
+    objectives: int,
+    constraints: int,
+    like: Shaped[Tensor, "..."],
 ) -> Float[Tensor, "K"]:
     """The weights of the mean objective's gradient: 1/M for objectives, 0 for constraints."""
-    weights = [1 / objectives] * objectives + [0.0] * constraints
+    weights = [1 / objectives] * objectives
+    weights += [0.0] * constraints
     return torch.tensor(weights, dtype=like.dtype, device=like.device)
 
 
 def _over(
-    problem: Problem, scales: tuple[float, ...], w: Tensor, batch: Batch, **coin: Tensor
+    problem: Problem,
+    scales: tuple[float, ...],
+    w: Tensor,
+    batch: Batch,
+    **coin: Tensor,
 ) -> Tensor:
     """The losses of a problem, each divided by its scale."""
     return problem.losses(w, batch, **coin) / w.new_tensor(scales)
 
 
 def pullback(
-    losses: Callable[[Float[Tensor, "d"], Batch], Float[Tensor, "K"]],
-    gradient: Callable[[Float[Tensor, "d"], Batch, Float[Tensor, "K"]], Float[Tensor, "d"]] | None,
-    w: Float[Tensor, "d"],
+    losses: Callable[[Vector, Batch], Float[Tensor, "K"]],
+    gradient: Callable[[Vector, Batch, Float[Tensor, "K"]], Vector] | None,
+    w: Vector,
     batch: Batch,
     weights: Float[Tensor, "K"],
-) -> Float[Tensor, "d"]:
+) -> Vector:
     """The gradient of `weights @ losses(w, batch)`, by `gradient` if it is given, else autograd."""
     if gradient is None:
         gradient = grad(lambda u, batch, weights: (weights * losses(u, batch)).sum())
@@ -402,22 +457,22 @@ def try_losses(problem: Problem) -> None:
     weight = torch.full_like(rows, 1 / len(rows), dtype=problem.w0.dtype)
     batch = Batch(problem.data_at(rows), weight)
     k = problem.num_objectives + problem.num_statistics
-    who = f"losses of {problem.name}, objectives and then constraints,"
+    subject = f"losses of {problem.name}, objectives and then constraints,"
     try:
         with torch.no_grad():
             losses: object = problem.losses(problem.w0, batch)
     except Exception as error:
         rule = "work on the rows of client 0"
-        raise ValueError(checks.sentence("run", who, rule, error)) from error
-    checks.value("run", who, losses, Float[Tensor, f"{k}"])
+        raise ValueError(checks.sentence("run", subject, rule, error)) from error
+    checks.value("run", subject, losses, Float[Tensor, f"{k}"])
 
 
 def check_metrics(problem: Problem, metrics: Any) -> None:
     """Raise ValueError or TypeError unless `metrics` is a dict of names to 0-d tensors."""
-    who = f"metrics of {problem.name}"
-    checks.value("run", who, metrics, Annotated[dict[str, Shaped[Tensor, ""]], checks.SOME])
+    subject = f"metrics of {problem.name}"
+    checks.value("run", subject, metrics, Annotated[dict[str, Shaped[Tensor, ""]], checks.SOME])
     for name in metrics:
-        checks.require(name not in TAKEN, "run", who, f"have names other than {TAKEN}", name)
+        checks.require(name not in TAKEN, "run", subject, f"have names other than {TAKEN}", name)
 
 
 def _require(fits: object, name: str, rule: str, value: object) -> None:
@@ -426,32 +481,43 @@ def _require(fits: object, name: str, rule: str, value: object) -> None:
 
 def _check_shapes(problem: Problem) -> None:
     """Check what is known of tensors whose values cannot be read: inside a map or a recording."""
-    rows, sizes, weights = problem.rows, problem.sizes, problem.client_weights
-    got = [list(x.shape) for x in problem.data]
-    _require(len({len(x) for x in problem.data}) == 1, "data", "have equally many rows", got)
+    lengths = {len(tensor) for tensor in problem.data}
+    shapes = [list(tensor.shape) for tensor in problem.data]
+    _require(len(lengths) == 1, "data", "have equally many rows", shapes)
+    rows = problem.rows
     fits = rows.dtype == torch.int64 and 0 not in rows.shape and rows.dim() in (1, 2)
     _require(fits, "rows", "be int64 [N, m], N and m at least 1, or [sum(sizes)]", rows)
-    n, m = rows.shape if rows.dim() == 2 else (len(sizes), len(rows))
-    rule = f"be {n} numbers in 1..{m}" if rows.dim() == 2 else f"be positive and add up to {m}"
-    fits = max(sizes) <= m if rows.dim() == 2 and sizes else sum(sizes) == m
-    fits = fits and len(sizes) == n and min(sizes) > 0
-    _require(fits, "sizes", f"{rule} (the shape of rows)", sizes)
+    sizes = problem.sizes
+    are_positive = all(size > 0 for size in sizes)
+    n = len(sizes)
+    if rows.dim() == 2:
+        n, m = rows.shape
+        rule = f"be {n} numbers in 1..{m}"
+        fits = len(sizes) == n and max(sizes) <= m
+    else:
+        rule = f"be positive and add up to {len(rows)}"
+        fits = sum(sizes) == len(rows)
+    _require(fits and are_positive, "sizes", f"{rule} (the shape of rows)", sizes)
+    weights = problem.client_weights
     _require(len(weights) in (0, n), "client_weights", f"be {n} numbers, one a client", weights)
 
 
 def _check_values(problem: Problem) -> None:
     """Check what can only be known where tensors have values."""
-    count, ends = len(problem.data[0]), [int(x) for x in problem.rows.aminmax()]
-    fits = min(ends) >= 0 and max(ends) < count
-    _require(fits, "rows", f"lie in 0..{count - 1} (the rows of data)", ends)
+    last = len(problem.data[0]) - 1
+    low, high = map(int, problem.rows.aminmax())
+    fits = low >= 0 and high <= last
+    _require(fits, "rows", f"lie in 0..{last} (the rows of data)", [low, high])
     if isinstance(problem.lengths, Tensor):
-        got = problem.lengths.tolist()
-        _require(got == [*problem.sizes], "lengths", "agree with sizes", got)
+        lengths = problem.lengths.tolist()
+        _require(lengths == list(problem.sizes), "lengths", "agree with sizes", lengths)
     for name in ("w0", "data", "heldout"):
-        for x in pytree.tree_leaves(getattr(problem, name)):
-            limits = x.aminmax() if x.is_floating_point() and x.numel() else ()
-            if not all(map(torch.isfinite, limits)):  # one pass without a mask; `finite` counts
-                checks.finite("Problem", name, x)
+        for tensor in pytree.tree_leaves(getattr(problem, name)):
+            if not tensor.is_floating_point() or not tensor.numel():
+                continue
+            low, high = tensor.aminmax()
+            if not (low.isfinite() and high.isfinite()):  # one pass without a mask
+                checks.finite("Problem", name, tensor)
 
 
 def _has_values(x: Shaped[Tensor, "..."]) -> bool:

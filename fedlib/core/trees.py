@@ -25,25 +25,34 @@ def stack_trees(trees: Sequence[Any]) -> Any:
 def squeeze_map(function: Callable[..., Any], in_dims: tuple[Any, ...]) -> Callable[..., Any]:
     """`torch.func.vmap` for an axis of length one, which it removes and adds again."""
 
-    def one(*arguments: Any) -> Any:
-        pairs = zip(arguments, in_dims, strict=True)
-        inner = function(*(index_tree(a, 0) if d == 0 else a for a, d in pairs))
-        return pytree.tree_map(lambda x: x.unsqueeze(0), inner)
+    def squeezed(*arguments: Any) -> Any:
+        result = function(*_slices(arguments, in_dims, 0))
+        return pytree.tree_map(lambda x: x.unsqueeze(0), result)
 
-    return one
+    return squeezed
 
 
 def loop_map(function: Callable[..., Any], in_dims: tuple[Any, ...]) -> Callable[..., Any]:
     """`torch.func.vmap` as a plain loop."""
 
     def loop(*arguments: Any) -> Any:
-        pairs = list(zip(arguments, in_dims, strict=True))
-        count = len(pytree.tree_leaves([a for a, d in pairs if d == 0])[0])
-        return stack_trees(
-            [function(*(index_tree(a, i) if d == 0 else a for a, d in pairs)) for i in range(count)]
-        )
+        pairs = zip(arguments, in_dims, strict=True)
+        mapped = [argument for argument, dim in pairs if dim == 0]
+        count = len(pytree.tree_leaves(mapped)[0])
+        results = [function(*_slices(arguments, in_dims, index)) for index in range(count)]
+        return stack_trees(results)
 
     return loop
+
+
+def _slices(arguments: tuple[Any, ...], in_dims: tuple[Any, ...], index: int) -> list[Any]:
+    """The arguments of a map at one index: parts of those that are mapped, others as they are."""
+    slices = []
+    for argument, dim in zip(arguments, in_dims, strict=True):
+        if dim == 0:
+            argument = index_tree(argument, index)
+        slices.append(argument)
+    return slices
 
 
 def explain_map_error(error: Exception) -> str:

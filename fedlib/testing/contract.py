@@ -24,7 +24,7 @@ from fedlib.core.describe import describe
 from fedlib.core.federation import Federation, Loop, Sent, Vectorized
 from fedlib.core.problem import Draw, Problem
 from fedlib.core.sampling import draw_with_coin, seeded
-from fedlib.core.trees import stack_trees
+from fedlib.core.trees import clone_tree, stack_trees
 from fedlib.engine.batch import BatchedRuns
 from fedlib.engine.stack import fill, floats
 from fedlib.flower.client import Client
@@ -46,9 +46,12 @@ def check_algorithm(algorithm: Algorithm, problem: Problem) -> None:
 
     Raises AssertionError that lists every check which failed, one sentence each.
     """
-    failed = [f"{name}: {text}" for name, text in findings(algorithm, problem).items() if text]
-    if failed:
-        raise AssertionError("\n".join([f"{type(algorithm).__name__} fails", *failed]))
+    lines = [f"{type(algorithm).__name__} fails"]
+    for name, text in findings(algorithm, problem).items():
+        if text:
+            lines.append(f"{name}: {text}")
+    if len(lines) > 1:
+        raise AssertionError("\n".join(lines))
 
 
 def findings(algorithm: Algorithm, problem: Problem) -> dict[str, str]:
@@ -73,23 +76,24 @@ def findings(algorithm: Algorithm, problem: Problem) -> dict[str, str]:
 
 def is_a_record(algorithm: Algorithm, problem: Problem) -> None:
     """The algorithm is a frozen dataclass, and its state begins with `w`."""
-    kind = type(algorithm)
-    frozen = is_dataclass(kind) and kind.__dataclass_params__.frozen
+    method = type(algorithm)
+    frozen = is_dataclass(method) and method.__dataclass_params__.frozen
     require(frozen, "the class must be a frozen dataclass: @dataclass(frozen=True)")
     state = algorithm.init(problem)
-    first = getattr(type(state), "_fields", ("",))[0]
-    require(first == "w", f"init must return a NamedTuple whose first field is w, got {first!r}")
+    name = getattr(type(state), "_fields", ("",))[0]
+    require(name == "w", f"init must return a NamedTuple whose first field is w, got {name!r}")
     require(state.w.shape == problem.w0.shape, f"w must be [{problem.dim}] at the start")
     describe(algorithm)
 
 
 def is_pure(algorithm: Algorithm, problem: Problem) -> None:
     """The same state and draw lead to the same round, and the round changes no input."""
-    state, draw = algorithm.init(problem), draw_with_coin(algorithm, problem, seeded(0, "rounds"))
-    before = pytree.tree_map(torch.clone, state)
+    state = algorithm.init(problem)
+    draw = draw_with_coin(algorithm, problem, seeded(0, "rounds"))
+    copied = clone_tree(state)
     once, _ = algorithm.round(Vectorized(problem), state, draw)
     rule = "a round must not change the state that it was given; write x = x + step, not x += step"
-    require(equal(state, before), rule)
+    require(equal(state, copied), rule)
     again, _ = algorithm.round(Vectorized(problem), state, draw)
     rule = "two rounds from one state and one draw must be equal; draw random numbers in draw()"
     require(equal(once, again), rule)
@@ -97,28 +101,32 @@ def is_pure(algorithm: Algorithm, problem: Problem) -> None:
 
 def engines_agree(algorithm: Algorithm, problem: Problem) -> None:
     """Both engines compute the same rounds: in a map, and one by one with encoded messages."""
-    state, rng = algorithm.init(problem), seeded(3, "rounds")
-    for _ in range(5 if problem.w0.dtype == torch.float64 else 1):
+    state = algorithm.init(problem)
+    rng = seeded(3, "rounds")
+    rounds = 5 if problem.w0.dtype == torch.float64 else 1
+    for _ in range(rounds):
         draw = draw_with_coin(algorithm, problem, rng)
-        slow, slow_info = algorithm.round(Loop(problem), state, draw)
+        looped, looped_info = algorithm.round(Loop(problem), state, draw)
         state, info = algorithm.round(Vectorized(problem), state, draw)
-        rule = (
+        require(
+            close(state.w, looped.w, 1e-12, 1e-4),
             "Vectorized and Loop must give the same model; what is uploaded must be what the wire "
+            "format named at fed.ask can carry",
         )
-        require(close(state.w, slow.w, 1e-12, 1e-4), f"{rule}format named at fed.ask can carry")
-        same_bits = bool(info["bits_up"] == slow_info["bits_up"])
+        same_bits = bool(info["bits_up"] == looped_info["bits_up"])
         require(same_bits, "Vectorized and Loop must count the same bits")
 
 
 def runs_batched(algorithm: Algorithm, problem: Problem) -> None:
     """`run`, which records a round and maps it over seeds, agrees with plain loops."""
+    options: dict[str, Any] = {"rounds": 3, "seeds": (0, 1), "progress": False}
     try:
-        fast = run(algorithm, problem, rounds=3, seeds=(0, 1), progress=False)
+        recorded = run(algorithm, problem, **options)
     except ValueError as error:
         raise AssertionError(str(error).removeprefix(f"{type(algorithm).__name__}: ")) from error
-    slow = run(algorithm, problem, rounds=3, seeds=(0, 1), progress=False, engine=Loop)
+    looped = run(algorithm, problem, **options, engine=Loop)
     rule = "the recorded round must equal the plain one; look for Python state in round()"
-    require(close(fast.state.w, slow.state.w, 1e-9, 1e-3), rule)
+    require(close(recorded.state.w, looped.state.w, 1e-9, 1e-3), rule)
 
 
 def runs_in_a_grid(algorithm: Algorithm, problem: Problem) -> None:
@@ -135,15 +143,16 @@ def runs_in_a_grid(algorithm: Algorithm, problem: Problem) -> None:
         rule = f"a point of a grid must run as it does alone; {point!r:.200} does not"
         require(close(trace.state.w, alone.state.w, 1e-9, 1e-3), rule)
         for name, curve in alone.info.items():
-            fits = np.allclose(trace.info[name], curve, 1e-3, 1e-6, equal_nan=True)
-            require(fits, f"{rule}, see {name}")
+            alike = np.allclose(trace.info[name], curve, 1e-3, 1e-6, equal_nan=True)
+            require(alike, f"{rule}, see {name}")
 
 
 def other_floats(algorithm: Algorithm, problem: Problem) -> Algorithm:
     """The algorithm with every float halved, or 0 replaced by 1/4, where its checks allow it."""
     for name, value in floats(algorithm).items():
         with suppress(ValueError, TypeError):
-            changed = fill(algorithm, {name: value / 2 if value else 0.25})
+            other_value = value / 2 if value else 0.25
+            changed = fill(algorithm, {name: other_value})
             changed.init(problem)
             algorithm = changed
     return algorithm
@@ -155,22 +164,24 @@ def draws_as_one_by_one(algorithm: Algorithm, problem: Problem) -> None:
     together = runs.draws([seeded(0, "rounds")], DRAWS)
     rng = seeded(0, "rounds")
     one_by_one = stack_trees([draw_with_coin(algorithm, problem, rng) for _ in range(DRAWS)])
-    alike = pytree.tree_map(lambda x: x.unsqueeze(1), one_by_one)
+    expected = pytree.tree_map(lambda x: x.unsqueeze(1), one_by_one)
     rule = "draws of one generator must be equal; draw from the generator alone"
-    require(equal(together, alike), rule)
+    require(equal(together, expected), rule)
 
 
 def counts_its_bits(algorithm: Algorithm, problem: Problem) -> None:
     """`Info` holds the bits that the federation counted, and messages go both ways."""
     fed = Vectorized(problem)
-    _, info = algorithm.round(
-        fed, algorithm.init(problem), draw_with_coin(algorithm, problem, seeded(0, "rounds"))
-    )
-    for name in ("bits_up", "bits_down"):
+    state = algorithm.init(problem)
+    draw = draw_with_coin(algorithm, problem, seeded(0, "rounds"))
+    _, info = algorithm.round(fed, state, draw)
+    counts = {"bits_up": fed.bits_up, "bits_down": fed.bits_down}
+    for name, bits in counts.items():
         rule = f"the round's report must hold {name} as counted; return fed.info(...)"
-        require(name in info and bool(info[name] == getattr(fed, name)), rule)
-    both = problem.num_clients == 1 or bool(info["bits_up"] > 0 and info["bits_down"] > 0)
-    require(both, "a round must send something both ways, with fed.ask and fed.broadcast")
+        require(name in info and bool(info[name] == bits), rule)
+    if problem.num_clients > 1:
+        rule = "a round must send something both ways, with fed.ask and fed.broadcast"
+        require(bool(info["bits_up"] > 0 and info["bits_down"] > 0), rule)
 
 
 def both_ends_agree(algorithm: Algorithm, problem: Problem) -> None:
@@ -181,43 +192,55 @@ def both_ends_agree(algorithm: Algorithm, problem: Problem) -> None:
     if problem.num_clients == 1 or isinstance(problem, VerticalProblem):
         return  # nothing is sent, or clients exchange messages on a `Line`
     states = walk(algorithm, problem, AGREED)
-    t = rounds_alike(algorithm, problem, states)
+    rounds = rounds_alike(algorithm, problem, states)
     require(
-        t == AGREED,
-        f"with rows and memories at the clients only, round {t + 1} has another model; the server "
-        "must use nothing but uploads, a client nothing but its own data and its messages",
+        rounds == AGREED,
+        f"with rows and memories at the clients only, round {rounds + 1} has another model; the "
+        "server must use nothing but uploads, a client nothing but its own data and its messages",
     )
     declared = getattr(algorithm, "client_state", ())
-    others = {k: x for k, x in states[0]._asdict().items() if k not in declared}
-    for name, x in others.items():
-        if isinstance(x, Tensor) and x.numel() and x.shape[:1] == (problem.num_clients,):
-            other = copy.copy(algorithm)
-            object.__setattr__(other, "client_state", (*declared, name))
-            require(
-                rounds_alike(other, problem, states) < AGREED,
-                f"every end would hold all rows of the state's field {name}, but the server needs "
-                "none of them and a client only its own; name the field in the class: "
-                f'client_state: ClassVar[tuple[str, ...]] = ("{name}",)',
-            )
+    for name, field in states[0]._asdict().items():
+        if name in declared or not has_client_axis(field, problem):
+            continue
+        redeclared = copy.copy(algorithm)
+        object.__setattr__(redeclared, "client_state", (*declared, name))
+        require(
+            rounds_alike(redeclared, problem, states) < AGREED,
+            f"every end would hold all rows of the state's field {name}, but the server needs "
+            "none of them and a client only its own; name the field in the class: "
+            f'client_state: ClassVar[tuple[str, ...]] = ("{name}",)',
+        )
+
+
+def has_client_axis(field: Any, problem: Problem) -> bool:
+    """Whether a field of a state is a tensor with one row for each client."""
+    if not isinstance(field, Tensor) or not field.numel():
+        return False
+    return field.shape[:1] == (problem.num_clients,)
 
 
 def rounds_alike(algorithm: Algorithm, problem: Problem, states: list[Any]) -> int:
     """The number of rounds after which a federation's model first differs from the simulation's."""
-    ends = list[Any]()
+    received = list[Any]()
     with suppress(RuntimeError):  # the model or a client's answer is not finite
         server = two_ends(Job(algorithm, partial(client_problem, problem), AGREED))
-        server.run(lambda _, state: ends.append(state))
-    alike = [close(a.w, b.w, 1e-6, 1e-4) for a, b in zip(ends, states, strict=False)]
-    return [*alike, False].index(False)
+        server.run(lambda _, state: received.append(state))
+    rounds = 0
+    for state, simulated in zip(received, states, strict=False):
+        if not close(state.w, simulated.w, 1e-6, 1e-4):
+            break
+        rounds += 1
+    return rounds
 
 
 def two_ends(job: Job) -> Server:
     """A server with a link to clients in the same process."""
     link = InProcess()
     server = Server(job, link)
-    link.clients += [Client(job, j) for j in range(server.place.problem.num_clients)]
-    for client in link.clients:  # computed once for all clients
-        client.place.blanks = server.place.blanks
+    for number in range(server.place.problem.num_clients):
+        client = Client(job, number)
+        client.place.blanks = server.place.blanks  # computed once for all clients
+        link.clients.append(client)
     return server
 
 
@@ -225,15 +248,19 @@ class InProcess:
     """A `Link` to clients in the same process."""
 
     def __init__(self) -> None:
-        self.clients, self.answers = list[Client](), deque[tuple[int, bytes]]()
+        self.clients = list[Client]()
+        self.answers = deque[tuple[int, bytes]]()
 
     def send(self, client: int, data: bytes) -> None:
-        """Send as in `Link`."""
-        self.answers.append((client, self.clients[client].handle(data)))
+        """Let a client handle a message now, and keep its answer."""
+        answer = self.clients[client].handle(data)
+        self.answers.append((client, answer))
 
     def receive(self, seconds: float) -> tuple[int, bytes] | None:  # noqa: ARG002 - none is late
-        """Receive as in `Link`."""
-        return self.answers.popleft() if self.answers else None
+        """The number of a client and its answer, in the order of sending; None if all are read."""
+        if not self.answers:
+            return None
+        return self.answers.popleft()
 
 
 def averages(algorithm: Algorithm, problem: Problem) -> None:
@@ -241,40 +268,53 @@ def averages(algorithm: Algorithm, problem: Problem) -> None:
     special = problem.simulator is not None or isinstance(problem, VerticalProblem)
     if problem.num_clients == 1 or special:
         return  # the data are in one place, or cannot be copied
-    names = [f.name for f in fields(algorithm) if f.name.endswith("participants")]  # type: ignore[arg-type]
-    counts = {name: 2 * getattr(algorithm, name) for name in names}
+    counts = {}
+    for field in fields(algorithm):  # type: ignore[arg-type]
+        if field.name.endswith("participants"):
+            counts[field.name] = 2 * getattr(algorithm, field.name)
     larger: Algorithm = replace(algorithm, **counts)  # type: ignore[type-var]
+    lengths = problem.lengths
+    if isinstance(lengths, Tensor):
+        lengths = torch.cat([lengths, lengths])
     twice = replace(
         problem,
         rows=torch.cat([problem.rows, problem.rows]),
-        sizes=problem.sizes * 2,
-        lengths=torch.cat([problem.lengths] * 2) if isinstance(problem.lengths, Tensor) else (),
+        sizes=problem.sizes + problem.sizes,
+        lengths=lengths,
     )
     draw = doubled(draw_with_coin(algorithm, problem, seeded(0, "rounds")), problem.num_clients)
-    same, _ = larger.round(Vectorized(twice), larger.init(twice), draw)
-    (after,) = walk(algorithm, problem, 1)
-    near = bool((same.w - after.w).norm() <= SLACK * (after.w - problem.w0).norm())
-    rule = "a federation with every client twice must make the same step; take the mean over "
-    require(near, f"{rule}clients in place of a sum")
+    state, _ = larger.round(Vectorized(twice), larger.init(twice), draw)
+    (expected,) = walk(algorithm, problem, 1)
+    step = expected.w - problem.w0
+    require(
+        bool((state.w - expected.w).norm() <= SLACK * step.norm()),
+        "a federation with every client twice must make the same step; take the mean over clients "
+        "in place of a sum",
+    )
 
 
 def doubled(draw: Draw, clients: int) -> Draw:
     """The draw for a doubled federation: each client is followed by its copy, at +`clients`."""
-    new: dict[str, Any] = {"others": tuple(doubled(other, clients) for other in draw.others)}
+    changed: dict[str, Any] = {}
     for name, x in draw._asdict().items():
-        if isinstance(x, Tensor) and name not in ("downlink", "coin"):
-            more = clients if name in ("participants", "value_clients") else 0
-            new[name] = torch.stack([x, x + more], 1).flatten(0, 1)
-    return draw._replace(**new)
+        if not isinstance(x, Tensor) or name in ("downlink", "coin"):
+            continue
+        copied = x
+        if name in ("participants", "value_clients"):
+            copied = x + clients
+        changed[name] = torch.stack([x, copied], 1).flatten(0, 1)
+    others = tuple(doubled(other, clients) for other in draw.others)
+    return draw._replace(others=others, **changed)
 
 
 def uses_the_gradient_given(algorithm: Algorithm, problem: Problem) -> None:
     """A problem's closed-form gradient and autograd lead to the same round."""
     if problem.gradient is None or problem.simulator is not None:
         return
-    a, b = (walk(algorithm, p, 1)[0] for p in (problem, replace(problem, gradient=None)))
+    (closed_form,) = walk(algorithm, problem, 1)
+    (autograd,) = walk(algorithm, replace(problem, gradient=None), 1)
     rule = "the gradient in closed form and autograd's must give the same model"
-    require(close(a.w, b.w, 1e-12, 1e-4), rule)
+    require(close(closed_form.w, autograd.w, 1e-12, 1e-4), rule)
 
 
 def improves(algorithm: Algorithm, problem: Problem) -> None:
@@ -282,16 +322,19 @@ def improves(algorithm: Algorithm, problem: Problem) -> None:
     if problem.simulator is not None:
         return
     w = walk(algorithm, problem, ROUNDS)[-1].w
-    before, after = problem.mean_losses(algorithm.init(problem).w), problem.mean_losses(w)
+    start = problem.mean_losses(algorithm.init(problem).w)
+    end = problem.mean_losses(w)
     m = problem.num_objectives
-    better = after[:m].mean() < before[:m].mean()
+    improved = bool(end[:m].mean() < start[:m].mean())
     if problem.num_constraints:
-        largest = problem.constraints(after).max()
-        better = better | (largest < problem.constraints(before).max())
-    rule = (
-        f"within {ROUNDS} rounds the objective or the constraint must fall; try a smaller lr, and"
+        start_constraint = problem.constraints(start).max()
+        end_constraint = problem.constraints(end).max()
+        improved = improved or bool(end_constraint < start_constraint)
+    require(
+        improved and bool(w.isfinite().all()),
+        f"within {ROUNDS} rounds the objective or the constraint must fall; try a smaller lr, and "
+        "look for a wrong sign",
     )
-    require(bool(better) and bool(w.isfinite().all()), f"{rule} look for a wrong sign")
 
 
 #: Every check by name, in the order in which their messages should be read.
@@ -316,11 +359,12 @@ FIRST = ("is a record", "is pure")
 
 def walk(algorithm: Algorithm, problem: Problem, rounds: int) -> list[Any]:
     """The states after each of the first rounds of a simulation with seed 0."""
-    state, rng, states = algorithm.init(problem), seeded(0, "rounds"), []
+    state = algorithm.init(problem)
+    rng = seeded(0, "rounds")
+    states = []
     for _ in range(rounds):
-        state, _ = algorithm.round(
-            Vectorized(problem), state, draw_with_coin(algorithm, problem, rng)
-        )
+        draw = draw_with_coin(algorithm, problem, rng)
+        state, _ = algorithm.round(Vectorized(problem), state, draw)
         states.append(state)
     return states
 
@@ -337,18 +381,27 @@ def messages(algorithm: Any, fed: Federation, rng: torch.Generator) -> list[Sent
     server to participant: w, 3 of 64 bits
     participant to server: local_update, 3 of 64 bits
     """
-    fed.log = log = list[Sent]()
-    algorithm.round(fed, algorithm.init(fed.problem), draw_with_coin(algorithm, fed.problem, rng))
+    log = list[Sent]()
+    fed.log = log
+    state = algorithm.init(fed.problem)
+    draw = draw_with_coin(algorithm, fed.problem, rng)
+    algorithm.round(fed, state, draw)
     return log
 
 
 def equal(a: Any, b: Any) -> bool:
     """Whether two trees have equal entries; NaN equals NaN."""
-    ones, others = pytree.tree_leaves(a), pytree.tree_leaves(b)
-    if [x.shape for x in ones] != [x.shape for x in others]:
+    tensors = pytree.tree_leaves(a)
+    other_tensors = pytree.tree_leaves(b)
+    if len(tensors) != len(other_tensors):
         return False
-    pairs = zip(ones, others, strict=True)
-    return all(bool(((x == y) | (x.isnan() & y.isnan())).all()) for x, y in pairs)
+    for x, y in zip(tensors, other_tensors, strict=True):
+        if x.shape != y.shape:
+            return False
+        both_nan = x.isnan() & y.isnan()
+        if not bool(((x == y) | both_nan).all()):
+            return False
+    return True
 
 
 def close(a: Float[Tensor, "d"], b: Float[Tensor, "d"], double: float, single: float) -> bool:

@@ -8,6 +8,7 @@ add its example here in one line, beside similar algorithms.
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 import torch
@@ -32,11 +33,13 @@ from fedlib.weights import FindWeights, MinNorm, OneWay
 methods: Any = algorithms  # its attributes are the algorithms of its folder
 
 CLIENTS = 20
-TASKS, TASK_DIM = 3, 300
+TASKS = 3
+TASK_DIM = 300
 WIRE_DIM = 30  # numbers of a vector that is sent in a wire format
 SIDE = 8  # side of the square matrices in the Frank-Wolfe problems
 RADIUS = 4.0
-RHO, GAMMA = PowerLaw(0.6, 0.3), PowerLaw(0.9, 0.35)
+RHO = PowerLaw(0.6, 0.3)
+GAMMA = PowerLaw(0.9, 0.35)
 
 
 class Example(NamedTuple):
@@ -57,11 +60,11 @@ def examples() -> dict[str, tuple[Example, ...]]:
     ['MGDA']
     """
     groups = (switching(), baselines(), objectives(), frank_wolfe(), successive())
-    by_name: dict[str, tuple[Example, ...]] = {}
-    for example in (example for group in groups for example in group):
+    by_name: dict[str, list[Example]] = {}
+    for example in chain.from_iterable(groups):
         name = type(example.algorithm).__name__
-        by_name[name] = (*by_name.get(name, ()), example)
-    return by_name
+        by_name.setdefault(name, []).append(example)
+    return {name: tuple(listed) for name, listed in by_name.items()}
 
 
 def on(problem: Problem, *algorithms: Any) -> Group:
@@ -72,8 +75,15 @@ def on(problem: Problem, *algorithms: Any) -> Group:
 def classification(clients: int, bias: bool = False) -> Problem:
     """Neyman-Pearson classification on the breast cancer data, with d = 30 and one constraint."""
     table = data.breast_cancer()
-    options: dict[str, Any] = {"train_fraction": 0.8, "dtype": torch.float64, "bias": bias}
-    return neyman_pearson(table.X, table.y, clients=clients, seed=0, **options)
+    return neyman_pearson(
+        table.X,
+        table.y,
+        clients=clients,
+        seed=0,
+        train_fraction=0.8,
+        dtype=torch.float64,
+        bias=bias,
+    )
 
 
 def several(tasks: int, dim: int, convex_set: ConvexSet | None = None) -> Problem:
@@ -88,17 +98,22 @@ def several(tasks: int, dim: int, convex_set: ConvexSet | None = None) -> Proble
 def several_in_a_ball(tasks: int, dim: int) -> Problem:
     """The same objectives in a ball beside their centres; the start is at its far end."""
     centres = random_centres(tasks, dim)
-    away = torch.full((dim,), -(dim**-0.5), dtype=torch.float64)
-    balls = 2 * RADIUS * away + 0.1 * centres[:, 0, 0]
-    return constrained_pareto(centres, balls, level=RADIUS**2, w0=3 * RADIUS * away)
+    direction = torch.full((dim,), -(dim**-0.5), dtype=torch.float64)
+    balls = 2 * RADIUS * direction + 0.1 * centres[:, 0, 0]
+    return constrained_pareto(centres, balls, level=RADIUS**2, w0=3 * RADIUS * direction)
 
 
 def random_centres(tasks: int, dim: int) -> Float[Tensor, "8 3 tasks dim"]:
     """The centres of eight clients with three rows each."""
     rng = seeded(0, "split")
-    sizes = ((1, 1, tasks, dim), (8, 1, tasks, dim), (8, 3, tasks, dim))
-    parts = [torch.randn(size, generator=rng, dtype=torch.float64) for size in sizes]
-    return 0.3 * parts[0] + 0.1 * parts[1] + 0.1 * parts[2]
+
+    def normal(clients: int, rows: int) -> Tensor:
+        return torch.randn((clients, rows, tasks, dim), generator=rng, dtype=torch.float64)
+
+    common = 0.3 * normal(1, 1)
+    of_clients = 0.1 * normal(8, 1)
+    of_rows = 0.1 * normal(8, 3)
+    return common + of_clients + of_rows
 
 
 def switching() -> Group:
@@ -114,69 +129,96 @@ def switching() -> Group:
         methods.PenaltyFedAvg(lr=0.1, local_steps=5, participants=10, tolerance=0.05, rho=2.0),
     )
     multi = methods.MultiFedSGM(
-        lr=0.1, local_steps=5, participants=5, tolerance=0.05, weights=MinNorm()
+        lr=0.1,
+        local_steps=5,
+        participants=5,
+        tolerance=0.05,
+        weights=MinNorm(),
     )
+    soft = replace(multi, switch=Soft(10.0), gram=OneWay(), uplink=top, downlink=top)
     yield from on(
         several_in_a_ball(TASKS, TASK_DIM),
         multi,
-        replace(multi, switch=Soft(10.0), gram=OneWay(), uplink=top, downlink=top, batch_size=2),
+        replace(soft, batch_size=2),
         replace(multi, weights=None),
     )
 
 
 def baselines() -> Group:
     """Averaging methods, and methods for data in one place."""
-    work: dict[str, Any] = {"lr": 0.1, "local_steps": 5, "participants": 10}
+    averaging = methods.FedAvg(lr=0.1, local_steps=5, participants=10)
     yield from on(
         classification(CLIENTS),
-        *(methods.FedAvg(**work), methods.FedAvg(**work, batch_size=6)),
+        averaging,
+        replace(averaging, batch_size=6),
     )
+    primal_dual = methods.ConEx(lr=0.1, dual_lr=0.5, tolerance=0.05, steps=5)
     yield from on(
         classification(1),
         methods.SGM(lr=0.1, tolerance=0.05, steps=5),
         methods.PenaltySGM(lr=0.1, tolerance=0.05, rho=2.0, steps=5),
-        methods.ConEx(lr=0.1, dual_lr=0.5, tolerance=0.05, steps=5),
-        methods.ConEx(lr=0.1, dual_lr=0.5, tolerance=0.05, steps=5, batch_size=20),
+        primal_dual,
+        replace(primal_dual, batch_size=20),
     )
     splitting = methods.FedDR(lr=0.1, local_steps=5)
-    others = replace(splitting, participation=0.8, batch_size=2)
-    yield from on(several(1, SIDE**2, L1Ball(RADIUS)), splitting, others)
+    yield from on(
+        several(1, SIDE**2, L1Ball(RADIUS)),
+        splitting,
+        replace(splitting, participation=0.8, batch_size=2),
+    )
 
 
 def objectives() -> Group:
     """Methods for three objectives."""
     work: dict[str, Any] = {"lr": 0.1, "local_steps": 5, "participants": 5}
-    way = methods.FedCMOO(**work, weights=FindWeights(step=0.01, steps=100))
-    theory: dict[str, Any] = {"step": 0.05, "gram_participants": 3, "compressor": RandK(0.5)}
+    practice = methods.FedCMOO(**work, weights=FindWeights(step=0.01, steps=100))
+    theory = methods.FedCMOOTheory(
+        **work,
+        step=0.05,
+        gram_participants=3,
+        compressor=RandK(0.5),
+    )
     yield from on(
         several(TASKS, TASK_DIM),
-        way,
-        replace(way, gram=OneWay()),
-        replace(way, gram=OneWay(Exact())),
-        replace(way, batch_size=2),
+        practice,
+        replace(practice, gram=OneWay()),
+        replace(practice, gram=OneWay(Exact())),
+        replace(practice, batch_size=2),
         methods.FedCMOOPref(**work),
-        methods.FedCMOOTheory(**work, **theory),
-        methods.FedCMOOTheory(**work, **theory, batch_size=2),
-        *(methods.FSMGDA(**work), methods.FSMGDA(**work, batch_size=2)),
-        *(methods.Scalarized(**work), methods.Scalarized(**work, batch_size=2)),
+        theory,
+        replace(theory, batch_size=2),
+        methods.FSMGDA(**work),
+        methods.FSMGDA(**work, batch_size=2),
+        methods.Scalarized(**work),
+        methods.Scalarized(**work, batch_size=2),
         methods.MGDA(lr=0.1),
     )
 
 
 def frank_wolfe() -> Group:
     """The FedFW family with several sets; the first is the l1 ball."""
-    plain, noisy = methods.FedFW(lam0=0.1), methods.FedFWSto(lam0=0.1, batch_size=2)
+    plain = methods.FedFW(lam0=0.1)
+    stochastic = methods.FedFWSto(lam0=0.1, batch_size=2)
     yield from on(
         several(1, SIDE**2, L1Ball(RADIUS)),
-        *(plain, replace(plain, participation=0.8)),
-        *(methods.FedFWPlus(lam0=0.1), methods.FedFWPlus(lam0=0.1, participation=0.8)),
-        *(noisy, replace(noisy, participation=0.8)),
+        plain,
+        replace(plain, participation=0.8),
+        methods.FedFWPlus(lam0=0.1),
+        methods.FedFWPlus(lam0=0.1, participation=0.8),
+        stochastic,
+        replace(stochastic, participation=0.8),
         methods.FedFWReset(lam0=0.1, local_steps=2),
         methods.FedFWReset(lam0=0.1, local_steps=2, participation=0.8, batch_size=2),
         methods.NaiveFW(),
     )
-    sets: list[ConvexSet] = [Simplex(1.0), Box(-1.0, 1.0), NuclearBall(1.0, SIDE, SIDE), Ball(1.0)]
-    yield from (Example(plain, several(1, SIDE**2, convex_set)) for convex_set in sets)
+    sets: list[ConvexSet] = [
+        Simplex(1.0),
+        Box(-1.0, 1.0),
+        NuclearBall(1.0, SIDE, SIDE),
+        Ball(1.0),
+    ]
+    for convex_set in sets:
+        yield Example(plain, several(1, SIDE**2, convex_set))
 
 
 def successive() -> Group:
@@ -184,19 +226,21 @@ def successive() -> Group:
     steps: dict[str, Any] = {"tau": 1.0, "rho": RHO, "gamma": GAMMA}
     yield from on(
         classification(CLIENTS),
-        *(methods.SSCA(**steps, batch_size=10), methods.SSCA(**steps)),
+        methods.SSCA(**steps, batch_size=10),
+        methods.SSCA(**steps),
         methods.ConstrainedSSCA(**steps, penalty=100.0, levels=0.3, batch_size=10),
         methods.MiniBatchSGD(lr=PowerLaw(0.3), local_steps=2, batch_size=10),
     )
-    limited: dict[str, Any] = {**steps, "penalty": 100.0}
+    constrained = methods.ConstrainedVerticalSSCA(**steps, penalty=100.0, levels=0.3)
     sgd = methods.VerticalSGD(lr=PowerLaw(0.3), batch_size=10)
     yield from on(
         divided_features(),
         methods.VerticalSSCA(**steps, batch_size=10),
         methods.VerticalSSCA(**steps, batch_size=100),
-        methods.ConstrainedVerticalSSCA(**limited, levels=0.3, objective="norm", batch_size=10),
-        methods.ConstrainedVerticalSSCA(**limited, levels=0.3),
-        *(sgd, replace(sgd, batch_size=100)),
+        replace(constrained, objective="norm", batch_size=10),
+        constrained,
+        sgd,
+        replace(sgd, batch_size=100),
     )
 
 
@@ -207,18 +251,20 @@ def divided_features() -> VerticalProblem:
     """
     problem = classification(1, bias=True)
     size = problem.dim - 1
-    *blocks, last = contiguous(size, 3)
+    *blocks, last_block = contiguous(size, 3)
     bias = torch.tensor([size])
 
     def inner(w: Any, x: Any) -> Any:
         return (x[:, : len(w)] @ w).unsqueeze(-1)
 
-    def outer(w_0: Any, heard: Any, labels: Any) -> Any:
-        z, (y, shares) = sum(heard).squeeze(-1) + w_0, labels
+    def outer(w_0: Any, embeddings: Any, labels: Any) -> Any:
+        y, shares = labels
+        z = sum(embeddings).squeeze(-1) + w_0
         return (softplus(z) - y * z).unsqueeze(-1) * shares
 
-    features = Partition("features", (*blocks, torch.cat([last, bias])), problem.dim)
-    parameters = Partition("parameters", (bias, *blocks, last), problem.dim)
+    last_features = torch.cat([last_block, bias])
+    features = Partition("features", (*blocks, last_features), problem.dim)
+    parameters = Partition("parameters", (bias, *blocks, last_block), problem.dim)
     return vertical(problem, Composite(features, parameters, inner, outer))
 
 
