@@ -35,7 +35,13 @@ from jaxtyping import AbstractArray, Float, Shaped
 from torch import Tensor
 
 
-def sentence(subject: str, name: str, rule: str, value: object, remedy: str = "") -> str:
+def sentence(
+    subject: str,
+    name: str,
+    rule: str,
+    value: object,
+    remedy: str = "",
+) -> str:
     """The error message `WHO: NAME must RULE, got VALUE; REMEDY`, with its full stop."""
     ending = f"; {remedy}" if remedy else ""
     return f"{subject}: {name} must {rule}, got {short(value)}{ending}."
@@ -50,7 +56,12 @@ def short(value: object) -> str:
 
 
 def require(
-    fits: object, subject: str, name: str, rule: str, value: object, remedy: str = ""
+    fits: object,
+    subject: str,
+    name: str,
+    rule: str,
+    value: object,
+    remedy: str = "",
 ) -> None:
     """Raise ValueError with a `sentence` unless the value fits."""
     if not fits:
@@ -104,7 +115,12 @@ nonnegative = partial(in_range, low=0)
 
 
 def count(
-    subject: str, name: str, value: object, low: int = 1, high: int | None = None, note: str = ""
+    subject: str,
+    name: str,
+    value: object,
+    low: int = 1,
+    high: int | None = None,
+    note: str = "",
 ) -> None:
     """Require a whole number from `low` on, up to `high` if given; `note` explains the range.
 
@@ -123,14 +139,24 @@ def count(
     require(fits, subject, name, rule, value)
 
 
-def one_of(subject: str, name: str, value: object, options: Collection[object]) -> None:
+def one_of(
+    subject: str,
+    name: str,
+    value: object,
+    options: Collection[object],
+) -> None:
     """Require one of the options, equal and of the same type; raises ValueError otherwise."""
     fits = any(type(value) is type(option) and value == option for option in options)
     names = ", ".join(map(repr, options))
     require(fits, subject, name, f"be one of {names}", value)
 
 
-def finite(subject: str, name: str, tensor: Shaped[Tensor, "..."], remedy: str = "") -> None:
+def finite(
+    subject: str,
+    name: str,
+    tensor: Shaped[Tensor, "..."],
+    remedy: str = "",
+) -> None:
     """Require a tensor without NaN and infinity; the ValueError says how many entries are bad."""
     bad = int((~torch.isfinite(tensor)).sum())
     if not bad:
@@ -142,7 +168,11 @@ def finite(subject: str, name: str, tensor: Shaped[Tensor, "..."], remedy: str =
     )
 
 
-def labelled(subject: str, X: Shaped[Tensor, "R ..."], y: Shaped[Tensor, "R"]) -> None:
+def labelled(
+    subject: str,
+    X: Shaped[Tensor, "R ..."],
+    y: Shaped[Tensor, "R"],
+) -> None:
     """Require features without NaN and infinity, and a label for each of their rows."""
     if X.is_floating_point():
         finite(subject, "X", X, "drop or impute these rows")
@@ -150,14 +180,24 @@ def labelled(subject: str, X: Shaped[Tensor, "R ..."], y: Shaped[Tensor, "R"]) -
     require(len(X) == len(y), subject, "y", rule, len(y))
 
 
-def labels01(subject: str, name: str, labels: Shaped[Tensor, "..."], remedy: str = "") -> None:
+def labels01(
+    subject: str,
+    name: str,
+    labels: Shaped[Tensor, "..."],
+    remedy: str = "",
+) -> None:
     """Require labels in {0, 1} of any dtype; the ValueError shows the first values."""
     values = sorted(set(labels.flatten().tolist()))
     fits = set(values) <= {0, 1}
     require(fits, subject, name, "be 0 or 1", values[:6], remedy)
 
 
-def vector(subject: str, name: str, argument: Any, dim: int | None = None) -> None:
+def vector(
+    subject: str,
+    name: str,
+    argument: Any,
+    dim: int | None = None,
+) -> None:
     """Require a nonempty vector of floats, of `dim` entries if given; its values are not read.
 
     Shapes are known under `vmap` and while a round is recorded, so methods may check them.
@@ -186,12 +226,22 @@ class Takes(NamedTuple):
         return self.name or "Takes"
 
 
-def between(low: float, high: float = math.inf, *, name: str = "", **ends: bool) -> Takes:
+def between(
+    low: float,
+    high: float = math.inf,
+    *,
+    name: str = "",
+    **ends: bool,
+) -> Takes:
     """Accept a number between two ends, as `in_range` does; `ends` are `open_low`, `open_high`."""
     return Takes(partial(in_range, low=low, high=high, **ends), name)  # type: ignore[arg-type]
 
 
-def counted(low: int, high: int | None = None, name: str = "") -> Takes:
+def counted(
+    low: int,
+    high: int | None = None,
+    name: str = "",
+) -> Takes:
     """Accept a whole number that is at least `low` and at most `high`."""
     return Takes(partial(count, low=low, high=high), name)
 
@@ -306,7 +356,12 @@ COLLECTIONS = (tuple, list, set, frozenset, dict, Mapping, Sequence, Set)
 ENTRIES = {"Float": "floats", "Int": "whole numbers", "Bool": "truth values"}
 
 
-def value(subject: str, name: str, argument: Any, annotation: Any) -> None:
+def value(
+    subject: str,
+    name: str,
+    argument: Any,
+    annotation: Any,
+) -> None:
     """Check one value against an annotation; raises the errors of `fields`."""
     origin = typing.get_origin(annotation) or annotation
     parts = typing.get_args(annotation)
@@ -338,7 +393,12 @@ def _is_class(annotation: Any) -> bool:
     return annotation not in (object, Any)
 
 
-def _annotated(subject: str, name: str, argument: Any, parts: tuple[Any, ...]) -> None:
+def _annotated(
+    subject: str,
+    name: str,
+    argument: Any,
+    parts: tuple[Any, ...],
+) -> None:
     """Check a value against the parts of `Annotated`: a type, and perhaps some `Takes`."""
     annotation, *marks = parts
     rules = [mark for mark in marks if isinstance(mark, Takes)]
@@ -373,7 +433,12 @@ def _words(annotation: Any) -> str:
     return f"{article} {name}"
 
 
-def _any_of(subject: str, name: str, argument: object, annotation: Any) -> None:
+def _any_of(
+    subject: str,
+    name: str,
+    argument: object,
+    annotation: Any,
+) -> None:
     """Require one of several types; a value out of range is reported before a wrong type."""
     out_of_range: ValueError | None = None
     for part in typing.get_args(annotation):
@@ -389,7 +454,12 @@ def _any_of(subject: str, name: str, argument: object, annotation: Any) -> None:
     raise TypeError(sentence(subject, name, f"be {_words(annotation)}", argument))
 
 
-def _collection(subject: str, name: str, argument: Any, annotation: Any) -> None:
+def _collection(
+    subject: str,
+    name: str,
+    argument: Any,
+    annotation: Any,
+) -> None:
     """Check the type of a collection and of each entry; in a mapping, of each key and value."""
     origin = typing.get_origin(annotation)
     parts = typing.get_args(annotation)
@@ -412,7 +482,12 @@ def _collection(subject: str, name: str, argument: Any, annotation: Any) -> None
         value(subject, f"{name}[{position}]", entry, parts[position])
 
 
-def _instance(subject: str, name: str, argument: Any, required: Any) -> None:
+def _instance(
+    subject: str,
+    name: str,
+    argument: Any,
+    required: Any,
+) -> None:
     """Require an instance of a class, an object that fits a protocol, or a jaxtyping tensor."""
     is_protocol = getattr(required, "_is_protocol", False)
     remedy = ""

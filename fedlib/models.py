@@ -53,8 +53,8 @@ class ModuleFunction:
         sizes = [shape.numel() for shape in self.shapes.values()]
         checks.vector("apply", "w", w, sum(sizes))
         values = {}
-        for name, part in zip(self.shapes, torch.split(w, sizes), strict=True):
-            values[name] = part.view(self.shapes[name])
+        for name, entries in zip(self.shapes, torch.split(w, sizes), strict=True):
+            values[name] = entries.view(self.shapes[name])
         for name, constant in self.constants.items():
             dtype = w.dtype if constant.is_floating_point() else constant.dtype
             values[name] = constant.to(w.device, dtype)
@@ -105,7 +105,7 @@ def ravel(module: nn.Module) -> tuple[Vector, ModuleFunction]:
     checks.arguments(ravel, locals())
     _check_pure(module)
     module = copy.deepcopy(module)
-    dropout = {name: part.p for name, part in module.named_modules() if _drops(part)}
+    dropout = {name: layer.p for name, layer in module.named_modules() if _drops(layer)}
     for name, p in dropout.items():
         parent, _, attribute = name.rpartition(".")
         setattr(module.get_submodule(parent), attribute, HashedDropout(p))
@@ -181,7 +181,7 @@ def float_type(module: nn.Module) -> torch.dtype:
 
 def is_recurrent(module: nn.Module) -> bool:
     """Whether the module holds an RNN, GRU or LSTM, which torch cannot map."""
-    return any(isinstance(part, nn.RNNBase) for part in module.modules())
+    return any(isinstance(layer, nn.RNNBase) for layer in module.modules())
 
 
 def linear(inputs: Count, outputs: Count) -> nn.Linear:
@@ -267,30 +267,30 @@ def _blank(layer: type[nn.Module], *sizes: int) -> nn.Module:
 def _started(module: nn.Sequential, rng: torch.Generator) -> nn.Sequential:
     """Draw the module's weights and biases uniformly in +-1/sqrt(inputs of a unit)."""
     with torch.no_grad():
-        for part in module:
-            if isinstance(part, (nn.Conv2d, nn.Linear)):
-                bound = 1 / math.sqrt(part.weight[0].numel())
-                for parameter in part.parameters():
+        for layer in module:
+            if isinstance(layer, (nn.Conv2d, nn.Linear)):
+                bound = 1 / math.sqrt(layer.weight[0].numel())
+                for parameter in layer.parameters():
                     parameter.uniform_(-bound, bound, generator=rng)
     return module
 
 
-def _drops(part: nn.Module) -> TypeGuard[nn.Dropout]:
+def _drops(layer: nn.Module) -> TypeGuard[nn.Dropout]:
     """Whether a layer drops single units at random."""
-    return type(part) is nn.Dropout and part.training and 0 < part.p < 1
+    return type(layer) is nn.Dropout and layer.training and 0 < layer.p < 1
 
 
 def _check_pure(module: nn.Module) -> None:
     """Raise ValueError if the module is not a function of its parameters and inputs alone."""
-    for name, part in module.named_modules():
-        label = type(part).__name__
+    for name, layer in module.named_modules():
+        label = type(layer).__name__
         if name:
             label += f" ({name})"
-        lazy = any(map(nn.parameter.is_lazy, part.parameters(recurse=False)))
+        lazy = any(map(nn.parameter.is_lazy, layer.parameters(recurse=False)))
         _require(not lazy, "be initialized: call it once on some inputs", label)
-        if part.training:
-            _check_training(part, label)
-        _check_hooks(part, label)
+        if layer.training:
+            _check_training(layer, label)
+        _check_hooks(layer, label)
     dtypes = sorted({str(p.dtype) for p in module.parameters() if p.requires_grad})
     remedy = "call requires_grad_() on those to train"
     _require(dtypes, "have trainable parameters", "none", remedy)
@@ -298,32 +298,37 @@ def _check_pure(module: nn.Module) -> None:
     _require(len(dtypes) == 1, rule, " and ".join(dtypes), "see requires_grad_")
 
 
-def _require(fits: object, rule: str, value: str, remedy: str = "") -> None:
+def _require(
+    fits: object,
+    rule: str,
+    value: str,
+    remedy: str = "",
+) -> None:
     """Raise ValueError unless the module of `ravel` fits."""
     checks.require(fits, "ravel", "module", rule, value, remedy)
 
 
-def _check_training(part: nn.Module, label: str) -> None:
-    """Raise ValueError if a part in training mode is random or changes its own statistics."""
+def _check_training(layer: nn.Module, label: str) -> None:
+    """Raise ValueError if a layer in training mode is random or changes its own statistics."""
     option = "dropout"  # of attention and recurrent layers
-    if isinstance(part, nn.modules.dropout._DropoutNd):
+    if isinstance(layer, nn.modules.dropout._DropoutNd):
         option = "p"
-    share = getattr(part, option, 0)
-    random = isinstance(share, (int, float)) and share > 0 and not _drops(part)
+    share = getattr(layer, option, 0)
+    random = isinstance(share, (int, float)) and share > 0 and not _drops(layer)
     remedy = "leave it out, or call module.eval()"
     _require(not random, "be deterministic", f"dropout in {label}", remedy)
-    moving = isinstance(part, nn.modules.batchnorm._NormBase) and part.track_running_stats
+    moving = isinstance(layer, nn.modules.batchnorm._NormBase) and layer.track_running_stats
     remedy = "take nn.GroupNorm, or call module.eval()"
     _require(not moving, "have no running statistics", label, remedy)
-    spectral = isinstance(part, nn.utils.parametrizations._SpectralNorm)
+    spectral = isinstance(layer, nn.utils.parametrizations._SpectralNorm)
     rule = "have no spectral norm that is being estimated"
     _require(not spectral, rule, label, "call module.eval()")
 
 
-def _check_hooks(part: nn.Module, label: str) -> None:
+def _check_hooks(layer: nn.Module, label: str) -> None:
     """Raise ValueError for hooks that `torch.func` does not call or that change the module."""
     names = []
-    for name, parameter in part.named_parameters(recurse=False):
+    for name, parameter in layer.named_parameters(recurse=False):
         hooks = parameter._backward_hooks
         if not hooks:
             hooks = getattr(parameter, "_post_accumulate_grad_hooks", None)
@@ -333,9 +338,9 @@ def _check_hooks(part: nn.Module, label: str) -> None:
     mask = "multiply by a mask in a torch.nn.utils.parametrize parametrization"
     listed = ", ".join(names)
     _require(not names, rule, f"{listed} of {label}", mask)
-    backward = part._backward_hooks or part._backward_pre_hooks
+    backward = layer._backward_hooks or layer._backward_pre_hooks
     _require(not backward, rule, label, "change gradients in a local step in its place")
     rule = "have no weights that a hook computes, as pruning and the old weight_norm do"
-    for hook in part._forward_pre_hooks.values():
+    for hook in layer._forward_pre_hooks.values():
         computes = type(hook).__module__.startswith("torch.nn.utils")
         _require(not computes, rule, label, mask)

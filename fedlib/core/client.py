@@ -41,7 +41,11 @@ class WithCoins:
     evaluation the same coin.
     """
 
-    def __init__(self, losses: Callable[..., Tensor], coin: Int[Tensor, ""]) -> None:
+    def __init__(
+        self,
+        losses: Callable[..., Tensor],
+        coin: Int[Tensor, ""],
+    ) -> None:
         self.losses = losses
         self.coin = coin
         self.evaluations = 0
@@ -100,7 +104,11 @@ class Client:
         """The weights of the mean objective's gradient: 1/M for objectives, 0 for constraints."""
         return objective_weights(self.num_objectives, self.num_statistics, w)
 
-    def each(self, function: Callable[..., Any], in_dims: tuple[Any, ...]) -> Callable[..., Any]:
+    def each(
+        self,
+        function: Callable[..., Any],
+        in_dims: tuple[Any, ...],
+    ) -> Callable[..., Any]:
         """Map `function` by `torch.func.vmap`, or by a plain loop in a sequential engine.
 
         `in_dims` has 0 or None for every argument.
@@ -157,7 +165,12 @@ class Client:
             return message[0], message[1:]
         return message.abs().sum(), message
 
-    def gradient(self, w: Vector, batch: Batch, weights: Float[Tensor, "K"]) -> Vector:
+    def gradient(
+        self,
+        w: Vector,
+        batch: Batch,
+        weights: Float[Tensor, "K"],
+    ) -> Vector:
         """The gradient of `weights @ losses(w, batch)`, in closed form if the problem has one."""
         return pullback(self.loss_function, self.gradient_function, w, batch, weights)
 
@@ -173,8 +186,8 @@ class Reply(NamedTuple):
     report: Float[Tensor, "..."] | tuple[()] = ()
 
 
-def present(part: Part | tuple[()], name: str) -> Part:
-    """Return the part; raise ValueError if it was not drawn or passed for this round."""
-    if part == ():
+def present(tensors: Part | tuple[()], name: str) -> Part:
+    """Return the tensors; raise ValueError if they were not drawn or passed for this round."""
+    if tensors == ():
         raise ValueError(f"Client: its {name} is missing in this round; see fed.clients().")
-    return part  # type: ignore[return-value]
+    return tensors  # type: ignore[return-value]

@@ -110,7 +110,12 @@ class Federation:
             return ()
         return torch.cat([part[numbers] for part in memory], 1)
 
-    def value_clients(self, draw: Draw, clients: ClientState, model: Vector) -> ClientState:
+    def value_clients(
+        self,
+        draw: Draw,
+        clients: ClientState,
+        model: Vector,
+    ) -> ClientState:
         """The clients that send loss values: the participants, or other clients of the draw."""
         if not isinstance(draw.value_clients, Tensor):
             return clients
@@ -145,7 +150,11 @@ class Federation:
         is_largest = index == means.argmax()
         return means.amax(), is_largest.to(means.dtype)
 
-    def steer(self, sigma: Scalar, slope: Float[Tensor, "*s"]) -> Float[Tensor, "*message"]:
+    def steer(
+        self,
+        sigma: Scalar,
+        slope: Float[Tensor, "*s"],
+    ) -> Float[Tensor, "*message"]:
         """The message that tells clients sigma and the slope, which they read by `client.steered`.
 
         Where the slope is a sign or names one of several constraints, `slope * sigma` says both.
@@ -155,7 +164,11 @@ class Federation:
             return torch.cat([sigma.reshape(1), slope * sigma])
         return slope * sigma
 
-    def mean(self, answers: Float[Tensor, "n *x"], clients: ClientState) -> Float[Tensor, "*x"]:
+    def mean(
+        self,
+        answers: Float[Tensor, "n *x"],
+        clients: ClientState,
+    ) -> Float[Tensor, "*x"]:
         """The mean of the clients' messages, weighted by the problem's `client_weights`.
 
         If the problem has such weights, each client also sends its weight once in a round.
@@ -181,7 +194,8 @@ class Federation:
         """Append a message of one tensor to the log, if there is a log."""
         if self.log is not None:
             floats, indices = count_numbers([tensor])
-            self.log.append(Sent(sender, receiver, label, floats, indices, bits, int(copies)))
+            message = Sent(sender, receiver, label, floats, indices, bits, int(copies))
+            self.log.append(message)
 
     def _minibatch(self, numbers: Tensor, positions: Tensor | tuple[()]) -> Any:
         """The participants' minibatches; the rows' numbers alone if all rows would be too many."""
@@ -323,12 +337,23 @@ class Federation:
         """The one client of a centralized problem, at the server; no message is sent or counted."""
         return self.client(index_tree(self.clients(draw), 0))
 
-    def _carried(self, x: Tensor, wire: Compressor, noise: Any) -> Tensor:
+    def _carried(
+        self,
+        x: Tensor,
+        wire: Compressor,
+        noise: Any,
+    ) -> Tensor:
         """A compressed message as the receiver gets it."""
         del wire, noise
         return x
 
-    def _map(self, method: Any, clients: ClientState, broadcast: Any, wire: Compressor) -> Any:
+    def _map(
+        self,
+        method: Any,
+        clients: ClientState,
+        broadcast: Any,
+        wire: Compressor,
+    ) -> Any:
         """The stacked answers of all participants; each engine defines this method."""
         del method, clients, broadcast, wire
         raise TypeError("Federation: this is the interface; use Vectorized, Sequential or Loop.")
@@ -351,7 +376,13 @@ def clients_at_once(clients: int, dim: int) -> int | None:
 class Vectorized(Federation):
     """The engine that runs all participants at once, by `torch.func.vmap`."""
 
-    def _map(self, method: Any, clients: ClientState, broadcast: Any, wire: Compressor) -> Any:
+    def _map(
+        self,
+        method: Any,
+        clients: ClientState,
+        broadcast: Any,
+        wire: Compressor,
+    ) -> Any:
         del wire  # only `Loop` encodes messages
         # The common model has no mapped axis, so products with the data stay whole.
         axes: list[int | None] = [0] * len(ClientState._fields)
@@ -369,14 +400,14 @@ class Vectorized(Federation):
         if not self.problem.ragged:
             return answers(clients)
         numbers = torch.as_tensor(clients.who).tolist()
-        places: list[int] = []
-        parts = []
+        positions: list[int] = []
+        group_answers = []
         for group in self.problem.size_groups(numbers):
-            most = max(self.problem.sizes[numbers[place]] for place in group)
-            parts.append(answers(_selected(clients, group), most))
-            places += group
-        order = torch.tensor(places).argsort()
-        return pytree.tree_map(lambda *x: torch.cat(x)[order], *parts)
+            most = max(self.problem.sizes[numbers[position]] for position in group)
+            group_answers.append(answers(_selected(clients, group), most))
+            positions += group
+        order = torch.tensor(positions).argsort()
+        return pytree.tree_map(lambda *x: torch.cat(x)[order], *group_answers)
 
 
 class Sequential(Federation):
@@ -387,7 +418,13 @@ class Sequential(Federation):
 
     sequential_clients = True
 
-    def _map(self, method: Any, clients: ClientState, broadcast: Any, wire: Compressor) -> Any:
+    def _map(
+        self,
+        method: Any,
+        clients: ClientState,
+        broadcast: Any,
+        wire: Compressor,
+    ) -> Any:
         count = len(pytree.tree_leaves(clients._replace(model=()))[0])
         answers: list[Any] = []
         for index in range(count):
@@ -410,7 +447,12 @@ class Loop(Sequential):
     array([-0.5 , -0.46, -0.38, -0.28, -0.18, -0.08])
     """
 
-    def _carried(self, x: Tensor, wire: Compressor, noise: Any) -> Tensor:
+    def _carried(
+        self,
+        x: Tensor,
+        wire: Compressor,
+        noise: Any,
+    ) -> Tensor:
         if x.dim() != 1:
             return x
         return wire.decode(wire.encode(x, noise), x, noise)

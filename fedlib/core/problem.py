@@ -94,7 +94,11 @@ class ConvexSet(Protocol):
     def lmo(self, direction: Float[Tensor, "*b d"]) -> Float[Tensor, "*b d"]:
         """A point of the set that minimizes the inner product with `direction`."""
 
-    def contains(self, x: Float[Tensor, "*b d"], tol: float = ...) -> Bool[Tensor, "*b"]:
+    def contains(
+        self,
+        x: Float[Tensor, "*b d"],
+        tol: float = ...,
+    ) -> Bool[Tensor, "*b"]:
         """Whether each point lies in the set, up to `tol`."""
 
 
@@ -214,7 +218,10 @@ class Problem:
     @property
     def ragged(self) -> bool:
         """Whether padding every client to the largest would more than quadruple the rows."""
-        return self.rows.dim() == 1 and self.num_clients * max(self.sizes) > 4 * sum(self.sizes)
+        if self.rows.dim() == 2:
+            return False
+        padded_rows = self.num_clients * max(self.sizes)
+        return padded_rows > 4 * sum(self.sizes)
 
     def size_groups(self, clients: Sequence[int] | None = None) -> list[list[int]]:
         """Group some clients, or all, by size; they are one group unless `ragged`.
@@ -227,9 +234,9 @@ class Problem:
         if not self.ragged:
             return [list(range(len(clients)))]
         groups = dict[int, list[int]]()
-        for place, client in enumerate(clients):
+        for position, client in enumerate(clients):
             bits = self.sizes[client].bit_length()
-            groups.setdefault(bits, []).append(place)
+            groups.setdefault(bits, []).append(position)
         return [groups[bits] for bits in sorted(groups)]
 
     def all_clients(self) -> Batch:
@@ -240,10 +247,15 @@ class Problem:
         """The row indices of one client, without padding."""
         if self.rows.dim() == 2:
             return self.rows[client, : self.sizes[client]]
-        first = sum(self.sizes[:client])
-        return self.rows[first : first + self.sizes[client]]
+        start = sum(self.sizes[:client])
+        end = start + self.sizes[client]
+        return self.rows[start:end]
 
-    def rows_of(self, clients: Int[Tensor, "n"] | Sequence[int], most: int | None = None) -> Batch:
+    def rows_of(
+        self,
+        clients: Int[Tensor, "n"] | Sequence[int],
+        most: int | None = None,
+    ) -> Batch:
         """All rows of some clients: data `[n, m, ...]`; weight `[n, m]`, zero on padding.
 
         `most` replaces m if it is smaller than the number of rows of the largest client.
@@ -282,11 +294,15 @@ class Problem:
         if self.rows.dim() == 2:
             return self.rows[clients].gather(1, positions)
         sizes = torch.tensor(self.sizes, device=clients.device)
-        first = (sizes.cumsum(0) - sizes)[clients].unsqueeze(-1)
-        rows: Tensor = self.rows[first + positions]
+        starts = sizes.cumsum(0) - sizes
+        rows: Tensor = self.rows[starts[clients].unsqueeze(-1) + positions]
         return rows
 
-    def rows_of_client(self, client: Int[Tensor, ""], most: int | None = None) -> Batch:
+    def rows_of_client(
+        self,
+        client: Int[Tensor, ""],
+        most: int | None = None,
+    ) -> Batch:
         """All rows of one client: data `[m, ...]`, weight `[m]`."""
         data, weight = self.rows_of(client.view(1), most)
         return Batch(tuple(x[0] for x in data), weight[0])
@@ -375,10 +391,16 @@ class Problem:
         length trains the smallest objective first. Constraints are not scaled, nor are metrics that
         do not use the losses. Raises ValueError unless all objectives are positive at the start.
         """
-        start = self.mean_losses(self.w0)[: self.num_objectives]
-        rule = "have objectives that are positive at the start"
-        checks.require(bool((start > 0).all()), "scaled", "the problem", rule, start.tolist())
-        scales = start.tolist() + [1.0] * self.num_statistics
+        means = self.mean_losses(self.w0)
+        scales = means[: self.num_objectives].tolist()
+        checks.require(
+            all(scale > 0 for scale in scales),
+            "scaled",
+            "the problem",
+            "have objectives that are positive at the start",
+            scales,
+        )
+        scales += [1.0] * self.num_statistics
         config = {**self.config, "scales": scales}
         losses = partial(_over, self, tuple(scales))
         return replace(self, losses=losses, gradient=None, config=config)
@@ -392,7 +414,13 @@ class Problem:
 
     def tensors(self) -> dict[str, Any]:
         """The problem's tensors, which may differ between seeds, without its functions."""
-        return {name: getattr(self, name) for name in ("data", "rows", "w0", "heldout", "lengths")}
+        return {
+            "data": self.data,
+            "rows": self.rows,
+            "w0": self.w0,
+            "heldout": self.heldout,
+            "lengths": self.lengths,
+        }
 
     def with_tensors(self, tensors: Mapping[str, Any]) -> "Problem":
         """The same problem with other tensors (another seed's split, another device).
@@ -405,7 +433,8 @@ class Problem:
 
     def to(self, device: torch.device | str) -> "Problem":
         """The same problem with all its tensors on `device`."""
-        return self.with_tensors(pytree.tree_map(lambda x: x.to(device), self.tensors()))
+        tensors = pytree.tree_map(lambda x: x.to(device), self.tensors())
+        return self.with_tensors(tensors)
 
 
 def objective_weights(
@@ -439,7 +468,11 @@ def pullback(
 ) -> Vector:
     """The gradient of `weights @ losses(w, batch)`, by `gradient` if it is given, else autograd."""
     if gradient is None:
-        gradient = grad(lambda u, batch, weights: (weights * losses(u, batch)).sum())
+
+        def weighted_loss(w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
+            return (weights * losses(w, batch)).sum()
+
+        gradient = grad(weighted_loss)
     result = gradient(w, batch, weights)
     fits = getattr(result, "shape", None) == w.shape
     checks.require(fits, "Problem", "gradient", f"return floats {[*w.shape]}, as w0", result)
@@ -470,12 +503,18 @@ def try_losses(problem: Problem) -> None:
 def check_metrics(problem: Problem, metrics: Any) -> None:
     """Raise ValueError or TypeError unless `metrics` is a dict of names to 0-d tensors."""
     subject = f"metrics of {problem.name}"
-    checks.value("run", subject, metrics, Annotated[dict[str, Shaped[Tensor, ""]], checks.SOME])
+    annotation = Annotated[dict[str, Shaped[Tensor, ""]], checks.SOME]
+    checks.value("run", subject, metrics, annotation)
     for name in metrics:
         checks.require(name not in TAKEN, "run", subject, f"have names other than {TAKEN}", name)
 
 
-def _require(fits: object, name: str, rule: str, value: object) -> None:
+def _require(
+    fits: object,
+    name: str,
+    rule: str,
+    value: object,
+) -> None:
     checks.require(fits, "Problem", name, rule, value)
 
 
@@ -485,8 +524,9 @@ def _check_shapes(problem: Problem) -> None:
     shapes = [list(tensor.shape) for tensor in problem.data]
     _require(len(lengths) == 1, "data", "have equally many rows", shapes)
     rows = problem.rows
-    fits = rows.dtype == torch.int64 and 0 not in rows.shape and rows.dim() in (1, 2)
-    _require(fits, "rows", "be int64 [N, m], N and m at least 1, or [sum(sizes)]", rows)
+    rule = "be int64 [N, m], N and m at least 1, or [sum(sizes)]"
+    fits = rows.dim() in (1, 2) and 0 not in rows.shape
+    _require(fits and rows.dtype == torch.int64, "rows", rule, rows)
     sizes = problem.sizes
     are_positive = all(size > 0 for size in sizes)
     n = len(sizes)
@@ -504,10 +544,10 @@ def _check_shapes(problem: Problem) -> None:
 
 def _check_values(problem: Problem) -> None:
     """Check what can only be known where tensors have values."""
-    last = len(problem.data[0]) - 1
+    last_row = len(problem.data[0]) - 1
     low, high = map(int, problem.rows.aminmax())
-    fits = low >= 0 and high <= last
-    _require(fits, "rows", f"lie in 0..{last} (the rows of data)", [low, high])
+    fits = low >= 0 and high <= last_row
+    _require(fits, "rows", f"lie in 0..{last_row} (the rows of data)", [low, high])
     if isinstance(problem.lengths, Tensor):
         lengths = problem.lengths.tolist()
         _require(lengths == list(problem.sizes), "lengths", "agree with sizes", lengths)

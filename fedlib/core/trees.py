@@ -22,7 +22,10 @@ def stack_trees(trees: Sequence[Any]) -> Any:
     return pytree.tree_map(lambda *xs: torch.stack(xs), *trees)
 
 
-def squeeze_map(function: Callable[..., Any], in_dims: tuple[Any, ...]) -> Callable[..., Any]:
+def squeeze_map(
+    function: Callable[..., Any],
+    in_dims: tuple[Any, ...],
+) -> Callable[..., Any]:
     """`torch.func.vmap` for an axis of length one, which it removes and adds again."""
 
     def squeezed(*arguments: Any) -> Any:
@@ -32,7 +35,10 @@ def squeeze_map(function: Callable[..., Any], in_dims: tuple[Any, ...]) -> Calla
     return squeezed
 
 
-def loop_map(function: Callable[..., Any], in_dims: tuple[Any, ...]) -> Callable[..., Any]:
+def loop_map(
+    function: Callable[..., Any],
+    in_dims: tuple[Any, ...],
+) -> Callable[..., Any]:
     """`torch.func.vmap` as a plain loop."""
 
     def loop(*arguments: Any) -> Any:
@@ -45,7 +51,11 @@ def loop_map(function: Callable[..., Any], in_dims: tuple[Any, ...]) -> Callable
     return loop
 
 
-def _slices(arguments: tuple[Any, ...], in_dims: tuple[Any, ...], index: int) -> list[Any]:
+def _slices(
+    arguments: tuple[Any, ...],
+    in_dims: tuple[Any, ...],
+    index: int,
+) -> list[Any]:
     """The arguments of a map at one index: parts of those that are mapped, others as they are."""
     slices = []
     for argument, dim in zip(arguments, in_dims, strict=True):

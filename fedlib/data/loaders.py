@@ -33,8 +33,10 @@ _ADULT_COLUMNS = (
 ADULT_COLUMNS = tuple(_ADULT_COLUMNS.split())
 DIGITS = tuple("0123456789")
 
-Split = Annotated[str, checks.Takes(partial(checks.one_of, options=("train", "test")))]
-Diagnosis = Annotated[str, checks.Takes(partial(checks.one_of, options=("malignant", "benign")))]
+_one_split = partial(checks.one_of, options=("train", "test"))
+_one_diagnosis = partial(checks.one_of, options=("malignant", "benign"))
+Split = Annotated[str, checks.Takes(_one_split)]
+Diagnosis = Annotated[str, checks.Takes(_one_diagnosis)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,17 +51,19 @@ class Table:
 
     def __post_init__(self) -> None:
         checks.fields(self)
-        rule = f"have a label for each of the {len(self.X)} rows of X"
-        checks.require(len(self.y) == len(self.X), "Table", "y", rule, len(self.y))
-        if self.classes and len(self.y):
+        rows = len(self.X)
+        labels = len(self.y)
+        rule = f"have a label for each of the {rows} rows of X"
+        checks.require(labels == rows, "Table", "y", rule, labels)
+        if self.classes and labels:
             lowest = int(self.y.min())
             highest = int(self.y.max())
-            last = len(self.classes) - 1
+            last_label = len(self.classes) - 1
             checks.require(
-                lowest >= 0 and highest <= last,
+                lowest >= 0 and highest <= last_label,
                 "Table",
                 "y",
-                f"lie in 0..{last} (the classes)",
+                f"lie in 0..{last_label} (the classes)",
                 [lowest, highest],
             )
 
@@ -165,7 +169,11 @@ def cifar10(split: Split, exact_only: bool = False) -> Table:
     return replace(table, classes=tuple(names.split()))
 
 
-def _idx_table(name: str, split: str, classes: tuple[str, ...]) -> Table:
+def _idx_table(
+    name: str,
+    split: str,
+    classes: tuple[str, ...],
+) -> Table:
     images, labels, test_images, test_labels = SOURCES[name].files
     if split == "test":
         images = test_images
@@ -233,8 +241,9 @@ def _read_mosaic(path: Path) -> UInt8[np.ndarray, "R 32 32 3"]:
 
     with Image.open(path) as mosaic:
         pixels = np.asarray(mosaic.convert("RGB"))
-    rows = pixels.reshape(-1, 32, 40, 32, 3).transpose(0, 2, 1, 3, 4)
-    return rows.reshape(-1, 32, 32, 3)
+    lines = pixels.reshape(-1, 32, 40, 32, 3)
+    images = lines.transpose(0, 2, 1, 3, 4)
+    return images.reshape(-1, 32, 32, 3)
 
 
 def _read_jpegs(path: Path) -> UInt8[np.ndarray, "R 32 32 3"]:

@@ -19,11 +19,17 @@ from fedlib import checks
 from fedlib.checks import Count, Positive, Rng, between
 
 Labels = Integer[Tensor, " R"] | Bool[Tensor, " R"]
+#: The rows of every client, padded to equal numbers.
+Rows = Int[Tensor, "N m"]
 #: A number in (0, 1).
 Part = Annotated[float, between(0, 1, open_low=True, open_high=True)]
 
 
-def stratified_iid(labels: Labels, clients: Count, rng: Rng) -> Int[Tensor, "N m"]:
+def stratified_iid(
+    labels: Labels,
+    clients: Count,
+    rng: Rng,
+) -> Rows:
     """Deal out random rows, with equal sizes and equal class counts for all clients.
 
     Every client gets floor(rows of the class / clients) rows of each class; the rest is dropped.
@@ -31,14 +37,19 @@ def stratified_iid(labels: Labels, clients: Count, rng: Rng) -> Int[Tensor, "N m
     """
     checks.arguments(stratified_iid, locals())
     groups = _shuffled_classes("stratified_iid", labels, rng)
-    parts = []
+    chunks = []
     for label, rows in groups.items():
         share = _rows_each("stratified_iid", label, len(rows), clients)
-        parts.append(rows[: clients * share].view(clients, share))
-    return torch.cat(parts, dim=1)
+        chunks.append(rows[: clients * share].view(clients, share))
+    return torch.cat(chunks, dim=1)
 
 
-def dirichlet(labels: Labels, clients: Count, alpha: Positive, rng: Rng) -> Int[Tensor, "N m"]:
+def dirichlet(
+    labels: Labels,
+    clients: Count,
+    alpha: Positive,
+    rng: Rng,
+) -> Rows:
     """Give each client a class mixture from Dirichlet(alpha), and m = floor(R / clients) rows.
 
     Client i draws a mixture q_i ~ Dirichlet(alpha C p) over the C classes, where p are the class
@@ -55,16 +66,21 @@ def dirichlet(labels: Labels, clients: Count, alpha: Positive, rng: Rng) -> Int[
     parameters = alpha * len(groups) * class_sizes / len(labels)
     mixtures = _log_dirichlet(parameters.double(), clients, rng)
     counts = _fill(mixtures, class_sizes, len(labels) // clients, rng)  # [N, C]
-    parts = []
-    for rows, ends in zip(groups, counts.cumsum(0).T.tolist(), strict=True):
-        *taken, _ = rows.tensor_split(ends)
-        parts.append(taken)
-    return torch.stack([torch.cat(client_parts) for client_parts in zip(*parts, strict=True)])
+    chunks = []
+    ends = counts.cumsum(0)
+    for label, rows in enumerate(groups):
+        *taken, _ = rows.tensor_split(ends[:, label].tolist())
+        chunks.append(taken)
+    client_rows = [torch.cat(client_chunks) for client_chunks in zip(*chunks, strict=True)]
+    return torch.stack(client_rows)
 
 
 def dirichlet_cells(
-    cells: Labels, clients: Count, alpha: Positive, rng: Rng
-) -> tuple[Int[Tensor, "N m"], tuple[int, ...]]:
+    cells: Labels,
+    clients: Count,
+    alpha: Positive,
+    rng: Rng,
+) -> tuple[Rows, tuple[int, ...]]:
     """Deal out each cell, such as a (label, group) pair, by Dirichlet(alpha) shares; sizes differ.
 
     `cells` numbers the cells, for instance 2 label + group. All rows are used. The rows of a cell
@@ -77,13 +93,13 @@ def dirichlet_cells(
     checks.arguments(dirichlet_cells, locals())
     groups = _shuffled_classes("dirichlet_cells", cells, rng).values()
     parameters = torch.full((clients,), float(alpha), dtype=torch.float64)
-    parts: list[list[Tensor]] = [[] for _ in range(clients)]
+    chunks: list[list[Tensor]] = [[] for _ in range(clients)]
     for rows in groups:
         shares = torch.softmax(_log_dirichlet(parameters, 1, rng)[0], 0)
         ends = (shares.cumsum(0) * len(rows)).round().long()
-        for client, part in enumerate(torch.tensor_split(rows, ends[:-1])):
-            parts[client].append(part)
-    client_rows = [torch.cat(client_parts) for client_parts in parts]
+        for client, chunk in enumerate(torch.tensor_split(rows, ends[:-1])):
+            chunks[client].append(chunk)
+    client_rows = [torch.cat(client_chunks) for client_chunks in chunks]
     checks.require(
         min(map(len, client_rows)),
         "dirichlet_cells",
@@ -113,10 +129,16 @@ def train_test(
         cut = _test_rows(fraction, len(rows))
         test.append(rows[:cut])
         train.append(rows[cut:])
-    return torch.cat(train).sort().values, torch.cat(test).sort().values
+    train_rows = torch.cat(train)
+    test_rows = torch.cat(test)
+    return train_rows.sort().values, test_rows.sort().values
 
 
-def random_equal(count: Count, clients: Count, rng: Rng) -> Int[Tensor, "N m"]:
+def random_equal(
+    count: Count,
+    clients: Count,
+    rng: Rng,
+) -> Rows:
     """Deal out rows 0 .. count - 1 at random, m = floor(count / N) for each client.
 
     Raises ValueError for more clients than rows.
@@ -129,8 +151,11 @@ def random_equal(count: Count, clients: Count, rng: Rng) -> Int[Tensor, "N m"]:
 
 
 def label_windows(
-    labels: Labels, clients: Count, k: Count, rng: Rng
-) -> tuple[Int[Tensor, "N m"], tuple[int, ...]]:
+    labels: Labels,
+    clients: Count,
+    k: Count,
+    rng: Rng,
+) -> tuple[Rows, tuple[int, ...]]:
     """Give client u the labels u, u + 1, ..., u + k - 1, counted cyclically; sizes are unequal.
 
     The rows of a class are dealt out to the clients that hold it, in numbers that differ by one at
@@ -142,23 +167,25 @@ def label_windows(
     checks.arguments(label_windows, locals())
     groups = _shuffled_classes("label_windows", labels, rng)
     checks.count("label_windows", "k", k, high=len(groups), note="the number of classes")
-    parts: list[list[Tensor]] = [[] for _ in range(clients)]
+    chunks: list[list[Tensor]] = [[] for _ in range(clients)]
     for position, (label, rows) in enumerate(groups.items()):
         holders = [u for u in range(clients) if (position - u) % len(groups) < k]
         if not holders:
             continue
         _rows_each("label_windows", label, len(rows), len(holders))
-        for u, part in zip(holders, rows.tensor_split(len(holders)), strict=True):
-            parts[u].append(part)
-    return padded([_shuffled(torch.cat(client_parts), rng) for client_parts in parts])
+        class_chunks = rows.tensor_split(len(holders))
+        for u, chunk in zip(holders, class_chunks, strict=True):
+            chunks[u].append(chunk)
+    client_rows = [torch.cat(client_chunks) for client_chunks in chunks]
+    return padded([_shuffled(rows, rng) for rows in client_rows])
 
 
 def holdout(
-    rows: Int[Tensor, "N m"],
+    rows: Rows,
     sizes: Sequence[int],
     fraction: Part,
     rng: Rng,
-) -> tuple[Int[Tensor, "N m"], tuple[int, ...], Int[Tensor, " test"]]:
+) -> tuple[Rows, tuple[int, ...], Int[Tensor, " test"]]:
     """Cut each client's rows at random: `fraction` of them (rounded, at least one) are test rows.
 
     Returns the remaining rows, padded, their numbers, and the test rows of all clients together.
@@ -181,7 +208,7 @@ def holdout(
     return table, train_sizes, torch.cat(test)
 
 
-def padded(rows: Sequence[Int[Tensor, " r"]]) -> tuple[Int[Tensor, "N m"], tuple[int, ...]]:
+def padded(rows: Sequence[Int[Tensor, " r"]]) -> tuple[Rows, tuple[int, ...]]:
     """Put row lists of unequal length into one padded table; return it with the lengths."""
     sizes = tuple(map(len, rows))
     lines = []
@@ -196,7 +223,11 @@ def _shuffled(rows: Tensor, rng: torch.Generator) -> Tensor:
     return rows[torch.randperm(len(rows), generator=rng)]
 
 
-def _shuffled_classes(split: str, labels: Tensor, rng: torch.Generator) -> dict[int, Tensor]:
+def _shuffled_classes(
+    split: str,
+    labels: Tensor,
+    rng: torch.Generator,
+) -> dict[int, Tensor]:
     """The rows of each class in random order."""
     checks.require(len(labels), split, "labels", "have rows", labels)
     groups = {}
@@ -206,7 +237,12 @@ def _shuffled_classes(split: str, labels: Tensor, rng: torch.Generator) -> dict[
     return groups
 
 
-def _rows_each(split: str, label: int, rows: int, takers: int) -> int:
+def _rows_each(
+    split: str,
+    label: int,
+    rows: int,
+    takers: int,
+) -> int:
     """The number of rows of a class for each taker; raises ValueError if there are too few."""
     rule = f"have at least {takers} rows of class {label}, one for each client that takes some"
     checks.require(rows >= takers, split, "labels", rule, rows, "use fewer clients or more rows")
@@ -250,9 +286,15 @@ def _fill(
         if not missing.any():
             return counts
         remaining = class_sizes - counts.sum(0)
-        odds = torch.softmax(mixtures.masked_fill(remaining == 0, -torch.inf), dim=1)
-        drawn = torch.multinomial(odds, int(missing.max()), replacement=True, generator=rng)
-        used = torch.arange(drawn.shape[1]) < missing.unsqueeze(1)  # [N, draws]
+        possible = mixtures.masked_fill(remaining == 0, -torch.inf)
+        draws = int(missing.max())
+        drawn = torch.multinomial(
+            torch.softmax(possible, dim=1),
+            draws,
+            replacement=True,
+            generator=rng,
+        )
+        used = torch.arange(draws) < missing.unsqueeze(1)  # [N, draws]
         client = used.nonzero()[:, 0]
         label = drawn[used]
         order = torch.randperm(len(label), generator=rng)

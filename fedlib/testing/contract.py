@@ -143,8 +143,8 @@ def runs_in_a_grid(algorithm: Algorithm, problem: Problem) -> None:
         rule = f"a point of a grid must run as it does alone; {point!r:.200} does not"
         require(close(trace.state.w, alone.state.w, 1e-9, 1e-3), rule)
         for name, curve in alone.info.items():
-            alike = np.allclose(trace.info[name], curve, 1e-3, 1e-6, equal_nan=True)
-            require(alike, f"{rule}, see {name}")
+            agree = np.allclose(trace.info[name], curve, 1e-3, 1e-6, equal_nan=True)
+            require(agree, f"{rule}, see {name}")
 
 
 def other_floats(algorithm: Algorithm, problem: Problem) -> Algorithm:
@@ -219,7 +219,11 @@ def has_client_axis(field: Any, problem: Problem) -> bool:
     return field.shape[:1] == (problem.num_clients,)
 
 
-def rounds_alike(algorithm: Algorithm, problem: Problem, states: list[Any]) -> int:
+def rounds_alike(
+    algorithm: Algorithm,
+    problem: Problem,
+    states: list[Any],
+) -> int:
     """The number of rounds after which a federation's model first differs from the simulation's."""
     received = list[Any]()
     with suppress(RuntimeError):  # the model or a client's answer is not finite
@@ -303,8 +307,8 @@ def doubled(draw: Draw, clients: int) -> Draw:
         if name in ("participants", "value_clients"):
             copied = x + clients
         changed[name] = torch.stack([x, copied], 1).flatten(0, 1)
-    others = tuple(doubled(other, clients) for other in draw.others)
-    return draw._replace(others=others, **changed)
+    further_draws = tuple(doubled(further, clients) for further in draw.others)
+    return draw._replace(others=further_draws, **changed)
 
 
 def uses_the_gradient_given(algorithm: Algorithm, problem: Problem) -> None:
@@ -357,7 +361,11 @@ CHECKS: Mapping[str, Callable[[Algorithm, Problem], None]] = {
 FIRST = ("is a record", "is pure")
 
 
-def walk(algorithm: Algorithm, problem: Problem, rounds: int) -> list[Any]:
+def walk(
+    algorithm: Algorithm,
+    problem: Problem,
+    rounds: int,
+) -> list[Any]:
     """The states after each of the first rounds of a simulation with seed 0."""
     state = algorithm.init(problem)
     rng = seeded(0, "rounds")
@@ -369,7 +377,11 @@ def walk(algorithm: Algorithm, problem: Problem, rounds: int) -> list[Any]:
     return states
 
 
-def messages(algorithm: Any, fed: Federation, rng: torch.Generator) -> list[Sent]:
+def messages(
+    algorithm: Any,
+    fed: Federation,
+    rng: torch.Generator,
+) -> list[Sent]:
     """All messages of an algorithm's first round, in order.
 
     >>> from fedlib import FedAvg, problems
@@ -404,7 +416,12 @@ def equal(a: Any, b: Any) -> bool:
     return True
 
 
-def close(a: Float[Tensor, "d"], b: Float[Tensor, "d"], double: float, single: float) -> bool:
+def close(
+    a: Float[Tensor, "d"],
+    b: Float[Tensor, "d"],
+    double: float,
+    single: float,
+) -> bool:
     """Whether two models are finite and agree in every entry to the tolerance of their dtype."""
     limit = double if a.dtype == torch.float64 else single
     return a.shape == b.shape and bool(((a - b).abs() <= limit).all())

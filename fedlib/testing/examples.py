@@ -86,7 +86,11 @@ def classification(clients: int, bias: bool = False) -> Problem:
     )
 
 
-def several(tasks: int, dim: int, convex_set: ConvexSet | None = None) -> Problem:
+def several(
+    tasks: int,
+    dim: int,
+    convex_set: ConvexSet | None = None,
+) -> Problem:
     """Quadratics of eight clients with three rows each; the start is far from the optimum."""
     centres = random_centres(tasks, dim)
     if convex_set is None:
@@ -108,7 +112,8 @@ def random_centres(tasks: int, dim: int) -> Float[Tensor, "8 3 tasks dim"]:
     rng = seeded(0, "split")
 
     def normal(clients: int, rows: int) -> Tensor:
-        return torch.randn((clients, rows, tasks, dim), generator=rng, dtype=torch.float64)
+        size = (clients, rows, tasks, dim)
+        return torch.randn(size, generator=rng, dtype=torch.float64)
 
     common = 0.3 * normal(1, 1)
     of_clients = 0.1 * normal(8, 1)
