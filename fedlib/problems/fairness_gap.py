@@ -1,37 +1,143 @@
-"""A fairness constraint of people's own problems: the gap between two groups' mean outputs."""
+"""A fairness constraint of people's own problems: the gap between groups' mean outputs."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.problems.client_rows import ClientRows
-from fedlib.problems.fairness import sums
+from fedlib.problems.client_rows import ClientRows, Function, Functions
+from fedlib.shapes import Scalar
+
+MOST_GROUPS = 20  # a column with more values holds no groups
 
 
 @dataclass(frozen=True)
 class GroupGap(checks.Checked):
-    """A constraint: the absolute gap between two groups' mean outputs, pooled over the clients.
+    """A constraint: the largest gap between any two groups' mean outputs, over all clients' rows.
 
-    A client sends sums and counts of both groups. It may therefore lack a group, and gaps of
-    opposite sign do not distort the result. The output is a logit, and its sigmoid is compared.
+    The output is a logit, or the logits of two classes; the probability of class 1 is compared. A
+    client sends the sum of its outputs and the number of its rows for each group. The server
+    answers with the derivatives of the gap by these sums and counts, so the clients' steps lower
+    the gap over all rows, even if each client has rows of one group only.
 
     Parameters
     ----------
-    column : the name of the column that is 1 in the first group and 0 in the second.
-    given : only rows with this target are compared; 1 means equal opportunity. None compares all
-        rows, which means demographic parity.
+    column : Hashable
+        Name of the column that holds the group of each row, a number for each group.
+    given : float or None
+        Only rows with this target are compared; 1 means equal opportunity. None compares all rows,
+        which means demographic parity.
+
+    The gap counts each row once, whatever the weights of the clients. If some groups have no row
+    among the clients of a round, the gap of the other groups counts, or 0 if fewer than two are
+    left.
     """
 
     column: Hashable
     given: float | None = None
 
-    def four(self, rows: ClientRows, scale: Float[Tensor, "*B"]) -> Float[Tensor, "4"]:
-        """Sum of outputs and number of rows, for the first group, then for the second."""
-        weight, group = rows.weight * scale, rows.columns[self.column].to(rows.weight.dtype)
-        if self.given is not None:
-            weight = weight * (rows.target == self.given)
-        return sums(torch.sigmoid(rows.output.reshape(weight.shape)), weight, group)
+
+@dataclass(frozen=True)
+class GroupSums:
+    """A `GroupGap` with the groups of a problem: what clients send, and what it means.
+
+    The statistics of G groups are the G sums of probabilities, then the G numbers of rows.
+    """
+
+    gap: GroupGap
+    groups: tuple[float, ...]
+
+    @property
+    def size(self) -> int:
+        """The number of statistics, 2 G."""
+        return 2 * len(self.groups)
+
+    def statistics(self, rows: ClientRows, scale: Float[Tensor, "B"]) -> Float[Tensor, "2G"]:
+        """A client's sums and counts; `scale` is the number of rows that its mean stands for.
+
+        On a minibatch they estimate those of all rows of the client.
+        """
+        weight = rows.weight * scale
+        if self.gap.given is not None:
+            weight = weight * (rows.target.reshape(weight.shape) == self.gap.given)
+        group = rows.columns[self.gap.column].reshape(-1, 1)
+        member = (group == group.new_tensor(self.groups)).to(weight.dtype)
+        outputs = probabilities(rows.output)
+        return torch.cat([(weight * outputs) @ member, weight @ member])
+
+    def value(self, statistics: Float[Tensor, "2G"]) -> Scalar:
+        """The largest gap between the groups that have rows."""
+        sums, counts = statistics.chunk(2)
+        present = counts > 0
+        rates = sums / torch.where(present, counts, torch.ones_like(counts))
+        infinity = torch.full_like(rates, torch.inf)
+        highest = torch.where(present, rates, -infinity).amax()
+        lowest = torch.where(present, rates, infinity).amin()
+        gap = highest - lowest
+        return torch.where(present.sum() > 1, gap, torch.zeros_like(gap))
+
+
+def probabilities(output: Float[Tensor, "B ..."]) -> Float[Tensor, "B"]:
+    """The probability of class 1, from one logit a row or from two."""
+    logits = output.reshape(len(output), -1)
+    if logits.shape[1] == 2:
+        return torch.sigmoid(logits[:, 1] - logits[:, 0])
+    return torch.sigmoid(logits.squeeze(1))
+
+
+#: One constraint, or several.
+Constraints = Functions | GroupGap | Sequence[Function | GroupGap]
+
+
+def listed(constraint: Constraints) -> tuple[Function | GroupGap, ...]:
+    """One constraint or several, as a tuple."""
+    if callable(constraint) or isinstance(constraint, GroupGap):
+        return (constraint,)
+    return tuple(constraint)
+
+
+def with_gap_columns(columns: Sequence[Hashable], constraint: Constraints) -> list[Hashable]:
+    """The columns that functions see, and those of each `GroupGap`."""
+    gaps = [each for each in listed(constraint) if isinstance(each, GroupGap)]
+    return [*dict.fromkeys([*columns, *(gap.column for gap in gaps)])]
+
+
+def group_sums(
+    who: str,
+    gap: GroupGap,
+    columns: Mapping[Hashable, Shaped[Tensor, "R ..."]],
+    target: Shaped[Tensor, "R ..."],
+) -> GroupSums:
+    """The statistics of a `GroupGap` for the rows of all clients.
+
+    Raises ValueError unless the column holds the groups and every group has rows to compare.
+    """
+    column = columns[gap.column]
+    name = f"column {gap.column!r}"
+    numbers = column[0].numel()
+    checks.require(numbers == 1, who, name, "hold one number a row", list(column.shape))
+    values = column.flatten()
+    groups = sorted(set(values.tolist()))
+    rule = f"hold a number for each group, from 2 to {MOST_GROUPS} groups"
+    fits = 2 <= len(groups) <= MOST_GROUPS
+    checks.require(fits, who, name, rule, f"{len(groups)} different numbers, {groups[:3]} ...")
+    if gap.given is not None:
+        numbers = target[0].numel()
+        rule = "hold one number a row, for a GroupGap with given"
+        checks.require(numbers == 1, who, "target", rule, list(target.shape))
+        chosen = values[target.flatten() == gap.given]
+        missing = sorted(set(groups) - set(chosen.tolist()))
+        rule = "be the target of some row in every group"
+        got = f"{gap.given:g}, which no row of group {missing[0]:g} has" if missing else gap.given
+        checks.require(not missing, who, "given of GroupGap", rule, got)
+    return GroupSums(gap, tuple(groups))
+
+
+def check_logits(who: str, output: Float[Tensor, "B ..."]) -> None:
+    """Raise ValueError unless a module's output is one logit a row, or two."""
+    rule = "give one logit a row, or the logits of two classes, for a GroupGap"
+    numbers = output[0].numel()
+    checks.require(numbers in (1, 2), who, "module", rule, list(output.shape))

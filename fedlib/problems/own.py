@@ -16,12 +16,19 @@ from torch import Tensor, nn
 
 from fedlib import checks, models
 from fedlib.core.describe import describe
-from fedlib.core.problem import Pooled, Problem
+from fedlib.core.problem import OfMeans, Problem
 from fedlib.problems.chunks import rows_at_a_time
 from fedlib.problems.client_rows import Function, Functions, title
 from fedlib.problems.explain import attempt
-from fedlib.problems.fairness import combine_gaps
-from fedlib.problems.fairness_gap import GroupGap
+from fedlib.problems.fairness_gap import (
+    Constraints,
+    GroupGap,
+    GroupSums,
+    check_logits,
+    group_sums,
+    listed,
+    with_gap_columns,
+)
 from fedlib.problems.frames import check_frame, tensors_of
 from fedlib.problems.own_functions import OwnFunctions
 from fedlib.problems.preflight import Preflight, needs_loop
@@ -40,7 +47,7 @@ def from_frame(
     target: Hashable,
     module: nn.Module,
     objective: Functions,
-    constraint: Functions | GroupGap = (),
+    constraint: Constraints = (),
     features: Iterable[Hashable] | None = None,
     columns: Sequence[Hashable] = (),
     measures: Mapping[str, Function] | None = None,
@@ -60,8 +67,8 @@ def from_frame(
     module : a network; any batch norm must be in eval mode. Methods start at the trainable
         parameters; frozen ones do not change. Dropout is active in training, not in metrics.
     objective : a function `ClientRows -> number`, whose mean over clients is minimized; or a list.
-    constraint : such a function or list, to be kept below a method's level; or a `GroupGap`, for
-        equal treatment of two groups.
+    constraint : such a function, to be kept below a method's level; or a `GroupGap`, for equal
+        treatment of groups; or a list of both.
     weights : the clients' weights: None for equal weights, `"rows"` for their numbers of rows, or
         one number for each client.
     features : the module's input columns, by default all that are not named elsewhere.
@@ -83,8 +90,7 @@ def from_frame(
     if heldout is not None:
         check_frame(who, "heldout", heldout)
     checks.arguments(from_frame, locals())
-    if isinstance(constraint, GroupGap):
-        columns = [*dict.fromkeys([*columns, constraint.column])]
+    columns = with_gap_columns(columns, constraint)
     if features is None:
         features = [c for c in frame.columns if c not in (client, target, *columns)]
     features, others = [*features], (target, *columns)
@@ -111,8 +117,8 @@ def from_clients(
     *,
     module: nn.Module,
     objective: Functions,
-    constraint: Functions | GroupGap = (),
-    columns: Sequence[str] = (),
+    constraint: Constraints = (),
+    columns: Sequence[Hashable] = (),
     measures: Mapping[str, Function] | None = None,
     heldout: Any = (),
     weights: Literal["rows"] | Sequence[float] | None = None,
@@ -134,8 +140,7 @@ def from_clients(
     """
     who = "from_clients"
     checks.arguments(from_clients, locals())
-    if isinstance(constraint, GroupGap):
-        columns = [*dict.fromkeys([*columns, str(constraint.column)])]
+    columns = with_gap_columns(columns, constraint)
     clients = [as_rows(who, f"client {j}", own, columns) for j, own in enumerate(clients)]
     absent = heldout is None or (isinstance(heldout, tuple) and not heldout)
     held = () if absent else as_rows(who, "heldout", heldout, columns)
@@ -164,17 +169,13 @@ def make_problem(
     heldout: Rows,
     module: nn.Module,
     objective: Functions,
-    constraint: Functions | GroupGap,
+    constraint: Constraints,
     measures: Mapping[str, Function],
     columns: Sequence[Hashable],
     weights: Literal["rows"] | Sequence[float] | None,
 ) -> Problem:
     """Build the problem from clients' tensors, and test everything in it."""
-    gap = constraint if isinstance(constraint, GroupGap) else None
-    objectives, constraints = (
-        (given,) if callable(given) else tuple(given)
-        for given in (objective, () if isinstance(constraint, GroupGap) else constraint)
-    )
+    objectives = (objective,) if callable(objective) else tuple(objective)
     checks.require(clients, who, "the problem", "have a client", 0)
     checks.require(objectives, who, "the problem", "have an objective", 0)
     for label, own in clients.items():
@@ -190,12 +191,14 @@ def make_problem(
     parts = [torch.cat(x) for x in zip(*clients.values(), strict=True)]
     data = [cast(x, w0.dtype, whole=k > 0) for k, x in enumerate(parts)]
     held = tuple(cast(x, w0.dtype, whole=k > 0) for k, x in enumerate(heldout))
-    if gap is not None:
-        values = sorted(set(data[2 + [*columns].index(gap.column)].tolist()))
-        rule = "be 1 for one group and 0 for the other"
-        checks.require({*values} == {0, 1}, who, f"column {gap.column!r}", rule, values[:6])
-        data.append(torch.tensor(sizes, dtype=w0.dtype).repeat_interleave(torch.tensor(sizes)))
-    functions = OwnFunctions(apply, objectives, constraints, {}, {}, tuple(columns), gap)
+    further = dict(zip(columns, data[2:], strict=True))
+    constraints: list[Function | GroupSums] = []
+    for each in listed(constraint):
+        if isinstance(each, GroupGap):
+            constraints.append(group_sums(who, each, further, data[1]))
+        else:
+            constraints.append(each)
+    functions = OwnFunctions(apply, objectives, tuple(constraints), {}, {}, tuple(columns))
     problem = Problem(
         name=name,
         data=tuple(data),
@@ -203,11 +206,10 @@ def make_problem(
         sizes=sizes,
         losses=functions.losses,
         num_objectives=len(objectives),
-        num_constraints=len(constraints) + (gap is not None),
+        num_constraints=len(constraints),
         w0=w0,
         metrics=functions.metrics,
         heldout=held,
-        pooled=Pooled(functions.statistics, combine_gaps) if gap is not None else None,
         sequential_clients=models.is_recurrent(module),
         dropout=bool(apply.dropout),
         config={
@@ -216,17 +218,46 @@ def make_problem(
             "rows": sum(sizes),
             "module": " ".join(str(module).split()),
             "objective": [title(f) for f in objectives],
-            "constraint": [title(f) for f in constraints] if gap is None else describe(gap),
+            "constraint": constraint_names(constraints),
             "data": digest(parts),
         },
     )
     try_module(who, apply, problem)
+    if weights is not None:
+        problem = problem.weighted(weights)
+    if functions.gaps:
+        rows = problem.data[0][problem.own_rows(0)][:FEW]
+        check_logits(who, apply(w0, rows))
+        problem = with_statistics(problem, functions)
     if needs_loop(functions, problem):
         problem = replace(problem, sequential_clients=True)
     functions = tested(who, functions, problem, measures)
     host = functions.on_host if functions.host_measures else None
-    problem = replace(problem, metrics=functions.metrics, host_metrics=host)
-    return problem if weights is None else problem.weighted(weights)
+    return replace(problem, metrics=functions.metrics, host_metrics=host)
+
+
+def with_statistics(problem: Problem, functions: OwnFunctions) -> Problem:
+    """The problem whose constraints follow from sums and counts over the rows of all clients.
+
+    A further data tensor says how many rows a client's mean stands for. It is divided by the
+    client's weight, since averages over clients multiply by this weight.
+    """
+    sizes = torch.tensor(problem.sizes)
+    scale = sizes.to(problem.w0)
+    if problem.client_weights:
+        scale = scale / torch.tensor(problem.client_weights).to(scale)
+    return replace(
+        problem,
+        data=(*problem.data, scale.repeat_interleave(sizes)),
+        pooled=OfMeans(functions.num_statistics, functions.constraint_values),
+    )
+
+
+def constraint_names(constraints: Sequence[Function | GroupSums]) -> Any:
+    """The constraints in a stored run's configuration."""
+    if len(constraints) == 1 and isinstance(constraints[0], GroupSums):
+        return describe(constraints[0].gap)
+    return [describe(f.gap) if isinstance(f, GroupSums) else title(f) for f in constraints]
 
 
 def try_module(who: str, apply: models.ModuleFunction, problem: Problem) -> None:
@@ -257,7 +288,7 @@ def tested(
     preflight = Preflight(who, functions, problem)
     for function in functions.objectives:
         preflight.try_function(f"objective {title(function)!r}", function)
-    for function in functions.constraints:
+    for function in functions.plain_constraints:
         preflight.try_function(f"constraint {title(function)!r}", function)
     start = preflight.points[0]
     taken = ("", "seed", "round", *start.functions.means(start.w, start.problem))

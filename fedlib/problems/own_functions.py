@@ -8,14 +8,12 @@ from typing import Any
 import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
-from torch.func import vmap
 
 from fedlib import models
 from fedlib.core.problem import Batch, Problem
 from fedlib.problems.client_rows import ClientRows, Function, heldout_rows, plain_client
 from fedlib.problems.explain import attempt
-from fedlib.problems.fairness import combine_gaps, group_gap
-from fedlib.problems.fairness_gap import GroupGap
+from fedlib.problems.fairness_gap import GroupSums
 
 Vector = Float[Tensor, "d"]
 Coin = Int[Tensor, ""]
@@ -30,11 +28,10 @@ class OwnFunctions:
 
     apply: "models.ModuleFunction | Outputs"
     objectives: tuple[Function, ...]
-    constraints: tuple[Function, ...]
+    constraints: tuple["Function | GroupSums", ...]
     measures: Mapping[str, Function]  # these return tensors
     host_measures: Mapping[str, Function]  # these return Python's numbers
     columns: tuple[Hashable, ...]
-    group_gap: GroupGap | None = None
     chunk: int | None = None
 
     def rows(
@@ -49,28 +46,50 @@ class OwnFunctions:
     def losses(
         self, w: Vector, batch: Batch, *, train: bool = True, coin: Coin | None = None
     ) -> Float[Tensor, "K"]:
-        """The objectives, then the constraints."""
+        """The objectives, then the constraints, or the statistics of a `GroupGap`."""
         rows = self.rows(w, batch, train=train, coin=coin)
-        values = [function(rows) for function in (*self.objectives, *self.constraints)]
-        if self.group_gap is not None:
-            values.append(group_gap(self.group_gap.four(rows, rows.weight.new_ones(()))))
-        return torch.stack(values)
+        values = [function(rows).reshape(1) for function in self.objectives]
+        for constraint in self.constraints:
+            if isinstance(constraint, GroupSums):
+                values.append(constraint.statistics(rows, batch.data[-1]))
+            else:
+                values.append(constraint(rows).reshape(1))
+        return torch.cat(values)
 
-    def statistics(self, w: Vector, batch: Batch) -> Float[Tensor, "4"]:
-        """A client's statistics for a `GroupGap`; a minibatch estimates those of all its rows."""
-        assert self.group_gap is not None
-        return self.group_gap.four(self.rows(w, batch), batch.data[-1])
+    @property
+    def gaps(self) -> list[GroupSums]:
+        """The constraints that follow from statistics."""
+        return [each for each in self.constraints if isinstance(each, GroupSums)]
+
+    @property
+    def plain_constraints(self) -> list[Function]:
+        """The constraints that are means over clients."""
+        return [each for each in self.constraints if not isinstance(each, GroupSums)]
+
+    @property
+    def num_statistics(self) -> int:
+        """The number of losses after the objectives."""
+        return len(self.plain_constraints) + sum(gap.size for gap in self.gaps)
+
+    def constraint_values(self, means: Float[Tensor, "s"]) -> Float[Tensor, "C"]:
+        """The constraints, from the means over clients of the losses after the objectives."""
+        values = []
+        start = 0
+        for constraint in self.constraints:
+            if isinstance(constraint, GroupSums):
+                values.append(constraint.value(means[start : start + constraint.size]))
+                start += constraint.size
+            else:
+                values.append(means[start])
+                start += 1
+        return torch.stack(values)
 
     def means(self, w: Vector, problem: Problem) -> dict[str, Float[Tensor, ""]]:
         """The mean objective, the largest constraint, and each of them if there are several."""
         exact = partial(self.losses, w, train=False)
-        mean, m = problem.mean_over_clients(exact), problem.num_objectives
-        f, g = mean[:m], mean[m:]
-        if self.group_gap is not None:
-            groups = problem.size_groups()
-            own = vmap(partial(self.statistics, w))
-            sent = torch.cat([own(problem.rows_of(group)) for group in groups])
-            g = combine_gaps(sent)[0].unsqueeze(0)
+        mean = problem.mean_over_clients(exact)
+        f = mean[: problem.num_objectives]
+        g = problem.constraints(mean)
         values = {"f": f.mean()} | ({"g": g.max()} if len(g) else {})
         for letter, each in (("f", f), ("g", g)):
             if len(each) > 1:
