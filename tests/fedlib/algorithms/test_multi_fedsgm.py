@@ -265,7 +265,7 @@ def rate(rows):
     return rows.mean(torch.sigmoid(rows.output.squeeze(-1))) - 0.4
 
 
-@pytest.mark.parametrize("weights", [None, (3, 1), fl.MinNorm()])
+@pytest.mark.parametrize("weights", [(3, 1), fl.MinNorm()])
 def test_people_s_own_objectives_and_constraints(weights):
     rng = torch.Generator().manual_seed(0)
     clients = []
