@@ -275,10 +275,9 @@ Whole = Annotated[int, counted(0, name="Whole")]
 Seed = Annotated[int, counted(0, 2**63 - 1, name="Seed")]
 #: A generator on the CPU; torch raises an error where another device's generator is used.
 Rng = torch.Generator
+_float_type = partial(one_of, options=(torch.float32, torch.float64))
 #: torch.float32 or torch.float64.
-FloatType = Annotated[
-    torch.dtype, Takes(partial(one_of, options=(torch.float32, torch.float64)), "FloatType")
-]
+FloatType = Annotated[torch.dtype, Takes(_float_type, "FloatType")]
 #: Used beside another annotation: requires that the value is not empty.
 SOME = Takes(lambda subject, name, x: require(len(x), subject, name, "not be empty", x))
 
@@ -364,13 +363,13 @@ def value(
 ) -> None:
     """Check one value against an annotation; raises the errors of `fields`."""
     origin = typing.get_origin(annotation) or annotation
-    parts = typing.get_args(annotation)
+    members = typing.get_args(annotation)
     if origin is Annotated:
-        _annotated(subject, name, argument, parts)
+        _annotated(subject, name, argument, members)
     elif origin in (Union, types.UnionType):
         _any_of(subject, name, argument, annotation)
     elif origin is Literal:
-        one_of(subject, name, argument, parts)
+        one_of(subject, name, argument, members)
     elif origin is float:
         number(subject, name, argument)
     elif origin in COLLECTIONS:
@@ -378,8 +377,8 @@ def value(
     elif origin in PLAIN:
         _, passes = PLAIN[origin]
         fits = passes(argument)
-        if fits and origin is type and parts:
-            fits = issubclass(argument, parts)
+        if fits and origin is type and members:
+            fits = issubclass(argument, members)
         if not fits:
             raise TypeError(sentence(subject, name, f"be {_words(annotation)}", argument))
     elif _is_class(origin):
@@ -397,10 +396,10 @@ def _annotated(
     subject: str,
     name: str,
     argument: Any,
-    parts: tuple[Any, ...],
+    members: tuple[Any, ...],
 ) -> None:
-    """Check a value against the parts of `Annotated`: a type, and perhaps some `Takes`."""
-    annotation, *marks = parts
+    """Check a value against the members of `Annotated`: a type, and perhaps some `Takes`."""
+    annotation, *marks = members
     rules = [mark for mark in marks if isinstance(mark, Takes)]
     if not rules or annotation not in (int, float):  # the rules of numbers check the type, too
         value(subject, name, argument, annotation)
@@ -411,18 +410,18 @@ def _annotated(
 def _words(annotation: Any) -> str:
     """An annotation in words, such as "a tuple", "a FedSGM", "an Algorithm"."""
     origin = typing.get_origin(annotation) or annotation
-    parts = typing.get_args(annotation)
+    members = typing.get_args(annotation)
     if origin is Annotated:
-        return _words(parts[0])
+        return _words(members[0])
     if origin in (Union, types.UnionType):
-        return " or ".join(map(_words, parts))
+        return " or ".join(map(_words, members))
     if origin is Literal:
-        options = ", ".join(map(repr, parts))
+        options = ", ".join(map(repr, members))
         return f"one of {options}"
     if origin in PLAIN:
         words, _ = PLAIN[origin]
-        if origin is type and parts:
-            words += f" of {parts[0].__name__}"
+        if origin is type and members:
+            words += f" of {members[0].__name__}"
         return words
     name = origin.__name__
     if issubclass(origin, AbstractArray):
@@ -441,13 +440,13 @@ def _any_of(
 ) -> None:
     """Require one of several types; a value out of range is reported before a wrong type."""
     out_of_range: ValueError | None = None
-    for part in typing.get_args(annotation):
+    for member in typing.get_args(annotation):
         try:
-            return value(subject, name, argument, part)
+            return value(subject, name, argument, member)
         except TypeError:
             continue
         except ValueError as error:
-            if out_of_range is None and typing.get_origin(part) is not Literal:
+            if out_of_range is None and typing.get_origin(member) is not Literal:
                 out_of_range = error
     if out_of_range is not None:
         raise out_of_range
@@ -462,24 +461,24 @@ def _collection(
 ) -> None:
     """Check the type of a collection and of each entry; in a mapping, of each key and value."""
     origin = typing.get_origin(annotation)
-    parts = typing.get_args(annotation)
+    members = typing.get_args(annotation)
     if not isinstance(argument, origin or annotation) or isinstance(argument, (str, bytes)):
         raise TypeError(sentence(subject, name, f"be {_words(annotation)}", argument))
     if origin is None:
         return
     if isinstance(argument, Mapping):
-        key_annotation, entry_annotation = parts
+        key_annotation, entry_annotation = members
         for entry_key, entry in argument.items():
             value(subject, f"every key of {name}", entry_key, key_annotation)
             value(subject, f"{name}[{entry_key!r}]", entry, entry_annotation)
         return
-    if origin is not tuple or Ellipsis in parts:
+    if origin is not tuple or Ellipsis in members:
         for position, entry in enumerate(argument):
-            value(subject, f"{name}[{position}]", entry, parts[0])
+            value(subject, f"{name}[{position}]", entry, members[0])
         return
-    require(len(argument) == len(parts), subject, name, f"have {len(parts)} entries", argument)
+    require(len(argument) == len(members), subject, name, f"have {len(members)} entries", argument)
     for position, entry in enumerate(argument):
-        value(subject, f"{name}[{position}]", entry, parts[position])
+        value(subject, f"{name}[{position}]", entry, members[position])
 
 
 def _instance(

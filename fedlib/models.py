@@ -53,7 +53,8 @@ class ModuleFunction:
         sizes = [shape.numel() for shape in self.shapes.values()]
         checks.vector("apply", "w", w, sum(sizes))
         values = {}
-        for name, entries in zip(self.shapes, torch.split(w, sizes), strict=True):
+        vectors = torch.split(w, sizes)
+        for name, entries in zip(self.shapes, vectors, strict=True):
             values[name] = entries.view(self.shapes[name])
         for name, constant in self.constants.items():
             dtype = w.dtype if constant.is_floating_point() else constant.dtype
@@ -81,8 +82,11 @@ class ThreadCopies(threading.local):
     def of(self, module: nn.Module) -> nn.Module:
         """The copy of the module for the current thread."""
         if self.copied is None:
-            shared: dict[int, Tensor] = {id(x): x for x in module.parameters()}
-            shared.update({id(x): x for x in module.buffers()})
+            shared: dict[int, Tensor] = {}
+            for parameter in module.parameters():
+                shared[id(parameter)] = parameter
+            for buffer in module.buffers():
+                shared[id(buffer)] = buffer
             self.copied = copy.deepcopy(module, shared)
         return self.copied
 
@@ -105,10 +109,13 @@ def ravel(module: nn.Module) -> tuple[Vector, ModuleFunction]:
     checks.arguments(ravel, locals())
     _check_pure(module)
     module = copy.deepcopy(module)
-    dropout = {name: layer.p for name, layer in module.named_modules() if _drops(layer)}
-    for name, p in dropout.items():
+    dropout = {}
+    for name, layer in module.named_modules():
+        if _drops(layer):
+            dropout[name] = HashedDropout(layer.p)
+    for name, hashed in dropout.items():
         parent, _, attribute = name.rpartition(".")
-        setattr(module.get_submodule(parent), attribute, HashedDropout(p))
+        setattr(module.get_submodule(parent), attribute, hashed)
     shapes = {}
     entries = []
     constants = {}
@@ -120,7 +127,8 @@ def ravel(module: nn.Module) -> tuple[Vector, ModuleFunction]:
             constants[name] = parameter.detach()
     for name, buffer in module.named_buffers():
         constants[name] = buffer.detach()
-    return torch.cat(entries), ModuleFunction(module, shapes, constants, tuple(dropout))
+    w0 = torch.cat(entries)
+    return w0, ModuleFunction(module, shapes, constants, tuple(dropout))
 
 
 class HashedDropout(nn.Module):
@@ -138,10 +146,15 @@ class HashedDropout(nn.Module):
         rows = len(self.coins)
         if not rows:
             return x
-        rule = f"see one of {rows} rows in each line"
-        checks.require(len(x) == rows, "ravel", "dropout", rule, list(x.shape))
-        position = torch.arange(x[0].numel(), device=x.device) * 104_729
-        bits = mixed(self.coins.unsqueeze(1) + position)
+        checks.require(
+            len(x) == rows,
+            "ravel",
+            "dropout",
+            f"see one of {rows} rows in each line",
+            list(x.shape),
+        )
+        position = torch.arange(x[0].numel(), device=x.device)
+        bits = mixed(self.coins.unsqueeze(1) + position * 104_729)
         uniform = (bits >> 17 & 0xFFFFFF).to(x.dtype) / 2**24
         keep = (uniform >= self.p).to(x.dtype).view(x.shape)
         return x * keep / (1 - self.p)
@@ -149,10 +162,10 @@ class HashedDropout(nn.Module):
 
 def row_hashes(w: Vector, rows: Shaped[Tensor, "B ..."]) -> Int[Tensor, " B"]:
     """A hash `[B]` for each row, of the model, the row and its place, in whole numbers."""
-    position = torch.arange(len(rows), device=rows.device) * 7_919
+    position = torch.arange(len(rows), device=rows.device)
     model_sum = _bit_sums(w.unsqueeze(0))
     row_sums = _bit_sums(rows.reshape(len(rows), -1))
-    return mixed(model_sum + row_sums * 1_000_003 + position)
+    return mixed(model_sum + row_sums * 1_000_003 + position * 7_919)
 
 
 def _bit_sums(x: Shaped[Tensor, "B n"]) -> Int[Tensor, " B"]:
@@ -160,7 +173,8 @@ def _bit_sums(x: Shaped[Tensor, "B n"]) -> Int[Tensor, " B"]:
     x = x.detach()
     if x.is_floating_point():
         x = x.contiguous().view(INTEGERS[x.itemsize])
-    odd = torch.arange(x.shape[1], device=x.device) * 2 + 1
+    column = torch.arange(x.shape[1], device=x.device)
+    odd = column * 2 + 1
     return (x.long() * odd).sum(1)
 
 
@@ -214,8 +228,13 @@ def mlp(
     Raises ValueError or TypeError for fewer than two sizes, or sizes that are not counts.
     """
     checks.arguments(mlp, locals())
-    rule = "hold at least the input and the output size"
-    checks.require(len(sizes) > 1, "mlp", "sizes", rule, list(sizes))
+    checks.require(
+        len(sizes) > 1,
+        "mlp",
+        "sizes",
+        "hold at least the input and the output size",
+        list(sizes),
+    )
     if rng is None:
         rng = torch.Generator().manual_seed(0)
     layers: list[nn.Module] = []

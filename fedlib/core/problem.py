@@ -295,7 +295,8 @@ class Problem:
             return self.rows[clients].gather(1, positions)
         sizes = torch.tensor(self.sizes, device=clients.device)
         starts = sizes.cumsum(0) - sizes
-        rows: Tensor = self.rows[starts[clients].unsqueeze(-1) + positions]
+        start = starts[clients].unsqueeze(-1)
+        rows: Tensor = self.rows[start + positions]
         return rows
 
     def rows_of_client(
@@ -337,7 +338,8 @@ class Problem:
         for group in self.size_groups():
             clients += group
             if not self.sequential_clients:
-                answers.append(torch.func.vmap(value)(self.rows_of(group)))
+                mapped = torch.func.vmap(value)
+                answers.append(mapped(self.rows_of(group)))
                 continue
             most = max(self.sizes[client] for client in group)
             for client in group:  # only one client's rows are gathered at a time
@@ -354,11 +356,16 @@ class Problem:
         """The mean of some clients' answers, weighted by their `client_weights`."""
         if not self.client_weights:
             return answers.mean(0)
-        all_weights = torch.tensor(self.client_weights, dtype=answers.dtype, device=answers.device)
+        all_weights = torch.tensor(
+            self.client_weights,
+            dtype=answers.dtype,
+            device=answers.device,
+        )
         weights = all_weights[clients]
         weights = weights / weights.sum()
         axes = [1] * (answers.dim() - 1)
-        return (weights.view(-1, *axes) * answers).sum(0)
+        weighted = weights.view(-1, *axes) * answers
+        return weighted.sum(0)
 
     def weighted(self, weights: Literal["rows"] | Sequence[float]) -> "Problem":
         """The same problem with clients weighted by numbers of `"rows"`, or by N positive numbers.

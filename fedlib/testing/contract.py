@@ -119,7 +119,11 @@ def engines_agree(algorithm: Algorithm, problem: Problem) -> None:
 
 def runs_batched(algorithm: Algorithm, problem: Problem) -> None:
     """`run`, which records a round and maps it over seeds, agrees with plain loops."""
-    options: dict[str, Any] = {"rounds": 3, "seeds": (0, 1), "progress": False}
+    options: dict[str, Any] = {
+        "rounds": 3,
+        "seeds": (0, 1),
+        "progress": False,
+    }
     try:
         recorded = run(algorithm, problem, **options)
     except ValueError as error:
@@ -143,7 +147,8 @@ def runs_in_a_grid(algorithm: Algorithm, problem: Problem) -> None:
         rule = f"a point of a grid must run as it does alone; {point!r:.200} does not"
         require(close(trace.state.w, alone.state.w, 1e-9, 1e-3), rule)
         for name, curve in alone.info.items():
-            agree = np.allclose(trace.info[name], curve, 1e-3, 1e-6, equal_nan=True)
+            together_curve = trace.info[name]
+            agree = np.allclose(together_curve, curve, 1e-3, 1e-6, equal_nan=True)
             require(agree, f"{rule}, see {name}")
 
 
@@ -163,7 +168,8 @@ def draws_as_one_by_one(algorithm: Algorithm, problem: Problem) -> None:
     runs = BatchedRuns([algorithm], problem, (0,), problem.w0.device, None)
     together = runs.draws([seeded(0, "rounds")], DRAWS)
     rng = seeded(0, "rounds")
-    one_by_one = stack_trees([draw_with_coin(algorithm, problem, rng) for _ in range(DRAWS)])
+    draws = [draw_with_coin(algorithm, problem, rng) for _ in range(DRAWS)]
+    one_by_one = stack_trees(draws)
     expected = pytree.tree_map(lambda x: x.unsqueeze(1), one_by_one)
     rule = "draws of one generator must be equal; draw from the generator alone"
     require(equal(together, expected), rule)
@@ -286,12 +292,15 @@ def averages(algorithm: Algorithm, problem: Problem) -> None:
         sizes=problem.sizes + problem.sizes,
         lengths=lengths,
     )
-    draw = doubled(draw_with_coin(algorithm, problem, seeded(0, "rounds")), problem.num_clients)
-    state, _ = larger.round(Vectorized(twice), larger.init(twice), draw)
+    draw = draw_with_coin(algorithm, problem, seeded(0, "rounds"))
+    draw_of_twice = doubled(draw, problem.num_clients)
+    start = larger.init(twice)
+    state, _ = larger.round(Vectorized(twice), start, draw_of_twice)
     (expected,) = walk(algorithm, problem, 1)
     step = expected.w - problem.w0
+    error = state.w - expected.w
     require(
-        bool((state.w - expected.w).norm() <= SLACK * step.norm()),
+        bool(error.norm() <= SLACK * step.norm()),
         "a federation with every client twice must make the same step; take the mean over clients "
         "in place of a sum",
     )
@@ -424,7 +433,10 @@ def close(
 ) -> bool:
     """Whether two models are finite and agree in every entry to the tolerance of their dtype."""
     limit = double if a.dtype == torch.float64 else single
-    return a.shape == b.shape and bool(((a - b).abs() <= limit).all())
+    if a.shape != b.shape:
+        return False
+    distance = (a - b).abs()
+    return bool((distance <= limit).all())
 
 
 def require(holds: bool, sentence: str) -> None:
