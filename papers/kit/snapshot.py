@@ -11,6 +11,7 @@ PACKAGES = ("fedlib", "papers")
 KEEPERS = ("papers.kit", "fedlib.data.cache")
 CODE = (FunctionType, BuiltinFunctionType, type, classmethod, staticmethod, property)
 CONSTANTS = (bool, int, float, str, tuple)
+MUTABLE = (dict, list, set)
 #: Names that Python and pydantic change by themselves.
 BOOKKEEPING = ("__dict__", "__weakref__", "__doc__", "__abstractmethods__", "__annotations__")
 MISSING = object()
@@ -62,29 +63,33 @@ def _title(owner: Any) -> str:
 
 
 def _states(owner: Any) -> dict[str, Any]:
-    """What the names of a module or a class mean, where that is code or a constant."""
-    states = {}
-    for name, value in vars(owner).items():
-        if name in BOOKKEEPING or name.startswith(("__pydantic", "_abc")):
-            continue
-        if isinstance(value, CODE + CONSTANTS) or _is_table(name, value):
-            states[name] = _state(value)
-    return states
+    """What the names of a module or a class mean: code, constants, records, tables."""
+    return {name: _state(value) for name, value in vars(owner).items() if _counts(name, value)}
 
 
-def _is_table(name: str, value: Any) -> bool:
-    """Whether a name in capitals stands for a table of constants, which can be changed in place."""
-    return name.isupper() and not name.startswith("_") and isinstance(value, dict | list)
+def _counts(name: str, value: Any) -> bool:
+    """Whether a run may depend on what a name means.
+
+    Not on what Python keeps there, on another module, nor on what our code itself fills: the names
+    of such dictionaries, lists and sets begin with a line.
+    """
+    if name in BOOKKEEPING or name.startswith(("__pydantic", "_abc")):
+        return False
+    if isinstance(value, CODE + CONSTANTS):
+        return True
+    if name.startswith("__") or isinstance(value, ModuleType):
+        return False
+    return not (name.startswith("_") and isinstance(value, MUTABLE))
 
 
 def _state(value: Any) -> Any:
     """What tells whether a name still means the same; of a function also what it executes."""
     if isinstance(value, bool | int | float | str):
         return type(value), value
-    if isinstance(value, dict | list):
-        return id(value), value, repr(value)
     function = getattr(value, "__func__", value)
     if isinstance(function, FunctionType):
         defaults = repr((function.__defaults__, function.__kwdefaults__))
         return id(value), value, function.__code__, defaults
-    return id(value), value
+    if isinstance(value, CODE):
+        return id(value), value
+    return id(value), value, repr(value)  # a record or a table may be changed in place

@@ -10,9 +10,12 @@ import fedlib
 import fedlib.algorithms.fedsgm
 from fedlib import FedAvg, data
 from fedlib.compress import RandK
+from fedlib.core.client import Client
 from fedlib.problems import neyman_pearson
 from fedlib.steps import Hard, Soft
 from papers import STUDIES
+from papers.arena import problems as arena_problems
+from papers.fedcmoo.data.pairs import MNIST_SCALE
 from papers.fedsgm import np_workshop
 from papers.kit import edits, report, snapshot, store
 from papers.ssca import common
@@ -195,6 +198,25 @@ def test_a_constant_and_the_body_of_a_function_count_as_code(monkeypatch):
         "papers.fedsgm.np_workshop.LATE",
         "papers.ssca.common.STEPS",
     ]
+
+
+def test_a_record_and_a_function_that_remembers_count_as_code(monkeypatch):
+    monkeypatch.setattr(arena_problems, "people", lambda: None)  # it was decorated with `cache`
+    monkeypatch.setattr(fedlib.Problem, "gradient", "another default")
+    monkeypatch.setattr(Client, "rows", property(lambda _: None))
+    field = fields(MNIST_SCALE)[0].name
+    usual = getattr(MNIST_SCALE, field)
+    object.__setattr__(MNIST_SCALE, field, 9.0)
+    names = snapshot.replaced()
+    object.__setattr__(MNIST_SCALE, field, usual)
+    assert {
+        "papers.arena.problems.people",
+        "papers.fedcmoo.data.pairs.MNIST_SCALE",
+        "fedlib.core.problem.Problem.gradient",
+        "fedlib.core.client.Client.rows",
+    } <= {*names}
+    monkeypatch.undo()
+    assert snapshot.replaced() == []
 
 
 def test_an_argument_of_a_foreign_class_is_not_the_studys():
