@@ -212,6 +212,15 @@ def test_runs_end_on_the_constrained_pareto_set(start, weights, level):
         close(end.state.w[0], goal, 0.03)
 
 
+def test_minimum_norm_weights_leave_an_optimal_model_for_the_one_nearest_to_the_segment():
+    problem = plane((1.0, 0.0))  # the best feasible model for objective 1
+    method = fl.MultiFedSGM(0.01, 2, 4, tolerance=0.0, weights=fl.MinNorm(), gram=EXACT)
+    trace = fl.run(method, problem, rounds=800, evaluate_every=400, progress=False)
+    assert trace.metrics["distance"][0, 0] < 1e-6
+    close(trace.state.w[0], double(0.5**0.5, 0.5**0.5), 0.03)
+    assert trace.metrics["f_1"][0, -1] > trace.metrics["f_1"][0, 0] + 0.3
+
+
 def test_soft_switching_and_compression_end_there_too():
     problem = random_task()
     method = replace(
