@@ -17,10 +17,15 @@ class CountedBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]
     total: int = 0
 
     def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+        self,
+        func: Any,
+        types: Any,
+        args: Any = (),
+        kwargs: dict[str, Any] | None = None,
     ) -> Any:
         """Run one operation and add the size of its results."""
-        result = func(*args, **(kwargs or {}))
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
         for leaf in pytree.tree_leaves(result):
             if isinstance(leaf, Tensor):
                 self.total += leaf.nbytes
@@ -41,14 +46,18 @@ def rows_at_a_time(apply: Callable[..., Any], w: Tensor, inputs: Tensor) -> int:
     Rows are split only if the module gives one result for each row, from this row alone.
     """
     count = len(inputs)
-    some = inputs[: min(4, count)]
-    half = len(some) // 2
+    sample = inputs[:4]
+    half = len(sample) // 2
     if not half:
         return count
-    per_row = (bytes_of(apply, w, some) - bytes_of(apply, w, some[:half])) / (len(some) - half)
-    if per_row * count <= LIMIT:
+    sample_bytes = bytes_of(apply, w, sample)
+    half_bytes = bytes_of(apply, w, sample[:half])
+    row_bytes = (sample_bytes - half_bytes) / (len(sample) - half)
+    if row_bytes * count <= LIMIT:
         return count
-    return max(1, int(LIMIT / per_row)) if rows_are_apart(apply, w, some) else count
+    if not rows_are_apart(apply, w, sample):
+        return count
+    return max(1, int(LIMIT / row_bytes))
 
 
 def rows_are_apart(apply: Callable[..., Any], w: Tensor, inputs: Tensor) -> bool:
@@ -56,7 +65,8 @@ def rows_are_apart(apply: Callable[..., Any], w: Tensor, inputs: Tensor) -> bool
     try:
         with torch.no_grad():
             together = apply(w, inputs)
-            apart = torch.cat([apply(w, row.unsqueeze(0)) for row in inputs])
+            outputs = [apply(w, row.unsqueeze(0)) for row in inputs]
+            apart = torch.cat(outputs)
     except Exception:  # no tensor, or a module that does not take one row alone
         return False
     if not isinstance(together, Tensor) or together.shape != apart.shape:

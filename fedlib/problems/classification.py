@@ -58,10 +58,12 @@ class Model(NamedTuple):
         self, w: Float[Tensor, "d"], X: Inputs, y: Int[Tensor, "B"], weight: Float[Tensor, "B"]
     ) -> Float[Tensor, "d"]:
         """The derivative of `weight @ row_losses(apply(w, X), y)` by w, in closed form."""
-        out = torch.softmax(self.apply(w, X), 1)
-        hit = y.unsqueeze(1) == torch.arange(out.shape[1], device=out.device)
         assert self.gradient is not None
-        return self.gradient(w, X, (out - hit.to(out.dtype)) * weight.unsqueeze(1))
+        shares = torch.softmax(self.apply(w, X), 1)
+        classes = torch.arange(shares.shape[1], device=shares.device)
+        target = y.unsqueeze(1) == classes
+        error = shares - target.to(shares.dtype)
+        return self.gradient(w, X, error * weight.unsqueeze(1))
 
 
 def linear_model(features: Count, classes: Count) -> Model:
@@ -70,12 +72,18 @@ def linear_model(features: Count, classes: Count) -> Model:
     count = classes * features
 
     def apply(w: Tensor, X: Tensor) -> Tensor:
-        return torch.addmm(w[count:], X, w[:count].view(classes, features).T)
+        A = w[:count].view(classes, features)
+        a = w[count:]
+        return torch.addmm(a, X, A.T)
 
     def gradient(w: Tensor, X: Tensor, error: Tensor) -> Tensor:  # noqa: ARG001 - linear
-        return torch.cat([(error.T @ X).flatten(), error.sum(0)])
+        A_gradient = error.T @ X
+        a_gradient = error.sum(0)
+        return torch.cat([A_gradient.flatten(), a_gradient])
 
-    return Model(torch.zeros(count + classes), apply, gradient, ((classes, features), (classes,)))
+    w0 = torch.zeros(count + classes)
+    shapes = ((classes, features), (classes,))
+    return Model(w0, apply, gradient, shapes)
 
 
 def mlp_model(features: Count, hidden: Count, classes: Count, rng: Rng | None) -> Model:
@@ -83,11 +91,13 @@ def mlp_model(features: Count, hidden: Count, classes: Count, rng: Rng | None) -
     checks.arguments(mlp_model, locals())
     shapes = ((hidden, features), (hidden,), (classes, hidden), (classes,))
     sizes = [hidden * features, hidden, classes * hidden, classes]
-    w0, _ = models.ravel(models.mlp((features, hidden, classes), rng=rng))
+    module = models.mlp((features, hidden, classes), rng=rng)
+    w0, _ = models.ravel(module)
 
     def layers(w: Tensor, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        A, a, B, b = (part.view(s) for part, s in zip(torch.split(w, sizes), shapes, strict=True))
-        return torch.addmm(a, X, A.T), B, b
+        A, a, B, b = torch.split(w, sizes)
+        z = torch.addmm(a, X, A.view(hidden, features).T)
+        return z, B.view(classes, hidden), b
 
     def apply(w: Tensor, X: Tensor) -> Tensor:
         z, B, b = layers(w, X)
@@ -95,9 +105,16 @@ def mlp_model(features: Count, hidden: Count, classes: Count, rng: Rng | None) -
 
     def gradient(w: Tensor, X: Tensor, error: Tensor) -> Tensor:
         z, B, _ = layers(w, X)
-        back = (error @ B) * (z > 0)
-        grads = (back.T @ X, back.sum(0), error.T @ torch.relu(z), error.sum(0))
-        return torch.cat([g.flatten() for g in grads])
+        z_error = (error @ B) * (z > 0)
+        A_gradient = z_error.T @ X
+        B_gradient = error.T @ torch.relu(z)
+        gradients = [
+            A_gradient.flatten(),
+            z_error.sum(0),
+            B_gradient.flatten(),
+            error.sum(0),
+        ]
+        return torch.cat(gradients)
 
     return Model(w0, apply, gradient, shapes)
 
@@ -106,8 +123,9 @@ def cnn_model(channels: Count, side: Count, classes: Count, rng: Rng) -> Model:
     """The network `models.picture_cnn` for pictures `[B, channels, side, side]`; random start."""
     checks.arguments(cnn_model, locals())
     module = models.picture_cnn(rng, channels=channels, side=side, classes=classes)
+    w0, apply = models.ravel(module)
     shapes = tuple(tuple(p.shape) for p in module.parameters())
-    return Model(*models.ravel(module), None, shapes, sequential_clients=True)
+    return Model(w0, apply, None, shapes, sequential_clients=True)
 
 
 def classifier(
@@ -126,55 +144,82 @@ def classifier(
     r"""Classification: the objective $f_j$ is the mean cross-entropy on client j's rows.
 
     `metrics` returns `loss`, the mean of all $f_j$, and `accuracy` on the test rows. With a
-    feasible set it also returns `gap`, the Frank-Wolfe gap (11), and `size`, the norm of w divided
-    by the set's radius.
+    feasible set it also returns `gap`, the Frank-Wolfe gap max over v of the set of
+    <gradient, w - v>, and `size`, the norm of w divided by the set's radius.
 
     Parameters
     ----------
-    train, test : samples with inputs `X [R, ...]` and labels `y [R]`; pictures may stay bytes.
-    rows : `[N, m]`, the indices of every client's rows in `train`, in random order.
-    model : the model to train.
-    sizes : the number of each client's rows without padding; None if there is no padding.
-    scale : (top, mean, deviation): bytes x become inputs `(x / top - mean) / deviation`. Inputs
+    train : Samples
+        Training inputs `X [R, ...]` and labels `y [R]`; pictures may stay bytes.
+    test : Samples
+        Test inputs and labels in the same form.
+    rows : Tensor
+        `[N, m]`, the indices of every client's rows in `train`, in random order.
+    model : Model
+        The model to train.
+    sizes : sequence of int or None
+        Number of each client's rows without padding; None if there is no padding.
+    scale : tuple of float or None
+        (top, mean, deviation): bytes x become inputs `(x / top - mean) / deviation`. Inputs
         that are not bytes require None, which leaves the numbers as they are.
-    measured : how many of each client's first rows enter the metrics `loss` and `gap`; None for
-        all.
-    dtype : the dtype of parameters and computations.
-    name, config : the name and the configuration in stored runs.
+    measured : int or None
+        How many of each client's first rows enter the metrics `loss` and `gap`; None for all.
+    dtype : torch.dtype
+        The dtype of parameters and computations.
+    name : str
+        The problem's name in stored runs.
+    config : mapping or None
+        Entries to add to the configuration in stored runs.
 
     Raises ValueError for inputs that are not finite, a scale for inputs that are not bytes, or
     `measured` above the number of rows of the smallest client.
     """
     checks.arguments(classifier, locals())
-    sizes = (rows.shape[1],) * len(rows) if sizes is None else tuple(sizes)
-    for samples in (train, test):
-        checks.labelled("classifier", *samples)
-    note = "the rows of the smallest client"
-    checks.count("classifier", "measured", measured or 1, 1, min(sizes), note)
-    fits = scale is None or train.X.dtype == torch.uint8
-    checks.require(fits, "classifier", "scale", "be None for inputs that are not bytes", scale)
-    made = _Classifier(model, dtype, scale or (1.0, 0.0, 1.0), measured)
-    train, test = (
-        samples if samples.X.numel() > LARGE else Samples(made.prepared(samples.X), samples.y)
-        for samples in (train, test)
+    if sizes is None:
+        sizes = (rows.shape[1],) * len(rows)
+    checks.labelled("classifier", *train)
+    checks.labelled("classifier", *test)
+    checks.count(
+        "classifier",
+        "measured",
+        measured or 1,
+        1,
+        min(sizes),
+        "the rows of the smallest client",
     )
-    shapes = [list(shape) for shape in model.shapes]
-    own = {"name": name, "clients": len(rows), "rows": sum(sizes), "test": len(test.y)}
-    own |= {"shapes": shapes, "measured": measured}
+    checks.require(
+        scale is None or train.X.dtype == torch.uint8,
+        "classifier",
+        "scale",
+        "be None for inputs that are not bytes",
+        scale,
+    )
+    functions = _Classifier(model, dtype, scale or (1.0, 0.0, 1.0), measured)
+    train = functions.prepared_samples(train)
+    test = functions.prepared_samples(test)
+    full_config = {
+        "name": name,
+        "clients": len(rows),
+        "rows": sum(sizes),
+        "test": len(test.y),
+        "shapes": [list(shape) for shape in model.shapes],
+        "measured": measured,
+    }
+    full_config.update(config or {})
     return Problem(
         name=name,
         data=tuple(train),
         rows=rows,
-        sizes=sizes,
-        losses=made.losses,
-        gradient=None if model.gradient is None else made.gradient,
+        sizes=tuple(sizes),
+        losses=functions.losses,
+        gradient=None if model.gradient is None else functions.gradient,
         num_objectives=1,
         num_constraints=0,
         w0=model.w0.to(dtype),
-        metrics=made.metrics,
+        metrics=functions.metrics,
         heldout=tuple(test),
         sequential_clients=model.sequential_clients,
-        config=own | dict(config or {}),
+        config=full_config,
     )
 
 
@@ -189,36 +234,55 @@ class _Classifier:
 
     def prepared(self, X: Tensor) -> Tensor:
         """Convert the inputs to the parameters' dtype; scale them if they were bytes."""
+        if X.dtype == self.dtype:
+            return X
         top, mean, deviation = self.scale
-        same = X.dtype == self.dtype
-        return X if same else (X.to(self.dtype) - top * mean) / (top * deviation)
+        return (X.to(self.dtype) - top * mean) / (top * deviation)
+
+    def prepared_samples(self, samples: Samples) -> Samples:
+        """Convert the inputs of samples, unless they are so large that they stay bytes."""
+        X, y = samples
+        if X.numel() > LARGE:
+            return samples
+        return Samples(self.prepared(X), y)
 
     def losses(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "K"]:
         X, y = batch.data
-        each = row_losses(self.model.apply(w, self.prepared(X)), y)
-        return (batch.weight @ each).unsqueeze(0)
+        outputs = self.model.apply(w, self.prepared(X))
+        loss = batch.weight @ row_losses(outputs, y)
+        return loss.unsqueeze(0)
 
     def gradient(self, w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
         X, y = batch.data
-        return self.model.pullback(w, self.prepared(X), y, batch.weight * weights[0])
+        row_weights = batch.weight * weights[0]
+        return self.model.pullback(w, self.prepared(X), y, row_weights)
 
     def metrics(self, w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
-        model, measured = self.model, self.measured
-        X, y = problem.heldout
-        size = CHUNK if model.sequential_clients else len(y)
-        chunks = zip(torch.split(X, size), torch.split(y, size), strict=True)
-        right = [(model.apply(w, self.prepared(x)).argmax(1) == t).sum() for x, t in chunks]
-        few = problem
-        if measured is not None:
-            sizes = (measured,) * len(problem.rows)
-            few = replace(problem, rows=problem.rows[:, :measured], sizes=sizes, lengths=())
-        if model.sequential_clients:
-            few = in_pieces(few, PIECE)
-        accuracy = torch.stack(right).sum().to(w.dtype) / len(y)
-        values = {"loss": few.mean_losses(w)[0], "accuracy": accuracy}
+        accuracy = self.accuracy(w, *problem.heldout)
+        trained = problem
+        if self.measured is not None:
+            trained = replace(
+                problem,
+                rows=problem.rows[:, : self.measured],
+                sizes=(self.measured,) * len(problem.rows),
+                lengths=(),
+            )
+        if self.model.sequential_clients:
+            trained = in_pieces(trained, PIECE)
+        values = {"loss": trained.mean_losses(w)[0], "accuracy": accuracy}
         if problem.set is not None:
-            values |= {"gap": fw_gap(few, w), "size": gauge_of(problem.set, w)}
+            values["gap"] = fw_gap(trained, w)
+            values["size"] = gauge_of(problem.set, w)
         return values
+
+    def accuracy(self, w: Float[Tensor, "d"], X: Inputs, y: Int[Tensor, "B"]) -> Float[Tensor, ""]:
+        """The share of rows whose class is predicted; convolutions take few rows at a time."""
+        size = CHUNK if self.model.sequential_clients else len(y)
+        counts = []
+        for inputs, labels in zip(torch.split(X, size), torch.split(y, size), strict=True):
+            predictions = self.model.apply(w, self.prepared(inputs)).argmax(1)
+            counts.append((predictions == labels).sum())
+        return torch.stack(counts).sum().to(w.dtype) / len(y)
 
 
 def in_pieces(problem: Problem, most: int) -> Problem:
@@ -246,4 +310,5 @@ def in_pieces(problem: Problem, most: int) -> Problem:
 
 def row_losses(out: Float[Tensor, "B classes"], target: Int[Tensor, "B"]) -> Float[Tensor, "B"]:
     """The cross-entropy of every row."""
-    return out.logsumexp(-1) - out.gather(-1, target.unsqueeze(-1)).squeeze(-1)
+    target_outputs = out.gather(-1, target.unsqueeze(-1))
+    return out.logsumexp(-1) - target_outputs.squeeze(-1)

@@ -18,10 +18,14 @@ class ClientRows(NamedTuple):
 
     Attributes
     ----------
-    output : `[B, ...]`, the module's output.
-    target : `[B, ...]`, the values to predict.
-    columns : name -> `[B, ...]`, further columns.
-    weight : `[B]`, each row's weight in the method `mean`, 0 for the padding of a short client.
+    output : Tensor
+        `[B, ...]`, the module's output.
+    target : Tensor
+        `[B, ...]`, the values to predict.
+    columns : mapping
+        Name -> `[B, ...]`, further columns.
+    weight : Tensor
+        `[B]`, each row's weight in the method `mean`, 0 for the padding of a short client.
 
     >>> rows = ClientRows(torch.zeros(3), torch.ones(3), {}, torch.tensor([0.5, 0.5, 0.0]))
     >>> rows.mean(torch.tensor([1.0, 3.0, 100.0]))  # the last row is padding
@@ -34,7 +38,9 @@ class ClientRows(NamedTuple):
     weight: Float[Tensor, "B"]
 
     def mean(
-        self, values: Shaped[Tensor, "m"], where: Shaped[Tensor, "m"] | None = None
+        self,
+        values: Shaped[Tensor, "m"],
+        where: Shaped[Tensor, "m"] | None = None,
     ) -> Float[Tensor, ""]:
         """The mean of one number per row, over all rows or over those `where` a condition holds.
 
@@ -43,16 +49,27 @@ class ClientRows(NamedTuple):
         ValueError unless `values` and `where` are `[B]`: one number per row.
         """
         weight = self.weight
-        rule = f"hold one number a row, shape {list(weight.shape)}"
-        remedy = "drop or reduce the other axes, for instance with squeeze(-1)"
-        for name, value in (("values", values), ("where", where)):
-            fits, got = value is None or value.shape == weight.shape, value
-            checks.require(fits, "ClientRows.mean", name, rule, got, remedy)
+        check_shape("values", values, weight)
         if where is not None:
+            check_shape("where", where, weight)
             chosen = weight * where.to(weight.dtype)
-            SHARES.append(chosen.sum())
-            weight = chosen / chosen.sum().clamp(min=torch.finfo(weight.dtype).tiny)
+            share = chosen.sum()
+            SHARES.append(share)
+            tiny = torch.finfo(weight.dtype).tiny
+            weight = chosen / share.clamp(min=tiny)
         return weight @ values.to(weight.dtype)
+
+
+def check_shape(name: str, values: Tensor, weight: Tensor) -> None:
+    """Raise ValueError unless there is one number per row."""
+    checks.require(
+        values.shape == weight.shape,
+        "ClientRows.mean",
+        name,
+        f"hold one number a row, shape {list(weight.shape)}",
+        values,
+        "drop or reduce the other axes, for instance with squeeze(-1)",
+    )
 
 
 class Shares(threading.local):
@@ -90,9 +107,11 @@ def plain_client(problem: Problem, client: int) -> Batch:
 def heldout_rows(problem: Problem) -> Batch:
     """The rows that no client trains on."""
     count = len(problem.heldout[0])
-    return Batch(problem.heldout, problem.w0.new_full((count,), 1 / count))
+    weight = problem.w0.new_full((count,), 1 / count)
+    return Batch(problem.heldout, weight)
 
 
 def title(function: Function) -> str:
     """The name of a function."""
-    return str(getattr(function, "__name__", type(function).__name__))
+    default = type(function).__name__
+    return str(getattr(function, "__name__", default))

@@ -7,7 +7,7 @@ from torch import Tensor
 from fedlib import checks
 from fedlib.checks import Positive
 from fedlib.core.problem import Batch, Problem
-from fedlib.problems.quadratics import FRONT, pareto_point, polygon_distance
+from fedlib.problems.quadratics import front_weights, pareto_point, polygon_distance
 from fedlib.shapes import Scalar, Vector
 
 
@@ -50,31 +50,44 @@ def constrained_pareto(
     if centres is None:
         offsets = torch.tensor([[0.5, 0.0], [-0.5, 0.0], [0.0, 0.5], [0.0, -0.5]])
         centres = offsets.view(4, 1, 1, 2) + 2 * torch.eye(2)
-        ball_centres = offsets.flip(0) if ball_centres is None else ball_centres
-    checks.require(centres.numel(), name, "centres", "be [N, m, M, d], all at least 1", centres)
+        if ball_centres is None:
+            ball_centres = offsets.flip(0)
+    checks.require(
+        centres.numel(),
+        name,
+        "centres",
+        "be [N, m, M, d], all at least 1",
+        centres,
+    )
     clients, rows, objectives, dim = centres.shape
     if ball_centres is None:
         ball_centres = centres.new_zeros(clients, dim)
-    fits = ball_centres.shape == (clients, dim)
-    checks.require(fits, name, "ball_centres", f"be [{clients}, {dim}]", ball_centres)
-    w0 = centres.new_zeros(dim) if w0 is None else w0
+    checks.require(
+        ball_centres.shape == (clients, dim),
+        name,
+        "ball_centres",
+        f"be [{clients}, {dim}]",
+        ball_centres,
+    )
+    if w0 is None:
+        w0 = centres.new_zeros(dim)
     checks.vector(name, "w0", w0, dim)
     middle = centres.mean((0, 1))
     ball = ball_centres.mean(0)
     spread = 0.5 * ((ball_centres - ball) ** 2).sum(1).mean()
-    shares = torch.linspace(0, 1, FRONT, dtype=centres.dtype)
-    lam = torch.stack([1 - shares, shares], -1)
     front = middle[:0]
     if objectives == 2:
+        lam = front_weights(centres.dtype)
         front = constrained_pareto_point(middle, ball, level, lam)
+    total = clients * rows
     return Problem(
         name=name,
         data=(
             centres.flatten(0, 1),
             ball_centres.repeat_interleave(rows, 0),
-            (spread + level).repeat(clients * rows),
+            (spread + level).repeat(total),
         ),
-        rows=torch.arange(clients * rows).view(clients, rows),
+        rows=torch.arange(total).view(clients, rows),
         sizes=(rows,) * clients,
         losses=ball_losses,
         gradient=ball_gradient,
@@ -95,7 +108,10 @@ def constrained_pareto(
 
 
 def constrained_pareto_point(
-    middle: Float[Tensor, "M d"], ball: Vector, level: float, lam: Float[Tensor, "*b M"]
+    middle: Float[Tensor, "M d"],
+    ball: Vector,
+    level: float,
+    lam: Float[Tensor, "*b M"],
 ) -> Float[Tensor, "*b d"]:
     r"""The minimizers over the ball of weighted sums: $\sum_k\lambda_k\bar c_k$, projected."""
     free = pareto_point(middle, torch.ones_like(middle), lam)
@@ -118,7 +134,8 @@ def ball_gradient(w: Vector, batch: Batch, weights: Float[Tensor, "K"]) -> Vecto
     """The gradient of `weights @ ball_losses` in closed form."""
     c, b, _ = batch.data
     centres = torch.cat([c, b.unsqueeze(-2)], -2)
-    return batch.weight @ (weights.unsqueeze(-1) * (w - centres)).sum(-2)
+    gradients = weights.unsqueeze(-1) * (w - centres)
+    return batch.weight @ gradients.sum(-2)
 
 
 def ball_metrics(w: Vector, problem: Problem) -> dict[str, Scalar]:

@@ -24,7 +24,7 @@ READ = "read it in a loop to see why"
 Source = Dataset[Any] | DataLoader[Any]
 
 
-def read_all(who: str, label: str, source: Source) -> Any:
+def read_all(caller: str, label: str, source: Source) -> Any:
     """All samples of a Dataset or a DataLoader as one batch, in the order of the Dataset.
 
     A DataLoader's sampler says which samples these are: a sample that it gives twice counts twice,
@@ -32,18 +32,22 @@ def read_all(who: str, label: str, source: Source) -> Any:
     names the client if it has no samples, or if they cannot be read or put together.
     """
     if not isinstance(source, DataLoader):
-        samples = read_samples(who, label, source)
-        return put_together(who, label, default_collate, samples)
+        samples = read_samples(caller, label, source)
+        return put_together(caller, label, default_collate, samples)
     streams = isinstance(source.dataset, IterableDataset)
     iterates_itself = type(source).__iter__ is not DataLoader.__iter__
     if streams or iterates_itself or source.batch_sampler is None:
-        return joined_batches(who, label, source)
-    samples = read_samples(who, label, source.dataset, places_of(who, label, source))
-    return put_together(who, label, source.collate_fn, samples)
+        return joined_batches(caller, label, source)
+    places = places_of(caller, label, source)
+    samples = read_samples(caller, label, source.dataset, places)
+    return put_together(caller, label, source.collate_fn, samples)
 
 
 def read_samples(
-    who: str, label: str, dataset: Dataset[Any], places: Sequence[Any] | None = None
+    caller: str,
+    label: str,
+    dataset: Dataset[Any],
+    places: Sequence[Any] | None = None,
 ) -> list[Any]:
     """The samples of a Dataset at some places, by default at all."""
     try:
@@ -53,9 +57,7 @@ def read_samples(
             return list(iter(dataset))  # a stream, or up to an IndexError
         return [dataset[place] for place in places]
     except Exception as error:
-        raise failed(
-            who, label, "give its samples", error, "read it in a loop to see why"
-        ) from error
+        raise failed(caller, label, "give its samples", error, READ) from error
 
 
 def all_places(dataset: Dataset[Any]) -> Sequence[int] | None:
@@ -68,7 +70,7 @@ def all_places(dataset: Dataset[Any]) -> Sequence[int] | None:
         return None
 
 
-def places_of(who: str, label: str, loader: DataLoader[Any]) -> Sequence[Any]:
+def places_of(caller: str, label: str, loader: DataLoader[Any]) -> Sequence[Any]:
     """The places of a loader's samples in its Dataset, in rising order.
 
     A sampler that draws its places draws them now, once.
@@ -80,7 +82,7 @@ def places_of(who: str, label: str, loader: DataLoader[Any]) -> Sequence[Any]:
     for batch in islice(loader.batch_sampler, MOST_SAMPLES):
         places.extend(batch)
         fits = len(places) < MOST_SAMPLES
-        checks.require(fits, who, f"the sampler of {label}", "come to an end", len(places))
+        checks.require(fits, caller, f"the sampler of {label}", "come to an end", len(places))
     try:
         return sorted(places)
     except TypeError:  # places of several types, in a Dataset that is a mapping
@@ -100,26 +102,29 @@ def takes_everything(loader: DataLoader[Any]) -> bool:
     return sampler.num_samples == len(loader.dataset)  # type: ignore[arg-type]
 
 
-def joined_batches(who: str, label: str, loader: DataLoader[Any]) -> Any:
+def joined_batches(caller: str, label: str, loader: DataLoader[Any]) -> Any:
     """What a loader yields as one batch: batches one after another, or samples stacked."""
     try:
         batches = list(loader)
     except Exception as error:
-        raise failed(
-            who, label, "give its batches", error, "read it in a loop to see why"
-        ) from error
+        raise failed(caller, label, "give its batches", error, READ) from error
     if batches and loader.batch_sampler is None and is_sample(batches[0]):
-        return put_together(who, label, default_collate, batches)
-    return put_together(who, label, concatenated, batches)
+        return put_together(caller, label, default_collate, batches)
+    return put_together(caller, label, concatenated, batches)
 
 
 def is_sample(item: Any) -> bool:
-    """Whether an item without batching is a single sample: one of its parts is a plain number."""
+    """Whether an item without batching is a single sample: one of its entries is a plain number."""
     if isinstance(item, Mapping):
         item = [*item.values()]
     if not isinstance(item, (tuple, list)):
         return False
-    return any(isinstance(part, (Number, str)) or getattr(part, "ndim", 1) == 0 for part in item)
+    return any(is_number(entry) for entry in item)
+
+
+def is_number(entry: Any) -> bool:
+    """Whether an entry of a sample is a number, a text, or an array or tensor without axes."""
+    return isinstance(entry, (Number, str)) or getattr(entry, "ndim", 1) == 0
 
 
 def concatenated(batches: Sequence[Any]) -> Any:
@@ -128,24 +133,27 @@ def concatenated(batches: Sequence[Any]) -> Any:
     if isinstance(first, Mapping):
         return {key: concatenated([batch[key] for batch in batches]) for key in first}
     if isinstance(first, (tuple, list)):
-        return [concatenated(parts) for parts in zip(*batches, strict=True)]
+        return [concatenated(entries) for entries in zip(*batches, strict=True)]
     return torch.cat([torch.as_tensor(batch) for batch in batches])
 
 
 def put_together(
-    who: str, label: str, collate: Callable[[list[Any]], Any], samples: list[Any]
+    caller: str,
+    label: str,
+    collate: Callable[[list[Any]], Any],
+    samples: list[Any],
 ) -> Any:
     """One batch of all samples; the error names the client and says what to do."""
-    checks.require(samples, who, label, "have rows", 0)
+    checks.require(samples, caller, label, "have rows", 0)
     try:
         return collate(samples)
     except Exception as error:
         remedy = "pad or convert the samples, in the Dataset or by a DataLoader's collate_fn"
-        raise failed(who, label, "have samples that can be stacked", error, remedy) from error
+        raise failed(caller, label, "have samples that can be stacked", error, remedy) from error
 
 
-def failed(who: str, label: str, rule: str, error: Exception, remedy: str) -> ValueError:
+def failed(caller: str, label: str, rule: str, error: Exception, remedy: str) -> ValueError:
     """The error that says what a client's data must do, and why they did not."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    why = lines[0].rstrip(".")
-    return ValueError(f"{who}: {label} must {rule}, but failed: {why}; {remedy}.")
+    reason = lines[0].rstrip(".")
+    return ValueError(f"{caller}: {label} must {rule}, but failed: {reason}; {remedy}.")

@@ -34,12 +34,12 @@ WANTS_FLOATS = (
 )
 
 
-def attempt(who: str, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+def attempt(caller: str, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function; a failure raises ValueError with its first line and the user's code line."""
     try:
         return function(*arguments)
     except Exception as error:
-        raise ValueError(f"{who}: {name} must {unmet_rule(name, error)}.") from error
+        raise ValueError(f"{caller}: {name} must {unmet_rule(name, error)}.") from error
 
 
 def unmet_rule(name: str, error: Exception) -> str:
@@ -53,14 +53,16 @@ def unmet_rule(name: str, error: Exception) -> str:
         )
     recorded = any(words in text for words in ("dynamic shape", "nonzero", "masked_select"))
     if recorded or explain_map_error(error):
-        cause = "draw random numbers" if "random operation" in text else "read values"
+        cause = "read values"
+        if "random operation" in text:
+            cause = "draw random numbers"
         return (
             f"not {cause}{line}: one recording serves all clients; write "
             "rows.mean(values, where=condition), torch.where(condition, a, b), or for "
             "F.one_hot(target, k): torch.eye(k)[target]"
         )
-    why = text.splitlines()[0].rstrip(".")
-    return f"work on rows, but failed{line}: {why}{remedy_of(name, text)}"
+    reason = text.splitlines()[0].rstrip(".")
+    return f"work on rows, but failed{line}: {reason}{remedy_of(name, text)}"
 
 
 def remedy_of(name: str, text: str) -> str:
@@ -70,15 +72,17 @@ def remedy_of(name: str, text: str) -> str:
     if not wants_whole and not wants_floats:
         return ""
     if name.startswith("module"):
-        kind = "whole numbers (int64)" if wants_whole else "floats"
-        return f"; pass the inputs as {kind}"
+        numbers = "whole numbers (int64)" if wants_whole else "floats"
+        return f"; pass the inputs as {numbers}"
     cast = "long()" if wants_whole else "float()"
     return f"; write rows.target.{cast} where the target is meant"
 
 
 def user_line(error: Exception) -> str:
     """The last line of a traceback that is neither in torch nor in this library."""
-    libraries = str(Path(__file__).parents[1]), str(Path(torch.__file__).parent)
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.endswith(".py")]
-    theirs = [f for f in frames if not f.filename.startswith(libraries) and f.line]
-    return f" at `{str(theirs[-1].line)[:80]}`" if theirs else ""
+    libraries = (str(Path(__file__).parents[1]), str(Path(torch.__file__).parent))
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        is_python = frame.filename.endswith(".py")
+        if is_python and frame.line and not frame.filename.startswith(libraries):
+            return f" at `{frame.line[:80]}`"
+    return ""

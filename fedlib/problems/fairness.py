@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import softplus
 
@@ -57,55 +57,78 @@ def fairness(
 
     Parameters
     ----------
-    train, test : features `[R, p]`, labels and groups in {0, 1}.
-    clients : N, the number of clients; with 1 the problem is centralized.
-    seed : determines the start and the partition.
-    alpha : the concentration of the Dirichlet split over the four (label, group) cells; clients
+    train : Rows
+        Training features `[R, p]`, labels and groups in {0, 1}.
+    test : Rows
+        Test features, labels and groups in the same form.
+    clients : int
+        N, the number of clients; with 1 the problem is centralized.
+    seed : int
+        Determines the start and the partition.
+    alpha : float
+        The concentration of the Dirichlet split over the four (label, group) cells; clients
         get unequal numbers of rows.
-    hidden : the widths of the hidden layers.
-    sign : the sign that multiplies the gap's gradient: that of the pooled gap, which the server
+    hidden : sequence of int
+        The widths of the hidden layers.
+    sign : str
+        The sign that multiplies the gap's gradient: that of the pooled gap, which the server
         sends back (`"pooled"`), or that of a client's own gap on the step's batch (`"client"`).
         The pooled gap alone decides whether the constraint is violated.
-    config : entries to add to the stored configuration, such as the data set's name.
+    config : mapping or None
+        Entries to add to the stored configuration, such as the data set's name.
 
     Raises ValueError for features that are not finite, labels or groups outside {0, 1}, training
     rows of one group only, a client without rows, and parameters out of range.
     """
     checks.arguments(fairness, locals())
-    for name, part in (("train", train), ("test", test)):
-        shape = f"{len(part.y)} {train.X.shape[-1]}"
-        checks.value("fairness", f"{name}.X", part.X, Float[Tensor, shape])
-        checks.value("fairness", f"{name}.group", part.group, Float[Tensor, f"{len(part.y)}"])
-        checks.finite("fairness", f"{name}.X", part.X, "drop or impute these rows")
-        checks.labels01("fairness", f"{name}.y", part.y)
-        checks.labels01("fairness", f"{name}.group", part.group)
+    check_people("train", train, train.X.shape[-1])
+    check_people("test", test, train.X.shape[-1])
     groups = sorted(set(train.group.tolist()))
     checks.require(len(groups) == 2, "fairness", "train.group", "hold both groups", groups)
     sizes = (train.X.shape[1], *hidden, 1)
     rng = seeded(seed, "split")
-    w0, _ = models.ravel(models.mlp(sizes, rng=rng))
+    module = models.mlp(sizes, rng=rng)
+    w0, _ = models.ravel(module)
     cells = (2 * train.y + train.group).long()
     rows, counts = split.dirichlet_cells(cells, clients, alpha, rng)
     size = torch.zeros_like(train.y)
-    for own_rows, count in zip(rows, counts, strict=True):
-        size[own_rows] = count
-    made = _Fair(sizes, own=sign == "client")
-    choices = {"clients": clients, "alpha": alpha, "hidden": list(hidden), "sign": sign}
+    for client_rows, count in zip(rows, counts, strict=True):
+        size[client_rows] = count
+    functions = _Fair(sizes, client_sign=sign == "client")
+    full_config = {
+        "name": "fairness",
+        "clients": clients,
+        "alpha": alpha,
+        "hidden": list(hidden),
+        "sign": sign,
+        "split_by": "seed",
+    }
+    full_config.update(config or {})
     return Problem(
         name="fairness",
         data=(*train, size),
         rows=rows,
         sizes=counts,
-        losses=made.losses,
-        gradient=made.gradient,
+        losses=functions.losses,
+        gradient=functions.gradient,
         num_objectives=1,
         num_constraints=1,
         w0=w0.to(train.X.dtype),
-        metrics=made.metrics,
+        metrics=functions.metrics,
         heldout=tuple(test),
-        pooled=Pooled(made.statistics, made.combine),
-        config={"name": "fairness", **choices, "split_by": "seed", **(config or {})},
+        pooled=Pooled(functions.statistics, functions.combine),
+        config=full_config,
     )
+
+
+def check_people(name: str, people: Rows, features: int) -> None:
+    """Raise an error unless rows have finite features, and labels and groups in {0, 1}."""
+    count = len(people.y)
+    checks.value("fairness", f"{name}.X", people.X, Float[Tensor, f"{count} {features}"])
+    checks.value("fairness", f"{name}.group", people.group, Float[Tensor, f"{count}"])
+    checks.finite("fairness", f"{name}.X", people.X, "drop or impute these rows")
+    checks.labels01("fairness", f"{name}.y", people.y)
+    checks.labels01("fairness", f"{name}.group", people.group)
 
 
 @dataclass(frozen=True)
@@ -113,14 +136,17 @@ class _Fair:
     """The functions of a `fairness` problem, whose network has layers of the widths `sizes`."""
 
     sizes: tuple[int, ...]
-    own: bool  # whether each client uses the sign of its own gap
+    client_sign: bool  # whether each client uses the sign of its own gap
 
     def losses(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "2"]:
-        """Cross-entropy and signed gap of a batch (absolute gap if `own`)."""
+        """Cross-entropy and signed gap of a batch (absolute gap if `client_sign`)."""
         X, y, group, _ = batch.data
         z = network(w, X, self.sizes)
+        loss = batch.weight @ (softplus(z) - y * z)
         gap = group_gap(sums(torch.sigmoid(z), batch.weight, group))
-        return torch.stack([batch.weight @ (softplus(z) - y * z), gap.abs() if self.own else gap])
+        if self.client_sign:
+            gap = gap.abs()
+        return torch.stack([loss, gap])
 
     def gradient(self, w: Tensor, batch: Batch, weights: Float[Tensor, "2"]) -> Float[Tensor, "d"]:
         """The gradient of `weights @ losses` in closed form, by backpropagation."""
@@ -129,16 +155,20 @@ class _Fair:
         *inputs, last = forward(parameters, X)
         p = torch.sigmoid(last.squeeze(-1))
         four = sums(p, batch.weight, group)
-        tiny = torch.finfo(p.dtype).tiny
-        share = group / four[1].clamp(min=tiny) - (1 - group) / four[3].clamp(min=tiny)
-        share = torch.where((four[1] > 0) & (four[3] > 0), share, torch.zeros_like(share))
-        slope = weights[1] * (group_gap(four).sign() if self.own else 1)
-        error = batch.weight * (weights[0] * (p - y) + slope * share * p * (1 - p))
-        back, parts = error.unsqueeze(-1), []
+        slope = weights[1]
+        if self.client_sign:
+            slope = slope * group_gap(four).sign()
+        gap_error = slope * gap_gradient(four, group) * p * (1 - p)
+        error = batch.weight * (weights[0] * (p - y) + gap_error)
+        error = error.unsqueeze(-1)
+        gradients = []  # of the last bias, the last matrix, and so on to the first
         for (A, _), h in zip(reversed(parameters), reversed(inputs), strict=True):
-            parts += [back.sum(0), (back.T @ h).flatten()]
-            back = (back @ A) * (h > 0)  # the value for the first layer is not used
-        return torch.cat(parts[::-1])
+            A_gradient = error.T @ h
+            gradients.append(error.sum(0))
+            gradients.append(A_gradient.flatten())
+            error = (error @ A) * (h > 0)  # the value for the first layer is not used
+        gradients.reverse()
+        return torch.cat(gradients)
 
     def statistics(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "4"]:
         """Sum of outputs and number of rows, for group 1, then for group 0, without padding.
@@ -147,28 +177,33 @@ class _Fair:
         (rows) / B times.
         """
         X, _, group, size = batch.data
-        return sums(torch.sigmoid(network(w, X, self.sizes)), batch.weight * size, group)
+        z = network(w, X, self.sizes)
+        return sums(torch.sigmoid(z), batch.weight * size, group)
 
     def combine(self, answers: Float[Tensor, "n 4"]) -> tuple[Tensor, Tensor]:
         value, slope = combine_gaps(answers)
-        return value, torch.ones_like(slope) if self.own else slope
+        if self.client_sign:
+            slope = torch.ones_like(slope)
+        return value, slope
 
     def metrics(self, w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
         X, y, group, _ = problem.data
         z = network(w, X, self.sizes)
-        each = softplus(z) - y * z
-        clients = problem.with_tensors({"data": (each,)}).all_clients()
-        held_X, held_y, held_group = problem.heldout
-        held = network(w, held_X, self.sizes)
-        positive = (held > 0).to(z.dtype)
+        losses = softplus(z) - y * z
+        clients = problem.with_tensors({"data": (losses,)}).all_clients()
+        client_losses = (clients.weight * clients.data[0]).sum(-1)
+        test_X, test_y, test_group = problem.heldout
+        test_z = network(w, test_X, self.sizes)
+        test_losses = softplus(test_z) - test_y * test_z
+        positive = (test_z > 0).to(z.dtype)
         return {
-            "f": each.mean(),
-            "f_clients": (clients.weight * clients.data[0]).sum(-1).mean(),
+            "f": losses.mean(),
+            "f_clients": client_losses.mean(),
             "g": absolute_gap(torch.sigmoid(z), group),
-            "test_loss": (softplus(held) - held_y * held).mean(),
-            "test_accuracy": (positive == held_y).to(z.dtype).mean(),
-            "test_gap": absolute_gap(torch.sigmoid(held), held_group),
-            "test_decision_gap": absolute_gap(positive, held_group),
+            "test_loss": test_losses.mean(),
+            "test_accuracy": (positive == test_y).to(z.dtype).mean(),
+            "test_gap": absolute_gap(torch.sigmoid(test_z), test_group),
+            "test_decision_gap": absolute_gap(positive, test_group),
         }
 
 
@@ -179,7 +214,8 @@ def network(
 
     `sizes` are the widths of the input, hidden and output (1) layers.
     """
-    return forward(layers(w, sizes), X)[-1].squeeze(-1)
+    outputs = forward(layers(w, sizes), X)
+    return outputs[-1].squeeze(-1)
 
 
 Layer = tuple[Float[Tensor, "_ _"], Float[Tensor, "_"]]
@@ -187,33 +223,58 @@ Layer = tuple[Float[Tensor, "_ _"], Float[Tensor, "_"]]
 
 def layers(w: Float[Tensor, "d"], sizes: Sequence[int]) -> list[Layer]:
     """The matrix `[out, in]` and the bias of every layer."""
-    flat = torch.split(w, [n for a, b in pairwise(sizes) for n in (a * b, b)])
-    return [(flat[2 * i].view(b, a), flat[2 * i + 1]) for i, (a, b) in enumerate(pairwise(sizes))]
+    result = []
+    start = 0
+    for width, next_width in pairwise(sizes):
+        middle = start + width * next_width
+        end = middle + next_width
+        A = w[start:middle].view(next_width, width)
+        result.append((A, w[middle:end]))
+        start = end
+    return result
 
 
 def forward(parameters: Sequence[Layer], X: Float[Tensor, "R p"]) -> list[Float[Tensor, "R _"]]:
     """The inputs of every layer, and the output of the last."""
+    *hidden, (B, b) = parameters
     inputs = [X]
-    for i, (A, a) in enumerate(parameters):
+    for A, a in hidden:
         z = inputs[-1] @ A.T + a
-        inputs.append(torch.relu(z) if i + 1 < len(parameters) else z)
-    return inputs
+        inputs.append(torch.relu(z))
+    z = inputs[-1] @ B.T + b
+    return [*inputs, z]
 
 
 def sums(
     p: Float[Tensor, "B"], weight: Float[Tensor, "B"], group: Float[Tensor, "B"]
 ) -> Float[Tensor, "4"]:
     """The weighted sums of p and of ones over group 1, then over group 0."""
-    inside, outside = weight * group, weight * (1 - group)
+    inside = weight * group
+    outside = weight * (1 - group)
     return torch.stack([inside @ p, inside.sum(), outside @ p, outside.sum()])
 
 
 def group_gap(four: Float[Tensor, "4"]) -> Float[Tensor, ""]:
     """Mean of group 1 minus mean of group 0, from sums and counts; 0 if a group is missing."""
     tiny = torch.finfo(four.dtype).tiny
-    both = (four[1] > 0) & (four[3] > 0)
-    gap = four[0] / four[1].clamp(min=tiny) - four[2] / four[3].clamp(min=tiny)
-    return torch.where(both, gap, torch.zeros_like(gap))
+    inside = four[0] / four[1].clamp(min=tiny)
+    outside = four[2] / four[3].clamp(min=tiny)
+    gap = inside - outside
+    return torch.where(has_both_groups(four), gap, torch.zeros_like(gap))
+
+
+def gap_gradient(four: Float[Tensor, "4"], group: Float[Tensor, "B"]) -> Float[Tensor, "B"]:
+    """The gradient of `group_gap` by every row's output, divided by the row's weight."""
+    tiny = torch.finfo(four.dtype).tiny
+    inside = group / four[1].clamp(min=tiny)
+    outside = (1 - group) / four[3].clamp(min=tiny)
+    gradient = inside - outside
+    return torch.where(has_both_groups(four), gradient, torch.zeros_like(gradient))
+
+
+def has_both_groups(four: Float[Tensor, "4"]) -> Bool[Tensor, ""]:
+    """Whether both groups have rows, from sums and counts."""
+    return (four[1] > 0) & (four[3] > 0)
 
 
 def combine_gaps(answers: Float[Tensor, "n 4"]) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:

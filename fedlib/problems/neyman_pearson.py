@@ -36,15 +36,26 @@ def neyman_pearson(
 
     Parameters
     ----------
-    X : features `[R, p]`.
-    y : labels `[R]` in {0, 1}; class 0 yields the objective, class 1 the constraint.
-    clients, config : as in `fairness`.
-    seed : determines the test split and the partition.
-    train_fraction : the share of the rows used for training; the rest (stratified) is held out.
-    alpha : the concentration of a Dirichlet split; None for the IID split with equal class ratio.
-    standardize : whether to z-score the features with the statistics of the training rows.
-    bias : whether to add a constant feature, which the papers do not have.
-    dtype : of the data and the model.
+    X : Tensor
+        `[R, p]`, the features.
+    y : Tensor
+        `[R]`, labels in {0, 1}; class 0 yields the objective, class 1 the constraint.
+    clients : int
+        N, the number of clients; with 1 the problem is centralized.
+    seed : int
+        Determines the test split and the partition.
+    train_fraction : float
+        The share of the rows used for training; the rest (stratified) is held out.
+    alpha : float or None
+        The concentration of a Dirichlet split; None for the IID split with equal class ratio.
+    standardize : bool
+        Whether to z-score the features with the statistics of the training rows.
+    bias : bool
+        Whether to add a constant feature, which the papers do not have.
+    dtype : torch.dtype
+        The dtype of the data and the model.
+    config : dict or None
+        Entries to add to the stored configuration, such as the data set's name.
 
     Raises ValueError for NaN or infinite features, labels outside {0, 1}, a split that leaves a
     client without one of the classes, and parameters out of range.
@@ -53,22 +64,34 @@ def neyman_pearson(
     checks.labelled("neyman_pearson", X, y)
     checks.labels01("neyman_pearson", "y", y, "recode them, class 0 is the objective")
     rng = seeded(seed, "split")
-    train, test = torch.arange(len(y)), torch.arange(0)
     if train_fraction < 1:
         train, test = split.train_test(y, 1 - train_fraction, rng)
-    labels, X = y[train], X.to(torch.float64)
+    else:
+        train = torch.arange(len(y))
+        test = torch.arange(0)
+    X = X.to(torch.float64)
+    labels = y[train]
     if alpha is None:
         rows = split.stratified_iid(labels, clients, rng)
     else:
         rows = split.dirichlet(labels, clients, alpha, rng)
     if standardize:
-        mean, std = X[train].mean(0), X[train].std(0, correction=0)
+        mean = X[train].mean(0)
+        std = X[train].std(0, correction=0)
         X = (X - mean) / torch.where(std > 0, std, 1.0)
     if bias:
         X = torch.cat([X, torch.ones_like(X[:, :1])], 1)
     shares = class_shares("neyman_pearson", labels, rows)
-    settings = {"clients": clients, "train_fraction": train_fraction, "alpha": alpha}
-    choices = {"standardize": standardize, "bias": bias, "split_by": "seed"}
+    full_config = {
+        "name": "neyman_pearson",
+        "clients": clients,
+        "train_fraction": train_fraction,
+        "alpha": alpha,
+        "standardize": standardize,
+        "bias": bias,
+        "split_by": "seed",
+    }
+    full_config.update(config or {})
     return Problem(
         name="neyman_pearson",
         data=(X[train].to(dtype), labels.to(dtype), shares.to(dtype)),
@@ -81,12 +104,12 @@ def neyman_pearson(
         w0=torch.zeros(X.shape[1], dtype=dtype),
         metrics=exact_metrics,
         heldout=(X[test].to(dtype), y[test].to(dtype)),
-        config={"name": "neyman_pearson", **settings, **choices, **(config or {})},
+        config=full_config,
     )
 
 
 def class_shares(
-    who: str, labels: Int[Tensor, "R"], rows: Int[Tensor, "N m"]
+    caller: str, labels: Int[Tensor, "R"], rows: Int[Tensor, "N m"]
 ) -> Float[Tensor, "R 2"]:
     """The weight of every row in the class means of its client: m / m_class, in two columns.
 
@@ -94,12 +117,19 @@ def class_shares(
     the classes.
     """
     shares = torch.zeros(len(labels), 2, dtype=torch.float64)
-    for j, own in enumerate(rows):
-        for c in (0, 1):
-            mine = own[labels[own] == c]
-            remedy = "use fewer clients, a larger alpha or the IID split"
-            checks.require(len(mine), who, f"client {j}", f"have rows of class {c}", 0, remedy)
-            shares[mine, c] = len(own) / len(mine)
+    for client, client_rows in enumerate(rows):
+        client_labels = labels[client_rows]
+        for label in (0, 1):
+            class_rows = client_rows[client_labels == label]
+            checks.require(
+                len(class_rows),
+                caller,
+                f"client {client}",
+                f"have rows of class {label}",
+                0,
+                "use fewer clients, a larger alpha or the IID split",
+            )
+            shares[class_rows, label] = len(client_rows) / len(class_rows)
     return shares
 
 
@@ -116,7 +146,9 @@ def logistic_gradient(
 ) -> Float[Tensor, "p"]:
     """The gradient of `weights @ logistic_losses` in closed form."""
     X, y, shares = batch.data
-    return (batch.weight * (shares @ weights) * (torch.sigmoid(X @ w) - y)) @ X
+    row_weights = batch.weight * (shares @ weights)
+    error = torch.sigmoid(X @ w) - y
+    return (row_weights * error) @ X
 
 
 def exact_metrics(w: Float[Tensor, "p"], problem: Problem) -> dict[str, Float[Tensor, ""]]:
@@ -125,11 +157,16 @@ def exact_metrics(w: Float[Tensor, "p"], problem: Problem) -> dict[str, Float[Te
     `false_alarm` is the share of held-out class-0 rows that are flagged; `miss` is the share of
     class-1 rows that are not flagged. Without held-out rows, both are left out.
     """
-    each = torch.func.vmap(problem.losses, in_dims=(None, 0))(w, problem.all_clients())
-    values = {"f": each[:, 0].mean(), "g": each[:, 1].mean(), "g_max": each[:, 1].max()}
+    losses = torch.func.vmap(problem.losses, in_dims=(None, 0))
+    client_losses = losses(w, problem.all_clients())
+    f = client_losses[:, 0]
+    g = client_losses[:, 1]
+    values = {"f": f.mean(), "g": g.mean(), "g_max": g.max()}
     X, y = problem.heldout
     if len(y):
         flagged = (X @ w > 0).to(y.dtype)
-        values["false_alarm"] = (flagged * (1 - y)).sum() / (1 - y).sum()
-        values["miss"] = ((1 - flagged) * y).sum() / y.sum()
+        false_alarms = flagged * (1 - y)
+        misses = (1 - flagged) * y
+        values["false_alarm"] = false_alarms.sum() / (1 - y).sum()
+        values["miss"] = misses.sum() / y.sum()
     return values

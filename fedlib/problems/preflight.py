@@ -40,8 +40,8 @@ class Preflight:
     all rows of a client, and the module's own gradients on `chunk` rows.
     """
 
-    def __init__(self, who: str, functions: OwnFunctions, problem: Problem) -> None:
-        self.who = who
+    def __init__(self, caller: str, functions: OwnFunctions, problem: Problem) -> None:
+        self.caller = caller
         self.functions = functions
         self.problem = problem
         self.over_clients = loop_map if problem.sequential_clients else vmap
@@ -50,7 +50,8 @@ class Preflight:
         models = (problem.w0, problem.w0 + step.to(problem.w0))
         with torch.no_grad():
             self.points = [
-                Point(w, *attempt(who, "module", functions.evaluated, w, problem)) for w in models
+                Point(w, *attempt(caller, "module", functions.evaluated, w, problem))
+                for w in models
             ]
 
     def try_function(self, name: str, function: Function) -> None:
@@ -60,7 +61,7 @@ class Preflight:
         """
         start = self.points[0]
         first = plain_client(start.problem, 0)
-        plain_number(self.who, name, function, start.functions.rows(start.w, first))
+        plain_number(self.caller, name, function, start.functions.rows(start.w, first))
         flat = True
         for point in self.points:
             gradients = self.try_slopes(name, function, point)
@@ -69,7 +70,7 @@ class Preflight:
             flat = flat and not any(bool(x.nan_to_num().any()) for x in gradients)
         if flat:
             warnings.warn(
-                f"{self.who}: the gradient of {name} is zero on the rows of every client, so no "
+                f"{self.caller}: the gradient of {name} is zero on the rows of every client, so no "
                 "method can lower it; pass a loss in its place, and this function as a measure.",
                 stacklevel=5,
             )
@@ -84,7 +85,7 @@ class Preflight:
         gradients: dict[int, Tensor] = {}
         for group in self.problem.size_groups():
             batch = point.problem.rows_of(group)
-            found = attempt(self.who, name, self.over_clients(slope, (0,)), batch)
+            found = attempt(self.caller, name, self.over_clients(slope, (0,)), batch)
             slopes, (values, shares) = found
             self.check_shares(name, shares, group)
             if point is self.points[0]:
@@ -116,14 +117,14 @@ class Preflight:
         got = f"none on client {group[int(shares.argmin())]}"
         rule = f"have rows on every client {HOLDS}"
         fits = bool((shares > 0).all())
-        checks.require(fits, self.who, name, rule, got, "or take a GroupGap")
+        checks.require(fits, self.caller, name, rule, got, "or take a GroupGap")
 
     def check_finite(self, name: str, finite: Tensor, group: list[int]) -> None:
         """Raise ValueError unless a value of each client is finite."""
         got = f"NaN or infinity on client {group[int(finite.int().argmin())]}"
         rule = "be finite where methods start"
         remedy = "look for a logarithm or a quotient"
-        checks.require(bool(finite.all()), self.who, name, rule, got, remedy)
+        checks.require(bool(finite.all()), self.caller, name, rule, got, remedy)
 
     def check_padding(
         self,
@@ -146,7 +147,7 @@ class Preflight:
         fits = agree(values[place], value) and agree(slopes[place], gradient)
         got = f"{values[place]:.4g} with them and {value:.4g} without"
         remedy = "take rows.mean(values) in place of values.mean() or sum()"
-        checks.require(fits, self.who, name, "not count padding rows", got, remedy)
+        checks.require(fits, self.caller, name, "not count padding rows", got, remedy)
 
     def pulled_back(
         self, name: str, function: Function, point: Point, gradients: list[Tensor]
@@ -158,7 +159,9 @@ class Preflight:
         few = self.problem.rows_of([0, 0], 1)
         value = partial(value_and_share, self.functions, function)
         whole = partial(grad_and_value(value, has_aux=True), point.w)
-        attempt(self.who, name, self.over_clients(whole, (0,)), few)  # a map can follow the module
+        attempt(
+            self.caller, name, self.over_clients(whole, (0,)), few
+        )  # a map can follow the module
         sizes = self.problem.sizes
         by_row = torch.cat([x[:size] for x, size in zip(gradients, sizes, strict=True)])
         chunk = self.functions.chunk or len(by_row)
@@ -171,7 +174,7 @@ class Preflight:
                 rule = "be finite where methods start"
                 fits = bool(gradient.isfinite().all())
                 got = f"NaN or infinity in rows {len(result) * chunk} and following"
-                checks.require(fits, self.who, f"the gradient of {name}", rule, got)
+                checks.require(fits, self.caller, f"the gradient of {name}", rule, got)
             result.append(gradient.any())
         return result
 
@@ -182,7 +185,9 @@ class Preflight:
         held = bool(problem.heldout)
         first = heldout_rows(problem) if held else plain_client(problem, 0)
         SHARES.clear()
-        number = plain_number(self.who, name, measure, functions.rows(point.w, first), on_host=True)
+        number = plain_number(
+            self.caller, name, measure, functions.rows(point.w, first), on_host=True
+        )
         if not isinstance(number, Tensor):
             self.try_host_measure(name, measure)
             return False
@@ -192,7 +197,7 @@ class Preflight:
         value = partial(value_and_share, functions, measure, point.w)
         for group in problem.size_groups():
             batch = problem.rows_of(group)
-            values, shares = attempt(self.who, name, self.over_clients(value, (0,)), batch)
+            values, shares = attempt(self.caller, name, self.over_clients(value, (0,)), batch)
             self.check_shares(name, shares, group)
             self.check_finite(name, values.isfinite(), group)
         return True
@@ -204,15 +209,15 @@ class Preflight:
             for place, rows in point.functions.measured_rows(point.w, point.problem):
                 SHARES.clear()
                 title = f"{name} on {place}"
-                number = plain_number(self.who, title, measure, rows, on_host=True)
+                number = plain_number(self.caller, title, measure, rows, on_host=True)
                 self.check_one(name, place, number)
 
     def check_one(self, name: str, place: str, number: Any) -> None:
         """Raise ValueError if a condition held for no row, or a number is not finite."""
         rule = f"have rows on {place} {HOLDS}"
-        checks.require(all(share > 0 for share in SHARES), self.who, name, rule, "none")
+        checks.require(all(share > 0 for share in SHARES), self.caller, name, rule, "none")
         rule = f"be finite on {place} where methods start"
-        checks.require(math.isfinite(float(number)), self.who, name, rule, number)
+        checks.require(math.isfinite(float(number)), self.caller, name, rule, number)
 
 
 def value_and_share(
@@ -250,16 +255,16 @@ def needs_loop(functions: OwnFunctions, problem: Problem) -> bool:
 
 
 def plain_number(
-    who: str, name: str, function: Function, rows: ClientRows, *, on_host: bool = False
+    caller: str, name: str, function: Function, rows: ClientRows, *, on_host: bool = False
 ) -> Any:
     """The single number that a function returns: a tensor or, `on_host`, one of Python's."""
     with torch.no_grad():
-        number = attempt(who, name, function, rows)
+        number = attempt(caller, name, function, rows)
     plain = isinstance(number, numbers.Real)
     plain = plain or (isinstance(number, np.ndarray) and not number.ndim)
     got = list(number.shape) if isinstance(number, Tensor) else number
     rule = "return one number, a tensor of shape []"
     remedy = "rows.mean(values) is a mean of rows"
     fits = (isinstance(number, Tensor) and not number.dim()) or (on_host and plain)
-    checks.require(fits, who, name, rule, got, remedy)
+    checks.require(fits, caller, name, rule, got, remedy)
     return number

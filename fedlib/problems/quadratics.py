@@ -7,9 +7,8 @@ from torch import Tensor
 from fedlib import checks
 from fedlib.checks import Positive
 from fedlib.core.problem import Batch, ConvexSet, Problem
+from fedlib.shapes import Scalar, Vector
 from fedlib.solvers.min_norm import min_norm
-
-Vector = Float[Tensor, "d"]
 
 FRONT = 501  # points on the front of two objectives; distances refer to the polygon through them
 
@@ -28,29 +27,40 @@ def quadratics(
 
     Parameters
     ----------
-    a, b : the centres `[N, d]`; by default four clients in the plane, all with a_j = (1, 1) and
-        b_j = 0.
-    level : sets the c_j, such that $g(w) = \frac12\|w - \bar b\|^2 - \text{level}$.
-    set : the feasible set; None for the whole space.
+    a : Tensor or None
+        `[N, d]`, the centres of the objectives; by default four clients in the plane, all with
+        a_j = (1, 1).
+    b : Tensor or None
+        `[N, d]`, the centres of the constraints; by default 0.
+    level : float
+        Sets the c_j, such that $g(w) = \frac12\|w - \bar b\|^2 - \text{level}$.
+    set : ConvexSet or None
+        The feasible set; None for the whole space.
 
     Raises ValueError for a level that is not positive, or centres whose shapes differ or that are
     not finite.
     """
     checks.arguments(quadratics, locals())
-    a = torch.ones(4, 2) if a is None else a
-    b = torch.zeros_like(a) if b is None else b
-    checks.require(a.numel(), "quadratics", "a", "be [N, d] with N, d at least 1", list(a.shape))
-    checks.require(b.shape == a.shape, "quadratics", "b", f"be {[*a.shape]} as a is", [*b.shape])
-    spread = 0.5 * ((b - b.mean(0)) ** 2).sum(1).mean()
-    constant = (spread + level).expand(len(a)).contiguous()
-    away = a.mean(0) - b.mean(0)
+    if a is None:
+        a = torch.ones(4, 2)
+    if b is None:
+        b = torch.zeros_like(a)
+    a_shape = list(a.shape)
+    b_shape = list(b.shape)
+    checks.require(a.numel(), "quadratics", "a", "be [N, d] with N, d at least 1", a_shape)
+    checks.require(a_shape == b_shape, "quadratics", "b", f"be {a_shape} as a is", b_shape)
+    clients, dim = a_shape
+    middle = b.mean(0)
+    spread = 0.5 * ((b - middle) ** 2).sum(1).mean()
+    constant = (spread + level).expand(clients).contiguous()
+    away = a.mean(0) - middle
     radius = (2 * level) ** 0.5
-    optimum = b.mean(0) + away * (radius / away.norm()).clamp(max=1.0)
+    optimum = middle + away * (radius / away.norm()).clamp(max=1.0)
     return Problem(
         name="quadratics",
         data=(a, b, constant),
-        rows=torch.arange(len(a)).unsqueeze(1),
-        sizes=(1,) * len(a),
+        rows=torch.arange(clients).unsqueeze(1),
+        sizes=(1,) * clients,
         losses=quadratic_losses,
         gradient=quadratic_gradient,
         num_objectives=1,
@@ -59,7 +69,12 @@ def quadratics(
         metrics=quadratic_metrics,
         heldout=(optimum,),
         set=set,
-        config={"name": "quadratics", "clients": len(a), "dim": a.shape[1], "level": level},
+        config={
+            "name": "quadratics",
+            "clients": clients,
+            "dim": dim,
+            "level": level,
+        },
     )
 
 
@@ -74,16 +89,23 @@ def quadratic_losses(w: Vector, batch: Batch) -> Float[Tensor, "2"]:
 def quadratic_gradient(w: Vector, batch: Batch, weights: Float[Tensor, "2"]) -> Vector:
     """The gradient of `weights @ quadratic_losses` in closed form."""
     a, b, _ = batch.data
-    return batch.weight @ (weights[0] * (w - a) + weights[1] * (w - b))
+    f_gradients = weights[0] * (w - a)
+    g_gradients = weights[1] * (w - b)
+    return batch.weight @ (f_gradients + g_gradients)
 
 
-def quadratic_metrics(w: Vector, problem: Problem) -> dict[str, Float[Tensor, ""]]:
+def quadratic_metrics(w: Vector, problem: Problem) -> dict[str, Scalar]:
     """Excess objective, constraint and distance to the optimum."""
     a, b, c = problem.data
     (optimum,) = problem.heldout
-    f = 0.5 * ((w - a) ** 2).sum(-1).mean() - 0.5 * ((optimum - a) ** 2).sum(-1).mean()
-    g = (0.5 * ((w - b) ** 2).sum(-1) - c).mean()
-    return {"f": f, "g": g, "distance": (w - optimum).norm()}
+    f = 0.5 * ((w - a) ** 2).sum(-1).mean()
+    least = 0.5 * ((optimum - a) ** 2).sum(-1).mean()
+    g = 0.5 * ((w - b) ** 2).sum(-1) - c
+    return {
+        "f": f - least,
+        "g": g.mean(),
+        "distance": (w - optimum).norm(),
+    }
 
 
 def pareto(
@@ -104,42 +126,66 @@ def pareto(
 
     Parameters
     ----------
-    centres : `[N, m, M, d]`, the `c_{jik}` of client j, row i and objective k; by default two
-        clients with one row each, whose four centres are different unit vectors.
-    curvature : `[M, d]`, the diagonals of the `A_k`, positive; by default ones.
-    w0 : `[d]`, the start, by default 0.
+    centres : Tensor or None
+        `[N, m, M, d]`, the `c_{jik}` of client j, row i and objective k; by default two clients
+        with one row each, whose four centres are different unit vectors.
+    curvature : Tensor or None
+        `[M, d]`, the diagonals of the `A_k`, positive; by default ones.
+    w0 : Tensor or None
+        `[d]`, the start, by default 0.
 
     Raises ValueError for shapes that do not match, entries that are not finite, or curvatures that
     are not positive.
     """
     checks.arguments(pareto, locals())
-    centres = torch.eye(4).view(2, 1, 2, 4) if centres is None else centres
+    if centres is None:
+        centres = torch.eye(4).view(2, 1, 2, 4)
     checks.require(centres.numel(), "pareto", "centres", "be [N, m, M, d], all at least 1", centres)
-    n, m, tasks, dim = centres.shape
+    clients, rows, objectives, dim = centres.shape
     if curvature is None:
-        curvature = centres.new_ones(tasks, dim)
-    fits = curvature.shape == (tasks, dim) and (curvature > 0).all()
-    checks.require(fits, "pareto", "curvature", f"be positive and [{tasks}, {dim}]", curvature)
-    w0 = centres.new_zeros(dim) if w0 is None else w0
+        curvature = centres.new_ones(objectives, dim)
+    shape = (objectives, dim)
+    checks.require(
+        curvature.shape == shape and (curvature > 0).all(),
+        "pareto",
+        "curvature",
+        f"be positive and {list(shape)}",
+        curvature,
+    )
+    if w0 is None:
+        w0 = centres.new_zeros(dim)
     checks.vector("pareto", "w0", w0, dim)
     middle = centres.mean((0, 1))
-    shares = torch.linspace(0, 1, FRONT, dtype=centres.dtype)
-    lam = torch.stack([1 - shares, shares], -1)
-    front = pareto_point(middle, curvature, lam) if tasks == 2 else middle[:0]
+    front = middle[:0]
+    if objectives == 2:
+        front = pareto_point(middle, curvature, front_weights(centres.dtype))
+    total = clients * rows
     return Problem(
         name="pareto",
-        data=(centres.flatten(0, 1), curvature.expand(n * m, tasks, dim)),
-        rows=torch.arange(n * m).view(n, m),
-        sizes=(m,) * n,
+        data=(centres.flatten(0, 1), curvature.expand(total, *shape)),
+        rows=torch.arange(total).view(clients, rows),
+        sizes=(rows,) * clients,
         losses=pareto_losses,
         gradient=pareto_gradient,
-        num_objectives=tasks,
+        num_objectives=objectives,
         num_constraints=0,
         w0=w0,
         metrics=pareto_metrics,
         heldout=(middle, curvature, front),
-        config={"name": "pareto", "clients": n, "rows": m, "objectives": tasks, "dim": dim},
+        config={
+            "name": "pareto",
+            "clients": clients,
+            "rows": rows,
+            "objectives": objectives,
+            "dim": dim,
+        },
     )
+
+
+def front_weights(dtype: torch.dtype) -> Float[Tensor, "p 2"]:
+    """Weights of two objectives, from the first alone to the second alone."""
+    shares = torch.linspace(0, 1, FRONT, dtype=dtype)
+    return torch.stack([1 - shares, shares], -1)
 
 
 def pareto_point(
@@ -152,33 +198,42 @@ def pareto_point(
 def pareto_losses(w: Vector, batch: Batch) -> Float[Tensor, "M"]:
     """The objectives of a client on some rows."""
     c, A = batch.data
-    return batch.weight @ (0.5 * (A * (w - c) ** 2).sum(-1))
+    f = 0.5 * (A * (w - c) ** 2).sum(-1)
+    return batch.weight @ f
 
 
 def pareto_gradient(w: Vector, batch: Batch, weights: Float[Tensor, "M"]) -> Vector:
     """The gradient of `weights @ pareto_losses` in closed form."""
     c, A = batch.data
-    return batch.weight @ (weights.unsqueeze(-1) * A * (w - c)).sum(-2)
+    gradients = weights.unsqueeze(-1) * A * (w - c)
+    return batch.weight @ gradients.sum(-2)
 
 
-def pareto_metrics(w: Vector, problem: Problem) -> dict[str, Float[Tensor, ""]]:
+def pareto_metrics(w: Vector, problem: Problem) -> dict[str, Scalar]:
     """Objectives, stationarity and distance to the front."""
     middle, curvature, front = problem.heldout
     c, A = problem.data
-    F = (0.5 * (A * (w - c) ** 2).sum(-1)).mean(0)
-    g = curvature * (w - middle)
-    lam = min_norm((g @ g.mT).unsqueeze(0))[0]
-    out = {"f": F.mean(), **{f"f_{k + 1}": F[k] for k in range(len(F))}}
-    out["stationarity"] = (lam @ g).square().sum().sqrt()
-    if len(F) == 2:
-        out["distance"] = polygon_distance(w, front)
-    return out
+    f = 0.5 * (A * (w - c) ** 2).sum(-1)
+    means = f.mean(0)
+    gradients = curvature * (w - middle)
+    gram = gradients @ gradients.mT
+    lam = min_norm(gram.unsqueeze(0))[0]
+    values = {"f": means.mean()}
+    for k in range(len(means)):
+        values[f"f_{k + 1}"] = means[k]
+    values["stationarity"] = (lam @ gradients).square().sum().sqrt()
+    if len(means) == 2:
+        values["distance"] = polygon_distance(w, front)
+    return values
 
 
-def polygon_distance(w: Vector, points: Float[Tensor, "p d"]) -> Float[Tensor, ""]:
+def polygon_distance(w: Vector, points: Float[Tensor, "p d"]) -> Scalar:
     """The distance of `w` from the polygon through some points."""
-    side = points[1:] - points[:-1]
-    length = (side**2).sum(-1).clamp_min(torch.finfo(side.dtype).tiny)
-    share = (((w - points[:-1]) * side).sum(-1) / length).clamp(0, 1)
-    nearest = points[:-1] + share.unsqueeze(-1) * side
+    start = points[:-1]
+    side = points[1:] - start
+    tiny = torch.finfo(side.dtype).tiny
+    length = (side**2).sum(-1).clamp_min(tiny)
+    along = ((w - start) * side).sum(-1)
+    share = (along / length).clamp(0, 1)
+    nearest = start + share.unsqueeze(-1) * side
     return (w - nearest).square().sum(-1).min().sqrt()

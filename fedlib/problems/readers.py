@@ -35,74 +35,93 @@ def remedy_for(kind: str) -> str:
     return REMEDIES.get(kind, "encode texts and objects as numbers")
 
 
-def as_rows(who: str, label: str, given: Any, columns: Sequence[Hashable]) -> Rows:
+def as_rows(caller: str, label: str, client: Any, columns: Sequence[Hashable]) -> Rows:
     """One client's `(inputs, target, further columns)` as tensors.
 
-    `given` is a tuple or list of tensors, arrays or lists; a torch Dataset or DataLoader, which is
+    `client` is a tuple or list of tensors, arrays or lists; a torch Dataset or DataLoader, which is
     read once (see `read_all`); or a dict, whose entries other than `columns` are the inputs and the
     target, in this order. Raises ValueError or TypeError that names the client and the part that is
     not a dense tensor of real numbers.
     """
     names = ("inputs", "target", *columns)
-    if isinstance(given, (Dataset, DataLoader)):
-        given = read_all(who, label, given)
-    if isinstance(given, Mapping):
-        first = [key for key in given if key not in columns]
+    if isinstance(client, (Dataset, DataLoader)):
+        client = read_all(caller, label, client)
+    if isinstance(client, Mapping):
+        keys = [key for key in client if key not in columns]
         rule = f"have two entries beside {list(columns)}: inputs and target"
-        checks.require(len(first) == 2, who, label, rule, list(given))
-        given = [given[key] for key in (*first, *columns)]
-    checks.value(who, label, given, tuple | list)
+        checks.require(len(keys) == 2, caller, label, rule, list(client))
+        keys.extend(columns)
+        client = [client[key] for key in keys]
+    checks.value(caller, label, client, tuple | list)
     rule = f"be {len(names)} tensors: {', '.join(map(str, names))}"
-    checks.require(len(given) == len(names), who, label, rule, len(given))
-    return tuple(as_tensor(who, f"{n} of {label}", x) for n, x in zip(names, given, strict=True))
+    checks.require(len(client) == len(names), caller, label, rule, len(client))
+    rows = []
+    for name, values in zip(names, client, strict=True):
+        rows.append(as_tensor(caller, f"{name} of {label}", values))
+    return tuple(rows)
 
 
-def as_tensor(who: str, name: str, given: Any) -> Shaped[Tensor, "m ..."]:
+def as_tensor(caller: str, name: str, values: Any) -> Shaped[Tensor, "m ..."]:
     """Convert a tensor, an array or a list of real numbers to a plain dense tensor on the CPU.
 
     Raises TypeError or ValueError for gaps, and for all that are not real numbers.
     """
-    x = given if isinstance(given, Tensor) else tensor_of_array(who, name, given)
-    check_plain(who, name, x)
+    x = values
+    if not isinstance(x, Tensor):
+        x = tensor_of_array(caller, name, values)
+    check_plain(caller, name, x)
     if x.is_quantized:
         x = x.dequantize()
     x = x.detach().as_subclass(Tensor).cpu().resolve_neg()
     if x.dtype in UNSIGNED:
         largest = int(x.numpy().max(initial=0))
-        checks.require(largest <= LARGEST, who, name, "hold whole numbers below 2^63", largest)
+        rule = "hold whole numbers below 2^63"
+        checks.require(largest <= LARGEST, caller, name, rule, largest)
         x = x.to(torch.int64)
     return x
 
 
-def tensor_of_array(who: str, name: str, given: Any) -> Tensor:
+def tensor_of_array(caller: str, name: str, values: Any) -> Tensor:
     """The tensor of an array, of a frame or of a list."""
-    if isinstance(given, np.ma.MaskedArray):
-        gaps = int(np.ma.getmaskarray(given).sum())
+    if isinstance(values, np.ma.MaskedArray):
+        gaps = int(np.ma.getmaskarray(values).sum())
         remedy = "drop these rows, or fill them with .filled(value)"
-        checks.require(not gaps, who, name, "have no masked entries", gaps, remedy)
+        checks.require(not gaps, caller, name, "have no masked entries", gaps, remedy)
     try:
-        if holds_tensors(given):
-            return torch.as_tensor(given)
-        array = np.asarray(given)
+        if holds_tensors(values):
+            return torch.as_tensor(values)
+        array = np.asarray(values)
         if array.dtype == object and array.ndim:
             array = np.array(array.tolist())  # plain numbers give an array of numbers
     except Exception as error:
-        raise not_numbers(who, name, given, str(error).partition("\n")[0]) from error
-    if array.dtype.kind not in "biuf":
-        remedy = "call .toarray()" if hasattr(given, "toarray") else remedy_for(array.dtype.kind)
-        raise not_numbers(who, name, given, str(array.dtype), remedy)
+        reason = str(error).partition("\n")[0]
+        raise not_numbers(caller, name, values, reason) from error
+    letter = array.dtype.kind
+    if letter not in "biuf":
+        remedy = remedy_for(letter)
+        if hasattr(values, "toarray"):
+            remedy = "call .toarray()"
+        raise not_numbers(caller, name, values, str(array.dtype), remedy)
     return torch.as_tensor(plain_array(array))
 
 
-def holds_tensors(given: Any) -> bool:
+def holds_tensors(values: Any) -> bool:
     """Whether a list has a tensor in it."""
-    return isinstance(given, (list, tuple)) and any(isinstance(x, Tensor) for x in given)
+    if not isinstance(values, (list, tuple)):
+        return False
+    return any(isinstance(x, Tensor) for x in values)
 
 
-def not_numbers(who: str, name: str, given: Any, why: str, remedy: str = "") -> TypeError:
+def not_numbers(
+    caller: str,
+    name: str,
+    values: Any,
+    reason: str,
+    remedy: str = "",
+) -> TypeError:
     """The error for an array that does not hold real numbers."""
-    rule = f"hold real numbers ({why})"
-    return TypeError(checks.sentence(who, name, rule, given, remedy))
+    rule = f"hold real numbers ({reason})"
+    return TypeError(checks.sentence(caller, name, rule, values, remedy))
 
 
 def plain_array(array: NDArray[Any]) -> NDArray[Any]:
@@ -111,24 +130,39 @@ def plain_array(array: NDArray[Any]) -> NDArray[Any]:
     if dtype.kind == "f" and dtype.itemsize > 8:
         dtype = np.dtype(np.float64)  # torch has no longer floats
     odd = any(stride < 0 or stride % array.itemsize for stride in array.strides)
-    if odd or dtype != array.dtype or not array.flags.writeable:
-        return np.array(array, dtype=dtype, order="C")
-    return array
+    if array.dtype == dtype and array.flags.writeable and not odd:
+        return array
+    return np.array(array, dtype=dtype, order="C")
 
 
-def check_plain(who: str, name: str, x: Tensor) -> None:
+def check_plain(caller: str, name: str, x: Tensor) -> None:
     """Raise ValueError unless a tensor is dense, has values and rows, and holds real numbers."""
-    fits = x.layout is torch.strided and not x.is_nested and x.dim()
-    got = "nested" if x.is_nested else (x.layout, *x.shape)
-    remedy = "call .to_dense(), or pad nested rows"
-    checks.require(fits, who, name, "be dense, with a row a sample", got, remedy)
-    masked = isinstance(x, MaskedTensor)
-    remedy = "drop these rows, or fill the gaps with .to_tensor(value)"
-    checks.require(not masked, who, name, "have no masked entries", type(x).__name__, remedy)
-    plain = not is_traceable_wrapper_subclass(x) and not x.is_meta
-    remedy = "convert it to an ordinary tensor"
-    checks.require(plain, who, name, "hold its own values", type(x).__name__, remedy)
-    checks.require(not x.is_complex(), who, name, "hold real numbers", x, REMEDIES["c"])
+    checks.require(
+        x.layout is torch.strided and not x.is_nested and x.dim(),
+        caller,
+        name,
+        "be dense, with a row a sample",
+        "nested" if x.is_nested else (x.layout, *x.shape),
+        "call .to_dense(), or pad nested rows",
+    )
+    class_name = type(x).__name__
+    checks.require(
+        not isinstance(x, MaskedTensor),
+        caller,
+        name,
+        "have no masked entries",
+        class_name,
+        "drop these rows, or fill the gaps with .to_tensor(value)",
+    )
+    checks.require(
+        not is_traceable_wrapper_subclass(x) and not x.is_meta,
+        caller,
+        name,
+        "hold its own values",
+        class_name,
+        "convert it to an ordinary tensor",
+    )
+    checks.require(not x.is_complex(), caller, name, "hold real numbers", x, REMEDIES["c"])
 
 
 def cast(x: Shaped[Tensor, "*b"], dtype: torch.dtype, *, whole: bool = True) -> Any:
@@ -138,17 +172,26 @@ def cast(x: Shaped[Tensor, "*b"], dtype: torch.dtype, *, whole: bool = True) -> 
     """
     if x.is_floating_point() or x.dtype == torch.bool:
         return x.to(dtype)
-    return x if x.dtype == torch.uint8 and not whole else x.to(torch.int64)
+    if x.dtype == torch.uint8 and not whole:
+        return x
+    return x.to(torch.int64)
 
 
-def check_range(who: str, name: str, x: Shaped[Tensor, "m ..."], dtype: torch.dtype) -> None:
+def check_range(caller: str, name: str, x: Shaped[Tensor, "m ..."], dtype: torch.dtype) -> None:
     """Raise ValueError unless finite floats stay finite in the parameters' dtype."""
     if not x.is_floating_point() or not x.numel():
         return
     largest = torch.finfo(dtype).max
-    most = max(abs(float(end)) for end in x.aminmax())
-    remedy = "scale the numbers, or convert the module with .double()"
-    checks.require(most <= largest, who, name, f"hold numbers that {dtype} can hold", most, remedy)
+    low, high = x.aminmax()
+    size = max(abs(float(low)), abs(float(high)))
+    checks.require(
+        size <= largest,
+        caller,
+        name,
+        f"hold numbers that {dtype} can hold",
+        size,
+        "scale the numbers, or convert the module with .double()",
+    )
 
 
 def digest(tensors: Sequence[Shaped[Tensor, "..."]]) -> str:
@@ -157,6 +200,8 @@ def digest(tensors: Sequence[Shaped[Tensor, "..."]]) -> str:
     for x in tensors:
         if x.dtype == torch.bfloat16 or (x.is_floating_point() and x.itemsize == 1):
             x = x.float()  # numpy has no such dtype
-        sha.update(f"{x.dtype} {list(x.shape)}".encode())
-        sha.update(x.contiguous().view(-1).numpy().view(np.uint8).data)
+        header = f"{x.dtype} {list(x.shape)}"
+        sha.update(header.encode())
+        array = x.contiguous().view(-1).numpy()
+        sha.update(array.view(np.uint8).data)
     return sha.hexdigest()[:16]
