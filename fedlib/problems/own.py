@@ -33,6 +33,7 @@ from fedlib.problems.frames import check_frame, tensors_of
 from fedlib.problems.own_functions import OwnFunctions
 from fedlib.problems.preflight import Preflight, needs_loop
 from fedlib.problems.readers import Rows, as_rows, cast, check_range, digest
+from fedlib.problems.several_inputs import OfPacked, Packing, pack_client
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -130,6 +131,8 @@ def from_clients(
     ----------
     clients : for each client `(inputs [m, ...], target [m, ...], further columns [m, ...])` as a
         tuple of tensors, arrays or frames; or a dict of tensors; or a torch Dataset or DataLoader.
+        A module of several inputs takes a tuple of them, or a dict by the names of its arguments:
+        `((ids, mask), target)` or `{"ids": ids, "mask": mask, "labels": target}`.
         A Dataset is read once, a stream to its end. A DataLoader gives the samples of its sampler,
         in the order of its Dataset. m may differ between clients.
     columns : the names of the further columns, in their order.
@@ -141,9 +144,17 @@ def from_clients(
     who = "from_clients"
     checks.arguments(from_clients, locals())
     columns = with_gap_columns(columns, constraint)
-    clients = [as_rows(who, f"client {j}", own, columns) for j, own in enumerate(clients)]
+    packing: Packing | None = None
+    read = []
+    for j, own in enumerate(clients):
+        own, packing = pack_client(who, f"client {j}", own, columns, module, packing)
+        read.append(as_rows(who, f"client {j}", own, columns))
+    clients = read
     absent = heldout is None or (isinstance(heldout, tuple) and not heldout)
-    held = () if absent else as_rows(who, "heldout", heldout, columns)
+    held: Rows = ()
+    if not absent:
+        heldout, packing = pack_client(who, "heldout", heldout, columns, module, packing)
+        held = as_rows(who, "heldout", heldout, columns)
     everybody = {f"client {j}": own for j, own in enumerate(clients)}
     if not absent:
         everybody["heldout"] = held
@@ -159,7 +170,9 @@ def from_clients(
             check_range(who, f"{part} of {label}", x, dtype)
     checks.require(absent or len(held[0]), who, "heldout", "have rows", 0)
     rest = constraint, measures or {}, columns, weights
-    return make_problem(who, name, dict(enumerate(clients)), held, module, objective, *rest)
+    return make_problem(
+        who, name, dict(enumerate(clients)), held, module, objective, *rest, packing
+    )
 
 
 def make_problem(
@@ -173,6 +186,7 @@ def make_problem(
     measures: Mapping[str, Function],
     columns: Sequence[Hashable],
     weights: Literal["rows"] | Sequence[float] | None,
+    packing: Packing | None = None,
 ) -> Problem:
     """Build the problem from clients' tensors, and test everything in it."""
     objectives = (objective,) if callable(objective) else tuple(objective)
@@ -185,8 +199,9 @@ def make_problem(
         dtype = torch.get_default_dtype()
         with torch.no_grad():
             inputs = cast(next(iter(clients.values()))[0][:2], dtype, whole=False)
-            attempt(who, "module", module, inputs)
-    w0, apply = models.ravel(module)
+            attempt(who, "module", module, *(packing.unpack(inputs) if packing else [inputs]))
+    w0, function = models.ravel(module)
+    apply = function if packing is None else OfPacked(function, packing)
     sizes = tuple(len(own[0]) for own in clients.values())
     parts = [torch.cat(x) for x in zip(*clients.values(), strict=True)]
     data = [cast(x, w0.dtype, whole=k > 0) for k, x in enumerate(parts)]
@@ -260,7 +275,7 @@ def constraint_names(constraints: Sequence[Function | GroupSums]) -> Any:
     return [describe(f.gap) if isinstance(f, GroupSums) else title(f) for f in constraints]
 
 
-def try_module(who: str, apply: models.ModuleFunction, problem: Problem) -> None:
+def try_module(who: str, apply: models.ModuleFunction | OfPacked, problem: Problem) -> None:
     """Raise ValueError unless the module works on some rows and leaves its buffers as they are."""
     rows = problem.data[0][problem.own_rows(0)]
     name = f"module, of inputs of shape {list(rows.shape)},"

@@ -14,6 +14,7 @@ from fedlib.core.problem import Batch, Problem
 from fedlib.problems.client_rows import ClientRows, Function, heldout_rows, plain_client
 from fedlib.problems.explain import attempt
 from fedlib.problems.fairness_gap import GroupSums
+from fedlib.problems.several_inputs import OfPacked
 
 Vector = Float[Tensor, "d"]
 Coin = Int[Tensor, ""]
@@ -26,7 +27,7 @@ class OwnFunctions:
     Metrics evaluate the module on `chunk` rows at a time, if the problem has more rows.
     """
 
-    apply: "models.ModuleFunction | Outputs"
+    apply: "models.ModuleFunction | OfPacked | Outputs"
     objectives: tuple[Function, ...]
     constraints: tuple["Function | GroupSums", ...]
     measures: Mapping[str, Function]  # these return tensors
