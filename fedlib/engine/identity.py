@@ -197,7 +197,7 @@ class Walk:
         plain = x.detach().cpu().contiguous()
         self.sha.update(plain.reshape(-1).view(torch.uint8).numpy().tobytes())
 
-    def _add_array(self, x: np.ndarray[Any, Any]) -> None:
+    def _add_array(self, x: np.ndarray) -> None:
         self.note("array", str(x.dtype), x.shape)
         if x.dtype.kind == "f" and x.dtype.isnative and x.itemsize in (2, 4, 8):
             self.tensors.append(torch.from_numpy(np.ascontiguousarray(x).copy()))
