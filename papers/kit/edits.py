@@ -8,6 +8,7 @@ problems by all that they hold, of every seed.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import partial
@@ -64,7 +65,8 @@ def of_problem(theirs: Spec, ours: Spec) -> list[str]:
         arguments = differences(theirs.arguments(), ours.arguments())
         return [_in_words(difference, "data") for difference in arguments]
     for seed in ours.seeds:
-        for difference in differences(theirs.problem(seed), ours.problem(seed)):
+        for difference in differences(theirs.problem(seed), _made_anew(ours.problem, seed)):
+            _forget(ours.problem)
             return [_of_data(difference, seed)]
     return []
 
@@ -81,6 +83,20 @@ def differences(theirs: Any, ours: Any) -> Iterator[Difference]:
 def _function(problem: Callable[[int], Problem]) -> Any:
     """The function of a problem, without the arguments that `partial` binds."""
     return getattr(problem, "func", problem)
+
+
+def _made_anew(problem: Callable[[int], Problem], seed: int) -> Problem:
+    """The problem of a seed without a cache, whose tensors a reader may have changed in place."""
+    plain: Callable[..., Problem] = inspect.unwrap(_function(problem))
+    arguments = getattr(problem, "args", ())
+    return plain(*arguments, seed, **getattr(problem, "keywords", {}))
+
+
+def _forget(problem: Callable[[int], Problem]) -> None:
+    """Empty the cache of a study's problems, so that its own runs do not use a reader's data."""
+    function = _function(problem)
+    if hasattr(function, "cache_clear"):
+        function.cache_clear()
 
 
 def _in_words(difference: Difference, word: str) -> str:

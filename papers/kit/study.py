@@ -315,6 +315,24 @@ class Study:
         return {name: config_of(path) for name, path in paths.items() if archive.exists(path)}
 
 
+def curves_of(trace: Trace) -> dict[str, Any]:
+    """The curves of a trace by name; its arrays can no longer be written to."""
+    curves = {**trace.metrics, **trace.info}
+    for array in (*curves.values(), trace.rounds):
+        array.setflags(write=False)
+    return curves
+
+
+def is_changed(trace: Trace, curves: Mapping[str, Any]) -> bool:
+    """Whether a curve of a trace is another array than it was, or can be written to again."""
+    current = {**trace.metrics, **trace.info}
+    if current.keys() != curves.keys():
+        return True
+    return any(
+        array is not curves[name] or array.flags.writeable for name, array in current.items()
+    )
+
+
 @dataclass
 class Page:
     """One execution of a study's notebook; `Study.open` makes it.
@@ -336,12 +354,21 @@ class Page:
     params: dict[str, Any]
     edited: dict[str, str] = field(default_factory=dict)
     _returned: dict[str, Trace] = field(default_factory=dict)
+    _curves: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in self.__dict__.get("params", {}):
             known = ", ".join(self.params)
             raise AttributeError(f"page: parameter must be one of {known}, got {name!r}.")
         return self.params[name]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self.__dict__.get("params", {}):
+            raise AttributeError(
+                f"page: {name} must be changed in the parameters cell, before the page is opened, "
+                f"got page.{name} = {value!r:.60}."
+            )
+        super().__setattr__(name, value)
 
     def run(
         self, problem: Callable[[int], Problem] | None = None, **algorithms: Algorithm
@@ -388,6 +415,7 @@ class Page:
         )
         traces |= store.compute_or_load(*place, edited_specs, recompute=True, device=self.device)
         self._returned = {name: traces[name] for name in declared}
+        self._curves = {name: curves_of(trace) for name, trace in self._returned.items()}
         self.traces = dict(self._returned)
         self.__dict__.pop("numbers", None)
         return self.traces
@@ -398,7 +426,7 @@ class Page:
         later = {
             name: "code: put among the traces"
             for name, trace in self.traces.items()
-            if trace is not self._returned.get(name)
+            if trace is not self._returned.get(name) or is_changed(trace, self._curves[name])
         }
         return {**self.edited, **later}
 

@@ -272,9 +272,50 @@ def test_a_trace_that_is_put_among_the_runs_later_judges_nothing():
     assert "hard is your own (code: put among the traces)" in " ".join(verdicts["why"])
 
 
+def test_curves_cannot_be_written_to_and_another_curve_is_noticed():
+    page = STUDY.open("full", device="cpu")
+    traces = page.run()
+    with pytest.raises(ValueError, match="read-only"):
+        traces["hard"].metrics["f"][:] = 0.0
+    assert page.changed_runs == {}
+    traces["hard"].metrics["f"] = traces["soft"].metrics["f"]
+    assert page.changed_runs == {"hard": "code: put among the traces"}
+
+
+def test_a_curve_made_writable_again_is_noticed():
+    page = STUDY.open("full", device="cpu")
+    curve = page.run()["soft"].metrics["g"]
+    curve.setflags(write=True)
+    curve[:] = 0.0
+    assert "soft" in page.changed_runs
+
+
+def test_data_changed_in_place_are_the_readers(monkeypatch):
+    study = STUDIES["np_unified"]
+    declared = study.specs(study.resolve("full"))["hard"]
+
+    def altered(seed):
+        made = declared.problem(seed)
+        made.data[0][0] += 1.0
+        return made
+
+    words = edits.of_problem(replace(declared, problem=altered), declared)
+    assert words == [f"data: problem.data of seed {declared.seeds[0]}"]
+    again = declared.problem(declared.seeds[0])  # the study's own runs have the data as they were
+    assert edits.of_problem(replace(declared, problem=lambda _: again), declared)[0].endswith(
+        f"of seed {declared.seeds[1]}"
+    )
+
+
+def test_a_parameter_is_not_set_on_the_page(page):
+    with pytest.raises(AttributeError, match="rounds must be changed in the parameters cell"):
+        page.rounds = 7
+
+
 @pytest.mark.parametrize("options", [{"profile": "quick"}, {"recompute": True}])
 def test_an_edit_is_said_in_every_profile(options, monkeypatch, capsys):
     monkeypatch.setattr(store, "compute_or_load", lambda *given, **_: dict.fromkeys(given[2]))
+    monkeypatch.setattr("papers.kit.study.curves_of", lambda _: {})
     page = STUDY.open(**options, device="cpu")
     page.run(problem, hard=pasted())
     total = len(STUDY.specs(page.params))
