@@ -35,6 +35,7 @@ from papers import STUDIES
 from papers.fedfw.authors.loop import AuthorsFedDR, AuthorsFW
 from papers.fedfw.authors.report import forensics
 from papers.kit import report, store
+from papers.kit.claims import check
 from papers.kit.display import displayed
 from papers.kit.rejudged import rejudged
 
@@ -61,6 +62,10 @@ nets, kinds = {"mclr": "logistic regression", "dnn": "60-20-10"}, {"iid": "IID",
 cells = {f"{norm}, {net}, {kind}": f"{n}_{s}_{norm}_fw_vs_feddr" for norm in ("l2", "l1") for n, net in nets.items() for s, kind in kinds.items()}
 cells |= {f"100 users, {kind}": f"many_{s}_sto_vs_feddr" for s, kind in kinds.items()}
 report.runs_table(numbers, cells, {"best": "FedFW minus FedDR, best round", "accuracy": "FedFW minus FedDR, last round"}, health)
+
+# %% tags=["nbval-check-output"]
+leads = [numbers[f"{cell}.best"] for cell in cells.values() if f"{cell}.best" in numbers]
+_ = check("every lead is paired split by split", leads and all(len(lead.per_seed) == len(page.seeds) for lead in leads))
 
 # %% [markdown]
 # ## All printed values

@@ -97,6 +97,7 @@ labels |= {"sharpness 40": "soft"} | {f"sharpness {b:g}": f"soft_beta{b:g}" for 
 report.runs_table(numbers, labels, {"f": "late f", "g": "late g", "right": "right"}, health)
 
 # %% tags=["nbval-check-output"]
+check("soft switching has the lower late g with 10 of 20 clients", numbers["soft.g"].value < numbers["hard.g"].value)
 for rho, step in zip(page.rhos, page.penalty_lrs, strict=True):
     if page.lrs == STUDIES["np_protocol"].resolve("full")["lrs"]:
         check(f"tuning picks the step of penalty {rho:g}", numbers[f"tuning_rho{rho:g}.lr"].value == step, f"{step:g}")

@@ -75,6 +75,7 @@ from fedlib import models, problems
 from papers.compare import compare
 from papers.kit import plot
 from papers.kit.display import displayed
+from papers.kit.parameters import settle
 
 
 def losses(rows):

@@ -229,7 +229,7 @@ def test_an_unknown_parameter_is_refused():
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"seeds": "3"}, r"seeds must be a list such as \[0, 1, 2\], got '3'"),
+        ({"seeds": "three"}, r"seeds must be a list such as \[0, 1, 2\], got 'three'"),
         ({"lrs": []}, "lrs must be a list"),
         ({"rounds": 0}, "rounds must"),
         ({"many": 1}, "many must be True or False, got 1"),
