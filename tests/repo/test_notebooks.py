@@ -80,6 +80,7 @@ def experiment(name):
 def test_the_experiment_of_a_page_is_the_studys(name, profile, monkeypatch, tmp_path):
     """And needs no data sets: the functions of a page make their problems without any."""
     monkeypatch.setattr(store, "compute_or_load", lambda *given, **_: dict.fromkeys(given[2]))
+    monkeypatch.setattr("papers.kit.study.curves_of", lambda _: {})
     monkeypatch.setattr(cache, "_stream", lambda *_: pytest.fail("something was fetched"))
     monkeypatch.setenv("FEDLIB_DATA", str(tmp_path))
     before, run = experiment(name)
