@@ -113,12 +113,15 @@ def assigned(cell: Mapping[str, Any], known: Sequence[str]) -> list[str]:
     """Names of constants that somebody may have meant as parameters.
 
     In a notebook those of the cell of parameters as it was run last, and of a cell that papermill
-    has added. In a program those at the top of its file, elsewhere all, but of names in capitals
+    has added; where it keeps no history, those that differ from a parameter by capitals alone.
+    In a program those at the top of its file, elsewhere all, but of names in capitals
     only those that differ from a parameter by that.
     """
     in_cell = cell_of_parameters(cell.get("In"))
     if in_cell:
         return [name for name in in_cell if isinstance(cell.get(name), CONSTANTS)]
+    if "In" in cell:
+        return [name for name in cell if name not in known and name.lower() in known]
     names: Iterable[str] = cell
     file = cell.get("__file__")
     if file and Path(file).is_file():

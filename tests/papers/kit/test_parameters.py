@@ -119,3 +119,11 @@ def test_a_note_refuses_with_the_words_of_a_study(given, rule):
     declared = {"pictures": ("mnist", "digits"), "few": (8, 8, 4), "delta": 0.1, "seed": 0}
     cell = {"profile": "quick", **given}
     refuses(rule, lambda: settle(cell, instances=(9, 3), **declared), error=(ValueError, TypeError))
+
+
+def test_a_kernel_without_history_takes_no_other_name_for_a_parameter():
+    """As nbval runs cells: it stores no history, and earlier cells have set names of their own."""
+    names = {"In": [""], "profile": "quick", "table": {"a": 1}, "count": 3}
+    assert settle(names, rounds=(100, 30)) == {"profile": "quick", "rounds": 30}
+    with pytest.raises(ValueError, match="got 'Rounds'"):
+        settle({**names, "Rounds": 5}, rounds=(100, 30))
