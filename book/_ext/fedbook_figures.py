@@ -8,11 +8,13 @@ files, the command that draws it with other values, and what the runs behind it 
 from __future__ import annotations
 
 import ast
+import base64
+import io
 import json
 import math
 import re
 from collections import UserDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from operator import methodcaller
 from pathlib import Path
@@ -58,6 +60,8 @@ WIDTH = re.compile(r'<svg[^>]* width="([\d.]+)pt"')
 HEIGHT = re.compile(r'<svg[^>]* height="([\d.]+)pt"')
 LETTERS = re.compile(r"<text[^>]*?font(?:-size)?: ?[^;\"]*?([\d.]+)px")
 LEGIBLE = 9  # pixels, of the smallest letters as a reader sees them
+PNG = re.compile(r'<img class="fig"[^>]*? src="data:image/png;base64,([^"]+)"')
+PIXELS_PER_INCH = 110  # of the pictures that `plot.show` leaves in a notebook
 
 #: Label -> where it is in a configuration, the first that is there.
 MAIN = {
@@ -277,24 +281,31 @@ def listed(values: list[str]) -> str:
     return f"{', '.join(values[: MOST - 1])}, … {values[-1]} ({len(values)} values)"
 
 
-def shown_by(source: str) -> tuple[str, tuple[float, float] | None, str]:
-    """The study's figure that a cell's call of `plot.show` shows, if it is one; size and profile.
+def shown_by(source: str) -> tuple[str, str]:
+    """The study's figure that a cell's call of `plot.show` shows, if it is one, and its profile.
 
     Traces called `longer` are those at the paper's scale.
     """
     calls = [c for c in ast.walk(ast.parse(source)) if isinstance(c, ast.Call)]
     show = next((c for c in calls if ast.unparse(c.func) == "plot.show"), None)
     if show is None:
-        return "", None, "full"
-    sizes = [k.value for k in show.keywords if k.arg == "size"]
-    try:
-        size = ast.literal_eval(sizes[0]) if sizes else None
-    except ValueError:  # a name: only figures that are not drawn again have one
-        size = None
+        return "", "full"
     match show.args[0]:
         case ast.Call(func=ast.Subscript(slice=ast.Constant(value=str(figure))), args=[given]):
-            return figure, size, "paper" if ast.unparse(given) == "longer" else "full"
-    return "", size, "full"
+            return figure, "paper" if ast.unparse(given) == "longer" else "full"
+    return "", "full"
+
+
+def shown_size(outputs: Iterable[Mapping[str, Any]]) -> tuple[float, float] | None:
+    """Width and height in inches of the picture that a cell's outputs hold; None without one."""
+    from PIL import Image
+
+    for output in outputs:
+        html = "".join(output.get("data", {}).get("text/html", ""))
+        if found := PNG.search(html):
+            with Image.open(io.BytesIO(base64.b64decode(found[1]))) as picture:
+                return picture.width / PIXELS_PER_INCH, picture.height / PIXELS_PER_INCH
+    return None
 
 
 def add_to_notebook(app: Sphinx, doctree: nodes.document) -> None:
@@ -329,7 +340,8 @@ def add_files(
     from papers import STUDIES
     from papers.kit import plot
 
-    figure, size, profile = shown_by("".join(source["source"]))
+    figure, profile = shown_by("".join(source["source"]))
+    size = shown_size(source["outputs"])
     label = f"{name}-{figure or cell['cell_index']}"
     files: dict[str, Path] = {}
     runs: list[str] = []

@@ -1,5 +1,6 @@
 """What stands under the book's figures, and the previews of its links."""
 
+import base64
 import importlib
 import io
 import json
@@ -17,8 +18,10 @@ from papers.kit import plot
 from tests.helpers import toy_book
 
 ROOT = Path(__file__).resolve().parents[2]
+#: No literal: the size is that of the executed picture.
 SHOW = (
-    'plot.show(\n    study.figures["curve"](traces),\n    alt="A curve.",\n    size=(6.0, 2.0),\n)'
+    'plot.show(\n    study.figures["curve"](traces),\n    alt="A curve.",\n'
+    "    size=(6.0, 1.0 * len(rows)),\n)"
 )
 
 
@@ -62,10 +65,11 @@ def notebook(*outputs_of_cells):
     )
 
 
-def output(metadata):
+def output(metadata, size=(6.0, 2.0)):
+    picture = base64.b64encode(plot.render(lambda fig: fig.subplots(), size)).decode()
     html = (
         '<figure class="fed-figure"><img class="fig" alt="A curve." '
-        'src="data:image/png;base64,AAAA"/></figure>'
+        f'src="data:image/png;base64,{picture}"/></figure>'
     )
     return [{"output_type": "display_data", "metadata": metadata, "data": {"text/html": html}}]
 
@@ -99,7 +103,7 @@ def test_a_figure_of_a_cell_is_drawn_again_for_its_files(build, tmp_path):
     page, index = page_of(build, tmp_path, "toy", text)
     (files,) = downloads(page, tmp_path / "out")
     assert set(files) == {"SVG", "CSV"}
-    assert b'width="432pt"' in files["SVG"]  # 6 inches, as the cell asks for
+    assert b'width="432pt" height="144pt"' in files["SVG"]  # 6 by 2 inches, as executed
     (image,) = re.findall(r'<img [^>]*alt="A curve."[^>]*>', page)
     assert 'src="../_images/toy-curve.svg"' in image
     assert "base64" not in page
