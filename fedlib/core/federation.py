@@ -108,7 +108,7 @@ class Federation:
             return memory[numbers]
         if not memory:
             return ()
-        return torch.cat([part[numbers] for part in memory], 1)
+        return torch.cat([rows[numbers] for rows in memory], 1)
 
     def value_clients(
         self,
@@ -458,11 +458,11 @@ class Loop(Sequential):
         return wire.decode(wire.encode(x, noise), x, noise)
 
 
-def count_numbers(parts: Sequence[Shaped[Tensor, "..."]]) -> tuple[int, int]:
+def count_numbers(tensors: Sequence[Shaped[Tensor, "..."]]) -> tuple[int, int]:
     """Count the real numbers and the whole numbers in some tensors."""
     floats = 0
     indices = 0
-    for tensor in parts:
+    for tensor in tensors:
         if tensor.is_floating_point():
             floats += tensor.numel()
         else:

@@ -42,8 +42,8 @@ class Format:
 
     def sealed(self, content: Mapping[str, Any]) -> Content:
         """The content of a file of this format, with its version, its kind and its digest."""
-        whole = {"schema": self.version, "kind": self.kind, **content}
-        return {**whole, "digest": digest(whole)}
+        signed = {"schema": self.version, "kind": self.kind, **content}
+        return {**signed, "digest": digest(signed)}
 
     def current(self, content: Content, name: str) -> Content:
         """Content of this version, made by migrations of content of an older one.
@@ -51,10 +51,10 @@ class Format:
         Raises ValueError with the file's `name` if the content is of another kind, of a newer
         version, or of one from which no migrations lead here.
         """
-        kind = content.get("kind")
-        if kind != self.kind:
+        if content.get("kind") != self.kind:
             raise ValueError(
-                f"store: {name} must be of kind {self.kind!r}, got {kind!r}; {REPAIR}."
+                f"store: {name} must be of kind {self.kind!r}, got {content.get('kind')!r}; "
+                f"{REPAIR}."
             )
         version = content.get("schema")
         if version == self.version:
@@ -128,21 +128,24 @@ def read_json(path: Path, form: Format | None = None) -> Content:
     version that cannot be read.
     """
     name = "/".join(path.parts[-3:])
-    what = f"store: {name} must"
     try:
-        data: Any = json.loads(path.read_text(encoding="utf-8"))
+        content: Any = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        make = "make it with `papers reproduce`"
-        where = "set FEDLIB_RESULTS to a folder that has it, or use Trace.save for your own run"
-        raise ValueError(f"{what} exist, but it is missing; {make}, {where}.") from None
+        raise ValueError(
+            f"store: {name} must exist, but it is missing; make it with `papers reproduce`, set "
+            "FEDLIB_RESULTS to a folder that has it, or use Trace.save for your own run."
+        ) from None
     except (OSError, ValueError, RecursionError) as error:  # not UTF-8, not JSON, or nested deeply
         why = getattr(error, "strerror", None) or str(error).partition("\n")[0]
-        raise ValueError(f"{what} be complete JSON, but is damaged ({why}); {REPAIR}.") from None
-    held = data if isinstance(data, dict) else {}
-    own = digest({key: value for key, value in held.items() if key != "digest"})
-    if own != held.get("digest"):
-        raise ValueError(f"{what} agree with its digest, but it was changed; {REPAIR}.")
-    return {**held} if form is None else form.current({**held}, name)
+        raise ValueError(
+            f"store: {name} must be complete JSON, but is damaged ({why}); {REPAIR}."
+        ) from None
+    if not isinstance(content, dict):
+        content = {}
+    signed = {key: value for key, value in content.items() if key != "digest"}
+    if digest(signed) != content.get("digest"):
+        raise ValueError(f"store: {name} must agree with its digest, but it was changed; {REPAIR}.")
+    return content if form is None else form.current(content, name)
 
 
 def write_json(path: Path, payload: Mapping[str, Any]) -> None:
@@ -154,7 +157,10 @@ def write_json(path: Path, payload: Mapping[str, Any]) -> None:
 def json_text(payload: Mapping[str, Any]) -> str:
     """Indented JSON with every innermost list on one line."""
     text = json.dumps(payload, indent=1)
-    return re.sub(r"\[[^\[\]{}]*\]", lambda m: re.sub(r"\s*\n\s*", " ", m[0]), text) + "\n"
+    innermost_list = r"\[[^\[\]{}]*\]"
+    line_break = r"\s*\n\s*"
+    text = re.sub(innermost_list, lambda match: re.sub(line_break, " ", match[0]), text)
+    return f"{text}\n"
 
 
 def digest(content: Any) -> str:

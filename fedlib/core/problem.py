@@ -447,12 +447,12 @@ class Problem:
 def objective_weights(
     objectives: int,
     constraints: int,
-    like: Shaped[Tensor, "..."],
+    w: Vector,
 ) -> Float[Tensor, "K"]:
     """The weights of the mean objective's gradient: 1/M for objectives, 0 for constraints."""
     weights = [1 / objectives] * objectives
     weights += [0.0] * constraints
-    return torch.tensor(weights, dtype=like.dtype, device=like.device)
+    return torch.tensor(weights, dtype=w.dtype, device=w.device)
 
 
 def _over(

@@ -42,15 +42,15 @@ def draw_round(
     uplink, downlink : compressors; noise is drawn for n messages of `uplink`, one of `downlink`.
     resample : whether loss values come from a second, independent sample of n clients.
     """
-    who = sample(problem.num_clients, participants, rng)
-    again = sample(problem.num_clients, participants, rng) if resample else ()
-    sizes = [problem.sizes[j] for j in who.tolist()]
-    asked = [problem.sizes[j] for j in again.tolist()] if isinstance(again, Tensor) else sizes
+    clients = sample(problem.num_clients, participants, rng)
+    value_clients = clients
+    if resample:
+        value_clients = sample(problem.num_clients, participants, rng)
     return Draw(
-        participants=who,
-        value_clients=again,
-        batches=_positions(problem, sizes, local_steps, batch_size, rng),
-        values=_squeeze(_positions(problem, asked, 1, value_batch_size, rng), 1),
+        participants=clients,
+        value_clients=value_clients if resample else (),
+        batches=_positions(problem, clients, local_steps, batch_size, rng),
+        values=_squeeze(_positions(problem, value_clients, 1, value_batch_size, rng), 1),
         uplink=uplink.draw(participants, problem.dim, rng),
         downlink=_squeeze(downlink.draw(1, problem.dim, rng), 0),
     )
@@ -91,23 +91,28 @@ def draw_many(
     if type(algorithm).draw is not Sampled.draw or problems[0].dropout:
         return None
     settings = algorithm.sampling()
-    ways = [settings.get(way, IDENTITY) for way in ("uplink", "downlink")]
-    batches = [settings.get(name) for name in ("batch_size", "value_batch_size")]
-    if batches != [None, None] or not all(isinstance(way, Identity) for way in ways):
-        return None
+    for name in ("batch_size", "value_batch_size"):
+        if settings.get(name) is not None:
+            return None
+    for name in ("uplink", "downlink"):
+        if not isinstance(settings.get(name, IDENTITY), Identity):
+            return None
     n = settings["participants"]
-    each = 1 + settings.get("resample", False)
-    size = problems[0].num_clients
-    samples = [
-        torch.randperm(size, generator=rng) if size <= MANY else sample(size, n, rng)
-        for rng in rngs
-        for _ in range(rounds * each)
-    ]
+    resample = settings.get("resample", False)
+    samples_per_round = 2 if resample else 1
+    clients = problems[0].num_clients
+    samples = []
+    for rng in rngs:
+        for _ in range(rounds * samples_per_round):
+            if clients <= MANY:
+                samples.append(torch.randperm(clients, generator=rng))
+            else:
+                samples.append(sample(clients, n, rng))
     # all permutations are cut at once: to cut one takes as long as to draw it
     cut = torch.stack(samples)[:, :n]
-    table = cut.reshape(len(rngs), rounds, each, n).permute(2, 1, 0, 3)
-    who, *again = table.contiguous().unbind()
-    return Draw(who, value_clients=again[0] if again else ())
+    by_seed = cut.reshape(len(rngs), rounds, samples_per_round, n)
+    table = by_seed.permute(2, 1, 0, 3).contiguous()
+    return Draw(participants=table[0], value_clients=table[1] if resample else ())
 
 
 def draw_coins(
@@ -124,10 +129,11 @@ def draw_coins(
     `chance`, and all clients are participants of the draw.
     """
     n = problem.num_clients
+    clients = torch.arange(n)
     return Draw(
-        participants=torch.arange(n),
+        participants=clients,
         chance=torch.rand(n, generator=rng, dtype=torch.float64),
-        batches=_positions(problem, list(problem.sizes), local_steps, batch_size, rng),
+        batches=_positions(problem, clients, local_steps, batch_size, rng),
     )
 
 
@@ -157,11 +163,10 @@ def draw_some_coins(
             f"draw_some_coins: {active} of {clients} clients take part in a round, more than the "
             f"{bound} that it has room for; run with other seeds."
         )
-    sizes = [problem.sizes[j] for j in participants.tolist()]
     return Draw(
         participants=participants,
         chance=coins[participants],
-        batches=_positions(problem, sizes, 1, batch_size, rng),
+        batches=_positions(problem, participants, 1, batch_size, rng),
     )
 
 
@@ -189,7 +194,8 @@ def on_active(
     active: Bool[Tensor, "N"], new: Float[Tensor, "N *x"], old: Float[Tensor, "N *x"]
 ) -> Float[Tensor, "N *x"]:
     """Select `new [N, ...]` for clients that take part, `old [N, ...]` for the others."""
-    return torch.where(active.view(-1, *(1,) * (new.dim() - 1)), new, old)
+    axes = [1] * (new.dim() - 1)
+    return torch.where(active.view(-1, *axes), new, old)
 
 
 def sample(size: int, count: int, rng: torch.Generator) -> Int[Tensor, "n"]:
@@ -202,12 +208,13 @@ def sample(size: int, count: int, rng: torch.Generator) -> Int[Tensor, "n"]:
         return torch.randperm(size, generator=rng)[:count]
     chosen = dict[int, None]()  # a dictionary, because it keeps the order
     while len(chosen) < count:
-        chosen |= dict.fromkeys(torch.randint(size, (count,), generator=rng).tolist())
+        numbers = torch.randint(size, (count,), generator=rng)
+        chosen.update(dict.fromkeys(numbers.tolist()))
     return torch.tensor(list(chosen)[:count])
 
 
 def check_work(
-    who: str,
+    subject: str,
     problem: Problem,
     participants: int,
     distinct_batch: int | None = None,
@@ -220,29 +227,38 @@ def check_work(
     is larger than a client. If `constrained` is given, the problem must have one objective and at
     least one constraint (True), or objectives only (False).
     """
-    n, smallest = problem.num_clients, min(problem.sizes)
-    checks.count(who, "participants", participants, high=n, note="the problem's clients")
-    note = "a batch has distinct rows of the smallest client"
-    checks.count(who, "batch_size", distinct_batch or 1, high=smallest, note=note)
-    kinds = (problem.num_objectives, problem.num_constraints)
-    fits = kinds[0] == 1 and kinds[1] if constrained else constrained is None or not kinds[1]
-    one = "have one objective and at least one constraint"
-    rule = one if constrained else "have objectives only"
-    checks.require(fits, who, "problem", rule, "{} objectives, {} constraints".format(*kinds))
+    clients = problem.num_clients
+    checks.count(subject, "participants", participants, 1, clients, "the problem's clients")
+    if distinct_batch is not None:
+        note = "a batch has distinct rows of the smallest client"
+        checks.count(subject, "batch_size", distinct_batch, 1, min(problem.sizes), note)
+    if constrained is None:
+        return
+    objectives = problem.num_objectives
+    constraints = problem.num_constraints
+    fits = constraints == 0
+    rule = "have objectives only"
+    if constrained:
+        fits = objectives == 1 and constraints > 0
+        rule = "have one objective and at least one constraint"
+    losses = f"{objectives} objectives, {constraints} constraints"
+    checks.require(fits, subject, "problem", rule, losses)
 
 
 def _positions(
-    problem: Problem, sizes: list[int], steps: int, batch: int | None, rng: torch.Generator
+    problem: Problem, clients: Tensor, steps: int, batch_size: int | None, rng: torch.Generator
 ) -> Tensor | tuple[()]:
-    if batch is None:
+    """Positions `[n, steps, batch_size]` within some clients' rows; `()` for all rows."""
+    if batch_size is None:
         return ()
-    unit = torch.rand(len(sizes), steps, batch, generator=rng, dtype=torch.float64)
-    each = torch.tensor(sizes).view(-1, 1, 1)
-    drawn = (unit * each).long()
+    sizes = torch.tensor([problem.sizes[j] for j in clients.tolist()]).view(-1, 1, 1)
+    uniform = torch.rand(len(clients), steps, batch_size, generator=rng, dtype=torch.float64)
+    drawn = (uniform * sizes).long()
     if not problem.whole_batches:
         return drawn
-    whole = torch.arange(batch).expand_as(drawn)  # places beyond a client's rows have weight 0
-    return torch.where(each <= batch, torch.minimum(whole, each - 1), drawn)
+    # positions beyond a client's rows repeat its last row, and have weight 0
+    all_rows = torch.minimum(torch.arange(batch_size), sizes - 1)
+    return torch.where(sizes <= batch_size, all_rows, drawn)
 
 
 def _squeeze(x: Tensor | tuple[()], axis: int) -> Tensor | tuple[()]:
@@ -255,4 +271,5 @@ def seeded(seed: Seed, stream: Literal["split", "rounds"]) -> torch.Generator:
     Raises ValueError if the seed is negative or the stream is unknown.
     """
     checks.arguments(seeded, locals())
-    return torch.Generator().manual_seed(2 * seed + (stream == "rounds"))
+    offset = 1 if stream == "rounds" else 0
+    return torch.Generator().manual_seed(2 * seed + offset)

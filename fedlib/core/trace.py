@@ -72,32 +72,38 @@ class Trace:
     def late(self, name: str, share: float = 0.2) -> Array:
         """A metric's mean over the last `share` of the evaluated rounds, for each seed: `[S]`."""
         checks.in_range("late", "share", share, 0, 1, open_low=True)
-        x = self.of_rounds(name)
-        if np.isnan(x).any():
+        curves = self.of_rounds(name)
+        if np.isnan(curves).any():
             warnings.warn(f"late: metric {name!r} is NaN in some rounds.", stacklevel=2)
-        return np.asarray(x[:, -max(1, round(share * x.shape[1])) :].mean(1))
+        count = max(1, round(share * curves.shape[1]))
+        return np.asarray(curves[:, -count:].mean(1))
 
     def to_frame(self) -> "pd.DataFrame":
         """A tidy data frame: a row per seed and evaluated round, a column per metric."""
         import pandas as pd
 
-        s, t = len(self.seeds), len(self.rounds)
-        columns = {"seed": np.repeat(self.seeds, t), "round": np.tile(self.rounds, s)}
-        return pd.DataFrame({**columns, **{k: x.reshape(-1) for k, x in self.metrics.items()}})
+        columns = {
+            "seed": np.repeat(self.seeds, len(self.rounds)),
+            "round": np.tile(self.rounds, len(self.seeds)),
+        }
+        for name, curves in self.metrics.items():
+            columns[name] = curves.reshape(-1)
+        return pd.DataFrame(columns)
 
     def model(self, seed: int | None = None) -> Float[Tensor, "d"]:
         """The final model `[d]` of `seed`, which may be left out if there is only one.
 
         Raises ValueError for a seed that was not run, or a trace without models.
         """
-        held, remedy = getattr(self.state, "w", self.state), "save the state beside the trace"
-        checks.require(held is not None, "Trace", "state", "hold the final models", None, remedy)
+        models = getattr(self.state, "w", self.state)
+        remedy = "save the state beside the trace"
+        checks.require(models is not None, "Trace", "state", "hold the final models", None, remedy)
         if seed is None and len(self.seeds) == 1:
             seed = self.seeds[0]
         if isinstance(seed, np.integer):
             seed = int(seed)
         checks.one_of("Trace", "seed", seed, self.seeds)
-        return torch.as_tensor(held[self.seeds.index(seed)]).cpu()
+        return torch.as_tensor(models[self.seeds.index(seed)]).cpu()
 
     def state_dict(
         self, module: nn.Module, seed: int | None = None
@@ -108,16 +114,18 @@ class Trace:
         """
         checks.arguments(Trace.state_dict, locals())
         w = self.model(seed)
-        named = {name: p for name, p in module.named_parameters() if p.requires_grad}
-        sizes = [p.numel() for p in named.values()]
+        trained = [p for p in module.parameters() if p.requires_grad]
+        sizes = [p.numel() for p in trained]
         checks.vector("state_dict", "the final model", w, sum(sizes))
-        parts = zip(named.items(), torch.split(w, sizes), strict=True)
-        trained = {p: x.view(p.shape).clone() for (_, p), x in parts}
-        names = dict(module.named_parameters(remove_duplicate=False))  # tied weights have several
-        return {
-            name: trained.get(names[name], x) if name in names else x
-            for name, x in module.state_dict().items()
-        }
+        values: dict[Tensor | None, Tensor] = {}
+        for parameter, entries in zip(trained, torch.split(w, sizes), strict=True):
+            values[parameter] = entries.view(parameter.shape).clone()
+        by_name = dict(module.named_parameters(remove_duplicate=False))  # tied weights have several
+        state = {}
+        for name, tensor in module.state_dict().items():
+            parameter_or_none = by_name.get(name)  # a buffer is no parameter
+            state[name] = values.get(parameter_or_none, tensor)
+        return state
 
     def load_into(self, module: nn.Module, seed: int | None = None) -> nn.Module:
         """Set the module's parameters to the final model; raises the errors of `state_dict`."""
@@ -133,21 +141,24 @@ class Trace:
         """
         checks.value("Trace.save", "path", path, Path | str)
         w = getattr(self.state, "w", self.state)
-        models = None if w is None or w.shape[-1] > LARGEST_MODEL else to_rows(w)
-        if w is not None and models is None:
+        output = self.output
+        if w is not None and w.shape[-1] > LARGEST_MODEL:
             warnings.warn(
                 f"Trace.save: models of {w.shape[-1]} parameters are left out; keep them by "
                 "torch.save(trace.state_dict(module, seed), path).",
                 stacklevel=2,
             )
+            w = None
+        if w is None:
+            output = None
         content = {
             "config": dict(self.config),
             "rounds": self.rounds.tolist(),
             "seeds": list(self.seeds),
             "metrics": {k: to_rows(v) for k, v in self.metrics.items()},
             "info": {k: to_rows(v) for k, v in self.info.items()},
-            "final_w": models,
-            "output_w": None if models is None or self.output is None else to_rows(self.output),
+            "final_w": None if w is None else to_rows(w),
+            "output_w": None if output is None else to_rows(output),
             "provenance": {**versions(), **self.provenance},
         }
         files.write_json(Path(path), FORMAT.sealed(content))
@@ -160,21 +171,25 @@ class Trace:
         cannot be read.
         """
         checks.value("Trace.load", "path", path, Path | str)
-        held = files.read_json(Path(path))
-        kind, remedy = held.get("kind"), "stored runs of studies are read with Study.load"
-        rule = "be written by Trace.save"
+        content = files.read_json(Path(path))
+        written_kind = content.get("kind")
         name = Path(path).name
-        checks.require(kind == FORMAT.kind, "Trace.load", name, rule, kind, remedy)
-        held = FORMAT.current(held, name)
+        rule = "be written by Trace.save"
+        remedy = "stored runs of studies are read with Study.load"
+        fits = written_kind == FORMAT.kind
+        checks.require(fits, "Trace.load", name, rule, written_kind, remedy)
+        content = FORMAT.current(content, name)
+        models = content["final_w"]
+        output = content["output_w"]
         return Trace(
-            metrics={k: from_rows(v) for k, v in held["metrics"].items()},
-            info={k: from_rows(v) for k, v in held["info"].items()},
-            rounds=np.array(held["rounds"]),
-            seeds=tuple(held["seeds"]),
-            config=held["config"],
-            provenance=held["provenance"],
-            state=None if held["final_w"] is None else from_rows(held["final_w"]),
-            output=None if held["output_w"] is None else from_rows(held["output_w"]),
+            metrics={k: from_rows(v) for k, v in content["metrics"].items()},
+            info={k: from_rows(v) for k, v in content["info"].items()},
+            rounds=np.array(content["rounds"]),
+            seeds=tuple(content["seeds"]),
+            config=content["config"],
+            provenance=content["provenance"],
+            state=None if models is None else from_rows(models),
+            output=None if output is None else from_rows(output),
         )
 
 
@@ -185,4 +200,4 @@ def to_rows(x: Any) -> list[list[float | None]]:
 
 def from_rows(rows: list[list[float | None]]) -> Array:
     """The inverse of `to_rows`; null becomes NaN."""
-    return np.array([[math.nan if v is None else v for v in row] for row in rows], dtype=float)
+    return np.array(rows, dtype=float)  # numpy reads None as NaN
