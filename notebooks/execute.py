@@ -1,10 +1,11 @@
-"""Execute a notebook source with papermill, and clean what differs from run to run.
+"""Execute notebook sources with papermill, and clean what differs from run to run.
 
-    python notebooks/execute.py NAME|all --profile quick|full [-p name value ...] [--out PATH]
+    python notebooks/execute.py NAME ...|all --profile quick|full [-p name value ...] [--out PATH]
 
 The source is `notebooks/src/NAME.py`. Without parameters of one's own the notebook goes to
-`notebooks` (full) or `notebooks/quick` (quick), which are committed; with them to
-`_build/runs`, under a name of its own, so that no run overwrites another.
+`notebooks` (full), where it is committed, or to `_build/quick` (quick), and every check in it
+must hold; with them it goes to `_build/runs`, under a name of its own, so that no run overwrites
+another.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from nbformat import NotebookNode
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "notebooks" / "src"
-FOLDERS = {"quick": ROOT / "notebooks" / "quick", "full": ROOT / "notebooks"}
+FOLDERS = {"quick": ROOT / "_build" / "quick", "full": ROOT / "notebooks"}
 #: Errors whose message is a sentence for the user; of any other the whole traceback is shown.
 SENTENCES = ("ValueError", "TypeError", "OSError", "PermissionError", "Diverged", "DataError")
 #: A folder of some machine, in the middle of a text; URLs and relative paths do not match.
@@ -48,6 +49,7 @@ ABSOLUTE = re.compile(
 PACKAGES = re.compile(r"(?<![^\s'\"])[^\s'\"]*/site-packages/")  # of whatever environment
 CELL = re.compile(r"/\S*/ipykernel_\d+/\d+\.py")  # in a warning: the cell that it is of
 ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,}")  # of an object whose type has no better text
+FAILED = re.compile(r"^ *(.*): NO(?: \(.*\))?$", re.M)  # the line of `papers.kit.claims.check`
 NUMBER = re.compile(r"\{result\}`([^`/]+)/([^`:]+):([^`]+)`")  # a stored number in a sentence
 
 Parameters = dict[str, object]
@@ -77,9 +79,14 @@ def tags(cell: NotebookNode) -> list[str]:
     return list(cell.metadata.get("tags", ()))
 
 
+def parameters_cell(notebook: NotebookNode) -> NotebookNode:
+    """The cell tagged `parameters`."""
+    return next(cell for cell in notebook.cells if "parameters" in tags(cell))
+
+
 def declared_parameters(notebook: NotebookNode) -> Parameters:
     """The literals of the `parameters` cell: name -> default."""
-    (cell,) = (c for c in notebook.cells if "parameters" in tags(c))
+    cell = parameters_cell(notebook)
     lines = [s for s in ast.parse(cell.source).body if isinstance(s, ast.Assign)]
     return {ast.unparse(s.targets[0]): ast.literal_eval(s.value) for s in lines}
 
@@ -89,7 +96,7 @@ def with_parameters(notebook: NotebookNode, given: Parameters) -> NotebookNode:
 
     A reader who opens the notebook finds one such cell, and an edit of it has effect.
     """
-    (cell,) = (c for c in notebook.cells if "parameters" in tags(c))
+    cell = parameters_cell(notebook)
     lines = cell.source.splitlines()
     for statement in ast.parse(cell.source).body:
         if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) in given:
@@ -110,8 +117,8 @@ def known(what: str, name: str, there: list[str]) -> None:
         raise NotebookError(f"execute: there is no {what} {name!r}; {nearest(name, there)}.")
 
 
-def execute(name: str, given: Parameters, *, pictures: bool = True) -> NotebookNode:
-    """The notebook with some parameters, executed and cleaned; without `pictures` it holds none."""
+def execute(name: str, given: Parameters) -> NotebookNode:
+    """The notebook with some parameters, executed and cleaned."""
     notebook = with_parameters(read_source(name), given)
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # repeatable, and kernels share few cores
     os.environ.setdefault("PYTHONWARNINGS", "ignore:IProgress not found")
@@ -127,7 +134,7 @@ def execute(name: str, given: Parameters, *, pictures: bool = True) -> NotebookN
             progress_bar=False,
             extra_arguments=["--IPKernelApp.log_level=50"],  # its last answer may not be quite out
         )
-    made = cleaned(done, name, given, pictures=pictures)
+    made = cleaned(done, name, given)
     made.metadata["fedlib"]["ran"] = {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "wall_s": round(time.perf_counter() - began, 1),
@@ -142,9 +149,7 @@ def children_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def cleaned(
-    notebook: NotebookNode, name: str, given: Parameters, *, pictures: bool
-) -> NotebookNode:
+def cleaned(notebook: NotebookNode, name: str, given: Parameters) -> NotebookNode:
     """The notebook without times, paths and the tools' metadata, and with numbers for its roles."""
     for number, cell in enumerate(notebook.cells):
         cell["id"] = f"cell-{number:03d}"
@@ -152,7 +157,7 @@ def cleaned(
         if cell.cell_type == "markdown":
             cell.source = with_numbers(cell.source)
         if cell.cell_type == "code":
-            cell.outputs = joined(o for o in map(relative, cell.outputs) if kept(o, pictures))
+            cell.outputs = joined(o for o in map(relative, cell.outputs) if not is_progress(o))
             if found := ABSOLUTE.search("\n".join(texts(cell.outputs))):
                 raise NotebookError(
                     f"{name}: an output shows the path {found.group()!r} of this machine; "
@@ -194,16 +199,9 @@ def relative(value: object) -> object:
     return value
 
 
-def kept(output: NotebookNode, pictures: bool) -> bool:
-    """Whether an output stays: no progress bar, and without `pictures` none of their kinds."""
-    if output.get("name") == "stderr" and ("%|" in output.text or not output.text.strip()):
-        return False
-    if pictures or "data" not in output:
-        return True
-    output.metadata = NotebookNode()
-    for kind in [k for k in output.data if k.startswith("image/") or k == "text/html"]:
-        del output.data[kind]
-    return bool(output.data)
+def is_progress(output: NotebookNode) -> bool:
+    """Whether an output is of a progress bar, or blank like the line that ends one."""
+    return output.get("name") == "stderr" and ("%|" in output.text or not output.text.strip())
 
 
 def joined(outputs: Iterable[NotebookNode]) -> list[NotebookNode]:
@@ -225,6 +223,12 @@ def texts(outputs: list[NotebookNode]) -> list[str]:
     ]
 
 
+def failed_checks(notebook: NotebookNode) -> list[str]:
+    """The labels of the checks that print NO in an executed notebook."""
+    outputs = (o for cell in notebook.cells for o in cell.get("outputs", ()))
+    return [label for o in outputs for label in FAILED.findall(o.get("text", ""))]
+
+
 def page_digest(notebook: NotebookNode) -> str:
     """sha256 over the cells and their outputs, the first 16 digits: a changed page is noticed."""
     held = json.dumps(notebook.cells, sort_keys=True)
@@ -244,14 +248,19 @@ def target(name: str, profile: str, given: Parameters, out: str | None) -> Path:
 
 
 def produce(name: str, *, profile: str, given: Parameters, out: str | None) -> str:
-    """Execute and write one notebook, whole or not at all; the line to print."""
+    """Execute and write one notebook, whole or not at all; the line to print.
+
+    Raises
+    ------
+    NotebookError
+        if a cell fails, or a check without parameters of one's own; then the notebook is written.
+    """
     from fedlib.core.files import atomic_write
 
     path = target(name, profile, given, out)
     check_writable(path.parent)
     try:
-        pictures = profile != "quick" or bool(given) or out is not None
-        made = execute(name, {"profile": profile, **given}, pictures=pictures)
+        made = execute(name, {"profile": profile, **given})
     except papermill.PapermillExecutionError as error:  # does not survive the way between processes
         what = error.evalue if error.ename in SENTENCES else f"\n{error}"
         raise NotebookError(f"{name}: a cell failed, nothing was written: {what}") from None
@@ -261,6 +270,13 @@ def produce(name: str, *, profile: str, given: Parameters, out: str | None) -> s
     made.metadata["fedlib"]["page"] = page_digest(made)
     text = nbformat.writes(made) + "\n"
     atomic_write(path, lambda file: file.write(text.encode()))
+    failed = [] if given else failed_checks(made)
+    if failed:
+        labels = ", ".join(repr(label) for label in failed)
+        raise NotebookError(
+            f"{name}: every check must hold in profile {profile!r}, got NO for {labels}; "
+            f"see {os.path.relpath(path)}."
+        )
     return f"wrote {os.path.relpath(path)}"
 
 
@@ -289,14 +305,15 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     from papers.__main__ import Parser
 
     parser = Parser(prog="execute.py", description=__doc__.splitlines()[0])
-    parser.add_argument("name", help="a notebook of notebooks/src, or all")
+    parser.add_argument("names", nargs="+", metavar="name",
+                        help="notebooks of notebooks/src, or all")  # fmt: skip
     parser.add_argument(
         "--profile", default="quick", help="quick, full, or paper where there is one"
     )
     parser.add_argument("-p", dest="parameters", nargs=2, action="append", default=[],
                         metavar=("NAME", "VALUE"), help="a parameter; may be repeated")  # fmt: skip
     parser.add_argument("--out", help="file (*.ipynb) or folder")
-    parser.add_argument("--jobs", type=count, default=1, help="notebooks at a time, with all")
+    parser.add_argument("--jobs", type=count, default=1, help="notebooks at a time")
     parser.add_argument("--list", action="store_true", help="print the parameters and their values")
     parser.add_argument("--line", metavar="TEXT", help="arguments in one text, as make has them")
     words = [*(sys.argv[1:] if arguments is None else arguments)]
@@ -323,36 +340,55 @@ def given_parameters(options: argparse.Namespace) -> Parameters:
     return given
 
 
-def carry_out(options: argparse.Namespace) -> int:
-    """Execute what a command line asks for; every name is checked before a kernel starts."""
-    logging.getLogger("papermill").setLevel(logging.WARNING)
-    names = source_names() if options.name == "all" else [options.name]
+def attempt(name: str, *, profile: str, given: Parameters, out: str | None) -> bool:
+    """Produce one notebook and print where it is, or print why not; whether all was well."""
     try:
-        given = given_parameters(options)
-        profile = str(given.pop("profile", options.profile))
-        for name in names:
-            source = read_source(name)
-            if options.out is None or profile != "paper":
-                known("profile", profile, [*FOLDERS])
-            for key in given:
-                known(f"parameter of {name}", key, [*declared_parameters(source)])
-            if options.list:
-                (cell,) = (c for c in source.cells if "parameters" in tags(c))
-                print(cell.source)
-        if options.list:
-            return 0
-        work = partial(produce, profile=profile, given=given, out=options.out)
-        if options.jobs == 1 or len(names) == 1:
-            for name in names:
-                print(work(name), flush=True)
-            return 0
-        with ProcessPoolExecutor(max_workers=options.jobs) as pool:
-            for line in pool.map(work, names):
-                print(line, flush=True)
+        print(produce(name, profile=profile, given=given, out=out), flush=True)
+    except NotebookError as error:
+        print(f"error: {error}", file=sys.stderr, flush=True)
+        return False
+    return True
+
+
+def checked_request(options: argparse.Namespace) -> tuple[list[str], str, Parameters]:
+    """The names, the profile and the parameters that a command line asks for.
+
+    Raises
+    ------
+    NotebookError
+        for a name, a profile or a parameter that is not there.
+    """
+    names = source_names() if options.names == ["all"] else options.names
+    given = given_parameters(options)
+    profile = str(given.pop("profile", options.profile))
+    for name in names:
+        source = read_source(name)
+        if options.out is None or profile != "paper":
+            known("profile", profile, [*FOLDERS])
+        for key in given:
+            known(f"parameter of {name}", key, [*declared_parameters(source)])
+    return names, profile, given
+
+
+def carry_out(options: argparse.Namespace) -> int:
+    """Do what a command line asks for; every name is checked before a kernel starts."""
+    logging.getLogger("papermill").setLevel(logging.WARNING)
+    try:
+        names, profile, given = checked_request(options)
     except NotebookError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    return 0
+    if options.list:
+        for name in names:
+            print(parameters_cell(read_source(name)).source)
+        return 0
+    work = partial(attempt, profile=profile, given=given, out=options.out)
+    if options.jobs == 1 or len(names) == 1:
+        succeeded = [work(name) for name in names]
+    else:
+        with ProcessPoolExecutor(max_workers=options.jobs) as pool:
+            succeeded = list(pool.map(work, names))
+    return 0 if all(succeeded) else 1
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,15 +1,3 @@
-# ---
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
-# ---
-
 # %% [markdown]
 # # Bound against practice
 #
@@ -215,10 +203,11 @@ check("    one of them exceeds half of its bound in more than a tenth of the pai
 check("staircase, E = 1: the accuracy is the bound with Gamma_direct, for every T", max(abs(x - 1) for x in ours) < 1e-4)
 check("    and half of the bound with the printed Gamma", max(abs(x - 0.5) for x in printed) < 1e-4)
 check(f"staircase: accuracy / bound is 1 / sqrt(3 E - 2) for E = {steps}", max(abs(x - 1) for x in local) < 1e-4)
-check("a tenth of the threshold is better at every T (disjoint intervals)", all(a.high < b.low for a, b in zip(*worst.values(), strict=True)))
+if page.profile != "quick":
+    check("a tenth of the threshold is better at every T (disjoint intervals)", all(a.high < b.low for a, b in zip(*worst.values(), strict=True)))
 if len(page.stairs) > 1:
     check("slope on the staircase is -1/2", abs(numbers["stairs_ours.slope"].value + 0.5) < 1e-3)
-if len(page.horizons) > 1:
+if len(page.horizons) > 1 and page.profile != "quick":
     slope = numbers["hard_ours.slope"]
     check("F 3, ours: the interval of the slope lies within [-0.7, -0.25]", -0.7 < slope.low <= slope.high < -0.25)
 

@@ -1,15 +1,3 @@
-# ---
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
-# ---
-
 # %% [markdown]
 # # Constrained cartpole
 #
@@ -115,10 +103,10 @@ numbers, health = page.numbers, page.health
 
 # %% tags=["remove-input", "nbval-check-output"]
 _ = check("the policy has 17,410 parameters", cartpole(0).dim == 17_410)
-reward = traces["free"].metrics["reward"]
-reached = (reward.max(1) >= 195).all()
-_ = check("without the constraint every seed reaches a reward of 195", reached)
-_ = check("without the constraint the mean cost is above 60", numbers["free.cost"].low > 60)
+if page.profile != "quick":
+    reached = (traces["free"].metrics["reward"].max(1) >= 195).all()
+    check("without the constraint every seed reaches a reward of 195", reached)
+    check("without the constraint the mean cost is above 60", numbers["free.cost"].low > 60)
 never = (traces["free"].info["sigma"] == 0).all()
 _ = check("with an infinite threshold no round works on the cost", never)
 

@@ -1,15 +1,3 @@
-# ---
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
-# ---
-
 # %% [markdown]
 # # Fair classification
 #
@@ -241,13 +229,14 @@ report.runs_table(numbers, meant, learned, health)
 # %% tags=["remove-input", "nbval-check-output"]
 level, late = 1.05 * page.tolerance, {m: numbers[f"{m}.g"].value for m in traces if f"{m}.g" in numbers}
 smallest, largest = (f"penalty_rho{pick(page.params['rhos']):g}" for pick in (min, max))
-check("without the constraint the mean late gap is above twice the level", late["fedavg"] > 2 * level)
 check("the mean late gaps of hard and soft FedSGM are at most 1.05 epsilon", max(late["hard"], late["soft"]) <= level)
-check("the mean late gap of soft FedSGM is below that of hard FedSGM", late["soft"] < late["hard"])
-check("the smallest penalty ends above the level, the largest below it", late[smallest] > level > late[largest])
 slow = [numbers[f"{m}_lr{page.printed_lr:g}.test_accuracy"].value for m in ("hard", "soft", "fedavg")]
 check("at step 1e-4 no mean late test accuracy is 0.005 above that of the majority class", max(slow) < numbers["majority"].value + 0.005)
-_ = check("hard FedSGM's mean late test accuracy is 0.02 above that of the majority class", numbers["hard.test_accuracy"].value > numbers["majority"].value + 0.02)
+if page.profile != "quick":
+    check("without the constraint the mean late gap is above twice the level", late["fedavg"] > 2 * level)
+    check("the mean late gap of soft FedSGM is below that of hard FedSGM", late["soft"] < late["hard"])
+    check("the smallest penalty ends above the level, the largest below it", late[smallest] > level > late[largest])
+    check("hard FedSGM's mean late test accuracy is 0.02 above that of the majority class", numbers["hard.test_accuracy"].value > numbers["majority"].value + 0.02)
 
 # %% [markdown]
 # ## Verdicts

@@ -1,15 +1,3 @@
-# ---
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
-# ---
-
 # %% [markdown]
 # # Which constraint a client has
 #
@@ -74,8 +62,9 @@ report.runs_table(numbers, names, measures)
 
 # %% tags=["nbval-check-output"]
 check("hard, all clients, no compression: no model moves", max(numbers["hard_E5.moved"].per_seed) <= 1e-5)
-check("soft, one local step: no model moves", max(numbers["soft40_E1.moved"].per_seed) <= 1e-5)
-_ = check("soft, five local steps: every model moves", min(numbers["soft40_E5.moved"].per_seed) > 1e-5)
+_ = check("soft, one local step: no model moves", max(numbers["soft40_E1.moved"].per_seed) <= 1e-5)
+if page.profile != "quick":
+    check("soft, five local steps: every model moves", min(numbers["soft40_E5.moved"].per_seed) > 1e-5)
 
 # %% [markdown]
 # Sampled clients and compressed messages make the pairing matter under hard switching too, for reasons of their own:

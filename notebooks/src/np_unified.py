@@ -1,15 +1,3 @@
-# ---
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
-# ---
-
 # %% [markdown]
 # # Neyman-Pearson classification, full paper
 #
@@ -216,13 +204,14 @@ report.runs_table(numbers, tuned, columns, health)
 
 # %% tags=["remove-input", "nbval-check-output"]
 check("the late g of soft switching is below that of hard switching (10 of 20)", numbers["soft.g"].value < numbers["hard.g"].value)
-check("soft switching has fewer violations (all clients)", numbers["soft_all.violations"].high < numbers["hard_all.violations"].low)
 check("without error feedback the late f is clearly larger", numbers["hard_nofeedback.f"].value > 1.1 * numbers["hard.f"].value)
-if 1 in page.local_steps_sweep:
-    check("more local steps have a lower late f than one", numbers["hard_all_E1.f"].low > numbers["hard_all.f"].value)
 check("soft switching at beta = 1e9 equals hard switching", max(numbers["limit.gap"].per_seed) <= 1e-3)
 check("the bound on the skewness holds", min(numbers["skewness.bound_to_difference"].per_seed) >= 1)
-if {0.5, 20.0} <= {*page.rhos}:
+if page.profile != "quick":
+    check("soft switching has fewer violations (all clients)", numbers["soft_all.violations"].high < numbers["hard_all.violations"].low)
+if page.profile != "quick" and 1 in page.local_steps_sweep:
+    check("more local steps have a lower late f than one", numbers["hard_all_E1.f"].low > numbers["hard_all.f"].value)
+if page.profile != "quick" and {0.5, 20.0} <= {*page.rhos}:
     check("the late g of penalty 0.5 is above that of penalty 20", numbers["penalty_rho0.5.g"].low > numbers["penalty_rho20.g"].high)
 
 # %% [markdown]

@@ -83,13 +83,7 @@ def accepted(driver, line):
         return
     assert line[0] in (PYTHON, ".venv/bin/papermill"), line
     if line[1] == "notebooks/execute.py":
-        given = driver.parse(line[2:])
-        names = driver.source_names() if given.name == "all" else [given.name]
-        own = dict(given.parameters)
-        assert own.pop("profile", given.profile) in driver.FOLDERS
-        for name in names:
-            there = driver.declared_parameters(driver.read_source(name))
-            assert own.keys() <= there.keys()
+        driver.checked_request(driver.parse(line[2:]))
         return
     if line[1].startswith("notebooks/src/") or line[0].endswith("papermill"):
         assert (ROOT / line[1]).is_file()

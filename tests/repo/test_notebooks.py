@@ -3,6 +3,7 @@
 import ast
 import contextlib
 import io
+import os
 import re
 from pathlib import Path
 
@@ -16,20 +17,8 @@ from papers.kit import store
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted((ROOT / "notebooks" / "src").glob("*.py"))
-COMMITTED = [
-    ROOT / "notebooks" / folder / f"{source.stem}.ipynb"
-    for folder in (".", "quick")
-    for source in SOURCES
-]
-SMALL = """# ---
-# jupyter:
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
-# ---
-
-# %% tags=["parameters"]
+COMMITTED = [ROOT / "notebooks" / f"{source.stem}.ipynb" for source in SOURCES]
+SMALL = """# %% tags=["parameters"]
 profile = "full"  # quick or full
 lr = 0.1  # step size
 rounds = None  # the profile's own
@@ -38,6 +27,10 @@ rounds = None  # the profile's own
 {code}
 """
 PICTURE = "from IPython.display import HTML, display\ndisplay(HTML('<b>x</b>'))\nprint(lr)"
+CHECKS = """from papers.kit.claims import check
+check("two is even", True)
+check("three is even", lr > 1)
+check("five is even", False, "5 = 2 * 2 + 1")"""
 
 
 @pytest.fixture
@@ -52,10 +45,6 @@ def small(driver, tmp_path, monkeypatch):
         return tmp_path
 
     return make
-
-
-def short(path):
-    return f"{path.parent.name}/{path.stem}"
 
 
 def tags(cell):
@@ -109,30 +98,32 @@ def test_a_name_that_is_no_parameter_is_refused_whoever_executes():
         STUDIES["np_workshop"].page({"profile": "quick", "fractoin": 0.5})
 
 
-@pytest.mark.parametrize("path", COMMITTED, ids=short)
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda p: p.stem)
 def test_a_committed_notebook_is_what_an_execution_of_its_source_left(path, driver):
     notebook = nbformat.read(path, as_version=4)
-    profile = "quick" if path.parent.name == "quick" else "full"
-    source = driver.with_parameters(driver.read_source(path.stem), {"profile": profile})
-    again = f"{short(path)} is not the execution of its source; `make notebooks` executes it again"
+    source = driver.with_parameters(driver.read_source(path.stem), {"profile": "full"})
+    again = f"{path.name} is not the execution of its source; `make notebooks` executes it again"
     assert [c.source for c in notebook.cells] == [
         driver.with_numbers(c.source) if c.cell_type == "markdown" else c.source
         for c in source.cells
     ], again
     assert notebook.metadata["fedlib"]["page"] == driver.page_digest(notebook), again
-    assert notebook.metadata["fedlib"]["parameters"] == {"profile": profile}, again
+    assert notebook.metadata["fedlib"]["parameters"] == {"profile": "full"}, again
     assert outputs(notebook)
     assert not [o for o in outputs(notebook) if o.output_type == "error"]
-
-
-@pytest.mark.parametrize("path", [p for p in COMMITTED if p.parent.name == "quick"], ids=short)
-def test_a_quick_notebook_holds_checked_text_and_no_pictures(path):
-    notebook = nbformat.read(path, as_version=4)
-    kinds = {kind for o in outputs(notebook) for kind in o.get("data", {})}
-    assert not [kind for kind in kinds if kind.startswith("image/") or kind == "text/html"]
+    assert not driver.failed_checks(notebook)
     checked = [c for c in notebook.cells if "nbval-check-output" in tags(c)]
     assert checked
     assert all(c.outputs for c in checked)
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda p: p.stem)
+def test_a_source_has_no_header_and_jupyterlab_adds_none(source):
+    text = source.read_text(encoding="utf-8")
+    notebook = jupytext.reads(text, "py")
+    assert notebook.cells[0].cell_type == "markdown"
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
+    assert jupytext.writes(notebook, "py") == text
 
 
 def test_each_situation_takes_at_most_fifteen_lines():
@@ -158,6 +149,19 @@ def test_what_is_not_known_is_refused(driver, small, capsys, arguments, sentence
     assert driver.main(arguments.split()) == 1
     assert capsys.readouterr().err == f"error: {sentence}\n"
     assert not (folder / "quick").exists()
+
+
+def test_a_check_that_says_no_fails_unless_the_parameters_are_the_readers(driver, small, capsys):
+    folder = small(CHECKS)
+    assert driver.main(["small"]) == 1
+    place = os.path.relpath(folder / "quick" / "small.ipynb")
+    assert capsys.readouterr().err == (
+        "error: small: every check must hold in profile 'quick', got NO for 'three is even', "
+        f"'five is even'; see {place}.\n"
+    )
+    assert driver.main(["small", "-p", "lr", "2", "--out", str(folder)]) == 0
+    small(CHECKS.replace("False", "True").replace("lr > 1", "lr < 1"))
+    assert driver.main(["small"]) == 0
 
 
 def test_two_executions_leave_the_same_but_for_their_times(driver, small):
