@@ -100,44 +100,63 @@ def listed(constraint: Constraints) -> tuple[Function | GroupGap, ...]:
 
 
 def with_gap_columns(columns: Sequence[Hashable], constraint: Constraints) -> list[Hashable]:
-    """The columns that functions see, and those of each `GroupGap`."""
-    gaps = [each for each in listed(constraint) if isinstance(each, GroupGap)]
-    return [*dict.fromkeys([*columns, *(gap.column for gap in gaps)])]
+    """The columns that functions see, and those of each `GroupGap`, without repetition."""
+    names = dict.fromkeys(columns)
+    for gap in listed(constraint):
+        if isinstance(gap, GroupGap):
+            names[gap.column] = None
+    return list(names)
+
+
+def with_groups(
+    caller: str,
+    constraint: Constraints,
+    columns: Mapping[Hashable, Shaped[Tensor, "R ..."]],
+    target: Shaped[Tensor, "R ..."],
+) -> tuple[Function | GroupSums, ...]:
+    """The constraints, with a `GroupSums` in place of each `GroupGap`."""
+    constraints: list[Function | GroupSums] = []
+    for function in listed(constraint):
+        if isinstance(function, GroupGap):
+            column = columns[function.column]
+            constraints.append(group_sums(caller, function, column, target))
+        else:
+            constraints.append(function)
+    return tuple(constraints)
 
 
 def group_sums(
-    who: str,
+    caller: str,
     gap: GroupGap,
-    columns: Mapping[Hashable, Shaped[Tensor, "R ..."]],
+    column: Shaped[Tensor, "R ..."],
     target: Shaped[Tensor, "R ..."],
 ) -> GroupSums:
     """The statistics of a `GroupGap` for the rows of all clients.
 
     Raises ValueError unless the column holds the groups and every group has rows to compare.
     """
-    column = columns[gap.column]
     name = f"column {gap.column!r}"
-    numbers = column[0].numel()
-    checks.require(numbers == 1, who, name, "hold one number a row", list(column.shape))
+    is_plain = column[0].numel() == 1
+    checks.require(is_plain, caller, name, "hold one number a row", list(column.shape))
     values = column.flatten()
     groups = sorted(set(values.tolist()))
     rule = f"hold a number for each group, from 2 to {MOST_GROUPS} groups"
     fits = 2 <= len(groups) <= MOST_GROUPS
-    checks.require(fits, who, name, rule, f"{len(groups)} different numbers, {groups[:3]} ...")
+    checks.require(fits, caller, name, rule, f"{len(groups)} different numbers, {groups[:3]} ...")
     if gap.given is not None:
-        numbers = target[0].numel()
         rule = "hold one number a row, for a GroupGap with given"
-        checks.require(numbers == 1, who, "target", rule, list(target.shape))
-        chosen = values[target.flatten() == gap.given]
-        missing = sorted(set(groups) - set(chosen.tolist()))
-        rule = "be the target of some row in every group"
-        got = f"{gap.given:g}, which no row of group {missing[0]:g} has" if missing else gap.given
-        checks.require(not missing, who, "given of GroupGap", rule, got)
+        checks.require(target[0].numel() == 1, caller, "target", rule, list(target.shape))
+        compared = values[target.flatten() == gap.given]
+        missing = sorted(set(groups) - set(compared.tolist()))
+        if missing:
+            rule = "be the target of some row in every group"
+            fault = f"{gap.given:g}, which no row of group {missing[0]:g} has"
+            checks.require(False, caller, "given of GroupGap", rule, fault)
     return GroupSums(gap, tuple(groups))
 
 
-def check_logits(who: str, output: Float[Tensor, "B ..."]) -> None:
+def check_logits(caller: str, output: Float[Tensor, "B ..."]) -> None:
     """Raise ValueError unless a module's output is one logit a row, or two."""
     rule = "give one logit a row, or the logits of two classes, for a GroupGap"
-    numbers = output[0].numel()
-    checks.require(numbers in (1, 2), who, "module", rule, list(output.shape))
+    fits = output[0].numel() in (1, 2)
+    checks.require(fits, caller, "module", rule, list(output.shape))

@@ -22,17 +22,15 @@ from fedlib.problems.client_rows import Function, Functions, title
 from fedlib.problems.explain import attempt
 from fedlib.problems.fairness_gap import (
     Constraints,
-    GroupGap,
     GroupSums,
     check_logits,
-    group_sums,
-    listed,
     with_gap_columns,
+    with_groups,
 )
 from fedlib.problems.frames import check_frame, tensors_of
 from fedlib.problems.own_functions import OwnFunctions
 from fedlib.problems.preflight import Preflight, needs_loop
-from fedlib.problems.readers import Rows, as_rows, cast, check_range, digest
+from fedlib.problems.readers import Rows, as_rows, cast_rows, check_range, digest
 from fedlib.problems.several_inputs import OfPacked, Packing, pack_client
 
 if TYPE_CHECKING:
@@ -86,31 +84,35 @@ def from_frame(
     purposes; a client without rows; a module that does not accept the features; and a function that
     fails, does not return a single finite number, or counts padding rows.
     """
-    who = "from_frame"
-    check_frame(who, "frame", frame)
+    caller = "from_frame"
+    check_frame(caller, "frame", frame)
     if heldout is not None:
-        check_frame(who, "heldout", heldout)
+        check_frame(caller, "heldout", heldout)
     checks.arguments(from_frame, locals())
     columns = with_gap_columns(columns, constraint)
+    further = [target, *columns]
     if features is None:
-        features = [c for c in frame.columns if c not in (client, target, *columns)]
-    features, others = [*features], (target, *columns)
-    checks.require(features, who, "features", "hold at least one column", [])
-    twice = [k for k, count in Counter([client, *features, *others]).items() if count > 1]
+        features = [column for column in frame.columns if column not in (client, *further)]
+    features = list(features)
+    checks.require(features, caller, "features", "hold at least one column", [])
+    uses = Counter([client, *features, *further])
+    repeated = [column for column, count in uses.items() if count > 1]
     names = "client, target, features and columns"
-    checks.require(not twice, who, names, "name each column once, for one purpose", twice)
+    checks.require(not repeated, caller, names, "name each column once, for one purpose", repeated)
     dtype = models.float_type(module)
-    whole = tensors_of(who, frame, features, others, client, dtype)
+    tensors = tensors_of(caller, frame, features, further, client, dtype)
     nameless = int(frame[client].isna().sum())
-    checks.require(not nameless, who, "client", "leave no row without a name", nameless)
-    outside: Rows = ()
+    checks.require(not nameless, caller, "client", "leave no row without a name", nameless)
+    heldout_rows: Rows = ()
     if heldout is not None:
-        outside = tensors_of(who, heldout, features, others, None, dtype)
+        heldout_rows = tensors_of(caller, heldout, features, further, None, dtype)
     groups = frame.groupby(client, sort=True, observed=False)
-    places = {label: groups.indices.get(label, []) for label, _ in groups}
-    clients = {label: tuple(x[own] for x in whole) for label, own in places.items()}
-    rest = constraint, measures or {}, columns, weights
-    return make_problem(who, name, clients, outside, module, objective, *rest)
+    clients = {}
+    for label, _ in groups:
+        positions = groups.indices.get(label, [])  # none for a category without rows
+        clients[label] = tuple(x[positions] for x in tensors)
+    functions = (objective, constraint, measures or {}, columns)
+    return make_problem(caller, name, clients, heldout_rows, module, weights, *functions)
 
 
 def from_clients(
@@ -137,86 +139,91 @@ def from_clients(
         in the order of its Dataset. m may differ between clients.
     columns : the names of the further columns, in their order.
     heldout : rows that no client trains on, in a form that `clients` may have.
-    module, objective, constraint, measures, weights, name : as in `from_frame`.
+    module : a network; any batch norm must be in eval mode. Methods start at the trainable
+        parameters; frozen ones do not change. Dropout is active in training, not in metrics.
+    objective : a function `ClientRows -> number`, whose mean over clients is minimized; or a list.
+    constraint : such a function, to be kept below a method's level; or a `GroupGap`, for equal
+        treatment of groups; or a list of both.
+    measures : name -> `ClientRows -> number`, reported at every evaluation: on `heldout` if it is
+        given, else as a mean over clients.
+    weights : the clients' weights: None for equal weights, `"rows"` for their numbers of rows, or
+        one number for each client.
+    name : the name in error messages and stored runs.
 
-    Raises the errors of `from_frame`.
+    Raises ValueError or TypeError for a client without rows, or with rows that are not dense finite
+    tensors of one shape; a module that does not accept the inputs; and a function that fails, does
+    not return a single finite number, or counts padding rows.
     """
-    who = "from_clients"
+    caller = "from_clients"
     checks.arguments(from_clients, locals())
     columns = with_gap_columns(columns, constraint)
+    sources = {f"client {number}": source for number, source in enumerate(clients)}
+    if heldout is not None and not (isinstance(heldout, tuple) and not heldout):
+        sources["heldout"] = heldout
     packing: Packing | None = None
-    read = []
-    for j, own in enumerate(clients):
-        own, packing = pack_client(who, f"client {j}", own, columns, module, packing)
-        read.append(as_rows(who, f"client {j}", own, columns))
-    clients = read
-    absent = heldout is None or (isinstance(heldout, tuple) and not heldout)
-    held: Rows = ()
-    if not absent:
-        heldout, packing = pack_client(who, "heldout", heldout, columns, module, packing)
-        held = as_rows(who, "heldout", heldout, columns)
-    everybody = {f"client {j}": own for j, own in enumerate(clients)}
-    if not absent:
-        everybody["heldout"] = held
-    first = [list(x.shape) for x in (clients or [held])[0]]
+    tensors: dict[str, Rows] = {}
+    for label, source in sources.items():
+        packed, packing = pack_client(caller, label, source, columns, module, packing)
+        tensors[label] = as_rows(caller, label, packed, columns)
+    check_rows(caller, tensors, columns, models.float_type(module))
+    heldout_rows = tensors.pop("heldout", ())
+    if "heldout" in sources:
+        checks.require(len(heldout_rows[0]), caller, "heldout", "have rows", 0)
+    numbered = dict(enumerate(tensors.values()))
+    functions = (objective, constraint, measures or {}, columns)
+    return make_problem(caller, name, numbered, heldout_rows, module, weights, *functions, packing)
+
+
+def check_rows(
+    caller: str, clients: Mapping[str, Rows], columns: Sequence[Hashable], dtype: torch.dtype
+) -> None:
+    """Raise ValueError unless all clients' rows have one shape, and are finite in `dtype`."""
+    expected: list[list[int]] = []
     rule = "hold equally many rows in all its tensors, shaped as those of client 0"
-    dtype = models.float_type(module)
-    for label, own in everybody.items():
-        got = [list(x.shape) for x in own]
-        fits = len({m for m, *_ in got}) == 1 and [x[1:] for x in got] == [x[1:] for x in first]
-        checks.require(fits, who, label, rule, got, f"client 0 has {first}")
-        for part, x in zip(("inputs", "target", *columns), own, strict=True):
-            checks.finite(who, f"{part} of {label}", x, "drop or impute these rows")
-            check_range(who, f"{part} of {label}", x, dtype)
-    checks.require(absent or len(held[0]), who, "heldout", "have rows", 0)
-    rest = constraint, measures or {}, columns, weights
-    return make_problem(
-        who, name, dict(enumerate(clients)), held, module, objective, *rest, packing
-    )
+    for label, rows in clients.items():
+        shapes = [list(x.shape) for x in rows]
+        expected = expected or shapes
+        same_shapes = [shape[1:] for shape in shapes] == [shape[1:] for shape in expected]
+        fits = same_shapes and len(set(map(len, rows))) == 1
+        checks.require(fits, caller, label, rule, shapes, f"client 0 has {expected}")
+        for column, x in zip(("inputs", "target", *columns), rows, strict=True):
+            name = f"{column} of {label}"
+            checks.finite(caller, name, x, "drop or impute these rows")
+            check_range(caller, name, x, dtype)
 
 
 def make_problem(
-    who: str,
+    caller: str,
     name: str,
     clients: Mapping[Any, Rows],
     heldout: Rows,
     module: nn.Module,
+    weights: Literal["rows"] | Sequence[float] | None,
     objective: Functions,
     constraint: Constraints,
     measures: Mapping[str, Function],
     columns: Sequence[Hashable],
-    weights: Literal["rows"] | Sequence[float] | None,
     packing: Packing | None = None,
 ) -> Problem:
     """Build the problem from clients' tensors, and test everything in it."""
     objectives = (objective,) if callable(objective) else tuple(objective)
-    checks.require(clients, who, "the problem", "have a client", 0)
-    checks.require(objectives, who, "the problem", "have an objective", 0)
-    for label, own in clients.items():
-        remedy = "leave it out (of a category: frame[...].cat.remove_unused_categories())"
-        checks.require(len(own[0]), who, f"client {label!r}", "have rows", 0, remedy)
-    if any(map(nn.parameter.is_lazy, module.parameters())):
-        dtype = torch.get_default_dtype()
-        with torch.no_grad():
-            inputs = cast(next(iter(clients.values()))[0][:2], dtype, whole=False)
-            attempt(who, "module", module, *(packing.unpack(inputs) if packing else [inputs]))
+    checks.require(clients, caller, "the problem", "have a client", 0)
+    checks.require(objectives, caller, "the problem", "have an objective", 0)
+    remedy = "leave it out (of a category: frame[...].cat.remove_unused_categories())"
+    for label, rows in clients.items():
+        checks.require(len(rows[0]), caller, f"client {label!r}", "have rows", 0, remedy)
+    rows = [torch.cat(tensors) for tensors in zip(*clients.values(), strict=True)]
+    initialize(caller, module, rows[0][:2], packing)
     w0, function = models.ravel(module)
     apply = function if packing is None else OfPacked(function, packing)
-    sizes = tuple(len(own[0]) for own in clients.values())
-    parts = [torch.cat(x) for x in zip(*clients.values(), strict=True)]
-    data = [cast(x, w0.dtype, whole=k > 0) for k, x in enumerate(parts)]
-    held = tuple(cast(x, w0.dtype, whole=k > 0) for k, x in enumerate(heldout))
+    data = cast_rows(rows, w0.dtype)
+    sizes = tuple(len(inputs) for inputs, *_ in clients.values())
     further = dict(zip(columns, data[2:], strict=True))
-    constraints: list[Function | GroupSums] = []
-    for each in listed(constraint):
-        if isinstance(each, GroupGap):
-            constraints.append(group_sums(who, each, further, data[1]))
-        else:
-            constraints.append(each)
-    functions = OwnFunctions(apply, objectives, tuple(constraints), {}, {}, tuple(columns))
+    constraints = with_groups(caller, constraint, further, data[1])
+    functions = OwnFunctions(apply, objectives, constraints, {}, {}, tuple(columns))
     problem = Problem(
         name=name,
-        data=tuple(data),
+        data=data,
         rows=torch.arange(sum(sizes)),
         sizes=sizes,
         losses=functions.losses,
@@ -224,7 +231,7 @@ def make_problem(
         num_constraints=len(constraints),
         w0=w0,
         metrics=functions.metrics,
-        heldout=held,
+        heldout=cast_rows(heldout, w0.dtype),
         sequential_clients=models.is_recurrent(module),
         dropout=bool(apply.dropout),
         config={
@@ -234,21 +241,31 @@ def make_problem(
             "module": " ".join(str(module).split()),
             "objective": [title(f) for f in objectives],
             "constraint": constraint_names(constraints),
-            "data": digest(parts),
+            "data": digest(rows),
         },
     )
-    try_module(who, apply, problem)
+    try_module(caller, apply, problem)
     if weights is not None:
         problem = problem.weighted(weights)
     if functions.gaps:
-        rows = problem.data[0][problem.own_rows(0)][:FEW]
-        check_logits(who, apply(w0, rows))
+        few_rows = problem.data[0][problem.own_rows(0)][:FEW]
+        check_logits(caller, apply(w0, few_rows))
         problem = with_statistics(problem, functions)
     if needs_loop(functions, problem):
         problem = replace(problem, sequential_clients=True)
-    functions = tested(who, functions, problem, measures)
-    host = functions.on_host if functions.host_measures else None
-    return replace(problem, metrics=functions.metrics, host_metrics=host)
+    functions = tested(caller, functions, problem, measures)
+    host_metrics = functions.on_host if functions.host_measures else None
+    return replace(problem, metrics=functions.metrics, host_metrics=host_metrics)
+
+
+def initialize(caller: str, module: nn.Module, inputs: Tensor, packing: Packing | None) -> None:
+    """Initialize the lazy layers of a module on some inputs, if it has any."""
+    if not any(map(nn.parameter.is_lazy, module.parameters())):
+        return
+    (inputs,) = cast_rows([inputs], torch.get_default_dtype())
+    arguments = [inputs] if packing is None else packing.unpack(inputs)
+    with torch.no_grad():
+        attempt(caller, "module", module, *arguments)
 
 
 def with_statistics(problem: Problem, functions: OwnFunctions) -> Problem:
@@ -269,22 +286,28 @@ def with_statistics(problem: Problem, functions: OwnFunctions) -> Problem:
 
 
 def constraint_names(constraints: Sequence[Function | GroupSums]) -> Any:
-    """The constraints in a stored run's configuration."""
-    if len(constraints) == 1 and isinstance(constraints[0], GroupSums):
-        return describe(constraints[0].gap)
-    return [describe(f.gap) if isinstance(f, GroupSums) else title(f) for f in constraints]
+    """The constraints in a stored run's configuration; a single gap is not in a list."""
+    names = []
+    for constraint in constraints:
+        if isinstance(constraint, GroupSums):
+            names.append(describe(constraint.gap))
+        else:
+            names.append(title(constraint))
+    if len(names) == 1 and not isinstance(names[0], str):
+        return names[0]
+    return names
 
 
-def try_module(who: str, apply: models.ModuleFunction | OfPacked, problem: Problem) -> None:
+def try_module(caller: str, apply: models.ModuleFunction | OfPacked, problem: Problem) -> None:
     """Raise ValueError unless the module works on some rows and leaves its buffers as they are."""
     rows = problem.data[0][problem.own_rows(0)]
     name = f"module, of inputs of shape {list(rows.shape)},"
-    before = {key: x.clone() for key, x in apply.constants.items()}
-    attempt(who, name, apply, problem.w0, rows[:FEW])
-    changed = [key for key, x in apply.constants.items() if not same(x, before[key])]
+    constants = {key: x.clone() for key, x in apply.constants.items()}
+    attempt(caller, name, apply, problem.w0, rows[:FEW])
+    changed = [key for key, x in apply.constants.items() if not same(x, constants[key])]
     rule = "leave its buffers and frozen parameters as they are"
     remedy = "call module.eval(), or take out the layer that counts or averages"
-    checks.require(not changed, who, "module", rule, changed, remedy)
+    checks.require(not changed, caller, "module", rule, changed, remedy)
 
 
 def same(x: Tensor, y: Tensor) -> bool:
@@ -293,25 +316,26 @@ def same(x: Tensor, y: Tensor) -> bool:
 
 
 def tested(
-    who: str, functions: OwnFunctions, problem: Problem, measures: Mapping[str, Function]
+    caller: str, functions: OwnFunctions, problem: Problem, measures: Mapping[str, Function]
 ) -> OwnFunctions:
     """The functions with their measures and their memory limit, after all tests before a run."""
     inputs = problem.data[0]
     chunk = rows_at_a_time(partial(functions.apply, train=False), problem.w0, inputs)
     if chunk < len(inputs):
         functions = replace(functions, chunk=chunk)
-    preflight = Preflight(who, functions, problem)
+    preflight = Preflight(caller, functions, problem)
     for function in functions.objectives:
         preflight.try_function(f"objective {title(function)!r}", function)
     for function in functions.plain_constraints:
         preflight.try_function(f"constraint {title(function)!r}", function)
     start = preflight.points[0]
-    taken = ("", "seed", "round", *start.functions.means(start.w, start.problem))
+    means = start.functions.means(start.w, start.problem)
+    taken = ("", "seed", "round", *means)
     on_tensors: dict[str, Function] = {}
     on_host: dict[str, Function] = {}
     for label, measure in measures.items():
-        free = label not in taken
-        checks.require(free, who, "the name of a measure", f"be none of {taken}", label)
+        rule = f"be none of {taken}"
+        checks.require(label not in taken, caller, "the name of a measure", rule, label)
         if preflight.try_measure(f"measure {label!r}", measure):
             on_tensors[label] = measure
         else:

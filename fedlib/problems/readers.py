@@ -30,9 +30,9 @@ UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)  # torch cannot index or s
 LARGEST = 2**63 - 1  # of int64
 
 
-def remedy_for(kind: str) -> str:
+def remedy_for(letter: str) -> str:
     """What to do with values of a dtype, whose `kind` is a letter of numpy's."""
-    return REMEDIES.get(kind, "encode texts and objects as numbers")
+    return REMEDIES.get(letter, "encode texts and objects as numbers")
 
 
 def as_rows(caller: str, label: str, client: Any, columns: Sequence[Hashable]) -> Rows:
@@ -165,16 +165,19 @@ def check_plain(caller: str, name: str, x: Tensor) -> None:
     checks.require(not x.is_complex(), caller, name, "hold real numbers", x, REMEDIES["c"])
 
 
-def cast(x: Shaped[Tensor, "*b"], dtype: torch.dtype, *, whole: bool = True) -> Any:
+def cast_rows(rows: Rows, dtype: torch.dtype) -> tuple[Tensor, ...]:
     """Convert floats and truth values to the parameters' dtype, whole numbers to int64.
 
-    Inputs of bytes are pictures and stay bytes, unless `whole`.
+    Inputs of bytes, which come first, are pictures and stay bytes.
     """
-    if x.is_floating_point() or x.dtype == torch.bool:
-        return x.to(dtype)
-    if x.dtype == torch.uint8 and not whole:
-        return x
-    return x.to(torch.int64)
+    converted = []
+    for position, x in enumerate(rows):
+        if x.is_floating_point() or x.dtype == torch.bool:
+            x = x.to(dtype)
+        elif x.dtype != torch.uint8 or position > 0:
+            x = x.to(torch.int64)
+        converted.append(x)
+    return tuple(converted)
 
 
 def check_range(caller: str, name: str, x: Shaped[Tensor, "m ..."], dtype: torch.dtype) -> None:
