@@ -308,7 +308,7 @@ def in_pieces(problem: Problem, most: int) -> Problem:
     )
 
 
-def row_losses(out: Float[Tensor, "B classes"], target: Int[Tensor, "B"]) -> Float[Tensor, "B"]:
+def row_losses(outputs: Float[Tensor, "B classes"], target: Int[Tensor, "B"]) -> Float[Tensor, "B"]:
     """The cross-entropy of every row."""
-    target_outputs = out.gather(-1, target.unsqueeze(-1))
-    return out.logsumexp(-1) - target_outputs.squeeze(-1)
+    target_outputs = outputs.gather(-1, target.unsqueeze(-1))
+    return outputs.logsumexp(-1) - target_outputs.squeeze(-1)

@@ -18,7 +18,7 @@ from torch.utils.data import (
 
 from fedlib import checks
 
-MOST_SAMPLES = 10_000_000  # a sampler that gives more places has no end
+MOST_SAMPLES = 10_000_000  # a sampler that gives more positions has no end
 READ = "read it in a loop to see why"
 
 Source = Dataset[Any] | DataLoader[Any]
@@ -38,8 +38,8 @@ def read_all(caller: str, label: str, source: Source) -> Any:
     iterates_itself = type(source).__iter__ is not DataLoader.__iter__
     if streams or iterates_itself or source.batch_sampler is None:
         return joined_batches(caller, label, source)
-    places = places_of(caller, label, source)
-    samples = read_samples(caller, label, source.dataset, places)
+    positions = positions_of(caller, label, source)
+    samples = read_samples(caller, label, source.dataset, positions)
     return put_together(caller, label, source.collate_fn, samples)
 
 
@@ -47,20 +47,20 @@ def read_samples(
     caller: str,
     label: str,
     dataset: Dataset[Any],
-    places: Sequence[Any] | None = None,
+    positions: Sequence[Any] | None = None,
 ) -> list[Any]:
-    """The samples of a Dataset at some places, by default at all."""
+    """The samples of a Dataset at some positions, by default at all."""
     try:
-        if places is None:
-            places = all_places(dataset)
-        if places is None:
+        if positions is None:
+            positions = all_positions(dataset)
+        if positions is None:
             return list(iter(dataset))  # a stream, or up to an IndexError
-        return [dataset[place] for place in places]
+        return [dataset[position] for position in positions]
     except Exception as error:
         raise failed(caller, label, "give its samples", error, READ) from error
 
 
-def all_places(dataset: Dataset[Any]) -> Sequence[int] | None:
+def all_positions(dataset: Dataset[Any]) -> Sequence[int] | None:
     """The numbers of all samples, or None for a stream and for a Dataset without a length."""
     if isinstance(dataset, IterableDataset) or not hasattr(dataset, "__len__"):
         return None
@@ -70,23 +70,23 @@ def all_places(dataset: Dataset[Any]) -> Sequence[int] | None:
         return None
 
 
-def places_of(caller: str, label: str, loader: DataLoader[Any]) -> Sequence[Any]:
-    """The places of a loader's samples in its Dataset, in rising order.
+def positions_of(caller: str, label: str, loader: DataLoader[Any]) -> Sequence[Any]:
+    """The positions of a loader's samples in its Dataset, in rising order.
 
-    A sampler that draws its places draws them now, once.
+    A sampler that draws its positions draws them now, once.
     """
     if takes_everything(loader):
         return range(len(loader.dataset))  # type: ignore[arg-type]
     assert loader.batch_sampler is not None
-    places = []
+    positions = []
     for batch in islice(loader.batch_sampler, MOST_SAMPLES):
-        places.extend(batch)
-        fits = len(places) < MOST_SAMPLES
-        checks.require(fits, caller, f"the sampler of {label}", "come to an end", len(places))
+        positions.extend(batch)
+        fits = len(positions) < MOST_SAMPLES
+        checks.require(fits, caller, f"the sampler of {label}", "come to an end", len(positions))
     try:
-        return sorted(places)
-    except TypeError:  # places of several types, in a Dataset that is a mapping
-        return places
+        return sorted(positions)
+    except TypeError:  # positions of several types, in a Dataset that is a mapping
+        return positions
 
 
 def takes_everything(loader: DataLoader[Any]) -> bool:
@@ -129,10 +129,10 @@ def is_number(entry: Any) -> bool:
 
 def concatenated(batches: Sequence[Any]) -> Any:
     """Batches of one form, one after another: their tensors are concatenated."""
-    first = batches[0]
-    if isinstance(first, Mapping):
-        return {key: concatenated([batch[key] for batch in batches]) for key in first}
-    if isinstance(first, (tuple, list)):
+    example = batches[0]
+    if isinstance(example, Mapping):
+        return {key: concatenated([batch[key] for batch in batches]) for key in example}
+    if isinstance(example, (tuple, list)):
         return [concatenated(entries) for entries in zip(*batches, strict=True)]
     return torch.cat([torch.as_tensor(batch) for batch in batches])
 

@@ -152,8 +152,8 @@ class _Fair:
         """The gradient of `weights @ losses` in closed form, by backpropagation."""
         X, y, group, _ = batch.data
         parameters = layers(w, self.sizes)
-        *inputs, last = forward(parameters, X)
-        p = torch.sigmoid(last.squeeze(-1))
+        *inputs, z = forward(parameters, X)
+        p = torch.sigmoid(z.squeeze(-1))
         four = sums(p, batch.weight, group)
         slope = weights[1]
         if self.client_sign:

@@ -64,8 +64,8 @@ def tensors_of(
             "scale the column, or convert the module with .double()",
         )
     inputs = torch.stack([floats[column] for column in features], 1)
-    more = [read_plain(caller, frame[column], column) for column in further]
-    return inputs, *more
+    plain = [read_plain(caller, frame[column], column) for column in further]
+    return inputs, *plain
 
 
 def check_column_name(caller: str, frame: "DataFrame", column: Hashable) -> None:

@@ -1,8 +1,9 @@
 """The losses and the metrics of a problem of people's own."""
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import mul
 from typing import Any
 
 import torch
@@ -39,10 +40,10 @@ class OwnFunctions:
         self, w: Vector, batch: Batch, *, train: bool = False, coin: Coin | None = None
     ) -> ClientRows:
         """A batch as the functions' argument; a module's dropout is active only with `train`."""
-        inputs, goal, *more = batch.data
-        extra = dict(zip(self.columns, more, strict=False))  # `more` may end with the client's size
+        inputs, target, *further = batch.data
+        columns = dict(zip(self.columns, further, strict=False))  # the client's size may follow
         output = self.apply(w, inputs, train=train, coin=coin)
-        return ClientRows(output, goal, extra, batch.weight)
+        return ClientRows(output, target, columns, batch.weight)
 
     def losses(
         self, w: Vector, batch: Batch, *, train: bool = True, coin: Coin | None = None
@@ -60,12 +61,12 @@ class OwnFunctions:
     @property
     def gaps(self) -> list[GroupSums]:
         """The constraints that follow from statistics."""
-        return [each for each in self.constraints if isinstance(each, GroupSums)]
+        return [gap for gap in self.constraints if isinstance(gap, GroupSums)]
 
     @property
     def plain_constraints(self) -> list[Function]:
         """The constraints that are means over clients."""
-        return [each for each in self.constraints if not isinstance(each, GroupSums)]
+        return [plain for plain in self.constraints if not isinstance(plain, GroupSums)]
 
     @property
     def num_statistics(self) -> int:
@@ -78,11 +79,12 @@ class OwnFunctions:
         start = 0
         for constraint in self.constraints:
             if isinstance(constraint, GroupSums):
-                values.append(constraint.value(means[start : start + constraint.size]))
-                start += constraint.size
+                end = start + constraint.size
+                values.append(constraint.value(means[start:end]))
             else:
+                end = start + 1
                 values.append(means[start])
-                start += 1
+            start = end
         return torch.stack(values)
 
     def means(self, w: Vector, problem: Problem) -> dict[str, Float[Tensor, ""]]:
@@ -91,10 +93,13 @@ class OwnFunctions:
         mean = problem.mean_over_clients(exact)
         f = mean[: problem.num_objectives]
         g = problem.constraints(mean)
-        values = {"f": f.mean()} | ({"g": g.max()} if len(g) else {})
-        for letter, each in (("f", f), ("g", g)):
-            if len(each) > 1:
-                values |= {f"{letter}_{k + 1}": value for k, value in enumerate(each)}
+        values = {"f": f.mean()}
+        if len(g):
+            values["g"] = g.max()
+        for letter, losses in (("f", f), ("g", g)):
+            if len(losses) > 1:
+                for number, loss in enumerate(losses, 1):
+                    values[f"{letter}_{number}"] = loss
         return values
 
     def metrics(self, w: Vector, problem: Problem) -> dict[str, Float[Tensor, ""]]:
@@ -107,9 +112,14 @@ class OwnFunctions:
 
     def measured(self, measure: Function, w: Vector, problem: Problem) -> Float[Tensor, ""]:
         """A measure of the held-out rows, or its mean over clients."""
+
+        def of_batch(batch: Batch) -> Float[Tensor, ""]:
+            value: Tensor = measure(self.rows(w, batch))
+            return value
+
         if problem.heldout:
-            return measure(self.rows(w, heldout_rows(problem)))  # type: ignore[no-any-return]
-        return problem.mean_over_clients(lambda batch: measure(self.rows(w, batch)))
+            return of_batch(heldout_rows(problem))
+        return problem.mean_over_clients(of_batch)
 
     def on_host(self, w: Vector, problem: Problem) -> dict[str, float]:
         """The measures that are not tensor operations, computed from plain tensors on the CPU.
@@ -117,15 +127,18 @@ class OwnFunctions:
         Means over clients have the clients' weights. A measure that fails raises ValueError with
         its name and the client's.
         """
+        numbers: dict[str, list[float]] = {name: [] for name in self.host_measures}
         with torch.no_grad():
             functions, problem = self.evaluated(w, problem)
-            each: dict[str, list[float]] = {name: [] for name in self.host_measures}
-            for place, rows in functions.measured_rows(w, problem):
+            for label, rows in functions.measured_rows(w, problem):
                 for name, measure in self.host_measures.items():
-                    title = f"measure {name!r} on {place}"
-                    each[name].append(float(attempt(problem.name, title, measure, rows)))
-        weights = [1.0] if problem.heldout else problem.client_weights or [1.0] * len(problem.sizes)
-        return {name: weighted_mean(values, weights) for name, values in each.items()}
+                    title = f"measure {name!r} on {label}"
+                    number = attempt(problem.name, title, measure, rows)
+                    numbers[name].append(float(number))
+        weights = problem.client_weights or (1.0,) * len(problem.sizes)
+        if problem.heldout:
+            weights = (1.0,)
+        return {name: weighted_mean(values, weights) for name, values in numbers.items()}
 
     def measured_rows(self, w: Vector, problem: Problem) -> Iterator[tuple[str, ClientRows]]:
         """The rows that measures see, and whose they are: the held-out rows or each client's."""
@@ -143,17 +156,22 @@ class OwnFunctions:
         """
         if self.chunk is None:
             return self, problem
-        inputs, *others = problem.data
-        tensors: dict[str, Any] = {"data": (self.outputs(w, inputs), *others)}
+
+        def with_outputs(rows: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+            inputs, *further = rows
+            return self.outputs(w, inputs), *further
+
+        tensors: dict[str, Any] = {"data": with_outputs(problem.data)}
         if problem.heldout:
-            inputs, *others = problem.heldout
-            tensors["heldout"] = (self.outputs(w, inputs), *others)
-        return replace(self, apply=Outputs(), chunk=None), problem.with_tensors(tensors)
+            tensors["heldout"] = with_outputs(problem.heldout)
+        functions = replace(self, apply=Outputs(), chunk=None)
+        return functions, problem.with_tensors(tensors)
 
     def outputs(self, w: Vector, inputs: Shaped[Tensor, "R ..."]) -> Shaped[Tensor, "R ..."]:
         """The module's outputs on some rows, `chunk` at a time."""
-        parts = torch.split(inputs, self.chunk or len(inputs))
-        return torch.cat([self.apply(w, part, train=False) for part in parts])
+        chunks = torch.split(inputs, self.chunk or len(inputs))
+        outputs = [self.apply(w, chunk, train=False) for chunk in chunks]
+        return torch.cat(outputs)
 
 
 @dataclass(frozen=True)
@@ -172,7 +190,7 @@ class Outputs:
         return outputs
 
 
-def weighted_mean(values: list[float], weights: "tuple[float, ...] | list[float]") -> float:
+def weighted_mean(values: Sequence[float], weights: Sequence[float]) -> float:
     """The mean of some numbers with positive weights."""
-    total = sum(value * weight for value, weight in zip(values, weights, strict=True))
+    total: float = sum(map(mul, values, weights))
     return total / sum(weights)

@@ -16,12 +16,13 @@ from torch.func import grad, grad_and_value, vjp, vmap
 from fedlib import checks
 from fedlib.core.problem import Batch, Problem
 from fedlib.core.trees import loop_map
-from fedlib.problems.client_rows import SHARES, ClientRows, Function, heldout_rows, plain_client
+from fedlib.problems.client_rows import SHARES, ClientRows, Function, plain_client
 from fedlib.problems.explain import attempt
 from fedlib.problems.own_functions import OwnFunctions
 
 SPREAD = 0.1  # distance scale of the random point at which functions are tested, beside the start
 HOLDS = "for which its condition holds"
+FINITE = "be finite where methods start"
 
 
 class Point(NamedTuple):
@@ -47,12 +48,11 @@ class Preflight:
         self.over_clients = loop_map if problem.sequential_clients else vmap
         rng = torch.Generator().manual_seed(0)
         step = SPREAD * torch.randn(problem.dim, generator=rng)
-        models = (problem.w0, problem.w0 + step.to(problem.w0))
-        with torch.no_grad():
-            self.points = [
-                Point(w, *attempt(caller, "module", functions.evaluated, w, problem))
-                for w in models
-            ]
+        self.points = []
+        for w in (problem.w0, problem.w0 + step.to(problem.w0)):
+            with torch.no_grad():
+                evaluated = attempt(caller, "module", functions.evaluated, w, problem)
+            self.points.append(Point(w, *evaluated))
 
     def try_function(self, name: str, function: Function) -> None:
         """Raise ValueError unless a loss returns one finite number that does not depend on padding.
@@ -60,8 +60,8 @@ class Preflight:
         Warn if its gradient is zero on the rows of every client.
         """
         start = self.points[0]
-        first = plain_client(start.problem, 0)
-        plain_number(self.caller, name, function, start.functions.rows(start.w, first))
+        rows = start.functions.rows(start.w, plain_client(start.problem, 0))
+        plain_number(self.caller, name, function, rows)
         flat = True
         for point in self.points:
             gradients = self.try_slopes(name, function, point)
@@ -85,15 +85,14 @@ class Preflight:
         gradients: dict[int, Tensor] = {}
         for group in self.problem.size_groups():
             batch = point.problem.rows_of(group)
-            found = attempt(self.caller, name, self.over_clients(slope, (0,)), batch)
-            slopes, (values, shares) = found
+            mapped = self.over_clients(slope, (0,))
+            slopes, (values, shares) = attempt(self.caller, name, mapped, batch)
             self.check_shares(name, shares, group)
             if point is self.points[0]:
                 finite = values.isfinite() & slopes.isfinite().flatten(1).all(1)
                 self.check_finite(f"{name} and its gradient", finite, group)
             self.check_padding(name, slope, point, group, slopes, values)
-            for place, client in enumerate(group):
-                gradients[client] = slopes[place]
+            gradients.update(zip(group, slopes, strict=True))
         return [gradients[client] for client in range(self.problem.num_clients)]
 
     def slope(self, function: Function, point: Point) -> Callable[[Batch], Any]:
@@ -103,10 +102,10 @@ class Preflight:
             return partial(grad_and_value(value, has_aux=True), point.w)
 
         def by_outputs(batch: Batch) -> Any:
-            outputs, *others = batch.data
+            outputs, *further = batch.data
 
             def of_outputs(x: Tensor) -> tuple[Tensor, Tensor]:
-                return value(point.w, Batch((x, *others), batch.weight))
+                return value(point.w, Batch((x, *further), batch.weight))
 
             return grad_and_value(of_outputs, has_aux=True)(outputs)
 
@@ -114,17 +113,16 @@ class Preflight:
 
     def check_shares(self, name: str, shares: Float[Tensor, "n"], group: list[int]) -> None:
         """Raise ValueError if a condition of a function holds for no row of a client."""
-        got = f"none on client {group[int(shares.argmin())]}"
+        fault = f"none on client {group[int(shares.argmin())]}"
         rule = f"have rows on every client {HOLDS}"
         fits = bool((shares > 0).all())
-        checks.require(fits, self.caller, name, rule, got, "or take a GroupGap")
+        checks.require(fits, self.caller, name, rule, fault, "or take a GroupGap")
 
     def check_finite(self, name: str, finite: Tensor, group: list[int]) -> None:
         """Raise ValueError unless a value of each client is finite."""
-        got = f"NaN or infinity on client {group[int(finite.int().argmin())]}"
-        rule = "be finite where methods start"
+        fault = f"NaN or infinity on client {group[int(finite.int().argmin())]}"
         remedy = "look for a logarithm or a quotient"
-        checks.require(bool(finite.all()), self.caller, name, rule, got, remedy)
+        checks.require(bool(finite.all()), self.caller, name, FINITE, fault, remedy)
 
     def check_padding(
         self,
@@ -136,18 +134,20 @@ class Preflight:
         values: Float[Tensor, "n"],
     ) -> None:
         """Raise ValueError unless the group's smallest client gives the same without padding."""
-        size, place = min((self.problem.sizes[j], k) for k, j in enumerate(group))
-        padded = max(self.problem.sizes[j] for j in group)
-        if size == padded:
+        sizes = [self.problem.sizes[client] for client in group]
+        padding = max(sizes) - min(sizes)
+        if not padding:
             return
-        gradient, (value, _) = slope(plain_client(point.problem, group[place]))
-        if self.functions.chunk is not None:  # one gradient a row, none for padding
-            none = gradient.new_zeros(padded - size, *gradient.shape[1:])
-            gradient = torch.cat([gradient, none])
-        fits = agree(values[place], value) and agree(slopes[place], gradient)
-        got = f"{values[place]:.4g} with them and {value:.4g} without"
+        position = sizes.index(min(sizes))
+        gradient, (value, _) = slope(plain_client(point.problem, group[position]))
+        if self.functions.chunk is not None:  # a gradient of each row: 0 for padding
+            zeros = gradient.new_zeros(padding, *gradient.shape[1:])
+            gradient = torch.cat([gradient, zeros])
+        padded_value = values[position]
+        fits = agree(padded_value, value) and agree(slopes[position], gradient)
+        fault = f"{padded_value:.4g} with them and {value:.4g} without"
         remedy = "take rows.mean(values) in place of values.mean() or sum()"
-        checks.require(fits, self.caller, name, "not count padding rows", got, remedy)
+        checks.require(fits, self.caller, name, "not count padding rows", fault, remedy)
 
     def pulled_back(
         self, name: str, function: Function, point: Point, gradients: list[Tensor]
@@ -156,67 +156,62 @@ class Preflight:
 
         They come from the gradients by the module's outputs.
         """
-        few = self.problem.rows_of([0, 0], 1)
         value = partial(value_and_share, self.functions, function)
-        whole = partial(grad_and_value(value, has_aux=True), point.w)
-        attempt(
-            self.caller, name, self.over_clients(whole, (0,)), few
-        )  # a map can follow the module
-        sizes = self.problem.sizes
-        by_row = torch.cat([x[:size] for x, size in zip(gradients, sizes, strict=True)])
+        slope = partial(grad_and_value(value, has_aux=True), point.w)
+        single_rows = self.problem.rows_of([0, 0], 1)  # tests whether a map can follow the module
+        attempt(self.caller, name, self.over_clients(slope, (0,)), single_rows)
+        row_slopes = []
+        for client_slopes, size in zip(gradients, self.problem.sizes, strict=True):
+            row_slopes.append(client_slopes[:size])
+        by_row = torch.cat(row_slopes)
         chunk = self.functions.chunk or len(by_row)
-        inputs = torch.split(self.problem.data[0], chunk)
+        chunks = torch.split(self.problem.data[0], chunk)
         result: list[Tensor] = []
-        for part, slopes in zip(inputs, torch.split(by_row, chunk), strict=True):
-            back = vjp(partial(apply_to, self.functions, part), point.w)[1]
-            gradient = back(slopes)[0]
+        for inputs, slopes in zip(chunks, torch.split(by_row, chunk), strict=True):
+            pull_back = vjp(partial(apply_to, self.functions, inputs), point.w)[1]
+            (gradient,) = pull_back(slopes)
             if point is self.points[0]:
-                rule = "be finite where methods start"
                 fits = bool(gradient.isfinite().all())
-                got = f"NaN or infinity in rows {len(result) * chunk} and following"
-                checks.require(fits, self.caller, f"the gradient of {name}", rule, got)
+                fault = f"NaN or infinity in rows {len(result) * chunk} and following"
+                checks.require(fits, self.caller, f"the gradient of {name}", FINITE, fault)
             result.append(gradient.any())
         return result
 
     def try_measure(self, name: str, measure: Function) -> bool:
         """Whether a measure returns a tensor; ValueError unless it returns one finite number."""
-        point = self.points[0]
-        functions, problem = point.functions, point.problem
-        held = bool(problem.heldout)
-        first = heldout_rows(problem) if held else plain_client(problem, 0)
+        w, functions, problem = self.points[0]
+        label, rows = next(functions.measured_rows(w, problem))
         SHARES.clear()
-        number = plain_number(
-            self.caller, name, measure, functions.rows(point.w, first), on_host=True
-        )
+        number = plain_number(self.caller, name, measure, rows, on_host=True)
         if not isinstance(number, Tensor):
             self.try_host_measure(name, measure)
             return False
-        if held:
-            self.check_one(name, "heldout", number)
+        if problem.heldout:
+            self.check_number(name, label, number)
             return True
-        value = partial(value_and_share, functions, measure, point.w)
+        value = self.over_clients(partial(value_and_share, functions, measure, w), (0,))
         for group in problem.size_groups():
             batch = problem.rows_of(group)
-            values, shares = attempt(self.caller, name, self.over_clients(value, (0,)), batch)
+            values, shares = attempt(self.caller, name, value, batch)
             self.check_shares(name, shares, group)
             self.check_finite(name, values.isfinite(), group)
         return True
 
     def try_host_measure(self, name: str, measure: Function) -> None:
         """Raise ValueError unless a measure of plain numbers works on the rows of every client."""
-        point = self.points[0]
+        w, functions, problem = self.points[0]
         with torch.no_grad():
-            for place, rows in point.functions.measured_rows(point.w, point.problem):
+            for label, rows in functions.measured_rows(w, problem):
                 SHARES.clear()
-                title = f"{name} on {place}"
+                title = f"{name} on {label}"
                 number = plain_number(self.caller, title, measure, rows, on_host=True)
-                self.check_one(name, place, number)
+                self.check_number(name, label, number)
 
-    def check_one(self, name: str, place: str, number: Any) -> None:
+    def check_number(self, name: str, label: str, number: Any) -> None:
         """Raise ValueError if a condition held for no row, or a number is not finite."""
-        rule = f"have rows on {place} {HOLDS}"
+        rule = f"have rows on {label} {HOLDS}"
         checks.require(all(share > 0 for share in SHARES), self.caller, name, rule, "none")
-        rule = f"be finite on {place} where methods start"
+        rule = f"be finite on {label} where methods start"
         checks.require(math.isfinite(float(number)), self.caller, name, rule, number)
 
 
@@ -239,7 +234,8 @@ def agree(left: Tensor, right: Tensor) -> bool:
     """Whether two results of the same sums, in another order, are the same number or vector."""
     eps = torch.finfo(left.dtype).eps
     relative = max(1e-3, 8 * eps)
-    absolute = max(1e-5, eps) + relative * float(right.abs().nan_to_num().amax())
+    largest = float(right.abs().nan_to_num().amax())
+    absolute = max(1e-5, eps) + relative * largest
     return torch.allclose(left, right, rtol=relative, atol=absolute, equal_nan=True)
 
 
@@ -260,11 +256,14 @@ def plain_number(
     """The single number that a function returns: a tensor or, `on_host`, one of Python's."""
     with torch.no_grad():
         number = attempt(caller, name, function, rows)
-    plain = isinstance(number, numbers.Real)
-    plain = plain or (isinstance(number, np.ndarray) and not number.ndim)
-    got = list(number.shape) if isinstance(number, Tensor) else number
+    returned = number
+    if isinstance(number, Tensor):
+        fits = not number.dim()
+        returned = list(number.shape)
+    elif isinstance(number, np.ndarray):
+        fits = on_host and not number.ndim
+    else:
+        fits = on_host and isinstance(number, numbers.Real)
     rule = "return one number, a tensor of shape []"
-    remedy = "rows.mean(values) is a mean of rows"
-    fits = (isinstance(number, Tensor) and not number.dim()) or (on_host and plain)
-    checks.require(fits, caller, name, rule, got, remedy)
+    checks.require(fits, caller, name, rule, returned, "rows.mean(values) is a mean of rows")
     return number

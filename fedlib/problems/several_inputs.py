@@ -38,17 +38,21 @@ class Packing:
     def unpack(self, packed: Shaped[Tensor, "B n"]) -> list[Any]:
         """The module's arguments for some rows."""
         sizes = [prod(shape) for shape in self.shapes]
-        parts = torch.split(packed, sizes, dim=-1)
+        columns = torch.split(packed, sizes, dim=-1)
         inputs = []
-        for part, shape, dtype in zip(parts, self.shapes, self.dtypes, strict=True):
-            part = part.reshape(len(packed), *shape)
-            inputs.append(part if dtype is None else part.to(dtype))
-        return [inputs[a.number] if isinstance(a, Place) else a for a in self.arguments]
+        for entries, shape, dtype in zip(columns, self.shapes, self.dtypes, strict=True):
+            x = entries.reshape(len(packed), *shape)
+            inputs.append(x if dtype is None else x.to(dtype))
+        arguments = []
+        for argument in self.arguments:
+            is_input = isinstance(argument, InputNumber)
+            arguments.append(inputs[argument.number] if is_input else argument)
+        return arguments
 
 
 @dataclass(frozen=True)
-class Place:
-    """The number of an input among the arguments of a module."""
+class InputNumber:
+    """The number of an input that an argument of a module takes."""
 
     number: int
 
@@ -83,9 +87,9 @@ class OfPacked:
 
 
 def pack_client(
-    who: str,
+    caller: str,
     label: str,
-    given: Any,
+    client: Any,
     columns: Sequence[Hashable],
     module: nn.Module,
     packing: Packing | None,
@@ -95,30 +99,29 @@ def pack_client(
     `packing` is that of the clients before; the first client determines it. Rows with one input
     are returned as they are. Raises ValueError or TypeError that names the client.
     """
-    if isinstance(given, (Dataset, DataLoader)):
-        given = read_all(who, label, given)
-    if isinstance(given, Mapping):
-        given = divided_dict(who, label, given, columns, module)
-    if not isinstance(given, (tuple, list)) or len(given) < 2:
-        return given, packing
-    inputs, target, *others = given
+    if isinstance(client, (Dataset, DataLoader)):
+        client = read_all(caller, label, client)
+    if isinstance(client, Mapping):
+        client = divided_dict(caller, label, client, columns, module)
+    if not isinstance(client, (tuple, list)) or len(client) < 2:
+        return client, packing
+    inputs, target, *further = client
     if not is_several(inputs, target):
-        return given, packing
+        return client, packing
     names: list[str] = []
-    parts = inputs
     if isinstance(inputs, Mapping):
         order = [*forward_arguments(module), *inputs]
         names = sorted(inputs, key=order.index)
-        parts = [inputs[name] for name in names]
-    tensors = tuple(as_tensor(who, f"inputs of {label}", x) for x in parts)
+        inputs = [inputs[name] for name in names]
+    tensors = tuple(as_tensor(caller, f"inputs of {label}", x) for x in inputs)
     if packing is None:
-        packing = packing_of(who, names, tensors, module)
-    packed = pack(who, label, packing, tensors, models.float_type(module))
-    return [packed, target, *others], packing
+        packing = packing_of(caller, names, tensors, module)
+    packed = pack(caller, label, packing, tensors, models.float_type(module))
+    return [packed, target, *further], packing
 
 
 def divided_dict(
-    who: str,
+    caller: str,
     label: str,
     entries: Mapping[str, Any],
     columns: Sequence[Hashable],
@@ -132,12 +135,14 @@ def divided_dict(
     inputs = {key: x for key, x in entries.items() if key in arguments and key not in columns}
     if len(inputs) < 2:
         return entries
-    others = [key for key in entries if key not in inputs and key not in columns]
+    targets = [key for key in entries if key not in inputs and key not in columns]
     rule = f"have one entry, the target, beside {list(columns)} and the inputs {list(inputs)}"
-    checks.require(len(others) == 1, who, label, rule, others, "name further entries in columns")
+    remedy = "name further entries in columns"
+    checks.require(len(targets) == 1, caller, label, rule, targets, remedy)
     missing = [column for column in columns if column not in entries]
-    checks.require(not missing, who, label, f"have the columns {list(columns)}", list(entries))
-    return [inputs, entries[others[0]], *(entries[str(column)] for column in columns)]
+    checks.require(not missing, caller, label, f"have the columns {list(columns)}", list(entries))
+    further = [entries[str(column)] for column in columns]
+    return [inputs, entries[targets[0]], *further]
 
 
 def is_several(inputs: Any, target: Any) -> bool:
@@ -149,36 +154,41 @@ def is_several(inputs: Any, target: Any) -> bool:
         return True
     if not isinstance(inputs, (tuple, list)) or len(inputs) < 2:
         return False
-    tensors = all(isinstance(x, (Tensor, np.ndarray)) for x in inputs)
-    return tensors and all(x.ndim and len(x) == len(target) for x in inputs)
+    if not all(isinstance(x, (Tensor, np.ndarray)) for x in inputs):
+        return False
+    return all(x.ndim and len(x) == len(target) for x in inputs)
 
 
-def packing_of(who: str, names: Sequence[str], inputs: Inputs, module: nn.Module) -> Packing:
+def packing_of(caller: str, names: Sequence[str], inputs: Inputs, module: nn.Module) -> Packing:
     """How to pack inputs such as those of the first client.
 
     `names` are the arguments that the inputs are for; without names, they are the first arguments.
     Raises ValueError if the module has no such argument.
     """
-    arguments: list[Any] = [Place(k) for k in range(len(inputs))]
+    arguments: list[Any] = [InputNumber(number) for number in range(len(inputs))]
     if names:
         defaults = forward_arguments(module)
-        wrong = [name for name in names if name not in defaults]
-        rule = f"name arguments of the module, {[*defaults]}"
-        checks.require(not wrong, who, "the inputs", rule, wrong)
-        last = max([*defaults].index(name) for name in names)
-        arguments = [*defaults.values()][: last + 1]
-        for k, name in enumerate(names):
-            arguments[[*defaults].index(name)] = Place(k)
+        unknown = [name for name in names if name not in defaults]
+        order = list(defaults)
+        checks.require(
+            not unknown, caller, "the inputs", f"name arguments of the module, {order}", unknown
+        )
+        positions = [order.index(name) for name in names]
+        arguments = list(defaults.values())[: max(positions) + 1]
+        for number, position in enumerate(positions):
+            arguments[position] = InputNumber(number)
     dtypes: list[torch.dtype | None] = []
     for x in inputs:
-        float_or_bool = x.is_floating_point() or x.dtype == torch.bool
-        whole = torch.uint8 if x.dtype == torch.uint8 else torch.int64
-        dtypes.append(None if float_or_bool else whole)
-    return Packing(tuple(tuple(x.shape[1:]) for x in inputs), tuple(dtypes), tuple(arguments))
+        if x.is_floating_point() or x.dtype == torch.bool:
+            dtypes.append(None)
+        else:
+            dtypes.append(x.dtype if x.dtype == torch.uint8 else torch.int64)
+    shapes = tuple(tuple(x.shape[1:]) for x in inputs)
+    return Packing(shapes, tuple(dtypes), tuple(arguments))
 
 
 def pack(
-    who: str, label: str, packing: Packing, inputs: Inputs, dtype: torch.dtype
+    caller: str, label: str, packing: Packing, inputs: Inputs, dtype: torch.dtype
 ) -> Shaped[Tensor, "m n"]:
     """Pack a client's inputs: whole numbers alone as int64, else in `dtype`.
 
@@ -186,22 +196,29 @@ def pack(
     different numbers of rows, or if `dtype` cannot hold their whole numbers.
     """
     shapes = [list(x.shape[1:]) for x in inputs]
-    wanted = [list(shape) for shape in packing.shapes]
+    expected = [list(shape) for shape in packing.shapes]
     name = f"inputs of {label}"
-    checks.require(shapes == wanted, who, name, f"have rows of the shapes {wanted}", shapes)
-    counts = sorted({len(x) for x in inputs})
-    checks.require(len(counts) == 1, who, name, "have equally many rows", counts)
-    common = torch.int64 if None not in packing.dtypes else dtype
+    checks.require(shapes == expected, caller, name, f"have rows of the shapes {expected}", shapes)
+    counts = sorted(set(map(len, inputs)))
+    checks.require(len(counts) == 1, caller, name, "have equally many rows", counts)
+    if None not in packing.dtypes:
+        dtype = torch.int64
+    rule = f"hold whole numbers that {dtype} can hold beside the floats"
+    remedy = "convert the module with .double()"
+    packed = []
     for x in inputs:
-        exact = x.is_floating_point() or bool((x.to(common).to(x.dtype) == x).all())
-        rule = f"hold whole numbers that {common} can hold beside the floats"
-        checks.require(exact, who, name, rule, x, "convert the module with .double()")
-    return torch.cat([x.reshape(len(x), -1).to(common) for x in inputs], 1)
+        entries = x.to(dtype)
+        exact = x.is_floating_point() or bool((entries.to(x.dtype) == x).all())
+        checks.require(exact, caller, name, rule, x, remedy)
+        packed.append(entries.reshape(len(x), -1))
+    return torch.cat(packed, 1)
 
 
 def forward_arguments(module: nn.Module) -> dict[str, Any]:
     """The arguments of a module's forward method by name, with their defaults."""
-    parameters = inspect.signature(module.forward).parameters.values()
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    found = {p.name: p.default for p in parameters if p.kind in positional}
-    return {k: None if x is inspect.Parameter.empty else x for k, x in found.items()}
+    defaults = {}
+    for parameter in inspect.signature(module.forward).parameters.values():
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            required = parameter.default is parameter.empty
+            defaults[parameter.name] = None if required else parameter.default
+    return defaults
