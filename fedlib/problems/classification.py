@@ -19,8 +19,12 @@ from fedlib.checks import Count, FloatType, Number, Positive, Rng
 from fedlib.core.problem import Batch, Problem
 from fedlib.metrics import fw_gap
 from fedlib.sets.vertices import gauge_of
+from fedlib.shapes import Scalar, Vector
 
 Inputs = Float[Tensor, "B *shape"]
+Labels = Int[Tensor, "B"]
+Outputs = Float[Tensor, "B classes"]
+Rowwise = Float[Tensor, "B"]
 
 MODELS = ("linear", "mlp", "cnn")
 CHUNK = 1000  # test rows that convolutions evaluate at a time
@@ -42,27 +46,19 @@ class Model(NamedTuple):
     may be None.
     """
 
-    w0: Float[Tensor, "d"]
-    apply: Callable[..., Float[Tensor, "B classes"]]
-    gradient: (
-        Callable[
-            [Float[Tensor, "d"], Inputs, Float[Tensor, "B classes"]],
-            Float[Tensor, "d"],
-        ]
-        | None
-    )
+    w0: Vector
+    apply: Callable[..., Outputs]
+    gradient: Callable[[Vector, Inputs, Outputs], Vector] | None
     shapes: tuple[tuple[int, ...], ...]
     sequential_clients: bool = False
 
-    def pullback(
-        self, w: Float[Tensor, "d"], X: Inputs, y: Int[Tensor, "B"], weight: Float[Tensor, "B"]
-    ) -> Float[Tensor, "d"]:
+    def pullback(self, w: Vector, X: Inputs, y: Labels, weight: Rowwise) -> Vector:
         """The derivative of `weight @ row_losses(apply(w, X), y)` by w, in closed form."""
         assert self.gradient is not None
-        shares = torch.softmax(self.apply(w, X), 1)
-        classes = torch.arange(shares.shape[1], device=shares.device)
+        probabilities = torch.softmax(self.apply(w, X), 1)
+        classes = torch.arange(probabilities.shape[1], device=w.device)
         target = y.unsqueeze(1) == classes
-        error = shares - target.to(shares.dtype)
+        error = probabilities - target.to(w.dtype)
         return self.gradient(w, X, error * weight.unsqueeze(1))
 
 
@@ -179,21 +175,10 @@ def classifier(
         sizes = (rows.shape[1],) * len(rows)
     checks.labelled("classifier", *train)
     checks.labelled("classifier", *test)
-    checks.count(
-        "classifier",
-        "measured",
-        measured or 1,
-        1,
-        min(sizes),
-        "the rows of the smallest client",
-    )
-    checks.require(
-        scale is None or train.X.dtype == torch.uint8,
-        "classifier",
-        "scale",
-        "be None for inputs that are not bytes",
-        scale,
-    )
+    note = "the rows of the smallest client"
+    checks.count("classifier", "measured", measured or 1, 1, min(sizes), note)
+    fits = scale is None or train.X.dtype == torch.uint8
+    checks.require(fits, "classifier", "scale", "be None for inputs that are not bytes", scale)
     functions = _Classifier(model, dtype, scale or (1.0, 0.0, 1.0), measured)
     train = functions.prepared_samples(train)
     test = functions.prepared_samples(test)
@@ -237,7 +222,8 @@ class _Classifier:
         if X.dtype == self.dtype:
             return X
         top, mean, deviation = self.scale
-        return (X.to(self.dtype) - top * mean) / (top * deviation)
+        centred = X.to(self.dtype) - top * mean
+        return centred / (top * deviation)
 
     def prepared_samples(self, samples: Samples) -> Samples:
         """Convert the inputs of samples, unless they are so large that they stay bytes."""
@@ -246,7 +232,7 @@ class _Classifier:
             return samples
         return Samples(self.prepared(X), y)
 
-    def losses(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "K"]:
+    def losses(self, w: Vector, batch: Batch) -> Float[Tensor, "K"]:
         X, y = batch.data
         outputs = self.model.apply(w, self.prepared(X))
         loss = batch.weight @ row_losses(outputs, y)
@@ -257,7 +243,7 @@ class _Classifier:
         row_weights = batch.weight * weights[0]
         return self.model.pullback(w, self.prepared(X), y, row_weights)
 
-    def metrics(self, w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+    def metrics(self, w: Vector, problem: Problem) -> dict[str, Tensor]:
         accuracy = self.accuracy(w, *problem.heldout)
         trained = problem
         if self.measured is not None:
@@ -269,20 +255,22 @@ class _Classifier:
             )
         if self.model.sequential_clients:
             trained = in_pieces(trained, PIECE)
-        values = {"loss": trained.mean_losses(w)[0], "accuracy": accuracy}
+        loss = trained.mean_losses(w)[0]
+        values = {"loss": loss, "accuracy": accuracy}
         if problem.set is not None:
             values["gap"] = fw_gap(trained, w)
             values["size"] = gauge_of(problem.set, w)
         return values
 
-    def accuracy(self, w: Float[Tensor, "d"], X: Inputs, y: Int[Tensor, "B"]) -> Float[Tensor, ""]:
+    def accuracy(self, w: Vector, X: Inputs, y: Labels) -> Scalar:
         """The share of rows whose class is predicted; convolutions take few rows at a time."""
         size = CHUNK if self.model.sequential_clients else len(y)
-        counts = []
-        for inputs, labels in zip(torch.split(X, size), torch.split(y, size), strict=True):
-            predictions = self.model.apply(w, self.prepared(inputs)).argmax(1)
-            counts.append((predictions == labels).sum())
-        return torch.stack(counts).sum().to(w.dtype) / len(y)
+        predictions = []
+        for inputs in torch.split(X, size):
+            outputs = self.model.apply(w, self.prepared(inputs))
+            predictions.append(outputs.argmax(1))
+        correct = torch.cat(predictions) == y
+        return correct.sum().to(w.dtype) / len(y)
 
 
 def in_pieces(problem: Problem, most: int) -> Problem:
@@ -308,7 +296,7 @@ def in_pieces(problem: Problem, most: int) -> Problem:
     )
 
 
-def row_losses(outputs: Float[Tensor, "B classes"], target: Int[Tensor, "B"]) -> Float[Tensor, "B"]:
+def row_losses(outputs: Outputs, target: Labels) -> Rowwise:
     """The cross-entropy of every row."""
     target_outputs = outputs.gather(-1, target.unsqueeze(-1))
     return outputs.logsumexp(-1) - target_outputs.squeeze(-1)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.core.problem import Batch, Problem
+from fedlib.shapes import Scalar
 
 
 class ClientRows(NamedTuple):
@@ -41,7 +42,7 @@ class ClientRows(NamedTuple):
         self,
         values: Shaped[Tensor, "m"],
         where: Shaped[Tensor, "m"] | None = None,
-    ) -> Float[Tensor, ""]:
+    ) -> Scalar:
         """The mean of one number per row, over all rows or over those `where` a condition holds.
 
         The condition must hold for some row of every client, else the problem raises ValueError. A

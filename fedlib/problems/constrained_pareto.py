@@ -7,7 +7,12 @@ from torch import Tensor
 from fedlib import checks
 from fedlib.checks import Positive
 from fedlib.core.problem import Batch, Problem
-from fedlib.problems.quadratics import front_weights, pareto_point, polygon_distance
+from fedlib.problems.quadratics import (
+    front_weights,
+    half_square,
+    pareto_point,
+    polygon_distance,
+)
 from fedlib.shapes import Scalar, Vector
 
 
@@ -52,29 +57,18 @@ def constrained_pareto(
         centres = offsets.view(4, 1, 1, 2) + 2 * torch.eye(2)
         if ball_centres is None:
             ball_centres = offsets.flip(0)
-    checks.require(
-        centres.numel(),
-        name,
-        "centres",
-        "be [N, m, M, d], all at least 1",
-        centres,
-    )
+    checks.require(centres.numel(), name, "centres", "be [N, m, M, d], all at least 1", centres)
     clients, rows, objectives, dim = centres.shape
     if ball_centres is None:
         ball_centres = centres.new_zeros(clients, dim)
-    checks.require(
-        ball_centres.shape == (clients, dim),
-        name,
-        "ball_centres",
-        f"be [{clients}, {dim}]",
-        ball_centres,
-    )
+    fits = ball_centres.shape == (clients, dim)
+    checks.require(fits, name, "ball_centres", f"be [{clients}, {dim}]", ball_centres)
     if w0 is None:
         w0 = centres.new_zeros(dim)
     checks.vector(name, "w0", w0, dim)
     middle = centres.mean((0, 1))
     ball = ball_centres.mean(0)
-    spread = 0.5 * ((ball_centres - ball) ** 2).sum(1).mean()
+    spread = half_square(ball_centres, ball).mean()
     front = middle[:0]
     if objectives == 2:
         lam = front_weights(centres.dtype)
@@ -125,9 +119,10 @@ def constrained_pareto_point(
 def ball_losses(w: Vector, batch: Batch) -> Float[Tensor, "K"]:
     """The objectives of a client on some rows, then its constraint."""
     c, b, constant = batch.data
-    f = 0.5 * ((w - c) ** 2).sum(-1)
-    g = 0.5 * ((w - b) ** 2).sum(-1) - constant
-    return batch.weight @ torch.cat([f, g.unsqueeze(-1)], -1)
+    f = half_square(w, c)
+    g = half_square(w, b) - constant
+    losses = torch.cat([f, g.unsqueeze(-1)], -1)
+    return batch.weight @ losses
 
 
 def ball_gradient(w: Vector, batch: Batch, weights: Float[Tensor, "K"]) -> Vector:

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import softplus
 
@@ -15,9 +15,16 @@ from fedlib.checks import Count, Positive, Seed
 from fedlib.core.problem import Batch, Pooled, Problem
 from fedlib.core.sampling import seeded
 from fedlib.data import split
+from fedlib.shapes import Flag, Scalar, Vector
 
 #: Whose sign multiplies the gap's gradient: that of all participants, or each client's own.
 Sign = Literal["pooled", "client"]
+
+
+#: A number for each row of a batch.
+Rowwise = Float[Tensor, "B"]
+#: The weighted sums of outputs and of ones over group 1, then over group 0.
+Totals = Float[Tensor, "4"]
 
 
 class Rows(NamedTuple):
@@ -138,28 +145,29 @@ class _Fair:
     sizes: tuple[int, ...]
     client_sign: bool  # whether each client uses the sign of its own gap
 
-    def losses(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "2"]:
+    def losses(self, w: Vector, batch: Batch) -> Float[Tensor, "2"]:
         """Cross-entropy and signed gap of a batch (absolute gap if `client_sign`)."""
         X, y, group, _ = batch.data
         z = network(w, X, self.sizes)
-        loss = batch.weight @ (softplus(z) - y * z)
+        loss = batch.weight @ cross_entropy(z, y)
         gap = group_gap(sums(torch.sigmoid(z), batch.weight, group))
         if self.client_sign:
             gap = gap.abs()
         return torch.stack([loss, gap])
 
-    def gradient(self, w: Tensor, batch: Batch, weights: Float[Tensor, "2"]) -> Float[Tensor, "d"]:
+    def gradient(self, w: Tensor, batch: Batch, weights: Float[Tensor, "2"]) -> Vector:
         """The gradient of `weights @ losses` in closed form, by backpropagation."""
         X, y, group, _ = batch.data
         parameters = layers(w, self.sizes)
         *inputs, z = forward(parameters, X)
         p = torch.sigmoid(z.squeeze(-1))
-        four = sums(p, batch.weight, group)
+        totals = sums(p, batch.weight, group)
         slope = weights[1]
         if self.client_sign:
-            slope = slope * group_gap(four).sign()
-        gap_error = slope * gap_gradient(four, group) * p * (1 - p)
-        error = batch.weight * (weights[0] * (p - y) + gap_error)
+            slope = slope * group_gap(totals).sign()
+        loss_error = weights[0] * (p - y)
+        gap_error = slope * gap_gradient(totals, group) * p * (1 - p)
+        error = batch.weight * (loss_error + gap_error)
         error = error.unsqueeze(-1)
         gradients = []  # of the last bias, the last matrix, and so on to the first
         for (A, _), h in zip(reversed(parameters), reversed(inputs), strict=True):
@@ -170,7 +178,7 @@ class _Fair:
         gradients.reverse()
         return torch.cat(gradients)
 
-    def statistics(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "4"]:
+    def statistics(self, w: Vector, batch: Batch) -> Totals:
         """Sum of outputs and number of rows, for group 1, then for group 0, without padding.
 
         On a minibatch they estimate the values for all rows of the client: each row counts
@@ -186,15 +194,15 @@ class _Fair:
             slope = torch.ones_like(slope)
         return value, slope
 
-    def metrics(self, w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+    def metrics(self, w: Vector, problem: Problem) -> dict[str, Tensor]:
         X, y, group, _ = problem.data
         z = network(w, X, self.sizes)
-        losses = softplus(z) - y * z
+        losses = cross_entropy(z, y)
         clients = problem.with_tensors({"data": (losses,)}).all_clients()
         client_losses = (clients.weight * clients.data[0]).sum(-1)
         test_X, test_y, test_group = problem.heldout
         test_z = network(w, test_X, self.sizes)
-        test_losses = softplus(test_z) - test_y * test_z
+        test_losses = cross_entropy(test_z, test_y)
         positive = (test_z > 0).to(z.dtype)
         return {
             "f": losses.mean(),
@@ -207,9 +215,7 @@ class _Fair:
         }
 
 
-def network(
-    w: Float[Tensor, "d"], X: Float[Tensor, "R p"], sizes: Sequence[int]
-) -> Float[Tensor, "R"]:
+def network(w: Vector, X: Float[Tensor, "R p"], sizes: Sequence[int]) -> Float[Tensor, "R"]:
     """The outputs before the sigmoid; w has the order of `models.ravel(models.mlp(sizes))`.
 
     `sizes` are the widths of the input, hidden and output (1) layers.
@@ -218,10 +224,15 @@ def network(
     return outputs[-1].squeeze(-1)
 
 
+def cross_entropy(z: Rowwise, y: Rowwise) -> Rowwise:
+    """The loss of every row, from outputs before the sigmoid."""
+    return softplus(z) - y * z
+
+
 Layer = tuple[Float[Tensor, "_ _"], Float[Tensor, "_"]]
 
 
-def layers(w: Float[Tensor, "d"], sizes: Sequence[int]) -> list[Layer]:
+def layers(w: Vector, sizes: Sequence[int]) -> list[Layer]:
     """The matrix `[out, in]` and the bias of every layer."""
     result = []
     start = 0
@@ -245,44 +256,42 @@ def forward(parameters: Sequence[Layer], X: Float[Tensor, "R p"]) -> list[Float[
     return [*inputs, z]
 
 
-def sums(
-    p: Float[Tensor, "B"], weight: Float[Tensor, "B"], group: Float[Tensor, "B"]
-) -> Float[Tensor, "4"]:
+def sums(p: Rowwise, weight: Rowwise, group: Rowwise) -> Totals:
     """The weighted sums of p and of ones over group 1, then over group 0."""
     inside = weight * group
     outside = weight * (1 - group)
     return torch.stack([inside @ p, inside.sum(), outside @ p, outside.sum()])
 
 
-def group_gap(four: Float[Tensor, "4"]) -> Float[Tensor, ""]:
+def group_gap(totals: Totals) -> Scalar:
     """Mean of group 1 minus mean of group 0, from sums and counts; 0 if a group is missing."""
-    tiny = torch.finfo(four.dtype).tiny
-    inside = four[0] / four[1].clamp(min=tiny)
-    outside = four[2] / four[3].clamp(min=tiny)
+    tiny = torch.finfo(totals.dtype).tiny
+    inside = totals[0] / totals[1].clamp(min=tiny)
+    outside = totals[2] / totals[3].clamp(min=tiny)
     gap = inside - outside
-    return torch.where(has_both_groups(four), gap, torch.zeros_like(gap))
+    return torch.where(has_both_groups(totals), gap, torch.zeros_like(gap))
 
 
-def gap_gradient(four: Float[Tensor, "4"], group: Float[Tensor, "B"]) -> Float[Tensor, "B"]:
+def gap_gradient(totals: Totals, group: Rowwise) -> Rowwise:
     """The gradient of `group_gap` by every row's output, divided by the row's weight."""
-    tiny = torch.finfo(four.dtype).tiny
-    inside = group / four[1].clamp(min=tiny)
-    outside = (1 - group) / four[3].clamp(min=tiny)
+    tiny = torch.finfo(totals.dtype).tiny
+    inside = group / totals[1].clamp(min=tiny)
+    outside = (1 - group) / totals[3].clamp(min=tiny)
     gradient = inside - outside
-    return torch.where(has_both_groups(four), gradient, torch.zeros_like(gradient))
+    return torch.where(has_both_groups(totals), gradient, torch.zeros_like(gradient))
 
 
-def has_both_groups(four: Float[Tensor, "4"]) -> Bool[Tensor, ""]:
+def has_both_groups(totals: Totals) -> Flag:
     """Whether both groups have rows, from sums and counts."""
-    return (four[1] > 0) & (four[3] > 0)
+    return (totals[1] > 0) & (totals[3] > 0)
 
 
-def combine_gaps(answers: Float[Tensor, "n 4"]) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-    """The absolute gap of the pooled groups and its sign, from the clients' four numbers."""
+def combine_gaps(answers: Float[Tensor, "n 4"]) -> tuple[Scalar, Scalar]:
+    """The absolute gap of the pooled groups and its sign, from the clients' totals."""
     gap = group_gap(answers.sum(0))
     return gap.abs(), gap.sign()
 
 
-def absolute_gap(p: Float[Tensor, "R"], group: Float[Tensor, "R"]) -> Float[Tensor, ""]:
+def absolute_gap(p: Float[Tensor, "R"], group: Float[Tensor, "R"]) -> Scalar:
     """|mean of p over group 1 - mean over group 0|."""
     return group_gap(sums(p, torch.ones_like(p), group)).abs()

@@ -12,6 +12,7 @@ from fedlib.checks import Count, FloatType, Positive, Seed, Share
 from fedlib.core.problem import Batch, Problem
 from fedlib.core.sampling import seeded
 from fedlib.data import split
+from fedlib.shapes import Scalar
 
 
 def neyman_pearson(
@@ -78,7 +79,8 @@ def neyman_pearson(
     if standardize:
         mean = X[train].mean(0)
         std = X[train].std(0, correction=0)
-        X = (X - mean) / torch.where(std > 0, std, 1.0)
+        scale = torch.where(std > 0, std, 1.0)
+        X = (X - mean) / scale
     if bias:
         X = torch.cat([X, torch.ones_like(X[:, :1])], 1)
     shares = class_shares("neyman_pearson", labels, rows)
@@ -117,18 +119,13 @@ def class_shares(
     the classes.
     """
     shares = torch.zeros(len(labels), 2, dtype=torch.float64)
+    remedy = "use fewer clients, a larger alpha or the IID split"
     for client, client_rows in enumerate(rows):
         client_labels = labels[client_rows]
         for label in (0, 1):
             class_rows = client_rows[client_labels == label]
-            checks.require(
-                len(class_rows),
-                caller,
-                f"client {client}",
-                f"have rows of class {label}",
-                0,
-                "use fewer clients, a larger alpha or the IID split",
-            )
+            rule = f"have rows of class {label}"
+            checks.require(len(class_rows), caller, f"client {client}", rule, 0, remedy)
             shares[class_rows, label] = len(client_rows) / len(class_rows)
     return shares
 
@@ -151,7 +148,7 @@ def logistic_gradient(
     return (row_weights * error) @ X
 
 
-def exact_metrics(w: Float[Tensor, "p"], problem: Problem) -> dict[str, Float[Tensor, ""]]:
+def exact_metrics(w: Float[Tensor, "p"], problem: Problem) -> dict[str, Scalar]:
     """Exact f and g over all clients' training rows, the largest g_j, and held-out error rates.
 
     `false_alarm` is the share of held-out class-0 rows that are flagged; `miss` is the share of

@@ -16,8 +16,8 @@ from fedlib.problems.client_rows import ClientRows, Function, heldout_rows, plai
 from fedlib.problems.explain import attempt
 from fedlib.problems.fairness_gap import GroupSums
 from fedlib.problems.several_inputs import OfPacked
+from fedlib.shapes import Scalar, Vector
 
-Vector = Float[Tensor, "d"]
 Coin = Int[Tensor, ""]
 
 
@@ -87,7 +87,7 @@ class OwnFunctions:
             start = end
         return torch.stack(values)
 
-    def means(self, w: Vector, problem: Problem) -> dict[str, Float[Tensor, ""]]:
+    def means(self, w: Vector, problem: Problem) -> dict[str, Scalar]:
         """The mean objective, the largest constraint, and each of them if there are several."""
         exact = partial(self.losses, w, train=False)
         mean = problem.mean_over_clients(exact)
@@ -102,7 +102,7 @@ class OwnFunctions:
                     values[f"{letter}_{number}"] = loss
         return values
 
-    def metrics(self, w: Vector, problem: Problem) -> dict[str, Float[Tensor, ""]]:
+    def metrics(self, w: Vector, problem: Problem) -> dict[str, Scalar]:
         """The means and the measures."""
         functions, problem = self.evaluated(w, problem)
         values = functions.means(w, problem)
@@ -110,10 +110,10 @@ class OwnFunctions:
             values[name] = functions.measured(measure, w, problem)
         return values
 
-    def measured(self, measure: Function, w: Vector, problem: Problem) -> Float[Tensor, ""]:
+    def measured(self, measure: Function, w: Vector, problem: Problem) -> Scalar:
         """A measure of the held-out rows, or its mean over clients."""
 
-        def of_batch(batch: Batch) -> Float[Tensor, ""]:
+        def of_batch(batch: Batch) -> Scalar:
             value: Tensor = measure(self.rows(w, batch))
             return value
 

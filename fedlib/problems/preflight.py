@@ -19,6 +19,7 @@ from fedlib.core.trees import loop_map
 from fedlib.problems.client_rows import SHARES, ClientRows, Function, plain_client
 from fedlib.problems.explain import attempt
 from fedlib.problems.own_functions import OwnFunctions
+from fedlib.shapes import Vector
 
 SPREAD = 0.1  # distance scale of the random point at which functions are tested, beside the start
 HOLDS = "for which its condition holds"
@@ -28,7 +29,7 @@ FINITE = "be finite where methods start"
 class Point(NamedTuple):
     """A model, and the functions and the problem as `OwnFunctions.evaluated` gives them there."""
 
-    w: Float[Tensor, "d"]
+    w: Vector
     functions: OwnFunctions
     problem: Problem
 

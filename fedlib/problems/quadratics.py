@@ -45,17 +45,17 @@ def quadratics(
         a = torch.ones(4, 2)
     if b is None:
         b = torch.zeros_like(a)
-    a_shape = list(a.shape)
-    b_shape = list(b.shape)
-    checks.require(a.numel(), "quadratics", "a", "be [N, d] with N, d at least 1", a_shape)
-    checks.require(a_shape == b_shape, "quadratics", "b", f"be {a_shape} as a is", b_shape)
-    clients, dim = a_shape
+    shape = list(a.shape)
+    checks.require(a.numel(), "quadratics", "a", "be [N, d] with N, d at least 1", shape)
+    checks.require(a.shape == b.shape, "quadratics", "b", f"be {shape} as a is", list(b.shape))
+    clients, dim = shape
     middle = b.mean(0)
-    spread = 0.5 * ((b - middle) ** 2).sum(1).mean()
+    spread = half_square(b, middle).mean()
     constant = (spread + level).expand(clients).contiguous()
     away = a.mean(0) - middle
     radius = (2 * level) ** 0.5
-    optimum = middle + away * (radius / away.norm()).clamp(max=1.0)
+    share = (radius / away.norm()).clamp(max=1.0)
+    optimum = middle + away * share
     return Problem(
         name="quadratics",
         data=(a, b, constant),
@@ -78,11 +78,16 @@ def quadratics(
     )
 
 
+def half_square(x: Float[Tensor, "*b d"], centre: Float[Tensor, "*b d"]) -> Float[Tensor, "*b"]:
+    """Half of the squared distance."""
+    return 0.5 * ((x - centre) ** 2).sum(-1)
+
+
 def quadratic_losses(w: Vector, batch: Batch) -> Float[Tensor, "2"]:
     """f_j and g_j of a client with one row."""
     a, b, c = batch.data
-    f = 0.5 * ((w - a) ** 2).sum(-1)
-    g = 0.5 * ((w - b) ** 2).sum(-1) - c
+    f = half_square(w, a)
+    g = half_square(w, b) - c
     return torch.stack([batch.weight @ f, batch.weight @ g])
 
 
@@ -98,9 +103,9 @@ def quadratic_metrics(w: Vector, problem: Problem) -> dict[str, Scalar]:
     """Excess objective, constraint and distance to the optimum."""
     a, b, c = problem.data
     (optimum,) = problem.heldout
-    f = 0.5 * ((w - a) ** 2).sum(-1).mean()
-    least = 0.5 * ((optimum - a) ** 2).sum(-1).mean()
-    g = 0.5 * ((w - b) ** 2).sum(-1) - c
+    f = half_square(w, a).mean()
+    least = half_square(optimum, a).mean()
+    g = half_square(w, b) - c
     return {
         "f": f - least,
         "g": g.mean(),

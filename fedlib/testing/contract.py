@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
@@ -31,6 +30,7 @@ from fedlib.flower.client import Client
 from fedlib.flower.job import Job, client_problem
 from fedlib.flower.server import Server
 from fedlib.run import run
+from fedlib.shapes import Vector
 from fedlib.vertical import VerticalProblem
 
 SLACK = 0.25  # of a step: more than a sketch's error, less than a sum in place of a mean
@@ -426,8 +426,8 @@ def equal(a: Any, b: Any) -> bool:
 
 
 def close(
-    a: Float[Tensor, "d"],
-    b: Float[Tensor, "d"],
+    a: Vector,
+    b: Vector,
     double: float,
     single: float,
 ) -> bool:

@@ -26,6 +26,7 @@ from fedlib.core.sampling import seeded
 from fedlib.problems import constrained_pareto, neyman_pearson, pareto
 from fedlib.sets import Ball, Box, L1Ball, NuclearBall, Simplex
 from fedlib.sets.vertices import Corner, OneEntry, RankOne, Several
+from fedlib.shapes import Vector
 from fedlib.steps import PowerLaw, Soft
 from fedlib.vertical import Composite, Partition, VerticalProblem, contiguous, vertical
 from fedlib.weights import FindWeights, MinNorm, OneWay
@@ -280,7 +281,7 @@ class WireFormat(NamedTuple):
     """
 
     wire: Compressor
-    vector: Float[Tensor, "d"] | None = None
+    vector: Vector | None = None
 
 
 def wire_formats() -> tuple[WireFormat, ...]:
