@@ -28,17 +28,17 @@ def resolve_device(device: str | torch.device) -> torch.device:
 
     Raises ValueError for any other word, or if the GPU does not exist.
     """
-    known = ["auto", "cpu"]
+    names = ["auto", "cpu"]
     has_gpu = torch.cuda.is_available() and torch.cuda.device_count() > 0
     if has_gpu:
-        known.append("cuda")
-        known.extend(f"cuda:{i}" for i in range(torch.cuda.device_count()))
+        names.append("cuda")
+        names.extend(f"cuda:{i}" for i in range(torch.cuda.device_count()))
     if torch.backends.mps.is_available():
-        known.append("mps")
+        names.append("mps")
     name = str(device)
     if name in ("cpu:0", "mps:0"):
         name = name.removesuffix(":0")
-    checks.one_of("run", "device", name, known)
+    checks.one_of("run", "device", name, names)
     if name == "auto":
         name = "cuda" if has_gpu else "cpu"
     return torch.device(name)
@@ -106,38 +106,42 @@ def run(
     that branches on a tensor or draws random numbers; OSError if the checkpoint cannot be written
     (the one before stays complete); Diverged, with round and seed, if the model is not finite.
     """
-    grid, seeds = check_algorithms(algorithms), check_seeds(seeds)
+    grid = check_algorithms(algorithms)
+    seeds = check_seeds(seeds)
     checks.arguments(run, locals())
     path = check_path(checkpoint)
-    rounds, every = int(rounds), int(evaluate_every)  # may be numpy's
-    on = resolve_device(device)
-    with plain_torch(on):
-        loop = BatchedRuns(grid, problem, seeds, on, engine, schedules or {})
+    rounds = int(rounds)  # may be numpy's, as the next
+    evaluate_every = int(evaluate_every)
+    device = resolve_device(device)
+    with plain_torch(device):
+        runs = BatchedRuns(grid, problem, seeds, device, engine, schedules or {})
+        form = runs.problems[0]
         config = {
-            "algorithms": [describe(a) for a in grid],
-            "problem": describe(loop.problems[0].config),
+            "algorithms": [describe(algorithm) for algorithm in grid],
+            "problem": describe(form.config),
             "rounds": None,
             "seeds": list(seeds),
-            "evaluate_every": every,
-            "dtype": str(loop.problems[0].w0.dtype),
+            "evaluate_every": evaluate_every,
+            "dtype": str(form.w0.dtype),
         }
-        saver = Checkpoint(path, config, loop.identity, checkpoint_seconds)
-        with _threads(loop.problems[0].dim, on):
-            begin = loop.start()
+        saver = Checkpoint(path, config, runs.identity, checkpoint_seconds)
+        with _threads(form.dim, device):
+            current = runs.start()
             if start is not None:
-                begin = loop.go_on(begin, start, config)
-            begin = saver.resume(begin, rounds)
-            now = RoundLoop(loop, rounds, every, callback).run(begin, progress, saver)
-        config["rounds"] = now.round
+                current = runs.go_on(current, start, config)
+            current = saver.resume(current, rounds)
+            loop = RoundLoop(runs, rounds, evaluate_every, callback)
+            current = loop.run(current, progress, saver)
+        config["rounds"] = current.round
         if schedules:
-            config["schedules"] = loop.schedules.describe(now.round)
-        traces = loop.traces(now, every, config)
+            config["schedules"] = runs.schedules.describe(current.round)
+        traces = runs.traces(current, evaluate_every, config)
     return traces if isinstance(algorithms, Sequence) else traces[0]
 
 
 def check_algorithms(algorithms: object) -> list[Algorithm]:
     """The list of algorithms to run; TypeError or ValueError for anything else."""
-    grid: list[Any] = [*algorithms] if isinstance(algorithms, Sequence) else [algorithms]
+    grid: list[Any] = list(algorithms) if isinstance(algorithms, Sequence) else [algorithms]
     checks.value("run", "algorithms", grid, Annotated[list[Algorithm], SOME])
     rule = "be dataclasses: write @dataclass(frozen=True) above their class"
     checks.require(all(map(is_dataclass, grid)), "run", "algorithms", rule, grid)
@@ -146,20 +150,22 @@ def check_algorithms(algorithms: object) -> list[Algorithm]:
 
 def check_seeds(seeds: object) -> tuple[int, ...]:
     """The seeds as distinct whole numbers of Python; TypeError or ValueError for anything else."""
-    given = [seeds] if isinstance(seeds, Integral) else seeds
-    given = given.tolist() if isinstance(given, np.ndarray) else given
-    checks.value("run", "seeds", given, Annotated[Sequence[Seed], SOME])
-    numbers = tuple(map(int, cast("Sequence[int]", given)))
-    checks.require(len({*numbers}) == len(numbers), "run", "seeds", "be distinct", [*numbers])
+    if isinstance(seeds, Integral):
+        seeds = [seeds]
+    elif isinstance(seeds, np.ndarray):
+        seeds = seeds.tolist()
+    checks.value("run", "seeds", seeds, Annotated[Sequence[Seed], SOME])
+    numbers = tuple(map(int, cast("Sequence[int]", seeds)))
+    checks.require(len(set(numbers)) == len(numbers), "run", "seeds", "be distinct", list(numbers))
     return numbers
 
 
 @contextmanager
 def _threads(dim: int, device: torch.device) -> Iterator[None]:
     """Use one thread for small problems on the CPU; restore the number of threads afterwards."""
-    before = torch.get_num_threads()
+    callers_number = torch.get_num_threads()
     torch.set_num_threads(count_threads(dim, device))
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(callers_number)

@@ -22,20 +22,22 @@ class Identity:
 
     def difference(self, other: "Identity") -> str:
         """The name of a part in which another run differs; "" if there is none."""
-        names = [*dict.fromkeys([*self.digests, *other.digests])]
+        names = list(self.digests | other.digests)
         for name in names:
             if self.digests.get(name) != other.digests.get(name):
                 return name
         for name in names:
-            ours, theirs = self.sketches.get(name), other.sketches.get(name)
+            ours = self.sketches.get(name)
+            theirs = other.sketches.get(name)
             if ours is None or theirs is None:
                 if ours is not theirs:
                     return name
                 continue
             if ours.shape != theirs.shape:
                 return name
-            limit = ours[:, -1:] * ours[:, -2:-1].maximum(theirs[:, -2:-1])
-            far = (ours[:, :-1] - theirs[:, :-1]).abs()
-            if not bool((far <= limit).all()):
+            length = ours[:, -2:-1].maximum(theirs[:, -2:-1])
+            tolerance = ours[:, -1:] * length
+            distance = (ours[:, :-1] - theirs[:, :-1]).abs()
+            if not bool((distance <= tolerance).all()):
                 return name
         return ""

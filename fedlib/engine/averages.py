@@ -41,29 +41,32 @@ def reaches_product(node: Node) -> bool:
     if len(node.users) > 1:
         return False
     if node.target == aten.bmm.default:
-        left, right = value(arguments(node)[0]), value(arguments(node)[1])
-        return left.numel() * right.shape[-1] >= LARGE
+        left, right = arguments(node)
+        return value(left).numel() * value(right).shape[-1] >= LARGE
     return any(reaches_product(term) for term in linear_terms(node))
 
 
 def linear_terms(node: Node) -> list[Node]:
     """The arguments, with a row for each client, in which a node is linear; [] for other nodes."""
-    parts = arguments(node)
+    inputs = arguments(node)
     if node.kwargs:
         return []
-    if node.target in (aten.add.Tensor, aten.sub.Tensor) and len(parts) == 2:
-        terms = [x for x in parts if has_clients(x, node)]
-        others = [x for x in parts if isinstance(x, Node) and x not in terms]
-        is_clear = all(value(x).dim() < value(node).dim() for x in others)
-        return terms if is_clear else []
+    if node.target in (aten.add.Tensor, aten.sub.Tensor) and len(inputs) == 2:
+        terms = []
+        for term in inputs:
+            if has_clients(term, node):
+                terms.append(term)
+            elif isinstance(term, Node) and value(term).dim() >= value(node).dim():
+                return []  # it may have clients on another axis
+        return terms
     if node.target in (aten.mul.Tensor, aten.div.Tensor):
-        scaled, factor = parts
+        scaled, factor = inputs
         is_constant = not isinstance(factor, Node) or value(factor).dim() == 0
         return [scaled] if is_constant and has_clients(scaled, node) else []
-    if node.target == aten.reshape.default and has_clients(parts[0], node):
-        return [parts[0]]
-    if node.target == aten.cat.default and len(parts) == 2 and parts[1] > 0:
-        return list(parts[0])
+    if node.target == aten.reshape.default and has_clients(inputs[0], node):
+        return [inputs[0]]
+    if node.target == aten.cat.default and len(inputs) == 2 and inputs[1] > 0:
+        return list(inputs[0])
     return []
 
 
@@ -71,10 +74,11 @@ def has_clients(argument: Any, node: Node) -> bool:
     """Whether an argument has a row for each row of the node's result."""
     if not isinstance(argument, Node):
         return False
-    before, after = value(argument).shape, value(node).shape
-    if node.target != aten.reshape.default and len(before) != len(after):
+    shape = value(argument).shape
+    result_shape = value(node).shape
+    if node.target != aten.reshape.default and len(shape) != len(result_shape):
         return False
-    return len(before) > 0 and before[0] == after[0] > 1
+    return len(shape) > 0 and shape[0] == result_shape[0] > 1
 
 
 def mean_of(graph: Graph, node: Node) -> Node:
@@ -84,12 +88,12 @@ def mean_of(graph: Graph, node: Node) -> Node:
     if node.target == aten.bmm.default:
         return mean_of_products(graph, *arguments(node))
     if node.target == aten.reshape.default:
-        early = mean_of(graph, arguments(node)[0])
-        return insert(graph, node.target, early, list(value(node).shape[1:]))
-    if node.target == aten.cat.default:
-        parts = [mean_of(graph, part) for part in arguments(node)[0]]
-        return insert(graph, node.target, parts, arguments(node)[1] - 1)
+        mean = mean_of(graph, arguments(node)[0])
+        return insert(graph, node.target, mean, list(value(node).shape[1:]))
     terms = linear_terms(node)
+    if node.target == aten.cat.default:
+        means = [mean_of(graph, term) for term in terms]
+        return insert(graph, node.target, means, arguments(node)[1] - 1)
     averaged = [mean_of(graph, x) if x in terms else x for x in arguments(node)]
     return insert(graph, node.target, *averaged)
 

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import math
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -23,8 +24,6 @@ from fedlib.core.identity import Identity
 FORMAT = Format("checkpoint", 5)
 HEAD = re.compile(rb"fedlib checkpoint (\d+), sha256 ([0-9a-f]{64})")  # the digest is of the rest
 
-CURVES = ("metrics", "info")
-
 Named = dict[str, Float[Tensor, "..."]]
 
 
@@ -32,19 +31,24 @@ class Misfit(ValueError):
     """A file is not a checkpoint of this run; the text is the middle of the error message."""
 
 
+def refusal(path: Path, rule: str) -> str:
+    """The error message for a file that `run` does not resume from."""
+    return f"run: checkpoint {path.name} must {rule}; name another, or remove it."
+
+
 def read_sealed(path: Path) -> Any:
     """Read a file, verify its digest, and migrate an older version; raises Misfit, OSError."""
-    first, _, rest = path.read_bytes().partition(b"\n")
-    head = HEAD.fullmatch(first)
+    first_line, _, sealed = path.read_bytes().partition(b"\n")
+    head = HEAD.fullmatch(first_line)
     if head is None:
         raise Misfit("be one that run wrote, but it begins otherwise")
     version = int(head[1])
     if not FORMAT.reads(version):
         raise Misfit(f"have version {FORMAT.version} of its format, but it has version {version}")
-    if head[2] != hashlib.sha256(rest).hexdigest().encode():
+    if head[2] != hashlib.sha256(sealed).hexdigest().encode():
         raise Misfit("agree with its digest, but it is damaged or was changed")
     try:
-        content = torch.load(io.BytesIO(rest), map_location="cpu", weights_only=True)
+        content = torch.load(io.BytesIO(sealed), map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises various errors for files of another origin
         raise Misfit("hold plain tensors, but it cannot be read") from error
     return FORMAT.migrated(content, version)
@@ -54,9 +58,10 @@ def write_sealed(path: Path, content: Any) -> None:
     """Write a file that `read_sealed` accepts; raises OSError."""
     buffer = io.BytesIO()  # on a full disk, torch's own writer does not raise OSError
     torch.save(content, buffer)
-    rest = buffer.getbuffer()
-    head = f"fedlib checkpoint {FORMAT.version}, sha256 {hashlib.sha256(rest).hexdigest()}\n"
-    atomic_write(path, lambda file: file.writelines((head.encode(), rest)))
+    sealed = buffer.getbuffer()
+    digest = hashlib.sha256(sealed).hexdigest()
+    head = f"fedlib checkpoint {FORMAT.version}, sha256 {digest}\n"
+    atomic_write(path, lambda file: file.writelines((head.encode(), sealed)))
 
 
 @dataclass
@@ -74,34 +79,37 @@ class Progress:
     def add(self, state: Any, info: Named, rounds: int, *, compiled: bool = False) -> None:
         """Add some rounds: their reports, and the state after them."""
         self.info.append(info)
-        more = rounds if compiled else 0
+        compiled_rounds = self.compiled + rounds if compiled else self.compiled
         # one call, which no interruption divides
-        vars(self).update(state=state, round=self.round + rounds, compiled=self.compiled + more)
+        vars(self).update(state=state, round=self.round + rounds, compiled=compiled_rounds)
 
-    def drop_unfinished(self, every: int) -> None:
+    def drop_unfinished(self, evaluate_every: int) -> None:
         """Drop curves of a round that did not end: its evaluation, if any, and its report."""
         while count_columns(self.info) > self.round:
             self.info.pop()
-        while count_columns(self.metrics) > -(-self.round // every):
+        while count_columns(self.metrics) > math.ceil(self.round / evaluate_every):
             self.metrics.pop()
 
 
-def check_path(given: Path | str | None) -> Path | None:
+def check_path(checkpoint: Path | str | None) -> Path | None:
     """The path of the checkpoint that `run` was given, or None.
 
     Raises OSError unless it is a file, or a new name in a writable folder.
     """
-    if given is None:
+    if checkpoint is None:
         return None
-    path = Path(given)
+    path = Path(checkpoint)
     try:
         if path.exists() and not path.is_file():
             raise IsADirectoryError(EISDIR, "it is not a file")
         with temporary_file(path.parent):
             pass
     except OSError as error:
-        why, rule = f"{given!s:.24} ({error.strerror})", "be a file in a writable folder"
-        raise OSError(checks.sentence("run", "checkpoint", rule, why, "name another")) from error
+        rule = "be a file in a writable folder"
+        problem = f"{checkpoint!s:.24} ({error.strerror})"
+        raise OSError(
+            checks.sentence("run", "checkpoint", rule, problem, "name another")
+        ) from error
     return path
 
 
@@ -123,7 +131,7 @@ class Checkpoint:
         self.path = path
         self.identity = identity
         self.seconds = seconds
-        self.last = time.monotonic()
+        self.written_at = time.monotonic()
         # converted to text: counts may be numpy's, but a file holds tensors and plain values
         self.config = json.dumps(config, sort_keys=True, default=lambda x: x.item())
 
@@ -137,70 +145,70 @@ class Checkpoint:
             return start
         try:
             content = read_sealed(self.path)
-            try:
-                return self._progress(content, start, rounds)
-            except (KeyError, TypeError, AttributeError, RuntimeError) as error:
-                raise Misfit("hold what run writes, but it holds something else") from error
+            return self._progress(content, start, rounds)
         except FileNotFoundError:
             return start
-        except (OSError, Misfit) as error:
-            kind: type[Exception] = ValueError
-            why = str(error)
-            if isinstance(error, OSError):
-                kind, why = OSError, f"be a file that can be read, got {error.strerror}"
-            text = f"run: checkpoint {self.path.name} must {why}; name another, or remove it."
-            raise kind(text) from error
+        except OSError as error:
+            rule = f"be a file that can be read, got {error.strerror}"
+            raise OSError(refusal(self.path, rule)) from error
+        except Misfit as error:
+            raise ValueError(refusal(self.path, str(error))) from error
+        except (KeyError, TypeError, AttributeError, RuntimeError) as error:
+            rule = "hold what run writes, but it holds something else"
+            raise ValueError(refusal(self.path, rule)) from error
 
     def _progress(self, content: Any, start: Progress, rounds: int) -> Progress:
         """Convert the content of a file to the progress of this run; raises Misfit."""
         if not isinstance(content, dict) or content.get("config") != self.config:
             raise Misfit("belong to this run, but it was written with other parameters")
         written = Identity(content["digests"], content["sketches"])
-        if part := self.identity.difference(written):
-            other = f"another {part}" if "." in part or "[" in part else f"other {part}"
-            raise Misfit(f"belong to this run, but it was written with {other}")
+        difference = self.identity.difference(written)
+        if difference:
+            is_single = "." in difference or "[" in difference
+            article = "another" if is_single else "other"
+            raise Misfit(f"belong to this run, but it was written with {article} {difference}")
         if content["round"] > rounds:
             raise Misfit(f"have at most the run's {rounds} rounds, but it has {content['round']}")
-        leaves, spec = pytree.tree_flatten(start.state)
+        leaves, structure = pytree.tree_flatten(start.state)
         device = leaves[0].device
-        for rng, state_of in zip(start.rngs, content["rngs"], strict=True):
-            rng.set_state(state_of)
-        metrics, info = ({k: x.to(device) for k, x in content[p].items()} for p in CURVES)
+        for rng, rng_state in zip(start.rngs, content["rngs"], strict=True):
+            rng.set_state(rng_state)
         return Progress(
-            state=pytree.tree_unflatten([x.to(device) for x in content["state"]], spec),
+            state=pytree.tree_unflatten([x.to(device) for x in content["state"]], structure),
             rngs=start.rngs,
             round=content["round"],
-            metrics=[metrics],
-            info=[info],
+            metrics=[{name: x.to(device) for name, x in content["metrics"].items()}],
+            info=[{name: x.to(device) for name, x in content["info"].items()}],
             seconds=content["seconds"],
             compiled=content["compiled"],
         )
 
-    def save(self, now: Progress, *, done: bool) -> None:
+    def save(self, progress: Progress, *, done: bool) -> None:
         """Write the file if enough time has passed or the run is done; raises OSError."""
-        due = time.monotonic() - self.last >= self.seconds
-        if self.path is None or not (due or done):
+        is_due = done or time.monotonic() - self.written_at >= self.seconds
+        if self.path is None or not is_due:
             return
         content = {
             "config": self.config,
             "digests": self.identity.digests,
             "sketches": self.identity.sketches,
-            "state": [x.cpu() for x in pytree.tree_leaves(now.state)],
-            "rngs": [rng.get_state() for rng in now.rngs],
-            "round": now.round,
-            "seconds": now.seconds,
-            "compiled": now.compiled,
-            **{part: join_blocks(getattr(now, part)) for part in CURVES},
+            "state": [x.cpu() for x in pytree.tree_leaves(progress.state)],
+            "rngs": [rng.get_state() for rng in progress.rngs],
+            "round": progress.round,
+            "seconds": progress.seconds,
+            "compiled": progress.compiled,
+            "metrics": join_blocks(progress.metrics),
+            "info": join_blocks(progress.info),
         }
         try:
             write_sealed(self.path, content)
         except OSError as error:
             raise OSError(
-                f"run: checkpoint {self.path.name} must be written after round {now.round}, got "
-                f"{error.__cause__ or error}; the last checkpoint is intact, free some space and "
-                "start again."
+                f"run: checkpoint {self.path.name} must be written after round {progress.round}, "
+                f"got {error.__cause__ or error}; the last checkpoint is intact, free some space "
+                "and start again."
             ) from error
-        self.last = time.monotonic()
+        self.written_at = time.monotonic()
 
 
 def count_columns(blocks: Sequence[Named]) -> int:
@@ -210,4 +218,9 @@ def count_columns(blocks: Sequence[Named]) -> int:
 
 def join_blocks(blocks: Sequence[Named]) -> Named:
     """For each name, join its blocks of rounds into one tensor `[..., T]` on the CPU."""
-    return {k: torch.cat([b[k] for b in blocks], -1).cpu() for k in blocks[0]} if blocks else {}
+    if not blocks:
+        return {}
+    joined = {}
+    for name in blocks[0]:
+        joined[name] = torch.cat([block[name] for block in blocks], -1).cpu()
+    return joined

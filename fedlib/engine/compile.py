@@ -27,9 +27,10 @@ from fedlib.engine.kernels import choose_kernels
 LONG = 60.0  # seconds; a run that would take longer without compilation is compiled
 MOST = 8  # the largest number of rounds in one call
 SMALL = 1e-3  # seconds; the overhead of a call is negligible in rounds that take longer
-#: Cost of captured operations: of each operation, an entry of its result, a multiplication.
-PER_OPERATION, PER_ENTRY, PER_FLOP = 3e-6, 3e-10, 1e-11
-OWN = "fedlib"  # the namespace of this library's own operators
+PER_OPERATION = 3e-6  # seconds that a captured operation costs,
+PER_ENTRY = 3e-10  # those of an entry of its result,
+PER_FLOP = 1e-11  # and those of a multiplication
+NAMESPACE = "fedlib"  # of this library's own operators
 
 #: The passes over a long run's captured round.
 SHORTER = (merge_equal_nodes, average_early, choose_kernels)
@@ -52,26 +53,27 @@ def estimate_seconds(module: GraphModule) -> float:
 
 
 def _count_flops(node: Node) -> float:
-    counted = flop_registry.get(getattr(node.target, "overloadpacket", None))
-    if counted is None:
+    count_flops = flop_registry.get(getattr(node.target, "overloadpacket", None))
+    if count_flops is None:
         return 0.0
     args, kwargs = pytree.tree_map_only(Node, lambda n: n.meta["val"], (node.args, node.kwargs))
-    return float(counted(*args, **kwargs, out_val=node.meta["val"]))
+    return float(count_flops(*args, **kwargs, out_val=node.meta["val"]))
 
 
-def rounds_per_call(step: Captured, rounds: int, every: int) -> int:
+def rounds_per_call(step: Captured, rounds: int, evaluate_every: int) -> int:
     """The number of rounds in a call: a divisor of the evaluation interval, 1 for long rounds.
 
     It is 0 if all rounds together are too short to justify a compilation, or if they call this
     library's own operators, such as a solver for weights.
     """
-    if any(getattr(n.target, "namespace", "") == OWN for n in step.graph.graph.nodes):
-        return 0
+    for node in step.graph.graph.nodes:
+        if getattr(node.target, "namespace", "") == NAMESPACE:
+            return 0
     seconds = estimate_seconds(step.graph)
     if rounds * seconds < LONG:
         return 0
     most = MOST if seconds < SMALL else 1
-    return max(k for k in range(1, most + 1) if every % k == 0)
+    return max(k for k in range(1, most + 1) if evaluate_every % k == 0)
 
 
 class CompiledRounds:
@@ -106,20 +108,21 @@ class CompiledRounds:
 
     def __call__(self, state: Any, draws: Draw) -> tuple[Any, Named]:
         """The state after the draws' rounds, and their infos `[G, S, T]`."""
-        leaves: Sequence[Tensor] = pytree.tree_leaves(state)
-        drawn, count = pytree.tree_leaves(draws), len(leaves)
-        calls: list[Sequence[Tensor]] = []
-        for first in range(0, len(draws.participants), self.rounds):
-            few = [x[first : first + self.rounds] for x in drawn]
+        leaves: list[Tensor] = pytree.tree_leaves(state)
+        count = len(leaves)
+        infos: list[list[Tensor]] = []
+        for start in range(0, len(draws.participants), self.rounds):
+            call_draws = index_tree(draws, slice(start, start + self.rounds))
+            changing = leaves + pytree.tree_leaves(call_draws)
             # compiled for one layout, but a round may return another
-            results = self.function(*self.fixed, *(x.contiguous() for x in (*leaves, *few)))
+            results = self.function(*self.fixed, *[x.contiguous() for x in changing])
             if self.on_gpu:  # the next call overwrites the graph's own memory
                 results = [x.clone() for x in results]
-            leaves = results[:count]
-            calls.append(results[count:])
-        curves = [torch.cat(each, -1) for each in zip(*calls, strict=True)]
-        after: tuple[Any, Named] = pytree.tree_unflatten([*leaves, *curves], self.captured.outputs)
-        return after
+            leaves = list(results[:count])
+            infos.append(list(results[count:]))
+        curves = [torch.cat(blocks, -1) for blocks in zip(*infos, strict=True)]
+        result: tuple[Any, Named] = pytree.tree_unflatten(leaves + curves, self.captured.outputs)
+        return result
 
 
 def compile_graph(graph: GraphModule, example: list[Any], on_gpu: bool) -> Callable[..., Any]:
@@ -128,18 +131,18 @@ def compile_graph(graph: GraphModule, example: list[Any], on_gpu: bool) -> Calla
     On a CPU the graph goes directly to the compiler behind `torch.compile`, whose front end would
     add 100 microseconds to every call; it reads Python code, and a captured graph has none.
     """
-    ways: dict[str, Any] = {"fullgraph": True, "dynamic": False, "mode": "reduce-overhead"}
     compiled: Callable[..., Any]
     if on_gpu:
-        compiled = torch.compile(graph, **ways)
+        compiled = torch.compile(graph, fullgraph=True, dynamic=False, mode="reduce-overhead")
         return compiled
     from torch._inductor import compile as compile_captured  # slow
 
-    main = threading.current_thread() is threading.main_thread()  # others may have a small stack
+    in_main_thread = threading.current_thread() is threading.main_thread()
     options: dict[str, Any] = {
         "cpp.threads": torch.get_num_threads(),
-        "cpp_wrapper": True,  # C++ allocates the buffers: 1.4 times as fast on W3
-        "aot_inductor.allow_stack_allocation": main,  # of small buffers: 1.6 times as fast on W3
+        "cpp_wrapper": True,  # C++ allocates the buffers, which is faster
+        # small buffers are on the stack, which may be too small in other threads
+        "aot_inductor.allow_stack_allocation": in_main_thread,
         # values that several steps read are stored, not recomputed by each: otherwise
         # a call's rounds would become slower with their number
         "realize_reads_threshold": 1,
@@ -149,12 +152,14 @@ def compile_graph(graph: GraphModule, example: list[Any], on_gpu: bool) -> Calla
     return compiled
 
 
-def check_same(one: Callable[..., Any], other: Callable[..., Any], state: Any, draws: Draw) -> None:
+def check_same(
+    compiled: Callable[..., Any], captured: Callable[..., Any], state: Any, draws: Draw
+) -> None:
     """Raise RuntimeError unless two functions agree up to rounding in two calls."""
     for _ in range(2):
-        results = one(state, draws)
-        expected = other(state, draws)
-        for x, y in zip(*map(pytree.tree_leaves, (results, expected)), strict=True):
+        results = pytree.tree_leaves(compiled(state, draws))
+        expected = captured(state, draws)
+        for x, y in zip(results, pytree.tree_leaves(expected), strict=True):
             if not are_close(x, y):
                 raise RuntimeError("torch's compiler makes other numbers of these operations")
         state = expected[0]
@@ -164,12 +169,13 @@ def are_close(x: Shaped[Tensor, "..."], expected: Shaped[Tensor, "..."]) -> bool
     """Whether tensors agree: whole numbers exactly, floats to half of the largest one's digits."""
     if not expected.is_floating_point():
         return torch.equal(x, expected)
-    much = torch.finfo(expected.dtype).eps ** 0.5
+    tolerance = torch.finfo(expected.dtype).eps ** 0.5
     finite = expected.nan_to_num(posinf=0.0, neginf=0.0).abs()
-    most = float(finite.max()) if finite.numel() else 0.0
-    return torch.allclose(x, expected, rtol=much, atol=much * most, equal_nan=True)
+    largest = float(finite.max()) if finite.numel() else 0.0
+    absolute = tolerance * largest
+    return torch.allclose(x, expected, rtol=tolerance, atol=absolute, equal_nan=True)
 
 
 def stack_rounds(rounds: Sequence[Mapping[str, Float[Tensor, "..."]]]) -> Named:
     """For each name, stack the rounds' values into one tensor `[..., T]`."""
-    return {k: torch.stack([r[k] for r in rounds], -1) for k in rounds[0]}
+    return {name: torch.stack([info[name] for info in rounds], -1) for name in rounds[0]}

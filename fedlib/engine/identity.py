@@ -14,12 +14,13 @@ import builtins
 import dis
 import functools
 import hashlib
+import math
 import os
 import sys
 import sysconfig
 import types
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -77,17 +78,17 @@ def identify(
     tensors : the tensors of all seeds.
     schedules : the rules of scheduled fields.
     """
-    held = problem.tensors()
-    parts: dict[str, Any] = {"algorithm": list(algorithms), "data": list(tensors)}
+    contents: dict[str, Any] = {"algorithm": list(algorithms), "data": list(tensors)}
+    tensor_fields = problem.tensors()
     for item in fields(problem):
-        if item.name not in held:
-            parts[f"problem.{item.name}"] = getattr(problem, item.name)
+        if item.name not in tensor_fields:
+            contents[f"problem.{item.name}"] = getattr(problem, item.name)
     for name, rule in schedules.items():
-        parts[f"schedules[{name!r}]"] = rule
+        contents[f"schedules[{name!r}]"] = rule
     identity = Identity()
-    for name, part in parts.items():
+    for name, content in contents.items():
         walk = Walk()
-        walk.add(part)
+        walk.add(content)
         identity.digests[name] = walk.sha.hexdigest()
         if walk.tensors:
             identity.sketches[name] = torch.stack([sketch(x) for x in walk.tensors])
@@ -104,26 +105,29 @@ def weights(count: int, seed: int) -> Float[Tensor, "count P"]:
 def sketch(x: Float[Tensor, "..."]) -> Float[Tensor, "P_plus_2"]:
     """Some projections of a tensor, its length, and the tolerance for them, in float64."""
     flat = x.detach().reshape(-1)
-    rows = -(-len(flat) // WIDTH)
-    total = torch.zeros(PROJECTIONS, dtype=torch.float64)
+    rows = math.ceil(len(flat) / WIDTH)
+    projections = torch.zeros(PROJECTIONS, dtype=torch.float64)
     square = torch.zeros((), dtype=torch.float64)
-    across = weights(WIDTH, 0)
-    down = weights(rows, 1)
-    for first in range(0, rows, CHUNK):
-        entries = flat[first * WIDTH : (first + CHUNK) * WIDTH].cpu().double()
-        own = entries.dot(entries)
-        if not own.isfinite():
+    column_weights = weights(WIDTH, 0)
+    row_weights = weights(rows, 1)
+    for start in range(0, rows, CHUNK):
+        entries = flat[start * WIDTH : (start + CHUNK) * WIDTH].cpu().double()
+        square_of_chunk = entries.dot(entries)
+        if not square_of_chunk.isfinite():
             entries = entries.nan_to_num(0.5, 1.5, -1.5)
-            own = entries.dot(entries)
-        square += own
+            square_of_chunk = entries.dot(entries)
+        square += square_of_chunk
         count = len(entries) // WIDTH
-        whole = entries[: count * WIDTH].view(count, WIDTH)
-        rest = entries[count * WIDTH :]
-        total += (down[first : first + count] * (whole @ across)).sum(0)
-        if len(rest):
-            total += down[first + count] * (rest @ across[: len(rest)])
+        full_rows = entries[: count * WIDTH].view(count, WIDTH)
+        projected = row_weights[start : start + count] * (full_rows @ column_weights)
+        projections += projected.sum(0)
+        last_row = entries[count * WIDTH :]
+        if len(last_row):
+            projected = last_row @ column_weights[: len(last_row)]
+            projections += row_weights[start + count] * projected
     tolerance = torch.finfo(x.dtype).eps ** (2 / 3)
-    return torch.cat([total, torch.tensor([float(square) ** 0.5, tolerance]).double()])
+    length_and_tolerance = torch.tensor([float(square) ** 0.5, tolerance])
+    return torch.cat([projections, length_and_tolerance.double()])
 
 
 @dataclass
@@ -163,7 +167,8 @@ class Walk:
             self.note("set", sorted(digest_of(entry) for entry in x))
         elif isinstance(x, (dict, types.MappingProxyType)):
             self.note("mapping", len(x))
-            self._add_all(part for pair in x.items() for part in pair)
+            for key, value in x.items():
+                self._add_all((key, value))
         elif isinstance(x, functools.partial):
             self.note("partial")
             self._add_all((x.func, x.args, x.keywords))
@@ -181,9 +186,9 @@ class Walk:
         else:
             self._add_object(x)
 
-    def _add_all(self, parts: Any) -> None:
-        for part in parts:
-            self.add(part)
+    def _add_all(self, objects: Any) -> None:
+        for x in objects:
+            self.add(x)
 
     def _add_tensor(self, x: Tensor) -> None:
         self.note("tensor", str(x.dtype), tuple(x.shape))
@@ -234,13 +239,13 @@ class Walk:
                 self.note("global", name)
                 self.add(value)
                 if isinstance(value, types.ModuleType) and not is_library(value.__name__):
-                    own = sorted(name for name in vars(value).keys() & names)
-                    self._add_all(vars(value)[name] for name in own)
+                    for attribute in sorted(vars(value).keys() & names):
+                        self.add(vars(value)[attribute])
 
     def _add_class(self, record: type) -> None:
         self.note("class", record.__module__, record.__qualname__)
         if not is_library(record.__module__):
-            self._add_all(base for base in record.__bases__)
+            self._add_all(record.__bases__)
             for name, value in vars(record).items():
                 if name not in BOOKKEEPING and not name.startswith("__dataclass_"):
                     self.note("attribute", name)
@@ -290,26 +295,28 @@ def digest_of(x: Any) -> str:
     return str(walk.sha.hexdigest())
 
 
-def own_attributes(x: Any) -> Iterator[tuple[str, Any]]:
+def own_attributes(x: Any) -> list[tuple[str, Any]]:
     """The attributes of an object by name, without values that it caches."""
-    held = dict(getattr(x, "__dict__", {}))
+    attributes = dict(getattr(x, "__dict__", {}))
     for record in type(x).__mro__:
         for name, value in vars(record).items():
             if isinstance(value, functools.cached_property):
-                held.pop(name, None)
+                attributes.pop(name, None)
             elif isinstance(value, types.MemberDescriptorType) and hasattr(x, name):  # a slot
-                held[name] = getattr(x, name)
-    return iter(sorted(held.items()))
+                attributes[name] = getattr(x, name)
+    return sorted(attributes.items())
 
 
 @functools.lru_cache(maxsize=10_000)
 def global_names(code: types.CodeType) -> set[str]:
     """The names of globals that some code reads, with the code of functions inside it."""
-    reads = ("LOAD_GLOBAL", "LOAD_NAME")
-    names = {str(x.argval) for x in dis.get_instructions(code) if x.opname in reads}
+    names = set()
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            names.add(str(instruction.argval))
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            names |= global_names(constant)
+            names.update(global_names(constant))
     return {name for name in names if not hasattr(builtins, name)}
 
 

@@ -31,13 +31,12 @@ class Schedules:
         self.factors: dict[str, dict[int, float]] = {name: {} for name in self.rules}
         numbers = [floats(algorithm) for algorithm in grid]
         for name in self.rules:
-            who = f"schedules of {type(grid[0]).__name__}"
-            checks.one_of("run", who, name, numbers[0])
-        self.base = {name: [own[name] for own in numbers] for name in self.rules}
+            checks.one_of("run", f"schedules of {type(grid[0]).__name__}", name, numbers[0])
+        self.base = {name: [point[name] for point in numbers] for name in self.rules}
 
-    def tensors(self, like: Float[Tensor, "d"]) -> dict[str, Float[Tensor, "G"]]:
-        """The fields before the first round, with the dtype of `like`."""
-        return {k: torch.tensor(v, dtype=like.dtype) for k, v in self.base.items()}
+    def tensors(self, w: Float[Tensor, "d"]) -> dict[str, Float[Tensor, "G"]]:
+        """The fields before the first round, with the dtype of `w`."""
+        return {name: torch.tensor(x, dtype=w.dtype) for name, x in self.base.items()}
 
     def apply(self, hyper: Mapping[str, Float[Tensor, "G"]], number: int) -> None:
         """Write the fields' values in round `number`, counted from 1, into the tensors `hyper`.
@@ -56,10 +55,10 @@ class Schedules:
                     check_field(point, name, value)
                 except ValueError as error:
                     if value != 0 or not is_allowed(point, name, tiny):
-                        got = f"{base} * {factor} ({str(error).removesuffix('.')})"
+                        reason = str(error).removesuffix(".")
                         raise ValueError(
-                            f"run: schedules[{name!r}] must keep {name} in its range, got {got} "
-                            f"in round {number}."
+                            f"run: schedules[{name!r}] must keep {name} in its range, got "
+                            f"{base} * {factor} ({reason}) in round {number}."
                         ) from error
                     value = tiny
                 values.append(value)
@@ -82,9 +81,12 @@ class Schedules:
         rule = self.rules[name]
         if is_dataclass(rule):
             return describe(rule)
-        known = self.factors[name]
-        shown = [t for t in SHOWN if t <= rounds]
-        return {str(t): known[t] if t in known else self.factor(name, t) for t in shown}
+        factors = self.factors[name]
+        description = {}
+        for t in SHOWN:
+            if t <= rounds:
+                description[str(t)] = factors[t] if t in factors else self.factor(name, t)
+        return description
 
 
 def is_allowed(algorithm: Algorithm, name: str, value: float) -> bool:

@@ -18,37 +18,64 @@ from fedlib.core.algorithm import Algorithm
 from fedlib.core.problem import Problem
 
 Tensors = list[Shaped[Tensor, "..."]]
+#: Attributes of a problem that all seeds must share.
+SHARED = (
+    "name",
+    "num_objectives",
+    "num_constraints",
+    "num_clients",
+    "client_weights",
+    "sequential_clients",
+    "whole_batches",
+    "dropout",
+)
 
 
 def stack(
-    algorithms: Sequence[Algorithm], like: Float[Tensor, "..."]
+    algorithms: Sequence[Algorithm], w: Float[Tensor, "..."]
 ) -> tuple[Algorithm, dict[str, Float[Tensor, "G"]]]:
     """The first of some algorithms, and the numbers `[G]` in which they differ.
 
     The numbers are found by the name of a float field (`"lr"`, `"switch.beta"`) and have the dtype
-    and device of `like`. Raises ValueError if two algorithms differ in more than floats.
+    and device of `w`. Raises ValueError if two algorithms differ in more than floats.
     """
-    numbers, template = [floats(a) for a in algorithms], algorithms[0]
-    for a, own in zip(algorithms, numbers, strict=True):
-        alike = type(a) is type(template) and own.keys() == numbers[0].keys()
-        fits = alike and fill(a, numbers[0]) == template
-        rule = "differ in float parameters only"
-        got = describe_difference(template, a) if not fits else ""
-        checks.require(fits, "run", "the algorithms of one grid", rule, got, "run them one by one")
-    differing = [k for k in numbers[0] if len({own[k] for own in numbers}) > 1]
-    return template, {
-        k: torch.tensor([x[k] for x in numbers], dtype=like.dtype, device=like.device)
-        for k in differing
-    }
+    template = algorithms[0]
+    numbers = [floats(algorithm) for algorithm in algorithms]
+    for algorithm, point in zip(algorithms, numbers, strict=True):
+        has_same_fields = type(algorithm) is type(template) and point.keys() == numbers[0].keys()
+        if not has_same_fields or fill(algorithm, numbers[0]) != template:
+            raise ValueError(
+                checks.sentence(
+                    "run",
+                    "the algorithms of one grid",
+                    "differ in float parameters only",
+                    describe_difference(template, algorithm),
+                    "run them one by one",
+                )
+            )
+    hyper = {}
+    for name, values in differing_numbers(numbers).items():
+        hyper[name] = torch.tensor(values, dtype=w.dtype, device=w.device)
+    return template, hyper
+
+
+def differing_numbers(points: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
+    """The names whose numbers are not equal in all points, with the numbers."""
+    columns = {name: [point[name] for point in points] for name in points[0]}
+    return {name: column for name, column in columns.items() if len(set(column)) > 1}
 
 
 def describe_difference(a: Algorithm, b: Algorithm) -> str:
     """A text on how two algorithms differ beyond floats: in their types, or in a first field."""
     if type(a) is not type(b):
         return f"{type(a).__name__} and {type(b).__name__}"
-    named = [(f.name, getattr(a, f.name), getattr(b, f.name)) for f in fields(a)]  # type: ignore[arg-type]
-    other = [(n, x, y) for n, x, y in named if x != y and {type(x), type(y)} != {float}]
-    return "{} {!r:.60} and {!r:.60}".format(*other[0]) if other else "equal ones"
+    for field in fields(a):  # type: ignore[arg-type]
+        x = getattr(a, field.name)
+        y = getattr(b, field.name)
+        are_floats = type(x) is float and type(y) is float
+        if x != y and not are_floats:
+            return f"{field.name} {x!r:.60} and {y!r:.60}"
+    return "equal ones"
 
 
 def fill(algorithm: Any, values: Mapping[str, Any], change: Callable[..., Any] = replace) -> Any:
@@ -60,22 +87,22 @@ def fill(algorithm: Any, values: Mapping[str, Any], change: Callable[..., Any] =
     inner: dict[str, dict[str, Any]] = {}
     changes: dict[str, Any] = {}
     for name, value in values.items():
-        head, _, rest = name.partition(".")
-        if rest:
-            inner.setdefault(head, {})[rest] = value
+        ingredient, _, inner_name = name.partition(".")
+        if inner_name:
+            inner.setdefault(ingredient, {})[inner_name] = value
         else:
-            changes[head] = value
-    for head, deeper in inner.items():
-        changes[head] = fill(getattr(algorithm, head), deeper, change)
+            changes[name] = value
+    for ingredient, inner_values in inner.items():
+        changes[ingredient] = fill(getattr(algorithm, ingredient), inner_values, change)
     return change(algorithm, **changes) if changes else algorithm
 
 
 def change_unchecked(record: Any, **values: Any) -> Any:
     """A copy of a frozen dataclass with other values, which its constructor does not see."""
-    other = copy.copy(record)
+    changed = copy.copy(record)
     for name, value in values.items():
-        object.__setattr__(other, name, value)
-    return other
+        object.__setattr__(changed, name, value)
+    return changed
 
 
 def floats(value: Any, path: tuple[str, ...] = ()) -> dict[str, float]:
@@ -85,12 +112,13 @@ def floats(value: Any, path: tuple[str, ...] = ()) -> dict[str, float]:
     `metadata={"shape": True}` determine shapes and are left out.
     """
     numbers: dict[str, float] = {}
-    for f in fields(value):
-        x = getattr(value, f.name)
+    for field in fields(value):
+        x = getattr(value, field.name)
         if is_dataclass(x) and not isinstance(x, type):
-            numbers |= floats(x, (*path, f.name))
-        elif not f.metadata.get("shape") and _is_float(x, type(value), f.name):
-            numbers[".".join((*path, f.name))] = x
+            numbers.update(floats(x, (*path, field.name)))
+        elif not field.metadata.get("shape") and _is_float(x, type(value), field.name):
+            dotted_name = ".".join((*path, field.name))
+            numbers[dotted_name] = x
     return numbers
 
 
@@ -98,17 +126,18 @@ def _is_float(x: Any, record: type, name: str) -> bool:
     """Whether a field's value is a float, or a whole number in a field declared as float."""
     if isinstance(x, bool) or not isinstance(x, Integral):
         return isinstance(x, float)
-    kinds = _list_kinds(checks.hints(record).get(name))
-    return float in kinds and int not in kinds
+    allowed = _allowed_types(checks.hints(record).get(name))
+    return float in allowed and int not in allowed
 
 
-def _list_kinds(annotation: Any) -> set[Any]:
+def _allowed_types(annotation: Any) -> set[Any]:
     """The types that an annotation allows, without what `Annotated` adds."""
-    origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
+    origin = typing.get_origin(annotation)
+    members = typing.get_args(annotation)
     if origin is typing.Annotated:
-        return _list_kinds(parts[0])
+        return _allowed_types(members[0])
     if origin in (typing.Union, types.UnionType):
-        return {kind for p in parts for kind in _list_kinds(p)}
+        return set[Any]().union(*map(_allowed_types, members))
     return {annotation}
 
 
@@ -121,39 +150,49 @@ class StackedProblem:
     """
 
     def __init__(self, problems: Sequence[Problem], device: torch.device) -> None:
-        padded = problems if len({p.sizes for p in problems}) == 1 else pad_rows(problems)
-        self.form = padded[0].to(device)
-        sizes = _differing_numbers(padded)
-        self.radii = tuple(sizes[0])  # the numbers in which the feasible sets differ
-        trees = list(zip([p.tensors() for p in padded], sizes, strict=True))
-        own, common, self.join = partition_leaves(trees)
-        self.own: Tensors = [x.to(device) for x in own]
-        self.common: Tensors = [x.to(device) for x in common]
+        if len({problem.sizes for problem in problems}) > 1:
+            problems = pad_rows(problems)
+        self.form = problems[0].to(device)
+        trees = zip(
+            [problem.tensors() for problem in problems],
+            _set_numbers(problems),
+            strict=True,
+        )
+        stacked, shared, self.join = partition_leaves(list(trees))
+        self.own: Tensors = [x.to(device) for x in stacked]
+        self.common: Tensors = [x.to(device) for x in shared]
 
-    def problem(self, own: Tensors, common: Tensors) -> Problem:
+    def problem(self, of_seed: Tensors, common: Tensors) -> Problem:
         """The problem of one seed, from its part of `own` and from `common`."""
-        tensors, sizes = self.join(own, common)
+        tensors, set_numbers = self.join(of_seed, common)
         problem = self.form.with_tensors(tensors)
-        return replace(problem, set=fill(problem.set, sizes)) if sizes else problem
+        if not set_numbers:
+            return problem
+        return replace(problem, set=fill(problem.set, set_numbers))
 
 
-def _differing_numbers(problems: Sequence[Problem]) -> list[dict[str, Shaped[Tensor, ""]]]:
+def _set_numbers(problems: Sequence[Problem]) -> list[dict[str, Shaped[Tensor, ""]]]:
     """The numbers, such as a radius, in which the seeds' feasible sets differ."""
-    numbers = [floats(p.set) if p.set is not None else {} for p in problems]
-    names = [k for k in numbers[0] if len({own[k] for own in numbers}) > 1]
+    numbers = [floats(problem.set) if problem.set is not None else {} for problem in problems]
+    names = differing_numbers(numbers)
     dtype = problems[0].w0.dtype
-    return [{k: torch.tensor(own[k], dtype=dtype) for k in names} for own in numbers]
+    return [{name: torch.tensor(seed[name], dtype=dtype) for name in names} for seed in numbers]
 
 
 def check_same_shapes(problems: Sequence[Problem], seeds: Sequence[int]) -> None:
     """Raise ValueError unless the seeds' problems can be stacked after their rows are padded."""
-    first = _shapes(problems[0])
-    for p, seed in zip(problems, seeds, strict=True):
-        own = _shapes(p)
-        for name in first | own:
-            fits, which = own.get(name) == first.get(name), f"{name} of {p.name} with seed {seed}"
-            rule, remedy = f"be {first.get(name)} as with seed {seeds[0]}", "run the seeds singly"
-            checks.require(fits, "run", which, rule, own.get(name), remedy)
+    expected = _shapes(problems[0])
+    for problem, seed in zip(problems, seeds, strict=True):
+        shapes = _shapes(problem)
+        for name in expected | shapes:
+            checks.require(
+                shapes.get(name) == expected.get(name),
+                "run",
+                f"{name} of {problem.name} with seed {seed}",
+                f"be {expected.get(name)} as with seed {seeds[0]}",
+                shapes.get(name),
+                "run the seeds singly",
+            )
 
 
 def _shapes(problem: Problem) -> dict[str, Any]:
@@ -161,57 +200,68 @@ def _shapes(problem: Problem) -> dict[str, Any]:
 
     Clients may have different numbers of rows.
     """
-    names = [
-        *("name", "num_objectives", "num_constraints", "num_clients", "client_weights"),
-        *("sequential_clients", "whole_batches", "dropout"),
-    ]
-    alike = {name: getattr(problem, name) for name in names}
-    if (own := problem.set) is not None:
-        others = {f.name for f in fields(own)} - floats(own).keys()  # type: ignore[arg-type]
-        alike["set"] = (type(own).__name__, {name: getattr(own, name) for name in others})
+    shapes = {name: getattr(problem, name) for name in SHARED}
+    convex_set: Any = problem.set
+    if convex_set is not None:
+        names = {field.name for field in fields(convex_set)} - floats(convex_set).keys()
+        settings = {name: getattr(convex_set, name) for name in names}
+        shapes["set"] = (type(convex_set).__name__, settings)
     tensors = problem.tensors()
     del tensors["rows"]
     for path, x in pytree.tree_flatten_with_path(tensors)[0]:
         name = pytree.keystr(path).removeprefix("['").replace("']", "", 1)
-        alike[f"the shape of {name}"] = tuple(x.shape)
-    return alike
+        shapes[f"the shape of {name}"] = tuple(x.shape)
+    return shapes
 
 
 def pad_rows(problems: Sequence[Problem]) -> list[Problem]:
     """Pad all clients to equally many rows, by repetition; `lengths` has their real sizes."""
-    most = max(max(p.sizes) for p in problems)
+    most = max(max(problem.sizes) for problem in problems)
     padded = []
-    for p in problems:
-        lengths = torch.tensor(p.sizes, device=p.rows.device)
-        place = torch.arange(most, device=p.rows.device)
-        places = torch.where(place < lengths.unsqueeze(1), place, 0)
-        rows = p.row_numbers(torch.arange(p.num_clients, device=p.rows.device), places)
-        padded.append(replace(p, rows=rows, lengths=lengths))
+    for problem in problems:
+        device = problem.rows.device
+        lengths = torch.tensor(problem.sizes, device=device)
+        position = torch.arange(most, device=device)
+        positions = torch.where(position < lengths.unsqueeze(1), position, 0)
+        clients = torch.arange(problem.num_clients, device=device)
+        rows = problem.row_numbers(clients, positions)
+        padded.append(replace(problem, rows=rows, lengths=lengths))
     return padded
 
 
 def partition_leaves(trees: Sequence[Any]) -> tuple[Tensors, Tensors, Callable[..., Any]]:
     """Split trees of one structure into the stacked leaves that differ, and the shared leaves.
 
-    A leaf is shared if it lies at one place in memory. The third result, `merge(own, shared)`,
-    makes a tree from these two parts, or from one entry of the first part and the second part.
+    A leaf is shared if it lies at one place in memory. The third result, `merge(stacked, shared)`,
+    makes a tree from these two lists, or from one entry of the first list and the second list.
     """
-    columns = list(zip(*(pytree.tree_leaves(tree) for tree in trees), strict=True))
-    spec = pytree.tree_structure(trees[0])
-    is_shared = [all(same_memory(x, xs[0]) for x in xs) for xs in columns]
+    structure = pytree.tree_structure(trees[0])
+    stacked: Tensors = []
+    shared: Tensors = []
+    is_shared = []
+    for leaves in zip(*map(pytree.tree_leaves, trees), strict=True):
+        has_one_place = all(same_memory(leaf, leaves[0]) for leaf in leaves)
+        is_shared.append(has_one_place)
+        if has_one_place:
+            shared.append(leaves[0])
+        else:
+            stacked.append(torch.stack(leaves))
 
-    def merge(own: Tensors, shared: Tensors) -> Any:
-        parts = (iter(own), iter(shared))
-        return pytree.tree_unflatten([next(parts[which]) for which in is_shared], spec)
+    def merge(stacked: Tensors, shared: Tensors) -> Any:
+        stacked_leaves = iter(stacked)
+        shared_leaves = iter(shared)
+        leaves = [
+            next(shared_leaves if has_one_place else stacked_leaves) for has_one_place in is_shared
+        ]
+        return pytree.tree_unflatten(leaves, structure)
 
-    split = list(zip(columns, is_shared, strict=True))
-    own = [torch.stack(xs) for xs, shared in split if not shared]
-    return own, [xs[0] for xs, shared in split if shared], merge
+    return stacked, shared, merge
 
 
 def same_memory(x: Shaped[Tensor, "..."], y: Shaped[Tensor, "..."]) -> bool:
     """Whether two tensors are the same numbers at the same place in memory."""
     if x is y:
         return True
-    form = (x.shape, x.stride(), x.dtype, x.device) == (y.shape, y.stride(), y.dtype, y.device)
-    return form and x.numel() > 0 and x.data_ptr() == y.data_ptr()
+    if (x.shape, x.stride(), x.dtype, x.device) != (y.shape, y.stride(), y.dtype, y.device):
+        return False
+    return x.numel() > 0 and x.data_ptr() == y.data_ptr()
