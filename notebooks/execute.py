@@ -1,11 +1,13 @@
 """Execute notebook sources with papermill, and clean what differs from run to run.
 
     python notebooks/execute.py NAME ...|all --profile quick|full [-p name value ...] [--out PATH]
+    python notebooks/execute.py NAME ...|all --parameters
 
 The source is `notebooks/src/NAME.py`. Without parameters of one's own the notebook goes to
 `notebooks` (full), where it is committed, or to `_build/quick` (quick), and every check in it
 must hold; with them it goes to `_build/runs`, under a name of its own, so that no run overwrites
-another.
+another. With `--parameters` nothing is executed: the cells of parameters in the sources are written
+anew from the parameters of their studies.
 """
 
 from __future__ import annotations
@@ -107,6 +109,31 @@ def with_parameters(notebook: NotebookNode, given: Parameters) -> NotebookNode:
             lines[number] = before.decode() + value + after.decode()
     cell.source = "\n".join(lines)
     return notebook
+
+
+def with_study_parameters(name: str) -> str:
+    """The text of a study's source, its cell of parameters written from the study."""
+    from papers import STUDIES
+    from papers.kit.parameters_cell import renewed
+
+    notebook = read_source(name)
+    cell = parameters_cell(notebook)
+    cell.source = renewed(cell.source, STUDIES[name])
+    return str(jupytext.writes(notebook, "py:percent"))
+
+
+def write_parameters(names: list[str]) -> None:
+    """Write the cells of parameters of some studies' sources; NotebookError for another page."""
+    from papers import STUDIES
+
+    for name in names:
+        known("study", name, [*STUDIES])
+    for name in names:
+        path = SOURCES / f"{name}.py"
+        text = with_study_parameters(name)
+        if text != path.read_text(encoding="utf-8"):
+            path.write_text(text, encoding="utf-8")
+            print(f"wrote {os.path.relpath(path)}")
 
 
 def known(what: str, name: str, there: list[str]) -> None:
@@ -315,6 +342,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--out", help="file (*.ipynb) or folder")
     parser.add_argument("--jobs", type=count, default=1, help="notebooks at a time")
     parser.add_argument("--list", action="store_true", help="print the parameters and their values")
+    parser.add_argument("--parameters", dest="write_parameters", action="store_true",
+                        help="only write the sources' cells of parameters anew")  # fmt: skip
     parser.add_argument("--line", metavar="TEXT", help="arguments in one text, as make has them")
     words = [*(sys.argv[1:] if arguments is None else arguments)]
     if "--line" in words[:-1]:
@@ -372,9 +401,14 @@ def checked_request(options: argparse.Namespace) -> tuple[list[str], str, Parame
 
 def carry_out(options: argparse.Namespace) -> int:
     """Do what a command line asks for; every name is checked before a kernel starts."""
+    from papers import STUDIES
+
     logging.getLogger("papermill").setLevel(logging.WARNING)
     try:
         names, profile, given = checked_request(options)
+        if options.write_parameters:
+            write_parameters([*STUDIES] if options.names == ["all"] else names)
+            return 0
     except NotebookError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

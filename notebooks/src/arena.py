@@ -13,7 +13,7 @@
 # %% tags=["parameters"]
 profile = "full"  # "full": three problems, ten seeds; "quick": two problems, two methods, short runs
 problems = None  # the problems: full np, pair, sparse; quick np, sparse
-methods = None  # the methods; each problem leaves out those that do not apply: full hard, soft, ... scalar; quick soft, fedfw
+methods = None  # the methods; each problem leaves out those that do not apply: full hard, soft, topk, penalty, ssca, fedfw, plus, dr, fedavg, fedcmoo, pref, scalar; quick soft, fedfw
 seeds = None  # seeds; each fixes the data or their split, and the batches: full 0 to 9; quick 0, 1, 2
 passes = None  # gradients of every client in a run: the budget of every configuration: full 1200; quick 60
 local_steps = None  # local steps E of the methods with local steps: full 5; quick 2

@@ -20,7 +20,7 @@
 
 # %% tags=["parameters"]
 profile = "full"  # "full": a digit and an item; "quick": pairs of scikit-learn's digits, two rounds
-seeds = None  # seeds; each fixes start, split, participants and batches: full 0; paper 0, 1, 2
+seeds = None  # seeds; each fixes start, split, participants and batches: full and quick 0; paper 0, 1, 2
 rounds = None  # communication rounds T: full 25; quick 2; paper 200
 source = None  # 0: a digit and an item, 2: pairs of scikit-learn's digits: full 0; quick 2
 clients = None  # clients N: full 100; quick 6

@@ -34,13 +34,13 @@
 profile = "full"  # "full": all pictures; "quick": stand-ins that need no download, two rounds
 seeds = None  # seeds; each fixes start, split, participants and batches: full 0, 1, 2; quick 0, 1; paper 0 to 4
 single_seeds = None  # seeds of training in one task alone: full 0, 1, 2; quick 0; paper 0 to 4
-variant_seeds = None  # seeds without a least weight and without dropout: full 0; paper 0, 1, 2
+variant_seeds = None  # seeds without a least weight and without dropout: full and quick 0; paper 0, 1, 2
 rounds = None  # communication rounds T on the two grey data sets: full 100; quick 2; paper 500
 mixed_rounds = None  # rounds with two kinds of loss, with dropout: full 100; quick 1; paper 500
 dropout_seeds = None  # seeds of the runs with dropout: full 0, 1, 2; quick 0; paper 0 to 4
 dropout_rounds = None  # rounds with dropout: full 100; quick 1; paper 500
 exchanged = None  # 1: on MNIST + Fashion-MNIST, each method also with the others' step sizes: full 1; quick 0; paper 0
-colour_seeds = None  # seeds on CIFAR-10 with digits: full 0; paper 0, 1, 2
+colour_seeds = None  # seeds on CIFAR-10 with digits: full and quick 0; paper 0, 1, 2
 colour_rounds = None  # rounds on CIFAR-10 with digits: full 3; quick 1; paper 200
 colour_budget = None  # length of a compressed Jacobian on CIFAR-10 with digits, in gradients: full 1; quick 0.02
 source = None  # 0: the paper's pictures, 2: stand-ins of scikit-learn's digits, without a download: full 0; quick 2

@@ -23,7 +23,7 @@
 # %% tags=["parameters"]
 profile = "full"  # "full": 40,000 molecules, one seed; "quick": 200 generated graphs, one round
 source = None  # 0: QM9, 2: generated graphs with targets of a known rule, without a download: full 0; quick 2
-seeds = None  # seeds; each fixes start, split, participants and batches: full 0; paper 0, 1, 2
+seeds = None  # seeds; each fixes start, split, participants and batches: full and quick 0; paper 0, 1, 2
 rounds = None  # communication rounds T of FedCMOO and FedCMOO-Pref: full 22; quick 1; paper 200
 fsmgda_rounds = None  # rounds of FSMGDA, whose clients take six times as many steps: full 8; quick 1; paper 200
 lr = 0.01  # step size of the clients' Adam

@@ -15,7 +15,7 @@
 # %% tags=["parameters"]
 profile = "full"  # "full": the authors' rows and loop; "quick": a few rounds of it
 seeds = None  # seeds; each fixes split and minibatches: full 0, 1, 2; quick 0, 1
-splits = None  # columns: IID, and the three classes that are called non-IID: full iid, classes
+splits = ["iid", "classes"]  # columns: IID, and the three classes that are called non-IID
 rounds = None  # rounds of FedFW in Tables 1 and 2, epochs: full 340; quick 3
 feddr_rounds = None  # rounds of FedDR there, single minibatches: full 1000; quick 20
 many_rounds = None  # rounds of FedFW-sto in Table 3, 100 users; 0: without: full 150; quick 0

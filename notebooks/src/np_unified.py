@@ -29,7 +29,7 @@ fraction = 0.1  # K/d of Top-K, uplink and downlink
 fractions = None  # K/d in the sweep: full 0.04, 0.25, 0.5, 1; quick 1
 rhos = None  # penalties of Penalty-FedAvg: full 0.001, 0.5, 2, 20, 100; quick 0.5, 20
 fresh = None  # splits that judge claim C26 alone: full 100 to 419; quick 100, 101
-many = None  # run the settings that the paper leaves open: full True; quick False
+many = None  # whether the settings that the paper leaves open are run: full True; quick False
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 

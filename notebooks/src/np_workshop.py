@@ -46,9 +46,9 @@ beta = 20.0  # sharpness of soft switching
 betas = None  # sharpnesses of the sweep: full 5, 10, 40, 60, 200; quick 5, 200
 fraction = 0.1  # K/d of the Rand-K uplink
 local_steps = 5  # local steps E
+fresh = None  # seeds that judge claim C25 alone: full 1000 to 1399; quick 1000, 1001
 settle_rounds = None  # rounds of the uncompressed runs for predictions P1 and P2: full 2000; quick 120
-fresh = None  # seeds that judge claim C25 alone: full 1000 to 1399; quick 1000 and 1001
-many = None  # run the settings that the paper leaves open: full True; quick False
+many = None  # whether the settings that the paper leaves open are run: full True; quick False
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 

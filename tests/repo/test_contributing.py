@@ -112,6 +112,7 @@ def test_the_commands_of_a_study_leave_no_test_red_that_sees_it(tmp_path):
     for words in (
         ("-m", "papers", "reproduce", "clipping", "--missing"),
         ("-m", "papers", "claims", "--store"),
+        ("notebooks/execute.py", "clipping", "--parameters"),
         ("notebooks/execute.py", "clipping", "--profile", "full"),
         ("notebooks/execute.py", "clipping", "--profile", "quick"),
         ("-m", "mypy"),

@@ -5,6 +5,7 @@ import contextlib
 import io
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import jupytext
@@ -14,6 +15,7 @@ import pytest
 from fedlib.data import cache
 from papers import STUDIES
 from papers.kit import store
+from papers.kit.parameters import parameters
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted((ROOT / "notebooks" / "src").glob("*.py"))
@@ -85,12 +87,42 @@ def test_the_experiment_of_a_page_is_the_studys(name, profile, monkeypatch, tmp_
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_the_parameters_cell_has_every_parameter_of_its_study(name, driver):
-    declared = driver.declared_parameters(driver.read_source(name))
-    assert declared.keys() == {"profile", *STUDIES[name].parameters, "device", "recompute"}
-    values = {k: v for k, v in declared.items() if v is not None and k in STUDIES[name].parameters}
-    for profile in STUDIES[name].profiles.values():
-        assert {k: profile[k] for k in values} == values
+def test_the_parameters_cell_is_written_from_the_study(name, driver):
+    text = (ROOT / "notebooks" / "src" / f"{name}.py").read_text(encoding="utf-8")
+    command = f"make notebook NAME={name} ARGS=--parameters"
+    assert text == driver.with_study_parameters(name), (
+        f"{name}: the cell of parameters is not that of the study; `{command}` writes it"
+    )
+
+
+def test_a_parameters_cell_follows_its_study(driver, small, monkeypatch, capsys):
+    """Values that agree are code, others words; the page's own words on profile and device stay."""
+    declared = parameters(
+        rounds=("rounds T", 100, 5),
+        seeds=("seeds", (0, 1, 2, 3), (0, 3)),
+        lrs=("step sizes", (0.1, 1.0)),
+        most=("most rows", 50),
+        data=("data set", "digits"),
+    )
+    toy = replace(STUDIES["np_workshop"], **declared, at_paper={"most": 900})
+    monkeypatch.setitem(STUDIES, "small", toy)
+    folder = small()
+    assert driver.main(["small", "--parameters"]) == 0
+    source = (folder / "small.py").read_text(encoding="utf-8")
+    assert source.partition("\n\n")[0].splitlines() == [
+        '# %% tags=["parameters"]',
+        'profile = "full"  # quick or full',
+        "rounds = None  # rounds T: full 100; quick 5",
+        "seeds = None  # seeds: full 0 to 3; quick 0, 3",
+        "lrs = [0.1, 1.0]  # step sizes",
+        "most = None  # most rows: full and quick 50; paper 900",
+        'data = "digits"  # data set',
+        'device = "auto"  # "auto", "cpu" or "cuda"',
+        "recompute = False  # compute even what is stored",
+    ]
+    monkeypatch.delitem(STUDIES, "small")
+    assert driver.main(["small", "--parameters"]) == 1
+    assert capsys.readouterr().err.startswith("error: execute: there is no study 'small'; ")
 
 
 def test_a_name_that_is_no_parameter_is_refused_whoever_executes():
