@@ -23,7 +23,7 @@ import math
 import types
 import typing
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import cache, partial
 from numbers import Integral, Real
@@ -48,7 +48,12 @@ def sentence(
 
 
 def short(value: object) -> str:
-    """A value in at most 60 characters; a tensor with axes is shown by its dtype and shape."""
+    """A value in at most 60 characters; a tensor with axes is shown by its dtype and shape.
+
+    A number of numpy is shown as one of Python.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, Tensor) and value.ndim:
         return f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}"
     text = repr(value).replace("\n", " ")
@@ -105,6 +110,8 @@ def in_range(
     rule = f"lie in {left}{low:g}, {high:g}{right}"
     if high == math.inf:
         rule = HALF_LINES.get((low, open_low), rule)
+        if low > -math.inf and not math.isfinite(x):
+            rule += " and finite"
     require(math.isfinite(x) and above and below, subject, name, rule, value)
 
 
@@ -351,6 +358,13 @@ PLAIN: dict[Any, tuple[str, Callable[[Any], bool]]] = {
     type: ("a class", lambda x: isinstance(x, type)),
     Callable: ("a function", callable),
 }
+#: What many of them are called.
+PLURALS = {
+    "a whole number": "whole numbers",
+    "a number": "numbers",
+    "a text": "texts",
+    "a function": "functions",
+}
 COLLECTIONS = (tuple, list, set, frozenset, dict, Mapping, Sequence, Set)
 ENTRIES = {"Float": "floats", "Int": "whole numbers", "Bool": "truth values"}
 
@@ -414,7 +428,7 @@ def _words(annotation: Any) -> str:
     if origin is Annotated:
         return _words(members[0])
     if origin in (Union, types.UnionType):
-        return " or ".join(map(_words, members))
+        return " or ".join(dict.fromkeys(map(_words, members)))
     if origin is Literal:
         options = ", ".join(map(repr, members))
         return f"one of {options}"
@@ -429,7 +443,11 @@ def _words(annotation: Any) -> str:
         shape = ", ".join(origin.dim_str.split())
         return f"a tensor of {entries} of shape [{shape}]"
     article = "an" if name[0] in "AEI" else "a"
-    return f"{article} {name}"
+    words = f"{article} {name}"
+    member_words = [_words(member) for member in members if member is not Ellipsis]
+    if origin in COLLECTIONS and len(member_words) == 1 and member_words[0] in PLURALS:
+        words += f" of {PLURALS[member_words[0]]}"
+    return words
 
 
 def _any_of(
@@ -438,19 +456,53 @@ def _any_of(
     argument: object,
     annotation: Any,
 ) -> None:
-    """Require one of several types; a value out of range is reported before a wrong type."""
+    """Require one of several types.
+
+    A value out of range is reported before a wrong entry of a collection, this before a wrong type.
+    """
     out_of_range: ValueError | None = None
+    wrong_entry: TypeError | None = None
+    remedy = ""
     for member in typing.get_args(annotation):
         try:
             return value(subject, name, argument, member)
-        except TypeError:
-            continue
+        except TypeError as error:
+            if _is_collection(argument, member):
+                wrong_entry = wrong_entry or error
+            remedy = remedy or _conversion(argument, member)
         except ValueError as error:
             if out_of_range is None and typing.get_origin(member) is not Literal:
                 out_of_range = error
     if out_of_range is not None:
         raise out_of_range
-    raise TypeError(sentence(subject, name, f"be {_words(annotation)}", argument))
+    if wrong_entry is not None:
+        raise wrong_entry
+    raise TypeError(sentence(subject, name, f"be {_words(annotation)}", argument, remedy))
+
+
+def _is_collection(argument: object, annotation: Any) -> bool:
+    """Whether a value is a collection of the type that an annotation declares."""
+    origin = typing.get_origin(annotation) or annotation
+    if origin not in COLLECTIONS or isinstance(argument, (str, bytes)):
+        return False
+    return isinstance(argument, origin)
+
+
+def _conversion(argument: object, annotation: Any) -> str:
+    """How to convert an iterable to the collection that an annotation declares, if it is known."""
+    origin = typing.get_origin(annotation) or annotation
+    if origin not in (tuple, list, Sequence) or isinstance(argument, (str, bytes, type)):
+        return ""
+    target = "tuple" if origin is tuple else "list"
+    if isinstance(argument, Mapping):
+        return f"pass {target}(....values())"
+    if not isinstance(argument, Iterable) or not getattr(argument, "ndim", 1):
+        return ""
+    members = typing.get_args(annotation)
+    numbers = bool(members) and _words(members[0]) in ("a number", "a whole number")
+    if numbers and target == "list" and hasattr(argument, "tolist"):
+        return "call .tolist()"
+    return f"pass {target}(...)"
 
 
 def _collection(
@@ -462,8 +514,9 @@ def _collection(
     """Check the type of a collection and of each entry; in a mapping, of each key and value."""
     origin = typing.get_origin(annotation)
     members = typing.get_args(annotation)
-    if not isinstance(argument, origin or annotation) or isinstance(argument, (str, bytes)):
-        raise TypeError(sentence(subject, name, f"be {_words(annotation)}", argument))
+    if not _is_collection(argument, annotation):
+        remedy = _conversion(argument, annotation)
+        raise TypeError(sentence(subject, name, f"be {_words(annotation)}", argument, remedy))
     if origin is None:
         return
     if isinstance(argument, Mapping):
@@ -501,10 +554,21 @@ def _instance(
         remedy = f"it lacks {methods}"
     elif isinstance(argument, required):
         return
+    elif issubclass(required, Checked):
+        remedy = _construction(required)
     message = sentence(subject, name, f"be {_words(required)}", argument, remedy)
     if isinstance(argument, Tensor) and issubclass(required, AbstractArray):
         raise ValueError(message)
     raise TypeError(message)
+
+
+def _construction(record: type[Checked]) -> str:
+    """How to make an object of a record, or of a class of one's own in its place."""
+    names = ", ".join(inspect.signature(record).parameters)
+    remedy = f"write {record.__name__}({names})"
+    if "__call__" in vars(record):
+        remedy += ", or derive a frozen dataclass from it with a __call__ of its own"
+    return remedy
 
 
 @cache

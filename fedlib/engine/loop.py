@@ -166,10 +166,11 @@ class RoundLoop:
                 break
             state = after
         g, s = (int(i) for i in bad.nonzero()[0]) if bad.any() else (0, 0)
+        smaller = "a smaller lr" if hasattr(runs.template, "lr") else "smaller steps"
         raise Diverged(
             f"{type(runs.template).__name__}: the model is not finite after round {first + t} "
             f"(seed {runs.seeds[s]}, {runs.grid[g]!r}); the last finite state is in error.state; "
-            "try a smaller lr.",
+            f"try {smaller}.",
             index_tree(state, (g, s)),
             first + t,
             runs.seeds[s],

@@ -66,7 +66,14 @@ class Schedules:
 
     def factor(self, name: str, number: int) -> float:
         """The factor of a field in a round."""
-        factor = self.rules[name](number)
+        try:
+            factor = self.rules[name](number)
+        except Exception as error:
+            reason = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
+            raise ValueError(
+                f"run: schedules[{name!r}] must be a function of the round that gives a factor, "
+                f"but failed in round {number}: {reason}."
+            ) from error
         if isinstance(factor, (Tensor, np.ndarray)) and factor.ndim == 0:
             factor = factor.item()
         checks.number("run", f"schedules[{name!r}]({number})", factor)

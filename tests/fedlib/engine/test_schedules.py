@@ -12,6 +12,7 @@ from fedlib.checks import Checked, Positive, Share
 from fedlib.engine.batch import CAPTURE
 from fedlib.problems import quadratics
 from fedlib.testing.examples import examples
+from tests.helpers.expect import refuses
 
 AVG = fl.FedAvg(0.1, 2, 4)
 
@@ -96,6 +97,20 @@ class Paired(fl.FedAvg):
 def test_the_constructors_own_checks_hold_too():
     with pytest.raises(ValueError, match=re.escape("got 0.14 * 1.2 (Paired: lr must be at most")):
         go(Paired(0.14, 2, 4), lambda t: 1.2 if t == 2 else 1.0)
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        (lambda t: 1 / (2 - t), "failed in round 2: division by zero."),
+        (lambda t, T: t / T, "failed in round 1: *missing 1 required positional argument: 'T'."),
+        (lambda: 1.0, "failed in round 1: *takes 0 positional arguments but 1 was given."),
+        (dict, "failed in round 1: 'int' object is not iterable."),
+    ],
+)
+def test_a_rule_that_fails_is_named_with_its_round(rule, words):
+    said = "run: schedules['lr'] must be a function of the round that gives a factor, but "
+    refuses(said + words, go, AVG, rule)
 
 
 def test_the_range_holds_for_every_point_of_a_grid():
