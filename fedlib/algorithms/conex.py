@@ -23,7 +23,7 @@ class ConExState(NamedTuple):
 
     w: Vector  # the iterate w_t
     center: Vector  # the proximal centre u
-    before: Vector  # w_{t-1}
+    previous: Vector  # w_{t-1}
     value: Scalar  # phi_1(w_{t-1})
     slope: Vector  # the gradient of phi_1 at w_{t-1}
     model: Scalar  # l_{t-1}, the last linear model's value
@@ -110,7 +110,7 @@ class ConEx(Centralized):
         return ConExState(
             w=w,
             center=w,
-            before=w,
+            previous=w,
             value=zero,
             slope=zeros,
             model=zero,
@@ -143,10 +143,10 @@ class ConEx(Centralized):
         only_constraint = loss_weights(torch.zeros_like(g), sign)
         slope = pool.gradient(w, values, only_constraint) + 2 * self.constraint_prox * moved
 
-        first = state.step == 0
-        linear_model = state.value + state.slope @ (w - state.before)
-        model = torch.where(first, phi, linear_model)  # 3
-        last_model = torch.where(first, model, state.model)
+        starts = state.step == 0
+        linear_model = state.value + state.slope @ (w - state.previous)
+        model = torch.where(starts, phi, linear_model)  # 3
+        last_model = torch.where(starts, model, state.model)
         extrapolated = (1 + self.theta) * model - self.theta * last_model
         s = extrapolated - self.level - self.tolerance  # 4
         y = (state.y + self.dual_lr * s).clamp(min=0)  # 5
@@ -157,7 +157,7 @@ class ConEx(Centralized):
         state = ConExState(
             w=w_next,
             center=state.center,
-            before=w,
+            previous=w,
             value=phi,
             slope=slope,
             model=model,

@@ -84,12 +84,12 @@ class GramWeighted(ObjectivesWork):
 
         The first step uses the remembered gradients, which the client sent for the Gram matrix.
         """
-        before = self.gradient_batches(len(lam))
+        next_batch = self.gradient_batches(len(lam))
 
         def gradient(u: Vector, step: int) -> Vector:
             if step == 0:
                 return lam @ client.memory
-            return client.gradient(u, client.batch(before + step - 1), lam)
+            return client.gradient(u, client.batch(next_batch + step - 1), lam)
 
         return self.mean_direction(client, gradient)
 
@@ -331,14 +331,14 @@ class FedCMOOTheory(ObjectivesWork):
         """Draw S and its batches; `others` holds A_1 and A_2 with their compressors' noise."""
         count = self.gram_participants
         objectives = problem.num_objectives
-        first = self.draw_gram_sample(problem, rng)  # 1
-        second = self.draw_gram_sample(problem, rng)  # 1
+        A_1 = self.draw_gram_sample(problem, rng)  # 1
+        A_2 = self.draw_gram_sample(problem, rng)  # 1
         draw = super().draw(problem, rng)  # 1
         noise = Columns(self.compressor).draw(2 * count, objectives, problem.dim, rng)
         if isinstance(noise, Tensor):
-            first = first._replace(uplink=noise[:count])
-            second = second._replace(uplink=noise[count:])
-        return draw._replace(others=(first, second))
+            A_1 = A_1._replace(uplink=noise[:count])
+            A_2 = A_2._replace(uplink=noise[count:])
+        return draw._replace(others=(A_1, A_2))
 
     def draw_gram_sample(self, problem: Problem, rng: torch.Generator) -> Draw:
         """Draw A_1 or A_2, with a batch for each objective."""
@@ -380,9 +380,9 @@ class FedCMOOTheory(ObjectivesWork):
     ) -> tuple[WeightedModel, Info]:
         receivers = self.participants + 2 * self.gram_participants
         w = fed.broadcast(Identity(), state.w, receivers=receivers)  # 1
-        first, second = draw.others
-        Y_1 = self.mean_gradients(fed, w, first)
-        Y_2 = self.mean_gradients(fed, w, second)
+        A_1, A_2 = draw.others
+        Y_1 = self.mean_gradients(fed, w, A_1)
+        Y_2 = self.mean_gradients(fed, w, A_2)
         G = Y_1 @ Y_2.mT  # 3
         find_weights = FindWeights(self.step, steps=1, normalize=False)
         lam = find_weights(G, state.weights)  # 4

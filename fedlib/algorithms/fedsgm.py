@@ -141,17 +141,6 @@ class FedSGM(SwitchingWork):
         g, slope = fed.constraint(values, value_clients)  # 2
         sigma = self.switch(g - self.level - self.tolerance)  # 3
         message = fed.steer(sigma, slope)
-        v = fed.ask(self.local_update, clients, message, wire=self.uplink)  # 4-7
-        residual = state.residual
-        if self.remembers:
-            v, e = v
-            residual = fed.store_memory(residual, draw, e)
-        x = fed.project(state.x - self.lr * fed.mean(v, clients))  # 8
-        state = State(
-            w=w + fed.broadcast(self.downlink, x - w, draw.downlink),  # 9
-            x=x,
-            residual=residual,
-            weighted=state.weighted + (1 - sigma) * w,  # 10
-            weight=state.weight + (1 - sigma),
-        )
+        answers = fed.ask(self.local_update, clients, message, wire=self.uplink)  # 4-7
+        state = self.server_step(fed, state, draw, clients, answers, sigma)  # 8-10
         return state, fed.info(g_hat=g, sigma=sigma)

@@ -16,6 +16,7 @@ from fedlib.core.client import Client
 from fedlib.core.describe import added_field
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Batch, Draw, Info
+from fedlib.core.trees import index_tree
 from fedlib.shapes import Vector
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.weights.gram import gram_of
@@ -24,7 +25,6 @@ from fedlib.work.objectives import (
     ObjectivesWork,
     WeightedModel,
     first_batches,
-    select,
     weight_info,
 )
 
@@ -88,13 +88,13 @@ class FSMGDA(ObjectivesWork):
 
         def update(batches: Batch, objective: Float[Tensor, "M"]) -> Vector:
             def gradient(u: Vector, step: int) -> Vector:
-                batch = batches if axis is None else select(batches, step)
+                batch = batches if axis is None else index_tree(batches, step)
                 return client.gradient(u, batch, objective)
 
             return self.mean_direction(client, gradient)  # 2-4
 
-        like = client.model
-        each_objective = torch.eye(objectives, dtype=like.dtype, device=like.device)
+        w = client.model
+        each_objective = torch.eye(objectives, dtype=w.dtype, device=w.device)
         updates: Tensor = client.each(update, (axis, 0))(batches, each_objective)
         return updates.flatten()
 

@@ -204,21 +204,9 @@ class MultiFedSGM(SwitchingWork):
         report: Info = {}
         if self.fixed:
             update = partial(self.local_update, lam=lam)
-            v = fed.ask(update, clients, message, wire=self.uplink)  # 4-7
+            answers = fed.ask(update, clients, message, wire=self.uplink)  # 4-7
         else:
             lam, report = self.find_weights(fed, state, draw)  # 2, 3
-            v = fed.ask(self.local_update, clients, message, lam, wire=self.uplink)  # 4-7
-        residual = state.residual
-        if self.remembers:
-            v, e = v
-            residual = fed.store_memory(residual, draw, e)
-        x = fed.project(state.x - self.lr * fed.mean(v, clients))  # 8
-        state = State(
-            w=w + fed.broadcast(self.downlink, x - w, draw.downlink),  # 9
-            x=x,
-            residual=residual,
-            weighted=state.weighted + (1 - sigma) * w,  # 10
-            weight=state.weight + (1 - sigma),
-            lam=lam,
-        )
-        return state, fed.info(g_hat=g, sigma=sigma, **report)
+            answers = fed.ask(self.local_update, clients, message, lam, wire=self.uplink)  # 4-7
+        state = self.server_step(fed, state, draw, clients, answers, sigma)  # 8-10
+        return state._replace(lam=lam), fed.info(g_hat=g, sigma=sigma, **report)

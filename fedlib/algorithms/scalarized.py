@@ -69,15 +69,16 @@ class Scalarized(ObjectivesWork):
     def init(self, problem: Problem) -> WeightedModel:
         state = super().init(problem)
         if self.weights:
-            alone = self.task is None
             checks.require(
-                alone,
+                self.task is None,
                 "Scalarized",
                 "weights",
                 "be given without task",
                 self.weights,
             )
-            return state._replace(weights=self.relative_weights(state.weights))
+            unused_gram = torch.diag(state.weights)
+            weights = FixedWeights(self.weights)(unused_gram, state.weights)
+            return state._replace(weights=weights)
         if self.task is not None:
             count = problem.num_objectives
             note = "the problem's objectives"
@@ -85,11 +86,6 @@ class Scalarized(ObjectivesWork):
             task_weights = torch.eye(count).to(problem.w0)[self.task - 1]
             return state._replace(weights=task_weights)
         return state
-
-    def relative_weights(self, like: Float[Tensor, "M"]) -> Float[Tensor, "M"]:
-        """The field `weights` as a tensor whose entries sum to 1."""
-        unused_gram = like.new_zeros(len(like), len(like))
-        return FixedWeights(self.weights)(unused_gram, like)
 
     def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Vector:
         """At the client: make E local steps on its weighted objectives."""

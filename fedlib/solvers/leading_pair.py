@@ -22,8 +22,8 @@ def leading_pair(
     the row of A with the largest part in the rest then goes on. The result is exact up to rounding
     if rows or columns do not exceed `steps`.
     """
-    top = A.abs().amax()
-    A = A / torch.where(top == 0, torch.ones_like(top), top)
+    largest = A.abs().amax()
+    A = A / torch.where(largest == 0, 1, largest)
     if A.shape[0] < A.shape[1]:
         v, u = tall_pair(A.mT, steps)
         return u, v
@@ -38,41 +38,41 @@ def tall_pair(A: Float[Tensor, "m n"], steps: int) -> tuple[Tensor, Tensor]:
         Q = torch.eye(n, dtype=A.dtype, device=A.device)
     else:
         W, Q = krylov_basis(A, steps)
-    z = torch.linalg.svd(torch.linalg.qr(W).R).Vh[0]
-    v = unit(Q @ z)
+    triangular = torch.linalg.qr(W).R
+    leading = torch.linalg.svd(triangular).Vh[0]
+    v = unit(Q @ leading)
     u = unit(A @ v)
-    return u, torch.where((u == 0).all(), torch.zeros_like(v), v)
+    return u, torch.where((u == 0).all(), 0, v)
 
 
 def krylov_basis(A: Float[Tensor, "m n"], steps: int) -> tuple[Tensor, Tensor]:
     """A Krylov space of A'A: an orthonormal basis Q `[n, steps]`, and W = AQ `[m, steps]`."""
     noise = STALLED * torch.finfo(A.dtype).eps
-    place = torch.arange(1, A.shape[0] + 1, dtype=A.dtype, device=A.device)
-    irregular = (place * GOLDEN).frac() - 0.5
+    number = torch.arange(1, A.shape[0] + 1, dtype=A.dtype, device=A.device)
+    irregular = (number * GOLDEN).frac() - 0.5
     start = irregular @ A
-    left = (A * A).sum(1)  # of every row, the squared length of its part outside the space
-    q = unit(torch.where((start == 0).all(), largest_row(A, left), start))
+    outside = (A * A).sum(1)  # of every row, the squared length of its part outside the space
+    q = unit(torch.where((start == 0).all(), largest_row(A, outside), start))
     basis = [q]
     images = [A @ q]
     for _ in range(steps - 1):
         Q = torch.stack(basis)  # [k, n]
-        left = left - images[-1] ** 2
-        q = unit(images[-1] @ A)
-        rest = q - (Q @ q) @ Q
-        other = unit(largest_row(A, left))
-        other_rest = other - (Q @ other) @ Q
-        complete = torch.linalg.vector_norm(rest) <= noise
-        rest = torch.where(complete, other_rest, rest)
-        new = torch.linalg.vector_norm(rest) > noise
-        q = torch.where(
-            new,
-            unit(rest),
-            torch.zeros_like(q),
-        )  # 0 if no row has another part
-        q = unit(q - (Q @ q) @ Q)  # two orthogonalizations are enough
+        outside = outside - images[-1] ** 2
+        candidate = orthogonal_part(unit(images[-1] @ A), Q)
+        row_part = orthogonal_part(unit(largest_row(A, outside)), Q)
+        is_complete = torch.linalg.vector_norm(candidate) <= noise
+        candidate = torch.where(is_complete, row_part, candidate)
+        is_new = torch.linalg.vector_norm(candidate) > noise
+        q = torch.where(is_new, unit(candidate), 0)  # 0 if no row has another part
+        q = unit(orthogonal_part(q, Q))  # two orthogonalizations are enough
         basis.append(q)
         images.append(A @ q)
     return torch.stack(images, 1), torch.stack(basis, 1)
+
+
+def orthogonal_part(x: Vector, Q: Float[Tensor, "k n"]) -> Vector:
+    """The part of a vector that is orthogonal to the rows of Q, which are orthonormal."""
+    return x - (Q @ x) @ Q
 
 
 def largest_row(
@@ -86,4 +86,4 @@ def largest_row(
 def unit(x: Vector) -> Vector:
     """The vector divided by its norm, or 0."""
     norm = torch.linalg.vector_norm(x)
-    return x / torch.where(norm == 0, torch.ones_like(norm), norm)
+    return x / torch.where(norm == 0, 1, norm)

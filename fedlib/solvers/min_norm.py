@@ -35,8 +35,10 @@ def minimum_norm(gram: Array) -> Array:
     if not np.isfinite(gram).all():
         return np.full(count, np.nan)
     scale = np.abs(gram).max() or 1.0
-    values, vectors = np.linalg.eigh((gram + gram.T) / (2 * scale))
-    root = np.sqrt(values.clip(0))[:, None] * vectors.T
+    symmetric = (gram + gram.T) / (2 * scale)
+    eigenvalues, eigenvectors = np.linalg.eigh(symmetric)
+    singular_values = np.sqrt(eigenvalues.clip(0))
+    root = singular_values[:, None] * eigenvectors.T
     matrix = np.vstack([root, np.ones(count)])
     target = np.append(np.zeros(count), 1.0)
     v, _ = nnls(matrix, target, maxiter=PIVOTS * count)

@@ -49,11 +49,10 @@ def batched_operator(
         @operator.register_vmap
         def _(info: Any, in_dims: tuple[int | None, ...], *arguments: Any) -> tuple[Tensor, int]:
             size = info.batch_size
-            flat = [
-                absorb(argument, axis, size)
-                for argument, axis in zip(arguments, in_dims, strict=True)
-            ]
-            result = operator(*flat)
+            merged = []
+            for argument, axis in zip(arguments, in_dims, strict=True):
+                merged.append(absorb(argument, axis, size))
+            result = operator(*merged)
             return result.unflatten(0, (size, -1)), 0
 
         return operator

@@ -15,25 +15,26 @@ def project_simplex(v: Float[Tensor, "*b M"]) -> Float[Tensor, "*b M"]:
     r"""The nearest point of the simplex $\{w \ge 0, \sum_k w_k = 1\}$.
 
     `w = max(v - theta, 0)`, where theta is the mean excess of the largest `rho` entries, and `rho`
-    is the last place (in descending order) at which an entry exceeds its theta.
+    is the last rank (in descending order) at which an entry exceeds its theta.
 
     >>> project_simplex(torch.tensor([0.9, 0.5, -1.0]))
     tensor([0.7000, 0.3000, 0.0000])
     """
     ordered = v.sort(-1, descending=True).values
-    place = torch.arange(1, v.shape[-1] + 1, dtype=v.dtype, device=v.device)
-    theta = (ordered.cumsum(-1) - 1) / place
+    rank = torch.arange(1, v.shape[-1] + 1, dtype=v.dtype, device=v.device)
+    theta = (ordered.cumsum(-1) - 1) / rank
     rho = (ordered > theta).sum(-1, keepdim=True).clamp_min(1)
-    return (v - theta.gather(-1, rho - 1)).clamp_min(0)
+    shift = theta.gather(-1, rho - 1)
+    return (v - shift).clamp_min(0)
 
 
 @batched_operator(
-    "(Tensor gram, Tensor before, Tensor step, int steps) -> Tensor",
+    "(Tensor gram, Tensor start, Tensor step, int steps) -> Tensor",
     lambda arguments: arguments[1].shape,
 )
 def descend(
     gram: Float[Tensor, "b M M"],
-    before: Float[Tensor, "b M"],
+    start: Float[Tensor, "b M"],
     step: Float[Tensor, "b"],
     steps: int,
 ) -> Float[Tensor, "b M"]:
@@ -43,18 +44,19 @@ def descend(
     with a NaN or an infinity has NaN in its result, and does not disturb the others.
     """
     matrices = on_cpu(gram)
-    w = on_cpu(before)
-    size = on_cpu(step)[:, None]
-    broken = np.logical_not(np.isfinite(matrices.sum((1, 2)) + w.sum(1)))
-    matrices = np.where(broken.reshape(-1, 1, 1), 0.0, matrices)
+    w = on_cpu(start)
+    sizes = on_cpu(step)
+    total = matrices.sum((1, 2)) + w.sum(1)
+    is_finite = np.isfinite(total)
+    matrices = np.where(is_finite[:, None, None], matrices, 0.0)
     if w.size * w.shape[1] <= FEW:
-        problems = zip(matrices.tolist(), w.tolist(), size[:, 0].tolist(), strict=True)
+        problems = zip(matrices.tolist(), w.tolist(), sizes.tolist(), strict=True)
         rows = [_descend_alone(*problem, steps) for problem in problems]
         w = np.array(rows).reshape(w.shape)
     else:
-        w = _descend_together(matrices, w, size, steps)
-    result = np.where(broken.reshape(-1, 1), np.nan, w)
-    return torch.as_tensor(result).to(before)
+        w = _descend_together(matrices, w, sizes[:, None], steps)
+    result = np.where(is_finite[:, None], w, np.nan)
+    return torch.as_tensor(result).to(start)
 
 
 def _descend_alone(
@@ -70,36 +72,36 @@ def _descend_alone(
     for _ in range(steps):
         moved = []
         for row, weight in zip(matrix, w, strict=True):
-            slope = sum(entry * other for entry, other in zip(row, w, strict=True))
+            slope = sum(entry * factor for entry, factor in zip(row, w, strict=True))
             moved.append(weight - size * slope)
         total = 0.0
         shift = 0.0
-        for place, entry in enumerate(sorted(moved, reverse=True), 1):
+        for rank, entry in enumerate(sorted(moved, reverse=True), 1):
             total += entry
-            excess = (total - 1.0) / place
+            excess = (total - 1.0) / rank
             if entry <= excess:
                 break
             shift = excess
-        after = [max(entry - shift, 0.0) for entry in moved]
-        if after == w:
+        projected = [max(entry - shift, 0.0) for entry in moved]
+        if projected == w:
             break
-        w = after
+        w = projected
     return w
 
 
 def _descend_together(
     matrices: Array,
     w: Array,
-    size: Array,
+    sizes: Array,
     steps: int,
 ) -> Array:
     """The steps of `descend` for many or large matrices."""
     for _ in range(steps):
         gradient = (matrices @ w[..., None])[..., 0]
-        after = _project_rows(w - size * gradient)
-        if np.array_equal(after, w):
+        projected = _project_rows(w - sizes * gradient)
+        if np.array_equal(projected, w):
             break
-        w = after
+        w = projected
     return w
 
 

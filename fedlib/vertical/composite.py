@@ -57,10 +57,10 @@ class Composite(checks.Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        parts = len(self.parameters.parts)
+        count = len(self.parameters.parts)
         required = 1 + self.clients
         rule = f"be in {required} parts, one a client"
-        checks.require(parts == required, "Composite", "parameters", rule, parts)
+        checks.require(count == required, "Composite", "parameters", rule, count)
 
     @property
     def clients(self) -> int:

@@ -75,7 +75,7 @@ class Line:
         return bits
 
 
-def check_vertical(who: str, problem: Problem) -> VerticalProblem:
+def check_vertical(subject: str, problem: Problem) -> VerticalProblem:
     """Return the problem; raise TypeError unless its features are divided among clients."""
-    checks.value(who, "problem", problem, VerticalProblem)
+    checks.value(subject, "problem", problem, VerticalProblem)
     return cast("VerticalProblem", problem)

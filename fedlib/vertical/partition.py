@@ -42,22 +42,21 @@ class Partition:
     def __post_init__(self) -> None:
         checks.fields(self)
         numbers = torch.cat(self.parts) if self.parts else torch.zeros(0, dtype=torch.int64)
-        times = Counter(numbers.tolist())
+        count = Counter(numbers.tolist())
         wrong = {}
-        for number in {*times, *range(self.size)}:
+        for number in {*count, *range(self.size)}:
             required = 1 if 0 <= number < self.size else 0
-            if times[number] != required:
-                wrong[number] = times[number]
-        rule = f"have each of 0..{self.size - 1} in one block"
+            if count[number] != required:
+                wrong[number] = count[number]
         checks.require(
             not wrong,
             "vertical",
             self.name,
-            rule,
+            f"have each of 0..{self.size - 1} in one block",
             wrong,
             "shown: number of blocks",
         )
-        ranges = tuple(consecutive(part) for part in self.parts)
+        ranges = tuple(map(consecutive, self.parts))
         object.__setattr__(self, "order", numbers.argsort())
         object.__setattr__(self, "ranges", ranges)
 
@@ -74,7 +73,7 @@ class Partition:
         x: Shaped[Tensor, "*b size"],
     ) -> tuple[Shaped[Tensor, "*b _"], ...]:
         """Split a vector into all parts."""
-        return tuple(self.cut(x, part) for part in range(len(self.parts)))
+        return tuple(self.cut(x, index) for index in range(len(self.parts)))
 
     def join(
         self,
@@ -86,17 +85,19 @@ class Partition:
     def to(self, device: torch.device | str) -> "Partition":
         """The same partition with its tensors on `device`."""
         moved = copy(self)  # a copy needs no new check
-        parts = tuple(part.to(device) for part in self.parts)
-        object.__setattr__(moved, "parts", parts)
+        blocks = tuple(block.to(device) for block in self.parts)
+        object.__setattr__(moved, "parts", blocks)
         object.__setattr__(moved, "order", self.order.to(device))
         return moved
 
 
-def consecutive(part: Int[Tensor, "k"]) -> slice | None:
+def consecutive(block: Int[Tensor, "k"]) -> slice | None:
     """The numbers a, a + 1, ..., b - 1 as `slice(a, b)`; None if they are not consecutive."""
-    start = int(part[0]) if len(part) else 0
-    stop = start + len(part)
-    return slice(start, stop) if torch.equal(part, torch.arange(start, stop)) else None
+    start = int(block[0]) if len(block) else 0
+    stop = start + len(block)
+    if torch.equal(block, torch.arange(start, stop)):
+        return slice(start, stop)
+    return None
 
 
 def contiguous(size: Count, clients: Count) -> tuple[Int[Tensor, "_"], ...]:

@@ -62,18 +62,16 @@ def vertical(problem: Problem, composite: Composite) -> VerticalProblem:
     check_sizes(problem, composite)
     check_losses(problem, composite)
     pool = torch.cat([problem.own_rows(client) for client in range(problem.num_clients)])
-    changes = {
-        "rows": pool.unsqueeze(0),
-        "sizes": (len(pool),),
-        "lengths": (),
-        "config": {
-            **problem.config,
-            "clients": composite.clients,
-            "blocks": [describe_block(block) for block in composite.features.parts],
-        },
-    }
     values = {entry.name: getattr(problem, entry.name) for entry in fields(Problem)}
-    return VerticalProblem(**{**values, **changes}, composite=composite)
+    values["rows"] = pool.unsqueeze(0)
+    values["sizes"] = (len(pool),)
+    values["lengths"] = ()
+    values["config"] = {
+        **problem.config,
+        "clients": composite.clients,
+        "blocks": [describe_block(block) for block in composite.features.parts],
+    }
+    return VerticalProblem(**values, composite=composite)
 
 
 def check_sizes(problem: Problem, composite: Composite) -> None:
@@ -81,9 +79,9 @@ def check_sizes(problem: Problem, composite: Composite) -> None:
     shapes = {"features": problem.data[0].shape[1:], "parameters": problem.w0.shape}
     for name, shape in shapes.items():
         partition: Partition = getattr(composite, name)
-        size = [partition.size]
-        rule = f"be divided as {problem.name} has them, shape {[*shape]}"
-        checks.require(size == [*shape], "vertical", name, rule, size)
+        divided_shape = [partition.size]
+        rule = f"be divided as {problem.name} has them, shape {list(shape)}"
+        checks.require(divided_shape == list(shape), "vertical", name, rule, divided_shape)
 
 
 def check_losses(problem: Problem, composite: Composite) -> None:
@@ -91,11 +89,12 @@ def check_losses(problem: Problem, composite: Composite) -> None:
     rows = problem.own_rows(0)[:2]
     features, *labels = (tensor[rows] for tensor in problem.data)
     weight = problem.w0.new_full((len(rows),), 1 / len(rows))
-    expected = problem.losses(problem.w0, Batch((features, *labels), weight))
+    batch = Batch((features, *labels), weight)
+    expected = problem.losses(problem.w0, batch)
     losses = composite.losses(problem.w0, features, tuple(labels)).mean(0)
-    equal = expected.shape == losses.shape and torch.allclose(expected, losses, rtol=1e-4)
+    fits = expected.shape == losses.shape and torch.allclose(expected, losses, rtol=1e-4)
     rule = f"give the losses of {problem.name}, {expected.tolist()} on its first samples"
-    checks.require(equal, "vertical", "composite", rule, losses.tolist())
+    checks.require(fits, "vertical", "composite", rule, losses.tolist())
 
 
 def describe_block(block: Int[Tensor, "k"]) -> list[int] | str:

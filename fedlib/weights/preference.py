@@ -84,11 +84,11 @@ class Preference(checks.Checked):
     star_ratio: Share = 1.0
     dominance: bool = False
 
-    def check(self, who: str, objectives: int) -> None:
+    def check(self, subject: str, objectives: int) -> None:
         """Raise ValueError unless there is one ratio for each of the objectives."""
         fits = self.ratios is None or len(self.ratios) == objectives
         rule = f"be one for each of the {objectives} objectives"
-        checks.require(fits, who, "preference.ratios", rule, self.ratios)
+        checks.require(fits, subject, "preference.ratios", rule, self.ratios)
 
     def __call__(self, gram: Gram, losses: Simplex) -> Choice:
         """Compute the weights from a Gram matrix and the losses."""
@@ -100,15 +100,12 @@ class Preference(checks.Checked):
         scaled = ratios * losses
         star = scaled >= scaled.max() * self.star_ratio * (1 - TIE)  # 2
         balance = mu > self.epsilon
-        target = torch.where(balance, a, torch.ones_like(a))  # 3
-        unbounded = torch.full_like(slope, -torch.inf)
-        bound = torch.where(slope > 0, unbounded, slope * (slope > 0).any())  # 4
+        target = torch.where(balance, a, 1.0)  # 3
+        rises = slope > 0
+        bound = torch.where(rises, -torch.inf, slope * rises.any())  # 4
         if self.dominance:
-            bound = torch.where(balance, bound, torch.zeros_like(bound))
-        bound = torch.where(star, torch.zeros_like(bound), bound)  # 4
-        result = program(
-            gram.unsqueeze(0),
-            (gram @ target).unsqueeze(0),
-            bound.unsqueeze(0),
-        )[0]
-        return Choice(weights=result[:-1], mu=mu, fallback=result[-1])
+            bound = torch.where(balance, bound, 0.0)
+        bound = torch.where(star, 0.0, bound)  # 4
+        gain = gram @ target
+        results = program(gram.unsqueeze(0), gain.unsqueeze(0), bound.unsqueeze(0))
+        return Choice(weights=results[0, :-1], mu=mu, fallback=results[0, -1])

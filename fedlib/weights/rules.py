@@ -77,15 +77,11 @@ class FindWeights(checks.Checked):
 
     def __call__(self, gram: Gram, before: Simplex) -> Simplex:
         """The weights after `steps` steps from `before`."""
-        scaled = normalized(gram) if self.normalize else gram
+        if self.normalize:
+            gram = normalized(gram)
         step = before.new_ones(1) * self.step
-        weights: Tensor = descend(
-            scaled.unsqueeze(0),
-            before.unsqueeze(0),
-            step,
-            self.steps,
-        )[0]
-        return weights
+        weights: Tensor = descend(gram.unsqueeze(0), before.unsqueeze(0), step, self.steps)
+        return weights[0]
 
 
 @dataclass(frozen=True)
@@ -102,8 +98,8 @@ class MinNorm:
 
     def __call__(self, gram: Gram, before: Simplex) -> Simplex:
         """The minimum-norm weights."""
-        weights: Tensor = min_norm(gram.unsqueeze(0))[0]
-        return weights
+        weights: Tensor = min_norm(gram.unsqueeze(0))
+        return weights[0]
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from fedlib.core.client import Client
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Batch, Draw, Info, Problem
 from fedlib.core.sampling import check_work, draw_round
+from fedlib.core.trees import index_tree
 from fedlib.shapes import Scalar
 from fedlib.work.states import Model
 
@@ -75,9 +76,8 @@ class Centralized(checks.Checked):
         if self.value_batch_size is None:
             return rows
         start = step * self.value_batch_size
-        part = slice(start, start + self.value_batch_size)
-        data = tuple(tensor[part] for tensor in rows.data)
-        return Batch(data, self.steps * rows.weight[part])
+        data, weight = index_tree(rows, slice(start, start + self.value_batch_size))
+        return Batch(data, self.steps * weight)
 
 
 class Descent(Centralized):

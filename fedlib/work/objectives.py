@@ -11,6 +11,7 @@ from fedlib.core.client import Client
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Batch, Draw, Info, Problem
 from fedlib.core.sampling import check_work, draw_round
+from fedlib.core.trees import index_tree
 from fedlib.shapes import Vector
 from fedlib.steps.local import SGD, Gradient, LocalSteps
 
@@ -120,13 +121,7 @@ def first_batches(client: Client, count: int) -> tuple[Batch, int | None]:
     batches = client.state.batches
     if not isinstance(batches, Batch):
         return client.batch(0), None
-    return select(batches, slice(count)), 0
-
-
-def select(batches: Batch, index: int | slice) -> Batch:
-    """Select one of several batches on a leading axis, or a slice of them."""
-    data = tuple(tensor[index] for tensor in batches.data)
-    return Batch(data, batches.weight[index])
+    return index_tree(batches, slice(count)), 0
 
 
 def objective_gradients(

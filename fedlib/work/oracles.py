@@ -107,4 +107,4 @@ class OracleWork(checks.Checked):
             answers.append(ask_group(convex_set, group_draw, active[numbers]))
             order.append(numbers)
         back = torch.cat(order).argsort()
-        return pytree.tree_map(lambda *parts: torch.cat(parts)[back], *answers)
+        return pytree.tree_map(lambda *groups: torch.cat(groups)[back], *answers)

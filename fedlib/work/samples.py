@@ -58,13 +58,13 @@ def distinct(
         return torch.stack(rows).view(shape)
     flat = torch.randint(size, shape, generator=rng).view(-1, count)
     while True:
-        ordered, places = flat.sort(stable=True)
+        ordered, columns = flat.sort(stable=True)
         repeated = ordered[:, 1:] == ordered[:, :-1]
-        row, column = repeated.nonzero(as_tuple=True)
+        row, rank = repeated.nonzero(as_tuple=True)
         if not len(row):
             return flat.view(shape)
-        place = places[row, column + 1]
-        flat[row, place] = torch.randint(size, row.shape, generator=rng)
+        column = columns[row, rank + 1]
+        flat[row, column] = torch.randint(size, row.shape, generator=rng)
 
 
 def shares(problem: Problem) -> Float[Tensor, "N"]:

@@ -7,9 +7,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib.compress.compressors import Compressor, Identity, check_compressors
-from fedlib.core.client import Client, Reply
-from fedlib.core.problem import Problem
-from fedlib.shapes import Vector
+from fedlib.core.client import Client, ClientState, Reply
+from fedlib.core.federation import Federation
+from fedlib.core.problem import Draw, Problem
+from fedlib.shapes import Scalar, Vector
 from fedlib.steps.switching import Hard, Switch
 from fedlib.work.local import LocalWork
 
@@ -87,6 +88,31 @@ class SwitchingWork(LocalWork):
             return self.uplink(delta, client.noise)
         v = self.uplink(client.memory + delta, client.noise)  # 7
         return Reply(upload=v, memory=client.memory + delta - v)  # 7
+
+    def server_step(
+        self,
+        fed: Federation,
+        state: Any,
+        draw: Draw,
+        clients: ClientState,
+        answers: Any,
+        sigma: Scalar,
+    ) -> Any:
+        """Step along the mean of what the clients sent, and send the change of the model."""
+        w = state.w
+        v = answers
+        residual = state.residual
+        if self.remembers:
+            v, e = answers
+            residual = fed.store_memory(residual, draw, e)
+        x = fed.project(state.x - self.lr * fed.mean(v, clients))  # 8
+        return state._replace(
+            w=w + fed.broadcast(self.downlink, x - w, draw.downlink),  # 9
+            x=x,
+            residual=residual,
+            weighted=state.weighted + (1 - sigma) * w,  # 10
+            weight=state.weight + (1 - sigma),
+        )
 
     def output(self, state: Any) -> Vector:
         """The averaged iterate `[d]`; NaN if no round stepped on the objectives."""
