@@ -57,7 +57,7 @@ def runs_in(folder: Path) -> list[str]:
 def files_of(study: str) -> list[Path]:
     """The files in which a study's runs are."""
     folder = folder_of(study)
-    places = [folder.parent.with_suffix(end) for end in (".json", ".npz")]
+    places = [folder.parent.with_suffix(end) for end in archive.FILES]
     return [p for p in (*places, *sorted(folder.glob("*.json"))) if p.is_file()]
 
 

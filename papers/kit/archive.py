@@ -1,8 +1,13 @@
-"""Two files a study: `results/STUDY.json`, what its runs are, and `STUDY.npz`, their curves.
+"""A study's results: `STUDY.parquet`, the curves of its runs; `STUDY.json`, what the runs are.
+
+Models that runs end with are in `STUDY.npz`. The table has a row for a run, seed and round, with
+the labels of the run and a column for a curve: pandas reads it with `pd.read_parquet`.
 
 While runs are computed each is a JSON file of its own, `results/STUDY/PROFILE/NAME.json`, so that
 two writers never meet; `collect` moves them into the study's files. A path of that form stands for
-a run wherever it lies, and a file that is there comes before the study's.
+a run wherever it lies, and a file that is there comes before the study's. The JSON file of a study
+is written last, and it has a fingerprint of the curves of every run: who is killed between two
+files leaves all runs that were stored before readable.
 
 Several processes may store, collect and read at once: who writes holds the folder (`exclusive`),
 and who reads what somebody is just moving waits for the writer and reads again.
@@ -11,7 +16,6 @@ and who reads what somebody is just moving waits for the writer and reads again.
 from __future__ import annotations
 
 import copy
-import hashlib
 import io
 import os
 import threading
@@ -20,22 +24,26 @@ from contextlib import contextmanager, suppress
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any, TypeVar
-from zipfile import ZIP_LZMA, ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedlib.core.files import Format, atomic_write, read_json, write_json
+from papers.kit import tables
 
 Payload = dict[str, Any]
-Curves = NDArray[np.float64]
+Array = NDArray[Any]
 T = TypeVar("T")
 
 RUN = Format("run", 1)
 NUMBERS = Format("numbers", 1)
-STUDY = Format("study", 1)
+STUDY = Format("study", 2)
 
+#: The ends of the names of a study's files; one without models has no last one.
+FILES = (".json", ".parquet", ".npz")
 CURVES, MODELS = ("metrics", "info"), ("final_w", "output_w")
+#: What a study's file says of a run beside the run itself.
+ARCHIVED = ("labels", "curves", "models", "values")
 
 
 def cached(make: Callable[[Path], T]) -> Callable[[Path], T]:
@@ -111,11 +119,22 @@ def read(path: Path, *, curves: bool = True) -> Payload:
     return _steadily(path, lambda: _read(path, curves=curves))
 
 
+def labels_of(study_file: Path, profile: str = "full") -> dict[str, dict[str, Any]]:
+    """The labels that the collected runs of a profile are stored with, by their names."""
+    if not study_file.is_file():
+        return {}
+    stored = _profiles(study_file).get(profile, {})
+    return {name: dict(run["labels"]) for name, run in stored.items() if name != NUMBERS.kind}
+
+
 def curve_names(path: Path) -> set[str]:
     """The names of a stored run's curves, and `"final_w"` if it has its final models."""
 
     def look() -> set[str]:
-        run = read_json(path) if path.is_file() else _archived(path)[path.stem]
+        if not path.is_file():
+            archived = _archived(path)[path.stem]
+            return {*archived["models"]}.union(*archived["curves"].values())
+        run = read_json(path)
         models = {"final_w"} if run["final_w"] is not None else set()
         return models.union(*(run[part] for part in CURVES))
 
@@ -143,53 +162,147 @@ def _steadily(path: Path, look: Callable[[], T]) -> T:
 
 def _read(path: Path, *, curves: bool) -> Payload:
     archived = None if path.is_file() else _archived(path).get(path.stem)
-    found = read_json(path) if archived is None else copy.deepcopy(dict(archived))
-    if found.get("kind") != RUN.kind:
-        return NUMBERS.current(found, path.name)
-    found = RUN.current(found, path.name)
-    if not curves:
-        return {k: v for k, v in found.items() if k not in CURVES + MODELS}
+    content = read_json(path) if archived is None else copy.deepcopy(dict(archived))
+    if content.get("kind") != RUN.kind:
+        return NUMBERS.current(content, path.name)
     if archived is not None:
-        flat = _curves(_study_file(path).with_suffix(".npz"))
-        if _archived(path).get(path.stem) is not archived:  # the places were those of other curves
-            raise ValueError(f"store: {path.name} must stay while it is read; read it again.")
-        for part in CURVES:
-            found[part] = {k: _rows(flat, at) for k, at in found[part].items()}
-        for part in MODELS:
-            found[part] = _rows(flat, found[part])
-    return found
+        content = {key: value for key, value in content.items() if key not in ARCHIVED}
+    run = RUN.current(content, path.name)
+    if not curves:
+        return {key: value for key, value in run.items() if key not in CURVES + MODELS}
+    return run if archived is None else {**run, **_arrays(path, archived)}
 
 
-def collect(results: Path, study: str) -> None:
-    """Move what lies in files of its own into the study's two files, whole or not at all."""
+def _arrays(path: Path, archived: Mapping[str, Any]) -> Payload:
+    """The curves and models of a collected run, checked by the fingerprint that was stored."""
+    file = _study_file(path)
+    key = path.parent.name, path.stem
+    table = _table(file.with_suffix(".parquet"))
+    rows = table.rows.get(key)
+    if rows is None:
+        raise ValueError(_damaged(file.with_suffix(".parquet"), f"no run {key[1]!r}"))
+    kept = archived["curves"]
+    curves = tables.curves_at(
+        table.columns, rows, archived["seeds"], archived["rounds"], kept["metrics"], kept["info"]
+    )
+    arrays: Payload = {"metrics": curves.metrics, "info": curves.info}
+    stored = _models(file.with_suffix(".npz")) if archived["models"] else {}
+    for part in MODELS:
+        arrays[part] = None
+        if part in archived["models"]:
+            arrays[part] = tables.exact(stored["/".join([*key, part])])
+    if _fingerprint(arrays) != archived["values"]:
+        raise ValueError(_damaged(file.with_suffix(".parquet"), "other values"))
+    return arrays
+
+
+def _fingerprint(arrays: Mapping[str, Any]) -> str:
+    named = {f"{part}/{name}": rows for part in CURVES for name, rows in arrays[part].items()}
+    named |= {part: arrays[part] for part in MODELS if arrays[part] is not None}
+    return tables.fingerprint(named)
+
+
+def _damaged(file: Path, found: str) -> str:
+    return (
+        f"store: {file.name} must agree with {file.stem}.json, got {found}; restore it, or delete "
+        f"{file.stem}.* and reproduce them."
+    )
+
+
+def collect(
+    results: Path, study: str, labels: Mapping[str, Mapping[str, Mapping[str, Any]]] | None = None
+) -> None:
+    """Move what lies in files of its own into the study's files, and renew the labels of runs.
+
+    Parameters
+    ----------
+    results, study : the folder, and the name of the study.
+    labels : profile -> run -> its labels; a run without an entry keeps those that it has.
+    """
     with exclusive(results):
-        _collect(results, study)
+        _collect(results, study, labels or {})
 
 
-def _collect(results: Path, study: str) -> None:
+def _collect(
+    results: Path, study: str, labels: Mapping[str, Mapping[str, Mapping[str, Any]]]
+) -> None:
     loose = sorted((results / study).glob("*/*.json"))
-    if not loose:
-        return
     file = results / f"{study}.json"
     profiles = _profiles(file) if file.is_file() else {}
-    held = {results / study / p / f"{name}.json" for p, one in profiles.items() for name in one}
-    parts: list[Curves] = []
-    collected: dict[str, Payload] = {}
-    for path in sorted(held.union(loose)):
-        collected.setdefault(path.parent.name, {})[path.stem] = _without_curves(read(path), parts)
-    flat = np.concatenate(parts) if parts else np.zeros(0)
-    content = {
-        "study": study,
-        "curves": _seal(flat),
-        "profiles": collected,
+    if not loose and not _relabelled(profiles, labels):
+        return
+    collected = {
+        results / study / profile / f"{name}.json"
+        for profile, stored in profiles.items()
+        for name in stored
     }
-    atomic_write(results / f"{study}.npz", lambda out: out.write(_packed(flat)))
-    write_json(file, STUDY.sealed(content))
+    runs: list[Payload] = []
+    numbers: Payload = {}
+    curves: list[Payload] = []
+    models: dict[str, Array] = {}
+    for path in sorted(collected.union(loose)):
+        content = read(path)
+        profile = path.parent.name
+        if content["kind"] != RUN.kind:
+            numbers[profile] = content
+            continue
+        before = profiles.get(profile, {}).get(path.stem, {}).get("labels", {})
+        run_labels = dict(labels.get(profile, {}).get(path.stem, before))
+        arrays = _as_arrays(content)
+        runs.append(_without_arrays(content, arrays, run_labels))
+        own_curves = tables.Curves(
+            content["seeds"], content["rounds"], arrays["metrics"], arrays["info"]
+        )
+        rows = tables.rows_of(own_curves)
+        curves.append({"profile": profile, "run": path.stem, "labels": run_labels, "rows": rows})
+        for part in MODELS:
+            if arrays[part] is not None:
+                models[f"{profile}/{path.stem}/{part}"] = tables.compact(arrays[part])
+    if curves:
+        atomic_write(file.with_suffix(".parquet"), lambda out: tables.write(out, curves))
+    if models:
+        atomic_write(file.with_suffix(".npz"), lambda out: np.savez_compressed(out, **models))  # type: ignore[arg-type]
+    else:
+        file.with_suffix(".npz").unlink(missing_ok=True)
+    write_json(file, STUDY.sealed({"study": study, "runs": runs, "numbers": numbers}))
     for path in loose:
         path.unlink(missing_ok=True)
     for folder in [*(results / study).glob("*"), results / study]:
         with suppress(OSError):  # it is not empty, or somebody else removed it
             folder.rmdir()
+
+
+def _relabelled(profiles: Mapping[str, Mapping[str, Payload]], labels: Mapping[str, Any]) -> bool:
+    """Whether a collected run has other labels than it is to have."""
+    return any(
+        profiles.get(profile, {}).get(run, {}).get("labels", wanted) != dict(wanted)
+        for profile, runs in labels.items()
+        for run, wanted in runs.items()
+    )
+
+
+def _as_arrays(payload: Payload) -> Payload:
+    """The curves and models of a run as arrays; null is NaN."""
+    arrays: Payload = {
+        part: {name: np.array(rows, dtype=float) for name, rows in payload[part].items()}
+        for part in CURVES
+    }
+    for part in MODELS:
+        rows = payload[part]
+        arrays[part] = None if rows is None else np.array(rows, dtype=float)
+    return arrays
+
+
+def _without_arrays(payload: Payload, arrays: Payload, labels: Mapping[str, Any]) -> Payload:
+    """What a study's file says of a run."""
+    run = {key: value for key, value in payload.items() if key not in CURVES + MODELS}
+    return {
+        **run,
+        "labels": dict(labels),
+        "curves": {part: list(payload[part]) for part in CURVES},
+        "models": [part for part in MODELS if payload[part] is not None],
+        "values": _fingerprint(arrays),
+    }
 
 
 def _study_file(path: Path) -> Path:
@@ -204,65 +317,34 @@ def _archived(path: Path) -> Mapping[str, Payload]:
 
 @cached
 def _profiles(file: Path) -> Mapping[str, Mapping[str, Payload]]:
-    found: Mapping[str, Mapping[str, Payload]] = read_json(file, STUDY)["profiles"]
-    return found
+    """The runs and the numbers in a study's file, by profile and name."""
+    content = read_json(file, STUDY)
+    profiles: dict[str, dict[str, Payload]] = {}
+    for run in content["runs"]:
+        profiles.setdefault(run["profile"], {})[run["name"]] = run
+    for profile, numbers in content["numbers"].items():
+        profiles.setdefault(profile, {})[NUMBERS.kind] = numbers
+    return profiles
 
 
 @cached
-def _curves(file: Path) -> Curves:
-    """All curves of a study, one after another.
+def _table(file: Path) -> tables.Table:
+    return _opened(file, tables.read)
 
-    Raises
-    ------
-    ValueError
-        unless they are those that its JSON file was written with.
-    """
-    sealed = read_json(file.with_suffix(".json"), STUDY)["curves"]
+
+@cached
+def _models(file: Path) -> Mapping[str, Array]:
+    def arrays(source: io.BytesIO) -> dict[str, Array]:
+        with np.load(source) as archive:
+            return dict(archive)
+
+    return _opened(file, arrays)
+
+
+def _opened(file: Path, read_from: Callable[[io.BytesIO], T]) -> T:
+    """What a file holds; one sentence where it is missing or damaged."""
     try:
-        with np.load(io.BytesIO(file.read_bytes())) as held:
-            flat: Curves = held["curves"]
-    except Exception as error:  # of the file, of zipfile, of zlib or of numpy
+        return read_from(io.BytesIO(file.read_bytes()))
+    except Exception as error:  # of the file, of zipfile, of zlib, of numpy or of pyarrow
         why = str(error).partition("\n")[0]
         raise ValueError(f"store: {file.name} must be whole, got {why}; restore it.") from None
-    if _seal(flat) != sealed:
-        raise ValueError(
-            f"store: {file.name} must agree with the digest in {file.stem}.json, it was changed "
-            "after it was written; restore it, or delete both and reproduce them."
-        )
-    return flat
-
-
-def _without_curves(payload: Payload, parts: list[Curves]) -> Payload:
-    """A run with places of its curves in place of them; these are appended to `parts`."""
-    if payload["kind"] != "run":
-        return payload
-
-    def moved(rows: Any) -> list[int] | None:
-        if rows is None:
-            return None
-        table = np.array(rows, dtype=float)  # None is not a number
-        first = sum(map(len, parts))
-        parts.append(table.ravel())
-        return [first, len(rows), table.shape[1] if table.ndim > 1 else 0]
-
-    curves = {part: {k: moved(rows) for k, rows in payload[part].items()} for part in CURVES}
-    return {**payload, **curves, **{part: moved(payload[part]) for part in MODELS}}
-
-
-def _rows(flat: Curves, at: list[int] | None) -> Curves | None:
-    if at is None:
-        return None
-    first, rows, length = at
-    return flat[first : first + rows * length].reshape(rows, length)
-
-
-def _packed(flat: Curves) -> bytes:
-    """Curves as a file: numbers of six digits need a third less by LZMA than numpy's own way."""
-    packed = io.BytesIO()
-    with ZipFile(packed, "w", ZIP_LZMA) as out, out.open("curves.npy", "w") as file:
-        np.save(file, flat)
-    return packed.getvalue()
-
-
-def _seal(flat: Curves) -> str:
-    return hashlib.sha256(flat.tobytes()).hexdigest()

@@ -13,7 +13,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
@@ -44,7 +44,8 @@ class Spec:
 
     `problem` maps a seed to its Problem. `keep` names metrics and infos that are stored, and
     `"final_w"` if the final models are to be stored however large they are; a stored run that lacks
-    one is not this run. `optional` names curves that are stored where a run has them.
+    one is not this run. `optional` names curves that are stored where a run has them. `labels`
+    say in the columns of tables which run it is; they are texts, numbers or truth values.
     """
 
     algorithm: Algorithm
@@ -54,6 +55,7 @@ class Spec:
     evaluate_every: Count = 1
     keep: tuple[str, ...] = ("f", "g")
     optional: tuple[str, ...] = ()
+    labels: Mapping[str, str | float | bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         checks.fields(self)

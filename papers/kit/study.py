@@ -186,7 +186,7 @@ class Study:
             content = self.derived(profile)
             if content is not None:
                 write_json(store.run_path(self.name, profile, "numbers"), content)
-            archive.collect(store.results_dir(), self.name)
+            archive.collect(store.results_dir(), self.name, {profile: self.labels(profile)})
         return None if content is None else content["numbers"]
 
     def derived(self, profile: str) -> dict[str, Any] | None:
@@ -244,6 +244,10 @@ class Study:
         else:
             payloads = {n: self.payload(n, profile) for n in self.specs(self.resolve(profile))}
         return {name: store.to_trace(payload) for name, payload in payloads.items()}
+
+    def labels(self, profile: str) -> dict[str, Mapping[str, Any]]:
+        """The labels of the runs of a profile, by the names of the runs."""
+        return {name: spec.labels for name, spec in self.specs(self.resolve(profile)).items()}
 
     def payload(self, run_name: str, profile: str = "full") -> dict[str, Any]:
         """One stored run as it is on disk; refused if it contradicts itself or its place."""

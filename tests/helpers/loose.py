@@ -21,19 +21,21 @@ def plain(held):
 
 
 def spread(study):
-    """Every run of a study as a file of its own, in place of the study's two files."""
+    """Every run of a study as a file of its own, in place of the study's files."""
     for profile in PROFILES:
         place = store.results_dir() / study / profile
         for name in archive.names(place):
             write_json(place / f"{name}.json", plain(archive.read(place / f"{name}.json")))
-    for end in (".json", ".npz"):
-        (store.results_dir() / f"{study}{end}").unlink()
+    for end in archive.FILES:
+        (store.results_dir() / f"{study}{end}").unlink(missing_ok=True)
 
 
 def copy(study, folder):
-    """A study's two files, in another results folder."""
-    for end in (".json", ".npz"):
-        shutil.copy(store.results_dir() / f"{study}{end}", folder)
+    """A study's files, in another results folder."""
+    for end in archive.FILES:
+        path = store.results_dir() / f"{study}{end}"
+        if path.is_file():
+            shutil.copy(path, folder)
 
 
 def change(path, change):

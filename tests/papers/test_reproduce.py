@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -151,8 +150,7 @@ def test_older_notes_that_only_count_runs_stay_until_all_are_compared(small, tmp
 def test_runs_that_need_no_data_are_compared_without_the_data_of_others(
     tmp_path, monkeypatch, capsys
 ):
-    for kind in ("json", "npz"):
-        shutil.copy(store.results_dir() / f"fw_rates.{kind}", tmp_path)
+    loose.copy("fw_rates", tmp_path)
     monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
     monkeypatch.setenv("FEDLIB_DATA", str(tmp_path))
     monkeypatch.setattr(cache, "_stream", unreachable)

@@ -10,8 +10,8 @@ from fedlib.data import cache
 from fedlib.sets import Box
 from papers import STUDIES, all_claims
 from papers.__main__ import main
+from papers.kit import archive, store
 from papers.kit import reproduce as kit
-from papers.kit import store
 from papers.kit.numbers import Number
 from papers.kit.reproduce import Comparison, RunPrefix, sample
 from papers.kit.rules import VERDICTS
@@ -36,8 +36,10 @@ def test_everything_stored_of_a_study_stands_together(study, profile):
 
 
 def test_nothing_else_is_among_the_results():
-    own = {f"{name}{end}" for name in STUDIES for end in (".json", ".npz")} | {"recheck.json"}
-    assert {path.name for path in store.results_dir().iterdir()} - {*STUDIES} == own
+    files = {path.name for path in store.results_dir().iterdir()} - {*STUDIES, "recheck.json"}
+    needed = {f"{name}{end}" for name in STUDIES for end in (".json", ".parquet")}
+    assert needed <= files
+    assert files <= {f"{name}{end}" for name in STUDIES for end in archive.FILES}
 
 
 def planted(tmp_path, run, change, study=WORKSHOP):

@@ -1,7 +1,6 @@
 """Planted faults in what is stored: each is noticed, with a sentence that says what to do."""
 
 import re
-import shutil
 
 import numpy as np
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from fedlib.core.files import read_json
 from papers import STUDIES
 from papers.kit import store
+from tests.helpers import loose
 from tests.helpers.expect import refuses
 
 STUDY = STUDIES["np_workshop"]
@@ -32,13 +32,13 @@ def test_a_changed_digit_in_a_results_file_is_noticed(tmp_path):
             read_json(copy)
 
 
+@pytest.mark.parametrize("end", [".parquet", ".npz"])
 @pytest.mark.parametrize("share", [0.01, 0.3, 0.6, 0.9])
-def test_a_changed_bit_of_the_curves_is_noticed(tmp_path, monkeypatch, share):
-    for end in (".json", ".npz"):
-        shutil.copy(store.results_dir() / f"{STUDY.name}{end}", tmp_path)
+def test_a_changed_bit_of_the_curves_is_noticed(tmp_path, monkeypatch, share, end):
+    loose.copy(STUDY.name, tmp_path)
     monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
     assert STUDY.load()
-    path = tmp_path / f"{STUDY.name}.npz"
+    path = tmp_path / f"{STUDY.name}{end}"
     held = bytearray(path.read_bytes())
     held[int(share * len(held))] ^= 4
     path.write_bytes(held)
