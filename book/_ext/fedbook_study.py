@@ -68,7 +68,8 @@ class NotebookLinks(BookDirective):
         files = [root / f"notebooks/src/{name}.py", root / f"notebooks/{name}.ipynb"]
         entries = [self.entry("Source and notebook", [f for f in files if f.is_file()])]
         if stored := runs_in(folder_of(name)):
-            text = f"{len(stored)} runs, described in `results/{name}.json`, curves in `results/{name}.parquet`"
+            count = f"{len(stored)} runs, described in `results/{name}.json`"
+            text = f"{count}, curves in `results/{name}.parquet`"
             entries.append(nodes.list_item("", nodes.paragraph("", "", *self.inline(text))))
         command = command_of(name)
         return [
