@@ -22,7 +22,7 @@ from sphinx.application import Sphinx
 #: What is no prose, or stands in the page for other reasons than to be read.
 SKIPPED = (
     "script, style, svg, img, pre, div.highlight, .headerlink, .math, div.toctree-wrapper, "
-    "button, nav"
+    "button, nav, details.hide > summary"
 )
 #: Places inside a section that are records of their own, and words for what they are.
 PLACES = {

@@ -10,7 +10,7 @@
 # the problem *Neyman-Pearson*, FedCMOO-Pref on *Two tasks*, and projected FedAvg on *Sparse regression*. On each
 # problem, ten seeds do not distinguish several other methods from the first.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "full": three problems, ten seeds; "quick": two problems, two methods, short runs
 problems = None  # the problems: full np, pair, sparse; quick np, sparse
 methods = None  # the methods; each problem leaves out those that do not apply: full hard, soft, topk, penalty, ssca, fedfw, plus, dr, fedavg, fedcmoo, pref, scalar; quick soft, fedfw
@@ -23,7 +23,7 @@ stand_in = None  # 0: the files of Adult; else that many generated people in the
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 from papers import STUDIES
 from papers.arena import contest
 from papers.arena.problems import NAMES
@@ -41,7 +41,7 @@ page = STUDIES["arena"].page(globals())
 traces = page.run()  # the grids of rule 3; a keyword with the name of a run gives it another algorithm
 numbers, health = page.numbers, page.health
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 for p in contest.problems(numbers):
     show(NAMES[p], contest.table(numbers, p, health))
 
@@ -97,7 +97,7 @@ for p in contest.problems(numbers):
 # %% [markdown]
 # ## Checks
 
-# %% tags=["nbval-check-output", "remove-input"]
+# %% tags=["nbval-check-output", "hide-input"]
 found = contest.problems(numbers)
 check("every residual of an optimum is below 1e-5", all(abs(numbers[f"{p}_reference.residual"].value) < 1e-5 for p in found))
 _ = check("no problem has two methods that are first", all(sum(contest.standing(numbers, p, m) in ("winner", "first") for m in contest.ranked(numbers, p)) <= 1 for p in found))

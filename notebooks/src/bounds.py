@@ -29,7 +29,7 @@
 # theorems for sampled clients in a term that does not fall with $T$.
 # :::
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "full": T up to 10000, all sweeps; "quick": T up to 60, short sweeps
 seeds = None  # instances, of twelve kinds in turn; a seed also fixes participants and batches: full 0 to 11; quick 0, 1
 rounds = None  # rounds T where T is not varied: full 1000; quick 60
@@ -45,7 +45,7 @@ stairs_local_steps = None  # local steps E on the hard instance; E T is the larg
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 from math import sqrt
 
 from papers import STUDIES
@@ -74,7 +74,7 @@ numbers, health = page.numbers, page.health
 # Dots are means over the instances; bands reach from the smallest to the largest value. The panels print the slope of
 # the logarithm of the accuracy against $\log T$, with its 95 % interval.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["rounds"](traces),
     alt="Nine panels, one for each theorem, show the accuracy and its bound against the number of rounds on logarithmic "
@@ -87,7 +87,7 @@ plot.show(
     size=(8.6, 7.2),
 )
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 labels = {
     "F 3 hard, printed": "hard_printed",
     "F 3 hard, ours": "hard_ours",
@@ -119,7 +119,7 @@ report.runs_table(numbers, labels, {"slope": "slope reached", "slope_bound": "sl
 # To see whether other settings do better, we run F Theorem 3 at $T=1000$ and multiply its threshold and its step size
 # by factors.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["scaled"](traces),
     alt="Three panels against the threshold as a multiple of the bound, for three step sizes. As the threshold grows, "
@@ -186,7 +186,7 @@ plot.show(
 # %% [markdown]
 # ## Checks
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 runs = [k.removesuffix(".share") for k in numbers if k.endswith(".share")]
 kept = sum(x <= 1 + 1e-5 for k in runs for x in numbers[f"{k}.share"].per_seed)
 total = sum(len(numbers[f"{k}.share"].per_seed) for k in runs)
@@ -197,7 +197,6 @@ steps = page.stairs_local_steps
 local = [numbers[f"stairs_ours_E{E}.share"].value * sqrt(3 * E - 2) for E in steps]
 worst = {k: [numbers[f"hard_{k}_T{T}.worst"] for T in page.horizons] for k in ("tenth", "printed")}
 
-# %% tags=["remove-input", "nbval-check-output"]
 check(f"f gap and g are at most their bounds in {kept} of {total} pairs of a run and an instance", kept == total)
 check("    one of them exceeds half of its bound in more than a tenth of the pairs", half > 0.1 * total)
 check("staircase, E = 1: the accuracy is the bound with Gamma_direct, for every T", max(abs(x - 1) for x in ours) < 1e-4)

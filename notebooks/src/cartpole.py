@@ -13,7 +13,7 @@
 # {cite}`fedsgm2025`. Each of ten clients has its own environments and its own budget of costly steps, between 25 and 35
 # per episode.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "full": the paper's setting, ten seeds; "quick": a few rounds of three clients
 seeds = None  # seeds of the main rows; each fixes the policy's start and all simulations: full 0 to 9; quick 0, 1
 sweep_seeds = None  # seeds of the sweeps: full 0 to 4; quick 0
@@ -38,7 +38,7 @@ evaluate_every = None  # rounds between two evaluations: full 10; quick 2
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 from dataclasses import replace
 from functools import partial
 
@@ -101,7 +101,7 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ### A check before anything else: without the constraint
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 _ = check("the policy has 17,410 parameters", cartpole(0).dim == 17_410)
 if page.profile != "quick":
     reached = (traces["free"].metrics["reward"].max(1) >= 195).all()
@@ -116,7 +116,7 @@ _ = check("with an infinite threshold no round works on the cost", never)
 # In the federated runs seven of ten clients take part in a round, and Top-K keeps half of the entries in both
 # directions. The bands show a fifth of a standard deviation, as in the paper.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["figure_3"](traces),
     alt="Mean reward and cost of four runs over the rounds. The federated run "
@@ -132,7 +132,7 @@ plot.show(
 #
 # A seed *succeeds* if it ends with a reward of at least 190 and a cost of at most 30.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 labels = {"federated, soft": "soft_top0.5", "federated, hard": "hard_top0.5"}
 labels |= {"centralized, soft": "central_fine_soft", "centralized, hard": "central_fine_hard"}
 labels |= {"centralized, soft, Fisher matrix from 100 states": "central_soft"}
@@ -173,10 +173,10 @@ report.runs_table(numbers, labels, measures, health)
 # All other rows use damping 0.1, with which our row without compression does not match the paper's. So we do not judge
 # the claims about quantization ({claim}`fedsgm/C19`, {claim}`fedsgm/C28`).
 
-# %% tags=["remove-input"]
+# %%
 report.paper_table(page)
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["table_1"](traces),
     alt="Final reward and cost of every seed for seven rows of Table 1; the paper's values are "
@@ -187,7 +187,7 @@ plot.show(
     size=(8.6, 3.8),
 )
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 rows = {"none (float32)": "soft_none", "float16": "soft_float16", "float8": "soft_float8"}
 rows |= {"float4": "soft_float4", "Top-K 0.5": "soft_top0.5", "Top-K 0.25": "soft_top0.25"}
 rows |= {f"none, damping {x:g}": f"none_damping{x:g}" for x in page.calibration}
@@ -199,7 +199,7 @@ report.runs_table(numbers, rows, early | measures, health)
 # %% [markdown]
 # ## Figure 4: participation
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["figure_4"](traces),
     alt="Mean reward and cost for several numbers of participants per round. With all clients the "
@@ -224,14 +224,14 @@ plot.show(
 # gradient into the plain gradient, and then little is learned. With the smallest sharpness $\beta$, the reward is
 # highest and the cost furthest below the budget. The runs with damping 1 or a sharpness other than 0.2 have five seeds.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 swept = {f"damping {x:g}": f"none_damping{x:g}" for x in sorted(page.calibration)}
 swept |= {f"damping {page.damping:g}, beta {page.beta:g}": "soft_none"}
 swept |= {f"damping {x:g}": f"damping{x:g}" for x in page.dampings}
 swept |= {f"beta {x:g}": f"beta{x:g}" for x in page.betas}
 report.runs_table(numbers, swept, {"reward": "reward", "cost": "cost", "success": "share that succeeds"}, health)
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 inside = all(0 <= t.info["sigma"].min() <= t.info["sigma"].max() <= 1 for t in traces.values())
 _ = check("switching weights lie in [0, 1]", inside)
 hard = traces["hard_top0.5"].info
@@ -243,5 +243,5 @@ _ = check("no episode is longer than 200 steps", long)
 # %% [markdown]
 # ## Verdicts
 
-# %% tags=["remove-input"]
+# %%
 report.claims_table(page)

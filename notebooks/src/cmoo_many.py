@@ -18,7 +18,7 @@
 # forty tasks, the number of attributes in a task, the split, the batch and the local steps are those of the paper's
 # experiments with CelebA-5 and CelebA.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "full": a digit and an item; "quick": pairs of scikit-learn's digits, two rounds
 seeds = None  # seeds; each fixes start, split, participants and batches: full and quick 0; paper 0, 1, 2
 rounds = None  # communication rounds T: full 25; quick 2; paper 200
@@ -33,7 +33,7 @@ test_pictures = None  # 0: all test pictures; else the first so many: full 5000;
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 from fedlib import FSMGDA, FedCMOO, Least
 from papers import STUDIES
 from papers.fedcmoo.common import TWO
@@ -74,7 +74,7 @@ print(source_text(traces, "forty attributes of a digit and an item"))
 # %% [markdown]
 # ## Accuracy over the rounds
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["progress"](traces),
     alt="Mean test accuracy against the rounds, for 2, 5 and 40 tasks. The curves of FedCMOO and FSMGDA start "
@@ -84,7 +84,7 @@ plot.show(
     size=(9.0, 3.2),
 )
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 runs = {f"{t} tasks, {TWO[m]}": f"{s}_{m}" for s, t in SETS.items() for m in TWO}
 held = {"accuracy": "final accuracy", "upload": "upload per client and round"}
 report.runs_table(numbers, runs, held, health)
@@ -98,12 +98,12 @@ report.runs_table(numbers, runs, held, health)
 # uploads* FSMGDA stops when it has sent as much as FedCMOO sends in all rounds; its accuracy there is compared with
 # that of FedCMOO's last model.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 leads = {f"{t} tasks": s for s, t in SETS.items()}
 columns = {"gap": "equal rounds", "gap_upload": "equal uploads", "upload_ratio": "uploads, FSMGDA / FedCMOO"}
 report.runs_table(numbers, leads, columns, health)
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 ours = {s: traces[f"{s}_fedcmoo"].metrics["accuracy"] for s in SETS}
 uploads = {s: numbers[f"{s}.upload_ratio"].value / (t / 2) for s, t in SETS.items()}
 check("FSMGDA uploads M / 2 times as much as FedCMOO, within 6 %", max(abs(x - 1) for x in uploads.values()) < 0.06)
@@ -118,7 +118,7 @@ _ = check("FedCMOO's accuracy rises for 2, 5 and 40 tasks", all((x[:, -1] > x[:,
 # {result}`cmoo_many/attributes_fsmgda.accuracy:.1f` %, little above the {result}`cmoo_many/majority:.1f` % of a
 # constant prediction. FedCMOO's lead with forty tasks is therefore a lead over a method that has hardly begun to learn.
 
-# %% tags=["remove-input"]
+# %%
 report.claims_table(page)
 
 # %% [markdown]

@@ -30,7 +30,7 @@
 # **Dropout.** Like the authors' code, this page trains with dropout of half of the units unless it says otherwise; [one
 # section](#accuracy-over-the-rounds) also shows the network without dropout.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "full": all pictures; "quick": stand-ins that need no download, two rounds
 seeds = None  # seeds; each fixes start, split, participants and batches: full 0, 1, 2; quick 0, 1; paper 0 to 4
 single_seeds = None  # seeds of training in one task alone: full 0, 1, 2; quick 0; paper 0 to 4
@@ -57,7 +57,7 @@ evaluate_every = None  # rounds between two evaluations: full 5; quick 1
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 import numpy as np
 
 from fedlib import FSMGDA, FedCMOO, Least
@@ -100,7 +100,7 @@ print(source_text(traces, "MNIST, Fashion-MNIST and CIFAR-10"))
 # {result}`cmoo_pairs/cifar10_mnist_fedcmoo.rounds:.0f` rounds, too few to show. In all three sets the clients hold
 # equally many pictures, split by Dirichlet(0.3) over the 100 pairs of labels.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["gallery"](traces),
     alt="Three rows of six test pictures with their two labels: two overlapping digits; a digit and an item of "
@@ -117,7 +117,7 @@ plot.show(
 # FedCMOO-Pref follows the authors' code in two respects: the clients switch dropout off when they evaluate the losses
 # whose ratio is to be one, and the server uses [a guard against growing losses](#the-guard).
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["dropout"](traces),
     alt="Mean test accuracy against the rounds on MultiMNIST and on MNIST + Fashion-MNIST, for FSMGDA, FedCMOO and "
@@ -127,7 +127,7 @@ plot.show(
     size=(8.6, 3.2),
 )
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 grey = {f"{DATA[d]}, {text}": f"{d}_{m}" for d in GREY for m, text in METHODS.items()}
 dropped = {text: f"{run}_dropout" for text, run in grey.items()}
 against = {"FedCMOO - FSMGDA": "fedcmoo_vs_fsmgda", "Pref - FedCMOO": "pref_vs_fedcmoo"}
@@ -151,7 +151,7 @@ report.runs_table(numbers, pairs, measures, health)
 # top to bottom. The runs are on MNIST + Fashion-MNIST with dropout. In no row do the seeds show a difference between
 # FedCMOO and the plain average.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 displayed(step_table(numbers))
 
 # %% [markdown]
@@ -159,7 +159,7 @@ displayed(step_table(numbers))
 #
 # The printed values stand below, with the [settings of Table 1](#settings-of-table-1).
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["tasks"](traces),
     alt="Test accuracy against the rounds, of the first task above and of the second below, with a column for each "
@@ -184,11 +184,11 @@ plot.show(
 # dropout. Dropout there would change only the factors $1/S_k^{\text{alone}}$, that is, how much each task counts in
 # $\Delta_M$. The last column, the ratio of the final test losses, measures how evenly the tasks are trained.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 shown = {"accuracy_1": "first task", "accuracy_2": "second task", "decline": "Delta_M"}
 report.runs_table(numbers, dropped, shown | {"loss_ratio": "second loss / first loss"}, health)
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 columns = {d: list(zip(*(TABLE_1[d][m] for m in METHODS), strict=True)) for d in DATA}
 again = {d: decline(columns[d], TABLE_1[d]["single"]) for d in DATA}
 printed = {d: [TABLE_4[d][m] for m in METHODS] for d in DATA}
@@ -203,7 +203,7 @@ _ = check("all nine numbers of Table 4 follow from those printed in Table 1", al
 # Its text and its table disagree about which digit has this loss; our choice fits the table. The squared loss has the
 # smaller gradients, so the plain average (*Scalarized*) neglects it and a minimum-norm rule favours it.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 labels = {text: f"mixed_{m}" for m, text in MIXED.items()}
 both = {"accuracy_1": "Digit 1, squared", "accuracy_2": "Digit 2, NLL", "worst": "worse digit"}
 report.runs_table(numbers, labels, both | {"accuracy": "mean"}, health)
@@ -228,7 +228,7 @@ report.runs_table(numbers, labels, both | {"accuracy": "mean"}, health)
 # evaluations, five rounds apart, their mean test loss grows by much less than the guard's factor 1.5. The table shows
 # the largest factor over all seeds of the runs [at the paper's scale](#at-the-papers-scale).
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 at_paper = store.read_derived("cmoo_pairs", "paper")
 report.runs_table(at_paper.numbers, dropped, {"growth": "growth of the test loss"})
 
@@ -267,7 +267,7 @@ displayed(authors_table(at_paper.numbers))
 # FedCMOO-Pref above keeps every weight above a *least weight*, here 0.1, also as in the paper. The table is for MNIST +
 # Fashion-MNIST with dropout.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 variants = {"FedCMOO: one-way - two-way": "mnist_fashion_dropout_fedcmoo_oneway_vs_fedcmoo"}
 variants |= {"FedCMOO-Pref: one-way - two-way": "mnist_fashion_dropout_pref_oneway_vs_pref"}
 variants |= {"FedCMOO-Pref: no least weight - least weight": "mnist_fashion_dropout_pref_free_vs_pref"}
@@ -286,13 +286,13 @@ report.runs_table(numbers, variants, measures | {"rounds_75": "to 75 %"}, health
 # %% [markdown]
 # This table compares the paper's printed values with ours:
 
-# %% tags=["remove-input"]
+# %%
 report.paper_table(page, at_paper.numbers)
 
 # %% [markdown]
 # This table shows the final values with dropout:
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 ends = {"accuracy_1": "first task", "accuracy_2": "second task", "rounds_75": "to 75 %"}
 report.runs_table(at_paper.numbers, dropped, ends, at_paper.health)
 
@@ -318,7 +318,7 @@ report.runs_table(at_paper.numbers, dropped, ends, at_paper.health)
 # %% [markdown]
 # ## Checks
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 starts = {d: [traces[f"{d}_{m}_dropout"].metrics["accuracy"][:, 0] for m in METHODS] for d in GREY}
 same = all(np.allclose(x, start[0]) for start in starts.values() for x in start)
 least = [traces[f"{d}_pref_dropout"].info["weight_1"] for d in GREY]
@@ -335,10 +335,10 @@ _ = check("at the start the squared loss is less than a tenth of the negative lo
 # the claim are stored at this length. *The network as printed* has no dropout. A claim is *undecided* if the seeds do
 # not settle the difference.
 
-# %% tags=["remove-input"]
+# %%
 report.claims_table(page)
 
-# %% tags=["remove-input"]
+# %%
 report.paper_table(page)
 
 # %% [markdown]

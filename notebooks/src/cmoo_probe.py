@@ -11,7 +11,7 @@
 # This page compares such estimates with the exact matrix (the paper's Table 3), and FedCMOO with FSMGDA by what local
 # training gains (Figure 11). A *probe*, an algorithm that follows a run without changing it, measures both.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "full": all pictures, 100 clients; "quick": stand-ins, six clients, no CIFAR-10
 seeds = None  # seeds; each fixes start, split, participants and batches: full and quick 0; paper 0, 1, 2
 gram_rounds = None  # rounds with two grey tasks in which the Gram estimates are measured: full 30; quick 1; paper 300
@@ -34,7 +34,7 @@ evaluate_every = None  # rounds between two evaluations: full 5; quick 1
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 import torch
 
 from fedlib import FSMGDA, FedCMOO, Least
@@ -90,7 +90,7 @@ print(source_text(traces, "MNIST, Fashion-MNIST and CIFAR-10"))
 # If the server sends the sum back without compression, the two-way estimate misses only the products of different
 # clients' residuals, $\sum_{i\ne j}R_iR_j^\top$.
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 H = torch.randn(5, 3, 40, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 C = H * (H.abs() > 0.7)
 R, h = H - C, C.sum(0)
@@ -104,7 +104,7 @@ _ = check(
 # %% [markdown]
 # ## Table 3
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["errors"](traces),
     alt="The error of the Gram matrix, with a panel for each data set and a row for each kind of compression. Filled "
@@ -115,7 +115,7 @@ plot.show(
     size=(9.6, 3.8),
 )
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 printed = (24.41, 3.83, 22.97, 4.38, 4.08, 23.19, 6.07)  # the means that the paper's table has
 rows = zip(TABLE_3.values(), printed, strict=True)
 off = {words: round(sum(each) / 4, 4) for (words, each), mean in rows if abs(sum(each) / 4 - mean) > 0.0051}
@@ -147,7 +147,7 @@ _ = check(
 # * *FSMGDA share*: the client's models are combined with the weights that FSMGDA would choose in this round, and the
 #   combination is evaluated on both objectives.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["figure_11"](traces),
     alt="Four panels against rounds, with a column for each data set: above the fall of the clients' own loss, below "
@@ -157,7 +157,7 @@ plot.show(
     size=(8.4, 4.8),
 )
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 progress = {title: f"progress_{data}" for data, title in GREY.items()}
 measured = {
     f"{who}_{what}": f"{words}, {what}"
@@ -171,7 +171,7 @@ report.runs_table(numbers, progress, measured, health).T
 # of them FSMGDA has in Figure 11. The difference above is therefore due to the method *and* the step size. The next
 # figure shows the first rounds of the same run with FedCMOO's step size in both methods.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["equal_steps"](traces),
     alt="The four panels of the previous figure, round by round for the first rounds and with equal step sizes.",
@@ -180,7 +180,7 @@ plot.show(
     size=(8.4, 4.8),
 )
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 equal = {title: f"progress_{data}_equal" for data, title in GREY.items()}
 report.runs_table(numbers, equal, measured, health).T
 
@@ -192,10 +192,10 @@ report.runs_table(numbers, equal, measured, health).T
 # stand-in. Figure 11 is in the table twice, once with each step size of FSMGDA. Ordered by their mean errors, the kinds
 # of compression have the same order as in Table 3, for two tasks and for forty.
 
-# %% tags=["remove-input"]
+# %%
 report.claims_table(page)
 
-# %% tags=["remove-input"]
+# %%
 report.paper_table(page)
 
 # %% [markdown]

@@ -20,7 +20,7 @@
 # losses belong to the beginning of training. All methods start with a test loss of
 # {result}`cmoo_qm9/fedcmoo.start:.3f`.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "full": 40,000 molecules, one seed; "quick": 200 generated graphs, one round
 source = None  # 0: QM9, 2: generated graphs with targets of a known rule, without a download: full 0; quick 2
 seeds = None  # seeds; each fixes start, split, participants and batches: full and quick 0; paper 0, 1, 2
@@ -40,7 +40,7 @@ count_dim = None  # parameters d of the model in the one-round runs: full 20000;
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 from fedlib import Adam, FedCMOO
 from papers import STUDIES
 from papers.fedcmoo.standin import source_text
@@ -83,7 +83,7 @@ print(source_text(traces, "QM9"))
 #
 # ## Figure 3
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["figure_3"](traces),
     alt="Mean test loss of each method. Against the rounds (left), the curve of FSMGDA ends long before those of "
@@ -101,7 +101,7 @@ plot.show(
 # numbers; with FedCMOO-Pref also $M$ loss values. With two objectives FedCMOO therefore saves nothing. With many it
 # saves a factor of about $M/2$, as long as $M^2$ is small against $d$.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["uploads"](traces),
     alt="Upload per client and round in model sizes against the number of objectives, on two logarithmic axes. FSMGDA "
@@ -112,7 +112,7 @@ plot.show(
     size=(6.4, 3.4),
 )
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 up = {m: numbers[f"{m}.upload"].value for m in ("fsmgda", "fedcmoo", "pref")}
 starts = {numbers[f"{m}.start"].value for m in up}
 check("all methods start from the same model", len(starts) == 1)
@@ -134,10 +134,10 @@ if 2 in page.objectives:
 # that the paper prints for all methods (appendix D.3). With it, fourteen steps of Adam from a fresh state can move a
 # parameter by 0.14, while the initial weights are at most 0.09 in absolute value.
 
-# %% tags=["remove-input"]
+# %%
 report.claims_table(page)
 
-# %% tags=["remove-input"]
+# %%
 report.paper_table(page)
 
 # %% [markdown]

@@ -13,7 +13,7 @@
 # The paper has 500 rounds in Figure 2 and does not say how many in Figure 4; the authors' demo has 300. Our runs have a
 # third of these rounds and three seeds.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "full": all pictures, 100 clients; "quick": stand-ins, six clients, two rounds
 seeds = None  # seeds; each fixes start, split, participants and batches: full 0, 1, 2; quick 0
 step_rounds = None  # communication rounds T of the runs with different local steps: full 167; quick 2; paper 500
@@ -34,7 +34,7 @@ evaluate_every = None  # rounds between two evaluations: full 5; quick 1
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 import torch
 
 from fedlib import FSMGDA, FedCMOO, Least
@@ -72,7 +72,7 @@ print(source_text(traces, "MNIST and Fashion-MNIST"))
 # which FedCMOO estimates from compressed Jacobians. We use the step sizes that the paper chose for ten local steps.
 # *Final* values are means over the evaluations in the last tenth of the rounds.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["figure_2"](traces),
     alt="Final mean test accuracy of FedCMOO and FSMGDA against the number of local steps; left MultiMNIST, right "
@@ -86,7 +86,7 @@ plot.show(
 # The table shows FedCMOO's lead over FSMGDA in points of mean accuracy. *Growth* is the lead with the most local steps
 # minus the lead with the fewest.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 leads = {f"lead{s}": f"{s} steps" for s in page.steps} | {"growth": "growth"}
 report.runs_table(numbers, {title: data for data, title in GREY.items()}, leads, health)
 
@@ -97,7 +97,7 @@ report.runs_table(numbers, {title: data for data, title in GREY.items()}, leads,
 # asks for a smaller $F_k$. FedCMOO-Pref balances $r_1F_1$ and $r_2F_2$ only up to [a tolerance](cmoo_toy.ipynb) and
 # then lowers both losses.
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 gram, losses = torch.eye(2, dtype=torch.float64), torch.tensor([1.0, 0.4], dtype=torch.float64)
 weights = [Preference(ratios=r)(gram, losses).weights for r in ((1.0, 1.0), (1.0, 4.0))]
 _ = check(
@@ -110,7 +110,7 @@ _ = check(
 # [a guard](cmoo_pairs.ipynb#the-guard) resets the model when the training loss jumps. The faint lines show the path of
 # the test losses from the start, where both are near $\ln10$.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["figure_4"](traces),
     alt="Two panels of the test loss of the second task against that of the first: for every preference a dashed "
@@ -139,7 +139,7 @@ plot.show(
 # in the paper, the item of clothing (task 2) gets the smaller loss where the preference asks for it. At $r_2/r_1=4$ the
 # digit (task 1) is not learnt: its accuracy is {result}`cmoo_sweeps/mnist_fashion_ratio4_tolerance0.01.accuracy_1:.1%`.
 
-# %% tags=["remove-input"]
+# %%
 report.claims_table(page)
 
 # %% [markdown]

@@ -20,7 +20,7 @@
 # $c_{jk}$ are equal or spread. Each seed draws one instance: the centres, the $A_{jk}$ and the start.
 # :::
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "full": ten instances, long sweeps; "quick": two instances, short ones
 seeds = None  # seeds; each fixes the instance, participants and batches: full 0 to 9; quick 0, 1
 lr = 0.1  # client step size, except in the runs on the rate
@@ -38,7 +38,7 @@ points = None  # random models and preferences a seed, for the direction: full 1
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 from functools import partial
 
 import numpy as np
@@ -82,7 +82,7 @@ numbers, health = page.numbers, page.health
 # clients drift towards *their own* optima. In FSMGDA, a client's models for different objectives also drift apart; a
 # FedCMOO client trains one model on the weighted sum.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["drift"](traces),
     alt="The least norm at the end against the number of local steps, for equal and for spread client optima: zero for "
@@ -96,7 +96,7 @@ plot.show(
 # With a single local step a client's update for an objective is that objective's gradient, so both methods end at the
 # same norm:
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 single = [traces[n] for n in traces if n.startswith("drift_") and n.endswith("_E1")]
 left = np.array([t.metrics["stationarity"][:, -1] for t in single]).reshape(-1, 2, len(page.seeds))
 if single:
@@ -111,7 +111,7 @@ if single:
 # one row. We measure the quantity that the corollary bounds, the mean over the rounds of
 # $\lVert\nabla\mathbf F(x^{(t)})w^{(t)}\rVert^2$, with exact gradients.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["rate"](traces),
     alt="Mean squared norm against the number of rounds, both axes logarithmic: two nearly straight falling lines, "
@@ -121,7 +121,7 @@ plot.show(
     size=(6.4, 3.6),
 )
 
-# %% tags=["remove-input"]
+# %%
 report.paper_table(page)
 
 # %% [markdown]
@@ -133,7 +133,7 @@ report.paper_table(page)
 # The corollary needs $\tau T\ge4$ for $\tau$ local steps, because Lemma 7 requires
 # $\eta_c=\frac1{L\tau\sqrt{\tau T}}\le\frac1{2L\tau}$:
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 limit = lambda tau, T: (1 / (tau * np.sqrt(tau * T))) / (1 / (2 * tau))
 check("tau T = 3: eta_c of the corollary exceeds the limit of Lemma 7", limit(1, 3) > 1, f"{limit(1, 3):.2f} times")
 try:
@@ -151,7 +151,7 @@ _ = check("tau T = 4: it is at the limit", abs(limit(2, 2) - 1) < 1e-12)
 # shows values at the end of the runs, whose preferences $r=(1,\dots,2)$ have evenly spaced entries. A *fall-back* is a
 # round in which the program for the weights has no solution and minimum-norm weights replace it.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 edges = {f"M = {M}, eps = {e:g}": f"edge_M{M}_eps{e:g}" for M in page.objectives for e in page.tolerances}
 stops = {"mu": "mu", "spread": "largest / smallest r_k F_k", "stationarity": "least norm", "fallback": "fall-backs per round"}
 report.runs_table(numbers, edges, stops, health)
@@ -160,7 +160,7 @@ report.runs_table(numbers, edges, stops, health)
 # For two objectives, solving $\mu=\varepsilon$ yields the largest ratio of the larger $r_kF_k$ to the smaller that
 # $\varepsilon$ allows:
 
-# %% tags=["remove-input"]
+# %%
 report.runs_table(numbers, {k: v for k, v in edges.items() if "M2" in v}, {"allowed": "largest ratio that eps allows"}, health)
 
 # %% [markdown]
@@ -175,7 +175,7 @@ report.runs_table(numbers, {k: v for k, v in edges.items() if "M2" in v}, {"allo
 # with random preferences. The first column compares this formula with the central difference of $\mu$, the others show
 # how often a step lowers $\mu$.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 probes = {f"M = {M}": f"probe_M{M}" for M in page.objectives}
 found = {"error": "largest relative error", "falls": "share that falls, step 1e-4", "falls_1": "step 0.01"}
 report.runs_table(numbers, probes, found | {"falls_2": "step 0.1", "falls_3": "step 1"}, health)
@@ -190,7 +190,7 @@ report.runs_table(numbers, probes, found | {"falls_2": "step 0.1", "falls_3": "s
 # If one objective is on a larger scale, minimum-norm methods neglect it. Here objective 1 is multiplied by 20, and the
 # table divides its loss by 20 again. The last column is its weight in the last round.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 names = {"Scalarized": "scalarized", "FedCMOO": "fedcmoo", "FSMGDA": "fsmgda", "Pref, r = (1, 1)": "pref"}
 ends = {"f_1": "F_1 / factor", "f_2": "F_2", "weight_1": "weight of objective 1"}
 report.runs_table(numbers, {k: f"scale_{v}" for k, v in names.items()}, ends, health)
@@ -201,7 +201,7 @@ report.runs_table(numbers, {k: f"scale_{v}" for k, v in names.items()}, ends, he
 # paper's Table 2, in which one of two tasks has another kind of loss, with smaller gradients: the scalarized sum hardly
 # learns this task, and FSMGDA learns the other one much worse than the scalarized sum does.
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 at = lambda method, key: numbers[f"scale_{method}.{key}"].value
 check("Scalarized has a lower F_1 than FedCMOO and FSMGDA", at("scalarized", "f_1") < min(at("fedcmoo", "f_1"), at("fsmgda", "f_1")))
 check("    and a higher F_2", at("scalarized", "f_2") > max(at("fedcmoo", "f_2"), at("fsmgda", "f_2")))
@@ -216,7 +216,7 @@ _ = check("FedCMOO's and FSMGDA's weight of objective 1 is below 0.1", max(at("f
 # Q$. The mean of many randomized SVDs of one Jacobian does not approach this Jacobian; the mean of scaled random masks
 # does.
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 rng = torch.Generator().manual_seed(0)
 jacobians = cmoo_toy_checks.related_jacobians(rng)
 few, many = (
@@ -233,7 +233,7 @@ _ = check("scaled masks: nine times the draws, a third of the error, within 10 %
 # from a compressed form of this sum. For six clients whose Jacobians agree in part and have decaying singular values,
 # the table shows the relative error of the estimated Gram matrix of the mean Jacobian.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 import pandas as pd
 
 columns = {}
@@ -243,7 +243,7 @@ for count in (2, 11):
 errors = pd.DataFrame(columns)
 displayed(errors.round(3))
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 one, two, code, own = (errors.loc[k] for k in errors.index)
 check("two-way is better than one-way", (two < one).all())
 check("the code's second term is worse than Algorithm 6's", (code > two).all())
@@ -255,7 +255,7 @@ _ = check("the clients' own Gram matrices alone are worst", (own > one).all())
 # shows which share of the largest possible reduction the first round reaches, as the median over random matrices of
 # very unequal gradients.
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 shares = {M: float(np.median(cmoo_toy_checks.gap_closed(M, 20, np.random.default_rng(0)))) for M in (2, 5, 11)}
 for M, share in shares.items():
     check(f"M = {M}: between 80 % and 99 % of the gain", 0.8 < share < 0.99)
@@ -265,7 +265,7 @@ for M, share in shares.items():
 #
 # The rules and runs behind these verdicts are on the [claims page](../book/claims.md).
 
-# %% tags=["remove-input"]
+# %%
 report.claims_table(page)
 
 # %% [markdown]

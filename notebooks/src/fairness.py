@@ -17,7 +17,7 @@
 # The loss of each centralized method falls faster than that of its federated counterpart. With soft switching, the
 # centralized method also has the smaller gap; for the other methods five seeds do not settle which gap is smaller.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "full": Adult, five seeds; "quick": a generated stand-in, two seeds, short sweeps
 seeds = None  # seeds; each fixes start, partition and participants: full 0 to 4; quick 0, 1
 sweep_seeds = None  # seeds of the runs on what the printed step size may mean: full 0, 1, 2; quick 0
@@ -43,7 +43,7 @@ stand_in_rows = None  # 0: the official files of Adult; else that many generated
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 from dataclasses import replace
 from functools import partial
 
@@ -93,7 +93,7 @@ print(source(traces))
 # the gap on its own minibatch, with this sign, as its constraint function. A mean of the clients' absolute gaps would
 # be wrong, because gaps of opposite sign would not cancel:
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 answers = torch.tensor([[3.0, 4.0, 1.0, 4.0], [1.0, 4.0, 3.0, 4.0]])  # sum, count of men; of women
 own = [combine_gaps(a.unsqueeze(0))[0] for a in answers]
 check("two clients with gaps +0.5 and -0.5: their mean absolute gap is 0.5", sum(own) / 2 == 0.5)
@@ -119,7 +119,7 @@ _ = check("the pooled gap of the same two clients is 0", combine_gaps(answers)[0
 # $g+\mu\lVert w-u\rVert^2\le\epsilon$, where $u$ is the previous solution. Its inner loop updates a multiplier $y$ with
 # an *extrapolated* linear model of the constraint and moves $w$ along $-(\nabla f+y\nabla g)$.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["figure_7"](traces),
     alt="Four panels against rounds. Above are the federated methods: the losses of hard and soft FedSGM and of the "
@@ -132,7 +132,7 @@ plot.show(
     size=(8.6, 5.4),
 )
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 labels = {"FedAvg, no constraint": "fedavg", "FedSGM hard": "hard", "FedSGM soft": "soft"}
 labels |= {f"penalty {r:g}": f"penalty_rho{r:g}" for r in page.rhos}
 labels |= {"centralized hard": "central_hard", "centralized soft": "central_soft"}
@@ -156,7 +156,7 @@ report.runs_table(numbers, labels, training, health)
 # IPP ConEx has one step size for the network and one for the multiplier, the *dual step*; the paper prints neither. The
 # table shows a small grid of both, in this order; at step 0.3 a dual step of 100 diverges.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 grid = {(page.lr, dual): f"conex_dual{dual:g}" for dual in page.duals}
 more = zip(page.conex_steps, page.conex_duals, strict=True)
 grid |= {(lr, dual): f"grid_conex_lr{lr:g}_dual{dual:g}" for lr, dual in more}
@@ -172,7 +172,7 @@ report.runs_table(numbers, settings, ends, health)
 # %% [markdown]
 # ## Loss against gap, and the penalty's sensitivity
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["trade_off"](traces),
     alt="Late gap against late loss, one point per seed; the right panel enlarges the part below the level. Penalty "
@@ -199,7 +199,7 @@ plot.show(
 # Three other readings keep the two printed numbers: Adam in place of plain gradient steps, two *epochs* in place of two
 # steps, and both. An epoch has as many minibatches as one pass over a client of mean size.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 readings = {"2 steps": "lr0.0001", "2 epochs": "epochs", "2 Adam steps": "adam"}
 readings |= {"2 Adam epochs": "adam_epochs", "2 Adam epochs, each client's own sign": "adam_epochs_client"}
 learned = {"f": "late f", "g": "late g", "test_accuracy": "test accuracy"}
@@ -226,7 +226,7 @@ report.runs_table(numbers, meant, learned, health)
 # soft FedSGM at {result}`fairness/soft_adam_epochs_client.g:.3f`, but at losses of
 # {result}`fairness/hard_adam_epochs_client.f:.2f` and {result}`fairness/soft_adam_epochs_client.f:.2f`.
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 level, late = 1.05 * page.tolerance, {m: numbers[f"{m}.g"].value for m in traces if f"{m}.g" in numbers}
 smallest, largest = (f"penalty_rho{pick(page.params['rhos']):g}" for pick in (min, max))
 check("the mean late gaps of hard and soft FedSGM are at most 1.05 epsilon", max(late["hard"], late["soft"]) <= level)
@@ -244,7 +244,7 @@ if page.profile != "quick":
 # The [claims page](../book/claims.md) shows the rules. Runs on the generated stand-in for the Adult data are never
 # judged.
 
-# %% tags=["remove-input"]
+# %%
 report.claims_table(page)
 
 # %% [markdown]

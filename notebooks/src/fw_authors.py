@@ -12,7 +12,7 @@
 # loop and the text puts FedFW ahead of FedDR. The rest of the {result}`fw_authors/count.printed:.0f` printed values are
 # on MNIST, EMNIST and CIFAR-10, on which we did not run the loop.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "full": the authors' rows and loop; "quick": a few rounds of it
 seeds = None  # seeds; each fixes split and minibatches: full 0, 1, 2; quick 0, 1
 splits = ["iid", "classes"]  # columns: IID, and the three classes that are called non-IID
@@ -29,7 +29,7 @@ chosen = None  # lambda_0 among which the best test accuracy chooses: full 0.001
 device = "cpu"  # the authors' loop is plain Python
 recompute = False  # compute even what is stored
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 from papers import STUDIES
 from papers.fedfw.authors.loop import AuthorsFW
 from papers.fedfw.authors.report import forensics
@@ -66,14 +66,14 @@ numbers = page.numbers
 # training and test rows. *Same* means within one point of the printed value, *near* within three. *As the text* is the
 # final value in [our](fw_tables.ipynb) [studies](fw_stochastic.ipynb) that follow the text.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 text = {**store.read_numbers("fw_stochastic"), **store.read_numbers("fw_tables")}
 displayed(forensics(numbers, text, (1,)))
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 displayed(forensics(numbers, text, (2,)))
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 displayed(forensics(numbers, text, (3,)))
 
 # %% [markdown]
@@ -92,7 +92,7 @@ displayed(forensics(numbers, text, (3,)))
 # little here, and so does choosing $\lambda_0$ by test accuracy: the $\lambda_0$ of the authors' file is already the
 # best one.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["waterfall"](traces),
     alt="A bar for each change, which ends at FedFW's lead over FedDR in test accuracy after the change.",
@@ -104,7 +104,7 @@ plot.show(
 # %% [markdown]
 # FedFW minus FedDR on the same splits, for all pairs of printed values on generated data:
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 nets, kinds = {"mclr": "logistic regression", "dnn": "60-20-10"}, {"iid": "IID", "classes": "three classes"}
 pairs = {
     f"{norm} {net}, {kind}": f"{n}_{s}_{k}_fw_vs_feddr"
@@ -115,7 +115,7 @@ pairs = {
 pairs |= {f"100 users, {kind}": f"many_{s}_sto_vs_feddr" for s, kind in kinds.items()}
 report.runs_table(numbers, pairs, {"best": "FedFW minus FedDR, best round", "accuracy": "FedFW minus FedDR, last round"}, page.health)
 
-# %% tags=["nbval-check-output", "remove-input"]
+# %% tags=["nbval-check-output", "hide-input"]
 rows = authors_rows(10, 10)
 counts = rows.y.bincount().tolist()
 check("ten users have the rows of the authors' generator", rows.sizes[:3] == (9545, 855, 2180), f"{len(rows.y)} rows")
@@ -126,7 +126,7 @@ _ = check("ten users have the labels of this generator", counts[:3] == [17913, 1
 #
 # The [claims page](../book/claims.md) states the rule of each part and the runs behind it.
 
-# %% tags=["remove-input"]
+# %%
 report.claims_table(page)
 
 # %% [markdown]

@@ -42,7 +42,7 @@ numbers, health = page.numbers, page.health
 # %% [markdown]
 # ## What changes
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 rejudged(page, STUDIES["fw_authors"])
 
 # %%
@@ -60,14 +60,14 @@ _ = check("every lead is paired split by split", leads and all(len(lead.per_seed
 #
 # The columns are those of the [other study](fw_authors).
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 text = {**store.read_numbers("fw_stochastic"), **store.read_numbers("fw_tables")}
 displayed(forensics(numbers, text, (1,)))
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 displayed(forensics(numbers, text, (2,)))
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 displayed(forensics(numbers, text, (3,)))
 
 # %% [markdown]
@@ -75,7 +75,7 @@ displayed(forensics(numbers, text, (3,)))
 #
 # The [claims page](../book/claims.md) shows the rules and runs behind these verdicts.
 
-# %% tags=["remove-input"]
+# %%
 report.claims_table(page)
 
 # %% [markdown]

@@ -19,7 +19,7 @@
 # oracle is $-r\,g/\lVert g\rVert$ for the gradient $g$ and the radius $r$ of the ball; it loses only the gradient's
 # length.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "full": MNIST and CIFAR-10, ten seeds and 52 fresh ones; "quick": 8 x 8 digits, two seeds
 seeds = None  # seeds; each fixes picture, network and dummies: full 0 to 9; quick 0, 1
 fresh = None  # seeds that judge claim C12 alone: full 100 to 151; quick 100
@@ -32,7 +32,7 @@ sharpness = 20.0  # sharpness of the softened arg max with which l1 messages are
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 from functools import partial
 
 import torch
@@ -88,7 +88,7 @@ where = places(traces)
 #
 # The tables and pictures show the first ten seeds.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 rows = {f"{title(place)}: {text}": f"{place}_{s}" for place in where for s, text in LABELS.items()}
 report.runs_table(numbers, rows, {"psnr": "final PSNR", "best": "best over steps", "seen": "seeds above 25 dB", "steps": "steps to 25 dB"}, health)
 
@@ -97,7 +97,7 @@ report.runs_table(numbers, rows, {"psnr": "final PSNR", "best": "best over steps
 #
 # ## The pictures
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["figure_1"](traces),
     alt="Rows of small pictures, two for each data set and network. The columns show what the attacks recover from the "
@@ -118,13 +118,13 @@ plot.show(
 # each tensor, as in the authors' code, and with one ball, as in the text. Ten seeds left the reading with one ball
 # undecided; 52 were chosen to detect, with 90 % power, the difference that the ten showed.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 pairs = {"gradient_minus_l2": "gradient - l2", "gradient_minus_tensors": "gradient - l2, each tensor"}
 pairs |= {"l2_minus_l1": "l2 - l1", "tensors_minus_l1": "l2, each tensor - l1"}
 order = {title(place): place for place in where} | {"mean": "places", "mean, fresh seeds": "fresh_places"}
 report.runs_table(numbers, order, pairs, health)
 
-# %% tags=["remove-input"]
+# %%
 report.claims_table(page)
 
 # %% [markdown]
@@ -136,7 +136,7 @@ report.claims_table(page)
 # In addition, *the server knows every client's model*: FedFW never sends the $x_i$, but the server can compute
 # $x_i\leftarrow(1-\eta_t)x_i+\eta_ts_i$ from the messages ({prf:ref}`fw-lemma-average`).
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 small = network("digits", "mlp", 32)
 client = leak_problem(0, name="digits", network=small)
 sent, answer = (message(small, signal, client) for signal in (Whole(), Oracle(Ball(10.0))))

@@ -12,7 +12,7 @@
 # vectors, which is also the whole message; a projection needs a full singular value decomposition. The paper on FedFW
 # {cite}`dadras2024fedfw` names this case but has no experiment on it.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "full" or "quick"
 seeds = None  # seeds; each fixes the generated data: full 0 to 4; quick 0, 1
 rounds = None  # rounds in which all messages are looked at: full 100; quick 3
@@ -28,7 +28,7 @@ repetitions = None  # repetitions of each timing: full 5; quick 2
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 from functools import partial
 
 from fedlib import FedFW, L1Ball
@@ -62,12 +62,12 @@ numbers, health = page.numbers, page.health
 # data; the true matrix has low rank and lies on the boundary of the ball. Each column of the matrix is a task. All
 # clients have rows of all tasks, but the standard deviations of the inputs differ between clients.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 kinds = {"l1 ball": "l1", "simplex": "simplex", "nuclear ball": "nuclear", "box": "box", "l2 ball": "l2"}
 seen = {"entries": "entries of w", "fewest": "nonzero entries, fewest", "most": "nonzero entries, most", "second": "second singular value / first", "off": "distance from the box's ends", "wire": "error after decoding", "bits": "bits"}
 report.runs_table(numbers, {text: f"messages_{s}" for text, s in kinds.items()}, seen, health)
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 for text, s in kinds.items():
     check(f"{text}: decoding loses nothing", numbers[f"messages_{s}.wire"].high <= 1e-4)
 check("l1 ball and simplex: a message has one entry", all(numbers[f"messages_{s}.{k}"].value == 1 for s in ("l1", "simplex") for k in ("most", "fewest")))
@@ -81,7 +81,7 @@ _ = check("nuclear ball: a message has rank one", numbers["messages_nuclear.seco
 # shows the value that the oracle's answer attains as a share of the best value in the ball. The entries of the matrix
 # are independent and normal, a hard case for Lanczos, because the largest singular values are close together.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["clock"](traces),
     alt="Two panels against the side of a square matrix, all axes logarithmic. Left: CPU time of the oracle and of the "
@@ -92,7 +92,7 @@ plot.show(
     size=(8.2, 3.2),
 )
 
-# %% tags=["remove-input", "nbval-ignore-output"]
+# %% tags=["hide-input", "nbval-ignore-output"]
 squares = {f"{m} x {m}": f"clock_{m}x{m}" for m in page.sides}
 squares |= {f"{page.rows} x {page.columns}": f"clock_{page.rows}x{page.columns}"}
 report.runs_table(numbers, squares, {"lmo": "time of LMO", "project": "time of projection", "ratio": "projection / LMO", "reached": "reached", "shorter": "length, dense / rank one"}, health)
@@ -102,7 +102,7 @@ report.runs_table(numbers, squares, {"lmo": "time of LMO", "project": "time of p
 #
 # The [claims page](../book/claims.md) states the rule behind the verdict on messages.
 
-# %% tags=["remove-input"]
+# %%
 report.claims_table(page)
 
 # %% [markdown]

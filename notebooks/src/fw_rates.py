@@ -12,7 +12,7 @@
 # the feasible set for an extreme point $s_i$, moves towards $s_i$ and sends $s_i$. A penalty, proportional to
 # $\lambda_0$, draws the clients' models together; FedFW+ adds a multiplier.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "full": five seeds, both sets; "quick": few rounds, the l1 ball, two seeds
 seeds = None  # seeds; each fixes a split, a network's start, coins and batches: full 0 to 4; quick 0, 1
 balls = None  # sets: 1 for the l1 ball, 2 for the l2 ball: full 1, 2; quick 1
@@ -43,7 +43,7 @@ lanczos_rounds = None  # rounds with the nuclear ball: full 1000; quick 30
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 from functools import partial
 
 import torch
@@ -80,7 +80,7 @@ sets = norms(page.params)
 # mean is 1. In the *naive scheme*, (20) of the paper, the server averages the answers at the common model. Wherever
 # this model is, one answer is 1 and the other is $-1$:
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 problem = pair(0)
 answers = {
     x: [float(problem.set.lmo(torch.tensor([2 * (x - a)]))) for a in (3, -1)]
@@ -90,7 +90,7 @@ _ = check(
     "the mean of the answers is 0 at -0.9, 0 and 0.9", all(sum(two) == 0 for two in answers.values())
 )
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["counterexample"](traces),
     alt="Three panels of x against rounds. Left: the naive scheme in grey goes to 0 with either step, and FedFW "
@@ -106,7 +106,7 @@ plot.show(
 # server's model, takes five local steps and averages the models, so the penalty acts only inside a round. In the table,
 # *early* means after a tenth of the rounds.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 methods = {
     "naive, falling step": "pair_naive_falling",
     "naive, constant step": "pair_naive_constant",
@@ -131,7 +131,7 @@ report.runs_table(
 # double precision, with ten clients that have three labels each. The minimum $F^*$ on the set is from accelerated
 # projected gradient descent; the Frank-Wolfe gap at its solution bounds the error of $F^*$:
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 known = {norm: f"convex_{norm}_reference" for norm in sets}
 columns = {
     "least": "least value",
@@ -146,7 +146,7 @@ report.runs_table(numbers, known, columns | {"slope": "gradient at the minimizer
 # solution and of $\nabla\hat F(X^*)$, the clients' gradients at the minimizer divided by their number $n$. The bound's
 # $G$, from Lemma 2, is corrected to $LD/\sqrt n+\lVert\nabla\hat F(X^*)\rVert$ with the set's diameter $D$.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["theorem_1"](traces),
     alt="F - F* against rounds, both axes logarithmic, one panel for each set. The dotted bound lies far above the "
@@ -155,7 +155,7 @@ plot.show(
     size=(8.2, 3.8),
 )
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 runs = {f"{norm}, lambda_0 = {lam:g}": f"convex_{norm}_fedfw_L{lam:g}" for norm in sets for lam in page.convex_penalties}
 shown = {"excess": "F - F* at the end", "slope": "slope", "by_most": "lowest bound / largest possible", "ratio": "largest share of the bound"}
 report.runs_table(numbers, runs, shown, health)
@@ -176,7 +176,7 @@ report.runs_table(numbers, runs, shown, health)
 # constant and not convex. The step size and the penalty depend on the number of rounds $T$, so every $T$ has its own
 # run.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 gaps = {
     f"{norm}, lambda_0 = {lam:g}, T = {T}": f"nonconvex_{norm}_L{lam:g}_T{T}"
     for norm in sets
@@ -185,7 +185,7 @@ gaps = {
 }
 report.runs_table(numbers, gaps, {"least_gap": "smallest gap", "by_most": "bound / largest possible", "ratio": "share of the bound"}, health)
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 sweeps = {
     f"{norm}, lambda_0 = {lam:g}": f"nonconvex_{norm}_L{lam:g}"
     for norm in sets
@@ -203,7 +203,7 @@ report.runs_table(numbers, sweeps, {"slope": "slope of the gap over T"}, health)
 # FedFW-sto averages minibatch gradients over the rounds. Its runs on the problem of Theorem 1 cannot break the bound of
 # Theorem 3 either.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 noisy = {
     f"{norm}, lambda_0 = {lam:g}": f"sto_{norm}_L{lam:g}"
     for norm in sets
@@ -218,7 +218,7 @@ report.runs_table(numbers, noisy, shown, health)
 # labels a client. Figure 2 is for logistic regression on the $\ell_1$ ball of radius 10. Figure 3 is for a network with
 # 20 hidden units on the $\ell_2$ ball, with a constant penalty $\lambda_t=10^{-3}$ that no theorem covers.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["figure_2"](traces),
     alt="Training loss above test accuracy against rounds, with a column for each lambda_0 and a curve with a band for "
@@ -228,7 +228,7 @@ plot.show(
     size=(8.2, 4.6),
 )
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["figure_3"](traces),
     alt="Training loss above test accuracy against rounds, with a column for FedFW, a column for FedFW+, and a curve "
@@ -244,7 +244,7 @@ plot.show(
 # $\lambda_0$. With small $p$ some seeds of the network end at the accuracy of guessing the most frequent class. For
 # FedFW+ the network's last loss even rises with $p$.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 parts = {f"regression, lambda_0 = {lam:g}": f"mclr_L{lam:g}" for lam in page.share_penalties}
 parts |= {"network, FedFW": "fedfw", "network, FedFW+": "plus"}
 trends = {text: f"share_{run}" for text, run in parts.items()}
@@ -255,7 +255,7 @@ report.runs_table(numbers, trends, {"trend": "slope of the mean loss over p", "t
 #
 # We also trained the network on all generated rows, as many as in the paper:
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 networks = {text: run for text, run in trends.items() if text.startswith("network")}
 slopes = {"trend": "slope of the mean loss over p", "trend_last": "slope of the last loss over p"}
 report.runs_table(store.read_numbers("fw_rates", "paper"), networks, slopes)
@@ -273,7 +273,7 @@ report.runs_table(store.read_numbers("fw_rates", "paper"), networks, slopes)
 # training rows. The authors' code plots another gap, close to the *gap of the surrogate*, $\sum_i\langle
 # g_i,x_i-s_i\rangle$, where $g_i$ is the gradient of client $i$ with the penalty.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["figure_4"](traces),
     alt="For each model and set, training loss, Frank-Wolfe gap and test accuracy against rounds, with a curve and a "
@@ -287,7 +287,7 @@ plot.show(
 # The gap of the surrogate rises with $\lambda_0$ in all four panels, because it contains the penalty. The table shows
 # the exponent of $\lambda_0$ in a power fitted to each gap:
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 models = {"mclr": "regression", "net": "network"}
 settings = {
     f"{text}, {norm}": f"penalty_{model}_{norm}" for model, text in models.items() for norm in sets
@@ -314,14 +314,14 @@ report.runs_table(
 # A fourth kind of error, in the second table, is that of a nuclear-norm ball's oracle with too few Lanczos steps for
 # the leading singular pair.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 wrong = {f"quality{m:g}": f"a share {m:g} of the gap" for m in page.qualities}
 wrong |= {f"slip{x:g}": f"an error of {x:g}" for x in page.slips}
 wrong |= {f"falling{x:g}": f"an error of {x:g} times the step" for x in page.slips}
 errors = {f"{norm}, {text}": f"wrong_{norm}_{kind}" for norm in sets for kind, text in wrong.items()}
 report.runs_table(numbers, errors, {"times": "excess / excess with exact oracles", "more": "excess minus excess with exact oracles"}, health)
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 lanczos = {f"{k} steps": f"nuclear_k{k}" for k in page.lanczos}
 report.runs_table(numbers, lanczos, {"late_gap": "mean gap of the last rounds", "times": "divided by the gap with most steps"}, health)
 
@@ -330,7 +330,7 @@ report.runs_table(numbers, lanczos, {"late_gap": "mean gap of the last rounds", 
 #
 # The [claims page](../book/claims.md) states the rule behind each verdict.
 
-# %% tags=["remove-input"]
+# %%
 report.claims_table(page)
 
 # %% [markdown]

@@ -27,7 +27,7 @@
 # fewer rows FedFW-sto is ahead in {result}`fw_stochastic/count_written.ahead:.0f` columns by (a) and in
 # {result}`fw_stochastic/count_code.ahead:.0f` by (b).
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "full": MNIST, CIFAR-10, generated data; "quick": scikit-learn's digits
 pictures = None  # mnist, or digits: the 8 x 8 pictures of scikit-learn: full mnist; quick digits
 seeds = None  # seeds; each fixes rows, split, test rows and batches: full 0, 1, 2; quick 0, 1
@@ -81,17 +81,17 @@ numbers, health = page.numbers, page.health
 # client has three labels. In column (b), as in the authors' code, non-IID generated data instead have three classes in
 # total.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 displayed(three_columns(numbers, 3, "", page.pictures))
 
 # %% [markdown]
 # FedFW-sto minus FedDR on the same seeds, first by (a), then by (b):
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 apart = {column_text(c, page.pictures): f"{c}_sto_vs_feddr" for c in COLUMNS_3}
 report.runs_table(numbers, apart, {"accuracy": "final accuracy", "best": "best accuracy"}, health)
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 coded = {column_text(c, page.pictures): f"{c}_code_sto_vs_feddr" for c in COLUMNS_3}
 report.runs_table(numbers, coded, {"best": "best accuracy", "accuracy": "final accuracy"})
 
@@ -100,14 +100,14 @@ report.runs_table(numbers, coded, {"best": "best accuracy", "accuracy": "final a
 #
 # With all rows of the same data sets, FedFW-sto minus FedDR is:
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 differences = {f"{text}, (a)": key for text, key in apart.items()}
 differences |= {f"{text}, (b)": key for text, key in coded.items()}
 at_paper = store.read_derived("fw_stochastic", "paper")
 shown = {"accuracy": "final accuracy", "best": "best accuracy"}
 report.runs_table(at_paper.numbers, differences, shown, at_paper.health)
 
-# %% tags=["nbval-check-output", "remove-input"]
+# %% tags=["nbval-check-output", "hide-input"]
 inside = all(t.metrics["size"].max() <= 1 + 1e-5 for t in traces.values())
 _ = check("all models lie in their balls", inside)
 
@@ -117,7 +117,7 @@ _ = check("all models lie in their balls", inside)
 # The [claims page](../book/claims.md) states the rule behind each verdict. We judge only generated data and CIFAR-10,
 # the four columns for which we have the paper's data.
 
-# %% tags=["remove-input"]
+# %%
 report.claims_table(page)
 
 # %% [markdown]

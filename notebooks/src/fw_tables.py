@@ -32,7 +32,7 @@
 # rounds, as in (a), and by the best rounds, as in (b). Our runs of (b) use one seed and three minibatches in a round
 # instead of an epoch, so verdicts on (b) rest on runs [at full scale](#at-the-papers-scale).
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "full": MNIST, CIFAR-10, generated data; "quick": scikit-learn's digits
 pictures = None  # mnist, or digits: the 8 x 8 pictures of scikit-learn: full mnist; quick digits
 splits = None  # splits: IID, three labels a client, three classes of the generator: full iid, labels, classes; quick labels
@@ -91,10 +91,10 @@ numbers, health = page.numbers, page.health
 # All values are test accuracies in %; those of (a) have an interval over the seeds. The first of two tables is for the
 # $\ell_2$ ball, the second for the $\ell_1$ ball.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 displayed(three_columns(numbers, 1, "l2", page.pictures, health))
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 displayed(three_columns(numbers, 1, "l1", page.pictures, health))
 
 # %% [markdown]
@@ -110,10 +110,10 @@ displayed(three_columns(numbers, 1, "l1", page.pictures, health))
 # {result}`fw_tables/cnn_pictures_iid_l2_fedfw.accuracy:.1f` % with the $\lambda_0$ selected from the grid, 32.6 % with
 # $10^{-4}$ and 40.9 % with $10^{-5}$, still rising. To save time, the CNN has no column (b).
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 displayed(three_columns(numbers, 2, "l2", page.pictures, health))
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 displayed(three_columns(numbers, 2, "l1", page.pictures, health))
 
 # %% [markdown]
@@ -122,7 +122,7 @@ displayed(three_columns(numbers, 2, "l1", page.pictures, health))
 # The table shows all runs on the full data sets. In (b) they have three seeds and an epoch of minibatches in every
 # round (FedDR: one minibatch).
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 stored_so = {c: column_text(c, "mnist") for c in COLUMNS}  # whatever this page runs on
 printed_so = {
     f"{NORMS[k]} {text}: {METHODS[m]}, (b)": f"{c}_{k}_code_{m}"
@@ -151,14 +151,14 @@ report.runs_table(at_paper.numbers, printed_so | written_so, {"best": "best test
 # A zero is a tie: neither method reaches any level. The {result}`fw_tables/plus_vs_fedfw.ties:.0f` ties among the
 # judged cells, those without the CNN, do not count as failures.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 shown = {c: column_text(c, page.pictures) for c in COLUMNS}
 faster = {
     f"{NORMS[k]} {text}": f"{c}_{k}_plus_vs_fedfw" for k in NORMS for c, text in shown.items()
 }
 report.runs_table(numbers, faster, {"rounds": "rounds of FedFW+ minus rounds of FedFW"})
 
-# %% tags=["nbval-check-output", "remove-input"]
+# %% tags=["nbval-check-output", "hide-input"]
 inside = all(t.metrics["size"].max() <= 1 + 1e-5 for t in traces.values() if "size" in t.metrics)
 check("all models of protocol (a) lie in their balls", inside)
 gaps = all(t.metrics["gap"].min() >= -1e-5 for t in traces.values() if "gap" in t.metrics)
@@ -169,7 +169,7 @@ _ = check("no Frank-Wolfe gap is negative", gaps)
 #
 # The [claims page](../book/claims.md) states the rule behind each verdict.
 
-# %% tags=["remove-input"]
+# %%
 report.claims_table(page)
 
 # %% [markdown]

@@ -175,12 +175,12 @@
 # %% [markdown]
 # ## Checks
 
-# %% tags=["parameters", "remove-input"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "quick": fewer instances
 seed = 0  # of the random instances
 instances = None  # of each kind; None: 400 in the full profile, 60 in the quick one
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 import numpy as np
 import pandas as pd
 from scipy.optimize import brentq
@@ -206,7 +206,7 @@ def random_case(M):  # a Jacobian with columns of different lengths, preferences
 # $\frac{\partial\mu}{\partial F_k}=\frac{a_k}S$. For quadratic losses, the remainder in point 1 of {prf:ref}`pref-lemma-direction`
 # must fall a hundredfold when $\eta$ falls tenfold.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 slopes, products, signs = [], [], []
 for M in np.repeat([2, 5, 40], 20):
     _, r, F = random_case(M)
@@ -229,7 +229,6 @@ for _ in range(20):
 pair = lambda ratio: balance(np.ones(2), np.array([ratio, 1.0]))[0]
 edge = brentq(lambda ratio: pair(ratio) - 0.01, 1, 3)
 
-# %% tags=["remove-input", "nbval-check-output"]
 check("grad mu = J a / S on 60 instances, to 1e-7", max(slopes) < 1e-7)
 check(
     "a'F = 0 to 1e-12 S, the worst has a_k > 0, some a_k < 0", max(products) < 1e-12 and all(signs)
@@ -251,7 +250,7 @@ _ = check(
 # check feasibility against $\operatorname{val}(G)$ of {prf:ref}`pref-theorem-feasible`.
 
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 def noisy(G, sign):  # plus a random matrix of the size of G, symmetric or antisymmetric
     noise = np.abs(G).max() * rng.standard_normal(G.shape)
     return G + (noise + sign * noise.T) / 2
@@ -293,7 +292,6 @@ for _ in range(instances):
     slack.append((game_value(G + E) - nu + np.linalg.norm(E, 2)) / np.abs(G).max())
 two = game_value(np.ones((2, 2)) - 2.02 * np.eye(2))  # nu = 1, |E|_op = 2.02
 
-# %% tags=["remove-input", "nbval-check-output"]
 for name in ("exact", "plus antisymmetric"):
     part = cases[cases["G"] == name]
     check(
@@ -324,7 +322,7 @@ _ = check("    and negative for an error of 2.02 nu, two equal gradients", two <
 # $\mathcal J\ne\emptyset$, with values divided by $\max_k\lvert(Ga)_k\rvert$. The last check counts how often the
 # weights $0.8w+\frac{0.2}M$ violate a constraint.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 descent, modes = [], []
 for M in (2, 3, 5):
     for _ in range(instances):
@@ -343,7 +341,6 @@ modes = pd.DataFrame(modes, columns=["M", "J", "value", "no w helps", "kept"])
 square = preference_program(np.ones(3), np.ones(3), np.eye(3)).value
 some, none = modes[modes["J"]], modes[~modes["J"]]
 
-# %% tags=["remove-input", "nbval-check-output"]
 check(f"descent mode: value >= M nu on {len(descent)} instances, to 1e-8", min(descent) >= -1e-8)
 check(
     "    value = M nu for orthonormal gradients, to 1e-9",
@@ -363,7 +360,7 @@ _ = check(
     f"{1 - modes['kept'].mean():.0%}",
 )
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 groups = some.groupby("M")["value"]
 columns = {
     "instances, J not empty": groups.size(),
@@ -375,7 +372,7 @@ displayed(pd.DataFrame(columns | {"smallest value": groups.min().round(3) + 0.0}
 # **The example.** We compare $\mu$ along $-Ja$ and along $-Jw$ in {prf:ref}`pref-example-three`, from $x=0$, with the
 # losses $F_k+\langle\nabla F_k,x\rangle+\frac12\lVert x\rVert^2$.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 jac, F = np.array([[0.0, 1.0, 0.0], [-1.0, 1.0, -1.0]]), np.array([1.0, 3.0, 6.0])
 G, (mu, a) = jac.T @ jac, balance(np.ones(3), F)
 found = preference_program(np.ones(3), F, G)
@@ -393,7 +390,6 @@ def along(d):  # losses [101, 3] on the line x = -eta d
 paths = {"along J a": along(jac @ a), "along J w, the program's": along(jac @ found.weights)}
 imbalance = {name: balance(np.ones(3), losses)[0] for name, losses in paths.items()}
 
-# %% tags=["remove-input", "nbval-check-output"]
 check(
     "J = {2} and J* = {3}",
     found.falling.tolist() == [False, True, False] and found.worst.tolist() == [False, False, True],
@@ -418,7 +414,7 @@ _ = check(
 )
 
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 def draw(fig):
     ax = fig.subplots(subplot_kw={"xlabel": "step eta", "ylabel": "imbalance mu"})
     for name, values in imbalance.items():

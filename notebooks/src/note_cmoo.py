@@ -394,13 +394,13 @@
 # %% [markdown]
 # ## Checks
 
-# %% tags=["parameters", "remove-input"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "quick": fewer and shorter runs
 seed = 0  # of the random instances
 instances = None  # number of random instances; None: 20 in the full profile, 5 in the quick one
 draws = None  # of the randomness of a round; None: 20000 in the full profile, 2000 in the quick one
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 from dataclasses import replace
 from itertools import product
 from math import sqrt
@@ -441,7 +441,7 @@ rng = np.random.default_rng(seed)
 # **MGDA.** For random Jacobians with $d=6$ and $M=2,3,5,11$, we test {eq}`eq-cmoo-mgda` with 2000 random directions
 # near $v^\circ$. We then check the descent in one step with $\eta=\frac1L$ on random waves (see Lemma 6 below).
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 optimal, largest, reached = [], [], []
 for M in np.repeat([2, 3, 5, 11], instances):
     jac = rng.standard_normal((6, M)) * np.exp(rng.standard_normal(M))
@@ -460,7 +460,6 @@ for _ in range(10 * instances):
 steps = [np.array([[1.0, -2.0 + noise]]) for noise in (3.0, -3.0)]
 biased = np.mean([(jac @ min_norm(jac))[0] for jac in steps])
 
-# %% tags=["remove-input", "nbval-check-output"]
 check(f"<grad F_k, v> >= |v|^2 on {4 * instances} instances, to 1e-12", min(optimal) > -1e-12)
 check("no direction is better than v, to 1e-12", max(largest) <= 1e-12)
 check("some direction comes within 5 % of the value of v", max(reached) > 0.95)
@@ -474,7 +473,7 @@ _ = check("a Pareto stationary point: the mean of the noisy step is 1/2", abs(bi
 # **Lemma 1.** We check the bounds on random matrices.
 
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 def sides(A, w):  # |Aw|, |A|_op / sqrt(M), |A'Aw| / sqrt(M) for columns of length 1
     parts = A @ w, A.T @ A @ w / sqrt(A.shape[1])
     return [
@@ -490,7 +489,6 @@ tried = [
 ]
 equal = sides(np.tile(random_gradients(rng, 1, 6, 1, 1.0, 1.0)[0], 5), np.ones(5) / 5)
 
-# %% tags=["remove-input", "nbval-check-output"]
 check(f"all three hold on {3 * instances} instances", np.max(tried) <= 1)
 _ = check("equal columns: three equalities to 1e-12", np.abs(np.array(equal) - 1).max() < 1e-12)
 
@@ -501,7 +499,7 @@ _ = check("equal columns: three equalities to 1e-12", np.abs(np.array(equal) - 1
 # the entries ($q=1$). With "common randomness" all columns of a client have the same noise and the same kept entries.
 
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 def with_spread(gradients, s):
     spread = np.square(gradients - gradients.mean(0)).sum(1).mean(0).max()
     return replace(s, sigma_g=sqrt(spread))
@@ -529,7 +527,6 @@ for _ in range(instances):
     found["J w, common"].append(np.square(together @ w).sum(1).mean() / column_variance(g, s)[0])
     found["misprint"].append(exact.min() / gram_variance(s, misprint=True))
 
-# %% tags=["remove-input", "nbval-check-output"]
 text = f"on {instances} instances"
 check(f"formula and simulation agree within 5 standard errors {text}", max(found["gap"]) < 5)
 check(f"variance of a column <= S_1 {text}", max(found["exact"]) <= 1 + 1e-12)
@@ -555,7 +552,7 @@ _ = check(
 # the first two. The last check computes the bias of the estimate of $G$ if $Y_1=Y_2$.
 
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 def one_move(jac, first, second, w, beta):  # |w' - w|, and Lemma 5's left side less its first term
     new = project_simplex(w - beta * np.einsum("rdk,rdm,m->rk", first, second, w))
     vertices = np.eye(len(w))
@@ -587,7 +584,6 @@ s = Setting(b=1.0, M=4)
 tight = one_move(signs, signs[None], signs[None], np.array([0.5, 0.5, 0, 0]), beta)
 tight_move, tight_regret = float(tight[0][0]), float(tight[1].max())
 
-# %% tags=["remove-input", "nbval-check-output"]
 check(f"Lemma 4: E|w' - w| <= beta sqrt(M) C_2 {text}", max(ratios["move"]) <= 1)
 check(f"    and E|w' - w|^2 <= beta^2 M C_2^2 {text}", max(ratios["square"]) <= 1)
 check(f"Lemma 5 with C_1, all u, plus 4 standard errors {text}", max(ratios["C1"]) <= 1)
@@ -610,7 +606,7 @@ _ = check(
 # $L$-smooth with gradients of length at most $b$. We use $b=L=1$, 3 objectives, 4 of 10 clients, $\tau=5$, $\sigma_l=2$
 # and $\eta_c=\frac1{2L\tau}$.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 case = Setting(b=1.0, sigma_l=4.0, tau=2)
 outcomes = []
 for first, second in product((4.0, -4.0), repeat=2):
@@ -625,7 +621,6 @@ for _ in range(instances):
     work = local_work(problem, crowd, x, w, 0.1, rng)
     squares.append(np.square(work).sum(1).mean() / step_square(crowd, "corrected"))
 
-# %% tags=["remove-input", "nbval-check-output"]
 check("the example has mean square 10.25 b^2, to 1e-12", abs(square - 10.25) < 1e-12)
 check("    above the printed bound, 9 b^2", square > 1.1 * step_square(case))
 check(
@@ -641,7 +636,7 @@ _ = check(f"random waves: below the corrected bound {text}", max(squares) <= 1)
 # constant is sharp without noise, we take $f(x)=\frac L2x^2$ from $x=\frac bL$: the local gradients are
 # $b(1-L\eta_c)^s$, so the ratio of the two sides tends to 1 as $\eta_c\to0$.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 calm, lefts = replace(crowd, sigma_l=0.5), []
 for _ in range(instances):
     problem, point = waves(rng, calm, 6, 0.5), rng.standard_normal((1, 6))
@@ -658,7 +653,6 @@ settings = [
 ]
 gains = [drift(s, 1e-3) / drift(s, 1e-3, "ours") for s in settings]
 
-# %% tags=["remove-input", "nbval-check-output"]
 check(f"random waves: left side plus 4 standard errors <= our bound {text}", max(lefts) <= 1)
 check("quadratic: at most our bound, to 1e-9, for tau = 2, 5, 20 and two steps", max(line) <= 1 + 1e-9)
 check(
@@ -677,7 +671,7 @@ _ = check(
 # $\lVert Jw\rVert^2$ with three bounds: C's as printed, C's with Lemma 6 corrected, and ours ({eq}`eq-cmoo-theorem`
 # with the second $\beta$ of the corollary).
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 rounds = {"quick": [50, 100, 200], "full": [50, 100, 200, 400, 800, 1600, 3200]}[profile]
 problem = waves(rng, calm, 12, 0.5)
 gap = float((problem.losses(np.zeros((1, 12))) - problem.floor).mean())
@@ -699,7 +693,6 @@ slopes = np.diff(np.log(mean)) / np.diff(np.log(rounds))  # from each T to the n
 falls = [np.polyfit(np.log(rounds), np.log(x), 1)[0] for x in totals.values()]
 margin = {"quick": 0.15, "full": 0.05}[profile]
 
-# %% tags=["remove-input", "nbval-check-output"]
 check(
     f"mean |J w|^2 + 3 standard errors <= corrected bound, T = {rounds[0]}..{rounds[-1]}",
     (upper <= totals["corrected"]).all(),
@@ -717,14 +710,14 @@ _ = check(
     f"log-log slope {slopes[0]:.2f} over the first, {slopes[-1]:.2f} over the last",
 )
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 table = pd.DataFrame(
     {"measured": mean, "measured, our beta": ours} | totals, index=pd.Index(rounds, name="T")
 )
 displayed(table.round(3))
 
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 def draw(fig):
     ax = fig.subplots(subplot_kw={"xlabel": "rounds T", "ylabel": "mean of |J w|^2"})
     for name in ("measured", *versions):
@@ -748,7 +741,7 @@ plot.show(
 # ($L=b=C_1=1$, no noise, $\tau=1$). The run starts at $x=2\sqrt T$. With the corollary's step size $\frac1{\sqrt T}$ it
 # stays on this slope for all $T$ rounds. So the mean of $\lvert F'\rvert^2$ does not fall with $T$.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 hidden = {}
 for T in (100, 2500, 10_000):
     x, total = 2 * sqrt(T), 0.0
@@ -761,7 +754,6 @@ for T in (100, 2500, 10_000):
         total / theorem_1(s, corollary(s), 2 * sqrt(T) - 0.5, "corrected").total,
     )
 
-# %% tags=["remove-input", "nbval-check-output"]
 check(
     "mean |F'|^2 over (b^2 + C_1^2) / sqrt(T) is 5, 25, 50 for T = 100, 2500, 10000",
     np.allclose([h[0] for h in hidden.values()], [5, 25, 50]),
@@ -775,7 +767,7 @@ _ = check(
 # **The two-way estimate.** We draw random $H_i$ and $R_i$ for 5 clients with $d=8$ and $M=4$. We compare the two sides
 # of {eq}`eq-cmoo-two-way`, with and without $\operatorname{sym}$, relative to the largest entry of the left side.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 errors = []
 for _ in range(instances):
     H, R = rng.standard_normal((2, 5, 8, 4))
@@ -793,7 +785,6 @@ for _ in range(instances):
     )
 errors = np.array(errors)
 
-# %% tags=["remove-input", "nbval-check-output"]
 check(f"the expansion is exact with sym, to 1e-12 {text}", errors[:, 0].max() < 1e-12)
 check(
     "    without sym it is wrong by more than 5 % of the largest entry, everywhere",

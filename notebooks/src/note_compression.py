@@ -274,13 +274,13 @@
 #
 # The checks run FedSGM in dimension 20 on $f_j(w)=\lVert w-a_j\rVert$ and $g_j(w)=\lVert w-b_j\rVert-c$, so $G=1$.
 
-# %% tags=["parameters", "remove-input"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "quick": fewer and shorter runs
 seed = 0  # of the first instance
 instances = None  # number of random instances; None: 40 in the full profile, 6 in the quick one
 rounds = None  # T of the theorem; None: 1000 in the full profile, 200 in the quick one
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 from dataclasses import replace
 from functools import cache
 from itertools import accumulate, pairwise
@@ -340,7 +340,7 @@ def plain_step(algorithm, problem, w, draw):
 # For $n=N$ this is {prf:ref}`comp-lemma-virtual`. To obtain $\bar\Delta_t$, we repeat each round without compression
 # from the same $w_t$ with the same participants.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 problem = instance(seed)
 errors, turned = {}, {}
 for n in (8, 3):
@@ -355,7 +355,6 @@ for n in (8, 3):
     errors[n] = max((s.x - u.x - step - (e - f)).norm() / step.norm() for s, u, e, f, step in pairs)
     turned[n] = max((s.x - u.x - step + (e - f)).norm() / step.norm() for s, u, e, f, step in pairs)
 
-# %% tags=["remove-input", "nbval-check-output"]
 for n, error in errors.items():
     check(
         f"n = {n} of {N}: the virtual iterate moves by the uncompressed step, to 1e-10",
@@ -367,7 +366,7 @@ _ = check("with the sign of the residual reversed, this fails", bool(min(turned.
 # **Residual, message and gap.** We compare the largest norms of $e_j$, $v_t$ and $\hat e_t$, over the clients and 40
 # rounds of one instance, with their bounds.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 measured, curves, limits = {}, {}, {}
 for q in (0.05, 0.1, 0.25, 0.5):
     algorithm = replace(method(q, q), lr=0.05, tolerance=0.1)
@@ -378,7 +377,6 @@ for q in (0.05, 0.1, 0.25, 0.5):
     curves[f"q = {q}"], limits[f"q = {q}"] = residual.numpy(), sqrt(gamma.residual_limit(q))
     measured[q] = (float(residual.max()), float(message), float(gap))
 
-# %% tags=["remove-input", "nbval-check-output"]
 for q, (residual, message, gap) in measured.items():
     check(f"q={q}: residual <= limit", 0 < residual <= sqrt(gamma.residual_limit(q)))
     check(f"q={q}: message <= sqrt(8) (2 - q) / q", message <= sqrt(8) * (2 - q) / q)
@@ -387,7 +385,7 @@ for q, (residual, message, gap) in measured.items():
         0 < gap <= 2 * sqrt(40 * (1 - q)) / q**2,
     )
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 axes = {"yscale": "log", "xlabel": "round", "ylabel": "largest residual / (E G)"}
 
 
@@ -408,7 +406,7 @@ plot.show(
 # %% [markdown]
 # **The long message.** We simulate {prf:ref}`comp-lemma-counterexample` with $EG=1$ and $d=100$.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 delta = torch.full((100,), 0.1, dtype=torch.float64)  # norm 1
 messages = {}
 for q in (0.5, 0.1, 0.01):
@@ -419,7 +417,6 @@ for q in (0.5, 0.1, 0.01):
         lengths.append(v.norm().item())
     messages[f"q = {q}"] = lengths
 
-# %% tags=["remove-input", "nbval-check-output"]
 for label, lengths in messages.items():
     wanted = 1 / sqrt(float(label[4:]))
     check(
@@ -438,7 +435,7 @@ _ = check(
 # compression, or none on the downlink.
 
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 def regret(trace):
     sigma, gaps = trace.info["sigma"], trace.metrics
     return ((1 - sigma) * gaps["f_gap"][:, :-1] + sigma * gaps["g_gap"][:, :-1]).mean(-1)
@@ -450,8 +447,6 @@ def is_solution(algorithm, trace):
     gap, g = (np.array([float(v[k]) for v in values]) for k in ("f_gap", "g"))
     return (gap <= algorithm.tolerance) & (g <= algorithm.tolerance)
 
-
-# %% tags=["remove-input", "nbval-check-output"]
 for q, q0, steps in ((0.1, 1.0, 1), (0.5, 0.9, 1), (0.9, 0.9, 1), (0.9, 0.9, 3)):
     algorithm = method(q, q0, local_steps=steps)
     trace = run(algorithm, instance, rounds=rounds, seeds=seeds, progress=False)
@@ -474,7 +469,7 @@ for q, q0, steps in ((0.1, 1.0, 1), (0.5, 0.9, 1), (0.9, 0.9, 1), (0.9, 0.9, 3))
 # **The constants.** We compute $\Gamma$ in F's classification setting and in the special cases in which F's theorems
 # should agree.
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 case = (5, 0.1, 0.1, 2.0)
 printed, repaired = gamma.gamma_partial(*case), gamma.gamma_partial(*case, "corrected")
 direct = gamma.gamma_partial_direct(*case)
@@ -507,14 +502,13 @@ _ = check(f"our Gamma is never above the printed one of Theorem 1 ({len(grid)} s
 # $w^*=0$, so $f$ has the slope $\frac1{41}$. The constraint is $g(w)=\lvert w\rvert-1$, so $g(w^*)=-1$ and $w_0=1$ is
 # feasible. Without compression, with $E=1$ and $T=100$, the model hardly moves, so $g(\bar w)-g(w^*)$ stays near 1.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 pulls = torch.tensor([-10.0] * 20 + [10.0] * 20 + [0.0]).double()[:, None]
 flat = norms(pulls, 0 * pulls, 1.0, torch.ones(1).double(), torch.zeros(1).double())
 rate = theorem_6(Setting(D=1.0, G=1.0, E=1, T=100, N=41))
 still = run(FedSGM(rate.lr, 1, 41, rate.tolerance), flat, rounds=100, progress=False)
 at = {k: float(v) for k, v in flat.metrics(torch.from_numpy(still.output[0]), flat).items()}
 
-# %% tags=["remove-input", "nbval-check-output"]
 check(
     f"f gap <= eps = {rate.tolerance:.1f} and g <= eps",
     max(at["f_gap"], at["g"]) <= rate.tolerance,
@@ -528,7 +522,7 @@ _ = check(
 # **How the rate depends on the uplink.** From $q=10^{-3}$ to $10^{-4}$ the printed $B(\Gamma)$ grows like $q^{-1/2}$
 # for all clients and like $q^{-1}$ for sampled clients.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 few, fewer = 1e-3, 1e-4
 own = 0.5 * np.log10(gamma.gamma_feedback(5, fewer, 1.0) / gamma.gamma_feedback(5, few, 1.0))
 partial = [gamma.gamma_partial(5, q, 1.0, 2.0) for q in (few, fewer)]
@@ -536,7 +530,6 @@ sampled = 0.5 * np.log10(partial[1] / partial[0])
 pairs = [(q, q0) for q in np.logspace(-4, 0, 20) for q0 in np.logspace(-4, 0, 20)]
 constants = [sqrt(2 * gamma.gamma_feedback(1, q, q0) * q0 * q) for q, q0 in pairs]
 
-# %% tags=["remove-input", "nbval-check-output"]
 check(f"all clients: the exponent of 1/q is {own:.2f}", abs(own - 0.5) < 0.01)
 check(f"sampled clients: the exponent of 1/q is {sampled:.2f}", abs(sampled - 1) < 0.01)
 _ = check(

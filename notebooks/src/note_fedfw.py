@@ -375,13 +375,13 @@
 # %% [markdown]
 # ## Checks
 
-# %% tags=["parameters", "remove-input"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "quick": fewer and shorter runs
 seed = 0  # of the random instances
 instances = None  # number of random instances; None: 10 in the full profile, 3 in the quick one
 runs = None  # of coins, at once; None: 400 in the full profile, 100 in the quick one
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 from itertools import product
 from math import sqrt
 
@@ -432,7 +432,7 @@ def printed_partial_at_mean(c, t, share):  # (44), with its 1 / sqrt(n) on G, fo
 # **The server's model.** In 200 rounds with 5 clients in 3 dimensions, we compare the model that the server computes by
 # {prf:ref}`fw-lemma-average` with the mean of the local models and with the printed step 6, for $q=1$ and $0.3$.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 off, wrong, plan = [], [], {q: schedule("convex", 200, 0.2, q) for q in (1.0, 0.3)}
 for q in plan:
     path = run(bowls(rng, 5, 3), cross(2.0), plan[q], np.zeros((20, 3)), rng, share=q)
@@ -442,7 +442,6 @@ for q in plan:
         printed = path.server[:-1] + plan[q].eta[:, None, None] * ((came * path.s).sum(2) / number - path.server[:-1])
         wrong.append(np.abs(printed - path.server[1:])[:50].max())
 
-# %% tags=["remove-input", "nbval-check-output"]
 check("the server's model is the mean of the local ones, q = 1 and 0.3, to 1e-12", max(off) < 1e-12)
 check("    step 6 as printed agrees with this mean if all clients take part", wrong[0] < 1e-12)
 _ = check("    if only some take part, it is off by more than 0.2, whether divided by n or by their number", min(wrong[2:]) > 0.2)
@@ -452,7 +451,7 @@ _ = check("    if only some take part, it is off by more than 0.2, whether divid
 # FedFW+, which adds multipliers to the penalty. All run for 2000 rounds, the naive scheme from 0 and from 0.3, the
 # others from 0.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 T = 2000
 toy, zero = Bowls(np.full((2, 1), 2.0), np.array([[3.0], [-1.0]])), np.zeros((1, 1))
 stuck = naive(toy, line, schedule("convex", T, 1.0).eta, np.array([[0.0], [0.3]]))[..., 0]
@@ -464,14 +463,13 @@ ends = {name: float(x[-1]) for name, x in kept.items()}
 reached, plus = ([ends[f"FedFW{p}, {lam0}"] for lam0 in ("0.01", "0.1", "1")] for p in ("", "+"))
 pulled = [lam / (lam + 2) for lam in np.array([0.01, 0.1, 1.0]) * np.sqrt(T + 1)]
 
-# %% tags=["remove-input", "nbval-check-output"]
 check("the naive scheme stays at 0 from 0, and goes to 0 from 0.3", np.abs(stuck[-1]).max() < 1e-6)
 check("FedFW ends at 0.183, 0.691, 0.957 for lambda_0 = 0.01, 0.1, 1", np.allclose(reached, [0.183, 0.691, 0.957], atol=0.001))
 check("    this is within 0.01 of lambda / (lambda + 2), the minimizer of the penalized sum", np.allclose(reached, pulled, atol=0.01))
 _ = check("FedFW+ ends at 0.987, 0.999, 1.000", np.allclose(plus, [0.987, 0.999, 1.0], atol=0.001))
 
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 def draw(fig):
     ax = fig.subplots(subplot_kw={"xlabel": "round t", "ylabel": "mean of the models", "xscale": "log"})
     for i, lam0 in enumerate(("0.01", "0.1", "1")):
@@ -492,7 +490,7 @@ plot.show(
 # and $\ell_2$ balls of radius 2, we check {prf:ref}`fw-lemma-2` with $X^\circ=X^\star$, {eq}`eq-fw-dual` and
 # {eq}`eq-fw-mean`.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 L, n, r = 3.0, 4, 2.0
 flat = Bowls(np.full((n, 1), L), np.zeros((n, 1)))
 largest = np.linalg.norm(flat.gradients(np.full((n, 1), r)) / n)
@@ -515,7 +513,6 @@ for norm in (1, 2) * instances:
     constants.append(c)
     problems.append((part, norm, float(part.value(best)), zeta))
 
-# %% tags=["remove-input", "nbval-check-output"]
 case = Constants(L=L, D=r, N=n, lam0=1.0)
 check("f_i = L x^2 / 2: the gradient's length is L D / sqrt(n), to 1e-12", abs(largest - case.G) < 1e-12)
 check("    for n = 4 this is twice the printed bound", abs(largest / (case.L * case.D / case.N + case.slope) - 2) < 1e-12)
@@ -532,7 +529,7 @@ _ = check("    |Y*| is at most zeta / sqrt(n), and more than a third of it on so
 # of the mean by their bounds (*ours*, or the paper's in brackets). Each entry is the largest ratio over the instances
 # and rounds.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 T = {"quick": 200, "full": 2000}[profile]
 rounds, rows, curves, exact = np.arange(1, T + 1), [], [], []
 for c, (part, norm, least, zeta) in zip(constants, problems, strict=True):
@@ -553,18 +550,17 @@ for c, (part, norm, least, zeta) in zip(constants, problems, strict=True):
             exact.append(ours[-1] / (2 * c.L * c.D**2 / (T + 2) + (8 / 3) ** 0.5 * zeta * c.D / (T + 1) ** 0.5) - 1)
 table = pd.DataFrame(rows).groupby("penalty", sort=False).max()
 
-# %% tags=["remove-input", "nbval-check-output"]
 check(f"all bounds hold in {6 * instances} runs of {T} rounds each", table.max().max() <= 1)
 check("dist comes within a factor 20 of (37)", table["dist / (37)"].max() > 1 / 20)
 check("our bound at the mean is below (38) in all rounds of all runs", table["ours / (38)"].max() < 1)
 check("    with the best penalty it is below a third of (38)", table["ours / (38)"]["best"] < 1 / 3)
 _ = check("the best penalty yields the corollary's constants, to 1e-12", np.abs(exact).max() < 1e-12)
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 displayed(table.style.format(precision=4))
 
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 def draw(fig):
     bins = np.unique(np.geomspace(1, T, 60).astype(int)) - 1
     for ax, norm in zip(fig.subplots(1, 2, sharey=True), (1, 2), strict=True):
@@ -589,7 +585,7 @@ plot.show(
 # %% [markdown]
 # **The power of $t$.** We run FedFW on the two losses after {prf:ref}`fw-corollary-penalty`.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 T = {"quick": 2000, "full": 20_000}[profile]
 edge = Bowls(np.full((2, 1), 2.0), np.array([[5.0], [-1.0]]))
 limits = []
@@ -597,7 +593,6 @@ for lam0 in (1.0, 3.0):
     server = run(edge, line, schedule("convex", T, lam0), zero).server[:, 0]
     limits.append(lam0 * np.sqrt(T) * (edge.value(server[-1]) - edge.value(np.ones(1))))
 
-# %% tags=["remove-input", "nbval-check-output"]
 _ = check("lambda_0 sqrt(t) (F - F*) is 4 at the end, within 5 %, for lambda_0 = 1 and 3", np.allclose(limits, 4, rtol=0.05))
 
 # %% [markdown]
@@ -605,7 +600,7 @@ _ = check("lambda_0 sqrt(t) (F - F*) is 4 at the end, within 5 %, for lambda_0 =
 # the mean over simulated coins. Then we check {prf:ref}`fw-theorem-1` for means over runs on random instances that
 # start at a vertex of the $\ell_1$ ball, with $\lambda_0=0.1$.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 slope = Bowls(np.full((4, 1), 1e-9), np.full((4, 1), -1e9))  # f_i = x up to 1e-9, and a constant
 plan, small = schedule("convex", 50, 1e-6, 0.1), Constants(L=1e-9, D=2.0, N=4, lam0=1e-6, slope=0.5)
 path = run(slope, line, plan, np.ones((10 * runs, 1)), rng, share=0.1)
@@ -624,7 +619,6 @@ for part, _, least, zeta in problems[::2]:
         slow.setdefault(q, []).append(excess[[99, T - 1]])
 slow = {q: np.mean(x, 0) for q, x in slow.items()}
 
-# %% tags=["remove-input", "nbval-check-output"]
 check("the example: F - F* is 1.8 after the first round, within 0.05", abs(left[1] - 1.8) < 0.05)
 check("    its mean over the coins is 2 prod(1 - q eta) in 50 rounds, within 0.05", np.abs(left[1:] - means).max() < 0.05)
 check("    after this round the bound (43) is below 0.001, and (44) is 1.38", printed_partial(small, 1, 0.1) < 1e-3 and abs(printed_partial_at_mean(small, 2, 0.1) - 1.38) < 0.005)
@@ -639,7 +633,7 @@ _ = check("    the fewer clients take part, the larger is the excess, after 100 
 # $f_2=\frac12\lVert x-(1,2)\rVert^2$ and the box $[-1,1]^2$. The solution on the intersection is $(1,\frac12)$, with
 # the normals $\nu_1=(\frac12,\frac12)$ and $\nu_2=(\frac12,0)$.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 T = {"quick": 500, "full": 3000}[profile]
 pair, best, rounds = Bowls(np.ones((2, 2)), np.array([[3.0, 0.0], [1.0, 2.0]])), np.array([1.0, 0.5]), np.arange(1, T + 1)
 normals = np.array([[0.5, 0.5], [0.5, 0.0]])
@@ -652,7 +646,6 @@ c = Constants(L=1.0, D=((3**2 + 8) / 2) ** 0.5, N=2, lam0=0.3, dual=np.linalg.no
 h = surrogate(pair, path.x[1:], plan.lam)[:, 0] - least
 away = distance(path.x[1:, 0])
 
-# %% tags=["remove-input", "nbval-check-output"]
 check("the normals add up to -grad F, and the multipliers add up to 0", np.abs(normals.sum(0) + pair.gradient(best)).max() < 1e-12 and np.abs(Y.sum(0)).max() < 1e-12)
 check("the mean of the models is infeasible in more than 9 of 10 rounds", (outside > 0).mean() > 0.9)
 check("    F at this mean is below the constrained minimum in the last half of the rounds", (pair.value(mean) < least)[T // 2 :].all())

@@ -176,13 +176,13 @@
 # %% [markdown]
 # ## Checks
 
-# %% tags=["parameters", "remove-input"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "quick": fewer and shorter runs
 seed = 0  # of the random instances
 instances = None  # number of random instances; None: 4 in the full profile, 2 in the quick one
 horizons = None  # values of T; None: 16 to 4096 in the full profile, 16 to 256 in the quick one
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 from math import sqrt
 
 import numpy as np
@@ -220,7 +220,7 @@ def printed_nonconvex(c, T, share):  # (65): spread / (p T)^(1/3) for spread (p 
 # and $\ell_2$ balls of radius 2, for 5 clients in 3 dimensions and $\lambda$ from 0.1 to 10. The losses, quadratics
 # plus $\sum_k\cos2x_k$, are not convex.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 r, norms = 2.0, {"l1": (1, cross(2.0)), "l2": (2, ball(2.0))}
 worst = {"distance": [], "mean": [], "mean, G": [], "near": []}
 problems = []
@@ -241,7 +241,6 @@ for name in list(norms) * instances:
     worst["near"].append(((at_mean - gap) / (K * away)).max())
     problems.append((name, part, c, zeta))
 
-# %% tags=["remove-input", "nbval-check-output"]
 text = f"at {8000 * instances} points"
 check(f"the bound (55) of the distance holds {text}", max(worst["distance"]) <= 0)
 check(f"the bound of the gap at the mean, with zeta and with G, holds {text}", max(worst["mean"]) <= 1e-9 and max(worst["mean, G"]) <= 1e-9)
@@ -254,7 +253,7 @@ _ = check("    at some points the gap at the mean exceeds the surrogate's gap by
 # next three divide the surrogate's gap, $\operatorname{dist}$ and $\operatorname{gap}(\bar x^t)$ by the paper's bounds,
 # in the round with the smallest $\widehat{\operatorname{gap}}_t$. The last divides our bound by (62).
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 rows, curves = [], {}
 for index, (name, part, c, zeta) in enumerate(problems):
     for penalty in ("0.1", "1", "best"):
@@ -275,17 +274,16 @@ powers = {p: np.polyfit(np.log(horizons), np.log(middle.loc[p]["smallest gap"]),
 exact = theory_fedfw.nonconvex_at_mean(c, zeta, horizons[-1]) * horizons[-1] ** (1 / 3) - c.spread - c.D * (c.L * c.D + zeta) / 2**0.5
 exact -= c.L * c.D**2 / 2 / horizons[-1] ** (1 / 3)
 
-# %% tags=["remove-input", "nbval-check-output"]
 check(f"all bounds hold for {6 * instances} pairs of instance and penalty, at {len(horizons)} values of T", table.max().max() <= 1)
 check("our bound at the mean is below half of (62) in all these cases", table["ours / (62)"].max() < 0.5)
 check("the best penalty gives the corollary's constants, to 1e-9", abs(exact) < 1e-9)
 _ = check("the smallest gap falls at least like T^(-1/3) for the penalties 1 and best, in the median", max(powers["1"], powers["best"]) < -1 / 3)
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 displayed(table.style.format(precision=4))
 
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 def draw(fig):
     ax = fig.subplots(subplot_kw={"xlabel": "rounds T", "ylabel": "smallest gap", "xscale": "log"})
     for i, penalty in enumerate(("0.1", "1", "best")):
@@ -306,7 +304,7 @@ plot.show(
 # **Participation.** To check {prf:ref}`fwn-lemma-gap` and {prf:ref}`fwn-theorem` for $q=0.5$ and $0.1$, we average the
 # gaps over the rounds and over 20 runs with the best penalty.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 ratios, levels, terms = [], {}, []
 for name, part, c, zeta in problems:
     c = Constants(L=c.L, D=c.D, N=5, lam0=best_penalty(c, zeta), spread=c.spread)
@@ -319,7 +317,6 @@ for name, part, c, zeta in problems:
             terms.append(printed_nonconvex(c, T, q) / theory_fedfw.nonconvex(c, T, share=q))
 levels = [np.mean(levels[q]) for q in (1.0, 0.5, 0.1)]
 
-# %% tags=["remove-input", "nbval-check-output"]
 check("both bounds hold for q = 1, 0.5 and 0.1, for the mean over the rounds instead of the smallest gap", np.max(ratios) <= 1)
 check("    (65) is smaller than our bound of the surrogate's gap, by less than a tenth", min(terms) > 0.9 and min(terms) < 0.999)
 _ = check("the fewer clients take part, the larger is the smallest mean gap", levels[0] < levels[1] < levels[2])

@@ -229,13 +229,13 @@
 # %% [markdown]
 # ## Checks
 
-# %% tags=["parameters", "remove-input"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "quick": fewer and shorter runs
 seed = 0  # of the random instances
 instances = None  # number of random instances; None: 4 in the full profile, 2 in the quick one
 runs = None  # of the method, at once; None: 100 in the full profile, 30 in the quick one
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 from math import sqrt
 
 import numpy as np
@@ -295,7 +295,7 @@ def tilted(radius, angle):  # a wrong oracle of the ball in the plane: the right
 # losses are quadratics on $\ell_1$ and $\ell_2$ balls of radius 2; each of 5 clients draws one of its 6 samples a
 # round. One instance is repeated without averaging the gradients ($\rho_t=1$).
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 T = {"quick": 200, "full": 1000}[profile]
 rounds, r, rows, kept, problems = np.arange(1, T + 1), 2.0, [], {}, []
 for norm in (1, 2) * (instances // 2):
@@ -321,17 +321,16 @@ rough = np.square(part.gradients(plain.x[:-1]) / 5 - plain.d).sum((-2, -1)).mean
 tail = slice(T // 10, None)
 powers = {key: [np.polyfit(np.log(rounds[tail]), np.log(x[tail]), 1)[0] for x in value[:2]] for key, value in kept.items()}
 
-# %% tags=["remove-input", "nbval-check-output"]
 check(f"all bounds hold for {3 * instances} pairs of instance and penalty, in {T} rounds, for means over {runs} runs", table.max().max() <= 1)
 check("the error of the averaged gradient falls about like t^(-2/3): its power is between -0.5 and -0.8", all(-0.8 < p[0] < -0.5 for p in powers.values()))
 check("    without averaging the error stays: its mean over the last tenth of the rounds is above half of that over the first tenth", rough[-T // 10 :].mean() > 0.5 * rough[: T // 10].mean())
 _ = check("the excess falls at least like t^(-1/3) for the penalty 0.1", max(powers[1, 0.1][1], powers[2, 0.1][1]) < -1 / 3)
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 displayed(table.style.format(precision=4))
 
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 def draw(fig):
     left, right = fig.subplots(1, 2)
     bins = np.unique(np.geomspace(1, T, 60).astype(int)) - 1
@@ -359,7 +358,7 @@ plot.show(
 # **The printed constants.** We compare {eq}`eq-fws-theorem` with (66), for the paper's $C$ and for the corrected one
 # {eq}`eq-fws-printed`. We also check {prf:ref}`fws-example-67`.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 smaller = []
 for n in (1, 4, 100):
     for sigma, lam0, L, D in rng.lognormal(0, 2, (50, 4)):
@@ -380,7 +379,6 @@ left = float(distance(path.x[1])[0]) ** 2
 first = float(np.linalg.norm(far.gradients(np.zeros((2, 1))) / 2))
 right = theory_fw.stochastic_distance(Constants(L=2 / k**2, D=2 * k, N=2, lam0=1 / k**2, dual=8**0.5 / k, first=first), 2)
 
-# %% tags=["remove-input", "nbval-check-output"]
 check("our bound is below a sixteenth of (66), with the paper's C and with the corrected one, in 450 cases", max(smaller) < 1 / 16)
 check("the recursion stays below its bound for the powers 1/3, 1/2 and 1", max(recursion) <= 1)
 check("    and it comes within 10 % of this bound", max(recursion[1990:2000]) > 0.9 and max(recursion) > 0.9)
@@ -393,7 +391,7 @@ _ = check("(67): dist^2 is 20000, and the right side is 6100 within 100", abs(le
 # error, which is constant ($\delta=0.1$) or shrinks ($\hat\delta=1$). In the plane we also rotate the answers for the
 # $\ell_2$ ball by 0.3 and insert their largest measured error as $\delta$.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 cases, ratios, ends = {"m = 1": (1.0, 1.0, 0.0), "m = 1/2": (1.0, 0.5, 0.0), "m = 1/5": (1.0, 0.2, 0.0), "m = q = 1/2": (0.5, 0.5, 0.0), "constant error": (1.0, 1.0, 0.1), "shrinking error": (1.0, 1.0, None)}, {}, {}
 few, start = runs // 3, np.zeros(3)
 for part, norm, least in problems:
@@ -417,7 +415,6 @@ turned = surrogate(plane, path.x[1:], plan.lam)[:, 0] - least
 c = Constants(L=plane.smoothness, D=2 * r, N=5, lam0=0.1)
 means = {name: np.mean(x, 0) for name, x in ends.items()}
 
-# %% tags=["remove-input", "nbval-check-output"]
 check(f"both bounds hold in all {len(cases)} cases, for {instances} instances and {T} rounds", np.max(list(ratios.values())) <= 1)
 check("    the smaller m is, the larger is the excess at the end", means["m = 1"][-1] < means["m = 1/2"][-1] < means["m = 1/5"][-1])
 check("    a constant error leaves more than twice the excess of the exact oracle", means["constant error"][-1] > 2 * means["m = 1"][-1])
@@ -425,7 +422,7 @@ check("    but adds less than 0.1 to this excess", means["constant error"][-1] <
 _ = check("the turned oracle: the bound holds with the largest error that was measured", slip.min() >= 0 and (turned <= each(theory_fedfw.convex, rounds, c, slip=float(slip.max()))).all())
 
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 def draw(fig):
     ax = fig.subplots(subplot_kw={"xlabel": "round t", "ylabel": "$F(\\bar x)-F^*$", "xscale": "log"})
     bins = np.unique(np.geomspace(1, T, 50).astype(int)) - 1
@@ -446,7 +443,7 @@ plot.show(
 # of {prf:ref}`fws-theorem-oracle`. The schedule is {eq}`eq-fwn-schedule` with $\lambda_0=1$, for $q=1$ and $\frac12$.
 # The oracle has both errors: $m=\frac12$ and $\delta=0.05$.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 seen = []
 for norm in (1, 2) * (instances // 2):
     part, oracle = bowls(rng, 5, 3, s=1.0), {1: cross, 2: ball}[norm](r)
@@ -457,7 +454,6 @@ for norm in (1, 2) * (instances // 2):
         gaps, options = fw_gap(part, oracle, path.server[:-1]).mean(), {"share": q, "quality": 0.5, "slip": 0.05}
         seen.append([hats / theory_fedfw.nonconvex(c, T, **options), gaps / theory_fedfw.nonconvex_at_mean(c, part.spread(r), T, **options)])
 
-# %% tags=["remove-input", "nbval-check-output"]
 _ = check("both bounds hold, for the means over the rounds", np.max(seen) <= 1)
 
 # %% [markdown]

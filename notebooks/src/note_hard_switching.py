@@ -256,13 +256,13 @@
 # are convex, with $G=1$. We compute the solutions by sequential quadratic programming and start every run at distance
 # $D=1$ from the solution. There are twelve kinds of instances, from clients that disagree to clients that agree.
 
-# %% tags=["parameters", "remove-input"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "quick": fewer and shorter runs
 seed = 0  # of the first instance
 instances = None  # number of random instances; None: 48 in the full profile, 12 in the quick one
 rounds = None  # T of the theorems; None: 100 in the full profile, 40 in the quick one
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 from functools import cache
 
 import numpy as np
@@ -288,11 +288,10 @@ versions = {"2E^2": "stated", "Gamma_0": "proved", "Gamma_direct": "direct"}
 # of local steps on the objective of every instance. In the last check the start is so far from the solution that the
 # subgradients are nearly constant and the first inequality is nearly an equality.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 sums = {E: [drift_sum(instance(s), E, lr=0.05) for s in seeds] for E in (1, 2, 5, 10)}
 far = drift_sum(random_norms(seed, distance=1e4), 10, lr=0.05)
 
-# %% tags=["remove-input", "nbval-check-output"]
 for E in (1, 2, 5, 10):
     exact = (E - 1) * E * (2 * E - 1) // 6
     held = sum(x <= exact + 1e-9 <= E**3 / 3 + 1e-9 for x in sums[E])
@@ -310,7 +309,7 @@ _ = check(
 # step sizes, three $\alpha$ and three mixtures $h_j=(1-\sigma)f_j+\sigma g_j$. In the last check a client steps across
 # the kink of its function and back; there the inequality fails without the terms from Young's inequality.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 cases = [(5, lr, lr * a, s) for lr in (0.05, 0.3) for a in (0.3, 1.0, 3.0) for s in (0.0, 0.5, 1.0)]
 sides = np.array([lemma_1_sides(instance(s), *case) for s in seeds for case in cases])
 zero = torch.zeros(2, 2).double()
@@ -318,7 +317,6 @@ kink = norms(zero[:1], zero[:1] + 1, 9.0, torch.tensor([0.03, 0.0]).double(), ze
 left, right = lemma_1_sides(kink, 2, 0.1, 0.1, 0.0)
 young = 0.1 / 0.1 * 0.1**2 + 2 * 0.1 * 0.1  # eta / alpha times the drift, and E eta alpha G^2
 
-# %% tags=["remove-input", "nbval-check-output"]
 check(
     f"left <= right in {len(cases)} cases on each of {instances} instances",
     (sides[:, 0] <= sides[:, 1]).all(),
@@ -331,7 +329,7 @@ _ = check("at a kink: left <= right, but not without Young's terms", right - you
 # $\eta=\eta(\Gamma)$.
 
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 def method(E, gamma, **more):
     case = (1.0, 1.0, E, rounds, gamma)  # D = G = 1
     rate = {"lr": step_size(*case), "tolerance": bound(*case)}
@@ -348,7 +346,6 @@ ratio = {
     for name, trace, algorithm in zip(versions, traces[E], grid, strict=True)
 }
 
-# %% tags=["remove-input", "nbval-check-output"]
 for name in versions:
     worst = np.max([ratio[E, name] for E in grids], axis=0)  # over E, one number an instance
     held = int((worst <= 1).sum())
@@ -368,7 +365,7 @@ _ = check(
 # %% [markdown]
 # **Rates.** Two rates that the papers quote are special cases of $B(\Gamma)$.
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 check(
     "E = 1: B(Gamma_direct) = DG / sqrt(T), for T = 1 to 10^4",
     all(abs(bound(3, 2, 1, T, gamma_local(1, "direct")) * T**0.5 - 6) < 1e-9 for T in (1, 10, 10**4)),
@@ -382,7 +379,7 @@ _ = check(
 # **A planted error.** To show that the check of the regret can fail, we put a wrong sign into the bound. At
 # $\eta(\Gamma)$ the wrong bound $\frac{D^2}{2\eta ET}-\eta G^2\Gamma$ is zero, so every positive regret exceeds it.
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 planted = np.mean([regret(traces[E][0]).mean(-1) > 0 for E in grids])
 _ = check("a planted sign error is caught on more than half of the runs", planted > 0.5)
 
@@ -390,13 +387,11 @@ _ = check("a planted sign error is caught on more than half of the runs", plante
 # **The theorem itself.** In the runs of the check of the regret, $\bar w$ is an $\epsilon$-solution.
 
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 def is_solution(algorithm, trace):
     gap, g = mean_gaps(trace, [instance(s) for s in seeds])
     return (gap <= algorithm.tolerance) & (g <= algorithm.tolerance + 1e-12)
 
-
-# %% tags=["remove-input", "nbval-check-output"]
 for number, name in enumerate(versions):
     solved = np.all([is_solution(grids[E][number], traces[E][number]) for E in grids], axis=0)
     check(
@@ -409,7 +404,7 @@ for number, name in enumerate(versions):
 # The thresholds that W Theorem 1 and F Theorem 6 prescribe are then far above those of the papers' experiments, 0.1 and
 # 0.05, and even above the constraint at the start, $g(w_0)=\log2$.
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 workshop = workshop_theorem_1(Setting(D=5.0, G=5.0, E=5, T=100, N=10, qu=9.0)).tolerance
 unified = theorem_6(Setting(D=5.0, G=5.0, E=5, T=500, N=20, q=0.1, q0=0.1)).tolerance
 _ = check(
@@ -422,7 +417,7 @@ _ = check(
 #
 # All instances run with $\eta=\eta(\Gamma_{\rm direct})$. The bounds are those of {prf:ref}`hard-lemma-regret`.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 E = 5
 lr = step_size(1.0, 1.0, E, rounds, gamma_local(E, "direct"))
 trace = traces[E][list(versions).index("Gamma_direct")]

@@ -401,14 +401,14 @@
 # The random instances are sums of distances in a cube of side 1 ($G=1$, $D=\sqrt3$). The clients' constraint values
 # differ by at most $2\sigma$.
 
-# %% tags=["parameters", "remove-input"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "quick": fewer and shorter runs
 seed = 0  # of the first instance
 instances = None  # number of random instances; None: 48 in the full profile, 9 in the quick one
 rounds = None  # T of the theorems; None: 1000 in the full profile, 200 in the quick one
 trials = None  # of each Monte Carlo experiment; None: 20000 in the full profile, 2000 in the quick one
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 from dataclasses import replace
 from functools import cache, partial
 from itertools import accumulate
@@ -451,7 +451,7 @@ rng = seeded(seed, "rounds")
 # of 40 clients take part in each of 100 rounds. The inner product $\langle\Delta_j,w_t-w^*\rangle$ is $EGD$ for half of
 # the clients and $-EGD$ for the others, and $\eta=E=G=D=1$.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 plain = Setting(D=1.0, G=1.0, E=1, T=100, N=40, n=4, delta=0.1)
 signs = torch.tensor([1.0, -1.0], dtype=torch.float64).repeat(20)
 moves = -2 * sample_means(signs, 4, 100 * trials, rng).view(trials, 100)
@@ -465,7 +465,6 @@ sums = {
 walks = {proxy: sampling_walk(plain, 1.0, proxy) for proxy in (16, 4, 1)}
 quantile = {name: float(x.quantile(0.9)) for name, x in sums.items()}
 
-# %% tags=["remove-input", "nbval-check-output"]
 for name, measured in quantile.items():
     check(f"{name}: 90 % quantile of {trials} sums <= Hoeffding's bound", measured <= walks[4])
 check(
@@ -477,7 +476,7 @@ _ = check(
     quantile["always"] > walks[1],
 )
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 levels = np.geomspace(0.5, 0.01, 30)
 reached = np.quantile(sums["always"].numpy(), 1 - levels)
 lines = {
@@ -506,14 +505,13 @@ plot.show(
 # **Lemma 7.** We compare the largest $\lvert\hat G_t-g(w_t)\rvert$ of 100 rounds with {eq}`eq-part-lemma7`. Half of 400
 # clients have the value $\sigma$, half $-\sigma$; 30 take part in each round.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 query = Setting(D=1.0, G=1.0, E=1, T=100, N=400, n=30, sigma=1.0, delta=0.1)
 few = trials // 10
 errors = sample_means(signs.repeat(10), 30, 100 * few, rng).view(few, 100).abs().amax(1)
 kept = float((errors <= estimate_error(query)).double().mean())
 half = float((errors <= estimate_error(query) / 2).double().mean())
 
-# %% tags=["remove-input", "nbval-check-output"]
 check(f"largest error of 100 rounds within the bound in at least 90 % of {few} trials", kept >= 0.9)
 _ = check("within half the bound in fewer than 90 %", half < 0.9)
 
@@ -523,7 +521,7 @@ _ = check("within half the bound in fewer than 90 %", half < 0.9)
 # $\mathcal S$. We compute the mean for $h=f$, on the problem of {prf:ref}`part-one-sample` (`split_objectives`), at a
 # point with $g(w)=\epsilon$. Either $\mathcal S$ or another sample judges whether $t\in\mathcal A$.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 split = split_objectives()
 w = torch.tensor([0.1, 0.35], dtype=torch.float64)  # any point; the threshold is put at g(w)
 values = vmap(split.losses, in_dims=(None, 0))(w, split.all_clients())[:, 1]
@@ -535,7 +533,6 @@ who = torch.randint(2, (3000,), generator=rng)
 path = torch.cumsum(2 * (says_a * deviation)[who], 0)  # lr = 1
 wall = sampling_walk(Setting(D=1.0, G=1.0, E=1, T=3000, N=2, n=1, delta=1e-6), 1.0)
 
-# %% tags=["remove-input", "nbval-check-output"]
 check("the mean is 0 if another sample judges, to 1e-12", abs(other) < 1e-12)
 check("the mean is above 0.1 if the same sample judges", same > 0.1)
 _ = check(
@@ -548,7 +545,7 @@ _ = check(
 # gap, once with one sample and once with a second sample for the step. The constants are the printed ones, but the
 # threshold is $b+r$. Here $D=G=1$ and $\sigma=s$.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 T, delta, repeats = {"quick": (6_000, 0.5, 2), "full": (20_000, 0.1, 10)}[profile]
 case = Setting(D=1.0, G=1.0, E=1, T=T, N=2, n=1, sigma=0.003, delta=delta)
 rate = theorem_4(case, "corrected")
@@ -565,7 +562,6 @@ def ends(problem, trace):
 
 gap = {name: ends(split, trace)[0] for name, trace in paths.items()}
 
-# %% tags=["remove-input", "nbval-check-output"]
 check(
     f"one sample: the promise for f, meant for {1 - delta:.0%} of the runs, is missed on all {repeats} (T = {T})",
     (gap["one sample"] > rate.accuracy).all(),
@@ -580,7 +576,7 @@ _ = check(
 )
 
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 def draw_paths(fig):
     ax = fig.subplots(subplot_kw={"ylabel": "f(w_t) - f*"})
     plot.bands(ax, paths, "f_gap")
@@ -601,7 +597,7 @@ plot.show(
 # $g(\bar w)$ with the promise $b+2r$ of Theorem 4, for the printed threshold $\epsilon=b+2r$ and the corrected one,
 # $b+r$.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 T, s = {"quick": 4_000, "full": 10_000}[profile], 0.001
 skew = skewed_levels(10, s)
 case = Setting(D=1.0, G=1.0, E=1, T=T, N=10, n=1, sigma=10 * s / 2, delta=0.1)
@@ -614,7 +610,6 @@ g_end = {
     for rate in (printed, fixed)
 }
 
-# %% tags=["remove-input", "nbval-check-output"]
 check(
     f"printed threshold: g(w_bar) > eps + s/2 on all {len(some)} runs, promised is g <= eps on 90 %",
     (g_end[printed] > printed.tolerance + s / 2).all(),
@@ -635,7 +630,7 @@ _ = check(
 # second sample answers the query, with $\delta=0.1$ and $\sigma=0.01$.
 
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 def promised(rates, local_steps, T, **compressors):
     grid = [
         FedSGM(r.lr, local_steps, 4, r.tolerance, resample_for_update=True, **compressors)
@@ -665,7 +660,6 @@ for E in (1, 5):
     }
     results[E] = promised(exact[E], E, rounds)
 
-# %% tags=["remove-input", "nbval-check-output"]
 for E, rates in exact.items():
     for name, rate in rates.items():
         share = kept_share(results[E][name], rate.accuracy)
@@ -684,7 +678,7 @@ for E, rates in exact.items():
 # **Theorem 1 with sampled clients.** We repeat the last check for Theorem 1 and its promises, with Top-K in both
 # directions ($K=2$ of 3 coordinates) and runs four times as long.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 setting = box(E=1, T=4 * rounds, q=2 / 3, q0=2 / 3)
 packed = {
     "printed": theorem_1_partial(setting),
@@ -694,7 +688,6 @@ packed = {
 two = {"uplink": TopK(2 / 3), "downlink": TopK(2 / 3)}
 squeezed = promised(packed, 1, 4 * rounds, **two)
 
-# %% tags=["remove-input", "nbval-check-output"]
 for name, rate in packed.items():
     share = kept_share(squeezed[name], rate.accuracy)
     check(f"{name}: promise met on {share:.0%} of {instances} runs, 90 % wanted", share >= 0.9)
@@ -709,7 +702,7 @@ _ = check(
 # these three numbers. FedSGM has 20 clients, $d=20$, $E=5$ and Top-K on the uplink.
 
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 def walk(algorithm, problem, steps=60):
     draws = [algorithm.draw(problem, seeded(seed + t, "rounds")) for t in range(steps)]
     play = lambda state, draw: algorithm.round(Vectorized(problem), state, draw)[0]
@@ -724,7 +717,6 @@ for q, n in cases:
     bounds = [residual_bound(5, 1.0, q, 20 / n, v) for v in ("direct", "corrected")]
     cases[q, n] = (largest, *bounds)
 
-# %% tags=["remove-input", "nbval-check-output"]
 for (q, n), (largest, direct, corrected) in cases.items():
     check(
         f"q={q}, n={n}: residual <= ours <= F's",
@@ -743,7 +735,7 @@ _ = check(
 # **With replacement.** We compare the error of {eq}`eq-comp-partial`, $v_t-\bar\Delta_t-\tilde e_t+\tilde e_{t+1}$, in
 # a round with client 0 drawn twice and in a round with distinct clients.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 algorithm = FedSGM(lr=0.05, local_steps=2, participants=2, tolerance=0.1, uplink=TopK(0.1))
 state, fed = walk(algorithm, crowd, 20)[-1], Vectorized(crowd)
 bare = replace(algorithm, uplink=Identity())
@@ -755,8 +747,6 @@ def left_over(clients):
     moved = (after.x - state.x - step) / -algorithm.lr  # v - mean of the Deltas
     return float((moved - (state.residual - after.residual).sum(0) / 2).norm())
 
-
-# %% tags=["remove-input", "nbval-check-output"]
 check("distinct clients 0 and 1: nothing, to 1e-10", left_over([0, 1]) < 1e-10)
 _ = check("client 0 drawn twice: more than 0.1 is left", left_over([0, 0]) > 0.1)
 
@@ -764,7 +754,7 @@ _ = check("client 0 drawn twice: more than 0.1 is left", left_over([0, 0]) > 0.1
 # **Leaving the set.** We check whether some $w_t$ leaves a ball or a box around the start; neither contains the
 # solution. The downlink uses Top-K, and in the box also unscaled Rand-K.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 inside = {}
 for name, where, wire in (
     ("ball, Top-K", Ball(1.0), TopK(0.1)),
@@ -779,7 +769,6 @@ x, w = 0.5 * torch.randn(2, 200, 20, generator=rng, dtype=torch.float64)
 x, w = (torch.stack([Box(0.2).project(row) for row in y]) for y in (x, w))
 sent = torch.stack([TopK(0.1)(row) for row in x - w])
 
-# %% tags=["remove-input", "nbval-check-output"]
 check("a ball and Top-K: some w_t is outside", not inside["ball, Top-K"])
 check("a box and Top-K: none", inside["box, Top-K"])
 check("a box and unscaled Rand-K: none", inside["box, Rand-K"])
@@ -790,7 +779,7 @@ _ = check("200 random steps w + TopK(x - w) stay in the box", (w + sent).abs().m
 # one dimension have $f_j=\lvert w\mp1\rvert$, so every feasible point of $[-1,1]$ is a solution. With
 # $g_j=\lvert w+0.1\rvert-1$ and $w_0=0.9$, the solution $w^*=-0.1$ has $g(w^*)=-1$, and $D=1$.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 one = torch.tensor([1.0], dtype=torch.float64)
 flat = norms(torch.stack([one, -one]), -0.1 * torch.stack([one, one]), 1.0, 0.9 * one, -0.1 * one)
 rate = theorem_6(Setting(D=1.0, G=1.0, E=1, T=100, N=2))
@@ -798,7 +787,6 @@ still = FedSGM(lr=rate.lr, local_steps=1, participants=2, tolerance=rate.toleran
 (mean,) = torch.as_tensor(run(still, flat, rounds=100, progress=False).output)
 result = {k: float(v) for k, v in flat.metrics(mean, flat).items()}
 
-# %% tags=["remove-input", "nbval-check-output"]
 check(
     "f(w_bar) - f* <= eps and g(w_bar) <= eps", max(result["f_gap"], result["g"]) <= rate.tolerance
 )
@@ -809,7 +797,7 @@ _ = check("g(w_bar) - g(w*) <= eps fails: it is 1, eps is 0.2", result["g_gap"] 
 # {eq}`eq-part-gamma`, {eq}`eq-comp-gamma-partial` with F's constants, the printed one of F Theorem 1, and that of F's
 # proof with only the false step ({prf:ref}`comp-lemma-counterexample`) repaired.
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 at = (5, 0.1, 0.1, 2.0)
 versions = [
     f(*at)

@@ -125,12 +125,12 @@
 # Random instances have 2 to 8 clients in 2 to 10 dimensions. The mean gradients are 0.1 to 10 times as large as the
 # drifts.
 
-# %% tags=["parameters", "remove-input"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "quick": fewer instances
 seed = 0  # of the first instance
 instances = None  # number of random instances; None: 5000 in the full profile, 500 in the quick one
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 from dataclasses import replace
 from math import sqrt
 
@@ -169,7 +169,7 @@ local, glob, difference, bound = found.T
 # **Identity, bound, and the printed form.** The last check shows that a wrong sign in {eq}`eq-skew-identity` would be
 # noticed.
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 check(f"the identity holds to 1e-11 on {instances} instances", max(mismatch(a, b) for a, b in pairs) < 1e-11)
 check(
     "|K_loc - K_glob| <= sqrt(2 V_f V_g) on all of them",
@@ -194,7 +194,7 @@ _ = check(
 # In the second check $x$ and $y$ form an angle of 60 degrees, which by {prf:ref}`skew-lemma` reduces the left side by
 # the factor $\frac{\sqrt3}2$.
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 weights = torch.tensor([[1.0], [-2.0], [4.0], [-3.0]]).double()
 right, up = torch.tensor([[3.0, 0.0, 0.0]]).double(), torch.tensor([[0.0, 0.0, 2.0]]).double()
 tight = skewness(7.0 + weights * right, weights * up - 1.0)
@@ -211,11 +211,10 @@ _ = check(
 # %% [markdown]
 # **Remark 1.** We compute $K_{\rm glob}$ and $K_{\rm loc}$ at solutions of random instances.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 problems = [random_norms(number) for number in range(seed, seed + 10)]
 solutions = [skewness(*client_gradients(p, p.heldout[0])) for p in problems]
 
-# %% tags=["remove-input", "nbval-check-output"]
 check("at 10 solutions K_glob is 0, to 1e-4", all(s.glob.item() < 1e-4 for s in solutions))
 _ = check(
     "    and K_loc is not 0, and is below the bound",
@@ -228,7 +227,7 @@ _ = check(
 # changes, but $f$, $g$ and $K_{\rm glob}$ do not. FedSGM runs with all clients, without compression, for 100 rounds
 # with step size 0.3. The checks concern the largest change of an entry of the final model.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 table = data.breast_cancer("malignant")
 paired = neyman_pearson(table.X, table.y, clients=10, seed=seed, dtype=torch.float64)
 labels = paired.data[1][paired.rows]
@@ -244,7 +243,6 @@ for name, switch in {"hard": Hard(), "soft": Soft(20.0)}.items():
         norms = [skewness(*client_gradients(p, ends[0])).local.item() for p in pairings]
         turning[name, E] = max(norms) / min(norms)
 
-# %% tags=["remove-input", "nbval-check-output"]
 check("hard, E = 1, 5, 20: the model is the same, to 1e-12", max(moved["hard", E] for E in (1, 5, 20)) < 1e-12)
 check("    but the norm of K_loc changes by a tenth or more", min(turning["hard", E] for E in (1, 5, 20)) > 1.1)
 check("soft, E = 1: the model is the same, to 1e-12", moved["soft", 1] < 1e-12)
@@ -254,7 +252,7 @@ _ = check(
     f"by {moved['soft', 5]:.2f} and {moved['soft', 20]:.2f}",
 )
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 x = bound[:800]  # more dots hide each other
 axes = {
     "xscale": "log",

@@ -332,14 +332,14 @@
 # The random instances are those of the [note on hard switching](note_hard_switching.ipynb): $f_j(w)=\lVert w-a_j\rVert$
 # and $g_j(w)=\lVert w-b_j\rVert-c$, with $G=D=1$ and eight clients.
 
-# %% tags=["parameters", "remove-input"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "quick": fewer and shorter runs
 seed = 0  # of the first instance
 instances = None  # number of random instances; None: 48 in the full profile, 6 in the quick one
 rounds = None  # T of the theorems; None: 100 in the full profile, 40 in the quick one
 tries = None  # cases a generation in the search; None: 200 in the full profile, 60 in the quick one
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 from functools import cache
 from itertools import product
 
@@ -379,14 +379,12 @@ instance = cache(varied_norms)  # its reference solution is computed once
 # {prf:ref}`soft-theorem-direct` allow at the printed $\epsilon$ and $\eta$ of Theorem 5.
 
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 def needed(E, gamma, version):
     case = (1.0, 1.0, E, rounds)
     epsilon, lr = bound(*case, gamma_local(E)), step_size(*case, gamma_local(E))
     return epsilon * soft_beta(epsilon, regret_bound(*case, gamma_local(E, gamma), lr), version)
 
-
-# %% tags=["remove-input", "nbval-check-output"]
 for E, wanted in ((1, 24.0), (5, 2.62)):
     factor = needed(E, "proved", "papers")
     check(f"E={E}: beta >= {wanted}/eps with Gamma_0", abs(factor / wanted - 1) < 2e-3)
@@ -402,7 +400,7 @@ _ = check("with B' = eps no beta is enough", soft_beta(1.0, 1.0) == np.inf)
 # **The ramp and the excess.** Random values of $g(w_t)$ test {prf:ref}`soft-lemma-ramp`. A grid of $a$ tests that
 # {eq}`eq-soft-excess` is the maximum of {eq}`eq-soft-direct`.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 values = np.random.default_rng(seed).normal(1.0, 1.0, 100_000)  # of g, with eps = 1
 slack, half_term, ramp = {}, {}, {}
 for sharpness in (0.3, 2.0, 30.0):
@@ -415,7 +413,6 @@ peaks = {
     (b, x): np.max((1 - share) / b - (1 - x) / share) for b in (0.1, 0.5, 2) for x in (0.3, 0.9)
 }
 
-# %% tags=["remove-input", "nbval-check-output"]
 for sharpness, found in slack.items():
     inside = ramp[sharpness]
     check(
@@ -432,7 +429,7 @@ _ = check(f"the excess is the maximum over a in all {len(peaks)} cases, to 1e-6"
 # $\epsilon=B(2E^2)$ and with the proofs' $\epsilon=2B(2E^2)$ ("corrected"), both with $\beta=2/\epsilon$.
 
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 def grid_of(theorem, setting, **more):  # printed and as proved, in one run
     rates = [theorem(setting, version) for version in versions]
     return [
@@ -452,7 +449,6 @@ for E in (1, 2, 5, 10):
     for version, soft, trace in zip(versions, grid, traces, strict=True):
         plain[version, E] = found(trace, problems) / soft.tolerance  # regret, f gap and g over eps
 
-# %% tags=["remove-input", "nbval-check-output"]
 for (version, E), (mean, gap, g) in plain.items():
     solved = int(((gap <= 1) & (g <= 1)).sum())
     label = f"{version}, E={E}: eps-solution on {solved} of {instances} instances"
@@ -464,7 +460,7 @@ _ = check(
     plain["printed", 1][0].max() > 5 / 16 and plain["corrected", 1][0].max() > 5 / 32,
 )
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 rows = {key: np.max(value, axis=-1) for key, value in plain.items()}
 table = pd.DataFrame(rows, index=["regret / eps", "f gap / eps", "g / eps"]).T
 displayed(table.rename_axis(["largest over the instances", "E"]).round(2))
@@ -474,7 +470,7 @@ displayed(table.rename_axis(["largest over the instances", "E"]).round(2))
 # second instance the clients differ less than in the others.
 
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 @cache
 def wide(number):
     return random_norms(number, clients=8, dim=20, spread=(1.0, 0.1)[number % 2])
@@ -489,7 +485,6 @@ for q, q0, E in ((0.1, 1.0, 1), (0.5, 0.9, 1), (0.9, 0.9, 3)):
     for version, soft, trace in zip(versions, grid, traces, strict=True):
         compressed[version, q, q0, E] = (soft, trace, found(trace, problems))
 
-# %% tags=["remove-input", "nbval-check-output"]
 for (version, q, q0, E), (soft, trace, (mean, gap, g)) in compressed.items():
     solved = int(((gap <= soft.tolerance) & (g <= soft.tolerance)).sum())
     check(
@@ -511,7 +506,7 @@ for (version, q, q0, E), (soft, trace, (mean, gap, g)) in compressed.items():
 # $q$ and $q_0$. The table shows the pairs $E,q$ with a factor above 1 for some $q_0$.
 
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 def factor(E, q, q0):
     printed, case = gamma_feedback(E, q, q0), (1.0, 1.0, E, rounds)
     epsilon, lr = bound(*case, printed), step_size(*case, printed)
@@ -522,7 +517,6 @@ def factor(E, q, q0):
 cells = product((1, 2, 5, 10), (0.01, 0.1, 0.3, 0.5, 1.0), (0.01, 0.1, 0.5, 1.0))
 factors = {case: factor(*case) for case in cells}
 
-# %% tags=["remove-input", "nbval-check-output"]
 theta = 1 - gamma_feedback_direct(5, 0.1, 0.1) / gamma_feedback(5, 0.1, 0.1)
 check(
     f"theta = {theta:.2f} at E=5, q=q0=0.1, and the factor is 1",
@@ -537,7 +531,7 @@ check(
 )
 _ = check("and it never exceeds 3/2", max(factors.values()) < 1.5)
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 shown = pd.Series(factors).rename_axis(["E", "q", "q0"]).unstack("q0")
 displayed(shown[shown.max(axis=1) > 1].round(2))
 
@@ -552,7 +546,7 @@ displayed(shown[shown.max(axis=1) > 1].round(2))
 # generations it keeps the changes that increase the objective gap of $\bar w$. Threshold and step size are those
 # printed in F Theorem 5.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 sharpnesses = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 2 / 3, 0.8, 1.0, 2.0, 24.0)
 lengths = {"quick": ((1, 10), (1, 40)), "full": ((1, 10), (1, 40), (1, 400), (5, 40))}[profile]
 worst = {
@@ -563,7 +557,6 @@ limits = {
     for E in (1, 5)
 }
 
-# %% tags=["remove-input", "nbval-check-output"]
 for (E, T), found in worst.items():
     check(
         f"E={E}, T={T}: {40 * tries} cases a sharpness, none above the bound",
@@ -576,7 +569,7 @@ at = sharpnesses.index(0.5)
 _ = check("at beta eps = 1/2 it still fails for E = 1", max(worst[1, 10][at], worst[1, 40][at]) > 1)
 
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 axes = {"xscale": "log", "xlabel": "beta eps", "ylabel": "largest f gap / eps"}
 names = [f"found, E={E}, T={T}" for E, T in worst]
 
@@ -605,7 +598,7 @@ plot.show(
 # of {prf:ref}`soft-theorem`, which covers only runs with all clients.
 
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 def sampled(n, problem, steps, T, **more):
     rate = theorem_5(Setting(D=1.0, G=1.0, E=steps, T=T), "corrected")
     soft = FedSGM(rate.lr, steps, n, rate.tolerance, switch=Soft(rate.beta), **more)
@@ -615,7 +608,6 @@ def sampled(n, problem, steps, T, **more):
 
 fewer = {n: sampled(n, instance, 5, rounds) for n in (8, 4, 2, 1)}
 
-# %% tags=["remove-input", "nbval-check-output"]
 for n, (epsilon, gap, g) in fewer.items():
     solved = int(((gap <= epsilon) & (g <= epsilon)).sum())
     check(f"n = {n} of 8: eps-solution on {solved} of {instances} instances", solved == instances)
@@ -625,7 +617,7 @@ for n, (epsilon, gap, g) in fewer.items():
 # objective gap must stay large. If a second sample makes the update (`resample_for_update=True`, "one, another asked"),
 # the gap must stay below the threshold.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 line = norms(
     torch.tensor([[3.0], [-3.0]]).double(),
     torch.tensor([[0.0], [10.0]]).double(),
@@ -642,7 +634,6 @@ wander = {
     for way, (n, more) in ways.items()
 }
 
-# %% tags=["remove-input", "nbval-check-output"]
 for (way, T), (epsilon, gap, _g) in wander.items():
     far, label = gap.mean() > max(0.5, 2 * epsilon), f"{way}, T = {T}, eps = {epsilon:.2f}"
     if way == "one of them":
@@ -650,7 +641,7 @@ for (way, T), (epsilon, gap, _g) in wander.items():
     else:
         check(f"{label}: f gap <= eps on all of {instances} runs", (gap <= epsilon).all())
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 table = {key: (epsilon, gap.mean(), gap.std()) for key, (epsilon, gap, _) in wander.items()}
 named = pd.DataFrame(table, index=["eps", "f gap, mean", "f gap, standard deviation"]).T
 displayed(named.rename_axis(["who takes part", "T"]).round(3))

@@ -374,12 +374,12 @@
 # %% [markdown]
 # ## Checks
 
-# %% tags=["parameters", "remove-input"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "quick": fewer and shorter runs
 seed = 0  # of the random instances
 runs = None  # of the method, at once; None: 100 in the full profile, 20 in the quick one
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 import numpy as np
 import pandas as pd
 from scipy.optimize import brentq
@@ -411,7 +411,7 @@ def root_mean(x):  # over runs, of vectors
 # **Unequal clients.** We check {prf:ref}`ssca-lemma-sampling` on all batches of size $B=2$ of three clients with 3, 7
 # and 20 samples.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 from itertools import combinations, pairwise
 
 sizes, B = (3, 7, 20), 2
@@ -425,7 +425,7 @@ for low, high in pairwise(ends):
 spreads = [np.square(samples[a:b] - samples[a:b].mean(0)).sum(1).mean() for a, b in pairwise(ends)]
 formula = sum((n / 30) ** 2 * (n - B) / (B * (n - 1)) * S for n, S in zip(sizes, spreads, strict=True))
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 check("the weights N_i / (B N) are unbiased, to 1e-12", np.abs(sum(means) - samples.mean(0)).max() < 1e-12)
 _ = check("the variance is the formula's, to 1e-12", abs(variance - formula) < 1e-12)
 
@@ -434,7 +434,7 @@ _ = check("the variance is the formula's, to 1e-12", abs(variance - formula) < 1
 # We compare the $\bar w^t$ of the weights {eq}`eq-ssca-bias` with the exact minimizer of (3) for $\rho_t$. For both
 # weights, we compare the iterates of {eq}`eq-ssca-momentum` with those of {eq}`eq-ssca-round`.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 printed = {1: (0.4, 0.4, 0.4), 10: (0.6, 0.9, 0.3), 100: (0.9, 0.9, 0.3)}  # B: a1, a2, alpha
 factors = bias(powers(0.4, 0.4, 1.0, 1.0, 20)[0])
 left = {B: 1 - 1 / bias(powers(a1, alpha, 1.0, 1.0, 20)[0])[-1] for B, (a1, _, alpha) in printed.items()}
@@ -456,7 +456,6 @@ for corrected in (False, True):
             exact.append(np.abs(w + path.step[t] + linear / (2 * curvature)).max())
         w, before = w - gamma[t] * v, gamma[t]
 
-# %% tags=["remove-input", "nbval-check-output"]
 check("1 / kappa_t is 2.50, 1.72, 1.45 for t = 1, 2, 3", np.abs(factors[:3] - [2.5, 1.72, 1.45]).max() < 0.005)
 check("    prod (1 - rho) at t = 20 is 0.017, 3e-4, 4e-7", np.allclose(list(left.values()), [0.017, 3e-4, 4e-7], rtol=0.15))
 check("the weights rho / kappa give the exact minimizer of (3), to 1e-12", max(exact) < 1e-12)
@@ -466,7 +465,7 @@ _ = check("momentum SGD has the same iterates, plain and corrected, 60 rounds, t
 # **Step sizes.** To see whether the conditions hold for the paper's schedules, the table shows the conditions' sums up
 # to $t=10^7$ (quick profile: $10^6$), and $\gamma_t/\rho_t$ at $t=100$ and $t=10^6$.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 terms = {"quick": 10**6, "full": 10**7}[profile]
 rows = {}
 for B, (a1, a2, alpha) in printed.items():
@@ -482,20 +481,19 @@ table = pd.DataFrame(rows).T
 limit = power_sum(1.0, 1.25, terms) + 4 * terms**-0.25  # 0.6 and 0.65: sum and what is missing
 wanted = {10**6: [4.86, 168, 168], 10**7: [6.5, 338, 338]}[terms]
 
-# %% tags=["remove-input", "nbval-check-output"]
 check(f"sum gamma^2 up to {terms} is {wanted}, within 2 %", np.allclose(table["sum gamma^2"], wanted, rtol=0.02))
 check("    and still grows by a tenth or more for ten times the rounds", all(power_sum(a2**2, 2 * al + 0.1, terms) > 1.1 * power_sum(a2**2, 2 * al + 0.1, terms // 10) for _, a2, al in printed.values()))
 check("gamma / rho is 0.79, 1.19, 0.79 at 100 and 0.50, 0.75, 0.50 at 10^6", np.allclose(table.iloc[:, 3:], [[0.79, 0.50], [1.19, 0.75], [0.79, 0.50]], atol=0.01))
 _ = check("0.6 and 0.65: sum gamma rho converges, to 4.595", abs(limit - 4.5951) < 1e-3)
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 displayed(table.round(2))
 
 # %% [markdown]
 # **Tracking.** We compare the error $e^t$ for three schedules with its value without averaging ($\rho_t=1$). The loss
 # $F$ has ripples ($L=1+4\cdot0.5$) and is not convex. There are 40 samples, $B=2$ and $\tau=\frac12$.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 T = {"quick": 1000, "full": 2000}[profile]
 cases = {"0.6, 0.75": (0.6, 0.75), "Y: 0.4, 0.45": (0.4, 0.45), "Y: 0.3, 0.35": (0.3, 0.35), "no averaging": (0.0, 0.75)}
 start = 3 * rng.standard_normal((min(runs, 40), 3))
@@ -504,14 +502,13 @@ errors = {name: root_mean(path.error[..., None]) for name, path in paths.items()
 ratio = {name: error[-100:].mean() / error[:100].mean() for name, error in errors.items()}
 end = [errors[name][-100:].mean() for name in cases]
 
-# %% tags=["remove-input", "nbval-check-output"]
 check("0.6, 0.75: the error falls below 2/5 of that of the first 100 rounds", ratio["0.6, 0.75"] < 0.4)
 check("Y's exponents: the error falls too, below 3/4", max(ratio["Y: 0.4, 0.45"], ratio["Y: 0.3, 0.35"]) < 0.75)
 check("    in the end, the larger the exponent of rho, the smaller the error, by a fifth or more each time", all(a < 0.8 * b for a, b in pairwise(end)))
 _ = check("no averaging: the error does not fall below 3/4", ratio["no averaging"] > 0.75)
 
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 def draw(fig):
     ax = fig.subplots(subplot_kw={"xlabel": "round t", "ylabel": "error of the surrogate's gradient"})
     bins = np.unique(np.geomspace(10, T, 30).astype(int))
@@ -533,7 +530,7 @@ plot.show(
 # %% [markdown]
 # **Lemmas 3 and 4.** We check both lemmas along the runs above, and {prf:ref}`ssca-example-3`.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 worst3, worst4 = [], []
 for path in list(paths.values())[:3]:
     w, step = path.w[:500], path.step[:500]
@@ -552,7 +549,6 @@ for delta in (1.0, 1e-2, 1e-4, 1e-6):
     slope = lambda w, delta=delta: w + np.sqrt(delta) / 2 * np.cos(w / np.sqrt(delta))
     roots[delta] = abs(brentq(slope, -np.sqrt(delta), 0)) / np.sqrt(delta)
 
-# %% tags=["remove-input", "nbval-check-output"]
 check("Lemma 3: the best response is Lipschitz up to errors, on 6000 pairs", max(worst3) <= 1e-12)
 check("Lemma 4 in all rounds of all runs", max(worst4) <= 1e-12)
 _ = check("the example: minimizers 0.45 sqrt(delta) apart for delta = 1 to 1e-6", np.abs(np.array(list(roots.values())) - 0.45).max() < 0.005)
@@ -562,7 +558,7 @@ _ = check("the example: minimizers 0.45 sqrt(delta) apart for delta = 1 to 1e-6"
 # $\tau=3$, so that $\gamma_t\le\tau/L$. The last three columns of the table are means of $\lVert\nabla F\rVert^2$: with
 # the weights $\gamma_t$ over all rounds, the same over the first tenth, and with equal weights over the last tenth.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 T, tau = {"quick": 400, "full": 1000}[profile], 3.0
 part = ripples(rng, 40, 3, 0.25, 2.0)
 L = part.smoothness
@@ -594,14 +590,13 @@ for name, (a1, alpha, a2, beta) in {"Y, B = 1": (0.4, 0.4, 0.4, 0.45), "Y, B = 1
     }
 table = pd.DataFrame(found).T
 
-# %% tags=["remove-input", "nbval-check-output"]
 check("the runs stay where sigma and the floor were measured, and gamma <= tau / L", table["inside"].all() and table["gamma"].all())
 check("point 1: the sum of gamma |v|^2 is below V_T", (table["sum gamma |v|^2"] <= table["bound V_T"]).all())
 check("    and above a fiftieth of it", (table["sum gamma |v|^2"] > 0.02 * table["bound V_T"]).all())
 check("point 2: the sum of gamma |grad F|^2 is below its bound", (table["sum gamma |F'|^2"] <= table["bound"]).all())
 _ = check("the weighted mean falls with T, Y's exponents included", (table["weighted mean"] < 0.6 * table["mean, T / 10"]).all())
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 displayed(table.drop(columns=["inside", "gamma"]).astype(float).round(3))
 
 # %% [markdown]

@@ -350,12 +350,12 @@
 # %% [markdown]
 # ## Checks
 
-# %% tags=["parameters", "remove-input"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "quick": fewer instances, shorter runs
 seed = 0  # of the random instances
 instances = None  # of the program; None: 1000 in the full profile, 300 in the quick one
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 from dataclasses import replace
 from itertools import pairwise
 
@@ -395,7 +395,7 @@ def gap(p, nu):  # between primal and dual, relative
 # **Lemma 1.** We check the printed formula, also for $b=0$, $A=U$ and $D\le0$, by the duality gap and against the
 # library's server step.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 p = program(instances, 1, 4, True)
 b = np.square(p.B[:, 0]).sum(1)
 nu = lemma_1(b, p.A[:, 0], p.tau, p.c)
@@ -415,7 +415,6 @@ def library(p, row):
 own = minimizer(p, nu[:, None])
 apart = max(np.abs(library(p, row)[0] - own[row]).max() for row in range(100))
 
-# %% tags=["remove-input", "nbval-check-output"]
 check(f"all branches occur in {instances} programs", all(x.any() for x in (nu == 0, nu == p.c, (nu > 0) & (nu < p.c), den <= 0)))
 check("no duality gap, to 1e-10", np.abs(gap(p, nu[:, None])).max() < 1e-10)
 check("    no gap for b = 0 and A = U either", np.abs(gap(edge, edge_nu[:, None])).max() < 1e-10)
@@ -428,7 +427,7 @@ _ = check("fedlib.solvers.interior_point gives the same w, to 1e-12", apart < 1e
 # **Several constraints.** For $w\in\mathbb R^4$ and both forms of the objective, the table shows the largest relative
 # duality gap over the random programs after 1 to 1000 sweeps, and the 99 % quantile of the gap after 60.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 sweeps, rows, monotone, near = (1, 10, 60, 300, 1000), {}, [], []
 for M in (2, 3, 5):
     for exact in (True, False):
@@ -442,14 +441,13 @@ for M in (2, 3, 5):
         near.append(((primal(few, w) - dual(few, nu)) / (1 + np.abs(dual(few, nu)))).max())
 table = pd.DataFrame(rows, index=[*(f"{s} sweeps" for s in sweeps), "60 sweeps, 99 %"]).T
 
-# %% tags=["remove-input", "nbval-check-output"]
 check("the dual never falls", min(monotone) > -1e-12)
 check("weak duality: no gap is negative, to 1e-10", table.min().min() > -1e-10)
 check("1000 sweeps: gap below 1e-3, everywhere", table["1000 sweeps"].max() < 1e-3)
 check("one sweep is not enough", table["1 sweeps"].min() > 1e-3)
 _ = check("fedlib.solvers.interior_point, by interior points: gap below 1e-9", max(near) < 1e-9)
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 displayed(table.map(lambda x: f"{x:.0e}"))
 
 # %% [markdown]
@@ -458,7 +456,7 @@ displayed(table.map(lambda x: f"{x:.0e}"))
 # centred around 2, those in $F_1$ around 0. The settings are $\rho_t=t^{-0.6}$, $\gamma_t=t^{-0.75}$, $\tau=\frac12$,
 # $c=5$ and batches of 10.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 T, R, c, tau = {"quick": 600, "full": 2000}[profile], 20, 5.0, 0.5
 parts = [ripples(rng, 40, 3, 0.2, 2.0), ripples(rng, 40, 3, 0.2, 0.0, 2.5)]
 t = np.arange(1.0, T + 1)
@@ -474,7 +472,6 @@ slopes = [part.gradient(solved.x[None])[0] for part in parts]
 wanted = -(slopes[0] @ slopes[1]) / (slopes[1] @ slopes[1])
 distance = np.linalg.norm(last - solved.x, axis=1)
 
-# %% tags=["remove-input", "nbval-check-output"]
 check(f"the inequality holds in all {T} rounds of {R} runs", descent <= 1e-12)
 check("the step to the best response: last rounds below a quarter of the first", size[-50:].mean() < 0.25 * size[:50].mean())
 check("    the errors of gradients and values fall too, below a third", max(x[-50:].mean() / x[:50].mean() for x in (path.error, path.gap)) < 1 / 3)
@@ -483,7 +480,7 @@ check("all runs end within 0.15 of this KKT point", distance.max() < 0.15)
 _ = check("the server's multiplier is within 15 % of it, in the mean of the runs", abs(path.nu[-50:].mean() / wanted - 1) < 0.15)
 
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 def draw(fig):
     ax = fig.subplots(subplot_kw={"xlabel": "round t", "ylabel": "mean over 20 runs"})
     bins = np.unique(np.geomspace(5, T, 30).astype(int))
@@ -506,7 +503,7 @@ plot.show(
 # penalties below and above its multiplier $\lambda^\star$. By {prf:ref}`ssca-theorem-exact`, the slack must vanish for
 # penalties above $\lambda^\star$.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 penalties = np.array([1.0, 10.0, 100.0, 1000.0])
 slack = {"no KKT point": [], "stays": []}
 
@@ -549,7 +546,6 @@ for factor in (0.3, 0.7, 1.5, 20):
         w = w + now**-0.6 * (minimizer(p, multipliers(p)) - w)
     left[factor], end[factor] = convex[1].value(w)[0], np.linalg.norm(w - at(min(factor, 1.0) * star))
 
-# %% tags=["remove-input", "nbval-check-output"]
 check("example 1: slack 1 / (4 c^2) > 0 for every c", np.allclose(slack["no KKT point"], 1))
 check("example 2: slack tends to pi/3 - sqrt(3)/2", abs(slack["stays"][-1] - np.pi / 3 + 3**0.5 / 2) < 1e-3 and min(slack["stays"]) > 0.18)
 check("    the feasible set is an interval that ends in 0", np.allclose([inside[0], inside[-1]], [first, 0], atol=1e-3) and np.ptp(np.diff(inside)) < 1e-9)
@@ -564,7 +560,7 @@ _ = check("    all four end within 0.01 of the minimum of F_0 + min(c, lambda*) 
 # have a smaller norm than this minimum (point 1). At local minima of (37) that SLSQP finds, the gradient of (27) must
 # be zero (point 2).
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 longer, stationary, sure = [], [], []
 for _ in range({"quick": 10, "full": 40}[profile]):
     part, lam = ripples(rng, 40, 3, 0.3, 1.5), rng.uniform(0.05, 0.5)
@@ -581,7 +577,6 @@ for _ in range({"quick": 10, "full": 40}[profile]):
 near = 1 + np.linspace(-0.1, 0.1, 201)
 cubic, quartic = (near - 1) ** 3 - near**2, -(near**4)
 
-# %% tags=["remove-input", "nbval-check-output"]
 check("1: no feasible point near w* is shorter, to 1e-7", min(longer) > -1e-7)
 check("2: the gradient of (27) with lambda = 1 / xi is 0, to 1e-4 of that of F", max(stationary) < 1e-4)
 check("    Y's Hessian condition holds on some instances", any(sure))

@@ -100,14 +100,14 @@
 # %% [markdown]
 # ## Checks
 
-# %% tags=["parameters", "remove-input"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "quick": fewer instances
 seed = 0  # of the random instances
 instances = None  # of each kind; None: 20 in the full profile, 4 in the quick one
 pictures = None  # "mnist" or "digits"; None: "mnist" in the full profile, "digits" (8 x 8) in the quick one
 hidden = None  # cells; None: 128 in the full profile, 32 in the quick one
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 import numpy as np
 import pandas as pd
 
@@ -126,7 +126,7 @@ rng = np.random.default_rng(seed)
 # **One sample, and spans.** With $K=20$, $J=12$ and $L=5$, we recover a single sample from its messages. For $B=1,4,12$
 # and, above $J$, 15, we compute the distance of the samples from the row space of $\bar B$.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 parallel, found = [], []
 for _ in range(instances):
     W1, W2, X, Y = case(rng, 12, 20, 5, 1)
@@ -141,7 +141,6 @@ for B in (1, 4, 12, 15):
         rest = np.linalg.norm(X - X @ rows.T @ rows, axis=1) / np.linalg.norm(X, axis=1)
         outside.setdefault(B, []).append(rest.max())
 
-# %% tags=["remove-input", "nbval-check-output"]
 check("B = 1: all rows are parallel, to 1e-12", max(parallel) < 1e-12)
 check(f"    and the sample is recovered with its scale, to 1e-8, {instances} of {instances} times", max(found) < 1e-8)
 check("B = 4, 12: the samples lie in the row space, to 1e-6", max(max(outside[B]) for B in (1, 4, 12)) < 1e-6)
@@ -151,7 +150,7 @@ _ = check("B = 15 > J: the samples do not", min(outside[15]) > 1e-3)
 # **Counting and rank.** With $J=6$, $K=5$ and $L=3$ there are $d=48$ equations. For known labels we compute the rank of
 # the derivative of the messages with respect to the pixels.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 ranks = {}
 for B in (1, 2, 4, 8, 9, 10, 12):
     W1, W2, X, Y = case(rng, 6, 5, 3, B)
@@ -159,12 +158,11 @@ for B in (1, 2, 4, 8, 9, 10, 12):
 d, K = 128 * 784 + 10 * 128, 784
 free = {B: 78 * (128 + B) - (78 * (128 + B - 78) if min(128, B) >= 78 else 128 * B) for B in (10, 100, 1000)}
 
-# %% tags=["remove-input", "nbval-check-output"]
 check("the rank is the smaller of the number of pixels, 5 B, and d - J = 42", all(r == min(5 * B, 42) for B, r in ranks.items()))
 check("Y's network: d = 101632, and 784 B <= d - 128 up to B = 129", d == 101632 and (d - 128) // K == 129)
 _ = check("    the clients' view has 9484, 6084, 6084 free dimensions for B = 10, 100, 1000", list(free.values()) == [9484, 6084, 6084])
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 displayed(pd.DataFrame({"pixels": [5 * B for B in ranks], "equations": 48, "rank": ranks.values()}, index=pd.Index(ranks, name="B")))
 
 # %% [markdown]
@@ -177,7 +175,7 @@ displayed(pd.DataFrame({"pixels": [5 * B for B in ranks], "equations": 48, "rank
 # The lower row (*in the span*) shows the point of the row space of $\bar B$ that is nearest to the true picture. The
 # server would have to find this point in the space.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 table = data.digits() if pictures == "digits" else data.mnist("train")
 scale, side = (16.0, 8) if pictures == "digits" else (255.0, 28)
 K = side * side
@@ -192,7 +190,7 @@ for B in (1, 2, 10, 100):
     basis = np.linalg.svd(first, full_matrices=False)[2][: min(B, hidden)]
     nearest[B] = X[0] @ basis.T @ basis
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 titles = ["the picture", *(f"read off, B = {B}" for B in row), "the picture", *(f"in the span, B = {B}" for B in row)]
 shown = list(zip(titles, [X[0], *row.values(), X[0], *nearest.values()], strict=True))
 
@@ -206,7 +204,7 @@ def draw(fig):
 
 plot.show(draw, alt="Two rows of five pictures of digits. The upper row shows the picture read off for four batch sizes: the true picture for one sample, superposed digits for more. The lower row shows the nearest picture in the span: the true one as long as the batch is not larger than the network is wide.", size=(7.5, 3.6))
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 equations = {B: (hidden * K + 10 * hidden - hidden, K * B) for B in row}
 correlation = {B: np.corrcoef(row[B], X[0])[0, 1] for B in row}
 error = {B: np.linalg.norm(nearest[B] - X[0]) / np.linalg.norm(X[0]) for B in row}
@@ -223,7 +221,7 @@ displayed(pd.DataFrame(
     index=pd.Index(row, name="B"),
 ))
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 check("B = 1: the picture is recovered, to 1e-6", np.abs(row[1] - X[0]).max() < 1e-6)
 check("B = 2, 10, 100: the largest row is not the picture", max(np.abs(row[B] - X[0]).max() for B in (2, 10, 100)) > 0.1)
 _ = check("B = 2, 10: the picture lies in the span, to 1e-4", max(error[B] for B in (2, 10)) < 1e-4)
@@ -232,7 +230,7 @@ _ = check("B = 2, 10: the picture lies in the span, to 1e-4", max(error[B] for B
 # **The gauge.** To check {prf:ref}`ssca-lemma-gauge`, we compute the dimension of the set of solutions for random
 # matrices, also for two rounds with different weights. We then recover a batch of 40 from 3 known samples.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 dims = {(J, K, B): fibre(rng.standard_normal((J, K)), rng.standard_normal((K, B))) for J, K, B in ((5, 3, 2), (5, 3, 4), (5, 3, 20), (2, 3, 4))}
 formula = {(J, K, B): K * K if min(J, B) >= K else K * (J + B) - J * B for J, K, B in dims}
 rounds = fibre(rng.standard_normal((10, 3)), rng.standard_normal((3, 20)))  # weights of two rounds, one below the other
@@ -241,7 +239,6 @@ guess = (W @ X)[:, :3] @ np.linalg.inv(X[:, :3])
 read = np.linalg.lstsq(guess, W @ X, rcond=None)[0]
 G = rng.standard_normal((3, 3))
 
-# %% tags=["remove-input", "nbval-check-output"]
 check("the dimension agrees with the formula in all four cases", dims == formula)
 check("    the dimension is 9 for B = 20, with 100 equations and 75 unknowns", dims[5, 3, 20] == 9)
 check("two rounds with other weights: the dimension is still 9", rounds == 9)

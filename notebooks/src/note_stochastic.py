@@ -326,14 +326,14 @@
 # * noise that is zero except in one draw in a hundred ("rare");
 # * noise with exponential $\lVert\xi\rVert^2$, the heaviest possible tail.
 
-# %% tags=["parameters", "remove-input"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "quick": fewer and shorter runs
 seed = 0  # of the first instance
 instances = None  # number of random instances; None: 24 in the full profile, 6 in the quick one
 rounds = None  # T of the theorem; None: 2000 in the full profile, 400 in the quick one
 trials = None  # of each Monte Carlo experiment; None: 4000 in the full profile, 500 in the quick one
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 from dataclasses import replace
 from functools import cache
 from math import e, sqrt
@@ -377,7 +377,7 @@ one = Setting(D=1.0, G=1.0, E=4, T=5, N=8, n=4, delta=0.1)
 # $\sigma_\xi=G=1$, $d=3$ and $\delta=0.1$.
 
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 def drifts(family, count):
     steps = noise(family, (count, 40, 3), 3, rng)  # the step after the last place is not needed
     steps[..., 0] += 1.0
@@ -388,7 +388,6 @@ drift = {family: drifts(family, trials) for family in FAMILIES}
 limit = drift_bound(one, 1.0, 1.0, "direct")
 silent = drift_bound(one, 1.0, 0.0) / 2  # that of Lemma 2
 
-# %% tags=["remove-input", "nbval-check-output"]
 for family, sums in drift.items():
     kept = float((sums <= limit).double().mean())
     check(f"{family}: the bound with 2/3 holds in at least 90 % of {trials} trials", kept >= 0.9)
@@ -404,14 +403,13 @@ _ = check(
 # zero, and the number is the proxy $\frac2{x^2}\log\mathbb Ee^{xX}$. For (b), $X\ge0$ is a length, and the number is
 # the constant $\frac2{x^2}\log\mathbb E[e^{xX}-xX]$ in Pinelis' inequality.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 scan = np.array([0.1, 0.2, 0.3, 0.5, 0.65, 0.8, 1.0, 1.3, 1.6, 2.0, 2.5, 3.0, 4.0, 5.0])
 scalar, vector = ([largest_proxy(x, v, points=801)[0] for x in scan] for v in (False, True))
 
 y = np.linspace(-3, 2, 5001)
 spare = {c: (y + np.exp(c * y**2) - np.exp(y)).min() for c in (9 / 16, 1 / 2)}
 
-# %% tags=["remove-input", "nbval-check-output"]
 check("exp(y) <= y + exp(9/16 y^2) on [-3, 2] (beyond, 9/16 y^2 > y)", spare[9 / 16] >= 0)
 check("with 1/2 in place of 9/16 the inequality fails", spare[1 / 2] < 0)
 check("real variables: the proxy is never above 1, and above 0.99 for small x", 0.99 < max(scalar) <= 1)
@@ -422,7 +420,7 @@ _ = check(
 )
 
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 def draw_proxies(fig):
     ax = fig.subplots(subplot_kw={"xlabel": "x", "ylabel": "worst proxy / sigma^2"})
     ax.plot(scan, scalar, "o-", scan, vector, "s-", markersize=4)
@@ -442,12 +440,11 @@ plot.show(
 # **Lemma 5.** We compare the left side of {eq}`eq-sto-lemma5`, a sum over $nET=80$ noises, with F's bound ($\kappa=1$).
 # Here $\eta=D=1$, $n=4$, and $w_t-w^*$ is a constant unit vector.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 walks = {f: 0.5 * noise(f, (5 * trials, 80), 1, rng).sum((1, 2)) for f in FAMILIES}
 bounds = {kappa: noise_walk(one, 1.0, 1.0, kappa) for kappa in (1.5, 1.0, 0.25)}
 reach = {f: float(x.quantile(0.9)) / bounds[1.0] for f, x in walks.items()}
 
-# %% tags=["remove-input", "nbval-check-output"]
 for family, ratio in reach.items():
     check(f"{family}: the 90 % quantile of {5 * trials} sums is at most 0.7 of the bound", ratio <= 0.7)
 _ = check(
@@ -461,7 +458,7 @@ _ = check(
 # and to $-EG$ for the others. In "round" (dimension 10), the sums have norm $EG$ and random directions. We add noise of
 # each family. The number in brackets is the 90 % quantile, divided by the bound.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 line = 4 * torch.tensor([1.0, -1.0], dtype=torch.float64).repeat(20)[:, None]
 fan = 4 * noise("sphere", (40,), 10, rng)
 
@@ -475,7 +472,6 @@ def squares(sums, family):
 square = {(s, f): squares(x, f) for s, x in (("line", line), ("round", fan)) for f in FAMILIES}
 printed, proved = (square_bound(one, 1.0, 1.0, v) for v in ("printed", "proved"))
 
-# %% tags=["remove-input", "nbval-check-output"]
 for (shape, family), values in square.items():
     part = float(values.quantile(0.9)) / printed
     check(f"{shape}, {family}: the quantile is below F's bound", part < 1, f"{part:.1f}")
@@ -491,7 +487,7 @@ _ = check(
 # with 5 rows each, over all samples of 3 clients and all batches of 2 rows. Half the range of the clients' means is
 # $\sigma$, and half the largest range of a client's rows is $\sigma_b$.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 table = torch.randn(50, 7, 5, generator=rng, dtype=torch.float64)
 ratios, without = [], []
 for rows in table:
@@ -504,7 +500,6 @@ for rows in table:
 extreme = torch.tensor([[1.0, -1.0]] * 4, dtype=torch.float64)  # no sampling error, random signs
 tight = value_exponent(extreme, 4, 2, 0.01) / (0.01**2 / 8 / 2)
 
-# %% tags=["remove-input", "nbval-check-output"]
 check(f"the ratio is at most 1 in {len(ratios)} cases", max(ratios) <= 1)
 check("with random signs and all clients the ratio is 1, to one part in a thousand", abs(tight - 1) < 1e-3)
 _ = check("without the term of the minibatch some ratio exceeds 1", max(without) > 1)
@@ -514,7 +509,7 @@ _ = check("without the term of the minibatch some ratio exceeds 1", max(without)
 # value $1$, the others $-1$, and 30 clients take part in each round. A report's noise is the mean of $N_b=2$ rows of
 # $\pm1$, so $\sigma=\sigma_b=1$.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 query = Setting(D=1.0, G=1.0, E=1, T=50, N=400, n=30, sigma=1.0, delta=0.1)
 few = trials // 4
 signs = torch.tensor([1.0, -1.0], dtype=torch.float64).repeat(200)
@@ -522,7 +517,6 @@ batch = noise("sign", (50 * few, 60), 1, rng).mean((1, 2))
 wrong = (sample_means(signs, 30, 50 * few, rng) + batch).view(few, 50).abs().amax(1)
 within = {k: float((wrong <= k * estimate_error(query, 1.0, 2)).double().mean()) for k in (1, 0.5)}
 
-# %% tags=["remove-input", "nbval-check-output"]
 check(f"the error is within the bound in at least 90 % of {few} trials", within[1] >= 0.9)
 _ = check("it is within half of the bound in fewer than 90 %", within[0.5] < 0.9)
 
@@ -537,7 +531,7 @@ _ = check("it is within half of the bound in fewer than 90 %", within[0.5] < 0.9
 # satisfies F-A5 (1) with $\sigma_\xi=2\sqrt{\frac{2(e+1)}{32(e-1)}}$ (`papers.fedsgm.noise.batch_noise`). We check F-A5
 # (1) at the start and the solution of every instance.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 instance = cache(lambda s: boxed_norms(s, rows=40))
 sigma_xi, rows = batch_noise(2.0, 32), 32
 
@@ -585,7 +579,6 @@ def gaps(means):
 measured = {E: finals(E) for E in steps}
 start = max(float(instance(s).mean_losses(instance(s).w0)[1]) for s in seeds)
 
-# %% tags=["remove-input", "nbval-check-output"]
 check(f"F-A5 (1) at {len(points)} points: E exp(|noise|^2 / sigma_xi^2) <= e", max(moments) <= e)
 check("    with a twelfth of sigma_xi this fails at some point", max(small) > e)
 for E in steps:
@@ -607,7 +600,7 @@ for E in steps:
 # **The constants.** We check {prf:ref}`sto-printed` on a grid of settings. Without noise, {eq}`eq-sto-gamma` is
 # $\Gamma=\frac{3E}2-1$.
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 grid = [
     (Setting(D=1.0, G=1.0, E=E, T=T, N=N, n=n, delta=delta), level)
     for E in (1, 5, 50)

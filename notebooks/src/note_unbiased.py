@@ -225,14 +225,14 @@
 # %% [markdown]
 # ## Checks
 
-# %% tags=["parameters", "remove-input"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "quick": fewer and shorter runs
 seed = 0  # of the first instance
 instances = None  # number of random instances; None: 12 in the full profile, 3 in the quick one
 seeds = None  # compressor seeds an instance; None: 100 in the full profile, 50 in the quick one
 rounds = None  # T of the theorems; None: 100 in the full profile, 40 in the quick one
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 from functools import cache
 from itertools import combinations
 from math import exp, sqrt
@@ -270,7 +270,7 @@ instance = cache(varied_norms)  # eight clients in three dimensions, G = D = 1
 # **Rand-K.** For random vectors in dimension 6 we compare the mean and variance of the compressed vector over *all*
 # sets of $K$ entries with {prf:ref}`unb-lemma-randk`.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 x = torch.randn(50, 6, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 errors = {}
 for kept in (1, 2, 3, 5):
@@ -279,7 +279,6 @@ for kept in (1, 2, 3, 5):
     spread = (sent - x).square().sum(-1).mean(0) / x.square().sum(-1)
     errors[kept] = (float((sent.mean(0) - x).abs().max()), spread.numpy())
 
-# %% tags=["remove-input", "nbval-check-output"]
 for kept, (bias, spread) in errors.items():
     wanted = RandK(kept / 6).variance(6)
     check(f"K={kept} of 6: the mean is x, to 1e-12", bias < 1e-12)
@@ -295,7 +294,7 @@ for kept, (bias, spread) in errors.items():
 # {prf:ref}`unb-assumption`.
 
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 def ratio(x, rand, common=False):
     noise = rand.draw(4000 * (1 if common else len(x)), 3, torch.Generator().manual_seed(seed))
     sent = vmap(vmap(rand))(x.expand(4000, *x.shape), noise.view(4000, -1, 1).expand(-1, len(x), -1))
@@ -309,7 +308,6 @@ drawn = [ratio(x, rand) for x in summed]
 equal = torch.full((8, 3), 5 / sqrt(3)).double()
 same, common = ratio(equal, rand), ratio(equal, rand, common=True)
 
-# %% tags=["remove-input", "nbval-check-output"]
 check(
     f"E=5: ratio <= 1 on {instances} instances, but for 4 standard errors",
     all(mean - 4 * error <= 1 for mean, error in drawn),
@@ -320,7 +318,7 @@ _ = check(
     common[0] - 20 * common[1] > 1,
 )
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 names = ["directions of an instance, largest", "equal directions", "one draw for all clients"]
 displayed(pd.DataFrame([max(drawn), same, common], names, ["ratio", "standard error"]).round(3))
 
@@ -329,7 +327,7 @@ displayed(pd.DataFrame([max(drawn), same, common], names, ["ratio", "standard er
 # compare its left side with that of W Lemma 4, as a mean over 4000 draws of the compressor.
 
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 cases = [(5, lr, lr * a, s) for lr in (0.05, 0.3) for a in (0.3, 1.0, 3.0) for s in (0.0, 0.5, 1.0)]
 sides = np.array([lemma_1_sides(instance(seed + k), *c) for k in range(instances) for c in cases])
 
@@ -348,7 +346,6 @@ kink = norms(zero[:1], zero[:1] + 1, 9.0, torch.tensor([0.03, 0.0]).double(), ze
 left, right = lemma_1_sides(kink, 2, 0.1, 0.1, 0.0)
 young = 0.1 / 0.1 * 0.1**2 + 2 * 0.1 * 0.1
 
-# %% tags=["remove-input", "nbval-check-output"]
 check(
     f"left <= right in {len(cases)} cases on each of {instances} instances",
     (sides[:, 0] <= sides[:, 1]).all(),
@@ -365,7 +362,7 @@ _ = check("at a kink: left <= right, but not without Young's terms", right - you
 # $\beta=2/\epsilon$). We also check {eq}`eq-unb-claim` and the inequality of {prf:ref}`unb-theorem-soft`.
 
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 def method(E, gamma, soft):
     case = (1.0, 1.0, E, rounds, gamma)
     epsilon = bound(*case) * (2 if soft else 1)
@@ -390,7 +387,6 @@ settings = {
 }
 outcomes = {key: paths(algorithm) for key, algorithm in settings.items()}
 
-# %% tags=["remove-input", "nbval-check-output"]
 for (E, name, soft), found in outcomes.items():
     epsilon = settings[E, name, soft].tolerance
     upper = found.mean(-1) + 3 * found.std(-1) / sqrt(len(draws))
@@ -401,7 +397,7 @@ for (E, name, soft), found in outcomes.items():
 biggest = outcomes[1, "direct", False][:, 0].mean(-1).max() / settings[1, "direct", False].tolerance
 _ = check("with Gamma_direct, E=1, hard, half of the bound is exceeded", biggest > 0.5)
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 rows = {
     ("soft" if soft else "hard", name, E): (
         found[:, 0].mean(-1).max() / settings[E, name, soft].tolerance * (2 if soft else 1),
@@ -417,7 +413,7 @@ displayed(table.rename_axis(["switching", "Gamma", "E"]).round(2))
 # without a good round with its probability. Hard switching takes $T=d+4$ rounds, soft switching $T=4(d+3)+1$. The third
 # method ("memory") is that of F Theorem 6, with error feedback, unscaled Rand-K and $\Gamma$ of {eq}`eq-comp-gamma`.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 d = 10
 first = torch.eye(d).double()[0]
 single = norms(5 * first[None], 0 * first[None], 2.0, 3 * first, 2 * first)
@@ -436,7 +432,6 @@ for name, (T, value, factor, more) in shapes.items():
     trace = run(algorithm, single, rounds=T, seeds=range(2000), progress=False)
     stuck[name] = (T, epsilon, np.isnan(trace.output[:, 0]), regret(trace))
 
-# %% tags=["remove-input", "nbval-check-output"]
 for name, (T, epsilon, empty, found) in stuck.items():
     p = (1 - 1 / d) ** (T - 1)
     check(f"{name}: T = {T}, eps = {epsilon:.3f} < g(w_0) = 1", epsilon < 1)
@@ -455,7 +450,7 @@ _ = check(
     1 - stuck["hard"][2].mean() >= (1 - sharp / stuck["hard"][1]) / 2 > 0,
 )
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 T, epsilon, empty, found = stuck["hard"]
 t = np.arange(1, T + 1)
 running = np.cumsum(found, axis=-1) / t
@@ -482,7 +477,7 @@ plot.show(
 # $E=D=1$ and $\eta(\Gamma_{\rm direct})$.
 
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 def unconstrained(number):
     a, b, _ = random_norms(number).data
     best = reference_solution(norms(a, b, 1e3, a.mean(0)))
@@ -505,7 +500,6 @@ for kept in (1, 2, 3):
     gap = mean_gaps(trace, [turns(s) for s in every])[0]
     com[kept] = (bound(*case), gap.reshape(len(draws), instances).T)
 
-# %% tags=["remove-input", "nbval-check-output"]
 for kept, (limit, gap) in com.items():
     wanted = sqrt((1 + (3 / kept - 1) / 8) / rounds)
     check(f"K={kept} of 3: B = sqrt((1 + q_u/N) / T)", abs(limit - wanted) < 1e-12)
@@ -521,7 +515,7 @@ _ = check(
 # **The misprint of W Theorem 7** matters if $q$ is read as the $q$ of a contractive compressor: for $K$ of $d$ entries
 # this is $\frac Kd$, but $q_u=\frac dK-1$.
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 right, wrong = gamma_unbiased(5, 9.0, 10), gamma_unbiased(5, 0.1, 10)
 _ = check(f"E=5, N=10, K/d=0.1: Gamma = {right:.3f}, not {wrong:.3f}", right - wrong > 2)
 

@@ -297,14 +297,14 @@
 # is the mean of the $b_j$. We solve {eq}`eq-weak-prox` by sequential quadratic programming and check the residual of
 # the optimality conditions.
 
-# %% tags=["parameters", "remove-input"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "quick": fewer and shorter runs
 seed = 0  # of the first instance
 instances = None  # number of random instances; None: 40 in the full profile, 8 in the quick one
 rounds = None  # T of the runs for Theorem 10; None: 20000 in the full profile, 2000 in the quick one
 delta = 0.1  # allowed probability of failure
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 from functools import cache
 from itertools import product
 from math import sqrt
@@ -339,7 +339,7 @@ points = [instance(0).set.project(torch.randn(2, generator=rng).double()) for _ 
 # **Lemma 10.** We solve the prox problem of every instance at ten points for three weights $\hat\rho$, and compare its
 # multiplier with $\Lambda$ and $\Lambda_{1/4}$.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 weights = (1.1 * rho, 3 * rho, 20 * rho)
 solved = {(r, s, i): prox_point(instance(s), points[i], r) for r in weights for s in seeds for i in range(10)}
 multipliers = {(s, r): max(solved[r, s, i].multiplier for i in range(10)) for r in weights for s in seeds}
@@ -349,7 +349,6 @@ printed, quarter = (
 )
 residual = max(p.residual for p in solved.values())
 
-# %% tags=["remove-input", "nbval-check-output"]
 total = len(solved)
 check(f"KKT residual below 1e-4 in all {total} prox problems", residual < 1e-4)
 check(f"multiplier <= Lambda in all {total}", 0 < printed <= 1)
@@ -361,7 +360,7 @@ _ = check(f"multiplier <= Lambda with rho_hat D^2 / 4 in all {total}", printed <
 # $\Lambda_{1/4}$ if $\hat\rho$ is large and $-g(w_{\rm feas})$ is nearly $1$. We compute the ratio of the two for three
 # growing $\hat\rho$:
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 one = torch.ones(1, 1).double()
 segment = clipped_distances(-0.9 * one, -0.999 * one, 0.999, 0.1, 1.0, one[0])
 sharp = [
@@ -369,7 +368,6 @@ sharp = [
     for r in (20.0, 100.0, 500.0)
 ]
 
-# %% tags=["remove-input", "nbval-check-output"]
 print("multiplier / bound with a quarter:", *(f"{x:.3f}" for x in sharp))
 _ = check("the multiplier comes within 1 % of the bound at rho_hat = 500, and grows", 0.99 < sharp[2] <= 1 and sharp == sorted(sharp))
 
@@ -377,7 +375,7 @@ _ = check("the multiplier comes within 1 % of the bound at rho_hat = 500, and gr
 # **Lemma 11 and the gain of a good round.** At the points of the check of Lemma 10 we compare both sides of
 # {prf:ref}`weak-lemma-lagrangian` and, for $E\in\{1,2,5\}$ and two step sizes, both sides of {prf:ref}`weak-lemma-11`.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 cases = list(product(seeds, range(10), (1, 2, 5), (0.01, 0.1)))
 sides = []
 for s, i, E, lr in cases:
@@ -390,7 +388,6 @@ for (r, s, i), p in solved.items():
     gain.append([float(f - f_hat) + p.multiplier * float(g), (r - rho / 2) * p.distance**2, r * p.distance**2])
 gained, wanted, too_much = np.array(gain).T
 
-# %% tags=["remove-input", "nbval-check-output"]
 held = int((left <= right + curvature).sum())
 check(f"Lemma 11 on {held} of {len(cases)} cases", held == len(cases))
 check("    without its last term, rho d^2, it fails on some", (left > right).any())
@@ -403,7 +400,7 @@ _ = check("    with rho_hat in the place of rho_hat - rho / 2 it fails on some",
 # regret) with the bounds of {prf:ref}`weak-lemma-regret` (`proved`) and {prf:ref}`weak-lemma-direct` (`direct`).
 # Theorem 10 does not cover $\hat\rho=1.2\rho$.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 horizon = {"quick": 40, "full": 150}[profile]
 few = list(seeds)[: instances // 4]
 
@@ -431,13 +428,12 @@ for E, rho_hat in ((1, 3 * rho), (4, 3 * rho), (4, 1.2 * rho)):
     limits = (right_side(E, lr, gamma_local(E, "proved"), 0.5), right_side(E, lr, gamma_w, 1 / 6))
     ratios[E, rho_hat / rho] = np.max(sums, axis=1) / limits
 
-# %% tags=["remove-input", "nbval-check-output"]
 for (E, r), (proved, direct) in ratios.items():
     check(f"E={E}, rho_hat = {r:g} rho: regret <= bound on {len(few)} runs, proved and direct", max(proved, direct) <= 1)
 check("    and it is not far below: some ratio is above 0.1", np.max(list(ratios.values())) > 0.1)
 _ = check("    rounds of both kinds occur (between 1 and 99 %)", 0.01 < min(bad_rounds) <= max(bad_rounds) < 0.99)
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 for (E, r), pair in ratios.items():
     print(f"E={E}, rho_hat = {r:g} rho: largest regret / bound {pair[0]:.2f} proved, {pair[1]:.2f} direct")
 
@@ -445,7 +441,7 @@ for (E, r), pair in ratios.items():
 # **The term $\frac{D^2\rho}{8ET}$.** We check the last equation of step 1 in the proof of {prf:ref}`weak-theorem` at
 # random values.
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 letters = np.random.default_rng(seed).uniform(0.1, 10, (100, 3))
 errors = [
     step_size(d, x, E, T, 2 * E**2) ** 2 * r * E**2 * x**2 / 2 / (d**2 * r / (8 * E * T)) - 1
@@ -459,7 +455,7 @@ _ = check("eta^2 rho E^2 G^2 / 2 = D^2 rho / (8 E T) at Gamma = 2 E^2, 100 draws
 # all $g_j$ are equal, $\sigma=0$, and F's threshold equals $\epsilon_1$ of {prf:ref}`weak-theorem`. For unequal $g_j$
 # we run F's threshold and ours.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input", "nbval-check-output"]
 rho_hat, n, E, spread = 3 * rho, 5, 1, 0.01
 runs = list(seeds)[: instances // 2][:10]
 unequal = cache(lambda s: random_clipped(s, spread=spread))
@@ -494,7 +490,6 @@ for label, (problem, tolerance, accuracy, modulus) in settings.items():
     g = np.array([x[k].mean() for x, k in zip(trace.of_rounds("g"), good, strict=True)])
     results[label] = d, g, sqrt((1 + Lambda) * accuracy / modulus), accuracy, 1 - good.mean()
 
-# %% tags=["remove-input", "nbval-check-output"]
 for label, (d, g, d_bound, accuracy, _) in results.items():
     share = ((d <= d_bound) & (g <= accuracy)).mean()
     check(f"{label}: both bounds hold on a share of {share:.2f} of {len(runs)} runs, at least 1 - delta", share >= 1 - delta)
@@ -505,7 +500,7 @@ _ = check("    and so is the distance to the prox points", results["sigma > 0, o
 # The bound on $d_t$ is informative only below the diameter $D=2$. With F's threshold and $\sigma>0$ no round uses the
 # constraint.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 print("                     mean distance  its bound  mean of g  its bound  share of other rounds")
 for label, (d, g, d_bound, accuracy, bad) in results.items():
     print(f"{label:20} {d.mean():14.3f} {d_bound:10.2f} {g.mean():10.3f} {accuracy:10.3f} {bad:22.2f}")
@@ -522,7 +517,7 @@ print(f"Lambda = {Lambda:.1f}, sigma = {sigma:.3f}; bound below D from T = {firs
 # %% [markdown]
 # ## A run
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 s, trace = runs[0], traces["sigma = 0, printed"]
 axis = np.linspace(-1, 1, 121)
 mesh = torch.from_numpy(np.stack(np.meshgrid(axis, axis), -1))

@@ -10,7 +10,7 @@
 # compression there can be none: all clients of a round step on their $f_j$, or all on their $g_j$, and the next model
 # averages over all of them.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "full": the splits that judge; "quick": two splits, two pairings
 seeds = None  # the splits that judge, which no run had before: full 7200 to 7229; quick 0, 1
 rounds = None  # communication rounds T: full 300; quick 40
@@ -77,7 +77,7 @@ if page.profile != "quick":
 # turning, pairings that are chosen without looking at $K_{\rm loc}$, passes barely in two of its cells, so the three
 # cells that hold say little.
 
-# %% tags=["remove-input"]
+# %%
 report.claims_table(page)
 
 # %% [markdown]

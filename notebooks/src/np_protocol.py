@@ -9,7 +9,7 @@
 # Everything here runs at this step on splits that no run had before. Penalty-FedAvg sends messages that are compressed
 # like those of FedSGM; in the first study it sends all entries. Its steps were tuned on the ten splits too.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "full": the splits that judge; "quick": two splits, short sweeps
 seeds = None  # the splits that judge, which no run had before: full 7000 to 7099; quick 0, 1
 tuning_seeds = None  # the splits on which the penalties' steps are tuned: full 0 to 9; quick 2, 3
@@ -64,7 +64,7 @@ numbers, health = page.numbers, page.health
 #
 # The last column has the verdicts at step 0.3 on ten splits. A part *holds* if all of its interval does.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 rejudged(page, STUDIES["np_unified"])
 
 # %% [markdown]
@@ -95,7 +95,7 @@ for rho, step in zip(page.rhos, page.penalty_lrs, strict=True):
 #
 # The [claims page](../book/claims.md) shows the rules and runs behind these verdicts.
 
-# %% tags=["remove-input"]
+# %%
 report.claims_table(page)
 
 # %% [markdown]

@@ -12,7 +12,7 @@
 # 10 of 20 clients take part in a round, and Top-K keeps one coordinate in ten in *both directions*, with error feedback
 # on the uplink {cite}`seide2014onebit` and primal EF21 on the downlink {cite}`richtarik2021ef21`.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "full": the paper's setting on ten splits; "quick": three splits, short sweeps
 seeds = None  # seeds; each fixes test split, partition and participants: full 0 to 9; quick 0, 1, 2
 rounds = None  # communication rounds T: full 500; quick 40
@@ -33,7 +33,7 @@ many = None  # whether the settings that the paper leaves open are run: full Tru
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 from dataclasses import replace
 
 from fedlib import FedSGM, Hard, Soft, TopK
@@ -67,7 +67,7 @@ numbers, health = page.numbers, page.health
 # The centralized runs take $E$ steps per round on the pooled training data and evaluate $g$ for the switching at every
 # step.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 some = some_of(traces["hard"])
 plot.show(
     page.figures["figure_1"](traces),
@@ -79,7 +79,7 @@ plot.show(
     size=(8.6, 3.6),
 )
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 labels = {"hard": f"hard, {some}", "soft": f"soft, {some}", "hard_all": "hard, all"}
 labels |= {"soft_all": "soft, all", "hard_central": "hard, centralized"}
 labels |= {"soft_central": "soft, centralized"}
@@ -107,7 +107,7 @@ report.runs_table(numbers, {text: run for run, text in labels.items()}, measures
 # The next three figures repeat the rows of the paper's Figure 2, with 10 of 20 clients unless the number of clients is
 # varied. With more local steps, the constraint also changes more from round to round.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["local_steps"](traces),
     alt="Objective and constraint over the rounds for several numbers of local steps. With more steps the objective "
@@ -117,7 +117,7 @@ plot.show(
     size=(8.6, 4.8),
 )
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["participation"](traces),
     alt="Objective and constraint over the rounds for several numbers of participants. Fewer participants give a "
@@ -130,7 +130,7 @@ plot.show(
 # With fewer clients the objective falls faster, but only because the constraint is violated. With more clients, the
 # mean excess of $g$ over $\epsilon$ and the mean change of $g$ from round to round are smaller ({claim}`fedsgm/C8`).
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["compression"](traces),
     alt="Objective and constraint over the rounds for Top-K. The curves for several K/d lie on top of each "
@@ -150,7 +150,7 @@ plot.show(
 # %% [markdown]
 # ## Figure 5: the sharpness of soft switching
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["figure_5"](traces),
     alt="Objective and constraint under soft switching for several sharpnesses, and under hard switching. A larger "
@@ -174,7 +174,7 @@ plot.show(
 # For each method we choose a step size by the training curves: of the step sizes with mean late
 # $g\le1.05\,\epsilon$, the one with the smallest mean late $f$; if there is none, the one with the smallest late $g$.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["figure_6"](traces),
     alt="Late constraint against late objective, one point per split. Small penalties lie "
@@ -185,7 +185,7 @@ plot.show(
     size=(8.5, 4.0),
 )
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 tuned = {"FedSGM hard": "hard_tuned", "FedSGM soft": "soft_tuned"}
 tuned |= {f"penalty {r:g}": f"penalty_rho{r:g}" for r in page.rhos}
 columns = {"lr": "step size", "f": "late f", "g": "late g", "infeasible": "infeasible"}
@@ -202,7 +202,7 @@ report.runs_table(numbers, tuned, columns, health)
 # the same factor (from 0.5 to 100) at the same step size, they vary more, by {result}`np_unified/spread.rho_g:.3f` and
 # {result}`np_unified/spread.rho_f:.2f` ({claim}`fedsgm/C27`).
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 check("the late g of soft switching is below that of hard switching (10 of 20)", numbers["soft.g"].value < numbers["hard.g"].value)
 check("without error feedback the late f is clearly larger", numbers["hard_nofeedback.f"].value > 1.1 * numbers["hard.f"].value)
 check("soft switching at beta = 1e9 equals hard switching", max(numbers["limit.gap"].per_seed) <= 1e-3)
@@ -219,7 +219,7 @@ if page.profile != "quick" and {0.5, 20.0} <= {*page.rhos}:
 #
 # The paper's values are upper bounds; `agrees` means that our mean is at most 5 % above the bound.
 
-# %% tags=["remove-input"]
+# %%
 report.paper_table(page)
 
 # %% [markdown]
@@ -227,7 +227,7 @@ report.paper_table(page)
 #
 # The [claims page](../book/claims.md) shows the rules and runs behind these verdicts.
 
-# %% tags=["remove-input"]
+# %%
 report.claims_table(page)
 
 # %% [markdown]

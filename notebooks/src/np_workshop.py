@@ -34,7 +34,7 @@
 # Training starts at $w_0=0$. There $f=g=\log 2$ exceeds the level, so every run begins by working on the constraint.
 # :::
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "full": the paper's setting on sixty splits; "quick": three splits, short sweeps
 seeds = None  # seeds; each fixes partition and compressors: full 100 to 159; quick 0, 1, 2
 rounds = 100  # communication rounds T
@@ -52,7 +52,7 @@ many = None  # whether the settings that the paper leaves open are run: full Tru
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 from dataclasses import replace
 
 from fedlib import FedSGM, data
@@ -96,7 +96,7 @@ numbers, health = page.numbers, page.health
 # deviation (left, middle) or the range over the seeds (right). $f$ and $g$ are computed on all clients' data at the
 # start of each round.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["figure_1"](traces),
     alt="Three panels over the rounds. Left: the objective falls under both rules and ends lower under hard "
@@ -107,7 +107,7 @@ plot.show(
     size=(8.6, 3.0),
 )
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 report.runs_table(
     numbers,
     {"hard": "hard", "soft": "soft"},
@@ -131,7 +131,7 @@ report.runs_table(
 # rounds violate it as well, because the objective pushes the model back over the level again and again. A larger step
 # size does not reduce these late violations.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["learning_rates"](traces),
     alt="Left: violating rounds against the step size. Both counts fall at first; then that of hard switching stays "
@@ -146,7 +146,7 @@ plot.show(
 # settle. At $\beta=200$ the late objective is {result}`np_workshop/loss_ratio.beta200:.2f` times that of hard
 # switching.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["sharpness"](traces),
     alt="Three panels against beta. The late objective falls, the late constraint rises to the "
@@ -181,7 +181,7 @@ plot.show(
 # so violations stop (prediction **P2**). Long runs without compression agree with both
 # predictions; for the table, $\lambda$ is computed from the gradients at the final model.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 report.runs_table(
     numbers,
     {"P1: share of constraint rounds, hard": "share", "P2: level of g, soft": "level"},
@@ -189,7 +189,7 @@ report.runs_table(
     health,
 )
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 check("soft switching has fewer violating rounds", numbers["ratio.main"].low > 1)
 check("soft switching has no violation after its first feasible round", numbers["soft.after"].value == 0)
 check("hard switching violates again after its first feasible round", numbers["hard.after"].low > 0)
@@ -207,7 +207,7 @@ if {0.1, 1.0} <= {*page.lrs}:
 # `agrees` means that the printed value is within a tolerance of ours; `undecided` means that it is outside this
 # tolerance but inside our 95 % interval.
 
-# %% tags=["remove-input"]
+# %%
 report.paper_table(page)
 
 # %% [markdown]
@@ -215,7 +215,7 @@ report.paper_table(page)
 #
 # The [claims page](../book/claims.md) shows the rules behind these verdicts.
 
-# %% tags=["remove-input"]
+# %%
 report.claims_table(page)
 
 # %% [markdown]

@@ -19,7 +19,7 @@
 # w\rVert^2$ subject to $F\le U$. The baselines are SGD with one step on the same batch and with two steps on half the
 # batch.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "full": MNIST, 20 seeds; "quick": the 8 x 8 digits of scikit-learn
 seeds = None  # seeds; each fixes start, split, evaluated pictures and batches: full 0 to 19; quick 0, 1; paper 0 to 99
 rounds = None  # rounds T: full 100; quick 30
@@ -37,7 +37,7 @@ evaluate = None  # training pictures on which the cost is computed: full 10000; 
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 from functools import partial
 
 import numpy as np
@@ -82,7 +82,7 @@ numbers, health = page.numbers, page.health
 # *Cost* is the mean cross-entropy on 10,000 training pictures, drawn for each seed; the figures cut off costs
 # above 3. *Accuracy* is on all test pictures.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["figure_2"](traces),
     alt="Training cost (above) and test accuracy (below) against the rounds with samples split, one colour for "
@@ -93,7 +93,7 @@ plot.show(
     size=(9.4, 6.0),
 )
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 shown = sorted(page.batches)
 looks = [r for r in LOOKS if r <= page.rounds]
 costs = {f"cost_{r}": f"t = {r}" for r in looks}
@@ -105,7 +105,7 @@ report.runs_table(numbers, alone | half, costs | {"area": "mean over rounds", "a
 # %% [markdown]
 # ## Features split: Figure 3
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["figure_3"](traces),
     alt="Training cost (above) and test accuracy (below) against the rounds with features split, one colour for "
@@ -116,12 +116,12 @@ plot.show(
     size=(9.4, 6.0),
 )
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 rows = {f"Algorithm 3, B = {page.params['clients'] * b}": f"features_ssca_B{b}" for b in shown}
 rows |= {f"SGD, B = {page.params['clients'] * b}": f"features_sgd_B{b}" for b in shown}
 report.runs_table(numbers, rows, costs | {"area": "mean over rounds", "accuracy": "final accuracy"}, health)
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 apart = {f"{s}, B = {b if s == 'samples' else page.params['clients'] * b}": f"{s}_ssca_B{b}_vs_sgd" for s in ("samples", "features") for b in shown}
 apart |= {f"samples, B = {b}, E = 2": f"samples_ssca_B{b}_vs_sgd2" for b in shown}
 report.runs_table(numbers, apart, costs | {"area": "mean over rounds"}, health)
@@ -130,7 +130,7 @@ report.runs_table(numbers, apart, costs | {"area": "mean over rounds"}, health)
 # This last table shows the cost of SSCA minus that of SGD, for both splits. The next one shows the cost of SSCA with
 # features split minus that with samples split, from the same start.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 both = {f"B = {b} and {page.params['clients'] * b}": f"features_vs_samples_ssca_B{b}" for b in shown}
 report.runs_table(numbers, both, costs | {"area": "mean over rounds"}, health)
 
@@ -141,7 +141,7 @@ report.runs_table(numbers, both, costs | {"area": "mean over rounds"}, health)
 # $\pm1/\sqrt{\text{inputs}}$ of a layer; *He's* initialization is $\sqrt6$ times as wide. For one sample per client,
 # the table shows the cost of SSCA minus that of SGD from the same seed and start.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 small = min(page.batches)
 start = {"": "as above", HE: "He's"}
 apart = {f"{split}, start {x}": f"{before}{split}_ssca_B{small}_vs_sgd" for split in ("samples", "features") for before, x in start.items()}
@@ -156,7 +156,7 @@ report.runs_table(numbers, apart, costs | {"area": "mean over rounds"})
 # send one such gradient, and for every sample of the batch each client sends every other client its share of the inputs
 # of all hidden cells.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 kinds = {"Algorithm 1": "samples_ssca", "Algorithm 3": "features_ssca"}
 rows = {f"{x}, B = {b if 'samples' in kind else page.params['clients'] * b}": f"{kind}_B{b}" for x, kind in kinds.items() for b in shown}
 report.runs_table(numbers, rows, {"up": "to the server", "down": "from the server", "between": "between clients"}, health)
@@ -168,7 +168,7 @@ report.runs_table(numbers, rows, {"up": "to the server", "down": "from the serve
 # operations write. The server writes {result}`ssca_convergence/alg_1.per_parameter:.0f` values per
 # parameter and round in Algorithm 1 and {result}`ssca_convergence/alg_2.per_parameter:.0f` in Algorithm 2.
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 for k in (1, 2, 3, 4):
     check(f"Algorithm {k}: messages as in the paper", numbers[f"alg_{k}.wrong_messages"].value == 0)
     check(f"Algorithm {k}: bits of its runs as the list implies", numbers[f"alg_{k}.bits_off"].value == 0)
@@ -183,7 +183,7 @@ _ = check("the clients' work is at most 1.5 times that of SGD", all(numbers[f"al
 # the first minimizers are too short, in the first round by the factor $\rho_1$ ({prf:ref}`ssca-lemma-bias`), and pull
 # the model to the origin. The *debiased* version divides the minimizer by the sum of the weights.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["debiased"](traces),
     alt="Training cost against the rounds, samples split on the left and features on the right, one colour for "
@@ -192,7 +192,7 @@ plot.show(
     "means over the seeds with one standard deviation.",
 )
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 bias = {f"{s}, B = {b if s == 'samples' else page.params['clients'] * b}": f"{s}_ssca_B{b}_debiased_vs_plain" for s in ("samples", "features") for b in shown}
 report.runs_table(numbers, bias, costs | {"area": "mean over rounds"}, health)
 
@@ -200,7 +200,7 @@ report.runs_table(numbers, bias, costs | {"area": "mean over rounds"}, health)
 # The table shows the cost of the debiased version minus that of the printed one with the same seed: mean and 95 %
 # interval.
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 first = {name: t.metrics["cost"][:, 0] for name, t in traces.items()}
 wide = {name: first.pop(name) for name in [*first] if name.startswith(HE)}
 one = next(iter(first.values()))
@@ -217,7 +217,7 @@ _ = check("all runs from He's start begin at other costs, also common to all", a
 #
 # The [claims page](../book/claims.md) shows the rules. Our verdicts on speed compare the mean cost over the rounds.
 
-# %% tags=["remove-input"]
+# %%
 report.claims_table(page)
 
 # %% [markdown]

@@ -25,7 +25,7 @@
 # In all runs the samples are split over the clients; splitting the features would change only the batches (see
 # [convergence](ssca_convergence.ipynb)).
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "full": MNIST, five or ten seeds; "quick": 8 x 8 digits, four clients, two seeds
 seeds = None  # seeds; each fixes start, split and batches: full 0 to 9; quick 0, 1
 limit_seeds = None  # seeds of the runs with a constraint: full 0 to 4; quick 0, 1
@@ -44,7 +44,7 @@ evaluate = None  # training pictures on which the cost is computed: full 10000; 
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 from functools import partial
 
 import pandas as pd
@@ -87,7 +87,7 @@ numbers, health = page.numbers, page.health
 # $\gamma_t=a_2t^{-\beta}$. The table shows which conditions of the theorems hold for the paper's step sizes, and for
 # the *valid* step sizes $\rho_t=t^{-0.6}$ and $\gamma_t=t^{-0.65}$.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 pairs = {f"the paper's, B = {b}": STEPS[b] for b in page.batches}
 pairs["valid"] = (VALID["rho"], VALID["gamma"])
 held = {k: {c.name: "yes" if c.holds else "no" for c in conditions(*v)} for k, v in pairs.items()}
@@ -97,7 +97,7 @@ displayed(pd.DataFrame.from_dict(held, orient="index"))
 # The paper does not state the condition $\sum_t\rho_t^2<\infty$ in the last column, but the lemma that its proof cites
 # requires it (see [proofs](note_ssca.ipynb)).
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 paper, valid = (all(c.holds for c in conditions(*pairs[k])) for k in (next(iter(pairs)), "valid"))
 check("the paper's step sizes violate a condition", not paper)
 _ = check("the valid ones satisfy all conditions", valid)
@@ -109,7 +109,7 @@ _ = check("the valid ones satisfy all conditions", valid)
 # is not large even at the start, because the weights start near zero, and zero is a stationary point of this network.
 # Therefore the verdict asks whether the norm falls from each third of the run to the next.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["gradient"](traces),
     alt="Gradient norm against the rounds on logarithmic axes, one panel for each batch. The curves of the paper's and of "
@@ -119,7 +119,7 @@ plot.show(
     size=(8.2, 3.4),
 )
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 still = {k: v for k, v in runs.items() if f"{v}.fall" in numbers}
 stationary = {"gradient": "gradient at the end", "gradient_share": "share of its start"}
 stationary |= {f"gradient_{part}": f"mean in the {part} third" for part in THIRDS}
@@ -132,7 +132,7 @@ report.runs_table(numbers, still, stationary | {"fall": "log-log slope in the se
 # models, which lags behind. Moreover, its quadratics with $\tau=0.1$ are not upper bounds of the loss, so a model at
 # which they are at most $U$ can violate $F\le U$.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["violation"](traces),
     alt="F minus U against the rounds, one panel for each level U. Curves with bands show the paper's steps, valid "
@@ -143,7 +143,7 @@ plot.show(
     size=(8.6, 3.6),
 )
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 forms = {"the paper's steps": "paper", "valid steps": "valid"}
 forms |= {f"c from {c:g}": f"c{c:g}" for c in page.penalties}
 limits = {f"U = {u:g}, {k}": f"limit_{v}_U{u:g}" for u in page.levels for k, v in forms.items()}
@@ -160,7 +160,7 @@ report.runs_table(numbers, limits, above, health)
 # The paper's conclusion is about each returned model. Therefore the next table counts the seeds whose model satisfies
 # $F<U$.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 below = {}
 for text, run in limits.items():
     each = {column: numbers[f"{run}.{k}"].per_seed for k, column in above.items() if k.startswith("violation_") and f"{run}.{k}" in numbers}
@@ -175,7 +175,7 @@ displayed(pd.DataFrame.from_dict(below, orient="index"))
 # restart. If the first penalty is smaller than the multiplier that the constraint needs, violating the constraint is
 # cheaper than satisfying it. Then the model moves towards zero, where the gradient of the loss vanishes as well.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["penalty"](traces),
     alt="One column for each level U. Above, on a logarithmic axis, the slack of each seed and its median fall towards "
@@ -185,7 +185,7 @@ plot.show(
     size=(8.6, 5.0),
 )
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 growing = {
     f"U = {u:g}, c from {c:g}": f"limit_c{c:g}_U{u:g}"
     for u in page.levels
@@ -203,7 +203,7 @@ report.runs_table(numbers, growing, slacks, health)
 # the gradient and the slack tend to zero, which no finite run can show; their rules ask whether both approach zero.
 # {claim}`ssca/C7` is judged with valid step sizes, as Algorithm 2 requires, and with those of the paper's experiments.
 
-# %% tags=["remove-input"]
+# %%
 report.claims_table(page)
 
 # %% [markdown]

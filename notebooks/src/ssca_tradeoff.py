@@ -23,7 +23,7 @@
 # The runs of Figure 4 have the paper's size (MNIST, ten clients, 128 hidden cells, 100 rounds). This page shows ten
 # seeds; the claim ({claim}`ssca/C6`) is judged on a hundred, as in the paper.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"]
 profile = "full"  # "full": MNIST, ten seeds; "quick": 8 x 8 digits, four clients, two seeds
 seeds = None  # seeds; each fixes start, split and batches: full 0 to 9; quick 0, 1; paper 0 to 99
 rounds = None  # communication rounds T: full 100; quick 40
@@ -43,7 +43,7 @@ evaluate = None  # training pictures on which the cost is computed: full 60000; 
 device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 from dataclasses import replace
 from functools import partial
 
@@ -90,7 +90,7 @@ numbers, health = page.numbers, page.health
 # With samples split, Algorithm 1 solves (27) and Algorithm 2 solves (37); with features split, Algorithms 3 and 4 do.
 # Costs are on all training pictures.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["figure_4"](traces),
     alt="Squared norm (logarithmic) against training cost, one panel for samples and one for features. In "
@@ -107,19 +107,19 @@ plot.show(
 # In the constrained form $U$ sets the cost directly, whereas only trials show which cost a given $\lambda$ leads to.
 # *Excess* is the final cost minus $U$, in percent of $U$. [Longer runs](ssca_long.ipynb) examine its sign.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 limits = {f"{split}, U = {u:g}": f"{split}_limit_U{u:g}" for split in SPLITS for u in page.levels}
 report.runs_table(numbers, limits, {"cost": "cost", "excess": "excess over U", "accuracy": "test accuracy"}, health)
 
 # %% [markdown]
 # The next tables show rank correlations over the values of $\lambda$ or $U$, as means over the seeds.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 order = {f"{split}, by lambda": f"{split}_ssca" for split in SPLITS}
 order |= {f"{split}, by U": f"{split}_limit" for split in SPLITS}
 report.runs_table(numbers, order, {"order": "cost and squared norm"}, health)
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 by_level = {split: f"{split}_limit" for split in SPLITS}
 report.runs_table(numbers, by_level, {"accuracy_order": "U and test accuracy"}, health)
 
@@ -137,7 +137,7 @@ report.runs_table(numbers, by_level, {"accuracy_order": "U and test accuracy"}, 
 # gradient of (27) with $\lambda=1/\nu$, so this gradient is zero. If $F$ is quadratic, the solution of (37) has a
 # closed form (Lemma 1), and we can check up to rounding that the gradient is zero there:
 
-# %% tags=["remove-input", "nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 linear = torch.tensor([[1.0, -2.0, 0.5]], dtype=torch.float64)
 A, U, none = torch.ones(1).double(), torch.tensor([0.4]).double(), torch.zeros(3).double()
 found = best_response(none, linear, A, U, tau=0.1, penalty=1e5, curvature=1.0)
@@ -150,7 +150,7 @@ _ = check("the gradient of the regularized form is zero there", gradient.norm() 
 # only the first pictures of scikit-learn's digits, 8 x 8 pixels, in double precision. Full batches have no noise to
 # average, so the weight $\rho=1$ of the newest surrogate and the constant step $\gamma=0.1$ replace decreasing ones.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 plot.show(
     page.figures["theorem_5"](traces),
     alt="Left: the gradient of the regularized form divided by that of F falls from about one (logarithmic axis). Right: "
@@ -160,7 +160,7 @@ plot.show(
     size=(8.2, 3.2),
 )
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 theorem = {f"U = {u:g}": f"theorem_U{u:g}" for u in page.theorem_levels}
 at_end = {"cost": "cost F", "nu": "multiplier", "slope": "gradient of F"}
 at_end |= {"half_gradient": "share half way", "gradient": "share at the end"}
@@ -174,7 +174,7 @@ report.runs_table(numbers, theorem, at_end, health)
 #
 # The [claims page](../book/claims.md) shows the rules and their runs.
 
-# %% tags=["remove-input"]
+# %%
 report.claims_table(page)
 
 # %% [markdown]

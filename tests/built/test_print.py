@@ -28,7 +28,7 @@ SEEN = """() => {
     wide: [...content, ...seen(".bd-content mjx-math")]
       .filter((e) => e.getBoundingClientRect().right > innerWidth + 1).map(say),
     whole: content.filter((e) => fixed(e) && e.offsetHeight > innerHeight).map(say),
-    code: seen(".cell:has(> .cell_output) > details.hide").map(say),
+    code: seen(".cell:not(.tag_parameters) > details.hide").map(say),
   };
 }"""
 

@@ -139,6 +139,7 @@ def test_a_committed_notebook_is_what_an_execution_of_its_source_left(path, driv
         driver.with_numbers(c.source) if c.cell_type == "markdown" else c.source
         for c in source.cells
     ], again
+    assert [tags(c) for c in notebook.cells] == [tags(c) for c in source.cells], again
     assert notebook.metadata["fedlib"]["page"] == driver.page_digest(notebook), again
     assert notebook.metadata["fedlib"]["parameters"] == {"profile": "full"}, again
     assert outputs(notebook)
@@ -156,6 +157,17 @@ def test_a_source_has_no_header_and_jupyterlab_adds_none(source):
     assert notebook.cells[0].cell_type == "markdown"
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
     assert jupytext.writes(notebook, "py") == text
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda p: p.stem)
+def test_at_most_a_quarter_of_a_pages_code_is_hidden(source):
+    """Folded code is not hidden: a reader of the book opens it where it stands."""
+    lines = {True: 0, False: 0}
+    for cell in jupytext.read(source, fmt="py:percent").cells:
+        if cell.cell_type == "code":
+            hidden = not {"remove-input", "remove-cell"}.isdisjoint(tags(cell))
+            lines[hidden] += len(cell.source.splitlines())
+    assert 3 * lines[True] <= lines[False]
 
 
 def test_each_situation_takes_at_most_fifteen_lines():
