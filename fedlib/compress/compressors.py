@@ -21,7 +21,7 @@ from jaxtyping import Int, Shaped
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.checks import Share
+from fedlib.checks import Rng, Share
 from fedlib.compress.wire import (
     EXPONENT_BITS,
     FLOAT_BITS,
@@ -51,7 +51,7 @@ class Compressor(Protocol):
         """The vector that the receiver will hold."""
         return self.decode(self.encode(x, noise), x, noise)
 
-    def draw(self, count: int, dim: int, rng: torch.Generator) -> Noise:
+    def draw(self, count: int, dim: int, rng: Rng) -> Noise:
         """The randomness of `count` messages of length `dim`, on a leading axis; `()` if none."""
         return ()
 
@@ -199,15 +199,18 @@ class RandK(checks.Checked, Compressor):
     def __call__(self, x: Vector, noise: Noise = ()) -> Vector:
         """Keep the entries at the K drawn positions, scaled if asked; the others become 0."""
         checks.vector("RandK", "x", x)
-        dim = x.shape[-1]
-        factor = dim / count_entries(self.fraction, dim) if self.scaled else 1.0
-        return self.decode(self.encode(x * factor, noise), x, noise)
+        factor = 1.0
+        if self.scaled:
+            dim = x.shape[-1]
+            factor = dim / count_entries(self.fraction, dim)
+        message = self.encode(x * factor, noise)
+        return self.decode(message, x, noise)
 
     def draw(
         self,
         count: int,
         dim: int,
-        rng: torch.Generator,
+        rng: Rng,
     ) -> Int[Tensor, "count K"]:
         """Draw K distinct positions for each of `count` messages."""
         ranks = torch.rand(count, dim, generator=rng, dtype=torch.float32)
@@ -299,29 +302,21 @@ class Rounding(checks.Checked, Compressor):
 
 
 def check_compressors(
-    who: str,
+    caller: str,
     uplink: Compressor,
     downlink: Compressor,
     error_feedback: bool,
     dim: int,
 ) -> None:
     """Raise ValueError unless FedSGM's residuals shrink: error feedback up, primal EF21 down."""
-    checks.require(
-        not error_feedback or uplink.contraction(dim) is not None,
-        who,
-        "uplink",
-        "be contractive under error feedback",
-        uplink,
-        "pass error_feedback=False or scaled=False",
-    )
-    checks.require(
-        downlink.contraction(dim) is not None,
-        who,
-        "downlink",
-        "be contractive (primal EF21)",
-        downlink,
-        "take TopK, Rounding or RandK(..., scaled=False)",
-    )
+    if error_feedback:
+        shrinks = uplink.contraction(dim) is not None
+        rule = "be contractive under error feedback"
+        remedy = "pass error_feedback=False or scaled=False"
+        checks.require(shrinks, caller, "uplink", rule, uplink, remedy)
+    shrinks = downlink.contraction(dim) is not None
+    remedy = "take TopK, Rounding or RandK(..., scaled=False)"
+    checks.require(shrinks, caller, "downlink", "be contractive (primal EF21)", downlink, remedy)
 
 
 def count_entries(fraction: float, dim: int) -> int:
@@ -329,8 +324,8 @@ def count_entries(fraction: float, dim: int) -> int:
     return max(1, round(fraction * dim))
 
 
-def require_noise(who: str, noise: Noise) -> Shaped[Tensor, "..."]:
+def require_noise(caller: str, noise: Noise) -> Shaped[Tensor, "..."]:
     """Return the drawn randomness; raise ValueError if there is none."""
     if not isinstance(noise, Tensor):
-        raise ValueError(checks.sentence(who, "noise", "be a result of draw()", noise))
+        raise ValueError(checks.sentence(caller, "noise", "be a result of draw()", noise))
     return noise

@@ -15,12 +15,13 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from fedlib import checks
-from fedlib.checks import Positive, Whole
+from fedlib.checks import Positive, Rng, Whole
 from fedlib.compress.compressors import require_noise
 from fedlib.compress.sketches import Jacobian, Sketch
 from fedlib.compress.wire import FLOAT_BITS, Field, Layout, Message, Noise
 
 Matrix = Float[Tensor, "r c"]
+Factors = tuple[Float[Tensor, "r p"], Float[Tensor, "p c"]]
 Order = Literal["block", "row", "column"]
 
 
@@ -48,10 +49,13 @@ def fold(x: Float[Tensor, "M d"], order: str = "block") -> Matrix:
     rows, columns = folded_shape(tasks, dim, order)
     if order == "block":
         blocks = columns // tasks
-        tall = pad(x, (0, blocks * rows - dim)).view(tasks, blocks, rows)
-        return tall.permute(2, 1, 0).reshape(rows, columns)
-    flat = x.flatten() if order == "column" else x.mT.flatten()
-    return pad(flat, (0, rows * columns - tasks * dim)).view(rows, columns)
+        padding = blocks * rows - dim
+        cube = pad(x, (0, padding)).view(tasks, blocks, rows)
+        return cube.permute(2, 1, 0).reshape(rows, columns)
+    if order == "row":
+        x = x.mT
+    padding = rows * columns - tasks * dim
+    return pad(x.flatten(), (0, padding)).view(rows, columns)
 
 
 def unfold(
@@ -64,7 +68,8 @@ def unfold(
     rows, columns = matrix.shape
     if order == "block":
         cube = matrix.view(rows, columns // tasks, tasks)
-        return cube.permute(2, 1, 0).reshape(tasks, -1)[:, :dim]
+        padded = cube.permute(2, 1, 0).reshape(tasks, -1)
+        return padded[:, :dim]
     flat = matrix.flatten()[: tasks * dim]
     if order == "column":
         return flat.view(tasks, dim)
@@ -76,12 +81,18 @@ def at_least_float32(x: Shaped[Tensor, "*b"]) -> Shaped[Tensor, "*b"]:
     return x.float() if x.dtype.itemsize < 4 else x
 
 
+def truncated_svd(matrix: Matrix, rank: int) -> Factors:
+    """The best two factors of rank p = `rank`, of which the left one has the singular values."""
+    U, S, Vh = torch.linalg.svd(matrix, full_matrices=False)
+    return (U * S)[:, :rank], Vh[:rank]
+
+
 def randomized_svd(
     matrix: Matrix,
     test: Float[Tensor, "c k"],
     rank: int,
     iterations: int,
-) -> tuple[Float[Tensor, "r p"], Float[Tensor, "p c"]]:
+) -> Factors:
     """Two factors of rank p = `rank` whose product is close to the matrix.
 
     Halko, Martinsson, Tropp (2011), algorithm 5.1: `Q` spans the matrix times the Gaussian `test`,
@@ -95,10 +106,10 @@ def randomized_svd(
     for _ in range(iterations):
         P = torch.linalg.qr(A.mT @ Q).Q
         Q = torch.linalg.qr(A @ P).Q
-    U, S, Vh = torch.linalg.svd(Q.mT @ A, full_matrices=False)
-    left = Q @ (U * S)[:, :rank]
+    left, right = truncated_svd(Q.mT @ A, rank)
+    left = Q @ left
     left = torch.where(finite, left, torch.full_like(left, torch.nan))
-    return left.to(matrix.dtype), Vh[:rank].to(matrix.dtype)
+    return left.to(matrix.dtype), right.to(matrix.dtype)
 
 
 def completed(
@@ -127,8 +138,10 @@ def _continued(matrix: Matrix, full: int, known: int, rank: int) -> Matrix:
     if full in (0, matrix.shape[1]) or known == matrix.shape[0]:
         return matrix
     complete = matrix[:, :full]
-    basis = torch.linalg.svd(complete, full_matrices=False).U[:, :rank]
-    coefficients = torch.linalg.pinv(basis[:known]) @ matrix[:known, full:]
+    U, _, _ = torch.linalg.svd(complete, full_matrices=False)
+    basis = U[:, :rank]
+    inverse = torch.linalg.pinv(basis[:known])
+    coefficients = inverse @ matrix[:known, full:]
     return torch.cat([complete, basis @ coefficients], 1)
 
 
@@ -168,7 +181,8 @@ class LowRank(checks.Checked, Sketch):
 
     def rank(self, tasks: int, dim: int) -> int:
         """The number of components that the budget allows: at least one, at most all."""
-        affordable = int(self.budget * dim / (2 * (dim * tasks) ** 0.5))
+        component = 2 * (dim * tasks) ** 0.5
+        affordable = int(self.budget * dim / component)
         rows, columns = folded_shape(tasks, dim, self.order)
         return min(max(1, affordable), rows, columns)
 
@@ -178,12 +192,8 @@ class LowRank(checks.Checked, Sketch):
         tasks, dim = x.shape
         matrix = fold(x, self.order)
         test = require_noise("LowRank", noise).to(x)
-        left, right = randomized_svd(
-            matrix,
-            test,
-            self.rank(tasks, dim),
-            self.iterations,
-        )
+        rank = self.rank(tasks, dim)
+        left, right = randomized_svd(matrix, test, rank, self.iterations)
         return unfold(left @ right, tasks, dim, self.order)
 
     def draw(
@@ -191,7 +201,7 @@ class LowRank(checks.Checked, Sketch):
         count: int,
         tasks: int,
         dim: int,
-        rng: torch.Generator,
+        rng: Rng,
     ) -> Noise:
         """Draw a Gaussian test matrix for each message, `[count, columns, r + r / 10]`."""
         rank = self.rank(tasks, dim)
@@ -205,10 +215,9 @@ class LowRank(checks.Checked, Sketch):
         rank = self.rank(tasks, dim)
         folded = fold(at_least_float32(x), self.order)
         matrix = completed(folded, tasks, dim, self.order, rank)
-        U, S, Vh = torch.linalg.svd(matrix, full_matrices=False)
-        left = (U * S)[:, :rank]
-        right = Vh[:rank]
-        return Message(torch.cat([left.flatten(), right.flatten()]).to(x.dtype))
+        left, right = truncated_svd(matrix, rank)
+        factors = torch.cat([left.flatten(), right.flatten()])
+        return Message(factors.to(x.dtype))
 
     def decode(
         self,
@@ -220,9 +229,9 @@ class LowRank(checks.Checked, Sketch):
         tasks, dim = like.shape
         rank = self.rank(tasks, dim)
         rows, columns = folded_shape(tasks, dim, self.order)
-        left = message.values[: rows * rank].view(rows, rank)
-        right = message.values[rows * rank :].view(rank, columns)
-        return unfold(left @ right, tasks, dim, self.order)
+        left, right = torch.split(message.values, [rows * rank, rank * columns])
+        matrix = left.view(rows, rank) @ right.view(rank, columns)
+        return unfold(matrix, tasks, dim, self.order)
 
     def layout(self, tasks: int, dim: int) -> Layout:
         """The numbers of both factors, `r (rows + columns)`."""

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.func import vmap
 
 from fedlib import checks
-from fedlib.checks import Count, Positive
+from fedlib.checks import Count, Positive, Rng
 from fedlib.compress.compressors import Compressor, Identity, RandK
 from fedlib.compress.wire import (
     FLOAT_BITS,
@@ -44,7 +44,7 @@ class Sketch(Protocol):
         count: int,
         tasks: int,
         dim: int,
-        rng: torch.Generator,
+        rng: Rng,
     ) -> Noise:
         """The randomness of `count` messages, on a leading axis; `()` if none."""
         return ()
@@ -77,15 +77,15 @@ class Flat(Sketch, Protocol):
     def __call__(self, x: Jacobian, noise: Noise = ()) -> Jacobian:
         """Return the compressed vector in the Jacobian's shape."""
         checks.matrix(type(self).__name__, "x", x)
-        compressed = self.rule(len(x))(x.flatten(), noise)
-        return compressed.view(x.shape)
+        rule = self.rule(len(x))
+        return rule(x.flatten(), noise).view(x.shape)
 
     def draw(
         self,
         count: int,
         tasks: int,
         dim: int,
-        rng: torch.Generator,
+        rng: Rng,
     ) -> Noise:
         """The compressor's randomness for `count` vectors of `tasks dim` numbers."""
         return self.rule(tasks).draw(count, tasks * dim, rng)
@@ -101,7 +101,8 @@ class Flat(Sketch, Protocol):
         noise: Noise = (),
     ) -> Jacobian:
         """Return the vector of a message in the Jacobian's shape."""
-        vector = self.rule(len(like)).decode(message, like.flatten(), noise)
+        rule = self.rule(len(like))
+        vector = rule.decode(message, like.flatten(), noise)
         return vector.view(like.shape)
 
     def layout(self, tasks: int, dim: int) -> Layout:
@@ -185,7 +186,8 @@ class Largest(checks.Checked, Sketch):
         """Send the k largest entries and their positions."""
         checks.matrix("Largest", "x", x)
         flat = x.flatten()
-        positions = flat.abs().topk(self.count_entries(*x.shape)).indices
+        count = self.count_entries(*x.shape)
+        positions = flat.abs().topk(count).indices
         return Message(flat.gather(0, positions), positions)
 
     def decode(
@@ -196,8 +198,9 @@ class Largest(checks.Checked, Sketch):
     ) -> Jacobian:
         """Put the entries at their positions."""
         assert isinstance(message.positions, Tensor)
-        flat = torch.zeros_like(like).flatten()
-        return flat.scatter(0, message.positions, message.values).view(like.shape)
+        zeros = torch.zeros_like(like).flatten()
+        flat = zeros.scatter(0, message.positions, message.values)
+        return flat.view(like.shape)
 
     def layout(self, tasks: int, dim: int) -> Layout:
         """The numbers, then the list of their positions or the map, whichever is shorter."""
@@ -236,16 +239,20 @@ class Columns(checks.Checked, Sketch):
         count: int,
         tasks: int,
         dim: int,
-        rng: torch.Generator,
+        rng: Rng,
     ) -> Noise:
         """Draw the compressor's randomness for `count` times `tasks` vectors."""
         noise = self.compressor.draw(count * tasks, dim, rng)
-        return noise.view(count, tasks, -1) if isinstance(noise, Tensor) else ()
+        if isinstance(noise, Tensor):
+            return noise.view(count, tasks, -1)
+        return ()
 
     def encode(self, x: Jacobian, noise: Noise = ()) -> Message:
         """Send the messages of all gradients, one after another."""
         values, positions = vmap(self.compressor.encode)(x, noise)
-        return Message(values.flatten(), flattened(positions))
+        if isinstance(positions, Tensor):
+            positions = positions.flatten()
+        return Message(values.flatten(), positions)
 
     def decode(
         self,
@@ -264,11 +271,6 @@ class Columns(checks.Checked, Sketch):
     def layout(self, tasks: int, dim: int) -> Layout:
         """The compressor's fields for each gradient."""
         return self.compressor.layout(dim) * tasks
-
-
-def flattened(positions: Noise) -> Noise:
-    """Positions as one vector, if there are any."""
-    return positions.flatten() if isinstance(positions, Tensor) else ()
 
 
 @dataclass(frozen=True)
@@ -292,17 +294,21 @@ class Wire(checks.Checked, Compressor):
     sketch: Sketch
     tasks: Count
 
+    def jacobian(self, x: Vector) -> Jacobian:
+        """A flattened Jacobian in its shape."""
+        return x.view(self.tasks, -1)
+
     def __call__(self, x: Vector, noise: Noise = ()) -> Vector:
         """The sketch, flattened."""
-        return self.sketch(x.view(self.tasks, -1), noise).flatten()
+        return self.sketch(self.jacobian(x), noise).flatten()
 
-    def draw(self, count: int, dim: int, rng: torch.Generator) -> Noise:
+    def draw(self, count: int, dim: int, rng: Rng) -> Noise:
         """The sketch's randomness."""
         return self.sketch.draw(count, self.tasks, dim // self.tasks, rng)
 
     def encode(self, x: Vector, noise: Noise = ()) -> Message:
         """The sketch's message."""
-        return self.sketch.encode(x.view(self.tasks, -1), noise)
+        return self.sketch.encode(self.jacobian(x), noise)
 
     def decode(
         self,
@@ -311,7 +317,7 @@ class Wire(checks.Checked, Compressor):
         noise: Noise = (),
     ) -> Vector:
         """The flattened Jacobian of a message."""
-        return self.sketch.decode(message, like.view(self.tasks, -1), noise).flatten()
+        return self.sketch.decode(message, self.jacobian(like), noise).flatten()
 
     def layout(self, dim: int) -> Layout:
         """The sketch's fields."""

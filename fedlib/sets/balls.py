@@ -55,9 +55,9 @@ class NormBall(checks.Checked):
 
     def _check(self, name: str, x: Vector) -> None:
         """Raise ValueError unless x is a vector whose dtype can hold the radius."""
-        who = type(self).__name__
-        checks.vector(who, name, x)
-        check_bound(who, "radius", self.radius, x)
+        caller = type(self).__name__
+        checks.vector(caller, name, x)
+        check_bound(caller, "radius", self.radius, x)
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,9 @@ class Ball(NormBall):
         """The nearest point of the set: x itself, or radius x / ||x||."""
         self._check("x", x)
         unit, norm, scale = _normalized(widened(x))
-        nearest = (self.radius * unit).to(x.dtype)
-        return torch.where(scale * norm <= self.radius, x, nearest)
+        nearest = self.radius * unit
+        inside = scale * norm <= self.radius
+        return torch.where(inside, x, nearest.to(x.dtype))
 
     def lmo(self, direction: Vector) -> Vector:
         """A minimizer of <direction, s> over the set: -radius direction / ||direction||.
@@ -132,8 +133,9 @@ class L1Ball(Sparse):
         self._check("x", x)
         wide = widened(x)
         size = wide.abs()
-        nearest = (wide.sign() * onto_simplex(size, self.radius)).to(x.dtype)
-        return torch.where(size.sum() <= self.radius, x, nearest)
+        nearest = wide.sign() * onto_simplex(size, self.radius)
+        inside = size.sum() <= self.radius
+        return torch.where(inside, x, nearest.to(x.dtype))
 
     def lmo(self, direction: Vector) -> Vector:
         """A vertex that minimizes <direction, s>, at the first entry of largest magnitude.
@@ -144,8 +146,7 @@ class L1Ball(Sparse):
         position = direction.abs().argmax().unsqueeze(0)
         entry = direction.gather(0, position)
         size = torch.ones_like(entry) * self.radius  # keeps the dtype; two numbers give float32
-        value = torch.where(entry < 0, size, -size)
-        return one_entry(position, torch.where(entry.isnan(), entry, value), direction)
+        return one_entry(position, torch.where(entry < 0, size, -size), direction)
 
     def wire(self, dim: int) -> OneEntry:
         """The message of a vertex is a position and a sign, `ceil(log2 dim) + 1` bits."""
@@ -190,8 +191,7 @@ class Simplex(Sparse):
         self._check("direction", direction)
         position = direction.argmin().unsqueeze(0)
         entry = direction.gather(0, position)
-        value = torch.ones_like(entry) * self.radius
-        return one_entry(position, torch.where(entry.isnan(), entry, value), direction)
+        return one_entry(position, torch.ones_like(entry) * self.radius, direction)
 
     def diameter(self, dim: int) -> float:
         """The largest distance between two points, sqrt(2) radius (0 in one dimension)."""
@@ -233,7 +233,9 @@ def onto_simplex(x: Vector, radius: float) -> Vector:
 def one_entry(
     position: Int[Tensor, "1"],
     value: Float[Tensor, "1"],
-    like: Vector,
+    direction: Vector,
 ) -> Vector:
-    """A vector with a value at one position and 0 elsewhere."""
-    return torch.zeros_like(like).scatter(0, position, value)
+    """A vector with a value at one position and 0 elsewhere; NaN if the direction has it there."""
+    entry = direction.gather(0, position)
+    value = torch.where(entry.isnan(), entry, value)
+    return torch.zeros_like(direction).scatter(0, position, value)

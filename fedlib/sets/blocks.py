@@ -60,8 +60,8 @@ class Blocks:
 
     def project(self, x: Vector) -> Vector:
         """The nearest point of the set."""
-        pieces = [convex_set.project(piece) for convex_set, piece in self._pieces(x)]
-        return torch.cat(pieces)
+        nearest = [convex_set.project(piece) for convex_set, piece in self._pieces(x)]
+        return torch.cat(nearest)
 
     def contains(self, x: Vector, tol: float = 1e-6) -> Flag:
         """Whether every part lies in its set up to `tol`, as a 0-d bool tensor."""
@@ -70,8 +70,8 @@ class Blocks:
 
     def lmo(self, direction: Vector) -> Vector:
         """A minimizer of <direction, s> over the set."""
-        pieces = [convex_set.lmo(piece) for convex_set, piece in self._pieces(direction)]
-        return torch.cat(pieces)
+        vertices = [convex_set.lmo(piece) for convex_set, piece in self._pieces(direction)]
+        return torch.cat(vertices)
 
     def diameter(self, dim: int) -> float:
         """The largest distance between two points: the root of the parts' sum of squares."""
@@ -129,8 +129,7 @@ class PerClient:
 
     def groups(self) -> list[tuple[ConvexSet, list[int]]]:
         """Each set with its clients, in the order of `sets`."""
-        groups = []
-        for place, convex_set in enumerate(self.sets):
-            clients = [client for client, its_set in enumerate(self.of) if its_set == place]
-            groups.append((convex_set, clients))
-        return groups
+        clients: list[list[int]] = [[] for _ in self.sets]
+        for client, number in enumerate(self.of):
+            clients[number].append(client)
+        return list(zip(self.sets, clients, strict=True))

@@ -59,9 +59,10 @@ class Box:
         checks.vector("Box", "x", x)
         low = side_in(x, self.low)
         high = side_in(x, self._high)
-        empty = isinstance(low, float) and low == math.inf
-        empty = empty or (isinstance(high, float) and high == -math.inf)
-        checks.require(not empty, "Box", "the box", f"hold numbers of {x.dtype}", self)
+        rule = f"hold numbers of {x.dtype}"
+        for side, outside in ((low, math.inf), (high, -math.inf)):
+            fits = not isinstance(side, float) or side != outside
+            checks.require(fits, "Box", "the box", rule, self)
         return x.clamp(min=low).clamp(max=high)
 
     def contains(self, x: Vector, tol: float = 1e-6) -> Flag:
@@ -74,10 +75,12 @@ class Box:
         high = side_in(x, self._high)
         width = high - low
         if isinstance(width, Tensor) or math.isfinite(width):
-            return ((x >= low - tol * width) & (x <= high + tol * width)).all()
-        slack_low = 0.0 if low == -math.inf else tol * abs(low)
-        slack_high = 0.0 if high == math.inf else tol * abs(high)
-        return ((x >= low - slack_low) & (x <= high + slack_high)).all()
+            slack_low = slack_high = tol * width
+        else:
+            slack_low = 0.0 if low == -math.inf else tol * abs(low)
+            slack_high = 0.0 if high == math.inf else tol * abs(high)
+        inside = (x >= low - slack_low) & (x <= high + slack_high)
+        return inside.all()
 
     def lmo(self, direction: Vector) -> Vector:
         """A vertex that minimizes <direction, s>: low where direction > 0, high elsewhere.
@@ -87,7 +90,9 @@ class Box:
         checks.vector("Box", "direction", direction)
         self._check_bounded(direction)
         zero = torch.zeros_like(direction)
-        vertex = torch.where(direction > 0, zero + self.low, zero + self._high)
+        low = zero + self.low
+        high = zero + self._high
+        vertex = torch.where(direction > 0, low, high)
         return torch.where(direction.isnan(), direction, vertex)
 
     def diameter(self, dim: int) -> float:
@@ -100,7 +105,8 @@ class Box:
         It is NaN if a side is infinite.
         """
         middle = (self.low + self._high) / 2
-        return (x - middle).abs().amax() / (self._high - middle)
+        distance = (x - middle).abs().amax()
+        return distance / (self._high - middle)
 
     def wire(self, dim: int) -> Corner:
         """The message of a vertex has one bit for each entry; ValueError if a side is infinite."""

@@ -56,12 +56,11 @@ class NuclearBall(NormBall):
         A, finite = self._matrix(x)
         scale = unusual_scale(A)
         U, S, Vh = torch.linalg.svd(A / scale, full_matrices=False)
-        plain = (S.sum() <= self.radius, onto_simplex(S, self.radius))
         inside, values = self._rescaled(S, scale)
-        inside = torch.where(scale == 1, plain[0], inside)
-        values = torch.where(scale == 1, plain[1], values)
-        nearest: Tensor = ((U * values) @ Vh).flatten().to(x.dtype)
-        point = torch.where(inside, x, nearest)
+        inside = torch.where(scale == 1, S.sum() <= self.radius, inside)
+        values = torch.where(scale == 1, onto_simplex(S, self.radius), values)
+        nearest = (U * values) @ Vh
+        point = torch.where(inside, x, nearest.flatten().to(x.dtype))
         return torch.where(finite, point, torch.full_like(x, torch.nan))
 
     def size(self, x: Vector) -> Scalar:
@@ -80,7 +79,8 @@ class NuclearBall(NormBall):
         """
         A, finite = self._matrix(direction, "direction")
         u, v = leading_pair(A, self.steps)
-        vertex: Tensor = -self.radius * torch.outer(u, v).flatten().to(direction.dtype)
+        product = torch.outer(u, v).flatten().to(direction.dtype)
+        vertex = -self.radius * product
         return torch.where(finite, vertex, torch.full_like(vertex, torch.nan))
 
     def wire(self, dim: int) -> RankOne:
@@ -95,7 +95,8 @@ class NuclearBall(NormBall):
         """Whether S * scale sums to at most the radius, and its projection, without overflow."""
         exact = S if S.device.type == "mps" else S.double()  # that device has no float64
         values = (exact * scale).clamp(max=torch.finfo(exact.dtype).max)
-        return values.sum() <= self.radius, onto_simplex(values, self.radius).to(S.dtype)
+        projected = onto_simplex(values, self.radius)
+        return values.sum() <= self.radius, projected.to(S.dtype)
 
     def _matrix(self, x: Tensor, name: str = "x") -> tuple[Tensor, Tensor]:
         """The matrix, with 0 for NaN and infinity (LAPACK fails on them); whether it had none."""
@@ -110,5 +111,5 @@ def unusual_scale(A: Float[Tensor, "m n"]) -> Scalar:
     """The largest entry of a matrix if it is far from 1, or else 1."""
     top = A.abs().amax()
     low, high = ORDINARY
-    ordinary = (top == 0) | ((top >= low) & (top <= high))
-    return torch.where(ordinary, torch.ones_like(top), top)
+    near_one = (top >= low) & (top <= high)
+    return torch.where(near_one | (top == 0), torch.ones_like(top), top)

@@ -23,8 +23,10 @@ def relative_slack(x: Vector, tol: float, rank: int = 1) -> float:
     Results are rounded once to the dtype of x. For a norm of matrices of some `rank`, such an error
     counts up to sqrt(rank) times. The computation itself takes at least float32.
     """
-    once = 2 * torch.finfo(x.dtype).eps * math.sqrt(rank)
-    computed = UNITS * torch.finfo(widened(x[:1]).dtype).eps * math.sqrt(len(x))
+    eps = torch.finfo(x.dtype).eps
+    wide_eps = torch.finfo(widened(x[:1]).dtype).eps
+    once = 2 * eps * math.sqrt(rank)
+    computed = UNITS * wide_eps * math.sqrt(len(x))
     return max(tol, once, computed)
 
 
@@ -35,7 +37,7 @@ def absolute_slack(x: Vector) -> float:
 
 
 def check_bound(
-    who: str,
+    caller: str,
     name: str,
     bound: float | Tensor,
     x: Vector,
@@ -49,4 +51,4 @@ def check_bound(
         return
     largest = torch.finfo(x.dtype).max
     rule = f"be finite in {x.dtype}, at most {largest:.3g}"
-    checks.require(abs(bound) <= largest, who, name, rule, bound, remedy)
+    checks.require(abs(bound) <= largest, caller, name, rule, bound, remedy)

@@ -7,6 +7,7 @@ the point. Both sides know the set and its radius, which are never sent.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -65,11 +66,8 @@ class OneEntry(Vertex):
     ) -> Vector:
         """Return the vertex."""
         assert isinstance(message.positions, Tensor)
-        return torch.zeros_like(like).scatter(
-            0,
-            message.positions,
-            self.radius * message.values,
-        )
+        entry = self.radius * message.values
+        return torch.zeros_like(like).scatter(0, message.positions, entry)
 
     def layout(self, dim: int) -> Layout:
         """A sign, if there are two, and a position of `ceil(log2 d)` bits."""
@@ -94,7 +92,8 @@ class Corner(Vertex):
 
     def encode(self, x: Vector, noise: Noise = ()) -> Message:
         """Send 1 for high entries, 0 for low entries."""
-        return Message((x > (self.low + self.high) / 2).to(x.dtype))
+        is_high = x > (self.low + self.high) / 2
+        return Message(is_high.to(x.dtype))
 
     def decode(
         self,
@@ -104,7 +103,9 @@ class Corner(Vertex):
     ) -> Vector:
         """Return the corner."""
         zero = torch.zeros_like(like)
-        return torch.where(message.values > 0, zero + self.high, zero + self.low)
+        low = zero + self.low
+        high = zero + self.high
+        return torch.where(message.values > 0, high, low)
 
     def layout(self, dim: int) -> Layout:
         """One bit for each entry."""
@@ -126,11 +127,11 @@ class RankOne(Vertex):
         """Send the column and the row of the largest entry; the row is divided by the entry."""
         matrix = x.view(self.rows, self.columns)
         position = x.abs().argmax()
-        row = position // self.columns
-        column = position % self.columns
-        peak = matrix.flatten()[position]
+        column = matrix[:, position % self.columns]
+        row = matrix[position // self.columns]
+        peak = x[position]
         peak = torch.where(peak == 0, torch.ones_like(peak), peak)
-        return Message(torch.cat([matrix[:, column], matrix[row] / peak]))
+        return Message(torch.cat([column, row / peak]))
 
     def decode(
         self,
@@ -173,7 +174,10 @@ class Several(Vertex):
             values.append(message.values)
             if isinstance(message.positions, Tensor):
                 positions.append(message.positions)
-        return Message(torch.cat(values), torch.cat(positions) if positions else ())
+        message = Message(torch.cat(values))
+        if positions:
+            message = message._replace(positions=torch.cat(positions))
+        return message
 
     def decode(
         self,
@@ -183,18 +187,16 @@ class Several(Vertex):
     ) -> Vector:
         """Decode the parts and concatenate them."""
         values = message.values
-        positions = message.positions
+        positions: Any = message.positions
         decoded = []
         pieces = torch.split(like, list(self.sizes))
         examples = self.messages(like)  # as long as the messages of the parts
         for wire, piece, example in zip(self.parts, pieces, examples, strict=True):
             count = len(example.values)
-            piece_message = Message(values[:count])
+            position_count = len(example.positions)
+            piece_message = Message(values[:count], positions[:position_count])
             values = values[count:]
-            if isinstance(positions, Tensor):
-                count = len(example.positions)
-                piece_message = piece_message._replace(positions=positions[:count])
-                positions = positions[count:]
+            positions = positions[position_count:]
             decoded.append(wire.decode(piece_message, piece))
         return torch.cat(decoded)
 
@@ -212,7 +214,9 @@ def wire_of(convex_set: ConvexSet, dim: int) -> Compressor:
     A set defines it in a method `wire(dim)`; without that method, as in `Ball`, all entries are
     sent.
     """
-    wire: Compressor = convex_set.wire(dim) if hasattr(convex_set, "wire") else Identity()
+    if not hasattr(convex_set, "wire"):
+        return Identity()
+    wire: Compressor = convex_set.wire(dim)
     return wire
 
 
