@@ -67,7 +67,8 @@ class ModuleFunction:
                 coins = mixed(coin + position * 7_919)
             for number, name in enumerate(self.dropout):
                 values[f"{name}.coins"] = mixed(coins + number)
-        result: Tensor = functional_call(self.copies.of(self.module), values, inputs)
+        module = self.copies.of(self.module)
+        result: Tensor = functional_call(module, values, inputs)
         return result
 
 
@@ -146,18 +147,14 @@ class HashedDropout(nn.Module):
         rows = len(self.coins)
         if not rows:
             return x
-        checks.require(
-            len(x) == rows,
-            "ravel",
-            "dropout",
-            f"see one of {rows} rows in each line",
-            list(x.shape),
-        )
+        rule = f"see one of {rows} rows in each line"
+        checks.require(len(x) == rows, "ravel", "dropout", rule, list(x.shape))
         position = torch.arange(x[0].numel(), device=x.device)
         bits = mixed(self.coins.unsqueeze(1) + position * 104_729)
-        uniform = (bits >> 17 & 0xFFFFFF).to(x.dtype) / 2**24
-        keep = (uniform >= self.p).to(x.dtype).view(x.shape)
-        return x * keep / (1 - self.p)
+        integers = bits >> 17 & 0xFFFFFF
+        uniform = integers.to(x.dtype) / 2**24
+        keep = (uniform >= self.p).view(x.shape)
+        return x * keep.to(x.dtype) / (1 - self.p)
 
 
 def row_hashes(w: Vector, rows: Shaped[Tensor, "B ..."]) -> Int[Tensor, " B"]:
@@ -228,13 +225,8 @@ def mlp(
     Raises ValueError or TypeError for fewer than two sizes, or sizes that are not counts.
     """
     checks.arguments(mlp, locals())
-    checks.require(
-        len(sizes) > 1,
-        "mlp",
-        "sizes",
-        "hold at least the input and the output size",
-        list(sizes),
-    )
+    rule = "hold at least the input and the output size"
+    checks.require(len(sizes) > 1, "mlp", "sizes", rule, list(sizes))
     if rng is None:
         rng = torch.Generator().manual_seed(0)
     layers: list[nn.Module] = []
@@ -288,7 +280,8 @@ def _started(module: nn.Sequential, rng: torch.Generator) -> nn.Sequential:
     with torch.no_grad():
         for layer in module:
             if isinstance(layer, (nn.Conv2d, nn.Linear)):
-                bound = 1 / math.sqrt(layer.weight[0].numel())
+                inputs = layer.weight[0].numel()
+                bound = 1 / math.sqrt(inputs)
                 for parameter in layer.parameters():
                     parameter.uniform_(-bound, bound, generator=rng)
     return module
@@ -310,7 +303,8 @@ def _check_pure(module: nn.Module) -> None:
         if layer.training:
             _check_training(layer, label)
         _check_hooks(layer, label)
-    dtypes = sorted({str(p.dtype) for p in module.parameters() if p.requires_grad})
+    trained = [p for p in module.parameters() if p.requires_grad]
+    dtypes = sorted({str(p.dtype) for p in trained})
     remedy = "call requires_grad_() on those to train"
     _require(dtypes, "have trainable parameters", "none", remedy)
     rule = "have trainable parameters of one dtype"
@@ -333,7 +327,8 @@ def _check_training(layer: nn.Module, label: str) -> None:
     if isinstance(layer, nn.modules.dropout._DropoutNd):
         option = "p"
     share = getattr(layer, option, 0)
-    random = isinstance(share, (int, float)) and share > 0 and not _drops(layer)
+    drops = isinstance(share, (int, float)) and share > 0
+    random = drops and not _drops(layer)
     remedy = "leave it out, or call module.eval()"
     _require(not random, "be deterministic", f"dropout in {label}", remedy)
     moving = isinstance(layer, nn.modules.batchnorm._NormBase) and layer.track_running_stats

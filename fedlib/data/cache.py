@@ -80,7 +80,8 @@ def use_instead(source: Source) -> bool:
 
 def _some_exist(files: tuple[File, ...]) -> bool:
     """Whether at least one of the files is in the cache folder."""
-    return any(os.path.exists(cache_folder() / file.path) for file in files)
+    folder = cache_folder()
+    return any(os.path.exists(folder / file.path) for file in files)
 
 
 def get(name: str, file: File) -> Path:
@@ -136,16 +137,16 @@ def _is_intact(file: File) -> bool:
     algorithm, _, digest = file.checksum.rpartition(":")
     if not path.is_file():
         return False
-    stat = path.stat()
-    actual = _digest(str(path), stat.st_size, stat.st_mtime_ns, algorithm or "sha256")
-    return actual == digest
+    status = path.stat()
+    version = (status.st_size, status.st_mtime_ns)
+    return _digest(path, version, algorithm or "sha256") == digest
 
 
 @lru_cache(maxsize=512)
-def _digest(path: str, size: int, modified: int, algorithm: str) -> str:
+def _digest(path: Path, version: tuple[int, int], algorithm: str) -> str:  # noqa: ARG001
+    """The checksum of a file in a `version`, its size and time: a changed file is read again."""
     import pooch
 
-    del size, modified  # parts of the cache's key
     return str(pooch.file_hash(path, alg=algorithm))
 
 
@@ -167,7 +168,8 @@ def _stream(url: str, output: str, _pooch: Any) -> None:
     """A downloader for pooch, whose own leaves the connection open when a download fails."""
     import requests
 
-    with requests.get(url, stream=True, timeout=30) as response, open(output, "wb") as file:
+    with requests.get(url, stream=True, timeout=30) as response:
         response.raise_for_status()
-        for chunk in response.iter_content(1 << 16):
-            file.write(chunk)
+        with open(output, "wb") as file:
+            for chunk in response.iter_content(1 << 16):
+                file.write(chunk)

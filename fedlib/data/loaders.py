@@ -56,16 +56,10 @@ class Table:
         rule = f"have a label for each of the {rows} rows of X"
         checks.require(labels == rows, "Table", "y", rule, labels)
         if self.classes and labels:
-            lowest = int(self.y.min())
-            highest = int(self.y.max())
+            ends = [int(self.y.min()), int(self.y.max())]
             last_label = len(self.classes) - 1
-            checks.require(
-                lowest >= 0 and highest <= last_label,
-                "Table",
-                "y",
-                f"lie in 0..{last_label} (the classes)",
-                [lowest, highest],
-            )
+            fits = ends[0] >= 0 and ends[1] <= last_label
+            checks.require(fits, "Table", "y", f"lie in 0..{last_label} (the classes)", ends)
 
 
 def breast_cancer(positive: Diagnosis = "malignant") -> Table:
@@ -81,12 +75,13 @@ def breast_cancer(positive: Diagnosis = "malignant") -> Table:
 
     checks.arguments(breast_cancer, locals())
     raw = load_breast_cancer()
-    names = [str(name) for name in raw.target_names]
+    names = list(map(str, raw.target_names))
     number = names.index(positive)
     negative = names[1 - number]
+    is_positive = torch.from_numpy(raw.target == number)
     return Table(
         X=torch.from_numpy(raw.data),
-        y=torch.from_numpy((raw.target == number).astype(np.int64)),
+        y=is_positive.long(),
         classes=(negative, positive),
         columns=tuple(map(str, raw.feature_names)),
     )
@@ -205,9 +200,10 @@ def _cifar10_archive(path: Path, split: str) -> Table:
                 raw += member.read()
     records = torch.frombuffer(raw, dtype=torch.uint8).reshape(-1, 3073)
     pixels = records[:, 1:].reshape(-1, 3, 32, 32)
+    images = pixels.permute(0, 2, 3, 1)
     y = records[:, 0].long()
     return Table(
-        X=pixels.permute(0, 2, 3, 1).contiguous(),
+        X=images.contiguous(),
         y=y,
         classes=(),
         exact=torch.ones_like(y, dtype=torch.bool),

@@ -27,8 +27,8 @@ class Source:
     note: str = ""  # why there is no download, or what to do
 
 
-_LINES = Path(__file__).with_name("registry.txt").read_text(encoding="utf-8").splitlines()
-_FILES = [File(*line.split()) for line in _LINES]
+_REGISTRY = Path(__file__).with_name("registry.txt").read_text(encoding="utf-8")
+_FILES = [File(*line.split()) for line in _REGISTRY.splitlines()]
 
 
 def _files(*starts: str) -> tuple[File, ...]:

@@ -62,17 +62,16 @@ def dirichlet(
     checks.arguments(dirichlet, locals())
     groups = list(_shuffled_classes("dirichlet", labels, rng).values())
     checks.count("dirichlet", "clients", clients, high=len(labels), note="the rows")
-    class_sizes = torch.tensor([len(rows) for rows in groups])
+    class_sizes = torch.tensor(list(map(len, groups)))
     parameters = alpha * len(groups) * class_sizes / len(labels)
     mixtures = _log_dirichlet(parameters.double(), clients, rng)
     counts = _fill(mixtures, class_sizes, len(labels) // clients, rng)  # [N, C]
     chunks = []
-    ends = counts.cumsum(0)
-    for label, rows in enumerate(groups):
-        *taken, _ = rows.tensor_split(ends[:, label].tolist())
+    for rows, ends in zip(groups, counts.cumsum(0).T, strict=True):
+        *taken, _ = rows.tensor_split(ends.tolist())
         chunks.append(taken)
-    client_rows = [torch.cat(client_chunks) for client_chunks in zip(*chunks, strict=True)]
-    return torch.stack(client_rows)
+    client_rows = map(torch.cat, zip(*chunks, strict=True))
+    return torch.stack(list(client_rows))
 
 
 def dirichlet_cells(
@@ -93,21 +92,18 @@ def dirichlet_cells(
     checks.arguments(dirichlet_cells, locals())
     groups = _shuffled_classes("dirichlet_cells", cells, rng).values()
     parameters = torch.full((clients,), float(alpha), dtype=torch.float64)
-    chunks: list[list[Tensor]] = [[] for _ in range(clients)]
+    chunks = []
     for rows in groups:
-        shares = torch.softmax(_log_dirichlet(parameters, 1, rng)[0], 0)
-        ends = (shares.cumsum(0) * len(rows)).round().long()
-        for client, chunk in enumerate(torch.tensor_split(rows, ends[:-1])):
-            chunks[client].append(chunk)
-    client_rows = [torch.cat(client_chunks) for client_chunks in chunks]
-    checks.require(
-        min(map(len, client_rows)),
-        "dirichlet_cells",
-        "alpha",
-        "leave every client a row",
-        alpha,
-        "use a larger alpha, fewer clients or another seed",
-    )
+        (logarithms,) = _log_dirichlet(parameters, 1, rng)
+        shares = torch.softmax(logarithms, 0)
+        ends = shares.cumsum(0) * len(rows)
+        whole_ends = ends.round().long()
+        chunks.append(rows.tensor_split(whole_ends[:-1]))
+    client_rows = list(map(torch.cat, zip(*chunks, strict=True)))
+    fits = min(map(len, client_rows))
+    rule = "leave every client a row"
+    remedy = "use a larger alpha, fewer clients or another seed"
+    checks.require(fits, "dirichlet_cells", "alpha", rule, alpha, remedy)
     return padded(client_rows)
 
 
@@ -174,10 +170,10 @@ def label_windows(
             continue
         _rows_each("label_windows", label, len(rows), len(holders))
         class_chunks = rows.tensor_split(len(holders))
-        for u, chunk in zip(holders, class_chunks, strict=True):
-            chunks[u].append(chunk)
-    client_rows = [torch.cat(client_chunks) for client_chunks in chunks]
-    return padded([_shuffled(rows, rng) for rows in client_rows])
+        for client, chunk in zip(holders, class_chunks, strict=True):
+            chunks[client].append(chunk)
+    client_rows = [_shuffled(torch.cat(client_chunks), rng) for client_chunks in chunks]
+    return padded(client_rows)
 
 
 def holdout(
@@ -211,14 +207,15 @@ def holdout(
 def padded(rows: Sequence[Int[Tensor, " r"]]) -> tuple[Rows, tuple[int, ...]]:
     """Put row lists of unequal length into one padded table; return it with the lengths."""
     sizes = tuple(map(len, rows))
+    longest = max(sizes)
     lines = []
-    for client_rows in rows:
-        padding = client_rows[:1].expand(max(sizes) - len(client_rows))
+    for client_rows, size in zip(rows, sizes, strict=True):
+        padding = client_rows[:1].expand(longest - size)
         lines.append(torch.cat([client_rows, padding]))
     return torch.stack(lines), sizes
 
 
-def _shuffled(rows: Tensor, rng: torch.Generator) -> Tensor:
+def _shuffled(rows: Tensor, rng: Rng) -> Tensor:
     """Some rows in random order."""
     return rows[torch.randperm(len(rows), generator=rng)]
 
@@ -226,7 +223,7 @@ def _shuffled(rows: Tensor, rng: torch.Generator) -> Tensor:
 def _shuffled_classes(
     split: str,
     labels: Tensor,
-    rng: torch.Generator,
+    rng: Rng,
 ) -> dict[int, Tensor]:
     """The rows of each class in random order."""
     checks.require(len(labels), split, "labels", "have rows", labels)
@@ -251,7 +248,8 @@ def _rows_each(
 
 def _test_rows(fraction: float, rows: int) -> int:
     """The number of test rows among some rows; both parts get at least one."""
-    return min(max(round(fraction * rows), 1), rows - 1)
+    count = round(fraction * rows)
+    return min(max(count, 1), rows - 1)
 
 
 def _log_dirichlet(
@@ -274,7 +272,7 @@ def _fill(
     mixtures: Float[Tensor, "N C"],
     class_sizes: Int[Tensor, " C"],
     rows: int,
-    rng: torch.Generator,
+    rng: Rng,
 ) -> Int[Tensor, "N C"]:
     """The number of rows of each class for each client: `rows` in all, drawn by its mixture.
 

@@ -44,16 +44,11 @@ class PowerLaw(checks.Checked):
         return value
 
 
-def averaging(who: str, name: str, rule: PowerLaw) -> None:
+def averaging(caller: str, name: str, law: PowerLaw) -> None:
     """Require weights of a running average: raise ValueError for a law that starts above 1."""
-    checks.require(
-        isinstance(rule.scale, Tensor) or rule.scale <= 1,
-        who,
-        name,
-        "lie in (0, 1] for all t >= 1",
-        rule,
-        "take a scale of at most 1",
-    )
+    fits = isinstance(law.scale, Tensor) or law.scale <= 1
+    rule = "lie in (0, 1] for all t >= 1"
+    checks.require(fits, caller, name, rule, law, "take a scale of at most 1")
 
 
 #: A law whose values lie in (0, 1] in every round.
@@ -142,7 +137,8 @@ class Nonconvex(Rho):
 
     def _horizon(self, t: Tensor, share: Number) -> Tensor:
         p = torch.ones_like(t) * share
-        return torch.where(p < 1, p * self.rounds + 1, float(self.rounds))
+        expected = p * self.rounds + 1
+        return torch.where(p < 1, expected, float(self.rounds))
 
 
 @dataclass(frozen=True)
