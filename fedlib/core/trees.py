@@ -4,12 +4,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.utils import _pytree as pytree
 
 
 def index_tree(tree: Any, index: Any) -> Any:
     """The tree with every tensor replaced by its part at `index`."""
     return pytree.tree_map(lambda x: x[index], tree)
+
+
+def same_numbers(x: Tensor, y: Tensor) -> bool:
+    """Whether two tensors hold the same numbers in one shape; NaN counts as equal to NaN."""
+    if x.shape != y.shape:
+        return False
+    both_nan = x.isnan() & y.isnan()
+    return bool(((x == y) | both_nan).all())
 
 
 def clone_tree(tree: Any) -> Any:

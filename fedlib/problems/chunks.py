@@ -71,5 +71,6 @@ def rows_are_apart(apply: Callable[..., Any], w: Tensor, inputs: Tensor) -> bool
         return False
     if not isinstance(together, Tensor) or together.shape != apart.shape:
         return False
-    tolerance = max(1e-4, 8 * torch.finfo(w.dtype).eps)
+    eps = torch.finfo(w.dtype).eps
+    tolerance = max(1e-4, 8 * eps)
     return torch.allclose(apart, together, rtol=tolerance, atol=tolerance)

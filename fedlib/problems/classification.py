@@ -29,6 +29,7 @@ Rowwise = Float[Tensor, "B"]
 MODELS = ("linear", "mlp", "cnn")
 CHUNK = 1000  # test rows that convolutions evaluate at a time
 PIECE = 500  # rows of a client at a time, in the metrics of convolutions
+UNSCALED = (1.0, 0.0, 1.0)  # largest value, mean and deviation that change nothing
 LARGE = 2**26  # larger inputs stay bytes and are converted in every round
 
 
@@ -92,8 +93,10 @@ def mlp_model(features: Count, hidden: Count, classes: Count, rng: Rng | None) -
 
     def layers(w: Tensor, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         A, a, B, b = torch.split(w, sizes)
-        z = torch.addmm(a, X, A.view(hidden, features).T)
-        return z, B.view(classes, hidden), b
+        A = A.view(hidden, features)
+        B = B.view(classes, hidden)
+        z = torch.addmm(a, X, A.T)
+        return z, B, b
 
     def apply(w: Tensor, X: Tensor) -> Tensor:
         z, B, b = layers(w, X)
@@ -179,7 +182,7 @@ def classifier(
     checks.count("classifier", "measured", measured or 1, 1, min(sizes), note)
     fits = scale is None or train.X.dtype == torch.uint8
     checks.require(fits, "classifier", "scale", "be None for inputs that are not bytes", scale)
-    functions = _Classifier(model, dtype, scale or (1.0, 0.0, 1.0), measured)
+    functions = _Classifier(model, dtype, scale or UNSCALED, measured)
     train = functions.prepared_samples(train)
     test = functions.prepared_samples(test)
     full_config = {
@@ -214,8 +217,8 @@ class _Classifier:
 
     model: Model
     dtype: torch.dtype
-    scale: tuple[float, float, float] = (1.0, 0.0, 1.0)
-    measured: int | None = None
+    scale: tuple[float, float, float]
+    measured: int | None
 
     def prepared(self, X: Tensor) -> Tensor:
         """Convert the inputs to the parameters' dtype; scale them if they were bytes."""
@@ -240,8 +243,9 @@ class _Classifier:
 
     def gradient(self, w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
         X, y = batch.data
+        X = self.prepared(X)
         row_weights = batch.weight * weights[0]
-        return self.model.pullback(w, self.prepared(X), y, row_weights)
+        return self.model.pullback(w, X, y, row_weights)
 
     def metrics(self, w: Vector, problem: Problem) -> dict[str, Tensor]:
         accuracy = self.accuracy(w, *problem.heldout)

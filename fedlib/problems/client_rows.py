@@ -63,14 +63,10 @@ class ClientRows(NamedTuple):
 
 def check_shape(name: str, values: Tensor, weight: Tensor) -> None:
     """Raise ValueError unless there is one number per row."""
-    checks.require(
-        values.shape == weight.shape,
-        "ClientRows.mean",
-        name,
-        f"hold one number a row, shape {list(weight.shape)}",
-        values,
-        "drop or reduce the other axes, for instance with squeeze(-1)",
-    )
+    fits = values.shape == weight.shape
+    rule = f"hold one number a row, shape {list(weight.shape)}"
+    remedy = "drop or reduce the other axes, for instance with squeeze(-1)"
+    checks.require(fits, "ClientRows.mean", name, rule, values, remedy)
 
 
 class Shares(threading.local):
@@ -101,15 +97,19 @@ Functions = Function | Sequence[Function]
 def plain_client(problem: Problem, client: int) -> Batch:
     """One client's rows without padding."""
     rows = problem.own_rows(client)
-    weight = problem.w0.new_full((len(rows),), 1 / len(rows))
-    return Batch(problem.data_at(rows), weight)
+    return evenly_weighted(problem, problem.data_at(rows))
 
 
 def heldout_rows(problem: Problem) -> Batch:
     """The rows that no client trains on."""
-    count = len(problem.heldout[0])
+    return evenly_weighted(problem, problem.heldout)
+
+
+def evenly_weighted(problem: Problem, tensors: tuple[Tensor, ...]) -> Batch:
+    """A batch of all rows of some tensors, with equal weights."""
+    count = len(tensors[0])
     weight = problem.w0.new_full((count,), 1 / count)
-    return Batch(problem.heldout, weight)
+    return Batch(tensors, weight)
 
 
 def title(function: Function) -> str:

@@ -111,8 +111,9 @@ def constrained_pareto_point(
     free = pareto_point(middle, torch.ones_like(middle), lam)
     away = free - ball
     radius = (2 * level) ** 0.5
-    length = away.norm(dim=-1, keepdim=True).clamp_min(radius)
-    nearest: Tensor = ball + away * (radius / length)
+    distance = away.norm(dim=-1, keepdim=True)
+    share = radius / distance.clamp_min(radius)
+    nearest: Tensor = ball + away * share
     return nearest
 
 

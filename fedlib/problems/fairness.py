@@ -150,7 +150,8 @@ class _Fair:
         X, y, group, _ = batch.data
         z = network(w, X, self.sizes)
         loss = batch.weight @ cross_entropy(z, y)
-        gap = group_gap(sums(torch.sigmoid(z), batch.weight, group))
+        totals = sums(torch.sigmoid(z), batch.weight, group)
+        gap = group_gap(totals)
         if self.client_sign:
             gap = gap.abs()
         return torch.stack([loss, gap])
@@ -170,7 +171,8 @@ class _Fair:
         error = batch.weight * (loss_error + gap_error)
         error = error.unsqueeze(-1)
         gradients = []  # of the last bias, the last matrix, and so on to the first
-        for (A, _), h in zip(reversed(parameters), reversed(inputs), strict=True):
+        for layer, h in zip(reversed(parameters), reversed(inputs), strict=True):
+            A, _ = layer
             A_gradient = error.T @ h
             gradients.append(error.sum(0))
             gradients.append(A_gradient.flatten())
@@ -198,7 +200,8 @@ class _Fair:
         X, y, group, _ = problem.data
         z = network(w, X, self.sizes)
         losses = cross_entropy(z, y)
-        clients = problem.with_tensors({"data": (losses,)}).all_clients()
+        with_losses = problem.with_tensors({"data": (losses,)})
+        clients = with_losses.all_clients()
         client_losses = (clients.weight * clients.data[0]).sum(-1)
         test_X, test_y, test_group = problem.heldout
         test_z = network(w, test_X, self.sizes)
@@ -294,4 +297,5 @@ def combine_gaps(answers: Float[Tensor, "n 4"]) -> tuple[Scalar, Scalar]:
 
 def absolute_gap(p: Float[Tensor, "R"], group: Float[Tensor, "R"]) -> Scalar:
     """|mean of p over group 1 - mean over group 0|."""
-    return group_gap(sums(p, torch.ones_like(p), group)).abs()
+    totals = sums(p, torch.ones_like(p), group)
+    return group_gap(totals).abs()

@@ -62,17 +62,20 @@ class GroupSums:
         """
         weight = rows.weight * scale
         if self.gap.given is not None:
-            weight = weight * (rows.target.reshape(weight.shape) == self.gap.given)
+            target = rows.target.reshape(weight.shape)
+            weight = weight * (target == self.gap.given)
         group = rows.columns[self.gap.column].reshape(-1, 1)
-        member = (group == group.new_tensor(self.groups)).to(weight.dtype)
-        outputs = probabilities(rows.output)
-        return torch.cat([(weight * outputs) @ member, weight @ member])
+        is_member = group == group.new_tensor(self.groups)
+        member = is_member.to(weight.dtype)
+        sums = weight * probabilities(rows.output) @ member
+        return torch.cat([sums, weight @ member])
 
     def value(self, statistics: Float[Tensor, "2G"]) -> Scalar:
         """The largest gap between the groups that have rows."""
         sums, counts = statistics.chunk(2)
         present = counts > 0
-        rates = sums / torch.where(present, counts, torch.ones_like(counts))
+        divisors = torch.where(present, counts, torch.ones_like(counts))
+        rates = sums / divisors
         infinity = torch.full_like(rates, torch.inf)
         highest = torch.where(present, rates, -infinity).amax()
         lowest = torch.where(present, rates, infinity).amin()
@@ -145,7 +148,8 @@ def group_sums(
     checks.require(fits, caller, name, rule, f"{len(groups)} different numbers, {groups[:3]} ...")
     if gap.given is not None:
         rule = "hold one number a row, for a GroupGap with given"
-        checks.require(target[0].numel() == 1, caller, "target", rule, list(target.shape))
+        is_plain = target[0].numel() == 1
+        checks.require(is_plain, caller, "target", rule, list(target.shape))
         compared = values[target.flatten() == gap.given]
         missing = sorted(set(groups) - set(compared.tolist()))
         if missing:

@@ -55,14 +55,9 @@ def tensors_of(
         name = f"column {column!r}"
         if client is not None:
             name += f" of client {frame[client].iloc[row]!r}"
-        checks.require(
-            False,
-            caller,
-            name,
-            f"hold numbers that {dtype} can hold",
-            frame[column].iloc[row],
-            "scale the column, or convert the module with .double()",
-        )
+        rule = f"hold numbers that {dtype} can hold"
+        remedy = "scale the column, or convert the module with .double()"
+        checks.require(False, caller, name, rule, frame[column].iloc[row], remedy)
     inputs = torch.stack([floats[column] for column in features], 1)
     plain = [read_plain(caller, frame[column], column) for column in further]
     return inputs, *plain

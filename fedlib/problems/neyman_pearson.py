@@ -82,8 +82,11 @@ def neyman_pearson(
         scale = torch.where(std > 0, std, 1.0)
         X = (X - mean) / scale
     if bias:
-        X = torch.cat([X, torch.ones_like(X[:, :1])], 1)
+        ones = torch.ones_like(X[:, :1])
+        X = torch.cat([X, ones], 1)
     shares = class_shares("neyman_pearson", labels, rows)
+    X = X.to(dtype)
+    labels = labels.to(dtype)
     full_config = {
         "name": "neyman_pearson",
         "clients": clients,
@@ -96,7 +99,7 @@ def neyman_pearson(
     full_config.update(config or {})
     return Problem(
         name="neyman_pearson",
-        data=(X[train].to(dtype), labels.to(dtype), shares.to(dtype)),
+        data=(X[train], labels, shares.to(dtype)),
         rows=rows,
         sizes=(rows.shape[1],) * clients,
         losses=logistic_losses,
@@ -105,7 +108,7 @@ def neyman_pearson(
         num_constraints=1,
         w0=torch.zeros(X.shape[1], dtype=dtype),
         metrics=exact_metrics,
-        heldout=(X[test].to(dtype), y[test].to(dtype)),
+        heldout=(X[test], y[test].to(dtype)),
         config=full_config,
     )
 
@@ -158,7 +161,11 @@ def exact_metrics(w: Float[Tensor, "p"], problem: Problem) -> dict[str, Scalar]:
     client_losses = losses(w, problem.all_clients())
     f = client_losses[:, 0]
     g = client_losses[:, 1]
-    values = {"f": f.mean(), "g": g.mean(), "g_max": g.max()}
+    values = {
+        "f": f.mean(),
+        "g": g.mean(),
+        "g_max": g.max(),
+    }
     X, y = problem.heldout
     if len(y):
         flagged = (X @ w > 0).to(y.dtype)

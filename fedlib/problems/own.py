@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from fedlib import checks, models
 from fedlib.core.describe import describe
 from fedlib.core.problem import OfMeans, Problem
+from fedlib.core.trees import same_numbers
 from fedlib.problems.chunks import rows_at_a_time
 from fedlib.problems.client_rows import Function, Functions, title
 from fedlib.problems.explain import attempt
@@ -158,7 +159,8 @@ def from_clients(
     checks.arguments(from_clients, locals())
     columns = with_gap_columns(columns, constraint)
     sources = {f"client {number}": source for number, source in enumerate(clients)}
-    if heldout is not None and not (isinstance(heldout, tuple) and not heldout):
+    is_empty = isinstance(heldout, tuple) and not heldout
+    if heldout is not None and not is_empty:
         sources["heldout"] = heldout
     packing: Packing | None = None
     tensors: dict[str, Rows] = {}
@@ -183,8 +185,9 @@ def check_rows(
     for label, rows in clients.items():
         shapes = [list(x.shape) for x in rows]
         expected = expected or shapes
-        same_shapes = [shape[1:] for shape in shapes] == [shape[1:] for shape in expected]
-        fits = same_shapes and len(set(map(len, rows))) == 1
+        row_shapes = [shape[1:] for shape in shapes]
+        fits = row_shapes == [shape[1:] for shape in expected]
+        fits = fits and len(set(map(len, rows))) == 1
         checks.require(fits, caller, label, rule, shapes, f"client 0 has {expected}")
         for column, x in zip(("inputs", "target", *columns), rows, strict=True):
             name = f"{column} of {label}"
@@ -212,7 +215,7 @@ def make_problem(
     remedy = "leave it out (of a category: frame[...].cat.remove_unused_categories())"
     for label, rows in clients.items():
         checks.require(len(rows[0]), caller, f"client {label!r}", "have rows", 0, remedy)
-    rows = [torch.cat(tensors) for tensors in zip(*clients.values(), strict=True)]
+    rows = list(map(torch.cat, zip(*clients.values(), strict=True)))
     initialize(caller, module, rows[0][:2], packing)
     w0, function = models.ravel(module)
     apply = function if packing is None else OfPacked(function, packing)
@@ -304,15 +307,13 @@ def try_module(caller: str, apply: models.ModuleFunction | OfPacked, problem: Pr
     name = f"module, of inputs of shape {list(rows.shape)},"
     constants = {key: x.clone() for key, x in apply.constants.items()}
     attempt(caller, name, apply, problem.w0, rows[:FEW])
-    changed = [key for key, x in apply.constants.items() if not same(x, constants[key])]
+    changed = []
+    for key, x in apply.constants.items():
+        if not same_numbers(x, constants[key]):
+            changed.append(key)
     rule = "leave its buffers and frozen parameters as they are"
     remedy = "call module.eval(), or take out the layer that counts or averages"
     checks.require(not changed, caller, "module", rule, changed, remedy)
-
-
-def same(x: Tensor, y: Tensor) -> bool:
-    """Whether two tensors hold the same numbers; NaN counts as equal to NaN."""
-    return x.shape == y.shape and bool(((x == y) | ((x != x) & (y != y))).all())
 
 
 def tested(
@@ -320,7 +321,8 @@ def tested(
 ) -> OwnFunctions:
     """The functions with their measures and their memory limit, after all tests before a run."""
     inputs = problem.data[0]
-    chunk = rows_at_a_time(partial(functions.apply, train=False), problem.w0, inputs)
+    apply = partial(functions.apply, train=False)
+    chunk = rows_at_a_time(apply, problem.w0, inputs)
     if chunk < len(inputs):
         functions = replace(functions, chunk=chunk)
     preflight = Preflight(caller, functions, problem)

@@ -50,7 +50,7 @@ class OwnFunctions:
     ) -> Float[Tensor, "K"]:
         """The objectives, then the constraints, or the statistics of a `GroupGap`."""
         rows = self.rows(w, batch, train=train, coin=coin)
-        values = [function(rows).reshape(1) for function in self.objectives]
+        values = [objective(rows).reshape(1) for objective in self.objectives]
         for constraint in self.constraints:
             if isinstance(constraint, GroupSums):
                 values.append(constraint.statistics(rows, batch.data[-1]))
@@ -71,7 +71,8 @@ class OwnFunctions:
     @property
     def num_statistics(self) -> int:
         """The number of losses after the objectives."""
-        return len(self.plain_constraints) + sum(gap.size for gap in self.gaps)
+        of_gaps = [gap.size for gap in self.gaps]
+        return len(self.plain_constraints) + sum(of_gaps)
 
     def constraint_values(self, means: Float[Tensor, "s"]) -> Float[Tensor, "C"]:
         """The constraints, from the means over clients of the losses after the objectives."""

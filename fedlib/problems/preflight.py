@@ -50,7 +50,8 @@ class Preflight:
         rng = torch.Generator().manual_seed(0)
         step = SPREAD * torch.randn(problem.dim, generator=rng)
         self.points = []
-        for w in (problem.w0, problem.w0 + step.to(problem.w0)):
+        beside = problem.w0 + step.to(problem.w0)
+        for w in (problem.w0, beside):
             with torch.no_grad():
                 evaluated = attempt(caller, "module", functions.evaluated, w, problem)
             self.points.append(Point(w, *evaluated))
@@ -61,14 +62,16 @@ class Preflight:
         Warn if its gradient is zero on the rows of every client.
         """
         start = self.points[0]
-        rows = start.functions.rows(start.w, plain_client(start.problem, 0))
+        client = plain_client(start.problem, 0)
+        rows = start.functions.rows(start.w, client)
         plain_number(self.caller, name, function, rows)
         flat = True
         for point in self.points:
             gradients = self.try_slopes(name, function, point)
             if self.functions.chunk is not None:
                 gradients = self.pulled_back(name, function, point, gradients)
-            flat = flat and not any(bool(x.nan_to_num().any()) for x in gradients)
+            for gradient in gradients:
+                flat = flat and not bool(gradient.nan_to_num().any())
         if flat:
             warnings.warn(
                 f"{self.caller}: the gradient of {name} is zero on the rows of every client, so no "
@@ -90,7 +93,8 @@ class Preflight:
             slopes, (values, shares) = attempt(self.caller, name, mapped, batch)
             self.check_shares(name, shares, group)
             if point is self.points[0]:
-                finite = values.isfinite() & slopes.isfinite().flatten(1).all(1)
+                entries = slopes.isfinite().flatten(1)
+                finite = values.isfinite() & entries.all(1)
                 self.check_finite(f"{name} and its gradient", finite, group)
             self.check_padding(name, slope, point, group, slopes, values)
             gradients.update(zip(group, slopes, strict=True))
@@ -140,7 +144,8 @@ class Preflight:
         if not padding:
             return
         position = sizes.index(min(sizes))
-        gradient, (value, _) = slope(plain_client(point.problem, group[position]))
+        unpadded = plain_client(point.problem, group[position])
+        gradient, (value, _) = slope(unpadded)
         if self.functions.chunk is not None:  # a gradient of each row: 0 for padding
             zeros = gradient.new_zeros(padding, *gradient.shape[1:])
             gradient = torch.cat([gradient, zeros])
@@ -169,7 +174,8 @@ class Preflight:
         chunks = torch.split(self.problem.data[0], chunk)
         result: list[Tensor] = []
         for inputs, slopes in zip(chunks, torch.split(by_row, chunk), strict=True):
-            pull_back = vjp(partial(apply_to, self.functions, inputs), point.w)[1]
+            output = partial(apply_to, self.functions, inputs)
+            pull_back = vjp(output, point.w)[1]
             (gradient,) = pull_back(slopes)
             if point is self.points[0]:
                 fits = bool(gradient.isfinite().all())
@@ -190,10 +196,11 @@ class Preflight:
         if problem.heldout:
             self.check_number(name, label, number)
             return True
-        value = self.over_clients(partial(value_and_share, functions, measure, w), (0,))
+        value = partial(value_and_share, functions, measure, w)
+        mapped = self.over_clients(value, (0,))
         for group in problem.size_groups():
             batch = problem.rows_of(group)
-            values, shares = attempt(self.caller, name, value, batch)
+            values, shares = attempt(self.caller, name, mapped, batch)
             self.check_shares(name, shares, group)
             self.check_finite(name, values.isfinite(), group)
         return True
@@ -210,10 +217,12 @@ class Preflight:
 
     def check_number(self, name: str, label: str, number: Any) -> None:
         """Raise ValueError if a condition held for no row, or a number is not finite."""
+        holds = all(share > 0 for share in SHARES)
         rule = f"have rows on {label} {HOLDS}"
-        checks.require(all(share > 0 for share in SHARES), self.caller, name, rule, "none")
+        checks.require(holds, self.caller, name, rule, "none")
+        finite = math.isfinite(float(number))
         rule = f"be finite on {label} where methods start"
-        checks.require(math.isfinite(float(number)), self.caller, name, rule, number)
+        checks.require(finite, self.caller, name, rule, number)
 
 
 def value_and_share(
@@ -222,7 +231,9 @@ def value_and_share(
     """A function of some rows, and the smallest share of rows for which a condition held."""
     SHARES.clear()
     value = function(functions.rows(w, batch))
-    return value, torch.stack([*SHARES, batch.weight.new_ones(())]).min()
+    everything = batch.weight.new_ones(())
+    shares = torch.stack([*SHARES, everything])
+    return value, shares.min()
 
 
 def apply_to(functions: OwnFunctions, inputs: Tensor, w: Tensor) -> Tensor:

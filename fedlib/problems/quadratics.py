@@ -200,11 +200,17 @@ def pareto_point(
     return (lam @ (curvature * middle)) / (lam @ curvature)
 
 
+def row_objectives(
+    w: Vector, centres: Float[Tensor, "R M d"], curvature: Float[Tensor, "R M d"]
+) -> Float[Tensor, "R M"]:
+    """The objectives of every row."""
+    squares = curvature * (w - centres) ** 2
+    return 0.5 * squares.sum(-1)
+
+
 def pareto_losses(w: Vector, batch: Batch) -> Float[Tensor, "M"]:
     """The objectives of a client on some rows."""
-    c, A = batch.data
-    f = 0.5 * (A * (w - c) ** 2).sum(-1)
-    return batch.weight @ f
+    return batch.weight @ row_objectives(w, *batch.data)
 
 
 def pareto_gradient(w: Vector, batch: Batch, weights: Float[Tensor, "M"]) -> Vector:
@@ -217,16 +223,15 @@ def pareto_gradient(w: Vector, batch: Batch, weights: Float[Tensor, "M"]) -> Vec
 def pareto_metrics(w: Vector, problem: Problem) -> dict[str, Scalar]:
     """Objectives, stationarity and distance to the front."""
     middle, curvature, front = problem.heldout
-    c, A = problem.data
-    f = 0.5 * (A * (w - c) ** 2).sum(-1)
-    means = f.mean(0)
+    means = row_objectives(w, *problem.data).mean(0)
     gradients = curvature * (w - middle)
     gram = gradients @ gradients.mT
     lam = min_norm(gram.unsqueeze(0))[0]
     values = {"f": means.mean()}
     for k in range(len(means)):
         values[f"f_{k + 1}"] = means[k]
-    values["stationarity"] = (lam @ gradients).square().sum().sqrt()
+    shortest = lam @ gradients
+    values["stationarity"] = shortest.square().sum().sqrt()
     if len(means) == 2:
         values["distance"] = polygon_distance(w, front)
     return values
@@ -241,4 +246,5 @@ def polygon_distance(w: Vector, points: Float[Tensor, "p d"]) -> Scalar:
     along = ((w - start) * side).sum(-1)
     share = (along / length).clamp(0, 1)
     nearest = start + share.unsqueeze(-1) * side
-    return (w - nearest).square().sum(-1).min().sqrt()
+    squares = (w - nearest).square().sum(-1)
+    return squares.min().sqrt()

@@ -137,31 +137,18 @@ def plain_array(array: NDArray[Any]) -> NDArray[Any]:
 
 def check_plain(caller: str, name: str, x: Tensor) -> None:
     """Raise ValueError unless a tensor is dense, has values and rows, and holds real numbers."""
-    checks.require(
-        x.layout is torch.strided and not x.is_nested and x.dim(),
-        caller,
-        name,
-        "be dense, with a row a sample",
-        "nested" if x.is_nested else (x.layout, *x.shape),
-        "call .to_dense(), or pad nested rows",
-    )
+    is_dense = x.layout is torch.strided and not x.is_nested
+    form = "nested" if x.is_nested else (x.layout, *x.shape)
+    rule = "be dense, with a row a sample"
+    remedy = "call .to_dense(), or pad nested rows"
+    checks.require(is_dense and x.dim(), caller, name, rule, form, remedy)
     class_name = type(x).__name__
-    checks.require(
-        not isinstance(x, MaskedTensor),
-        caller,
-        name,
-        "have no masked entries",
-        class_name,
-        "drop these rows, or fill the gaps with .to_tensor(value)",
-    )
-    checks.require(
-        not is_traceable_wrapper_subclass(x) and not x.is_meta,
-        caller,
-        name,
-        "hold its own values",
-        class_name,
-        "convert it to an ordinary tensor",
-    )
+    is_masked = isinstance(x, MaskedTensor)
+    remedy = "drop these rows, or fill the gaps with .to_tensor(value)"
+    checks.require(not is_masked, caller, name, "have no masked entries", class_name, remedy)
+    is_plain = not is_traceable_wrapper_subclass(x) and not x.is_meta
+    remedy = "convert it to an ordinary tensor"
+    checks.require(is_plain, caller, name, "hold its own values", class_name, remedy)
     checks.require(not x.is_complex(), caller, name, "hold real numbers", x, REMEDIES["c"])
 
 
@@ -187,14 +174,9 @@ def check_range(caller: str, name: str, x: Shaped[Tensor, "m ..."], dtype: torch
     largest = torch.finfo(dtype).max
     low, high = x.aminmax()
     size = max(abs(float(low)), abs(float(high)))
-    checks.require(
-        size <= largest,
-        caller,
-        name,
-        f"hold numbers that {dtype} can hold",
-        size,
-        "scale the numbers, or convert the module with .double()",
-    )
+    rule = f"hold numbers that {dtype} can hold"
+    remedy = "scale the numbers, or convert the module with .double()"
+    checks.require(size <= largest, caller, name, rule, size, remedy)
 
 
 def digest(tensors: Sequence[Shaped[Tensor, "..."]]) -> str:

@@ -73,7 +73,8 @@ class OfPacked:
         coin: Int[Tensor, ""] | None = None,
     ) -> Shaped[Tensor, "..."]:
         """The module's output; dropout is active only if `train`."""
-        return self.function(w, *self.packing.unpack(packed), train=train, coin=coin)
+        inputs = self.packing.unpack(packed)
+        return self.function(w, *inputs, train=train, coin=coin)
 
     @property
     def constants(self) -> Mapping[str, Tensor]:
@@ -208,7 +209,8 @@ def pack(
     packed = []
     for x in inputs:
         entries = x.to(dtype)
-        exact = x.is_floating_point() or bool((entries.to(x.dtype) == x).all())
+        restored = entries.to(x.dtype)
+        exact = x.is_floating_point() or torch.equal(restored, x)
         checks.require(exact, caller, name, rule, x, remedy)
         packed.append(entries.reshape(len(x), -1))
     return torch.cat(packed, 1)

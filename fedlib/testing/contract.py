@@ -23,7 +23,7 @@ from fedlib.core.describe import describe
 from fedlib.core.federation import Federation, Loop, Sent, Vectorized
 from fedlib.core.problem import Draw, Problem
 from fedlib.core.sampling import draw_with_coin, seeded
-from fedlib.core.trees import clone_tree, stack_trees
+from fedlib.core.trees import clone_tree, same_numbers, stack_trees
 from fedlib.engine.batch import BatchedRuns
 from fedlib.engine.stack import fill, floats
 from fedlib.flower.client import Client
@@ -315,7 +315,8 @@ def doubled(draw: Draw, clients: int) -> Draw:
         copied = x
         if name in ("participants", "value_clients"):
             copied = x + clients
-        changed[name] = torch.stack([x, copied], 1).flatten(0, 1)
+        pairs = torch.stack([x, copied], 1)
+        changed[name] = pairs.flatten(0, 1)
     further_draws = tuple(doubled(further, clients) for further in draw.others)
     return draw._replace(others=further_draws, **changed)
 
@@ -338,7 +339,9 @@ def improves(algorithm: Algorithm, problem: Problem) -> None:
     start = problem.mean_losses(algorithm.init(problem).w)
     end = problem.mean_losses(w)
     m = problem.num_objectives
-    improved = bool(end[:m].mean() < start[:m].mean())
+    start_objective = start[:m].mean()
+    end_objective = end[:m].mean()
+    improved = bool(end_objective < start_objective)
     if problem.num_constraints:
         start_constraint = problem.constraints(start).max()
         end_constraint = problem.constraints(end).max()
@@ -416,13 +419,7 @@ def equal(a: Any, b: Any) -> bool:
     other_tensors = pytree.tree_leaves(b)
     if len(tensors) != len(other_tensors):
         return False
-    for x, y in zip(tensors, other_tensors, strict=True):
-        if x.shape != y.shape:
-            return False
-        both_nan = x.isnan() & y.isnan()
-        if not bool(((x == y) | both_nan).all()):
-            return False
-    return True
+    return all(map(same_numbers, tensors, other_tensors))
 
 
 def close(
