@@ -33,7 +33,7 @@ from sphinx.util.docutils import SphinxRole
 if TYPE_CHECKING:
     from papers.kit.numbers import Number
 
-PARTS = (
+MODULES = (
     fedbook_api,
     fedbook_claims,
     fedbook_figures,
@@ -56,7 +56,9 @@ ICONS = {
     "styles/pydata-sphinx-theme.css": re.compile(r'((?:,?\.fa-[\w-]+:before)+)\{content:"[^"]*"\}'),
 }
 MATHJAX_PARTS = (
-    *("tex-mml-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions"),
+    "tex-mml-chtml.js",
+    "output/chtml/fonts/woff-v2",
+    "input/tex/extensions",
     "ui/lazy.js",
 )
 
@@ -107,24 +109,25 @@ class SeedsRole(SphinxRole):
         except BookError as error:
             warn(error, "seeds", self.get_location())
             return [nodes.problematic(self.rawtext, self.text)], []
-        text, title = str(len(seeds)), f"the seeds {', '.join(map(str, seeds))} of {self.text}"
-        return [with_origin(text, title)], []
+        listed = ", ".join(map(str, seeds))
+        title = f"the seeds {listed} of {self.text}"
+        return [with_origin(str(len(seeds)), title)], []
 
 
 def origin(number: Number, provenance: dict[str, object], spec: str) -> str:
     """One line for the title: unit, interval, seeds, commit, device."""
-    parts = []
-    if number.once:
-        parts.append("one seed, no interval")
-    elif len(number.per_seed) == 1:
-        parts.append("the same for all seeds")
-    else:
-        parts.append(f"95 % interval {number.low:{spec}} to {number.high:{spec}}")
-        parts.append(f"{len(number.per_seed)} seeds")
+    facts = []
     if number.unit:
-        parts.insert(0, number.unit)
-    parts += [f"{key} {provenance[key]}" for key in ("commit", "device") if provenance.get(key)]
-    return "; ".join(parts)
+        facts.append(number.unit)
+    if number.once:
+        facts.append("one seed, no interval")
+    elif len(number.per_seed) == 1:
+        facts.append("the same for all seeds")
+    else:
+        facts.append(f"95 % interval {number.low:{spec}} to {number.high:{spec}}")
+        facts.append(f"{len(number.per_seed)} seeds")
+    facts += [f"{key} {provenance[key]}" for key in ("commit", "device") if provenance.get(key)]
+    return "; ".join(facts)
 
 
 #: The first cell of a line of the errata, and such a name in the table of statements.
@@ -141,18 +144,20 @@ def link_errata(app: Sphinx, doctree: nodes.document, docname: str) -> None:
             if ERRATUM.fullmatch(name):
                 row["ids"].append(f"erratum-{name}")
     if docname == "book/statements":
-        for text in [x for row in doctree.findall(nodes.row) for x in row.findall(nodes.Text)]:
-            if not isinstance(text.parent, nodes.math | nodes.reference):
-                text.parent.replace(text, [*linked(str(text))])
+        for row in doctree.findall(nodes.row):
+            for text in list(row.findall(nodes.Text)):
+                if not isinstance(text.parent, nodes.math | nodes.reference):
+                    text.parent.replace(text, list(linked(str(text))))
 
 
 def linked(text: str) -> Iterator[nodes.Node]:
     """A text whose names of errata are links."""
     end = 0
-    for found in ERRATUM.finditer(text):
-        yield nodes.Text(text[end : found.start()])
-        name, end = found[0], found.end()
+    for match in ERRATUM.finditer(text):
+        name = match[0]
+        yield nodes.Text(text[end : match.start()])
         yield nodes.reference("", name, refuri=f"errata.html#erratum-{name}", internal=True)
+        end = match.end()
     yield nodes.Text(text[end:])
 
 
@@ -178,9 +183,9 @@ def without_thebe(app: Sphinx, config: Config) -> None:
     It would name the theme's own repository to Binder, on every page.
     """
     for listeners in app.events.listeners.values():
-        listeners[:] = [one for one in listeners if one.handler.__module__ != "sphinx_thebe"]
+        listeners[:] = [item for item in listeners if item.handler.__module__ != "sphinx_thebe"]
     styles = app.registry.css_files
-    styles[:] = [one for one in styles if "thebe" not in one[0]]
+    styles[:] = [style for style in styles if "thebe" not in style[0]]
 
 
 def copy_mathjax(app: Sphinx, error: Exception | None) -> None:
@@ -191,13 +196,14 @@ def copy_mathjax(app: Sphinx, error: Exception | None) -> None:
     files = metadata.files("sphinx-mathjax-offline") or []
     (script,) = (f for f in files if f.match("static/mathjax/tex-mml-chtml.js"))
     source = Path(str(script.locate())).parent
-    for part in MATHJAX_PARTS:
-        target = Path(app.outdir) / "_static" / MATHJAX / part
+    for name in MATHJAX_PARTS:
+        original = source / name
+        target = Path(app.outdir) / "_static" / MATHJAX / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        if (source / part).is_dir():
-            shutil.copytree(source / part, target, dirs_exist_ok=True)
+        if original.is_dir():
+            shutil.copytree(original, target, dirs_exist_ok=True)
         else:
-            shutil.copy(source / part, target)
+            shutil.copy(original, target)
 
 
 def drop_unused_icons(app: Sphinx, error: Exception | None) -> None:
@@ -206,12 +212,17 @@ def drop_unused_icons(app: Sphinx, error: Exception | None) -> None:
         return
     static = Path(app.outdir) / "_static"
     texts = [*Path(app.outdir).rglob("*.html"), *static.glob("scripts/*theme.js")]
-    used = {name for p in texts for name in ICON_NAME.findall(p.read_text(encoding="utf-8"))}
+    used: set[str] = set()
+    for path in texts:
+        used.update(ICON_NAME.findall(path.read_text(encoding="utf-8")))
+
+    def if_used(icon: re.Match[str]) -> str:
+        return "" if used.isdisjoint(NAMES.findall(icon[1])) else icon[0]
+
     for name, icon in ICONS.items():
         for path in static.glob(name):
             text = path.read_text(encoding="utf-8")
-            kept = icon.sub(lambda m: m[0] if used & {*NAMES.findall(m[1])} else "", text)
-            path.write_text(kept, encoding="utf-8")
+            path.write_text(icon.sub(if_used, text), encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, object]:
@@ -219,7 +230,7 @@ def setup(app: Sphinx) -> dict[str, object]:
     gc.set_threshold(500_000, 20, 100)  # a book is millions of small objects that live to the end
     app.add_role("result", ResultRole())
     app.add_role("seeds", SeedsRole())
-    for module in PARTS:
+    for module in MODULES:
         module.setup(app)
     app.add_js_file("names.js", loading_method="defer")
     # On a first visit the theme finds no mode stored and would complain on the console.

@@ -36,7 +36,7 @@ ENTRY = re.compile(r"(?P<indent> *)(?P<names>\*{0,2}\w+(?:, \*{0,2}\w+)*) : (?P<
 
 
 def prepare(
-    app: object, what: str, name: str, obj: object, options: object, lines: list[str]
+    app: object, category: str, name: str, obj: object, options: object, lines: list[str]
 ) -> None:
     """Leaves what the pages show and escapes marks outside of code; changes ``lines`` in place."""
     shown = lines if name in WHOLE else described(brief(lines))
@@ -44,7 +44,9 @@ def prepare(
     lines[:] = [escape(line).replace(STAR, "*") for line in text.split("\n")] if lines else []
 
 
-def skip(app: object, what: str, name: str, obj: object, skipped: bool, options: object) -> bool:
+def skip(
+    app: object, category: str, name: str, obj: object, skipped: bool, options: object
+) -> bool:
     """Leaves out aliases of types, fields of named tuples, and methods outside of the core.
 
     Fields are in the signature, and what the methods of all compressors are for is said once, at
@@ -54,7 +56,7 @@ def skip(app: object, what: str, name: str, obj: object, skipped: bool, options:
     module = str(getattr(obj, "__module__", ""))
     owner = getattr(obj, "__qualname__", "").partition(".")[0]
     protocol = getattr(getattr(sys.modules.get(module), owner, None), "_is_protocol", False)
-    method = what == "class" and not protocol and not module.startswith("fedlib.core.")
+    method = category == "class" and not protocol and not module.startswith("fedlib.core.")
     alias = get_origin(obj) is not None
     return skipped or alias or type(obj).__name__ == "_tuplegetter" or method
 
@@ -62,17 +64,20 @@ def skip(app: object, what: str, name: str, obj: object, skipped: bool, options:
 def brief(lines: list[str]) -> list[str]:
     """The first paragraph and the tables of arguments."""
     text = textwrap.dedent("\n".join(lines)).strip("\n")
-    first, *rest = re.split(r"\n(?=\S[^\n]*\n-{3,}\n)", f"\n{text}")
-    paragraph = first.strip("\n").partition("\n\n")[0]
-    tables = [
-        part.partition("\n\n")[0].rstrip() for part in rest if part.partition("\n")[0] in TABLES
-    ]
-    return "\n\n".join(filter(None, (paragraph, *tables))).split("\n")
+    summary, *sections = re.split(r"\n(?=\S[^\n]*\n-{3,}\n)", f"\n{text}")
+    paragraph, _, _ = summary.strip("\n").partition("\n\n")
+    blocks = [paragraph] if paragraph else []
+    for section in sections:
+        title, _, _ = section.partition("\n")
+        table, _, _ = section.partition("\n\n")
+        if title in TABLES:
+            blocks.append(table.rstrip())
+    return "\n\n".join(blocks).split("\n")
 
 
 def described(lines: list[str]) -> list[str]:
     """``lines`` with the names of a table's entries alone on a line, above the description."""
-    found: list[str] = []
+    result: list[str] = []
     table: int | None = None  # the indent of the table's title
     for i, line in enumerate(lines):
         below = lines[i + 1].strip() if i + 1 < len(lines) else ""
@@ -80,29 +85,29 @@ def described(lines: list[str]) -> list[str]:
             table = indent(line) if line.strip() in TABLES else None
         entry = ENTRY.match(line)
         if entry and table is not None and indent(line) == table:
-            found.append(entry["indent"] + entry["names"])
+            result.append(entry["indent"] + entry["names"])
             if not (TYPE.fullmatch(entry["text"]) and indent(lines[i + 1]) > table):
-                found.append(f"{entry['indent']}    {entry['text']}")
+                result.append(f"{entry['indent']}    {entry['text']}")
         else:
-            found.append(line)
-    return found
+            result.append(line)
+    return result
 
 
 def marked(text: str) -> str:
     """``text`` with LaTeX between dollars as a role, and the asterisks of emphasis as `STAR`."""
 
-    def mark(found: re.Match[str]) -> str:
-        if found["kept"] is not None:
-            return found[0]
-        words = re.sub(r"\s*\n\s*", " ", found["math"] or found["words"])
-        return f":math:`{words}`" if found["math"] else f"{STAR}{words}{STAR}"
+    def mark(match: re.Match[str]) -> str:
+        if match["kept"] is not None:
+            return match[0]
+        words = re.sub(r"\s*\n\s*", " ", match["math"] or match["words"])
+        return f":math:`{words}`" if match["math"] else f"{STAR}{words}{STAR}"
 
     return MARKED.sub(mark, text)
 
 
 def shorten(
     app: object,
-    what: str,
+    category: str,
     name: str,
     obj: object,
     options: object,
@@ -115,13 +120,13 @@ def shorten(
     and defaults; what they are the table says.
     """
 
-    def short(found: re.Match[str]) -> str:
-        return found["inner"] if found["name"] == "Takes" else found["name"]
+    def short(annotated: re.Match[str]) -> str:
+        return annotated["inner"] if annotated["name"] == "Takes" else annotated["name"]
 
     if signature:  # "<factory>" is no Python: the whole would stand as it is written, unlinked
         signature = ANNOTATED.sub(short, signature).replace("<factory>", "factory")
         signature = ARRAY.sub("ndarray", CLASS.sub(r"\1", signature))
-    if signature and what in ("function", "method"):
+    if signature and category in ("function", "method"):
         return untyped(signature), None
     return signature, returns
 
@@ -148,9 +153,9 @@ def escape(line: str) -> str:
     """``line`` with a backslash before each mark that stands outside of code."""
     if line.lstrip().startswith((">>>", "...")):
         return line
-    parts = CODE.split(line)
-    parts[::2] = [MARKS.sub(r"\\\1", part) for part in parts[::2]]
-    return "".join(parts)
+    texts = CODE.split(line)  # code at the odd positions
+    texts[::2] = [MARKS.sub(r"\\\1", text) for text in texts[::2]]
+    return "".join(texts)
 
 
 def setup(app: Sphinx) -> None:

@@ -7,10 +7,9 @@ print, it is whole.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from html import escape
+from operator import add
 from typing import TYPE_CHECKING, NamedTuple
 
 from docutils import nodes
@@ -18,10 +17,12 @@ from fedbook_data import (
     BookDirective,
     BookError,
     Cell,
+    add_label,
     badge,
     figure_link,
     folder_of,
     label_link,
+    nearest,
     raw,
     read_stored,
     slug,
@@ -59,12 +60,10 @@ class Row(NamedTuple):
 
 def evaluated(env: BuildEnvironment, paper: str | None = None) -> list[Row]:
     """All claims of a paper (or of all) with their outcome, failing ones first."""
-    rows = [
-        evaluate(env, study, claim)
-        for study in STUDIES.values()
-        for claim in study.claims
-        if paper is None or paper in claim.paper
-    ]
+    rows = []
+    for study in STUDIES.values():
+        claims = [claim for claim in study.claims if paper is None or paper in claim.paper]
+        rows += [evaluate(env, study, claim) for claim in claims]
     return sorted(rows, key=lambda row: VERDICTS.index(row.outcome.verdict))
 
 
@@ -86,71 +85,71 @@ class Claims(BookDirective):
     """``{claims} [paper]``: every claim with its rule, measurement and verdict."""
 
     optional_arguments = 1
-    kind = "claims"
+    subtype = "claims"
 
     def build(self) -> list[nodes.Node]:
         """Filter buttons and the table."""
-        done = evaluated(self.env, self.arguments[0] if self.arguments else None)
+        paper = self.arguments[0] if self.arguments else None
+        rows = evaluated(self.env, paper)
         head = ("Claim", "What the paper says", "Measured", "Verdict")
-        result = table(head, [self.line(e) for e in done], (12, 42, 30, 16), "claims")
-        for row, e in zip(result.findall(nodes.row), [None, *done], strict=True):
-            if e is not None:
-                self.anchor(row, e)
-        return [raw(filter_bar(groups(done), len(done))), result]
+        result = table(head, map(self.cells, rows), (12, 42, 30, 16), "claims")
+        _, *lines = result.findall(nodes.row)
+        for line, row in zip(lines, rows, strict=True):
+            self.anchor(line, row)
+        return [raw(filter_bar(groups(rows), len(rows))), result]
 
-    def anchor(self, row: nodes.row, e: Row) -> None:
+    def anchor(self, line: nodes.row, row: Row) -> None:
         """Makes the line a target, for links from outside and for the ``claim`` role."""
-        name = e.claim.anchor
-        row["ids"].append(name)
-        row["classes"] += [f"claim-{slug(e.outcome.verdict)}", f"paper-{slug(e.claim.paper)}"]
-        domain, key = self.env.get_domain("std"), name.lower()
+        name = row.claim.anchor
+        line["ids"].append(name)
+        line["classes"].append(f"claim-{slug(row.outcome.verdict)}")
+        line["classes"].append(f"paper-{slug(row.claim.paper)}")
         if not self.arguments or CLAIMS not in self.env.found_docs:  # links go to all claims
-            domain.labels[key] = (self.env.docname, name, e.claim.id)
-            domain.anonlabels[key] = (self.env.docname, name)
+            add_label(self.env, name, row.claim.id)
 
-    def line(self, e: Row) -> list[Cell]:
+    def cells(self, row: Row) -> list[Cell]:
         """The four cells of one claim."""
-        claim, outcome = e.claim, e.outcome
-        measured = [
-            nodes.paragraph("", sentence(text))
-            for text in (outcome.measured, why_not(outcome), power_of(e))
-            if text
-        ]
+        claim = row.claim
+        outcome = row.outcome
+        source = paragraph(nodes.Text(f"{PAPERS[claim.paper]}, "), *self.inline(claim.place))
+        figure = paragraph(figure_link(self.env, row.study, claim.figure))
+        wording = paragraph(*self.inline(claim.wording))
+        texts = (outcome.measured, why_not(outcome), power_of(row))
+        measured = [nodes.paragraph("", sentence(text)) for text in texts if text]
         return [
-            [paragraph(nodes.strong(claim.id, claim.id)),
-             paragraph(nodes.Text(f"{PAPERS[claim.paper]}, "), *self.inline(claim.place)),
-             paragraph(figure_link(self.env, e.study, claim.figure))],
-            [paragraph(*self.inline(claim.wording)), *self.details(e)],
+            [paragraph(nodes.strong(claim.id, claim.id)), source, figure],
+            [wording, *self.details(row)],
             measured,
-            verdict_of(e),
-        ]  # fmt: skip
+            verdict_of(row),
+        ]
 
-    def details(self, e: Row) -> list[nodes.Node]:
+    def details(self, row: Row) -> list[nodes.Node]:
         """The parts of its rule, what must be known of it, and its control, folded away.
 
         Of a further reading only what no reading before it has.
         """
         blocks: dict[str, list[nodes.Node]] = {}
         shown: list[str] = []
-        for reading in e.claim.each:
-            outcome = e.readings.get(reading.name, e.outcome)
-            own: list[nodes.Node] = []
-            if (labels := str([*reading.rule.primary])) not in shown:
-                own += parts_of(reading.rule.primary, outcome)
-            texts = [
-                text
-                for text in (reading.rule.note, control_of(outcome))
-                if text and not any(text in other for other in shown)
-            ]
-            own += [paragraph(*self.inline(text)) for text in texts]
+        for reading in row.claim.each:
+            outcome = row.readings.get(reading.name, row.outcome)
+            block: list[nodes.Node] = []
+            labels = str(list(reading.rule.primary))
+            if labels not in shown:
+                block += parts_of(reading.rule.primary, outcome)
+            texts = []
+            for text in (reading.rule.note, control_of(outcome)):
+                if text and not any(text in shown_text for shown_text in shown):
+                    texts.append(text)
+                    block.append(paragraph(*self.inline(text)))
             shown += [labels, *texts]
-            if own:
-                blocks[reading.name] = own
-        for name, own in blocks.items():
+            if block:
+                blocks[reading.name] = block
+        details: list[nodes.Node] = [raw("<details><summary>Rule</summary>")]
+        for name, block in blocks.items():
             if len(blocks) > 1:
-                own.insert(0, paragraph(nodes.strong("", name or "The text")))
-        found = [node for own in blocks.values() for node in own]
-        return [raw("<details><summary>Rule</summary>"), *found, raw("</details>")]
+                details.append(paragraph(nodes.strong("", name or "The text")))
+            details += block
+        return [*details, raw("</details>")]
 
 
 def parts_of(primary: Parts, outcome: Outcome) -> list[nodes.Node]:
@@ -160,48 +159,57 @@ def parts_of(primary: Parts, outcome: Outcome) -> list[nodes.Node]:
     cases of the part before are not listed again, and one title has all their conditions.
     """
     states = {} if outcome.verdict == "not judged" else outcome.parts
-    found: list[nodes.Node] = []
-    before: list[str] = []
-    for label, part in primary.items():
-        cases = {"": part} if isinstance(part, Condition) else part
-        marks = [mark(states.get(key)) for key in flatten({label: part})]
-        words = [condition.words for condition in cases.values()]
-        alike = len({*marks}) == 1
-        texts = [case if alike else case + own for case, own in zip(cases, marks, strict=True)]
-        whole = sentence(label + marks[0] if alike else label)
-        line = [nodes.Text(whole)]
-        if isinstance(part, Condition):
-            line = [titled(whole, words[0])]
-        elif texts == before:
-            every = "; ".join(f"{case}: {c}" for case, c in zip(cases, words, strict=True))
-            line += [nodes.Text(" "), titled("Same cases", every), nodes.Text(".")]
+    paragraphs: list[nodes.Node] = []
+    listed: list[str] = []
+    for label, conditions in primary.items():
+        marks = [mark(states.get(key)) for key in flatten({label: conditions})]
+        common = marks[0] if len(set(marks)) == 1 else ""
+        title = sentence(label + common)
+        if isinstance(conditions, Condition):
+            paragraphs.append(paragraph(titled(title, conditions.words)))
+            listed = [""]
+            continue
+        texts = list(conditions)
+        if not common:
+            texts = list(map(add, texts, marks))
+        line: list[nodes.Node] = [nodes.Text(title)]
+        if texts == listed:
+            words = [f"{case}: {condition.words}" for case, condition in conditions.items()]
+            line += [nodes.Text(" "), titled("Same cases", "; ".join(words))]
         else:
-            gaps = [" Cases: ", *["; "] * (len(texts) - 1)]
-            for gap, text, condition in zip(gaps, texts, words, strict=True):
-                line += [nodes.Text(gap), titled(text, condition)]
-            line.append(nodes.Text("."))
-        found.append(paragraph(*line))
-        before = [*cases]
-    return found
+            gap = " Cases: "
+            for text, condition in zip(texts, conditions.values(), strict=True):
+                line += [nodes.Text(gap), titled(text, condition.words)]
+                gap = "; "
+        line.append(nodes.Text("."))
+        paragraphs.append(paragraph(*line))
+        listed = list(conditions)
+    return paragraphs
 
 
 def mark(state: str | None) -> str:
     """What stands behind a part, or behind one of its cases, that does not hold."""
-    return "" if state in (None, STATES[True]) else f" ({state})"
+    if state is None or state == STATES[True]:
+        return ""
+    return f" ({state})"
 
 
 def control_of(outcome: Outcome) -> str:
     """The negative control, and what the rule says of it unless that is *not reproduced*."""
-    what, _, verdict = outcome.control.rpartition(": ")
-    other = "" if verdict == "not reproduced" else f" ({verdict})"
-    return f"Control: {what}{other}." if what else ""
+    control, _, verdict = outcome.control.rpartition(": ")
+    if not control:
+        return ""
+    if verdict == "not reproduced":
+        return f"Control: {control}."
+    return f"Control: {control} ({verdict})."
 
 
 def sentence(text: str) -> str:
     """A text with a capital, unless it starts with a symbol, and a full stop."""
     word = re.match("(?![a-z]+ =)([a-z]{3}|(a|an|at|in|no|on|to) )", text)
-    start = text[0].upper() + text[1:] if word else text
-    return start if start.endswith(".") else f"{start}."
+    if word:
+        text = text[0].upper() + text[1:]
+    return text if text.endswith(".") else f"{text}."
 
 
 def titled(text: str, words: str) -> nodes.abbreviation:
@@ -210,15 +218,17 @@ def titled(text: str, words: str) -> nodes.abbreviation:
     return nodes.abbreviation(text, text, explanation=title, classes=["result"])
 
 
-def verdict_of(e: Row) -> list[nodes.Node]:
+def verdict_of(row: Row) -> list[nodes.Node]:
     """The verdict with its share, and under it what other readings of the claim give."""
-    own = [nodes.Text(f"{e.claim.reading}: ")] if e.readings else []
-    found = [paragraph(*own, badge(e.outcome.label, e.outcome.verdict))]
-    for name, other in e.readings.items():
-        found.append(paragraph(nodes.Text(f"{name}: "), badge(other.label, other.verdict)))
-    if size := e.outcome.size:
-        found.append(nodes.paragraph("", size, classes=["quiet"]))
-    return found
+    lines: list[nodes.Node] = []
+    for name, outcome in {row.claim.reading: row.outcome, **row.readings}.items():
+        line = paragraph(badge(outcome.label, outcome.verdict))
+        if row.readings:
+            line.insert(0, nodes.Text(f"{name}: "))
+        lines.append(line)
+    if row.outcome.size:
+        lines.append(nodes.paragraph("", row.outcome.size, classes=["quiet"]))
+    return lines
 
 
 def why_not(outcome: Outcome) -> str:
@@ -230,17 +240,17 @@ def why_not(outcome: Outcome) -> str:
 
 def counted(reason: str) -> str:
     """A reason that says of how many others it is the first."""
-    return re.sub(
-        r"\(and (\d+) more\)", lambda m: f"(and {m[1]} more reason{'s' * (m[1] != '1')})", reason
-    )
+    reason = reason.replace("(and 1 more)", "(and 1 more reason)")
+    return re.sub(r"\(and (\d+) more\)", r"(and \1 more reasons)", reason)
 
 
-def power_of(e: Row) -> str:
+def power_of(row: Row) -> str:
     """How many seeds would decide an undecided claim, and what they cost."""
-    if e.outcome.verdict != "undecided" or not e.outcome.seeds:
+    seeds = row.outcome.seeds
+    if row.outcome.verdict != "undecided" or not seeds:
         return ""
-    hours = hours_for(study_of(e.study), e.claim, e.outcome.seeds)
-    return f"Seeds needed: {e.outcome.seeds} ({rounded(hours)} core-hours)."
+    hours = hours_for(study_of(row.study), row.claim, seeds)
+    return f"Seeds needed: {seeds} ({rounded(hours)} core-hours)."
 
 
 def paragraph(*children: nodes.Node) -> nodes.paragraph:
@@ -248,13 +258,16 @@ def paragraph(*children: nodes.Node) -> nodes.paragraph:
     return nodes.paragraph("", "", *children)
 
 
-def groups(done: list[Row]) -> list[str]:
-    """Buttons for the paper and for the verdict."""
-    papers = Counter(e.claim.paper for e in done)
-    verdicts = Counter(e.outcome.verdict for e in done)
-    by_verdict = group("Verdict", [(f"claim-{slug(v)}", v) for v in VERDICTS if verdicts[v]])
-    names = [(f"paper-{slug(p)}", name) for p, name in PAPERS.items() if papers[p]]
-    return [group("Paper", names), by_verdict][len(names) == 1 :]  # of one there is no choice
+def groups(rows: list[Row]) -> list[str]:
+    """Buttons for the paper, if there are several, and for the verdict."""
+    papers = {row.claim.paper for row in rows}
+    names = [(f"paper-{slug(paper)}", name) for paper, name in PAPERS.items() if paper in papers]
+    verdicts = {row.outcome.verdict for row in rows}
+    choices = [(f"claim-{slug(verdict)}", verdict) for verdict in VERDICTS if verdict in verdicts]
+    by_verdict = group("Verdict", choices)
+    if len(names) == 1:
+        return [by_verdict]
+    return [group("Paper", names), by_verdict]
 
 
 def filter_bar(groups: Iterable[str], count: int, noun: str = "claims") -> str:
@@ -265,11 +278,13 @@ def filter_bar(groups: Iterable[str], count: int, noun: str = "claims") -> str:
 
 def group(label: str, choices: Iterable[tuple[str, str]]) -> str:
     """The buttons of one group, "all" first and pressed."""
-    buttons = "".join(
-        f'<button type="button" data-show="{key}" aria-pressed="{str(not key).lower()}">'
-        f"{escape(text)}</button>"
-        for key, text in [("", "all"), *choices]
-    )
+    buttons = ""
+    for key, text in (("", "all"), *choices):
+        pressed = "false" if key else "true"
+        buttons += (
+            f'<button type="button" data-show="{key}" aria-pressed="{pressed}">'
+            f"{escape(text)}</button>"
+        )
     title = f'<span class="claims-filter-title" aria-hidden="true">{label}</span>'
     return f'<div role="group" aria-label="{label}">{title}{buttons}</div>'
 
@@ -277,44 +292,43 @@ def group(label: str, choices: Iterable[tuple[str, str]]) -> str:
 class Scoreboard(BookDirective):
     """``{scoreboard}``: how many claims of each paper have which verdict."""
 
-    kind = "scoreboard"
+    subtype = "scoreboard"
 
     def build(self) -> list[nodes.Node]:
         """A sentence and the table of counts."""
-        done = evaluated(self.env)
-        return [in_short(done), counts(done)]
+        rows = evaluated(self.env)
+        return [in_short(rows), counts(rows)]
 
 
 class NotJudged(BookDirective):
     """``{not-judged} LETTERS``: claims of these papers that our runs cannot judge, and why."""
 
     required_arguments = 1
-    kind = "not-judged"
+    subtype = "not-judged"
 
     def build(self) -> list[nodes.Node]:
         """A line for each claim."""
-        rows = [
-            [
-                [paragraph(claim_link(self.env, e.claim.id))],
-                [paragraph(*self.inline(e.claim.wording))],
-                missing_of(e),
-            ]
-            for paper in self.arguments[0]
-            for e in evaluated(self.env, paper)
-            if e.outcome.verdict == "not judged"
-        ]
-        if not rows:
+        lines: list[list[Cell]] = []
+        for paper in self.arguments[0]:
+            for row in evaluated(self.env, paper):
+                if row.outcome.verdict == "not judged":
+                    link = paragraph(claim_link(self.env, row.claim.id))
+                    wording = paragraph(*self.inline(row.claim.wording))
+                    lines.append([link, wording, missing_of(row)])
+        if not lines:
             raise BookError(f"every claim of {self.arguments[0]} is judged; drop the directive.")
         head = ("claim", "what the paper says", "what is missing")
-        return [table(head, rows, (15, 45, 40), "not-judged")]
+        return [table(head, lines, (15, 45, 40), "not-judged")]
 
 
-def missing_of(e: Row) -> str:
+def missing_of(row: Row) -> str:
     """Why a claim is not judged, and what its runs would cost in the paper's setting."""
-    scale, _, why = e.outcome.reason.partition("not judged, because ")
-    hours = 0.0 if scale else hours_at_scale(study_of(e.study), e.claim)
-    cost = f" With the paper's rounds and seeds, its runs take {rounded(hours)} core-hours."
-    return sentence(counted(why)) + cost * bool(hours)
+    scale, _, reason = row.outcome.reason.partition("not judged, because ")
+    text = sentence(counted(reason))
+    hours = 0.0 if scale else hours_at_scale(study_of(row.study), row.claim)
+    if not hours:
+        return text
+    return f"{text} With the paper's rounds and seeds, its runs take {rounded(hours)} core-hours."
 
 
 def rounded(hours: float) -> str:
@@ -322,30 +336,52 @@ def rounded(hours: float) -> str:
     return f"{float(f'{hours:.2g}'):,g}"
 
 
-def in_short(done: list[Row]) -> nodes.paragraph:
+def in_short(rows: list[Row]) -> nodes.paragraph:
     """How many claims there are, how many of them can be judged, and what comes out."""
-    found = Counter(e.outcome.verdict for e in done)
-    judged = [v for v in reversed(VERDICTS) if v != "not judged"]
-    told = ", ".join(f"{found[v]} {v}" for v in judged if found[v])
-    whole = len(done) - found["not judged"]
-    text = f"The stored runs can judge {whole} of {len(done)} claims: {told}."
-    text += f" Each of the other {found['not judged']} claims says what is missing."
-    other = Counter(next(iter(e.readings.values()), e.outcome).verdict for e in done)
-    told = ", ".join(f"{other[v]} {v}" for v in judged if other[v])
-    several = sum(bool(e.readings) for e in done)
+    verdicts = [row.outcome.verdict for row in rows]
+    unjudged = verdicts.count("not judged")
+    text = (
+        f"The stored runs can judge {len(rows) - unjudged} of {len(rows)} claims: "
+        f"{summary_of(verdicts)}. Each of the other {unjudged} claims says what is missing."
+    )
+    several = 0
+    for position, row in enumerate(rows):
+        if row.readings:
+            several += 1
+            second = next(iter(row.readings.values()))
+            verdicts[position] = second.verdict
     if several:
-        text += f" In a second reading, which {several} claims have, the counts are {told}."
+        text += (
+            f" In a second reading, which {several} claims have, the counts are "
+            f"{summary_of(verdicts)}."
+        )
     return nodes.paragraph("", text)
 
 
-def counts(done: list[Row]) -> nodes.table:
+def summary_of(verdicts: list[str]) -> str:
+    """How many claims have each verdict but *not judged*: `3 reproduced, 1 partly`."""
+    texts = []
+    for verdict in reversed(VERDICTS):
+        count = verdicts.count(verdict)
+        if count and verdict != "not judged":
+            texts.append(f"{count} {verdict}")
+    return ", ".join(texts)
+
+
+def counts(rows: list[Row]) -> nodes.table:
     """How many claims of each paper have which verdict."""
-    found = Counter((e.claim.paper, e.outcome.verdict) for e in done)
-    papers = sorted({paper for paper, _ in found}, key=[*PAPERS].index)
-    heads = [v for v in VERDICTS if any(found[p, v] for p in papers)]
-    rows = [[PAPERS[p]] + [str(found[p, v]) for v in heads] for p in papers]
-    total = ["All", *(str(sum(found[p, v] for p in papers)) for v in heads)]
-    return table(["Paper", *heads], [*rows, total], (25, *[15] * len(heads)), "scoreboard")
+    verdicts: dict[str, list[str]] = {}
+    for row in rows:
+        for name in (PAPERS[row.claim.paper], "All"):
+            verdicts.setdefault(name, []).append(row.outcome.verdict)
+    heads = [verdict for verdict in VERDICTS if verdict in verdicts.get("All", ())]
+    lines = []
+    for name in (*PAPERS.values(), "All"):
+        of_paper = verdicts.get(name, [])
+        numbers = [str(of_paper.count(head)) for head in heads]
+        if of_paper:
+            lines.append([name, *numbers])
+    return table(["Paper", *heads], lines, (25, *[15] * len(heads)), "scoreboard")
 
 
 def claim_link(env: BuildEnvironment, identifier: str) -> nodes.Node:
@@ -361,7 +397,7 @@ class ClaimRole(SphinxRole):
         """A reference; a typed warning when there is no such claim."""
         known = [claim.id for _, claim in all_claims()]
         if self.text not in known:
-            near = ", ".join(get_close_matches(self.text, known, n=4, cutoff=0.4)) or "none"
+            near = nearest(self.text, known)
             error = BookError(f"there is no claim {self.text!r}; ids that look like it: {near}.")
             warn(error, "claim", self.get_location())
             return [nodes.problematic(self.rawtext, self.text)], []

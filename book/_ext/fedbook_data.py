@@ -57,8 +57,9 @@ def runs_in(folder: Path) -> list[str]:
 def files_of(study: str) -> list[Path]:
     """The files in which a study's runs are."""
     folder = folder_of(study)
-    places = [folder.parent.with_suffix(end) for end in archive.FILES]
-    return [p for p in (*places, *sorted(folder.glob("*.json"))) if p.is_file()]
+    archives = [folder.parent.with_suffix(end) for end in archive.FILES]
+    paths = [*archives, *sorted(folder.glob("*.json"))]
+    return [path for path in paths if path.is_file()]
 
 
 def read_stored(env: BuildEnvironment, path: Path) -> dict[str, Any]:
@@ -80,9 +81,15 @@ def number_of(env: BuildEnvironment, study: str, key: str) -> Number:
     """One stored number."""
     numbers = numbers_of(env, study)
     if key not in numbers:
-        near = ", ".join(get_close_matches(key, numbers, n=4, cutoff=0.4)) or "none"
+        near = nearest(key, numbers)
         raise BookError(f"{study} has no number {key!r}; keys that look like it: {near}.")
     return numbers[key]
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The known names that look most like a name which is not known."""
+    matches = get_close_matches(name, list(known), n=4, cutoff=0.4)
+    return ", ".join(matches) or "none"
 
 
 def provenance_of(env: BuildEnvironment, study: str) -> dict[str, Any]:
@@ -94,8 +101,7 @@ def seeds_of(env: BuildEnvironment, study: str, run: str) -> tuple[int, ...]:
     """The seeds of a stored run of the full profile."""
     path = folder_of(study) / f"{run}.json"
     if run == "numbers" or not archive.exists(path):
-        there = runs_in(folder_of(study))
-        near = ", ".join(get_close_matches(run, there, n=4, cutoff=0.4)) or "none"
+        near = nearest(run, runs_in(folder_of(study)))
         raise BookError(f"{study} has no run {run!r}; runs that look like it: {near}.")
     return tuple(read_stored(env, path)["seeds"])
 
@@ -107,9 +113,9 @@ def study_of(name: str) -> Study:
     return STUDIES[name]
 
 
-def badge(text: str, kind: str) -> nodes.inline:
+def badge(text: str, verdict: str) -> nodes.inline:
     """A short coloured word; the colour repeats what the word says."""
-    return nodes.inline(text, text, classes=["badge-fed", f"is-{slug(kind)}"])
+    return nodes.inline(text, text, classes=["badge-fed", f"is-{slug(verdict)}"])
 
 
 def slug(text: str) -> str:
@@ -122,18 +128,36 @@ def page_link(env: BuildEnvironment, study: str) -> nodes.Node:
     document = f"notebooks/{study}"
     if document not in env.found_docs:
         return nodes.literal(study, study)
-    return addnodes.pending_xref(
-        "", nodes.inline(study, study), refdomain="std", reftype="doc", refexplicit=True,
-        refwarn=True, refdoc=env.docname, reftarget=f"/{document}",
-    )  # fmt: skip
+    return reference(env, nodes.inline(study, study), "std", "doc", f"/{document}")
 
 
 def label_link(env: BuildEnvironment, label: str, text: str) -> nodes.Node:
     """A link to a label of any page, which warns when there is none."""
+    return reference(env, nodes.inline(text, text), "std", "ref", label)
+
+
+def reference(
+    env: BuildEnvironment, content: nodes.Node, domain: str, role: str, target: str
+) -> nodes.Node:
+    """A link that Sphinx resolves, which warns when its target is missing."""
     return addnodes.pending_xref(
-        "", nodes.inline(text, text), refdomain="std", reftype="ref", refexplicit=True,
-        refwarn=True, refdoc=env.docname, reftarget=label,
-    )  # fmt: skip
+        "",
+        content,
+        refdomain=domain,
+        reftype=role,
+        refexplicit=True,
+        refwarn=True,
+        refdoc=env.docname,
+        reftarget=target,
+    )
+
+
+def add_label(env: BuildEnvironment, anchor: str, title: str) -> None:
+    """Lets any page link to an anchor of the current page."""
+    domain = env.get_domain("std")
+    key = anchor.lower()
+    domain.labels[key] = (env.docname, anchor, title)
+    domain.anonlabels[key] = (env.docname, anchor)
 
 
 def figure_link(env: BuildEnvironment, study: str, figure: str) -> nodes.Node:
@@ -146,11 +170,12 @@ def figure_link(env: BuildEnvironment, study: str, figure: str) -> nodes.Node:
 
 def download_link(env: BuildEnvironment, path: Path, text: str) -> nodes.Node:
     """A download of a file; the builder copies it beside the pages."""
-    target = os.path.relpath(path.resolve(), Path(env.srcdir).resolve()).replace(os.sep, "/")
+    relative = os.path.relpath(path.resolve(), Path(env.srcdir).resolve())
+    target = "/" + relative.replace(os.sep, "/")
+    content = nodes.literal(text, text)
     return addnodes.download_reference(
-        "", "", nodes.literal(text, text),
-        refdoc=env.docname, reftarget=f"/{target}", refexplicit=True,
-    )  # fmt: skip
+        "", "", content, refdoc=env.docname, reftarget=target, refexplicit=True
+    )
 
 
 def raw(text: str) -> nodes.raw:
@@ -179,25 +204,26 @@ def cell_nodes(cell: Cell) -> list[nodes.Node]:
 
 
 def table(
-    head: Sequence[str], rows: Iterable[Sequence[Cell]], widths: Sequence[int], kind: str
+    head: Sequence[str], rows: Iterable[Sequence[Cell]], widths: Sequence[int], name: str
 ) -> nodes.table:
-    """A table with a head line; ``widths`` are relative."""
+    """A table of a CSS class, with a head line; ``widths`` are relative."""
     group = nodes.tgroup(cols=len(head))
     group += [nodes.colspec(colwidth=width) for width in widths]
     group += nodes.thead("", table_row(head))
     group += nodes.tbody("", *(table_row(row) for row in rows))
-    return nodes.table("", group, classes=["table-fed", kind])
+    return nodes.table("", group, classes=["table-fed", name])
 
 
 def table_row(cells: Sequence[Cell]) -> nodes.row:
     """One line of a table."""
-    return nodes.row("", *(nodes.entry("", *cell_nodes(cell)) for cell in cells))
+    entries = [nodes.entry("", *cell_nodes(cell)) for cell in cells]
+    return nodes.row("", *entries)
 
 
 class BookDirective(SphinxDirective, ABC):
     """A directive whose missing study or number is a typed warning, not a crash."""
 
-    kind = "directive"
+    subtype = "directive"  # of its warnings
 
     @abstractmethod
     def build(self) -> list[nodes.Node]:
@@ -208,7 +234,7 @@ class BookDirective(SphinxDirective, ABC):
         try:
             return self.build()
         except BookError as error:
-            warn(error, self.kind, self.get_location())
+            warn(error, self.subtype, self.get_location())
             return [nodes.warning("", nodes.paragraph("", str(error)))]
 
     def inline(self, text: str) -> list[nodes.Node]:

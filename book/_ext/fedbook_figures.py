@@ -24,6 +24,7 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from fedbook_data import (
     BookError,
+    add_label,
     command_of,
     download_link,
     figure_anchor,
@@ -99,8 +100,12 @@ class Watched(UserDict[str, "Trace"]):
 
 def slim(svg: bytes) -> bytes:
     """The same picture without metadata and indentation, numbers with two digits."""
+
+    def shorter(tag: re.Match[str]) -> str:
+        return LONG.sub(lambda number: f"{float(number[0]):.2f}", tag[0])
+
     text = METADATA.sub("", svg.decode())
-    text = TAG.sub(lambda tag: LONG.sub(lambda x: f"{float(x[0]):.2f}", tag[0]), text)
+    text = TAG.sub(shorter, text)
     return BLANKS.sub("\n", text).encode()
 
 
@@ -108,20 +113,23 @@ def themed(svg: bytes) -> bytes:
     """The picture with the colours of words and grid for dark pages beside those for light ones."""
     from papers.kit.plot import STYLES
 
-    rules = "".join(
-        f'[style*="{what}: {color}"]{{{what}:{STYLES["dark"][name]}!important}}'
-        for name, color in STYLES["light"].items()
-        for what in ("fill", "stroke")
-    )
+    rules = ""
+    for name, color in STYLES["light"].items():
+        dark = STYLES["dark"][name]
+        for attribute in ("fill", "stroke"):
+            rules += f'[style*="{attribute}: {color}"]{{{attribute}:{dark}!important}}'
     # matplotlib leaves out the colour of words that are black; ours never are
     style = f"<style>@media (prefers-color-scheme:dark){{{rules}}}</style>"
-    return re.sub(rb"(<svg[^>]*>)", lambda m: m[0] + style.encode(), svg, count=1)
+    return re.sub(rb"(<svg[^>]*>)", lambda tag: tag[0] + style.encode(), svg, count=1)
 
 
 def legible_width(svg: str) -> int:
     """How many pixels wide a picture must be shown for its letters to be read; 0 without any."""
-    sizes = [float(size) for size in LETTERS.findall(svg)]
-    return math.ceil(float(WIDTH.findall(svg)[0]) * LEGIBLE / min(sizes)) if sizes else 0
+    sizes = list(map(float, LETTERS.findall(svg)))
+    if not sizes:
+        return 0
+    width = float(WIDTH.findall(svg)[0])
+    return math.ceil(width * LEGIBLE / min(sizes))
 
 
 def write_if_changed(path: Path, content: bytes) -> None:
@@ -132,10 +140,13 @@ def write_if_changed(path: Path, content: bytes) -> None:
 
 def written(env: BuildEnvironment, name: str, svg: bytes, csv: str) -> dict[str, Path]:
     """The picture and, where there are data, the table, as files by their label."""
-    contents = {"SVG": themed(slim(svg))} | ({"CSV": csv.encode()} if csv else {})
-    files = {x: Path(env.srcdir) / FIGURES / f"{name}.{x.lower()}" for x in contents}
-    for label, path in files.items():
-        write_if_changed(path, contents[label])
+    contents = {"SVG": themed(slim(svg))}
+    if csv:
+        contents["CSV"] = csv.encode()
+    files = {}
+    for label, content in contents.items():
+        files[label] = Path(env.srcdir) / FIGURES / f"{name}.{label.lower()}"
+        write_if_changed(files[label], content)
     return files
 
 
@@ -154,8 +165,10 @@ def exported(
         watched = Watched(study.load(profile))
     except ValueError as error:
         raise BookError(str(error)) from None
-    svg, data = plot.export(study.figures[figure](watched), size or plot.SIZE)
-    return written(env, name, svg, plot.to_csv(data)), [*watched.seen]
+    draw = study.figures[figure](watched)
+    svg, data = plot.export(draw, size or plot.SIZE)
+    files = written(env, name, svg, plot.to_csv(data))
+    return files, list(watched.seen)
 
 
 def fold(
@@ -167,12 +180,12 @@ def fold(
     title: str = "",
 ) -> list[nodes.Node]:
     """The folded lines under a figure of the notebook or study `name`: files, code, settings."""
-    root = Path(env.srcdir)
-    own = {"source": root / f"notebooks/src/{name}.py"}
+    source = Path(env.srcdir) / f"notebooks/src/{name}.py"
     line = nodes.paragraph("", "", classes=["figure-downloads"])
-    for label, path in {**files, **own}.items():
+    for label, path in {**files, "source": source}.items():
         if label == "SVG":  # the file that the page shows
-            address = f"{'../' * env.docname.count('/')}_images/{path.name}"
+            top = "../" * env.docname.count("/")
+            address = f"{top}_images/{path.name}"
             link: nodes.Node = nodes.reference("", "", nodes.literal("", label), refuri=address)
         elif path.is_file():
             link = download_link(env, path, label)
@@ -193,80 +206,103 @@ def settings(env: BuildEnvironment, study: str, runs: list[str], profile: str) -
     if not runs:
         return []
     folder = folder_of(f"{study}@{profile}")
-    configs = [flat(read_stored(env, folder / f"{name}.json")["config"]) for name in runs]
+    configs = []
+    for name in runs:
+        stored = read_stored(env, folder / f"{name}.json")
+        configs.append(flat(stored["config"]))
     head, *rows = setting_rows(configs, of_paper(study, runs))
     return [table(head, rows, (1,) * len(head), "figure-settings")]
 
 
 def setting_rows(configs: list[dict[str, str]], paper: dict[str, str]) -> list[list[str]]:
     """A head and a row a setting; methods that differ in none of them have one column."""
+    by_method: dict[str, list[dict[str, str]]] = {}
+    for config in configs:
+        by_method.setdefault(config.get("method", ""), []).append(config)
+    used = set[str]().union(*configs)
+    labels = [label for label in MAIN if label in used and label != "method"]
     columns: dict[tuple[str, ...], list[str]] = {}
-    labels = [x for x in MAIN if x != "method" and any(x in config for config in configs)]
-    for method in dict.fromkeys(config.get("method", "") for config in configs):
-        own = [config for config in configs if config.get("method", "") == method]
-        values = (listed([*dict.fromkeys(c[x] for c in own if x in c)]) for x in labels)
+    for method, method_configs in by_method.items():
+        values = [listed_values(method_configs, label) for label in labels]
         columns.setdefault(tuple(values), []).append(method)
-    known = tuple(paper.get(x, "") for x in labels)
-    if any(known):
-        columns.setdefault(known, []).append("the paper or its code")
-    head = ["", *(", ".join(names) for names in columns.values())]
-    return [head, *([x, *row] for x, row in zip(labels, zip(*columns, strict=True), strict=True))]
+    paper_values = tuple(paper.get(label, "") for label in labels)
+    if any(paper_values):
+        columns.setdefault(paper_values, []).append("the paper or its code")
+    rows = [["", *map(", ".join, columns.values())]]
+    for position, label in enumerate(labels):
+        rows.append([label, *(values[position] for values in columns)])
+    return rows
+
+
+def listed_values(configs: list[dict[str, str]], label: str) -> str:
+    """The different values of a setting."""
+    values = [config[label] for config in configs if label in config]
+    return listed(list(dict.fromkeys(values)))
 
 
 def of_paper(study: str, runs: list[str]) -> dict[str, str]:
     """The paper's values of settings, as the claims on some of the runs have them, by label."""
     from papers import STUDIES
 
-    claims = STUDIES[study].claims if study in STUDIES else ()
-    needs = [claim.needs.paper for claim in claims if {*claim.runs} & {*runs}]
-    found: dict[str, dict[str, None]] = {}
-    for place, value in (item for need in needs for item in need.items()):
-        for label in (k for k, v in MAIN.items() if place.replace("algorithm", "method") in v):
-            found.setdefault(label, {})[text_of(value)] = None
-    return {label: listed([*texts]) for label, texts in found.items()}
+    values: dict[str, dict[str, None]] = {}
+    for claim in STUDIES[study].claims if study in STUDIES else ():
+        if not set(claim.runs) & set(runs):
+            continue
+        for path, value in claim.needs.paper.items():
+            for label, paths in MAIN.items():
+                if path.replace("algorithm", "method") in paths:
+                    values.setdefault(label, {})[text_of(value)] = None
+    return {label: listed(list(texts)) for label, texts in values.items()}
 
 
 def say_once(cells: list[nodes.container]) -> None:
     """Links to the first figure of a page with the same settings where they would come again."""
-    first: dict[str, int] = {}
+    figures: dict[str, int] = {}
     for number, cell in enumerate(cells, start=1):
-        for rows in [x for x in cell.findall(nodes.table) if "figure-settings" in x["classes"]]:
-            same = first.setdefault(rows.astext(), number)
-            if same < number:
-                anchor = next(cells[same - 1].findall(nodes.target))["ids"][0]
+        for rows in list(cell.findall(nodes.table)):
+            if "figure-settings" not in rows["classes"]:
+                continue
+            earlier = figures.setdefault(rows.astext(), number)
+            if earlier < number:
+                target = next(cells[earlier - 1].findall(nodes.target))
+                link = nodes.reference("", f"Fig. {earlier}", refid=target["ids"][0])
                 line = nodes.paragraph("", "The settings are the same as in ")
-                line += [nodes.reference("", f"Fig. {same}", refid=anchor), nodes.Text(".")]
+                line += [link, nodes.Text(".")]
                 rows.replace_self(line)
 
 
 def flat(config: Mapping[str, Any]) -> dict[str, str]:
     """The main settings of a configuration as label -> text."""
-    inner = config["algorithm"].get("method")  # of a method that is followed by something around it
-    whole = {**config, "method": inner if isinstance(inner, Mapping) else config["algorithm"]}
-    parts = {f"{part}.{k}": v for part in ("method", "problem") for k, v in whole[part].items()}
-    parts |= {k: whole[k] for k in ("rounds", "seeds")}
-    found = {}
-    for label, places in MAIN.items():
-        values = [parts[p] for p in places if parts.get(p) is not None]
-        if values:
-            found[label] = text_of(values[0])
-        elif label in WHOLE and any(p in parts for p in places):
-            found[label] = "all"
-    return found
+    method = config["algorithm"]
+    if isinstance(method.get("method"), Mapping):
+        method = method["method"]  # which something around it follows
+    values = {"rounds": config["rounds"], "seeds": config["seeds"]}
+    for name, settings in (("method", method), ("problem", config["problem"])):
+        for key, value in settings.items():
+            values[f"{name}.{key}"] = value
+    texts = {}
+    for label, paths in MAIN.items():
+        present = [values[path] for path in paths if path in values]
+        set_values = [value for value in present if value is not None]
+        if set_values:
+            texts[label] = text_of(set_values[0])
+        elif present and label in WHOLE:
+            texts[label] = "all"
+    return texts
 
 
 def text_of(value: object) -> str:
     """A value of a configuration as a reader writes it."""
     match value:
-        case {"type": kind, **rest}:
-            inner = ", ".join(f"{k} {text_of(v)}" for k, v in rest.items() if v is not None)
-            return f"{kind} ({inner})" if inner else str(kind)
+        case {"type": class_name, **fields}:
+            set_fields = {key: entry for key, entry in fields.items() if entry is not None}
+            return f"{class_name} ({text_of(set_fields)})" if set_fields else str(class_name)
         case Mapping():
-            return ", ".join(f"{k} {text_of(v)}" for k, v in value.items())
+            return ", ".join(f"{key} {text_of(entry)}" for key, entry in value.items())
         case [int(), int(), *_] if value == list(range(value[0], value[0] + len(value))):
             return f"{value[0]} to {value[-1]}"
         case list() | tuple():
-            return ", ".join(text_of(v) for v in value)
+            return ", ".join(map(text_of, value))
         case bool():
             return "yes" if value else "no"
         case float():
@@ -278,7 +314,8 @@ def listed(values: list[str]) -> str:
     """Different values, the first and the last of many."""
     if len(values) <= MOST:
         return ", ".join(values)
-    return f"{', '.join(values[: MOST - 1])}, … {values[-1]} ({len(values)} values)"
+    start = ", ".join(values[: MOST - 1])
+    return f"{start}, … {values[-1]} ({len(values)} values)"
 
 
 def shown_by(source: str) -> tuple[str, str]:
@@ -286,13 +323,14 @@ def shown_by(source: str) -> tuple[str, str]:
 
     Traces called `longer` are those at the paper's scale.
     """
-    calls = [c for c in ast.walk(ast.parse(source)) if isinstance(c, ast.Call)]
-    show = next((c for c in calls if ast.unparse(c.func) == "plot.show"), None)
-    if show is None:
-        return "", "full"
-    match show.args[0]:
-        case ast.Call(func=ast.Subscript(slice=ast.Constant(value=str(figure))), args=[given]):
-            return figure, "paper" if ast.unparse(given) == "longer" else "full"
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call) or ast.unparse(node.func) != "plot.show":
+            continue
+        match node.args[0]:
+            case ast.Call(func=ast.Subscript(slice=ast.Constant(value=str(figure))), args=[traces]):
+                profile = "paper" if ast.unparse(traces) == "longer" else "full"
+                return figure, profile
+        break
     return "", "full"
 
 
@@ -302,8 +340,10 @@ def shown_size(outputs: Iterable[Mapping[str, Any]]) -> tuple[float, float] | No
 
     for output in outputs:
         html = "".join(output.get("data", {}).get("text/html", ""))
-        if found := PNG.search(html):
-            with Image.open(io.BytesIO(base64.b64decode(found[1]))) as picture:
+        encoded = PNG.search(html)
+        if encoded:
+            content = base64.b64decode(encoded[1])
+            with Image.open(io.BytesIO(content)) as picture:
                 return picture.width / PIXELS_PER_INCH, picture.height / PIXELS_PER_INCH
     return None
 
@@ -314,8 +354,7 @@ def add_to_notebook(app: Sphinx, doctree: nodes.document) -> None:
     path = Path(env.doc2path(env.docname))
     if path.suffix != ".ipynb":
         return
-    cells = [c for c in doctree.findall(nodes.container) if c.get("nb_element") == "cell_code"]
-    cells = [c for c in cells if any("fed-figure" in r.astext() for r in c.findall(nodes.raw))]
+    cells = list(filter(shows_figure, doctree.findall(nodes.container)))
     if not cells:
         return
     notebook = json.loads(path.read_text(encoding="utf-8"))
@@ -326,6 +365,13 @@ def add_to_notebook(app: Sphinx, doctree: nodes.document) -> None:
         except BookError as error:
             warn(error, "figure", env.docname)
     say_once(cells)
+
+
+def shows_figure(cell: nodes.container) -> bool:
+    """Whether a node is a code cell with a figure among its outputs."""
+    if cell.get("nb_element") != "cell_code":
+        return False
+    return any("fed-figure" in html.astext() for html in cell.findall(nodes.raw))
 
 
 def add_files(
@@ -350,19 +396,20 @@ def add_files(
             env.note_dependency(str(stored))
         with suppress(DataError):  # it shows rows of a data set that is not on this machine
             files, runs = exported(env, study_of(name), figure, size, label, profile)
-    for output in source["outputs"] if not files else ():
-        if packed := output.get("metadata", {}).get("fedlib"):
-            svg, csv = (plot.unpacked(packed[kind]) for kind in ("svg", "csv"))
-            files = written(env, label, svg, csv.decode())
-    output, anchor = cell.children[-1], figure_anchor(label)
+    if not files:
+        for output in source["outputs"]:
+            packed = output.get("metadata", {}).get("fedlib")
+            if packed:
+                csv = plot.unpacked(packed["csv"])
+                files = written(env, label, plot.unpacked(packed["svg"]), csv.decode())
+    output = cell.children[-1]
+    anchor = figure_anchor(label)
     for node in output.findall(nodes.raw):
         if "fed-figure" in node.astext() and "SVG" in files:
             node["svg"] = str(files["SVG"])
     output.insert(0, nodes.target("", "", ids=[anchor]))
     output.extend(fold(env, name, files, runs, profile, f"Fig. {number}: "))
-    domain = env.get_domain("std")
-    domain.labels[anchor] = (env.docname, anchor, f"Fig. {number}, {label}")
-    domain.anonlabels[anchor] = (env.docname, anchor)
+    add_label(env, anchor, f"Fig. {number}, {label}")
 
 
 def put_pictures(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -374,21 +421,28 @@ def put_pictures(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         html = node.astext()
         if node.get("format") != "html" or "fed-figure" not in html:
             continue
-        if svg := node.get("svg"):
-            content = Path(svg).read_bytes()
-            write_if_changed(folder / Path(svg).name, content)
-            text = content.decode()
-            size = [
-                f'{side}="{round(float(found[1]) * 4 / 3)}"'  # pixels: room before it is fetched
-                for side, form in (("width", WIDTH), ("height", HEIGHT))
-                if (found := form.search(text))
-            ]
-            least = f"min-width: {legible_width(text)}px"
-            style = f'loading="lazy" {" ".join(size)} style="{least}"'
-            address = f"{top}_images/{Path(svg).name}"
-            image = rf'<img {style} class="fig dark-light"\1 src="{address}"'
+        if node.get("svg"):
+            path = Path(node["svg"])
+            content = path.read_bytes()
+            write_if_changed(folder / path.name, content)
+            attributes = shown_attributes(content.decode())
+            address = f"{top}_images/{path.name}"
+            image = rf'<img {attributes} class="fig dark-light"\1 src="{address}"'
             html = PICTURE.sub(image, html)
-        node[0] = nodes.Text(CAPTION.sub(lambda found: FORMULA.sub(mark, found[0]), html))
+        html = CAPTION.sub(lambda caption: FORMULA.sub(mark, caption[0]), html)
+        node[0] = nodes.Text(html)
+
+
+def shown_attributes(svg: str) -> str:
+    """How a page shows a picture: in pixels, so that there is room before it is fetched."""
+    attributes = ['loading="lazy"']
+    for side, pattern in (("width", WIDTH), ("height", HEIGHT)):
+        points = pattern.search(svg)
+        if points:
+            pixels = round(float(points[1]) * 4 / 3)
+            attributes.append(f'{side}="{pixels}"')
+    attributes.append(f'style="min-width: {legible_width(svg)}px"')
+    return " ".join(attributes)
 
 
 class ThemedFigure(SphinxDirective):
@@ -419,12 +473,22 @@ class ThemedFigure(SphinxDirective):
             return [nodes.warning("", nodes.paragraph("", str(error)))]
         options = {**self.options, "class": ["fig", "dark-light"], "align": "center"}
         picture = f"/{(FIGURES / files['SVG'].name).as_posix()}"
-        made = Figure(
-            "figure", [picture], options, self.content, self.lineno, self.content_offset,
-            self.block_text, self.state, self.state_machine,
-        ).run()  # fmt: skip
-        profile = self.options.get("profile", "full")
-        return made if name == "overview" else [*made, *fold(self.env, name, files, runs, profile)]
+        directive = Figure(
+            "figure",
+            [picture],
+            options,
+            self.content,
+            self.lineno,
+            self.content_offset,
+            self.block_text,
+            self.state,
+            self.state_machine,
+        )
+        shown = directive.run()
+        if name != "overview":
+            profile = self.options.get("profile", "full")
+            shown += fold(self.env, name, files, runs, profile)
+        return shown
 
     def drawn(self, name: str, figure: str) -> tuple[dict[str, Path], list[str]]:
         """The files of a study's figure, and its runs."""
@@ -442,10 +506,11 @@ class ThemedFigure(SphinxDirective):
         from papers import STUDIES, overview
         from papers.kit import plot
 
-        for path in (path for study in STUDIES for path in files_of(study)):
-            self.env.note_dependency(str(path))
-        found = overview.standings()
-        svg, data = plot.export(lambda fig: overview.draw(fig, found), (4.8, 3.6))
+        for study in STUDIES:
+            for path in files_of(study):
+                self.env.note_dependency(str(path))
+        standings = overview.standings()
+        svg, data = plot.export(lambda figure: overview.draw(figure, standings), (4.8, 3.6))
         return written(self.env, "overview", svg, plot.to_csv(data)), []
 
 

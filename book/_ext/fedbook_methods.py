@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from docutils import nodes
 from docutils.parsers.rst import directives
-from fedbook_data import BookDirective, BookError, Cell, raw, table, warn
-from sphinx import addnodes
+from fedbook_data import BookDirective, BookError, Cell, raw, reference, table, warn
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxRole
 
@@ -52,10 +51,10 @@ def steps_of(doc: str) -> list[Step]:
     steps: list[Step] = []
     columns: list[int] = []
     for line in doc.split("\n"):
-        found = STEP.match(line)
-        if found and int(found[1]) == len(steps) + 1:
-            columns.append(found.start(3))
-            steps.append(Step(int(found[1]), 0, [found[3]]))
+        match = STEP.match(line)
+        if match and int(match[1]) == len(steps) + 1:
+            columns.append(match.start(3))
+            steps.append(Step(int(match[1]), 0, [match[3]]))
         elif steps and line.startswith(" " * 5):
             text = line.strip()
             if "<-" in text or steps[-1].lines[-1].endswith(":"):
@@ -64,14 +63,14 @@ def steps_of(doc: str) -> list[Step]:
                 steps[-1].lines[-1] += f" {text}"
         elif steps:
             break
-    first = min(columns, default=0)
-    return [step._replace(indent=c - first) for step, c in zip(steps, columns, strict=True)]
+    left = min(columns, default=0)
+    return [step._replace(indent=c - left) for step, c in zip(steps, columns, strict=True)]
 
 
 def paragraph_of(doc: str, label: str) -> str:
     """The paragraph of a docstring that begins with `label`, without it."""
-    found = re.search(rf"^{label}: (.*?)(?:\n\n|\Z)", doc, re.DOTALL | re.MULTILINE)
-    return " ".join(found[1].split()) if found else ""
+    match = re.search(rf"^{label}: (.*?)(?:\n\n|\Z)", doc, re.DOTALL | re.MULTILINE)
+    return " ".join(match[1].split()) if match else ""
 
 
 def sources(thing: Any) -> Iterator[str]:
@@ -114,7 +113,7 @@ class Pseudocode(BookDirective):
 
     required_arguments = 1
     option_spec = {"alone": directives.flag}  # noqa: RUF012 - docutils reads it
-    kind = "pseudocode"
+    subtype = "pseudocode"
 
     def build(self) -> list[nodes.Node]:
         """Pseudocode, code beside it, and what the docstring says beside them."""
@@ -124,11 +123,12 @@ class Pseudocode(BookDirective):
         if not inspect.isclass(algorithm) or not steps:
             raise BookError(f"pseudocode: {self.arguments[0]} must be a class with pseudocode.")
         name = algorithm.__name__
-        fields = [
-            nodes.paragraph("", "", nodes.strong("", f"{title}: "), *self.inline(text))
-            for label, title in PARTS.items()
-            if (text := paragraph_of(doc, label))
-        ]
+        fields = []
+        for label, title in PARTS.items():
+            text = paragraph_of(doc, label)
+            if text:
+                lead = nodes.strong("", f"{title}: ")
+                fields.append(nodes.paragraph("", "", lead, *self.inline(text)))
         pseudo = f'<p class="method-name">{name}</p>{pseudo_html(steps)}'
         side = f'<div class="method-side">{pseudo}</div>'
         if "alone" in self.options:
@@ -153,11 +153,9 @@ class Pseudocode(BookDirective):
 
     def origin(self, algorithm: type) -> nodes.paragraph:
         """Where the class is described, with its parameters."""
-        target, text = f"fedlib.algorithms.{algorithm.__name__}", algorithm.__name__
-        link = addnodes.pending_xref(
-            "", nodes.literal(text, text), refdomain="py", reftype="class", refexplicit=True,
-            refwarn=True, refdoc=self.env.docname, reftarget=target,
-        )  # fmt: skip
+        name = algorithm.__name__
+        target = f"fedlib.algorithms.{name}"
+        link = reference(self.env, nodes.literal(name, name), "py", "class", target)
         lead = nodes.Text(
             "The comments in the code cite the lines of the pseudocode. The API describes "
         )
@@ -208,14 +206,17 @@ def recorded(name: str) -> tuple[Example, list[Sent], dict[str, int], int]:
     bits = {key: round(float(value)) for key, value in info.items() if key.startswith("bits_")}
     sums = dict.fromkeys(("bits_up", "bits_down", "bits_between"), 0)
     for sent in fed.log:
-        way = (
-            "up" if sent.receiver == "server" else "down" if sent.sender == "server" else "between"
-        )
-        sums[f"bits_{way}"] += sent.bits * sent.copies
+        direction = "between"
+        if sent.receiver == "server":
+            direction = "up"
+        elif sent.sender == "server":
+            direction = "down"
+        sums[f"bits_{direction}"] += sent.bits * sent.copies
     if wrong := {key: sums[key] for key in bits if sums[key] != bits[key]}:
         raise BookError(f"{name}: the messages add up to {wrong}, the round reports {bits}.")
     composite = getattr(problem, "composite", None)  # clients with features of every sample
-    return example, fed.log, bits, composite.clients if composite else len(draw.participants)
+    participants = composite.clients if composite else len(draw.participants)
+    return example, fed.log, bits, participants
 
 
 def in_models(bits: float, example: Example) -> str:
@@ -229,26 +230,26 @@ class Round(BookDirective):
     """``{round} NAME``: the messages of one recorded round and their bits."""
 
     required_arguments = 1
-    kind = "round"
+    subtype = "round"
 
     def build(self) -> list[nodes.Node]:
         """A sentence that says what was run, and a line a message."""
         example, log, bits, participants = recorded(self.arguments[0])
         problem = example.problem
+        noun = "participant" if participants == 1 else "participants"
         text = (
             f"In one recorded round of `{self.arguments[0]}` on the test problem "
-            f"`{problem.name}`, with {participants} participant{'s' * (participants != 1)} and "
-            f"{problem.dim} parameters,"
+            f"`{problem.name}`, with {participants} {noun} and {problem.dim} parameters,"
         )
         if not log:
             text += " no message is sent, because all data are in one place."
             return [nodes.paragraph("", "", *self.inline(text))]
         text += f" {bits['bits_up']:,} bits are sent up and {bits['bits_down']:,} bits down."
         rows: list[list[Cell]] = []
-        for (ends, what, size), group in groupby(log, key=kind_of):
+        for (ends, content, size), group in groupby(log, key=line_of):
             copies = sum(sent.copies for sent in group)
-            share = in_models(size, example)
-            rows.append([ends, nodes.literal(what, what), f"{size:,}", share, f"{copies:,}"])
+            name = nodes.literal(content, content)
+            rows.append([ends, name, f"{size:,}", in_models(size, example), f"{copies:,}"])
         head = ("From and to", "Message, as the code names it", "Bits", "In models", "Times sent")
         widths = (30, 34, 12, 12, 12)
         return [
@@ -257,10 +258,10 @@ class Round(BookDirective):
         ]
 
 
-def kind_of(sent: Sent) -> tuple[str, str, int]:
+def line_of(sent: Sent) -> tuple[str, str, int]:
     """What messages of one line have in common: both ends without numbers, what, and the bits."""
-    ends = [re.sub(r"^client \d+", "each client", end) for end in (sent.sender, sent.receiver)]
-    return f"{ends[0]} to {ends[1]}", sent.what, sent.bits
+    ends = f"{sent.sender} to {sent.receiver}"
+    return re.sub(r"\bclient \d+", "each client", ends), sent.what, sent.bits
 
 
 class BitsRole(SphinxRole):
@@ -268,27 +269,30 @@ class BitsRole(SphinxRole):
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         """`1,430 (0.149)`, or a typed warning."""
-        name, _, way = self.text.partition(" ")
+        name, _, direction = self.text.partition(" ")
         try:
             example, _, all_bits, participants = recorded(name)
-            bits = all_bits[f"bits_{way}"]
+            bits = all_bits[f"bits_{direction}"]
         except (BookError, KeyError) as error:
             warn(error, "round-bits", self.get_location())
             return [nodes.problematic(self.rawtext, self.text)], []
-        text = f"{bits:,} ({in_models(bits / participants, example)})" if bits else "0"
+        text = "0"
+        if bits:
+            text = f"{bits:,} ({in_models(bits / participants, example)})"
         return [nodes.Text(text)], []
 
 
 class Others(BookDirective):
     """``{other-methods}``: pseudocode and messages of all algorithms that no page shows."""
 
-    kind = "other-methods"
+    subtype = "other-methods"
 
     def build(self) -> list[nodes.Node]:
         """As on a page of its own, one after another; nothing if all have one."""
-        pages = Path(self.env.srcdir, self.env.docname).parent.glob("*.md")
+        folder = Path(self.env.srcdir, self.env.docname).parent
+        pages = [page.read_text(encoding="utf-8") for page in folder.glob("*.md")]
         text = ""
-        for algorithm in others("".join(page.read_text(encoding="utf-8") for page in pages)):
+        for algorithm in others("".join(pages)):
             name = algorithm.__name__
             text += (
                 f"```{{pseudocode}} fedlib.algorithms.{name}\n```\n\n```{{round}} {name}\n```\n\n"
@@ -301,8 +305,8 @@ def others(shown: str) -> list[type]:
     """The algorithms whose pseudocode some text does not show."""
     from fedlib.algorithms import ALGORITHMS
 
-    there = set(re.findall(r"^```{pseudocode} fedlib\.algorithms\.(\w+)$", shown, re.MULTILINE))
-    return [a for a in ALGORITHMS if a.__name__ not in there]
+    names = re.findall(r"^```{pseudocode} fedlib\.algorithms\.(\w+)$", shown, re.MULTILINE)
+    return [algorithm for algorithm in ALGORITHMS if algorithm.__name__ not in names]
 
 
 def setup(app: Sphinx) -> None:

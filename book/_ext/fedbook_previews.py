@@ -41,41 +41,51 @@ def element(text: str, start: int, tag: str) -> str:
     return text[start:]
 
 
-def shown(text: str, found: re.Match[str]) -> str:
+def shown(text: str, target: re.Match[str]) -> str:
     """What the preview of a target says, as HTML."""
-    whole = element(text, found.start(), found["tag"])
-    if found["tag"] == "dt":  # a term, with its explanation
-        after = text.index("<dd", found.end())
-        whole = f"<dl>{whole}{element(text, after, 'dd')}</dl>"
+    html = element(text, target.start(), target["tag"])
+    if target["tag"] == "dt":  # a term, with its explanation
+        start = text.index("<dd", target.end())
+        html = f"<dl>{html}{element(text, start, 'dd')}</dl>"
     for pattern in DROPPED:
-        whole = pattern.sub("", whole)
-    if found["tag"] == "tr":  # a claim: its name, paper, wording and verdict, a paragraph each
-        cells = re.findall(r"<td>(.*?)</td>", whole, flags=re.DOTALL)
-        name, wording, _, verdict = (re.findall(r"<p>.*?</p>", c, flags=re.DOTALL) for c in cells)
-        whole = "".join([*name[:2], wording[0], verdict[0]])
-    return whole
+        html = pattern.sub("", html)
+    if target["tag"] == "tr":  # a claim: its name, paper, wording and verdict, a paragraph each
+        cells = re.findall(r"<td>(.*?)</td>", html, flags=re.DOTALL)
+        paragraphs = [re.findall(r"<p>.*?</p>", cell, flags=re.DOTALL) for cell in cells]
+        name, wording, _, verdict = paragraphs
+        html = "".join([*name[:2], wording[0], verdict[0]])
+    return html
 
 
 def article(page: Path) -> str:
     """The part of a page that the author wrote."""
     text = page.read_text(encoding="utf-8")
     start = text.find("<article")
-    return EMBEDDED.sub("", text[start : text.rfind("</article>")]) if start >= 0 else ""
+    if start < 0:
+        return ""
+    end = text.rfind("</article>")
+    return EMBEDDED.sub("", text[start:end])
 
 
 def snippets(root: Path) -> dict[str, str]:
     """Address from the top of the book -> preview, for every target that some link has."""
-    pages = {p.relative_to(root).as_posix(): p for p in sorted(root.rglob("*.html"))}
-    wanted: set[str] = set()
-    found: dict[str, str] = {}
-    for name in [n for n in pages if not n.startswith("_")]:
-        text, folder = article(pages[name]), posixpath.dirname(name)
+    linked: set[str] = set()
+    previews: dict[str, str] = {}
+    for page in sorted(root.rglob("*.html")):
+        name = page.relative_to(root).as_posix()
+        if name.startswith("_"):
+            continue
+        text = article(page)
         for path, anchor in LINK.findall(text):
-            place = posixpath.normpath(posixpath.join(folder, unquote(path))) if path else name
-            wanted.add(f"{place}#{unquote(anchor)}")
-        for match in TARGET.finditer(text):
-            found[f"{name}#{match['proof'] or match['id']}"] = shown(text, match)
-    return {key: found[key] for key in sorted(wanted & found.keys())}
+            address = name
+            if path:
+                joined = posixpath.join(posixpath.dirname(name), unquote(path))
+                address = posixpath.normpath(joined)
+            linked.add(f"{address}#{unquote(anchor)}")
+        for target in TARGET.finditer(text):
+            anchor = target["proof"] or target["id"]
+            previews[f"{name}#{anchor}"] = shown(text, target)
+    return {address: previews[address] for address in sorted(linked & previews.keys())}
 
 
 def write(app: Sphinx, error: Exception | None) -> None:

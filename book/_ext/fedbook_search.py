@@ -104,12 +104,9 @@ def headings_above(section: Tag) -> Iterator[Tag]:
 
 def own_text(section: Tag) -> str:
     """The prose of a section without its heading and the sections in it."""
-    parts = [
-        words(child)
-        for child in section.find_all(recursive=False)
-        if isinstance(child, Tag) and child.name != "section" and not is_heading(child)
-    ]
-    return " ".join(part for part in parts if part)
+    children = [child for child in section.find_all(recursive=False) if isinstance(child, Tag)]
+    prose = [child for child in children if child.name != "section" and not is_heading(child)]
+    return " ".join(filter(None, map(words, prose)))
 
 
 def is_heading(element: Tag) -> bool:
@@ -122,11 +119,11 @@ def place_records(article: Tag, url: str, page: str, chapter: str) -> Iterator[R
     taken: list[Tag] = []
     for selector, sort in PLACES.items():
         for element in article.select(selector):
-            whole = [element]
+            elements = [element]
             explanation = element.find_next_sibling("dd") if element.name == "dt" else None
             if isinstance(explanation, Tag):
-                whole.append(explanation)
-            text = " ".join(words(part) for part in whole)
+                elements.append(explanation)
+            text = " ".join(map(words, elements))
             anchor = str(element["id"])
             yield Record(
                 url=f"{url}#{anchor}",
@@ -138,7 +135,7 @@ def place_records(article: Tag, url: str, page: str, chapter: str) -> Iterator[R
                 sort=sort,
             )
             if sort != "statement":  # a statement is also part of what its section says
-                taken += whole
+                taken += elements
     for element in taken:
         element.decompose()
 
@@ -193,8 +190,8 @@ def write(app: Sphinx, error: Exception | None) -> None:
         path = root / f"{docname}.html"
         if path.is_file():
             html = path.read_text(encoding="utf-8")
-            found = records_of(f"{docname}.html", html, captions.get(docname, ""))
-            records += [asdict(record) for record in found]
+            chapter = captions.get(docname, "")
+            records += map(asdict, records_of(f"{docname}.html", html, chapter))
     data = json.dumps(records, ensure_ascii=False, separators=(",", ":"))
     static = root / "_static"
     (static / "search-data.js").write_text(f"window.bookRecords = {data};\n", encoding="utf-8")

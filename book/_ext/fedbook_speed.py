@@ -18,25 +18,29 @@ Block = Mapping[str, Any]
 
 
 class Benchmark(BookDirective):
-    """``{benchmark} PART``: what was measured of `peers`, `start` or `scale`, newest first."""
+    """``{benchmark} NAME``: what was measured of `peers`, `start` or `scale`, newest first."""
 
     required_arguments = 1
-    kind = "benchmark"
+    subtype = "benchmark"
 
     def build(self) -> list[nodes.Node]:
         """For each processor its conditions and a table."""
-        part = self.arguments[0]
-        if part not in TABLES:
-            raise BookError(f"benchmark must be one of {', '.join(TABLES)}, got {part!r}.")
+        name = self.arguments[0]
+        if name not in TABLES:
+            raise BookError(f"benchmark must be one of {', '.join(TABLES)}, got {name!r}.")
         path = Path(self.env.srcdir) / "benchmarks" / "results.json"
         self.env.note_dependency(str(path))
         stored = json.loads(path.read_text(encoding="utf-8"))
-        blocks = [(name, parts[part]) for name, parts in stored.items() if part in parts]
-        blocks.sort(key=lambda block: block[1]["machine"]["date"], reverse=True)
+        blocks = {}
+        for processor, measured in stored.items():
+            if name in measured:
+                blocks[processor] = measured[name]
+        newest_first = sorted(blocks, key=lambda x: blocks[x]["machine"]["date"], reverse=True)
         shown: list[nodes.Node] = []
-        for processor, block in blocks:
-            shown.append(nodes.paragraph("", "", *self.inline(conditions(processor, block))))
-            shown += TABLES[part](block["results"])
+        for processor in newest_first:
+            text = conditions(processor, blocks[processor])
+            shown.append(nodes.paragraph("", "", *self.inline(text)))
+            shown += TABLES[name](blocks[processor]["results"])
         return shown
 
 
@@ -57,24 +61,21 @@ def peers_table(results: Block) -> list[nodes.Node]:
     for name, case in results.items():
         times = {entry: values["cpu_ms"] for entry, values in case["entries"].items()}
         peers = {entry: time for entry, time in times.items() if entry not in OURS}
-        best = min(peers, key=lambda entry: peers[entry])
-        ratio = times[OURS[0]] / peers[best]
-        ours = [milliseconds(times[entry]) for entry in OURS]
-        rows.append((name, case["title"], *ours, milliseconds(peers[best]), best, f"{ratio:.2f}"))
+        fastest = min(peers, key=lambda entry: peers[entry])
+        ratio = times[OURS[0]] / peers[fastest]
+        columns = [milliseconds(times[entry]) for entry in (*OURS, fastest)]
+        rows.append((name, case["title"], *columns, fastest, f"{ratio:.2f}"))
     head = ("", "workload", "FedAvg", "FedSGM", "fastest peer", "which", "ratio")
     return [table(head, rows, (8, 40, 9, 9, 9, 14, 8), "benchmark")]
 
 
 def start_table(results: Block) -> list[nodes.Node]:
     """CPU seconds of a new process, with empty and with filled caches."""
-    rows = [
-        (
-            case["title"].replace("`", ""),
-            f"{case['cold']['cpu_s']:.1f}",
-            f"{case['warm']['cpu_s']:.1f}",
-        )
-        for case in results.values()
-    ]
+    rows = []
+    for case in results.values():
+        cold = case["cold"]["cpu_s"]
+        warm = case["warm"]["cpu_s"]
+        rows.append((case["title"].replace("`", ""), f"{cold:.1f}", f"{warm:.1f}"))
     return [table(("a new process until", "first time", "later"), rows, (60, 20, 20), "benchmark")]
 
 
@@ -88,9 +89,10 @@ def scale_table(results: Block) -> list[nodes.Node]:
         sizes = sorted({case["at"] for case in cases})
         methods = list(dict.fromkeys(case["method"] for case in cases))
         times = {(case["method"], case["at"]): case for case in cases}
-        rows = [
-            (method, *(cell(times.get((method, size))) for size in sizes)) for method in methods
-        ]
+        rows = []
+        for method in methods:
+            cells = [cell(times.get((method, size))) for size in sizes]
+            rows.append((method, *cells))
         head = (label, *(f"{size:,}" for size in sizes))
         shown.append(table(head, rows, (20,) + (16,) * len(sizes), "benchmark"))
     return shown

@@ -17,35 +17,41 @@ from fedbook_data import (
 from sphinx.application import Sphinx
 
 FIELDS = {
-    "commit": "Commit", "device": "Device", "runs": "Runs", "seeds": "Seeds per run",
+    "commit": "Commit",
+    "device": "Device",
+    "runs": "Runs",
+    "seeds": "Seeds per run",
     "date": "Date",
-}  # fmt: skip
+}
 
 
 class Provenance(BookDirective):
     """``{provenance} STUDY``: how the stored numbers of the full profile came about."""
 
     required_arguments = 1
-    kind = "provenance"
+    subtype = "provenance"
 
     def build(self) -> list[nodes.Node]:
         """A field list from numbers.json, and when the runs were last recomputed."""
         from papers.kit import comparisons
 
-        name, folder = self.arguments[0], folder_of(self.arguments[0])
+        name = self.arguments[0]
+        folder = folder_of(name)
         stored = read_stored(self.env, folder / "numbers.json")
-        record, health = dict(stored["provenance"]), stored["health"]
+        record = dict(stored["provenance"])
         runs = [read_stored(self.env, folder / f"{run}.json") for run in runs_in(folder)]
         if record.get("dirty"):
             record["commit"] = f"{record['commit']}, with uncommitted changes"
-        record["seeds"] = ", ".join(sorted({str(len(run["seeds"])) for run in runs}, key=int))
+        seeds = {len(run["seeds"]) for run in runs}
+        record["seeds"] = ", ".join(map(str, sorted(seeds)))
         fields = nodes.field_list(classes=["provenance"])
         for key, label in FIELDS.items():
             if record.get(key) not in (None, ""):
                 fields += field(label, nodes.Text(str(record[key])))
         self.env.note_dependency(str(comparisons.path()))
         fields += field("State", nodes.Text(comparisons.summary(name)))
-        ill = sum(map(bool, health.values()))
+        health = stored["health"].values()
+        ill = sum(map(bool, health))
         fields += field("Not healthy", nodes.Text(f"{ill} of {len(health)} runs"))
         return [fields]
 
@@ -60,13 +66,15 @@ class NotebookLinks(BookDirective):
     """``{notebook-links} NAME``: source, notebook, stored results, and the command to re-run."""
 
     required_arguments = 1
-    kind = "notebook-links"
+    subtype = "notebook-links"
 
     def build(self) -> list[nodes.Node]:
         """A short list of downloads and the command."""
-        name, root = self.arguments[0], Path(self.env.srcdir)
-        files = [root / f"notebooks/src/{name}.py", root / f"notebooks/{name}.ipynb"]
-        entries = [self.entry("Source and notebook", [f for f in files if f.is_file()])]
+        name = self.arguments[0]
+        folder = Path(self.env.srcdir) / "notebooks"
+        files = [folder / f"src/{name}.py", folder / f"{name}.ipynb"]
+        present = [file for file in files if file.is_file()]
+        entries = [self.entry("Source and notebook", present)]
         if stored := runs_in(folder_of(name)):
             count = f"{len(stored)} runs, described in `results/{name}.json`"
             text = f"{count}, curves in `results/{name}.parquet`"
@@ -81,7 +89,8 @@ class NotebookLinks(BookDirective):
         """One line of downloads."""
         line = nodes.paragraph("", f"{label}: ")
         for number, path in enumerate(files):
-            line += [nodes.Text(", ")] if number else []
+            if number:
+                line += nodes.Text(", ")
             line += download_link(self.env, path, path.name)
         return nodes.list_item("", line)
 
@@ -89,9 +98,10 @@ class NotebookLinks(BookDirective):
 def drop_what_nobody_reads(app: Sphinx, error: Exception | None) -> None:
     """Remove the maps of the theme's scripts, a tenth of the book, and its translations."""
     del error
-    for path in (Path(app.outdir) / "_static").rglob("*.map"):
+    static = Path(app.outdir) / "_static"
+    for path in static.rglob("*.map"):
         path.unlink()
-    shutil.rmtree(Path(app.outdir) / "_static" / "locales", ignore_errors=True)
+    shutil.rmtree(static / "locales", ignore_errors=True)
 
 
 DIRECTIVES: dict[str, type[BookDirective]] = {
