@@ -9,6 +9,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import NoReturn
 
 import papers
@@ -19,7 +20,7 @@ from fedlib.provenance import ROOT
 from papers.kit.packages import to_install
 
 try:
-    from papers.kit import run_groups
+    from papers.kit import parts, run_groups
     from papers.kit.rules import VERDICTS
     from papers.kit.store import PAPER, results_dir
     from papers.kit.study import Study
@@ -108,6 +109,7 @@ def _that_compute(commands: argparse._SubParsersAction[Parser]) -> None:
 def _that_look(commands: argparse._SubParsersAction[Parser]) -> None:
     zero = commands.add_parser("claims", help="one line a claim, from stored runs")
     zero.add_argument("--store", action="store_true", help="write papers/verdicts.json")
+    zero.add_argument("--csv", metavar="FILE", help="write one row for each part of each claim")
     two = commands.add_parser("compare", help="two runs, and what differs in their configuration")
     two.add_argument("first", help="STUDY/RUN, STUDY/RUN@PROFILE, or a file of Trace.save")
     two.add_argument("second", help="as first")
@@ -139,6 +141,10 @@ def carry_out(given: argparse.Namespace) -> int:
         if given.store:
             text = json.dumps(papers.verdicts(), indent=1, ensure_ascii=False)
             atomic_write(papers.VERDICTS, lambda file: file.write(f"{text}\n".encode()))
+        if given.csv:
+            table = parts.all_parts(papers.all_claims())
+            parts.write_csv(table, Path(given.csv))
+            print(f"{len(table)} parts in {given.csv}")
     elif given.command == "recheck":
         for name in given.study:
             checks.one_of("recheck", "study", name, papers.STUDIES)
@@ -195,7 +201,7 @@ def list_claims() -> None:
         runs = f"{study.name}/{claim.runs[0]}" + (
             f" +{len(claim.runs) - 1}" * (len(claim.runs) > 1)
         )
-        print(f"{claim.id:12} {done.label:16} {done.measured}  ({runs})")
+        print(f"{claim.id:12} {done.label:28} {done.measured}  ({runs})")
     print(", ".join(f"{n} {verdict}" for verdict, n in count.items() if n))
 
 

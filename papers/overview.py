@@ -16,8 +16,8 @@ SHADES: dict[Verdict, str] = {
     "proved": "#20603a",
     "counted": plot.COLORS[6],
     "reproduced": plot.COLORS[2],
-    "partly": plot.COLORS[1],
-    "undecided": plot.COLORS[0],
+    "mixed": plot.COLORS[1],
+    "open": plot.COLORS[0],
     "not reproduced": plot.COLORS[5],
     "not judged": "#8c8c8c",
 }

@@ -37,12 +37,12 @@ from sphinx.util.docutils import SphinxRole
 from papers import STUDIES, all_claims
 from papers.kit import archive
 from papers.kit.claims import PAPERS
-from papers.kit.rules import STATES, VERDICTS, Condition, flatten
+from papers.kit.rules import STATES, VERDICTS, Condition, conditions_of
 from papers.kit.run_groups import hours_at_scale, hours_for
 
 if TYPE_CHECKING:
     from papers.kit.claims import Claim
-    from papers.kit.rules import Outcome, Parts
+    from papers.kit.rules import Conditions, Outcome
     from papers.kit.study import Study
 
 
@@ -152,17 +152,20 @@ class Claims(BookDirective):
         return [*details, raw("</details>")]
 
 
-def parts_of(primary: Parts, outcome: Outcome) -> list[nodes.Node]:
+def parts_of(primary: Conditions, outcome: Outcome) -> list[nodes.Node]:
     """The parts of a rule with their cases; those of a judged claim that do not hold say so.
 
     The title of a case is its condition. A mark that all cases have stands once, behind the part;
     cases of the part before are not listed again, and one title has all their conditions.
     """
-    states = {} if outcome.verdict == "not judged" else outcome.parts
+    states = {} if outcome.verdict == "not judged" else outcome.states
     paragraphs: list[nodes.Node] = []
     listed: list[str] = []
     for label, conditions in primary.items():
-        marks = [mark(states.get(key)) for key in flatten({label: conditions})]
+        marks = []
+        for words, case, _ in conditions_of({label: conditions}):
+            title = ", ".join(text for text in (words, case) if text)
+            marks.append(mark(states.get(title)))
         common = marks[0] if len(set(marks)) == 1 else ""
         title = sentence(label + common)
         if isinstance(conditions, Condition):
@@ -196,12 +199,11 @@ def mark(state: str | None) -> str:
 
 def control_of(outcome: Outcome) -> str:
     """The negative control, and what the rule says of it unless that is *not reproduced*."""
-    control, _, verdict = outcome.control.rpartition(": ")
-    if not control:
+    if not outcome.control:
         return ""
-    if verdict == "not reproduced":
-        return f"Control: {control}."
-    return f"Control: {control} ({verdict})."
+    if outcome.control_verdict.startswith("not reproduced"):
+        return f"Control: {outcome.control}."
+    return f"Control: {outcome.control} ({outcome.control_verdict})."
 
 
 def sentence(text: str) -> str:
@@ -233,7 +235,7 @@ def verdict_of(row: Row) -> list[nodes.Node]:
 
 def why_not(outcome: Outcome) -> str:
     """Why the runs do not judge a claim; of others the rule's parts say what does not hold."""
-    if outcome.verdict in ("partly", "not reproduced", "undecided"):
+    if outcome.verdict in ("mixed", "not reproduced", "open"):
         return ""
     return counted(outcome.reason.replace("not judged, because ", ""))
 
@@ -245,9 +247,9 @@ def counted(reason: str) -> str:
 
 
 def power_of(row: Row) -> str:
-    """How many seeds would decide an undecided claim, and what they cost."""
+    """How many seeds would decide the open parts of a claim, and what they cost."""
     seeds = row.outcome.seeds
-    if row.outcome.verdict != "undecided" or not seeds:
+    if not seeds:
         return ""
     hours = hours_for(study_of(row.study), row.claim, seeds)
     return f"Seeds needed: {seeds} ({rounded(hours)} core-hours)."

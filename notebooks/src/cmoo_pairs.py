@@ -332,7 +332,7 @@ _ = check("at the start the squared loss is less than a tenth of the negative lo
 #
 # Most claims about MultiMNIST and MNIST + Fashion-MNIST have several readings; their rules and runs are on the [claims
 # page](../book/claims.md). *The authors' network* has dropout and is judged on 500 rounds and five seeds if all runs of
-# the claim are stored at this length. *The network as printed* has no dropout. A claim is *undecided* if the seeds do
+# the claim are stored at this length. *The network as printed* has no dropout. A part is *open* if the seeds do
 # not settle the difference.
 
 # %%

@@ -165,7 +165,7 @@ ends = {"f": "late f", "g": "late g", "mean_f": "mean f", "test_accuracy": "test
 report.runs_table(numbers, settings, ends, health)
 
 # %% [markdown]
-# The paper says that ConEx is the most conservative method, which our runs leave undecided ({claim}`fedsgm/C32`). Its
+# The paper says that ConEx is the most conservative method, which is open in our runs ({claim}`fedsgm/C32`). Its
 # smallest gap, at step 0.1 with dual step 100, is {result}`fairness/grid_conex_lr0.1_dual100.g:.3f`; five seeds cannot
 # distinguish this from the gap of centralized soft switching, {result}`fairness/central_soft.g:.3f`.
 

@@ -116,7 +116,7 @@ plot.show(
 # 60 dB, the difference is 0. For each seed, the better of the two attacks on the $\ell_1$ oracle counts. The last row
 # has the means over data sets and networks on the fresh seeds, which judge the claim in two readings: with a ball for
 # each tensor, as in the authors' code, and with one ball, as in the text. Ten seeds left the reading with one ball
-# undecided; 52 were chosen to detect, with 90 % power, the difference that the ten showed.
+# open; 52 were chosen to detect, with 90 % power, the difference that the ten showed.
 
 # %% tags=["hide-input"]
 pairs = {"gradient_minus_l2": "gradient - l2", "gradient_minus_tensors": "gradient - l2, each tensor"}

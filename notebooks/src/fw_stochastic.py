@@ -5,7 +5,7 @@
 # (claim C9). In our runs it does so in {result}`fw_stochastic@paper/count_code.ahead:.0f` of
 # {result}`fw_stochastic/count_code.cells:.0f` columns with the protocol (b) that produced the table, and in
 # {result}`fw_stochastic@paper/count_written.ahead:.0f` of {result}`fw_stochastic/count_written.cells:.0f` with the
-# protocol (a) of the text. The claim holds under (b) and is undecided under (a).
+# protocol (a) of the text. The claim is reproduced under (b); under (a) the other columns are open.
 #
 # *FedFW-sto* is Federated Frank-Wolfe {cite}`dadras2024fedfw` with minibatches: each client averages its stochastic
 # gradients over the rounds before it computes the extreme point of the ball that it sends. Table 3 compares it with

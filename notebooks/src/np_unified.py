@@ -144,7 +144,7 @@ plot.show(
 # Whether compression with $K/d=0.1$ destabilizes the constraint depends on the measure of instability
 # ({claim}`fedsgm/C12`). Under hard switching, the change of $g$ from round to round is *smaller* with compression than
 # without. The standard deviation of $g$ over the last fifth of the rounds is larger with compression than without; only
-# for hard switching with 10 of 20 clients do ten splits leave this undecided. By both measures, $g$ varies less under
+# for hard switching with 10 of 20 clients do ten splits leave this open. By both measures, $g$ varies less under
 # soft than under hard switching.
 
 # %% [markdown]

@@ -204,7 +204,7 @@ if {0.1, 1.0} <= {*page.lrs}:
 # %% [markdown]
 # ## The paper against ours
 #
-# `agrees` means that the printed value is within a tolerance of ours; `undecided` means that it is outside this
+# `agrees` means that the printed value is within a tolerance of ours; `open` means that it is outside this
 # tolerance but inside our 95 % interval.
 
 # %%

@@ -148,7 +148,7 @@ apart = {f"{split}, start {x}": f"{before}{split}_ssca_B{small}_vs_sgd" for spli
 report.runs_table(numbers, apart, costs | {"area": "mean over rounds"})
 
 # %% [markdown]
-# So SSCA is slower than SGD from the first start; from He's start, the order is undecided.
+# So SSCA is slower than SGD from the first start; from He's start, the order is open.
 #
 # ## What is sent
 #

@@ -1,7 +1,7 @@
 """In how many of the settings that a paper leaves open one of its sentences holds.
 
 The settings are all combinations of the values of each open choice. In each of them the same
-condition is read off runs on the same seeds: it holds, fails, or is undecided.
+condition is read off runs on the same seeds: it holds, fails, or is open.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def rule(
         )
         best, worst = (f"{value:.3g} at {words}" for value, words in (ranked[0], ranked[-1]))
         fails, open_ = f"fails in {1 - share.high:.0%}", share.high - share.low
-        rest = f", {fails} and is undecided in {open_:.0%}" if open_ > 1e-9 else f" and {fails}"
+        rest = f", {fails} and is open in {open_:.0%}" if open_ > 1e-9 else f" and {fails}"
         return (
             f"the claim holds in {share.low:.0%} of {len(settings)} settings{rest}. {shown}: the "
             f"most favourable value is {best}. The least favourable value is {worst}"

@@ -31,13 +31,14 @@ class Reading:
     Attributes
     ----------
     name : what is read how, such as `the network as printed, without dropout`.
-    rule, runs, needs : as of a `Claim`.
+    rule, runs, needs, rule_fixed : as of a `Claim`.
     """
 
     name: str
     rule: Rule
     runs: tuple[str, ...]
     needs: Needs = Needs()
+    rule_fixed: str = ""
 
     def judged(
         self,
@@ -73,6 +74,8 @@ class Claim:
     reading : where there are several, the name of the one that the rule is of, which counts.
     readings : the others, such as what the authors' code implies, judged beside it.
     kind : `measured` by runs, `proved` as a theorem, or `counted`: it follows from a definition.
+    rule_fixed : the commit that has the rule, where the runs that judge it were computed after it,
+        on seeds that had told nothing of it; empty where they are older, or where that is unknown.
     """
 
     id: str
@@ -86,6 +89,7 @@ class Claim:
     reading: str = ""
     readings: tuple[Reading, ...] = ()
     kind: Literal["measured", "proved", "counted"] = "measured"
+    rule_fixed: str = ""
 
     def __post_init__(self) -> None:
         checks.fields(self)
@@ -99,7 +103,8 @@ class Claim:
     @property
     def each(self) -> tuple[Reading, ...]:
         """All readings, the claim's own first."""
-        return (Reading(self.reading, self.rule, self.runs, self.needs), *self.readings)
+        own = Reading(self.reading, self.rule, self.runs, self.needs, self.rule_fixed)
+        return (own, *self.readings)
 
     @property
     def all_runs(self) -> tuple[str, ...]:
@@ -132,7 +137,7 @@ class Claim:
         A theorem is proved in a note whether or not runs could have told otherwise; the outcome
         still says where they could not.
         """
-        if self.kind == "measured" or {*outcome.parts.values()} != {"holds"}:
+        if self.kind == "measured" or {*outcome.states.values()} != {"holds"}:
             return outcome
         reason = outcome.reason.replace("not judged", "the runs do not judge it")
         return replace(outcome, verdict=self.kind, reason=reason)
@@ -144,7 +149,7 @@ class PaperValue:
 
     It `agrees` if it is within `rtol` of ours; where the paper states a bound (`at_most`), if our
     value does not exceed it by more than `rtol`. Where it is further away and still in our interval
-    it is `undecided`: a wide interval excludes nothing, and agrees with nothing.
+    it is `open`: a wide interval excludes nothing, and agrees with nothing.
     """
 
     label: str
@@ -156,12 +161,12 @@ class PaperValue:
     at_most: bool = False
 
     def status(self, ours: Number) -> str:
-        """`agrees`, `differs` or `undecided`."""
+        """`agrees`, `differs` or `open`."""
         if self.at_most:
             return "agrees" if ours.value <= (1 + self.rtol) * self.paper else "differs"
         if abs(self.paper - ours.value) <= self.rtol * abs(self.paper):
             return "agrees"
-        return "undecided" if ours.low <= self.paper <= ours.high else "differs"
+        return "open" if ours.low <= self.paper <= ours.high else "differs"
 
 
 def check(label: str, passed: object, detail: str = "") -> bool:

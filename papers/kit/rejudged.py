@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
-
 import pandas as pd
 
 from papers.kit.display import displayed
-from papers.kit.rules import Outcome
 from papers.kit.study import Page, Study
-
-STATES = ("holds", "fails", "undecided")
 
 
 def rejudged(page: Page, before: Study) -> pd.DataFrame:
-    """The readings of a page's claims with the states of their parts, and the earlier verdicts.
+    """The verdicts on the readings of a page's claims, and the earlier ones.
 
     Claim `R5` has the sentence of claim `C5`. A reading that the earlier study did not have is
     beside its own verdict on the claim's headline.
@@ -30,14 +24,7 @@ def rejudged(page: Page, before: Study) -> pd.DataFrame:
             old = known.get(reading) or next(iter(known.values()), None)
             rows[name] = {
                 "the paper says": claim.wording,
-                "here": told(outcome),
-                "before": told(old) if old else "-",
+                "here": outcome.label,
+                "before": old.label if old else "-",
             }
     return displayed(pd.DataFrame.from_dict(rows, orient="index"))
-
-
-def told(outcome: Outcome) -> str:
-    """A verdict with the number of its parts in each state."""
-    count: Mapping[str, int] = Counter(outcome.parts.values())
-    states = ", ".join(f"{count[state]} {state}" for state in STATES if count[state])
-    return f"{outcome.verdict} ({states})" if states else outcome.verdict

@@ -2,7 +2,7 @@
 
 A condition compares terms, a term reads something of a `Number`; both keep what they say beside
 what they do. An interval decides: a statement holds if all of the interval satisfies it, fails if
-all of it contradicts it, and is undecided in between.
+all of it contradicts it, and is open in between.
 
 >>> statement = of("soft.f") < 0.2
 >>> [statement.holds({"soft.f": Number(0.15, low, high, ())})
@@ -18,10 +18,11 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from math import isclose, isnan
+from math import inf, isclose, isnan, nan
 from typing import Literal, get_args
 
 import numpy as np
@@ -43,32 +44,92 @@ COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 #: `reproduced` is said of what was measured; a theorem is `proved`, and what follows from the
 #: definition of a message, a set or a count is `counted`.
 Verdict = Literal[
-    "not reproduced", "partly", "undecided", "reproduced", "counted", "proved", "not judged"
+    "not reproduced", "mixed", "open", "reproduced", "counted", "proved", "not judged"
 ]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-Parts = Mapping[str, "Condition | Mapping[str, Condition]"]
+#: What a rule asks: each part in the paper's words -> its condition, or one for each of its cases.
+Conditions = Mapping[str, "Condition | Mapping[str, Condition]"]
 
-STATES: dict[State, str] = {True: "holds", False: "fails", None: "undecided"}
+STATES: dict[State, str] = {True: "holds", False: "fails", None: "open"}
+#: How a state is counted, for one part and for several.
+COUNTED = {"holds": ("holds", "hold"), "fails": ("fails", "fail"), "open": ("open", "open")}
 AS_PRINTED = "The printed size lies in our interval"
 NOT_AS_PRINTED = "The printed size lies outside our interval"
 TOKEN = re.compile(r"\{([^{}|]+)\|(=?)([^{}]*)\}")
 
 
 @dataclass(frozen=True)
-class Condition:
-    """Something that holds of the numbers, does not, or is undecided.
+class Statement:
+    """A value and the bound that it is to keep.
 
-    `words` say it, `keys` are the numbers that it reads, `gap` is what a comparison compares with
-    zero.
+    Attributes
+    ----------
+    keys : the numbers that it reads.
+    read : what is compared, with its interval: a number, or a difference of two.
+    relation : `below`, `at most`, `above`, `at least`; `between` two bounds; or `around`, where the
+        interval is to hold the bound.
+    bound : what the value is compared with; the lower one of `between`.
+    top : the upper bound of `between`; NaN for the other relations.
+    """
+
+    keys: tuple[str, ...]
+    read: Callable[[Numbers], Number]
+    relation: str
+    bound: float
+    top: float = nan
+
+    def state(self, numbers: Numbers) -> State:
+        """Whether the statement holds; None where the interval has values of both kinds."""
+        x = self.read(numbers)
+        if self.relation == "around":
+            return bool(x.low <= self.bound <= x.high)
+        if self.relation == "between":
+            if self.bound <= x.low and x.high <= self.top:
+                return True
+            return False if x.low > self.top or x.high < self.bound else None
+        if isnan(x.low) or isnan(x.high):
+            return None
+        compare = COMPARISONS[self.relation]
+        low_holds = compare(x.low, self.bound)
+        high_holds = compare(x.high, self.bound)
+        return low_holds if low_holds == high_holds else None
+
+    def clearness(self, numbers: Numbers) -> float:
+        """The distance of the value from the nearest bound, in widths of its interval."""
+        x = self.read(numbers)
+        bounds = [bound for bound in (self.bound, self.top) if not isnan(bound)]
+        distance = min(abs(x.value - bound) for bound in bounds)
+        width = x.high - x.low
+        if isnan(width) or isnan(distance):
+            return 0.0
+        return distance / width if width else inf
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Something that holds of the numbers, fails, or is open.
+
+    Attributes
+    ----------
+    words : the condition in words, with the keys of its numbers.
+    keys : the numbers that it reads.
+    holds : numbers -> whether the condition holds; None where they do not decide.
+    statements : the comparisons that must all hold; empty where the condition is none of those.
     """
 
     words: str
     keys: tuple[str, ...]
     holds: Callable[[Numbers], State]
-    gap: Callable[[Numbers], Number] | None = None
+    statements: tuple[Statement, ...] = ()
 
     def __and__(self, other: Condition) -> Condition:
         return all_of(self, other)
+
+    def shown(self, numbers: Numbers) -> Statement | None:
+        """The comparison that stands for the condition: the least clear of those that decide."""
+        state = self.holds(numbers)
+        deciding = [step for step in self.statements if step.state(numbers) is state]
+        return min(deciding, key=lambda step: step.clearness(numbers), default=None)
 
 
 @dataclass(frozen=True)
@@ -149,7 +210,7 @@ def near(key: str, target: float, margin: float) -> Condition:
 def holds(key: str, target: float) -> Condition:
     """Whether a value's interval holds the target: nothing seen contradicts it."""
     words = f"the interval of `{key}` holds {target:.6g}"
-    return Condition(words, (key,), lambda n: bool(n[key].low <= target <= n[key].high))
+    return _stated(words, Statement((key,), of(key).read, "around", target))
 
 
 def falls(*keys: str) -> Condition:
@@ -163,24 +224,23 @@ def rises(*keys: str) -> Condition:
 
 
 def all_of(*conditions: Condition) -> Condition:
-    """Whether all hold: one that fails decides, else one that is undecided."""
-    return _join(" and ", False, conditions)
+    """Whether all hold: one that fails decides, else one that is open."""
+    statements: list[Statement] = []
+    for condition in conditions:
+        statements += condition.statements
+    complete = all(condition.statements for condition in conditions)
+    joined = _join(" and ", False, conditions)
+    return replace(joined, statements=tuple(statements)) if complete else joined
 
 
 def any_of(*conditions: Condition) -> Condition:
-    """Whether any holds: one that does decides, else one that is undecided."""
+    """Whether any holds: one that does decides, else one that is open."""
     return _join(" or ", True, conditions)
 
 
 def _ordered(how: str, steps: Sequence[Condition], keys: tuple[str, ...]) -> Condition:
     words = f"values {how}: {', '.join(f'`{key}`' for key in keys)}"
-
-    def gap(n: Numbers) -> Number:
-        """That of the step which is least clear."""
-        gaps = [step.gap(n) for step in steps if step.gap]
-        return min(gaps, key=lambda x: abs(x.value) / ((x.high - x.low) or 1e-300))
-
-    return replace(all_of(*steps), words=words, keys=keys, gap=gap)
+    return replace(all_of(*steps), words=words, keys=keys)
 
 
 def _join(word: str, decisive: bool, conditions: Sequence[Condition]) -> Condition:
@@ -192,28 +252,25 @@ def _join(word: str, decisive: bool, conditions: Sequence[Condition]) -> Conditi
     return Condition(word.join(c.words for c in conditions), keys, decide)
 
 
+def _stated(words: str, statement: Statement) -> Condition:
+    """The condition that a single statement holds."""
+    return Condition(words, statement.keys, statement.state, (statement,))
+
+
 def _compare(a: Term, how: str, b: Term | float) -> Condition:
-    other = b if isinstance(b, Term) else Term(f"{b:.6g}", (), lambda _: exact(b))
+    if not isinstance(b, Term):
+        return _stated(f"{a.words} {how} {b:.6g}", Statement(a.keys, a.read, how, float(b)))
 
-    def gap(n: Numbers) -> Number:
-        return _subtract(a.read(n), other.read(n))
+    def difference(n: Numbers) -> Number:
+        return _subtract(a.read(n), b.read(n))
 
-    def decide(n: Numbers) -> State:
-        x = gap(n)
-        ends = {COMPARISONS[how](end, 0.0) for end in (x.low, x.high)}
-        return None if isnan(x.low) or isnan(x.high) or len(ends) > 1 else ends.pop()
-
-    return Condition(f"{a.words} {how} {other.words}", a.keys + other.keys, decide, gap)
+    statement = Statement(a.keys + b.keys, difference, how, 0.0)
+    return _stated(f"{a.words} {how} {b.words}", statement)
 
 
 def _inside(key: str, bottom: float, top: float, words: str) -> Condition:
-    def decide(n: Numbers) -> State:
-        x = n[key]
-        if bottom <= x.low and x.high <= top:
-            return True
-        return False if x.low > top or x.high < bottom else None
-
-    return Condition(f"`{key}` {words}", (key,), decide)
+    statement = Statement((key,), of(key).read, "between", bottom, top)
+    return _stated(f"`{key}` {words}", statement)
 
 
 def _subtract(a: Number, b: Number) -> Number:
@@ -231,19 +288,53 @@ def _is_mean(x: Number) -> bool:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a rule says of the numbers: the verdict, what was measured, why, and each part's state.
+class Part:
+    """A condition of a rule and what the numbers say of it: a row of the table of all parts.
 
-    `control` says what the rule gives of its negative control, `size` whether the printed size of
-    an effect is ours; both are empty where there is none. `seeds` is how many would decide the
-    undecided parts, 0 where none is undecided or its scatter over seeds is not known.
+    Attributes
+    ----------
+    words, case : the part in the paper's terms, and the case of it; empty where it has one alone.
+    condition : what is asked of the numbers, and tells whether it holds.
+    state : `holds`, `fails` or `open`.
+    statement : the comparison that is shown; of several the least clear; None where none can be.
+    value : what that compares with its bound, with the interval; None without a statement.
+    unit : of the value; empty where the numbers have different ones.
+    seeds : the number of seeds behind the value; 0 where no seed changes it.
+    control : the state on the numbers of the negative control; empty where it has not all of them.
+    """
+
+    words: str
+    case: str
+    condition: Condition
+    state: str
+    statement: Statement | None = None
+    value: Number | None = None
+    unit: str = ""
+    seeds: int = 0
+    control: str = ""
+
+    @property
+    def title(self) -> str:
+        """The part with its case."""
+        return ", ".join(text for text in (self.words, self.case) if text)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a rule says of the numbers: the verdict, what was measured, why, and all parts.
+
+    `control` says what stands in the place of what, `control_verdict` what the rule gives of that,
+    `size` whether the printed size of an effect is ours; they are empty where there is none.
+    `seeds` is how many would decide the open parts, 0 where none is open or its scatter over seeds
+    is not known.
     """
 
     verdict: Verdict
     measured: str
     reason: str = ""
-    parts: Mapping[str, str] = field(default_factory=dict)
+    parts: tuple[Part, ...] = ()
     control: str = ""
+    control_verdict: str = ""
     size: str = ""
     seeds: int = 0
 
@@ -254,11 +345,18 @@ class Outcome:
         return replace(self, measured=f"{where}: {self.measured}")
 
     @property
+    def states(self) -> dict[str, str]:
+        """The state of every part by its title."""
+        return {part.title: part.state for part in self.parts}
+
+    @property
     def label(self) -> str:
-        """The verdict as it is shown: `partly` never stands without its share."""
-        states = [*self.parts.values()]
-        share = f" ({states.count('holds')} of {len(states)})"
-        return self.verdict + share * (self.verdict == "partly")
+        """The verdict as it is shown: what was measured never stands without its counts."""
+        if self.verdict in ("counted", "proved", "not judged"):
+            return self.verdict
+        if self.verdict == "open":
+            return f"open: {len(self.parts)} {'part' if len(self.parts) == 1 else 'parts'}"
+        return f"{self.verdict}: {count_states(part.state for part in self.parts)}"
 
 
 @dataclass(frozen=True)
@@ -327,9 +425,9 @@ def compare_sizes(sizes: tuple[Size, ...], numbers: Numbers) -> str:
 class Rule:
     """When the verdict on a claim is what.
 
-    Reproduced if every part holds, partly if some hold and some fail, not reproduced if some fail
-    and none holds, undecided where none fails and some are undecided. The parts of a group count
-    one by one. A rule that its control passes too has no power: nothing is judged.
+    Reproduced if every part holds, not reproduced if some fail and none holds, open if none is
+    decided, else mixed. The parts of a group count one by one. A rule that holds and that its
+    control passes too has no power: nothing is judged.
 
     Attributes
     ----------
@@ -343,7 +441,7 @@ class Rule:
     sizes : the printed sizes of the effect, judged beside its direction.
     """
 
-    primary: Parts
+    primary: Conditions
     measured: str | Callable[[Numbers], str]
     note: str = ""
     proviso: Mapping[str, Condition] = field(default_factory=dict)
@@ -351,41 +449,51 @@ class Rule:
     sizes: tuple[Size, ...] = ()
 
     def __call__(self, numbers: Numbers) -> Outcome:
-        """The verdict, what was measured, and the parts that fail or are undecided."""
-        parts = {name: STATES[c.holds(numbers)] for name, c in flatten(self.primary).items()}
-        idle = [why for why, c in self.proviso.items() if c.holds(numbers) is not True]
+        """The verdict, what was measured, and every part with its state."""
         control = self.controlled(numbers)
-        if control == "reproduced":
+        control_states = control.states if control else {}
+        parts = tuple(
+            part_of(*named, numbers, control_states) for named in conditions_of(self.primary)
+        )
+        verdict = _verdict({part.state for part in parts})
+        idle = [why for why, c in self.proviso.items() if c.holds(numbers) is not True]
+        passes = control is not None and control.verdict == "reproduced"
+        if verdict == "reproduced" and passes:
             idle.append("its negative control passes as well")
+        unknown = "not among these runs" if self.control else ""
         return Outcome(
-            "not judged" if idle else _verdict({*parts.values()}),
+            "not judged" if idle else verdict,
             self._measured(numbers),
-            f"not judged, because {'; '.join(idle)}" if idle else _reason(self.primary, parts),
+            f"not judged, because {'; '.join(idle)}" if idle else _reason(parts),
             parts,
-            f"{self.control.what}: {control or 'not among these runs'}" if self.control else "",
+            self.control.what if self.control else "",
+            control.label if control else unknown,
             compare_sizes(self.sizes, numbers),
-            self._seeds(numbers),
+            self._seeds(parts),
         )
 
-    def _seeds(self, numbers: Numbers) -> int:
+    def _seeds(self, parts: Sequence[Part]) -> int:
         """How many seeds see effects of the printed size, else of the measured one, at 90 %."""
         printed = {size.key: size.printed for size in self.sizes}
         needed = [0]
-        for c in flatten(self.primary).values():
-            if c.holds(numbers) is None and c.gap:
-                gap = c.gap(numbers)
-                effect = printed.get(c.keys[0], gap.value)
-                if len(gap.per_seed) > 1 and np.isfinite(gap.per_seed).all() and effect:
-                    needed.append(seeds_for(np.asarray(gap.per_seed), effect))
+        for part in parts:
+            if part.state != "open" or part.statement is None or part.value is None:
+                continue
+            if part.statement.relation not in COMPARISONS:
+                continue
+            gap = part.value.shifted(-part.statement.bound)
+            effect = printed.get(part.condition.keys[0], gap.value)
+            if len(gap.per_seed) > 1 and np.isfinite(gap.per_seed).all() and effect:
+                needed.append(seeds_for(np.asarray(gap.per_seed), effect))
         return max(needed)
 
-    def controlled(self, numbers: Numbers) -> Verdict | None:
-        """The verdict on the negative control; None where its runs are not among these."""
+    def controlled(self, numbers: Numbers) -> Outcome | None:
+        """What the rule says of the negative control; None where its runs are not among these."""
         if self.control is None:
             return None
         rule = replace(self, control=None, sizes=(), measured="")
         try:
-            return rule(self.control.of(numbers)).verdict
+            return rule(self.control.of(numbers))
         except KeyError:
             return None
 
@@ -393,7 +501,7 @@ class Rule:
     def words(self) -> str:
         """The rule as sentences, made from its conditions."""
         told = [
-            "; ".join(c.words for c in flatten({"": x}).values()) for x in self.primary.values()
+            "; ".join(c.words for _, _, c in conditions_of({"": x})) for x in self.primary.values()
         ]
         if len(told) > 1:
             told = [f"({i}) {text}" for i, text in enumerate(told, 1)]
@@ -403,8 +511,8 @@ class Rule:
 
     def keys(self) -> set[str]:
         """The numbers that it reads."""
-        every = [*flatten(self.primary).values(), *self.proviso.values()]
-        return {key for c in every for key in c.keys}
+        asked = [condition for _, _, condition in conditions_of(self.primary)]
+        return {key for c in (*asked, *self.proviso.values()) for key in c.keys}
 
     def _measured(self, numbers: Numbers) -> str:
         def replaced(token: re.Match[str]) -> str:
@@ -417,15 +525,48 @@ class Rule:
         return TOKEN.sub(replaced, self.measured)
 
 
-def flatten(parts: Parts) -> dict[str, Condition]:
-    """Conditions by name, those of groups one by one."""
-    found: dict[str, Condition] = {}
-    for name, part in parts.items():
-        if isinstance(part, Condition):
-            found[name] = part
-        else:
-            found |= {f"{name}, {cell}" if name else cell: c for cell, c in part.items()}
-    return found
+def conditions_of(conditions: Conditions) -> list[tuple[str, str, Condition]]:
+    """Each part with its case and its condition, the cases of a part one by one."""
+    rows = []
+    for words, part in conditions.items():
+        cases = {"": part} if isinstance(part, Condition) else part
+        rows += [(words, case, condition) for case, condition in cases.items()]
+    return rows
+
+
+def part_of(
+    words: str,
+    case: str,
+    condition: Condition,
+    numbers: Numbers,
+    control_states: Mapping[str, str] = {},
+) -> Part:
+    """A condition with what the numbers say of it; `control_states` are by the titles of parts."""
+    part = Part(words, case, condition, STATES[condition.holds(numbers)])
+    part = replace(part, control=control_states.get(part.title, ""))
+    statement = condition.shown(numbers)
+    if statement is None:
+        return part
+    read = [numbers[key] for key in statement.keys]
+    units = {number.unit for number in read}
+    counts = [len(number.per_seed) for number in read if number.low != number.high]
+    return replace(
+        part,
+        statement=statement,
+        value=statement.read(numbers),
+        unit=units.pop() if len(units) == 1 else "",
+        seeds=min(counts, default=0),
+    )
+
+
+def count_states(states: Iterable[str]) -> str:
+    """How many parts are in which state: `4 hold, 1 fails, 7 open`."""
+    counts = Counter(states)
+    words = []
+    for state, (singular, plural) in COUNTED.items():
+        if counts[state]:
+            words.append(f"{counts[state]} {singular if counts[state] == 1 else plural}")
+    return ", ".join(words)
 
 
 #: The control of rules about differences and orders.
@@ -443,29 +584,28 @@ def stat_value(key: str, spec: str = ".3g") -> str:
 
 
 def _verdict(states: set[str]) -> Verdict:
+    """The word for the states that some part has."""
     if states == {"holds"}:
         return "reproduced"
-    if "fails" in states:
-        return "partly" if "holds" in states else "not reproduced"
-    return "undecided"
+    if states == {"open"}:
+        return "open"
+    return "mixed" if "holds" in states else "not reproduced"
 
 
-def _reason(primary: Parts, states: Mapping[str, str]) -> str:
-    """The parts that fail or are undecided; of a group its cells, unless all of them do."""
-    told: list[str] = []
-    for state, words in (("fails", "does not hold"), ("undecided", "undecided")):
+def _reason(parts: Sequence[Part]) -> str:
+    """The parts that fail or are open; of a part its cases, unless all of them do."""
+    cases = Counter(part.words for part in parts)
+    sentences: list[str] = []
+    for state, words in (("fails", "does not hold"), ("open", "open")):
+        grouped: dict[str, list[str]] = {}
+        for part in parts:
+            if part.state == state:
+                grouped.setdefault(part.words, []).append(part.case)
         names = []
-        for label, part in primary.items():
-            if isinstance(part, Condition):
-                names += [label] * (states[label] == state)
-                continue
-            keys = dict(zip(part, flatten({label: part}), strict=True))
-            cells = [cell for cell, key in keys.items() if states[key] == state]
-            some = "; ".join(cells)
-            if label:
-                some = f"{label} ({some})" if len(cells) < len(part) else label
-            names += [some] * bool(cells)
+        for name, found in grouped.items():
+            whole = len(found) == cases[name] and name
+            names.append(name if whole else f"{name} ({'; '.join(found)})".lstrip())
         if names:
-            words = words.capitalize() if told else words
-            told.append(f"{words}: {'; '.join(names)}")
-    return ". ".join(told)
+            start = words.capitalize() if sentences else words
+            sentences.append(f"{start}: {'; '.join(names)}")
+    return ". ".join(sentences)

@@ -90,7 +90,7 @@ def test_claims_stand_failing_first_with_anchors(build):
         "claim-toy-C2",
     ]
     assert 'href="#claim-toy-C1"' in page
-    assert 'class="badge-fed is-not-reproduced">not reproduced<' in page
+    assert 'class="badge-fed is-not-reproduced">not reproduced: 1 fails<' in page
     assert "<summary>Rule</summary>" in page
     assert 'title="gap below 1">Small.</abbr>' in page
 
@@ -114,7 +114,7 @@ def test_a_part_names_what_does_not_hold_and_lists_its_cases_once(monkeypatch):
         "Mixed. Cases: one; other (fails).",
         "Alone (fails).",
     ]
-    assert fedbook_claims.control_of(outcome) == "Control: nothing (partly)."
+    assert fedbook_claims.control_of(outcome) == "Control: nothing (mixed: 9 hold, 2 fail)."
     unjudged = replace(outcome, verdict="not judged", reason="not judged, because x (and 1 more)")
     assert fedbook_claims.parts_of(parts, unjudged)[-1].astext() == "Alone."
     assert fedbook_claims.why_not(unjudged) == "x (and 1 more reason)"

@@ -31,13 +31,13 @@ def test_words_and_verdicts_agree(page, outcomes):
 @pytest.mark.parametrize(
     ("page", "words", "instead"),
     [
-        ("book/fedcmoo/index.md", "this is undecided", "this is reproduced"),
+        ("book/fedcmoo/index.md", "this is open", "this is reproduced"),
         ("book/fedcmoo/index.md", "| Confirmed: with", "| Not reproduced: with"),
-        ("book/fedsgm/index.md", "Three questions are undecided:", "Three claims are reproduced:"),
+        ("book/fedsgm/index.md", "Three questions are open:", "Three claims are reproduced:"),
         ("book/index.md", "the claim is not reproduced", "the claim is reproduced"),
         ("book/ssca/index.md", "| Yes ({claim}`ssca/C1`)", "| No ({claim}`ssca/C1`)"),
         ("book/ssca/index.md", "| Yes. With full", "| No. With full"),
-        ("notebooks/src/fairness.py", "leave undecided", "leave confirmed"),
+        ("notebooks/src/fairness.py", "which is open", "which is confirmed"),
         ("notebooks/src/ssca_tradeoff.py", "is judged on", "is not judged on"),
     ],
 )
@@ -50,7 +50,7 @@ def test_quotes_negations_and_code_are_read_as_such():
     text = """
 The paper calls this "reproduced", `reproduced` and not reproduced ({claim}`a/C1`), $undecided$.
 
-* first, undecided:
+* first, which is open:
   still the first ({claim}`a/C2`, {claim}`a/C3`)
 * it was never confirmed.
 
@@ -60,7 +60,7 @@ The paper calls this "reproduced", `reproduced` and not reproduced ({claim}`a/C1
 """
     assert [(use.says, use.claims) for use in uses(text)] == [
         ("not reproduced", ("a/C1",)),
-        ("undecided", ("a/C2", "a/C3")),
+        ("open", ("a/C2", "a/C3")),
         ("reproduced", ("a/C4", "a/C5")),
         ("judged", ("a/C5",)),
     ]

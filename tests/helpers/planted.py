@@ -13,7 +13,7 @@ def about(value, half=0.1, per_seed=()):
 def fails_alone(rule, numbers, part):
     """The rule holds but for one part."""
     found = rule(numbers)
-    assert (found.verdict, found.reason) == ("partly", f"does not hold: {part}")
+    assert (found.verdict, found.reason) == ("mixed", f"does not hold: {part}")
 
 
 def drawn(make, traces):

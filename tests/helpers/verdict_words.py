@@ -30,7 +30,8 @@ NOT = (
     r"(?: (?:yet|be|been|fully|even|really|all))*\s+)?"
 )
 WORD = re.compile(
-    NOT + r"\b(?P<word>[Rr]eproduced|[Cc]onfirmed|[Rr]efuted|[Uu]ndecided|[Jj]udged|[Pp]artly|"
+    NOT + r"\b(?P<word>[Rr]eproduced|[Cc]onfirmed|[Rr]efuted|[Uu]ndecided|[Jj]udged|[Mm]ixed|"
+    r"[Pp]artly|((?<=is )|(?<=are )|(?<=not )|(?<=stays ))open|Open(?=[,.;:]| [⟦(§])|"
     r"Yes|No(?=[,.;:]| [⟦(§]))"
 )
 SURE = {"reproduced", "proved", "counted"}
@@ -38,16 +39,21 @@ SURE = {"reproduced", "proved", "counted"}
 MEANS = {
     "reproduced": (SURE, ""),
     "not reproduced": ({"not reproduced"}, ""),
-    "undecided": ({"undecided"}, "undecided"),
-    "not undecided": ({*SURE, "not reproduced", "partly"}, ""),
-    "judged": ({*SURE, "not reproduced", "partly", "undecided"}, ""),
+    "open": ({"open"}, "open"),
+    "not open": ({*SURE, "not reproduced", "mixed"}, ""),
+    "judged": ({*SURE, "not reproduced", "mixed", "open"}, ""),
     "not judged": ({"not judged"}, ""),
-    "partly": ({"partly"}, ""),
-    "not partly": ({*SURE, "not reproduced"}, ""),
+    "mixed": ({"mixed"}, ""),
+    "not mixed": ({*SURE, "not reproduced", "open"}, ""),
     "yes": (SURE, "holds"),
     "no": ({"not reproduced"}, "fails"),
 }
-SAME = {"confirmed": "reproduced", "refuted": "not reproduced"}
+SAME = {
+    "confirmed": "reproduced",
+    "refuted": "not reproduced",
+    "undecided": "open",
+    "partly": "mixed",
+}
 
 
 class Use(NamedTuple):
@@ -128,6 +134,6 @@ def contradicts(use: Use, outcomes: dict[str, Iterable[Outcome]]) -> bool:
     verdicts, state = MEANS[use.says]
     for claim in use.claims:
         for outcome in outcomes[claim]:
-            if outcome.verdict in verdicts or state in outcome.parts.values():
+            if outcome.verdict in verdicts or state in outcome.states.values():
                 return False
     return True

@@ -187,7 +187,7 @@ def test_a_verdict_changes_with_the_numbers():
     most, half, few = (Number(x, x, x, ()) for x in (0.95, 0.6, 0.1))
     assert c4.rule({**numbers, "C4.share": few}).verdict == "not reproduced"
     assert c4.rule({**numbers, "C4.share": most}).verdict == "reproduced"
-    assert c4.rule({**numbers, "C4.share": half}).verdict == "partly"
+    assert c4.rule({**numbers, "C4.share": half}).verdict == "mixed"
     assert c4.rule({**numbers, "C4.control": most, "C4.share": most}).verdict == "not judged"
 
 

@@ -45,6 +45,7 @@ CLAIMS = (
         rule=R11,
         runs=tuple(MIXED),
         needs=Needs(paper={"rounds": 300, "problem.clients": 100}),
+        rule_fixed="4b359804",
     ),
 )
 PAPER_VALUES = tuple(

@@ -103,7 +103,7 @@ def runs_of(norm: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-paper = partial(Claim, paper="D")
+paper = partial(Claim, paper="D", rule_fixed="e538465a")
 CLAIMS = (
     paper(
         id="fedfw/R16",

@@ -114,8 +114,7 @@ C19 = Rule(
         f"{x}: reward {stat(f'soft_{x}.reward500')}, cost {stat(f'soft_{x}.cost500')}"
         for x in FORMATS
     ),
-    "No reward exceeds 200, so rewards that scatter over the seeds leave the claim undecided at "
-    "best.",
+    "No reward exceeds 200, so rewards that scatter over the seeds leave the claim open at best.",
     proviso=met("soft_none"),
     control=Control(
         "the rewards of round 100 instead of round 500",
@@ -210,6 +209,7 @@ CLAIMS = (
         wording="With fewer clients per round, learning is slower and less stable.",
         rule=C18,
         runs=("fresh_n3", "fresh_n10"),
+        rule_fixed="b9a72a48",
         figure="figure_4",
         needs=Needs(parameters=("sweep_participants",)),
     ),

@@ -111,7 +111,8 @@ def rows(way: str) -> tuple[str, ...]:
 
 
 DEAD = Needs(dead=("*0.25",))  # that nothing is learned is the claim
-full = partial(Claim, paper="F", place="Table 1")
+COMMIT = "de79d6f9"  # that fixed the rules
+full = partial(Claim, paper="F", place="Table 1", rule_fixed=COMMIT)
 CLAIMS = (
     full(
         id="fedsgm/R19",
@@ -129,7 +130,8 @@ CLAIMS = (
         needs=DEAD,
         reading=WAYS["gradient"],
         readings=tuple(
-            Reading(WAYS[way], sparse(way), rows(way), DEAD) for way in ("update", "feedback")
+            Reading(WAYS[way], sparse(way), rows(way), DEAD, COMMIT)
+            for way in ("update", "feedback")
         ),
     ),
     full(

@@ -170,6 +170,7 @@ CLAIMS = (
         wording="Hard FedSGM is comparable with the tuned penalty.",
         rule=C30,
         runs=tuple(f"fresh_{run}" for run in ("hard", *PENALTIES, "fedavg")),
+        rule_fixed="43651f8f",
     ),
     figure_7(
         id="fedsgm/C31",
@@ -192,5 +193,6 @@ CLAIMS = (
         wording="Soft FedSGM is the most stable of the federated methods.",
         rule=C33,
         runs=tuple(f"fresh_{run}" for run in (*MODES, *PENALTIES)),
+        rule_fixed="43651f8f",
     ),
 )

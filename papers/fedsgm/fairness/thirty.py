@@ -89,8 +89,14 @@ NAME = "on thirty seeds"
 FEDERATED = tuple(f"fresh_{x}" for x in TWINS)
 CENTRAL = tuple(f"fresh_central_{x}" for x in TWINS)
 READINGS = {
-    "fedsgm/C31": Reading(NAME, C31, (*FEDERATED, *CENTRAL), Needs(parameters=("fresh",))),
+    "fedsgm/C31": Reading(
+        NAME, C31, (*FEDERATED, *CENTRAL), Needs(parameters=("fresh",)), "67b7b5ba"
+    ),
     "fedsgm/C32": Reading(
-        NAME, C32, (*FEDERATED, *CENTRAL, f"fresh_{CONEX}"), Needs(parameters=("fresh",))
+        NAME,
+        C32,
+        (*FEDERATED, *CENTRAL, f"fresh_{CONEX}"),
+        Needs(parameters=("fresh",)),
+        "c6629fe9",
     ),
 }

@@ -129,7 +129,8 @@ NO_EFFECT = Rule(
     ),
 )
 
-full = partial(Claim, paper="F", place="Section 3.2, Remark 1, and F.3")
+COMMIT = "be1c3907"  # that fixed the rules
+full = partial(Claim, paper="F", place="Section 3.2, Remark 1, and F.3", rule_fixed=COMMIT)
 CLAIMS = (
     full(
         id="fedsgm/C35",
@@ -157,6 +158,7 @@ CLAIMS = (
         wording="With all clients and no compression, no model depends on which objective and "
         "which constraint belong to a client, if switching is hard or clients make one step.",
         rule=NO_EFFECT,
+        rule_fixed=COMMIT,
         runs=runs({**HARD, **SINGLE}),
     ),
 )

@@ -336,7 +336,8 @@ R27 = Rule(
 PENALTIES = tuple(f"penalty_rho{r}" for r in RHOS)
 SHARPNESSES = tuple(f"soft{end}" for end in BETAS)
 TUNED = Needs(parameters=("lr", "penalty_lrs", "rhos", "betas"))
-full = partial(Claim, paper="F", needs=TUNED)
+COMMIT = "3b6e91f0"  # that fixed the rules
+full = partial(Claim, paper="F", needs=TUNED, rule_fixed=COMMIT)
 
 CLAIMS = (
     full(
@@ -359,6 +360,7 @@ CLAIMS = (
                 more_steps("f", "the late objective"),
                 runs(SETTINGS, STEPS),
                 TUNED,
+                COMMIT,
             ),
         ),
     ),
@@ -375,6 +377,7 @@ CLAIMS = (
                 unsteady("scatter"),
                 runs(SETTINGS, STEPS),
                 TUNED,
+                COMMIT,
             ),
         ),
     ),
@@ -409,6 +412,7 @@ CLAIMS = (
                 hard_to_find("right_level", f"{LEVEL_SLACK:g} times that of soft FedSGM"),
                 (*PENALTIES, *SHARPNESSES),
                 TUNED,
+                COMMIT,
             ),
         ),
     ),
@@ -433,6 +437,7 @@ CLAIMS = (
                 unstable("oscillation"),
                 runs(SETTINGS, ("", "_K1")),
                 TUNED,
+                COMMIT,
             ),
         ),
     ),

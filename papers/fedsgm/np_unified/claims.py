@@ -159,6 +159,7 @@ CLAIMS = (
         wording="With all clients per round the method matches centralized training.",
         rule=rules.C26,
         runs=tuple(f"fresh_{run}" for run in runs(MODES, ("_all", "_central"))),
+        rule_fixed="82aa2943",
         figure="figure_1",
     ),
     full(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from math import log
 
 from papers.kit import rules as kit
@@ -61,7 +62,7 @@ def sweep_values(ends: Iterable[str], measure: str, spec: str = ".2g") -> str:
 def alike(a: str, b: str, margin: float) -> Condition:
     """Whether the mean of `a` is that of `b` but for a share of it: equivalence, seed by seed."""
     inside = (of(a) <= (1 + margin) * of(b)) & (of(a) >= (1 - margin) * of(b))
-    return Condition(f"`{a}` within {100 * margin:.3g} % of `{b}`", (a, b), inside.holds)
+    return replace(inside, words=f"`{a}` within {100 * margin:.3g} % of `{b}`", keys=(a, b))
 
 
 def gains_diminish(run: str) -> Condition:

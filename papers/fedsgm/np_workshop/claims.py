@@ -209,6 +209,7 @@ CLAIMS = (
         "hard switching.",
         rule=C25,
         runs=("fresh_hard", "fresh_soft"),
+        rule_fixed="82aa2943",
         figure="figure_1",
     ),
     ours(

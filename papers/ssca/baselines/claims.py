@@ -62,14 +62,20 @@ def runs(before: str, splits: tuple[str, ...], method: str) -> tuple[str, ...]:
 NEEDS = Needs(parameters=("rates", "falls", "momentum_rates", "betas", "tuning_seeds"))
 
 
+COMMIT = "08ed1c80"  # that fixed the rules
+
+
 def readings(splits: tuple[str, ...], method: str) -> dict[str, Any]:
     """Rule, runs and readings of a claim: the stored start first, He's beside it."""
     return {
         "rule": below("", splits, method),
         "runs": runs("", splits, method),
         "reading": STORED,
-        "readings": (Reading(WIDE, below(HE, splits, method), runs(HE, splits, method), NEEDS),),
+        "readings": (
+            Reading(WIDE, below(HE, splits, method), runs(HE, splits, method), NEEDS, COMMIT),
+        ),
         "needs": NEEDS,
+        "rule_fixed": COMMIT,
     }
 
 

@@ -17,10 +17,10 @@ def judged(states, control=(False,) * 4):
     ("states", "verdict"),
     [
         ((True,) * 4, "reproduced"),
-        ((True, True, False, False), "partly"),
+        ((True, True, False, False), "mixed"),
         ((True, False, False, False), "not reproduced"),
-        ((True, True, True, None), "undecided"),  # three of four or all
-        ((None,) * 4, "undecided"),
+        ((True, True, True, None), "mixed"),  # three of four or all
+        ((None,) * 4, "open"),
     ],
 )
 def test_a_sentence_holds_by_its_share_of_the_settings(states, verdict):
@@ -29,9 +29,7 @@ def test_a_sentence_holds_by_its_share_of_the_settings(states, verdict):
 
 def test_the_best_and_the_worst_setting_are_named():
     text = judged((True, True, False, None)).measured
-    assert text.startswith(
-        "the claim holds in 50% of 4 settings, fails in 25% and is undecided in 25%."
-    )
+    assert text.startswith("the claim holds in 50% of 4 settings, fails in 25% and is open in 25%.")
     assert "value is 3 at setting 3. The least favourable value is 0 at setting 0" in text
 
 

@@ -6,8 +6,10 @@ from math import nan
 import numpy as np
 import pytest
 
+from papers.kit.claims import Claim
 from papers.kit.numbers import Number, mean, seeds_for
 from papers.kit.rules import (
+    STATES,
     Control,
     Rule,
     Size,
@@ -16,10 +18,12 @@ from papers.kit.rules import (
     any_of,
     between,
     falls,
+    holds,
     least,
     most,
     near,
     of,
+    part_of,
     rises,
     stat,
     stat_value,
@@ -88,7 +92,7 @@ N = {
         (any_of(of("b") < 1, of("a") < 0), False, "`b` below 1 or `a` below 0"),
     ],
 )  # fmt: skip
-def test_a_condition_holds_fails_or_is_undecided_as_its_words_say(condition, holds, words):
+def test_a_condition_holds_fails_or_is_open_as_its_words_say(condition, holds, words):
     assert condition.holds(N) is holds
     assert condition.words == words
 
@@ -101,12 +105,15 @@ GOOD, BAD, OPEN = of("a") < of("b"), of("b") < of("a"), of("a") < 1
     [
         ({"x": GOOD, "y": GOOD}, "reproduced", ""),
         ({"x": BAD, "y": BAD}, "not reproduced", "does not hold: x; y"),
-        ({"x": GOOD, "y": BAD}, "partly", "does not hold: y"),
-        ({"x": GOOD, "y": OPEN}, "undecided", "undecided: y"),
-        ({"x": BAD, "y": OPEN}, "not reproduced", "does not hold: x. Undecided: y"),
-        ({"x": GOOD, "y": BAD, "z": OPEN}, "partly", "does not hold: y. Undecided: z"),
-        ({"x": GOOD, "cells": {"one": BAD, "two": GOOD, "three": BAD}}, "partly",
+        ({"x": GOOD, "y": BAD}, "mixed", "does not hold: y"),
+        ({"x": GOOD, "y": OPEN}, "mixed", "open: y"),
+        ({"x": OPEN, "y": OPEN}, "open", "open: x; y"),
+        ({"x": BAD, "y": OPEN}, "not reproduced", "does not hold: x. Open: y"),
+        ({"x": GOOD, "y": BAD, "z": OPEN}, "mixed", "does not hold: y. Open: z"),
+        ({"x": GOOD, "cells": {"one": BAD, "two": GOOD, "three": BAD}}, "mixed",
          "does not hold: cells (one; three)"),
+        ({"cells": {"one": OPEN, "two": OPEN}, "": {"three": BAD, "four": GOOD}}, "mixed",
+         "does not hold: (three). Open: cells"),
     ],
 )  # fmt: skip
 def test_primary_parts_decide(parts, verdict, reason):
@@ -114,17 +121,55 @@ def test_primary_parts_decide(parts, verdict, reason):
     assert (found.verdict, found.reason) == (verdict, reason)
 
 
-def test_partly_never_stands_without_its_share():
-    rule = Rule({"x": GOOD, "cells": {"one": BAD, "two": GOOD}}, "")
-    assert rule(N).label == "partly (2 of 3)"
-    assert Rule({"x": GOOD}, "")(N).label == "reproduced"
+def test_a_verdict_shows_its_counts():
+    cells = {"one": BAD, "two": GOOD, "three": OPEN, "four": GOOD}
+    assert Rule({"x": GOOD, "cells": cells}, "")(N).label == "mixed: 3 hold, 1 fails, 1 open"
+    assert Rule({"x": BAD, "y": BAD, "z": OPEN}, "")(N).label == "not reproduced: 2 fail, 1 open"
+    assert Rule({"x": GOOD}, "")(N).label == "reproduced: 1 holds"
+    assert Rule({"x": OPEN}, "")(N).label == "open: 1 part"
+    assert Rule({"x": OPEN, "y": OPEN}, "")(N).label == "open: 2 parts"
+    theorem = Claim("x/C1", "W", "", "", Rule({"x": GOOD}, ""), (), kind="proved")
+    assert theorem.worded(theorem.rule(N)).label == "proved"
+
+
+@pytest.mark.parametrize(
+    ("condition", "value", "relation", "bounds"),
+    [
+        (of("a") < 1.5, (1.0, 0.5, 1.5), "below", (1.5, nan)),
+        (of("a") < of("c"), (-2.0, -2.5, -1.5), "below", (0.0, nan)),
+        (of("y") >= of("x"), (0.15, 0.058, 0.242), "at least", (0.0, nan)),
+        (2 * of("a") > of("c"), (-1.0, -2.0, 0.0), "above", (0.0, nan)),
+        (most("x") <= 3.9, (4.0, 4.0, 4.0), "at most", (3.9, nan)),
+        (near("b", 2.2, 0.5), (2.0, 1.75, 2.5), "between", (1.7, 2.7)),
+        (holds("b", 2.2), (2.0, 1.75, 2.5), "around", (2.2, nan)),
+        # of several comparisons the least clear of those that decide
+        (rises("a", "b", "c"), (1.0, 0.25, 2.0), "above", (0.0, nan)),
+        (all_of(of("a") > 0, of("b") < 1, of("c") < 1), (2.0, 1.75, 2.5), "below", (1.0, nan)),
+        (all_of(of("b") > 0, of("a") < 1), (1.0, 0.5, 1.5), "below", (1.0, nan)),
+    ],
+)
+def test_a_part_has_the_value_that_its_condition_compares(condition, value, relation, bounds):
+    part = part_of("", "", condition, N)
+    found = part.value.value, part.value.low, part.value.high
+    assert found == pytest.approx(value, abs=1e-3)
+    assert part.statement.relation == relation
+    assert (part.statement.bound, part.statement.top) == pytest.approx(bounds, nan_ok=True)
+    assert STATES[part.statement.state(N)] == part.state
+
+
+def test_a_part_has_unit_and_seeds_of_its_numbers():
+    assert part_of("", "", of("a") < 2, N).unit == "rounds"
+    assert part_of("", "", of("a") < of("b"), N).unit == ""  # of two units none
+    assert part_of("", "", of("x") < of("y"), N).seeds == 4
+    assert part_of("", "", of("c") < 9, N).seeds == 0  # no seed changes it
+    assert part_of("", "", any_of(of("a") < 1, of("b") < 1), N).value is None
 
 
 def test_a_rule_that_no_run_could_break_judges_nothing():
     rule = Rule({"kept": of("a") < 9}, "", proviso={"it is vacuous": of("b") < 1}, note="Why.")
     found = rule(N)
     assert (found.verdict, found.reason) == ("not judged", "not judged, because it is vacuous")
-    assert found.parts == {"kept": "holds"}
+    assert found.states == {"kept": "holds"}
     assert rule.words == "`a` below 9. Judged only given that `b` below 1. Why."
     biting = rule({**N, "b": Number(0.5, 0.4, 0.6, ())})
     assert (biting.verdict, biting.reason) == ("reproduced", "")
@@ -148,14 +193,25 @@ def test_a_rule_is_read_on_its_control_and_loses_its_word_where_that_passes_too(
         {"f is small": of("soft.f") < 2}, "", control=Control("hard for soft", {"soft": "hard"})
     )
     assert rule(numbers).verdict == "reproduced"
-    assert rule(numbers).control == "hard for soft: not reproduced"
+    found = rule(numbers)
+    assert (found.control, found.control_verdict) == ("hard for soft", "not reproduced: 1 fails")
+    assert [part.control for part in found.parts] == ["fails"]
     weak = Rule({"f is small": of("soft.f") < 5}, "", control=rule.control)
     assert weak(numbers).verdict == "not judged"
     assert "negative control passes" in weak(numbers).reason
     alone = {key: x for key, x in numbers.items() if key != "hard.f"}
-    assert rule(alone).control == "hard for soft: not among these runs"
+    assert rule(alone).control_verdict == "not among these runs"
+    assert [part.control for part in rule(alone).parts] == [""]
     by_key = Rule({"far": of("ratio") < 2.9}, "", control=Control("none", {"ratio": "idle"}))
-    assert by_key(numbers).control == "none: not reproduced"
+    assert by_key(numbers).control_verdict == "not reproduced: 1 fails"
+
+
+def test_a_control_that_passes_hides_no_part_that_fails():
+    numbers = {"soft.f": N["c"], "hard.f": N["a"]}
+    control = Control("hard for soft", {"soft": "hard"})
+    found = Rule({"f": of("soft.f") < 2, "g": of("soft.f") < 9}, "", control=control)(numbers)
+    assert found.control_verdict == "reproduced: 2 hold"
+    assert found.label == "mixed: 1 holds, 1 fails"
 
 
 def test_the_size_of_an_effect_has_a_word_of_its_own():
@@ -176,7 +232,7 @@ def test_no_difference_is_a_quarter_of_the_effect_at_most():
     assert alike(of("a"), of("c"), of("c")).holds(N) is False
 
 
-def test_an_undecided_difference_says_how_many_seeds_would_decide_it():
+def test_an_open_difference_says_how_many_seeds_would_decide_it():
     x = mean([0.5, -0.3, 0.4, -0.2])
     rule = Rule({"above": of("x") > 0}, "")
     assert rule({"x": x}).seeds == seeds_for(np.array(x.per_seed), 0.1)

@@ -1,0 +1,136 @@
+"""The parts of claims as one table: what each asks, what was measured, and whether it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from fedlib.core.files import atomic_write
+from papers.kit.claims import PAPERS, Claim, Reading
+from papers.kit.numbers import Number, exact
+from papers.kit.rules import Outcome, Part, conditions_of
+from papers.kit.study import Study
+
+#: Column -> what it has.
+COLUMNS = {
+    "study": "study whose runs judge the claim",
+    "claim": "its identifier, such as fedsgm/C4",
+    "reading": "how the claim is read, where there are several ways",
+    "paper": "the paper's short name",
+    "place": "figure, table or section of the paper",
+    "part": "what is asked, in the paper's terms",
+    "case": "for which case; empty where the part has one alone",
+    "condition": "the same in words, with the names of the stored quantities",
+    "quantities": "those names",
+    "estimate": "the value that the condition compares: a quantity, or a difference of two",
+    "low": "lower end of its 95 % interval",
+    "high": "upper end of its 95 % interval",
+    "relation": "below, at most, above, at least; between bound and top; around the bound",
+    "bound": "what the estimate is compared with",
+    "top": "the upper bound of between",
+    "unit": "unit of the estimate",
+    "seeds": "number of seeds behind it; empty where no seed changes it",
+    "state": "holds, fails, open, or not judged",
+    "rule_fixed": "commit of the rule, where it is older than the runs that judge it",
+    "control": "what the negative control exchanges",
+    "control_state": "what the same condition does there",
+    "printed": "the same value by the numbers that the paper prints",
+    "printed_place": "where it prints them",
+    "verdict": "the verdict on the claim by this reading",
+}
+NOT_JUDGED = "not judged"
+
+
+class Printed(NamedTuple):
+    """A printed value and where the paper prints it."""
+
+    number: Number
+    place: str
+
+
+def frame(study: Study, claim: Claim, outcomes: Mapping[str, Outcome]) -> pd.DataFrame:
+    """One row for each part of each reading of a claim; see `COLUMNS`.
+
+    Parameters
+    ----------
+    study : the study of the claim.
+    outcomes : name of a reading -> its outcome, as of `Study.outcomes`.
+    """
+    rows = []
+    for reading in claim.each:
+        outcome = outcomes[reading.name]
+        printed = printed_values(study, reading)
+        found = outcome.parts or unread_parts(reading)
+        rows += [row_of(study, claim, reading, outcome, part, printed) for part in found]
+    return pd.DataFrame(rows, columns=[*COLUMNS]).astype({"seeds": "Int64"})
+
+
+def all_parts(claims: Iterable[tuple[Study, Claim]]) -> pd.DataFrame:
+    """The parts of claims, judged by the stored runs; see `COLUMNS`."""
+    frames = [frame(study, claim, study.outcomes(claim)) for study, claim in claims]
+    return pd.concat(frames, ignore_index=True)
+
+
+def write_csv(table: pd.DataFrame, path: Path) -> None:
+    """Write the table as CSV; numbers have six significant digits."""
+    text = table.to_csv(index=False, float_format="%.6g")
+    atomic_write(path, lambda file: file.write(text.encode()))
+
+
+def printed_values(study: Study, reading: Reading) -> dict[str, Printed]:
+    """The quantities that the paper prints; printed bounds are none of them."""
+    found: dict[str, Printed] = {}
+    for size in reading.rule.sizes:
+        found.setdefault(size.key, Printed(exact(size.printed), size.place))
+    for value in study.paper_values:
+        if not value.at_most:
+            found.setdefault(value.key, Printed(exact(value.paper), value.place))
+    return found
+
+
+def unread_parts(reading: Reading) -> list[Part]:
+    """The parts of a rule whose runs cannot judge it."""
+    return [Part(*named, state=NOT_JUDGED) for named in conditions_of(reading.rule.primary)]
+
+
+def row_of(
+    study: Study,
+    claim: Claim,
+    reading: Reading,
+    outcome: Outcome,
+    part: Part,
+    printed: Mapping[str, Printed],
+) -> dict[str, Any]:
+    """One row of the table."""
+    row: dict[str, Any] = {
+        "study": study.name,
+        "claim": claim.id,
+        "reading": reading.name,
+        "paper": PAPERS[claim.paper],
+        "place": claim.place,
+        "part": part.words,
+        "case": part.case,
+        "condition": part.condition.words,
+        "quantities": "; ".join(part.condition.keys),
+        "unit": part.unit,
+        "seeds": part.seeds or pd.NA,
+        "state": NOT_JUDGED if outcome.verdict == NOT_JUDGED else part.state,
+        "rule_fixed": reading.rule_fixed,
+        "control": reading.rule.control.what if reading.rule.control else "",
+        "control_state": part.control,
+        "verdict": outcome.label,
+    }
+    statement, value = part.statement, part.value
+    if statement is None or value is None:
+        return row
+    row |= {"estimate": value.value, "low": value.low, "high": value.high}
+    row |= {"relation": statement.relation, "bound": statement.bound, "top": statement.top}
+    if all(key in printed for key in statement.keys):
+        numbers = {key: printed[key].number for key in statement.keys}
+        places = dict.fromkeys(printed[key].place for key in statement.keys)
+        row["printed"] = statement.read(numbers).value
+        row["printed_place"] = "; ".join(places)
+    return row
