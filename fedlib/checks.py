@@ -23,7 +23,7 @@ import math
 import types
 import typing
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import cache, partial
 from numbers import Integral, Real
@@ -432,6 +432,8 @@ def _words(annotation: Any) -> str:
     if origin is Literal:
         options = ", ".join(map(repr, members))
         return f"one of {options}"
+    if origin is Hashable:
+        return "a text, a number or a tuple of them"
     if origin in PLAIN:
         words, _ = PLAIN[origin]
         if origin is type and members:

@@ -159,6 +159,23 @@ def group_sums(
     return GroupSums(gap, tuple(groups))
 
 
+def check_groups(
+    caller: str,
+    constraint: Constraints,
+    columns: Mapping[Hashable, Shaped[Tensor, "R ..."]],
+    rounded: Mapping[Hashable, Shaped[Tensor, "R ..."]],
+) -> None:
+    """Raise ValueError if rounding to the module's dtype makes one group of several."""
+    for each in listed(constraint):
+        if not isinstance(each, GroupGap):
+            continue
+        count = len(set(columns[each.column].flatten().tolist()))
+        rule = f"hold numbers that stay apart in {rounded[each.column].dtype}"
+        fits = len(set(rounded[each.column].flatten().tolist())) == count
+        remedy = "number the groups 0, 1, ..."
+        checks.require(fits, caller, f"column {each.column!r}", rule, f"{count} groups", remedy)
+
+
 def check_logits(caller: str, output: Float[Tensor, "B ..."]) -> None:
     """Raise ValueError unless a module's output is one logit a row, or two."""
     rule = "give one logit a row, or the logits of two classes, for a GroupGap"

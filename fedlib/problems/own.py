@@ -6,7 +6,7 @@ functions before a run, so a mistake raises one sentence and not a traceback fro
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -24,14 +24,15 @@ from fedlib.problems.explain import attempt
 from fedlib.problems.fairness_gap import (
     Constraints,
     GroupSums,
+    check_groups,
     check_logits,
     with_gap_columns,
     with_groups,
 )
-from fedlib.problems.frames import check_frame, tensors_of
+from fedlib.problems.frames import check_frame, client_of_rows, tensors_of
 from fedlib.problems.own_functions import OwnFunctions
 from fedlib.problems.preflight import Preflight, needs_loop
-from fedlib.problems.readers import Rows, as_rows, cast_rows, check_range, digest
+from fedlib.problems.readers import Rows, as_rows, cast_as, cast_rows, check_range, digest, is_exact
 from fedlib.problems.several_inputs import OfPacked, Packing, pack_client
 
 if TYPE_CHECKING:
@@ -92,8 +93,12 @@ def from_frame(
     checks.arguments(from_frame, locals())
     columns = with_gap_columns(columns, constraint)
     further = [target, *columns]
+    labels = client_of_rows(caller, frame, client)
     if features is None:
         features = [column for column in frame.columns if column not in (client, *further)]
+    in_order = not isinstance(features, (str, Set))
+    rule = "be a list of columns in a fixed order"
+    checks.require(in_order, caller, "features", rule, features, "write them in brackets [...]")
     features = list(features)
     checks.require(features, caller, "features", "hold at least one column", [])
     uses = Counter([client, *features, *further])
@@ -101,13 +106,12 @@ def from_frame(
     names = "client, target, features and columns"
     checks.require(not repeated, caller, names, "name each column once, for one purpose", repeated)
     dtype = models.float_type(module)
-    tensors = tensors_of(caller, frame, features, further, client, dtype)
-    nameless = int(frame[client].isna().sum())
-    checks.require(not nameless, caller, "client", "leave no row without a name", nameless)
+    tensors = tensors_of(caller, frame, features, further, labels, dtype)
     heldout_rows: Rows = ()
     if heldout is not None:
         heldout_rows = tensors_of(caller, heldout, features, further, None, dtype)
-    groups = frame.groupby(client, sort=True, observed=False)
+    owners = frame[client].reset_index(drop=True)
+    groups = owners.groupby(owners, sort=True, observed=False)
     clients = {}
     for label, _ in groups:
         positions = groups.indices.get(label, [])  # none for a category without rows
@@ -157,17 +161,26 @@ def from_clients(
     """
     caller = "from_clients"
     checks.arguments(from_clients, locals())
+    repeated = [column for column, count in Counter(columns).items() if count > 1]
+    checks.require(not repeated, caller, "columns", "name each column once", repeated)
     columns = with_gap_columns(columns, constraint)
     sources = {f"client {number}": source for number, source in enumerate(clients)}
     is_empty = isinstance(heldout, tuple) and not heldout
     if heldout is not None and not is_empty:
         sources["heldout"] = heldout
     packing: Packing | None = None
+    keys: list[Any] = []  # of the first dict, whose order counts
     tensors: dict[str, Rows] = {}
     for label, source in sources.items():
         packed, packing = pack_client(caller, label, source, columns, module, packing)
+        if isinstance(packed, Mapping):
+            keys = keys or list(packed)
+            fits = packed.keys() == set(keys)
+            rule = f"have the entries {keys}, as the clients before"
+            checks.require(fits, caller, label, rule, list(packed))
+            packed = {key: packed[key] for key in keys}
         tensors[label] = as_rows(caller, label, packed, columns)
-    check_rows(caller, tensors, columns, models.float_type(module))
+    tensors = checked_rows(caller, tensors, columns, models.float_type(module))
     heldout_rows = tensors.pop("heldout", ())
     if "heldout" in sources:
         checks.require(len(heldout_rows[0]), caller, "heldout", "have rows", 0)
@@ -176,11 +189,19 @@ def from_clients(
     return make_problem(caller, name, numbered, heldout_rows, module, weights, *functions, packing)
 
 
-def check_rows(
+def checked_rows(
     caller: str, clients: Mapping[str, Rows], columns: Sequence[Hashable], dtype: torch.dtype
-) -> None:
-    """Raise ValueError unless all clients' rows have one shape, and are finite in `dtype`."""
+) -> dict[str, Rows]:
+    """The rows of all clients; whole numbers are in `dtype` where other clients have floats.
+
+    Raises ValueError unless all rows have one shape, are finite in `dtype` and keep their values.
+    """
     expected: list[list[int]] = []
+    with_floats = [
+        any(x.is_floating_point() for x in column_of_clients)
+        for column_of_clients in zip(*clients.values(), strict=True)
+    ]
+    checked: dict[str, Rows] = {}
     rule = "hold equally many rows in all its tensors, shaped as those of client 0"
     for label, rows in clients.items():
         shapes = [list(x.shape) for x in rows]
@@ -189,10 +210,20 @@ def check_rows(
         fits = row_shapes == [shape[1:] for shape in expected]
         fits = fits and len(set(map(len, rows))) == 1
         checks.require(fits, caller, label, rule, shapes, f"client 0 has {expected}")
-        for column, x in zip(("inputs", "target", *columns), rows, strict=True):
+        names = ("inputs", "target", *columns)
+        converted = []
+        for column, x, beside_floats in zip(names, rows, with_floats, strict=True):
             name = f"{column} of {label}"
             checks.finite(caller, name, x, "drop or impute these rows")
             check_range(caller, name, x, dtype)
+            if beside_floats and not x.is_floating_point():
+                whole = f"hold whole numbers that {dtype} can hold beside other clients' floats"
+                remedy = "convert the module with .double()"
+                checks.require(is_exact(x, dtype), caller, name, whole, x, remedy)
+                x = x.to(dtype)
+            converted.append(x)
+        checked[label] = tuple(converted)
+    return checked
 
 
 def make_problem(
@@ -222,6 +253,7 @@ def make_problem(
     data = cast_rows(rows, w0.dtype)
     sizes = tuple(len(inputs) for inputs, *_ in clients.values())
     further = dict(zip(columns, data[2:], strict=True))
+    check_groups(caller, constraint, dict(zip(columns, rows[2:], strict=True)), further)
     constraints = with_groups(caller, constraint, further, data[1])
     functions = OwnFunctions(apply, objectives, constraints, {}, {}, tuple(columns))
     problem = Problem(
@@ -234,7 +266,7 @@ def make_problem(
         num_constraints=len(constraints),
         w0=w0,
         metrics=functions.metrics,
-        heldout=cast_rows(heldout, w0.dtype),
+        heldout=cast_as(data, cast_rows(heldout, w0.dtype)),
         sequential_clients=models.is_recurrent(module),
         dropout=bool(apply.dropout),
         config={
@@ -249,6 +281,9 @@ def make_problem(
     )
     try_module(caller, apply, problem)
     if weights is not None:
+        if not isinstance(weights, str):
+            for client, weight in enumerate(weights):
+                checks.positive(caller, f"weights[{client}]", weight)
         problem = problem.weighted(weights)
     if functions.gaps:
         few_rows = problem.data[0][problem.own_rows(0)][:FEW]

@@ -1,7 +1,8 @@
 """Readers of one client's rows: tensors, arrays, lists and dicts as plain dense tensors."""
 
 import hashlib
-from collections.abc import Hashable, Mapping, Sequence
+import math
+from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -52,9 +53,13 @@ def as_rows(caller: str, label: str, client: Any, columns: Sequence[Hashable]) -
         checks.require(len(keys) == 2, caller, label, rule, list(client))
         keys.extend(columns)
         client = [client[key] for key in keys]
-    checks.value(caller, label, client, tuple | list)
+    if not isinstance(client, (tuple, list)):
+        rule = "be a tuple (inputs, target), a dict, a Dataset or a DataLoader"
+        remedy = f"write {client.__name__}(...)" if isinstance(client, type) else ""
+        raise TypeError(checks.sentence(caller, label, rule, client, remedy))
     rule = f"be {len(names)} tensors: {', '.join(map(str, names))}"
-    checks.require(len(client) == len(names), caller, label, rule, len(client))
+    remedy = "name further ones in columns" if len(client) > len(names) else ""
+    checks.require(len(client) == len(names), caller, label, rule, len(client), remedy)
     rows = []
     for name, values in zip(names, client, strict=True):
         rows.append(as_tensor(caller, f"{name} of {label}", values))
@@ -72,6 +77,8 @@ def as_tensor(caller: str, name: str, values: Any) -> Shaped[Tensor, "m ..."]:
     check_plain(caller, name, x)
     if x.is_quantized:
         x = x.dequantize()
+    if x.is_floating_point() and x.itemsize == 1:
+        x = x.float()  # torch computes nothing with floats of 8 bits
     x = x.detach().as_subclass(Tensor).cpu().resolve_neg()
     if x.dtype in UNSIGNED:
         largest = int(x.numpy().max(initial=0))
@@ -83,13 +90,17 @@ def as_tensor(caller: str, name: str, values: Any) -> Shaped[Tensor, "m ..."]:
 
 def tensor_of_array(caller: str, name: str, values: Any) -> Tensor:
     """The tensor of an array, of a frame or of a list."""
+    if isinstance(values, Mapping):
+        raise not_numbers(caller, name, values, "a dict", "pass one of its entries")
+    if isinstance(values, (Iterator, Set)):
+        raise not_numbers(caller, name, values, type(values).__name__, "pass list(...)")
     if isinstance(values, np.ma.MaskedArray):
         gaps = int(np.ma.getmaskarray(values).sum())
         remedy = "drop these rows, or fill them with .filled(value)"
         checks.require(not gaps, caller, name, "have no masked entries", gaps, remedy)
     try:
         if holds_tensors(values):
-            return torch.as_tensor(values)
+            return torch.stack([torch.as_tensor(x) for x in values])
         array = np.asarray(values)
         if array.dtype == object and array.ndim:
             array = np.array(array.tolist())  # plain numbers give an array of numbers
@@ -101,8 +112,17 @@ def tensor_of_array(caller: str, name: str, values: Any) -> Tensor:
         remedy = remedy_for(letter)
         if hasattr(values, "toarray"):
             remedy = "call .toarray()"
+        elif letter == "O" and any(map(is_gap, array.flat)):
+            remedy = "drop or impute the rows with gaps"
         raise not_numbers(caller, name, values, str(array.dtype), remedy)
     return torch.as_tensor(plain_array(array))
+
+
+def is_gap(value: Any) -> bool:
+    """Whether an entry stands for a missing value: None, NaN, or pandas' NA and NaT."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float) and math.isnan(value)
 
 
 def holds_tensors(values: Any) -> bool:
@@ -141,8 +161,9 @@ def check_plain(caller: str, name: str, x: Tensor) -> None:
     form = "nested" if x.is_nested else (x.layout, *x.shape)
     rule = "be dense, with a row a sample"
     remedy = "call .to_dense(), or pad nested rows"
-    checks.require(is_dense and x.dim(), caller, name, rule, form, remedy)
-    class_name = type(x).__name__
+    checks.require(is_dense, caller, name, rule, form, remedy)
+    checks.require(x.dim(), caller, name, "have a row a sample", "a single number")
+    class_name = "a tensor on the meta device" if x.is_meta else type(x).__name__
     is_masked = isinstance(x, MaskedTensor)
     remedy = "drop these rows, or fill the gaps with .to_tensor(value)"
     checks.require(not is_masked, caller, name, "have no masked entries", class_name, remedy)
@@ -167,6 +188,14 @@ def cast_rows(rows: Rows, dtype: torch.dtype) -> tuple[Tensor, ...]:
     return tuple(converted)
 
 
+def cast_as(data: Rows, rows: Rows) -> tuple[Tensor, ...]:
+    """Some rows, with floats instead of whole numbers where the data hold floats."""
+    converted = []
+    for x, column in zip(rows, data, strict=False):
+        converted.append(x.to(column.dtype) if column.is_floating_point() else x)
+    return tuple(converted)
+
+
 def check_range(caller: str, name: str, x: Shaped[Tensor, "m ..."], dtype: torch.dtype) -> None:
     """Raise ValueError unless finite floats stay finite in the parameters' dtype."""
     if not x.is_floating_point() or not x.numel():
@@ -177,6 +206,11 @@ def check_range(caller: str, name: str, x: Shaped[Tensor, "m ..."], dtype: torch
     rule = f"hold numbers that {dtype} can hold"
     remedy = "scale the numbers, or convert the module with .double()"
     checks.require(size <= largest, caller, name, rule, size, remedy)
+
+
+def is_exact(x: Shaped[Tensor, "m ..."], dtype: torch.dtype) -> bool:
+    """Whether a dtype holds the numbers of a tensor without rounding."""
+    return bool((x.to(dtype).to(x.dtype) == x).all())
 
 
 def digest(tensors: Sequence[Shaped[Tensor, "..."]]) -> str:

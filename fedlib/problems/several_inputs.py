@@ -4,12 +4,12 @@ A problem stores one tensor of inputs, so everything that handles rows works for
 """
 
 import inspect
-from collections.abc import Hashable, Mapping, Sequence
+import math
+from collections.abc import Hashable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Int, Shaped
 from torch import Tensor, nn
@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from fedlib import checks, models
 from fedlib.problems.datasets import read_all
-from fedlib.problems.readers import as_tensor
+from fedlib.problems.readers import as_tensor, check_range, is_exact
 from fedlib.shapes import Vector
 
 Inputs = tuple[Shaped[Tensor, "m ..."], ...]
@@ -29,11 +29,13 @@ class Packing:
 
     `shapes` and `dtypes` are those of a row's inputs, None for floats, which have the dtype of the
     packed tensor. `arguments` are the module's arguments: the number of an input, or a default.
+    `names` are the arguments that are inputs, if the module names them.
     """
 
     shapes: tuple[tuple[int, ...], ...]
     dtypes: tuple[torch.dtype | None, ...]
     arguments: tuple[Any, ...]
+    names: tuple[str, ...] = ()
 
     def unpack(self, packed: Shaped[Tensor, "B n"]) -> list[Any]:
         """The module's arguments for some rows."""
@@ -107,7 +109,7 @@ def pack_client(
     if not isinstance(client, (tuple, list)) or len(client) < 2:
         return client, packing
     inputs, target, *further = client
-    if not is_several(inputs, target):
+    if not is_several(inputs, target, module):
         return client, packing
     names: list[str] = []
     if isinstance(inputs, Mapping):
@@ -117,6 +119,9 @@ def pack_client(
     tensors = tuple(as_tensor(caller, f"inputs of {label}", x) for x in inputs)
     if packing is None:
         packing = packing_of(caller, names, tensors, module)
+    rule = f"be for the arguments {list(packing.names)}, as those of the clients before"
+    fits = not names or tuple(names) == packing.names
+    checks.require(fits, caller, f"inputs of {label}", rule, names)
     packed = pack(caller, label, packing, tensors, models.float_type(module))
     return [packed, target, *further], packing
 
@@ -146,18 +151,19 @@ def divided_dict(
     return [inputs, entries[targets[0]], *further]
 
 
-def is_several(inputs: Any, target: Any) -> bool:
-    """Whether the inputs of a client are several tensors or arrays, as long as the target.
+def is_several(inputs: Any, target: Any, module: nn.Module) -> bool:
+    """Whether the inputs of a client are several tensors, arrays or frames.
 
-    A list of lists is one array, and so is a list of rows.
+    A list of lists is one array, and so is a list of rows, which is as long as the target.
     """
     if isinstance(inputs, Mapping):
         return True
-    if not isinstance(inputs, (tuple, list)) or len(inputs) < 2:
+    if not isinstance(inputs, (tuple, list)) or not 2 <= len(inputs) <= most_inputs(module):
         return False
-    if not all(isinstance(x, (Tensor, np.ndarray)) for x in inputs):
+    if not all(getattr(x, "ndim", 0) and hasattr(x, "__len__") for x in inputs):
         return False
-    return all(x.ndim and len(x) == len(target) for x in inputs)
+    rows = len(target) if isinstance(target, Sized) else 0
+    return all(len(x) == rows for x in inputs) or len(inputs) != rows
 
 
 def packing_of(caller: str, names: Sequence[str], inputs: Inputs, module: nn.Module) -> Packing:
@@ -185,7 +191,8 @@ def packing_of(caller: str, names: Sequence[str], inputs: Inputs, module: nn.Mod
         else:
             dtypes.append(x.dtype if x.dtype == torch.uint8 else torch.int64)
     shapes = tuple(tuple(x.shape[1:]) for x in inputs)
-    return Packing(shapes, tuple(dtypes), tuple(arguments))
+    known = tuple(names) or tuple(forward_arguments(module))[: len(inputs)]
+    return Packing(shapes, tuple(dtypes), tuple(arguments), known)
 
 
 def pack(
@@ -194,7 +201,8 @@ def pack(
     """Pack a client's inputs: whole numbers alone as int64, else in `dtype`.
 
     Raises ValueError if the inputs are not shaped as those of the first client, if they have
-    different numbers of rows, or if `dtype` cannot hold their whole numbers.
+    different numbers of rows, if `dtype` cannot hold their numbers, or if an input that is of whole
+    numbers, or of bytes, at the first client holds others.
     """
     shapes = [list(x.shape[1:]) for x in inputs]
     expected = [list(shape) for shape in packing.shapes]
@@ -207,13 +215,26 @@ def pack(
     rule = f"hold whole numbers that {dtype} can hold beside the floats"
     remedy = "convert the module with .double()"
     packed = []
-    for x in inputs:
-        entries = x.to(dtype)
-        restored = entries.to(x.dtype)
-        exact = x.is_floating_point() or torch.equal(restored, x)
-        checks.require(exact, caller, name, rule, x, remedy)
-        packed.append(entries.reshape(len(x), -1))
+    for x, first_dtype in zip(inputs, packing.dtypes, strict=True):
+        checks.finite(caller, name, x, "drop or impute these rows")
+        if dtype.is_floating_point:
+            check_range(caller, name, x, dtype)
+        if first_dtype is not None:
+            whole = f"hold numbers of {first_dtype} alone, as those of the first client"
+            convert = "convert this input of every client to one dtype"
+            checks.require(is_exact(x, first_dtype), caller, name, whole, x, convert)
+        fits = x.is_floating_point() or is_exact(x, dtype)
+        checks.require(fits, caller, name, rule, x, remedy)
+        packed.append(x.to(dtype).reshape(len(x), -1))
     return torch.cat(packed, 1)
+
+
+def most_inputs(module: nn.Module) -> float:
+    """How many inputs a module's forward method takes by position at most."""
+    parameters = inspect.signature(module.forward).parameters.values()
+    if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
+        return math.inf
+    return len(forward_arguments(module))
 
 
 def forward_arguments(module: nn.Module) -> dict[str, Any]:

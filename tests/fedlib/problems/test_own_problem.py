@@ -218,7 +218,7 @@ def test_a_mistake_is_one_sentence(frame, changes, sentence):
 def test_gaps_and_clients_without_rows(frame):
     gap = frame.copy()
     gap.loc[[2, 5], "dose"] = np.nan
-    refuses("column 'dose' must be finite, got 2 of 16 entries", make, gap)
+    refuses("column 'dose' of client 'a' must be finite, got 2 of 16 entries", make, gap)
     with pytest.raises(ValueError, match="client must leave no row without a name, got 1"):
         make(frame.assign(hospital=frame.hospital.where(frame.index != 3)))
     category = frame.astype({"hospital": "category"})

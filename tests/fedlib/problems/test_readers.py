@@ -223,6 +223,8 @@ FORMS = {
     "a frame": pd.DataFrame(NUMPY),
     "a reversed frame": pd.DataFrame(NUMPY[::-1].copy())[::-1],
     "lists": NUMPY.tolist(),
+    "a list of tensors": list(X),
+    "a tuple of arrays": tuple(NUMPY),
     "with a gradient": X.clone().requires_grad_(),
     "a parameter": nn.Parameter(X),
     "a subclass": X.as_subclass(Sub),
@@ -266,6 +268,71 @@ def test_quantized_numbers_are_dequantized():
     assert torch.equal(make((given, Y)).data[0], torch.ones(12, 3))
 
 
+def test_floats_of_eight_bits_are_their_numbers():
+    given = torch.arange(36.0).view(12, 3).to(torch.float8_e4m3fn)
+    assert torch.equal(make((given, Y)).data[0], given.float())
+
+
+def test_dicts_are_read_by_their_names():
+    x, y, module = X[:, :1], Y.unsqueeze(1), nn.Linear(1, 1)
+
+    def wide(rows):
+        return rows.mean((rows.output - rows.target).squeeze(-1) ** 2)
+
+    clients = [{"x": x, "y": y}, {"y": y, "x": x}]
+    problem = problems.from_clients(clients, module=module, objective=wide)
+    assert torch.equal(problem.data[0], torch.cat([x, x]))
+    assert torch.equal(problem.data[1], torch.cat([y, y]))
+    words = "client 1 must have the entries ['x', 'y'], as the clients before, got ['x', 'z']"
+    refuses(words, make, {"x": X, "y": Y}, {"x": X, "z": Y})
+
+
+@pytest.mark.parametrize("part", ["inputs", "target"])
+def test_whole_numbers_beside_the_floats_of_others_stay_what_they_are(part):
+    large = torch.full_like(X if part == "inputs" else Y, 2**24 + 1, dtype=torch.int64)
+    odd = (large, Y) if part == "inputs" else (X, large)
+    words = f"{part} of client 1 must hold whole numbers that torch.float32 can hold beside other"
+    refuses(words, make, (X, Y), odd)
+    double = make((X, Y), odd, module=nn.Linear(3, 1).double())
+    assert double.data[part == "target"][-1].tolist() == large[-1].tolist()
+    assert make((X, Y), (X.round().long(), Y)).data[0][12:].equal(X.round())
+
+
+def test_heldout_rows_have_the_dtypes_of_the_clients():
+    problem = make((X, Y), heldout=(X.round().long(), Y.round().long()))
+    assert [x.dtype for x in problem.heldout] == [torch.float32] * 2
+    assert torch.equal(problem.heldout[0], X.round())
+
+
+CLIENTS = {
+    "a further entry": (
+        (X, Y, Y),
+        "client 1 must be 2 tensors: inputs, target, got 3; name further ones",
+    ),
+    "one tensor": (
+        X,
+        "client 1 must be a tuple (inputs, target), a dict, a Dataset or a DataLoader, got",
+    ),
+    "a class": (Own, "client 1 must be a tuple*got <class *write Own(...)"),
+    "a Dataset of inputs alone": (Own(lambda _: X[0]), "must be a tuple (inputs, target), a dict"),
+    "a target in a dict": (
+        Own(lambda k: (X[k], {"label": 1})),
+        "target of client 1 must hold real numbers (a dict)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("client", "words"), CLIENTS.values(), ids=CLIENTS)
+def test_a_client_of_another_form_is_told_the_forms(client, words):
+    refuses(f"*{words}", make, (X, Y), client, error=(ValueError, TypeError))
+
+
+def test_columns_and_weights_of_clients():
+    refuses("columns must name each column once, got ['z']", make, (X, Y, Y, Y), columns=["z"] * 2)
+    refuses("from_clients: weights[1] must be positive, got 0", make, (X, Y), (X, Y),
+            weights=[1, 0])  # fmt: skip
+
+
 def masked_tensor():
     from torch.masked import masked_tensor
 
@@ -286,14 +353,19 @@ REFUSED = {
     "complex of numpy": (lambda: NUMPY + 1j, "must hold real numbers (complex64)*pass the real"),
     "dates": (lambda: np.zeros((12, 3), "M8[D]"), "real numbers (datetime64[D])*days since"),
     "texts": (lambda: np.full((12, 3), "a"), "must hold real numbers (<U1)*encode"),
-    "nothing": (lambda: [[1.0, None, 2.0]] * 12, "must hold real numbers (object)"),
+    "nothing": (lambda: [[1.0, None, 2.0]] * 12, "numbers (object)*drop or impute the rows"),
+    "pandas' gaps": (
+        lambda: pd.array([None, *[True] * 11], dtype="boolean"),
+        "numbers (object)*drop or impute the rows with gaps",
+    ),
+    "rows that come once": (lambda: iter(X), "real numbers*pass list(...)"),
     "decimals": (lambda: [[Decimal(1)] * 3] * 12, "must hold real numbers (object)"),
     "rows of several lengths": (lambda: [[1.0], [1.0, 2.0]], "must hold real numbers (setting"),
     "records": (lambda: np.zeros(12, [("a", "f4"), ("b", "f4")]), "an array of one kind"),
     "sparse of scipy": (sparse, "must hold real numbers (object)*call .toarray()"),
     "sparse": (X.to_sparse, "must be dense*call .to_dense()"),
     "without values": (lambda: X.to("meta"), "must hold its own values"),
-    "one number": (lambda: torch.tensor(1.0), "must be dense, with a row a sample"),
+    "one number": (lambda: torch.tensor(1.0), "must have a row a sample, got 'a single number'"),
     "too large": (lambda: np.full((12, 3), 2**64 - 1, np.uint64), "whole numbers below 2^63"),
     "beyond float32": (lambda: X.double() * 1e300, "hold numbers that torch.float32 can hold"),
     "infinite": (lambda: X / 0, "must be finite, got 36 of 36 entries"),
@@ -321,6 +393,7 @@ COLUMNS = {
     "half": lambda t: t.astype({"a": "float16"}),
     "small": lambda t: t.astype({"a": "uint8", "b": "bool"}),
     "an odd index": lambda t: t.set_index(np.array([5, 5, 1, 0, 9, 9])),
+    "an index of the client's name": lambda t: t.set_index(pd.Index(range(6), name="c")),
     "one block": lambda t: pd.DataFrame(t.to_numpy(), columns=t.columns),
 }
 
@@ -351,13 +424,25 @@ BAD_COLUMNS = {
         {"a": [1, 2, 3, 4, 2**24 + 1, 6]},
         "column 'a' of client *1* must hold numbers that torch.float32 can hold, got *16777217",
     ),
-    "beyond float64": ({"a": [1, 2, 3, 2**62 + 1, 5, 6]}, "column 'a' of client *1* must hold"),
+    "beyond float64": ({"a": [1, 2, 3, 2**62 + 1, 5, 6]}, "column 'a' of client 1 must hold"),
+    "huge target": ({"y": [1.0, 1e39, 1, 1, 1, 1]}, "column 'y' of client 0 must hold*1e+39"),
+    "decimals": ({"a": [Decimal(1)] * 6}, "'a' must hold numbers*.astype(float)"),
+    "texts that are numbers": ({"a": [*"123456"]}, "'a' must hold numbers*.astype(float)"),
+    "classes that are texts": ({"y": [*"ababab"]}, "'y' must hold numbers*pandas.factorize"),
+    "clients that are lists": ({"c": [[1]] * 6}, "client must name clients by texts or numbers"),
+    "rows of no client": ({"c": [1, 2, None, 1, 2, 2]}, "without a name, got 1; drop these rows"),
     "huge": ({"b": [1.0, 1e39, 1, 1, 1, 1]}, "column 'b' of client *0* must hold numbers*1e+39"),
     "complex": ({"a": np.arange(6) * 1j}, "'a' must hold numbers, got *complex128*real"),
     "dates": ({"a": pd.date_range("2020", periods=6)}, "'a' must hold numbers*days since"),
     "categories": ({"a": pd.Categorical([*"abcabc"])}, "'a' must hold numbers*get_dummies"),
-    "gaps": ({"a": pd.array([1, None, 3, 4, 5, 6], dtype="Int64")}, "'a' must be finite, got 1"),
-    "infinite": ({"y": [1.0, 2, 3, 4, 5, np.inf]}, "column 'y' must be finite, got 1 of 6"),
+    "gaps": (
+        {"a": pd.array([1, None, 3, 4, 5, 6], dtype="Int64")},
+        "'a' of client 0 must be finite",
+    ),
+    "infinite": (
+        {"y": [1.0, 2, 3, 4, 5, np.inf]},
+        "column 'y' of client 1 must be finite, got 1 of 6",
+    ),
 }
 
 
@@ -371,6 +456,39 @@ def test_identifiers_fit_a_module_of_doubles_and_the_columns_that_functions_see(
     assert make_frame(large, nn.Linear(2, 1).double()).data[0][4, 0] == 2**24 + 1
     problem = make_frame(large, nn.Linear(1, 1), columns=["a"])
     assert problem.data[2].tolist() == [1, 2, 3, 4, 2**24 + 1, 6]
+
+
+def test_the_first_whole_number_that_a_double_cannot_hold():
+    """2^53 + 1 becomes 2^53, without a difference that a comparison of floats could see."""
+    double = nn.Linear(2, 1).double()
+    for dtype in ("int64", "Int64"):
+        column = pd.array([1, 2, 3, 4, 2**53 + 1, 6], dtype=dtype)
+        words = "column 'a' of client 1 must hold numbers that torch.float64 can hold"
+        refuses(f"{words}, got 9007199254740993", make_frame, table(a=column), double)
+
+
+def test_features_have_an_order():
+    for features in ("ab", {"a", "b"}):
+        words = "features must be a list of columns in a fixed order, got *write them in brackets"
+        refuses(words, make_frame, table(), features=features)
+    for features in (("a", "b"), iter("ab"), np.array(["a", "b"]), pd.Index(["a", "b"])):
+        assert torch.equal(make_frame(table(), features=features).data[0][:, 1], torch.ones(6))
+
+
+def test_columns_of_several_levels():
+    frame = table()
+    frame.columns = pd.MultiIndex.from_tuples([("x", "a"), ("x", "b"), ("id", "c"), ("id", "y")])
+    names = {"client": ("id", "c"), "target": ("id", "y")}
+    module = nn.Linear(2, 1)
+    assert torch.equal(make_frame(frame, module, **names).data[0], make_frame(table()).data[0])
+    refuses("frame must hold the column 'c', *nearest: ('id', 'c')", make_frame, frame)
+
+
+def test_heldout_is_named():
+    refuses("from_frame: heldout must have rows", make_frame, table(), heldout=table()[:0])
+    gap = table(a=[np.nan] * 6)
+    refuses("column 'a' of heldout must be finite", make_frame, table(), heldout=gap)
+    refuses("heldout must hold the column 'b'", make_frame, table(), heldout=table()[["a", "y"]])
 
 
 def test_names_of_columns():

@@ -1,6 +1,7 @@
 """Modules of several inputs: the values of the module itself, in every form of clients."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from torch import nn
@@ -9,6 +10,7 @@ from torch.utils.data import DataLoader, Dataset
 
 import fedlib as fl
 from fedlib import problems
+from fedlib.problems.client_rows import plain_client
 from tests.helpers.expect import close, refuses
 
 SIZES = (9, 5, 7)
@@ -165,3 +167,81 @@ def test_refuses_what_does_not_fit_the_module():
     refuses("inputs of client 1 must have equally many rows", make, whole, few)
     large = {**whole, "input_ids": ids + 2**24 + 1, "shift": target}
     refuses("hold whole numbers that torch.float32 can hold beside the floats", make, large)
+
+
+class Scaled(nn.Module):
+    """A linear map times two further inputs."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.tensor([1.0, -2.0]))
+
+    def forward(self, x, mask=None, scale=None):
+        z = x @ self.w
+        for factor in (mask, scale):
+            z = z if factor is None else z * factor
+        return z
+
+
+X = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+MASK = torch.tensor([1, 0, 2])
+Y = torch.zeros(3)
+
+
+def square(rows):
+    return rows.mean((rows.output - rows.target) ** 2)
+
+
+def scaled(*clients):
+    problem = problems.from_clients([*clients], module=Scaled(), objective=square)
+    batches = [plain_client(problem, client) for client in range(len(clients))]
+    return [float(problem.losses(problem.w0, batch)) for batch in batches]
+
+
+def test_an_input_keeps_its_numbers_whatever_the_first_client_holds():
+    assert scaled(((X, MASK), Y), ((X, MASK * 2.0), Y)) == pytest.approx([5 / 3, 20 / 3])
+    assert scaled(((X, MASK * 0.5), Y), ((X, MASK), Y)) == pytest.approx([5 / 12, 5 / 3])
+    words = "inputs of client 1 must hold numbers of torch.int64 alone, as those of the first"
+    refuses(words, scaled, ((X, MASK), Y), ((X, MASK * 0.5), Y))
+    ids, words = torch.tensor([[1, 2]]), nn.Embedding(3, 1)
+    packed = [((ids, ids), Y[:1]), ((ids.float(), ids), Y[:1])]
+
+    class Sum(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words = words
+
+        def forward(self, first, second):
+            return (self.words(first) + self.words(second)).sum((1, 2))
+
+    problem = problems.from_clients(packed, module=Sum(), objective=square)
+    assert problem.data[0].tolist() == [[1, 2, 1, 2]] * 2
+    words = "inputs of client 1 must hold numbers of torch.uint8 alone*to one dtype"
+    for other in (MASK + 300, MASK - 1):
+        refuses(words, scaled, ((X, MASK.byte()), Y), ((X, other), Y))
+    assert scaled(((X, MASK.byte()), Y), ((X, MASK + 3), Y)) == pytest.approx([5 / 3, 77 / 3])
+
+
+def test_inputs_are_for_the_arguments_of_the_first_client():
+    words = "inputs of client 1 must be for the arguments ['x', 'mask'], as those of the clients"
+    wrong = {"x": X, "scale": MASK, "y": Y}
+    refuses(words, scaled, {"x": X, "mask": MASK, "y": Y}, wrong)
+    refuses(words, scaled, ((X, MASK), Y), wrong)
+    turned = {"y": Y, "mask": MASK, "x": X}
+    assert scaled(((X, MASK), Y), turned) == pytest.approx([5 / 3, 5 / 3])
+
+
+def test_frames_and_inputs_of_several_lengths():
+    frames = (pd.DataFrame(X.numpy()), pd.Series(MASK.numpy()))
+    assert scaled((frames, Y)) == pytest.approx([5 / 3])
+    refuses(
+        "inputs of client 0 must have equally many rows, got [2, 3]", scaled, ((X, MASK[:2]), Y)
+    )
+
+
+def test_rows_of_a_module_of_one_input_are_no_several_inputs():
+    rows = [torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])]
+    problem = problems.from_clients(
+        [(rows, torch.tensor([0.0, 1.0]))], module=nn.Linear(2, 1), objective=loss
+    )
+    assert problem.data[0].tolist() == [[1.0, 2.0], [3.0, 4.0]]
