@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 from jinja2 import Template
 
 from papers.kit import plot
@@ -258,6 +259,17 @@ def test_without_an_address_there_is_no_such_link(build, tmp_path):
     status, messages, page = build("Text.")
     assert status == 0, messages
     assert "github.com" not in page
+
+
+def test_every_page_says_licence_version_and_how_to_cite(build):
+    status, messages, page = build("```{citation}\n```")
+    assert status == 0, messages
+    fields = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    (footer,) = re.findall(r'<div class="extra_footer">(.*?)</div>', page, flags=re.S)
+    words = re.sub(r"<[^>]*>", "", footer)
+    assert f"{fields['license']} licence · version {fields['version']}" in words
+    assert "How to cite" in words
+    assert fields["title"] in re.sub(r"<[^>]*>", "", page)
 
 
 def test_of_a_notebook_the_source_is_edited(monkeypatch):
