@@ -103,8 +103,9 @@ def pictures(paths, window=None):
         left.set(xlim=window, ylim=window)
         draw_constraint(right, paths)
         circle = torch.linspace(0, 2 * torch.pi, 100)
-        edge = (2 * (level + tolerance)) ** 0.5 * torch.stack([circle.cos(), circle.sin()])
-        left.plot(*(works.mean(0)[:, None] + edge), ":", color="#d62728")
+        radius = (2 * (level + tolerance)) ** 0.5
+        x, y = works.mean(0)
+        left.plot(x + radius * circle.cos(), y + radius * circle.sin(), ":", color="#d62728")
 
     return draw
 
@@ -123,7 +124,8 @@ def run_by_hand(share):
     path = [w]
     for _ in range(rounds):
         sigma = share(g(w) - tolerance)
-        sent = w - lr * ((1 - sigma) * (w - homes) + sigma * (w - works))  # a row a client
+        gradients = (1 - sigma) * (w - homes) + sigma * (w - works)
+        sent = w - lr * gradients  # a row for each client
         w = sent.mean(0)
         path.append(w)
     return torch.stack(path)
@@ -132,10 +134,12 @@ def run_by_hand(share):
 average = run_by_hand(lambda _: 0)
 plot.show(
     pictures({"plain average": average}),
-    caption="Federated averaging ends at the mean of the homes, outside of the dotted circle. There the constraint is "
-    "violated: at the right, the curve ends above the tolerance (dotted).",
-    alt="Left: a path from the upper left to the mean of the homes, outside of a dotted circle around the workplaces. "
-    "Right: the constraint falls below the dotted line and rises above it again, where it stays.",
+    caption="Federated averaging ends at the mean of the homes, outside of the dotted"
+    " circle. There the constraint is violated: at the right, the curve ends "
+    "above the tolerance (dotted).",
+    alt="Left: a path from the upper left to the mean of the homes, outside of a "
+    "dotted circle around the workplaces. Right: the constraint falls below "
+    "the dotted line and rises above it again, where it stays.",
 )
 
 # %% [markdown]
@@ -162,13 +166,16 @@ to_homes = (middle - homes.mean(0)).norm()
 to_works = (middle - works.mean(0)).norm()
 print(f"g in the second half: from {min(late):.2f} to {max(late):.2f}")
 print(f"rounds above the tolerance: {sum(x > tolerance for x in late) / len(late):.0%}")
-print(f"length of the objective's gradient over both: {to_homes / (to_homes + to_works):.0%}")
+share = to_homes / (to_homes + to_works)
+print(f"share of the objective's gradient in the length of both: {share:.0%}")
 plot.show(
     pictures({"plain average": average, "hard": hard}, window=(0.3, 1.5)),
-    caption="Hard switching follows the border of the circle in zigzags, and crosses it again and again to the end. The "
-    "map shows the part around this border.",
-    alt="Left: the path of hard switching follows the circle in zigzags, towards the homes. Right: the constraint jumps "
-    "up and down across the dotted line to the last round.",
+    caption="Hard switching follows the border of the circle in zigzags, and crosses "
+    "it again and again to the end. The map shows the part around this "
+    "border.",
+    alt="Left: the path of hard switching follows the circle in zigzags, towards "
+    "the homes. Right: the constraint jumps up and down across the dotted "
+    "line to the last round.",
 )
 
 # %% [markdown]
@@ -213,15 +220,18 @@ D = (homes.mean(0) - works.mean(0)).norm()
 s = ((1 / sharpness**2 + 2 * D**2 * (level + tolerance)).sqrt() - 1 / sharpness) / D**2
 predicted = s * homes.mean(0) + (1 - s) * works.mean(0)
 print(f"share of the objective at rest: {s:.2f}")
-print(f"g at rest, by the formula: {tolerance - s / sharpness:.3f}; of the run: {g(soft[-1]):.3f}")
-print("the run ends at the predicted place:", torch.allclose(soft[-1], predicted, atol=1e-4))
+print(f"g at rest, by the formula: {tolerance - s / sharpness:.3f}")
+print(f"g at rest, of the run: {g(soft[-1]):.3f}")
+print("it ends at the predicted place:", torch.allclose(soft[-1], predicted, atol=1e-4))
 
 # %%
 plot.show(
     pictures({"hard": hard, "soft": soft}, window=(0.3, 1.3)),
-    caption="Soft switching comes to rest inside of the circle, below the tolerance. Hard switching stays on the border.",
-    alt="Left: the path of soft switching ends at a point a little inside of the circle, that of hard switching on the "
-    "border. Right: under soft switching the constraint becomes constant below the dotted line.",
+    caption="Soft switching comes to rest inside of the circle, below the tolerance. "
+    "Hard switching stays on the border.",
+    alt="Left: the path of soft switching ends at a point a little inside of the "
+    "circle, that of hard switching on the border. Right: under soft "
+    "switching the constraint becomes constant below the dotted line.",
 )
 
 # %% [markdown]
@@ -237,15 +247,18 @@ steepest = (k * (k / 2 + 1) / (level + tolerance)) ** 0.5 / D
 below = run_by_hand(lambda excess: (1 + 0.8 * steepest * excess).clamp(0, 1))
 above = run_by_hand(lambda excess: (1 + 2.0 * steepest * excess).clamp(0, 1))
 print(f"it begins at the sharpness {steepest:.1f}")
-print("it rests with 0.8 times this sharpness:", (below[-1] - below[-2]).norm().item() < 1e-4)
-print("it rests with twice this sharpness:", (above[-1] - above[-2]).norm().item() < 1e-4)
+for name, path in {"0.8 times": below, "twice": above}.items():
+    rests = (path[-1] - path[-2]).norm().item() < 1e-4
+    print(f"it rests with {name} this sharpness: {rests}")
 
 # %%
 plot.show(
     pictures({"0.8 times the sharpness": below, "twice the sharpness": above}, (0.3, 1.3)),
-    caption="Soft switching with a sharpness below the computed one comes to rest; above it, the model zigzags.",
-    alt="Left: two paths along the border of the circle, one smooth and one in zigzags. Right: one curve becomes "
-    "constant below the dotted line, the other jumps up and down to the end.",
+    caption="Soft switching with a sharpness below the computed one comes to rest; "
+    "above it, the model zigzags.",
+    alt="Left: two paths along the border of the circle, one smooth and one in "
+    "zigzags. Right: one curve becomes constant below the dotted line, the "
+    "other jumps up and down to the end.",
 )
 
 # %% [markdown]
@@ -284,7 +297,8 @@ def path_of(method, problem, rounds=rounds):
     return torch.stack(path)
 
 
-print("the library makes the same steps:", torch.allclose(path_of(method, problem), soft[:-1]))
+same = torch.allclose(path_of(method, problem), soft[:-1])
+print("the library makes the same steps:", same)
 
 # %% [markdown]
 # Models have millions of parameters, and uplinks are slow. *Top-K* sends only the K entries of largest magnitude, here
@@ -304,15 +318,16 @@ for name, path in paths.items():
 # %%
 plot.show(
     pictures(paths, window=(0.3, 1.3)),
-    caption="With one of two entries a message, Top-K alone rests at a wrong place. With error feedback it hovers around "
-    "the place where soft switching with all entries rests.",
-    alt="Left: three paths; those of soft switching and of Top-K with feedback end at nearly the same point, that of "
-    "Top-K alone beside it. Right: the constraint of all three ends below the dotted line.",
+    caption="With one of two entries a message, Top-K alone rests at a wrong place. "
+    "With error feedback it hovers around the place where soft switching with"
+    " all entries rests.",
+    alt="Left: three paths; those of soft switching and of Top-K with feedback "
+    "end at nearly the same point, that of Top-K alone beside it. Right: the "
+    "constraint of all three ends below the dotted line.",
 )
 
 # %% [markdown]
-# **Question.** The entry that Top-K alone loses is the same for the two people far out in every round. Why does this
-# move the place to meet, although both entries of the *mean* direction could be sent?
+# **Question.** Every message has the larger of its two entries. Why does the place to meet move nevertheless?
 #
 # ```{admonition} Answer
 # :class: dropdown
@@ -331,22 +346,26 @@ plot.show(
 # %% tags=["nbval-check-output"]
 half = replace(method, participants=5)
 careful = replace(half, lr=lr / 4)
-methods = {"soft": method, "half of the clients": half, "and a small step": careful}
+methods = {"soft": method, "half": half, "half, small step": careful}
 paths = {name: path_of(m, problem, rounds=4 * rounds) for name, m in methods.items()}
 at_rest = method.switch(g(paths["soft"][-1]) - tolerance)
 g_j = (0.5 * (paths["soft"][-1] - works) ** 2).sum(1) - limit
 drawn = torch.combinations(g_j, 5).mean(1)  # what the server may read, for every draw
-print(f"sigma at rest: {at_rest:.2f}; over all draws: {method.switch(drawn - tolerance).mean():.2f}")
+over_draws = method.switch(drawn - tolerance).mean()
+print(f"sigma at rest: {at_rest:.2f}; its mean over all draws: {over_draws:.2f}")
 for name, path in paths.items():
     late = torch.stack([g(w) for w in path[2 * rounds :]])
-    print(f"{name}: g is {late.mean():.2f} on average, with standard deviation {late.std():.2f}")
+    f = 0.5 * ((path[2 * rounds :] - homes.mean(0)) ** 2).sum(1).mean()
+    print(f"{name}: g {late.mean():.2f}, standard deviation {late.std():.2f}; f {f:.2f}")
 
 # %%
 plot.show(
     pictures(paths, window=(0.3, 1.3)),
-    caption="With half of the clients a round, the model never rests. A smaller step size calms it, and makes it slower.",
-    alt="Left: three paths; with all clients the path ends at a point, with half of them it wanders around, and with a "
-    "smaller step size it wanders less. Right: the constraint of the last two fluctuates.",
+    caption="With half of the clients a round, the model never rests. A smaller step "
+    "size calms it, and makes it slower.",
+    alt="Left: three paths; with all clients the path ends at a point, with half "
+    "of them it wanders around, and with a smaller step size it wanders less."
+    " Right: the constraint of the last two fluctuates.",
 )
 
 # %% [markdown]
@@ -397,10 +416,10 @@ def draw_hull(fig):
 
 plot.show(
     draw_hull,
-    caption="Three ways down from one place to meet: the steepest for either objective, and their shortest weighted mean, "
-    "which leads down for both.",
-    alt="Two arrows from one point to the two ends of a dashed segment, and a third, shorter one that meets the segment "
-    "at a right angle.",
+    caption="Three ways down from one place to meet: the steepest for either "
+    "objective, and their shortest weighted mean, which leads down for both.",
+    alt="Two arrows from one point to the two ends of a dashed segment, and a "
+    "third, shorter one that meets the segment at a right angle.",
     size=(5.0, 3.2),
 )
 
@@ -413,14 +432,14 @@ plot.show(
 
 # %%
 points = torch.stack([homes, works], 1).unsqueeze(1)
-same = problems.pareto(points, w0=start)
+plain_units = problems.pareto(points, w0=start)
 other = problems.pareto(points, torch.tensor([[1.0, 1.0], [5.0, 5.0]]), w0=start)
 steps = {"lr": lr, "local_steps": 1, "participants": 10}
 plain = fl.Scalarized(**steps)
 hull = fl.FedCMOO(**steps, weights=fl.MinNorm())
 paths = {
-    "plain average": path_of(plain, same),
-    "shortest vector": path_of(hull, same),
+    "plain average": path_of(plain, plain_units),
+    "shortest vector": path_of(hull, plain_units),
     "average, other units": path_of(plain, other),
     "shortest, other units": path_of(hull, other),
 }
@@ -434,9 +453,11 @@ def draw_paths(fig):
 
 plot.show(
     draw_paths,
-    caption="All four runs end on the segment between both means, whose points are the Pareto optimal models. Where they "
-    "end depends on the weights and on the units.",
-    alt="Four paths from the upper left to different points of the segment between the means of homes and workplaces.",
+    caption="All four runs end on the segment between both means, whose points are "
+    "the Pareto optimal models. Where they end depends on the weights and on "
+    "the units.",
+    alt="Four paths from the upper left to different points of the segment "
+    "between the means of homes and workplaces.",
     size=(5.0, 4.0),
 )
 
@@ -468,8 +489,8 @@ corner = diamond.lmo((w - near).mean(0))
 eta = 0.4
 after = w + eta * (corner - w)
 corners = torch.stack([diamond.lmo(w - home) for home in near])
-print("the corner for the mean gradient:", corner.tolist(), f"in {diamond.wire(2).bits(2)} bits")
-print("the clients' own corners on average:", [round(x, 1) for x in corners.mean(0).tolist()])
+print(f"the corner {corner.tolist()} takes {diamond.wire(2).bits(2)} bits")
+print("mean of the clients' own corners:", corners.mean(0).round(decimals=1).tolist())
 
 
 # %%
@@ -487,8 +508,10 @@ def draw_step(fig):
 
 plot.show(
     draw_step,
-    caption="One Frank-Wolfe step: not down the gradient, but a share of the way to the corner that lies furthest down.",
-    alt="A diamond with an arrow from a point inside of it down the gradient, and a second arrow towards one corner.",
+    caption="One Frank-Wolfe step: not down the gradient, but a share of the way to "
+    "the corner that lies furthest down.",
+    alt="A diamond with an arrow from a point inside of it down the gradient, and"
+    " a second arrow towards one corner.",
     size=(5.0, 3.8),
 )
 
