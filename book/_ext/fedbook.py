@@ -19,6 +19,7 @@ import fedbook_api
 import fedbook_claims
 import fedbook_figures
 import fedbook_methods
+import fedbook_narrow
 import fedbook_previews
 import fedbook_repository
 import fedbook_search
@@ -38,6 +39,7 @@ MODULES = (
     fedbook_claims,
     fedbook_figures,
     fedbook_methods,
+    fedbook_narrow,
     fedbook_previews,
     fedbook_repository,
     fedbook_search,

@@ -1,15 +1,3 @@
-# ---
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
-# ---
-
 # %% [markdown]
 # # Start here
 #
@@ -356,7 +344,7 @@ print(f"sigma at rest: {at_rest:.2f}; its mean over all draws: {over_draws:.2f}"
 for name, path in paths.items():
     late = torch.stack([g(w) for w in path[2 * rounds :]])
     f = 0.5 * ((path[2 * rounds :] - homes.mean(0)) ** 2).sum(1).mean()
-    print(f"{name}: g {late.mean():.2f}, standard deviation {late.std():.2f}; f {f:.2f}")
+    print(f"{name}: g {late.mean():.2f} (deviation {late.std():.2f}), f {f:.2f} above its least")
 
 # %%
 plot.show(

@@ -217,3 +217,35 @@ def test_a_line_of_the_errata_is_a_target_and_its_name_a_link(extension):
     links = [(x.astext(), x["refuri"]) for x in statements[1].findall(nodes.reference)]
     assert links == [(n, f"errata.html#erratum-{n}") for n in ("Y1", "Y12")]
     assert statements[1][1].astext() == "right (Y1, Y12)"
+
+
+def panels(fig):
+    left, right = fig.subplots(1, 2, sharey=True)
+    left.plot([0, 1], label="one line")
+    right.plot([1, 0], label="another line")
+    left.set_ylabel("height")
+    handles = [*left.get_lines(), *right.get_lines()]
+    fig.legend(handles=handles, loc="outside lower center", ncols=2)
+
+
+def test_a_phone_gets_the_panels_of_a_wide_figure_below_each_other(extension):
+    narrow = extension("fedbook_narrow").narrow
+    svg, _ = plot.export(panels, (8.0, 3.0))
+    stacked = narrow(svg.decode())
+    width, height = re.search(r'width="([\d.]+)pt" height="([\d.]+)pt"', stacked).groups()
+    assert float(width) < 0.6 * 8.0 * 72  # a phone is about 360 pixels, 270 points, wide
+    assert float(height) > 1.8 * 3.0 * 72
+    shown = re.findall(r'<svg x="([\d.]+)" y="([\d.]+)" width="([\d.]+)"', stacked)
+    first, axis, second, *entries = [tuple(map(float, place)) for place in shown]
+    assert first[:2] == (0, 0)
+    assert axis[0] == 0  # the second panel has no numbers of its own
+    assert second[0] == axis[2]
+    assert len(entries) == 2
+    assert all(x + length <= float(width) + 1 for x, _, length in entries)
+
+
+def test_a_figure_that_fits_a_phone_or_has_one_panel_stays(extension):
+    narrow = extension("fedbook_narrow").narrow
+    for draw, size in ((panels, (4.0, 3.0)), (lambda fig: fig.subplots(), (8.0, 3.0))):
+        svg, _ = plot.export(draw, size)
+        assert narrow(svg.decode()) is None
