@@ -131,6 +131,7 @@ def ours(grid: list[Any], problem: Problem, seeds: int) -> Entry:
     """Rounds as a long `fedlib.run` does them, drawing for themselves what others are given."""
     runs = BatchedRuns(grid, problem, tuple(range(seeds)), torch.device("cpu"), None)
     loop, now = RoundLoop(runs, LONG, LONG), runs.start()
+    loop.prepare(now.state)
 
     def go(first: int, last: int) -> None:
         end, call = now.round + last - first, loop.compiled.rounds if loop.compiled else 1

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Rng, Share
+from fedlib.compress.selection import largest_positions
 from fedlib.compress.wire import (
     EXPONENT_BITS,
     FLOAT_BITS,
@@ -139,7 +140,7 @@ class TopK(checks.Checked, Compressor):
         """Send the K largest entries and their positions."""
         checks.vector("TopK", "x", x)
         count = count_entries(self.fraction, x.shape[-1])
-        positions = x.abs().topk(count).indices
+        positions = largest_positions(x, count)
         return Message(x.gather(-1, positions), positions)
 
     def decode(

@@ -54,6 +54,28 @@ class RowNumbers(NamedTuple):
     weight: Float[Tensor, "*n E B"]
 
 
+class PostponedRows:
+    """A memory `[N, ...]` whose participants' rows are replaced after the round.
+
+    It has no operations: a round only puts it in the state.
+    """
+
+    def __init__(
+        self,
+        memory: Float[Tensor, "N *memory"],
+        numbers: Int[Tensor, "n"],
+        rows: Float[Tensor, "n *memory"],
+    ) -> None:
+        self.memory = memory
+        self.numbers = numbers
+        self.rows = rows
+
+    def copied(self) -> Float[Tensor, "N *memory"]:
+        """A copy of the memory in which the rows are replaced."""
+        index = _with_axes(self.numbers, self.rows.dim()).expand_as(self.rows)
+        return self.memory.scatter(0, index, self.rows)
+
+
 LARGE_ROUND = 20_000_000  # entries of all participants' models from which they are mapped in turns
 CACHED = 250_000  # entries of models that are mapped together then
 
@@ -69,6 +91,7 @@ class Federation:
     gradient: Callable[..., Any] | None = None  # the captured gradient, if the problem has none
     sequential_clients = False  # whether a plain loop replaces every map over clients
     log: list[Sent] | None = None
+    postpones_rows = False  # whether `run` writes the rows of memories after the round
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -285,9 +308,15 @@ class Federation:
         draw: Draw,
         new: Float[Tensor, "n *memory"],
     ) -> Float[Tensor, "N *memory"]:
-        """The memories `[N, ...]` after `new [n, ...]` has replaced those of the participants."""
-        index = _with_axes(draw.participants, new.dim()).expand_as(new)
-        return memory.scatter(0, index, new)
+        """The memories `[N, ...]` after `new [n, ...]` has replaced those of the participants.
+
+        If a round only returns them in the field of the state that held `memory`, `run` changes
+        the participants' rows of large memories in place; else it copies all N rows.
+        """
+        changes = PostponedRows(memory, draw.participants, new)
+        if self.postpones_rows:
+            return changes  # type: ignore[return-value]
+        return changes.copied()
 
     def project(self, x: Vector) -> Vector:
         """Project onto the problem's feasible set; without a set, return `x`."""

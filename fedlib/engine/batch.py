@@ -25,6 +25,13 @@ from fedlib.engine.checkpoint import Progress, join_blocks
 from fedlib.engine.compile import SHORTER, CompiledRounds, rounds_per_call
 from fedlib.engine.identity import identify
 from fedlib.engine.kernels import product_library
+from fedlib.engine.memories import (
+    attach_memories,
+    has_changes,
+    is_large,
+    name_changes,
+    write_rows,
+)
 from fedlib.engine.memory import keep_freed_memory
 from fedlib.engine.randomness import draws_numbers
 from fedlib.engine.schedules import Schedules
@@ -84,6 +91,8 @@ class BatchedRuns:
         # grouping clients by size reads the sizes, which no map allows
         self.in_turn = self.engine.sequential_clients or self.one.form.ragged
         self._over_grid: Callable[..., Any] = loop_map if self.in_turn else vmap
+        self.large = False  # whether the state is large
+        self.postpones_rows = False  # whether rounds change memories in place
         self.drawless = set[str]()  # the mapped functions that draw nothing, for certain
         self._map_runs()
 
@@ -107,8 +116,13 @@ class BatchedRuns:
             checks.require(fits, "run", who, rule, other, remedy)
         state = stack_trees(states)
         state = pytree.tree_map(lambda x: x.to(self.device), state)
-        rngs = [seeded(seed, "rounds") for _ in self.drawing for seed in self.seeds]
-        return Progress(state, rngs)
+        self.large = is_large(state)
+        self.postpones_rows = self.large
+        return Progress(state, self._generators())
+
+    def _generators(self) -> list[torch.Generator]:
+        """The generators of the draws from round 0 on."""
+        return [seeded(seed, "rounds") for _ in self.drawing for seed in self.seeds]
 
     def _first_states(self, algorithm: Algorithm) -> Any:
         """The first states of one grid point for all seeds, `[S, ...]`."""
@@ -133,7 +147,9 @@ class BatchedRuns:
         checks.require(fits, "run", "start", rule, trace.config.get("algorithm"), remedy)
         part = self.identity.difference(trace.identity)
         checks.require(not part, "run", "start", "be a trace of this run", f"another {part}")
-        now.state = pytree.tree_map(lambda x: x.unsqueeze(0).to(self.device), trace.state)
+        # the rounds may change the state in place, but not the caller's
+        copied = pytree.tree_map(lambda x: x.to(self.device, copy=True), trace.state)
+        now.state = pytree.tree_map(lambda x: x.unsqueeze(0), copied)
         now.round = int(trace.rounds[-1])
         for _ in range(now.round):
             self.draws(now.rngs, 1)
@@ -178,13 +194,27 @@ class BatchedRuns:
     def step(self, state: Any, draw: Draw, number: int = 0) -> tuple[Any, Info]:
         """Run one round of every run; `number` counts the rounds from 0.
 
+        It may change memories in `state` in place. Raises ValueError as `compute` does.
+        """
+        after, info = self.compute(state, draw, number)
+        return write_rows(after), info
+
+    def compute(self, state: Any, draw: Draw, number: int = 0) -> tuple[Any, Info]:
+        """The state after a round of every run, in which `write_rows` is still to be called.
+
         Raises ValueError if the round branches on a tensor's value or draws random numbers, or if a
         schedule takes a field out of its range.
         """
         if self.schedules.rules:
             self.schedules.apply(self.hyper, number + 1)
-        after: tuple[Any, Info] = self._explained("_step", state, draw)
-        return after
+        try:
+            after, info = self._explained("_step", state, draw)
+        except Exception:
+            if not self.postpones_rows:
+                raise
+            self.postpones_rows = False  # the round may have read a memory that it has stored
+            return self.compute(state, draw, number)
+        return attach_memories(state, after), info
 
     def measure(self, w: Float[Tensor, "G S d"]) -> Info:
         """The problem's metrics for every run."""
@@ -231,7 +261,9 @@ class BatchedRuns:
     def _round(self, hyper: Any, own: Any, common: Any, state: Any, draw: Draw) -> Any:
         fed = self.engine(self.one.problem(own, common))
         fed.gradient = self.gradient
-        return fill(self.template, hyper).round(fed, state, draw)
+        fed.postpones_rows = self.postpones_rows
+        after, info = fill(self.template, hyper).round(fed, state, draw)
+        return name_changes(state, after), info
 
     def _metrics(self, hyper: Any, own: Any, common: Any, w: Tensor) -> Any:  # noqa: ARG002
         problem = self.one.problem(own, common)
@@ -247,8 +279,10 @@ class BatchedRuns:
         one = (squeeze_map if len(self.seeds) == 1 else mapper)(function, over_seeds)
         return (squeeze_map if len(self.grid) == 1 else self._over_grid)(one, over_grid)
 
-    def speed_up(self, rounds: int, every: int) -> CompiledRounds | None:
+    def speed_up(self, state: Any, rounds: int, every: int) -> CompiledRounds | None:
         """Capture the round of a longer run; compile several rounds of a long run into one call.
+
+        `state` is a state of the runs, which stays as it is.
 
         Rounds that cannot be captured or compiled are mapped as they are. So are simulators: each
         step would be captured separately, and episodes change when numbers are rounded differently.
@@ -256,24 +290,23 @@ class BatchedRuns:
         simulated = self.problems[0].simulator is not None
         if self.in_turn or simulated or rounds < CAPTURE:
             return None
-        now = self.start()
-        draw = index_tree(self.draws(now.rngs, 1), 0)
+        draw = index_tree(self.draws(self._generators(), 1), 0)
         if clients_at_once(draw.participants.shape[-1], self.problems[0].dim):
             return None  # a record of all parts would be long, and Python's time does not matter
-        self.step(now.state, draw)  # raises a readable error for an invalid round
+        after, _ = self.compute(state, draw)  # raises a readable error for an invalid round
         plain = self._step
         try:
-            step = capture(plain, *self.fixed, now.state, draw)
-            measure = capture(self._measure, *self.fixed, now.state.w)
+            step = capture(plain, *self.fixed, state, draw)
+            measure = capture(self._measure, *self.fixed, state.w)
         except RuntimeError:  # the server reads a value, which is possible with one seed
             return None
         self._step, self._measure = step, measure
         call = rounds_per_call(step, rounds, every)
         step.apply(SHORTER)
-        if not call or self.schedules.rules:
+        if not call or self.schedules.rules or has_changes(after):
             return None
         try:
-            return CompiledRounds(plain, self.fixed, now.state, draw, call)
+            return CompiledRounds(plain, self.fixed, state, draw, call)
         except Exception as error:  # any fault of the compiler, or no compiler
             warnings.warn(f"run: rounds are captured, not compiled: {error!s:.200}", stacklevel=2)
             return None

@@ -12,7 +12,8 @@ from fedlib.core.problem import Draw
 from fedlib.core.trees import clone_tree, index_tree
 from fedlib.engine.batch import BatchedRuns
 from fedlib.engine.checkpoint import Checkpoint, Progress
-from fedlib.engine.compile import stack_rounds
+from fedlib.engine.compile import CompiledRounds, stack_rounds
+from fedlib.engine.memories import write_rows
 
 #: A function `(round, metrics, state) -> whether to stop the run`.
 Callback = Callable[[int, dict[str, Tensor], Any], bool | None]
@@ -48,7 +49,11 @@ class RoundLoop:
     ) -> None:
         self.runs, self.rounds, self.every = runs, rounds, every
         self.callback, self.stopped = callback, False
-        self.compiled = runs.speed_up(rounds, every)
+        self.compiled: CompiledRounds | None = None
+
+    def prepare(self, state: Any) -> None:
+        """Capture or compile the rounds, if they are many; the state stays as it is."""
+        self.compiled = self.runs.speed_up(state, self.rounds, self.every)
 
     def run(self, now: Progress, show: bool, checkpoint: Checkpoint) -> Progress:
         """Run all remaining rounds, and the evaluation after the last.
@@ -56,6 +61,7 @@ class RoundLoop:
         If an error or an interruption ends the rounds, the checkpoint holds the last whole round,
         or if the model is not finite, a round before.
         """
+        self.prepare(now.state)
         name = type(self.runs.template).__name__
         begun = now.round
         length = 1
@@ -66,7 +72,7 @@ class RoundLoop:
                     first = now.round
                     self._chunk(now, length)
                     took = time.perf_counter() - began
-                    if took < SHORT:
+                    if took < SHORT and not self.runs.large:
                         length = min(2 * length, CHUNK)
                     now.seconds += took
                     checkpoint.save(now, done=now.round == self.rounds or self.stopped)
@@ -80,8 +86,12 @@ class RoundLoop:
         return now
 
     def _chunk(self, now: Progress, length: int) -> None:
-        """Run some rounds; raise Diverged, with the state before them, if they diverge."""
-        before = clone_tree(now.state)
+        """Run some rounds; raise Diverged, with the state before them, if they diverge.
+
+        A large state is not copied. It is looked at after every round, which changes memories in
+        place only if its models are finite.
+        """
+        before = now.state if self.runs.large else clone_tree(now.state)
         first = now.round
         rngs = [rng.get_state() for rng in now.rngs]
         draws = self.advance(now, length)
@@ -127,7 +137,7 @@ class RoundLoop:
         while done < count:
             if now.round % self.every == 0:
                 measured = self.runs.measure(now.state.w)
-                if self.callback and self.callback(now.round, measured, now.state):
+                if self.callback and self.callback(now.round, measured, self._shown(now.state)):
                     self.stopped = True
                     return
                 now.metrics.append(stack_rounds([measured]))
@@ -148,13 +158,18 @@ class RoundLoop:
         try:
             for t in range(many):
                 draw = index_tree(draws, first + t)
-                state, info = self.runs.step(last[0], draw, now.round + t)
+                state, info = self.runs.compute(last[0], draw, now.round + t)
                 infos.append(info)
                 last = (state, t + 1)
+                last = (write_rows(state), t + 1)
         finally:
             state, whole = last
             if whole:
-                now.add(state, stack_rounds(infos[:whole]), whole)
+                now.add(write_rows(state), stack_rounds(infos[:whole]), whole)
+
+    def _shown(self, state: Any) -> Any:
+        """The state as a callback may keep it: a copy if later rounds may change its memories."""
+        return clone_tree(state) if self.runs.postpones_rows else state
 
     def _raise_diverged(self, state: Any, draws: Draw, first: int) -> NoReturn:
         """Repeat some rounds one by one, and raise at the first state that is not finite."""

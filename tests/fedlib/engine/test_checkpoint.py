@@ -54,7 +54,7 @@ def same(one, other):
 
 def stopped(monkeypatch, path, after, **settings):
     """A run that Ctrl-C ends once it has done some rounds."""
-    step, done = BatchedRuns.step, []
+    step, done = BatchedRuns.compute, []
 
     def counted(self, state, draw, number=0):
         done.append(1)
@@ -63,7 +63,7 @@ def stopped(monkeypatch, path, after, **settings):
         return step(self, state, draw)
 
     with monkeypatch.context() as patch:
-        patch.setattr(BatchedRuns, "step", counted)
+        patch.setattr(BatchedRuns, "compute", counted)
         patch.setattr(walk, "SHORT", math.inf)  # 1, 2, 4, ... rounds, however busy the machine
         with pytest.raises(KeyboardInterrupt):
             quiet(SGM, np_problem, checkpoint=path, checkpoint_seconds=0, **settings)
@@ -287,7 +287,7 @@ def test_a_run_that_its_callback_ends_goes_on_to_the_same_numbers(tmp_path, acti
 @pytest.mark.parametrize("engine", [fl.Vectorized, fl.Sequential])
 @pytest.mark.parametrize("ended", [1, 2, 7, 8, 9, 29])
 def test_ctrl_c_in_any_round_leaves_the_last_whole_round(tmp_path, monkeypatch, ended, engine):
-    path, step = tmp_path / "run.pt", BatchedRuns.step
+    path, step = tmp_path / "run.pt", BatchedRuns.compute
 
     def ending(self, state, draw, number=0):
         if number == ended:
@@ -296,7 +296,7 @@ def test_ctrl_c_in_any_round_leaves_the_last_whole_round(tmp_path, monkeypatch, 
 
     options = {"engine": engine, "schedules": {"lr": fl.PowerLaw(1.0, 0.5)}, **STEPS}
     with monkeypatch.context() as patch:
-        patch.setattr(BatchedRuns, "step", ending)
+        patch.setattr(BatchedRuns, "compute", ending)
         with pytest.raises(KeyboardInterrupt):
             quiet(COINS, ROWS, checkpoint=path, **options)
     assert read_sealed(path)["round"] == ended

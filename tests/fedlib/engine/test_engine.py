@@ -115,7 +115,7 @@ def test_a_compiler_that_makes_other_numbers_is_not_used(monkeypatch):
 
 
 def test_a_simulator_is_mapped_as_it_is():
-    runs, *_ = prepared(PolicyFedSGM(participants=2, tolerance=0.0, cg_steps=3), walkers(3))
+    runs, now, _ = prepared(PolicyFedSGM(participants=2, tolerance=0.0, cg_steps=3), walkers(3))
     mapped = runs._step
-    assert runs.speed_up(10**9, 1) is None
+    assert runs.speed_up(now.state, 10**9, 1) is None
     assert runs._step is mapped

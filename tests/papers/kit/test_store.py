@@ -98,7 +98,7 @@ def test_nothing_is_stored_unless_asked(results):
 
 def test_an_interrupted_run_goes_on_where_it_stopped(results, monkeypatch):
     loop = import_module("fedlib.engine.batch").BatchedRuns
-    whole, done, step = have({"a": SPECS["a"]})["a"], [], loop.step
+    whole, done, step = have({"a": SPECS["a"]})["a"], [], loop.compute
 
     def counted(self, state, draw, number=0):
         done.append(1)
@@ -106,7 +106,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(results, monkeypatch):
             raise KeyboardInterrupt
         return step(self, state, draw)
 
-    monkeypatch.setattr(loop, "step", counted)
+    monkeypatch.setattr(loop, "compute", counted)
     monkeypatch.setattr(
         import_module("fedlib.engine.loop"), "SHORT", math.inf
     )  # chunks do not depend on the clock
