@@ -71,6 +71,20 @@ class ModuleFunction:
         result: Tensor = functional_call(module, values, inputs)
         return result
 
+    def changed_buffers(self, *inputs: Shaped[Tensor, "..."]) -> list[str]:
+        """The buffers that the module itself changes in a call, which this function undoes."""
+        module = copy.deepcopy(self.module)
+        before = {name: buffer.clone() for name, buffer in module.named_buffers()}
+        if not before:
+            return []
+        with torch.no_grad():
+            module(*inputs)
+        changed = []
+        for name, buffer in module.named_buffers():
+            if not torch.equal(buffer.nan_to_num(), before[name].nan_to_num()):
+                changed.append(name)
+        return changed
+
 
 class ThreadCopies(threading.local):
     """Each thread's copy of a module, since a call exchanges the module's tensors while it lasts.
@@ -109,7 +123,13 @@ def ravel(module: nn.Module) -> tuple[Vector, ModuleFunction]:
     """
     checks.arguments(ravel, locals())
     _check_pure(module)
-    module = copy.deepcopy(module)
+    try:
+        module = copy.deepcopy(module)
+    except Exception as error:
+        reason = str(error).partition("\n")[0].partition(". ")[0].rstrip(".")
+        remedy = "compute tensors from its parameters in forward, and keep no others"
+        _require(False, "be copied by copy.deepcopy", reason, remedy)
+        raise
     dropout = {}
     for name, layer in module.named_modules():
         if _drops(layer):
@@ -191,8 +211,8 @@ def float_type(module: nn.Module) -> torch.dtype:
 
 
 def is_recurrent(module: nn.Module) -> bool:
-    """Whether the module holds an RNN, GRU or LSTM, which torch cannot map."""
-    return any(isinstance(layer, nn.RNNBase) for layer in module.modules())
+    """Whether the module holds an RNN, GRU or LSTM, or a cell of one, which torch cannot map."""
+    return any(isinstance(layer, (nn.RNNBase, nn.RNNCellBase)) for layer in module.modules())
 
 
 def linear(inputs: Count, outputs: Count) -> nn.Linear:
@@ -300,15 +320,23 @@ def _check_pure(module: nn.Module) -> None:
             label += f" ({name})"
         lazy = any(map(nn.parameter.is_lazy, layer.parameters(recurse=False)))
         _require(not lazy, "be initialized: call it once on some inputs", label)
+        meta = any(parameter.is_meta for parameter in layer.parameters(recurse=False))
+        _require(not meta, "have values", f"{label} on the meta device", "see to_empty")
         if layer.training:
             _check_training(layer, label)
         _check_hooks(layer, label)
+        _check_embedding(layer, label)
     trained = [p for p in module.parameters() if p.requires_grad]
     dtypes = sorted({str(p.dtype) for p in trained})
     remedy = "call requires_grad_() on those to train"
     _require(dtypes, "have trainable parameters", "none", remedy)
     rule = "have trainable parameters of one dtype"
     _require(len(dtypes) == 1, rule, " and ".join(dtypes), "see requires_grad_")
+    real = float_type(module).is_floating_point
+    remedy = "hold real and imaginary parts, see torch.view_as_real"
+    _require(real, "have parameters of real numbers", dtypes[0], remedy)
+    bad = [name for name, x in module.named_parameters() if not bool(x.isfinite().all())]
+    _require(not bad, "have finite parameters", f"NaN or infinity in {', '.join(bad)}")
 
 
 def _require(
@@ -329,6 +357,7 @@ def _check_training(layer: nn.Module, label: str) -> None:
     share = getattr(layer, option, 0)
     drops = isinstance(share, (int, float)) and share > 0
     random = drops and not _drops(layer)
+    _require(not isinstance(layer, nn.RReLU), "be deterministic", label, "take nn.LeakyReLU")
     remedy = "leave it out, or call module.eval()"
     _require(not random, "be deterministic", f"dropout in {label}", remedy)
     moving = isinstance(layer, nn.modules.batchnorm._NormBase) and layer.track_running_stats
@@ -337,6 +366,13 @@ def _check_training(layer: nn.Module, label: str) -> None:
     spectral = isinstance(layer, nn.utils.parametrizations._SpectralNorm)
     rule = "have no spectral norm that is being estimated"
     _require(not spectral, rule, label, "call module.eval()")
+
+
+#: What replaces the old norms of weights, by the names of their hooks.
+NEWER_NORMS = {
+    "WeightNorm": "take torch.nn.utils.parametrizations.weight_norm",
+    "SpectralNorm": "take torch.nn.utils.parametrizations.spectral_norm",
+}
 
 
 def _check_hooks(layer: nn.Module, label: str) -> None:
@@ -357,4 +393,16 @@ def _check_hooks(layer: nn.Module, label: str) -> None:
     rule = "have no weights that a hook computes, as pruning and the old weight_norm do"
     for hook in layer._forward_pre_hooks.values():
         computes = type(hook).__module__.startswith("torch.nn.utils")
-        _require(not computes, rule, label, mask)
+        newer = NEWER_NORMS.get(type(hook).__name__)
+        _require(not computes, rule, label, newer or mask)
+
+
+def _check_embedding(layer: nn.Module, label: str) -> None:
+    """Raise ValueError for options of embeddings that are no function of the parameters."""
+    if not isinstance(layer, (nn.Embedding, nn.EmbeddingBag)):
+        return
+    _require(not layer.sparse, "have dense gradients", label, "leave out sparse=True")
+    rule = "leave its weights as they are"
+    _require(layer.max_norm is None, rule, label, "leave out max_norm")
+    rule = "have gradients that are sums over rows"
+    _require(not layer.scale_grad_by_freq, rule, label, "leave out scale_grad_by_freq")

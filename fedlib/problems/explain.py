@@ -34,6 +34,14 @@ WANTS_FLOATS = (
 )
 
 
+#: What to do about modules of some forms, by parts of torch's messages.
+FORMS = {
+    "Jitted modules": "pass the module before torch.jit",
+    "nn.DataParallel": "pass its attribute module",
+    "does not require grad and does not have a grad_fn": "take torch.func.grad",
+}
+
+
 def attempt(caller: str, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function; a failure raises ValueError with its first line and the user's code line."""
     try:
@@ -51,13 +59,15 @@ def unmet_rule(name: str, error: Exception) -> str:
             f"not use hooks on saved tensors, as torch.utils.checkpoint does{line}: torch.func has "
             "no such hooks; take them out, since one client at a time needs little memory"
         )
+    if "random operation" in text:
+        return (
+            f"not draw random numbers{line}: one recording serves all clients; take nn.Dropout, "
+            "whose masks a run draws, or draw them before"
+        )
     recorded = any(words in text for words in ("dynamic shape", "nonzero", "masked_select"))
     if recorded or explain_map_error(error):
-        cause = "read values"
-        if "random operation" in text:
-            cause = "draw random numbers"
         return (
-            f"not {cause}{line}: one recording serves all clients; write "
+            f"not read values{line}: one recording serves all clients; write "
             "rows.mean(values, where=condition), torch.where(condition, a, b), or for "
             "F.one_hot(target, k): torch.eye(k)[target]"
         )
@@ -66,7 +76,10 @@ def unmet_rule(name: str, error: Exception) -> str:
 
 
 def remedy_of(name: str, text: str) -> str:
-    """What to write where torch complains of a dtype, or nothing."""
+    """What to write where torch complains of a dtype or of a module's form, or nothing."""
+    for words, remedy in FORMS.items():
+        if words in text:
+            return f"; {remedy}"
     wants_whole = any(words in text for words in WANTS_WHOLE)
     wants_floats = any(words in text for words in WANTS_FLOATS)
     if not wants_whole and not wants_floats:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
 
 from fedlib import checks, models
 from fedlib.core.describe import describe
@@ -337,18 +338,44 @@ def constraint_names(constraints: Sequence[Function | GroupSums]) -> Any:
 
 
 def try_module(caller: str, apply: models.ModuleFunction | OfPacked, problem: Problem) -> None:
-    """Raise ValueError unless the module works on some rows and leaves its buffers as they are."""
+    """Raise ValueError unless the module is a function of its parameters and its inputs alone.
+
+    It must work on some rows, twice with the same output, and must change no tensor.
+    """
     rows = problem.data[0][problem.own_rows(0)]
     name = f"module, of inputs of shape {list(rows.shape)},"
+    inputs = rows[:FEW]
+    w0 = problem.w0.clone()
+    few_rows = inputs.clone()
     constants = {key: x.clone() for key, x in apply.constants.items()}
-    attempt(caller, name, apply, problem.w0, rows[:FEW])
+    output = attempt(caller, name, apply, w0, few_rows)
     changed = []
     for key, x in apply.constants.items():
         if not same_numbers(x, constants[key]):
             changed.append(key)
+    changed = changed or attempt(caller, name, apply.changed_buffers, few_rows.clone())
     rule = "leave its buffers and frozen parameters as they are"
     remedy = "call module.eval(), or take out the layer that counts or averages"
     checks.require(not changed, caller, "module", rule, changed, remedy)
+    if not same_numbers(w0, problem.w0):
+        changed.append("parameters")
+    if not same_numbers(few_rows, inputs):
+        changed.append("inputs")
+    rule = "change no tensor in place"
+    remedy = "write x = x * 2 in place of x.mul_(2)"
+    checks.require(not changed, caller, "module", rule, changed, remedy)
+    tensors = [x for x in tree_leaves(output) if isinstance(x, Tensor)]
+    registered = not any(x.requires_grad for x in tensors)
+    rule = "register all its layers and parameters"
+    remedy = "hold them in nn.ModuleList or nn.ParameterList, and compute from them in forward"
+    checks.require(registered, caller, "module", rule, "others that are not in w", remedy)
+    with torch.no_grad():
+        repeated = tree_leaves(attempt(caller, name, apply, w0, few_rows))
+    pairs = zip(tensors, [x for x in repeated if isinstance(x, Tensor)], strict=True)
+    fits = all(same_numbers(x, y) for x, y in pairs)
+    rule = "give the same output for the same inputs"
+    remedy = "take out what draws, counts or remembers; nn.Dropout may stay"
+    checks.require(fits, caller, "module", rule, "another in a second call", remedy)
 
 
 def tested(

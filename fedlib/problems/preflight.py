@@ -15,9 +15,9 @@ from torch.func import grad, grad_and_value, vjp, vmap
 
 from fedlib import checks
 from fedlib.core.problem import Batch, Problem
-from fedlib.core.trees import loop_map
+from fedlib.core.trees import index_tree, loop_map
 from fedlib.problems.client_rows import SHARES, ClientRows, Function, plain_client
-from fedlib.problems.explain import attempt
+from fedlib.problems.explain import attempt, unmet_rule
 from fedlib.problems.own_functions import OwnFunctions
 from fedlib.shapes import Vector
 
@@ -90,7 +90,10 @@ class Preflight:
         for group in self.problem.size_groups():
             batch = point.problem.rows_of(group)
             mapped = self.over_clients(slope, (0,))
-            slopes, (values, shares) = attempt(self.caller, name, mapped, batch)
+            try:
+                slopes, (values, shares) = mapped(batch)
+            except Exception as error:
+                raise self.failed(name, slope, point, group, error) from error
             self.check_shares(name, shares, group)
             if point is self.points[0]:
                 entries = slopes.isfinite().flatten(1)
@@ -99,6 +102,26 @@ class Preflight:
             self.check_padding(name, slope, point, group, slopes, values)
             gradients.update(zip(group, slopes, strict=True))
         return [gradients[client] for client in range(self.problem.num_clients)]
+
+    def failed(
+        self,
+        name: str,
+        slope: Callable[[Batch], Any],
+        point: Point,
+        group: list[int],
+        error: Exception,
+    ) -> ValueError:
+        """The error for a loss that fails; it names a client if the loss works on others."""
+        failures: dict[int, Exception] = {}
+        for client in group:
+            try:
+                slope(plain_client(point.problem, client))
+            except Exception as failure:
+                failures[client] = failure
+        if failures and len(failures) < len(group):
+            client, error = next(iter(failures.items()))
+            name += f" on client {client}"
+        return ValueError(f"{self.caller}: {name} must {unmet_rule(name, error)}.")
 
     def slope(self, function: Function, point: Point) -> Callable[[Batch], Any]:
         """The function `rows -> (gradient, (value, share of rows for which a condition holds))`."""
@@ -150,10 +173,30 @@ class Preflight:
             zeros = gradient.new_zeros(padding, *gradient.shape[1:])
             gradient = torch.cat([gradient, zeros])
         padded_value = values[position]
-        fits = agree(padded_value, value) and agree(slopes[position], gradient)
+        if agree(padded_value, value) and agree(slopes[position], gradient):
+            return
+        self.check_rows_apart(point, group, position)
         fault = f"{padded_value:.4g} with them and {value:.4g} without"
         remedy = "take rows.mean(values) in place of values.mean() or sum()"
-        checks.require(fits, self.caller, name, "not count padding rows", fault, remedy)
+        checks.require(False, self.caller, name, "not count padding rows", fault, remedy)
+
+    def check_rows_apart(self, point: Point, group: list[int], position: int) -> None:
+        """Raise ValueError if the outputs of a client's rows depend on the padding."""
+        padded = index_tree(point.problem.rows_of(group), position)
+        alone = plain_client(point.problem, group[position])
+        with torch.no_grad():
+            together = apply_to(point.functions, padded.data[0], point.w)
+            single = apply_to(point.functions, alone.data[0], point.w)
+        if not isinstance(together, Tensor):
+            return
+        checks.require(
+            agree(together[: len(single)], single),
+            self.caller,
+            "module",
+            "compute each row's output from this row alone",
+            "other outputs beside padding rows",
+            "take nn.GroupNorm or nn.LayerNorm, which use no statistics over rows",
+        )
 
     def pulled_back(
         self, name: str, function: Function, point: Point, gradients: list[Tensor]

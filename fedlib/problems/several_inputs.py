@@ -78,6 +78,10 @@ class OfPacked:
         inputs = self.packing.unpack(packed)
         return self.function(w, *inputs, train=train, coin=coin)
 
+    def changed_buffers(self, packed: Shaped[Tensor, "B n"]) -> list[str]:
+        """The buffers that the module itself changes in a call."""
+        return self.function.changed_buffers(*self.packing.unpack(packed))
+
     @property
     def constants(self) -> Mapping[str, Tensor]:
         """The module's buffers and frozen parameters."""
