@@ -83,7 +83,8 @@ plot.show(
     "the bound. In the first panel, a tenth of the threshold makes the accuracy five to ten times smaller.",
     caption="The accuracy never exceeds its bound: in five theorems it falls in parallel with the bound, in"
     " the others it lies far below. Grey lines show the slope -1/2 "
-    "and the mean of max(f gap, g) at the start. In the last panel the bound has slope -1/4.",
+    "and the mean of max(f gap, g) at the start. In the last panel the bound has slope -1/4. "
+    "Dots are means over the instances; bands reach from the smallest to the largest value.",
     size=(8.6, 7.2),
 )
 
@@ -127,7 +128,7 @@ plot.show(
     "ten times the step is worse at small thresholds.",
     caption="With a tenth of the theorem's threshold the accuracy is much better. The panels show the gap of the objective, the "
     "constraint, and their maximum at the averaged iterate, divided by the bound of F Theorem 3. "
-    "Lines and bands as above.",
+    "Dots are means over the instances; bands reach from the smallest to the largest value.",
     size=(8.6, 3.2),
 )
 

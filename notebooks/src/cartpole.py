@@ -122,8 +122,9 @@ plot.show(
     alt="Mean reward and cost of four runs over the rounds. The federated run "
     "with soft switching ends at 190, the other three between 125 and 160. Hard switching has "
     "a cost around 30, soft switching a cost two to three lower.",
-    caption="Soft switching earns more reward than hard switching, and federated more than centralized training, at "
-    "costs near the budget. Curves are means over the seeds; each point has 50 evaluation episodes.",
+    caption="Soft switching earns more reward than hard switching, at costs near the budget. Whether federated earns more "
+    "than centralized training is undecided. Curves are means over the seeds, bands a fifth of a standard deviation, as in "
+    "the paper; each point has 50 evaluation episodes.",
     size=(8.6, 3.6),
 )
 
@@ -203,9 +204,10 @@ report.runs_table(numbers, rows, early | measures, health)
 plot.show(
     page.figures["figure_4"](traces),
     alt="Mean reward and cost for several numbers of participants per round. With all clients the "
-    "reward rises soonest; the costs overlap below the budget.",
-    caption="With more clients per round the policy learns sooner on average, but the seeds scatter "
-    "widely. All runs use soft switching and Top-K with half of the entries in both directions.",
+    "reward rises soonest, but the smallest number is not the slowest; the costs overlap below the budget.",
+    caption="With all clients the policy learns soonest on average. Among the smaller numbers, more clients are not always "
+    "faster: the seeds scatter widely. All runs use soft switching and Top-K with half of the entries in both directions. "
+    "Curves are means over the seeds, bands a fifth of a standard deviation.",
     size=(8.6, 3.6),
 )
 

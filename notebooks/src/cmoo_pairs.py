@@ -164,8 +164,8 @@ plot.show(
     page.figures["tasks"](traces),
     alt="Test accuracy against the rounds, of the first task above and of the second below, with a column for each "
     "data set and a curve for each method.",
-    caption="The item of MNIST + Fashion-MNIST is the hardest task for all methods. Curves and bands are as in the "
-    "figure above; the dashed curves are trained on one task alone.",
+    caption="The item of MNIST + Fashion-MNIST is the hardest task for all methods. Curves are means over the "
+    "seeds, bands one standard deviation; the dashed curves are trained on one task alone.",
     size=(9.0, 5.0),
 )
 

@@ -151,7 +151,8 @@ plot.show(
     page.figures["theorem_1"](traces),
     alt="F - F* against rounds, both axes logarithmic, one panel for each set. The dotted bound lies far above the "
     "solid curves of FedFW. A grey line has slope minus one half.",
-    caption="The bound (38) (dotted) lies so far above F - F* (solid) that no run could break it.",
+    caption="The bound (38) (dotted) lies so far above F - F* (solid) that no run could break it. "
+    "Solid curves are means over the seeds with one standard deviation; the grey line has slope minus one half.",
     size=(8.2, 3.8),
 )
 

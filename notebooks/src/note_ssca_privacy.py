@@ -202,7 +202,7 @@ def draw(fig):
         ax.set_axis_off()
 
 
-plot.show(draw, alt="Two rows of five pictures of digits. The upper row shows the picture read off for four batch sizes: the true picture for one sample, superposed digits for more. The lower row shows the nearest picture in the span: the true one as long as the batch is not larger than the network is wide.", size=(7.5, 3.6))
+plot.show(draw, alt="Two rows of five pictures of digits. The upper row shows the picture read off for four batch sizes: the true picture for one sample, superposed digits for more. The lower row shows the nearest picture in the span: the true one as long as the batch is not larger than the network is wide.", caption="From one sample the message reveals the picture; from a larger batch it reveals a superposition (above). The point of the row space that is nearest to the picture (below) is the picture itself until the batch is larger than the network is wide.", size=(7.5, 3.6))
 
 # %% tags=["hide-input"]
 equations = {B: (hidden * K + 10 * hidden - hidden, K * B) for B in row}

@@ -113,7 +113,7 @@ plot.show(
     alt="Objective and constraint over the rounds for several numbers of local steps. With more steps the objective "
     "falls faster, with diminishing gain.",
     caption="With more local steps the objective falls faster, with diminishing gain. Curves are means "
-    "over the seeds.",
+    "over the seeds, bands one standard deviation.",
     size=(8.6, 4.8),
 )
 
@@ -122,7 +122,8 @@ plot.show(
     page.figures["participation"](traces),
     alt="Objective and constraint over the rounds for several numbers of participants. Fewer participants give a "
     "lower objective early, and a noisier constraint.",
-    caption="With more participants the constraint is steadier and nearer to the level.",
+    caption="With more participants the constraint is steadier. Under hard switching it also ends nearer to the level; "
+    "under soft switching it ends above the level with few participants and below it with many. Curves are means over the seeds, bands one standard deviation.",
     size=(8.6, 4.8),
 )
 
@@ -136,7 +137,7 @@ plot.show(
     alt="Objective and constraint over the rounds for Top-K. The curves for several K/d lie on top of each "
     "other; the curve without error feedback is clearly worse.",
     caption="With error feedback, all shares K/d of kept entries lead to similar curves; without it, the objective "
-    "is clearly larger.",
+    "is clearly larger. Curves are means over the seeds, bands one standard deviation.",
     size=(8.6, 4.8),
 )
 
@@ -156,7 +157,8 @@ plot.show(
     alt="Objective and constraint under soft switching for several sharpnesses, and under hard switching. A larger "
     "beta gives a lower objective and a larger constraint, which ends above the level for the largest beta.",
     caption="A larger sharpness lowers the objective and raises the constraint; with the largest sharpness the "
-    f"constraint ends above the level. The runs use soft switching with {some} clients per round; hard switching is shown for comparison.",
+    f"constraint ends above the level. The runs use soft switching with {some} clients per round; hard switching is shown for comparison. "
+    "Curves are means over the seeds, bands one standard deviation.",
     size=(8.6, 3.6),
 )
 

@@ -171,7 +171,8 @@ plot.show(
     alt="The objective over the rounds on a logarithmic axis, for momentum "
     "0, 0.5 and 0.9: the larger the momentum, the faster it falls.",
     caption="The objective under federated averaging with momentum at the "
-    "server: the larger the momentum, the faster f falls.",
+    "server: the larger the momentum, the faster f falls. Curves are means over the "
+    "seeds, bands one standard deviation.",
     size=(5.5, 3.2),
 )
 

@@ -43,7 +43,8 @@ def show(traces, metric):
     plot.show(
         draw,
         alt=f"{metric} of {names} over the rounds, at the end {' and '.join(ends)}.",
-        caption=f"{metric} of {names}, {len(seeds)} seeds.",
+        caption=f"{metric} of {names}: means over {len(seeds)} seeds, "
+        "bands one standard deviation.",
         size=(4.6, 2.8),
     )
 

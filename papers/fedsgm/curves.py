@@ -12,6 +12,10 @@ from papers.kit import plot
 from papers.kit.panels import Layer, on
 from papers.kit.study import Traces
 
+#: The colours of hard and soft switching in all figures.
+MODE_COLORS = {"hard": plot.COLORS[0], "soft": plot.COLORS[1]}
+SWEEP_COLORS = plot.COLORS[len(MODE_COLORS) :]  # of other curves
+
 FEASIBLE = 1.05  # a run counts as feasible if its late mean of g is below this times epsilon
 
 

@@ -156,7 +156,8 @@ def rate_figure(traces: Traces) -> plot.Drawing:
         plot.plain_log(ax)
 
     frame = {"xlabel": "rounds T", "ylabel": r"mean of $|\nabla F\,w|^2$"}
-    return row(panel(on(plot.dots, horizons, rows), slope, legend=True, **frame))
+    colors = plot.COLORS[len(COLOR) :]  # the others are those of methods
+    return row(panel(on(plot.dots, horizons, rows, colors=colors), slope, legend=True, **frame))
 
 
 FIGURES = {"drift": drift_figure, "rate": rate_figure}

@@ -9,6 +9,7 @@ import numpy as np
 
 from papers.fedsgm.cartpole.claims import TABLE_1
 from papers.fedsgm.cartpole.numbers import BUDGET, around
+from papers.fedsgm.curves import MODE_COLORS
 from papers.kit import plot
 from papers.kit.numbers import mean
 from papers.kit.panels import on, panel, row
@@ -24,9 +25,18 @@ CURVES = {
 LEVEL = on(plot.level, BUDGET, "mean budget 30")
 
 
+def color_of(label: str, number: int) -> str:
+    """The colour of hard or soft switching; of another curve, the one with this number."""
+    for mode, color in MODE_COLORS.items():
+        if label.endswith(mode):
+            return color
+    return plot.COLORS[len(MODE_COLORS) + number]
+
+
 def narrow(ax: plot.Axes, traces: Traces, metric: str) -> None:
     """Mean and a fifth of a standard deviation, as the paper draws; centralized runs dashed."""
-    for (label, trace), color in zip(traces.items(), plot.COLORS, strict=False):
+    for number, (label, trace) in enumerate(traces.items()):
+        color = color_of(label, number)
         look: Any = {"around": ("sd", WIDTH), "shade": 0.07 if len(traces) > 3 else 0.18}
         look |= {"linestyle": "--" if label.startswith("centralized") else "-", "label": label}
         plot.band(ax, trace.rounds, trace.metrics[metric], color=color, **look)

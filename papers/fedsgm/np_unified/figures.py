@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fedlib.core import Trace
-from papers.fedsgm.curves import level, tolerance_of, tuned
+from papers.fedsgm.curves import MODE_COLORS, SWEEP_COLORS, level, tolerance_of, tuned
 from papers.kit import plot
 from papers.kit.panels import Layer, grid, on, panel, row
 from papers.kit.study import Traces
@@ -56,7 +56,7 @@ def sweep(ends: str, label: Callable[[Trace], tuple[float, str]]) -> Callable[..
             runs = [t for n, t in traces.items() if re.fullmatch(f"{mode}({ends})?", n)]
             labelled = sorted(((*label(trace), trace) for trace in runs), key=lambda x: x[:2])
             shown = {text: trace for _, text, trace in labelled}
-            f, g = (on(plot.bands, shown, metric, log=True) for metric in "fg")
+            f, g = (on(plot.bands, shown, metric, log=True, colors=SWEEP_COLORS) for metric in "fg")
             first = mode == MODES[0]
             ylabel = "objective f" if first else ""
             above.append(
@@ -97,7 +97,8 @@ def figure_5(traces: Traces) -> plot.Drawing:
     names = [n for n in traces if n == "soft" or n.startswith("soft_beta")]
     beta = {float(traces[n].config["algorithm"]["switch"]["beta"]): traces[n] for n in names}
     shown = {f"beta = {b:g}": trace for b, trace in sorted(beta.items()) if b <= 400}
-    return both(shown | {"hard": traces["hard"]}, level(traces))
+    colors = [*SWEEP_COLORS[: len(shown)], MODE_COLORS["hard"]]
+    return both(shown | {"hard": traces["hard"]}, level(traces), colors=colors)
 
 
 def figure_6(traces: Traces) -> plot.Drawing:

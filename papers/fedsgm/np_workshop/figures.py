@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fedlib.core import Trace
-from papers.fedsgm.curves import tolerance_of, violations
+from papers.fedsgm.curves import MODE_COLORS, SWEEP_COLORS, tolerance_of, violations
 from papers.kit import plot
 from papers.kit.numbers import mean, ratio
 from papers.kit.panels import Layer, on, panel, row
@@ -53,7 +53,7 @@ def learning_rates(traces: Traces) -> plot.Drawing:
     return row(
         panel(on(plot.dots, x, means), title="violating rounds", **against),
         panel(
-            on(plot.dots, x, {"hard / soft": pairs}),
+            on(plot.dots, x, {"hard / soft": pairs}, colors=SWEEP_COLORS),
             on(plot.level, 4.0, "the paper's 4"),
             title="hard divided by soft",
             **against,
@@ -72,7 +72,7 @@ def sharpness(traces: Traces) -> plot.Drawing:
     def late(of: Callable[[Trace], Any], *more: Layer, **frame: Any) -> Layer:
         values = {"soft": [mean(of(soft[b])) for b in x]}
         frame |= {"xscale": "log", "xlabel": "sharpness beta"}
-        return panel(on(plot.dots, x, values), *more, **frame)
+        return panel(on(plot.dots, x, values, colors=[MODE_COLORS["soft"]]), *more, **frame)
 
     return row(
         late(lambda t: t.late("f"), title="late objective f"),
