@@ -64,43 +64,56 @@ def run(
 
     Parameters
     ----------
-    algorithms : one algorithm, or a list that differs only in float parameters (a grid). Every
-        point of a grid starts and draws as it does alone.
-    problem : one problem for all seeds, or a function `seed -> Problem` if the seed fixes the
-        split, with equal shapes for all seeds.
-    rounds : T, the number of rounds.
-    seeds : distinct whole numbers. A seed's result does not depend on the other seeds. `seeds=3`
-        runs seed 3, `seeds=range(3)` three seeds. Neither does it depend on other points of a grid,
-        on other threads, or on autocast, inference mode and the default dtype around the call, but
-        for rounding. The masks of dropout are drawn, so rounding does not change them.
-    evaluate_every : the number of rounds between two evaluations of `problem.metrics`. There is
-        always one before the first round and one after the last.
-    device : `"cpu"`, `"cuda"`, `"auto"` (a GPU if there is one), `"mps"` for a problem in float32,
-        or a `torch.device`.
-    checkpoint : the file, in an existing folder, to which the run saves its state, also when the
-        callback, Ctrl-C or an error ends the run. If the file exists, the run resumes from it, also
-        with more `rounds` than before; ValueError if it is damaged or of another run. A run is
-        known by its arguments, functions and data; `fedlib.engine.identity` says how, and what is
-        not seen.
-    checkpoint_seconds : the least time between two checkpoints, in seconds.
-    progress : whether runs of more than some seconds show a progress bar.
-    engine : how the clients of a round are computed: by default `Vectorized` (all at once), or
+    algorithms : Algorithm or sequence of Algorithm
+        One algorithm, or a list that differs only in float parameters (a grid). Every point of a
+        grid starts and draws as it does alone.
+    problem : Problem or callable
+        One problem for all seeds, or a function `seed -> Problem` if the seed fixes the split, with
+        equal shapes for all seeds.
+    rounds : int
+        T, the number of rounds.
+    seeds : int or sequence of int
+        Distinct whole numbers. A seed's result does not depend on the other seeds. `seeds=3` runs
+        seed 3, `seeds=range(3)` three seeds. Neither does it depend on other points of a grid, on
+        other threads, or on autocast, inference mode and the default dtype around the call, but for
+        rounding. The masks of dropout are drawn, so rounding does not change them.
+    evaluate_every : int
+        The number of rounds between two evaluations of `problem.metrics`. There is always one
+        before the first round and one after the last.
+    device : str or torch.device
+        `"cpu"`, `"cuda"`, `"auto"` (a GPU if there is one), `"mps"` for a problem in float32, or a
+        `torch.device`.
+    checkpoint : Path or str or None
+        The file, in an existing folder, to which the run saves its state, also when the callback,
+        Ctrl-C or an error ends the run. If the file exists, the run resumes from it, also with more
+        `rounds` than before; ValueError if it is damaged or of another run. A run is known by its
+        arguments, functions and data; `fedlib.engine.identity` says how, and what is not seen.
+    checkpoint_seconds : float
+        The least time between two checkpoints, in seconds.
+    progress : bool
+        Whether runs of more than some seconds show a progress bar.
+    engine : type or None
+        How the clients of a round are computed: by default `Vectorized` (all at once), or
         `Sequential` (one by one) on a CPU if `problem.sequential_clients`; `Loop` is for tests.
-    start : the trace of one algorithm, which the run continues. `rounds` includes the trace's
-        rounds, and the result is that of one uninterrupted run; ValueError for the trace of another
-        run, which is known as that of a checkpoint is. To start from a model alone, set the
-        problem's `w0`.
-    callback : called as `callback(round, metrics, state)` after every evaluation except the last.
-        Metrics and state are `[G, S, ...]` for G algorithms and S seeds. If the callback returns
-        True, the run ends.
-    schedules : field of the algorithm -> function of the round t = 1, 2, ..., whose value
-        multiplies the field, as in `{"lr": lambda t: 0.99**t}`. It is asked for rounds of the run
-        alone. ValueError in the round in which a field leaves its range; 0 makes a field that must
-        be positive the smallest positive number, so a warm-up may begin at 0.
+    start : Trace or None
+        The trace of one algorithm, which the run continues. `rounds` includes the trace's rounds,
+        and the result is that of one uninterrupted run; ValueError for the trace of another run,
+        which is known as that of a checkpoint is. To start from a model alone, set the problem's
+        `w0`.
+    callback : callable or None
+        Called as `callback(round, metrics, state)` after every evaluation except the last. Metrics
+        and state are `[G, S, ...]` for G algorithms and S seeds. If the callback returns True, the
+        run ends.
+    schedules : mapping or None
+        Field of the algorithm -> function of the round t = 1, 2, ..., whose value multiplies the
+        field, as in `{"lr": lambda t: 0.99**t}`. It is asked for rounds of the run alone.
+        ValueError in the round in which a field leaves its range; 0 makes a field that must be
+        positive the smallest positive number, so a warm-up may begin at 0.
 
     Returns
     -------
-    A `Trace`, or a list of traces for a list of algorithms.
+    Trace or list of Trace
+        A list of traces for a list of algorithms.
 
     Raises ValueError or TypeError before the first round for invalid parameters, and for a round
     that branches on a tensor or draws random numbers; OSError if the checkpoint cannot be written

@@ -58,6 +58,7 @@ __all__ = [
 ALGORITHMS: tuple[Any, ...] = tuple(globals()[name] for name in __all__)
 
 # so that `torch.load` reads back what `torch.save(trace.state, path)` wrote
-_FILES = {method.__module__ for method in ALGORITHMS}
-_STATES = [x for f in _FILES for x in vars(sys.modules[f]).values() if hasattr(x, "_fields")]
-torch.serialization.add_safe_globals(_STATES)
+for _method in ALGORITHMS:
+    _names = vars(sys.modules[_method.__module__])
+    _states = [entry for entry in _names.values() if hasattr(entry, "_fields")]
+    torch.serialization.add_safe_globals(_states)

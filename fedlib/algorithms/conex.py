@@ -120,7 +120,12 @@ class ConEx(Centralized):
             step=zero,
         )
 
-    def round(self, fed: Federation, state: ConExState, draw: Draw) -> tuple[ConExState, Info]:
+    def round(
+        self,
+        fed: Federation,
+        state: ConExState,
+        draw: Draw,
+    ) -> tuple[ConExState, Info]:
         """Make `steps` steps on the pooled data."""
         pool = fed.only_client(draw)
         for step in range(self.steps):  # 1

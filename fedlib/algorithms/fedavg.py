@@ -58,7 +58,12 @@ class FedAvg(LocalWork):
         """At the client: make E local steps on the mean of its objectives."""
         return self.local_model(client, w, client.objective_weights(w))  # 2, 3
 
-    def round(self, fed: Federation, state: Model, draw: Draw) -> tuple[Model, Info]:
+    def round(
+        self,
+        fed: Federation,
+        state: Model,
+        draw: Draw,
+    ) -> tuple[Model, Info]:
         clients = fed.clients(draw)
         u = fed.ask(self.local_update, clients, state.w)  # 1-3
         w = fed.project(fed.mean(u, clients))  # 4

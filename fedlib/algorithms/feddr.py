@@ -116,7 +116,12 @@ class FedDR(checks.Checked):
         memory = torch.stack([y, x, reflected])
         return Reply(upload=reflected - reflected_before, memory=memory)  # 5
 
-    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+    def round(
+        self,
+        fed: Federation,
+        state: State,
+        draw: Draw,
+    ) -> tuple[State, Info]:
         active = active_clients(draw, self.participation)  # 1
         clients = fed.clients(draw, memory=state.memory)
         change, memory = fed.ask(

@@ -113,7 +113,12 @@ class Penalized(OracleWork):
             report=(g * (x - s)).sum(),
         )
 
-    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+    def round(
+        self,
+        fed: Federation,
+        state: State,
+        draw: Draw,
+    ) -> tuple[State, Info]:
         w = state.w
         t = state.t + 1
         clients = fed.problem.num_clients

@@ -81,7 +81,12 @@ class FedFWReset(OracleWork):
             x = torch.lerp(x, v, self.schedule.eta(s, self.participation))  # 5
         return Reply(upload=x, memory=(), report=gaps[0])  # 6
 
-    def round(self, fed: Federation, state: Iterate, draw: Draw) -> tuple[Iterate, Info]:
+    def round(
+        self,
+        fed: Federation,
+        state: Iterate,
+        draw: Draw,
+    ) -> tuple[Iterate, Info]:
         w = state.w
         t = state.t + 1
         active = active_clients(draw, self.participation)  # 1

@@ -133,7 +133,12 @@ class FedSGM(SwitchingWork):
         weights = self.weights(*client.steered(sigma))
         return self.compressed_update(client, weights)  # 4-7
 
-    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+    def round(
+        self,
+        fed: Federation,
+        state: State,
+        draw: Draw,
+    ) -> tuple[State, Info]:
         w = state.w
         clients = fed.clients(draw, model=w, memory=state.residual)  # 1
         value_clients = fed.value_clients(draw, clients, model=w)

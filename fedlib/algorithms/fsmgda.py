@@ -117,7 +117,11 @@ class FSMGDA(ObjectivesWork):
         return WeightedModel(w, lam), fed.info(**weight_info(G, lam))
 
 
-def batches_by_objective(batches: Batch, objectives: int, steps: int) -> Batch:
+def batches_by_objective(
+    batches: Batch,
+    objectives: int,
+    steps: int,
+) -> Batch:
     """Split the leading axis `[M E]` of batches into `[M, E]`."""
     data = tuple(tensor.reshape(objectives, steps, *tensor.shape[1:]) for tensor in batches.data)
     weight = batches.weight.reshape(objectives, steps, -1)

@@ -54,7 +54,12 @@ class MiniBatchSGD(OverSamples):
         check_work("MiniBatchSGD", problem, problem.num_clients, self.batch_size)
         return Iterate.start(problem)
 
-    def local_update(self, client: Client, w: Vector, lr: Scalar) -> Vector:
+    def local_update(
+        self,
+        client: Client,
+        w: Vector,
+        lr: Scalar,
+    ) -> Vector:
         """At the client: make E steps from w."""
         weights = client.objective_weights(w)
 
@@ -63,7 +68,12 @@ class MiniBatchSGD(OverSamples):
 
         return SGD()(w, gradient, self.local_steps, lr)  # 1, 2
 
-    def round(self, fed: Federation, state: Iterate, draw: Draw) -> tuple[Iterate, Info]:
+    def round(
+        self,
+        fed: Federation,
+        state: Iterate,
+        draw: Draw,
+    ) -> tuple[Iterate, Info]:
         t = state.t + 1
         u = fed.ask(self.local_update, fed.clients(draw), state.w, self.lr(t))  # 1, 2
         return Iterate(fed.project(shares(fed.problem) @ u), t), fed.info()  # 3
@@ -104,7 +114,12 @@ class VerticalSGD(OverFeatures):
         self.check(problem)
         return Iterate.start(problem)
 
-    def round(self, fed: Federation, state: Iterate, draw: Draw) -> tuple[Iterate, Info]:
+    def round(
+        self,
+        fed: Federation,
+        state: Iterate,
+        draw: Draw,
+    ) -> tuple[Iterate, Info]:
         line = Line(fed)
         w = state.w
         t = state.t + 1

@@ -170,7 +170,10 @@ class MultiFedSGM(SwitchingWork):
         return objective_gradients(client, client.model)  # 2
 
     def local_update(
-        self, client: Client, sigma: Float[Tensor, "*s"], lam: Float[Tensor, "M"]
+        self,
+        client: Client,
+        sigma: Float[Tensor, "*s"],
+        lam: Float[Tensor, "M"],
     ) -> Vector | Reply:
         """At the client: make E local steps, then compress the sum of their directions.
 
@@ -181,7 +184,10 @@ class MultiFedSGM(SwitchingWork):
         return self.compressed_update(client, weights)  # 4-7
 
     def find_weights(
-        self, fed: Federation, state: State, draw: Draw
+        self,
+        fed: Federation,
+        state: State,
+        draw: Draw,
     ) -> tuple[Float[Tensor, "M"], Info]:
         """Estimate the Gram matrix; return the new weights and their report."""
         (for_gram,) = draw.others
@@ -192,7 +198,12 @@ class MultiFedSGM(SwitchingWork):
         lam = self.weights(G, state.lam)  # 3
         return lam, weight_info(G, lam)
 
-    def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
+    def round(
+        self,
+        fed: Federation,
+        state: State,
+        draw: Draw,
+    ) -> tuple[State, Info]:
         w = state.w
         clients = fed.clients(draw, model=w, memory=state.residual)  # 1
         value_clients = fed.value_clients(draw, clients, model=w)

@@ -53,7 +53,12 @@ class NaiveFW(OracleWork):
         s = convex_set.lmo(g)  # 2
         return Reply(upload=s, memory=(), report=g @ (w - s))
 
-    def round(self, fed: Federation, state: Iterate, draw: Draw) -> tuple[Iterate, Info]:
+    def round(
+        self,
+        fed: Federation,
+        state: Iterate,
+        draw: Draw,
+    ) -> tuple[Iterate, Info]:
         w = state.w
         t = state.t + 1
         everyone = active_clients(draw, 1.0)

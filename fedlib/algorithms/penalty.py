@@ -92,7 +92,12 @@ class PenaltyFedAvg(LocalWork):
         weights = loss_weights(w.new_ones(()), on * self.rho)
         return w - self.local_model(client, w, weights)  # 5
 
-    def round(self, fed: Federation, state: Model, draw: Draw) -> tuple[Model, Info]:
+    def round(
+        self,
+        fed: Federation,
+        state: Model,
+        draw: Draw,
+    ) -> tuple[Model, Info]:
         w = state.w
         clients = fed.clients(draw, model=w)  # 1
         values = fed.ask(self.constraint_value, clients)  # 2

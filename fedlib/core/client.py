@@ -8,9 +8,10 @@ from typing import Any, NamedTuple, TypeVar
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 from torch.func import vmap
+from torch.utils import _pytree as pytree
 
 from fedlib.core.problem import Batch, OfMeans, Pooled, objective_weights, pullback
-from fedlib.core.trees import loop_map
+from fedlib.core.trees import index_tree, loop_map
 from fedlib.shapes import Scalar, Vector
 
 Part = TypeVar("Part")
@@ -32,6 +33,16 @@ class ClientState(NamedTuple):
     noise: Shaped[Tensor, "..."] | tuple[()]  # the randomness of its compressor
     chance: Shaped[Tensor, "..."] | tuple[()] = ()  # the randomness of its simulator
     who: Int[Tensor, ""] | tuple[()] = ()  # its number, 0 .. N - 1; [n] at the server
+
+    @property
+    def num_clients(self) -> int:
+        """The number of clients, n."""
+        return len(pytree.tree_leaves(self._replace(model=()))[0])
+
+    def at(self, index: Any) -> "ClientState":
+        """The client at an index, or clients at several, with the common model."""
+        selected: ClientState = index_tree(self._replace(model=()), index)
+        return selected._replace(model=self.model)
 
 
 class WithCoins:

@@ -22,7 +22,7 @@ from fedlib.compress.compressors import Compressor, Identity
 from fedlib.compress.wire import FLOAT_BITS
 from fedlib.core.client import Client, ClientState, Reply, WithCoins, present
 from fedlib.core.problem import Batch, Draw, Info, OfMeans, Pooled, Problem
-from fedlib.core.trees import index_tree, stack_trees
+from fedlib.core.trees import stack_trees
 from fedlib.shapes import Scalar, Vector
 
 SERVER = "server"
@@ -364,7 +364,7 @@ class Federation:
 
     def only_client(self, draw: Draw) -> Client:
         """The one client of a centralized problem, at the server; no message is sent or counted."""
-        return self.client(index_tree(self.clients(draw), 0))
+        return self.client(self.clients(draw).at(0))
 
     def _carried(
         self,
@@ -418,11 +418,10 @@ class Vectorized(Federation):
         axes[0] = None
 
         def answers(clients: ClientState, most: int | None = None) -> Any:
-            count = len(pytree.tree_leaves(clients._replace(model=()))[0])
             mapped = vmap(
                 lambda state: method(self.client(state, most), *broadcast),
                 in_dims=(ClientState._make(axes),),
-                chunk_size=clients_at_once(count, self.problem.dim),
+                chunk_size=clients_at_once(clients.num_clients, self.problem.dim),
             )
             return mapped(clients)
 
@@ -433,7 +432,7 @@ class Vectorized(Federation):
         group_answers = []
         for group in self.problem.size_groups(numbers):
             most = max(self.problem.sizes[numbers[position]] for position in group)
-            group_answers.append(answers(_selected(clients, group), most))
+            group_answers.append(answers(clients.at(group), most))
             positions += group
         order = torch.tensor(positions).argsort()
         return pytree.tree_map(lambda *x: torch.cat(x)[order], *group_answers)
@@ -454,10 +453,9 @@ class Sequential(Federation):
         broadcast: Any,
         wire: Compressor,
     ) -> Any:
-        count = len(pytree.tree_leaves(clients._replace(model=()))[0])
         answers: list[Any] = []
-        for index in range(count):
-            client = self.client(_selected(clients, index))
+        for index in range(clients.num_clients):
+            client = self.client(clients.at(index))
             answer = method(client, *broadcast)
             if isinstance(answer, Reply):
                 upload = self._carried(answer.upload, wire, client.noise)
@@ -497,12 +495,6 @@ def count_numbers(tensors: Sequence[Shaped[Tensor, "..."]]) -> tuple[int, int]:
         else:
             indices += tensor.numel()
     return floats, indices
-
-
-def _selected(clients: ClientState, index: Any) -> ClientState:
-    """The clients at an index, or at several, with the common model."""
-    selected = index_tree(clients._replace(model=()), index)
-    return ClientState._make(selected)._replace(model=clients.model)
 
 
 def _with_axes(x: Tensor, axes: int) -> Tensor:

@@ -31,9 +31,12 @@ class Format:
 
     Attributes
     ----------
-    kind : the name of the kind, which every file has under "kind".
-    version : the version that is written, under "schema".
-    migrations : version n -> the function that makes content of version n + 1 of it.
+    kind : str
+        The name of the kind, which every file has under "kind".
+    version : int
+        The version that is written, under "schema".
+    migrations : mapping of int to callable
+        Version n -> the function that makes content of version n + 1 of it.
     """
 
     kind: str

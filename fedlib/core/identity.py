@@ -12,9 +12,11 @@ class Identity:
 
     Attributes
     ----------
-    digests : name of a part, such as `problem.losses`, -> digest of all in it but float tensors.
-    sketches : name of a part -> a row for each of its float tensors: projections, then the length
-        and the tolerance of the projections as a share of the length.
+    digests : dict of str to str
+        Name of a part, such as `problem.losses`, -> digest of all in it but float tensors.
+    sketches : dict of str to Tensor
+        Name of a part -> a row for each of its float tensors: projections, then the length and the
+        tolerance of the projections as a share of the length.
     """
 
     digests: dict[str, str] = field(default_factory=dict)

@@ -356,11 +356,7 @@ class Problem:
         """The mean of some clients' answers, weighted by their `client_weights`."""
         if not self.client_weights:
             return answers.mean(0)
-        all_weights = torch.tensor(
-            self.client_weights,
-            dtype=answers.dtype,
-            device=answers.device,
-        )
+        all_weights = answers.new_tensor(self.client_weights)
         weights = all_weights[clients]
         weights = weights / weights.sum()
         axes = [1] * (answers.dim() - 1)
@@ -452,7 +448,7 @@ def objective_weights(
     """The weights of the mean objective's gradient: 1/M for objectives, 0 for constraints."""
     weights = [1 / objectives] * objectives
     weights += [0.0] * constraints
-    return torch.tensor(weights, dtype=w.dtype, device=w.device)
+    return w.new_tensor(weights)
 
 
 def _over(

@@ -36,11 +36,20 @@ def draw_round(
 
     Parameters
     ----------
-    participants, local_steps, batch_size : the numbers n of clients, E of local steps and B of a
-        batch's rows; None for all rows.
-    value_batch_size : the number of rows in a separate batch for loss values; None for all.
-    uplink, downlink : compressors; noise is drawn for n messages of `uplink`, one of `downlink`.
-    resample : whether loss values come from a second, independent sample of n clients.
+    participants : int
+        n, the number of clients.
+    local_steps : int
+        E, the number of local steps.
+    batch_size : int or None
+        B, the number of rows in a minibatch; None for all rows.
+    value_batch_size : int or None
+        The number of rows in a separate batch for loss values; None for all rows.
+    uplink : Compressor
+        The clients' compressor; noise is drawn for n messages.
+    downlink : Compressor
+        The server's compressor; noise is drawn for one message.
+    resample : bool
+        Whether loss values come from a second, independent sample of n clients.
     """
     clients = sample(problem.num_clients, participants, rng)
     value_clients = clients
@@ -72,7 +81,11 @@ class Sampled(ABC):
         return draw_round(problem, rng, **self.sampling())
 
 
-def draw_with_coin(algorithm: Any, problem: Problem, rng: torch.Generator) -> Draw:
+def draw_with_coin(
+    algorithm: Any,
+    problem: Problem,
+    rng: torch.Generator,
+) -> Draw:
     """The draw of a round; for a problem with dropout, also the coin of its masks."""
     drawn: Draw = algorithm.draw(problem, rng)
     if not problem.dropout:
@@ -81,7 +94,10 @@ def draw_with_coin(algorithm: Any, problem: Problem, rng: torch.Generator) -> Dr
 
 
 def draw_many(
-    algorithm: Any, problems: Sequence[Problem], rngs: Sequence[torch.Generator], rounds: int
+    algorithm: Any,
+    problems: Sequence[Problem],
+    rngs: Sequence[torch.Generator],
+    rounds: int,
 ) -> Draw | None:
     """Draw many rounds at once, `[rounds, S, ...]`, with the result of one draw after another.
 
@@ -191,14 +207,20 @@ def active_clients(draw: Draw, participation: float | Float[Tensor, ""]) -> Bool
 
 
 def on_active(
-    active: Bool[Tensor, "N"], new: Float[Tensor, "N *x"], old: Float[Tensor, "N *x"]
+    active: Bool[Tensor, "N"],
+    new: Float[Tensor, "N *x"],
+    old: Float[Tensor, "N *x"],
 ) -> Float[Tensor, "N *x"]:
     """Select `new [N, ...]` for clients that take part, `old [N, ...]` for the others."""
     axes = [1] * (new.dim() - 1)
     return torch.where(active.view(-1, *axes), new, old)
 
 
-def sample(size: int, count: int, rng: torch.Generator) -> Int[Tensor, "n"]:
+def sample(
+    size: int,
+    count: int,
+    rng: torch.Generator,
+) -> Int[Tensor, "n"]:
     """Draw `count` distinct numbers below `size`; all ordered choices are equally likely.
 
     The numbers are the start of a permutation. From more than `MANY`, a few are drawn with
@@ -246,13 +268,19 @@ def check_work(
 
 
 def _positions(
-    problem: Problem, clients: Tensor, steps: int, batch_size: int | None, rng: torch.Generator
+    problem: Problem,
+    clients: Tensor,
+    steps: int,
+    batch_size: int | None,
+    rng: torch.Generator,
 ) -> Tensor | tuple[()]:
     """Positions `[n, steps, batch_size]` within some clients' rows; `()` for all rows."""
     if batch_size is None:
         return ()
-    sizes = torch.tensor([problem.sizes[j] for j in clients.tolist()]).view(-1, 1, 1)
-    uniform = torch.rand(len(clients), steps, batch_size, generator=rng, dtype=torch.float64)
+    rows = [problem.sizes[j] for j in clients.tolist()]
+    sizes = torch.tensor(rows).view(-1, 1, 1)
+    shape = (len(clients), steps, batch_size)
+    uniform = torch.rand(shape, generator=rng, dtype=torch.float64)
     drawn = (uniform * sizes).long()
     if not problem.whole_batches:
         return drawn

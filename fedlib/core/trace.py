@@ -39,19 +39,28 @@ class Trace:
 
     Attributes
     ----------
-    metrics : name -> `[S, T_eval]`, the problem's exact metrics at the *start* of the rounds in
-        `rounds`; the last column describes the final model.
-    info : name -> `[S, T]`, the reports of the rounds, such as `bits_up` and `bits_down`.
-    rounds : `[T_eval]`, the round of every column of `metrics`; the last is T.
-    seeds : the S seeds.
-    config : the algorithm, the problem and the rounds, by which a stored run is found.
-    provenance : versions, device and time.
-    state : the final state, every tensor with leading axis S. A stored run has only the final
-        models `[S, d]`, or None if they are large.
-    output : the algorithm's solution `[S, d]` if that is not the final model, else None. For FedSGM
-        it is the averaged iterate, NaN if no round stepped on f.
-    identity : what tells the run from others of the same configuration; `run(start=...)` needs it,
-        and no file has it.
+    metrics : mapping of str to array
+        Name -> `[S, T_eval]`, the problem's exact metrics at the *start* of the rounds in `rounds`;
+        the last column describes the final model.
+    info : mapping of str to array
+        Name -> `[S, T]`, the reports of the rounds, such as `bits_up` and `bits_down`.
+    rounds : array
+        `[T_eval]`, the round of every column of `metrics`; the last is T.
+    seeds : tuple of int
+        The S seeds.
+    config : mapping
+        The algorithm, the problem and the rounds, by which a stored run is found.
+    provenance : mapping
+        Versions, device and time.
+    state : object
+        The final state, every tensor with leading axis S. A stored run has only the final models
+        `[S, d]`, or None if they are large.
+    output : array or None
+        The algorithm's solution `[S, d]` if that is not the final model, else None. For FedSGM it
+        is the averaged iterate, NaN if no round stepped on f.
+    identity : Identity
+        What tells the run from others of the same configuration; `run(start=...)` needs it, and no
+        file has it.
     """
 
     metrics: Mapping[str, Array]
@@ -118,13 +127,13 @@ class Trace:
         sizes = [p.numel() for p in trained]
         checks.vector("state_dict", "the final model", w, sum(sizes))
         values: dict[Tensor | None, Tensor] = {}
-        for parameter, entries in zip(trained, torch.split(w, sizes), strict=True):
-            values[parameter] = entries.view(parameter.shape).clone()
+        for weight, entries in zip(trained, torch.split(w, sizes), strict=True):
+            values[weight] = entries.view(weight.shape).clone()
         by_name = dict(module.named_parameters(remove_duplicate=False))  # tied weights have several
         state = {}
         for name, tensor in module.state_dict().items():
-            parameter_or_none = by_name.get(name)  # a buffer is no parameter
-            state[name] = values.get(parameter_or_none, tensor)
+            parameter = by_name.get(name)  # None for a buffer
+            state[name] = values.get(parameter, tensor)
         return state
 
     def load_into(self, module: nn.Module, seed: int | None = None) -> nn.Module:
@@ -155,8 +164,8 @@ class Trace:
             "config": dict(self.config),
             "rounds": self.rounds.tolist(),
             "seeds": list(self.seeds),
-            "metrics": {k: to_rows(v) for k, v in self.metrics.items()},
-            "info": {k: to_rows(v) for k, v in self.info.items()},
+            "metrics": {name: to_rows(curves) for name, curves in self.metrics.items()},
+            "info": {name: to_rows(curves) for name, curves in self.info.items()},
             "final_w": None if w is None else to_rows(w),
             "output_w": None if output is None else to_rows(output),
             "provenance": {**versions(), **self.provenance},
@@ -182,8 +191,8 @@ class Trace:
         models = content["final_w"]
         output = content["output_w"]
         return Trace(
-            metrics={k: from_rows(v) for k, v in content["metrics"].items()},
-            info={k: from_rows(v) for k, v in content["info"].items()},
+            metrics={name: from_rows(rows) for name, rows in content["metrics"].items()},
+            info={name: from_rows(rows) for name, rows in content["info"].items()},
             rounds=np.array(content["rounds"]),
             seeds=tuple(content["seeds"]),
             config=content["config"],

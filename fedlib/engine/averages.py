@@ -24,16 +24,22 @@ LARGE = 2_000_000
 def average_early(graph: Graph) -> None:
     """Move means over the first dimension to the large products that they average."""
     for node in list(graph.nodes):
-        if is_client_mean(node) and reaches_product(arguments(node)[0]):
+        if not is_client_mean(node):
+            continue
+        averaged = arguments(node)[0]
+        if reaches_product(averaged):
             with graph.inserting_before(node):
-                early = mean_of(graph, arguments(node)[0])
-            node.replace_all_uses_with(early)
+                mean = mean_of(graph, averaged)
+            node.replace_all_uses_with(mean)
     graph.eliminate_dead_code()
 
 
 def is_client_mean(node: Node) -> bool:
     """Whether a node is a plain mean over the first dimension."""
-    return node.target == aten.mean.dim and arguments(node)[1:] == ([0],) and not node.kwargs
+    if node.target != aten.mean.dim or node.kwargs:
+        return False
+    _, *options = arguments(node)
+    return options == [[0]]
 
 
 def reaches_product(node: Node) -> bool:
@@ -42,7 +48,8 @@ def reaches_product(node: Node) -> bool:
         return False
     if node.target == aten.bmm.default:
         left, right = arguments(node)
-        return value(left).numel() * value(right).shape[-1] >= LARGE
+        columns = value(right).shape[-1]
+        return value(left).numel() * columns >= LARGE
     return any(reaches_product(term) for term in linear_terms(node))
 
 
@@ -53,20 +60,23 @@ def linear_terms(node: Node) -> list[Node]:
         return []
     if node.target in (aten.add.Tensor, aten.sub.Tensor) and len(inputs) == 2:
         terms = []
+        axes = value(node).dim()
         for term in inputs:
             if has_clients(term, node):
                 terms.append(term)
-            elif isinstance(term, Node) and value(term).dim() >= value(node).dim():
+            elif isinstance(term, Node) and value(term).dim() >= axes:
                 return []  # it may have clients on another axis
         return terms
     if node.target in (aten.mul.Tensor, aten.div.Tensor):
         scaled, factor = inputs
         is_constant = not isinstance(factor, Node) or value(factor).dim() == 0
         return [scaled] if is_constant and has_clients(scaled, node) else []
-    if node.target == aten.reshape.default and has_clients(inputs[0], node):
-        return [inputs[0]]
-    if node.target == aten.cat.default and len(inputs) == 2 and inputs[1] > 0:
-        return list(inputs[0])
+    if node.target == aten.reshape.default:
+        reshaped = inputs[0]
+        return [reshaped] if has_clients(reshaped, node) else []
+    if node.target == aten.cat.default and len(inputs) == 2:
+        joined, axis = inputs
+        return list(joined) if axis > 0 else []
     return []
 
 
@@ -89,16 +99,22 @@ def mean_of(graph: Graph, node: Node) -> Node:
         return mean_of_products(graph, *arguments(node))
     if node.target == aten.reshape.default:
         mean = mean_of(graph, arguments(node)[0])
-        return insert(graph, node.target, mean, list(value(node).shape[1:]))
+        shape = list(value(node).shape[1:])
+        return insert(graph, node.target, mean, shape)
     terms = linear_terms(node)
     if node.target == aten.cat.default:
         means = [mean_of(graph, term) for term in terms]
-        return insert(graph, node.target, means, arguments(node)[1] - 1)
+        _, axis = arguments(node)
+        return insert(graph, node.target, means, axis - 1)
     averaged = [mean_of(graph, x) if x in terms else x for x in arguments(node)]
     return insert(graph, node.target, *averaged)
 
 
-def mean_of_products(graph: Graph, left: Node, right: Node) -> Node:
+def mean_of_products(
+    graph: Graph,
+    left: Node,
+    right: Node,
+) -> Node:
     """A node for the mean of the clients' products of `left [N, n, k]` and `right [N, k, m]`."""
     clients, rows, depth = value(left).shape
     columns = value(right).shape[-1]

@@ -29,7 +29,12 @@ Losses = Callable[[Float[Tensor, "d"], Batch], Float[Tensor, "K"]]
 class Captured:
     """The recorded operations `graph` of one call, as a function of trees of tensors."""
 
-    def __init__(self, graph: GraphModule, inputs: Any, outputs: Any) -> None:
+    def __init__(
+        self,
+        graph: GraphModule,
+        inputs: Any,
+        outputs: Any,
+    ) -> None:
         self.graph = graph
         self.inputs = inputs
         self.outputs = outputs
@@ -47,15 +52,22 @@ class Captured:
         return pytree.tree_unflatten(list(self.graph.forward(*leaves)), self.outputs)
 
 
-def capture(function: Callable[..., Any], *example: Any, passes: Sequence[Pass] = ()) -> Captured:
+def capture(
+    function: Callable[..., Any],
+    *example: Any,
+    passes: Sequence[Pass] = (),
+) -> Captured:
     """Record the operations that a pure function performs on arguments of the example's shapes.
 
     Parameters
     ----------
-    function : takes and returns nested tuples, lists and dicts of tensors. Tensors in its closure
+    function : callable
+        It takes and returns nested tuples, lists and dicts of tensors. Tensors in its closure
         become constants.
-    example : arguments; the arguments of every call must have the same structure and shapes.
-    passes : functions that shorten the graph, in order; values may change by rounding only.
+    *example : object
+        Arguments; the arguments of every call must have the same structure and shapes.
+    passes : sequence of callable
+        Functions that shorten the graph, in order; values may change by rounding only.
 
     Raises torch's RuntimeError if the function reads the values of a tensor.
     """
@@ -66,7 +78,10 @@ def capture(function: Callable[..., Any], *example: Any, passes: Sequence[Pass] 
 
 
 def _capture(
-    make_fx: Any, function: Callable[..., Any], example: Any, passes: Sequence[Pass]
+    make_fx: Any,
+    function: Callable[..., Any],
+    example: Any,
+    passes: Sequence[Pass],
 ) -> Captured:
     example_leaves, inputs = pytree.tree_flatten(example)
     outputs: list[Any] = []
@@ -91,13 +106,16 @@ def _capture(
 def merge_equal_nodes(graph: Graph) -> None:
     """Compute an operation once if an earlier one has the same arguments."""
     earlier_nodes: dict[str, Node] = {}
+    random = torch.Tag.nondeterministic_seeded
     for node in graph.nodes:
-        tags = getattr(node.target, "tags", (torch.Tag.nondeterministic_seeded,))
-        if torch.Tag.nondeterministic_seeded not in tags or node.target is operator.getitem:
-            operation = repr((node.target, node.args, sorted(node.kwargs.items())))
-            earlier = earlier_nodes.setdefault(operation, node)
-            if earlier is not node:
-                node.replace_all_uses_with(earlier)
+        tags = getattr(node.target, "tags", (random,))
+        if random in tags and node.target is not operator.getitem:
+            continue
+        options = sorted(node.kwargs.items())
+        operation = repr((node.target, node.args, options))
+        earlier = earlier_nodes.setdefault(operation, node)
+        if earlier is not node:
+            node.replace_all_uses_with(earlier)
     graph.eliminate_dead_code()
 
 
@@ -113,17 +131,26 @@ class CapturedGradient:
         self.captured: dict[Any, Callable[..., Any]] = {}
 
     def __call__(
-        self, w: Float[Tensor, "d"], batch: Batch, weights: Float[Tensor, "K"]
+        self,
+        w: Float[Tensor, "d"],
+        batch: Batch,
+        weights: Float[Tensor, "K"],
     ) -> Float[Tensor, "d"]:
         """The gradient `[d]`."""
         inputs = (w, batch, weights)
-        shapes = tuple((x.shape, x.dtype, x.device) for x in pytree.tree_leaves(inputs))
+        leaves = pytree.tree_leaves(inputs)
+        shapes = tuple((x.shape, x.dtype, x.device) for x in leaves)
         if shapes not in self.captured:
             self.captured[shapes] = self._capture(inputs)
         gradient: Tensor = self.captured[shapes](*inputs)
         return gradient
 
-    def _plain(self, w: Tensor, batch: Batch, weights: Tensor) -> Tensor:
+    def _plain(
+        self,
+        w: Tensor,
+        batch: Batch,
+        weights: Tensor,
+    ) -> Tensor:
         return pullback(self.losses, None, w, batch, weights)
 
     def _capture(self, inputs: tuple[Any, ...]) -> Callable[..., Any]:

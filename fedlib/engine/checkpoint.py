@@ -76,7 +76,14 @@ class Progress:
     seconds: float = 0.0
     compiled: int = 0  # the number of compiled rounds
 
-    def add(self, state: Any, info: Named, rounds: int, *, compiled: bool = False) -> None:
+    def add(
+        self,
+        state: Any,
+        info: Named,
+        rounds: int,
+        *,
+        compiled: bool = False,
+    ) -> None:
         """Add some rounds: their reports, and the state after them."""
         self.info.append(info)
         compiled_rounds = self.compiled + rounds if compiled else self.compiled
@@ -157,7 +164,12 @@ class Checkpoint:
             rule = "hold what run writes, but it holds something else"
             raise ValueError(refusal(self.path, rule)) from error
 
-    def _progress(self, content: Any, start: Progress, rounds: int) -> Progress:
+    def _progress(
+        self,
+        content: Any,
+        start: Progress,
+        rounds: int,
+    ) -> Progress:
         """Convert the content of a file to the progress of this run; raises Misfit."""
         if not isinstance(content, dict) or content.get("config") != self.config:
             raise Misfit("belong to this run, but it was written with other parameters")

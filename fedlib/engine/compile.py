@@ -48,7 +48,8 @@ def estimate_seconds(module: GraphModule) -> float:
         if node.op == "call_function":
             values = pytree.tree_leaves(node.meta.get("val"))
             entries = sum(x.numel() for x in values if isinstance(x, Tensor))
-            seconds += PER_OPERATION + PER_ENTRY * entries + PER_FLOP * _count_flops(node)
+            flops = _count_flops(node)
+            seconds += PER_OPERATION + PER_ENTRY * entries + PER_FLOP * flops
     return seconds
 
 
@@ -56,11 +57,16 @@ def _count_flops(node: Node) -> float:
     count_flops = flop_registry.get(getattr(node.target, "overloadpacket", None))
     if count_flops is None:
         return 0.0
-    args, kwargs = pytree.tree_map_only(Node, lambda n: n.meta["val"], (node.args, node.kwargs))
+    arguments = (node.args, node.kwargs)
+    args, kwargs = pytree.tree_map_only(Node, lambda node: node.meta["val"], arguments)
     return float(count_flops(*args, **kwargs, out_val=node.meta["val"]))
 
 
-def rounds_per_call(step: Captured, rounds: int, evaluate_every: int) -> int:
+def rounds_per_call(
+    step: Captured,
+    rounds: int,
+    evaluate_every: int,
+) -> int:
     """The number of rounds in a call: a divisor of the evaluation interval, 1 for long rounds.
 
     It is 0 if all rounds together are too short to justify a compilation, or if they call this
@@ -85,12 +91,21 @@ class CompiledRounds:
     """
 
     def __init__(
-        self, step: Callable[..., Any], fixed: tuple[Any, ...], state: Any, draw: Draw, rounds: int
+        self,
+        step: Callable[..., Any],
+        fixed: tuple[Any, ...],
+        state: Any,
+        draw: Draw,
+        rounds: int,
     ) -> None:
         self.rounds = rounds
         self.fixed = [x.contiguous() for x in pytree.tree_leaves(fixed)]
 
-        def unrolled(fixed: tuple[Any, ...], state: Any, draws: Draw) -> Any:
+        def unrolled(
+            fixed: tuple[Any, ...],
+            state: Any,
+            draws: Draw,
+        ) -> Any:
             infos = []
             for t in range(rounds):
                 state, info = step(*fixed, state, index_tree(draws, t))
@@ -100,7 +115,8 @@ class CompiledRounds:
         draws = stack_trees([draw] * rounds)
         self.captured = capture(unrolled, fixed, state, draws, passes=SHORTER)
         self.on_gpu = state.w.is_cuda
-        example = [x.contiguous() for x in pytree.tree_leaves((fixed, state, draws))]
+        leaves = pytree.tree_leaves((fixed, state, draws))
+        example = [x.contiguous() for x in leaves]
         with CAPTURING, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # warnings of torch's own lowerings
             self.function = compile_graph(self.captured.graph, example, self.on_gpu)
@@ -115,7 +131,8 @@ class CompiledRounds:
             call_draws = index_tree(draws, slice(start, start + self.rounds))
             changing = leaves + pytree.tree_leaves(call_draws)
             # compiled for one layout, but a round may return another
-            results = self.function(*self.fixed, *[x.contiguous() for x in changing])
+            arguments = self.fixed + [x.contiguous() for x in changing]
+            results = self.function(*arguments)
             if self.on_gpu:  # the next call overwrites the graph's own memory
                 results = [x.clone() for x in results]
             leaves = list(results[:count])
@@ -125,11 +142,15 @@ class CompiledRounds:
         return result
 
 
-def compile_graph(graph: GraphModule, example: list[Any], on_gpu: bool) -> Callable[..., Any]:
+def compile_graph(
+    graph: GraphModule,
+    example: list[Any],
+    on_gpu: bool,
+) -> Callable[..., Any]:
     """Compile the operations for arguments of the example's shapes.
 
-    On a CPU the graph goes directly to the compiler behind `torch.compile`, whose front end would
-    add 100 microseconds to every call; it reads Python code, and a captured graph has none.
+    On a CPU the graph goes directly to the compiler behind `torch.compile`. Its front end reads
+    Python code, of which a captured graph has none, and would take time in every call.
     """
     compiled: Callable[..., Any]
     if on_gpu:
@@ -153,7 +174,10 @@ def compile_graph(graph: GraphModule, example: list[Any], on_gpu: bool) -> Calla
 
 
 def check_same(
-    compiled: Callable[..., Any], captured: Callable[..., Any], state: Any, draws: Draw
+    compiled: Callable[..., Any],
+    captured: Callable[..., Any],
+    state: Any,
+    draws: Draw,
 ) -> None:
     """Raise RuntimeError unless two functions agree up to rounding in two calls."""
     for _ in range(2):
@@ -178,4 +202,7 @@ def are_close(x: Shaped[Tensor, "..."], expected: Shaped[Tensor, "..."]) -> bool
 
 def stack_rounds(rounds: Sequence[Mapping[str, Float[Tensor, "..."]]]) -> Named:
     """For each name, stack the rounds' values into one tensor `[..., T]`."""
-    return {name: torch.stack([info[name] for info in rounds], -1) for name in rounds[0]}
+    curves = {}
+    for name in rounds[0]:
+        curves[name] = torch.stack([info[name] for info in rounds], -1)
+    return curves

@@ -38,7 +38,7 @@ MOST = 100_000  # objects that one part of a run may hold before the rest is pas
 WIDTH = 4096  # entries of a row when a tensor is projected
 PROJECTIONS = 3
 CHUNK = 16  # rows that are converted to float64 at a time
-PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic, torch.dtype, torch.device)
+PLAIN = (type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device)
 NAMED = (types.BuiltinFunctionType, types.ModuleType, np.ufunc, torch.Generator)
 #: What a class holds that says nothing of what it does.
 BOOKKEEPING = {
@@ -73,10 +73,14 @@ def identify(
 
     Parameters
     ----------
-    algorithms : the points of the grid.
-    problem : the problem of the first seed.
-    tensors : the tensors of all seeds.
-    schedules : the rules of scheduled fields.
+    algorithms : sequence of Algorithm
+        The points of the grid.
+    problem : Problem
+        The problem of the first seed.
+    tensors : sequence of Tensor
+        The tensors of all seeds.
+    schedules : mapping of str to callable
+        The rules of scheduled fields.
     """
     contents: dict[str, Any] = {"algorithm": list(algorithms), "data": list(tensors)}
     tensor_fields = problem.tensors()
@@ -91,7 +95,8 @@ def identify(
         walk.add(content)
         identity.digests[name] = walk.sha.hexdigest()
         if walk.tensors:
-            identity.sketches[name] = torch.stack([sketch(x) for x in walk.tensors])
+            sketches = [sketch(x) for x in walk.tensors]
+            identity.sketches[name] = torch.stack(sketches)
     return identity
 
 
@@ -111,7 +116,8 @@ def sketch(x: Float[Tensor, "..."]) -> Float[Tensor, "P_plus_2"]:
     column_weights = weights(WIDTH, 0)
     row_weights = weights(rows, 1)
     for start in range(0, rows, CHUNK):
-        entries = flat[start * WIDTH : (start + CHUNK) * WIDTH].cpu().double()
+        end = start + CHUNK
+        entries = flat[start * WIDTH : end * WIDTH].cpu().double()
         square_of_chunk = entries.dot(entries)
         if not square_of_chunk.isfinite():
             entries = entries.nan_to_num(0.5, 1.5, -1.5)
@@ -144,8 +150,10 @@ class Walk:
 
     def add(self, x: Any) -> None:
         """Add an object."""
-        if isinstance(x, PLAIN):
-            self.note(type(x).__name__, str(x) if isinstance(x, np.generic) else x)
+        if isinstance(x, np.generic):
+            self.note(type(x).__name__, str(x))
+        elif isinstance(x, PLAIN):
+            self.note(type(x).__name__, x)
         elif id(x) in self.seen:
             self.note("seen", self.seen[id(x)][0])
         elif len(self.seen) < MOST:
@@ -180,7 +188,9 @@ class Walk:
         elif isinstance(x, type):
             self._add_class(x)
         elif isinstance(x, NAMED):
-            self.note(type(x).__name__, getattr(x, "__module__", ""), getattr(x, "__name__", ""))
+            module = getattr(x, "__module__", "")
+            name = getattr(x, "__name__", "")
+            self.note(type(x).__name__, module, name)
         elif hasattr(x, "__wrapped__"):  # a cache, whose content says nothing
             self._add_all((x.__wrapped__,))
         else:
@@ -199,8 +209,8 @@ class Walk:
         if x.is_floating_point():
             self.tensors.append(x.detach())
             return
-        plain = x.detach().cpu().contiguous()
-        self.sha.update(plain.reshape(-1).view(torch.uint8).numpy().tobytes())
+        entries = x.detach().cpu().contiguous().reshape(-1)
+        self.sha.update(entries.view(torch.uint8).numpy().tobytes())
 
     def _add_array(self, x: np.ndarray) -> None:
         self.note("array", str(x.dtype), x.shape)
@@ -268,9 +278,10 @@ class Walk:
         if isinstance(x, nn.Module):
             for name, value in sorted(vars(x).items()):
                 self.note("attribute", name)
-                # hooks are numbered in the order in which a process adds them
-                is_hooks = "hook" in name and isinstance(value, dict)
-                self.add(list(value.values()) if is_hooks else value)
+                if "hook" in name and isinstance(value, dict):
+                    # hooks are numbered in the order in which a process adds them
+                    value = list(value.values())
+                self.add(value)
             return
         if is_library(type(x).__module__):
             self.add(pickled_parts(x))

@@ -28,7 +28,7 @@ class Schedules:
     def __init__(self, rules: Mapping[str, Rule], grid: Sequence[Algorithm]) -> None:
         self.rules = dict(rules)
         self.grid = grid
-        self.factors: dict[str, dict[int, float]] = {name: {} for name in self.rules}
+        self.factors = {name: dict[int, float]() for name in self.rules}
         numbers = [floats(algorithm) for algorithm in grid]
         for name in self.rules:
             checks.one_of("run", f"schedules of {type(grid[0]).__name__}", name, numbers[0])
@@ -92,11 +92,17 @@ class Schedules:
         description = {}
         for t in SHOWN:
             if t <= rounds:
-                description[str(t)] = factors[t] if t in factors else self.factor(name, t)
+                if t not in factors:
+                    self.factor(name, t)
+                description[str(t)] = factors[t]
         return description
 
 
-def is_allowed(algorithm: Algorithm, name: str, value: float) -> bool:
+def is_allowed(
+    algorithm: Algorithm,
+    name: str,
+    value: float,
+) -> bool:
     """Whether a field may have a value."""
     try:
         check_field(algorithm, name, value)
@@ -105,7 +111,11 @@ def is_allowed(algorithm: Algorithm, name: str, value: float) -> bool:
     return True
 
 
-def check_field(algorithm: Algorithm, name: str, value: float) -> None:
+def check_field(
+    algorithm: Algorithm,
+    name: str,
+    value: float,
+) -> None:
     """Raise the ValueError of the algorithm's constructor for a value of one of its fields."""
     record = type(algorithm)
     if "." in name or getattr(record, "__post_init__", None) is not checks.fields:

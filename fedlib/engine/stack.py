@@ -42,8 +42,8 @@ def stack(
     template = algorithms[0]
     numbers = [floats(algorithm) for algorithm in algorithms]
     for algorithm, point in zip(algorithms, numbers, strict=True):
-        has_same_fields = type(algorithm) is type(template) and point.keys() == numbers[0].keys()
-        if not has_same_fields or fill(algorithm, numbers[0]) != template:
+        fits = type(algorithm) is type(template) and point.keys() == numbers[0].keys()
+        if not fits or fill(algorithm, numbers[0]) != template:
             raise ValueError(
                 checks.sentence(
                     "run",
@@ -55,14 +55,18 @@ def stack(
             )
     hyper = {}
     for name, values in differing_numbers(numbers).items():
-        hyper[name] = torch.tensor(values, dtype=w.dtype, device=w.device)
+        hyper[name] = w.new_tensor(values)
     return template, hyper
 
 
 def differing_numbers(points: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
     """The names whose numbers are not equal in all points, with the numbers."""
-    columns = {name: [point[name] for point in points] for name in points[0]}
-    return {name: column for name, column in columns.items() if len(set(column)) > 1}
+    differing = {}
+    for name in points[0]:
+        values = [point[name] for point in points]
+        if len(set(values)) > 1:
+            differing[name] = values
+    return differing
 
 
 def describe_difference(a: Algorithm, b: Algorithm) -> str:
@@ -78,7 +82,11 @@ def describe_difference(a: Algorithm, b: Algorithm) -> str:
     return "equal ones"
 
 
-def fill(algorithm: Any, values: Mapping[str, Any], change: Callable[..., Any] = replace) -> Any:
+def fill(
+    algorithm: Any,
+    values: Mapping[str, Any],
+    change: Callable[..., Any] = replace,
+) -> Any:
     """Replace the named numbers of an algorithm; inside a run the new values are tensors.
 
     `change(record, **values)` is `dataclasses.replace`, which calls the constructor and its checks,
@@ -122,7 +130,11 @@ def floats(value: Any, path: tuple[str, ...] = ()) -> dict[str, float]:
     return numbers
 
 
-def _is_float(x: Any, record: type, name: str) -> bool:
+def _is_float(
+    x: Any,
+    record: type,
+    name: str,
+) -> bool:
     """Whether a field's value is a float, or a whole number in a field declared as float."""
     if isinstance(x, bool) or not isinstance(x, Integral):
         return isinstance(x, float)
@@ -173,7 +185,8 @@ class StackedProblem:
 
 def _set_numbers(problems: Sequence[Problem]) -> list[dict[str, Shaped[Tensor, ""]]]:
     """The numbers, such as a radius, in which the seeds' feasible sets differ."""
-    numbers = [floats(problem.set) if problem.set is not None else {} for problem in problems]
+    sets = [problem.set for problem in problems]
+    numbers = [{} if convex_set is None else floats(convex_set) for convex_set in sets]
     names = differing_numbers(numbers)
     dtype = problems[0].w0.dtype
     return [{name: torch.tensor(seed[name], dtype=dtype) for name in names} for seed in numbers]
@@ -262,6 +275,8 @@ def same_memory(x: Shaped[Tensor, "..."], y: Shaped[Tensor, "..."]) -> bool:
     """Whether two tensors are the same numbers at the same place in memory."""
     if x is y:
         return True
-    if (x.shape, x.stride(), x.dtype, x.device) != (y.shape, y.stride(), y.dtype, y.device):
+    if x.shape != y.shape or x.stride() != y.stride():
+        return False
+    if x.dtype != y.dtype or x.device != y.device:
         return False
     return x.numel() > 0 and x.data_ptr() == y.data_ptr()

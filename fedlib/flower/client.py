@@ -72,7 +72,12 @@ class Client:
             return end.upload
         raise Garbled("the last message asks for nothing")
 
-    def envelope(self, title: str, messages: Any = (), **entries: Any) -> bytes:
+    def envelope(
+        self,
+        title: str,
+        messages: Any = (),
+        **entries: Any,
+    ) -> bytes:
         """Make an envelope from this client."""
         head = {"run": self.place.run, "client": self.me, "kind": title, **entries}
         return enclose(head, messages)
@@ -139,8 +144,7 @@ class ClientEnd(End):
     ) -> Any:
         """The client's answer, computed from its own rows and the messages it was sent."""
         received = self.received(broadcast)
-        stacked = clients._replace(model=())
-        state = pytree.tree_map(lambda x: x[index], stacked)._replace(model=clients.model)
+        state = clients.at(index)
         answers = self.process.answers
         if self.count not in answers:
             answers[self.count] = method(self.client(state), *received)

@@ -157,7 +157,8 @@ class Place:
 def run_id(job: Job, problem: Problem) -> str:
     """The same text at all ends of a run; with other settings, another one."""
     settings = [describe(job.algorithm), job.seed, list(problem.sizes), problem.dim]
-    return hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:16]
+    text = json.dumps(settings)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 class End(Federation):
@@ -182,7 +183,13 @@ class End(Federation):
         name = type(self.place.algorithm).__name__
         checks.require(False, "Job", "algorithm", "ask clients", name, "use run()")
 
-    def ask(self, method: Any, clients: ClientState, *broadcast: Any, **options: Any) -> Any:
+    def ask(
+        self,
+        method: Any,
+        clients: ClientState,
+        *broadcast: Any,
+        **options: Any,
+    ) -> Any:
         """Run `method` at all participants, with stand-ins for what this end does not know.
 
         At the server, stand-ins are zeros for clients that are not asked and NaN for memories. At a
@@ -217,21 +224,18 @@ class End(Federation):
         blanks = self.place.blanks
         if self.count not in blanks:
             with FakeTensorMode(allow_non_fake_inputs=True) as mode:
-                stacked = clients._replace(model=())
-                state = pytree.tree_map(lambda x: mode.from_tensor(x[0]), stacked)
-                model = pytree.tree_map(mode.from_tensor, clients.model)
+                state = pytree.tree_map(mode.from_tensor, clients.at(0))
                 arguments = [mode.from_tensor(argument) for argument in broadcast]
-                answer = method(self.client(state._replace(model=model)), *arguments)
+                answer = method(self.client(state), *arguments)
             blanks[self.count] = pytree.tree_map(self.not_a_number, answer)
         return blanks[self.count]
 
     def not_a_number(
         self,
-        like: Shaped[Tensor, "..."],
+        x: Shaped[Tensor, "..."],
     ) -> Shaped[Tensor, "..."]:
         """NaN in a tensor's shape and dtype, on the problem's device."""
-        device = self.problem.w0.device
-        return torch.full(like.shape, torch.nan, dtype=like.dtype, device=device)
+        return self.problem.w0.new_full(x.shape, torch.nan, dtype=x.dtype)
 
 
 def as_reply(answer: Any) -> Reply:
@@ -250,7 +254,8 @@ def enclose(head: dict[str, Any], messages: Sequence[bytes | None] = ()) -> byte
 
 def disclose(data: bytes) -> tuple[dict[str, Any], list[bytes | None]]:
     """The inverse of `enclose`; raises Garbled for other bytes."""
-    if len(data) < 8 or zlib.crc32(data[4:]).to_bytes(4) != data[:4]:
+    check_sum = zlib.crc32(data[4:]).to_bytes(4)
+    if len(data) < 8 or check_sum != data[:4]:
         raise Garbled("an envelope is damaged")
     start = 8 + int.from_bytes(data[4:8])
     head = json.loads(data[8:start])

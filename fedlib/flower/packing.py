@@ -43,7 +43,11 @@ def layout_of(wire: Compressor, dim: int) -> Layout:
     return layout
 
 
-def pack(wire: Compressor, message: Message, dim: int) -> bytes:
+def pack(
+    wire: Compressor,
+    message: Message,
+    dim: int,
+) -> bytes:
     """The message of a vector of `dim` numbers as bytes.
 
     >>> from fedlib import TopK
@@ -68,12 +72,16 @@ def pack(wire: Compressor, message: Message, dim: int) -> bytes:
     return np.packbits(np.concatenate(bits)).tobytes()
 
 
-def unpack(wire: Compressor, data: bytes, like: Vector) -> Message:
-    """The message in some bytes, for `decode`; `like` has the vector's length, dtype and device.
+def unpack(
+    wire: Compressor,
+    data: bytes,
+    template: Vector,
+) -> Message:
+    """The message in some bytes, for `decode`; `template` has its length, dtype and device.
 
     Raises Garbled if such a message has another number of bytes.
     """
-    layout = layout_of(wire, like.numel())
+    layout = layout_of(wire, template.numel())
     length = bytes_of(total_bits(layout))
     if len(data) != length:
         raise Garbled(f"a message of {type(wire).__name__} has {length} bytes, got {len(data)}")
@@ -82,7 +90,7 @@ def unpack(wire: Compressor, data: bytes, like: Vector) -> Message:
     positions: list[Tensor] = []
     for field in layout:
         field_bits, bits = np.split(bits, [field.length])
-        entries = from_bits(field_bits, field, like.dtype).to(like.device)
+        entries = from_bits(field_bits, field, template.dtype).to(template.device)
         if field.content in PLACES:
             positions.append(entries)
         else:
@@ -95,7 +103,11 @@ def bytes_of(bits: int) -> int:
     return (bits + 7) // 8
 
 
-def send(wire: Compressor, x: Float[Tensor, "*s"], noise: Noise = ()) -> bytes:
+def send(
+    wire: Compressor,
+    x: Float[Tensor, "*s"],
+    noise: Noise = (),
+) -> bytes:
     """Convert a compressed vector, a number, or a matrix (read row by row) to bytes."""
     flat = x.detach().flatten()
     return pack(wire, wire.encode(flat, noise), flat.numel())
@@ -104,13 +116,14 @@ def send(wire: Compressor, x: Float[Tensor, "*s"], noise: Noise = ()) -> bytes:
 def receive(
     wire: Compressor,
     data: bytes,
-    like: Float[Tensor, "*s"],
+    template: Float[Tensor, "*s"],
     noise: Noise = (),
 ) -> Float[Tensor, "*s"]:
-    """The inverse of `send`, in the shape, dtype and device of `like`; raises Garbled."""
-    flat = like.flatten()
+    """The inverse of `send`, in the shape, dtype and device of `template`; raises Garbled."""
+    flat = template.flatten()
     try:
-        return wire.decode(unpack(wire, data, flat), flat, noise).view(like.shape)
+        message = unpack(wire, data, flat)
+        return wire.decode(message, flat, noise).view(template.shape)
     except (RuntimeError, IndexError) as error:  # a position outside the vector
         raise Garbled(f"a message of {type(wire).__name__} cannot be decoded") from error
 
@@ -126,9 +139,10 @@ def to_bits(entries: Any, field: Field) -> Any:
     """The bits of a field's numbers or positions, most significant bit first."""
     if field.content == "map":
         return np.bincount(entries, minlength=field.bits).astype(np.uint8)
-    codes = codes_of(entries, field)
-    words = np.ascontiguousarray(codes.astype(">u8")).view(np.uint8).reshape(-1, 8)
-    return np.unpackbits(words, axis=1)[:, WORD - field.bits :].flatten()
+    codes = np.ascontiguousarray(codes_of(entries, field).astype(">u8"))
+    words = codes.view(np.uint8).reshape(-1, 8)
+    bits = np.unpackbits(words, axis=1)
+    return bits[:, WORD - field.bits :].flatten()
 
 
 def codes_of(entries: Any, field: Field) -> Any:

@@ -42,7 +42,12 @@ class Server:
     restarted is sent everything that it has missed, and is asked again.
     """
 
-    def __init__(self, job: Job, link: Link, deadline: float = 600.0) -> None:
+    def __init__(
+        self,
+        job: Job,
+        link: Link,
+        deadline: float = 600.0,
+    ) -> None:
         checks.positive("Server", "deadline", deadline)
         self.place = Place(job, None)
         self.link = link

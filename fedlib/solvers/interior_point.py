@@ -139,7 +139,8 @@ class _Dual(NamedTuple):
         start = (self.top / 2).clamp(max=self.curvature / self.tau)
         nu = torch.zeros_like(self.gap) + start
         gradient, _ = self.slope(nu)
-        size = (gradient.abs() + self.gap.abs()).amax().clamp(min=LEAST)
+        magnitudes = gradient.abs() + self.gap.abs()
+        size = magnitudes.amax().clamp(min=LEAST)
         low = torch.zeros_like(nu) + size
         high = torch.zeros_like(nu) + size
         point = (nu, low, high)

@@ -42,17 +42,20 @@ def tall_pair(A: Float[Tensor, "m n"], steps: int) -> tuple[Tensor, Tensor]:
     leading = torch.linalg.svd(triangular).Vh[0]
     v = unit(Q @ leading)
     u = unit(A @ v)
-    return u, torch.where((u == 0).all(), 0, v)
+    is_zero = (u == 0).all()
+    return u, torch.where(is_zero, 0, v)
 
 
 def krylov_basis(A: Float[Tensor, "m n"], steps: int) -> tuple[Tensor, Tensor]:
     """A Krylov space of A'A: an orthonormal basis Q `[n, steps]`, and W = AQ `[m, steps]`."""
     noise = STALLED * torch.finfo(A.dtype).eps
-    number = torch.arange(1, A.shape[0] + 1, dtype=A.dtype, device=A.device)
+    m = A.shape[0]
+    number = torch.arange(1, m + 1, dtype=A.dtype, device=A.device)
     irregular = (number * GOLDEN).frac() - 0.5
     start = irregular @ A
+    is_zero = (start == 0).all()
     outside = (A * A).sum(1)  # of every row, the squared length of its part outside the space
-    q = unit(torch.where((start == 0).all(), largest_row(A, outside), start))
+    q = unit(torch.where(is_zero, largest_row(A, outside), start))
     basis = [q]
     images = [A @ q]
     for _ in range(steps - 1):

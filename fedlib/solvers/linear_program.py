@@ -11,10 +11,14 @@ from fedlib.solvers.min_norm import minimum_norm
 from fedlib.solvers.operators import Array, batched_operator, on_cpu
 
 
-@batched_operator(
-    "(Tensor gram, Tensor gain, Tensor bound) -> Tensor",
-    lambda arguments: torch.Size((len(arguments[0]), len(arguments[0][0]) + 1)),
-)
+def result_shape(arguments: Any) -> torch.Size:
+    """The shape `[b, M + 1]` of the programs' results."""
+    _, gain, _ = arguments
+    count, objectives = gain.shape
+    return torch.Size((count, objectives + 1))
+
+
+@batched_operator("(Tensor gram, Tensor gain, Tensor bound) -> Tensor", result_shape)
 def program(
     gram: Float[Tensor, "b M M"],
     gain: Float[Tensor, "b M"],
@@ -31,13 +35,17 @@ def program(
     return torch.as_tensor(np.stack(results)).to(gain)
 
 
-def solve(gram: Array, gain: Array, bound: Array) -> Array:
+def solve(
+    gram: Array,
+    gain: Array,
+    bound: Array,
+) -> Array:
     """Solve one program; the result `[M + 1]` has the form of `program`'s."""
     from scipy.optimize import linprog
 
     count = len(gain)
-    finite = np.isfinite(gram).all() and np.isfinite(gain).all()
-    if not finite or np.isnan(bound).any():
+    is_finite = np.isfinite(gram).all() and np.isfinite(gain).all()
+    if not is_finite or np.isnan(bound).any():
         return np.full(count + 1, np.nan)
     gram_scale = np.abs(gram).max() or 1.0
     gain_scale = np.abs(gain).max() or 1.0

@@ -47,7 +47,11 @@ def batched_operator(
             return empty
 
         @operator.register_vmap
-        def _(info: Any, in_dims: tuple[int | None, ...], *arguments: Any) -> tuple[Tensor, int]:
+        def _(
+            info: Any,
+            in_dims: tuple[int | None, ...],
+            *arguments: Any,
+        ) -> tuple[Tensor, int]:
             size = info.batch_size
             merged = []
             for argument, axis in zip(arguments, in_dims, strict=True):
@@ -60,7 +64,11 @@ def batched_operator(
     return decorate
 
 
-def absorb(argument: Any, axis: int | None, size: int) -> Any:
+def absorb(
+    argument: Any,
+    axis: int | None,
+    size: int,
+) -> Any:
     """Merge a mapped axis of length `size` into the leading batch axis of a tensor."""
     if not isinstance(argument, Tensor):
         return argument

@@ -21,7 +21,8 @@ def project_simplex(v: Float[Tensor, "*b M"]) -> Float[Tensor, "*b M"]:
     tensor([0.7000, 0.3000, 0.0000])
     """
     ordered = v.sort(-1, descending=True).values
-    rank = torch.arange(1, v.shape[-1] + 1, dtype=v.dtype, device=v.device)
+    count = v.shape[-1]
+    rank = torch.arange(1, count + 1, dtype=v.dtype, device=v.device)
     theta = (ordered.cumsum(-1) - 1) / rank
     rho = (ordered > theta).sum(-1, keepdim=True).clamp_min(1)
     shift = theta.gather(-1, rho - 1)
@@ -108,7 +109,9 @@ def _descend_together(
 def _project_rows(v: Array) -> Array:
     """`project_simplex` for the rows of a numpy array; a thousand calls of torch's are slow."""
     ordered = -np.sort(-v, 1)
-    theta = (ordered.cumsum(1) - 1) / np.arange(1, v.shape[1] + 1)
-    rho = np.maximum((ordered > theta).sum(1, keepdims=True), 1)
+    rank = np.arange(1, v.shape[1] + 1)
+    theta = (ordered.cumsum(1) - 1) / rank
+    exceeding = (ordered > theta).sum(1, keepdims=True)
+    rho = np.maximum(exceeding, 1)
     shift = np.take_along_axis(theta, rho - 1, 1)
     return np.asarray(np.maximum(v - shift, 0))

@@ -29,17 +29,32 @@ class Line:
         self.bits_between = 0
         self.problem = check_vertical("Line", fed.problem)
 
-    def to_client(self, client: int, title: str, *tensors: Shaped[Tensor, "..."]) -> Pieces:
+    def to_client(
+        self,
+        client: int,
+        title: str,
+        *tensors: Shaped[Tensor, "..."],
+    ) -> Pieces:
         """Send from the server to one client."""
         self.fed.bits_down += self._send(SERVER, f"client {client}", title, tensors)
         return tensors
 
-    def to_server(self, client: int, title: str, *tensors: Shaped[Tensor, "..."]) -> Pieces:
+    def to_server(
+        self,
+        client: int,
+        title: str,
+        *tensors: Shaped[Tensor, "..."],
+    ) -> Pieces:
         """Send from one client to the server."""
         self.fed.bits_up += self._send(f"client {client}", SERVER, title, tensors)
         return tensors
 
-    def to_others(self, client: int, title: str, *tensors: Shaped[Tensor, "..."]) -> Pieces:
+    def to_others(
+        self,
+        client: int,
+        title: str,
+        *tensors: Shaped[Tensor, "..."],
+    ) -> Pieces:
         """Send from one client to every other client."""
         for receiver in self.problem.composite.numbers:
             if receiver != client:

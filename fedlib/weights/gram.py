@@ -26,6 +26,8 @@ from fedlib.core.client import Client, ClientState, Reply
 from fedlib.core.federation import Federation
 
 Rows = Callable[[Client], Tensor]
+#: An estimate of the Gram matrix, and the clients with their Jacobians in memory.
+Estimate = tuple[Float[Tensor, "M M"], ClientState]
 
 
 class GramNoise(NamedTuple):
@@ -56,7 +58,7 @@ class GramEstimate(Protocol):
         noise: Noise,
         jacobian: Rows,
         shared: int,
-    ) -> tuple[Float[Tensor, "M M"], ClientState]:
+    ) -> Estimate:
         """The estimate `[M, M]`, and the clients, who remember their Jacobians `[n, M, d]`.
 
         `jacobian` is the client's method that computes its `H_j [M, d]`; only the first `shared`
@@ -105,7 +107,7 @@ class OneWay(checks.Checked, GramEstimate):
         noise: Noise,
         jacobian: Rows,
         shared: int,
-    ) -> tuple[Float[Tensor, "M M"], ClientState]:
+    ) -> Estimate:
         """The Gram matrix of the mean."""
         received, clients = gather(fed, clients, self.sketch, jacobian, shared)
         return gram_of(received.mean(0)), forget_sketches(clients, shared)
@@ -155,7 +157,7 @@ class TwoWay(checks.Checked, GramEstimate):
         noise: Noise,
         jacobian: Rows,
         shared: int,
-    ) -> tuple[Float[Tensor, "M M"], ClientState]:
+    ) -> Estimate:
         """The symmetrized two-way estimate."""
         received, clients = gather(fed, clients, self.sketch, jacobian, shared)  # 1
         count, tasks = received.shape[:2]
@@ -194,7 +196,7 @@ class MeanOfGrams(GramEstimate):
         noise: Noise,
         jacobian: Rows,
         shared: int,
-    ) -> tuple[Float[Tensor, "M M"], ClientState]:
+    ) -> Estimate:
         """The mean of the clients' own Gram matrices."""
 
         def gram_matrix(client: Client) -> Reply:

@@ -94,7 +94,7 @@ class Preference(checks.Checked):
         """Compute the weights from a Gram matrix and the losses."""
         ratios = torch.ones_like(losses)
         if self.ratios is not None:
-            ratios = torch.tensor(self.ratios, dtype=losses.dtype, device=losses.device)
+            ratios = losses.new_tensor(self.ratios)
         a, mu = balancing(losses, ratios)  # 1
         slope = gram @ a  # 2
         scaled = ratios * losses

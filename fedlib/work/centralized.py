@@ -93,7 +93,12 @@ class Descent(Centralized):
     ) -> tuple[Scalar, Float[Tensor, "K"]]:
         """Compute `sigma` and the weights of grad f and grad g from g and its slope."""
 
-    def round(self, fed: Federation, state: Model, draw: Draw) -> tuple[Model, Info]:
+    def round(
+        self,
+        fed: Federation,
+        state: Model,
+        draw: Draw,
+    ) -> tuple[Model, Info]:
         """Make `steps` steps on the pooled data."""
         pool = fed.only_client(draw)
         w = state.w

@@ -13,7 +13,8 @@ from fedlib.core.problem import Batch, Draw, Info, Problem
 from fedlib.core.sampling import check_work, draw_round
 from fedlib.core.trees import index_tree
 from fedlib.shapes import Vector
-from fedlib.steps.local import SGD, Gradient, LocalSteps
+from fedlib.steps.local import Gradient
+from fedlib.work.local import LocalWork
 
 
 class WeightedModel(NamedTuple):
@@ -29,7 +30,7 @@ class WeightedModel(NamedTuple):
         return cls(problem.w0, problem.w0.new_full((count,), 1 / count))
 
 
-class ObjectivesWork(checks.Checked):
+class ObjectivesWork(LocalWork):
     """Base of methods in which sampled clients make local steps on weighted objectives.
 
     Parameters
@@ -52,14 +53,8 @@ class ObjectivesWork(checks.Checked):
         Rule for the local steps, `SGD()` or `Adam()`.
     """
 
-    lr: float
-    local_steps: int
-    participants: int
     server_lr: float
-    batch_size: int | None
-    value_batch_size: int | None = None
     shared: int | None = None
-    local: LocalSteps = SGD()
 
     def init(self, problem: Problem) -> WeightedModel:
         """Check the problem; start at its start with equal weights."""
@@ -82,19 +77,14 @@ class ObjectivesWork(checks.Checked):
 
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         """Draw the participants and their minibatches."""
-        return draw_round(  # 1
-            problem,
-            rng,
-            participants=self.participants,
-            local_steps=self.batches(problem.num_objectives),
-            batch_size=self.batch_size,
-            value_batch_size=self.value_batch_size,
-        )
+        settings = self.sampling()
+        settings["local_steps"] = self.batches(problem.num_objectives)
+        return draw_round(problem, rng, **settings)  # 1
 
     def mean_direction(self, client: Client, gradient: Gradient) -> Vector:
         """At the client: make E local steps from the model and return their mean direction."""
         u = self.local(client.model, gradient, self.local_steps, self.lr)
-        return (client.model - u) / (self.local_steps * self.lr)
+        return self.direction_to(u, client)
 
     def weighted_direction(
         self,
@@ -102,13 +92,19 @@ class ObjectivesWork(checks.Checked):
         lam: Float[Tensor, "M"],
     ) -> Vector:
         """At the client: the mean direction of E local steps on the weighted objectives."""
+        u = self.local_model(client, client.model, lam)
+        return self.direction_to(u, client)
 
-        def gradient(u: Vector, step: int) -> Vector:
-            return client.gradient(u, client.batch(step), lam)
+    def direction_to(self, u: Vector, client: Client) -> Vector:
+        """At the client: the mean direction of the E local steps from the model to `u`."""
+        return (client.model - u) / (self.local_steps * self.lr)
 
-        return self.mean_direction(client, gradient)
-
-    def move(self, fed: Federation, w: Vector, delta: Vector) -> Vector:
+    def move(
+        self,
+        fed: Federation,
+        w: Vector,
+        delta: Vector,
+    ) -> Vector:
         """Make the server's step along a mean direction."""
         return fed.project(w - self.server_lr * self.lr * self.local_steps * delta)
 
