@@ -154,10 +154,13 @@ def run(
 
 def check_algorithms(algorithms: object) -> list[Algorithm]:
     """The list of algorithms to run; TypeError or ValueError for anything else."""
-    grid: list[Any] = list(algorithms) if isinstance(algorithms, Sequence) else [algorithms]
+    grid: list[Any] = [algorithms]
+    if isinstance(algorithms, Sequence):
+        grid = list(algorithms)
     checks.value("run", "algorithms", grid, Annotated[list[Algorithm], SOME])
     rule = "be dataclasses: write @dataclass(frozen=True) above their class"
-    checks.require(all(map(is_dataclass, grid)), "run", "algorithms", rule, grid)
+    are_dataclasses = all(map(is_dataclass, grid))
+    checks.require(are_dataclasses, "run", "algorithms", rule, grid)
     return grid
 
 
@@ -169,7 +172,8 @@ def check_seeds(seeds: object) -> tuple[int, ...]:
         seeds = seeds.tolist()
     checks.value("run", "seeds", seeds, Annotated[Sequence[Seed], SOME])
     numbers = tuple(map(int, cast("Sequence[int]", seeds)))
-    checks.require(len(set(numbers)) == len(numbers), "run", "seeds", "be distinct", list(numbers))
+    are_distinct = len(set(numbers)) == len(numbers)
+    checks.require(are_distinct, "run", "seeds", "be distinct", list(numbers))
     return numbers
 
 

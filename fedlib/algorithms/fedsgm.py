@@ -22,7 +22,7 @@ from fedlib.core.describe import added_field
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info, Problem
 from fedlib.core.sampling import check_work
-from fedlib.shapes import Scalar, Vector
+from fedlib.shapes import PerLoss, Scalar, Vector
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.steps.switching import Hard, Switch, loss_weights
 from fedlib.work.switching import SwitchingWork
@@ -121,7 +121,7 @@ class FedSGM(SwitchingWork):
         check_work("FedSGM", problem, self.participants, constrained=True)
         return State(**self.start(problem))
 
-    def weights(self, share: Scalar, constraint_weights: Float[Tensor, "*s"]) -> Float[Tensor, "K"]:
+    def weights(self, share: Scalar, constraint_weights: Float[Tensor, "*s"]) -> PerLoss:
         """Weigh the gradients of the losses in a local step; the constraint's share is sigma."""
         return loss_weights(1 - share, constraint_weights)
 

@@ -103,9 +103,12 @@ class MultiFedSGM(SwitchingWork):
     local : LocalSteps
         Rule for the local steps, `SGD()` or `Adam()`.
 
-    If there are several constraints, or constraints that are not means over clients, lines 2 to 5
-    treat them as `FedSGM` does. A round never branches on a number, so G is estimated in every
-    round, also where sigma is 1 and the weights do not matter.
+    If there are several constraints, the g of lines 3 to 5 is the largest. A client then sends all
+    their values, and receives sigma and the index of the largest constraint. If the constraints are
+    not means over clients (`Pooled`, `OfMeans`), the clients send statistics in line 2, and sigma
+    is multiplied by the slopes, so line 5 follows the gradients of the statistics. A round never
+    branches on a number, so G is estimated in every round, also where sigma is 1 and the weights do
+    not matter.
     """
 
     client_state: ClassVar[tuple[str, ...]] = ("residual",)
@@ -161,8 +164,9 @@ class MultiFedSGM(SwitchingWork):
         noise = self.gram.draw(self.participants, objectives, problem.dim, rng)
         for_gram = Draw(draw.participants, uplink=noise.up, downlink=noise.down)
         if isinstance(draw.batches, Tensor):
-            for_gram = for_gram._replace(batches=draw.batches[:, self.local_steps :])
-            draw = draw._replace(batches=draw.batches[:, : self.local_steps])
+            step_batches, gram_batches = draw.batches.tensor_split([self.local_steps], 1)
+            for_gram = for_gram._replace(batches=gram_batches)
+            draw = draw._replace(batches=step_batches)
         return draw._replace(others=(for_gram,))
 
     def objective_gradients(self, client: Client) -> Float[Tensor, "M d"]:

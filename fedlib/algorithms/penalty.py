@@ -17,7 +17,7 @@ from fedlib.core.describe import added_field
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info, Problem
 from fedlib.core.sampling import check_work
-from fedlib.shapes import Scalar, Vector
+from fedlib.shapes import PerLoss, Scalar, Vector
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.steps.switching import loss_weights
 from fedlib.work.centralized import Descent
@@ -152,7 +152,7 @@ class PenaltySGM(Descent):
         self,
         g: Scalar,
         slope: Float[Tensor, "*C"],
-    ) -> tuple[Scalar, Float[Tensor, "K"]]:
+    ) -> tuple[Scalar, PerLoss]:
         """Take the objective's gradient, and add the constraint's where it is violated."""
         on = (g - self.level - self.tolerance > 0).to(g.dtype)  # 2
         return on, loss_weights(torch.ones_like(on), slope * on * self.rho)

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib.checks import Count, Positive
-from fedlib.shapes import Scalar
+from fedlib.shapes import PerLoss, Scalar
 from fedlib.steps.switching import Hard, Switch, loss_weights
 from fedlib.work.centralized import Descent
 
@@ -64,7 +64,7 @@ class SGM(Descent):
         self,
         g: Scalar,
         slope: Float[Tensor, "*C"],
-    ) -> tuple[Scalar, Float[Tensor, "K"]]:
+    ) -> tuple[Scalar, PerLoss]:
         """Select the objective's gradient or the constraint's, by the switch."""
         sigma = self.switch(g - self.level - self.tolerance)  # 2
         return sigma, loss_weights(1 - sigma, slope * sigma)

@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 
 from fedlib.core.problem import Batch, OfMeans, Pooled, objective_weights, pullback
 from fedlib.core.trees import index_tree, loop_map
-from fedlib.shapes import Scalar, Vector
+from fedlib.shapes import AnyTensor, PerLoss, Scalar, Vector
 
 Part = TypeVar("Part")
 
@@ -30,8 +30,8 @@ class ClientState(NamedTuple):
     batches: Batch | tuple[()]  # [E, B], one minibatch for each local step
     values: Batch | tuple[()]  # a separate batch for estimating loss values
     memory: Float[Tensor, "..."] | tuple[()]  # what the client keeps between its rounds
-    noise: Shaped[Tensor, "..."] | tuple[()]  # the randomness of its compressor
-    chance: Shaped[Tensor, "..."] | tuple[()] = ()  # the randomness of its simulator
+    noise: AnyTensor | tuple[()]  # the randomness of its compressor
+    chance: AnyTensor | tuple[()] = ()  # the randomness of its simulator
     who: Int[Tensor, ""] | tuple[()] = ()  # its number, 0 .. N - 1; [n] at the server
 
     @property
@@ -61,7 +61,7 @@ class WithCoins:
         self.coin = coin
         self.evaluations = 0
 
-    def __call__(self, w: Vector, batch: Batch) -> Float[Tensor, "K"]:
+    def __call__(self, w: Vector, batch: Batch) -> PerLoss:
         """The losses `[K]`, with other masks than before."""
         self.evaluations += 1
         return self.losses(w, batch, coin=self.coin + 15_485_863 * self.evaluations)
@@ -76,8 +76,8 @@ class Client:
     """
 
     state: ClientState
-    loss_function: Callable[[Vector, Batch], Float[Tensor, "K"]]
-    gradient_function: Callable[[Vector, Batch, Float[Tensor, "K"]], Vector] | None
+    loss_function: Callable[[Vector, Batch], PerLoss]
+    gradient_function: Callable[[Vector, Batch, PerLoss], Vector] | None
     num_objectives: int
     num_constraints: int
     num_statistics: int
@@ -111,7 +111,7 @@ class Client:
         """The randomness of the client's simulator."""
         return present(self.state.chance, "chance")
 
-    def objective_weights(self, w: Vector) -> Float[Tensor, "K"]:
+    def objective_weights(self, w: Vector) -> PerLoss:
         """The weights of the mean objective's gradient: 1/M for objectives, 0 for constraints."""
         return objective_weights(self.num_objectives, self.num_statistics, w)
 
@@ -150,7 +150,7 @@ class Client:
             return self.state.values
         return self.rows
 
-    def losses(self, w: Vector, batch: Batch) -> Float[Tensor, "K"]:
+    def losses(self, w: Vector, batch: Batch) -> PerLoss:
         """The client's objectives and constraints at `w`, `[K]`."""
         return self.loss_function(w, batch)
 
@@ -180,7 +180,7 @@ class Client:
         self,
         w: Vector,
         batch: Batch,
-        weights: Float[Tensor, "K"],
+        weights: PerLoss,
     ) -> Vector:
         """The gradient of `weights @ losses(w, batch)`, in closed form if the problem has one."""
         return pullback(self.loss_function, self.gradient_function, w, batch, weights)

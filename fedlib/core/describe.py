@@ -88,8 +88,8 @@ def _describe_dataclass(value: Any, omit: frozenset[str]) -> dict[str, Any]:
                 f"got {name!r} twice; give the newer field another name."
             )
         prefix = f"{item.name}."
-        inner_paths = [path.removeprefix(prefix) for path in omit if path.startswith(prefix)]
-        description[name] = describe(content, inner_paths)
+        inner_omit = [path.removeprefix(prefix) for path in omit if path.startswith(prefix)]
+        description[name] = describe(content, inner_omit)
     return description
 
 

@@ -23,7 +23,7 @@ from fedlib.compress.wire import FLOAT_BITS
 from fedlib.core.client import Client, ClientState, Reply, WithCoins, present
 from fedlib.core.problem import Batch, Draw, Info, OfMeans, Pooled, Problem
 from fedlib.core.trees import stack_trees
-from fedlib.shapes import Scalar, Vector
+from fedlib.shapes import AnyTensor, Scalar, Vector
 
 SERVER = "server"
 PARTICIPANT = "participant"
@@ -324,7 +324,7 @@ class Federation:
             return x
         return self.problem.set.project(x)
 
-    def info(self, **metrics: Shaped[Tensor, "..."]) -> Info:
+    def info(self, **metrics: AnyTensor) -> Info:
         """The round's report: `metrics`, and the bits that were sent in the round."""
         if self.problem.client_weights and not self.averaged:
             raise ValueError(
@@ -485,7 +485,7 @@ class Loop(Sequential):
         return wire.decode(wire.encode(x, noise), x, noise)
 
 
-def count_numbers(tensors: Sequence[Shaped[Tensor, "..."]]) -> tuple[int, int]:
+def count_numbers(tensors: Sequence[AnyTensor]) -> tuple[int, int]:
     """Count the real numbers and the whole numbers in some tensors."""
     floats = 0
     indices = 0

@@ -20,7 +20,7 @@ from torch.utils import _pytree as pytree
 from fedlib import checks
 from fedlib.checks import Count, Positive, Whole
 from fedlib.core.describe import describe
-from fedlib.shapes import Scalar, Vector
+from fedlib.shapes import AnyTensor, PerLoss, Scalar, Vector
 
 Info = dict[str, Tensor]
 #: Names that a metric cannot have, because they are columns of `Trace.to_frame`.
@@ -35,7 +35,7 @@ class Batch(NamedTuple):
     sum to one, and padding rows have weight 0, so a mean over the batch is `weight @ row_values`.
     """
 
-    data: tuple[Shaped[Tensor, "..."], ...]
+    data: tuple[AnyTensor, ...]
     weight: Float[Tensor, "*E B"]
 
 
@@ -49,7 +49,7 @@ class Draw(NamedTuple):
     batches: Int[Tensor, "n E B"] | tuple[()] = ()
     values: Int[Tensor, "n B"] | tuple[()] = ()
     uplink: Shaped[Tensor, "n ..."] | tuple[()] = ()
-    downlink: Shaped[Tensor, "..."] | tuple[()] = ()
+    downlink: AnyTensor | tuple[()] = ()
     value_clients: Int[Tensor, "n"] | tuple[()] = ()  # clients that send values, if others
     chance: Shaped[Tensor, "n ..."] | tuple[()] = ()  # randomness of clients' simulators or coins
     others: "tuple[Draw, ...]" = ()  # draws for clients with other tasks
@@ -173,13 +173,13 @@ class Problem:
     data: tuple[Shaped[Tensor, "R ..."], ...]
     rows: Int[Tensor, "N m"] | Int[Tensor, "R"]
     sizes: tuple[int, ...]
-    losses: Callable[[Vector, Batch], Float[Tensor, "K"]]
+    losses: Callable[[Vector, Batch], PerLoss]
     num_objectives: Count
     num_constraints: Whole
     w0: Annotated[Vector, checks.SOME]
     metrics: "Callable[[Vector, Problem], dict[str, Scalar]]"
-    gradient: Callable[[Vector, Batch, Float[Tensor, "K"]], Vector] | None = None
-    heldout: tuple[Shaped[Tensor, "..."], ...] = ()
+    gradient: Callable[[Vector, Batch, PerLoss], Vector] | None = None
+    heldout: tuple[AnyTensor, ...] = ()
     host_metrics: "Callable[[Vector, Problem], dict[str, float]] | None" = None
     set: ConvexSet | None = None
     simulator: Any = None
@@ -308,7 +308,7 @@ class Problem:
         data, weight = self.rows_of(client.view(1), most)
         return Batch(tuple(x[0] for x in data), weight[0])
 
-    def data_at(self, rows: Int[Tensor, "*b"]) -> tuple[Shaped[Tensor, "..."], ...]:
+    def data_at(self, rows: Int[Tensor, "*b"]) -> tuple[AnyTensor, ...]:
         """The data tensors at some rows; whole rows are copied, which is fast."""
         numbers = rows.flatten()
         selected = []
@@ -317,11 +317,11 @@ class Problem:
             selected.append(copied.view(*rows.shape, *tensor.shape[1:]))
         return tuple(selected)
 
-    def mean_losses(self, w: Vector) -> Float[Tensor, "K"]:
+    def mean_losses(self, w: Vector) -> PerLoss:
         """The exact mean over all clients of their losses on all their rows."""
         return self.mean_over_clients(lambda batch: self.losses(w, batch))
 
-    def constraints(self, means: Float[Tensor, "K"]) -> Float[Tensor, "C"]:
+    def constraints(self, means: PerLoss) -> Float[Tensor, "C"]:
         """The constraints, from the means over clients that `mean_losses` returns."""
         statistics = means[self.num_objectives :]
         if isinstance(self.pooled, OfMeans):
@@ -330,8 +330,8 @@ class Problem:
 
     def mean_over_clients(
         self,
-        value: Callable[[Batch], Shaped[Tensor, "..."]],
-    ) -> Shaped[Tensor, "..."]:
+        value: Callable[[Batch], AnyTensor],
+    ) -> AnyTensor:
         """The mean over all clients of `value(rows of a client)`, weighted by `client_weights`."""
         clients: list[int] = []
         answers: list[Tensor] = []
@@ -356,7 +356,11 @@ class Problem:
         """The mean of some clients' answers, weighted by their `client_weights`."""
         if not self.client_weights:
             return answers.mean(0)
-        all_weights = answers.new_tensor(self.client_weights)
+        all_weights = torch.tensor(
+            self.client_weights,
+            dtype=answers.dtype,
+            device=answers.device,
+        )
         weights = all_weights[clients]
         weights = weights / weights.sum()
         axes = [1] * (answers.dim() - 1)
@@ -444,11 +448,11 @@ def objective_weights(
     objectives: int,
     constraints: int,
     w: Vector,
-) -> Float[Tensor, "K"]:
+) -> PerLoss:
     """The weights of the mean objective's gradient: 1/M for objectives, 0 for constraints."""
     weights = [1 / objectives] * objectives
     weights += [0.0] * constraints
-    return w.new_tensor(weights)
+    return torch.tensor(weights, dtype=w.dtype, device=w.device)
 
 
 def _over(
@@ -463,11 +467,11 @@ def _over(
 
 
 def pullback(
-    losses: Callable[[Vector, Batch], Float[Tensor, "K"]],
-    gradient: Callable[[Vector, Batch, Float[Tensor, "K"]], Vector] | None,
+    losses: Callable[[Vector, Batch], PerLoss],
+    gradient: Callable[[Vector, Batch, PerLoss], Vector] | None,
     w: Vector,
     batch: Batch,
-    weights: Float[Tensor, "K"],
+    weights: PerLoss,
 ) -> Vector:
     """The gradient of `weights @ losses(w, batch)`, by `gradient` if it is given, else autograd."""
     if gradient is None:
@@ -563,7 +567,7 @@ def _check_values(problem: Problem) -> None:
                 checks.finite("Problem", name, tensor)
 
 
-def _has_values(x: Shaped[Tensor, "..."]) -> bool:
+def _has_values(x: AnyTensor) -> bool:
     """Whether a tensor is an ordinary one, whose values can be read."""
     plain = type(x) in (Tensor, torch.nn.Parameter) and not x.is_meta
     return plain and not torch._C._functorch.is_functorch_wrapped_tensor(x)

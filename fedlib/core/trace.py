@@ -85,7 +85,8 @@ class Trace:
         if np.isnan(curves).any():
             warnings.warn(f"late: metric {name!r} is NaN in some rounds.", stacklevel=2)
         count = max(1, round(share * curves.shape[1]))
-        return np.asarray(curves[:, -count:].mean(1))
+        late_curves = curves[:, -count:]
+        return np.asarray(late_curves.mean(1))
 
     def to_frame(self) -> "pd.DataFrame":
         """A tidy data frame: a row per seed and evaluated round, a column per metric."""
@@ -106,20 +107,23 @@ class Trace:
         """
         models = getattr(self.state, "w", self.state)
         remedy = "save the state beside the trace"
-        checks.require(models is not None, "Trace", "state", "hold the final models", None, remedy)
+        rule = "hold the final models"
+        checks.require(models is not None, "Trace", "state", rule, None, remedy)
         if seed is None and len(self.seeds) == 1:
             seed = self.seeds[0]
         if isinstance(seed, np.integer):
             seed = int(seed)
         checks.one_of("Trace", "seed", seed, self.seeds)
-        return torch.as_tensor(models[self.seeds.index(seed)]).cpu()
+        model = models[self.seeds.index(seed)]
+        return torch.as_tensor(model).cpu()
 
     def state_dict(
         self, module: nn.Module, seed: int | None = None
     ) -> dict[str, Shaped[Tensor, "..."]]:
-        """The `state_dict` of `module` with the final model; ValueError if the model does not fit.
+        """The `state_dict` of `module` with the final model of `seed`.
 
-        Raises ValueError as `model` does, too.
+        `seed` may be left out if there is only one. Raises ValueError if the model does not fit,
+        for a seed that was not run, or for a trace without models.
         """
         checks.arguments(Trace.state_dict, locals())
         w = self.model(seed)
@@ -127,7 +131,8 @@ class Trace:
         sizes = [p.numel() for p in trained]
         checks.vector("state_dict", "the final model", w, sum(sizes))
         values: dict[Tensor | None, Tensor] = {}
-        for weight, entries in zip(trained, torch.split(w, sizes), strict=True):
+        pieces = torch.split(w, sizes)
+        for weight, entries in zip(trained, pieces, strict=True):
             values[weight] = entries.view(weight.shape).clone()
         by_name = dict(module.named_parameters(remove_duplicate=False))  # tied weights have several
         state = {}
@@ -137,7 +142,11 @@ class Trace:
         return state
 
     def load_into(self, module: nn.Module, seed: int | None = None) -> nn.Module:
-        """Set the module's parameters to the final model; raises the errors of `state_dict`."""
+        """Set the module's parameters to the final model of `seed`; return the module.
+
+        `seed` may be left out if there is only one. Raises ValueError if the model does not fit,
+        for a seed that was not run, or for a trace without models.
+        """
         module.load_state_dict(self.state_dict(module, seed))
         return module
 

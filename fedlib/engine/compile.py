@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Float
 from torch import Tensor
 from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
@@ -23,6 +23,7 @@ from fedlib.core.trees import index_tree, stack_trees
 from fedlib.engine.averages import average_early
 from fedlib.engine.capture import CAPTURING, Captured, capture, merge_equal_nodes
 from fedlib.engine.kernels import choose_kernels
+from fedlib.shapes import AnyTensor
 
 LONG = 60.0  # seconds; a run that would take longer without compilation is compiled
 MOST = 8  # the largest number of rounds in one call
@@ -189,7 +190,7 @@ def check_same(
         state = expected[0]
 
 
-def are_close(x: Shaped[Tensor, "..."], expected: Shaped[Tensor, "..."]) -> bool:
+def are_close(x: AnyTensor, expected: AnyTensor) -> bool:
     """Whether tensors agree: whole numbers exactly, floats to half of the largest one's digits."""
     if not expected.is_floating_point():
         return torch.equal(x, expected)

@@ -38,8 +38,25 @@ MOST = 100_000  # objects that one part of a run may hold before the rest is pas
 WIDTH = 4096  # entries of a row when a tensor is projected
 PROJECTIONS = 3
 CHUNK = 16  # rows that are converted to float64 at a time
-PLAIN = (type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device)
-NAMED = (types.BuiltinFunctionType, types.ModuleType, np.ufunc, torch.Generator)
+#: Types whose values are their text.
+PLAIN = (
+    type(None),
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    torch.dtype,
+    torch.device,
+)
+#: Types whose values are known by their names.
+NAMED = (
+    types.BuiltinFunctionType,
+    types.ModuleType,
+    np.ufunc,
+    torch.Generator,
+)
 #: What a class holds that says nothing of what it does.
 BOOKKEEPING = {
     "__dict__",
@@ -155,9 +172,11 @@ class Walk:
         elif isinstance(x, PLAIN):
             self.note(type(x).__name__, x)
         elif id(x) in self.seen:
-            self.note("seen", self.seen[id(x)][0])
+            number, _ = self.seen[id(x)]
+            self.note("seen", number)
         elif len(self.seen) < MOST:
-            self.seen[id(x)] = (len(self.seen), x)
+            number = len(self.seen)
+            self.seen[id(x)] = (number, x)
             try:
                 self._add_new(x)
             except RecursionError:
@@ -215,7 +234,8 @@ class Walk:
     def _add_array(self, x: np.ndarray) -> None:
         self.note("array", str(x.dtype), x.shape)
         if x.dtype.kind == "f" and x.dtype.isnative and x.itemsize in (2, 4, 8):
-            self.tensors.append(torch.from_numpy(np.ascontiguousarray(x).copy()))
+            copied = np.ascontiguousarray(x).copy()
+            self.tensors.append(torch.from_numpy(copied))
         elif x.dtype.hasobject:
             self._add_all(x.tolist())
         else:

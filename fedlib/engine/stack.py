@@ -16,8 +16,9 @@ from torch.utils import _pytree as pytree
 from fedlib import checks
 from fedlib.core.algorithm import Algorithm
 from fedlib.core.problem import Problem
+from fedlib.shapes import AnyTensor
 
-Tensors = list[Shaped[Tensor, "..."]]
+Tensors = list[AnyTensor]
 #: Attributes of a problem that all seeds must share.
 SHARED = (
     "name",
@@ -271,7 +272,7 @@ def partition_leaves(trees: Sequence[Any]) -> tuple[Tensors, Tensors, Callable[.
     return stacked, shared, merge
 
 
-def same_memory(x: Shaped[Tensor, "..."], y: Shaped[Tensor, "..."]) -> bool:
+def same_memory(x: AnyTensor, y: AnyTensor) -> bool:
     """Whether two tensors are the same numbers at the same place in memory."""
     if x is y:
         return True

@@ -29,6 +29,7 @@ from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Problem
 from fedlib.core.sampling import draw_with_coin, seeded
 from fedlib.flower.packing import Garbled
+from fedlib.shapes import AnyTensor
 from fedlib.vertical import VerticalProblem
 
 
@@ -97,7 +98,7 @@ def with_rows(
     return changed
 
 
-def blank(x: Shaped[Tensor, "..."]) -> Shaped[Tensor, "..."]:
+def blank(x: AnyTensor) -> AnyTensor:
     """Replace floats by NaN and whole numbers by 0."""
     if x.is_floating_point():
         return torch.full_like(x, torch.nan)
@@ -232,8 +233,8 @@ class End(Federation):
 
     def not_a_number(
         self,
-        x: Shaped[Tensor, "..."],
-    ) -> Shaped[Tensor, "..."]:
+        x: AnyTensor,
+    ) -> AnyTensor:
         """NaN in a tensor's shape and dtype, on the problem's device."""
         return self.problem.w0.new_full(x.shape, torch.nan, dtype=x.dtype)
 

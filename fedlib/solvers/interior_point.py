@@ -168,7 +168,8 @@ class _Dual(NamedTuple):
         complementarity = nu @ low + room @ high
         aim = (SHRINK * complementarity / (2 * len(nu))).clamp(min=smallest_aim)
         matrix = curve + torch.diag(low / nu + high / room)
-        step = torch.linalg.solve_ex(matrix, gradient + aim / nu - aim / room)[0]
+        slope = gradient + aim / nu - aim / room
+        step, _ = torch.linalg.solve_ex(matrix, slope)
         low_step = aim / nu - low - low / nu * step
         high_step = aim / room - high + high / room * step
         primal = torch.minimum(_reach(nu, step), _reach(room, -step))
@@ -180,4 +181,5 @@ def _reach(x: PerConstraint, step: PerConstraint) -> Scalar:
     """The largest step length, at most 1, that keeps `x` positive."""
     falls = step < 0
     limit = -CLOSE * x / torch.where(falls, step, -1)
-    return torch.where(falls, limit, 1).amin().clamp(max=1)
+    lengths = torch.where(falls, limit, 1)
+    return lengths.amin().clamp(max=1)

@@ -83,7 +83,8 @@ def largest_row(
     size: Float[Tensor, " m"],
 ) -> Float[Tensor, " n"]:
     """The row of A whose size is largest."""
-    return A.index_select(0, size.argmax().unsqueeze(0)).squeeze(0)
+    number = size.argmax().unsqueeze(0)
+    return A.index_select(0, number).squeeze(0)
 
 
 def unit(x: Vector) -> Vector:

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.func import jacrev
 
 from fedlib import checks
-from fedlib.shapes import Vector
+from fedlib.shapes import PerLoss, Vector
 from fedlib.vertical.partition import Partition
 
 Pieces = tuple[Tensor, ...]
@@ -18,7 +18,7 @@ Block = Float[Tensor, "e"]
 Common = Float[Tensor, "d_0"]
 Inner = Callable[[Block, Shaped[Tensor, "B k"]], Float[Tensor, "B J"]]
 Outer = Callable[[Common, Pieces, Pieces], Float[Tensor, "B K"]]
-OuterPullback = Callable[[Common, Pieces, Pieces, Float[Tensor, "K"]], tuple[Common, Pieces]]
+OuterPullback = Callable[[Common, Pieces, Pieces, PerLoss], tuple[Common, Pieces]]
 InnerPullback = Callable[[Block, Shaped[Tensor, "B k"], Float[Tensor, "B J"]], Block]
 
 
@@ -160,6 +160,6 @@ class Party:
             gradients.append(gradient)
         return torch.stack(gradients)
 
-    def values(self, w_0: Common, embeddings: Pieces) -> Float[Tensor, "K"]:
+    def values(self, w_0: Common, embeddings: Pieces) -> PerLoss:
         """The losses, summed over the batch."""
         return self.form.outer(w_0, embeddings, self.labels).sum(0)

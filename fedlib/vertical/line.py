@@ -3,17 +3,16 @@
 from typing import cast
 
 import torch
-from jaxtyping import Shaped
-from torch import Tensor
 
 from fedlib import checks
 from fedlib.compress.wire import FLOAT_BITS
 from fedlib.core.federation import SERVER, Federation, Sent, count_numbers
 from fedlib.core.problem import Info, Problem
+from fedlib.shapes import AnyTensor
 from fedlib.vertical.problem import VerticalProblem
 
 INDEX_BITS = 32  # bits of a sample's number on the wire
-Pieces = tuple[Shaped[Tensor, "..."], ...]
+Pieces = tuple[AnyTensor, ...]
 
 
 class Line:
@@ -33,7 +32,7 @@ class Line:
         self,
         client: int,
         title: str,
-        *tensors: Shaped[Tensor, "..."],
+        *tensors: AnyTensor,
     ) -> Pieces:
         """Send from the server to one client."""
         self.fed.bits_down += self._send(SERVER, f"client {client}", title, tensors)
@@ -43,7 +42,7 @@ class Line:
         self,
         client: int,
         title: str,
-        *tensors: Shaped[Tensor, "..."],
+        *tensors: AnyTensor,
     ) -> Pieces:
         """Send from one client to the server."""
         self.fed.bits_up += self._send(f"client {client}", SERVER, title, tensors)
@@ -53,7 +52,7 @@ class Line:
         self,
         client: int,
         title: str,
-        *tensors: Shaped[Tensor, "..."],
+        *tensors: AnyTensor,
     ) -> Pieces:
         """Send from one client to every other client."""
         for receiver in self.problem.composite.numbers:
@@ -67,7 +66,7 @@ class Line:
                 self.bits_between += bits
         return tensors
 
-    def info(self, **metrics: Shaped[Tensor, "..."]) -> Info:
+    def info(self, **metrics: AnyTensor) -> Info:
         """The round's report: `metrics`, and the bits that were sent in the round."""
         report = self.fed.info(**metrics)
         zero = torch.zeros_like(report["bits_up"])

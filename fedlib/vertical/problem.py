@@ -61,7 +61,8 @@ def vertical(problem: Problem, composite: Composite) -> VerticalProblem:
     checks.arguments(vertical, locals())
     check_sizes(problem, composite)
     check_losses(problem, composite)
-    pool = torch.cat([problem.own_rows(client) for client in range(problem.num_clients)])
+    clients = range(problem.num_clients)
+    pool = torch.cat([problem.own_rows(client) for client in clients])
     values = {entry.name: getattr(problem, entry.name) for entry in fields(Problem)}
     values["rows"] = pool.unsqueeze(0)
     values["sizes"] = (len(pool),)
@@ -88,11 +89,14 @@ def check_losses(problem: Problem, composite: Composite) -> None:
     """Raise ValueError unless the form gives the problem's losses on its first two samples."""
     rows = problem.own_rows(0)[:2]
     features, *labels = (tensor[rows] for tensor in problem.data)
-    weight = problem.w0.new_full((len(rows),), 1 / len(rows))
+    w = problem.w0
+    count = len(rows)
+    weight = w.new_full((count,), 1 / count)
     batch = Batch((features, *labels), weight)
-    expected = problem.losses(problem.w0, batch)
-    losses = composite.losses(problem.w0, features, tuple(labels)).mean(0)
-    fits = expected.shape == losses.shape and torch.allclose(expected, losses, rtol=1e-4)
+    expected = problem.losses(w, batch)
+    losses = composite.losses(w, features, tuple(labels)).mean(0)
+    same_shape = expected.shape == losses.shape
+    fits = same_shape and torch.allclose(expected, losses, rtol=1e-4)
     rule = f"give the losses of {problem.name}, {expected.tolist()} on its first samples"
     checks.require(fits, "vertical", "composite", rule, losses.tolist())
 

@@ -38,7 +38,8 @@ def balancing(losses: Simplex, ratios: Simplex) -> tuple[Simplex, Scalar]:
     """
     scaled = ratios * losses
     u = scaled / scaled.sum(-1, keepdim=True)
-    logs = (u.clamp_min(SMALLEST) * u.shape[-1]).log()
+    objectives = u.shape[-1]
+    logs = (u.clamp_min(SMALLEST) * objectives).log()
     mu = (u * logs).sum(-1)
     return ratios * (logs - mu.unsqueeze(-1)), mu
 
@@ -94,7 +95,7 @@ class Preference(checks.Checked):
         """Compute the weights from a Gram matrix and the losses."""
         ratios = torch.ones_like(losses)
         if self.ratios is not None:
-            ratios = losses.new_tensor(self.ratios)
+            ratios = torch.tensor(self.ratios, dtype=losses.dtype, device=losses.device)
         a, mu = balancing(losses, ratios)  # 1
         slope = gram @ a  # 2
         scaled = ratios * losses
@@ -107,5 +108,10 @@ class Preference(checks.Checked):
             bound = torch.where(balance, bound, 0.0)
         bound = torch.where(star, 0.0, bound)  # 4
         gain = gram @ target
-        results = program(gram.unsqueeze(0), gain.unsqueeze(0), bound.unsqueeze(0))
-        return Choice(weights=results[0, :-1], mu=mu, fallback=results[0, -1])
+        results = program(
+            gram.unsqueeze(0),
+            gain.unsqueeze(0),
+            bound.unsqueeze(0),
+        )
+        result = results[0]
+        return Choice(weights=result[:-1], mu=mu, fallback=result[-1])

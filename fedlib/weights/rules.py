@@ -80,7 +80,12 @@ class FindWeights(checks.Checked):
         if self.normalize:
             gram = normalized(gram)
         step = before.new_ones(1) * self.step
-        weights: Tensor = descend(gram.unsqueeze(0), before.unsqueeze(0), step, self.steps)
+        weights: Tensor = descend(
+            gram.unsqueeze(0),
+            before.unsqueeze(0),
+            step,
+            self.steps,
+        )
         return weights[0]
 
 

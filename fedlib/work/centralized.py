@@ -13,7 +13,7 @@ from fedlib.core.federation import Federation
 from fedlib.core.problem import Batch, Draw, Info, Problem
 from fedlib.core.sampling import check_work, draw_round
 from fedlib.core.trees import index_tree
-from fedlib.shapes import Scalar
+from fedlib.shapes import PerLoss, Scalar
 from fedlib.work.states import Model
 
 
@@ -90,7 +90,7 @@ class Descent(Centralized):
         self,
         g: Scalar,
         slope: Float[Tensor, "*C"],
-    ) -> tuple[Scalar, Float[Tensor, "K"]]:
+    ) -> tuple[Scalar, PerLoss]:
         """Compute `sigma` and the weights of grad f and grad g from g and its slope."""
 
     def round(

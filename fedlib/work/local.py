@@ -2,14 +2,11 @@
 
 from typing import Any
 
-from jaxtyping import Float
-from torch import Tensor
-
 from fedlib import checks
 from fedlib.core.client import Client
 from fedlib.core.problem import Problem
 from fedlib.core.sampling import Sampled, check_work
-from fedlib.shapes import Vector
+from fedlib.shapes import PerLoss, Vector
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.work.states import Model
 
@@ -61,7 +58,7 @@ class LocalWork(checks.Checked, Sampled):
         self,
         client: Client,
         w: Vector,
-        weights: Float[Tensor, "K"],
+        weights: PerLoss,
     ) -> Vector:
         """At the client: the model after E local steps from `w` on `weights @ losses`.
 

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib.core.problem import Problem
-from fedlib.shapes import Scalar, Vector
+from fedlib.shapes import PerLoss, Scalar, Vector
 
 Number = float | Tensor
 
@@ -24,7 +24,7 @@ class Surrogate(NamedTuple):
     """The averaged quadratics of K losses, all with the curvature tau, which is not stored."""
 
     linear: Float[Tensor, "K d"]
-    constant: Float[Tensor, "K"]
+    constant: PerLoss
     left: Scalar  # prod (1 - rho), the weight of the zero start
 
     @classmethod
@@ -40,7 +40,7 @@ class Surrogate(NamedTuple):
         self,
         w: Vector,
         gradients: Float[Tensor, "K d"],
-        values: Float[Tensor, "K"],
+        values: PerLoss,
         *,
         rho: Number,
         tau: Number,
@@ -76,7 +76,7 @@ class SurrogateState(NamedTuple):
 
     w: Vector
     linear: Float[Tensor, "K d"]  # the averaged surrogates
-    constant: Float[Tensor, "K"]
+    constant: PerLoss
     left: Scalar  # prod (1 - rho)
     factor: Scalar  # the product of all increases of the penalty
     t: Scalar  # the number of rounds done

@@ -10,7 +10,7 @@ from fedlib.compress.compressors import Compressor, Identity, check_compressors
 from fedlib.core.client import Client, ClientState, Reply
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Problem
-from fedlib.shapes import Scalar, Vector
+from fedlib.shapes import PerLoss, Scalar, Vector
 from fedlib.steps.switching import Hard, Switch
 from fedlib.work.local import LocalWork
 
@@ -79,7 +79,7 @@ class SwitchingWork(LocalWork):
         """At the client: return g_j(w), or the statistics for it."""
         return client.constraint(client.model, client.value_batch())  # 2
 
-    def compressed_update(self, client: Client, weights: Float[Tensor, "K"]) -> Vector | Reply:
+    def compressed_update(self, client: Client, weights: PerLoss) -> Vector | Reply:
         """At the client: make E local steps, then compress the sum of their directions."""
         w = client.model  # 4
         u = self.local_model(client, w, weights)  # 5
