@@ -9,11 +9,14 @@ A stored run is found by its description, so names in descriptions outlive the n
   `@renamed_from("FedSGM")`.
 """
 
+import types
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, field, fields, is_dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+
+from fedlib import checks
 
 T = TypeVar("T", bound=Callable[..., Any])
 
@@ -44,7 +47,7 @@ def stored_name(target: Any, name: str) -> str:
     return first_name
 
 
-def describe(value: Any, omit: Iterable[str] = ()) -> Any:
+def describe(value: Any, omit: Iterable[str] = (), name: str = "value") -> Any:
     """A JSON value that names a dataclass and its fields recursively.
 
     Parameters
@@ -53,6 +56,8 @@ def describe(value: Any, omit: Iterable[str] = ()) -> Any:
         A dataclass, or a number, text, mapping or sequence.
     omit : iterable of str
         Fields to leave out, by dotted name, such as `"lr"` or `"switch.beta"`.
+    name : str
+        What error messages call the value.
 
     Raises
     ------
@@ -64,14 +69,21 @@ def describe(value: Any, omit: Iterable[str] = ()) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return _describe_dataclass(value, frozenset(omit))
     if isinstance(value, Mapping):
-        return {str(key): describe(entry) for key, entry in value.items()}
+        described = {}
+        for key, entry in value.items():
+            described[str(key)] = describe(entry, name=f"{name}[{key!r}]")
+        return described
     if isinstance(value, (list, tuple)):
-        return [describe(entry) for entry in value]
+        return [describe(entry, name=f"{name}[{i}]") for i, entry in enumerate(value)]
     if isinstance(value, np.generic):  # a number of numpy's becomes one of Python's
         return describe(value.item())
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    raise TypeError(f"describe: a configuration holds plain values and dataclasses, got {value!r}.")
+    rule = "be a number, a text, a list, a dict or a dataclass"
+    remedy = f"write @dataclass(frozen=True) above class {type(value).__name__}"
+    if isinstance(value, (type, types.FunctionType)):
+        remedy = "pass an object of a dataclass"
+    raise TypeError(checks.sentence("describe", name, rule, value, remedy))
 
 
 def _describe_dataclass(value: Any, omit: frozenset[str]) -> dict[str, Any]:
@@ -89,7 +101,7 @@ def _describe_dataclass(value: Any, omit: frozenset[str]) -> dict[str, Any]:
             )
         prefix = f"{item.name}."
         inner_omit = [path.removeprefix(prefix) for path in omit if path.startswith(prefix)]
-        description[name] = describe(content, inner_omit)
+        description[name] = describe(content, inner_omit, f"{record.__name__}.{item.name}")
     return description
 
 

@@ -13,8 +13,7 @@ from fedlib import checks
 from fedlib.core.algorithm import Algorithm
 from fedlib.core.describe import describe
 from fedlib.engine.stack import fill, floats
-
-SHOWN = (1, 2, 3, 10, 100, 1000)  # rounds whose factors describe a function
+from fedlib.steps.schedules import SHOWN
 
 Rule = Callable[[int], float]
 

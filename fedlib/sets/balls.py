@@ -227,7 +227,11 @@ def onto_simplex(x: Vector, radius: float) -> Vector:
     theta = (falling.cumsum(0) - radius) / count
     used = (falling > theta).sum().clamp(min=1)
     shift = theta.gather(0, (used - 1).unsqueeze(0))
-    return (below - shift).clamp(min=0)
+    nearest = (below - shift).clamp(min=0)
+    # many entries add up the rounding of theta: what their sum lacks is shared by those not 0
+    positive = (nearest > 0).to(x.dtype)
+    lacking = (radius - nearest.sum()) / positive.sum().clamp(min=1)
+    return (nearest + lacking * positive).clamp(min=0)
 
 
 def one_entry(

@@ -66,7 +66,7 @@ class Box:
         return x.clamp(min=low).clamp(max=high)
 
     def contains(self, x: Vector, tol: float = 1e-6) -> Flag:
-        """Whether every coordinate lies in [low, high], as a 0-d bool.
+        """Whether every coordinate is finite and lies in [low, high], as a 0-d bool.
 
         It may miss the box by tol (high - low), or by tol |bound| if the other side is infinite.
         """
@@ -80,7 +80,7 @@ class Box:
             slack_low = 0.0 if low == -math.inf else tol * abs(low)
             slack_high = 0.0 if high == math.inf else tol * abs(high)
         inside = (x >= low - slack_low) & (x <= high + slack_high)
-        return inside.all()
+        return (inside & x.isfinite()).all()
 
     def lmo(self, direction: Vector) -> Vector:
         """A vertex that minimizes <direction, s>: low where direction > 0, high elsewhere.

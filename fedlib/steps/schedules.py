@@ -8,7 +8,7 @@ stochastic gradient. `share` is the probability that a client takes part in a ro
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Protocol, TypeVar, runtime_checkable
+from typing import Annotated, Any, Protocol, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -54,6 +54,7 @@ def averaging(caller: str, name: str, law: PowerLaw) -> None:
 #: A law whose values lie in (0, 1] in every round.
 Averaging = Annotated[PowerLaw, checks.Takes(averaging, "Averaging")]
 Number = float | Tensor
+SHOWN = (1, 2, 3, 10, 100, 1000)  # rounds that stand for a schedule, in its tests and descriptions
 Rounds = Float[Tensor, "*b"]
 
 
@@ -69,6 +70,24 @@ class Schedule(Protocol):
 
     def rho(self, t: Rounds) -> Rounds:
         """The weight of the newest stochastic gradient."""
+
+
+def check_schedule(who: str, schedule: Schedule, share: float, w: Float[Tensor, "d"]) -> None:
+    """Raise ValueError if a schedule leaves its range in one of the rounds `SHOWN`.
+
+    The step is in [0, 1], or the model leaves the feasible set; the penalty's growth is positive.
+    """
+    for number in SHOWN:
+        t = w.new_tensor(float(number))
+        eta = schedule.eta(t, share)
+        growth = schedule.growth(t, share)
+        checks.in_range(who, f"schedule.eta({number})", _number(eta), 0.0, 1.0)
+        checks.positive(who, f"schedule.growth({number})", _number(growth))
+
+
+def _number(value: Any) -> Any:
+    """A 0-d tensor as a number; anything else as it is."""
+    return value.item() if isinstance(value, Tensor) and value.ndim == 0 else value
 
 
 class Rho(checks.Checked):

@@ -17,7 +17,7 @@ from fedlib.core.trees import index_tree
 from fedlib.sets.blocks import PerClient
 from fedlib.sets.vertices import wire_of
 from fedlib.shapes import Vector
-from fedlib.steps.schedules import Schedule
+from fedlib.steps.schedules import Schedule, check_schedule
 from fedlib.work.states import Iterate
 
 
@@ -55,6 +55,7 @@ class OracleWork(checks.Checked):
         checks.require(inside, name, "problem", rule, problem.name, remedy)
         assert problem.set is not None
         problem.set.lmo(problem.w0)  # raises ValueError if the set is not bounded
+        check_schedule(name, self.schedule, self.participation, problem.w0)
         if self.split is not None:
             entries = self.split.of
             rule = f"have an entry for each of {count} clients"

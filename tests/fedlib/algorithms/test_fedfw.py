@@ -1,7 +1,7 @@
 """Federated Frank-Wolfe and its kin: plain-loop twins, bounds, bits, participation."""
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -257,3 +257,37 @@ def test_overwriting_steps_equal_their_plain_twin():
             ends.append(x)
         w = sum(ends) / len(ends) if ends else w
         torch.testing.assert_close(state.w, w, atol=1e-12, rtol=0)
+
+
+@dataclass(frozen=True)
+class OwnSchedule:
+    """A schedule whose step and growth are powers of the round times a factor."""
+
+    step: float = 1.0
+    growing: float = 1.0
+
+    def eta(self, t, share):  # noqa: ARG002
+        return self.step / t
+
+    def growth(self, t, share):  # noqa: ARG002
+        return self.growing * t.sqrt()
+
+    def rho(self, t):
+        return torch.ones_like(t)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "words"),
+    [
+        (OwnSchedule(-1.0), "schedule.eta(1) must lie in [0, 1], got -1.0."),
+        (OwnSchedule(2.5), "schedule.eta(1) must lie in [0, 1], got 2.5."),
+        (OwnSchedule(math.nan), "schedule.eta(1) must lie in [0, 1], got nan."),
+        (OwnSchedule(1.0, -1.0), "schedule.growth(1) must be positive, got -1.0."),
+        (OwnSchedule(1.0, math.inf), "schedule.growth(1) must be positive and finite, got inf."),
+    ],
+)
+@pytest.mark.parametrize("method", [fl.FedFW, fl.FedFWPlus])
+def test_a_schedule_that_leaves_its_range_is_refused_before_a_run(method, schedule, words):
+    problem = task()
+    refuses(f"{method.__name__}: {words}", method(1.0, schedule=schedule).init, problem)
+    method(1.0, schedule=OwnSchedule()).init(problem)

@@ -84,3 +84,26 @@ def test_a_new_field_may_not_take_the_first_name_of_another():
         describe,
         Method(0.1),
     )
+
+
+class Plain:
+    """A rule that is no dataclass."""
+
+
+@dataclass(frozen=True)
+class Holder:
+    rule: object
+    sizes: tuple[object, ...] = ()
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (Holder(Plain()), "Holder.rule must be *write @dataclass(frozen=True) above class Plain"),
+        (Holder(Holder(Plain)), "Holder.rule must be *pass an object of a dataclass"),
+        (Holder(1, (2, Plain())), "Holder.sizes[1] must be a number, a text"),
+        ({"a": {"b": {1}}}, "value['a']['b'] must be a number"),
+    ],
+)
+def test_what_cannot_be_described_is_named(value, words):
+    refuses(f"describe: {words}", describe, value, error=TypeError)

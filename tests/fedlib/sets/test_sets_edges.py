@@ -2,6 +2,7 @@
 
 import json
 import math
+from fractions import Fraction
 
 import pytest
 import torch
@@ -213,6 +214,45 @@ def test_large_models_stay_in_their_sets(dim, dtype):
         assert convex_set.contains(convex_set.lmo(x))
         outside = convex_set.project(x) * 4
         assert not convex_set.contains(outside)
+
+
+def simplex_by_fractions(x, radius):
+    """The nearest point of the simplex in exact arithmetic, rounded once."""
+    numbers = [Fraction(value) for value in x.double().tolist()]
+    falling = sorted(numbers, reverse=True)
+    total, theta = Fraction(0), Fraction(0)
+    for count, value in enumerate(falling, 1):
+        total += value
+        shift = (total - Fraction(radius)) / count
+        if value > shift:
+            theta = shift
+    return torch.tensor([float(max(value - theta, 0)) for value in numbers], dtype=torch.float64)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("radius", [1e-30, 0.1, 3.0, 1e30])
+def test_entries_far_below_the_largest_do_not_add_up(radius, dtype):
+    """Many entries just above -radius: rounding of theta counts once for each of them."""
+    size = 1000
+    close_by = torch.full((size,), -radius, dtype=torch.float64)
+    close_by[7] = 0.0
+    spread = close_by * (1 - 1e-5 * torch.rand(size, generator=generator(3), dtype=torch.float64))
+    far = 1e3 * radius * torch.randn(size, generator=generator(4), dtype=torch.float64)
+    for x in (close_by, spread, far):
+        rounded = x.to(dtype)
+        simplex = Simplex(float(torch.tensor(radius, dtype=dtype)))
+        nearest = simplex.project(rounded)
+        assert simplex.contains(nearest)
+        assert L1Ball(simplex.radius).contains(L1Ball(simplex.radius).project(rounded))
+        exact = simplex_by_fractions(rounded, simplex.radius)
+        worst = (nearest.double() - exact).abs().sum() / radius
+        assert worst < 8 * torch.finfo(dtype).eps * size**0.5
+
+
+def test_infinity_lies_in_no_box():
+    for box in (Box(0.0, math.inf), Box(-math.inf, math.inf)):
+        assert not box.contains(torch.tensor([1.0, math.inf]))
+        assert box.contains(torch.tensor([1.0, 3e38]))
 
 
 def test_projections_onto_infinite_boxes_map():
