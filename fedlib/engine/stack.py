@@ -1,11 +1,8 @@
 """Several runs as one: algorithms that differ in numbers, problems that differ in tensors."""
 
 import copy
-import types
-import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
-from numbers import Integral
 from typing import Any
 
 import torch
@@ -15,6 +12,7 @@ from torch.utils import _pytree as pytree
 
 from fedlib import checks
 from fedlib.core.algorithm import Algorithm
+from fedlib.core.describe import is_float
 from fedlib.core.problem import Problem
 from fedlib.shapes import AnyTensor
 
@@ -125,33 +123,10 @@ def floats(value: Any, path: tuple[str, ...] = ()) -> dict[str, float]:
         x = getattr(value, field.name)
         if is_dataclass(x) and not isinstance(x, type):
             numbers.update(floats(x, (*path, field.name)))
-        elif not field.metadata.get("shape") and _is_float(x, type(value), field.name):
+        elif not field.metadata.get("shape") and is_float(x, type(value), field.name):
             dotted_name = ".".join((*path, field.name))
             numbers[dotted_name] = x
     return numbers
-
-
-def _is_float(
-    x: Any,
-    record: type,
-    name: str,
-) -> bool:
-    """Whether a field's value is a float, or a whole number in a field declared as float."""
-    if isinstance(x, bool) or not isinstance(x, Integral):
-        return isinstance(x, float)
-    allowed = _allowed_types(checks.hints(record).get(name))
-    return float in allowed and int not in allowed
-
-
-def _allowed_types(annotation: Any) -> set[Any]:
-    """The types that an annotation allows, without what `Annotated` adds."""
-    origin = typing.get_origin(annotation)
-    members = typing.get_args(annotation)
-    if origin is typing.Annotated:
-        return _allowed_types(members[0])
-    if origin in (typing.Union, types.UnionType):
-        return set[Any]().union(*map(_allowed_types, members))
-    return {annotation}
 
 
 class StackedProblem:
