@@ -97,7 +97,7 @@ def find(what: str | Path | Trace, argument: str) -> Trace:
 def entries_of(trace: Trace) -> dict[str, Any]:
     """Configuration and provenance of a run, one entry a dotted name."""
     made_by = {k: v for k, v in trace.provenance.items() if k in MADE_BY}
-    config = {k: v for k, v in trace.config.items() if k != "bits"}
+    config = {k: v for k, v in trace.config.items() if k not in ("bits", "labels")}
     flat: dict[str, Any] = pd.json_normalize({**config, "made by": made_by}).iloc[0].to_dict()
     return {k: v for k, v in flat.items() if v != {}}
 

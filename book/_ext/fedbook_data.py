@@ -71,10 +71,10 @@ def read_stored(env: BuildEnvironment, path: Path) -> dict[str, Any]:
         raise BookError(str(error)) from None
 
 
-def numbers_of(env: BuildEnvironment, study: str) -> dict[str, Number]:
+def numbers_of(env: BuildEnvironment, study: str) -> Mapping[str, Number]:
     """The derived numbers of a study; as `study@paper` those of the paper's setting."""
     stored = read_stored(env, folder_of(study) / "numbers.json")
-    return {key: Number.from_json(value) for key, value in stored["numbers"].items()}
+    return store.numbers_of(stored)
 
 
 def number_of(env: BuildEnvironment, study: str, key: str) -> Number:

@@ -38,10 +38,11 @@ from dataclasses import replace
 
 from fedlib import FedSGM, Hard, Soft, TopK
 from papers import STUDIES
-from papers.fedsgm.np_unified import problem
 from papers.fedsgm.np_unified.figures import some_of
+from papers.fedsgm.np_unified.runs import CLIENTS, LIMIT, MODES, name, problem
 from papers.kit import plot, report
 from papers.kit.claims import check
+from papers.kit.quantities import Query
 
 page = STUDIES["np_unified"].page(globals())
 
@@ -68,7 +69,7 @@ numbers, health = page.numbers, page.health
 # step.
 
 # %% tags=["hide-input"]
-some = some_of(traces["hard"])
+some = some_of(page.participants)
 plot.show(
     page.figures["figure_1"](traces),
     alt=f"Objective and constraint over the rounds for hard and soft switching with {some} "
@@ -80,12 +81,13 @@ plot.show(
 )
 
 # %% tags=["hide-input"]
-labels = {"hard": f"hard, {some}", "soft": f"soft, {some}", "hard_all": "hard, all"}
-labels |= {"soft_all": "soft, all", "hard_central": "hard, centralized"}
-labels |= {"soft_central": "soft, centralized"}
+p = page.params
+shown = {f"{mode}, {some}": name(p, switch=mode) for mode in MODES}
+shown |= {f"{mode}, all": name(p, switch=mode, participants=CLIENTS) for mode in MODES}
+shown |= {f"{mode}, centralized": name(p, method="SGM", switch=mode) for mode in MODES}
 measures = {"f": "late f", "g": "late g", "violations": "violating rounds"}
 measures |= {"infeasible": "infeasible", "oscillation": "oscillation of g"}
-report.runs_table(numbers, {text: run for run, text in labels.items()}, measures, health)
+report.runs_table(numbers, shown, measures, health)
 
 # %% [markdown]
 # *Late* values are means over the last fifth of the rounds. A seed is *infeasible* if its late $g$ exceeds
@@ -99,8 +101,8 @@ report.runs_table(numbers, {text: run for run, text in labels.items()}, measures
 # clients' constraints, which decides the switching, is a noisy estimate of $g$. The theorems for partial participation
 # contain this noise in the term $2\sigma\sqrt{\tfrac2n\log\tfrac{6T}{\delta}}$, where $\sigma$ measures the spread of
 # the clients' $g_j$. This spread is large because a few clients have most of the constraint loss: in late rounds of
-# hard switching with all clients, the largest $g_j$ is {result}`np_unified/hard_all.g_max:.2f` and the mean
-# {result}`np_unified/hard_all.g:.2f`.
+# hard switching with all clients, the largest $g_j$ is {result}`np_unified/hard_participants20.g_max:.2f` and the mean
+# {result}`np_unified/hard_participants20.g:.2f`.
 #
 # ## Figure 2: local steps, participation, compression
 #
@@ -188,33 +190,48 @@ plot.show(
 )
 
 # %% tags=["hide-input"]
-tuned = {"FedSGM hard": "hard_tuned", "FedSGM soft": "soft_tuned"}
-tuned |= {f"penalty {r:g}": f"penalty_rho{r:g}" for r in page.rhos}
+tuned = {f"FedSGM {mode}": name(p, switch=mode, setting="tuned") for mode in MODES}
+for rho in page.rhos:
+    penalty = {"method": "Penalty-FedAvg", "rho": float(rho), "setting": "tuned"}
+    tuned[f"penalty {rho:g}"] = name(p, **penalty)
 columns = {"lr": "step size", "f": "late f", "g": "late g", "infeasible": "infeasible"}
 report.runs_table(numbers, tuned, columns, health)
 
 # %% [markdown]
 # A penalty is *right* on a split if it is feasible there with a late $f$ of at most 1.25 times that of soft FedSGM. On
-# average over the splits, {result}`np_unified/penalty.right:.0%` of the five penalties are right. The penalty 20 is
-# right on {result}`np_unified/penalty_rho20.right:.0%` of the splits, its neighbours 2 and 100 on
-# {result}`np_unified/penalty_rho2.right:.0%` and {result}`np_unified/penalty_rho100.right:.0%` ({claim}`fedsgm/C10`).
+# average over the splits, {result}`np_unified/Penalty-FedAvg_tuned.right:.0%` of the five penalties are right. The penalty 20 is
+# right on {result}`np_unified/Penalty-FedAvg_rho20_tuned.right:.0%` of the splits, its neighbours 2 and 100 on
+# {result}`np_unified/Penalty-FedAvg_rho2_tuned.right:.0%` and {result}`np_unified/Penalty-FedAvg_rho100_tuned.right:.0%` ({claim}`fedsgm/C10`).
 #
 # As $\beta$ grows by a factor of 200 (from 20 to 4000), the late $g$ of a split varies by
-# {result}`np_unified/spread.beta_g:.3f` and its late $f$ by {result}`np_unified/spread.beta_f:.3f`. As $\rho$ grows by
-# the same factor (from 0.5 to 100) at the same step size, they vary more, by {result}`np_unified/spread.rho_g:.3f` and
-# {result}`np_unified/spread.rho_f:.2f` ({claim}`fedsgm/C27`).
+# {result}`np_unified/beta.spread_g:.3f` and its late $f$ by {result}`np_unified/beta.spread_f:.3f`. As $\rho$ grows by
+# the same factor (from 0.5 to 100) at the same step size, they vary more, by {result}`np_unified/rho.spread_g:.3f` and
+# {result}`np_unified/rho.spread_f:.2f` ({claim}`fedsgm/C27`).
 
 # %% tags=["hide-input", "nbval-check-output"]
-check("the late g of soft switching is below that of hard switching (10 of 20)", numbers["soft.g"].value < numbers["hard.g"].value)
-check("without error feedback the late f is clearly larger", numbers["hard_nofeedback.f"].value > 1.1 * numbers["hard.f"].value)
-check("soft switching at beta = 1e9 equals hard switching", max(numbers["limit.gap"].per_seed) <= 1e-3)
-check("the bound on the skewness holds", min(numbers["skewness.bound_to_difference"].per_seed) >= 1)
+def measured(measure, **labels):
+    """A quantity of the run with these labels; those that are not named are the page's."""
+    return numbers[Query.of(measure, **labels)]
+
+
+everyone = {"participants": CLIENTS}
+soft_g, hard_g = measured("g", switch="soft"), measured("g", switch="hard")
+check("the late g of soft switching is below that of hard switching (10 of 20)", soft_g.value < hard_g.value)
+without = measured("f", switch="hard", feedback=False)
+check("without error feedback the late f is clearly larger", without.value > 1.1 * measured("f", switch="hard").value)
+gap = measured("gap", switch="soft", beta=LIMIT)
+check("soft switching at beta = 1e9 equals hard switching", max(gap.per_seed) <= 1e-3)
+bound = measured("bound_to_difference", switch="hard")
+check("the bound on the skewness holds", min(bound.per_seed) >= 1)
 if page.profile != "quick":
-    check("soft switching has fewer violations (all clients)", numbers["soft_all.violations"].high < numbers["hard_all.violations"].low)
+    soft_count, hard_count = (measured("violations", switch=mode, **everyone) for mode in ("soft", "hard"))
+    check("soft switching has fewer violations (all clients)", soft_count.high < hard_count.low)
 if page.profile != "quick" and 1 in page.local_steps_sweep:
-    check("more local steps have a lower late f than one", numbers["hard_all_E1.f"].low > numbers["hard_all.f"].value)
+    one_step = measured("f", switch="hard", local_steps=1, **everyone)
+    check("more local steps have a lower late f than one", one_step.low > measured("f", switch="hard", **everyone).value)
 if page.profile != "quick" and {0.5, 20.0} <= {*page.rhos}:
-    check("the late g of penalty 0.5 is above that of penalty 20", numbers["penalty_rho0.5.g"].low > numbers["penalty_rho20.g"].high)
+    small, large = (measured("g", method="Penalty-FedAvg", rho=rho, setting="tuned") for rho in (0.5, 20.0))
+    check("the late g of penalty 0.5 is above that of penalty 20", small.low > large.high)
 
 # %% [markdown]
 # ## The paper against ours

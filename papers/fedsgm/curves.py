@@ -86,3 +86,9 @@ def tolerance_of(trace: Trace) -> float:
 def level(traces: Traces) -> Layer:
     """A layer: a line at the level of the constraint."""
     return on(plot.level, tolerance_of(traces["hard"]), "level")
+
+
+def over_limit(trace: Trace, tolerance: float, weight: float) -> Array:
+    """Per seed and round, f plus a weight times what g exceeds the tolerance by."""
+    excess_now = np.maximum(trace.of_rounds("g") - tolerance, 0)
+    return np.asarray(trace.of_rounds("f") + weight * excess_now)

@@ -206,7 +206,15 @@ def unified_specs(base: Spec) -> dict[str, Spec]:
         both: dict[str, Any] = {"uplink": TopK(k), "downlink": TopK(k)}
         start: Any = base.algorithm
         method = replace(start, lr=lr, participants=m, switch=Soft(b), **both)
-        found[unified_run(b, lr, m, k)] = replace(base, algorithm=method)
+        varied: dict[str, Any] = {
+            "participants": m,
+            "fraction": k,
+            "beta": b,
+            "lr": lr,
+            "splits": "further ten",
+        }
+        labels = {**base.labels, **varied} if base.labels else {}
+        found[unified_run(b, lr, m, k)] = replace(base, algorithm=method, labels=labels)
     return found
 
 

@@ -1,7 +1,9 @@
-"""A study's results: `STUDY.parquet`, the curves of its runs; `STUDY.json`, what the runs are.
+"""A study's results: the curves of its runs, what the runs are, and what was measured of them.
 
-Models that runs end with are in `STUDY.npz`. The table has a row for a run, seed and round, with
-the labels of the run and a column for a curve: pandas reads it with `pd.read_parquet`.
+`STUDY.parquet` has the curves, `STUDY.json` the runs, `STUDY.csv` the quantities, and `STUDY.npz`
+the models that runs end with, where these are stored. The table of curves has a row for a run,
+seed and round, with the labels of the run and a column for a curve: pandas reads it with
+`pd.read_parquet`.
 
 While runs are computed each is a JSON file of its own, `results/STUDY/PROFILE/NAME.json`, so that
 two writers never meet; `collect` moves them into the study's files. A path of that form stands for
@@ -28,8 +30,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fedlib.core.files import Format, atomic_write, read_json, write_json
-from papers.kit import tables
+from fedlib.core.files import SEAL, Format, atomic_write, digest, read_json, write_json
+from papers.kit import spreadsheet, tables
 
 Payload = dict[str, Any]
 Array = NDArray[Any]
@@ -40,7 +42,7 @@ NUMBERS = Format("numbers", 1)
 STUDY = Format("study", 2)
 
 #: The ends of the names of a study's files; one without models has no last one.
-FILES = (".json", ".parquet", ".npz")
+FILES = (".json", ".parquet", ".csv", ".npz")
 CURVES, MODELS = ("metrics", "info"), ("final_w", "output_w")
 #: What a study's file says of a run beside the run itself.
 ARCHIVED = ("labels", "curves", "models", "values")
@@ -164,6 +166,10 @@ def _read(path: Path, *, curves: bool) -> Payload:
     archived = None if path.is_file() else _archived(path).get(path.stem)
     content = read_json(path) if archived is None else copy.deepcopy(dict(archived))
     if content.get("kind") != RUN.kind:
+        if archived is not None:
+            content["numbers"] = _quantities(_study_file(path), path.parent.name)
+            if digest(without_digest(content)) != content["digest"]:
+                raise ValueError(_damaged(_study_file(path).with_suffix(".csv"), "other values"))
         return NUMBERS.current(content, path.name)
     if archived is not None:
         content = {key: value for key, value in content.items() if key not in ARCHIVED}
@@ -210,7 +216,10 @@ def _damaged(file: Path, found: str) -> str:
 
 
 def collect(
-    results: Path, study: str, labels: Mapping[str, Mapping[str, Mapping[str, Any]]] | None = None
+    results: Path,
+    study: str,
+    labels: Mapping[str, Mapping[str, Mapping[str, Any]]] | None = None,
+    new_names: Mapping[str, Mapping[str, str]] | None = None,
 ) -> None:
     """Move what lies in files of its own into the study's files, and renew the labels of runs.
 
@@ -218,18 +227,22 @@ def collect(
     ----------
     results, study : the folder, and the name of the study.
     labels : profile -> run -> its labels; a run without an entry keeps those that it has.
+    new_names : profile -> run -> the name that it gets.
     """
     with exclusive(results):
-        _collect(results, study, labels or {})
+        _collect(results, study, labels or {}, new_names or {})
 
 
 def _collect(
-    results: Path, study: str, labels: Mapping[str, Mapping[str, Mapping[str, Any]]]
+    results: Path,
+    study: str,
+    labels: Mapping[str, Mapping[str, Mapping[str, Any]]],
+    new_names: Mapping[str, Mapping[str, str]],
 ) -> None:
     loose = sorted((results / study).glob("*/*.json"))
     file = results / f"{study}.json"
     profiles = _profiles(file) if file.is_file() else {}
-    if not loose and not _relabelled(profiles, labels):
+    if not loose and not any(new_names.values()) and not _relabelled(profiles, labels):
         return
     collected = {
         results / study / profile / f"{name}.json"
@@ -247,29 +260,61 @@ def _collect(
             numbers[profile] = content
             continue
         before = profiles.get(profile, {}).get(path.stem, {}).get("labels", {})
-        run_labels = dict(labels.get(profile, {}).get(path.stem, before))
+        name = new_names.get(profile, {}).get(path.stem, path.stem)
+        content = content if name == path.stem else _named(content, name)
+        run_labels = dict(labels.get(profile, {}).get(name, before))
         arrays = _as_arrays(content)
         runs.append(_without_arrays(content, arrays, run_labels))
         own_curves = tables.Curves(
             content["seeds"], content["rounds"], arrays["metrics"], arrays["info"]
         )
         rows = tables.rows_of(own_curves)
-        curves.append({"profile": profile, "run": path.stem, "labels": run_labels, "rows": rows})
+        curves.append({"profile": profile, "run": name, "labels": run_labels, "rows": rows})
         for part in MODELS:
             if arrays[part] is not None:
-                models[f"{profile}/{path.stem}/{part}"] = tables.compact(arrays[part])
+                models[f"{profile}/{name}/{part}"] = tables.compact(arrays[part])
     if curves:
         atomic_write(file.with_suffix(".parquet"), lambda out: tables.write(out, curves))
     if models:
         atomic_write(file.with_suffix(".npz"), lambda out: np.savez_compressed(out, **models))  # type: ignore[arg-type]
     else:
         file.with_suffix(".npz").unlink(missing_ok=True)
-    write_json(file, STUDY.sealed({"study": study, "runs": runs, "numbers": numbers}))
+    of_profiles = {profile: content["numbers"] for profile, content in numbers.items()}
+    if numbers:
+        table = spreadsheet.to_csv(of_profiles).encode()
+        atomic_write(file.with_suffix(".csv"), lambda out: out.write(table))
+    beside = {profile: without_numbers(content) for profile, content in numbers.items()}
+    write_json(file, STUDY.sealed({"study": study, "runs": runs, "numbers": beside}))
     for path in loose:
         path.unlink(missing_ok=True)
     for folder in [*(results / study).glob("*"), results / study]:
         with suppress(OSError):  # it is not empty, or somebody else removed it
             folder.rmdir()
+
+
+def _named(content: Payload, name: str) -> Payload:
+    """A run under another name."""
+    plain = {key: _as_lists(value) for key, value in content.items() if key not in SEAL}
+    return RUN.sealed({**plain, "name": name})
+
+
+def _as_lists(value: Any) -> Any:
+    """Arrays as lists, null for NaN, as a run in a file of its own has them."""
+    if isinstance(value, dict):
+        return {key: _as_lists(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return [[None if np.isnan(x) else x for x in row] for row in value.tolist()]
+    return value
+
+
+def without_numbers(content: Payload) -> Payload:
+    """What a study's JSON file says of its quantities."""
+    return {key: value for key, value in content.items() if key != "numbers"}
+
+
+def without_digest(content: Payload) -> Payload:
+    """What the digest of a file is of."""
+    return {key: value for key, value in content.items() if key != "digest"}
 
 
 def _relabelled(profiles: Mapping[str, Mapping[str, Payload]], labels: Mapping[str, Any]) -> bool:
@@ -325,6 +370,16 @@ def _profiles(file: Path) -> Mapping[str, Mapping[str, Payload]]:
     for profile, numbers in content["numbers"].items():
         profiles.setdefault(profile, {})[NUMBERS.kind] = numbers
     return profiles
+
+
+def _quantities(file: Path, profile: str) -> Payload:
+    """The quantities of a profile as they are stored; one's own, to be changed at will."""
+    return copy.deepcopy(dict(_all_quantities(file.with_suffix(".csv")).get(profile, {})))
+
+
+@cached
+def _all_quantities(file: Path) -> Mapping[str, Payload]:
+    return _opened(file, lambda source: spreadsheet.from_csv(source.read().decode()))
 
 
 @cached

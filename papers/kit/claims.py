@@ -9,6 +9,7 @@ from typing import Any, Literal
 from fedlib import checks
 from papers.kit.health import Needs, listed
 from papers.kit.numbers import Number
+from papers.kit.quantities import Key
 from papers.kit.rules import Numbers, Outcome, Rule
 
 #: Configurations of runs, by their names.
@@ -153,7 +154,7 @@ class PaperValue:
     """
 
     label: str
-    key: str
+    key: Key
     paper: float
     paper_text: str
     place: str

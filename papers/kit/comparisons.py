@@ -78,6 +78,18 @@ def note(study: str, profile: str, total: int, findings: Mapping[str, Finding]) 
         write_json(path(), NOTES.sealed({"studies": dict(sorted(studies.items()))}))
 
 
+def rename(study: str, profile: str, names: Mapping[str, str]) -> None:
+    """Keep what was found of runs that got other names."""
+    studies = read()
+    for entry in studies.get(named(study, profile), []):
+        findings = entry.get("runs", {})
+        for name in findings.keys() & names.keys():
+            finding = Finding(*findings.pop(name))
+            newest = mark(study, profile, names[name])
+            findings[names[name]] = list(finding._replace(mark=newest))
+    write_json(path(), NOTES.sealed({"studies": studies}))
+
+
 def summary(study: str) -> str:
     """What the last comparisons of a study's stored runs found."""
     sentences = []

@@ -360,7 +360,7 @@ class Needs:
             yield f"the run {run} is not among these"
             return
         now, then = (
-            {k: v for k, v in c[run].items() if k not in ("bits", "seeds")}
+            {k: v for k, v in c[run].items() if k not in ("bits", "labels", "seeds")}
             for c in (configs, stored)
         )
         for where, (a, b) in differences(now, then):

@@ -80,9 +80,9 @@ def write_csv(table: pd.DataFrame, path: Path) -> None:
     atomic_write(path, lambda file: file.write(text.encode()))
 
 
-def printed_values(study: Study, reading: Reading) -> dict[str, Printed]:
+def printed_values(study: Study, reading: Reading) -> dict[Any, Printed]:
     """The quantities that the paper prints; printed bounds are none of them."""
-    found: dict[str, Printed] = {}
+    found: dict[Any, Printed] = {}
     for size in reading.rule.sizes:
         found.setdefault(size.key, Printed(exact(size.printed), size.place))
     for value in study.paper_values:
@@ -102,7 +102,7 @@ def row_of(
     reading: Reading,
     outcome: Outcome,
     part: Part,
-    printed: Mapping[str, Printed],
+    printed: Mapping[Any, Printed],
 ) -> dict[str, Any]:
     """One row of the table."""
     row: dict[str, Any] = {
@@ -114,7 +114,7 @@ def row_of(
         "part": part.words,
         "case": part.case,
         "condition": part.condition.words,
-        "quantities": "; ".join(part.condition.keys),
+        "quantities": "; ".join(str(key) for key in part.condition.keys),
         "unit": part.unit,
         "seeds": part.seeds or pd.NA,
         "state": NOT_JUDGED if outcome.verdict == NOT_JUDGED else part.state,

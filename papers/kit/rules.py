@@ -23,13 +23,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import inf, isclose, isnan, nan
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from papers.kit.numbers import Number, exact, mean, seeds_for
+from papers.kit.quantities import Key, Label, Quantities, Query
 
-Numbers = Mapping[str, Number]
+Numbers = Mapping[Any, Number]
 #: Whether a statement holds; None where the numbers do not decide.
 State = bool | None
 #: What counts as no difference, as a share of the effect that it is held against.
@@ -72,7 +73,7 @@ class Statement:
     top : the upper bound of `between`; NaN for the other relations.
     """
 
-    keys: tuple[str, ...]
+    keys: tuple[Key, ...]
     read: Callable[[Numbers], Number]
     relation: str
     bound: float
@@ -118,7 +119,7 @@ class Condition:
     """
 
     words: str
-    keys: tuple[str, ...]
+    keys: tuple[Key, ...]
     holds: Callable[[Numbers], State]
     statements: tuple[Statement, ...] = ()
 
@@ -141,7 +142,7 @@ class Term:
     """
 
     words: str
-    keys: tuple[str, ...]
+    keys: tuple[Key, ...]
     read: Callable[[Numbers], Number]
 
     def __lt__(self, other: Term | float) -> Condition:
@@ -168,23 +169,32 @@ class Term:
         return Term(f"size of {self.words}", self.keys, lambda n: abs(self.read(n)))
 
 
-def of(key: str) -> Term:
+def key_of(name: Key, labels: Mapping[str, Label]) -> Key:
+    """The key of a number: its name, or what is measured and the labels of the run."""
+    return Query.of(str(name), **labels) if labels else name
+
+
+def of(key: Key, **labels: Label) -> Term:
     """A number with its interval."""
+    key = key_of(key, labels)
     return Term(f"`{key}`", (key,), lambda n: n[key])
 
 
-def value(key: str) -> Term:
+def value(key: Key, **labels: Label) -> Term:
     """The value alone, whatever its interval: for what is exact, or a sentence about means."""
+    key = key_of(key, labels)
     return Term(f"value of `{key}`", (key,), lambda n: exact(n[key].value))
 
 
-def most(key: str) -> Term:
+def most(key: Key, **labels: Label) -> Term:
     """The largest value of any seed."""
+    key = key_of(key, labels)
     return Term(f"largest `{key}` of any seed", (key,), lambda n: exact(max(n[key].per_seed)))
 
 
-def least(key: str) -> Term:
+def least(key: Key, **labels: Label) -> Term:
     """The smallest value of any seed."""
+    key = key_of(key, labels)
     return Term(f"smallest `{key}` of any seed", (key,), lambda n: exact(min(n[key].per_seed)))
 
 
@@ -197,28 +207,28 @@ def alike(one: Term, other: Term, effect: Term) -> Condition:
     return abs(one - other) <= MARGIN * abs(effect)
 
 
-def between(key: str, bottom: float, top: float) -> Condition:
+def between(key: Key, bottom: float, top: float) -> Condition:
     """Whether a value lies in `[bottom, top]`."""
     return _inside(key, bottom, top, f"between {bottom:.6g} and {top:.6g}")
 
 
-def near(key: str, target: float, margin: float) -> Condition:
+def near(key: Key, target: float, margin: float) -> Condition:
     """Whether a value is `target` but for a margin: equivalence, which a wide interval never is."""
     return _inside(key, target - margin, target + margin, f"within {margin:.6g} of {target:.6g}")
 
 
-def holds(key: str, target: float) -> Condition:
+def holds(key: Key, target: float) -> Condition:
     """Whether a value's interval holds the target: nothing seen contradicts it."""
     words = f"the interval of `{key}` holds {target:.6g}"
     return _stated(words, Statement((key,), of(key).read, "around", target))
 
 
-def falls(*keys: str) -> Condition:
+def falls(*keys: Key) -> Condition:
     """Whether values fall, from each to the next."""
     return _ordered("fall", [of(b) < of(a) for a, b in pairwise(keys)], keys)
 
 
-def rises(*keys: str) -> Condition:
+def rises(*keys: Key) -> Condition:
     """Whether values rise, from each to the next."""
     return _ordered("rise", [of(b) > of(a) for a, b in pairwise(keys)], keys)
 
@@ -238,7 +248,7 @@ def any_of(*conditions: Condition) -> Condition:
     return _join(" or ", True, conditions)
 
 
-def _ordered(how: str, steps: Sequence[Condition], keys: tuple[str, ...]) -> Condition:
+def _ordered(how: str, steps: Sequence[Condition], keys: tuple[Key, ...]) -> Condition:
     words = f"values {how}: {', '.join(f'`{key}`' for key in keys)}"
     return replace(all_of(*steps), words=words, keys=keys)
 
@@ -268,7 +278,7 @@ def _compare(a: Term, how: str, b: Term | float) -> Condition:
     return _stated(f"{a.words} {how} {b.words}", statement)
 
 
-def _inside(key: str, bottom: float, top: float, words: str) -> Condition:
+def _inside(key: Key, bottom: float, top: float, words: str) -> Condition:
     statement = Statement((key,), of(key).read, "between", bottom, top)
     return _stated(f"`{key}` {words}", statement)
 
@@ -367,16 +377,21 @@ class Control:
     ----------
     what : what stands in the place of what, such as `hard switching in the place of soft`.
     instead : run, or key of a number -> the run, the key or the value that is read in its place.
+    labels : label -> the value that every number is read with, in place of its own or the default;
+        or a mapping of values to those in their places. Of studies whose runs have labels.
     negated : whether every number is read with the other sign, which exchanges the two sides of
         every difference and turns every order round.
     """
 
     what: str
-    instead: Mapping[str, str | float] = field(default_factory=dict)
+    instead: Mapping[Any, Any] = field(default_factory=dict)
+    labels: Mapping[str, Any] = field(default_factory=dict)
     negated: bool = False
 
-    def of(self, numbers: Numbers) -> dict[str, Number]:
+    def of(self, numbers: Numbers) -> Numbers:
         """The numbers with those of the control in their places."""
+        if isinstance(numbers, Quantities) and not self.negated:
+            return numbers.controlled(self.labels, self.instead)
         found = {}
         for key in numbers:
             runs = (run for run in self.instead if key.startswith(f"{run}."))
@@ -433,7 +448,8 @@ class Rule:
     ----------
     primary : one to three parts that decide: what each says in the paper's words -> its condition,
         or a group of conditions where one sentence is about several cells.
-    measured : what was measured, a text with numbers by `stat`, or a function of the numbers.
+    measured : what was measured, a text with numbers by `stat`, or a function of the numbers; where
+        it is empty the text is made from the parts.
     note : what a reader must know of the rule beside its conditions; empty where nothing.
     proviso : what must hold for the rule to be a judgement at all, such as that a bound is one that
         a run could break: why it is none otherwise -> the condition. Then nothing is judged.
@@ -442,7 +458,7 @@ class Rule:
     """
 
     primary: Conditions
-    measured: str | Callable[[Numbers], str]
+    measured: str | Callable[[Numbers], str] = ""
     note: str = ""
     proviso: Mapping[str, Condition] = field(default_factory=dict)
     control: Control | None = None
@@ -463,7 +479,7 @@ class Rule:
         unknown = "not among these runs" if self.control else ""
         return Outcome(
             "not judged" if idle else verdict,
-            self._measured(numbers),
+            self._measured(numbers) or "; ".join(in_words(part, numbers) for part in parts),
             f"not judged, because {'; '.join(idle)}" if idle else _reason(parts),
             parts,
             self.control.what if self.control else "",
@@ -474,7 +490,7 @@ class Rule:
 
     def _seeds(self, parts: Sequence[Part]) -> int:
         """How many seeds see effects of the printed size, else of the measured one, at 90 %."""
-        printed = {size.key: size.printed for size in self.sizes}
+        printed: dict[Any, float] = {size.key: size.printed for size in self.sizes}
         needed = [0]
         for part in parts:
             if part.state != "open" or part.statement is None or part.value is None:
@@ -509,7 +525,7 @@ class Rule:
         only = f" Judged only given that {given}." if given else ""
         return f"{'; '.join(told)}.{only} {self.note}".rstrip()
 
-    def keys(self) -> set[str]:
+    def keys(self) -> set[Key]:
         """The numbers that it reads."""
         asked = [condition for _, _, condition in conditions_of(self.primary)]
         return {key for c in (*asked, *self.proviso.values()) for key in c.keys}
@@ -523,6 +539,17 @@ class Rule:
         if callable(self.measured):
             return self.measured(numbers)
         return TOKEN.sub(replaced, self.measured)
+
+
+def in_words(part: Part, numbers: Numbers) -> str:
+    """A part with the values of the numbers that it reads, and what it compares with its bound."""
+    read = [numbers[key] for key in dict.fromkeys(part.condition.keys)]
+    if len(read) == 1:
+        return f"{part.title}: {read[0].text()}"
+    values = ", ".join(f"{number.value:.3g}" for number in read)
+    if part.value is None or part.statement is None:
+        return f"{part.title}: {values}"
+    return f"{part.title}: {values} (difference {part.value.text()})"
 
 
 def conditions_of(conditions: Conditions) -> list[tuple[str, str, Condition]]:

@@ -32,6 +32,7 @@ from fedlib.engine.stack import floats
 from fedlib.provenance import ROOT, versions
 from papers.kit import archive
 from papers.kit.numbers import Number, significant
+from papers.kit.quantities import Quantities
 
 CHECKPOINT = ".checkpoint.pt"  # of a run that is not done
 ONE_RUN = ("wall_s", "compiled", "sources")  # of the provenance of a run alone
@@ -195,7 +196,7 @@ def compute_or_load(
     traces: dict[str, Trace] = {}
     for name, spec in specs.items():
         if not recompute and is_stored(study, profile, name, spec):
-            traces[name] = to_trace(read_run(stored_path(study, profile, name)))
+            traces[name] = to_trace(read_run(stored_path(study, profile, name)), spec.labels)
     missing = {name for name in specs if name not in traces}
     for group in groups(among or specs):
         if missing.isdisjoint(group):
@@ -208,7 +209,7 @@ def compute_or_load(
                 check_kept(study, name, group[name], payload)
                 with archive.exclusive(results_dir()):  # who collects removes empty folders
                     write_json(run_path(study, profile, name), payload)
-            traces[name] = to_trace(payload)
+            traces[name] = to_trace(payload, specs[name].labels)
         if path is not None:
             path.unlink(missing_ok=True)
     return {name: traces[name] for name in specs}
@@ -337,8 +338,12 @@ def to_payload(study: str, profile: str, name: str, spec: Spec, trace: Trace) ->
     return archive.RUN.sealed(content)
 
 
-def to_trace(payload: Mapping[str, Any]) -> Trace:
-    """The Trace of a stored or freshly computed run; `state` is the final models `[S, d]`."""
+def to_trace(payload: Mapping[str, Any], labels: Mapping[str, Any] | None = None) -> Trace:
+    """The Trace of a stored or freshly computed run; `state` is the final models `[S, d]`.
+
+    Its configuration has the bits of a round and the `labels` of the run.
+    """
+    named = {"labels": dict(labels)} if labels else {}
     metrics, info = (
         {name: np.array(rows, dtype=float) for name, rows in payload[part].items()}
         for part in archive.CURVES
@@ -352,7 +357,7 @@ def to_trace(payload: Mapping[str, Any]) -> Trace:
         info=info,
         rounds=np.array(payload["rounds"]),
         seeds=tuple(payload["seeds"]),
-        config={**payload["config"], "bits": payload["bits"]},
+        config={**payload["config"], "bits": payload["bits"], **named},
         provenance=payload["provenance"],
         state=state,
         output=output,
@@ -396,7 +401,7 @@ def config_of(path: Path) -> dict[str, Any]:
 class Derived(NamedTuple):
     """What was derived from a study's runs: numbers, what is wrong with each run, runs' marks."""
 
-    numbers: dict[str, Number]
+    numbers: Mapping[Any, Number]
     health: dict[str, str]
     runs: dict[str, str]
 
@@ -414,19 +419,26 @@ def _read_derived(path: Path) -> Derived:
     if path.parent.name == PAPER and not archive.exists(path):
         return Derived({}, {}, {})
     held = archive.read(path)
-    numbers = {k: Number.from_json(v) for k, v in held["numbers"].items()}
-    return Derived(numbers, held["health"], held.get("runs", {}))
+    return Derived(numbers_of(held), held["health"], held.get("runs", {}))
 
 
-def read_numbers(study: str, profile: str = "full") -> dict[str, Number]:
+def numbers_of(stored: Mapping[str, Any]) -> Mapping[Any, Number]:
+    """The numbers of a file of numbers, by name; by their labels too where they have any."""
+    numbers: Mapping[str, Any] = stored["numbers"]
+    if "defaults" in stored:
+        return Quantities.from_json(numbers, stored["defaults"])
+    return {name: Number.from_json(number) for name, number in numbers.items()}
+
+
+def read_numbers(study: str, profile: str = "full") -> Mapping[Any, Number]:
     """The derived numbers of a study, by name."""
-    return dict(read_derived(study, profile).numbers)
+    return read_derived(study, profile).numbers
 
 
 def derived(
     study: str,
     profile: str,
-    numbers: Mapping[str, Number],
+    numbers: Mapping[Any, Number],
     payloads: Mapping[str, Mapping[str, Any]],
     health: Mapping[str, str],
 ) -> dict[str, Any]:
@@ -435,7 +447,7 @@ def derived(
     content = {
         "study": study,
         "profile": profile,
-        "numbers": {k: v.to_json() for k, v in numbers.items()},
+        **_stored_numbers(numbers),
         "health": dict(health),
         "runs": {name: payload["digest"][:16] for name, payload in payloads.items()},
         "provenance": {
@@ -445,6 +457,13 @@ def derived(
         },
     }
     return archive.NUMBERS.sealed(content)
+
+
+def _stored_numbers(numbers: Mapping[Any, Number]) -> dict[str, Any]:
+    """Numbers as plain values, and the defaults of their labels where they have any."""
+    if isinstance(numbers, Quantities):
+        return {"numbers": numbers.to_json(), "defaults": dict(numbers.defaults)}
+    return {"numbers": {name: number.to_json() for name, number in numbers.items()}}
 
 
 def run_path(study: str, profile: str, name: str) -> Path:

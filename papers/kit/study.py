@@ -14,7 +14,7 @@ from fedlib.core import Problem, Trace
 from fedlib.core.algorithm import Algorithm
 from fedlib.core.files import write_json
 from fedlib.run import resolve_device
-from papers.kit import archive, edits, snapshot, store
+from papers.kit import archive, comparisons, edits, snapshot, store
 from papers.kit.claims import PAPERS, Claim, Configs, PaperValue
 from papers.kit.health import HealthChecks, first_fit, of_run, seeds_of
 from papers.kit.numbers import Number
@@ -86,7 +86,7 @@ class Study:
     profiles: Mapping[str, Params]
     parameters: Mapping[str, str]
     specs: Callable[[Params], dict[str, Spec]]
-    derive: Callable[[Traces, Params], dict[str, Number]]
+    derive: Callable[[Traces, Params], Mapping[Any, Number]]
     claims: tuple[Claim, ...] = ()
     paper_values: tuple[PaperValue, ...] = ()
     figures: Mapping[str, Callable[[Traces], Drawing]] = field(default_factory=dict)
@@ -149,7 +149,9 @@ class Study:
         asked["recompute"] = checked(self.name, "recompute", asked.get("recompute"), [False])
         return self.open(**{name: value for name, value in asked.items() if value is not None})
 
-    def numbers(self, traces: Traces, profile: str = "full", **changes: Any) -> dict[str, Number]:
+    def numbers(
+        self, traces: Traces, profile: str = "full", **changes: Any
+    ) -> Mapping[Any, Number]:
         """The derived numbers of some traces."""
         return self.derive(traces, self.resolve(profile, **changes))
 
@@ -178,11 +180,15 @@ class Study:
         return self.settle(profile) if settle else None
 
     def settle(self, profile: str) -> dict[str, Any] | None:
-        """Store the numbers that the stored runs give, and collect all in the study's two files.
+        """Store the numbers that the stored runs give, and collect all in the study's files.
 
-        None before enough runs are there.
+        A run that is stored under another name than it has is renamed. None before enough runs are
+        there.
         """
         with archive.exclusive(store.results_dir()):
+            if names := self.renamed(profile):
+                archive.collect(store.results_dir(), self.name, new_names={profile: names})
+                comparisons.rename(self.name, profile, names)
             content = self.derived(profile)
             if content is not None:
                 write_json(store.run_path(self.name, profile, "numbers"), content)
@@ -199,7 +205,9 @@ class Study:
         own = any(payload["profile"] == profile for payload in payloads.values())
         if not own or (profile != PAPER and len(payloads) < len(specs)):
             return None
-        traces = {name: store.to_trace(payload) for name, payload in payloads.items()}
+        traces = {
+            name: store.to_trace(payload, specs[name].labels) for name, payload in payloads.items()
+        }
         try:
             numbers = self.numbers(traces, profile)
         except KeyError as missing:  # a run that is not there
@@ -239,11 +247,32 @@ class Study:
 
         Of the paper's setting those that are stored; only groups that are whole.
         """
+        specs = self.specs(self.resolve(profile))
         if profile == PAPER:
             payloads = self.held(profile)
         else:
-            payloads = {n: self.payload(n, profile) for n in self.specs(self.resolve(profile))}
-        return {name: store.to_trace(payload) for name, payload in payloads.items()}
+            payloads = {name: self.payload(name, profile) for name in specs}
+        return {
+            name: store.to_trace(payload, specs[name].labels) for name, payload in payloads.items()
+        }
+
+    def renamed(self, profile: str) -> dict[str, str]:
+        """Runs that are stored under names that the study no longer has -> their names.
+
+        A run is known by its configuration.
+        """
+        specs = self.specs(self.resolve(profile))
+        folder = store.run_path(self.name, profile, "any").parent
+        former = archive.names(folder) - {*specs, "numbers"}
+        keys = {
+            spec.key(): name for name, spec in specs.items() if name not in archive.names(folder)
+        }
+        names = {}
+        for name in sorted(former):
+            key = archive.read(folder / f"{name}.json", curves=False)["key"]
+            if key is not None and key in keys:
+                names[name] = keys.pop(key)
+        return names
 
     def labels(self, profile: str) -> dict[str, Mapping[str, Any]]:
         """The labels of the runs of a profile, by the names of the runs."""
@@ -271,7 +300,7 @@ class Study:
         self,
         claim: Claim,
         traces: Traces,
-        numbers: Mapping[str, Number],
+        numbers: Mapping[Any, Number],
         params: Params,
         edited: Mapping[str, str] = {},
     ) -> dict[str, Outcome]:
@@ -304,7 +333,9 @@ class Study:
             runs = [name for name in reading.runs if name in known.runs]
             paths = {name: store.stored_path(self.name, PAPER, name) for name in runs}
             larger = any(path.parent.name == PAPER for path in paths.values())
-            there = len(runs) == len(reading.runs) and reading.rule.keys() <= known.numbers.keys()
+            needed = reading.rule.keys()
+            measured = all(key in known.numbers for key in needed)
+            there = len(runs) == len(reading.runs) and measured
             if not larger or not there:
                 continue
             configs = {name: config_of(path) for name, path in paths.items()}
@@ -474,7 +505,7 @@ class Page:
         return self.run()
 
     @cached_property
-    def numbers(self) -> dict[str, Number]:
+    def numbers(self) -> Mapping[Any, Number]:
         """The derived numbers of the runs."""
         return self.study.derive(self.traces, self.params)
 

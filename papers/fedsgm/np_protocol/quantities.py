@@ -12,8 +12,7 @@ import numpy as np
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from papers.fedsgm.curves import FEASIBLE, jitter, oscillation
-from papers.fedsgm.np_unified.numbers import over_limit
+from papers.fedsgm.curves import FEASIBLE, jitter, oscillation, over_limit
 from papers.kit.numbers import Number, exact, mean, measured, share
 from papers.kit.study import Params, Traces
 

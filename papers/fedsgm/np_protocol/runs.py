@@ -15,7 +15,7 @@ from fedlib.compress import TopK
 from fedlib.shapes import Scalar
 from fedlib.steps import Hard, Soft
 from fedlib.steps.switching import Switch, loss_weights
-from papers.fedsgm.np_unified import CLIENTS, pooled, problem
+from papers.fedsgm.np_unified.runs import CLIENTS, pooled, problem
 from papers.kit.store import Spec
 from papers.kit.study import Params
 

@@ -2,61 +2,364 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
+from math import log
+from typing import Any
 
 from papers.fedsgm import multiverse
-from papers.fedsgm.np_unified import rules
-from papers.fedsgm.np_unified.rules import FRACTIONS, MEMBERS, MODES, RHOS, SETTINGS, STEPS
+from papers.fedsgm.np_unified.runs import CLIENTS, FIRST_SPLITS, LIMIT, MODES
+from papers.kit import rules as kit
 from papers.kit.claims import Claim, PaperValue, Reading
 from papers.kit.health import Needs
+from papers.kit.quantities import Key, Label, Query, names_of
+from papers.kit.rules import Condition, Control, Rule, falls, least, most, of, rises, value
 
-RATES = ("0.0001", "0.001", "0.01", "0.03", "0.1", "0.3", "1")
-#: What the tuned methods are chosen from.
-TUNING = (
-    *(f"penalty_rho{r}_lr{x}" for r in RHOS for x in RATES),
-    *(f"{m}_lr{x}" for m in MODES for x in RATES if x != "0.3"),
-    *MODES,
-)
+EPSILON = 0.05
+START = log(2)  # f and g at w = 0
+FEW, ALL = 10, CLIENTS  # clients a round: the paper's setting, and every one
+GROUPS = {FEW: "10 of 20 clients", ALL: "all clients"}
+NAMED = {mode: f"{mode} switching" for mode in MODES}
+CURVES = {"f": "objective", "g": "constraint"}
+#: Both ways of switching with half of the clients and with all of them, in words.
+SETTINGS: dict[str, dict[str, Label]] = {
+    f"{mode}, {words}": {"switch": mode, "participants": participants}
+    for participants, words in GROUPS.items()
+    for mode in MODES
+}
+RHOS = (0.001, 0.5, 2.0, 20.0, 100.0)
+STEPS = (1, 2, 5, 10, 20)
+FRACTIONS = (1.0, 0.5, 0.25, 0.1, 0.04)
+MEMBERS = (2, 5, 10, 15, 20)
+BETAS = (20.0, 40.0, 80.0, 120.0, 400.0, 4000.0)
+RATES = (0.0001, 0.001, 0.01, 0.03, 0.1, 0.3, 1.0)
+#: A measure of instability -> what says that the constraint is less, or more, stable by it.
+VARIES = {
+    "oscillation": "the constraint changes {} from round to round",
+    "scatter": "the late constraint scatters {}",
+}
+TUNED: dict[str, Label] = {"setting": "tuned"}
+PENALTY: dict[str, Label] = {"method": "Penalty-FedAvg"}
+
+#: The labels of runs at the paper's setting.
+PAPER: dict[str, Label | None] = {
+    "method": "FedSGM",
+    "switch": None,
+    "participants": FEW,
+    "local_steps": 5,
+    "fraction": 0.1,
+    "feedback": True,
+    "beta": 40.0,
+    "rho": None,
+    "lr": 0.3,
+    "splits": FIRST_SPLITS,
+}
 
 full = partial(Claim, paper="F")
+names = partial(names_of, PAPER)
 
 
-def runs(starts: Iterable[str], ends: Iterable[str]) -> tuple[str, ...]:
-    return tuple(f"{a}{b}" for a in starts for b in ends)
+def along(
+    measure: str, label: str, values: tuple[float, ...], run: dict[str, Label]
+) -> list[Query]:
+    """The numbers of a measure along a sweep."""
+    return [Query.of(measure, **run, **{label: x}) for x in values]
 
+
+def within(a: Query, b: Query, margin: float) -> Condition:
+    """Whether the mean of `a` is that of `b` but for a share of it: equivalence, seed by seed."""
+    inside = (of(a) <= (1 + margin) * of(b)) & (of(a) >= (1 - margin) * of(b))
+    return replace(inside, words=f"`{a}` within {100 * margin:.3g} % of `{b}`", keys=(a, b))
+
+
+def gains_diminish(run: dict[str, Label]) -> Condition:
+    """Whether the last doubling of the local steps gains less in late f than the first."""
+    one, two, _, ten, twenty = (of(query) for query in along("f", "local_steps", STEPS, run))
+    return (ten - twenty) < (one - two)
+
+
+ONE_STEP = Control("the run with one local step instead of every run", labels={"local_steps": 1})
+
+
+def grows(measure: str) -> Rule:
+    """That the oscillation of the constraint grows with the local steps, by some measure."""
+    return Rule(
+        {
+            f"{VARIES[measure].format('more')} at each increase of E (1, 2, 5, 10, 20)": {
+                text: rises(*along(measure, "local_steps", STEPS, run))
+                for text, run in SETTINGS.items()
+            }
+        },
+        control=Control(
+            "the run with one local step instead of every run", labels={"local_steps": 1}
+        ),
+    )
+
+
+def unstable(measure: str) -> Rule:
+    """That compression makes the constraint unstable and soft switching less so."""
+    return Rule(
+        {
+            f"{VARIES[measure].format('more')} at K/d = 0.1 than uncompressed": {
+                text: of(measure, **run) > of(measure, **run, fraction=1.0)
+                for text, run in SETTINGS.items()
+            },
+            f"{VARIES[measure].format('less')} under soft than under hard switching": {
+                text: of(measure, switch="soft", participants=participants)
+                < of(measure, switch="hard", participants=participants)
+                for participants, text in GROUPS.items()
+            },
+        },
+        control=Control("the uncompressed run instead of every run", labels={"fraction": 1.0}),
+    )
+
+
+C5 = Rule(
+    {
+        f"the late objective falls below ln2/4 (= {START / 4:.3f})": {
+            text: of("f", switch=mode) < START / 4 for mode, text in NAMED.items()
+        },
+        "at least 95 % of the means over three seeds have a late constraint of at most 0.0525": {
+            text: value("of_three", switch=mode) >= 0.95 for mode, text in NAMED.items()
+        },
+    },
+    note="The paper plots means over three seeds. The rule looks at all means over three of our "
+    "ten seeds, with 10 of 20 clients per round.",
+    control=Control("step size 0.0001 instead of 0.3", labels={"lr": 0.0001}),
+)
+C6 = Rule(
+    {
+        "the late objective falls as the local steps E grow from 1 to 2, 5 and 10": {
+            text: falls(*along("f", "local_steps", STEPS[:4], run))
+            for text, run in SETTINGS.items()
+        },
+        "E = 20 instead of 10 lowers the late objective less than E = 2 instead of 1": {
+            text: gains_diminish(run) for text, run in SETTINGS.items()
+        },
+    },
+    control=ONE_STEP,
+)
+C8 = Rule(
+    {
+        "the mean of f + 4 max(0, g - epsilon) is lower with all 20 clients than with 2": {
+            text: of("merit", switch=mode, participants=ALL)
+            < of("merit", switch=mode, participants=2)
+            for mode, text in NAMED.items()
+        },
+        "the constraint oscillates less with every increase to 5, 10, 15 and 20 clients": {
+            text: falls(*along("oscillation", "participants", MEMBERS, {"switch": mode}))
+            for mode, text in NAMED.items()
+        },
+    },
+    note="The objective f alone does not measure speed: with few clients it is lower because the "
+    "constraint g is violated. The factor 4 exceeds every multiplier.",
+    control=Control("the run with two clients instead of every run", labels={"participants": 2}),
+)
+C9 = Rule(
+    {
+        f"the late constraint exceeds {1.05 * EPSILON:g}, 5 % above its level": {
+            f"rho = {rho:g}": of("g", **PENALTY, **TUNED, rho=rho) > 1.05 * EPSILON
+            for rho in RHOS[:2]
+        },
+        "with rho = 100 the late objective is higher than that of hard FedSGM": of(
+            "f", **PENALTY, **TUNED, rho=100.0
+        )
+        > of("f", **TUNED, switch="hard"),
+    },
+    control=Control("rho = 20 instead of each", labels={"rho": 20.0}),
+)
+C10 = Rule(
+    {
+        "fewer than half of the five penalties are right on a split, on average": of(
+            "right", **PENALTY, **TUNED
+        )
+        < 0.5,
+        "every penalty is right on fewer than nine of ten splits": kit.all_of(
+            *(value("right", **PENALTY, **TUNED, rho=rho) < 0.9 for rho in RHOS)
+        ),
+    },
+    note="A penalty is right on a split if it is feasible there with a late objective of at most "
+    "1.25 times that of soft FedSGM, both at their tuned step sizes.",
+    control=Control(
+        "rho = 20 instead of every penalty",
+        {Query.of("right", **PENALTY, **TUNED): Query.of("right", **PENALTY, **TUNED, rho=20.0)},
+        {"rho": 20.0},
+    ),
+)
+C11 = Rule(
+    {
+        "the late objective is lower with error feedback than without": {
+            text: of("f", switch=mode) < of("f", switch=mode, feedback=False)
+            for mode, text in NAMED.items()
+        },
+        "the mean of f + max(0, g - epsilon) over the first 50 rounds is higher than without "
+        "compression": {
+            text: of("early", switch=mode) > of("early", switch=mode, fraction=1.0)
+            for mode, text in NAMED.items()
+        },
+    },
+    note="Speed is compared in the first 50 of 500 rounds, in which the runs still descend.",
+    control=Control(
+        "the uncompressed run instead of every run", labels={"fraction": 1.0, "feedback": True}
+    ),
+)
+C13 = Rule(
+    {
+        "the late constraint is lower with beta = 20 than with beta = 40": {
+            text: of("g_more", switch="soft", participants=participants, beta=20.0) < 0
+            for participants, text in GROUPS.items()
+        },
+        "the late objective is higher with beta = 20 than with beta = 40": {
+            text: of("f_more", switch="soft", participants=participants, beta=20.0) > 0
+            for participants, text in GROUPS.items()
+        },
+    },
+    control=Control("beta = 80 instead of 20", labels={"beta": {20.0: 80.0}}),
+)
+
+
+def late(curve: str, participants: int, **labels: Label) -> kit.Term:
+    """The late value of a curve with so many clients a round."""
+    return of(curve, participants=participants, **labels)
+
+
+C15 = Rule(
+    {
+        "with beta = 4000 the late value is at most a quarter as far from hard switching as with "
+        "beta = 20": {
+            f"{words}, {text}": kit.alike(
+                late(curve, participants, switch="soft", beta=4000.0),
+                late(curve, participants, switch="hard"),
+                late(curve, participants, switch="soft", beta=20.0)
+                - late(curve, participants, switch="hard"),
+            )
+            for participants, text in GROUPS.items()
+            for curve, words in CURVES.items()
+        }
+    },
+    control=Control("beta = 40 instead of 4000", labels={"beta": {4000.0: 40.0}}),
+)
+C23 = Rule(
+    {
+        "with beta = 1e9 no value of f or g differs by more than 0.001 from hard switching": {
+            text: most("gap", switch="soft", participants=participants, beta=LIMIT) <= 1e-3
+            for participants, text in GROUPS.items()
+        }
+    },
+    control=Control("beta = 4000 instead of 1e9", labels={"beta": {LIMIT: 4000.0}}),
+)
+C24 = Rule(
+    {
+        "the skewness of the clients' gradients exceeds that of the mean gradients on every "
+        "split": least("skewness_ratio", switch="hard") > 1,
+        "the difference of both skewness matrices stays within the paper's bound on every "
+        "split": least("bound_to_difference", switch="hard") >= 1,
+    },
+    note="The note on skewness proves the claim for an instance with aligned mean gradients.",
+    proviso={
+        "the mean gradients of f and g are not aligned in our runs": least("cosine", switch="hard")
+        > 0
+    },
+    control=Control(
+        "a single client, with aligned gradients",
+        {
+            Query.of("skewness_ratio", switch="hard"): 1.0,
+            Query.of("cosine", switch="hard"): 1.0,
+        },
+    ),
+)
+
+
+def fresh(curve: str, mode: str, method: str = "FedSGM") -> Query:
+    """A late value on the fresh splits, of FedSGM with all clients or of its centralized form."""
+    if method == "SGM":
+        return Query.of(curve, method=method, switch=mode, splits="fresh")
+    return Query.of(curve, switch=mode, participants=ALL, splits="fresh")
+
+
+C26 = Rule(
+    {
+        "the late objective with all clients is within 10 % of the centralized one": {
+            text: within(fresh("f", mode), fresh("f", mode, "SGM"), 0.1)
+            for mode, text in NAMED.items()
+        },
+        "the late constraint with all clients is within 5 % of the centralized one": {
+            text: within(fresh("g", mode), fresh("g", mode, "SGM"), 0.05)
+            for mode, text in NAMED.items()
+        },
+    },
+    note="The margins are those of other claims, 10 % for printed values and 5 % for feasibility. "
+    "320 fresh splits, after ten earlier ones.",
+    control=Control(
+        "two of 20 clients instead of all",
+        {
+            fresh(curve, mode): Query.of(curve, switch=mode, participants=2)
+            for curve in CURVES
+            for mode in MODES
+        },
+    ),
+)
+C27 = Rule(
+    {
+        "the late value varies less along the grid of beta than along the grid of rho": {
+            words: of(f"spread_{curve}", knob="beta") < of(f"spread_{curve}", knob="rho")
+            for curve, words in CURVES.items()
+        }
+    },
+    note="Both grids span a factor of 200 at the same step size: beta from 20 to 4000, rho from "
+    "0.5 to 100.",
+    control=Control("beta and rho exchanged", labels={"knob": {"beta": "rho", "rho": "beta"}}),
+)
+OF_PENALTIES: dict[str, Any] = {**PENALTY, "participants": ALL}
+FEASIBLE: Key = Query.of("feasible", **OF_PENALTIES)
+P3 = Rule(
+    {
+        "the prediction is right for at least 90 % of the penalties that are a factor 2 or more "
+        "from the multiplier": value("predicted_clear", **OF_PENALTIES) >= 0.9,
+        "the prediction is right for all penalties": value("predicted", **OF_PENALTIES) >= 1,
+    },
+    control=Control(
+        "the prediction that every penalty is feasible",
+        {
+            Query.of("predicted", **OF_PENALTIES): FEASIBLE,
+            Query.of("predicted_clear", **OF_PENALTIES): FEASIBLE,
+        },
+    ),
+)
+
+#: What the tuned methods are chosen from.
+TUNING = (*names(**PENALTY, rho=RHOS, lr=RATES), *names(switch=MODES, lr=RATES))
+MAIN = names(switch=MODES, participants=(FEW, ALL))
+LOCAL_STEPS = names(switch=MODES, participants=(FEW, ALL), local_steps=STEPS)
+COMPRESSED = names(switch=MODES, participants=(FEW, ALL), fraction=FRACTIONS)
 
 CLAIMS = (
     full(
         id="fedsgm/C5",
         place="Figure 1",
         wording="Hard and soft switching both converge and satisfy the constraint.",
-        rule=rules.C5,
-        runs=tuple(SETTINGS),
+        rule=C5,
+        runs=MAIN,
         figure="figure_1",
     ),
     full(
         id="fedsgm/C6",
         place="Figure 2, row 1",
         wording="With more local steps the methods converge faster, with diminishing gain.",
-        rule=rules.C6,
-        runs=runs(SETTINGS, STEPS),
+        rule=C6,
+        runs=LOCAL_STEPS,
         figure="local_steps",
     ),
     full(
         id="fedsgm/C7",
         place="Figure 2, row 1",
         wording="The oscillation of the constraint around its level grows with the local steps.",
-        rule=rules.C7,
-        runs=runs(SETTINGS, STEPS),
+        rule=grows("oscillation"),
+        runs=LOCAL_STEPS,
         figure="local_steps",
         reading="as the change from round to round",
         readings=(
-            Reading(
-                "as the standard deviation of late g (scatter)",
-                rules.grows("scatter"),
-                runs(SETTINGS, STEPS),
-            ),
+            Reading("as the standard deviation of late g (scatter)", grows("scatter"), LOCAL_STEPS),
         ),
     ),
     full(
@@ -64,8 +367,8 @@ CLAIMS = (
         place="Figure 2, row 2",
         wording="With more clients per round, both switching modes converge faster and more "
         "steadily.",
-        rule=rules.C8,
-        runs=runs(MODES, MEMBERS),
+        rule=C8,
+        runs=names(switch=MODES, participants=MEMBERS),
         figure="participation",
     ),
     full(
@@ -73,7 +376,7 @@ CLAIMS = (
         place="Figure 6",
         wording="Penalty-FedAvg is infeasible with rho = 0.001 or 0.5, and slow or poor with rho = "
         "100.",
-        rule=rules.C9,
+        rule=C9,
         runs=TUNING,
         figure="figure_6",
         needs=Needs(parameters=("lrs",)),
@@ -82,7 +385,7 @@ CLAIMS = (
         id="fedsgm/C10",
         place="Figure 6",
         wording="The right penalty rho of Penalty-FedAvg is hard to find.",
-        rule=rules.C10,
+        rule=C10,
         runs=TUNING,
         figure="figure_6",
         needs=Needs(parameters=("lrs",)),
@@ -92,23 +395,26 @@ CLAIMS = (
         place="Figure 2, row 3",
         wording="With Top-K at K/d = 0.1 the method converges thanks to error feedback, but more "
         "slowly.",
-        rule=rules.C11,
-        runs=(*runs(MODES, ("", "_K1", "_nofeedback")), *runs(MODES, ("_all", "_all_K1"))),
+        rule=C11,
+        runs=(
+            *names(switch=MODES, participants=(FEW, ALL), fraction=(0.1, 1.0)),
+            *names(switch=MODES, feedback=False),
+        ),
         figure="compression",
     ),
     full(
         id="fedsgm/C12",
         place="Figure 2, row 3",
         wording="Compression makes the constraint unstable; soft switching mitigates it.",
-        rule=rules.C12,
-        runs=runs(SETTINGS, FRACTIONS),
+        rule=unstable("oscillation"),
+        runs=COMPRESSED,
         figure="compression",
         reading="unstable from round to round",
         readings=(
             Reading(
                 "unstable as the standard deviation of late g (scatter)",
-                rules.unstable("scatter"),
-                runs(SETTINGS, FRACTIONS),
+                unstable("scatter"),
+                COMPRESSED,
             ),
         ),
     ),
@@ -116,8 +422,8 @@ CLAIMS = (
         id="fedsgm/C13",
         place="Figure 5",
         wording="Soft switching is more conservative with beta = 20 than with beta = 40.",
-        rule=rules.C13,
-        runs=runs(("soft", "soft_all"), ("", "_beta20")),
+        rule=C13,
+        runs=names(switch="soft", participants=(FEW, ALL), beta=(40.0, 20.0)),
         figure="figure_5",
     ),
     full(
@@ -133,16 +439,19 @@ CLAIMS = (
         id="fedsgm/C15",
         place="Figure 5",
         wording="Soft switching with a large beta approaches hard switching.",
-        rule=rules.C15,
-        runs=(*SETTINGS, *runs(("soft", "soft_all"), ("_beta20", "_beta4000"))),
+        rule=C15,
+        runs=(*MAIN, *names(switch="soft", participants=(FEW, ALL), beta=(20.0, 4000.0))),
         figure="figure_5",
     ),
     full(
         id="fedsgm/C23",
         place="switching rule",
         wording="Soft switching equals hard switching in the limit of large beta.",
-        rule=rules.C23,
-        runs=("hard", "hard_all", "soft_beta1e+09", "soft_all_beta1e+09"),
+        rule=C23,
+        runs=(
+            *names(switch="hard", participants=(FEW, ALL)),
+            *names(switch="soft", participants=(FEW, ALL), beta=LIMIT),
+        ),
         kind="proved",
     ),
     full(
@@ -150,15 +459,18 @@ CLAIMS = (
         place="Section 3.2",
         wording="Even if the mean gradients of objective and constraint are aligned, the drift of "
         "the clients leaves a skewness.",
-        rule=rules.C24,
-        runs=("hard",),
+        rule=C24,
+        runs=names(switch="hard"),
     ),
     full(
         id="fedsgm/C26",
         place="Figure 2, row 2",
         wording="With all clients per round the method matches centralized training.",
-        rule=rules.C26,
-        runs=tuple(f"fresh_{run}" for run in runs(MODES, ("_all", "_central"))),
+        rule=C26,
+        runs=(
+            *names(switch=MODES, participants=ALL, splits="fresh"),
+            *names(method="SGM", switch=MODES, splits="fresh"),
+        ),
         rule_fixed="82aa2943",
         figure="figure_1",
     ),
@@ -166,11 +478,8 @@ CLAIMS = (
         id="fedsgm/C27",
         place="Figures 5 and 6",
         wording="The sharpness beta is far easier to tune than the penalty rho.",
-        rule=rules.C27,
-        runs=(
-            *runs(("soft",), ("", *(f"_beta{b}" for b in ("20", "80", "120", "400", "4000")))),
-            *(f"penalty_rho{r}_lr0.3" for r in RHOS[1:]),
-        ),
+        rule=C27,
+        runs=(*names(switch="soft", beta=BETAS), *names(**PENALTY, rho=RHOS[1:])),
         figure="figure_6",
         needs=Needs(parameters=("betas", "rhos")),
     ),
@@ -180,8 +489,11 @@ CLAIMS = (
         place="prediction",
         wording="A run with a fixed penalty ends feasible exactly if the penalty exceeds the "
         "multiplier of the data split.",
-        rule=rules.P3,
-        runs=(*(f"penalty_all_rho{r}" for r in RHOS), "soft_all"),
+        rule=P3,
+        runs=(
+            *names(**PENALTY, participants=ALL, rho=RHOS),
+            *names(switch="soft", participants=ALL),
+        ),
         needs=Needs(parameters=("rhos",)),
     ),
 )
@@ -189,9 +501,9 @@ CLAIMS = (
 PAPER_VALUES = tuple(
     PaperValue(
         f"late constraint, {text.removesuffix(' of 20 clients')}",
-        *(f"{run}.g", 0.05, "at most 0.05", "F, Figure 1"),
+        *(Query.of("g", **run), EPSILON, "at most 0.05", "F, Figure 1"),
         rtol=0.05,
         at_most=True,
     )
-    for run, text in SETTINGS.items()
+    for text, run in SETTINGS.items()
 )

@@ -1,12 +1,17 @@
 """Renamed methods, fields and functions lose no stored run."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+import numpy as np
 import torch
 
 import fedlib as fl
 from fedlib.core.describe import renamed_from
+from papers.kit import archive, comparisons, store
+from papers.kit.comparisons import Finding
+from papers.kit.numbers import mean
 from papers.kit.store import Spec, compute_or_load, groups, is_stored
+from papers.kit.study import Study
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,36 @@ def test_a_stored_run_is_found_under_new_names(monkeypatch, tmp_path):
     assert is_stored("toy", "full", "a", after)
     other = Spec(Stroll(0.1, 2, 4, factor=0.25), bowl, 3, (0, 1))
     assert not is_stored("toy", "full", "a", other)
+
+
+def test_a_stored_run_gets_the_name_and_the_labels_that_its_study_gives_it(monkeypatch, tmp_path):
+    monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
+    spec = Spec(Walk(0.1, 2, 4, shrink=0.5), quadratic, 3, (0, 1))
+    profiles = {"quick": {}, "full": {}}
+
+    def f_at_the_end(traces, p):
+        del p
+        return {f"{name}.f": mean(trace.metrics["f"][:, -1]) for name, trace in traces.items()}
+
+    def study(**specs):
+        return Study("toy", "", "ours", profiles, {}, lambda _: specs, f_at_the_end)
+
+    former = study(a=spec)
+    former.reproduce("full", device="cpu", recompute=False)
+    before = former.load()["a"].metrics["f"]
+    comparisons.note(
+        "toy", "full", 1, {"a": Finding(comparisons.mark("toy", "full", "a"), 3, 3, 0.0, True)}
+    )
+    known = comparisons.summary("toy")
+    assert known.startswith("1 of 1 runs were recomputed")
+    current = study(b=replace(spec, labels={"method": "Walk"}))
+    assert current.renamed("full") == {"a": "b"}
+    current.settle("full")
+    assert archive.names(tmp_path / "toy" / "full") == {"b", "numbers"}
+    assert archive.labels_of(tmp_path / "toy.json") == {"b": {"method": "Walk"}}
+    np.testing.assert_array_equal(current.load()["b"].metrics["f"], before)
+    assert [*store.read_numbers("toy")] == ["b.f"]
+    assert comparisons.summary("toy") == known
 
 
 def test_runs_that_differ_in_a_renamed_float_are_one_group():

@@ -1,0 +1,247 @@
+"""The quantities of study F: measures of every run, tuned settings, differences, predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import torch
+
+from fedlib import data
+from fedlib.core import Problem, Trace
+from fedlib.problems import neyman_pearson
+from papers.fedsgm import multiverse
+from papers.fedsgm.curves import FEASIBLE
+from papers.fedsgm.np_unified.runs import CLIENTS, LIMIT, MODES, defaults
+from papers.fedsgm.skewness import client_gradients, multiplier, skewness
+from papers.kit import quantities as kit
+from papers.kit.numbers import exact, mean
+from papers.kit.quantities import Label, Quantities, along, estimates, per_seed, row, sweep
+from papers.kit.study import Params, Traces
+
+SPREAD = 200  # the largest penalty over the smallest whose spread is set against that of beta
+GOOD = 1.25  # a penalty is right if its late f is at most this times that of soft FedSGM
+EARLY = 50  # first rounds, in which the runs still descend
+WEIGHT = 4.0  # of the excess in the merit: more than every multiplier
+PENALTY: dict[str, Label] = {"method": "Penalty-FedAvg"}
+UNITS = {
+    "infeasible": "of seeds",
+    "violations": "rounds",
+    "oscillation": "1e-3",
+    "scatter": "1e-3",
+    "excess": "1e-3",
+    "right": "of splits",
+}
+
+
+def derive(traces: Traces, p: Params) -> Quantities:
+    """The table of quantities of some runs."""
+    measured = {name: trace for name, trace in traces.items() if name not in multiverse.UNIFIED}
+    frame = kit.curves(measured)
+    tolerance, usual = float(p["tolerance"]), defaults(p)
+    by_run = measures(frame, tolerance)
+    values = kit.with_labels(by_run, measured)
+    best = tuned(values, tolerance, usual)
+    with_all = sweep(measured, usual, "participants", method="FedSGM", switch="soft")[CLIENTS]
+    tables = [
+        kit.with_labels(estimates(by_run, UNITS), measured).drop(columns=["index", "run"]),
+        best_settings(best),
+        sharper(values, usual),
+        limits(frame, p, usual),
+        means_of_three(values, p, tolerance, usual),
+        right_penalties(best),
+        spreads(values, p, usual),
+        gradients(measured["hard"]),
+        predictions(values, with_all, tolerance, usual),
+    ]
+    if p["many"]:
+        many = multiverse.unified(traces)
+        tables.append(pd.DataFrame([row(name, number) for name, number in many.items()]))
+    return Quantities.of(tables, usual)
+
+
+def measures(frame: pd.DataFrame, tolerance: float) -> pd.DataFrame:
+    """Late values, feasibility, speed and oscillation of every run and seed.
+
+    Those of single rounds are of runs that were evaluated in every round.
+    """
+    late = {name: per_seed(kit.late(frame, name), name, ["run"]) for name in ("f", "g", "g_max")}
+    values = pd.DataFrame(late)
+    values["infeasible"] = values["g"] > FEASIBLE * tolerance
+    second_round = frame.groupby("run")["round"].transform(lambda rounds: rounds.unique()[1])
+    rows = kit.starts(frame[second_round == 1], "g")
+    rounds = rows.groupby("run")["round"].transform("max") + 1
+    rows = rows.assign(
+        excess=np.maximum(rows["g"] - tolerance, 0), violations=rows["g"] > tolerance
+    )
+    rows["merit"] = rows["f"] + WEIGHT * rows["excess"]
+    rows["early"] = rows["f"] + rows["excess"]
+    seeds = ["run", "seed"]
+    half = rows[rows["round"] >= rounds // 2]
+    values["violations"] = rows.groupby(seeds)["violations"].sum().astype(float)
+    change = half.groupby(seeds)["g"].diff().abs()
+    values["oscillation"] = 1e3 * change.groupby([half["run"], half["seed"]]).mean()
+    last_fifth = rows[rows["round"] >= rounds - rounds // 5]
+    values["scatter"] = 1e3 * last_fifth.groupby(seeds)["g"].std(ddof=0)
+    values["excess"] = 1e3 * half.groupby(seeds)["excess"].mean()
+    values["merit"] = rows.groupby(seeds)["merit"].mean()
+    values["early"] = rows[rows["round"] < EARLY].groupby(seeds)["early"].mean()
+    return values
+
+
+def tuned(values: pd.DataFrame, tolerance: float, usual: kit.Defaults) -> pd.DataFrame:
+    """Each method at its best step size: both ways of switching, and every penalty.
+
+    The best has the smallest mean late f of those with mean late g of at most 1.05 times the
+    tolerance; if there is none, the smallest mean late g. Training rows only.
+    """
+    sweeps = [along(values, ["lr"], usual, switch=mode).reset_index() for mode in MODES]
+    with_penalty = along(values, ["rho", "lr"], usual, **PENALTY).reset_index()
+    sweeps += [rows for _, rows in with_penalty.groupby("rho")]
+    chosen = []
+    for rows in sweeps:
+        means = rows.groupby("lr")[["f", "g"]].mean()
+        feasible = means[means["g"] <= FEASIBLE * tolerance]
+        lr = feasible["f"].idxmin() if len(feasible) else means["g"].idxmin()
+        chosen.append(rows[rows["lr"] == lr])
+    best = pd.concat(chosen)
+    soft = best[best["switch"] == "soft"].set_index("seed")
+    bound = GOOD * best["seed"].map(soft["f"])
+    feasible = best["g"] <= FEASIBLE * tolerance
+    return best.assign(right=feasible & (best["f"] <= bound), setting="tuned")
+
+
+def best_settings(best: pd.DataFrame) -> pd.DataFrame:
+    """Each method at its best step size: the step size, late values, and how often it is right."""
+    tables = []
+    for labels in (["method", "switch", "setting"], ["method", "rho", "setting"]):
+        rows = best.dropna(subset=labels).set_index([*labels, "seed"])
+        tables.append(estimates(rows[["f", "g", "infeasible", "right"]], UNITS))
+        for values, group in rows.groupby(level=labels):
+            at_step = row("lr", exact(group["lr"].iloc[0]))
+            tables.append(pd.DataFrame([{**dict(zip(labels, values, strict=True)), **at_step}]))
+    return pd.concat(tables)
+
+
+def right_penalties(best: pd.DataFrame) -> pd.DataFrame:
+    """How many of the penalties are right on a split."""
+    penalties = best[best["method"] == PENALTY["method"]]
+    each = penalties.groupby("seed")["right"].mean()
+    return pd.DataFrame([row("right", mean(each, "of penalties"), setting="tuned", **PENALTY)])
+
+
+def sharper(values: pd.DataFrame, usual: kit.Defaults) -> pd.DataFrame:
+    """Late f and g of soft switching at other sharpnesses, minus those at the paper's."""
+    rows = along(values, ["participants", "beta"], usual, method="FedSGM", switch="soft")
+    late = rows[["f", "g"]].unstack("beta").stack(0)
+    beta = usual["beta"]
+    more = late.drop(columns=[beta, LIMIT]).sub(late[beta], axis=0).stack().unstack(-2)
+    return estimates(more.add_suffix("_more"), switch="soft")
+
+
+def limits(frame: pd.DataFrame, p: Params, usual: kit.Defaults) -> pd.DataFrame:
+    """The largest difference in any round between hard switching and soft, very sharp switching."""
+    index = ["participants", "round"]
+    hard = along(frame, index, usual, method="FedSGM", switch="hard")[["f", "g"]]
+    tables = []
+    for beta in (LIMIT, max(p["betas"])):
+        soft = along(frame, index, usual, method="FedSGM", switch="soft", beta=beta)[["f", "g"]]
+        apart = (soft - hard).abs().max(axis=1).dropna()
+        gap = apart.groupby(level=["participants", "seed"]).max()
+        tables.append(estimates(gap.to_frame("gap"), switch="soft", beta=beta))
+    return pd.concat(tables)
+
+
+def means_of_three(
+    values: pd.DataFrame, p: Params, tolerance: float, usual: kit.Defaults
+) -> pd.DataFrame:
+    """The share of all choices of three seeds whose mean late g is feasible.
+
+    At the paper's setting, with all clients, and at the smallest step size.
+    """
+    rows = []
+    some, lr_used, slowest = p["participants"], float(p["lr"]), float(min(p["lrs"]))
+    for mode in MODES:
+        settings = dict.fromkeys([(some, lr_used), (CLIENTS, lr_used), (some, slowest)])
+        for participants, lr in settings:
+            labels = {"switch": mode, "participants": participants, "lr": lr}
+            run = along(values, [], usual, method="FedSGM", **labels)
+            g = run["g"].to_numpy()
+            means = np.array([*combinations(g, min(3, len(g)))]).mean(1)
+            feasible = exact((means <= FEASIBLE * tolerance).mean(), "of means over three seeds")
+            rows.append(row("of_three", feasible, **labels))
+    return pd.DataFrame(rows)
+
+
+def spreads(values: pd.DataFrame, p: Params, usual: kit.Defaults) -> pd.DataFrame:
+    """How far late f and g move along a grid of sharpnesses, and of penalties, at one step size.
+
+    The penalties are those of the upper part of the grid: from end to end a factor 200, as the
+    sharpnesses.
+    """
+    soft = along(values, ["beta"], usual, method="FedSGM", switch="soft")
+    soft = soft[soft.index.get_level_values("beta") < LIMIT]
+    penalty = along(values, ["rho"], usual, **PENALTY)
+    penalty = penalty[penalty.index.get_level_values("rho") >= max(p["rhos"]) / SPREAD]
+    tables = []
+    for knob, rows in (("beta", soft), ("rho", penalty)):
+        groups = rows[["f", "g"]].groupby(level="seed")
+        spread = (groups.max() - groups.min()).add_prefix("spread_")
+        tables.append(estimates(spread, knob=knob))
+    return pd.concat(tables)
+
+
+def final_models(trace: Trace) -> list[tuple[Problem, torch.Tensor]]:
+    """The problem and the final model of each seed."""
+    table = data.breast_cancer()
+    models = torch.as_tensor(trace.state, dtype=torch.float32)
+    split = partial(neyman_pearson, table.X, table.y, clients=CLIENTS, train_fraction=0.8)
+    return [(split(seed=seed), w) for seed, w in zip(trace.seeds, models, strict=True)]
+
+
+def gradients(trace: Trace) -> pd.DataFrame:
+    """How skew the gradients of the clients are at the final models of a run."""
+    per_split = []
+    for problem, w in final_models(trace):
+        objective, constraint = client_gradients(problem, w)
+        norms = skewness(objective, constraint)
+        cosine = torch.cosine_similarity(objective.mean(0), constraint.mean(0), dim=0)
+        per_split.append(
+            {
+                "skewness_ratio": float(norms.local / norms.glob),
+                "bound_to_difference": float(norms.bound / norms.difference),
+                "cosine": float(cosine),
+            }
+        )
+    seeds = pd.Index(trace.seeds, name="seed")
+    return estimates(pd.DataFrame(per_split, index=seeds), switch="hard")
+
+
+def predictions(
+    values: pd.DataFrame, soft: Trace, tolerance: float, usual: kit.Defaults
+) -> pd.DataFrame:
+    """P3: how often a fixed penalty is feasible just if it exceeds the multiplier of its split.
+
+    The multiplier comes from the soft run with all clients, feasibility from the penalty run.
+    """
+    multipliers = [multiplier(problem, w) for problem, w in final_models(soft)]
+    of_split = pd.Series(multipliers, pd.Index(soft.seeds, name="seed"))
+    labels: Mapping[str, Label] = {**PENALTY, "participants": CLIENTS}
+    late = along(values, ["rho"], usual, **labels)["g"].unstack("rho").loc[[*soft.seeds]]
+    rho = late.columns.to_numpy()
+    feasible = late <= FEASIBLE * tolerance
+    ratio = 1 / of_split.to_numpy()[:, None] * rho
+    hits = feasible == (ratio >= 1)
+    clear = (ratio < 1 / 2) | (ratio > 2)
+    count = clear.sum(axis=1)
+    share = np.where(count > 0, (hits & clear).sum(axis=1) / np.maximum(count, 1), 1.0)
+    numbers = {
+        "predicted": mean(hits.mean(axis=1), "of penalties"),
+        "predicted_clear": mean(share, "of penalties"),
+        "feasible": mean(feasible.mean(axis=1), "of penalties"),
+        "multiplier": mean(of_split),
+    }
+    return pd.DataFrame([row(name, number, **labels) for name, number in numbers.items()])

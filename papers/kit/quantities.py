@@ -1,0 +1,405 @@
+"""Quantities of a study as a table: what was measured of which run, with its interval over seeds.
+
+`curves` has the runs of a study as one frame of pandas. A measure makes of it a value per run and
+seed, again with the labels of the run; `estimates` makes rows of the table of these. A claim, a
+page or a figure asks the table for a row by its name or, with `Query`, by its labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from papers.kit import tables
+from papers.kit.numbers import Number, exact, over_seeds
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fedlib.core import Trace
+    from papers.kit.store import Spec
+
+Label = str | float | bool
+Labels = Mapping[str, Label]
+#: The labels of a study in the order of names, each with its default; None where it has none.
+Defaults = Mapping[str, Label | None]
+
+#: Columns of a table of quantities beside those of labels.
+COLUMNS = ("measure", "value", "low", "high", "unit", "per_seed")
+
+
+def curves(traces: Mapping[str, Trace]) -> pd.DataFrame:
+    """The runs of a study as one frame: a row for each run, seed and round.
+
+    Its columns are `run`, the labels of the runs, `seed`, `round`, and the curves. A label that a
+    run does not have, and a curve that it does not have in a round, is missing.
+    """
+    import pandas as pd
+
+    parts = []
+    for name, trace in traces.items():
+        own = tables.Curves(trace.seeds, trace.rounds.tolist(), trace.metrics, trace.info)
+        rows = tables.rows_of(own)
+        parts.append(pd.DataFrame({"run": name, **labels_of(trace), **rows}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def labels_of(trace: Trace) -> Labels:
+    """The labels of a run."""
+    labels: Labels = trace.config.get("labels", {})
+    return labels
+
+
+def sweep(
+    traces: Mapping[str, Trace], defaults: Defaults, label: str, **fixed: Label
+) -> dict[Any, Trace]:
+    """Runs that differ in one label, by its value and ascending; see `along`."""
+    chosen: dict[Any, Trace] = {}
+    for trace in traces.values():
+        own = labels_of(trace)
+        usual = {name: value for name, value in defaults.items() if name in own}
+        wanted = {name: value for name, value in usual.items() if value is not None} | fixed
+        wanted.pop(label, None)
+        if label in own and all(own.get(name) == value for name, value in wanted.items()):
+            chosen[own[label]] = trace
+    return dict(sorted(chosen.items()))
+
+
+def starts(frame: pd.DataFrame, curve: str) -> pd.DataFrame:
+    """The rows of models at the starts of rounds whose curve was evaluated; no final model."""
+    last_round = frame.groupby("run")["round"].transform("max")
+    evaluated = frame[curve].notna().groupby([frame["run"], frame["round"]]).transform("any")
+    return frame[evaluated & (frame["round"] < last_round)]
+
+
+def late(frame: pd.DataFrame, curve: str, share: float = 0.2) -> pd.DataFrame:
+    """The rows of the last share of the evaluated rounds, a fifth if nothing is said.
+
+    They are those that `Trace.late` averages.
+    """
+    rows = starts(frame, curve)
+    rounds = rows.groupby(["run", "seed"])["round"]
+    from_end = rounds.cumcount(ascending=False)
+    count = rounds.transform("size")
+    return rows[from_end < np.maximum(1, np.round(share * count))]
+
+
+def per_seed(rows: pd.DataFrame, curve: str, by: Sequence[str]) -> pd.Series[float]:
+    """The mean of a curve over some rows, for each run and seed; NaN if a row has no number.
+
+    The index has the labels of `by` and, last, `seed`.
+    """
+    groups = rows.groupby([*by, "seed"], sort=False)[curve]
+    whole = groups.count() == groups.size()
+    return groups.mean().where(whole)
+
+
+def with_labels(rows: pd.DataFrame, traces: Mapping[str, Trace]) -> pd.DataFrame:
+    """Rows with the labels of their runs as columns; `run` is a column, or a level of the index."""
+    import pandas as pd
+
+    by_run = {name: dict(labels_of(trace)) for name, trace in traces.items()}
+    labels = pd.DataFrame.from_dict(by_run, orient="index")
+    plain = rows.reset_index()
+    return plain.merge(labels, left_on="run", right_index=True, how="left")
+
+
+def along(
+    rows: pd.DataFrame, sweep: Sequence[str], defaults: Defaults, **fixed: Label
+) -> pd.DataFrame:
+    """The rows of a sweep, indexed by the labels that vary in it and by seed.
+
+    Parameters
+    ----------
+    rows : rows with labels, one a run and seed; see `with_labels`.
+    sweep : the labels that vary.
+    defaults : the study's defaults, which all other labels have; a run without a label fits too.
+    fixed : labels with other values.
+    """
+    chosen = rows
+    for label, value in {**defaults, **fixed}.items():
+        if label not in sweep and label in rows and value is not None:
+            fits = chosen[label] == value
+            chosen = chosen[fits] if label in fixed else chosen[fits | chosen[label].isna()]
+    return chosen.set_index([*sweep, "seed"])
+
+
+def estimates(
+    values: pd.DataFrame, units: Mapping[str, str] | None = None, **labels: Label
+) -> pd.DataFrame:
+    """Rows of a table of quantities, one for each run and measure.
+
+    Parameters
+    ----------
+    values : a column for each measure; the index has the labels of runs and, last, `seed`. The
+        row of a column of numbers is their mean with Student's t interval, that of truth values
+        their share with the exact binomial interval.
+    units : measure -> what is counted.
+    labels : further labels, which all rows get.
+    """
+    import pandas as pd
+
+    names = [name for name in values.index.names if name != "seed"]
+    rows = []
+    for measure, column in values.items():
+        unit = (units or {}).get(str(measure), "")
+        for of_run, numbers in _by_run(column.dropna(), names):
+            rows.append({**of_run, **labels, **row(str(measure), over_seeds(numbers, unit))})
+    return pd.DataFrame(rows)
+
+
+def _by_run(
+    column: pd.Series[Any], names: Sequence[str]
+) -> Iterator[tuple[dict[str, Label], NDArray[Any]]]:
+    """The labels of each run, and its values by seed in the order of the rows."""
+    if not names:
+        yield {}, column.to_numpy()
+        return
+    codes = column.index.droplevel("seed")
+    runs, first_rows = np.unique(codes.factorize()[0], return_index=True)
+    of_row = codes.factorize()[0]
+    numbers = column.infer_objects().to_numpy()
+    for run, first_row in zip(runs, first_rows, strict=True):
+        labels = codes[first_row] if len(names) > 1 else (codes[first_row],)
+        yield dict(zip(names, labels, strict=True)), numbers[of_row == run]
+
+
+def row(measure: str, number: Number, **labels: Label) -> dict[str, Any]:
+    """A row of a table of quantities, without or with labels."""
+    return {
+        **labels,
+        "measure": measure,
+        "value": number.value,
+        "low": number.low,
+        "high": number.high,
+        "unit": number.unit,
+        "per_seed": number.per_seed,
+    }
+
+
+def name_of(labels: Labels, defaults: Defaults) -> str:
+    """The name of a run: its labels, in the order of `defaults`, but for those that are defaults.
+
+    >>> name_of({"switch": "hard", "participants": 20, "feedback": False}, {"participants": 10})
+    'hard_participants20_no_feedback'
+    """
+    words = []
+    for label in dict.fromkeys([*defaults, *labels]):
+        value = labels.get(label)
+        if value is None or value == defaults.get(label):
+            continue
+        if isinstance(value, bool):
+            words.append(label if value else f"no_{label}")
+        elif isinstance(value, str):
+            words.append(value)
+        else:
+            words.append(f"{label}{value:g}")
+    return "_".join(words)
+
+
+def by_name(specs: Sequence[Spec], defaults: Defaults) -> dict[str, Spec]:
+    """Runs by the names that their labels give; of two with the same labels the former.
+
+    Raises ValueError if those are not the same algorithm.
+    """
+    named: dict[str, Spec] = {}
+    for spec in specs:
+        name = name_of(spec.labels, defaults)
+        if named.setdefault(name, spec).algorithm != spec.algorithm:
+            raise ValueError(f"by_name: labels of runs must differ, got {name!r} twice.")
+    return named
+
+
+@dataclass(frozen=True)
+class Query:
+    """One quantity, by what it measures and by labels; see `Quantities`.
+
+    >>> str(Query.of("f", switch="soft", beta=20.0))
+    'f (switch = soft, beta = 20)'
+    """
+
+    measure: str
+    labels: tuple[tuple[str, Label], ...]
+
+    @classmethod
+    def of(cls, measure: str, **labels: Label) -> Query:
+        """The query with these labels."""
+        return cls(measure, tuple(labels.items()))
+
+    def __str__(self) -> str:
+        if not self.labels:
+            return self.measure
+        words = [f"{label} = {_in_words(value)}" for label, value in self.labels]
+        return f"{self.measure} ({', '.join(words)})"
+
+
+def _in_words(value: Label) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+Key = str | Query
+
+
+class Quantities(Mapping[Key, Number]):
+    """The quantities of a study: a row is found by its name, or by a `Query`.
+
+    A query names the labels that matter to it. A label that it does not name has the study's
+    default; a row without that label fits too.
+
+    Attributes
+    ----------
+    table : the rows, with columns of labels and `COLUMNS`; indexed by name.
+    defaults : label -> the value that a query means if it does not name the label.
+    overrides : label -> a value that a query gets in place of what it names or of the default; or
+        a mapping of what it names to what it gets.
+    instead : key -> the key, or the value, that is read in its place.
+    """
+
+    def __init__(
+        self,
+        table: pd.DataFrame,
+        defaults: Defaults,
+        overrides: Mapping[str, Label | Mapping[Label, Label]] | None = None,
+        instead: Mapping[Key, Key | float] | None = None,
+    ) -> None:
+        self.table = table
+        self.defaults = defaults
+        self.overrides = overrides or {}
+        self.instead = instead or {}
+        self._numbers = {name: _number(fields) for name, fields in _rows(table)}
+        self._labels = [name for name in table.columns if name not in COLUMNS]
+        self._by_measure: dict[str, list[tuple[str, dict[str, Label]]]] = {}
+        for name, fields in _rows(table):
+            own = {label: fields[label] for label in self._labels if not missing(fields[label])}
+            self._by_measure.setdefault(fields["measure"], []).append((name, own))
+
+    @classmethod
+    def of(cls, rows: Sequence[pd.DataFrame], defaults: Defaults) -> Quantities:
+        """Quantities of some frames of rows; ValueError if two have the same labels and measure."""
+        import pandas as pd
+
+        table = pd.concat(rows, ignore_index=True)
+        labels = [name for name in table.columns if name not in COLUMNS]
+        names = []
+        for _, fields in _rows(table):
+            own = {label: fields[label] for label in labels if not missing(fields[label])}
+            run = name_of(own, defaults)
+            names.append(f"{run}.{fields['measure']}" if run else str(fields["measure"]))
+        table.index = pd.Index(names, name="name")
+        if twice := sorted({*table.index[table.index.duplicated()]}):
+            raise ValueError(f"Quantities: rows must differ, got twice: {', '.join(twice[:3])}.")
+        return cls(table, defaults)
+
+    @classmethod
+    def from_json(cls, numbers: Mapping[str, Mapping[str, Any]], defaults: Defaults) -> Quantities:
+        """Stored quantities; see `to_json`."""
+        import pandas as pd
+
+        rows = [
+            row(str(number["measure"]), Number.from_json(dict(number)), **number["labels"])
+            for number in numbers.values()
+        ]
+        return cls(pd.DataFrame(rows, index=pd.Index([*numbers], name="name")), defaults)
+
+    def to_json(self) -> dict[str, dict[str, Any]]:
+        """Each row by its name as plain values of six digits, with its labels and its measure."""
+        stored = {}
+        for measure, entries in self._by_measure.items():
+            for name, labels in entries:
+                plain = {label: _plain(value) for label, value in labels.items()}
+                number = self._numbers[name].to_json()
+                stored[name] = {**number, "measure": measure, "labels": plain}
+        return {name: stored[name] for name in self._numbers}
+
+    def controlled(
+        self,
+        overrides: Mapping[str, Label | Mapping[Label, Label]],
+        instead: Mapping[Key, Key | float],
+    ) -> Quantities:
+        """The same table as a negative control reads it: with other labels, or other keys."""
+        return Quantities(self.table, self.defaults, overrides, instead)
+
+    def name(self, query: Query) -> str:
+        """The name of the one row that a query asks for; KeyError if there is none, or several."""
+        asked = dict(query.labels)
+        usual = {label: value for label, value in self.defaults.items() if value is not None}
+        wanted = {**usual, **asked}
+        for label, other in self.overrides.items():
+            if isinstance(other, Mapping):
+                wanted[label] = other.get(wanted.get(label), wanted.get(label))  # type: ignore[arg-type]
+            elif label in wanted:
+                wanted[label] = other
+        fitting = [
+            name
+            for name, own in self._by_measure.get(query.measure, [])
+            if all(own[label] == wanted[label] for label in own if label in wanted)
+            and all(label in own for label in asked)
+            and all(label in wanted for label in own)
+        ]
+        if len(fitting) != 1:
+            raise KeyError(query)
+        return fitting[0]
+
+    def __getitem__(self, key: Key) -> Number:
+        if key in self.instead:
+            other = self.instead[key]
+            if isinstance(other, float):
+                return exact(other)
+            key = other
+        return self._numbers[self.name(key) if isinstance(key, Query) else key]
+
+    def __contains__(self, key: object) -> bool:
+        try:
+            self[key]  # type: ignore[index]
+        except KeyError:
+            return False
+        return True
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+
+def _plain(value: Any) -> Label:
+    """A label as a plain text, truth value or number."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    return value if isinstance(value, str) else float(value)
+
+
+def missing(value: object) -> bool:
+    """Whether a label is not there."""
+    return value is None or (isinstance(value, float) and np.isnan(value))
+
+
+def _rows(table: pd.DataFrame) -> list[tuple[str, dict[str, Any]]]:
+    return list(zip(table.index, table.to_dict("records"), strict=True))
+
+
+def _number(fields: Mapping[str, Any]) -> Number:
+    each = tuple(float(x) for x in fields["per_seed"])
+    return Number(fields["value"], fields["low"], fields["high"], each, fields["unit"])
+
+
+def names_of(defaults: Defaults, **labels: Label | Sequence[Label]) -> tuple[str, ...]:
+    """The names of runs with all combinations of some labels.
+
+    >>> names_of({"method": "FedSGM"}, switch=("hard", "soft"), beta=20.0)
+    ('hard_beta20', 'soft_beta20')
+    """
+    choices = [
+        [values] if isinstance(values, (str, bool, int, float)) else list(values)
+        for values in labels.values()
+    ]
+    return tuple(
+        name_of(dict(zip(labels, chosen, strict=True)), defaults) for chosen in product(*choices)
+    )
