@@ -28,7 +28,7 @@ PREPARE = """async () => {
   for (const place of document.querySelectorAll('span[id^="document-book/api"]'))
     place.nextElementSibling.remove();
   const rules = document.querySelector('span[id="document-book/claims"]')?.nextElementSibling;
-  for (const fold of document.querySelectorAll("table.claims details"))
+  for (const fold of document.querySelectorAll(".claims details"))
     if (rules && !rules.contains(fold)) fold.remove();
   const pages = document.querySelectorAll('span[id^="document-"] + section');
   document.querySelector("#jb-print-toc nav")?.replaceChildren(...[...pages].map((page) => {

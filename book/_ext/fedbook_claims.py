@@ -1,17 +1,19 @@
-"""The claims with their rules and verdicts, the scoreboard, and links to single claims.
+"""The claims with their parts drawn, the scoreboard, and links to single claims.
 
-The table can be narrowed to a paper and to a verdict by `claims-filter.js`; without it, and in
-print, it is whole.
+The list can be narrowed to a paper, a verdict and older rules by `claims-filter.js`; without it,
+and in print, it is whole.
 """
 
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterable, Mapping
 from html import escape
-from operator import add
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import pandas as pd
 from docutils import nodes
 from fedbook_data import (
     BookDirective,
@@ -19,6 +21,7 @@ from fedbook_data import (
     Cell,
     add_label,
     badge,
+    download_link,
     figure_link,
     folder_of,
     label_link,
@@ -35,27 +38,37 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxRole
 
 from papers import STUDIES, all_claims
-from papers.kit import archive
+from papers.kit import archive, forest, parts
 from papers.kit.claims import PAPERS
-from papers.kit.rules import STATES, VERDICTS, Condition, conditions_of
+from papers.kit.forest import sentence
+from papers.kit.rules import VERDICTS, count_states
 from papers.kit.run_groups import hours_at_scale, hours_for
 
 if TYPE_CHECKING:
-    from papers.kit.claims import Claim
-    from papers.kit.rules import Conditions, Outcome
+    from papers.kit.claims import Claim, Reading
+    from papers.kit.rules import Outcome
     from papers.kit.study import Study
 
 
 CLAIMS = "book/claims"
+DATA = Path("_build", "figures", "claims.csv")
+#: Class of the claims that have a rule which is older than the runs that judge it.
+OLDER = "rule-older"
 
 
 class Row(NamedTuple):
-    """One claim, its study's name, its outcome, and those of its other readings."""
+    """One claim, its study's name, its outcome, those of its other readings, and all parts."""
 
     claim: Claim
     study: str
     outcome: Outcome
     readings: Mapping[str, Outcome]
+    parts: pd.DataFrame
+
+    @property
+    def older(self) -> bool:
+        """Whether a rule of the claim is older than the runs that judge it."""
+        return bool((self.parts["rule_fixed"] != "").any())
 
 
 def evaluated(env: BuildEnvironment, paper: str | None = None) -> list[Row]:
@@ -78,159 +91,65 @@ def evaluate(env: BuildEnvironment, study: Study, claim: Claim) -> Row:
         readings = study.outcomes(claim)
     except KeyError as error:
         raise BookError(f"{claim.id}: the rule asks for the number {error}, not stored.") from None
-    return Row(claim, study.name, readings.pop(claim.reading), readings)
+    rows = parts.frame(study, claim, readings)
+    return Row(claim, study.name, readings.pop(claim.reading), readings, rows)
 
 
 class Claims(BookDirective):
-    """``{claims} [paper]``: every claim with its rule, measurement and verdict."""
+    """``{claims} [paper]``: every claim with its parts drawn, and its verdict."""
 
     optional_arguments = 1
     subtype = "claims"
 
     def build(self) -> list[nodes.Node]:
-        """Filter buttons and the table."""
+        """What comes out in short, filter buttons and the claims."""
         paper = self.arguments[0] if self.arguments else None
         rows = evaluated(self.env, paper)
-        head = ("Claim", "What the paper says", "Measured", "Verdict")
-        result = table(head, map(self.cells, rows), (12, 42, 30, 16), "claims")
-        _, *lines = result.findall(nodes.row)
-        for line, row in zip(lines, rows, strict=True):
-            self.anchor(line, row)
-        return [raw(filter_bar(groups(rows), len(rows))), result]
+        bar = raw(filter_bar(groups(rows), len(rows)))
+        cards = [node for row in rows for node in self.card(row)]
+        claims = nodes.container("", *cards, classes=["claims"])
+        return [in_short(rows), in_parts(rows), bar, claims]
 
-    def anchor(self, line: nodes.row, row: Row) -> None:
-        """Makes the line a target, for links from outside and for the ``claim`` role."""
-        name = row.claim.anchor
-        line["ids"].append(name)
-        line["classes"].append(f"claim-{slug(row.outcome.verdict)}")
-        line["classes"].append(f"paper-{slug(row.claim.paper)}")
-        if not self.arguments or CLAIMS not in self.env.found_docs:  # links go to all claims
-            add_label(self.env, name, row.claim.id)
-
-    def cells(self, row: Row) -> list[Cell]:
-        """The four cells of one claim."""
+    def card(self, row: Row) -> list[nodes.Node]:
+        """One claim: its name and verdict, the paper's words, and the plot of every reading."""
         claim = row.claim
-        outcome = row.outcome
-        source = paragraph(nodes.Text(f"{PAPERS[claim.paper]}, "), *self.inline(claim.place))
-        figure = paragraph(figure_link(self.env, row.study, claim.figure))
-        wording = paragraph(*self.inline(claim.wording))
-        texts = (outcome.measured, why_not(outcome), power_of(row))
-        measured = [nodes.paragraph("", sentence(text)) for text in texts if text]
-        return [
-            [paragraph(nodes.strong(claim.id, claim.id)), source, figure],
-            [wording, *self.details(row)],
-            measured,
-            verdict_of(row),
-        ]
+        head = paragraph(
+            nodes.strong(claim.id, claim.id),
+            nodes.Text(f" {PAPERS[claim.paper]}, "),
+            *self.inline(claim.place),
+            nodes.Text(" · "),
+            figure_link(self.env, row.study, claim.figure),
+            nodes.Text(" "),
+            badge(row.outcome.label, row.outcome.verdict),
+        )
+        head["classes"].append("claim-head")
+        classes = f"claim claim-{slug(row.outcome.verdict)} paper-{slug(claim.paper)}"
+        if row.older:
+            classes += f" {OLDER}"
+        card = [raw(f'<div class="{classes}" id="{claim.anchor}">'), head]
+        card.append(paragraph(*self.inline(claim.wording)))
+        for reading in claim.each:
+            card += self.reading(row, reading)
+        if not self.arguments or CLAIMS not in self.env.found_docs:  # links go to all claims
+            add_label(self.env, claim.anchor, claim.id)
+        return [*card, raw("</div>")]
 
-    def details(self, row: Row) -> list[nodes.Node]:
-        """The parts of its rule, what must be known of it, and its control, folded away.
-
-        Of a further reading only what no reading before it has.
-        """
-        blocks: dict[str, list[nodes.Node]] = {}
-        shown: list[str] = []
-        for reading in row.claim.each:
-            outcome = row.readings.get(reading.name, row.outcome)
-            block: list[nodes.Node] = []
-            labels = str(list(reading.rule.primary))
-            if labels not in shown:
-                block += parts_of(reading.rule.primary, outcome)
-            texts = []
-            for text in (reading.rule.note, control_of(outcome)):
-                if text and not any(text in shown_text for shown_text in shown):
-                    texts.append(text)
-                    block.append(paragraph(*self.inline(text)))
-            shown += [labels, *texts]
-            if block:
-                blocks[reading.name] = block
-        details: list[nodes.Node] = [raw("<details><summary>Rule</summary>")]
-        for name, block in blocks.items():
-            if len(blocks) > 1:
-                details.append(paragraph(nodes.strong("", name or "The text")))
-            details += block
-        return [*details, raw("</details>")]
-
-
-def parts_of(primary: Conditions, outcome: Outcome) -> list[nodes.Node]:
-    """The parts of a rule with their cases; those of a judged claim that do not hold say so.
-
-    The title of a case is its condition. A mark that all cases have stands once, behind the part;
-    cases of the part before are not listed again, and one title has all their conditions.
-    """
-    states = {} if outcome.verdict == "not judged" else outcome.states
-    paragraphs: list[nodes.Node] = []
-    listed: list[str] = []
-    for label, conditions in primary.items():
-        marks = []
-        for words, case, _ in conditions_of({label: conditions}):
-            title = ", ".join(text for text in (words, case) if text)
-            marks.append(mark(states.get(title)))
-        common = marks[0] if len(set(marks)) == 1 else ""
-        title = sentence(label + common)
-        if isinstance(conditions, Condition):
-            paragraphs.append(paragraph(titled(title, conditions.words)))
-            listed = [""]
-            continue
-        texts = list(conditions)
-        if not common:
-            texts = list(map(add, texts, marks))
-        line: list[nodes.Node] = [nodes.Text(title)]
-        if texts == listed:
-            words = [f"{case}: {condition.words}" for case, condition in conditions.items()]
-            line += [nodes.Text(" "), titled("Same cases", "; ".join(words))]
-        else:
-            gap = " Cases: "
-            for text, condition in zip(texts, conditions.values(), strict=True):
-                line += [nodes.Text(gap), titled(text, condition.words)]
-                gap = "; "
-        line.append(nodes.Text("."))
-        paragraphs.append(paragraph(*line))
-        listed = list(conditions)
-    return paragraphs
-
-
-def mark(state: str | None) -> str:
-    """What stands behind a part, or behind one of its cases, that does not hold."""
-    if state is None or state == STATES[True]:
-        return ""
-    return f" ({state})"
-
-
-def control_of(outcome: Outcome) -> str:
-    """The negative control, and what the rule says of it unless that is *not reproduced*."""
-    if not outcome.control:
-        return ""
-    if outcome.control_verdict.startswith("not reproduced"):
-        return f"Control: {outcome.control}."
-    return f"Control: {outcome.control} ({outcome.control_verdict})."
-
-
-def sentence(text: str) -> str:
-    """A text with a capital, unless it starts with a symbol, and a full stop."""
-    word = re.match("(?![a-z]+ =)([a-z]{3}|(a|an|at|in|no|on|to) )", text)
-    if word:
-        text = text[0].upper() + text[1:]
-    return text if text.endswith(".") else f"{text}."
-
-
-def titled(text: str, words: str) -> nodes.abbreviation:
-    """Words whose title are those of one or several conditions."""
-    title = words.replace("`", "")
-    return nodes.abbreviation(text, text, explanation=title, classes=["result"])
-
-
-def verdict_of(row: Row) -> list[nodes.Node]:
-    """The verdict with its share, and under it what other readings of the claim give."""
-    lines: list[nodes.Node] = []
-    for name, outcome in {row.claim.reading: row.outcome, **row.readings}.items():
-        line = paragraph(badge(outcome.label, outcome.verdict))
+    def reading(self, row: Row, reading: Reading) -> list[nodes.Node]:
+        """One reading: its name and verdict where there are several, its plot, and the rest."""
+        outcome = row.readings.get(reading.name, row.outcome)
+        found: list[nodes.Node] = []
         if row.readings:
-            line.insert(0, nodes.Text(f"{name}: "))
-        lines.append(line)
-    if row.outcome.size:
-        lines.append(nodes.paragraph("", row.outcome.size, classes=["quiet"]))
-    return lines
+            found.append(paragraph(nodes.emphasis("", sentence(reading.name))))
+        if reading.name in row.readings:  # the head has the verdict by the first
+            found[0] += [nodes.Text(" "), badge(outcome.label, outcome.verdict)]
+        reason = why_not(outcome)
+        if reason:
+            found.append(nodes.paragraph("", sentence(reason)))
+        picture = forest.plot(row.parts[row.parts["reading"] == reading.name])
+        texts = [*forest.below(reading, outcome), *power_of(row, outcome)]
+        details = [paragraph(*self.inline(text)) for text in texts]
+        start = f"<div class=forest>{picture}<details><summary>{forest.SUMMARY}</summary>"
+        return [*found, raw(start), *details, raw("</details></div>")]
 
 
 def why_not(outcome: Outcome) -> str:
@@ -246,13 +165,12 @@ def counted(reason: str) -> str:
     return re.sub(r"\(and (\d+) more\)", r"(and \1 more reasons)", reason)
 
 
-def power_of(row: Row) -> str:
-    """How many seeds would decide the open parts of a claim, and what they cost."""
-    seeds = row.outcome.seeds
-    if not seeds:
-        return ""
-    hours = hours_for(study_of(row.study), row.claim, seeds)
-    return f"Seeds needed: {seeds} ({rounded(hours)} core-hours)."
+def power_of(row: Row, outcome: Outcome) -> list[str]:
+    """How many seeds would decide the open parts of a reading, and what they cost."""
+    if not outcome.seeds:
+        return []
+    hours = hours_for(study_of(row.study), row.claim, outcome.seeds)
+    return [f"Seeds that decide the open parts: {outcome.seeds} ({rounded(hours)} core-hours)."]
 
 
 def paragraph(*children: nodes.Node) -> nodes.paragraph:
@@ -261,15 +179,17 @@ def paragraph(*children: nodes.Node) -> nodes.paragraph:
 
 
 def groups(rows: list[Row]) -> list[str]:
-    """Buttons for the paper, if there are several, and for the verdict."""
+    """Buttons for the verdict, and for the paper and older rules if there is a choice."""
     papers = {row.claim.paper for row in rows}
     names = [(f"paper-{slug(paper)}", name) for paper, name in PAPERS.items() if paper in papers]
     verdicts = {row.outcome.verdict for row in rows}
     choices = [(f"claim-{slug(verdict)}", verdict) for verdict in VERDICTS if verdict in verdicts]
-    by_verdict = group("Verdict", choices)
-    if len(names) == 1:
-        return [by_verdict]
-    return [group("Paper", names), by_verdict]
+    found = [group("Verdict", choices)]
+    if len(names) > 1:
+        found.insert(0, group("Paper", names))
+    if len({row.older for row in rows}) > 1:
+        found.append(group("Rule", [(OLDER, "older than its runs")]))
+    return found
 
 
 def filter_bar(groups: Iterable[str], count: int, noun: str = "claims") -> str:
@@ -361,13 +281,28 @@ def in_short(rows: list[Row]) -> nodes.paragraph:
 
 
 def summary_of(verdicts: list[str]) -> str:
-    """How many claims have each verdict but *not judged*: `3 reproduced, 1 partly`."""
+    """How many claims have each verdict but *not judged*: `3 reproduced, 1 mixed`."""
     texts = []
     for verdict in reversed(VERDICTS):
         count = verdicts.count(verdict)
         if count and verdict != "not judged":
             texts.append(f"{count} {verdict}")
     return ", ".join(texts)
+
+
+def in_parts(rows: list[Row]) -> nodes.paragraph:
+    """How many parts there are, how they are drawn, and how many have an older rule."""
+    every = pd.concat([row.parts for row in rows], ignore_index=True)
+    judged = every[every["state"] != parts.NOT_JUDGED]
+    older = (judged["rule_fixed"] != "").sum()
+    text = (
+        f"In all readings these claims have {len(judged)} parts that are judged: "
+        f"{count_states(judged['state'])}. The rule of {older} of them is older than the runs that "
+        "judge it. Every part is drawn with its 95 % interval, on an axis that is tinted where the "
+        "part holds. A disc holds, a square fails, a ring is open, and a diamond is the value that "
+        "the paper prints."
+    )
+    return nodes.paragraph("", text)
 
 
 def counts(rows: list[Row]) -> nodes.table:
@@ -406,10 +341,49 @@ class ClaimRole(SphinxRole):
         return [claim_link(self.env, self.text)], []
 
 
+class DataRole(SphinxRole):
+    """``{claims-data}`text` ``: a link to the parts of all claims as CSV, which this writes."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """The link; a typed warning where a claim cannot be judged."""
+        try:
+            rows = evaluated(self.env)
+        except BookError as error:
+            warn(error, "claims-data", self.get_location())
+            return [nodes.problematic(self.rawtext, self.text)], []
+        DATA.parent.mkdir(parents=True, exist_ok=True)
+        by_study = sorted(rows, key=lambda row: [*STUDIES].index(row.study))
+        parts.write_csv(pd.concat([row.parts for row in by_study]), DATA)
+        return [download_link(self.env, DATA, self.text)], []
+
+
+class Columns(BookDirective):
+    """``{claims-columns}``: what the columns of the table of all parts have, folded away."""
+
+    subtype = "claims-columns"
+
+    def build(self) -> list[nodes.Node]:
+        """A fold with a table."""
+        lines = [(nodes.literal(name, name), words) for name, words in parts.COLUMNS.items()]
+        columns = table(("column", "what it has"), lines, (20, 80), "claims-columns")
+        return [raw("<details><summary>The columns</summary>"), columns, raw("</details>")]
+
+
+def write_style(app: Sphinx) -> None:
+    """Puts the style of the plots beside those of the book."""
+    folder = Path(app.outdir, "_static")
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy(forest.STYLE, folder)
+
+
 def setup(app: Sphinx) -> None:
-    """Registers the directives, the role and the script of the filter."""
+    """Registers the directives, the roles, the script of the filter and the style of the plots."""
     app.add_js_file("claims-filter.js", loading_method="defer")
+    app.add_css_file(forest.STYLE.name)
+    app.connect("builder-inited", write_style)
     app.add_directive("claims", Claims)
+    app.add_directive("claims-columns", Columns)
+    app.add_role("claims-data", DataRole())
     app.add_directive("scoreboard", Scoreboard)
     app.add_directive("not-judged", NotJudged)
     app.add_role("claim", ClaimRole())

@@ -17,7 +17,7 @@ from sphinx.application import Sphinx
 
 LINK = re.compile(r'<a class="[^"]*\binternal\b[^"]*" href="([^"#]*)#([^"]+)"')
 TARGET = re.compile(
-    r'<(?P<tag>div|tr|dt)\b[^>]*?\b(?:class="proof [^"]*" id="(?P<proof>[^"]+)"|'
+    r'<(?P<tag>div|dt)\b[^>]*?\b(?:class="proof [^"]*" id="(?P<proof>[^"]+)"|'
     r'id="(?P<id>(?:equation|claim|term)-[^"]+)")[^>]*>'
 )
 EMBEDDED = re.compile(r'src="data:[^"]*"')
@@ -29,6 +29,10 @@ DROPPED = (
     re.compile(r'\s(?:id|title|name)="[^"]*"'),
     re.compile(r"\\label\{[^}]*\}"),
 )
+
+
+#: Cells of a claim's plot that only a click shows: condition, seeds, control.
+HIDDEN_CELLS = re.compile(r"(?:<td>[^<]*){3}</tr>")
 
 
 def element(text: str, start: int, tag: str) -> str:
@@ -49,12 +53,7 @@ def shown(text: str, target: re.Match[str]) -> str:
         html = f"<dl>{html}{element(text, start, 'dd')}</dl>"
     for pattern in DROPPED:
         html = pattern.sub("", html)
-    if target["tag"] == "tr":  # a claim: its name, paper, wording and verdict, a paragraph each
-        cells = re.findall(r"<td>(.*?)</td>", html, flags=re.DOTALL)
-        paragraphs = [re.findall(r"<p>.*?</p>", cell, flags=re.DOTALL) for cell in cells]
-        name, wording, _, verdict = paragraphs
-        html = "".join([*name[:2], wording[0], verdict[0]])
-    return html
+    return HIDDEN_CELLS.sub("</tr>", html)
 
 
 def article(page: Path) -> str:

@@ -22,11 +22,11 @@ from sphinx.application import Sphinx
 #: What is no prose, or stands in the page for other reasons than to be read.
 SKIPPED = (
     "script, style, svg, img, pre, div.highlight, .headerlink, .math, div.toctree-wrapper, "
-    "button, nav, details.hide > summary"
+    "button, nav, details.hide > summary, .forest-plot td"
 )
 #: Places inside a section that are records of their own, and words for what they are.
 PLACES = {
-    "tr[id^=claim-]": "claim",
+    "div[id^=claim-]": "claim",
     "tr[id^=erratum-]": "erratum",
     "div.proof[id]": "statement",
     "dt[id^=term-]": "term",

@@ -1,10 +1,10 @@
-/* Narrows a table of claims or errata to a paper, and to a verdict. Without this script, and in print, the
-   table is whole. A line is shown if it has the class of every pressed button. */
+/* Narrows a list of claims to a paper, a verdict and fresh seeds. Without this script, and in print, the
+   list is whole. A claim is shown if it has the class of every pressed button. */
 for (const bar of document.querySelectorAll(".claims-filter")) {
   const within = [
-    ...bar.parentElement.querySelectorAll("table.claims"),
-  ].find((table) => bar.compareDocumentPosition(table) & Node.DOCUMENT_POSITION_FOLLOWING);
-  const rows = [...within.tBodies[0].rows];
+    ...bar.parentElement.querySelectorAll(".claims"),
+  ].find((list) => bar.compareDocumentPosition(list) & Node.DOCUMENT_POSITION_FOLLOWING);
+  const rows = [...within.children];
   const groups = [...bar.querySelectorAll("[role=group]")];
   const count = bar.querySelector(".claims-count");
 
@@ -38,19 +38,12 @@ for (const bar of document.querySelectorAll(".claims-filter")) {
       show();
     });
 
-  const scroll = within.closest(".claims-scroll");
-  if (scroll) {
-    scroll.classList.add("is-short");
-    scroll.tabIndex = 0; // so that the keyboard can scroll it
-    scroll.setAttribute("role", "region");
-    scroll.setAttribute("aria-label", "All claims");
-  }
   bar.hidden = false;
   for (const name of asked.filter(Boolean))
     bar.querySelector(`[data-show="${CSS.escape(name)}"]`)?.click();
 }
 
-/* A link to a line must reach it, whatever is chosen. */
+/* A link to a claim must reach it, whatever is chosen. */
 addEventListener("hashchange", () => {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (!target?.hidden) return;

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from html import escape
 
 import pandas as pd
 
+from papers.kit import forest, parts
+from papers.kit.claims import Claim
 from papers.kit.display import displayed
 from papers.kit.numbers import Number
-from papers.kit.rules import Numbers
+from papers.kit.rules import Numbers, Outcome
 from papers.kit.study import Page
 
 pd.set_option("display.max_colwidth", None)  # sentences in these tables are never cut
@@ -33,21 +36,58 @@ def paper_table(page: Page, numbers: Numbers | None = None) -> pd.DataFrame:
     return displayed(pd.DataFrame(rows, columns=columns).set_index("quantity").rename_axis(None))
 
 
-def claims_table(page: Page) -> pd.DataFrame:
+class Verdicts(pd.DataFrame):  # type: ignore[misc] # pandas has no types here
+    """Verdicts with their reasons; a notebook draws the parts of each claim in their place.
+
+    Attributes
+    ----------
+    picture : the claims and the plots of their parts, as HTML.
+    """
+
+    _metadata = ["picture"]  # noqa: RUF012 - pandas reads it from the class
+
+    def _repr_html_(self) -> str:
+        return str(self.picture)
+
+
+def claims_table(page: Page) -> Verdicts:
     """The verdict on every claim of a study by every reading, or why a page cannot judge it.
 
     Rules and numbers of the stored runs are on the book's page of claims.
     """
     rows = []
+    cards = [f"<style>{forest.STYLE.read_text(encoding='utf-8')}</style>"]
     for claim in page.study.claims:
         wording = claim.wording
         runs = page.traces, page.numbers, page.params, page.changed_runs
-        for reading, found in page.study.verdicts(claim, *runs).items():
+        outcomes = page.study.verdicts(claim, *runs)
+        for reading, found in outcomes.items():
             name = f"{claim.id}: {reading}" if reading else claim.id
             rows.append((name, wording, found.label, found.reason))
             wording = ""  # once, however many readings a claim has
+        cards.append(card(claim, outcomes, parts.frame(page.study, claim, outcomes)))
     columns = ["claim", "the paper says", "verdict", "why"]
-    return displayed(pd.DataFrame(rows, columns=columns).set_index("claim").rename_axis(None))
+    frame = pd.DataFrame(rows, columns=columns).set_index("claim").rename_axis(None)
+    table = Verdicts(frame)
+    table.picture = "".join(cards)
+    return displayed(table)
+
+
+def card(claim: Claim, outcomes: Mapping[str, Outcome], rows: pd.DataFrame) -> str:
+    """A claim as HTML: the paper's words, and the verdict and the plot of every reading."""
+    html = [f"<p><b>{claim.id}</b> {escape(claim.place)}: {escape(claim.wording)}</p>"]
+    for reading in claim.each:
+        outcome = outcomes[reading.name]
+        kind = outcome.verdict.replace(" ", "-")
+        title = f"{escape(forest.sentence(reading.name))} " if reading.name else ""
+        badge = f'<span class="badge-fed is-{kind}">{escape(outcome.label)}</span>'
+        reason = f" {escape(outcome.reason)}" if outcome.verdict == parts.NOT_JUDGED else ""
+        html.append(f"<p>{title}{badge}{reason}</p>")
+        below = "".join(f"<p>{escape(text)}</p>" for text in forest.below(reading, outcome))
+        picture = forest.plot(rows[rows["reading"] == reading.name])
+        details = f"<details><summary>{forest.SUMMARY}</summary>{below}</details>"
+        html.append(f'<div class="forest">{picture}{details}</div>')
+    return f'<div class="claim">{"".join(html)}</div>'
 
 
 def runs_table(

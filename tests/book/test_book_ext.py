@@ -3,16 +3,15 @@
 import importlib
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 from jinja2 import Template
 
 from papers.kit import plot
-from papers.kit.numbers import Number
-from papers.kit.rules import Control, Rule, of
+from papers.kit.rules import Outcome
 from tests.helpers import toy_book
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,7 +79,7 @@ def test_what_is_missing_stops_the_build(build):
     assert not [sentence for _, sentence in MISSING if sentence not in messages]
 
 
-def test_claims_stand_failing_first_with_anchors(build):
+def test_claims_stand_failing_first_with_anchors(build, tmp_path):
     status, messages, page = build(
         "```{claims}\n```\n\nSee {claim}`toy/C1`.\n\n```{scoreboard}\n```"
     )
@@ -92,33 +91,28 @@ def test_claims_stand_failing_first_with_anchors(build):
     ]
     assert 'href="#claim-toy-C1"' in page
     assert 'class="badge-fed is-not-reproduced">not reproduced: 1 fails<' in page
-    assert "<summary>Rule</summary>" in page
-    assert 'title="gap below 1">Small.</abbr>' in page
+    assert "<svg role=img aria-label=fails>" in page
+    assert "<td>gap below 0.1<td>" in page
+    assert "In all readings these claims have 2 parts that are judged: 1 holds, 1 fails." in page
+    assert (tmp_path / "out" / "_static" / "forest.css").is_file()
 
 
-def test_a_part_names_what_does_not_hold_and_lists_its_cases_once(monkeypatch):
+def test_the_parts_of_all_claims_can_be_downloaded(build, tmp_path):
+    status, messages, page = build("{claims-data}`claims.csv`\n\n```{claims-columns}\n```")
+    assert status == 0, messages
+    (address,) = re.findall(r'href="(_downloads/[^"]*claims\.csv)"', page)
+    rows = pd.read_csv(tmp_path / "out" / address)
+    assert [*rows["claim"]] == ["toy/C1", "toy/C2", "toy/C3"]
+    assert [*rows["state"]] == ["holds", "not judged", "fails"]
+    assert all(f">{column}<" in page for column in rows.columns)
+
+
+def test_a_reason_says_of_how_many_it_is_the_first(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "book" / "_ext")
     import fedbook_claims
 
-    pairs = ("a, 1", "a, 2", "b, 1", "b, 2")
-    parts = {
-        "all": {case: of("x") < 1 for case in pairs},
-        "again": {case: of("x") < 2 for case in pairs},
-        "mixed": {"one": of("x") < 9, "other": of("x") < 0},
-        "alone": of("x") > 5,
-    }
-    outcome = Rule(parts, "", control=Control("nothing"))({"x": Number(0.5, 0.4, 0.6, ())})
-    shown = fedbook_claims.parts_of(parts, outcome)
-    assert [node.astext() for node in shown] == [
-        "All. Cases: a, 1; a, 2; b, 1; b, 2.",
-        "Again. Same cases.",
-        "Mixed. Cases: one; other (fails).",
-        "Alone (fails).",
-    ]
-    assert fedbook_claims.control_of(outcome) == "Control: nothing (mixed: 9 hold, 2 fail)."
-    unjudged = replace(outcome, verdict="not judged", reason="not judged, because x (and 1 more)")
-    assert fedbook_claims.parts_of(parts, unjudged)[-1].astext() == "Alone."
-    assert fedbook_claims.why_not(unjudged) == "x (and 1 more reason)"
+    outcome = Outcome("not judged", "", "not judged, because x (and 1 more)")
+    assert fedbook_claims.why_not(outcome) == "x (and 1 more reason)"
 
 
 def test_scoreboard_counts_and_claims_can_be_narrowed(build):

@@ -151,16 +151,21 @@ def test_previews_hold_what_links_lead_to(extension, tmp_path):
         '<article><div class="proof theorem admonition" id="thm"><p>Let <a href="#q">it</a>'
         '<div>be</div></p></div><div class="math" id="equation-e">\\[x \\label{e}\\]</div>'
         '<div class="proof theorem admonition" id="other">not linked</div>'
-        '<table><tr class="row" id="claim-x-C1"><td><p>x/C1</p><p>W, Figure 1</p><p>link</p></td>'
-        "<td><p>It <em>holds</em>.</p><details>rule</details></td><td><p>0.5</p></td>"
-        "<td><p>reproduced</p></td></tr></table>"
+        '<div class="claim" id="claim-x-C1"><p>x/C1, <a href="#f">figure</a></p>'
+        '<p>It <em>holds</em>.</p><div class="forest"><table class=forest-plot>'
+        "<tbody style=--l:5%><tr><th>case"
+        "<td><svg role=img></svg><td>2 <b>open</b><td>x.f below 2<td>3<td>fails</tr>"
+        "<tr class=x><th><td><svg></svg><td>points</tr></table><details>rule</details>"
+        "</div></div>"
         '<dl><dt id="term-drift">drift</dt><dd>moves <a class="reference internal" '
         'href="#term-drift">away</a></dd></dl></article>',
         encoding="utf-8",
     )
     assert extension("fedbook_previews").snippets(tmp_path) == {
-        "b.html#claim-x-C1": "<p>x/C1</p><p>W, Figure 1</p><p>It <em>holds</em>.</p>"
-        "<p>reproduced</p>",
+        "b.html#claim-x-C1": '<div class="claim"><p>x/C1, figure</p><p>It <em>holds</em>.</p>'
+        '<div class="forest"><table class=forest-plot><tbody style=--l:5%><tr><th>case'
+        "<td><svg role=img></svg><td>2 <b>open</b></tr>"
+        "<tr class=x><th><td><svg></svg><td>points</tr></table></div></div>",
         "b.html#equation-e": '<div class="math">\\[x \\]</div>',
         "b.html#term-drift": "<dl><dt>drift</dt><dd>moves away</dd></dl>",
         "b.html#thm": '<div class="proof theorem admonition"><p>Let it<div>be</div></p></div>',

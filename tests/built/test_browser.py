@@ -95,16 +95,23 @@ def test_what_fails_and_a_request_to_outside_would_be_seen(visit):
 
 NARROWED = """() => {
   const bar = document.querySelector(".claims-filter");
-  const table = document.querySelector("table.claims");
+  const claims = document.querySelectorAll(".claims > .claim");
   return {
-    rows: [...table.tBodies[0].rows].map((row) => [!row.hidden, row.className]),
+    rows: [...claims].map((claim) => [!claim.hidden, claim.className]),
     pressed: [...bar.querySelectorAll("[aria-pressed=true]")].map((b) => b.dataset.show),
   };
 }"""
 
 
 @pytest.mark.parametrize(
-    "chosen", [["claim-partly"], ["paper-f"], ["paper-c", "claim-reproduced"], ["paper-f", ""]]
+    "chosen",
+    [
+        ["claim-mixed"],
+        ["paper-f"],
+        ["paper-c", "claim-reproduced"],
+        ["rule-older"],
+        ["paper-f", ""],
+    ],
 )
 def test_claims_can_be_narrowed_to_a_paper_and_to_a_verdict(visit, chosen):
     page, _, _ = visit("book/claims.html")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.built_book import AXE, HTML, IN_A_BROWSER, NARROW, pages, sampled
+from tests.helpers.built_book import AXE, HTML, IN_A_BROWSER, NARROW, WIDE, pages, sampled
 
 pytestmark = IN_A_BROWSER
 PAGES = pages("book/**/*.html", "notebooks/**/*.html", "search.html", "genindex.html")
@@ -56,7 +56,7 @@ def test_what_is_clipped_and_what_axe_refuses_would_be_seen(tab):
     assert any(one.startswith("button-name") for one in axe(page))
 
 
-@pytest.mark.parametrize("asked", ["paper-f", "claim-partly"])
+@pytest.mark.parametrize("asked", ["paper-f", "claim-mixed"])
 def test_a_filter_is_in_the_address(tab, asked):
     page = tab("book/claims.html")
     page.click(f'.claims-filter [data-show="{asked}"]')
@@ -67,15 +67,20 @@ def test_a_filter_is_in_the_address(tab, asked):
     assert page.inner_text(".claims-count") == left
 
 
-def test_on_a_phone_a_claim_is_a_card_with_its_verdict_after_its_name(tab):
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_the_plot_of_a_part_is_wide_and_a_click_shows_its_condition(tab, size):
     page = tab("book/claims.html")
-    page.set_viewport_size(NARROW)
-    tops = page.evaluate(
-        "[...document.querySelector('table.claims tbody tr').cells]"
-        ".map((cell) => cell.getBoundingClientRect().top)"
+    page.set_viewport_size(size)
+    part = page.locator("#claim-fedsgm-C5 .forest-plot tr:not(.p, .x)").first
+    words, picture, condition = (
+        part.locator(selector).first for selector in ("th", "svg", "td:nth-child(4)")
     )
-    assert [tops[0], tops[-1]] == sorted(tops)[:2]
-    assert len(set(tops)) == len(tops)
+    assert picture.bounding_box()["width"] > 120
+    above = words.bounding_box()["y"] + words.bounding_box()["height"]
+    assert (above <= picture.bounding_box()["y"] + 2) == (size == NARROW)
+    assert not condition.is_visible()
+    page.locator("#claim-fedsgm-C5 .forest summary").first.click()
+    assert condition.is_visible()
 
 
 @pytest.mark.parametrize("by", ["keyboard", "touch"])

@@ -12,7 +12,7 @@ WAYS = {
     "Does a claim hold?": (
         ["All claims"],
         "#main-content",
-        r"\bC3\b[\s\S]*\b(reproduced|partly|undecided|not judged|not reproduced)\b",
+        r"\bC3\b[\s\S]*\b(reproduced|mixed|open|not judged|not reproduced)\b",
     ),
     "What happens if I change a parameter?": (
         ["One notebook with other parameters"],

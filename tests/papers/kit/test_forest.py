@@ -1,0 +1,130 @@
+"""Forest plots: what lies where, what is said in words, and which rows share an axis."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from bs4 import BeautifulSoup
+
+from papers import STUDIES, all_claims
+from papers.kit import forest, parts, report
+from papers.kit.claims import Claim, PaperValue
+from papers.kit.numbers import Number, exact
+from papers.kit.rules import Control, Rule, any_of, between, of
+
+NUMBERS = {
+    "a": Number(1.0, 0.0, 2.0, (0.9, 1.1), "points"),
+    "b": Number(5.0, 4.0, 6.0, (4.9, 5.1), "points"),
+    "c": Number(900.0, 800.0, 1000.0, (), "points"),
+    "d": exact(3.0),
+}
+STUDY = replace(STUDIES["np_workshop"], paper_values=(PaperValue("a", "a", 4.0, "4.0", "Table 1"),))
+
+
+def table(primary):
+    """The rows of a rule."""
+    control = Control("large values", dict.fromkeys(NUMBERS, 1e6))
+    claim = Claim("x/C1", "W", "", "", Rule(primary, "", control=control), ())
+    return parts.frame(STUDY, claim, {"": claim.rule(NUMBERS)})
+
+
+def rows_of(primary):
+    """The rows of a plot as a parser reads them."""
+    return BeautifulSoup(forest.plot(table(primary)), "html.parser").select("tr")
+
+
+def test_estimate_interval_bound_and_printed_value_lie_on_one_axis():
+    row, axis = rows_of({"the loss of <a> is small": of("a") < 8})
+    assert "class" not in row.attrs
+    assert row.th.find(string=True) == "The loss of <a> is small"
+    interval, printed = row.svg.find_all("rect")
+    # the axis goes from 0 to 8, with 4 % of that free at both ends
+    assert interval["x"] == "3.7%"
+    assert interval["width"] == "23.1%"
+    assert row.svg.circle["cx"] == "15.3%"
+    assert (printed["class"], printed["x"]) == (["d"], "50%")
+    assert axis.i.text == "8"
+    html = forest.plot(table({"x": of("a") < 8}))
+    assert "<tbody style=--l:-5%;--r:96.3%>" in html  # it holds left of the bound
+    assert "aria-label=holds" in html
+    assert "<td>1 [0, 2], paper 4<td>a below 8<td>2<td>fails</tr>" in html
+
+
+@pytest.mark.parametrize(
+    ("condition", "ground"),
+    [
+        (of("a") > 1, "--l:50%;--r:105%"),
+        (of("a") <= 1, "--l:-5%;--r:50%"),
+        (between("a", 0.0, 2.0), "--l:26.9%;--r:50%"),
+    ],
+)
+def test_the_ground_is_tinted_where_the_part_holds(condition, ground):
+    rows = table({"x": condition}).assign(printed=float("nan"))
+    if condition.words.endswith("between 0 and 2"):
+        rows["printed"] = 4.0
+        ground = f"--l:{100 * 0.16 / 4.32:.1f}%;--r:50%"
+    assert ground in forest.plot(rows)
+
+
+def test_a_part_that_fails_or_is_open_has_its_own_mark_and_word():
+    fails, axis, opens, *_ = rows_of({"x": of("b") < 3, "y": of("a") < 1})
+    assert fails.select_one("rect.e") is not None
+    assert fails.b.text == "fails"
+    assert axis["class"] == ["x"]
+    assert opens.circle is not None
+    assert opens.b.text == "open"
+
+
+def test_cases_of_one_size_share_an_axis():
+    primary = {"small": {"first": of("a") < 8, "second": of("b") < 8}}
+    html = forest.plot(table(primary))
+    assert html.count("<tbody") == html.count("class=x") == 1
+    assert "<col><col><col><tr class=p><th colspan=3>Small</tr>" in html
+    primary["small"]["third"] = of("c") < 8
+    assert forest.plot(table(primary)).count("<tbody") == 2  # the others would be a dot on it
+    primary["small"]["third"] = of("d") < 8
+    assert forest.plot(table(primary)).count("<tbody") == 2  # of another unit
+
+
+def test_rows_with_bounds_of_their_own_have_a_ground_of_their_own():
+    html = forest.plot(table({"x": {"first": of("a") < 8, "second": of("b") < 7}}))
+    assert len(re.findall(r"<tr style=--l:-5%;--r:[\d.]+%>", html)) == 2
+    assert "class=x" not in html
+
+
+def test_what_has_no_number_has_no_mark():
+    (first, _, second) = rows_of({"x": of("a") < 8, "y": any_of(of("a") < 8, of("b") < 1)})
+    assert first.circle is not None
+    assert second.circle is None
+    unread = table({"x": of("a") < 8}).assign(estimate=float("nan"))
+    assert forest.plot(unread) == ""
+
+
+def test_every_claim_with_numbers_is_drawn_inside_its_axis():
+    drawn = 0
+    for study, claim in all_claims():
+        rows = parts.frame(study, claim, study.outcomes(claim))
+        for _, reading in rows.groupby("reading"):
+            html = forest.plot(reading)
+            drawn += bool(html)
+            places = re.findall(r"(?:circle cx|rect x|rect class=. x)=([-\d.]+)%", html)
+            assert all(0 <= float(place) <= 100 for place in places), claim.id
+            assert html.count("<svg role=img") == (len(reading) if html else 0), claim.id
+    assert drawn > 100
+
+
+def test_a_sentence_starts_with_a_capital_unless_with_a_symbol():
+    assert forest.sentence("the loss falls") == "The loss falls."
+    assert forest.sentence("no model moves.") == "No model moves."
+    assert forest.sentence("f is small") == "f is small."
+    assert forest.sentence("rho = 2 is enough") == "rho = 2 is enough."
+
+
+def test_a_page_shows_the_plots_of_its_own_runs():
+    page = STUDIES["np_pairing"].open("full")
+    verdicts = report.claims_table(page)
+    html = verdicts._repr_html_()
+    assert "<style>" in html
+    assert html.count('<div class="claim">') == len(page.study.claims)
+    assert 'class="badge-fed is-mixed">mixed: 10 hold, 6 fail</span>' in html
+    assert [*verdicts.columns] == ["the paper says", "verdict", "why"]
