@@ -352,8 +352,9 @@ class DataRole(SphinxRole):
             warn(error, "claims-data", self.get_location())
             return [nodes.problematic(self.rawtext, self.text)], []
         DATA.parent.mkdir(parents=True, exist_ok=True)
-        by_study = sorted(rows, key=lambda row: [*STUDIES].index(row.study))
-        parts.write_csv(pd.concat([row.parts for row in by_study]), DATA)
+        by_claim = {row.claim.id: row.parts for row in rows}
+        ordered = [by_claim[claim.id] for _, claim in all_claims()]
+        parts.write_csv(pd.concat(ordered), DATA)
         return [download_link(self.env, DATA, self.text)], []
 
 

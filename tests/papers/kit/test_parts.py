@@ -1,6 +1,7 @@
 """The table of all parts: one row a part, with what a reader needs to check a verdict."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -13,6 +14,7 @@ from papers.kit.health import Needs
 from papers.kit.numbers import Number, exact, mean
 from papers.kit.rules import Control, Rule, Size, of
 
+ROOT = Path(__file__).resolve().parents[3]
 NUMBERS = {
     "a.f": mean([1.0, 2.0, 3.0], "points"),
     "b.f": mean([2.0, 3.1, 4.0], "points"),
@@ -87,11 +89,16 @@ def test_every_reading_has_its_rows():
     assert [*rows["reading"]] == ["as traced"] * 3 + ["as printed"]
 
 
-def test_pandas_alone_says_which_parts_fail(tmp_path, capsys):
+def test_pandas_alone_says_which_parts_fail(tmp_path, capsys, monkeypatch):
     path = tmp_path / "claims.csv"
     assert main(["claims", "--csv", str(path)]) == 0
     rows = pd.read_csv(path)
     assert f"{len(rows)} parts in {path}" in capsys.readouterr().out
+    section = (ROOT / "book" / "rerun.md").read_text(encoding="utf-8").partition("Use our data")[2]
+    code = section.partition("```python")[2].partition("```")[0]
+    monkeypatch.chdir(tmp_path)
+    exec(code)
+    assert "fedsgm/C3" in capsys.readouterr().out
     assert {*rows["claim"]} == {claim.id for _, claim in all_claims()}
     failing = rows[rows["state"] == "fails"]
     assert len(failing) == sum(
