@@ -60,7 +60,7 @@ class Panel(NamedTuple):
     frame: Box
     words_left: float  # where the leftmost of all words begins
     has_ticks: bool  # whether the vertical axis has numbers or names
-    label_right: float | None  # where the vertical axis' name ends
+    label: Box | None  # the vertical axis' name
 
 
 @cache
@@ -174,7 +174,7 @@ def panel_of(axes: ElementTree.Element) -> Panel | None:
         frame,
         min([frame.left - GAP, *(box.left for box in (*labels, *ticks))]),
         bool(ticks),
-        max((box.right for box in labels), default=None),
+        min(labels, default=None),  # the one furthest left
     )
 
 
@@ -189,37 +189,57 @@ def columns_of(panels: Sequence[Panel]) -> list[list[Panel]]:
     return columns
 
 
-def parts_of(columns: Sequence[Sequence[Panel]], band: Box) -> list[list[Box]]:
-    """For every column what is shown of a picture, from left to right.
+class Part(NamedTuple):
+    """A column of a picture, and what it borrows from the first column, shown at its left."""
+
+    box: Box
+    borrowed: list[Box]
+
+    @property
+    def margin(self) -> float:
+        """How wide the borrowed is."""
+        return max((box.width for box in self.borrowed), default=0.0)
+
+    @property
+    def width(self) -> float:
+        """How wide all of it is."""
+        return self.margin + self.box.width
+
+
+def parts_of(columns: Sequence[Sequence[Panel]], band: Box) -> list[Part]:
+    """The columns of a picture, from left to right.
 
     A column whose vertical axes have no numbers, or no names, borrows those of the first one.
     """
     edges = [min(panel.words_left for panel in column) - GAP / 2 for column in columns[1:]]
     edges = [band.left, *edges, band.right]
-    first = columns[0]
-    parts = []
-    for number, column in enumerate(columns):
-        own = Box(edges[number], band.top, edges[number + 1], band.bottom)
-        borrowed = None
-        if number and not any(panel.has_ticks for panel in column):
-            borrowed = min(panel.frame.left for panel in first)
-        elif number and all(panel.label_right is None for panel in column):
-            borrowed = max((panel.label_right or 0.0 for panel in first), default=0.0)
-        strip = [Box(band.left, band.top, borrowed, band.bottom)] if borrowed else []
-        parts.append([*strip, own])
+    parts = [Part(Box(edges[0], band.top, edges[1], band.bottom), [])]
+    for number, column in enumerate(columns[1:], start=1):
+        box = Box(edges[number], band.top, edges[number + 1], band.bottom)
+        parts.append(Part(box, borrowed_by(column, columns[0], band)))
     return parts
 
 
-def packed(parts: Sequence[list[Box]]) -> list[list[Box]]:
+def borrowed_by(column: Sequence[Panel], first: Sequence[Panel], band: Box) -> list[Box]:
+    """The parts of the first column that another one needs to be read."""
+    if not any(panel.has_ticks for panel in column):
+        right = min(panel.frame.left for panel in first)
+        return [Box(band.left, band.top, right, band.bottom)]
+    if any(panel.label is not None for panel in column):
+        return []
+    labels = [panel.label for panel in first if panel.label is not None]
+    return [Box(x.left - 1, x.top - 1, x.right + 1, x.bottom + 1) for x in labels]
+
+
+def packed(parts: Sequence[Part]) -> list[list[Part]]:
     """Rows of parts, as many columns in a row as a phone can show."""
-    rows: list[list[Box]] = []
-    for column in parts:
-        width = sum(box.width for box in column)
-        own = column[-1:]
-        if rows and sum(box.width for box in rows[-1]) + own[0].width <= WIDEST:
-            rows[-1] += own
+    rows: list[list[Part]] = []
+    for part in parts:
+        beside = part._replace(borrowed=[])
+        if rows and sum(x.width for x in rows[-1]) + beside.width <= WIDEST:
+            rows[-1].append(beside)
         else:
-            rows.append([*column] if width <= 1.2 * WIDEST else own)
+            rows.append([part])
     return rows
 
 
@@ -268,7 +288,7 @@ def shown(box: Box, x: float, y: float) -> str:
 
 
 def narrow(svg: str) -> str | None:
-    """The picture with its columns below each other; None if it has one, or fits a phone."""
+    """The picture with columns and legends below each other; None if there is nothing to move."""
     root = ElementTree.fromstring(svg)
     whole = Box(*(float(x) for x in root.get("viewBox", "0 0 0 0").split()))
     figure = root.find(f"{SVG}g[@id='figure_1']")
@@ -277,12 +297,12 @@ def narrow(svg: str) -> str | None:
     axes = [group for group in figure if group.get("id", "").startswith("axes_")]
     panels = [panel for group in axes if (panel := panel_of(group)) is not None]
     columns = columns_of(panels)
-    if len(columns) < 2:
-        return None
     legends = [group for group in figure if group.get("id", "").startswith("legend_")]
     entries = [box for legend in legends for box in entries_of(legend)]
     beside = [legend for group in axes for legend in legends_beside(group)]
     entries_beside = [box for legend in beside for box in entries_of(legend)]
+    if len(columns) < 2 and not entries_beside:
+        return None
     band = whole
     above = bool(entries) and entries[0].top < min(panel.frame.top for panel in panels)
     if above:
@@ -293,17 +313,18 @@ def narrow(svg: str) -> str | None:
         band = band._replace(right=min(box.left for box in entries_beside))
     entries += entries_beside
     rows = packed(parts_of(columns, band))
-    if len(rows) < 2:
+    if len(rows) < 2 and not entries_beside:
         return None
-    width = max(sum(box.width for box in row) for row in rows)
+    width = max(sum(part.width for part in row) for row in rows)
     lines, height = flowed(entries, width)
     y = height if above else 0.0
     pieces = []
     for row in rows:
         x = 0.0
-        for box in row:
-            pieces.append(shown(box, x, y))
-            x += box.width
+        for part in row:
+            pieces += [shown(box, x, y + box.top - band.top) for box in part.borrowed]
+            pieces.append(shown(part.box, x + part.margin, y))
+            x += part.width
         y += band.height
     start = 0.0 if above else y
     pieces += [shown(box, x, start + line) for box, x, line in lines]

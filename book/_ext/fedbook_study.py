@@ -1,4 +1,4 @@
-"""Directives about one study: provenance and downloads."""
+"""Directives about one study, in one fold at the end of its page: provenance and downloads."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from fedbook_data import (
     command_of,
     download_link,
     folder_of,
+    raw,
     read_stored,
     runs_in,
 )
@@ -25,8 +26,13 @@ FIELDS = {
 }
 
 
+HEALTH = "book/rerun"  # the page that says which runs are healthy
+FOLDED = "fedbook-reproduce"  # of the page that is read: the notebook whose fold it has
+FOLD = '<details class="reproduce"><summary>Reproduce this page</summary>'
+
+
 class Provenance(BookDirective):
-    """``{provenance} STUDY``: how the stored numbers of the full profile came about."""
+    """``{provenance} STUDY``: a fold with how its numbers came about, and its downloads."""
 
     required_arguments = 1
     subtype = "provenance"
@@ -41,7 +47,7 @@ class Provenance(BookDirective):
         record = dict(stored["provenance"])
         runs = [read_stored(self.env, folder / f"{run}.json") for run in runs_in(folder)]
         if record.get("dirty"):
-            record["commit"] = f"{record['commit']}, with uncommitted changes"
+            record["commit"] = f"after {record['commit']}"
         seeds = {len(run["seeds"]) for run in runs}
         record["seeds"] = ", ".join(map(str, sorted(seeds)))
         fields = nodes.field_list(classes=["provenance"])
@@ -52,8 +58,16 @@ class Provenance(BookDirective):
         fields += field("State", nodes.Text(comparisons.summary(name)))
         health = stored["health"].values()
         ill = sum(map(bool, health))
-        fields += field("Not healthy", nodes.Text(f"{ill} of {len(health)} runs"))
-        return [fields]
+        fields += field("Not healthy", self.explained(f"{ill} of {len(health)} runs"))
+        self.env.temp_data[FOLDED] = name
+        return [raw(FOLD), *links_of(self, name), fields, raw("</details>")]
+
+    def explained(self, text: str) -> nodes.Node:
+        """A text that links to the section on healthy runs, if the book has it."""
+        if HEALTH not in self.env.found_docs:
+            return nodes.Text(text)
+        address = self.env.app.builder.get_relative_uri(self.env.docname, HEALTH)
+        return nodes.reference("", text, refuri=f"{address}#which-runs-are-healthy", internal=True)
 
 
 def field(label: str, value: nodes.Node) -> nodes.field:
@@ -63,7 +77,10 @@ def field(label: str, value: nodes.Node) -> nodes.field:
 
 
 class NotebookLinks(BookDirective):
-    """``{notebook-links} NAME``: source, notebook, stored results, and the command to re-run."""
+    """``{notebook-links} NAME``: source, notebook, stored results, and the command to re-run.
+
+    After ``{provenance} NAME``, whose fold has them, it shows nothing.
+    """
 
     required_arguments = 1
     subtype = "notebook-links"
@@ -71,28 +88,31 @@ class NotebookLinks(BookDirective):
     def build(self) -> list[nodes.Node]:
         """A short list of downloads and the command."""
         name = self.arguments[0]
-        folder = Path(self.env.srcdir) / "notebooks"
-        files = [folder / f"src/{name}.py", folder / f"{name}.ipynb"]
-        present = [file for file in files if file.is_file()]
-        entries = [self.entry("Source and notebook", present)]
-        if stored := runs_in(folder_of(name)):
-            count = f"{len(stored)} runs, described in `results/{name}.json`"
-            text = f"{count}, curves in `results/{name}.parquet`"
-            entries.append(nodes.list_item("", nodes.paragraph("", "", *self.inline(text))))
-        command = command_of(name)
-        return [
-            nodes.bullet_list("", *entries, classes=["notebook-links"]),
-            nodes.literal_block(command, command, language="bash"),
-        ]
+        if self.env.temp_data.get(FOLDED) == name:
+            return []
+        return links_of(self, name)
 
-    def entry(self, label: str, files: list[Path]) -> nodes.list_item:
-        """One line of downloads."""
-        line = nodes.paragraph("", f"{label}: ")
-        for number, path in enumerate(files):
-            if number:
-                line += nodes.Text(", ")
-            line += download_link(self.env, path, path.name)
-        return nodes.list_item("", line)
+
+def links_of(directive: BookDirective, name: str) -> list[nodes.Node]:
+    """A list of a notebook's downloads and stored runs, and the command to run it."""
+    folder = Path(directive.env.srcdir) / "notebooks"
+    files = [folder / f"src/{name}.py", folder / f"{name}.ipynb"]
+    line = nodes.paragraph("", "Source and notebook: ")
+    for number, path in enumerate(file for file in files if file.is_file()):
+        if number:
+            line += nodes.Text(", ")
+        line += download_link(directive.env, path, path.name)
+    entries = [nodes.list_item("", line)]
+    stored = runs_in(folder_of(name))
+    if stored:
+        count = f"{len(stored)} runs, described in `results/{name}.json`"
+        text = f"{count}, curves in `results/{name}.parquet`"
+        entries.append(nodes.list_item("", nodes.paragraph("", "", *directive.inline(text))))
+    command = command_of(name)
+    return [
+        nodes.bullet_list("", *entries, classes=["notebook-links"]),
+        nodes.literal_block(command, command, language="bash"),
+    ]
 
 
 def drop_what_nobody_reads(app: Sphinx, error: Exception | None) -> None:

@@ -110,7 +110,7 @@ plot.show(
     "Rings mark the runs on QM9.",
     caption="FSMGDA's upload grows with the number of objectives, FedCMOO's stays near two models. "
     "The uploads are counted in one round on quadratics and in the runs on QM9.",
-    size=(6.4, 3.4),
+    size=(5.2, 3.4),
 )
 
 # %% tags=["hide-input", "nbval-check-output"]

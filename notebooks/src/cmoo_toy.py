@@ -118,7 +118,7 @@ plot.show(
     "uncompressed and Rand-K, above a dashed line of slope minus one half.",
     caption="The measured rate is that of Corollary 1.1, with and without compression. The dots are means of the "
     "squared norm over rounds and instances with 95 % intervals. The dashed line has slope minus one half.",
-    size=(6.4, 3.6),
+    size=(5.2, 3.6),
 )
 
 # %%

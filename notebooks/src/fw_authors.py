@@ -98,7 +98,7 @@ plot.show(
     alt="A bar for each change, which ends at FedFW's lead over FedDR in test accuracy after the change.",
     caption="FedFW's lead over FedDR after each change from the text's protocol to the authors' loop. Each bar starts "
     "where the bar above ends. The dots are the single splits, and the dashed line is the printed difference.",
-    size=(9.0, 4.4),
+    size=(7.0, 4.4),
 )
 
 # %% [markdown]

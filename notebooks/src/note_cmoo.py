@@ -734,6 +734,7 @@ plot.show(
     alt="Mean squared norm against the number of rounds, both axes logarithmic: four nearly straight falling lines. The printed and the "
     "corrected bound lie on top of each other, ours is about a third of them, and the measured values are lowest, about a fifth of ours.",
     caption="In Algorithm 10, the mean of $\\lVert Jw\\rVert^2$ stays below all three bounds.",
+    size=(5.2, 3.4),
 )
 
 # %% [markdown]

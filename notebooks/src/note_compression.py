@@ -401,6 +401,7 @@ plot.show(
     alt="Four residuals against rounds, on a logarithmic axis, rise for some rounds and settle well below a dotted "
     "line of the same colour.",
     caption="The largest norm of a client's residual, divided by EG, for Top-K with four q, and its bound (dotted).",
+    size=(5.2, 3.4),
 )
 
 # %% [markdown]

@@ -483,6 +483,7 @@ plot.show(
     draw,
     alt="Mean of the models against the round, from 0: the naive scheme stays at 0, FedFW rises, the faster the larger the penalty, and FedFW plus comes to 1.",
     caption="The naive scheme stays at 0, although the minimizer is 1. FedFW and FedFW+ rise towards 1. The number in their labels is $\\lambda_0$.",
+    size=(5.2, 3.4),
 )
 
 # %% [markdown]

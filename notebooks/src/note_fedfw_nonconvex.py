@@ -298,6 +298,7 @@ plot.show(
     draw,
     alt="Smallest Frank-Wolfe gap against the number of rounds, both axes logarithmic, for three penalties. All three curves fall. Two bounds lie far above them and fall more slowly.",
     caption="The smallest gap lies far below our bound and the paper's (62), both for the best penalty. Each point is the median over the instances of runs planned for T rounds. FedFW's labels give $\\lambda_0$.",
+    size=(5.2, 3.4),
 )
 
 # %% [markdown]

@@ -436,6 +436,7 @@ plot.show(
     draw,
     alt="Excess of the loss against the round, both axes logarithmic, for six kinds of oracle. With shares of one, a half and a fifth the curves fall one above the other. With a constant additive error the curve levels off. With a shrinking additive error the curve is the highest and falls slowly.",
     caption="With inexact oracles the excess loss still falls, but it levels off under a constant additive error. The curves are means over the instances.",
+    size=(5.2, 3.4),
 )
 
 # %% [markdown]

@@ -450,6 +450,7 @@ plot.show(
     "and flatten; the bound with Gamma direct is the lowest.",
     caption="Mean regret of the first t rounds on every instance (thin), and its bound with 2E^2, Gamma_0 and "
     "Gamma_direct (thick, from top to bottom), E = 5.",
+    size=(5.2, 3.4),
 )
 
 # %% [markdown]

@@ -499,6 +499,7 @@ plot.show(
     caption="With all rounds in A, the quantiles of the sum in Lemma 4 at level 1 - delta (dots) are below Hoeffding's "
     "bound (proxy 4) and F's (proxy 16). For each bound, a round's term is (proxy / n)-sub-Gaussian; proxy "
     "1 is too small.",
+    size=(5.2, 3.4),
 )
 
 # %% [markdown]
@@ -590,6 +591,7 @@ plot.show(
     "sample it falls quickly below the promise and settles slightly below zero.",
     caption="On the two-client problem the mean objective gap stays above the promise if one sample serves for query "
     "and step, and falls below it if a second sample makes the step.",
+    size=(5.2, 3.4),
 )
 
 # %% [markdown]

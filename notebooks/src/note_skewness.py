@@ -276,6 +276,7 @@ plot.show(
     "the diagonal; many dots of K_loc lie above it.",
     caption="One dot for each instance. The bound sqrt(2 V_f V_g) holds for the norm of K_loc - K_glob (appendix A), "
     "not for that of K_loc (section 3.2).",
+    size=(5.2, 3.4),
 )
 
 # %% [markdown]

@@ -589,6 +589,7 @@ plot.show(
     caption="The largest objective gap that the search found, divided by the printed threshold, against beta times "
     "epsilon (2 in the papers). Dashed: the bound on this gap from the section Closing the gap, for E = 1. Shaded: "
     "where F Theorem 5 is proved.",
+    size=(5.2, 3.4),
 )
 
 # %% [markdown]

@@ -525,6 +525,7 @@ plot.show(
     "pairs of exponents, fastest for 0.6 and 0.75.",
     caption="With averaging, the root mean square error $\\lVert e^t\\rVert$ falls; without, it stays level. "
     "The labels are the exponents of $\\rho_t$ and $\\gamma_t$; Y marks the paper's.",
+    size=(5.2, 3.4),
 )
 
 # %% [markdown]

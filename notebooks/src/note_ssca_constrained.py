@@ -496,6 +496,7 @@ plot.show(
     alt="Three falling curves against the round, both axes logarithmic: the distance of the best response from the iterate, and the errors of the averaged "
     "surrogates' gradients and values at the iterate.",
     caption="In runs with a constraint, the step to the best response and both tracking errors fall.",
+    size=(5.2, 3.4),
 )
 
 # %% [markdown]

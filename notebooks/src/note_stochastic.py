@@ -434,6 +434,7 @@ plot.show(
     "a length rises to about 1.11 near x = 0.65 and then falls to the first curve.",
     caption="The largest proxy of a real variable and the largest constant of a length that F-A5 (1) allows, "
     "against x. Dotted: the proved 3/2.",
+    size=(5.2, 3.4),
 )
 
 # %% [markdown]

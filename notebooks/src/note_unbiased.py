@@ -470,6 +470,7 @@ plot.show(
     "above a dotted line just below 1. Their thick mean falls from 1 to 0.6.",
     caption="With d = 10 and hard switching, the mean regret of the first t rounds stays above the threshold on some "
     "of 100 paths (thin), while its mean over 2000 paths (thick) falls below it.",
+    size=(5.2, 3.4),
 )
 
 # %% [markdown]

@@ -25,13 +25,14 @@ sharpness = 6.7  # beta, the slope of soft switching; the theorems ask for at le
 # to meet. It should be near the homes, and it *must* be near the workplaces:
 #
 # $$
-# \min_w f(w)=\frac1N\sum_{j=1}^N\tfrac12\lVert w-a_j\rVert^2
-# \quad\text{subject to}\quad
-# g(w)=\frac1N\sum_{j=1}^N\tfrac12\lVert w-b_j\rVert^2-\text{limit}\le0 .
+# \begin{aligned}
+# \text{minimize}\quad f(w)&=\frac1N\sum_{j=1}^N\tfrac12\lVert w-a_j\rVert^2\\
+# \text{subject to}\quad g(w)&=\frac1N\sum_{j=1}^N\tfrac12\lVert w-b_j\rVert^2-c\le0 .
+# \end{aligned}
 # $$
 #
-# Eight people live and work in two neighbouring quarters, two far out. All models with $g(w)\le\epsilon$ form a disc
-# around the mean of the workplaces.
+# The number $c$ is `limit` in the code. Eight people live and work in two neighbouring quarters, two far out. All models
+# with $g(w)\le\epsilon$ form a disc around the mean of the workplaces.
 
 # %% tags=["nbval-check-output"]
 import torch
@@ -194,10 +195,10 @@ plot.show(
 # $s=1-\sigma$ for the share of the objective, this reads
 #
 # $$
-# s\,(w-\bar a)+(1-s)\,(w-\bar b)=0,\qquad\text{so}\qquad w=s\,\bar a+(1-s)\,\bar b .
+# s\,(w-\bar a)+(1-s)\,(w-\bar b)=0 .
 # $$
 #
-# The model rests on the line between both means. On the ramp $1-s=1+\beta(g-\epsilon)$, hence $g=\epsilon-s/\beta$:
+# Hence $w=s\,\bar a+(1-s)\,\bar b$: the model rests on the line between both means. On the ramp $1-s=1+\beta(g-\epsilon)$, hence $g=\epsilon-s/\beta$:
 # **soft switching settles below the tolerance, by $s/\beta$**. In our problem $g(w)=\frac12s^2D^2-\frac12$ with
 # $D=\lVert\bar a-\bar b\rVert$. Both expressions for $g$ together are a quadratic equation for $s$. The cell solves it
 # and compares the solution with the run.

@@ -173,7 +173,7 @@ plot.show(
     caption="The objective under federated averaging with momentum at the "
     "server: the larger the momentum, the faster f falls. Curves are means over the "
     "seeds, bands one standard deviation.",
-    size=(5.5, 3.2),
+    size=(5.2, 3.2),
 )
 
 # %% [markdown]

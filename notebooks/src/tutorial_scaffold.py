@@ -242,7 +242,7 @@ plot.show(
     caption="The mean over seeds of f above its minimum. Averaging stops "
     "where its clients' drifts balance. SCAFFOLD falls to the rounding of "
     "float64. Values below 1e-14 are not drawn.",
-    size=(6.4, 3.4),
+    size=(5.2, 3.4),
 )
 
 # %% tags=["nbval-check-output"]

@@ -135,9 +135,13 @@ def test_scoreboard_counts_and_claims_can_be_narrowed(build):
 
 
 def test_provenance(build):
-    status, messages, page = build("```{provenance} toy\n```")
+    status, messages, page = build("```{provenance} toy\n```\n\n```{notebook-links} toy\n```")
     assert status == 0, messages
-    assert "0123456789ab, with uncommitted changes" in page
+    assert page.count('class="notebook-links') == 1  # in the fold, not after it again
+    fold = page.partition("<summary>Reproduce this page</summary>")[2].partition("</details>")[0]
+    assert 'class="notebook-links' in fold
+    assert "make notebook NAME=toy" in re.sub(r"<[^>]*>", "", fold)
+    assert "after 0123456789ab" in fold
     assert "never recomputed" in page
     assert "1 of 3 runs" in page
 

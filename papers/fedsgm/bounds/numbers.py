@@ -151,7 +151,7 @@ def sweep_rounds(traces: Traces) -> plot.Drawing:
             curve(ax, list(runs), [found[n] for n in runs.values()], version)
             if slope := slopes(f"{key}_{version}", found).get("slope"):
                 ax.text(0.03, 0.03 + 0.1 * i, slope.text(".2f"), transform=ax.transAxes,
-                        color=plot.COLORS[SHADES[version]], fontsize=7)  # fmt: skip
+                        color=plot.COLORS[SHADES[version]], fontsize=7.5)  # fmt: skip
         first = horizons(f"{key}_printed", found)
         if key != "weak":  # whose distance is a square root, of slope -1/4
             top = found[next(iter(first.values()))].gap_bound / 3
