@@ -294,7 +294,7 @@ class Wire(checks.Checked, Compressor):
     sketch: Sketch
     tasks: Count
 
-    def jacobian(self, x: Vector) -> Jacobian:
+    def jacobian(self, x: Float[Tensor, "M_d"]) -> Jacobian:
         """A flattened Jacobian in its shape."""
         return x.view(self.tasks, -1)
 

@@ -201,22 +201,22 @@ class Federation:
             count = len(numbers)
             weight = answers.new_ones(1)
             self.bits_up += FLOAT_BITS * count
-            self._note(PARTICIPANT, SERVER, "weight", weight, FLOAT_BITS, count)
+            self.note(PARTICIPANT, SERVER, "weight", [weight], FLOAT_BITS, count)
         self.averaged = True
         return self.problem.mean(answers, numbers)
 
-    def _note(
+    def note(
         self,
         sender: str,
         receiver: str,
         label: str,
-        tensor: Tensor,
+        tensors: Sequence[AnyTensor],
         bits: int,
-        copies: Any,
+        copies: Any = 1,
     ) -> None:
-        """Append a message of one tensor to the log, if there is a log."""
+        """Append a message to the log, if there is a log."""
         if self.log is not None:
-            floats, indices = count_numbers([tensor])
+            floats, indices = count_numbers(tensors)
             message = Sent(sender, receiver, label, floats, indices, bits, int(copies))
             self.log.append(message)
 
@@ -274,8 +274,8 @@ class Federation:
                 method = method.func
             names = list(inspect.signature(method).parameters)[1:]
             for name, x in zip(names, broadcast, strict=False):
-                self._note(SERVER, PARTICIPANT, name, x, FLOAT_BITS * x.numel(), n)
-            self._note(PARTICIPANT, SERVER, method.__name__, upload[0], bits, n)
+                self.note(SERVER, PARTICIPANT, name, [x], FLOAT_BITS * x.numel(), n)
+            self.note(PARTICIPANT, SERVER, method.__name__, [upload[0]], bits, n)
         if not isinstance(answer, Reply):
             return answer
         if isinstance(answer.report, Tensor):
@@ -299,7 +299,7 @@ class Federation:
             receivers = self.problem.num_clients
         bits = wire.bits(message.numel())
         self.bits_down += receivers * bits
-        self._note(SERVER, receiver, "broadcast", message, bits, receivers)
+        self.note(SERVER, receiver, "broadcast", [message], bits, receivers)
         return self._carried(wire(message, noise), wire, noise)
 
     def store_memory(

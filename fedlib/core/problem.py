@@ -20,6 +20,7 @@ from torch.utils import _pytree as pytree
 from fedlib import checks
 from fedlib.checks import Count, Positive, Whole
 from fedlib.core.describe import describe
+from fedlib.core.trees import index_tree
 from fedlib.shapes import AnyTensor, PerLoss, Scalar, Vector
 
 Info = dict[str, Tensor]
@@ -195,7 +196,8 @@ class Problem:
         checks.fields(self)
         describe(self.config)  # raises TypeError for values that are not JSON
         _check_shapes(self)
-        if all(map(_has_values, pytree.tree_leaves(self.tensors()))):
+        tensors = pytree.tree_leaves(self.tensors())
+        if all(map(_has_values, tensors)):
             _check_values(self)
 
     @property
@@ -270,18 +272,18 @@ class Problem:
                 sizes = tuple(sizes[client] for client in clients.tolist())
             most = max(sizes)
         position = torch.arange(most, device=self.rows.device)
-        if not isinstance(self.lengths, Tensor) and min(self.sizes) == most:  # no padding anywhere
-            rows = self.rows[clients] if is_table else self.row_numbers(clients, position)
-            weight = torch.full_like(rows, 1 / most, dtype=self.w0.dtype)
-            return Batch(self.data_at(rows), weight)
         lengths = self.lengths
         if not isinstance(lengths, Tensor):
+            if min(self.sizes) == most:  # no padding anywhere
+                rows = self.rows[clients] if is_table else self.row_numbers(clients, position)
+                return self.batch_at(rows)
             lengths = torch.tensor(self.sizes, device=self.rows.device)
         size = lengths[clients].unsqueeze(-1)
         if is_table:
             rows = self.rows[clients]
         else:
-            rows = self.row_numbers(clients, torch.minimum(position, size - 1))
+            last_row = size - 1
+            rows = self.row_numbers(clients, torch.minimum(position, last_row))
         is_real = (position < size).to(self.w0.dtype)  # whole numbers would divide in float32
         return Batch(self.data_at(rows), is_real / size)
 
@@ -305,8 +307,13 @@ class Problem:
         most: int | None = None,
     ) -> Batch:
         """All rows of one client: data `[m, ...]`, weight `[m]`."""
-        data, weight = self.rows_of(client.view(1), most)
-        return Batch(tuple(x[0] for x in data), weight[0])
+        batch: Batch = index_tree(self.rows_of(client.view(1), most), 0)
+        return batch
+
+    def batch_at(self, rows: Int[Tensor, "*b B"]) -> Batch:
+        """The data at some rows, with equal weights."""
+        weight = torch.full_like(rows, 1 / rows.shape[-1], dtype=self.w0.dtype)
+        return Batch(self.data_at(rows), weight)
 
     def data_at(self, rows: Int[Tensor, "*b"]) -> tuple[AnyTensor, ...]:
         """The data tensors at some rows; whole rows are copied, which is fast."""
@@ -314,7 +321,8 @@ class Problem:
         selected = []
         for tensor in self.data:
             copied = tensor.index_select(0, numbers)
-            selected.append(copied.view(*rows.shape, *tensor.shape[1:]))
+            shape = rows.shape + tensor.shape[1:]
+            selected.append(copied.view(shape))
         return tuple(selected)
 
     def mean_losses(self, w: Vector) -> PerLoss:
@@ -362,9 +370,9 @@ class Problem:
             device=answers.device,
         )
         weights = all_weights[clients]
-        weights = weights / weights.sum()
+        shares = weights / weights.sum()
         axes = [1] * (answers.dim() - 1)
-        weighted = weights.view(-1, *axes) * answers
+        weighted = shares.view(-1, *axes) * answers
         return weighted.sum(0)
 
     def weighted(self, weights: Literal["rows"] | Sequence[float]) -> "Problem":
@@ -440,8 +448,8 @@ class Problem:
 
     def to(self, device: torch.device | str) -> "Problem":
         """The same problem with all its tensors on `device`."""
-        tensors = pytree.tree_map(lambda x: x.to(device), self.tensors())
-        return self.with_tensors(tensors)
+        moved = pytree.tree_map(lambda x: x.to(device), self.tensors())
+        return self.with_tensors(moved)
 
 
 def objective_weights(
@@ -493,9 +501,7 @@ def try_losses(problem: Problem) -> None:
     """
     if problem.simulator is not None:
         return
-    rows = problem.own_rows(0)[:TRIED]
-    weight = torch.full_like(rows, 1 / len(rows), dtype=problem.w0.dtype)
-    batch = Batch(problem.data_at(rows), weight)
+    batch = problem.batch_at(problem.own_rows(0)[:TRIED])
     k = problem.num_objectives + problem.num_statistics
     subject = f"losses of {problem.name}, objectives and then constraints,"
     try:
@@ -546,7 +552,8 @@ def _check_shapes(problem: Problem) -> None:
         fits = sum(sizes) == len(rows)
     _require(fits and are_positive, "sizes", f"{rule} (the shape of rows)", sizes)
     weights = problem.client_weights
-    _require(len(weights) in (0, n), "client_weights", f"be {n} numbers, one a client", weights)
+    fits = len(weights) in (0, n)
+    _require(fits, "client_weights", f"be {n} numbers, one a client", weights)
 
 
 def _check_values(problem: Problem) -> None:
@@ -554,7 +561,8 @@ def _check_values(problem: Problem) -> None:
     last_row = len(problem.data[0]) - 1
     low, high = map(int, problem.rows.aminmax())
     fits = low >= 0 and high <= last_row
-    _require(fits, "rows", f"lie in 0..{last_row} (the rows of data)", [low, high])
+    rule = f"lie in 0..{last_row} (the rows of data)"
+    _require(fits, "rows", rule, [low, high])
     if isinstance(problem.lengths, Tensor):
         lengths = problem.lengths.tolist()
         _require(lengths == list(problem.sizes), "lengths", "agree with sizes", lengths)
@@ -569,5 +577,6 @@ def _check_values(problem: Problem) -> None:
 
 def _has_values(x: AnyTensor) -> bool:
     """Whether a tensor is an ordinary one, whose values can be read."""
-    plain = type(x) in (Tensor, torch.nn.Parameter) and not x.is_meta
-    return plain and not torch._C._functorch.is_functorch_wrapped_tensor(x)
+    if type(x) not in (Tensor, torch.nn.Parameter) or x.is_meta:
+        return False
+    return not torch._C._functorch.is_functorch_wrapped_tensor(x)

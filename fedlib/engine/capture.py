@@ -73,16 +73,6 @@ def capture(
     """
     from torch.fx.experimental.proxy_tensor import make_fx  # slow: imports torch's compiler
 
-    with CAPTURING:
-        return _capture(make_fx, function, example, passes)
-
-
-def _capture(
-    make_fx: Any,
-    function: Callable[..., Any],
-    example: Any,
-    passes: Sequence[Pass],
-) -> Captured:
     example_leaves, inputs = pytree.tree_flatten(example)
     outputs: list[Any] = []
 
@@ -92,14 +82,15 @@ def _capture(
         outputs.append(structure)
         return results
 
-    pure = torch.func.functionalize(flat, remove="mutations")
-    record = make_fx(pure, tracing_mode="fake", _allow_non_fake_inputs=True)
-    graph = record(*example_leaves)
-    for node in graph.graph.nodes:
-        if node.target in VIEWS:  # a kernel's result may have another layout than was recorded
-            node.target = torch.ops.aten.reshape.default
-    captured = Captured(graph, inputs, outputs[-1])
-    captured.apply(passes)
+    with CAPTURING:
+        pure = torch.func.functionalize(flat, remove="mutations")
+        record = make_fx(pure, tracing_mode="fake", _allow_non_fake_inputs=True)
+        graph = record(*example_leaves)
+        for node in graph.graph.nodes:
+            if node.target in VIEWS:  # a kernel's result may have another layout than was recorded
+                node.target = torch.ops.aten.reshape.default
+        captured = Captured(graph, inputs, outputs[-1])
+        captured.apply(passes)
     return captured
 
 

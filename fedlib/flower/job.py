@@ -6,7 +6,6 @@ and memories at the server, and a client's own answer for the other clients' ans
 uses such values by mistake therefore ends with NaN or with a wrong model.
 """
 
-import copy
 import hashlib
 import json
 import zlib
@@ -87,15 +86,15 @@ def with_rows(
     else:
         start = sum(sizes[:client])
         rows[start : start + sizes[client]] = torch.arange(sizes[client])
-    changed = copy.copy(problem)
-    vars(changed).update(
-        data=tuple(data),
-        rows=rows,
-        sizes=tuple(sizes),
-        heldout=tuple(blank(tensor) for tensor in problem.heldout),
-        lengths=(),
+    return problem.with_tensors(
+        {
+            "data": tuple(data),
+            "rows": rows,
+            "sizes": tuple(sizes),
+            "heldout": tuple(map(blank, problem.heldout)),
+            "lengths": (),
+        }
     )
-    return changed
 
 
 def blank(x: AnyTensor) -> AnyTensor:

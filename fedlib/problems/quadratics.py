@@ -78,7 +78,7 @@ def quadratics(
     )
 
 
-def half_square(x: Float[Tensor, "*b d"], centre: Float[Tensor, "*b d"]) -> Float[Tensor, "*b"]:
+def half_square(x: Float[Tensor, "*#b d"], centre: Float[Tensor, "*#b d"]) -> Float[Tensor, "*b"]:
     """Half of the squared distance."""
     return 0.5 * ((x - centre) ** 2).sum(-1)
 

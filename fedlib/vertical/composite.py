@@ -118,30 +118,20 @@ class Party:
         """
         outer_pullback = self.form.outer_pullback
         inner_pullback = self.form.inner_pullback
-        if outer_pullback is None or inner_pullback is None:
-            return self.autograd_gradients(w_0, w_i, embeddings, weights)
-        gradients = []
-        for k in range(len(weights)):
-            _, errors = outer_pullback(w_0, embeddings, self.labels, weights[k])
-            gradients.append(inner_pullback(w_i, self.features, errors[self.place]))
-        return torch.stack(gradients)
-
-    def autograd_gradients(
-        self,
-        w_0: Common,
-        w_i: Block,
-        embeddings: Pieces,
-        weights: Float[Tensor, "k K"],
-    ) -> Float[Tensor, "k e"]:
-        """`gradients` without closed forms."""
 
         def weighted_losses(u: Block) -> Float[Tensor, "k"]:
             replaced = list(embeddings)
             replaced[self.place] = self.embedding(u)
             return weights @ self.values(w_0, tuple(replaced))
 
-        derivative: Tensor = jacrev(weighted_losses)(w_i)
-        return derivative
+        if outer_pullback is None or inner_pullback is None:
+            derivative: Tensor = jacrev(weighted_losses)(w_i)
+            return derivative
+        gradients = []
+        for k in range(len(weights)):
+            _, errors = outer_pullback(w_0, embeddings, self.labels, weights[k])
+            gradients.append(inner_pullback(w_i, self.features, errors[self.place]))
+        return torch.stack(gradients)
 
     def head_gradients(
         self,

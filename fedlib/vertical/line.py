@@ -6,7 +6,7 @@ import torch
 
 from fedlib import checks
 from fedlib.compress.wire import FLOAT_BITS
-from fedlib.core.federation import SERVER, Federation, Sent, count_numbers
+from fedlib.core.federation import SERVER, Federation, count_numbers
 from fedlib.core.problem import Info, Problem
 from fedlib.shapes import AnyTensor
 from fedlib.vertical.problem import VerticalProblem
@@ -83,9 +83,7 @@ class Line:
         """Note a message in the federation's log, if it has one; return the message's bits."""
         floats, indices = count_numbers(tensors)
         bits = FLOAT_BITS * floats + INDEX_BITS * indices
-        if self.fed.log is not None:
-            message = Sent(sender, receiver, title, floats, indices, bits)
-            self.fed.log.append(message)
+        self.fed.note(sender, receiver, title, tensors, bits)
         return bits
 
 

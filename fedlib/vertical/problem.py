@@ -7,7 +7,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from fedlib import checks
-from fedlib.core.problem import Batch, Problem
+from fedlib.core.problem import Problem
 from fedlib.vertical.composite import Composite, Party
 from fedlib.vertical.partition import Partition, consecutive
 
@@ -90,10 +90,7 @@ def check_losses(problem: Problem, composite: Composite) -> None:
     rows = problem.own_rows(0)[:2]
     features, *labels = (tensor[rows] for tensor in problem.data)
     w = problem.w0
-    count = len(rows)
-    weight = w.new_full((count,), 1 / count)
-    batch = Batch((features, *labels), weight)
-    expected = problem.losses(w, batch)
+    expected = problem.losses(w, problem.batch_at(rows))
     losses = composite.losses(w, features, tuple(labels)).mean(0)
     same_shape = expected.shape == losses.shape
     fits = same_shape and torch.allclose(expected, losses, rtol=1e-4)

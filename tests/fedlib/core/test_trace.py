@@ -90,7 +90,7 @@ def test_late_is_the_mean_of_the_last_starts_of_rounds():
 def test_seeds_may_be_numbers_of_numpy(trace):
     for seed in np.array([3, 1]):
         assert torch.equal(trace.model(seed), trace.model(int(seed)))
-    refuses("Trace: seed must be one of 3, 1, got np.float64(3.0)", trace.model, np.float64(3))
+    refuses("Trace: seed must be one of 3, 1, got 3.0", trace.model, np.float64(3))
     refuses("Trace: seed must be one of 3, 1, got True", trace.model, True)
 
 
