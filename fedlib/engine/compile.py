@@ -23,6 +23,7 @@ from fedlib.core.trees import index_tree, stack_trees
 from fedlib.engine.averages import average_early
 from fedlib.engine.capture import CAPTURING, Captured, capture, merge_equal_nodes
 from fedlib.engine.kernels import choose_kernels
+from fedlib.engine.local_steps import fuse_steps
 from fedlib.shapes import AnyTensor
 
 LONG = 60.0  # seconds; a run that would take longer without compilation is compiled
@@ -34,7 +35,7 @@ PER_FLOP = 1e-11  # and those of a multiplication
 NAMESPACE = "fedlib"  # of this library's own operators
 
 #: The passes over a long run's captured round.
-SHORTER = (merge_equal_nodes, average_early, choose_kernels)
+SHORTER = (merge_equal_nodes, average_early, choose_kernels, fuse_steps)
 
 Named = dict[str, Float[Tensor, "..."]]
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.fx import Graph, Node
 
@@ -60,12 +61,17 @@ def product_library() -> str:
     return "onednn" if known and has_mkl and has_onednn and has_operator else "torch"
 
 
-@torch.library.custom_op("fedlib_kernels::mm", mutates_args=())
-def product(a: Tensor, b: Tensor) -> Tensor:
-    """The product `[n, m]` of float32 matrices `a [n, k]` and `b [k, m]` by oneDNN."""
+def multiply(a: Float[Tensor, "n k"], b: Float[Tensor, "k m"]) -> Float[Tensor, "n m"]:
+    """The product of float32 matrices by oneDNN."""
     # the operator computes x @ weight.T
     result: Tensor = torch.ops.mkldnn._linear_pointwise(a, b.T, None, "none", [], "")
     return result
+
+
+@torch.library.custom_op("fedlib_kernels::mm", mutates_args=())
+def product(a: Tensor, b: Tensor) -> Tensor:
+    """The product `[n, m]` of float32 matrices `a [n, k]` and `b [k, m]` by oneDNN."""
+    return multiply(a, b)
 
 
 @product.register_fake
@@ -77,8 +83,8 @@ def _(a: Tensor, b: Tensor) -> Tensor:
 def products(a: Tensor, b: Tensor) -> Tensor:
     """The products `[N, n, m]` of float32 matrices `a [N, n, k]` and `b [N, k, m]` by oneDNN."""
     result = a.new_empty(a.shape[0], a.shape[1], b.shape[2])
-    for out, left, right in zip(result, a, b, strict=True):
-        out.copy_(torch.ops.mkldnn._linear_pointwise(left, right.T, None, "none", [], ""))
+    for client, left in enumerate(a):
+        result[client] = multiply(left, b[client])
     return result
 
 

@@ -8,6 +8,7 @@ from fedlib.engine import kernels
 from fedlib.engine.averages import average_early
 from fedlib.engine.capture import capture
 from fedlib.engine.kernels import choose_kernels, processor_maker
+from fedlib.engine.local_steps import fuse_steps
 from fedlib.problems import classifier
 from fedlib.problems.classification import Samples, linear_model, mlp_model
 from tests.helpers.randoms import generator
@@ -154,9 +155,63 @@ def test_a_mean_stays_behind_what_is_not_linear():
     assert "aten.bmm.default" in assert_same(function, errors, rows, passes=[average_early])
 
 
+STEP = "fedlib_kernels.descend.default"
+LAYERS = 2 * CLASSES * FEATURES + CLASSES
+
+
+def layers(errors, rows):
+    """The gradients of two layers and a bias, joined for each client."""
+    blocks = [gradients(errors, rows).flatten(1), errors.sum(1), gradients(rows, errors).flatten(1)]
+    return torch.cat(blocks, 1)
+
+
+def plain_step(u, errors, rows):
+    return u - 0.1 * layers(errors, rows)
+
+
+def another_reader(u, errors, rows):
+    step = 0.1 * layers(errors, rows)
+    return u - step, step
+
+
+def another_order(u, errors, rows):
+    return 0.1 * layers(errors, rows) - u
+
+
+def no_product(u, errors, rows):
+    return u - 0.1 * torch.cat([errors.sum(1), layers(errors, rows).sin()[:, CLASSES:]], 1)
+
+
+def a_number_of_the_run(u, errors, rows):
+    return u - u.flatten()[0] * layers(errors, rows)
+
+
+def steps(monkeypatch, function, u):
+    """The operations of a step from `u`, captured with the passes."""
+    monkeypatch.setattr(kernels, "LARGE", 1)
+    errors, rows = random(CLIENTS, ROWS, CLASSES), random(CLIENTS, ROWS, FEATURES)
+    return assert_same(function, u, errors, rows, passes=[choose_kernels, fuse_steps])
+
+
+@pytest.mark.parametrize("shape", [(LAYERS,), (CLIENTS, LAYERS)])
+def test_a_step_subtracts_the_products_of_one_client_after_another(onednn, monkeypatch, shape):
+    names = steps(monkeypatch, plain_step, random(*shape))
+    assert STEP in names
+    assert "aten.cat.default" not in names
+    assert "fedlib_kernels.bmm.default" not in names
+
+
+@pytest.mark.parametrize(
+    "function", [another_reader, another_order, no_product, a_number_of_the_run]
+)
+def test_a_step_of_another_form_is_left_alone(onednn, monkeypatch, function):
+    assert STEP not in steps(monkeypatch, function, random(CLIENTS, LAYERS))
+
+
 @pytest.mark.parametrize("model", ["linear", "network"])
 @pytest.mark.parametrize("local_steps", [1, 3])
 def test_a_run_is_the_same_with_and_without_the_passes(onednn, monkeypatch, model, local_steps):
+    monkeypatch.setattr(kernels, "LARGE", 100_000)
     X, y = torch.rand(1200, 300, generator=generator()), torch.arange(1200) % 10
     rows = Samples(X, y)
     network = mlp_model(300, 64, 10, None) if model == "network" else linear_model(300, 10)
