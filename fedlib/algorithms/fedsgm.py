@@ -121,11 +121,19 @@ class FedSGM(SwitchingWork):
         check_work("FedSGM", problem, self.participants, constrained=True)
         return State(**self.start(problem))
 
-    def weights(self, share: Scalar, constraint_weights: Float[Tensor, "*s"]) -> PerLoss:
+    def weights(
+        self,
+        share: Scalar,
+        constraint_weights: Float[Tensor, "*s"],
+    ) -> PerLoss:
         """Weigh the gradients of the losses in a local step; the constraint's share is sigma."""
         return loss_weights(1 - share, constraint_weights)
 
-    def local_update(self, client: Client, sigma: Float[Tensor, "*s"]) -> Vector | Reply:
+    def local_update(
+        self,
+        client: Client,
+        sigma: Float[Tensor, "*s"],
+    ) -> Vector | Reply:
         """At the client: make E local steps, then compress the sum of their directions.
 
         `sigma` is the message of `fed.steer`: sigma times the slope of the constraint.

@@ -27,5 +27,10 @@ class Algorithm(Protocol):
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         """Draw all randomness of one round."""
 
-    def round(self, fed: Federation, state: Any, draw: Draw) -> tuple[Any, Info]:
+    def round(
+        self,
+        fed: Federation,
+        state: Any,
+        draw: Draw,
+    ) -> tuple[Any, Info]:
         """Run one communication round at the server."""

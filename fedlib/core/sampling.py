@@ -200,7 +200,10 @@ def most_active(clients: int, participation: float) -> int:
     return min(clients, math.ceil(mean + 8 * deviation + 24))
 
 
-def active_clients(draw: Draw, participation: float | Float[Tensor, ""]) -> Bool[Tensor, "N"]:
+def active_clients(
+    draw: Draw,
+    participation: float | Float[Tensor, ""],
+) -> Bool[Tensor, "N"]:
     """The clients whose coin is below `participation`, as a boolean `[N]`."""
     assert isinstance(draw.chance, Tensor)
     return draw.chance < participation

@@ -141,7 +141,11 @@ class Trace:
             state[name] = values.get(parameter, tensor)
         return state
 
-    def load_into(self, module: nn.Module, seed: int | None = None) -> nn.Module:
+    def load_into(
+        self,
+        module: nn.Module,
+        seed: int | None = None,
+    ) -> nn.Module:
         """Set the module's parameters to the final model of `seed`; return the module.
 
         `seed` may be left out if there is only one. Raises ValueError if the model does not fit,

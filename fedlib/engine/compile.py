@@ -127,11 +127,12 @@ class CompiledRounds:
     def __call__(self, state: Any, draws: Draw) -> tuple[Any, Named]:
         """The state after the draws' rounds, and their infos `[G, S, T]`."""
         leaves: list[Tensor] = pytree.tree_leaves(state)
+        draw_leaves: list[Tensor] = pytree.tree_leaves(draws)
         count = len(leaves)
         infos: list[list[Tensor]] = []
         for start in range(0, len(draws.participants), self.rounds):
-            call_draws = index_tree(draws, slice(start, start + self.rounds))
-            changing = leaves + pytree.tree_leaves(call_draws)
+            of_call = slice(start, start + self.rounds)
+            changing = leaves + [x[of_call] for x in draw_leaves]
             # compiled for one layout, but a round may return another
             arguments = self.fixed + [x.contiguous() for x in changing]
             results = self.function(*arguments)

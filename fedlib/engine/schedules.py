@@ -24,7 +24,11 @@ class Schedules:
     Raises ValueError for a field that the algorithm does not have as a float.
     """
 
-    def __init__(self, rules: Mapping[str, Rule], grid: Sequence[Algorithm]) -> None:
+    def __init__(
+        self,
+        rules: Mapping[str, Rule],
+        grid: Sequence[Algorithm],
+    ) -> None:
         self.rules = dict(rules)
         self.grid = grid
         self.factors = {name: dict[int, float]() for name in self.rules}
@@ -37,7 +41,11 @@ class Schedules:
         """The fields before the first round, with the dtype of `w`."""
         return {name: torch.tensor(x, dtype=w.dtype) for name, x in self.base.items()}
 
-    def apply(self, hyper: Mapping[str, Float[Tensor, "G"]], number: int) -> None:
+    def apply(
+        self,
+        hyper: Mapping[str, Float[Tensor, "G"]],
+        number: int,
+    ) -> None:
         """Write the fields' values in round `number`, counted from 1, into the tensors `hyper`.
 
         Raises TypeError or ValueError, with the round, for a factor that is not a finite number or

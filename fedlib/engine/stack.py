@@ -137,7 +137,11 @@ class StackedProblem:
     their data.
     """
 
-    def __init__(self, problems: Sequence[Problem], device: torch.device) -> None:
+    def __init__(
+        self,
+        problems: Sequence[Problem],
+        device: torch.device,
+    ) -> None:
         if len({problem.sizes for problem in problems}) > 1:
             problems = pad_rows(problems)
         self.form = problems[0].to(device)
@@ -168,7 +172,10 @@ def _set_numbers(problems: Sequence[Problem]) -> list[dict[str, Shaped[Tensor, "
     return [{name: torch.tensor(seed[name], dtype=dtype) for name in names} for seed in numbers]
 
 
-def check_same_shapes(problems: Sequence[Problem], seeds: Sequence[int]) -> None:
+def check_same_shapes(
+    problems: Sequence[Problem],
+    seeds: Sequence[int],
+) -> None:
     """Raise ValueError unless the seeds' problems can be stacked after their rows are padded."""
     expected = _shapes(problems[0])
     for problem, seed in zip(problems, seeds, strict=True):

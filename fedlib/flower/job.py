@@ -243,7 +243,10 @@ def as_reply(answer: Any) -> Reply:
     return answer if isinstance(answer, Reply) else Reply(answer, ())
 
 
-def enclose(head: dict[str, Any], messages: Sequence[bytes | None] = ()) -> bytes:
+def enclose(
+    head: dict[str, Any],
+    messages: Sequence[bytes | None] = (),
+) -> bytes:
     """Put a head and some messages into one envelope with a check sum."""
     sizes = [None if message is None else len(message) for message in messages]
     text = json.dumps({**head, "sizes": sizes}).encode()

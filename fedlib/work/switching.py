@@ -79,7 +79,11 @@ class SwitchingWork(LocalWork):
         """At the client: return g_j(w), or the statistics for it."""
         return client.constraint(client.model, client.value_batch())  # 2
 
-    def compressed_update(self, client: Client, weights: PerLoss) -> Vector | Reply:
+    def compressed_update(
+        self,
+        client: Client,
+        weights: PerLoss,
+    ) -> Vector | Reply:
         """At the client: make E local steps, then compress the sum of their directions."""
         w = client.model  # 4
         u = self.local_model(client, w, weights)  # 5
