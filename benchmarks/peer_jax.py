@@ -22,9 +22,10 @@ from benchmarks.workloads import SCALE, Advance, Models, Work
 Params = tuple[Any, ...]
 
 
-def cross_entropy(out: Any, y: Any) -> Any:
+def cross_entropy(outputs: Any, y: Any) -> Any:
     """The mean of the negative log-likelihoods."""
-    return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(out), y[:, None], 1))
+    logarithms = jax.nn.log_softmax(outputs)
+    return -jnp.mean(jnp.take_along_axis(logarithms, y[:, None], 1))
 
 
 def softmax(w: Params, x: Any, y: Any) -> Any:
@@ -35,22 +36,25 @@ def softmax(w: Params, x: Any, y: Any) -> Any:
 def logistic(w: Params, x: Any, y: Any, share: Any) -> Any:
     """W3."""
     z = x @ w[0]
-    return jnp.mean((jax.nn.softplus(z) - y * z) * share)
+    losses = jax.nn.softplus(z) - y * z
+    return jnp.mean(losses * share)
 
 
 def network(w: Params, x: Any, y: Any) -> Any:
     """W4."""
-    return cross_entropy(dense(w[2:], jax.nn.relu(dense(w[:2], x))), y)
+    h = jax.nn.relu(dense(w[:2], x))
+    return cross_entropy(dense(w[2:], h), y)
 
 
 def lenet(w: Params, x: Any, y: Any) -> Any:
     """W2."""
-    h = (x.astype(jnp.float32) / 255 - SCALE[0]) / SCALE[1]
+    mean, deviation = SCALE
+    h = (x.astype(jnp.float32) / 255 - mean) / deviation
     h = jax.nn.relu(pooled(convolved(w[0:2], h, "SAME")))
     h = jax.nn.relu(pooled(convolved(w[2:4], h, "VALID")))
-    code = jax.nn.relu(dense(w[4:6], h.reshape(len(h), -1)))
-    outs = (dense(w[k + 2 :], jax.nn.relu(dense(w[k:], code))) for k in (6, 10))
-    return sum(cross_entropy(out, y[:, k]) for k, out in enumerate(outs)) / 2
+    h = h.reshape(len(h), -1)
+    code = jax.nn.relu(dense(w[4:6], h))
+    return (network(w[6:10], code, y[:, 0]) + network(w[10:14], code, y[:, 1])) / 2
 
 
 def dense(w: Params, x: Any) -> Any:
@@ -60,7 +64,8 @@ def dense(w: Params, x: Any) -> Any:
 
 def convolved(w: Params, x: Any, padding: str) -> Any:
     """A convolution of pictures `[B, c, h, w]`."""
-    return lax.conv_general_dilated(x, w[0], (1, 1), padding) + w[1][:, None, None]
+    kernel, bias = w
+    return lax.conv_general_dilated(x, kernel, (1, 1), padding) + bias[:, None, None]
 
 
 def pooled(x: Any) -> Any:
@@ -69,46 +74,64 @@ def pooled(x: Any) -> Any:
 
 
 LOSSES: dict[str, Callable[..., Any]] = {
-    "softmax": softmax, "logistic": logistic, "network": network, "lenet": lenet,
-}  # fmt: skip
+    "softmax": softmax,
+    "logistic": logistic,
+    "network": network,
+    "lenet": lenet,
+}
+
+
+def descent(w: Params, slope: Params, lr: Any) -> Params:
+    """A gradient step."""
+    return tuple(x - lr * gradient for x, gradient in zip(w, slope, strict=True))
 
 
 def scan(work: Work) -> tuple[Advance, Models]:
     """All rounds of a turn in one compiled call, and all runs in it."""
-    grad = jax.grad(LOSSES[work.workload.kind])
+    grad = jax.grad(LOSSES[work.workload.model])
 
     def client(w: Params, rows: Any, lr: Any, data: Params) -> Params:
-        def step(u: Params, batch: Any) -> tuple[Params, None]:
-            slope = grad(u, *(x[batch] for x in data) if len(rows) > 1 else same)
-            return jax.tree.map(lambda a, b: a - lr * b, u, slope), None
+        same_batch = [x[rows[0]] for x in data]
 
-        same = [x[rows[0]] for x in data]  # one batch for all steps
-        each = rows if len(rows) > 1 else jnp.zeros(work.steps)
-        return lax.scan(step, w, each, unroll=work.steps <= 5)[0]
+        def step(u: Params, batch: Any) -> tuple[Params, None]:
+            tensors = [x[batch] for x in data] if len(rows) > 1 else same_batch
+            return descent(u, grad(u, *tensors), lr), None
+
+        batches = rows if len(rows) > 1 else jnp.zeros(work.steps)
+        u, _ = lax.scan(step, w, batches, unroll=work.steps <= 5)
+        return u
 
     def rounds(w: Params, rows: Any, lr: Any, data: Params) -> Params:
-        def one(w: Params, rows: Any) -> tuple[Params, None]:
-            u = jax.vmap(client, (None, 0, None, None))(w, rows, lr, data)
-            return jax.tree.map(lambda x: x.mean(0), u), None
+        over_clients = jax.vmap(client, (None, 0, None, None))
 
-        return lax.scan(one, w, rows)[0]
+        def round_of(w: Params, rows: Any) -> tuple[Params, None]:
+            models = over_clients(w, rows, lr, data)
+            return jax.tree.map(lambda x: x.mean(0), models), None
 
-    over_seeds = jax.vmap(rounds, (0, 0, None, None))
-    many = jax.vmap(over_seeds, (0, None, 0, None))
-    alone = len(work.lr) == 1 == len(work.rows)
-    compiled = jax.jit(rounds if alone else many)
-    ahead = () if alone else (len(work.lr), len(work.rows))
+        w, _ = lax.scan(round_of, w, rows)
+        return w
+
     data = tuple(jnp.asarray(x.numpy()) for x in work.data)
     table = work.rows.numpy().astype(np.int32)
-    lr = jnp.asarray(work.lr[0] if alone else work.lr, jnp.float32)
-    start = [jnp.asarray(p.numpy()) for p in work.start()]
-    held = {"w": tuple(jnp.broadcast_to(p, (*ahead, *p.shape)) for p in start)}
+    step_sizes = jnp.asarray(work.lr, jnp.float32)
+    start = tuple(jnp.asarray(p.numpy()) for p in work.start())
+    if len(work.lr) == 1 == len(work.rows):
+        run_axes: tuple[int, ...] = ()
+        compiled = jax.jit(rounds)
+        table = table[0]
+        step_sizes = step_sizes[0]
+    else:
+        run_axes = (len(work.lr), len(work.rows))
+        over_seeds = jax.vmap(rounds, (0, 0, None, None))
+        compiled = jax.jit(jax.vmap(over_seeds, (0, None, 0, None)))
+    models = tuple(jnp.broadcast_to(p, (*run_axes, *p.shape)) for p in start)
 
-    def advance(first: int, last: int) -> None:
-        some = table[0, first:last] if alone else table[:, first:last]
-        held["w"] = jax.block_until_ready(compiled(held["w"], some, lr, data))
+    def advance(start: int, end: int) -> None:
+        nonlocal models
+        rows = table[..., start:end, :, :, :]
+        models = jax.block_until_ready(compiled(models, rows, step_sizes, data))
 
-    return advance, lambda: flat(held["w"], len(ahead))
+    return advance, lambda: flat(models, len(run_axes))
 
 
 def fedjax_loop(work: Work) -> tuple[Advance, Models]:
@@ -119,33 +142,41 @@ def fedjax_loop(work: Work) -> tuple[Advance, Models]:
     import fedjax
 
     (lr,) = work.lr
-    loss = LOSSES[work.workload.kind]
+    loss = LOSSES[work.workload.model]
 
     def step(state: Params, batch: tuple[Any, ...]) -> Params:
-        slope = jax.grad(loss)(state, *batch)
-        return tuple(jax.tree.map(lambda a, b: a - lr * b, state, slope))
+        return descent(state, jax.grad(loss)(state, *batch), lr)
 
-    each = fedjax.for_each_client(lambda shared, _: shared, step, lambda _, state: state)
-    mean = jax.jit(lambda all_: jax.tree.map(lambda *x: sum(x) / len(x), *all_))
+    for_each = fedjax.for_each_client(lambda shared, _: shared, step, lambda _, state: state)
+
+    @jax.jit
+    def mean(models: list[Params]) -> Params:
+        return tuple(sum(tensors) / len(tensors) for tensors in zip(*models, strict=True))
+
     data = tuple(x.numpy() for x in work.data)
     table = work.rows[0].numpy()
-    held: dict[str, Any] = {"w": tuple(jnp.asarray(p.numpy()) for p in work.start())}
+    w: Params = tuple(jnp.asarray(p.numpy()) for p in work.start())
 
     def clients(rows: Any) -> Iterator[tuple[int, list[Any], None]]:
-        for j, own in enumerate(rows):
-            batches = [tuple(x[batch] for x in data) for batch in own]
-            yield j, batches * (work.steps // len(batches)), None
+        for number, client_rows in enumerate(rows):
+            batches = [tuple(x[batch] for x in data) for batch in client_rows]
+            yield number, batches * (work.steps // len(batches)), None
 
-    def advance(first: int, last: int) -> None:
-        for rows in table[first:last]:
-            held["w"] = mean([w for _, w in each(held["w"], clients(rows))])
-        jax.block_until_ready(held["w"])
+    def advance(start: int, end: int) -> None:
+        nonlocal w
+        for rows in table[start:end]:
+            models = [model for _, model in for_each(w, clients(rows))]
+            w = mean(models)
+        jax.block_until_ready(w)
 
-    return advance, lambda: flat(held["w"], 0)
+    return advance, lambda: flat(w, 0)
 
 
-def flat(w: Params, ahead: int) -> Tensor:
+def flat(w: Params, run_axes: int) -> Tensor:
     """Parameters as flat vectors `[G, S, d]`."""
-    parts = [torch.from_numpy(np.array(p)) for p in w]
-    flats = [p.reshape(*p.shape[:ahead], -1) for p in parts]
-    return torch.cat(flats, -1) if ahead else torch.cat(flats)[None, None]
+    vectors = []
+    for p in w:
+        x = torch.from_numpy(np.array(p))
+        vectors.append(x.reshape(*x.shape[:run_axes], -1))
+    models = torch.cat(vectors, -1)
+    return models if run_axes else models[None, None]
