@@ -21,7 +21,7 @@ def test_listed_numbers_are_what_they_rest_on(page):
 
 @pytest.mark.parametrize("page", sorted(LISTED))
 def test_what_cannot_be_held_says_where_it_is_from(page):
-    named = [e for line in LISTED[page].values() for e in line if e.kind in ("paper", "theirs")]
+    named = [e for line in LISTED[page].values() for e in line if e.source in ("paper", "theirs")]
     assert not [entry for entry in named if not entry.where]
 
 

@@ -14,16 +14,21 @@ SIDES = ("", "val_", "test_")
 
 def trace_of(f, g, *, up=32.0, down=0.0, d=4, metrics=()):
     """A run on np with `[S][T]` curves on all three kinds of rows."""
-    f, g = np.asarray(f, float), np.asarray(g, float)
-    found = {f"{side}{k}": v for side in SIDES for k, v in (("f", f), ("g", g))}
+    f = np.asarray(f, float)
+    g = np.asarray(g, float)
+    curves = {}
+    for side in SIDES:
+        curves[f"{side}f"] = f
+        curves[f"{side}g"] = g
+    for name, values in dict(metrics).items():
+        curves[name] = np.asarray(values, float)
     config = {
         "algorithm": {"method": {"local_steps": E}},
         "problem": {"clients": 2, "dim": d},
         "bits": {"bits_up": up, "bits_down": down},
     }
-    extra = {k: np.asarray(v, float) for k, v in dict(metrics).items()}
     rounds = 10 * np.arange(f.shape[1])
-    return Trace(found | extra, {}, rounds, SEEDS[: len(f)], config, {"wall_s": 1.0})
+    return Trace(curves, {}, rounds, SEEDS[: len(f)], config, {"wall_s": 1.0})
 
 
 OPTIMUM = trace_of(
@@ -34,10 +39,10 @@ OPTIMUM = trace_of(
 P = {"local_steps": E, "passes": 6 * E * 10}
 
 
-def ending(f, g, spread=0.0, **more):
+def ending(f, g, spread=0.0, **options):
     """Three seeds that start at (1, 2 level) and end around (f, g)."""
-    around = spread * np.array([-1.0, 0.0, 1.0])
-    return trace_of([[1.0, f]] * 3, [[2 * LEVEL, g + x] for x in around], **more)
+    constraints = [[2 * LEVEL, g + spread * side] for side in (-1.0, 0.0, 1.0)]
+    return trace_of([[1.0, f]] * 3, constraints, **options)
 
 
 def field_of(runs):

@@ -9,9 +9,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 HTML = ROOT / "_build" / "html"
-BROWSER = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
+BROWSERS = map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))
+BROWSER = next(filter(None, BROWSERS), None)
 AXE = importlib.util.find_spec("axe_playwright_python")  # brings playwright
 IS_BUILT = pytest.mark.skipif(
     not (HTML / "index.html").exists(), reason="no _build/html: make book builds it"
@@ -22,7 +21,8 @@ IN_A_BROWSER = [
     pytest.mark.skipif(AXE is None, reason="axe-playwright-python is not installed"),
 ]
 EVERY = os.environ.get("PAGES") == "all"
-WIDE, NARROW = {"width": 1400, "height": 1000}, {"width": 390, "height": 844}
+WIDE = {"width": 1400, "height": 1000}
+NARROW = {"width": 390, "height": 844}
 #: Resolves when the formulas are set.
 SET = "() => window.MathJax?.startup?.promise"
 #: Before a page is read: MathJax shall set all formulas at once, not those alone that are in sight.
@@ -37,7 +37,10 @@ WHOLE = """Object.defineProperty(window, "MathJax", {
 
 def pages(*patterns):
     """The addresses of the pages below the book's folder."""
-    return sorted(p.relative_to(HTML).as_posix() for x in patterns for p in HTML.glob(x))
+    names = []
+    for pattern in patterns:
+        names += [path.relative_to(HTML).as_posix() for path in HTML.glob(pattern)]
+    return sorted(names)
 
 
 def sampled(pages, step):
@@ -45,8 +48,11 @@ def sampled(pages, step):
 
     All pages take six minutes: PAGES=all looks at all of them.
     """
+    if EVERY:
+        return pages
     always = [f"book/{name}.html" for name in ("index", "claims", "methods/index")]
-    return pages if EVERY else [*always, *sorted({*pages} - {*always})[1::step]]
+    further = sorted(set(pages) - set(always))
+    return [*always, *further[1::step]]
 
 
 def url(name):

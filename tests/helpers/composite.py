@@ -7,6 +7,9 @@ from papers.fedcmoo.data.pairs import CIFAR10_SCALE, MNIST_SCALE, Pairs
 
 def random_pairs(count, seed=0, channels=1, names=("first", "second"), **options):
     rng = torch.Generator().manual_seed(seed)
-    side, scale = (28, MNIST_SCALE) if channels == 1 else (32, CIFAR10_SCALE)
-    X = torch.randint(0, 256, (count, channels, side, side), generator=rng, dtype=torch.uint8)
-    return Pairs(X, torch.randint(10, (count, 2), generator=rng), names, scale, **options)
+    side = 28 if channels == 1 else 32
+    scale = MNIST_SCALE if channels == 1 else CIFAR10_SCALE
+    size = (count, channels, side, side)
+    X = torch.randint(0, 256, size, generator=rng, dtype=torch.uint8)
+    y = torch.randint(10, (count, 2), generator=rng)
+    return Pairs(X, y, names, scale, **options)

@@ -12,7 +12,10 @@ from fedlib.vertical import Composite, Line, Partition, contiguous, vertical
 from papers.ssca.network import vertical_network
 from tests.helpers.networks import GAMMA, RHO, small
 
-J, L, K, B = 6, 10, 64, 7  # hidden, classes, inputs, batch
+J = 6  # hidden units
+L = 10  # classes
+K = 64  # inputs
+B = 7  # rows of a batch
 FREE = VerticalSSCA(tau=0.1, rho=RHO, gamma=GAMMA, batch_size=B, ridge=1e-3)
 NORM = ConstrainedVerticalSSCA(
     tau=0.1, rho=RHO, gamma=GAMMA, penalty=1e5, batch_size=B, levels=0.5, objective="norm"
@@ -38,20 +41,23 @@ def general(clients=3):
     y = torch.randn(40, generator=rng, dtype=torch.float64)
     blocks = contiguous(7, clients)
     heads = 2 * clients
-    ends = torch.cumsum(torch.tensor([heads, *(2 * len(b) for b in blocks)]), 0)
-    parts = torch.tensor_split(torch.randperm(int(ends[-1]), generator=rng), ends[:-1])
+    sizes = torch.tensor([heads, *(2 * len(block) for block in blocks)])
+    dim = int(sizes.sum())
+    order = torch.randperm(dim, generator=rng)
+    parameters = torch.split(order, sizes.tolist())
 
     def inner(w, x):
         return torch.tanh(x @ w.view(-1, 2))
 
     def outer(w, h, labels):
-        out = torch.cat(h, 1).square() @ w + h[0][:, 0]
-        error = (out - labels[0]).square()
-        return torch.stack([error, out - 0.1, torch.sin(out) * labels[0] - 0.2], 1)
+        (target,) = labels
+        outputs = torch.cat(h, 1).square() @ w + h[0][:, 0]
+        error = (outputs - target).square()
+        return torch.stack([error, outputs - 0.1, torch.sin(outputs) * target - 0.2], 1)
 
-    own = Partition("parameters", parts, int(ends[-1]))
-    form = Composite(Partition("features", blocks, 7), own, inner, outer)
-    w0 = torch.randn(int(ends[-1]), generator=rng, dtype=torch.float64)
+    features = Partition("features", blocks, 7)
+    form = Composite(features, Partition("parameters", parameters, dim), inner, outer)
+    w0 = torch.randn(dim, generator=rng, dtype=torch.float64)
     problem = Problem(
         name="general",
         data=(X, y),
@@ -74,13 +80,15 @@ def batch_of(problem, samples):
 
 def tapped(problem, algorithm, w, draw):
     """What every end sends in a round, by sender, receiver and what it is."""
-    seen, counted = {}, Line._send
+    messages = {}
+    send = Line._send
 
-    def sent(line, sender, receiver, what, parts):
-        seen[sender, receiver, what] = parts
-        return counted(line, sender, receiver, what, parts)
+    def noted(line, sender, receiver, name, tensors):
+        messages[sender, receiver, name] = tensors
+        return send(line, sender, receiver, name, tensors)
 
+    state = algorithm.init(problem)._replace(w=w)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Line, "_send", sent)
-        algorithm.round(fl.Vectorized(problem), algorithm.init(problem)._replace(w=w), draw)
-    return seen
+        patch.setattr(Line, "_send", noted)
+        algorithm.round(fl.Vectorized(problem), state, draw)
+    return messages

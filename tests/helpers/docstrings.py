@@ -7,10 +7,10 @@ from dataclasses import fields
 
 def check_docstring(algorithm):
     """The docstring has numbered pseudocode that the code cites, and words for every field."""
-    kind = type(algorithm)
-    doc = inspect.cleandoc(kind.__doc__ or "")
-    bases = [c for c in kind.__mro__ if c.__module__ == kind.__module__ or is_shared_work(c)]
-    source = "".join(inspect.getsource(base) for base in bases)
+    method = type(algorithm)
+    doc = inspect.cleandoc(method.__doc__ or "")
+    bases = [base for base in method.__mro__ if belongs_to(base, method)]
+    source = "".join(map(inspect.getsource, bases))
     above_the_table = doc.partition("\nParameters\n")[0]
     steps = [int(n) for n in re.findall(r"^ {4}(\d+) ", above_the_table, re.MULTILINE)]
     _require(
@@ -18,21 +18,20 @@ def check_docstring(algorithm):
         "the docstring must hold the method's lines, indented by four and numbered 1, 2, 3, ...",
     )
     cited = set()
-    for comment in re.findall(
-        r"#\s(\d[\d, -]*)$", re.sub(r'""".*?"""', "", source, flags=re.DOTALL), re.MULTILINE
-    ):
-        for part in comment.split(","):
-            low, _, high = part.strip().partition("-")
-            cited |= set(range(int(low), int(high or low) + 1))
+    code = re.sub(r'""".*?"""', "", source, flags=re.DOTALL)
+    for comment in re.findall(r"#\s(\d[\d, -]*)$", code, re.MULTILINE):
+        for lines in comment.split(","):
+            low, _, high = lines.strip().partition("-")
+            cited.update(range(int(low), int(high or low) + 1))
     missing = sorted(set(steps) - cited)
     _require(not missing, f"the code must cite lines {missing} of its docstring, as in `# 3`")
     silent = [f.name for f in fields(algorithm) if not re.search(rf"\b{f.name}\b", doc)]
     _require(not silent, f"the docstring must say what these fields are: {', '.join(silent)}")
 
 
-def is_shared_work(kind):
-    """Whether a class is a base that several methods share."""
-    return kind.__module__.startswith("fedlib.work.")
+def belongs_to(base, method):
+    """Whether a base has code of a method: of its own file, or shared by several methods."""
+    return base.__module__ == method.__module__ or base.__module__.startswith("fedlib.work.")
 
 
 def _require(holds, sentence):

@@ -22,20 +22,24 @@ class MarkedRuns:
     """The runs of a study, plain and marked."""
 
     def __init__(self, traces):
-        self.curves = [(name, key) for name, x in traces.items() for key in (*x.metrics, *x.info)]
-        self.marks = MARK * (1 + np.arange(len(self.curves)) / len(self.curves))
+        self.curves = []
+        for name, trace in traces.items():
+            self.curves += [(name, key) for key in (*trace.metrics, *trace.info)]
+        count = len(self.curves)
+        self.marks = MARK * (1 + np.arange(count) / count)
         factors = dict(zip(self.curves, 1 + self.marks, strict=True))
         ones = dict.fromkeys(factors, 1.0)
-        self.plain = {name: scaled(name, x, ones) for name, x in traces.items()}
-        self.marked = {name: scaled(name, x, factors) for name, x in traces.items()}
+        self.plain = {name: scaled(name, trace, ones) for name, trace in traces.items()}
+        self.marked = {name: scaled(name, trace, factors) for name, trace in traces.items()}
 
     def behind(self, plain, marked):
         """The curves of which some drawn values are made, each by itself."""
-        there = np.abs(plain) > 1e-12
-        change = marked[there] / plain[there] - 1
-        place = np.searchsorted(self.marks, change - EXACT).clip(max=len(self.marks) - 1)
-        exact = np.abs(change - self.marks[place]) < EXACT
-        return {self.curves[k] for k in place[exact]}
+        nonzero = np.abs(plain) > 1e-12
+        change = marked[nonzero] / plain[nonzero] - 1
+        index = np.searchsorted(self.marks, change - EXACT)
+        index = index.clip(max=len(self.marks) - 1)
+        exact = np.abs(change - self.marks[index]) < EXACT
+        return {self.curves[k] for k in index[exact]}
 
     def series(self, figure):
         """(panel, label, curves) of every labelled series of which some point is one run's."""
@@ -44,17 +48,18 @@ class MarkedRuns:
         assert len(plain) == len(marked)
         points = plain[(plain.series != "") & (plain.kind != "outline")]
         for (panel, _, label), rows in points.groupby(["panel", "item", "series"]):
-            after = marked.loc[rows.index]
+            marked_rows = marked.loc[rows.index]
             curves = set()
             for axis in ("x", "y"):
-                curves |= self.behind(rows[axis].to_numpy(), after[axis].to_numpy())
+                curves |= self.behind(rows[axis].to_numpy(), marked_rows[axis].to_numpy())
             if curves:
                 yield panel, label, curves
 
     def words(self, curve):
         """Words that a curve may be called by, and how much one of them tells."""
         config = self.plain[curve[0]].config
-        method, problem = (words(str(config[part])) for part in ("algorithm", "problem"))
+        method = words(str(config["algorithm"]))
+        problem = words(str(config["problem"]))
         return (words(" ".join(curve)), 1.0), (method, 2.0), (problem, 0.5)
 
 
@@ -62,13 +67,19 @@ def scaled(name, trace, factors):
     """A trace of a few seeds, each of its curves multiplied by a factor."""
 
     def curves(table):
-        few = {key: np.asarray(x, float)[:SEEDS] for key, x in table.items()}
-        return {key: x * factors[name, key] for key, x in few.items()}
+        scaled_curves = {}
+        for key, values in table.items():
+            scaled_curves[key] = np.asarray(values, float)[:SEEDS] * factors[name, key]
+        return scaled_curves
 
-    config = {**trace.config, "seeds": trace.config["seeds"][:SEEDS]}
-    output = None if trace.output is None else trace.output[:SEEDS]
-    few = {"seeds": trace.seeds[:SEEDS], "output": output, "config": config}
-    return replace(trace, info=curves(trace.info), metrics=curves(trace.metrics), **few)
+    return replace(
+        trace,
+        info=curves(trace.info),
+        metrics=curves(trace.metrics),
+        seeds=trace.seeds[:SEEDS],
+        output=None if trace.output is None else trace.output[:SEEDS],
+        config={**trace.config, "seeds": trace.config["seeds"][:SEEDS]},
+    )
 
 
 def figure_table(draw):
@@ -80,41 +91,54 @@ def figure_table(draw):
 @cache
 def words(text):
     """The words and numbers of a text, numbers without superfluous digits."""
-    found = re.findall(r"\d+(?:\.\d+)?(?:e-?\d+)?|[^\W\d_]+", text)
-    return {f"{float(x):g}" if x[0].isdigit() else x.lower() for x in found}
+    tokens = re.findall(r"\d+(?:\.\d+)?(?:e-?\d+)?|[^\W\d_]+", text)
+    return {f"{float(x):g}" if x[0].isdigit() else x.lower() for x in tokens}
 
 
-def likeness(said, known):
+def likeness(label_words, known_words):
     """How many of the words are among the known, a word for three numbers; endings may differ."""
-    points = len(said & known)
-    for word in said:
-        related = [other for other in known if min(len(other), len(word)) > 3]
-        begins = any(other.startswith(word) or word.startswith(other) for other in related)
-        if not word[0].isdigit() and (word in known or begins):
+    points = len(label_words & known_words)
+    for word in label_words:
+        if not word[0].isdigit() and any(is_related(word, known) for known in known_words):
             points += 2
     return points
 
 
+def is_related(word, known):
+    """Whether two words are equal, or one of some length begins with the other."""
+    if word == known:
+        return True
+    begins = known.startswith(word) or word.startswith(known)
+    return begins and min(len(word), len(known)) > 3
+
+
 def fit(label, curves, described):
     """How well a label fits curves, on average."""
-    said = words(label)
+    label_words = words(label)
     points = 0.0
     for curve in curves:
-        points += sum(weight * likeness(said, known) for known, weight in described[curve])
+        for known_words, weight in described[curve]:
+            points += weight * likeness(label_words, known_words)
     return points / len(curves)
 
 
 def exchanged(runs, series):
     """(pairs that are told apart, pairs, sentences on pairs whose labels fit better exchanged)."""
-    described = {curve: runs.words(curve) for *_, found in series for curve in found}
-    told, pairs, wrong = 0, 0, []
-    for (panel, a, first), (other_panel, b, second) in combinations(series, 2):
-        if panel != other_panel or a == b:
+    described = {}
+    for _, _, curves in series:
+        described.update({curve: runs.words(curve) for curve in curves})
+    distinct = 0
+    pairs = 0
+    wrong = []
+    for (a_panel, a, a_curves), (b_panel, b, b_curves) in combinations(series, 2):
+        if a_panel != b_panel or a == b:
             continue
         pairs += 1
-        now = fit(a, first, described) + fit(b, second, described)
-        then = fit(a, second, described) + fit(b, first, described)
-        told += now > then
-        if now < then:
-            wrong.append(f"{panel}: {a!r} shows {sorted(first)}, {b!r} shows {sorted(second)}")
-    return told, pairs, wrong
+        as_drawn = fit(a, a_curves, described) + fit(b, b_curves, described)
+        swapped = fit(a, b_curves, described) + fit(b, a_curves, described)
+        distinct += as_drawn > swapped
+        if as_drawn < swapped:
+            wrong.append(
+                f"{a_panel}: {a!r} shows {sorted(a_curves)}, {b!r} shows {sorted(b_curves)}"
+            )
+    return distinct, pairs, wrong

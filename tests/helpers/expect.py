@@ -6,10 +6,11 @@ import pytest
 import torch
 
 
-def close(found, expected, tol=1e-12):
+def close(actual, expected, tol=1e-12):
     """Equal up to `tol` in every entry."""
-    found, expected = torch.as_tensor(found), torch.as_tensor(expected)
-    torch.testing.assert_close(found, expected, atol=tol, rtol=0)
+    actual = torch.as_tensor(actual)
+    expected = torch.as_tensor(expected)
+    torch.testing.assert_close(actual, expected, atol=tol, rtol=0)
 
 
 def refuses(words, make, /, *args, error=ValueError, **options):
@@ -17,6 +18,7 @@ def refuses(words, make, /, *args, error=ValueError, **options):
     with pytest.raises(error) as caught:
         make(*args, **options)
     text = str(caught.value)
-    assert re.search(".*".join(map(re.escape, words.split("*"))), text), text
+    pattern = ".*".join(map(re.escape, words.split("*")))
+    assert re.search(pattern, text), text
     assert text.endswith("."), text
     assert "\n" not in text

@@ -7,8 +7,11 @@ import torch
 def gradients(count, dim=None, seed=0, scales=False):
     rng = torch.Generator().manual_seed(seed)
     rows = torch.randn(count, dim or 2 * count, generator=rng, dtype=torch.float64)
-    spread = torch.rand(count, 1, generator=rng, dtype=torch.float64) * 6 - 3
-    return rows * 10**spread if scales else rows
+    if not scales:
+        return rows
+    uniform = torch.rand(count, 1, generator=rng, dtype=torch.float64)
+    exponent = 6 * uniform - 3
+    return rows * 10**exponent
 
 
 def gram(*arguments, **options):

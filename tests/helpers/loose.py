@@ -11,21 +11,22 @@ from papers.kit import archive, store
 PROFILES = ("full", "quick", "paper")
 
 
-def plain(held):
+def plain(content):
     """The same with lists in the places of arrays, as a file of its own has them."""
-    if isinstance(held, dict):
-        return {k: plain(v) for k, v in held.items()}
-    if isinstance(held, np.ndarray):
-        return [[None if np.isnan(x) else x for x in row] for row in held.tolist()]
-    return held
+    if isinstance(content, dict):
+        return {key: plain(value) for key, value in content.items()}
+    if isinstance(content, np.ndarray):
+        return [[None if np.isnan(x) else x for x in row] for row in content.tolist()]
+    return content
 
 
 def spread(study):
     """Every run of a study as a file of its own, in place of the study's files."""
     for profile in PROFILES:
-        place = store.results_dir() / study / profile
-        for name in archive.names(place):
-            write_json(place / f"{name}.json", plain(archive.read(place / f"{name}.json")))
+        folder = store.results_dir() / study / profile
+        for name in archive.names(folder):
+            path = folder / f"{name}.json"
+            write_json(path, plain(archive.read(path)))
     for end in archive.FILES:
         (store.results_dir() / f"{study}{end}").unlink(missing_ok=True)
 
@@ -40,7 +41,9 @@ def copy(study, folder):
 
 def change(path, change):
     """One run changed, and sealed anew in a file of its own, which comes before the study's."""
-    held = {k: v for k, v in plain(archive.read(path)).items() if k != "digest"}
-    change(held)
+    content = plain(archive.read(path))
+    content.pop("digest", None)
+    change(content)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({**held, "digest": digest(held)}), encoding="utf-8")
+    sealed = {**content, "digest": digest(content)}
+    path.write_text(json.dumps(sealed), encoding="utf-8")

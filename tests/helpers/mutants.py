@@ -32,7 +32,7 @@ def scores(states):
     for name, state in states.items():
         counts[module_of(name)]["noticed"] += state in NOTICED
         counts[module_of(name)]["tried"] += 1
-    return {module: (found["noticed"], found["tried"]) for module, found in counts.items()}
+    return {module: (count["noticed"], count["tried"]) for module, count in counts.items()}
 
 
 def report(states):

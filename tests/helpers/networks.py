@@ -8,11 +8,13 @@ from torch.func import grad
 import fedlib as fl
 from fedlib.core.problem import Batch
 from fedlib.data import Table, digits
+from fedlib.data.split import padded
 from papers.ssca.network import swish_network
 from tests.helpers.randoms import generator
 
 SIZES = (5, 3, 4)
-RHO, GAMMA = fl.PowerLaw(0.6, 0.3), fl.PowerLaw(0.9, 0.35)
+RHO = fl.PowerLaw(0.6, 0.3)
+GAMMA = fl.PowerLaw(0.9, 0.35)
 STEPS = {"tau": 0.1, "rho": RHO, "gamma": GAMMA}
 NORM = {**STEPS, "penalty": 1e5, "levels": 0.6, "objective": "norm"}
 
@@ -24,9 +26,8 @@ def tiny(seed=0, hidden=3):
     options = {"clients": 3, "hidden": hidden, "seed": seed, "dtype": torch.float64}
     problem = swish_network(table, table, **options)
     order = problem.rows.flatten()
-    parts = torch.split(order, list(SIZES))
-    rows = torch.stack([torch.cat([p, p[:1].expand(5 - len(p))]) for p in parts])
-    return replace(problem, rows=rows, sizes=SIZES)
+    rows, sizes = padded(torch.split(order, list(SIZES)))
+    return replace(problem, rows=rows, sizes=sizes)
 
 
 def small(seed=0, hidden=6, rows=120, clients=3):

@@ -23,12 +23,14 @@ def task(clients=4, **options):
 
 def outputs(w, X):
     """The network by hand, layer by layer."""
-    at = 0
-    for i, (a, b) in enumerate(pairwise(SIZES)):
-        A, c = w[at : at + a * b].view(b, a), w[at + a * b : at + a * b + b]
-        at += a * b + b
-        X = X @ A.T + c
-        X = X if i == len(SIZES) - 2 else X * (X > 0)
+    for layer, (width, next_width) in enumerate(pairwise(SIZES)):
+        size = width * next_width
+        A = w[:size].view(next_width, width)
+        a = w[size : size + next_width]
+        w = w[size + next_width :]
+        if layer > 0:
+            X = X * (X > 0)
+        X = X @ A.T + a
     return 1 / (1 + torch.exp(-X[:, 0]))
 
 

@@ -15,16 +15,21 @@ def gradient(w, X, y, shares, which):
 
 
 def top_k(x, k):
-    out = torch.zeros_like(x)
-    for i in sorted(range(len(x)), key=lambda i: -abs(float(x[i])))[:k]:
-        out[i] = x[i]
-    return out
+    result = torch.zeros_like(x)
+    falling = sorted(range(len(x)), key=lambda i: -abs(float(x[i])))
+    for i in falling[:k]:
+        result[i] = x[i]
+    return result
 
 
 def fedsgm(clients, participants, *, lr, steps, tolerance, level, switch, k_up, k_down, w):
     """The paper's Algorithm 1 on lists; `participants` gives the clients of every round."""
-    x, e = w.clone(), [torch.zeros_like(w) for _ in clients]
-    path, sigmas, weighted, weight = [], [], torch.zeros_like(w), 0.0
+    x = w.clone()
+    e = [torch.zeros_like(w) for _ in clients]
+    path = []
+    sigmas = []
+    weighted = torch.zeros_like(w)
+    weight = 0.0
     for chosen in participants:
         g_hat = sum(losses(w, *clients[j])[1] for j in chosen) / len(chosen)
         z = float(g_hat) - level - tolerance
@@ -40,7 +45,8 @@ def fedsgm(clients, participants, *, lr, steps, tolerance, level, switch, k_up, 
             v = top_k(e[j] + delta, k_up)
             e[j] = e[j] + delta - v
             sent.append(v)
-        weighted, weight = weighted + (1 - sigma) * w, weight + 1 - sigma
+        weighted = weighted + (1 - sigma) * w
+        weight = weight + 1 - sigma
         x = x - lr * sum(sent) / len(sent)
         w = w + top_k(x - w, k_down)
         path.append(w)

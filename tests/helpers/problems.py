@@ -18,9 +18,14 @@ def np_problem(seed=0, clients=20, fraction=0.8, **options):
 def objectives(clients=6, rows=4, tasks=2, dim=5, spread=0.0, noise=0.0, seed=0, **options):
     """Quadratics around random centres; clients differ by `spread`, rows of a client by `noise`."""
     rng = torch.Generator().manual_seed(seed)
-    sizes = ((1, 1, tasks, dim), (clients, 1, tasks, dim), (clients, rows, tasks, dim))
-    parts = [torch.randn(size, generator=rng, dtype=torch.float64) for size in sizes]
-    return pareto(0.3 * parts[0] + spread * parts[1] + noise * parts[2], **options)
+
+    def normal(clients, rows):
+        return torch.randn(clients, rows, tasks, dim, generator=rng, dtype=torch.float64)
+
+    common = 0.3 * normal(1, 1)
+    of_clients = spread * normal(clients, 1)
+    of_rows = noise * normal(clients, rows)
+    return pareto(common + of_clients + of_rows, **options)
 
 
 def centred(convex_set, clients=5, **options):
@@ -37,7 +42,5 @@ def three_objectives():
 
 def batches(problem):
     """All rows of each client."""
-    whole = problem.all_clients()
-    return [
-        Batch(tuple(x[j] for x in whole.data), whole.weight[j]) for j in range(problem.num_clients)
-    ]
+    data, weight = problem.all_clients()
+    return [Batch(tuple(x[j] for x in data), weight[j]) for j in range(problem.num_clients)]

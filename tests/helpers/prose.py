@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,25 +63,25 @@ class Unit(NamedTuple):
 
 def pages() -> dict[str, str]:
     """Name -> text of everything that is prose: the book's pages and the notebooks' Markdown."""
-    found = {
-        str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
-        for path in sorted((ROOT / "book").rglob("*.md"))
-    }
+    texts = {}
+    for path in sorted((ROOT / "book").rglob("*.md")):
+        texts[str(path.relative_to(ROOT))] = path.read_text(encoding="utf-8")
     for path in sorted((ROOT / "notebooks" / "src").glob("*.py")):
         cells = jupytext.read(path, fmt="py:percent").cells
-        text = "\n\n".join(c.source for c in cells if c.cell_type == "markdown")
-        found[str(path.relative_to(ROOT))] = text
-    return found
+        prose = [cell.source for cell in cells if cell.cell_type == "markdown"]
+        texts[str(path.relative_to(ROOT))] = "\n\n".join(prose)
+    return texts
 
 
 def units(page: str, text: str) -> Iterator[Unit]:
     """The paragraphs and lines of tables that have a typed number."""
-    plain, start = masked(text), 0
-    for end in [m.start() for m in re.finditer(r"\n\s*\n|\n(?=[|])", plain)] + [len(plain)]:
-        found = [typed(m) for m in numbers_of(plain[start:end])]
-        if found:
-            yield Unit(page, beginning(plain[start:end]), tuple(sorted(found, key=float)))
-        start = end
+    plain = masked(text)
+    breaks = [match.start() for match in re.finditer(r"\n\s*\n|\n(?=[|])", plain)]
+    for start, end in pairwise([0, *breaks, len(plain)]):
+        unit = plain[start:end]
+        numbers = sorted(map(typed, numbers_of(unit)), key=float)
+        if numbers:
+            yield Unit(page, beginning(unit), tuple(numbers))
 
 
 def unfenced(text: str) -> str:
@@ -88,12 +89,14 @@ def unfenced(text: str) -> str:
 
     A closing fence must not be taken for the opening one of a block of code.
     """
-    lines, opened = text.split("\n"), []
+    lines = text.split("\n")
+    opened = []
     for i, line in enumerate(lines):
         fence = re.match(r"(`{3,}|~{3,}|:{3,})(\{?[^`]*)$", line)
         if fence is None:
             continue
-        marks, name = fence[1], fence[2].strip()
+        marks = fence[1]
+        name = fence[2].strip()
         if opened and not name and marks == opened[-1][0]:
             if opened.pop()[1]:
                 lines[i] = " " * len(line)

@@ -6,9 +6,10 @@ from fedlib.core.sampling import seeded
 
 def walk(algorithm, problem, rounds, engine=Vectorized, seed=0, start=None):
     """Of every round: the state before it, the draw, the state after it, and what is reported."""
-    state, rng = algorithm.init(problem) if start is None else start, seeded(seed, "rounds")
+    state = algorithm.init(problem) if start is None else start
+    rng = seeded(seed, "rounds")
     for _ in range(rounds):
         draw = algorithm.draw(problem, rng)
-        after, info = algorithm.round(engine(problem), state, draw)
-        yield state, draw, after, info
-        state = after
+        next_state, info = algorithm.round(engine(problem), state, draw)
+        yield state, draw, next_state, info
+        state = next_state

@@ -26,9 +26,9 @@ QUIET = {
 
 def free_port() -> int:
     """A port of this machine that nobody listens on."""
-    with closing(socket.socket()) as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    with closing(socket.socket()) as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 #: What the page tells who sets a federation up: an authority, and the SuperLink's certificate.
@@ -87,8 +87,8 @@ class Federation:
             "--disable-runtime-dependency-installation",
         )
         for _ in range(600):
-            with closing(socket.socket()) as one:
-                if one.connect_ex(("127.0.0.1", self.port)) == 0:
+            with closing(socket.socket()) as connection:
+                if connection.connect_ex(("127.0.0.1", self.port)) == 0:
                     return
             time.sleep(0.1)
         raise RuntimeError(f"superlink: it must listen within a minute; see {self.folder}.")
@@ -126,7 +126,7 @@ class Federation:
 
     def command(self, *words: str) -> None:
         """A command that ends by itself; raises RuntimeError with what it says if it fails."""
-        told = subprocess.run(
+        process = subprocess.run(
             words,
             env=self.env,
             cwd=self.folder,
@@ -135,18 +135,18 @@ class Federation:
             encoding="utf-8",
             timeout=120,
         )
-        if told.returncode:
-            raise RuntimeError(
-                f"{' '.join(words)}: it must succeed, got {told.stdout}{told.stderr}."
-            )
+        if process.returncode:
+            output = process.stdout + process.stderr
+            raise RuntimeError(f"{' '.join(words)}: it must succeed, got {output}.")
 
 
 def started_with(variable: bytes) -> Iterator[int]:
     """The processes with a variable: what Flower has started, and the clients' workers."""
-    for place in Path("/proc").glob("[0-9]*"):
+    for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            if variable in (place / "environ").read_bytes().split(b"\0"):
-                yield int(place.name)
+            variables = (process / "environ").read_bytes().split(b"\0")
+            if variable in variables:
+                yield int(process.name)
 
 
 @contextmanager
@@ -155,27 +155,30 @@ def federation(folder: Path, nodes: int, *, secure: bool = False) -> Iterator[Fe
 
     `secure`: all connections encrypted, and only SuperNodes with a registered key are let in.
     """
-    port, home = free_port(), folder / "flwr"
+    port = free_port()
+    home = folder / "flwr"
     home.mkdir(parents=True)
     env = {**os.environ, **QUIET, "FLWR_HOME": str(home), "PYTHONPATH": str(ROOT)}
     env["PATH"] = f"{BIN}{os.pathsep}{env['PATH']}"
-    its = Federation(folder, nodes, port, env, secure, {})
-    how = f'root-certificates = "{folder / "ca.crt"}"' if secure else "insecure = true"
+    running = Federation(folder, nodes, port, env, secure, {})
+    security = "insecure = true"
+    if secure:
+        security = f'root-certificates = "{folder / "ca.crt"}"'
+        for line in CERTIFICATES:
+            running.command(*shlex.split(line.replace("HOST", "localhost")))
     (home / "config.toml").write_text(
         '[superlink]\ndefault = "local"\n\n[superlink.local]\n'
-        f'address = "{its.host}:{port}"\n{how}\n',
+        f'address = "{running.host}:{port}"\n{security}\n',
         encoding="utf-8",
     )
-    for line in CERTIFICATES if secure else ():
-        its.command(*shlex.split(line.replace("HOST", "localhost")))
     try:
-        its.start_link()
+        running.start_link()
         for j in range(nodes):
-            its.start_node(j)
-        yield its
+            running.start_node(j)
+        yield running
     finally:
-        for name in list(its.processes):
-            its.stop(name)
+        for name in list(running.processes):
+            running.stop(name)
         for process in started_with(f"FLWR_HOME={home}".encode()):
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)

@@ -68,10 +68,10 @@ def units(text: str) -> Iterator[str]:
     """The plain text of every paragraph, item of a list and row of a table, claims marked."""
     tokens = PARSER.parse(unfenced(text))
     open_units: list[list[str]] = []
-    before = ""
+    lead = ""  # a line that a list below it may complete
     for token in tokens:
         if token.type in UNITS:
-            open_units.append([before] if before.rstrip().endswith(":") else [])
+            open_units.append([lead] if lead.rstrip().endswith(":") else [])
         elif token.type in UNITS.values():
             yield " ".join(open_units.pop())
         elif token.type == "td_close":
@@ -81,10 +81,10 @@ def units(text: str) -> Iterator[str]:
             if open_units:
                 open_units[-1].append(words)
             else:
-                before = words
+                lead = words
                 yield words
         elif token.type in ("heading_open", "fence"):
-            before = ""
+            lead = ""
 
 
 def plain(token) -> str:
@@ -107,17 +107,20 @@ def uses(text: str) -> Iterator[Use]:
             continue
         for sentence in SENTENCE.split(words):
             for match in WORD.finditer(sentence):
-                near = nearest_group(sentence, match.end(), match.start())
+                near = nearest_group(sentence, match)
                 yield Use(meaning(match), near or everywhere, " ".join(sentence.split()))
 
 
-def nearest_group(sentence: str, after: int, before: int) -> tuple[str, ...]:
-    """The claims of the first brackets behind a place of a sentence, else of the last before it."""
-    groups = [*re.finditer(r"⟦[^⟧]+⟧(?:(?:, | and |, and | or )⟦[^⟧]+⟧)*", sentence)]
-    behind = [g for g in groups if g.start() >= after]
-    ahead = [g for g in groups if g.end() <= before]
-    chosen = behind[:1] or ahead[-1:]
-    return tuple(CLAIM.findall(chosen[0][0])) if chosen else ()
+def nearest_group(sentence: str, word: re.Match[str]) -> tuple[str, ...]:
+    """The claims of the next brackets after a word of a sentence, else of the last before it."""
+    nearest = ""
+    for group in re.finditer(r"⟦[^⟧]+⟧(?:(?:, | and |, and | or )⟦[^⟧]+⟧)*", sentence):
+        if group.end() <= word.start():
+            nearest = group[0]
+        elif group.start() >= word.end():
+            nearest = group[0]
+            break
+    return tuple(CLAIM.findall(nearest))
 
 
 def meaning(match: re.Match[str]) -> str:

@@ -13,6 +13,7 @@ from fedlib.checks import Count
 from fedlib.core.describe import describe
 from fedlib.core.problem import Batch, Problem
 from fedlib.core.sampling import seeded
+from fedlib.shapes import Vector
 from papers.fedsgm.cartpole.trpo import Episodes, Gaussian
 
 
@@ -40,33 +41,39 @@ class Walker:
         size = (clients, self.steps, self.environments, 2)
         return torch.rand(size, generator=rng, dtype=torch.float64)
 
-    def episodes(self, w: Float[Tensor, "d"], chance: Float[Tensor, "T e 2"]) -> Episodes:
+    def episodes(self, w: Vector, chance: Float[Tensor, "T e 2"]) -> Episodes:
         """One client's steps: one episode of each environment."""
-        x, states, actions = 2 * chance[0, :, 0] - 1, [], []
+        x = 2 * chance[0, :, 0] - 1
+        states = []
+        actions = []
         for t, quantile in enumerate(chance[..., 1].clamp(1e-6, 1 - 1e-6)):
-            states.append(torch.stack([x, torch.full_like(x, t)], -1))
-            actions.append(self.head.sample(self.policy(w, states[-1]), quantile))
-            x = x + actions[-1] / 4
+            state = torch.stack([x, torch.full_like(x, t)], -1)
+            action = self.head.sample(self.policy(w, state), quantile)
+            states.append(state)
+            actions.append(action)
+            x = x + action / 4
         states.append(torch.stack([x, torch.zeros_like(x)], -1))
-        places, action = torch.stack(states), torch.stack(actions)
+        state = torch.stack(states)
+        action = torch.stack(actions)
         ended = torch.cat([torch.zeros_like(action[1:]), torch.ones_like(action[:1])])
-        reward = 1 - places[1:, :, 0].square()
-        return Episodes(places, action, reward, action.abs(), ended, torch.ones_like(ended))
+        reward = 1 - state[1:, :, 0].square()
+        return Episodes(state, action, reward, action.abs(), ended, torch.ones_like(ended))
 
-    def losses(self, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "2"]:
+    def losses(self, w: Vector, batch: Batch) -> Float[Tensor, "2"]:
         """Minus the mean reward of an episode, and its mean cost beyond the client's budget."""
         budget, chance = batch.data
         episodes = self.episodes(w, chance)
-        reward, cost = map(episodes.per_episode, (episodes.reward, episodes.cost))
+        reward = episodes.per_episode(episodes.reward)
+        cost = episodes.per_episode(episodes.cost)
         return torch.stack([-reward, cost - budget[0]])
 
-    def policy(self, w: Float[Tensor, "d"], states: Float[Tensor, "*b s"]) -> Float[Tensor, "*b 2"]:
+    def policy(self, w: Vector, states: Float[Tensor, "*b s"]) -> Float[Tensor, "*b 2"]:
         """Mean and log deviation of the action."""
         mean = w[0] * states[..., 0] + w[1]
         return torch.stack([mean, torch.zeros_like(mean) + w[2]], -1)
 
     def policy_change(
-        self, w: Float[Tensor, "d"], v: Float[Tensor, "d"], states: Float[Tensor, "*b s"]
+        self, w: Vector, v: Vector, states: Float[Tensor, "*b s"]
     ) -> Float[Tensor, "*b 2"]:
         """The derivative of `policy` by `w` along `v`; it is linear."""
         del w
@@ -98,7 +105,7 @@ def walkers(clients: Count) -> Problem:
     )
 
 
-def _metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
+def _metrics(w: Vector, problem: Problem) -> dict[str, Tensor]:
     episodes: Episodes = problem.simulator.episodes(w, problem.heldout[0])
     amounts = {"reward": episodes.reward, "cost": episodes.cost}
     return {name: episodes.per_episode(amount) for name, amount in amounts.items()}

@@ -5,26 +5,28 @@ from unittest.mock import patch
 
 import torch
 
-from fedlib import Vectorized
-from fedlib.core.sampling import seeded
 from fedlib.flower.client import Client
 from fedlib.flower.job import Job, client_problem
+from tests.helpers.rounds import walk
 
 
 class Wires:
     """Clients on one's own thread. `faults`: (client, number of its request) -> what happens."""
 
     def __init__(self, job, clients, faults=()):
-        self.job, self.faults = job, dict(faults)
+        self.job = job
+        self.faults = dict(faults)
         self.clients = {j: Client(job, j) for j in range(clients)}
         self.requests = dict.fromkeys(range(clients), 0)
-        self.queue, self.answered = deque(), {}
+        self.queue = deque()
+        self.answered = {}
         self.happened = []
 
     def send(self, j, data):
         self.requests[j] += 1
         fault = self.faults.pop((j, self.requests[j]), "")
-        self.happened += [fault] if fault else []
+        if fault:
+            self.happened.append(fault)
         if j not in self.clients or fault == "gone":
             self.clients.pop(j, None)
             return None
@@ -63,9 +65,9 @@ def job_of(algorithm, problem, rounds):
 
 def simulated(algorithm, problem, rounds):
     """The last state of a simulation."""
-    state, rng = algorithm.init(problem), seeded(0, "rounds")
-    for _ in range(rounds):
-        state, _ = algorithm.round(Vectorized(problem), state, algorithm.draw(problem, rng))
+    state = algorithm.init(problem)
+    for _, _, next_state, _ in walk(algorithm, problem, rounds):
+        state = next_state
     return state
 
 
@@ -75,5 +77,5 @@ def apart(a, b):
 
 def memories(state, j, tables):
     """What client j remembers."""
-    kept = [getattr(state, name)[j] for name in tables]
-    return torch.cat([x.flatten() for x in kept]) if kept else torch.zeros(0)
+    rows = [getattr(state, name)[j].flatten() for name in tables]
+    return torch.cat(rows) if rows else torch.zeros(0)

@@ -17,8 +17,8 @@ def watch(method, t, server, settings):
     folder.mkdir(parents=True, exist_ok=True)
     torch.save(server.place.state.w, folder / f"model-{t}.pt")
     rounds.setdefault(method, []).append(t)
-    told = {"counted": server.counted, "sent": server.sent, "rounds": rounds[method]}
-    (folder / "result.json").write_text(json.dumps(told), encoding="utf-8")
+    result = {"counted": server.counted, "sent": server.sent, "rounds": rounds[method]}
+    (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
 
 
 app = server_app(job, watch)
