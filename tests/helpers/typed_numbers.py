@@ -196,8 +196,8 @@ def stored(where: str) -> float:
 
 def eval_arithmetic(expression: str) -> float:
     """The value of an expression of numbers, mathematical functions and `stored('STUDY/KEY')`."""
-    names = {"__builtins__": {}, "stored": stored}
-    return float(eval(expression, names, vars(math)))
+    names = {**vars(math), "__builtins__": {}, "stored": stored}
+    return float(eval(expression, names))
 
 
 def guess(page: str, numbers: tuple[str, ...]) -> str:
