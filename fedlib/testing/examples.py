@@ -16,8 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from fedlib import algorithms, data
-from fedlib.compress import Exact, Identity, Largest, LowRank, Masked, RandK, Rounding, TopK
+from fedlib import algorithms, compress, data
 from fedlib.compress.compressors import Compressor
 from fedlib.compress.sketches import Columns, Wire
 from fedlib.core import Problem
@@ -125,13 +124,13 @@ def random_centres(tasks: int, dim: int) -> Float[Tensor, "8 3 tasks dim"]:
 def switching() -> Group:
     """FedSGM and related methods under a constraint."""
     hard = methods.FedSGM(lr=0.1, local_steps=5, participants=10, tolerance=0.05)
-    top = TopK(0.1)
+    top = compress.TopK(0.1)
     yield from on(
         classification(CLIENTS),
         replace(hard, switch=Soft(40.0), uplink=top, downlink=top),
         hard,
-        replace(hard, participants=CLIENTS, uplink=RandK(0.5), error_feedback=False),
-        replace(hard, uplink=Rounding(3), downlink=Rounding(3)),
+        replace(hard, participants=CLIENTS, uplink=compress.RandK(0.5), error_feedback=False),
+        replace(hard, uplink=compress.Rounding(3), downlink=compress.Rounding(3)),
         methods.PenaltyFedAvg(lr=0.1, local_steps=5, participants=10, tolerance=0.05, rho=2.0),
     )
     multi = methods.MultiFedSGM(
@@ -182,13 +181,13 @@ def objectives() -> Group:
         **work,
         step=0.05,
         gram_participants=3,
-        compressor=RandK(0.5),
+        compressor=compress.RandK(0.5),
     )
     yield from on(
         several(TASKS, TASK_DIM),
         practice,
         replace(practice, gram=OneWay()),
-        replace(practice, gram=OneWay(Exact())),
+        replace(practice, gram=OneWay(compress.Exact())),
         replace(practice, batch_size=2),
         methods.FedCMOOPref(**work),
         theory,
@@ -298,22 +297,22 @@ def wire_formats() -> tuple[WireFormat, ...]:
     rank_one = torch.outer(torch.arange(1.0, 6.0), torch.arange(6.0, 0.0, -1.0))
     several = Several((OneEntry(1.0), Corner(-1.0, 1.0)), (10, 20))
     return (
-        WireFormat(Identity()),
-        WireFormat(TopK(0.1)),
-        WireFormat(TopK(1.0)),
-        WireFormat(RandK(0.2)),
-        WireFormat(RandK(0.6)),
-        WireFormat(RandK(0.5, scaled=False)),
-        WireFormat(Rounding(1)),
-        WireFormat(Rounding(3)),
-        WireFormat(Rounding(22)),
-        WireFormat(Wire(Exact(), TASKS)),
-        WireFormat(Wire(LowRank(), TASKS)),
-        WireFormat(Wire(Masked(), TASKS)),
-        WireFormat(Wire(Largest(0.5), TASKS)),
-        WireFormat(Wire(Largest(2.0), TASKS)),
-        WireFormat(Wire(Columns(TopK(0.3)), TASKS)),
-        WireFormat(Wire(Columns(RandK(0.3)), TASKS)),
+        WireFormat(compress.Identity()),
+        WireFormat(compress.TopK(0.1)),
+        WireFormat(compress.TopK(1.0)),
+        WireFormat(compress.RandK(0.2)),
+        WireFormat(compress.RandK(0.6)),
+        WireFormat(compress.RandK(0.5, scaled=False)),
+        WireFormat(compress.Rounding(1)),
+        WireFormat(compress.Rounding(3)),
+        WireFormat(compress.Rounding(22)),
+        WireFormat(Wire(compress.Exact(), TASKS)),
+        WireFormat(Wire(compress.LowRank(), TASKS)),
+        WireFormat(Wire(compress.Masked(), TASKS)),
+        WireFormat(Wire(compress.Largest(0.5), TASKS)),
+        WireFormat(Wire(compress.Largest(2.0), TASKS)),
+        WireFormat(Wire(Columns(compress.TopK(0.3)), TASKS)),
+        WireFormat(Wire(Columns(compress.RandK(0.3)), TASKS)),
         WireFormat(OneEntry(2.0), -2 * entry),
         WireFormat(OneEntry(2.0, signed=False), 2 * entry),
         WireFormat(Corner(-1.0, 1.0), corner),
