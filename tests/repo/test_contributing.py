@@ -39,7 +39,7 @@ def test_every_addition_applies_and_its_program_runs(tmp_path):
     for study in (ROOT / "results").iterdir():
         (tmp_path / "results" / study.name).symlink_to(study)
     diffs, programs = printed("diff"), printed("python")
-    assert len(diffs) == len(programs) == TEXT.count("\n## ") == 4
+    assert len(diffs) == len(programs) == TEXT.count("\n## ") == 5
     files = [file for diff in diffs for file in applied(diff, tmp_path)]
     ruff = (Path(sys.executable).with_name("ruff"), "check", "--config", ROOT / "pyproject.toml")
     done = ran(*ruff, *files, cwd=tmp_path)
@@ -82,6 +82,26 @@ def test_a_method_is_one_file_and_three_lines_and_passes_the_tests_of_all_method
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 30
     pins = python("-m", "tests.fedlib.algorithms.test_pinned", "ClippedAvg", cwd=tmp_path, env=env)
     assert pins.stdout.startswith('"ClippedAvg 0": {"size":'), pins.stderr
+
+
+@pytest.mark.weekly
+def test_a_compressor_is_one_file_and_three_lines_and_passes_the_tests_of_all_formats(tmp_path):
+    env = copied(tmp_path, "fedlib", "papers", "tests")
+    for name in ("pyproject.toml", "results", "examples"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    diff = printed("diff")[1]
+    file, *listings = applied(diff, tmp_path)
+    assert file == "fedlib/compress/signs.py"
+    assert listings == ["fedlib/compress/__init__.py", "fedlib/testing/examples.py"]
+    changed = diff.partition(f"--- a/{listings[0]}")[2]
+    assert len(re.findall(r"^[+-](?![+-])", changed, re.M)) == 3
+    tests = ("compress", "flower/test_packing.py", "test_names.py", "test_docstrings.py")
+    paths = [file, *(f"tests/fedlib/{name}" for name in tests)]
+    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--doctest-modules")
+    chosen = ("-k", "signs or Signs or ingredient or public or docstring")
+    done = python(*words, *chosen, *paths, cwd=tmp_path, env=env)
+    assert not done.returncode, done.stdout
+    assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 10
 
 
 #: Tests that see a new study, claim or paper, and the words that choose them.
