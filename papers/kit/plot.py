@@ -294,8 +294,9 @@ def figure_data(figure: Figure) -> pd.DataFrame:
         for item, (kind, artist, points) in enumerate(_drawn(ax), 1):
             name = str(labels.get(artist, artist.get_label()))
             series = "" if name.startswith("_") else name
+            color = _color(artist)
             for x, y in points[np.isfinite(points).all(1)].tolist():
-                rows.append((panel, kind, series, _color(artist), item, x, y))
+                rows.append((panel, kind, series, color, item, x, y))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 

@@ -4,6 +4,7 @@ import copy
 import math
 import pickle
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -237,15 +238,19 @@ class Personal:
         return self.first * state.w
 
 
-@pytest.mark.parametrize("engine", [fl.Vectorized, fl.Sequential])
-@pytest.mark.parametrize("rounds", [3, CAPTURE])
+STARTS = [Personal(0.1, first=y) for y in (0.5, 1.0, 2.0)]
+NOISES = [Personal(0.1, noise=size) for size in (1.0, 100.0)]
+SHARES = [Personal(0.1, share=p) for p in (0.5, 0.51)]  # the first draws are equal
+ALL = [Personal(0.1, 2.0, 0.1, 0.5), Personal(0.2, 1.0, 0.3, 0.9)]
+
+
 @pytest.mark.parametrize(
-    "grid",
+    ("grid", "rounds", "engine"),
     [
-        [Personal(0.1, first=y) for y in (0.5, 1.0, 2.0)],
-        [Personal(0.1, noise=size) for size in (1.0, 100.0)],
-        [Personal(0.1, share=p) for p in (0.5, 0.51)],  # the first draws are equal
-        [Personal(0.1, 2.0, 0.1, 0.5), Personal(0.2, 1.0, 0.3, 0.9)],
+        *product((STARTS, NOISES, SHARES, ALL), [3], [fl.Vectorized, fl.Sequential]),
+        (SHARES, CAPTURE, fl.Vectorized),
+        (ALL, CAPTURE, fl.Vectorized),
+        (ALL, CAPTURE, fl.Sequential),
     ],
 )
 def test_a_point_of_a_grid_has_its_own_start_draws_and_output(grid, rounds, engine):

@@ -132,11 +132,16 @@ class TestRecomputing:
         monkeypatch.setenv("FEDLIB_DATA", str(tmp_path))
         usual = Box.lmo
         monkeypatch.setattr(Box, "lmo", lambda ball, g: usual(ball, -g))
-        assert main(["recheck", "fw_rates", "--seconds", "1", "--seed", "2"]) == 2
+        study = STUDIES["fw_rates"]
+        spec = study.specs(study.resolve("full"))["pair_fedfw_L0.1"]
+        monkeypatch.setattr(kit, "sample", lambda *_: iter([(study, "pair_fedfw_L0.1", spec)]))
+        monkeypatch.setattr(kit, "SAMPLED", 100)
+        assert main(["recheck", "fw_rates"]) == 2
         assert "must be what the code gives, it is not at entry" in capsys.readouterr().err
 
-    def test_the_command_says_what_it_saw(self, capsys):
-        assert main(["recheck", "np_workshop", "--seconds", "1", "--seed", "3"]) == 0
+    def test_the_command_says_what_it_saw(self, monkeypatch, capsys):
+        monkeypatch.setattr(kit, "SAMPLED", 10)
+        assert main(["recheck", "np_workshop", "--seconds", "0", "--seed", "3"]) == 0
         out = capsys.readouterr().out
         assert re.search(r"np_workshop/\S+: \d+ of \d+ rounds", out)
         assert "of 1 studies are what the code gives" in out
@@ -144,7 +149,8 @@ class TestRecomputing:
     def test_the_command_fails_where_a_run_is_not_what_the_code_gives(self, monkeypatch, capsys):
         wrong = Comparison(["np_workshop/x: f must be."], 0.5)
         monkeypatch.setattr(kit, "compare", lambda *_: wrong)
-        assert main(["recheck", "np_workshop", "--seconds", "0.5"]) == 2
+        monkeypatch.setattr(kit, "SAMPLED", 1)
+        assert main(["recheck", "np_workshop", "--seconds", "0"]) == 2
         assert "np_workshop/x: f must be." in capsys.readouterr().err
 
 

@@ -100,7 +100,8 @@ def test_the_objective_falls(name):
     algorithm, problem = told[0]
     if isinstance(getattr(algorithm, "lr", None), float):
         algorithm = replace(algorithm, lr=0.3)
-    f = fl.run(algorithm, problem, rounds=60, progress=False).metrics["f"][0]
+    options = {"rounds": 60, "evaluate_every": 60, "progress": False}
+    f = fl.run(algorithm, problem, **options).metrics["f"][0]
     assert f[-1] < f[0] / 2
 
 

@@ -49,8 +49,7 @@ def test_equals_the_plain_twin(method, engine):
     assert problem.set.contains(state.w, 1e-9)
 
 
-@pytest.mark.parametrize("participation", [1.0, 0.5])
-@pytest.mark.parametrize("relaxation", [1.0, 1.5])
+@pytest.mark.parametrize(("participation", "relaxation"), [(1.0, 1.0), (0.5, 1.5)])
 @pytest.mark.parametrize(
     "convex_set", [fl.L1Ball(0.5), fl.Ball(0.5), fl.NuclearBall(0.5, 2, 3)], ids=["l1", "l2", "nuc"]
 )

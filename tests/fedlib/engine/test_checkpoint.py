@@ -105,17 +105,13 @@ fl.run(fl.FedAvg(0.1, 1, 2), problems.quadratics(a, 0 * a, level=0.5), rounds=50
 
 
 def test_a_killed_run_goes_on_to_the_same_numbers(tmp_path):
-    path, seen = tmp_path / "run.pt", []
-    for wait in (0.0, 0.2):  # seconds after the checkpoint has changed
-        child = subprocess.Popen([sys.executable, "-c", LONG, path])
-        before = path.stat().st_mtime_ns if path.exists() else 0
-        while child.poll() is None and (not path.exists() or path.stat().st_mtime_ns == before):
-            time.sleep(0.01)
-        time.sleep(wait)
-        child.kill()
-        child.wait()
-        seen.append(read_sealed(path)["round"])
-    assert 0 < seen[0] < seen[1] <= 500
+    path = tmp_path / "run.pt"
+    child = subprocess.Popen([sys.executable, "-c", LONG, path])
+    while child.poll() is None and not path.exists():
+        time.sleep(0.01)
+    child.kill()
+    child.wait()
+    assert 0 < read_sealed(path)["round"] < 500
     options = {"rounds": 500, "evaluate_every": 50}
     same(quiet(AVG, checkpoint=path, **options), quiet(AVG, **options))
 

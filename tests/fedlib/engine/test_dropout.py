@@ -39,7 +39,8 @@ CASES = {
 
 
 def end(method, problem, seeds, **options):
-    trace = fl.run(method, problem, rounds=30, seeds=seeds, progress=False, **options)
+    options = {"rounds": 12, "evaluate_every": 6, "progress": False, **options}
+    trace = fl.run(method, problem, seeds=seeds, **options)
     return trace.metrics["f"], trace.state.w
 
 

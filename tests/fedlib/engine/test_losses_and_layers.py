@@ -1,5 +1,7 @@
 """What people bring first, torch's own losses and layers, against the plain loop."""
 
+from itertools import product
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -77,6 +79,9 @@ LAYERS = {
 }
 
 
+OF_CLASSES = ("cross entropy", "convolution")
+
+
 def problem_of(loss, layer):
     outputs, target, row_loss = LOSSES[loss]
     torch.random.manual_seed(0)
@@ -107,16 +112,28 @@ def assert_same(problem, methods, seeds, rounds=3, **options):
         torch.testing.assert_close(fast.state.w, slow.state.w, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("layer", LAYERS)
-@pytest.mark.parametrize("loss", LOSSES)
+def each_alone_or_weekly(loss, layer):
+    """Every loss with one layer and every layer with one loss; the other pairs are weekly."""
+    alone = layer == "linear" or loss == "mse" or (loss, layer) == OF_CLASSES
+    return pytest.param(loss, layer, marks=() if alone else pytest.mark.weekly)
+
+
+PAIRS = [each_alone_or_weekly(loss, layer) for loss, layer in product(LOSSES, LAYERS)]
+
+
+@pytest.mark.parametrize(("loss", "layer"), PAIRS)
 def test_every_loss_runs_with_every_layer_as_in_the_plain_loop(loss, layer):
     assert_same(problem_of(loss, layer), 2, 2, rounds=2, batch_size=5)
 
 
-@pytest.mark.parametrize("batch_size", [None, 5])
+SMALL = (("bce with logits", "linear", None), ("mse", "ReLU", 5))
+OTHERS = (("bce with logits", "linear", 5), ("mse", "ReLU", None))
+TASKS = [*SMALL, *(pytest.param(*task, marks=pytest.mark.weekly) for task in OTHERS)]
+
+
 @pytest.mark.parametrize("seeds", [1, 2, 3])
 @pytest.mark.parametrize("methods", [1, 2, 3])
-@pytest.mark.parametrize(("loss", "layer"), [("bce with logits", "linear"), ("mse", "ReLU")])
+@pytest.mark.parametrize(("loss", "layer", "batch_size"), TASKS)
 def test_every_number_of_methods_and_seeds_runs(loss, layer, methods, seeds, batch_size):
     assert_same(problem_of(loss, layer), methods, seeds, batch_size=batch_size)
 

@@ -1,6 +1,7 @@
 """Runs in threads and processes end digit for digit as the same runs one after another."""
 
 import threading
+from functools import cache
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from fedlib.testing.examples import examples
 from tests.helpers.randoms import normal
 
 WORKERS = 4
+TWINS = 3  # threads that run the same
 
 
 def loss(rows):
@@ -60,22 +62,34 @@ RUNS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
-def test_threads_that_run_the_same_at_once_all_end_as_one_alone(run):
-    alone = end(*run)
-    together = Parallel(WORKERS, backend="threading")([delayed(end)(*run)] * WORKERS)
+@pytest.fixture(scope="module")
+def alone():
+    """A function that gives the end of a run by itself, which is computed once."""
+    return cache(lambda name: end(*RUNS[name]))
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_threads_that_run_the_same_at_once_all_end_as_one_alone(name, alone):
+    job = delayed(end)(*RUNS[name])
+    together = Parallel(TWINS, backend="threading")([job] * TWINS)
     for found in together:
-        np.testing.assert_array_equal(found, alone)
+        np.testing.assert_array_equal(found, alone(name))
 
 
-@pytest.mark.parametrize("backend", ["threading", "loky"])
-def test_different_runs_in_joblibs_workers_end_as_one_after_another(backend):
-    jobs = [delayed(end)(*run) for run in RUNS.values()]
-    alone = [end(*run) for run in RUNS.values()]
+#: What worker processes run too: another process captures anew, and is sent all of a run.
+SENT = ("a network", "switching", "captured switching", "several objectives")
+
+
+@pytest.mark.parametrize(
+    ("backend", "names"),
+    [("threading", tuple(RUNS)), pytest.param("loky", SENT, marks=pytest.mark.weekly)],
+)
+def test_different_runs_in_joblibs_workers_end_as_one_after_another(backend, names, alone):
+    jobs = [delayed(end)(*RUNS[name]) for name in names]
     workers = WORKERS if backend == "threading" else 2
     together = Parallel(workers, backend=backend)(jobs)
-    for name, found, right in zip(RUNS, together, alone, strict=True):
-        np.testing.assert_array_equal(found, right, err_msg=name)
+    for name, found in zip(names, together, strict=True):
+        np.testing.assert_array_equal(found, alone(name), err_msg=name)
 
 
 def half(rows):
@@ -120,7 +134,7 @@ class Rolling(fl.FedAvg):
         return super().local_update(client, w) + torch.randn_like(w)
 
 
-@pytest.mark.parametrize("backend", ["threading", "loky"])
+@pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.weekly)])
 def test_a_divergence_reaches_the_caller_of_a_pool(backend):
     wild = delayed(end)(fl.FedAvg(1e9, 2, 4), problems.quadratics(), SHORT)
     with pytest.raises(fl.Diverged, match="not finite after round 2") as caught:

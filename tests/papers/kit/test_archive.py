@@ -1,6 +1,7 @@
 """A study's files: what was collected is read back to the last bit, from either place."""
 
 import shutil
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -185,28 +186,36 @@ def test_what_is_not_there_is_refused(tmp_path):
     refuses("full/c.json must exist", archive.read, path.with_name("c.json"))
 
 
+def many(results, mine):
+    """Store eight runs, collect after each, and read all runs that were stored so far."""
+    for number in range(8):
+        with archive.exclusive(results):
+            path = stored(results, f"run{mine}_{number}", number)
+        archive.collect(results, "own")
+        for earlier in range(number + 1):
+            run = archive.read(path.with_name(f"run{mine}_{earlier}.json"))
+            assert run["metrics"]["f"][0].tolist()[-3] == 123456.0
+
+
 MANY = """
 import sys
 from pathlib import Path
-from papers.kit import archive
-from tests.papers.kit.test_archive import stored
-results, mine = Path(sys.argv[1]), int(sys.argv[2])
-for number in range(8):
-    with archive.exclusive(results):
-        path = stored(results, f"run{mine}_{number}", number)
-    archive.collect(results, "own")
-    for earlier in range(number + 1):
-        run = archive.read(path.with_name(f"run{mine}_{earlier}.json"))
-        assert run["metrics"]["f"][0].tolist()[-3] == 123456.0
+from tests.papers.kit.test_archive import many
+many(Path(sys.argv[1]), int(sys.argv[2]))
 """
 
 
 def test_processes_that_collect_at_once_all_succeed_and_lose_nothing(tmp_path):
     (tmp_path / "own").mkdir()
     with ThreadPoolExecutor() as pool:
-        processes = [pool.submit(python, "-c", MANY, str(tmp_path), str(i)) for i in range(2)]
-    for process in processes:
-        assert process.result().returncode == 0, process.result().stderr
+        other = pool.submit(python, "-c", MANY, str(tmp_path), "1")
+        deadline = time.monotonic() + 300
+        while not archive.names(tmp_path / "own" / "full"):  # until the other process is at work
+            assert not other.done(), other.result().stderr
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        many(tmp_path, 0)
+    assert other.result().returncode == 0, other.result().stderr
     names = {f"run{mine}_{number}" for mine in range(2) for number in range(8)}
     assert archive.names(tmp_path / "own" / "full") == names
     assert sorted(path.name for path in tmp_path.iterdir()) == FILES

@@ -1,6 +1,7 @@
 """What a page leaves where no notebook displays it: printed tables, and figures as files."""
 
 import os
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -11,6 +12,10 @@ from tests.helpers.expect import refuses
 from tests.helpers.process import python
 
 ROOT = Path(__file__).resolve().parents[3]
+
+
+#: Parameters of pages, those that a page has.
+SMALL = {"profile": "'quick'", "seeds": "2", "rounds": "3"}
 
 
 def draw(figure):
@@ -42,11 +47,17 @@ def test_a_wide_table_is_printed_row_by_row(capsys):
     assert "1" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["np_workshop", "tutorial_own"])
+@pytest.mark.parametrize(
+    "name", ["np_workshop", pytest.param("tutorial_own", marks=pytest.mark.weekly)]
+)
 def test_a_source_is_a_program_without_jupyter(name, tmp_path):
     source = (ROOT / "notebooks" / "src" / f"{name}.py").read_text(encoding="utf-8")
     program = tmp_path / f"{name}.py"
-    program.write_text(source.replace('profile = "full"', 'profile = "quick"'), encoding="utf-8")
+    for parameter, small in SMALL.items():
+        source = re.sub(
+            rf"^{parameter} = \S+", f"{parameter} = {small}", source, flags=re.MULTILINE
+        )
+    program.write_text(source, encoding="utf-8")
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     run = "import runpy, sys; sys.modules['IPython'] = None; "
     run += f"runpy.run_path({str(program)!r}, run_name='__main__')"
