@@ -122,20 +122,23 @@ class Claims(BookDirective):
             nodes.Text(" "),
             badge(row.outcome.label, row.outcome.verdict),
         )
-        head["classes"].append("claim-head")
         classes = f"claim claim-{slug(row.outcome.verdict)} paper-{slug(claim.paper)}"
         if row.older:
             classes += f" {OLDER}"
         card = [raw(f'<div class="{classes}" id="{claim.anchor}">'), head]
         card.append(paragraph(*self.inline(claim.wording)))
+        shown: set[str] = set()
         for reading in claim.each:
-            card += self.reading(row, reading)
+            card += self.reading(row, reading, shown)
         if not self.arguments or CLAIMS not in self.env.found_docs:  # links go to all claims
             add_label(self.env, claim.anchor, claim.id)
         return [*card, raw("</div>")]
 
-    def reading(self, row: Row, reading: Reading) -> list[nodes.Node]:
-        """One reading: its name and verdict where there are several, its plot, and the rest."""
+    def reading(self, row: Row, reading: Reading, shown: set[str]) -> list[nodes.Node]:
+        """One reading: its name and verdict where there are several, its plot, and the rest.
+
+        A sentence of the rest that is in `shown` stands with a reading before it; others are added.
+        """
         outcome = row.readings.get(reading.name, row.outcome)
         found: list[nodes.Node] = []
         if row.readings:
@@ -147,7 +150,8 @@ class Claims(BookDirective):
             found.append(nodes.paragraph("", sentence(reason)))
         picture = forest.plot(row.parts[row.parts["reading"] == reading.name])
         texts = [*forest.below(reading, outcome), *power_of(row, outcome)]
-        details = [paragraph(*self.inline(text)) for text in texts]
+        details = [paragraph(*self.inline(text)) for text in texts if text not in shown]
+        shown.update(texts)
         start = f"<div class=forest>{picture}<details><summary>{forest.SUMMARY}</summary>"
         return [*found, raw(start), *details, raw("</details></div>")]
 

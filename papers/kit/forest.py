@@ -30,7 +30,6 @@ CLASSES = {"holds": "", "fails": " class=f", "open": " class=o", "not judged": "
 DRAWN = ("estimate", "low", "high", "bound", "top", "printed")
 SPREAD = 20.0  # an axis is at most so many times as wide as what any of its rows needs
 MARGIN = 0.04  # of the axis, free at both ends
-OUTSIDE = -5.0  # where a bound that there is not has its line: left of the plot
 #: How a sentence starts with a word, and not with a symbol.
 WORD = re.compile("(?![a-z]+ =)([a-z]{3}|(a|an|at|in|no|on|to) )")
 Row = dict[str, Any]
@@ -57,7 +56,7 @@ def plot(rows: pd.DataFrame) -> str:
     if rows["estimate"].isna().all():
         return ""
     body = "".join(_parts(rows.to_dict("records")))
-    return f"<table class=forest-plot><col><col><col>{body}</table>"
+    return f"<table class=forest-plot>{body}</table>"
 
 
 def _parts(rows: list[Row]) -> Iterator[str]:
@@ -65,7 +64,7 @@ def _parts(rows: list[Row]) -> Iterator[str]:
     for words, group in groupby(rows, key=lambda row: row["part"]):
         cases = [*group]
         if any(row["case"] for row in cases):
-            yield f"<tr class=p><th colspan=3>{escape(capital(words))}</tr>"
+            yield f"<tr class=p><th colspan=3>{escape(capital(words), quote=False)}</tr>"
         for together in _axes(cases):
             yield _body(together)
 
@@ -115,36 +114,35 @@ def _body(rows: list[Row]) -> str:
         _line(row, axis, "" if common else ground)
         for row, ground in zip(rows, grounds, strict=True)
     ]
-    below = _ticks(rows[0], axis) if common else ""
+    below = _ticks(rows[0]) if common else ""
     return f"<tbody{grounds[0] if common else ''}>{''.join(lines)}{below}"
 
 
 def _ground(row: Row, axis: Axis) -> str:
-    """Where the condition holds, as an attribute: from `--l` to `--r`."""
+    """Where the condition holds, as an attribute: from `--l` to `--r`, or from or to an end."""
     bound, top = row["bound"], row["top"]
     if not isfinite(bound):
         return ""
-    left = right = axis.place(bound)
-    if row["relation"] == "between":
-        right = axis.place(top)
-    elif row["relation"] in ("below", "at most"):
-        left = OUTSIDE
-    elif row["relation"] in ("above", "at least"):
-        right = 100 - OUTSIDE
-    return f" style=--l:{percent(left)};--r:{percent(right)}"
+    place = percent(axis.place(bound))
+    if row["relation"] in ("below", "at most"):
+        return f" style=--r:{place}"
+    if row["relation"] in ("above", "at least"):
+        return f" style=--l:{place}"
+    top = percent(axis.place(top)) if row["relation"] == "between" else place
+    return f" style=--l:{place};--r:{top}"
 
 
 def _line(row: Row, axis: Axis, ground: str) -> str:
     """One part: its words, its picture, its numbers; then what a click shows."""
     state = row["state"]
-    label = escape(row["case"] or capital(row["part"]))
+    label = escape(row["case"] or capital(row["part"]), quote=False)
     words = f'"{state}"' if " " in state else state
     seeds = "" if pd.isna(row["seeds"]) else row["seeds"]
     cells = (
         f"<th>{label}",
         f"<td><svg role=img aria-label={words}>{_marks(row, axis)}</svg>",
         f"<td>{numbers(row)}{f' <b>{state}</b>' if state in ('fails', 'open') else ''}",
-        f"<td>{escape(row['condition'].replace('`', ''))}",
+        f"<td>{escape(row['condition'].replace('`', ''), quote=False)}",
         f"<td>{seeds}",
         f"<td>{row['control_state']}",
     )
@@ -178,14 +176,16 @@ def _marks(row: Row, axis: Axis) -> str:
     return marks
 
 
-def _ticks(row: Row, axis: Axis) -> str:
+def _ticks(row: Row) -> str:
     """What stands below the rows of an axis: the bounds, and the unit."""
-    ticks = ""
-    for bound in (row["bound"], row["top"]):
-        if isfinite(bound):
-            ticks += f"<i style=--x:{percent(axis.place(bound))}>{bound:.3g}</i>"
+    if not isfinite(row["bound"]):
+        return ""
+    at_left = row["relation"] in ("above", "at least", "between")
+    ticks = f"<i{' class=l' if at_left else ''}>{row['bound']:.3g}</i>"
+    if isfinite(row["top"]):
+        ticks += f"<i>{row['top']:.3g}</i>"
     unit = f"<td>{escape(row['unit'])}" if row["unit"] else ""
-    return f"<tr class=x><th><td>{ticks}{unit}</tr>" if ticks else ""
+    return f"<tr class=x><td>{ticks}{unit}</tr>"
 
 
 def percent(value: float) -> str:
@@ -204,7 +204,7 @@ def below(reading: Reading, outcome: Outcome) -> list[str]:
         texts.append(f"Control: {outcome.control}")
     texts.append(outcome.size)
     if reading.rule_fixed:
-        texts.append(f"The rule is older than its runs: commit {reading.rule_fixed}")
+        texts.append(f"Rule older than its runs ({reading.rule_fixed})")
     return [sentence(text) for text in texts if text]
 
 
