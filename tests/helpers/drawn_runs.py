@@ -1,7 +1,9 @@
 """Which stored run is behind each labelled series of a figure, and whether the label names it.
 
 Every run is marked: its curves are multiplied by a factor of its own, just above 1. A mean over
-seeds, also a geometric one, changes by that factor, and so says which run it was made of.
+seeds, also a geometric one, changes by that factor, and so says which run it was made of. What has
+no label belongs to the one label of its colour. Where points are no multiples of one curve, such as
+counts and sums, the runs that fit a label are changed, and the points under the label must move.
 """
 
 import re
@@ -31,6 +33,13 @@ class MarkedRuns:
         ones = dict.fromkeys(factors, 1.0)
         self.plain = {name: scaled(name, trace, ones) for name, trace in traces.items()}
         self.marked = {name: scaled(name, trace, factors) for name, trace in traces.items()}
+        self.tables = {}
+
+    def table(self, figure):
+        """What a figure draws of the plain runs."""
+        if figure not in self.tables:
+            self.tables[figure] = figure_table(figure(self.plain))
+        return self.tables[figure]
 
     def behind(self, plain, marked):
         """The curves of which some drawn values are made, each by itself."""
@@ -42,8 +51,8 @@ class MarkedRuns:
         return {self.curves[k] for k in index[exact]}
 
     def series(self, figure):
-        """(panel, label, curves) of every labelled series of which some point is one run's."""
-        plain = figure_table(figure(self.plain))
+        """(panel, label, curves) of every series of which some point is one run's."""
+        plain = labelled_by_color(self.table(figure))
         marked = figure_table(figure(self.marked))
         assert len(plain) == len(marked)
         points = plain[(plain.series != "") & (plain.kind != "outline")]
@@ -54,6 +63,36 @@ class MarkedRuns:
                 curves |= self.behind(rows[axis].to_numpy(), marked_rows[axis].to_numpy())
             if curves:
                 yield panel, label, curves
+
+    def groups(self, labels):
+        """The runs that each of some labels fits better than the others."""
+        described = {(name, ""): self.words((name, "")) for name in self.plain}
+        groups = {label: set() for label in labels}
+        for name in self.plain:
+            known = set().union(*(found for found, _ in described[name, ""]))
+            fits = {}
+            for label in labels:
+                unknown = [word for word in words(label) if not likeness({word}, known)]
+                fits[label] = fit(label, [(name, "")], described) - len(unknown) / 2
+            best = max(fits, key=fits.get)
+            if list(fits.values()).count(fits[best]) == 1:
+                groups[best].add(name)
+        return groups
+
+    def moved(self, figure, names):
+        """The labels whose points move where the curves and bits of some runs are tripled."""
+        factors = dict.fromkeys(self.curves, 3.0)
+        traces = dict(self.plain)
+        for name in names:
+            larger = scaled(name, traces[name], factors)
+            bits = {key: 3 * count for key, count in larger.config.get("bits", {}).items()}
+            traces[name] = replace(larger, config={**larger.config, "bits": bits})
+        before, after = self.table(figure), figure_table(figure(traces))
+        return {
+            label
+            for label in {*before.series} - {""}
+            if not np.array_equal(points_of(before, label), points_of(after, label))
+        }
 
     def words(self, curve):
         """Words that a curve may be called by, and how much one of them tells."""
@@ -83,9 +122,65 @@ def scaled(name, trace, factors):
 
 
 def figure_table(draw):
-    """What a figure draws, one row a point."""
+    """What a figure draws, one row a point; `attrs["legends"]` are the panels with a legend."""
     with drawn(draw, SIZE) as figure:
-        return figure_data(figure)
+        table = figure_data(figure)
+        panels = [
+            ax.get_title() or ax.get_ylabel() or str(n) for n, ax in enumerate(figure.axes, 1)
+        ]
+        shown = [bool(ax.get_legend() or figure.legends) for ax in figure.axes]
+        table.attrs["legends"] = {
+            panel for panel, legend in zip(panels, shown, strict=True) if legend
+        }
+        return table
+
+
+def points_of(table, label):
+    """The points under a label."""
+    return table.loc[table.series == label, ["x", "y"]].to_numpy()
+
+
+def labelled_by_color(table):
+    """The table, with the label of its colour for what has none, where one label has the colour."""
+    labelled = table[(table.series != "") & (table.color != "")]
+    labels = labelled.groupby("color").series.agg(set)
+    single = {color: next(iter(found)) for color, found in labels.items() if len(found) == 1}
+    filled = table.copy()
+    size = filled.groupby(["panel", "item"]).x.transform("size")
+    unlabelled = (filled.series == "") & (size > 2)  # a line of two points is a guide
+    filled.loc[unlabelled, "series"] = [single.get(x, "") for x in filled.color[unlabelled]]
+    return filled
+
+
+def other_colors(table):
+    """Sentences on labels that have another colour where no legend is than where one is."""
+    labelled = table[(table.series != "") & (table.color != "")]
+    legend = labelled.panel.isin(table.attrs["legends"])
+    explained = labelled[legend].groupby("series").color.agg(set)
+    return [
+        f"{panel}: {label!r} has the colour {color}, and {sorted(explained[label])} in the legend"
+        for (panel, label, color), _ in labelled[~legend].groupby(["panel", "series", "color"])
+        if label in explained and color not in explained[label]
+    ]
+
+
+def misplaced(runs, figure):
+    """(labels that are told apart, sentences on pairs whose runs move the other label alone)."""
+    labels = sorted(runs.moved(figure, {*runs.plain}))
+    moved = {
+        label: runs.moved(figure, names) & set(labels)
+        for label, names in runs.groups(labels).items()
+        if names
+    }
+    wrong = [
+        f"the runs of {label!r} move {sorted(others)} alone"
+        for label, others in moved.items()
+        if others and label not in others
+    ]
+    told = [
+        label for label, others in moved.items() if label in others and len(others) < len(labels)
+    ]
+    return told, wrong
 
 
 @cache
