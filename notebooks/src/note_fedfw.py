@@ -476,14 +476,14 @@ def draw(fig):
         for sign, style in (("", "-"), ("+", "--")):
             ax.plot(np.arange(1, T + 1), kept[f"FedFW{sign}, {lam0}"][1:], style, color=plot.COLORS[i], label=f"FedFW{sign}, {lam0}")
     ax.plot(np.arange(1, T + 1), kept["naive scheme"][1:], ":", color=plot.COLORS[4], label="naive scheme")
-    ax.legend(ncols=2)
+    fig.legend(loc="outside lower center", ncols=4)
 
 
 plot.show(
     draw,
     alt="Mean of the models against the round, from 0: the naive scheme stays at 0, FedFW rises, the faster the larger the penalty, and FedFW plus comes to 1.",
     caption="The naive scheme stays at 0, although the minimizer is 1. FedFW and FedFW+ rise towards 1. The number in their labels is $\\lambda_0$.",
-    size=(5.2, 3.4),
+    size=(5.2, 4.0),
 )
 
 # %% [markdown]

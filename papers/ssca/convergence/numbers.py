@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -130,7 +131,7 @@ def run(split: str, which: str, batch: int) -> str:
     return f"{split}_{kind}_B{batch}" + (f"_{level}" if level else "")
 
 
-STYLES = ("-", "--", ":", "-.")
+LEVEL_STYLES = ("-", "-.", (0, (3, 1, 1, 1, 1, 1)), (0, (8, 2)))  # SGD is dashed and dotted
 GREY = "#8c8c8c"
 LEAST = 0.9  # of the lowest mean, where an axis of costs begins
 TOP = 3.0  # of the axes of costs; SGD with a large step goes far beyond
@@ -151,7 +152,7 @@ def levels(traces: Traces) -> list[float]:
 
 
 def curve(
-    ax: plot.Axes, trace: Trace, metric: str, color: str, style: str = "-", label: str = ""
+    ax: plot.Axes, trace: Trace, metric: str, color: str, style: Any = "-", label: str = ""
 ) -> None:
     """One curve with its band, accuracies in %."""
     scale = 100 if metric == "accuracy" else 1
@@ -191,10 +192,10 @@ def free(traces: Traces, split: str, ax: plot.Axes, metric: str) -> None:
 def limited(traces: Traces, split: str, ax: plot.Axes, metric: str) -> None:
     """Algorithm 2 or 4, one line style a level."""
     for b, color in colors(traces).items():
-        for level, style in zip(levels(traces), STYLES, strict=False):
+        for level, style in zip(levels(traces), LEVEL_STYLES, strict=False):
             curve(ax, traces[f"{split}_limit_B{b}_U{level:g}"], metric, color, style)
-    for level, style in zip(levels(traces), STYLES, strict=False):
-        ax.plot([], [], style, color=GREY, label=f"U = {level:g}")
+    for level, style in zip(levels(traces), LEVEL_STYLES, strict=False):
+        ax.plot([], [], linestyle=style, color=GREY, label=f"U = {level:g}")
         if metric == "cost":
             ax.axhline(level, color=GREY, linestyle=style, linewidth=0.8)
 
