@@ -32,8 +32,10 @@ NOT = (
 WORD = re.compile(
     NOT + r"\b(?P<word>[Rr]eproduced|[Cc]onfirmed|[Rr]efuted|[Uu]ndecided|[Jj]udged|[Mm]ixed|"
     r"[Pp]artly|((?<=is )|(?<=are )|(?<=not )|(?<=stays ))open|Open(?=[,.;:]| [⟦(§])|"
-    r"Yes|No(?=[,.;:]| [⟦(§]))"
+    r"Yes|No(?=[,.;:]| [⟦(§])|[Hh]olds(?! in (?:only )?§)|[Ff]alse|[Ww]rong)"
 )
+#: Words that are also said of theorems: they count only where their sentence names a claim.
+OF_THEOREMS = ("holds", "false", "wrong")
 SURE = {"reproduced", "proved", "counted"}
 #: What a word says of a claim: the verdicts that it may stand beside, and the state of some part.
 MEANS = {
@@ -47,12 +49,17 @@ MEANS = {
     "not mixed": ({*SURE, "not reproduced", "open"}, ""),
     "yes": (SURE, "holds"),
     "no": ({"not reproduced"}, "fails"),
+    "not yes": ({"not reproduced"}, "fails"),
+    "not no": (SURE, "holds"),
 }
 SAME = {
     "confirmed": "reproduced",
     "refuted": "not reproduced",
     "undecided": "open",
     "partly": "mixed",
+    "holds": "yes",
+    "false": "no",
+    "wrong": "no",
 }
 
 
@@ -108,6 +115,8 @@ def uses(text: str) -> Iterator[Use]:
         for sentence in SENTENCE.split(words):
             for match in WORD.finditer(sentence):
                 near = nearest_group(sentence, match)
+                if match["word"].lower() in OF_THEOREMS and not near:
+                    continue
                 yield Use(meaning(match), near or everywhere, " ".join(sentence.split()))
 
 
