@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from fedlib import checks
 from fedlib.core.problem import Batch, Problem
 from fedlib.core.sampling import seeded
 from fedlib.sets import NuclearBall
@@ -42,6 +43,8 @@ def multi_task_regression(
     seed : fixes the data.
     dtype : of everything.
     """
+    most = min(features, tasks)
+    checks.count("multi_task_regression", "rank", rank, 1, most, "the sides of the matrix")
     rng = seeded(seed, "split")
     truth = torch.randn(features, rank, generator=rng) @ torch.randn(rank, tasks, generator=rng)
     truth = truth / truth.norm()

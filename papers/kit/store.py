@@ -202,7 +202,16 @@ def compute_or_load(
         if missing.isdisjoint(group):
             continue
         path = checkpoint_path(study, profile, group) if store else None
-        computed = compute(group, device, progress, path)
+        try:
+            computed = compute(group, device, progress, path)
+        except RuntimeError as error:
+            if "allocate memory" not in str(error):
+                raise
+            amount = str(error).rpartition("allocate ")[2].partition(" bytes")[0]
+            raise ValueError(
+                f"{study}: the runs {', '.join([*group][:3])} must fit in memory, got a tensor of "
+                f"{amount} bytes; take smaller parameters."
+            ) from error
         for name in missing & {*group}:
             payload = to_payload(study, profile, name, group[name], computed[name])
             if store:

@@ -149,6 +149,27 @@ class Study:
         asked["recompute"] = checked(self.name, "recompute", asked.get("recompute"), [False])
         return self.open(**{name: value for name, value in asked.items() if value is not None})
 
+    def runs_of(self, params: Params) -> dict[str, Spec]:
+        """The named runs with some parameters.
+
+        Raises
+        ------
+        ValueError, TypeError
+            where the parameters do not fit together, with those that are not the full profile's.
+        """
+        try:
+            return self.specs(params)
+        except Exception as error:
+            reason = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
+            if isinstance(error, (ValueError, TypeError)) and " must " in reason:
+                raise
+            changed = [f"{name} {value}" for name, (value, _) in self.changed(params).items()]
+            shown = ", ".join(changed) or "the profile's"
+            raise ValueError(
+                f"{self.name}: parameters must fit together, got {shown:.300}, which make no runs "
+                f"({reason})."
+            ) from error
+
     def numbers(
         self, traces: Traces, profile: str = "full", **changes: Any
     ) -> Mapping[Any, Number]:
@@ -425,7 +446,7 @@ class Page:
             if the study has no run of a name, or a problem is given for no run.
         """
         who = f"{self.study.name}.run"
-        declared = self.study.specs(self.params)
+        declared = self.study.runs_of(self.params)
         known = (*declared, *self.study.specs(self.study.resolve(self.profile)))
         reader_specs = {}
         for name, algorithm in algorithms.items():

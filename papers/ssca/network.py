@@ -18,6 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import silu
 
+from fedlib import checks
 from fedlib.core.problem import Batch, Problem
 from fedlib.core.sampling import seeded
 from fedlib.data.loaders import Table
@@ -64,6 +65,7 @@ def swish_network(
     split: the start is uniform, $\pm 1/\sqrt K$ and $\pm 1/\sqrt J$.
     """
     X, held = train.X.flatten(1), test.X.flatten(1)
+    checks.count("swish_network", "clients", clients, 1, len(X), "the training rows")
     K, L = X.shape[1], len(train.classes)
     rng = seeded(seed, "split")
     rows = torch.randperm(len(X), generator=rng)[: len(X) // clients * clients]

@@ -5,6 +5,7 @@ import math
 import pytest
 
 from papers import STUDIES
+from papers.kit import store
 from papers.kit.parameters import requested, settle
 from tests.helpers.expect import refuses
 
@@ -127,3 +128,47 @@ def test_a_kernel_without_history_takes_no_other_name_for_a_parameter():
     assert settle(names, rounds=(100, 30)) == {"profile": "quick", "rounds": 30}
     with pytest.raises(ValueError, match="got 'Rounds'"):
         settle({**names, "Rounds": 5}, rounds=(100, 30))
+
+
+@pytest.mark.parametrize(
+    ("study", "given", "rule"),
+    [
+        ("bounds", {"stairs": [1]}, "got *stairs (1,)*(float division by zero)."),
+        ("np_protocol", {"rhos": [0.5]}, "got*rhos (0.5,)*(zip() argument 2 is longer"),
+        ("cmoo_toy", {"objectives": [1]}, "got*objectives (1,)*(division by zero)."),
+        ("cmoo_toy", {"scale": 0}, "got*scale 0.0*by zero)."),
+        ("cmoo_sweeps", {"ratios": [0, 1]}, "got*ratios (0.0, 1.0)*by zero)."),
+    ],
+)
+def test_parameters_that_do_not_fit_together_are_one_sentence(study, given, rule):
+    page = STUDIES[study].page({"profile": "quick", **given})
+    refuses(f"{study}: parameters must fit together, {rule}", page.run)
+
+
+@pytest.mark.parametrize(
+    ("study", "given", "rule"),
+    [
+        ("fw_leakage", {"hidden": 10**9}, "fw_leakage: *allocate memory"),
+        ("ssca_long", {"clients": 10**6}, "swish_network: clients must lie in 1..*training rows"),
+        ("fw_lowrank", {"rank": 9}, "rank must lie in 1..8 (the sides of the matrix), got 9."),
+    ],
+)
+def test_parameters_beyond_the_data_or_the_memory_are_one_sentence(study, given, rule):
+    def make_problem():
+        page = STUDIES[study].page({"profile": "quick", **given})
+        for spec in STUDIES[study].runs_of(page.params).values():
+            spec.problem(0)
+
+    refuses(rule, make_problem)
+
+
+def test_runs_that_do_not_fit_in_memory_are_one_sentence(monkeypatch):
+    words = "DefaultCPUAllocator: can't allocate memory: you tried to allocate 8000 bytes. Error"
+
+    def fail(*_):
+        raise RuntimeError(words)
+
+    monkeypatch.setattr(store, "compute", fail)
+    specs = dict([*STUDY.specs(STUDY.resolve("quick")).items()][:1])
+    rule = "s: the runs hard must fit in memory, got a tensor of 8000 bytes; take smaller"
+    refuses(rule, store.compute_or_load, "s", "quick", specs, recompute=True)
