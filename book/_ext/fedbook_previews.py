@@ -1,4 +1,4 @@
-"""What a link shows before it is followed: theorems, equations, claims and terms of the glossary.
+"""What a link shows before it is followed: theorems, equations, claims, terms, errata, citations.
 
 After the pages are written, the targets of their links are cut out of them into one file,
 `_static/preview-data.js`, which `previews.js` loads when a reader first hovers over such a link.
@@ -17,8 +17,8 @@ from sphinx.application import Sphinx
 
 LINK = re.compile(r'<a class="[^"]*\binternal\b[^"]*" href="([^"#]*)#([^"]+)"')
 TARGET = re.compile(
-    r'<(?P<tag>div|dt)\b[^>]*?\b(?:class="proof [^"]*" id="(?P<proof>[^"]+)"|'
-    r'id="(?P<id>(?:equation|claim|term)-[^"]+)")[^>]*>'
+    r'<(?P<tag>div|dt|tr)\b[^>]*?\b(?:class="(?:proof [^"]*|citation)" id="(?P<named>[^"]+)"|'
+    r'id="(?P<id>(?:equation|claim|term|erratum)-[^"]+)")[^>]*>'
 )
 EMBEDDED = re.compile(r'src="data:[^"]*"')
 #: Left out of a preview: marks of the page itself, what is folded away, and other links' frames.
@@ -51,6 +51,8 @@ def shown(text: str, target: re.Match[str]) -> str:
     if target["tag"] == "dt":  # a term, with its explanation
         start = text.index("<dd", target.end())
         html = f"<dl>{html}{element(text, start, 'dd')}</dl>"
+    if target["tag"] == "tr":  # a line of a table
+        html = f"<table>{html}</table>"
     for pattern in DROPPED:
         html = pattern.sub("", html)
     return HIDDEN_CELLS.sub("</tr>", html)
@@ -82,7 +84,7 @@ def snippets(root: Path) -> dict[str, str]:
                 address = posixpath.normpath(joined)
             linked.add(f"{address}#{unquote(anchor)}")
         for target in TARGET.finditer(text):
-            anchor = target["proof"] or target["id"]
+            anchor = target["named"] or target["id"]
             previews[f"{name}#{anchor}"] = shown(text, target)
     return {address: previews[address] for address in sorted(linked & previews.keys())}
 

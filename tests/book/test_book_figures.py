@@ -144,6 +144,8 @@ def test_previews_hold_what_links_lead_to(extension, tmp_path):
         '<article><a class="reference internal" href="b.html#thm">Theorem</a>'
         '<a class="reference internal" href="b.html#equation-e">(1)</a>'
         '<a class="reference internal" href="b.html#claim-x-C1">x/C1</a>'
+        '<a class="reference internal" href="b.html#id3">[A, 2025]</a>'
+        '<a class="reference internal" href="b.html#erratum-E1">E1</a>'
         '<a class="reference internal" href="b.html#section">Section</a></article>',
         encoding="utf-8",
     )
@@ -157,6 +159,9 @@ def test_previews_hold_what_links_lead_to(extension, tmp_path):
         "<td><svg role=img></svg><td>2 <b>open</b><td>x.f below 2<td>3<td>fails</tr>"
         "<tr class=x><th><td><svg></svg><td>points</tr></table><details>rule</details>"
         "</div></div>"
+        '<div class="citation" id="id3" role="doc-biblioentry"><p>A: <em>On it</em>.</p></div>'
+        '<table><tr class="row-even" id="erratum-E1"><td><p>E1</p></td><td><p>a slip</p></td></tr>'
+        "</table>"
         '<dl><dt id="term-drift">drift</dt><dd>moves <a class="reference internal" '
         'href="#term-drift">away</a></dd></dl></article>',
         encoding="utf-8",
@@ -166,6 +171,10 @@ def test_previews_hold_what_links_lead_to(extension, tmp_path):
         '<div class="forest"><table class=forest-plot><tbody style=--l:5%><tr><th>case'
         "<td><svg role=img></svg><td>2 <b>open</b></tr>"
         "<tr class=x><th><td><svg></svg><td>points</tr></table></div></div>",
+        "b.html#erratum-E1": '<table><tr class="row-even"><td><p>E1</p></td>'
+        "<td><p>a slip</p></td></tr></table>",
+        "b.html#id3": '<div class="citation" role="doc-biblioentry">'
+        "<p>A: <em>On it</em>.</p></div>",
         "b.html#equation-e": '<div class="math">\\[x \\]</div>',
         "b.html#term-drift": "<dl><dt>drift</dt><dd>moves away</dd></dl>",
         "b.html#thm": '<div class="proof theorem admonition"><p>Let it<div>be</div></p></div>',

@@ -35,3 +35,7 @@ def test_pictures_have_the_proportions_of_the_notebook(page):
     text = (HTML / page).read_text(encoding="utf-8")
     expected = proportions(executed_sizes(name))
     assert proportions(SVG.findall(text)) == pytest.approx(expected, rel=0.01)
+
+
+def test_pages_have_pictures_to_compare():
+    assert executed_sizes("fw_rates")
