@@ -176,8 +176,8 @@ def draw_some_coins(
     active = int((coins < participation).sum())
     if active > bound:
         raise RuntimeError(
-            f"draw_some_coins: {active} of {clients} clients take part in a round, more than the "
-            f"{bound} that it has room for; run with other seeds."
+            f"draw_some_coins: participants of a round must be at most {bound} of {clients}, got "
+            f"{active}; run with other seeds, or with measure_all=True."
         )
     return Draw(
         participants=participants,

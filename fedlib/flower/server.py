@@ -73,7 +73,7 @@ class Server:
             if not bool(torch.isfinite(state.w).all()):
                 raise RuntimeError(
                     f"federation: the model must stay finite, but is not finite after round "
-                    f"{self.place.round}; take a smaller lr."
+                    f"{self.place.round}; take smaller steps."
                 )
             self.place.go_on(state)
             if self.place.round == self.rounds:

@@ -90,7 +90,7 @@ def test_the_room_is_almost_surely_enough(clients, share):
 def test_too_many_participants_are_not_dropped(monkeypatch):
     monkeypatch.setattr(sampling, "most_active", lambda *_: 2)
     task = problem()
-    with pytest.raises(RuntimeError, match="take part in a round, more than the 2"):
+    with pytest.raises(RuntimeError, match="participants of a round must be at most 2 of"):
         draw_some_coins(task, seeded(0, "rounds"), 0.1)
 
 
