@@ -74,14 +74,14 @@ class ModuleFunction:
     def changed_buffers(self, *inputs: Shaped[Tensor, "..."]) -> list[str]:
         """The buffers that the module itself changes in a call, which this function undoes."""
         module = copy.deepcopy(self.module)
-        before = {name: buffer.clone() for name, buffer in module.named_buffers()}
-        if not before:
+        buffers = {name: buffer.clone() for name, buffer in module.named_buffers()}
+        if not buffers:
             return []
         with torch.no_grad():
             module(*inputs)
         changed = []
         for name, buffer in module.named_buffers():
-            if not torch.equal(buffer.nan_to_num(), before[name].nan_to_num()):
+            if not torch.equal(buffer.nan_to_num(), buffers[name].nan_to_num()):
                 changed.append(name)
         return changed
 
@@ -126,7 +126,9 @@ def ravel(module: nn.Module) -> tuple[Vector, ModuleFunction]:
     try:
         module = copy.deepcopy(module)
     except Exception as error:
-        reason = str(error).partition("\n")[0].partition(". ")[0].rstrip(".")
+        line, _, _ = str(error).partition("\n")
+        sentence, _, _ = line.partition(". ")
+        reason = sentence.rstrip(".")
         remedy = "compute tensors from its parameters in forward, and keep no others"
         _require(False, "be copied by copy.deepcopy", reason, remedy)
         raise
@@ -318,9 +320,10 @@ def _check_pure(module: nn.Module) -> None:
         label = type(layer).__name__
         if name:
             label += f" ({name})"
-        lazy = any(map(nn.parameter.is_lazy, layer.parameters(recurse=False)))
+        parameters = list(layer.parameters(recurse=False))
+        lazy = any(map(nn.parameter.is_lazy, parameters))
         _require(not lazy, "be initialized: call it once on some inputs", label)
-        meta = any(parameter.is_meta for parameter in layer.parameters(recurse=False))
+        meta = any(parameter.is_meta for parameter in parameters)
         _require(not meta, "have values", f"{label} on the meta device", "see to_empty")
         if layer.training:
             _check_training(layer, label)
@@ -335,7 +338,10 @@ def _check_pure(module: nn.Module) -> None:
     real = float_type(module).is_floating_point
     remedy = "hold real and imaginary parts, see torch.view_as_real"
     _require(real, "have parameters of real numbers", dtypes[0], remedy)
-    bad = [name for name, x in module.named_parameters() if not bool(x.isfinite().all())]
+    bad = []
+    for name, parameter in module.named_parameters():
+        if not bool(parameter.isfinite().all()):
+            bad.append(name)
     _require(not bad, "have finite parameters", f"NaN or infinity in {', '.join(bad)}")
 
 

@@ -140,20 +140,20 @@ class Claims(BookDirective):
         A sentence of the rest that is in `shown` stands with a reading before it; others are added.
         """
         outcome = row.readings.get(reading.name, row.outcome)
-        found: list[nodes.Node] = []
+        lead: list[nodes.Node] = []
         if row.readings:
-            found.append(paragraph(nodes.emphasis("", sentence(reading.name))))
+            lead.append(paragraph(nodes.emphasis("", sentence(reading.name))))
         if reading.name in row.readings:  # the head has the verdict by the first
-            found[0] += [nodes.Text(" "), badge(outcome.label, outcome.verdict)]
+            lead[0] += [nodes.Text(" "), badge(outcome.label, outcome.verdict)]
         reason = why_not(outcome)
         if reason:
-            found.append(nodes.paragraph("", sentence(reason)))
+            lead.append(nodes.paragraph("", sentence(reason)))
         picture = forest.plot(row.parts[row.parts["reading"] == reading.name])
         texts = [*forest.below(reading, outcome), *power_of(row, outcome)]
         details = [paragraph(*self.inline(text)) for text in texts if text not in shown]
         shown.update(texts)
         start = f"<div class=forest>{picture}<details><summary>{forest.SUMMARY}</summary>"
-        return [*found, raw(start), *details, raw("</details></div>")]
+        return [*lead, raw(start), *details, raw("</details></div>")]
 
 
 def why_not(outcome: Outcome) -> str:
@@ -188,12 +188,12 @@ def groups(rows: list[Row]) -> list[str]:
     names = [(f"paper-{slug(paper)}", name) for paper, name in PAPERS.items() if paper in papers]
     verdicts = {row.outcome.verdict for row in rows}
     choices = [(f"claim-{slug(verdict)}", verdict) for verdict in VERDICTS if verdict in verdicts]
-    found = [group("Verdict", choices)]
+    buttons = [group("Verdict", choices)]
     if len(names) > 1:
-        found.insert(0, group("Paper", names))
+        buttons.insert(0, group("Paper", names))
     if len({row.older for row in rows}) > 1:
-        found.append(group("Rule", [(OLDER, "older than its runs")]))
-    return found
+        buttons.append(group("Rule", [(OLDER, "older than its runs")]))
+    return buttons
 
 
 def filter_bar(groups: Iterable[str], count: int, noun: str = "claims") -> str:
@@ -296,8 +296,8 @@ def summary_of(verdicts: list[str]) -> str:
 
 def in_parts(rows: list[Row]) -> nodes.paragraph:
     """How many parts there are, how they are drawn, and how many have an older rule."""
-    every = pd.concat([row.parts for row in rows], ignore_index=True)
-    judged = every[every["state"] != parts.NOT_JUDGED]
+    table_of_parts = pd.concat([row.parts for row in rows], ignore_index=True)
+    judged = table_of_parts[table_of_parts["state"] != parts.NOT_JUDGED]
     older = (judged["rule_fixed"] != "").sum()
     text = (
         f"In all readings these claims have {len(judged)} parts that are judged: "

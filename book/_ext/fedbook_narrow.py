@@ -94,60 +94,62 @@ def words_of(group: ElementTree.Element) -> Words | None:
         moved = group.find(f"{SVG}g")
         transform = "" if moved is None else moved.get("transform", "")
         return formula_words(pieces, transform)
-    found = FONT_SIZE.search(text.get("style", ""))
+    font_size = FONT_SIZE.search(text.get("style", ""))
     letters = "".join(text.itertext()).strip()
-    if found is None or not letters:
+    if font_size is None or not letters:
         return None
     anchor = re.search(r"text-anchor: (\w+)", text.get("style", ""))
-    place = float(text.get("x", "0")), float(text.get("y", "0"))
-    size = float(found[1])
+    point = float(text.get("x", "0")), float(text.get("y", "0"))
+    size = float(font_size[1])
     transform = text.get("transform", "")
     alignment = anchor[1] if anchor else "start"
-    return placed_words(place, length_of(letters, size), size, alignment, transform)
+    return placed_words(point, length_of(letters, size), size, alignment, transform)
 
 
 def formula_words(pieces: Sequence[ElementTree.Element], transform: str) -> Words | None:
     """A text that is set in pieces from a point on."""
     origin = ORIGIN.search(transform)
-    sizes = [float(found[1]) for x in pieces if (found := FONT_SIZE.search(x.get("style", "")))]
+    font_sizes = [FONT_SIZE.search(piece.get("style", "")) for piece in pieces]
+    sizes = [float(match[1]) for match in font_sizes if match]
     if origin is None or not sizes:
         return None
     ends = []
     for piece in pieces:
         start = float(piece.get("x", "0").split()[-1])
         ends.append(start + length_of((piece.text or "")[-1:], sizes[0]))
-    place = float(origin[1]), float(origin[2])
-    return placed_words(place, max(ends), max(sizes), "start", transform)
+    point = float(origin[1]), float(origin[2])
+    return placed_words(point, max(ends), max(sizes), "start", transform)
 
 
 def placed_words(
-    place: tuple[float, float], length: float, size: float, alignment: str, transform: str
+    point: tuple[float, float], length: float, size: float, alignment: str, transform: str
 ) -> Words:
-    """A text at a place, with its length, the size of its letters, and how it is turned."""
-    x, y = place
-    before = {"middle": length / 2, "end": length}.get(alignment, 0.0)
+    """A text at a point, with its length, the size of its letters, and how it is turned."""
+    x, y = point
+    offset = {"middle": length / 2, "end": length}.get(alignment, 0.0)
     turned = ROTATION.search(transform)
     if turned is not None and abs(float(turned[1])) == 90:
-        box = Box(x - size, y - length + before, x + 0.3 * size, y + before)
+        box = Box(x - size, y - length + offset, x + 0.3 * size, y + offset)
         return Words(box, is_upright=True)
-    return Words(Box(x - before, y - size, x - before + length, y + 0.3 * size), is_upright=False)
+    box = Box(x - offset, y - size, x - offset + length, y + 0.3 * size)
+    return Words(box, is_upright=False)
 
 
 def all_words(group: ElementTree.Element) -> list[Words]:
     """The texts of a group."""
     groups = [inner for inner in group.iter(f"{SVG}g") if inner.get("id", "").startswith("text_")]
-    found = [words_of(inner) for inner in groups]
-    return [words for words in found if words is not None]
+    texts = map(words_of, groups)
+    return [words for words in texts if words is not None]
 
 
 def at_the_left(boxes: Sequence[Box], frame: Box) -> list[Box]:
     """Those of some boxes that stand at the left of a frame."""
-    found = []
+    left_boxes = []
     for box in boxes:
         middle = (box.top + box.bottom) / 2
         if box.left < frame.left - 1 and frame.top - 12 < middle < frame.bottom + 6:
-            found.append(box)
-    return found
+            left_boxes.append(box)
+    return left_boxes
 
 
 def frame_of(axes: ElementTree.Element) -> Box | None:
@@ -213,67 +215,69 @@ def parts_of(columns: Sequence[Sequence[Panel]], band: Box) -> list[Part]:
     """
     edges = [min(panel.words_left for panel in column) - GAP / 2 for column in columns[1:]]
     edges = [band.left, *edges, band.right]
-    parts = [Part(Box(edges[0], band.top, edges[1], band.bottom), [])]
+    result = [Part(Box(edges[0], band.top, edges[1], band.bottom), [])]
     for number, column in enumerate(columns[1:], start=1):
         box = Box(edges[number], band.top, edges[number + 1], band.bottom)
-        parts.append(Part(box, borrowed_by(column, columns[0], band)))
-    return parts
+        result.append(Part(box, borrowed_by(column, columns[0], band)))
+    return result
 
 
-def borrowed_by(column: Sequence[Panel], first: Sequence[Panel], band: Box) -> list[Box]:
+def borrowed_by(column: Sequence[Panel], leftmost: Sequence[Panel], band: Box) -> list[Box]:
     """The parts of the first column that another one needs to be read."""
     if not any(panel.has_ticks for panel in column):
-        right = min(panel.frame.left for panel in first)
+        right = min(panel.frame.left for panel in leftmost)
         return [Box(band.left, band.top, right, band.bottom)]
     if any(panel.label is not None for panel in column):
         return []
-    labels = [panel.label for panel in first if panel.label is not None]
+    labels = [panel.label for panel in leftmost if panel.label is not None]
     return [Box(x.left - 1, x.top - 1, x.right + 1, x.bottom + 1) for x in labels]
 
 
-def packed(parts: Sequence[Part]) -> list[list[Part]]:
-    """Rows of parts, as many columns in a row as a phone can show."""
+def packed(columns: Sequence[Part]) -> list[list[Part]]:
+    """Rows of columns, as many in a row as a phone can show."""
     rows: list[list[Part]] = []
-    for part in parts:
-        beside = part._replace(borrowed=[])
+    for column in columns:
+        beside = column._replace(borrowed=[])
         if rows and sum(x.width for x in rows[-1]) + beside.width <= WIDEST:
             rows[-1].append(beside)
         else:
-            rows.append([part])
+            rows.append([column])
     return rows
 
 
 def legends_beside(axes: ElementTree.Element) -> list[ElementTree.Element]:
     """The legends of some axes that stand at the right of their frame."""
     frame = frame_of(axes)
-    found = []
+    legends = []
     for legend in axes.findall(f"{SVG}g"):
         if frame is not None and legend.get("id", "").startswith("legend_"):
             entries = entries_of(legend)
             if entries and min(box.left for box in entries) > frame.right - 1:
-                found.append(legend)
-    return found
+                legends.append(legend)
+    return legends
 
 
 def entries_of(legend: ElementTree.Element) -> list[Box]:
     """The entries of a legend: a handle, and the words after it."""
-    found = []
+    entries = []
     for words in all_words(legend):
         box = words.box
         size = box.height / 1.3
         left = box.left - HANDLE * size
-        found.append(Box(left, box.top - 0.1 * size, box.right + 0.6 * size, box.bottom))
-    return found
+        entries.append(Box(left, box.top - 0.1 * size, box.right + 0.6 * size, box.bottom))
+    return entries
 
 
 def flowed(entries: Sequence[Box], width: float) -> tuple[list[tuple[Box, float, float]], float]:
     """Entries one after the other in lines of a width: each with its place; the height of all."""
     placed = []
-    x, y = 0.0, 0.0
+    x = 0.0
+    y = 0.0
     line = max((box.height for box in entries), default=0.0) * LINE / 1.3
     for box in entries:
         if x and x + box.width > width:
-            x, y = 0.0, y + line
+            x = 0.0
+            y += line
         placed.append((box, x, y))
         x += box.width
     return placed, y + line if entries else 0.0
@@ -283,16 +287,16 @@ def shown(box: Box, x: float, y: float) -> str:
     """A part of the picture at another place."""
     size = f'width="{box.width:.2f}" height="{box.height:.2f}"'
     view = f"{box.left:.2f} {box.top:.2f} {box.width:.2f} {box.height:.2f}"
-    place = f'x="{x:.2f}" y="{y:.2f}"'
-    return f'<svg {place} {size} viewBox="{view}"><use xlink:href="#figure_1"/></svg>'
+    position = f'x="{x:.2f}" y="{y:.2f}"'
+    return f'<svg {position} {size} viewBox="{view}"><use xlink:href="#figure_1"/></svg>'
 
 
 def narrow(svg: str) -> str | None:
     """The picture with columns and legends below each other; None if there is nothing to move."""
     root = ElementTree.fromstring(svg)
-    whole = Box(*(float(x) for x in root.get("viewBox", "0 0 0 0").split()))
+    view = Box(*map(float, root.get("viewBox", "0 0 0 0").split()))
     figure = root.find(f"{SVG}g[@id='figure_1']")
-    if figure is None or whole.width <= WIDEST:
+    if figure is None or view.width <= WIDEST:
         return None
     axes = [group for group in figure if group.get("id", "").startswith("axes_")]
     panels = [panel for group in axes if (panel := panel_of(group)) is not None]
@@ -303,7 +307,7 @@ def narrow(svg: str) -> str | None:
     entries_beside = [box for legend in beside for box in entries_of(legend)]
     if len(columns) < 2 and not entries_beside:
         return None
-    band = whole
+    band = view
     above = bool(entries) and entries[0].top < min(panel.frame.top for panel in panels)
     if above:
         band = band._replace(top=max(box.bottom for box in entries))
@@ -315,16 +319,16 @@ def narrow(svg: str) -> str | None:
     rows = packed(parts_of(columns, band))
     if len(rows) < 2 and not entries_beside:
         return None
-    width = max(sum(part.width for part in row) for row in rows)
+    width = max(sum(column.width for column in row) for row in rows)
     lines, height = flowed(entries, width)
     y = height if above else 0.0
     pieces = []
     for row in rows:
         x = 0.0
-        for part in row:
-            pieces += [shown(box, x, y + box.top - band.top) for box in part.borrowed]
-            pieces.append(shown(part.box, x + part.margin, y))
-            x += part.width
+        for column in row:
+            pieces += [shown(box, x, y + box.top - band.top) for box in column.borrowed]
+            pieces.append(shown(column.box, x + column.margin, y))
+            x += column.width
         y += band.height
     start = 0.0 if above else y
     pieces += [shown(box, x, start + line) for box, x, line in lines]
@@ -334,14 +338,14 @@ def narrow(svg: str) -> str | None:
 
 def rearranged(svg: str, pieces: Sequence[str], width: float, height: float) -> str:
     """The file with pieces of its picture in place of the picture."""
-    found = WHOLE.search(svg)
-    assert found is not None
+    file = WHOLE.search(svg)
+    assert file is not None
     sizes = {"width": width, "height": height}
-    head = SIZE.sub(lambda side: f'{side[1]}="{sizes[side[1]]:.2f}pt"', found[1])
+    head = SIZE.sub(lambda side: f'{side[1]}="{sizes[side[1]]:.2f}pt"', file[1])
     head = VIEW.sub(f'viewBox="0 0 {width:.2f} {height:.2f}"', head)
-    styles = "".join(re.findall(r"<style.*?</style>", found[2], flags=re.DOTALL))
-    body = f"<defs>{found[2]}</defs>{styles}"
-    return f"{svg[: found.start()]}{head}{body}{''.join(pieces)}</svg>"
+    styles = "".join(re.findall(r"<style.*?</style>", file[2], flags=re.DOTALL))
+    body = f"<defs>{file[2]}</defs>{styles}"
+    return f"{svg[: file.start()]}{head}{body}{''.join(pieces)}</svg>"
 
 
 def put_narrow(

@@ -79,7 +79,7 @@ def write_footer(
     if CITED in app.env.found_docs:
         address_of_licence = context["pathto"](CITED) + "#licence-and-citation"
     fields = citation()
-    parts = [
+    facts = [
         f'<a href="{address_of_licence}">{escape(fields["license"])} licence</a>',
         f"version {escape(fields['version'])}",
         commit_date(),
@@ -87,14 +87,14 @@ def write_footer(
     ]
     repository = address(Path(app.confdir, app.config.fedbook_project))
     if repository:
-        parts.append(f'<a href="{repository}">The repository of this book</a>')
-    context["theme_extra_footer"] = f"<p>{' · '.join(part for part in parts if part)}</p>"
+        facts.append(f'<a href="{repository}">The repository of this book</a>')
+    context["theme_extra_footer"] = f"<p>{' · '.join(filter(None, facts))}</p>"
 
 
 class Citation(BookDirective):
     """``{citation}``: an entry for BibTeX, from CITATION.cff."""
 
-    kind = "citation"
+    subtype = "citation"
 
     def build(self) -> list[nodes.Node]:
         """The entry as a block that can be copied."""

@@ -108,7 +108,8 @@ def randomized_svd(
         Q = torch.linalg.qr(A @ P).Q
     left, right = truncated_svd(Q.mT @ A, rank)
     left = Q @ left
-    left = torch.where(finite, left, torch.full_like(left, torch.nan))
+    nan = torch.full_like(left, torch.nan)
+    left = torch.where(finite, left, nan)
     return left.to(matrix.dtype), right.to(matrix.dtype)
 
 

@@ -122,7 +122,8 @@ def ball_losses(w: Vector, batch: Batch) -> Float[Tensor, "K"]:
     c, b, constant = batch.data
     f = half_square(w, c)
     g = half_square(w, b) - constant
-    losses = torch.cat([f, g.unsqueeze(-1)], -1)
+    g = g.unsqueeze(-1)
+    losses = torch.cat([f, g], -1)
     return batch.weight @ losses
 
 

@@ -93,7 +93,9 @@ def remedy_of(name: str, text: str) -> str:
 
 def user_line(error: Exception) -> str:
     """The last line of a traceback that is neither in torch nor in this library."""
-    libraries = (str(Path(__file__).parents[1]), str(Path(torch.__file__).parent))
+    library = Path(__file__).parents[1]
+    torch_folder = Path(torch.__file__).parent
+    libraries = (str(library), str(torch_folder))
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         is_python = frame.filename.endswith(".py")
         if is_python and frame.line and not frame.filename.startswith(libraries):

@@ -263,7 +263,13 @@ def sums(p: Rowwise, weight: Rowwise, group: Rowwise) -> Totals:
     """The weighted sums of p and of ones over group 1, then over group 0."""
     inside = weight * group
     outside = weight * (1 - group)
-    return torch.stack([inside @ p, inside.sum(), outside @ p, outside.sum()])
+    totals = [
+        inside @ p,
+        inside.sum(),
+        outside @ p,
+        outside.sum(),
+    ]
+    return torch.stack(totals)
 
 
 def group_gap(totals: Totals) -> Scalar:

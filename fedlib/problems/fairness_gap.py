@@ -166,14 +166,20 @@ def check_groups(
     rounded: Mapping[Hashable, Shaped[Tensor, "R ..."]],
 ) -> None:
     """Raise ValueError if rounding to the module's dtype makes one group of several."""
-    for each in listed(constraint):
-        if not isinstance(each, GroupGap):
-            continue
-        count = len(set(columns[each.column].flatten().tolist()))
-        rule = f"hold numbers that stay apart in {rounded[each.column].dtype}"
-        fits = len(set(rounded[each.column].flatten().tolist())) == count
-        remedy = "number the groups 0, 1, ..."
-        checks.require(fits, caller, f"column {each.column!r}", rule, f"{count} groups", remedy)
+    remedy = "number the groups 0, 1, ..."
+    for gap in listed(constraint):
+        if isinstance(gap, GroupGap):
+            rounded_column = rounded[gap.column]
+            count = count_groups(columns[gap.column])
+            fits = count_groups(rounded_column) == count
+            name = f"column {gap.column!r}"
+            rule = f"hold numbers that stay apart in {rounded_column.dtype}"
+            checks.require(fits, caller, name, rule, f"{count} groups", remedy)
+
+
+def count_groups(column: Shaped[Tensor, "R ..."]) -> int:
+    """The number of different values in a column."""
+    return len(set(column.flatten().tolist()))
 
 
 def check_logits(caller: str, output: Float[Tensor, "B ..."]) -> None:

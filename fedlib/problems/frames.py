@@ -89,7 +89,8 @@ def check_column_name(
     labels = [*frame.columns]
     article = "one" if column in labels else "the"
     shown = {str(label).lower(): label for label in labels}
-    nearest = [shown[text] for text in get_close_matches(str(column).lower(), shown, n=3)]
+    matches = get_close_matches(str(column).lower(), shown, n=3)
+    nearest = [shown[text] for text in matches]
     nearest += [label for label in labels if isinstance(label, tuple) and column in label]
     remedy = ""
     if nearest:
@@ -125,7 +126,8 @@ def read_floats(
     floats = as_tensor(caller, name, array)
     gaps = (~floats.isfinite()).nonzero()
     if len(gaps):
-        checks.finite(caller, name_of(column, int(gaps[0])), floats, "drop or impute these rows")
+        cell = name_of(column, int(gaps[0]))
+        checks.finite(caller, cell, floats, "drop or impute these rows")
     return floats
 
 

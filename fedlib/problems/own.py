@@ -198,10 +198,10 @@ def checked_rows(
     Raises ValueError unless all rows have one shape, are finite in `dtype` and keep their values.
     """
     expected: list[list[int]] = []
-    with_floats = [
-        any(x.is_floating_point() for x in column_of_clients)
-        for column_of_clients in zip(*clients.values(), strict=True)
-    ]
+    by_column = zip(*clients.values(), strict=True)
+    with_floats = [any(map(torch.is_floating_point, tensors)) for tensors in by_column]
+    names = ("inputs", "target", *columns)
+    exact_rule = f"hold whole numbers that {dtype} can hold beside other clients' floats"
     checked: dict[str, Rows] = {}
     rule = "hold equally many rows in all its tensors, shaped as those of client 0"
     for label, rows in clients.items():
@@ -211,16 +211,15 @@ def checked_rows(
         fits = row_shapes == [shape[1:] for shape in expected]
         fits = fits and len(set(map(len, rows))) == 1
         checks.require(fits, caller, label, rule, shapes, f"client 0 has {expected}")
-        names = ("inputs", "target", *columns)
         converted = []
         for column, x, beside_floats in zip(names, rows, with_floats, strict=True):
             name = f"{column} of {label}"
             checks.finite(caller, name, x, "drop or impute these rows")
             check_range(caller, name, x, dtype)
             if beside_floats and not x.is_floating_point():
-                whole = f"hold whole numbers that {dtype} can hold beside other clients' floats"
+                exact = is_exact(x, dtype)
                 remedy = "convert the module with .double()"
-                checks.require(is_exact(x, dtype), caller, name, whole, x, remedy)
+                checks.require(exact, caller, name, exact_rule, x, remedy)
                 x = x.to(dtype)
             converted.append(x)
         checked[label] = tuple(converted)
@@ -254,7 +253,8 @@ def make_problem(
     data = cast_rows(rows, w0.dtype)
     sizes = tuple(len(inputs) for inputs, *_ in clients.values())
     further = dict(zip(columns, data[2:], strict=True))
-    check_groups(caller, constraint, dict(zip(columns, rows[2:], strict=True)), further)
+    unrounded = dict(zip(columns, rows[2:], strict=True))
+    check_groups(caller, constraint, unrounded, further)
     constraints = with_groups(caller, constraint, further, data[1])
     functions = OwnFunctions(apply, objectives, constraints, {}, {}, tuple(columns))
     problem = Problem(
@@ -364,18 +364,23 @@ def try_module(caller: str, apply: models.ModuleFunction | OfPacked, problem: Pr
     rule = "change no tensor in place"
     remedy = "write x = x * 2 in place of x.mul_(2)"
     checks.require(not changed, caller, "module", rule, changed, remedy)
-    tensors = [x for x in tree_leaves(output) if isinstance(x, Tensor)]
+    tensors = tensors_in(output)
     registered = not any(x.requires_grad for x in tensors)
     rule = "register all its layers and parameters"
     remedy = "hold them in nn.ModuleList or nn.ParameterList, and compute from them in forward"
     checks.require(registered, caller, "module", rule, "others that are not in w", remedy)
     with torch.no_grad():
-        repeated = tree_leaves(attempt(caller, name, apply, w0, few_rows))
-    pairs = zip(tensors, [x for x in repeated if isinstance(x, Tensor)], strict=True)
+        repeated = attempt(caller, name, apply, w0, few_rows)
+    pairs = zip(tensors, tensors_in(repeated), strict=True)
     fits = all(same_numbers(x, y) for x, y in pairs)
     rule = "give the same output for the same inputs"
     remedy = "take out what draws, counts or remembers; nn.Dropout may stay"
     checks.require(fits, caller, "module", rule, "another in a second call", remedy)
+
+
+def tensors_in(output: Any) -> list[Tensor]:
+    """The tensors of a module's output."""
+    return [x for x in tree_leaves(output) if isinstance(x, Tensor)]
 
 
 def tested(

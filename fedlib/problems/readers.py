@@ -210,7 +210,8 @@ def check_range(caller: str, name: str, x: Shaped[Tensor, "m ..."], dtype: torch
 
 def is_exact(x: Shaped[Tensor, "m ..."], dtype: torch.dtype) -> bool:
     """Whether a dtype holds the numbers of a tensor without rounding."""
-    return bool((x.to(dtype).to(x.dtype) == x).all())
+    restored = x.to(dtype).to(x.dtype)
+    return bool((restored == x).all())
 
 
 def digest(tensors: Sequence[Shaped[Tensor, "..."]]) -> str:

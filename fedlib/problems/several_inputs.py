@@ -224,12 +224,13 @@ def pack(
         if dtype.is_floating_point:
             check_range(caller, name, x, dtype)
         if first_dtype is not None:
-            whole = f"hold numbers of {first_dtype} alone, as those of the first client"
+            same_rule = f"hold numbers of {first_dtype} alone, as those of the first client"
             convert = "convert this input of every client to one dtype"
-            checks.require(is_exact(x, first_dtype), caller, name, whole, x, convert)
+            checks.require(is_exact(x, first_dtype), caller, name, same_rule, x, convert)
         fits = x.is_floating_point() or is_exact(x, dtype)
         checks.require(fits, caller, name, rule, x, remedy)
-        packed.append(x.to(dtype).reshape(len(x), -1))
+        entries = x.to(dtype)
+        packed.append(entries.reshape(len(x), -1))
     return torch.cat(packed, 1)
 
 

@@ -146,7 +146,8 @@ class L1Ball(Sparse):
         position = direction.abs().argmax().unsqueeze(0)
         entry = direction.gather(0, position)
         size = torch.ones_like(entry) * self.radius  # keeps the dtype; two numbers give float32
-        return one_entry(position, torch.where(entry < 0, size, -size), direction)
+        value = torch.where(entry < 0, size, -size)
+        return one_entry(position, value, direction)
 
     def wire(self, dim: int) -> OneEntry:
         """The message of a vertex is a position and a sign, `ceil(log2 dim) + 1` bits."""
@@ -230,7 +231,8 @@ def onto_simplex(x: Vector, radius: float) -> Vector:
     nearest = (below - shift).clamp(min=0)
     # many entries add up the rounding of theta: what their sum lacks is shared by those not 0
     positive = (nearest > 0).to(x.dtype)
-    lacking = (radius - nearest.sum()) / positive.sum().clamp(min=1)
+    count_positive = positive.sum().clamp(min=1)
+    lacking = (radius - nearest.sum()) / count_positive
     return (nearest + lacking * positive).clamp(min=0)
 
 

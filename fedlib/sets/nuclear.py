@@ -57,10 +57,13 @@ class NuclearBall(NormBall):
         scale = unusual_scale(A)
         U, S, Vh = torch.linalg.svd(A / scale, full_matrices=False)
         inside, values = self._rescaled(S, scale)
-        inside = torch.where(scale == 1, S.sum() <= self.radius, inside)
-        values = torch.where(scale == 1, onto_simplex(S, self.radius), values)
+        plain_inside = S.sum() <= self.radius
+        plain_values = onto_simplex(S, self.radius)
+        inside = torch.where(scale == 1, plain_inside, inside)
+        values = torch.where(scale == 1, plain_values, values)
         nearest = (U * values) @ Vh
-        point = torch.where(inside, x, nearest.flatten().to(x.dtype))
+        nearest = nearest.flatten().to(x.dtype)
+        point = torch.where(inside, x, nearest)
         return torch.where(finite, point, torch.full_like(x, torch.nan))
 
     def size(self, x: Vector) -> Scalar:
@@ -79,8 +82,8 @@ class NuclearBall(NormBall):
         """
         A, finite = self._matrix(direction, "direction")
         u, v = leading_pair(A, self.steps)
-        product = torch.outer(u, v).flatten().to(direction.dtype)
-        vertex = -self.radius * product
+        product = torch.outer(u, v).flatten()
+        vertex = -self.radius * product.to(direction.dtype)
         return torch.where(finite, vertex, torch.full_like(vertex, torch.nan))
 
     def wire(self, dim: int) -> RankOne:
@@ -94,7 +97,8 @@ class NuclearBall(NormBall):
     ) -> tuple[Tensor, Tensor]:
         """Whether S * scale sums to at most the radius, and its projection, without overflow."""
         exact = S if S.device.type == "mps" else S.double()  # that device has no float64
-        values = (exact * scale).clamp(max=torch.finfo(exact.dtype).max)
+        largest = torch.finfo(exact.dtype).max
+        values = (exact * scale).clamp(max=largest)
         projected = onto_simplex(values, self.radius)
         return values.sum() <= self.radius, projected.to(S.dtype)
 
