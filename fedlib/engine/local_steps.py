@@ -76,8 +76,8 @@ def fuse_step(graph: Graph, node: Node) -> None:
     joined, lr = arguments(change)
     if not isinstance(lr, float) or not is_only_for(joined, change) or joined.target != CAT:
         return
-    blocks, axis = arguments(joined)
-    if axis != 1 or value(joined).dim() != 2 or value(node).shape != value(joined).shape:
+    blocks, *axis = arguments(joined)
+    if axis != [1] or value(joined).dim() != 2 or value(node).shape != value(joined).shape:
         return
     factors: list[Node] = []
     is_product = []
