@@ -21,7 +21,8 @@ def largest_positions(x: Float[Tensor, "*n d"], count: int) -> Int[Tensor, "*n K
     Among equal magnitudes they are those of `torch.topk`.
     """
     magnitudes = x.abs()
-    if x.shape[-1] < LONG or x.device.type != "cpu" or x.dtype not in BITS:
+    is_ordered = x.device.type == "cpu" and x.dtype in BITS
+    if x.shape[-1] < LONG or not is_ordered:
         return magnitudes.topk(count).indices
     positions: Tensor = select_largest(magnitudes, count)
     return positions
@@ -31,8 +32,9 @@ def largest_positions(x: Float[Tensor, "*n d"], count: int) -> Int[Tensor, "*n K
 def select_largest(x: Tensor, count: int) -> Tensor:
     """The positions `[..., K]` of the `count` largest entries of `x [..., d]`, all at least 0."""
     positions = torch.empty(*x.shape[:-1], count, dtype=torch.int64)
+    lines = positions.view(-1, count)
     rows = x.reshape(-1, x.shape[-1])
-    for row, selected in zip(rows, positions.view(-1, count), strict=True):
+    for row, selected in zip(rows, lines, strict=True):
         above = positions_above_threshold(row.numpy(), BITS[x.dtype], count)
         if above.size == count:
             selected.copy_(torch.from_numpy(above))

@@ -67,8 +67,9 @@ def dirichlet(
     mixtures = _log_dirichlet(parameters.double(), clients, rng)
     counts = _fill(mixtures, class_sizes, len(labels) // clients, rng)  # [N, C]
     chunks = []
-    for rows, ends in zip(groups, counts.cumsum(0).T, strict=True):
-        *taken, _ = rows.tensor_split(ends.tolist())
+    class_ends = counts.cumsum(0).T.tolist()
+    for rows, ends in zip(groups, class_ends, strict=True):
+        *taken, _ = rows.tensor_split(ends)
         chunks.append(taken)
     client_rows = map(torch.cat, zip(*chunks, strict=True))
     return torch.stack(list(client_rows))
@@ -99,7 +100,8 @@ def dirichlet_cells(
         ends = shares.cumsum(0) * len(rows)
         whole_ends = ends.round().long()
         chunks.append(rows.tensor_split(whole_ends[:-1]))
-    client_rows = list(map(torch.cat, zip(*chunks, strict=True)))
+    by_client = zip(*chunks, strict=True)
+    client_rows = list(map(torch.cat, by_client))
     fits = min(map(len, client_rows))
     rule = "leave every client a row"
     remedy = "use a larger alpha, fewer clients or another seed"

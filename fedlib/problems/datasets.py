@@ -154,6 +154,7 @@ def put_together(
 
 def failed(caller: str, label: str, rule: str, error: Exception, remedy: str) -> ValueError:
     """The error that says what a client's data must do, and why they did not."""
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    reason = lines[0].rstrip(".")
+    text = str(error).strip() or type(error).__name__
+    line, _, _ = text.partition("\n")
+    reason = line.rstrip(".")
     return ValueError(f"{caller}: {label} must {rule}, but failed: {reason}; {remedy}.")

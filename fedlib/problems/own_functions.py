@@ -1,5 +1,6 @@
 """The losses and the metrics of a problem of people's own."""
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -128,7 +129,7 @@ class OwnFunctions:
         Means over clients have the clients' weights. A measure that fails raises ValueError with
         its name and the client's.
         """
-        numbers: dict[str, list[float]] = {name: [] for name in self.host_measures}
+        numbers = defaultdict[str, list[float]](list)
         with torch.no_grad():
             functions, problem = self.evaluated(w, problem)
             for label, rows in functions.measured_rows(w, problem):

@@ -207,16 +207,18 @@ class Preflight:
         """
         value = partial(value_and_share, self.functions, function)
         slope = partial(grad_and_value(value, has_aux=True), point.w)
+        mapped = self.over_clients(slope, (0,))
         single_rows = self.problem.rows_of([0, 0], 1)  # tests whether a map can follow the module
-        attempt(self.caller, name, self.over_clients(slope, (0,)), single_rows)
+        attempt(self.caller, name, mapped, single_rows)
         row_slopes = []
         for client_slopes, size in zip(gradients, self.problem.sizes, strict=True):
             row_slopes.append(client_slopes[:size])
         by_row = torch.cat(row_slopes)
         chunk = self.functions.chunk or len(by_row)
-        chunks = torch.split(self.problem.data[0], chunk)
+        input_chunks = torch.split(self.problem.data[0], chunk)
+        slope_chunks = torch.split(by_row, chunk)
         result: list[Tensor] = []
-        for inputs, slopes in zip(chunks, torch.split(by_row, chunk), strict=True):
+        for inputs, slopes in zip(input_chunks, slope_chunks, strict=True):
             output = partial(apply_to, self.functions, inputs)
             pull_back = vjp(output, point.w)[1]
             (gradient,) = pull_back(slopes)

@@ -42,7 +42,8 @@ class Packing:
         sizes = [prod(shape) for shape in self.shapes]
         columns = torch.split(packed, sizes, dim=-1)
         inputs = []
-        for entries, shape, dtype in zip(columns, self.shapes, self.dtypes, strict=True):
+        forms = zip(columns, self.shapes, self.dtypes, strict=True)
+        for entries, shape, dtype in forms:
             x = entries.reshape(len(packed), *shape)
             inputs.append(x if dtype is None else x.to(dtype))
         arguments = []
@@ -142,9 +143,10 @@ def divided_dict(
     The target is the only entry that is neither a column nor an argument of the module.
     """
     arguments = forward_arguments(module)
-    inputs = {key: x for key, x in entries.items() if key in arguments and key not in columns}
-    if len(inputs) < 2:
+    names = [key for key in entries if key in arguments and key not in columns]
+    if len(names) < 2:
         return entries
+    inputs = {name: entries[name] for name in names}
     targets = [key for key in entries if key not in inputs and key not in columns]
     rule = f"have one entry, the target, beside {list(columns)} and the inputs {list(inputs)}"
     remedy = "name further entries in columns"
@@ -162,7 +164,9 @@ def is_several(inputs: Any, target: Any, module: nn.Module) -> bool:
     """
     if isinstance(inputs, Mapping):
         return True
-    if not isinstance(inputs, (tuple, list)) or not 2 <= len(inputs) <= most_inputs(module):
+    if not isinstance(inputs, (tuple, list)):
+        return False
+    if not 2 <= len(inputs) <= most_inputs(module):
         return False
     if not all(getattr(x, "ndim", 0) and hasattr(x, "__len__") for x in inputs):
         return False
@@ -195,7 +199,8 @@ def packing_of(caller: str, names: Sequence[str], inputs: Inputs, module: nn.Mod
         else:
             dtypes.append(x.dtype if x.dtype == torch.uint8 else torch.int64)
     shapes = tuple(tuple(x.shape[1:]) for x in inputs)
-    known = tuple(names) or tuple(forward_arguments(module))[: len(inputs)]
+    positional = tuple(forward_arguments(module))
+    known = tuple(names) or positional[: len(inputs)]
     return Packing(shapes, tuple(dtypes), tuple(arguments), known)
 
 

@@ -164,7 +164,8 @@ class Several(Vertex):
     def messages(self, x: Vector) -> list[Message]:
         """Make the message of every part."""
         pieces = torch.split(x, list(self.sizes))
-        return [wire.encode(piece) for wire, piece in zip(self.parts, pieces, strict=True)]
+        pairs = zip(self.parts, pieces, strict=True)
+        return [wire.encode(piece) for wire, piece in pairs]
 
     def encode(self, x: Vector, noise: Noise = ()) -> Message:
         """Send all numbers, then all positions."""

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Count, Nonnegative, Positive, Share
+from fedlib.shapes import Vector
 
 Round = TypeVar("Round", float, Tensor)
 
@@ -72,7 +73,7 @@ class Schedule(Protocol):
         """The weight of the newest stochastic gradient."""
 
 
-def check_schedule(who: str, schedule: Schedule, share: float, w: Float[Tensor, "d"]) -> None:
+def check_schedule(caller: str, schedule: Schedule, share: float, w: Vector) -> None:
     """Raise ValueError if a schedule leaves its range in one of the rounds `SHOWN`.
 
     The step is in [0, 1], or the model leaves the feasible set; the penalty's growth is positive.
@@ -81,13 +82,15 @@ def check_schedule(who: str, schedule: Schedule, share: float, w: Float[Tensor, 
         t = w.new_tensor(float(number))
         eta = schedule.eta(t, share)
         growth = schedule.growth(t, share)
-        checks.in_range(who, f"schedule.eta({number})", _number(eta), 0.0, 1.0)
-        checks.positive(who, f"schedule.growth({number})", _number(growth))
+        checks.in_range(caller, f"schedule.eta({number})", _number(eta), 0.0, 1.0)
+        checks.positive(caller, f"schedule.growth({number})", _number(growth))
 
 
 def _number(value: Any) -> Any:
     """A 0-d tensor as a number; anything else as it is."""
-    return value.item() if isinstance(value, Tensor) and value.ndim == 0 else value
+    if isinstance(value, Tensor) and value.ndim == 0:
+        return value.item()
+    return value
 
 
 class Rho(checks.Checked):
