@@ -26,11 +26,16 @@ html_static_path = [{static!r}]
 myst_enable_extensions = ["dollarmath"]
 numfig = True
 
+from types import SimpleNamespace
+
 import papers
 from papers.kit.claims import Claim, PaperValue
 from papers.kit.rules import Outcome
 from papers.kit.rules import Rule, of, stat
 from papers.kit.study import Study
+
+
+UNLABELLED = SimpleNamespace(labels={{}})
 
 
 class Unjudged(Rule):
@@ -54,7 +59,7 @@ study = Study(
     name="toy", title="Toy", paper="W",
     profiles={{"quick": {{"rounds": 2}}, "full": {{"rounds": 30}}}},
     parameters={{"rounds": "rounds $T$"}},
-    specs=lambda parameters: {{"old": None, "new": None}},
+    specs=lambda parameters: {{"old": UNLABELLED, "new": UNLABELLED}},
     derive=lambda traces, parameters: {{}},
     figures={{"curve": curve}},
     claims=(claim(1, ("old",)), claim(2, (), kind=Unjudged), claim(3, ("new",), bound=0.1)),
