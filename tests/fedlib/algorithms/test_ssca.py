@@ -183,8 +183,11 @@ def test_bits_are_those_of_the_papers_table():
 def test_bad_steps_and_levels():
     who = "ConstrainedSSCA"
     steps = STEPS | {"gamma": 0.5}
-    refuses("SSCA: gamma must be a PowerLaw, got 0.5.", fl.SSCA, **steps, error=TypeError)
-    refuses("lr must be a PowerLaw, got 0.3.", fl.MiniBatchSGD, lr=0.3, error=TypeError)
+    remedy = "write PowerLaw(scale, exponent), or derive a frozen dataclass from it"
+    words = f"SSCA: gamma must be a PowerLaw, got 0.5; {remedy}"
+    refuses(words, fl.SSCA, **steps, error=TypeError)
+    words = f"MiniBatchSGD: lr must be a PowerLaw, got 0.3; {remedy}"
+    refuses(words, fl.MiniBatchSGD, lr=0.3, error=TypeError)
     law = "PowerLaw(scale=1.2, exponent=0.4); take a scale of at most 1."
     rho = {"rho": fl.PowerLaw(1.2, 0.4)}
     refuses(f"SSCA: rho must lie in (0, 1] for all t >= 1, got {law}", fl.SSCA, **STEPS | rho)
