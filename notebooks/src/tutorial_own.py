@@ -34,7 +34,8 @@ often = {"rounds": rounds, "seeds": seeds, "progress": False}
 def show(traces, metric):
     def draw(fig):
         ax = fig.subplots()
-        plot.bands(ax, traces, metric)
+        colors = plot.COLORS[1:] if "FedCMOO" in traces else plot.COLORS  # its own in all figures
+        plot.bands(ax, traces, metric, colors=colors)
         ax.set_ylabel(metric)
         ax.legend()
 
