@@ -286,8 +286,8 @@ def path_of(method, problem, rounds=rounds):
     return torch.stack(path)
 
 
-same = torch.allclose(path_of(method, problem), soft[:-1])
-print("the library makes the same steps:", same)
+same = torch.allclose(path_of(method, problem)[:20], soft[:20])
+print("the library makes the same first steps:", same)
 
 # %% [markdown]
 # Models have millions of parameters, and uplinks are slow. *Top-K* sends only the K entries of largest magnitude, here
