@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import fedlib as fl
-from fedlib.engine.batch import CAPTURE
+from fedlib.engine import batch
 from fedlib.problems import from_clients
 
 SIZES = (20, 21, 22, 23)
@@ -138,5 +138,14 @@ def test_every_number_of_methods_and_seeds_runs(loss, layer, methods, seeds, bat
     assert_same(problem_of(loss, layer), methods, seeds, batch_size=batch_size)
 
 
-def test_captured_rounds_are_those_of_the_plain_loop():
-    assert_same(problem_of("bce with logits", "linear"), 2, 1, rounds=CAPTURE, batch_size=5)
+def test_captured_rounds_are_those_of_the_plain_loop(monkeypatch):
+    captured, capture = [], batch.capture
+
+    def noted(function, *example):
+        captured.append(function)
+        return capture(function, *example)
+
+    monkeypatch.setattr(batch, "capture", noted)
+    monkeypatch.setattr(batch, "CAPTURE", 20)
+    assert_same(problem_of("bce with logits", "linear"), 2, 1, rounds=20, batch_size=5)
+    assert len(captured) == 2  # the round and the metrics
