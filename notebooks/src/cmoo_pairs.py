@@ -3,19 +3,19 @@
 #
 # **The book's result.** Dropout, which the authors' code uses and the paper does not mention, determines whether
 # FedCMOO beats FSMGDA. After {result}`cmoo_pairs/mnist_fashion_fedcmoo_dropout.rounds:.0f` rounds with dropout, FedCMOO
-# leads FSMGDA by {result}`cmoo_pairs/multi_mnist_dropout_fedcmoo_vs_fsmgda.accuracy:.1f` percentage points of test
-# accuracy on MultiMNIST and by {result}`cmoo_pairs/mnist_fashion_dropout_fedcmoo_vs_fsmgda.accuracy:.1f` on MNIST +
+# leads FSMGDA by {result}`cmoo_pairs/multi_mnist_fedcmoo_dropout_minus_fsmgda.accuracy:.1f` percentage points of test
+# accuracy on MultiMNIST and by {result}`cmoo_pairs/mnist_fashion_fedcmoo_dropout_minus_fsmgda.accuracy:.1f` on MNIST +
 # Fashion-MNIST. Without dropout, the same two differences, FedCMOO minus FSMGDA, are
-# {result}`cmoo_pairs/multi_mnist_fedcmoo_vs_fsmgda.accuracy:.1f` and
-# {result}`cmoo_pairs/mnist_fashion_fedcmoo_vs_fsmgda.accuracy:.1f` points. The leads with dropout shrink during
-# training: after 500 rounds they are {result}`cmoo_pairs@paper/multi_mnist_dropout_fedcmoo_vs_fsmgda.accuracy:.1f` and
-# {result}`cmoo_pairs@paper/mnist_fashion_dropout_fedcmoo_vs_fsmgda.accuracy:.1f` points.
+# {result}`cmoo_pairs/multi_mnist_fedcmoo_minus_fsmgda.accuracy:.1f` and
+# {result}`cmoo_pairs/mnist_fashion_fedcmoo_minus_fsmgda.accuracy:.1f` points. The leads with dropout shrink during
+# training: after 500 rounds they are {result}`cmoo_pairs@paper/multi_mnist_fedcmoo_dropout_minus_fsmgda.accuracy:.1f` and
+# {result}`cmoo_pairs@paper/mnist_fashion_fedcmoo_dropout_minus_fsmgda.accuracy:.1f` points.
 #
 # The lead does not come from the weights that FedCMOO chooses. On MNIST + Fashion-MNIST with FedCMOO's step sizes,
 # FedCMOO and training on the plain average of the two losses differ by
-# {result}`cmoo_pairs/mnist_fashion_lr0.5_fedcmoo_vs_scalarized.accuracy:.1f` points. The lead needs larger step sizes
+# {result}`cmoo_pairs/mnist_fashion_fedcmoo_lr0.5_dropout_minus_scalarized.accuracy:.1f` points. The lead needs larger step sizes
 # than FSMGDA's: if both methods have those of FSMGDA, FedCMOO's accuracy minus FSMGDA's is
-# {result}`cmoo_pairs/mnist_fashion_lr0.1_fedcmoo_vs_fsmgda.accuracy:+.2f` points.
+# {result}`cmoo_pairs/mnist_fashion_fedcmoo_lr0.1_dropout_minus_fsmgda.accuracy:+.2f` points.
 #
 # This page repeats the two-task experiments of the FedCMOO paper {cite}`askin2025fedcmoo`: Figures 1 and 5-9, and
 # Tables 1, 2 and 4 ([settings of Table 1](#settings-of-table-1)). One network assigns two labels to each picture; the
@@ -62,14 +62,16 @@ import numpy as np
 
 from fedlib import FSMGDA, FedCMOO, Least
 from papers import STUDIES
-from papers.fedcmoo.pairs.claims import TABLE_4
+from papers.fedcmoo.common import GREY, METHODS
+from papers.fedcmoo.pairs.claims import TABLE_1, TABLE_4, names
 from papers.fedcmoo.pairs.figures import authors_table, step_table
-from papers.fedcmoo.pairs.numbers import DATA, GREY, METHODS, MIXED, decline
-from papers.fedcmoo.pairs.rules import TABLE_1
+from papers.fedcmoo.pairs.quantities import decline
+from papers.fedcmoo.pairs.runs import DATA, DEFAULTS, MIXED
 from papers.fedcmoo.standin import source_text
 from papers.kit import plot, report, store
 from papers.kit.claims import check
 from papers.kit.display import displayed
+from papers.kit.quantities import name_of, sweep
 
 page = STUDIES["cmoo_pairs"].page(globals())
 
@@ -128,12 +130,25 @@ plot.show(
 )
 
 # %% tags=["hide-input"]
-grey = {f"{DATA[d]}, {text}": f"{d}_{m}" for d in GREY for m, text in METHODS.items()}
-dropped = {text: f"{run}_dropout" for text, run in grey.items()}
-against = {"FedCMOO - FSMGDA": "fedcmoo_vs_fsmgda", "Pref - FedCMOO": "pref_vs_fedcmoo"}
-against |= {"Pref - FSMGDA": "pref_vs_fsmgda"}
+def name(**labels):
+    """The name of the run, or of the difference of two runs, with these labels."""
+    return name_of(labels, DEFAULTS)
+
+
+dropped = {
+    f"{DATA[data]}, {text}": name(data=data, method=method, dropout=True)
+    for data in GREY
+    for method, text in METHODS.items()
+}
+against = {"FedCMOO - FSMGDA": ("fedcmoo", "fsmgda"), "Pref - FedCMOO": ("pref", "fedcmoo")}
+against["Pref - FSMGDA"] = ("pref", "fsmgda")
 measures = {"accuracy": "mean accuracy", "rounds_60": "to 60 %", "rounds_75": "to 75 %"}
-pairs = {f"{DATA[d]}, {t}{how}": f"{d}{key}_{pair}" for key, how in {"_dropout": "", "": ", no dropout"}.items() for d in GREY for t, pair in against.items()}
+pairs = {}
+for dropout, how in ((True, ""), (False, ", no dropout")):
+    for data in GREY:
+        for text, (first, second) in against.items():
+            labels = {"data": data, "method": first, "dropout": dropout, "minus": second}
+            pairs[f"{DATA[data]}, {text}{how}"] = name(**labels)
 report.runs_table(numbers, pairs, measures, health)
 
 # %% [markdown]
@@ -204,7 +219,8 @@ _ = check("all nine numbers of Table 4 follow from those printed in Table 1", al
 # smaller gradients, so the plain average (*Scalarized*) neglects it and a minimum-norm rule favours it.
 
 # %% tags=["hide-input"]
-labels = {text: f"mixed_{m}" for m, text in MIXED.items()}
+mixed = {"data": "multi_mnist", "losses": "mixed", "dropout": True}
+labels = {text: name(**mixed, method=method) for method, text in MIXED.items()}
 both = {"accuracy_1": "Digit 1, squared", "accuracy_2": "Digit 2, NLL", "worst": "worse digit"}
 report.runs_table(numbers, labels, both | {"accuracy": "mean"}, health)
 
@@ -241,7 +257,7 @@ report.runs_table(at_paper.numbers, dropped, {"growth": "growth of the test loss
 
 # %% tags=["hide-input"]
 longer = page.study.load("paper")
-compared = {f"{d}_{m}_dropout" for d in GREY for m in METHODS}
+compared = {*names(data=[*GREY], method=[*METHODS], dropout=True)}
 plot.show(
     page.figures["overlay"](longer),
     alt="Mean test accuracy against the rounds on MultiMNIST and on MNIST + Fashion-MNIST; the diamonds of the "
@@ -268,9 +284,11 @@ displayed(authors_table(at_paper.numbers))
 # Fashion-MNIST with dropout.
 
 # %% tags=["hide-input"]
-variants = {"FedCMOO: one-way - two-way": "mnist_fashion_dropout_fedcmoo_oneway_vs_fedcmoo"}
-variants |= {"FedCMOO-Pref: one-way - two-way": "mnist_fashion_dropout_pref_oneway_vs_pref"}
-variants |= {"FedCMOO-Pref: no least weight - least weight": "mnist_fashion_dropout_pref_free_vs_pref"}
+run = {"data": "mnist_fashion", "dropout": True}
+one_way = {**run, "gram": "one-way", "minus": "two-way"}
+variants = {f"{METHODS[m]}: one-way - two-way": name(**one_way, method=m) for m in ("fedcmoo", "pref")}
+without = name(**run, method="pref", least_weight=False, minus="least_weight")
+variants["FedCMOO-Pref: no least weight - least weight"] = without
 measures = {"accuracy": "mean accuracy", "loss": "mean loss", "rounds_60": "to 60 %"}
 report.runs_table(numbers, variants, measures | {"rounds_75": "to 75 %"}, health)
 
@@ -298,9 +316,9 @@ report.runs_table(at_paper.numbers, dropped, ends, at_paper.health)
 
 # %% [markdown]
 # After 300 rounds, the length of the authors' demo, FedCMOO leads FSMGDA by
-# {result}`cmoo_pairs@paper/multi_mnist_dropout_fedcmoo_vs_fsmgda.accuracy_300:.2f` points on MultiMNIST and by
-# {result}`cmoo_pairs@paper/mnist_fashion_dropout_fedcmoo_vs_fsmgda.accuracy_300:.1f` on MNIST + Fashion-MNIST. After
-# 500 rounds the lead on MultiMNIST is {result}`cmoo_pairs@paper/multi_mnist_dropout_fedcmoo_vs_fsmgda.accuracy:.2f`
+# {result}`cmoo_pairs@paper/multi_mnist_fedcmoo_dropout_minus_fsmgda.accuracy_300:.2f` points on MultiMNIST and by
+# {result}`cmoo_pairs@paper/mnist_fashion_fedcmoo_dropout_minus_fsmgda.accuracy_300:.1f` on MNIST + Fashion-MNIST. After
+# 500 rounds the lead on MultiMNIST is {result}`cmoo_pairs@paper/multi_mnist_fedcmoo_dropout_minus_fsmgda.accuracy:.2f`
 # points; five seeds do not distinguish it from zero.
 #
 # ### Settings of Table 1
@@ -319,10 +337,12 @@ report.runs_table(at_paper.numbers, dropped, ends, at_paper.health)
 # ## Checks
 
 # %% tags=["hide-input", "nbval-check-output"]
-starts = {d: [traces[f"{d}_{m}_dropout"].metrics["accuracy"][:, 0] for m in METHODS] for d in GREY}
+with_dropout = {d: sweep(traces, DEFAULTS, "method", data=d, dropout=True) for d in GREY}
+starts = {d: [run.metrics["accuracy"][:, 0] for run in runs.values()] for d, runs in with_dropout.items()}
 same = all(np.allclose(x, start[0]) for start in starts.values() for x in start)
-least = [traces[f"{d}_pref_dropout"].info["weight_1"] for d in GREY]
-first, second = (traces["mixed_fedcmoo"].metrics[f"loss_{k}"][:, 0] for k in (1, 2))
+least = [runs["pref"].info["weight_1"] for runs in with_dropout.values()]
+mixed_run = traces[name(**mixed, method="fedcmoo")]
+first, second = (mixed_run.metrics[f"loss_{k}"][:, 0] for k in (1, 2))
 check("all methods of a data set start from the same models", same)
 check("FedCMOO-Pref's weights lie between 0.1 and 0.9", all((w >= 0.1 - 1e-6).all() and (w <= 0.9 + 1e-6).all() for w in least))
 _ = check("at the start the squared loss is less than a tenth of the negative log-likelihood", (10 * first < second).all())
@@ -350,7 +370,7 @@ report.paper_table(page)
 #
 # | in the paper or its code | here |
 # | --- | --- |
-# | the number of rounds is printed only for Figure 2: 500; the authors' demo has 300 | {result}`cmoo_pairs/mnist_fashion_fedcmoo.rounds:.0f` rounds on the grey pictures (MultiMNIST, MNIST + Fashion-MNIST), {result}`cmoo_pairs/mixed_fedcmoo.rounds:.0f` with two kinds of loss |
+# | the number of rounds is printed only for Figure 2: 500; the authors' demo has 300 | {result}`cmoo_pairs/mnist_fashion_fedcmoo.rounds:.0f` rounds on the grey pictures (MultiMNIST, MNIST + Fashion-MNIST), {result}`cmoo_pairs/multi_mnist_mixed_fedcmoo_dropout.rounds:.0f` with two kinds of loss |
 # | "several" seeds | three seeds |
 # | a picture is rotated anew whenever it is read | 3 rotated copies of every training picture, drawn once |
 # | dropout 0.5 (in the code) | dropout 0.5, but none for single tasks and on CIFAR-10 + MNIST |

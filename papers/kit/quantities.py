@@ -62,10 +62,8 @@ def sweep(
     chosen: dict[Any, Trace] = {}
     for trace in traces.values():
         own = labels_of(trace)
-        usual = {name: value for name, value in defaults.items() if name in own}
-        wanted = {name: value for name, value in usual.items() if value is not None} | fixed
-        wanted.pop(label, None)
-        if label in own and all(own.get(name) == value for name, value in wanted.items()):
+        usual = all(own[name] == defaults.get(name) for name in own.keys() - {label, *fixed})
+        if label in own and usual and all(own.get(name) == fixed[name] for name in fixed):
             chosen[own[label]] = trace
     return dict(sorted(chosen.items()))
 
@@ -118,14 +116,19 @@ def along(
     ----------
     rows : rows with labels, one a run and seed; see `with_labels`.
     sweep : the labels that vary.
-    defaults : the study's defaults, which all other labels have; a run without a label fits too.
+    defaults : the study's defaults, which all other labels have, or which a run does not have.
     fixed : labels with other values.
     """
     chosen = rows
     for label, value in {**defaults, **fixed}.items():
-        if label not in sweep and label in rows and value is not None:
-            fits = chosen[label] == value
-            chosen = chosen[fits] if label in fixed else chosen[fits | chosen[label].isna()]
+        if label in sweep:
+            continue
+        if label not in rows:
+            chosen = chosen[:0] if label in fixed else chosen
+        elif label in fixed:
+            chosen = chosen[chosen[label] == value]
+        else:
+            chosen = chosen[chosen[label].isna() | (chosen[label] == value)]
     return chosen.set_index([*sweep, "seed"])
 
 
@@ -169,6 +172,26 @@ def _by_run(
         yield dict(zip(names, labels, strict=True)), numbers[of_row == run]
 
 
+def minus(values: pd.DataFrame, defaults: Defaults, first: Labels, second: Labels) -> pd.DataFrame:
+    """The measures of a run minus those of another, on the seeds that both have.
+
+    Parameters
+    ----------
+    values : a row for each run and seed, with labels and measures as columns.
+    defaults : the study's defaults, which labels have that neither run names.
+    first, second : labels of both runs.
+
+    Returns
+    -------
+    A row a seed and a column a measure; empty where a run is not there.
+    """
+    labels = {"run", *defaults, *first, *second}
+    runs = [along(values, [], defaults, **named) for named in (first, second)]
+    one, other = (run.drop(columns=labels & {*run.columns}) for run in runs)
+    shared = one.index.intersection(other.index)
+    return (one.loc[shared] - other.loc[shared]).dropna(axis="columns", how="all")
+
+
 def row(measure: str, number: Number, **labels: Label) -> dict[str, Any]:
     """A row of a table of quantities, without or with labels."""
     return {
@@ -185,8 +208,9 @@ def row(measure: str, number: Number, **labels: Label) -> dict[str, Any]:
 def name_of(labels: Labels, defaults: Defaults) -> str:
     """The name of a run: its labels, in the order of `defaults`, but for those that are defaults.
 
-    >>> name_of({"switch": "hard", "participants": 20, "feedback": False}, {"participants": 10})
-    'hard_participants20_no_feedback'
+    >>> usual = {"switch": None, "participants": 10}
+    >>> name_of({"switch": "hard", "participants": 20, "feedback": False, "minus": "all"}, usual)
+    'hard_participants20_no_feedback_minus_all'
     """
     words = []
     for label in dict.fromkeys([*defaults, *labels]):
@@ -196,7 +220,7 @@ def name_of(labels: Labels, defaults: Defaults) -> str:
         if isinstance(value, bool):
             words.append(label if value else f"no_{label}")
         elif isinstance(value, str):
-            words.append(value)
+            words.append(value if label in defaults else f"{label}_{value}")
         else:
             words.append(f"{label}{value:g}")
     return "_".join(words)
@@ -260,6 +284,7 @@ class Quantities(Mapping[Key, Number]):
     overrides : label -> a value that a query gets in place of what it names or of the default; or
         a mapping of what it names to what it gets.
     instead : key -> the key, or the value, that is read in its place.
+    negated : whether every number is read with the other sign.
     """
 
     def __init__(
@@ -268,11 +293,13 @@ class Quantities(Mapping[Key, Number]):
         defaults: Defaults,
         overrides: Mapping[str, Label | Mapping[Label, Label]] | None = None,
         instead: Mapping[Key, Key | float] | None = None,
+        negated: bool = False,
     ) -> None:
         self.table = table
         self.defaults = defaults
         self.overrides = overrides or {}
         self.instead = instead or {}
+        self.negated = negated
         self._numbers = {name: _number(fields) for name, fields in _rows(table)}
         self._labels = [name for name in table.columns if name not in COLUMNS]
         self._by_measure: dict[str, list[tuple[str, dict[str, Label]]]] = {}
@@ -322,9 +349,10 @@ class Quantities(Mapping[Key, Number]):
         self,
         overrides: Mapping[str, Label | Mapping[Label, Label]],
         instead: Mapping[Key, Key | float],
+        negated: bool = False,
     ) -> Quantities:
-        """The same table as a negative control reads it: with other labels, or other keys."""
-        return Quantities(self.table, self.defaults, overrides, instead)
+        """The same table as a negative control reads it: with other labels, keys or signs."""
+        return Quantities(self.table, self.defaults, overrides, instead, negated)
 
     def name(self, query: Query) -> str:
         """The name of the one row that a query asks for; KeyError if there is none, or several."""
@@ -353,7 +381,8 @@ class Quantities(Mapping[Key, Number]):
             if isinstance(other, float):
                 return exact(other)
             key = other
-        return self._numbers[self.name(key) if isinstance(key, Query) else key]
+        number = self._numbers[self.name(key) if isinstance(key, Query) else key]
+        return -1.0 * number if self.negated else number
 
     def __contains__(self, key: object) -> bool:
         try:
@@ -393,7 +422,7 @@ def _number(fields: Mapping[str, Any]) -> Number:
 def names_of(defaults: Defaults, **labels: Label | Sequence[Label]) -> tuple[str, ...]:
     """The names of runs with all combinations of some labels.
 
-    >>> names_of({"method": "FedSGM"}, switch=("hard", "soft"), beta=20.0)
+    >>> names_of({"method": "FedSGM", "switch": None}, switch=("hard", "soft"), beta=20.0)
     ('hard_beta20', 'soft_beta20')
     """
     choices = [

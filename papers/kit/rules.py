@@ -390,8 +390,8 @@ class Control:
 
     def of(self, numbers: Numbers) -> Numbers:
         """The numbers with those of the control in their places."""
-        if isinstance(numbers, Quantities) and not self.negated:
-            return numbers.controlled(self.labels, self.instead)
+        if isinstance(numbers, Quantities):
+            return numbers.controlled(self.labels, self.instead, self.negated)
         found = {}
         for key in numbers:
             runs = (run for run in self.instead if key.startswith(f"{run}."))
@@ -415,7 +415,7 @@ class Size:
     place : where the paper prints it.
     """
 
-    key: str
+    key: Key
     printed: float
     place: str
 

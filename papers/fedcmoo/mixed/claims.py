@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from papers.fedcmoo.common import cmoo
 from papers.fedcmoo.pairs.claims import TABLE_2
-from papers.fedcmoo.pairs.numbers import MIXED
+from papers.fedcmoo.pairs.runs import MIXED
 from papers.kit.claims import PaperValue
 from papers.kit.health import Needs
 from papers.kit.rules import Control, Rule, of, stat

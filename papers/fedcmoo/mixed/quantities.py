@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from papers.fedcmoo.common import final
-from papers.fedcmoo.pairs.numbers import MIXED
+from papers.fedcmoo.pairs.runs import MIXED
 from papers.kit.numbers import Number, mean
 from papers.kit.study import Params, Traces
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from papers.fedcmoo.common import method
-from papers.fedcmoo.pairs import base
-from papers.fedcmoo.pairs.numbers import MIXED
+from papers.fedcmoo.pairs.runs import MIXED, base
 from papers.kit.store import Spec
 from papers.kit.study import Params
 

@@ -2,32 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from functools import partial
-from typing import Any
-
-from fedlib.algorithms.fedcmoo import FedCMOOPref
-from fedlib.compress import LowRank
-from fedlib.core import Problem
-from fedlib.weights import OneWay, TwoWay
-from papers.fedcmoo.common import GREY, METHODS, RATES, method, pair_problem, shared, task
-from papers.fedcmoo.data.pairs import MNIST_SCALE
-from papers.fedcmoo.guarded import GuardedFedCMOOPref, with_plain_values
+from papers.fedcmoo.common import shared
 from papers.fedcmoo.pairs import claims, figures
-from papers.fedcmoo.pairs.numbers import MIXED, STEP_SIZES, STEPPED, at_step, derive
-from papers.fedcmoo.problems.paired_digits import dropped
-from papers.fedcmoo.standin import stands_in
+from papers.fedcmoo.pairs.quantities import derive
+from papers.fedcmoo.pairs.runs import specs
 from papers.kit.health import HealthCheck, learning
 from papers.kit.parameters import parameters
-from papers.kit.store import Spec
-from papers.kit.study import Params, Study, Tolerance
-
-CURVES = ("loss", "loss_1", "loss_2", "accuracy", "accuracy_1", "accuracy_2")
-HELD_OUT = tuple(f"held_{name}" for name in CURVES)
-#: Curves of some methods and data sets.
-OPTIONAL = (*HELD_OUT, "weight_1", "direction", "mu", "fallback", "rejected", "accepted")
-
-JUDGES = 10  # the first clients, whose losses the guard of the authors' code looks at
+from papers.kit.study import Study, Tolerance
 
 PARAMETERS = parameters(
     seeds=("seeds; each fixes start, split, participants and batches", (0, 1, 2), (0, 1)),
@@ -53,86 +34,6 @@ PARAMETERS = parameters(
 )
 
 
-def base(
-    algorithm: Any,
-    data: str,
-    p: Params,
-    seeds: Any,
-    rounds: int,
-    *,
-    dropout: bool = False,
-    **more: Any,
-) -> Spec:
-    """A run on two tasks; with dropout FedCMOO-Pref is that of the authors' code."""
-    made: Any = dropped_problem if dropout else pair_problem
-    if dropout and isinstance(algorithm, FedCMOOPref):
-        algorithm, made = guarded(algorithm, p), valued_problem
-    if stands_in("cmoo", p):
-        more["stand_in"] = True
-    problem = partial(made, data=data, copies=p["copies"], **task(p), **more)
-    every = p["evaluate_every"]
-    return Spec(algorithm, problem, rounds, tuple(seeds), every, CURVES, OPTIONAL)
-
-
-def dropped_problem(seed: int, **task: Any) -> Problem:
-    return dropped(pair_problem(seed, **task), MNIST_SCALE)
-
-
-def valued_problem(seed: int, **task: Any) -> Problem:
-    """Trained with dropout; clients evaluate losses without, as in the authors' code."""
-    plain = pair_problem(seed, **task)
-    return with_plain_values(dropped(plain, MNIST_SCALE), plain)
-
-
-def guarded(method: Any, p: Params) -> GuardedFedCMOOPref:
-    """FedCMOO-Pref with the guard of the authors' code."""
-    own = {f.name: getattr(method, f.name) for f in fields(method)}
-    judges = min(JUDGES, p["clients"])
-    return GuardedFedCMOOPref(**own, judges=judges, judge_rows=p["loss_rows"])
-
-
-def specs(p: Params) -> dict[str, Spec]:
-    found: dict[str, Spec] = {}
-    trained = p["dropout_seeds"], p["dropout_rounds"]
-    for data in GREY:
-        for name in METHODS:
-            made = method(name, data, p)
-            found[f"{data}_{name}"] = base(made, data, p, p["seeds"], p["rounds"])
-            found[f"{data}_{name}_dropout"] = base(made, data, p, *trained, dropout=True)
-        for k in (1, 2):
-            server_lr, lr = RATES[data]["pref"]  # at FedCMOO's step sizes a run diverged
-            made = method("scalarized", data, p, task=k, lr=lr, server_lr=server_lr)
-            found[f"{data}_single_{k}"] = base(made, data, p, p["single_seeds"], p["rounds"])
-    data, free = "mnist_fashion", method("pref", "mnist_fashion", p, least=None)
-    for name in STEPPED if p["exchanged"] else ():
-        for server_lr, lr in STEP_SIZES:
-            if (run := at_step(name, lr)) not in found:
-                made = method(name, data, p, lr=lr, server_lr=server_lr)
-                found[run] = base(made, data, p, *trained, dropout=True)
-    found[f"{data}_pref_free"] = base(free, data, p, p["variant_seeds"], p["rounds"])
-    variants = {
-        "fedcmoo_oneway": method("fedcmoo", data, p, gram=OneWay()),
-        "pref_oneway": method("pref", data, p, gram=OneWay()),
-        "pref_free": free,
-    }
-    for name, made in variants.items():
-        found[f"{data}_{name}_dropout"] = base(made, data, p, *trained, dropout=True)
-    for name in MIXED:
-        made = method(name, "multi_mnist", p)
-        long, kinds = p["mixed_rounds"], ("squared", "nll")
-        found[f"mixed_{name}"] = base(
-            made, "multi_mnist", p, p["seeds"], long, dropout=True, kinds=kinds
-        )
-    sketch = LowRank(budget=float(p["colour_budget"]))
-    for name in METHODS:
-        sketched = {} if name == "fsmgda" else {"gram": TwoWay(sketch)}
-        made = method(name, "cifar10_mnist", p, **sketched)
-        found[f"cifar10_mnist_{name}"] = base(
-            made, "cifar10_mnist", p, p["colour_seeds"], p["colour_rounds"]
-        )
-    return found
-
-
 STUDY = Study(
     name="cmoo_pairs",
     title="FedCMOO on two tasks in one picture",
@@ -145,7 +46,10 @@ STUDY = Study(
     figures=figures.FIGURES,
     watch={
         **{
-            f"*_single_{k}": (HealthCheck(f"loss_{k}"), HealthCheck(f"accuracy_{k}", chance=0.1))
+            f"*_single_task{k}": (
+                HealthCheck(f"loss_{k}"),
+                HealthCheck(f"accuracy_{k}", chance=0.1),
+            )
             for k in (1, 2)
         },
         "*": (*learning(0.1), HealthCheck("loss_*"), HealthCheck("accuracy_*", chance=0.1)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,22 +11,14 @@ import numpy as np
 
 from fedlib.core import Trace
 from papers.fedcmoo.common import COLOR, GREY, METHODS
-from papers.fedcmoo.pairs.numbers import (
-    BLOCK,
-    BLOCKS,
-    DATA,
-    END,
-    PUBLIC,
-    SOURCE,
-    STEP_SIZES,
-    STEPPED,
-    at_step,
-)
-from papers.fedcmoo.pairs.rules import TABLE_1
+from papers.fedcmoo.pairs.claims import FIRST, TABLE_1, minus
+from papers.fedcmoo.pairs.quantities import BLOCK, BLOCKS, END, PUBLIC, SOURCE
+from papers.fedcmoo.pairs.runs import DATA, DEFAULTS, STEP_SIZES, STEPPED, stepped
 from papers.fedcmoo.standin import noted
 from papers.kit import plot
-from papers.kit.numbers import Number
 from papers.kit.panels import columns, grid, row
+from papers.kit.quantities import Query, sweep
+from papers.kit.rules import Numbers
 from papers.kit.study import Traces
 
 if TYPE_CHECKING:
@@ -47,8 +38,10 @@ CLASSES = {
 TASKS = {"multi_mnist": ("Digit 1", "Digit 2"), "mnist_fashion": ("digit", "item")}
 
 
-def methods(traces: Traces, data: str, how: str = "_dropout") -> dict[str, Trace]:
-    return {text: percent(traces[f"{data}_{m}{how}"]) for m, text in METHODS.items()}
+def methods(traces: Traces, data: str, dropout: bool = True) -> dict[str, Trace]:
+    """The runs of the three methods on a data set."""
+    runs = sweep(traces, DEFAULTS, "method", data=data, dropout=dropout)
+    return {text: percent(runs[method]) for method, text in METHODS.items()}
 
 
 def percent(trace: Trace) -> Trace:
@@ -61,7 +54,8 @@ def tasks(traces: Traces) -> plot.Drawing:
 
     def fill(ax: plot.Axes, data: str, task: int) -> None:
         plot.bands(ax, methods(traces, data), f"accuracy_{task}")
-        alone = {"that task alone": percent(traces[f"{data}_single_{task}"])}
+        single = sweep(traces, DEFAULTS, "task", data=data, method="single")
+        alone = {"that task alone": percent(single[task])}
         plot.bands(ax, alone, f"accuracy_{task}", colors=(SINGLE,))
         ax.lines[-1].set_linestyle("--")
         ax.text(0.04, 0.9, TASKS[data][task - 1], transform=ax.transAxes, style="italic")
@@ -85,7 +79,7 @@ def dropout(traces: Traces) -> plot.Drawing:
         runs = methods(traces, data)
         plot.bands(ax, runs, "accuracy")
         last = max(run.rounds[-1] for run in runs.values())
-        for text, plain in methods(traces, data, "").items():
+        for text, plain in methods(traces, data, dropout=False).items():
             shown = plain.rounds <= last
             mean = plain.metrics["accuracy"].mean(0)
             ax.plot(plain.rounds[shown], mean[shown], ":", color=COLOR[text])
@@ -101,8 +95,9 @@ def overlay(traces: Traces) -> plot.Drawing:
     """Curves of the stored runs with dropout, diamonds of the authors' code, a column a set."""
 
     def fill(ax: plot.Axes, data: str) -> None:
+        runs = sweep(traces, DEFAULTS, "method", data=data, dropout=True)
         for m, text in METHODS.items():
-            trace = traces[f"{data}_{m}_dropout"]
+            trace = runs[m]
             color, shown = COLOR[text], trace.rounds <= END
             x = 100 * trace.metrics["accuracy"][:, shown]
             ax.plot(trace.rounds[shown], x.mean(0), color=color, label=text)
@@ -116,7 +111,7 @@ def overlay(traces: Traces) -> plot.Drawing:
     return row(*columns(fill, GREY, ylabel="mean test accuracy (%)", **frame), sharey=True)
 
 
-def authors_table(numbers: Mapping[str, Number]) -> pd.DataFrame:
+def authors_table(numbers: Numbers) -> pd.DataFrame:
     """Mean accuracy of both tasks: the paper, its authors' code, the stored runs with dropout.
 
     Empty where no run is as long as the authors'.
@@ -126,18 +121,18 @@ def authors_table(numbers: Mapping[str, Number]) -> pd.DataFrame:
     rows = {}
     for data, theirs in PUBLIC.items():
         for m, text in METHODS.items():
-            run = f"{data}_{m}_dropout"
-            if f"{run}.accuracy_{END}" not in numbers:
+            read = partial(Query.of, data=data, method=m, dropout=True)
+            if read(f"accuracy_{END}") not in numbers:
                 continue
-            apart = f"{numbers[f'{run}.from_authors'].value:.1f}" if m in theirs else ""
+            apart = f"{numbers[read('from_authors')].value:.1f}" if m in theirs else ""
             rows[f"{DATA[data]}, {text}"] = {
                 "the paper's Table 1": f"{np.mean(TABLE_1[data][m]):.1f}",
                 "the authors' code": f"{theirs[m][-1]:.1f} ({SOURCE[data]})"
                 if m in theirs
                 else "nothing public",
-                f"ours, {END} rounds": numbers[f"{run}.accuracy_{END}"].text(".1f"),
+                f"ours, {END} rounds": numbers[read(f"accuracy_{END}")].text(".1f"),
                 "farthest apart": apart,
-                "ours at the end": numbers[f"{run}.accuracy"].text(".1f"),
+                "ours at the end": numbers[read("accuracy")].text(".1f"),
             }
     return pd.DataFrame.from_dict(rows, orient="index")
 
@@ -177,21 +172,23 @@ def labels(names: tuple[str, str], y: list[int]) -> str:
     return " and ".join(words)
 
 
-def step_table(numbers: Mapping[str, Number]) -> pd.DataFrame:
+def step_table(numbers: Numbers) -> pd.DataFrame:
     """Final mean accuracy of each method at the step sizes of each; empty without such runs."""
     import pandas as pd
 
+    data = "mnist_fashion"
     rows = {}
     for server_lr, lr in STEP_SIZES:
-        keys = {text: f"{at_step(m, lr)}.accuracy" for m, text in STEPPED.items()}
-        lead = f"mnist_fashion_lr{lr:g}_fedcmoo_vs_fsmgda.accuracy"
-        if lead in numbers:
-            cells = {text: numbers[key].text(".1f") for text, key in keys.items()}
-            cells["FedCMOO - FSMGDA"] = numbers[lead].text(".1f")
-            cells["FedCMOO - plain average"] = numbers[lead.replace("fsmgda", "scalarized")].text(
-                ".1f"
-            )
-            rows[f"server {server_lr:g}, clients {lr:g}"] = cells
+        lead = minus("accuracy", data, FIRST, dropout=True, lr=lr)
+        if lead not in numbers:
+            continue
+        cells = {}
+        for method, text in STEPPED.items():
+            cells[text] = numbers[Query.of("accuracy", **stepped(method, data, lr))].text(".1f")
+        over_average = minus("accuracy", data, ("fedcmoo", "scalarized"), dropout=True, lr=lr)
+        cells["FedCMOO - FSMGDA"] = numbers[lead].text(".1f")
+        cells["FedCMOO - plain average"] = numbers[over_average].text(".1f")
+        rows[f"server {server_lr:g}, clients {lr:g}"] = cells
     return pd.DataFrame.from_dict(rows, orient="index")
 
 

@@ -10,7 +10,7 @@ from fedlib.algorithms.fedcmoo import FedCMOOPref
 from fedlib.core import Problem
 from papers.fedcmoo.common import ENCODERS, GREY, method, shared, task, work
 from papers.fedcmoo.many import STAND_IN, many_problem, own_pictures
-from papers.fedcmoo.pairs import base
+from papers.fedcmoo.pairs.runs import base
 from papers.fedcmoo.probe import claims, figures
 from papers.fedcmoo.probe.methods import ERRORS, GramProbe, ProgressProbe
 from papers.fedcmoo.probe.numbers import derive

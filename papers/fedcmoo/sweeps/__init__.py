@@ -12,7 +12,7 @@ from fedlib.core.trace import Array
 from fedlib.weights import Preference
 from fedlib.weights.preference import balancing
 from papers.fedcmoo.common import COLOR, GREY, TWO, cmoo, method, shared
-from papers.fedcmoo.pairs import base
+from papers.fedcmoo.pairs.runs import base
 from papers.fedcmoo.standin import noted
 from papers.kit import plot
 from papers.kit.health import HealthCheck, Needs, learning

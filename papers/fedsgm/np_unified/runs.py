@@ -41,6 +41,8 @@ def defaults(p: Params) -> dict[str, Label | None]:
         "rho": None,
         "lr": float(p["lr"]),
         "splits": FIRST_SPLITS,
+        "setting": None,
+        "knob": None,
     }
 
 

@@ -6,45 +6,59 @@ import numpy as np
 import pytest
 
 from fedlib.core import Trace
-from papers.fedcmoo.pairs import STUDY, figures, rules
-from papers.fedcmoo.pairs.claims import PAPER_VALUES, TABLE_4
-from papers.fedcmoo.pairs.numbers import DATA, METHODS, decline, derive, final, rounds_to
+from papers.fedcmoo.common import METHODS, final
+from papers.fedcmoo.pairs import STUDY, figures
+from papers.fedcmoo.pairs.claims import PAPER_VALUES, TABLE_1, TABLE_4
+from papers.fedcmoo.pairs.quantities import decline, derive, rounds_to
+from papers.fedcmoo.pairs.runs import DATA, DEFAULTS
 from papers.kit import plot
 from papers.kit.numbers import mean
+from papers.kit.quantities import Query, name_of
 
 FULL, QUICK = STUDY.profiles["full"], STUDY.profiles["quick"]
 
 CURVES = ("accuracy", "accuracy_1", "accuracy_2", "loss", "loss_1", "loss_2")
 
 
-def run(accuracy, rounds, seeds=(0,), pictures=60000, **info):
+USUAL = {label: value for label, value in DEFAULTS.items() if value is not None}
+MIXED = {"data": "multi_mnist", "losses": "mixed", "dropout": True}
+APART = Query.of("accuracy", **MIXED, method="fedcmoo", minus="fsmgda")
+
+
+def run(accuracy, rounds, seeds=(0,), pictures=60000, labels=(), **info):
     """A trace whose curves are all `accuracy`, `[S, T_eval]`; losses twice that."""
     x = np.atleast_2d(np.asarray(accuracy, float))
     metrics = {k: x if "accuracy" in k else 2 * x for k in CURVES}
-    config = {"problem": {"pictures": pictures}}
+    config = {"problem": {"pictures": pictures}, "labels": {**USUAL, **dict(labels)}}
     given = {k: np.atleast_2d(np.asarray(v, float)) for k, v in info.items()}
     return Trace(metrics, given, np.asarray(rounds), seeds, config)
+
+
+def derived(*traces):
+    """The quantities of some runs."""
+    return derive({name_of(t.config["labels"], DEFAULTS): t for t in traces}, FULL)
 
 
 def all_runs(params):
     """Traces of every run of the study, made up: each method with its own speed."""
     rng = np.random.default_rng(0)
-    found = {}
-    for i, (name, spec) in enumerate(STUDY.specs(params).items()):
+    made = {}
+    for number, (name, spec) in enumerate(STUDY.specs(params).items()):
         T, S = spec.rounds, len(spec.seeds)
         t = np.array(sorted({*range(0, T, spec.evaluate_every), T}))
-        rise = 0.1 + 0.8 * (1 - np.exp(-(1 + i % 5) * t / 40))
+        rise = 0.1 + 0.8 * (1 - np.exp(-(1 + number % 5) * t / 40))
         info = {"direction": rng.random((S, T))}
-        if not any(x in name for x in ("single", "scalarized")):
+        if spec.labels["method"] not in ("single", "scalarized"):
             info["weight_1"] = rng.uniform(0.1, 0.9, (S, T))
-        if "pref" in name:
+        if spec.labels["method"] == "pref":
             info |= {"mu": rng.random((S, T)), "fallback": np.zeros((S, T))}
-        trace = run(rise + 0.01 * rng.random((S, len(t))), t, spec.seeds, **info)
-        if name.startswith("cifar"):
-            held = {f"held_{k}": v for k, v in trace.metrics.items()}
-            trace = replace(trace, metrics={**trace.metrics, **held})
-        found[name] = trace
-    return found
+        curve = rise + 0.01 * rng.random((S, len(t)))
+        trace = run(curve, t, spec.seeds, labels=spec.labels, **info)
+        if spec.labels["data"] == "cifar10_mnist":
+            held_out = {f"held_{curve}": x for curve, x in trace.metrics.items()}
+            trace = replace(trace, metrics={**trace.metrics, **held_out})
+        made[name] = trace
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -68,13 +82,15 @@ def test_final_values_are_of_the_last_tenth_with_the_final_model():
 
 def test_runs_longer_than_the_authors_demo_are_looked_at_after_as_many_rounds():
     t = [0, 100, 200, 290, 300, 400]
-    one, other = run([[0, 0.1, 0.2, 0.3, 0.5, 0.9]], t), run([[0, 0, 0, 0.2, 0.2, 0.9]], t)
-    found = derive({"mixed_fedcmoo": one, "mixed_fsmgda": other}, FULL)
-    assert found["mixed_fedcmoo.accuracy_300"].value == pytest.approx(40)
-    apart = found["mixed_fedcmoo_vs_fsmgda.accuracy_300"]
+    mixed = {name: {**MIXED, "method": name} for name in ("fedcmoo", "fsmgda")}
+    long = run([[0, 0.1, 0.2, 0.3, 0.5, 0.9]], t, labels=mixed["fedcmoo"])
+    other = run([[0, 0, 0, 0.2, 0.2, 0.9]], t, labels=mixed["fsmgda"])
+    numbers = derived(long, other)
+    assert numbers[Query.of("accuracy_300", **mixed["fedcmoo"])].value == pytest.approx(40)
+    apart = numbers[Query.of("accuracy_300", **mixed["fedcmoo"], minus="fsmgda")]
     assert (apart.value, apart.unit) == (pytest.approx(20), "points")
-    short = derive({"mixed_fedcmoo": run([[0, 0.1, 0.2]], t[:3])}, FULL)
-    assert not [key for key in short if key.endswith("_300")]
+    short = derived(run([[0, 0.1, 0.2]], t[:3], labels=mixed["fedcmoo"]), other)
+    assert Query.of("accuracy_300", **mixed["fedcmoo"]) not in short
 
 
 @pytest.mark.parametrize(
@@ -91,7 +107,7 @@ def test_rounds_to_a_level(curve, expected):
 
 
 def test_table_4_follows_from_table_1():
-    for data, rows in rules.TABLE_1.items():
+    for data, rows in TABLE_1.items():
         for m in METHODS:
             assert decline(rows[m], rows["single"]) == pytest.approx(TABLE_4[data][m], abs=0.0051)
     worse = decline((90.0, 45.0), (100.0, 50.0))
@@ -102,27 +118,34 @@ def test_table_4_follows_from_table_1():
 
 
 def test_accuracies_are_in_percent():
-    t = [0, 5, 10]
-    trace = run([[0.1, 0.5, 0.8]], t)
+    labels = {"data": "mnist_fashion", "method": "fedcmoo"}
+    trace = run([[0.1, 0.5, 0.8]], [0, 5, 10], labels=labels)
     trace.metrics["accuracy_2"] = np.array([[0.1, 0.2, 0.6]])
-    found = derive({"mnist_fashion_fedcmoo": trace}, FULL)
-    run_name = "mnist_fashion_fedcmoo"
-    assert found[f"{run_name}.accuracy_1"].value == pytest.approx(80)
-    assert found[f"{run_name}.accuracy_1"].unit == "%"
-    assert found[f"{run_name}.worst"].value == pytest.approx(60)
-    assert found[f"{run_name}.gap"].value == pytest.approx(20)
-    assert found[f"{run_name}.loss"].value == pytest.approx(1.6)
+    other = run([[0.1, 0.5, 0.7]], [0, 5, 10], labels={**labels, "method": "fsmgda"})
+    numbers = derived(trace, other)
+    expected = {
+        "accuracy_1": (80, "%"),
+        "worst": (60, "%"),
+        "gap": (20, "points"),
+        "loss": (1.6, ""),
+    }
+    for measure, (value, unit) in expected.items():
+        number = numbers[Query.of(measure, **labels)]
+        assert (number.value, number.unit) == (pytest.approx(value), unit)
 
 
 def test_differences_are_paired_on_common_seeds():
-    t = [0, 10]
-    a = run([[0, 0.5], [0, 0.9]], t, seeds=(0, 1))
-    b = run([[0, 0.6], [0, 0.1]], t, seeds=(1, 2))
-    found = derive({"mixed_fedcmoo": a, "mixed_fsmgda": b}, FULL)
-    assert found["mixed_fedcmoo_vs_fsmgda.accuracy"].per_seed == pytest.approx((30,))
-    assert found["mixed_fedcmoo_vs_fsmgda.accuracy"].unit == "points"
-    apart = {"mixed_fedcmoo": a, "mixed_fsmgda": replace(b, seeds=(7, 8))}
-    assert not [k for k in derive(apart, FULL) if "_vs_" in k]
+    ours, theirs = ({**MIXED, "method": name} for name in ("fedcmoo", "fsmgda"))
+    a = run([[0, 0.5], [0, 0.9]], [0, 10], seeds=(0, 1), labels=ours)
+    b = run([[0, 0.6], [0, 0.1]], [0, 10], seeds=(1, 2), labels=theirs)
+    known = derived(a, b)
+    assert known[APART].per_seed == pytest.approx((30,))
+    assert known[APART].unit == "points"
+    with_others = run([[0, 0.6], [0, 0.1]], [0, 10], seeds=(7, 8), labels=theirs)
+    near = run([[0, 0.5]], [0, 10], seeds=(7,), labels={**MIXED, "method": "scalarized"})
+    apart = derived(a, with_others, near)
+    assert APART not in apart
+    assert not [name for name in apart if "minus" in name]
 
 
 def test_every_printed_value_has_its_number(numbers):
@@ -134,31 +157,53 @@ def test_every_printed_value_has_its_number(numbers):
     assert value.status(mean([2.0])) == "differs"
 
 
-@pytest.mark.parametrize("how", ["", "_dropout"])
-def test_delta_is_by_the_single_task_runs_of_the_same_seed(how, traces, numbers):
-    alone = [final(traces[f"multi_mnist_single_{k}"], f"accuracy_{k}") for k in (1, 2)]
-    both = [f"multi_mnist_{m}{how}" for m in ("fedcmoo", "fsmgda")]
-    found = [numbers[f"{run}.decline"].per_seed for run in both]
-    for run, each in zip(both, found, strict=True):
-        own = [final(traces[run], f"accuracy_{k}") for k in (1, 2)]
-        assert each == pytest.approx(decline(own, alone))
-    apart = numbers[f"multi_mnist{how}_fedcmoo_vs_fsmgda.decline"].per_seed
-    assert apart == pytest.approx(np.subtract(*found))
+@pytest.mark.parametrize("dropout", [False, True])
+def test_delta_is_by_the_single_task_runs_of_the_same_seed(dropout, traces, numbers):
+    single = [traces[f"multi_mnist_single_task{task}"] for task in (1, 2)]
+    alone = [final(run, f"accuracy_{task}") for task, run in enumerate(single, 1)]
+    declines = {}
+    for method in ("fedcmoo", "fsmgda"):
+        labels = {"data": "multi_mnist", "method": method, "dropout": dropout}
+        trace = traces[name_of(labels, DEFAULTS)]
+        accuracies = [final(trace, f"accuracy_{task}") for task in (1, 2)]
+        declines[method] = numbers[Query.of("decline", **labels)].per_seed
+        assert declines[method] == pytest.approx(decline(accuracies, alone))
+    first = {"data": "multi_mnist", "method": "fedcmoo", "dropout": dropout}
+    apart = numbers[Query.of("decline", **first, minus="fsmgda")].per_seed
+    assert apart == pytest.approx(np.subtract(declines["fedcmoo"], declines["fsmgda"]))
 
 
 @pytest.mark.parametrize(
-    "missing", ["cifar10_mnist", "mixed", "multi_mnist_single", "_oneway", "_dropout", "_lr"]
+    "missing",
+    [
+        {"data": "cifar10_mnist"},
+        {"losses": "mixed"},
+        {"method": "single", "data": "multi_mnist"},
+        {"gram": "one-way"},
+        {"dropout": True},
+        {"lr": 0.3},
+    ],
 )
-def test_numbers_do_without_missing_runs(traces, missing):
-    fewer = {n: t for n, t in traces.items() if missing not in n}
-    found = derive(fewer, FULL)
-    assert found["mnist_fashion_fedcmoo_vs_fsmgda.accuracy"].value
-    assert not [k for k in found if missing in k.partition(".")[0]]
+def test_quantities_do_without_missing_runs(traces, missing):
+    fewer = {
+        name: trace
+        for name, trace in traces.items()
+        if not missing.items() <= trace.config["labels"].items()
+    }
+    numbers = derive(fewer, FULL)
+    first = {"data": "mnist_fashion", "method": "fedcmoo"}
+    assert numbers[Query.of("accuracy", **first, minus="fsmgda")].value
+    rows = numbers.table
+    for label, value in missing.items():
+        rows = rows[rows[label] == value] if label in rows else rows[:0]
+    assert rows.empty
 
 
 def test_other_parameters_and_the_quick_profile_have_numbers():
     for params in (QUICK, {**QUICK, "seeds": (3,), "variant_seeds": (5,)}):
-        assert derive(all_runs(params), params)["multi_mnist_pref.accuracy"].value > 0
+        numbers = derive(all_runs(params), params)
+        query = Query.of("accuracy", data="multi_mnist", method="pref")
+        assert numbers[query].value > 0
 
 
 @pytest.mark.parametrize("name", list(STUDY.figures))
@@ -181,6 +226,6 @@ def test_every_method_is_shown_at_the_step_sizes_of_each(numbers):
     table = figures.step_table(numbers)
     assert [*table.columns][:3] == ["plain average", "FSMGDA", "FedCMOO"]
     assert len(table) == 3
-    at, own = "server 1.2, clients 0.5", "mnist_fashion_fedcmoo_dropout.accuracy"
-    assert table.loc[at, "FedCMOO"] == numbers[own].text(".1f")
+    own = Query.of("accuracy", data="mnist_fashion", method="fedcmoo", dropout=True)
+    assert table.loc["server 1.2, clients 0.5", "FedCMOO"] == numbers[own].text(".1f")
     assert figures.step_table({}).empty

@@ -13,7 +13,7 @@ from fedlib.core.describe import describe
 from papers import STUDIES
 from papers.fedcmoo.common import ENCODERS, pair_problem
 from papers.fedcmoo.data.pairs import NAMES
-from papers.fedcmoo.pairs import dropped_problem
+from papers.fedcmoo.pairs.runs import dropped_problem
 from papers.fedcmoo.problems.qm9 import RULE, generated
 from papers.fedcmoo.standin import noted, source_text, standin_pairs, what
 from papers.kit import plot, store

@@ -63,6 +63,27 @@ def test_a_sweep_has_the_runs_that_differ_in_one_label():
     swept = kit.along(rows, ["lr"], DEFAULTS, switch="soft")
     assert {*swept.index.get_level_values("lr")} == {0.1, 1.0}
     assert {*swept["run"]} == {"soft", "soft_lr1"}
+    assert kit.along(rows, ["lr"], DEFAULTS).empty  # every run has a switch, which has no default
+    assert kit.along(rows, ["lr"], DEFAULTS, switch="soft", rho=1.0).empty  # none has that label
+
+
+def test_differences_are_of_the_seeds_that_both_have():
+    rows = kit.with_labels(kit.late(kit.curves(TRACES), "f")[["run", "seed", "f"]], TRACES)
+    values = rows.groupby(["switch", "lr", "method", "seed"], as_index=False)["f"].mean()
+    apart = kit.minus(values, DEFAULTS, {"switch": "soft", "lr": 1.0}, {"switch": "hard"})
+    expected = TRACES["soft_lr1"].late("f")[:3] - TRACES["hard"].late("f")
+    np.testing.assert_allclose(apart["f"], expected, rtol=1e-12)
+    assert kit.minus(values, DEFAULTS, {"switch": "soft"}, {"switch": "none"}).empty
+
+
+def test_a_control_may_turn_every_sign():
+    known = table()
+    rule = Rule(
+        {"soft is larger": of("f", switch="soft") > 5},
+        control=Control("all comparisons reversed", negated=True),
+    )
+    (part,) = rule(known).parts
+    assert (part.state, part.control) == ("holds", "fails")
 
 
 def test_estimates_are_those_of_single_numbers():

@@ -1,0 +1,248 @@
+"""The quantities of the study of two tasks in one picture.
+
+Accuracies are in %. Differences of two methods are paired by seed, on the seeds that both have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from fedlib.core import Trace
+from fedlib.core.trace import Array
+from papers.fedcmoo.common import GREY, METHODS, final
+from papers.fedcmoo.pairs.runs import DATA, DEFAULTS, STEP_SIZES, stepped
+from papers.kit import quantities as kit
+from papers.kit.numbers import Number, exact
+from papers.kit.quantities import Label, Labels, Quantities, estimates, row
+from papers.kit.study import Params, Traces
+
+BLOCK, BLOCKS = 30, 10  # rounds of a mean, and how many means a curve has
+
+#: Means over rounds 1-30, 31-60, ..., 271-300, both tasks, one seed; data set -> method.
+#: MNIST + Fashion-MNIST: read off the plot in the demo notebook of github askinb/FedCMOO, commit
+#: c336a97, reading error 0.2. MultiMNIST: that public code run as it stands, own settings, on CPU.
+PUBLIC: dict[str, dict[str, tuple[float, ...]]] = {
+    "multi_mnist": {
+        "fsmgda": (42.7, 77.0, 85.0, 87.2, 88.9, 89.9, 90.4, 91.1, 91.7, 91.9),
+        "fedcmoo": (59.2, 85.9, 89.9, 91.0, 91.6, 92.0, 92.3, 92.6, 92.5, 92.7),
+    },
+    "mnist_fashion": {
+        "fsmgda": (60.3, 70.8, 78.5, 80.1, 80.6, 82.4, 82.1, 82.9, 83.2, 83.9),
+        "fedcmoo": (65.2, 78.6, 83.0, 84.5, 84.8, 85.5, 85.3, 85.7, 86.2, 86.3),
+        "pref": (58.3, 73.2, 80.6, 82.6, 83.7, 83.9, 84.3, 84.6, 84.8, 84.9),
+    },
+}
+SOURCE = {"multi_mnist": "public code, run as it stands", "mnist_fashion": "plot in its demo"}
+END = BLOCK * BLOCKS  # rounds of these curves
+
+LEVELS = (60, 75)  # mean test accuracies, in %, to which rounds are counted
+CURVES = ("accuracy", "accuracy_1", "accuracy_2", "loss", "loss_1", "loss_2")
+UNITS = {
+    "loss": "",
+    "accuracy": "%",
+    "worst": "%",
+    "gap": "points",
+    "rounds": "rounds",
+    "decline": "%",
+}
+
+
+def derive(traces: Traces, p: Params) -> Quantities:
+    """The table of quantities: final values, rounds, Delta_M, and differences.
+
+    Where a run is missing or two have no seed in common, the rows that need them are missing.
+    """
+    del p
+    per_seed = pd.concat({name: measures(trace) for name, trace in traces.items()}, names=["run"])
+    values = with_decline(kit.with_labels(per_seed, traces))
+    units = {name: unit(name) for name in values}
+    by_run = values.drop(columns=[*DEFAULTS], errors="ignore").set_index(["run", "seed"])
+    rows = kit.with_labels(estimates(by_run, units), traces).drop(columns=["index", "run"])
+    return Quantities.of([rows, of_whole_runs(traces), differences(values)], DEFAULTS)
+
+
+def unit(measure: str) -> str:
+    """The unit of a measure."""
+    return UNITS.get(measure.removeprefix("held_").partition("_")[0], "")
+
+
+def measures(trace: Trace) -> pd.DataFrame:
+    """Final values of a run, the worse task, the gap between both, and rounds: a row a seed."""
+    columns: dict[str, Any] = {}
+    for name in [f"{prefix}{curve}" for prefix in ("", "held_") for curve in CURVES]:
+        if name in trace.metrics:
+            columns[name] = scale(name) * final(trace, name)
+    if trace.rounds[-1] > END:
+        for name in ("accuracy", "accuracy_1", "accuracy_2"):
+            columns[f"{name}_{END}"] = scale(name) * final(trace, name, end=END)
+    first, second = columns["accuracy_1"], columns["accuracy_2"]
+    columns["worst"] = np.minimum(first, second)
+    columns["gap"] = first - second
+    columns["loss_ratio"] = columns["loss_2"] / columns["loss_1"]
+    for level in LEVELS:
+        columns[f"rounds_{level}"] = rounds_to(trace, level)
+    return pd.DataFrame(columns, index=pd.Index(trace.seeds, name="seed"))
+
+
+def scale(measure: str) -> int:
+    """What turns a share of correct answers into %."""
+    return 100 if "accuracy" in measure else 1
+
+
+def rounds_to(trace: Trace, level: float) -> Array:
+    """Per seed the round in which the mean test accuracy first reaches `level` %, T if none does.
+
+    Between two evaluations the curve is taken as straight. T in place of "never" makes differences
+    between runs smaller than they are, not larger.
+    """
+    curves = 100 * trace.metrics["accuracy"]
+    rounds = trace.rounds
+    reached = np.full(len(curves), float(rounds[-1]))
+    for number, curve in enumerate(curves):
+        above = np.flatnonzero(curve >= level)
+        if len(above) == 0:
+            continue
+        after = above[0]
+        if after == 0:
+            reached[number] = rounds[0]
+            continue
+        step = slice(after - 1, after + 1)
+        reached[number] = np.interp(level, curve[step], rounds[step])
+    return reached
+
+
+def decline(accuracies: Sequence[ArrayLike], alone: Sequence[ArrayLike]) -> Array:
+    r"""$\Delta_M$ in %: the mean over tasks of (alone - accuracy) / alone.
+
+    `alone` are the accuracies of models trained in one task alone (the caption of Table 4).
+    """
+    losses = []
+    for accuracy, single in zip(accuracies, alone, strict=True):
+        losses.append((np.asarray(single) - np.asarray(accuracy)) / single)
+    return np.asarray(100 * np.mean(losses, axis=0))
+
+
+def with_decline(values: pd.DataFrame) -> pd.DataFrame:
+    """The rows with Delta_M of the three methods on both grey data sets.
+
+    Single tasks have no dropout; the methods are measured by them with and without it.
+    """
+    values = values.assign(decline=np.nan)
+    if "task" not in values:
+        return values
+    single = values[values["method"] == "single"]
+    for data in GREY:
+        alone = {}
+        for task in (1, 2):
+            rows = single[(single["data"] == data) & (single["task"] == task)]
+            alone[task] = rows.set_index("seed")[f"accuracy_{task}"]
+        usual = values["data"].eq(data) & values["method"].isin(METHODS) & is_usual(values)
+        seeds = values["seed"]
+        chosen = usual & seeds.isin(alone[1].index) & seeds.isin(alone[2].index)
+        rows = values[chosen]
+        accuracies = [rows["accuracy_1"], rows["accuracy_2"]]
+        references = [rows["seed"].map(alone[task]).to_numpy() for task in (1, 2)]
+        values.loc[chosen, "decline"] = decline(accuracies, references)
+    return values
+
+
+def is_usual(values: pd.DataFrame) -> pd.Series[bool]:
+    """Whether runs are those of the methods as they are, no variant and at their own step sizes."""
+    usual = pd.Series(True, index=values.index)
+    for label in ("losses", "gram", "least_weight"):
+        usual &= values[label] == DEFAULTS[label]
+    return usual & values["lr"].isna() if "lr" in values else usual
+
+
+def of_whole_runs(traces: Traces) -> pd.DataFrame:
+    """What no seed has alone: rounds, growth of the loss, the distance from the authors' code."""
+    rows = []
+    for trace in traces.values():
+        labels = kit.labels_of(trace)
+        numbers = {"rounds": exact(trace.rounds[-1], "rounds"), "growth": exact(growth(trace))}
+        public = PUBLIC.get(str(labels["data"]), {}).get(str(labels["method"]))
+        as_theirs = labels.get("dropout") and is_usual(pd.DataFrame([{"lr": np.nan, **labels}]))[0]
+        if public and as_theirs and trace.rounds[-1] >= END:
+            apart = np.abs(np.subtract(blocks(trace), public)[1:]).max()
+            numbers["from_authors"] = exact(apart, "points")
+        if "rejected" in trace.info:
+            numbers |= of_guard(trace)
+        rows += [row(name, number, **labels) for name, number in numbers.items()]
+    return pd.DataFrame(rows)
+
+
+def blocks(trace: Trace) -> list[float]:
+    """The mean test accuracy of a run in %, over seeds and each thirty rounds; nan where none."""
+    accuracy = 100 * trace.metrics["accuracy"].mean(0)
+    means = []
+    for number in range(BLOCKS):
+        start = BLOCK * number
+        inside = (trace.rounds > start) & (trace.rounds <= start + BLOCK)
+        means.append(float(accuracy[inside].mean()) if inside.any() else np.nan)
+    return means
+
+
+def growth(trace: Trace) -> float:
+    """The most, over seeds and evaluations, by which the mean test loss has multiplied since one.
+
+    The authors' code sets a model back whose training loss has grown by half in a round.
+    """
+    loss = trace.metrics["loss"]
+    before = np.where(loss[:, :-1] > 0, loss[:, :-1], np.inf)
+    return float((loss[:, 1:] / before).max(initial=0.0))
+
+
+def of_guard(trace: Trace) -> dict[str, Number]:
+    """In how many rounds it set a model back: of all seeds, and of the seed with the most."""
+    each = trace.info["rejected"].sum(1)
+    return {
+        "judge_rows": exact(trace.config["algorithm"]["judge_rows"], "rows"),
+        "rejected": exact(each.sum(), "rounds"),
+        "rejected_most": exact(each.max(), "rounds"),
+        "all_rounds": exact(trace.info["rejected"].size, "rounds"),
+    }
+
+
+def differences(values: pd.DataFrame) -> pd.DataFrame:
+    """Differences of two runs: labelled as the first, and by what it is held against."""
+    tables = []
+    for labels, first, second in compared():
+        apart = kit.minus(values, DEFAULTS, first, second)
+        if apart.empty:
+            continue
+        units = {name: "points" if unit(name) == "%" else unit(name) for name in apart}
+        tables.append(estimates(apart, units, **labels))
+    return pd.concat(tables) if tables else pd.DataFrame()
+
+
+def compared() -> Iterator[tuple[Labels, Labels, Labels]]:
+    """The pairs of runs that are compared: the labels of their difference, and of both."""
+    pairs = (("fedcmoo", "fsmgda"), ("pref", "fedcmoo"), ("pref", "fsmgda"))
+    for data in DATA:
+        for dropout in (False, True):
+            shared: dict[str, Label] = {"data": data, "dropout": dropout}
+            for name, other in pairs:
+                first = {**shared, "method": name}
+                yield {**first, "minus": other}, first, {**shared, "method": other}
+    data = "mnist_fashion"
+    for dropout in (False, True):
+        pref: dict[str, Label] = {"data": data, "method": "pref", "dropout": dropout}
+        first = {**pref, "least_weight": False}
+        yield {**first, "minus": "least_weight"}, first, pref
+    for name in ("fedcmoo", "pref"):
+        run: dict[str, Label] = {"data": data, "method": name, "dropout": True}
+        first = {**run, "gram": "one-way"}
+        yield {**first, "minus": "two-way"}, first, run
+    for _, lr in STEP_SIZES:
+        first = stepped("fedcmoo", data, lr)
+        for other in ("fsmgda", "scalarized"):
+            yield {**first, "lr": lr, "minus": other}, first, stepped(other, data, lr)
+    mixed: dict[str, Label] = {"data": "multi_mnist", "losses": "mixed", "dropout": True}
+    for other in ("fsmgda", "scalarized"):
+        first = {**mixed, "method": "fedcmoo"}
+        yield {**first, "minus": other}, first, {**mixed, "method": other}
