@@ -180,7 +180,8 @@ def labelled(
     X: Shaped[Tensor, "R ..."],
     y: Shaped[Tensor, "R"],
 ) -> None:
-    """Require features without NaN and infinity, and a label for each of their rows."""
+    """Require some features without NaN and infinity, and a label for each of their rows."""
+    require(X.numel(), subject, "X", "not be empty", X)
     if X.is_floating_point():
         finite(subject, "X", X, "drop or impute these rows")
     rule = f"have a label for each of the {len(X)} rows of X"
@@ -366,7 +367,13 @@ PLURALS = {
     "a function": "functions",
 }
 COLLECTIONS = (tuple, list, set, frozenset, dict, Mapping, Sequence, Set)
-ENTRIES = {"Float": "floats", "Int": "whole numbers", "Bool": "truth values"}
+ENTRIES = {
+    "Float": "floats",
+    "Int": "whole numbers",
+    "Integer": "whole numbers",
+    "Bool": "truth values",
+    "Real": "real numbers",
+}
 
 
 def value(

@@ -107,3 +107,11 @@ def test_the_quadratics_optimum_is_the_nearest_feasible_point():
     assert quadratics(a, b, level=100.0).heldout[0].tolist() == [4.0, 0.0]
     refuses("quadratics: level must", quadratics, a, b, level=0.0)
     refuses("b must be [2, 2] as a is", quadratics, a, b[:1], level=1.0)
+
+
+def test_labels_and_features_of_other_kinds():
+    X, y = torch.ones(6, 2), torch.tensor([0, 1] * 3)
+    words = "neyman_pearson: y must be a tensor of whole numbers of shape [R], got float32 [6]."
+    refuses(words, neyman_pearson, X, y.float(), clients=2)
+    refuses("neyman_pearson: X must not be empty", neyman_pearson, X[:, :0], y, clients=2)
+    refuses("X must be a tensor of real numbers", neyman_pearson, X + 0j, y, clients=2)
