@@ -85,8 +85,8 @@ def _fit(rows: list[Row]) -> bool:
     if len({row["unit"] for row in rows}) > 1:
         return False
     extents = [_extent(_values(row)) for row in rows]
-    whole = _extent([value for row in rows for value in _values(row)])
-    return all(whole <= SPREAD * extent for extent in extents if extent)
+    common = _extent([value for row in rows for value in _values(row)])
+    return all(common <= SPREAD * extent for extent in extents if extent)
 
 
 def _values(row: Row) -> list[float]:
@@ -123,13 +123,13 @@ def _ground(row: Row, axis: Axis) -> str:
     bound, top = row["bound"], row["top"]
     if not isfinite(bound):
         return ""
-    place = percent(axis.place(bound))
+    position = percent(axis.place(bound))
     if row["relation"] in ("below", "at most"):
-        return f" style=--r:{place}"
+        return f" style=--r:{position}"
     if row["relation"] in ("above", "at least"):
-        return f" style=--l:{place}"
-    top = percent(axis.place(top)) if row["relation"] == "between" else place
-    return f" style=--l:{place};--r:{top}"
+        return f" style=--l:{position}"
+    top = percent(axis.place(top)) if row["relation"] == "between" else position
+    return f" style=--l:{position};--r:{top}"
 
 
 def _line(row: Row, axis: Axis, ground: str) -> str:
@@ -170,9 +170,9 @@ def _marks(row: Row, axis: Axis) -> str:
     if isfinite(row["printed"]):
         marks += f"<rect class=d x={percent(axis.place(row['printed']))} />"
     if isfinite(row["estimate"]):
-        place = percent(axis.place(row["estimate"]))
+        position = percent(axis.place(row["estimate"]))
         fails = row["state"] == "fails"
-        marks += f"<rect class=e x={place} />" if fails else f"<circle cx={place} />"
+        marks += f"<rect class=e x={position} />" if fails else f"<circle cx={position} />"
     return marks
 
 
@@ -197,8 +197,8 @@ def below(reading: Reading, outcome: Outcome) -> list[str]:
     """Sentences on a reading that stand behind a click, below the numbers of its plot."""
     texts = []
     if not outcome.parts:
-        asked = dict.fromkeys(words for words, _, _ in conditions_of(reading.rule.primary))
-        texts.append("; ".join(asked))
+        questions = dict.fromkeys(words for words, _, _ in conditions_of(reading.rule.primary))
+        texts.append("; ".join(questions))
     texts.append(reading.rule.note)
     if outcome.control:
         texts.append(f"Control: {outcome.control}")

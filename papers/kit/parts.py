@@ -63,8 +63,8 @@ def frame(study: Study, claim: Claim, outcomes: Mapping[str, Outcome]) -> pd.Dat
     for reading in claim.each:
         outcome = outcomes[reading.name]
         printed = printed_values(study, reading)
-        found = outcome.parts or unread_parts(reading)
-        rows += [row_of(study, claim, reading, outcome, part, printed) for part in found]
+        of_reading = outcome.parts or unread_parts(reading)
+        rows += [row_of(study, claim, reading, outcome, part, printed) for part in of_reading]
     return pd.DataFrame(rows, columns=[*COLUMNS]).astype({"seeds": "Int64"})
 
 
@@ -82,13 +82,13 @@ def write_csv(table: pd.DataFrame, path: Path) -> None:
 
 def printed_values(study: Study, reading: Reading) -> dict[Any, Printed]:
     """The quantities that the paper prints; printed bounds are none of them."""
-    found: dict[Any, Printed] = {}
+    printed: dict[Any, Printed] = {}
     for size in reading.rule.sizes:
-        found.setdefault(size.key, Printed(exact(size.printed), size.place))
+        printed.setdefault(size.key, Printed(exact(size.printed), size.place))
     for value in study.paper_values:
         if not value.at_most:
-            found.setdefault(value.key, Printed(exact(value.paper), value.place))
-    return found
+            printed.setdefault(value.key, Printed(exact(value.paper), value.place))
+    return printed
 
 
 def unread_parts(reading: Reading) -> list[Part]:

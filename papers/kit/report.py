@@ -61,9 +61,9 @@ def claims_table(page: Page) -> Verdicts:
         wording = claim.wording
         runs = page.traces, page.numbers, page.params, page.changed_runs
         outcomes = page.study.verdicts(claim, *runs)
-        for reading, found in outcomes.items():
+        for reading, outcome in outcomes.items():
             name = f"{claim.id}: {reading}" if reading else claim.id
-            rows.append((name, wording, found.label, found.reason))
+            rows.append((name, wording, outcome.label, outcome.reason))
             wording = ""  # once, however many readings a claim has
         cards.append(card(claim, outcomes, parts.frame(page.study, claim, outcomes)))
     columns = ["claim", "the paper says", "verdict", "why"]
@@ -78,9 +78,9 @@ def card(claim: Claim, outcomes: Mapping[str, Outcome], rows: pd.DataFrame) -> s
     html = [f"<p><b>{claim.id}</b> {escape(claim.place)}: {escape(claim.wording)}</p>"]
     for reading in claim.each:
         outcome = outcomes[reading.name]
-        kind = outcome.verdict.replace(" ", "-")
+        verdict = outcome.verdict.replace(" ", "-")
         title = f"{escape(forest.sentence(reading.name))} " if reading.name else ""
-        badge = f'<span class="badge-fed is-{kind}">{escape(outcome.label)}</span>'
+        badge = f'<span class="badge-fed is-{verdict}">{escape(outcome.label)}</span>'
         reason = f" {escape(outcome.reason)}" if outcome.verdict == parts.NOT_JUDGED else ""
         html.append(f"<p>{title}{badge}{reason}</p>")
         below = "".join(f"<p>{escape(text)}</p>" for text in forest.below(reading, outcome))

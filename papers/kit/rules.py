@@ -629,9 +629,9 @@ def _reason(parts: Sequence[Part]) -> str:
             if part.state == state:
                 grouped.setdefault(part.words, []).append(part.case)
         names = []
-        for name, found in grouped.items():
-            whole = len(found) == cases[name] and name
-            names.append(name if whole else f"{name} ({'; '.join(found)})".lstrip())
+        for name, matching in grouped.items():
+            complete = len(matching) == cases[name] and name
+            names.append(name if complete else f"{name} ({'; '.join(matching)})".lstrip())
         if names:
             start = words.capitalize() if sentences else words
             sentences.append(f"{start}: {'; '.join(names)}")
