@@ -11,10 +11,8 @@ import shlex
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from docutils import nodes
 
 import papers.__main__ as command_line
 from papers import STUDIES
@@ -35,19 +33,11 @@ def printed(path):
 
 
 def linked(source):
-    """The commands of the notebook-links directive of a notebook, as it prints them."""
-    study = importlib.import_module("fedbook_study")
+    """The commands that a page prints to be executed again."""
+    data = importlib.import_module("fedbook_data")
     found = []
     for name in re.findall(r"\{notebook-links\} (\w+)", source.read_text(encoding="utf-8")):
-        page = SimpleNamespace(
-            arguments=[name],
-            env=SimpleNamespace(srcdir=str(ROOT)),
-            entry=lambda *_: nodes.list_item("", nodes.paragraph()),
-            inline=lambda text: [nodes.Text(text)],
-        )
-        for node in study.NotebookLinks.build(page):
-            if isinstance(node, nodes.literal_block):
-                found += [shlex.split(line) for line in node.astext().splitlines()]
+        found += [shlex.split(line) for line in data.command_of(name).splitlines()]
     return found
 
 
