@@ -234,16 +234,16 @@ class Federation:
             count = _with_axes(sizes[numbers].clamp(max=size), positions.dim())
             is_real = torch.arange(size, device=numbers.device) < count
             weight = (is_real.to(dtype) / count).expand(positions.shape)
-        minibatch = RowNumbers(rows, weight)
         if clients_at_once(len(numbers), problem.dim):
-            return minibatch
-        return self._gathered(minibatch)
+            return RowNumbers(rows, weight)
+        return Batch(problem.data_at(rows), weight)
 
     def _gathered(self, minibatch: Any) -> Any:
         """A minibatch of which the numbers of its rows are known; anything else as it is."""
-        if isinstance(minibatch, RowNumbers):
-            return Batch(self.problem.data_at(minibatch.rows), minibatch.weight)
-        return minibatch
+        if not isinstance(minibatch, RowNumbers):
+            return minibatch
+        data = tuple(copy_mapped_rows(x, minibatch.rows) for x in self.problem.data)
+        return Batch(data, minibatch.weight)
 
     def ask(
         self,
@@ -400,6 +400,12 @@ def clients_at_once(clients: int, dim: int) -> int | None:
     if clients * dim <= LARGE_ROUND:
         return None
     return max(1, CACHED // dim)
+
+
+def copy_mapped_rows(data: AnyTensor, rows: Int[Tensor, "*b"]) -> AnyTensor:
+    """Copy rows of `data [R, ...]`; within `vmap`, `index_select` would copy entry by entry."""
+    table = data.flatten(1) if data.dim() > 1 else data.unsqueeze(1)
+    return torch.embedding(table, rows).view(rows.shape + data.shape[1:])
 
 
 class Vectorized(Federation):
