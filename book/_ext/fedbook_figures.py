@@ -348,6 +348,18 @@ def shown_size(outputs: Iterable[Mapping[str, Any]]) -> tuple[float, float] | No
     return None
 
 
+def notebook_size(env: BuildEnvironment, name: str, figure: str) -> tuple[float, float] | None:
+    """The size in inches that a figure has in its study's notebook; None if that has none."""
+    path = Path(env.srcdir) / "notebooks" / f"{name}.ipynb"
+    if not path.is_file():
+        return None
+    env.note_dependency(str(path))
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] == "code" and shown_by("".join(cell["source"]))[0] == figure:
+            return shown_size(cell["outputs"])
+    return None
+
+
 def add_to_notebook(app: Sphinx, doctree: nodes.document) -> None:
     """Shows every figure of a notebook as SVG, with an anchor before and its files under it."""
     env = app.env
@@ -499,7 +511,8 @@ class ThemedFigure(SphinxDirective):
         for path in files_of(name):
             self.env.note_dependency(str(path))
         profile = self.options.get("profile", "full")
-        return exported(self.env, study, figure, None, f"{name}-{figure}-page", profile)
+        size = notebook_size(self.env, name, figure)
+        return exported(self.env, study, figure, size, f"{name}-{figure}-page", profile)
 
     def overview(self) -> tuple[dict[str, Path], list[str]]:
         """The verdicts on each paper."""

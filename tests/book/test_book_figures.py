@@ -112,6 +112,18 @@ def test_a_figure_of_a_cell_is_drawn_again_for_its_files(build, tmp_path):
     assert 'href="notebooks/toy.html#figure-toy-curve"' in index  # claim C1 names it
 
 
+def test_a_figure_on_another_page_has_the_size_of_the_notebooks(build, tmp_path):
+    (tmp_path / "notebooks").mkdir()
+    text = notebook(("figures = 1", []), (SHOW, output({}, size=(5.0, 4.0))))
+    (tmp_path / "notebooks" / "toy.ipynb").write_text(text, encoding="utf-8")
+    contents = "```{toctree}\nnotebooks/toy\n```"
+    figure = "```{themed-figure} toy/curve\n:alt: A curve\n\nDown.\n```"
+    status, messages, page = build(f"{contents}\n\n{figure}")
+    assert status == 0, messages
+    (files,) = downloads(page, tmp_path / "out")
+    assert b'width="360pt" height="288pt"' in files["SVG"]
+
+
 def test_a_figure_of_a_note_brings_its_files_along(build, tmp_path):
     files = {"svg": plot.packed(b'<svg width="9pt"></svg>'), "csv": plot.packed(b"x,y\n1,2\n")}
     carried = ("plot.show(draw, alt='A curve.')", output({"fedlib": files}))
