@@ -114,7 +114,10 @@ class BatchedRuns:
             who = f"init of {type(self.template).__name__}"
             rule = f"return tensors of shapes {shapes[0]} at every point of the grid"
             checks.require(fits, "run", who, rule, other, remedy)
-        state = stack_trees(states)
+        if len(states) == 1:  # a large state is not copied again
+            state = pytree.tree_map(lambda x: x.unsqueeze(0), states[0])
+        else:
+            state = stack_trees(states)
         state = pytree.tree_map(lambda x: x.to(self.device), state)
         self.large = is_large(state)
         self.postpones_rows = self.large
