@@ -135,9 +135,8 @@ class CompiledRounds:
             changing = leaves + [x[of_call] for x in draw_leaves]
             # compiled for one layout, but a round may return another
             arguments = self.fixed + [x.contiguous() for x in changing]
-            results = self.function(*arguments)
-            if self.on_gpu:  # the next call overwrites the graph's own memory
-                results = [x.clone() for x in results]
+            # the next call overwrites results: those of a graph on a GPU, small ones on a CPU
+            results = [x.clone() for x in self.function(*arguments)]
             leaves = list(results[:count])
             infos.append(list(results[count:]))
         curves = [torch.cat(blocks, -1) for blocks in zip(*infos, strict=True)]

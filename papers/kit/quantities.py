@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from fedlib.core import Trace
-    from papers.kit.store import Spec
 
 Label = str | float | bool
 Labels = Mapping[str, Label]
@@ -226,12 +225,25 @@ def name_of(labels: Labels, defaults: Defaults) -> str:
     return "_".join(words)
 
 
-def by_name(specs: Sequence[Spec], defaults: Defaults) -> dict[str, Spec]:
+class Labelled(Protocol):
+    """What has labels: the specification of a run."""
+
+    @property
+    def algorithm(self) -> Any: ...
+
+    @property
+    def labels(self) -> Labels: ...
+
+
+S = TypeVar("S", bound=Labelled)
+
+
+def by_name(specs: Sequence[S], defaults: Defaults) -> dict[str, S]:
     """Runs by the names that their labels give; of two with the same labels the former.
 
     Raises ValueError if those are not the same algorithm.
     """
-    named: dict[str, Spec] = {}
+    named: dict[str, S] = {}
     for spec in specs:
         name = name_of(spec.labels, defaults)
         if named.setdefault(name, spec).algorithm != spec.algorithm:
