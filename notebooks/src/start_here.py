@@ -414,10 +414,10 @@ plot.show(
 
 # %% [markdown]
 # FedCMOO, *federated communication-efficient multi-objective optimization* {cite}`askin2025fedcmoo`, steps along this
-# direction. It needs only the products $\langle d_k,d_l\rangle$, a small table, which clients may send compressed. The
-# method that it is compared with, FSMGDA (*federated stochastic multi-gradient descent averaging*)
-# {cite}`yang2023fsmgda`, sends an update for every objective instead. Beside the shortest vector, we try a plain average
-# of both losses. In the second run of each, the distances to workplaces are measured in other units.
+# direction. The server needs only the products $\langle d_k,d_l\rangle$, which it estimates from compressed gradients.
+# In the method that FedCMOO is compared with, FSMGDA (*federated stochastic multi-gradient descent averaging*)
+# {cite}`yang2023fsmgda`, a client sends an update for every objective. Beside the shortest vector, we try a plain
+# average of both losses. In the second run of each, the distances to workplaces are measured in other units.
 
 # %%
 points = torch.stack([homes, works], 1).unsqueeze(1)
