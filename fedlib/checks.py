@@ -34,6 +34,8 @@ import torch
 from jaxtyping import AbstractArray, Float, Shaped
 from torch import Tensor
 
+from fedlib.shapes import AnyTensor, Vector
+
 
 def sentence(
     subject: str,
@@ -161,7 +163,7 @@ def one_of(
 def finite(
     subject: str,
     name: str,
-    tensor: Shaped[Tensor, "..."],
+    tensor: AnyTensor,
     remedy: str = "",
 ) -> None:
     """Require a tensor without NaN and infinity; the ValueError says how many entries are bad."""
@@ -191,7 +193,7 @@ def labelled(
 def labels01(
     subject: str,
     name: str,
-    labels: Shaped[Tensor, "..."],
+    labels: AnyTensor,
     remedy: str = "",
 ) -> None:
     """Require labels in {0, 1} of any dtype; the ValueError shows the first values."""
@@ -210,7 +212,7 @@ def vector(
 
     Shapes are known under `vmap` and while a round is recorded, so methods may check them.
     """
-    value(subject, name, argument, Float[Tensor, "d"])
+    value(subject, name, argument, Vector)
     fits = len(argument) and dim in (None, len(argument))
     require(fits, subject, name, f"be a vector of floats of {dim or 'some'} entries", argument)
 

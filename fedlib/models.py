@@ -15,7 +15,7 @@ from torch.func import functional_call
 
 from fedlib import checks
 from fedlib.checks import Count, Rng
-from fedlib.shapes import Vector
+from fedlib.shapes import AnyTensor, Vector, WholeNumber
 
 #: The integers with as many bytes as a float, by the number of bytes.
 INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -36,7 +36,7 @@ class ModuleFunction:
 
     module: nn.Module
     shapes: dict[str, torch.Size]
-    constants: dict[str, Shaped[Tensor, "..."]]
+    constants: dict[str, AnyTensor]
     dropout: tuple[str, ...] = ()
     copies: "ThreadCopies" = field(
         default_factory=lambda: ThreadCopies(), init=False, repr=False, compare=False
@@ -45,10 +45,10 @@ class ModuleFunction:
     def __call__(
         self,
         w: Vector,
-        *inputs: Shaped[Tensor, "..."],
+        *inputs: AnyTensor,
         train: bool = True,
-        coin: Int[Tensor, ""] | None = None,
-    ) -> Shaped[Tensor, "..."]:
+        coin: WholeNumber | None = None,
+    ) -> AnyTensor:
         """The module's output; dropout is active only if `train`."""
         sizes = [shape.numel() for shape in self.shapes.values()]
         checks.vector("apply", "w", w, sum(sizes))
@@ -71,7 +71,7 @@ class ModuleFunction:
         result: Tensor = functional_call(module, values, inputs)
         return result
 
-    def changed_buffers(self, *inputs: Shaped[Tensor, "..."]) -> list[str]:
+    def changed_buffers(self, *inputs: AnyTensor) -> list[str]:
         """The buffers that the module itself changes in a call, which this function undoes."""
         module = copy.deepcopy(self.module)
         buffers = {name: buffer.clone() for name, buffer in module.named_buffers()}

@@ -23,7 +23,7 @@ from fedlib.core.describe import added_field
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info, Problem
 from fedlib.core.sampling import draw_round
-from fedlib.shapes import Vector
+from fedlib.shapes import Jacobian, PerObjective, Vector
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.weights.gram import GramEstimate, TwoWay
 from fedlib.weights.preference import Preference
@@ -71,7 +71,7 @@ class GramWeighted(ObjectivesWork):
         """The number of batches for step 1; the batches of steps 2 .. E follow them."""
         return 1 if self.shared_batch else objectives
 
-    def task_gradients(self, client: Client) -> Float[Tensor, "M d"]:
+    def task_gradients(self, client: Client) -> Jacobian:
         """At the client: compute the gradients of its objectives."""
         return objective_gradients(
             client,
@@ -79,7 +79,7 @@ class GramWeighted(ObjectivesWork):
             separate_batches=not self.shared_batch,
         )
 
-    def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Vector:
+    def local_update(self, client: Client, lam: PerObjective) -> Vector:
         """At the client: make E steps on the weighted objectives.
 
         The first step uses the remembered gradients, which the client sent for the Gram matrix.
@@ -237,7 +237,7 @@ class FedCMOOPref(GramWeighted):
         self.preference.check("FedCMOOPref", problem.num_objectives)
         return super().init(problem)
 
-    def loss_values(self, client: Client) -> Float[Tensor, "M"]:
+    def loss_values(self, client: Client) -> PerObjective:
         """At the client: compute its M losses."""
         return client.losses(client.model, client.value_batch())  # 2
 
@@ -355,7 +355,7 @@ class FedCMOOTheory(ObjectivesWork):
         gradients = objective_gradients(client, client.model)
         return Columns(self.compressor)(gradients, client.noise).flatten()  # 2
 
-    def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Vector:
+    def local_update(self, client: Client, lam: PerObjective) -> Vector:
         """At a client of S: make E steps on the weighted objectives."""
         return self.weighted_direction(client, lam)  # 5-7
 
@@ -364,7 +364,7 @@ class FedCMOOTheory(ObjectivesWork):
         fed: Federation,
         w: Vector,
         sample: Draw,
-    ) -> Float[Tensor, "M d"]:
+    ) -> Jacobian:
         """Y_1 or Y_2, `[M, d]`."""
         objectives = fed.problem.num_objectives
         clients = fed.clients(sample, model=w)

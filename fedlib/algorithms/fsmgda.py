@@ -17,7 +17,7 @@ from fedlib.core.describe import added_field
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Batch, Draw, Info
 from fedlib.core.trees import index_tree
-from fedlib.shapes import Vector
+from fedlib.shapes import PerObjective, Vector
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.weights.gram import gram_of
 from fedlib.weights.rules import Least, MinNorm, Weights
@@ -86,7 +86,7 @@ class FSMGDA(ObjectivesWork):
         if axis is not None:  # [M E, ...] -> [M, E, ...]
             batches = batches_by_objective(batches, objectives, self.local_steps)
 
-        def update(batches: Batch, objective: Float[Tensor, "M"]) -> Vector:
+        def update(batches: Batch, objective: PerObjective) -> Vector:
             def gradient(u: Vector, step: int) -> Vector:
                 batch = batches if axis is None else index_tree(batches, step)
                 return client.gradient(u, batch, objective)

@@ -22,7 +22,7 @@ from fedlib.core.client import Client, Reply
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info, Problem
 from fedlib.core.sampling import check_work, draw_round
-from fedlib.shapes import Scalar, Vector
+from fedlib.shapes import Jacobian, PerObjective, Scalar, Vector
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.steps.switching import Hard, Switch, loss_weights
 from fedlib.weights.gram import GramEstimate, TwoWay
@@ -39,7 +39,7 @@ class State(NamedTuple):
     residual: Float[Tensor, "N d"]  # e_j, what client j has not sent yet; [N, 0] without memory
     weighted: Vector  # sum over rounds of (1 - sigma_t) w_t
     weight: Scalar  # sum over rounds of (1 - sigma_t)
-    lam: Float[Tensor, "M"]  # the objectives' weights of the last round
+    lam: PerObjective  # the objectives' weights of the last round
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class MultiFedSGM(SwitchingWork):
             draw = draw._replace(batches=step_batches)
         return draw._replace(others=(for_gram,))
 
-    def objective_gradients(self, client: Client) -> Float[Tensor, "M d"]:
+    def objective_gradients(self, client: Client) -> Jacobian:
         """At the client: compute H_j, the gradients of its objectives."""
         return objective_gradients(client, client.model)  # 2
 
@@ -177,7 +177,7 @@ class MultiFedSGM(SwitchingWork):
         self,
         client: Client,
         sigma: Float[Tensor, "*s"],
-        lam: Float[Tensor, "M"],
+        lam: PerObjective,
     ) -> Vector | Reply:
         """At the client: make E local steps, then compress the sum of their directions.
 
@@ -192,7 +192,7 @@ class MultiFedSGM(SwitchingWork):
         fed: Federation,
         state: State,
         draw: Draw,
-    ) -> tuple[Float[Tensor, "M"], Info]:
+    ) -> tuple[PerObjective, Info]:
         """Estimate the Gram matrix; return the new weights and their report."""
         (for_gram,) = draw.others
         clients = fed.clients(for_gram, model=state.w)

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Count, Positive
@@ -18,7 +16,7 @@ from fedlib.core.client import Client
 from fedlib.core.describe import added_field
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info, Problem
-from fedlib.shapes import Vector
+from fedlib.shapes import PerObjective, Vector
 from fedlib.steps.local import SGD, LocalSteps
 from fedlib.weights.rules import FixedWeights
 from fedlib.work.objectives import ObjectivesWork, WeightedModel
@@ -87,7 +85,7 @@ class Scalarized(ObjectivesWork):
             return state._replace(weights=task_weights)
         return state
 
-    def local_update(self, client: Client, lam: Float[Tensor, "M"]) -> Vector:
+    def local_update(self, client: Client, lam: PerObjective) -> Vector:
         """At the client: make E local steps on its weighted objectives."""
         return self.weighted_direction(client, lam)  # 2-4
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Int, Shaped
+from jaxtyping import Int
 from torch import Tensor
 
 from fedlib import checks
@@ -33,7 +33,7 @@ from fedlib.compress.wire import (
     index_bits,
     total_bits,
 )
-from fedlib.shapes import Vector
+from fedlib.shapes import AnyTensor, Vector
 
 #: The integer type with the bits of a float type, and the digits of the float's significand.
 SIGNIFICAND = {
@@ -325,7 +325,7 @@ def count_entries(fraction: float, dim: int) -> int:
     return max(1, round(fraction * dim))
 
 
-def require_noise(caller: str, noise: Noise) -> Shaped[Tensor, "..."]:
+def require_noise(caller: str, noise: Noise) -> AnyTensor:
     """Return the drawn randomness; raise ValueError if there is none."""
     if not isinstance(noise, Tensor):
         raise ValueError(checks.sentence(caller, "noise", "be a result of draw()", noise))

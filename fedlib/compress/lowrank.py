@@ -17,8 +17,9 @@ from torch.nn.functional import pad
 from fedlib import checks
 from fedlib.checks import Positive, Rng, Whole
 from fedlib.compress.compressors import require_noise
-from fedlib.compress.sketches import Jacobian, Sketch
+from fedlib.compress.sketches import Sketch
 from fedlib.compress.wire import FLOAT_BITS, Field, Layout, Message, Noise
+from fedlib.shapes import Jacobian
 
 Matrix = Float[Tensor, "r c"]
 Factors = tuple[Float[Tensor, "r p"], Float[Tensor, "p c"]]
@@ -38,7 +39,7 @@ def folded_shape(tasks: int, dim: int, order: str = "block") -> tuple[int, int]:
     return side, side
 
 
-def fold(x: Float[Tensor, "M d"], order: str = "block") -> Matrix:
+def fold(x: Jacobian, order: str = "block") -> Matrix:
     """Put the entries of a Jacobian into a nearly square matrix, padded with zeros.
 
     `"block"` cuts the `d x M` matrix into blocks of `r = floor(sqrt(d M))` rows and puts them side
@@ -63,7 +64,7 @@ def unfold(
     tasks: int,
     dim: int,
     order: str = "block",
-) -> Float[Tensor, "M d"]:
+) -> Jacobian:
     """The Jacobian `[tasks, dim]` whose folded form is `matrix`; padding is dropped."""
     rows, columns = matrix.shape
     if order == "block":

@@ -26,9 +26,7 @@ from fedlib.compress.wire import (
     index_bits,
     total_bits,
 )
-from fedlib.shapes import Vector
-
-Jacobian = Float[Tensor, "M d"]
+from fedlib.shapes import Jacobian, Vector
 
 
 @runtime_checkable

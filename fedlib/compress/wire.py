@@ -3,8 +3,10 @@
 from math import ceil, log2
 from typing import Literal, NamedTuple
 
-from jaxtyping import Int, Shaped
+from jaxtyping import Int
 from torch import Tensor
+
+from fedlib.shapes import AnyTensor
 
 FLOAT_BITS = 32  # a number is sent as a float32, whatever the dtype of the simulation
 EXPONENT_BITS = 8  # bits of a float32's exponent
@@ -17,7 +19,7 @@ Content = Literal["number", "digits", "sign", "flag", "position", "map"]
 class Message(NamedTuple):
     """A message on the wire: its numbers, and their positions if these are sent."""
 
-    values: Shaped[Tensor, "..."]
+    values: AnyTensor
     positions: Int[Tensor, "..."] | tuple[()] = ()
 
 

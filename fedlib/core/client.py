@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Shaped
 from torch import Tensor
 from torch.func import vmap
 from torch.utils import _pytree as pytree
 
 from fedlib.core.problem import Batch, OfMeans, Pooled, objective_weights, pullback
 from fedlib.core.trees import index_tree, loop_map
-from fedlib.shapes import AnyTensor, PerLoss, Scalar, Vector
+from fedlib.shapes import AnyTensor, PerLoss, Scalar, Vector, WholeNumber
 
 Part = TypeVar("Part")
 
@@ -32,7 +32,7 @@ class ClientState(NamedTuple):
     memory: Float[Tensor, "..."] | tuple[()]  # what the client keeps between its rounds
     noise: AnyTensor | tuple[()]  # the randomness of its compressor
     chance: AnyTensor | tuple[()] = ()  # the randomness of its simulator
-    who: Int[Tensor, ""] | tuple[()] = ()  # its number, 0 .. N - 1; [n] at the server
+    who: WholeNumber | tuple[()] = ()  # its number, 0 .. N - 1; [n] at the server
 
     @property
     def num_clients(self) -> int:
@@ -55,7 +55,7 @@ class WithCoins:
     def __init__(
         self,
         losses: Callable[..., Tensor],
-        coin: Int[Tensor, ""],
+        coin: WholeNumber,
     ) -> None:
         self.losses = losses
         self.coin = coin

@@ -21,7 +21,7 @@ from fedlib import checks
 from fedlib.checks import Count, Positive, Whole
 from fedlib.core.describe import describe
 from fedlib.core.trees import index_tree
-from fedlib.shapes import AnyTensor, PerLoss, Scalar, Vector
+from fedlib.shapes import AnyTensor, PerLoss, Scalar, Vector, WholeNumber
 
 Info = dict[str, Tensor]
 #: Names that a metric cannot have, because they are columns of `Trace.to_frame`.
@@ -54,7 +54,7 @@ class Draw(NamedTuple):
     value_clients: Int[Tensor, "n"] | tuple[()] = ()  # clients that send values, if others
     chance: Shaped[Tensor, "n ..."] | tuple[()] = ()  # randomness of clients' simulators or coins
     others: "tuple[Draw, ...]" = ()  # draws for clients with other tasks
-    coin: Int[Tensor, ""] | tuple[()] = ()  # from which losses with dropout make their masks
+    coin: WholeNumber | tuple[()] = ()  # from which losses with dropout make their masks
 
 
 class Pooled(NamedTuple):
@@ -303,7 +303,7 @@ class Problem:
 
     def rows_of_client(
         self,
-        client: Int[Tensor, ""],
+        client: WholeNumber,
         most: int | None = None,
     ) -> Batch:
         """All rows of one client: data `[m, ...]`, weight `[m]`."""

@@ -13,6 +13,7 @@ from fedlib import checks
 from fedlib.checks import Seed
 from fedlib.compress.compressors import Compressor, Identity
 from fedlib.core.problem import Draw, Problem
+from fedlib.shapes import Scalar
 
 IDENTITY = Identity()
 MANY = 1000  # with more clients than this, a few of them are drawn without a permutation
@@ -202,7 +203,7 @@ def most_active(clients: int, participation: float) -> int:
 
 def active_clients(
     draw: Draw,
-    participation: float | Float[Tensor, ""],
+    participation: float | Scalar,
 ) -> Bool[Tensor, "N"]:
     """The clients whose coin is below `participation`, as a boolean `[N]`."""
     assert isinstance(draw.chance, Tensor)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Shaped
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
@@ -17,6 +16,7 @@ from fedlib import checks
 from fedlib.core import files
 from fedlib.core.identity import Identity
 from fedlib.provenance import versions
+from fedlib.shapes import AnyTensor, Vector
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,7 +100,7 @@ class Trace:
             columns[name] = curves.reshape(-1)
         return pd.DataFrame(columns)
 
-    def model(self, seed: int | None = None) -> Float[Tensor, "d"]:
+    def model(self, seed: int | None = None) -> Vector:
         """The final model `[d]` of `seed`, which may be left out if there is only one.
 
         Raises ValueError for a seed that was not run, or a trace without models.
@@ -117,9 +117,7 @@ class Trace:
         model = models[self.seeds.index(seed)]
         return torch.as_tensor(model).cpu()
 
-    def state_dict(
-        self, module: nn.Module, seed: int | None = None
-    ) -> dict[str, Shaped[Tensor, "..."]]:
+    def state_dict(self, module: nn.Module, seed: int | None = None) -> dict[str, AnyTensor]:
         """The `state_dict` of `module` with the final model of `seed`.
 
         `seed` may be left out if there is only one. Raises ValueError if the model does not fit,

@@ -19,7 +19,7 @@ from fedlib.checks import Count, FloatType, Number, Positive, Rng
 from fedlib.core.problem import Batch, Problem
 from fedlib.metrics import fw_gap
 from fedlib.sets.vertices import gauge_of
-from fedlib.shapes import Scalar, Vector
+from fedlib.shapes import PerLoss, Scalar, Vector
 
 Inputs = Float[Tensor, "B *shape"]
 Labels = Int[Tensor, "B"]
@@ -235,7 +235,7 @@ class _Classifier:
             return samples
         return Samples(self.prepared(X), y)
 
-    def losses(self, w: Vector, batch: Batch) -> Float[Tensor, "K"]:
+    def losses(self, w: Vector, batch: Batch) -> PerLoss:
         X, y = batch.data
         outputs = self.model.apply(w, self.prepared(X))
         loss = batch.weight @ row_losses(outputs, y)

@@ -13,7 +13,7 @@ from fedlib.problems.quadratics import (
     pareto_point,
     polygon_distance,
 )
-from fedlib.shapes import Scalar, Vector
+from fedlib.shapes import Jacobian, PerLoss, Scalar, Vector
 
 
 def constrained_pareto(
@@ -102,7 +102,7 @@ def constrained_pareto(
 
 
 def constrained_pareto_point(
-    middle: Float[Tensor, "M d"],
+    middle: Jacobian,
     ball: Vector,
     level: float,
     lam: Float[Tensor, "*b M"],
@@ -117,7 +117,7 @@ def constrained_pareto_point(
     return nearest
 
 
-def ball_losses(w: Vector, batch: Batch) -> Float[Tensor, "K"]:
+def ball_losses(w: Vector, batch: Batch) -> PerLoss:
     """The objectives of a client on some rows, then its constraint."""
     c, b, constant = batch.data
     f = half_square(w, c)
@@ -127,7 +127,7 @@ def ball_losses(w: Vector, batch: Batch) -> Float[Tensor, "K"]:
     return batch.weight @ losses
 
 
-def ball_gradient(w: Vector, batch: Batch, weights: Float[Tensor, "K"]) -> Vector:
+def ball_gradient(w: Vector, batch: Batch, weights: PerLoss) -> Vector:
     """The gradient of `weights @ ball_losses` in closed form."""
     c, b, _ = batch.data
     centres = torch.cat([c, b.unsqueeze(-2)], -2)

@@ -17,7 +17,7 @@ from fedlib.problems.client_rows import ClientRows, Function, heldout_rows, plai
 from fedlib.problems.explain import attempt
 from fedlib.problems.fairness_gap import GroupSums
 from fedlib.problems.several_inputs import OfPacked
-from fedlib.shapes import Scalar, Vector
+from fedlib.shapes import AnyTensor, PerLoss, Scalar, Vector
 
 Coin = Int[Tensor, ""]
 
@@ -48,7 +48,7 @@ class OwnFunctions:
 
     def losses(
         self, w: Vector, batch: Batch, *, train: bool = True, coin: Coin | None = None
-    ) -> Float[Tensor, "K"]:
+    ) -> PerLoss:
         """The objectives, then the constraints, or the statistics of a `GroupGap`."""
         rows = self.rows(w, batch, train=train, coin=coin)
         values = [objective(rows).reshape(1) for objective in self.objectives]
@@ -183,11 +183,11 @@ class Outputs:
     def __call__(
         self,
         w: Vector,  # noqa: ARG002 - as in `ModuleFunction`
-        outputs: Shaped[Tensor, "..."],
+        outputs: AnyTensor,
         *,
         train: bool = True,  # noqa: ARG002
         coin: Coin | None = None,  # noqa: ARG002
-    ) -> Shaped[Tensor, "..."]:
+    ) -> AnyTensor:
         """The outputs themselves."""
         return outputs
 

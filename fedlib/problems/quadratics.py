@@ -7,7 +7,7 @@ from torch import Tensor
 from fedlib import checks
 from fedlib.checks import Positive
 from fedlib.core.problem import Batch, ConvexSet, Problem
-from fedlib.shapes import Scalar, Vector
+from fedlib.shapes import Jacobian, PerObjective, Scalar, Vector
 from fedlib.solvers.min_norm import min_norm
 
 FRONT = 501  # points on the front of two objectives; distances refer to the polygon through them
@@ -115,7 +115,7 @@ def quadratic_metrics(w: Vector, problem: Problem) -> dict[str, Scalar]:
 
 def pareto(
     centres: Float[Tensor, "N m M d"] | None = None,
-    curvature: Float[Tensor, "M d"] | None = None,
+    curvature: Jacobian | None = None,
     *,
     w0: Vector | None = None,
 ) -> Problem:
@@ -194,7 +194,7 @@ def front_weights(dtype: torch.dtype) -> Float[Tensor, "p 2"]:
 
 
 def pareto_point(
-    middle: Float[Tensor, "M d"], curvature: Float[Tensor, "M d"], lam: Float[Tensor, "*b M"]
+    middle: Jacobian, curvature: Jacobian, lam: Float[Tensor, "*b M"]
 ) -> Float[Tensor, "*b d"]:
     r"""The minimizer of the weighted sum, $(\sum_k\lambda_kA_k)^{-1}\sum_k\lambda_kA_k\bar c_k$."""
     return (lam @ (curvature * middle)) / (lam @ curvature)
@@ -208,12 +208,12 @@ def row_objectives(
     return 0.5 * squares.sum(-1)
 
 
-def pareto_losses(w: Vector, batch: Batch) -> Float[Tensor, "M"]:
+def pareto_losses(w: Vector, batch: Batch) -> PerObjective:
     """The objectives of a client on some rows."""
     return batch.weight @ row_objectives(w, *batch.data)
 
 
-def pareto_gradient(w: Vector, batch: Batch, weights: Float[Tensor, "M"]) -> Vector:
+def pareto_gradient(w: Vector, batch: Batch, weights: PerObjective) -> Vector:
     """The gradient of `weights @ pareto_losses` in closed form."""
     c, A = batch.data
     gradients = weights.unsqueeze(-1) * A * (w - c)

@@ -16,6 +16,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from fedlib import checks
 from fedlib.problems.datasets import read_all
+from fedlib.shapes import AnyTensor
 
 #: The inputs, the target and the further columns of some rows.
 Rows = Sequence[Shaped[Tensor, "m ..."]]
@@ -214,7 +215,7 @@ def is_exact(x: Shaped[Tensor, "m ..."], dtype: torch.dtype) -> bool:
     return bool((restored == x).all())
 
 
-def digest(tensors: Sequence[Shaped[Tensor, "..."]]) -> str:
+def digest(tensors: Sequence[AnyTensor]) -> str:
     """The SHA-256 digest of the rows, by which a stored run recognizes its data."""
     sha = hashlib.sha256()
     for x in tensors:

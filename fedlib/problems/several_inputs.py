@@ -11,14 +11,14 @@ from math import prod
 from typing import Any
 
 import torch
-from jaxtyping import Int, Shaped
+from jaxtyping import Shaped
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
 from fedlib import checks, models
 from fedlib.problems.datasets import read_all
 from fedlib.problems.readers import as_tensor, check_range, is_exact
-from fedlib.shapes import Vector
+from fedlib.shapes import AnyTensor, Vector, WholeNumber
 
 Inputs = tuple[Shaped[Tensor, "m ..."], ...]
 
@@ -73,8 +73,8 @@ class OfPacked:
         packed: Shaped[Tensor, "B n"],
         *,
         train: bool = True,
-        coin: Int[Tensor, ""] | None = None,
-    ) -> Shaped[Tensor, "..."]:
+        coin: WholeNumber | None = None,
+    ) -> AnyTensor:
         """The module's output; dropout is active only if `train`."""
         inputs = self.packing.unpack(packed)
         return self.function(w, *inputs, train=train, coin=coin)

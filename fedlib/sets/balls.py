@@ -42,8 +42,10 @@ class NormBall(checks.Checked):
         """Whether ||x|| <= (1 + tol) radius up to rounding, as a 0-d bool tensor."""
         self._check("x", x)
         slack = relative_slack(x, tol, self.rank)
-        most = (1 + slack) * self.radius + absolute_slack(x)
-        return self.size(widened(x)) <= most
+        relative = (1 + slack) * self.radius
+        most = relative + absolute_slack(x)
+        wide = widened(x)
+        return self.size(wide) <= most
 
     def diameter(self, dim: int) -> float:
         """The largest distance between two points, 2 radius in every dimension."""
@@ -80,7 +82,8 @@ class Ball(NormBall):
     def project(self, x: Vector) -> Vector:
         """The nearest point of the set: x itself, or radius x / ||x||."""
         self._check("x", x)
-        unit, norm, scale = _normalized(widened(x))
+        wide = widened(x)
+        unit, norm, scale = _normalized(wide)
         nearest = self.radius * unit
         inside = scale * norm <= self.radius
         return torch.where(inside, x, nearest.to(x.dtype))
@@ -91,8 +94,10 @@ class Ball(NormBall):
         For direction 0, every point is a minimizer; the centre is returned.
         """
         self._check("direction", direction)
-        unit, _, _ = _normalized(widened(direction))
-        return (-self.radius * unit).to(direction.dtype)
+        wide = widened(direction)
+        unit, _, _ = _normalized(wide)
+        vertex = -self.radius * unit
+        return vertex.to(direction.dtype)
 
     def size(self, x: Vector) -> Scalar:
         """The Euclidean norm."""
@@ -133,7 +138,8 @@ class L1Ball(Sparse):
         self._check("x", x)
         wide = widened(x)
         size = wide.abs()
-        nearest = wide.sign() * onto_simplex(size, self.radius)
+        projected = onto_simplex(size, self.radius)
+        nearest = wide.sign() * projected
         inside = size.sum() <= self.radius
         return torch.where(inside, x, nearest.to(x.dtype))
 
@@ -143,7 +149,8 @@ class L1Ball(Sparse):
         This entry is -radius sign(direction_j); for direction 0 it is -radius.
         """
         self._check("direction", direction)
-        position = direction.abs().argmax().unsqueeze(0)
+        magnitudes = direction.abs()
+        position = magnitudes.argmax().unsqueeze(0)
         entry = direction.gather(0, position)
         size = torch.ones_like(entry) * self.radius  # keeps the dtype; two numbers give float32
         value = torch.where(entry < 0, size, -size)
@@ -174,7 +181,9 @@ class Simplex(Sparse):
     def project(self, x: Vector) -> Vector:
         """The nearest point of the set: max(x - theta, 0), whose entries sum to the radius."""
         self._check("x", x)
-        return onto_simplex(widened(x), self.radius).to(x.dtype)
+        wide = widened(x)
+        nearest = onto_simplex(wide, self.radius)
+        return nearest.to(x.dtype)
 
     def contains(self, x: Vector, tol: float = 1e-6) -> Flag:
         """Whether no entry is below -tol radius and the sum is radius up to tol, as a 0-d bool.
@@ -182,21 +191,27 @@ class Simplex(Sparse):
         The sum may also differ by rounding.
         """
         self._check("x", x)
-        slack = relative_slack(x, tol) * self.radius + absolute_slack(x)
+        relative = relative_slack(x, tol) * self.radius
+        slack = relative + absolute_slack(x)
         total = widened(x).sum()
-        nonnegative = (x >= -tol * self.radius).all()
-        return nonnegative & ((total - self.radius).abs() <= slack)
+        excess = total - self.radius
+        lowest = -tol * self.radius
+        nonnegative = (x >= lowest).all()
+        return nonnegative & (excess.abs() <= slack)
 
     def lmo(self, direction: Vector) -> Vector:
         """The vertex that minimizes <direction, s>: radius at the first smallest entry."""
         self._check("direction", direction)
         position = direction.argmin().unsqueeze(0)
         entry = direction.gather(0, position)
-        return one_entry(position, torch.ones_like(entry) * self.radius, direction)
+        value = torch.ones_like(entry) * self.radius
+        return one_entry(position, value, direction)
 
     def diameter(self, dim: int) -> float:
         """The largest distance between two points, sqrt(2) radius (0 in one dimension)."""
-        return math.sqrt(2) * self.radius if dim > 1 else 0.0
+        if dim <= 1:
+            return 0.0
+        return math.sqrt(2) * self.radius
 
     def wire(self, dim: int) -> OneEntry:
         """The message of a vertex is a position, `ceil(log2 dim)` bits."""
@@ -209,9 +224,10 @@ def _normalized(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     For x = 0 the first two results are 0.
     """
     top = x.abs().amax()
-    scale = torch.where(top == 0, torch.ones_like(top), top)
-    norm = torch.linalg.vector_norm(x / scale)
-    unit = x / scale / norm.clamp(min=1)  # norm >= 1 unless x = 0
+    scale = torch.where(top == 0, 1, top)
+    scaled = x / scale
+    norm = torch.linalg.vector_norm(scaled)
+    unit = scaled / norm.clamp(min=1)  # norm >= 1 unless x = 0
     return unit, norm, scale
 
 
@@ -222,18 +238,23 @@ def onto_simplex(x: Vector, radius: float) -> Vector:
     Then theta lies in [-radius, 0), and no digits are lost however large x is. Entries that are
     more than `radius` below the largest entry become 0 in any case.
     """
-    below = (x - x.amax()).clamp(min=-radius)
+    shifted = x - x.amax()
+    below = shifted.clamp(min=-radius)
     falling = below.sort(descending=True).values
-    count = torch.arange(1, len(x) + 1, dtype=x.dtype, device=x.device)
-    theta = (falling.cumsum(0) - radius) / count
-    used = (falling > theta).sum().clamp(min=1)
-    shift = theta.gather(0, (used - 1).unsqueeze(0))
-    nearest = (below - shift).clamp(min=0)
+    rank = torch.arange(1, len(x) + 1, dtype=x.dtype, device=x.device)
+    excess = falling.cumsum(0) - radius
+    theta = excess / rank
+    exceeding = falling > theta
+    used = exceeding.sum().clamp(min=1)
+    position = (used - 1).unsqueeze(0)
+    difference = below - theta.gather(0, position)
+    nearest = difference.clamp(min=0)
     # many entries add up the rounding of theta: what their sum lacks is shared by those not 0
     positive = (nearest > 0).to(x.dtype)
     count_positive = positive.sum().clamp(min=1)
     lacking = (radius - nearest.sum()) / count_positive
-    return (nearest + lacking * positive).clamp(min=0)
+    filled = nearest + lacking * positive
+    return filled.clamp(min=0)
 
 
 def one_entry(

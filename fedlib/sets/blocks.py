@@ -53,24 +53,30 @@ class Blocks:
 
         `shapes` is a list such as `[p.shape for p in module.parameters()]`.
         """
-        sizes = tuple(math.prod(shape) for shape in shapes)
-        if isinstance(sets, Sequence):
-            return cls(tuple(sets), sizes)
-        return cls((sets,) * len(shapes), sizes)
+        sizes = tuple(map(math.prod, shapes))
+        if not isinstance(sets, Sequence):
+            sets = [sets] * len(shapes)
+        return cls(tuple(sets), sizes)
 
     def project(self, x: Vector) -> Vector:
         """The nearest point of the set."""
-        nearest = [convex_set.project(piece) for convex_set, piece in self._pieces(x)]
+        nearest = []
+        for convex_set, piece in self._pieces(x):
+            nearest.append(convex_set.project(piece))
         return torch.cat(nearest)
 
     def contains(self, x: Vector, tol: float = 1e-6) -> Flag:
         """Whether every part lies in its set up to `tol`, as a 0-d bool tensor."""
-        inside = [convex_set.contains(piece, tol) for convex_set, piece in self._pieces(x)]
+        inside = []
+        for convex_set, piece in self._pieces(x):
+            inside.append(convex_set.contains(piece, tol))
         return torch.stack(inside).all()
 
     def lmo(self, direction: Vector) -> Vector:
         """A minimizer of <direction, s> over the set."""
-        vertices = [convex_set.lmo(piece) for convex_set, piece in self._pieces(direction)]
+        vertices = []
+        for convex_set, piece in self._pieces(direction):
+            vertices.append(convex_set.lmo(piece))
         return torch.cat(vertices)
 
     def diameter(self, dim: int) -> float:
@@ -83,7 +89,9 @@ class Blocks:
 
     def gauge(self, x: Vector) -> Scalar:
         """The largest gauge among the parts."""
-        gauges = [gauge_of(convex_set, piece) for convex_set, piece in self._pieces(x)]
+        gauges = []
+        for convex_set, piece in self._pieces(x):
+            gauges.append(gauge_of(convex_set, piece))
         return torch.stack(gauges).amax()
 
     def wire(self, dim: int) -> Several:

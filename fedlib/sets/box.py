@@ -42,9 +42,10 @@ class Box:
             object.__setattr__(self, "high", self.low)
             object.__setattr__(self, "low", -self.low)
         checks.fields(self)
-        stacked = isinstance(self.low, Tensor) or isinstance(self.high, Tensor)
+        sides = (self.low, self._high)
+        stacked = any(isinstance(side, Tensor) for side in sides)
         fits = stacked or self.low < self._high
-        checks.require(fits, "Box", "high", "be above low", (self.low, self.high))
+        checks.require(fits, "Box", "high", "be above low", sides)
 
     @property
     def _high(self) -> float:
@@ -63,7 +64,8 @@ class Box:
         for side, outside in ((low, math.inf), (high, -math.inf)):
             fits = not isinstance(side, float) or side != outside
             checks.require(fits, "Box", "the box", rule, self)
-        return x.clamp(min=low).clamp(max=high)
+        above = x.clamp(min=low)
+        return above.clamp(max=high)
 
     def contains(self, x: Vector, tol: float = 1e-6) -> Flag:
         """Whether every coordinate is finite and lies in [low, high], as a 0-d bool.
@@ -74,13 +76,15 @@ class Box:
         low = side_in(x, self.low)
         high = side_in(x, self._high)
         width = high - low
-        if isinstance(width, Tensor) or math.isfinite(width):
-            slack_low = slack_high = tol * width
-        else:
-            slack_low = 0.0 if low == -math.inf else tol * abs(low)
-            slack_high = 0.0 if high == math.inf else tol * abs(high)
-        inside = (x >= low - slack_low) & (x <= high + slack_high)
-        return (inside & x.isfinite()).all()
+        slack_low = tol * width
+        slack_high = slack_low
+        if not isinstance(width, Tensor) and math.isinf(width):
+            slack_low = slack_beside_infinity(low, tol)
+            slack_high = slack_beside_infinity(high, tol)
+        not_below = x >= low - slack_low
+        not_above = x <= high + slack_high
+        inside = not_below & not_above & x.isfinite()
+        return inside.all()
 
     def lmo(self, direction: Vector) -> Vector:
         """A vertex that minimizes <direction, s>: low where direction > 0, high elsewhere.
@@ -97,7 +101,8 @@ class Box:
 
     def diameter(self, dim: int) -> float:
         """The largest distance between two points, sqrt(dim) (high - low)."""
-        return math.sqrt(dim) * (self._high - self.low)
+        width = self._high - self.low
+        return math.sqrt(dim) * width
 
     def gauge(self, x: Vector) -> Scalar:
         """The largest distance of an entry from the middle, divided by (high - low) / 2.
@@ -105,8 +110,8 @@ class Box:
         It is NaN if a side is infinite.
         """
         middle = (self.low + self._high) / 2
-        distance = (x - middle).abs().amax()
-        return distance / (self._high - middle)
+        distances = (x - middle).abs()
+        return distances.amax() / (self._high - middle)
 
     def wire(self, dim: int) -> Corner:
         """The message of a vertex has one bit for each entry; ValueError if a side is infinite."""
@@ -120,8 +125,16 @@ class Box:
         check_bound("Box", "high", self._high, x, remedy)
 
 
+def slack_beside_infinity(bound: float, tol: float) -> float:
+    """The distance by which a point may miss a side of an unbounded box."""
+    if math.isinf(bound):
+        return 0.0
+    return tol * abs(bound)
+
+
 def side_in(x: Vector, bound: float) -> float:
     """A side of a box, infinite if it lies beyond the range of the dtype of x."""
-    if isinstance(bound, Tensor) or abs(bound) <= torch.finfo(x.dtype).max:
+    largest = torch.finfo(x.dtype).max
+    if isinstance(bound, Tensor) or abs(bound) <= largest:
         return bound
     return math.copysign(math.inf, bound)

@@ -55,23 +55,27 @@ class NuclearBall(NormBall):
         """
         A, finite = self._matrix(x)
         scale = unusual_scale(A)
-        U, S, Vh = torch.linalg.svd(A / scale, full_matrices=False)
+        scaled = A / scale
+        U, S, Vh = torch.linalg.svd(scaled, full_matrices=False)
         inside, values = self._rescaled(S, scale)
         plain_inside = S.sum() <= self.radius
         plain_values = onto_simplex(S, self.radius)
-        inside = torch.where(scale == 1, plain_inside, inside)
-        values = torch.where(scale == 1, plain_values, values)
-        nearest = (U * values) @ Vh
-        nearest = nearest.flatten().to(x.dtype)
-        point = torch.where(inside, x, nearest)
-        return torch.where(finite, point, torch.full_like(x, torch.nan))
+        is_plain = scale == 1
+        inside = torch.where(is_plain, plain_inside, inside)
+        values = torch.where(is_plain, plain_values, values)
+        left = U * values
+        nearest = left @ Vh
+        flat = nearest.flatten().to(x.dtype)
+        point = torch.where(inside, x, flat)
+        return torch.where(finite, point, torch.nan)
 
     def size(self, x: Vector) -> Scalar:
         """The nuclear norm, the sum of the singular values."""
         A, finite = self._matrix(x)
         scale = unusual_scale(A)
-        norm = torch.linalg.svdvals(A / scale).sum() * scale
-        norm = torch.where(finite, norm, torch.full_like(norm, torch.nan))
+        S = torch.linalg.svdvals(A / scale)
+        total = S.sum() * scale
+        norm = torch.where(finite, total, torch.nan)
         return norm.to(x.dtype)
 
     def lmo(self, direction: Vector) -> Vector:
@@ -84,7 +88,7 @@ class NuclearBall(NormBall):
         u, v = leading_pair(A, self.steps)
         product = torch.outer(u, v).flatten()
         vertex = -self.radius * product.to(direction.dtype)
-        return torch.where(finite, vertex, torch.full_like(vertex, torch.nan))
+        return torch.where(finite, vertex, torch.nan)
 
     def wire(self, dim: int) -> RankOne:
         """The message of a vertex is two vectors, `32 (rows + columns)` bits."""
@@ -100,15 +104,17 @@ class NuclearBall(NormBall):
         largest = torch.finfo(exact.dtype).max
         values = (exact * scale).clamp(max=largest)
         projected = onto_simplex(values, self.radius)
-        return values.sum() <= self.radius, projected.to(S.dtype)
+        inside = values.sum() <= self.radius
+        return inside, projected.to(S.dtype)
 
     def _matrix(self, x: Tensor, name: str = "x") -> tuple[Tensor, Tensor]:
         """The matrix, with 0 for NaN and infinity (LAPACK fails on them); whether it had none."""
         checks.vector("NuclearBall", name, x, self.rows * self.columns)
         check_bound("NuclearBall", "radius", self.radius, x)
         finite = torch.isfinite(x).all()
-        clean = torch.where(finite, x, torch.zeros_like(x))
-        return widened(clean).view(self.rows, self.columns), finite
+        clean = torch.where(finite, x, 0)
+        wide = widened(clean)
+        return wide.view(self.rows, self.columns), finite
 
 
 def unusual_scale(A: Float[Tensor, "m n"]) -> Scalar:
@@ -116,4 +122,5 @@ def unusual_scale(A: Float[Tensor, "m n"]) -> Scalar:
     top = A.abs().amax()
     low, high = ORDINARY
     near_one = (top >= low) & (top <= high)
-    return torch.where(near_one | (top == 0), torch.ones_like(top), top)
+    is_ordinary = near_one | (top == 0)
+    return torch.where(is_ordinary, 1, top)

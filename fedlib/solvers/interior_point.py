@@ -72,11 +72,15 @@ def best_response(
     penalty : float or Tensor
         c, the positive weight of the slacks s.
     """
+    gram = linear @ linear.T
+    cross = linear @ objective
+    square = objective @ objective
+    gap = levels - constant
     dual = _Dual(
-        gram=(linear @ linear.T).double(),
-        cross=(linear @ objective).double(),
-        square=(objective @ objective).double(),
-        gap=(levels - constant).double(),
+        gram=gram.double(),
+        cross=cross.double(),
+        square=square.double(),
+        gap=gap.double(),
         tau=tau,
         curvature=curvature,
         top=linear.new_zeros((), dtype=torch.float64) + penalty,
@@ -136,7 +140,9 @@ class _Dual(NamedTuple):
 
     def central_path(self) -> PerConstraint:
         """The end of the central path, by primal-dual steps from an interior point."""
-        start = (self.top / 2).clamp(max=self.curvature / self.tau)
+        middle = self.top / 2
+        largest = self.curvature / self.tau
+        start = middle.clamp(max=largest)
         nu = torch.zeros_like(self.gap) + start
         gradient, _ = self.slope(nu)
         magnitudes = gradient.abs() + self.gap.abs()
@@ -166,7 +172,9 @@ class _Dual(NamedTuple):
         gradient, curve = self.slope(nu)
         room = self.top - nu
         complementarity = nu @ low + room @ high
-        aim = (SHRINK * complementarity / (2 * len(nu))).clamp(min=smallest_aim)
+        count = 2 * len(nu)
+        mean_aim = SHRINK * complementarity / count
+        aim = mean_aim.clamp(min=smallest_aim)
         matrix = curve + torch.diag(low / nu + high / room)
         slope = gradient + aim / nu - aim / room
         step, _ = torch.linalg.solve_ex(matrix, slope)
@@ -174,12 +182,16 @@ class _Dual(NamedTuple):
         high_step = aim / room - high + high / room * step
         primal = torch.minimum(_reach(nu, step), _reach(room, -step))
         dual = torch.minimum(_reach(low, low_step), _reach(high, high_step))
-        return nu + primal * step, low + dual * low_step, high + dual * high_step
+        moved_nu = nu + primal * step
+        moved_low = low + dual * low_step
+        moved_high = high + dual * high_step
+        return moved_nu, moved_low, moved_high
 
 
 def _reach(x: PerConstraint, step: PerConstraint) -> Scalar:
     """The largest step length, at most 1, that keeps `x` positive."""
     falls = step < 0
-    limit = -CLOSE * x / torch.where(falls, step, -1)
+    slope = torch.where(falls, step, -1)
+    limit = -CLOSE * x / slope
     lengths = torch.where(falls, limit, 1)
     return lengths.amin().clamp(max=1)

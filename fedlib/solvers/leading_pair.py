@@ -23,7 +23,8 @@ def leading_pair(
     if rows or columns do not exceed `steps`.
     """
     largest = A.abs().amax()
-    A = A / torch.where(largest == 0, 1, largest)
+    divisor = torch.where(largest == 0, 1, largest)
+    A = A / divisor
     if A.shape[0] < A.shape[1]:
         v, u = tall_pair(A.mT, steps)
         return u, v
@@ -51,18 +52,24 @@ def krylov_basis(A: Float[Tensor, "m n"], steps: int) -> tuple[Tensor, Tensor]:
     noise = STALLED * torch.finfo(A.dtype).eps
     m = A.shape[0]
     number = torch.arange(1, m + 1, dtype=A.dtype, device=A.device)
-    irregular = (number * GOLDEN).frac() - 0.5
+    multiples = number * GOLDEN
+    irregular = multiples.frac() - 0.5
     start = irregular @ A
     is_zero = (start == 0).all()
-    outside = (A * A).sum(1)  # of every row, the squared length of its part outside the space
-    q = unit(torch.where(is_zero, largest_row(A, outside), start))
+    squares = A * A
+    outside = squares.sum(1)  # of every row, the squared length of its part outside the space
+    row = largest_row(A, outside)
+    q = unit(torch.where(is_zero, row, start))
     basis = [q]
     images = [A @ q]
     for _ in range(steps - 1):
         Q = torch.stack(basis)  # [k, n]
-        outside = outside - images[-1] ** 2
-        candidate = orthogonal_part(unit(images[-1] @ A), Q)
-        row_part = orthogonal_part(unit(largest_row(A, outside)), Q)
+        image = images[-1]
+        outside = outside - image**2
+        direction = unit(image @ A)
+        candidate = orthogonal_part(direction, Q)
+        row = unit(largest_row(A, outside))
+        row_part = orthogonal_part(row, Q)
         is_complete = torch.linalg.vector_norm(candidate) <= noise
         candidate = torch.where(is_complete, row_part, candidate)
         is_new = torch.linalg.vector_norm(candidate) > noise
@@ -75,7 +82,8 @@ def krylov_basis(A: Float[Tensor, "m n"], steps: int) -> tuple[Tensor, Tensor]:
 
 def orthogonal_part(x: Vector, Q: Float[Tensor, "k n"]) -> Vector:
     """The part of a vector that is orthogonal to the rows of Q, which are orthonormal."""
-    return x - (Q @ x) @ Q
+    inside = (Q @ x) @ Q
+    return x - inside
 
 
 def largest_row(
@@ -90,4 +98,5 @@ def largest_row(
 def unit(x: Vector) -> Vector:
     """The vector divided by its norm, or 0."""
     norm = torch.linalg.vector_norm(x)
-    return x / torch.where(norm == 0, 1, norm)
+    divisor = torch.where(norm == 0, 1, norm)
+    return x / divisor

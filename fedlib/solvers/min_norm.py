@@ -37,9 +37,12 @@ def minimum_norm(gram: Array) -> Array:
     scale = np.abs(gram).max() or 1.0
     symmetric = (gram + gram.T) / (2 * scale)
     eigenvalues, eigenvectors = np.linalg.eigh(symmetric)
-    singular_values = np.sqrt(eigenvalues.clip(0))
-    root = singular_values[:, None] * eigenvectors.T
-    matrix = np.vstack([root, np.ones(count)])
-    target = np.append(np.zeros(count), 1.0)
-    v, _ = nnls(matrix, target, maxiter=PIVOTS * count)
+    positive = eigenvalues.clip(0)
+    scaled = eigenvectors * np.sqrt(positive)
+    ones = np.ones(count)
+    matrix = np.vstack([scaled.T, ones])
+    target = np.zeros(count + 1)
+    target[-1] = 1.0
+    pivots = PIVOTS * count
+    v, _ = nnls(matrix, target, maxiter=pivots)
     return np.asarray(v / v.sum())

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Shaped
 from numpy.typing import NDArray
 from torch import Tensor
+
+from fedlib.shapes import AnyTensor
 
 Array = NDArray[np.float64]
 
@@ -77,6 +78,6 @@ def absorb(
     return argument.movedim(axis, 0).flatten(0, 1)
 
 
-def on_cpu(x: Shaped[Tensor, "..."]) -> Array:
+def on_cpu(x: AnyTensor) -> Array:
     """The values as a numpy array in float64."""
     return np.asarray(x.detach().cpu().double().numpy())

@@ -24,9 +24,11 @@ def project_simplex(v: Float[Tensor, "*b M"]) -> Float[Tensor, "*b M"]:
     count = v.shape[-1]
     rank = torch.arange(1, count + 1, dtype=v.dtype, device=v.device)
     theta = (ordered.cumsum(-1) - 1) / rank
-    rho = (ordered > theta).sum(-1, keepdim=True).clamp_min(1)
+    exceeding = (ordered > theta).sum(-1, keepdim=True)
+    rho = exceeding.clamp_min(1)
     shift = theta.gather(-1, rho - 1)
-    return (v - shift).clamp_min(0)
+    difference = v - shift
+    return difference.clamp_min(0)
 
 
 @batched_operator(
@@ -47,7 +49,8 @@ def descend(
     matrices = on_cpu(gram)
     w = on_cpu(start)
     sizes = on_cpu(step)
-    total = matrices.sum((1, 2)) + w.sum(1)
+    gram_sums = matrices.sum((1, 2))
+    total = gram_sums + w.sum(1)
     is_finite = np.isfinite(total)
     matrices = np.where(is_finite[:, None, None], matrices, 0.0)
     if w.size * w.shape[1] <= FEW:
@@ -98,7 +101,9 @@ def _descend_together(
 ) -> Array:
     """The steps of `descend` for many or large matrices."""
     for _ in range(steps):
-        gradient = (matrices @ w[..., None])[..., 0]
+        columns = w[..., None]
+        products = matrices @ columns
+        gradient = products[..., 0]
         projected = _project_rows(w - sizes * gradient)
         if np.array_equal(projected, w):
             break
@@ -114,4 +119,5 @@ def _project_rows(v: Array) -> Array:
     exceeding = (ordered > theta).sum(1, keepdims=True)
     rho = np.maximum(exceeding, 1)
     shift = np.take_along_axis(theta, rho - 1, 1)
-    return np.asarray(np.maximum(v - shift, 0))
+    projected = np.maximum(v - shift, 0)
+    return np.asarray(projected)

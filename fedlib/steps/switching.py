@@ -13,6 +13,7 @@ from torch import Tensor
 
 from fedlib import checks
 from fedlib.checks import Positive
+from fedlib.shapes import PerLoss
 
 
 @runtime_checkable
@@ -26,7 +27,7 @@ class Switch(Protocol):
 def loss_weights(
     objectives: Float[Tensor, "*M"],
     constraints: Float[Tensor, "*C"],
-) -> Float[Tensor, "K"]:
+) -> PerLoss:
     """The weights `[M + C]` of the gradients: the objectives', then those of the constraints."""
     return torch.cat([objectives.reshape(-1), constraints.reshape(-1)])
 

@@ -24,6 +24,7 @@ from fedlib.compress.sketches import Sketch, Wire
 from fedlib.compress.wire import Noise
 from fedlib.core.client import Client, ClientState, Reply
 from fedlib.core.federation import Federation
+from fedlib.shapes import Jacobian
 
 Rows = Callable[[Client], Tensor]
 #: An estimate of the Gram matrix, and the clients with their Jacobians in memory.
@@ -173,7 +174,7 @@ class TwoWay(checks.Checked, GramEstimate):
         self,
         client: Client,
         *,
-        h: Float[Tensor, "M d"],
+        h: Jacobian,
         shared: int,
     ) -> Float[Tensor, "2 M M"]:
         """At the client: compute `H H'` and `R (h - C)'`, `[2, M, M]`."""

@@ -12,7 +12,7 @@ from fedlib.core.federation import Federation
 from fedlib.core.problem import Batch, Draw, Info, Problem
 from fedlib.core.sampling import check_work, draw_round
 from fedlib.core.trees import index_tree
-from fedlib.shapes import Vector
+from fedlib.shapes import Jacobian, PerObjective, Vector
 from fedlib.steps.local import Gradient
 from fedlib.work.local import LocalWork
 
@@ -21,7 +21,7 @@ class WeightedModel(NamedTuple):
     """The state of methods that weigh several objectives."""
 
     w: Vector  # the model
-    weights: Float[Tensor, "M"]  # lam, the objectives' weights of the last round
+    weights: PerObjective  # lam, the objectives' weights of the last round
 
     @classmethod
     def start(cls, problem: Problem) -> "WeightedModel":
@@ -89,7 +89,7 @@ class ObjectivesWork(LocalWork):
     def weighted_direction(
         self,
         client: Client,
-        lam: Float[Tensor, "M"],
+        lam: PerObjective,
     ) -> Vector:
         """At the client: the mean direction of E local steps on the weighted objectives."""
         u = self.local_model(client, client.model, lam)
@@ -125,7 +125,7 @@ def objective_gradients(
     w: Vector,
     *,
     separate_batches: bool = True,
-) -> Float[Tensor, "M d"]:
+) -> Jacobian:
     """At the client: compute the gradients `[M, d]` of its objectives at `w`.
 
     With `separate_batches`, objective k is differentiated on batch k of the round, else on batch 0.
@@ -144,7 +144,7 @@ def objective_gradients(
 
 def weight_info(
     gram: Float[Tensor, "M M"],
-    weights: Float[Tensor, "M"],
+    weights: PerObjective,
 ) -> Info:
     """Report the weights, and the squared norm of the direction that they predict."""
     report: Info = {"direction": weights @ (gram @ weights)}
