@@ -32,10 +32,12 @@ def folded_shape(tasks: int, dim: int, order: str = "block") -> tuple[int, int]:
     >>> folded_shape(2, 28515)
     (238, 240)
     """
+    size = tasks * dim
     if order == "block":
-        rows = min(isqrt(tasks * dim), dim)
-        return rows, tasks * ceil(dim / rows)
-    side = isqrt(tasks * dim - 1) + 1
+        rows = min(isqrt(size), dim)
+        blocks = ceil(dim / rows)
+        return rows, tasks * blocks
+    side = isqrt(size - 1) + 1
     return side, side
 
 
@@ -51,12 +53,15 @@ def fold(x: Jacobian, order: str = "block") -> Matrix:
     if order == "block":
         blocks = columns // tasks
         padding = blocks * rows - dim
-        cube = pad(x, (0, padding)).view(tasks, blocks, rows)
-        return cube.permute(2, 1, 0).reshape(rows, columns)
+        padded = pad(x, (0, padding))
+        cube = padded.view(tasks, blocks, rows)
+        transposed = cube.permute(2, 1, 0)
+        return transposed.reshape(rows, columns)
     if order == "row":
         x = x.mT
-    padding = rows * columns - tasks * dim
-    return pad(x.flatten(), (0, padding)).view(rows, columns)
+    flat = x.flatten()
+    padding = rows * columns - len(flat)
+    return pad(flat, (0, padding)).view(rows, columns)
 
 
 def unfold(
@@ -68,8 +73,10 @@ def unfold(
     """The Jacobian `[tasks, dim]` whose folded form is `matrix`; padding is dropped."""
     rows, columns = matrix.shape
     if order == "block":
-        cube = matrix.view(rows, columns // tasks, tasks)
-        padded = cube.permute(2, 1, 0).reshape(tasks, -1)
+        blocks = columns // tasks
+        cube = matrix.view(rows, blocks, tasks)
+        transposed = cube.permute(2, 1, 0)
+        padded = transposed.reshape(tasks, -1)
         return padded[:, :dim]
     flat = matrix.flatten()[: tasks * dim]
     if order == "column":
@@ -85,7 +92,8 @@ def at_least_float32(x: Shaped[Tensor, "*b"]) -> Shaped[Tensor, "*b"]:
 def truncated_svd(matrix: Matrix, rank: int) -> Factors:
     """The best two factors of rank p = `rank`, of which the left one has the singular values."""
     U, S, Vh = torch.linalg.svd(matrix, full_matrices=False)
-    return (U * S)[:, :rank], Vh[:rank]
+    left = U * S
+    return left[:, :rank], Vh[:rank]
 
 
 def randomized_svd(
@@ -101,16 +109,17 @@ def randomized_svd(
     cut at `rank`. A matrix that is not finite yields NaN.
     """
     finite = torch.isfinite(matrix).all()
-    A = torch.where(finite, matrix, torch.zeros_like(matrix))  # LAPACK raises on NaN
-    A = at_least_float32(A)
-    Q = torch.linalg.qr(A @ test.to(A.dtype)).Q
+    clean = torch.where(finite, matrix, 0)  # LAPACK raises on NaN
+    A = at_least_float32(clean)
+    samples = A @ test.to(A.dtype)
+    Q = torch.linalg.qr(samples).Q
     for _ in range(iterations):
         P = torch.linalg.qr(A.mT @ Q).Q
         Q = torch.linalg.qr(A @ P).Q
-    left, right = truncated_svd(Q.mT @ A, rank)
+    small = Q.mT @ A
+    left, right = truncated_svd(small, rank)
     left = Q @ left
-    nan = torch.full_like(left, torch.nan)
-    left = torch.where(finite, left, nan)
+    left = torch.where(finite, left, torch.nan)
     return left.to(matrix.dtype), right.to(matrix.dtype)
 
 
@@ -129,10 +138,12 @@ def completed(
     rows, columns = matrix.shape
     if order == "block":
         full = columns - tasks
-        known = dim - (columns // tasks - 1) * rows
+        blocks = columns // tasks - 1
+        known = dim - blocks * rows
         return _continued(matrix, full, known, rank)
     full, known = divmod(tasks * dim, columns)
-    return _continued(matrix.mT, full, known, rank).mT
+    transposed = _continued(matrix.mT, full, known, rank)
+    return transposed.mT
 
 
 def _continued(matrix: Matrix, full: int, known: int, rank: int) -> Matrix:
@@ -144,7 +155,8 @@ def _continued(matrix: Matrix, full: int, known: int, rank: int) -> Matrix:
     basis = U[:, :rank]
     inverse = torch.linalg.pinv(basis[:known])
     coefficients = inverse @ matrix[:known, full:]
-    return torch.cat([complete, basis @ coefficients], 1)
+    continued = basis @ coefficients
+    return torch.cat([complete, continued], 1)
 
 
 @dataclass(frozen=True)
@@ -208,7 +220,8 @@ class LowRank(checks.Checked, Sketch):
         """Draw a Gaussian test matrix for each message, `[count, columns, r + r / 10]`."""
         rank = self.rank(tasks, dim)
         rows, columns = folded_shape(tasks, dim, self.order)
-        width = min(rank + rank // 10, rows, columns)
+        oversampled = rank + rank // 10
+        width = min(oversampled, rows, columns)
         return torch.randn(count, columns, width, generator=rng, dtype=torch.float32)
 
     def encode(self, x: Jacobian, noise: Noise = ()) -> Message:
@@ -231,7 +244,8 @@ class LowRank(checks.Checked, Sketch):
         tasks, dim = like.shape
         rank = self.rank(tasks, dim)
         rows, columns = folded_shape(tasks, dim, self.order)
-        left, right = torch.split(message.values, [rows * rank, rank * columns])
+        sizes = [rows * rank, rank * columns]
+        left, right = torch.split(message.values, sizes)
         matrix = left.view(rows, rank) @ right.view(rank, columns)
         return unfold(matrix, tasks, dim, self.order)
 

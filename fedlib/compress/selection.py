@@ -33,13 +33,15 @@ def select_largest(x: Tensor, count: int) -> Tensor:
     """The positions `[..., K]` of the `count` largest entries of `x [..., d]`, all at least 0."""
     positions = torch.empty(*x.shape[:-1], count, dtype=torch.int64)
     lines = positions.view(-1, count)
-    rows = x.reshape(-1, x.shape[-1])
-    for row, selected in zip(rows, lines, strict=True):
-        above = positions_above_threshold(row.numpy(), BITS[x.dtype], count)
-        if above.size == count:
-            selected.copy_(torch.from_numpy(above))
-        else:
-            selected.copy_(row.topk(count, sorted=False).indices)
+    length = x.shape[-1]
+    rows = x.reshape(-1, length)
+    bits = BITS[x.dtype]
+    for row, line in zip(rows, lines, strict=True):
+        above = positions_above_threshold(row.numpy(), bits, count)
+        selected = torch.from_numpy(above)
+        if len(selected) != count:
+            selected = row.topk(count, sorted=False).indices
+        line.copy_(selected)
     return positions
 
 
@@ -53,7 +55,8 @@ def _(info: Any, in_dims: tuple[int | None, None], x: Tensor, count: int) -> tup
     del info
     axis = in_dims[0]
     assert axis is not None
-    return select_largest(x.movedim(axis, 0), count), 0
+    stacked = x.movedim(axis, 0)
+    return select_largest(stacked, count), 0
 
 
 def positions_above_threshold(x: NDArray[Any], bits: type, count: int) -> NDArray[np.int64]:
@@ -63,5 +66,6 @@ def positions_above_threshold(x: NDArray[Any], bits: type, count: int) -> NDArra
     """
     codes: NDArray[Any] = x.view(bits)
     rank = len(x) - count
-    threshold = np.partition(codes, rank)[rank]
+    partitioned = np.partition(codes, rank)
+    threshold = partitioned[rank]
     return np.flatnonzero(codes >= threshold)

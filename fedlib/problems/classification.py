@@ -56,11 +56,13 @@ class Model(NamedTuple):
     def pullback(self, w: Vector, X: Inputs, y: Labels, weight: Rowwise) -> Vector:
         """The derivative of `weight @ row_losses(apply(w, X), y)` by w, in closed form."""
         assert self.gradient is not None
-        probabilities = torch.softmax(self.apply(w, X), 1)
-        classes = torch.arange(probabilities.shape[1], device=w.device)
+        outputs = self.apply(w, X)
+        probabilities = torch.softmax(outputs, 1)
+        classes = torch.arange(outputs.shape[1], device=w.device)
         target = y.unsqueeze(1) == classes
         error = probabilities - target.to(w.dtype)
-        return self.gradient(w, X, error * weight.unsqueeze(1))
+        weighted = error * weight.unsqueeze(1)
+        return self.gradient(w, X, weighted)
 
 
 def linear_model(features: Count, classes: Count) -> Model:
@@ -75,8 +77,8 @@ def linear_model(features: Count, classes: Count) -> Model:
 
     def gradient(w: Tensor, X: Tensor, error: Tensor) -> Tensor:  # noqa: ARG001 - linear
         A_gradient = error.T @ X
-        a_gradient = error.sum(0)
-        return torch.cat([A_gradient.flatten(), a_gradient])
+        gradients = [A_gradient.flatten(), error.sum(0)]
+        return torch.cat(gradients)
 
     w0 = torch.zeros(count + classes)
     shapes = ((classes, features), (classes,))
@@ -100,13 +102,16 @@ def mlp_model(features: Count, hidden: Count, classes: Count, rng: Rng | None) -
 
     def apply(w: Tensor, X: Tensor) -> Tensor:
         z, B, b = layers(w, X)
-        return torch.addmm(b, torch.relu(z), B.T)
+        h = torch.relu(z)
+        return torch.addmm(b, h, B.T)
 
     def gradient(w: Tensor, X: Tensor, error: Tensor) -> Tensor:
         z, B, _ = layers(w, X)
-        z_error = (error @ B) * (z > 0)
+        h = torch.relu(z)
+        is_active = z > 0
+        z_error = (error @ B) * is_active
         A_gradient = z_error.T @ X
-        B_gradient = error.T @ torch.relu(z)
+        B_gradient = error.T @ h
         gradients = [
             A_gradient.flatten(),
             z_error.sum(0),
@@ -123,7 +128,7 @@ def cnn_model(channels: Count, side: Count, classes: Count, rng: Rng) -> Model:
     checks.arguments(cnn_model, locals())
     module = models.picture_cnn(rng, channels=channels, side=side, classes=classes)
     w0, apply = models.ravel(module)
-    shapes = tuple(tuple(p.shape) for p in module.parameters())
+    shapes = tuple(tuple(parameter.shape) for parameter in module.parameters())
     return Model(w0, apply, None, shapes, sequential_clients=True)
 
 
@@ -175,7 +180,8 @@ def classifier(
     """
     checks.arguments(classifier, locals())
     if sizes is None:
-        sizes = (rows.shape[1],) * len(rows)
+        clients, size = rows.shape
+        sizes = (size,) * clients
     checks.labelled("classifier", *train)
     checks.labelled("classifier", *test)
     note = "the rows of the smallest client"
@@ -251,12 +257,9 @@ class _Classifier:
         accuracy = self.accuracy(w, *problem.heldout)
         trained = problem
         if self.measured is not None:
-            trained = replace(
-                problem,
-                rows=problem.rows[:, : self.measured],
-                sizes=(self.measured,) * len(problem.rows),
-                lengths=(),
-            )
+            rows = problem.rows[:, : self.measured]
+            sizes = (self.measured,) * len(rows)
+            trained = replace(problem, rows=rows, sizes=sizes, lengths=())
         if self.model.sequential_clients:
             trained = in_pieces(trained, PIECE)
         loss = trained.mean_losses(w)[0]
@@ -268,7 +271,9 @@ class _Classifier:
 
     def accuracy(self, w: Vector, X: Inputs, y: Labels) -> Scalar:
         """The share of rows whose class is predicted; convolutions take few rows at a time."""
-        size = CHUNK if self.model.sequential_clients else len(y)
+        size = len(y)
+        if self.model.sequential_clients:
+            size = CHUNK
         predictions = []
         for inputs in torch.split(X, size):
             outputs = self.model.apply(w, self.prepared(inputs))
@@ -287,11 +292,14 @@ def in_pieces(problem: Problem, most: int) -> Problem:
         return problem
     rows: list[Tensor] = []
     weights: list[float] = []
-    client_weights = problem.client_weights or (1.0,) * problem.num_clients
+    equal = (1.0,) * problem.num_clients
+    client_weights = problem.client_weights or equal
     for client, weight in enumerate(client_weights):
-        for piece in torch.split(problem.own_rows(client), most):
+        client_rows = problem.own_rows(client)
+        for piece in torch.split(client_rows, most):
             rows.append(piece)
-            weights.append(weight * len(piece) / problem.sizes[client])
+            piece_weight = weight * len(piece)
+            weights.append(piece_weight / len(client_rows))
     return replace(
         problem,
         rows=torch.cat(rows),
@@ -302,5 +310,7 @@ def in_pieces(problem: Problem, most: int) -> Problem:
 
 def row_losses(outputs: Outputs, target: Labels) -> Rowwise:
     """The cross-entropy of every row."""
-    target_outputs = outputs.gather(-1, target.unsqueeze(-1))
-    return outputs.logsumexp(-1) - target_outputs.squeeze(-1)
+    position = target.unsqueeze(-1)
+    target_outputs = outputs.gather(-1, position)
+    normalizer = outputs.logsumexp(-1)
+    return normalizer - target_outputs.squeeze(-1)

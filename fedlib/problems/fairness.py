@@ -150,25 +150,29 @@ class _Fair:
         X, y, group, _ = batch.data
         z = network(w, X, self.sizes)
         loss = batch.weight @ cross_entropy(z, y)
-        totals = sums(torch.sigmoid(z), batch.weight, group)
+        p = torch.sigmoid(z)
+        totals = sums(p, batch.weight, group)
         gap = group_gap(totals)
         if self.client_sign:
             gap = gap.abs()
         return torch.stack([loss, gap])
 
-    def gradient(self, w: Tensor, batch: Batch, weights: Float[Tensor, "2"]) -> Vector:
+    def gradient(self, w: Vector, batch: Batch, weights: Float[Tensor, "2"]) -> Vector:
         """The gradient of `weights @ losses` in closed form, by backpropagation."""
         X, y, group, _ = batch.data
         parameters = layers(w, self.sizes)
         *inputs, z = forward(parameters, X)
         p = torch.sigmoid(z.squeeze(-1))
         totals = sums(p, batch.weight, group)
-        slope = weights[1]
+        loss_weight, slope = weights
         if self.client_sign:
-            slope = slope * group_gap(totals).sign()
-        loss_error = weights[0] * (p - y)
-        gap_error = slope * gap_gradient(totals, group) * p * (1 - p)
-        error = batch.weight * (loss_error + gap_error)
+            gap = group_gap(totals)
+            slope = slope * gap.sign()
+        loss_error = loss_weight * (p - y)
+        output_slopes = slope * gap_gradient(totals, group)
+        gap_error = output_slopes * p * (1 - p)
+        row_error = loss_error + gap_error
+        error = batch.weight * row_error
         error = error.unsqueeze(-1)
         gradients = []  # of the last bias, the last matrix, and so on to the first
         for layer, h in zip(reversed(parameters), reversed(inputs), strict=True):
@@ -176,7 +180,8 @@ class _Fair:
             A_gradient = error.T @ h
             gradients.append(error.sum(0))
             gradients.append(A_gradient.flatten())
-            error = (error @ A) * (h > 0)  # the value for the first layer is not used
+            is_active = h > 0
+            error = (error @ A) * is_active  # the value for the first layer is not used
         gradients.reverse()
         return torch.cat(gradients)
 
@@ -188,7 +193,9 @@ class _Fair:
         """
         X, _, group, size = batch.data
         z = network(w, X, self.sizes)
-        return sums(torch.sigmoid(z), batch.weight * size, group)
+        p = torch.sigmoid(z)
+        weight = batch.weight * size
+        return sums(p, weight, group)
 
     def combine(self, answers: Float[Tensor, "n 4"]) -> tuple[Tensor, Tensor]:
         value, slope = combine_gaps(answers)
@@ -202,18 +209,22 @@ class _Fair:
         losses = cross_entropy(z, y)
         with_losses = problem.with_tensors({"data": (losses,)})
         clients = with_losses.all_clients()
-        client_losses = (clients.weight * clients.data[0]).sum(-1)
+        weighted = clients.weight * clients.data[0]
+        client_losses = weighted.sum(-1)
+        p = torch.sigmoid(z)
         test_X, test_y, test_group = problem.heldout
         test_z = network(w, test_X, self.sizes)
         test_losses = cross_entropy(test_z, test_y)
+        test_p = torch.sigmoid(test_z)
         positive = (test_z > 0).to(z.dtype)
+        correct = (positive == test_y).to(z.dtype)
         return {
             "f": losses.mean(),
             "f_clients": client_losses.mean(),
-            "g": absolute_gap(torch.sigmoid(z), group),
+            "g": absolute_gap(p, group),
             "test_loss": test_losses.mean(),
-            "test_accuracy": (positive == test_y).to(z.dtype).mean(),
-            "test_gap": absolute_gap(torch.sigmoid(test_z), test_group),
+            "test_accuracy": correct.mean(),
+            "test_gap": absolute_gap(test_p, test_group),
             "test_decision_gap": absolute_gap(positive, test_group),
         }
 
@@ -223,7 +234,8 @@ def network(w: Vector, X: Float[Tensor, "R p"], sizes: Sequence[int]) -> Float[T
 
     `sizes` are the widths of the input, hidden and output (1) layers.
     """
-    outputs = forward(layers(w, sizes), X)
+    parameters = layers(w, sizes)
+    outputs = forward(parameters, X)
     return outputs[-1].squeeze(-1)
 
 
@@ -243,7 +255,8 @@ def layers(w: Vector, sizes: Sequence[int]) -> list[Layer]:
         middle = start + width * next_width
         end = middle + next_width
         A = w[start:middle].view(next_width, width)
-        result.append((A, w[middle:end]))
+        a = w[middle:end]
+        result.append((A, a))
         start = end
     return result
 
@@ -251,12 +264,14 @@ def layers(w: Vector, sizes: Sequence[int]) -> list[Layer]:
 def forward(parameters: Sequence[Layer], X: Float[Tensor, "R p"]) -> list[Float[Tensor, "R _"]]:
     """The inputs of every layer, and the output of the last."""
     *hidden, (B, b) = parameters
-    inputs = [X]
+    h = X
+    results = [h]
     for A, a in hidden:
-        z = inputs[-1] @ A.T + a
-        inputs.append(torch.relu(z))
-    z = inputs[-1] @ B.T + b
-    return [*inputs, z]
+        z = h @ A.T + a
+        h = torch.relu(z)
+        results.append(h)
+    results.append(h @ B.T + b)
+    return results
 
 
 def sums(p: Rowwise, weight: Rowwise, group: Rowwise) -> Totals:
@@ -274,25 +289,33 @@ def sums(p: Rowwise, weight: Rowwise, group: Rowwise) -> Totals:
 
 def group_gap(totals: Totals) -> Scalar:
     """Mean of group 1 minus mean of group 0, from sums and counts; 0 if a group is missing."""
-    tiny = torch.finfo(totals.dtype).tiny
-    inside = totals[0] / totals[1].clamp(min=tiny)
-    outside = totals[2] / totals[3].clamp(min=tiny)
+    counts = divisors(totals)
+    inside = totals[0] / counts[0]
+    outside = totals[2] / counts[1]
     gap = inside - outside
-    return torch.where(has_both_groups(totals), gap, torch.zeros_like(gap))
+    return torch.where(has_both_groups(totals), gap, 0)
 
 
 def gap_gradient(totals: Totals, group: Rowwise) -> Rowwise:
     """The gradient of `group_gap` by every row's output, divided by the row's weight."""
-    tiny = torch.finfo(totals.dtype).tiny
-    inside = group / totals[1].clamp(min=tiny)
-    outside = (1 - group) / totals[3].clamp(min=tiny)
+    counts = divisors(totals)
+    inside = group / counts[0]
+    outside = (1 - group) / counts[1]
     gradient = inside - outside
-    return torch.where(has_both_groups(totals), gradient, torch.zeros_like(gradient))
+    return torch.where(has_both_groups(totals), gradient, 0)
+
+
+def divisors(totals: Totals) -> Float[Tensor, "2"]:
+    """The counts of group 1 and group 0, positive."""
+    counts = totals[1::2]
+    tiny = torch.finfo(totals.dtype).tiny
+    return counts.clamp(min=tiny)
 
 
 def has_both_groups(totals: Totals) -> Flag:
     """Whether both groups have rows, from sums and counts."""
-    return (totals[1] > 0) & (totals[3] > 0)
+    counts = totals[1::2]
+    return (counts > 0).all()
 
 
 def combine_gaps(answers: Float[Tensor, "n 4"]) -> tuple[Scalar, Scalar]:

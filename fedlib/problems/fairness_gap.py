@@ -64,30 +64,34 @@ class GroupSums:
         if self.gap.given is not None:
             target = rows.target.reshape(weight.shape)
             weight = weight * (target == self.gap.given)
-        group = rows.columns[self.gap.column].reshape(-1, 1)
+        column = rows.columns[self.gap.column]
+        group = column.reshape(-1, 1)
         is_member = group == group.new_tensor(self.groups)
         member = is_member.to(weight.dtype)
-        sums = weight * probabilities(rows.output) @ member
-        return torch.cat([sums, weight @ member])
+        outputs = weight * probabilities(rows.output)
+        sums = outputs @ member
+        counts = weight @ member
+        return torch.cat([sums, counts])
 
     def value(self, statistics: Float[Tensor, "2G"]) -> Scalar:
         """The largest gap between the groups that have rows."""
         sums, counts = statistics.chunk(2)
         present = counts > 0
-        divisors = torch.where(present, counts, torch.ones_like(counts))
+        divisors = torch.where(present, counts, 1)
         rates = sums / divisors
-        infinity = torch.full_like(rates, torch.inf)
-        highest = torch.where(present, rates, -infinity).amax()
-        lowest = torch.where(present, rates, infinity).amin()
-        gap = highest - lowest
-        return torch.where(present.sum() > 1, gap, torch.zeros_like(gap))
+        below = torch.where(present, rates, -torch.inf)
+        above = torch.where(present, rates, torch.inf)
+        gap = below.amax() - above.amin()
+        comparable = present.sum() > 1
+        return torch.where(comparable, gap, 0)
 
 
 def probabilities(output: Float[Tensor, "B ..."]) -> Float[Tensor, "B"]:
     """The probability of class 1, from one logit a row or from two."""
     logits = output.reshape(len(output), -1)
     if logits.shape[1] == 2:
-        return torch.sigmoid(logits[:, 1] - logits[:, 0])
+        difference = logits[:, 1] - logits[:, 0]
+        return torch.sigmoid(difference)
     return torch.sigmoid(logits.squeeze(1))
 
 
@@ -179,7 +183,8 @@ def check_groups(
 
 def count_groups(column: Shaped[Tensor, "R ..."]) -> int:
     """The number of different values in a column."""
-    return len(set(column.flatten().tolist()))
+    values = column.flatten()
+    return len(set(values.tolist()))
 
 
 def check_logits(caller: str, output: Float[Tensor, "B ..."]) -> None:

@@ -8,7 +8,7 @@ from operator import mul
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from fedlib import models
@@ -17,9 +17,7 @@ from fedlib.problems.client_rows import ClientRows, Function, heldout_rows, plai
 from fedlib.problems.explain import attempt
 from fedlib.problems.fairness_gap import GroupSums
 from fedlib.problems.several_inputs import OfPacked
-from fedlib.shapes import AnyTensor, PerLoss, Scalar, Vector
-
-Coin = Int[Tensor, ""]
+from fedlib.shapes import AnyTensor, PerLoss, Scalar, Vector, WholeNumber
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,7 @@ class OwnFunctions:
     chunk: int | None = None
 
     def rows(
-        self, w: Vector, batch: Batch, *, train: bool = False, coin: Coin | None = None
+        self, w: Vector, batch: Batch, *, train: bool = False, coin: WholeNumber | None = None
     ) -> ClientRows:
         """A batch as the functions' argument; a module's dropout is active only with `train`."""
         inputs, target, *further = batch.data
@@ -47,7 +45,7 @@ class OwnFunctions:
         return ClientRows(output, target, columns, batch.weight)
 
     def losses(
-        self, w: Vector, batch: Batch, *, train: bool = True, coin: Coin | None = None
+        self, w: Vector, batch: Batch, *, train: bool = True, coin: WholeNumber | None = None
     ) -> PerLoss:
         """The objectives, then the constraints, or the statistics of a `GroupGap`."""
         rows = self.rows(w, batch, train=train, coin=coin)
@@ -98,10 +96,8 @@ class OwnFunctions:
         values = {"f": f.mean()}
         if len(g):
             values["g"] = g.max()
-        for letter, losses in (("f", f), ("g", g)):
-            if len(losses) > 1:
-                for number, loss in enumerate(losses, 1):
-                    values[f"{letter}_{number}"] = loss
+        values.update(numbered("f", f))
+        values.update(numbered("g", g))
         return values
 
     def metrics(self, w: Vector, problem: Problem) -> dict[str, Scalar]:
@@ -140,15 +136,20 @@ class OwnFunctions:
         weights = problem.client_weights or (1.0,) * len(problem.sizes)
         if problem.heldout:
             weights = (1.0,)
-        return {name: weighted_mean(values, weights) for name, values in numbers.items()}
+        means = {}
+        for name, values in numbers.items():
+            means[name] = weighted_mean(values, weights)
+        return means
 
     def measured_rows(self, w: Vector, problem: Problem) -> Iterator[tuple[str, ClientRows]]:
         """The rows that measures see, and whose they are: the held-out rows or each client's."""
         if problem.heldout:
-            yield "heldout", self.rows(w, heldout_rows(problem))
+            batch = heldout_rows(problem)
+            yield "heldout", self.rows(w, batch)
             return
         for client in range(problem.num_clients):
-            yield f"client {client}", self.rows(w, plain_client(problem, client))
+            batch = plain_client(problem, client)
+            yield f"client {client}", self.rows(w, batch)
 
     def evaluated(self, w: Vector, problem: Problem) -> "tuple[OwnFunctions, Problem]":
         """The functions and the problem with the module's outputs in place of its inputs.
@@ -171,7 +172,8 @@ class OwnFunctions:
 
     def outputs(self, w: Vector, inputs: Shaped[Tensor, "R ..."]) -> Shaped[Tensor, "R ..."]:
         """The module's outputs on some rows, `chunk` at a time."""
-        chunks = torch.split(inputs, self.chunk or len(inputs))
+        size = self.chunk or len(inputs)
+        chunks = torch.split(inputs, size)
         outputs = [self.apply(w, chunk, train=False) for chunk in chunks]
         return torch.cat(outputs)
 
@@ -186,10 +188,20 @@ class Outputs:
         outputs: AnyTensor,
         *,
         train: bool = True,  # noqa: ARG002
-        coin: Coin | None = None,  # noqa: ARG002
+        coin: WholeNumber | None = None,  # noqa: ARG002
     ) -> AnyTensor:
         """The outputs themselves."""
         return outputs
+
+
+def numbered(letter: str, losses: Float[Tensor, "n"]) -> dict[str, Scalar]:
+    """Several losses by their numbers; a single one has no number."""
+    if len(losses) == 1:
+        return {}
+    values = {}
+    for number, loss in enumerate(losses, 1):
+        values[f"{letter}_{number}"] = loss
+    return values
 
 
 def weighted_mean(values: Sequence[float], weights: Sequence[float]) -> float:

@@ -80,7 +80,8 @@ def quadratics(
 
 def half_square(x: Float[Tensor, "*#b d"], centre: Float[Tensor, "*#b d"]) -> Float[Tensor, "*b"]:
     """Half of the squared distance."""
-    return 0.5 * ((x - centre) ** 2).sum(-1)
+    squares = (x - centre) ** 2
+    return 0.5 * squares.sum(-1)
 
 
 def quadratic_losses(w: Vector, batch: Batch) -> Float[Tensor, "2"]:
@@ -88,7 +89,8 @@ def quadratic_losses(w: Vector, batch: Batch) -> Float[Tensor, "2"]:
     a, b, c = batch.data
     f = half_square(w, a)
     g = half_square(w, b) - c
-    return torch.stack([batch.weight @ f, batch.weight @ g])
+    means = [batch.weight @ f, batch.weight @ g]
+    return torch.stack(means)
 
 
 def quadratic_gradient(w: Vector, batch: Batch, weights: Float[Tensor, "2"]) -> Vector:
@@ -197,7 +199,8 @@ def pareto_point(
     middle: Jacobian, curvature: Jacobian, lam: Float[Tensor, "*b M"]
 ) -> Float[Tensor, "*b d"]:
     r"""The minimizer of the weighted sum, $(\sum_k\lambda_kA_k)^{-1}\sum_k\lambda_kA_k\bar c_k$."""
-    return (lam @ (curvature * middle)) / (lam @ curvature)
+    weighted_middle = lam @ (curvature * middle)
+    return weighted_middle / (lam @ curvature)
 
 
 def row_objectives(
@@ -216,20 +219,22 @@ def pareto_losses(w: Vector, batch: Batch) -> PerObjective:
 def pareto_gradient(w: Vector, batch: Batch, weights: PerObjective) -> Vector:
     """The gradient of `weights @ pareto_losses` in closed form."""
     c, A = batch.data
-    gradients = weights.unsqueeze(-1) * A * (w - c)
+    curvatures = weights.unsqueeze(-1) * A
+    gradients = curvatures * (w - c)
     return batch.weight @ gradients.sum(-2)
 
 
 def pareto_metrics(w: Vector, problem: Problem) -> dict[str, Scalar]:
     """Objectives, stationarity and distance to the front."""
     middle, curvature, front = problem.heldout
-    means = row_objectives(w, *problem.data).mean(0)
+    objectives = row_objectives(w, *problem.data)
+    means = objectives.mean(0)
     gradients = curvature * (w - middle)
     gram = gradients @ gradients.mT
     lam = min_norm(gram.unsqueeze(0))[0]
     values = {"f": means.mean()}
-    for k in range(len(means)):
-        values[f"f_{k + 1}"] = means[k]
+    for number, mean in enumerate(means, 1):
+        values[f"f_{number}"] = mean
     shortest = lam @ gradients
     values["stationarity"] = shortest.square().sum().sqrt()
     if len(means) == 2:
@@ -242,9 +247,12 @@ def polygon_distance(w: Vector, points: Float[Tensor, "p d"]) -> Scalar:
     start = points[:-1]
     side = points[1:] - start
     tiny = torch.finfo(side.dtype).tiny
-    length = (side**2).sum(-1).clamp_min(tiny)
-    along = ((w - start) * side).sum(-1)
-    share = (along / length).clamp(0, 1)
+    squares = side**2
+    length = squares.sum(-1).clamp_min(tiny)
+    products = (w - start) * side
+    along = products.sum(-1) / length
+    share = along.clamp(0, 1)
     nearest = start + share.unsqueeze(-1) * side
-    squares = (w - nearest).square().sum(-1)
-    return squares.min().sqrt()
+    difference = w - nearest
+    distances = difference.square().sum(-1)
+    return distances.min().sqrt()
