@@ -5,7 +5,7 @@ import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TypeGuard
 
 import torch
@@ -55,15 +55,19 @@ class ModuleFunction:
         values = {}
         vectors = torch.split(w, sizes)
         for name, entries in zip(self.shapes, vectors, strict=True):
-            values[name] = entries.view(self.shapes[name])
+            shape = self.shapes[name]
+            values[name] = entries.view(shape)
         for name, constant in self.constants.items():
-            dtype = w.dtype if constant.is_floating_point() else constant.dtype
+            dtype = constant.dtype
+            if constant.is_floating_point():
+                dtype = w.dtype
             values[name] = constant.to(w.device, dtype)
         if self.dropout and train:
+            rows = inputs[0]
             if coin is None:
-                coins = row_hashes(w, inputs[0])
+                coins = row_hashes(w, rows)
             else:
-                position = torch.arange(len(inputs[0]), device=coin.device)
+                position = torch.arange(len(rows), device=coin.device)
                 coins = mixed(coin + position * 7_919)
             for number, name in enumerate(self.dropout):
                 values[f"{name}.coins"] = mixed(coins + number)
@@ -81,7 +85,8 @@ class ModuleFunction:
             module(*inputs)
         changed = []
         for name, buffer in module.named_buffers():
-            if not torch.equal(buffer.nan_to_num(), buffers[name].nan_to_num()):
+            original = buffers[name].nan_to_num()
+            if not torch.equal(buffer.nan_to_num(), original):
                 changed.append(name)
         return changed
 
@@ -97,11 +102,8 @@ class ThreadCopies(threading.local):
     def of(self, module: nn.Module) -> nn.Module:
         """The copy of the module for the current thread."""
         if self.copied is None:
-            shared: dict[int, Tensor] = {}
-            for parameter in module.parameters():
-                shared[id(parameter)] = parameter
-            for buffer in module.buffers():
-                shared[id(buffer)] = buffer
+            tensors = chain(module.parameters(), module.buffers())
+            shared = {id(tensor): tensor for tensor in tensors}
             self.copied = copy.deepcopy(module, shared)
         return self.copied
 
@@ -171,19 +173,24 @@ class HashedDropout(nn.Module):
             return x
         rule = f"see one of {rows} rows in each line"
         checks.require(len(x) == rows, "ravel", "dropout", rule, list(x.shape))
-        position = torch.arange(x[0].numel(), device=x.device)
-        bits = mixed(self.coins.unsqueeze(1) + position * 104_729)
+        size = x[0].numel()
+        position = torch.arange(size, device=x.device)
+        coins = self.coins.unsqueeze(1)
+        bits = mixed(coins + position * 104_729)
         integers = bits >> 17 & 0xFFFFFF
         uniform = integers.to(x.dtype) / 2**24
-        keep = (uniform >= self.p).view(x.shape)
-        return x * keep.to(x.dtype) / (1 - self.p)
+        is_kept = uniform >= self.p
+        mask = is_kept.to(x.dtype)
+        kept = x * mask.view(x.shape)
+        return kept / (1 - self.p)
 
 
 def row_hashes(w: Vector, rows: Shaped[Tensor, "B ..."]) -> Int[Tensor, " B"]:
     """A hash `[B]` for each row, of the model, the row and its place, in whole numbers."""
     position = torch.arange(len(rows), device=rows.device)
+    flat = rows.reshape(len(rows), -1)
     model_sum = _bit_sums(w.unsqueeze(0))
-    row_sums = _bit_sums(rows.reshape(len(rows), -1))
+    row_sums = _bit_sums(flat)
     return mixed(model_sum + row_sums * 1_000_003 + position * 7_919)
 
 
@@ -194,13 +201,16 @@ def _bit_sums(x: Shaped[Tensor, "B n"]) -> Int[Tensor, " B"]:
         x = x.contiguous().view(INTEGERS[x.itemsize])
     column = torch.arange(x.shape[1], device=x.device)
     odd = column * 2 + 1
-    return (x.long() * odd).sum(1)
+    products = x.long() * odd
+    return products.sum(1)
 
 
 def mixed(x: Int[Tensor, "*b"]) -> Int[Tensor, "*b"]:
     """Scrambled 64-bit integers (the finalizer of splitmix64)."""
-    x = (x ^ (x >> 30)) * -4658895280553007687
-    x = (x ^ (x >> 27)) * -7723592293110705685
+    x = x ^ (x >> 30)
+    x = x * -4658895280553007687
+    x = x ^ (x >> 27)
+    x = x * -7723592293110705685
     return x ^ (x >> 31)
 
 
@@ -214,7 +224,8 @@ def float_type(module: nn.Module) -> torch.dtype:
 
 def is_recurrent(module: nn.Module) -> bool:
     """Whether the module holds an RNN, GRU or LSTM, or a cell of one, which torch cannot map."""
-    return any(isinstance(layer, (nn.RNNBase, nn.RNNCellBase)) for layer in module.modules())
+    recurrent = (nn.RNNBase, nn.RNNCellBase)
+    return any(isinstance(layer, recurrent) for layer in module.modules())
 
 
 def linear(inputs: Count, outputs: Count) -> nn.Linear:
@@ -255,7 +266,8 @@ def mlp(
     for inputs, outputs in pairwise(sizes):
         layers.append(_blank(nn.Linear, inputs, outputs))
         layers.append(activation())
-    return _started(nn.Sequential(*layers[:-1]), rng)
+    network = nn.Sequential(*layers[:-1])
+    return _started(network, rng)
 
 
 def picture_cnn(
@@ -274,7 +286,9 @@ def picture_cnn(
     """
     checks.arguments(picture_cnn, locals())
     checks.count("picture_cnn", "side", side, low=16)
-    pooled_side = ((side - 4) // 2 - 4) // 2
+    middle_side = (side - 4) // 2
+    pooled_side = (middle_side - 4) // 2
+    features = 64 * pooled_side**2
     network = nn.Sequential(
         _blank(nn.Conv2d, channels, 32, 5),
         nn.MaxPool2d(2),
@@ -283,7 +297,7 @@ def picture_cnn(
         nn.MaxPool2d(2),
         nn.ReLU(),
         nn.Flatten(-3),
-        _blank(nn.Linear, 64 * pooled_side**2, 128),
+        _blank(nn.Linear, features, 128),
         nn.ReLU(),
         _blank(nn.Linear, 128, classes),
     )
@@ -329,8 +343,11 @@ def _check_pure(module: nn.Module) -> None:
             _check_training(layer, label)
         _check_hooks(layer, label)
         _check_embedding(layer, label)
-    trained = [p for p in module.parameters() if p.requires_grad]
-    dtypes = sorted({str(p.dtype) for p in trained})
+    names = set()
+    for parameter in module.parameters():
+        if parameter.requires_grad:
+            names.add(str(parameter.dtype))
+    dtypes = sorted(names)
     remedy = "call requires_grad_() on those to train"
     _require(dtypes, "have trainable parameters", "none", remedy)
     rule = "have trainable parameters of one dtype"
@@ -340,9 +357,10 @@ def _check_pure(module: nn.Module) -> None:
     _require(real, "have parameters of real numbers", dtypes[0], remedy)
     bad = []
     for name, parameter in module.named_parameters():
-        if not bool(parameter.isfinite().all()):
+        if not parameter.isfinite().all():
             bad.append(name)
-    _require(not bad, "have finite parameters", f"NaN or infinity in {', '.join(bad)}")
+    fault = f"NaN or infinity in {', '.join(bad)}"
+    _require(not bad, "have finite parameters", fault)
 
 
 def _require(
@@ -366,7 +384,8 @@ def _check_training(layer: nn.Module, label: str) -> None:
     _require(not isinstance(layer, nn.RReLU), "be deterministic", label, "take nn.LeakyReLU")
     remedy = "leave it out, or call module.eval()"
     _require(not random, "be deterministic", f"dropout in {label}", remedy)
-    moving = isinstance(layer, nn.modules.batchnorm._NormBase) and layer.track_running_stats
+    is_norm = isinstance(layer, nn.modules.batchnorm._NormBase)
+    moving = is_norm and layer.track_running_stats
     remedy = "take nn.GroupNorm, or call module.eval()"
     _require(not moving, "have no running statistics", label, remedy)
     spectral = isinstance(layer, nn.utils.parametrizations._SpectralNorm)
@@ -385,9 +404,8 @@ def _check_hooks(layer: nn.Module, label: str) -> None:
     """Raise ValueError for hooks that `torch.func` does not call or that change the module."""
     names = []
     for name, parameter in layer.named_parameters(recurse=False):
-        hooks = parameter._backward_hooks
-        if not hooks:
-            hooks = getattr(parameter, "_post_accumulate_grad_hooks", None)
+        later_hooks = getattr(parameter, "_post_accumulate_grad_hooks", None)
+        hooks = parameter._backward_hooks or later_hooks
         if parameter.requires_grad and hooks:
             names.append(name)
     rule = "have no gradient hooks, which torch.func does not call"
@@ -398,9 +416,10 @@ def _check_hooks(layer: nn.Module, label: str) -> None:
     _require(not backward, rule, label, "change gradients in a local step in its place")
     rule = "have no weights that a hook computes, as pruning and the old weight_norm do"
     for hook in layer._forward_pre_hooks.values():
-        computes = type(hook).__module__.startswith("torch.nn.utils")
-        newer = NEWER_NORMS.get(type(hook).__name__)
-        _require(not computes, rule, label, newer or mask)
+        hook_type = type(hook)
+        computes = hook_type.__module__.startswith("torch.nn.utils")
+        remedy = NEWER_NORMS.get(hook_type.__name__, mask)
+        _require(not computes, rule, label, remedy)
 
 
 def _check_embedding(layer: nn.Module, label: str) -> None:

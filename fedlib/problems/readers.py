@@ -54,16 +54,23 @@ def as_rows(caller: str, label: str, client: Any, columns: Sequence[Hashable]) -
         checks.require(len(keys) == 2, caller, label, rule, list(client))
         keys.extend(columns)
         client = [client[key] for key in keys]
+    remedy = ""
     if not isinstance(client, (tuple, list)):
         rule = "be a tuple (inputs, target), a dict, a Dataset or a DataLoader"
-        remedy = f"write {client.__name__}(...)" if isinstance(client, type) else ""
+        if isinstance(client, type):
+            remedy = f"write {client.__name__}(...)"
         raise TypeError(checks.sentence(caller, label, rule, client, remedy))
-    rule = f"be {len(names)} tensors: {', '.join(map(str, names))}"
-    remedy = "name further ones in columns" if len(client) > len(names) else ""
-    checks.require(len(client) == len(names), caller, label, rule, len(client), remedy)
+    expected = len(names)
+    count = len(client)
+    listed = ", ".join(map(str, names))
+    rule = f"be {expected} tensors: {listed}"
+    if count > expected:
+        remedy = "name further ones in columns"
+    checks.require(count == expected, caller, label, rule, count, remedy)
     rows = []
     for name, values in zip(names, client, strict=True):
-        rows.append(as_tensor(caller, f"{name} of {label}", values))
+        title = f"{name} of {label}"
+        rows.append(as_tensor(caller, title, values))
     return tuple(rows)
 
 
@@ -80,9 +87,11 @@ def as_tensor(caller: str, name: str, values: Any) -> Shaped[Tensor, "m ..."]:
         x = x.dequantize()
     if x.is_floating_point() and x.itemsize == 1:
         x = x.float()  # torch computes nothing with floats of 8 bits
-    x = x.detach().as_subclass(Tensor).cpu().resolve_neg()
+    x = x.detach().as_subclass(Tensor)
+    x = x.cpu().resolve_neg()
     if x.dtype in UNSIGNED:
-        largest = int(x.numpy().max(initial=0))
+        array = x.numpy()
+        largest = int(array.max(initial=0))
         rule = "hold whole numbers below 2^63"
         checks.require(largest <= LARGEST, caller, name, rule, largest)
         x = x.to(torch.int64)
@@ -94,19 +103,22 @@ def tensor_of_array(caller: str, name: str, values: Any) -> Tensor:
     if isinstance(values, Mapping):
         raise not_numbers(caller, name, values, "a dict", "pass one of its entries")
     if isinstance(values, (Iterator, Set)):
-        raise not_numbers(caller, name, values, type(values).__name__, "pass list(...)")
+        class_name = type(values).__name__
+        raise not_numbers(caller, name, values, class_name, "pass list(...)")
     if isinstance(values, np.ma.MaskedArray):
-        gaps = int(np.ma.getmaskarray(values).sum())
+        mask = np.ma.getmaskarray(values)
+        gaps = int(mask.sum())
         remedy = "drop these rows, or fill them with .filled(value)"
         checks.require(not gaps, caller, name, "have no masked entries", gaps, remedy)
     try:
         if holds_tensors(values):
-            return torch.stack([torch.as_tensor(x) for x in values])
+            tensors = [torch.as_tensor(x) for x in values]
+            return torch.stack(tensors)
         array = np.asarray(values)
         if array.dtype == object and array.ndim:
             array = np.array(array.tolist())  # plain numbers give an array of numbers
     except Exception as error:
-        reason = str(error).partition("\n")[0]
+        reason, _, _ = str(error).partition("\n")
         raise not_numbers(caller, name, values, reason) from error
     letter = array.dtype.kind
     if letter not in "biuf":
@@ -151,7 +163,8 @@ def plain_array(array: NDArray[Any]) -> NDArray[Any]:
     if dtype.kind == "f" and dtype.itemsize > 8:
         dtype = np.dtype(np.float64)  # torch has no longer floats
     odd = any(stride < 0 or stride % array.itemsize for stride in array.strides)
-    if array.dtype == dtype and array.flags.writeable and not odd:
+    must_copy = odd or array.dtype != dtype
+    if array.flags.writeable and not must_copy:
         return array
     return np.array(array, dtype=dtype, order="C")
 
@@ -159,12 +172,16 @@ def plain_array(array: NDArray[Any]) -> NDArray[Any]:
 def check_plain(caller: str, name: str, x: Tensor) -> None:
     """Raise ValueError unless a tensor is dense, has values and rows, and holds real numbers."""
     is_dense = x.layout is torch.strided and not x.is_nested
-    form = "nested" if x.is_nested else (x.layout, *x.shape)
+    form: Any = "nested"
+    if not x.is_nested:
+        form = (x.layout, *x.shape)
     rule = "be dense, with a row a sample"
     remedy = "call .to_dense(), or pad nested rows"
     checks.require(is_dense, caller, name, rule, form, remedy)
     checks.require(x.dim(), caller, name, "have a row a sample", "a single number")
-    class_name = "a tensor on the meta device" if x.is_meta else type(x).__name__
+    class_name = type(x).__name__
+    if x.is_meta:
+        class_name = "a tensor on the meta device"
     is_masked = isinstance(x, MaskedTensor)
     remedy = "drop these rows, or fill the gaps with .to_tensor(value)"
     checks.require(not is_masked, caller, name, "have no masked entries", class_name, remedy)
@@ -193,7 +210,9 @@ def cast_as(data: Rows, rows: Rows) -> tuple[Tensor, ...]:
     """Some rows, with floats instead of whole numbers where the data hold floats."""
     converted = []
     for x, column in zip(rows, data, strict=False):
-        converted.append(x.to(column.dtype) if column.is_floating_point() else x)
+        if column.is_floating_point():
+            x = x.to(column.dtype)
+        converted.append(x)
     return tuple(converted)
 
 
@@ -203,7 +222,7 @@ def check_range(caller: str, name: str, x: Shaped[Tensor, "m ..."], dtype: torch
         return
     largest = torch.finfo(dtype).max
     low, high = x.aminmax()
-    size = max(abs(float(low)), abs(float(high)))
+    size = max(-float(low), float(high))
     rule = f"hold numbers that {dtype} can hold"
     remedy = "scale the numbers, or convert the module with .double()"
     checks.require(size <= largest, caller, name, rule, size, remedy)
@@ -219,10 +238,13 @@ def digest(tensors: Sequence[AnyTensor]) -> str:
     """The SHA-256 digest of the rows, by which a stored run recognizes its data."""
     sha = hashlib.sha256()
     for x in tensors:
-        if x.dtype == torch.bfloat16 or (x.is_floating_point() and x.itemsize == 1):
+        is_short = x.is_floating_point() and x.itemsize == 1
+        if is_short or x.dtype == torch.bfloat16:
             x = x.float()  # numpy has no such dtype
         header = f"{x.dtype} {list(x.shape)}"
         sha.update(header.encode())
-        array = x.contiguous().view(-1).numpy()
-        sha.update(array.view(np.uint8).data)
+        flat = x.contiguous().view(-1)
+        array = flat.numpy()
+        numbers = array.view(np.uint8)
+        sha.update(numbers.data)
     return sha.hexdigest()[:16]

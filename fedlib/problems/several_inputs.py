@@ -45,11 +45,14 @@ class Packing:
         forms = zip(columns, self.shapes, self.dtypes, strict=True)
         for entries, shape, dtype in forms:
             x = entries.reshape(len(packed), *shape)
-            inputs.append(x if dtype is None else x.to(dtype))
+            if dtype is not None:
+                x = x.to(dtype)
+            inputs.append(x)
         arguments = []
         for argument in self.arguments:
-            is_input = isinstance(argument, InputNumber)
-            arguments.append(inputs[argument.number] if is_input else argument)
+            if isinstance(argument, InputNumber):
+                argument = inputs[argument.number]
+            arguments.append(argument)
         return arguments
 
 
@@ -81,7 +84,8 @@ class OfPacked:
 
     def changed_buffers(self, packed: Shaped[Tensor, "B n"]) -> list[str]:
         """The buffers that the module itself changes in a call."""
-        return self.function.changed_buffers(*self.packing.unpack(packed))
+        inputs = self.packing.unpack(packed)
+        return self.function.changed_buffers(*inputs)
 
     @property
     def constants(self) -> Mapping[str, Tensor]:
@@ -120,13 +124,14 @@ def pack_client(
     if isinstance(inputs, Mapping):
         order = [*forward_arguments(module), *inputs]
         names = sorted(inputs, key=order.index)
-        inputs = [inputs[name] for name in names]
-    tensors = tuple(as_tensor(caller, f"inputs of {label}", x) for x in inputs)
+        inputs = [inputs[argument] for argument in names]
+    name = f"inputs of {label}"
+    tensors = tuple(as_tensor(caller, name, x) for x in inputs)
     if packing is None:
         packing = packing_of(caller, names, tensors, module)
     rule = f"be for the arguments {list(packing.names)}, as those of the clients before"
     fits = not names or tuple(names) == packing.names
-    checks.require(fits, caller, f"inputs of {label}", rule, names)
+    checks.require(fits, caller, name, rule, names)
     packed = pack(caller, label, packing, tensors, models.float_type(module))
     return [packed, target, *further], packing
 
@@ -152,9 +157,11 @@ def divided_dict(
     remedy = "name further entries in columns"
     checks.require(len(targets) == 1, caller, label, rule, targets, remedy)
     missing = [column for column in columns if column not in entries]
-    checks.require(not missing, caller, label, f"have the columns {list(columns)}", list(entries))
+    rule = f"have the columns {list(columns)}"
+    checks.require(not missing, caller, label, rule, list(entries))
     further = [entries[str(column)] for column in columns]
-    return [inputs, entries[targets[0]], *further]
+    target = entries[targets[0]]
+    return [inputs, target, *further]
 
 
 def is_several(inputs: Any, target: Any, module: nn.Module) -> bool:
@@ -168,10 +175,17 @@ def is_several(inputs: Any, target: Any, module: nn.Module) -> bool:
         return False
     if not 2 <= len(inputs) <= most_inputs(module):
         return False
-    if not all(getattr(x, "ndim", 0) and hasattr(x, "__len__") for x in inputs):
+    if not all(map(has_rows, inputs)):
         return False
-    rows = len(target) if isinstance(target, Sized) else 0
+    rows = 0
+    if isinstance(target, Sized):
+        rows = len(target)
     return all(len(x) == rows for x in inputs) or len(inputs) != rows
+
+
+def has_rows(x: Any) -> bool:
+    """Whether an input is a tensor, an array or a frame with rows."""
+    return bool(getattr(x, "ndim", 0)) and hasattr(x, "__len__")
 
 
 def packing_of(caller: str, names: Sequence[str], inputs: Inputs, module: nn.Module) -> Packing:
@@ -185,23 +199,25 @@ def packing_of(caller: str, names: Sequence[str], inputs: Inputs, module: nn.Mod
         defaults = forward_arguments(module)
         unknown = [name for name in names if name not in defaults]
         order = list(defaults)
-        checks.require(
-            not unknown, caller, "the inputs", f"name arguments of the module, {order}", unknown
-        )
+        rule = f"name arguments of the module, {order}"
+        checks.require(not unknown, caller, "the inputs", rule, unknown)
         positions = [order.index(name) for name in names]
-        arguments = list(defaults.values())[: max(positions) + 1]
+        end = max(positions) + 1
+        arguments = list(defaults.values())[:end]
         for number, position in enumerate(positions):
             arguments[position] = InputNumber(number)
     dtypes: list[torch.dtype | None] = []
     for x in inputs:
         if x.is_floating_point() or x.dtype == torch.bool:
             dtypes.append(None)
+        elif x.dtype == torch.uint8:
+            dtypes.append(torch.uint8)
         else:
-            dtypes.append(x.dtype if x.dtype == torch.uint8 else torch.int64)
+            dtypes.append(torch.int64)
     shapes = tuple(tuple(x.shape[1:]) for x in inputs)
     positional = tuple(forward_arguments(module))
-    known = tuple(names) or positional[: len(inputs)]
-    return Packing(shapes, tuple(dtypes), tuple(arguments), known)
+    argument_names = tuple(names) or positional[: len(inputs)]
+    return Packing(shapes, tuple(dtypes), tuple(arguments), argument_names)
 
 
 def pack(
@@ -216,7 +232,8 @@ def pack(
     shapes = [list(x.shape[1:]) for x in inputs]
     expected = [list(shape) for shape in packing.shapes]
     name = f"inputs of {label}"
-    checks.require(shapes == expected, caller, name, f"have rows of the shapes {expected}", shapes)
+    rule = f"have rows of the shapes {expected}"
+    checks.require(shapes == expected, caller, name, rule, shapes)
     counts = sorted(set(map(len, inputs)))
     checks.require(len(counts) == 1, caller, name, "have equally many rows", counts)
     if None not in packing.dtypes:
@@ -231,7 +248,8 @@ def pack(
         if first_dtype is not None:
             same_rule = f"hold numbers of {first_dtype} alone, as those of the first client"
             convert = "convert this input of every client to one dtype"
-            checks.require(is_exact(x, first_dtype), caller, name, same_rule, x, convert)
+            same = is_exact(x, first_dtype)
+            checks.require(same, caller, name, same_rule, x, convert)
         fits = x.is_floating_point() or is_exact(x, dtype)
         checks.require(fits, caller, name, rule, x, remedy)
         entries = x.to(dtype)
@@ -250,8 +268,9 @@ def most_inputs(module: nn.Module) -> float:
 def forward_arguments(module: nn.Module) -> dict[str, Any]:
     """The arguments of a module's forward method by name, with their defaults."""
     defaults = {}
-    for parameter in inspect.signature(module.forward).parameters.values():
+    signature = inspect.signature(module.forward)
+    for name, parameter in signature.parameters.items():
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
-            required = parameter.default is parameter.empty
-            defaults[parameter.name] = None if required else parameter.default
+            default = parameter.default
+            defaults[name] = None if default is parameter.empty else default
     return defaults
