@@ -1,5 +1,7 @@
 """FedDR: its plain-loop twin, the constrained optimum of quadratics, participation."""
 
+from itertools import product
+
 import pytest
 import torch
 
@@ -7,6 +9,7 @@ import fedlib as fl
 from fedlib.core.problem import Draw
 from tests.helpers.problems import centred
 from tests.helpers.rounds import walk
+from tests.helpers.weekly import further_weekly
 
 L1 = fl.L1Ball(0.5)
 
@@ -49,11 +52,17 @@ def test_equals_the_plain_twin(method, engine):
     assert problem.set.contains(state.w, 1e-9)
 
 
-@pytest.mark.parametrize(("participation", "relaxation"), [(1.0, 1.0), (0.5, 1.5)])
+SETS = {"l1": fl.L1Ball(0.5), "l2": fl.Ball(0.5), "nuclear": fl.NuclearBall(0.5, 2, 3)}
+ALL, SOME = (1.0, 1.0), (0.5, 1.5)  # participation, relaxation
+
+
 @pytest.mark.parametrize(
-    "convex_set", [fl.L1Ball(0.5), fl.Ball(0.5), fl.NuclearBall(0.5, 2, 3)], ids=["l1", "l2", "nuc"]
+    ("name", "settings"),
+    further_weekly(product(SETS, [ALL, SOME]), [("l1", ALL), ("nuclear", SOME)]),
 )
-def test_finds_the_constrained_minimizer(convex_set, participation, relaxation):
+def test_finds_the_constrained_minimizer(name, settings):
+    convex_set = SETS[name]
+    participation, relaxation = settings
     problem = centred(convex_set)
     method = fl.FedDR(0.5, 12, eta=1.0, relaxation=relaxation, participation=participation)
     best = convex_set.project(centres(problem).mean((0, 1)))

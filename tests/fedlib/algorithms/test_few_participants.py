@@ -11,6 +11,7 @@ import fedlib as fl
 from fedlib.core import sampling
 from fedlib.core.sampling import draw_coins, draw_some_coins, most_active, seeded
 from fedlib.problems import pareto
+from tests.helpers.weekly import further_weekly
 
 CLIENTS = 400
 METHODS = {
@@ -53,7 +54,7 @@ def test_the_measures_are_of_those_that_take_part():
     torch.testing.assert_close(info["distance"], expected)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", further_weekly(METHODS, ["FedFWSto"]))
 def test_the_contract_holds(name):
     method = replace(METHODS[name], participation=0.1, measure_all=False)
     task = problem(clients=100)

@@ -1,6 +1,7 @@
 """Memories that change in place: the numbers of copied ones, and no work that grows with N."""
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 import torch
@@ -14,6 +15,7 @@ from fedlib.engine.batch import BatchedRuns
 from fedlib.engine.checkpoint import read_sealed
 from fedlib.problems import pareto, quadratics
 from tests.helpers.randoms import normal
+from tests.helpers.weekly import further_weekly
 
 CLIENTS, DIM = 30, 4
 CONSTRAINED = quadratics(normal(CLIENTS, DIM), normal(CLIENTS, DIM), level=0.5)
@@ -50,9 +52,16 @@ def assert_same(trace, expected):
         assert torch.equal(field, expected_field)
 
 
-@pytest.mark.parametrize("captured", [False, True])
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", CASES)
+#: Method, mode and capture: each of the three at least once.
+TRIED = [
+    *(("FedSGM", "one run", False), ("FedSGM", "seeds", True), ("FedSGM", "one by one", True)),
+    *(("MultiFedSGM", "seeds", True), ("FedFWPlus", "seeds", True)),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "captured"), further_weekly(product(CASES, MODES, [False, True]), TRIED)
+)
 def test_numbers_are_those_of_copied_memories(monkeypatch, name, mode, captured):
     if captured:
         monkeypatch.setattr(batch, "CAPTURE", 2)

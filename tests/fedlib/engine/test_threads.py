@@ -15,6 +15,7 @@ from fedlib.engine import batch
 from fedlib.problems import from_clients, quadratics
 from fedlib.testing.examples import examples
 from tests.helpers.randoms import normal
+from tests.helpers.weekly import further_weekly
 
 WORKERS = 4
 TWINS = 3  # threads that run the same
@@ -76,7 +77,11 @@ def alone():
     return cache(lambda name: end(*RUNS[name]))
 
 
-@pytest.mark.parametrize("name", RUNS)
+#: A run of each way of computing rounds; the next test has all of them at once.
+TWICE = ("a captured network", "a network, clients one by one", "switching", "a captured oracle")
+
+
+@pytest.mark.parametrize("name", further_weekly(RUNS, TWICE))
 def test_threads_that_run_the_same_at_once_all_end_as_one_alone(name, alone):
     job = delayed(end)(*RUNS[name])
     together = Parallel(TWINS, backend="threading")([job] * TWINS)
@@ -112,7 +117,7 @@ def built(seed):
 
 
 def test_problems_can_be_built_while_others_run():
-    together = Parallel(WORKERS, backend="threading")(map(delayed(built), range(12)))
+    together = Parallel(WORKERS, backend="threading")(map(delayed(built), range(6)))
     for seed, found in enumerate(together):
         np.testing.assert_array_equal(found, built(seed))
 

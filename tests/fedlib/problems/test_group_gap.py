@@ -116,7 +116,7 @@ def test_progress_where_every_client_holds_one_group(switch, groups):
     clients = [(x[rows], y[rows], group[rows]) for rows in parts]
     method = replace(FEDSGM, lr=0.1, participants=2 * groups, switch=switch)
     problem = make(clients, GroupGap("sex"))
-    trace = fl.run(method, problem, rounds=300, progress=False)
+    trace = fl.run(method, problem, **LONG | {"rounds": 300})
     assert trace.metrics["g"][0].max() > 0.06
     assert trace.late("g") < 0.08
     unconstrained = fl.run(replace(method, tolerance=2.0), problem, **LONG)
