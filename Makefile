@@ -11,11 +11,12 @@ WORKERS ?= 2
 MINUTES ?= 60
 CORES ?= 1
 STUDY ?= all
-# A study and a note of each paper, the first page and tutorials. PAGES=all: all. `make nbval` compares pages with
-# their outputs, by stored runs and without data sets; `make quick` executes quick profiles, where no check may say NO.
+# On every change the first page, a study of each paper, a note and a tutorial, each in one of two checks; every page
+# starts a kernel, so cheap ones are taken. PAGES=all: all pages in both. `make nbval` compares pages with their
+# outputs, by stored runs and without data sets; `make quick` executes quick profiles, where no check may say NO.
 VALIDATED ?= $(if $(filter all,$(PAGES)),$(wildcard notebooks/*.ipynb),$(patsubst %,notebooks/%.ipynb,\
-	start_here np_workshop cmoo_toy ssca_long fw_lowrank note_hard_switching tutorial_algorithm tutorial_problem))
-QUICK ?= $(if $(filter all,$(PAGES)),all,tutorial_own note_cmoo note_ssca_privacy note_fedfw)
+	start_here np_workshop np_unified cmoo_toy ssca_tradeoff fw_lowrank))
+QUICK ?= $(if $(filter all,$(PAGES)),all,note_ssca_privacy tutorial_algorithm)
 export OMP_NUM_THREADS ?= 1
 COPY := _build/mutants
 INSTALL := $(BIN)/pip install --quiet -c constraints.txt
