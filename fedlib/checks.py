@@ -45,7 +45,9 @@ def sentence(
     remedy: str = "",
 ) -> str:
     """The error message `WHO: NAME must RULE, got VALUE; REMEDY`, with its full stop."""
-    ending = f"; {remedy}" if remedy else ""
+    ending = ""
+    if remedy:
+        ending = f"; {remedy}"
     return f"{subject}: {name} must {rule}, got {short(value)}{ending}."
 
 
@@ -59,7 +61,9 @@ def short(value: object) -> str:
     if isinstance(value, Tensor) and value.ndim:
         return f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}"
     text = repr(value).replace("\n", " ")
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    if len(text) <= 60:
+        return text
+    return f"{text[:57]}..."
 
 
 def require(
@@ -107,8 +111,12 @@ def in_range(
         x = math.inf
     above = low < x if open_low else low <= x
     below = x < high if open_high else x <= high
-    left = "(" if open_low else "["
-    right = ")" if open_high else "]"
+    left = "["
+    if open_low:
+        left = "("
+    right = "]"
+    if open_high:
+        right = ")"
     rule = f"lie in {left}{low:g}, {high:g}{right}"
     if high == math.inf:
         rule = HALF_LINES.get((low, open_low), rule)
@@ -170,7 +178,9 @@ def finite(
     bad = int((~torch.isfinite(tensor)).sum())
     if not bad:
         return
-    ending = f"; {remedy}" if remedy else ""
+    ending = ""
+    if remedy:
+        ending = f"; {remedy}"
     raise ValueError(
         f"{subject}: {name} must be finite, "
         f"got {bad} of {tensor.numel()} entries NaN or infinite{ending}."
@@ -453,7 +463,9 @@ def _words(annotation: Any) -> str:
         entries = ENTRIES.get(name.partition("[")[0], "numbers")
         shape = ", ".join(origin.dim_str.split())
         return f"a tensor of {entries} of shape [{shape}]"
-    article = "an" if name[0] in "AEI" else "a"
+    article = "a"
+    if name[0] in "AEI":
+        article = "an"
     words = f"{article} {name}"
     member_words = [_words(member) for member in members if member is not Ellipsis]
     if origin in COLLECTIONS and len(member_words) == 1 and member_words[0] in PLURALS:
@@ -504,7 +516,9 @@ def _conversion(argument: object, annotation: Any) -> str:
     origin = typing.get_origin(annotation) or annotation
     if origin not in (tuple, list, Sequence) or isinstance(argument, (str, bytes, type)):
         return ""
-    target = "tuple" if origin is tuple else "list"
+    target = "list"
+    if origin is tuple:
+        target = "tuple"
     if isinstance(argument, Mapping):
         return f"pass {target}(....values())"
     if not isinstance(argument, Iterable) or not getattr(argument, "ndim", 1):

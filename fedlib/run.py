@@ -40,7 +40,9 @@ def resolve_device(device: str | torch.device) -> torch.device:
         name = name.removesuffix(":0")
     checks.one_of("run", "device", name, names)
     if name == "auto":
-        name = "cuda" if has_gpu else "cpu"
+        name = "cpu"
+        if has_gpu:
+            name = "cuda"
     return torch.device(name)
 
 
@@ -149,7 +151,9 @@ def run(
         if schedules:
             config["schedules"] = runs.schedules.describe(current.round)
         traces = runs.traces(current, evaluate_every, config)
-    return traces if isinstance(algorithms, Sequence) else traces[0]
+    if isinstance(algorithms, Sequence):
+        return traces
+    return traces[0]
 
 
 def check_algorithms(algorithms: object) -> list[Algorithm]:

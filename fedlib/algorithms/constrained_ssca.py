@@ -65,7 +65,9 @@ class PenaltyServer:
 
     def free(self, objectives: int) -> int:
         """The number of losses, counted from the first, that are not constraints."""
-        return 0 if self.objective == "norm" else objectives
+        if self.objective == "norm":
+            return 0
+        return objectives
 
     def start(self, problem: Problem) -> SurrogateState:
         """The first state; raises ValueError for a problem whose constraints do not fit."""
@@ -124,7 +126,9 @@ class PenaltyServer:
             rho=self.rho(t),
             tau=self.tau,
         )
-        surrogate = average.debiased() if self.debias else average
+        surrogate = average
+        if self.debias:
+            surrogate = average.debiased()
         objective = surrogate.linear[0] if free else torch.zeros_like(w)
         levels = torch.as_tensor(self.levels, dtype=w.dtype, device=w.device)
         penalty = self.penalty * state.factor

@@ -69,7 +69,9 @@ class GramWeighted(ObjectivesWork):
 
     def gradient_batches(self, objectives: int) -> int:
         """The number of batches for step 1; the batches of steps 2 .. E follow them."""
-        return 1 if self.shared_batch else objectives
+        if self.shared_batch:
+            return 1
+        return objectives
 
     def task_gradients(self, client: Client) -> Jacobian:
         """At the client: compute the gradients of its objectives."""

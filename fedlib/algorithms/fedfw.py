@@ -128,8 +128,11 @@ class Penalized(OracleWork):
         s, memory, gap = self.ask(fed, draw, update, w, active, memories)  # 2-6
         eta = self.schedule.eta(t, self.participation)
         all_compute = draw.participants.shape[-1] == clients
-        x = state.x if all_compute else state.x[draw.participants]
-        extra = state.extra if all_compute else state.extra[draw.participants]
+        x = state.x
+        extra = state.extra
+        if not all_compute:
+            x = state.x[draw.participants]
+            extra = state.extra[draw.participants]
         taking_part = active.to(w.dtype)
         w_next = w + eta * (taking_part @ s - taking_part @ x) / clients  # 7
         x_next = on_active(active, torch.lerp(x, s, eta), x)  # 5, as the server infers it

@@ -88,7 +88,9 @@ class FSMGDA(ObjectivesWork):
 
         def update(batches: Batch, objective: PerObjective) -> Vector:
             def gradient(u: Vector, step: int) -> Vector:
-                batch = batches if axis is None else index_tree(batches, step)
+                batch = batches
+                if axis is not None:
+                    batch = index_tree(batches, step)
                 return client.gradient(u, batch, objective)
 
             return self.mean_direction(client, gradient)  # 2-4

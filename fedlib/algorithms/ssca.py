@@ -58,7 +58,9 @@ class FreeServer(checks.Checked):
             rho=self.rho(t),
             tau=self.tau,
         )
-        minimized = average.debiased() if self.debias else average
+        minimized = average
+        if self.debias:
+            minimized = average.debiased()
         f = minimized.linear[0]
         w_bar = fed.project(-f / (2 * self.tau))
         w = (1 - gamma) * w + gamma * w_bar

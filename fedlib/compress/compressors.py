@@ -167,7 +167,9 @@ class TopK(checks.Checked, Compressor):
 
     def variance(self, dim: int) -> float | None:
         """TopK is biased, unless it sends everything."""
-        return 0.0 if count_entries(self.fraction, dim) == dim else None
+        if count_entries(self.fraction, dim) == dim:
+            return 0.0
+        return None
 
 
 @dataclass(frozen=True)
@@ -240,12 +242,16 @@ class RandK(checks.Checked, Compressor):
         q = count_entries(self.fraction, dim) / dim
         if not self.scaled:
             return q
-        return 2 - 1 / q if q > 0.5 else None
+        if q > 0.5:
+            return 2 - 1 / q
+        return None
 
     def variance(self, dim: int) -> float | None:
         """`d / K - 1` if scaled, else None."""
         count = count_entries(self.fraction, dim)
-        return dim / count - 1 if self.scaled or count == dim else None
+        if self.scaled or count == dim:
+            return dim / count - 1
+        return None
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,9 @@ def unfold(
 
 def at_least_float32(x: Shaped[Tensor, "*b"]) -> Shaped[Tensor, "*b"]:
     """The same numbers, in float32 if their dtype is shorter: LAPACK has no short floats."""
-    return x.float() if x.dtype.itemsize < 4 else x
+    if x.dtype.itemsize < 4:
+        return x.float()
+    return x
 
 
 def truncated_svd(matrix: Matrix, rank: int) -> Factors:

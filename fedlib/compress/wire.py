@@ -49,4 +49,6 @@ def total_bits(layout: Layout) -> int:
 
 def index_bits(entries: int) -> int:
     """The number of bits for one position among `entries`."""
-    return ceil(log2(entries)) if entries > 1 else 0
+    if entries > 1:
+        return ceil(log2(entries))
+    return 0

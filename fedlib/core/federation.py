@@ -264,7 +264,9 @@ class Federation:
         if wire is None:
             wire = Identity()
         answer = self._map(method, clients, broadcast, wire)
-        upload = answer.upload if isinstance(answer, Reply) else answer
+        upload = answer
+        if isinstance(answer, Reply):
+            upload = answer.upload
         n = upload.shape[0] if active is None else active.sum()
         bits = wire.bits(upload[0].numel())
         self.bits_down += n * sum(FLOAT_BITS * x.numel() for x in broadcast)

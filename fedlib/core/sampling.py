@@ -116,7 +116,9 @@ def draw_many(
             return None
     n = settings["participants"]
     resample = settings.get("resample", False)
-    samples_per_round = 2 if resample else 1
+    samples_per_round = 1
+    if resample:
+        samples_per_round = 2
     clients = problems[0].num_clients
     samples = []
     for rng in rngs:
@@ -294,7 +296,9 @@ def _positions(
 
 
 def _squeeze(x: Tensor | tuple[()], axis: int) -> Tensor | tuple[()]:
-    return x.squeeze(axis) if isinstance(x, Tensor) else ()
+    if isinstance(x, Tensor):
+        return x.squeeze(axis)
+    return ()
 
 
 def seeded(seed: Seed, stream: Literal["split", "rounds"]) -> torch.Generator:
@@ -303,5 +307,7 @@ def seeded(seed: Seed, stream: Literal["split", "rounds"]) -> torch.Generator:
     Raises ValueError if the seed is negative or the stream is unknown.
     """
     checks.arguments(seeded, locals())
-    offset = 1 if stream == "rounds" else 0
+    offset = 0
+    if stream == "rounds":
+        offset = 1
     return torch.Generator().manual_seed(2 * seed + offset)

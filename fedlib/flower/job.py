@@ -240,7 +240,9 @@ class End(Federation):
 
 def as_reply(answer: Any) -> Reply:
     """A client's answer as a `Reply`, with an empty memory and report if it has none."""
-    return answer if isinstance(answer, Reply) else Reply(answer, ())
+    if isinstance(answer, Reply):
+        return answer
+    return Reply(answer, ())
 
 
 def enclose(

@@ -150,7 +150,9 @@ def codes_of(entries: Any, field: Field) -> Any:
     if field.content == "sign":
         return entries < 0
     if field.content == "digits":
-        dtype = torch.float32 if entries.dtype == np.int32 else torch.float64
+        dtype = torch.float64
+        if entries.dtype == np.int32:
+            dtype = torch.float32
         shifted = torch.from_numpy(entries) << dropped_digits(field, dtype)
         entries = shifted.view(dtype).numpy()
     if field.content in ("number", "digits"):
@@ -191,7 +193,9 @@ def entries_from(
         integer, _ = SIGNIFICAND[dtype]
         return numbers.view(integer) >> dropped_digits(field, dtype)
     numbers = torch.from_numpy(codes.astype(np.float64)).to(dtype)
-    return 1 - 2 * numbers if field.content == "sign" else numbers
+    if field.content == "sign":
+        return 1 - 2 * numbers
+    return numbers
 
 
 def dropped_digits(field: Field, dtype: torch.dtype) -> int:

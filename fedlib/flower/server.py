@@ -183,7 +183,9 @@ class ServerEnd(End):
                 self.server.sent["up"] += len(uploads[number])
             replies.append(blank._replace(upload=upload))
         stacked: Reply = stack_trees(replies)
-        return stacked if isinstance(answer, Reply) else stacked.upload
+        if isinstance(answer, Reply):
+            return stacked
+        return stacked.upload
 
     def broadcast(
         self,

@@ -85,9 +85,13 @@ def remedy_of(name: str, text: str) -> str:
     if not wants_whole and not wants_floats:
         return ""
     if name.startswith("module"):
-        numbers = "whole numbers (int64)" if wants_whole else "floats"
+        numbers = "floats"
+        if wants_whole:
+            numbers = "whole numbers (int64)"
         return f"; pass the inputs as {numbers}"
-    cast = "long()" if wants_whole else "float()"
+    cast = "float()"
+    if wants_whole:
+        cast = "long()"
     return f"; write rows.target.{cast} where the target is meant"
 
 

@@ -42,14 +42,18 @@ def tensors_of(
     `dtype`, in which the module computes; whole numbers among the features exactly. `clients` holds
     the client of each row, which error messages name; it is None for held-out rows.
     """
-    whole_frame = "heldout" if clients is None else "frame"
+    whole_frame = "frame"
+    if clients is None:
+        whole_frame = "heldout"
     checks.require(len(frame), caller, whole_frame, "have rows", 0)
     columns = [*features, *further]
     for column in columns:
         check_column_name(caller, frame, column, whole_frame)
 
     def name_of(column: Hashable, row: int) -> str:
-        owner = "heldout" if clients is None else f"client {clients[row]!r}"
+        owner = "heldout"
+        if clients is not None:
+            owner = f"client {clients[row]!r}"
         return f"column {column!r} of {owner}"
 
     floats = {}
@@ -87,7 +91,9 @@ def check_column_name(
 ) -> None:
     """Raise ValueError unless a frame has a column exactly once."""
     labels = [*frame.columns]
-    article = "one" if column in labels else "the"
+    article = "the"
+    if column in labels:
+        article = "one"
     shown = {str(label).lower(): label for label in labels}
     matches = get_close_matches(str(column).lower(), shown, n=3)
     nearest = [shown[text] for text in matches]

@@ -99,13 +99,13 @@ def from_frame(
         features = [column for column in frame.columns if column not in (client, *further)]
     in_order = not isinstance(features, (str, Set))
     rule = "be a list of columns in a fixed order"
-    checks.require(in_order, caller, "features", rule, features, "write them in brackets [...]")
+    remedy = "write them in brackets [...]"
+    checks.require(in_order, caller, "features", rule, features, remedy)
     features = list(features)
     checks.require(features, caller, "features", "hold at least one column", [])
-    uses = Counter([client, *features, *further])
-    repeated = [column for column, count in uses.items() if count > 1]
+    uses = [client, *features, *further]
     names = "client, target, features and columns"
-    checks.require(not repeated, caller, names, "name each column once, for one purpose", repeated)
+    check_once(caller, names, uses, "name each column once, for one purpose")
     dtype = models.float_type(module)
     tensors = tensors_of(caller, frame, features, further, labels, dtype)
     heldout_rows: Rows = ()
@@ -116,7 +116,7 @@ def from_frame(
     clients = {}
     for label, _ in groups:
         positions = groups.indices.get(label, [])  # none for a category without rows
-        clients[label] = tuple(x[positions] for x in tensors)
+        clients[label] = [x[positions] for x in tensors]
     functions = (objective, constraint, measures or {}, columns)
     return make_problem(caller, name, clients, heldout_rows, module, weights, *functions)
 
@@ -162,8 +162,7 @@ def from_clients(
     """
     caller = "from_clients"
     checks.arguments(from_clients, locals())
-    repeated = [column for column, count in Counter(columns).items() if count > 1]
-    checks.require(not repeated, caller, "columns", "name each column once", repeated)
+    check_once(caller, "columns", columns, "name each column once")
     columns = with_gap_columns(columns, constraint)
     sources = {f"client {number}": source for number, source in enumerate(clients)}
     is_empty = isinstance(heldout, tuple) and not heldout
@@ -190,6 +189,13 @@ def from_clients(
     return make_problem(caller, name, numbered, heldout_rows, module, weights, *functions, packing)
 
 
+def check_once(caller: str, name: str, columns: Iterable[Hashable], rule: str) -> None:
+    """Raise ValueError if a column is named twice."""
+    uses = Counter(columns)
+    repeated = [column for column, count in uses.items() if count > 1]
+    checks.require(not repeated, caller, name, rule, repeated)
+
+
 def checked_rows(
     caller: str, clients: Mapping[str, Rows], columns: Sequence[Hashable], dtype: torch.dtype
 ) -> dict[str, Rows]:
@@ -208,8 +214,9 @@ def checked_rows(
         shapes = [list(x.shape) for x in rows]
         expected = expected or shapes
         row_shapes = [shape[1:] for shape in shapes]
-        fits = row_shapes == [shape[1:] for shape in expected]
-        fits = fits and len(set(map(len, rows))) == 1
+        expected_shapes = [shape[1:] for shape in expected]
+        counts = set(map(len, rows))
+        fits = row_shapes == expected_shapes and len(counts) == 1
         checks.require(fits, caller, label, rule, shapes, f"client 0 has {expected}")
         converted = []
         for column, x, beside_floats in zip(names, rows, with_floats, strict=True):
@@ -246,12 +253,15 @@ def make_problem(
     remedy = "leave it out (of a category: frame[...].cat.remove_unused_categories())"
     for label, rows in clients.items():
         checks.require(len(rows[0]), caller, f"client {label!r}", "have rows", 0, remedy)
-    rows = list(map(torch.cat, zip(*clients.values(), strict=True)))
+    by_column = zip(*clients.values(), strict=True)
+    rows = list(map(torch.cat, by_column))
     initialize(caller, module, rows[0][:2], packing)
     w0, function = models.ravel(module)
-    apply = function if packing is None else OfPacked(function, packing)
+    apply: models.ModuleFunction | OfPacked = function
+    if packing is not None:
+        apply = OfPacked(function, packing)
     data = cast_rows(rows, w0.dtype)
-    sizes = tuple(len(inputs) for inputs, *_ in clients.values())
+    sizes = tuple(len(client_rows[0]) for client_rows in clients.values())
     further = dict(zip(columns, data[2:], strict=True))
     unrounded = dict(zip(columns, rows[2:], strict=True))
     check_groups(caller, constraint, unrounded, further)
@@ -287,8 +297,8 @@ def make_problem(
                 checks.positive(caller, f"weights[{client}]", weight)
         problem = problem.weighted(weights)
     if functions.gaps:
-        few_rows = problem.data[0][problem.own_rows(0)][:FEW]
-        check_logits(caller, apply(w0, few_rows))
+        output = apply(w0, first_inputs(problem)[:FEW])
+        check_logits(caller, output)
         problem = with_statistics(problem, functions)
     if needs_loop(functions, problem):
         problem = replace(problem, sequential_clients=True)
@@ -307,6 +317,12 @@ def initialize(caller: str, module: nn.Module, inputs: Tensor, packing: Packing 
         attempt(caller, "module", module, *arguments)
 
 
+def first_inputs(problem: Problem) -> Tensor:
+    """The inputs of client 0."""
+    inputs = problem.data[0]
+    return inputs[problem.own_rows(0)]
+
+
 def with_statistics(problem: Problem, functions: OwnFunctions) -> Problem:
     """The problem whose constraints follow from sums and counts over the rows of all clients.
 
@@ -316,12 +332,11 @@ def with_statistics(problem: Problem, functions: OwnFunctions) -> Problem:
     sizes = torch.tensor(problem.sizes)
     scale = sizes.to(problem.w0)
     if problem.client_weights:
-        scale = scale / torch.tensor(problem.client_weights).to(scale)
-    return replace(
-        problem,
-        data=(*problem.data, scale.repeat_interleave(sizes)),
-        pooled=OfMeans(functions.num_statistics, functions.constraint_values),
-    )
+        weights = torch.tensor(problem.client_weights)
+        scale = scale / weights.to(scale)
+    by_row = scale.repeat_interleave(sizes)
+    pooled = OfMeans(functions.num_statistics, functions.constraint_values)
+    return replace(problem, data=(*problem.data, by_row), pooled=pooled)
 
 
 def constraint_names(constraints: Sequence[Function | GroupSums]) -> Any:
@@ -342,7 +357,7 @@ def try_module(caller: str, apply: models.ModuleFunction | OfPacked, problem: Pr
 
     It must work on some rows, twice with the same output, and must change no tensor.
     """
-    rows = problem.data[0][problem.own_rows(0)]
+    rows = first_inputs(problem)
     name = f"module, of inputs of shape {list(rows.shape)},"
     inputs = rows[:FEW]
     w0 = problem.w0.clone()
@@ -353,7 +368,8 @@ def try_module(caller: str, apply: models.ModuleFunction | OfPacked, problem: Pr
     for key, x in apply.constants.items():
         if not same_numbers(x, constants[key]):
             changed.append(key)
-    changed = changed or attempt(caller, name, apply.changed_buffers, few_rows.clone())
+    if not changed:
+        changed = attempt(caller, name, apply.changed_buffers, few_rows.clone())
     rule = "leave its buffers and frozen parameters as they are"
     remedy = "call module.eval(), or take out the layer that counts or averages"
     checks.require(not changed, caller, "module", rule, changed, remedy)
@@ -365,17 +381,19 @@ def try_module(caller: str, apply: models.ModuleFunction | OfPacked, problem: Pr
     remedy = "write x = x * 2 in place of x.mul_(2)"
     checks.require(not changed, caller, "module", rule, changed, remedy)
     tensors = tensors_in(output)
-    registered = not any(x.requires_grad for x in tensors)
+    unregistered = any(x.requires_grad for x in tensors)
     rule = "register all its layers and parameters"
     remedy = "hold them in nn.ModuleList or nn.ParameterList, and compute from them in forward"
-    checks.require(registered, caller, "module", rule, "others that are not in w", remedy)
+    fault = "others that are not in w"
+    checks.require(not unregistered, caller, "module", rule, fault, remedy)
     with torch.no_grad():
         repeated = attempt(caller, name, apply, w0, few_rows)
     pairs = zip(tensors, tensors_in(repeated), strict=True)
     fits = all(same_numbers(x, y) for x, y in pairs)
     rule = "give the same output for the same inputs"
     remedy = "take out what draws, counts or remembers; nn.Dropout may stay"
-    checks.require(fits, caller, "module", rule, "another in a second call", remedy)
+    fault = "another in a second call"
+    checks.require(fits, caller, "module", rule, fault, remedy)
 
 
 def tensors_in(output: Any) -> list[Tensor]:

@@ -71,7 +71,8 @@ class Preflight:
             if self.functions.chunk is not None:
                 gradients = self.pulled_back(name, function, point, gradients)
             for gradient in gradients:
-                flat = flat and not bool(gradient.nan_to_num().any())
+                entries = gradient.nan_to_num()
+                flat = flat and not bool(entries.any())
         if flat:
             warnings.warn(
                 f"{self.caller}: the gradient of {name} is zero on the rows of every client, so no "
@@ -121,7 +122,8 @@ class Preflight:
         if failures and len(failures) < len(group):
             client, error = next(iter(failures.items()))
             name += f" on client {client}"
-        return ValueError(f"{self.caller}: {name} must {unmet_rule(name, error)}.")
+        rule = unmet_rule(name, error)
+        return ValueError(f"{self.caller}: {name} must {rule}.")
 
     def slope(self, function: Function, point: Point) -> Callable[[Batch], Any]:
         """The function `rows -> (gradient, (value, share of rows for which a condition holds))`."""
@@ -141,16 +143,19 @@ class Preflight:
 
     def check_shares(self, name: str, shares: Float[Tensor, "n"], group: list[int]) -> None:
         """Raise ValueError if a condition of a function holds for no row of a client."""
-        fault = f"none on client {group[int(shares.argmin())]}"
+        client = group[int(shares.argmin())]
+        fault = f"none on client {client}"
         rule = f"have rows on every client {HOLDS}"
         fits = bool((shares > 0).all())
         checks.require(fits, self.caller, name, rule, fault, "or take a GroupGap")
 
     def check_finite(self, name: str, finite: Tensor, group: list[int]) -> None:
         """Raise ValueError unless a value of each client is finite."""
-        fault = f"NaN or infinity on client {group[int(finite.int().argmin())]}"
+        client = group[int(finite.int().argmin())]
+        fault = f"NaN or infinity on client {client}"
         remedy = "look for a logarithm or a quotient"
-        checks.require(bool(finite.all()), self.caller, name, FINITE, fault, remedy)
+        fits = bool(finite.all())
+        checks.require(fits, self.caller, name, FINITE, fault, remedy)
 
     def check_padding(
         self,
@@ -163,10 +168,11 @@ class Preflight:
     ) -> None:
         """Raise ValueError unless the group's smallest client gives the same without padding."""
         sizes = [self.problem.sizes[client] for client in group]
-        padding = max(sizes) - min(sizes)
+        smallest = min(sizes)
+        padding = max(sizes) - smallest
         if not padding:
             return
-        position = sizes.index(min(sizes))
+        position = sizes.index(smallest)
         unpadded = plain_client(point.problem, group[position])
         gradient, (value, _) = slope(unpadded)
         if self.functions.chunk is not None:  # a gradient of each row: 0 for padding
@@ -189,14 +195,12 @@ class Preflight:
             single = apply_to(point.functions, alone.data[0], point.w)
         if not isinstance(together, Tensor):
             return
-        checks.require(
-            agree(together[: len(single)], single),
-            self.caller,
-            "module",
-            "compute each row's output from this row alone",
-            "other outputs beside padding rows",
-            "take nn.GroupNorm or nn.LayerNorm, which use no statistics over rows",
-        )
+        beside_padding = together[: len(single)]
+        fits = agree(beside_padding, single)
+        rule = "compute each row's output from this row alone"
+        fault = "other outputs beside padding rows"
+        remedy = "take nn.GroupNorm or nn.LayerNorm, which use no statistics over rows"
+        checks.require(fits, self.caller, "module", rule, fault, remedy)
 
     def pulled_back(
         self, name: str, function: Function, point: Point, gradients: list[Tensor]
@@ -224,7 +228,8 @@ class Preflight:
             (gradient,) = pull_back(slopes)
             if point is self.points[0]:
                 fits = bool(gradient.isfinite().all())
-                fault = f"NaN or infinity in rows {len(result) * chunk} and following"
+                start = len(result) * chunk
+                fault = f"NaN or infinity in rows {start} and following"
                 checks.require(fits, self.caller, f"the gradient of {name}", FINITE, fault)
             result.append(gradient.any())
         return result
@@ -278,7 +283,8 @@ def value_and_share(
     value = function(functions.rows(w, batch))
     everything = batch.weight.new_ones(())
     shares = torch.stack([*SHARES, everything])
-    return value, shares.min()
+    smallest = shares.min()
+    return value, smallest
 
 
 def apply_to(functions: OwnFunctions, inputs: Tensor, w: Tensor) -> Tensor:
@@ -291,7 +297,8 @@ def agree(left: Tensor, right: Tensor) -> bool:
     """Whether two results of the same sums, in another order, are the same number or vector."""
     eps = torch.finfo(left.dtype).eps
     relative = max(1e-3, 8 * eps)
-    largest = float(right.abs().nan_to_num().amax())
+    magnitudes = right.abs().nan_to_num()
+    largest = float(magnitudes.amax())
     absolute = max(1e-5, eps) + relative * largest
     return torch.allclose(left, right, rtol=relative, atol=absolute, equal_nan=True)
 

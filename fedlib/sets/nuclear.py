@@ -100,7 +100,9 @@ class NuclearBall(NormBall):
         scale: Scalar,
     ) -> tuple[Tensor, Tensor]:
         """Whether S * scale sums to at most the radius, and its projection, without overflow."""
-        exact = S if S.device.type == "mps" else S.double()  # that device has no float64
+        exact = S
+        if S.device.type != "mps":  # that device has no float64
+            exact = S.double()
         largest = torch.finfo(exact.dtype).max
         values = (exact * scale).clamp(max=largest)
         projected = onto_simplex(values, self.radius)

@@ -14,7 +14,9 @@ UNITS = 4  # units of rounding for each entry, of which the errors add up as ran
 
 def widened(x: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
     """The same numbers, in float32 if their dtype is shorter: torch has no solvers for those."""
-    return x.float() if x.dtype.itemsize < 4 else x
+    if x.dtype.itemsize < 4:
+        return x.float()
+    return x
 
 
 def relative_slack(x: Vector, tol: float, rank: int = 1) -> float:

@@ -130,7 +130,7 @@ class RankOne(Vertex):
         column = matrix[:, position % self.columns]
         row = matrix[position // self.columns]
         peak = x[position]
-        peak = torch.where(peak == 0, torch.ones_like(peak), peak)
+        peak = torch.where(peak == 0, 1, peak)
         return Message(torch.cat([column, row / peak]))
 
     def decode(

@@ -103,7 +103,9 @@ def engines_agree(algorithm: Algorithm, problem: Problem) -> None:
     """Both engines compute the same rounds: in a map, and one by one with encoded messages."""
     state = algorithm.init(problem)
     rng = seeded(3, "rounds")
-    rounds = 5 if problem.w0.dtype == torch.float64 else 1
+    rounds = 1
+    if problem.w0.dtype == torch.float64:
+        rounds = 5
     for _ in range(rounds):
         draw = draw_with_coin(algorithm, problem, rng)
         looped, looped_info = algorithm.round(Loop(problem), state, draw)
@@ -156,7 +158,9 @@ def other_floats(algorithm: Algorithm, problem: Problem) -> Algorithm:
     """The algorithm with every float halved, or 0 replaced by 1/4, where its checks allow it."""
     for name, value in floats(algorithm).items():
         with suppress(ValueError, TypeError):
-            other_value = value / 2 if value else 0.25
+            other_value = 0.25
+            if value:
+                other_value = value / 2
             changed = fill(algorithm, {name: other_value})
             changed.init(problem)
             algorithm = changed
@@ -429,7 +433,9 @@ def close(
     single: float,
 ) -> bool:
     """Whether two models are finite and agree in every entry to the tolerance of their dtype."""
-    limit = double if a.dtype == torch.float64 else single
+    limit = single
+    if a.dtype == torch.float64:
+        limit = double
     if a.shape != b.shape:
         return False
     distance = (a - b).abs()

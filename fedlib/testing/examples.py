@@ -60,16 +60,18 @@ def examples() -> dict[str, tuple[Example, ...]]:
     ['MGDA']
     """
     groups = (switching(), baselines(), objectives(), frank_wolfe(), successive())
-    by_name: dict[str, list[Example]] = {}
+    by_name: dict[str, tuple[Example, ...]] = {}
     for example in chain.from_iterable(groups):
         name = type(example.algorithm).__name__
-        by_name.setdefault(name, []).append(example)
-    return {name: tuple(listed) for name, listed in by_name.items()}
+        similar = by_name.get(name, ())
+        by_name[name] = (*similar, example)
+    return by_name
 
 
 def on(problem: Problem, *algorithms: Any) -> Group:
     """Examples of several algorithms on one problem."""
-    return (Example(algorithm, problem) for algorithm in algorithms)
+    for algorithm in algorithms:
+        yield Example(algorithm, problem)
 
 
 def classification(clients: int, bias: bool = False) -> Problem:
@@ -94,17 +96,22 @@ def several(
     """Quadratics of eight clients with three rows each; the start is far from the optimum."""
     centres = random_centres(tasks, dim)
     if convex_set is None:
-        return pareto(centres, w0=torch.ones(dim, dtype=torch.float64))
+        w0 = torch.ones(dim, dtype=torch.float64)
+        return pareto(centres, w0=w0)
     corner = torch.eye(1, dim, dtype=torch.float64)[0]
-    return pareto(centres, w0=RADIUS * corner).within(convex_set)
+    problem = pareto(centres, w0=RADIUS * corner)
+    return problem.within(convex_set)
 
 
 def several_in_a_ball(tasks: int, dim: int) -> Problem:
     """The same objectives in a ball beside their centres; the start is at its far end."""
     centres = random_centres(tasks, dim)
-    direction = torch.full((dim,), -(dim**-0.5), dtype=torch.float64)
-    balls = 2 * RADIUS * direction + 0.1 * centres[:, 0, 0]
-    return constrained_pareto(centres, balls, level=RADIUS**2, w0=3 * RADIUS * direction)
+    entry = -(dim**-0.5)
+    direction = torch.full((dim,), entry, dtype=torch.float64)
+    middle = 2 * RADIUS * direction
+    balls = middle + 0.1 * centres[:, 0, 0]
+    w0 = 3 * RADIUS * direction
+    return constrained_pareto(centres, balls, level=RADIUS**2, w0=w0)
 
 
 def random_centres(tasks: int, dim: int) -> Float[Tensor, "8 3 tasks dim"]:
@@ -260,12 +267,15 @@ def divided_features() -> VerticalProblem:
     bias = torch.tensor([size])
 
     def inner(w: Any, x: Any) -> Any:
-        return (x[:, : len(w)] @ w).unsqueeze(-1)
+        features = x[:, : len(w)]
+        return (features @ w).unsqueeze(-1)
 
     def outer(w_0: Any, embeddings: Any, labels: Any) -> Any:
         y, shares = labels
-        z = sum(embeddings).squeeze(-1) + w_0
-        return (softplus(z) - y * z).unsqueeze(-1) * shares
+        total = sum(embeddings)
+        z = total.squeeze(-1) + w_0
+        losses = softplus(z) - y * z
+        return losses.unsqueeze(-1) * shares
 
     last_features = torch.cat([last_block, bias])
     features = Partition("features", (*blocks, last_features), problem.dim)
@@ -296,26 +306,34 @@ def wire_formats() -> tuple[WireFormat, ...]:
     corner = torch.where(torch.arange(WIRE_DIM) % 3 == 0, 1.0, -1.0)
     rank_one = torch.outer(torch.arange(1.0, 6.0), torch.arange(6.0, 0.0, -1.0))
     several = Several((OneEntry(1.0), Corner(-1.0, 1.0)), (10, 20))
+    compressors = (
+        compress.Identity(),
+        compress.TopK(0.1),
+        compress.TopK(1.0),
+        compress.RandK(0.2),
+        compress.RandK(0.6),
+        compress.RandK(0.5, scaled=False),
+        compress.Rounding(1),
+        compress.Rounding(3),
+        compress.Rounding(22),
+    )
+    sketches = (
+        compress.Exact(),
+        compress.LowRank(),
+        compress.Masked(),
+        compress.Largest(0.5),
+        compress.Largest(2.0),
+        Columns(compress.TopK(0.3)),
+        Columns(compress.RandK(0.3)),
+    )
+    wires = (Wire(sketch, TASKS) for sketch in sketches)
+    vertex = torch.cat([-entry[:10], corner[:20]])
     return (
-        WireFormat(compress.Identity()),
-        WireFormat(compress.TopK(0.1)),
-        WireFormat(compress.TopK(1.0)),
-        WireFormat(compress.RandK(0.2)),
-        WireFormat(compress.RandK(0.6)),
-        WireFormat(compress.RandK(0.5, scaled=False)),
-        WireFormat(compress.Rounding(1)),
-        WireFormat(compress.Rounding(3)),
-        WireFormat(compress.Rounding(22)),
-        WireFormat(Wire(compress.Exact(), TASKS)),
-        WireFormat(Wire(compress.LowRank(), TASKS)),
-        WireFormat(Wire(compress.Masked(), TASKS)),
-        WireFormat(Wire(compress.Largest(0.5), TASKS)),
-        WireFormat(Wire(compress.Largest(2.0), TASKS)),
-        WireFormat(Wire(Columns(compress.TopK(0.3)), TASKS)),
-        WireFormat(Wire(Columns(compress.RandK(0.3)), TASKS)),
+        *map(WireFormat, compressors),
+        *map(WireFormat, wires),
         WireFormat(OneEntry(2.0), -2 * entry),
         WireFormat(OneEntry(2.0, signed=False), 2 * entry),
         WireFormat(Corner(-1.0, 1.0), corner),
         WireFormat(RankOne(5, 6), rank_one.flatten()),
-        WireFormat(several, torch.cat([-entry[:10], corner[:20]])),
+        WireFormat(several, vertex),
     )

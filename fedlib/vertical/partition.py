@@ -45,7 +45,9 @@ class Partition:
         count = Counter(numbers.tolist())
         wrong = {}
         for number in {*count, *range(self.size)}:
-            required = 1 if 0 <= number < self.size else 0
+            required = 0
+            if 0 <= number < self.size:
+                required = 1
             if count[number] != required:
                 wrong[number] = count[number]
         checks.require(
@@ -93,7 +95,9 @@ class Partition:
 
 def consecutive(block: Int[Tensor, "k"]) -> slice | None:
     """The numbers a, a + 1, ..., b - 1 as `slice(a, b)`; None if they are not consecutive."""
-    start = int(block[0]) if len(block) else 0
+    start = 0
+    if len(block):
+        start = int(block[0])
     stop = start + len(block)
     if torch.equal(block, torch.arange(start, stop)):
         return slice(start, stop)

@@ -157,5 +157,7 @@ class Least(checks.Checked):
         """Move the weights into the smaller simplex."""
         least = self.share / weights.shape[-1]
         scale = 1 - self.share
-        inner = weights if self.mixture else project_simplex((weights - least) / scale)
+        inner = weights
+        if not self.mixture:
+            inner = project_simplex((weights - least) / scale)
         return least + scale * inner

@@ -52,7 +52,9 @@ class SwitchingWork(LocalWork):
         name = type(self).__name__
         check_compressors(name, self.uplink, self.downlink, self.error_feedback, problem.dim)
         w = problem.w0
-        memory = problem.dim if self.remembers else 0
+        memory = 0
+        if self.remembers:
+            memory = problem.dim
         return {
             "w": w,
             "x": w,
