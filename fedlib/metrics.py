@@ -31,4 +31,5 @@ def fw_gap(problem: Problem, w: Vector) -> Scalar:
     checks.require(problem.set, "fw_gap", "problem", "have a feasible set", problem.name, remedy)
     assert problem.set is not None
     g = mean_gradient(problem, w)
-    return g @ (w - problem.set.lmo(g))
+    vertex = problem.set.lmo(g)
+    return g @ (w - vertex)

@@ -17,5 +17,11 @@ PerLoss = Float[Tensor, "K"]
 PerObjective = Float[Tensor, "M"]
 #: A gradient for each of the M objectives.
 Jacobian = Float[Tensor, "M d"]
+#: The inner products of the M objectives' gradients.
+Gram = Float[Tensor, "M M"]
+#: A number for each row of a batch.
+Rowwise = Float[Tensor, "B"]
+#: A tensor with a line for each row of data.
+AnyRows = Shaped[Tensor, "R ..."]
 #: A tensor of any shape and any type of numbers.
 AnyTensor = Shaped[Tensor, "..."]

@@ -129,7 +129,8 @@ class ConEx(Centralized):
         """Make `steps` steps on the pooled data."""
         pool = fed.only_client(draw)
         for step in range(self.steps):  # 1
-            state, g = self.inner_step(fed, pool, self.restarted(state), step)
+            start = self.restarted(state)
+            state, g = self.inner_step(fed, pool, start, step)
         return state, fed.info(g_hat=g, sigma=state.y)
 
     def inner_step(
@@ -143,7 +144,8 @@ class ConEx(Centralized):
         w = state.w
         moved = w - state.center
         values = self.values(pool, step)
-        g, sign = fed.constraint(pool.constraint(w, values).unsqueeze(0))
+        value = pool.constraint(w, values)
+        g, sign = fed.constraint(value.unsqueeze(0))
         phi = g + self.constraint_prox * moved @ moved
         only_constraint = loss_weights(torch.zeros_like(g), sign)
         slope = pool.gradient(w, values, only_constraint) + 2 * self.constraint_prox * moved

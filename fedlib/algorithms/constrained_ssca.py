@@ -142,7 +142,8 @@ class PenaltyServer:
             curvature=self.tau if free else 1.0,
         )
         w = (1 - gamma) * w + gamma * response.w
-        due = (t % self.patience == 0) & (response.slack.norm() > self.tolerance)
+        violation = response.slack.norm()
+        due = (t % self.patience == 0) & (violation > self.tolerance)
         factor = torch.where(due, state.factor * self.growth, state.factor)
         report = {
             "kappa": average.kappa,
@@ -224,7 +225,8 @@ class ConstrainedSSCA(PenaltyServer, OverSamples):
         state: SurrogateState,
         draw: Draw,
     ) -> tuple[SurrogateState, Info]:
-        statistics = fed.ask(self.statistics, fed.clients(draw), state.w)  # 1, 2
+        clients = fed.clients(draw)
+        statistics = fed.ask(self.statistics, clients, state.w)  # 1, 2
         mean = shares(fed.problem) @ statistics  # 3
         size = state.linear.numel()
         g = mean[:size].view_as(state.linear)

@@ -265,7 +265,8 @@ class FedCMOOPref(GramWeighted):
             lam = self.least(lam)  # 5
         directions = fed.ask(self.local_update, clients, lam)  # 6-8
         w = self.move(fed, w, fed.mean(directions, clients))  # 9
-        return WeightedModel(w, lam), fed.info(mu=mu, fallback=fallback, **weight_info(G, lam))
+        info = fed.info(mu=mu, fallback=fallback, **weight_info(G, lam))
+        return WeightedModel(w, lam), info
 
 
 @dataclass(frozen=True)
@@ -336,7 +337,8 @@ class FedCMOOTheory(ObjectivesWork):
         A_1 = self.draw_gram_sample(problem, rng)  # 1
         A_2 = self.draw_gram_sample(problem, rng)  # 1
         draw = super().draw(problem, rng)  # 1
-        noise = Columns(self.compressor).draw(2 * count, objectives, problem.dim, rng)
+        sketch = Columns(self.compressor)
+        noise = sketch.draw(2 * count, objectives, problem.dim, rng)
         if isinstance(noise, Tensor):
             A_1 = A_1._replace(uplink=noise[:count])
             A_2 = A_2._replace(uplink=noise[count:])

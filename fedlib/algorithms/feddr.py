@@ -132,7 +132,8 @@ class FedDR(checks.Checked):
         )  # 2-5
         changes = on_active(active, change, torch.zeros_like(change))
         x = state.x + changes.mean(0)  # 6
-        squares = (state.memory[:, 1] - state.w).square().sum(-1)
+        differences = state.memory[:, 1] - state.w
+        squares = differences.square().sum(-1)
         drift = squares.mean().sqrt()
         state = State(
             w=fed.project(x),  # 7

@@ -106,7 +106,8 @@ class Penalized(OracleWork):
         gradient = client.gradient(x, client.batch(0), client.objective_weights(w))
         g, extra = self.direction(gradient, x - w, extra, t, clients)  # 3
         s = convex_set.lmo(g)  # 4
-        x_next = torch.lerp(x, s, self.schedule.eta(t, self.participation))  # 5
+        eta = self.schedule.eta(t, self.participation)
+        x_next = torch.lerp(x, s, eta)  # 5
         return Reply(
             upload=s,  # 6
             memory=torch.cat([x_next.unsqueeze(0), extra]),
@@ -138,10 +139,12 @@ class Penalized(OracleWork):
         x_next = on_active(active, torch.lerp(x, s, eta), x)  # 5, as the server infers it
         extra_next = on_active(active, memory[:, 1:], extra)
         if all_compute:
-            info = fed.info(gap=gap.sum(), distance=torch.linalg.vector_norm(x - w))
+            distance = torch.linalg.vector_norm(x - w)
+            info = fed.info(gap=gap.sum(), distance=distance)
             return State(w_next, x_next, extra_next, t), info
         away = taking_part.sqrt().unsqueeze(1) * (x - w)
-        info = fed.info(gap=taking_part @ gap, distance=torch.linalg.vector_norm(away))
+        distance = torch.linalg.vector_norm(away)
+        info = fed.info(gap=taking_part @ gap, distance=distance)
         x_next = fed.store_memory(state.x, draw, x_next)
         extra_next = fed.store_memory(state.extra, draw, extra_next)
         return State(w_next, x_next, extra_next, t), info

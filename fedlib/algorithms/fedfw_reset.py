@@ -78,7 +78,8 @@ class FedFWReset(OracleWork):
             g = gradient / clients + penalty * (x - w)  # 3
             v = convex_set.lmo(g)  # 4
             gaps.append((g * (x - v)).sum())
-            x = torch.lerp(x, v, self.schedule.eta(s, self.participation))  # 5
+            eta = self.schedule.eta(s, self.participation)
+            x = torch.lerp(x, v, eta)  # 5
         return Reply(upload=x, memory=(), report=gaps[0])  # 6
 
     def round(
@@ -93,6 +94,7 @@ class FedFWReset(OracleWork):
         update = partial(self.local_update, t=t, clients=fed.problem.num_clients)
         x, _, gap = self.ask(fed, draw, update, w, active, dense=True)  # 2-6
         changes = on_active(active, x - w, torch.zeros_like(x))
-        mean_change = changes.sum(0) / active.sum().clamp(min=1)
+        count = active.sum().clamp(min=1)
+        mean_change = changes.sum(0) / count
         info = fed.info(gap=gap.sum(), distance=torch.zeros_like(t))
         return Iterate(w + mean_change, t), info  # 7

@@ -64,7 +64,8 @@ class MiniBatchSGD(OverSamples):
         weights = client.objective_weights(w)
 
         def gradient(u: Vector, step: int) -> Vector:
-            return client.gradient(u, client.batch(step), weights) + 2 * self.ridge * u
+            gradient = client.gradient(u, client.batch(step), weights)
+            return gradient + 2 * self.ridge * u
 
         return SGD()(w, gradient, self.local_steps, lr)  # 1, 2
 
@@ -75,8 +76,10 @@ class MiniBatchSGD(OverSamples):
         draw: Draw,
     ) -> tuple[Iterate, Info]:
         t = state.t + 1
-        u = fed.ask(self.local_update, fed.clients(draw), state.w, self.lr(t))  # 1, 2
-        return Iterate(fed.project(shares(fed.problem) @ u), t), fed.info()  # 3
+        clients = fed.clients(draw)
+        u = fed.ask(self.local_update, clients, state.w, self.lr(t))  # 1, 2
+        w = fed.project(shares(fed.problem) @ u)  # 3
+        return Iterate(w, t), fed.info()
 
 
 @dataclass(frozen=True)
@@ -125,4 +128,5 @@ class VerticalSGD(OverFeatures):
         t = state.t + 1
         gradients, _ = exchange(line, w, draw, mean_of(fed.problem), self.head)  # 1-4
         g = gradients[0] + 2 * self.ridge * w  # 5
-        return Iterate(fed.project(w - self.lr(t) * g), t), line.info()  # 6
+        w = fed.project(w - self.lr(t) * g)  # 6
+        return Iterate(w, t), line.info()

@@ -224,4 +224,5 @@ class MultiFedSGM(SwitchingWork):
             lam, report = self.find_weights(fed, state, draw)  # 2, 3
             answers = fed.ask(self.local_update, clients, message, lam, wire=self.uplink)  # 4-7
         state = self.server_step(fed, state, draw, clients, answers, sigma)  # 8-10
-        return state._replace(lam=lam), fed.info(g_hat=g, sigma=sigma, **report)
+        info = fed.info(g_hat=g, sigma=sigma, **report)
+        return state._replace(lam=lam), info

@@ -51,7 +51,8 @@ class NaiveFW(OracleWork):
         """At the client: find the extreme point for its gradient at w."""
         g = client.gradient(w, client.batch(0), client.objective_weights(w))
         s = convex_set.lmo(g)  # 2
-        return Reply(upload=s, memory=(), report=g @ (w - s))
+        gap = g @ (w - s)
+        return Reply(upload=s, memory=(), report=gap)
 
     def round(
         self,

@@ -154,5 +154,6 @@ class PenaltySGM(Descent):
         slope: Float[Tensor, "*C"],
     ) -> tuple[Scalar, PerLoss]:
         """Take the objective's gradient, and add the constraint's where it is violated."""
-        on = (g - self.level - self.tolerance > 0).to(g.dtype)  # 2
+        excess = g - self.level - self.tolerance
+        on = (excess > 0).to(g.dtype)  # 2
         return on, loss_weights(torch.ones_like(on), slope * on * self.rho)

@@ -81,7 +81,8 @@ class Scalarized(ObjectivesWork):
             count = problem.num_objectives
             note = "the problem's objectives"
             checks.count("Scalarized", "task", self.task, high=count, note=note)
-            task_weights = torch.eye(count).to(problem.w0)[self.task - 1]
+            basis = torch.eye(count).to(problem.w0)
+            task_weights = basis[self.task - 1]
             return state._replace(weights=task_weights)
         return state
 

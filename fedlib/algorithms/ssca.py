@@ -122,7 +122,8 @@ class SSCA(FreeServer, OverSamples):
         state: SurrogateState,
         draw: Draw,
     ) -> tuple[SurrogateState, Info]:
-        gradients = fed.ask(self.mean_gradient, fed.clients(draw), state.w)  # 1, 2
+        clients = fed.clients(draw)
+        gradients = fed.ask(self.mean_gradient, clients, state.w)  # 1, 2
         g = shares(fed.problem) @ gradients + 2 * self.ridge * state.w  # 3
         state, kappa = self.server_step(fed, state, g)  # 4-6
         return state, fed.info(kappa=kappa)

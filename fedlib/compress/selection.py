@@ -31,7 +31,8 @@ def largest_positions(x: Float[Tensor, "*n d"], count: int) -> Int[Tensor, "*n K
 @torch.library.custom_op("fedlib_kernels::select_largest", mutates_args=())
 def select_largest(x: Tensor, count: int) -> Tensor:
     """The positions `[..., K]` of the `count` largest entries of `x [..., d]`, all at least 0."""
-    positions = torch.empty(*x.shape[:-1], count, dtype=torch.int64)
+    axes = x.shape[:-1]
+    positions = torch.empty(*axes, count, dtype=torch.int64)
     lines = positions.view(-1, count)
     length = x.shape[-1]
     rows = x.reshape(-1, length)

@@ -90,7 +90,8 @@ class Flat(Sketch, Protocol):
 
     def encode(self, x: Jacobian, noise: Noise = ()) -> Message:
         """Make the compressor's message."""
-        return self.rule(len(x)).encode(x.flatten(), noise)
+        compressor = self.rule(len(x))
+        return compressor.encode(x.flatten(), noise)
 
     def decode(
         self,
@@ -315,7 +316,8 @@ class Wire(checks.Checked, Compressor):
         noise: Noise = (),
     ) -> Vector:
         """The flattened Jacobian of a message."""
-        return self.sketch.decode(message, self.jacobian(like), noise).flatten()
+        template = self.jacobian(like)
+        return self.sketch.decode(message, template, noise).flatten()
 
     def layout(self, dim: int) -> Layout:
         """The sketch's fields."""

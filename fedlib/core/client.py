@@ -37,7 +37,8 @@ class ClientState(NamedTuple):
     @property
     def num_clients(self) -> int:
         """The number of clients, n."""
-        return len(pytree.tree_leaves(self._replace(model=()))[0])
+        leaves = pytree.tree_leaves(self._replace(model=()))
+        return len(leaves[0])
 
     def at(self, index: Any) -> "ClientState":
         """The client at an index, or clients at several, with the common model."""
@@ -64,7 +65,8 @@ class WithCoins:
     def __call__(self, w: Vector, batch: Batch) -> PerLoss:
         """The losses `[K]`, with other masks than before."""
         self.evaluations += 1
-        return self.losses(w, batch, coin=self.coin + 15_485_863 * self.evaluations)
+        coin = self.coin + 15_485_863 * self.evaluations
+        return self.losses(w, batch, coin=coin)
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,8 @@ class PostponedRows:
 
     def copied(self) -> Float[Tensor, "N *memory"]:
         """A copy of the memory in which the rows are replaced."""
-        index = _with_axes(self.numbers, self.rows.dim()).expand_as(self.rows)
+        numbers = _with_axes(self.numbers, self.rows.dim())
+        index = numbers.expand_as(self.rows)
         return self.memory.scatter(0, index, self.rows)
 
 
@@ -227,11 +228,13 @@ class Federation:
         problem = self.problem
         size = positions.shape[-1]
         dtype = problem.w0.dtype
-        rows = problem.row_numbers(numbers, positions.flatten(1)).view(positions.shape)
+        flat = positions.flatten(1)
+        rows = problem.row_numbers(numbers, flat).view(positions.shape)
         weight = torch.ones_like(rows, dtype=dtype) / size
         if problem.whole_batches:
             sizes = torch.tensor(problem.sizes, device=numbers.device)
-            count = _with_axes(sizes[numbers].clamp(max=size), positions.dim())
+            counts = sizes[numbers].clamp(max=size)
+            count = _with_axes(counts, positions.dim())
             is_real = torch.arange(size, device=numbers.device) < count
             weight = (is_real.to(dtype) / count).expand(positions.shape)
         if clients_at_once(len(numbers), problem.dim):
@@ -333,7 +336,8 @@ class Federation:
                 "run: the method must average by the problem's client_weights, but it weights "
                 "clients in its own way; use the problem without weights."
             )
-        zero = torch.zeros((), dtype=torch.float64, device=self.problem.w0.device)
+        device = self.problem.w0.device
+        zero = torch.zeros((), dtype=torch.float64, device=device)
         return {
             **metrics,
             "bits_up": zero + self.bits_up,
@@ -407,7 +411,8 @@ def clients_at_once(clients: int, dim: int) -> int | None:
 def copy_mapped_rows(data: AnyTensor, rows: Int[Tensor, "*b"]) -> AnyTensor:
     """Copy rows of `data [R, ...]`; within `vmap`, `index_select` would copy entry by entry."""
     table = data.flatten(1) if data.dim() > 1 else data.unsqueeze(1)
-    return torch.embedding(table, rows).view(rows.shape + data.shape[1:])
+    selected = torch.embedding(table, rows)
+    return selected.view(rows.shape + data.shape[1:])
 
 
 class Vectorized(Federation):

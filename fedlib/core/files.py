@@ -68,7 +68,8 @@ class Format:
                 f"got {version!r}; {UPDATE}."
             )
         migrated = self.migrated(content, version)
-        return self.sealed({k: v for k, v in migrated.items() if k not in SEAL})
+        unsealed = {k: v for k, v in migrated.items() if k not in SEAL}
+        return self.sealed(unsealed)
 
     def reads(self, version: int) -> bool:
         """Whether a version is this one, or an older one from which migrations lead to it."""
@@ -139,7 +140,8 @@ def read_json(path: Path, form: Format | None = None) -> Content:
             "FEDLIB_RESULTS to a folder that has it, or use Trace.save for your own run."
         ) from None
     except (OSError, ValueError, RecursionError) as error:  # not UTF-8, not JSON, or nested deeply
-        why = getattr(error, "strerror", None) or str(error).partition("\n")[0]
+        line = str(error).partition("\n")[0]
+        why = getattr(error, "strerror", None) or line
         raise ValueError(
             f"store: {name} must be complete JSON, but is damaged ({why}); {REPAIR}."
         ) from None

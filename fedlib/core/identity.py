@@ -37,9 +37,11 @@ class Identity:
                 continue
             if ours.shape != theirs.shape:
                 return name
-            length = ours[:, -2:-1].maximum(theirs[:, -2:-1])
+            their_length = theirs[:, -2:-1]
+            length = ours[:, -2:-1].maximum(their_length)
             tolerance = ours[:, -1:] * length
-            distance = (ours[:, :-1] - theirs[:, :-1]).abs()
+            difference = ours[:, :-1] - theirs[:, :-1]
+            distance = difference.abs()
             if not bool((distance <= tolerance).all()):
                 return name
         return ""

@@ -21,7 +21,7 @@ from fedlib import checks
 from fedlib.checks import Count, Positive, Whole
 from fedlib.core.describe import describe
 from fedlib.core.trees import index_tree
-from fedlib.shapes import AnyTensor, PerLoss, Scalar, Vector, WholeNumber
+from fedlib.shapes import AnyRows, AnyTensor, PerLoss, Scalar, Vector, WholeNumber
 
 Info = dict[str, Tensor]
 #: Names that a metric cannot have, because they are columns of `Trace.to_frame`.
@@ -171,7 +171,7 @@ class Problem:
     """
 
     name: Annotated[str, checks.SOME]
-    data: tuple[Shaped[Tensor, "R ..."], ...]
+    data: tuple[AnyRows, ...]
     rows: Int[Tensor, "N m"] | Int[Tensor, "R"]
     sizes: tuple[int, ...]
     losses: Callable[[Vector, Batch], PerLoss]
@@ -307,12 +307,14 @@ class Problem:
         most: int | None = None,
     ) -> Batch:
         """All rows of one client: data `[m, ...]`, weight `[m]`."""
-        batch: Batch = index_tree(self.rows_of(client.view(1), most), 0)
+        batches = self.rows_of(client.view(1), most)
+        batch: Batch = index_tree(batches, 0)
         return batch
 
     def batch_at(self, rows: Int[Tensor, "*b B"]) -> Batch:
         """The data at some rows, with equal weights."""
-        weight = torch.full_like(rows, 1 / rows.shape[-1], dtype=self.w0.dtype)
+        share = 1 / rows.shape[-1]
+        weight = torch.full_like(rows, share, dtype=self.w0.dtype)
         return Batch(self.data_at(rows), weight)
 
     def data_at(self, rows: Int[Tensor, "*b"]) -> tuple[AnyTensor, ...]:

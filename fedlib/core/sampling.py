@@ -91,7 +91,8 @@ def draw_with_coin(
     drawn: Draw = algorithm.draw(problem, rng)
     if not problem.dropout:
         return drawn
-    return drawn._replace(coin=torch.randint(2**62, (), generator=rng))
+    coin = torch.randint(2**62, (), generator=rng)
+    return drawn._replace(coin=coin)
 
 
 def draw_many(

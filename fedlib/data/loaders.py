@@ -198,8 +198,10 @@ def _cifar10_archive(path: Path, split: str) -> Table:
             member = archive.extractfile(f"cifar-10-batches-bin/{batch}.bin")
             if member:
                 raw += member.read()
-    records = torch.frombuffer(raw, dtype=torch.uint8).reshape(-1, 3073)
-    pixels = records[:, 1:].reshape(-1, 3, 32, 32)
+    entries = torch.frombuffer(raw, dtype=torch.uint8)
+    records = entries.reshape(-1, 3073)
+    flat = records[:, 1:]
+    pixels = flat.reshape(-1, 3, 32, 32)
     images = pixels.permute(0, 2, 3, 1)
     y = records[:, 0].long()
     return Table(

@@ -40,7 +40,8 @@ def stratified_iid(
     chunks = []
     for label, rows in groups.items():
         share = _rows_each("stratified_iid", label, len(rows), clients)
-        chunks.append(rows[: clients * share].view(clients, share))
+        used = rows[: clients * share]
+        chunks.append(used.view(clients, share))
     return torch.cat(chunks, dim=1)
 
 
@@ -266,7 +267,8 @@ def _log_dirichlet(
     a = parameters.expand(clients, -1)
     # torch.distributions.Gamma takes no generator, but the sampler that it calls does
     gamma = torch._standard_gamma(a + 1, generator=rng)
-    uniform = 1 - torch.rand(a.shape, generator=rng, dtype=a.dtype)  # in (0, 1]
+    draws = torch.rand(a.shape, generator=rng, dtype=a.dtype)
+    uniform = 1 - draws  # in (0, 1]
     return gamma.log() + uniform.log() / a
 
 

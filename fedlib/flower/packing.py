@@ -172,7 +172,8 @@ def from_bits(
         return torch.from_numpy(bits.nonzero()[0])
     words = np.zeros((field.entries, WORD), np.uint8)
     words[:, WORD - field.bits :] = bits.reshape(field.entries, field.bits)
-    codes = np.packbits(words, axis=1).view(">u8").flatten()
+    packed = np.packbits(words, axis=1)
+    codes = packed.view(">u8").flatten()
     return entries_from(codes, field, dtype)
 
 

@@ -89,7 +89,8 @@ class Server:
         for client in numbers:
             self.request(client)
         while missing := set(numbers) - set(answers):
-            arrival = self.link.receive(max(deadline - time.monotonic(), 0.0))
+            seconds = max(deadline - time.monotonic(), 0.0)
+            arrival = self.link.receive(seconds)
             if arrival is None:
                 raise failed(min(missing), f"no answer within {self.deadline:g} s")
             client, data = arrival

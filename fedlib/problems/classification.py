@@ -19,12 +19,11 @@ from fedlib.checks import Count, FloatType, Number, Positive, Rng
 from fedlib.core.problem import Batch, Problem
 from fedlib.metrics import fw_gap
 from fedlib.sets.vertices import gauge_of
-from fedlib.shapes import PerLoss, Scalar, Vector
+from fedlib.shapes import PerLoss, Rowwise, Scalar, Vector
 
 Inputs = Float[Tensor, "B *shape"]
 Labels = Int[Tensor, "B"]
 Outputs = Float[Tensor, "B classes"]
-Rowwise = Float[Tensor, "B"]
 
 MODELS = ("linear", "mlp", "cnn")
 CHUNK = 1000  # test rows that convolutions evaluate at a time

@@ -130,7 +130,8 @@ def ball_losses(w: Vector, batch: Batch) -> PerLoss:
 def ball_gradient(w: Vector, batch: Batch, weights: PerLoss) -> Vector:
     """The gradient of `weights @ ball_losses` in closed form."""
     c, b, _ = batch.data
-    centres = torch.cat([c, b.unsqueeze(-2)], -2)
+    balls = b.unsqueeze(-2)
+    centres = torch.cat([c, balls], -2)
     gradients = weights.unsqueeze(-1) * (w - centres)
     return batch.weight @ gradients.sum(-2)
 

@@ -15,14 +15,12 @@ from fedlib.checks import Count, Positive, Seed
 from fedlib.core.problem import Batch, Pooled, Problem
 from fedlib.core.sampling import seeded
 from fedlib.data import split
-from fedlib.shapes import Flag, Scalar, Vector
+from fedlib.shapes import Flag, Rowwise, Scalar, Vector
 
 #: Whose sign multiplies the gap's gradient: that of all participants, or each client's own.
 Sign = Literal["pooled", "client"]
 
 
-#: A number for each row of a batch.
-Rowwise = Float[Tensor, "B"]
 #: The weighted sums of outputs and of ones over group 1, then over group 0.
 Totals = Float[Tensor, "4"]
 
@@ -324,7 +322,8 @@ def combine_gaps(answers: Float[Tensor, "n 4"]) -> tuple[Scalar, Scalar]:
     return gap.abs(), gap.sign()
 
 
-def absolute_gap(p: Float[Tensor, "R"], group: Float[Tensor, "R"]) -> Scalar:
+def absolute_gap(p: Rowwise, group: Rowwise) -> Scalar:
     """|mean of p over group 1 - mean over group 0|."""
-    totals = sums(p, torch.ones_like(p), group)
+    weight = torch.ones_like(p)
+    totals = sums(p, weight, group)
     return group_gap(totals).abs()

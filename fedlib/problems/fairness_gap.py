@@ -4,12 +4,12 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
 from fedlib.problems.client_rows import ClientRows, Function, Functions
-from fedlib.shapes import Scalar
+from fedlib.shapes import AnyRows, Rowwise, Scalar
 
 MOST_GROUPS = 20  # a column with more values holds no groups
 
@@ -55,7 +55,7 @@ class GroupSums:
         """The number of statistics, 2 G."""
         return 2 * len(self.groups)
 
-    def statistics(self, rows: ClientRows, scale: Float[Tensor, "B"]) -> Float[Tensor, "2G"]:
+    def statistics(self, rows: ClientRows, scale: Rowwise) -> Float[Tensor, "2G"]:
         """A client's sums and counts; `scale` is the number of rows that its mean stands for.
 
         On a minibatch they estimate those of all rows of the client.
@@ -86,7 +86,7 @@ class GroupSums:
         return torch.where(comparable, gap, 0)
 
 
-def probabilities(output: Float[Tensor, "B ..."]) -> Float[Tensor, "B"]:
+def probabilities(output: Float[Tensor, "B ..."]) -> Rowwise:
     """The probability of class 1, from one logit a row or from two."""
     logits = output.reshape(len(output), -1)
     if logits.shape[1] == 2:
@@ -118,8 +118,8 @@ def with_gap_columns(columns: Sequence[Hashable], constraint: Constraints) -> li
 def with_groups(
     caller: str,
     constraint: Constraints,
-    columns: Mapping[Hashable, Shaped[Tensor, "R ..."]],
-    target: Shaped[Tensor, "R ..."],
+    columns: Mapping[Hashable, AnyRows],
+    target: AnyRows,
 ) -> tuple[Function | GroupSums, ...]:
     """The constraints, with a `GroupSums` in place of each `GroupGap`."""
     constraints: list[Function | GroupSums] = []
@@ -135,8 +135,8 @@ def with_groups(
 def group_sums(
     caller: str,
     gap: GroupGap,
-    column: Shaped[Tensor, "R ..."],
-    target: Shaped[Tensor, "R ..."],
+    column: AnyRows,
+    target: AnyRows,
 ) -> GroupSums:
     """The statistics of a `GroupGap` for the rows of all clients.
 
@@ -166,8 +166,8 @@ def group_sums(
 def check_groups(
     caller: str,
     constraint: Constraints,
-    columns: Mapping[Hashable, Shaped[Tensor, "R ..."]],
-    rounded: Mapping[Hashable, Shaped[Tensor, "R ..."]],
+    columns: Mapping[Hashable, AnyRows],
+    rounded: Mapping[Hashable, AnyRows],
 ) -> None:
     """Raise ValueError if rounding to the module's dtype makes one group of several."""
     remedy = "number the groups 0, 1, ..."
@@ -181,7 +181,7 @@ def check_groups(
             checks.require(fits, caller, name, rule, f"{count} groups", remedy)
 
 
-def count_groups(column: Shaped[Tensor, "R ..."]) -> int:
+def count_groups(column: AnyRows) -> int:
     """The number of different values in a column."""
     values = column.flatten()
     return len(set(values.tolist()))

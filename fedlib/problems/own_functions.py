@@ -8,7 +8,7 @@ from operator import mul
 from typing import Any
 
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import models
@@ -17,7 +17,7 @@ from fedlib.problems.client_rows import ClientRows, Function, heldout_rows, plai
 from fedlib.problems.explain import attempt
 from fedlib.problems.fairness_gap import GroupSums
 from fedlib.problems.several_inputs import OfPacked
-from fedlib.shapes import AnyTensor, PerLoss, Scalar, Vector, WholeNumber
+from fedlib.shapes import AnyRows, AnyTensor, PerLoss, Scalar, Vector, WholeNumber
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class OwnFunctions:
         functions = replace(self, apply=Outputs(), chunk=None)
         return functions, problem.with_tensors(tensors)
 
-    def outputs(self, w: Vector, inputs: Shaped[Tensor, "R ..."]) -> Shaped[Tensor, "R ..."]:
+    def outputs(self, w: Vector, inputs: AnyRows) -> AnyRows:
         """The module's outputs on some rows, `chunk` at a time."""
         size = self.chunk or len(inputs)
         chunks = torch.split(inputs, size)

@@ -135,7 +135,8 @@ class Preflight:
             outputs, *further = batch.data
 
             def of_outputs(x: Tensor) -> tuple[Tensor, Tensor]:
-                return value(point.w, Batch((x, *further), batch.weight))
+                rows = Batch((x, *further), batch.weight)
+                return value(point.w, rows)
 
             return grad_and_value(of_outputs, has_aux=True)(outputs)
 

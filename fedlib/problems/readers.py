@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Shaped
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.masked import MaskedTensor
@@ -16,10 +15,10 @@ from torch.utils.data import DataLoader, Dataset
 
 from fedlib import checks
 from fedlib.problems.datasets import read_all
-from fedlib.shapes import AnyTensor
+from fedlib.shapes import AnyRows, AnyTensor
 
 #: The inputs, the target and the further columns of some rows.
-Rows = Sequence[Shaped[Tensor, "m ..."]]
+Rows = Sequence[AnyRows]
 
 #: What to do with an array that does not hold real numbers, by the kind of its dtype.
 REMEDIES = {
@@ -74,7 +73,7 @@ def as_rows(caller: str, label: str, client: Any, columns: Sequence[Hashable]) -
     return tuple(rows)
 
 
-def as_tensor(caller: str, name: str, values: Any) -> Shaped[Tensor, "m ..."]:
+def as_tensor(caller: str, name: str, values: Any) -> AnyRows:
     """Convert a tensor, an array or a list of real numbers to a plain dense tensor on the CPU.
 
     Raises TypeError or ValueError for gaps, and for all that are not real numbers.
@@ -216,7 +215,7 @@ def cast_as(data: Rows, rows: Rows) -> tuple[Tensor, ...]:
     return tuple(converted)
 
 
-def check_range(caller: str, name: str, x: Shaped[Tensor, "m ..."], dtype: torch.dtype) -> None:
+def check_range(caller: str, name: str, x: AnyRows, dtype: torch.dtype) -> None:
     """Raise ValueError unless finite floats stay finite in the parameters' dtype."""
     if not x.is_floating_point() or not x.numel():
         return
@@ -228,7 +227,7 @@ def check_range(caller: str, name: str, x: Shaped[Tensor, "m ..."], dtype: torch
     checks.require(size <= largest, caller, name, rule, size, remedy)
 
 
-def is_exact(x: Shaped[Tensor, "m ..."], dtype: torch.dtype) -> bool:
+def is_exact(x: AnyRows, dtype: torch.dtype) -> bool:
     """Whether a dtype holds the numbers of a tensor without rounding."""
     restored = x.to(dtype).to(x.dtype)
     return bool((restored == x).all())

@@ -140,7 +140,8 @@ class RankOne(Vertex):
         noise: Noise = (),
     ) -> Vector:
         """Return the product of the two vectors."""
-        left, right = torch.split(message.values, [self.rows, self.columns])
+        sizes = [self.rows, self.columns]
+        left, right = torch.split(message.values, sizes)
         return torch.outer(left, right).flatten()
 
     def layout(self, dim: int) -> Layout:

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from fedlib.shapes import Scalar, Vector
+from fedlib.shapes import Gram, Scalar, Vector
 
 Number = float | Tensor
 #: A number for each of the M constraints.
@@ -89,13 +89,14 @@ def best_response(
     total_curvature = curvature + tau * nu.sum()
     w = -(objective + nu @ linear) / (2 * total_curvature)
     values = constant - levels + linear @ w + tau * (w @ w)
-    return Response(w=w, nu=nu, slack=values.clamp(min=0))
+    slack = values.clamp(min=0)
+    return Response(w=w, nu=nu, slack=slack)
 
 
 class _Dual(NamedTuple):
     """The concave dual of the server's problem, in terms of inner products."""
 
-    gram: Float[Tensor, "M M"]  # B B'
+    gram: Gram  # B B'
     cross: PerConstraint  # B a_0
     square: Scalar  # |a_0|^2
     gap: PerConstraint  # U - A
@@ -119,7 +120,8 @@ class _Dual(NamedTuple):
         p = self.square - 2 * ratio * self.cross + ratio**2 * square
         denominator = square + 4 * self.tau * self.gap
         positive = denominator > 0
-        quotient = p.clamp(min=0) / torch.where(positive, denominator, 1)
+        divisor = torch.where(positive, denominator, 1)
+        quotient = p.clamp(min=0) / divisor
         root = quotient.sqrt() - ratio
         inside = root.clamp(min=0).minimum(self.top)
         return torch.where(positive, inside, self.top)
@@ -127,7 +129,7 @@ class _Dual(NamedTuple):
     def slope(
         self,
         nu: PerConstraint,
-    ) -> tuple[PerConstraint, Float[Tensor, "M M"]]:
+    ) -> tuple[PerConstraint, Gram]:
         """The dual's gradient, and its Hessian times -1."""
         u = self.curvature + self.tau * nu.sum()
         product = self.cross + self.gram @ nu  # B a, for a = a_0 + B' nu = -2 u w
@@ -180,8 +182,10 @@ class _Dual(NamedTuple):
         step, _ = torch.linalg.solve_ex(matrix, slope)
         low_step = aim / nu - low - low / nu * step
         high_step = aim / room - high + high / room * step
-        primal = torch.minimum(_reach(nu, step), _reach(room, -step))
-        dual = torch.minimum(_reach(low, low_step), _reach(high, high_step))
+        room_length = _reach(room, -step)
+        primal = torch.minimum(_reach(nu, step), room_length)
+        high_length = _reach(high, high_step)
+        dual = torch.minimum(_reach(low, low_step), high_length)
         moved_nu = nu + primal * step
         moved_low = low + dual * low_step
         moved_high = high + dual * high_step

@@ -65,4 +65,5 @@ def solve(
     if solution.x is None:
         return np.append(minimum_norm(gram), 1.0)
     w = solution.x.clip(0)
-    return np.append(w / w.sum(), 0.0)
+    weights = w / w.sum()
+    return np.append(weights, 0.0)

@@ -80,4 +80,6 @@ def absorb(
 
 def on_cpu(x: AnyTensor) -> Array:
     """The values as a numpy array in float64."""
-    return np.asarray(x.detach().cpu().double().numpy())
+    values = x.detach().cpu()
+    array = values.double().numpy()
+    return np.asarray(array)

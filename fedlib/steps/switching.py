@@ -29,7 +29,8 @@ def loss_weights(
     constraints: Float[Tensor, "*C"],
 ) -> PerLoss:
     """The weights `[M + C]` of the gradients: the objectives', then those of the constraints."""
-    return torch.cat([objectives.reshape(-1), constraints.reshape(-1)])
+    weights = [objectives.reshape(-1), constraints.reshape(-1)]
+    return torch.cat(weights)
 
 
 @dataclass(frozen=True)

@@ -303,9 +303,11 @@ def wire_formats() -> tuple[WireFormat, ...]:
     ['Corner', 'Identity', 'OneEntry']
     """
     entry = torch.eye(1, WIRE_DIM)[0]
-    corner = torch.where(torch.arange(WIRE_DIM) % 3 == 0, 1.0, -1.0)
+    is_high = torch.arange(WIRE_DIM) % 3 == 0
+    corner = torch.where(is_high, 1.0, -1.0)
     rank_one = torch.outer(torch.arange(1.0, 6.0), torch.arange(6.0, 0.0, -1.0))
-    several = Several((OneEntry(1.0), Corner(-1.0, 1.0)), (10, 20))
+    parts = (OneEntry(1.0), Corner(-1.0, 1.0))
+    several = Several(parts, (10, 20))
     compressors = (
         compress.Identity(),
         compress.TopK(0.1),

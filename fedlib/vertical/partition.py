@@ -82,7 +82,8 @@ class Partition:
         pieces: Sequence[Shaped[Tensor, "*b _"]],
     ) -> Shaped[Tensor, "*b size"]:
         """Join the parts to a vector."""
-        return torch.cat(list(pieces), -1).index_select(-1, self.order)
+        joined = torch.cat(list(pieces), -1)
+        return joined.index_select(-1, self.order)
 
     def to(self, device: torch.device | str) -> "Partition":
         """The same partition with its tensors on `device`."""

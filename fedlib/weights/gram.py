@@ -24,11 +24,11 @@ from fedlib.compress.sketches import Sketch, Wire
 from fedlib.compress.wire import Noise
 from fedlib.core.client import Client, ClientState, Reply
 from fedlib.core.federation import Federation
-from fedlib.shapes import Jacobian
+from fedlib.shapes import Gram, Jacobian
 
 Rows = Callable[[Client], Tensor]
 #: An estimate of the Gram matrix, and the clients with their Jacobians in memory.
-Estimate = tuple[Float[Tensor, "M M"], ClientState]
+Estimate = tuple[Gram, ClientState]
 
 
 class GramNoise(NamedTuple):
@@ -164,7 +164,8 @@ class TwoWay(checks.Checked, GramEstimate):
         count, tasks = received.shape[:2]
         total = received.sum(0).flatten()
         wire = Wire(self.sketch, tasks)
-        h = fed.broadcast(wire, total, noise, receivers=count).view(tasks, -1)  # 2
+        sent = fed.broadcast(wire, total, noise, receivers=count)  # 2
+        h = sent.view(tasks, -1)
         # the client already holds its own sketch and h, so nothing more is sent to it
         answer = partial(self.corrections, h=h, shared=shared)
         grams, cross = fed.ask(answer, clients).unbind(1)  # 3
@@ -213,9 +214,10 @@ def combine(
     grams: Float[Tensor, "n M M"],
     received: Float[Tensor, "n M d"],
     cross: Float[Tensor, "n M M"],
-) -> Float[Tensor, "M M"]:
+) -> Gram:
     """Line 4 of `TwoWay`: from H_j H_j', C_j, and R_j (h - C_j)' of n clients."""
-    between = gram_of(received.sum(0)) - gram_of(received).sum(0)  # sum over i != j
+    within = gram_of(received).sum(0)
+    between = gram_of(received.sum(0)) - within  # sum over i != j
     total = grams.sum(0) + between + 2 * cross.sum(0)
     return symmetric(total) / len(grams) ** 2
 
@@ -236,7 +238,8 @@ def gather(
         """At the client: sketch its Jacobian, and remember both."""
         H = jacobian(client)
         C = sketch(H[:, :shared], client.noise)
-        return Reply(upload=C.flatten(), memory=torch.cat([H, C], 1))
+        memory = torch.cat([H, C], 1)
+        return Reply(upload=C.flatten(), memory=memory)
 
     tasks = fed.problem.num_objectives
     uploads, memory = fed.ask(send, clients, wire=Wire(sketch, tasks))

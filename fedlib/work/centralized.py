@@ -106,5 +106,6 @@ class Descent(Centralized):
             values = pool.constraint(w, self.values(pool, step))
             g, slope = fed.constraint(values.unsqueeze(0))
             sigma, weights = self.weigh(g, slope)  # 2
-            w = fed.project(w - self.lr * pool.gradient(w, pool.batch(step), weights))  # 3
+            gradient = pool.gradient(w, pool.batch(step), weights)
+            w = fed.project(w - self.lr * gradient)  # 3
         return Model(w), fed.info(g_hat=g, sigma=sigma)

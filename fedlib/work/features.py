@@ -51,7 +51,8 @@ class OverFeatures(checks.Checked):
         if self.batch_size is not None:
             samples = distinct(count, (self.batch_size,), rng)  # 1
         pool = torch.zeros(1, dtype=torch.int64)
-        return Draw(participants=pool, batches=samples.view(1, 1, -1))
+        batches = samples.view(1, 1, -1)
+        return Draw(participants=pool, batches=batches)
 
 
 def mean_of(problem: Problem) -> Float[Tensor, "1 K"]:

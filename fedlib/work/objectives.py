@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from fedlib import checks
@@ -12,7 +11,7 @@ from fedlib.core.federation import Federation
 from fedlib.core.problem import Batch, Draw, Info, Problem
 from fedlib.core.sampling import check_work, draw_round
 from fedlib.core.trees import index_tree
-from fedlib.shapes import Jacobian, PerObjective, Vector
+from fedlib.shapes import Gram, Jacobian, PerObjective, Vector
 from fedlib.steps.local import Gradient
 from fedlib.work.local import LocalWork
 
@@ -143,7 +142,7 @@ def objective_gradients(
 
 
 def weight_info(
-    gram: Float[Tensor, "M M"],
+    gram: Gram,
     weights: PerObjective,
 ) -> Info:
     """Report the weights, and the squared norm of the direction that they predict."""

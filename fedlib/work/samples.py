@@ -56,7 +56,8 @@ def distinct(
             permutation = torch.randperm(size, generator=rng)
             rows.append(permutation[:count])
         return torch.stack(rows).view(shape)
-    flat = torch.randint(size, shape, generator=rng).view(-1, count)
+    numbers = torch.randint(size, shape, generator=rng)
+    flat = numbers.view(-1, count)
     while True:
         ordered, columns = flat.sort(stable=True)
         repeated = ordered[:, 1:] == ordered[:, :-1]

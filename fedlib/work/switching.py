@@ -111,7 +111,8 @@ class SwitchingWork(LocalWork):
         if self.remembers:
             v, e = answers
             residual = fed.store_memory(residual, draw, e)
-        x = fed.project(state.x - self.lr * fed.mean(v, clients))  # 8
+        mean_step = fed.mean(v, clients)
+        x = fed.project(state.x - self.lr * mean_step)  # 8
         return state._replace(
             w=w + fed.broadcast(self.downlink, x - w, draw.downlink),  # 9
             x=x,
