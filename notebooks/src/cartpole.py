@@ -123,7 +123,7 @@ plot.show(
     "with soft switching ends at 190, the other three between 125 and 160. Hard switching has "
     "a cost around 30, soft switching a cost two to three lower.",
     caption="Soft switching earns more reward than hard switching, at costs near the budget. Whether federated earns more "
-    "than centralized training is undecided. Curves are means over the seeds, bands a fifth of a standard deviation, as in "
+    "than centralized training is open. Curves are means over the seeds, bands a fifth of a standard deviation, as in "
     "the paper; each point has 50 evaluation episodes.",
     size=(8.6, 3.6),
 )

@@ -1,8 +1,10 @@
 """The table of all parts: one row a part, with what a reader needs to check a verdict."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -123,3 +125,17 @@ def test_an_interval_that_is_open_at_a_side_stays_so():
     row = parts.frame(STUDY, claim, {"": rule(numbers)}).iloc[0]
     assert (row["state"], row["estimate"], row["seeds"]) == ("open", 1.0, 1)
     assert pd.isna(row["low"])
+
+
+def test_the_snippet_of_the_curves_draws_what_the_study_has(monkeypatch):
+    section = (ROOT / "book" / "rerun.md").read_text(encoding="utf-8").partition("Use our data")[2]
+    snippets = re.findall(r"```python\n(.*?)```", section, re.S)
+    (snippet,) = (code for code in snippets if "parquet" in code)
+    monkeypatch.chdir(ROOT / "results")
+    names = {}
+    exec(snippet, names)
+    drawn = names["means"].unstack("switch")
+    traces = STUDIES["np_unified"].load()
+    for mode in ("hard", "soft"):
+        expected = traces[mode].metrics["g"].mean(0)
+        np.testing.assert_allclose(drawn[mode], expected, rtol=1e-6)
