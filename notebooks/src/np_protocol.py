@@ -36,7 +36,7 @@ from dataclasses import replace
 
 from fedlib import FedSGM, Hard, Soft, TopK
 from papers import STUDIES
-from papers.fedsgm.np_unified import problem
+from papers.fedsgm.np_unified.runs import problem
 from papers.kit import report
 from papers.kit.claims import check
 from papers.kit.rejudged import rejudged
