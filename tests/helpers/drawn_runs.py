@@ -99,7 +99,17 @@ class MarkedRuns:
         config = self.plain[curve[0]].config
         method = words(str(config["algorithm"]))
         problem = words(str(config["problem"]))
-        return (words(" ".join(curve)), 1.0), (method, 2.0), (problem, 0.5)
+        taking_part = participation_words(config)
+        return (words(" ".join(curve)), 1.0), (method, 2.0), (taking_part, 2.0), (problem, 0.5)
+
+
+def participation_words(config):
+    """What figures call a run by who takes part in a round."""
+    clients = config["problem"].get("clients")
+    participants = config["algorithm"].get("participants")
+    if clients == 1:
+        return {"centralized"}
+    return {"all"} if clients is not None and participants == clients else set()
 
 
 def scaled(name, trace, factors):
