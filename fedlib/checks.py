@@ -34,8 +34,6 @@ import torch
 from jaxtyping import AbstractArray, Float, Shaped
 from torch import Tensor
 
-from fedlib.shapes import AnyTensor, Vector
-
 
 def sentence(
     subject: str,
@@ -171,7 +169,7 @@ def one_of(
 def finite(
     subject: str,
     name: str,
-    tensor: AnyTensor,
+    tensor: Shaped[Tensor, "..."],
     remedy: str = "",
 ) -> None:
     """Require a tensor without NaN and infinity; the ValueError says how many entries are bad."""
@@ -203,7 +201,7 @@ def labelled(
 def labels01(
     subject: str,
     name: str,
-    labels: AnyTensor,
+    labels: Shaped[Tensor, "..."],
     remedy: str = "",
 ) -> None:
     """Require labels in {0, 1} of any dtype; the ValueError shows the first values."""
@@ -222,7 +220,7 @@ def vector(
 
     Shapes are known under `vmap` and while a round is recorded, so methods may check them.
     """
-    value(subject, name, argument, Vector)
+    value(subject, name, argument, Float[Tensor, "d"])
     fits = len(argument) and dim in (None, len(argument))
     require(fits, subject, name, f"be a vector of floats of {dim or 'some'} entries", argument)
 

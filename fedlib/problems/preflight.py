@@ -72,7 +72,7 @@ class Preflight:
                 gradients = self.pulled_back(name, function, point, gradients)
             for gradient in gradients:
                 entries = gradient.nan_to_num()
-                flat = flat and not bool(entries.any())
+                flat = flat and not entries.any()
         if flat:
             warnings.warn(
                 f"{self.caller}: the gradient of {name} is zero on the rows of every client, so no "
@@ -147,7 +147,7 @@ class Preflight:
         client = group[int(shares.argmin())]
         fault = f"none on client {client}"
         rule = f"have rows on every client {HOLDS}"
-        fits = bool((shares > 0).all())
+        fits = (shares > 0).all()
         checks.require(fits, self.caller, name, rule, fault, "or take a GroupGap")
 
     def check_finite(self, name: str, finite: Tensor, group: list[int]) -> None:
@@ -155,7 +155,7 @@ class Preflight:
         client = group[int(finite.int().argmin())]
         fault = f"NaN or infinity on client {client}"
         remedy = "look for a logarithm or a quotient"
-        fits = bool(finite.all())
+        fits = finite.all()
         checks.require(fits, self.caller, name, FINITE, fault, remedy)
 
     def check_padding(
@@ -228,7 +228,7 @@ class Preflight:
             pull_back = vjp(output, point.w)[1]
             (gradient,) = pull_back(slopes)
             if point is self.points[0]:
-                fits = bool(gradient.isfinite().all())
+                fits = gradient.isfinite().all()
                 start = len(result) * chunk
                 fault = f"NaN or infinity in rows {start} and following"
                 checks.require(fits, self.caller, f"the gradient of {name}", FINITE, fault)

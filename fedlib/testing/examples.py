@@ -130,7 +130,8 @@ def random_centres(tasks: int, dim: int) -> Float[Tensor, "8 3 tasks dim"]:
 
 def switching() -> Group:
     """FedSGM and related methods under a constraint."""
-    hard = methods.FedSGM(lr=0.1, local_steps=5, participants=10, tolerance=0.05)
+    work: dict[str, Any] = {"lr": 0.1, "local_steps": 5, "tolerance": 0.05}
+    hard = methods.FedSGM(**work, participants=10)
     top = compress.TopK(0.1)
     yield from on(
         classification(CLIENTS),
@@ -138,15 +139,9 @@ def switching() -> Group:
         hard,
         replace(hard, participants=CLIENTS, uplink=compress.RandK(0.5), error_feedback=False),
         replace(hard, uplink=compress.Rounding(3), downlink=compress.Rounding(3)),
-        methods.PenaltyFedAvg(lr=0.1, local_steps=5, participants=10, tolerance=0.05, rho=2.0),
+        methods.PenaltyFedAvg(**work, participants=10, rho=2.0),
     )
-    multi = methods.MultiFedSGM(
-        lr=0.1,
-        local_steps=5,
-        participants=5,
-        tolerance=0.05,
-        weights=MinNorm(),
-    )
+    multi = methods.MultiFedSGM(**work, participants=5, weights=MinNorm())
     soft = replace(multi, switch=Soft(10.0), gram=OneWay(), uplink=top, downlink=top)
     yield from on(
         several_in_a_ball(TASKS, TASK_DIM),
@@ -164,11 +159,12 @@ def baselines() -> Group:
         averaging,
         replace(averaging, batch_size=6),
     )
-    primal_dual = methods.ConEx(lr=0.1, dual_lr=0.5, tolerance=0.05, steps=5)
+    work: dict[str, Any] = {"lr": 0.1, "tolerance": 0.05, "steps": 5}
+    primal_dual = methods.ConEx(**work, dual_lr=0.5)
     yield from on(
         classification(1),
-        methods.SGM(lr=0.1, tolerance=0.05, steps=5),
-        methods.PenaltySGM(lr=0.1, tolerance=0.05, rho=2.0, steps=5),
+        methods.SGM(**work),
+        methods.PenaltySGM(**work, rho=2.0),
         primal_dual,
         replace(primal_dual, batch_size=20),
     )
@@ -306,8 +302,8 @@ def wire_formats() -> tuple[WireFormat, ...]:
     is_high = torch.arange(WIRE_DIM) % 3 == 0
     corner = torch.where(is_high, 1.0, -1.0)
     rank_one = torch.outer(torch.arange(1.0, 6.0), torch.arange(6.0, 0.0, -1.0))
-    parts = (OneEntry(1.0), Corner(-1.0, 1.0))
-    several = Several(parts, (10, 20))
+    formats = (OneEntry(1.0), Corner(-1.0, 1.0))
+    several = Several(formats, (10, 20))
     compressors = (
         compress.Identity(),
         compress.TopK(0.1),
@@ -328,7 +324,7 @@ def wire_formats() -> tuple[WireFormat, ...]:
         Columns(compress.TopK(0.3)),
         Columns(compress.RandK(0.3)),
     )
-    wires = (Wire(sketch, TASKS) for sketch in sketches)
+    wires = [Wire(sketch, TASKS) for sketch in sketches]
     vertex = torch.cat([-entry[:10], corner[:20]])
     return (
         *map(WireFormat, compressors),
