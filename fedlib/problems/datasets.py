@@ -124,7 +124,8 @@ def is_sample(item: Any) -> bool:
 
 def is_number(entry: Any) -> bool:
     """Whether an entry of a sample is a number, a text, or an array or tensor without axes."""
-    return isinstance(entry, (Number, str)) or getattr(entry, "ndim", 1) == 0
+    axes = getattr(entry, "ndim", 1)
+    return isinstance(entry, (Number, str)) or axes == 0
 
 
 def concatenated(batches: Sequence[Any]) -> Any:

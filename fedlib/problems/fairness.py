@@ -173,7 +173,8 @@ class _Fair:
         error = batch.weight * row_error
         error = error.unsqueeze(-1)
         gradients = []  # of the last bias, the last matrix, and so on to the first
-        for layer, h in zip(reversed(parameters), reversed(inputs), strict=True):
+        backwards = zip(reversed(parameters), reversed(inputs), strict=True)
+        for layer, h in backwards:
             A, _ = layer
             A_gradient = error.T @ h
             gradients.append(error.sum(0))

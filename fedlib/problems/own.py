@@ -266,7 +266,8 @@ def make_problem(
     unrounded = dict(zip(columns, rows[2:], strict=True))
     check_groups(caller, constraint, unrounded, further)
     constraints = with_groups(caller, constraint, further, data[1])
-    functions = OwnFunctions(apply, objectives, constraints, {}, {}, tuple(columns))
+    names = tuple(columns)
+    functions = OwnFunctions(apply, objectives, constraints, {}, {}, names)
     problem = Problem(
         name=name,
         data=data,

@@ -265,4 +265,5 @@ def one_entry(
     """A vector with a value at one position and 0 elsewhere; NaN if the direction has it there."""
     entry = direction.gather(0, position)
     value = torch.where(entry.isnan(), entry, value)
-    return torch.zeros_like(direction).scatter(0, position, value)
+    zero = torch.zeros_like(direction)
+    return zero.scatter(0, position, value)

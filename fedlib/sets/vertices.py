@@ -67,7 +67,8 @@ class OneEntry(Vertex):
         """Return the vertex."""
         assert isinstance(message.positions, Tensor)
         entry = self.radius * message.values
-        return torch.zeros_like(like).scatter(0, message.positions, entry)
+        zero = torch.zeros_like(like)
+        return zero.scatter(0, message.positions, entry)
 
     def layout(self, dim: int) -> Layout:
         """A sign, if there are two, and a position of `ceil(log2 d)` bits."""
@@ -193,7 +194,8 @@ class Several(Vertex):
         decoded = []
         pieces = torch.split(like, list(self.sizes))
         examples = self.messages(like)  # as long as the messages of the parts
-        for wire, piece, example in zip(self.parts, pieces, examples, strict=True):
+        triples = zip(self.parts, pieces, examples, strict=True)
+        for wire, piece, example in triples:
             count = len(example.values)
             position_count = len(example.positions)
             piece_message = Message(values[:count], positions[:position_count])

@@ -137,7 +137,8 @@ class _Dual(NamedTuple):
         pull = self.tau / u
         gradient = -self.gap - product / (2 * u) + self.tau * length / (4 * u**2)
         # inner products of the constraints' gradients B_m + 2 tau w; the Hessian is -these / (2 u)
-        inner = self.gram - pull * (product.unsqueeze(1) + product) + pull**2 * length
+        sums = product.unsqueeze(1) + product
+        inner = self.gram - pull * sums + pull**2 * length
         return gradient, inner / (2 * u)
 
     def central_path(self) -> PerConstraint:

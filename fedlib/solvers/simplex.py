@@ -76,7 +76,8 @@ def _descend_alone(
     for _ in range(steps):
         moved = []
         for row, weight in zip(matrix, w, strict=True):
-            slope = sum(entry * factor for entry, factor in zip(row, w, strict=True))
+            pairs = zip(row, w, strict=True)
+            slope = sum(entry * factor for entry, factor in pairs)
             moved.append(weight - size * slope)
         total = 0.0
         shift = 0.0

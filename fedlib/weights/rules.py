@@ -159,5 +159,6 @@ class Least(checks.Checked):
         scale = 1 - self.share
         inner = weights
         if not self.mixture:
-            inner = project_simplex((weights - least) / scale)
+            scaled = (weights - least) / scale
+            inner = project_simplex(scaled)
         return least + scale * inner
