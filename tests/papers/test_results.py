@@ -19,13 +19,14 @@ from tests.helpers import loose, stored
 from tests.helpers.expect import refuses
 
 WORKSHOP = STUDIES["np_workshop"]
+#: Studies whose numbers take a second or more: `bounds` has 1,500 solutions of a program.
+MANY_NUMBERS = ("bounds", "np_unified", "np_protocol")
 
 
 @pytest.mark.parametrize(
     ("study", "profile"),
-    [(study, "full") for study in STUDIES.values() if study.name != "bounds"]
-    # whose numbers are 1,500 solutions of a program
-    + [pytest.param(STUDIES["bounds"], "full", marks=pytest.mark.weekly)]
+    [(study, "full") for study in STUDIES.values() if study.name not in MANY_NUMBERS]
+    + [pytest.param(STUDIES[name], "full", marks=pytest.mark.weekly) for name in MANY_NUMBERS]
     + [(study, "paper") for study in STUDIES.values() if study.at_paper],
     ids=lambda one: getattr(one, "name", one),
 )

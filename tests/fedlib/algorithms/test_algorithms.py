@@ -18,6 +18,7 @@ from tests.helpers.docstrings import check_docstring
 from tests.helpers.expect import close, refuses
 from tests.helpers.problems import np_problem
 from tests.helpers.rounds import walk
+from tests.helpers.weekly import further_weekly
 
 each = pytest.mark.parametrize("name", [a.__name__ for a in ALGORITHMS])
 
@@ -73,9 +74,17 @@ OTHERS = (
 )
 
 
+#: A method of each family; the contract holds every method to its runs with seeds and in a grid.
+FAMILIES = [
+    *("FedAvg", "FedSGM", "MultiFedSGM", "FedCMOOPref", "FSMGDA", "FedFWPlus", "FedDR"),
+    *("ConstrainedSSCA", "VerticalSGD", "ConEx"),
+]
+UNCHANGED = [(method.__name__, {}) for method in ALGORITHMS]
+
+
 @pytest.mark.parametrize(
     ("name", "changes"),
-    [*((a.__name__, {}) for a in ALGORITHMS), *OTHERS],
+    further_weekly([*UNCHANGED, *OTHERS], [*((name, {}) for name in FAMILIES), *OTHERS]),
 )
 def test_a_grid_with_seeds_on_any_engine_is_each_run_alone(name, changes):
     algorithm, problem = examples()[name][-1]
@@ -93,7 +102,7 @@ def test_a_grid_with_seeds_on_any_engine_is_each_run_alone(name, changes):
     assert not less or not torch.equal(together[0].state.w, together[1].state.w)
 
 
-@each
+@pytest.mark.parametrize("name", further_weekly(examples(), FAMILIES))
 def test_the_objective_falls(name):
     """By half within sixty rounds, on the first example that says how large it is."""
     told = [e for e in examples()[name] if "f" in e.problem.metrics(e.problem.w0, e.problem)]

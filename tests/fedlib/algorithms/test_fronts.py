@@ -70,7 +70,9 @@ class TestKnownFronts:
         assert trace.metrics["stationarity"][0, -1] < 1e-4
         assert trace.metrics["distance"][0, -1] < 1e-3
 
-    @pytest.mark.parametrize("ratios", [(1.0, 1.0), (2.0, 1.0)])
+    @pytest.mark.parametrize(
+        "ratios", [pytest.param((1.0, 1.0), marks=pytest.mark.weekly), (2.0, 1.0)]
+    )
     def test_the_preference_is_met_up_to_its_tolerance(self, ratios):
         problem = objectives(tasks=2, dim=5, spread=0.5, seed=0, w0=2 * torch.ones(5).double())
         for epsilon in (0.01, 1e-4):

@@ -15,6 +15,7 @@ from fedlib.problems.constrained_pareto import constrained_pareto_point
 from tests.helpers.expect import close, refuses
 from tests.helpers.problems import np_problem
 from tests.helpers.rounds import walk
+from tests.helpers.weekly import further_weekly
 
 EXACT = fl.OneWay(fl.Exact())
 BASE = fl.MultiFedSGM(
@@ -134,8 +135,12 @@ def test_equals_the_plain_twin(beta, kept):
     assert len(sigmas) > 1
 
 
-@pytest.mark.parametrize("weights", [None, (2.0,), fl.FixedWeights((1.0,))])
-@pytest.mark.parametrize("switch", [fl.Hard(), fl.Soft(40.0)])
+ONE_OBJECTIVE = [*product([None, (2.0,), fl.FixedWeights((1.0,))], [fl.Hard(), fl.Soft(40.0)])]
+
+
+@pytest.mark.parametrize(
+    ("weights", "switch"), further_weekly(ONE_OBJECTIVE, [ONE_OBJECTIVE[0], ONE_OBJECTIVE[3]])
+)
 def test_with_one_objective_and_fixed_weights_it_is_fedsgm(weights, switch):
     problem = np_problem()
     settings = {

@@ -14,6 +14,7 @@ from fedlib.testing.examples import examples
 from papers.fedsgm.cartpole.method import PolicyFedSGM
 from tests.helpers.randoms import normal
 from tests.helpers.walker import walkers
+from tests.helpers.weekly import further_weekly
 
 aten = torch.ops.aten
 CPU = torch.device("cpu")
@@ -30,12 +31,14 @@ def targets(captured):
     return [n.target for n in captured.graph.graph.nodes if n.op == "call_function"]
 
 
-SLOW = ("ConstrainedVerticalSSCA",)  # four times as long as any other
+#: A method of each family.
+CAPTURED = [
+    *("FedAvg", "FedSGM", "MultiFedSGM", "FedCMOO", "FSMGDA", "FedFWPlus", "FedDR"),
+    *("ConstrainedSSCA", "VerticalSSCA", "ConEx"),
+]
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(x, marks=[pytest.mark.weekly] * (x in SLOW)) for x in examples()]
-)
+@pytest.mark.parametrize("name", further_weekly(examples(), CAPTURED))
 def test_a_captured_round_gives_the_numbers_of_the_mapped_one_with_fewer_operations(name):
     algorithm, problem = examples()[name][0]
     runs, now, draw = prepared(algorithm, problem)

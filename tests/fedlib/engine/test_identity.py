@@ -224,15 +224,17 @@ PAIRS = {
 
 @pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
 def test_a_checkpoint_and_a_trace_of_another_problem_are_refused(tmp_path, pair):
-    first, second = pair
-    trace = fl.run(AVG, first(), checkpoint=tmp_path / "c", **OPTIONS)
+    make_first, make_second = pair
+    trace = fl.run(AVG, make_first(), checkpoint=tmp_path / "c", **OPTIONS)
+    second = make_second()
     with pytest.raises(ValueError, match="checkpoint c must belong to this run, but it was wri"):
-        fl.run(AVG, second(), checkpoint=tmp_path / "c", **OPTIONS)
+        fl.run(AVG, second, checkpoint=tmp_path / "c", **OPTIONS)
     with pytest.raises(ValueError, match="run: start must be a trace of this"):
-        fl.run(AVG, second(), start=trace, **{**OPTIONS, "rounds": 6})
-    again = fl.run(AVG, first(), checkpoint=tmp_path / "c", **{**OPTIONS, "rounds": 6})
-    went_on = fl.run(AVG, first(), start=trace, **{**OPTIONS, "rounds": 6})
-    whole = fl.run(AVG, first(), **{**OPTIONS, "rounds": 6})
+        fl.run(AVG, second, start=trace, **{**OPTIONS, "rounds": 6})
+    built_anew = make_first()
+    again = fl.run(AVG, built_anew, checkpoint=tmp_path / "c", **{**OPTIONS, "rounds": 6})
+    went_on = fl.run(AVG, built_anew, start=trace, **{**OPTIONS, "rounds": 6})
+    whole = fl.run(AVG, built_anew, **{**OPTIONS, "rounds": 6})
     for other in (again, went_on):
         np.testing.assert_array_equal(other.metrics["f"], whole.metrics["f"])
         assert torch.equal(other.state.w, whole.state.w)

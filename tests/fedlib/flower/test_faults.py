@@ -8,6 +8,7 @@ from fedlib import SSCA, FedAvg, FedCMOO, FedFW, FedSGM, L1Ball, PowerLaw, TopK
 from fedlib.flower.server import Server
 from fedlib.testing.examples import classification, several
 from tests.helpers.expect import refuses
+from tests.helpers.weekly import further_weekly
 from tests.helpers.wires import Wires, apart, job_of, memories, simulated
 
 ROUNDS = 5
@@ -69,7 +70,7 @@ def test_without_faults_it_is_the_simulation_and_bytes_are_the_counted_bits(name
 
 
 @pytest.mark.parametrize("fault", HARMLESS)
-@pytest.mark.parametrize("name", ["FedSGM", "FedSGM, minibatches"])
+@pytest.mark.parametrize("name", further_weekly(["FedSGM", "FedSGM, minibatches"], ["FedSGM"]))
 def test_what_can_be_repeated_changes_nothing(name, fault):
     server, wires = ran(name, {(0, 2): fault, (1, 3): fault, (3, 4): fault})
     assert wires.happened == [fault] * 3
