@@ -47,7 +47,11 @@ def small(kind, **options):
 
 @pytest.mark.parametrize(
     ("name", "constrained"),
-    [*((name, True) for name in SINGLE), ("W1", False), ("W3", False)],  # a network each
+    [
+        *((name, True) for name in SINGLE if name != "W5"),
+        pytest.param("W5", True, marks=pytest.mark.weekly),  # W4, wider
+        *(("W1", False), ("W3", False)),
+    ],
 )
 def test_two_rounds_and_the_closed_form_equals_the_general_path(name, constrained):
     problem = SINGLE[name].problem(constrained=constrained)
