@@ -219,7 +219,8 @@ def test_the_counterexample():
 
     assert end([fl.NaiveFW()], 50) == [0.0]
     start = replace(problem, w0=torch.tensor([0.3], dtype=torch.float64))
-    later = fl.run(fl.NaiveFW(), start, rounds=200, progress=False).state.w.item()
+    trace = fl.run(fl.NaiveFW(), start, rounds=199, evaluate_every=199, progress=False)
+    later = trace.state.w.item()
     assert abs(later) < 1e-5
     overwriting = [fl.FedFWReset(lam0, local_steps=5) for lam0 in (0.01, 1.0)]
     assert np.abs(end(overwriting, 400)).max() < 1e-3

@@ -26,6 +26,7 @@ from fedlib.problems import pareto, quadratics
 from tests.helpers.expect import refuses
 from tests.helpers.problems import np_problem
 from tests.helpers.randoms import normal
+from tests.helpers.weekly import further_weekly
 
 SGM = fl.FedSGM(
     lr=0.3, local_steps=3, participants=10, tolerance=0.05, switch=fl.Soft(40.0),
@@ -125,7 +126,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     same(quiet(AVG, checkpoint=path), quiet(AVG))  # nothing was lost
 
 
-@pytest.mark.parametrize("every", [1, 5, 7])
+@pytest.mark.parametrize("every", further_weekly([1, 5, 7], [7]))
 def test_a_finished_run_goes_on_when_more_rounds_are_asked_for(every, tmp_path):
     path, settings = tmp_path / "run.pt", {"seeds": [0, 1], "evaluate_every": every}
     quiet(SGM, np_problem, rounds=20, checkpoint=path, **settings)

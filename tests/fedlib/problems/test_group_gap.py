@@ -108,7 +108,10 @@ def test_minibatches_estimate_the_gap():
 LONG = {"rounds": CAPTURE, "evaluate_every": 10, "progress": False}
 
 
-@pytest.mark.parametrize(("groups", "switch"), [(2, fl.Hard()), (3, fl.Soft(40.0))])
+@pytest.mark.parametrize(
+    ("groups", "switch"),
+    [(2, fl.Hard()), pytest.param(3, fl.Soft(40.0), marks=pytest.mark.weekly)],
+)
 def test_progress_where_every_client_holds_one_group(switch, groups):
     x, y, group = people(groups)
     order = [torch.where(group == k)[0].chunk(2) for k in range(groups)]
