@@ -77,7 +77,7 @@ def write_footer(
     del pagename, templatename, doctree
     address_of_licence = "#"
     if CITED in app.env.found_docs:
-        address_of_licence = context["pathto"](CITED) + "#licence-and-citation"
+        address_of_licence = context["pathto"](CITED).removesuffix("#") + "#licence-and-citation"
     fields = citation()
     facts = [
         f'<a href="{address_of_licence}">{escape(fields["license"])} licence</a>',

@@ -29,7 +29,7 @@ torch.set_num_threads(1)
 usual = page_faults()
 assert keep_freed_memory()
 page_faults()
-print(usual, page_faults())
+print(usual, min(page_faults() for _ in range(3)))  # the system may reclaim idle pages in one
 """
 
 
