@@ -37,7 +37,7 @@ recompute = False  # compute even what is stored
 from fedlib import FSMGDA, FedCMOO, Least
 from papers import STUDIES
 from papers.fedcmoo.common import TWO
-from papers.fedcmoo.many import SETS
+from papers.fedcmoo.many.runs import SETS
 from papers.fedcmoo.standin import source_text
 from papers.kit import plot, report
 from papers.kit.claims import check

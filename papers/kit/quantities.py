@@ -7,7 +7,7 @@ page or a figure asks the table for a row by its name or, with `Query`, by its l
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -27,6 +27,8 @@ Label = str | float | bool
 Labels = Mapping[str, Label]
 #: The labels of a study in the order of names, each with its default; None where it has none.
 Defaults = Mapping[str, Label | None]
+#: A row of a table of quantities; see `row`.
+Row = dict[str, Any]
 
 #: Columns of a table of quantities beside those of labels.
 COLUMNS = ("measure", "value", "low", "high", "unit", "per_seed")
@@ -52,6 +54,11 @@ def labels_of(trace: Trace) -> Labels:
     """The labels of a run."""
     labels: Labels = trace.config.get("labels", {})
     return labels
+
+
+def run_of(traces: Mapping[str, Trace], defaults: Defaults, **labels: Label) -> Trace:
+    """The run with some labels, the others at their defaults; KeyError with its name if none is."""
+    return traces[name_of(labels, defaults)]
 
 
 def sweep(
@@ -191,7 +198,7 @@ def minus(values: pd.DataFrame, defaults: Defaults, first: Labels, second: Label
     return (one.loc[shared] - other.loc[shared]).dropna(axis="columns", how="all")
 
 
-def row(measure: str, number: Number, **labels: Label) -> dict[str, Any]:
+def row(measure: str, number: Number, **labels: Label) -> Row:
     """A row of a table of quantities, without or with labels."""
     return {
         **labels,
@@ -202,6 +209,24 @@ def row(measure: str, number: Number, **labels: Label) -> dict[str, Any]:
         "unit": number.unit,
         "per_seed": number.per_seed,
     }
+
+
+def of_runs(
+    traces: Mapping[str, Trace], measures: Callable[[Trace], Mapping[str, Number]]
+) -> pd.DataFrame:
+    """Rows of a table of quantities: what `measures` gives of each run, with the run's labels."""
+    rows = []
+    for trace in traces.values():
+        labels = labels_of(trace)
+        rows += [row(name, number, **labels) for name, number in measures(trace).items()]
+    return table(rows)
+
+
+def table(rows: Iterable[Row]) -> pd.DataFrame:
+    """Rows as a table of quantities."""
+    import pandas as pd
+
+    return pd.DataFrame([*rows])
 
 
 def name_of(labels: Labels, defaults: Defaults) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from fedlib.algorithms.fedcmoo import FedCMOOPref
 from fedlib.core import Problem
 from papers.fedcmoo.common import ENCODERS, GREY, method, shared, task, work
-from papers.fedcmoo.many import STAND_IN, many_problem, own_pictures
+from papers.fedcmoo.many.runs import STAND_IN, many_problem, own_pictures
 from papers.fedcmoo.pairs.runs import base
 from papers.fedcmoo.probe import claims, figures
 from papers.fedcmoo.probe.methods import ERRORS, GramProbe, ProgressProbe

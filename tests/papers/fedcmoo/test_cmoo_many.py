@@ -5,21 +5,15 @@ import pytest
 import torch
 
 from fedlib.core import Trace
-from papers.fedcmoo import many as cmoo_many
 from papers.fedcmoo import networks
-from papers.fedcmoo.many import (
-    LAST,
-    SETS,
-    STUDY,
-    final,
-    gap_at_equal_upload,
-    many_problem,
-    megabytes,
-    own_pictures,
-)
+from papers.fedcmoo.common import final
+from papers.fedcmoo.many import STUDY
+from papers.fedcmoo.many.quantities import LAST, gap_at_equal_upload, megabytes
+from papers.fedcmoo.many.runs import DEFAULTS, RATES, SETS, many_problem, own_pictures
 from papers.fedcmoo.problems.attributes import GROUPS
 from papers.fedcmoo.standin import what
 from papers.kit import plot
+from papers.kit.quantities import Quantities, Query, row, table
 from tests.helpers.planted import about
 
 SMALL = {"clients": 3, "alpha": 0.3, "pictures": 90, "test_pictures": 40}
@@ -33,11 +27,13 @@ def trace(accuracy, bits=8e6):
     return Trace({"accuracy": x}, {}, np.arange(x.shape[1]), (0,), config)
 
 
-def numbers(**changes):
-    """Numbers for which the claim holds, with changes."""
-    found = {f"{s}.gap": x for s, x in zip(SETS, (1.0, 3.0, 8.0), strict=True)}
-    found |= {"groups_vs_halves.gap": 2.0, "attributes_vs_halves.gap": 7.0}
-    return {k: about(v) for k, v in (found | changes).items()}
+def numbers():
+    """Numbers for which the claim holds."""
+    rows = [
+        row("gap", about(8.0), tasks="attributes"),
+        row("gap", about(7.0), tasks="attributes", minus="halves"),
+    ]
+    return Quantities.of([table(rows)], DEFAULTS)
 
 
 def test_a_final_value_averages_the_last_fifth_with_the_final_model():
@@ -72,7 +68,7 @@ def test_a_stand_in_for_celeba_is_not_judged():
 def test_the_methods_of_a_problem_have_the_same_step_sizes_and_shared_part():
     found = STUDY.specs(STUDY.resolve("full"))
     encoder = networks.encoder_size(networks.pair_lenet(torch.Generator(), decoders=40, hidden=0))
-    for tasks, rates in cmoo_many.RATES.items():
+    for tasks, rates in RATES.items():
         for name in ("fsmgda", "fedcmoo"):
             own = found[f"{tasks}_{name}"].algorithm
             assert (own.server_lr, own.lr) == rates
@@ -102,10 +98,12 @@ def test_the_numbers_of_short_runs_and_of_other_parameters():
     traces = STUDY.open("quick", **changes).run()
     found = STUDY.numbers(traces, "quick", **changes)
     assert what(traces) == "pairs of scikit-learn's digits"
-    assert len(found["halves.gap"].per_seed) == 2
-    apart = found["attributes.gap"].value - found["halves.gap"].value
-    assert found["attributes_vs_halves.gap"].value == pytest.approx(apart)
+    gaps = {tasks: found[Query.of("gap", tasks=tasks)] for tasks in SETS}
+    assert len(gaps["halves"].per_seed) == 2
+    growth = found[Query.of("gap", tasks="attributes", minus="halves")]
+    assert growth.value == pytest.approx(gaps["attributes"].value - gaps["halves"].value)
     for tasks, count in SETS.items():
-        assert found[f"{tasks}.upload_ratio"].value == pytest.approx(count / 2, rel=0.06)
+        ratio = found[Query.of("upload_ratio", tasks=tasks)]
+        assert ratio.value == pytest.approx(count / 2, rel=0.06)
     for figure in STUDY.figures.values():
         assert len(plot.render(figure(traces))) > 5000
