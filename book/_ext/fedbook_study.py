@@ -1,8 +1,13 @@
-"""Directives about one study, in one fold at the end of its page: provenance and downloads."""
+"""What tells how a study came about, in one fold at the end of its page.
+
+Provenance, downloads, and the cells that set up and run the study: a reader wants its results
+first.
+"""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 from docutils import nodes
@@ -115,6 +120,44 @@ def links_of(directive: BookDirective, name: str) -> list[nodes.Node]:
     ]
 
 
+RUNS = "page.run("  # in the last of the cells that set up and run a study
+ABOUT_CELL = "this cell"  # in a sentence that says what comes of a change of the cell below it
+
+
+def fold_setup(app: Sphinx, doctree: nodes.document) -> None:
+    """Moves the cells that set up and run a study into the fold at the end of its page."""
+    folds = [node for node in doctree.findall(nodes.raw) if node.astext() == FOLD]
+    if not folds:
+        return
+    fold = folds[0]
+    position = fold.parent.index(fold) + 1
+    for cell in setup_cells(doctree):
+        section = cell.parent
+        before = section[section.index(cell) - 1]
+        if isinstance(before, nodes.paragraph) and ABOUT_CELL in before.astext():
+            section.remove(before)
+        section.remove(cell)
+        fold.parent.insert(position, cell)
+        position += 1
+        only_title = len(section) == 1 and isinstance(section[0], nodes.title)
+        if only_title and isinstance(section, nodes.section):
+            section.parent.remove(section)
+
+
+def setup_cells(doctree: nodes.document) -> Iterator[nodes.container]:
+    """The code cells of a page up to the one that runs the study; none where no cell does."""
+    cells = list(doctree.findall(is_code_cell))
+    for number, cell in enumerate(cells, start=1):
+        if RUNS in cell.astext():
+            return iter(cells[:number])
+    return iter(())
+
+
+def is_code_cell(node: nodes.Node) -> bool:
+    """Whether a node is a code cell of a notebook."""
+    return isinstance(node, nodes.container) and node.get("nb_element") == "cell_code"
+
+
 def drop_what_nobody_reads(app: Sphinx, error: Exception | None) -> None:
     """Remove the maps of the theme's scripts, a tenth of the book, and its translations."""
     del error
@@ -134,4 +177,5 @@ def setup(app: Sphinx) -> None:
     """Registers the directives."""
     for name, directive in DIRECTIVES.items():
         app.add_directive(name, directive)
+    app.connect("doctree-read", fold_setup, priority=450)  # before Sphinx collects the contents
     app.connect("build-finished", drop_what_nobody_reads)

@@ -84,17 +84,6 @@ where = places(traces)
 # * **Softened** attack on the $\ell_1$ oracle: the attack models the answer by
 #   $-r\,\mathrm{sign}(g)\,\mathrm{softmax}(s|g|/\max|g|)$, which has derivatives.
 #
-# ## How well they do
-#
-# The tables and pictures show the first ten seeds.
-
-# %% tags=["hide-input"]
-rows = {f"{title(place)}: {text}": f"{place}_{s}" for place in where for s, text in LABELS.items()}
-report.runs_table(numbers, rows, {"psnr": "final PSNR", "best": "best over steps", "seen": "seeds above 25 dB", "steps": "steps to 25 dB"}, health)
-
-# %% [markdown]
-# In *steps to 25 dB*, an attack that never got there counts with its last step.
-#
 # ## The pictures
 
 # %% tags=["hide-input"]
@@ -107,6 +96,15 @@ plot.show(
     "on the $\\ell_1$ oracle end with noise. The pictures are those of the first seeds, with values cut off at 0 and 1.",
     size=(6.5, 1.25 * min(2, len(page.seeds)) * len(where)),
 )
+
+# %% [markdown]
+# ## How well they do
+#
+# The table shows the first ten seeds. In *steps to 25 dB*, an attack that never got there counts with its last step.
+
+# %% tags=["hide-input"]
+rows = {f"{title(place)}: {text}": f"{place}_{s}" for place in where for s, text in LABELS.items()}
+report.runs_table(numbers, rows, {"psnr": "final PSNR", "best": "best over steps", "seen": "seeds above 25 dB", "steps": "steps to 25 dB"}, health)
 
 # %% [markdown]
 # ## The order, by seed

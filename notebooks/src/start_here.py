@@ -62,7 +62,7 @@ print(f"g at the mean of the homes: {g(homes.mean(0)):.2f}")
 # Every picture shows the map at the left, with the models of all rounds as dots, and the constraint at the right. The
 # dotted lines are where $g(w)=\epsilon$.
 
-# %%
+# %% tags=["hide-input"]
 COLORS = {"hard": plot.COLORS[0], "soft": plot.COLORS[1]}
 
 

@@ -3,6 +3,9 @@
 import re
 from importlib import import_module
 
+from docutils import nodes
+from docutils.utils import new_document
+
 import fedlib
 from tests.book import test_book_figures
 from tests.helpers.toy_book import BOOK
@@ -53,3 +56,31 @@ def test_every_public_name_of_the_library_is_in_the_api():
     }
     single = {name.rpartition(".")[2] for name in re.findall(r"auto\w+:: (fedlib\S+)", text)}
     assert {*fedlib.__all__} <= {name.strip() for name in offered} | single
+
+
+def code_cell(source):
+    return nodes.container("", nodes.literal_block(source, source), nb_element="cell_code")
+
+
+def test_the_cells_that_set_up_and_run_a_study_go_into_the_fold_at_the_end(extension):
+    study = extension("fedbook_study")
+    sentence = nodes.paragraph("", "Changing this cell changes the results below.")
+    run = code_cell("traces = page.run(problem)")
+    experiment = nodes.section("", nodes.title("", "The experiment"), sentence, run)
+    result = code_cell("report.claims_table(page)")
+    fold = nodes.raw("", study.FOLD, format="html")
+    verdicts = nodes.section("", nodes.title("", "Verdicts"), result, fold, nodes.paragraph())
+    parameters = code_cell("rounds = None")
+    page = new_document("page")
+    page += nodes.section("", nodes.title("", "Page"), parameters, experiment, verdicts)
+    study.fold_setup(None, page)
+    assert page[0].children == [page[0][0], verdicts]
+    assert verdicts.children == [verdicts[0], result, fold, parameters, run, verdicts[-1]]
+
+
+def test_a_page_without_a_fold_keeps_its_cells(extension):
+    cell = code_cell("traces = page.run(problem)")
+    page = new_document("page")
+    page += nodes.section("", nodes.title("", "Page"), cell)
+    extension("fedbook_study").fold_setup(None, page)
+    assert page[0].children == [page[0][0], cell]

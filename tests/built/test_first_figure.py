@@ -1,0 +1,42 @@
+"""On the page of every study the first figure stands on the first two screens of a laptop."""
+
+import pytest
+
+from papers import STUDIES
+from tests.helpers.built_book import IN_A_BROWSER
+
+pytestmark = IN_A_BROWSER
+LAPTOP = {"width": 1280, "height": 800}
+LOWEST = 1800  # pixels from the top of the page
+WITH_FIGURES = [name for name, study in STUDIES.items() if study.figures]
+TOPS = """() => [...document.querySelectorAll("article figure img")]
+  .filter((picture) => picture.getClientRects().length)
+  .map((picture) => picture.getBoundingClientRect().top + scrollY)"""
+
+
+def tops_of(tab, name):
+    """How far below the top of a page its pictures begin."""
+    page = tab(f"notebooks/{name}.html")
+    page.set_viewport_size(LAPTOP)
+    return page.evaluate(TOPS)
+
+
+@pytest.mark.parametrize("name", WITH_FIGURES)
+def test_the_first_figure_is_on_the_first_two_screens(tab, name):
+    tops = tops_of(tab, name)
+    assert len(tops) >= len(STUDIES[name].figures)
+    assert tops[0] < LOWEST
+
+
+def test_a_figure_that_stands_lower_would_be_seen(tab):
+    assert tops_of(tab, "np_unified")[-1] > LOWEST
+
+
+@pytest.mark.parametrize("name", WITH_FIGURES)
+def test_the_cells_that_set_a_study_up_are_in_the_fold_at_the_end(tab, name):
+    page = tab(f"notebooks/{name}.html")
+    fold = page.locator("details.reproduce")
+    assert fold.count() == 1
+    assert "page.run(" in fold.text_content()
+    assert page.locator("article .tag_parameters").count() == 1
+    assert fold.locator(".tag_parameters").count() == 1
