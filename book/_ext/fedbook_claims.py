@@ -1,4 +1,4 @@
-"""The claims with their parts drawn, the scoreboard, and links to single claims.
+"""The claims with their parts drawn, and links to single claims.
 
 The list can be narrowed to a paper, a verdict and older rules by `claims-filter.js`; without it,
 and in print, it is whole.
@@ -113,15 +113,16 @@ class Claims(BookDirective):
     def card(self, row: Row) -> list[nodes.Node]:
         """One claim: its name and verdict, the paper's words, and the plot of every reading."""
         claim = row.claim
-        head = paragraph(
-            nodes.strong(claim.id, claim.id),
+        place = nodes.inline("", "", classes=["claim-place"])
+        place += [
             nodes.Text(f" {PAPERS[claim.paper]}, "),
             *self.inline(claim.place),
             nodes.Text(" · "),
             figure_link(self.env, row.study, claim.figure),
             nodes.Text(" "),
-            badge(row.outcome.label, row.outcome.verdict),
-        )
+        ]
+        verdict = badge(row.outcome.label, row.outcome.verdict)
+        head = paragraph(nodes.strong(claim.id, claim.id), place, verdict)
         classes = f"claim claim-{slug(row.outcome.verdict)} paper-{slug(claim.paper)}"
         if row.older:
             classes += f" {OLDER}"
@@ -215,17 +216,6 @@ def group(label: str, choices: Iterable[tuple[str, str]]) -> str:
     return f'<div role="group" aria-label="{label}">{title}{buttons}</div>'
 
 
-class Scoreboard(BookDirective):
-    """``{scoreboard}``: how many claims of each paper have which verdict."""
-
-    subtype = "scoreboard"
-
-    def build(self) -> list[nodes.Node]:
-        """A sentence and the table of counts."""
-        rows = evaluated(self.env)
-        return [in_short(rows), counts(rows)]
-
-
 class NotJudged(BookDirective):
     """``{not-judged} LETTERS``: claims of these papers that our runs cannot judge, and why."""
 
@@ -270,17 +260,6 @@ def in_short(rows: list[Row]) -> nodes.paragraph:
         f"The stored runs can judge {len(rows) - unjudged} of {len(rows)} claims: "
         f"{summary_of(verdicts)}. Each of the other {unjudged} claims says what is missing."
     )
-    several = 0
-    for position, row in enumerate(rows):
-        if row.readings:
-            several += 1
-            second = next(iter(row.readings.values()))
-            verdicts[position] = second.verdict
-    if several:
-        text += (
-            f" In a second reading, which {several} claims have, the counts are "
-            f"{summary_of(verdicts)}."
-        )
     return nodes.paragraph("", text)
 
 
@@ -307,22 +286,6 @@ def in_parts(rows: list[Row]) -> nodes.paragraph:
         "the paper prints."
     )
     return nodes.paragraph("", text)
-
-
-def counts(rows: list[Row]) -> nodes.table:
-    """How many claims of each paper have which verdict."""
-    verdicts: dict[str, list[str]] = {}
-    for row in rows:
-        for name in (PAPERS[row.claim.paper], "All"):
-            verdicts.setdefault(name, []).append(row.outcome.verdict)
-    heads = [verdict for verdict in VERDICTS if verdict in verdicts.get("All", ())]
-    lines = []
-    for name in (*PAPERS.values(), "All"):
-        of_paper = verdicts.get(name, [])
-        numbers = [str(of_paper.count(head)) for head in heads]
-        if of_paper:
-            lines.append([name, *numbers])
-    return table(["Paper", *heads], lines, (25, *[15] * len(heads)), "scoreboard")
 
 
 def claim_link(env: BuildEnvironment, identifier: str) -> nodes.Node:
@@ -389,6 +352,5 @@ def setup(app: Sphinx) -> None:
     app.add_directive("claims", Claims)
     app.add_directive("claims-columns", Columns)
     app.add_role("claims-data", DataRole())
-    app.add_directive("scoreboard", Scoreboard)
     app.add_directive("not-judged", NotJudged)
     app.add_role("claim", ClaimRole())

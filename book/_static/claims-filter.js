@@ -43,9 +43,37 @@ for (const bar of document.querySelectorAll(".claims-filter")) {
     bar.querySelector(`[data-show="${CSS.escape(name)}"]`)?.click();
 }
 
+/* On a phone each claim is one line, which its number opens: without that the list is seventy screens long. */
+const phone = matchMedia("(max-width: 600px)");
+const fold = (claim, folded) => {
+  claim.classList.toggle("is-folded", folded);
+  claim.querySelector("button.claim-opener").setAttribute("aria-expanded", String(!folded));
+};
+const claims = [...document.querySelectorAll(".claims > .claim")];
+for (const claim of claims) {
+  const number = claim.querySelector("strong");
+  const opener = document.createElement("button");
+  opener.type = "button";
+  opener.className = "claim-opener";
+  opener.append(...number.childNodes);
+  number.append(opener);
+  claim.addEventListener("click", (event) => {
+    const folded = claim.classList.contains("is-folded");
+    const head = event.target.closest("p");
+    if (folded) fold(claim, false);
+    else if (phone.matches && head === claim.firstElementChild && !event.target.closest("a")) fold(claim, true);
+  });
+}
+const asTheScreenIs = () => {
+  for (const claim of claims) fold(claim, phone.matches && `#${claim.id}` !== location.hash);
+};
+phone.addEventListener("change", asTheScreenIs);
+asTheScreenIs();
+
 /* A link to a claim must reach it, whatever is chosen. */
 addEventListener("hashchange", () => {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (claims.includes(target)) fold(target, false);
   if (!target?.hidden) return;
   for (const all of document.querySelectorAll('.claims-filter [data-show=""]')) all.click();
   target.scrollIntoView();

@@ -18,8 +18,8 @@
     parent.append(node);
     return node;
   };
-  /* A rectangle of the picture with axes of its own. */
-  const panel = (svg, { x, y, width, height, xs, ys, title = "", clip }) => {
+  /* A rectangle of the picture with axes of its own; xt and yt are ticks, [value, text]. */
+  const panel = (svg, { x, y, width, height, xs, ys, title = "", clip, xt = [], yt = [] }) => {
     const group = make(svg, "g");
     make(group, "rect", { x, y, width, height, fill: "none", stroke: "currentColor", "stroke-opacity": 0.35 });
     if (title) make(group, "text", { x, y: y - 7, "font-size": 13, fill: "currentColor" }, title);
@@ -28,6 +28,15 @@
     const inner = make(group, "g", { "clip-path": `url(#${id})` });
     const X = (v) => x + ((v - xs[0]) / (xs[1] - xs[0])) * width;
     const Y = (v) => y + height - ((v - ys[0]) / (ys[1] - ys[0])) * height;
+    const tick = { "font-size": 11, fill: "currentColor" };
+    for (const [v, text] of xt) {
+      make(group, "path", { d: `M${X(v)},${y + height}v4`, stroke: "currentColor" });
+      make(group, "text", { x: X(v), y: y + height + 15, "text-anchor": "middle", ...tick }, text);
+    }
+    for (const [v, text] of yt) {
+      make(group, "path", { d: `M${x},${Y(v)}h-4`, stroke: "currentColor" });
+      make(group, "text", { x: x - 6, y: Y(v) + 4, "text-anchor": "end", ...tick }, text);
+    }
     const line = (points, attributes) => make(inner, "polyline",
       { points: points.map(([a, b]) => `${X(a).toFixed(1)},${Y(b).toFixed(1)}`).join(" "), fill: "none", ...attributes });
     const dot = ([a, b], attributes) => make(inner, "circle", { cx: X(a), cy: Y(b), r: 4, ...attributes });
@@ -254,31 +263,36 @@
   };
 
   /* A slider over the rows of the table in the same figure: step size, violating rounds of both rules, their ratio. */
+  const SURPRISE = 4; // the row of the step size at which the printed ratio holds
   LIVE.rates = (host) => {
     const rows = [...host.querySelectorAll("tbody tr")].map((row) => [...row.cells].map((c) => Number(c.textContent.trim())));
     if (!rows.length) return;
     const stage = document.createElement("div");
     stage.className = "live-stage";
     host.prepend(stage);
-    const svg = make(stage, "svg", { viewBox: "0 0 640 260", role: "img", "aria-label": "Violating rounds of hard and soft switching at the chosen step size, and their ratio over all step sizes." });
+    const numbers = html(host, "details");
+    html(numbers, "summary", { textContent: "The numbers" });
+    numbers.append(host.querySelector("table").closest(".pst-scrollable-table-container") ?? host.querySelector("table"));
+    const svg = make(stage, "svg", { viewBox: "0 0 640 240", role: "img", "aria-label": "Violating rounds of hard and soft switching at the chosen step size, and their ratio over all step sizes." });
     const bar = html(stage, "div", { className: "live-bar" });
-    const slider = html(html(bar, "label", { textContent: "Step size " }), "input", { type: "range", min: 0, max: rows.length - 1, step: 1, value: 2 });
+    const slider = html(html(bar, "label", { textContent: "Step size " }), "input", { type: "range", min: 0, max: rows.length - 1, step: 1, value: SURPRISE });
     const said = html(bar, "strong", { className: "live-said" });
     const most = Math.max(...rows.map((row) => Math.max(row[1], row[2]))), tall = Math.max(5, ...rows.map((row) => row[3]));
+    const marks = (top, step) => Array.from({ length: Math.floor(top / step) + 1 }, (_, k) => [k * step, `${k * step}`]);
     const draw = () => {
       const [rate, hard, soft, ratio] = rows[Number(slider.value)];
       svg.replaceChildren();
-      const left = panel(svg, { x: 8, y: 26, width: 260, height: 220, xs: [0, 3], ys: [0, most * 1.15], title: "violating rounds of 100", clip: "rates1" });
+      const left = panel(svg, { x: 30, y: 26, width: 240, height: 180, xs: [0, 3], ys: [0, most * 1.15], title: "violating rounds of 100", clip: "rates1", yt: marks(most, 20) });
       [["hard", hard, BLUE], ["soft", soft, ORANGE]].forEach(([name, n, color], k) => {
-        left.line([[0.6 + k, 0], [0.6 + k, n]], { stroke: color, "stroke-width": 56 });
-        left.say([0.42 + k, n + most * 0.03], `${name}: ${n}`);
+        left.line([[0.8 + 1.3 * k, 0], [0.8 + 1.3 * k, n]], { stroke: color, "stroke-width": 56 });
+        left.say([0.8 + 1.3 * k, n + most * 0.03], `${name}: ${n}`, { "text-anchor": "middle" });
       });
-      const right = panel(svg, { x: 310, y: 26, width: 322, height: 220, xs: [Math.log(rows[0][0]) - 0.3, Math.log(rows.at(-1)[0]) + 0.3], ys: [0, tall * 1.1], title: "ratio against the step size", clip: "rates2" });
+      const right = panel(svg, { x: 332, y: 26, width: 300, height: 180, xs: [Math.log(rows[0][0]) - 0.3, Math.log(rows.at(-1)[0]) + 0.3], ys: [0, tall * 1.1], title: "hard divided by soft, by step size", clip: "rates2", xt: rows.map((row) => [Math.log(row[0]), `${row[0]}`]), yt: marks(tall, 4) });
       right.line([[-9, 4], [9, 4]], { stroke: RED, "stroke-dasharray": "5 4" });
       right.say([Math.log(rows[0][0]) - 0.2, 4 + tall * 0.03], "printed: about four", { fill: RED });
       right.line(rows.map((row) => [Math.log(row[0]), row[3]]), { stroke: "currentColor", "stroke-width": 1.6 });
       right.dot([Math.log(rate), ratio], { r: 7, fill: GREEN });
-      said.textContent = `Step size ${rate}: soft switching violates ${ratio} times less often.`;
+      said.textContent = `Step size ${rate}: hard switching violates in ${hard} rounds, soft in ${soft}: ${ratio} times as many.`;
       slider.setAttribute("aria-valuetext", said.textContent);
     };
     slider.addEventListener("input", draw);

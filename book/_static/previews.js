@@ -72,7 +72,6 @@
       show(link);
     }, wait);
 
-  // The scoreboard says of a claim what its preview would.
   const links = '.bd-article a.internal[href*="#"]:not(.headerlink)';
   for (const link of document.querySelectorAll(links)) {
     link.addEventListener("mouseenter", () => begin(link, 150));

@@ -71,6 +71,8 @@ def test_a_filter_is_in_the_address(tab, asked):
 def test_the_plot_of_a_part_is_wide_and_a_click_shows_its_condition(tab, size):
     page = tab("book/claims.html")
     page.set_viewport_size(size)
+    if size == NARROW:
+        page.click("#claim-fedsgm-C5 .claim-opener")
     part = page.locator("#claim-fedsgm-C5 .forest-plot tr:not(.p, .x)").first
     words, picture, condition = (
         part.locator(selector).first for selector in ("th", "svg", "td:nth-child(4)")
@@ -81,6 +83,27 @@ def test_the_plot_of_a_part_is_wide_and_a_click_shows_its_condition(tab, size):
     assert not condition.is_visible()
     page.locator("#claim-fedsgm-C5 .forest summary").first.click()
     assert condition.is_visible()
+
+
+LINES = """() => [...document.querySelectorAll(".claims > .claim")]
+  .map((claim) => claim.getBoundingClientRect().height)"""
+
+
+def test_on_a_phone_a_claim_is_a_line_that_opens(tab):
+    page = tab("book/claims.html")
+    page.set_viewport_size(NARROW)
+    lines = page.evaluate(LINES)
+    assert max(lines) < 60
+    assert page.evaluate("document.documentElement.scrollHeight") < 20_000
+    claim = page.locator(".claims > .claim").nth(2)
+    opener = claim.locator(".claim-opener")
+    assert opener.get_attribute("aria-expanded") == "false"
+    opener.focus()
+    page.keyboard.press("Enter")
+    assert opener.get_attribute("aria-expanded") == "true"
+    assert claim.bounding_box()["height"] > 100
+    page.evaluate("location.hash = document.querySelectorAll('.claim')[5].id")
+    page.wait_for_function("!document.querySelectorAll('.claim')[5].matches('.is-folded')")
 
 
 @pytest.mark.parametrize("by", ["keyboard", "touch"])
