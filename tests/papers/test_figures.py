@@ -49,9 +49,10 @@ COUNTED = {
         'swept(traces, "rate_" + dict(exact="randk", randk="exact")[key] + "_T") for',
     ),
     ("cmoo_qm9", "uploads"): (
-        "fedcmoo.qm9.numbers",
-        'f"count_{m}_{k:g}"',
-        '"count_" + dict(fsmgda="fedcmoo", fedcmoo="fsmgda").get(m, m) + f"_{k:g}"',
+        "fedcmoo.qm9.figures",
+        'sweep(traces, DEFAULTS, "objectives", method=method)',
+        'sweep(traces, DEFAULTS, "objectives", '
+        'method=dict(fsmgda="fedcmoo", fedcmoo="fsmgda").get(method, method))',
     ),
 }
 

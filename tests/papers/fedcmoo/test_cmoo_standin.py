@@ -159,7 +159,7 @@ def test_generated_molecules_are_chains_and_their_targets_sums():
 def test_the_problem_of_generated_molecules_names_its_targets():
     study = STUDIES["cmoo_qm9"]
     p = study.resolve("quick", molecules=20, test_molecules=4, clients=5)
-    problem = study.specs(p)["qm9_fedcmoo"].problem(0)
+    problem = study.specs(p)["fedcmoo"].problem(0)
     assert problem.config["tasks"] == list(RULE)
     assert "known rule" in problem.config["stand_in"]
     assert problem.config["dim"] == problem.dim

@@ -1,0 +1,123 @@
+"""The quantities of the QM9 study: losses at equal rounds and equal upload, and uploads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from fedlib.core import Trace
+from fedlib.core.trace import Array
+from papers.fedcmoo.common import METHODS
+from papers.fedcmoo.qm9.runs import DEFAULTS, LOSSES, TASKS
+from papers.kit import quantities as kit
+from papers.kit.numbers import Number, exact, mean
+from papers.kit.quantities import Quantities, Row, row, run_of
+from papers.kit.study import Params, Traces
+
+SLACK = 0.01  # by how much more, relative, an upload may be and still count as equal
+FLOAT_BITS = 32
+
+
+def derive(traces: Traces, p: Params) -> Quantities:
+    """The table of quantities: of every run, comparisons on QM9, and counted uploads."""
+    runs = {method: run_of(traces, DEFAULTS, method=method) for method in METHODS}
+    rounds = common_round(runs)
+    upload = common_upload(runs)
+    last_rounds = {name: int(run.rounds[within(run, upload)]) for name, run in runs.items()}
+    fedcmoo = runs["fedcmoo"]
+    gap = mean(largest_gap(fedcmoo, runs["fsmgda"]))
+    rows = [
+        row("batch", exact(fedcmoo.config["algorithm"]["batch_size"], "molecules")),
+        row("rounds", exact(rounds, "rounds"), at="rounds"),
+        row("upload", exact(upload, "d"), at="upload"),
+        row("largest_gap", gap, method="fedcmoo", minus="fsmgda"),
+        row("ratio", ratio(fedcmoo, runs["fsmgda"])),
+        *compared(runs, dict.fromkeys(METHODS, rounds), "rounds"),
+        *compared(runs, last_rounds, "upload"),
+        *counted(traces, p),
+    ]
+    return Quantities.of([kit.of_runs(traces, measures), kit.table(rows)], DEFAULTS)
+
+
+def measures(trace: Trace) -> dict[str, Number]:
+    """The upload of a run; on QM9 also its rounds and the loss that it starts with."""
+    numbers = {"upload": exact(upload_of(trace), "d")}
+    if "objectives" not in kit.labels_of(trace):
+        numbers["rounds"] = exact(trace.rounds[-1], "rounds")
+        numbers["start"] = mean(trace.metrics["loss"][:, 0])
+    return numbers
+
+
+def upload_of(trace: Trace) -> float:
+    """What a client uploads in a round, in model sizes d of 32-bit numbers."""
+    config = trace.config
+    floats = config["bits"]["bits_up"] / (FLOAT_BITS * config["algorithm"]["participants"])
+    return float(floats / config["problem"]["dim"])
+
+
+def ratio(fedcmoo: Trace, fsmgda: Trace) -> Number:
+    """The upload of a client of FSMGDA, divided by that of FedCMOO."""
+    return exact(upload_of(fsmgda) / upload_of(fedcmoo))
+
+
+def uploaded(trace: Trace) -> Array:
+    """What a client of every round has uploaded at each evaluation, in d."""
+    return np.asarray(trace.rounds * upload_of(trace), float)
+
+
+def within(trace: Trace, upload: float) -> int:
+    """The last evaluated model that was reached with an upload (in d)."""
+    return int(np.flatnonzero(uploaded(trace) <= upload * (1 + SLACK))[-1])
+
+
+def common_round(runs: Traces) -> int:
+    """The last round after which all runs were evaluated."""
+    shared = set.intersection(*(set(trace.rounds.tolist()) for trace in runs.values()))
+    return int(max(shared))
+
+
+def common_upload(runs: Traces) -> float:
+    """The largest upload of a client of every round that all runs have reached, in d."""
+    return min(float(uploaded(trace)[-1]) for trace in runs.values())
+
+
+def largest_gap(ours: Trace, theirs: Trace) -> Array:
+    """Per seed the largest difference of the mean losses after any round that both have."""
+    shared = sorted({*ours.rounds.tolist()} & {*theirs.rounds.tolist()} - {0})
+    gaps = [after(ours, "loss", number) - after(theirs, "loss", number) for number in shared]
+    return np.asarray(np.max(gaps, axis=0))
+
+
+def after(trace: Trace, curve: str, number: int) -> Array:
+    """A curve after a round, by seed."""
+    return np.asarray(trace.metrics[curve][:, int(np.flatnonzero(trace.rounds == number)[0])])
+
+
+def compared(runs: Traces, rounds: dict[str, int], at: str) -> Iterator[Row]:
+    """Losses of every method after its rounds, those minus FSMGDA's, and tasks that are lower."""
+    losses = {
+        method: {loss: after(runs[method], loss, rounds[method]) for loss in LOSSES}
+        for method in METHODS
+    }
+    for method in METHODS:
+        yield row("loss", mean(losses[method]["loss"]), method=method, at=at)
+    for method in ("fedcmoo", "pref"):
+        gaps = {loss: losses[method][loss] - losses["fsmgda"][loss] for loss in LOSSES}
+        lower = np.sum([gaps[f"loss_{task}"] < 0 for task in TASKS], axis=0)
+        numbers = {loss: mean(gap) for loss, gap in gaps.items()}
+        numbers["lower"] = mean(lower, "of 11 tasks")
+        for measure, number in numbers.items():
+            yield row(measure, number, method=method, at=at, minus="fsmgda")
+
+
+def counted(traces: Traces, p: Params) -> Iterator[Row]:
+    """Uploads on quadratics without the small matrices, and their ratio."""
+    dim = p["count_dim"]
+    for count in p["objectives"]:
+        runs = {name: run_of(traces, DEFAULTS, method=name, objectives=count) for name in METHODS}
+        small = {"fedcmoo": 2 * count**2, "pref": 2 * count**2 + count}
+        for method, entries in small.items():
+            long = exact((round(upload_of(runs[method]) * dim) - entries) / dim, "d")
+            yield row("upload_long", long, method=method, objectives=count)
+        yield row("ratio", ratio(runs["fedcmoo"], runs["fsmgda"]), objectives=count)
