@@ -31,9 +31,10 @@ from functools import partial
 
 from fedlib import Hard
 from papers import STUDIES
-from papers.fedsgm.np_pairing.runs import TurningFedSGM, paired, settings
+from papers.fedsgm.np_pairing.runs import DEFAULTS, TurningFedSGM, paired, settings
 from papers.kit import report
 from papers.kit.claims import check
+from papers.kit.quantities import Query, name_of
 
 page = STUDIES["np_pairing"].page(globals())
 
@@ -44,7 +45,7 @@ page = STUDIES["np_pairing"].page(globals())
 
 # %%
 hard = TurningFedSGM(lr=page.lr, local_steps=5, participants=20, tolerance=page.tolerance, switch=Hard())
-traces = page.run(partial(paired, shift=0), hard_E5_shift0=hard)
+traces = page.run(partial(paired, shift=0), hard=hard)
 numbers, health = page.numbers, page.health
 
 # %% [markdown]
@@ -56,15 +57,15 @@ numbers, health = page.numbers, page.health
 # with the pairing of largest $\lVert K_{\rm loc}\rVert$ than with that of smallest.
 
 # %%
-names = {name.replace("_", ", "): name for name in settings(page.params)}
+names = {str(Query.of("run", **labels)): name_of(labels, DEFAULTS) for labels in settings(page.params)}
 measures = {"moved": "moved", "skewness": "skewness", "mixing": "mixing", "turn": "turn", "turn_more": "turn, more"}
 report.runs_table(numbers, names, measures)
 
 # %% tags=["nbval-check-output"]
-check("hard, all clients, no compression: no model moves", max(numbers["hard_E5.moved"].per_seed) <= 1e-5)
-_ = check("soft, one local step: no model moves", max(numbers["soft40_E1.moved"].per_seed) <= 1e-5)
+check("hard, all clients, no compression: no model moves", max(numbers["hard.moved"].per_seed) <= 1e-5)
+_ = check("soft, one local step: no model moves", max(numbers["soft_local_steps1.moved"].per_seed) <= 1e-5)
 if page.profile != "quick":
-    check("soft, five local steps: every model moves", min(numbers["soft40_E5.moved"].per_seed) > 1e-5)
+    check("soft, five local steps: every model moves", min(numbers["soft.moved"].per_seed) > 1e-5)
 
 # %% [markdown]
 # Sampled clients and compressed messages make the pairing matter under hard switching too, for reasons of their own:

@@ -5,25 +5,40 @@ The rules were fixed, and committed, before any of the splits that judge them wa
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from math import log10
 
+from papers.fedsgm.np_pairing.runs import DEFAULTS
 from papers.kit.claims import Claim
-from papers.kit.rules import Condition, Control, Rule, most, of, stat, stat_value
+from papers.kit.quantities import Label, Query, names_of
+from papers.kit.rules import Condition, Control, Rule, most, of
 
 SHIFTS = (0, 1, 7, 13)
 BETAS = (20, 40, 400)
 STEPS = (1, 5, 20)
 NOTHING = 1e-5  # of a model's length: models are stored with six digits
 SEEN = 1e-3
-MIXED = {f"soft{b}_E{e}": f"soft, beta = {b}, E = {e}" for b in BETAS for e in STEPS[1:]}
-SINGLE = {f"soft{b}_E1": f"soft, beta = {b}, E = 1" for b in BETAS}
-HARD = {f"hard_E{e}": f"hard, E = {e}" for e in STEPS}
-REST = {
-    "hard_sampled": "hard, E = 5, 10 of 20 clients",
-    "soft40_sampled": "soft, beta = 40, E = 5, 10 of 20 clients",
-    "hard_topk": "hard, E = 5, Top-K 0.1 both ways",
-    "soft40_topk": "soft, beta = 40, E = 5, Top-K 0.1 both ways",
+
+#: Settings in words -> their labels.
+Settings = Mapping[str, dict[str, Label]]
+
+
+def soft(beta: float, steps: int) -> dict[str, Label]:
+    """The labels of soft switching with all clients."""
+    return {"switch": "soft", "beta": float(beta), "local_steps": steps}
+
+
+MIXED: Settings = {
+    f"soft, beta = {beta}, E = {steps}": soft(beta, steps) for beta in BETAS for steps in STEPS[1:]
+}
+SINGLE: Settings = {f"soft, beta = {beta}, E = 1": soft(beta, 1) for beta in BETAS}
+HARD: Settings = {f"hard, E = {steps}": {"switch": "hard", "local_steps": steps} for steps in STEPS}
+REST: Settings = {
+    "hard, E = 5, 10 of 20 clients": {"switch": "hard", "participants": 10},
+    "soft, beta = 40, E = 5, 10 of 20 clients": {"switch": "soft", "participants": 10},
+    "hard, E = 5, Top-K 0.1 both ways": {"switch": "hard", "fraction": 0.1},
+    "soft, beta = 40, E = 5, Top-K 0.1 both ways": {"switch": "soft", "fraction": 0.1},
 }
 FROZEN = "Rule and control were committed before the 30 splits were drawn."
 HOW = (
@@ -32,24 +47,27 @@ HOW = (
     "that of the data's own pairing. Conditions read geometric means of distances."
 )
 
-Cells = dict[str, Condition]
 
-
-def moves(settings: dict[str, str]) -> Cells:
+def moves(settings: Settings) -> dict[str, Condition]:
     """The pairing moves the final model by more than a thousandth of its length, typically."""
-    return {text: of(f"{name}.moved_log") > log10(SEEN) for name, text in settings.items()}
+    return {text: of("moved_log", **labels) > log10(SEEN) for text, labels in settings.items()}
 
 
-def values(settings: dict[str, str], measure: str, spec: str = ".2g") -> str:
-    """A measure of some settings, without intervals."""
-    return "; ".join(f"{text} {stat_value(f'{n}.{measure}', spec)}" for n, text in settings.items())
+def hard_instead(words: str, settings: Settings) -> Control:
+    """Hard switching with all clients and five local steps in the place of settings."""
+    usual = Query.of("moved_log", switch="hard")
+    return Control(words, {Query.of("moved_log", **labels): usual for labels in settings.values()})
 
 
-def runs(settings: dict[str, str]) -> tuple[str, ...]:
+def runs(settings: Settings) -> tuple[str, ...]:
     """The runs of some settings, all pairings."""
-    return tuple(f"{name}_shift{shift}" for name in settings for shift in SHIFTS)
+    names: list[str] = []
+    for labels in settings.values():
+        names += names_of(DEFAULTS, **labels, shift=SHIFTS)
+    return tuple(names)
 
 
+EVERY = {**HARD, **SINGLE, **MIXED, **REST}
 EFFECT = Rule(
     {
         "exchanging the constraints moves the model, all clients and no compression": moves(
@@ -59,73 +77,58 @@ EFFECT = Rule(
             REST
         ),
     },
-    "distance of the models as a share of their length: "
-    + values({**HARD, **SINGLE, **MIXED, **REST}, "moved")
-    + "; largest |K_loc| divided by the smallest: "
-    + values({**HARD, **MIXED}, "skewness"),
-    f"{HOW} {FROZEN}",
-    control=Control(
-        "hard switching with all clients in place of every setting",
-        dict.fromkeys({**HARD, **SINGLE, **MIXED, **REST}, "hard_E5"),
-    ),
+    note=f"{HOW} {FROZEN}",
+    control=hard_instead("hard switching with all clients in place of every setting", EVERY),
 )
 REMEDIES = Rule(
     {
         "the exchange moves the model less with 5 than with 20 local steps": {
-            f"soft, beta = {b}": of(f"soft{b}_E5.moved_log") < of(f"soft{b}_E20.moved_log")
-            for b in BETAS
+            f"soft, beta = {beta}": of("moved_log", **soft(beta, 5))
+            < of("moved_log", **soft(beta, 20))
+            for beta in BETAS
         },
         "the exchange moves the model less with the smaller sharpness": {
-            f"beta = {a} against {b}, E = {e}": of(f"soft{a}_E{e}.moved_log")
-            < of(f"soft{b}_E{e}.moved_log")
-            for a, b in ((20, 40), (40, 400))
-            for e in STEPS[1:]
+            f"beta = {smaller} against {larger}, E = {steps}": of(
+                "moved_log", **soft(smaller, steps)
+            )
+            < of("moved_log", **soft(larger, steps))
+            for smaller, larger in ((20, 40), (40, 400))
+            for steps in STEPS[1:]
         },
     },
-    "distance of the models as a share of their length: "
-    + "; ".join(f"{text} {stat(f'{name}.moved', '.2g')}" for name, text in MIXED.items())
-    + "; mean of sigma (1 - sigma): "
-    + values(MIXED, "mixing"),
-    f"{HOW} {FROZEN}",
-    control=Control(
-        "hard switching at E = 5 in place of every setting", dict.fromkeys(MIXED, "hard_E5")
-    ),
+    note=f"{HOW} {FROZEN}",
+    control=hard_instead("hard switching at E = 5 in place of every setting", MIXED),
 )
+TURNING: Settings = {**HARD, **MIXED}
 ROTATION = Rule(
     {
         "the model turns more with the pairing of largest |K_loc| than with that of smallest": {
-            text: of(f"{name}.turn_more") > 0 for name, text in {**HARD, **MIXED}.items()
+            text: of("turn_more", **labels) > 0 for text, labels in TURNING.items()
         }
     },
-    "degrees that the change of the model turns from a round to the next, largest minus smallest "
-    "|K_loc| (with the data's pairing): "
-    + "; ".join(
-        f"{text} {stat(f'{name}.turn_more', '+.2g')} ({stat_value(f'{name}.turn', '.3g')})"
-        for name, text in {**HARD, **MIXED}.items()
-    ),
-    f"{HOW} {FROZEN}",
+    note=f"{HOW} {FROZEN}",
     control=Control(
         "pairings that are chosen without looking at K_loc",
-        {f"{name}.turn_more": f"{name}.turn_null" for name in {**HARD, **MIXED}},
+        {
+            Query.of("turn_more", **labels): Query.of("turn_null", **labels)
+            for labels in TURNING.values()
+        },
     ),
 )
+STILL: Settings = {**HARD, **SINGLE}
 NO_EFFECT = Rule(
     {
         "no pairing moves the model of any split": {
-            text: most(f"{name}.moved") <= NOTHING for name, text in {**HARD, **SINGLE}.items()
+            text: most("moved", **labels) <= NOTHING for text, labels in STILL.items()
         },
         "the pairing changes |K_loc| by a tenth or more": {
-            text: of(f"{name}.skewness") > 1.1 for name, text in {**HARD, **SINGLE}.items()
+            text: of("skewness", **labels) > 1.1 for text, labels in STILL.items()
         },
     },
-    "distance of the models as a share of their length: "
-    + values({**HARD, **SINGLE}, "moved")
-    + "; largest |K_loc| divided by the smallest: "
-    + values({**HARD, **SINGLE}, "skewness"),
-    f"{HOW} {FROZEN}",
+    note=f"{HOW} {FROZEN}",
     control=Control(
         "soft switching with beta = 40 and E = 5 in place of every setting",
-        dict.fromkeys({**HARD, **SINGLE}, "soft40_E5"),
+        labels={"switch": "soft", "beta": 40.0, "local_steps": 5},
     ),
 )
 
@@ -137,7 +140,7 @@ CLAIMS = (
         wording="The skewness K_loc of the clients' gradients makes their models drift, also where "
         "K_glob vanishes.",
         rule=EFFECT,
-        runs=runs({**HARD, **SINGLE, **MIXED, **REST}),
+        runs=runs(EVERY),
     ),
     full(
         id="fedsgm/C36",
@@ -149,7 +152,7 @@ CLAIMS = (
         id="fedsgm/C37",
         wording="The skewness turns the path of the model.",
         rule=ROTATION,
-        runs=runs({**HARD, **MIXED}),
+        runs=runs(TURNING),
     ),
     Claim(
         id="fedsgm/P4",
@@ -159,6 +162,6 @@ CLAIMS = (
         "which constraint belong to a client, if switching is hard or clients make one step.",
         rule=NO_EFFECT,
         rule_fixed=COMMIT,
-        runs=runs({**HARD, **SINGLE}),
+        runs=runs(STILL),
     ),
 )

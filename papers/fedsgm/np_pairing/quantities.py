@@ -7,16 +7,28 @@ import torch
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from papers.fedsgm.np_pairing.runs import paired, settings
+from papers.fedsgm.np_pairing.runs import DEFAULTS, paired, settings
 from papers.fedsgm.skewness import client_gradients, skewness
 from papers.kit.numbers import Number, mean
+from papers.kit.quantities import Quantities, row, run_of, table
 from papers.kit.study import Params, Traces
 
 ZERO = 1e-9  # the displacement whose logarithm stands for that of none
+TURN = "degrees a round"
 
 
-def derive(traces: Traces, p: Params) -> dict[str, Number]:
-    """Of every setting: displacement, skewness, and turning with the most and the least skewness.
+def derive(traces: Traces, p: Params) -> Quantities:
+    """The table of quantities: the measures of every setting, without a label for pairings."""
+    rows = []
+    for labels in settings(p):
+        pairings = [run_of(traces, DEFAULTS, **labels, shift=shift) for shift in p["shifts"]]
+        measured = measures(pairings, p["shifts"])
+        rows += [row(name, number, **labels) for name, number in measured.items()]
+    return Quantities.of([table(rows)], DEFAULTS)
+
+
+def measures(pairings: list[Trace], shifts: tuple[int, ...]) -> dict[str, Number]:
+    """Of a setting: displacement, skewness, and turning with the most and the least skewness.
 
     `moved` is the largest distance of the final model from that with the data's own pairing, as a
     share of its length, `moved_log` its decimal logarithm. `skewness` is the largest |K_loc| of a
@@ -24,26 +36,22 @@ def derive(traces: Traces, p: Params) -> dict[str, Number]:
     the second half; `turn_more` is the turning with the largest |K_loc| minus that with the
     smallest, `turn_null` that of two pairings that are named without looking at K_loc.
     """
-    numbers: dict[str, Number] = {}
-    for name in settings(p):
-        pairings = [traces[f"{name}_shift{shift}"] for shift in p["shifts"]]
-        own = pairings[0]
-        norms = local_norms(own, p["shifts"])
-        turns = np.array([turning(trace) for trace in pairings])  # [pairings, S]
-        by_norm = np.take_along_axis(turns, norms.argsort(0), 0)
-        moved = np.max([distance(t, own) for t in pairings[1:]], axis=0)
-        numbers |= {
-            f"{name}.f": mean(own.late("f")),
-            f"{name}.g": mean(own.late("g")),
-            f"{name}.moved": mean(moved),
-            f"{name}.moved_log": mean(np.log10(np.maximum(moved, ZERO))),
-            f"{name}.skewness": mean(norms.max(0) / norms.min(0)),
-            f"{name}.turn": mean(turns[0], "degrees a round"),
-            f"{name}.turn_more": mean(by_norm[-1] - by_norm[0], "degrees a round"),
-            f"{name}.turn_null": mean(turns[-1] - turns[0], "degrees a round"),
-            f"{name}.mixing": mean(mixing(own)),
-        }
-    return numbers
+    usual, *exchanged = pairings
+    norms = local_norms(usual, shifts)
+    turns = np.array([turning(trace) for trace in pairings])  # [pairings, S]
+    by_norm = np.take_along_axis(turns, norms.argsort(0), 0)
+    moved = np.max([distance(trace, usual) for trace in exchanged], axis=0)
+    return {
+        "f": mean(usual.late("f")),
+        "g": mean(usual.late("g")),
+        "moved": mean(moved),
+        "moved_log": mean(np.log10(np.maximum(moved, ZERO))),
+        "skewness": mean(norms.max(0) / norms.min(0)),
+        "turn": mean(turns[0], TURN),
+        "turn_more": mean(by_norm[-1] - by_norm[0], TURN),
+        "turn_null": mean(turns[-1] - turns[0], TURN),
+        "mixing": mean(mixing(usual)),
+    }
 
 
 def distance(trace: Trace, other: Trace) -> Array:

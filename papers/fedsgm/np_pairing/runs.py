@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -13,18 +14,29 @@ from torch import Tensor
 from fedlib import data
 from fedlib.algorithms.fedsgm import FedSGM
 from fedlib.algorithms.fedsgm import State as FedSGMState
-from fedlib.compress import TopK
+from fedlib.compress import Identity, TopK
 from fedlib.core import Problem
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info
 from fedlib.problems import neyman_pearson
 from fedlib.steps import Hard, Soft
-from fedlib.steps.switching import Switch
+from papers.kit.quantities import Label, by_name
 from papers.kit.store import Spec
 from papers.kit.study import Params
 
 CLIENTS = 20
 EVERY = 10  # rounds between two evaluations
+KEEP = ("f", "g", "turn", "sigma")
+
+#: The labels of runs, each with its usual value; None where there is none.
+DEFAULTS: dict[str, Label | None] = {
+    "switch": None,
+    "beta": 40.0,
+    "local_steps": 5,
+    "participants": CLIENTS,
+    "fraction": 1.0,
+    "shift": 0,
+}
 
 
 class State(NamedTuple):
@@ -85,41 +97,47 @@ def paired(seed: int, *, shift: int) -> Problem:
     return replace(made, rows=torch.cat([rows[:, :start], constraints], 1))
 
 
-def settings(p: Params) -> dict[str, FedSGM]:
-    """All clients and no compression by switch and local steps, then either at `local_steps`."""
-    found: dict[str, FedSGM] = {}
-    switches: dict[str, Switch] = {"hard": Hard()}
-    switches |= {f"soft{beta:g}": Soft(float(beta)) for beta in p["betas"]}
-    for name, switch in switches.items():
+def settings(p: Params) -> Iterator[dict[str, Label]]:
+    """The labels of every setting, without those of pairings.
+
+    All clients and no compression by switch and local steps, then either at `local_steps`.
+    """
+    switches: list[dict[str, Label]] = [{"switch": "hard"}]
+    switches += [{"switch": "soft", "beta": float(beta)} for beta in p["betas"]]
+    for switch in switches:
         for steps in p["local_steps_sweep"]:
-            found[f"{name}_E{steps}"] = method(p, switch, steps)
-    topk = TopK(float(p["fraction"]))
-    both: dict[str, Switch] = {"hard": Hard(), f"soft{p['beta']:g}": Soft(float(p["beta"]))}
-    for name, switch in both.items():
-        plain = method(p, switch, p["local_steps"])
-        found[f"{name}_sampled"] = replace(plain, participants=p["participants"])
-        found[f"{name}_topk"] = replace(plain, uplink=topk, downlink=topk)
-    return found
+            yield {**switch, "local_steps": steps}
+    soft: dict[str, Label] = {"switch": "soft", "beta": float(p["beta"])}
+    for switch in (switches[0], soft):
+        usual = {**switch, "local_steps": p["local_steps"]}
+        yield {**usual, "participants": p["participants"]}
+        yield {**usual, "fraction": float(p["fraction"])}
 
 
-def method(p: Params, switch: Switch, steps: int) -> FedSGM:
-    """FedSGM with all clients and no compression."""
+def method(p: Params, labels: Mapping[str, Any]) -> FedSGM:
+    """FedSGM in a setting."""
+    compressor: Any = TopK(labels["fraction"]) if "fraction" in labels else Identity()
     return TurningFedSGM(
         lr=float(p["lr"]),
-        local_steps=steps,
-        participants=CLIENTS,
+        local_steps=labels["local_steps"],
+        participants=labels.get("participants", CLIENTS),
         tolerance=float(p["tolerance"]),
-        switch=switch,
+        switch=Soft(labels["beta"]) if labels["switch"] == "soft" else Hard(),
+        uplink=compressor,
+        downlink=compressor,
     )
 
 
 def specs(p: Params) -> dict[str, Spec]:
-    """Every setting with every pairing, `SETTING_shift0` as the data are split."""
-    found: dict[str, Spec] = {}
-    for name, algorithm in settings(p).items():
+    """Every setting with every pairing; without a shift the data's own."""
+    return by_name([*runs(p)], DEFAULTS)
+
+
+def runs(p: Params) -> Iterator[Spec]:
+    """The runs of every setting."""
+    for labels in settings(p):
+        algorithm = method(p, labels)
         for shift in p["shifts"]:
-            problem: Any = partial(paired, shift=shift)
-            keep = ("f", "g", "turn", "sigma")
-            run = Spec(algorithm, problem, p["rounds"], p["seeds"], EVERY, keep)
-            found[f"{name}_shift{shift}"] = run
-    return found
+            task = partial(paired, shift=shift)
+            run = Spec(algorithm, task, p["rounds"], p["seeds"], EVERY, KEEP)
+            yield replace(run, labels={**labels, "shift": shift})
