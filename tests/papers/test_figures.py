@@ -21,8 +21,8 @@ SWAPPED = {
     "cartpole": ("fedsgm.cartpole.figures", '"federated, soft"', '"federated, hard"'),
     "cmoo_probe": (
         "fedcmoo.probe.figures",
-        '"FSMGDA, each objective alone"',
-        '"FSMGDA, share of its step"',
+        'f"{trained}_{curve}"',
+        'dict(alone="share", share="alone").get(trained, trained) + f"_{curve}"',
     ),
     "fairness": (
         "fedsgm.fairness.figures",

@@ -2,79 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
+from functools import partial
 
 from papers.fedcmoo.common import GREY, cmoo
-from papers.fedcmoo.probe.numbers import WAYS
+from papers.fedcmoo.probe.quantities import WAYS
+from papers.fedcmoo.probe.runs import DEFAULTS
 from papers.kit.claims import PaperValue, Reading
 from papers.kit.health import Needs
-from papers.kit.rules import EXCHANGED, Condition, Rule, of, rises, stat_value
+from papers.kit.quantities import Labels, Query, names_of
+from papers.kit.rules import EXCHANGED, Condition, Rule, of, rises
 
 PAIRS = {**GREY, "cifar10_mnist": "CIFAR10+MNIST"}
-KINDS = ("largest16", "block", "unscaled")
-OWN, EQUAL = "each method with its own printed step sizes", "FedCMOO's step size in both"
+#: Sketches by their errors with two tasks.
+RISING = ("largest16", "block", "unscaled")
+PRINTED = "each method with its own printed step sizes"
+EQUAL = "FedCMOO's step size in both"
 #: The rounds of Figure 11 and of Table 3 are not printed: those of the authors' demo.
 NEEDS = Needs(paper={"rounds": 300, "problem.clients": 100})
 FORTY_NEEDS = Needs(paper={**NEEDS.paper, "problem.data": "celeba"})
 
 
-def c7(suffix: str) -> Rule:
-    runs = {title: f"progress_{data}{suffix}" for data, title in GREY.items()}
-    both = ("loss", "accuracy")
+names = partial(names_of, DEFAULTS)
+
+
+def c7(steps: str) -> Rule:
+    """That FedCMOO's local training gains more, at some step sizes of FSMGDA's."""
+
+    def ahead(curve: str) -> dict[str, Condition]:
+        labels: Labels = {"probe": "progress", "steps": steps, "trained": "method"}
+        return {
+            title: of(curve, data=data, **labels, minus="share") > 0 for data, title in GREY.items()
+        }
+
     return Rule(
         {
-            words: {title: of(f"{run}.{what}_share") > 0 for title, run in runs.items()}
-            for what, words in (
-                (
-                    "loss",
-                    "local training lowers the clients' losses more with FedCMOO than with FSMGDA",
-                ),
-                (
-                    "accuracy",
-                    "local training raises their accuracies more with FedCMOO than with FSMGDA",
-                ),
-            )
+            "local training lowers the clients' losses more with FedCMOO than with FSMGDA": ahead(
+                "loss"
+            ),
+            "local training raises their accuracies more with FedCMOO than with FSMGDA": ahead(
+                "accuracy"
+            ),
         },
-        "gains of local training, FedCMOO against FSMGDA: "
-        + "; ".join(
-            f"{what} on {title} {stat_value(f'{run}.method_{what}')} against "
-            f"{stat_value(f'{run}.share_{what}')}"
-            for title, run in runs.items()
-            for what in both
-        ),
         note="The network lacks the dropout of the authors' code.",
         control=EXCHANGED,
     )
 
 
-def progress(suffix: str) -> tuple[str, ...]:
-    return tuple(f"progress_{data}{suffix}" for data in GREY)
-
-
-def kinds(data: str, way: str) -> list[str]:
-    return [f"gram_{data}.{way}_{k}" for k in KINDS]
+def error(data: str, **labels: str) -> Query:
+    """The error of an estimate of the Gram matrix, by its `way` and its `sketch`."""
+    return Query.of("error", probe="gram", data=data, **labels)
 
 
 def smallest(way: str) -> dict[str, Condition]:
-    largest, low, masked = (of(k) for k in kinds("attributes", way))
-    return {"against the largest entries": low < largest, "against random entries": low < masked}
-
-
-def listed(sets: Mapping[str, str]) -> str:
-    return "errors in % with the largest entries, the randomized SVD, random entries: " + "; ".join(
-        f"{title} {text} " + ", ".join(map(stat_value, kinds(data, way)))
-        for data, title in sets.items()
-        for way, text in WAYS.items()
-    )
+    """That the randomized SVD has the smallest error with forty attributes."""
+    low_rank = of(error("attributes", way=way, sketch="block"))
+    return {
+        "against the largest entries": low_rank
+        < of(error("attributes", way=way, sketch="largest16")),
+        "against random entries": low_rank < of(error("attributes", way=way, sketch="unscaled")),
+    }
 
 
 C13 = Rule(
     {
         f"{text} exchange: the error rises from largest entries to randomized SVD to random "
-        "entries": {title: rises(*kinds(data, way)) for data, title in PAIRS.items()}
+        "entries": {
+            title: rises(*(error(data, way=way, sketch=sketch) for sketch in RISING))
+            for data, title in PAIRS.items()
+        }
         for way, text in WAYS.items()
     },
-    listed(PAIRS),
     control=EXCHANGED,
 )
 C20 = Rule(
@@ -82,7 +80,6 @@ C20 = Rule(
         f"{text} exchange: the randomized SVD has a smaller error": smallest(way)
         for way, text in WAYS.items()
     },
-    listed({"attributes": "forty attributes"}),
     control=EXCHANGED,
 )
 
@@ -93,12 +90,19 @@ CLAIMS = (
         place="Figure 11",
         wording="In a round, local training of FedCMOO lowers the clients' own losses and raises "
         "their own accuracies more than FSMGDA's local training from the same models.",
-        rule=c7(""),
-        runs=progress(""),
+        rule=c7("printed"),
+        runs=names(probe="progress", data=[*GREY]),
         figure="figure_11",
         needs=NEEDS,
-        reading=OWN,
-        readings=(Reading(EQUAL, c7("_equal"), progress("_equal"), NEEDS),),
+        reading=PRINTED,
+        readings=(
+            Reading(
+                EQUAL,
+                c7("equal"),
+                names(probe="progress", data=[*GREY], steps="equal"),
+                NEEDS,
+            ),
+        ),
     ),
     cmoo(
         id="fedcmoo/C13",
@@ -106,7 +110,7 @@ CLAIMS = (
         wording="At the same upload, the error of the Gram matrix of two tasks is smallest with "
         "the largest entries, larger with the randomized SVD, and largest with random entries.",
         rule=C13,
-        runs=tuple(f"gram_{data}" for data in PAIRS),
+        runs=names(probe="gram", data=[*PAIRS]),
         figure="errors",
         needs=NEEDS,
     ),
@@ -116,32 +120,44 @@ CLAIMS = (
         wording="At the same upload, the error of the Gram matrix of forty tasks is smaller with "
         "the randomized SVD than with the largest entries or with random entries.",
         rule=C20,
-        runs=("gram_attributes",),
+        runs=names(probe="gram", data="attributes"),
         figure="errors",
         needs=FORTY_NEEDS,
     ),
 )
 
-#: Table 3 of the paper: our name of an estimate -> its words, and the columns in `COLUMNS`' order.
+#: Table 3 of the paper, in %: an estimate in words -> the values in the order of `COLUMNS`.
 TABLE_3 = {
-    "own_grams_scaled": ("sum of client Gram matrices", (50.95, 11.51, 20.61, 14.56)),
-    "two_way_block": ("two-way, randomized SVD", (10.15, 1.38, 2.04, 1.76)),
-    "two_way_unscaled": ("two-way, random masking", (51.25, 10.26, 17.40, 12.98)),
-    "two_way_largest16": ("two-way, top-k", (17.15, 0.15, 0.04, 0.15)),
-    "one_way_block": ("one-way, randomized SVD", (10.87, 1.68, 1.79, 1.96)),
-    "one_way_unscaled": ("one-way, random masking", (76.54, 4.23, 6.29, 5.70)),
-    "one_way_largest16": ("one-way, top-k", (24.13, 0.04, 0.01, 0.10)),
+    "sum of client Gram matrices": (50.95, 11.51, 20.61, 14.56),
+    "two-way, randomized SVD": (10.15, 1.38, 2.04, 1.76),
+    "two-way, random masking": (51.25, 10.26, 17.40, 12.98),
+    "two-way, top-k": (17.15, 0.15, 0.04, 0.15),
+    "one-way, randomized SVD": (10.87, 1.68, 1.79, 1.96),
+    "one-way, random masking": (76.54, 4.23, 6.29, 5.70),
+    "one-way, top-k": (24.13, 0.04, 0.01, 0.10),
 }
 COLUMNS = {
-    "gram_attributes": "CelebA (here forty attributes of digit and item)",
-    "gram_cifar10_mnist": "CIFAR10+MNIST",
-    "gram_mnist_fashion": "MNIST + Fashion-MNIST",
-    "gram_multi_mnist": "MultiMNIST",
+    "attributes": "CelebA (here forty attributes of digit and item)",
+    "cifar10_mnist": "CIFAR10+MNIST",
+    "mnist_fashion": "MNIST + Fashion-MNIST",
+    "multi_mnist": "MultiMNIST",
+}
+SKETCHED = {"randomized SVD": "block", "random masking": "unscaled", "top-k": "largest16"}
+#: The same words -> the labels of the estimate.
+ESTIMATES = {"sum of client Gram matrices": {"sketch": "own_grams_scaled"}} | {
+    f"{text}, {words}": {"way": way, "sketch": sketch}
+    for way, text in WAYS.items()
+    for words, sketch in SKETCHED.items()
 }
 
-PAPER_VALUES = tuple(
-    PaperValue(f"{title}: {words}", f"{run}.{key}", value, f"{value:.2f} %", "Table 3")
-    for i, (run, title) in enumerate(COLUMNS.items())
-    for key, (words, values) in TABLE_3.items()
-    for value in (values[i],)
-)
+
+def printed() -> Iterator[PaperValue]:
+    """Table 3, column by column."""
+    for column, (data, title) in enumerate(COLUMNS.items()):
+        for words, values in TABLE_3.items():
+            value = values[column]
+            query = error(data, **ESTIMATES[words])
+            yield PaperValue(f"{title}: {words}", query, value, f"{value:.2f} %", "Table 3")
+
+
+PAPER_VALUES = tuple(printed())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -10,17 +9,21 @@ import numpy as np
 
 from fedlib.core import Trace
 from papers.fedcmoo.common import COLOR, GREY
-from papers.fedcmoo.probe.claims import PAPER_VALUES
-from papers.fedcmoo.probe.numbers import WAYS, running
+from papers.fedcmoo.probe.claims import PAPER_VALUES, error
+from papers.fedcmoo.probe.quantities import WAYS, running
+from papers.fedcmoo.probe.quantities import error as error_of
+from papers.fedcmoo.probe.runs import DEFAULTS, TRAINED
+from papers.fedcmoo.standin import noted
 from papers.kit import plot
 from papers.kit.panels import columns, grid
+from papers.kit.quantities import run_of, sweep
 from papers.kit.study import Traces
 
-RUNS = {
-    "gram_multi_mnist": "MultiMNIST",
-    "gram_mnist_fashion": "MNIST + Fashion-MNIST",
-    "gram_cifar10_mnist": "CIFAR-10+MNIST",
-    "gram_attributes": "forty attributes",
+COLUMNS = {
+    "multi_mnist": "MultiMNIST",
+    "mnist_fashion": "MNIST + Fashion-MNIST",
+    "cifar10_mnist": "CIFAR-10+MNIST",
+    "attributes": "forty attributes",
 }
 ROWS = {
     "block": "low rank, blocks",
@@ -32,24 +35,23 @@ ROWS = {
     "unscaled": "random, unscaled",
 }
 BELOW = 0.32  # of a row: how far the paper's values lie below ours
-TRAINED = {
-    "method": "FedCMOO",
-    "alone": "FSMGDA, each objective alone",
-    "share": "FSMGDA, share of its step",
-}
-PAPER = {v.key: v.paper for v in PAPER_VALUES if v.paper is not None}
+PAPER = {value.key: value.paper for value in PAPER_VALUES}
 
 
 def errors(traces: Traces) -> plot.Drawing:
-    there = {run: title for run, title in RUNS.items() if run in traces}
+    """Table 3: the errors of the estimates, a panel for each data set."""
+    runs = sweep(traces, DEFAULTS, "data", probe="gram")
+    shown = {data: title for data, title in COLUMNS.items() if data in runs}
 
     def draw(fig: plot.Figure) -> None:
-        axes = fig.subplots(1, len(there), sharey=True, squeeze=False)[0]
-        for ax, (run, title) in zip(axes, there.items(), strict=True):
-            points(ax, traces[run], run)
-            ax.set_xscale("log")
-            if run == "gram_attributes":
+        axes = fig.subplots(1, len(shown), sharey=True, squeeze=False)[0]
+        for ax, (data, title) in zip(axes, shown.items(), strict=True):
+            ours(ax, runs[data])
+            if data == "attributes":  # the paper's forty tasks are other data
                 ax.set_xlim(10, 1000)
+            else:
+                theirs(ax, data)
+            ax.set_xscale("log")
             ax.xaxis.set_major_formatter("{x:g}")
             ax.set_title(title)
             ax.set_xlabel("error of G in %")
@@ -61,46 +63,46 @@ def errors(traces: Traces) -> plot.Drawing:
     return draw
 
 
-def points(ax: plot.Axes, trace: Trace, run: str) -> None:
-    """The errors of one run, and a little below them those of the paper's table."""
-    own = len(ROWS)
-    for i, (way, label) in enumerate(WAYS.items()):
-        color = plot.COLORS[i]
-        x = [100 * trace.info[f"nrmse_{way}_{name}"].mean() for name in ROWS]
-        face = color if i == 0 else "none"
-        ax.scatter(x, range(own), s=34, edgecolors=color, facecolors=face, label=label, zorder=3)
-    mean = 100 * trace.info["nrmse_own_grams_scaled"].mean()
-    ax.scatter(
-        [mean], [own], s=34, marker="D", color=plot.COLORS[2], label="clients' own Gram matrices"
-    )
+def ours(ax: plot.Axes, trace: Trace) -> None:
+    """The errors of one run."""
+    faces = (plot.COLORS[0], "none")
+    for (way, label), color, face in zip(WAYS.items(), plot.COLORS, faces, strict=False):
+        values = [error_of(trace, f"{way}_{sketch}").value for sketch in ROWS]
+        style: Any = {"edgecolors": color, "facecolors": face, "label": label}
+        ax.scatter(values, range(len(ROWS)), s=34, zorder=3, **style)
+    scaled = error_of(trace, "own_grams_scaled").value
+    style = {"marker": "D", "color": plot.COLORS[2], "label": "clients' own Gram matrices"}
+    ax.scatter([scaled], [len(ROWS)], s=34, **style)
     ax.scatter([], [], marker="x", s=22, color="#888888", label="crosses: the paper")
-    if run == "gram_attributes":  # the paper's forty tasks are other data
-        return
-    for i, way in enumerate(WAYS):
-        printed = {y: PAPER.get(f"{run}.{way}_{name}") for y, name in enumerate(ROWS)}
-        there = {y: x for y, x in printed.items() if x is not None}
-        places = [y + BELOW for y in there]
-        ax.scatter([*there.values()], places, marker="x", s=22, color=plot.COLORS[i])
-    printed_own = PAPER[f"{run}.own_grams_scaled"]
-    ax.scatter([printed_own], [own + BELOW], marker="x", s=22, color=plot.COLORS[2])
 
 
-def gained(traces: Traces, suffix: str) -> plot.Drawing:
+def theirs(ax: plot.Axes, data: str) -> None:
+    """The paper's values, a little below ours."""
+    cross: Any = {"marker": "x", "s": 22}
+    for way, color in zip(WAYS, plot.COLORS, strict=False):
+        queries = [error(data, way=way, sketch=sketch) for sketch in ROWS]
+        places = [place + BELOW for place, query in enumerate(queries) if query in PAPER]
+        ax.scatter([PAPER[q] for q in queries if q in PAPER], places, color=color, **cross)
+    scaled = PAPER[error(data, sketch="own_grams_scaled")]
+    ax.scatter([scaled], [len(ROWS) + BELOW], color=plot.COLORS[2], **cross)
+
+
+def gained(traces: Traces, steps: str) -> plot.Drawing:
     """Gains of local training in loss and accuracy, both data sets; equal steps round by round."""
 
-    def fill(ax: plot.Axes, data: str, what: str, unit: float) -> None:
-        info = traces[f"progress_{data}{suffix}"].info
-        for who, label in TRAINED.items():
-            each = info[f"{who}_{what}"]
-            mean = unit * (each if suffix else running(each)).mean(0)
-            last = np.arange(each.shape[1] - len(mean), each.shape[1])
-            color, mark = COLOR[label.partition(",")[0]], "x" if who == "share" else "."
-            ax.plot(last, mean, f"{mark}-", label=label, color=color, linewidth=1.2)
+    def fill(ax: plot.Axes, data: str, curve: str, unit: float) -> None:
+        trace = run_of(traces, DEFAULTS, probe="progress", data=data, steps=steps)
+        for trained, label in TRAINED.items():
+            gains = trace.info[f"{trained}_{curve}"]
+            mean = unit * (gains if steps == "equal" else running(gains)).mean(0)
+            rounds = np.arange(gains.shape[1] - len(mean), gains.shape[1])
+            color = COLOR[label.partition(",")[0]]
+            mark = "x" if trained == "share" else "."
+            ax.plot(rounds, mean, f"{mark}-", label=label, color=color, linewidth=1.2)
         ax.axhline(0, color="#888888", linewidth=0.8)
 
-    loss, accuracy = (
-        partial(fill, what=what, unit=unit) for what, unit in (("loss", 1), ("accuracy", 100))
-    )
+    loss = partial(fill, curve="loss", unit=1)
+    accuracy = partial(fill, curve="accuracy", unit=100)
     rise: Any = {"ylabel": "own accuracy: rise, points", "xlabel": "round"}
     return grid(
         columns(loss, GREY, ylabel="own loss: fall", legend=True, at=-1),
@@ -110,8 +112,10 @@ def gained(traces: Traces, suffix: str) -> plot.Drawing:
     )
 
 
-FIGURES: dict[str, Callable[[Traces], plot.Drawing]] = {
-    "errors": errors,
-    "figure_11": partial(gained, suffix=""),
-    "equal_steps": partial(gained, suffix="_equal"),
-}
+FIGURES = noted(
+    {
+        "errors": errors,
+        "figure_11": partial(gained, steps="printed"),
+        "equal_steps": partial(gained, steps="equal"),
+    }
+)

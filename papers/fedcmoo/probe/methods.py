@@ -85,25 +85,26 @@ class GramProbe:
         """The method's, and in `chance [n + 1, ...]` the sketches' noise, the server's last."""
         draw = self.method.draw(problem, rng)
         count, size = self.method.participants + 1, self.size(problem)
-        one = {shape: name for name, shape in shapes(*size).items() if shape}
-        parts = [SKETCHES[name].draw(count, *size, rng) for name in one.values()]
-        flat = [x.flatten(1).double() for x in parts if isinstance(x, Tensor)]
+        names = {shape: name for name, shape in shapes(*size).items() if shape}
+        noises = [SKETCHES[name].draw(count, *size, rng) for name in names.values()]
+        flat = [noise.flatten(1).double() for noise in noises if isinstance(noise, Tensor)]
         return draw._replace(chance=torch.cat(flat, 1))
 
     def round(
         self, fed: Federation, state: WeightedModel, draw: Draw
     ) -> tuple[WeightedModel, Info]:
         """The method's round, and the errors at the model where it starts."""
-        own = draw._replace(chance=())
-        after, info = self.method.round(fed, state, own)  # 1
+        plain_draw = draw._replace(chance=())
+        new_state, info = self.method.round(fed, state, plain_draw)  # 1
         aside = type(fed)(fed.problem)
         size = self.size(fed.problem)
-        clients = aside.clients(own, model=state.w)
+        clients = aside.clients(plain_draw, model=state.w)
         H = aside.ask(self.method.task_gradients, clients)[..., : size[1]]  # 2
         clients = clients._replace(memory=H)
         G = gram_of(H.mean(0))
-        found = estimates(aside, clients, unpacked(draw.chance, *size))  # 3
-        return after, info | {f"nrmse_{k}": (x - G).norm() / G.norm() for k, x in found.items()}
+        grams = estimates(aside, clients, unpacked(draw.chance, *size))  # 3
+        errors = {f"nrmse_{name}": (gram - G).norm() / G.norm() for name, gram in grams.items()}
+        return new_state, info | errors
 
     def size(self, problem: Problem) -> tuple[int, int]:
         """Rows and columns of the Jacobians that are sketched."""
@@ -116,17 +117,17 @@ def estimates(
     """All estimates of the mean Jacobian's Gram matrix; the clients remember their Jacobians."""
     assert isinstance(clients.memory, Tensor)
     shared = clients.memory.shape[-1]
-    found = {}
-    for way, kind in WAYS.items():
+    grams = {}
+    for way, exchange in WAYS.items():
         for name, sketch in SKETCHES.items():
             noise = noises.get(name)
             up, down = ((), ()) if noise is None else (noise[:-1], noise[-1])
-            who = clients._replace(noise=up)
-            found[f"{way}_{name}"], _ = kind(sketch)(fed, who, down, remembered, shared)
-    grams, _ = MeanOfGrams()(fed, clients, (), remembered, shared)
+            noisy = clients._replace(noise=up)
+            grams[f"{way}_{name}"], _ = exchange(sketch)(fed, noisy, down, remembered, shared)
+    own_grams, _ = MeanOfGrams()(fed, clients, (), remembered, shared)
     exact = gram_of(clients.memory.mean(0))
-    best = (grams * exact).sum() / grams.square().sum()
-    return found | {"own_grams": grams, "own_grams_scaled": best * grams}
+    scale = (own_grams * exact).sum() / own_grams.square().sum()
+    return grams | {"own_grams": own_grams, "own_grams_scaled": scale * own_grams}
 
 
 def remembered(client: Client) -> Float[Tensor, "M d"]:
@@ -146,12 +147,15 @@ def unpacked(
 ) -> dict[str, Shaped[Tensor, "..."]]:
     """The noise of every sketch that draws some, from what `GramProbe.draw` has packed."""
     assert isinstance(noise, Tensor)
-    of = {name: shape for name, shape in shapes(tasks, dim).items() if shape}
-    kinds = list(dict.fromkeys(of.values()))
-    parts = torch.split(noise, [prod(shape) for shape in kinds], 1)
-    whole = {s: x.reshape(-1, *s) for s, x in zip(kinds, parts, strict=True)}
-    # positions, one row a message, are whole numbers again
-    return {k: whole[s].long() if len(s) == 1 else whole[s] for k, s in of.items()}
+    random = {name: shape for name, shape in shapes(tasks, dim).items() if shape}
+    distinct = list(dict.fromkeys(random.values()))
+    pieces = torch.split(noise, [prod(shape) for shape in distinct], 1)
+    by_shape = {}
+    for shape, piece in zip(distinct, pieces, strict=True):
+        shaped = piece.reshape(-1, *shape)
+        # positions, one row a message, are whole numbers again
+        by_shape[shape] = shaped.long() if len(shape) == 1 else shaped
+    return {name: by_shape[shape] for name, shape in random.items()}
 
 
 @dataclass(frozen=True)
@@ -189,35 +193,36 @@ class ProgressProbe:
         """The method's, and in `chance` the rival's minibatches."""
         twin = torch.Generator()
         twin.set_state(rng.get_state())
-        draw, other = self.method.draw(problem, rng), self.rival.draw(problem, twin)
-        return draw._replace(chance=other.batches)
+        draw = self.method.draw(problem, rng)
+        return draw._replace(chance=self.rival.draw(problem, twin).batches)
 
     def round(
         self, fed: Federation, state: WeightedModel, draw: Draw
     ) -> tuple[WeightedModel, Info]:
         """The method's round, and the gains of both local trainings from where it starts."""
-        own = draw._replace(chance=())
-        after, info = self.method.round(fed, state, own)  # 1
-        aside, w = type(fed)(fed.problem), state.w
-        clients = aside.clients(own, model=w)
+        plain_draw = draw._replace(chance=())
+        new_state, info = self.method.round(fed, state, plain_draw)  # 1
+        aside = type(fed)(fed.problem)
+        w = state.w
+        clients = aside.clients(plain_draw, model=w)
         clients = clients._replace(memory=aside.ask(self.method.task_gradients, clients))
         ends = w - self.scale(self.method) * aside.ask(
-            self.method.local_update, clients, after.weights
+            self.method.local_update, clients, new_state.weights
         )  # 2
-        others = aside.clients(Draw(draw.participants, draw.chance), model=w)
+        rivals = aside.clients(Draw(draw.participants, draw.chance), model=w)
         tasks = fed.problem.num_objectives
-        sent = aside.ask(self.rival.local_updates, others).unflatten(1, (tasks, -1))  # 3
+        sent = aside.ask(self.rival.local_updates, rivals).unflatten(1, (tasks, -1))  # 3
         lam = self.rival_weights(sent.mean(0), state, fed.problem)
         share = torch.einsum("k,nkd->nd", lam, sent)  # 4
         steps = self.scale(self.rival)
         models = torch.cat([ends.unsqueeze(1), w - steps * share.unsqueeze(1), w - steps * sent], 1)
-        whole = aside.clients(Draw(draw.participants), model=w)._replace(memory=models)
+        all_rows = aside.clients(Draw(draw.participants), model=w)._replace(memory=models)
 
         def gains(client: Client) -> Tensor:
             return own_gains(client, fed.problem)
 
-        measured = aside.ask(gains, whole).mean(0)  # 5
-        return after, info | named(measured)
+        measured = aside.ask(gains, all_rows).mean(0)  # 5
+        return new_state, info | named(measured)
 
     def scale(self, method: FedCMOO | FSMGDA) -> float:
         """What an update is multiplied by: `E lr`."""
@@ -237,26 +242,29 @@ def own_gains(client: Client, problem: Problem) -> Float[Tensor, "3 2 M"]:
 
     Its memory holds the models u_j, v_j, v_j1, ..., v_jM.
     """
-    held = replace(problem, heldout=client.rows.data)
+    on_rows = replace(problem, heldout=client.rows.data)
     tasks = client.num_objectives
 
     def at(u: Tensor) -> Tensor:
-        found = problem.metrics(u, held)
-        each = [[found[f"{name}_{k + 1}"] for k in range(tasks)] for name in ("loss", "accuracy")]
-        return torch.stack([torch.stack(row) for row in each])
+        metrics = problem.metrics(u, on_rows)
+        curves = [
+            torch.stack([metrics[f"{curve}_{task + 1}"] for task in range(tasks)])
+            for curve in ("loss", "accuracy")
+        ]
+        return torch.stack(curves)
 
-    before = at(client.model)
+    start = at(client.model)
     ends = client.memory
-    alone = torch.stack([at(ends[2 + k])[:, k] for k in range(tasks)], 1)
-    sign = torch.tensor([[-1.0], [1.0]], dtype=before.dtype, device=before.device)
-    return sign * (torch.stack([at(ends[0]), alone, at(ends[1])]) - before)
+    alone = torch.stack([at(ends[2 + task])[:, task] for task in range(tasks)], 1)
+    sign = torch.tensor([[-1.0], [1.0]], dtype=start.dtype, device=start.device)
+    return sign * (torch.stack([at(ends[0]), alone, at(ends[1])]) - start)
 
 
 def named(gains: Float[Tensor, "3 2 M"]) -> Info:
     """The gains under their names, and the means over the objectives."""
-    found: Info = {}
-    for who, of_who in zip(("method", "alone", "share"), gains, strict=True):
-        for what, each in zip(("loss", "accuracy"), of_who, strict=True):
-            found[f"{who}_{what}"] = each.mean()
-            found |= {f"{who}_{what}_{k + 1}": x for k, x in enumerate(each)}
-    return found
+    info: Info = {}
+    for trained, both_curves in zip(("method", "alone", "share"), gains, strict=True):
+        for curve, values in zip(("loss", "accuracy"), both_curves, strict=True):
+            info[f"{trained}_{curve}"] = values.mean()
+            info |= {f"{trained}_{curve}_{task + 1}": x for task, x in enumerate(values)}
+    return info

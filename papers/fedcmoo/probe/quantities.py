@@ -1,0 +1,73 @@
+"""The quantities of the study of Gram estimates and of local progress."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from fedlib.core import Trace
+from fedlib.core.trace import Array
+from papers.fedcmoo.probe.methods import SKETCHES
+from papers.fedcmoo.probe.runs import CURVES, DEFAULTS, GAINS, TRAINED
+from papers.kit import quantities as kit
+from papers.kit.numbers import Number, mean
+from papers.kit.quantities import Quantities, Row, row
+from papers.kit.study import Params, Traces
+
+WINDOW = 10  # rounds of a running mean
+WAYS = {"two_way": "two-way", "one_way": "one-way"}
+OWN_GRAMS = ("own_grams", "own_grams_scaled")  # estimates without a sketch
+
+
+def derive(traces: Traces, p: Params) -> Quantities:
+    """The table of quantities: errors of Gram estimates, and gains of local training."""
+    del p
+    rows: list[Row] = []
+    for trace in traces.values():
+        is_gram = kit.labels_of(trace)["probe"] == "gram"
+        rows += errors(trace) if is_gram else gains(trace)
+    return Quantities.of([kit.table(rows)], DEFAULTS)
+
+
+def errors(trace: Trace) -> Iterator[Row]:
+    """The mean nRMSE of each estimate over the rounds, in %."""
+    labels = kit.labels_of(trace)
+    for way in WAYS:
+        for sketch in SKETCHES:
+            yield row("error", error(trace, f"{way}_{sketch}"), **labels, way=way, sketch=sketch)
+    for sketch in OWN_GRAMS:
+        yield row("error", error(trace, sketch), **labels, sketch=sketch)
+
+
+def error(trace: Trace, estimate: str) -> Number:
+    """The mean error of an estimate over the rounds, in %."""
+    return mean(100 * trace.info[f"nrmse_{estimate}"].mean(1), "%")
+
+
+def gains(trace: Trace) -> Iterator[Row]:
+    """Mean gains in loss, and in accuracy in percentage points.
+
+    Also those of FedCMOO minus those of a client's share of FSMGDA's step.
+    """
+    labels = kit.labels_of(trace)
+    for trained in TRAINED:
+        for gain in GAINS:
+            number = over_rounds(gain, trace.info[f"{trained}_{gain}"])
+            yield row(gain, number, **labels, trained=trained)
+    for curve in CURVES:
+        lead = trace.info[f"method_{curve}"] - trace.info[f"share_{curve}"]
+        yield row(curve, over_rounds(curve, lead), **labels, trained="method", minus="share")
+
+
+def over_rounds(gain: str, values: Array) -> Number:
+    """The mean of a gain over the rounds, `[S, T]` given."""
+    if gain.startswith("accuracy"):
+        return mean(100 * values.mean(1), "points")
+    return mean(values.mean(1))
+
+
+def running(values: Array, window: int = WINDOW) -> Array:
+    """Means over `window` successive rounds, `[S, T - window + 1]`; over all of fewer rounds."""
+    width = min(window, values.shape[1])
+    return np.asarray(np.lib.stride_tricks.sliding_window_view(values, width, axis=1).mean(-1))
