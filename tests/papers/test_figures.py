@@ -44,9 +44,9 @@ COUNTED = {
         '"limit_" + dict(paper="valid", valid="paper").get(name, name) + f"_U{level}"',
     ),
     ("cmoo_toy", "rate"): (
-        "fedcmoo.toy.numbers",
-        'swept(traces, f"rate_{key}_T") for',
-        'swept(traces, "rate_" + dict(exact="randk", randk="exact")[key] + "_T") for',
+        "fedcmoo.toy.figures",
+        'part="rate", method=method',
+        'part="rate", method=dict(exact="randk", randk="exact")[method]',
     ),
     ("cmoo_qm9", "uploads"): (
         "fedcmoo.qm9.figures",

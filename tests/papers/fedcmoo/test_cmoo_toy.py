@@ -11,10 +11,12 @@ from fedlib.problems.quadratics import pareto_point
 from papers.fedcmoo.pref_checks import balance
 from papers.fedcmoo.toy import STUDY, checks
 from papers.fedcmoo.toy.claims import C16
-from papers.fedcmoo.toy.numbers import edge_ratios, rate_squares, tolerated
 from papers.fedcmoo.toy.problems import CLIENTS, DirectionProbe, federation
+from papers.fedcmoo.toy.quantities import rate_squares, tolerated
+from papers.fedcmoo.toy.runs import DEFAULTS, preferences
 from papers.kit import plot, store
 from papers.kit.numbers import mean
+from papers.kit.quantities import Quantities, Query, row, table
 
 TINY = {
     "seeds": (0, 1),
@@ -106,7 +108,7 @@ def test_the_tolerated_ratio_solves_its_equation():
         for losses in ((x, 1.0), (1.0, x)):
             assert balance(np.ones(2), np.array(losses))[0] == pytest.approx(epsilon)
     assert tolerated(0.01) == pytest.approx(1.329, abs=1e-3)  # the paper's epsilon
-    assert edge_ratios(5) == (1.0, 1.25, 1.5, 1.75, 2.0)
+    assert preferences(5) == (1.0, 1.25, 1.5, 1.75, 2.0)
 
 
 def test_rate_squares_take_the_weights_from_before_the_round():
@@ -121,32 +123,26 @@ def test_numbers_and_figures_of_a_short_run(traces, params):
     numbers = STUDY.derive(traces, params)
     assert all(np.isfinite(n.value) for n in numbers.values())
     for spread in params["spreads"]:
-        a, b = (
-            numbers[f"drift_{m}_spread{spread:g}_E1.stationarity"] for m in ("fedcmoo", "fsmgda")
-        )
-        assert a.value == pytest.approx(b.value, rel=1e-4)  # one local step: the same method
+        setting = {"part": "drift", "spread": spread, "E": 1}
+        fedcmoo = numbers[Query.of("stationarity", **setting, method="fedcmoo")]
+        fsmgda = numbers[Query.of("stationarity", **setting, method="fsmgda")]
+        assert fedcmoo.value == pytest.approx(fsmgda.value, rel=1e-4)  # the same method
     for name, figure in STUDY.figures.items():
         assert len(plot.render(figure(traces))) > 5000, name
 
 
 @pytest.mark.parametrize(
-    ("errors", "falls", "verdict"),
+    ("falls", "verdict"),
     [
-        ((1e-6, 1e-5), {2: 1.0, 5: 1.0}, "reproduced"),
-        ((1e-6, 2e-3), {2: 1.0, 5: 1.0}, "reproduced"),  # the formula is ours
-        ((1e-6, 1e-5), {2: 1.0, 5: 0.99}, "mixed"),
-        ((1e-6, 1e-5), {2: 0.99, 5: 1.0}, "mixed"),
-        ((1e-6, 1e-5), {2: 0.5, 5: 0.5}, "not reproduced"),
+        ({2: 1.0, 5: 1.0}, "reproduced"),
+        ({2: 1.0, 5: 0.99}, "mixed"),
+        ({2: 0.99, 5: 1.0}, "mixed"),
+        ({2: 0.5, 5: 0.5}, "not reproduced"),
     ],
 )
-def test_the_direction_is_judged_at_every_point(errors, falls, verdict):
-    numbers = {}
-    for M in (2, 5):
-        numbers[f"probe_M{M}.error"] = mean(errors)
-        numbers[f"probe_M{M}.falls"] = mean((1.0, falls[M]))
-        numbers[f"probe_M{M}.points"] = mean([1000])
-    done = C16(numbers)
-    assert done.verdict == verdict
+def test_the_direction_is_judged_at_every_point(falls, verdict):
+    rows = [row("falls", mean((1.0, share)), part="probe", M=M) for M, share in falls.items()]
+    assert C16(Quantities.of([table(rows)], DEFAULTS)).verdict == verdict
 
 
 class TestChecks:
