@@ -1,8 +1,8 @@
 """Figures: drawn from stored runs as one SVG for light and dark pages, with their files below.
 
-A study's figure is drawn again from its runs, on its notebook's page as on any other; one that a
-notebook's own code draws brings its SVG and its table along in the notebook. Under each stand the
-files, the command that draws it with other values, and what the runs behind it were made with.
+A figure that a notebook draws brings its SVG and its table along in the notebook, and is shown from
+there on that page as on any other. Under each stand the files, the command that draws it with other
+values, and what the runs behind it were made with.
 """
 
 from __future__ import annotations
@@ -53,10 +53,6 @@ PICTURE = re.compile(r'<img class="fig"([^>]*?) src="data:image/png;base64,[^"]+
 CAPTION = re.compile(r"<figcaption>.*?</figcaption>", re.DOTALL)
 FORMULA = re.compile(r"\$([^$\n]+)\$")
 
-METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
-BLANKS = re.compile(r"(?<=>)\s+(?=<(?!/?tspan|/text))")
-TAG = re.compile(r"<[^>]*>")
-LONG = re.compile(r"-?\d+\.\d{3,}")
 WIDTH = re.compile(r'<svg[^>]* width="([\d.]+)pt"')
 HEIGHT = re.compile(r'<svg[^>]* height="([\d.]+)pt"')
 LETTERS = re.compile(r"<text[^>]*?font(?:-size)?: ?[^;\"]*?([\d.]+)px")
@@ -98,17 +94,6 @@ class Watched(UserDict[str, "Trace"]):
         return super().__getitem__(name)
 
 
-def slim(svg: bytes) -> bytes:
-    """The same picture without metadata and indentation, numbers with two digits."""
-
-    def shorter(tag: re.Match[str]) -> str:
-        return LONG.sub(lambda number: f"{float(number[0]):.2f}", tag[0])
-
-    text = METADATA.sub("", svg.decode())
-    text = TAG.sub(shorter, text)
-    return BLANKS.sub("\n", text).encode()
-
-
 def themed(svg: bytes) -> bytes:
     """The picture with the colours of words and grid for dark pages beside those for light ones."""
     from papers.kit.plot import STYLES
@@ -140,7 +125,7 @@ def write_if_changed(path: Path, content: bytes) -> None:
 
 def written(env: BuildEnvironment, name: str, svg: bytes, csv: str) -> dict[str, Path]:
     """The picture and, where there are data, the table, as files by their label."""
-    contents = {"SVG": themed(slim(svg))}
+    contents = {"SVG": themed(svg)}
     if csv:
         contents["CSV"] = csv.encode()
     files = {}
@@ -167,7 +152,7 @@ def exported(
         raise BookError(str(error)) from None
     draw = study.figures[figure](watched)
     svg, data = plot.export(draw, size or plot.SIZE)
-    files = written(env, name, svg, plot.to_csv(data))
+    files = written(env, name, plot.slim(svg), plot.to_csv(data))
     return files, list(watched.seen)
 
 
@@ -348,6 +333,34 @@ def shown_size(outputs: Iterable[Mapping[str, Any]]) -> tuple[float, float] | No
     return None
 
 
+def carried(outputs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """What a cell's outputs carry along: SVG, table, and the figure's name, runs and profile."""
+    for output in outputs:
+        packed: dict[str, Any] = output.get("metadata", {}).get("fedlib", {})
+        if packed:
+            return packed
+    return {}
+
+
+def unpacked_files(env: BuildEnvironment, label: str, packed: Mapping[str, Any]) -> dict[str, Path]:
+    """The picture and the table that a notebook carries along, as files by their label."""
+    from papers.kit import plot
+
+    csv = plot.unpacked(packed["csv"])
+    return written(env, label, plot.unpacked(packed["svg"]), csv.decode())
+
+
+def figures_in(env: BuildEnvironment, name: str) -> dict[str, dict[str, Any]]:
+    """The figures that a page's executed notebook carries along, by name."""
+    path = Path(env.srcdir) / "notebooks" / f"{name}.ipynb"
+    if not path.is_file():
+        return {}
+    env.note_dependency(str(path))
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    figures = [carried(cell["outputs"]) for cell in cells if cell["cell_type"] == "code"]
+    return {packed["name"]: packed for packed in figures if packed.get("name")}
+
+
 def notebook_size(env: BuildEnvironment, name: str, figure: str) -> tuple[float, float] | None:
     """The size in inches that a figure has in its study's notebook; None if that has none."""
     path = Path(env.srcdir) / "notebooks" / f"{name}.ipynb"
@@ -396,24 +409,23 @@ def add_files(
     """The same for one figure."""
     from fedlib.data import DataError
     from papers import STUDIES
-    from papers.kit import plot
 
+    packed = carried(source["outputs"])
     figure, profile = shown_by("".join(source["source"]))
-    size = shown_size(source["outputs"])
+    figure = packed.get("name") or figure
     label = f"{name}-{figure or cell['cell_index']}"
     files: dict[str, Path] = {}
     runs: list[str] = []
-    if figure and name in STUDIES:
+    if packed:
+        files = unpacked_files(env, label, packed)
+        runs = packed.get("runs", [])
+        profile = packed.get("profile", "full")
+    elif figure and name in STUDIES and figure in STUDIES[name].figures:
         for stored in files_of(name):
             env.note_dependency(str(stored))
+        size = shown_size(source["outputs"])
         with suppress(DataError):  # it shows rows of a data set that is not on this machine
             files, runs = exported(env, study_of(name), figure, size, label, profile)
-    if not files:
-        for output in source["outputs"]:
-            packed = output.get("metadata", {}).get("fedlib")
-            if packed:
-                csv = plot.unpacked(packed["csv"])
-                files = written(env, label, plot.unpacked(packed["svg"]), csv.decode())
     output = cell.children[-1]
     anchor = figure_anchor(label)
     for node in output.findall(nodes.raw):
@@ -505,14 +517,19 @@ class ThemedFigure(SphinxDirective):
     def drawn(self, name: str, figure: str) -> tuple[dict[str, Path], list[str]]:
         """The files of a study's figure, and its runs."""
         study = study_of(name)
+        label = f"{name}-{figure}-page"
+        carried_figures = figures_in(self.env, name)
+        if figure in carried_figures:
+            packed = carried_figures[figure]
+            return unpacked_files(self.env, label, packed), packed["runs"]
         if figure not in study.figures:
-            known = ", ".join(study.figures)
+            known = ", ".join([*carried_figures, *study.figures])
             raise BookError(f"{name} has no figure {figure!r}; known figures: {known}.")
         for path in files_of(name):
             self.env.note_dependency(str(path))
         profile = self.options.get("profile", "full")
         size = notebook_size(self.env, name, figure)
-        return exported(self.env, study, figure, size, f"{name}-{figure}-page", profile)
+        return exported(self.env, study, figure, size, label, profile)
 
     def overview(self) -> tuple[dict[str, Path], list[str]]:
         """The verdicts on each paper."""
@@ -524,7 +541,7 @@ class ThemedFigure(SphinxDirective):
                 self.env.note_dependency(str(path))
         standings = overview.standings()
         svg, data = plot.export(lambda figure: overview.draw(figure, standings), (4.8, 3.6))
-        return written(self.env, "overview", svg, plot.to_csv(data)), []
+        return written(self.env, "overview", plot.slim(svg), plot.to_csv(data)), []
 
 
 def setup(app: Sphinx) -> None:

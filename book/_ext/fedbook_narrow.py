@@ -248,22 +248,27 @@ def packed(columns: Sequence[Part]) -> list[list[Part]]:
 def legends_beside(axes: ElementTree.Element) -> list[ElementTree.Element]:
     """The legends of some axes that stand at the right of their frame."""
     frame = frame_of(axes)
-    legends = []
-    for legend in axes.findall(f"{SVG}g"):
-        if frame is not None and legend.get("id", "").startswith("legend_"):
-            entries = entries_of(legend)
-            if entries and min(box.left for box in entries) > frame.right - 1:
-                legends.append(legend)
-    return legends
+    if frame is None:
+        return []
+    legends = [group for group in axes if group.get("id", "").startswith("legend_")]
+    return [legend for legend in legends if begins_after(legend, frame.right)]
+
+
+def begins_after(legend: ElementTree.Element, right: float) -> bool:
+    """Whether a legend stands at the right of some place."""
+    entries = entries_of(legend)
+    return bool(entries) and min(box.left for box in entries) > right - 1
 
 
 def entries_of(legend: ElementTree.Element) -> list[Box]:
-    """The entries of a legend: a handle, and the words after it."""
+    """The entries of a legend: a handle, and the words after it; or the words of a heading."""
+    boxes = [words.box for words in all_words(legend)]
     entries = []
-    for words in all_words(legend):
-        box = words.box
+    for box in boxes:
         size = box.height / 1.3
         left = box.left - HANDLE * size
+        if any(0 < other.left - box.left < HANDLE * size for other in boxes):
+            left = box.left  # of a heading, whose entries begin further right
         entries.append(Box(left, box.top - 0.1 * size, box.right + 0.6 * size, box.bottom))
     return entries
 
@@ -301,9 +306,12 @@ def narrow(svg: str) -> str | None:
     axes = [group for group in figure if group.get("id", "").startswith("axes_")]
     panels = [panel for group in axes if (panel := panel_of(group)) is not None]
     columns = columns_of(panels)
-    legends = [group for group in figure if group.get("id", "").startswith("legend_")]
+    of_figure = [group for group in figure if group.get("id", "").startswith("legend_")]
+    right = max((panel.frame.right for panel in panels), default=view.right)
+    beside = [legend for legend in of_figure if begins_after(legend, right)]
+    legends = [legend for legend in of_figure if legend not in beside]
     entries = [box for legend in legends for box in entries_of(legend)]
-    beside = [legend for group in axes for legend in legends_beside(group)]
+    beside += [legend for group in axes for legend in legends_beside(group)]
     entries_beside = [box for legend in beside for box in entries_of(legend)]
     if len(columns) < 2 and not entries_beside:
         return None

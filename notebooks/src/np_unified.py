@@ -36,14 +36,17 @@ recompute = False  # compute even what is stored
 # %% tags=["hide-input"]
 from dataclasses import replace
 
+import seaborn as sns
+
 from fedlib import FedSGM, Hard, Soft, TopK
 from papers import STUDIES
-from papers.fedsgm.np_unified.figures import some_of
-from papers.fedsgm.np_unified.runs import CLIENTS, LIMIT, MODES, name, problem
+from papers.fedsgm.np_unified.quantities import tuned
+from papers.fedsgm.np_unified.runs import CLIENTS, LIMIT, MODES, defaults, name, problem
 from papers.kit import plot, report
 from papers.kit.claims import check
-from papers.kit.quantities import Query
+from papers.kit.quantities import Query, late_values
 
+plot.theme()
 page = STUDIES["np_unified"].page(globals())
 
 # %% [markdown]
@@ -61,6 +64,9 @@ soft = FedSGM(
 )
 traces = page.run(problem, soft=soft, hard=replace(soft, switch=Hard()))
 numbers, health = page.numbers, page.health
+usual = defaults(page.params)
+some, everyone = f"{page.participants} of {CLIENTS}", "all"
+both = {"f": "objective f", "g": "constraint g"}
 
 # %% [markdown]
 # ## Figure 1: both modes, and what participation does
@@ -68,16 +74,22 @@ numbers, health = page.numbers, page.health
 # The centralized runs take $E$ steps per round on the pooled training data and evaluate $g$ for the switching at every
 # step.
 
-# %% tags=["hide-input"]
-some = some_of(page.participants)
+# %%
+shown = page.curves(["method", "switch", "participants"], usual)
+shown["clients"] = shown["participants"].map({page.participants: some, CLIENTS: everyone})
+shown.loc[shown["method"] == "SGM", "clients"] = "centralized"
+main = shown.dropna(subset="clients")
+grid = sns.relplot(plot.over_seeds(main, both), hue="switch", style="clients", col="metric", **plot.LINES)
+plot.levels([grid.axes_dict["constraint g"]], page.tolerance, "level")
+plot.finish(grid, log=True, size=(8.6, 3.4))
 plot.show(
-    page.figures["figure_1"](traces),
+    grid,
+    "figure_1",
     alt=f"Objective and constraint over the rounds for hard and soft switching with {some} "
     "clients, with all clients, and centralized. All objectives fall. The constraint reaches the level "
     f"with all clients and stays above it for hard switching with {some} clients.",
     caption=f"With all clients the constraint reaches its level; with {some} clients hard switching stays "
     "above it. The curves are means over the seeds, the bands one standard deviation.",
-    size=(8.6, 3.6),
 )
 
 # %% tags=["hide-input"]
@@ -109,38 +121,63 @@ report.runs_table(numbers, shown, measures, health)
 # The next three figures repeat the rows of the paper's Figure 2, with 10 of 20 clients unless the number of clients is
 # varied. With more local steps, the constraint also changes more from round to round.
 
-# %% tags=["hide-input"]
+# %%
+shown = page.curves(["switch", "local_steps"], usual).sort_values(["switch", "local_steps"])
+shown["local steps"] = shown["local_steps"].map("{:g}".format)
+grid = sns.relplot(
+    plot.over_seeds(shown, both),
+    hue="local steps", row="metric", col="switch", palette=plot.SWEEP, **plot.LINES,
+)
+plot.levels(grid.axes[1], page.tolerance, "level")
+plot.finish(grid, log=True, size=(8.6, 4.8))
 plot.show(
-    page.figures["local_steps"](traces),
+    grid,
+    "local_steps",
     alt="Objective and constraint over the rounds for several numbers of local steps. With more steps the objective "
     "falls faster, with diminishing gain.",
     caption="With more local steps the objective falls faster, with diminishing gain. Curves are means "
     "over the seeds, bands one standard deviation.",
-    size=(8.6, 4.8),
 )
 
-# %% tags=["hide-input"]
+# %%
+shown = page.curves(["switch", "participants"], usual).sort_values(["switch", "participants"])
+shown["clients"] = shown["participants"].map("{:g}".format)
+grid = sns.relplot(
+    plot.over_seeds(shown, both),
+    hue="clients", row="metric", col="switch", palette=plot.SWEEP, **plot.LINES,
+)
+plot.levels(grid.axes[1], page.tolerance, "level")
+plot.finish(grid, log=True, size=(8.6, 4.8))
 plot.show(
-    page.figures["participation"](traces),
+    grid,
+    "participation",
     alt="Objective and constraint over the rounds for several numbers of participants. Fewer participants give a "
     "lower objective early, and a noisier constraint.",
     caption="With more participants the constraint is steadier. Under hard switching it also ends nearer to the level; "
     "under soft switching it ends above the level with few participants and below it with many. Curves are means over the seeds, bands one standard deviation.",
-    size=(8.6, 4.8),
 )
 
 # %% [markdown]
 # With fewer clients the objective falls faster, but only because the constraint is violated. With more clients, the
 # mean excess of $g$ over $\epsilon$ and the mean change of $g$ from round to round are smaller ({claim}`fedsgm/C8`).
 
-# %% tags=["hide-input"]
+# %%
+shown = page.curves(["switch", "fraction", "feedback"], usual).sort_values(["switch", "fraction"])
+shown["K/d"] = shown["fraction"].map("{:g}".format)
+shown["feedback"] = shown["feedback"].map({True: "yes", False: "no"})
+grid = sns.relplot(
+    plot.over_seeds(shown, both),
+    hue="K/d", style="feedback", row="metric", col="switch", palette=plot.SWEEP, **plot.LINES,
+)
+plot.levels(grid.axes[1], page.tolerance, "level")
+plot.finish(grid, log=True, size=(8.6, 4.8))
 plot.show(
-    page.figures["compression"](traces),
+    grid,
+    "compression",
     alt="Objective and constraint over the rounds for Top-K. The curves for several K/d lie on top of each "
     "other; the curve without error feedback is clearly worse.",
     caption="With error feedback, all shares K/d of kept entries lead to similar curves; without it, the objective "
     "is clearly larger. Curves are means over the seeds, bands one standard deviation.",
-    size=(8.6, 4.8),
 )
 
 # %% [markdown]
@@ -153,15 +190,24 @@ plot.show(
 # %% [markdown]
 # ## Figure 5: the sharpness of soft switching
 
-# %% tags=["hide-input"]
+# %%
+shown = page.curves(["switch", "beta"], usual).sort_values("beta")
+shown = shown[~(shown["beta"] > 400)]
+shown["beta"] = shown["beta"].map("{:g}".format).where(shown["switch"] == "soft", "hard")
+grid = sns.relplot(
+    plot.over_seeds(shown, both),
+    hue="beta", col="metric", palette=plot.SWEEP, **plot.LINES,
+)
+plot.levels([grid.axes_dict["constraint g"]], page.tolerance, "level")
+plot.finish(grid, log=True, size=(8.6, 3.4))
 plot.show(
-    page.figures["figure_5"](traces),
+    grid,
+    "figure_5",
     alt="Objective and constraint under soft switching for several sharpnesses, and under hard switching. A larger "
     "beta gives a lower objective and a larger constraint, which ends above the level for the largest beta.",
     caption="A larger sharpness lowers the objective and raises the constraint; with the largest sharpness the "
     f"constraint ends above the level. The runs use soft switching with {some} clients per round; hard switching is shown for comparison. "
     "Curves are means over the seeds, bands one standard deviation.",
-    size=(8.6, 3.6),
 )
 
 # %% [markdown]
@@ -178,15 +224,22 @@ plot.show(
 # For each method we choose a step size by the training curves: of the step sizes with mean late
 # $g\le1.05\,\epsilon$, the one with the smallest mean late $f$; if there is none, the one with the smallest late $g$.
 
-# %% tags=["hide-input"]
+# %%
+runs = page.curves(["method", "switch", "rho", "lr"], usual)
+best = tuned(late_values(runs, "f", "g"), page.tolerance, usual)
+best["run of"] = ("penalty " + best["rho"].map("{:g}".format)).where(best["rho"].notna(), "FedSGM " + best["switch"])
+grid = sns.relplot(best, x="f", y="g", hue="run of", style="method")
+grid.set(xscale="log", xlabel="late objective f", ylabel="late constraint g")
+plot.levels([grid.ax], page.tolerance, "level")
+plot.finish(grid, size=(8.5, 4.0))
 plot.show(
-    page.figures["figure_6"](traces),
+    grid,
+    "figure_6",
     alt="Late constraint against late objective, one point per split. Small penalties lie "
     "far above the level, large ones below it at a larger objective. FedSGM and the penalties 2 "
     "and 20 lie around the level.",
     caption="Small penalties violate the constraint, large ones raise the objective; FedSGM ends near the "
     "level without a penalty to tune. Each point is one split; each method runs at its tuned step size.",
-    size=(8.5, 4.0),
 )
 
 # %% tags=["hide-input"]

@@ -1,17 +1,18 @@
 """Figures of notebooks and of the book.
 
-A figure is a function `draw(fig)`
-that fills a matplotlib figure; `show` displays it in a notebook as one picture on white ground, in
-whose place the book puts an SVG with colours for light and dark pages. Intervals that a study has
-stored are drawn as they are.
+A page draws with seaborn in the book's style, see `theme`, and shows the figure with `show`: in a
+notebook as one picture on white ground, in whose place the book puts an SVG with colours for light
+and dark pages. Here is what seaborn lacks: quick means over seeds with their bands (`over_seeds`,
+`finish`), plain logarithmic axes, the level of a constraint.
 """
 
 from __future__ import annotations
 
 import base64
-import gzip
+import bz2
 import html
 import io
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ import numpy as np
 from fedlib.core import Trace
 from papers.kit.display import in_notebook, write_figure
 from papers.kit.packages import to_install
+from papers.kit.quantities import labels_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +40,11 @@ Drawing = Callable[["Figure"], None]
 #: Distinct for colour-blind readers, and legible on white and on black.
 COLORS = ("#2a7fbf", "#d9782d", "#3a9a5f", "#b5519c", "#8a8a2b", "#c0504d", "#5aa9b8", "#7d6bb0")
 
+LEVEL = "#d62728"  # of the line at a constraint's level
+
+#: From light to dark, for a parameter that grows from curve to curve.
+SWEEP = "blend:#e0a83a,#7d3fa0"
+
 #: A band's ends, as seaborn names them: standard deviations, or from the least to the greatest.
 Around = tuple[str, float]
 SD, RANGE = ("sd", 1), ("pi", 100)
@@ -50,6 +57,11 @@ STYLES = {
     "dark": {"text": "#e0e0e0", "grid": "#4a4a4a"},
 }
 
+METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
+BLANKS = re.compile(r"(?<=>)\s+(?=<(?!/?tspan|/text))")
+TAG = re.compile(r"<[^>]*>")
+LONG = re.compile(r"-?\d+\.\d{3,}")
+
 #: Sizes, the same in every theme.
 FORM = {
     "axes.linewidth": 0.8,
@@ -61,6 +73,39 @@ FORM = {
     "svg.fonttype": "none",
     "svg.hashsalt": "fedlib",
 }
+
+
+def theme() -> None:
+    """Draw in the book's style from here on; a page calls it once, before its first figure.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        if seaborn is not installed; says how to install it.
+    """
+    try:
+        import matplotlib as mpl
+        import seaborn as sns
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(to_install(error)) from None
+
+    style = STYLES["light"]
+    names = ("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.edgecolor")
+    own: Any = dict.fromkeys(names, style["text"])
+    own |= {
+        "axes.facecolor": "none",
+        "axes.spines.right": False,
+        "axes.spines.top": False,
+        "figure.facecolor": "none",
+        "font.family": ["sans-serif"],
+        "font.sans-serif": ["DejaVu Sans"],
+        "grid.color": style["grid"],
+        "xtick.bottom": True,
+        "ytick.left": True,
+    }
+    cycle = mpl.cycler(color=sns.color_palette(COLORS).as_hex())  # type: ignore[attr-defined]
+    settings: Any = {**sns.axes_style("whitegrid", own), **FORM, "axes.prop_cycle": cycle}
+    mpl.rcParams.update(settings)
 
 
 def render(draw: Drawing, size: tuple[float, float] = SIZE) -> bytes:
@@ -82,35 +127,12 @@ def export(draw: Drawing, size: tuple[float, float] = SIZE) -> tuple[bytes, pd.D
 @contextmanager
 def drawn(draw: Drawing, size: tuple[float, float]) -> Iterator[Figure]:
     """A figure filled by `draw`, in the book's style as long as it is open."""
-    try:
-        import matplotlib as mpl
-        import seaborn as sns
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(to_install(error)) from None
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
 
-    mpl.use("Agg")
-
-    style = STYLES["light"]
-    names = ("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.edgecolor")
-    own: Any = dict.fromkeys(names, style["text"])
-    own |= {
-        "axes.facecolor": "none",
-        "axes.spines.right": False,
-        "axes.spines.top": False,
-        "figure.facecolor": "none",
-        "font.family": ["sans-serif"],
-        "font.sans-serif": ["DejaVu Sans"],
-        "grid.color": style["grid"],
-        "xtick.bottom": True,
-        "ytick.left": True,
-    }
-    settings = {
-        **sns.axes_style("whitegrid", own),
-        **FORM,
-        "axes.prop_cycle": mpl.cycler(color=sns.color_palette(COLORS).as_hex()),  # type: ignore[attr-defined]
-    }
-    with mpl.rc_context(settings):
+    with mpl.rc_context():
+        theme()
+        mpl.use("Agg")
         figure = Figure(figsize=size, layout="constrained")
         draw(figure)
         yield figure
@@ -133,43 +155,208 @@ def picture(figure: Figure, format: str) -> bytes:
     return small.getvalue()
 
 
-def show(draw: Drawing, *, alt: str, caption: str = "", size: tuple[float, float] = SIZE) -> None:
-    """Display the figure in a notebook, with alternative text and a caption below it.
+def show(
+    shown: Any,
+    name: str = "",
+    *,
+    alt: str,
+    caption: str = "",
+    size: tuple[float, float] = SIZE,
+    data: pd.DataFrame | None = None,
+    profile: str = "full",
+) -> None:
+    """Display a figure in a notebook, with alternative text and a caption below it.
 
-    A program writes it into `_build/figures` (see `display.write_figure`).
-    A figure that the notebook's own code draws cannot be drawn again from stored runs: its SVG and
-    its data (`export`) go along in the output's metadata, `packed`. An empty `alt` is refused.
+    The picture's SVG and its data go along in the output's metadata, for the book. A program writes
+    the picture into `_build/figures` (see `display.write_figure`).
+
+    Parameters
+    ----------
+    shown : a grid of seaborn, a matplotlib figure, or a function that fills one.
+    name : by which claims and other pages of the book name the figure.
+    alt : what the figure shows, in words; an empty text is refused.
+    caption : the text below the figure.
+    size : width and height in inches of a figure that a function fills.
+    data : what is drawn, as a table; that of a grid, or the points of a figure, if it is not given.
+    profile : of the runs that a column `run` of the data names.
     """
     if not alt.strip():
         raise ValueError("show: alt must say in words what the figure shows, got an empty text.")
+    if callable(shown):
+        with drawn(shown, size) as figure:
+            own = getattr(shown, "__module__", "") == "__main__"
+            packable = figure_data(figure) if own and in_notebook() else None
+            _display(figure, alt, caption, packable)
+        return
+    from matplotlib import pyplot
+
+    table = getattr(shown, "data", None) if data is None else data
+    if table is None:
+        table = figure_data(shown.figure)
+        runs = []
+    else:
+        runs = [*table["run"].unique()] if "run" in table else []
+        constant = table.columns[table.nunique(dropna=False) == 1]
+        table = table.drop(columns=[*constant, "curve"], errors="ignore")
+    _display(shown.figure, alt, caption, table, name=name, runs=runs, profile=profile)
+    pyplot.close(shown.figure)
+
+
+def _display(
+    figure: Figure, alt: str, caption: str, table: pd.DataFrame | None, **more: object
+) -> None:
+    """Display a drawn figure; with a table, it and the SVG go along in the metadata."""
+    png = picture(figure, "png")
     if not in_notebook():
-        write_figure(render(draw, size), alt)
+        write_figure(png, alt)
         return
     from IPython.display import HTML, display
 
-    data = base64.b64encode(render(draw, size)).decode()
-    image = f'<img class="fig" alt="{html.escape(alt)}" src="data:image/png;base64,{data}"/>'
+    address = f"data:image/png;base64,{base64.b64encode(png).decode()}"
+    image = f'<img class="fig" alt="{html.escape(alt)}" src="{address}"/>'
     text = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
     block = f'<figure class="fed-figure">{image}{text}</figure>'
     metadata = {}
-    if getattr(draw, "__module__", "") == "__main__":
-        svg, data = export(draw, size)
-        metadata["fedlib"] = {"svg": packed(svg), "csv": packed(to_csv(data).encode())}
+    if table is not None:
+        svg = slim(picture(figure, "svg"))
+        files = {"svg": packed(svg), "csv": packed(to_csv(table).encode())}
+        metadata["fedlib"] = {**files, **more}
     display(HTML(block), metadata=metadata)  # type: ignore[no-untyped-call]
 
 
+def slim(svg: bytes) -> bytes:
+    """The same picture without metadata and indentation, numbers with two digits."""
+
+    def shorter(tag: re.Match[str]) -> str:
+        return LONG.sub(lambda number: f"{float(number[0]):.2f}", tag[0])
+
+    text = METADATA.sub("", svg.decode())
+    text = TAG.sub(shorter, text)
+    return BLANKS.sub("\n", text).encode()
+
+
 def to_csv(data: pd.DataFrame) -> str:
-    """A table of `figure_data` as text, seven digits a number; empty where it has no row."""
-    return "" if data.empty else data.to_csv(index=False, float_format="%.7g", lineterminator="\n")
+    """A drawn table as text, five digits a number; empty where it has no row."""
+    if data.empty:
+        return ""
+    return str(data.to_csv(index=False, float_format="%.5g", lineterminator="\n"))
 
 
 def packed(content: bytes) -> str:
     """Bytes as text that a notebook can hold: compressed, then base64; `unpacked` undoes it."""
-    return base64.b64encode(gzip.compress(content, mtime=0)).decode()
+    return base64.b64encode(bz2.compress(content)).decode()
 
 
 def unpacked(text: str) -> bytes:
-    return gzip.decompress(base64.b64decode(text))
+    return bz2.decompress(base64.b64decode(text))
+
+
+def over_seeds(
+    frame: pd.DataFrame, metrics: Mapping[str, str], *, around: str = "sd"
+) -> pd.DataFrame:
+    """The mean over the seeds of every curve and round, and the ends of a band around it.
+
+    It is what `sns.lineplot(..., errorbar="sd")` draws, without its time for each round. A round in
+    which a seed has no number is left out: a mean over the others would tell another story.
+
+    Parameters
+    ----------
+    frame : rows by run, seed and round; see `Page.curves`.
+    metrics : columns with the curves -> their names in the figure.
+    around : "sd" for a band of one standard deviation, "range" for one from the least seed to the
+        greatest.
+
+    Returns
+    -------
+    One row for each metric, run and round, with `metric`, `round`, `mean`, `low`, `high`, `curve`
+    (a number for the metric and run), and the columns of `frame` that are constant in each run.
+    """
+    import pandas as pd
+
+    labels = labels_in(frame).drop(columns=list(metrics), errors="ignore")
+    parts = []
+    by_round = frame.sort_values("round", kind="stable").groupby(["run", "round"], sort=False)
+    for number, (metric, words) in enumerate(metrics.items()):
+        values = by_round[metric]
+        mean = values.mean()
+        if around == "range":
+            ends = {"low": values.min(), "high": values.max()}
+        else:
+            reach = values.std()
+            ends = {"low": mean - reach, "high": mean + reach}
+        whole = values.count() == values.size()
+        part = pd.DataFrame({"mean": mean, **ends})[whole].reset_index()
+        part.insert(0, "metric", words)
+        part["curve"] = number * len(labels) + labels.index.get_indexer(part["run"])
+        parts.append(part.join(labels, on="run"))
+    return pd.concat(parts, ignore_index=True)
+
+
+#: Options of `sns.relplot` for a frame of `over_seeds`: one line a run, its own scale a panel.
+LINES: dict[str, Any] = {
+    "kind": "line",
+    "x": "round",
+    "y": "mean",
+    "units": "curve",
+    "estimator": None,
+    "facet_kws": {"sharey": False, "legend_out": False},
+}
+
+
+def finish(grid: Any, *, log: bool = False, size: tuple[float, float] = SIZE) -> None:
+    """The last touches to a grid of seaborn: bands, titles, plain logarithmic axes, and its size.
+
+    The legend goes to the right of the panels; panels of a row have the same vertical axis.
+
+    Parameters
+    ----------
+    grid : what `sns.relplot` or another function of seaborn for grids returns. Its lines get bands
+        where its frame is one of `over_seeds`.
+    log : whether the vertical axes are logarithmic.
+    size : width and height of the whole figure, in inches.
+    """
+    import seaborn as sns
+
+    if "curve" in grid.data:
+        for (row, column, _), rows in grid.facet_data():
+            for _, curve in rows.groupby("curve", sort=False):
+                _add_band(grid.axes[row, column], curve)
+    for row, axes in enumerate(grid.axes):
+        for column, ax in enumerate(axes):
+            if log:
+                plain_log(ax)
+            ax.set_title(_title(grid, column) if grid.col_names and not row else "")
+        if grid.row_names or grid.col_names:
+            axes[0].set_ylabel(grid.row_names[row] if grid.row_names else "")
+        if grid.row_names:
+            limits = np.array([ax.get_ylim() for ax in axes])
+            for ax in axes:
+                ax.set_ylim(limits[:, 0].min(), limits[:, 1].max())
+    grid.figure.set_size_inches(size)
+    right = 1.0
+    if grid.legend is not None:
+        sns.move_legend(grid, "center right")
+        box = grid.legend.get_window_extent()
+        right = box.transformed(grid.figure.transFigure.inverted()).x0
+    grid.tight_layout(rect=(0, 0, right, 1))
+
+
+def _title(grid: Any, column: int) -> str:
+    """The title of a column of panels: a metric's name, or a label and its value."""
+    name = grid.col_names[column]
+    return str(name) if grid._col_var == "metric" else f"{grid._col_var} = {name}"
+
+
+def _add_band(ax: Axes, curve: pd.DataFrame) -> None:
+    """Fill between the ends of a curve of `over_seeds`, in the colour of its line."""
+    if curve["low"].isna().all():
+        return
+    shade = 0.18 if len(ax.lines) <= 3 else 0.07
+    for line in ax.lines:
+        if np.array_equal(np.asarray(line.get_ydata()), curve["mean"]):
+            low, high = curve["low"], curve["high"]
+            color = line.get_color()
+            ax.fill_between(line.get_xdata(), low, high, color=color, alpha=shade, linewidth=0)
 
 
 def band(
@@ -257,7 +444,16 @@ def log_ticks(ax: Axes, ticks: Sequence[float]) -> None:
 
 def level(ax: Axes, value: float, label: str) -> None:
     """A dotted horizontal line: the level that a constraint must keep."""
-    ax.axhline(value, color="#d62728", linestyle=":", linewidth=1.3, label=label)
+    ax.axhline(value, color=LEVEL, linestyle=":", linewidth=1.3, label=label)
+
+
+def levels(axes: Sequence[Axes], value: float, words: str) -> None:
+    """A dotted line through panels side by side, with its words at the right of the last one."""
+    for ax in axes:
+        level(ax, value, words)
+    last = axes[-1]
+    place: Any = {"transform": last.get_yaxis_transform(), "va": "center"}
+    last.text(1.01, value, words, color=LEVEL, fontsize=8, **place)
 
 
 def dots(

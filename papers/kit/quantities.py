@@ -61,17 +61,37 @@ def run_of(traces: Mapping[str, Trace], defaults: Defaults, **labels: Label) -> 
     return traces[name_of(labels, defaults)]
 
 
+def chosen(
+    traces: Mapping[str, Trace], vary: Sequence[str], defaults: Defaults, **fixed: Label
+) -> dict[str, Trace]:
+    """The runs that differ in some labels alone.
+
+    Parameters
+    ----------
+    traces : runs by name.
+    vary : the labels in which they may differ.
+    defaults : the study's defaults, which all other labels have, or which a run does not have.
+    fixed : labels with other values, which all of them have.
+    """
+    runs = {}
+    for name, trace in traces.items():
+        own = labels_of(trace)
+        others = own.keys() - {*vary, *fixed}
+        usual = all(own[label] == defaults.get(label) for label in others)
+        if own and usual and all(own.get(label) == fixed[label] for label in fixed):
+            runs[name] = trace
+    return runs
+
+
 def sweep(
     traces: Mapping[str, Trace], defaults: Defaults, label: str, **fixed: Label
 ) -> dict[Any, Trace]:
     """Runs that differ in one label, by its value and ascending; see `along`."""
-    chosen: dict[Any, Trace] = {}
-    for trace in traces.values():
-        own = labels_of(trace)
-        usual = all(own[name] == defaults.get(name) for name in own.keys() - {label, *fixed})
-        if label in own and usual and all(own.get(name) == fixed[name] for name in fixed):
-            chosen[own[label]] = trace
-    return dict(sorted(chosen.items()))
+    by_value = {}
+    for trace in chosen(traces, [label], defaults, **fixed).values():
+        if label in labels_of(trace):
+            by_value[labels_of(trace)[label]] = trace
+    return dict(sorted(by_value.items()))
 
 
 def starts(frame: pd.DataFrame, curve: str) -> pd.DataFrame:
@@ -101,6 +121,23 @@ def per_seed(rows: pd.DataFrame, curve: str, by: Sequence[str]) -> pd.Series[flo
     groups = rows.groupby([*by, "seed"], sort=False)[curve]
     whole = groups.count() == groups.size()
     return groups.mean().where(whole)
+
+
+def labels_in(frame: pd.DataFrame) -> pd.DataFrame:
+    """The labels of the runs in a frame, a row a run: its columns that are constant in each run."""
+    by_run = frame.groupby("run", sort=False)
+    others = frame.columns.drop(["run", "seed", "round"])
+    constant = by_run[list(others)].nunique().max() <= 1
+    return by_run[list(others[constant])].first()
+
+
+def late_values(frame: pd.DataFrame, *names: str) -> pd.DataFrame:
+    """Means of some curves over the last fifth of the rounds: a row a run and seed, with labels."""
+    import pandas as pd
+
+    values = pd.DataFrame({name: per_seed(late(frame, name), name, ["run"]) for name in names})
+    labels = labels_in(frame).drop(columns=list(names), errors="ignore")
+    return values.reset_index().join(labels, on="run")
 
 
 def with_labels(rows: pd.DataFrame, traces: Mapping[str, Trace]) -> pd.DataFrame:

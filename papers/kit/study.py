@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fedlib import checks
 from fedlib.core import Problem, Trace
 from fedlib.core.algorithm import Algorithm
 from fedlib.core.files import write_json
 from fedlib.run import resolve_device
-from papers.kit import archive, comparisons, edits, snapshot, store
+from papers.kit import archive, comparisons, edits, quantities, snapshot, store
 from papers.kit.claims import PAPERS, Claim, Configs, PaperValue
 from papers.kit.health import HealthChecks, first_fit, of_run, seeds_of
 from papers.kit.numbers import Number
 from papers.kit.parameters import checked, requested
 from papers.kit.plot import Drawing
+from papers.kit.quantities import Label
 from papers.kit.rules import Outcome
 from papers.kit.store import PAPER, Spec, config_of, read_run
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ALL = "all"  # in place of a paper's letter: a study of all papers' methods
 #: What a page says under runs that are not the book's.
@@ -529,6 +533,18 @@ class Page:
     def numbers(self) -> Mapping[Any, Number]:
         """The derived numbers of the runs."""
         return self.study.derive(self.traces, self.params)
+
+    def curves(
+        self, vary: Sequence[str] = (), defaults: quantities.Defaults | None = None, **fixed: Label
+    ) -> pd.DataFrame:
+        """The runs as one frame: labels, seed, round, a column a curve; see `quantities.curves`.
+
+        With the study's `defaults`, only the runs that differ from them in the labels of `vary`, or
+        have the values of `fixed`; see `quantities.chosen`.
+        """
+        if defaults is None:
+            return quantities.curves(self.traces)
+        return quantities.curves(quantities.chosen(self.traces, vary, defaults, **fixed))
 
     @property
     def figures(self) -> Mapping[str, Callable[[Mapping[str, Trace]], Drawing]]:

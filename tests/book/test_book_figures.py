@@ -9,13 +9,18 @@ import shlex
 from pathlib import Path
 from types import SimpleNamespace
 
+import matplotlib
+import numpy as np
 import pandas as pd
 import pytest
+import seaborn as sns
 from docutils import nodes
+from matplotlib import pyplot
 
 from papers import all_claims
 from papers.kit import plot
 from tests.helpers import toy_book
+from tests.helpers.page_figures import SOURCES, names_of
 
 ROOT = Path(__file__).resolve().parents[2]
 #: No literal: the size is that of the executed picture.
@@ -136,6 +141,26 @@ def test_a_figure_of_a_note_brings_its_files_along(build, tmp_path):
     assert re.findall(r'id="(figure-note-\d)"', page) == ["figure-note-1", "figure-note-2"]
 
 
+def test_a_figure_that_a_page_draws_has_a_name_and_settings_here_and_elsewhere(build, tmp_path):
+    files = {"svg": plot.packed(b'<svg width="9pt"></svg>'), "csv": plot.packed(b"x,y\n1,2\n")}
+    named = {**files, "name": "drawn", "runs": ["old"], "profile": "full"}
+    show = 'plot.show(grid, "drawn", alt="A curve.")'
+    (tmp_path / "notebooks").mkdir()
+    text = notebook((show, output({"fedlib": named})))
+    (tmp_path / "notebooks" / "toy.ipynb").write_text(text, encoding="utf-8")
+    elsewhere = "```{themed-figure} toy/drawn\n:alt: A curve\n\nDown.\n```"
+    contents = "```{toctree}\nnotebooks/toy\n```"
+    _, messages, index = build(f"{contents}\n\n{elsewhere}\n\n```{{claims}}\n```")
+    assert "figure-toy-curve" in messages  # claim C1 names a figure that this page does not show
+    page = (tmp_path / "out" / "notebooks" / "toy.html").read_text(encoding="utf-8")
+    assert 'id="figure-toy-drawn"' in page
+    for text in (page, index):
+        (shown,) = downloads(text, tmp_path / "out")
+        assert shown["SVG"].startswith(b'<svg width="9pt"><style>')
+        assert shown["CSV"] == b"x,y\n1,2\n"
+        assert "seeds" in text.partition("figure-settings")[2].partition("</table>")[0]
+
+
 def test_the_command_under_figures_is_accepted(driver, extension):
     make, target, named, arguments = shlex.split(extension("fedbook_data").command_of("bounds"))
     assert (make, target, named) == ("make", "notebook", "NAME=bounds")
@@ -146,9 +171,9 @@ def test_the_command_under_figures_is_accepted(driver, extension):
 def test_the_figure_of_a_claim_is_shown_on_its_page():
     for study, claim in all_claims():
         if claim.figure:
-            source = (ROOT / "notebooks" / "src" / f"{study.name}.py").read_text(encoding="utf-8")
-            assert claim.figure in study.figures, claim.id
-            assert f'figures["{claim.figure}"]' in source, claim.id
+            assert claim.figure in names_of(study.name), claim.id
+            source = (SOURCES / f"{study.name}.py").read_text(encoding="utf-8")
+            assert f'"{claim.figure}"' in source, claim.id
 
 
 def test_previews_hold_what_links_lead_to(extension, tmp_path):
@@ -268,6 +293,34 @@ def test_a_phone_gets_the_panels_of_a_wide_figure_below_each_other(extension):
     assert second[0] == axis[2]
     assert len(entries) == 2
     assert all(x + length <= float(width) + 1 for x, _, length in entries)
+
+
+def test_a_legend_at_the_right_goes_below_the_panels_of_a_phone(extension):
+    means = pd.DataFrame(
+        [
+            (run, metric, t, 1.0 * t)
+            for run in ("first", "second")
+            for metric in "fg"
+            for t in (0, 1)
+        ],
+        columns=["run", "metric", "round", "mean"],
+    ).assign(low=np.nan, high=np.nan)
+    means["curve"] = means["run"] + means["metric"]
+    with matplotlib.rc_context():
+        plot.theme()
+        grid = sns.relplot(means, hue="run", col="metric", **plot.LINES)
+        plot.finish(grid, size=(8.6, 3.4))
+        svg = plot.picture(grid.figure, "svg").decode()
+        pyplot.close(grid.figure)
+    stacked = extension("fedbook_narrow").narrow(svg)
+    width = float(re.search(r'width="([\d.]+)pt"', stacked)[1])
+    assert width < 0.6 * 8.6 * 72
+    shown = re.findall(r'<svg x="[\d.]+" y="([\d.]+)" width="([\d.]+)"', stacked)
+    first, second, *entries = [tuple(map(float, place)) for place in shown]
+    assert first[0] < second[0] < entries[0][0]
+    assert len(entries) == 3  # the legend's heading, and two runs
+    assert first[1] > 200
+    assert second[1] > 200
 
 
 def test_a_figure_that_fits_a_phone_or_has_one_panel_stays(extension):

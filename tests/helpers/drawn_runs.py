@@ -20,7 +20,22 @@ MARK = 1e-4
 EXACT = 1e-9  # a mark comes back exactly where a value is made of one curve alone
 
 
-class MarkedRuns:
+class NamedRuns:
+    """The runs of a study, and what they may be called."""
+
+    def __init__(self, traces):
+        self.plain = traces
+
+    def words(self, curve):
+        """Words that a curve may be called by, and how much one of them tells."""
+        config = self.plain[curve[0]].config
+        method = words(str(config["algorithm"]))
+        problem = words(str(config["problem"]))
+        taking_part = participation_words(config)
+        return (words(" ".join(curve)), 1.0), (method, 2.0), (taking_part, 2.0), (problem, 0.5)
+
+
+class MarkedRuns(NamedRuns):
     """The runs of a study, plain and marked."""
 
     def __init__(self, traces):
@@ -93,14 +108,6 @@ class MarkedRuns:
             for label in {*before.series} - {""}
             if not np.array_equal(points_of(before, label), points_of(after, label))
         }
-
-    def words(self, curve):
-        """Words that a curve may be called by, and how much one of them tells."""
-        config = self.plain[curve[0]].config
-        method = words(str(config["algorithm"]))
-        problem = words(str(config["problem"]))
-        taking_part = participation_words(config)
-        return (words(" ".join(curve)), 1.0), (method, 2.0), (taking_part, 2.0), (problem, 0.5)
 
 
 def participation_words(config):

@@ -1,5 +1,8 @@
 """A label of a figure names the run whose stored curve is drawn under it, on every study's page.
 
+Of a figure that a page draws, seaborn makes the colours of the columns of a frame, so the frame is
+held against the runs.
+
 Curves that a note computes itself have no stored run, and measured times no curve: their labels
 are not held against anything.
 """
@@ -7,12 +10,17 @@ are not held against anything.
 import importlib
 import inspect
 import types
+from functools import cache
 from itertools import pairwise
 
+import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 
 from papers import STUDIES
-from tests.helpers.drawn_runs import MarkedRuns, exchanged, misplaced, other_colors
+from papers.kit import plot
+from tests.helpers.drawn_runs import MarkedRuns, NamedRuns, exchanged, misplaced, other_colors
+from tests.helpers.page_figures import SOURCES, figures_of
 from tests.helpers.weekly import further_weekly
 
 #: Texts of some figures' modules; exchanged, they swap the labels of two runs.
@@ -64,11 +72,103 @@ def series_of(study, figures):
 
 
 #: Studies with a second's work or more, whose labels are held against the runs weekly.
-MANY_CURVES = ("bounds", "np_unified", "ssca_convergence", "fw_leakage")
-FEW_CURVES = [name for name in STUDIES if name not in MANY_CURVES]
+MANY_CURVES = ("bounds", "ssca_convergence", "fw_leakage")
+DRAWN_BY_STUDY = [name for name, study in STUDIES.items() if study.figures]
+FEW_CURVES = [name for name in DRAWN_BY_STUDY if name not in MANY_CURVES]
+DRAWN_BY_PAGE = [
+    name
+    for name in STUDIES
+    if "plot.theme()" in (SOURCES / f"{name}.py").read_text(encoding="utf-8")
+]
+#: A text of a page and another, with which two labels are exchanged in a figure.
+MISLABELLED = {
+    "np_unified": (
+        "{page.participants: some, CLIENTS: everyone}",
+        "{page.participants: everyone, CLIENTS: some}",
+    ),
+}
+#: A figure of a page, a text of its cell, and what a reader writes in its place.
+EDITS = {
+    "np_unified": ("figure_1", 'hue="switch", style="clients"', 'hue="clients"'),
+}
 
 
-@pytest.mark.parametrize("name", further_weekly(STUDIES, FEW_CURVES))
+drawn_figures = cache(figures_of)
+
+
+def labelled(shown):
+    """The series of a grid of curves: the panel, the values that its legend names, and the run."""
+    legends = [*shown.drawn.figure.legends]
+    words = {legend.get_title().get_text() for legend in legends}
+    words |= {text.get_text() for legend in legends for text in legend.get_texts()}
+    columns = [name for name in shown.frame if name in words]
+    for (metric, run), rows in shown.frame.groupby(["metric", "run"], sort=False):
+        label = ", ".join(f"{name} {rows[name].iloc[0]}" for name in columns)
+        panel = metric, *(rows[name].iloc[0] for name in facets(shown.drawn))
+        yield panel, label, {(run, "")}
+
+
+def facets(grid):
+    """The labels by which a grid has panels."""
+    return [name for name in (grid._row_var, grid._col_var) if name not in (None, "metric")]
+
+
+@pytest.mark.parametrize("name", DRAWN_BY_PAGE)
+def test_a_page_draws_the_runs_that_its_labels_name(name):
+    study = STUDIES[name]
+    for figure, shown in drawn_figures(name).items():
+        if shown.frame is None or "curve" not in shown.frame:
+            continue
+        traces = study.load(shown.profile)
+        for (run, _), rows in shown.frame.groupby(["run", "metric"]):
+            assert is_mean_of(rows, traces[run]), f"{name}, {figure}: {run}"
+        runs = NamedRuns(traces)
+        told, pairs, wrong = exchanged(runs, [*labelled(shown)])
+        assert not wrong, f"{name}, {figure}: labels fit better exchanged: {'; '.join(wrong)}"
+        assert told >= 0.6 * pairs, f"{name}, {figure}: give labels that say what a run is"
+
+
+def is_mean_of(rows, trace):
+    """Whether rows hold the means over seeds of a curve of a run, plain or in per cent."""
+    for values in (*trace.metrics.values(), *trace.info.values()):
+        mean = values.mean(0)
+        places = np.searchsorted(trace.rounds, rows["round"])
+        if places[-1] >= len(mean):
+            continue
+        for scale in (1, 100):
+            if np.allclose(rows["mean"], scale * mean[places], rtol=1e-9, atol=0):
+                return True
+    return False
+
+
+@pytest.mark.parametrize("name", MISLABELLED)
+def test_a_page_whose_labels_are_exchanged_is_noticed(name):
+    runs = NamedRuns(STUDIES[name].load())
+    figures = figures_of(name, [MISLABELLED[name]])
+    series = [list(labelled(x)) for x in figures.values() if "curve" in x.frame]
+    assert any(exchanged(runs, of_figure)[2] for of_figure in series)
+
+
+@pytest.mark.parametrize("name", DRAWN_BY_PAGE)
+def test_hard_and_soft_switching_have_their_colours(name):
+    colors = dict(zip(("hard", "soft"), plot.COLORS, strict=False))
+    for figure, shown in drawn_figures(name).items():
+        for legend in shown.drawn.figure.legends:
+            for text, handle in zip(legend.get_texts(), legend.legend_handles, strict=True):
+                words = text.get_text()
+                if words in colors and len(legend.get_texts()) == len(colors):
+                    assert to_hex(handle.get_color()) == colors[words], f"{figure}: {words}"
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_a_reader_changes_a_figure_in_its_cell(name):
+    figure, words, instead = EDITS[name]
+    before = drawn_figures(name)[figure].drawn
+    after = figures_of(name, [(words, instead)], only=figure)[figure].drawn
+    assert plot.picture(after.figure, "svg") != plot.picture(before.figure, "svg")
+
+
+@pytest.mark.parametrize("name", further_weekly(DRAWN_BY_STUDY, FEW_CURVES))
 def test_labels_name_the_runs_that_are_drawn_and_exchanged_ones_are_noticed(name):
     study = STUDIES[name]
     runs, figures = series_of(study, study.figures)
