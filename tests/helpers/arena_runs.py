@@ -1,10 +1,14 @@
 """Runs of the arena made by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from fedlib.core import Trace
-from papers.arena.contest import fields
 from papers.arena.problems import LEVELS
+from papers.arena.quantities import fields
+from papers.arena.runs import DEFAULTS, REFERENCE
+from papers.kit.quantities import name_of
 
 E = 3  # local steps
 SEEDS = (0, 1, 2)
@@ -45,6 +49,19 @@ def ending(f, g, spread=0.0, **options):
     return trace_of([[1.0, f]] * 3, constraints, **options)
 
 
+def named(runs):
+    """Traces by name: those of methods and configurations on np, and the optimum."""
+    traces = {}
+    for (method, number), trace in {**runs, (REFERENCE, None): OPTIMUM}.items():
+        labels = {"problem": "np", "method": method}
+        if number is not None:
+            labels["config"] = number
+        traces[name_of(labels, DEFAULTS)] = replace(
+            trace, config={**trace.config, "labels": labels}
+        )
+    return traces
+
+
 def field_of(runs):
-    (field,) = fields({**runs, "np_reference": OPTIMUM}, P)
+    (field,) = fields(named(runs), P)
     return field

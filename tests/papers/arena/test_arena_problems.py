@@ -8,11 +8,12 @@ import torch
 
 import fedlib as fl
 from fedlib import data
-from papers import arena
+from papers.arena import STUDY
 from papers.arena import methods as arena_units
 from papers.arena.methods import COUNT, METHODS, SPAN, STEPS, applies, form_of, grid, units
 from papers.arena.problems import BATCHES, LEVELS, NAMES, SETS, arena_problem
 from papers.arena.reference import doubled, residual, slope, solved
+from papers.arena.runs import evaluations, specs
 from tests.helpers.expect import refuses
 from tests.helpers.randoms import normal
 
@@ -181,9 +182,9 @@ def test_all_grids_have_as_many_configurations_and_steps_over_the_same_range():
 def test_methods_that_are_told_no_level_have_a_weight_or_a_ratio_in_its_place():
     several = {m for m, entry in METHODS.items() if entry.form == "objectives"}
     assert several == {m for m, entry in METHODS.items() if len(entry.second[1]) == 5}
-    p = arena.STUDY.resolve("quick", grid=COUNT)
-    specs = arena.specs({**p, "methods": ("scalar",), "problems": ("pair",)})
-    ratios = {s.problem.keywords.get("ratio") for n, s in specs.items() if "scalar" in n}
+    p = STUDY.resolve("quick", grid=COUNT)
+    runs = specs({**p, "methods": ("scalar",), "problems": ("pair",)}).values()
+    ratios = {s.problem.keywords["ratio"] for s in runs if s.labels["method"] == "scalar"}
     of = units("pair", 0, p["local_steps"], p["batch"], 0)
     assert sorted(ratios) == pytest.approx(
         [y * of.start / of.level for y in (0.01, 0.03, 0.1, 0.3, 1)]
@@ -191,24 +192,24 @@ def test_methods_that_are_told_no_level_have_a_weight_or_a_ratio_in_its_place():
 
 
 def test_every_method_gets_the_passes_of_all_others():
-    p = arena.STUDY.resolve("quick", passes=60, seeds=[0])
-    specs = arena.specs({**p, "methods": tuple(METHODS), "problems": tuple(NAMES)})
-    for name, spec in specs.items():
-        problem, method = name.split("_")[:2]
+    p = STUDY.resolve("quick", passes=60, seeds=[0])
+    runs = specs({**p, "methods": tuple(METHODS), "problems": tuple(NAMES)})
+    for spec in runs.values():
+        method = spec.labels["method"]
         if method in METHODS:
-            passes = 30 if problem == "np" else 60
+            passes = 30 if spec.labels["problem"] == "np" else 60
             one = METHODS[method].passes(p["local_steps"])
             assert passes - one < spec.rounds * one <= passes
 
 
 def test_an_evaluation_lies_near_the_end_of_the_bits():
     for rounds, paid in ((120, 9), (200, 41), (240, 93), (600, 47), (240, 2000), (1200, 2000)):
-        every = arena.evaluations(rounds, paid)
+        every = evaluations(rounds, paid)
         last = min(rounds, paid) // every * every
         assert last > 0.8 * min(rounds, paid)
         assert every <= paid
-    assert arena.evaluations(600, 9) == 9
-    assert arena.evaluations(10, 0) == 1
+    assert evaluations(600, 9) == 9
+    assert evaluations(10, 0) == 1
 
 
 @pytest.mark.skipif(not data.available("adult"), reason="needs the files of Adult")
@@ -218,5 +219,5 @@ def test_recorded_units_are_those_of_the_files():
 
 def test_the_full_profile_is_known_without_data(monkeypatch):
     monkeypatch.setenv("FEDLIB_DATA", "nowhere")
-    names = arena.STUDY.specs(arena.STUDY.resolve("full"))
+    names = STUDY.specs(STUDY.resolve("full"))
     assert sum(name.startswith("np_") for name in names) > 100

@@ -6,22 +6,23 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from papers import arena
-from papers.arena.contest import (
+from papers.arena.figures import query, standing
+from papers.arena.figures import table as standings_table
+from papers.arena.quantities import (
     ROOM,
-    STANDINGS,
     TOLERANCE,
     best_of,
     column,
-    contest,
+    derive,
     difference,
     holm,
     kept,
     standings,
 )
-from papers.arena.contest import table as standings_table
+from papers.arena.runs import REFERENCE
 from papers.kit.numbers import mean
-from tests.helpers.arena_runs import LEVEL, OPTIMUM, P, ending, field_of, trace_of
+from papers.kit.quantities import Query
+from tests.helpers.arena_runs import LEVEL, P, ending, field_of, named, trace_of
 
 # Budgets
 
@@ -43,23 +44,23 @@ def test_a_budget_of_bits_counts_both_ways_and_ends_at_the_last_evaluation_it_pa
 def test_tuning_takes_the_smallest_loss_with_room_below_the_tolerance():
     within, beyond = (1 + (ROOM + x) / 100 for x in (-0.1, 0.1))
     runs = {
-        "np_soft_1": ending(0.4, beyond * LEVEL),  # best, but violates
-        "np_soft_2": ending(0.6, within * LEVEL),
-        "np_soft_3": ending(0.7, 0.5 * LEVEL),
+        ("soft", 1): ending(0.4, beyond * LEVEL),  # best, but violates
+        ("soft", 2): ending(0.6, within * LEVEL),
+        ("soft", 3): ending(0.7, 0.5 * LEVEL),
     }
-    assert field_of(runs).tuned("soft").name == "np_soft_2"
-    noisy = runs | {"np_soft_1": ending(0.4, beyond * LEVEL, spread=LEVEL)}
-    assert field_of(noisy).tuned("soft").name == "np_soft_2"  # a large spread is no excuse
-    bad = {"np_soft_1": ending(0.4, 3 * LEVEL), "np_soft_2": ending(0.9, 2 * LEVEL)}
-    assert field_of(bad).tuned("soft").name == "np_soft_2"
-    assert best_of({"a": 1.0, "b": 2.0}, {"a": ROOM, "b": -9.0}) == "a"
+    assert field_of(runs).tuned("soft").config == 2
+    noisy = runs | {("soft", 1): ending(0.4, beyond * LEVEL, spread=LEVEL)}
+    assert field_of(noisy).tuned("soft").config == 2  # a large spread is no excuse
+    bad = {("soft", 1): ending(0.4, 3 * LEVEL), ("soft", 2): ending(0.9, 2 * LEVEL)}
+    assert field_of(bad).tuned("soft").config == 2
+    assert best_of({1: 1.0, 2: 2.0}, {1: ROOM, 2: -9.0}) == 1
 
 
 def test_only_validation_rows_decide_on_a_configuration():
     one, two = ending(0.6, LEVEL), ending(0.7, LEVEL)
     other = {k: 9 + v for k, v in one.metrics.items() if "val_" not in k}
-    runs = {"np_soft_1": replace(one, metrics={**one.metrics, **other}), "np_soft_2": two}
-    assert field_of(runs).tuned("soft").name == "np_soft_1"
+    runs = {("soft", 1): replace(one, metrics={**one.metrics, **other}), ("soft", 2): two}
+    assert field_of(runs).tuned("soft").config == 1
 
 
 # Keeping the constraint
@@ -139,42 +140,39 @@ def test_holm_by_hand():
 
 def test_a_contest_pairs_seeds_and_tells_percent_of_the_optimum():
     runs = {
-        "np_soft_1": ending(0.6, LEVEL),
-        "np_soft_2": ending(0.9, 2 * LEVEL),
-        "np_penalty_1": ending(0.7, LEVEL),
-        "np_fedavg_1": ending(0.3, 3 * LEVEL),
+        ("soft", 1): ending(0.6, LEVEL),
+        ("soft", 2): ending(0.9, 2 * LEVEL),
+        ("penalty", 1): ending(0.7, LEVEL),
+        ("fedavg", 1): ending(0.3, 3 * LEVEL),
     }
-    found = contest(field_of(runs), "grads")
-    told = {m: STANDINGS[int(found[f"np_{m}_grads.standing"].value)] for m in
-            ("soft", "penalty", "fedavg")}  # fmt: skip
-    assert told == {"soft": "winner", "penalty": "behind", "fedavg": "violates"}
-    assert found["np_penalty_grads.behind"].value == pytest.approx(20)
-    assert found["np_soft_grads.test_gap"].value == pytest.approx(20)
-    assert found["np_fedavg_grads.test_excess"].value == pytest.approx(200)
-    runs["np_soft_1"] = ending(0.8, LEVEL)
-    after = contest(field_of(runs), "grads")
-    assert STANDINGS[int(after["np_penalty_grads.standing"].value)] == "winner"
+    numbers = derive(named(runs), P)
+    words = {method: standing(numbers, "np", method) for method in ("soft", "penalty", "fedavg")}
+    assert words == {"soft": "winner", "penalty": "behind", "fedavg": "violates"}
+    assert numbers[query("behind", "np", "penalty")].value == pytest.approx(20)
+    assert numbers[query("test_gap", "np", "soft")].value == pytest.approx(20)
+    assert numbers[query("test_excess", "np", "fedavg")].value == pytest.approx(200)
+    runs["soft", 1] = ending(0.8, LEVEL)
+    assert standing(derive(named(runs), P), "np", "penalty") == "winner"
 
 
 def test_an_optimum_alone_has_numbers():
-    assert "np_reference.residual" in arena.derive({"np_reference": OPTIMUM}, P)
+    assert Query.of("residual", problem="np", method=REFERENCE) in derive(named({}), P)
 
 
 def test_the_table_holds_every_method_that_takes_part_and_follows_the_numbers():
     runs = {
-        "np_soft_1": ending(0.6, LEVEL),
-        "np_soft_2": ending(0.9, 2 * LEVEL),
-        "np_penalty_1": ending(0.7, LEVEL),
-        "np_fedavg_1": ending(0.3, 3 * LEVEL),
-        "np_reference": OPTIMUM,
+        ("soft", 1): ending(0.6, LEVEL),
+        ("soft", 2): ending(0.9, 2 * LEVEL),
+        ("penalty", 1): ending(0.7, LEVEL),
+        ("fedavg", 1): ending(0.3, 3 * LEVEL),
     }
-    table = standings_table(arena.derive(runs, P), "np")
+    table = standings_table(derive(named(runs), P), "np")
     assert [*table.index] == ["FedSGM soft", "Penalty-FedAvg", "FedAvg"]
     for budget in ("equal gradients", "equal bits"):
         assert [*table[budget]] == ["winner", "behind", "violates"]
-    runs["np_soft_1"] = ending(0.8, LEVEL)
-    assert standings_table(arena.derive(runs, P), "np").index[0] == "Penalty-FedAvg"
-    unsure = {"np_soft_1": ending(0.6, LEVEL, spread=LEVEL), "np_reference": OPTIMUM}
-    table = standings_table(arena.derive(unsure, P), "np")
+    runs["soft", 1] = ending(0.8, LEVEL)
+    assert standings_table(derive(named(runs), P), "np").index[0] == "Penalty-FedAvg"
+    unsure = {("soft", 1): ending(0.6, LEVEL, spread=LEVEL)}
+    table = standings_table(derive(named(unsure), P), "np")
     assert [*table["equal gradients"]] == ["violation not decided"]
     assert {*table["behind, %"]} == {""}

@@ -1,0 +1,75 @@
+"""The runs of the arena: every configuration of every method that applies, and the optima."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from papers.arena.methods import METHODS, applies, form_of, grid, units
+from papers.arena.problems import arena_problem
+from papers.arena.reference import Resting, Stopped, solved
+from papers.kit.quantities import Label, by_name
+from papers.kit.store import Spec
+from papers.kit.study import Params
+
+#: Configurations count from 1 on. The method `reference` rests at the optimum.
+DEFAULTS: dict[str, Label | None] = dict.fromkeys(("problem", "method", "config", "budget"))
+REFERENCE = "reference"
+
+SHARE = 0.4  # of FedAvg's rounds, whose messages both ways are the budget of bits
+SHORTER = {"np": 0.5}  # of the passes, where they are costly
+KEEP = ("f", "g", "val_f", "val_g", "test_f", "test_g")
+COARSE, FINE = 10, 16  # evaluations of a run, about
+
+
+def specs(p: Params) -> dict[str, Spec]:
+    """All runs by the names that their labels give."""
+    return by_name([run for problem in p["problems"] for run in runs(problem, p)], DEFAULTS)
+
+
+def runs(problem: str, p: Params) -> Iterator[Spec]:
+    """The runs on a problem."""
+    for method in p["methods"]:
+        if applies(method, problem):
+            yield from configurations(method, problem, p)
+    optimum = partial(solved, name=problem, stand_in=p["stand_in"])
+    keep = (*KEEP, "residual")
+    labels = {"problem": problem, "method": REFERENCE}
+    yield Spec(Resting(), optimum, 1, p["seeds"], 1, keep, labels=labels)
+
+
+def configurations(method: str, problem: str, p: Params) -> Iterator[Spec]:
+    """The configurations of a method on a problem."""
+    entry = METHODS[method]
+    steps = p["local_steps"]
+    unit = units(problem, p["seeds"][0], steps, p["batch"], p["stand_in"])
+    passes = passes_on(problem, p)
+    rounds = max(1, passes // entry.passes(steps))
+    budget = SHARE * (passes // steps) * 2 * unit.dim
+    every = evaluations(rounds, int(budget / entry.sent(steps, unit.dim)))
+    form = form_of(method, problem)
+    for number, (x, y) in enumerate(grid(entry, p["grid"]), start=1):
+        task = partial(arena_problem, name=problem, form=form, stand_in=p["stand_in"])
+        if entry.ratio:
+            task = partial(task, ratio=y * unit.start / unit.level)
+        labels: dict[str, Label] = {"problem": problem, "method": method, "config": number}
+        algorithm = Stopped(entry.make(unit, x, y))
+        yield Spec(algorithm, task, rounds, p["seeds"], every, KEEP, labels=labels)
+
+
+def passes_on(problem: str, p: Params) -> int:
+    """Gradients of every client in a run."""
+    return int(SHORTER.get(problem, 1.0) * p["passes"])
+
+
+def evaluations(rounds: int, paid: int) -> int:
+    """Rounds between two evaluations: some `FINE` or fewer of them, one near round `paid`.
+
+    So many rounds, about, the budget of bits pays for.
+    """
+    least = max(1, rounds // FINE)
+    most = max(1, rounds // COARSE)
+    if paid < least:
+        return max(1, paid)
+    choices = [n for n in range(least, most + 1) if n <= paid]
+    return min(choices, key=lambda n: paid % n)
