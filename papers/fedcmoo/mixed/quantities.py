@@ -1,22 +1,31 @@
-"""The measures of study `cmoo_mixed`."""
+"""The quantities of study `cmoo_mixed`."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from fedlib.core import Trace
 from papers.fedcmoo.common import final
-from papers.fedcmoo.pairs.runs import MIXED
+from papers.fedcmoo.mixed.runs import DEFAULTS
+from papers.kit import quantities as kit
 from papers.kit.numbers import Number, mean
+from papers.kit.quantities import Quantities
 from papers.kit.study import Params, Traces
 
 
-def derive(traces: Traces, p: Params) -> dict[str, Number]:  # noqa: ARG001 - as every study
+def derive(traces: Traces, p: Params) -> Quantities:
+    """The table of quantities."""
+    del p
+    return Quantities.of([kit.of_runs(traces, measures)], DEFAULTS)
+
+
+def measures(trace: Trace) -> dict[str, Number]:
     """Final accuracies of both digits in %, the first minus the second, and the worse one."""
-    found: dict[str, Number] = {}
-    for name in MIXED:
-        one, two = (100 * final(traces[name], f"accuracy_{k}") for k in (1, 2))
-        found[f"{name}.accuracy_1"] = mean(one, "%")
-        found[f"{name}.accuracy_2"] = mean(two, "%")
-        found[f"{name}.gap"] = mean(one - two, "points")
-        found[f"{name}.worst"] = mean(np.minimum(one, two), "%")
-    return found
+    digit_1 = 100 * final(trace, "accuracy_1")
+    digit_2 = 100 * final(trace, "accuracy_2")
+    return {
+        "accuracy_1": mean(digit_1, "%"),
+        "accuracy_2": mean(digit_2, "%"),
+        "gap": mean(digit_1 - digit_2, "points"),
+        "worst": mean(np.minimum(digit_1, digit_2), "%"),
+    }
