@@ -59,20 +59,24 @@ recompute = False  # compute even what is stored
 
 # %% tags=["hide-input"]
 import numpy as np
+import seaborn as sns
+from matplotlib import pyplot as plt
 
 from fedlib import FSMGDA, FedCMOO, Least
 from papers import STUDIES
-from papers.fedcmoo.common import GREY, METHODS
-from papers.fedcmoo.pairs.claims import TABLE_1, TABLE_4, names
-from papers.fedcmoo.pairs.figures import authors_table, step_table
-from papers.fedcmoo.pairs.quantities import decline
+from papers.fedcmoo.common import COLOR, GREY, METHODS
+from papers.fedcmoo.pairs.claims import TABLE_1, TABLE_4
+from papers.fedcmoo.pairs.gallery import first_pictures
+from papers.fedcmoo.pairs.quantities import BLOCK, END, PUBLIC, decline
 from papers.fedcmoo.pairs.runs import DATA, DEFAULTS, MIXED
-from papers.fedcmoo.standin import source_text
+from papers.fedcmoo.pairs.tables import authors_table, step_table
+from papers.fedcmoo.standin import note, source_text
 from papers.kit import plot, report, store
 from papers.kit.claims import check
 from papers.kit.display import displayed
-from papers.kit.quantities import name_of, sweep
+from papers.kit.quantities import chosen, curves, name_of, sweep
 
+plot.theme()
 page = STUDIES["cmoo_pairs"].page(globals())
 
 # %% [markdown]
@@ -102,13 +106,20 @@ print(source_text(traces, "MNIST, Fashion-MNIST and CIFAR-10"))
 # {result}`cmoo_pairs/cifar10_mnist_fedcmoo.rounds:.0f` rounds, too few to show. In all three sets the clients hold
 # equally many pictures, split by Dirichlet(0.3) over the 100 pairs of labels.
 
-# %% tags=["hide-input"]
+# %%
+figure, axes = plt.subplots(len(DATA), 6, figsize=(7.6, 4.6), layout="constrained")
+for row, (data, title) in zip(axes, DATA.items(), strict=True):
+    for ax, picture, words in zip(row, *first_pictures(data), strict=True):
+        ax.imshow(picture.transpose(1, 2, 0), cmap="gray", vmin=0, vmax=255)
+        ax.set_title(words, fontsize=8)
+        ax.set(xticks=[], yticks=[])
+    row[0].set_ylabel(title.replace(" + ", " +\n"))
 plot.show(
-    page.figures["gallery"](traces),
+    figure,
+    "gallery",
     alt="Three rows of six test pictures with their two labels: two overlapping digits; a digit and an item of "
     "clothing; small colour photographs with a pale digit over their middle.",
     caption="The first test pictures of each data set, with their two labels (the paper's Figures 5 to 7 show others).",
-    size=(7.6, 4.6),
 )
 
 # %% [markdown]
@@ -119,14 +130,21 @@ plot.show(
 # FedCMOO-Pref follows the authors' code in two respects: the clients switch dropout off when they evaluate the losses
 # whose ratio is to be one, and the server uses [a guard against growing losses](#the-guard).
 
-# %% tags=["hide-input"]
+# %%
+shown = page.curves(["data", "method", "dropout"], DEFAULTS)
+shown = plot.worded(shown, data=GREY, method=METHODS, dropout={True: "yes", False: "no"})
+shown["accuracy"] *= 100
+means = plot.over_seeds(shown, {"accuracy": "mean test accuracy (%)"})
+grid = sns.relplot(means, hue="method", style="dropout", row="metric", col="data", **plot.LINES)
+note(grid.figure, traces)
+plot.finish(grid, size=(8.6, 3.2))
 plot.show(
-    page.figures["dropout"](traces),
+    grid,
+    "dropout",
     alt="Mean test accuracy against the rounds on MultiMNIST and on MNIST + Fashion-MNIST, for FSMGDA, FedCMOO and "
-    "FedCMOO-Pref with dropout (solid) and without (dotted).",
-    caption="With dropout FedCMOO and FedCMOO-Pref are ahead of FSMGDA; without it (dotted) they are not. The curves "
+    "FedCMOO-Pref with dropout (solid) and without (dashed).",
+    caption="With dropout FedCMOO and FedCMOO-Pref are ahead of FSMGDA; without it (dashed) they are not. The curves "
     "are means of the test accuracy over the seeds, the bands one standard deviation.",
-    size=(8.6, 3.2),
 )
 
 # %% tags=["hide-input"]
@@ -174,14 +192,23 @@ displayed(step_table(numbers))
 #
 # The printed values stand below, with the [settings of Table 1](#settings-of-table-1).
 
-# %% tags=["hide-input"]
+# %%
+shown = page.curves(["data", "method", "dropout", "task"], DEFAULTS)
+shown = shown[shown["dropout"] | shown["task"].notna()]
+shown = plot.worded(shown, data=GREY, method={**METHODS, "single": "that task alone"})
+for task in (1, 2):
+    shown[f"accuracy_{task}"] = 100 * shown[f"accuracy_{task}"].where(shown["task"].fillna(task) == task)
+means = plot.over_seeds(shown, {"accuracy_1": "first task (%)", "accuracy_2": "second task (%)"})
+grid = sns.relplot(means, hue="method", row="metric", col="data", palette=[*plot.COLORS[:3], "gray"], **plot.LINES)
+note(grid.figure, traces)
+plot.finish(grid, size=(9.0, 5.0))
 plot.show(
-    page.figures["tasks"](traces),
+    grid,
+    "tasks",
     alt="Test accuracy against the rounds, of the first task above and of the second below, with a column for each "
     "data set and a curve for each method.",
     caption="The item of MNIST + Fashion-MNIST is the hardest task for all methods. Curves are means over the "
-    "seeds, bands one standard deviation; the dashed curves are trained on one task alone.",
-    size=(9.0, 5.0),
+    "seeds, bands one standard deviation; the grey curves are trained on one task alone.",
 )
 
 # %% [markdown]
@@ -255,17 +282,27 @@ report.runs_table(at_paper.numbers, dropped, {"growth": "growth of the test loss
 # 300 rounds, and our run of the unchanged code on MultiMNIST. Each diamond is a mean over thirty rounds of such a
 # result. The curves show our stored runs with dropout over 500 rounds.
 
-# %% tags=["hide-input"]
+# %%
 longer = page.study.load("paper")
-compared = {*names(data=[*GREY], method=[*METHODS], dropout=True)}
-plot.show(
-    page.figures["overlay"](longer),
-    alt="Mean test accuracy against the rounds on MultiMNIST and on MNIST + Fashion-MNIST; the diamonds of the "
-    "authors' code lie on our curves of the same methods from round thirty on.",
-    caption="Our runs (curves) agree with those of the authors' code (diamonds). The bands reach from the lowest to "
-    "the highest seed.",
-    size=(8.6, 3.4),
-) if compared <= longer.keys() else None
+shown = plot.worded(curves(chosen(longer, ["data", "method"], DEFAULTS, dropout=True)), data=GREY, method=METHODS)
+if shown["run"].nunique() == len(GREY) * len(METHODS):
+    shown["accuracy"] *= 100
+    means = plot.over_seeds(shown[shown["round"] <= END], {"accuracy": "mean test accuracy (%)"}, around="range")
+    grid = sns.relplot(means, hue="method", row="metric", col="data", **plot.LINES)
+    for data, ax in zip(GREY, grid.axes[0], strict=True):
+        for method, theirs in PUBLIC[data].items():
+            ax.plot(BLOCK * (np.arange(len(theirs)) + 0.5), theirs, "D", color=COLOR[METHODS[method]], markersize=4)
+    grid.set(ylim=(55, 96))
+    plot.finish(grid, size=(8.6, 3.4))
+    plot.show(
+        grid,
+        "overlay",
+        profile="paper",
+        alt="Mean test accuracy against the rounds on MultiMNIST and on MNIST + Fashion-MNIST; the diamonds of the "
+        "authors' code lie on our curves of the same methods from round thirty on.",
+        caption="Our runs (curves) agree with those of the authors' code (diamonds). The bands reach from the lowest to "
+        "the highest seed.",
+    )
 
 # %% tags=["hide-input"]
 displayed(authors_table(at_paper.numbers))

@@ -96,3 +96,10 @@ def with_note(figure: Callable[[Traces], plot.Drawing], traces: Traces) -> plot.
             fig.suptitle(f"stand-in: {made}", fontsize=9, style="italic")
 
     return draw
+
+
+def note(figure: plot.Figure, traces: Traces) -> None:
+    """Say on the picture itself where it shows stand-ins."""
+    made = what(traces)
+    if made is not None:
+        figure.suptitle(f"stand-in: {made}", fontsize=9, style="italic")

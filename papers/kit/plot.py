@@ -292,6 +292,20 @@ def over_seeds(
     return pd.concat(parts, ignore_index=True)
 
 
+def worded(frame: pd.DataFrame, **words: Mapping[Any, str]) -> pd.DataFrame:
+    """The rows whose labels have words, with these in place of the labels, and in their order.
+
+    `words` has, for a column, its values that are shown -> what they are called.
+    """
+    import pandas as pd
+
+    columns = {}
+    for label, by_value in words.items():
+        in_order = pd.CategoricalDtype(list(dict.fromkeys(by_value.values())))
+        columns[label] = frame[label].map(by_value).astype(in_order)
+    return frame.assign(**columns).dropna(subset=list(words))
+
+
 #: Options of `sns.relplot` for a frame of `over_seeds`: one line a run, its own scale a panel.
 LINES: dict[str, Any] = {
     "kind": "line",
@@ -351,7 +365,7 @@ def _add_band(ax: Axes, curve: pd.DataFrame) -> None:
     """Fill between the ends of a curve of `over_seeds`, in the colour of its line."""
     if curve["low"].isna().all():
         return
-    shade = 0.18 if len(ax.lines) <= 3 else 0.07
+    shade = 0.15 if len(ax.lines) <= 6 else 0.07
     for line in ax.lines:
         if np.array_equal(np.asarray(line.get_ydata()), curve["mean"]):
             low, high = curve["low"], curve["high"]

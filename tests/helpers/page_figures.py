@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import pandas as pd
+from matplotlib import pyplot
 
 from papers import STUDIES
 from papers.kit import plot
@@ -90,6 +91,7 @@ def figures_of(study, changes=(), only=None):
         del words
         frame = getattr(drawn, "data", None) if data is None else data
         shown[name] = Shown(drawn, frame, profile)
+        pyplot.close(drawn.figure)
 
     namespace = {"__name__": "page"}
     with ExitStack() as stack:

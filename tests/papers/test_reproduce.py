@@ -12,7 +12,8 @@ from fedlib.data import cache
 from papers import STUDIES
 from papers.__main__ import main
 from papers.fedcmoo.data import pairs
-from papers.fedcmoo.pairs import figures
+from papers.fedcmoo.pairs import gallery
+from papers.fedcmoo.pairs.runs import DATA
 from papers.kit import comparisons, store
 from papers.kit.comparisons import Finding
 from papers.kit.numbers import significant
@@ -184,16 +185,14 @@ def test_a_page_can_be_read_without_its_data(name, tmp_path, monkeypatch):
     monkeypatch.setattr(store, "run", lambda *_, **__: pytest.fail("something was computed"))
     traces = STUDIES[name].open().run()
     assert STUDIES[name].numbers(traces, "full")
-    if name == "cmoo_pairs":
-        figures.gallery(traces)
 
 
-@pytest.mark.parametrize("data", figures.DATA)
+@pytest.mark.parametrize("data", DATA)
 def test_the_pictures_of_the_gallery_are_those_of_the_data(data):
     try:
         whole = pairs.load(data, "test")
     except cache.DataError:
         pytest.skip("the data are not here")
-    kept, shown = figures.first_pictures(data)
-    np.testing.assert_array_equal(kept, whole.X[: figures.SHOWN].numpy())
-    assert shown == [figures.labels(figures.KINDS[data], y) for y in whole.y[:6].tolist()]
+    kept, shown = gallery.first_pictures(data)
+    np.testing.assert_array_equal(kept, whole.X[: gallery.SHOWN].numpy())
+    assert shown == [gallery.labels(gallery.KINDS[data], y) for y in whole.y[:6].tolist()]

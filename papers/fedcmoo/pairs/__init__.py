@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from papers.fedcmoo.common import shared
-from papers.fedcmoo.pairs import claims, figures
+from papers.fedcmoo.pairs import claims
 from papers.fedcmoo.pairs.quantities import derive
 from papers.fedcmoo.pairs.runs import specs
 from papers.kit.health import HealthCheck, learning
@@ -43,7 +43,6 @@ STUDY = Study(
     derive=derive,
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
-    figures=figures.FIGURES,
     watch={
         **{
             f"*_single_task{k}": (

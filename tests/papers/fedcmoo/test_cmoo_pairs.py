@@ -7,11 +7,10 @@ import pytest
 
 from fedlib.core import Trace
 from papers.fedcmoo.common import METHODS, final
-from papers.fedcmoo.pairs import STUDY, figures
+from papers.fedcmoo.pairs import STUDY, tables
 from papers.fedcmoo.pairs.claims import PAPER_VALUES, TABLE_1, TABLE_4
 from papers.fedcmoo.pairs.quantities import decline, derive, rounds_to
-from papers.fedcmoo.pairs.runs import DATA, DEFAULTS
-from papers.kit import plot
+from papers.fedcmoo.pairs.runs import DEFAULTS
 from papers.kit.numbers import mean
 from papers.kit.quantities import Query, name_of
 
@@ -206,26 +205,10 @@ def test_other_parameters_and_the_quick_profile_have_numbers():
         assert numbers[query].value > 0
 
 
-@pytest.mark.parametrize("name", list(STUDY.figures))
-def test_figures_show_every_data_set_and_method(name, traces):
-    picture = plot.export(STUDY.figures[name](traces), (9, 5))[0].decode()
-    expected = {
-        "gallery": [*DATA.values(), *(figures.first_pictures(data)[1][0] for data in DATA)],
-        "dropout": ["MultiMNIST", "without dropout", "FedCMOO"],
-        "overlay": ["MultiMNIST", "MNIST + Fashion-MNIST", "FSMGDA", "the authors' code"],
-        "tasks": ["MultiMNIST", "MNIST + Fashion-MNIST", "that task alone", "item"],
-    }
-    shown = picture.replace("+\n", "+ ")
-    missing = [
-        x for x in expected[name] if x not in shown and not all(w in shown for w in x.split(" + "))
-    ]
-    assert not missing
-
-
 def test_every_method_is_shown_at_the_step_sizes_of_each(numbers):
-    table = figures.step_table(numbers)
+    table = tables.step_table(numbers)
     assert [*table.columns][:3] == ["plain average", "FSMGDA", "FedCMOO"]
     assert len(table) == 3
     own = Query.of("accuracy", data="mnist_fashion", method="fedcmoo", dropout=True)
     assert table.loc["server 1.2, clients 0.5", "FedCMOO"] == numbers[own].text(".1f")
-    assert figures.step_table({}).empty
+    assert tables.step_table({}).empty
