@@ -287,6 +287,20 @@ def name_of(labels: Labels, defaults: Defaults) -> str:
     return "_".join(words)
 
 
+def completed(labels: Labels, defaults: Defaults, without: Sequence[str] = ()) -> dict[str, Any]:
+    """Labels in the order of `defaults`, with the defaults of those that they lack.
+
+    >>> completed({"lr": 1.0}, {"switch": "hard", "beta": 20.0, "lr": 0.3}, without=["beta"])
+    {'switch': 'hard', 'lr': 1.0}
+    """
+    found = {}
+    for label, default in defaults.items():
+        value = labels.get(label, default)
+        if value is not None and (label in labels or label not in without):
+            found[label] = value
+    return found
+
+
 class Labelled(Protocol):
     """What has labels: the specification of a run."""
 

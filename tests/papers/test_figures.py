@@ -43,8 +43,8 @@ SWAPPED = {
 COUNTED = {
     ("np_workshop", "learning_rates"): (
         "fedsgm.np_workshop.figures",
-        'replace("hard", mode)',
-        'replace("hard", {"hard": "soft", "soft": "hard"}[mode])',
+        '"lr", switch=mode)',
+        '"lr", switch={"hard": "soft", "soft": "hard"}[mode])',
     ),
     ("ssca_long", "violation"): (
         "ssca.long.numbers",

@@ -265,9 +265,9 @@ def test_own_runs_do_not_overwrite_one_another(driver):
 
 
 def test_a_number_of_a_sentence_is_readable_in_the_notebook(driver):
-    value = store.read_numbers("np_workshop")["ratio.main"].value
-    assert driver.with_numbers("a {result}`np_workshop/ratio.main:.1f` b") == (
-        f"a [{value:.1f}](result:np_workshop/ratio.main:.1f) b"
+    value = store.read_numbers("np_workshop")["ratio"].value
+    assert driver.with_numbers("a {result}`np_workshop/ratio:.1f` b") == (
+        f"a [{value:.1f}](result:np_workshop/ratio:.1f) b"
     )
 
 

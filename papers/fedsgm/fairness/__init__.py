@@ -17,9 +17,8 @@ from fedlib.problems.fairness import Sign
 from fedlib.steps import Adam, Hard, Soft
 from fedlib.steps.switching import Switch
 from papers import adult
-from papers.fedsgm import multiverse
 from papers.fedsgm.curves import FEASIBLE, oscillation, tuned
-from papers.fedsgm.fairness import claims, figures, thirty
+from papers.fedsgm.fairness import claims, figures, many, thirty
 from papers.kit.health import HealthCheck
 from papers.kit.numbers import Number, exact, measured
 from papers.kit.parameters import parameters
@@ -31,8 +30,12 @@ METRICS = ("f", "f_clients", "g", "test_loss", "test_accuracy", "test_gap")
 
 def derive(traces: Traces, p: Params) -> dict[str, Number]:
     """Late means, infeasible seeds, speed and oscillation of every run and tuned penalty."""
-    in_all = multiverse.fair(traces, p["tolerance"]) if p["many"] else {}
-    traces = {name: trace for name, trace in traces.items() if name not in multiverse.FAIR}
+    in_all = {}
+    if p["many"]:
+        for fields in many.fair(traces, p["tolerance"]).to_dict("records"):
+            ends = (fields["value"], fields["low"], fields["high"])
+            in_all[fields["measure"]] = Number(*ends, fields["per_seed"], fields["unit"])
+    traces = {name: trace for name, trace in traces.items() if name not in many.FAIR}
     late = ("f", "f_clients", "g", "test_accuracy")
     measures: dict[str, Any] = {k: lambda t, k=k: t.late(k) for k in late} | {
         "infeasible": (lambda t: t.late("g") > FEASIBLE * p["tolerance"], "of seeds"),
@@ -132,7 +135,7 @@ def specs(p: Params) -> dict[str, Spec]:
     for name in (*modes, *(f"penalty_rho{rho:g}" for rho in p["rhos"]), "fedavg"):
         found[f"fresh_{name}"] = replace(found[name], seeds=p["fresh"])
     main = {k: found[k] for k in ("hard", "soft", "fedavg")}
-    extra = multiverse.fair_specs(found["hard"]) if p["many"] else {}
+    extra = many.fair_specs(found["hard"]) if p["many"] else {}
     found |= _readings(main, p) | _conex(found, p) | extra
     return found | thirty.specs(found, p)
 

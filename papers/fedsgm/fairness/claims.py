@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from papers.fedsgm import multiverse
 from papers.fedsgm.curves import FEASIBLE
-from papers.fedsgm.fairness import thirty
+from papers.fedsgm.fairness import many, thirty
 from papers.kit.claims import Claim, Reading
 from papers.kit.health import Needs
 from papers.kit.rules import Condition, Control, Rule, alike, all_of, any_of, of, stat, stat_value
@@ -146,8 +145,8 @@ CLAIMS = (
     figure_7(
         id="fedsgm/C22",
         wording="Soft FedSGM has the best trade-off of loss and fairness.",
-        rule=multiverse.C22,
-        runs=multiverse.FAIR,
+        rule=many.RULE,
+        runs=many.FAIR,
         needs=Needs(dead=("many_*_step2",)),
         reading="in all settings that the paper leaves open",
         readings=(

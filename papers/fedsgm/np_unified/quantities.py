@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pandas as pd
@@ -12,14 +12,16 @@ import torch
 
 from fedlib import data
 from fedlib.core import Problem, Trace
+from fedlib.core.trace import Array
 from fedlib.problems import neyman_pearson
-from papers.fedsgm import multiverse
-from papers.fedsgm.curves import FEASIBLE
-from papers.fedsgm.np_unified.runs import CLIENTS, LIMIT, MODES, defaults
+from papers.fedsgm.curves import FEASIBLE, band, oscillation
+from papers.fedsgm.multiverse import shares
+from papers.fedsgm.np_unified.runs import CLIENTS, LIMIT, MODES, OPEN_BETAS, defaults, open_starts
 from papers.fedsgm.skewness import client_gradients, multiplier, skewness
 from papers.kit import quantities as kit
 from papers.kit.numbers import exact, mean
-from papers.kit.quantities import Label, Quantities, along, estimates, per_seed, row, sweep
+from papers.kit.quantities import Label, Quantities, along, estimates, per_seed, row, run_of, sweep
+from papers.kit.rules import State, of
 from papers.kit.study import Params, Traces
 
 SPREAD = 200  # the largest penalty over the smallest whose spread is set against that of beta
@@ -39,7 +41,9 @@ UNITS = {
 
 def derive(traces: Traces, p: Params) -> Quantities:
     """The table of quantities of some runs."""
-    measured = {name: trace for name, trace in traces.items() if name not in multiverse.UNIFIED}
+    measured = {
+        name: trace for name, trace in traces.items() if kit.labels_of(trace)["splits"] != "further"
+    }
     frame = kit.curves(measured)
     tolerance, usual = float(p["tolerance"]), defaults(p)
     by_run = measures(frame, tolerance)
@@ -58,8 +62,7 @@ def derive(traces: Traces, p: Params) -> Quantities:
         predictions(values, with_all, tolerance, usual),
     ]
     if p["many"]:
-        many = multiverse.unified(traces)
-        tables.append(pd.DataFrame([row(name, number) for name, number in many.items()]))
+        tables.append(shares("C14", less_stable(traces, usual)))
     return Quantities.of(tables, usual)
 
 
@@ -245,3 +248,29 @@ def predictions(
         "multiplier": mean(of_split),
     }
     return pd.DataFrame([row(name, number, **labels) for name, number in numbers.items()])
+
+
+#: What may be less stable, by seed.
+UNSTEADY: tuple[Callable[[Trace], Array], ...] = (
+    lambda trace: oscillation(trace, "f"),
+    lambda trace: band(trace, "f"),
+    lambda trace: oscillation(trace, "f") / trace.late("f"),
+    lambda trace: band(trace, "f") / trace.late("f"),
+    oscillation,
+)
+
+
+def less_stable(traces: Traces, usual: kit.Defaults) -> Iterator[tuple[State, State]]:
+    """In every open setting, by every measure, whether beta = 20 is less stable than beta = 40.
+
+    The control is beta = 40 against itself.
+    """
+    larger = of("low") > of("high")
+    for start, measure in product(open_starts(), UNSTEADY):
+        values = []
+        for beta in OPEN_BETAS:
+            run = run_of(traces, usual, switch="soft", beta=beta, **start)
+            values.append(mean(measure(run)))
+        low, high = values
+        state = larger.holds({"low": low, "high": high})
+        yield state, larger.holds({"low": high, "high": high})

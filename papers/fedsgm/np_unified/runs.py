@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 from fedlib import data
@@ -16,7 +17,6 @@ from fedlib.core import Problem
 from fedlib.core.describe import renamed_from
 from fedlib.problems import neyman_pearson
 from fedlib.steps import Hard, Soft
-from papers.fedsgm import multiverse
 from papers.kit.quantities import Label, by_name, name_of
 from papers.kit.store import Spec
 from papers.kit.study import Params
@@ -24,6 +24,13 @@ from papers.kit.study import Params
 CLIENTS = 20
 MODES = ("hard", "soft")
 LIMIT = 1e9  # a sharpness so large that soft switching is hard switching
+
+#: What the paper leaves open: step size, clients a round, K/d both ways; and what it compares.
+OPEN_LRS = (0.1, 0.3, 1.0)
+OPEN_MEMBERS = (5, 10, 20)
+OPEN_FRACTIONS = (0.1, 1.0)
+OPEN_BETAS = (20.0, 40.0)
+OPEN_SEEDS = tuple(range(10, 20))
 
 FIRST_SPLITS = "first ten"  # of all runs but those that judge a claim alone
 
@@ -83,9 +90,8 @@ def name(p: Params, **labels: Label) -> str:
 
 
 def specs(p: Params) -> dict[str, Spec]:
-    """All runs by name; those of settings that the paper leaves open have names of their own."""
-    named = by_name([*runs(p)], defaults(p))
-    return named | (multiverse.unified_specs(named["soft"]) if p["many"] else {})
+    """All runs by the names that their labels give."""
+    return by_name([*runs(p)], defaults(p))
 
 
 def runs(p: Params) -> Iterator[Spec]:
@@ -93,6 +99,16 @@ def runs(p: Params) -> Iterator[Spec]:
     for mode in MODES:
         yield from of_mode(mode, p)
     yield from penalties(p)
+    if p["many"]:
+        for start, beta in product(open_starts(), OPEN_BETAS):
+            labels = {**fedsgm("soft", p), **start, "beta": beta}
+            yield labelled(p, labels, seeds=OPEN_SEEDS)
+
+
+def open_starts() -> Iterator[dict[str, Any]]:
+    """The labels of all settings that the paper leaves open, on splits that no other run has."""
+    for lr, participants, fraction in product(OPEN_LRS, OPEN_MEMBERS, OPEN_FRACTIONS):
+        yield {"participants": participants, "fraction": fraction, "lr": lr, "splits": "further"}
 
 
 def of_mode(mode: str, p: Params) -> Iterator[Spec]:

@@ -6,139 +6,157 @@ from functools import partial
 from math import log
 
 from papers.fedsgm import multiverse
+from papers.fedsgm.np_workshop.quantities import ABOUT
+from papers.fedsgm.np_workshop.runs import CLASSES, MODES, OPEN_BETAS, OPEN_FRACTIONS, OPEN_LRS
 from papers.kit.claims import Claim, PaperValue, Reading
-from papers.kit.rules import Condition, Control, Rule, Size, alike, between, most, of, stat
+from papers.kit.quantities import Label, Query, names_of
+from papers.kit.rules import Condition, Control, Rule, Size, alike, between, most, of
 
 EPSILON = 0.1
 START = log(2)  # f and g at w = 0
-MAIN = ("hard", "soft")
 CURVES = {"f": "objective", "g": "constraint"}
-SWAPPED = Control("hard and soft switching exchanged", {"hard": "soft", "soft": "hard"})
+NAMED = {mode: f"{mode} switching" for mode in MODES}
+
+#: The labels of runs at the paper's setting.
+PAPER: dict[str, Label | None] = {
+    "switch": None,
+    "beta": 20.0,
+    "lr": 0.3,
+    "fraction": 0.1,
+    "positive": CLASSES[0],
+    "splits": "main",
+    "settled": False,
+}
 
 workshop = partial(Claim, paper="W")
 ours = partial(Claim, paper="ours", place="prediction")
+names = partial(names_of, PAPER)
 
-
-def predicted(what: str, key: str) -> str:
-    """What the two predictions tell."""
-    return (
-        f"{what}: predicted {stat(f'{key}.predicted')}, measured {stat(f'{key}.measured')}, "
-        f"mean absolute difference {stat(f'{key}.gap')}"
-    )
-
+MAIN = names(switch=MODES)
+SHARPEST = (*names(switch="hard"), *names(switch="soft", beta=(200.0, 5.0)))
+OPEN: dict[str, tuple[Label, ...]] = {
+    "lr": OPEN_LRS,
+    "fraction": OPEN_FRACTIONS,
+    "positive": CLASSES,
+    "splits": ("open",),
+}
+ALL_OPEN = (*names(switch="hard", **OPEN), *names(switch="soft", beta=OPEN_BETAS, **OPEN))
 
 FREE = Rule(
     {
         "the late objective with beta = 200 is at most 5 % above hard switching's": of(
-            "soft_beta200.f"
+            "f", switch="soft", beta=200.0
         )
-        <= 1.05 * of("hard.f")
+        <= 1.05 * of("f", switch="hard")
     },
-    f"late objective, soft switching divided by hard switching: {stat('loss_ratio.beta200')}",
-    control=Control("beta = 5 instead of beta = 200", {"soft_beta200": "soft_beta5"}),
+    control=Control("beta = 5 instead of beta = 200", labels={"beta": 5.0}),
 )
 
 
-def recovers(soft: str) -> Rule:
+def recovers(beta: float) -> Rule:
     """That soft switching behaves as hard switching does."""
     return Rule(
         {
-            "the late objective is within 5 % of hard switching's": within_5("f", soft),
-            "the late constraint is within 5 % of hard switching's": within_5("g", soft),
+            f"the late {words} is within 5 % of hard switching's": within_5(curve, beta)
+            for curve, words in CURVES.items()
         },
-        "; ".join(
-            f"late {words}: soft {stat(f'{soft}.{k}')}, hard {stat(f'hard.{k}')}"
-            for k, words in CURVES.items()
-        ),
-        control=Control("beta = 5 instead of the larger beta", {soft: "soft_beta5"}),
+        control=Control("beta = 5 instead of the larger beta", labels={"beta": 5.0}),
     )
 
 
-def within_5(k: str, soft: str) -> Condition:
+def within_5(curve: str, beta: float) -> Condition:
     """Whether a late value is that of hard switching but for 5 %, seed by seed."""
-    return abs(of(f"{soft}.{k}") - of(f"hard.{k}")) <= 0.05 * of(f"hard.{k}")
+    hard = of(curve, switch="hard")
+    return abs(of(curve, switch="soft", beta=beta) - hard) <= 0.05 * hard
 
 
 C1 = Rule(
     {
         f"the late objective falls below ln2/4 (= {START / 4:.3f})": {
-            f"{m} switching": of(f"{m}.f") < START / 4 for m in MAIN
+            text: of("f", switch=mode) < START / 4 for mode, text in NAMED.items()
         },
         f"the late constraint is at most {1.05 * EPSILON:g}, 5 % above its level": {
-            f"{m} switching": of(f"{m}.g") <= 1.05 * EPSILON for m in MAIN
+            text: of("g", switch=mode) <= 1.05 * EPSILON for mode, text in NAMED.items()
         },
     },
-    "; ".join(
-        f"{m} switching: late objective {stat(f'{m}.f')}, late constraint {stat(f'{m}.g')}"
-        for m in MAIN
-    ),
-    "Late values are means over the last 20 of 100 rounds.",
-    control=Control("step size 0.01 instead of 0.3", {m: f"{m}_lr0.01" for m in MAIN}),
+    note="Late values are means over the last 20 of 100 rounds.",
+    control=Control("step size 0.01 instead of 0.3", labels={"lr": 0.01}),
 )
 C2 = Rule(
     {
-        "hard switching violates the constraint after its first feasible round": of("hard.after")
+        "hard switching violates the constraint after its first feasible round": of(
+            "after", switch="hard"
+        )
         > 0,
         "soft switching never violates the constraint after its first feasible round": most(
-            "soft.after"
+            "after", switch="soft"
         )
         <= 0,
     },
-    "; ".join(
-        f"{m} switching: {stat(f'{m}.after')} with a violation after the first feasible one, "
-        f"standard deviation of the late constraint {stat(f'{m}.jitter')}"
-        for m in MAIN
+    control=Control(
+        "hard and soft switching exchanged", labels={"switch": {"hard": "soft", "soft": "hard"}}
     ),
-    control=SWAPPED,
 )
+AT_STEP_1 = Query.of("ratio", lr=1.0)
 C3 = Rule(
     {
         "hard switching has 2.83 to 5.66 times the violating rounds of soft switching": between(
-            "ratio.lr1", *multiverse.ABOUT
+            AT_STEP_1, *ABOUT
         )
     },
-    f"violating rounds at step size 1, hard divided by soft: {stat('ratio.lr1', '.2g')}",
-    "The full paper plots the best of the step sizes 1, 0.1, 0.01, ..., which is 1 here.",
-    control=Control("hard switching against itself", {"ratio.lr1": "control.one"}),
-    sizes=(Size("ratio.lr1", 4.0, "text on Figure 1"),),
+    note="The full paper plots the best of the step sizes 1, 0.1, 0.01, ..., which is 1 here.",
+    control=Control("hard switching against itself", {AT_STEP_1: 1.0}),
+    sizes=(Size(AT_STEP_1, 4.0, "text on Figure 1"),),
+)
+C3_OPEN = multiverse.rule(
+    "C3",
+    "hard switching against itself",
+    "The claim holds in a setting if the ratio of violations is nearer to 4 than to 2 or 8.",
+)
+C4_OPEN = multiverse.rule(
+    "C4",
+    "soft switching at the smallest step size, whatever that of hard switching",
+    "The claim holds in a setting if soft switching's objective is at most 5 % above hard "
+    "switching's.",
 )
 C25 = Rule(
     {
         "the seeds' curves are closer to their median with soft than with hard switching": {
-            words: of(f"fresh_soft.band_{k}") < of(f"fresh_hard.band_{k}")
-            for k, words in CURVES.items()
+            words: of(f"band_{curve}", switch="soft", splits="fresh")
+            < of(f"band_{curve}", switch="hard", splits="fresh")
+            for curve, words in CURVES.items()
         }
     },
-    "mean distance of the seeds' curves from their median, soft minus hard: "
-    + "; ".join(
-        f"{words} {stat(f'fresh.band_{k}_more', '+.2f')}, on the 60 seeds of the "
-        f"other claims {stat(f'main.band_{k}_more', '+.2f')}"
-        for k, words in CURVES.items()
-    ),
-    "400 fresh seeds, after 60 earlier ones.",
-    control=Control("hard switching instead of soft", {"fresh_soft": "fresh_hard"}),
+    note="400 fresh seeds, after 60 earlier ones.",
+    control=Control("hard switching instead of soft", labels={"switch": "hard"}),
 )
+PREDICTED_SHARE = of("predicted", prediction="share")
 P1 = Rule(
     {
         "the share of constraint rounds is within a quarter of its prediction": alike(
-            of("share.measured"), of("share.predicted"), of("share.predicted")
+            of("measured", prediction="share"), PREDICTED_SHARE, PREDICTED_SHARE
         )
     },
-    predicted("share of constraint rounds", "share"),
-    "The formula is an approximation: the interval of measured minus predicted share excludes "
+    note="The formula is an approximation: the interval of measured minus predicted share excludes "
     "zero.",
     control=Control(
         "a predicted share of one half, whatever the multiplier",
-        {"share.predicted": "control.half"},
+        {Query.of("predicted", prediction="share"): 0.5},
     ),
 )
+GAP = Query.of("gap", prediction="level")
 P2 = Rule(
     {
-        "the late constraint is within 0.01 of its prediction": of("level.gap") <= 0.1 * EPSILON,
-        "no round after the first feasible one violates the constraint": most("settled.after") <= 0,
+        "the late constraint is within 0.01 of its prediction": of(GAP) <= 0.1 * EPSILON,
+        "no round after the first feasible one violates the constraint": most(
+            "after", switch="soft", fraction=1.0, settled=True
+        )
+        <= 0,
     },
-    predicted("late constraint", "level"),
-    control=Control("a predicted level of epsilon itself", {"level.gap": "control.level_gap"}),
+    control=Control(
+        "a predicted level of epsilon itself",
+        {GAP: Query.of("gap_of_tolerance", prediction="level")},
+    ),
 )
 
 CLAIMS = (
@@ -164,15 +182,15 @@ CLAIMS = (
         id="fedsgm/C3",
         place="text on Figure 1",
         wording="Soft switching has about four times fewer violating rounds than hard switching.",
-        rule=multiverse.C3,
-        runs=multiverse.WORKSHOP,
+        rule=C3_OPEN,
+        runs=ALL_OPEN,
         figure="learning_rates",
         reading="in all settings that the paper leaves open",
         readings=(
             Reading(
                 "at the step size that the full paper's protocol chooses, 1",
                 C3,
-                ("hard_lr1", "soft_lr1"),
+                names(switch=MODES, lr=1.0),
             ),
         ),
     ),
@@ -180,25 +198,25 @@ CLAIMS = (
         id="fedsgm/C4",
         place="text on Figure 1",
         wording="The gain of soft switching in feasibility does not compromise its convergence.",
-        rule=multiverse.C4,
-        runs=multiverse.WORKSHOP,
+        rule=C4_OPEN,
+        runs=ALL_OPEN,
         figure="sharpness",
         reading="in all settings that the paper leaves open",
-        readings=(Reading("late f at beta = 200", FREE, ("hard", "soft_beta200", "soft_beta5")),),
+        readings=(Reading("late f at beta = 200", FREE, SHARPEST),),
     ),
     workshop(
         id="fedsgm/C34",
         place="Section 1",
         wording="Soft switching recovers the hard regime once beta is at least 2/epsilon.",
-        rule=recovers("soft"),
-        runs=(*MAIN, "soft_beta5"),
+        rule=recovers(20.0),
+        runs=(*MAIN, *names(switch="soft", beta=5.0)),
         figure="sharpness",
         reading="beta = 2/epsilon",
         readings=(
             Reading(
                 "beta = 200, ten times as much",
-                recovers("soft_beta200"),
-                ("hard", "soft_beta200", "soft_beta5"),
+                recovers(200.0),
+                SHARPEST,
             ),
         ),
     ),
@@ -208,7 +226,7 @@ CLAIMS = (
         wording="The curves of soft switching have narrower bands over the seeds than those of "
         "hard switching.",
         rule=C25,
-        runs=("fresh_hard", "fresh_soft"),
+        runs=names(switch=MODES, splits="fresh"),
         rule_fixed="82aa2943",
         figure="figure_1",
     ),
@@ -217,14 +235,14 @@ CLAIMS = (
         wording="Hard switching spends a share lambda/(1 + lambda) of its late rounds on the "
         "constraint, where lambda is the multiplier of the constraint.",
         rule=P1,
-        runs=("hard_settled",),
+        runs=names(switch="hard", fraction=1.0, settled=True),
     ),
     ours(
         id="fedsgm/P2",
         wording="Soft switching settles at g = epsilon - 1/(beta (1 + lambda)), where lambda is "
         "the multiplier. This is below the level, so violations stop after the descent.",
         rule=P2,
-        runs=("soft_settled",),
+        runs=names(switch="soft", fraction=1.0, settled=True),
     ),
 )
 
@@ -232,12 +250,14 @@ FEWER = "violations, hard divided by soft"
 in_text = partial(PaperValue, place="W, text on Figure 1")
 
 PAPER_VALUES = (
-    in_text(FEWER, "ratio.main", 4.0, "about 4 times fewer", rtol=0.25),
-    in_text(f"{FEWER}, at step size 0.1", "ratio.lr0.1", 4.0, "about 4 times", rtol=0.25),
-    in_text(f"{FEWER}, at step size 1", "ratio.lr1", 4.0, "about 4 times", rtol=0.25),
+    in_text(FEWER, Query.of("ratio"), 4.0, "about 4 times fewer", rtol=0.25),
+    in_text(
+        f"{FEWER}, at step size 0.1", Query.of("ratio", lr=0.1), 4.0, "about 4 times", rtol=0.25
+    ),
+    in_text(f"{FEWER}, at step size 1", AT_STEP_1, 4.0, "about 4 times", rtol=0.25),
     in_text(
         "late objective, soft divided by hard, at beta = 200",
-        "loss_ratio.beta200",
+        Query.of("loss_ratio", beta=200.0),
         1.0,
         "not compromised",
         rtol=0.05,

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from fedlib.core import Trace
 from papers.fedsgm.curves import MODE_COLORS, SWEEP_COLORS, tolerance_of, violations
+from papers.fedsgm.np_workshop.runs import MODES
 from papers.kit import plot
 from papers.kit.numbers import mean, ratio
 from papers.kit.panels import Layer, on, panel, row
+from papers.kit.quantities import labels_of, sweep
 from papers.kit.study import Traces
 
 
@@ -34,26 +37,25 @@ def counts(ax: plot.Axes, shown: Traces, tolerance: float) -> None:
         plot.band(ax, trace.rounds[:-1], count, around=plot.RANGE, color=color, label=name)
 
 
+def usual(traces: Traces) -> dict[str, Any]:
+    """The labels that a run has unless a sweep varies them."""
+    return {name: value for name, value in labels_of(traces["soft"]).items() if name != "switch"}
+
+
 def learning_rates(traces: Traces) -> plot.Drawing:
     """The violation counts and their ratio against the step size."""
     tolerance = tolerance_of(traces["hard"])
-    rates = {
-        float(t.config["algorithm"]["lr"]): name
-        for name, t in traces.items()
-        if name == "hard" or name.startswith("hard_lr")
-    }
-    x = sorted(rates)
-    count = {
-        mode: [violations(traces[rates[r].replace("hard", mode)], tolerance) for r in x]
-        for mode in ("hard", "soft")
-    }
-    pairs = [ratio(h, s) for h, s in zip(count["hard"], count["soft"], strict=True)]
-    means = {mode: [mean(c) for c in each] for mode, each in count.items()}
+    counted = {}
+    for mode in MODES:
+        runs = sweep(traces, usual(traces), "lr", switch=mode)
+        counted[mode] = [violations(trace, tolerance) for trace in runs.values()]
+    means = {mode: [mean(count) for count in each] for mode, each in counted.items()}
+    ratios = [ratio(*pair) for pair in zip(counted["hard"], counted["soft"], strict=True)]
     against: Any = {"xscale": "log", "xlabel": "step size", "legend": True}
     return row(
-        panel(on(plot.dots, x, means), title="violating rounds", **against),
+        panel(on(plot.dots, [*runs], means), title="violating rounds", **against),
         panel(
-            on(plot.dots, x, {"hard / soft": pairs}, colors=SWEEP_COLORS),
+            on(plot.dots, [*runs], {"hard / soft": ratios}, colors=SWEEP_COLORS),
             on(plot.level, 4.0, "the paper's 4"),
             title="hard divided by soft",
             **against,
@@ -63,21 +65,20 @@ def learning_rates(traces: Traces) -> plot.Drawing:
 
 def sharpness(traces: Traces) -> plot.Drawing:
     """Late objective and constraint against beta: what the sharpness does change."""
-    runs = [t for n, t in traces.items() if n == "soft" or n.startswith("soft_beta")]
-    soft = {float(t.config["algorithm"]["switch"]["beta"]): t for t in runs}
-    x = sorted(soft)
+    runs = sweep(traces, usual(traces), "beta", switch="soft")
     tolerance = tolerance_of(traces["hard"])
     level = on(plot.level, tolerance, f"level {tolerance:g}")
 
-    def late(of: Callable[[Trace], Any], *more: Layer, **frame: Any) -> Layer:
-        values = {"soft": [mean(of(soft[b])) for b in x]}
-        frame |= {"xscale": "log", "xlabel": "sharpness beta"}
-        return panel(on(plot.dots, x, values, colors=[MODE_COLORS["soft"]]), *more, **frame)
+    def against_beta(measure: Callable[[Trace], Any], *more: Layer, **frame: Any) -> Layer:
+        values = {"soft": [mean(measure(trace)) for trace in runs.values()]}
+        dots = on(plot.dots, [*runs], values, colors=[MODE_COLORS["soft"]])
+        return panel(dots, *more, xscale="log", xlabel="sharpness beta", **frame)
 
+    count = partial(violations, tolerance=tolerance)
     return row(
-        late(lambda t: t.late("f"), title="late objective f"),
-        late(lambda t: t.late("g"), level, title="late constraint g", legend=True),
-        late(lambda t: violations(t, tolerance), title="violating rounds", ylim=(0, None)),
+        against_beta(lambda trace: trace.late("f"), title="late objective f"),
+        against_beta(lambda trace: trace.late("g"), level, title="late constraint g", legend=True),
+        against_beta(count, title="violating rounds", ylim=(0, None)),
     )
 
 

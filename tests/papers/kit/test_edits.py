@@ -16,7 +16,8 @@ from fedlib.steps import Hard, Soft
 from papers import STUDIES
 from papers.arena import problems as arena_problems
 from papers.fedcmoo.data.pairs import MNIST_SCALE
-from papers.fedsgm import np_workshop
+from papers.fedsgm.np_workshop import quantities as workshop
+from papers.fedsgm.np_workshop import runs as workshop_runs
 from papers.kit import edits, report, snapshot, store
 from papers.ssca import common
 from tests.helpers.expect import refuses
@@ -155,9 +156,9 @@ def test_an_edit_is_computed_and_the_line_says_what_it_is(edit, page, capsys):
 
 UNEDITED = {
     "the page's function": problem,
-    "the study's function": np_workshop.problem,
-    "a function around it": lambda seed: np_workshop.problem(seed),
-    "bound": partial(np_workshop.problem),
+    "the study's function": workshop_runs.problem,
+    "a function around it": lambda seed: workshop_runs.problem(seed),
+    "bound": partial(workshop_runs.problem),
     "other names for the same rows": with_rows(lambda X, y: (X + 0, y)),
 }
 
@@ -175,7 +176,7 @@ REPLACED = {
     "a method of an ingredient": (RandK, "__call__"),
     "a loader of data": (data, "breast_cancer"),
     "a function that the library calls": (fedlib.algorithms.fedsgm, "check_work"),
-    "the problem of a study": (np_workshop, "neyman_pearson"),
+    "the problem of a study": (workshop_runs, "neyman_pearson"),
 }
 
 
@@ -194,12 +195,12 @@ def test_where_our_code_was_replaced_no_run_is_loaded(name, page, monkeypatch, c
 
 
 def test_a_constant_and_the_body_of_a_function_count_as_code(monkeypatch):
-    monkeypatch.setattr(np_workshop, "LATE", 0.5)
+    monkeypatch.setattr(workshop, "LATE", 0.5)
     monkeypatch.setitem(common.STEPS, 10, common.STEPS[100])
     monkeypatch.setattr(Hard.__call__, "__code__", (lambda _, z: z).__code__)
     assert snapshot.replaced() == [
         "fedlib.steps.switching.Hard.__call__",
-        "papers.fedsgm.np_workshop.LATE",
+        "papers.fedsgm.np_workshop.quantities.LATE",
         "papers.ssca.common.STEPS",
     ]
 

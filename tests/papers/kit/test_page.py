@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from papers import STUDIES
-from papers.fedsgm.np_workshop import problem
+from papers.fedsgm.np_workshop.runs import problem
 from tests.helpers.expect import refuses
 
 STUDY = STUDIES["np_workshop"]

@@ -1,0 +1,122 @@
+"""The runs of study W, with the labels by which everything else finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache, partial
+from itertools import product
+from typing import Any
+
+from fedlib import data
+from fedlib.algorithms.fedsgm import FedSGM
+from fedlib.compress import Identity, RandK
+from fedlib.core import Problem
+from fedlib.core.describe import renamed_from
+from fedlib.problems import neyman_pearson
+from fedlib.steps import Hard, Soft
+from papers.kit.quantities import Label, by_name, completed
+from papers.kit.store import Spec
+from papers.kit.study import Params
+
+MODES = ("hard", "soft")
+#: What the paper leaves open: step size, K/d, and the class whose loss is the constraint; and the
+#: sharpness, from the theory's value to three times it, as the authors say.
+OPEN_LRS = (0.1, 0.3, 1.0)
+OPEN_FRACTIONS = (0.1, 1.0)
+CLASSES = ("malignant", "benign")
+OPEN_BETAS = (20.0, 40.0, 60.0)
+OPEN_SEEDS = tuple(range(200, 220))
+
+
+def defaults(p: Params) -> dict[str, Label | None]:
+    """The labels of runs and quantities, each with its usual value; None where there is none."""
+    return {
+        "switch": None,
+        "beta": float(p["beta"]),
+        "lr": float(p["lr"]),
+        "fraction": float(p["fraction"]),
+        "positive": CLASSES[0],
+        "splits": "main",
+        "settled": False,
+        "prediction": None,
+    }
+
+
+@renamed_from("papers.fedsgm.np_workshop.problem")
+@lru_cache(maxsize=64)
+def problem(seed: int, positive: str = CLASSES[0], clients: int = 10) -> Problem:
+    """560 of the 569 samples on equal, stratified clients."""
+    table = data.breast_cancer(positive)
+    about = {"data": "breast_cancer", "positive": positive}
+    return neyman_pearson(table.X, table.y, clients=clients, seed=seed, config=about)
+
+
+def specs(p: Params) -> dict[str, Spec]:
+    """Hard and soft at the main setting, along each sweep, and settled; and all open settings."""
+    return by_name([*runs(p)], defaults(p))
+
+
+def runs(p: Params) -> Iterator[Spec]:
+    """The runs of both ways of switching, one after the other."""
+    for mode in MODES:
+        yield from of_mode(mode, p)
+    if p["many"]:
+        for start in open_starts():
+            for labels in open_modes(start):
+                yield labelled(p, labels, seeds=OPEN_SEEDS)
+
+
+def of_mode(mode: str, p: Params) -> Iterator[Spec]:
+    """One way of switching at the main setting, along each sweep, and settled."""
+    with_weights = ("f", "g", "sigma")
+    main = {"switch": mode}
+    yield labelled(p, main, keep=with_weights)
+    yield labelled(p, {**main, "splits": "fresh"}, seeds=p["fresh"], evaluate_every=5)
+    for lr in p["lrs"]:
+        yield labelled(p, {**main, "lr": float(lr)})
+    if mode == "soft":
+        for beta in p["betas"]:
+            yield labelled(p, {**main, "beta": float(beta)})
+    yield labelled(
+        p,
+        {**main, "fraction": 1.0, "settled": True},
+        rounds=p["settle_rounds"],
+        evaluate_every=5,
+        keep=with_weights,
+    )
+
+
+def open_starts() -> Iterator[dict[str, Label]]:
+    """The labels of every combination of step size, K/d, and class."""
+    for lr, fraction, positive in product(OPEN_LRS, OPEN_FRACTIONS, CLASSES):
+        yield {"lr": lr, "fraction": fraction, "positive": positive, "splits": "open"}
+
+
+def open_modes(start: Mapping[str, Label]) -> Iterator[dict[str, Label]]:
+    """The labels of hard switching and three sharpnesses from one start."""
+    yield {**start, "switch": "hard"}
+    for beta in OPEN_BETAS:
+        yield {**start, "switch": "soft", "beta": beta}
+
+
+def labelled(p: Params, labels: Mapping[str, Label], **changes: Any) -> Spec:
+    """The run with these labels, others at their defaults; `changes` are other fields of it."""
+    without = ["beta"] if labels["switch"] == "hard" else []
+    complete = completed(labels, defaults(p), without)
+    task = partial(problem, positive=complete["positive"], clients=p["clients"])
+    run = Spec(algorithm(p, complete), task, p["rounds"], p["seeds"], labels=complete)
+    return replace(run, **changes)
+
+
+def algorithm(p: Params, labels: Mapping[str, Any]) -> FedSGM:
+    """The algorithm that labels describe."""
+    return FedSGM(
+        lr=labels["lr"],
+        local_steps=p["local_steps"],
+        participants=p["clients"],
+        tolerance=float(p["tolerance"]),
+        switch=Soft(labels["beta"]) if labels["switch"] == "soft" else Hard(),
+        uplink=Identity() if labels["settled"] else RandK(labels["fraction"]),
+        error_feedback=False,
+    )
