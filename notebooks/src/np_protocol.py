@@ -75,20 +75,22 @@ rejudged(page, STUDIES["np_unified"])
 # that of soft FedSGM by at most a twentieth of the fall from the start; a sharpness likewise.
 
 # %%
-labels = {"hard": "hard", "soft": "soft", "hard, all clients": "hard_all", "soft, all clients": "soft_all"}
+names = {"hard": "hard", "soft": "soft", "hard, all clients": "hard_participants20"}
+names["soft, all clients"] = "soft_participants20"
 measures = {"f": "late f", "g": "late g", "infeasible": "infeasible", "oscillation": "change of g"}
-report.runs_table(numbers, labels, measures, health)
+report.runs_table(numbers, names, measures, health)
 
 # %%
-labels = {f"penalty {rho:g}": f"penalty_rho{rho:g}" for rho in page.rhos}
-labels |= {"sharpness 40": "soft"} | {f"sharpness {b:g}": f"soft_beta{b:g}" for b in page.betas}
-report.runs_table(numbers, labels, {"f": "late f", "g": "late g", "right": "right"}, health)
+names = {f"penalty {rho:g}": f"penalty_rho{rho:g}" for rho in page.rhos}
+names |= {"sharpness 40": "soft"} | {f"sharpness {beta:g}": f"soft_beta{beta:g}" for beta in page.betas}
+report.runs_table(numbers, names, {"f": "late f", "g": "late g", "right": "right"}, health)
 
 # %% tags=["nbval-check-output"]
 check("soft switching has the lower late g with 10 of 20 clients", numbers["soft.g"].value < numbers["hard.g"].value)
 for rho, step in zip(page.rhos, page.penalty_lrs, strict=True):
     if page.lrs == STUDIES["np_protocol"].resolve("full")["lrs"]:
-        check(f"tuning picks the step of penalty {rho:g}", numbers[f"tuning_rho{rho:g}.lr"].value == step, f"{step:g}")
+        picked = numbers[f"penalty_rho{rho:g}_tuning.lr"].value
+        check(f"tuning picks the step of penalty {rho:g}", picked == step, f"{step:g}")
 
 # %% [markdown]
 # ## Verdicts

@@ -54,10 +54,11 @@ def measures(pairings: list[Trace], shifts: tuple[int, ...]) -> dict[str, Number
     }
 
 
-def distance(trace: Trace, other: Trace) -> Array:
-    """Per split the distance of the final models, as a share of the other's length."""
-    w, v = np.asarray(trace.state), np.asarray(other.state)
-    return np.asarray(np.linalg.norm(w - v, axis=1) / np.linalg.norm(v, axis=1))
+def distance(trace: Trace, usual: Trace) -> Array:
+    """Per split the distance of a final model from the usual one, as a share of its length."""
+    v = np.asarray(usual.state)
+    apart = np.linalg.norm(np.asarray(trace.state) - v, axis=1)
+    return np.asarray(apart / np.linalg.norm(v, axis=1))
 
 
 def second_half(trace: Trace, name: str) -> Array:

@@ -81,7 +81,7 @@ def paired(seed: int, *, shift: int) -> Problem:
     as many rows of a class. Numbers are doubles, so that equal models are equal to the last digits.
     """
     table = data.breast_cancer()
-    made = neyman_pearson(
+    task = neyman_pearson(
         table.X,
         table.y,
         clients=CLIENTS,
@@ -90,11 +90,11 @@ def paired(seed: int, *, shift: int) -> Problem:
         dtype=torch.float64,
         config={"data": "breast_cancer", "positive": "malignant", "shift": shift},
     )
-    labels = made.data[1][made.rows]
-    rows = made.rows.gather(1, labels.argsort(dim=1, stable=True))  # class 0 first
+    labels = task.data[1][task.rows]
+    rows = task.rows.gather(1, labels.argsort(dim=1, stable=True))  # class 0 first
     start = int((labels[0] == 0).sum())
     constraints = rows[:, start:].roll(shift, 0)
-    return replace(made, rows=torch.cat([rows[:, :start], constraints], 1))
+    return replace(task, rows=torch.cat([rows[:, :start], constraints], 1))
 
 
 def settings(p: Params) -> Iterator[dict[str, Label]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -10,16 +11,17 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedlib.algorithms.fedsgm import FedSGM
-from fedlib.algorithms.sgm import SGM
-from fedlib.compress import TopK
 from fedlib.shapes import Scalar
-from fedlib.steps import Hard, Soft
-from fedlib.steps.switching import Switch, loss_weights
-from papers.fedsgm.np_unified.runs import CLIENTS, pooled, problem
+from fedlib.steps.switching import loss_weights
+from papers.fedsgm.np_unified import runs as unified
+from papers.fedsgm.np_unified.runs import CLIENTS, MODES, centralized, fedsgm, pooled, problem
+from papers.kit.quantities import Label, by_name
 from papers.kit.store import Spec
 from papers.kit.study import Params
 
 LATE_ONLY = 10  # rounds between two evaluations of a run of which only late values are read
+PENALTY: dict[str, Label] = {"method": "penalty"}
+TUNING: dict[str, Label] = {"splits": "tuning"}
 
 
 @dataclass(frozen=True)
@@ -41,73 +43,71 @@ class CompressedPenalty(FedSGM):
         return loss_weights(torch.ones_like(share), self.rho * constraint_weights)
 
 
+def defaults(p: Params) -> dict[str, Label | None]:
+    """The labels of runs, each with its usual value; None where there is none.
+
+    A penalty has no label `lr` on the splits that judge, where each has its own.
+    """
+    return {**unified.defaults(p), "splits": "judging"}
+
+
 def specs(p: Params) -> dict[str, Spec]:
     """All runs: FedSGM at its tuned step, each penalty at its own, and what tuned the penalties."""
-    found: dict[str, Spec] = {}
-    modes: dict[str, Switch] = {"hard": Hard(), "soft": Soft(float(p["beta"]))}
-    for mode, switch in modes.items():
-        sampled = method(p, switch)
-        groups = {"": sampled, "_all": replace(sampled, participants=CLIENTS)}
-        for group, start in groups.items():
-            found[f"{mode}{group}"] = run(start, p)
-            found |= sweeps(f"{mode}{group}", start, p)
-        for m in p["participations"]:
-            found[f"{mode}_m{m}"] = run(replace(sampled, participants=m), p)
-        without = replace(sampled, error_feedback=False)
-        found[f"{mode}_nofeedback"] = run(without, p, every=LATE_ONLY)
-        central = SGM(
-            lr=sampled.lr,
-            tolerance=sampled.tolerance,
-            steps=sampled.local_steps,
-            switch=switch,
-        )
-        found[f"{mode}_central"] = replace(run(central, p, every=LATE_ONLY), problem=pooled)
-    for b in p["betas"]:
-        found[f"soft_beta{b:g}"] = run(method(p, Soft(float(b))), p, every=LATE_ONLY)
-    for b in p["end_betas"]:
-        everyone = replace(method(p, Soft(float(b))), participants=CLIENTS)
-        found[f"soft_all_beta{b:g}"] = run(everyone, p, every=LATE_ONLY)
-    return found | penalties(p)
+    return by_name([*runs(p)], defaults(p))
 
 
-def method(p: Params, switch: Switch) -> FedSGM:
-    """FedSGM with the paper's compression, at the step that the tuning picked."""
-    topk = TopK(float(p["fraction"]))
-    return FedSGM(
-        lr=float(p["lr"]),
-        local_steps=p["local_steps"],
-        participants=p["participants"],
-        tolerance=float(p["tolerance"]),
-        switch=switch,
-        uplink=topk,
-        downlink=topk,
-    )
+def runs(p: Params) -> Iterator[Spec]:
+    """FedSGM with both ways of switching, then the penalties."""
+    for mode in MODES:
+        yield from of_mode(mode, p)
+    yield from penalties(p)
 
 
-def run(algorithm: Any, p: Params, every: int = 1) -> Spec:
-    """A run on the fresh splits."""
-    return Spec(algorithm, problem, p["rounds"], p["seeds"], every, ("f", "g"))
+def of_mode(mode: str, p: Params) -> Iterator[Spec]:
+    """FedSGM with one way of switching along each sweep, and the same centralized."""
+    main = fedsgm(mode, p)
+    everyone = {**main, "participants": CLIENTS}
+    for start in (main, everyone):
+        yield labelled(p, start)
+        for steps in p["local_steps_sweep"]:
+            yield labelled(p, {**start, "local_steps": steps})
+        for fraction in p["fractions"]:
+            yield labelled(p, {**start, "fraction": float(fraction)})
+    for participants in p["participations"]:
+        yield labelled(p, {**main, "participants": participants})
+    yield labelled(p, {**main, "feedback": False}, LATE_ONLY)
+    yield labelled(p, centralized(mode, p), LATE_ONLY)
+    if mode == "soft":
+        for beta in p["betas"]:
+            yield labelled(p, {**main, "beta": float(beta)}, LATE_ONLY)
+        for beta in p["end_betas"]:
+            yield labelled(p, {**everyone, "beta": float(beta)}, LATE_ONLY)
 
 
-def sweeps(name: str, start: FedSGM, p: Params) -> dict[str, Spec]:
-    """Local steps and compression."""
-    found: dict[str, Spec] = {}
-    for e in p["local_steps_sweep"]:
-        found[f"{name}_E{e}"] = run(replace(start, local_steps=e), p)
-    for x in p["fractions"]:
-        topk = TopK(float(x))
-        found[f"{name}_K{x:g}"] = run(replace(start, uplink=topk, downlink=topk), p)
-    return found
-
-
-def penalties(p: Params) -> dict[str, Spec]:
+def penalties(p: Params) -> Iterator[Spec]:
     """Compressed penalties: all steps on the tuning splits, the best on those that judge."""
-    start = CompressedPenalty(**vars(method(p, Hard())))
-    found: dict[str, Spec] = {}
-    for rho, lr in zip(p["rhos"], p["penalty_lrs"], strict=True):
-        own = replace(start, rho=float(rho))
-        found[f"penalty_rho{rho:g}"] = run(replace(own, lr=float(lr)), p, every=LATE_ONLY)
-        for x in p["lrs"]:
-            tried = run(replace(own, lr=float(x)), p, every=LATE_ONLY)
-            found[f"tuning_rho{rho:g}_lr{x:g}"] = replace(tried, seeds=p["tuning_seeds"])
-    return found
+    for rho, best in zip(p["rhos"], p["penalty_lrs"], strict=True):
+        labels = {**fedsgm("hard", p), **PENALTY, "rho": float(rho)}
+        del labels["switch"]
+        for lr in p["lrs"]:
+            yield labelled(p, {**labels, **TUNING, "lr": float(lr)}, LATE_ONLY)
+        del labels["lr"]
+        yield labelled(p, labels, LATE_ONLY, lr=float(best))
+
+
+def labelled(p: Params, labels: Mapping[str, Any], interval: int = 1, **hidden: float) -> Spec:
+    """The run with these labels; `hidden` is what its algorithm has beside them."""
+    complete = {"splits": "judging", **labels}
+    ordered = {label: complete[label] for label in defaults(p) if label in complete}
+    seeds = p["tuning_seeds"] if complete["splits"] == "tuning" else p["seeds"]
+    task = pooled if complete.get("method") == "SGM" else problem
+    method = algorithm(p, {**ordered, **hidden})
+    return Spec(method, task, p["rounds"], seeds, interval, ("f", "g"), labels=ordered)
+
+
+def algorithm(p: Params, labels: dict[str, Any]) -> Any:
+    """The algorithm that labels describe."""
+    if labels["method"] != PENALTY["method"]:
+        return unified.algorithm(p, labels)
+    plain = unified.algorithm(p, {**labels, "method": "FedSGM", "switch": "hard"})
+    return CompressedPenalty(**vars(plain), rho=labels["rho"])

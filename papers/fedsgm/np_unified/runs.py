@@ -130,9 +130,7 @@ def of_mode(mode: str, p: Params) -> Iterator[Spec]:
         if lr != p["lr"]:
             yield labelled(p, {**main, "lr": float(lr)}, evaluate_every=5)
     yield labelled(p, {**main, "feedback": False})
-    central = {"method": "SGM", "switch": mode, "local_steps": p["local_steps"], "lr": p["lr"]}
-    if mode == "soft":
-        central["beta"] = float(p["beta"])
+    central = centralized(mode, p)
     yield labelled(p, central)
     fresh: dict[str, Any] = {"seeds": p["fresh"], "evaluate_every": 10}
     yield labelled(p, {**main, "participants": CLIENTS, "splits": "fresh"}, **fresh)
@@ -167,6 +165,14 @@ def fedsgm(mode: str, p: Params) -> dict[str, Any]:
     }
     if mode == "soft":
         labels["beta"] = float(p["beta"])
+    return labels
+
+
+def centralized(mode: str, p: Params) -> dict[str, Any]:
+    """The labels of the method on the pooled rows."""
+    labels = {**fedsgm(mode, p), "method": "SGM"}
+    for label in ("participants", "fraction", "feedback"):
+        del labels[label]
     return labels
 
 

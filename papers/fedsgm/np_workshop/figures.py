@@ -46,10 +46,11 @@ def learning_rates(traces: Traces) -> plot.Drawing:
     """The violation counts and their ratio against the step size."""
     tolerance = tolerance_of(traces["hard"])
     counted = {}
+    means = {}
     for mode in MODES:
         runs = sweep(traces, usual(traces), "lr", switch=mode)
         counted[mode] = [violations(trace, tolerance) for trace in runs.values()]
-    means = {mode: [mean(count) for count in each] for mode, each in counted.items()}
+        means[mode] = [mean(count) for count in counted[mode]]
     ratios = [ratio(*pair) for pair in zip(counted["hard"], counted["soft"], strict=True)]
     against: Any = {"xscale": "log", "xlabel": "step size", "legend": True}
     return row(
@@ -69,10 +70,10 @@ def sharpness(traces: Traces) -> plot.Drawing:
     tolerance = tolerance_of(traces["hard"])
     level = on(plot.level, tolerance, f"level {tolerance:g}")
 
-    def against_beta(measure: Callable[[Trace], Any], *more: Layer, **frame: Any) -> Layer:
+    def against_beta(measure: Callable[[Trace], Any], *layers: Layer, **frame: Any) -> Layer:
         values = {"soft": [mean(measure(trace)) for trace in runs.values()]}
         dots = on(plot.dots, [*runs], values, colors=[MODE_COLORS["soft"]])
-        return panel(dots, *more, xscale="log", xlabel="sharpness beta", **frame)
+        return panel(dots, *layers, xscale="log", xlabel="sharpness beta", **frame)
 
     count = partial(violations, tolerance=tolerance)
     return row(

@@ -101,8 +101,8 @@ def predictions(traces: Traces, p: Params) -> Iterator[Row]:
     yield from compared("level", level, p["tolerance"] - 1 / (p["beta"] * (1 + factor)))
     apart = np.abs(level - p["tolerance"])
     yield row("gap_of_tolerance", mean(apart), prediction="level")
-    after = mean(after_feasible(soft, p["tolerance"]), "rounds")
-    yield row("after", after, **labels_of(soft))
+    count = mean(after_feasible(soft, p["tolerance"]), "rounds")
+    yield row("after", count, **labels_of(soft))
 
 
 def compared(name: str, measured: Array, predicted: Array) -> Iterator[Row]:

@@ -9,6 +9,8 @@ from fedlib.core import Trace
 from fedlib.steps import Hard
 from papers.fedsgm.np_protocol import quantities
 from papers.fedsgm.np_protocol.runs import CompressedPenalty
+from papers.kit import quantities as kit
+from papers.kit.quantities import Quantities
 
 
 def test_without_compressors_it_is_penalty_fedavg():
@@ -21,11 +23,11 @@ def test_without_compressors_it_is_penalty_fedavg():
     torch.testing.assert_close(one.state.w, other.state.w, rtol=1e-5, atol=1e-6)
 
 
-def trace(f, g):
+def trace(f, g, **labels):
     """A run of as many splits as rows, evaluated after every round."""
     f, g = (np.asarray(x, float) for x in (f, g))
     rounds = np.arange(f.shape[1])
-    return Trace({"f": f, "g": g}, {}, rounds, tuple(range(len(f))), {})
+    return Trace({"f": f, "g": g}, {}, rounds, tuple(range(len(f))), {"labels": labels})
 
 
 def test_null_data_are_disjoint_sets_of_splits_of_equal_size():
@@ -44,10 +46,11 @@ def test_the_share_of_threes_looks_at_all_choices():
 
 def test_right_is_feasible_and_as_good_but_for_a_share_of_the_fall():
     g = np.full((2, 6), 0.05)
-    soft = trace(np.full((2, 6), 0.1), g)
-    near = trace(np.repeat([[0.12], [0.14]], 6, axis=1), g)
-    p = {"rhos": (2.0,), "betas": (), "tolerance": 0.05}
-    found = quantities.right({"soft": soft, "penalty_rho2": near}, p)
-    assert found["penalty_rho2.right"].per_seed == (1.0, 0.0)  # the bound is 0.1297
-    assert found["penalty_rho2.right_level"].per_seed == (1.0, 0.0)  # 0.125
-    assert found["beta.right"].value == 1
+    soft = trace(np.full((2, 6), 0.1), g, switch="soft")
+    near = trace(np.repeat([[0.12], [0.14]], 6, axis=1), g, rho=2.0)
+    grids = {"beta": {40.0: soft}, "rho": {2.0: near}}
+    rows = kit.table(quantities.right(grids, soft, 0.05))
+    numbers = Quantities.of([rows], {"switch": None})
+    assert numbers["rho2.right"].per_seed == (1.0, 0.0)  # the bound is 0.1297
+    assert numbers["rho2.right_level"].per_seed == (1.0, 0.0)  # 0.125
+    assert numbers["knob_beta.right"].value == 1
