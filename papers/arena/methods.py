@@ -60,13 +60,13 @@ def units(name: str, seed: int, local_steps: int, batch: int, stand_in: int) -> 
     `batch` is the most rows that a minibatch has.
     """
     recorded = name == "np" and not (seed or stand_in)
-    found = ADULT if recorded else of_data(name, seed, stand_in)
-    own = BATCHES[name]
+    measured = ADULT if recorded else of_data(name, seed, stand_in)
+    largest = BATCHES[name]
     return Units(
         level=LEVELS[name],
-        batch=None if own is None else min(own, batch),
+        batch=None if largest is None else min(largest, batch),
         local_steps=local_steps,
-        **found,  # type: ignore[arg-type]
+        **measured,  # type: ignore[arg-type]
     )
 
 
@@ -101,12 +101,14 @@ def smoothness(problem: Problem) -> float:
 
 def oracle_unit(problem: Problem) -> float:
     """FedFW's unit of lambda where there is a set: mean |grad f_i(0)| / (N D)."""
-    clients, slope, ball = problem.all_clients(), problem.gradient, problem.set
+    clients = problem.all_clients()
+    slope = problem.gradient
+    ball = problem.set
     assert slope is not None
-    one = torch.ones(1)
-    each = torch.func.vmap(lambda b: slope(problem.w0, b, one))(clients)
+    weight = torch.ones(1)
+    slopes = torch.func.vmap(lambda b: slope(problem.w0, b, weight))(clients)
     wide: float = ball.diameter(problem.dim)  # type: ignore[union-attr]
-    return float(each.norm(dim=1).mean()) / (problem.num_clients * wide)
+    return float(slopes.norm(dim=1).mean()) / (problem.num_clients * wide)
 
 
 #: Step sizes in units of 1 / L, those that a short grid keeps first; the second for the methods
@@ -122,9 +124,9 @@ RHO = PowerLaw(0.9, 0.3)  # how SSCA averages its surrogates; its iterates fall 
 FALL = 0.35
 
 
-def soft(u: Units, x: float, y: float, **more: Any) -> FedSGM:
+def soft(u: Units, x: float, y: float, **options: Any) -> FedSGM:
     """Soft switching, the sharpness in units of 1 / level."""
-    return FedSGM(**u.work(x), level=u.level, tolerance=0.0, switch=Soft(y / u.level), **more)
+    return FedSGM(**u.work(x), level=u.level, tolerance=0.0, switch=Soft(y / u.level), **options)
 
 
 def penalty(u: Units, x: float, y: float) -> PenaltyFedAvg:
@@ -154,8 +156,8 @@ def splitting(u: Units, x: float, y: float) -> FedDR:
 
 def preferring(u: Units, x: float, y: float) -> FedCMOOPref:
     """Losses in the ratio (y f(w0)) : level, the optimum's if y f(w0) is the optimal value."""
-    wanted = Preference(ratios=(1 / (y * u.start), 1 / u.level))
-    return FedCMOOPref(**u.work(x), preference=wanted)
+    preference = Preference(ratios=(1 / (y * u.start), 1 / u.level))
+    return FedCMOOPref(**u.work(x), preference=preference)
 
 
 @dataclass(frozen=True)
@@ -254,8 +256,8 @@ def grid(entry: Entry, count: int) -> list[tuple[float, float]]:
         return [(x, y) for y in values for x in STEPS[len(values)]][:count]
     low, high = PENALTIES if name == "lambda" else SPAN
     middle = (low * high) ** 0.5
-    found = [float(f"{x:.3g}") for x in np.geomspace(low, high, COUNT)]
-    return [(x, 0.0) for x in sorted(found, key=lambda x: abs(np.log(x / middle)))][:count]
+    values_of_one = [float(f"{x:.3g}") for x in np.geomspace(low, high, COUNT)]
+    return [(x, 0.0) for x in sorted(values_of_one, key=lambda x: abs(np.log(x / middle)))][:count]
 
 
 def applies(method: str, problem: str) -> bool:

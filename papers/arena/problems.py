@@ -111,7 +111,8 @@ def arena_problem(
 
 def weighted(problem: Problem, ratio: float) -> Problem:
     """Two objectives as `2 f / (1 + ratio)` and `2 ratio g / (1 + ratio)`: their mean is convex."""
-    losses, gradient = problem.losses, problem.gradient
+    losses = problem.losses
+    gradient = problem.gradient
     scale = 2 / (1 + ratio), 2 * ratio / (1 + ratio)
     assert gradient is not None
 
@@ -130,14 +131,21 @@ def assembled(
 ) -> Problem:
     """The constraint form from the data of training (client after client), validation, test."""
     losses, gradient = FUNCTIONS[name]
-    clients, dim, count = CLIENTS[name], train[0].shape[1], len(train)
+    clients = CLIENTS[name]
+    dim = train[0].shape[1]
+    count = len(train)
 
     def metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
-        held, found = problem.heldout, {}
-        for side, rows in {"": problem.data, "val_": held[:count], "test_": held[count:]}.items():
+        sides = {
+            "": problem.data,
+            "val_": problem.heldout[:count],
+            "test_": problem.heldout[count:],
+        }
+        curves = {}
+        for side, rows in sides.items():
             share = w.new_full((len(rows[-1]),), 1 / len(rows[-1]))
-            found[f"{side}f"], found[f"{side}g"] = losses(w, Batch(rows, share))
-        return found
+            curves[f"{side}f"], curves[f"{side}g"] = losses(w, Batch(rows, share))
+        return curves
 
     return Problem(
         name=f"arena_{name}",
@@ -161,7 +169,9 @@ TEST = 0.25  # pair: of all rows
 PEOPLE = 4000  # np: the clients' rows of Adult's 45,222, drawn by each seed
 JUDGES = 10000  # validation rows of Adult; all other people are for the test
 ALL = 45222  # of which these are numbers
-FEATURES, NONZERO, ROWS, MORE = 100, 10, 40, 25  # sparse: d, |w|_1, rows, test rows of a client
+FEATURES = 100  # sparse: d
+ROWS = 40  # sparse: rows of a client
+TEST_ROWS = 25  # sparse: of a client
 SPREAD = 0.5  # sparse: of the logarithm of a client's feature scales
 MIXTURE = 0.5  # pair: concentration of the Dirichlet split over digits
 
@@ -173,8 +183,8 @@ def held_out(
     rows: Int[Tensor, "N m"], rng: torch.Generator
 ) -> tuple[Int[Tensor, "N r"], Int[Tensor, "v"]]:
     """Every client's training rows, and all clients' validation rows."""
-    kept, _, own = holdout(rows, (rows.shape[1],) * len(rows), VALIDATION, rng)
-    return kept, own
+    kept, _, validation = holdout(rows, (rows.shape[1],) * len(rows), VALIDATION, rng)
+    return kept, validation
 
 
 @lru_cache(maxsize=2)
@@ -186,22 +196,23 @@ def people(stand_in: int) -> Rows:
 
 def neyman_pearson_task(seed: int, stand_in: int) -> Made:
     """Adult: people of low income are the objective, those of high income the constraint."""
-    rows, rng = people(stand_in), seeded(seed, "split")
+    rows = people(stand_in)
+    rng = seeded(seed, "split")
     order = torch.randperm(len(rows.y), generator=rng)
     cut = [int(len(order) * n / ALL) for n in (PEOPLE, JUDGES)]
-    own, val, test = order.split([*cut, len(order) - sum(cut)])  # type: ignore[no-untyped-call]
-    table = own[split.stratified_iid(rows.y[own].long(), CLIENTS["np"], rng)]
-    table = table[:, : len(own) // CLIENTS["np"] - 1]  # as wide for every seed
-    parts = [class_parts(rows, some) for some in (table, val.unsqueeze(0), test.unsqueeze(0))]
+    chosen, val, test = order.split([*cut, len(order) - sum(cut)])  # type: ignore[no-untyped-call]
+    table = chosen[split.stratified_iid(rows.y[chosen].long(), CLIENTS["np"], rng)]
+    table = table[:, : len(chosen) // CLIENTS["np"] - 1]  # as wide for every seed
+    sides = [class_parts(rows, numbers) for numbers in (table, val.unsqueeze(0), test.unsqueeze(0))]
     source = "generated stand-in" if stand_in else "adult"
-    return parts[0], parts[1], parts[2], {"data": source, "split_by": "seed"}
+    return sides[0], sides[1], sides[2], {"data": source, "split_by": "seed"}
 
 
 def class_parts(rows: Rows, table: Int[Tensor, "N m"]) -> Parts:
     """Features with a constant, incomes, and what a row counts in the mean of its class."""
-    some = table.flatten()
-    shares = class_shares("neyman_pearson_task", rows.y, table)[some]
-    return with_constant(rows.X[some]), rows.y[some].float(), shares.float()
+    flat = table.flatten()
+    shares = class_shares("neyman_pearson_task", rows.y, table)[flat]
+    return with_constant(rows.X[flat]), rows.y[flat].float(), shares.float()
 
 
 def with_constant(X: Tensor) -> Tensor:
@@ -210,28 +221,30 @@ def with_constant(X: Tensor) -> Tensor:
 
 def pair_task(seed: int, _: int) -> Made:
     """Digits: one linear score for two labels, even or not and five or more; unequal clients."""
-    table, rng = data.digits(), seeded(seed, "split")
-    first, test = split.train_test(table.y, TEST, rng)
-    rows, val = held_out(first[split.dirichlet(table.y[first], CLIENTS["pair"], MIXTURE, rng)], rng)
+    table = data.digits()
+    rng = seeded(seed, "split")
+    train, test = split.train_test(table.y, TEST, rng)
+    rows, val = held_out(train[split.dirichlet(table.y[train], CLIENTS["pair"], MIXTURE, rng)], rng)
     X = with_constant(table.X.flatten(1).float() / table.X.max())
     Y = torch.stack([table.y % 2 == 0, table.y >= 5], 1).float()
-    parts = [(X[r], Y[r]) for r in (rows.flatten(), val, test)]
-    return parts[0], parts[1], parts[2], {"data": "digits", "split_by": "seed"}
+    sides = [(X[r], Y[r]) for r in (rows.flatten(), val, test)]
+    return sides[0], sides[1], sides[2], {"data": "digits", "split_by": "seed"}
 
 
 def sparse_task(seed: int, _: int) -> Made:
     """Generated: entries +1 and -1 at ten of a hundred places, clients with scales of their own."""
-    rng, clients = seeded(seed, "split"), CLIENTS["sparse"]
+    rng = seeded(seed, "split")
+    clients = CLIENTS["sparse"]
     truth = torch.zeros(FEATURES)
     signs = 2.0 * torch.randint(2, (int(RADIUS),), generator=rng) - 1
     truth[torch.randperm(FEATURES, generator=rng)[: len(signs)]] = signs
     scale = (SPREAD * torch.randn(clients, 1, FEATURES, generator=rng)).exp()
-    X = (scale * torch.randn(clients, ROWS + MORE, FEATURES, generator=rng)).flatten(0, 1)
+    X = (scale * torch.randn(clients, ROWS + TEST_ROWS, FEATURES, generator=rng)).flatten(0, 1)
     y = X @ truth + torch.randn(len(X), generator=rng)
-    place = torch.arange(len(X)).view(clients, -1)
-    rows, val = held_out(place[:, :ROWS], rng)
-    parts = [(X[r], y[r]) for r in (rows.flatten(), val, place[:, ROWS:].flatten())]
-    return parts[0], parts[1], parts[2], {"data": "generated", "split_by": "seed"}
+    numbers = torch.arange(len(X)).view(clients, -1)
+    rows, val = held_out(numbers[:, :ROWS], rng)
+    sides = [(X[r], y[r]) for r in (rows.flatten(), val, numbers[:, ROWS:].flatten())]
+    return sides[0], sides[1], sides[2], {"data": "generated", "split_by": "seed"}
 
 
 TASKS: dict[str, Callable[[int, int], Made]] = {

@@ -55,13 +55,13 @@ class Stopped:
 
     def round(self, fed: Federation, state: State, draw: Draw) -> tuple[State, Info]:
         """The method's round, unless it diverges."""
-        after, info = self.method.round(fed, state.inner, draw)  # 1
-        diverged = ~(after.w.abs().amax() <= FAR)
+        reached, info = self.method.round(fed, state.inner, draw)  # 1
+        diverged = ~(reached.w.abs().amax() <= FAR)
 
         def unless_diverged(old: Tensor, new: Tensor) -> Tensor:
             return torch.where(diverged, old, new)
 
-        inner = pytree.tree_map(unless_diverged, state.inner, after)  # 2
+        inner = pytree.tree_map(unless_diverged, state.inner, reached)  # 2
         return State(inner.w, inner), info
 
 
@@ -99,21 +99,22 @@ def solved(seed: int, *, name: str, stand_in: int = 0) -> Problem:
     problem = doubled(arena_problem(seed, name=name, form=form, stand_in=stand_in))
     w = accelerated(problem) if name in SETS else slsqp(problem, LEVELS[name])
 
-    def metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
-        return {**whole.metrics(w, problem), "residual": residual(problem, w)}
+    plain_metrics = problem.metrics
 
-    whole = problem
+    def metrics(w: Tensor, problem: Problem) -> dict[str, Tensor]:
+        return {**plain_metrics(w, problem), "residual": residual(problem, w)}
+
     config = {**problem.config, "form": "solved", "steps": STEPS}
     return replace(problem, w0=w, metrics=metrics, config=config)
 
 
 def doubled(problem: Problem) -> Problem:
     """The same problem in float64."""
-    data, held = (
-        tuple(x.double() if x.is_floating_point() else x for x in part)
-        for part in (problem.data, problem.heldout)
+    data, heldout = (
+        tuple(x.double() if x.is_floating_point() else x for x in tensors)
+        for tensors in (problem.data, problem.heldout)
     )
-    return replace(problem, data=data, heldout=held, w0=problem.w0.double())
+    return replace(problem, data=data, heldout=heldout, w0=problem.w0.double())
 
 
 def slope(problem: Problem, w: Float[Tensor, "d"], weights: list[float]) -> Float[Tensor, "d"]:
@@ -152,16 +153,20 @@ def slsqp(problem: Problem, level: float) -> Float[Tensor, "d"]:
 def accelerated(problem: Problem) -> Float[Tensor, "d"]:
     """Projected gradients with momentum, which starts anew when it points uphill."""
     assert problem.set is not None
-    X, w = problem.data[0], problem.w0
+    X = problem.data[0]
+    w = problem.w0
     step = len(X) / float(torch.linalg.matrix_norm(X, ord=2)) ** 2
-    v, theta = w, 1.0
+    v = w
+    theta = 1.0
     for _ in range(STEPS):
         g = slope(problem, v, [1.0])
         u = problem.set.project(v - step * g)
         if float(g @ (u - w)) > 0:
             theta = 1.0
-        after = (1 + (1 + 4 * theta**2) ** 0.5) / 2
-        v, w, theta = u + (theta - 1) / after * (u - w), u, after
+        next_theta = (1 + (1 + 4 * theta**2) ** 0.5) / 2
+        v = u + (theta - 1) / next_theta * (u - w)
+        w = u
+        theta = next_theta
     return w
 
 
@@ -175,8 +180,9 @@ def residual(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, ""]:
         down = slope(problem, w, [1.0])
         gap: Tensor = (down @ (w - problem.set.lmo(down))) / problem.mean_losses(w)[0]
         return gap
-    one, two = slope(problem, w, [1.0, 0.0]), slope(problem, w, [0.0, 1.0])
-    y = (-(one @ two) / (two @ two)).clamp(min=0)
+    grad_f = slope(problem, w, [1.0, 0.0])
+    grad_g = slope(problem, w, [0.0, 1.0])
+    y = (-(grad_f @ grad_g) / (grad_g @ grad_g)).clamp(min=0)
     start: Tensor = slope(problem, torch.zeros_like(w), [1.0, 0.0])
-    far: Tensor = (one + y * two).norm() / start.norm()
+    far: Tensor = (grad_f + y * grad_g).norm() / start.norm()
     return far

@@ -19,7 +19,8 @@ REFERENCE = "reference"
 SHARE = 0.4  # of FedAvg's rounds, whose messages both ways are the budget of bits
 SHORTER = {"np": 0.5}  # of the passes, where they are costly
 KEEP = ("f", "g", "val_f", "val_g", "test_f", "test_g")
-COARSE, FINE = 10, 16  # evaluations of a run, about
+COARSE = 10  # evaluations of a run, about
+FINE = 16
 
 
 def specs(p: Params) -> dict[str, Spec]:
@@ -46,7 +47,7 @@ def configurations(method: str, problem: str, p: Params) -> Iterator[Spec]:
     passes = passes_on(problem, p)
     rounds = max(1, passes // entry.passes(steps))
     budget = SHARE * (passes // steps) * 2 * unit.dim
-    every = evaluations(rounds, int(budget / entry.sent(steps, unit.dim)))
+    interval = evaluations(rounds, int(budget / entry.sent(steps, unit.dim)))
     form = form_of(method, problem)
     for number, (x, y) in enumerate(grid(entry, p["grid"]), start=1):
         task = partial(arena_problem, name=problem, form=form, stand_in=p["stand_in"])
@@ -54,7 +55,7 @@ def configurations(method: str, problem: str, p: Params) -> Iterator[Spec]:
             task = partial(task, ratio=y * unit.start / unit.level)
         labels: dict[str, Label] = {"problem": problem, "method": method, "config": number}
         algorithm = Stopped(entry.make(unit, x, y))
-        yield Spec(algorithm, task, rounds, p["seeds"], every, KEEP, labels=labels)
+        yield Spec(algorithm, task, rounds, p["seeds"], interval, KEEP, labels=labels)
 
 
 def passes_on(problem: str, p: Params) -> int:

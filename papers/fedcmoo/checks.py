@@ -22,8 +22,8 @@ def project_simplex(v: Array) -> Array:
     """The nearest points of the probability simplex, `[..., M]` (sorting rule)."""
     ordered = -np.sort(-v, axis=-1)
     excess = (np.cumsum(ordered, -1) - 1) / np.arange(1, v.shape[-1] + 1)
-    last = (ordered > excess).sum(-1, keepdims=True) - 1
-    return np.asarray(np.maximum(v - np.take_along_axis(excess, last, -1), 0))
+    index = (ordered > excess).sum(-1, keepdims=True) - 1
+    return np.asarray(np.maximum(v - np.take_along_axis(excess, index, -1), 0))
 
 
 def random_gradients(
@@ -31,8 +31,8 @@ def random_gradients(
 ) -> Array:
     """Client gradients `[N, d, M]`, every column of length `b`, around M random directions."""
     centre = rng.standard_normal((dim, objectives))
-    found = centre + spread * rng.standard_normal((clients, dim, objectives))
-    return np.asarray(b * found / np.linalg.norm(found, axis=1, keepdims=True))
+    gradients = centre + spread * rng.standard_normal((clients, dim, objectives))
+    return np.asarray(b * gradients / np.linalg.norm(gradients, axis=1, keepdims=True))
 
 
 def column_variance(gradients: Array, s: Setting) -> Array:
@@ -61,15 +61,15 @@ def gram_factor(gradients: Array, s: Setting, rng: Generator, *, common: bool = 
     """
     runs, clients, dim, objectives = gradients.shape
     kept = round(dim / (1 + s.q))
-    who = rng.random((runs, clients)).argsort(1)[:, : s.n_gram]
+    participants = rng.random((runs, clients)).argsort(1)[:, : s.n_gram]
     columns = 1 if common else objectives
     shape = (runs, s.n_gram, dim, columns)
     noise = s.sigma_l / np.sqrt(dim) * rng.standard_normal(shape)
-    found = np.take_along_axis(gradients, who[:, :, None, None], 1) + noise
+    sketched = np.take_along_axis(gradients, participants[:, :, None, None], 1) + noise
     if kept < dim:
         order = rng.random(shape).argsort(2).argsort(2)
-        found = found * (order < kept) * (dim / kept)
-    return np.asarray(found.mean(1))
+        sketched = sketched * (order < kept) * (dim / kept)
+    return np.asarray(sketched.mean(1))
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,8 @@ class Waves:
         """
         if who is None:
             who = np.broadcast_to(np.arange(len(self.phases)), (len(x), len(self.phases)))
-        u, points = self.directions[who], x if x.ndim == 3 else x[:, None]
+        u = self.directions[who]
+        points = x if x.ndim == 3 else x[:, None]
         angle = self.L / self.b * (u * points[..., None]).sum(2) + self.phases[who]
         return np.asarray(self.b * np.cos(angle)[:, :, None] * u)
 
@@ -124,11 +125,11 @@ def local_work(
     Returns:
         `[R, d]`.
     """
-    who = rng.random((len(x), s.N)).argsort(1)[:, : s.n]
+    participants = rng.random((len(x), s.N)).argsort(1)[:, : s.n]
     points = np.repeat(x[:, None], s.n, 1)
     scale = s.sigma_l / np.sqrt(x.shape[-1])
     for _ in range(s.tau):
-        g = problem.gradients(points, who)
+        g = problem.gradients(points, participants)
         g = g + scale * rng.standard_normal(g.shape)
         points = points - eta_c * np.einsum("rndm,rm->rnd", g, w)
     return np.asarray((x - points.mean(1)) / (s.tau * eta_c))
@@ -138,12 +139,12 @@ def theory_run(problem: Waves, s: Setting, rates: Rates, runs: int, rng: Generat
     """|J(x(t)) w(t)|^2 of Algorithm 10 from x = 0 and equal weights, `[R, T]`."""
     x = np.zeros((runs, problem.directions.shape[1]))
     w = np.full((runs, s.M), 1 / s.M)
-    found = np.empty((runs, s.T))
+    squares = np.empty((runs, s.T))
     for t in range(s.T):
         gradients = problem.gradients(x)
-        found[:, t] = np.square(np.einsum("rdm,rm->rd", gradients.mean(1), w)).sum(1)
-        first, second = (gram_factor(gradients, s, rng) for _ in range(2))
-        slope = np.einsum("rdk,rdm,rm->rk", first, second, w)
+        squares[:, t] = np.square(np.einsum("rdm,rm->rd", gradients.mean(1), w)).sum(1)
+        factors = [gram_factor(gradients, s, rng) for _ in range(2)]
+        slope = np.einsum("rdk,rdm,rm->rk", *factors, w)
         w = project_simplex(w - rates.beta * slope)
         x = x - rates.eta_s * rates.eta_c * s.tau * local_work(problem, s, x, w, rates.eta_c, rng)
-    return found
+    return squares

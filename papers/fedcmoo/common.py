@@ -85,10 +85,10 @@ def pair_problem(
         standin_pairs(data, split, limit) if stand_in else pairs.load(data, split, limit)
         for split, limit in (("train", pictures), ("test", 0))
     )
-    held = None
+    heldout = None
     if data == "cifar10_mnist":
         kept = len(train.y) - min(HELD, len(train.y) // 5)
-        train, held = slice_pairs(train, slice(kept)), slice_pairs(train, slice(kept, None))
+        train, heldout = slice_pairs(train, slice(kept)), slice_pairs(train, slice(kept, None))
     return paired_digits(
         train,
         test,
@@ -98,7 +98,7 @@ def pair_problem(
         copies=copies,
         kinds=kinds,
         evaluate=test_pictures or None,
-        held=held,
+        held=heldout,
         config={"data": data, **({"stand_in": DIGITS} if stand_in else {})},
     )
 

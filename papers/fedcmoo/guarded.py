@@ -46,8 +46,8 @@ def with_plain_values(trained: Problem, plain: Problem) -> Problem:
 def plain_values(client: Client, w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "M"]:
     """At the client: its losses without dropout where its problem has such, else its losses."""
     losses = getattr(client.loss_function, PLAIN, client.loss_function)
-    found: Tensor = losses(w, batch)
-    return found
+    values: Tensor = losses(w, batch)
+    return values
 
 
 class State(NamedTuple):
@@ -104,20 +104,20 @@ class GuardedFedCMOOPref(FedCMOOPref):
 
     def judged(self, fed: Federation, w: Float[Tensor, "d"]) -> Float[Tensor, ""]:
         """The mean loss of a model at the first clients."""
-        who = torch.arange(self.judges, device=w.device)
+        judges = torch.arange(self.judges, device=w.device)
         rows = torch.arange(self.judge_rows, device=w.device).expand(self.judges, -1)
         w = fed.broadcast(Identity(), w, receivers=self.judges)  # 2
-        clients = fed.clients(Draw(participants=who, values=rows), model=w)
+        clients = fed.clients(Draw(participants=judges, values=rows), model=w)
         losses: Tensor = fed.ask(self.loss_values, clients)  # 2
         return losses.mean()  # 3
 
     def round(  # type: ignore[override]
         self, fed: Federation, state: State, draw: Draw
     ) -> tuple[State, Info]:
-        after, info = super().round(fed, WeightedModel(state.w, state.weights), draw)  # 1
-        loss = self.judged(fed, after.w)  # 2, 3
+        new, info = super().round(fed, WeightedModel(state.w, state.weights), draw)  # 1
+        loss = self.judged(fed, new.w)  # 2, 3
         good = loss.isfinite() & (loss <= self.ratio * state.accepted)
-        w = torch.where(good, after.w, state.w)  # 4, 5
+        w = torch.where(good, new.w, state.w)  # 4, 5
         accepted = torch.where(good, loss, state.accepted)  # 4, 5
-        found = {"rejected": 1 - good.to(w.dtype), "accepted": accepted}
-        return State(w, after.weights, accepted), {**info, **fed.info(**found)}
+        judgement = {"rejected": 1 - good.to(w.dtype), "accepted": accepted}
+        return State(w, new.weights, accepted), {**info, **fed.info(**judgement)}

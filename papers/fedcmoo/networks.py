@@ -118,12 +118,14 @@ class MessagePassing(nn.Module):
 
     def __init__(self, dim: int = 64, width: int = 128, rounds: int = 3) -> None:
         super().__init__()
-        self.dim, self.rounds = dim, rounds
+        self.dim = dim
+        self.rounds = rounds
         self.first = nn.Linear(ATOM, dim)
         self.edge = nn.Linear(BONDS, width)
         self.matrix = nn.Linear(width, dim * dim)  # [from, to] of the message, row by row
         self.root = nn.Linear(dim, dim)
-        self.gates_in, self.gates_own = nn.Linear(dim, 3 * dim), nn.Linear(dim, 3 * dim)
+        self.gates_in = nn.Linear(dim, 3 * dim)
+        self.gates_own = nn.Linear(dim, 3 * dim)
         self.pool = Set2Set(dim)
         self.last = nn.Linear(2 * dim, dim)
 
@@ -172,8 +174,10 @@ class Set2Set(nn.Module):
 
     def __init__(self, dim: int, steps: int = 3) -> None:
         super().__init__()
-        self.dim, self.steps = dim, steps
-        self.gates_in, self.gates_own = nn.Linear(2 * dim, 4 * dim), nn.Linear(dim, 4 * dim)
+        self.dim = dim
+        self.steps = steps
+        self.gates_in = nn.Linear(2 * dim, 4 * dim)
+        self.gates_own = nn.Linear(dim, 4 * dim)
 
     def forward(
         self, h: Float[Tensor, "B n dim"], real: Bool[Tensor, "B n"]
@@ -214,9 +218,9 @@ def started(make: Callable[[], Tasks], rng: torch.Generator | None = None) -> Ta
         module = make()
     module = module.to_empty(device="cpu")
     with torch.no_grad():
-        for part in module.modules():
-            if isinstance(part, (nn.Linear, nn.Conv2d)):
-                bound = 1 / math.sqrt(part.weight[0].numel())
-                for parameter in part.parameters():
+        for layer in module.modules():
+            if isinstance(layer, (nn.Linear, nn.Conv2d)):
+                bound = 1 / math.sqrt(layer.weight[0].numel())
+                for parameter in layer.parameters():
                     parameter.uniform_(-bound, bound, generator=rng)
     return module

@@ -50,12 +50,16 @@ def preference_program(r: Array, losses: Array, G: Array, tolerance: float = 0.0
         tolerance: epsilon, above which mu is to be lowered.
     """
     mu, a = balance(r, losses)
-    rate, v = a @ G, r * losses  # rate_k = a^T g_k
-    falling, worst = rate > 0, v >= v.max() * (1 - 1e-12)
+    rate = a @ G
+    v = r * losses  # rate_k = a^T g_k
+    falling = rate > 0
+    worst = v >= v.max() * (1 - 1e-12)
     low = np.where(worst, 0.0, rate if falling.any() else 0.0)
     low = np.where(falling & ~worst, -np.inf, low)
-    goal, kept, scale = G @ (a if mu > tolerance else np.ones_like(a)), low > -np.inf, _size(G)
-    found = linprog(
+    goal = G @ (a if mu > tolerance else np.ones_like(a))
+    kept = low > -np.inf
+    scale = _size(G)
+    solution = linprog(
         -goal / scale,
         A_ub=-G.T[kept] / scale,
         b_ub=-low[kept] / scale,
@@ -63,15 +67,16 @@ def preference_program(r: Array, losses: Array, G: Array, tolerance: float = 0.0
         b_eq=[1.0],
         method="highs",
     )
-    if found.status != 0:
+    if solution.status != 0:
         return Program(np.full_like(a, np.nan), np.nan, falling, worst, low)
-    return Program(found.x, -float(found.fun) * scale, falling, worst, low)
+    return Program(solution.x, -float(solution.fun) * scale, falling, worst, low)
 
 
 def game_value(G: Array) -> float:
     """The largest min_k w^T g_k that a w in the simplex reaches, by linear programming."""
-    size, scale = len(G), _size(G)
-    found = linprog(
+    size = len(G)
+    scale = _size(G)
+    solution = linprog(
         np.r_[np.zeros(size), -1.0],
         A_ub=np.hstack([-G.T / scale, np.ones((size, 1))]),
         b_ub=np.zeros(size),
@@ -80,7 +85,7 @@ def game_value(G: Array) -> float:
         bounds=[(0, None)] * size + [(None, None)],
         method="highs",
     )
-    return -float(found.fun) * scale
+    return -float(solution.fun) * scale
 
 
 def min_norm(jac: Array) -> Array:

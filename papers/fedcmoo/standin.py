@@ -21,15 +21,16 @@ from papers.kit import plot
 from papers.kit.study import Params, Traces
 
 #: The values of the parameter `source`.
-PAPER, STAND_IN = 0, 2
+PAPER = 0
+STAND_IN = 2
 DIGITS = "pairs of scikit-learn's digits"
 
 HELD = 597  # of scikit-learn's 1797 digits, for the test
 
 
-def stands_in(who: str, p: Params) -> bool:
+def stands_in(study: str, p: Params) -> bool:
     """Whether the parameters ask for stand-ins; ValueError for another `source`."""
-    checks.one_of(who, "source", p["source"], (PAPER, STAND_IN))
+    checks.one_of(study, "source", p["source"], (PAPER, STAND_IN))
     return bool(p["source"] == STAND_IN)
 
 
@@ -42,12 +43,13 @@ def standin_pairs(name: str, split: str, limit: Whole = 0) -> Pairs:
     """
     table = data.digits()
     rows = slice(-HELD, None) if split == "test" else slice(-HELD)
-    small, y = table.X[rows], table.y[rows]
+    small = table.X[rows]
+    y = table.y[rows]
     rng = torch.Generator().manual_seed(int(split == "test"))
-    other = torch.randperm(len(y), generator=rng)
-    many = limit or len(y)
-    small, partner = small[:many], on_28(small[other[:many]])
-    labels = torch.stack([y[:many], y[other[:many]]], 1)
+    partners = torch.randperm(len(y), generator=rng)
+    count = limit or len(y)
+    small, partner = small[:count], on_28(small[partners[:count]])
+    labels = torch.stack([y[:count], y[partners[:count]]], 1)
     names = ("first digit", "second digit")
     if name == "cifar10_mnist":
         X = blended(enlarged(small, 4).unsqueeze(1).repeat(1, 3, 1, 1), partner)
@@ -63,21 +65,21 @@ def enlarged(X: UInt8[Tensor, "R 8 8"], times: int) -> UInt8[Tensor, "R h h"]:
 
 
 def on_28(X: UInt8[Tensor, "R 8 8"]) -> UInt8[Tensor, "R 28 28"]:
-    whole = X.new_zeros(len(X), 28, 28)
-    whole[:, 2:26, 2:26] = enlarged(X, 3)
-    return whole
+    canvas = X.new_zeros(len(X), 28, 28)
+    canvas[:, 2:26, 2:26] = enlarged(X, 3)
+    return canvas
 
 
 def what(traces: Traces) -> str | None:
     """What stands in for the paper's data, in words; None for the paper's data."""
-    found = [trace.config.get("problem", {}).get("stand_in") for trace in traces.values()]
-    return next((str(words) for words in found if words), None)
+    stand_ins = [trace.config.get("problem", {}).get("stand_in") for trace in traces.values()]
+    return next((str(words) for words in stand_ins if words), None)
 
 
 def source_text(traces: Traces, paper: str) -> str:
     """Where the data come from: `paper` names those that a stand-in would replace."""
-    made = what(traces)
-    return f"data: {paper}" if made is None else f"data: {made}, a stand-in for {paper}"
+    stand_in = what(traces)
+    return f"data: {paper}" if stand_in is None else f"data: {stand_in}, a stand-in for {paper}"
 
 
 def noted(
@@ -88,12 +90,13 @@ def noted(
 
 
 def with_note(figure: Callable[[Traces], plot.Drawing], traces: Traces) -> plot.Drawing:
-    drawn, made = figure(traces), what(traces)
+    drawn = figure(traces)
+    stand_in = what(traces)
 
     def draw(fig: plot.Figure) -> None:
         drawn(fig)
-        if made is not None:
-            fig.suptitle(f"stand-in: {made}", fontsize=9, style="italic")
+        if stand_in is not None:
+            fig.suptitle(f"stand-in: {stand_in}", fontsize=9, style="italic")
 
     return draw
 

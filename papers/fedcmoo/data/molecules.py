@@ -102,13 +102,12 @@ def sets(train: int = 40_000, test: int = 10_000) -> tuple[Graphs, Graphs]:
     DataError
         if QM9 is not in the cache.
     """
-    whole = qm9()
-    order = torch.randperm(len(whole.targets), generator=torch.Generator().manual_seed(0))
-    y = targets(whole)
+    molecules = qm9()
+    order = torch.randperm(len(molecules.targets), generator=torch.Generator().manual_seed(0))
+    y = targets(molecules)
     y = ((y - y.mean(0)) / y.std(0)).float()
-    some = order[HELD : HELD + train], order[:test]
-    first, second = (graphs(whole, rows, y) for rows in some)
-    return first, second
+    train_rows = order[HELD : HELD + train]
+    return graphs(molecules, train_rows, y), graphs(molecules, order[:test], y)
 
 
 def targets(molecules: Molecules) -> Float[Tensor, "R 11"]:
@@ -144,8 +143,9 @@ def graphs(
     bonds = torch.zeros(len(rows), size, size, dtype=torch.uint8)
     owner = _owner(molecules.bond_offset)
     keep = slot[owner] >= 0
-    place, (i, j, order) = slot[owner[keep]], molecules.bonds[keep].unbind(1)
-    bonds[place, i.long(), j.long()] = bonds[place, j.long(), i.long()] = order
+    molecule = slot[owner[keep]]
+    i, j, order = molecules.bonds[keep].unbind(1)
+    bonds[molecule, i.long(), j.long()] = bonds[molecule, j.long(), i.long()] = order
     return Graphs(atoms, bonds, positions, real, y[rows])
 
 
@@ -154,18 +154,21 @@ def atom_features(molecules: Molecules) -> UInt8[Tensor, "atoms 11"]:
     start = molecules.atom_offset[_owner(molecules.bond_offset)]
     i, j, order = molecules.bonds.long().unbind(1)
     ends = torch.cat([start + i, start + j])
-    others, order = torch.cat([start + j, start + i]), order.repeat(2)
+    neighbours = torch.cat([start + j, start + i])
+    order = order.repeat(2)
     z = molecules.z
 
     def count(which: Tensor) -> Tensor:
         return torch.zeros(len(z), dtype=torch.long).index_add_(0, ends, which.long())
 
-    double, triple, aromatic = count(order == 2), count(order == 3), count(order == 4) > 0
+    double = count(order == 2)
+    triple = count(order == 3)
+    aromatic = count(order == 4) > 0
     sp = (triple > 0) | (double > 1)
     sp2 = ~sp & (aromatic | (double == 1))
     sp3 = ~sp & ~sp2 & (z > 1)
     element = [z == number for number in ELEMENTS]
-    hydrogens = count(z[others] == 1) * (z > 1)
+    hydrogens = count(z[neighbours] == 1) * (z > 1)
     return torch.stack(
         [x.to(torch.uint8) for x in (*element, z, aromatic, sp, sp2, sp3, hydrogens)], 1
     )
@@ -175,10 +178,10 @@ def edges(
     bonds: UInt8[Tensor, "*b n n"], positions: Float[Tensor, "*b n 3"]
 ) -> Float[Tensor, "*b n n 5"]:
     """Numbers of every pair of atoms: four kinds of bond (all 0: none) and the distance."""
-    kind = bonds.unsqueeze(-1) == torch.arange(1, 5, device=bonds.device)
+    bond = bonds.unsqueeze(-1) == torch.arange(1, 5, device=bonds.device)
     apart = positions.unsqueeze(-2) - positions.unsqueeze(-3)
     distance = apart.square().sum(-1, keepdim=True).sqrt()
-    return torch.cat([kind.to(positions.dtype), distance], -1)
+    return torch.cat([bond.to(positions.dtype), distance], -1)
 
 
 def _owner(offset: Int[Tensor, "ends"]) -> Int[Tensor, "atoms"]:

@@ -71,12 +71,12 @@ def load(name: str, split: str, limit: int = 0) -> Pairs:
     DataError
         if a file is neither in the cache nor to be had.
     """
-    made = {
+    makers = {
         "multi_mnist": multi_mnist,
         "mnist_fashion": mnist_fashion,
         "cifar10_mnist": cifar10_mnist,
     }
-    return made[name](split, limit or None)
+    return makers[name](split, limit or None)
 
 
 def multi_mnist(split: str, limit: int | None = None) -> Pairs:
@@ -105,7 +105,8 @@ def mnist_fashion(split: str, limit: int | None = None) -> Pairs:
     larger value where both lie; nearest pixels then bring it to 28 x 28. Items are partners by a
     random permutation: each is used once. Parameters as in `multi_mnist`.
     """
-    digit, item = data.mnist(split), data.fashion_mnist(split)
+    digit = data.mnist(split)
+    item = data.fashion_mnist(split)
     partner = torch.randperm(len(item.y), generator=_rng(split))[:limit]
     X = beside(digit.X[:limit], item.X[partner], side=42, offset=14)
     y = torch.stack([digit.y[:limit], item.y[partner]], 1)
@@ -124,7 +125,8 @@ def cifar10_mnist(split: str, limit: int | None = None) -> Pairs:
     split : `"train"` (50,000 pictures) or `"test"` (10,000).
     limit : only the first so many pictures.
     """
-    table, digit = data.cifar10(split), data.mnist(split)
+    table = data.cifar10(split)
+    digit = data.mnist(split)
     count = limit or len(table.X)  # MNIST has more digits
     X = blended(table.X[:count].permute(0, 3, 1, 2), digit.X[:count])
     y = torch.stack([table.y[:count], digit.y[:count]], 1)
@@ -147,8 +149,8 @@ def beside(
     """
     canvas = left.new_zeros(len(left), side, side)
     canvas[:, :SIDE, :SIDE] = left
-    part = canvas[:, offset : offset + SIDE, offset : offset + SIDE]
-    torch.maximum(part, right, out=part)
+    window = canvas[:, offset : offset + SIDE, offset : offset + SIDE]
+    torch.maximum(window, right, out=window)
     nearest = ((2 * torch.arange(SIDE) + 1) * side) // (2 * SIDE)
     return canvas[:, nearest][:, :, nearest]
 
@@ -162,10 +164,10 @@ def blended(
     its size and lies at rows and columns 2-29.
     """
     result = below.clone()
-    part = result[:, :, 2 : 2 + SIDE, 2 : 2 + SIDE]
+    window = result[:, :, 2 : 2 + SIDE, 2 : 2 + SIDE]
     over = digit.unsqueeze(1)
-    mixed = (OPACITY * over.int() + (255 - OPACITY) * part.int() + 127) // 255
-    part[:] = torch.where(over > 0, mixed.to(torch.uint8), part)
+    mixed = (OPACITY * over.int() + (255 - OPACITY) * window.int() + 127) // 255
+    window[:] = torch.where(over > 0, mixed.to(torch.uint8), window)
     return result
 
 
@@ -185,17 +187,17 @@ def rotated(
     fill : the value, 0-255, of what comes in from outside.
     nearest : take the nearest pixel, in place of bilinear interpolation and rounding.
     """
-    parts = []
-    for some, angle in zip(torch.split(X, CHUNK), torch.split(degrees, CHUNK), strict=True):
+    turned = []
+    for pictures, angle in zip(torch.split(X, CHUNK), torch.split(degrees, CHUNK), strict=True):
         turn = torch.deg2rad(angle.float())
         zero = torch.zeros_like(turn)
         # from the result's coordinates (x to the right, y down) to those of the source
         matrix = torch.stack([turn.cos(), -turn.sin(), zero, turn.sin(), turn.cos(), zero], -1)
-        where = affine_grid(matrix.view(-1, 2, 3), list(some.shape), align_corners=False)
+        where = affine_grid(matrix.view(-1, 2, 3), list(pictures.shape), align_corners=False)
         mode = "nearest" if nearest else "bilinear"
-        moved = grid_sample(some.float() - fill, where, mode=mode, align_corners=False) + fill
-        parts.append(moved.round().clamp(0, 255).to(torch.uint8))
-    return torch.cat(parts)
+        moved = grid_sample(pictures.float() - fill, where, mode=mode, align_corners=False) + fill
+        turned.append(moved.round().clamp(0, 255).to(torch.uint8))
+    return torch.cat(turned)
 
 
 def augmented(pairs: Pairs, copies: int, rng: torch.Generator) -> UInt8[Tensor, "rows c h h"]:

@@ -20,7 +20,8 @@ from papers.kit.quantities import Label, Labels, Query, name_of, names_of
 from papers.kit.rules import EXCHANGED, Condition, Control, Rule, Size, Term, near, of
 
 MARGIN = 1.0  # points: C12, a third of what Table 1 has between FedCMOO and FSMGDA on that set
-ON, COLOUR = "mnist_fashion", "cifar10_mnist"
+ON = "mnist_fashion"
+COLOUR = "cifar10_mnist"
 GUARDED = (
     "As in the authors' code, FedCMOO-Pref evaluates its losses without dropout and resets the "
     "model when the loss grows by half, as the test losses of the other two methods never do. The "
@@ -58,12 +59,15 @@ GREY_NEEDS = Needs(
     }
 )
 COLOUR_NEEDS = Needs(paper={**GREY_NEEDS.paper, "rounds": 200})
-AUTHORS, PRINTED = "the authors' network, with dropout", "the network as printed, without dropout"
+AUTHORS = "the authors' network, with dropout"
+PRINTED = "the network as printed, without dropout"
 EQUAL = "both methods at equal step sizes, with dropout"
 
 
 #: The three comparisons of two methods.
-FIRST, BALANCED, STEERED = ("fedcmoo", "fsmgda"), ("pref", "fsmgda"), ("pref", "fedcmoo")
+FIRST = ("fedcmoo", "fsmgda")
+BALANCED = ("pref", "fsmgda")
+STEERED = ("pref", "fedcmoo")
 Pair = tuple[str, str]
 
 names = partial(names_of, DEFAULTS)
@@ -71,8 +75,8 @@ names = partial(names_of, DEFAULTS)
 
 def minus(measure: str, data: str, pair: Pair, dropout: bool, **labels: Label) -> Query:
     """A measure of the first method of a pair minus that of the second."""
-    first, second = pair
-    run: Labels = {"data": data, "method": first, "dropout": dropout, "minus": second}
+    ours, theirs = pair
+    run: Labels = {"data": data, "method": ours, "dropout": dropout, "minus": theirs}
     return Query.of(measure, **run, **labels)
 
 
@@ -88,16 +92,16 @@ def place_of(data: str, pair: Pair) -> str:
 
 def sizes(data: str, dropout: bool, pair: Pair, *tasks: int) -> tuple[Size, ...]:
     """What Table 1 has between two methods, in single tasks; of no task, in their mean."""
-    first, second = (TABLE_1[data][name] for name in pair)
-    place = place_of(data, pair)
+    ours, theirs = (TABLE_1[data][name] for name in pair)
+    where = place_of(data, pair)
     if not tasks:
-        printed = round((sum(first) - sum(second)) / 2, 3)
-        return (Size(minus("accuracy", data, pair, dropout), printed, place),)
+        printed = round((sum(ours) - sum(theirs)) / 2, 3)
+        return (Size(minus("accuracy", data, pair, dropout), printed, where),)
     return tuple(
         Size(
             minus(f"accuracy_{task}", data, pair, dropout),
-            round(first[task - 1] - second[task - 1], 2),
-            f"{place}, task {task}",
+            round(ours[task - 1] - theirs[task - 1], 2),
+            f"{where}, task {task}",
         )
         for task in tasks
     )
@@ -105,9 +109,9 @@ def sizes(data: str, dropout: bool, pair: Pair, *tasks: int) -> tuple[Size, ...]
 
 def declines(data: str, dropout: bool, pair: Pair) -> Size:
     """What Table 4 has between two methods."""
-    first, second = (TABLE_4[data][name] for name in pair)
+    ours, theirs = (TABLE_4[data][name] for name in pair)
     query = minus("decline", data, pair, dropout)
-    return Size(query, round(first - second, 2), place_of(data, pair))
+    return Size(query, round(ours - theirs, 2), place_of(data, pair))
 
 
 def c1(dropout: bool) -> Rule:
@@ -301,8 +305,8 @@ C11 = Rule(
         )
         > 0,
         "FedCMOO's accuracy in its worse digit exceeds the other method's": {
-            f"against {MIXED[other]}": of("worst", **TWO_LOSSES, method="fedcmoo", minus=other) > 0
-            for other in ("scalarized", "fsmgda")
+            f"against {MIXED[rival]}": of("worst", **TWO_LOSSES, method="fedcmoo", minus=rival) > 0
+            for rival in ("scalarized", "fsmgda")
         },
     },
     note="The paper does not define its squared loss. We did not try the norm without the "
@@ -336,7 +340,7 @@ def read_twice(
     rule: Callable[[bool], Rule],
     runs: Callable[[bool], tuple[str, ...]],
     also: tuple[Reading, ...] = (),
-    **said: Any,
+    **fields: Any,
 ) -> Claim:
     """A claim on the authors' network, and beside it on the network as the paper prints it."""
     printed = Reading(PRINTED, rule(False), runs(False), GREY_NEEDS)
@@ -346,7 +350,7 @@ def read_twice(
         needs=GREY_NEEDS,
         reading=AUTHORS,
         readings=(printed, *also),
-        **said,
+        **fields,
     )
 
 

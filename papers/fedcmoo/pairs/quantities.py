@@ -21,7 +21,8 @@ from papers.kit.numbers import Number, exact
 from papers.kit.quantities import Label, Labels, Quantities, estimates, row
 from papers.kit.study import Params, Traces
 
-BLOCK, BLOCKS = 30, 10  # rounds of a mean, and how many means a curve has
+BLOCK = 30  # rounds of a mean
+BLOCKS = 10  # means of a curve
 
 #: Means over rounds 1-30, 31-60, ..., 271-300, both tasks, one seed; data set -> method.
 #: MNIST + Fashion-MNIST: read off the plot in the demo notebook of github askinb/FedCMOO, commit
@@ -80,9 +81,8 @@ def measures(trace: Trace) -> pd.DataFrame:
     if trace.rounds[-1] > END:
         for name in ("accuracy", "accuracy_1", "accuracy_2"):
             columns[f"{name}_{END}"] = scale(name) * final(trace, name, end=END)
-    first, second = columns["accuracy_1"], columns["accuracy_2"]
-    columns["worst"] = np.minimum(first, second)
-    columns["gap"] = first - second
+    columns["worst"] = np.minimum(columns["accuracy_1"], columns["accuracy_2"])
+    columns["gap"] = columns["accuracy_1"] - columns["accuracy_2"]
     columns["loss_ratio"] = columns["loss_2"] / columns["loss_1"]
     for level in LEVELS:
         columns[f"rounds_{level}"] = rounds_to(trace, level)
@@ -107,11 +107,11 @@ def rounds_to(trace: Trace, level: float) -> Array:
         above = np.flatnonzero(curve >= level)
         if len(above) == 0:
             continue
-        after = above[0]
-        if after == 0:
+        index = above[0]
+        if index == 0:
             reached[number] = rounds[0]
             continue
-        step = slice(after - 1, after + 1)
+        step = slice(index - 1, index + 1)
         reached[number] = np.interp(level, curve[step], rounds[step])
     return reached
 
@@ -193,17 +193,17 @@ def growth(trace: Trace) -> float:
     The authors' code sets a model back whose training loss has grown by half in a round.
     """
     loss = trace.metrics["loss"]
-    before = np.where(loss[:, :-1] > 0, loss[:, :-1], np.inf)
-    return float((loss[:, 1:] / before).max(initial=0.0))
+    previous = np.where(loss[:, :-1] > 0, loss[:, :-1], np.inf)
+    return float((loss[:, 1:] / previous).max(initial=0.0))
 
 
 def of_guard(trace: Trace) -> dict[str, Number]:
     """In how many rounds it set a model back: of all seeds, and of the seed with the most."""
-    each = trace.info["rejected"].sum(1)
+    rejected = trace.info["rejected"].sum(1)
     return {
         "judge_rows": exact(trace.config["algorithm"]["judge_rows"], "rows"),
-        "rejected": exact(each.sum(), "rounds"),
-        "rejected_most": exact(each.max(), "rounds"),
+        "rejected": exact(rejected.sum(), "rounds"),
+        "rejected_most": exact(rejected.max(), "rounds"),
         "all_rounds": exact(trace.info["rejected"].size, "rounds"),
     }
 
@@ -211,8 +211,8 @@ def of_guard(trace: Trace) -> dict[str, Number]:
 def differences(values: pd.DataFrame) -> pd.DataFrame:
     """Differences of two runs: labelled as the first, and by what it is held against."""
     tables = []
-    for labels, first, second in compared():
-        apart = kit.minus(values, DEFAULTS, first, second)
+    for labels, ours, theirs in compared():
+        apart = kit.minus(values, DEFAULTS, ours, theirs)
         if apart.empty:
             continue
         units = {name: "points" if unit(name) == "%" else unit(name) for name in apart}
@@ -226,23 +226,23 @@ def compared() -> Iterator[tuple[Labels, Labels, Labels]]:
     for data in DATA:
         for dropout in (False, True):
             shared: dict[str, Label] = {"data": data, "dropout": dropout}
-            for name, other in pairs:
-                first = {**shared, "method": name}
-                yield {**first, "minus": other}, first, {**shared, "method": other}
+            for name, rival in pairs:
+                ours = {**shared, "method": name}
+                yield {**ours, "minus": rival}, ours, {**shared, "method": rival}
     data = "mnist_fashion"
     for dropout in (False, True):
         pref: dict[str, Label] = {"data": data, "method": "pref", "dropout": dropout}
-        first = {**pref, "least_weight": False}
-        yield {**first, "minus": "least_weight"}, first, pref
+        ours = {**pref, "least_weight": False}
+        yield {**ours, "minus": "least_weight"}, ours, pref
     for name in ("fedcmoo", "pref"):
         run: dict[str, Label] = {"data": data, "method": name, "dropout": True}
-        first = {**run, "gram": "one-way"}
-        yield {**first, "minus": "two-way"}, first, run
+        ours = {**run, "gram": "one-way"}
+        yield {**ours, "minus": "two-way"}, ours, run
     for _, lr in STEP_SIZES:
-        first = stepped("fedcmoo", data, lr)
-        for other in ("fsmgda", "scalarized"):
-            yield {**first, "lr": lr, "minus": other}, first, stepped(other, data, lr)
+        ours = stepped("fedcmoo", data, lr)
+        for rival in ("fsmgda", "scalarized"):
+            yield {**ours, "lr": lr, "minus": rival}, ours, stepped(rival, data, lr)
     mixed: dict[str, Label] = {"data": "multi_mnist", "losses": "mixed", "dropout": True}
-    for other in ("fsmgda", "scalarized"):
-        first = {**mixed, "method": "fedcmoo"}
-        yield {**first, "minus": other}, first, {**mixed, "method": other}
+    for rival in ("fsmgda", "scalarized"):
+        ours = {**mixed, "method": "fedcmoo"}
+        yield {**ours, "minus": rival}, ours, {**mixed, "method": rival}

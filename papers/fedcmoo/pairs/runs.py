@@ -56,17 +56,18 @@ def base(
     rounds: int,
     *,
     dropout: bool = False,
-    **more: Any,
+    **options: Any,
 ) -> Spec:
     """A run on two tasks; with dropout FedCMOO-Pref is that of the authors' code."""
-    made: Any = dropped_problem if dropout else pair_problem
+    maker: Any = dropped_problem if dropout else pair_problem
     if dropout and isinstance(algorithm, FedCMOOPref):
-        algorithm, made = guarded(algorithm, p), valued_problem
+        algorithm = guarded(algorithm, p)
+        maker = valued_problem
     if stands_in("cmoo", p):
-        more["stand_in"] = True
-    problem = partial(made, data=data, copies=p["copies"], **task(p), **more)
-    every = p["evaluate_every"]
-    return Spec(algorithm, problem, rounds, tuple(seeds), every, CURVES, OPTIONAL)
+        options["stand_in"] = True
+    problem = partial(maker, data=data, copies=p["copies"], **task(p), **options)
+    interval = p["evaluate_every"]
+    return Spec(algorithm, problem, rounds, tuple(seeds), interval, CURVES, OPTIONAL)
 
 
 @renamed_from("papers.fedcmoo.pairs.dropped_problem")
@@ -83,16 +84,16 @@ def valued_problem(seed: int, **task: Any) -> Problem:
 
 def guarded(method: Any, p: Params) -> GuardedFedCMOOPref:
     """FedCMOO-Pref with the guard of the authors' code."""
-    own = {f.name: getattr(method, f.name) for f in fields(method)}
+    settings = {f.name: getattr(method, f.name) for f in fields(method)}
     judges = min(JUDGES, p["clients"])
-    return GuardedFedCMOOPref(**own, judges=judges, judge_rows=p["loss_rows"])
+    return GuardedFedCMOOPref(**settings, judges=judges, judge_rows=p["loss_rows"])
 
 
 def stepped(name: str, data: str, lr: float) -> dict[str, Label]:
     """The labels of a method at a client's step size of `STEP_SIZES`, with dropout."""
     labels: dict[str, Label] = {"data": data, "method": name, "dropout": True}
-    own = name in METHODS and RATES[data][name][1] == lr
-    return labels if own else {**labels, "lr": lr}
+    is_own = name in METHODS and RATES[data][name][1] == lr
+    return labels if is_own else {**labels, "lr": lr}
 
 
 def specs(p: Params) -> dict[str, Spec]:
@@ -117,9 +118,11 @@ def labelled(spec: Spec, **labels: Label) -> Spec:
     return replace(spec, labels={name: complete[name] for name in DEFAULTS if name in complete})
 
 
-def with_dropout(algorithm: Any, data: str, p: Params, **more: Any) -> Spec:
+def with_dropout(algorithm: Any, data: str, p: Params, **options: Any) -> Spec:
     """A run with the dropout of the authors' network."""
-    return base(algorithm, data, p, p["dropout_seeds"], p["dropout_rounds"], dropout=True, **more)
+    seeds = p["dropout_seeds"]
+    rounds = p["dropout_rounds"]
+    return base(algorithm, data, p, seeds, rounds, dropout=True, **options)
 
 
 def on_grey(data: str, p: Params) -> Iterator[Spec]:

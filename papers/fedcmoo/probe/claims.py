@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from papers.fedcmoo.common import GREY, cmoo
-from papers.fedcmoo.probe.quantities import WAYS
+from papers.fedcmoo.probe.quantities import EXCHANGES
 from papers.fedcmoo.probe.runs import DEFAULTS
 from papers.kit.claims import PaperValue, Reading
 from papers.kit.health import Needs
@@ -50,17 +50,18 @@ def c7(steps: str) -> Rule:
 
 
 def error(data: str, **labels: str) -> Query:
-    """The error of an estimate of the Gram matrix, by its `way` and its `sketch`."""
+    """The error of an estimate of the Gram matrix, by its `exchange` and its `sketch`."""
     return Query.of("error", probe="gram", data=data, **labels)
 
 
-def smallest(way: str) -> dict[str, Condition]:
+def smallest(exchange: str) -> dict[str, Condition]:
     """That the randomized SVD has the smallest error with forty attributes."""
-    low_rank = of(error("attributes", way=way, sketch="block"))
+    low_rank = of(error("attributes", exchange=exchange, sketch="block"))
     return {
         "against the largest entries": low_rank
-        < of(error("attributes", way=way, sketch="largest16")),
-        "against random entries": low_rank < of(error("attributes", way=way, sketch="unscaled")),
+        < of(error("attributes", exchange=exchange, sketch="largest16")),
+        "against random entries": low_rank
+        < of(error("attributes", exchange=exchange, sketch="unscaled")),
     }
 
 
@@ -68,17 +69,17 @@ C13 = Rule(
     {
         f"{text} exchange: the error rises from largest entries to randomized SVD to random "
         "entries": {
-            title: rises(*(error(data, way=way, sketch=sketch) for sketch in RISING))
+            title: rises(*(error(data, exchange=exchange, sketch=sketch) for sketch in RISING))
             for data, title in PAIRS.items()
         }
-        for way, text in WAYS.items()
+        for exchange, text in EXCHANGES.items()
     },
     control=EXCHANGED,
 )
 C20 = Rule(
     {
-        f"{text} exchange: the randomized SVD has a smaller error": smallest(way)
-        for way, text in WAYS.items()
+        f"{text} exchange: the randomized SVD has a smaller error": smallest(exchange)
+        for exchange, text in EXCHANGES.items()
     },
     control=EXCHANGED,
 )
@@ -145,8 +146,8 @@ COLUMNS = {
 SKETCHED = {"randomized SVD": "block", "random masking": "unscaled", "top-k": "largest16"}
 #: The same words -> the labels of the estimate.
 ESTIMATES = {"sum of client Gram matrices": {"sketch": "own_grams_scaled"}} | {
-    f"{text}, {words}": {"way": way, "sketch": sketch}
-    for way, text in WAYS.items()
+    f"{text}, {words}": {"exchange": exchange, "sketch": sketch}
+    for exchange, text in EXCHANGES.items()
     for words, sketch in SKETCHED.items()
 }
 

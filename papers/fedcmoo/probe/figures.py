@@ -10,7 +10,7 @@ import numpy as np
 from fedlib.core import Trace
 from papers.fedcmoo.common import COLOR, GREY
 from papers.fedcmoo.probe.claims import PAPER_VALUES, error
-from papers.fedcmoo.probe.quantities import WAYS, running
+from papers.fedcmoo.probe.quantities import EXCHANGES, running
 from papers.fedcmoo.probe.quantities import error as error_of
 from papers.fedcmoo.probe.runs import DEFAULTS, TRAINED
 from papers.fedcmoo.standin import noted
@@ -66,8 +66,8 @@ def errors(traces: Traces) -> plot.Drawing:
 def ours(ax: plot.Axes, trace: Trace) -> None:
     """The errors of one run."""
     faces = (plot.COLORS[0], "none")
-    for (way, label), color, face in zip(WAYS.items(), plot.COLORS, faces, strict=False):
-        values = [error_of(trace, f"{way}_{sketch}").value for sketch in ROWS]
+    for (exchange, label), color, face in zip(EXCHANGES.items(), plot.COLORS, faces, strict=False):
+        values = [error_of(trace, f"{exchange}_{sketch}").value for sketch in ROWS]
         style: Any = {"edgecolors": color, "facecolors": face, "label": label}
         ax.scatter(values, range(len(ROWS)), s=34, zorder=3, **style)
     scaled = error_of(trace, "own_grams_scaled").value
@@ -79,8 +79,8 @@ def ours(ax: plot.Axes, trace: Trace) -> None:
 def theirs(ax: plot.Axes, data: str) -> None:
     """The paper's values, a little below ours."""
     cross: Any = {"marker": "x", "s": 22}
-    for way, color in zip(WAYS, plot.COLORS, strict=False):
-        queries = [error(data, way=way, sketch=sketch) for sketch in ROWS]
+    for exchange, color in zip(EXCHANGES, plot.COLORS, strict=False):
+        queries = [error(data, exchange=exchange, sketch=sketch) for sketch in ROWS]
         places = [place + BELOW for place, query in enumerate(queries) if query in PAPER]
         ax.scatter([PAPER[q] for q in queries if q in PAPER], places, color=color, **cross)
     scaled = PAPER[error(data, sketch="own_grams_scaled")]

@@ -43,11 +43,11 @@ SKETCHES: dict[str, Sketch] = {
 }
 
 #: How a sketch makes an estimate; `nrmse_two_way_block` is the error of one with the other.
-WAYS: dict[str, type[OneWay] | type[TwoWay]] = {"two_way": TwoWay, "one_way": OneWay}
+EXCHANGES: dict[str, type[OneWay] | type[TwoWay]] = {"two_way": TwoWay, "one_way": OneWay}
 
 #: The names of all errors that a round reports.
 ERRORS = (
-    *(f"nrmse_{way}_{name}" for way in WAYS for name in SKETCHES),
+    *(f"nrmse_{exchange}_{name}" for exchange in EXCHANGES for name in SKETCHES),
     "nrmse_own_grams",
     "nrmse_own_grams_scaled",
 )
@@ -84,7 +84,8 @@ class GramProbe:
     def draw(self, problem: Problem, rng: torch.Generator) -> Draw:
         """The method's, and in `chance [n + 1, ...]` the sketches' noise, the server's last."""
         draw = self.method.draw(problem, rng)
-        count, size = self.method.participants + 1, self.size(problem)
+        count = self.method.participants + 1
+        size = self.size(problem)
         names = {shape: name for name, shape in shapes(*size).items() if shape}
         noises = [SKETCHES[name].draw(count, *size, rng) for name in names.values()]
         flat = [noise.flatten(1).double() for noise in noises if isinstance(noise, Tensor)]
@@ -118,12 +119,12 @@ def estimates(
     assert isinstance(clients.memory, Tensor)
     shared = clients.memory.shape[-1]
     grams = {}
-    for way, exchange in WAYS.items():
+    for exchange, estimate in EXCHANGES.items():
         for name, sketch in SKETCHES.items():
             noise = noises.get(name)
             up, down = ((), ()) if noise is None else (noise[:-1], noise[-1])
             noisy = clients._replace(noise=up)
-            grams[f"{way}_{name}"], _ = exchange(sketch)(fed, noisy, down, remembered, shared)
+            grams[f"{exchange}_{name}"], _ = estimate(sketch)(fed, noisy, down, remembered, shared)
     own_grams, _ = MeanOfGrams()(fed, clients, (), remembered, shared)
     exact = gram_of(clients.memory.mean(0))
     scale = (own_grams * exact).sum() / own_grams.square().sum()
@@ -138,8 +139,8 @@ def remembered(client: Client) -> Float[Tensor, "M d"]:
 @lru_cache(maxsize=64)
 def shapes(tasks: int, dim: int) -> dict[str, tuple[int, ...]]:
     """The shape of every sketch's noise for one message; `()` where nothing is random."""
-    none = {k: s.draw(0, tasks, dim, torch.Generator()) for k, s in SKETCHES.items()}
-    return {k: tuple(x.shape[1:]) if isinstance(x, Tensor) else () for k, x in none.items()}
+    noises = {k: s.draw(0, tasks, dim, torch.Generator()) for k, s in SKETCHES.items()}
+    return {k: tuple(x.shape[1:]) if isinstance(x, Tensor) else () for k, x in noises.items()}
 
 
 def unpacked(

@@ -16,7 +16,7 @@ from papers.kit.quantities import Quantities, Row, row
 from papers.kit.study import Params, Traces
 
 WINDOW = 10  # rounds of a running mean
-WAYS = {"two_way": "two-way", "one_way": "one-way"}
+EXCHANGES = {"two_way": "two-way", "one_way": "one-way"}
 OWN_GRAMS = ("own_grams", "own_grams_scaled")  # estimates without a sketch
 
 
@@ -33,9 +33,15 @@ def derive(traces: Traces, p: Params) -> Quantities:
 def errors(trace: Trace) -> Iterator[Row]:
     """The mean nRMSE of each estimate over the rounds, in %."""
     labels = kit.labels_of(trace)
-    for way in WAYS:
+    for exchange in EXCHANGES:
         for sketch in SKETCHES:
-            yield row("error", error(trace, f"{way}_{sketch}"), **labels, way=way, sketch=sketch)
+            yield row(
+                "error",
+                error(trace, f"{exchange}_{sketch}"),
+                **labels,
+                exchange=exchange,
+                sketch=sketch,
+            )
     for sketch in OWN_GRAMS:
         yield row("error", error(trace, sketch), **labels, sketch=sketch)
 

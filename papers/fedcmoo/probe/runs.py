@@ -21,13 +21,13 @@ from papers.kit.store import Spec
 from papers.kit.study import Params
 
 #: `steps` are the step sizes of FSMGDA's local training: its printed ones, or equal to FedCMOO's.
-#: `trained`, `way` and `sketch` are labels of quantities alone.
+#: `trained`, `exchange` and `sketch` are labels of quantities alone.
 DEFAULTS: dict[str, Label | None] = {
     "probe": None,
     "data": None,
     "steps": "printed",
     "trained": None,
-    "way": None,
+    "exchange": None,
     "sketch": None,
 }
 ATTRIBUTE_RATES = 1.0, 0.2  # server and client step size of the paper's forty attributes

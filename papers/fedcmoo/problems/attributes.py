@@ -87,8 +87,8 @@ def labelled(pairs: Pairs) -> Labelled:
     table = [[int(str(c) in has) for c in range(10)] for has in (*DIGITS.values(), *ITEMS.values())]
     member = torch.tensor(table, dtype=torch.uint8)  # [A, class]
     digit, item = pairs.y.unbind(1)
-    own = member[: len(DIGITS)].T[digit], member[len(DIGITS) :].T[item]
-    return Labelled(pairs.X, torch.cat(own, 1), pairs.cells(), pairs.scale)
+    of_classes = member[: len(DIGITS)].T[digit], member[len(DIGITS) :].T[item]
+    return Labelled(pairs.X, torch.cat(of_classes, 1), pairs.cells(), pairs.scale)
 
 
 CHUNK = 500  # test pictures at a time
@@ -125,18 +125,22 @@ def attributes(
 
     Reference: sections 7.1 and D of the paper (CelebA and CelebA-5).
     """
-    count, grouped = train.a.shape[1], groups is not None
-    taken, of_test = train.a, test.a
+    count = train.a.shape[1]
+    grouped = groups is not None
+    taken = train.a
+    of_test = test.a
     if groups is not None:
         index = torch.tensor(groups)
-        taken, of_test = taken[:, index], of_test[:, index]  # [R, M, members]
-    tasks, out = taken.shape[1], taken.shape[2] if grouped else 2
+        taken = taken[:, index]
+        of_test = of_test[:, index]  # [R, M, members]
+    tasks = taken.shape[1]
+    outputs = taken.shape[2] if grouped else 2
     rng = seeded(seed, "split")
-    module = networks.pair_lenet(rng, decoders=tasks, out=out, hidden=0)
+    module = networks.pair_lenet(rng, decoders=tasks, out=outputs, hidden=0)
     w0, apply = models.ravel(module)
     choices = {"clients": clients, "alpha": alpha, "attributes": count, "objectives": tasks}
     sizes = {"pictures": len(taken), "evaluate": len(of_test)}
-    own = {**choices, **sizes, "shared": networks.encoder_size(module)}
+    settings = {**choices, **sizes, "shared": networks.encoder_size(module)}
 
     def values(w: Tensor, data: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
         pictures, target = data
@@ -151,15 +155,17 @@ def attributes(
         heldout=(test.X, of_test),
         w0=w0,
         tasks=tasks,
-        config={**own, "split_by": "seed", **(config or {})},
+        config={**settings, "split_by": "seed", **(config or {})},
     )
 
 
 def attribute_values(
-    out: Float[Tensor, "B M out"], target: Shaped[Tensor, "B M *members"], grouped: bool
+    outputs: Float[Tensor, "B M out"], target: Shaped[Tensor, "B M *members"], grouped: bool
 ) -> tuple[Float[Tensor, "B M"], Float[Tensor, "B M"]]:
     """What every row adds to the loss and to the accuracy of every task."""
     if not grouped:
-        return row_losses(out, target.long()), (out.argmax(-1) == target).to(out.dtype)
-    each = softplus(out) - target.to(out.dtype) * out  # cross-entropy of the sigmoid
-    return each.mean(-1), ((out > 0) == (target > 0)).to(out.dtype).mean(-1)
+        hits = outputs.argmax(-1) == target
+        return row_losses(outputs, target.long()), hits.to(outputs.dtype)
+    # cross-entropy of the sigmoid
+    entropies = softplus(outputs) - target.to(outputs.dtype) * outputs
+    return entropies.mean(-1), ((outputs > 0) == (target > 0)).to(outputs.dtype).mean(-1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -81,13 +81,14 @@ def paired_digits(
     sizes = {"pictures": len(train.y), "evaluate": len(of_test[0])}
     if held is not None:
         sizes["held"] = len(held.y)
-    own = {**choices, **sizes, "shared": networks.encoder_size(module), "tasks": list(train.names)}
+    of_network = {"shared": networks.encoder_size(module), "tasks": list(train.names)}
+    settings = {**choices, **sizes, **of_network}
 
     def values(w: Tensor, data: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
         pictures, labels = data
-        out = apply(w, train.scale(pictures))
-        each = [kind_losses(out[..., k, :], labels[..., k], kind) for k, kind in enumerate(kinds)]
-        return torch.stack(each, -1), (out.argmax(-1) == labels).to(out.dtype)
+        outputs = apply(w, train.scale(pictures))
+        hits = outputs.argmax(-1) == labels
+        return losses_of(outputs, labels, kinds), hits.to(outputs.dtype)
 
     return task_problem(
         "paired_digits",
@@ -98,7 +99,7 @@ def paired_digits(
         heldout=of_test if held is None else (*of_test, held.X, held.y),
         w0=w0,
         tasks=2,
-        config={**own, "split_by": "seed", **(config or {})},
+        config={**settings, "split_by": "seed", **(config or {})},
     )
 
 
@@ -106,21 +107,33 @@ def judged(
     test: Pairs, evaluate: int | None
 ) -> tuple[Shaped[Tensor, "R c h w"], Int[Tensor, "R 2"]]:
     """The test pictures and labels that metrics are computed on."""
-    X, y = test.X, test.y
+    X = test.X
+    y = test.y
     if evaluate is None:
         return (X, y) if test.exact is None else (X[test.exact], y[test.exact])
     return X[:evaluate], y[:evaluate]
 
 
+def losses_of(
+    outputs: Float[Tensor, "*B M classes"], labels: Int[Tensor, "*B M"], kinds: Sequence[str]
+) -> Float[Tensor, "*B M"]:
+    """The loss of every row in every task, of the task's kind."""
+    losses = [
+        kind_losses(outputs[..., task, :], labels[..., task], loss)
+        for task, loss in enumerate(kinds)
+    ]
+    return torch.stack(losses, -1)
+
+
 def kind_losses(
-    out: Float[Tensor, "B classes"], target: Int[Tensor, "B"], kind: str
+    outputs: Float[Tensor, "B classes"], target: Int[Tensor, "B"], loss: str
 ) -> Float[Tensor, "B"]:
     """A loss of `LOSSES` of every row."""
-    if kind == "nll":
-        return row_losses(out, target)
-    hit = target.unsqueeze(-1) == torch.arange(out.shape[-1], device=out.device)
-    apart = torch.softmax(out, -1) - hit.to(out.dtype)
-    return torch.linalg.vector_norm(apart, dim=-1) if kind == "norm" else apart.square().mean(-1)
+    if loss == "nll":
+        return row_losses(outputs, target)
+    hit = target.unsqueeze(-1) == torch.arange(outputs.shape[-1], device=outputs.device)
+    apart = torch.softmax(outputs, -1) - hit.to(outputs.dtype)
+    return torch.linalg.vector_norm(apart, dim=-1) if loss == "norm" else apart.square().mean(-1)
 
 
 WIDTH = 50  # units of the code, and of a decoder's inner layer
@@ -137,11 +150,11 @@ class DroppedTasks(networks.Tasks):
         """`inputs` are the pictures and `keep [B, 1 + M, 50]`, 0 or 1."""
         pictures, keep = inputs
         code = self.encoder(networks.channels_last(pictures)) * (2 * keep[..., 0, :])
-        out = []
+        outputs = []
         for k, decoder in enumerate(self.decoders, start=1):
             assert isinstance(decoder, nn.Sequential)
-            out.append(decoder[2](decoder[:2](code) * (2 * keep[..., k, :])))
-        return torch.stack(out, dim=-2)
+            outputs.append(decoder[2](decoder[:2](code) * (2 * keep[..., k, :])))
+        return torch.stack(outputs, dim=-2)
 
 
 def dropped(problem: Problem, scale: Scale) -> Problem:
@@ -157,17 +170,16 @@ def dropped(problem: Problem, scale: Scale) -> Problem:
     problem : of `paired_digits`, pictures of one channel.
     scale : how its bytes become numbers.
     """
-    made = networks.pair_lenet(decoders=problem.num_objectives)
-    module = DroppedTasks(made.encoder, list(made.decoders))
+    plain = networks.pair_lenet(decoders=problem.num_objectives)
+    module = DroppedTasks(plain.encoder, list(plain.decoders))
     _, apply = models.ravel(module)
     kinds = problem.config["kinds"]
 
     def losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "M"]:
         pictures, labels = batch.data
         keep = coins(w, pictures, 1 + len(kinds), WIDTH).to(w.dtype)
-        out = apply(w, scale(pictures), keep)
-        each = [kind_losses(out[..., k, :], labels[..., k], kind) for k, kind in enumerate(kinds)]
-        return batch.weight @ torch.stack(each, -1)
+        outputs = apply(w, scale(pictures), keep)
+        return batch.weight @ losses_of(outputs, labels, kinds)
 
     return replace(problem, losses=losses, config={**problem.config, "dropout": 0.5})
 
@@ -178,8 +190,8 @@ def coins(
     """Fair coins, 0 or 1, for every unit of every picture: a hash of model, picture and place."""
     count = pictures.shape[0]
     model = (w.detach().double().abs().sum() * FINE).long()
-    each = pictures.flatten(1).long().sum(1) * 1_000_003
+    brightness = pictures.flatten(1).long().sum(1) * 1_000_003
     row = torch.arange(count, device=w.device) * 7_919
     unit = torch.arange(layers * width, device=w.device) * 104_729
-    x = models.mixed(model + each + row).unsqueeze(1) + unit
+    x = models.mixed(model + brightness + row).unsqueeze(1) + unit
     return (models.mixed(x) >> 17 & 1).view(count, layers, width)

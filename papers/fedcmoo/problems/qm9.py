@@ -25,7 +25,8 @@ def generated(train: int, test: int, *, size: int = 8, seed: int = 0) -> tuple[G
 
     Targets (`RULE`) have mean 0 and deviation 1 over all graphs together; `seed` fixes them all.
     """
-    rng, count = torch.Generator().manual_seed(seed), train + test
+    rng = torch.Generator().manual_seed(seed)
+    count = train + test
     real = torch.arange(size) < torch.randint(1, size + 1, (count, 1), generator=rng)
     atoms = torch.randint(3, (count, size, ATOM), generator=rng) * real.unsqueeze(-1)
     order = torch.randint(1, 5, (count, size - 1), generator=rng) * real[:, 1:]
@@ -34,8 +35,9 @@ def generated(train: int, test: int, *, size: int = 8, seed: int = 0) -> tuple[G
     y = atoms.sum(1).float()
     spread = y.std(0, correction=0)
     y = (y - y.mean(0)) / torch.where(spread > 0, spread, 1.0)
-    whole = Graphs(atoms.to(torch.uint8), (bonds + bonds.mT).to(torch.uint8), positions, real, y)
-    return Graphs(*(x[:train] for x in whole)), Graphs(*(x[train:] for x in whole))
+    bonds = (bonds + bonds.mT).to(torch.uint8)
+    graphs = Graphs(atoms.to(torch.uint8), bonds, positions, real, y)
+    return Graphs(*(x[:train] for x in graphs)), Graphs(*(x[train:] for x in graphs))
 
 
 CHUNK = 250  # test molecules at a time
@@ -68,16 +70,16 @@ def qm9(
     module = networks.molecule_network(rng, decoders=train.targets.shape[1])
     w0, apply = models.ravel(module)
     shared = networks.encoder_size(module)
-    own = count // clients
+    rows_each = count // clients
 
     def values(w: Tensor, data: tuple[Tensor, ...]) -> tuple[Tensor, None]:
         atoms, bonds, positions, real, target = data
-        out = apply(w, atoms.to(w.dtype), edges(bonds, positions.to(w.dtype)), real)
-        return (out.squeeze(-1) - target).square(), None
+        outputs = apply(w, atoms.to(w.dtype), edges(bonds, positions.to(w.dtype)), real)
+        return (outputs.squeeze(-1) - target).square(), None
 
-    rows = torch.randperm(count, generator=rng)[: clients * own].view(clients, own)
+    rows = torch.randperm(count, generator=rng)[: clients * rows_each].view(clients, rows_each)
     sizes = {"molecules": count, "evaluate": len(test.targets), "clients": clients}
-    told = {"shared": shared, "tasks": list(TARGETS)}
+    names = {"shared": shared, "tasks": list(TARGETS)}
     return task_problem(
         "qm9",
         values,
@@ -87,5 +89,5 @@ def qm9(
         heldout=tuple(test),
         w0=w0,
         tasks=train.targets.shape[1],
-        config={**sizes, **told, "split_by": "seed", **(config or {})},
+        config={**sizes, **names, "split_by": "seed", **(config or {})},
     )

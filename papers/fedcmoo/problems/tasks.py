@@ -38,10 +38,12 @@ def task_problem(
         return batch.weight @ values(w, batch.data)[0]
 
     def metrics(w: Float[Tensor, "d"], problem: Problem) -> dict[str, Tensor]:
-        first, second = problem.heldout[: len(data)], problem.heldout[len(data) :]
-        further = task_metrics(w, second, values, chunk) if second else {}
-        found = task_metrics(w, first, values, chunk)
-        return found | {f"held_{k}": value for k, value in further.items()}
+        metrics = task_metrics(w, problem.heldout[: len(data)], values, chunk)
+        further_rows = problem.heldout[len(data) :]
+        if further_rows:
+            further = task_metrics(w, further_rows, values, chunk)
+            metrics |= {f"held_{name}": value for name, value in further.items()}
+        return metrics
 
     return Problem(
         name=name,
@@ -71,14 +73,15 @@ def task_metrics(
     values : losses and hits of rows; without hits there are no accuracies.
     chunk : how many rows are computed at a time.
     """
-    parts = [values(w, some) for some in zip(*(torch.split(x, chunk) for x in rows), strict=True)]
-    total = {"loss": [losses for losses, _ in parts]}
-    hits = [hit for _, hit in parts if hit is not None]
+    pieces = zip(*(torch.split(tensor, chunk) for tensor in rows), strict=True)
+    chunks = [values(w, piece) for piece in pieces]
+    total = {"loss": [losses for losses, _ in chunks]}
+    hits = [hit for _, hit in chunks if hit is not None]
     if hits:
         total["accuracy"] = hits
-    found = {}
-    for name, pieces in total.items():
-        mean = torch.cat(pieces).mean(0)
-        found[name] = mean.mean()
-        found |= {f"{name}_{k + 1}": mean[k] for k in range(len(mean))}
-    return found
+    metrics = {}
+    for name, of_chunks in total.items():
+        mean = torch.cat(of_chunks).mean(0)
+        metrics[name] = mean.mean()
+        metrics |= {f"{name}_{k + 1}": mean[k] for k in range(len(mean))}
+    return metrics

@@ -48,19 +48,20 @@ def gram_errors(jacobians: Tensor, rng: torch.Generator) -> dict[str, float]:
     assert isinstance(noise, Tensor)
     C = torch.stack([sketch(H, z) for H, z in zip(jacobians, noise[:n], strict=True)])
     h = sketch(C.sum(0), noise[n])
-    own, rest = gram_of(jacobians), jacobians - C
-    cross = rest @ (h - C).mT
+    grams = gram_of(jacobians)
+    residuals = jacobians - C
+    cross = residuals @ (h - C).mT
     exact = gram_of(jacobians.mean(0))
     between = gram_of(C.sum(0)) - gram_of(C).sum(0)
     changed = (C @ (h - C).mT).sum(0)
-    two_way = combine(own, C, cross)
-    found = {
+    two_way = combine(grams, C, cross)
+    estimates = {
         "one-way": gram_of(C.mean(0)),
         "two-way, Algorithm 6": two_way,
         "two-way, second term of the code": two_way + symmetric(changed - between) / n**2,
-        "sum of client Gram matrices": own.sum(0) / n**2,
+        "sum of client Gram matrices": grams.sum(0) / n**2,
     }
-    return {k: float((G - exact).norm() / exact.norm()) for k, G in found.items()}
+    return {k: float((G - exact).norm() / exact.norm()) for k, G in estimates.items()}
 
 
 def mean_error(sketch: Sketch, jacobian: Tensor, draws: int, rng: torch.Generator) -> float:
@@ -77,12 +78,12 @@ def gap_closed(tasks: int, instances: int, rng: np.random.Generator) -> list[flo
 
     Of `w' G w`, for random Jacobians whose gradients have very different lengths.
     """
-    found = []
+    shares = []
     for _ in range(instances):
         jacobian = rng.standard_normal((tasks, 2 * tasks)) * np.exp(rng.standard_normal((tasks, 1)))
         G = torch.as_tensor(jacobian @ jacobian.T)
         start = torch.full((tasks,), 1 / tasks, dtype=torch.float64)
         best = torch.as_tensor(minimum_norm(G.numpy()))
         values = [float(w @ G @ w) for w in (start, FindWeights()(G, start), best)]
-        found.append((values[0] - values[1]) / (values[0] - values[2]))
-    return found
+        shares.append((values[0] - values[1]) / (values[0] - values[2]))
+    return shares

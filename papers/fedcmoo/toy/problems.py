@@ -52,26 +52,26 @@ def federation(
     """
     rng = torch.Generator().manual_seed(seed)
     normal = [(1, 1, tasks, dim), (CLIENTS, 1, tasks, dim), (CLIENTS, rows, tasks, dim), (dim,)]
-    common, own, single, start = [
+    common, of_client, single, start = [
         torch.randn(size, generator=rng, dtype=torch.float64) for size in normal
     ]
     share = torch.rand(CLIENTS, 1, tasks, dim, generator=rng, dtype=torch.float64)
     A = (LEAST + (1 - LEAST) * share).expand(CLIENTS, rows, tasks, dim).clone()
     A[:, :, 0] *= scale
-    centres = common + (spread * own + noise * (single - single.mean(1, True))) / dim**0.5
-    made = pareto(centres, w0=2 * start)
+    centres = common + (spread * of_client + noise * (single - single.mean(1, True))) / dim**0.5
+    quadratics = pareto(centres, w0=2 * start)
     curvature = A.mean((0, 1))
     middle = (A * centres).mean((0, 1)) / curvature
     share = torch.linspace(0, 1, FRONT, dtype=torch.float64)
     lam = torch.stack([1 - share, share], -1)
     front = pareto_point(middle, curvature, lam) if tasks == 2 else middle[:0]
-    given = {"spread": spread, "noise": noise, "scale": scale}
+    settings = {"spread": spread, "noise": noise, "scale": scale}
     return replace(
-        made,
-        data=(made.data[0], A.flatten(0, 1)),
+        quadratics,
+        data=(quadratics.data[0], A.flatten(0, 1)),
         heldout=(middle, curvature, front),
         metrics=gram_metrics,
-        config={**made.config, "kind": "federation", "curvature": [LEAST, 1.0], **given},
+        config={**quadratics.config, "kind": "federation", "curvature": [LEAST, 1.0], **settings},
     )
 
 
@@ -123,21 +123,23 @@ class DirectionProbe:
         r = z[len(state.w) :].to(state.w).exp()
 
         def known(at: Tensor) -> Tensor:
-            every: Tensor = fed.ask(self.losses_and_gradients, fed.clients(draw, model=at))
-            return every.mean(0)
+            answers: Tensor = fed.ask(self.losses_and_gradients, fed.clients(draw, model=at))
+            return answers.mean(0)
 
-        here = known(w)
-        F, J = here[:, 0], here[:, 1:]
+        losses_and_slopes = known(w)
+        F = losses_and_slopes[:, 0]
+        J = losses_and_slopes[:, 1:]
         a, mu = balancing(F, r)
-        way = a @ J
-        size = way.square().sum().sqrt()
-        unit = way / size
+        descent = a @ J
+        size = descent.square().sum().sqrt()
+        unit = descent / size
 
         def along(length: float) -> Tensor:
             return balancing(known(w - length * unit)[:, 0], r)[1] - mu
 
-        ahead, behind = along(self.length), along(-self.length)
+        ahead = along(self.length)
+        backward = along(-self.length)
         longer = {f"change_{k}": along(length) for k, length in enumerate(LONGER, 1)}
-        slope = (ahead - behind) / (2 * self.length)
+        slope = (ahead - backward) / (2 * self.length)
         error = (slope * (r @ F) / size + 1).abs()
         return state, fed.info(mu=mu, slope=slope, error=error, change=ahead, **longer)

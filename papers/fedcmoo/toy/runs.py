@@ -42,8 +42,8 @@ def run(
     **labels: Label,
 ) -> Spec:
     """A run with labels, evaluated about so many times."""
-    every = max(1, rounds // evaluations)
-    return Spec(algorithm, problem, rounds, tuple(p["seeds"]), every, keep, labels=labels)
+    interval = max(1, rounds // evaluations)
+    return Spec(algorithm, problem, rounds, tuple(p["seeds"]), interval, keep, labels=labels)
 
 
 def drift(p: Params) -> Iterator[Spec]:
