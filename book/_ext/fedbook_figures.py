@@ -42,6 +42,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
 from fedlib.core.files import atomic_write
+from papers.kit import archive
 
 if TYPE_CHECKING:
     from fedlib.core import Trace
@@ -188,13 +189,11 @@ def fold(
 
 def settings(env: BuildEnvironment, study: str, runs: list[str], profile: str) -> list[nodes.Node]:
     """What the runs behind a figure were made with, a column a method, and what the paper has."""
-    if not runs:
-        return []
     folder = folder_of(f"{study}@{profile}")
-    configs = []
-    for name in runs:
-        stored = read_stored(env, folder / f"{name}.json")
-        configs.append(flat(stored["config"]))
+    paths = [folder / f"{name}.json" for name in runs]
+    configs = [flat(read_stored(env, path)["config"]) for path in paths if archive.exists(path)]
+    if not configs:
+        return []
     head, *rows = setting_rows(configs, of_paper(study, runs))
     return [table(head, rows, (1,) * len(head), "figure-settings")]
 

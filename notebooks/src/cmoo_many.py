@@ -34,14 +34,17 @@ device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
 # %% tags=["hide-input"]
+import seaborn as sns
+
 from fedlib import FSMGDA, FedCMOO, Least
 from papers import STUDIES
-from papers.fedcmoo.common import TWO
-from papers.fedcmoo.many.runs import SETS
-from papers.fedcmoo.standin import source_text
+from papers.fedcmoo.common import METHODS, TWO
+from papers.fedcmoo.many.runs import DEFAULTS, SETS
+from papers.fedcmoo.standin import note, source_text
 from papers.kit import plot, report
 from papers.kit.claims import check
 
+plot.theme()
 page = STUDIES["cmoo_many"].page(globals())
 
 # %% [markdown]
@@ -74,14 +77,24 @@ print(source_text(traces, "forty attributes of a digit and an item"))
 # %% [markdown]
 # ## Accuracy over the rounds
 
-# %% tags=["hide-input"]
+# %%
+shown = page.curves(["tasks", "method"], DEFAULTS)
+shown = plot.worded(shown, tasks={name: f"{count} tasks" for name, count in SETS.items()}, method=METHODS)
+shown["accuracy"] *= 100
+means = plot.over_seeds(shown, {"accuracy": "mean test accuracy (%)"})
+grid = sns.relplot(means, hue="method", row="metric", col="tasks", **plot.LINES)
+for name, ax in zip(SETS, grid.axes[0], strict=True):
+    majority = traces[f"{name}_fedcmoo"].config["problem"]["majority"]
+    ax.axhline(100 * majority, color="gray", linestyle="--", linewidth=1)
+note(grid.figure, traces)
+plot.finish(grid, size=(9.0, 3.2))
 plot.show(
-    page.figures["progress"](traces),
+    grid,
+    "progress",
     alt="Mean test accuracy against the rounds, for 2, 5 and 40 tasks. The curves of FedCMOO and FSMGDA start "
     "together and rise; with 40 tasks FedCMOO's ends far above FSMGDA's.",
     caption="With few tasks both methods end at nearly the same accuracy; with forty, FSMGDA ends far behind FedCMOO. Each curve "
     "is a single run. The dashed line is the accuracy of a constant prediction, the more frequent value of every attribute.",
-    size=(9.0, 3.2),
 )
 
 # %% tags=["hide-input"]

@@ -41,12 +41,17 @@ device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
 # %% tags=["hide-input"]
+import seaborn as sns
+
 from fedlib import Adam, FedCMOO
 from papers import STUDIES
-from papers.fedcmoo.standin import source_text
+from papers.fedcmoo.common import METHODS
+from papers.fedcmoo.qm9.runs import DEFAULTS, TASKS
+from papers.fedcmoo.standin import note, source_text
 from papers.kit import plot, report
 from papers.kit.claims import check
 
+plot.theme()
 page = STUDIES["cmoo_qm9"].page(globals())
 
 # %% [markdown]
@@ -83,15 +88,27 @@ print(source_text(traces, "QM9"))
 #
 # ## Figure 3
 
-# %% tags=["hide-input"]
+# %%
+shown = plot.worded(page.curves(["method"], DEFAULTS), method=METHODS)
+per_round = numbers.by_seed("upload", objectives=None, at=None).set_index("run")["value"]
+shown["uploaded (model size x clients of a round)"] = shown["round"] * shown["run"].map(per_round)
+x = ["round", "uploaded (model size x clients of a round)"]
+both = shown.melt(["run", "method", "seed", "loss"], x, "against", "x")
+look = {"markers": True, "dashes": False, "estimator": None, "facet_kws": {"sharex": False, "legend_out": False}}
+grid = sns.relplot(both, kind="line", x="x", y="loss", hue="method", style="method", col="against", **look)
+for label, ax in grid.axes_dict.items():
+    ax.set_xlabel(label)
+grid.set_ylabels("mean test loss of 11 targets")
+note(grid.figure, traces)
+plot.finish(grid, size=(8.6, 3.3))
 plot.show(
-    page.figures["figure_3"](traces),
+    grid,
+    "figure_3",
     alt="Mean test loss of each method. Against the rounds (left), the curve of FSMGDA is flat and ends long before those "
     "of FedCMOO and FedCMOO-Pref, which fall. Against the upload (right), those two end at about half of FSMGDA's upload.",
     caption="At the printed step size FSMGDA does not learn: its loss stays near its start for all rounds that it was run, "
     "fewer than FedCMOO's, since each takes it longer. The curves show the mean test loss of the eleven targets in single runs, "
     "with a mark for every evaluated model.",
-    size=(7.8, 3.3),
 )
 
 # %% [markdown]
@@ -102,15 +119,23 @@ plot.show(
 # numbers; with FedCMOO-Pref also $M$ loss values. With two objectives FedCMOO therefore saves nothing. With many it
 # saves a factor of about $M/2$, as long as $M^2$ is small against $d$.
 
-# %% tags=["hide-input"]
+# %%
+counted = plot.worded(numbers.by_seed("upload", at=None), method=METHODS)
+grid = sns.relplot(counted, x="objectives", y="value", hue="method", style="method", kind="line", markers=True)
+on_qm9 = counted[counted["objectives"].isna()].assign(objectives=len(TASKS))
+sns.scatterplot(on_qm9, x="objectives", y="value", hue="method", s=110, facecolors="none", legend=False, ax=grid.ax)
+grid.set_axis_labels("objectives M", "upload of a client and round (d)")
+plot.log_ticks(grid.ax, sorted(counted["objectives"].dropna().unique()))
+note(grid.figure, traces)
+plot.finish(grid, log=True, size=(6.0, 3.4))
 plot.show(
-    page.figures["uploads"](traces),
+    grid,
+    "uploads",
     alt="Upload per client and round in model sizes against the number of objectives, on two logarithmic axes. FSMGDA "
     "rises in a straight line with slope one. FedCMOO and FedCMOO-Pref start at the same point and stay almost level. "
     "Rings mark the runs on QM9.",
     caption="FSMGDA's upload grows with the number of objectives, FedCMOO's stays near two models. "
     "The uploads are counted in one round on quadratics and in the runs on QM9.",
-    size=(5.2, 3.4),
 )
 
 # %% tags=["hide-input", "nbval-check-output"]

@@ -35,16 +35,20 @@ device = "auto"  # "auto", "cpu" or "cuda"
 recompute = False  # compute even what is stored
 
 # %% tags=["hide-input"]
+import seaborn as sns
 import torch
 
 from fedlib import FSMGDA, FedCMOO, Least
 from fedlib.weights import Preference
 from papers import STUDIES
-from papers.fedcmoo.common import GREY
-from papers.fedcmoo.standin import source_text
+from papers.fedcmoo.common import GREY, METHODS
+from papers.fedcmoo.standin import note, source_text
+from papers.fedcmoo.sweeps.runs import DEFAULTS
 from papers.kit import plot, report
 from papers.kit.claims import check
+from papers.kit.quantities import late_values
 
+plot.theme()
 page = STUDIES["cmoo_sweeps"].page(globals())
 
 # %% [markdown]
@@ -72,14 +76,21 @@ print(source_text(traces, "MNIST and Fashion-MNIST"))
 # which FedCMOO estimates from compressed Jacobians. We use the step sizes that the paper chose for ten local steps.
 # *Final* values are means over the evaluations in the last tenth of the rounds.
 
-# %% tags=["hide-input"]
+# %%
+ends = plot.worded(numbers.by_seed("accuracy", ratio=None), data=GREY, method=METHODS)
+grid = sns.relplot(ends, x="steps", hue="method", col="data", **plot.DOTS)
+grid.set_axis_labels("local steps", "final mean test accuracy")
+for ax in grid.axes.flat:
+    plot.log_ticks(ax, sorted(ends["steps"].unique()))
+note(grid.figure, traces)
+plot.finish(grid, size=(7.6, 3.2))
 plot.show(
-    page.figures["figure_2"](traces),
+    grid,
+    "figure_2",
     alt="Final mean test accuracy of FedCMOO and FSMGDA against the number of local steps; left MultiMNIST, right "
     "MNIST with Fashion-MNIST.",
     caption=f"After {page.step_rounds} rounds FedCMOO is ahead, but its lead is smaller with {max(page.steps)} local "
     "steps than with one. The dots are final mean test accuracies of both tasks, with 95 % intervals over the seeds.",
-    size=(7.6, 3.2),
 )
 
 # %% [markdown]
@@ -113,14 +124,29 @@ _ = check(
 # [a guard](cmoo_pairs.ipynb#the-guard) resets the model when the training loss jumps. The faint lines show the path of
 # the test losses from the start, where both are near $\ln10$.
 
-# %% tags=["hide-input"]
+# %%
+paths = plot.worded(page.curves(["data", "ratio"], DEFAULTS), data=GREY)
+means = paths.groupby(["run", "data", "ratio", "round"])[["loss_1", "loss_2"]].mean().reset_index()
+means["r2 / r1"] = means["ratio"].map("{:g}".format)
+ends = late_values(paths, "loss_1", "loss_2", share=0.1)
+colors = dict(zip(sorted(ends["ratio"].unique()), sns.color_palette(plot.SWEEP, ends["ratio"].nunique()), strict=True))
+line = {"kind": "line", "sort": False, "estimator": None, "palette": plot.SWEEP, "facet_kws": {"legend_out": False}}
+grid = sns.relplot(means, x="loss_1", y="loss_2", hue="r2 / r1", col="data", **line)
+for data, ax in grid.axes_dict.items():
+    for ratio, at_end in ends[ends["data"] == data].groupby("ratio"):
+        ax.scatter(at_end["loss_1"], at_end["loss_2"], color=colors[ratio], zorder=3)
+        ax.axline((0, 0), slope=1 / ratio, color=colors[ratio], linestyle="--", linewidth=1)
+grid.set_axis_labels("test loss of the first task", "test loss of the second task")
+grid.set(xlim=(0, 2.5), ylim=(0, 2.5))
+note(grid.figure, traces)
+plot.finish(grid, size=(9.0, 4.0))
 plot.show(
-    page.figures["figure_4"](traces),
+    grid,
+    "figure_4",
     alt="Two panels of the test loss of the second task against that of the first: for every preference a dashed "
     "ray from the origin, a faint path from a common start on the diagonal, and a dot where the run ends.",
     caption="A larger r2 / r1 turns the end point towards a smaller second loss, but most end points miss their rays. "
     "The dots are final test losses. Each dashed ray is r1 F1 = r2 F2 for the preference of the same colour.",
-    size=(9.0, 4.0),
 )
 
 # %% [markdown]

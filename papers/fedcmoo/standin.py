@@ -7,8 +7,7 @@ They show that everything runs. No claim is judged by them: their configuration 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import torch
 from jaxtyping import UInt8
@@ -82,27 +81,8 @@ def source_text(traces: Traces, paper: str) -> str:
     return f"data: {paper}" if stand_in is None else f"data: {stand_in}, a stand-in for {paper}"
 
 
-def noted(
-    figures: Mapping[str, Callable[[Traces], plot.Drawing]],
-) -> dict[str, Callable[[Traces], plot.Drawing]]:
-    """The figures, with a line on the picture itself where it shows stand-ins."""
-    return {name: partial(with_note, figure) for name, figure in figures.items()}
-
-
-def with_note(figure: Callable[[Traces], plot.Drawing], traces: Traces) -> plot.Drawing:
-    drawn = figure(traces)
-    stand_in = what(traces)
-
-    def draw(fig: plot.Figure) -> None:
-        drawn(fig)
-        if stand_in is not None:
-            fig.suptitle(f"stand-in: {stand_in}", fontsize=9, style="italic")
-
-    return draw
-
-
 def note(figure: plot.Figure, traces: Traces) -> None:
     """Say on the picture itself where it shows stand-ins."""
-    made = what(traces)
-    if made is not None:
-        figure.suptitle(f"stand-in: {made}", fontsize=9, style="italic")
+    stand_in = what(traces)
+    if stand_in is not None:
+        figure.suptitle(f"stand-in: {stand_in}", fontsize=9, style="italic")

@@ -22,6 +22,7 @@ import numpy as np
 
 from fedlib.core import Trace
 from papers.kit.display import in_notebook, write_figure
+from papers.kit.numbers import mean
 from papers.kit.packages import to_install
 from papers.kit.quantities import labels_in
 
@@ -278,14 +279,14 @@ def over_seeds(
     by_round = frame.sort_values("round", kind="stable").groupby(["run", "round"], sort=False)
     for number, (metric, words) in enumerate(metrics.items()):
         values = by_round[metric]
-        mean = values.mean()
+        middle = values.mean()
         if around == "range":
             ends = {"low": values.min(), "high": values.max()}
         else:
             reach = values.std()
-            ends = {"low": mean - reach, "high": mean + reach}
+            ends = {"low": middle - reach, "high": middle + reach}
         whole = values.count() == values.size()
-        part = pd.DataFrame({"mean": mean, **ends})[whole].reset_index()
+        part = pd.DataFrame({"mean": middle, **ends})[whole].reset_index()
         part.insert(0, "metric", words)
         part["curve"] = number * len(labels) + labels.index.get_indexer(part["run"])
         parts.append(part.join(labels, on="run"))
@@ -303,7 +304,16 @@ def worded(frame: pd.DataFrame, **words: Mapping[Any, str]) -> pd.DataFrame:
     for label, by_value in words.items():
         in_order = pd.CategoricalDtype(list(dict.fromkeys(by_value.values())))
         columns[label] = frame[label].map(by_value).astype(in_order)
-    return frame.assign(**columns).dropna(subset=list(words))
+    shown = frame.assign(**columns).dropna(subset=list(words))
+    for label in words:
+        shown[label] = shown[label].cat.remove_unused_categories()
+    return shown
+
+
+def interval(values: pd.Series[float]) -> tuple[float, float]:
+    """The ends of the 95 % interval of a mean over seeds; the mean itself of a single seed."""
+    number = mean(values)
+    return (number.value, number.value) if len(values) < 2 else (number.low, number.high)
 
 
 #: Options of `sns.relplot` for a frame of `over_seeds`: one line a run, its own scale a panel.
@@ -314,6 +324,18 @@ LINES: dict[str, Any] = {
     "units": "curve",
     "estimator": None,
     "facet_kws": {"sharey": False, "legend_out": False},
+}
+
+
+#: Options of `sns.relplot` for a frame of `Quantities.by_seed`: means with 95 % intervals.
+DOTS: dict[str, Any] = {
+    "kind": "line",
+    "y": "value",
+    "marker": "o",
+    "errorbar": interval,
+    "err_style": "bars",
+    "err_kws": {"capsize": 3},
+    "facet_kws": {"legend_out": False},
 }
 
 
@@ -335,13 +357,16 @@ def finish(grid: Any, *, log: bool = False, size: tuple[float, float] = SIZE) ->
         for (row, column, _), rows in grid.facet_data():
             for _, curve in rows.groupby("curve", sort=False):
                 _add_band(grid.axes[row, column], curve)
+    by_metric = grid._row_var == "metric"
     for row, axes in enumerate(grid.axes):
         for column, ax in enumerate(axes):
             if log:
                 plain_log(ax)
-            ax.set_title(_title(grid, column) if grid.col_names and not row else "")
-        if grid.row_names or grid.col_names:
-            axes[0].set_ylabel(grid.row_names[row] if grid.row_names else "")
+            ax.set_title("" if by_metric and row else _title(grid, row, column))
+        if by_metric:
+            axes[0].set_ylabel(grid.row_names[row])
+        elif axes[0].get_ylabel() == "mean":
+            axes[0].set_ylabel("")
         if grid.row_names:
             limits = np.array([ax.get_ylim() for ax in axes])
             for ax in axes:
@@ -355,10 +380,16 @@ def finish(grid: Any, *, log: bool = False, size: tuple[float, float] = SIZE) ->
     grid.tight_layout(rect=(0, 0, right, 1))
 
 
-def _title(grid: Any, column: int) -> str:
-    """The title of a column of panels: a metric's name, or a label and its value."""
-    name = grid.col_names[column]
-    return str(name) if grid._col_var == "metric" else f"{grid._col_var} = {name}"
+def _title(grid: Any, row: int, column: int) -> str:
+    """The title of a panel: what its row and its column are, a number with its label."""
+    parts = []
+    if grid.row_names and grid._row_var != "metric":
+        parts.append((grid._row_var, grid.row_names[row]))
+    if grid.col_names:
+        parts.append((grid._col_var, grid.col_names[column]))
+    return ", ".join(
+        value if isinstance(value, str) else f"{label} = {value:g}" for label, value in parts
+    )
 
 
 def _add_band(ax: Axes, curve: pd.DataFrame) -> None:

@@ -131,11 +131,13 @@ def labels_in(frame: pd.DataFrame) -> pd.DataFrame:
     return by_run[list(others[constant])].first()
 
 
-def late_values(frame: pd.DataFrame, *names: str) -> pd.DataFrame:
-    """Means of some curves over the last fifth of the rounds: a row a run and seed, with labels."""
+def late_values(frame: pd.DataFrame, *names: str, share: float = 0.2) -> pd.DataFrame:
+    """Means of curves over the last share of the rounds: a row a run and seed, with labels."""
     import pandas as pd
 
-    values = pd.DataFrame({name: per_seed(late(frame, name), name, ["run"]) for name in names})
+    values = pd.DataFrame(
+        {name: per_seed(late(frame, name, share), name, ["run"]) for name in names}
+    )
     labels = labels_in(frame).drop(columns=list(names), errors="ignore")
     return values.reset_index().join(labels, on="run")
 
@@ -422,6 +424,18 @@ class Quantities(Mapping[Key, Number]):
             for number in numbers.values()
         ]
         return cls(pd.DataFrame(rows, index=pd.Index([*numbers], name="name")), defaults)
+
+    def by_seed(self, measure: str, **labels: Label | None) -> pd.DataFrame:
+        """The values of a measure: a row a run and seed, with `run`, labels and `value`.
+
+        `labels` are those that rows have; None for a label that they do not have.
+        """
+        rows = self.table[self.table["measure"] == measure]
+        for label, value in labels.items():
+            rows = rows[rows[label].isna() if value is None else rows[label] == value]
+        runs = rows.index.str.rpartition(".").get_level_values(0)
+        values = rows[self._labels].assign(run=runs, value=rows["per_seed"]).explode("value")
+        return values.astype({"value": float}).reset_index(drop=True)
 
     def to_json(self) -> dict[str, dict[str, Any]]:
         """Each row by its name as plain values of six digits, with its labels and its measure."""

@@ -27,11 +27,6 @@ from tests.helpers.weekly import further_weekly
 SWAPPED = {
     "np_workshop": ("fedsgm.np_workshop.figures", '"hard": traces', '"soft": traces'),
     "cartpole": ("fedsgm.cartpole.figures", '"federated, soft"', '"federated, hard"'),
-    "cmoo_probe": (
-        "fedcmoo.probe.figures",
-        'f"{trained}_{curve}"',
-        'dict(alone="share", share="alone").get(trained, trained) + f"_{curve}"',
-    ),
     "fairness": (
         "fedsgm.fairness.figures",
         '"FedSGM {m}": traces',
@@ -50,17 +45,6 @@ COUNTED = {
         "ssca.long.numbers",
         'f"limit_{name}_U{level}"',
         '"limit_" + dict(paper="valid", valid="paper").get(name, name) + f"_U{level}"',
-    ),
-    ("cmoo_toy", "rate"): (
-        "fedcmoo.toy.figures",
-        'part="rate", method=method',
-        'part="rate", method=dict(exact="randk", randk="exact")[method]',
-    ),
-    ("cmoo_qm9", "uploads"): (
-        "fedcmoo.qm9.figures",
-        'sweep(traces, DEFAULTS, "objectives", method=method)',
-        'sweep(traces, DEFAULTS, "objectives", '
-        'method=dict(fsmgda="fedcmoo", fedcmoo="fsmgda").get(method, method))',
     ),
 }
 
@@ -97,6 +81,8 @@ MISLABELLED = {
 EDITS = {
     "np_unified": ("figure_1", 'hue="switch", style="clients"', 'hue="clients"'),
     "cmoo_pairs": ("dropout", 'hue="method", style="dropout"', 'hue="dropout"'),
+    "cmoo_sweeps": ("figure_2", 'hue="method", col="data"', 'hue="data", col="method"'),
+    "cmoo_probe": ("equal_steps", 'y="gain", hue="method"', 'y="gain", hue="data"'),
 }
 
 

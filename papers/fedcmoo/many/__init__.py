@@ -7,7 +7,7 @@ the same attributes of scikit-learn's digits, which need no download.
 
 from __future__ import annotations
 
-from papers.fedcmoo.many import claims, figures
+from papers.fedcmoo.many import claims
 from papers.fedcmoo.many.quantities import derive
 from papers.fedcmoo.many.runs import specs
 from papers.kit.health import HealthCheck
@@ -35,7 +35,6 @@ STUDY = Study(
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,
-    figures=figures.FIGURES,
     watch={
         "*": (
             HealthCheck("loss"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from papers.fedcmoo.common import shared
-from papers.fedcmoo.probe import claims, figures
+from papers.fedcmoo.probe import claims
 from papers.fedcmoo.probe.quantities import derive
 from papers.fedcmoo.probe.runs import specs
 from papers.kit.health import learning, nothing
@@ -30,7 +30,6 @@ STUDY = Study(
     derive=derive,
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
-    figures=figures.FIGURES,
     watch={
         "gram_*": nothing("estimates of Gram matrices along a few rounds, whatever these gain"),
         "*": learning(0.1),

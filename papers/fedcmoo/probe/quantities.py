@@ -17,6 +17,17 @@ from papers.kit.study import Params, Traces
 
 WINDOW = 10  # rounds of a running mean
 EXCHANGES = {"two_way": "two-way", "one_way": "one-way"}
+#: How Jacobians are compressed, in words.
+COMPRESSIONS = {
+    "block": "low rank, blocks",
+    "row": "low rank, rows",
+    "column": "low rank, columns",
+    "largest16": "largest, 16 bits",
+    "largest": "largest, 32 bits",
+    "masked": "random, scaled",
+    "unscaled": "random, unscaled",
+    "own_grams_scaled": "clients' own, scaled",
+}
 OWN_GRAMS = ("own_grams", "own_grams_scaled")  # estimates without a sketch
 
 

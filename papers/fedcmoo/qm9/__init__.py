@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from papers.fedcmoo.qm9 import claims, figures
+from papers.fedcmoo.qm9 import claims
 from papers.fedcmoo.qm9.quantities import derive
 from papers.fedcmoo.qm9.runs import specs
 from papers.kit.health import HealthCheck, nothing
@@ -40,7 +40,6 @@ STUDY = Study(
     derive=derive,
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
-    figures=figures.FIGURES,
     watch={
         "*_objectives*": nothing("one round, whose uploads are counted"),
         "*": (HealthCheck("loss"), HealthCheck("loss_*")),

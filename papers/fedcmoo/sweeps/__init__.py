@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from papers.fedcmoo.common import shared
-from papers.fedcmoo.sweeps import claims, figures
+from papers.fedcmoo.sweeps import claims
 from papers.fedcmoo.sweeps.quantities import derive
 from papers.fedcmoo.sweeps.runs import specs
 from papers.kit.health import HealthCheck, learning
@@ -27,7 +27,6 @@ STUDY = Study(
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,
-    figures=figures.FIGURES,
     watch={"*": (*learning(0.1), HealthCheck("loss_*"), HealthCheck("accuracy_*", chance=0.1))},
     tolerances={"*": Tolerance(rounds=1)},
     at_paper={"step_rounds": 500, "preference_rounds": 300},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from papers.fedcmoo.toy import claims, figures
+from papers.fedcmoo.toy import claims
 from papers.fedcmoo.toy.quantities import derive
 from papers.fedcmoo.toy.runs import specs
 from papers.kit.health import HealthCheck, nothing
@@ -40,7 +40,6 @@ STUDY = Study(
     derive=derive,
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
-    figures=figures.FIGURES,
     watch={
         "probe_*": nothing("directions at random models"),
         "rate_*": HealthCheck("g_12"),  # the inner product of both gradients, which end opposed

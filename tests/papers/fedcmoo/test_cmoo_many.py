@@ -12,7 +12,6 @@ from papers.fedcmoo.many.quantities import LAST, gap_at_equal_upload, megabytes
 from papers.fedcmoo.many.runs import DEFAULTS, RATES, SETS, many_problem, own_pictures
 from papers.fedcmoo.problems.attributes import GROUPS
 from papers.fedcmoo.standin import what
-from papers.kit import plot
 from papers.kit.quantities import Quantities, Query, row, table
 from tests.helpers.planted import about
 
@@ -105,5 +104,3 @@ def test_the_numbers_of_short_runs_and_of_other_parameters():
     for tasks, count in SETS.items():
         ratio = found[Query.of("upload_ratio", tasks=tasks)]
         assert ratio.value == pytest.approx(count / 2, rel=0.06)
-    for figure in STUDY.figures.values():
-        assert len(plot.render(figure(traces))) > 5000

@@ -17,7 +17,7 @@ from papers.fedcmoo.qm9.quantities import (
     within,
 )
 from papers.fedcmoo.qm9.runs import TASKS, molecule_problem
-from papers.kit import plot, store
+from papers.kit import store
 
 DIM = 617_675
 
@@ -53,12 +53,6 @@ def test_the_largest_gap_is_over_the_rounds_that_both_have():
     theirs = trace([1.0, 0.95, 0.7, 0.6], 11.0)
     assert largest_gap(ours, theirs) == pytest.approx([0.1])  # after the second round
     assert largest_gap(theirs, ours) == pytest.approx([0.1])  # after the third
-
-
-def test_figures_draw():
-    traces = STUDY.load()
-    for figure in STUDY.figures.values():
-        assert len(plot.render(figure(traces))) > 5000
 
 
 def test_the_runs_are_those_of_the_paper_but_for_their_size():
