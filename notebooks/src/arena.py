@@ -25,7 +25,7 @@ recompute = False  # compute even what is stored
 
 # %% tags=["hide-input"]
 from papers import STUDIES
-from papers.arena import figures
+from papers.arena import tables
 from papers.arena.problems import NAMES
 from papers.kit.claims import check
 from papers.kit.display import show
@@ -42,8 +42,8 @@ traces = page.run()  # the grids of rule 3; a keyword with the name of a run giv
 numbers, health = page.numbers, page.health
 
 # %% tags=["hide-input"]
-for p in figures.problems(numbers):
-    show(NAMES[p], figures.table(numbers, p, health))
+for p in tables.problems(numbers):
+    show(NAMES[p], tables.table(numbers, p, health))
 
 # %% [markdown]
 # The columns *equal gradients* and *equal bits* rank the methods under two budgets by [rule 4](#one-protocol); the
@@ -98,9 +98,9 @@ for p in figures.problems(numbers):
 # ## Checks
 
 # %% tags=["nbval-check-output", "hide-input"]
-found = figures.problems(numbers)
+found = tables.problems(numbers)
 check("every residual of an optimum is below 1e-5", all(abs(numbers[f"{p}_reference.residual"].value) < 1e-5 for p in found))
-_ = check("no problem has two methods that are first", all(sum(figures.standing(numbers, p, m) in ("winner", "first") for m in figures.ranked(numbers, p)) <= 1 for p in found))
+_ = check("no problem has two methods that are first", all(sum(tables.standing(numbers, p, m) in ("winner", "first") for m in tables.ranked(numbers, p)) <= 1 for p in found))
 
 # %% [markdown]
 # ```{provenance} arena

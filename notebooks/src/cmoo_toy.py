@@ -49,10 +49,9 @@ from fedlib import FSMGDA, Exact, FedCMOO, OneWay
 from fedlib.compress import LowRank, Masked
 from fedlib.weights import MinNorm
 from papers import STUDIES
-from papers.fedcmoo import theory as theory_cmoo
 from papers.fedcmoo.common import METHODS
-from papers.fedcmoo.toy import checks as cmoo_toy_checks
-from papers.fedcmoo.toy.problems import federation
+from papers.fedcmoo.problems.federation import federation
+from papers.fedcmoo.theory import bounds, sketches
 from papers.kit import plot, report
 from papers.kit.claims import check
 from papers.kit.display import displayed
@@ -157,7 +156,7 @@ report.paper_table(page)
 limit = lambda tau, T: (1 / (tau * np.sqrt(tau * T))) / (1 / (2 * tau))
 check("tau T = 3: eta_c of the corollary exceeds the limit of Lemma 7", limit(1, 3) > 1, f"{limit(1, 3):.2f} times")
 try:
-    theory_cmoo.corollary(theory_cmoo.Setting(b=1.0, tau=1, T=3))
+    bounds.corollary(bounds.Setting(b=1.0, tau=1, T=3))
 except ValueError as error:
     print(error)
 _ = check("tau T = 4: it is at the limit", abs(limit(2, 2) - 1) < 1e-12)
@@ -239,9 +238,9 @@ _ = check("FedCMOO's and FSMGDA's weight of objective 1 is below 0.1", max(at("f
 
 # %% tags=["hide-input", "nbval-check-output"]
 rng = torch.Generator().manual_seed(0)
-jacobians = cmoo_toy_checks.related_jacobians(rng)
+jacobians = sketches.related_jacobians(rng)
 few, many = (
-    {s: cmoo_toy_checks.mean_error(s, jacobians[0], draws, rng) for s in (LowRank(), Masked())}
+    {s: sketches.mean_error(s, jacobians[0], draws, rng) for s in (LowRank(), Masked())}
     for draws in (10, 90)
 )
 check("randomized SVD: ninety draws are no better than ten, within 10 %", abs(many[LowRank()] / few[LowRank()] - 1) < 0.1)
@@ -259,8 +258,8 @@ import pandas as pd
 
 columns = {}
 for count in (2, 11):
-    some = cmoo_toy_checks.related_jacobians(rng, tasks=count)
-    columns[f"M = {count}"] = cmoo_toy_checks.gram_errors(some, rng)
+    some = sketches.related_jacobians(rng, tasks=count)
+    columns[f"M = {count}"] = sketches.gram_errors(some, rng)
 errors = pd.DataFrame(columns)
 displayed(errors.round(3))
 
@@ -277,7 +276,7 @@ _ = check("the clients' own Gram matrices alone are worst", (own > one).all())
 # very unequal gradients.
 
 # %% tags=["hide-input", "nbval-check-output"]
-shares = {M: float(np.median(cmoo_toy_checks.gap_closed(M, 20, np.random.default_rng(0)))) for M in (2, 5, 11)}
+shares = {M: float(np.median(sketches.gap_closed(M, 20, np.random.default_rng(0)))) for M in (2, 5, 11)}
 for M, share in shares.items():
     check(f"M = {M}: between 80 % and 99 % of the gain", 0.8 < share < 0.99)
 

@@ -185,7 +185,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import brentq
 
-from papers.fedcmoo.pref_checks import balance, game_value, min_norm, preference_program
+from papers.fedcmoo.theory.balancing import balance, game_value, min_norm, preference_program
 from papers.kit import plot
 from papers.kit.claims import check
 from papers.kit.display import displayed

@@ -408,17 +408,8 @@ from math import sqrt
 import numpy as np
 import pandas as pd
 
-from papers.fedcmoo.checks import (
-    column_variance,
-    gram_factor,
-    local_work,
-    project_simplex,
-    random_gradients,
-    theory_run,
-    waves,
-)
-from papers.fedcmoo.pref_checks import min_norm
-from papers.fedcmoo.theory import (
+from papers.fedcmoo.theory.balancing import min_norm
+from papers.fedcmoo.theory.bounds import (
     Setting,
     corollary,
     drift,
@@ -428,6 +419,15 @@ from papers.fedcmoo.theory import (
     theorem_1,
     weight_move,
     weight_regret,
+)
+from papers.fedcmoo.theory.reference import (
+    column_variance,
+    gram_factor,
+    local_work,
+    project_simplex,
+    random_gradients,
+    theory_run,
+    waves,
 )
 from papers.kit import plot
 from papers.kit.claims import check

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from papers.fedcmoo.pref_checks import balance
+from papers.fedcmoo.theory.balancing import balance
 from papers.fedcmoo.toy.runs import DEFAULTS, preferences
 from papers.kit import quantities as kit
 from papers.kit.numbers import Number, exact, mean, over_seeds, ratio

@@ -12,8 +12,8 @@ from fedlib.algorithms.scalarized import Scalarized
 from fedlib.compress import Exact, Identity, RandK
 from fedlib.compress.compressors import Compressor
 from fedlib.weights import MinNorm, OneWay, Preference
-from papers.fedcmoo.theory import Setting, corollary
-from papers.fedcmoo.toy.problems import CLIENTS, DirectionProbe, federation
+from papers.fedcmoo.problems.federation import CLIENTS, DirectionProbe, federation
+from papers.fedcmoo.theory.bounds import Setting, corollary
 from papers.kit.quantities import Label, by_name
 from papers.kit.store import Spec
 from papers.kit.study import Params

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from papers.arena.figures import query, standing
-from papers.arena.figures import table as standings_table
 from papers.arena.quantities import (
     ROOM,
     TOLERANCE,
@@ -20,6 +18,8 @@ from papers.arena.quantities import (
     standings,
 )
 from papers.arena.runs import REFERENCE
+from papers.arena.tables import query, standing
+from papers.arena.tables import table as standings_table
 from papers.kit.numbers import mean
 from papers.kit.quantities import Query
 from tests.helpers.arena_runs import LEVEL, P, ending, field_of, named, trace_of

@@ -8,10 +8,11 @@ import fedlib as fl
 from fedlib.core import Trace, Vectorized
 from fedlib.core.sampling import seeded
 from fedlib.problems.quadratics import pareto_point
-from papers.fedcmoo.pref_checks import balance
-from papers.fedcmoo.toy import STUDY, checks
+from papers.fedcmoo.problems.federation import CLIENTS, DirectionProbe, federation
+from papers.fedcmoo.theory import sketches
+from papers.fedcmoo.theory.balancing import balance
+from papers.fedcmoo.toy import STUDY
 from papers.fedcmoo.toy.claims import C16
-from papers.fedcmoo.toy.problems import CLIENTS, DirectionProbe, federation
 from papers.fedcmoo.toy.quantities import rate_squares, tolerated
 from papers.fedcmoo.toy.runs import DEFAULTS, preferences
 from papers.kit import store
@@ -143,11 +144,11 @@ def test_the_direction_is_judged_at_every_point(falls, verdict):
     assert C16(Quantities.of([table(rows)], DEFAULTS)).verdict == verdict
 
 
-class TestChecks:
+class TestSketches:
     def test_the_estimates_are_those_of_the_library(self):
         rng = torch.Generator().manual_seed(0)
-        jacobians = checks.related_jacobians(rng, clients=3, dim=200)
-        found = checks.gram_errors(jacobians, torch.Generator().manual_seed(1))
+        jacobians = sketches.related_jacobians(rng, clients=3, dim=200)
+        found = sketches.gram_errors(jacobians, torch.Generator().manual_seed(1))
         sketch = fl.LowRank()
         noise = sketch.draw(4, 2, 200, torch.Generator().manual_seed(1))
         C = [sketch(H, z) for H, z in zip(jacobians, noise[:3], strict=True)]
@@ -165,12 +166,14 @@ class TestChecks:
 
     def test_a_mask_is_unbiased_and_a_truncated_svd_is_not(self):
         rng = torch.Generator().manual_seed(0)
-        jacobian = checks.related_jacobians(rng, clients=1, dim=200)[0]
-        svd, mask = (checks.mean_error(s, jacobian, 200, rng) for s in (fl.LowRank(), fl.Masked()))
+        jacobian = sketches.related_jacobians(rng, clients=1, dim=200)[0]
+        svd, mask = (
+            sketches.mean_error(s, jacobian, 200, rng) for s in (fl.LowRank(), fl.Masked())
+        )
         assert svd > 0.2
         assert mask < 0.1
 
     def test_one_call_of_find_weights_gains_most_but_not_all(self):
-        shares = checks.gap_closed(3, 5, np.random.default_rng(0))
+        shares = sketches.gap_closed(3, 5, np.random.default_rng(0))
         assert len(shares) == 5
         assert all(0.5 < x < 1 for x in shares)

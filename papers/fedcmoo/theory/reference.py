@@ -1,8 +1,7 @@
 """What the note on FedCMOO's theorem measures: the Gram factors, the weights, Algorithm 10.
 
-Plain NumPy, apart from the library's own algorithms and from `papers.fedcmoo.theory`, so that a
-check in the note compares two things that were computed apart. A leading axis R holds independent
-runs.
+Plain NumPy, apart from the library's own algorithms and from `bounds`, so that a check in the note
+compares two things that were computed apart. A leading axis R holds independent runs.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from papers.fedcmoo.theory import Rates, Setting
+from papers.fedcmoo.theory.bounds import Rates, Setting
 
 Array = NDArray[np.float64]
 

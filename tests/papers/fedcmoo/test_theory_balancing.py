@@ -5,7 +5,7 @@ from math import log
 import numpy as np
 import pytest
 
-from papers.fedcmoo.pref_checks import balance, game_value, min_norm, preference_program
+from papers.fedcmoo.theory.balancing import balance, game_value, min_norm, preference_program
 
 ONE = np.ones(2)
 

@@ -6,9 +6,9 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from papers.fedcmoo import checks as own
-from papers.fedcmoo import theory
-from papers.fedcmoo.theory import Rates, Setting
+from papers.fedcmoo.theory import bounds
+from papers.fedcmoo.theory import reference as own
+from papers.fedcmoo.theory.bounds import Rates, Setting
 from tests.helpers.expect import refuses
 
 CASE = Setting(b=2.0, sigma_l=1.0, sigma_g=3.0, q=1.0, M=4, N=5, n=2, n_gram=2, tau=8, T=50)
@@ -16,47 +16,47 @@ CASE = Setting(b=2.0, sigma_l=1.0, sigma_g=3.0, q=1.0, M=4, N=5, n=2, n_gram=2, 
 
 def test_constants_by_hand():
     # (1 + 1) / 2 * 1 + 1 / 2 * 4 + (5 - 2) / (2 * 4) * 9
-    assert theory.gram_variance(CASE) == pytest.approx(1 + 2 + 27 / 8)
-    assert theory.gram_variance(replace(CASE, sigma_l=0.0), misprint=True) == pytest.approx(6.375)
-    assert theory.gram_variance(replace(CASE, N=1, n=1, n_gram=1)) == pytest.approx(2 + 4)
-    assert theory.gram_constant(CASE) == pytest.approx((sqrt(6.375) + 2) ** 2)
-    assert theory.gram_constant(CASE, "ours") == pytest.approx(10.375)
-    assert theory.weight_move(CASE, 0.1, "ours") == pytest.approx(0.1 * 2 * 10.375)
-    assert theory.weight_regret(CASE, 0.1, "ours") == pytest.approx(0.1 * 4 * 10.375**2 / 2)
-    assert theory.step_square(CASE) == pytest.approx(4 + 1 / 16)
-    assert theory.step_square(CASE, "corrected") == pytest.approx((2 + 1 / 4) ** 2)
-    assert theory.drift(CASE, 0.01) == pytest.approx(0.02 * (sqrt(8) + 2 * sqrt(112)))
-    assert theory.drift(CASE, 0.01, "ours") == pytest.approx(0.02 * (7 + sqrt(3.5)))
+    assert bounds.gram_variance(CASE) == pytest.approx(1 + 2 + 27 / 8)
+    assert bounds.gram_variance(replace(CASE, sigma_l=0.0), misprint=True) == pytest.approx(6.375)
+    assert bounds.gram_variance(replace(CASE, N=1, n=1, n_gram=1)) == pytest.approx(2 + 4)
+    assert bounds.gram_constant(CASE) == pytest.approx((sqrt(6.375) + 2) ** 2)
+    assert bounds.gram_constant(CASE, "ours") == pytest.approx(10.375)
+    assert bounds.weight_move(CASE, 0.1, "ours") == pytest.approx(0.1 * 2 * 10.375)
+    assert bounds.weight_regret(CASE, 0.1, "ours") == pytest.approx(0.1 * 4 * 10.375**2 / 2)
+    assert bounds.step_square(CASE) == pytest.approx(4 + 1 / 16)
+    assert bounds.step_square(CASE, "corrected") == pytest.approx((2 + 1 / 4) ** 2)
+    assert bounds.drift(CASE, 0.01) == pytest.approx(0.02 * (sqrt(8) + 2 * sqrt(112)))
+    assert bounds.drift(CASE, 0.01, "ours") == pytest.approx(0.02 * (7 + sqrt(3.5)))
 
 
 def test_one_local_step_has_no_drift_in_ours():
     one = replace(CASE, tau=1)
-    assert theory.drift(one, 5.0, "ours") == 0 < theory.drift(one, 0.1)
-    assert theory.step_square(one, "ours") == theory.step_square(one) == pytest.approx(4.5)
+    assert bounds.drift(one, 5.0, "ours") == 0 < bounds.drift(one, 0.1)
+    assert bounds.step_square(one, "ours") == bounds.step_square(one) == pytest.approx(4.5)
 
 
 def test_the_theorem_is_the_sum_of_its_terms():
     rates = Rates(eta_c=0.01, eta_s=2.0, beta=0.1)
-    found = theory.theorem_1(CASE, rates, 3.0, "corrected")
-    eta, c = 0.16, theory.gram_constant(CASE)
+    found = bounds.theorem_1(CASE, rates, 3.0, "corrected")
+    eta, c = 0.16, bounds.gram_constant(CASE)
     assert found.start == pytest.approx(3 / (50 * eta))
     assert found.weights == pytest.approx(0.1 * 4 * (c * 4 + c**2 / 2))
     assert found.step == pytest.approx(eta / 2 * (2.25) ** 2)
     assert found.total == pytest.approx(
-        found.start + found.weights + found.step + theory.drift(CASE, 0.01)
+        found.start + found.weights + found.step + bounds.drift(CASE, 0.01)
     )
 
 
 def test_corollary_step_sizes():
-    rates = theory.corollary(CASE)
+    rates = bounds.corollary(CASE)
     assert rates.eta_c * rates.eta_s * 8 == pytest.approx(1 / sqrt(50))
     assert rates.beta == pytest.approx(1 / (4 * sqrt(50)))
-    assert theory.corollary(CASE, "ours").beta == pytest.approx(rates.beta / 10.375)
-    refuses("tau T must be at least 4", theory.corollary, replace(CASE, tau=1, T=3))
+    assert bounds.corollary(CASE, "ours").beta == pytest.approx(rates.beta / 10.375)
+    refuses("tau T must be at least 4", bounds.corollary, replace(CASE, tau=1, T=3))
 
 
 def test_long_steps_are_refused_where_the_lemma_does():
-    refuses("eta_c must lie in", theory.drift, CASE, 0.1)
+    refuses("eta_c must lie in", bounds.drift, CASE, 0.1)
 
 
 def test_projection_is_the_nearest_point():

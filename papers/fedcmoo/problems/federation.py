@@ -1,4 +1,4 @@
-"""The quadratic problems of the study on FedCMOO's toys, and the probe of the balancing direction.
+"""Quadratics with a known Pareto front, and the probe of the balancing direction.
 
 All have a known Pareto front (`fedlib.problems.pareto`). In `federation` the clients also differ in
 their curvatures: with equal ones local steps would be those of one client, without drift.
@@ -15,6 +15,7 @@ from torch.func import jacrev
 
 from fedlib.core import Problem
 from fedlib.core.client import Client
+from fedlib.core.describe import renamed_from
 from fedlib.core.federation import Federation
 from fedlib.core.problem import Draw, Info
 from fedlib.problems import pareto
@@ -28,6 +29,7 @@ FRONT = 501  # points of the front
 LONGER = (0.01, 0.1, 1.0)  # lengths of the steps that the probe also tries
 
 
+@renamed_from("papers.fedcmoo.toy.problems.federation")
 @lru_cache(maxsize=128)
 def federation(
     seed: int,

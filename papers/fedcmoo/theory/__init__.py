@@ -1,0 +1,1 @@
+"""What the notes on FedCMOO compute: bounds, independent implementations, small experiments."""
