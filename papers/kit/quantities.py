@@ -261,6 +261,19 @@ def of_runs(
     return table(rows)
 
 
+def measured(
+    traces: Mapping[str, Trace], measures: Callable[[Trace], Mapping[str, NDArray[Any]]]
+) -> pd.DataFrame:
+    """What `measures` gives of each run by seed: a row a run and seed, with `run` and labels."""
+    import pandas as pd
+
+    frames = []
+    for name, trace in traces.items():
+        columns = {"run": name, **labels_of(trace), "seed": trace.seeds, **measures(trace)}
+        frames.append(pd.DataFrame(columns))
+    return pd.concat(frames, ignore_index=True)
+
+
 def table(rows: Iterable[Row]) -> pd.DataFrame:
     """Rows as a table of quantities."""
     import pandas as pd

@@ -6,7 +6,6 @@ Accuracies are in %. Differences of two methods are paired by seed, on the seeds
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +17,7 @@ from papers.fedcmoo.common import GREY, METHODS, final
 from papers.fedcmoo.pairs.runs import DATA, DEFAULTS, STEP_SIZES, stepped
 from papers.kit import quantities as kit
 from papers.kit.numbers import Number, exact
-from papers.kit.quantities import Label, Labels, Quantities, estimates, row
+from papers.kit.quantities import Label, Labels, Quantities, estimates
 from papers.kit.study import Params, Traces
 
 BLOCK = 30  # rounds of a mean
@@ -59,12 +58,12 @@ def derive(traces: Traces, p: Params) -> Quantities:
     Where a run is missing or two have no seed in common, the rows that need them are missing.
     """
     del p
-    per_seed = pd.concat({name: measures(trace) for name, trace in traces.items()}, names=["run"])
-    values = with_decline(kit.with_labels(per_seed, traces))
-    units = {name: unit(name) for name in values}
-    by_run = values.drop(columns=[*DEFAULTS], errors="ignore").set_index(["run", "seed"])
-    rows = kit.with_labels(estimates(by_run, units), traces).drop(columns=["index", "run"])
-    return Quantities.of([rows, of_whole_runs(traces), differences(values)], DEFAULTS)
+    values = with_decline(kit.measured(traces, measures))
+    labels = [label for label in DEFAULTS if label in values]
+    by_seed = values.drop(columns="run").set_index([*labels, "seed"])
+    rows = estimates(by_seed, {measure: unit(measure) for measure in by_seed})
+    whole_runs = kit.of_runs(traces, of_whole_run)
+    return Quantities.of([rows, whole_runs, differences(values)], DEFAULTS)
 
 
 def unit(measure: str) -> str:
@@ -72,9 +71,9 @@ def unit(measure: str) -> str:
     return UNITS.get(measure.removeprefix("held_").partition("_")[0], "")
 
 
-def measures(trace: Trace) -> pd.DataFrame:
-    """Final values of a run, the worse task, the gap between both, and rounds: a row a seed."""
-    columns: dict[str, Any] = {}
+def measures(trace: Trace) -> dict[str, Array]:
+    """Final values of a run, the worse task, the gap between both, and rounds, by seed."""
+    columns: dict[str, Array] = {}
     for name in [f"{prefix}{curve}" for prefix in ("", "held_") for curve in CURVES]:
         if name in trace.metrics:
             columns[name] = scale(name) * final(trace, name)
@@ -86,7 +85,7 @@ def measures(trace: Trace) -> pd.DataFrame:
     columns["loss_ratio"] = columns["loss_2"] / columns["loss_1"]
     for level in LEVELS:
         columns[f"rounds_{level}"] = rounds_to(trace, level)
-    return pd.DataFrame(columns, index=pd.Index(trace.seeds, name="seed"))
+    return columns
 
 
 def scale(measure: str) -> int:
@@ -159,21 +158,18 @@ def is_usual(values: pd.DataFrame) -> pd.Series[bool]:
     return usual & values["lr"].isna() if "lr" in values else usual
 
 
-def of_whole_runs(traces: Traces) -> pd.DataFrame:
+def of_whole_run(trace: Trace) -> dict[str, Number]:
     """What no seed has alone: rounds, growth of the loss, the distance from the authors' code."""
-    rows = []
-    for trace in traces.values():
-        labels = kit.labels_of(trace)
-        numbers = {"rounds": exact(trace.rounds[-1], "rounds"), "growth": exact(growth(trace))}
-        public = PUBLIC.get(str(labels["data"]), {}).get(str(labels["method"]))
-        as_theirs = labels.get("dropout") and is_usual(pd.DataFrame([{"lr": np.nan, **labels}]))[0]
-        if public and as_theirs and trace.rounds[-1] >= END:
-            apart = np.abs(np.subtract(blocks(trace), public)[1:]).max()
-            numbers["from_authors"] = exact(apart, "points")
-        if "rejected" in trace.info:
-            numbers |= of_guard(trace)
-        rows += [row(name, number, **labels) for name, number in numbers.items()]
-    return pd.DataFrame(rows)
+    numbers = {"rounds": exact(trace.rounds[-1], "rounds"), "growth": exact(growth(trace))}
+    labels = kit.labels_of(trace)
+    public = PUBLIC.get(str(labels["data"]), {}).get(str(labels["method"]))
+    as_theirs = labels.get("dropout") and is_usual(pd.DataFrame([labels]))[0]
+    if public and as_theirs and trace.rounds[-1] >= END:
+        apart = np.abs(np.subtract(blocks(trace), public)[1:]).max()
+        numbers["from_authors"] = exact(apart, "points")
+    if "rejected" in trace.info:
+        numbers |= of_guard(trace)
+    return numbers
 
 
 def blocks(trace: Trace) -> list[float]:

@@ -1,7 +1,5 @@
 """The study of two tasks in one picture: its numbers and figures."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -14,7 +12,7 @@ from papers.fedcmoo.pairs.runs import DEFAULTS
 from papers.kit.numbers import mean
 from papers.kit.quantities import Query, name_of
 
-FULL, QUICK = STUDY.profiles["full"], STUDY.profiles["quick"]
+FULL = STUDY.profiles["full"]
 
 CURVES = ("accuracy", "accuracy_1", "accuracy_2", "loss", "loss_1", "loss_2")
 
@@ -38,31 +36,9 @@ def derived(*traces):
     return derive({name_of(t.config["labels"], DEFAULTS): t for t in traces}, FULL)
 
 
-def all_runs(params):
-    """Traces of every run of the study, made up: each method with its own speed."""
-    rng = np.random.default_rng(0)
-    made = {}
-    for number, (name, spec) in enumerate(STUDY.specs(params).items()):
-        T, S = spec.rounds, len(spec.seeds)
-        t = np.array(sorted({*range(0, T, spec.evaluate_every), T}))
-        rise = 0.1 + 0.8 * (1 - np.exp(-(1 + number % 5) * t / 40))
-        info = {"direction": rng.random((S, T))}
-        if spec.labels["method"] not in ("single", "scalarized"):
-            info["weight_1"] = rng.uniform(0.1, 0.9, (S, T))
-        if spec.labels["method"] == "pref":
-            info |= {"mu": rng.random((S, T)), "fallback": np.zeros((S, T))}
-        curve = rise + 0.01 * rng.random((S, len(t)))
-        trace = run(curve, t, spec.seeds, labels=spec.labels, **info)
-        if spec.labels["data"] == "cifar10_mnist":
-            held_out = {f"held_{curve}": x for curve, x in trace.metrics.items()}
-            trace = replace(trace, metrics={**trace.metrics, **held_out})
-        made[name] = trace
-    return made
-
-
 @pytest.fixture(scope="module")
 def traces():
-    return all_runs(FULL)
+    return STUDY.load()
 
 
 @pytest.fixture(scope="module")
@@ -196,13 +172,6 @@ def test_quantities_do_without_missing_runs(traces, missing):
     for label, value in missing.items():
         rows = rows[rows[label] == value] if label in rows else rows[:0]
     assert rows.empty
-
-
-def test_other_parameters_and_the_quick_profile_have_numbers():
-    for params in (QUICK, {**QUICK, "seeds": (3,), "variant_seeds": (5,)}):
-        numbers = derive(all_runs(params), params)
-        query = Query.of("accuracy", data="multi_mnist", method="pref")
-        assert numbers[query].value > 0
 
 
 def test_every_method_is_shown_at_the_step_sizes_of_each(numbers):
