@@ -1,0 +1,88 @@
+"""The quantities of the study of SSCA's Figure 4 and of Theorem 5."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from fedlib.core import Trace
+from fedlib.core.trace import Array
+from papers.kit import quantities as kit
+from papers.kit.numbers import Number, mean
+from papers.kit.quantities import Quantities, Row, row, sweep
+from papers.kit.study import Params, Traces
+from papers.ssca.common import SPLITS
+from papers.ssca.tradeoff.runs import DEFAULTS, METRICS
+
+SWEPT = {"ssca": "ridge", "limit": "U"}  # what varies along the curve of a method
+
+
+def derive(traces: Traces, _: Params) -> Quantities:
+    """Where every run ends; the order along each curve; Theorem 5's gradients."""
+    return Quantities.of([kit.of_runs(traces, measures), kit.table(orders(traces))], DEFAULTS)
+
+
+def measures(trace: Trace) -> dict[str, Number]:
+    """What holds after the last round of a run."""
+    labels = kit.labels_of(trace)
+    if labels["method"] == "theorem":
+        return stationarity(trace)
+    found = {metric: mean(final(trace, metric)) for metric in METRICS}
+    if labels["method"] == "limit":
+        found["excess"] = mean(100 * (final(trace, "cost") / labels["U"] - 1), "%")
+    return found
+
+
+def final(trace: Trace, metric: str) -> Array:
+    """A metric of the final models, by seed."""
+    return np.asarray(trace.metrics[metric][:, -1])
+
+
+def orders(traces: Traces) -> Iterator[Row]:
+    """Rank correlations along the two curves of a split."""
+    for split in SPLITS:
+        for method, label in SWEPT.items():
+            runs = sweep(traces, DEFAULTS, label, split=split, method=method)
+            if len(runs) < 2:
+                continue
+            ends = {m: np.array([final(run, m) for run in runs.values()]) for m in METRICS}
+            order = correlation(ends["cost"], ends["norm"])
+            yield row("order", order, split=split, method=method)
+            if method == "limit":
+                levels = np.broadcast_to(np.array([*runs])[:, None], ends["cost"].shape)
+                order = correlation(levels, ends["accuracy"])
+                yield row("accuracy_order", order, split=split, method=method)
+
+
+def correlation(x: Array, y: Array) -> Number:
+    """Per seed the rank correlation of two rows of values `[runs, S]`."""
+    return mean([scipy.stats.spearmanr(a, b).statistic for a, b in zip(x.T, y.T, strict=True)])
+
+
+def relative_gradient(trace: Trace) -> tuple[NDArray[np.int64], Array]:
+    """Rounds, and |grad (27)| / |grad F| there with lambda = 1 / nu of that round, `[S, T]`.
+
+    Infinite where nu is zero; the start, before which no round has given a nu, is left out.
+    """
+    rounds = trace.rounds[1:]
+    later = {name: curve[:, 1:] for name, curve in trace.metrics.items()}
+    with np.errstate(divide="ignore"):
+        ridge = 1 / trace.info["nu"][:, rounds - 1]
+    along = later["along"] + 2 * ridge * np.sqrt(later["norm"])
+    return rounds, np.asarray(np.hypot(later["across"], along) / later["slope"])
+
+
+def stationarity(trace: Trace) -> dict[str, Number]:
+    """What holds after the last round, and the share of the gradient at half the rounds."""
+    rounds, gradient = relative_gradient(trace)
+    half = np.searchsorted(rounds, rounds[-1] // 2, side="right") - 1
+    return {
+        "cost": mean(final(trace, "cost")),
+        "nu": mean(trace.info["nu"][:, -1]),
+        "slope": mean(final(trace, "slope")),
+        "half_gradient": mean(gradient[:, half]),
+        "gradient": mean(gradient[:, -1]),
+    }
