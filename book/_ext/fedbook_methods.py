@@ -14,7 +14,6 @@ import re
 import textwrap
 from collections.abc import Iterator
 from functools import cache
-from html import escape
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from docutils import nodes
 from docutils.parsers.rst import directives
 from fedbook_data import BookDirective, BookError, Cell, raw, reference, table, warn
+from fedbook_formulas import set_formulas
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxRole
 
@@ -173,7 +173,8 @@ def pseudo_html(steps: list[Step]) -> str:
     """The pseudocode as a numbered list."""
     items = []
     for step in steps:
-        text = "<br>".join(KEYWORD.sub(r"<b>\1</b>", escape(line)) for line in step.lines)
+        lines = [KEYWORD.sub(r"<b>\1</b>", set_formulas(line)) for line in step.lines]
+        text = "<br>".join(lines)
         text = re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
         items.append(
             f'<li><span class="method-number">{step.number}</span>'

@@ -39,7 +39,7 @@ class ConEx(Centralized):
 
     With phi_0(w) = f(w) + mu_0 |w - u|^2 and phi_1(w) = g(w) + mu_1 |w - u|^2:
 
-        1  `steps` times a round, each with fresh batches:
+        1  E times a round, each with fresh batches:
         2      every `inner_steps` steps: u <- the average of line 7, w <- u, start inner loop anew
         3      l_t = phi_1(w_{t-1}) + <grad phi_1(w_{t-1}), w_t - w_{t-1}>   (first: phi_1(w_0))
         4      s_t = (1 + theta) l_t - theta l_{t-1} - level - tolerance     (first: l_{-1} = l_0)
@@ -74,7 +74,7 @@ class ConEx(Centralized):
     constraint_prox : float
         mu_1, the weight of the proximal term of g; it may be 0 if g is convex.
     steps : int
-        Number of steps in a round; E for the centralized curves of the FedSGM papers.
+        E, the number of steps in a round, as in the centralized curves of the FedSGM papers.
     batch_size : int or None
         Number of rows in the batch for grad f, drawn anew for every step; None for all.
     value_batch_size : int or None

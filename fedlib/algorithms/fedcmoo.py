@@ -276,7 +276,7 @@ class FedCMOOTheory(ObjectivesWork):
         1  sample S (n clients), A_1 and A_2 (n' clients each), independently; lam = (1, ..., 1) / M
         2  each i in A_j, j = 1, 2: compresses every gradient of its H_i at w and sends them
         3  Y_j = their mean over A_j;  G = Y_1 Y_2', unbiased, not symmetric
-        4  lam <- project(lam - step G lam) onto the simplex, sent to S
+        4  lam <- project(lam - beta G lam) onto the simplex, sent to S
         5  each j in S starts from u = w
         6      E times: u <- u - lr sum_k lam_k grad f_jk(u), fresh batches
         7      Delta_j = (w - u) / (E lr) is sent

@@ -40,7 +40,7 @@ class State(NamedTuple):
 class FedDR(checks.Checked):
     r"""Randomized Douglas-Rachford splitting with a projection at the server.
 
-        1  each client takes part with probability `participation`, by its own coin;
+        1  each client takes part with probability p, by its own coin;
            initially y_i = x_i = xhat_i = x = w
         2  the server sends w; each such client i:
         3      y_i <- y_i + relaxation (w - x_i)
@@ -67,7 +67,7 @@ class FedDR(checks.Checked):
     relaxation : float
         alpha, in (0, 2), the factor in y_i <- y_i + alpha (w - x_i), with x_i the client's model.
     participation : float
-        Probability that a client takes part in a round, in (0, 1].
+        Probability p that a client takes part in a round, in (0, 1].
     batch_size : int or None
         Number of rows in a minibatch; None for full local gradients.
 

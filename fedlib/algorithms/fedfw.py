@@ -4,7 +4,7 @@ Dadras, Banerjee, Prakhya, Yurtsever, *Federated Frank-Wolfe Algorithm*, ECML PK
 2408.10090): Algorithm 1 and its variants FedFW+ and FedFW-sto, with partial participation and split
 constraints.
 
-Paper's symbol -> here: n clients -> N, p parameters -> d, participation p -> `participation`,
+Paper's symbol -> here: n clients -> N, p parameters -> d, the probability p -> `participation`,
 x-bar -> `w`.
 """
 
@@ -154,14 +154,14 @@ class Penalized(OracleWork):
 class FedFW(Penalized):
     r"""Federated Frank-Wolfe with a growing penalty on the disagreement of the clients' models.
 
-        1  t = 1, 2, ...: each client takes part with probability `participation`, by its own coin;
+        1  t = 1, 2, ...: each client takes part with probability p, by its own coin;
            initially all x_i = w
         2  the server sends w; each such client i:
         3      g_i = grad f_i(x_i) / N + lam_t (x_i - w)
         4      s_i = lmo(g_i), a point of the feasible set that minimizes <g_i, s>
         5      x_i <- (1 - eta_t) x_i + eta_t s_i, kept and never overwritten by w
         6      sends s_i
-        7  w <- w + eta_t / N sum_i (s_i - x_i), over those who took part, x_i before line 5
+        7  w <- w + (eta_t / N) sum_i (s_i - x_i), over those who took part, x_i before line 5
 
     >>> from fedlib import FedFW, L1Ball, problems, run
     >>> problem = problems.pareto(torch.eye(4).view(4, 1, 1, 4)).within(L1Ball(0.5))
@@ -223,7 +223,7 @@ class FedFW(Penalized):
 class FedFWPlus(FedFW):
     r"""FedFW+, the augmented Lagrangian form with a multiplier for every client's disagreement.
 
-        1  t = 1, 2, ...: each client takes part with probability `participation`, by its own coin;
+        1  t = 1, 2, ...: each client takes part with probability p, by its own coin;
            initially all x_i = w, y_i = 0
         2  the server sends w; each such client i:
         3      y_i <- y_i + lambda_0 (x_i - w)
@@ -231,7 +231,7 @@ class FedFWPlus(FedFW):
         4      s_i = lmo(g_i)
         5      x_i <- (1 - eta_t) x_i + eta_t s_i
         6      sends s_i
-        7  w <- w + eta_t / N sum_i (s_i - x_i), over those who took part, x_i before line 5
+        7  w <- w + (eta_t / N) sum_i (s_i - x_i), over those who took part, x_i before line 5
 
     Parameters
     ----------
@@ -281,15 +281,15 @@ class FedFWPlus(FedFW):
 class FedFWSto(Penalized):
     r"""FedFW-sto, which averages minibatch gradients over the rounds.
 
-        1  t = 1, 2, ...: each client takes part with probability `participation`, by its own coin;
+        1  t = 1, 2, ...: each client takes part with probability p, by its own coin;
            initially all x_i = w, d_i = 0
-        2  the server sends w; each such client i draws a minibatch:
-        3      d_i <- (1 - rho_t) d_i + rho_t grad f_i(x_i; minibatch) / N
+        2  the server sends w; each such client i draws a minibatch xi_i:
+        3      d_i <- (1 - rho_t) d_i + rho_t grad f_i(x_i, xi_i) / N
                g_i <- d_i + lam_t (x_i - w)
         4      s_i = lmo(g_i)
         5      x_i <- (1 - eta_t) x_i + eta_t s_i
         6      sends s_i
-        7  w <- w + eta_t / N sum_i (s_i - x_i), over those who took part, x_i before line 5
+        7  w <- w + (eta_t / N) sum_i (s_i - x_i), over those who took part, x_i before line 5
 
     Parameters
     ----------

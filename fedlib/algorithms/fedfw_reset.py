@@ -24,7 +24,7 @@ from fedlib.work.states import Iterate
 class FedFWReset(OracleWork):
     r"""FedFW as in the authors' code: a round makes several steps from w and averages the models.
 
-        1  round t = 1, 2, ...: each client takes part with probability `participation`
+        1  round t = 1, 2, ...: each client takes part with probability p
         2  the server sends w; each such client i starts from x_i = w
         3      E times, s = (t - 1) E + 1, ..., t E: g_i = grad f_i(x_i) / N + lam_s (x_i - w)
         4          v_i = lmo(g_i)

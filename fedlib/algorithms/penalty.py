@@ -31,9 +31,9 @@ class PenaltyFedAvg(LocalWork):
 
         1  sample n distinct clients S
         2  each j in S sends g_j(w); the server forms g = mean_j g_j(w)
-        3  on = 1{g > level + tolerance}, sent back
+        3  h = 1{g > level + tolerance}, sent back
         4  each j in S starts from u = w
-        5      E times: u <- u - lr (grad f_j(u) + on rho grad g_j(u))
+        5      E times: u <- u - lr (grad f_j(u) + h rho grad g_j(u))
         6  w <- project(w - mean_j (w - u_j)), sent to all clients
 
     Parameters
@@ -113,9 +113,9 @@ class PenaltyFedAvg(LocalWork):
 class PenaltySGM(Descent):
     r"""(Sub)gradient steps on `f(w) + rho [g(w) - level - tolerance]_+` with all data in one place.
 
-        1  `steps` times, each with fresh values and fresh batches:
-        2      on = 1{g(w) > level + tolerance}
-        3      w <- project(w - lr (grad f(w) + on rho grad g(w)))
+        1  E times, each with fresh values and fresh batches:
+        2      h = 1{g(w) > level + tolerance}
+        3      w <- project(w - lr (grad f(w) + h rho grad g(w)))
 
     Run this method on a problem with one client, such as `neyman_pearson(..., clients=1)`.
 
@@ -129,7 +129,7 @@ class PenaltySGM(Descent):
         Penalty factor; a run can only end feasible if rho exceeds the constraint's Lagrange
         multiplier.
     steps : int
-        Number of steps in a round. The problem must have one client.
+        E, the number of steps in a round. The problem must have one client.
     level : float
         c in the constraint `g <= c`.
     batch_size : int or None

@@ -19,7 +19,7 @@ from fedlib.work.centralized import Descent
 class SGM(Descent):
     r"""The switching (sub)gradient method with all data in one place.
 
-        1  `steps` times, each with fresh values and fresh batches:
+        1  E times, each with fresh values and fresh batches:
         2      sigma = switch(g(w) - level - tolerance)
         3      w <- project(w - lr ((1 - sigma) grad f(w) + sigma grad g(w)))
 
@@ -39,7 +39,7 @@ class SGM(Descent):
     tolerance : float
         epsilon; the method switches where g exceeds `level` by more than this number.
     steps : int
-        Number of steps in a round. The problem must have one client.
+        E, the number of steps in a round. The problem must have one client.
     level : float
         c in the constraint `g <= c`.
     switch : Switch

@@ -4,6 +4,7 @@ import importlib
 import inspect
 import re
 import sys
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,46 @@ def test_the_comments_of_the_code_cite_every_line_of_the_pseudocode(ext, name):
         for low, high in re.findall(r"(\d+)(?:-(\d+))?", part):
             cited |= {*range(int(low), int(high or low) + 1)}
     assert cited == {s.number for s in steps}
+
+
+FORMULA = re.compile(r'<span class="math notranslate nohighlight">\\\((.*?)\\\)</span>')
+#: A line of pseudocode -> the formulas in it.
+FORMULAS = {
+    "E times: u <- u - lr grad f_jk(u), batches of its own": [
+        "E",
+        r"u \leftarrow u - \eta \nabla f_{jk}(u)",
+    ],
+    "lam = weights(G, lam) with G the matrix": [
+        r"\lambda = \operatorname{weights}(G,\ \lambda )",
+        "G",
+    ],
+    "l_t = <grad phi_1(w_0), w_t>  (first: l_{-1} = l_0)": [
+        r"l_{t} = \langle \nabla \phi_{1}(w_{0}),\ w_{t}\rangle",
+        "l_{-1} = l_{0}",
+    ],
+    "f <- -f' w + |w|^2, with client i's share": [
+        r"f \leftarrow -f^\top w + \lVert w\rVert ^2",
+        "i",
+    ],
+    "the average of line 7, w <- u, its mean gradient": [r"w \leftarrow u"],
+    "x + (sum of the changes) / N": ["x +", "/ N"],
+    "on a fresh batch, the first step sends what was drawn": [],
+}
+
+
+@pytest.mark.parametrize("line", FORMULAS)
+def test_formulas_of_pseudocode_are_set_and_words_are_not(ext, line):
+    html = ext("formulas").set_formulas(line)
+    assert [unescape(formula) for formula in FORMULA.findall(html)] == FORMULAS[line]
+
+
+@each_class
+def test_no_pseudocode_is_left_in_plain_letters(ext, name):
+    steps = ext("methods").steps_of(inspect.getdoc(CLASSES[name]))
+    for line in [line for step in steps for line in step.lines]:
+        html = ext("formulas").set_formulas(line)
+        prose = unescape(re.sub(r"`[^`]*`", "", FORMULA.sub("", html)))
+        assert not re.findall(r"<-|[\w)]_\w|\||=|\blam\b|\blr\b|\bgrad\b", prose)
 
 
 @each_class
