@@ -143,8 +143,8 @@ report.runs_table(numbers, known, columns | {"slope": "gradient at the minimizer
 
 # %% [markdown]
 # The last three columns enter the bound (38): the smoothness constant $L$ of the losses, and the norms of a dual
-# solution and of $\nabla\hat F(X^*)$, the clients' gradients at the minimizer divided by their number $n$. The bound's
-# $G$, from Lemma 2, is corrected to $LD/\sqrt n+\lVert\nabla\hat F(X^*)\rVert$ with the set's diameter $D$.
+# solution and of $\nabla\hat F(X^*)$, the clients' gradients at the minimizer divided by their number $N$. The bound's
+# $G$, from Lemma 2, is corrected to $LD/\sqrt N+\lVert\nabla\hat F(X^*)\rVert$ with the set's diameter $D$.
 
 # %% tags=["hide-input"]
 plot.show(
@@ -215,9 +215,9 @@ report.runs_table(numbers, noisy, shown, health)
 # %% [markdown]
 # ## Figures 2 and 3: participation
 #
-# Each client takes part in a round with probability $p$. The generated data have 60 features, ten classes and three
-# labels a client. Figure 2 is for logistic regression on the $\ell_1$ ball of radius 10. Figure 3 is for a network with
-# 20 hidden units on the $\ell_2$ ball, with a constant penalty $\lambda_t=10^{-3}$ that no theorem covers.
+# Each client takes part in a round with probability $\mathtt p$. The generated data have 60 features, ten classes and
+# three labels a client. Figure 2 is for logistic regression on the $\ell_1$ ball of radius 10. Figure 3 is for a
+# network with 20 hidden units on the $\ell_2$ ball, with a constant penalty $\lambda_t=10^{-3}$ that no theorem covers.
 
 # %% tags=["hide-input"]
 plot.show(
@@ -241,9 +241,9 @@ plot.show(
 
 # %% [markdown]
 # The loss of a Frank-Wolfe iterate jumps between neighbouring rounds. We therefore average the loss over the rounds and
-# judge, for each seed, the slope of this average against $p$. For regression the slope is negative at both values of
-# $\lambda_0$. With small $p$ some seeds of the network end at the accuracy of guessing the most frequent class. For
-# FedFW+ the network's last loss even rises with $p$.
+# judge, for each seed, the slope of this average against $\mathtt p$. For regression the slope is negative at both
+# values of $\lambda_0$. With small $\mathtt p$ some seeds of the network end at the accuracy of guessing the most
+# frequent class. For FedFW+ the network's last loss even rises with $\mathtt p$.
 
 # %% tags=["hide-input"]
 parts = {f"regression, lambda_0 = {lam:g}": f"mclr_L{lam:g}" for lam in page.share_penalties}
@@ -262,17 +262,17 @@ slopes = {"trend": "slope of the mean loss over p", "trend_last": "slope of the 
 report.runs_table(store.read_numbers("fw_rates", "paper"), networks, slopes)
 
 # %% [markdown]
-# More rows do not help the network to train: for $p<1$ some seeds still end at the accuracy of guessing. Claim C15, on
-# participation with the network, is therefore not judged at either scale.
+# More rows do not help the network to train: for $\mathtt p<1$ some seeds still end at the accuracy of guessing. Claim
+# C15, on participation with the network, is therefore not judged at either scale.
 
 # %% [markdown]
 # ## Figure 4: the penalty
 #
 # Whether a larger $\lambda_0$ gives a larger gap in the first rounds, as the paper says, depends on which of two gaps
-# is meant. We train logistic regression on MNIST with $p=0.5$ and the network on generated data with $p=1$, each on
-# balls of radius 10 in both norms. The paper's text uses the Frank-Wolfe gap (11), here at the server's model on all
-# training rows. The authors' code plots another gap, close to the *gap of the surrogate*, $\sum_i\langle
-# g_i,x_i-s_i\rangle$, where $g_i$ is the gradient of client $i$ with the penalty.
+# is meant. We train logistic regression on MNIST with $\mathtt p=0.5$ and the network on generated data with
+# $\mathtt p=1$, each on balls of radius 10 in both norms. The paper's text uses the Frank-Wolfe gap (11), here at the
+# server's model on all training rows. The authors' code plots another gap, close to the *gap of the surrogate*,
+# $\sum_i\langle g_i,x_i-s_i\rangle$, where $g_i$ is the gradient of client $i$ with the penalty.
 
 # %% tags=["hide-input"]
 plot.show(
@@ -344,7 +344,7 @@ report.claims_table(page)
 # | Figure 4 uses MNIST; the split is not stated. | We use 4000 training pictures, three labels a client, 2000 test pictures, and 100 rounds. |
 # | The code has a ball for every tensor. | We use one ball of radius 10 for the whole vector, the $\mathcal D$ of (1). |
 # | The code overwrites the clients' models. | Our clients keep their models, as in Algorithm 1. |
-# | The code draws a fixed number of clients. | Each client takes part with probability $p$, independently of the others, as in the text. |
+# | The code draws a fixed number of clients. | Each client takes part with probability $\mathtt p$, independently of the others, as in the text. |
 #
 # ```{provenance} fw_rates
 # ```

@@ -5,13 +5,14 @@
 # oracle, an extreme point of the feasible set. Each client keeps its own model. A growing penalty keeps the models
 # close to their mean (Algorithm 1). This note proves the paper's Lemmas 1 and 2 and Theorem 1 for full and random
 # participation, and for clients with different sets. "D Lemma 1" is the paper's Lemma 1; italic $D$ is a diameter.
-# Numbers in plain brackets are the paper's equations.
+# Numbers in plain brackets are the paper's equations. The letters are those of the [method's
+# page](../book/methods/fedfw.md): the paper writes $n$ for $N$ and $\bar x$ for $w$.
 #
 # Our findings:
 #
 # * **The bounds (43) and (44) of the excess loss for sampled clients are false**, because they do not contain the loss
 #   at the start ({prf:ref}`fw-example-43`).
-# * **Lemma 2 is false as stated**: its bound of the gradient is too small by a factor of $\sqrt n$
+# * **Lemma 2 is false as stated**: its bound of the gradient is too small by a factor of $\sqrt N$
 #   ({prf:ref}`fw-example-2`).
 # * **Theorem 1 has a shorter form**, without a dual solution or a bound of the gradients. With the best penalty the
 #   excess loss of the mean model is at most $\frac{2LD^2}{t+2}+1.64\,\frac{\zeta D}{\sqrt{t+1}}$, for any number of
@@ -20,32 +21,32 @@
 # %% [markdown]
 # ## Setting
 #
-# We minimize $F=\frac1n\sum_if_i$ over a convex compact set $\mathcal D\subset\mathbb R^p$ of diameter $D$. The columns
-# of $X=[x_1,\dots,x_n]$ are the clients' models, $\bar x=\frac1n\sum_ix_i$ is their mean, and
-# $\bar X=\bar x\mathbf 1^\top$. Let $\mathcal C$ be the set of matrices with equal columns; $\bar X$ is its point
+# We minimize $F=\frac1N\sum_if_i$ over a convex compact set $\mathcal D\subset\mathbb R^d$ of diameter $D$. The columns
+# of $X=[x_1,\dots,x_N]$ are the clients' models, $w=\frac1N\sum_ix_i$ is their mean, and
+# $\bar X=w\mathbf 1^\top$. Let $\mathcal C$ be the set of matrices with equal columns; $\bar X$ is its point
 # nearest to $X$ in the Frobenius norm $\lVert\cdot\rVert$. Let
 #
 # $$
 # \begin{aligned}
-# \hat F(X)&=\frac1n\sum_if_i(x_i),\qquad\operatorname{dist}(X)=\lVert X-\bar X\rVert,\\
+# \hat F(X)&=\frac1N\sum_if_i(x_i),\qquad\operatorname{dist}(X)=\lVert X-\bar X\rVert,\\
 # \hat F_t(X)&=\hat F(X)+\frac{\lambda_t}2\operatorname{dist}^2(X).
 # \end{aligned}
 # $$ (eq-fw-surrogate)
 #
-# A round of Algorithm 1 starts from $X^t=X$. Client $i$ computes $g_i=\frac1n\nabla f_i(x_i)+\lambda_t(x_i-\bar x)$,
+# A round of Algorithm 1 starts from $X^t=X$. Client $i$ computes $g_i=\frac1N\nabla f_i(x_i)+\lambda_t(x_i-w)$,
 # the $i$-th column of $\nabla\hat F_t(X)$ (6). Its oracle returns
 # $s_i\in\arg\min_{s\in\mathcal D}\langle g_i,s\rangle$. The participating clients send $s_i$ and move:
 #
 # $$
 # x_i^{t+1}=\begin{cases}
-# x_i+\eta_t(s_i-x_i)&\text{with probability }q,\text{ by its own coin},\\
+# x_i+\eta_t(s_i-x_i)&\text{with probability }{\mathtt p},\text{ by its own coin},\\
 # x_i&\text{otherwise;}\end{cases}\qquad x_i^1=x^1\in\mathcal D .
 # $$ (eq-fw-round)
 #
-# The probability $q$ is the paper's $\mathtt p$. For $q=1$ all clients take part, and $u_t=t+1$ in the paper's schedule
+# For $\mathtt p=1$ all clients take part, and $u_t=t+1$ in the paper's schedule
 #
 # $$
-# \eta_t=\frac2{u_t},\qquad\lambda_t=\lambda_0\sqrt{u_t},\qquad u_t=q(t-1)+2 .
+# \eta_t=\frac2{u_t},\qquad\lambda_t=\lambda_0\sqrt{u_t},\qquad u_t={\mathtt p}(t-1)+2 .
 # $$ (eq-fw-schedule)
 #
 # ```{prf:assumption}
@@ -55,7 +56,7 @@
 # The point $x^\star$ is a minimizer of $F$ on $\mathcal D$, $F^\star=F(x^\star)$, $X^\star=x^\star\mathbf 1^\top$, and
 #
 # $$
-# \zeta^2=\max_{x\in\mathcal D}\;\frac1n\sum_i\lVert\nabla f_i(x)-\nabla F(x)\rVert^2 .
+# \zeta^2=\max_{x\in\mathcal D}\;\frac1N\sum_i\lVert\nabla f_i(x)-\nabla F(x)\rVert^2 .
 # $$ (eq-fw-zeta)
 # ```
 #
@@ -63,13 +64,13 @@
 # :label: fw-lemma-average
 #
 # Let $S_t$ be the set of clients that take part in round $t$. Then
-# $\bar x^{t+1}=\bar x^t+\frac{\eta_t}n\sum_{i\in S_t}(s_i-x_i^t)$. If all clients take part, the right side is
-# $(1-\eta_t)\bar x^t+\eta_t\frac1n\sum_is_i$, as in step 6 of Algorithm 1. In both cases the server can compute every
+# $w^{t+1}=w^t+\frac{\eta_t}N\sum_{i\in S_t}(s_i-x_i^t)$. If all clients take part, the right side is
+# $(1-\eta_t)w^t+\eta_t\frac1N\sum_is_i$, as in step 6 of Algorithm 1. In both cases the server can compute every
 # $x_i^t$ from the start and the messages.
 # ```
 #
 # ```{prf:proof}
-# Take the mean over the clients in {eq}`eq-fw-round`. If all take part, insert $\frac1n\sum_ix_i^t=\bar x^t$. The last
+# Take the mean over the clients in {eq}`eq-fw-round`. If all take part, insert $\frac1N\sum_ix_i^t=w^t$. The last
 # claim holds because $x_i^{t+1}$ is a function of $x_i^t$, $\eta_t$ and $s_i$.
 # ```
 #
@@ -79,11 +80,11 @@
 # ```{prf:example} The naive scheme (20)
 # :label: fw-example-naive
 #
-# Let every client call its oracle at the common model, $s_i=\operatorname{lmo}(\nabla f_i(\bar x))$, and let the server
+# Let every client call its oracle at the common model, $s_i=\operatorname{lmo}(\nabla f_i(w))$, and let the server
 # move towards the mean of the $s_i$. On $[-1,1]$ with $f_1=(x-3)^2$ and $f_2=(x+1)^2$ the minimizer of $F$ is 1. For
-# $-1<\bar x\le1$ the first gradient is negative and the second positive, so $s_1=1$ and $s_2=-1$. Hence
-# $\bar x^{t+1}=(1-\eta_t)\bar x^t$, and the model goes to 0. If the common model overwrites the local ones,
-# $x_i-\bar x=0$, and Algorithm 1 becomes this scheme.
+# $-1<w\le1$ the first gradient is negative and the second positive, so $s_1=1$ and $s_2=-1$. Hence
+# $w^{t+1}=(1-\eta_t)w^t$, and the model goes to 0. If the common model overwrites the local ones,
+# $x_i-w=0$, and Algorithm 1 becomes this scheme.
 # ```
 
 # %% [markdown]
@@ -92,33 +93,33 @@
 # ```{prf:lemma} D Lemma 1
 # :label: fw-lemma-1
 #
-# $\nabla\hat F_t$ is Lipschitz on $\mathcal D^n$ with constant $\hat L_t=\frac Ln+\lambda_t$.
+# $\nabla\hat F_t$ is Lipschitz on $\mathcal D^N$ with constant $\hat L_t=\frac LN+\lambda_t$.
 # ```
 #
 # ```{prf:proof}
-# The columns of $\nabla\hat F$ are $\frac1n\nabla f_i(x_i)$, so $\nabla\hat F$ is $\frac Ln$-Lipschitz. The penalty's
+# The columns of $\nabla\hat F$ are $\frac1N\nabla f_i(x_i)$, so $\nabla\hat F$ is $\frac LN$-Lipschitz. The penalty's
 # gradient is $\lambda_t(X-\bar X)$, and $X\mapsto X-\bar X$ is an orthogonal projection, which has norm 1.
 # ```
 #
 # ```{prf:lemma} D Lemma 2, corrected
 # :label: fw-lemma-2
 #
-# For any $X^\circ\in\mathcal D^n$,
-# $\lVert\nabla\hat F(X)\rVert\le G=\frac{LD}{\sqrt n}+\lVert\nabla\hat F(X^\circ)\rVert$ on $\mathcal D^n$.
+# For any $X^\circ\in\mathcal D^N$,
+# $\lVert\nabla\hat F(X)\rVert\le G=\frac{LD}{\sqrt N}+\lVert\nabla\hat F(X^\circ)\rVert$ on $\mathcal D^N$.
 # ```
 #
 # ```{prf:proof}
-# $\lVert\nabla\hat F(X)-\nabla\hat F(X^\circ)\rVert\le\frac Ln\lVert X-X^\circ\rVert\le\frac Ln\sqrt n\,D$, because
-# each of the $n$ columns of $X-X^\circ$ has length at most $D$.
+# $\lVert\nabla\hat F(X)-\nabla\hat F(X^\circ)\rVert\le\frac LN\lVert X-X^\circ\rVert\le\frac LN\sqrt N\,D$, because
+# each of the $N$ columns of $X-X^\circ$ has length at most $D$.
 # ```
 #
 # ```{prf:example} Lemma 2 as stated fails
 # :label: fw-example-2
 #
-# 1. The paper's bound has $\frac{LD}n$ instead of $\frac{LD}{\sqrt n}$. Let $f_i(x)=\frac L2x^2$ on $[0,D]$. At
-#    $X^\circ=0$ the gradient of $\hat F$ is 0, so this bound is $\frac{LD}n$. But at $X=D\mathbf 1^\top$ the gradient
-#    has length $\frac{LD}{\sqrt n}$, which is larger by a factor of $\sqrt n$.
-# 2. The paper's proof also uses $\lVert\nabla\hat F(X^\star)\rVert\le n\lVert\nabla F(x^\star)\rVert$. With
+# 1. The paper's bound has $\frac{LD}N$ instead of $\frac{LD}{\sqrt N}$. Let $f_i(x)=\frac L2x^2$ on $[0,D]$. At
+#    $X^\circ=0$ the gradient of $\hat F$ is 0, so this bound is $\frac{LD}N$. But at $X=D\mathbf 1^\top$ the gradient
+#    has length $\frac{LD}{\sqrt N}$, which is larger by a factor of $\sqrt N$.
+# 2. The paper's proof also uses $\lVert\nabla\hat F(X^\star)\rVert\le N\lVert\nabla F(x^\star)\rVert$. With
 #    $f_1=(x-1)^2$ and $f_2=(x+1)^2$ on $[-2,2]$ the right side is 0 and the left side is $\sqrt2$.
 # ```
 #
@@ -126,12 +127,12 @@
 # :label: fw-lemma-dual
 #
 # Let the $f_i$ be convex, and let the matrix $Y^\star$ have the columns
-# $Y^\star_i=\frac1n(\nabla F(x^\star)-\nabla f_i(x^\star))$. Then for all $X\in\mathcal D^n$
+# $Y^\star_i=\frac1N(\nabla F(x^\star)-\nabla f_i(x^\star))$. Then for all $X\in\mathcal D^N$
 #
 # $$
 # \begin{aligned}
 # \hat F(X)-F^\star&\ge-\langle Y^\star,X-\bar X\rangle\ge-\lVert Y^\star\rVert\operatorname{dist}(X),\\
-# \lVert Y^\star\rVert&\le\frac\zeta{\sqrt n} .
+# \lVert Y^\star\rVert&\le\frac\zeta{\sqrt N} .
 # \end{aligned}
 # $$ (eq-fw-dual)
 # ```
@@ -139,43 +140,43 @@
 # ```{prf:proof}
 # We argue in steps.
 #
-# 1. By definition, $\frac1n\nabla f_i(x^\star)=\frac1n\nabla F(x^\star)-Y_i^\star$, and the $Y_i^\star$ add up to 0.
+# 1. By definition, $\frac1N\nabla f_i(x^\star)=\frac1N\nabla F(x^\star)-Y_i^\star$, and the $Y_i^\star$ add up to 0.
 #    Hence $\langle Y^\star,\bar X\rangle=\langle Y^\star,X^\star\rangle=0$.
 # 2. Convexity of $\hat F$ and step 1 yield
-#    $\hat F(X)-F^\star\ge\langle\nabla\hat F(X^\star),X-X^\star\rangle=\frac1n\sum_i\langle\nabla F(x^\star),x_i-x^\star\rangle-\langle Y^\star,X\rangle$.
+#    $\hat F(X)-F^\star\ge\langle\nabla\hat F(X^\star),X-X^\star\rangle=\frac1N\sum_i\langle\nabla F(x^\star),x_i-x^\star\rangle-\langle Y^\star,X\rangle$.
 # 3. The sum over $i$ is not negative, because $x^\star$ minimizes the convex $F$ and $x_i\in\mathcal D$. By step 1,
 #    $\langle Y^\star,X\rangle=\langle Y^\star,X-\bar X\rangle$. The first line of {eq}`eq-fw-dual` follows with the
 #    Cauchy-Schwarz inequality.
 # 4. The second line holds because
-#    $\lVert Y^\star\rVert^2=\frac1{n^2}\sum_i\lVert\nabla f_i(x^\star)-\nabla F(x^\star)\rVert^2\le\frac{\zeta^2}n$.
+#    $\lVert Y^\star\rVert^2=\frac1{N^2}\sum_i\lVert\nabla f_i(x^\star)-\nabla F(x^\star)\rVert^2\le\frac{\zeta^2}N$.
 # ```
 #
 # ```{prf:lemma} From the models to their mean
 # :label: fw-lemma-mean
 #
-# Let the $f_i$ be convex. For $X\in\mathcal D^n$ and $\lambda>0$
+# Let the $f_i$ be convex. For $X\in\mathcal D^N$ and $\lambda>0$
 #
 # $$
-# F(\bar x)\le\hat F(X)+\frac\zeta{\sqrt n}\operatorname{dist}(X)
-# \le\hat F(X)+\frac\lambda2\operatorname{dist}^2(X)+\frac{\zeta^2}{2n\lambda}.
+# F(w)\le\hat F(X)+\frac\zeta{\sqrt N}\operatorname{dist}(X)
+# \le\hat F(X)+\frac\lambda2\operatorname{dist}^2(X)+\frac{\zeta^2}{2N\lambda}.
 # $$ (eq-fw-mean)
 # ```
 #
 # ```{prf:proof}
 # We argue in steps.
 #
-# 1. Convexity of $\hat F$ yields $F(\bar x)=\hat F(\bar X)\le\hat F(X)+\langle\nabla\hat F(\bar X),\bar X-X\rangle$.
-# 2. The columns of $\bar X-X$ add up to 0. So the inner product does not change if $\frac1n\nabla F(\bar x)$ is
+# 1. Convexity of $\hat F$ yields $F(w)=\hat F(\bar X)\le\hat F(X)+\langle\nabla\hat F(\bar X),\bar X-X\rangle$.
+# 2. The columns of $\bar X-X$ add up to 0. So the inner product does not change if $\frac1N\nabla F(w)$ is
 #    subtracted from every column of $\nabla\hat F(\bar X)$. By {eq}`eq-fw-zeta`, the remaining matrix has norm at most
-#    $\frac\zeta{\sqrt n}$. The Cauchy-Schwarz inequality yields the first bound.
+#    $\frac\zeta{\sqrt N}$. The Cauchy-Schwarz inequality yields the first bound.
 # 3. The second bound is $2ab\le\lambda a^2+\frac{b^2}\lambda$ with $a=\operatorname{dist}(X)$ and
-#    $b=\frac\zeta{\sqrt n}$.
+#    $b=\frac\zeta{\sqrt N}$.
 # ```
 #
-# The paper uses the constant $G$ of Lemma 2 instead of $\frac\zeta{\sqrt n}$. With $X^\circ=X^\star$, $G$ is at
-# least as large, because $\frac\zeta{\sqrt n}\le\lVert Y^\star\rVert+\frac{LD}{\sqrt n}$ and
+# The paper uses the constant $G$ of Lemma 2 instead of $\frac\zeta{\sqrt N}$. With $X^\circ=X^\star$, $G$ is at
+# least as large, because $\frac\zeta{\sqrt N}\le\lVert Y^\star\rVert+\frac{LD}{\sqrt N}$ and
 # $\lVert Y^\star\rVert\le\lVert\nabla\hat F(X^\star)\rVert$. If all clients have the same loss, $\zeta=0$, but still
-# $G\ge\frac{LD}{\sqrt n}$.
+# $G\ge\frac{LD}{\sqrt N}$.
 
 # %% [markdown]
 # ## Theorem 1
@@ -186,17 +187,19 @@
 # Let the $f_i$ be convex and $h_t=\mathbb E\hat F_t(X^{t+1})-F^\star$, $h_0=F(x^1)-F^\star$. With {eq}`eq-fw-schedule`,
 #
 # $$
-# h_t\le(1-q\eta_t)\,h_{t-1}+\frac{q\eta_t^2}2\big(LD^2+nD^2\lambda_t\big).
+# h_t\le(1-{\mathtt p}\eta_t)\,h_{t-1}+\frac{{\mathtt p}\eta_t^2}2\big(LD^2+ND^2\lambda_t\big).
 # $$ (eq-fw-step)
 # ```
 #
 # ```{prf:proof}
-# Let $\mathbb E_t$ be the expectation over the coins of round $t$, $X=X^t$ and $S=[s_1,\dots,s_n]$.
+# Let $\mathbb E_t$ be the expectation over the coins of round $t$, $X=X^t$ and $S=[s_1,\dots,s_N]$.
 #
-# 1. *Smoothness.* Each column moves by $\eta_t(s_i-x_i)$ with probability $q$. So $\mathbb E_tX^{t+1}-X=q\eta_t(S-X)$
-#    and $\mathbb E_t\lVert X^{t+1}-X\rVert^2=q\eta_t^2\lVert S-X\rVert^2\le q\eta_t^2nD^2$. By {prf:ref}`fw-lemma-1`,
-#    $\mathbb E_t\hat F_t(X^{t+1})\le\hat F_t(X)+q\eta_t\langle\nabla\hat F_t(X),S-X\rangle+\frac{q\eta_t^2}2\hat L_tnD^2$,
-#    where $\hat L_tnD^2=LD^2+nD^2\lambda_t$.
+# 1. *Smoothness.* Each column moves by $\eta_t(s_i-x_i)$ with probability $\mathtt p$. So
+#    $\mathbb E_tX^{t+1}-X={\mathtt p}\eta_t(S-X)$ and
+#    $\mathbb E_t\lVert X^{t+1}-X\rVert^2={\mathtt p}\eta_t^2\lVert S-X\rVert^2\le {\mathtt p}\eta_t^2ND^2$. By
+#    {prf:ref}`fw-lemma-1`,
+#    $\mathbb E_t\hat F_t(X^{t+1})\le\hat F_t(X)+{\mathtt p}\eta_t\langle\nabla\hat F_t(X),S-X\rangle+\frac{{\mathtt p}\eta_t^2}2\hat L_tND^2$,
+#    where $\hat L_tND^2=LD^2+ND^2\lambda_t$.
 # 2. *Oracle and convexity.* The oracle yields
 #    $\langle\nabla\hat F_t(X),S-X\rangle\le\langle\nabla\hat F_t(X),X^\star-X\rangle$. Convexity yields
 #    $\langle\nabla\hat F(X),X^\star-X\rangle\le F^\star-\hat F(X)$. Since $X-\bar X$ is orthogonal to $\mathcal C$,
@@ -204,11 +207,12 @@
 #    $\langle\nabla\hat F_t(X),S-X\rangle\le F^\star-\hat F(X)-\lambda_t\operatorname{dist}^2(X)=F^\star-\hat F_t(X)-\frac{\lambda_t}2\operatorname{dist}^2(X)$.
 # 3. *The penalty grows.* Insert $\hat F_t(X)=\hat F_{t-1}(X)+\frac{\lambda_t-\lambda_{t-1}}2\operatorname{dist}^2(X)$
 #    and step 2 into step 1. The result is {eq}`eq-fw-step` plus $\operatorname{dist}^2(X)$ with the factor
-#    $\frac12\big[(1-q\eta_t)(\lambda_t-\lambda_{t-1})-q\eta_t\lambda_t\big]$.
+#    $\frac12\big[(1-{\mathtt p}\eta_t)(\lambda_t-\lambda_{t-1})-{\mathtt p}\eta_t\lambda_t\big]$.
 # 4. *This factor is not positive* for $t\ge2$. (For $t=1$, $\operatorname{dist}(X)=0$.) Let $u=u_t$. Then
-#    $\lambda_t-\lambda_{t-1}=\lambda_0(\sqrt u-\sqrt{u-q})\le\frac{\lambda_0q}{2\sqrt{u-q}}$. Also
-#    $\big(1-\frac{2q}u\big)\le\sqrt{\frac{u-q}u}$, because $(u-2q)^2\le u(u-q)$ for $u\ge2\ge\frac43q$. So the bracket
-#    in step 3 is at most $\frac{\lambda_0q}{\sqrt u}\big(\frac12-2\big)<0$.
+#    $\lambda_t-\lambda_{t-1}=\lambda_0(\sqrt u-\sqrt{u-{\mathtt p}})\le\frac{\lambda_0{\mathtt p}}{2\sqrt{u-{\mathtt p}}}$.
+#    Also $\big(1-\frac{2{\mathtt p}}u\big)\le\sqrt{\frac{u-{\mathtt p}}u}$, because
+#    $(u-2{\mathtt p})^2\le u(u-{\mathtt p})$ for $u\ge2\ge\frac43{\mathtt p}$. So the bracket in step 3 is at most
+#    $\frac{\lambda_0{\mathtt p}}{\sqrt u}\big(\frac12-2\big)<0$.
 # ```
 #
 # ```{prf:lemma} Sum of the recursion
@@ -224,12 +228,12 @@
 #
 # ```{prf:proof}
 # The product $\prod_{i=j+1}^t\big(1-\frac2{i+c}\big)$ telescopes to $\frac{(j+c)(j+c-1)}{(t+c)(t+c-1)}$. With
-# $v=j+c-1\ge1$ and $w=t+c-1$, the unrolled recursion bounds $h_t$ by
-# $\frac{c(c-1)}{w(w+1)}h_0+\frac1{w(w+1)}\sum_{v=c}^w\big(\frac{Av}{v+1}+\frac{Bv}{\sqrt{v+1}}\big)$.
+# $v=j+c-1\ge1$ and $k=t+c-1$, the unrolled recursion bounds $h_t$ by
+# $\frac{c(c-1)}{k(k+1)}h_0+\frac1{k(k+1)}\sum_{v=c}^k\big(\frac{Av}{v+1}+\frac{Bv}{\sqrt{v+1}}\big)$.
 #
-# 1. By telescoping, $\sum_v\frac v{v+1}\le\frac{w(w+1)}{w+2}$, since
+# 1. By telescoping, $\sum_v\frac v{v+1}\le\frac{k(k+1)}{k+2}$, since
 #    $\frac{v(v+1)}{v+2}-\frac{(v-1)v}{v+1}=\frac{v(v+3)}{(v+1)(v+2)}\ge\frac v{v+1}$.
-# 2. In the same way, $\sum_v\frac v{\sqrt{v+1}}\le\frac23w\sqrt{w+1}$, by the following inequality divided by
+# 2. In the same way, $\sum_v\frac v{\sqrt{v+1}}\le\frac23k\sqrt{k+1}$, by the following inequality divided by
 #    $\sqrt{v+1}$:
 #    $\frac23\big(v(v+1)-(v-1)\sqrt{v(v+1)}\big)\ge\frac23\big(v(v+1)-(v-1)(v+\frac12)\big)=v+\frac13\ge v$.
 # ```
@@ -237,58 +241,60 @@
 # ```{prf:theorem} D Theorem 1, with participation
 # :label: fw-theorem-1
 #
-# Let {prf:ref}`fw-assumption` hold with convex $f_i$, use the schedule {eq}`eq-fw-schedule`, and let $c=\frac2q-1$.
-# Then for $t\ge1$:
+# Let {prf:ref}`fw-assumption` hold with convex $f_i$, use the schedule {eq}`eq-fw-schedule`, and let
+# $c=\frac2{\mathtt p}-1$. Then for $t\ge1$:
 #
 # $$
 # h_t\le\frac{c(c-1)}{(t+c)(t+c-1)}\big(F(x^1)-F^\star\big)
-# +2D^2\bigg(\frac L{qt+2}+\frac{2n\lambda_0}{3\sqrt{u_t}}\bigg),
+# +2D^2\bigg(\frac L{{\mathtt p}t+2}+\frac{2N\lambda_0}{3\sqrt{u_t}}\bigg),
 # $$ (eq-fw-theorem)
 #
 # $$
 # \begin{aligned}
-# \mathbb EF(\bar x^{t+1})-F^\star&\le h_t+\frac{\zeta^2}{2n\lambda_0\sqrt{u_t}},\\
+# \mathbb EF(w^{t+1})-F^\star&\le h_t+\frac{\zeta^2}{2N\lambda_0\sqrt{u_t}},\\
 # \mathbb E\operatorname{dist}(X^{t+1})&\le\frac{2\lVert Y^\star\rVert}{\lambda_t}
 # +\sqrt{\frac{2\max(h_t,0)}{\lambda_t}}.
 # \end{aligned}
 # $$ (eq-fw-excess)
 #
-# For $q=1$ the first term of {eq}`eq-fw-theorem` vanishes, and the bounds hold without expectations.
+# For $\mathtt p=1$ the first term of {eq}`eq-fw-theorem` vanishes, and the bounds hold without expectations.
 # ```
 #
 # ```{prf:proof}
 # We argue in steps.
 #
-# 1. $q\eta_t=\frac{2q}{q(t-1)+2}=\frac2{t+c}$ and $u_t=q(t+c)$. So the last summand of {eq}`eq-fw-step` is
-#    $\frac2q\cdot\frac{LD^2}{(t+c)^2}+\frac2{\sqrt q}\cdot\frac{nD^2\lambda_0}{(t+c)^{3/2}}$. Apply {eq}`eq-fw-sum`
-#    with $q(t+c+1)=qt+2$ to obtain {eq}`eq-fw-theorem`.
-# 2. {eq}`eq-fw-mean` with $\lambda=\lambda_t$ yields $F(\bar x^{t+1})\le\hat F_t(X^{t+1})+\frac{\zeta^2}{2n\lambda_t}$.
+# 1. ${\mathtt p}\eta_t=\frac{2{\mathtt p}}{{\mathtt p}(t-1)+2}=\frac2{t+c}$ and $u_t={\mathtt p}(t+c)$. So the last
+#    summand of {eq}`eq-fw-step` is
+#    $\frac2{\mathtt p}\cdot\frac{LD^2}{(t+c)^2}+\frac2{\sqrt{\mathtt p}}\cdot\frac{ND^2\lambda_0}{(t+c)^{3/2}}$. Apply
+#    {eq}`eq-fw-sum` with ${\mathtt p}(t+c+1)={\mathtt p}t+2$ to obtain {eq}`eq-fw-theorem`.
+# 2. {eq}`eq-fw-mean` with $\lambda=\lambda_t$ yields $F(w^{t+1})\le\hat F_t(X^{t+1})+\frac{\zeta^2}{2N\lambda_t}$.
 #    Take expectations to obtain the first line of {eq}`eq-fw-excess`.
 # 3. By {eq}`eq-fw-dual`,
 #    $\frac{\lambda_t}2\operatorname{dist}^2\le\hat F_t(X^{t+1})-F^\star+\lVert Y^\star\rVert\operatorname{dist}$. Take
 #    expectations and use $(\mathbb E\operatorname{dist})^2\le\mathbb E\operatorname{dist}^2$. The second line of
 #    {eq}`eq-fw-excess` follows, because $\frac\lambda2z^2\le h+yz$ implies
 #    $z\le\frac{2y}\lambda+\sqrt{\frac{2\max(h,0)}\lambda}$.
-# 4. For $q=1$ we have $c=1$, so the factor of $F(x^1)-F^\star$ vanishes, and nothing is random.
+# 4. For $\mathtt p=1$ we have $c=1$, so the factor of $F(x^1)-F^\star$ vanishes, and nothing is random.
 # ```
 #
-# The paper's (31) is {eq}`eq-fw-theorem` for $q=1$, with $t+1$ instead of $t+2$ and without the factor $\frac23$. The
-# paper's (37) is the second line of {eq}`eq-fw-excess`. The paper's (38) is the first line, with the product of $G$ and
-# (37) instead of our $\frac{\zeta^2}{2n\lambda_t}$.
+# The paper's (31) is {eq}`eq-fw-theorem` for $\mathtt p=1$, with $t+1$ instead of $t+2$ and without the factor
+# $\frac23$. The paper's (37) is the second line of {eq}`eq-fw-excess`. The paper's (38) is the first line, with the
+# product of $G$ and (37) instead of our $\frac{\zeta^2}{2N\lambda_t}$.
 #
 # ```{prf:corollary} The best penalty
 # :label: fw-corollary-penalty
 #
-# If $\lambda_0=\sqrt{\frac38}\,\frac\zeta{nD}$ and all clients take part,
+# If $\lambda_0=\sqrt{\frac38}\,\frac\zeta{ND}$ and all clients take part,
 #
 # $$
-# F(\bar x^{t+1})-F^\star\le\frac{2LD^2}{t+2}+\sqrt{\frac83}\,\frac{\zeta D}{\sqrt{t+1}} .
+# F(w^{t+1})-F^\star\le\frac{2LD^2}{t+2}+\sqrt{\frac83}\,\frac{\zeta D}{\sqrt{t+1}} .
 # $$ (eq-fw-penalty)
 # ```
 #
 # ```{prf:proof}
-# For $q=1$, the terms of {prf:ref}`fw-theorem-1` with $\frac1{\sqrt{t+1}}$ have the factors $\frac43nD^2\lambda_0$ and
-# $\frac{\zeta^2}{2n\lambda_0}$. With this $\lambda_0$, each factor is $\sqrt{\frac23}\,\zeta D$.
+# For $\mathtt p=1$, the terms of {prf:ref}`fw-theorem-1` with $\frac1{\sqrt{t+1}}$ have the factors
+# $\frac43ND^2\lambda_0$ and $\frac{\zeta^2}{2N\lambda_0}$. With this $\lambda_0$, each factor is
+# $\sqrt{\frac23}\,\zeta D$.
 # ```
 #
 # The first term of {eq}`eq-fw-penalty` is the bound of Frank-Wolfe on one machine. The second term is the cost of
@@ -300,21 +306,21 @@
 # :label: fw-example-43
 #
 # The paper's (43) has no term for the start:
-# $\mathbb E\hat F_t(X^{t+1})-F^\star\le\frac{2nD^2}q\big(\frac{L/n}{t+2/q}+\frac{\lambda_0}{\sqrt{t+2/q}}\big)$. Let
-# $f_i(x)=x$ on $[-1,1]$, $x^1=1$ and $q=0.1$, and let $\lambda_0\to0$ and $L\to0$.
+# $\mathbb E\hat F_t(X^{t+1})-F^\star\le\frac{2ND^2}{\mathtt p}\big(\frac{L/N}{t+2/{\mathtt p}}+\frac{\lambda_0}{\sqrt{t+2/{\mathtt p}}}\big)$.
+# Let $f_i(x)=x$ on $[-1,1]$, $x^1=1$ and $\mathtt p=0.1$, and let $\lambda_0\to0$ and $L\to0$.
 #
 # 1. Since $\eta_1=1$, each client is at $-1$ after the first round with probability 0.1, and otherwise still at 1. So
 #    at $t=1$ the left side of (43) is 1.8, but the right side goes to 0.
-# 2. The paper's (44) bounds $\mathbb EF(\bar x^t)-F^\star$. As $\lambda_0$ and $L$ go to 0, one term of the bound
-#    remains: $\frac{2G}{\sqrt n\lambda_0\sqrt{u_t}}\big(\lVert Y^\star\rVert+D\sqrt{\lambda_0(L+n\lambda_0)}\big)$.
-#    Here $G=\frac1{\sqrt n}$, $D=2$ and $Y^\star=0$, so the bound goes to $\frac4{\sqrt{nu_t}}$. For $n=4$ after one
-#    round ($t=2$), the bound is 1.38, but $\mathbb EF(\bar x^t)-F^\star$ is 1.8.
+# 2. The paper's (44) bounds $\mathbb EF(w^t)-F^\star$. As $\lambda_0$ and $L$ go to 0, one term of the bound
+#    remains: $\frac{2G}{\sqrt N\lambda_0\sqrt{u_t}}\big(\lVert Y^\star\rVert+D\sqrt{\lambda_0(L+N\lambda_0)}\big)$.
+#    Here $G=\frac1{\sqrt N}$, $D=2$ and $Y^\star=0$, so the bound goes to $\frac4{\sqrt{Nu_t}}$. For $N=4$ after one
+#    round ($t=2$), the bound is 1.38, but $\mathbb EF(w^t)-F^\star$ is 1.8.
 # ```
 #
-# For $q<1$ the factor $1-q\eta_1=1-q$ in {eq}`eq-fw-step` is not 0, so the influence of the start decays only like
-# $t^{-2}$. For $q=1$ the bound (43) is true, because {eq}`eq-fw-theorem` is smaller. The paper does not derive the
-# factor $\frac1{\sqrt n}$ on $G$ in (44), and (38) lacks it. Without this factor the bound in point 2 of the example is
-# 2.76, which is not violated.
+# For $\mathtt p<1$ the factor $1-{\mathtt p}\eta_1=1-{\mathtt p}$ in {eq}`eq-fw-step` is not 0, so the influence of the
+# start decays only like $t^{-2}$. For $\mathtt p=1$ the bound (43) is true, because {eq}`eq-fw-theorem` is smaller. The
+# paper does not derive the factor $\frac1{\sqrt N}$ on $G$ in (44), and (38) lacks it. Without this factor the bound in
+# point 2 of the example is 2.76, which is not violated.
 
 # %% [markdown]
 # ## A set for each client
@@ -325,19 +331,19 @@
 # ```{prf:theorem} Split constraints
 # :label: fw-theorem-split
 #
-# Let the sets $\mathcal D_i$ be convex and compact with diameters $D_i$ and intersection $\mathcal D\ne\emptyset$. On the
-# convex hull of $\bigcup_i\mathcal D_i$, let the $f_i$ be convex and $L$-smooth, and take $\zeta$ over this hull. In
-# {eq}`eq-fw-theorem` and {eq}`eq-fw-excess`, read $\frac1n\sum_iD_i^2$ for $D^2$. Then, for $q=1$ and
+# Let the sets $\mathcal D_i$ be convex and compact with diameters $D_i$ and intersection $\mathcal D\ne\emptyset$. On
+# the convex hull of $\bigcup_i\mathcal D_i$, let the $f_i$ be convex and $L$-smooth, and take $\zeta$ over this hull.
+# In {eq}`eq-fw-theorem` and {eq}`eq-fw-excess`, read $\frac1N\sum_iD_i^2$ for $D^2$. Then, for $\mathtt p=1$ and
 # $x^1\in\mathcal D$:
 #
 # 1. The minimizers of $\hat F$ over $\prod_i\mathcal D_i\cap\mathcal C$ are the matrices $x\mathbf 1^\top$ in which $x$
 #    minimizes $F$ over $\mathcal D$.
 # 2. The bound {eq}`eq-fw-theorem` and the first line of {eq}`eq-fw-excess` hold.
-# 3. $\operatorname{dist}(X^t)\to0$ and $F(\bar x^t)\to F^\star$, and all limit points of $\bar x^t$ are minimizers of
+# 3. $\operatorname{dist}(X^t)\to0$ and $F(w^t)\to F^\star$, and all limit points of $w^t$ are minimizers of
 #    $F$ over $\mathcal D$.
 # 4. Suppose that $-\nabla F(x^\star)=\sum_i\nu_i$ with $\nu_i$ normal to $\mathcal D_i$ at $x^\star$, and let
-#    $Y_i^\star=-\frac1n\nabla f_i(x^\star)-\nu_i$. Then the first line of {eq}`eq-fw-dual` and the second line of
-#    {eq}`eq-fw-excess` hold. So the distance of $\bar x^t$ to every $\mathcal D_i$ is $O(t^{-1/2})$.
+#    $Y_i^\star=-\frac1N\nabla f_i(x^\star)-\nu_i$. Then the first line of {eq}`eq-fw-dual` and the second line of
+#    {eq}`eq-fw-excess` hold. So the distance of $w^t$ to every $\mathcal D_i$ is $O(t^{-1/2})$.
 # ```
 #
 # ```{prf:proof}
@@ -347,29 +353,29 @@
 #    $\hat F(x\mathbf 1^\top)=F(x)$.
 # 2. The proof of {prf:ref}`fw-lemma-step` uses only three facts: $s_i$ minimizes $\langle g_i,\cdot\rangle$ over
 #    $\mathcal D_i$, $x^\star\in\mathcal D_i$, and $\lVert S-X\rVert^2\le\sum_iD_i^2$. The proof of
-#    {prf:ref}`fw-lemma-mean` uses that $\bar x$ is in the hull.
+#    {prf:ref}`fw-lemma-mean` uses that $w$ is in the hull.
 # 3. $\frac{\lambda_t}2\operatorname{dist}^2(X^{t+1})\le h_t+F^\star-\min\hat F$ is bounded and $\lambda_t\to\infty$, so
-#    $\operatorname{dist}(X^t)\to0$. Since $\lVert\bar x^t-x_i^t\rVert\le\operatorname{dist}(X^t)$ and
-#    $x_i^t\in\mathcal D_i$, every limit point of $\bar x^t$ is in all $\mathcal D_i$. So $F\ge F^\star$ at the limit
+#    $\operatorname{dist}(X^t)\to0$. Since $\lVert w^t-x_i^t\rVert\le\operatorname{dist}(X^t)$ and
+#    $x_i^t\in\mathcal D_i$, every limit point of $w^t$ is in all $\mathcal D_i$. So $F\ge F^\star$ at the limit
 #    point, and $F\le F^\star$ there by point 2.
-# 4. Repeat step 2 in the proof of {prf:ref}`fw-lemma-dual` with $\frac1n\nabla f_i(x^\star)=-Y_i^\star-\nu_i$ and
+# 4. Repeat step 2 in the proof of {prf:ref}`fw-lemma-dual` with $\frac1N\nabla f_i(x^\star)=-Y_i^\star-\nu_i$ and
 #    $\langle\nu_i,x_i-x^\star\rangle\le0$. The $Y_i^\star$ add up to $-\nabla F(x^\star)-\sum_i\nu_i=0$.
 # ```
 #
 # The normals $\nu_i$ exist for polytopes, or if the relative interiors of the sets meet. For most losses they do not
 # exist if the sets are two discs that touch in one point. Point 3 of the theorem still holds, but it gives no rate. The
-# mean $\bar x^t$ can be infeasible and $F(\bar x^t)$ below $F^\star$ in every round.
+# mean $w^t$ can be infeasible and $F(w^t)$ below $F^\star$ in every round.
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
 # * **(43) and (44)** are false ({prf:ref}`fw-example-43`); {eq}`eq-fw-theorem` and {eq}`eq-fw-excess` replace them.
 #   (42) writes expectations given the past instead of total expectations.
-# * **Lemma 2** states $\frac{LD}n$ instead of its proof's $\frac{LD}{\sqrt n}$. The proof's bound
-#   $n\lVert\nabla F(x^\star)\rVert$ of the gradient at $X^\star$ is false ({prf:ref}`fw-example-2`).
+# * **Lemma 2** states $\frac{LD}N$ instead of its proof's $\frac{LD}{\sqrt N}$. The proof's bound
+#   $N\lVert\nabla F(x^\star)\rVert$ of the gradient at $X^\star$ is false ({prf:ref}`fw-example-2`).
 # * **(38)** is true with the corrected $G$; {eq}`eq-fw-excess` is smaller on all instances below.
 # * **Step 6** of Algorithm 1 is right only if all clients take part ({prf:ref}`fw-lemma-average`).
-# * **Lemma 1** prints a matrix of ones of size $p\times n$ instead of $n\times n$.
+# * **Lemma 1** prints a matrix of ones of size $d\times N$ instead of $N\times N$.
 # ```
 
 # %% [markdown]
@@ -430,7 +436,8 @@ def printed_partial_at_mean(c, t, share):  # (44), with its 1 / sqrt(n) on G, fo
 
 # %% [markdown]
 # **The server's model.** In 200 rounds with 5 clients in 3 dimensions, we compare the model that the server computes by
-# {prf:ref}`fw-lemma-average` with the mean of the local models and with the printed step 6, for $q=1$ and $0.3$.
+# {prf:ref}`fw-lemma-average` with the mean of the local models and with the printed step 6, for $\mathtt p=1$ and
+# $0.3$.
 
 # %% tags=["hide-input", "nbval-check-output"]
 off, wrong, plan = [], [], {q: schedule("convex", 200, 0.2, q) for q in (1.0, 0.3)}
@@ -525,10 +532,10 @@ check(f"the bound of F at the mean, with zeta, holds {text}", max(worst["mean"])
 _ = check("    |Y*| is at most zeta / sqrt(n), and more than a third of it on some instance", 1 / 3 < max(worst["zeta"]) <= 1)
 
 # %% [markdown]
-# **Theorem 1.** On the random instances of the previous check, we run FedFW with $q=1$ and three $\lambda_0$: 0.01, the
-# best one of {prf:ref}`fw-corollary-penalty`, and 1. The table divides $h_t$, $\operatorname{dist}$ and the excess loss
-# of the mean by their bounds (*ours*, or the paper's in brackets). Each entry is the largest ratio over the instances
-# and rounds.
+# **Theorem 1.** On the random instances of the previous check, we run FedFW with $\mathtt p=1$ and three $\lambda_0$:
+# 0.01, the best one of {prf:ref}`fw-corollary-penalty`, and 1. The table divides $h_t$, $\operatorname{dist}$ and the
+# excess loss of the mean by their bounds (*ours*, or the paper's in brackets). Each entry is the largest ratio over the
+# instances and rounds.
 
 # %% tags=["hide-input", "nbval-check-output"]
 T = {"quick": 200, "full": 2000}[profile]
@@ -597,7 +604,7 @@ for lam0 in (1.0, 3.0):
 _ = check("lambda_0 sqrt(t) (F - F*) is 4 at the end, within 5 %, for lambda_0 = 1 and 3", np.allclose(limits, 4, rtol=0.05))
 
 # %% [markdown]
-# **Participation.** In {prf:ref}`fw-example-43` we compare the exact mean of $F(\bar x^t)-F^\star$ over the coins with
+# **Participation.** In {prf:ref}`fw-example-43` we compare the exact mean of $F(w^t)-F^\star$ over the coins with
 # the mean over simulated coins. Then we check {prf:ref}`fw-theorem-1` for means over runs on random instances that
 # start at a vertex of the $\ell_1$ ball, with $\lambda_0=0.1$.
 

@@ -10,7 +10,7 @@
 # Our findings:
 #
 # * **Theorem 2 is right** up to two constants: $G$ of Lemma 2 and, for sampled clients, a missing factor
-#   $\big(1+\frac1{qT}\big)^{2/3}$ in (65).
+#   $\big(1+\frac1{{\mathtt p}T}\big)^{2/3}$ in (65).
 # * **The theorem has a shorter form**, without a bound of the distance between the models. For the best penalty this
 #   form does not contain the number of clients ({prf:ref}`fwn-corollary`).
 
@@ -18,7 +18,8 @@
 # ## Setting
 #
 # The surrogate is {eq}`eq-fw-surrogate`, the round is {eq}`eq-fw-round`, and all clients start at $x^1\in\mathcal D$.
-# For $T$ rounds let $P=T$ if all clients take part, and $P=qT+1$ if each client takes part with probability $q<1$. Then
+# For $T$ rounds let $P=T$ if all clients take part, and $P={\mathtt p}T+1$ if each client takes part with probability
+# $\mathtt p<1$. Then
 #
 # $$
 # \eta_t=\eta=P^{-2/3},\qquad\lambda_t=\lambda=\lambda_0P^{1/3}.
@@ -28,7 +29,7 @@
 # need not be convex. Let
 #
 # $$
-# \mathcal E=F(x^1)-\frac1n\sum_i\min_{\mathcal D}f_i .
+# \mathcal E=F(x^1)-\frac1N\sum_i\min_{\mathcal D}f_i .
 # $$ (eq-fwn-start)
 #
 # The Frank-Wolfe gap (11) of $F$ and the gap of the surrogate in round $t$ are
@@ -36,7 +37,7 @@
 # $$
 # \begin{aligned}
 # \operatorname{gap}(x)&=\max_{u\in\mathcal D}\langle\nabla F(x),x-u\rangle,\\
-# \widehat{\operatorname{gap}}_t&=\max_{U\in\mathcal D^n}\langle\nabla\hat F_T(X^t),X^t-U\rangle
+# \widehat{\operatorname{gap}}_t&=\max_{U\in\mathcal D^N}\langle\nabla\hat F_T(X^t),X^t-U\rangle
 # =\sum_i\langle g_i,x_i^t-s_i\rangle .
 # \end{aligned}
 # $$ (eq-fwn-gap)
@@ -51,26 +52,27 @@
 #
 # $$
 # \frac1T\sum_{t\le T}\mathbb E\,\widehat{\operatorname{gap}}_t\le B_T
-# :=\frac{\mathcal EP^{2/3}}{qT}+\frac{nD^2\lambda_0}{2P^{1/3}}+\frac{LD^2}{2P^{2/3}} .
+# :=\frac{\mathcal EP^{2/3}}{{\mathtt p}T}+\frac{ND^2\lambda_0}{2P^{1/3}}+\frac{LD^2}{2P^{2/3}} .
 # $$ (eq-fwn-surrogate)
 #
 # If all clients take part, {eq}`eq-fwn-surrogate` is (52):
-# $B_T=\big(\mathcal E+\frac{nD^2\lambda_0}2\big)T^{-1/3}+\frac{LD^2}2T^{-2/3}$.
+# $B_T=\big(\mathcal E+\frac{ND^2\lambda_0}2\big)T^{-1/3}+\frac{LD^2}2T^{-2/3}$.
 # ```
 #
 # ```{prf:proof}
 # We argue in steps.
 #
 # 1. *One round.* Step 1 in the proof of {prf:ref}`fw-lemma-step` does not use convexity. It yields
-#    $\mathbb E_t\hat F_T(X^{t+1})\le\hat F_T(X^t)-q\eta\,\widehat{\operatorname{gap}}_t+\frac{q\eta^2}2\big(LD^2+nD^2\lambda\big)$.
+#    $\mathbb E_t\hat F_T(X^{t+1})\le\hat F_T(X^t)-{\mathtt p}\eta\,\widehat{\operatorname{gap}}_t+\frac{{\mathtt p}\eta^2}2\big(LD^2+ND^2\lambda\big)$.
 # 2. *All rounds.* Take total expectations and sum over the rounds. At the start, all models are equal, so
-#    $\hat F_T(X^1)=F(x^1)$. At the end, $\hat F_T(X^{T+1})\ge\hat F(X^{T+1})\ge\frac1n\sum_i\min_{\mathcal D}f_i$. So
-#    $q\eta\sum_t\mathbb E\,\widehat{\operatorname{gap}}_t\le\mathcal E+\frac{qT\eta^2}2(LD^2+nD^2\lambda)$.
-# 3. Divide by $q\eta T$, and insert {eq}`eq-fwn-schedule`.
+#    $\hat F_T(X^1)=F(x^1)$. At the end, $\hat F_T(X^{T+1})\ge\hat F(X^{T+1})\ge\frac1N\sum_i\min_{\mathcal D}f_i$. So
+#    ${\mathtt p}\eta\sum_t\mathbb E\,\widehat{\operatorname{gap}}_t\le\mathcal E+\frac{{\mathtt p}T\eta^2}2(LD^2+ND^2\lambda)$.
+# 3. Divide by ${\mathtt p}\eta T$, and insert {eq}`eq-fwn-schedule`.
 # ```
 #
-# For $q<1$ the first term of $B_T$ is $\mathcal E(qT)^{-1/3}\big(1+\frac1{qT}\big)^{2/3}$. The paper's (65) omits the
-# last factor. With $P=qT$ instead of $qT+1$ in the schedule (if $qT\ge1$), this factor would be 1.
+# For $\mathtt p<1$ the first term of $B_T$ is $\mathcal E({\mathtt p}T)^{-1/3}\big(1+\frac1{{\mathtt p}T}\big)^{2/3}$.
+# The paper's (65) omits the last factor. With $P={\mathtt p}T$ instead of ${\mathtt p}T+1$ in the schedule (if
+# ${\mathtt p}T\ge1$), this factor would be 1.
 #
 # ```{prf:lemma} The distance
 # :label: fwn-lemma-distance
@@ -81,12 +83,12 @@
 #
 # $$
 # \operatorname{dist}(X^{\tilde t})\le\frac G{\lambda_0T^{1/3}}
-# +\sqrt{\Big(\frac{\mathcal E}{\lambda_0}+\frac{nD^2}2\Big)T^{-2/3}+\frac{LD^2}{2\lambda_0}T^{-1}} .
+# +\sqrt{\Big(\frac{\mathcal E}{\lambda_0}+\frac{ND^2}2\Big)T^{-2/3}+\frac{LD^2}{2\lambda_0}T^{-1}} .
 # $$ (eq-fwn-distance)
 # ```
 #
 # ```{prf:proof}
-# Since $\bar X\in\mathcal D^n$,
+# Since $\bar X\in\mathcal D^N$,
 # $\widehat{\operatorname{gap}}\ge\langle\nabla\hat F_T(X),X-\bar X\rangle=\langle\nabla\hat F(X),X-\bar X\rangle+\lambda\operatorname{dist}^2\ge-G\operatorname{dist}+\lambda\operatorname{dist}^2$.
 # Solve this quadratic inequality for $\operatorname{dist}$ and use $\sqrt{a+b}\le\sqrt a+\sqrt b$ to obtain (55).
 # Insert $\widehat{\operatorname{gap}}\le B_T$ to obtain {eq}`eq-fwn-distance`.
@@ -95,28 +97,28 @@
 # ```{prf:lemma} From the models to their mean
 # :label: fwn-lemma-mean
 #
-# For every $X\in\mathcal D^n$ and $\lambda>0$, with $K=\frac{LD+\zeta}{\sqrt n}$ and $\zeta$ of {eq}`eq-fw-zeta`,
+# For every $X\in\mathcal D^N$ and $\lambda>0$, with $K=\frac{LD+\zeta}{\sqrt N}$ and $\zeta$ of {eq}`eq-fw-zeta`,
 #
 # $$
-# \operatorname{gap}(\bar x)
+# \operatorname{gap}(w)
 # \le\widehat{\operatorname{gap}}+K\operatorname{dist}(X)-\lambda\operatorname{dist}^2(X)
 # \le\widehat{\operatorname{gap}}+\frac{K^2}{4\lambda}.
 # $$ (eq-fwn-mean)
 #
-# Both bounds also hold with $G+\frac{LD}{\sqrt n}$ instead of $K$.
+# Both bounds also hold with $G+\frac{LD}{\sqrt N}$ instead of $K$.
 # ```
 #
 # ```{prf:proof}
 # Let $U=u\mathbf 1^\top$ with $u\in\mathcal D$.
 #
-# 1. The gap $\operatorname{gap}(\bar x)$ is the largest value over $u$ of
-#    $\langle\nabla F(\bar x),\bar x-u\rangle=\langle\nabla\hat F(\bar X),\bar X-U\rangle$.
+# 1. The gap $\operatorname{gap}(w)$ is the largest value over $u$ of
+#    $\langle\nabla F(w),w-u\rangle=\langle\nabla\hat F(\bar X),\bar X-U\rangle$.
 # 2. Since $\bar X-U\in\mathcal C$, $\langle X-\bar X,X-U\rangle=\operatorname{dist}^2$. So
 #    $\widehat{\operatorname{gap}}\ge\langle\nabla\hat F(X),X-U\rangle+\lambda\operatorname{dist}^2$.
 # 3. The inner products in steps 1 and 2 differ by
 #    $\langle\nabla\hat F(\bar X)-\nabla\hat F(X),X-U\rangle+\langle\nabla\hat F(\bar X),\bar X-X\rangle$. By smoothness
-#    the first summand is at most $\frac Ln\operatorname{dist}\cdot\sqrt nD$. The second is at most
-#    $\frac\zeta{\sqrt n}\operatorname{dist}$, as in step 2 of the proof of {prf:ref}`fw-lemma-mean`. This proves the
+#    the first summand is at most $\frac LN\operatorname{dist}\cdot\sqrt ND$. The second is at most
+#    $\frac\zeta{\sqrt N}\operatorname{dist}$, as in step 2 of the proof of {prf:ref}`fw-lemma-mean`. This proves the
 #    first bound.
 # 4. The second bound holds because $Kz-\lambda z^2\le\frac{K^2}{4\lambda}$ for all $z$.
 # 5. *With $G$.* Write the difference in step 3 as
@@ -131,44 +133,44 @@
 # {eq}`eq-fwn-surrogate`,
 #
 # $$
-# \min_{t\le T}\mathbb E\operatorname{gap}(\bar x^t)
-# \le\frac1T\sum_{t\le T}\mathbb E\operatorname{gap}(\bar x^t)
-# \le B_T+\frac{(LD+\zeta)^2}{4n\lambda_0P^{1/3}} .
+# \min_{t\le T}\mathbb E\operatorname{gap}(w^t)
+# \le\frac1T\sum_{t\le T}\mathbb E\operatorname{gap}(w^t)
+# \le B_T+\frac{(LD+\zeta)^2}{4N\lambda_0P^{1/3}} .
 # $$ (eq-fwn-theorem)
 #
 # If all clients take part, (62) holds too: in the round $\tilde t$ with the smallest $\widehat{\operatorname{gap}}_t$,
-# $\operatorname{gap}(\bar x^{\tilde t})\le B_T+\big(G+\frac{LD}{\sqrt n}\big)\operatorname{dist}(X^{\tilde t})$, where
+# $\operatorname{gap}(w^{\tilde t})\le B_T+\big(G+\frac{LD}{\sqrt N}\big)\operatorname{dist}(X^{\tilde t})$, where
 # {eq}`eq-fwn-distance` bounds the distance.
 # ```
 #
 # ```{prf:proof}
-# Average {eq}`eq-fwn-mean` over the rounds, and apply {prf:ref}`fwn-lemma-gap`. For (62), use $G+\frac{LD}{\sqrt n}$
+# Average {eq}`eq-fwn-mean` over the rounds, and apply {prf:ref}`fwn-lemma-gap`. For (62), use $G+\frac{LD}{\sqrt N}$
 # instead of $K$, and drop $-\lambda\operatorname{dist}^2$.
 # ```
 #
 # ```{prf:corollary} The best penalty
 # :label: fwn-corollary
 #
-# If $\lambda_0=\frac{LD+\zeta}{\sqrt2\,nD}$ and all clients take part,
+# If $\lambda_0=\frac{LD+\zeta}{\sqrt2\,ND}$ and all clients take part,
 #
 # $$
-# \min_{t\le T}\operatorname{gap}(\bar x^t)
+# \min_{t\le T}\operatorname{gap}(w^t)
 # \le\frac1{T^{1/3}}\bigg(\mathcal E+\frac{D(LD+\zeta)}{\sqrt2}\bigg)+\frac{LD^2}{2T^{2/3}} .
 # $$ (eq-fwn-best)
 # ```
 #
 # ```{prf:proof}
-# With this $\lambda_0$, the terms $\frac{nD^2\lambda_0}2$ and $\frac{(LD+\zeta)^2}{4n\lambda_0}$ in
+# With this $\lambda_0$, the terms $\frac{ND^2\lambda_0}2$ and $\frac{(LD+\zeta)^2}{4N\lambda_0}$ in
 # {eq}`eq-fwn-theorem` are equal, and their sum is $\frac{D(LD+\zeta)}{\sqrt2}$.
 # ```
 #
 # ```{admonition} Differences from the printed paper
 # :class: warning
 #
-# * **The constant $G$** of {prf:ref}`fw-lemma-2` contains $\frac{LD}{\sqrt n}$ where the paper states $\frac{LD}n$. The
+# * **The constant $G$** of {prf:ref}`fw-lemma-2` contains $\frac{LD}{\sqrt N}$ where the paper states $\frac{LD}N$. The
 #   paper cites Lemma 1 for $G$, but means Lemma 2.
-# * **(62)** contains $G+LD$, but the proof yields $G+\frac{LD}{\sqrt n}$.
-# * **Sampled clients.** At $\mathtt p=1$ (our $q=1$) the schedule for sampled clients contains $T+1$, but the schedule
+# * **(62)** contains $G+LD$, but the proof yields $G+\frac{LD}{\sqrt N}$.
+# * **Sampled clients.** At $\mathtt p=1$ the schedule for sampled clients contains $T+1$, but the schedule
 #   for all clients $T$.
 # * **The experiments** train networks with the schedule of Theorem 1 or with a fixed $\lambda$. No theorem covers them.
 # ```
@@ -249,8 +251,8 @@ _ = check("    at some points the gap at the mean exceeds the surrogate's gap by
 # %% [markdown]
 # **Theorem 2.** We run FedFW on the same losses from the centre of the ball, with three $\lambda_0$: 0.1, 1, and the
 # best one of {prf:ref}`fwn-corollary`. Each entry of the table is a ratio, the largest over the instances and $T$. The
-# first column divides the mean of $\operatorname{gap}(\bar x^t)$ over the rounds by our bound {eq}`eq-fwn-theorem`. The
-# next three divide the surrogate's gap, $\operatorname{dist}$ and $\operatorname{gap}(\bar x^t)$ by the paper's bounds,
+# first column divides the mean of $\operatorname{gap}(w^t)$ over the rounds by our bound {eq}`eq-fwn-theorem`. The
+# next three divide the surrogate's gap, $\operatorname{dist}$ and $\operatorname{gap}(w^t)$ by the paper's bounds,
 # in the round with the smallest $\widehat{\operatorname{gap}}_t$. The last divides our bound by (62).
 
 # %% tags=["hide-input", "nbval-check-output"]
@@ -302,8 +304,8 @@ plot.show(
 )
 
 # %% [markdown]
-# **Participation.** To check {prf:ref}`fwn-lemma-gap` and {prf:ref}`fwn-theorem` for $q=0.5$ and $0.1$, we average the
-# gaps over the rounds and over 20 runs with the best penalty.
+# **Participation.** To check {prf:ref}`fwn-lemma-gap` and {prf:ref}`fwn-theorem` for $\mathtt p=0.5$ and $0.1$, we
+# average the gaps over the rounds and over 20 runs with the best penalty.
 
 # %% tags=["hide-input", "nbval-check-output"]
 ratios, levels, terms = [], {}, []

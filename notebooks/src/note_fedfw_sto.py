@@ -12,8 +12,8 @@
 #
 # * **The bound (67) is printed for the square of the models' distance from their mean**, for which it is false
 #   ({prf:ref}`fws-example-67`). The paper uses it only for the distance itself, for which it holds.
-# * **The constants of Lemma 3** contain wrong powers of $n$ and are more than 16 times larger than necessary. In Lemma 3, all
-#   terms are of order $t^{-1/3}$; in our bound, only the first of three is ({prf:ref}`fws-theorem`).
+# * **The constants of Lemma 3** contain wrong powers of $N$ and are more than 16 times larger than necessary. In Lemma
+#   3, all terms are of order $t^{-1/3}$; in our bound, only the first of three is ({prf:ref}`fws-theorem`).
 # * **An oracle may attain only a share $m$ of its client's Frank-Wolfe gap.** The bound of the excess loss then grows
 #   as if each client took part with probability $m$ and $D$ were $m^{-1/2}$ times as large
 #   ({prf:ref}`fws-theorem-oracle`).
@@ -22,13 +22,13 @@
 # ## Setting
 #
 # We use the surrogate {eq}`eq-fw-surrogate`, the round {eq}`eq-fw-round` and {prf:ref}`fw-assumption`, with convex
-# $f_i$ and all clients in every round. The columns of $V^t=[d_1^t,\dots,d_n^t]$ are the clients' averaged gradients,
+# $f_i$ and all clients in every round. The columns of $V^t=[d_1^t,\dots,d_N^t]$ are the clients' averaged gradients,
 # with $V^1=0$. In round $t$ client $i$ draws the sample $\omega_i^t$ and computes (15)
 #
 # $$
 # \begin{aligned}
-# d_i^{t+1}&=(1-\rho_t)\,d_i^t+\frac{\rho_t}n\nabla f_i(x_i^t,\omega_i^t),\\
-# g_i&=d_i^{t+1}+\lambda_t(x_i^t-\bar x^t).
+# d_i^{t+1}&=(1-\rho_t)\,d_i^t+\frac{\rho_t}N\nabla f_i(x_i^t,\omega_i^t),\\
+# g_i&=d_i^{t+1}+\lambda_t(x_i^t-w^t).
 # \end{aligned}
 # $$ (eq-fws-round)
 #
@@ -57,27 +57,27 @@
 #
 # $$
 # \mathbb E\lVert\nabla\hat F(X^t)-V^{t+1}\rVert^2\le\frac Q{(t+8)^{2/3}},\qquad
-# Q=\frac1n\Big(\frac{16}3\sigma^2+\frac{27}4L^2D^2\Big).
+# Q=\frac1N\Big(\frac{16}3\sigma^2+\frac{27}4L^2D^2\Big).
 # $$ (eq-fws-noise)
 # ```
 #
 # ```{prf:proof}
 # Let $e_t$ be the left side of {eq}`eq-fws-noise` and $s=t+7$. Let $\Xi$ be the noise of round $t$, with columns
-# $\frac1n(\nabla f_i(x_i^t,\omega_i^t)-\nabla f_i(x_i^t))$.
+# $\frac1N(\nabla f_i(x_i^t,\omega_i^t)-\nabla f_i(x_i^t))$.
 #
 # 1. *Recursion.* By {eq}`eq-fws-round`, $\nabla\hat F(X^t)-V^{t+1}=(1-\rho_t)(\nabla\hat F(X^t)-V^t)-\rho_t\Xi$. Given
-#    the past, $\Xi$ has mean zero and $\mathbb E\lVert\Xi\rVert^2\le n\cdot\frac{\sigma^2}{n^2}$
+#    the past, $\Xi$ has mean zero and $\mathbb E\lVert\Xi\rVert^2\le N\cdot\frac{\sigma^2}{N^2}$
 #    ({prf:ref}`fws-assumption`). So
-#    $e_t\le(1-\rho_t)^2\,\mathbb E\lVert\nabla\hat F(X^t)-V^t\rVert^2+\rho_t^2\frac{\sigma^2}n$.
+#    $e_t\le(1-\rho_t)^2\,\mathbb E\lVert\nabla\hat F(X^t)-V^t\rVert^2+\rho_t^2\frac{\sigma^2}N$.
 # 2. *The gradient changes.* By smoothness,
-#    $\lVert\nabla\hat F(X^t)-\nabla\hat F(X^{t-1})\rVert\le\frac Ln\eta_{t-1}\sqrt nD$, because each model moves by at
+#    $\lVert\nabla\hat F(X^t)-\nabla\hat F(X^{t-1})\rVert\le\frac LN\eta_{t-1}\sqrt ND$, because each model moves by at
 #    most $\eta_{t-1}D$. In step 1, split $\nabla\hat F(X^t)-V^t$ into this change and $\nabla\hat F(X^{t-1})-V^t$.
 #    Apply $\lVert a+b\rVert^2\le(1+\rho_t)\lVert a\rVert^2+(1+\frac1{\rho_t})\lVert b\rVert^2$,
 #    $(1-\rho_t)^2(1+\rho_t)\le1-\rho_t$ and $(1-\rho_t)^2(1+\frac1{\rho_t})\le\frac1{\rho_t}$. For $t\ge2$ this yields
-#    $e_t\le(1-\rho_t)e_{t-1}+\rho_t^2\frac{\sigma^2}n+\frac{L^2D^2\eta_{t-1}^2}{n\rho_t}$.
+#    $e_t\le(1-\rho_t)e_{t-1}+\rho_t^2\frac{\sigma^2}N+\frac{L^2D^2\eta_{t-1}^2}{N\rho_t}$.
 # 3. *The schedule.* Insert $\rho_t=4s^{-2/3}$ and $\eta_{t-1}=\frac9s$. Then $e_t\le(1-4s^{-2/3})e_{t-1}+3Qs^{-4/3}$,
-#    because $3Q=\frac1n(16\sigma^2+\frac{81}4L^2D^2)$.
-# 4. *Induction.* The start is $e_1\le\frac{\sigma^2}n\le\frac Q{9^{2/3}}$, since $\rho_1=1$ and $9^{2/3}\le\frac{16}3$.
+#    because $3Q=\frac1N(16\sigma^2+\frac{81}4L^2D^2)$.
+# 4. *Induction.* The start is $e_1\le\frac{\sigma^2}N\le\frac Q{9^{2/3}}$, since $\rho_1=1$ and $9^{2/3}\le\frac{16}3$.
 #    If $e_{t-1}\le Qs^{-2/3}$, then $e_t\le Qs^{-2/3}-Qs^{-4/3}$. This is at most $Q(s+1)^{-2/3}$, because by convexity
 #    $(s+1)^{-2/3}\ge s^{-2/3}-\frac23s^{-5/3}\ge s^{-2/3}-s^{-4/3}$.
 # ```
@@ -106,12 +106,12 @@
 #
 # $$
 # h_t\le\frac{9D}8\,\frac{\sqrt{\frac{16}3\sigma^2+\frac{27}4L^2D^2}}{(t+8)^{1/3}}
-# +\frac{81D^2}{16}\bigg(\frac{n\lambda_0}{\sqrt{t+8}}+\frac L{t+8}\bigg),
+# +\frac{81D^2}{16}\bigg(\frac{N\lambda_0}{\sqrt{t+8}}+\frac L{t+8}\bigg),
 # $$ (eq-fws-theorem)
 #
 # $$
 # \begin{aligned}
-# \mathbb EF(\bar x^{t+1})-F^\star&\le h_t+\frac{\zeta^2}{2n\lambda_t},\\
+# \mathbb EF(w^{t+1})-F^\star&\le h_t+\frac{\zeta^2}{2N\lambda_t},\\
 # \mathbb E\operatorname{dist}(X^{t+1})&\le\frac{2\lVert Y^\star\rVert}{\lambda_t}
 # +\sqrt{\frac{2\max(h_t,0)}{\lambda_t}} .
 # \end{aligned}
@@ -124,29 +124,29 @@
 #
 # 1. *Oracle.* The answers $S$ satisfy $\langle\nabla\hat F_t(X)-\Delta,S-X^\star\rangle\le0$. So
 #    $\langle\nabla\hat F_t(X),S-X\rangle\le\langle\nabla\hat F_t(X),X^\star-X\rangle+\langle\Delta,S-X^\star\rangle$,
-#    whose last summand is at most $\lVert\Delta\rVert\sqrt nD$ by Cauchy-Schwarz.
+#    whose last summand is at most $\lVert\Delta\rVert\sqrt ND$ by Cauchy-Schwarz.
 # 2. *One round.* By {prf:ref}`fws-lemma-noise`, $\mathbb E\lVert\Delta\rVert\le\sqrt Q(t+8)^{-1/3}$. As in the proof of
-#    {prf:ref}`fw-lemma-step` for $q=1$,
-#    $h_t\le(1-\eta_t)h_{t-1}+\eta_t\frac{D\sqrt{nQ}}{(t+8)^{1/3}}+\frac{\eta_t^2}2(LD^2+nD^2\lambda_t)$. The term with
+#    {prf:ref}`fw-lemma-step` for $\mathtt p=1$,
+#    $h_t\le(1-\eta_t)h_{t-1}+\eta_t\frac{D\sqrt{NQ}}{(t+8)^{1/3}}+\frac{\eta_t^2}2(LD^2+ND^2\lambda_t)$. The term with
 #    $\frac12\operatorname{dist}^2$ is dropped, because for $t\ge2$ and $s=t+8$ its factor is negative:
 #    $(1-\frac9s)\lambda_0(\sqrt s-\sqrt{s-1})-\frac{9\lambda_0}{\sqrt s}\le\frac{\lambda_0}{\sqrt s}(\frac12-9)$.
-# 3. *Sum.* The three summands after $(1-\eta_t)h_{t-1}$ are $9D\sqrt{nQ}\,s^{-4/3}$, $\frac{81}2nD^2\lambda_0s^{-3/2}$
+# 3. *Sum.* The three summands after $(1-\eta_t)h_{t-1}$ are $9D\sqrt{NQ}\,s^{-4/3}$, $\frac{81}2ND^2\lambda_0s^{-3/2}$
 #    and $\frac{81}2LD^2s^{-2}$. Apply {prf:ref}`fws-lemma-sum` with $\kappa=\frac13,\frac12,1$.
 # 4. The bounds {eq}`eq-fws-excess` follow as in steps 2 and 3 in the proof of {prf:ref}`fw-theorem-1`.
 # ```
 #
 # The paper derives Lemma 3, $\mathbb E\hat F(X^t)-F^\star\le9^{1/3}C(t+7)^{-1/3}$ (66), from a theorem of Locatello and
-# others (2019). Since $\mathcal D^n$ has diameter $\sqrt nD$ and the noise has variance $\frac{\sigma^2}n$, the
+# others (2019). Since $\mathcal D^N$ has diameter $\sqrt ND$ and the noise has variance $\frac{\sigma^2}N$, the
 # constants must be
 #
 # $$
 # \begin{aligned}
-# C&=\frac{81}2nD^2\Big(\frac Ln+\lambda_0\Big)+9\sqrt nD\sqrt{Q_0},\\
-# Q_0&=\max\Big\{7^{2/3}\lVert\nabla\hat F(X^1)-V^1\rVert^2,\,\frac{16\sigma^2+81L^2D^2}n\Big\} .
+# C&=\frac{81}2ND^2\Big(\frac LN+\lambda_0\Big)+9\sqrt ND\sqrt{Q_0},\\
+# Q_0&=\max\Big\{7^{2/3}\lVert\nabla\hat F(X^1)-V^1\rVert^2,\,\frac{16\sigma^2+81L^2D^2}N\Big\} .
 # \end{aligned}
 # $$ (eq-fws-printed)
 #
-# The paper prints $D$ for $\sqrt nD$ and $16n\sigma^2$ for $\frac{16\sigma^2}n$. By $9^{1/3}\ge2$ and
+# The paper prints $D$ for $\sqrt ND$ and $16N\sigma^2$ for $\frac{16\sigma^2}N$. By $9^{1/3}\ge2$ and
 # $\sqrt{a+b}\ge\frac{\sqrt a+\sqrt b}{\sqrt2}$, each term of {eq}`eq-fws-theorem` is smaller than its counterpart in
 # (66). So (66) is true with the printed and the corrected constants.
 #
@@ -181,18 +181,18 @@
 # ```{prf:theorem} Inexact oracles
 # :label: fws-theorem-oracle
 #
-# Let each client take part with probability $q$, and let $r=qm$.
+# Let each client take part with probability $\mathtt p$, and let $r={\mathtt p}m$.
 #
-# 1. *Convex.* Use the schedule {eq}`eq-fw-schedule` with $r$ instead of $q$, let $c=\frac2r-1$ and $\delta_t\le\delta$.
-#    Then
+# 1. *Convex.* Use the schedule {eq}`eq-fw-schedule` with $r$ instead of $\mathtt p$, let $c=\frac2r-1$ and
+#    $\delta_t\le\delta$. Then
 #
 #    $$
 #    h_t\le\frac{c(c-1)\,h_0}{(t+c)(t+c-1)}
-#    +\frac{2D^2}m\bigg(\frac L{rt+2}+\frac{2n\lambda_0}{3\sqrt{r(t-1)+2}}\bigg)+\frac\delta m,
+#    +\frac{2D^2}m\bigg(\frac L{rt+2}+\frac{2N\lambda_0}{3\sqrt{r(t-1)+2}}\bigg)+\frac\delta m,
 #    $$ (eq-fws-oracle)
 #
 #    and {eq}`eq-fw-excess` follows as in {prf:ref}`fw-theorem-1`. If
-#    $\delta_t\le\frac{\hat\delta}2\eta_t(LD^2+nD^2\lambda_t)$, the last term $\frac\delta m$ is replaced by a factor
+#    $\delta_t\le\frac{\hat\delta}2\eta_t(LD^2+ND^2\lambda_t)$, the last term $\frac\delta m$ is replaced by a factor
 #    $1+\hat\delta$ of the middle term.
 # 2. *Not convex.* With the schedule {eq}`eq-fwn-schedule` and $\delta_t\le\delta$, {eq}`eq-fwn-surrogate` and
 #    {eq}`eq-fwn-theorem` hold with $\frac{B_T+\delta}m$ instead of $B_T$.
@@ -205,15 +205,15 @@
 #    and sum over the clients:
 #    $\langle\nabla\hat F_t(X),S-X\rangle\le m\langle\nabla\hat F_t(X),X^\star-X\rangle+\delta_t$. Inserted into the
 #    proof of {prf:ref}`fw-lemma-step`, this yields
-#    $h_t\le(1-r\eta_t)h_{t-1}+\frac{q\eta_t^2}2(LD^2+nD^2\lambda_t)+q\eta_t\delta_t$. The factor of
-#    $\operatorname{dist}^2$ is the one in that proof, with $r$ instead of $q$.
-# 2. *Sum.* Since $r\eta_t=\frac2{t+c}$, we have $\frac{q\eta_t^2}2=\frac1m\cdot\frac2{r(t+c)^2}$. This is $\frac1m$
-#    times the value in the proof of {prf:ref}`fw-theorem-1` with $r$ for $q$. The errors $q\eta_t\delta_t$ add up to at
-#    most $\frac\delta m$, because $q\eta_t\delta\le\frac\delta m\,r\eta_t$ and
-#    $\sum_ir\eta_i\prod_{j>i}(1-r\eta_j)\le1$. If $\delta_t$ shrinks as stated, $q\eta_t\delta_t$ is at most
-#    $\hat\delta$ times the middle term of step 1.
+#    $h_t\le(1-r\eta_t)h_{t-1}+\frac{{\mathtt p}\eta_t^2}2(LD^2+ND^2\lambda_t)+{\mathtt p}\eta_t\delta_t$. The factor of
+#    $\operatorname{dist}^2$ is the one in that proof, with $r$ instead of $\mathtt p$.
+# 2. *Sum.* Since $r\eta_t=\frac2{t+c}$, we have $\frac{{\mathtt p}\eta_t^2}2=\frac1m\cdot\frac2{r(t+c)^2}$. This is
+#    $\frac1m$ times the value in the proof of {prf:ref}`fw-theorem-1` with $r$ for $\mathtt p$. The errors
+#    ${\mathtt p}\eta_t\delta_t$ add up to at most $\frac\delta m$, because
+#    ${\mathtt p}\eta_t\delta\le\frac\delta m\,r\eta_t$ and $\sum_ir\eta_i\prod_{j>i}(1-r\eta_j)\le1$. If $\delta_t$
+#    shrinks as stated, ${\mathtt p}\eta_t\delta_t$ is at most $\hat\delta$ times the middle term of step 1.
 # 3. *Not convex.* Step 1 in the proof of {prf:ref}`fwn-lemma-gap` becomes
-#    $\mathbb E_t\hat F_T(X^{t+1})\le\hat F_T(X^t)-q\eta(m\,\widehat{\operatorname{gap}}_t-\delta)+\frac{q\eta^2}2(LD^2+nD^2\lambda)$.
+#    $\mathbb E_t\hat F_T(X^{t+1})\le\hat F_T(X^t)-{\mathtt p}\eta(m\,\widehat{\operatorname{gap}}_t-\delta)+\frac{{\mathtt p}\eta^2}2(LD^2+ND^2\lambda)$.
 #    The gap here and in {eq}`eq-fwn-mean` is that of the exact oracle.
 # ```
 #
@@ -222,7 +222,7 @@
 #
 # Besides the findings above:
 #
-# * **(68)** contains the product of $G$ and (67) instead of our $\frac{\zeta^2}{2n\lambda_t}$ in {eq}`eq-fws-excess`.
+# * **(68)** contains the product of $G$ and (67) instead of our $\frac{\zeta^2}{2N\lambda_t}$ in {eq}`eq-fws-excess`.
 # * **The averaged gradient $d_i$** starts at index 0 in the text and at 1 in the algorithm. Both agree, as $\rho_1=1$.
 # ```
 
@@ -387,9 +387,9 @@ _ = check("(67): dist^2 is 20000, and the right side is 6100 within 100", abs(le
 # %% [markdown]
 # **Oracles that err.** We check {prf:ref}`fws-theorem-oracle` for convex losses, with exact gradients and
 # $\lambda_0=0.1$. We move each oracle's answer towards $x_i$ until {prf:ref}`fws-assumption-oracle` just holds. The
-# shares are $m=1,\frac12,\frac15$, and $m=\frac12$ also with $q=\frac12$. Two more cases have $m=1$ and an additive
-# error, which is constant ($\delta=0.1$) or shrinks ($\hat\delta=1$). In the plane we also rotate the answers for the
-# $\ell_2$ ball by 0.3 and insert their largest measured error as $\delta$.
+# shares are $m=1,\frac12,\frac15$, and $m=\frac12$ also with $\mathtt p=\frac12$. Two more cases have $m=1$ and an
+# additive error, which is constant ($\delta=0.1$) or shrinks ($\hat\delta=1$). In the plane we also rotate the answers
+# for the $\ell_2$ ball by 0.3 and insert their largest measured error as $\delta$.
 
 # %% tags=["hide-input", "nbval-check-output"]
 cases, ratios, ends = {"m = 1": (1.0, 1.0, 0.0), "m = 1/2": (1.0, 0.5, 0.0), "m = 1/5": (1.0, 0.2, 0.0), "m = q = 1/2": (0.5, 0.5, 0.0), "constant error": (1.0, 1.0, 0.1), "shrinking error": (1.0, 1.0, None)}, {}, {}
@@ -441,8 +441,8 @@ plot.show(
 
 # %% [markdown]
 # **Not convex.** For quadratics plus cosines we compare the Frank-Wolfe gap and that of the surrogate with the bounds
-# of {prf:ref}`fws-theorem-oracle`. The schedule is {eq}`eq-fwn-schedule` with $\lambda_0=1$, for $q=1$ and $\frac12$.
-# The oracle has both errors: $m=\frac12$ and $\delta=0.05$.
+# of {prf:ref}`fws-theorem-oracle`. The schedule is {eq}`eq-fwn-schedule` with $\lambda_0=1$, for $\mathtt p=1$ and
+# $\frac12$. The oracle has both errors: $m=\frac12$ and $\delta=0.05$.
 
 # %% tags=["hide-input", "nbval-check-output"]
 seen = []
