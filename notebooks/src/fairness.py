@@ -5,7 +5,7 @@
 # {result}`fairness/fedavg.g:.2f`. Every tuned method meets the constraint on this gap, at the price of one or two
 # points of test accuracy. Of the tuned federated methods, soft FedSGM has the smallest gap but not the smallest loss:
 # its loss is {result}`fairness/soft.f:.3f`, that of hard FedSGM {result}`fairness/hard.f:.3f` and that of the tuned
-# penalty {result}`fairness/penalty.f:.3f`. The paper says that soft FedSGM is the best in both ({claim}`fedsgm/C22`).
+# penalty {result}`fairness/penalty_tuned.f:.3f`. The paper says that soft FedSGM is the best in both ({claim}`fedsgm/C22`).
 # With the paper's step size of $10^{-4}$, read as plain gradient steps, the constraint holds only because nothing is
 # learned.
 #
@@ -52,10 +52,12 @@ import torch
 from fedlib import FedAvg, FedSGM, Hard, Soft
 from fedlib.problems.fairness import combine_gaps
 from papers import STUDIES
-from papers.fedsgm.fairness import problem as adult
 from papers.fedsgm.fairness.figures import source
+from papers.fedsgm.fairness.runs import conex, defaults, meanings
+from papers.fedsgm.fairness.runs import problem as adult
 from papers.kit import plot, report
 from papers.kit.claims import check
+from papers.kit.quantities import name_of
 
 page = STUDIES["fairness"].page(globals())
 
@@ -133,14 +135,15 @@ plot.show(
 )
 
 # %% tags=["hide-input"]
-labels = {"FedAvg, no constraint": "fedavg", "FedSGM hard": "hard", "FedSGM soft": "soft"}
-labels |= {f"penalty {r:g}": f"penalty_rho{r:g}" for r in page.rhos}
-labels |= {"centralized hard": "central_hard", "centralized soft": "central_soft"}
-labels |= {f"centralized penalty {r:g}": f"central_penalty_rho{r:g}" for r in page.rhos}
-labels |= {f"IPP ConEx, dual step {d:g}": f"conex_dual{d:g}" for d in page.duals}
+p, usual = page.params, defaults(page.params)
+names = {"FedAvg, no constraint": "fedavg", "FedSGM hard": "hard", "FedSGM soft": "soft"}
+names |= {f"penalty {rho:g}": f"penalty_rho{rho:g}" for rho in page.rhos}
+names |= {"centralized hard": "central_hard", "centralized soft": "central_soft"}
+names |= {f"centralized penalty {rho:g}": f"central_penalty_rho{rho:g}" for rho in page.rhos}
+names |= {f"IPP ConEx, dual step {dual:g}": f"central_conex_dual{dual:g}" for dual in page.duals}
 training = {"f": "late f", "g": "late g", "mean_f": "mean f", "oscillation": "oscillation of g"}
 training |= {"test_accuracy": "test accuracy"}
-report.runs_table(numbers, labels, training, health)
+report.runs_table(numbers, names, training, health)
 
 # %% [markdown]
 # Loss and gap are evaluated on all training rows every tenth round. *Late* values are means over the last fifth of the
@@ -149,24 +152,22 @@ report.runs_table(numbers, labels, training, health)
 # larger class has an accuracy of {result}`fairness/majority:.3f`.
 #
 # On thirty fresh seeds, soft switching is the most stable federated method ({claim}`fedsgm/C33`): its oscillation is
-# {result}`fairness/fresh_soft.oscillation:.0f` thousandths, that of hard switching
-# {result}`fairness/fresh_hard.oscillation:.0f` and that of the tuned penalty
-# {result}`fairness/fresh_penalty.oscillation:.0f`.
+# {result}`fairness/soft_fresh.oscillation:.0f` thousandths, that of hard switching
+# {result}`fairness/hard_fresh.oscillation:.0f` and that of the tuned penalty
+# {result}`fairness/penalty_fresh_tuned.oscillation:.0f`.
 #
 # IPP ConEx has one step size for the network and one for the multiplier, the *dual step*; the paper prints neither. The
 # table shows a small grid of both, in this order; at step 0.3 a dual step of 100 diverges.
 
 # %% tags=["hide-input"]
-grid = {(page.lr, dual): f"conex_dual{dual:g}" for dual in page.duals}
-more = zip(page.conex_steps, page.conex_duals, strict=True)
-grid |= {(lr, dual): f"grid_conex_lr{lr:g}_dual{dual:g}" for lr, dual in more}
-settings = {f"{lr:g} and {dual:g}": run for (lr, dual), run in sorted(grid.items())}
+grid = {(labels["lr"], labels["dual"]): name_of(labels, usual) for labels in conex(p)}
+settings = {f"{lr:g} and {dual:g}": name for (lr, dual), name in sorted(grid.items())}
 ends = {"f": "late f", "g": "late g", "mean_f": "mean f", "test_accuracy": "test accuracy"}
 report.runs_table(numbers, settings, ends, health)
 
 # %% [markdown]
 # The paper says that ConEx is the most conservative method, which is open in our runs ({claim}`fedsgm/C32`). Its
-# smallest gap, at step 0.1 with dual step 100, is {result}`fairness/grid_conex_lr0.1_dual100.g:.3f`; five seeds cannot
+# smallest gap, at step 0.1 with dual step 100, is {result}`fairness/central_conex_dual100_grid.g:.3f`; five seeds cannot
 # distinguish this from the gap of centralized soft switching, {result}`fairness/central_soft.g:.3f`.
 
 # %% [markdown]
@@ -185,9 +186,9 @@ plot.show(
 
 # %% [markdown]
 # The *tuned* penalty is chosen by the training curves alone: of the penalties with mean late $g\le1.05\,\epsilon$, the
-# one with the smallest mean late $f$. It is $\rho=$ {result}`fairness/penalty.rho:.0f`. A penalty ten times smaller is
+# one with the smallest mean late $f$. It is $\rho=$ {result}`fairness/penalty_tuned.rho:.0f`. A penalty ten times smaller is
 # infeasible on {result}`fairness/penalty_rho0.1.infeasible:.0%` of the seeds. A penalty ten times larger raises the
-# loss from {result}`fairness/penalty.f:.3f` to {result}`fairness/penalty_rho10.f:.3f`.
+# loss from {result}`fairness/penalty_tuned.f:.3f` to {result}`fairness/penalty_rho10.f:.3f`.
 #
 # ## What a step size of $10^{-4}$ can mean
 #
@@ -200,10 +201,14 @@ plot.show(
 # steps, and both. An epoch has as many minibatches as one pass over a client of mean size.
 
 # %% tags=["hide-input"]
-readings = {"2 steps": "lr0.0001", "2 epochs": "epochs", "2 Adam steps": "adam"}
-readings |= {"2 Adam epochs": "adam_epochs", "2 Adam epochs, each client's own sign": "adam_epochs_client"}
+texts = ["2 steps", "2 epochs", "2 Adam steps", "2 Adam epochs", "2 Adam epochs, each client's own sign"]
+meant = {}
+for number, text in enumerate(texts):
+    for method in ("fedavg", "hard", "soft"):
+        readings = [*meanings(method, p)]
+        if number < len(readings):
+            meant[f"{text}: {method}"] = name_of(readings[number], usual)
 learned = {"f": "late f", "g": "late g", "test_accuracy": "test accuracy"}
-meant = {f"{r}: {m}": f"{m}_{a}" for r, a in readings.items() for m in ("fedavg", "hard", "soft")}
 report.runs_table(numbers, meant, learned, health)
 
 # %% [markdown]
@@ -214,17 +219,17 @@ report.runs_table(numbers, meant, learned, health)
 #   accuracy is not far above that of always predicting the larger class.
 # * After *two epochs* of plain steps, the network still predicts only the larger class.
 # * With *two epochs of Adam*, the network learns without the constraint, but fails with it: hard FedSGM ends at a gap
-#   of {result}`fairness/hard_adam_epochs.g:.2f`, no smaller than without the constraint
-#   ({result}`fairness/fedavg_adam_epochs.g:.2f`).
+#   of {result}`fairness/hard_lr0.0001_Adam_local_steps94.g:.2f`, no smaller than without the constraint
+#   ({result}`fairness/fedavg_lr0.0001_Adam_local_steps94.g:.2f`).
 #
 # Of the runs that the tables mark as *at chance*, only those with two steps of Adam enter a verdict, the one on
 # {claim}`fedsgm/C22`.
 #
 # Two epochs of Adam fail because the sign of the gap is fixed for a whole round. In the 94 steps of a round the clients
 # can push the gap through zero and far to the other side, and the next round pushes it back. If every client instead
-# uses the sign on its own minibatch, hard FedSGM ends at a gap of {result}`fairness/hard_adam_epochs_client.g:.3f` and
-# soft FedSGM at {result}`fairness/soft_adam_epochs_client.g:.3f`, but at losses of
-# {result}`fairness/hard_adam_epochs_client.f:.2f` and {result}`fairness/soft_adam_epochs_client.f:.2f`.
+# uses the sign on its own minibatch, hard FedSGM ends at a gap of {result}`fairness/hard_lr0.0001_Adam_local_steps94_client.g:.3f` and
+# soft FedSGM at {result}`fairness/soft_lr0.0001_Adam_local_steps94_client.g:.3f`, but at losses of
+# {result}`fairness/hard_lr0.0001_Adam_local_steps94_client.f:.2f` and {result}`fairness/soft_lr0.0001_Adam_local_steps94_client.f:.2f`.
 
 # %% tags=["hide-input", "nbval-check-output"]
 level, late = 1.05 * page.tolerance, {m: numbers[f"{m}.g"].value for m in traces if f"{m}.g" in numbers}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,6 +18,9 @@ MODE_COLORS = {"hard": plot.COLORS[0], "soft": plot.COLORS[1]}
 SWEEP_COLORS = plot.COLORS[len(MODE_COLORS) :]  # of other curves
 
 FEASIBLE = 1.05  # a run counts as feasible if its late mean of g is below this times epsilon
+
+
+Value = TypeVar("Value")
 
 
 def violations(trace: Trace, tolerance: float) -> Array:
@@ -67,16 +71,18 @@ def excess(trace: Trace, tolerance: float) -> Array:
     return np.asarray(1e3 * np.maximum(second_half(trace.of_rounds("g")) - tolerance, 0).mean(1))
 
 
-def tuned(traces: Traces, names: Sequence[str], tolerance: float) -> str:
-    """The run with the smallest late f among those with mean late g <= 1.05 tolerance.
+def tuned(runs: Mapping[Value, Trace], tolerance: float) -> Value:
+    """The value of a grid whose run has the smallest late f among those with a feasible late g.
 
-    If none is feasible, the one with the smallest late g. Training data only.
+    Feasible is a mean late g of at most 1.05 times the tolerance. If none is feasible, the value
+    with the smallest late g. Training data only.
     """
-    late = {n: (traces[n].late("f").mean(), traces[n].late("g").mean()) for n in names}
-    feasible = {n: f for n, (f, g) in late.items() if g <= FEASIBLE * tolerance}
+    f = {value: trace.late("f").mean() for value, trace in runs.items()}
+    g = {value: trace.late("g").mean() for value, trace in runs.items()}
+    feasible = [value for value in runs if g[value] <= FEASIBLE * tolerance]
     if feasible:
-        return min(feasible, key=feasible.__getitem__)
-    return min(late, key=lambda n: late[n][1])
+        return min(feasible, key=f.__getitem__)
+    return min(g, key=g.__getitem__)
 
 
 def tolerance_of(trace: Trace) -> float:

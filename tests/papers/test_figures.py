@@ -29,8 +29,8 @@ SWAPPED = {
     "cartpole": ("fedsgm.cartpole.figures", '"federated, soft"', '"federated, hard"'),
     "fairness": (
         "fedsgm.fairness.figures",
-        '"FedSGM {m}": traces',
-        '"FedSGM {MODES[m == MODES[0]]}": traces',
+        "training=training, method=mode",
+        "training=training, method=MODES[mode == MODES[0]]",
     ),
 }
 #: Figures of counts, sums and messages, whose points are no multiples of one curve, with a text of

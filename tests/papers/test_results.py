@@ -211,7 +211,7 @@ def test_an_unknown_profile_is_one_sentence(capsys):
 
 
 def test_data_that_are_not_there_are_one_sentence(capsys, tmp_path, monkeypatch):
-    from papers.fedsgm.fairness import people, problem
+    from papers.fedsgm.fairness.runs import people, problem
 
     monkeypatch.setenv("FEDLIB_DATA", str(tmp_path))
     monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))

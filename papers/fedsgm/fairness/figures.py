@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from fedlib.core import Trace
 from papers.fedsgm.curves import level, tolerance_of, tuned
+from papers.fedsgm.fairness.runs import MODES
 from papers.kit import plot
 from papers.kit.panels import Layer, grid, on, panel, row
-from papers.kit.study import Traces, after, swept
+from papers.kit.quantities import labels_of, run_of, sweep
+from papers.kit.study import Traces
 
 TITLES = {"f": "training loss f", "g": "gap of mean outputs g"}
-MODES = ("hard", "soft")
 
 
 def source(traces: Traces) -> str:
@@ -33,36 +36,53 @@ def marked(traces: Traces, draw: plot.Drawing) -> plot.Drawing:
     return draw if traces["hard"].config["problem"]["data"] == "adult" else warned
 
 
-def penalties(traces: Traces, group: str) -> dict[str, str]:
-    """Penalty as a text -> run, in increasing order."""
-    return {f"{rho:g}": f"{group}_rho{rho:g}" for rho in swept(traces, f"{group}_rho")}
+def usual(traces: Traces) -> dict[str, Any]:
+    """The labels that a run has unless a figure varies them."""
+    return {**labels_of(traces["soft"]), "method": None}
 
 
-def best(traces: Traces, group: str) -> Traces:
+def penalties(traces: Traces, training: str) -> dict[str, Trace]:
+    """The penalty method with each penalty, increasing."""
+    runs = sweep(traces, usual(traces), "rho", method="penalty", training=training)
+    return {f"penalty {rho:g}": trace for rho, trace in runs.items()}
+
+
+def best_penalty(traces: Traces, training: str) -> dict[str, Trace]:
     """The tuned penalty method: its label and its run."""
-    runs = list(penalties(traces, group).values())
-    name = tuned(traces, runs, tolerance_of(traces["hard"]))
-    return {f"penalty {name.rpartition('rho')[2]}": traces[name]}
+    runs = penalties(traces, training)
+    label = tuned(runs, tolerance_of(traces["hard"]))
+    return {label: runs[label]}
 
 
-def duals(traces: Traces) -> Traces:
-    return {f"IPP ConEx, dual step {x}": t for x, t in after(traces, "conex_dual").items()}
+def modes(traces: Traces, training: str) -> dict[str, Trace]:
+    """Hard and soft switching."""
+    return {mode: run_of(traces, usual(traces), training=training, method=mode) for mode in MODES}
+
+
+def duals(traces: Traces) -> dict[str, Trace]:
+    """IPP ConEx at the step size of the other methods, by its dual step."""
+    runs = sweep(traces, usual(traces), "dual", method="conex", training="central")
+    return {f"IPP ConEx, dual step {dual:g}": trace for dual, trace in runs.items()}
+
+
+def prefixed(start: str, runs: Traces) -> dict[str, Trace]:
+    """Runs with a word before each label."""
+    return {f"{start} {label}": trace for label, trace in runs.items()}
 
 
 def hues(traces: Traces, labels: Iterable[str]) -> list[str]:
     """A colour for each label: a method has the same federated and centralized."""
-    rhos = sorted({*penalties(traces, "penalty"), *penalties(traces, "central_penalty")}, key=float)
-    kinds = [*MODES, *(f"penalty {rho}" for rho in rhos), *duals(traces)]
-    hue = dict(zip(kinds, plot.COLORS, strict=False))
-    return [hue.get(x.removeprefix("FedSGM ").removeprefix("centralized "), "gray") for x in labels]
+    methods = [*MODES, *penalties(traces, "federated"), *duals(traces)]
+    hue = dict(zip(methods, plot.COLORS, strict=False))
+    plain = (label.removeprefix("FedSGM ").removeprefix("centralized ") for label in labels)
+    return [hue.get(label, "gray") for label in plain]
 
 
 def figure_7(traces: Traces) -> plot.Drawing:
     """Loss and gap against rounds: federated solid above, centralized dashed below."""
-    above = {f"FedSGM {m}": traces[m] for m in MODES} | dict(best(traces, "penalty"))
+    above = prefixed("FedSGM", modes(traces, "federated")) | best_penalty(traces, "federated")
     above["FedAvg, no constraint"] = traces["fedavg"]
-    below = {m: traces[f"central_{m}"] for m in MODES} | dict(best(traces, "central_penalty"))
-    below |= duals(traces)
+    below = modes(traces, "central") | best_penalty(traces, "central") | duals(traces)
     top = 2.4 * tolerance_of(traces["hard"])  # without constraint it leaves the frame
 
     def dashed(ax: plot.Axes) -> None:
@@ -84,34 +104,34 @@ def figure_7(traces: Traces) -> plot.Drawing:
 
 def trade_off(traces: Traces) -> plot.Drawing:
     """Late loss against late gap, a point a seed, a marker for every kind of method."""
-    groups: dict[str, tuple[Trace, str]] = {f"FedSGM {m}": (traces[m], "o") for m in MODES}
-    for rho, name in penalties(traces, "penalty").items():
-        groups[f"penalty {rho}"] = traces[name], "X"
-    for m in MODES:
-        groups[f"centralized {m}"] = traces[f"central_{m}"], "s"
-    for rho, name in penalties(traces, "central_penalty").items():
-        groups[f"centralized penalty {rho}"] = traces[name], "D"
-    groups |= {label: (trace, "^") for label, trace in duals(traces).items()}
+    groups = {
+        "o": prefixed("FedSGM", modes(traces, "federated")),
+        "X": penalties(traces, "federated"),
+        "s": prefixed("centralized", modes(traces, "central")),
+        "D": prefixed("centralized", penalties(traces, "central")),
+        "^": duals(traces),
+    }
+    late = {}
+    markers = []
+    for marker, runs in groups.items():
+        for label, trace in runs.items():
+            late[label] = trace.late("f"), trace.late("g")
+            markers.append(marker)
     tolerance = tolerance_of(traces["hard"])
-    near = [t.late("f") for t, _ in groups.values() if t.late("g").mean() <= 1.2 * tolerance]
-    ends = [end for f in near or [traces["hard"].late("f")] for end in (f.min(), f.max())]
-
-    def points(ax: plot.Axes) -> None:
-        there = {k: (trace.late("f"), trace.late("g")) for k, (trace, _) in groups.items()}
-        markers = [marker for _, marker in groups.values()]
-        plot.points(ax, there, markers=markers, colors=hues(traces, there))
-
-    shown = points, level(traces)
+    near = [f for f, g in late.values() if g.mean() <= 1.2 * tolerance]
+    ends = np.concatenate(near or [traces["hard"].late("f")])
+    points = on(plot.points, late, markers=markers, colors=hues(traces, late))
     xlabel = "late training loss f"
     return marked(
         traces,
         row(
-            panel(*shown, title="all methods", xlabel=xlabel, ylabel="late gap g"),
+            panel(points, level(traces), title="all methods", xlabel=xlabel, ylabel="late gap g"),
             panel(
-                *shown,
+                points,
+                level(traces),
                 title="methods that keep the level",
                 xlabel=xlabel,
-                xlim=(min(ends) - 0.003, max(ends) + 0.003),
+                xlim=(ends.min() - 0.003, ends.max() + 0.003),
                 ylim=(0, 1.3 * tolerance),
                 legend={"loc": "upper left", "bbox_to_anchor": (1, 1.05)},
             ),

@@ -12,7 +12,7 @@ import numpy as np
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from papers.fedsgm.curves import FEASIBLE, jitter, oscillation, over_limit
+from papers.fedsgm.curves import FEASIBLE, jitter, oscillation, over_limit, tuned
 from papers.fedsgm.np_protocol.runs import PENALTY, TUNING, defaults
 from papers.kit.numbers import Number, exact, mean, share
 from papers.kit.quantities import (
@@ -119,20 +119,11 @@ def share_of_threes(trace: Trace, tolerance: float) -> Number:
 
 
 def tuned_steps(traces: Traces, p: Params, usual: Defaults) -> Iterator[Row]:
-    """The step that the tuning splits pick for each penalty, by the rule that the paper's runs had.
-
-    It is the step with the smallest late f among those with a feasible mean late g, and with the
-    smallest late g where none is feasible.
-    """
-    limit = FEASIBLE * float(p["tolerance"])
+    """The step that the tuning splits pick for each penalty, by the paper's rule."""
     for rho in p["rhos"]:
         labels = {**PENALTY, **TUNING, "rho": float(rho)}
-        tried = sweep(traces, usual, "lr", **labels)
-        late = {lr: (run.late("f").mean(), run.late("g").mean()) for lr, run in tried.items()}
-        feasible = {lr: f for lr, (f, g) in late.items() if g <= limit}
-        infeasible = {lr: g for lr, (_, g) in late.items()}
-        candidates = feasible or infeasible
-        yield row("lr", exact(min(candidates, key=candidates.__getitem__)), **labels)
+        steps = sweep(traces, usual, "lr", **labels)
+        yield row("lr", exact(tuned(steps, float(p["tolerance"]))), **labels)
 
 
 def right(grids: Grids, soft: Trace, tolerance: float) -> Iterator[Row]:

@@ -133,9 +133,10 @@ def test_a_penalty_is_tuned_on_training_curves_alone():
         return fl.Trace(curves, {}, np.arange(11), (0, 1), {})
 
     traces = {"a": trace(0.3, 0.2), "b": trace(0.36, 0.051), "c": trace(0.38, 0.01)}
-    assert tuned(traces, ["a", "b", "c"], 0.05) == "b"
-    assert tuned(traces, ["a", "c"], 0.05) == "c"
-    assert tuned(traces, ["a", "b"], 0.04) == "b"  # none is feasible: the smallest gap
+    assert tuned(traces, 0.05) == "b"
+    assert tuned({name: traces[name] for name in "ac"}, 0.05) == "c"
+    infeasible = {name: traces[name] for name in "ab"}
+    assert tuned(infeasible, 0.04) == "b"  # the smallest gap
 
 
 def test_every_study_of_the_stand_in_says_so():

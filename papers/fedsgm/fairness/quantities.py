@@ -1,0 +1,107 @@
+"""The quantities of the study of fair classification."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import product
+
+from fedlib.core import Trace
+from papers.fedsgm.curves import FEASIBLE, oscillation, tuned
+from papers.fedsgm.fairness.runs import OPEN_BETAS, OPEN_STEPS, defaults
+from papers.fedsgm.multiverse import shares
+from papers.kit.numbers import Number, exact, mean, share
+from papers.kit.quantities import (
+    Defaults,
+    Label,
+    Quantities,
+    Row,
+    labels_of,
+    of_runs,
+    row,
+    run_of,
+    sweep,
+    table,
+)
+from papers.kit.rules import State, all_of, of
+from papers.kit.study import Params, Traces
+
+#: Groups of penalties, of each of which the best is measured too.
+TUNED: tuple[dict[str, Label], ...] = (
+    {"training": "federated", "splits": "first"},
+    {"training": "central", "splits": "first"},
+    {"training": "federated", "splits": "fresh"},
+)
+#: Loss and gap on the training rows, and on the test rows.
+CURVES = (("f", "g"), ("test_loss", "test_gap"))
+
+
+def derive(traces: Traces, p: Params) -> Quantities:
+    """The table of quantities: of every run, of the tuned penalties, and null data."""
+    tolerance, usual = float(p["tolerance"]), defaults(p)
+    judged = {n: trace for n, trace in traces.items() if labels_of(trace)["splits"] != "open"}
+    hard = run_of(traces, usual, method="hard")
+    tables = [
+        of_runs(judged, partial(measures, tolerance)),
+        table(tuned_penalties(traces, tolerance, usual)),
+        table(null_data(run_of(traces, usual, method="hard", splits="fresh"))),
+        table([row("majority", exact(hard.config["problem"]["majority"]))]),
+    ]
+    if p["many"]:
+        tables.append(shares("C22", better_trade_off(traces, tolerance, usual)))
+    return Quantities.of(tables, usual)
+
+
+def measures(tolerance: float, trace: Trace) -> dict[str, Number]:
+    """Late means, infeasible seeds, speed and oscillation of a run."""
+    numbers = {curve: mean(trace.late(curve)) for curve in ("f", "f_clients", "g", "test_accuracy")}
+    numbers["infeasible"] = share(trace.late("g") > FEASIBLE * tolerance, "of seeds")
+    numbers["mean_f"] = mean(trace.of_rounds("f").mean(1))
+    numbers["oscillation"] = mean(oscillation(trace), "1e-3")
+    return numbers
+
+
+def tuned_penalties(traces: Traces, tolerance: float, usual: Defaults) -> Iterator[Row]:
+    """The best penalty of each group, and its measures again."""
+    for group in TUNED:
+        runs = sweep(traces, usual, "rho", method="penalty", **group)
+        rho = tuned(runs, tolerance)
+        numbers = {**measures(tolerance, runs[rho]), "rho": exact(rho)}
+        for name, number in numbers.items():
+            yield row(name, number, method="penalty", setting="tuned", **group)
+
+
+def null_data(trace: Trace) -> Iterator[Row]:
+    """The gap of a run on two disjoint halves of the seeds: between them there is no effect."""
+    gap = trace.late("g")
+    half = len(gap) // 2
+    yield row("g", mean(gap[:half]), half=0)
+    yield row("g", mean(gap[half : 2 * half]), half=1)
+
+
+def better_trade_off(
+    traces: Traces, tolerance: float, usual: Defaults
+) -> Iterator[tuple[State, State]]:
+    """In every open setting, whether soft switching has the smaller gap and no larger loss.
+
+    The control is hard switching in its place.
+    """
+    for step, beta, curves in product(OPEN_STEPS, OPEN_BETAS, CURVES):
+        start = {**step, "splits": "open"}
+        hard = run_of(traces, usual, method="hard", **start)
+        soft = run_of(traces, usual, method="soft", beta=beta, **start)
+        penalties = sweep(traces, usual, "rho", method="penalty", **start)
+        rivals = [hard, penalties[tuned(penalties, tolerance)]]
+        yield is_better(soft, rivals, *curves), is_better(hard, rivals, *curves)
+
+
+def is_better(trace: Trace, rivals: list[Trace], loss: str, gap: str) -> State:
+    """Whether a run has a smaller late gap and no larger late loss than each rival."""
+    numbers = {"loss": mean(trace.late(loss)), "gap": mean(trace.late(gap))}
+    conditions = []
+    for number, rival in enumerate(rivals):
+        numbers[f"loss{number}"] = mean(rival.late(loss))
+        numbers[f"gap{number}"] = mean(rival.late(gap))
+        conditions.append(of("gap") < of(f"gap{number}"))
+        conditions.append(of("loss") <= of(f"loss{number}"))
+    return all_of(*conditions).holds(numbers)
