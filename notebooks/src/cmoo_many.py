@@ -82,7 +82,7 @@ shown = page.curves(["tasks", "method"], DEFAULTS)
 shown = plot.worded(shown, tasks={name: f"{count} tasks" for name, count in SETS.items()}, method=METHODS)
 shown["accuracy"] *= 100
 means = plot.over_seeds(shown, {"accuracy": "mean test accuracy (%)"})
-grid = sns.relplot(means, hue="method", row="metric", col="tasks", **plot.LINES)
+grid = sns.relplot(means, hue="method", col="tasks", **plot.LINES)
 for name, ax in zip(SETS, grid.axes[0], strict=True):
     majority = traces[f"{name}_fedcmoo"].config["problem"]["majority"]
     ax.axhline(100 * majority, color="gray", linestyle="--", linewidth=1)

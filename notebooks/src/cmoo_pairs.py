@@ -135,7 +135,7 @@ shown = page.curves(["data", "method", "dropout"], DEFAULTS)
 shown = plot.worded(shown, data=GREY, method=METHODS, dropout={True: "yes", False: "no"})
 shown["accuracy"] *= 100
 means = plot.over_seeds(shown, {"accuracy": "mean test accuracy (%)"})
-grid = sns.relplot(means, hue="method", style="dropout", row="metric", col="data", **plot.LINES)
+grid = sns.relplot(means, hue="method", style="dropout", col="data", **plot.LINES)
 note(grid.figure, traces)
 plot.finish(grid, size=(8.6, 3.2))
 plot.show(
@@ -288,7 +288,7 @@ shown = plot.worded(curves(chosen(longer, ["data", "method"], DEFAULTS, dropout=
 if shown["run"].nunique() == len(GREY) * len(METHODS):
     shown["accuracy"] *= 100
     means = plot.over_seeds(shown[shown["round"] <= END], {"accuracy": "mean test accuracy (%)"}, around="range")
-    grid = sns.relplot(means, hue="method", row="metric", col="data", **plot.LINES)
+    grid = sns.relplot(means, hue="method", col="data", **plot.LINES)
     for data, ax in zip(GREY, grid.axes[0], strict=True):
         for method, theirs in PUBLIC[data].items():
             ax.plot(BLOCK * (np.arange(len(theirs)) + 0.5), theirs, "D", color=COLOR[METHODS[method]], markersize=4)

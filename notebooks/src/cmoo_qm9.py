@@ -90,7 +90,7 @@ print(source_text(traces, "QM9"))
 
 # %%
 shown = plot.worded(page.curves(["method"], DEFAULTS), method=METHODS)
-per_round = numbers.by_seed("upload", objectives=None, at=None).set_index("run")["value"]
+per_round = numbers.by_seed({"upload": "upload"}, ["method"]).set_index("run")["value"]
 shown["uploaded (model size x clients of a round)"] = shown["round"] * shown["run"].map(per_round)
 x = ["round", "uploaded (model size x clients of a round)"]
 both = shown.melt(["run", "method", "seed", "loss"], x, "against", "x")
@@ -120,11 +120,11 @@ plot.show(
 # saves a factor of about $M/2$, as long as $M^2$ is small against $d$.
 
 # %%
-counted = plot.worded(numbers.by_seed("upload", at=None), method=METHODS)
+counted = plot.worded(numbers.by_seed({"upload": "upload of a client and round (d)"}, ["method", "objectives"]), method=METHODS)
 grid = sns.relplot(counted, x="objectives", y="value", hue="method", style="method", kind="line", markers=True)
 on_qm9 = counted[counted["objectives"].isna()].assign(objectives=len(TASKS))
 sns.scatterplot(on_qm9, x="objectives", y="value", hue="method", s=110, facecolors="none", legend=False, ax=grid.ax)
-grid.set_axis_labels("objectives M", "upload of a client and round (d)")
+grid.set_xlabels("objectives M")
 plot.log_ticks(grid.ax, sorted(counted["objectives"].dropna().unique()))
 note(grid.figure, traces)
 plot.finish(grid, log=True, size=(6.0, 3.4))

@@ -77,9 +77,9 @@ print(source_text(traces, "MNIST and Fashion-MNIST"))
 # *Final* values are means over the evaluations in the last tenth of the rounds.
 
 # %%
-ends = plot.worded(numbers.by_seed("accuracy", ratio=None), data=GREY, method=METHODS)
-grid = sns.relplot(ends, x="steps", hue="method", col="data", **plot.DOTS)
-grid.set_axis_labels("local steps", "final mean test accuracy")
+ends = plot.worded(numbers.by_seed({"accuracy": "final mean test accuracy"}, ["data", "method", "steps"]), data=GREY, method=METHODS)
+grid = sns.relplot(ends, x="steps", hue="method", col="data", kind="line", **plot.DOTS)
+grid.set_xlabels("local steps")
 for ax in grid.axes.flat:
     plot.log_ticks(ax, sorted(ends["steps"].unique()))
 note(grid.figure, traces)

@@ -86,9 +86,9 @@ numbers, health = page.numbers, page.health
 # FedCMOO client trains one model on the weighted sum.
 
 # %%
-ends = plot.worded(numbers.by_seed("stationarity", part="drift"), method=METHODS)
-grid = sns.relplot(ends, x="E", hue="method", col="spread", **plot.DOTS)
-grid.set_axis_labels("local steps E", "least norm at the end")
+ends = plot.worded(numbers.by_seed({"stationarity": "least norm at the end"}, ["method", "spread", "E"], part="drift"), method=METHODS)
+grid = sns.relplot(ends, x="E", hue="method", col="spread", kind="line", **plot.DOTS)
+grid.set_xlabels("local steps E")
 for ax in grid.axes.flat:
     plot.log_ticks(ax, sorted(ends["E"].unique()))
 plot.finish(grid, size=(7.4, 3.2))
@@ -122,13 +122,13 @@ if single:
 
 # %%
 compression = {"exact": "none", "randk": "Rand-K, half of the entries"}
-squares = plot.worded(numbers.by_seed("square", part="rate"), method=compression)
+squares = plot.worded(numbers.by_seed({"square": r"mean of $|\nabla F\,w|^2$"}, ["method", "T"], part="rate"), method=compression)
 squares = squares.rename(columns={"method": "compression"})
-grid = sns.relplot(squares, x="T", hue="compression", palette="Dark2", **plot.DOTS)
+grid = sns.relplot(squares, x="T", hue="compression", palette="Dark2", kind="line", **plot.DOTS)
 horizons = np.unique(squares["T"])
 start = squares[(squares["compression"] == "none") & (squares["T"] == horizons[0])]["value"].mean()
 grid.ax.plot(horizons, 0.7 * start * (horizons / horizons[0]) ** -0.5, "--", color="gray")
-grid.set_axis_labels("rounds T", r"mean of $|\nabla F\,w|^2$")
+grid.set_xlabels("rounds T")
 plot.log_ticks(grid.ax, horizons)
 plot.finish(grid, log=True, size=(6.2, 3.6))
 plot.show(

@@ -327,15 +327,14 @@ LINES: dict[str, Any] = {
 }
 
 
-#: Options of `sns.relplot` for a frame of `Quantities.by_seed`: means with 95 % intervals.
+#: Options of `sns.relplot(kind="line")` and `sns.lineplot` for a frame of `Quantities.by_seed`:
+#: means over seeds with 95 % intervals.
 DOTS: dict[str, Any] = {
-    "kind": "line",
     "y": "value",
     "marker": "o",
     "errorbar": interval,
     "err_style": "bars",
     "err_kws": {"capsize": 3},
-    "facet_kws": {"legend_out": False},
 }
 
 
@@ -365,9 +364,9 @@ def finish(grid: Any, *, log: bool = False, size: tuple[float, float] = SIZE) ->
             ax.set_title("" if by_metric and row else _title(grid, row, column))
         if by_metric:
             axes[0].set_ylabel(grid.row_names[row])
-        elif axes[0].get_ylabel() == "mean":
-            axes[0].set_ylabel("")
-        if grid.row_names:
+        elif axes[0].get_ylabel() in ("mean", "value"):
+            axes[0].set_ylabel("" if grid._col_var == "metric" else grid.data["metric"].iloc[0])
+        if grid._col_var != "metric":
             limits = np.array([ax.get_ylim() for ax in axes])
             for ax in axes:
                 ax.set_ylim(limits[:, 0].min(), limits[:, 1].max())

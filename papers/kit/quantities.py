@@ -438,17 +438,40 @@ class Quantities(Mapping[Key, Number]):
         ]
         return cls(pd.DataFrame(rows, index=pd.Index([*numbers], name="name")), defaults)
 
-    def by_seed(self, measure: str, **labels: Label | None) -> pd.DataFrame:
-        """The values of a measure: a row a run and seed, with `run`, labels and `value`.
+    def rows(self, measure: str, vary: Sequence[str] = (), **fixed: Label) -> pd.DataFrame:
+        """The rows of a measure that differ in some labels alone.
 
-        `labels` are those that rows have; None for a label that they do not have.
+        Parameters
+        ----------
+        measure : the name of the measure.
+        vary : the labels that rows may differ in.
+        fixed : labels and their values; all others have the study's defaults, or are not there.
         """
-        rows = self.table[self.table["measure"] == measure]
-        for label, value in labels.items():
-            rows = rows[rows[label].isna() if value is None else rows[label] == value]
+        chosen_rows = self.table[self.table["measure"] == measure]
+        for label in self._labels:
+            values = chosen_rows[label]
+            if label in fixed:
+                chosen_rows = chosen_rows[values == fixed[label]]
+            elif label not in vary:
+                chosen_rows = chosen_rows[values.isna() | (values == self.defaults.get(label))]
+        return chosen_rows
+
+    def by_seed(
+        self, measures: Mapping[str, str], vary: Sequence[str] = (), **fixed: Label
+    ) -> pd.DataFrame:
+        """The values of some measures: a row a run and seed.
+
+        It has `run`, the labels, `metric` (the measure's name in a figure, as `measures` has it)
+        and `value`. The labels are chosen as in `rows`.
+        """
+        import pandas as pd
+
+        rows = pd.concat([self.rows(name, vary, **fixed) for name in measures])
         runs = rows.index.str.rpartition(".").get_level_values(0)
-        values = rows[self._labels].assign(run=runs, value=rows["per_seed"]).explode("value")
-        return values.astype({"value": float}).reset_index(drop=True)
+        named = rows[self._labels].assign(
+            run=runs, metric=rows["measure"].map(measures), value=rows["per_seed"]
+        )
+        return named.explode("value").astype({"value": float}).reset_index(drop=True)
 
     def to_json(self) -> dict[str, dict[str, Any]]:
         """Each row by its name as plain values of six digits, with its labels and its measure."""

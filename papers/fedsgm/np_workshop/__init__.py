@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from papers.fedsgm.np_workshop import claims, figures
+from papers.fedsgm.np_workshop import claims
 from papers.fedsgm.np_workshop.quantities import derive
 from papers.fedsgm.np_workshop.runs import specs
 from papers.kit.health import HealthCheck
@@ -33,7 +33,6 @@ STUDY = Study(
     derive=derive,
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
-    figures=figures.FIGURES,
     watch={"*": HealthCheck("f", guard="g", level=claims.EPSILON)},
     **PARAMETERS,
 )
