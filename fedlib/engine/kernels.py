@@ -62,16 +62,23 @@ def product_library() -> str:
 
 
 def multiply(a: Float[Tensor, "n k"], b: Float[Tensor, "k m"]) -> Float[Tensor, "n m"]:
-    """The product of float32 matrices by oneDNN."""
-    # the operator computes x @ weight.T
-    result: Tensor = torch.ops.mkldnn._linear_pointwise(a, b.T, None, "none", [], "")
+    """The product of float32 matrices by oneDNN, maybe as a transposed view."""
+    # The operator computes x @ weight.T and copies the weight into another order first.
+    if b.numel() > a.numel() and b.T.is_contiguous():
+        return linear(b.T, a).T
+    return linear(a, b.T)
+
+
+def linear(x: Float[Tensor, "n k"], weight: Float[Tensor, "m k"]) -> Float[Tensor, "n m"]:
+    """The product `x @ weight.T` of float32 matrices by oneDNN."""
+    result: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, None, "none", [], "")
     return result
 
 
 @torch.library.custom_op("fedlib_kernels::mm", mutates_args=())
 def product(a: Tensor, b: Tensor) -> Tensor:
     """The product `[n, m]` of float32 matrices `a [n, k]` and `b [k, m]` by oneDNN."""
-    return multiply(a, b)
+    return multiply(a, b).contiguous()
 
 
 @product.register_fake

@@ -2,13 +2,15 @@
 
 A gradient step `u - lr * gradient` of N clients with large models writes all gradients to memory
 and reads them again. The pass of this module subtracts the products of one client from its model
-before those of the next client are computed. It applies where `choose_kernels` has taken oneDNN's
-products.
+before those of the next client are computed. From the second step on, it changes the models in
+place. It applies where `choose_kernels` has taken oneDNN's products.
 """
 
+import operator
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.fx import Graph, Node
 
@@ -27,9 +29,36 @@ def descend(u: Tensor, lr: float, factors: list[Tensor], is_product: list[bool])
     The gradients are joined from blocks along the axis d. Of every block, `factors` has the block
     `[N, size]` itself, or two factors of a product, `[N, n, k]` and `[N, k, m]`.
     """
-    clients = factors[0].shape[0]
-    result = u.new_empty(clients, u.shape[-1])
-    before = u.expand_as(result)
+    result = u.new_empty(factors[0].shape[0], u.shape[-1])
+    subtract(u.expand_as(result), lr, factors, is_product, result)
+    return result
+
+
+@descend.register_fake
+def _(u: Tensor, lr: float, factors: list[Tensor], is_product: list[bool]) -> Tensor:
+    del lr, is_product
+    return u.new_empty(factors[0].shape[0], u.shape[-1])
+
+
+@torch.library.custom_op("fedlib_kernels::descend_in_place", mutates_args=("u",))
+def descend_in_place(u: Tensor, lr: float, factors: list[Tensor], is_product: list[bool]) -> None:
+    """Subtract `lr * gradients` from the models `u [N, d]`; `descend` describes the arguments."""
+    subtract(u, lr, factors, is_product, u)
+
+
+@descend_in_place.register_fake
+def _(u: Tensor, lr: float, factors: list[Tensor], is_product: list[bool]) -> None:
+    del u, lr, factors, is_product
+
+
+def subtract(
+    before: Float[Tensor, "N d"],
+    lr: float,
+    factors: list[Tensor],
+    is_product: list[bool],
+    result: Float[Tensor, "N d"],
+) -> None:
+    """Write `before - lr * gradients` to `result`, which may be `before`."""
     remaining = iter(factors)
     start = 0
     for multiplied in is_product:
@@ -42,22 +71,16 @@ def descend(u: Tensor, lr: float, factors: list[Tensor], is_product: list[bool])
         if right is None:
             torch.sub(before[:, start:stop], block, alpha=lr, out=result[:, start:stop])
         else:
-            for client in range(clients):
-                gradient = multiply(block[client], right[client])
+            for client, left in enumerate(block):
+                gradient = multiply(left, right[client])
                 old = before[client, start:stop].view_as(gradient)
                 new = result[client, start:stop].view_as(gradient)
                 torch.sub(old, gradient, alpha=lr, out=new)
         start = stop
-    return result
-
-
-@descend.register_fake
-def _(u: Tensor, lr: float, factors: list[Tensor], is_product: list[bool]) -> Tensor:
-    del lr, is_product
-    return u.new_empty(factors[0].shape[0], u.shape[-1])
 
 
 DESCEND = torch.ops.fedlib_kernels.descend.default
+DESCEND_IN_PLACE = torch.ops.fedlib_kernels.descend_in_place.default
 
 
 def fuse_steps(graph: Graph) -> None:
@@ -66,6 +89,9 @@ def fuse_steps(graph: Graph) -> None:
         if node.target == SUB:
             fuse_step(graph, node)
     graph.eliminate_dead_code()
+    for node in list(graph.nodes):
+        if node.target == DESCEND:
+            reuse_models(graph, node)
 
 
 def fuse_step(graph: Graph, node: Node) -> None:
@@ -109,3 +135,34 @@ def product_of(block: Node, joined: Node) -> Node | None:
     if block.target == ONEDNN_BMM and is_only_for(block, user):
         return block
     return None
+
+
+def reuse_models(graph: Graph, node: Node) -> None:
+    """Make a step in place if it follows another and nothing else reads the models before it."""
+    models = arguments(node)[0]
+    if models.target != DESCEND or is_read_after(models, node):
+        return
+    with graph.inserting_before(node):
+        insert(graph, DESCEND_IN_PLACE, *arguments(node))
+    node.replace_all_uses_with(models)
+    graph.erase_node(node)
+
+
+def is_read_after(models: Node, step: Node) -> bool:
+    """Whether an operation behind a step reads some models or a view of them."""
+    for user in models.users:
+        if user > step:
+            return True
+        if is_view(user) and is_read_after(user, step):
+            return True
+    return False
+
+
+def is_view(node: Node) -> bool:
+    """Whether a node's result may share memory with its arguments."""
+    if node.target is operator.getitem:
+        return True
+    schema = getattr(node.target, "_schema", None)
+    if schema is None:
+        return True
+    return any(result.alias_info is not None for result in schema.returns)

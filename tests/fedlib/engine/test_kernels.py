@@ -156,6 +156,7 @@ def test_a_mean_stays_behind_what_is_not_linear():
 
 
 STEP = "fedlib_kernels.descend.default"
+IN_PLACE = "fedlib_kernels.descend_in_place.default"
 LAYERS = 2 * CLASSES * FEATURES + CLASSES
 
 
@@ -206,6 +207,38 @@ def test_a_step_subtracts_the_products_of_one_client_after_another(onednn, monke
 )
 def test_a_step_of_another_form_is_left_alone(onednn, monkeypatch, function):
     assert STEP not in steps(monkeypatch, function, random(CLIENTS, LAYERS))
+
+
+def two_steps(u, errors, rows):
+    first = plain_step(u, errors, rows)
+    return plain_step(first, errors + first.mean(), rows)
+
+
+def two_steps_and_the_first(u, errors, rows):
+    first = plain_step(u, errors, rows)
+    return plain_step(first, errors, rows), first[:, 1:].sum(1)
+
+
+def test_a_second_step_changes_the_models_in_place(onednn, monkeypatch):
+    u = random(LAYERS)
+    before = u.clone()
+    names = steps(monkeypatch, two_steps, u)
+    assert names.count(STEP) == 1
+    assert names.count(IN_PLACE) == 1
+    assert torch.equal(u, before)
+
+
+def test_models_that_are_read_after_a_step_stay(onednn, monkeypatch):
+    names = steps(monkeypatch, two_steps_and_the_first, random(LAYERS))
+    assert names.count(STEP) == 2
+    assert IN_PLACE not in names
+
+
+def test_the_smaller_factor_is_the_one_that_is_copied(onednn):
+    wide = random(300, 40).T  # [40, 300]: as a model's weights in a forward product
+    result = kernels.multiply(random(20, 40), wide)
+    assert result.shape == (20, 300)
+    assert not result.is_contiguous()
 
 
 @pytest.mark.parametrize("model", ["linear", "network"])
