@@ -47,18 +47,21 @@ recompute = False  # compute even what is stored
 from dataclasses import replace
 from functools import partial
 
+import pandas as pd
+import seaborn as sns
 import torch
 
 from fedlib import FedAvg, FedSGM, Hard, Soft
 from fedlib.problems.fairness import combine_gaps
 from papers import STUDIES
-from papers.fedsgm.fairness.figures import source
 from papers.fedsgm.fairness.runs import conex, defaults, meanings
 from papers.fedsgm.fairness.runs import problem as adult
+from papers.fedsgm.fairness.standin import note, source
 from papers.kit import plot, report
 from papers.kit.claims import check
-from papers.kit.quantities import name_of
+from papers.kit.quantities import late_values, name_of
 
+plot.theme()
 page = STUDIES["fairness"].page(globals())
 
 # %% [markdown]
@@ -121,17 +124,30 @@ _ = check("the pooled gap of the same two clients is 0", combine_gaps(answers)[0
 # $g+\mu\lVert w-u\rVert^2\le\epsilon$, where $u$ is the previous solution. Its inner loop updates a multiplier $y$ with
 # an *extrapolated* linear model of the constraint and moves $w$ along $-(\nabla f+y\nabla g)$.
 
-# %% tags=["hide-input"]
+# %%
+shown = page.curves(["training", "method", "rho", "dual"], defaults(page.params))
+knob = shown["rho"].fillna(shown["dual"])
+shown["run of"] = shown["method"] + knob.map(" {:g}".format).where(knob.notna(), "")
+best = numbers.rows("rho", ["training"], method="penalty", setting="tuned").set_index("training")["value"]
+main = shown[(shown["method"] != "penalty") | (shown["rho"] == shown["training"].map(best))]
+means = plot.over_seeds(main, {"f": "training loss f", "g": "gap of mean outputs g"})
+grid = sns.relplot(means, hue="run of", row="training", col="metric", **plot.LINES)
+for loss, gap in grid.axes:
+    loss.set_ylim(0.3, 0.6)
+    gap.set_ylim(0, 2.4 * page.tolerance)  # without the constraint a curve leaves the frame
+    plot.levels([gap], page.tolerance, "level")
+note(grid.figure, traces)
+plot.finish(grid, size=(8.6, 5.4))
 plot.show(
-    page.figures["figure_7"](traces),
+    grid,
+    "figure_7",
     alt="Four panels against rounds. Above are the federated methods: the losses of hard and soft FedSGM and of the "
     "tuned penalty fall together; FedAvg's loss falls lower. The gaps, except FedAvg's, are "
-    "mostly below the level, that of soft FedSGM lowest. Below are the centralized methods, dashed: the gaps of hard, "
+    "mostly below the level, that of soft FedSGM lowest. Below are the centralized methods: the gaps of hard, "
     "soft and penalty lie below the level, those of the two IPP ConEx curves at the level.",
     caption="Without the constraint (FedAvg) the gap leaves the frame. Every tuned method meets the level; soft "
     "switching has the smallest gap but not the smallest loss. Curves are means over the seeds, bands one standard "
     "deviation.",
-    size=(8.6, 5.4),
 )
 
 # %% tags=["hide-input"]
@@ -173,15 +189,26 @@ report.runs_table(numbers, settings, ends, health)
 # %% [markdown]
 # ## Loss against gap, and the penalty's sensitivity
 
-# %% tags=["hide-input"]
+# %%
+ends = late_values(shown[shown["method"] != "fedavg"], "f", "g")
+views = {"all methods": (None, None), "methods that keep the level": ((0.33, 0.41), (0, 1.3 * page.tolerance))}
+both = pd.concat([ends.assign(view=view) for view in views], ignore_index=True)
+axes = {"facet_kws": {"sharex": False, "sharey": False}}
+grid = sns.relplot(both, x="f", y="g", hue="run of", style="training", col="view", **axes)
+for view, (x, y) in views.items():
+    grid.axes_dict[view].set(xlim=x, ylim=y)
+grid.set_axis_labels("late training loss f", "late gap g")
+plot.levels(grid.axes[0], page.tolerance, "level")
+note(grid.figure, traces)
+plot.finish(grid, size=(9.4, 4.0))
 plot.show(
-    page.figures["trade_off"](traces),
+    grid,
+    "trade_off",
     alt="Late gap against late loss, one point per seed; the right panel enlarges the part below the level. Penalty "
     "0.1 lies at three times the level and has the smallest losses. Federated penalty 10 lies far below the level and "
     "has the largest losses. Between them lie hard and soft switching, penalty 1 and, at the level, IPP ConEx.",
     caption="Soft switching has a smaller gap and a larger loss than hard switching; only one of the three penalties has "
     "both a feasible gap and a small loss. Each point is a seed.",
-    size=(9.4, 4.0),
 )
 
 # %% [markdown]

@@ -366,7 +366,7 @@ def finish(grid: Any, *, log: bool = False, size: tuple[float, float] = SIZE) ->
             axes[0].set_ylabel(grid.row_names[row])
         elif axes[0].get_ylabel() in ("mean", "value"):
             axes[0].set_ylabel("" if grid._col_var == "metric" else grid.data["metric"].iloc[0])
-        if grid._col_var != "metric":
+        if "curve" in grid.data and grid._col_var != "metric":
             limits = np.array([ax.get_ylim() for ax in axes])
             for ax in axes:
                 ax.set_ylim(limits[:, 0].min(), limits[:, 1].max())

@@ -26,11 +26,6 @@ from tests.helpers.weekly import further_weekly
 #: Texts of some figures' modules; exchanged, they swap the labels of two runs.
 SWAPPED = {
     "cartpole": ("fedsgm.cartpole.figures", '"federated, soft"', '"federated, hard"'),
-    "fairness": (
-        "fedsgm.fairness.figures",
-        "training=training, method=mode",
-        "training=training, method=MODES[mode == MODES[0]]",
-    ),
 }
 #: Figures of counts, sums and messages, whose points are no multiples of one curve, with a text of
 #: their module and another that draws the runs of one label under another.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from papers.fedsgm.fairness import claims, figures
+from papers.fedsgm.fairness import claims
 from papers.fedsgm.fairness.quantities import derive
 from papers.fedsgm.fairness.runs import specs
 from papers.kit.health import HealthCheck
@@ -57,7 +57,6 @@ STUDY = Study(
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,
-    figures=figures.FIGURES,
     watch={
         "*": (
             HealthCheck("f", guard="g", level=claims.EPSILON),
