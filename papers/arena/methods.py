@@ -126,7 +126,8 @@ FALL = 0.35
 
 def soft(u: Units, x: float, y: float, **options: Any) -> FedSGM:
     """Soft switching, the sharpness in units of 1 / level."""
-    return FedSGM(**u.work(x), level=u.level, tolerance=0.0, switch=Soft(y / u.level), **options)
+    switch = Soft(y / u.level)
+    return FedSGM(**u.work(x), level=u.level, tolerance=0.0, switch=switch, **options)
 
 
 def penalty(u: Units, x: float, y: float) -> PenaltyFedAvg:
@@ -151,7 +152,8 @@ def ssca(u: Units, x: float, y: float) -> ConstrainedSSCA:
 def splitting(u: Units, x: float, y: float) -> FedDR:
     """FedDR, eta in units of 1 / L, and its relaxation."""
     eta = u.lr * x
-    return FedDR(1 / (1 / u.lr + 1 / eta), u.local_steps, eta=eta, relaxation=y, batch_size=u.batch)
+    lr = 1 / (1 / u.lr + 1 / eta)
+    return FedDR(lr, u.local_steps, eta=eta, relaxation=y, batch_size=u.batch)
 
 
 def preferring(u: Units, x: float, y: float) -> FedCMOOPref:
@@ -256,8 +258,9 @@ def grid(entry: Entry, count: int) -> list[tuple[float, float]]:
         return [(x, y) for y in values for x in STEPS[len(values)]][:count]
     low, high = PENALTIES if name == "lambda" else SPAN
     middle = (low * high) ** 0.5
-    values_of_one = [float(f"{x:.3g}") for x in np.geomspace(low, high, COUNT)]
-    return [(x, 0.0) for x in sorted(values_of_one, key=lambda x: abs(np.log(x / middle)))][:count]
+    steps = [float(f"{x:.3g}") for x in np.geomspace(low, high, COUNT)]
+    steps.sort(key=lambda x: abs(np.log(x / middle)))
+    return [(x, 0.0) for x in steps[:count]]
 
 
 def applies(method: str, problem: str) -> bool:

@@ -44,8 +44,8 @@ def class_gradient(w: Tensor, batch: Batch, weights: Float[Tensor, "2"]) -> Floa
 def label_losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "2"]:
     """pair: mean logistic losses of the same outputs for two labels, the first with the ridge."""
     X, Y = batch.data
-    z = X @ w
-    return with_ridge(batch.weight @ (softplus(z).unsqueeze(-1) - z.unsqueeze(-1) * Y), w)
+    z = (X @ w).unsqueeze(-1)
+    return with_ridge(batch.weight @ (softplus(z) - z * Y), w)
 
 
 def label_gradient(w: Tensor, batch: Batch, weights: Float[Tensor, "2"]) -> Float[Tensor, "d"]:
@@ -58,7 +58,8 @@ def label_gradient(w: Tensor, batch: Batch, weights: Float[Tensor, "2"]) -> Floa
 def square_losses(w: Float[Tensor, "d"], batch: Batch) -> Float[Tensor, "2"]:
     """sparse: mean of half the squared error, and the l1 norm over the radius."""
     X, y = batch.data
-    return torch.stack([batch.weight @ (0.5 * (X @ w - y).square()), w.abs().sum() / RADIUS])
+    errors = 0.5 * (X @ w - y).square()
+    return torch.stack([batch.weight @ errors, w.abs().sum() / RADIUS])
 
 
 def square_gradient(w: Tensor, batch: Batch, weights: Float[Tensor, "2"]) -> Float[Tensor, "d"]:
@@ -143,7 +144,8 @@ def assembled(
         }
         curves = {}
         for side, rows in sides.items():
-            share = w.new_full((len(rows[-1]),), 1 / len(rows[-1]))
+            size = len(rows[-1])
+            share = w.new_full((size,), 1 / size)
             curves[f"{side}f"], curves[f"{side}g"] = losses(w, Batch(rows, share))
         return curves
 
@@ -183,7 +185,8 @@ def held_out(
     rows: Int[Tensor, "N m"], rng: torch.Generator
 ) -> tuple[Int[Tensor, "N r"], Int[Tensor, "v"]]:
     """Every client's training rows, and all clients' validation rows."""
-    kept, _, validation = holdout(rows, (rows.shape[1],) * len(rows), VALIDATION, rng)
+    sizes = (rows.shape[1],) * len(rows)
+    kept, _, validation = holdout(rows, sizes, VALIDATION, rng)
     return kept, validation
 
 
@@ -191,7 +194,8 @@ def held_out(
 def people(stand_in: int) -> Rows:
     """All rows of Adult's two files, or of generated people."""
     both = adult.stand_in(stand_in) if stand_in else adult.official()
-    return Rows(*(torch.cat(pair) for pair in zip(both.train, both.test, strict=True)))
+    pairs = zip(both.train, both.test, strict=True)
+    return Rows(*(torch.cat(pair) for pair in pairs))
 
 
 def neyman_pearson_task(seed: int, stand_in: int) -> Made:
@@ -203,9 +207,12 @@ def neyman_pearson_task(seed: int, stand_in: int) -> Made:
     chosen, val, test = order.split([*cut, len(order) - sum(cut)])  # type: ignore[no-untyped-call]
     table = chosen[split.stratified_iid(rows.y[chosen].long(), CLIENTS["np"], rng)]
     table = table[:, : len(chosen) // CLIENTS["np"] - 1]  # as wide for every seed
-    sides = [class_parts(rows, numbers) for numbers in (table, val.unsqueeze(0), test.unsqueeze(0))]
-    source = "generated stand-in" if stand_in else "adult"
-    return sides[0], sides[1], sides[2], {"data": source, "split_by": "seed"}
+    config: dict[str, object] = {
+        "data": "generated stand-in" if stand_in else "adult",
+        "split_by": "seed",
+    }
+    train, val, test = (class_parts(rows, side) for side in (table, val[None], test[None]))
+    return train, val, test, config
 
 
 def class_parts(rows: Rows, table: Int[Tensor, "N m"]) -> Parts:
@@ -224,11 +231,13 @@ def pair_task(seed: int, _: int) -> Made:
     table = data.digits()
     rng = seeded(seed, "split")
     train, test = split.train_test(table.y, TEST, rng)
-    rows, val = held_out(train[split.dirichlet(table.y[train], CLIENTS["pair"], MIXTURE, rng)], rng)
+    of_clients = split.dirichlet(table.y[train], CLIENTS["pair"], MIXTURE, rng)
+    rows, val = held_out(train[of_clients], rng)
     X = with_constant(table.X.flatten(1).float() / table.X.max())
     Y = torch.stack([table.y % 2 == 0, table.y >= 5], 1).float()
-    sides = [(X[r], Y[r]) for r in (rows.flatten(), val, test)]
-    return sides[0], sides[1], sides[2], {"data": "digits", "split_by": "seed"}
+    rows = rows.flatten()
+    config: dict[str, object] = {"data": "digits", "split_by": "seed"}
+    return (X[rows], Y[rows]), (X[val], Y[val]), (X[test], Y[test]), config
 
 
 def sparse_task(seed: int, _: int) -> Made:
@@ -239,12 +248,15 @@ def sparse_task(seed: int, _: int) -> Made:
     signs = 2.0 * torch.randint(2, (int(RADIUS),), generator=rng) - 1
     truth[torch.randperm(FEATURES, generator=rng)[: len(signs)]] = signs
     scale = (SPREAD * torch.randn(clients, 1, FEATURES, generator=rng)).exp()
-    X = (scale * torch.randn(clients, ROWS + TEST_ROWS, FEATURES, generator=rng)).flatten(0, 1)
+    features = torch.randn(clients, ROWS + TEST_ROWS, FEATURES, generator=rng)
+    X = (scale * features).flatten(0, 1)
     y = X @ truth + torch.randn(len(X), generator=rng)
     numbers = torch.arange(len(X)).view(clients, -1)
     rows, val = held_out(numbers[:, :ROWS], rng)
-    sides = [(X[r], y[r]) for r in (rows.flatten(), val, numbers[:, ROWS:].flatten())]
-    return sides[0], sides[1], sides[2], {"data": "generated", "split_by": "seed"}
+    rows = rows.flatten()
+    test = numbers[:, ROWS:].flatten()
+    config: dict[str, object] = {"data": "generated", "split_by": "seed"}
+    return (X[rows], y[rows]), (X[val], y[val]), (X[test], y[test]), config
 
 
 TASKS: dict[str, Callable[[int, int], Made]] = {

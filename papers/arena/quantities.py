@@ -61,11 +61,11 @@ class Field(NamedTuple):
             config: Tuned(config, trace, column(trace, budget, self.p))
             for config, trace in self.grids[method].items()
         }
-        losses = {config: float(run.end("val_f").mean()) for config, run in grid.items()}
-        violations = {
-            config: float(excess(run.end("val_g"), self.problem).mean())
-            for config, run in grid.items()
-        }
+        losses = {}
+        violations = {}
+        for config, run in grid.items():
+            losses[config] = float(run.end("val_f").mean())
+            violations[config] = float(excess(run.end("val_g"), self.problem).mean())
         return grid[best_of(losses, violations)]
 
     def gap(self, run: Tuned) -> Array:
@@ -154,10 +154,11 @@ def optimum(field: Field) -> Iterator[Row]:
 def contest(field: Field, budget: str) -> Iterator[Row]:
     """All methods on one problem under one budget, tuned, and how each stands."""
     tuned = {method: field.tuned(method, budget) for method in field.grids}
-    gaps = {method: field.gap(run) for method, run in tuned.items()}
-    violations = {
-        method: mean(excess(run.end("test_g"), field.problem), "%") for method, run in tuned.items()
-    }
+    gaps = {}
+    violations = {}
+    for method, run in tuned.items():
+        gaps[method] = field.gap(run)
+        violations[method] = mean(excess(run.end("test_g"), field.problem), "%")
     standing = standings(gaps, {method: kept(number) for method, number in violations.items()})
     leaders = [method for method in tuned if standing[method] in ("winner", "first")]
     for method, run in tuned.items():
@@ -176,7 +177,8 @@ def contest(field: Field, budget: str) -> Iterator[Row]:
 def standings(gaps: Mapping[str, Array], keeps: Mapping[str, bool | None]) -> dict[str, str]:
     """How every method stands, from the objectives of the seeds and from who keeps."""
     standing = {method: "unclear" if keeps[method] is None else "violates" for method in gaps}
-    keeping = sorted((m for m in gaps if keeps[m]), key=lambda m: float(gaps[m].mean()))
+    keeping = [method for method in gaps if keeps[method]]
+    keeping.sort(key=lambda method: float(gaps[method].mean()))
     if not keeping:
         return standing
     leader, *followers = keeping

@@ -178,8 +178,8 @@ def residual(problem: Problem, w: Float[Tensor, "d"]) -> Float[Tensor, ""]:
     """
     if problem.set is not None:
         down = slope(problem, w, [1.0])
-        gap: Tensor = (down @ (w - problem.set.lmo(down))) / problem.mean_losses(w)[0]
-        return gap
+        gap: Tensor = down @ (w - problem.set.lmo(down))
+        return gap / problem.mean_losses(w)[0]
     grad_f = slope(problem, w, [1.0, 0.0])
     grad_g = slope(problem, w, [0.0, 1.0])
     y = (-(grad_f @ grad_g) / (grad_g @ grad_g)).clamp(min=0)

@@ -64,7 +64,12 @@ SHARED: dict[str, tuple[Any, ...]] = {
 
 
 def shared(**quick: int) -> dict[str, tuple[Any, ...]]:
-    return {k: (*v[:2], quick.get(k, v[-1])) for k, v in SHARED.items()}
+    """The shared parameters, some with another value in the quick profile."""
+    declared = dict(SHARED)
+    for name, value in quick.items():
+        meaning, full, *_ = SHARED[name]
+        declared[name] = (meaning, full, value)
+    return declared
 
 
 @lru_cache(maxsize=3)
@@ -88,7 +93,8 @@ def pair_problem(
     heldout = None
     if data == "cifar10_mnist":
         kept = len(train.y) - min(HELD, len(train.y) // 5)
-        train, heldout = slice_pairs(train, slice(kept)), slice_pairs(train, slice(kept, None))
+        heldout = slice_pairs(train, slice(kept, None))
+        train = slice_pairs(train, slice(kept))
     return paired_digits(
         train,
         test,
@@ -113,8 +119,9 @@ def final(trace: Trace, name: str, share: float = 0.1, end: int | None = None) -
     return np.asarray(trace.metrics[name][:, late].mean(1))
 
 
-def slice_pairs(whole: pairs.Pairs, some: slice) -> pairs.Pairs:
-    return replace(whole, X=whole.X[some], y=whole.y[some])
+def slice_pairs(pictures: pairs.Pairs, rows: slice) -> pairs.Pairs:
+    """Some of the pictures, with their labels."""
+    return replace(pictures, X=pictures.X[rows], y=pictures.y[rows])
 
 
 def task(p: Params) -> dict[str, Any]:

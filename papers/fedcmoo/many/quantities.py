@@ -31,7 +31,10 @@ def derive(traces: Traces, p: Params) -> Quantities:
 
 def measures(trace: Trace) -> dict[str, Number]:
     """The final accuracy, and what a participant uploads in a round."""
-    return {"accuracy": mean(accuracy(trace), "%"), "upload": exact(megabytes(trace), "MB")}
+    return {
+        "accuracy": mean(accuracy(trace), "%"),
+        "upload": exact(megabytes(trace), "MB"),
+    }
 
 
 def accuracy(trace: Trace) -> Array:

@@ -28,9 +28,10 @@ STAND_IN = "stand-in"  # in place of the name of a set of pictures
 #: Server and client step size, the same for both methods: CelebA-5's of the paper, and CelebA's.
 RATES = {"halves": (1.6, 0.3), "groups": (1.6, 0.3), "attributes": (1.0, 0.2)}
 
+HALF = len(NAMES) // 2
 #: The attributes of every task, by their numbers; None: each is a task.
 MEMBERS = {
-    "halves": (tuple(range(len(NAMES) // 2)), tuple(range(len(NAMES) // 2, len(NAMES)))),
+    "halves": (tuple(range(HALF)), tuple(range(HALF, len(NAMES)))),
     "groups": GROUPS,
     "attributes": None,
 }

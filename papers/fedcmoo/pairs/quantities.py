@@ -160,13 +160,16 @@ def is_usual(values: pd.DataFrame) -> pd.Series[bool]:
 
 def of_whole_run(trace: Trace) -> dict[str, Number]:
     """What no seed has alone: rounds, growth of the loss, the distance from the authors' code."""
-    numbers = {"rounds": exact(trace.rounds[-1], "rounds"), "growth": exact(growth(trace))}
+    numbers = {
+        "rounds": exact(trace.rounds[-1], "rounds"),
+        "growth": exact(growth(trace)),
+    }
     labels = kit.labels_of(trace)
     public = PUBLIC.get(str(labels["data"]), {}).get(str(labels["method"]))
     as_theirs = labels.get("dropout") and is_usual(pd.DataFrame([labels]))[0]
     if public and as_theirs and trace.rounds[-1] >= END:
-        apart = np.abs(np.subtract(blocks(trace), public)[1:]).max()
-        numbers["from_authors"] = exact(apart, "points")
+        apart = np.abs(np.subtract(blocks(trace), public))
+        numbers["from_authors"] = exact(apart[1:].max(), "points")
     if "rejected" in trace.info:
         numbers |= of_guard(trace)
     return numbers

@@ -122,8 +122,8 @@ def estimates(
     for exchange, estimate in EXCHANGES.items():
         for name, sketch in SKETCHES.items():
             noise = noises.get(name)
-            up, down = ((), ()) if noise is None else (noise[:-1], noise[-1])
-            noisy = clients._replace(noise=up)
+            down = () if noise is None else noise[-1]
+            noisy = clients._replace(noise=() if noise is None else noise[:-1])
             grams[f"{exchange}_{name}"], _ = estimate(sketch)(fed, noisy, down, remembered, shared)
     own_grams, _ = MeanOfGrams()(fed, clients, (), remembered, shared)
     exact = gram_of(clients.memory.mean(0))
@@ -139,8 +139,11 @@ def remembered(client: Client) -> Float[Tensor, "M d"]:
 @lru_cache(maxsize=64)
 def shapes(tasks: int, dim: int) -> dict[str, tuple[int, ...]]:
     """The shape of every sketch's noise for one message; `()` where nothing is random."""
-    noises = {k: s.draw(0, tasks, dim, torch.Generator()) for k, s in SKETCHES.items()}
-    return {k: tuple(x.shape[1:]) if isinstance(x, Tensor) else () for k, x in noises.items()}
+    by_sketch = {}
+    for name, sketch in SKETCHES.items():
+        noise = sketch.draw(0, tasks, dim, torch.Generator())
+        by_sketch[name] = tuple(noise.shape[1:]) if isinstance(noise, Tensor) else ()
+    return by_sketch
 
 
 def unpacked(
@@ -216,7 +219,8 @@ class ProgressProbe:
         lam = self.rival_weights(sent.mean(0), state, fed.problem)
         share = torch.einsum("k,nkd->nd", lam, sent)  # 4
         steps = self.scale(self.rival)
-        models = torch.cat([ends.unsqueeze(1), w - steps * share.unsqueeze(1), w - steps * sent], 1)
+        shared_ends = w - steps * share.unsqueeze(1)
+        models = torch.cat([ends.unsqueeze(1), shared_ends, w - steps * sent], 1)
         all_rows = aside.clients(Draw(draw.participants), model=w)._replace(memory=models)
 
         def gains(client: Client) -> Tensor:
@@ -258,7 +262,8 @@ def own_gains(client: Client, problem: Problem) -> Float[Tensor, "3 2 M"]:
     ends = client.memory
     alone = torch.stack([at(ends[2 + task])[:, task] for task in range(tasks)], 1)
     sign = torch.tensor([[-1.0], [1.0]], dtype=start.dtype, device=start.device)
-    return sign * (torch.stack([at(ends[0]), alone, at(ends[1])]) - start)
+    at_ends = torch.stack([at(ends[0]), alone, at(ends[1])])
+    return sign * (at_ends - start)
 
 
 def named(gains: Float[Tensor, "3 2 M"]) -> Info:

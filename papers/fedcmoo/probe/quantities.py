@@ -87,4 +87,5 @@ def over_rounds(gain: str, values: Array) -> Number:
 def running(values: Array, window: int = WINDOW) -> Array:
     """Means over `window` successive rounds, `[S, T - window + 1]`; over all of fewer rounds."""
     width = min(window, values.shape[1])
-    return np.asarray(np.lib.stride_tricks.sliding_window_view(values, width, axis=1).mean(-1))
+    windows = np.lib.stride_tricks.sliding_window_view(values, width, axis=1)
+    return np.asarray(windows.mean(-1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
 
 import numpy as np
 
@@ -24,7 +25,7 @@ def derive(traces: Traces, p: Params) -> Quantities:
     runs = {method: run_of(traces, DEFAULTS, method=method) for method in METHODS}
     rounds = common_round(runs)
     upload = common_upload(runs)
-    last_rounds = {name: int(run.rounds[within(run, upload)]) for name, run in runs.items()}
+    last_rounds = {name: run.rounds[within(run, upload)] for name, run in runs.items()}
     fedcmoo = runs["fedcmoo"]
     gap = mean(largest_gap(fedcmoo, runs["fsmgda"]))
     rows = [
@@ -73,8 +74,8 @@ def within(trace: Trace, upload: float) -> int:
 
 def common_round(runs: Traces) -> int:
     """The last round after which all runs were evaluated."""
-    shared = set.intersection(*(set(trace.rounds.tolist()) for trace in runs.values()))
-    return int(max(shared))
+    rounds = [trace.rounds for trace in runs.values()]
+    return int(reduce(np.intersect1d, rounds).max())
 
 
 def common_upload(runs: Traces) -> float:
@@ -84,14 +85,18 @@ def common_upload(runs: Traces) -> float:
 
 def largest_gap(ours: Trace, theirs: Trace) -> Array:
     """Per seed the largest difference of the mean losses after any round that both have."""
-    shared = sorted({*ours.rounds.tolist()} & {*theirs.rounds.tolist()} - {0})
-    gaps = [after(ours, "loss", number) - after(theirs, "loss", number) for number in shared]
+    gaps = [
+        after(ours, "loss", number) - after(theirs, "loss", number)
+        for number in np.intersect1d(ours.rounds, theirs.rounds)
+        if number > 0
+    ]
     return np.asarray(np.max(gaps, axis=0))
 
 
 def after(trace: Trace, curve: str, number: int) -> Array:
     """A curve after a round, by seed."""
-    return np.asarray(trace.metrics[curve][:, int(np.flatnonzero(trace.rounds == number)[0])])
+    column = trace.rounds.tolist().index(number)
+    return np.asarray(trace.metrics[curve][:, column])
 
 
 def compared(runs: Traces, rounds: dict[str, int], at: str) -> Iterator[Row]:

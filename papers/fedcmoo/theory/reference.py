@@ -20,9 +20,11 @@ Array = NDArray[np.float64]
 def project_simplex(v: Array) -> Array:
     """The nearest points of the probability simplex, `[..., M]` (sorting rule)."""
     ordered = -np.sort(-v, axis=-1)
-    excess = (np.cumsum(ordered, -1) - 1) / np.arange(1, v.shape[-1] + 1)
+    counts = np.arange(1, v.shape[-1] + 1)
+    excess = (np.cumsum(ordered, -1) - 1) / counts
     index = (ordered > excess).sum(-1, keepdims=True) - 1
-    return np.asarray(np.maximum(v - np.take_along_axis(excess, index, -1), 0))
+    level = np.take_along_axis(excess, index, -1)
+    return np.asarray(np.maximum(v - level, 0))
 
 
 def random_gradients(
@@ -43,7 +45,8 @@ def column_variance(gradients: Array, s: Setting) -> Array:
     size = np.square(gradients).sum(1).mean(0)
     spread = np.square(gradients - gradients.mean(0)).sum(1).mean(0)
     sampling = (clients - s.n_gram) / max(clients - 1, 1) * spread
-    return np.asarray((s.q * (s.sigma_l**2 + size) + s.sigma_l**2 + sampling) / s.n_gram)
+    compression = s.q * (s.sigma_l**2 + size)
+    return np.asarray((compression + s.sigma_l**2 + sampling) / s.n_gram)
 
 
 def gram_factor(gradients: Array, s: Setting, rng: Generator, *, common: bool = False) -> Array:
@@ -97,16 +100,17 @@ class Waves:
         angle = self.L / self.b * np.einsum("ndm,rd->rnm", self.directions, x) + self.phases
         return np.asarray(self.b**2 / self.L * np.sin(angle).mean(1))
 
-    def gradients(self, x: Array, who: NDArray[np.intp] | None = None) -> Array:
-        """Of the clients `who`, `[R, n, d, M]`.
+    def gradients(self, x: Array, clients: NDArray[np.intp] | None = None) -> Array:
+        """Of some clients, `[R, n, d, M]`.
 
-        `x` is `[R, d]` or one point a client, `[R, n, d]`; `who` is `[R, n]`, None for all.
+        `x` is `[R, d]` or one point a client, `[R, n, d]`; `clients` is `[R, n]`, None for all.
         """
-        if who is None:
-            who = np.broadcast_to(np.arange(len(self.phases)), (len(x), len(self.phases)))
-        u = self.directions[who]
+        if clients is None:
+            count = len(self.phases)
+            clients = np.broadcast_to(np.arange(count), (len(x), count))
+        u = self.directions[clients]
         points = x if x.ndim == 3 else x[:, None]
-        angle = self.L / self.b * (u * points[..., None]).sum(2) + self.phases[who]
+        angle = self.L / self.b * (u * points[..., None]).sum(2) + self.phases[clients]
         return np.asarray(self.b * np.cos(angle)[:, :, None] * u)
 
 
@@ -141,9 +145,11 @@ def theory_run(problem: Waves, s: Setting, rates: Rates, runs: int, rng: Generat
     squares = np.empty((runs, s.T))
     for t in range(s.T):
         gradients = problem.gradients(x)
-        squares[:, t] = np.square(np.einsum("rdm,rm->rd", gradients.mean(1), w)).sum(1)
+        combined = np.einsum("rdm,rm->rd", gradients.mean(1), w)
+        squares[:, t] = np.square(combined).sum(1)
         factors = [gram_factor(gradients, s, rng) for _ in range(2)]
         slope = np.einsum("rdk,rdm,rm->rk", *factors, w)
         w = project_simplex(w - rates.beta * slope)
-        x = x - rates.eta_s * rates.eta_c * s.tau * local_work(problem, s, x, w, rates.eta_c, rng)
+        update = local_work(problem, s, x, w, rates.eta_c, rng)
+        x = x - rates.eta_s * rates.eta_c * s.tau * update
     return squares

@@ -46,7 +46,8 @@ def gram_errors(jacobians: Tensor, rng: torch.Generator) -> dict[str, float]:
     sketch = LowRank()
     noise = sketch.draw(n + 1, tasks, dim, rng)
     assert isinstance(noise, Tensor)
-    C = torch.stack([sketch(H, z) for H, z in zip(jacobians, noise[:n], strict=True)])
+    pairs = zip(jacobians, noise[:n], strict=True)
+    C = torch.stack([sketch(jacobian, own_noise) for jacobian, own_noise in pairs])
     h = sketch(C.sum(0), noise[n])
     grams = gram_of(jacobians)
     residuals = jacobians - C
@@ -61,7 +62,8 @@ def gram_errors(jacobians: Tensor, rng: torch.Generator) -> dict[str, float]:
         "two-way, second term of the code": two_way + symmetric(changed - between) / n**2,
         "sum of client Gram matrices": grams.sum(0) / n**2,
     }
-    return {k: float((G - exact).norm() / exact.norm()) for k, G in estimates.items()}
+    size = exact.norm()
+    return {name: float((gram - exact).norm() / size) for name, gram in estimates.items()}
 
 
 def mean_error(sketch: Sketch, jacobian: Tensor, draws: int, rng: torch.Generator) -> float:
@@ -80,10 +82,12 @@ def gap_closed(tasks: int, instances: int, rng: np.random.Generator) -> list[flo
     """
     shares = []
     for _ in range(instances):
-        jacobian = rng.standard_normal((tasks, 2 * tasks)) * np.exp(rng.standard_normal((tasks, 1)))
+        jacobian = rng.standard_normal((tasks, 2 * tasks))
+        jacobian *= np.exp(rng.standard_normal((tasks, 1)))
         G = torch.as_tensor(jacobian @ jacobian.T)
         start = torch.full((tasks,), 1 / tasks, dtype=torch.float64)
         best = torch.as_tensor(minimum_norm(G.numpy()))
-        values = [float(w @ G @ w) for w in (start, FindWeights()(G, start), best)]
-        shares.append((values[0] - values[1]) / (values[0] - values[2]))
+        weights = (start, FindWeights()(G, start), best)
+        at_start, reached, least = (float(w @ G @ w) for w in weights)
+        shares.append((at_start - reached) / (at_start - least))
     return shares

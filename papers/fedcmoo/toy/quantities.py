@@ -73,10 +73,12 @@ def rate_squares(trace: Trace) -> Array:
     """Per seed the mean over the rounds of `|grad F(x) w|^2`, w from before the round."""
     g_11, g_12, g_22 = (trace.of_rounds(entry) for entry in ("g_11", "g_12", "g_22"))
     later = trace.info["weight_1"]
-    weights = np.concatenate([np.full((len(later), 1), 0.5), later[:, :-1]], axis=1)
+    start = np.full((len(later), 1), 0.5)
+    weights = np.concatenate([start, later[:, :-1]], axis=1)
     a = weights[:, trace.rounds[:-1] - trace.rounds[0]]
     b = 1 - a
-    return np.asarray((a * a * g_11 + 2 * a * b * g_12 + b * b * g_22).mean(1))
+    squares = a * a * g_11 + 2 * a * b * g_12 + b * b * g_22
+    return np.asarray(squares.mean(1))
 
 
 def slopes(traces: Traces) -> Iterator[Row]:
@@ -85,7 +87,7 @@ def slopes(traces: Traces) -> Iterator[Row]:
         runs = sweep(traces, DEFAULTS, "T", part="rate", method=method)
         if len(runs) > 1:
             squares = np.stack([rate_squares(trace) for trace in runs.values()])
-            slope = np.polyfit(np.log([*runs]), np.log(squares), 1)[0]
+            slope, _ = np.polyfit(np.log([*runs]), np.log(squares), 1)
             yield row("slope", mean(slope), part="rate", method=method)
 
 
@@ -115,7 +117,8 @@ def tolerated(epsilon: float) -> float:
     """The largest ratio of two losses whose imbalance is `epsilon`; the least is its inverse."""
 
     def excess(x: float) -> float:
-        mu, _ = balance(np.ones(2), np.array([np.exp(x), 1.0]))
+        losses = np.array([np.exp(x), 1.0])
+        mu, _ = balance(np.ones(2), losses)
         return float(mu) - epsilon
 
     return float(np.exp(scipy.optimize.brentq(excess, 0, 100)))
@@ -125,7 +128,11 @@ def scale(trace: Trace) -> Measures:
     """The losses at the end, the first without its factor, and the weight of the first."""
     factor = trace.config["problem"]["scale"]
     weight = end(trace, "weight_1") if "weight_1" in trace.info else np.full(2, 0.5)
-    return {"f_1": end(trace, "f_1") / factor, "f_2": end(trace, "f_2"), "weight_1": weight}
+    return {
+        "f_1": end(trace, "f_1") / factor,
+        "f_2": end(trace, "f_2"),
+        "weight_1": weight,
+    }
 
 
 def probe(trace: Trace) -> Measures:

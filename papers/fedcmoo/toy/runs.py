@@ -29,7 +29,8 @@ ENDS = ("f_1", "f_2", "stationarity", "distance")
 
 def specs(p: Params) -> dict[str, Spec]:
     """All runs by the names that their labels give."""
-    return by_name([*drift(p), *rate(p), *edge(p), *scale(p), *probe(p)], DEFAULTS)
+    parts = (drift, rate, edge, scale, probe)
+    return by_name([run for part in parts for run in part(p)], DEFAULTS)
 
 
 def run(
