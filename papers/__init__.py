@@ -15,7 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from papers.kit.claims import Claim
+    from papers.kit.rules import Outcome
     from papers.kit.study import Study
 
 #: All studies by name. They are imported when somebody asks for it: help needs none of them.
@@ -24,7 +27,7 @@ STUDIES: dict[str, Study]
 #: The snapshot of all rules and verdicts, which `papers claims --store` writes and a test compares.
 VERDICTS = Path(__file__).with_name("verdicts.json")
 
-__all__ = ["STUDIES", "all_claims", "verdicts"]
+__all__ = ["STUDIES", "all_claims", "all_outcomes", "verdicts"]
 
 
 def __getattr__(name: str) -> dict[str, Study]:
@@ -63,11 +66,21 @@ def all_claims() -> list[tuple[Study, Claim]]:
     return [(study, claim) for study in studies for claim in study.claims]
 
 
-def verdicts() -> dict[str, dict[str, str]]:
-    """The verdict on every reading of every claim from the stored runs, and the rule behind it."""
+def all_outcomes() -> dict[str, dict[str, Outcome]]:
+    """What every reading of every claim says of the stored runs, by the ids of claims."""
+    return {claim.id: study.outcomes(claim) for study, claim in all_claims()}
+
+
+def verdicts(judged: Mapping[str, Mapping[str, Outcome]]) -> dict[str, dict[str, str]]:
+    """The verdict on every reading of every claim, and the rule behind it.
+
+    Parameters
+    ----------
+    judged : as of `all_outcomes`.
+    """
     found = {}
-    for study, claim in all_claims():
-        outcomes = study.outcomes(claim)
+    for _, claim in all_claims():
+        outcomes = judged[claim.id]
         for reading in claim.each:
             name = f"{claim.id}: {reading.name}" if reading.name else claim.id
             found[name] = {"verdict": outcomes[reading.name].label, "rule": reading.rule.words}

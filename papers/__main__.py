@@ -21,7 +21,7 @@ from papers.kit.packages import to_install
 
 try:
     from papers.kit import parts, run_groups
-    from papers.kit.rules import VERDICTS
+    from papers.kit.rules import VERDICTS, Outcome
     from papers.kit.store import PAPER, results_dir
     from papers.kit.study import Study
 except ModuleNotFoundError as error:
@@ -137,12 +137,13 @@ def carry_out(given: argparse.Namespace) -> int:
     elif given.command == "claims":
         if given.store:
             check_checkout()
-        list_claims()
+        judged = papers.all_outcomes()
+        list_claims(judged)
         if given.store:
-            text = json.dumps(papers.verdicts(), indent=1, ensure_ascii=False)
+            text = json.dumps(papers.verdicts(judged), indent=1, ensure_ascii=False)
             atomic_write(papers.VERDICTS, lambda file: file.write(f"{text}\n".encode()))
         if given.csv:
-            table = parts.all_parts(papers.all_claims())
+            table = parts.all_parts(papers.all_claims(), judged)
             parts.write_csv(table, Path(given.csv))
             print(f"{len(table)} parts in {given.csv}")
     elif given.command == "recheck":
@@ -192,11 +193,11 @@ def say_numbers(name: str, runs: str, numbers: Mapping[str, object] | None) -> N
         print(f"{name}: {len(numbers)} numbers stored in {place}")
 
 
-def list_claims() -> None:
-    """Print id, verdict, measured value and stored runs of every claim."""
+def list_claims(judged: Mapping[str, Mapping[str, Outcome]]) -> None:
+    """Print id, verdict, measured value and stored runs of every claim; see `all_outcomes`."""
     count = dict.fromkeys(VERDICTS, 0)
     for study, claim in papers.all_claims():
-        done = study.evaluate(claim)
+        done = judged[claim.id][claim.reading]
         count[done.verdict] += 1
         runs = f"{study.name}/{claim.runs[0]}" + (
             f" +{len(claim.runs) - 1}" * (len(claim.runs) > 1)

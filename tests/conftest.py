@@ -55,3 +55,11 @@ def driver():
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(ROOT / "notebooks")
         yield importlib.import_module("execute")
+
+
+@pytest.fixture(scope="session")
+def judged():
+    """What every reading of every claim says of the stored runs; see `papers.all_outcomes`."""
+    import papers  # tests of the library do without
+
+    return papers.all_outcomes()

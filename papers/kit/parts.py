@@ -68,9 +68,17 @@ def frame(study: Study, claim: Claim, outcomes: Mapping[str, Outcome]) -> pd.Dat
     return pd.DataFrame(rows, columns=[*COLUMNS]).astype({"seeds": "Int64"})
 
 
-def all_parts(claims: Iterable[tuple[Study, Claim]]) -> pd.DataFrame:
-    """The parts of claims, judged by the stored runs; see `COLUMNS`."""
-    frames = [frame(study, claim, study.outcomes(claim)) for study, claim in claims]
+def all_parts(
+    claims: Iterable[tuple[Study, Claim]], judged: Mapping[str, Mapping[str, Outcome]]
+) -> pd.DataFrame:
+    """The parts of claims; see `COLUMNS`.
+
+    Parameters
+    ----------
+    claims : each claim with its study.
+    judged : id of a claim -> name of a reading -> its outcome.
+    """
+    frames = [frame(study, claim, judged[claim.id]) for study, claim in claims]
     return pd.concat(frames, ignore_index=True)
 
 

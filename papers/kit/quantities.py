@@ -8,6 +8,7 @@ page or a figure asks the table for a row by its name or, with `Query`, by its l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -390,25 +391,20 @@ class Quantities(Mapping[Key, Number]):
     negated : whether every number is read with the other sign.
     """
 
-    def __init__(
-        self,
-        table: pd.DataFrame,
-        defaults: Defaults,
-        overrides: Mapping[str, Label | Mapping[Label, Label]] | None = None,
-        instead: Mapping[Key, Key | float] | None = None,
-        negated: bool = False,
-    ) -> None:
+    def __init__(self, table: pd.DataFrame, defaults: Defaults) -> None:
         self.table = table
         self.defaults = defaults
-        self.overrides = overrides or {}
-        self.instead = instead or {}
-        self.negated = negated
-        self._numbers = {name: _number(fields) for name, fields in _rows(table)}
+        self.overrides: Mapping[str, Label | Mapping[Label, Label]] = {}
+        self.instead: Mapping[Key, Key | float] = {}
+        self.negated = False
+        self._numbers: dict[Key, Number] = {}
+        self._names: dict[Query, str] = {}  # of queries that were asked before
         self._labels = [name for name in table.columns if name not in COLUMNS]
         self._by_measure: dict[str, list[tuple[str, dict[str, Label]]]] = {}
         for name, fields in _rows(table):
-            own = {label: fields[label] for label in self._labels if not missing(fields[label])}
-            self._by_measure.setdefault(fields["measure"], []).append((name, own))
+            labels = {label: fields[label] for label in self._labels if not missing(fields[label])}
+            self._numbers[name] = _number(fields)
+            self._by_measure.setdefault(fields["measure"], []).append((name, labels))
 
     @classmethod
     def of(cls, rows: Sequence[pd.DataFrame], defaults: Defaults) -> Quantities:
@@ -490,10 +486,21 @@ class Quantities(Mapping[Key, Number]):
         negated: bool = False,
     ) -> Quantities:
         """The same table as a negative control reads it: with other labels, keys or signs."""
-        return Quantities(self.table, self.defaults, overrides, instead, negated)
+        other = copy(self)
+        other.overrides = overrides
+        other.instead = instead
+        other.negated = negated
+        if overrides:
+            other._names = {}
+        return other
 
     def name(self, query: Query) -> str:
         """The name of the one row that a query asks for; KeyError if there is none, or several."""
+        if query not in self._names:
+            self._names[query] = self._find(query)
+        return self._names[query]
+
+    def _find(self, query: Query) -> str:
         asked = dict(query.labels)
         usual = {label: value for label, value in self.defaults.items() if value is not None}
         wanted = {**usual, **asked}

@@ -2,7 +2,6 @@
 
 import pytest
 
-from papers import all_claims
 from tests.helpers import prose
 from tests.helpers.verdict_words import contradicts, units, uses
 
@@ -10,8 +9,8 @@ PAGES = prose.pages()
 
 
 @pytest.fixture(scope="module")
-def outcomes():
-    return {claim.id: [*study.outcomes(claim).values()] for study, claim in all_claims()}
+def outcomes(judged):
+    return {claim: [*readings.values()] for claim, readings in judged.items()}
 
 
 def wrong(text, outcomes):

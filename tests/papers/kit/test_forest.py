@@ -100,10 +100,10 @@ def test_what_has_no_number_has_no_mark():
     assert forest.plot(unread) == ""
 
 
-def test_every_claim_with_numbers_is_drawn_inside_its_axis():
+def test_every_claim_with_numbers_is_drawn_inside_its_axis(judged):
     drawn = 0
     for study, claim in all_claims():
-        rows = parts.frame(study, claim, study.outcomes(claim))
+        rows = parts.frame(study, claim, judged[claim.id])
         for _, reading in rows.groupby("reading"):
             html = forest.plot(reading)
             drawn += bool(html)

@@ -91,11 +91,17 @@ def test_every_reading_has_its_rows():
     assert [*rows["reading"]] == ["as traced"] * 3 + ["as printed"]
 
 
-def test_pandas_alone_says_which_parts_fail(tmp_path, capsys, monkeypatch):
+def test_the_command_lists_claims_and_pandas_alone_says_which_parts_fail(
+    tmp_path, capsys, monkeypatch, judged
+):
     path = tmp_path / "claims.csv"
     assert main(["claims", "--csv", str(path)]) == 0
     rows = pd.read_csv(path)
-    assert f"{len(rows)} parts in {path}" in capsys.readouterr().out
+    *lines, counts, said = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(all_claims())
+    assert re.match(r"fedsgm/C1 +\w+.*np_workshop/hard.*\)$", lines[0])
+    assert "not judged" in counts
+    assert said == f"{len(rows)} parts in {path}"
     section = (ROOT / "book" / "rerun.md").read_text(encoding="utf-8").partition("Use our data")[2]
     code = section.partition("```python")[2].partition("```")[0]
     monkeypatch.chdir(tmp_path)
@@ -105,8 +111,8 @@ def test_pandas_alone_says_which_parts_fail(tmp_path, capsys, monkeypatch):
     failing = rows[rows["state"] == "fails"]
     assert len(failing) == sum(
         outcome.verdict != "not judged" and list(outcome.states.values()).count("fails")
-        for study, claim in all_claims()
-        for outcome in study.outcomes(claim).values()
+        for readings in judged.values()
+        for outcome in readings.values()
     )
     inside = failing["low"] <= failing["estimate"]
     assert (inside & (failing["estimate"] <= failing["high"])).all()
