@@ -415,20 +415,17 @@ _ = check(
 
 
 # %% tags=["hide-input"]
-def draw(fig):
-    ax = fig.subplots(subplot_kw={"xlabel": "step eta", "ylabel": "imbalance mu"})
-    for name, values in imbalance.items():
-        ax.plot(etas, values, label=name)
-    plot.level(ax, mu, "at the start")
-    ax.legend()
-
-
+fig = plot.figure((5.2, 3.4))
+ax = fig.subplots(subplot_kw={"xlabel": "step eta", "ylabel": "imbalance mu"})
+for name, values in imbalance.items():
+    ax.plot(etas, values, label=name)
+plot.level(ax, mu, "at the start")
+ax.legend()
 plot.show(
-    draw,
+    fig,
     alt="Imbalance against the step size: a line along J a falls almost straight from 0.20 to 0.17; a curve along J w rises slowly from the same "
     "start, above a dotted level, to 0.205.",
     caption="With three objectives, one step along $-Ja$ lowers the imbalance, but one step along $-Jw$ with the weights of the program raises it.",
-    size=(5.2, 3.4),
 )
 
 # %% [markdown]

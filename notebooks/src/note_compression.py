@@ -389,19 +389,16 @@ for q, (residual, message, gap) in measured.items():
 axes = {"yscale": "log", "xlabel": "round", "ylabel": "largest residual / (E G)"}
 
 
-def draw_residuals(fig):
-    ax = fig.subplots(subplot_kw=axes)
-    ax.plot(np.transpose(list(curves.values()))[1:], label=list(curves))
-    ax.hlines(list(limits.values()), 0, 40, plot.COLORS[: len(limits)], linestyles="dotted")
-    fig.legend(loc="outside upper center", ncols=4)
-
-
+fig = plot.figure((5.2, 3.4))
+ax = fig.subplots(subplot_kw=axes)
+ax.plot(np.transpose(list(curves.values()))[1:], label=list(curves))
+ax.hlines(list(limits.values()), 0, 40, plot.COLORS[: len(limits)], linestyles="dotted")
+fig.legend(loc="outside upper center", ncols=4)
 plot.show(
-    draw_residuals,
+    fig,
     alt="Four residuals against rounds, on a logarithmic axis, rise for some rounds and settle well below a dotted "
     "line of the same colour.",
     caption="The largest norm of a client's residual, divided by EG, for Top-K with four q, and its bound (dotted).",
-    size=(5.2, 3.4),
 )
 
 # %% [markdown]

@@ -477,20 +477,17 @@ _ = check("FedFW+ ends at 0.987, 0.999, 1.000", np.allclose(plus, [0.987, 0.999,
 
 
 # %% tags=["hide-input"]
-def draw(fig):
-    ax = fig.subplots(subplot_kw={"xlabel": "round t", "ylabel": "mean of the models", "xscale": "log"})
-    for i, lam0 in enumerate(("0.01", "0.1", "1")):
-        for sign, style in (("", "-"), ("+", "--")):
-            ax.plot(np.arange(1, T + 1), kept[f"FedFW{sign}, {lam0}"][1:], style, color=plot.COLORS[i], label=f"FedFW{sign}, {lam0}")
-    ax.plot(np.arange(1, T + 1), kept["naive scheme"][1:], ":", color=plot.COLORS[4], label="naive scheme")
-    fig.legend(loc="outside lower center", ncols=4)
-
-
+fig = plot.figure((5.2, 4.0))
+ax = fig.subplots(subplot_kw={"xlabel": "round t", "ylabel": "mean of the models", "xscale": "log"})
+for i, lam0 in enumerate(("0.01", "0.1", "1")):
+    for sign, style in (("", "-"), ("+", "--")):
+        ax.plot(np.arange(1, T + 1), kept[f"FedFW{sign}, {lam0}"][1:], style, color=plot.COLORS[i], label=f"FedFW{sign}, {lam0}")
+ax.plot(np.arange(1, T + 1), kept["naive scheme"][1:], ":", color=plot.COLORS[4], label="naive scheme")
+fig.legend(loc="outside lower center", ncols=4)
 plot.show(
-    draw,
+    fig,
     alt="Mean of the models against the round, from 0: the naive scheme stays at 0, FedFW rises, the faster the larger the penalty, and FedFW plus comes to 1.",
     caption="The naive scheme stays at 0, although the minimizer is 1. FedFW and FedFW+ rise towards 1. The number in their labels is $\\lambda_0$.",
-    size=(5.2, 4.0),
 )
 
 # %% [markdown]
@@ -569,25 +566,22 @@ displayed(table.style.format(precision=4))
 
 
 # %% tags=["hide-input"]
-def draw(fig):
-    bins = np.unique(np.geomspace(1, T, 60).astype(int)) - 1
-    for ax, norm in zip(fig.subplots(1, 2, sharey=True), (1, 2), strict=True):
-        ax.set(xlabel="round t", title=f"$\\ell_{norm}$ ball", xscale="log")
-        shown = [next(x for x in curves if x[:2] == (name, norm)) for name in ("0.01", "best", "1")]
-        for i, (name, _, excess, _, _) in enumerate(shown):
-            ax.plot(rounds[bins], np.maximum(excess, 1e-6)[bins], color=plot.COLORS[i], label=f"FedFW, {name}")
-        ax.plot(rounds[bins], shown[1][3][bins], "--", color=plot.COLORS[3], label="ours, best")
-        ax.plot(rounds[bins], shown[1][4][bins], ":", color=plot.COLORS[4], label="(38), best")
-        plot.plain_log(ax)
-    fig.axes[0].set_ylabel("$F(\\bar x)-F^*$")
-    fig.axes[1].legend(fontsize=7)
-
-
+fig = plot.figure((7.5, 3.8))
+bins = np.unique(np.geomspace(1, T, 60).astype(int)) - 1
+for ax, norm in zip(fig.subplots(1, 2, sharey=True), (1, 2), strict=True):
+    ax.set(xlabel="round t", title=f"$\\ell_{norm}$ ball", xscale="log")
+    shown = [next(x for x in curves if x[:2] == (name, norm)) for name in ("0.01", "best", "1")]
+    for i, (name, _, excess, _, _) in enumerate(shown):
+        ax.plot(rounds[bins], np.maximum(excess, 1e-6)[bins], color=plot.COLORS[i], label=f"FedFW, {name}")
+    ax.plot(rounds[bins], shown[1][3][bins], "--", color=plot.COLORS[3], label="ours, best")
+    ax.plot(rounds[bins], shown[1][4][bins], ":", color=plot.COLORS[4], label="(38), best")
+    plot.plain_log(ax)
+fig.axes[0].set_ylabel("$F(\\bar x)-F^*$")
+fig.axes[1].legend(fontsize=7)
 plot.show(
-    draw,
+    fig,
     alt="Excess of the loss at the mean against the round, both axes logarithmic, for two balls. With the smallest penalty the excess falls slowly, with the best one at once, with the largest late. Two bounds lie far above all curves.",
     caption="On one instance for each ball, the excess loss of FedFW lies far below our bound and the paper's (38), both for the best penalty. FedFW's labels give $\\lambda_0$.",
-    size=(7.5, 3.8),
 )
 
 # %% [markdown]

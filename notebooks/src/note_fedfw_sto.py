@@ -331,27 +331,24 @@ displayed(table.style.format(precision=4))
 
 
 # %% tags=["hide-input"]
-def draw(fig):
-    left, right = fig.subplots(1, 2)
-    bins = np.unique(np.geomspace(1, T, 60).astype(int)) - 1
-    for i, lam0 in enumerate((0.02, 0.1, 1.0)):
-        for ax, x in zip((left, right), kept[2, lam0][:2], strict=True):
-            ax.plot(rounds[bins], x[bins], color=plot.COLORS[i], label=f"FedFW-sto, {lam0:g}")
-    left.plot(rounds[bins], rough[bins], "-.", color=plot.COLORS[4], label="no averaging")
-    for ax, x in zip((left, right), kept[2, 0.1][2:], strict=True):
-        ax.plot(rounds[bins], x[bins], "--", color=plot.COLORS[3], label="bound, 0.1")
-        ax.set(xlabel="round t", xscale="log")
-        plot.plain_log(ax)
-    left.set_ylabel("error of the averaged gradient")
-    right.set_ylabel("$F(\\bar x)-F^*$")
-    left.legend(fontsize=7)
-
-
+fig = plot.figure((7.5, 3.6))
+left, right = fig.subplots(1, 2)
+bins = np.unique(np.geomspace(1, T, 60).astype(int)) - 1
+for i, lam0 in enumerate((0.02, 0.1, 1.0)):
+    for ax, x in zip((left, right), kept[2, lam0][:2], strict=True):
+        ax.plot(rounds[bins], x[bins], color=plot.COLORS[i], label=f"FedFW-sto, {lam0:g}")
+left.plot(rounds[bins], rough[bins], "-.", color=plot.COLORS[4], label="no averaging")
+for ax, x in zip((left, right), kept[2, 0.1][2:], strict=True):
+    ax.plot(rounds[bins], x[bins], "--", color=plot.COLORS[3], label="bound, 0.1")
+    ax.set(xlabel="round t", xscale="log")
+    plot.plain_log(ax)
+left.set_ylabel("error of the averaged gradient")
+right.set_ylabel("$F(\\bar x)-F^*$")
+left.legend(fontsize=7)
 plot.show(
-    draw,
+    fig,
     alt="Two panels against the round, both axes logarithmic. Left, the mean square error of the averaged gradient falls for three penalties and stays level without averaging. Right, the excess of the loss falls for the two smaller penalties and late for the largest. In each panel a bound lies above the curves.",
     caption="In FedFW-sto on the $\\ell_2$ ball, the error of the averaged gradient (left) and the excess loss of the mean model (right) stay below their bounds. The numbers in the labels are $\\lambda_0$.",
-    size=(7.5, 3.6),
 )
 
 # %% [markdown]
@@ -423,20 +420,17 @@ _ = check("the turned oracle: the bound holds with the largest error that was me
 
 
 # %% tags=["hide-input"]
-def draw(fig):
-    ax = fig.subplots(subplot_kw={"xlabel": "round t", "ylabel": "$F(\\bar x)-F^*$", "xscale": "log"})
-    bins = np.unique(np.geomspace(1, T, 50).astype(int)) - 1
-    for i, (name, x) in enumerate(means.items()):
-        ax.plot(rounds[bins], x[bins], "-" if i < 4 else "--", color=plot.COLORS[i], label=name)
-    plot.plain_log(ax)
-    ax.legend(ncols=2)
-
-
+fig = plot.figure((5.2, 3.4))
+ax = fig.subplots(subplot_kw={"xlabel": "round t", "ylabel": "$F(\\bar x)-F^*$", "xscale": "log"})
+bins = np.unique(np.geomspace(1, T, 50).astype(int)) - 1
+for i, (name, x) in enumerate(means.items()):
+    ax.plot(rounds[bins], x[bins], "-" if i < 4 else "--", color=plot.COLORS[i], label=name)
+plot.plain_log(ax)
+ax.legend(ncols=2)
 plot.show(
-    draw,
+    fig,
     alt="Excess of the loss against the round, both axes logarithmic, for six kinds of oracle. With shares of one, a half and a fifth the curves fall one above the other. With a constant additive error the curve levels off. With a shrinking additive error the curve is the highest and falls slowly.",
     caption="With inexact oracles the excess loss still falls, but it levels off under a constant additive error. The curves are means over the instances.",
-    size=(5.2, 3.4),
 )
 
 # %% [markdown]

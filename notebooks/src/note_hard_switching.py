@@ -437,20 +437,17 @@ axes = {
 }
 
 
-def draw(fig):
-    ax = fig.subplots(subplot_kw=axes)
-    ax.plot(t, running.T, color=plot.COLORS[4], linewidth=0.5, alpha=0.6)
-    ax.plot(t, np.transpose(bounds), linewidth=2, label=list(versions))
-    ax.legend()
-
-
+fig = plot.figure((5.2, 3.4))
+ax = fig.subplots(subplot_kw=axes)
+ax.plot(t, running.T, color=plot.COLORS[4], linewidth=0.5, alpha=0.6)
+ax.plot(t, np.transpose(bounds), linewidth=2, label=list(versions))
+ax.legend()
 plot.show(
-    draw,
+    fig,
     alt="Logarithmic plot of mean regret against rounds: many thin curves below three bounds, which fall as one over t "
     "and flatten; the bound with Gamma direct is the lowest.",
     caption="Mean regret of the first t rounds on every instance (thin), and its bound with 2E^2, Gamma_0 and "
     "Gamma_direct (thick, from top to bottom), E = 5.",
-    size=(5.2, 3.4),
 )
 
 # %% [markdown]

@@ -415,6 +415,7 @@ from itertools import accumulate
 from math import sqrt
 
 import numpy as np
+import seaborn as sns
 import torch
 from torch.func import vmap
 
@@ -439,6 +440,7 @@ from papers.fedsgm.theory import Setting, theorem_1_partial, theorem_4, theorem_
 from papers.kit import plot
 from papers.kit.claims import check
 from papers.kit.parameters import settle
+from papers.kit.quantities import curves
 
 globals().update(settle(globals(), seed=0, instances=(48, 9), rounds=(1000, 200), trials=(20_000, 2000)))
 seeds = range(seed, seed + instances)
@@ -485,21 +487,18 @@ lines = {
 }
 
 
-def draw_quantiles(fig):
-    ax = fig.subplots(subplot_kw={"xscale": "log", "xlabel": "delta", "ylabel": "sum of 100 rounds"})
-    ax.plot(levels, np.transpose(list(lines.values())), label=list(lines))
-    ax.plot(levels, reached, ".", color=plot.COLORS[4], label="measured")
-    ax.legend()
-
-
+fig = plot.figure((5.2, 3.4))
+ax = fig.subplots(subplot_kw={"xscale": "log", "xlabel": "delta", "ylabel": "sum of 100 rounds"})
+ax.plot(levels, np.transpose(list(lines.values())), label=list(lines))
+ax.plot(levels, reached, ".", color=plot.COLORS[4], label="measured")
+ax.legend()
 plot.show(
-    draw_quantiles,
+    fig,
     alt="Three falling curves against delta on a logarithmic axis. The dots lie below the middle curve everywhere and, "
     "for delta below 0.15, above the lowest.",
     caption="With all rounds in A, the quantiles of the sum in Lemma 4 at level 1 - delta (dots) are below Hoeffding's "
     "bound (proxy 4) and F's (proxy 16). For each bound, a round's term is (proxy / n)-sub-Gaussian; proxy "
     "1 is too small.",
-    size=(5.2, 3.4),
 )
 
 # %% [markdown]
@@ -578,20 +577,18 @@ _ = check(
 
 
 # %% tags=["hide-input"]
-def draw_paths(fig):
-    ax = fig.subplots(subplot_kw={"ylabel": "f(w_t) - f*"})
-    plot.bands(ax, paths, "f_gap")
-    plot.level(ax, rate.accuracy, "promise of Theorem 4")
-    ax.legend()
-
-
+gaps = plot.over_seeds(curves(paths), {"f_gap": "f(w_t) - f*"})
+gaps["queries"] = gaps["run"]
+plot.theme()
+grid = sns.relplot(gaps, hue="queries", **plot.LINES)
+plot.levels([grid.ax], rate.accuracy, "promise of Theorem 4")
+plot.finish(grid, size=(6.2, 3.4))
 plot.show(
-    draw_paths,
+    grid,
     alt="Objective gap against rounds: with one sample it stays near 0.2, above the dotted promise; with a second "
     "sample it falls quickly below the promise and settles slightly below zero.",
     caption="On the two-client problem the mean objective gap stays above the promise if one sample serves for query "
     "and step, and falls below it if a second sample makes the step.",
-    size=(5.2, 3.4),
 )
 
 # %% [markdown]

@@ -263,20 +263,17 @@ axes = {
 }
 
 
-def draw(fig):
-    ax = fig.subplots(subplot_kw=axes)
-    ax.plot(x, local[:800], ".", x, difference[:800], ".", markersize=3)
-    ax.plot(np.sort(x), np.sort(x), color=plot.COLORS[5])
-    ax.legend(["K_loc (section 3.2)", "K_loc - K_glob (appendix A)", "bound"], markerscale=4)
-
-
+fig = plot.figure((5.2, 3.4))
+ax = fig.subplots(subplot_kw=axes)
+ax.plot(x, local[:800], ".", x, difference[:800], ".", markersize=3)
+ax.plot(np.sort(x), np.sort(x), color=plot.COLORS[5])
+ax.legend(["K_loc (section 3.2)", "K_loc - K_glob (appendix A)", "bound"], markerscale=4)
 plot.show(
-    draw,
+    fig,
     alt="Norms against the bound on logarithmic axes. All dots of K_loc - K_glob lie below "
     "the diagonal; many dots of K_loc lie above it.",
     caption="One dot for each instance. The bound sqrt(2 V_f V_g) holds for the norm of K_loc - K_glob (appendix A), "
     "not for that of K_loc (section 3.2).",
-    size=(5.2, 3.4),
 )
 
 # %% [markdown]

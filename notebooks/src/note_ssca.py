@@ -509,23 +509,20 @@ _ = check("no averaging: the error does not fall below 3/4", ratio["no averaging
 
 
 # %% tags=["hide-input"]
-def draw(fig):
-    ax = fig.subplots(subplot_kw={"xlabel": "round t", "ylabel": "error of the surrogate's gradient"})
-    bins = np.unique(np.geomspace(10, T, 30).astype(int))
-    for name, error in errors.items():
-        ax.plot(bins[1:], [error[a:b].mean() for a, b in pairwise(bins)], label=name)
-    ax.set_xscale("log")
-    plot.plain_log(ax)
-    ax.legend()
-
-
+fig = plot.figure((5.2, 3.4))
+ax = fig.subplots(subplot_kw={"xlabel": "round t", "ylabel": "error of the surrogate's gradient"})
+bins = np.unique(np.geomspace(10, T, 30).astype(int))
+for name, error in errors.items():
+    ax.plot(bins[1:], [error[a:b].mean() for a, b in pairwise(bins)], label=name)
+ax.set_xscale("log")
+plot.plain_log(ax)
+ax.legend()
 plot.show(
-    draw,
+    fig,
     alt="Root mean square error of the averaged surrogate's gradient against the round, both axes logarithmic: level without averaging, falling for all three "
     "pairs of exponents, fastest for 0.6 and 0.75.",
     caption="With averaging, the root mean square error $\\lVert e^t\\rVert$ falls; without, it stays level. "
     "The labels are the exponents of $\\rho_t$ and $\\gamma_t$; Y marks the paper's.",
-    size=(5.2, 3.4),
 )
 
 # %% [markdown]

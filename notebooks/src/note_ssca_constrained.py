@@ -481,22 +481,19 @@ _ = check("the server's multiplier is within 15 % of it, in the mean of the runs
 
 
 # %% tags=["hide-input"]
-def draw(fig):
-    ax = fig.subplots(subplot_kw={"xlabel": "round t", "ylabel": "mean over 20 runs"})
-    bins = np.unique(np.geomspace(5, T, 30).astype(int))
-    for name, values in {"|best response - w|": size, "error of gradients": path.error, "error of values": path.gap}.items():
-        ax.plot(bins[1:], [values[a:b].mean() for a, b in pairwise(bins)], label=name)
-    ax.set_xscale("log")
-    plot.plain_log(ax)
-    ax.legend()
-
-
+fig = plot.figure((5.2, 3.4))
+ax = fig.subplots(subplot_kw={"xlabel": "round t", "ylabel": "mean over 20 runs"})
+bins = np.unique(np.geomspace(5, T, 30).astype(int))
+for name, values in {"|best response - w|": size, "error of gradients": path.error, "error of values": path.gap}.items():
+    ax.plot(bins[1:], [values[a:b].mean() for a, b in pairwise(bins)], label=name)
+ax.set_xscale("log")
+plot.plain_log(ax)
+ax.legend()
 plot.show(
-    draw,
+    fig,
     alt="Three falling curves against the round, both axes logarithmic: the distance of the best response from the iterate, and the errors of the averaged "
     "surrogates' gradients and values at the iterate.",
     caption="In runs with a constraint, the step to the best response and both tracking errors fall.",
-    size=(5.2, 3.4),
 )
 
 # %% [markdown]

@@ -195,14 +195,13 @@ titles = ["the picture", *(f"read off, B = {B}" for B in row), "the picture", *(
 shown = list(zip(titles, [X[0], *row.values(), X[0], *nearest.values()], strict=True))
 
 
-def draw(fig):
-    for ax, (title, x) in zip(fig.subplots(2, 5).flat, shown, strict=True):
-        ax.imshow(x.reshape(side, side), cmap="gray", vmin=0, vmax=1)
-        ax.set_title(title, fontsize=8)
-        ax.set_axis_off()
-
-
-plot.show(draw, alt="Two rows of five pictures of digits. The upper row shows the picture read off for four batch sizes: the true picture for one sample, superposed digits for more. The lower row shows the nearest picture in the span: the true one as long as the batch is not larger than the network is wide.", caption="From one sample the message reveals the picture; from a larger batch it reveals a superposition (above). The point of the row space that is nearest to the picture (below) is the picture itself until the batch is larger than the network is wide.", size=(7.5, 3.6))
+fig = plot.figure((7.5, 3.6))
+for ax, (title, x) in zip(fig.subplots(2, 5).flat, shown, strict=True):
+    ax.imshow(x.reshape(side, side), cmap="gray", vmin=0, vmax=1)
+    ax.set_title(title, fontsize=8)
+    ax.set_axis_off()
+plot.show(fig, alt="Two rows of five pictures of digits. The upper row shows the picture read off for four batch sizes: the true picture for one sample, superposed digits for more. The lower row shows the nearest picture in the span: the true one as long as the batch is not larger than the network is wide.", caption="From one sample the message reveals the picture; from a larger batch it reveals a superposition (above). The point of the row space that is nearest to the picture (below) is the picture itself until the batch is larger than the network is wide.",
+)
 
 # %% tags=["hide-input"]
 equations = {B: (hidden * K + 10 * hidden - hidden, K * B) for B in row}

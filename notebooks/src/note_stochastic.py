@@ -421,20 +421,17 @@ _ = check(
 
 
 # %% tags=["hide-input"]
-def draw_proxies(fig):
-    ax = fig.subplots(subplot_kw={"xlabel": "x", "ylabel": "worst proxy / sigma^2"})
-    ax.plot(scan, scalar, "o-", scan, vector, "s-", markersize=4)
-    ax.axhline(1.5, color=plot.COLORS[5], linestyle=":")
-    ax.legend(["real variables with mean zero", "lengths, for Pinelis' inequality", "3/2"])
-
-
+fig = plot.figure((5.2, 3.4))
+ax = fig.subplots(subplot_kw={"xlabel": "x", "ylabel": "worst proxy / sigma^2"})
+ax.plot(scan, scalar, "o-", scan, vector, "s-", markersize=4)
+ax.axhline(1.5, color=plot.COLORS[5], linestyle=":")
+ax.legend(["real variables with mean zero", "lengths, for Pinelis' inequality", "3/2"])
 plot.show(
-    draw_proxies,
+    fig,
     alt="Two curves against x, below a dotted line at 1.5: the proxy of a real variable falls from 1; the constant of "
     "a length rises to about 1.11 near x = 0.65 and then falls to the first curve.",
     caption="The largest proxy of a real variable and the largest constant of a length that F-A5 (1) allows, "
     "against x. Dotted: the proved 3/2.",
-    size=(5.2, 3.4),
 )
 
 # %% [markdown]

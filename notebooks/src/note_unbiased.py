@@ -456,21 +456,18 @@ t = np.arange(1, T + 1)
 running = np.cumsum(found, axis=-1) / t
 
 
-def draw(fig):
-    ax = fig.subplots(subplot_kw={"xlabel": "rounds t", "ylabel": "mean regret of t rounds"})
-    ax.plot(t, running[:100].T, color=plot.COLORS[4], linewidth=0.5, alpha=0.6)
-    ax.plot(t, running.mean(0), color=plot.COLORS[0], linewidth=2.5, label="mean of 2000 paths")
-    plot.level(ax, epsilon, "threshold eps = B")
-    ax.legend()
-
-
+fig = plot.figure((5.2, 3.4))
+ax = fig.subplots(subplot_kw={"xlabel": "rounds t", "ylabel": "mean regret of t rounds"})
+ax.plot(t, running[:100].T, color=plot.COLORS[4], linewidth=0.5, alpha=0.6)
+ax.plot(t, running.mean(0), color=plot.COLORS[0], linewidth=2.5, label="mean of 2000 paths")
+plot.level(ax, epsilon, "threshold eps = B")
+ax.legend()
 plot.show(
-    draw,
+    fig,
     alt="Mean regret against rounds: thin lines leave the level 1 one after another, and some stay there to the end, "
     "above a dotted line just below 1. Their thick mean falls from 1 to 0.6.",
     caption="With d = 10 and hard switching, the mean regret of the first t rounds stays above the threshold on some "
     "of 100 paths (thin), while its mean over 2000 paths (thick) falls below it.",
-    size=(5.2, 3.4),
 )
 
 # %% [markdown]

@@ -546,20 +546,17 @@ def draw_curves(ax):
     plot.level(ax, exact.tolerance, "threshold")
 
 
-def draw(fig):
-    left, right = fig.subplots(1, 2, width_ratios=(1, 1.3))
-    draw_path(left), draw_curves(right)
-    left.set(**left_axes), right.set(**right_axes), right.legend()
-
-
+fig = plot.figure((8.2, 3.6))
+left, right = fig.subplots(1, 2, width_ratios=(1, 1.3))
+draw_path(left), draw_curves(right)
+left.set(**left_axes), right.set(**right_axes), right.legend()
 plot.show(
-    draw,
+    fig,
     alt="Left: level lines of the objective, a red circle that bounds the feasible set, and an orange path from the "
     "boundary of the ball straight towards the circle and then along it. Right: on a logarithmic axis of rounds, the "
     "distances and g fall together to the dotted threshold.",
     caption="One run (left, with level lines of f; the circle is g = 0, the crosses are the $a_j$) "
     "and all runs with sigma = 0 (right).",
-    size=(8.2, 3.6),
 )
 
 # %% [markdown]

@@ -86,17 +86,16 @@ def draw_constraint(ax, paths):
 
 
 def pictures(paths, window=None):
-    def draw(fig):
-        left, right = fig.subplots(1, 2)
-        draw_map(left, paths)
-        left.set(xlim=window, ylim=window)
-        draw_constraint(right, paths)
-        circle = torch.linspace(0, 2 * torch.pi, 100)
-        radius = (2 * (level + tolerance)) ** 0.5
-        x, y = works.mean(0)
-        left.plot(x + radius * circle.cos(), y + radius * circle.sin(), ":", color="#d62728")
-
-    return draw
+    fig = plot.figure()
+    left, right = fig.subplots(1, 2)
+    draw_map(left, paths)
+    left.set(xlim=window, ylim=window)
+    draw_constraint(right, paths)
+    circle = torch.linspace(0, 2 * torch.pi, 100)
+    radius = (2 * (level + tolerance)) ** 0.5
+    x, y = works.mean(0)
+    left.plot(x + radius * circle.cos(), y + radius * circle.sin(), ":", color="#d62728")
+    return fig
 
 
 # %% [markdown]
@@ -392,24 +391,21 @@ print("both objectives fall along -d:", bool(d1 @ d > 0 and d2 @ d > 0))
 
 
 # %%
-def draw_hull(fig):
-    ax = fig.subplots()
-    vectors = {"$-d_1$ (homes)": d1, "$-d_2$ (workplaces)": d2, "$-d$": d}
-    options = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.007}
-    for number, (name, vector) in enumerate(vectors.items(), start=2):
-        ax.quiver(*w, *-vector, color=plot.COLORS[number], label=name, **options)
-    ax.plot(*torch.stack([w - d1, w - d2]).T, "--", color="gray", label="ends of weighted means")
-    ax.set(aspect="equal", xlim=(-0.9, 2.4), ylim=(-0.3, 1.6))
-    ax.legend(loc="lower right")
-
-
+fig = plot.figure((5.0, 3.2))
+ax = fig.subplots()
+vectors = {"$-d_1$ (homes)": d1, "$-d_2$ (workplaces)": d2, "$-d$": d}
+options = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.007}
+for number, (name, vector) in enumerate(vectors.items(), start=2):
+    ax.quiver(*w, *-vector, color=plot.COLORS[number], label=name, **options)
+ax.plot(*torch.stack([w - d1, w - d2]).T, "--", color="gray", label="ends of weighted means")
+ax.set(aspect="equal", xlim=(-0.9, 2.4), ylim=(-0.3, 1.6))
+ax.legend(loc="lower right")
 plot.show(
-    draw_hull,
+    fig,
     caption="Three ways down from one place to meet: the steepest for either "
     "objective, and their shortest weighted mean, which leads down for both.",
     alt="Two arrows from one point to the two ends of a dashed segment, and a "
     "third, shorter one that meets the segment at a right angle.",
-    size=(5.0, 3.2),
 )
 
 # %% [markdown]
@@ -434,20 +430,17 @@ paths = {
 }
 
 
-def draw_paths(fig):
-    ax = fig.subplots()
-    draw_map(ax, paths)
-    ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
-
-
+fig = plot.figure((5.0, 4.0))
+ax = fig.subplots()
+draw_map(ax, paths)
+ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
 plot.show(
-    draw_paths,
+    fig,
     caption="All four runs end on the segment between both means, whose points are "
     "the Pareto optimal models. Where they end depends on the weights and on "
     "the units.",
     alt="Four paths from the upper left to different points of the segment "
     "between the means of homes and workplaces.",
-    size=(5.0, 4.0),
 )
 
 # %% [markdown]
@@ -483,25 +476,22 @@ print("mean of the clients' own corners:", corners.mean(0).round(decimals=1).tol
 
 
 # %%
-def draw_step(fig):
-    ax = fig.subplots()
-    ax.plot([1, 0, -1, 0, 1], [0, 1, 0, -1, 0], color="gray")
-    ax.plot(*near.T, "^", color="gray", label="homes")
-    options = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.007}
-    ax.quiver(*w, *(near.mean(0) - w), color=plot.COLORS[2], label="down the gradient", **options)
-    ax.quiver(*w, *(after - w), color=plot.COLORS[3], label="one step", **options)
-    ax.plot(*corner, "o", color=plot.COLORS[3], label="its corner")
-    ax.set(aspect="equal", xlim=(-1.3, 3.4), ylim=(-1.2, 2.5))
-    ax.legend(loc="lower right")
-
-
+fig = plot.figure((5.0, 3.8))
+ax = fig.subplots()
+ax.plot([1, 0, -1, 0, 1], [0, 1, 0, -1, 0], color="gray")
+ax.plot(*near.T, "^", color="gray", label="homes")
+options = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.007}
+ax.quiver(*w, *(near.mean(0) - w), color=plot.COLORS[2], label="down the gradient", **options)
+ax.quiver(*w, *(after - w), color=plot.COLORS[3], label="one step", **options)
+ax.plot(*corner, "o", color=plot.COLORS[3], label="its corner")
+ax.set(aspect="equal", xlim=(-1.3, 3.4), ylim=(-1.2, 2.5))
+ax.legend(loc="lower right")
 plot.show(
-    draw_step,
+    fig,
     caption="One Frank-Wolfe step: not down the gradient, but a share of the way to "
     "the corner that lies furthest down.",
     alt="A diamond with an arrow from a point inside of it down the gradient, and"
     " a second arrow towards one corner.",
-    size=(5.0, 3.8),
 )
 
 # %% [markdown]

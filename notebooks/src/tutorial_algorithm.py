@@ -139,6 +139,7 @@ method = FedAvgM(lr=0.05, local_steps=2, participants=5, batch_size=8)
 # %%
 from dataclasses import replace
 
+import seaborn as sns
 import torch
 
 import fedlib as fl
@@ -146,6 +147,7 @@ from fedlib import data, problems
 from papers.kit import plot
 from papers.kit.claims import check
 from papers.kit.parameters import settle
+from papers.kit.quantities import curves
 
 globals().update(settle(globals(), rounds=(60, 15), seeds=([0, 1, 2, 3, 4], [0, 1])))
 table = data.breast_cancer()
@@ -159,21 +161,18 @@ traces = dict(zip(names, runs, strict=True))
 
 
 # %%
-def draw(fig):
-    ax = fig.subplots()
-    plot.bands(ax, traces, "f", log=True)
-    ax.set_ylabel("f")
-    ax.legend()
-
-
+plot.theme()
+means = plot.over_seeds(curves(traces), {"f": "f"})
+means["method"] = means["run"]
+grid = sns.relplot(means, hue="method", **plot.LINES)
+plot.finish(grid, log=True, size=(6.2, 3.2))
 plot.show(
-    draw,
+    grid,
     alt="The objective over the rounds on a logarithmic axis, for momentum "
     "0, 0.5 and 0.9: the larger the momentum, the faster it falls.",
     caption="The objective under federated averaging with momentum at the "
     "server: the larger the momentum, the faster f falls. Curves are means over the "
     "seeds, bands one standard deviation.",
-    size=(5.2, 3.2),
 )
 
 # %% [markdown]

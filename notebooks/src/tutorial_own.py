@@ -15,6 +15,7 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
+import seaborn as sns
 import torch
 from sklearn.datasets import load_breast_cancer, load_digits
 from torch import nn
@@ -26,27 +27,26 @@ import fedlib as fl
 from fedlib import models, problems
 from papers.kit import plot
 from papers.kit.parameters import settle
+from papers.kit.quantities import curves
 
+plot.theme()
 globals().update(settle(globals(), rounds=(100, 20), seeds=([0, 1, 2], [0, 1])))
 often = {"rounds": rounds, "seeds": seeds, "progress": False}
 
 
 def show(traces, metric):
-    def draw(fig):
-        ax = fig.subplots()
-        colors = plot.COLORS[1:] if "FedCMOO" in traces else plot.COLORS  # its own in all figures
-        plot.bands(ax, traces, metric, colors=colors)
-        ax.set_ylabel(metric)
-        ax.legend()
-
+    means = plot.over_seeds(curves(traces), {metric: metric})
+    means["method"] = means["run"]
+    colors = plot.COLORS[1:] if "FedCMOO" in traces else plot.COLORS  # its own in all figures
+    grid = sns.relplot(means, hue="method", palette=colors[: len(traces)], **plot.LINES)
+    plot.finish(grid, size=(5.6, 2.8))
     names = " and ".join(traces)
     ends = [f"{t.metrics[metric][:, -1].mean():.2f}" for t in traces.values()]
     plot.show(
-        draw,
+        grid,
         alt=f"{metric} of {names} over the rounds, at the end {' and '.join(ends)}.",
         caption=f"{metric} of {names}: means over {len(seeds)} seeds, "
         "bands one standard deviation.",
-        size=(4.6, 2.8),
     )
 
 

@@ -22,6 +22,7 @@ level = 0.1  # what the constraint must stay below
 
 # %%
 import numpy as np
+import seaborn as sns
 import torch
 from sklearn.datasets import load_breast_cancer
 
@@ -64,6 +65,7 @@ from papers.compare import compare
 from papers.kit import plot
 from papers.kit.display import displayed
 from papers.kit.parameters import settle
+from papers.kit.quantities import curves
 
 
 def losses(rows):
@@ -129,18 +131,15 @@ displayed(traces["FedSGM"].to_frame().tail(3).round(3))
 
 
 # %%
-def draw(fig):
-    metrics = ["f", "g", "missed"]
-    for ax, metric in zip(fig.subplots(1, 3), metrics, strict=True):
-        plot.bands(ax, traces, metric, log=metric == "g")
-        ax.set_ylabel(metric)
-        if metric == "g":
-            plot.level(ax, level, "level")
-            ax.legend()
-
-
+plot.theme()
+means = plot.over_seeds(curves(traces), {"f": "f", "g": "g", "missed": "missed"})
+means["method"] = means["run"]
+grid = sns.relplot(means, hue="method", col="metric", **plot.LINES)
+plot.plain_log(grid.axes_dict["g"])
+plot.levels([grid.axes_dict["g"]], level, "level")
+plot.finish(grid, size=(8.6, 3.0))
 plot.show(
-    draw,
+    grid,
     alt="Three panels over the rounds. FedAvg's objective falls to zero at "
     "once, FedSGM's rises first and then falls slowly. FedSGM's constraint "
     "stays below its level, FedAvg's rises. FedSGM misses few tumours, "
@@ -148,7 +147,6 @@ plot.show(
     caption="FedSGM meets the constraint g, FedAvg does not. The third panel "
     "shows the share of malignant tumours that are missed. Bands are one "
     "standard deviation over seeds.",
-    size=(8.6, 3.0),
 )
 
 # %% tags=["nbval-check-output"]

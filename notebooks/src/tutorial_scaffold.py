@@ -221,28 +221,25 @@ for taking in dict.fromkeys((participants, everyone)):
 
 
 # %%
-def draw(fig):
-    ax = fig.subplots()
-    for name, trace in traces.items():
-        above = trace.metrics["f"].mean(0) - least
-        shown = np.where(above > 1e-14, above, np.nan)
-        style = "-" if name.startswith("SCAFFOLD") else "--"
-        ax.plot(trace.rounds, shown, style, label=name)
-    ax.set_yscale("log")
-    ax.set_xlabel("round")
-    ax.set_ylabel("f above its minimum")
-    ax.legend()
-
-
+fig = plot.figure((5.2, 3.4))
+ax = fig.subplots()
+for name, trace in traces.items():
+    above = trace.metrics["f"].mean(0) - least
+    shown = np.where(above > 1e-14, above, np.nan)
+    style = "-" if name.startswith("SCAFFOLD") else "--"
+    ax.plot(trace.rounds, shown, style, label=name)
+ax.set_yscale("log")
+ax.set_xlabel("round")
+ax.set_ylabel("f above its minimum")
+ax.legend()
 plot.show(
-    draw,
+    fig,
     alt="The distance of the objective from its minimum over the rounds, "
     "on a logarithmic axis. Both lines of averaging become level, the one "
     "with four clients higher. Both lines of SCAFFOLD fall to rounding.",
     caption="The mean over seeds of f above its minimum. Averaging stops "
     "where its clients' drifts balance. SCAFFOLD falls to the rounding of "
     "float64. Values below 1e-14 are not drawn.",
-    size=(5.2, 3.4),
 )
 
 # %% tags=["nbval-check-output"]

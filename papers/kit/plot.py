@@ -156,6 +156,14 @@ def picture(figure: Figure, format: str) -> bytes:
     return small.getvalue()
 
 
+def figure(size: tuple[float, float] = SIZE) -> Figure:
+    """An empty figure in the book's style, for what seaborn has no function for."""
+    theme()
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=size, layout="constrained")
+
+
 def show(
     shown: Any,
     name: str = "",
