@@ -25,7 +25,7 @@ BOOK := $(BIN)/jupyter-book build . --config _config.yml --toc book/_toc.yml --p
 	-W -n --keep-going
 NAMED = $(if $(NAME),,$(error this target needs NAME=..., a file of notebooks/src without .py))
 
-.PHONY: help book pdf check-book test lint types unit library studies nbval quick notebook lab notebooks \
+.PHONY: help book pdf check-book test lint types unit library studies pages nbval quick notebook lab notebooks \
 	reproduce claims bench federation mutants recheck runs clean clean-all bytecode
 
 help:
@@ -70,11 +70,12 @@ check-book: $(STAMP)
 # Two at a time, the longest first; the tests of each are a single process.
 test: bytecode
 	@$(MAKE) --no-print-directory --keep-going -j 2 --output-sync=line \
-		studies library nbval quick lint types
+		studies library pages nbval quick lint types
 
-library studies: WORKERS = 0
+library studies pages: WORKERS = 0
 library: TESTS = fedlib tests/fedlib
-studies: TESTS = papers tests/papers tests/book tests/repo
+studies: TESTS = papers tests/papers
+pages: TESTS = tests/book tests/repo
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -88,7 +89,7 @@ types: $(STAMP)
 bytecode: $(STAMP)
 	@$(BIN)/python -m compileall -q fedlib papers
 
-unit library studies: bytecode
+unit library studies pages: bytecode
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not flower$(if $(filter all,$(PAGES)),, and not weekly)' $(TESTS)
 
 # Real processes of Flower on the loopback, with both cores for them alone. DRAW=2: the first and two others.

@@ -397,7 +397,7 @@ class Quantities(Mapping[Key, Number]):
         self.overrides: Mapping[str, Label | Mapping[Label, Label]] = {}
         self.instead: Mapping[Key, Key | float] = {}
         self.negated = False
-        self._numbers: dict[Key, Number] = {}
+        self._numbers: dict[str, Number] = {}
         self._names: dict[Query, str] = {}  # of queries that were asked before
         self._labels = [name for name in table.columns if name not in COLUMNS]
         self._by_measure: dict[str, list[tuple[str, dict[str, Label]]]] = {}
