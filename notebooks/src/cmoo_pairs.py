@@ -287,7 +287,7 @@ longer = page.study.load("paper")
 shown = plot.worded(curves(chosen(longer, ["data", "method"], DEFAULTS, dropout=True)), data=GREY, method=METHODS)
 if shown["run"].nunique() == len(GREY) * len(METHODS):
     shown["accuracy"] *= 100
-    means = plot.over_seeds(shown[shown["round"] <= END], {"accuracy": "mean test accuracy (%)"}, around="range")
+    means = plot.over_seeds(shown[shown["round"] <= END], {"accuracy": "mean test accuracy (%)"}, around=None)
     grid = sns.relplot(means, hue="method", col="data", **plot.LINES)
     for data, ax in zip(GREY, grid.axes[0], strict=True):
         for method, theirs in PUBLIC[data].items():

@@ -108,7 +108,7 @@ shown = page.curves(["switch"], usual)
 shown["count"] = (shown["g"] > page.tolerance).groupby([shown["run"], shown["seed"]]).cumsum()
 both = {"f": "objective f (majority class)", "g": "constraint g (minority class)"}
 before_last = shown[shown["round"] < page.rounds]
-count = plot.over_seeds(before_last, {"count": "violating rounds so far"}, around="range")
+count = plot.over_seeds(before_last, {"count": "violating rounds so far"}, around=None)
 means = pd.concat([plot.over_seeds(shown, both), count], ignore_index=True)
 grid = sns.relplot(means, hue="switch", col="metric", **plot.LINES)
 for words in both.values():

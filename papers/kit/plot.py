@@ -261,7 +261,7 @@ def unpacked(text: str) -> bytes:
 
 
 def over_seeds(
-    frame: pd.DataFrame, metrics: Mapping[str, str], *, around: str = "sd"
+    frame: pd.DataFrame, metrics: Mapping[str, str], *, around: float | None = 1.0
 ) -> pd.DataFrame:
     """The mean over the seeds of every curve and round, and the ends of a band around it.
 
@@ -272,8 +272,8 @@ def over_seeds(
     ----------
     frame : rows by run, seed and round; see `Page.curves`.
     metrics : columns with the curves -> their names in the figure.
-    around : "sd" for a band of one standard deviation, "range" for one from the least seed to the
-        greatest.
+    around : how many standard deviations a band is wide on either side; None for a band from the
+        least seed to the greatest.
 
     Returns
     -------
@@ -288,10 +288,10 @@ def over_seeds(
     for number, (metric, words) in enumerate(metrics.items()):
         values = by_round[metric]
         middle = values.mean()
-        if around == "range":
+        if around is None:
             ends = {"low": values.min(), "high": values.max()}
         else:
-            reach = values.std()
+            reach = around * values.std()
             ends = {"low": middle - reach, "high": middle + reach}
         whole = values.count() == values.size()
         part = pd.DataFrame({"mean": middle, **ends})[whole].reset_index()
