@@ -45,6 +45,7 @@ from fedlib.engine.batch import BatchedRuns
 from fedlib.engine.checkpoint import Progress
 from fedlib.engine.kernels import product_library
 from fedlib.engine.loop import CHUNK, RoundLoop
+from fedlib.engine.start import first_progress
 from fedlib.problems.neyman_pearson import logistic_gradient, logistic_losses
 from fedlib.provenance import versions
 from fedlib.sets import Ball
@@ -138,7 +139,7 @@ def ours(grid: list[Any], problem: Problem, seeds: int) -> Entry:
     """Rounds as a long `fedlib.run` does them, drawing for themselves what others are given."""
     runs = BatchedRuns(grid, problem, tuple(range(seeds)), torch.device("cpu"), None)
     loop = RoundLoop(runs, LONG, LONG)
-    progress = runs.start()
+    progress = first_progress(runs)
     loop.prepare(progress.state)
 
     def advance(start: int, end: int) -> None:
@@ -368,7 +369,7 @@ def time_rounds(method: str, size: Size) -> dict[str, Any]:
     problem = problem_at(method, size)
     grid = [algorithm_at(method, size)]
     runs = BatchedRuns(grid, problem, tuple(range(size.S)), torch.device("cpu"), None)
-    progress = runs.start()
+    progress = first_progress(runs)
 
     def clocked(rounds: int) -> float:
         began = time.process_time()

@@ -16,6 +16,7 @@ from fedlib.core import Problem
 from fedlib.core.algorithm import Algorithm
 from fedlib.core.problem import Batch
 from fedlib.engine.batch import BatchedRuns
+from fedlib.engine.start import first_progress
 from fedlib.problems import neyman_pearson
 from fedlib.problems.classification import Model, mlp_model, row_losses
 from fedlib.problems.neyman_pearson import class_shares
@@ -328,7 +329,7 @@ def drawn(workload: Workload, turns: int) -> Work:
     grid = workload.grid()
     seeds = tuple(range(workload.seeds))
     runs = BatchedRuns(grid[:1], problem, seeds, torch.device("cpu"), None)
-    draws = runs.draws(runs.start().rngs, workload.rounds * (turns + 1))
+    draws = runs.draws(first_progress(runs).rngs, workload.rounds * (turns + 1))
     participants = draws.participants.transpose(0, 1)
     rows = problem.rows[participants].unsqueeze(-2)  # [S, T, n, 1, m]
     if isinstance(draws.batches, Tensor):

@@ -20,7 +20,9 @@ from fedlib.core.trace import Trace
 from fedlib.engine.batch import BatchedRuns, count_threads
 from fedlib.engine.checkpoint import Checkpoint, check_path
 from fedlib.engine.loop import Callback, RoundLoop
+from fedlib.engine.start import continue_trace, first_progress
 from fedlib.engine.surroundings import plain_torch
+from fedlib.engine.traces import make_traces
 
 
 def resolve_device(device: str | torch.device) -> torch.device:
@@ -141,16 +143,16 @@ def run(
         }
         saver = Checkpoint(path, config, runs.identity, checkpoint_seconds)
         with _threads(form.dim, device):
-            current = runs.start()
+            current = first_progress(runs)
             if start is not None:
-                current = runs.go_on(current, start, config)
+                current = continue_trace(runs, current, start, config)
             current = saver.resume(current, rounds)
             loop = RoundLoop(runs, rounds, evaluate_every, callback)
             current = loop.run(current, progress, saver)
         config["rounds"] = current.round
         if schedules:
-            config["schedules"] = runs.schedules.describe(current.round)
-        traces = runs.traces(current, evaluate_every, config)
+            config["schedules"] = runs.grid.schedules.describe(current.round)
+        traces = make_traces(runs, current, evaluate_every, config)
     if isinstance(algorithms, Sequence):
         return traces
     return traces[0]

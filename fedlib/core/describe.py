@@ -10,10 +10,8 @@ A stored run is found by its description, so names in descriptions outlive the n
 """
 
 import types
-import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, field, fields, is_dataclass
-from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
@@ -110,22 +108,3 @@ def _describe_dataclass(value: Any, omit: frozenset[str]) -> dict[str, Any]:
 def _is_as_before(item: Field[Any], content: Any) -> bool:
     """Whether a field that was added later has its default value."""
     return bool(item.metadata.get("later")) and content == item.default
-
-
-def is_float(x: Any, record: type, name: str) -> bool:
-    """Whether a field's value is a float, or a whole number in a field declared as float."""
-    if isinstance(x, bool) or not isinstance(x, Integral):
-        return isinstance(x, float)
-    allowed = _allowed_types(checks.hints(record).get(name))
-    return float in allowed and int not in allowed
-
-
-def _allowed_types(annotation: Any) -> set[Any]:
-    """The types that an annotation allows, without what `Annotated` adds."""
-    origin = typing.get_origin(annotation)
-    members = typing.get_args(annotation)
-    if origin is typing.Annotated:
-        return _allowed_types(members[0])
-    if origin in (typing.Union, types.UnionType):
-        return set[Any]().union(*map(_allowed_types, members))
-    return {annotation}

@@ -97,6 +97,7 @@ class Federation:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.coin: Tensor | None = None  # of the round, if the problem has dropout
+        self.active: Bool[Tensor, "n"] | None = None  # of the clients asked last, those that answer
         self.averaged = False  # whether the method has called `mean` in this round
         self.bits_up: int | Tensor = 0
         self.bits_down: int | Tensor = 0
@@ -266,6 +267,7 @@ class Federation:
         """
         if wire is None:
             wire = Identity()
+        self.active = active
         answer = self._map(method, clients, broadcast, wire)
         upload = answer
         if isinstance(answer, Reply):
@@ -496,6 +498,13 @@ class Loop(Sequential):
         if x.dim() != 1:
             return x
         return wire.decode(wire.encode(x, noise), x, noise)
+
+
+def default_engine(problem: Problem, device: torch.device) -> type[Federation]:
+    """The engine for a problem: `Sequential` on a CPU if the problem asks for it."""
+    if problem.sequential_clients and device.type == "cpu":
+        return Sequential
+    return Vectorized
 
 
 def count_numbers(tensors: Sequence[AnyTensor]) -> tuple[int, int]:

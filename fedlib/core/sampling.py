@@ -312,3 +312,11 @@ def seeded(seed: Seed, stream: Literal["split", "rounds"]) -> torch.Generator:
     if stream == "rounds":
         offset = 1
     return torch.Generator().manual_seed(2 * seed + offset)
+
+
+def round_generators(seeds: Sequence[int], points: int = 1) -> list[torch.Generator]:
+    """The generators of the draws from round 0 on: one for each seed, for each point in turn."""
+    generators = []
+    for _ in range(points):
+        generators += [seeded(seed, "rounds") for seed in seeds]
+    return generators

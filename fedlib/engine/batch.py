@@ -3,40 +3,34 @@
 import types
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
-import numpy as np
 import torch
-from jaxtyping import Float, Shaped
-from numpy.typing import NDArray
+from jaxtyping import Float
 from torch import Tensor
 from torch.func import vmap
-from torch.utils import _pytree as pytree
 
-from fedlib import checks
 from fedlib.core.algorithm import Algorithm
-from fedlib.core.federation import Federation, Sequential, Vectorized, clients_at_once
+from fedlib.core.federation import Federation, Sequential, clients_at_once, default_engine
+from fedlib.core.floats import fill
 from fedlib.core.problem import Draw, Info, Problem, check_metrics, try_losses
-from fedlib.core.sampling import draw_many, draw_with_coin, seeded
-from fedlib.core.trace import Trace
-from fedlib.core.trees import explain_map_error, index_tree, loop_map, squeeze_map, stack_trees
+from fedlib.core.sampling import round_generators
+from fedlib.core.trees import explain_map_error, index_tree, loop_map, squeeze_map
 from fedlib.engine.capture import CapturedGradient, capture
-from fedlib.engine.checkpoint import Progress, join_blocks
 from fedlib.engine.compile import SHORTER, CompiledRounds, rounds_per_call
+from fedlib.engine.draws import Draws
+from fedlib.engine.grid import Grid
 from fedlib.engine.identity import identify
-from fedlib.engine.kernels import product_library
 from fedlib.engine.memories import (
     attach_memories,
     has_changes,
-    is_large,
     name_changes,
     write_rows,
 )
 from fedlib.engine.memory import keep_freed_memory
 from fedlib.engine.randomness import draws_numbers
-from fedlib.engine.schedules import Schedules
-from fedlib.engine.stack import StackedProblem, change_unchecked, check_same_shapes, fill, stack
-from fedlib.engine.surroundings import without_inference
+from fedlib.engine.stack import StackedProblem, problems_of_seeds
 
 SMALL = 50_000  # parameters; below this number a second thread makes a round slower
 CAPTURE = 200  # rounds; shorter runs are not captured, since capturing costs some tens of rounds
@@ -47,7 +41,7 @@ class BatchedRuns:
 
     def __init__(
         self,
-        grid: list[Algorithm],
+        algorithms: Sequence[Algorithm],
         problem: Problem | Callable[[int], Problem],
         seeds: tuple[int, ...],
         device: torch.device,
@@ -55,146 +49,98 @@ class BatchedRuns:
         schedules: Mapping[str, Callable[[int], float]] = types.MappingProxyType({}),
     ) -> None:
         keep_freed_memory()
-        self.grid, self.seeds, self.device = grid, seeds, device
-        self.problems = (
-            [problem] * len(seeds)
-            if isinstance(problem, Problem)
-            else [make_problem(problem, seed) for seed in seeds]
-        )
-        plain = {id(p): without_inference(p) for p in self.problems}
-        self.problems = [plain[id(p)] for p in self.problems]
-        check_same_shapes(self.problems, seeds)
-        try_losses(self.problems[0])
-        alone = self.problems[0].sequential_clients and device.type == "cpu"
-        self.engine = engine or (Sequential if alone else Vectorized)
-        self.template, values = stack(grid, self.problems[0].w0)
-        self.hyper = {k: v.to(device) for k, v in values.items()}
-        # the grid points whose draws are made: one for all unless their draws differ
-        self.drawing = [self.template]
-        if values and not draws_alike(self.template, list(values), self.problems[0]):
-            self.drawing = list(grid)
-        self.schedules = Schedules(schedules, grid)
-        for name, values_of_points in self.schedules.tensors(self.problems[0].w0).items():
-            alike = draws_alike(self.template, [name], self.problems[0])
-            rule = "change a field that the method's draw does not read"
-            checks.require(alike, "run", "schedules", rule, name)
-            self.hyper[name] = values_of_points.to(device)
-        self.one = StackedProblem(self.problems, device)
-        self.fixed = (self.hyper, self.one.own, self.one.common)
-        tensors = [*self.one.own, *self.one.common]
-        self.identity = identify(grid, self.problems[0], tensors, self.schedules.rules)
-        self.gradient = (
-            CapturedGradient(self.one.form.losses)
-            if self.engine is Sequential and not self.one.form.dropout  # coins are no arguments
-            else None
-        )
-        # grouping clients by size reads the sizes, which no map allows
-        self.in_turn = self.engine.sequential_clients or self.one.form.ragged
-        self._over_grid: Callable[..., Any] = loop_map if self.in_turn else vmap
+        self.seeds = seeds
+        self.device = device
+        self.problems = problems_of_seeds(problem, seeds)
+        self.stacked = StackedProblem(self.problems, device)
+        first = self.problems[0]
+        try_losses(first)
+        self.engine = engine or default_engine(first, device)
+        self.grid = Grid(algorithms, first, device, schedules)
+        self.template = self.grid.template
+        self.draws = Draws(self.grid.drawing, self.problems, seeds, device)
+        self.fixed = (self.grid.numbers, self.stacked.own, self.stacked.common)
+        tensors = [*self.stacked.own, *self.stacked.common]
+        self.identity = identify(self.grid.points, first, tensors, self.grid.schedules.rules)
+        self.gradient: CapturedGradient | None = None
+        # a captured function has no coins among its arguments
+        if self.engine is Sequential and not self.stacked.form.dropout:
+            self.gradient = CapturedGradient(self.stacked.form.losses)
+        self.loops_over_grid = False  # whether no map over the grid can follow the losses
         self.large = False  # whether the state is large
         self.postpones_rows = False  # whether rounds change memories in place
         self.drawless = set[str]()  # the mapped functions that draw nothing, for certain
-        self._map_runs()
 
-    def _map_runs(self) -> None:
-        """Map the round and the metrics over the grid and the seeds."""
-        draw_axis = 0 if len(self.drawing) > 1 else None
-        self._step = self._map(self._round, (0, 0), (0, draw_axis))  # of state and draw
-        self._measure = self._map(self._metrics, (0,), (0,))
+    @property
+    def in_turn(self) -> bool:
+        """Whether runs are computed one after another, since no map can follow their clients."""
+        # grouping clients by size reads the sizes
+        return self.engine.sequential_clients or self.stacked.form.ragged
 
-    def start(self) -> Progress:
-        """The states before round 0, `[G, S, ...]`, and generators for the draws.
+    @cached_property
+    def _step(self) -> Callable[..., Any]:
+        """The round of every run; after `speed_up` it may be a captured one."""
+        draw_axis = 0 if self.draws.differ else None
+        return self._map(self._round, (0, 0), (0, draw_axis))  # of state and draw
 
-        There is a generator for each seed, or for each grid point and seed if their draws differ.
+    @cached_property
+    def _measure(self) -> Callable[..., Any]:
+        """The metrics of every run."""
+        return self._map(self._metrics, (0,), (0,))
+
+    def _map(
+        self,
+        function: Callable[..., Any],
+        seed_axes: tuple[int | None, ...],
+        grid_axes: tuple[int | None, ...],
+    ) -> Callable[..., Any]:
+        """Map `function` over the grid and the seeds, by vmap or plain loops.
+
+        Its first arguments are those in `fixed`. The axes are those of the other arguments.
         """
-        states = [self._first_states(algorithm) for algorithm in self.grid]
-        shapes = [[list(x.shape) for x in pytree.tree_leaves(each)] for each in states]
-        for other in shapes:
-            fits, remedy = other == shapes[0], "run the points of the grid one by one"
-            who = f"init of {type(self.template).__name__}"
-            rule = f"return tensors of shapes {shapes[0]} at every point of the grid"
-            checks.require(fits, "run", who, rule, other, remedy)
-        if len(states) == 1:  # a large state is not copied again
-            state = pytree.tree_map(lambda x: x.unsqueeze(0), states[0])
-        else:
-            state = stack_trees(states)
-        state = pytree.tree_map(lambda x: x.to(self.device), state)
-        self.large = is_large(state)
-        self.postpones_rows = self.large
-        return Progress(state, self._generators())
+        map_seeds = choose_map(len(self.seeds), self.in_turn)
+        map_grid = choose_map(len(self.grid), self.in_turn or self.loops_over_grid)
+        numbers_axis = 0 if self.grid.numbers else None
+        over_seeds = map_seeds(function, (None, 0, None, *seed_axes))
+        mapped: Callable[..., Any] = map_grid(over_seeds, (numbers_axis, None, None, *grid_axes))
+        return mapped
 
-    def _generators(self) -> list[torch.Generator]:
-        """The generators of the draws from round 0 on."""
-        return [seeded(seed, "rounds") for _ in self.drawing for seed in self.seeds]
+    def _round(
+        self,
+        numbers: Any,
+        of_seed: Any,
+        common: Any,
+        state: Any,
+        draw: Draw,
+    ) -> Any:
+        """The round of one run."""
+        fed = self.engine(self.stacked.problem(of_seed, common))
+        fed.gradient = self.gradient
+        fed.postpones_rows = self.postpones_rows
+        algorithm = fill(self.template, numbers)
+        after, info = algorithm.round(fed, state, draw)
+        return name_changes(state, after), info
 
-    def _first_states(self, algorithm: Algorithm) -> Any:
-        """The first states of one grid point for all seeds, `[S, ...]`."""
-        by_problem = {id(p): algorithm.init(p) for p in {id(p): p for p in self.problems}.values()}
-        return stack_trees([by_problem[id(p)] for p in self.problems])
+    def _metrics(
+        self,
+        numbers: Any,
+        of_seed: Any,
+        common: Any,
+        w: Tensor,
+    ) -> Any:
+        """The metrics of one run."""
+        del numbers  # metrics are the problem's
+        problem = self.stacked.problem(of_seed, common)
+        values = problem.metrics(w, problem)
+        check_metrics(problem, values)
+        return values
 
-    def go_on(self, now: Progress, trace: Trace, config: dict[str, Any]) -> Progress:
-        """Continue from the end of a trace that `run` returned.
-
-        Raises ValueError unless the trace belongs to this run (see `identity`), apart from its
-        number of rounds, and has its state.
-        """
-        own = {"algorithm": config["algorithms"][0], **config}
-        own.pop("algorithms")
-        theirs = dict(trace.config)
-        for name in ("rounds", "schedules"):
-            own.pop(name, None)
-            theirs.pop(name, None)
-        fits = len(self.grid) == 1 and theirs == own and type(trace.state) is type(now.state)
-        rule = "be a trace of this algorithm, problem, seeds and evaluate_every, with its state"
-        remedy = "a file has models only: use `checkpoint`"
-        checks.require(fits, "run", "start", rule, trace.config.get("algorithm"), remedy)
-        part = self.identity.difference(trace.identity)
-        checks.require(not part, "run", "start", "be a trace of this run", f"another {part}")
-        # the rounds may change the state in place, but not the caller's
-        copied = pytree.tree_map(lambda x: x.to(self.device, copy=True), trace.state)
-        now.state = pytree.tree_map(lambda x: x.unsqueeze(0), copied)
-        now.round = int(trace.rounds[-1])
-        for _ in range(now.round):
-            self.draws(now.rngs, 1)
-        parts = ((now.metrics, trace.metrics, -1), (now.info, trace.info, None))
-        for blocks, curves, end in parts:
-            each = {k: torch.as_tensor(v[None, :, :end]) for k, v in curves.items()}
-            blocks.append({k: x.to(self.device) for k, x in each.items()})
-        return now
-
-    def draws(self, rngs: list[torch.Generator], rounds: int) -> Draw:
-        """The draws of some rounds for all seeds, on the run's device.
-
-        They are `[rounds, S, ...]`, or `[rounds, G, S, ...]` if those of the grid points differ.
-        """
-        count = len(self.seeds)
-        if len(self.drawing) == 1:
-            drawn = self._draws_of(self.template, rngs, rounds)
-        else:
-            each = [
-                self._draws_of(point, rngs[g * count : (g + 1) * count], rounds)
-                for g, point in enumerate(self.drawing)
-            ]
-            drawn = pytree.tree_map(lambda *xs: _stack_alike(xs, 1), *each)
-        return pytree.tree_map(self._send, drawn)  # type: ignore[no-any-return]
-
-    def _draws_of(self, algorithm: Algorithm, rngs: list[torch.Generator], rounds: int) -> Draw:
-        """The draws of one grid point for all seeds, `[rounds, S, ...]`."""
-        drawn = draw_many(algorithm, self.problems, rngs, rounds)
-        if drawn is not None:
-            return drawn
-        pairs = list(zip(self.problems, rngs, strict=True))
-        return _stack_draws(
-            [draw_with_coin(algorithm, p, g) for _ in range(rounds) for p, g in pairs], rounds
-        )
-
-    def _send(self, x: Shaped[Tensor, "..."]) -> Shaped[Tensor, "..."]:
-        """Move a tensor to the run's device; a GPU copies it while the CPU continues."""
-        if self.device.type == "cuda":
-            return x.pin_memory().to(self.device, non_blocking=True)
-        return x.to(self.device)
-
-    def step(self, state: Any, draw: Draw, number: int = 0) -> tuple[Any, Info]:
+    def step(
+        self,
+        state: Any,
+        draw: Draw,
+        number: int = 0,
+    ) -> tuple[Any, Info]:
         """Run one round of every run; `number` counts the rounds from 0.
 
         It may change memories in `state` in place. Raises ValueError as `compute` does.
@@ -202,14 +148,20 @@ class BatchedRuns:
         after, info = self.compute(state, draw, number)
         return write_rows(after), info
 
-    def compute(self, state: Any, draw: Draw, number: int = 0) -> tuple[Any, Info]:
+    def compute(
+        self,
+        state: Any,
+        draw: Draw,
+        number: int = 0,
+    ) -> tuple[Any, Info]:
         """The state after a round of every run, in which `write_rows` is still to be called.
 
         Raises ValueError if the round branches on a tensor's value or draws random numbers, or if a
         schedule takes a field out of its range.
         """
-        if self.schedules.rules:
-            self.schedules.apply(self.hyper, number + 1)
+        schedules = self.grid.schedules
+        if schedules.rules:
+            schedules.apply(self.grid.numbers, number + 1)
         try:
             after, info = self._explained("_step", state, draw)
         except Exception:
@@ -226,18 +178,19 @@ class BatchedRuns:
 
     def _measure_on_host(self, w: Float[Tensor, "G S d"]) -> Info:
         """The problem's metrics, computed by plain Python for one run after another."""
-        values: dict[str, list[float]] = {}
         if all(problem.host_metrics is None for problem in self.problems):
             return {}
+        values: dict[str, list[float]] = {}
         for models in w.detach().cpu():
             for problem, model in zip(self.problems, models, strict=True):
                 if problem.host_metrics is not None:
                     for name, value in problem.host_metrics(model, problem).items():
                         values.setdefault(name, []).append(value)
-        return {
-            name: torch.tensor(own, dtype=torch.float64, device=w.device).view(w.shape[:2])
-            for name, own in values.items()
-        }
+        metrics = {}
+        for name, numbers in values.items():
+            of_runs = torch.tensor(numbers, dtype=torch.float64, device=w.device)
+            metrics[name] = of_runs.view(w.shape[:2])
+        return metrics
 
     def _explained(self, name: str, *arguments: Any) -> Any:
         """The value of a mapped function; raises ValueError if no map can follow the function."""
@@ -246,43 +199,34 @@ class BatchedRuns:
         try:
             result = function(*self.fixed, *arguments)
         except RuntimeError as error:
-            if not (why := explain_map_error(error)):
-                if self._over_grid is loop_map or 1 in (len(self.grid), len(self.seeds)):
-                    raise
-                # torch's losses do not broadcast their targets under fewer than three maps
-                self._over_grid = loop_map
-                self._map_runs()
-                return self._explained(name, *arguments)
-            raise ValueError(f"{type(self.template).__name__}: a round must not {why}.") from error
+            reason = explain_map_error(error)
+            if reason:
+                raise ValueError(self._refusal(reason)) from error
+            is_nested = len(self.grid) > 1 and len(self.seeds) > 1
+            if self.in_turn or self.loops_over_grid or not is_nested:
+                raise
+            # torch's losses do not broadcast their targets under fewer than three maps
+            self.loops_over_grid = True
+            for mapped in ("_step", "_measure"):
+                vars(self).pop(mapped, None)  # mapped anew at the next use
+            return self._explained(name, *arguments)
         if name not in self.drawless and not torch.equal(before, torch.get_rng_state()):
             if draws_numbers(function, (*self.fixed, *arguments)):
-                why = explain_map_error(RuntimeError("random operation"))
-                raise ValueError(f"{type(self.template).__name__}: a round must not {why}.")
+                reason = explain_map_error(RuntimeError("random operation"))
+                raise ValueError(self._refusal(reason))
             self.drawless.add(name)  # another thread draws, maybe in every round
         return result
 
-    def _round(self, hyper: Any, own: Any, common: Any, state: Any, draw: Draw) -> Any:
-        fed = self.engine(self.one.problem(own, common))
-        fed.gradient = self.gradient
-        fed.postpones_rows = self.postpones_rows
-        after, info = fill(self.template, hyper).round(fed, state, draw)
-        return name_changes(state, after), info
+    def _refusal(self, reason: str) -> str:
+        """The error message for a round that no map can follow."""
+        return f"{type(self.template).__name__}: a round must not {reason}."
 
-    def _metrics(self, hyper: Any, own: Any, common: Any, w: Tensor) -> Any:  # noqa: ARG002
-        problem = self.one.problem(own, common)
-        values = problem.metrics(w, problem)
-        check_metrics(problem, values)
-        return values
-
-    def _map(self, function: Callable[..., Any], seed_dims: Any, grid_dims: Any) -> Any:
-        """Map `function` over the grid and the seeds, by vmap or plain loops."""
-        mapper = loop_map if self.in_turn else vmap
-        over_seeds = (None, 0, None, *seed_dims)
-        over_grid = (0 if self.hyper else None, None, None, *grid_dims)
-        one = (squeeze_map if len(self.seeds) == 1 else mapper)(function, over_seeds)
-        return (squeeze_map if len(self.grid) == 1 else self._over_grid)(one, over_grid)
-
-    def speed_up(self, state: Any, rounds: int, every: int) -> CompiledRounds | None:
+    def speed_up(
+        self,
+        state: Any,
+        rounds: int,
+        every: int,
+    ) -> CompiledRounds | None:
         """Capture the round of a longer run; compile several rounds of a long run into one call.
 
         `state` is a state of the runs, which stays as it is.
@@ -290,124 +234,45 @@ class BatchedRuns:
         Rounds that cannot be captured or compiled are mapped as they are. So are simulators: each
         step would be captured separately, and episodes change when numbers are rounded differently.
         """
-        simulated = self.problems[0].simulator is not None
-        if self.in_turn or simulated or rounds < CAPTURE:
+        has_simulator = self.problems[0].simulator is not None
+        if self.in_turn or has_simulator or rounds < CAPTURE:
             return None
-        draw = index_tree(self.draws(self._generators(), 1), 0)
+        rngs = round_generators(self.seeds, len(self.grid.drawing))
+        draws = self.draws(rngs, 1)
+        draw = index_tree(draws, 0)
         if clients_at_once(draw.participants.shape[-1], self.problems[0].dim):
             return None  # a record of all parts would be long, and Python's time does not matter
         after, _ = self.compute(state, draw)  # raises a readable error for an invalid round
-        plain = self._step
+        mapped = self._step
         try:
-            step = capture(plain, *self.fixed, state, draw)
+            step = capture(mapped, *self.fixed, state, draw)
             measure = capture(self._measure, *self.fixed, state.w)
         except RuntimeError:  # the server reads a value, which is possible with one seed
             return None
-        self._step, self._measure = step, measure
-        call = rounds_per_call(step, rounds, every)
+        self._step = step
+        self._measure = measure
+        call_length = rounds_per_call(step, rounds, every)
         step.apply(SHORTER)
-        if not call or self.schedules.rules or has_changes(after):
+        if not call_length or self.grid.schedules.rules or has_changes(after):
             return None
         try:
-            return CompiledRounds(plain, self.fixed, state, draw, call)
+            return CompiledRounds(mapped, self.fixed, state, draw, call_length)
         except Exception as error:  # any fault of the compiler, or no compiler
             warnings.warn(f"run: rounds are captured, not compiled: {error!s:.200}", stacklevel=2)
             return None
 
-    def traces(self, now: Progress, every: int, config: dict[str, Any]) -> list[Trace]:
-        """One Trace for each grid point, on the CPU."""
-        metrics, info = _as_curves(now.metrics), _as_curves(now.info)
-        evaluated = np.array([*range(0, now.round, every), now.round])
-        for name, curves in metrics.items():
-            if len(bad := np.argwhere(np.isnan(curves))):
-                _, s, t = bad[bad[:, 2].argmin()]
-                warnings.warn(
-                    f"run: metric {name!r} is NaN from round {evaluated[t]} on (seed "
-                    f"{self.seeds[s]}); look for a quotient or a logarithm in it.",
-                    stacklevel=3,
-                )
-        common = {k: v for k, v in config.items() if k != "algorithms"}
-        gpu = self.device.type == "cuda"
-        states = [index_tree(now.state, g) for g in range(len(self.grid))]
-        outputs = [_output(point, state) for point, state in zip(self.grid, states, strict=True)]
-        ran_on = {
-            "device": torch.cuda.get_device_name(self.device) if gpu else "cpu",
-            "threads": count_threads(self.one.form.dim, self.device),
-            "compiled": now.compiled,  # the number of compiled rounds
-            "products": product_library(),  # of matrices in captured and compiled rounds
-            "wall_s": now.seconds / len(self.grid),
-        }
-        return [
-            Trace(
-                metrics={k: v[g] for k, v in metrics.items()},
-                info={k: v[g] for k, v in info.items()},
-                rounds=evaluated,
-                seeds=self.seeds,
-                config={"algorithm": config["algorithms"][g], **common},
-                provenance=ran_on,
-                state=pytree.tree_map(Tensor.cpu, state),
-                output=outputs[g],
-                identity=self.identity,
-            )
-            for g, state in enumerate(states)
-        ]
 
-
-def make_problem(problem: Callable[[int], Problem], seed: int) -> Problem:
-    """The problem of a seed; raises TypeError unless the function takes the seed alone."""
-    try:
-        made = problem(seed)
-    except TypeError as error:
-        rule = f"be a Problem, or a function of the seed alone ({error})"
-        raise TypeError(checks.sentence("run", "problem", rule, problem)) from error
-    checks.value("run", f"problem({seed})", made, Problem)
-    return made
-
-
-def _output(algorithm: Algorithm, state: Any) -> NDArray[np.float64] | None:
-    """The solutions of all seeds `[S, d]` where a method's solution is not its model."""
-    output = getattr(algorithm, "output", None)
-    return None if output is None else np.asarray(vmap(output)(state).double().cpu())
-
-
-def draws_alike(template: Algorithm, names: Sequence[str], problem: Problem) -> bool:
-    """Whether an algorithm draws without the named numbers, so that all grid points draw alike.
-
-    It draws once with numbers that have no value; a draw that reads one of them fails.
-    """
-    unknown = {name: torch.empty((), device="meta") for name in names}
-    expected = template.draw(problem, seeded(0, "rounds"))
-    try:
-        drawn = fill(template, unknown, change_unchecked).draw(problem, seeded(0, "rounds"))
-        pairs = zip(pytree.tree_leaves(drawn), pytree.tree_leaves(expected), strict=True)
-        return all(not x.is_meta and torch.equal(x, y) for x, y in pairs)
-    except Exception:  # whatever the draw does with such a number
-        return False
-
-
-def _stack_draws(draws: Sequence[Draw], rounds: int) -> Draw:
-    """Stack the draws of some rounds and all seeds as one `[rounds, S, ...]`."""
-
-    def stacked(*each: Shaped[Tensor, "..."]) -> Shaped[Tensor, "..."]:
-        return _stack_alike(each, 0).view(rounds, -1, *each[0].shape)
-
-    return pytree.tree_map(stacked, *draws)  # type: ignore[no-any-return]
-
-
-def _stack_alike(parts: Sequence[Shaped[Tensor, "..."]], axis: int) -> Shaped[Tensor, "..."]:
-    """Stack parts of draws; raises ValueError unless they have one shape."""
-    shapes = [list(shape) for shape in {x.shape for x in parts}]
-    remedy = "run the seeds and the points of a grid one by one"
-    name = "draws of all seeds and grid points"
-    checks.require(len(shapes) == 1, "run", name, "have one shape", shapes[:2], remedy)
-    return torch.stack(list(parts), axis)
-
-
-def _as_curves(blocks: list[dict[str, Tensor]]) -> dict[str, NDArray[np.float64]]:
-    """Join the blocks: one `[G, S, T]` in float64 for each name."""
-    return {k: x.double().numpy() for k, x in join_blocks(blocks).items()}
+def choose_map(runs: int, in_turn: bool) -> Callable[..., Any]:
+    """The map over some runs: `vmap`, or a plain loop."""
+    if runs == 1:
+        return squeeze_map
+    if in_turn:
+        return loop_map
+    return vmap
 
 
 def count_threads(dim: int, device: torch.device) -> int:
     """The number of threads: one for small problems on the CPU, else the caller's number."""
-    return 1 if device.type == "cpu" and dim < SMALL else torch.get_num_threads()
+    if device.type == "cpu" and dim < SMALL:
+        return 1
+    return torch.get_num_threads()

@@ -12,7 +12,7 @@ from torch import Tensor
 from fedlib import checks
 from fedlib.core.algorithm import Algorithm
 from fedlib.core.describe import describe
-from fedlib.engine.stack import fill, floats
+from fedlib.core.floats import fill, floats
 from fedlib.steps.schedules import SHOWN
 
 Rule = Callable[[int], float]

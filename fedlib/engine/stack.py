@@ -1,19 +1,18 @@
-"""Several runs as one: algorithms that differ in numbers, problems that differ in tensors."""
+"""Several problems as one: those of the seeds, which differ in tensors."""
 
-import copy
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+import dataclasses
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Shaped
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from fedlib import checks
-from fedlib.core.algorithm import Algorithm
-from fedlib.core.describe import is_float
+from fedlib.core.floats import differing_floats, fill, floats
 from fedlib.core.problem import Problem
+from fedlib.engine.surroundings import without_inference
 from fedlib.shapes import AnyTensor
 
 Tensors = list[AnyTensor]
@@ -30,103 +29,34 @@ SHARED = (
 )
 
 
-def stack(
-    algorithms: Sequence[Algorithm], w: Float[Tensor, "..."]
-) -> tuple[Algorithm, dict[str, Float[Tensor, "G"]]]:
-    """The first of some algorithms, and the numbers `[G]` in which they differ.
+def problems_of_seeds(
+    problem: Problem | Callable[[int], Problem],
+    seeds: Sequence[int],
+) -> list[Problem]:
+    """The problem of each seed, whose tensors autograd can follow; some may be one object.
 
-    The numbers are found by the name of a float field (`"lr"`, `"switch.beta"`) and have the dtype
-    and device of `w`. Raises ValueError if two algorithms differ in more than floats.
+    Raises TypeError unless a function that makes problems takes the seed alone; ValueError unless
+    the problems can be stacked.
     """
-    template = algorithms[0]
-    numbers = [floats(algorithm) for algorithm in algorithms]
-    for algorithm, point in zip(algorithms, numbers, strict=True):
-        fits = type(algorithm) is type(template) and point.keys() == numbers[0].keys()
-        if not fits or fill(algorithm, numbers[0]) != template:
-            raise ValueError(
-                checks.sentence(
-                    "run",
-                    "the algorithms of one grid",
-                    "differ in float parameters only",
-                    describe_difference(template, algorithm),
-                    "run them one by one",
-                )
-            )
-    hyper = {}
-    for name, values in differing_numbers(numbers).items():
-        hyper[name] = w.new_tensor(values)
-    return template, hyper
+    if isinstance(problem, Problem):
+        problems = [problem] * len(seeds)
+    else:
+        problems = [make_problem(problem, seed) for seed in seeds]
+    usable = {id(problem): without_inference(problem) for problem in problems}
+    problems = [usable[id(problem)] for problem in problems]
+    check_same_shapes(problems, seeds)
+    return problems
 
 
-def differing_numbers(points: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
-    """The names whose numbers are not equal in all points, with the numbers."""
-    differing = {}
-    for name in points[0]:
-        values = [point[name] for point in points]
-        if len(set(values)) > 1:
-            differing[name] = values
-    return differing
-
-
-def describe_difference(a: Algorithm, b: Algorithm) -> str:
-    """A text on how two algorithms differ beyond floats: in their types, or in a first field."""
-    if type(a) is not type(b):
-        return f"{type(a).__name__} and {type(b).__name__}"
-    for field in fields(a):  # type: ignore[arg-type]
-        x = getattr(a, field.name)
-        y = getattr(b, field.name)
-        are_floats = type(x) is float and type(y) is float
-        if x != y and not are_floats:
-            return f"{field.name} {x!r:.60} and {y!r:.60}"
-    return "equal ones"
-
-
-def fill(
-    algorithm: Any,
-    values: Mapping[str, Any],
-    change: Callable[..., Any] = replace,
-) -> Any:
-    """Replace the named numbers of an algorithm; inside a run the new values are tensors.
-
-    `change(record, **values)` is `dataclasses.replace`, which calls the constructor and its checks,
-    or `change_unchecked`.
-    """
-    inner: dict[str, dict[str, Any]] = {}
-    changes: dict[str, Any] = {}
-    for name, value in values.items():
-        ingredient, _, inner_name = name.partition(".")
-        if inner_name:
-            inner.setdefault(ingredient, {})[inner_name] = value
-        else:
-            changes[name] = value
-    for ingredient, inner_values in inner.items():
-        changes[ingredient] = fill(getattr(algorithm, ingredient), inner_values, change)
-    return change(algorithm, **changes) if changes else algorithm
-
-
-def change_unchecked(record: Any, **values: Any) -> Any:
-    """A copy of a frozen dataclass with other values, which its constructor does not see."""
-    changed = copy.copy(record)
-    for name, value in values.items():
-        object.__setattr__(changed, name, value)
-    return changed
-
-
-def floats(value: Any, path: tuple[str, ...] = ()) -> dict[str, float]:
-    """All float fields of a dataclass and of its ingredients, by dotted name.
-
-    A field declared as float counts even if its value is a whole number, such as 1. Fields marked
-    `metadata={"shape": True}` determine shapes and are left out.
-    """
-    numbers: dict[str, float] = {}
-    for field in fields(value):
-        x = getattr(value, field.name)
-        if is_dataclass(x) and not isinstance(x, type):
-            numbers.update(floats(x, (*path, field.name)))
-        elif not field.metadata.get("shape") and is_float(x, type(value), field.name):
-            dotted_name = ".".join((*path, field.name))
-            numbers[dotted_name] = x
-    return numbers
+def make_problem(problem: Callable[[int], Problem], seed: int) -> Problem:
+    """The problem of a seed; raises TypeError unless the function takes the seed alone."""
+    try:
+        problem_of_seed = problem(seed)
+    except TypeError as error:
+        rule = f"be a Problem, or a function of the seed alone ({error})"
+        raise TypeError(checks.sentence("run", "problem", rule, problem)) from error
+    checks.value("run", f"problem({seed})", problem_of_seed, Problem)
+    return problem_of_seed
 
 
 class StackedProblem:
@@ -160,14 +90,14 @@ class StackedProblem:
         problem = self.form.with_tensors(tensors)
         if not set_numbers:
             return problem
-        return replace(problem, set=fill(problem.set, set_numbers))
+        return dataclasses.replace(problem, set=fill(problem.set, set_numbers))
 
 
 def _set_numbers(problems: Sequence[Problem]) -> list[dict[str, Shaped[Tensor, ""]]]:
     """The numbers, such as a radius, in which the seeds' feasible sets differ."""
     sets = [problem.set for problem in problems]
     numbers = [{} if convex_set is None else floats(convex_set) for convex_set in sets]
-    names = differing_numbers(numbers)
+    names = differing_floats(numbers)
     dtype = problems[0].w0.dtype
     return [{name: torch.tensor(seed[name], dtype=dtype) for name in names} for seed in numbers]
 
@@ -199,7 +129,7 @@ def _shapes(problem: Problem) -> dict[str, Any]:
     shapes = {name: getattr(problem, name) for name in SHARED}
     convex_set: Any = problem.set
     if convex_set is not None:
-        names = {field.name for field in fields(convex_set)} - floats(convex_set).keys()
+        names = {field.name for field in dataclasses.fields(convex_set)} - floats(convex_set).keys()
         settings = {name: getattr(convex_set, name) for name in names}
         shapes["set"] = (type(convex_set).__name__, settings)
     tensors = problem.tensors()
@@ -221,7 +151,7 @@ def pad_rows(problems: Sequence[Problem]) -> list[Problem]:
         positions = torch.where(position < lengths.unsqueeze(1), position, 0)
         clients = torch.arange(problem.num_clients, device=device)
         rows = problem.row_numbers(clients, positions)
-        padded.append(replace(problem, rows=rows, lengths=lengths))
+        padded.append(dataclasses.replace(problem, rows=rows, lengths=lengths))
     return padded
 
 

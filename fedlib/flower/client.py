@@ -132,6 +132,7 @@ class ClientEnd(End):
             answer = self.own_answer(method, clients, broadcast, wire, index)
         else:
             answer = pytree.tree_map(torch.zeros_like, answer)
+        self.count += 1
         return pytree.tree_map(lambda x: x.expand(len(numbers), *x.shape), answer)
 
     def own_answer(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Shaped
+from jaxtyping import Shaped
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils import _pytree as pytree
@@ -164,7 +164,9 @@ def run_id(job: Job, problem: Problem) -> str:
 class End(Federation):
     """One round at an end, for the round and state in `place`.
 
-    The server's and the clients' ends define how methods are mapped and messages are broadcast.
+    The server's and the clients' ends define how methods are mapped and messages are broadcast,
+    with stand-ins for what an end does not know. At the server, these are zeros for clients that
+    are not asked and NaN for memories; at a client, its own answer for the others' answers.
     """
 
     def __init__(self, place: Place) -> None:
@@ -172,7 +174,6 @@ class End(Federation):
         self.place = place
         self.draw = place.draw
         self.count = 0  # the number of asks and broadcasts so far
-        self.active: Bool[Tensor, "n"] | None = None  # the participants that are asked
 
     def run(self) -> Any:
         """Run the round as far as the messages go; return the next state and the report."""
@@ -182,23 +183,6 @@ class End(Federation):
         """Raise ValueError, because no message would be sent."""
         name = type(self.place.algorithm).__name__
         checks.require(False, "Job", "algorithm", "ask clients", name, "use run()")
-
-    def ask(
-        self,
-        method: Any,
-        clients: ClientState,
-        *broadcast: Any,
-        **options: Any,
-    ) -> Any:
-        """Run `method` at all participants, with stand-ins for what this end does not know.
-
-        At the server, stand-ins are zeros for clients that are not asked and NaN for memories. At a
-        client, its own answer replaces the others' answers.
-        """
-        self.active = options.get("active")
-        answer = super().ask(method, clients, *broadcast, **options)
-        self.count += 1
-        return answer
 
     def addressed(self, receivers: int | None) -> list[int]:
         """The receivers of a broadcast: all N clients, or all clients in the draw."""

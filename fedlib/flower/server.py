@@ -183,6 +183,7 @@ class ServerEnd(End):
                     raise failed(number, str(error)) from None
                 self.server.sent["up"] += len(uploads[number])
             replies.append(blank._replace(upload=upload))
+        self.count += 1
         stacked: Reply = stack_trees(replies)
         if isinstance(answer, Reply):
             return stacked

@@ -21,11 +21,11 @@ from torch.utils import _pytree as pytree
 from fedlib.core.algorithm import Algorithm
 from fedlib.core.describe import describe
 from fedlib.core.federation import Federation, Loop, Sent, Vectorized
+from fedlib.core.floats import fill, floats
 from fedlib.core.problem import Draw, Problem
 from fedlib.core.sampling import draw_with_coin, seeded
 from fedlib.core.trees import clone_tree, same_numbers, stack_trees
 from fedlib.engine.batch import BatchedRuns
-from fedlib.engine.stack import fill, floats
 from fedlib.flower.client import Client
 from fedlib.flower.job import Job, client_problem
 from fedlib.flower.server import Server

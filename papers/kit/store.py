@@ -27,8 +27,8 @@ from fedlib.core import Problem, Trace
 from fedlib.core.algorithm import Algorithm
 from fedlib.core.describe import describe, stored_name
 from fedlib.core.files import clear_parts, digest, write_json
+from fedlib.core.floats import floats
 from fedlib.core.trace import LARGEST_MODEL
-from fedlib.engine.stack import floats
 from fedlib.provenance import ROOT, versions
 from papers.kit import archive
 from papers.kit.numbers import Number, significant

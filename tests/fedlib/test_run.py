@@ -13,10 +13,10 @@ import torch
 
 import fedlib as fl
 from fedlib import checks
+from fedlib.core.floats import fill, floats
 from fedlib.core.sampling import draw_round
 from fedlib.data.split import padded
 from fedlib.engine import batch
-from fedlib.engine.stack import fill, floats
 from fedlib.problems import quadratics
 from tests.helpers.problems import np_problem
 from tests.helpers.randoms import normal

@@ -9,8 +9,8 @@ import torch
 import fedlib as fl
 from fedlib.algorithms import ALGORITHMS
 from fedlib.compress import Identity
+from fedlib.core.floats import fill, floats
 from fedlib.core.problem import Draw
-from fedlib.engine.stack import fill, floats
 from fedlib.testing.contract import CHECKS
 from fedlib.testing.examples import examples
 from tests.helpers import plain

@@ -46,8 +46,8 @@ def test_seeds_share_the_pictures_and_a_run_is_as_with_copies(split):
     problems = [split(seed) for seed in range(3)]
     method = SSCA if split is network else fl.algorithms.VerticalSSCA(**STEPS, batch_size=15)
     loop = BatchedRuns([method], lambda seed: problems[seed], (0, 1, 2), torch.device("cpu"), None)
-    assert any(same_memory(x, TABLE.X.flatten(1)) for x in loop.one.common)
-    assert not any(x.dtype == torch.uint8 for x in loop.one.own)
+    assert any(same_memory(x, TABLE.X.flatten(1)) for x in loop.stacked.common)
+    assert not any(x.dtype == torch.uint8 for x in loop.stacked.own)
     copies = [replace(p, data=tuple(x.clone() for x in p.data)) for p in problems]
     options = {"rounds": 4, "seeds": [0, 1, 2], "progress": False}
     a, b = (fl.run(method, ps.__getitem__, **options) for ps in (problems, copies))

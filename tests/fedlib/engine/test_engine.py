@@ -9,6 +9,7 @@ from fedlib.core.trees import index_tree
 from fedlib.engine import compile as module
 from fedlib.engine.batch import CAPTURE, BatchedRuns
 from fedlib.engine.capture import CapturedGradient, capture, merge_equal_nodes
+from fedlib.engine.start import first_progress
 from fedlib.problems import quadratics
 from fedlib.testing.examples import examples
 from papers.fedsgm.cartpole.method import PolicyFedSGM
@@ -23,7 +24,7 @@ CPU = torch.device("cpu")
 def prepared(algorithm, problem, grid=1, seeds=(0,)):
     """Runs, their start, and the draw of the first round."""
     runs = BatchedRuns([algorithm] * grid, problem, seeds, CPU, None)
-    now = runs.start()
+    now = first_progress(runs)
     return runs, now, index_tree(runs.draws(now.rngs, 1), 0)
 
 

@@ -13,6 +13,7 @@ from fedlib.core.trees import clone_tree, index_tree
 from fedlib.engine import batch, loop, memories
 from fedlib.engine.batch import BatchedRuns
 from fedlib.engine.checkpoint import read_sealed
+from fedlib.engine.start import first_progress
 from fedlib.problems import pareto, quadratics
 from tests.helpers.randoms import normal
 from tests.helpers.weekly import further_weekly
@@ -104,7 +105,7 @@ class Sizes(TorchDispatchMode):
 def largest_new_tensor(algorithm, problem, captured):
     """The entries of the largest tensor that the run's third round makes."""
     runs = BatchedRuns([algorithm], problem, (0,), torch.device("cpu"), None)
-    now = runs.start()
+    now = first_progress(runs)
     rounds = loop.RoundLoop(runs, 10**4, 10**4)
     if captured:
         rounds.prepare(now.state)

@@ -10,6 +10,7 @@ from torch.utils import _pytree as pytree
 
 import fedlib as fl
 from fedlib.engine.batch import BatchedRuns
+from fedlib.engine.start import first_progress
 from fedlib.testing.examples import examples
 
 META = torch.device("meta")
@@ -18,7 +19,7 @@ META = torch.device("meta")
 def round_on_meta(algorithm, problem):
     """The state, the info and the metrics after one round, with two seeds."""
     runs = BatchedRuns([algorithm], problem, (0, 1), META, None)
-    progress = runs.start()
+    progress = first_progress(runs)
     draw = runs.draws(progress.rngs, 1)
     first_draw = pytree.tree_map(lambda x: x[0], draw)
     state, info = runs.step(progress.state, first_draw)

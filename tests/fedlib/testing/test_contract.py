@@ -13,8 +13,8 @@ import torch
 
 import fedlib as fl
 from fedlib.core.sampling import draw_round
-from fedlib.engine import batch
-from fedlib.engine.batch import BatchedRuns, _stack_draws
+from fedlib.engine import draws, grid, start
+from fedlib.engine.draws import stack_draws
 from fedlib.flower.job import Job, Place, client_problem
 from fedlib.testing.contract import CHECKS, findings
 from tests.helpers.problems import np_problem
@@ -209,28 +209,28 @@ class Started(NamedTuple):
     factor: torch.Tensor
 
 
-def last_start(self, algorithm):
-    """`BatchedRuns._first_states`, faulty: every grid point starts as the last."""
-    return plain_start(self, self.grid[-1])
+def last_start(runs, algorithm):
+    """`first_states`, faulty: every grid point starts as the last."""
+    return plain_start(runs, runs.grid.points[-1])
 
 
 def by_name(algorithm, problems, rngs, rounds):
     """`draw_many`, faulty: it takes a method called `sampling` for that of `Sampled`."""
     settings = algorithm.sampling()
     pairs = list(zip(problems, rngs, strict=True))
-    draws = [draw_round(p, g, **settings) for _ in range(rounds) for p, g in pairs]
-    return _stack_draws(draws, rounds)
+    drawn = [draw_round(p, g, **settings) for _ in range(rounds) for p, g in pairs]
+    return stack_draws(drawn, rounds)
 
 
-plain_start = BatchedRuns._first_states
+plain_start = start.first_states
 
 
 @pytest.mark.parametrize(
     ("place", "name", "fault", "check"),
     [
-        (BatchedRuns, "_first_states", last_start, "runs in a grid"),
-        (batch, "draws_alike", lambda *_: True, "runs in a grid"),
-        (batch, "draw_many", by_name, "draws as one by one"),
+        (start, "first_states", last_start, "runs in a grid"),
+        (grid, "draws_alike", lambda *_: True, "runs in a grid"),
+        (draws, "draw_many", by_name, "draws as one by one"),
     ],
 )
 def test_a_fault_of_grids_and_draws_is_found(monkeypatch, place, name, fault, check):
