@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Constrained cartpole
 #
-# **The book's result.** With soft switching and no compression, {result}`cartpole/soft_none.success:.0%` of the seeds
-# end near the paper's reward of 200. The mean cost of all seeds is {result}`cartpole/soft_none.cost:.0f` costly steps
+# **The book's result.** With soft switching and no compression, {result}`cartpole/soft.success:.0%` of the seeds
+# end near the paper's reward of 200. The mean cost of all seeds is {result}`cartpole/soft.cost:.0f` costly steps
 # an episode, below the mean budget of 30. A seed either succeeds or keeps a low reward for hundreds of rounds. The
 # reward depends on the switching rule, on the sharpness $\beta$, and on two numbers that the paper does not print: the
 # damping of the Fisher matrix and the number of states over which this matrix is averaged. Our rewards under the
@@ -44,7 +44,8 @@ from functools import partial
 
 from fedlib import Hard, Soft, TopK
 from papers import STUDIES
-from papers.fedsgm.cartpole import PolicyFedSGM
+from papers.fedsgm.cartpole.method import PolicyFedSGM
+from papers.fedsgm.cartpole.runs import STATES
 from papers.fedsgm.cartpole.simulator import cartpole
 from papers.kit import plot, report
 from papers.kit.claims import check
@@ -66,7 +67,7 @@ soft = PolicyFedSGM(
     cg_steps=page.cg_steps,
 )
 half = replace(soft, uplink=TopK(0.5), downlink=TopK(0.5))
-runs = {"soft_none": soft, "soft_top0.5": half, "hard_top0.5": replace(half, switch=Hard())}
+runs = {"soft": soft, "soft_fraction0.5": half, "hard_fraction0.5": replace(half, switch=Hard())}
 traces = page.run(problem, **runs)
 numbers, health = page.numbers, page.health
 
@@ -94,19 +95,20 @@ plot.show(
 # A seed *succeeds* if it ends with a reward of at least 190 and a cost of at most 30.
 
 # %% tags=["hide-input"]
-labels = {"federated, soft": "soft_top0.5", "federated, hard": "hard_top0.5"}
-labels |= {"centralized, soft": "central_fine_soft", "centralized, hard": "central_fine_hard"}
-labels |= {"centralized, soft, Fisher matrix from 100 states": "central_soft"}
-labels |= {"centralized, hard, Fisher matrix from 100 states": "central_hard"}
-labels |= {"federated, soft, no compression": "soft_none"}
+fine = f"states{STATES * page.clients}"
+names = {"federated, soft": "soft_fraction0.5", "federated, hard": "hard_fraction0.5"}
+names |= {"centralized, soft": f"central_soft_{fine}", "centralized, hard": f"central_hard_{fine}"}
+names |= {"centralized, soft, Fisher matrix from 100 states": "central_soft"}
+names |= {"centralized, hard, Fisher matrix from 100 states": "central_hard"}
+names |= {"federated, soft, no compression": "soft"}
 measures = {"reward": "reward", "cost": "cost", "success": "share that succeeds"}
 measures |= {"first": "first success", "violating": "share violating, second half"}
-report.runs_table(numbers, labels, measures, health)
+report.runs_table(numbers, names, measures, health)
 
 # %% [markdown]
 # Each client averages its Fisher matrix over 100 states. If centralized runs do the same, they hardly learn: under soft
 # switching their reward is {result}`cartpole/central_soft.reward:.0f`, and
-# {result}`cartpole/central_fine_soft.reward:.0f` with 1,000 states. A federation averages the natural gradients of its
+# {result}`cartpole/central_soft_states1000.reward:.0f` with 1,000 states. A federation averages the natural gradients of its
 # participants, so the errors of their Fisher matrices partly cancel. This explains part of the apparent advantage of
 # federated training.
 #
@@ -114,7 +116,7 @@ report.runs_table(numbers, labels, measures, health)
 # Under hard switching it must be about one half, because the rule lets the cost rise while it is below the budget and
 # lowers it while it is above. Under soft switching, reward and cost should balance at $\sigma\approx\frac12$, because
 # both advantages have unit variance. Soft switching sets this weight at a cost of $30+\epsilon-\frac1{2\beta}=$
-# {result}`cartpole/soft_level.predicted:.1f`; without compression we measure {result}`cartpole/soft_none.cost:.1f`. In
+# {result}`cartpole/soft_level.predicted:.1f`; without compression we measure {result}`cartpole/soft.cost:.1f`. In
 # the paper's Table 1, the cost without compression, 27.6, is close to this prediction; the centralized cost, 33.2, is
 # not.
 
@@ -152,22 +154,22 @@ report.runs_table(numbers, labels, measures, health)
 # %% tags=["hide-input", "nbval-check-output"]
 _ = check("the policy has 17,410 parameters", cartpole(0).dim == 17_410)
 if page.profile != "quick":
-    reached = (traces["free"].metrics["reward"].max(1) >= 195).all()
+    reached = (traces["soft_no_constraint"].metrics["reward"].max(1) >= 195).all()
     check("without the constraint every seed reaches a reward of 195", reached)
-    check("without the constraint the mean cost is above 60", numbers["free.cost"].low > 60)
-never = (traces["free"].info["sigma"] == 0).all()
+    check("without the constraint the mean cost is above 60", numbers["soft_no_constraint.cost"].low > 60)
+never = (traces["soft_no_constraint"].info["sigma"] == 0).all()
 _ = check("with an infinite threshold no round works on the cost", never)
 
 # %% [markdown]
 # ## Table 1: compression
 #
 # Our Top-K rows can be compared with the paper's only if our row without compression matches the paper's. With the
-# damping of our main runs, 0.1, it does not: its reward around round 100 is {result}`cartpole/soft_none.reward100:.0f`,
+# damping of our main runs, 0.1, it does not: its reward around round 100 is {result}`cartpole/soft.reward100:.0f`,
 # and 67.2 in the paper.
 #
 # We therefore ran this row with smaller dampings. Its reward at round 100 is
-# {result}`cartpole/none_damping0.03.reward100:.0f` with damping 0.03 and
-# {result}`cartpole/none_damping0.01.reward100:.0f` with 0.01. Only with 0.01 do our intervals contain both rewards that
+# {result}`cartpole/soft_damping0.03.reward100:.0f` with damping 0.03 and
+# {result}`cartpole/soft_damping0.01.reward100:.0f` with 0.01. Only with 0.01 do our intervals contain both rewards that
 # the paper prints, 67.2 at round 100 and 199.4 at round 500, so we ran Top-K with this damping. Top-K with a quarter of
 # the entries learns with damping 0.01 and with 0.1; in the paper it does not learn.
 #
@@ -189,11 +191,11 @@ plot.show(
 )
 
 # %% tags=["hide-input"]
-rows = {"none (float32)": "soft_none", "float16": "soft_float16", "float8": "soft_float8"}
-rows |= {"float4": "soft_float4", "Top-K 0.5": "soft_top0.5", "Top-K 0.25": "soft_top0.25"}
-rows |= {f"none, damping {x:g}": f"none_damping{x:g}" for x in page.calibration}
-least = page.calibrated
-rows |= {f"Top-K {k:g}, damping {least:g}": f"top{k:g}_damping{least:g}" for k in (0.5, 0.25)}
+rows = {"none (float32)": "soft", "float16": "soft_bits16", "float8": "soft_bits8", "float4": "soft_bits4"}
+rows |= {"Top-K 0.5": "soft_fraction0.5", "Top-K 0.25": "soft_fraction0.25"}
+rows |= {f"none, damping {damping:g}": f"soft_damping{damping:g}" for damping in page.calibration}
+least = f"damping{page.calibrated:g}"
+rows |= {f"Top-K {k:g}, damping {page.calibrated:g}": f"soft_fraction{k:g}_{least}" for k in (0.5, 0.25)}
 early = {"reward100": "reward, round 100", "cost100": "cost, round 100"}
 report.runs_table(numbers, rows, early | measures, health)
 
@@ -214,10 +216,10 @@ plot.show(
 # %% [markdown]
 # With fewer clients per round, the policy learns more slowly and less steadily ({claim}`fedsgm/C18`). The figure shows
 # five seeds; the following values are from thirty-four fresh seeds. The mean reward over the run is
-# {result}`cartpole/fresh_n3.area:.0f` with 3 clients and {result}`cartpole/fresh_n10.area:.0f` with 10. In the second
-# half, the cost changes from one evaluation to the next by {result}`cartpole/fresh_n3.cost_scatter:.1f` with 3 clients
-# and by {result}`cartpole/fresh_n10.cost_scatter:.1f` with 10. The shares of violating rounds are
-# {result}`cartpole/fresh_n3.violating:.2f` and {result}`cartpole/fresh_n10.violating:.2f`.
+# {result}`cartpole/soft_fraction0.5_participants3_fresh.area:.0f` with 3 clients and {result}`cartpole/soft_fraction0.5_participants10_fresh.area:.0f` with 10. In the second
+# half, the cost changes from one evaluation to the next by {result}`cartpole/soft_fraction0.5_participants3_fresh.cost_scatter:.1f` with 3 clients
+# and by {result}`cartpole/soft_fraction0.5_participants10_fresh.cost_scatter:.1f` with 10. The shares of violating rounds are
+# {result}`cartpole/soft_fraction0.5_participants3_fresh.violating:.2f` and {result}`cartpole/soft_fraction0.5_participants10_fresh.violating:.2f`.
 
 # %% [markdown]
 # ## What the paper leaves open
@@ -227,16 +229,16 @@ plot.show(
 # highest and the cost furthest below the budget. The runs with damping 1 or a sharpness other than 0.2 have five seeds.
 
 # %% tags=["hide-input"]
-swept = {f"damping {x:g}": f"none_damping{x:g}" for x in sorted(page.calibration)}
-swept |= {f"damping {page.damping:g}, beta {page.beta:g}": "soft_none"}
-swept |= {f"damping {x:g}": f"damping{x:g}" for x in page.dampings}
-swept |= {f"beta {x:g}": f"beta{x:g}" for x in page.betas}
+dampings = [*sorted(page.calibration), *page.dampings]
+swept = {f"damping {damping:g}": f"soft_damping{damping:g}" for damping in dampings}
+swept |= {f"damping {page.damping:g}, beta {page.beta:g}": "soft"}
+swept |= {f"beta {beta:g}": f"soft_beta{beta:g}" for beta in page.betas}
 report.runs_table(numbers, swept, {"reward": "reward", "cost": "cost", "success": "share that succeeds"}, health)
 
 # %% tags=["hide-input", "nbval-check-output"]
 inside = all(0 <= t.info["sigma"].min() <= t.info["sigma"].max() <= 1 for t in traces.values())
 _ = check("switching weights lie in [0, 1]", inside)
-hard = traces["hard_top0.5"].info
+hard = traces["hard_fraction0.5"].info
 agree = ((hard["g_hat"] > page.tolerance) == (hard["sigma"] == 1)).all()
 _ = check("the weight of hard switching is 1 exactly when the estimate exceeds the threshold", agree)
 long = all((t.metrics["reward"] <= 200).all() for t in traces.values())

@@ -4,23 +4,46 @@ from __future__ import annotations
 
 from functools import partial
 
-from papers.fedsgm.cartpole.numbers import BUDGET, PAIRS
+from papers.fedsgm.cartpole.quantities import BUDGET, ROUNDS
+from papers.fedsgm.cartpole.runs import MODES, STATES, UNCOMPRESSED
 from papers.kit.claims import Claim, PaperValue, Reading
 from papers.kit.health import Needs
-from papers.kit.rules import Condition, Control, Rule, alike, holds, of, stat
+from papers.kit.quantities import Key, Label, Query, names_of
+from papers.kit.rules import Condition, Control, Rule, alike, holds, of
 
+#: The labels of runs at the study's setting.
+PAPER: dict[str, Label | None] = {
+    "training": "federated",
+    "switch": None,
+    "fraction": 1.0,
+    "bits": UNCOMPRESSED,
+    "participants": 7,
+    "beta": 0.2,
+    "damping": 0.1,
+    "states": STATES,
+    "constraint": True,
+    "splits": "main",
+}
+names = partial(names_of, PAPER)
+
+Run = dict[str, Label]
+SOFT: Run = {"switch": "soft"}
+HALF: Run = {"fraction": 0.5}
+QUARTER: Run = {"fraction": 0.25}
+#: With a Fisher matrix from as many states as the clients use together.
+CENTRAL: Run = {"training": "central", "states": 10 * STATES}
+KINDS = {"federated": HALF, "centralized": CENTRAL}
+FORMATS = {f"float{bits}": {**SOFT, "bits": bits} for bits in (16, 8, 4)}
 #: Table 1: run, its name there, reward and cost at round 100, reward and cost at round 500.
-TABLE_1 = (
-    ("central_fine_soft", "centralized", 119.9, 33.6, 198.2, 33.2),
-    ("soft_none", "none (float32)", 67.2, 26.9, 199.4, 27.6),
-    ("soft_float16", "float16", 90.5, 31.2, 198.8, 26.9),
-    ("soft_float8", "float8", 91.4, 31.4, 199.1, 26.5),
-    ("soft_float4", "float4", 49.1, 25.2, 197.2, 25.6),
-    ("soft_top0.5", "Top-K 0.5", 46.5, 23.8, 131.6, 24.0),
-    ("soft_top0.25", "Top-K 0.25", 25.1, 22.7, 25.5, 22.2),
+TABLE_1: tuple[tuple[Run, str, float, float, float, float], ...] = (
+    ({**SOFT, **CENTRAL}, "centralized", 119.9, 33.6, 198.2, 33.2),
+    (SOFT, "none (float32)", 67.2, 26.9, 199.4, 27.6),
+    (FORMATS["float16"], "float16", 90.5, 31.2, 198.8, 26.9),
+    (FORMATS["float8"], "float8", 91.4, 31.4, 199.1, 26.5),
+    (FORMATS["float4"], "float4", 49.1, 25.2, 197.2, 25.6),
+    ({**SOFT, **HALF}, "Top-K 0.5", 46.5, 23.8, 131.6, 24.0),
+    ({**SOFT, **QUARTER}, "Top-K 0.25", 25.1, 22.7, 25.5, 22.2),
 )
-KINDS = dict(zip(("federated", "centralized"), PAIRS, strict=True))
-FORMATS = ("float16", "float8", "float4")
 LEARNED = 40.0  # a reward below is that of a policy which has not learned
 #: Dampings at which the uncompressed row of Table 1 is run in full, to meet the printed one; and of
 #: these the largest whose intervals hold its rewards at rounds 100 and 500, a rule that was fixed
@@ -33,149 +56,142 @@ full = partial(Claim, paper="F")
 C16 = Rule(
     {
         "the mean reward over the run is higher under soft than under hard switching": {
-            kind: of(f"{a}.area") > of(f"{b}.area") for kind, (a, b) in KINDS.items()
+            training: of("area", switch="soft", **run) > of("area", switch="hard", **run)
+            for training, run in KINDS.items()
         },
         "the cost changes less between evaluations under soft than under hard switching": {
-            kind: of(f"{a}.cost_scatter") < of(f"{b}.cost_scatter")
-            for kind, (a, b) in KINDS.items()
+            training: of("cost_scatter", switch="soft", **run)
+            < of("cost_scatter", switch="hard", **run)
+            for training, run in KINDS.items()
         },
     },
-    "; ".join(
-        f"{kind}: mean reward over the run, soft {stat(f'{soft}.area')}, hard "
-        f"{stat(f'{hard}.area')}; change of the cost, soft {stat(f'{soft}.cost_scatter')}, "
-        f"hard {stat(f'{hard}.cost_scatter')}"
-        for kind, (soft, hard) in KINDS.items()
-    ),
-    "The share of violating rounds does not measure steadiness: hard switching hovers around the "
-    "limit, so about half of its rounds violate the constraint in any case.",
+    note="The share of violating rounds does not measure steadiness: hard switching hovers around "
+    "the limit, so about half of its rounds violate the constraint in any case.",
     control=Control(
-        "hard and soft switching exchanged",
-        {a: b for soft, hard in PAIRS for a, b in ((soft, hard), (hard, soft))},
+        "hard and soft switching exchanged", labels={"switch": {"hard": "soft", "soft": "hard"}}
     ),
 )
 
 
-def met(run: str) -> dict[str, Condition]:
+def rewards(run: Run) -> dict[Key, Key | float]:
+    """The printed rewards of the row without compression, by our quantities of a run."""
+    return {Query.of("reward100", **run): 67.2, Query.of("reward500", **run): 199.4}
+
+
+def met(run: Run) -> dict[str, Condition]:
     """That a row without compression has the printed rewards: else no row can be judged."""
-    there = holds(f"{run}.reward100", 67.2) & holds(f"{run}.reward500", 199.4)
+    early, late = (holds(key, printed) for key, printed in rewards(run).items())
     why = "our run without compression misses the printed rewards, 67.2 at round 100 and 199.4 at "
-    return {f"{why}round 500": there}
+    return {f"{why}round 500": early & late}
 
 
-#: What a control reads for the row without compression, so that the proviso is met.
-MET: dict[str, str | float] = {"soft_none.reward100": 67.2, "soft_none.reward500": 199.4}
-
-
-def ahead(central: str) -> Rule:
+def ahead(states: int) -> Rule:
     """That under hard switching the federated run is ahead of a centralized one."""
-    rounds = (100, 250, 500)
+    central: Run = {"training": "central", "switch": "hard", "states": states}
+    federated: Run = {"switch": "hard", **HALF}
+    measures = {f"round {at}": f"reward{at}" for at in ROUNDS}
     return Rule(
         {
             "the federated run has the higher reward": {
-                f"round {at}": of(f"hard_top0.5.reward{at}") > of(f"{central}.reward{at}")
-                for at in rounds
+                text: of(measure, **federated) > of(measure, **central)
+                for text, measure in measures.items()
             }
         },
-        "reward, federated and centralized: "
-        + "; ".join(
-            f"round {at}: {stat(f'hard_top0.5.reward{at}')}, {stat(f'{central}.reward{at}')}"
-            for at in rounds
+        control=Control(
+            "the centralized run against itself",
+            {
+                Query.of(measure, **federated): Query.of(measure, **central)
+                for measure in measures.values()
+            },
         ),
-        control=Control("the centralized run against itself", {"hard_top0.5": central}),
     )
 
 
-C17 = ahead("central_fine_hard")
+def fresh(participants: int) -> Run:
+    """The labels of the runs of C18."""
+    return {**SOFT, **HALF, "participants": participants, "splits": "fresh"}
+
+
 C18 = Rule(
     {
-        "the mean reward over the run is lower with 3 clients than with all 10": of("fresh_n3.area")
-        < of("fresh_n10.area"),
-        "the cost changes more between evaluations with 3 clients than with all 10": of(
-            "fresh_n3.cost_scatter"
+        "the mean reward over the run is lower with 3 clients than with all 10": of(
+            "area", **fresh(3)
         )
-        > of("fresh_n10.cost_scatter"),
+        < of("area", **fresh(10)),
+        "the cost changes more between evaluations with 3 clients than with all 10": of(
+            "cost_scatter", **fresh(3)
+        )
+        > of("cost_scatter", **fresh(10)),
     },
-    f"mean reward over the run, 3 of 10 clients {stat('fresh_n3.area')}, all clients "
-    f"{stat('fresh_n10.area')}; change of the cost, 3 of 10 clients "
-    f"{stat('fresh_n3.cost_scatter')}, all clients {stat('fresh_n10.cost_scatter')}",
-    "Fresh seeds, after five earlier ones.",
-    control=Control("all clients in both runs", {"fresh_n3": "fresh_n10"}),
+    note="Fresh seeds, after five earlier ones.",
+    control=Control("all clients in both runs", labels={"participants": 10}),
 )
 C19 = Rule(
     {
         "the reward at round 500 is at least 197": {
-            x: of(f"soft_{x}.reward500") >= 197 for x in FORMATS
+            text: of("reward500", **run) >= 197 for text, run in FORMATS.items()
         },
         "the cost at round 500 is at most 30": {
-            x: of(f"soft_{x}.cost500") <= BUDGET for x in FORMATS
+            text: of("cost500", **run) <= BUDGET for text, run in FORMATS.items()
         },
     },
-    "; ".join(
-        f"{x}: reward {stat(f'soft_{x}.reward500')}, cost {stat(f'soft_{x}.cost500')}"
-        for x in FORMATS
-    ),
-    "No reward exceeds 200, so rewards that scatter over the seeds leave the claim open at best.",
-    proviso=met("soft_none"),
+    note="No reward exceeds 200, so rewards that scatter over the seeds leave the claim open at "
+    "best.",
+    proviso=met(SOFT),
     control=Control(
         "the rewards of round 100 instead of round 500",
-        {f"soft_{x}.reward500": f"soft_{x}.reward100" for x in FORMATS} | MET,
+        {Query.of("reward500", **run): Query.of("reward100", **run) for run in FORMATS.values()}
+        | rewards(SOFT),
     ),
 )
-NONE, HALF, QUARTER = (f"{row}_damping{CALIBRATED:g}" for row in ("none", "top0.5", "top0.25"))
+AS_CALIBRATED: Run = {**SOFT, "damping": CALIBRATED}
 C20 = Rule(
     {
         "the mean reward over the run is lower with Top-K 0.5 than without compression": of(
-            f"{HALF}.area"
+            "area", **AS_CALIBRATED, **HALF
         )
-        < of(f"{NONE}.area"),
-        f"with Top-K 0.25 the reward at round 500 is below {LEARNED:g}": of(f"{QUARTER}.reward500")
+        < of("area", **AS_CALIBRATED),
+        f"with Top-K 0.25 the reward at round 500 is below {LEARNED:g}": of(
+            "reward500", **AS_CALIBRATED, **QUARTER
+        )
         < LEARNED,
     },
-    f"reward at round 500: {stat(f'{HALF}.reward500')} with Top-K 0.5, "
-    f"{stat(f'{QUARTER}.reward500')} with Top-K 0.25; mean reward over the run: "
-    f"{stat(f'{HALF}.area')} with Top-K 0.5, {stat(f'{NONE}.area')} without compression",
-    "A reward below 40 means that nothing is learned. The paper's run with Top-K 0.25 has 25, like "
-    "an untrained policy.",
-    proviso=met(NONE),
-    control=Control("no compression in every run", {HALF: NONE, QUARTER: NONE}),
+    note="A reward below 40 means that nothing is learned. The paper's run with Top-K 0.25 has 25, "
+    "like an untrained policy.",
+    proviso=met(AS_CALIBRATED),
+    control=Control("no compression in every run", labels={"fraction": 1.0}),
 )
+FINAL_COST = Query.of("cost500", **SOFT, **CENTRAL)
 C21 = Rule(
     {
-        f"the cost of the centralized run exceeds {BUDGET:g} at round 500": of(
-            "central_fine_soft.cost500"
-        )
-        > BUDGET,
+        f"the cost of the centralized run exceeds {BUDGET:g} at round 500": of(FINAL_COST) > BUDGET,
         f"the cost of the federated run without compression is at most {BUDGET:g} at round 500": of(
-            "soft_none.cost500"
+            "cost500", **SOFT
         )
         <= BUDGET,
     },
-    f"cost at round 500: centralized {stat('central_fine_soft.cost500')}, federated "
-    f"{stat('soft_none.cost500')}",
-    proviso=met("soft_none"),
+    proviso=met(SOFT),
     control=Control(
         "the federated run instead of both",
-        {"central_fine_soft": "soft_none"} | MET,
+        {FINAL_COST: Query.of("cost500", **SOFT)} | rewards(SOFT),
     ),
 )
+FIRST = of("first", **SOFT)
 C28 = Rule(
     {
         "the rounds to the first success differ by at most a quarter from those without "
         "compression": {
-            x: alike(of(f"soft_{x}.first"), of("soft_none.first"), of("soft_none.first"))
-            for x in FORMATS
+            text: alike(of("first", **run), FIRST, FIRST) for text, run in FORMATS.items()
         }
     },
-    "rounds to the first evaluation with a reward of 190 or more within the budget: "
-    + "; ".join(f"{x} {stat(f'soft_{x}.first')}" for x in FORMATS)
-    + f"; no compression {stat('soft_none.first')}",
-    proviso=met("soft_none"),
+    proviso=met(SOFT),
     control=Control(
         "success in the first round",
-        {f"soft_{x}.first": "control.one" for x in FORMATS} | MET,
+        {Query.of("first", **run): 1.0 for run in FORMATS.values()} | rewards(SOFT),
     ),
 )
 
+WITH_FORMATS = (*names(**SOFT, bits=(16, 8, 4)), "soft")
 CLAIMS = (
     full(
         id="fedsgm/C16",
@@ -183,7 +199,7 @@ CLAIMS = (
         wording="Soft switching converges faster and more steadily than hard switching on "
         "cartpole.",
         rule=C16,
-        runs=tuple(run for pair in PAIRS for run in pair),
+        runs=(*names(switch=MODES, **HALF), *names(switch=MODES, **CENTRAL)),
         figure="figure_3",
     ),
     full(
@@ -191,15 +207,15 @@ CLAIMS = (
         place="Figure 3",
         wording="With hard switching the federated run learns the objective better than the "
         "centralized run.",
-        rule=C17,
-        runs=("hard_top0.5", "central_fine_hard"),
+        rule=ahead(10 * STATES),
+        runs=("hard_fraction0.5", *names(switch="hard", **CENTRAL)),
         figure="figure_3",
         reading="Fisher matrix from as many states as the clients use together",
         readings=(
             Reading(
                 "Fisher matrix from as many states as one client uses",
-                ahead("central_hard"),
-                ("hard_top0.5", "central_hard"),
+                ahead(STATES),
+                ("hard_fraction0.5", "central_hard"),
             ),
         ),
     ),
@@ -208,7 +224,7 @@ CLAIMS = (
         place="Figure 4",
         wording="With fewer clients per round, learning is slower and less stable.",
         rule=C18,
-        runs=("fresh_n3", "fresh_n10"),
+        runs=(*names(**fresh(3)), *names(**fresh(10))),
         rule_fixed="b9a72a48",
         figure="figure_4",
         needs=Needs(parameters=("sweep_participants",)),
@@ -219,7 +235,7 @@ CLAIMS = (
         wording="With quantization to 16, 8 and 4 bits the reward reaches 197 or more by round 500 "
         "at a cost of at most 30.",
         rule=C19,
-        runs=(*(f"soft_{name}" for name in FORMATS), "soft_none"),
+        runs=WITH_FORMATS,
         figure="table_1",
     ),
     full(
@@ -228,7 +244,7 @@ CLAIMS = (
         wording="Top-K with half of the entries is slower (a reward of about 130 at round 500); "
         "with a quarter of the entries nothing is learned.",
         rule=C20,
-        runs=(HALF, QUARTER, NONE),
+        runs=names(**AS_CALIBRATED, fraction=(0.5, 0.25, 1.0)),
         figure="table_1",
     ),
     full(
@@ -237,7 +253,7 @@ CLAIMS = (
         wording="The centralized run violates the budget; the federated run without compression "
         "does not.",
         rule=C21,
-        runs=("central_fine_soft", "soft_none"),
+        runs=(*names(**SOFT, **CENTRAL), "soft"),
         figure="table_1",
     ),
     full(
@@ -245,15 +261,20 @@ CLAIMS = (
         place="Table 1",
         wording="Quantization has minimal impact on the number of rounds that learning takes.",
         rule=C28,
-        runs=(*(f"soft_{name}" for name in FORMATS), "soft_none"),
+        runs=WITH_FORMATS,
         figure="table_1",
     ),
 )
 
 PAPER_VALUES = tuple(
-    PaperValue(f"{label}: {k} at round {at}", f"{run}.{k}{at}", x, f"{x:g}", "Table 1")
-    for run, label, *row in TABLE_1
-    for (at, k), x in zip(
-        ((a, k) for a in (100, 500) for k in ("reward", "cost")), row, strict=True
+    PaperValue(
+        f"{text}: {curve} at round {at}",
+        Query.of(f"{curve}{at}", **run),
+        printed[2 * number + column],
+        f"{printed[2 * number + column]:g}",
+        "Table 1",
     )
+    for run, text, *printed in TABLE_1
+    for number, at in enumerate((100, 500))
+    for column, curve in enumerate(("reward", "cost"))
 )

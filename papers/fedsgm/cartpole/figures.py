@@ -8,19 +8,20 @@ from typing import Any
 import numpy as np
 
 from papers.fedsgm.cartpole.claims import TABLE_1
-from papers.fedsgm.cartpole.numbers import BUDGET, around
+from papers.fedsgm.cartpole.quantities import BUDGET, around
 from papers.fedsgm.curves import MODE_COLORS
 from papers.kit import plot
 from papers.kit.numbers import mean
 from papers.kit.panels import on, panel, row
-from papers.kit.study import Traces, swept
+from papers.kit.quantities import labels_of, name_of, sweep
+from papers.kit.study import Traces
 
 WIDTH = 0.2  # the paper's bands: a fifth of a standard deviation
-CURVES = {
-    "federated, soft": "soft_top0.5",
-    "federated, hard": "hard_top0.5",
-    "centralized, soft": "central_fine_soft",
-    "centralized, hard": "central_fine_hard",
+CURVES: dict[str, Any] = {
+    "federated, soft": {"switch": "soft", "fraction": 0.5},
+    "federated, hard": {"switch": "hard", "fraction": 0.5},
+    "centralized, soft": {"switch": "soft", "training": "central"},
+    "centralized, hard": {"switch": "hard", "training": "central"},
 }
 LEVEL = on(plot.level, BUDGET, "mean budget 30")
 
@@ -43,21 +44,30 @@ def narrow(ax: plot.Axes, traces: Traces, metric: str) -> None:
     ax.set_xlabel("round")
 
 
-def reward_and_cost(traces: Traces, shown: Mapping[str, str]) -> plot.Drawing:
-    """Reward left, cost right, of some runs; labels -> names."""
-    there = {label: traces[name] for label, name in shown.items() if name in traces}
+def reward_and_cost(shown: Traces) -> plot.Drawing:
+    """Reward left, cost right, of some runs."""
 
     def legend(ax: plot.Axes) -> None:
         ax.legend(handles=ax.get_lines()[-1:])
 
     return row(
-        panel(on(narrow, there, "reward"), title="episodic reward", ylim=(0, 208), legend=True),
-        panel(on(narrow, there, "cost"), LEVEL, legend, title="episodic cost"),
+        panel(on(narrow, shown, "reward"), title="episodic reward", ylim=(0, 208), legend=True),
+        panel(on(narrow, shown, "cost"), LEVEL, legend, title="episodic cost"),
     )
 
 
+def usual(traces: Traces) -> dict[str, Any]:
+    """The labels that a run has unless a figure varies them."""
+    return {**labels_of(traces["soft"]), "switch": None}
+
+
 def figure_3(traces: Traces) -> plot.Drawing:
-    return reward_and_cost(traces, CURVES)
+    """Soft and hard switching, federated and centralized with the finer Fisher matrix."""
+    shown = {}
+    for text, labels in CURVES.items():
+        by_states = sweep(traces, usual(traces), "states", **labels)
+        shown[text] = by_states[max(by_states)]
+    return reward_and_cost(shown)
 
 
 def swarms(ax: plot.Axes, groups: Mapping[str, Any]) -> None:
@@ -65,8 +75,8 @@ def swarms(ax: plot.Axes, groups: Mapping[str, Any]) -> None:
     import seaborn as sns
 
     def interval(values: Any) -> tuple[float, float]:
-        found = mean(values)
-        return found.low, found.high
+        number = mean(values)
+        return number.low, number.high
 
     labels = np.repeat([*groups], [len(values) for values in groups.values()])
     common: Any = {"x": np.concatenate([*groups.values()]), "y": labels, "hue": labels, "ax": ax}
@@ -78,14 +88,19 @@ def swarms(ax: plot.Axes, groups: Mapping[str, Any]) -> None:
 
 def table_1(traces: Traces) -> plot.Drawing:
     """Reward and cost around round 500 of every row of Table 1, seed by seed, and the paper's."""
-    table = [entry for entry in TABLE_1 if entry[0] in traces]
+    runs = {}
+    printed = {"reward": [], "cost": []}
+    for labels, text, *_, reward, cost in TABLE_1:
+        name = name_of(labels, usual(traces))
+        if name in traces:
+            runs[text] = traces[name]
+            printed["reward"].append(reward)
+            printed["cost"].append(cost)
 
     def rows(ax: plot.Axes, metric: str) -> None:
-        values = {label: around(traces[run], metric, 500) for run, label, *_ in table}
-        swarms(ax, values)
-        printed = [reward if metric == "reward" else cost for *_, reward, cost in table]
+        swarms(ax, {text: around(trace, metric, 500) for text, trace in runs.items()})
         look: Any = {"color": "none", "markeredgecolor": "#d62728", "ms": 7, "label": "the paper"}
-        ax.plot(printed, range(len(table)), "D", **look)
+        ax.plot(printed[metric], range(len(runs)), "D", **look)
         ax.set_title(f"{metric} around round 500")
 
     def draw(fig: plot.Figure) -> None:
@@ -99,11 +114,9 @@ def table_1(traces: Traces) -> plot.Drawing:
 
 
 def participation(traces: Traces) -> plot.Drawing:
-    """plot.Figure 4: reward and cost for numbers of participants, soft switching, Top-K 0.5."""
-    runs = {int(n): f"half_n{n:g}" for n in swept(traces, "half_n")}
-    runs[int(traces["soft_top0.5"].config["algorithm"]["participants"])] = "soft_top0.5"
-    shown = {f"{n} participants": runs[n] for n in sorted(runs)}
-    return reward_and_cost(traces, shown)
+    """Figure 4: reward and cost for numbers of participants, soft switching, Top-K 0.5."""
+    runs = sweep(traces, usual(traces), "participants", switch="soft", fraction=0.5)
+    return reward_and_cost({f"{count} participants": trace for count, trace in runs.items()})
 
 
 FIGURES: dict[str, Callable[[Traces], plot.Drawing]] = {

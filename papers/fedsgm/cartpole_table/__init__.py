@@ -7,7 +7,7 @@ quantization alone; study `cartpole` compresses the messages, with error feedbac
 from __future__ import annotations
 
 from papers.fedsgm.cartpole.claims import CALIBRATED
-from papers.fedsgm.cartpole.numbers import BUDGET
+from papers.fedsgm.cartpole.quantities import BUDGET
 from papers.fedsgm.cartpole.simulator import HORIZON
 from papers.fedsgm.cartpole_table import claims
 from papers.fedsgm.cartpole_table.quantities import derive

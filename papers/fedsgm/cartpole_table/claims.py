@@ -8,109 +8,107 @@ from __future__ import annotations
 
 from functools import partial
 
-from papers.fedsgm.cartpole.claims import LEARNED
-from papers.fedsgm.cartpole.numbers import BUDGET
+from papers.fedsgm.cartpole import claims as cartpole
+from papers.fedsgm.cartpole.claims import CALIBRATED, CENTRAL, FORMATS, HALF, LEARNED, QUARTER, SOFT
+from papers.fedsgm.cartpole.quantities import BUDGET
 from papers.kit.claims import Claim, Reading
 from papers.kit.health import Needs
-from papers.kit.rules import Control, Rule, Size, alike, of, stat
+from papers.kit.quantities import Label, Query, names_of
+from papers.kit.rules import Control, Rule, Size, of
 
-FORMATS = ("float16", "float8", "float4")
+#: The labels of runs at the study's setting.
+PAPER: dict[str, Label | None] = {**cartpole.PAPER, "damping": CALIBRATED, "topk": None}
+names = partial(names_of, PAPER)
+
+Run = dict[str, Label]
 #: How Top-K is simulated -> in words. The paper: "by zeroing out the gradient vector".
 WAYS = {
     "gradient": "Top-K on the policy gradient, nothing else compressed",
     "update": "Top-K on the messages, without error feedback",
     "feedback": "Top-K on the messages, with error feedback",
 }
-NONE = (
-    f"without compression, reward at round 100 {stat('none.reward100')} (printed 67.2), at round "
-    f"500 {stat('none.reward500')} (printed 199.4)"
-)
+EVERYONE: Run = {**SOFT, "participants": 10}
 FROZEN = "Rule, damping and control were committed before the ten seeds were drawn."
 
 
-def sparse(way: str) -> Rule:
+def sparse(topk: str) -> Rule:
     """Top-K slows learning, and with a quarter of the entries nothing is learned."""
-    half, quarter = f"{way}0.5", f"{way}0.25"
+    half: Run = {**SOFT, **HALF, "topk": topk}
+    quarter: Run = {**SOFT, **QUARTER, "topk": topk}
     return Rule(
         {
             "the mean reward over the run is lower": {
-                "with Top-K 0.5 than without compression": of(f"{half}.area") < of("none.area"),
-                "with Top-K 0.25 than with Top-K 0.5": of(f"{quarter}.area") < of(f"{half}.area"),
+                "with Top-K 0.5 than without compression": of("area", **half) < of("area", **SOFT),
+                "with Top-K 0.25 than with Top-K 0.5": of("area", **quarter) < of("area", **half),
             },
             f"with Top-K 0.25 the reward at round 500 is below {LEARNED:g}": of(
-                f"{quarter}.reward500"
+                "reward500", **quarter
             )
             < LEARNED,
         },
-        "reward at rounds 100 and 500: "
-        + "; ".join(
-            f"Top-K {x} {stat(f'{way}{x}.reward100')} and {stat(f'{way}{x}.reward500')}"
-            for x in ("0.5", "0.25")
-        )
-        + f"; {NONE}",
-        f"{WAYS[way]}. {FROZEN}",
+        note=f"{WAYS[topk]}. {FROZEN}",
         control=Control(
             "no compression and all ten clients instead of each Top-K row",
-            {half: "none_all", quarter: "none_all"},
+            {
+                Query.of(measure, **run): Query.of(measure, **EVERYONE)
+                for measure in ("area", "reward500")
+                for run in (half, quarter)
+            },
         ),
         sizes=(
-            Size(f"{half}.reward500", 131.6, "Table 1, Top-K 0.5"),
-            Size(f"{quarter}.reward500", 25.5, "Table 1, Top-K 0.25"),
+            Size(Query.of("reward500", **half), 131.6, "Table 1, Top-K 0.5"),
+            Size(Query.of("reward500", **quarter), 25.5, "Table 1, Top-K 0.25"),
         ),
     )
 
 
+def on_gradient(fraction: float, *measures: str) -> dict[Query, Query]:
+    """Top-K on the policy gradient in the place of each format."""
+    labels: Run = {**SOFT, "fraction": fraction, "topk": "gradient"}
+    return {
+        Query.of(measure, **run): Query.of(measure, **labels)
+        for measure in measures
+        for run in FORMATS.values()
+    }
+
+
 R19 = Rule(
-    {
-        "the reward at round 500 is at least 197": {
-            x: of(f"{x}.reward500") >= 197 for x in FORMATS
-        },
-        "the cost at round 500 is at most 30": {x: of(f"{x}.cost500") <= BUDGET for x in FORMATS},
-    },
-    "; ".join(f"{x}: reward {stat(f'{x}.reward500')}, cost {stat(f'{x}.cost500')}" for x in FORMATS)
-    + f"; {NONE}",
-    FROZEN,
+    cartpole.C19.primary,
+    note=FROZEN,
     control=Control(
         "Top-K 0.25 on the policy gradient instead of each format",
-        dict.fromkeys(FORMATS, "gradient0.25"),
+        on_gradient(0.25, "reward500", "cost500"),
     ),
 )
+CENTRAL_COST = Query.of("cost500", **SOFT, **CENTRAL)
 R21 = Rule(
     {
-        f"the cost of the centralized run exceeds {BUDGET:g} at round 500": of("central.cost500")
+        f"the cost of the centralized run exceeds {BUDGET:g} at round 500": of(CENTRAL_COST)
         > BUDGET,
-        f"the cost of the federated run is at most {BUDGET:g} at round 500": of("none.cost500")
+        f"the cost of the federated run is at most {BUDGET:g} at round 500": of("cost500", **SOFT)
         <= BUDGET,
     },
-    f"cost at round 500: centralized {stat('central.cost500')}, federated {stat('none.cost500')}; "
-    f"{NONE}",
-    FROZEN,
-    control=Control("the federated run instead of the centralized one", {"central": "none"}),
+    note=FROZEN,
+    control=Control(
+        "the federated run instead of the centralized one",
+        {CENTRAL_COST: Query.of("cost500", **SOFT)},
+    ),
 )
 R28 = Rule(
-    {
-        "the rounds to the first success differ by at most a quarter from those without "
-        "compression": {
-            x: alike(of(f"{x}.first"), of("none.first"), of("none.first")) for x in FORMATS
-        }
-    },
-    "rounds to the first evaluation with a reward of 190 or more within the budget: "
-    + "; ".join(f"{x} {stat(f'{x}.first')}" for x in FORMATS)
-    + f"; no compression {stat('none.first')}; {NONE}",
-    FROZEN,
+    cartpole.C28.primary,
+    note=FROZEN,
     control=Control(
-        "Top-K 0.5 on the policy gradient instead of each format",
-        dict.fromkeys(FORMATS, "gradient0.5"),
+        "Top-K 0.5 on the policy gradient instead of each format", on_gradient(0.5, "first")
     ),
 )
 
 
-def rows(way: str) -> tuple[str, ...]:
+def rows(topk: str) -> tuple[str, ...]:
     """The runs behind a reading of Top-K."""
-    return (f"{way}0.5", f"{way}0.25", "none", "none_all")
+    return (*names(**SOFT, fraction=(0.5, 0.25), topk=topk), "soft", *names(**EVERYONE))
 
 
-DEAD = Needs(dead=("*0.25",))  # that nothing is learned is the claim
+DEAD = Needs(dead=("*_fraction0.25_*",))  # that nothing is learned is the claim
 COMMIT = "de79d6f9"  # that fixed the rules
 full = partial(Claim, paper="F", place="Table 1", rule_fixed=COMMIT)
 CLAIMS = (
@@ -119,7 +117,7 @@ CLAIMS = (
         wording="With quantization to 16, 8 and 4 bits the reward reaches 197 or more by round 500 "
         "at a cost of at most 30.",
         rule=R19,
-        runs=(*FORMATS, "none"),
+        runs=cartpole.WITH_FORMATS,
     ),
     full(
         id="fedsgm/R20",
@@ -130,8 +128,8 @@ CLAIMS = (
         needs=DEAD,
         reading=WAYS["gradient"],
         readings=tuple(
-            Reading(WAYS[way], sparse(way), rows(way), DEAD, COMMIT)
-            for way in ("update", "feedback")
+            Reading(WAYS[topk], sparse(topk), rows(topk), DEAD, COMMIT)
+            for topk in ("update", "feedback")
         ),
     ),
     full(
@@ -139,12 +137,12 @@ CLAIMS = (
         wording="The centralized run violates the budget; the federated run without compression "
         "does not.",
         rule=R21,
-        runs=("central", "none"),
+        runs=(*names(**SOFT, **CENTRAL), "soft"),
     ),
     full(
         id="fedsgm/R28",
         wording="Quantization has minimal impact on the number of rounds that learning takes.",
         rule=R28,
-        runs=(*FORMATS, "none"),
+        runs=cartpole.WITH_FORMATS,
     ),
 )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from papers.fedsgm.cartpole.numbers import measures
-from papers.kit.numbers import Number
+from papers.fedsgm.cartpole.quantities import measures
+from papers.fedsgm.cartpole_table.runs import defaults
+from papers.kit.quantities import Quantities, of_runs
 from papers.kit.study import Params, Traces
 
 
-def derive(traces: Traces, p: Params) -> dict[str, Number]:  # noqa: ARG001 - as every study
+def derive(traces: Traces, p: Params) -> Quantities:
     """Rewards and costs around three rounds, successes and violations of every run."""
-    return {key: x for name, trace in traces.items() for key, x in measures(name, trace).items()}
+    return Quantities.of([of_runs(traces, measures)], defaults(p))

@@ -2,43 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from typing import Any
 
-from fedlib.compress import Rounding, TopK
-from fedlib.steps import Soft
-from papers.fedsgm.cartpole import FORMATS, KEEP
-from papers.fedsgm.cartpole.method import PolicyFedSGM
-from papers.fedsgm.cartpole.simulator import cartpole
+from fedlib.compress import Identity
+from papers.fedsgm.cartpole import runs as cartpole
+from papers.fedsgm.cartpole.runs import STATES
+from papers.kit.quantities import Label, by_name
 from papers.kit.store import Spec
 from papers.kit.study import Params
 
+#: How Top-K is simulated. The paper: "by zeroing out the gradient vector".
+WAYS = ("gradient", "feedback", "update")
+
+
+def defaults(p: Params) -> dict[str, Label | None]:
+    """The labels of runs, each with its usual value; None where there is none."""
+    return {**cartpole.defaults(p), "topk": None}
+
 
 def specs(p: Params) -> dict[str, Spec]:
+    """All runs by the names that their labels give."""
+    return by_name([*runs(p)], defaults(p))
+
+
+def runs(p: Params) -> Iterator[Spec]:
     """A row of Table 1 a run; of Top-K one by each reading."""
-    environments, clients = p["environments"], p["clients"]
-    federated = partial(cartpole, clients=clients, environments=environments)
-    central = partial(cartpole, clients=1, environments=clients * environments)
-    plain = PolicyFedSGM(
-        participants=p["participants"],
-        tolerance=float(p["tolerance"]),
-        switch=Soft(float(p["beta"])),
-        damping=float(p["damping"]),
-        cg_steps=p["cg_steps"],
-    )
-    base = Spec(plain, federated, p["rounds"], p["seeds"], p["evaluate_every"], KEEP)
-    methods = {"none": plain, "none_all": replace(plain, participants=clients)}
+    soft: dict[str, Label] = {"switch": "soft"}
+    yield cartpole.labelled(p, soft)
+    yield cartpole.labelled(p, {**soft, "participants": p["clients"]})
     for bits in p["formats"]:
-        wire = Rounding(FORMATS[bits])
-        methods[f"float{bits}"] = replace(plain, uplink=wire, downlink=wire)
-    for x in p["fractions"]:
-        topk = TopK(float(x))
-        both = replace(plain, uplink=topk, downlink=topk)
-        methods[f"gradient{x:g}"] = replace(plain, on_gradient=topk)
-        methods[f"feedback{x:g}"] = both
-        methods[f"update{x:g}"] = replace(both, error_feedback=False)
-    found = {name: replace(base, algorithm=method) for name, method in methods.items()}
-    states = clients * plain.curvature_states
-    pooled = replace(plain, participants=1, curvature_states=states)
-    found["central"] = replace(base, algorithm=pooled, problem=central)
-    return found
+        yield cartpole.labelled(p, {**soft, "bits": bits})
+    for fraction in p["fractions"]:
+        for topk in WAYS:
+            yield sparse(p, {**soft, "fraction": float(fraction)}, topk)
+    yield cartpole.labelled(p, {**soft, "training": "central", "states": STATES * p["clients"]})
+
+
+def sparse(p: Params, labels: Mapping[str, Label], topk: str) -> Spec:
+    """A row with Top-K on the policy gradient, or on the messages without or with feedback."""
+    run = cartpole.labelled(p, labels)
+    method: Any = run.algorithm
+    if topk == "gradient":
+        method = replace(method, on_gradient=method.uplink, uplink=Identity(), downlink=Identity())
+    elif topk == "update":
+        method = replace(method, error_feedback=False)
+    return replace(run, algorithm=method, labels={**run.labels, "topk": topk})

@@ -1,27 +1,20 @@
 """What FedSGM's claims need beside their rules: a row that is met, and the paper's own data."""
 
 from papers import STUDIES, all_claims
-from papers.fedsgm.cartpole.claims import HALF, NONE, QUARTER
+from papers.fedsgm.cartpole.claims import AS_CALIBRATED
 from papers.kit import store
-from papers.kit.numbers import Number
-
-(C20,) = (claim for _, claim in all_claims() if claim.id == "fedsgm/C20")
-
-
-def judged(numbers):
-    return C20.rule({**store.read_numbers("cartpole"), **numbers})
+from papers.kit.quantities import Query
 
 
 def test_the_compressors_are_judged_where_the_uncompressed_row_is_met():
-    assert judged({}).verdict != "not judged"
+    (claim,) = (claim for _, claim in all_claims() if claim.id == "fedsgm/C20")
+    numbers = store.read_numbers("cartpole")
+    assert claim.rule(numbers).verdict != "not judged"
     for at, printed in ((100, 67.2), (500, 199.4)):
-        off = {
-            f"{NONE}.reward{at}": Number(printed - 20, printed - 30, printed - 10, (1.0, 2.0, 3.0))
-        }
-        outcome = judged(off)
+        reward = Query.of(f"reward{at}", **AS_CALIBRATED)
+        outcome = claim.rule(numbers.controlled({}, {reward: printed - 20}))
         assert outcome.verdict == "not judged"
         assert "run without compression misses" in outcome.reason
-    assert C20.runs == (HALF, QUARTER, NONE)
 
 
 def test_figure_7_is_never_judged_on_the_stand_in():

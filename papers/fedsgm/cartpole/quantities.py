@@ -1,48 +1,47 @@
-"""Derived numbers of study cartpole: what is read off the evaluations of every run."""
+"""The quantities of study cartpole: what is read off the evaluations of every run."""
 
 from __future__ import annotations
-
-from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
+from papers.fedsgm.cartpole.runs import defaults
 from papers.fedsgm.curves import mean_change, second_half
-from papers.kit.numbers import Number, exact, measured
+from papers.kit.numbers import Number, exact, mean, share
+from papers.kit.quantities import Quantities, of_runs, row, table
 from papers.kit.study import Params, Traces
 
 BUDGET = 30.0  # mean of the clients' budgets, the line drawn in the paper
 SUCCESS = 190.0  # reward from which a run has learned to balance
 WINDOW = 2  # evaluations before and after the round that is reported
-PAIRS = (("soft_top0.5", "hard_top0.5"), ("central_fine_soft", "central_fine_hard"))
+ROUNDS = (100, 250, 500)  # that are reported
 
 
-def derive(traces: Traces, p: Params) -> dict[str, Number]:
-    """Rewards and costs around three rounds, successes and violations of every run."""
-    numbers = {k: x for name, t in traces.items() for k, x in measures(name, t).items()}
-    numbers["control.one"] = exact(1.0)
-    return numbers | {"soft_level.predicted": exact(BUDGET + p["tolerance"] - 0.5 / p["beta"])}
+def derive(traces: Traces, p: Params) -> Quantities:
+    """The table of quantities: of every run, and the cost at which soft switching should settle."""
+    settled = exact(BUDGET + p["tolerance"] - 0.5 / p["beta"])
+    predicted = table([row("predicted", settled, prediction="soft_level")])
+    return Quantities.of([of_runs(traces, measures), predicted], defaults(p))
 
 
-def measures(name: str, trace: Trace) -> dict[str, Number]:
+def measures(trace: Trace) -> dict[str, Number]:
     """What is measured of a run; late in rounds it does not have, nothing."""
-    found: dict[str, Any] = {
-        "reward": partial(last, name="reward"),
-        "cost": partial(last, name="cost"),
-        "success": succeeds,
-        "first": (first_success, "rounds"),
-        "area": lambda t: t.metrics["reward"].mean(1),  # larger is faster
-        "violating": lambda t: (second_half(t.info["g_hat"]) > 0).mean(1),
-        "cost_scatter": lambda t: mean_change(second_half(t.metrics["cost"])),
+    numbers = {
+        "reward": mean(last(trace, "reward")),
+        "cost": mean(last(trace, "cost")),
+        "success": share(succeeds(trace), ""),
+        "first": mean(first_success(trace), "rounds"),
+        "area": mean(trace.metrics["reward"].mean(1)),  # larger is faster
+        "violating": mean((second_half(trace.info["g_hat"]) > 0).mean(1)),
+        "cost_scatter": mean(mean_change(second_half(trace.metrics["cost"]))),
     }
-    for at in (100, 250, 500):
-        if trace.rounds[-1] >= at or at == 100:
-            for k in ("reward", "cost"):
-                found[f"{k}{at}"] = partial(around, name=k, round_=at)
-    return measured({name: trace}, found)
+    for at in ROUNDS:
+        if trace.rounds[-1] >= at or at == ROUNDS[0]:
+            for curve in ("reward", "cost"):
+                numbers[f"{curve}{at}"] = mean(around(trace, curve, at))
+    return numbers
 
 
 def around(trace: Trace, name: str, round_: int) -> Array:
