@@ -185,12 +185,23 @@ def finite(
     )
 
 
+def plain(subject: str, name: str, tensor: Shaped[Tensor, "..."]) -> None:
+    """Require a dense tensor of real numbers that no gradient is taken of."""
+    real = isinstance(tensor, Tensor) and not tensor.is_complex()
+    require(real, subject, name, "be a tensor of real numbers", tensor)
+    dense = tensor.layout is torch.strided
+    require(dense, subject, name, "be dense", tensor, "use tensor.to_dense()")
+    constant = not tensor.requires_grad
+    require(constant, subject, name, "have no gradient", tensor, "use tensor.detach()")
+
+
 def labelled(
     subject: str,
     X: Shaped[Tensor, "R ..."],
     y: Shaped[Tensor, "R"],
 ) -> None:
-    """Require some features without NaN and infinity, and a label for each of their rows."""
+    """Require some plain features without NaN and infinity, and a label for each of their rows."""
+    plain(subject, "X", X)
     require(X.numel(), subject, "X", "not be empty", X)
     if X.is_floating_point():
         finite(subject, "X", X, "drop or impute these rows")

@@ -174,22 +174,32 @@ def classifier(
     config : mapping or None
         Entries to add to the configuration in stored runs.
 
-    Raises ValueError for inputs that are not finite, a scale for inputs that are not bytes, or
-    `measured` above the number of rows of the smallest client.
+    Raises ValueError for inputs that are not finite or that the model does not take, labels that
+    are no class of it, test inputs of another kind than the training inputs, a scale for inputs
+    that are not bytes, or `measured` above the number of rows of the smallest client.
     """
     checks.arguments(classifier, locals())
+    checks.require(rows.numel(), "classifier", "rows", "give each client a row", rows)
     if sizes is None:
         clients, size = rows.shape
         sizes = (size,) * clients
-    checks.labelled("classifier", *train)
-    checks.labelled("classifier", *test)
+    check_samples("train", train)
+    check_samples("test", test)
+    shape = train.X.shape[1:]
+    rule = f"have rows of shape {list(shape)}, as train.X has"
+    checks.require(test.X.shape[1:] == shape, "classifier", "test.X", rule, test.X)
+    rule = f"be bytes where train.X is, and only there ({train.X.dtype})"
+    same_kind = is_bytes(test.X) == is_bytes(train.X)
+    checks.require(same_kind, "classifier", "test.X", rule, test.X)
     note = "the rows of the smallest client"
     checks.count("classifier", "measured", measured or 1, 1, min(sizes), note)
-    fits = scale is None or train.X.dtype == torch.uint8
+    fits = scale is None or is_bytes(train.X)
     checks.require(fits, "classifier", "scale", "be None for inputs that are not bytes", scale)
     functions = _Classifier(model, dtype, scale or UNSCALED, measured)
     train = functions.prepared_samples(train)
     test = functions.prepared_samples(test)
+    functions.check_labels("train", train)
+    functions.check_labels("test", test)
     full_config = {
         "name": name,
         "clients": len(rows),
@@ -216,6 +226,21 @@ def classifier(
     )
 
 
+def check_samples(name: str, samples: Samples) -> None:
+    """Raise ValueError unless inputs are plain finite numbers, with whole numbers as labels."""
+    checks.plain("classifier", f"{name}.X", samples.X)
+    checks.plain("classifier", f"{name}.y", samples.y)
+    whole = samples.y.dtype in (torch.int64, torch.int32) and samples.y.ndim == 1
+    rule = "be one whole number (int64 or int32) a row"
+    checks.require(whole, "classifier", f"{name}.y", rule, samples.y, "use y.long()")
+    checks.labelled("classifier", *samples)
+
+
+def is_bytes(X: Shaped[Tensor, "R *shape"]) -> bool:
+    """Whether inputs are bytes, as of pictures."""
+    return X.dtype == torch.uint8
+
+
 @dataclass(frozen=True)
 class _Classifier:
     """The losses, gradient and metrics of a `classifier` problem."""
@@ -239,6 +264,24 @@ class _Classifier:
         if X.numel() > LARGE:
             return samples
         return Samples(self.prepared(X), y)
+
+    def check_labels(self, name: str, samples: Samples) -> None:
+        """Raise ValueError unless the model takes the inputs, and every label is a class."""
+        try:
+            outputs = self.model.apply(self.model.w0.to(self.dtype), self.prepared(samples.X[:1]))
+        except RuntimeError as error:
+            reason = str(error).partition("\n")[0]
+            shape = list(samples.X.shape[1:])
+            rule = f"have rows that the model takes ({reason})"
+            given = f"rows of shape {shape}"
+            message = checks.sentence("classifier", f"{name}.X", rule, given)
+            raise ValueError(message) from None
+        classes = outputs.shape[1]
+        low = int(samples.y.min())
+        high = int(samples.y.max())
+        rule = f"lie in 0..{classes - 1} (the model has {classes} classes)"
+        inside = low >= 0 and high < classes
+        checks.require(inside, "classifier", f"{name}.y", rule, [low, high])
 
     def losses(self, w: Vector, batch: Batch) -> PerLoss:
         X, y = batch.data

@@ -63,7 +63,8 @@ def fairness(
     Parameters
     ----------
     train : Rows
-        Training features `[R, p]`, labels and groups in {0, 1}.
+        Training features `[R, p]`, labels and groups in {0, 1}, all float32 or all float64, which
+        the model is then too.
     test : Rows
         Test features, labels and groups in the same form.
     clients : int
@@ -82,14 +83,15 @@ def fairness(
     config : mapping or None
         Entries to add to the stored configuration, such as the data set's name.
 
-    Raises ValueError for features that are not finite, labels or groups outside {0, 1}, training
-    rows of one group only, a client without rows, and parameters out of range.
+    Raises ValueError for features that are not finite, labels or groups outside {0, 1}, rows of
+    one group only, a client without rows, and parameters out of range.
     """
     checks.arguments(fairness, locals())
-    check_people("train", train, train.X.shape[-1])
-    check_people("test", test, train.X.shape[-1])
-    groups = sorted(set(train.group.tolist()))
-    checks.require(len(groups) == 2, "fairness", "train.group", "hold both groups", groups)
+    for name, people in (("train", train), ("test", test)):
+        check_people(name, people, train.X.shape[-1], train.X.dtype)
+        groups = sorted(set(people.group.tolist()))
+        both = len(groups) == 2
+        checks.require(both, "fairness", f"{name}.group", "hold both groups", groups)
     sizes = (train.X.shape[1], *hidden, 1)
     rng = seeded(seed, "split")
     module = models.mlp(sizes, rng=rng)
@@ -126,11 +128,21 @@ def fairness(
     )
 
 
-def check_people(name: str, people: Rows, features: int) -> None:
-    """Raise an error unless rows have finite features, and labels and groups in {0, 1}."""
-    count = len(people.y)
+def check_people(name: str, people: Rows, features: int, dtype: torch.dtype) -> None:
+    """Raise ValueError unless rows have finite features, and labels and groups in {0, 1}.
+
+    All numbers must have one dtype.
+    """
+    count = len(people.X)
+    checks.require(count, "fairness", f"{name}.X", "not be empty", people.X)
     checks.value("fairness", f"{name}.X", people.X, Float[Tensor, f"{count} {features}"])
+    checks.value("fairness", f"{name}.y", people.y, Float[Tensor, f"{count}"])
     checks.value("fairness", f"{name}.group", people.group, Float[Tensor, f"{count}"])
+    for field, tensor in people._asdict().items():
+        checks.plain("fairness", f"{name}.{field}", tensor)
+        rule = f"be {dtype}, as train.X, which may be float32 or float64"
+        fits = tensor.dtype == dtype and dtype in (torch.float32, torch.float64)
+        checks.require(fits, "fairness", f"{name}.{field}", rule, tensor)
     checks.finite("fairness", f"{name}.X", people.X, "drop or impute these rows")
     checks.labels01("fairness", f"{name}.y", people.y)
     checks.labels01("fairness", f"{name}.group", people.group)
