@@ -16,7 +16,8 @@ def test_weights_of_two_gradients_are_those_of_torchjd():
     mgda = theirs.MGDAWeighting(epsilon=1e-6, max_iters=2000)
     for seed in range(8):
         H = normal(2, 8, seed=seed)
-        G, start = H @ H.T, torch.full((2,), 0.5, dtype=torch.float64)
+        G = H @ H.T
+        start = torch.full((2,), 0.5, dtype=torch.float64)
         exact = MinNorm()(G, start)
         torch.testing.assert_close(mgda(G), exact)
         torch.testing.assert_close(FindWeights(step=0.1, steps=5000)(G, start), exact)
@@ -24,13 +25,16 @@ def test_weights_of_two_gradients_are_those_of_torchjd():
 
 def test_switching_is_that_of_humancompatible_train():
     theirs = pytest.importorskip("humancompatible.train.dual_optim")
-    problem, lr = doubled(arena_problem(0, name="np", stand_in=2000)), 1.5
+    problem = doubled(arena_problem(0, name="np", stand_in=2000))
+    lr = 1.5
     hard = fl.FedSGM(
         lr, 1, problem.num_clients, tolerance=0.0, level=LEVELS["np"], switch=fl.Hard()
     )
     ours = fl.run(hard, problem, rounds=50, progress=False)
     w = problem.w0.clone().requires_grad_()
-    step, dual, taken = torch.optim.SGD([w], lr=lr), theirs.SSG(m=1), []
+    step = torch.optim.SGD([w], lr=lr)
+    dual = theirs.SSG(m=1)
+    taken = []
     share = 1 / len(problem.data[0])
     rows = Batch(problem.data, problem.w0.new_full((len(problem.data[0]),), share))
     for _ in range(50):

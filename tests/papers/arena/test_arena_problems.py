@@ -22,8 +22,8 @@ E = 3  # local steps of the small runs
 CELLS = [(m, p) for p in NAMES for m in METHODS if applies(m, p)]
 
 
-def problem_of(name, form="constraint", seed=0, **more):
-    return arena_problem(seed, name=name, form=form, stand_in=STAND_IN, **more)
+def problem_of(name, form="constraint", seed=0, **options):
+    return arena_problem(seed, name=name, form=form, stand_in=STAND_IN, **options)
 
 
 def some_point(problem, seed=3):
@@ -39,9 +39,9 @@ def test_closed_gradients_are_those_of_the_losses(name):
     )
     w = some_point(problem)
     weights = torch.tensor([0.7, -1.3], dtype=torch.float64)[: 1 + problem.num_constraints]
-    found = problem.gradient(w, batch, weights)
+    gradient = problem.gradient(w, batch, weights)
     by_hand = torch.func.grad(lambda u: weights @ problem.losses(u, batch))(w)
-    torch.testing.assert_close(found, by_hand)
+    torch.testing.assert_close(gradient, by_hand)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -80,31 +80,32 @@ def test_a_set_is_the_constraint(name):
 def test_rows_of_training_validation_and_test_are_apart(name):
     problem = problem_of(name)
     count = len(problem.data)
-    parts = [problem.data, problem.heldout[:count], problem.heldout[count:]]
+    sides = [problem.data, problem.heldout[:count], problem.heldout[count:]]
     # a row of vectors as it stands, of numbers beside each other
     rows = [{tuple(row) for row in (torch.stack(p, 1) if p[0].dim() == 1 else p[0]).tolist()}
-            for p in parts]  # fmt: skip
+            for p in sides]  # fmt: skip
     if name == "sparse":  # the others have people, or pictures, that are alike
-        assert len(set.union(*rows)) == sum(map(len, rows)) == sum(len(p[0]) for p in parts)
+        assert len(set.union(*rows)) == sum(map(len, rows)) == sum(len(p[0]) for p in sides)
     if name in ("pair", "sparse"):
-        share = len(parts[1][0]) / (len(parts[0][0]) + len(parts[1][0]))
+        share = len(sides[1][0]) / (len(sides[0][0]) + len(sides[1][0]))
         assert share == pytest.approx(0.2, abs=0.02)
     else:
-        assert len(parts[2][0]) > len(parts[0][0]) / 10  # all other people
-    assert problem.rows.flatten().tolist() == [*range(len(parts[0][0]))]
+        assert len(sides[2][0]) > len(sides[0][0]) / 10  # all other people
+    assert problem.rows.flatten().tolist() == [*range(len(sides[0][0]))]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_validation_and_test_are_measured_on_their_own_rows(name):
     """A choice by validation must not have seen a row of the test."""
     problem = problem_of(name)
-    w, count = some_point(problem).float(), len(problem.data)
-    found = problem.metrics(w, problem)
-    assert found["val_f"] != found["test_f"]
+    w = some_point(problem).float()
+    count = len(problem.data)
+    metrics = problem.metrics(w, problem)
+    assert metrics["val_f"] != metrics["test_f"]
     for side, rows in {"val": problem.heldout[:count], "test": problem.heldout[count:]}.items():
         m = len(rows[-1])
         f, g = problem.losses(w, fl.core.problem.Batch(rows, torch.full((m,), 1 / m)))
-        torch.testing.assert_close((found[f"{side}_f"], found[f"{side}_g"]), (f, g))
+        torch.testing.assert_close((metrics[f"{side}_f"], metrics[f"{side}_g"]), (f, g))
 
 
 # The optimum
@@ -114,15 +115,15 @@ def test_validation_and_test_are_measured_on_their_own_rows(name):
 def test_the_solver_ends_where_nothing_feasible_is_better(name):
     problem = solved(0, name=name, stand_in=STAND_IN)
     w = problem.w0
-    found = problem.metrics(w, problem)
-    assert abs(found["residual"]) < 1e-5
-    assert found["g"] <= LEVELS[name] + 1e-7
+    optimum = problem.metrics(w, problem)
+    assert abs(optimum["residual"]) < 1e-5
+    assert optimum["g"] <= LEVELS[name] + 1e-7
     rng = torch.Generator().manual_seed(0)
     for size in (1e-3, 1e-2):
         for _ in range(10):
             step = torch.randn(problem.dim, generator=rng, dtype=torch.float64)
             near = problem.metrics(w + size * step / step.norm(), problem)
-            assert near["f"] > found["f"] or near["g"] > LEVELS[name]
+            assert near["f"] > optimum["f"] or near["g"] > LEVELS[name]
 
 
 def test_the_residual_tells_another_point():
@@ -152,8 +153,8 @@ def test_a_round_costs_the_gradients_and_bits_that_are_charged(method, name):
     watched = replace(problem, gradient=counted)
     trace = fl.run(algorithm, watched, rounds=2, progress=False, engine=fl.Loop)
     base = problem_of(name)
-    own = BATCHES[name] or base.rows.shape[1]
-    assert sum(rows) == 2 * entry.passes(E) * own * base.num_clients
+    size = BATCHES[name] or base.rows.shape[1]
+    assert sum(rows) == 2 * entry.passes(E) * size * base.num_clients
     assert np.isfinite(trace.metrics["f"]).all()
     charged = 32 * base.num_clients * entry.sent(E, problem.dim)
     both = float((trace.info["bits_up"] + trace.info["bits_down"]).mean())
@@ -171,11 +172,11 @@ def test_who_needs_a_set_is_refused_without_one(method):
 
 def test_all_grids_have_as_many_configurations_and_steps_over_the_same_range():
     for name, entry in METHODS.items():
-        found = grid(entry, COUNT)
-        assert len(found) == len(set(found)) == COUNT
+        pairs = grid(entry, COUNT)
+        assert len(pairs) == len(set(pairs)) == COUNT
         if entry.second[0] != "lambda":  # Frank-Wolfe methods have no step size
-            assert (min(x for x, _ in found), max(x for x, _ in found)) == SPAN, name
-        assert grid(entry, 4) == found[:4]
+            assert (min(x for x, _ in pairs), max(x for x, _ in pairs)) == SPAN, name
+        assert grid(entry, 4) == pairs[:4]
     assert {min(steps) for steps in STEPS.values()} == {SPAN[0]}
 
 
@@ -198,16 +199,16 @@ def test_every_method_gets_the_passes_of_all_others():
         method = spec.labels["method"]
         if method in METHODS:
             passes = 30 if spec.labels["problem"] == "np" else 60
-            one = METHODS[method].passes(p["local_steps"])
-            assert passes - one < spec.rounds * one <= passes
+            of_round = METHODS[method].passes(p["local_steps"])
+            assert passes - of_round < spec.rounds * of_round <= passes
 
 
 def test_an_evaluation_lies_near_the_end_of_the_bits():
     for rounds, paid in ((120, 9), (200, 41), (240, 93), (600, 47), (240, 2000), (1200, 2000)):
-        every = evaluations(rounds, paid)
-        last = min(rounds, paid) // every * every
-        assert last > 0.8 * min(rounds, paid)
-        assert every <= paid
+        interval = evaluations(rounds, paid)
+        reached = min(rounds, paid) // interval * interval
+        assert reached > 0.8 * min(rounds, paid)
+        assert interval <= paid
     assert evaluations(600, 9) == 9
     assert evaluations(10, 0) == 1
 

@@ -28,13 +28,20 @@ from tests.helpers.arena_runs import LEVEL, P, ending, field_of, named, trace_of
 
 
 def test_a_budget_of_bits_counts_both_ways_and_ends_at_the_last_evaluation_it_pays_for():
-    d, clients, rounds = 4, 2, 60
+    d = 4
+    clients = 2
+    rounds = 60
     limit = 0.4 * rounds * 32 * 2 * d * clients
     curve = [[1.0] * 7] * 3
-    for cost, last in ((limit / 60, 6), (limit / 30, 3), (limit / 29.9, 2), (10 * limit, 0)):
+    for cost, column_number in (
+        (limit / 60, 6),
+        (limit / 30, 3),
+        (limit / 29.9, 2),
+        (10 * limit, 0),
+    ):
         for share in (0.0, 0.3, 1.0):
             run = trace_of(curve, curve, up=share * cost, down=(1 - share) * cost * 0.99999, d=d)
-            assert column(run, "bits", P) == last
+            assert column(run, "bits", P) == column_number
             assert column(run, "grads", P) == 6
 
 
@@ -57,9 +64,10 @@ def test_tuning_takes_the_smallest_loss_with_room_below_the_tolerance():
 
 
 def test_only_validation_rows_decide_on_a_configuration():
-    one, two = ending(0.6, LEVEL), ending(0.7, LEVEL)
-    other = {k: 9 + v for k, v in one.metrics.items() if "val_" not in k}
-    runs = {("soft", 1): replace(one, metrics={**one.metrics, **other}), ("soft", 2): two}
+    better = ending(0.6, LEVEL)
+    two = ending(0.7, LEVEL)
+    changed = {k: 9 + v for k, v in better.metrics.items() if "val_" not in k}
+    runs = {("soft", 1): replace(better, metrics={**better.metrics, **changed}), ("soft", 2): two}
     assert field_of(runs).tuned("soft").config == 1
 
 
@@ -92,8 +100,8 @@ NARROW = 0.01 * TEN
 def test_first_is_the_smallest_objective_of_those_that_are_shown_to_keep():
     gaps = {"soft": 5 + NARROW, "hard": 9 + NARROW[::-1], "fedavg": -30 + NARROW, "ssca": NARROW}
     keeps = {"soft": True, "hard": True, "fedavg": False, "ssca": None}
-    found = standings(gaps, keeps)
-    assert found == {"soft": "winner", "hard": "behind", "fedavg": "violates", "ssca": "unclear"}
+    words = standings(gaps, keeps)
+    assert words == {"soft": "winner", "hard": "behind", "fedavg": "violates", "ssca": "unclear"}
     assert standings(gaps, keeps | {"ssca": True})["ssca"] == "winner"
     nobody = standings(gaps, dict.fromkeys(gaps))
     assert set(nobody.values()) == {"unclear"}
@@ -109,9 +117,9 @@ def test_first_is_the_smallest_objective_of_those_that_are_shown_to_keep():
 )
 def test_a_difference_is_shown_or_open(apart, spread, standing):
     gaps = {"soft": NARROW, "hard": NARROW + apart + spread * (TEN - TEN.mean())}
-    found = standings(gaps, dict.fromkeys(gaps, True))
-    assert found["hard"] == standing
-    assert found["soft"] == ("winner" if standing == "behind" else "first")
+    words = standings(gaps, dict.fromkeys(gaps, True))
+    assert words["hard"] == standing
+    assert words["soft"] == ("winner" if standing == "behind" else "first")
 
 
 def test_many_comparisons_make_each_stricter():
@@ -121,8 +129,8 @@ def test_many_comparisons_make_each_stricter():
     pair = {"soft": 0 * TEN, "hard": late}
     assert standings(pair, dict.fromkeys(pair, True))["hard"] == "behind"
     noise = {str(i): 9 + np.roll(30 * TEN, i) for i in range(12)}
-    many = pair | noise
-    assert standings(many, dict.fromkeys(many, True))["hard"] == "open"
+    together = pair | noise
+    assert standings(together, dict.fromkeys(together, True))["hard"] == "open"
 
 
 def test_the_test_is_that_of_scipy():

@@ -32,8 +32,9 @@ def test_what_diverges_rests_where_it_was():
 
 
 def test_a_run_goes_on_from_a_checkpoint(tmp_path):
-    method, file = Stopped(FedSGM(0.1, 2, 4, tolerance=0.05)), tmp_path / "half.pt"
+    method = Stopped(FedSGM(0.1, 2, 4, tolerance=0.05))
+    file = tmp_path / "half.pt"
     fl.run(method, toy(), rounds=4, progress=False, checkpoint=file)
-    whole = fl.run(method, toy(), rounds=8, progress=False, checkpoint=file)
+    resumed = fl.run(method, toy(), rounds=8, progress=False, checkpoint=file)
     plain = fl.run(method, toy(), rounds=8, progress=False)
-    torch.testing.assert_close(whole.state.w, plain.state.w)
+    torch.testing.assert_close(resumed.state.w, plain.state.w)

@@ -43,9 +43,10 @@ def test_a_final_value_averages_the_last_fifth_with_the_final_model():
 
 def test_gaps_stop_fsmgda_where_it_has_sent_as_much():
     curve = np.linspace(0.5, 0.9, 11)
-    ours, theirs = trace(curve, bits=1e6), trace(curve - 0.1, bits=4e6)
-    after = np.interp(2.5, range(11), curve - 0.1)
-    assert gap_at_equal_upload(ours, theirs) == pytest.approx(100 * (0.9 - after))
+    ours = trace(curve, bits=1e6)
+    theirs = trace(curve - 0.1, bits=4e6)
+    at_stop = np.interp(2.5, range(11), curve - 0.1)
+    assert gap_at_equal_upload(ours, theirs) == pytest.approx(100 * (0.9 - at_stop))
     cheap = trace(curve - 0.1, bits=1e5)
     assert gap_at_equal_upload(ours, cheap) == pytest.approx(10)  # not beyond its last round
 
@@ -65,42 +66,43 @@ def test_a_stand_in_for_celeba_is_not_judged():
 
 
 def test_the_methods_of_a_problem_have_the_same_step_sizes_and_shared_part():
-    found = STUDY.specs(STUDY.resolve("full"))
+    specs = STUDY.specs(STUDY.resolve("full"))
     encoder = networks.encoder_size(networks.pair_lenet(torch.Generator(), decoders=40, hidden=0))
     for tasks, rates in RATES.items():
         for name in ("fsmgda", "fedcmoo"):
-            own = found[f"{tasks}_{name}"].algorithm
-            assert (own.server_lr, own.lr) == rates
-            assert own.shared == encoder == 28515
-    assert found["halves_fsmgda"].algorithm.least is not None
-    assert found["groups_fsmgda"].algorithm.least is None
+            algorithm = specs[f"{tasks}_{name}"].algorithm
+            assert (algorithm.server_lr, algorithm.lr) == rates
+            assert algorithm.shared == encoder == 28515
+    assert specs["halves_fsmgda"].algorithm.least is not None
+    assert specs["groups_fsmgda"].algorithm.least is None
 
 
 def test_the_three_problems_ask_the_same_of_the_same_pictures():
-    made = {t: many_problem(0, source="stand-in", tasks=t, **SMALL) for t in SETS}
-    assert {t: p.num_objectives for t, p in made.items()} == SETS
-    first, *others = made.values()
-    for other in others:
-        assert torch.equal(first.data[0], other.data[0])
-        assert first.sizes == other.sizes
-    a = made["attributes"].data[1]
-    halves, groups = made["halves"].data[1], made["groups"].data[1]
+    problems = {t: many_problem(0, source="stand-in", tasks=t, **SMALL) for t in SETS}
+    assert {t: p.num_objectives for t, p in problems.items()} == SETS
+    halved, *further = problems.values()
+    for problem in further:
+        assert torch.equal(halved.data[0], problem.data[0])
+        assert halved.sizes == problem.sizes
+    a = problems["attributes"].data[1]
+    halves = problems["halves"].data[1]
+    groups = problems["groups"].data[1]
     assert torch.equal(halves, torch.stack([a[:, :20], a[:, 20:]], 1))
     assert torch.equal(groups[:, 3], a[:, list(GROUPS[3])])
     share = own_pictures("stand-in", "test", 40).a.double().mean(0)
     expected = torch.maximum(share, 1 - share).mean().item()
-    assert first.config["majority"] == pytest.approx(expected, abs=1e-6)
+    assert halved.config["majority"] == pytest.approx(expected, abs=1e-6)
 
 
 def test_the_numbers_of_short_runs_and_of_other_parameters():
     changes = {"rounds": 1, "seeds": [0, 1], "local_steps": 1}
     traces = STUDY.open("quick", **changes).run()
-    found = STUDY.numbers(traces, "quick", **changes)
+    quantities = STUDY.numbers(traces, "quick", **changes)
     assert what(traces) == "pairs of scikit-learn's digits"
-    gaps = {tasks: found[Query.of("gap", tasks=tasks)] for tasks in SETS}
+    gaps = {tasks: quantities[Query.of("gap", tasks=tasks)] for tasks in SETS}
     assert len(gaps["halves"].per_seed) == 2
-    growth = found[Query.of("gap", tasks="attributes", minus="halves")]
+    growth = quantities[Query.of("gap", tasks="attributes", minus="halves")]
     assert growth.value == pytest.approx(gaps["attributes"].value - gaps["halves"].value)
     for tasks, count in SETS.items():
-        ratio = found[Query.of("upload_ratio", tasks=tasks)]
+        ratio = quantities[Query.of("upload_ratio", tasks=tasks)]
         assert ratio.value == pytest.approx(count / 2, rel=0.06)

@@ -27,8 +27,8 @@ def run(accuracy, rounds, seeds=(0,), pictures=60000, labels=(), **info):
     x = np.atleast_2d(np.asarray(accuracy, float))
     metrics = {k: x if "accuracy" in k else 2 * x for k in CURVES}
     config = {"problem": {"pictures": pictures}, "labels": {**USUAL, **dict(labels)}}
-    given = {k: np.atleast_2d(np.asarray(v, float)) for k, v in info.items()}
-    return Trace(metrics, given, np.asarray(rounds), seeds, config)
+    infos = {k: np.atleast_2d(np.asarray(v, float)) for k, v in info.items()}
+    return Trace(metrics, infos, np.asarray(rounds), seeds, config)
 
 
 def derived(*traces):
@@ -59,12 +59,12 @@ def test_runs_longer_than_the_authors_demo_are_looked_at_after_as_many_rounds():
     t = [0, 100, 200, 290, 300, 400]
     mixed = {name: {**MIXED, "method": name} for name in ("fedcmoo", "fsmgda")}
     long = run([[0, 0.1, 0.2, 0.3, 0.5, 0.9]], t, labels=mixed["fedcmoo"])
-    other = run([[0, 0, 0, 0.2, 0.2, 0.9]], t, labels=mixed["fsmgda"])
-    numbers = derived(long, other)
+    rival = run([[0, 0, 0, 0.2, 0.2, 0.9]], t, labels=mixed["fsmgda"])
+    numbers = derived(long, rival)
     assert numbers[Query.of("accuracy_300", **mixed["fedcmoo"])].value == pytest.approx(40)
     apart = numbers[Query.of("accuracy_300", **mixed["fedcmoo"], minus="fsmgda")]
     assert (apart.value, apart.unit) == (pytest.approx(20), "points")
-    short = derived(run([[0, 0.1, 0.2]], t[:3], labels=mixed["fedcmoo"]), other)
+    short = derived(run([[0, 0.1, 0.2]], t[:3], labels=mixed["fedcmoo"]), rival)
     assert Query.of("accuracy_300", **mixed["fedcmoo"]) not in short
 
 
@@ -96,8 +96,8 @@ def test_accuracies_are_in_percent():
     labels = {"data": "mnist_fashion", "method": "fedcmoo"}
     trace = run([[0.1, 0.5, 0.8]], [0, 5, 10], labels=labels)
     trace.metrics["accuracy_2"] = np.array([[0.1, 0.2, 0.6]])
-    other = run([[0.1, 0.5, 0.7]], [0, 5, 10], labels={**labels, "method": "fsmgda"})
-    numbers = derived(trace, other)
+    rival = run([[0.1, 0.5, 0.7]], [0, 5, 10], labels={**labels, "method": "fsmgda"})
+    numbers = derived(trace, rival)
     expected = {
         "accuracy_1": (80, "%"),
         "worst": (60, "%"),
@@ -143,8 +143,8 @@ def test_delta_is_by_the_single_task_runs_of_the_same_seed(dropout, traces, numb
         accuracies = [final(trace, f"accuracy_{task}") for task in (1, 2)]
         declines[method] = numbers[Query.of("decline", **labels)].per_seed
         assert declines[method] == pytest.approx(decline(accuracies, alone))
-    first = {"data": "multi_mnist", "method": "fedcmoo", "dropout": dropout}
-    apart = numbers[Query.of("decline", **first, minus="fsmgda")].per_seed
+    fedcmoo = {"data": "multi_mnist", "method": "fedcmoo", "dropout": dropout}
+    apart = numbers[Query.of("decline", **fedcmoo, minus="fsmgda")].per_seed
     assert apart == pytest.approx(np.subtract(declines["fedcmoo"], declines["fsmgda"]))
 
 
@@ -166,8 +166,8 @@ def test_quantities_do_without_missing_runs(traces, missing):
         if not missing.items() <= trace.config["labels"].items()
     }
     numbers = derive(fewer, FULL)
-    first = {"data": "mnist_fashion", "method": "fedcmoo"}
-    assert numbers[Query.of("accuracy", **first, minus="fsmgda")].value
+    fedcmoo = {"data": "mnist_fashion", "method": "fedcmoo"}
+    assert numbers[Query.of("accuracy", **fedcmoo, minus="fsmgda")].value
     rows = numbers.table
     for label, value in missing.items():
         rows = rows[rows[label] == value] if label in rows else rows[:0]
@@ -178,6 +178,6 @@ def test_every_method_is_shown_at_the_step_sizes_of_each(numbers):
     table = tables.step_table(numbers)
     assert [*table.columns][:3] == ["plain average", "FSMGDA", "FedCMOO"]
     assert len(table) == 3
-    own = Query.of("accuracy", data="mnist_fashion", method="fedcmoo", dropout=True)
-    assert table.loc["server 1.2, clients 0.5", "FedCMOO"] == numbers[own].text(".1f")
+    query = Query.of("accuracy", data="mnist_fashion", method="fedcmoo", dropout=True)
+    assert table.loc["server 1.2, clients 0.5", "FedCMOO"] == numbers[query].text(".1f")
     assert tables.step_table({}).empty

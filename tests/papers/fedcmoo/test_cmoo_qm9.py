@@ -58,9 +58,9 @@ def test_the_largest_gap_is_over_the_rounds_that_both_have():
 def test_the_runs_are_those_of_the_paper_but_for_their_size():
     specs = STUDY.specs(STUDY.resolve("full"))
     kinds = {"fedcmoo": fl.FedCMOO, "pref": fl.FedCMOOPref, "fsmgda": fl.FSMGDA}
-    for m, kind in kinds.items():
+    for m, algorithm_type in kinds.items():
         algorithm = specs[m].algorithm
-        assert type(algorithm) is kind
+        assert type(algorithm) is algorithm_type
         assert algorithm.local == fl.Adam()
         assert (algorithm.lr, algorithm.server_lr, algorithm.local_steps) == (0.01, 1.0, 14)
         assert (algorithm.participants, algorithm.shared) == (4, 616_960)
@@ -81,10 +81,10 @@ def test_counted_uploads_of_a_round_on_quadratics():
 @pytest.mark.skipif(not data.available("qm9"), reason="QM9 is not in the cache; set FEDLIB_DATA")
 def test_the_problem_names_its_size_and_its_split_follows_the_seed():
     size = {"clients": 5, "molecules": 40, "test_molecules": 10}
-    one, other = (molecule_problem(s, **size) for s in (0, 1))
-    assert one.config["dim"] == one.dim == DIM
-    assert one.config["shared"] == 616_960
-    assert (one.num_clients, one.num_objectives, one.sizes[0]) == (5, 11, 8)
-    assert not one.rows.equal(other.rows)
-    assert not one.w0.equal(other.w0)
-    assert one.heldout[-1].equal(other.heldout[-1])
+    problem, reseeded = (molecule_problem(s, **size) for s in (0, 1))
+    assert problem.config["dim"] == problem.dim == DIM
+    assert problem.config["shared"] == 616_960
+    assert (problem.num_clients, problem.num_objectives, problem.sizes[0]) == (5, 11, 8)
+    assert not problem.rows.equal(reseeded.rows)
+    assert not problem.w0.equal(reseeded.w0)
+    assert problem.heldout[-1].equal(reseeded.heldout[-1])

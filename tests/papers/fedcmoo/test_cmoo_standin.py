@@ -27,7 +27,8 @@ ENDS = np.array([0, 1])
 
 @pytest.mark.parametrize("name", NAMES)
 def test_pictures_have_the_form_of_the_set_and_labels_of_both_digits(name):
-    train, test = standin_pairs(name, "train"), standin_pairs(name, "test")
+    train = standin_pairs(name, "train")
+    test = standin_pairs(name, "test")
     colour = name == "cifar10_mnist"
     assert train.X.shape == ((1200, 3, 32, 32) if colour else (1200, 1, 28, 28))
     assert train.X.dtype == torch.uint8
@@ -37,9 +38,9 @@ def test_pictures_have_the_form_of_the_set_and_labels_of_both_digits(name):
     assert torch.equal(test.y[:, 0], y[1200:])
     assert torch.equal(train.y[:, 1].bincount(), train.y[:, 0].bincount())  # a permutation
     assert (train.y[:, 0] != train.y[:, 1]).float().mean() > 0.8
-    few = standin_pairs(name, "train", 7)
-    assert len(few.X) == 7
-    assert torch.equal(few.y, train.y[:7])
+    seven = standin_pairs(name, "train", 7)
+    assert len(seven.X) == 7
+    assert torch.equal(seven.y, train.y[:7])
 
 
 def test_the_digits_are_where_they_are_said_to_be():
@@ -48,23 +49,24 @@ def test_the_digits_are_where_they_are_said_to_be():
         assert X.max() > 200
         assert (X[:, :4].flatten(1) > 0).any(1).all()  # the first one begins at the top
         assert (X[:, -4:].flatten(1) > 0).any(1).all()  # the second one ends at the bottom
-    colour, some = standin_pairs("cifar10_mnist", "train", 20).X, data.digits().X[:20] * 15
-    assert torch.equal(colour[:, :, ::4, ::4][:, :, 0], some[:, :1].expand(20, 3, 8))
+    colour = standin_pairs("cifar10_mnist", "train", 20).X
+    digits = data.digits().X[:20] * 15
+    assert torch.equal(colour[:, :, ::4, ::4][:, :, 0], digits[:, :1].expand(20, 3, 8))
 
 
 def test_problems_are_those_of_the_paper_but_for_the_pictures():
-    own = partial(pair_problem, stand_in=True, **SMALL)
-    grey = own(0, data="mnist_fashion")
+    problem = partial(pair_problem, stand_in=True, **SMALL)
+    grey = problem(0, data="mnist_fashion")
     assert (grey.num_clients, grey.num_objectives, grey.config["shared"]) == (4, 2, 28515)
     assert ENCODERS["mnist_fashion"] == ENCODERS["multi_mnist"] == grey.config["shared"]
     assert grey.config["stand_in"] == "pairs of scikit-learn's digits"
     assert len(grey.heldout) == 2
-    colour = own(1, data="cifar10_mnist")
+    colour = problem(1, data="cifar10_mnist")
     assert colour.config["pictures"] == 32
     assert ENCODERS["cifar10_mnist"] == colour.config["shared"]
     assert colour.config["held"] == 8
-    assert not grey.w0.equal(own(1, data="mnist_fashion").w0)
-    mixed = own(0, data="multi_mnist", kinds=("squared", "nll"))
+    assert not grey.w0.equal(problem(1, data="mnist_fashion").w0)
+    mixed = problem(0, data="multi_mnist", kinds=("squared", "nll"))
     assert mixed.config["kinds"] == ["squared", "nll"]
     dropped = dropped_problem(0, data="multi_mnist", stand_in=True, **SMALL)
     assert dropped.config["dropout"] == 0.5
@@ -121,9 +123,9 @@ def test_no_claim_is_judged_by_stand_ins(name):
     configs = {name: config_of(spec) for name, spec in study.specs(params).items()}
     for claim in study.claims:
         stored = {name: study.payload(name)["config"] for name in claim.all_runs}
-        for found in claim.verdicts({}, configs, stored, study.changed(params)).values():
-            assert found.verdict == "not judged"
-            assert re.search("problem.stand_in|problem.data 'stand-in'", found.reason)
+        for outcome in claim.verdicts({}, configs, stored, study.changed(params)).values():
+            assert outcome.verdict == "not judged"
+            assert re.search("problem.stand_in|problem.data 'stand-in'", outcome.reason)
 
 
 def trace(**problem):
@@ -131,13 +133,14 @@ def trace(**problem):
 
 
 def test_stand_ins_are_named_on_the_page_and_on_the_picture():
-    own, made = {"a": trace()}, {"a": trace(), "b": trace(stand_in="coarse digits")}
-    assert source_text(own, "MNIST") == "data: MNIST"
-    assert source_text(made, "MNIST") == "data: coarse digits, a stand-in for MNIST"
-    for traces, there in ((own, False), (made, True)):
+    papers = {"a": trace()}
+    stood_in = {"a": trace(), "b": trace(stand_in="coarse digits")}
+    assert source_text(papers, "MNIST") == "data: MNIST"
+    assert source_text(stood_in, "MNIST") == "data: coarse digits, a stand-in for MNIST"
+    for traces, expected in ((papers, False), (stood_in, True)):
         figure = Figure()
         note(figure, traces)
-        assert ("stand-in: coarse digits" in figure.get_suptitle()) is there
+        assert ("stand-in: coarse digits" in figure.get_suptitle()) is expected
 
 
 def test_generated_molecules_are_chains_and_their_targets_sums():
@@ -153,8 +156,8 @@ def test_generated_molecules_are_chains_and_their_targets_sums():
     torch.testing.assert_close(y, expected, atol=1e-5, rtol=0)
     again, _ = generated(60, 10, seed=3)
     assert all(torch.equal(a, b) for a, b in zip(train, again, strict=True))
-    other, _ = generated(60, 10, seed=4)
-    assert not torch.equal(train.positions, other.positions)
+    reseeded, _ = generated(60, 10, seed=4)
+    assert not torch.equal(train.positions, reseeded.positions)
 
 
 def test_the_problem_of_generated_molecules_names_its_targets():

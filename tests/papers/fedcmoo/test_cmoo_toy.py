@@ -49,9 +49,9 @@ def test_the_front_is_where_weighted_sums_of_the_losses_are_stationary():
         w = pareto_point(middle, curvature, lam)
         slope = torch.func.grad(lambda u: problem.mean_losses(u) @ lam)(w)  # noqa: B023
         assert slope.norm() < 1e-12
-        found = problem.metrics(w, problem)
-        assert found["stationarity"] < 1e-12
-        assert found["distance"] < 1e-3
+        metrics = problem.metrics(w, problem)
+        assert metrics["stationarity"] < 1e-12
+        assert metrics["distance"] < 1e-3
     away = problem.metrics(problem.w0, problem)
     assert away["stationarity"] > 0.1
     assert away["distance"] > 0.1
@@ -61,10 +61,10 @@ def test_the_front_is_where_weighted_sums_of_the_losses_are_stationary():
 def test_the_gram_matrix_of_the_metrics_is_that_of_autograd():
     problem = federation(1, spread=1.0, scale=20.0)
     J = torch.func.jacrev(problem.mean_losses)(problem.w0)
-    found = problem.metrics(problem.w0, problem)
+    metrics = problem.metrics(problem.w0, problem)
     G = J @ J.mT
     for k, value in (("g_11", G[0, 0]), ("g_12", G[0, 1]), ("g_22", G[1, 1])):
-        torch.testing.assert_close(found[k], value)
+        torch.testing.assert_close(metrics[k], value)
     assert J[0].norm() > 5 * J[1].norm()  # objective 1 is the one that is enlarged
 
 
@@ -82,11 +82,13 @@ def test_clients_differ_in_curvature_and_by_the_spread_in_their_centres():
 
 
 def test_the_probe_measures_what_autograd_says():
-    problem, probe = federation(2, tasks=3, spread=0.5), DirectionProbe()
+    problem = federation(2, tasks=3, spread=0.5)
+    probe = DirectionProbe()
     draw = probe.draw(problem, seeded(5, "rounds"))
     state, info = probe.round(Vectorized(problem), probe.init(problem), draw)
     z = draw.downlink.double()
-    w, r = problem.w0 + z[:10], z[10:].exp()
+    w = problem.w0 + z[:10]
+    r = z[10:].exp()
 
     def mu(u):
         share = r * problem.mean_losses(u)
@@ -148,21 +150,22 @@ class TestSketches:
     def test_the_estimates_are_those_of_the_library(self):
         rng = torch.Generator().manual_seed(0)
         jacobians = sketches.related_jacobians(rng, clients=3, dim=200)
-        found = sketches.gram_errors(jacobians, torch.Generator().manual_seed(1))
+        errors = sketches.gram_errors(jacobians, torch.Generator().manual_seed(1))
         sketch = fl.LowRank()
         noise = sketch.draw(4, 2, 200, torch.Generator().manual_seed(1))
         C = [sketch(H, z) for H, z in zip(jacobians, noise[:3], strict=True)]
-        S, h = sum(C), sketch(sum(C), noise[3])
+        S = sum(C)
+        h = sketch(sum(C), noise[3])
         # as printed: sum H'H + sum_{i != j} C_i C_j' + 2 sum R_i (h - C_i)', by its pairs
         raw = sum(H @ H.mT for H in jacobians)
         raw = raw + sum(C[i] @ C[j].mT for i in range(3) for j in range(3) if i != j)
-        other = raw - (S @ S.mT - sum(c @ c.mT for c in C)) + sum(c @ (h - c).mT for c in C)
+        of_code = raw - (S @ S.mT - sum(c @ c.mT for c in C)) + sum(c @ (h - c).mT for c in C)
         cross = 2 * sum((H - c) @ (h - c).mT for H, c in zip(jacobians, C, strict=True))
         exact = jacobians.mean(0) @ jacobians.mean(0).mT
-        for key, parts in (("Algorithm 6", raw), ("second term of the code", other)):
-            G = (parts + cross + (parts + cross).mT) / 2 / 3**2
+        for key, own_terms in (("Algorithm 6", raw), ("second term of the code", of_code)):
+            G = (own_terms + cross + (own_terms + cross).mT) / 2 / 3**2
             error = ((G - exact).norm() / exact.norm()).item()
-            assert found[f"two-way, {key}"] == pytest.approx(error)
+            assert errors[f"two-way, {key}"] == pytest.approx(error)
 
     def test_a_mask_is_unbiased_and_a_truncated_svd_is_not(self):
         rng = torch.Generator().manual_seed(0)

@@ -26,47 +26,49 @@ def one_round(method, problem, engine=fl.Vectorized, **state):
 
 def loss_at(problem, w, judges=3, rows=2):
     """The mean loss on the first rows of the first clients, by a plain loop."""
-    found = []
+    results = []
     for j in range(judges):
         mine = problem.rows[j, :rows]
         batch = Batch(tuple(x[mine] for x in problem.data), torch.full((rows,), 1 / rows).to(w))
-        found.append(problem.losses(w, batch).mean())
-    return torch.stack(found).mean()
+        results.append(problem.losses(w, batch).mean())
+    return torch.stack(results).mean()
 
 
 @ENGINES
 def test_a_round_that_is_accepted_is_one_of_the_parent(engine):
-    problem, method = three_objectives(), GuardedFedCMOOPref(**WORK, **GUARD)
-    _, after, info = one_round(method, problem, engine)
+    problem = three_objectives()
+    method = GuardedFedCMOOPref(**WORK, **GUARD)
+    _, reached, info = one_round(method, problem, engine)
     parent, _ = one_round(fl.FedCMOOPref(**WORK), problem, engine)[1:]
-    torch.testing.assert_close(after.w, parent.w, atol=1e-14, rtol=0)
+    torch.testing.assert_close(reached.w, parent.w, atol=1e-14, rtol=0)
     assert info["rejected"] == 0
-    assert float(after.accepted) == pytest.approx(float(loss_at(problem, after.w)))
-    assert float(info["accepted"]) == float(after.accepted)
+    assert float(reached.accepted) == pytest.approx(float(loss_at(problem, reached.w)))
+    assert float(info["accepted"]) == float(reached.accepted)
 
 
 @ENGINES
 @pytest.mark.parametrize("slack", [0.999, 1.001])
 def test_the_model_is_set_back_where_the_loss_has_grown_by_more_than_the_ratio(engine, slack):
-    problem, method = three_objectives(), GuardedFedCMOOPref(**WORK, **GUARD, ratio=1.25)
+    problem = three_objectives()
+    method = GuardedFedCMOOPref(**WORK, **GUARD, ratio=1.25)
     new = loss_at(problem, one_round(method, problem)[1].w)
-    before, after, info = one_round(method, problem, engine, accepted=slack * new / 1.25)
+    start, reached, info = one_round(method, problem, engine, accepted=slack * new / 1.25)
     if slack < 1:
         assert info["rejected"] == 1
-        assert torch.equal(after.w, before.w)
-        assert torch.equal(after.accepted, before.accepted)
+        assert torch.equal(reached.w, start.w)
+        assert torch.equal(reached.accepted, start.accepted)
     else:
         assert info["rejected"] == 0
-        assert not torch.equal(after.w, before.w)
-        torch.testing.assert_close(after.accepted, new, atol=1e-12, rtol=0)
+        assert not torch.equal(reached.w, start.w)
+        torch.testing.assert_close(reached.accepted, new, atol=1e-12, rtol=0)
 
 
 def test_a_model_that_is_not_finite_is_never_accepted():
     problem = objectives(noise=0.1, rows=4)
     method = GuardedFedCMOOPref(lr=1e200, local_steps=3, participants=4, **GUARD)
-    before, after, info = one_round(method, problem)
+    start, reached, info = one_round(method, problem)
     assert info["rejected"] == 1
-    assert torch.equal(after.w, before.w)
+    assert torch.equal(reached.w, start.w)
     trace = fl.run(method, problem, rounds=5, progress=False)
     assert trace.info["rejected"].tolist() == [[1.0] * 5]
     with pytest.raises(fl.Diverged):
@@ -77,7 +79,8 @@ def test_a_run_that_would_diverge_stays_where_it_was_good():
     problem = objectives(noise=0.1, rows=4)
     method = GuardedFedCMOOPref(lr=0.9, server_lr=30.0, local_steps=3, participants=4, **GUARD)
     trace = fl.run(method, problem, rounds=30, progress=False)
-    accepted, rejected = trace.info["accepted"][0], trace.info["rejected"][0]
+    accepted = trace.info["accepted"][0]
+    rejected = trace.info["rejected"][0]
     assert 0 < rejected.sum() < 30
     assert (accepted[1:] <= 1.5 * accepted[:-1]).all()
     assert (accepted[1:][rejected[1:] == 1] == accepted[:-1][rejected[1:] == 1]).all()
@@ -90,12 +93,12 @@ def test_values_and_guard_are_plain_and_gradients_are_not(engine):
     both = with_plain_values(trained, problem)
     assert both.config["values"] == "plain"
     method = GuardedFedCMOOPref(**WORK, **GUARD)
-    _, after, info = one_round(method, both, engine)
+    _, reached, info = one_round(method, both, engine)
     ours = fl.FedCMOOPref(**WORK)
     _, twice, plain_info = one_round(ours, trained, engine)
-    torch.testing.assert_close(after.w, twice.w, atol=1e-13, rtol=0)  # mu does not see a factor
+    torch.testing.assert_close(reached.w, twice.w, atol=1e-13, rtol=0)  # mu does not see a factor
     torch.testing.assert_close(info["mu"], plain_info["mu"], atol=1e-13, rtol=0)
-    assert float(after.accepted) == pytest.approx(float(loss_at(problem, after.w)))
+    assert float(reached.accepted) == pytest.approx(float(loss_at(problem, reached.w)))
     skewed = replace(problem, losses=lambda w, b: problem.losses(w, b) * torch.tensor([1, 1, 9]))
     mu = one_round(method, with_plain_values(problem, skewed), engine)[2]["mu"]
     torch.testing.assert_close(mu, one_round(ours, skewed, engine)[2]["mu"], atol=1e-13, rtol=0)
@@ -103,13 +106,16 @@ def test_values_and_guard_are_plain_and_gradients_are_not(engine):
 
 
 def test_a_round_is_the_same_on_all_engines_and_with_every_client_twice():
-    problem, method = three_objectives(), GuardedFedCMOOPref(**WORK, **GUARD)
+    problem = three_objectives()
+    method = GuardedFedCMOOPref(**WORK, **GUARD)
     for name in ("is pure", "engines agree", "both ends agree"):
         CHECKS[name](method, problem)
 
 
 def test_the_guard_counts_its_messages():
-    problem, method = three_objectives(), GuardedFedCMOOPref(**WORK, **GUARD)
-    own, parent = one_round(method, problem)[2], one_round(fl.FedCMOOPref(**WORK), problem)[2]
-    assert float(own["bits_down"] - parent["bits_down"]) == 32 * 3 * problem.dim
-    assert float(own["bits_up"] - parent["bits_up"]) == 32 * 3 * problem.num_objectives
+    problem = three_objectives()
+    method = GuardedFedCMOOPref(**WORK, **GUARD)
+    guarded = one_round(method, problem)[2]
+    parent = one_round(fl.FedCMOOPref(**WORK), problem)[2]
+    assert float(guarded["bits_down"] - parent["bits_down"]) == 32 * 3 * problem.dim
+    assert float(guarded["bits_up"] - parent["bits_up"]) == 32 * 3 * problem.num_objectives

@@ -17,7 +17,7 @@ def offsets(lengths):
 
 
 @pytest.fixture
-def few():
+def three():
     """Hydrogen cyanide, formaldehyde, methane: made by hand, positions at random."""
     rng = torch.Generator().manual_seed(0)
     z = [6, 7, 1, *[6, 8, 1, 1], *[6, 1, 1, 1, 1]]
@@ -34,53 +34,55 @@ def few():
     )
 
 
-def test_features_of_three_molecules(few):
-    made = molecules.graphs(few, torch.tensor([2, 0]), torch.zeros(3, 11), size=6)
-    assert made.real.sum(1).tolist() == [5, 3]
-    assert not made.atoms[~made.real].any()
-    assert not made.positions[~made.real].any()
-    carbon, hydrogen = made.atoms[0, 0].tolist(), made.atoms[0, 1].tolist()
+def test_features_of_three_molecules(three):
+    graphs = molecules.graphs(three, torch.tensor([2, 0]), torch.zeros(3, 11), size=6)
+    assert graphs.real.sum(1).tolist() == [5, 3]
+    assert not graphs.atoms[~graphs.real].any()
+    assert not graphs.positions[~graphs.real].any()
+    carbon = graphs.atoms[0, 0].tolist()
+    hydrogen = graphs.atoms[0, 1].tolist()
     assert carbon == [0, 1, 0, 0, 0, 6, 0, 0, 0, 1, 4]  # sp3, four hydrogens
     assert hydrogen == [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0]
-    assert made.atoms[1, 0].tolist() == [0, 1, 0, 0, 0, 6, 0, 1, 0, 0, 1]  # sp
-    assert made.atoms[1, 1].tolist() == [0, 0, 1, 0, 0, 7, 0, 1, 0, 0, 0]
-    formaldehyde = molecules.graphs(few, torch.tensor([1]), torch.zeros(3, 11))
+    assert graphs.atoms[1, 0].tolist() == [0, 1, 0, 0, 0, 6, 0, 1, 0, 0, 1]  # sp
+    assert graphs.atoms[1, 1].tolist() == [0, 0, 1, 0, 0, 7, 0, 1, 0, 0, 0]
+    formaldehyde = molecules.graphs(three, torch.tensor([1]), torch.zeros(3, 11))
     assert formaldehyde.atoms[0, 1].tolist() == [0, 0, 0, 1, 0, 8, 0, 0, 1, 0, 0]  # sp2
     assert formaldehyde.atoms.shape == (1, 29, 11)
-    assert torch.equal(made.bonds, made.bonds.mT)
-    assert made.bonds[1, :3, :3].tolist() == [[0, 3, 1], [3, 0, 0], [1, 0, 0]]
-    assert not made.bonds[1, 3:].any()
-    assert torch.equal(made.positions[0, :5], few.positions[7:])
+    assert torch.equal(graphs.bonds, graphs.bonds.mT)
+    assert graphs.bonds[1, :3, :3].tolist() == [[0, 3, 1], [3, 0, 0], [1, 0, 0]]
+    assert not graphs.bonds[1, 3:].any()
+    assert torch.equal(graphs.positions[0, :5], three.positions[7:])
 
 
-def test_edges_are_bonds_and_distances(few):
-    made = molecules.graphs(few, torch.tensor([1]), torch.zeros(3, 11), size=4)
-    found = molecules.edges(made.bonds[0], made.positions[0])
-    assert found.shape == (4, 4, 5)
-    assert found[0, 1, :4].tolist() == [0, 1, 0, 0]  # a double bond
-    assert found[2, 3, :4].tolist() == [0, 0, 0, 0]
-    distance = torch.cdist(made.positions[0], made.positions[0])
-    assert torch.allclose(found[..., 4], distance, atol=1e-6)
+def test_edges_are_bonds_and_distances(three):
+    graphs = molecules.graphs(three, torch.tensor([1]), torch.zeros(3, 11), size=4)
+    numbers = molecules.edges(graphs.bonds[0], graphs.positions[0])
+    assert numbers.shape == (4, 4, 5)
+    assert numbers[0, 1, :4].tolist() == [0, 1, 0, 0]  # a double bond
+    assert numbers[2, 3, :4].tolist() == [0, 0, 0, 0]
+    distance = torch.cdist(graphs.positions[0], graphs.positions[0])
+    assert torch.allclose(numbers[..., 4], distance, atol=1e-6)
 
 
-def test_energies_are_those_of_atomization(few):
-    y = molecules.targets(few)
-    u0 = few.targets[:, NAMES.index("u0")]
+def test_energies_are_those_of_atomization(three):
+    y = molecules.targets(three)
+    u0 = three.targets[:, NAMES.index("u0")]
     expected = u0[2] + 37.846772 + 4 * 0.500273
     assert float(y[2, 6]) == pytest.approx(float(expected), rel=1e-12)
     for k, name in enumerate(("mu", "alpha", "homo", "lumo", "r2", "zpve")):
-        assert torch.equal(y[:, k], few.targets[:, NAMES.index(name)])
-    assert torch.equal(y[:, 10], few.targets[:, NAMES.index("cv")])
+        assert torch.equal(y[:, k], three.targets[:, NAMES.index(name)])
+    assert torch.equal(y[:, 10], three.targets[:, NAMES.index("cv")])
 
 
-def small(few, repeats=4):
+def small(three, repeats=4):
     y = torch.randn(3, 11, generator=torch.Generator().manual_seed(1))
-    one = molecules.graphs(few, torch.arange(3), y, size=6)
-    return molecules.Graphs(*(x.repeat(repeats, *[1] * (x.dim() - 1)) for x in one))
+    graphs = molecules.graphs(three, torch.arange(3), y, size=6)
+    return molecules.Graphs(*(x.repeat(repeats, *[1] * (x.dim() - 1)) for x in graphs))
 
 
-def test_losses_and_metrics(few):
-    train, test = small(few), small(few, 2)
+def test_losses_and_metrics(three):
+    train = small(three)
+    test = small(three, 2)
     problem = qm9(train, test, clients=4)
     assert (problem.dim, problem.num_objectives) == (617_675, 11)
     assert problem.rows.shape == (4, 3)
@@ -89,10 +91,10 @@ def test_losses_and_metrics(few):
     _, apply = models.ravel(networks.molecule_network())
     rows = problem.rows[1]
     inputs = train.atoms.float(), molecules.edges(train.bonds, train.positions), train.real
-    out = apply(problem.w0, *(x[rows] for x in inputs)).squeeze(-1)
-    expected = (out - train.targets[rows]).square().mean(0)
-    found = problem.losses(problem.w0, batches(problem)[1])
-    assert torch.allclose(found, expected, rtol=1e-4)
+    outputs = apply(problem.w0, *(x[rows] for x in inputs)).squeeze(-1)
+    expected = (outputs - train.targets[rows]).square().mean(0)
+    losses = problem.losses(problem.w0, batches(problem)[1])
+    assert torch.allclose(losses, expected, rtol=1e-4)
     values = problem.metrics(problem.w0, problem)
     assert set(values) == {"loss", *(f"loss_{k}" for k in range(1, 12))}
     inputs = test.atoms.float(), molecules.edges(test.bonds, test.positions), test.real
@@ -105,8 +107,8 @@ def test_losses_and_metrics(few):
 
 def test_real_molecules(real):
     real("qm9")
-    whole = molecules.qm9()
-    y = molecules.targets(whole)
+    table = molecules.qm9()
+    y = molecules.targets(table)
     methane = y[0, molecules.TARGETS.index("u0")]
     assert float(methane) * 627.5095 == pytest.approx(-395.999, abs=0.01)  # kcal/mol, published
     energies = y[:, 6:10]
@@ -123,18 +125,18 @@ def test_real_molecules(real):
 
 def test_the_loader_gives_the_tables_of_qm9(real):
     real("qm9")
-    whole = molecules.qm9()
-    assert whole.targets.shape == (130831, 15)
-    assert whole.targets.dtype == torch.float64
-    assert whole.z.bincount()[[1, 6, 7, 8, 9]].tolist() == [
+    table = molecules.qm9()
+    assert table.targets.shape == (130831, 15)
+    assert table.targets.dtype == torch.float64
+    assert table.z.bincount()[[1, 6, 7, 8, 9]].tolist() == [
         *(1208486, 831925, 132498),
         *(183265, 3036),
     ]
-    assert int(whole.atom_offset[-1]) == len(whole.z) == len(whole.positions)
-    assert int(whole.bond_offset[-1]) == len(whole.bonds)
+    assert int(table.atom_offset[-1]) == len(table.z) == len(table.positions)
+    assert int(table.bond_offset[-1]) == len(table.bonds)
     homo, lumo, gap = (
-        whole.targets[:, whole.target_names.index(n)] for n in ("homo", "lumo", "gap")
+        table.targets[:, table.target_names.index(n)] for n in ("homo", "lumo", "gap")
     )
     assert float((lumo - homo - gap).abs().max()) < 2e-4  # printed with four decimals
-    first = slice(int(whole.atom_offset[0]), int(whole.atom_offset[1]))
-    assert sorted(whole.z[first].tolist()) == [1, 1, 1, 1, 6]  # methane
+    atoms_of_first = slice(int(table.atom_offset[0]), int(table.atom_offset[1]))
+    assert sorted(table.z[atoms_of_first].tolist()) == [1, 1, 1, 1, 6]  # methane

@@ -11,35 +11,35 @@ from tests.helpers.randoms import generator
 
 
 @pytest.mark.parametrize(
-    ("make", "options", "whole", "encoder"),
+    ("make", "options", "size", "encoder"),
     [
         (networks.pair_lenet, {}, 34_635, 28_515),
         (networks.pair_cnn, {}, 1_726_508, 1_685_888),
         (networks.molecule_network, {}, 617_675, 616_960),
     ],
 )
-def test_numbers_of_parameters_are_those_of_the_paper(make, options, whole, encoder):
+def test_numbers_of_parameters_are_those_of_the_paper(make, options, size, encoder):
     module = make(generator(), **options)
     w0, _ = models.ravel(module)
-    assert w0.shape == (whole,)
+    assert w0.shape == (size,)
     assert networks.encoder_size(module) == encoder
-    first = torch.cat([p.detach().flatten() for p in module.encoder.parameters()])
-    assert torch.equal(w0[:encoder], first)
+    encoder_numbers = torch.cat([p.detach().flatten() for p in module.encoder.parameters()])
+    assert torch.equal(w0[:encoder], encoder_numbers)
     assert w0.isfinite().all()
 
 
 @pytest.mark.parametrize(
-    ("make", "shape", "out"),
+    ("make", "shape", "expected"),
     [
         (networks.pair_lenet, (3, 1, 28, 28), (3, 2, 10)),
         (networks.pair_cnn, (3, 3, 32, 32), (3, 2, 10)),
     ],
 )
-def test_pictures_alone_and_under_vmap(make, shape, out):
+def test_pictures_alone_and_under_vmap(make, shape, expected):
     w0, apply = models.ravel(make(generator()))
     x = torch.randn(shape, generator=generator(1))
     alone = apply(w0, x)
-    assert alone.shape == out
+    assert alone.shape == expected
     # batches of batches, as clients see them, with a model each
     w = torch.stack([w0, 1.01 * w0])
     together = vmap(apply)(w, torch.stack([x, x.flip(0)]))
@@ -51,20 +51,21 @@ def test_pictures_alone_and_under_vmap(make, shape, out):
 
 
 def test_lenet_has_the_layers_of_the_sheet():
-    kinds = [type(part).__name__ for part in networks.pair_lenet().encoder]
+    kinds = [type(layer).__name__ for layer in networks.pair_lenet().encoder]
     assert kinds == [*(["Conv2d", "MaxPool2d", "ReLU"] * 2), "Flatten", "Linear", "ReLU"]
     small = networks.pair_lenet(decoders=40, out=2, hidden=0)
     assert models.ravel(small)[0].shape == (28_515 + 40 * 102,)
 
 
 def test_start_is_drawn_from_the_generator():
-    before = torch.get_rng_state()
-    first, again = networks.pair_lenet(generator()), networks.pair_lenet(generator())
-    assert torch.equal(before, torch.get_rng_state())
-    assert torch.equal(models.ravel(first)[0], models.ravel(again)[0])
-    other = models.ravel(networks.pair_lenet(generator(1)))[0]
-    assert not torch.equal(models.ravel(first)[0], other)
-    weight = first.encoder[7].weight.detach().abs()
+    state = torch.get_rng_state()
+    network = networks.pair_lenet(generator())
+    again = networks.pair_lenet(generator())
+    assert torch.equal(state, torch.get_rng_state())
+    assert torch.equal(models.ravel(network)[0], models.ravel(again)[0])
+    reseeded = models.ravel(networks.pair_lenet(generator(1)))[0]
+    assert not torch.equal(models.ravel(network)[0], reseeded)
+    weight = network.encoder[7].weight.detach().abs()
     assert 0.99 < float(weight.max()) * 540**0.5 <= 1
 
 
@@ -81,11 +82,15 @@ def molecules(sizes, n):
 
 def plain(module, atoms, edges):
     """One molecule without padding: an explicit matrix an edge, PyTorch's own recurrent cells."""
-    net, n = module.encoder, len(atoms)
-    gru, lstm = nn.GRUCell(64, 64).double(), nn.LSTMCell(128, 64).double()
-    for cell, own in ((gru, net), (lstm, net.pool)):
-        cell.weight_ih, cell.bias_ih = own.gates_in.weight, own.gates_in.bias
-        cell.weight_hh, cell.bias_hh = own.gates_own.weight, own.gates_own.bias
+    net = module.encoder
+    n = len(atoms)
+    gru = nn.GRUCell(64, 64).double()
+    lstm = nn.LSTMCell(128, 64).double()
+    for cell, ours in ((gru, net), (lstm, net.pool)):
+        cell.weight_ih = ours.gates_in.weight
+        cell.bias_ih = ours.gates_in.bias
+        cell.weight_hh = ours.gates_own.weight
+        cell.bias_hh = ours.gates_own.bias
     h = torch.relu(net.first(atoms))
     for _ in range(3):
         rows = []
@@ -113,13 +118,13 @@ def test_message_passing_is_the_plain_computation_and_padding_does_not_matter():
     sizes = [5, 2, 1, 4]
     atoms, edges, real = molecules(sizes, 7)
     w0, apply = models.ravel(module)
-    out = apply(w0, atoms, edges, real)
-    assert out.shape == (4, 11, 1)
+    outputs = apply(w0, atoms, edges, real)
+    assert outputs.shape == (4, 11, 1)
     for k, n in enumerate(sizes):
         alone = plain(module, atoms[k, :n], edges[k, :n, :n])
-        assert torch.allclose(out[k], alone, rtol=1e-10, atol=1e-12)
+        assert torch.allclose(outputs[k], alone, rtol=1e-10, atol=1e-12)
     wrong = apply(w0, atoms, edges, torch.ones_like(real))
-    assert (wrong - out).abs().max() > 1e-3  # the test would see a mask that is not used
+    assert (wrong - outputs).abs().max() > 1e-3  # the test would see a mask that is not used
 
 
 def test_message_passing_under_vmap_with_gradients():

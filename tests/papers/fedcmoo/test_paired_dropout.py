@@ -27,7 +27,8 @@ def test_coins_are_fair_and_independent_of_one_another():
     flat = heads.flatten(1).double() - 0.5
     count = flat.numel()
     assert abs(float(flat.mean())) < 4 * 0.5 / count**0.5
-    rows, units = 4 * flat @ flat.T / flat.shape[1], 4 * flat.T @ flat / flat.shape[0]
+    rows = 4 * flat @ flat.T / flat.shape[1]
+    units = 4 * flat.T @ flat / flat.shape[0]
     for matrix, size in ((rows, flat.shape[1]), (units, flat.shape[0])):
         off = matrix[~torch.eye(len(matrix), dtype=torch.bool)]
         assert float(off.std()) == pytest.approx(size**-0.5, rel=0.1)
@@ -36,12 +37,15 @@ def test_coins_are_fair_and_independent_of_one_another():
 
 def test_coins_fall_anew_when_the_model_has_moved_and_for_another_picture():
     w = torch.randn(1000, generator=RNG)
-    for other in (coins(w + 1e-5, X, 3, 50), coins(w, X.flip(0), 3, 50)):
-        assert float((coins(w, X, 3, 50) == other).double().mean()) == pytest.approx(0.5, abs=0.03)
+    for changed in (coins(w + 1e-5, X, 3, 50), coins(w, X.flip(0), 3, 50)):
+        assert float((coins(w, X, 3, 50) == changed).double().mean()) == pytest.approx(
+            0.5, abs=0.03
+        )
 
 
 def test_the_losses_are_those_of_the_network_with_these_units_off():
-    problem, rows = dropped(PROBLEM, MNIST_SCALE), torch.arange(7)
+    problem = dropped(PROBLEM, MNIST_SCALE)
+    rows = torch.arange(7)
     w = problem.w0
     keep = coins(w, X[rows], 3, 50).float()
     module = networks.pair_lenet(torch.Generator().manual_seed(9))
@@ -50,21 +54,21 @@ def test_the_losses_are_those_of_the_network_with_these_units_off():
     expected = []
     for k, decoder in enumerate(module.decoders):
         inner = torch.relu(decoder[0](code)) * keep[:, k + 1] * 2
-        out = decoder[2](inner)
-        expected.append(torch.nn.functional.cross_entropy(out, PAIRS.y[rows, k]))
+        outputs = decoder[2](inner)
+        expected.append(torch.nn.functional.cross_entropy(outputs, PAIRS.y[rows, k]))
     torch.testing.assert_close(problem.losses(w, batch(rows)), torch.stack(expected))
     assert not torch.allclose(problem.losses(w, batch(rows)), PROBLEM.losses(w, batch(rows)))
     assert problem.config["dropout"] == 0.5
-    found = problem.metrics(w, problem)
-    assert found.keys() == PROBLEM.metrics(w, PROBLEM).keys()
-    assert float(found["loss"]) == float(PROBLEM.metrics(w, PROBLEM)["loss"])
+    metrics = problem.metrics(w, problem)
+    assert metrics.keys() == PROBLEM.metrics(w, PROBLEM).keys()
+    assert float(metrics["loss"]) == float(PROBLEM.metrics(w, PROBLEM)["loss"])
 
 
-@pytest.mark.parametrize("kind", [FedCMOO, FSMGDA])
-def test_methods_run_with_dropout_on_both_engines(kind):
+@pytest.mark.parametrize("algorithm", [FedCMOO, FSMGDA])
+def test_methods_run_with_dropout_on_both_engines(algorithm):
     problem = dropped(PROBLEM, MNIST_SCALE)
     # one step: later the engines' models differ in their last bits, and so do all coins
-    method = kind(0.1, 1, 2, batch_size=5, shared=problem.config["shared"])
+    method = algorithm(0.1, 1, 2, batch_size=5, shared=problem.config["shared"])
     fast = run(method, problem, rounds=1, progress=False, engine=Vectorized).state.w[0]
     slow = run(method, problem, rounds=1, progress=False, engine=Loop).state.w[0]
     plain = run(method, PROBLEM, rounds=1, progress=False, engine=Loop).state.w[0]

@@ -15,29 +15,33 @@ def noise(*shape, seed=0):
 
 @pytest.mark.parametrize(("side", "offset"), [(36, 6), (42, 14)])
 def test_beside_pixel_by_pixel(side, offset):
-    left, right = noise(2, 28, 28), noise(2, 28, 28, seed=1)
-    made = pairs.beside(left, right, side, offset)
+    left = noise(2, 28, 28)
+    right = noise(2, 28, 28, seed=1)
+    canvas = pairs.beside(left, right, side, offset)
     for r in range(28):
         for c in range(28):
-            y, x = int((r + 0.5) * side / 28), int((c + 0.5) * side / 28)
+            y = int((r + 0.5) * side / 28)
+            x = int((c + 0.5) * side / 28)
             values = torch.zeros(2, dtype=torch.uint8)
             if y < 28 and x < 28:
                 values = left[:, y, x]
             if 0 <= y - offset < 28 and 0 <= x - offset < 28:
                 values = torch.maximum(values, right[:, y - offset, x - offset])
-            assert torch.equal(made[:, r, c], values), (r, c)
+            assert torch.equal(canvas[:, r, c], values), (r, c)
 
 
 def test_blended_hides_where_the_digit_is_and_nowhere_else():
-    below, digit = noise(3, 3, 32, 32), noise(3, 28, 28, seed=1)
+    below = noise(3, 3, 32, 32)
+    digit = noise(3, 28, 28, seed=1)
     digit[digit < 128] = 0
-    before = below.clone()
-    made = pairs.blended(below, digit)
-    assert torch.equal(below, before)
+    untouched = below.clone()
+    blended = pairs.blended(below, digit)
+    assert torch.equal(below, untouched)
     frame = torch.ones(32, 32, dtype=torch.bool)
     frame[2:30, 2:30] = False
-    assert torch.equal(made[..., frame], below[..., frame])
-    inside, old = made[:, :, 2:30, 2:30].double(), below[:, :, 2:30, 2:30].double()
+    assert torch.equal(blended[..., frame], below[..., frame])
+    inside = blended[:, :, 2:30, 2:30].double()
+    old = below[:, :, 2:30, 2:30].double()
     over = digit.unsqueeze(1).double().expand_as(old)
     exact = torch.where(over > 0, (156 * over + 99 * old) / 255, old)
     assert (inside - exact).abs().max() <= 0.5
@@ -47,11 +51,11 @@ def test_blended_hides_where_the_digit_is_and_nowhere_else():
 def test_a_quarter_turn_is_exact_and_counter_clockwise():
     X = noise(4, 3, 8, 8)
     for nearest in (False, True):
-        made = pairs.rotated(X, torch.tensor([0.0, 90.0, -90.0, 180.0]), nearest=nearest)
-        assert torch.equal(made[0], X[0])
-        assert torch.equal(made[1], X[1].rot90(1, (-2, -1)))
-        assert torch.equal(made[2], X[2].rot90(-1, (-2, -1)))
-        assert torch.equal(made[3], X[3].rot90(2, (-2, -1)))
+        turned = pairs.rotated(X, torch.tensor([0.0, 90.0, -90.0, 180.0]), nearest=nearest)
+        assert torch.equal(turned[0], X[0])
+        assert torch.equal(turned[1], X[1].rot90(1, (-2, -1)))
+        assert torch.equal(turned[2], X[2].rot90(-1, (-2, -1)))
+        assert torch.equal(turned[3], X[3].rot90(2, (-2, -1)))
 
 
 def test_what_comes_in_from_outside():
@@ -68,19 +72,20 @@ def sample(count=6, **options):
 
 def test_augmented_turns_every_copy_by_its_own_angle():
     set_ = sample()
-    made = pairs.augmented(set_, 3, generator(1))
-    assert made.shape == (18, 1, 28, 28)
-    assert torch.equal(made, pairs.augmented(set_, 3, generator(1)))
-    first, second = made[:6], made[6:12]
-    assert not any(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+    turned = pairs.augmented(set_, 3, generator(1))
+    assert turned.shape == (18, 1, 28, 28)
+    assert torch.equal(turned, pairs.augmented(set_, 3, generator(1)))
+    copy_1 = turned[:6]
+    copy_2 = turned[6:12]
+    assert not any(torch.equal(a, b) for a, b in zip(copy_1, copy_2, strict=True))
     assert torch.equal(pairs.augmented(sample(angle=0), 2, generator(1)), set_.X.repeat(2, 1, 1, 1))
 
 
 def test_augmented_mirrors_a_share():
     set_ = sample(count=400, angle=0, mirror=0.4)
-    made = pairs.augmented(set_, 1, generator(1))
-    kept = (made == set_.X).flatten(1).all(1)
-    assert torch.equal(made[~kept], set_.X[~kept].flip(-1))
+    turned = pairs.augmented(set_, 1, generator(1))
+    kept = (turned == set_.X).flatten(1).all(1)
+    assert torch.equal(turned[~kept], set_.X[~kept].flip(-1))
     assert 0.3 < 1 - kept.double().mean() < 0.5  # 4 deviations are 0.098
 
 
@@ -95,26 +100,27 @@ def test_scale_and_cells():
 
 def test_multi_mnist(real):
     real("mnist")
-    made, digit = pairs.load("multi_mnist", "test"), data.mnist("test")
-    assert made.X.shape == (10000, 1, 28, 28)
-    assert torch.equal(made.y[:, 0], digit.y)
-    assert made.y[:, 1].bincount().min() > 800  # a uniform draw of partners
-    assert not torch.equal(made.y[:, 0], made.y[:, 1])
-    few = pairs.load("multi_mnist", "test", 50)
-    assert torch.equal(few.X, made.X[:50])
-    assert torch.equal(few.y, made.y[:50])
+    composites = pairs.load("multi_mnist", "test")
+    digit = data.mnist("test")
+    assert composites.X.shape == (10000, 1, 28, 28)
+    assert torch.equal(composites.y[:, 0], digit.y)
+    assert composites.y[:, 1].bincount().min() > 800  # a uniform draw of partners
+    assert not torch.equal(composites.y[:, 0], composites.y[:, 1])
+    fifty = pairs.load("multi_mnist", "test", 50)
+    assert torch.equal(fifty.X, composites.X[:50])
+    assert torch.equal(fifty.y, composites.y[:50])
 
 
 def test_mnist_fashion_uses_every_item_once(real):
     real("mnist", "fashion_mnist")
-    made = pairs.load("mnist_fashion", "test")
-    assert made.y[:, 1].bincount().tolist() == [1000] * 10
-    assert made.y[:, 0].bincount().tolist() == data.mnist("test").y.bincount().tolist()
-    assert len(made.cells().unique()) == 100
+    composites = pairs.load("mnist_fashion", "test")
+    assert composites.y[:, 1].bincount().tolist() == [1000] * 10
+    assert composites.y[:, 0].bincount().tolist() == data.mnist("test").y.bincount().tolist()
+    assert len(composites.cells().unique()) == 100
     # the top left corner shows the digit alone: pixel i is pixel floor(1.5 i + 0.75) of the digit
     near = (torch.arange(9) * 1.5 + 0.75).floor().long()
     digit = data.mnist("test").X[:, near][:, :, near]
-    assert torch.equal(made.X[:, 0, :9, :9], digit)
+    assert torch.equal(composites.X[:, 0, :9, :9], digit)
 
 
 @pytest.mark.parametrize(("limit", "count"), [(None, 5), (3, 3)])
@@ -124,16 +130,17 @@ def test_every_picture_of_cifar10_carries_the_digit_of_its_number(monkeypatch, l
 
     monkeypatch.setattr(data, "cifar10", lambda _: table(noise(5, 32, 32, 3)))
     monkeypatch.setattr(data, "mnist", lambda _: table(noise(6, 28, 28)))  # there are more digits
-    made = pairs.load("cifar10_mnist", "train", limit)
-    assert made.X.shape == (count, 3, 32, 32)
-    assert made.y.tolist() == [[i % 2, i % 2] for i in range(count)]
+    composites = pairs.load("cifar10_mnist", "train", limit)
+    assert composites.X.shape == (count, 3, 32, 32)
+    assert composites.y.tolist() == [[i % 2, i % 2] for i in range(count)]
 
 
 @pytest.mark.weekly
 def test_cifar10_mnist_knows_its_exact_pictures(real):
     real("cifar10", "mnist")
-    made, table = pairs.load("cifar10_mnist", "test", 200), data.cifar10("test")
-    assert made.X.shape == (200, 3, 32, 32)
-    assert torch.equal(made.exact, table.exact[:200])
-    assert torch.equal(made.X[:, :, :2], table.X[:200].permute(0, 3, 1, 2)[:, :, :2])
-    assert torch.equal(made.y[:, 1], data.mnist("test").y[:200])
+    composites = pairs.load("cifar10_mnist", "test", 200)
+    table = data.cifar10("test")
+    assert composites.X.shape == (200, 3, 32, 32)
+    assert torch.equal(composites.exact, table.exact[:200])
+    assert torch.equal(composites.X[:, :, :2], table.X[:200].permute(0, 3, 1, 2)[:, :, :2])
+    assert torch.equal(composites.y[:, 1], data.mnist("test").y[:200])

@@ -15,7 +15,8 @@ from papers.fedcmoo.problems.paired_digits import paired_digits
 from tests.helpers.composite import random_pairs
 from tests.helpers.problems import batches
 
-TRAIN, TEST = random_pairs(60, 0), random_pairs(30, 1)
+TRAIN = random_pairs(60, 0)
+TEST = random_pairs(30, 1)
 
 
 def test_losses_and_metrics_against_torch():
@@ -25,15 +26,15 @@ def test_losses_and_metrics_against_torch():
     rows = problem.rows[2]
     assert len(problem.rows.flatten().unique()) == 60
     module = networks.pair_lenet(seeded(0, "split"))
-    out = module((TRAIN.X[rows] / 255 - 0.1307) / 0.3081).detach()
-    expected = [cross_entropy(out[:, k], TRAIN.y[rows, k]) for k in range(2)]
-    found = problem.losses(problem.w0, batches(problem)[2])
-    assert torch.allclose(found, torch.stack(expected), atol=1e-5)
+    outputs = module((TRAIN.X[rows] / 255 - 0.1307) / 0.3081).detach()
+    expected = [cross_entropy(outputs[:, k], TRAIN.y[rows, k]) for k in range(2)]
+    losses = problem.losses(problem.w0, batches(problem)[2])
+    assert torch.allclose(losses, torch.stack(expected), atol=1e-5)
     values = problem.metrics(problem.w0, problem)
-    out = module((TEST.X / 255 - 0.1307) / 0.3081).detach()
+    outputs = module((TEST.X / 255 - 0.1307) / 0.3081).detach()
     for k in range(2):
-        loss = cross_entropy(out[:, k], TEST.y[:, k])
-        right = (out[:, k].argmax(1) == TEST.y[:, k]).double().mean()
+        loss = cross_entropy(outputs[:, k], TEST.y[:, k])
+        right = (outputs[:, k].argmax(1) == TEST.y[:, k]).double().mean()
         assert float(values[f"loss_{k + 1}"]) == pytest.approx(float(loss), rel=1e-5)
         assert float(values[f"accuracy_{k + 1}"]) == pytest.approx(float(right))
     mean = (values["accuracy_1"] + values["accuracy_2"]) / 2
@@ -42,35 +43,35 @@ def test_losses_and_metrics_against_torch():
 
 
 def test_seed_fixes_split_and_start():
-    one, again, other = (paired_digits(TRAIN, TEST, clients=4, seed=s) for s in (0, 0, 1))
-    assert torch.equal(one.rows, again.rows)
-    assert torch.equal(one.w0, again.w0)
-    assert not torch.equal(one.rows, other.rows)
-    assert not torch.equal(one.w0, other.w0)
+    problem, again, reseeded = (paired_digits(TRAIN, TEST, clients=4, seed=s) for s in (0, 0, 1))
+    assert torch.equal(problem.rows, again.rows)
+    assert torch.equal(problem.w0, again.w0)
+    assert not torch.equal(problem.rows, reseeded.rows)
+    assert not torch.equal(problem.w0, reseeded.w0)
 
 
 def test_copies_stay_with_their_client_and_keep_their_labels():
     problem = paired_digits(TRAIN, TEST, clients=4, copies=3)
     assert problem.rows.shape == (4, 45)
     assert problem.data[0].shape == (180, 1, 28, 28)
-    for own in problem.rows:
-        assert torch.equal((own % 60).view(3, 15), (own[:15] % 60).expand(3, 15))
+    for rows in problem.rows:
+        assert torch.equal((rows % 60).view(3, 15), (rows[:15] % 60).expand(3, 15))
     assert torch.equal(problem.data[1][60:120], TRAIN.y)
     assert torch.equal(problem.heldout[0], TEST.X)  # test pictures are not turned
 
 
-@pytest.mark.parametrize("kind", ["squared", "norm"])
-def test_the_loss_of_the_first_task_may_be_another(kind):
-    problem = paired_digits(TRAIN, TEST, clients=4, kinds=(kind, "nll"))
+@pytest.mark.parametrize("loss", ["squared", "norm"])
+def test_the_loss_of_the_first_task_may_be_another(loss):
+    problem = paired_digits(TRAIN, TEST, clients=4, kinds=(loss, "nll"))
     rows = problem.rows[0]
     module = networks.pair_lenet(seeded(0, "split"))
-    out = module((TRAIN.X[rows] / 255 - 0.1307) / 0.3081).detach()
-    error = out[:, 0].softmax(-1) - torch.eye(10)[TRAIN.y[rows, 0]]
-    found = problem.losses(problem.w0, batches(problem)[0])
+    outputs = module((TRAIN.X[rows] / 255 - 0.1307) / 0.3081).detach()
+    error = outputs[:, 0].softmax(-1) - torch.eye(10)[TRAIN.y[rows, 0]]
+    losses = problem.losses(problem.w0, batches(problem)[0])
     squares = error.square()
-    each = squares.sum(-1).sqrt() if kind == "norm" else squares.mean(-1)
-    assert float(found[0]) == pytest.approx(float(each.mean()), rel=1e-4)
-    assert float(found[1]) == pytest.approx(float(cross_entropy(out[:, 1], TRAIN.y[rows, 1])))
+    of_rows = squares.sum(-1).sqrt() if loss == "norm" else squares.mean(-1)
+    assert float(losses[0]) == pytest.approx(float(of_rows.mean()), rel=1e-4)
+    assert float(losses[1]) == pytest.approx(float(cross_entropy(outputs[:, 1], TRAIN.y[rows, 1])))
 
 
 def test_three_channels_take_the_larger_network_and_the_exact_pictures():
@@ -79,8 +80,8 @@ def test_three_channels_take_the_larger_network_and_the_exact_pictures():
     problem = paired_digits(train, test, clients=2)
     assert problem.dim == 1_726_508
     assert torch.equal(problem.heldout[0], test.X[:3])
-    whole = paired_digits(train, test, clients=2, evaluate=8)
-    assert whole.config["evaluate"] == 8
+    evaluated = paired_digits(train, test, clients=2, evaluate=8)
+    assert evaluated.config["evaluate"] == 8
 
 
 def test_fedcmoo_runs_on_pairs():
@@ -91,22 +92,24 @@ def test_fedcmoo_runs_on_pairs():
     moved = (slow - problem.w0).norm()
     assert moved > 0.05
     assert (fast - slow).norm() < 1e-5 * moved  # convolutions under vmap, recorded, and in a loop
-    own = run(method, problem, rounds=2).state.w.squeeze()  # as the problem asks: one by one
-    assert torch.equal(own, run(method, problem, rounds=2, engine=Sequential).state.w.squeeze())
-    assert (own - slow).norm() < 1e-5 * moved
+    sequential = run(method, problem, rounds=2).state.w.squeeze()  # as the problem asks: one by one
+    assert torch.equal(
+        sequential, run(method, problem, rounds=2, engine=Sequential).state.w.squeeze()
+    )
+    assert (sequential - slow).norm() < 1e-5 * moved
 
 
 def test_pictures_that_no_client_has_are_measured_beside_the_test_pictures():
-    other = replace(TEST, y=(TEST.y + 1) % 10)
-    problem = paired_digits(TRAIN, TEST, clients=4, held=other)
+    further = replace(TEST, y=(TEST.y + 1) % 10)
+    problem = paired_digits(TRAIN, TEST, clients=4, held=further)
     assert problem.config["held"] == len(TEST.y)
-    found = problem.metrics(problem.w0, problem)
-    alone = paired_digits(TRAIN, other, clients=4)
+    metrics = problem.metrics(problem.w0, problem)
+    alone = paired_digits(TRAIN, further, clients=4)
     expected = alone.metrics(problem.w0, alone)
-    assert {k for k in found if k.startswith("held_")} == {f"held_{k}" for k in expected}
+    assert {k for k in metrics if k.startswith("held_")} == {f"held_{k}" for k in expected}
     for name, value in expected.items():
-        assert torch.equal(found[f"held_{name}"], value)
-    assert float(found["loss"]) != float(found["held_loss"])
+        assert torch.equal(metrics[f"held_{name}"], value)
+    assert float(metrics["loss"]) != float(metrics["held_loss"])
 
 
 # ---- attributes -----------------------------------------------------------------------------
@@ -126,50 +129,52 @@ def test_forty_attributes_are_all_different():
 
 
 def test_labelled_looks_up_both_classes():
-    part = labelled(TRAIN)
-    assert part.a.shape == (60, 40)
+    table = labelled(TRAIN)
+    assert table.a.shape == (60, 40)
     for row in (0, 17):
         digit, item = (str(int(c)) for c in TRAIN.y[row])
         expected = [digit in has for has in DIGITS.values()]
         expected += [item in has for has in ITEMS.values()]
-        assert part.a[row].bool().tolist() == expected
-    assert torch.equal(part.cells, TRAIN.cells())
+        assert table.a[row].bool().tolist() == expected
+    assert torch.equal(table.cells, TRAIN.cells())
 
 
 def test_forty_tasks_against_torch():
-    train, test = labelled(TRAIN), labelled(TEST)
+    train = labelled(TRAIN)
+    test = labelled(TEST)
     problem = attributes(train, test, clients=4)
     assert (problem.dim, problem.num_objectives) == (28_515 + 40 * 102, 40)
     rows = problem.rows[1]
     _, apply = models.ravel(networks.pair_lenet(decoders=40, out=2, hidden=0))
-    out = apply(problem.w0, train.scale(train.X[rows]))
-    expected = [cross_entropy(out[:, k], train.a[rows, k].long()) for k in range(40)]
-    found = problem.losses(problem.w0, batches(problem)[1])
-    assert torch.allclose(found, torch.stack(expected), atol=1e-6)
+    outputs = apply(problem.w0, train.scale(train.X[rows]))
+    expected = [cross_entropy(outputs[:, k], train.a[rows, k].long()) for k in range(40)]
+    losses = problem.losses(problem.w0, batches(problem)[1])
+    assert torch.allclose(losses, torch.stack(expected), atol=1e-6)
     values = problem.metrics(problem.w0, problem)
     assert len(values) == 82
-    out = apply(problem.w0, test.scale(test.X))
-    right = (out.argmax(-1) == test.a).double().mean(0)
+    outputs = apply(problem.w0, test.scale(test.X))
+    right = (outputs.argmax(-1) == test.a).double().mean(0)
     assert float(values["accuracy_40"]) == pytest.approx(float(right[39]))
     assert float(values["accuracy"]) == pytest.approx(float(right.mean()), rel=1e-5)
 
 
 def test_five_groups_against_torch():
-    train, test = labelled(TRAIN), labelled(TEST)
+    train = labelled(TRAIN)
+    test = labelled(TEST)
     problem = attributes(train, test, groups=GROUPS, clients=4)
     assert (problem.dim, problem.num_objectives) == (28_515 + 5 * 408, 5)
     rows = problem.rows[1]
     _, apply = models.ravel(networks.pair_lenet(decoders=5, out=8, hidden=0))
-    out = apply(problem.w0, train.scale(train.X[rows]))
-    each = [
-        binary_cross_entropy_with_logits(out[:, g], train.a[rows][:, list(group)].float())
+    outputs = apply(problem.w0, train.scale(train.X[rows]))
+    of_members = [
+        binary_cross_entropy_with_logits(outputs[:, g], train.a[rows][:, list(group)].float())
         for g, group in enumerate(GROUPS)
     ]
-    found = problem.losses(problem.w0, batches(problem)[1])
-    assert torch.allclose(found, torch.stack(each), atol=1e-6)
+    losses = problem.losses(problem.w0, batches(problem)[1])
+    assert torch.allclose(losses, torch.stack(of_members), atol=1e-6)
     values = problem.metrics(problem.w0, problem)
-    out = apply(problem.w0, test.scale(test.X)).sigmoid()
-    right = ((out[:, 2] > 0.5) == test.a[:, list(GROUPS[2])].bool()).double().mean()
+    outputs = apply(problem.w0, test.scale(test.X)).sigmoid()
+    right = ((outputs[:, 2] > 0.5) == test.a[:, list(GROUPS[2])].bool()).double().mean()
     assert float(values["accuracy_3"]) == pytest.approx(float(right), rel=1e-5)
 
 
@@ -178,17 +183,18 @@ def test_five_groups_against_torch():
 
 def test_the_real_federation_of_hundred_clients(real):
     real("mnist", "fashion_mnist")
-    train, test = pairs.load("mnist_fashion", "train"), pairs.load("mnist_fashion", "test", 500)
+    train = pairs.load("mnist_fashion", "train")
+    test = pairs.load("mnist_fashion", "test", 500)
     problem = paired_digits(train, test)
     assert problem.rows.shape == (100, 600)
     assert len(problem.rows.flatten().unique()) == 60_000
-    cells = torch.stack([train.cells()[own].bincount(minlength=100) for own in problem.rows])
+    cells = torch.stack([train.cells()[rows].bincount(minlength=100) for rows in problem.rows])
     share = cells.double() / 600
     effective = 1 / share.square().sum(1)  # composite labels of a client, in effect
     assert 10 < float(effective.mean()) < 40
     values = problem.metrics(problem.w0, problem)
     assert 0 <= float(values["accuracy"]) < 0.3
-    part = labelled(train)
-    rates = part.a.double().mean(0)
+    table = labelled(train)
+    rates = table.a.double().mean(0)
     assert 0.09 < float(rates.min()) < 0.11
     assert 0.78 < float(rates.max()) < 0.85

@@ -12,22 +12,22 @@ ONE = np.ones(2)
 
 def test_balance_by_hand():
     mu, a = balance(np.array([1.0, 2.0]), np.array([3.0, 0.5]))  # u = 3/4, 1/4
-    wanted = 0.75 * log(1.5) + 0.25 * log(0.5)
-    assert mu == pytest.approx(wanted)
-    assert a == pytest.approx([log(1.5) - wanted, 2 * (log(0.5) - wanted)])
+    expected = 0.75 * log(1.5) + 0.25 * log(0.5)
+    assert mu == pytest.approx(expected)
+    assert a == pytest.approx([log(1.5) - expected, 2 * (log(0.5) - expected)])
     assert balance(np.array([1.0, 2.0]), np.array([2.0, 1.0]))[1] == pytest.approx([0, 0])
-    many, _ = balance(np.ones(2), np.array([[3.0, 1.0], [1.0, 1.0]]))
-    assert many == pytest.approx([wanted, 0])
+    both, _ = balance(np.ones(2), np.array([[3.0, 1.0], [1.0, 1.0]]))
+    assert both == pytest.approx([expected, 0])
 
 
 def test_program_by_hand():
     """Orthogonal unit gradients: all weight on the larger loss, or anything in descent mode."""
-    found = preference_program(ONE, np.array([3.0, 1.0]), np.eye(2))
+    program = preference_program(ONE, np.array([3.0, 1.0]), np.eye(2))
     _, a = balance(ONE, np.array([3.0, 1.0]))
-    assert found.weights == pytest.approx([1, 0])
-    assert found.value == pytest.approx(a[0])
-    assert found.falling.tolist() == found.worst.tolist() == [True, False]
-    assert found.low == pytest.approx([0, a[1]])
+    assert program.weights == pytest.approx([1, 0])
+    assert program.value == pytest.approx(a[0])
+    assert program.falling.tolist() == program.worst.tolist() == [True, False]
+    assert program.low == pytest.approx([0, a[1]])
     equal = preference_program(ONE, ONE, np.diag([1.0, 2.0]))
     assert equal.weights == pytest.approx([0, 1])  # the larger decrease
     assert equal.worst.all()
@@ -35,9 +35,9 @@ def test_program_by_hand():
 
 def test_an_indefinite_matrix_can_be_infeasible():
     bad = np.array([[1.0, -2.0], [-2.0, 1.0]])
-    found = preference_program(ONE, np.array([1.1, 1.0]), bad)
-    assert np.isnan(found.value)
-    assert np.isnan(found.weights).all()
+    program = preference_program(ONE, np.array([1.1, 1.0]), bad)
+    assert np.isnan(program.value)
+    assert np.isnan(program.weights).all()
     assert game_value(bad) == pytest.approx(-0.5)
     assert game_value(np.eye(2)) == pytest.approx(0.5)
 

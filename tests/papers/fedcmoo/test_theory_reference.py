@@ -30,20 +30,25 @@ def test_constants_by_hand():
 
 
 def test_one_local_step_has_no_drift_in_ours():
-    one = replace(CASE, tau=1)
-    assert bounds.drift(one, 5.0, "ours") == 0 < bounds.drift(one, 0.1)
-    assert bounds.step_square(one, "ours") == bounds.step_square(one) == pytest.approx(4.5)
+    single_step = replace(CASE, tau=1)
+    assert bounds.drift(single_step, 5.0, "ours") == 0 < bounds.drift(single_step, 0.1)
+    assert (
+        bounds.step_square(single_step, "ours")
+        == bounds.step_square(single_step)
+        == pytest.approx(4.5)
+    )
 
 
 def test_the_theorem_is_the_sum_of_its_terms():
     rates = Rates(eta_c=0.01, eta_s=2.0, beta=0.1)
-    found = bounds.theorem_1(CASE, rates, 3.0, "corrected")
-    eta, c = 0.16, bounds.gram_constant(CASE)
-    assert found.start == pytest.approx(3 / (50 * eta))
-    assert found.weights == pytest.approx(0.1 * 4 * (c * 4 + c**2 / 2))
-    assert found.step == pytest.approx(eta / 2 * (2.25) ** 2)
-    assert found.total == pytest.approx(
-        found.start + found.weights + found.step + bounds.drift(CASE, 0.01)
+    bound = bounds.theorem_1(CASE, rates, 3.0, "corrected")
+    eta = 0.16
+    c = bounds.gram_constant(CASE)
+    assert bound.start == pytest.approx(3 / (50 * eta))
+    assert bound.weights == pytest.approx(0.1 * 4 * (c * 4 + c**2 / 2))
+    assert bound.step == pytest.approx(eta / 2 * (2.25) ** 2)
+    assert bound.total == pytest.approx(
+        bound.start + bound.weights + bound.step + bounds.drift(CASE, 0.01)
     )
 
 
@@ -79,9 +84,9 @@ def test_gram_factor_has_the_mean_and_the_variance_of_the_formula(common):
     y = own.gram_factor(np.broadcast_to(g, (4000, *g.shape)), s, rng, common=common)
     error = y - g.mean(0)
     assert np.abs(error.mean(0)).max() < 0.12
-    found = np.square(error).sum(1)
-    spread = found.std(0) / sqrt(4000)
-    assert (np.abs(found.mean(0) - own.column_variance(g, s)) < 5 * spread).all()
+    squares = np.square(error).sum(1)
+    spread = squares.std(0) / sqrt(4000)
+    assert (np.abs(squares.mean(0) - own.column_variance(g, s)) < 5 * spread).all()
 
 
 def test_everything_is_exact_without_noise_sampling_and_compression():
@@ -98,37 +103,39 @@ def test_waves_have_the_gradients_of_their_losses_and_the_bounds():
     x = rng.standard_normal((7, 3))
     step = 1e-6
     moved = [problem.losses(x + step * e) - problem.losses(x - step * e) for e in np.eye(3)]
-    found = problem.gradients(x)
-    assert np.allclose(np.stack(moved, 1) / (2 * step), found.mean(1), atol=1e-8)
-    assert np.linalg.norm(found, axis=2).max() <= 2
+    gradients = problem.gradients(x)
+    assert np.allclose(np.stack(moved, 1) / (2 * step), gradients.mean(1), atol=1e-8)
+    assert np.linalg.norm(gradients, axis=2).max() <= 2
     assert (problem.losses(x) >= problem.floor).all()
-    who = np.broadcast_to([1, 3], (7, 2))
-    assert np.allclose(problem.gradients(x, who), found[:, [1, 3]])
+    chosen = np.broadcast_to([1, 3], (7, 2))
+    assert np.allclose(problem.gradients(x, chosen), gradients[:, [1, 3]])
 
 
 def test_local_work_is_a_plain_loop():
     rng = np.random.default_rng(4)
     s = replace(CASE, sigma_l=0.0, N=2, n=2, n_gram=1, tau=3)
     problem = own.waves(rng, s, 3, 0.5)
-    x, w = rng.standard_normal((1, 3)), np.array([[0.1, 0.2, 0.3, 0.4]])
+    x = rng.standard_normal((1, 3))
+    w = np.array([[0.1, 0.2, 0.3, 0.4]])
     ends = []
     for i in range(2):
         point = x.copy()
         for _ in range(3):
             point = point - 0.05 * problem.gradients(point, np.array([[i]]))[:, 0] @ w[0]
         ends.append(point)
-    wanted = (x - (ends[0] + ends[1]) / 2) / (3 * 0.05)
-    assert np.allclose(own.local_work(problem, s, x, w, 0.05, rng), wanted)
+    expected = (x - (ends[0] + ends[1]) / 2) / (3 * 0.05)
+    assert np.allclose(own.local_work(problem, s, x, w, 0.05, rng), expected)
 
 
 def test_a_run_without_noise_is_gradient_descent_with_moving_weights():
     rng = np.random.default_rng(5)
     s = Setting(b=1.0, M=2, N=3, n=3, n_gram=3, tau=1, T=4)
     problem = own.waves(rng, s, 3, 0.5)
-    found = own.theory_run(problem, s, Rates(0.1, 1.0, 0.2), 1, rng)
-    x, w = np.zeros((1, 3)), np.array([0.5, 0.5])
+    squares = own.theory_run(problem, s, Rates(0.1, 1.0, 0.2), 1, rng)
+    x = np.zeros((1, 3))
+    w = np.array([0.5, 0.5])
     for t in range(4):
         jac = problem.gradients(x)[0].mean(0)
-        assert found[0, t] == pytest.approx(np.square(jac @ w).sum())
+        assert squares[0, t] == pytest.approx(np.square(jac @ w).sum())
         w = own.project_simplex(w - 0.2 * jac.T @ jac @ w)
         x = x - 0.1 * (jac @ w)
