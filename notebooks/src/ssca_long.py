@@ -56,8 +56,9 @@ from papers.kit.claims import check
 from papers.kit.display import displayed
 from papers.ssca.checks import conditions
 from papers.ssca.common import STEPS
-from papers.ssca.long import VALID, long_problem
 from papers.ssca.long.claims import THIRDS
+from papers.ssca.long.problem import long_problem
+from papers.ssca.long.runs import VALID
 
 page = STUDIES["ssca_long"].page(globals())
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from papers.kit import plot
 
+K = TypeVar("K")
 Layer = Callable[["plot.Axes"], None]
 
 
@@ -53,8 +54,8 @@ def grid(*rows: Sequence[Layer], **options: Any) -> plot.Drawing:
 
 
 def columns(
-    fill: Callable[[plot.Axes, str], None],
-    titles: Mapping[str, str],
+    fill: Callable[[plot.Axes, K], None],
+    titles: Mapping[K, str],
     *,
     ylabel: str = "",
     legend: bool | dict[str, Any] = False,

@@ -31,9 +31,9 @@ SWAPPED = {
 #: their module and another that draws the runs of one label under another.
 COUNTED = {
     ("ssca_long", "violation"): (
-        "ssca.long.numbers",
-        'f"limit_{name}_U{level}"',
-        '"limit_" + dict(paper="valid", valid="paper").get(name, name) + f"_U{level}"',
+        "ssca.long.figures",
+        "steps=steps, U=level)",
+        'steps={"paper": "valid", "valid": "paper"}[steps], U=level)',
     ),
 }
 

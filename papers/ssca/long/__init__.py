@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
-from typing import Any
-
-from fedlib.steps import PowerLaw
 from papers.kit.parameters import parameters
-from papers.kit.store import Spec
-from papers.kit.study import Params, Study
+from papers.kit.study import Study
 from papers.ssca import common
-from papers.ssca.common import ssca
-from papers.ssca.long import claims
-from papers.ssca.long.numbers import FIGURES, REPORTS, derive
-from papers.ssca.long.problem import long_problem, one_constraint
-
-#: Step sizes rho and gamma that satisfy (4) and (6), with a finite sum of rho^2 besides.
-VALID: dict[str, Any] = {"rho": PowerLaw(1.0, 0.6), "gamma": PowerLaw(1.0, 0.65)}
+from papers.ssca.long import claims, figures
+from papers.ssca.long.quantities import derive
+from papers.ssca.long.runs import specs
 
 PARAMETERS = parameters(
     seeds=("seeds; each fixes start, split and batches", tuple(range(10)), (0, 1)),
@@ -37,33 +27,6 @@ PARAMETERS = parameters(
     **common.TASK,
 )
 
-
-def specs(p: Params) -> dict[str, Spec]:
-    """Without a constraint by batch and step sizes; constrained; with a growing penalty."""
-    found: dict[str, Spec] = {}
-    for size in map(int, p["batches"]):
-        for name, changes in (("paper", {}), ("valid", VALID)):
-            method = ssca("samples", size, clients=p["clients"], **changes)
-            found[f"ssca_{name}_B{size}"] = base(method, p, "gradient")
-    size = int(p["batches"][0])
-    growth = {k: p[k] for k in ("growth", "patience", "tolerance")}
-    forms: dict[str, dict[str, Any]] = {"paper": {}, "valid": VALID}
-    forms |= {f"c{c:g}": {"penalty": float(c), **growth} for c in p["penalties"]}
-    for level in p["levels"]:
-        for name, changes in forms.items():
-            limited = one_constraint(size, float(level), clients=p["clients"], **changes)
-            reports = REPORTS if name.startswith("c") else REPORTS[:-1]  # a penalty that changes
-            run = base(limited, p, "cost_all", reports)
-            found[f"limit_{name}_U{level:g}"] = replace(run, seeds=p["limit_seeds"])
-    return found
-
-
-def base(method: Any, p: Params, also: str, reports: tuple[str, ...] = ()) -> Spec:
-    problem = partial(long_problem, also=also, **common.task(p))
-    keep = ("cost", "accuracy", "norm", also, *reports)
-    return Spec(method, problem, p["rounds"], p["seeds"], p["every"], keep)
-
-
 STUDY = Study(
     name="ssca_long",
     title="Longer runs, SSCA",
@@ -72,6 +35,6 @@ STUDY = Study(
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,
-    figures=FIGURES,
+    figures=figures.FIGURES,
     **PARAMETERS,
 )

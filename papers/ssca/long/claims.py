@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from papers.kit.claims import Claim, Reading
-from papers.kit.rules import Control, Numbers, Rule, falls, most, of, stat, stat_value
+from papers.kit.quantities import Label, Query, names_of
+from papers.kit.rules import Condition, Control, Rule, falls, most, of
+from papers.ssca.long.runs import DEFAULTS
 
 LEVELS = (0.3, 0.6)
 BATCHES = (100, 10)
@@ -14,80 +16,61 @@ TIMES = {"early": "T = 100", "end": "T = 1000"}
 THIRDS = ("first", "middle", "last")  # of a run
 TENTH = 0.1  # of the gradient at the start
 NO_SLACK = 1e-3  # in units of the cost: up to here the runs leave c as it is
-RUNS = {f"U = {u:g}, c from {c:g}": f"limit_c{c:g}_U{u:g}" for u in LEVELS for c in PENALTIES}
-VALID, PRINTED = (
-    "step sizes that satisfy (4) and (6), which the algorithms ask for",
-    "the step sizes of the experiments, which break (6)",
-)
+GROWING: dict[str, dict[str, Label]] = {
+    f"U = {u:g}, c from {c:g}": {"method": "limit", "c": c, "U": u}
+    for u in LEVELS
+    for c in PENALTIES
+}
+VALID = "step sizes that satisfy (4) and (6), which the algorithms ask for"
+PRINTED = "the step sizes of the experiments, which break (6)"
+
+names = partial(names_of, DEFAULTS)
 
 
 def kept(steps: str) -> Rule:
     """Every model below U, after the paper's 100 rounds and after 1000."""
-    cells = {
-        f"U = {u:g}, {text}": f"limit_{steps}_U{u:g}.violation_{key}"
-        for u in LEVELS
-        for key, text in TIMES.items()
-    }
-
-    def measured(n: Numbers) -> str:
-        told = []
-        for cell, key in cells.items():
-            each = n[key].per_seed
-            below = f"{sum(x < 0 for x in each)} of {len(each)} models below U"
-            told.append(f"{cell}: {below}, mean F - U {n[key].text('+.2g')}")
-        return "; ".join(told)
-
+    cells = {}
+    at_small_penalty = {}
+    for u in LEVELS:
+        for time, text in TIMES.items():
+            above = partial(Query.of, f"violation_{time}", method="limit", U=u)
+            cells[f"U = {u:g}, {text}"] = above(steps=steps)
+            at_small_penalty[above(steps=steps)] = above(c=1.0)
     return Rule(
-        {"every returned model has F < U": {cell: most(key) < 0 for cell, key in cells.items()}},
-        measured,
-        control=Control(
-            "a penalty that starts at 1, below the multiplier",
-            {f"limit_{steps}_U{u:g}": f"limit_c1_U{u:g}" for u in LEVELS},
-        ),
+        {"every returned model has F < U": {text: most(cell) < 0 for text, cell in cells.items()}},
+        control=Control("a penalty that starts at 1, below the multiplier", at_small_penalty),
     )
 
 
-def thirds(run: str) -> tuple[str, ...]:
-    return tuple(f"{run}.gradient_{part}" for part in THIRDS)
+def gradient_falls(batch: int) -> Condition:
+    """Whether the mean gradient falls from each third of the run to the next."""
+    run: dict[str, Label] = {"method": "ssca", "steps": "valid", "B": batch}
+    return falls(*(Query.of(f"gradient_{third}", **run) for third in THIRDS))
 
 
 C7 = kept("paper")
 C10 = Rule(
     {
         "the mean gradient falls from each third of the run to the next": {
-            f"B = {b}": falls(*thirds(f"ssca_valid_B{b}")) for b in BATCHES
+            f"B = {b}": gradient_falls(b) for b in BATCHES
         }
     },
-    "mean gradient in the first / middle / last third of 1000 rounds, gradient at the end as a "
-    "share of its start, log-log slope of the second half: "
-    + "; ".join(
-        f"B = {b}: {' / '.join(map(stat_value, thirds(f'ssca_valid_B{b}')))}, "
-        f"{stat(f'ssca_valid_B{b}.gradient_share')}, {stat(f'ssca_valid_B{b}.fall')}"
-        for b in BATCHES
-    ),
     note="A finite run cannot show a limit; the rule asks whether the gradient keeps falling.",
-    control=Control(
-        "step sizes that break (6)", {f"ssca_valid_B{b}": f"ssca_paper_B{b}" for b in BATCHES}
-    ),
+    control=Control("step sizes that break (6)", labels={"steps": "paper"}),
 )
 C11 = Rule(
     {
         "the last slack of the run is below the first": {
-            where: of(f"{run}.slack_end") < of(f"{run}.slack_first") for where, run in RUNS.items()
+            text: of("slack_end", **run) < of("slack_first", **run) for text, run in GROWING.items()
         },
         f"the last slack is below {NO_SLACK:g}, where c stops growing": {
-            where: of(f"{run}.slack_end") < NO_SLACK for where, run in RUNS.items()
+            text: of("slack_end", **run) < NO_SLACK for text, run in GROWING.items()
         },
     },
-    "; ".join(
-        f"{where}: last slack {stat(f'{run}.slack_end')}, first {stat(f'{run}.slack_first')}, "
-        f"last c {stat_value(f'{run}.penalty_end')}"
-        for where, run in RUNS.items()
-    ),
     note="Here c grows within a run, whereas the theorem is about a sequence of limit points.",
     control=Control(
         "the slack at the first penalty",
-        {f"{run}.slack_end": f"{run}.slack_first" for run in RUNS.values()},
+        {Query.of("slack_end", **run): Query.of("slack_first", **run) for run in GROWING.values()},
     ),
 )
 
@@ -100,9 +83,9 @@ CLAIMS = (
         wording="The constrained algorithms return models that strictly satisfy the constraint "
         "F <= U.",
         rule=C7,
-        runs=tuple(f"limit_paper_U{u:g}" for u in LEVELS),
+        runs=names(method="limit", steps="paper", U=LEVELS),
         reading=PRINTED,
-        readings=(Reading(VALID, kept("valid"), tuple(f"limit_valid_U{u:g}" for u in LEVELS)),),
+        readings=(Reading(VALID, kept("valid"), names(method="limit", steps="valid", U=LEVELS)),),
         figure="violation",
     ),
     claim(
@@ -111,7 +94,7 @@ CLAIMS = (
         wording="The gradient of the objective tends to zero with step sizes that satisfy (4) and "
         "(6).",
         rule=C10,
-        runs=tuple(f"ssca_valid_B{b}" for b in BATCHES),
+        runs=names(method="ssca", steps="valid", B=BATCHES),
         figure="gradient",
         kind="proved",
     ),
@@ -120,7 +103,7 @@ CLAIMS = (
         place="Theorem 2",
         wording="As the penalty c grows, the slack of the constraint goes to zero.",
         rule=C11,
-        runs=tuple(RUNS.values()),
+        runs=names(method="limit", c=PENALTIES, U=LEVELS),
         figure="penalty",
     ),
 )
