@@ -4,8 +4,8 @@
 # **The book's result.** As the paper says, an attack recovers a client's picture best from its gradient, less well from
 # the answer of an $\ell_2$ oracle, and least from that of an $\ell_1$ oracle. On 52 fresh seeds, in the mean over data
 # sets and networks, the peak signal-to-noise ratio (PSNR) falls by
-# {result}`fw_leakage/fresh_places.gradient_minus_l2:.1f` dB from the first to the second and by
-# {result}`fw_leakage/fresh_places.l2_minus_l1:.1f` dB from the second to the third. But the attack recovers the picture
+# {result}`fw_leakage/fresh_all.gradient_minus_l2:.1f` dB from the first to the second and by
+# {result}`fw_leakage/fresh_all.l2_minus_l1:.1f` dB from the second to the third. But the attack recovers the picture
 # from the $\ell_2$ oracle's answer too: on MNIST with one hidden layer it reaches
 # {result}`fw_leakage/fresh_mnist_mlp_l2.psnr:.0f` dB, where an error is invisible, against
 # {result}`fw_leakage/fresh_mnist_mlp_l1.psnr:.1f` dB from the $\ell_1$ oracle's.
@@ -39,17 +39,10 @@ import torch
 
 from fedlib import Ball
 from papers import STUDIES
-from papers.fedfw.leakage import (
-    LABELS,
-    Attacker,
-    Oracle,
-    Whole,
-    leak_problem,
-    network,
-    places,
-    title,
-)
-from papers.fedfw.leakage.attacks import message
+from papers.fedfw.leakage.attacks import Attacker, Oracle, Whole, message
+from papers.fedfw.leakage.figures import LABELS, places, title
+from papers.fedfw.leakage.problem import leak_problem
+from papers.fedfw.leakage.runs import network
 from papers.kit import plot, report
 from papers.kit.claims import check
 
@@ -103,7 +96,7 @@ plot.show(
 # The table shows the first ten seeds. In *steps to 25 dB*, an attack that never got there counts with its last step.
 
 # %% tags=["hide-input"]
-rows = {f"{title(place)}: {text}": f"{place}_{s}" for place in where for s, text in LABELS.items()}
+rows = {f"{title(d, n)}: {text}": f"{d}_{n}_{signal}" for d, n in where for signal, text in LABELS.items()}
 report.runs_table(numbers, rows, {"psnr": "final PSNR", "best": "best over steps", "seen": "seeds above 25 dB", "steps": "steps to 25 dB"}, health)
 
 # %% [markdown]
@@ -119,7 +112,7 @@ report.runs_table(numbers, rows, {"psnr": "final PSNR", "best": "best over steps
 # %% tags=["hide-input"]
 pairs = {"gradient_minus_l2": "gradient - l2", "gradient_minus_tensors": "gradient - l2, each tensor"}
 pairs |= {"l2_minus_l1": "l2 - l1", "tensors_minus_l1": "l2, each tensor - l1"}
-order = {title(place): place for place in where} | {"mean": "places", "mean, fresh seeds": "fresh_places"}
+order = {title(d, n): f"{d}_{n}" for d, n in where} | {"mean": "all", "mean, fresh seeds": "fresh_all"}
 report.runs_table(numbers, order, pairs, health)
 
 # %%

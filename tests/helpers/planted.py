@@ -10,13 +10,6 @@ def about(value, half=0.1, per_seed=()):
     return Number(value, value - half, value + half, per_seed)
 
 
-def fails_alone(rule, numbers, label):
-    """The rule holds but for the part of this label."""
-    outcome = rule(numbers)
-    assert outcome.verdict == "mixed"
-    assert outcome.reason == f"does not hold: {label}"
-
-
 def drawn(make, traces):
     """The axes of a figure."""
     figure = Figure(layout="constrained")

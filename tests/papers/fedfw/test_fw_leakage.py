@@ -1,4 +1,4 @@
-"""The study of leakage: networks, attackers, numbers by hand, the rule both ways."""
+"""The study of leakage: networks, attackers, quantities by hand."""
 
 import math
 
@@ -7,19 +7,8 @@ import pytest
 import torch
 
 import fedlib as fl
-from fedlib.core import Trace
 from fedlib.core.sampling import seeded
-from papers.fedfw.leakage import (
-    C12,
-    C12_CODE,
-    FIGURES,
-    FRESH,
-    PLACES,
-    SIGNALS,
-    STUDY,
-    derive,
-    first_seen,
-)
+from papers.fedfw.leakage import STUDY
 from papers.fedfw.leakage.attacks import (
     Attacker,
     Oracle,
@@ -30,10 +19,11 @@ from papers.fedfw.leakage.attacks import (
     message,
     one_hot,
 )
+from papers.fedfw.leakage.figures import LABELS
 from papers.fedfw.leakage.problem import Network, dummies, leak_problem
+from papers.fedfw.leakage.quantities import first_seen
 from tests.helpers.planted import drawn
 
-FULL = STUDY.resolve("full")
 SMALL = Network("mlp", 1, 8, hidden=12)
 PROBLEM = leak_problem(0, name="digits", network=SMALL)
 
@@ -120,99 +110,35 @@ def test_seeds_have_pictures_networks_and_dummies_of_their_own():
     assert 0 <= PROBLEM.data[0].min() < PROBLEM.data[0].max() <= 1
 
 
-# Numbers
+# Quantities
 
 
-def path(*values, seeds=2):
-    """An attack whose PSNR runs through some values for every seed, a hundredth apart."""
-    x = np.array([[v + s / 100 for v in values] for s in range(seeds)])
-    T = len(values)
-    metrics = {"psnr": x, "cosine": np.ones_like(x)}
-    state = np.zeros((seeds, 64))
-    return Trace(metrics, {}, np.arange(T), tuple(range(seeds)), {}, {"wall_s": 2.0}, state)
-
-
-def whole(**ends):
-    """All runs of the full profile; `ends` are final PSNRs by signal."""
-    end = {"gradient": 55.0, "l2": 45.0, "tensors": 40.0, "l1": 0.0, "soft": 5.0, **ends}
-    runs = [
-        (f"{seeds}{place}_{s}", s) for seeds in ("", FRESH) for place in PLACES for s in SIGNALS
-    ]
-    return {run: path(-1.0, 3.0, end[s]) for run, s in runs}
-
-
-def numbers(**ends):
-    return derive(whole(**ends), FULL)
-
-
-def test_numbers_by_hand():
-    n = numbers(gradient=90.0)
-    assert n["mnist_mlp_gradient.psnr"].per_seed == pytest.approx((90, 90.01))
-    assert n["mnist_mlp_gradient.seen"].value == 100
-    assert n["mnist_mlp_gradient.steps"].value == 2
-    assert n["mnist_mlp_soft.seen"].value == 0
-    assert n["cifar10_lenet.gradient_minus_l2"].per_seed == pytest.approx((15, 14.99))
-    assert n["cifar10_lenet.l2_minus_l1"].value == pytest.approx(40)
-    assert n["places.gradient_minus_l2"].per_seed == pytest.approx((15, 14.99))
-    assert n["cifar10_lenet_l2.best"].value == pytest.approx(45.005)
-
-
-def test_the_better_attack_on_l1_counts_for_every_seed():
-    n = numbers(l1=30.0, soft=20.0)
-    assert n["mnist_mlp.l2_minus_l1"].value == pytest.approx(15)
+def test_quantities_by_hand():
+    traces = STUDY.load()
+    quantities = STUDY.numbers(traces)
+    path = traces["mnist_lenet_gradient"].metrics["psnr"]
+    ends = {signal: traces[f"mnist_lenet_{signal}"].metrics["psnr"][:, -1] for signal in LABELS}
+    assert quantities["mnist_lenet_gradient.psnr"].per_seed == pytest.approx(path[:, -1])
+    assert quantities["mnist_lenet_gradient.best"].per_seed == pytest.approx(path.max(1))
+    capped = np.minimum(ends["gradient"], 60) - np.minimum(ends["l2"], 60)
+    apart = quantities["mnist_lenet.gradient_minus_l2"]
+    assert apart.per_seed == pytest.approx(capped)
+    better = np.minimum(ends["l2"], 60) - np.maximum(ends["l1"], ends["soft"])
+    assert quantities["mnist_lenet.l2_minus_l1"].per_seed == pytest.approx(better)
+    places = [f"{data}_{net}" for data in ("mnist", "cifar10") for net in ("mlp", "lenet")]
+    values = [quantities[f"fresh_{place}.l2_minus_l1"].per_seed for place in places]
+    assert quantities["fresh_all.l2_minus_l1"].per_seed == pytest.approx(np.mean(values, 0))
 
 
 def test_the_first_step_with_a_picture():
-    assert first_seen(np.array([[0.0, 24.9, 25.0, 10.0], [0, 1, 2, 3]])).tolist() == [2, 3]
-
-
-# The rule
-
-
-GRADIENT, ORACLE = "higher from gradients than from", "higher from answers of the l2 oracle than"
-
-
-@pytest.mark.parametrize("rule", [C12, C12_CODE])
-def test_c12_holds_in_the_papers_order(rule):
-    done = rule(numbers())
-    assert done.verdict == "reproduced"
-    assert "mnist mlp: 55" in done.measured
-
-
-@pytest.mark.parametrize(
-    ("rule", "ends", "failing"),
-    [
-        (C12, {"l2": 56.0}, [GRADIENT]),
-        (C12, {"tensors": 56.0}, []),
-        (C12, {"l1": 47.0}, [ORACLE]),
-        (C12, {"soft": 48.0}, [ORACLE]),
-        (C12, {"gradient": 120.0, "l2": 100.0}, [GRADIENT]),
-        (C12_CODE, {"l2": 56.0}, []),
-        (C12_CODE, {"tensors": 56.0}, [GRADIENT]),
-        (C12_CODE, {"l1": 42.0}, [ORACLE]),
-        (C12_CODE, {"soft": 48.0}, [ORACLE]),
-    ],
-)
-def test_each_part_of_c12_can_fail(rule, ends, failing):
-    done = rule(numbers(**ends))
-    assert done.verdict == ("mixed" if failing else "reproduced")
-    assert {text for text in (GRADIENT, ORACLE) if text in done.reason} == set(failing)
-
-
-def test_a_mean_over_the_places_decides():
-    traces = whole()
-    traces[f"{FRESH}mnist_mlp_gradient"] = path(-1.0, 3.0, 41.0)  # 4 dB worse; 10 better elsewhere
-    assert C12(derive(traces, FULL)).verdict == "reproduced"
-
-
-def test_c12_fails_where_all_are_alike():
-    assert C12(numbers(**dict.fromkeys(SIGNALS, 70.0))).verdict == "not reproduced"
+    psnr = np.array([[0.0, 24.9, 25.0, 10.0], [0, 1, 2, 3]])
+    assert first_seen(psnr).tolist() == [2, 3]
 
 
 # The study
 
 
 def test_figures_draw_what_there_is():
-    traces = {k: t for k, t in whole().items() if k.startswith("mnist")}
-    axes = drawn(FIGURES["figure_1"], traces)
+    traces = {name: t for name, t in STUDY.load().items() if name.startswith("mnist")}
+    axes = drawn(STUDY.figures["figure_1"], traces)
     assert [len(ax.images) for ax in axes] == [1] * 2 * 2 * 5

@@ -1,91 +1,37 @@
-"""The low-rank study: watched messages, the clock, numbers by hand, a rule both ways."""
+"""The low-rank study: watched messages, the clock, quantities by hand."""
 
-import numpy as np
 import pytest
 import torch
 
 import fedlib as fl
 from fedlib.algorithms import FedFW
-from fedlib.core import Trace
-from papers.fedfw.lowrank import C11, STUDY, derive
+from papers.fedfw.lowrank import STUDY
 from papers.fedfw.lowrank.problems import clock_problem, pictures_within, tasks_within
+from papers.fedfw.lowrank.runs import SETS
 from papers.fedfw.lowrank.watched import Clock, Watched, looked_at
-from tests.helpers.planted import drawn, fails_alone
-
-FULL = STUDY.resolve("full")
+from tests.helpers.planted import drawn
 
 
-def message_run(name, most, bits, second=0.0, off=0.0, wire=0.0):
-    info = {"most": most, "fewest": most, "second": second, "off": off, "wire": wire}
-    info = {k: np.full((2, 3), float(v)) for k, v in info.items()}
-    problem = {"clients": 10, "shapes": [[10, 64], [10]], "set": {"type": name}}
-    if name == "NuclearBall":
-        problem = {"clients": 10, "features": 60, "tasks": 40, "set": {"type": name}}
-    config = {"bits": {"bits_up": 10 * bits}, "problem": problem}
-    return Trace({}, info, np.array([0]), (0, 1), config)
-
-
-def whole(messages=None):
-    """All that the full profile's numbers are made of."""
-    info = {"lmo": np.array([[1e-3, 9.0, 1e-3]]), "project": np.array([[2e-2, 2e-2, 2e-2]])}
-    info["reached"] = np.ones((1, 3))
-    clock = Trace({}, info, np.array([0]), (0,), {})
-    traces = {f"clock_{shape}": clock for shape in ("60x40", "50x50", "100x100")}
-    sent = {
-        "l1": message_run("L1Ball", 1, 11),
-        "simplex": message_run("Simplex", 1, 10),
-        "box": message_run("Box", 650, 650),
-        "l2": message_run("Ball", 650, 32 * 650),
-        "nuclear": message_run("NuclearBall", 2400, 3200),
+def test_quantities_by_hand():
+    traces = STUDY.load()
+    quantities = STUDY.numbers(traces)
+    assert {name: quantities[f"messages_{name}.bits"].value for name in (*SETS, "nuclear")} == {
+        "l1": 11,
+        "simplex": 10,
+        "box": 650,
+        "l2": 32 * 650,
+        "nuclear": 3200,
     }
-    return traces | {f"messages_{k}": v for k, v in (sent | (messages or {})).items()}
-
-
-def numbers(**changes):
-    return derive(whole(**changes), FULL)
-
-
-def test_numbers_by_hand():
-    n = numbers()
-    assert n["messages_l1.bits"].value == 11
-    assert n["messages_nuclear.entries"].value == 2400
-    assert n["clock_60x40.shorter"].value == 24
-    assert n["clock_60x40.project"].value == pytest.approx(20)
-
-
-def test_c11_holds_for_vertices():
-    done = C11(numbers())
-    assert done.verdict == "reproduced"
-    assert "l1 11, simplex 10, nuclear 3200, box 650" in done.measured
-
-
-@pytest.mark.parametrize(
-    ("name", "run", "failing"),
-    [
-        ("l1", message_run("L1Ball", 2, 11), "every message has exactly one nonzero entry (l1)"),
-        (
-            "simplex",
-            message_run("Simplex", 0, 10),
-            "every message has exactly one nonzero entry (simplex)",
-        ),
-        (
-            "nuclear",
-            message_run("NuclearBall", 9, 3200, second=1e-3),
-            "every message for the nuclear ball has rank one, up to 1e-5",
-        ),
-        (
-            "box",
-            message_run("Box", 650, 650, off=0.1),
-            "every message for the box consists of signs, up to 1e-5",
-        ),
-    ],
-)
-def test_each_part_of_c11_can_fail(name, run, failing):
-    fails_alone(C11, numbers(messages={name: run}), failing)
+    assert quantities["messages_nuclear.entries"].value == 60 * 40
+    assert quantities["messages_l2.fewest"].value > 1
+    assert quantities["clock_60x40.shorter"].value == 24
+    seconds = traces["clock_60x40"].info["project"][0]
+    assert quantities["clock_60x40.project"].value == pytest.approx(1000 * seconds.mean())
 
 
 def test_the_figure_draws_the_square_matrices():
-    assert all(len(ax.lines[0].get_xdata()) == 2 for ax in drawn(STUDY.figures["clock"], whole()))
+    axes = drawn(STUDY.figures["clock"], STUDY.load())
+    assert all(len(ax.lines[0].get_xdata()) == 5 for ax in axes)
 
 
 def test_watching_changes_nothing():

@@ -1,0 +1,68 @@
+"""The quantities of the study of leakage: where every attack ends, and differences by seed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from fedlib.core import Trace
+from fedlib.core.trace import Array
+from papers.fedfw.leakage.runs import DEFAULTS
+from papers.kit import quantities as kit
+from papers.kit.numbers import Number, mean, share
+from papers.kit.quantities import Quantities, estimates
+from papers.kit.study import Params, Traces
+
+CLEAR = 60.0  # dB: an error below a thousandth of the range; eight bits a pixel have 59
+SEEN = 25.0  # dB: a picture that one recognizes
+#: Signals that are compared.
+PAIRS = (("gradient", "l2"), ("gradient", "tensors"), ("l2", "l1"), ("tensors", "l1"))
+
+
+def derive(traces: Traces, _: Params) -> Quantities:
+    """Where every attack ends, and `a_minus_b`, differences of two signals' PSNR by seed.
+
+    Those of all data have the mean over data sets and networks.
+    """
+    apart = differences(kit.measured(traces, lambda trace: {"psnr": last(trace)}))
+    mean_apart = apart.groupby(level=["seeds", "seed"]).mean()
+    units = dict.fromkeys(apart, "dB")
+    tables = [
+        kit.of_runs(traces, measures),
+        estimates(apart, units),
+        estimates(mean_apart, units, data="all"),
+    ]
+    return Quantities.of(tables, DEFAULTS)
+
+
+def last(trace: Trace) -> Array:
+    """Per seed the PSNR at the end."""
+    return np.asarray(trace.metrics["psnr"][:, -1])
+
+
+def measures(trace: Trace) -> dict[str, Number]:
+    """What an attack is measured by."""
+    psnr = trace.metrics["psnr"]
+    return {
+        "psnr": mean(last(trace), "dB"),
+        "best": mean(psnr.max(1), "dB"),
+        "seen": share(last(trace) >= SEEN, "%"),
+        "steps": mean(first_seen(psnr), "steps"),
+    }
+
+
+def first_seen(psnr: Array) -> Array:
+    """Per seed, the first step with 25 dB or more; as many as there are if there is none."""
+    clear = psnr >= SEEN
+    return np.where(clear.any(1), clear.argmax(1), psnr.shape[1] - 1).astype(float)
+
+
+def differences(values: pd.DataFrame) -> pd.DataFrame:
+    """Differences of the final PSNR, each capped at 60 dB: such pictures are equal to the eye.
+
+    For every seed the better of the two attacks on the l1 oracle counts.
+    """
+    index = ["seeds", "data", "network", "seed"]
+    end = values.set_index([*index, "signal"])["psnr"].clip(upper=CLEAR).unstack("signal")
+    end["l1"] = end[["l1", "soft"]].max(axis=1)
+    return pd.DataFrame({f"{a}_minus_{b}": end[a] - end[b] for a, b in PAIRS})
