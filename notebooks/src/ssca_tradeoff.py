@@ -47,6 +47,9 @@ recompute = False  # compute even what is stored
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+import pandas as pd
+import seaborn as sns
 import torch
 
 from fedlib import ConstrainedSSCA
@@ -55,7 +58,9 @@ from papers import STUDIES
 from papers.kit import plot, report
 from papers.kit.claims import check
 from papers.ssca.common import SPLITS, STEPS, digits_problem
+from papers.ssca.tradeoff.runs import DEFAULTS
 
+plot.theme()
 page = STUDIES["ssca_tradeoff"].page(globals())
 
 # %% [markdown]
@@ -90,15 +95,26 @@ numbers, health = page.numbers, page.health
 # With samples split, Algorithm 1 solves (27) and Algorithm 2 solves (37); with features split, Algorithms 3 and 4 do.
 # Costs are on all training pictures.
 
-# %% tags=["hide-input"]
+# %%
+shown = page.curves(["split", "method", "ridge", "U"], DEFAULTS)
+forms = {"ssca": "by lambda, Algorithms 1 and 3", "limit": "by U, Algorithms 2 and 4"}
+ends = plot.worded(shown[shown["round"] == page.rounds], method=forms).rename(columns={"method": "form"})
+means = ends.groupby(["run", "split", "form"], observed=True)[["cost", "norm"]].mean().reset_index()
+line = {"kind": "line", "markers": True, "dashes": False, "estimator": None, "facet_kws": {"legend_out": False}}
+grid = sns.relplot(means, x="cost", y="norm", hue="form", style="form", col="split", col_order=SPLITS, **line)
+seeds = {"x": "cost", "y": "norm", "hue": "form", "s": 9, "alpha": 0.35, "legend": False}
+for split, ax in grid.axes_dict.items():
+    sns.scatterplot(ends[ends["split"] == split], ax=ax, **seeds)
+grid.set_axis_labels("training cost F", "squared norm |w|²")
+plot.finish(grid, log=True, size=(9.6, 3.6))
 plot.show(
-    page.figures["figure_4"](traces),
+    grid,
+    "figure_4",
     alt="Squared norm (logarithmic) against training cost, one panel for samples and one for features. In "
     "each, a curve with round marks (lambda) and one with square marks (U) run close together from the "
     "upper left to the lower right.",
     caption="Both forms trace one curve: the larger the cost, the smaller the norm. Marks are means over "
-    "the seeds at the end of the runs, bars one standard deviation, faint dots single seeds.",
-    size=(8.2, 3.6),
+    "the seeds at the end of the runs, faint dots single seeds.",
 )
 
 # %% [markdown]
@@ -150,14 +166,25 @@ _ = check("the gradient of the regularized form is zero there", gradient.norm() 
 # only the first pictures of scikit-learn's digits, 8 x 8 pixels, in double precision. Full batches have no noise to
 # average, so the weight $\rho=1$ of the newest surrogate and the constant step $\gamma=0.1$ replace decreasing ones.
 
-# %% tags=["hide-input"]
+# %%
+shown = page.curves(["U"], DEFAULTS, method="theorem")
+weight = 1 / shown.groupby(["run", "seed"])["nu"].shift()  # lambda by the multiplier of the round before
+across, along = shown["across"], shown["along"] + 2 * weight * np.sqrt(shown["norm"])
+shown["share"] = np.hypot(across, along) / shown["slope"]
+shown["level U"] = shown["U"].map("{:g}".format)
+costs, shares = (plot.over_seeds(shown, {name: words}) for name, words in (("cost", "training cost F"), ("share", "|∇(27)| / |∇F|")))
+grid = sns.relplot(pd.concat([shares, costs], ignore_index=True), hue="level U", col="metric", **plot.LINES)
+plot.plain_log(grid.axes_dict["|∇(27)| / |∇F|"])
+late = costs[costs["round"] > costs["round"].max() // 10]
+grid.axes_dict["training cost F"].set_ylim(0, 1.2 * late["high"].max())
+plot.finish(grid, size=(8.6, 3.2))
 plot.show(
-    page.figures["theorem_5"](traces),
+    grid,
+    "theorem_5",
     alt="Left: the gradient of the regularized form divided by that of F falls from about one (logarithmic axis). Right: "
-    "the training cost settles at U. A colour for each U, a thin line for each seed.",
+    "the training cost settles at U. A colour for each U.",
     caption="Late in runs of the constrained form (37), the gradient of the regularized form (27) with "
-    "$\\lambda=1/\\nu$ is small. Each round uses its own multiplier $\\nu$.",
-    size=(8.2, 3.2),
+    "$\\lambda=1/\\nu$ is small. Each round uses its own multiplier $\\nu$. Curves are means over the seeds, bands one standard deviation.",
 )
 
 # %% tags=["hide-input"]

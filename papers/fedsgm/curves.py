@@ -9,13 +9,6 @@ import numpy as np
 
 from fedlib.core import Trace
 from fedlib.core.trace import Array
-from papers.kit import plot
-from papers.kit.panels import Layer, on
-from papers.kit.study import Traces
-
-#: The colours of hard and soft switching in all figures.
-MODE_COLORS = {"hard": plot.COLORS[0], "soft": plot.COLORS[1]}
-SWEEP_COLORS = plot.COLORS[len(MODE_COLORS) :]  # of other curves
 
 FEASIBLE = 1.05  # a run counts as feasible if its late mean of g is below this times epsilon
 
@@ -87,11 +80,6 @@ def tuned(runs: Mapping[Value, Trace], tolerance: float) -> Value:
 
 def tolerance_of(trace: Trace) -> float:
     return float(trace.config["algorithm"]["tolerance"])
-
-
-def level(traces: Traces) -> Layer:
-    """A layer: a line at the level of the constraint."""
-    return on(plot.level, tolerance_of(traces["hard"]), "level")
 
 
 def over_limit(trace: Trace, tolerance: float, weight: float) -> Array:

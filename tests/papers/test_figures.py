@@ -23,10 +23,6 @@ from tests.helpers.drawn_runs import MarkedRuns, NamedRuns, exchanged, misplaced
 from tests.helpers.page_figures import SOURCES, figures_of
 from tests.helpers.weekly import further_weekly
 
-#: Texts of some figures' modules; exchanged, they swap the labels of two runs.
-SWAPPED = {
-    "cartpole": ("fedsgm.cartpole.figures", '"federated, soft"', '"federated, hard"'),
-}
 #: Figures of counts, sums and messages, whose points are no multiples of one curve, with a text of
 #: their module and another that draws the runs of one label under another.
 COUNTED = {
@@ -195,19 +191,6 @@ def changed_figures(place, words, instead):
     copy = types.ModuleType(module.__name__)
     exec(compile(source.replace(words, instead), "changed", "exec"), copy.__dict__)
     return copy.FIGURES
-
-
-@pytest.mark.parametrize("name", SWAPPED)
-def test_a_figure_whose_labels_are_swapped_is_noticed(name):
-    place, first, second = SWAPPED[name]
-    module = importlib.import_module(f"papers.{place}")
-    source = inspect.getsource(module)
-    assert first in source
-    swapped = source.replace(first, "\0").replace(second, first).replace("\0", second)
-    copy = types.ModuleType(module.__name__)
-    exec(compile(swapped, "swapped", "exec"), copy.__dict__)
-    runs, figures = series_of(STUDIES[name], copy.FIGURES)
-    assert any(exchanged(runs, series)[2] for series in figures.values())
 
 
 @pytest.mark.parametrize(("name", "figure"), COUNTED)

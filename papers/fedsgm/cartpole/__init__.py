@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from papers.fedsgm.cartpole import claims, figures
+from papers.fedsgm.cartpole import claims
 from papers.fedsgm.cartpole.quantities import BUDGET, derive
 from papers.fedsgm.cartpole.runs import specs
 from papers.fedsgm.cartpole.simulator import HORIZON
@@ -49,7 +49,6 @@ STUDY = Study(
     derive=derive,
     claims=claims.CLAIMS,
     paper_values=claims.PAPER_VALUES,
-    figures=figures.FIGURES,
     watch={"*": HealthCheck("reward", best=float(HORIZON), guard="cost", level=BUDGET)},
     # two thirds of an environment's step at the least: another processor's rounding ends an
     # episode a step earlier

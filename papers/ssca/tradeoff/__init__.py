@@ -5,7 +5,7 @@ from __future__ import annotations
 from papers.kit.parameters import parameters
 from papers.kit.study import Study
 from papers.ssca import common
-from papers.ssca.tradeoff import claims, figures
+from papers.ssca.tradeoff import claims
 from papers.ssca.tradeoff.quantities import derive
 from papers.ssca.tradeoff.runs import specs
 
@@ -36,7 +36,6 @@ STUDY = Study(
     specs=specs,
     derive=derive,
     claims=claims.CLAIMS,
-    figures=figures.FIGURES,
     at_paper={"seeds": tuple(range(100))},
     **PARAMETERS,
 )
