@@ -219,7 +219,10 @@ def first_seeds(who: str, number: int) -> tuple[int, ...]:
 
 
 def check_list(who: str, name: str, values: Any, examples: Sequence[Any]) -> tuple[Any, ...]:
-    """The entries of a list, each of the kind of the examples' entries."""
+    """The entries of a list, each of the kind of the examples' entries.
+
+    They must be distinct, unless those of an example are not.
+    """
     if not isinstance(values, (list, tuple, range)) or not values:
         shown = list(examples[0][:3])
         raise ValueError(checks.sentence(who, name, f"be a list such as {shown}", values))
@@ -228,7 +231,20 @@ def check_list(who: str, name: str, values: Any, examples: Sequence[Any]) -> tup
     for value in values:
         number = read_as(value, entries)
         fitting.append(check_one(who, f"every entry of {name}", number, entries))
-    return check_seeds(fitting) if name == "seeds" else tuple(fitting)
+    if name == "seeds":
+        return check_seeds(fitting)
+    distinct = len({*fitting}) == len(fitting)
+    repeated = any(len({*example}) < len(example) for example in examples)
+    checks.require(distinct or repeated, who, name, "have distinct entries", fitting)
+    return tuple(fitting)
+
+
+def pairs(who: str, p: Mapping[str, Any], first: str, second: str) -> list[tuple[Any, Any]]:
+    """The entries of two lists of parameters, pair by pair; ValueError unless they are as long."""
+    count = len(p[first])
+    rule = f"have an entry for each of {first} ({count})"
+    checks.require(len(p[second]) == count, who, second, rule, p[second])
+    return list(zip(p[first], p[second], strict=True))
 
 
 def entries_of(text: str) -> Any:

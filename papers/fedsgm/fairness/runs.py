@@ -18,6 +18,7 @@ from fedlib.problems import fairness
 from fedlib.problems.fairness import Sign
 from fedlib.steps import SGD, Adam, Hard, Soft
 from papers import adult
+from papers.kit.parameters import pairs
 from papers.kit.quantities import Label, by_name, completed
 from papers.kit.store import Spec
 from papers.kit.study import Params
@@ -142,16 +143,10 @@ def central_of(*methods: Mapping[str, Label]) -> Iterator[dict[str, Label]]:
 
 def conex(p: Params) -> Iterator[dict[str, Label]]:
     """The labels of IPP ConEx: the step size of the others with each dual step, and a grid."""
-    steps, duals = p["conex_steps"], p["conex_duals"]
-    if len(steps) != len(duals):
-        raise ValueError(
-            f"fairness: conex_duals must have an entry for each of conex_steps, got {len(duals)} "
-            f"for {len(steps)}."
-        )
     start: dict[str, Label] = {"training": "central", "method": "conex"}
     for dual in p["duals"]:
         yield {**start, "lr": float(p["lr"]), "dual": float(dual)}
-    for lr, dual in zip(steps, duals, strict=True):
+    for lr, dual in pairs("fairness", p, "conex_steps", "conex_duals"):
         yield {**start, "lr": float(lr), "dual": float(dual), "setting": "grid"}
 
 

@@ -15,6 +15,7 @@ from fedlib.shapes import Scalar
 from fedlib.steps.switching import loss_weights
 from papers.fedsgm.np_unified import runs as unified
 from papers.fedsgm.np_unified.runs import CLIENTS, MODES, centralized, fedsgm, pooled, problem
+from papers.kit.parameters import pairs
 from papers.kit.quantities import Label, by_name
 from papers.kit.store import Spec
 from papers.kit.study import Params
@@ -86,7 +87,7 @@ def of_mode(mode: str, p: Params) -> Iterator[Spec]:
 
 def penalties(p: Params) -> Iterator[Spec]:
     """Compressed penalties: all steps on the tuning splits, the best on those that judge."""
-    for rho, best in zip(p["rhos"], p["penalty_lrs"], strict=True):
+    for rho, best in pairs("np_protocol", p, "rhos", "penalty_lrs"):
         labels = {**fedsgm("hard", p), **PENALTY, "rho": float(rho)}
         del labels["switch"]
         for lr in p["lrs"]:

@@ -55,6 +55,7 @@ def test_a_value_is_read_as_what_it_stands_for(name, given, value):
         ("lrs", [], "be a list such as [0.1, 1.0], got []"),
         ("lrs", "0.1", "be a list such as *got 0.1"),
         ("lrs", "0.1,x", "must be a number, got 'x'"),
+        ("lrs", [0.1, 0.3, 0.1], "have distinct entries, got [0.1, 0.3, 0.1]"),
         ("lrs", [None], "must be a number, got None"),
         ("seeds", [0, 0], "distinct"),
         ("seeds", [1.0], "whole number, got 1.0"),
