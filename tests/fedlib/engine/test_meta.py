@@ -9,6 +9,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 import fedlib as fl
+from fedlib.core import federation
 from fedlib.engine.batch import BatchedRuns
 from fedlib.engine.start import first_progress
 from fedlib.testing.examples import examples
@@ -31,6 +32,15 @@ def test_a_round_stays_on_its_device(name):
     for algorithm, problem in examples()[name]:
         for value in pytree.tree_leaves(round_on_meta(algorithm, problem)):
             assert value.device == META
+
+
+@pytest.mark.parametrize("name", sorted(examples()))
+def test_a_round_of_some_clients_at_a_time_stays_on_its_device(name, monkeypatch):
+    algorithm, problem = examples()[name][0]
+    monkeypatch.setattr(federation, "LARGE_ROUND", 0)
+    monkeypatch.setattr(federation, "CACHED", 3 * problem.dim)  # three clients at a time
+    for value in pytree.tree_leaves(round_on_meta(algorithm, problem)):
+        assert value.device == META
 
 
 def test_a_tensor_of_the_cpu_is_noticed():
