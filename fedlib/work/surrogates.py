@@ -16,6 +16,7 @@ from torch import Tensor
 
 from fedlib.core.problem import Problem
 from fedlib.shapes import PerLoss, Scalar, Vector
+from fedlib.solvers.interior_point import inner_products
 
 Number = float | Tensor
 
@@ -50,7 +51,8 @@ class Surrogate(NamedTuple):
         `gradients` and `values` are estimates at `w`, one row for each loss. A value that is not
         needed may be 0. `rho` in (0, 1] is the weight of the new quadratics in the average.
         """
-        constant = values - gradients @ w + tau * (w @ w)
+        at_zero = values - inner_products(gradients, w)
+        constant = at_zero + tau * inner_products(w, w)
         return Surrogate(
             linear=(1 - rho) * self.linear + rho * (gradients - 2 * tau * w),
             constant=(1 - rho) * self.constant + rho * constant,

@@ -146,3 +146,28 @@ def test_several_constraints_leave_no_duality_gap(M):
     assert gap.max() < 1e-9
     assert gap.median() < 1e-12
     assert ((nu > 0).sum(1) > 1).sum() > 5  # really several at once
+
+
+def test_runs_together_keep_the_digits_of_a_small_slack():
+    """Norms of 100,000 entries cancel where a constraint is just fulfilled."""
+    rng = torch.Generator().manual_seed(0)
+    runs, dim, tau = 5, 100_000, 0.1
+    linear = 0.01 * normal(rng, runs, 1, dim)
+    least = (linear * linear).sum(-1) / (4 * tau)  # of the constraint's convex part, times -1
+
+    def slack(dtype):
+        def solved(linear, constant):
+            return best_response(
+                torch.zeros_like(linear[0]),
+                linear,
+                constant,
+                torch.zeros_like(constant),
+                tau=tau,
+                penalty=1e5,
+                curvature=1.0,
+            ).slack
+
+        return vmap(solved)(linear.to(dtype), (least - 0.01).to(dtype)).double()
+
+    assert slack(torch.float64).max() < 1e-8
+    assert slack(torch.float32).max() < 2e-5
