@@ -13,7 +13,7 @@ from papers.kit.rules import EXCHANGED, Rule, of
 
 def order(l2: str, note: str) -> Rule:
     """The order of Figure 1, with one of the two forms of the l2 ball's oracle."""
-    apart = partial(of, seeds="fresh", data="all")
+    apart = partial(of, draw="fresh", data="all")
     return Rule(
         {
             "the PSNR is higher from gradients than from answers of the l2 oracle": apart(
@@ -39,7 +39,7 @@ C12 = order("l2", f"{PICTURES} The l2 oracle only rescales the gradient, and hid
 C12_CODE = order("tensors", "")
 RUNS = names_of(
     DEFAULTS,
-    seeds="fresh",
+    draw="fresh",
     data=("mnist", "cifar10"),
     network=("mlp", "lenet"),
     signal=("gradient", "l2", "tensors", "l1", "soft"),

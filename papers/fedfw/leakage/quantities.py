@@ -25,7 +25,7 @@ def derive(traces: Traces, _: Params) -> Quantities:
     Those of all data have the mean over data sets and networks.
     """
     apart = differences(kit.measured(traces, lambda trace: {"psnr": last(trace)}))
-    mean_apart = apart.groupby(level=["seeds", "seed"]).mean()
+    mean_apart = apart.groupby(level=["draw", "seed"]).mean()
     units = dict.fromkeys(apart, "dB")
     tables = [
         kit.of_runs(traces, measures),
@@ -62,7 +62,7 @@ def differences(values: pd.DataFrame) -> pd.DataFrame:
 
     For every seed the better of the two attacks on the l1 oracle counts.
     """
-    index = ["seeds", "data", "network", "seed"]
+    index = ["draw", "data", "network", "seed"]
     end = values.set_index([*index, "signal"])["psnr"].clip(upper=CLEAR).unstack("signal")
     end["l1"] = end[["l1", "soft"]].max(axis=1)
     return pd.DataFrame({f"{a}_minus_{b}": end[a] - end[b] for a, b in PAIRS})

@@ -17,7 +17,7 @@ KEEP = ("psnr", "cosine", "mismatch", "final_w")
 
 #: The labels of runs; the fresh seeds judge the claim.
 DEFAULTS: dict[str, Label | None] = {
-    "seeds": "shown",
+    "draw": "shown",
     "data": None,
     "network": None,
     "signal": None,
@@ -39,7 +39,7 @@ def runs(p: Params) -> Iterator[Spec]:
             for signal, attacker in attackers(net, p).items():
                 labels: dict[str, Label] = {"data": data, "network": kind, "signal": signal}
                 shown = completed(labels, DEFAULTS)
-                fresh = {**shown, "seeds": "fresh"}
+                fresh = {**shown, "draw": "fresh"}
                 yield Spec(attacker, problem, steps, p["seeds"], 1, KEEP, labels=shown)
                 yield Spec(attacker, problem, steps, p["fresh"], steps, ("psnr",), labels=fresh)
 
