@@ -150,6 +150,11 @@ def test_parameters_that_do_not_fit_together_are_one_sentence(study, given, rule
     refuses(f"{study}: parameters must fit together, {rule}", page.run)
 
 
+def test_lists_that_do_not_pair_are_one_sentence():
+    page = STUDIES["np_protocol"].page({"profile": "quick", "rhos": [0.5]})
+    refuses("np_protocol: penalty_lrs must have an entry for each of rhos (1), got", page.run)
+
+
 @pytest.mark.parametrize(
     ("study", "given", "rule"),
     [
