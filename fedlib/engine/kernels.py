@@ -7,6 +7,7 @@ module replace large products of a captured graph; elsewhere they change nothing
 depends on the processor's maker and on shapes alone, so a run takes the same kernels every time.
 """
 
+import math
 import platform
 from functools import cache
 from pathlib import Path
@@ -130,19 +131,20 @@ def choose_kernels(graph: Graph) -> None:
             node.target = ONEDNN_BMM
         elif node.target == ADDMM and is_large(node):
             split_sum(graph, node)
-        elif (
-            node.target == INDEX_SELECT and arguments(node)[1] == 0 and value(node).numel() >= MANY
-        ):
-            node.target = TAKE_ROWS
-            node.args = (arguments(node)[0], arguments(node)[2])
+        elif node.target == INDEX_SELECT:
+            table, axis, places = arguments(node)
+            if axis == 0 and value(node).numel() >= MANY:
+                node.target = TAKE_ROWS
+                node.args = (table, places)
     graph.eliminate_dead_code()
 
 
 def is_large(node: Node) -> bool:
     """Whether a product is of float32 on the CPU, and each of its matrix products is large."""
-    left, right = value(arguments(node)[-2]), value(arguments(node)[-1])
-    multiplications = left.shape[-2] * left.shape[-1] * right.shape[-1]
-    return is_single(node) and multiplications >= LARGE
+    *_, left, right = arguments(node)
+    rows, depth = value(left).shape[-2:]
+    columns = value(right).shape[-1]
+    return is_single(node) and rows * depth * columns >= LARGE
 
 
 def is_single(node: Node) -> bool:
@@ -195,9 +197,12 @@ def shared_matrix(node: Any) -> Node | None:
     if node.target != EXPAND:
         return None
     source: Node = arguments(node)[0]
-    before, after = value(source).shape, value(node).shape
-    is_repeated = before[-2:] == after[-2:] and before[:-2].numel() == 1 < after[:-2].numel()
-    return source if is_repeated else None
+    *repeats, rows, columns = value(node).shape
+    *before, rows_before, columns_before = value(source).shape
+    is_matrix = (rows_before, columns_before) == (rows, columns)
+    if is_matrix and math.prod(before) == 1 < math.prod(repeats):
+        return source
+    return None
 
 
 def flat_matrix(graph: Graph, node: Node) -> Node:

@@ -27,9 +27,18 @@ seeds = None  # list of seeds; None: five in the full profile, two in the quick 
 # In many methods a sample of clients makes local steps. Such a method derives from `LocalWork`, which checks the
 # fields, has an `init` whose state is the model alone (`Model`), draws the clients and their minibatches, and makes the
 # local steps: `self.local_model(client, w, weights)` is the model after them. If the steps have another direction, write
-# it as a function of the point and the step, and call `self.local(w, gradient, self.local_steps, self.lr)`. For
-# FedProx the gradient is `client.gradient(u, client.batch(step), weights) + self.mu * (u - w)`. All names that a method
-# needs are in [`fedlib.protocols`](../book/api_own.md).
+# it as a function of the point and the step. In FedProx a client also pays for its distance from the server's model:
+#
+# ```python
+# def gradient(u, step):
+#     return client.gradient(u, client.batch(step), weights) + self.mu * (u - w)
+#
+# return self.local(w, gradient, self.local_steps, self.lr)
+# ```
+#
+# All names that a method needs are in [`fedlib.protocols`](../book/api_own.md). The types of its numbers are in
+# `fedlib.checks`, such as `Count` (a positive whole number), `Positive` and `Nonnegative`. The server's
+# `fed.mean(answers, clients)` is the mean of the answers, by the problem's `client_weights` if it has some.
 
 # %%
 SOURCE = '''"""Federated averaging with momentum at the server."""

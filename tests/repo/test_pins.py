@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,14 @@ def test_the_version_is_the_same_everywhere(library, studies):
     assert studies["version"] == version
     released = re.findall(r"^## \[?(\d+\.\d+\.\d+)\]?", read("CHANGELOG.md"), flags=re.M)
     assert released[0] == version
+
+
+def test_the_repository_s_address_is_the_same_everywhere(library, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "book" / "_ext")
+    address = library["project"].get("urls", {}).get("Repository", "")
+    assert import_module("fedbook_repository").address(ROOT / "pyproject.toml") == address
+    citation = yaml.safe_load(read("CITATION.cff"))
+    assert citation.get("repository-code", "") == address, "enter it in both files"
 
 
 def test_extras_are_for_users_of_the_library(library):
