@@ -4,7 +4,7 @@
 # **The book's result.** On every instance, every method of FedSGM reaches the accuracy $\max\{f(\bar w)-f^*,\,g(\bar
 # w)\}$ that its theorem promises (the bound) for the averaged iterate $\bar w$. With hard switching and $T=10^4$, the
 # accuracy is at most {result}`bounds/hard_printed_T10000.top:.2f` times the bound. A tenth of the theorem's threshold
-# leads to a better model: at $T=1000$ the mean accuracy is {result}`bounds/hard_scaled_x0.1s1.share:.2f` times the
+# leads to a better model: at $T=1000$ the mean accuracy is {result}`bounds/hard_printed_threshold0.1.share:.2f` times the
 # bound, rather than {result}`bounds/hard_scaled_x1s1.share:.2f`. Our own, smaller bound for hard switching is attained
 # on one instance.
 #
@@ -92,7 +92,7 @@ plot.show(
 labels = {
     "F 3 hard, printed": "hard_printed",
     "F 3 hard, ours": "hard_ours",
-    "F 3 hard, a tenth of the threshold": "hard_tenth",
+    "F 3 hard, a tenth of the threshold": "hard_printed_threshold0.1",
     "F 5 soft, printed": "soft_printed",
     "F 5 soft, corrected": "soft_corrected",
     "F 6 Top-K both ways": "feedback_printed",
@@ -133,9 +133,9 @@ plot.show(
 )
 
 # %% [markdown]
-# With a tenth of the threshold, the mean accuracy is {result}`bounds/hard_scaled_x0.1s1.share:.2f` times the bound, and
+# With a tenth of the threshold, the mean accuracy is {result}`bounds/hard_printed_threshold0.1.share:.2f` times the bound, and
 # it falls faster than $T^{-1/2}$ (table of slopes above). With a tenth of the threshold and three times the step size,
-# it is {result}`bounds/hard_scaled_x0.1s3.share:.2f` times the bound. However, the proof needs a threshold of at least
+# it is {result}`bounds/hard_printed_threshold0.1_step3.share:.2f` times the bound. However, the proof needs a threshold of at least
 # the bound. For smaller thresholds, the accuracy may exceed the bound on other instances.
 
 # %% [markdown]
@@ -196,7 +196,8 @@ ours = [numbers[f"stairs_ours_T{T}.share"].value for T in page.stairs]
 printed = [numbers[f"stairs_printed_T{T}.share"].value for T in page.stairs]
 steps = page.stairs_local_steps
 local = [numbers[f"stairs_ours_E{E}.share"].value * sqrt(3 * E - 2) for E in steps]
-worst = {k: [numbers[f"hard_{k}_T{T}.worst"] for T in page.horizons] for k in ("tenth", "printed")}
+tenth = [numbers[f"hard_printed_T{T}_threshold0.1.worst"] for T in page.horizons]
+whole = [numbers[f"hard_printed_T{T}.worst"] for T in page.horizons]
 
 check(f"f gap and g are at most their bounds in {kept} of {total} pairs of a run and an instance", kept == total)
 check("    one of them exceeds half of its bound in more than a tenth of the pairs", half > 0.1 * total)
@@ -204,7 +205,7 @@ check("staircase, E = 1: the accuracy is the bound with Gamma_direct, for every 
 check("    and half of the bound with the printed Gamma", max(abs(x - 0.5) for x in printed) < 1e-4)
 check(f"staircase: accuracy / bound is 1 / sqrt(3 E - 2) for E = {steps}", max(abs(x - 1) for x in local) < 1e-4)
 if page.profile != "quick":
-    check("a tenth of the threshold is better at every T (disjoint intervals)", all(a.high < b.low for a, b in zip(*worst.values(), strict=True)))
+    check("a tenth of the threshold is better at every T (disjoint intervals)", all(a.high < b.low for a, b in zip(tenth, whole, strict=True)))
 if len(page.stairs) > 1:
     check("slope on the staircase is -1/2", abs(numbers["stairs_ours.slope"].value + 0.5) < 1e-3)
 if len(page.horizons) > 1 and page.profile != "quick":

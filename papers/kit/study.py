@@ -284,19 +284,20 @@ class Study:
     def renamed(self, profile: str) -> dict[str, str]:
         """Runs that are stored under names that the study no longer has -> their names.
 
-        A run is known by its configuration.
+        A run is known by its configuration; of several with the same any may get a name.
         """
         specs = self.specs(self.resolve(profile))
         folder = store.run_path(self.name, profile, "any").parent
         former = archive.names(folder) - {*specs, "numbers"}
-        keys = {
-            spec.key(): name for name, spec in specs.items() if name not in archive.names(folder)
-        }
+        new_names: dict[str | None, list[str]] = {}
+        for name, spec in specs.items():
+            if name not in archive.names(folder):
+                new_names.setdefault(spec.key(), []).append(name)
         names = {}
         for name in sorted(former):
             key = archive.read(folder / f"{name}.json", curves=False)["key"]
-            if key is not None and key in keys:
-                names[name] = keys.pop(key)
+            if key is not None and new_names.get(key):
+                names[name] = new_names[key].pop(0)
         return names
 
     def labels(self, profile: str) -> dict[str, Mapping[str, Any]]:

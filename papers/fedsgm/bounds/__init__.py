@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from papers.fedsgm.bounds.numbers import FIGURES, derive
-from papers.fedsgm.bounds.runs import plans
+from papers.fedsgm.bounds.figures import FIGURES
+from papers.fedsgm.bounds.quantities import derive
+from papers.fedsgm.bounds.runs import specs
 from papers.kit.health import HealthCheck
 from papers.kit.parameters import parameters
-from papers.kit.store import Spec
-from papers.kit.study import Params, Study
+from papers.kit.study import Study
 
 PARAMETERS = parameters(
     seeds=(
@@ -34,12 +34,6 @@ PARAMETERS = parameters(
         (5,),
     ),
 )
-
-
-def specs(p: Params) -> dict[str, Spec]:
-    """Every theorem along T, one with other thresholds and steps, and the hard instance."""
-    return {name: planned.spec for name, planned in plans(p).items()}
-
 
 STUDY = Study(
     name="bounds",

@@ -45,12 +45,12 @@ def instance(seed: int, region: str = "", rows: int = 1) -> Problem:
     a, b = SPREADS[seed % 3] * a + offset * away / away.norm(), AGREEMENT * b
     c = max(0.5 * offset, 1.1 * float((b - b.mean(0)).norm(dim=-1).mean()))
     w = reference_solution(norms(a, b, c, a.mean(0)))
-    made = norms(a - w, b - w, c, start.sign() / sqrt(DIM), torch.zeros_like(w))
+    task = norms(a - w, b - w, c, start.sign() / sqrt(DIM), torch.zeros_like(w))
     limits = REGIONS.get(region)
     shape = {"spreads": SPREADS, "offsets": OFFSETS, "agreement": AGREEMENT}
-    config = {**made.config, **shape, "set": limits, "rows_a_client": rows}
+    config = {**task.config, **shape, "set": limits, "rows_a_client": rows}
     return replace(
-        made,
+        task,
         rows=torch.arange(CLIENTS * rows).view(CLIENTS, rows),
         sizes=(rows,) * CLIENTS,
         set=limits,

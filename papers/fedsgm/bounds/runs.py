@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
-from math import sqrt
+from math import inf, sqrt
 from typing import Any
 
 from fedlib.algorithms.fedsgm import FedSGM
@@ -19,16 +20,29 @@ from papers.fedsgm.bounds.methods import (
     METHODS,
     RHO,
     RHO_HAT,
+    Method,
     hard_rate,
     weak_multiplier,
 )
 from papers.fedsgm.problems.staircase import staircase
 from papers.fedsgm.problems.weakly_convex import value_spread
 from papers.fedsgm.theory import Rate, Setting
+from papers.kit.quantities import Label, by_name, labels_of
 from papers.kit.store import Spec
 from papers.kit.study import Params
 
 SHORT = ("f_gap", "g")
+TENTH = 0.1  # of the threshold, along T
+#: The labels of runs, each with its usual value; None where there is none. `threshold` and `step`
+#: multiply what the theorem prescribes; `T` and `E` are there where they are varied.
+DEFAULTS: dict[str, Label | None] = {
+    "method": None,
+    "version": None,
+    "T": None,
+    "E": None,
+    "threshold": 1.0,
+    "step": 1.0,
+}
 
 
 @dataclass(frozen=True)
@@ -46,48 +60,84 @@ class Plan:
         return sqrt((1 + self.multiplier) * self.rate.accuracy / (RHO_HAT - 2 * RHO))
 
 
-def plan(name: str, version: str, p: Params, **changes: Any) -> Plan:
-    """The run that a theorem prescribes, at the study's parameters with some changed.
+def specs(p: Params) -> dict[str, Spec]:
+    """Every theorem along T, one with other thresholds and steps, and the hard instance."""
+    return by_name([planned.spec for planned in plans(p)], DEFAULTS)
 
-    `threshold` and `step` multiply what the theorem prescribes.
-    """
-    method, now = METHODS[name], {**p, **changes}
-    seeds, dim = now["seeds"], 2 if name == "weak" else DIM
-    participants = now["participants"] if method.sampled else CLIENTS
-    up, down = float(now["up"]), float(now["down"])
-    s = Setting(
+
+def plans(p: Params) -> Iterator[Plan]:
+    """All runs."""
+    for name, method in METHODS.items():
+        for version in method.versions:
+            for T in p["horizons"]:
+                yield plan(p, {"method": name, "version": version, "T": T})
+    printed: dict[str, Label] = {"method": "hard", "version": "printed"}
+    for T in p["horizons"]:
+        yield plan(p, {**printed, "T": T, "threshold": TENTH})
+    for step in p["step_factors"]:
+        for threshold in p["threshold_factors"]:
+            yield plan(p, {**printed, "threshold": float(threshold), "step": float(step)})
+    for version in METHODS["hard"].versions:
+        labels: dict[str, Label] = {"method": "stairs", "version": version}
+        for T in p["stairs"]:
+            yield stairs({**labels, "T": T}, T, 1)
+        for E in p["stairs_local_steps"]:
+            yield stairs({**labels, "E": E}, max(p["stairs"]) // E, E)
+
+
+def plan(p: Params, labels: Mapping[str, Any]) -> Plan:
+    """The run that a theorem prescribes, with the multiples that its labels have."""
+    name = labels["method"]
+    method = METHODS[name]
+    weak = name == "weak"
+    setting = setting_of(method, p, labels.get("T", p["rounds"]), 2 if weak else DIM)
+    rate = method.rate(setting, labels["version"])
+    algorithm = FedSGM(
+        lr=rate.lr * labels.get("step", 1.0),
+        local_steps=setting.E,
+        participants=setting.participants,
+        tolerance=rate.tolerance * labels.get("threshold", 1.0),
+        switch=Hard() if rate.beta == inf else Soft(rate.beta),
+        resample_for_update=setting.participants < CLIENTS,
+        **messages(method, p),
+    )
+    looks = 20 if weak else 10
+    keep = ("g", "w1", "w2") if weak else SHORT
+    interval = max(1, setting.T // looks)
+    spec = Spec(algorithm, method.problem, setting.T, p["seeds"], interval, keep, labels=labels)
+    return Plan(spec, rate, method.D, weak_multiplier(setting) if weak else 0.0)
+
+
+def setting_of(method: Method, p: Params, rounds: int, dim: int) -> Setting:
+    """What a theorem is applied to."""
+    up, down = TopK(float(p["up"])), TopK(float(p["down"]))
+    both_ways = method.uplink == "topk"
+    unbiased = RandK(float(p["up"])).variance(dim) if method.uplink == "randk" else None
+    return Setting(
         D=method.D,
         G=1.0,
-        E=now["local_steps"],
-        T=now["rounds"],
+        E=p["local_steps"],
+        T=rounds,
         N=CLIENTS,
-        n=participants,
-        q=TopK(up).contraction(dim) or 1.0 if method.uplink == "topk" else 1.0,
-        q0=TopK(down).contraction(dim) or 1.0 if method.uplink == "topk" else 1.0,
-        qu=RandK(up).variance(dim) or 0.0 if method.uplink == "randk" else 0.0,
-        sigma=steady(max(value_spread(method.problem(s)) for s in seeds)),
+        n=p["participants"] if method.sampled else CLIENTS,
+        q=(up.contraction(dim) if both_ways else None) or 1.0,
+        q0=(down.contraction(dim) if both_ways else None) or 1.0,
+        qu=unbiased or 0.0,
+        sigma=steady(max(value_spread(method.problem(seed)) for seed in p["seeds"])),
         delta=DELTA,
     )
-    rate = method.rate(s, version)
-    extras: dict[str, Any] = {}
+
+
+def messages(method: Method, p: Params) -> dict[str, Any]:
+    """What the algorithm of a theorem has for its messages and minibatches."""
+    fields: dict[str, Any] = {}
     if method.uplink == "topk":
-        extras = {"uplink": TopK(up), "downlink": TopK(down)}
+        fields = {"uplink": TopK(float(p["up"])), "downlink": TopK(float(p["down"]))}
     elif method.uplink == "randk":
-        extras = {"uplink": RandK(up), "error_feedback": False}
+        fields = {"uplink": RandK(float(p["up"])), "error_feedback": False}
     if method.stochastic:
-        extras |= {"batch_size": BATCH, "value_batch_size": BATCH}
-    algorithm = FedSGM(
-        lr=rate.lr * now.get("step", 1.0),
-        local_steps=s.E,
-        participants=participants,
-        tolerance=rate.tolerance * now.get("threshold", 1.0),
-        switch=Hard() if rate.beta == float("inf") else Soft(rate.beta),
-        resample_for_update=participants < CLIENTS,
-        **extras,
-    )
-    looks, keep = (20, ("g", "w1", "w2")) if name == "weak" else (10, SHORT)
-    spec = Spec(algorithm, method.problem, s.T, seeds, max(1, s.T // looks), keep)
-    return Plan(spec, rate, method.D, weak_multiplier(s) if name == "weak" else 0.0)
+        fields |= {"batch_size": BATCH, "value_batch_size": BATCH}
+    return fields
 
 
 def steady(x: float) -> float:
@@ -95,67 +145,35 @@ def steady(x: float) -> float:
     return float(f"{x:.10g}")
 
 
-def stairs(rounds: int, local_steps: int, version: str) -> Plan:
+def stairs(labels: Mapping[str, Any], rounds: int, local_steps: int) -> Plan:
     """The staircase with as many coordinates as there are steps in the run."""
-    s = Setting(D=1.0, G=1.0, E=local_steps, T=rounds)
-    rate = hard_rate(s, version)
+    setting = Setting(D=1.0, G=1.0, E=local_steps, T=rounds)
+    rate = hard_rate(setting, labels["version"])
     algorithm = FedSGM(
         lr=rate.lr, local_steps=local_steps, participants=1, tolerance=rate.tolerance
     )
-    spec = Spec(algorithm, partial(stair, rounds * local_steps), rounds, (0,), rounds, SHORT)
-    return Plan(spec, rate, 1.0)
+    task = partial(stair, rounds * local_steps)
+    spec = Spec(algorithm, task, rounds, (0,), rounds, SHORT)
+    return Plan(replace(spec, labels=labels), rate, 1.0)
 
 
 def stair(dim: int, seed: int) -> Problem:  # noqa: ARG001 - nothing is random
     return staircase(dim)
 
 
-def again(name: str, trace: Trace) -> Plan:
-    """The plan of a stored run, from its name and its configuration."""
-    method, version, _ = parts(name)
+def again(trace: Trace) -> Plan:
+    """The plan of a stored run, from its labels and its configuration."""
+    labels = labels_of(trace)
     algorithm = trace.config["algorithm"]
-    now = {
+    rounds = trace.config["rounds"]
+    if labels["method"] == "stairs":
+        return stairs(labels, rounds, algorithm["local_steps"])
+    p = {
         "seeds": trace.seeds,
-        "rounds": trace.config["rounds"],
+        "rounds": rounds,
         "local_steps": algorithm["local_steps"],
         "participants": algorithm["participants"],
         "up": algorithm["uplink"].get("fraction", 1.0),
         "down": algorithm["downlink"].get("fraction", 1.0),
     }
-    if method == "stairs":
-        return stairs(now["rounds"], now["local_steps"], version)
-    if version in ("tenth", "scaled"):
-        version = "printed"
-    return plan(method, version, now)
-
-
-def parts(name: str) -> tuple[str, str, str]:
-    """Method, version and setting of a run's name."""
-    rest, setting = name.rsplit("_", 1)
-    method, version = rest.rsplit("_", 1)
-    return method, version, setting
-
-
-def plans(p: Params) -> dict[str, Plan]:
-    """All runs by name, `METHOD_VERSION_SETTING`; the setting is what differs: `T300`, `E5`.
-
-    Version "tenth" has the printed step size and a tenth of the printed threshold, "scaled" any
-    multiples of both, `x0.1s3`.
-    """
-    found: dict[str, Plan] = {}
-    for name, method in METHODS.items():
-        for version in method.versions:
-            for T in p["horizons"]:
-                found[f"{name}_{version}_T{T}"] = plan(name, version, p, rounds=T)
-    for T in p["horizons"]:
-        found[f"hard_tenth_T{T}"] = plan("hard", "printed", p, rounds=T, threshold=0.1)
-    for k in p["step_factors"]:
-        for x in p["threshold_factors"]:
-            scaled = plan("hard", "printed", p, threshold=x, step=k)
-            found[f"hard_scaled_x{x:g}s{k:g}"] = scaled
-    for version in METHODS["hard"].versions:
-        for T in p["stairs"]:
-            found[f"stairs_{version}_T{T}"] = stairs(T, 1, version)
-        for E in p["stairs_local_steps"]:
-            found[f"stairs_{version}_E{E}"] = stairs(max(p["stairs"]) // E, E, version)
-    return found
+    return plan(p, labels)

@@ -7,12 +7,13 @@ import torch
 from fedlib import run
 from papers import STUDIES
 from papers.fedsgm.bounds.methods import CLIENTS, DIM, METHODS, instance
-from papers.fedsgm.bounds.numbers import Reached, horizons, reached, slopes
-from papers.fedsgm.bounds.runs import again, plan, plans, stairs
+from papers.fedsgm.bounds.quantities import Reached, reached, reached_slopes
+from papers.fedsgm.bounds.runs import DEFAULTS, again, plan, plans, stairs
 from papers.fedsgm.problems.staircase import staircase
 from papers.fedsgm.problems.weakly_convex import value_spread
 from papers.fedsgm.theory import Setting, theorem_3
 from papers.kit import plot, store
+from papers.kit.quantities import name_of
 
 STUDY = STUDIES["bounds"]
 TINY = {
@@ -60,72 +61,72 @@ def test_sigma_bounds_how_far_two_clients_differ_on_the_constraint():
 
 
 def test_a_plan_is_what_the_theorem_prescribes(params):
-    made = plan("hard", "printed", params, rounds=50)
+    printed = {"method": "hard", "version": "printed", "T": 50}
+    made = plan(params, printed)
     rate = theorem_3(Setting(D=1.0, G=1.0, E=2, T=50, N=CLIENTS))
     assert made.rate == rate
     algorithm = made.spec.algorithm
     assert (algorithm.lr, algorithm.tolerance) == (rate.lr, rate.tolerance)
-    scaled = plan("hard", "printed", params, rounds=50, threshold=0.1, step=3.0).spec.algorithm
+    scaled = plan(params, {**printed, "threshold": 0.1, "step": 3.0}).spec.algorithm
     assert scaled.lr == pytest.approx(3 * rate.lr)
     assert scaled.tolerance == pytest.approx(0.1 * rate.tolerance)
 
 
 def test_sampled_theorems_ask_a_second_sample_and_the_others_do_not(params):
     for name in METHODS:
-        algorithm = plan(name, METHODS[name].versions[0], params).spec.algorithm
+        labels = {"method": name, "version": METHODS[name].versions[0]}
+        algorithm = plan(params, labels).spec.algorithm
         assert algorithm.resample_for_update == METHODS[name].sampled
         assert algorithm.participants == (5 if METHODS[name].sampled else CLIENTS)
 
 
 def test_a_plan_is_found_again_from_the_run(params, traces):
-    for name, made in plans(params).items():
-        found = again(name, traces[name])
+    for made in plans(params):
+        name = name_of(made.spec.labels, DEFAULTS)
+        found = again(traces[name])
         assert found.rate == made.rate, name
         assert found.spec.rounds == made.spec.rounds
 
 
 def test_every_version_has_its_own_threshold_or_step(params):
     for name, method in METHODS.items():
-        made = [plan(name, v, params).spec.algorithm for v in method.versions]
+        runs = [{"method": name, "version": version} for version in method.versions]
+        made = [plan(params, labels).spec.algorithm for labels in runs]
         assert len({(a.lr, a.tolerance) for a in made}) == len(made), name
 
 
 def test_reached_is_measured_at_the_averaged_iterate(traces):
     trace = traces["hard_printed_T20"]
-    r = reached("hard_printed_T20", trace)
+    r = reached(trace)
     problem = instance(1)
     values = problem.metrics(torch.from_numpy(trace.output[1]), problem)
     assert r.gap[1] == pytest.approx(float(values["f_gap"]))
     assert r.g[1] == pytest.approx(float(values["g"]))
     assert (r.worst == np.maximum(r.gap, r.g)).all()
-    assert r.bound == pytest.approx(again("hard_printed_T20", trace).rate.accuracy)
+    assert r.bound == pytest.approx(again(trace).rate.accuracy)
 
 
 def test_weak_runs_are_measured_by_the_distance_to_the_prox_point(traces):
-    r = reached("weak_printed_T20", traces["weak_printed_T20"])
+    r = reached(traces["weak_printed_T20"])
     assert (r.gap > 0).all()
     assert r.gap_bound != r.bound
     assert (r.plotted == r.gap).all()
 
 
 def test_slopes_of_made_up_values():
-    found = {
-        f"hard_printed_T{T}": Reached(
+    runs = {
+        T: Reached(
             np.array([-1.0, -1.0]), np.array([T**-0.5, 3 * T**-1.0]), 2 * T**-0.25, 2 * T**-0.25
         )
         for T in (10, 100, 1000)
     }
-    numbers = slopes("hard_printed", found)
-    assert numbers["slope"].per_seed == pytest.approx((-0.5, -1.0))
-    assert numbers["slope"].value == pytest.approx(-0.75)
-    assert numbers["slope_bound"].value == pytest.approx(-0.25)
-    assert list(horizons("hard_printed", found)) == [10, 100, 1000]
+    assert reached_slopes(runs) == pytest.approx(np.array([-0.5, -1.0]))
 
 
 @pytest.mark.parametrize("local_steps", [1, 3])
 def test_the_staircase_ends_at_the_gap_of_its_lemma(local_steps):
     for version, gamma in (("printed", 2 * local_steps**2), ("ours", 1.5 * local_steps - 1)):
-        made = stairs(12, local_steps, version)
+        made = stairs({"method": "stairs", "version": version}, 12, local_steps)
         trace = run(made.spec.algorithm, made.spec.problem(0), rounds=12, progress=False)
         problem = made.spec.problem(0)
         gap = float(problem.metrics(torch.from_numpy(trace.output[0]), problem)["f_gap"])
@@ -152,7 +153,7 @@ def test_numbers_of_all_runs_are_there_and_promises_kept(traces, params):
         assert numbers[f"{name}.top"].value <= 1 + 1e-6, name
         assert numbers[f"{name}.bound"].value > 0
     assert numbers["stairs_ours_T12.share"].value == pytest.approx(1.0)
-    assert {"hard_printed.slope", "weak_printed.slope_bound"} <= numbers.keys()
+    assert {"hard_printed.slope", "weak_printed.slope_bound"} <= {*numbers}
 
 
 @pytest.mark.parametrize("name", STUDY.figures)

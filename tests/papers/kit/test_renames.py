@@ -81,6 +81,15 @@ def test_a_stored_run_gets_the_name_and_the_labels_that_its_study_gives_it(monke
     assert comparisons.summary("toy") == known
 
 
+def test_two_runs_of_one_configuration_get_a_name_each(monkeypatch, tmp_path):
+    monkeypatch.setenv("FEDLIB_RESULTS", str(tmp_path))
+    spec = Spec(Walk(0.1, 2, 4), quadratic, 3, (0, 1))
+    compute_or_load("toy", "full", {"a": spec, "b": spec}, store=True, progress=False)
+    profiles = {"quick": {}, "full": {}}
+    study = Study("toy", "", "ours", profiles, {}, lambda _: {"c": spec, "d": spec}, lambda *_: {})
+    assert study.renamed("full") == {"a": "c", "b": "d"}
+
+
 def test_runs_that_differ_in_a_renamed_float_are_one_group():
     specs = {
         f"f{factor}": Spec(Stroll(0.1, 2, 4, factor=factor), bowl, 3, (0, 1))
