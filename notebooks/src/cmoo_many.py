@@ -98,7 +98,7 @@ plot.show(
 )
 
 # %% tags=["hide-input"]
-runs = {f"{t} tasks, {TWO[m]}": f"{s}_{m}" for s, t in SETS.items() for m in TWO}
+runs = {f"{t} tasks, {TWO[m]}": {"tasks": s, "method": m} for s, t in SETS.items() for m in TWO}
 held = {"accuracy": "final accuracy", "upload": "upload per client and round"}
 report.runs_table(numbers, runs, held, health)
 
@@ -112,7 +112,7 @@ report.runs_table(numbers, runs, held, health)
 # that of FedCMOO's last model.
 
 # %% tags=["hide-input"]
-leads = {f"{t} tasks": s for s, t in SETS.items()}
+leads = {f"{t} tasks": {"tasks": s} for s, t in SETS.items()}
 columns = {"gap": "equal rounds", "gap_upload": "equal uploads", "upload_ratio": "uploads, FSMGDA / FedCMOO"}
 report.runs_table(numbers, leads, columns, health)
 

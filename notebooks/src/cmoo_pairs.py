@@ -74,7 +74,7 @@ from papers.fedcmoo.standin import note, source_text
 from papers.kit import plot, report, store
 from papers.kit.claims import check
 from papers.kit.display import displayed
-from papers.kit.quantities import chosen, curves, name_of, sweep
+from papers.kit.quantities import chosen, curves, run_of, sweep
 
 plot.theme()
 page = STUDIES["cmoo_pairs"].page(globals())
@@ -148,13 +148,8 @@ plot.show(
 )
 
 # %% tags=["hide-input"]
-def name(**labels):
-    """The name of the run, or of the difference of two runs, with these labels."""
-    return name_of(labels, DEFAULTS)
-
-
 dropped = {
-    f"{DATA[data]}, {text}": name(data=data, method=method, dropout=True)
+    f"{DATA[data]}, {text}": {"data": data, "method": method, "dropout": True}
     for data in GREY
     for method, text in METHODS.items()
 }
@@ -166,7 +161,7 @@ for dropout, how in ((True, ""), (False, ", no dropout")):
     for data in GREY:
         for text, (first, second) in against.items():
             labels = {"data": data, "method": first, "dropout": dropout, "minus": second}
-            pairs[f"{DATA[data]}, {text}{how}"] = name(**labels)
+            pairs[f"{DATA[data]}, {text}{how}"] = labels
 report.runs_table(numbers, pairs, measures, health)
 
 # %% [markdown]
@@ -247,7 +242,7 @@ _ = check("all nine numbers of Table 4 follow from those printed in Table 1", al
 
 # %% tags=["hide-input"]
 mixed = {"data": "multi_mnist", "losses": "mixed", "dropout": True}
-labels = {text: name(**mixed, method=method) for method, text in MIXED.items()}
+labels = {text: {**mixed, "method": method} for method, text in MIXED.items()}
 both = {"accuracy_1": "Digit 1, squared", "accuracy_2": "Digit 2, NLL", "worst": "worse digit"}
 report.runs_table(numbers, labels, both | {"accuracy": "mean"}, health)
 
@@ -323,8 +318,8 @@ displayed(authors_table(at_paper.numbers))
 # %% tags=["hide-input"]
 run = {"data": "mnist_fashion", "dropout": True}
 one_way = {**run, "gram": "one-way", "minus": "two-way"}
-variants = {f"{METHODS[m]}: one-way - two-way": name(**one_way, method=m) for m in ("fedcmoo", "pref")}
-without = name(**run, method="pref", least_weight=False, minus="least_weight")
+variants = {f"{METHODS[m]}: one-way - two-way": {**one_way, "method": m} for m in ("fedcmoo", "pref")}
+without = {**run, "method": "pref", "least_weight": False, "minus": "least_weight"}
 variants["FedCMOO-Pref: no least weight - least weight"] = without
 measures = {"accuracy": "mean accuracy", "loss": "mean loss", "rounds_60": "to 60 %"}
 report.runs_table(numbers, variants, measures | {"rounds_75": "to 75 %"}, health)
@@ -378,7 +373,7 @@ with_dropout = {d: sweep(traces, DEFAULTS, "method", data=d, dropout=True) for d
 starts = {d: [run.metrics["accuracy"][:, 0] for run in runs.values()] for d, runs in with_dropout.items()}
 same = all(np.allclose(x, start[0]) for start in starts.values() for x in start)
 least = [runs["pref"].info["weight_1"] for runs in with_dropout.values()]
-mixed_run = traces[name(**mixed, method="fedcmoo")]
+mixed_run = run_of(traces, DEFAULTS, **mixed, method="fedcmoo")
 first, second = (mixed_run.metrics[f"loss_{k}"][:, 0] for k in (1, 2))
 check("all methods of a data set start from the same models", same)
 check("FedCMOO-Pref's weights lie between 0.1 and 0.9", all((w >= 0.1 - 1e-6).all() and (w <= 0.9 + 1e-6).all() for w in least))

@@ -196,7 +196,9 @@ plot.show(
 # %% tags=["hide-input"]
 trained = {"method": "FedCMOO", "alone": "FSMGDA alone", "share": "FSMGDA share"}
 progress = {
-    f"{title}, {words}": f"progress_{data}_{name}" for data, title in GREY.items() for name, words in trained.items()
+    f"{title}, {words}": {"probe": "progress", "data": data, "trained": name}
+    for data, title in GREY.items()
+    for name, words in trained.items()
 }
 measured = {"loss": "gain in loss", "accuracy": "gain in accuracy"}
 report.runs_table(numbers, progress, measured, health)
@@ -230,11 +232,7 @@ plot.show(
 )
 
 # %% tags=["hide-input"]
-equal = {
-    f"{title}, {words}": f"progress_{data}_equal_{name}"
-    for data, title in GREY.items()
-    for name, words in trained.items()
-}
+equal = {title: {**labels, "steps": "equal"} for title, labels in progress.items()}
 report.runs_table(numbers, equal, measured, health)
 
 # %% [markdown]

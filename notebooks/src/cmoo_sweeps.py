@@ -100,8 +100,8 @@ plot.show(
 # %% tags=["hide-input"]
 leads = {}
 for data, title in GREY.items():
-    leads |= {f"{title}, E = {steps}": f"{data}_steps{steps}" for steps in page.steps}
-    leads[f"{title}, growth"] = f"{data}_steps{max(page.steps)}_minus_fewest"
+    leads |= {f"{title}, E = {steps}": {"data": data, "steps": steps} for steps in page.steps}
+    leads[f"{title}, growth"] = {"data": data, "steps": max(page.steps), "minus": "fewest"}
 report.runs_table(numbers, leads, {"lead": "lead of FedCMOO"}, health)
 
 # %% [markdown]

@@ -171,7 +171,11 @@ _ = check("tau T = 4: it is at the limit", abs(limit(2, 2) - 1) < 1e-12)
 # round in which the program for the weights has no solution and minimum-norm weights replace it.
 
 # %% tags=["hide-input"]
-edges = {f"M = {M}, eps = {e:g}": f"edge_M{M}_eps{e:g}" for M in page.objectives for e in page.tolerances}
+edges = {
+    f"M = {M}, eps = {eps:g}": {"part": "edge", "M": M, "eps": eps}
+    for M in page.objectives
+    for eps in page.tolerances
+}
 stops = {"mu": "mu", "spread": "largest / smallest r_k F_k", "stationarity": "least norm", "fallback": "fall-backs per round"}
 report.runs_table(numbers, edges, stops, health)
 
@@ -180,7 +184,7 @@ report.runs_table(numbers, edges, stops, health)
 # $\varepsilon$ allows:
 
 # %%
-two = {f"eps = {e:g}": f"edge_M2_eps{e:g}" for e in page.tolerances}
+two = {f"eps = {eps:g}": {"part": "edge", "M": 2, "eps": eps} for eps in page.tolerances}
 report.runs_table(numbers, two, {"allowed": "largest ratio that eps allows"}, health)
 
 # %% [markdown]
@@ -196,7 +200,7 @@ report.runs_table(numbers, two, {"allowed": "largest ratio that eps allows"}, he
 # how often a step lowers $\mu$.
 
 # %% tags=["hide-input"]
-probes = {f"M = {M}": f"probe_M{M}" for M in page.objectives}
+probes = {f"M = {M}": {"part": "probe", "M": M} for M in page.objectives}
 found = {"error": "largest relative error", "falls": "share that falls, step 1e-4", "falls_1": "step 0.01"}
 report.runs_table(numbers, probes, found | {"falls_2": "step 0.1", "falls_3": "step 1"}, health)
 
@@ -213,7 +217,8 @@ report.runs_table(numbers, probes, found | {"falls_2": "step 0.1", "falls_3": "s
 # %% tags=["hide-input"]
 names = {"Scalarized": "scalarized", "FedCMOO": "fedcmoo", "FSMGDA": "fsmgda", "Pref, r = (1, 1)": "pref"}
 ends = {"f_1": "F_1 / factor", "f_2": "F_2", "weight_1": "weight of objective 1"}
-report.runs_table(numbers, {k: f"scale_{v}" for k, v in names.items()}, ends, health)
+runs = {text: {"part": "scale", "method": method} for text, method in names.items()}
+report.runs_table(numbers, runs, ends, health)
 
 # %% [markdown]
 # The objective with the larger gradients governs the scalarized sum. The *shorter* gradient governs the shortest convex

@@ -12,6 +12,7 @@ from papers.kit import forest, parts
 from papers.kit.claims import Claim
 from papers.kit.display import displayed
 from papers.kit.numbers import Number
+from papers.kit.quantities import Labels, Quantities, name_of
 from papers.kit.rules import Numbers, Outcome
 from papers.kit.study import Page
 
@@ -92,27 +93,36 @@ def card(claim: Claim, outcomes: Mapping[str, Outcome], rows: pd.DataFrame) -> s
 
 def runs_table(
     numbers: Numbers,
-    runs: Mapping[str, str],
+    runs: Mapping[str, str | Labels],
     measures: Mapping[str, str],
     health: Mapping[str, str] = {},
 ) -> pd.DataFrame:
-    """Chosen measures of chosen runs: labels down, measures across, each with its interval.
+    """Chosen measures of chosen runs: titles down, measures across, each with its interval.
 
-    With their health a last column says of the runs that are not healthy what is wrong.
+    A run is given by its name or by its labels; one that lacks a measure has no row. With their
+    health a last column says of the runs that are not healthy what is wrong.
     """
-    there = {k: v for k, v in runs.items() if all(f"{v}.{m}" in numbers for m in measures)}
-    rows = {
-        label: {
-            with_unit(text, numbers[f"{run}.{m}"]): unbroken(numbers[f"{run}.{m}"])
-            for m, text in measures.items()
+    rows = {}
+    wrong = {}
+    for title, run in runs.items():
+        name = run if isinstance(run, str) else name_in(numbers, run)
+        keys = {f"{name}.{measure}": text for measure, text in measures.items()}
+        if not all(key in numbers for key in keys):
+            continue
+        rows[title] = {
+            with_unit(text, numbers[key]): unbroken(numbers[key]) for key, text in keys.items()
         }
-        for label, run in there.items()
-    }
-    wrong = {label: health.get(run, "") for label, run in there.items()}
+        wrong[title] = health.get(name, "")
     if any(wrong.values()):
-        for label in rows:
-            rows[label]["not healthy"] = wrong[label]
+        for title, row in rows.items():
+            row["not healthy"] = wrong[title]
     return displayed(pd.DataFrame.from_dict(rows, orient="index"))
+
+
+def name_in(numbers: Numbers, labels: Labels) -> str:
+    """The name that a study's quantities have for a run, or a difference, with some labels."""
+    assert isinstance(numbers, Quantities)
+    return name_of(labels, numbers.defaults)
 
 
 def unbroken(n: Number, spec: str = ".3g") -> str:

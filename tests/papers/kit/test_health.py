@@ -144,7 +144,7 @@ def test_the_first_pattern_that_fits_counts_and_tables_mark_the_run():
 @pytest.mark.parametrize(
     ("study", "run", "phrase"),
     [
-        ("cmoo_qm9", "qm9_fsmgda", "dead: loss_2 and 8 more constant from round 5"),
+        ("cmoo_qm9", "fsmgda", "dead: loss_2 and 8 more constant from round 5"),
         ("cmoo_sweeps", "mnist_fashion_ratio4", "at chance: accuracy_1 11.6 %"),
         ("fw_tables", "cnn_pictures_iid_l2_fedfw_0.001", "at chance: accuracy 10.7 %"),
         ("fw_rates", "pair_naive_falling", "never moved"),
